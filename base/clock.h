@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clock: the port through which time enters. Deadlines and expiries use the steady Now(), so that a
+// jump of the wall clock changes nothing.
+#pragma once
+
+#include <chrono>
+
+namespace berth {
+
+using Instant = std::chrono::steady_clock::time_point;
+using Duration = std::chrono::steady_clock::duration;
+
+// Any thread may call it.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual Instant Now() const = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] Instant Now() const override;
+};
+
+// A clock that moves only when told. Not for concurrent use of Advance and Now.
+class SimClock final : public Clock {
+ public:
+  [[nodiscard]] Instant Now() const override { return now_; }
+  void Advance(Duration by) { now_ += by; }
+
+ private:
+  Instant now_{};
+};
+
+}  // namespace berth

@@ -1,0 +1,22 @@
+# berth_room(NAME name SOURCES ... HEADERS ... [PUBLIC ...] [PRIVATE ...])
+#
+# One room of the house: a static library berth_<name> with the alias berth::<name>. Its headers form a
+# verified header set, so that the target all_verify_interface_header_sets compiles each one alone.
+
+add_library(berth_warnings INTERFACE)
+target_compile_options(berth_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Wold-style-cast -Wimplicit-fallthrough
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  $<$<BOOL:${BERTH_WERROR}>:-Werror>)
+
+function(berth_room)
+  cmake_parse_arguments(ROOM "" "NAME" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
+  set(target berth_${ROOM_NAME})
+  add_library(${target} STATIC ${ROOM_SOURCES})
+  add_library(berth::${ROOM_NAME} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX VERIFY_INTERFACE_HEADER_SETS ON)
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}
+                 FILES ${ROOM_HEADERS})
+  target_link_libraries(${target} PUBLIC ${ROOM_PUBLIC} PRIVATE ${ROOM_PRIVATE} berth_warnings)
+endfunction()
