@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mutex and MutexLock as clang capabilities: reading a BERTH_GUARDED_BY member without its lock does not
-// compile under clang (-Wthread-safety). std::mutex itself carries no such annotation with libstdc++.
+// Mutex and MutexLock as clang capabilities: reading a BERTH_GUARDED_BY member without its lock
+// does not compile under clang (-Wthread-safety). std::mutex itself carries no such annotation with
+// libstdc++.
 #pragma once
 
 #include <condition_variable>
@@ -44,7 +45,8 @@ class BERTH_THREAD_ANNOTATION(scoped_lockable) MutexLock {
 
 class CondVar {
  public:
-  // Requires: the mutex is held; it is held again on return. Wakes may be spurious: loop on a condition.
+  // Requires: the mutex is held; it is held again on return. Wakes may be spurious: loop on a
+  // condition.
   void Wait(Mutex& mutex) BERTH_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);

@@ -5,11 +5,16 @@ namespace berth {
 
 std::string_view ErrcName(Errc code) {
   switch (code) {
-    case Errc::kInvalidArgument: return "invalid_argument";
-    case Errc::kNotFound: return "not_found";
-    case Errc::kConflict: return "conflict";
-    case Errc::kUnavailable: return "unavailable";
-    case Errc::kInternal: return "internal";
+    case Errc::kInvalidArgument:
+      return "invalid_argument";
+    case Errc::kNotFound:
+      return "not_found";
+    case Errc::kConflict:
+      return "conflict";
+    case Errc::kUnavailable:
+      return "unavailable";
+    case Errc::kInternal:
+      return "internal";
   }
   return "internal";
 }

@@ -2,9 +2,9 @@
 //
 // Result<T>: a value, or an Error that says what was wanted, what was found and where.
 //
-// Domain outcomes ("does not fit") are values, never Errors. Errors are the failures that a caller must
-// expect: bad input, a lost race, an unreachable peer. Messages are lower case without a full stop and
-// begin with the place: "nodes[3].name: want a DNS-1123 name, got \"\"".
+// Domain outcomes ("does not fit") are values, never Errors. Errors are the failures that a caller
+// must expect: bad input, a lost race, an unreachable peer. Messages are lower case without a full
+// stop and begin with the place: "nodes[3].name: want a DNS-1123 name, got \"\"".
 #pragma once
 
 #include <string>
@@ -61,7 +61,7 @@ inline tl::unexpected<Error> Invalid(std::string message) {
   }                                                                               \
   declaration = *std::move(BERTH_CONCAT(berth_try_, __LINE__))
 
-#define BERTH_TRY_STATUS(expression)                                       \
-  if (auto berth_status = (expression); !berth_status) {                   \
-    return tl::unexpected(std::move(berth_status).error());                \
+#define BERTH_TRY_STATUS(expression)                        \
+  if (auto berth_status = (expression); !berth_status) {    \
+    return tl::unexpected(std::move(berth_status).error()); \
   }

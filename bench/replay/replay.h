@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Replay: offers the tasks of a trace to a Placer one by one, without departures, and records the
+// curve.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/replay/arrivals.h"
+#include "bench/replay/trace.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+
+namespace berth::replay {
+
+// Who decides: the engine in this process, or a server asked as kube-scheduler asks it.
+class Placer {
+ public:
+  virtual ~Placer() = default;
+  // Whether the pod found a place (it then holds it). An Error ends the replay.
+  virtual Result<bool> Place(const PodRequest& pod) = 0;
+};
+
+// A point of the curve per percent of arrived GPU, as in the published tables.
+constexpr int kLastPercent = 130;
+
+struct ReplayResult {
+  std::int64_t gpus_total = 0;
+  // [x] = allocated GPU in % of capacity, mean over the arrivals at which the arrived GPU, rounded
+  // to whole percent, was x; empty where there was none.
+  std::array<std::optional<double>, kLastPercent + 1> allocated_pct;
+  std::int64_t placed = 0;
+  std::int64_t refused = 0;
+  std::int64_t allocated_milli = 0;  // at the end
+  std::vector<double> decision_us;   // one per task, in order
+};
+
+// Called after every task with (tasks done, tasks in all).
+using Progress = std::function<void(std::size_t, std::size_t)>;
+
+Result<ReplayResult> RunReplay(const std::vector<TraceNode>& nodes,
+                               const std::vector<TraceTask>& tasks, const Arrivals& arrivals,
+                               Placer& placer, const Progress& progress);
+
+// The cluster that a replay runs on: names are chosen so that their order is the node order.
+std::vector<NodeSpec> OrderedNodes(const std::vector<TraceNode>& nodes, const Arrivals& arrivals);
+
+// The pod of the n-th arrival.
+PodRequest PodOf(const TraceTask& task, std::size_t n);
+
+}  // namespace berth::replay

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The trace format of openb (Alibaba cluster-trace-gpu-v2023): one CSV of nodes, one of tasks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/node.h"
+#include "cluster/pod_request.h"
+
+namespace berth::replay {
+
+struct TraceNode {
+  std::string name;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  int gpus = 0;
+  std::string model;
+};
+
+struct TraceTask {
+  std::string name;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  int gpus = 0;
+  int gpu_milli = 0;     // of each GPU; below 1000 only with one GPU
+  std::string gpu_spec;  // admissible models joined by '|'; empty = any
+};
+
+// Columns: sn,cpu_milli,memory_mib,gpu,model. Errors name file, line and column.
+Result<std::vector<TraceNode>> ReadNodes(const std::string& path);
+
+// Columns: name,cpu_milli,memory_mib,num_gpu,gpu_milli, and gpu_spec where there is one. Sorted by
+// name.
+Result<std::vector<TraceTask>> ReadTasks(const std::string& path);
+
+// In Berth's terms. GPU memory is taken from the product catalogue where the model is known.
+NodeSpec ToNodeSpec(const TraceNode& node, std::string name);
+RequestShape ToShape(const TraceTask& task);
+
+// The `gpu_spec` of a task as a list.
+std::vector<std::string> ModelsOf(const std::string& gpu_spec);
+
+// Sum over all GPUs, thousandths.
+std::int64_t GpuCapacityMilli(const std::vector<TraceNode>& nodes);
+inline std::int64_t GpuDemandMilli(const TraceTask& task) {
+  return std::int64_t{task.gpus} * task.gpu_milli;
+}
+
+}  // namespace berth::replay

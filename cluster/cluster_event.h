@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ClusterEvent: what the outside world tells ClusterState. Events about one object come in its own
+// order; events about different objects may come in any order (a pod before the node that it is
+// bound to).
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "cluster/node.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+
+namespace berth {
+
+struct NodeUpserted {
+  NodeSpec spec;
+};
+struct NodeRemoved {
+  std::string name;
+};
+// The pod runs (or will run) there: the truth, also where it goes beyond the node's capacity.
+struct PodBound {
+  PodRequest pod;
+  Placement placement;
+};
+struct PodGone {
+  std::string uid;
+};
+using ClusterEvent = std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone>;
+
+}  // namespace berth

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ClusterState: the one mutable object - which pods hold what on which node.
+//
+// The life of a pod here, keyed by its UID:
+//
+//                Reserve                  Confirm, PodBound
+//      unknown ----------> reserved ---------------------------> bound
+//       ^   |                 |                                    ^ |
+//       |   |                 | Forget, Expire, PodGone            | |
+//       +---|-----------------+                                    | |
+//       |   +------------------------- PodBound -------------------+ |
+//       +--------------------------- PodGone ------------------------+
+//
+// A reservation is a placement decided here and not yet confirmed: it holds its devices, and dies
+// with Forget, at its deadline, or with its pod. PodBound is the truth and replaces whatever was
+// held.
+//
+// Any thread may call any function. One mutex, held for in-memory work only; readers take a
+// Snapshot and run without it. Every change publishes a new Snapshot before it returns.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "cluster/cluster_event.h"
+#include "cluster/snapshot.h"
+
+namespace berth {
+
+enum class PodState { kReserved, kBound };
+
+// What ClusterState holds for one pod.
+struct PodRecord {
+  PodRequest pod;
+  Placement placement;
+  PodState state = PodState::kReserved;
+  Instant expires_at{};  // while reserved
+};
+
+class ClusterState {
+ public:
+  ClusterState();
+
+  // The newest snapshot.
+  [[nodiscard]] std::shared_ptr<const Snapshot> Current() const BERTH_EXCLUDES(mutex_);
+
+  // Applies events in order and publishes once. Error: kInvalidArgument for a NodeSpec that is not
+  // valid (nothing of the batch is applied then).
+  Status Apply(std::span<const ClusterEvent> events) BERTH_EXCLUDES(mutex_);
+
+  // Holds the placement for the pod until expires_at, if it fits the newest state. A pod that is
+  // reserved already is moved (its own holdings count as free). Error: kConflict when it does not
+  // fit or the pod is bound, kNotFound when the node is not known; nothing changes then.
+  Status Reserve(const PodRequest& pod, const Placement& placement, Instant expires_at)
+      BERTH_EXCLUDES(mutex_);
+
+  // reserved -> bound. Error: kNotFound when there is no reservation (it has expired).
+  Status Confirm(std::string_view uid) BERTH_EXCLUDES(mutex_);
+
+  // Drops the reservation; exactly undoes Reserve. A bound or unknown pod is left alone: returns
+  // whether there was one.
+  bool Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);
+
+  // Drops the reservations whose deadline is not after now; returns how many.
+  std::size_t Expire(Instant now) BERTH_EXCLUDES(mutex_);
+
+  [[nodiscard]] std::optional<PodRecord> FindPod(std::string_view uid) const BERTH_EXCLUDES(mutex_);
+  // All pods, by UID; with the snapshot of the same moment.
+  struct Contents {
+    std::shared_ptr<const Snapshot> snapshot;
+    std::vector<PodRecord> pods;
+  };
+  [[nodiscard]] Contents Everything() const BERTH_EXCLUDES(mutex_);
+
+ private:
+  using Specs = std::map<std::string, std::shared_ptr<const NodeSpec>, std::less<>>;
+
+  // What is free on the node now, with the pods that are on it.
+  [[nodiscard]] std::shared_ptr<const Node> BuildNode(
+      const std::shared_ptr<const NodeSpec>& spec) const BERTH_REQUIRES(mutex_);
+  void RebuildSnapshot() BERTH_REQUIRES(mutex_);
+  void ApplyOne(const ClusterEvent& event) BERTH_REQUIRES(mutex_);
+  void UpsertNode(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
+  // Puts the pod into the books / takes it out, and the node with it.
+  void Insert(PodRecord record) BERTH_REQUIRES(mutex_);
+  void Erase(const std::string& uid) BERTH_REQUIRES(mutex_);
+  // Replaces the node's free amounts after its pods changed; a node not known (yet) is left for
+  // later.
+  template <class Change>
+  void ChangeNode(const std::string& name, Change change) BERTH_REQUIRES(mutex_);
+  void Publish() BERTH_REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  Specs specs_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, PodRecord, std::less<>> pods_ BERTH_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::unordered_set<std::string>> uids_by_node_
+      BERTH_GUARDED_BY(mutex_);
+  std::multimap<Instant, std::string> deadlines_ BERTH_GUARDED_BY(mutex_);  // of reservations
+  Snapshot next_ BERTH_GUARDED_BY(mutex_);  // the snapshot in the making
+  bool node_set_changed_ BERTH_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<const Snapshot> current_ BERTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace berth

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/node.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth {
+namespace {
+
+// Names go unescaped into JSON answers and as keys into annotations.
+bool IsDnsName(std::string_view name) {
+  return !name.empty() && name.size() <= 253 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  });
+}
+
+Status ShortOf(std::string_view what, std::int64_t wanted, std::int64_t free) {
+  return Fail(Errc::kConflict, std::string(what) + ": want " + std::to_string(wanted) + ", free " +
+                                   std::to_string(free));
+}
+
+}  // namespace
+
+Status Validate(const NodeSpec& spec) {
+  if (!IsDnsName(spec.name)) {
+    return Invalid(".name: want a DNS-1123 name, got \"" + spec.name + "\"");
+  }
+  const auto negative = [](std::string_view field, std::int64_t value) {
+    return Invalid("." + std::string(field) + ": want a capacity of 0 or more, got " +
+                   std::to_string(value));
+  };
+  if (spec.cpu_milli < 0) return negative("cpu_milli", spec.cpu_milli);
+  if (spec.memory_bytes < 0) return negative("memory_bytes", spec.memory_bytes);
+  if (spec.gpus.size() > kMaxGpusPerNode) {
+    return Invalid(".gpus: want at most " + std::to_string(kMaxGpusPerNode) + " GPUs, got " +
+                   std::to_string(spec.gpus.size()));
+  }
+  for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
+    if (spec.gpus[i].memory_mib < 0) {
+      return negative("gpus[" + std::to_string(i) + "].memory_mib", spec.gpus[i].memory_mib);
+    }
+  }
+  return {};
+}
+
+Node::Node(std::shared_ptr<const NodeSpec> spec)
+    : spec_(std::move(spec)),
+      free_cpu_milli_(spec_->cpu_milli),
+      free_memory_bytes_(spec_->memory_bytes) {
+  gpus_.reserve(spec_->gpus.size());
+  for (const GpuSpec& gpu : spec_->gpus) gpus_.push_back({kMilliPerGpu, gpu.memory_mib});
+}
+
+std::int64_t Node::free_gpu_milli() const {
+  std::int64_t total = 0;
+  for (const GpuFree& gpu : gpus_) total += gpu.milli;
+  return total;
+}
+
+Status Node::CanTake(const Placement& placement) const {
+  if (placement.cpu_milli > 0 && placement.cpu_milli > free_cpu_milli_) {
+    return ShortOf("cpu_milli", placement.cpu_milli, free_cpu_milli_);
+  }
+  if (placement.memory_bytes > 0 && placement.memory_bytes > free_memory_bytes_) {
+    return ShortOf("memory_bytes", placement.memory_bytes, free_memory_bytes_);
+  }
+  for (const DeviceGrant& grant : placement.grants) {
+    const std::string name = "gpu " + std::to_string(grant.gpu);
+    if (grant.gpu < 0 || static_cast<std::size_t>(grant.gpu) >= gpus_.size()) {
+      return Fail(Errc::kConflict, name + ": the node has " + std::to_string(gpus_.size()));
+    }
+    const auto index = static_cast<std::size_t>(grant.gpu);
+    if (!spec_->gpus[index].healthy) return Fail(Errc::kConflict, name + ": not healthy");
+    if (grant.milli > gpus_[index].milli) {
+      return ShortOf(name + " milli", grant.milli, gpus_[index].milli);
+    }
+    if (grant.memory_mib > 0 && grant.memory_mib > gpus_[index].memory_mib) {
+      return ShortOf(name + " memory_mib", grant.memory_mib, gpus_[index].memory_mib);
+    }
+  }
+  return {};
+}
+
+void Node::Take(const Placement& placement, const RequestShape& shape) {
+  Move(placement, shape, 1);
+}
+
+void Node::GiveBack(const Placement& placement, const RequestShape& shape) {
+  Move(placement, shape, -1);
+}
+
+void Node::Move(const Placement& placement, const RequestShape& shape, int sign) {
+  free_cpu_milli_ -= sign * placement.cpu_milli;
+  free_memory_bytes_ -= sign * placement.memory_bytes;
+  for (const DeviceGrant& grant : placement.grants) {
+    if (grant.gpu < 0 || static_cast<std::size_t>(grant.gpu) >= gpus_.size()) continue;
+    GpuFree& gpu = gpus_[static_cast<std::size_t>(grant.gpu)];
+    gpu.milli -= sign * grant.milli;
+    gpu.memory_mib -= sign * grant.memory_mib;
+  }
+  if (!shape.wants_gpu()) return;
+  const int kind = shape.is_share() ? 0 : shape.gpu_count();
+  auto entry = std::ranges::lower_bound(tenants_, kind, {}, &Tenants::gpus);
+  if (entry == tenants_.end() || entry->gpus != kind) entry = tenants_.insert(entry, {kind, 0});
+  entry->pods += sign;
+  if (entry->pods == 0) tenants_.erase(entry);
+}
+
+bool operator==(const Node& a, const Node& b) {
+  return *a.spec_ == *b.spec_ && a.free_cpu_milli_ == b.free_cpu_milli_ &&
+         a.free_memory_bytes_ == b.free_memory_bytes_ && a.gpus_ == b.gpus_ &&
+         a.tenants_ == b.tenants_;
+}
+
+}  // namespace berth

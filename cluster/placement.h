@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Placement: where one pod goes - the node and what it takes there. A value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/pod_request.h"
+
+namespace berth {
+
+// One GPU (or a share of it) given to a pod.
+struct DeviceGrant {
+  int gpu = 0;                  // index on the node
+  int milli = kMilliPerGpu;     // thousandths of its compute; 1000 = whole
+  std::int64_t memory_mib = 0;  // of its memory; 0 where the node's GPU memory is not known
+  friend bool operator==(const DeviceGrant&, const DeviceGrant&) = default;
+};
+
+struct Placement {
+  std::string node;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::vector<DeviceGrant> grants;  // by ascending GPU index, each GPU at most once
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+// Divides a pod's grants among its containers: whole GPUs in the order of the containers (what an
+// init container that ends first used goes on to those after it), a share to every container that
+// asked for a part of it. Containers without a GPU are left out.
+std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
+    const PodRequest& pod, const Placement& placement);
+
+}  // namespace berth

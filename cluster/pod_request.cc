@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/pod_request.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/random.h"
+
+namespace berth {
+
+int RequestShape::gpu_count() const {
+  if (const auto* whole = std::get_if<WholeGpus>(&gpus)) return whole->count;
+  return is_share() ? 1 : 0;
+}
+
+int RequestShape::milli_per_gpu() const {
+  if (const auto* share = std::get_if<GpuShare>(&gpus)) return share->milli;
+  return wants_gpu() ? kMilliPerGpu : 0;
+}
+
+bool RequestShape::Admits(std::string_view model) const {
+  return models.empty() || std::ranges::find(models, model) != models.end();
+}
+
+std::size_t HashValue(const RequestShape& shape) {
+  std::uint64_t hash = Mix64(static_cast<std::uint64_t>(shape.cpu_milli));
+  const auto add = [&hash](std::uint64_t value) { hash = Mix64(hash ^ value); };
+  add(static_cast<std::uint64_t>(shape.memory_bytes));
+  add(shape.gpus.index());
+  add(static_cast<std::uint64_t>(shape.gpu_count()));
+  add(static_cast<std::uint64_t>(shape.milli_per_gpu()));
+  if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
+    add(static_cast<std::uint64_t>(share->memory_mib));
+  }
+  for (const std::string& model : shape.models) add(std::hash<std::string>{}(model));
+  return static_cast<std::size_t>(hash);
+}
+
+}  // namespace berth

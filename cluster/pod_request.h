@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PodRequest: what one pod asks for, in Berth's own terms. A value.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace berth {
+
+// A pod asks for whole GPUs, or for a share of one GPU, or for none.
+struct NoGpu {
+  friend auto operator<=>(const NoGpu&, const NoGpu&) = default;
+};
+struct WholeGpus {
+  int count = 1;  // 1..64, all on one node
+  friend auto operator<=>(const WholeGpus&, const WholeGpus&) = default;
+};
+// A share of one GPU: compute in thousandths, memory in MiB. One of the two may be 0: it then
+// follows the other in proportion to the GPU that is chosen. Not both.
+struct GpuShare {
+  int milli = 0;                // 0..1000
+  std::int64_t memory_mib = 0;  // >= 0
+  friend auto operator<=>(const GpuShare&, const GpuShare&) = default;
+};
+using GpuAsk = std::variant<NoGpu, WholeGpus, GpuShare>;
+
+constexpr int kMilliPerGpu = 1000;
+
+// All that decides where a pod fits and how well: pods of one shape are interchangeable to the
+// engine, which evaluates nodes once per shape.
+struct RequestShape {
+  std::int64_t cpu_milli =
+      0;  // effective request of the pod (Kubernetes' rule), thousandths of a core
+  std::int64_t memory_bytes = 0;  // likewise
+  GpuAsk gpus;
+  std::vector<std::string> models;  // GPU models that will do, sorted, unique; empty = any
+
+  friend bool operator==(const RequestShape&, const RequestShape&) = default;
+  friend auto operator<=>(const RequestShape&, const RequestShape&) = default;
+
+  [[nodiscard]] bool wants_gpu() const { return !std::holds_alternative<NoGpu>(gpus); }
+  [[nodiscard]] bool is_share() const { return std::holds_alternative<GpuShare>(gpus); }
+  // GPUs touched: 0, the whole-GPU count, or 1 for a share.
+  [[nodiscard]] int gpu_count() const;
+  // Compute asked of each touched GPU, in thousandths; 0 for a share by memory alone (it depends on
+  // the GPU) and for no GPU.
+  [[nodiscard]] int milli_per_gpu() const;
+  // Whether a GPU model will do.
+  [[nodiscard]] bool Admits(std::string_view model) const;
+};
+
+std::size_t HashValue(const RequestShape& shape);
+
+// Which part of the pod's devices goes to which container, in the pod's order.
+struct ContainerAsk {
+  std::string name;
+  GpuAsk gpus;
+  // An init container that ends before the others start: it uses devices of the pod's set, which go
+  // on to the containers after it.
+  bool ends_first = false;
+};
+
+struct PodId {
+  std::string uid;  // from the API server; "namespace/name" where a client sent none
+  std::string namespace_name;
+  std::string name;
+  friend bool operator==(const PodId&, const PodId&) = default;
+};
+
+struct PodRequest {
+  PodId id;
+  RequestShape shape;
+  std::vector<ContainerAsk> containers;  // those that ask for GPUs
+  // Why no node can take this pod (an annotation that cannot be read, an ask beyond any GPU); empty
+  // = fine.
+  std::string refusal;
+};
+
+}  // namespace berth

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Snapshot: every node at one moment. Immutable: any number of threads read it without locks.
+//
+// Nodes are sorted by name and held in chunks, each shared with the snapshot before as long as none
+// of its nodes changed. Two snapshots therefore compare in O(chunks + changed nodes): same pointer,
+// same node.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cluster/node.h"
+#include "cluster/node_name_table.h"
+
+namespace berth {
+
+class Snapshot {
+ public:
+  static constexpr std::size_t kChunkNodes = 64;
+  using Chunk = std::array<std::shared_ptr<const Node>, kChunkNodes>;
+
+  Snapshot();  // no nodes
+  // Requires: nodes sorted by name, names unique.
+  explicit Snapshot(const std::vector<std::shared_ptr<const Node>>& nodes);
+
+  [[nodiscard]] std::size_t size() const { return names_->size(); }
+  [[nodiscard]] const Node& node(NodeIndex index) const {
+    return *(*chunks_[index / kChunkNodes])[index % kChunkNodes];
+  }
+  [[nodiscard]] const NodeNameTable& names() const { return *names_; }
+
+  // A copy in which one node is another one of the same name.
+  [[nodiscard]] Snapshot With(NodeIndex index, std::shared_ptr<const Node> node) const;
+
+  // Calls visit(index) for every node that is not the same object in both. Requires:
+  // SameNodes(other).
+  template <class Visit>
+  void ForEachDifference(const Snapshot& other, Visit visit) const;
+
+  // Whether both have the same node names, by identity: true for descendants through With().
+  [[nodiscard]] bool SameNodes(const Snapshot& other) const { return names_ == other.names_; }
+
+  // Equal in value: same names, same free amounts.
+  friend bool operator==(const Snapshot& a, const Snapshot& b);
+
+ private:
+  std::shared_ptr<const NodeNameTable> names_;
+  std::vector<std::shared_ptr<const Chunk>> chunks_;
+};
+
+template <class Visit>
+void Snapshot::ForEachDifference(const Snapshot& other, Visit visit) const {
+  for (std::size_t c = 0; c < chunks_.size(); ++c) {
+    if (chunks_[c] == other.chunks_[c]) continue;
+    for (std::size_t i = 0; i < kChunkNodes; ++i) {
+      if ((*chunks_[c])[i] != (*other.chunks_[c])[i]) {
+        visit(static_cast<NodeIndex>(c * kChunkNodes + i));
+      }
+    }
+  }
+}
+
+}  // namespace berth

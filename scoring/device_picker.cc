@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/device_picker.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/random.h"
+
+namespace berth {
+namespace {
+
+constexpr std::uint64_t Bit(int gpu) { return std::uint64_t{1} << gpu; }
+
+int GpuCount(const Node& node) { return static_cast<int>(node.gpus().size()); }
+
+const GpuFree& FreeOf(const Node& node, int gpu) {
+  return node.gpus()[static_cast<std::size_t>(gpu)];
+}
+
+// The first `count` idle healthy GPUs.
+std::vector<DeviceChoice> WholeChoice(const Node& node, int count) {
+  DeviceChoice choice{0, kMilliPerGpu, 0};
+  for (int gpu = 0; gpu < GpuCount(node) && count > 0; ++gpu) {
+    const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
+    if (!spec.healthy || !FreeOf(node, gpu).idle()) continue;
+    choice.gpus |= Bit(gpu);
+    choice.memory_mib = spec.memory_mib;
+    --count;
+  }
+  if (count > 0) return {};
+  return {choice};
+}
+
+std::uint64_t HashOf(const Node& node) {
+  std::uint64_t hash = std::hash<std::string>{}(node.spec().name);
+  for (const GpuFree& gpu : node.gpus()) {
+    hash = Mix64(hash ^ static_cast<std::uint64_t>(gpu.milli));
+  }
+  return Mix64(hash ^ static_cast<std::uint64_t>(node.free_cpu_milli()));
+}
+
+std::vector<DeviceChoice> FittingShares(const Node& node, const GpuShare& share) {
+  std::vector<DeviceChoice> fitting;
+  for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
+    const std::optional<DeviceChoice> choice = ShareOn(node, gpu, share);
+    if (choice && HasFree(node, gpu, *choice)) fitting.push_back(*choice);
+  }
+  return fitting;
+}
+
+int LowestGpu(const DeviceChoice& choice) { return __builtin_ctzll(choice.gpus); }
+
+// Drops GPUs that look the same as an earlier one: they score the same and lose the tie.
+void KeepDistinct(const Node& node, std::vector<DeviceChoice>& choices) {
+  std::size_t kept = 0;
+  for (const DeviceChoice& choice : choices) {
+    const bool seen = std::any_of(
+        choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(kept),
+        [&](const DeviceChoice& earlier) {
+          return FreeOf(node, LowestGpu(earlier)) == FreeOf(node, LowestGpu(choice)) &&
+                 earlier.memory_mib == choice.memory_mib && earlier.milli == choice.milli;
+        });
+    if (!seen) choices[kept++] = choice;
+  }
+  choices.resize(kept);
+}
+
+std::vector<DeviceChoice> ShareChoices(const Node& node, const GpuShare& share, DeviceRule rule) {
+  std::vector<DeviceChoice> fitting = FittingShares(node, share);
+  if (fitting.empty()) return fitting;
+  switch (rule) {
+    case DeviceRule::kFirst:
+      return {fitting.front()};
+    case DeviceRule::kTightest:
+      return {*std::ranges::min_element(fitting, {}, [&](const DeviceChoice& choice) {
+        return FreeOf(node, LowestGpu(choice)).milli;
+      })};
+    case DeviceRule::kRandom:
+      return {fitting[HashOf(node) % fitting.size()]};
+    case DeviceRule::kBestScore:
+      break;
+  }
+  KeepDistinct(node, fitting);
+  return fitting;
+}
+
+}  // namespace
+
+std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const GpuShare& share) {
+  const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
+  if (!spec.healthy) return std::nullopt;
+  DeviceChoice choice{Bit(gpu), share.milli, share.memory_mib};
+  if (share.memory_mib > 0) {
+    if (share.memory_mib > spec.memory_mib) return std::nullopt;  // also where it is not known (0)
+    if (share.milli == 0) {
+      const std::int64_t up = share.memory_mib * kMilliPerGpu + spec.memory_mib - 1;
+      choice.milli = static_cast<int>(up / spec.memory_mib);
+    }
+  } else {
+    choice.memory_mib = spec.memory_mib * share.milli / kMilliPerGpu;
+  }
+  return choice;
+}
+
+bool HasFree(const Node& node, int gpu, const DeviceChoice& choice) {
+  const GpuFree& free = FreeOf(node, gpu);
+  return choice.milli <= free.milli &&
+         (choice.memory_mib == 0 || choice.memory_mib <= free.memory_mib);
+}
+
+std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
+                                        DeviceRule rule) {
+  if (const auto* whole = std::get_if<WholeGpus>(&shape.gpus)) {
+    return WholeChoice(node, whole->count);
+  }
+  if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
+    return ShareChoices(node, *share, rule);
+  }
+  return {DeviceChoice{}};
+}
+
+Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice) {
+  Placement placement{node.spec().name, shape.cpu_milli, shape.memory_bytes, {}};
+  for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
+    if ((choice.gpus & Bit(gpu)) == 0) continue;
+    // GPUs of one node may differ in memory: a whole grant takes what its own GPU has.
+    const std::int64_t memory_mib = choice.milli == kMilliPerGpu && !shape.is_share()
+                                        ? node.spec().gpus[static_cast<std::size_t>(gpu)].memory_mib
+                                        : choice.memory_mib;
+    placement.grants.push_back({gpu, choice.milli, memory_mib});
+  }
+  return placement;
+}
+
+}  // namespace berth

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DevicePicker: which devices of one node a pod could get. Filter, prioritize and bind all ask
+// here, so that what was scored is what is bound. Pure functions.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cluster/node.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+#include "scoring/scorer.h"
+
+namespace berth {
+
+// How a share finds its GPU. (Whole GPUs: always the idle ones with the lowest index.)
+enum class DeviceRule {
+  kFirst,      // the lowest index that fits
+  kTightest,   // the least free that fits; the lowest index among equals
+  kBestScore,  // every GPU that fits is offered to the scorers; among equals the lowest index
+  kRandom,     // any that fits, drawn by a hash of the node and what is free on it
+};
+
+// What the share takes of GPU `gpu` of this node: both amounts filled in, the open one in
+// proportion. Empty when the GPU can never hold it: not healthy, too small, or asked by memory that
+// is not known.
+std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const GpuShare& share);
+
+// Whether GPU `gpu` has that much free now.
+bool HasFree(const Node& node, int gpu, const DeviceChoice& choice);
+
+// The choices worth scoring, never more than one per GPU; GPUs with equal free amounts are offered
+// once. Empty when the pod does not fit; one empty choice for a pod without GPU.
+std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
+                                        DeviceRule rule);
+
+// The placement that a choice stands for.
+Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice);
+
+}  // namespace berth

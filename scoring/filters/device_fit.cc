@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/filters/device_fit.h"
+
+#include <algorithm>
+
+#include "scoring/device_picker.h"
+
+namespace berth {
+namespace {
+
+Reason CheckWhole(const Node& node, int wanted) {
+  int healthy = 0, idle = 0;
+  for (std::size_t i = 0; i < node.gpus().size(); ++i) {
+    if (!node.spec().gpus[i].healthy) continue;
+    ++healthy;
+    idle += node.gpus()[i].idle() ? 1 : 0;
+  }
+  if (healthy < wanted) return Reason::kTooFewGpus;
+  return idle < wanted ? Reason::kGpusBusy : Reason::kFits;
+}
+
+Reason CheckShare(const Node& node, const GpuShare& share) {
+  bool could = false, memory_known = false;
+  for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
+    memory_known = memory_known || node.spec().gpus[static_cast<std::size_t>(gpu)].memory_mib > 0;
+    const auto choice = ShareOn(node, gpu, share);
+    could = could || choice.has_value();
+    if (choice && HasFree(node, gpu, *choice)) return Reason::kFits;
+  }
+  if (could) return Reason::kShareBusy;
+  return share.memory_mib > 0 && !memory_known ? Reason::kGpuMemoryUnknown
+                                               : Reason::kShareNeverFits;
+}
+
+Reason CheckGpus(const Node& node, const RequestShape& shape) {
+  if (!shape.wants_gpu()) return Reason::kFits;
+  if (node.gpus().empty()) return Reason::kNoGpu;
+  if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) return CheckShare(node, *share);
+  return CheckWhole(node, shape.gpu_count());
+}
+
+}  // namespace
+
+Reason DeviceFit::Check(const Node& node, const RequestShape& shape) const {
+  const Reason gpus = CheckGpus(node, shape);
+  if (VerdictOf(gpus) == Verdict::kUnresolvable) return gpus;
+  if (shape.cpu_milli > node.spec().cpu_milli) return Reason::kTooFewCpus;
+  if (shape.memory_bytes > node.spec().memory_bytes) return Reason::kTooLittleMemory;
+  if (gpus != Reason::kFits) return gpus;
+  // A pod that asks for none of a resource fits also where it is overcommitted.
+  if (shape.cpu_milli > 0 && shape.cpu_milli > node.free_cpu_milli()) return Reason::kCpuShort;
+  if (shape.memory_bytes > 0 && shape.memory_bytes > node.free_memory_bytes()) {
+    return Reason::kMemoryShort;
+  }
+  return Reason::kFits;
+}
+
+}  // namespace berth

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GpuModelMatch: a pod that names GPU models (annotation berth.dev/gpu-model) gets one of them.
+#pragma once
+
+#include "scoring/filter.h"
+
+namespace berth {
+
+class GpuModelMatch final : public Filter {
+ public:
+  [[nodiscard]] Reason Check(const Node& node, const RequestShape& shape) const override;
+};
+
+}  // namespace berth

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/profile.h"
+
+#include <algorithm>
+
+#include "scoring/registry.h"
+
+namespace berth {
+
+Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix) {
+  Profile profile{spec.name, {}, spec.devices, spec.ties};
+  for (std::size_t i = 0; i < spec.scorers.size(); ++i) {
+    const ScorerSpec& wanted = spec.scorers[i];
+    const std::string place = ".scorers[" + std::to_string(i) + "]";
+    const auto same_name = [&](const ScorerSpec& other) { return other.name == wanted.name; };
+    if (std::any_of(spec.scorers.begin(), spec.scorers.begin() + static_cast<std::ptrdiff_t>(i),
+                    same_name)) {
+      return Invalid(place + ".name: \"" + wanted.name + "\" is there twice");
+    }
+    if (wanted.weight < 1 || wanted.weight > kMaxScorerWeight) {
+      return Invalid(place + ".weight: want 1.." + std::to_string(kMaxScorerWeight) + ", got " +
+                     std::to_string(wanted.weight));
+    }
+    auto scorer = MakeScorer(wanted.name, mix);
+    if (!scorer) return tl::unexpected(std::move(scorer).error().Within(place + ".name"));
+    profile.scorers.push_back({*std::move(scorer), wanted.weight});
+  }
+  return profile;
+}
+
+}  // namespace berth

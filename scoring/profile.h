@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Profile: a placement policy - scorers with weights, how devices are picked, how ties end.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "scoring/device_picker.h"
+#include "scoring/request_mix.h"
+#include "scoring/scorer.h"
+
+namespace berth {
+
+// What happens among nodes of equal score.
+enum class TieRule {
+  kEqual,  // they stay equal: the scheduler chooses
+  kFirst,  // the first by name wins
+};
+
+// A policy as configuration has it: names and numbers.
+struct ScorerSpec {
+  std::string name;
+  int weight = 1;  // 1..kMaxScorerWeight
+  friend bool operator==(const ScorerSpec&, const ScorerSpec&) = default;
+};
+constexpr int kMaxScorerWeight = 1000;
+
+struct ProfileSpec {
+  std::string name;
+  std::vector<ScorerSpec> scorers;  // none: every node scores the same
+  DeviceRule devices = DeviceRule::kTightest;
+  TieRule ties = TieRule::kEqual;
+  friend bool operator==(const ProfileSpec&, const ProfileSpec&) = default;
+};
+
+// A policy ready to run. Immutable: any thread may use it.
+struct Profile {
+  struct Weighted {
+    std::unique_ptr<const Scorer> scorer;
+    int weight;
+  };
+  std::string name;
+  std::vector<Weighted> scorers;
+  DeviceRule devices = DeviceRule::kTightest;
+  TieRule ties = TieRule::kEqual;
+};
+
+// Error: kInvalidArgument with the path: a scorer that does not exist, one named twice, a weight
+// out of range.
+Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix);
+
+}  // namespace berth

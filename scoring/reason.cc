@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/reason.h"
+
+namespace berth {
+namespace {
+
+struct Row {
+  Verdict verdict;
+  std::string_view code;
+  std::string_view text;
+};
+
+constexpr auto kRows = [] {
+  std::array<Row, static_cast<std::size_t>(Reason::kCount)> rows{};
+  const auto set = [&rows](Reason reason, Verdict verdict, std::string_view code,
+                           std::string_view text) {
+    rows[static_cast<std::size_t>(reason)] = {verdict, code, text};
+  };
+  using enum Reason;
+  constexpr Verdict kNow = Verdict::kUnschedulable;
+  constexpr Verdict kNever = Verdict::kUnresolvable;
+  set(kFits, Verdict::kFits, "fits", "");
+  set(kNodeUnknown, kNow, "node_unknown", "node not known to berth yet");
+  set(kNodeNotReady, kNever, "node_not_ready", "node is not ready");
+  set(kNoGpu, kNever, "no_gpu", "node has no GPU");
+  set(kModelMismatch, kNever, "model_mismatch", "GPU model is not one the pod accepts");
+  set(kTooFewGpus, kNever, "too_few_gpus", "node has fewer healthy GPUs than the pod asks for");
+  set(kShareNeverFits, kNever, "share_never_fits",
+      "no GPU of the node is large enough for the share");
+  set(kGpuMemoryUnknown, kNever, "gpu_memory_unknown", "node does not publish its GPU memory");
+  set(kTooFewCpus, kNever, "too_few_cpus", "node has less CPU than the pod asks for");
+  set(kTooLittleMemory, kNever, "too_little_memory", "node has less memory than the pod asks for");
+  set(kCpuShort, kNow, "cpu_short", "not enough free CPU");
+  set(kMemoryShort, kNow, "memory_short", "not enough free memory");
+  set(kGpusBusy, kNow, "gpus_busy", "not enough idle GPUs");
+  set(kShareBusy, kNow, "share_busy", "no GPU with enough free share");
+  set(kPodRefused, kNever, "pod_refused", "");
+  return rows;
+}();
+
+const Row& RowOf(Reason reason) { return kRows[static_cast<std::size_t>(reason)]; }
+
+}  // namespace
+
+Verdict VerdictOf(Reason reason) { return RowOf(reason).verdict; }
+std::string_view TextOf(Reason reason) { return RowOf(reason).text; }
+std::string_view CodeOf(Reason reason) { return RowOf(reason).code; }
+
+}  // namespace berth

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reason: why a node does or does not take a pod, and the Verdict that follows from it.
+//
+// The texts are constants without counters or names: kube-scheduler aggregates them into the pod's
+// condition, and a text that changes from try to try makes it retry without pause.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace berth {
+
+enum class Verdict {
+  kFits,
+  kUnschedulable,  // not now: pods that leave (or are evicted) can help
+  kUnresolvable,   // no eviction helps
+};
+
+enum class Reason : std::uint8_t {
+  kFits,
+  kNodeUnknown,  // not in our snapshot (yet)
+  kNodeNotReady,
+  kNoGpu,
+  kModelMismatch,
+  kTooFewGpus,        // the whole node has fewer healthy GPUs than asked
+  kShareNeverFits,    // no GPU of the node is large enough for the share
+  kGpuMemoryUnknown,  // asked by GPU memory, and the node does not publish it
+  kTooFewCpus,        // the whole node
+  kTooLittleMemory,   // the whole node
+  kCpuShort,
+  kMemoryShort,
+  kGpusBusy,
+  kShareBusy,
+  kPodRefused,  // the pod itself is at fault; PodRequest::refusal is the text
+  kCount,
+};
+
+Verdict VerdictOf(Reason reason);
+// For FailedNodes and the like. "" for kFits and kPodRefused.
+std::string_view TextOf(Reason reason);
+// "gpus_busy": for metric labels and logs.
+std::string_view CodeOf(Reason reason);
+
+}  // namespace berth

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one list of filters, scorers and built-in profiles. A new scorer is one line here.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "scoring/filter.h"
+#include "scoring/profile.h"
+#include "scoring/request_mix.h"
+#include "scoring/scorer.h"
+
+namespace berth {
+
+// Every filter, in the order in which they are asked.
+std::span<const Filter* const> BuiltinFilters();
+
+std::vector<std::string_view> ScorerNames();
+// Error: kInvalidArgument naming the scorers there are.
+Result<std::unique_ptr<const Scorer>> MakeScorer(std::string_view name, const RequestMix& mix);
+
+// The policies that come with Berth, each usable by its name.
+std::span<const ProfileSpec> BuiltinProfiles();
+const ProfileSpec* FindBuiltinProfile(std::string_view name);
+
+}  // namespace berth

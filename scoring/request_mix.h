@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RequestMix: which pods are likely to come, as shapes with weights. What scorers mean by "what
+// comes next".
+#pragma once
+
+#include <vector>
+
+#include "cluster/pod_request.h"
+
+namespace berth {
+
+struct RequestClass {
+  RequestShape shape;  // its memory is not looked at
+  double weight = 0;   // > 0
+};
+
+// Order matters: sums run over it, and their last bit can decide a tie. Weights sum to 1.
+using RequestMix = std::vector<RequestClass>;
+
+}  // namespace berth

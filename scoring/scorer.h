@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scorer: how good is it to put a pod of this shape on these devices of this node?
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cluster/node.h"
+#include "cluster/pod_request.h"
+
+namespace berth {
+
+constexpr int kMaxScore = 100;
+
+// One way to place a pod on a node: the same amount of every GPU in the set. Empty for a pod
+// without GPU.
+struct DeviceChoice {
+  std::uint64_t gpus = 0;       // bit i = GPU i
+  int milli = 0;                // thousandths taken of each
+  std::int64_t memory_mib = 0;  // taken of each; 0 where not known
+  friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
+};
+
+// What the raw scores of a scorer become once all feasible nodes are known.
+enum class Normalization {
+  kNone,    // they are 0..100 already
+  kMinMax,  // any integers: 100 * (s - min) / (max - min), truncated; 0 where all are equal
+};
+
+// Immutable after construction: any thread may call it.
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+
+  // Writes one score per choice; higher is better. Requires: every choice fits the node, and
+  // scores.size() == choices.size() > 0. With Normalization::kNone a score outside 0..100 is a bug.
+  virtual void Score(const Node& node, const RequestShape& shape,
+                     std::span<const DeviceChoice> choices, std::span<int> scores) const = 0;
+
+  [[nodiscard]] virtual Normalization normalization() const { return Normalization::kNone; }
+};
+
+}  // namespace berth

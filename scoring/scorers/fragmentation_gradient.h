@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FragmentationGradient: place where the GPU that the likely pods cannot use grows least (FGD).
+//
+// For a node with free CPU C and free GPU shares R_1..R_G (R in all), and a class m of the request
+// mix (CPU c, k GPUs, share d of each, weight p_m, sum p_m = 1), the fragment F(m) is
+//
+//   all of R                     if m asks for no GPU, or its models are not here, or it does not
+//   fit the sum of the R_g < d       if it fits (at least k GPUs with R_g >= d, and C >= c)
+//
+//   F = sum_m p_m F(m)           score = 100 * sigmoid(F before - F after, in GPUs), truncated
+//
+// Memory is not in the metric. Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing
+// Workloads with Fragmentation Gradient Descent", USENIX ATC'23, section 3, with the integer score
+// of their simulator (hkust-adsl/kubernetes-scheduler-simulator): the ties that it makes are part
+// of the policy.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scoring/request_mix.h"
+#include "scoring/scorer.h"
+
+namespace berth {
+
+class FragmentationGradient final : public Scorer {
+ public:
+  explicit FragmentationGradient(const RequestMix& mix);
+
+  void Score(const Node& node, const RequestShape& shape, std::span<const DeviceChoice> choices,
+             std::span<int> scores) const override;
+
+  // F of the node as it is, in thousandths of a GPU.
+  [[nodiscard]] double FragmentMilli(const Node& node) const;
+
+ private:
+  struct Class {
+    std::int64_t cpu_milli;
+    int gpus;
+    int milli;
+    double weight;
+  };
+  struct State;  // what the metric looks at of a node
+
+  // For each class whether a model will do; the last row is for models that no class names.
+  struct Admission {
+    std::string model;
+    std::vector<std::uint8_t> admits;
+  };
+  [[nodiscard]] const std::vector<std::uint8_t>& AdmissionOf(std::string_view model) const;
+  [[nodiscard]] double Fragment(const State& state, const std::vector<std::uint8_t>& admits) const;
+
+  std::vector<Class> classes_;
+  std::vector<Admission> admissions_;
+};
+
+}  // namespace berth

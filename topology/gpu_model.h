@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GpuModel: what the product catalogue knows of a GPU model.
+//
+// A model is named as the node publishes it (the value of its model label, "NVIDIA-A100-SXM4-80GB";
+// in the openb trace "V100M32"). The catalogue only fills gaps: what a node publishes itself wins.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace berth {
+
+struct GpuModel {
+  std::string_view name;
+  std::int64_t memory_mib;  // of one GPU, as its driver reports it
+  std::string_view source;  // where the row was read
+};
+
+// All rows, sorted by name.
+std::span<const GpuModel> GpuModelCatalogue();
+
+// The row of that name (exact match), or nullptr.
+const GpuModel* FindGpuModel(std::string_view name);
+
+}  // namespace berth
