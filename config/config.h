@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Config: everything an operator can set, with its default. Plain values; how they look as YAML is
+// in load.h (kind BerthConfiguration, apiVersion berth.dev/v1alpha1).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "scoring/profile.h"
+#include "scoring/request_mix.h"
+
+namespace berth {
+
+// What a resource name in a container's requests stands for.
+enum class ResourceMeaning {
+  kWholeGpus,     // number of GPUs
+  kShareCompute,  // part of one GPU's compute
+  kShareMemory,   // part of one GPU's memory
+};
+
+struct ResourceRule {
+  std::string name;  // "nvidia.com/gpu"
+  ResourceMeaning meaning = ResourceMeaning::kWholeGpus;
+  // What one of it is: kWholeGpus "gpu"; kShareCompute "milli" or "percent" of a GPU; kShareMemory
+  // "bytes", "MiB" or "GiB".
+  std::string unit = "gpu";
+  friend bool operator==(const ResourceRule&, const ResourceRule&) = default;
+};
+
+// Node labels in which GPU facts are published.
+struct NodeLabelKeys {
+  std::string gpu_model = "nvidia.com/gpu.product";
+  std::string gpu_memory_mib = "nvidia.com/gpu.memory";
+  friend bool operator==(const NodeLabelKeys&, const NodeLabelKeys&) = default;
+};
+
+struct TlsConfig {
+  std::string certificate_file;  // PEM; empty = plain HTTP
+  std::string key_file;
+  std::string client_ca_file;  // PEM; empty = clients need no certificate
+  friend bool operator==(const TlsConfig&, const TlsConfig&) = default;
+};
+
+struct ServerConfig {
+  std::string listen = "0.0.0.0:8888";
+  // Where /debug and the live page are: "" = with the rest, "off", or HOST:PORT of their own.
+  std::string debug_listen;
+  int threads = 2;                          // 1..64
+  std::int64_t max_body_bytes = 128 << 20;  // 1 KiB..4 GiB; a larger request gets 413
+  int drain_seconds = 5;  // 0..3600: how long idle connections are kept on SIGTERM
+  TlsConfig tls;
+  friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
+};
+
+// A class of the request mix as it is written: shares of GPU or whole GPUs, with a weight of any
+// scale.
+struct MixEntry {
+  std::int64_t cpu_milli = 0;
+  int gpus = 0;       // whole GPUs, or
+  int gpu_milli = 0;  // a share; neither = a pod without GPU
+  std::vector<std::string> models;
+  double weight = 1;  // > 0
+  friend bool operator==(const MixEntry&, const MixEntry&) = default;
+};
+
+struct Config {
+  std::string profile = "fragmentation-gradient";  // a built-in one or one of `profiles`
+  std::vector<ProfileSpec> profiles;               // of one's own; may replace built-in ones
+  std::vector<MixEntry> request_mix;               // never empty
+  std::vector<ResourceRule> resources;
+  NodeLabelKeys node_labels;
+  ServerConfig server;
+  int reservation_seconds =
+      30;  // 1..3600: how long a bind may take before its devices are free again
+  std::string log_level = "info";  // debug, info, warn, error
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+Config DefaultConfig();
+
+// Checks what single fields cannot: names that must exist, pairs that belong together. Error:
+// kInvalidArgument with the path of the field.
+Status Validate(const Config& config);
+
+// The profile that the configuration chooses. Requires: Validate(config).
+const ProfileSpec& ChosenProfile(const Config& config);
+
+// The mix with its weights scaled to a sum of 1.
+RequestMix MixOf(const Config& config);
+
+// What one of the rule's resource is in GPUs, thousandths, or bytes of GPU memory; 0 for a unit
+// that does not belong to the meaning.
+std::int64_t UnitFactor(const ResourceRule& rule);
+
+}  // namespace berth

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The words that stand for enumerators in the configuration, by enumerator.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace berth {
+
+inline constexpr std::array<std::string_view, 3> kMeaningWords = {"whole-gpus", "share-compute",
+                                                                  "share-memory"};
+inline constexpr std::array<std::string_view, 4> kDeviceRuleWords = {"first", "tightest",
+                                                                     "best-score", "random"};
+inline constexpr std::array<std::string_view, 2> kTieRuleWords = {"equal", "first"};
+inline constexpr std::array<std::string_view, 4> kLogLevelWords = {"debug", "info", "warn",
+                                                                   "error"};
+
+template <class Words, class Enum>
+constexpr std::string_view WordOf(const Words& words, Enum value) {
+  return words[static_cast<std::size_t>(value)];
+}
+
+}  // namespace berth

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/yaml_reader.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/number.h"
+#include "cluster/quantity.h"
+
+namespace berth {
+
+YamlReader::YamlReader(YAML::Node node, std::string_view origin, std::string path)
+    : node_(std::move(node)), origin_(origin), path_(std::move(path)) {
+  if (!node_.IsMap() && !node_.IsNull()) Refuse(node_, path_, "want a mapping");
+}
+
+std::string YamlReader::PathOf(std::string_view key) const {
+  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+}
+
+void YamlReader::Refuse(const YAML::Node& where, const std::string& path,
+                        const std::string& problem) {
+  if (problem_) return;
+  const int line = where.Mark().line + 1;  // counted from 0 there
+  problem_ = Error{Errc::kInvalidArgument, std::string(origin_) + ":" + std::to_string(line) +
+                                               ": " + (path.empty() ? "" : path + ": ") + problem};
+}
+
+std::optional<YAML::Node> YamlReader::Take(const char* key) {
+  taken_.insert(key);
+  if (problem_ || !node_.IsMap()) return std::nullopt;
+  const YAML::Node& mapping = node_;  // the const operator[] does not create keys
+  YAML::Node value = mapping[key];
+  if (!value.IsDefined() || value.IsNull()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::string> YamlReader::Scalar(const char* key, std::string_view wanted) {
+  const auto value = Take(key);
+  if (!value) return std::nullopt;
+  if (!value->IsScalar()) {
+    Refuse(*value, PathOf(key), "want " + std::string(wanted) + ", got a list or a mapping");
+    return std::nullopt;
+  }
+  return value->Scalar();
+}
+
+void YamlReader::Text(const char* key, std::string& value) {
+  if (auto text = Scalar(key, "a text")) value = *std::move(text);
+}
+
+void YamlReader::TextList(const char* key, std::vector<std::string>& values) {
+  const auto list = Take(key);
+  if (!list) return;
+  if (!list->IsSequence()) return Refuse(*list, PathOf(key), "want a list of texts");
+  values.clear();
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const YAML::Node item = (*list)[i];
+    if (!item.IsScalar()) {
+      return Refuse(item, PathOf(key) + "[" + std::to_string(i) + "]", "want a text");
+    }
+    values.push_back(item.Scalar());
+  }
+}
+
+std::optional<std::int64_t> YamlReader::IntegerAt(const char* key, std::int64_t low,
+                                                  std::int64_t high) {
+  const auto text = Scalar(key, "an integer");
+  if (!text) return std::nullopt;
+  auto number = ParseInt(*text, low, high);
+  if (!number) {
+    Refuse(node_[key], PathOf(key), number.error().message);
+    return std::nullopt;
+  }
+  return *number;
+}
+
+void YamlReader::PositiveNumber(const char* key, double& value) {
+  const auto text = Scalar(key, "a number");
+  if (!text) return;
+  double number = 0;
+  if (!YAML::convert<double>::decode(YAML::Node(*text), number) || !std::isfinite(number) ||
+      number <= 0) {
+    return Refuse(node_[key], PathOf(key), "want a number above 0, got \"" + *text + "\"");
+  }
+  value = number;
+}
+
+void YamlReader::MilliQuantity(const char* key, std::int64_t& value) {
+  const auto text = Scalar(key, "a quantity");
+  if (!text) return;
+  const auto quantity = Quantity::Parse(*text);
+  if (!quantity) return Refuse(node_[key], PathOf(key), quantity.error().message);
+  if (quantity->MilliValue() < 0) {
+    return Refuse(node_[key], PathOf(key), "want 0 or more, got \"" + *text + "\"");
+  }
+  value = quantity->MilliValue();
+}
+
+std::optional<std::size_t> YamlReader::WordAt(const char* key,
+                                              std::span<const std::string_view> words) {
+  const auto text = Scalar(key, "a word");
+  if (!text) return std::nullopt;
+  const auto found = std::ranges::find(words, *text);
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  std::string wanted;
+  for (const std::string_view word : words) wanted.append(wanted.empty() ? "" : ", ").append(word);
+  Refuse(node_[key], PathOf(key), "want one of " + wanted + ", got \"" + *text + "\"");
+  return std::nullopt;
+}
+
+void YamlReader::Mapping(const char* key, const std::function<void(YamlReader&)>& read) {
+  const auto value = Take(key);
+  if (!value) return;
+  YamlReader reader(*value, origin_, PathOf(key));
+  read(reader);
+  if (Status finished = reader.Finish(); !finished) problem_ = std::move(finished).error();
+}
+
+bool YamlReader::List(const char* key, const std::function<void(YamlReader&)>& read) {
+  const auto list = Take(key);
+  if (!list) return false;
+  if (!list->IsSequence()) {
+    Refuse(*list, PathOf(key), "want a list");
+    return false;
+  }
+  for (std::size_t i = 0; i < list->size() && !problem_; ++i) {
+    YamlReader reader((*list)[i], origin_, PathOf(key) + "[" + std::to_string(i) + "]");
+    read(reader);
+    if (Status finished = reader.Finish(); !finished) problem_ = std::move(finished).error();
+  }
+  return true;
+}
+
+Status YamlReader::Finish() {
+  if (!problem_ && node_.IsMap()) {
+    std::set<std::string> seen;
+    for (const auto& entry : node_) {
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a text)";
+      if (!taken_.contains(key)) {
+        std::string known;
+        for (const std::string& name : taken_) known += (known.empty() ? "" : ", ") + name;
+        Refuse(entry.first, PathOf(key), "unknown key, want one of " + known);
+      } else if (!seen.insert(key).second) {
+        Refuse(entry.first, PathOf(key), "the key is there twice");
+      }
+    }
+  }
+  if (problem_) return tl::unexpected(*problem_);
+  return {};
+}
+
+}  // namespace berth

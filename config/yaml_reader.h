@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// YamlReader: takes typed fields out of one YAML mapping and refuses what is left over.
+//
+// The first problem is kept and every later call does nothing, so that a mapping reads as a list of
+// fields:
+//
+//   YamlReader reader(node, origin, "server");
+//   reader.Text("listen", server.listen);
+//   reader.Integer("threads", 1, 64, server.threads);
+//   return reader.Finish();
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace berth {
+
+class YamlReader {
+ public:
+  // A null node reads as an empty mapping.
+  YamlReader(YAML::Node node, std::string_view origin, std::string path);
+
+  void Text(const char* key, std::string& value);
+  void TextList(const char* key, std::vector<std::string>& values);
+  template <class T>
+  void Integer(const char* key, std::int64_t low, std::int64_t high, T& value) {
+    if (const auto number = IntegerAt(key, low, high)) value = static_cast<T>(*number);
+  }
+  void PositiveNumber(const char* key, double& value);
+  // A Kubernetes quantity, in thousandths.
+  void MilliQuantity(const char* key, std::int64_t& value);
+  // One of the words, by position.
+  template <class T>
+  void Word(const char* key, std::span<const std::string_view> words, T& value) {
+    if (const auto index = WordAt(key, words)) value = static_cast<T>(*index);
+  }
+  void Mapping(const char* key, const std::function<void(YamlReader&)>& read);
+  // A list of mappings; read is called for each. Returns whether the key is there (the list may be
+  // empty).
+  bool List(const char* key, const std::function<void(YamlReader&)>& read);
+
+  // Unknown keys are a problem now. The first problem, or success.
+  Status Finish();
+
+ private:
+  std::optional<YAML::Node> Take(const char* key);
+  std::optional<std::string> Scalar(const char* key, std::string_view wanted);
+  std::optional<std::int64_t> IntegerAt(const char* key, std::int64_t low, std::int64_t high);
+  std::optional<std::size_t> WordAt(const char* key, std::span<const std::string_view> words);
+  void Refuse(const YAML::Node& where, const std::string& path, const std::string& problem);
+  [[nodiscard]] std::string PathOf(std::string_view key) const;
+
+  YAML::Node node_;
+  std::string_view origin_;
+  std::string path_;
+  std::set<std::string> taken_;
+  std::optional<Error> problem_;
+};
+
+}  // namespace berth
