@@ -32,11 +32,8 @@ void EvaluationTable::Resize(std::size_t nodes) {
 }
 
 void EvaluationTable::Evaluate(NodeIndex index, const Node& node) {
-  Reason& reason = reasons_[index];
-  for (const Filter* filter : BuiltinFilters()) {
-    reason = filter->Check(node, shape_);
-    if (reason != Reason::kFits) return;
-  }
+  reasons_[index] = FirstObjection(node, shape_);
+  if (reasons_[index] != Reason::kFits) return;
   const std::vector<DeviceChoice> choices = DeviceChoices(node, shape_, profile_.devices);
   BERTH_CHECK(!choices.empty());  // a node that passed the filters has room
 

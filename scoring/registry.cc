@@ -49,6 +49,13 @@ std::span<const Filter* const> BuiltinFilters() {
   return filters;
 }
 
+Reason FirstObjection(const Node& node, const RequestShape& shape) {
+  for (const Filter* filter : BuiltinFilters()) {
+    if (const Reason reason = filter->Check(node, shape); reason != Reason::kFits) return reason;
+  }
+  return Reason::kFits;
+}
+
 std::vector<std::string_view> ScorerNames() {
   std::vector<std::string_view> names;
   for (const Entry& entry : kScorers) names.push_back(entry.name);

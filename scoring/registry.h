@@ -20,6 +20,9 @@ namespace berth {
 // Every filter, in the order in which they are asked.
 std::span<const Filter* const> BuiltinFilters();
 
+// What the first of them that objects says; kFits when none does.
+Reason FirstObjection(const Node& node, const RequestShape& shape);
+
 std::vector<std::string_view> ScorerNames();
 // Error: kInvalidArgument naming the scorers there are.
 Result<std::unique_ptr<const Scorer>> MakeScorer(std::string_view name, const RequestMix& mix);
