@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The extender protocol, k8s.io/kube-scheduler/extender/v1: its seven message types as bytes.
+//
+//   ExtenderArgs -> ExtenderFilterResult | HostPriorityList
+//   ExtenderPreemptionArgs -> ExtenderPreemptionResult
+//   ExtenderBindingArgs -> ExtenderBindingResult            (victims in two forms: Victims,
+//   MetaVictims)
+//
+// Keys are read in any case and written as Go writes them. Errors (kInvalidArgument) mean "not such
+// a message": answer 400. What is wrong with the pod itself is in its refusal.
+//
+// Decoders may change the text while they work and leave it as it was; what they return may point
+// into it. Requires of every text: capacity() >= size() + kPadding. Any thread may call any
+// function.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/node_name_table.h"
+#include "scoring/reason.h"
+#include "server/extender/extender.h"
+#include "server/wire/pod_rules.h"
+
+namespace berth::wire {
+
+constexpr std::size_t kPadding = 64;  // readable bytes behind a text (simdjson reads in blocks)
+
+// One item of ExtenderArgs.Nodes.
+struct NodeItem {
+  std::string_view name;
+  std::string_view raw;  // its bytes, to be passed through
+};
+
+struct ExtenderArgs {
+  std::optional<PodRequest> pod;  // empty: Pod was missing or null
+  // The nodes asked about, each once, in the order of the request: those that the table has, and
+  // the others.
+  std::vector<NodeIndex> known;
+  std::vector<std::string> unknown;
+  bool has_names = false;       // NodeNames was there: it is what counts
+  bool has_items = false;       // Nodes was there
+  std::vector<NodeItem> items;  // of Nodes
+};
+
+Result<ExtenderArgs> DecodeExtenderArgs(std::string& text, const PodRules& rules,
+                                        const NodeNameTable& names);
+
+// Requires: reasons.size() == args.known.size(), args.pod.
+std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& names,
+                               std::span<const Reason> reasons);
+// A filter answer that fails the whole call.
+std::string EncodeFilterError(std::string_view error);
+
+// Requires: priorities.size() == args.known.size(). Nodes that the table does not have get 0.
+std::string EncodeHostPriorityList(const ExtenderArgs& args, const NodeNameTable& names,
+                                   std::span<const std::uint8_t> priorities);
+
+struct PreemptionArgs {
+  PodRequest pod;
+  std::vector<NodeVictims> nodes;
+  std::vector<std::int64_t> pdb_violations;  // per node
+};
+
+Result<PreemptionArgs> DecodePreemptionArgs(std::string& text, const PodRules& rules);
+
+// Echoes the nodes that are kept; a node left out is one that the pod does not get by preemption.
+std::string EncodePreemptionResult(const PreemptionArgs& args, const std::vector<bool>& kept);
+
+Result<BindRequest> DecodeBindingArgs(std::string& text);
+
+// An empty error means success.
+std::string EncodeBindingResult(std::string_view error);
+
+}  // namespace berth::wire

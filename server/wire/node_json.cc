@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/node_json.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+
+#include "base/number.h"
+#include "cluster/quantity.h"
+#include "server/wire/pod_json.h"
+#include "topology/gpu_model.h"
+
+namespace berth::wire {
+namespace {
+
+using simdjson::ondemand::array;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+class NodeReader {
+ public:
+  explicit NodeReader(const NodeRules& rules) : rules_(rules) {}
+
+  Result<NodeSpec> Read(object node) {
+    for (auto field : node) {
+      const std::string_view key = field.unescaped_key();
+      value content = field.value();
+      if (content.is_null()) continue;
+      if (IsField(key, "kind")) {
+        const std::string_view kind = content.get_string();
+        if (kind != "Node") return Invalid(".kind: want Node, got \"" + std::string(kind) + "\"");
+      }
+      if (IsField(key, "metadata")) ReadMetadata(content.get_object());
+      if (IsField(key, "status")) ReadStatus(content.get_object());
+    }
+    if (!problem_.empty()) return Invalid(problem_);
+    BERTH_TRY_STATUS(AddGpus());
+    BERTH_TRY_STATUS(Validate(spec_));
+    return std::move(spec_);
+  }
+
+ private:
+  void ReadMetadata(object metadata) {
+    for (auto field : metadata) {
+      const std::string_view key = field.unescaped_key();
+      value content = field.value();
+      if (content.is_null()) continue;
+      if (IsField(key, "name")) spec_.name = std::string_view(content.get_string());
+      if (!IsField(key, "labels")) continue;
+      for (auto label : content.get_object()) {
+        const std::string_view name = label.unescaped_key();
+        const std::string_view text = label.value().get_string();
+        if (name == rules_.labels.gpu_model) spec_.gpu_model = text;
+        if (name == rules_.labels.gpu_memory_mib) memory_label_ = text;
+      }
+    }
+  }
+
+  void ReadStatus(object status) {
+    for (auto field : status) {
+      const std::string_view key = field.unescaped_key();
+      value content = field.value();
+      if (content.is_null()) continue;
+      if (IsField(key, "allocatable")) ReadAllocatable(content.get_object());
+      if (IsField(key, "conditions")) ReadConditions(content.get_array());
+    }
+  }
+
+  void ReadAllocatable(object allocatable) {
+    for (auto field : allocatable) {
+      const std::string_view name = field.unescaped_key();
+      const bool gpu = std::ranges::find(rules_.gpu_resources, name) != rules_.gpu_resources.end();
+      if (!gpu && name != "cpu" && name != "memory") continue;
+      const auto quantity = Quantity::Parse(std::string_view(field.value().get_string()));
+      if (!quantity) {
+        problem_ = ".status.allocatable." + std::string(name) + ": " + quantity.error().message;
+        continue;
+      }
+      if (name == "cpu") spec_.cpu_milli = quantity->MilliValue();
+      if (name == "memory") spec_.memory_bytes = quantity->Value();
+      if (gpu) gpus_ += quantity->Value();
+    }
+  }
+
+  // A node without a Ready condition is taken as it is.
+  void ReadConditions(array conditions) {
+    for (auto element : conditions) {
+      std::string_view type, status;
+      for (auto field : element.get_object()) {
+        const std::string_view key = field.unescaped_key();
+        value content = field.value();
+        if (IsField(key, "type")) type = content.get_string();
+        if (IsField(key, "status")) status = content.get_string();
+      }
+      if (type == "Ready") spec_.ready = status == "True";
+    }
+  }
+
+  Status AddGpus() {
+    if (gpus_ < 0 || gpus_ > kMaxGpusPerNode) {
+      return Invalid(".status.allocatable: want 0.." + std::to_string(kMaxGpusPerNode) +
+                     " GPUs, got " + std::to_string(gpus_));
+    }
+    GpuSpec gpu;
+    if (!memory_label_.empty()) {
+      auto memory = ParseInt(memory_label_, 0, std::int64_t{1} << 40);
+      if (!memory) {
+        return tl::unexpected(std::move(memory).error().Within(".metadata.labels[" +
+                                                               rules_.labels.gpu_memory_mib + "]"));
+      }
+      gpu.memory_mib = *memory;
+    } else if (const GpuModel* model = FindGpuModel(spec_.gpu_model); model != nullptr) {
+      gpu.memory_mib = model->memory_mib;
+    }
+    spec_.gpus.assign(static_cast<std::size_t>(gpus_), gpu);
+    return {};
+  }
+
+  const NodeRules& rules_;
+  NodeSpec spec_;
+  std::string memory_label_;
+  std::int64_t gpus_ = 0;
+  std::string problem_;
+};
+
+}  // namespace
+
+NodeRules::NodeRules(const Config& config) : labels(config.node_labels) {
+  for (const ResourceRule& rule : config.resources) {
+    if (rule.meaning == ResourceMeaning::kWholeGpus) gpu_resources.push_back(rule.name);
+  }
+}
+
+Result<std::vector<NodeSpec>> DecodeNodeList(const std::string& text, const NodeRules& rules) {
+  std::vector<NodeSpec> nodes;
+  std::string place = "list";
+  try {
+    simdjson::ondemand::parser parser;
+    simdjson::ondemand::document document =
+        parser.iterate(simdjson::padded_string_view(text.data(), text.size(), text.capacity()));
+    for (auto field : document.get_object()) {
+      if (!IsField(field.unescaped_key(), "items")) continue;
+      value items = field.value();
+      if (items.is_null()) continue;
+      for (auto element : items.get_array()) {
+        place = "items[" + std::to_string(nodes.size()) + "]";
+        auto node = NodeReader(rules).Read(element.get_object());
+        if (!node) return tl::unexpected(std::move(node).error().Within(place));
+        nodes.push_back(*std::move(node));
+      }
+    }
+  } catch (const simdjson::simdjson_error& problem) {
+    return Invalid(place + ": " + problem.what());
+  }
+  return nodes;
+}
+
+}  // namespace berth::wire

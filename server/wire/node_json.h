@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON of Kubernetes Nodes -> NodeSpec.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/node.h"
+#include "config/config.h"
+
+namespace berth::wire {
+
+// How nodes publish what they have.
+struct NodeRules {
+  std::vector<std::string> gpu_resources;  // names that count whole GPUs
+  NodeLabelKeys labels;
+
+  explicit NodeRules(const Config& config);
+};
+
+// Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. Capacities are
+// status.allocatable; memory per GPU comes from the label, else from the product catalogue. Error:
+// kInvalidArgument with the place ("items[3].status.allocatable.cpu: ...").
+// Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
+Result<std::vector<NodeSpec>> DecodeNodeList(const std::string& text, const NodeRules& rules);
+
+}  // namespace berth::wire

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/pod_json.h"
+
+#include <utility>
+
+namespace berth::wire {
+namespace {
+
+using simdjson::ondemand::array;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string_view KeyOf(simdjson::simdjson_result<simdjson::ondemand::field>& field) {
+  return field.unescaped_key();
+}
+
+// Calls read(key, value) for every field that is not null.
+template <class Read>
+void ForEachField(object fields, Read read) {
+  for (auto field : fields) {
+    const std::string_view key = KeyOf(field);
+    value content = field.value();
+    if (!content.is_null()) read(key, content);
+  }
+}
+
+// A quantity is a text; a bare number means the same.
+std::string_view QuantityText(value content) {
+  if (content.type() == simdjson::ondemand::json_type::string) return content.get_string();
+  std::string_view token = content.raw_json_token();
+  while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' ||
+                            token.back() == '\t')) {
+    token.remove_suffix(1);
+  }
+  return token;
+}
+
+class PodReader {
+ public:
+  explicit PodReader(const PodRules& rules) : rules_(rules) {}
+
+  PodParts Read(object pod) {
+    ForEachField(pod, [this](std::string_view key, value content) {
+      if (IsField(key, "metadata")) ReadMetadata(content.get_object());
+      if (IsField(key, "spec")) ReadSpec(content.get_object());
+    });
+    // Init containers first, wherever the text has them.
+    parts_.containers = std::move(init_);
+    for (ContainerSpec& container : main_) parts_.containers.push_back(std::move(container));
+    return std::move(parts_);
+  }
+
+ private:
+  void ReadMetadata(object metadata) {
+    ForEachField(metadata, [this](std::string_view key, value content) {
+      if (IsField(key, "name")) parts_.id.name = std::string_view(content.get_string());
+      if (IsField(key, "namespace")) {
+        parts_.id.namespace_name = std::string_view(content.get_string());
+      }
+      if (IsField(key, "uid")) parts_.id.uid = std::string_view(content.get_string());
+      if (IsField(key, "annotations")) {
+        ForEachField(content.get_object(), [this](std::string_view name, value text) {
+          if (!name.starts_with("berth.dev/")) return;
+          parts_.annotations.emplace(name, std::string_view(text.get_string()));
+        });
+      }
+    });
+  }
+
+  void ReadSpec(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      if (IsField(key, "containers")) ReadContainers(content.get_array(), main_, "containers");
+      if (IsField(key, "initContainers")) {
+        ReadContainers(content.get_array(), init_, "initContainers");
+      }
+      if (IsField(key, "overhead")) ReadList(content.get_object(), parts_.overhead, "overhead");
+      if (IsField(key, "resources")) ReadPodResources(content.get_object());
+    });
+  }
+
+  void ReadContainers(array list, std::vector<ContainerSpec>& containers, std::string_view field) {
+    for (auto item : list) {
+      ContainerSpec container;
+      container.kind = &containers == &init_ ? ContainerKind::kInit : ContainerKind::kMain;
+      const std::string place =
+          std::string(field) + "[" + std::to_string(containers.size()) + "].resources";
+      ForEachField(item.get_object(), [&](std::string_view key, value content) {
+        if (IsField(key, "name")) container.name = std::string_view(content.get_string());
+        if (IsField(key, "resources")) container.ask = ReadResources(content.get_object(), place);
+        if (IsField(key, "restartPolicy") && container.kind == ContainerKind::kInit &&
+            std::string_view(content.get_string()) == "Always") {
+          container.kind = ContainerKind::kSidecar;
+        }
+      });
+      containers.push_back(std::move(container));
+    }
+  }
+
+  // Requests; a limit stands in where a container has no request of that kind (the API server does
+  // the same).
+  ResourceAsk ReadResources(object resources, const std::string& place) {
+    ResourceAsk requests, limits;
+    ForEachField(resources, [&](std::string_view key, value content) {
+      if (IsField(key, "requests")) ReadList(content.get_object(), requests, place + ".requests");
+      if (IsField(key, "limits")) ReadList(content.get_object(), limits, place + ".limits");
+    });
+    const auto fill = [](std::int64_t& request, std::int64_t limit) {
+      if (request == 0) request = limit;
+    };
+    fill(requests.cpu_milli, limits.cpu_milli);
+    fill(requests.memory_bytes, limits.memory_bytes);
+    fill(requests.gpus, limits.gpus);
+    fill(requests.share_milli, limits.share_milli);
+    fill(requests.share_bytes, limits.share_bytes);
+    return requests;
+  }
+
+  void ReadPodResources(object resources) {
+    ForEachField(resources, [this](std::string_view key, value content) {
+      if (!IsField(key, "requests")) return;
+      ForEachField(content.get_object(), [this](std::string_view name, value quantity) {
+        const bool cpu = name == "cpu";
+        if (!cpu && name != "memory") return;
+        ResourceAsk ask;
+        AddTo(ask, cpu ? "cpu" : "memory", QuantityText(quantity), "resources.requests");
+        if (cpu) {
+          parts_.pod_cpu_milli = ask.cpu_milli;
+        } else {
+          parts_.pod_memory_bytes = ask.memory_bytes;
+        }
+      });
+    });
+  }
+
+  void ReadList(object list, ResourceAsk& ask, const std::string& place) {
+    ForEachField(list, [&](std::string_view key, value content) {
+      AddTo(ask, key, QuantityText(content), place);
+    });
+  }
+
+  void AddTo(ResourceAsk& ask, std::string_view resource, std::string_view quantity,
+             std::string_view place) {
+    Status added = rules_.Add(resource, quantity, ask);
+    if (!added && parts_.problem.empty()) {
+      parts_.problem = std::string(place) + "." + added.error().message;
+    }
+  }
+
+  const PodRules& rules_;
+  PodParts parts_;
+  std::vector<ContainerSpec> init_;
+  std::vector<ContainerSpec> main_;
+};
+
+}  // namespace
+
+bool IsField(std::string_view key, std::string_view field) {
+  if (key.size() != field.size()) return false;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    if (key[i] != field[i] && Lower(key[i]) != Lower(field[i])) return false;
+  }
+  return true;
+}
+
+PodRequest DecodePod(object pod, const PodRules& rules) {
+  return rules.ToRequest(PodReader(rules).Read(pod));
+}
+
+std::string DecodePodUid(object pod) {
+  PodId id;
+  ForEachField(pod, [&](std::string_view key, value content) {
+    if (!IsField(key, "metadata")) return;
+    ForEachField(content.get_object(), [&](std::string_view name, value text) {
+      if (IsField(name, "name")) id.name = std::string_view(text.get_string());
+      if (IsField(name, "namespace")) id.namespace_name = std::string_view(text.get_string());
+      if (IsField(name, "uid")) id.uid = std::string_view(text.get_string());
+    });
+  });
+  return id.uid.empty() ? id.namespace_name + "/" + id.name : id.uid;
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON of a Kubernetes Pod -> PodRequest. One pass, in any order of fields, any case of field
+// names; fields that do not matter are skipped unread.
+#pragma once
+
+#include <simdjson.h>
+
+#include <string>
+
+#include "cluster/pod_request.h"
+#include "server/wire/pod_rules.h"
+
+namespace berth::wire {
+
+// Throws simdjson::simdjson_error where the text is not JSON or a field has another type than
+// Kubernetes gives it; callers stop it at the room's door. What is JSON but makes no sense (a bad
+// quantity) comes back as the request's refusal.
+PodRequest DecodePod(simdjson::ondemand::object pod, const PodRules& rules);
+
+// Only metadata.uid (or "namespace/name" without one).
+std::string DecodePodUid(simdjson::ondemand::object pod);
+
+// Whether a key is that field, whatever its case.
+bool IsField(std::string_view key, std::string_view field);
+
+}  // namespace berth::wire

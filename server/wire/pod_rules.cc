@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/pod_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "cluster/node.h"
+#include "cluster/quantity.h"
+
+namespace berth::wire {
+namespace {
+
+constexpr std::int64_t kBytesPerMib = 1 << 20;
+constexpr std::string_view kGpuModelKey = "berth.dev/gpu-model";
+
+// Written by Berth itself with the binding.
+constexpr std::array<std::string_view, 2> kOwnKeys = {"berth.dev/devices", "berth.dev/decision"};
+
+// Sums and products of asks stop at a bound that no node reaches, so that no input overflows.
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;
+
+std::int64_t Capped(std::int64_t value) { return std::min(value, kMost); }
+std::int64_t Times(std::int64_t value, std::int64_t factor) {
+  return value > kMost / factor ? kMost : value * factor;
+}
+
+ResourceAsk Effective(const PodParts& parts) {
+  ResourceAsk together, sidecars, highest_init;
+  for (const ContainerSpec& container : parts.containers) {
+    switch (container.kind) {
+      case ContainerKind::kMain:
+        together += container.ask;
+        break;
+      case ContainerKind::kSidecar:
+        sidecars += container.ask;
+        highest_init.Raise(sidecars);
+        break;
+      case ContainerKind::kInit: {
+        ResourceAsk with_sidecars = sidecars;
+        with_sidecars += container.ask;
+        highest_init.Raise(with_sidecars);
+        break;
+      }
+    }
+  }
+  together += sidecars;
+  together.Raise(highest_init);
+  if (parts.pod_cpu_milli) together.cpu_milli = *parts.pod_cpu_milli;
+  if (parts.pod_memory_bytes) together.memory_bytes = *parts.pod_memory_bytes;
+  together += parts.overhead;
+  return together;
+}
+
+GpuAsk GpuAskOf(const ResourceAsk& ask) {
+  if (ask.gpus > 0) return WholeGpus{static_cast<int>(std::min<std::int64_t>(ask.gpus, kMost))};
+  if (ask.share_milli == 0 && ask.share_bytes == 0) return NoGpu{};
+  const std::int64_t mib = ask.share_bytes / kBytesPerMib + (ask.share_bytes % kBytesPerMib != 0);
+  return GpuShare{static_cast<int>(ask.share_milli), mib};
+}
+
+// Why no node could ever take such an ask; empty = fine.
+std::string Objection(const ResourceAsk& ask) {
+  if (ask.gpus > 0 && (ask.share_milli > 0 || ask.share_bytes > 0)) {
+    return "pod asks for whole GPUs and for a share of one: want one of the two";
+  }
+  if (ask.gpus > kMaxGpusPerNode) return "pod asks for more GPUs than any node has";
+  if (ask.share_milli > kMilliPerGpu) return "pod asks for a share above one GPU";
+  return "";
+}
+
+std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+// "A100|H100": the models that will do.
+std::vector<std::string> ParseModels(std::string_view text) {
+  std::vector<std::string> models;
+  while (true) {
+    const std::size_t end = text.find('|');
+    const std::string_view model = Trimmed(text.substr(0, end));
+    if (!model.empty()) models.emplace_back(model);
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  std::ranges::sort(models);
+  models.erase(std::unique(models.begin(), models.end()), models.end());
+  return models;
+}
+
+// Reads the pod's berth.dev/ annotations; returns what is wrong with them.
+std::string ReadAnnotations(const std::map<std::string, std::string>& annotations,
+                            RequestShape& shape) {
+  for (const auto& [key, value] : annotations) {
+    if (key == kGpuModelKey) {
+      shape.models = ParseModels(value);
+      if (shape.models.empty()) return "annotation " + key + ": want GPU models joined by |";
+    } else if (std::ranges::find(kOwnKeys, key) == kOwnKeys.end()) {
+      return "annotation " + key + ": not known to this version of berth";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
+  cpu_milli = Capped(cpu_milli + other.cpu_milli);
+  memory_bytes = Capped(memory_bytes + other.memory_bytes);
+  gpus = Capped(gpus + other.gpus);
+  share_milli = Capped(share_milli + other.share_milli);
+  share_bytes = Capped(share_bytes + other.share_bytes);
+  return *this;
+}
+
+void ResourceAsk::Raise(const ResourceAsk& other) {
+  cpu_milli = std::max(cpu_milli, other.cpu_milli);
+  memory_bytes = std::max(memory_bytes, other.memory_bytes);
+  gpus = std::max(gpus, other.gpus);
+  share_milli = std::max(share_milli, other.share_milli);
+  share_bytes = std::max(share_bytes, other.share_bytes);
+}
+
+PodRules::PodRules(const std::vector<ResourceRule>& resources) {
+  for (const ResourceRule& rule : resources) {
+    rules_.push_back({rule.name, rule.meaning, UnitFactor(rule)});
+  }
+}
+
+Status PodRules::Add(std::string_view resource, std::string_view text, ResourceAsk& ask) const {
+  const bool is_cpu = resource == "cpu";
+  const bool is_memory = resource == "memory";
+  const auto rule = std::ranges::find(rules_, resource, &Rule::name);
+  if (!is_cpu && !is_memory && rule == rules_.end()) return {};
+  auto quantity = Quantity::Parse(text);
+  if (!quantity) return tl::unexpected(std::move(quantity).error().Within(resource));
+  if (quantity->MilliValue() < 0) {
+    return Invalid(std::string(resource) + ": want 0 or more, got \"" + std::string(text) + "\"");
+  }
+  ResourceAsk added;
+  if (is_cpu) {
+    added.cpu_milli = Capped(quantity->MilliValue());
+  } else if (is_memory) {
+    added.memory_bytes = Capped(quantity->Value());
+  } else {
+    const std::int64_t amount = Times(quantity->Value(), rule->factor);
+    switch (rule->meaning) {
+      case ResourceMeaning::kWholeGpus:
+        added.gpus = amount;
+        break;
+      case ResourceMeaning::kShareCompute:
+        added.share_milli = amount;
+        break;
+      case ResourceMeaning::kShareMemory:
+        added.share_bytes = amount;
+        break;
+    }
+  }
+  ask += added;
+  return {};
+}
+
+PodRequest PodRules::ToRequest(const PodParts& parts) const {
+  PodRequest request;
+  request.id = parts.id;
+  if (request.id.uid.empty()) request.id.uid = request.id.namespace_name + "/" + request.id.name;
+  const ResourceAsk ask = Effective(parts);
+  request.refusal = parts.problem.empty() ? Objection(ask) : parts.problem;
+  request.shape.cpu_milli = ask.cpu_milli;
+  request.shape.memory_bytes = ask.memory_bytes;
+  if (request.refusal.empty()) {
+    request.shape.gpus = GpuAskOf(ask);
+    request.refusal = ReadAnnotations(parts.annotations, request.shape);
+  }
+  for (const ContainerSpec& container : parts.containers) {
+    if (!request.refusal.empty() || !container.ask.wants_gpu()) continue;
+    request.containers.push_back(
+        {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit});
+  }
+  return request;
+}
+
+}  // namespace berth::wire

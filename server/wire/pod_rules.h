@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PodRules: how Berth reads what a pod asks for - resource names, annotations, and how the asks of
+// containers add up to one RequestShape. The rules, free of JSON; pod_json.h finds the fields.
+//
+// Containers add up as in Kubernetes (k8s.io/component-helpers resource.PodRequests): the larger of
+// "all containers and sidecars together" and "any init container with the sidecars started before
+// it", plus the pod's overhead; CPU and memory given for the pod as a whole replace that sum. A pod
+// asks for whole GPUs or for a share of one GPU; shares of its containers are parts of the same
+// GPU.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/pod_request.h"
+#include "config/config.h"
+
+namespace berth::wire {
+
+// What one container (or the overhead, or the pod as a whole) asks for.
+struct ResourceAsk {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t gpus = 0;
+  std::int64_t share_milli = 0;
+  std::int64_t share_bytes = 0;
+
+  ResourceAsk& operator+=(const ResourceAsk& other);
+  // The larger of each.
+  void Raise(const ResourceAsk& other);
+  [[nodiscard]] bool wants_gpu() const { return gpus > 0 || share_milli > 0 || share_bytes > 0; }
+};
+
+enum class ContainerKind { kInit, kSidecar, kMain };
+
+struct ContainerSpec {
+  std::string name;
+  ContainerKind kind = ContainerKind::kMain;
+  ResourceAsk ask;
+};
+
+// The parts of a pod that matter here, as decoded.
+struct PodParts {
+  PodId id;
+  std::vector<ContainerSpec>
+      containers;  // init containers first, each kind in the order of the spec
+  ResourceAsk overhead;
+  std::optional<std::int64_t> pod_cpu_milli;  // spec.resources.requests
+  std::optional<std::int64_t> pod_memory_bytes;
+  std::map<std::string, std::string> annotations;  // those of berth.dev/
+  std::string problem;  // the first thing that could not be read; empty = none
+};
+
+class PodRules {
+ public:
+  explicit PodRules(const std::vector<ResourceRule>& resources);
+
+  // Adds the quantity of that resource to the ask; names without a meaning are ignored. Error:
+  // kInvalidArgument when the text is not a quantity or is negative.
+  Status Add(std::string_view resource, std::string_view quantity, ResourceAsk& ask) const;
+
+  // A pod that cannot be placed anywhere comes back with its refusal set.
+  [[nodiscard]] PodRequest ToRequest(const PodParts& parts) const;
+
+ private:
+  struct Rule {
+    std::string name;
+    ResourceMeaning meaning;
+    std::int64_t factor;
+  };
+  std::vector<Rule> rules_;
+};
+
+}  // namespace berth::wire
