@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EmbeddedCluster: stands in for the API server where there is none. It holds which pod is bound
+// where, and refuses what the API server would refuse.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "server/extender/ports.h"
+
+namespace berth {
+
+// Any thread may call it.
+class EmbeddedCluster final : public PodBinder {
+ public:
+  // Error: kConflict when the pod is bound to another node, or when its name is taken by another
+  // pod.
+  Status Bind(const PodRequest& pod, const Placement& placement) override BERTH_EXCLUDES(mutex_);
+
+ private:
+  struct Bound {
+    std::string uid;
+    std::string node;
+  };
+  Mutex mutex_;
+  std::unordered_map<std::string, Bound> by_name_ BERTH_GUARDED_BY(mutex_);  // "namespace/name"
+};
+
+}  // namespace berth

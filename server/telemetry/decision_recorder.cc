@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/telemetry/decision_recorder.h"
+
+#include <string>
+
+namespace berth {
+namespace {
+
+// "0:1000,3:250": index and thousandths of every GPU granted.
+std::string GrantText(const Placement& placement) {
+  std::string text;
+  for (const DeviceGrant& grant : placement.grants) {
+    if (!text.empty()) text += ',';
+    text += std::to_string(grant.gpu) + ":" + std::to_string(grant.milli);
+  }
+  return text;
+}
+
+}  // namespace
+
+void DecisionRecorder::Record(const Decision& decision) {
+  metrics_.CountRefusal(decision.first_reason);
+  const PodId& pod = *decision.pod;
+  if (decision.error != nullptr) {
+    log_.Write(LogLevel::kWarn, "bind_failed",
+               {{"namespace", pod.namespace_name},
+                {"pod", pod.name},
+                {"pod_uid", pod.uid},
+                {"code", ErrcName(decision.error->code)},
+                {"error", decision.error->message}});
+  } else if (decision.placement != nullptr) {
+    log_.Write(LogLevel::kInfo, "pod_bound",
+               {{"namespace", pod.namespace_name},
+                {"pod", pod.name},
+                {"pod_uid", pod.uid},
+                {"node", decision.placement->node},
+                {"grants", GrantText(*decision.placement)}});
+  } else if (log_.Enabled(LogLevel::kDebug)) {
+    log_.Write(LogLevel::kDebug, "decision",
+               {{"verb", NameOf(decision.verb)},
+                {"pod_uid", pod.uid},
+                {"candidates", decision.candidates},
+                {"fitting", decision.fitting},
+                {"first_reason", CodeOf(decision.first_reason)}});
+  }
+}
+
+}  // namespace berth

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DecisionRecorder: decisions go to the log (binds at info, the rest at debug) and to the metrics.
+#pragma once
+
+#include "server/extender/ports.h"
+#include "server/telemetry/log.h"
+#include "server/telemetry/metrics.h"
+
+namespace berth {
+
+class DecisionRecorder final : public DecisionSink {
+ public:
+  // References: they outlive the recorder.
+  DecisionRecorder(Log& log, Metrics& metrics) : log_(log), metrics_(metrics) {}
+
+  void Record(const Decision& decision) override;
+
+ private:
+  Log& log_;
+  Metrics& metrics_;
+};
+
+}  // namespace berth

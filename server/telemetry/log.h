@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Log: JSON lines on stderr, one event each - a constant name and fields, never a formatted
+// sentence:
+//
+//   log.Write(LogLevel::kInfo, "pod_bound", {{"node", node}, {"gpus", 2}});
+//   {"time":"2026-03-01T12:00:00.123Z","level":"info","event":"pod_bound","node":"n1","gpus":2}
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+#include <variant>
+
+namespace berth {
+
+enum class LogLevel { kDebug, kInfo, kWarn, kError };
+
+struct LogField {
+  LogField(std::string_view name, std::string_view text) : key(name), value(text) {}
+  LogField(std::string_view name, const char* text) : key(name), value(std::string_view(text)) {}
+  LogField(std::string_view name, std::integral auto number)
+      : key(name), value(static_cast<std::int64_t>(number)) {}
+
+  std::string_view key;
+  std::variant<std::string_view, std::int64_t> value;
+};
+
+// Any thread may call it.
+class Log {
+ public:
+  explicit Log(LogLevel least);
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  [[nodiscard]] bool Enabled(LogLevel level) const { return level >= least_; }
+  void Write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
+
+ private:
+  class Sink;
+  const LogLevel least_;
+  std::unique_ptr<Sink> sink_;
+};
+
+}  // namespace berth

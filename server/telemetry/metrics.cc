@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/telemetry/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <array>
+#include <map>
+#include <sstream>
+
+#include "base/mutex.h"
+
+namespace berth {
+namespace {
+
+constexpr std::array<Verb, 4> kVerbs = {Verb::kFilter, Verb::kPrioritize, Verb::kPreempt,
+                                        Verb::kBind};
+constexpr std::array<std::string_view, 4> kResults = {"ok", "refused", "bad_request",
+                                                      "unavailable"};
+
+prometheus::Histogram::BucketBoundaries LatencyBuckets() {
+  return {50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 200e-3, 1, 5, 30};
+}
+
+template <class Enum>
+constexpr std::size_t Index(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+
+// GPUs by what became of them.
+struct GpuTotals {
+  double allocated = 0, free = 0, unhealthy = 0;
+  double idle = 0;  // GPUs with nothing on them
+};
+
+std::map<std::string, GpuTotals> TotalsByModel(const Snapshot& snapshot) {
+  std::map<std::string, GpuTotals> by_model;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    if (node.gpus().empty()) continue;
+    GpuTotals& totals = by_model[node.spec().gpu_model];
+    for (std::size_t g = 0; g < node.gpus().size(); ++g) {
+      const double free = node.gpus()[g].milli / double{kMilliPerGpu};
+      totals.allocated += 1 - free;
+      if (!node.spec().gpus[g].healthy) {
+        totals.unhealthy += free;
+        continue;
+      }
+      totals.free += free;
+      totals.idle += node.gpus()[g].idle() ? 1 : 0;
+    }
+  }
+  return by_model;
+}
+
+}  // namespace
+
+std::string_view NameOf(Verb verb) {
+  switch (verb) {
+    case Verb::kFilter:
+      return "filter";
+    case Verb::kPrioritize:
+      return "prioritize";
+    case Verb::kPreempt:
+      return "preempt";
+    case Verb::kBind:
+      return "bind";
+  }
+  return "";
+}
+
+class Metrics::Impl {
+ public:
+  Impl()
+      : calls_(prometheus::BuildCounter()
+                   .Name("berth_calls_total")
+                   .Help("Extender calls by verb and how they ended")
+                   .Register(registry_)),
+        refusals_(prometheus::BuildCounter()
+                      .Name("berth_refusals_total")
+                      .Help("Filter calls that refused a node, by the first reason")
+                      .Register(registry_)),
+        gpus_(prometheus::BuildGauge()
+                  .Name("berth_gpus")
+                  .Help("GPUs by model and state; shares count as parts")
+                  .Register(registry_)),
+        idle_(prometheus::BuildGauge()
+                  .Name("berth_gpus_idle")
+                  .Help("Healthy GPUs with nothing on them, by model")
+                  .Register(registry_)),
+        nodes_(prometheus::BuildGauge()
+                   .Name("berth_nodes")
+                   .Help("Nodes in the snapshot")
+                   .Register(registry_)
+                   .Add({})) {
+    auto& seconds = prometheus::BuildHistogram()
+                        .Name("berth_call_duration_seconds")
+                        .Help("Time from the decoded request to the encoded answer, by verb")
+                        .Register(registry_);
+    for (const Verb verb : kVerbs) {
+      const std::string name(NameOf(verb));
+      seconds_[Index(verb)] = &seconds.Add({{"verb", name}}, LatencyBuckets());
+      for (std::size_t r = 0; r < kResults.size(); ++r) {
+        count_[Index(verb)][r] =
+            &calls_.Add({{"verb", name}, {"result", std::string(kResults[r])}});
+      }
+    }
+    for (std::size_t r = 0; r < Index(Reason::kCount); ++r) {
+      if (Reason(r) == Reason::kFits) continue;
+      refusal_[r] = &refusals_.Add({{"reason", std::string(CodeOf(Reason(r)))}});
+    }
+  }
+
+  void CountCall(Verb verb, CallResult result, double seconds) {
+    count_[Index(verb)][Index(result)]->Increment();
+    seconds_[Index(verb)]->Observe(seconds);
+  }
+
+  void CountRefusal(Reason reason) {
+    if (reason != Reason::kFits) refusal_[Index(reason)]->Increment();
+  }
+
+  std::string Text(const Snapshot& snapshot) {
+    const MutexLock lock(scrape_mutex_);
+    nodes_.Set(static_cast<double>(snapshot.size()));
+    for (const auto& [model, totals] : TotalsByModel(snapshot)) {
+      gpus_.Add({{"model", model}, {"state", "allocated"}}).Set(totals.allocated);
+      gpus_.Add({{"model", model}, {"state", "free"}}).Set(totals.free);
+      gpus_.Add({{"model", model}, {"state", "unhealthy"}}).Set(totals.unhealthy);
+      idle_.Add({{"model", model}}).Set(totals.idle);
+    }
+    std::ostringstream text;
+    prometheus::TextSerializer().Serialize(text, registry_.Collect());
+    return text.str();
+  }
+
+ private:
+  prometheus::Registry registry_;
+  prometheus::Family<prometheus::Counter>& calls_;
+  prometheus::Family<prometheus::Counter>& refusals_;
+  prometheus::Family<prometheus::Gauge>& gpus_;
+  prometheus::Family<prometheus::Gauge>& idle_;
+  prometheus::Gauge& nodes_;
+  std::array<prometheus::Histogram*, kVerbs.size()> seconds_{};
+  std::array<std::array<prometheus::Counter*, kResults.size()>, kVerbs.size()> count_{};
+  std::array<prometheus::Counter*, static_cast<std::size_t>(Reason::kCount)> refusal_{};
+  Mutex scrape_mutex_;  // gauges of one scrape are of one snapshot
+};
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+
+Metrics::~Metrics() = default;
+
+void Metrics::CountCall(Verb verb, CallResult result, std::chrono::duration<double> taken) {
+  impl_->CountCall(verb, result, taken.count());
+}
+
+void Metrics::CountRefusal(Reason reason) { impl_->CountRefusal(reason); }
+
+std::string Metrics::Text(const Snapshot& snapshot) { return impl_->Text(snapshot); }
+
+}  // namespace berth

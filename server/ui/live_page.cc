@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/ui/live_page.h"
+
+namespace berth {
+
+std::string_view LivePage() {
+  return R"html(<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Berth</title>
+<style>
+  body { font: 14px system-ui, sans-serif; margin: 2em; color: #222; background: #fff; }
+  h1 { font-size: 1.3em; }
+  #nodes { display: flex; flex-wrap: wrap; gap: 6px 14px; }
+  .node { display: flex; align-items: center; gap: 2px; }
+  .node span { width: 11em; overflow: hidden; text-overflow: ellipsis; font-size: 11px; }
+  .gpu { width: 12px; height: 18px; border: 1px solid #999; display: flex; align-items: flex-end; }
+  .gpu i { display: block; width: 100%; background: #2b6cb0; }
+  .sick { background: #e8a0a0; }
+  .off { opacity: .4; }
+</style>
+<h1>Berth</h1>
+<p id="sum">loading</p>
+<div id="nodes"></div>
+<script>
+"use strict";
+const most = 400;  // nodes drawn
+function used(snapshot) {
+  const byNode = new Map();
+  for (const pod of snapshot.pods) {
+    if (!byNode.has(pod.node)) byNode.set(pod.node, new Map());
+    const gpus = byNode.get(pod.node);
+    for (const g of pod.grants) gpus.set(g.gpu, (gpus.get(g.gpu) || 0) + g.milli);
+  }
+  return byNode;
+}
+function draw(snapshot) {
+  const byNode = used(snapshot);
+  let total = 0, taken = 0, idle = 0;
+  const box = document.createDocumentFragment();
+  snapshot.nodes.forEach((node, n) => {
+    const gpus = byNode.get(node.name) || new Map();
+    const row = document.createElement("div");
+    row.className = node.ready ? "node" : "node off";
+    const name = document.createElement("span");
+    name.textContent = node.name;
+    name.title = node.name + " " + node.gpu_model;
+    row.append(name);
+    node.gpus.forEach((gpu, i) => {
+      const milli = gpus.get(i) || 0;
+      total += 1; taken += milli / 1000; idle += milli === 0 ? 1 : 0;
+      const cell = document.createElement("div");
+      cell.className = gpu.healthy ? "gpu" : "gpu sick";
+      cell.title = "GPU " + i + ": " + milli + " of 1000";
+      const fill = document.createElement("i");
+      fill.style.height = Math.min(milli / 10, 100) + "%";
+      cell.append(fill);
+      row.append(cell);
+    });
+    if (n < most) box.append(row);
+  });
+  document.getElementById("nodes").replaceChildren(box);
+  document.getElementById("sum").textContent =
+    `${snapshot.nodes.length} nodes, ${snapshot.pods.length} pods, ${taken.toFixed(1)} of ` +
+    `${total} GPUs allocated, ${idle} with nothing on them` +
+    (snapshot.nodes.length > most ? ` (the first ${most} nodes are drawn)` : "");
+}
+async function refresh() {
+  try {
+    draw(await (await fetch("/debug/snapshot")).json());
+  } catch (problem) {
+    document.getElementById("sum").textContent = "no answer: " + problem;
+  }
+  setTimeout(refresh, 3000);
+}
+refresh();
+</script>
+</html>
+)html";
+}
+
+}  // namespace berth
