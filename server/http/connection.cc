@@ -72,7 +72,8 @@ void Connection::Close() {
   shard_.Remove(*this);
 }
 
-// --- deadlines -------------------------------------------------------------------------------------
+// --- deadlines
+// -------------------------------------------------------------------------------------
 
 void Connection::Enter(State state, Duration limit) {
   state_ = state;
@@ -88,8 +89,8 @@ Duration Connection::TransferTime(Duration grace, std::size_t bytes) const {
 // Looks at the deadline at least once per shortest limit, so that a new deadline never lies before
 // the next look, and setting one costs a store instead of a system call.
 void Connection::StartTimer() {
-  const Duration look = std::min({options_.header_timeout, options_.idle_timeout,
-                                  options_.body_grace, options_.write_grace});
+  const Duration look = std::min(
+      {options_.header_timeout, options_.idle_timeout, options_.body_grace, options_.write_grace});
   timer_.expires_at(std::min(deadline_, Now() + look));
   timer_.async_wait([self = shared_from_this()](const ErrorCode& code) {
     if (!code && self->state_ != State::kClosed) {
@@ -124,7 +125,8 @@ void Connection::OnDeadline() {
   transport_->socket().cancel(ignored);
 }
 
-// --- answer ----------------------------------------------------------------------------------------
+// --- answer
+// ----------------------------------------------------------------------------------------
 
 void Connection::Answer() {
   state_ = State::kAnswering;
@@ -154,8 +156,8 @@ HttpResponse Connection::CallHandler(const RequestHead& head) {
   return response;
 }
 
-// Answers a request that no handler saw, and ends the connection: where the next request would begin
-// is no longer certain.
+// Answers a request that no handler saw, and ends the connection: where the next request would
+// begin is no longer certain.
 void Connection::Refuse(const Refusal& refusal) {
   timed_out_ = false;
   counters_.refused_requests.Increment();
@@ -173,18 +175,15 @@ void Connection::Send(AfterResponse after, Part part) {
   }
   FormatResponseHeader(response_, after, response_header_);
   close_after_ = after == AfterResponse::kClose;
-  to_write_ = {asio::buffer(response_header_), part == Part::kHeaderAndBody
-                                                   ? asio::buffer(response_.body)
-                                                   : asio::const_buffer()};
+  to_write_ = {asio::buffer(response_header_),
+               part == Part::kHeaderAndBody ? asio::buffer(response_.body) : asio::const_buffer()};
   Enter(State::kAnswering, TransferTime(options_.write_grace, asio::buffer_size(to_write_)));
   after_write_ = &Connection::OnAnswered;
   Write();
 }
 
 // Header and body go out with one system call if the socket takes them.
-void Connection::Write() {
-  transport_->WriteSome(to_write_, Then(&Connection::OnWritten));
-}
+void Connection::Write() { transport_->WriteSome(to_write_, Then(&Connection::OnWritten)); }
 
 void Connection::OnWritten(const ErrorCode& code, std::size_t count) {
   if (state_ == State::kClosed) {
@@ -224,7 +223,8 @@ void Connection::ReleaseMemory(std::size_t keep) {
   }
 }
 
-// --- end -------------------------------------------------------------------------------------------
+// --- end
+// -------------------------------------------------------------------------------------------
 
 void Connection::EndSending() {
   Enter(State::kLinger, kLingerTime);

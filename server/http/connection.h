@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connection: one client, from accept to close: header, body, answer, the next header. It lives on the
-// event loop of its shard, every function is called there, and each of its pending operations keeps it
-// alive. A state has one deadline, and no state has none.
+// Connection: one client, from accept to close: header, body, answer, the next header. It lives on
+// the event loop of its shard, every function is called there, and each of its pending operations
+// keeps it alive. A state has one deadline, and no state has none.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,8 @@ constexpr std::size_t kChunkedReadBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-// --- header ----------------------------------------------------------------------------------------
+// --- header
+// ----------------------------------------------------------------------------------------
 
 void Connection::AwaitRequest() {
   parser_.Reset();
@@ -100,8 +101,8 @@ void Connection::OnHeaderBytes() {
   }
 }
 
-// Garbage need not wait for its deadline: looks at the first bytes, and again when the first line is
-// complete.
+// Garbage need not wait for its deadline: looks at the first bytes, and again when the first line
+// is complete.
 std::optional<Refusal> Connection::CheckBeginning(std::string_view bytes) {
   const bool has_line = bytes.find('\n') != std::string_view::npos;
   if (first_line_checked_ || (searched_ > 0 && !has_line) || bytes == "\r") {
@@ -138,7 +139,8 @@ void Connection::SendContinue() {
   Write();
 }
 
-// --- body ------------------------------------------------------------------------------------------
+// --- body
+// ------------------------------------------------------------------------------------------
 
 void Connection::BeginBody() {
   const RequestHead& head = parser_.head();

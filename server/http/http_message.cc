@@ -4,8 +4,8 @@
 namespace berth::http {
 namespace {
 
-// Strangers' bytes end up in these messages, so everything that JSON or a terminal could stumble over
-// is replaced rather than escaped.
+// Strangers' bytes end up in these messages, so everything that JSON or a terminal could stumble
+// over is replaced rather than escaped.
 char Printable(char c) { return c < ' ' || c > '~' || c == '"' || c == '\\' ? '?' : c; }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct HttpRequest {
   std::string_view method;  // as sent: "POST"
   std::string_view path;    // without query, double or trailing slashes: "/filter"
   std::string_view query;   // what followed '?', undecoded; mostly empty
-  std::string body;         // decoded (no chunks left); only the identity content encoding gets here
+  std::string body;  // decoded (no chunks left); only the identity content encoding gets here
 };
 
 struct HttpResponse {

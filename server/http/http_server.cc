@@ -38,8 +38,8 @@ Status CheckOptions(const HttpServerOptions& options) {
   if (options.min_bytes_per_second < 1) {
     return Invalid("min_bytes_per_second: want at least 1, got 0");
   }
-  for (const Duration limit : {options.header_timeout, options.idle_timeout, options.body_grace,
-                               options.write_grace}) {
+  for (const Duration limit :
+       {options.header_timeout, options.idle_timeout, options.body_grace, options.write_grace}) {
     if (limit < std::chrono::milliseconds(1) || limit > std::chrono::hours(24)) {
       return Invalid("header_timeout, idle_timeout, body_grace, write_grace: want 1 ms to 24 h");
     }
@@ -84,8 +84,7 @@ class HttpServer::Impl {
       shards_.push_back(std::make_unique<Shard>(service_));
     }
     BERTH_TRY(auto acceptor, OpenAcceptor(shards_.front()->loop(), address, options.listen));
-    listener_ =
-        std::make_unique<Listener>(service_, shards_, std::move(acceptor), std::move(tls));
+    listener_ = std::make_unique<Listener>(service_, shards_, std::move(acceptor), std::move(tls));
     const auto& endpoint = listener_->endpoint();
     port_ = endpoint.port();
     const std::string host = endpoint.address().to_string();

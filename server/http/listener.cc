@@ -176,13 +176,12 @@ void Listener::Adopt(Shard& shard, tcp::socket socket) {
   }
   service_.open.Increment();
   std::shared_ptr<asio::ssl::context> context = tls_ ? tls_->context() : nullptr;
-  asio::post(shard.loop(),
-             [&shard, context = std::move(context), socket = std::move(socket)]() mutable {
-               auto transport = context != nullptr
-                                    ? MakeTlsTransport(std::move(socket), std::move(context))
-                                    : MakePlainTransport(std::move(socket));
-               std::make_shared<Connection>(shard, std::move(transport))->Serve();
-             });
+  asio::post(shard.loop(), [&shard, context = std::move(context),
+                            socket = std::move(socket)]() mutable {
+    auto transport = context != nullptr ? MakeTlsTransport(std::move(socket), std::move(context))
+                                        : MakePlainTransport(std::move(socket));
+    std::make_shared<Connection>(shard, std::move(transport))->Serve();
+  });
 }
 
 // Closing the socket resets the clients that the kernel has connected and we have not accepted yet.

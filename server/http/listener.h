@@ -26,8 +26,8 @@ Result<boost::asio::ip::tcp::acceptor> OpenAcceptor(boost::asio::io_context& loo
                                                     const ListenAddress& address,
                                                     const std::string& text);
 
-// Start and Close from any thread but the shards', the rest on the loop of the first shard. Destroy it
-// when the shards have stopped, and before they are destroyed.
+// Start and Close from any thread but the shards', the rest on the loop of the first shard. Destroy
+// it when the shards have stopped, and before they are destroyed.
 class Listener {
  public:
   // Requires: at least one shard; the acceptor is on the loop of the first. The shards outlive it.
@@ -38,8 +38,8 @@ class Listener {
 
   void Start();
 
-  // Serves who has already connected, then stops listening. Returns when that is done; a second call
-  // does nothing.
+  // Serves who has already connected, then stops listening. Returns when that is done; a second
+  // call does nothing.
   void Close();
 
  private:

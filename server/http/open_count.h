@@ -11,8 +11,8 @@
 
 namespace berth::http {
 
-// std::mutex rather than berth::Mutex, because the wait needs a time limit. The lock is taken once at
-// the beginning and once at the end of a connection, never per request.
+// std::mutex rather than berth::Mutex, because the wait needs a time limit. The lock is taken once
+// at the beginning and once at the end of a connection, never per request.
 class OpenCount {
  public:
   void Increment() {

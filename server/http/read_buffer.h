@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ReadBuffer: bytes that were received and not yet consumed, contiguous, in memory that is used again
-// for every request of a connection.
+// ReadBuffer: bytes that were received and not yet consumed, contiguous, in memory that is used
+// again for every request of a connection.
 #pragma once
 
 #include <algorithm>

@@ -22,9 +22,8 @@ using BeastView = beast::string_view;
 constexpr std::size_t kShortestChunkedEnd = 5;
 
 bool IsNumber(BeastView text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return c >= '0' && c <= '9';
-  });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 Refusal RefusalFor(const beast::error_code& code) {

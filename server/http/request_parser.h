@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RequestParser: the header block and the chunks of one request, parsed by Boost.Beast and judged more
-// strictly where its leniency lets two readers see two different requests (RFC 9112 section 6.3).
+// RequestParser: the header block and the chunks of one request, parsed by Boost.Beast and judged
+// more strictly where its leniency lets two readers see two different requests (RFC 9112
+// section 6.3).
 #pragma once
 
 #include <cstddef>
@@ -48,8 +49,9 @@ class RequestParser {
   std::optional<Refusal> ParseHead(std::string_view block);
   [[nodiscard]] const RequestHead& head() const;
 
-  // Takes from `bytes` as many chunks or parts of chunks as there are, and appends what they carry to
-  // `body`. consumed < bytes.size() means: a chunk header is cut, call again with the rest and more.
+  // Takes from `bytes` as many chunks or parts of chunks as there are, and appends what they carry
+  // to `body`. consumed < bytes.size() means: a chunk header is cut, call again with the rest and
+  // more.
   struct ChunkProgress {
     std::size_t consumed = 0;
     bool done = false;

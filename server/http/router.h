@@ -23,8 +23,8 @@ namespace berth::http {
 class Router {
  public:
   // Answers METHOD PATH with the handler; a second handler for the same pair replaces the first.
-  // Requires: a path in normal form ("/filter": leading slash, no trailing one), and GET, POST, PUT,
-  // PATCH or DELETE (HEAD and OPTIONS come for free).
+  // Requires: a path in normal form ("/filter": leading slash, no trailing one), and GET, POST,
+  // PUT, PATCH or DELETE (HEAD and OPTIONS come for free).
   void Add(std::string_view method, std::string_view path, HttpHandler handler);
 
   HttpResponse operator()(HttpRequest& request) const;

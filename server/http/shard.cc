@@ -11,9 +11,10 @@ namespace berth::http {
 
 // The concurrency hint 1: one thread runs the loop, though others may post to it.
 Shard::Shard(Service& service)
-    : service_(service), loop_(1), work_(boost::asio::make_work_guard(loop_)), thread_([this] {
-        loop_.run();
-      }) {}
+    : service_(service),
+      loop_(1),
+      work_(boost::asio::make_work_guard(loop_)),
+      thread_([this] { loop_.run(); }) {}
 
 Shard::~Shard() { Stop(); }
 

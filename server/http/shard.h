@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shard: one I/O thread with its event loop and the connections that live on it, and Service, what all
-// shards of a server have in common.
+// Shard: one I/O thread with its event loop and the connections that live on it, and Service, what
+// all shards of a server have in common.
 #pragma once
 
 #include <array>

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include <openssl/ssl.h>
 #include <boost/asio/buffer.hpp>
 #include <boost/system/error_code.hpp>
-#include <openssl/ssl.h>
 
 namespace berth::http {
 namespace {
@@ -34,7 +34,8 @@ tl::unexpected<Error> CannotUse(std::string_view option, const std::string& path
   return Invalid(std::string(option) + ": cannot use " + path + ": " + code.message());
 }
 
-// The context's settings that do not depend on files. TLS 1.2 is what Go, and so Kubernetes, starts at.
+// The context's settings that do not depend on files. TLS 1.2 is what Go, and so Kubernetes, starts
+// at.
 Status Configure(asio::ssl::context& context) {
   error_code code;
   context.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |

@@ -26,8 +26,8 @@ class TlsFiles {
     return context_;
   }
 
-  // Reads the files again. Nothing if that brings nothing new since the last call; else whether the new
-  // content is in use now.
+  // Reads the files again. Nothing if that brings nothing new since the last call; else whether the
+  // new content is in use now.
   std::optional<Status> Reload();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transport: the bytes of one accepted client, plain or through TLS, so that Connection need not know
-// which. All operations are asynchronous on the loop of the socket.
+// Transport: the bytes of one accepted client, plain or through TLS, so that Connection need not
+// know which. All operations are asynchronous on the loop of the socket.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ namespace berth::http {
 
 class Connection;
 
-// Which member of which connection an operation calls back, with its outcome and the bytes it moved;
-// keeps the connection, and so the transport and its buffers, alive until then.
+// Which member of which connection an operation calls back, with its outcome and the bytes it
+// moved; keeps the connection, and so the transport and its buffers, alive until then.
 struct Callback {
   std::shared_ptr<Connection> connection;
   void (Connection::*member)(const boost::system::error_code&, std::size_t);
@@ -36,8 +36,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Agrees on keys; tells the client that nothing was cut off and waits for its farewell. Plain TCP has
-  // neither and calls back at once, within the call.
+  // Agrees on keys; tells the client that nothing was cut off and waits for its farewell. Plain TCP
+  // has neither and calls back at once, within the call.
   virtual void Handshake(Callback callback) = 0;
   virtual void SayGoodbye(Callback callback) = 0;
 
