@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of berth: exit 0 success, 1 failure, 2 usage.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "config/load.h"
+#include "config/print.h"
+#include "server/serve.h"
+
+namespace berth {
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+int Report(const Error& error) {
+  std::fprintf(stderr, "berth: %s\n", error.message.c_str());
+  return kFailure;
+}
+
+Result<Config> ConfigFrom(const std::string& file) {
+  return file.empty() ? DefaultConfig() : LoadConfigFile(file);
+}
+
+struct ServeFlags {
+  std::string config, cluster, kubeconfig, listen;
+};
+
+void AddServe(CLI::App& app, ServeFlags& flags) {
+  CLI::App* const serve = app.add_subcommand("serve", "Answer kube-scheduler's extender calls");
+  serve->add_option("--config", flags.config, "BerthConfiguration (YAML); default: built in")
+      ->type_name("FILE");
+  serve
+      ->add_option("--cluster", flags.cluster,
+                   "Serve an embedded cluster from this file (a /debug/snapshot, or the JSON of "
+                   "`kubectl get nodes -o json`) instead of one behind an API server")
+      ->type_name("FILE");
+  serve->add_option("--kubeconfig", flags.kubeconfig, "Not supported in this version")
+      ->type_name("FILE");
+  serve->add_option("--listen", flags.listen, "Where to listen; overrides the configuration")
+      ->type_name("HOST:PORT");
+}
+
+int RunServe(const ServeFlags& flags) {
+  auto config = ConfigFrom(flags.config);
+  if (!config) return Report(config.error());
+  if (!flags.listen.empty()) config->server.listen = flags.listen;
+  if (flags.cluster.empty()) {
+    return Report({Errc::kInvalidArgument,
+                   "serve: want --cluster FILE, got none (this version cannot watch an API server "
+                   "yet)"});
+  }
+  const Status served = Serve(*config, flags.cluster);
+  return served ? 0 : Report(served.error());
+}
+
+int RunCheck(const std::string& file) {
+  const auto config = LoadConfigFile(file);
+  if (!config) return Report(config.error());
+  std::printf("%s: ok\n", file.c_str());
+  return 0;
+}
+
+int RunPrint(const std::string& file) {
+  const auto config = ConfigFrom(file);
+  if (!config) return Report(config.error());
+  std::fputs(PrintConfig(*config).c_str(), stdout);
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Berth: GPU placement for Kubernetes as a scheduler extender", "berth");
+  app.require_subcommand(1);
+  ServeFlags serve;
+  AddServe(app, serve);
+  CLI::App* const config = app.add_subcommand("config", "Check or print a configuration");
+  config->require_subcommand(1);
+  std::string check_file, print_file;
+  config->add_subcommand("check", "Check a configuration file")
+      ->add_option("FILE", check_file, "BerthConfiguration (YAML)")
+      ->required();
+  config->add_subcommand("print", "Print a configuration with every default filled in")
+      ->add_option("FILE", print_file, "BerthConfiguration (YAML); default: built in");
+  app.add_subcommand("version", "Print the version");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : kUsage;
+  }
+  if (app.got_subcommand("serve")) return RunServe(serve);
+  if (app.got_subcommand("version")) {
+    std::printf("berth %s\n", BERTH_VERSION);
+    return 0;
+  }
+  return config->got_subcommand("check") ? RunCheck(check_file) : RunPrint(print_file);
+}
+
+}  // namespace
+}  // namespace berth
+
+int main(int argc, char** argv) { return berth::Main(argc, argv); }

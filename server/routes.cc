@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/routes.h"
+
+#include <string>
+#include <utility>
+
+#include "server/ui/live_page.h"
+#include "server/wire/cluster_file.h"
+#include "server/wire/json_text.h"
+
+namespace berth {
+namespace {
+
+using http::HttpRequest;
+using http::HttpResponse;
+
+HttpResponse Answer(std::string content_type, std::string body) {
+  HttpResponse response;
+  response.content_type = std::move(content_type);
+  response.body = std::move(body);
+  return response;
+}
+
+// While not ready a verb is answered 503 without a body: an empty 200 would mean "no node fits".
+http::HttpHandler WhenReady(const Readiness& readiness, http::HttpHandler handler) {
+  return [&readiness, handler = std::move(handler)](HttpRequest& request) {
+    if (readiness.reason() == nullptr) return handler(request);
+    HttpResponse response;
+    response.status = 503;
+    return response;
+  };
+}
+
+}  // namespace
+
+void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
+  const auto add_verb = [&](std::string_view path, HttpResponse (Verbs::*verb)(HttpRequest&)) {
+    router.Add("POST", path,
+               WhenReady(parts.readiness, [&verbs = parts.verbs, verb](HttpRequest& request) {
+                 return (verbs.*verb)(request);
+               }));
+  };
+  add_verb("/extender/filter", &Verbs::Filter);
+  add_verb("/extender/prioritize", &Verbs::Prioritize);
+  add_verb("/extender/preempt", &Verbs::Preempt);
+  add_verb("/extender/bind", &Verbs::Bind);
+
+  router.Add("GET", "/healthz", [](HttpRequest&) { return Answer("text/plain", "ok\n"); });
+  router.Add("GET", "/readyz", [&readiness = parts.readiness](HttpRequest&) {
+    const char* const reason = readiness.reason();
+    HttpResponse response = Answer("text/plain", std::string(reason ? reason : "ok") + "\n");
+    response.status = reason == nullptr ? 200 : 503;
+    return response;
+  });
+  router.Add("GET", "/metrics", [&metrics = parts.metrics, &state = parts.state](HttpRequest&) {
+    return Answer("text/plain; version=0.0.4; charset=utf-8", metrics.Text(*state.Current()));
+  });
+  router.Add("GET", "/version", [](HttpRequest&) {
+    return Answer("application/json", wire::ObjectOf("version", BERTH_VERSION));
+  });
+}
+
+void AddDebugRoutes(http::Router& router, const RouteParts& parts) {
+  router.Add("GET", "/debug/snapshot", [&state = parts.state](HttpRequest&) {
+    return Answer("application/json", wire::EncodeCluster(state.Everything()));
+  });
+  router.Add("GET", "/", [](HttpRequest&) {
+    return Answer("text/html; charset=utf-8", std::string(LivePage()));
+  });
+}
+
+}  // namespace berth

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Routes: path -> what answers it.
+#pragma once
+
+#include <atomic>
+
+#include "cluster/cluster_state.h"
+#include "server/http/router.h"
+#include "server/telemetry/metrics.h"
+#include "server/verbs.h"
+
+namespace berth {
+
+// Why the service cannot decide at present; nullptr when it can. The texts are constants.
+class Readiness {
+ public:
+  explicit Readiness(const char* reason) : reason_(reason) {}
+  void Set(const char* reason) { reason_.store(reason); }
+  [[nodiscard]] const char* reason() const { return reason_.load(); }
+
+ private:
+  std::atomic<const char*> reason_;
+};
+
+// References: they outlive the routers made from them.
+struct RouteParts {
+  Verbs& verbs;
+  const ClusterState& state;
+  Metrics& metrics;
+  const Readiness& readiness;
+};
+
+// POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), GET /healthz /readyz
+// /metrics /version.
+void AddServiceRoutes(http::Router& router, const RouteParts& parts);
+
+// GET /debug/snapshot and the live page GET /.
+void AddDebugRoutes(http::Router& router, const RouteParts& parts);
+
+}  // namespace berth

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `berth serve`: the service put together and run until it is told to stop.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "config/config.h"
+
+namespace berth {
+
+// Serves the embedded cluster of `cluster_file` until SIGTERM or SIGINT, then drains. Prints
+// "berth: listening on http://HOST:PORT" to stdout once it answers. Call it from the main thread,
+// before any other thread is started. Error: what kept it from starting.
+Status Serve(const Config& config, const std::string& cluster_file);
+
+}  // namespace berth

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/verbs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/wire/extender_v1.h"
+
+namespace berth {
+namespace {
+
+http::HttpResponse Json(std::string body) {
+  http::HttpResponse response;
+  response.body = std::move(body);
+  return response;
+}
+
+constexpr std::string_view kNoPod = "Pod: want a pod, got none";
+
+}  // namespace
+
+Verbs::Answer Verbs::Malformed(const Error& error) {
+  return {CallResult::kBadRequest, http::ErrorResponse(400, error.message)};
+}
+
+template <class Handle>
+http::HttpResponse Verbs::Timed(Verb verb, Handle handle) {
+  const auto start = std::chrono::steady_clock::now();
+  Answer answer = handle();
+  metrics_.CountCall(verb, answer.result, std::chrono::steady_clock::now() - start);
+  return std::move(answer.response);
+}
+
+http::HttpResponse Verbs::Filter(http::HttpRequest& request) {
+  return Timed(Verb::kFilter, [&] { return AnswerFilter(request.body); });
+}
+
+http::HttpResponse Verbs::Prioritize(http::HttpRequest& request) {
+  return Timed(Verb::kPrioritize, [&] { return AnswerPrioritize(request.body); });
+}
+
+http::HttpResponse Verbs::Preempt(http::HttpRequest& request) {
+  return Timed(Verb::kPreempt, [&] { return AnswerPreempt(request.body); });
+}
+
+http::HttpResponse Verbs::Bind(http::HttpRequest& request) {
+  return Timed(Verb::kBind, [&] { return AnswerBind(request.body); });
+}
+
+Verbs::Answer Verbs::AnswerFilter(std::string& body) {
+  const std::shared_ptr<const Snapshot> snapshot = extender_.Current();
+  const auto args = wire::DecodeExtenderArgs(body, rules_, snapshot->names());
+  if (!args) return Malformed(args.error());
+  if (!args->pod) return {CallResult::kRefused, Json(wire::EncodeFilterError(kNoPod))};
+  const std::vector<Reason> reasons = extender_.Filter(snapshot, *args->pod, args->known);
+  const bool any = std::ranges::find(reasons, Reason::kFits) != reasons.end();
+  return {any ? CallResult::kOk : CallResult::kRefused,
+          Json(wire::EncodeFilterResult(*args, snapshot->names(), reasons))};
+}
+
+Verbs::Answer Verbs::AnswerPrioritize(std::string& body) {
+  const std::shared_ptr<const Snapshot> snapshot = extender_.Current();
+  const auto args = wire::DecodeExtenderArgs(body, rules_, snapshot->names());
+  if (!args) return Malformed(args.error());
+  if (!args->pod) return {CallResult::kRefused, Json("[]")};
+  const auto priorities = extender_.Prioritize(snapshot, *args->pod, args->known);
+  return {CallResult::kOk,
+          Json(wire::EncodeHostPriorityList(*args, snapshot->names(), priorities))};
+}
+
+Verbs::Answer Verbs::AnswerPreempt(std::string& body) {
+  const auto args = wire::DecodePreemptionArgs(body, rules_);
+  if (!args) return Malformed(args.error());
+  const std::vector<bool> kept = extender_.Preempt(extender_.Current(), args->pod, args->nodes);
+  const bool any = std::ranges::find(kept, true) != kept.end();
+  return {any ? CallResult::kOk : CallResult::kRefused,
+          Json(wire::EncodePreemptionResult(*args, kept))};
+}
+
+Verbs::Answer Verbs::AnswerBind(std::string& body) {
+  const auto request = wire::DecodeBindingArgs(body);
+  if (!request) return Malformed(request.error());
+  const Status bound = extender_.Bind(*request);
+  return {bound ? CallResult::kOk : CallResult::kRefused,
+          Json(wire::EncodeBindingResult(bound ? "" : bound.error().message))};
+}
+
+}  // namespace berth

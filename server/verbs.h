@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verbs: one HTTP request for a verb -> decode, one call of the Extender, encode.
+//
+// What is wrong with the request is a 4xx; what is wrong with the pod travels in the verb's own
+// error channel with status 200, because kube-scheduler does not read the body of anything else.
+#pragma once
+
+#include <chrono>
+
+#include "server/extender/extender.h"
+#include "server/http/http_message.h"
+#include "server/telemetry/metrics.h"
+#include "server/wire/pod_rules.h"
+
+namespace berth {
+
+// Any thread may call it.
+class Verbs {
+ public:
+  // References: they outlive the object.
+  Verbs(Extender& extender, const wire::PodRules& rules, Metrics& metrics)
+      : extender_(extender), rules_(rules), metrics_(metrics) {}
+
+  http::HttpResponse Filter(http::HttpRequest& request);
+  http::HttpResponse Prioritize(http::HttpRequest& request);
+  http::HttpResponse Preempt(http::HttpRequest& request);
+  http::HttpResponse Bind(http::HttpRequest& request);
+
+ private:
+  // Answers and counts.
+  struct Answer {
+    CallResult result = CallResult::kOk;
+    http::HttpResponse response;
+  };
+  template <class Handle>
+  http::HttpResponse Timed(Verb verb, Handle handle);
+  static Answer Malformed(const Error& error);
+
+  Answer AnswerFilter(std::string& body);
+  Answer AnswerPrioritize(std::string& body);
+  Answer AnswerPreempt(std::string& body);
+  Answer AnswerBind(std::string& body);
+
+  Extender& extender_;
+  const wire::PodRules& rules_;
+  Metrics& metrics_;
+};
+
+}  // namespace berth
