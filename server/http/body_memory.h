@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the memory of a request body grows while its bytes arrive straight from the socket.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "server/http/http_message.h"
+
+namespace berth::http {
+
+// Above this a connection gives the memory of a body back once its request is answered.
+inline constexpr std::size_t kKeptBodyBytes = std::size_t{1} << 20;
+
+// Makes body.size() (the part that may be written) larger than `received`, up to `total`, with the
+// padding behind it. Requires: received < total.
+//
+// Content-Length is a promise of a stranger: memory that is touched stays below twice what has come
+// (or 1 MiB), address space below eight times, and so a large body is copied only once or twice.
+// A size left over from the last request is used as it is, because growing a string fills it with
+// zeros and most requests of a connection are of one size.
+inline void GrowBody(std::string& body, std::size_t received, std::size_t total) {
+  if (body.size() > received) {
+    body.resize(std::min(body.size(), total));
+    return;
+  }
+  const std::size_t size = std::min(total, std::max(2 * received, kKeptBodyBytes));
+  if (body.capacity() < size + kBodyPadding) {
+    body.resize(received);
+    body.reserve(std::min(total, std::max(8 * received, size)) + kBodyPadding);
+  }
+  body.resize(size);
+}
+
+// Gives the body its final size, with the padding. Moves its bytes only if the padding is missing.
+inline void FinishBody(std::string& body, std::size_t size) {
+  body.resize(size);
+  if (body.capacity() < size + kBodyPadding) {
+    body.reserve(size + kBodyPadding);
+  }
+}
+
+}  // namespace berth::http

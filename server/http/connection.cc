@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/connection.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "server/http/body_memory.h"
+#include "server/http/request_target.h"
+#include "server/http/shard.h"
+
+namespace berth::http {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+// After a last answer the client's remaining bytes are read and dropped for a while: closing over
+// unread bytes resets the connection, and the reset can overtake the answer.
+constexpr Duration kLingerTime = std::chrono::seconds(2);
+constexpr std::size_t kLingerBytes = std::size_t{256} << 20;
+
+// Above this the read buffer is given back between requests.
+constexpr std::size_t kKeptBufferBytes = 4096;
+
+Instant Now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+Connection::Connection(Shard& shard, std::unique_ptr<Transport> transport)
+    : shard_(shard),
+      options_(shard.service().options),
+      counters_(shard.service().counters),
+      transport_(std::move(transport)),
+      timer_(shard.loop()),
+      parser_(options_.max_body_bytes) {}
+
+void Connection::Serve() {
+  shard_.Add(*this);
+  ErrorCode ignored;
+  transport_->socket().set_option(tcp::no_delay(true), ignored);
+  Enter(State::kHandshake, options_.header_timeout);
+  transport_->Handshake(Then(&Connection::OnHandshake));
+  StartTimer();
+}
+
+void Connection::OnHandshake(const ErrorCode& code, std::size_t) {
+  if (state_ == State::kClosed) {
+    return;
+  }
+  if (code) {
+    counters_.tls_handshake_failures.Increment();
+    Close();
+    return;
+  }
+  AwaitRequest();
+}
+
+void Connection::CloseIfIdle() {
+  if (state_ == State::kIdle) {
+    Close();
+  }
+}
+
+void Connection::Close() {
+  if (state_ == State::kClosed) {
+    return;
+  }
+  state_ = State::kClosed;
+  timer_.cancel();
+  ErrorCode ignored;
+  transport_->socket().close(ignored);
+  shard_.Remove(*this);
+}
+
+// --- deadlines
+// -------------------------------------------------------------------------------------
+
+void Connection::Enter(State state, Duration limit) {
+  state_ = state;
+  deadline_ = Now() + limit;
+}
+
+Duration Connection::TransferTime(Duration grace, std::size_t bytes) const {
+  const std::chrono::duration<double> seconds(static_cast<double>(bytes) /
+                                              static_cast<double>(options_.min_bytes_per_second));
+  return grace + std::chrono::duration_cast<Duration>(seconds);
+}
+
+// Looks at the deadline at least once per shortest limit, so that a new deadline never lies before
+// the next look, and setting one costs a store instead of a system call.
+void Connection::StartTimer() {
+  const Duration look = std::min(
+      {options_.header_timeout, options_.idle_timeout, options_.body_grace, options_.write_grace});
+  timer_.expires_at(std::min(deadline_, Now() + look));
+  timer_.async_wait([self = shared_from_this()](const ErrorCode& code) {
+    if (!code && self->state_ != State::kClosed) {
+      self->OnTimer();
+    }
+  });
+}
+
+void Connection::OnTimer() {
+  if (Now() >= deadline_) {
+    OnDeadline();
+  } else if (state_ == State::kIdle) {
+    ReleaseMemory(0);
+  }
+  if (state_ != State::kClosed) {
+    StartTimer();
+  }
+}
+
+void Connection::OnDeadline() {
+  if (state_ != State::kIdle && state_ != State::kLinger) {
+    counters_.timeouts.Increment();
+  }
+  if (state_ != State::kHeader && state_ != State::kBody) {
+    Close();
+    return;
+  }
+  // The pending read is called back and answers 408.
+  timed_out_ = true;
+  Enter(state_, options_.write_grace);
+  ErrorCode ignored;
+  transport_->socket().cancel(ignored);
+}
+
+// --- answer
+// ----------------------------------------------------------------------------------------
+
+void Connection::Answer() {
+  state_ = State::kAnswering;
+  FinishBody(body_, received_);
+  counters_.requests.Increment();
+  const RequestHead& head = parser_.head();
+  response_ = CallHandler(head);
+  AfterResponse after = AfterResponse::kClose;
+  if (head.keep_alive && !shard_.service().draining.load(std::memory_order_relaxed)) {
+    after = head.http_1_1 ? AfterResponse::kKeepAlive : AfterResponse::kKeepAliveHttp10;
+  }
+  Send(after, head.method == "HEAD" ? Part::kHeaderOnly : Part::kHeaderAndBody);
+}
+
+HttpResponse Connection::CallHandler(const RequestHead& head) {
+  const RequestTarget target = ParseRequestTarget(head.target);
+  HttpRequest request{head.method, target.path, target.query, std::move(body_)};
+  HttpResponse response;
+  // The only catch-all: what a handler lets escape ends its request, not the process.
+  try {
+    response = shard_.service().handler(request);
+  } catch (...) {
+    counters_.handler_exceptions.Increment();
+    response = ErrorResponse(500, "internal error");
+  }
+  body_ = std::move(request.body);
+  return response;
+}
+
+// Answers a request that no handler saw, and ends the connection: where the next request would
+// begin is no longer certain.
+void Connection::Refuse(const Refusal& refusal) {
+  timed_out_ = false;
+  counters_.refused_requests.Increment();
+  response_ = ErrorResponse(refusal.status, refusal.reason);
+  if (refusal.status == 413) {
+    response_.body.clear();  // many clients look for an answer only after all of their body is sent
+  }
+  Send(AfterResponse::kClose, Part::kHeaderAndBody);
+}
+
+void Connection::Send(AfterResponse after, Part part) {
+  const auto status_class = static_cast<std::size_t>(response_.status / 100);
+  if (status_class < counters_.responses_by_class.size()) {
+    counters_.responses_by_class[status_class].Increment();
+  }
+  FormatResponseHeader(response_, after, response_header_);
+  close_after_ = after == AfterResponse::kClose;
+  to_write_ = {asio::buffer(response_header_),
+               part == Part::kHeaderAndBody ? asio::buffer(response_.body) : asio::const_buffer()};
+  Enter(State::kAnswering, TransferTime(options_.write_grace, asio::buffer_size(to_write_)));
+  after_write_ = &Connection::OnAnswered;
+  Write();
+}
+
+// Header and body go out with one system call if the socket takes them.
+void Connection::Write() { transport_->WriteSome(to_write_, Then(&Connection::OnWritten)); }
+
+void Connection::OnWritten(const ErrorCode& code, std::size_t count) {
+  if (state_ == State::kClosed) {
+    return;
+  }
+  if (code) {
+    Close();
+    return;
+  }
+  const std::size_t of_first = std::min(count, to_write_[0].size());
+  to_write_[0] += of_first;
+  to_write_[1] += count - of_first;
+  if (asio::buffer_size(to_write_) > 0) {
+    Write();
+  } else {
+    (this->*after_write_)();
+  }
+}
+
+void Connection::OnAnswered() {
+  ReleaseMemory(kKeptBodyBytes);
+  if (close_after_) {
+    EndSending();
+  } else {
+    AwaitRequest();
+  }
+}
+
+// Gives back what a request or an answer left, if it is larger than `keep`.
+void Connection::ReleaseMemory(std::size_t keep) {
+  if (body_.capacity() > keep + kBodyPadding) {
+    std::string().swap(body_);
+  }
+  std::string().swap(response_.body);
+  if (state_ != State::kIdle) {  // the pending read of an idle connection writes to the buffer
+    buffer_.ShrinkIfEmpty(kKeptBufferBytes);
+  }
+}
+
+// --- end
+// -------------------------------------------------------------------------------------------
+
+void Connection::EndSending() {
+  Enter(State::kLinger, kLingerTime);
+  StartTimer();  // this limit may be shorter than those of the options
+  transport_->SayGoodbye(Then(&Connection::OnGoodbye));
+}
+
+// TLS calls back with the client's own farewell, or at its first byte of anything else: either way
+// there is nothing more to say.
+void Connection::OnGoodbye(const ErrorCode&, std::size_t) {
+  if (state_ != State::kClosed) {
+    ErrorCode ignored;
+    transport_->socket().shutdown(tcp::socket::shutdown_send, ignored);
+    DropInput();
+  }
+}
+
+void Connection::DropInput() {
+  transport_->socket().async_read_some(asio::buffer(shard_.scratch()),
+                                       Then(&Connection::OnDropped));
+}
+
+void Connection::OnDropped(const ErrorCode& code, std::size_t count) {
+  if (state_ == State::kClosed) {
+    return;
+  }
+  dropped_ += count;
+  if (code || dropped_ > kLingerBytes) {
+    Close();
+  } else {
+    DropInput();
+  }
+}
+
+}  // namespace berth::http

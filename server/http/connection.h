@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connection: one client, from accept to close: header, body, answer, the next header. It lives on
+// the event loop of its shard, every function is called there, and each of its pending operations
+// keeps it alive. A state has one deadline, and no state has none.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/system/error_code.hpp>
+
+#include "base/clock.h"
+#include "server/http/http_message.h"
+#include "server/http/read_buffer.h"
+#include "server/http/request_parser.h"
+#include "server/http/response_header.h"
+#include "server/http/transport.h"
+
+namespace berth::http {
+
+class Shard;
+struct HttpServerOptions;
+struct ServerCounters;
+
+class Connection final : public std::enable_shared_from_this<Connection> {
+ public:
+  // A client that was accepted onto the shard's loop. The shard outlives the connection. Owned by a
+  // shared_ptr: call Serve next, which registers it with the shard.
+  Connection(Shard& shard, std::unique_ptr<Transport> transport);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void Serve();
+
+  // Closes it if it waits for a request of which no byte has come.
+  void CloseIfIdle();
+
+  // Closes it, whatever it is doing. A second call does nothing.
+  void Close();
+
+ private:
+  enum class State {
+    kHandshake,
+    kIdle,       // no byte of the next request is here
+    kHeader,     // some are
+    kBody,       // the header is complete
+    kAnswering,  // the handler runs, or an answer is on its way
+    kLinger,     // the last answer is sent
+    kClosed,
+  };
+  using ErrorCode = boost::system::error_code;
+  using Member = void (Connection::*)(const ErrorCode&, std::size_t);
+
+  Callback Then(Member member) { return Callback{shared_from_this(), member}; }
+
+  void Enter(State state, Duration limit);
+  [[nodiscard]] Duration TransferTime(Duration grace, std::size_t bytes) const;
+  void StartTimer();
+  void OnTimer();
+  void OnDeadline();
+
+  void OnHandshake(const ErrorCode& code, std::size_t unused);
+
+  // Receiving: connection_request.cc.
+  void AwaitRequest();
+  void ReadHeader();
+  void OnHeaderRead(const ErrorCode& code, std::size_t count);
+  bool ReadFailed(const ErrorCode& code);
+  void DropEmptyLines();
+  void OnHeaderBytes();
+  std::optional<Refusal> CheckBeginning(std::string_view bytes);
+  void OnHeader(std::size_t header_bytes);
+
+  void SendContinue();
+  void BeginBody();
+  void TakeBufferedBody();
+  void ReadBody();
+  void OnBodyRead(const ErrorCode& code, std::size_t count);
+  void OnChunkedBytes();
+  void OnChunksRead(const ErrorCode& code, std::size_t count);
+
+  // Answering: connection.cc.
+  void Answer();
+  HttpResponse CallHandler(const RequestHead& head);
+  void Refuse(const Refusal& refusal);
+  enum class Part { kHeaderOnly, kHeaderAndBody };
+  void Send(AfterResponse after, Part part);
+  void Write();
+  void OnWritten(const ErrorCode& code, std::size_t count);
+  void OnAnswered();
+  void ReleaseMemory(std::size_t keep);
+
+  void EndSending();
+  void OnGoodbye(const ErrorCode& code, std::size_t unused);
+  void DropInput();
+  void OnDropped(const ErrorCode& code, std::size_t count);
+
+  Shard& shard_;
+  const HttpServerOptions& options_;
+  ServerCounters& counters_;
+  std::unique_ptr<Transport> transport_;
+  boost::asio::steady_timer timer_;
+  State state_ = State::kIdle;
+  Instant deadline_{};
+  bool timed_out_ = false;  // the pending read is being cancelled and shall answer 408
+
+  RequestParser parser_;
+  ReadBuffer buffer_;
+  std::size_t searched_ = 0;  // no end of the header begins before this offset of the buffer
+  bool first_line_checked_ = false;
+
+  std::string body_;          // while it is read, its size is what may be written
+  std::size_t received_ = 0;  // bytes of the body that are here
+  Instant body_began_{};
+
+  HttpResponse response_;
+  std::string response_header_;
+  WriteBuffers to_write_;
+  void (Connection::*after_write_)() = nullptr;
+  bool close_after_ = false;
+  std::size_t dropped_ = 0;
+};
+
+}  // namespace berth::http

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The first half of a Connection: receiving a request.
+#include <algorithm>
+#include <chrono>
+
+#include "server/http/body_memory.h"
+#include "server/http/connection.h"
+#include "server/http/http_server.h"
+
+namespace berth::http {
+namespace {
+
+namespace asio = boost::asio;
+
+// Enough for the header of any machine's request; body bytes that arrive with it are moved.
+constexpr std::size_t kFirstReadBytes = 4096;
+constexpr std::size_t kChunkedReadBytes = std::size_t{64} << 10;
+
+}  // namespace
+
+// --- header
+// ----------------------------------------------------------------------------------------
+
+void Connection::AwaitRequest() {
+  parser_.Reset();
+  searched_ = 0;
+  first_line_checked_ = false;
+  DropEmptyLines();
+  if (buffer_.empty()) {
+    Enter(State::kIdle, options_.idle_timeout);
+    ReadHeader();
+  } else {
+    Enter(State::kHeader, options_.header_timeout);  // pipelined
+    OnHeaderBytes();
+  }
+}
+
+void Connection::ReadHeader() {
+  buffer_.Reserve(std::min(std::max(kFirstReadBytes, buffer_.size()), options_.max_header_bytes));
+  transport_->ReadSome(asio::buffer(buffer_.WriteBegin(), buffer_.room()),
+                       Then(&Connection::OnHeaderRead));
+}
+
+void Connection::OnHeaderRead(const ErrorCode& code, std::size_t count) {
+  if (ReadFailed(code)) {
+    return;
+  }
+  buffer_.Commit(count);
+  if (searched_ == 0) {
+    DropEmptyLines();
+  }
+  if (buffer_.empty()) {
+    ReadHeader();
+    return;
+  }
+  if (state_ == State::kIdle) {
+    Enter(State::kHeader, options_.header_timeout);
+  }
+  OnHeaderBytes();
+}
+
+// Handles what any read of a request may end with instead of bytes.
+bool Connection::ReadFailed(const ErrorCode& code) {
+  if (state_ == State::kClosed) {
+    return true;
+  }
+  if (timed_out_) {
+    Refuse({408, "request not complete in time"});
+    return true;
+  }
+  if (code) {
+    Close();  // a client that leaves within a request gets no answer
+    return true;
+  }
+  return false;
+}
+
+// Some clients send a line end too many after a body (RFC 9112 section 2.2).
+void Connection::DropEmptyLines() {
+  while (buffer_.view().substr(0, 2) == "\r\n") {
+    buffer_.Consume(2);
+  }
+}
+
+void Connection::OnHeaderBytes() {
+  constexpr std::string_view kEnd = "\r\n\r\n";
+  const std::string_view bytes = buffer_.view();
+  const std::size_t end = bytes.find(kEnd, searched_);
+  const bool complete = end != std::string_view::npos;
+  const std::size_t header_bytes = complete ? end + kEnd.size() : bytes.size() + 1;
+  if (header_bytes > options_.max_header_bytes) {
+    Refuse({431, "header too large"});
+  } else if (complete) {
+    OnHeader(header_bytes);
+  } else if (const std::optional<Refusal> refusal = CheckBeginning(bytes)) {
+    Refuse(*refusal);
+  } else {
+    searched_ = bytes.size() - std::min(bytes.size(), kEnd.size() - 1);
+    ReadHeader();
+  }
+}
+
+// Garbage need not wait for its deadline: looks at the first bytes, and again when the first line
+// is complete.
+std::optional<Refusal> Connection::CheckBeginning(std::string_view bytes) {
+  const bool has_line = bytes.find('\n') != std::string_view::npos;
+  if (first_line_checked_ || (searched_ > 0 && !has_line) || bytes == "\r") {
+    return std::nullopt;
+  }
+  first_line_checked_ = has_line;
+  return RequestParser::CheckBeginning(bytes);
+}
+
+void Connection::OnHeader(std::size_t header_bytes) {
+  const std::optional<Refusal> refusal = parser_.ParseHead(buffer_.view().substr(0, header_bytes));
+  buffer_.Consume(header_bytes);
+  if (refusal) {
+    Refuse(*refusal);
+    return;
+  }
+  received_ = 0;
+  const RequestHead& head = parser_.head();
+  if (head.chunked) {
+    body_.clear();
+  }
+  const bool is_complete = !head.chunked && buffer_.size() >= head.content_length;
+  if (head.expects_continue && head.http_1_1 && !is_complete) {
+    SendContinue();
+  } else {
+    BeginBody();
+  }
+}
+
+void Connection::SendContinue() {
+  Enter(State::kAnswering, options_.write_grace);
+  to_write_ = {asio::buffer(kContinue), asio::const_buffer()};
+  after_write_ = &Connection::BeginBody;
+  Write();
+}
+
+// --- body
+// ------------------------------------------------------------------------------------------
+
+void Connection::BeginBody() {
+  const RequestHead& head = parser_.head();
+  body_began_ = std::chrono::steady_clock::now();
+  Enter(State::kBody, TransferTime(options_.body_grace, head.content_length));
+  if (head.chunked) {
+    OnChunkedBytes();
+  } else {
+    TakeBufferedBody();
+    ReadBody();
+  }
+}
+
+void Connection::TakeBufferedBody() {
+  const std::size_t total = parser_.head().content_length;
+  while (received_ < total && !buffer_.empty()) {
+    GrowBody(body_, received_, total);
+    const std::size_t count = std::min(body_.size() - received_, buffer_.size());
+    std::copy_n(buffer_.view().data(), count, body_.data() + received_);
+    buffer_.Consume(count);
+    received_ += count;
+  }
+}
+
+// What is missing comes straight from the socket into the memory that the handler will see.
+void Connection::ReadBody() {
+  const std::size_t total = parser_.head().content_length;
+  if (received_ == total) {
+    Answer();
+    return;
+  }
+  GrowBody(body_, received_, total);
+  transport_->ReadSome(asio::buffer(body_.data() + received_, body_.size() - received_),
+                       Then(&Connection::OnBodyRead));
+}
+
+void Connection::OnBodyRead(const ErrorCode& code, std::size_t count) {
+  if (!ReadFailed(code)) {
+    received_ += count;
+    ReadBody();
+  }
+}
+
+void Connection::OnChunkedBytes() {
+  const RequestParser::ChunkProgress progress = parser_.ParseChunks(buffer_.view(), body_);
+  buffer_.Consume(progress.consumed);
+  received_ = body_.size();
+  if (progress.refusal) {
+    Refuse(*progress.refusal);
+  } else if (progress.done) {
+    Answer();
+  } else if (buffer_.size() >= options_.max_header_bytes) {
+    Refuse({431, "chunk header or trailer too large"});
+  } else {
+    deadline_ = body_began_ + TransferTime(options_.body_grace, received_);
+    buffer_.Reserve(kChunkedReadBytes);
+    transport_->ReadSome(asio::buffer(buffer_.WriteBegin(), buffer_.room()),
+                         Then(&Connection::OnChunksRead));
+  }
+}
+
+void Connection::OnChunksRead(const ErrorCode& code, std::size_t count) {
+  if (!ReadFailed(code)) {
+    buffer_.Commit(count);
+    OnChunkedBytes();
+  }
+}
+
+}  // namespace berth::http

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HttpRequest and HttpResponse: one request as a handler sees it, and what it answers. Plain values
+// without any type of the HTTP library.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace berth::http {
+
+// body.capacity() is at least body.size() + kBodyPadding, so that a JSON parser that reads a little
+// past the end needs no copy.
+inline constexpr std::size_t kBodyPadding = 64;
+
+// The views are valid while the handler runs. A handler may change the body (parse it in place) or
+// move it away.
+struct HttpRequest {
+  std::string_view method;  // as sent: "POST"
+  std::string_view path;    // without query, double or trailing slashes: "/filter"
+  std::string_view query;   // what followed '?', undecoded; mostly empty
+  std::string body;  // decoded (no chunks left); only the identity content encoding gets here
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "application/json";  // empty: no Content-Type
+  std::string allow;                              // empty: no Allow
+  std::string body;
+};
+
+// Called synchronously on an I/O thread, from several of them at once: it must be thread-safe, and
+// while it runs the other connections of that thread wait. An exception that escapes it is answered
+// with 500 and counted. For a HEAD request the server sends the length of the body and no body.
+using HttpHandler = std::function<HttpResponse(HttpRequest&)>;
+
+// A response whose body is {"error": "<message>"}.
+HttpResponse ErrorResponse(int status, std::string_view message);
+
+}  // namespace berth::http

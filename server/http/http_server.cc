@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/http_server.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "server/http/listener.h"
+#include "server/http/shard.h"
+
+namespace berth::http {
+namespace {
+
+// One connection is one descriptor. Best effort: without it the server serves as many as it may.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+Status CheckOptions(const HttpServerOptions& options) {
+  if (options.threads < 1 || options.threads > 256) {
+    return Invalid("threads: want 1 to 256, got " + std::to_string(options.threads));
+  }
+  if (options.max_connections < 1) {
+    return Invalid("max_connections: want at least 1, got " +
+                   std::to_string(options.max_connections));
+  }
+  if (options.max_header_bytes < 256) {
+    return Invalid("max_header_bytes: want at least 256, got " +
+                   std::to_string(options.max_header_bytes));
+  }
+  if (options.min_bytes_per_second < 1) {
+    return Invalid("min_bytes_per_second: want at least 1, got 0");
+  }
+  for (const Duration limit :
+       {options.header_timeout, options.idle_timeout, options.body_grace, options.write_grace}) {
+    if (limit < std::chrono::milliseconds(1) || limit > std::chrono::hours(24)) {
+      return Invalid("header_timeout, idle_timeout, body_grace, write_grace: want 1 ms to 24 h");
+    }
+  }
+  if (options.tls && options.tls->reload_interval < std::chrono::milliseconds(1)) {
+    return Invalid("tls.reload_interval: want at least 1 ms");
+  }
+  return {};
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(HttpServerOptions options, HttpHandler handler) {
+    service_.options = std::move(options);
+    service_.handler = std::move(handler);
+  }
+
+  ~Impl() {
+    if (listener_) {
+      listener_->Close();
+    }
+    for (const auto& shard : shards_) {
+      shard->Stop();
+    }
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  Status Start() {
+    const HttpServerOptions& options = service_.options;
+    BERTH_TRY_STATUS(CheckOptions(options));
+    BERTH_TRY(const ListenAddress address, ParseListenAddress(options.listen));
+    std::optional<TlsFiles> tls;
+    if (options.tls) {
+      BERTH_TRY(tls, TlsFiles::Load(*options.tls));
+    }
+    RaiseFileLimit();
+    for (int i = 0; i < options.threads; ++i) {
+      shards_.push_back(std::make_unique<Shard>(service_));
+    }
+    BERTH_TRY(auto acceptor, OpenAcceptor(shards_.front()->loop(), address, options.listen));
+    listener_ = std::make_unique<Listener>(service_, shards_, std::move(acceptor), std::move(tls));
+    const auto& endpoint = listener_->endpoint();
+    port_ = endpoint.port();
+    const std::string host = endpoint.address().to_string();
+    address_ = (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(port_);
+    listener_->Start();
+    return {};
+  }
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+  [[nodiscard]] HttpServerStats stats() const {
+    const ServerCounters& counters = service_.counters;
+    HttpServerStats stats;
+    stats.open_connections = service_.open.count();
+    stats.accepted = counters.accepted.value();
+    stats.refused_connections = counters.refused_connections.value();
+    stats.requests = counters.requests.value();
+    for (std::size_t i = 0; i < stats.responses_by_class.size(); ++i) {
+      stats.responses_by_class[i] = counters.responses_by_class[i].value();
+    }
+    stats.refused_requests = counters.refused_requests.value();
+    stats.timeouts = counters.timeouts.value();
+    stats.handler_exceptions = counters.handler_exceptions.value();
+    stats.tls_handshake_failures = counters.tls_handshake_failures.value();
+    return stats;
+  }
+
+  void Drain(Duration grace) {
+    service_.draining.store(true, std::memory_order_relaxed);
+    listener_->Close();
+    if (service_.open.WaitForNone(grace)) {
+      return;
+    }
+    for (const auto& shard : shards_) {
+      shard->CloseIdle();
+    }
+    if (service_.open.WaitForNone(grace)) {
+      return;
+    }
+    for (const auto& shard : shards_) {
+      shard->CloseAll();
+    }
+    // Closing takes no time, unless a handler holds its shard up.
+    service_.open.WaitForNone(std::max<Duration>(grace, std::chrono::seconds(1)));
+  }
+
+ private:
+  Service service_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::unique_ptr<Listener> listener_;  // its socket and timers belong to the loop of a shard
+  std::string address_;
+  std::uint16_t port_ = 0;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+HttpServer::~HttpServer() = default;
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
+                                                      HttpHandler handler) {
+  // Asio and std::thread report a lack of descriptors or threads by throwing.
+  try {
+    auto impl = std::make_unique<Impl>(std::move(options), std::move(handler));
+    BERTH_TRY_STATUS(impl->Start());
+    return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+  } catch (const std::exception& exception) {
+    return Fail(Errc::kUnavailable, std::string("http server: cannot start: ") + exception.what());
+  }
+}
+
+const std::string& HttpServer::address() const { return impl_->address(); }
+
+std::uint16_t HttpServer::port() const { return impl_->port(); }
+
+HttpServerStats HttpServer::stats() const { return impl_->stats(); }
+
+void HttpServer::Drain(Duration grace) { impl_->Drain(grace); }
+
+}  // namespace berth::http

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HttpServer: HTTP/1.1 (and 1.0) over TCP or TLS, built to be reachable by strangers: every buffer
+// has a limit, every wait a deadline, and a bad client costs only its own connection.
+//
+// Each I/O thread has its own event loop and keeps the connections it was given, so that nothing on
+// the way of a request takes a lock. Handlers run on these threads.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "server/http/http_message.h"
+
+namespace berth::http {
+
+// Files are PEM. TLS 1.2 and later are spoken.
+struct TlsOptions {
+  std::string certificate_file;  // the certificate and, if any, its intermediates
+  std::string key_file;          // unencrypted
+  // Whoever signed the client certificates; empty: clients need none. Not empty: no valid
+  // certificate, no connection.
+  std::string client_ca_file;
+  // How often the files are looked at. When their content changed, new connections use it; what
+  // does not load is reported and the last good content stays in use.
+  Duration reload_interval = std::chrono::seconds(10);
+  // Called on an I/O thread after each change of the files: the outcome of loading them.
+  std::function<void(const Status&)> on_reload;
+};
+
+struct HttpServerOptions {
+  // "HOST:PORT", "[V6]:PORT", or ":PORT" for every address of both families. Port 0: any free port.
+  std::string listen;
+  int threads = 2;
+  std::size_t max_body_bytes = std::size_t{128} << 20;   // more: 413
+  std::size_t max_header_bytes = std::size_t{64} << 10;  // more: 431
+  int max_connections = 10'000;                          // more: closed right after accept
+
+  // From its first byte to the end of the header (and for the whole TLS handshake).
+  Duration header_timeout = std::chrono::seconds(10);
+  // Between requests, and before the first one. Longer than the 90 s of Go's client, which cannot
+  // retry a POST that met a closing connection.
+  Duration idle_timeout = std::chrono::seconds(120);
+  // A body of n bytes has to be here body_grace + n / min_bytes_per_second after its header. A
+  // chunked body, which does not tell its size, is held to the same rate by the bytes that came so
+  // far.
+  Duration body_grace = std::chrono::seconds(10);
+  // An answer of n bytes has to be taken within write_grace + n / min_bytes_per_second.
+  Duration write_grace = std::chrono::seconds(10);
+  std::size_t min_bytes_per_second = std::size_t{1} << 20;
+
+  std::optional<TlsOptions> tls;
+};
+
+// Totals since Start, except for open_connections. Not one consistent cut: each number is read
+// alone.
+struct HttpServerStats {
+  std::uint64_t open_connections = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t refused_connections = 0;  // over max_connections, or out of file descriptors
+  std::uint64_t requests = 0;             // that reached the handler
+  std::array<std::uint64_t, 6> responses_by_class{};  // [2]: 2xx ... [5]: 5xx; [0] is not used
+  std::uint64_t refused_requests = 0;  // answered 4xx before the handler: malformed, too large...
+  std::uint64_t timeouts = 0;          // handshake, header, body or answer; not idle connections
+  std::uint64_t handler_exceptions = 0;
+  std::uint64_t tls_handshake_failures = 0;
+};
+
+class HttpServer {
+ public:
+  // Listens and serves at once; raises the soft limit of open files to the hard one. Errors name
+  // the address or file: kInvalidArgument for malformed options and TLS files that do not load,
+  // kUnavailable for what the system refuses.
+  [[nodiscard]] static Result<std::unique_ptr<HttpServer>> Start(HttpServerOptions options,
+                                                                 HttpHandler handler);
+
+  // Closes everything; waits for handlers that run.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Where it really listens: "127.0.0.1:8080", "[::]:8080".
+  [[nodiscard]] const std::string& address() const;
+  [[nodiscard]] std::uint16_t port() const;
+
+  // Any thread.
+  [[nodiscard]] HttpServerStats stats() const;
+
+  // Shuts down without cutting anybody off: no new connection is accepted, every answer says
+  // "Connection: close", idle connections stay for `grace` (a request may be on its way to them),
+  // then busy ones have `grace` more before they are cut. Returns as soon as no connection is left.
+  // Call it once, from a thread that is not the server's (never in a handler).
+  void Drain(Duration grace);
+
+ private:
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace berth::http

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/listener.h"
+
+#include <chrono>
+#include <future>
+#include <string_view>
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+
+#include "server/http/connection.h"
+
+namespace berth::http {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// Clients that connect in one burst wait here until they are accepted; the kernel cuts it to
+// net.core.somaxconn.
+constexpr int kBacklog = 4096;
+
+// Out of descriptors (or memory) accept fails at once and again; without a pause it would spin.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+Error CannotListen(const std::string& text, const error_code& code) {
+  std::string reason = code.message();
+  if (!reason.empty() && reason[0] >= 'A' && reason[0] <= 'Z') {
+    reason[0] = static_cast<char>(reason[0] - 'A' + 'a');
+  }
+  return Error{Errc::kUnavailable, "listen " + text + ": " + reason};
+}
+
+Result<tcp::endpoint> Resolve(asio::io_context& loop, const ListenAddress& address,
+                              const std::string& text) {
+  error_code code;
+  const asio::ip::address literal = asio::ip::make_address(address.host, code);
+  if (!code) {
+    return tcp::endpoint(literal, address.port);
+  }
+  tcp::resolver resolver(loop);
+  const auto found = resolver.resolve(address.host, "", tcp::resolver::passive, code);
+  if (code || found.empty()) {
+    return tl::unexpected(CannotListen(text, code));
+  }
+  return tcp::endpoint(found.begin()->endpoint().address(), address.port);
+}
+
+enum class Family { kAsEndpoint, kBoth };
+
+error_code Listen(tcp::acceptor& acceptor, const tcp::endpoint& endpoint, Family family) {
+  error_code code;
+  acceptor.open(endpoint.protocol(), code);
+  if (!code) {
+    acceptor.set_option(tcp::acceptor::reuse_address(true), code);
+  }
+  if (!code && endpoint.address().is_v6()) {
+    acceptor.set_option(asio::ip::v6_only(family == Family::kAsEndpoint), code);
+  }
+  if (!code) {
+    acceptor.bind(endpoint, code);
+  }
+  if (!code) {
+    acceptor.listen(kBacklog, code);
+  }
+  if (!code) {
+    acceptor.non_blocking(true, code);
+  }
+  if (code) {
+    error_code ignored;
+    acceptor.close(ignored);
+  }
+  return code;
+}
+
+}  // namespace
+
+Result<tcp::acceptor> OpenAcceptor(asio::io_context& loop, const ListenAddress& address,
+                                   const std::string& text) {
+  tcp::acceptor acceptor(loop);
+  if (address.host.empty()) {
+    error_code code = Listen(acceptor, {tcp::v6(), address.port}, Family::kBoth);
+    if (code == asio::error::address_family_not_supported ||
+        code == asio::error::make_error_code(asio::error::basic_errors(EADDRNOTAVAIL))) {
+      code = Listen(acceptor, {tcp::v4(), address.port}, Family::kAsEndpoint);  // no IPv6 here
+    }
+    if (code) {
+      return tl::unexpected(CannotListen(text, code));
+    }
+    return acceptor;
+  }
+  BERTH_TRY(const tcp::endpoint endpoint, Resolve(loop, address, text));
+  if (const error_code code = Listen(acceptor, endpoint, Family::kAsEndpoint)) {
+    return tl::unexpected(CannotListen(text, code));
+  }
+  return acceptor;
+}
+
+Listener::Listener(Service& service, std::vector<std::unique_ptr<Shard>>& shards,
+                   tcp::acceptor acceptor, std::optional<TlsFiles> tls)
+    : service_(service),
+      shards_(shards),
+      acceptor_(std::move(acceptor)),
+      tls_(std::move(tls)),
+      accept_timer_(shards.front()->loop()),
+      tls_timer_(shards.front()->loop()) {
+  error_code ignored;
+  endpoint_ = acceptor_.local_endpoint(ignored);
+}
+
+void Listener::Start() {
+  asio::post(shards_.front()->loop(), [this] {
+    Accept();
+    WatchTlsFiles();
+  });
+}
+
+void Listener::Close() {
+  std::promise<void> closed;
+  asio::post(shards_.front()->loop(), [this, &closed] {
+    if (acceptor_.is_open()) {
+      AcceptRest();
+    }
+    error_code ignored;
+    acceptor_.close(ignored);
+    accept_timer_.cancel();
+    tls_timer_.cancel();
+    closed.set_value();
+  });
+  closed.get_future().wait();
+}
+
+void Listener::Accept() {
+  Shard& shard = NextShard();
+  acceptor_.async_accept(shard.loop(), [this, &shard](const error_code& code, tcp::socket socket) {
+    OnAccept(code, shard, std::move(socket));
+  });
+}
+
+void Listener::OnAccept(const error_code& code, Shard& shard, tcp::socket socket) {
+  if (!code) {
+    Adopt(shard, std::move(socket));
+  }
+  if (!acceptor_.is_open()) {
+    return;
+  }
+  if (!code || code == asio::error::connection_aborted) {
+    Accept();
+    return;
+  }
+  service_.counters.refused_connections.Increment();
+  AcceptLater();
+}
+
+Shard& Listener::NextShard() {
+  next_shard_ = (next_shard_ + 1) % shards_.size();
+  return *shards_[next_shard_];
+}
+
+void Listener::AcceptLater() {
+  accept_timer_.expires_after(kAcceptPause);
+  accept_timer_.async_wait([this](const error_code& code) {
+    if (!code && acceptor_.is_open()) {
+      Accept();
+    }
+  });
+}
+
+void Listener::Adopt(Shard& shard, tcp::socket socket) {
+  service_.counters.accepted.Increment();
+  if (service_.open.count() >= static_cast<std::size_t>(service_.options.max_connections)) {
+    service_.counters.refused_connections.Increment();
+    return;  // closes it
+  }
+  service_.open.Increment();
+  std::shared_ptr<asio::ssl::context> context = tls_ ? tls_->context() : nullptr;
+  asio::post(shard.loop(), [&shard, context = std::move(context),
+                            socket = std::move(socket)]() mutable {
+    auto transport = context != nullptr ? MakeTlsTransport(std::move(socket), std::move(context))
+                                        : MakePlainTransport(std::move(socket));
+    std::make_shared<Connection>(shard, std::move(transport))->Serve();
+  });
+}
+
+// Closing the socket resets the clients that the kernel has connected and we have not accepted yet.
+void Listener::AcceptRest() {
+  for (;;) {
+    error_code code;
+    Shard& shard = NextShard();
+    tcp::socket socket(shard.loop());
+    acceptor_.accept(socket, code);
+    if (code) {
+      return;
+    }
+    Adopt(shard, std::move(socket));
+  }
+}
+
+void Listener::WatchTlsFiles() {
+  if (!tls_) {
+    return;
+  }
+  tls_timer_.expires_after(service_.options.tls->reload_interval);
+  tls_timer_.async_wait([this](const error_code& code) {
+    if (code || !acceptor_.is_open()) {
+      return;
+    }
+    const std::optional<Status> outcome = tls_->Reload();
+    if (outcome && service_.options.tls->on_reload) {
+      service_.options.tls->on_reload(*outcome);
+    }
+    WatchTlsFiles();
+  });
+}
+
+}  // namespace berth::http

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/request_parser.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/error.hpp>
+
+namespace berth::http {
+namespace {
+
+namespace beast = boost::beast;
+using beast::http::field;
+using BeastView = beast::string_view;
+
+// The shortest end of a chunked body: "0\r\n\r\n". Beast asserts that it sees as much at once, and
+// what is left of a chunked body is never shorter, so the parser is not called with less.
+constexpr std::size_t kShortestChunkedEnd = 5;
+
+bool IsNumber(BeastView text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Refusal RefusalFor(const beast::error_code& code) {
+  using beast::http::error;
+  if (code == error::body_limit) {
+    return {413, "body too large"};
+  }
+  if (code == error::header_limit) {
+    return {431, "header too large"};
+  }
+  if (code == error::bad_content_length) {
+    return {400, "bad content-length"};
+  }
+  if (code == error::bad_transfer_encoding) {
+    return {400, "bad transfer-encoding"};
+  }
+  if (code == error::bad_chunk || code == error::bad_chunk_extension) {
+    return {400, "bad chunk"};
+  }
+  if (code == error::bad_version) {
+    return {400, "bad http version"};
+  }
+  if (code == error::bad_method || code == error::bad_target) {
+    return {400, "bad request line"};
+  }
+  return {400, "malformed request"};
+}
+
+}  // namespace
+
+class RequestParser::BeastParser final : public beast::http::basic_parser<true> {
+ public:
+  explicit BeastParser(std::uint64_t max_body_bytes) {
+    // The caller bounds the header by the size of the block.
+    header_limit(std::numeric_limits<std::uint32_t>::max());
+    body_limit(max_body_bytes);
+  }
+
+  RequestHead& head() { return head_; }
+  void set_body(std::string* body) { body_ = body; }
+
+  // What Beast lets pass in a complete header.
+  [[nodiscard]] std::optional<Refusal> CheckHead() const {
+    if (refusal_) {
+      return refusal_;
+    }
+    if (has_transfer_encoding_ && (!head_.http_1_1 || has_content_length_)) {
+      return Refusal{400, "bad transfer-encoding"};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  using error_code = beast::error_code;
+
+  void on_request_impl(beast::http::verb, BeastView method, BeastView target, int version,
+                       error_code&) override {
+    head_.method.assign(method.data(), method.size());
+    head_.target.assign(target.data(), target.size());
+    head_.http_1_1 = version == 11;
+  }
+
+  void on_field_impl(field name, BeastView, BeastView value, error_code&) override {
+    if (!in_header_) {
+      return;  // a trailer: nobody asked for it
+    }
+    switch (name) {
+      case field::content_length:
+        OnContentLength(value);
+        break;
+      case field::transfer_encoding:
+        // Beast takes "gzip" for no body and "gzip, chunked" for chunked.
+        has_transfer_encoding_ = true;
+        if (!beast::iequals(value, "chunked")) {
+          Refuse(501, "only the chunked transfer-encoding is supported");
+        }
+        break;
+      case field::content_encoding:
+        if (!value.empty() && !beast::iequals(value, "identity")) {
+          Refuse(415, "content-encoding is not supported");
+        }
+        break;
+      case field::expect:
+        if (beast::iequals(value, "100-continue")) {
+          head_.expects_continue = true;
+        } else {
+          Refuse(417, "want expect: 100-continue");
+        }
+        break;
+      default:
+        break;
+    }
+  }
+
+  // Beast takes "5, 5" and two equal fields; whoever sits in front of us may not.
+  void OnContentLength(BeastView value) {
+    if (has_content_length_ || !IsNumber(value)) {
+      Refuse(400, "bad content-length");
+    }
+    has_content_length_ = true;
+  }
+
+  void on_header_impl(error_code&) override { in_header_ = false; }
+
+  std::size_t on_chunk_body_impl(std::uint64_t, BeastView bytes, error_code&) override {
+    const std::size_t wanted = body_->size() + bytes.size();
+    if (wanted > body_->capacity()) {
+      body_->reserve(2 * wanted);
+    }
+    body_->append(bytes.data(), bytes.size());
+    return bytes.size();
+  }
+
+  void on_response_impl(int, BeastView, int, error_code&) override {}
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+  std::size_t on_body_impl(BeastView bytes, error_code&) override { return bytes.size(); }
+  void on_chunk_header_impl(std::uint64_t, BeastView, error_code&) override {}
+  void on_finish_impl(error_code&) override {}
+
+  // The first reason stays; 400 (which may be smuggling) goes before the others.
+  void Refuse(int status, std::string_view reason) {
+    if (!refusal_ || status == 400) {
+      refusal_ = Refusal{status, reason};
+    }
+  }
+
+  RequestHead head_;
+  std::string* body_ = nullptr;
+  std::optional<Refusal> refusal_;
+  bool in_header_ = true;
+  bool has_content_length_ = false;
+  bool has_transfer_encoding_ = false;
+};
+
+RequestParser::RequestParser(std::uint64_t max_body_bytes) : max_body_bytes_(max_body_bytes) {
+  Reset();
+}
+
+RequestParser::~RequestParser() = default;
+
+void RequestParser::Reset() { parser_ = std::make_unique<BeastParser>(max_body_bytes_); }
+
+std::optional<Refusal> RequestParser::CheckBeginning(std::string_view bytes) {
+  BeastParser parser(0);
+  beast::error_code code;
+  parser.put(boost::asio::buffer(bytes.data(), bytes.size()), code);
+  if (!code || code == beast::http::error::need_more || code == beast::http::error::body_limit) {
+    return std::nullopt;
+  }
+  return RefusalFor(code);
+}
+
+std::optional<Refusal> RequestParser::ParseHead(std::string_view block) {
+  beast::error_code code;
+  const std::size_t consumed = parser_->put(boost::asio::buffer(block.data(), block.size()), code);
+  if (code) {
+    return RefusalFor(code);
+  }
+  if (consumed != block.size() || !parser_->is_header_done()) {
+    return Refusal{400, "malformed request"};
+  }
+  RequestHead& head = parser_->head();
+  head.keep_alive = parser_->keep_alive();
+  head.chunked = parser_->chunked();
+  if (!head.chunked) {
+    head.content_length = parser_->content_length().value_or(0);
+  }
+  return parser_->CheckHead();
+}
+
+const RequestHead& RequestParser::head() const { return parser_->head(); }
+
+RequestParser::ChunkProgress RequestParser::ParseChunks(std::string_view bytes, std::string& body) {
+  parser_->set_body(&body);
+  ChunkProgress progress;
+  while (bytes.size() - progress.consumed >= kShortestChunkedEnd) {
+    beast::error_code code;
+    progress.consumed += parser_->put(
+        boost::asio::buffer(bytes.data() + progress.consumed, bytes.size() - progress.consumed),
+        code);
+    if (code == beast::http::error::need_more) {
+      break;
+    }
+    if (code) {
+      progress.refusal = RefusalFor(code);
+      break;
+    }
+    if (parser_->is_done()) {
+      progress.done = true;
+      break;
+    }
+  }
+  return progress;
+}
+
+}  // namespace berth::http

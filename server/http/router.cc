@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/router.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace berth::http {
+namespace {
+
+bool MayBeAdded(std::string_view method) {
+  return method == "GET" || method == "POST" || method == "PUT" || method == "PATCH" ||
+         method == "DELETE";
+}
+
+}  // namespace
+
+void Router::Add(std::string_view method, std::string_view path, HttpHandler handler) {
+  BERTH_CHECK(MayBeAdded(method));
+  BERTH_CHECK(!path.empty() && path.front() == '/' && (path.size() == 1 || path.back() != '/'));
+  Route& route = routes_[std::string(path)];
+  route.methods.insert_or_assign(std::string(method), std::move(handler));
+  route.allow.clear();
+  for (const auto& [name, unused] : route.methods) {
+    route.allow += route.allow.empty() ? "" : ", ";
+    route.allow += name == "GET" ? "GET, HEAD" : name;
+  }
+}
+
+HttpResponse Router::operator()(HttpRequest& request) const {
+  const auto found = routes_.find(request.path);
+  if (found == routes_.end()) {
+    return ErrorResponse(404, "no such path");
+  }
+  const Route& route = found->second;
+  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  const auto handler = route.methods.find(method);
+  if (handler != route.methods.end()) {
+    return handler->second(request);
+  }
+  HttpResponse response =
+      method == "OPTIONS" ? HttpResponse() : ErrorResponse(405, "want " + route.allow);
+  response.allow = route.allow;
+  return response;
+}
+
+}  // namespace berth::http

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/shard.h"
+
+#include <vector>
+
+#include <boost/asio/post.hpp>
+
+#include "server/http/connection.h"
+
+namespace berth::http {
+
+// The concurrency hint 1: one thread runs the loop, though others may post to it.
+Shard::Shard(Service& service)
+    : service_(service),
+      loop_(1),
+      work_(boost::asio::make_work_guard(loop_)),
+      thread_([this] { loop_.run(); }) {}
+
+Shard::~Shard() { Stop(); }
+
+void Shard::Stop() {
+  if (thread_.joinable()) {
+    CloseAll();
+    work_.reset();
+    thread_.join();
+  }
+}
+
+void Shard::CloseIdle() {
+  boost::asio::post(loop_, [this] {
+    // A copy: whoever closes removes itself from the set.
+    for (Connection* connection : std::vector(connections_.begin(), connections_.end())) {
+      connection->CloseIfIdle();
+    }
+  });
+}
+
+void Shard::CloseAll() {
+  boost::asio::post(loop_, [this] {
+    for (Connection* connection : std::vector(connections_.begin(), connections_.end())) {
+      connection->Close();
+    }
+  });
+}
+
+void Shard::Remove(Connection& connection) {
+  connections_.erase(&connection);
+  service_.open.Decrement();
+}
+
+}  // namespace berth::http

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/tls_files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include <openssl/ssl.h>
+#include <boost/asio/buffer.hpp>
+#include <boost/system/error_code.hpp>
+
+namespace berth::http {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+Result<std::string> ReadFile(std::string_view option, const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || file.bad()) {
+    return Invalid(std::string(option) + ": cannot read " + path + ": " +
+                   (errno != 0 ? std::strerror(errno) : "unknown error"));
+  }
+  return text;
+}
+
+tl::unexpected<Error> CannotUse(std::string_view option, const std::string& path,
+                                const error_code& code) {
+  return Invalid(std::string(option) + ": cannot use " + path + ": " + code.message());
+}
+
+// The context's settings that do not depend on files. TLS 1.2 is what Go, and so Kubernetes, starts
+// at.
+Status Configure(asio::ssl::context& context) {
+  error_code code;
+  context.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |
+                          asio::ssl::context::no_sslv3 | asio::ssl::context::no_tlsv1 |
+                          asio::ssl::context::no_tlsv1_1 | asio::ssl::context::no_compression,
+                      code);
+  SSL_CTX* const native = context.native_handle();
+  if (code || SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION) != 1) {
+    return Fail(Errc::kInternal, "tls: cannot set the protocol versions");
+  }
+  // Clients keep their connections, so resumption would only be a way around a renewed client CA.
+  SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
+  // Thousands of idle connections need no record buffers.
+  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
+  // Without this an encrypted key would make the process ask for its password on the terminal.
+  context.set_password_callback(
+      [](std::size_t, asio::ssl::context::password_purpose) { return std::string(); }, code);
+  return {};
+}
+
+}  // namespace
+
+Result<TlsFiles> TlsFiles::Load(const TlsOptions& options) {
+  TlsFiles files(options);
+  BERTH_TRY(files.tried_, ReadFiles(options));
+  BERTH_TRY(files.context_, MakeContext(options, files.tried_));
+  return files;
+}
+
+std::optional<Status> TlsFiles::Reload() {
+  Result<Content> content = ReadFiles(options_);
+  if (!content) {
+    if (std::exchange(read_error_, content.error().message) == content.error().message) {
+      return std::nullopt;
+    }
+    return tl::unexpected(std::move(content).error());
+  }
+  read_error_.clear();
+  if (*content == tried_) {
+    return std::nullopt;
+  }
+  tried_ = *std::move(content);
+  Result<std::shared_ptr<asio::ssl::context>> context = MakeContext(options_, tried_);
+  if (!context) {
+    return tl::unexpected(std::move(context).error());
+  }
+  context_ = *std::move(context);
+  return Status();
+}
+
+Result<TlsFiles::Content> TlsFiles::ReadFiles(const TlsOptions& options) {
+  Content content;
+  BERTH_TRY(content.certificate, ReadFile("tls.certificate_file", options.certificate_file));
+  BERTH_TRY(content.key, ReadFile("tls.key_file", options.key_file));
+  if (!options.client_ca_file.empty()) {
+    BERTH_TRY(content.client_ca, ReadFile("tls.client_ca_file", options.client_ca_file));
+  }
+  return content;
+}
+
+Result<std::shared_ptr<asio::ssl::context>> TlsFiles::MakeContext(const TlsOptions& options,
+                                                                  const Content& content) {
+  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+  BERTH_TRY_STATUS(Configure(*context));
+  error_code code;
+  context->use_certificate_chain(asio::buffer(content.certificate), code);
+  if (code) {
+    return CannotUse("tls.certificate_file", options.certificate_file, code);
+  }
+  // Also checks that the key belongs to the certificate.
+  context->use_private_key(asio::buffer(content.key), asio::ssl::context::pem, code);
+  if (code) {
+    return CannotUse("tls.key_file", options.key_file, code);
+  }
+  if (!options.client_ca_file.empty()) {
+    context->add_certificate_authority(asio::buffer(content.client_ca), code);
+    if (code) {
+      return CannotUse("tls.client_ca_file", options.client_ca_file, code);
+    }
+    context->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert, code);
+    if (code) {
+      return CannotUse("tls.client_ca_file", options.client_ca_file, code);
+    }
+  }
+  return context;
+}
+
+}  // namespace berth::http
