@@ -59,15 +59,6 @@ class HttpServer::Impl {
     service_.handler = std::move(handler);
   }
 
-  ~Impl() {
-    if (listener_) {
-      listener_->Close();
-    }
-    for (const auto& shard : shards_) {
-      shard->Stop();
-    }
-  }
-
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -83,13 +74,11 @@ class HttpServer::Impl {
     for (int i = 0; i < options.threads; ++i) {
       shards_.push_back(std::make_unique<Shard>(service_));
     }
-    BERTH_TRY(auto acceptor, OpenAcceptor(shards_.front()->loop(), address, options.listen));
-    listener_ = std::make_unique<Listener>(service_, shards_, std::move(acceptor), std::move(tls));
+    BERTH_TRY(listener_, Listener::Start(service_, shards_, address, std::move(tls)));
     const auto& endpoint = listener_->endpoint();
     port_ = endpoint.port();
     const std::string host = endpoint.address().to_string();
     address_ = (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(port_);
-    listener_->Start();
     return {};
   }
 
@@ -135,7 +124,7 @@ class HttpServer::Impl {
  private:
   Service service_;
   std::vector<std::unique_ptr<Shard>> shards_;
-  std::unique_ptr<Listener> listener_;  // its socket and timers belong to the loop of a shard
+  std::unique_ptr<Listener> listener_;  // stops before the shards do
   std::string address_;
   std::uint16_t port_ = 0;
 };

@@ -4,7 +4,7 @@
 // has a limit, every wait a deadline, and a bad client costs only its own connection.
 //
 // Each I/O thread has its own event loop and keeps the connections it was given, so that nothing on
-// the way of a request takes a lock. Handlers run on these threads.
+// the way of a request takes a lock. Handlers run on these threads. One more thread accepts.
 #pragma once
 
 #include <array>

@@ -2,12 +2,12 @@
 #include "server/http/listener.h"
 
 #include <chrono>
-#include <future>
 #include <string_view>
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/system/error_code.hpp>
 
 #include "server/http/connection.h"
 
@@ -77,59 +77,62 @@ error_code Listen(tcp::acceptor& acceptor, const tcp::endpoint& endpoint, Family
 
 }  // namespace
 
-Result<tcp::acceptor> OpenAcceptor(asio::io_context& loop, const ListenAddress& address,
-                                   const std::string& text) {
-  tcp::acceptor acceptor(loop);
-  if (address.host.empty()) {
-    error_code code = Listen(acceptor, {tcp::v6(), address.port}, Family::kBoth);
-    if (code == asio::error::address_family_not_supported ||
-        code == asio::error::make_error_code(asio::error::basic_errors(EADDRNOTAVAIL))) {
-      code = Listen(acceptor, {tcp::v4(), address.port}, Family::kAsEndpoint);  // no IPv6 here
-    }
-    if (code) {
-      return tl::unexpected(CannotListen(text, code));
-    }
-    return acceptor;
-  }
-  BERTH_TRY(const tcp::endpoint endpoint, Resolve(loop, address, text));
-  if (const error_code code = Listen(acceptor, endpoint, Family::kAsEndpoint)) {
-    return tl::unexpected(CannotListen(text, code));
-  }
-  return acceptor;
+Result<std::unique_ptr<Listener>> Listener::Start(Service& service,
+                                                  std::vector<std::unique_ptr<Shard>>& shards,
+                                                  const ListenAddress& address,
+                                                  std::optional<TlsFiles> tls) {
+  std::unique_ptr<Listener> listener(new Listener(service, shards, std::move(tls)));
+  BERTH_TRY_STATUS(listener->Open(address));
+  listener->Accept();
+  listener->WatchTlsFiles();
+  listener->thread_ = std::thread([&loop = listener->loop_] { loop.run(); });
+  return listener;
 }
 
 Listener::Listener(Service& service, std::vector<std::unique_ptr<Shard>>& shards,
-                   tcp::acceptor acceptor, std::optional<TlsFiles> tls)
+                   std::optional<TlsFiles> tls)
     : service_(service),
       shards_(shards),
-      acceptor_(std::move(acceptor)),
+      loop_(1),
+      acceptor_(loop_),
       tls_(std::move(tls)),
-      accept_timer_(shards.front()->loop()),
-      tls_timer_(shards.front()->loop()) {
-  error_code ignored;
-  endpoint_ = acceptor_.local_endpoint(ignored);
-}
+      accept_timer_(loop_),
+      tls_timer_(loop_) {}
 
-void Listener::Start() {
-  asio::post(shards_.front()->loop(), [this] {
-    Accept();
-    WatchTlsFiles();
-  });
+Listener::~Listener() { Close(); }
+
+Status Listener::Open(const ListenAddress& address) {
+  const std::string& text = service_.options.listen;
+  error_code code;
+  if (address.host.empty()) {
+    code = Listen(acceptor_, {tcp::v6(), address.port}, Family::kBoth);
+    if (code == asio::error::address_family_not_supported ||
+        code == boost::system::errc::address_not_available) {
+      code = Listen(acceptor_, {tcp::v4(), address.port}, Family::kAsEndpoint);  // no IPv6 here
+    }
+  } else {
+    BERTH_TRY(const tcp::endpoint endpoint, Resolve(loop_, address, text));
+    code = Listen(acceptor_, endpoint, Family::kAsEndpoint);
+  }
+  if (code) {
+    return tl::unexpected(CannotListen(text, code));
+  }
+  endpoint_ = acceptor_.local_endpoint(code);
+  return {};
 }
 
 void Listener::Close() {
-  std::promise<void> closed;
-  asio::post(shards_.front()->loop(), [this, &closed] {
-    if (acceptor_.is_open()) {
-      AcceptRest();
-    }
+  if (!thread_.joinable()) {
+    return;
+  }
+  asio::post(loop_, [this] {
+    AcceptRest();
     error_code ignored;
     acceptor_.close(ignored);
     accept_timer_.cancel();
     tls_timer_.cancel();
-    closed.set_value();
   });
-  closed.get_future().wait();
+  thread_.join();
 }
 
 void Listener::Accept() {

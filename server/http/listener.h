@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Listener: the listening socket of a server. Accepts on the loop of the first shard and hands the
-// connections out in turn; looks after the TLS files of the new ones.
+// Listener: the listening socket of a server. Accepts on a thread of its own, which no handler can
+// hold up, hands the connections to the shards in turn, and looks after the TLS files of new ones.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -21,28 +22,31 @@
 
 namespace berth::http {
 
-// Opens, binds and listens. Error: kUnavailable "listen 127.0.0.1:80: permission denied".
-Result<boost::asio::ip::tcp::acceptor> OpenAcceptor(boost::asio::io_context& loop,
-                                                    const ListenAddress& address,
-                                                    const std::string& text);
-
-// Start and Close from any thread but the shards', the rest on the loop of the first shard. Destroy
-// it when the shards have stopped, and before they are destroyed.
 class Listener {
  public:
-  // Requires: at least one shard; the acceptor is on the loop of the first. The shards outlive it.
-  Listener(Service& service, std::vector<std::unique_ptr<Shard>>& shards,
-           boost::asio::ip::tcp::acceptor acceptor, std::optional<TlsFiles> tls);
+  // Opens, binds and listens, and then accepts. Requires: at least one shard. The service and the
+  // shards outlive it. Error: kUnavailable "listen 127.0.0.1:80: permission denied". Throws what
+  // std::thread and Asio's constructors throw.
+  [[nodiscard]] static Result<std::unique_ptr<Listener>> Start(
+      Service& service, std::vector<std::unique_ptr<Shard>>& shards, const ListenAddress& address,
+      std::optional<TlsFiles> tls);
+
+  // Closes.
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
 
   [[nodiscard]] const boost::asio::ip::tcp::endpoint& endpoint() const { return endpoint_; }
 
-  void Start();
-
-  // Serves who has already connected, then stops listening. Returns when that is done; a second
+  // Hands on who has already connected, then stops listening. Returns when that is done; a second
   // call does nothing.
   void Close();
 
  private:
+  Listener(Service& service, std::vector<std::unique_ptr<Shard>>& shards,
+           std::optional<TlsFiles> tls);
+
+  Status Open(const ListenAddress& address);
   void Accept();
   void OnAccept(const boost::system::error_code& code, Shard& shard,
                 boost::asio::ip::tcp::socket socket);
@@ -55,12 +59,14 @@ class Listener {
 
   Service& service_;
   std::vector<std::unique_ptr<Shard>>& shards_;
+  boost::asio::io_context loop_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::ip::tcp::endpoint endpoint_;
   std::optional<TlsFiles> tls_;
   boost::asio::steady_timer accept_timer_;
   boost::asio::steady_timer tls_timer_;
   std::size_t next_shard_ = 0;
+  std::thread thread_;
 };
 
 }  // namespace berth::http

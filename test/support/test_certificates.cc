@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/support/test_certificates.h"
+
+#include <stdlib.h>
+
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+namespace berth::test {
+namespace {
+
+void Require(bool success, const char* what) {
+  if (!success) {
+    throw std::runtime_error(std::string("test certificates: ") + what);
+  }
+}
+
+void SetName(X509_NAME* name, const std::string& text) {
+  Require(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8,
+                                     reinterpret_cast<const unsigned char*>(text.c_str()), -1, -1,
+                                     0) == 1,
+          "name");
+}
+
+void MarkAsCa(X509* certificate) {
+  X509_EXTENSION* extension =
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_basic_constraints, "critical,CA:TRUE");
+  Require(extension != nullptr && X509_add_ext(certificate, extension, -1) == 1, "ca extension");
+  X509_EXTENSION_free(extension);
+}
+
+template <class Write>
+std::string WriteFile(const std::filesystem::path& path, Write write) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  Require(file != nullptr, "open");
+  const bool written = write(file) == 1;
+  std::fclose(file);
+  Require(written, "write");
+  return path;
+}
+
+}  // namespace
+
+Identity MakeIdentity(const std::string& name, const Identity* issuer) {
+  Identity identity;
+  identity.key.reset(EVP_EC_gen("P-256"));
+  identity.certificate.reset(X509_new());
+  X509* certificate = identity.certificate.get();
+  Require(identity.key != nullptr && certificate != nullptr, "allocation");
+  X509_set_version(certificate, 2);
+  ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), std::random_device()());
+  X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+  X509_set_pubkey(certificate, identity.key.get());
+  SetName(X509_get_subject_name(certificate), name);
+  if (issuer == nullptr) {
+    MarkAsCa(certificate);
+  }
+  const Identity& signer = issuer == nullptr ? identity : *issuer;
+  X509_set_issuer_name(certificate, X509_get_subject_name(signer.certificate.get()));
+  Require(X509_sign(certificate, signer.key.get(), EVP_sha256()) > 0, "sign");
+  return identity;
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = std::filesystem::temp_directory_path() / "berth-test-XXXXXX";
+  Require(mkdtemp(name.data()) != nullptr, "temporary folder");
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string TemporaryFolder::WriteCertificate(const std::string& name,
+                                              const Identity& identity) const {
+  return WriteFile(path_ / name, [&](std::FILE* file) {
+    return PEM_write_X509(file, identity.certificate.get());
+  });
+}
+
+std::string TemporaryFolder::WriteKey(const std::string& name, const Identity& identity) const {
+  return WriteFile(path_ / name, [&](std::FILE* file) {
+    return PEM_write_PrivateKey(file, identity.key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  });
+}
+
+std::string TemporaryFolder::WriteText(const std::string& name, const std::string& text) const {
+  std::ofstream(path_ / name) << text;
+  return path_ / name;
+}
+
+}  // namespace berth::test
