@@ -14,22 +14,25 @@ namespace berth::http {
 // Above this a connection gives the memory of a body back once its request is answered.
 inline constexpr std::size_t kKeptBodyBytes = std::size_t{1} << 20;
 
+// Growing a string fills it with zeros; in steps that the cache holds this costs little.
+inline constexpr std::size_t kBodyStepBytes = std::size_t{256} << 10;
+
 // Makes body.size() (the part that may be written) larger than `received`, up to `total`, with the
 // padding behind it. Requires: received < total.
 //
-// Content-Length is a promise of a stranger: memory that is touched stays below twice what has come
-// (or 1 MiB), address space below eight times, and so a large body is copied only once or twice.
-// A size left over from the last request is used as it is, because growing a string fills it with
-// zeros and most requests of a connection are of one size.
+// Content-Length is a promise of a stranger: memory is touched only one step ahead of what has
+// come, and address space stays below eight times of it (or 1 MiB), so that a large body still is
+// copied only once or twice. A size left over from the last request is used as it is, because most
+// requests of a connection are of one size.
 inline void GrowBody(std::string& body, std::size_t received, std::size_t total) {
   if (body.size() > received) {
     body.resize(std::min(body.size(), total));
     return;
   }
-  const std::size_t size = std::min(total, std::max(2 * received, kKeptBodyBytes));
+  const std::size_t size = std::min(total, received + kBodyStepBytes);
   if (body.capacity() < size + kBodyPadding) {
     body.resize(received);
-    body.reserve(std::min(total, std::max(8 * received, size)) + kBodyPadding);
+    body.reserve(std::min(total, std::max(8 * received, kKeptBodyBytes)) + kBodyPadding);
   }
   body.resize(size);
 }

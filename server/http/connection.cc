@@ -69,6 +69,7 @@ void Connection::Close() {
   timer_.cancel();
   ErrorCode ignored;
   transport_->socket().close(ignored);
+  CountLargeBody(0);
   shard_.Remove(*this);
 }
 
@@ -216,6 +217,7 @@ void Connection::OnAnswered() {
 void Connection::ReleaseMemory(std::size_t keep) {
   if (body_.capacity() > keep + kBodyPadding) {
     std::string().swap(body_);
+    CountLargeBody(0);
   }
   std::string().swap(response_.body);
   if (state_ != State::kIdle) {  // the pending read of an idle connection writes to the buffer

@@ -83,6 +83,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void ReadBody();
   void OnBodyRead(const ErrorCode& code, std::size_t count);
   void OnChunkedBytes();
+  [[nodiscard]] bool MayHoldBody();
+  void CountLargeBody(std::size_t bytes);
   void OnChunksRead(const ErrorCode& code, std::size_t count);
 
   // Answering: connection.cc.
@@ -115,8 +117,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::size_t searched_ = 0;  // no end of the header begins before this offset of the buffer
   bool first_line_checked_ = false;
 
-  std::string body_;          // while it is read, its size is what may be written
-  std::size_t received_ = 0;  // bytes of the body that are here
+  std::string body_;               // while it is read, its size is what may be written
+  std::size_t received_ = 0;       // bytes of the body that are here
+  std::size_t counted_bytes_ = 0;  // of the body, in the server's large_body_bytes
   Instant body_began_{};
 
   HttpResponse response_;

@@ -6,7 +6,7 @@
 
 #include "server/http/body_memory.h"
 #include "server/http/connection.h"
-#include "server/http/http_server.h"
+#include "server/http/shard.h"
 
 namespace berth::http {
 namespace {
@@ -173,6 +173,10 @@ void Connection::ReadBody() {
     return;
   }
   GrowBody(body_, received_, total);
+  if (!MayHoldBody()) {
+    Refuse({503, "too many large requests"});
+    return;
+  }
   transport_->ReadSome(asio::buffer(body_.data() + received_, body_.size() - received_),
                        Then(&Connection::OnBodyRead));
 }
@@ -192,6 +196,8 @@ void Connection::OnChunkedBytes() {
     Refuse(*progress.refusal);
   } else if (progress.done) {
     Answer();
+  } else if (!MayHoldBody()) {
+    Refuse({503, "too many large requests"});
   } else if (buffer_.size() >= options_.max_header_bytes) {
     Refuse({431, "chunk header or trailer too large"});
   } else {
@@ -206,6 +212,21 @@ void Connection::OnChunksRead(const ErrorCode& code, std::size_t count) {
   if (!ReadFailed(code)) {
     buffer_.Commit(count);
     OnChunkedBytes();
+  }
+}
+
+// Small bodies, the rule, are bounded by the number of connections and cost no shared counter.
+bool Connection::MayHoldBody() {
+  CountLargeBody(body_.size() > kKeptBodyBytes ? body_.size() : 0);
+  return counted_bytes_ == 0 || shard_.service().large_body_bytes.load(std::memory_order_relaxed) <=
+                                    options_.max_large_body_bytes;
+}
+
+void Connection::CountLargeBody(std::size_t bytes) {
+  if (bytes != counted_bytes_) {
+    // Unsigned arithmetic: a difference below zero wraps around and back.
+    shard_.service().large_body_bytes.fetch_add(bytes - counted_bytes_, std::memory_order_relaxed);
+    counted_bytes_ = bytes;
   }
 }
 

@@ -89,6 +89,7 @@ class HttpServer::Impl {
     const ServerCounters& counters = service_.counters;
     HttpServerStats stats;
     stats.open_connections = service_.open.count();
+    stats.large_body_bytes = service_.large_body_bytes.load(std::memory_order_relaxed);
     stats.accepted = counters.accepted.value();
     stats.refused_connections = counters.refused_connections.value();
     stats.requests = counters.requests.value();

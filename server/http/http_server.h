@@ -32,7 +32,8 @@ struct TlsOptions {
   // How often the files are looked at. When their content changed, new connections use it; what
   // does not load is reported and the last good content stays in use.
   Duration reload_interval = std::chrono::seconds(10);
-  // Called on an I/O thread after each change of the files: the outcome of loading them.
+  // Called on the accepting thread after each change of the files: the outcome of loading them.
+  // Must not throw.
   std::function<void(const Status&)> on_reload;
 };
 
@@ -42,7 +43,10 @@ struct HttpServerOptions {
   int threads = 2;
   std::size_t max_body_bytes = std::size_t{128} << 20;   // more: 413
   std::size_t max_header_bytes = std::size_t{64} << 10;  // more: 431
-  int max_connections = 10'000;                          // more: closed right after accept
+  // All bodies above 1 MiB together, as far as they have come; more: 503. Without it a few hundred
+  // clients could fill the memory, each within max_body_bytes.
+  std::size_t max_large_body_bytes = std::size_t{1} << 30;
+  int max_connections = 10'000;  // more: closed right after accept
 
   // From its first byte to the end of the header (and for the whole TLS handshake).
   Duration header_timeout = std::chrono::seconds(10);
@@ -60,15 +64,16 @@ struct HttpServerOptions {
   std::optional<TlsOptions> tls;
 };
 
-// Totals since Start, except for open_connections. Not one consistent cut: each number is read
-// alone.
+// Totals since Start, except for open_connections and large_body_bytes. Not one consistent cut:
+// each number is read alone.
 struct HttpServerStats {
   std::uint64_t open_connections = 0;
+  std::uint64_t large_body_bytes = 0;  // now, see max_large_body_bytes
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // over max_connections, or out of file descriptors
   std::uint64_t requests = 0;             // that reached the handler
   std::array<std::uint64_t, 6> responses_by_class{};  // [2]: 2xx ... [5]: 5xx; [0] is not used
-  std::uint64_t refused_requests = 0;  // answered 4xx before the handler: malformed, too large...
+  std::uint64_t refused_requests = 0;  // answered before the handler: malformed, too large...
   std::uint64_t timeouts = 0;          // handshake, header, body or answer; not idle connections
   std::uint64_t handler_exceptions = 0;
   std::uint64_t tls_handshake_failures = 0;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 
 #include "server/http/connection.h"
@@ -11,10 +12,12 @@ namespace berth::http {
 
 // The concurrency hint 1: one thread runs the loop, though others may post to it.
 Shard::Shard(Service& service)
-    : service_(service),
-      loop_(1),
-      work_(boost::asio::make_work_guard(loop_)),
-      thread_([this] { loop_.run(); }) {}
+    : service_(service), loop_(1), work_(boost::asio::make_work_guard(loop_)) {
+  // The loop makes its descriptors with its first socket: let that be now, and not when a client
+  // has come with the last free one.
+  const boost::asio::ip::tcp::socket first(loop_);
+  thread_ = std::thread([this] { loop_.run(); });
+}
 
 Shard::~Shard() { Stop(); }
 

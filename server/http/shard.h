@@ -28,6 +28,7 @@ struct Service {
   HttpHandler handler;
   ServerCounters counters;
   OpenCount open;
+  std::atomic<std::size_t> large_body_bytes{0};
   std::atomic<bool> draining{false};
 };
 

@@ -61,6 +61,34 @@ TEST(ExtenderProtocol, Case14_BodyOverTheLimitIsRefusedReadably) {
   EXPECT_TRUE(client.ReachesEnd());
 }
 
+TEST(HttpServer, BoundsAllLargeBodiesTogether) {
+  HttpServerOptions options = LocalOptions();
+  options.max_large_body_bytes = 5'000'000;
+  const auto server = StartServer(options);
+  const std::string large(3'000'000, 'x');
+  for (const bool chunked : {false, true}) {
+    const std::string header =
+        Request("POST", "/filter",
+                chunked ? "Transfer-Encoding: chunked\r\n" : "Content-Length: 4000000\r\n");
+    const std::string size = chunked ? "3d0900\r\n" : "";  // 4,000,000
+    RawClient first = ConnectTo(*server);
+    first.Send(header + size + large);
+    EXPECT_TRUE(test::Eventually([&] { return server->stats().large_body_bytes >= large.size(); }));
+    RawClient second = ConnectTo(*server);
+    second.Send(header + size + large);
+    EXPECT_EQ(second.Read().status, 503);
+    RawClient small = ConnectTo(*server);
+    small.Send(Post("/filter", "small"));
+    EXPECT_EQ(small.Read().body, "small");
+    first.Reset();
+    EXPECT_TRUE(test::Eventually([&] { return server->stats().large_body_bytes == 0; }));
+  }
+  RawClient third = ConnectTo(*server);
+  std::thread sender([&] { third.Send(Post("/filter", large)); });
+  EXPECT_EQ(third.Read().body.size(), large.size());
+  sender.join();
+}
+
 TEST(ExtenderProtocol, Case33_AmbiguousLengthsAreRefused) {
   const auto server = StartServer();
   for (const char* fields :
