@@ -51,6 +51,7 @@ TEST(ExtenderProtocol, Case41_RequestInFlightIsAnsweredOnShutdown) {
   const RawResponse response = client.Read();
   EXPECT_EQ(response.body, "done");
   EXPECT_TRUE(client.ReachesEnd());
+  client.FinishSending();
   drained.wait();
   EXPECT_EQ(server->stats().open_connections, 0u);
 }

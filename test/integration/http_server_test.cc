@@ -167,6 +167,7 @@ TEST(HttpServer, CountsWhatItDoes) {
   const auto server = StartServer();
   RawClient client = ConnectTo(*server);
   client.Send(Post("/filter", "1") + Post("/nowhere", "") + Post("/throw", "") + "garbage\r\n\r\n");
+  client.FinishSending();
   EXPECT_NE(client.ReadToEnd(), "");
   const HttpServerStats stats = server->stats();
   EXPECT_EQ(stats.accepted, 1u);
