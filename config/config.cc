@@ -2,6 +2,7 @@
 #include "config/config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "scoring/registry.h"
@@ -98,6 +99,7 @@ const ProfileSpec& ChosenProfile(const Config& config) {
 RequestMix MixOf(const Config& config) {
   double sum = 0;
   for (const MixEntry& entry : config.request_mix) sum += entry.weight;
+  if (std::abs(sum - 1) < 1e-9) sum = 1;  // scaled already: keep every bit
   RequestMix mix;
   for (const MixEntry& entry : config.request_mix) {
     RequestShape shape{entry.cpu_milli, 0, NoGpu{}, entry.models};

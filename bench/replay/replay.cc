@@ -4,15 +4,10 @@
 #include <chrono>
 #include <cmath>
 
+#include "bench/replay/text.h"
+
 namespace berth::replay {
 namespace {
-
-// "0042": as many digits for every number below `count`.
-std::string Padded(std::size_t number, std::size_t count) {
-  const std::string digits = std::to_string(number);
-  const std::size_t width = std::to_string(count == 0 ? 0 : count - 1).size();
-  return std::string(width - digits.size(), '0') + digits;
-}
 
 // The curve as the published tables have it: every reading is rounded to a hundredth of a percent
 // before the mean, and halves go to the even neighbour (x = 40.5 counts as 40).

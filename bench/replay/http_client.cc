@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/http_client.h"
+
+#include <array>
+#include <limits>
+#include <utility>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+
+namespace berth::replay {
+
+namespace beast = boost::beast;
+using tcp = boost::asio::ip::tcp;
+
+class HttpClient::Impl {
+ public:
+  Status Connect(const std::string& address) {
+    const std::size_t colon = address.rfind(':');
+    if (colon == std::string::npos) return Invalid("want HOST:PORT, got \"" + address + "\"");
+    boost::system::error_code code;
+    tcp::resolver resolver(context_);
+    const auto endpoints =
+        resolver.resolve(address.substr(0, colon), address.substr(colon + 1), code);
+    if (!code) boost::asio::connect(socket_, endpoints, code);
+    if (!code) socket_.set_option(tcp::no_delay(true), code);
+    if (code) return Fail(Errc::kUnavailable, address + ": " + code.message());
+    host_ = address;
+    return {};
+  }
+
+  Result<std::string> Post(std::string_view path, const std::string& body) {
+    const std::string head =
+        "POST " + std::string(path) + " HTTP/1.1\r\nHost: " + host_ +
+        "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+        "\r\n\r\n";
+    const std::array<boost::asio::const_buffer, 2> parts = {boost::asio::buffer(head),
+                                                            boost::asio::buffer(body)};
+    boost::system::error_code code;
+    boost::asio::write(socket_, parts, code);
+    beast::http::response_parser<beast::http::string_body> parser;
+    parser.body_limit(std::numeric_limits<std::uint64_t>::max());
+    if (!code) beast::http::read(socket_, buffer_, parser, code);
+    if (code) {
+      return Fail(Errc::kUnavailable, std::string(path) + ": " + code.message());
+    }
+    if (parser.get().result_int() != 200) {
+      return Fail(Errc::kUnavailable, std::string(path) + ": status " +
+                                          std::to_string(parser.get().result_int()) + ": " +
+                                          parser.get().body().substr(0, 200));
+    }
+    return std::move(parser.get().body());
+  }
+
+ private:
+  boost::asio::io_context context_;
+  tcp::socket socket_{context_};
+  beast::flat_buffer buffer_;
+  std::string host_;
+};
+
+HttpClient::HttpClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpClient::~HttpClient() = default;
+HttpClient::HttpClient(HttpClient&&) noexcept = default;
+HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
+
+Result<HttpClient> HttpClient::Connect(const std::string& address) {
+  auto impl = std::make_unique<Impl>();
+  BERTH_TRY_STATUS(impl->Connect(address));
+  return HttpClient(std::move(impl));
+}
+
+Result<std::string> HttpClient::Post(std::string_view path, const std::string& body) {
+  return impl_->Post(path, body);
+}
+
+}  // namespace berth::replay

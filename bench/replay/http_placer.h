@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HttpPlacer: asks a server exactly as kube-scheduler does - filter with node names, prioritize
+// unless one node is left, the highest priority, bind.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "bench/replay/engine_placer.h"
+#include "bench/replay/http_client.h"
+#include "bench/replay/replay.h"
+
+namespace berth::replay {
+
+class HttpPlacer final : public Placer {
+ public:
+  HttpPlacer(HttpClient client, const std::vector<NodeSpec>& nodes, TieBreaker ties);
+
+  // A refused bind is an Error: there is nobody else in this cluster who could have been faster.
+  Result<bool> Place(const PodRequest& pod) override;
+
+  enum Verb { kFilter, kPrioritize, kBind, kVerbs };
+  // Microseconds of every call, from the first byte written to the last one read.
+  [[nodiscard]] const std::vector<double>& latencies_us(Verb verb) const { return us_[verb]; }
+
+ private:
+  Result<std::string> Post(Verb verb, std::string_view path, const std::string& body);
+  // One of the names of a JSON list (without its brackets): where the pod goes.
+  Result<std::string> Choose(const std::string& pod_json, std::string_view names);
+
+  HttpClient client_;
+  TieBreaker ties_;
+  std::string all_names_;  // "\"a\",\"b\""
+  std::array<std::vector<double>, kVerbs> us_;
+};
+
+}  // namespace berth::replay

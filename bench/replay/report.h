@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a replay prints: JSON for programs, a few lines for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "bench/replay/replay.h"
+
+namespace berth::replay {
+
+struct RunLabels {
+  std::string trace;
+  std::string policy;
+  std::uint64_t seed = 0;
+  std::size_t nodes = 0;
+};
+
+// One object, keys as in the command's documentation; percentages to a hundredth, as the published
+// tables have them. Same replay, same bytes, but for decision_us.
+std::string ResultJson(const RunLabels& labels, const ReplayResult& result);
+
+std::string ResultText(const RunLabels& labels, const ReplayResult& result);
+
+// To the file, or to stdout where the path is "-". Error: kUnavailable naming the file.
+Status WriteOutput(const std::string& path, const std::string& text);
+
+}  // namespace berth::replay

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/session.h"
+
+#include <chrono>
+
+#include "bench/replay/engine_placer.h"
+#include "bench/replay/http_placer.h"
+#include "bench/replay/oracle_mix.h"
+#include "bench/replay/server_process.h"
+#include "config/config.h"
+#include "scoring/registry.h"
+
+namespace berth::replay {
+namespace {
+
+Result<ProfileSpec> ProfileNamed(const std::string& policy) {
+  if (const ProfileSpec* spec = FindBuiltinProfile(policy)) return *spec;
+  std::string known;
+  for (const ProfileSpec& spec : BuiltinProfiles()) known += " " + spec.name;
+  return Invalid("policy: want one of" + known + ", got \"" + policy + "\"");
+}
+
+// The mix in the words of the configuration; weights keep every bit.
+std::vector<MixEntry> MixEntries(const RequestMix& mix) {
+  std::vector<MixEntry> entries;
+  for (const RequestClass& entry : mix) {
+    MixEntry written{entry.shape.cpu_milli, 0, 0, entry.shape.models, entry.weight};
+    if (entry.shape.is_share()) {
+      written.gpu_milli = entry.shape.milli_per_gpu();
+    } else {
+      written.gpus = entry.shape.gpu_count();
+    }
+    entries.push_back(std::move(written));
+  }
+  return entries;
+}
+
+Result<SessionResult> Measure(const Workload& workload, const Arrivals& arrivals, Placer& placer,
+                              const Progress& progress) {
+  SessionResult result;
+  const auto start = std::chrono::steady_clock::now();
+  BERTH_TRY(result.replay, RunReplay(workload.nodes, workload.tasks, arrivals, placer, progress));
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& arrivals,
+                                     const SessionOptions& options, const Profile& profile,
+                                     const RequestMix& mix, const Progress& progress) {
+  Config config = DefaultConfig();
+  config.profile = options.policy;
+  config.request_mix = MixEntries(mix);
+  const std::vector<NodeSpec> nodes = OrderedNodes(workload.nodes, arrivals);
+  BERTH_TRY(const ServerProcess server, ServerProcess::Start(options.berth_binary, config, nodes));
+  BERTH_TRY(HttpClient client, HttpClient::Connect(server.address()));
+  HttpPlacer placer(std::move(client), nodes, TieBreaker(profile, options.seed));
+  BERTH_TRY(SessionResult result, Measure(workload, arrivals, placer, progress));
+  result.filter_us = Summarize(placer.latencies_us(HttpPlacer::kFilter));
+  result.prioritize_us = Summarize(placer.latencies_us(HttpPlacer::kPrioritize));
+  result.bind_us = Summarize(placer.latencies_us(HttpPlacer::kBind));
+  return result;
+}
+
+}  // namespace
+
+Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arrivals,
+                                 const SessionOptions& options, const Progress& progress) {
+  const RequestMix mix = OracleMix(workload.tasks);
+  BERTH_TRY(const ProfileSpec spec, ProfileNamed(options.policy));
+  BERTH_TRY(Profile profile, BuildProfile(spec, mix));
+  if (options.through == Through::kHttp) {
+    return RunThroughHttp(workload, arrivals, options, profile, mix, progress);
+  }
+  Engine engine(std::move(profile));
+  EnginePlacer placer(engine, OrderedNodes(workload.nodes, arrivals), options.seed);
+  return Measure(workload, arrivals, placer, progress);
+}
+
+}  // namespace berth::replay

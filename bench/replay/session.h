@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One replay from names to result: which policy, which workload, through the engine or through a
+// server.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/replay/arrivals.h"
+#include "bench/replay/latency.h"
+#include "bench/replay/replay.h"
+#include "bench/replay/workload.h"
+
+namespace berth::replay {
+
+enum class Through { kEngine, kHttp };
+
+struct SessionOptions {
+  std::string policy;
+  std::uint64_t seed = 42;
+  Through through = Through::kEngine;
+  std::string berth_binary;  // for kHttp
+};
+
+struct SessionResult {
+  ReplayResult replay;
+  double seconds = 0;                                // all decisions
+  LatencySummary filter_us, prioritize_us, bind_us;  // kHttp only
+};
+
+// The request mix is the oracle of the workload. Error: an unknown policy, a server that does not
+// start.
+Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arrivals,
+                                 const SessionOptions& options, const Progress& progress);
+
+}  // namespace berth::replay
