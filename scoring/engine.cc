@@ -68,12 +68,8 @@ std::vector<NodeIndex> Engine::Best(const std::shared_ptr<const Snapshot>& snaps
   const std::shared_ptr<Entry> entry = EntryOf(shape);
   const MutexLock lock(entry->mutex);
   entry->table.Refresh(snapshot);
-  std::vector<NodeIndex> fitting;
-  const std::span<const Reason> reasons = entry->table.reasons();
-  for (NodeIndex i = 0; i < reasons.size(); ++i) {
-    if (reasons[i] == Reason::kFits) fitting.push_back(i);
-  }
-  if (fitting.empty()) return fitting;
+  const std::vector<NodeIndex> fitting = entry->table.Fitting();
+  if (fitting.empty()) return {};
   const std::vector<int> totals = entry->table.Totals(fitting);
   const int best = *std::ranges::max_element(totals);
   std::vector<NodeIndex> result;

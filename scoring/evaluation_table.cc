@@ -11,8 +11,25 @@
 
 namespace berth {
 
+namespace {
+
+bool Normalizes(const Profile& profile) {
+  return std::ranges::any_of(profile.scorers, [](const Profile::Weighted& weighted) {
+    return weighted.scorer->normalization() != Normalization::kNone;
+  });
+}
+
+// A weighted sum of scores 0..100 as the mean in hundredths.
+int MeanInHundredths(int sum, int weights) {
+  return weights == 0 ? 0 : sum * (kMaxTotal / kMaxScore) / weights;
+}
+
+}  // namespace
+
 EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
-    : profile_(profile), shape_(std::move(shape)), raw_(profile.scorers.size()) {}
+    : profile_(profile), shape_(std::move(shape)), normalizes_(Normalizes(profile)) {
+  for (const Profile::Weighted& weighted : profile.scorers) weights_ += weighted.weight;
+}
 
 void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot) {
   if (snapshot == snapshot_) return;
@@ -28,7 +45,12 @@ void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot) {
 void EvaluationTable::Resize(std::size_t nodes) {
   reasons_.resize(nodes);
   choices_.resize(nodes);
-  for (std::vector<int>& column : raw_) column.resize(nodes);
+  if (normalizes_) {
+    raw_.resize(profile_.scorers.size());
+    for (std::vector<int>& column : raw_) column.resize(nodes);
+  } else {
+    totals_.resize(nodes);
+  }
 }
 
 void EvaluationTable::Evaluate(NodeIndex index, const Node& node) {
@@ -52,16 +74,34 @@ void EvaluationTable::Evaluate(NodeIndex index, const Node& node) {
   }
   const auto best = static_cast<std::size_t>(std::ranges::max_element(totals) - totals.begin());
   choices_[index] = choices[best];
+  if (!normalizes_) {
+    totals_[index] = MeanInHundredths(totals[best], weights_);
+    return;
+  }
   for (std::size_t s = 0; s < scorers; ++s) raw_[s][index] = scratch_[choices.size() * s + best];
 }
 
+std::vector<NodeIndex> EvaluationTable::Fitting() const {
+  std::vector<NodeIndex> fitting;
+  fitting.reserve(reasons_.size());
+  for (NodeIndex i = 0; i < reasons_.size(); ++i) {
+    if (reasons_[i] == Reason::kFits) fitting.push_back(i);
+  }
+  return fitting;
+}
+
 std::vector<int> EvaluationTable::Totals(std::span<const NodeIndex> candidates) const {
+  if (normalizes_) return NormalizedTotals(candidates);
+  std::vector<int> totals(candidates.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i) totals[i] = totals_[candidates[i]];
+  return totals;
+}
+
+std::vector<int> EvaluationTable::NormalizedTotals(std::span<const NodeIndex> candidates) const {
   std::vector<int> totals(candidates.size(), 0);
-  int weights = 0;
   for (std::size_t s = 0; s < raw_.size(); ++s) {
     const Profile::Weighted& weighted = profile_.scorers[s];
     const std::vector<int>& raw = raw_[s];
-    weights += weighted.weight;
     int low = 0, range = kMaxScore;
     if (weighted.scorer->normalization() == Normalization::kMinMax && !candidates.empty()) {
       const auto by_score = [&raw](NodeIndex a, NodeIndex b) { return raw[a] < raw[b]; };
@@ -75,8 +115,7 @@ std::vector<int> EvaluationTable::Totals(std::span<const NodeIndex> candidates) 
       totals[i] += weighted.weight * score;
     }
   }
-  constexpr int kHundredths = kMaxTotal / kMaxScore;
-  for (int& total : totals) total = weights == 0 ? 0 : total * kHundredths / weights;
+  for (int& total : totals) total = MeanInHundredths(total, weights_);
   return totals;
 }
 

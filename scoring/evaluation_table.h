@@ -28,22 +28,30 @@ class EvaluationTable {
 
   // Of the snapshot of the last Refresh.
   [[nodiscard]] Reason reason(NodeIndex node) const { return reasons_[node]; }
-  [[nodiscard]] std::span<const Reason> reasons() const { return reasons_; }
   // Meaningful where the reason is kFits.
   [[nodiscard]] const DeviceChoice& choice(NodeIndex node) const { return choices_[node]; }
   // Weighted mean score of each candidate in hundredths, 0..kMaxTotal. Requires: all of them fit.
   [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates) const;
 
+  // All nodes that fit, in order.
+  [[nodiscard]] std::vector<NodeIndex> Fitting() const;
+
  private:
   void Evaluate(NodeIndex index, const Node& node);
   void Resize(std::size_t nodes);
+  [[nodiscard]] std::vector<int> NormalizedTotals(std::span<const NodeIndex> candidates) const;
 
   const Profile& profile_;
   const RequestShape shape_;
   std::shared_ptr<const Snapshot> snapshot_;
   std::vector<Reason> reasons_;
   std::vector<DeviceChoice> choices_;
-  std::vector<std::vector<int>> raw_;  // [scorer][node]
+  // Scores that do not depend on the other candidates are summed up at once; of a profile with a
+  // scorer that normalizes, the parts are kept.
+  const bool normalizes_;
+  int weights_ = 0;                    // sum
+  std::vector<int> totals_;            // [node], unless normalizes_
+  std::vector<std::vector<int>> raw_;  // [scorer][node], if normalizes_
   std::vector<int> scratch_;
 };
 

@@ -4,10 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
+
+#include "base/random.h"
 
 namespace berth {
 
 namespace {
+
+constexpr std::size_t kMemoSlots = 1 << 16;
 
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
@@ -28,6 +33,18 @@ struct FragmentationGradient::State {
     std::sort(free.begin(), free.begin() + count);
   }
 
+  [[nodiscard]] std::uint64_t Hash(std::size_t admission) const {
+    constexpr int kBits = 10, kPerWord = 6;
+    static_assert(kMilliPerGpu < 1 << kBits);
+    std::uint64_t hash = Mix64(static_cast<std::uint64_t>(cpu_milli)) + admission;
+    std::uint64_t word = static_cast<std::uint64_t>(count);
+    for (int g = 0; g < count; ++g) {
+      if (g % kPerWord == 0) hash = Mix64(hash ^ std::exchange(word, 0));
+      word = word << kBits | static_cast<std::uint64_t>(free[static_cast<std::size_t>(g)]);
+    }
+    return Mix64(hash ^ word);
+  }
+
   std::int64_t cpu_milli;
   int count;                              // GPUs
   int total = 0;                          // sum of free
@@ -44,7 +61,8 @@ struct FragmentationGradient::State {
   }
 };
 
-FragmentationGradient::FragmentationGradient(const RequestMix& mix) {
+FragmentationGradient::FragmentationGradient(const RequestMix& mix)
+    : memo_(std::make_unique<StateMemo>(kMemoSlots)) {
   std::vector<std::string> models;
   for (const RequestClass& entry : mix) {
     classes_.push_back({entry.shape.cpu_milli, entry.shape.gpu_count(), entry.shape.milli_per_gpu(),
@@ -65,15 +83,22 @@ FragmentationGradient::FragmentationGradient(const RequestMix& mix) {
   }
 }
 
-const std::vector<std::uint8_t>& FragmentationGradient::AdmissionOf(std::string_view model) const {
-  for (const Admission& admission : admissions_) {
-    if (admission.model == model) return admission.admits;
-  }
-  return admissions_.back().admits;
+std::size_t FragmentationGradient::AdmissionOf(std::string_view model) const {
+  std::size_t index = 0;
+  while (index + 1 < admissions_.size() && admissions_[index].model != model) ++index;
+  return index;
 }
 
-double FragmentationGradient::Fragment(const State& state,
-                                       const std::vector<std::uint8_t>& admits) const {
+double FragmentationGradient::Fragment(const State& state, std::size_t admission) const {
+  const std::uint64_t key = state.Hash(admission);
+  if (const auto known = memo_->Find(key)) return *known;
+  const double fragment = ComputeFragment(state, admission);
+  memo_->Store(key, fragment);
+  return fragment;
+}
+
+double FragmentationGradient::ComputeFragment(const State& state, std::size_t admission) const {
+  const std::vector<std::uint8_t>& admits = admissions_[admission].admits;
   // One sum per cause, added up in this order at the end: with another order the last bits differ,
   // and with them now and then the truncated score.
   enum Cause { kLackBoth, kLackGpu, kLackCpu, kCpuOnlyFits, kCpuOnlyShort, kNoAccess, kCauses };
@@ -112,8 +137,8 @@ void FragmentationGradient::Score(const Node& node, const RequestShape& shape,
                                   std::span<const DeviceChoice> choices,
                                   std::span<int> scores) const {
   const State before(node);
-  const std::vector<std::uint8_t>& admits = AdmissionOf(node.spec().gpu_model);
-  const double fragment_before = Fragment(before, admits);
+  const std::size_t admission = AdmissionOf(node.spec().gpu_model);
+  const double fragment_before = Fragment(before, admission);
   for (std::size_t i = 0; i < choices.size(); ++i) {
     State after = before;
     after.cpu_milli -= shape.cpu_milli;
@@ -121,7 +146,7 @@ void FragmentationGradient::Score(const Node& node, const RequestShape& shape,
       const int free = UsableMilli(node, static_cast<std::size_t>(__builtin_ctzll(rest)));
       after.Change(free, free - choices[i].milli);
     }
-    const double grown = fragment_before - Fragment(after, admits);
+    const double grown = fragment_before - Fragment(after, admission);
     scores[i] = static_cast<int>(Sigmoid(grown / kMilliPerGpu) * kMaxScore);
   }
 }

@@ -17,12 +17,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "scoring/request_mix.h"
 #include "scoring/scorer.h"
+#include "scoring/state_memo.h"
 
 namespace berth {
 
@@ -50,11 +52,15 @@ class FragmentationGradient final : public Scorer {
     std::string model;
     std::vector<std::uint8_t> admits;
   };
-  [[nodiscard]] const std::vector<std::uint8_t>& AdmissionOf(std::string_view model) const;
-  [[nodiscard]] double Fragment(const State& state, const std::vector<std::uint8_t>& admits) const;
+  [[nodiscard]] std::size_t AdmissionOf(std::string_view model) const;  // index into admissions_
+  // F of a state; remembered.
+  [[nodiscard]] double Fragment(const State& state, std::size_t admission) const;
+  [[nodiscard]] double ComputeFragment(const State& state, std::size_t admission) const;
 
   std::vector<Class> classes_;
   std::vector<Admission> admissions_;
+  // Most decisions meet states that were computed before: a decision costs half with it.
+  const std::unique_ptr<StateMemo> memo_;
 };
 
 }  // namespace berth
