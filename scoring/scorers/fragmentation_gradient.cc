@@ -36,7 +36,7 @@ struct FragmentationGradient::State {
   [[nodiscard]] std::uint64_t Hash(std::size_t admission) const {
     constexpr int kBits = 10, kPerWord = 6;
     static_assert(kMilliPerGpu < 1 << kBits);
-    std::uint64_t hash = Mix64(static_cast<std::uint64_t>(cpu_milli)) + admission;
+    std::uint64_t hash = Mix64(Mix64(static_cast<std::uint64_t>(cpu_milli)) + admission);
     std::uint64_t word = static_cast<std::uint64_t>(count);
     for (int g = 0; g < count; ++g) {
       if (g % kPerWord == 0) hash = Mix64(hash ^ std::exchange(word, 0));
