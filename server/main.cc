@@ -25,7 +25,7 @@ Result<Config> ConfigFrom(const std::string& file) {
 }
 
 struct ServeFlags {
-  std::string config, cluster, kubeconfig, listen;
+  std::string config, cluster, listen;
 };
 
 void AddServe(CLI::App& app, ServeFlags& flags) {
@@ -36,8 +36,6 @@ void AddServe(CLI::App& app, ServeFlags& flags) {
       ->add_option("--cluster", flags.cluster,
                    "Serve an embedded cluster from this file (a /debug/snapshot, or the JSON of "
                    "`kubectl get nodes -o json`) instead of one behind an API server")
-      ->type_name("FILE");
-  serve->add_option("--kubeconfig", flags.kubeconfig, "Not supported in this version")
       ->type_name("FILE");
   serve->add_option("--listen", flags.listen, "Where to listen; overrides the configuration")
       ->type_name("HOST:PORT");
