@@ -3,22 +3,17 @@
 
 #include <algorithm>
 
+#include "scoring/scorers/largest_node.h"
+
 namespace berth {
-namespace {
-
-// The largest node of the openb cluster: what the published baselines scale by.
-constexpr double kMaxCpuMilli = 128000;
-constexpr double kMaxGpuMilli = 8000;
-
-}  // namespace
-
 void DotProduct::Score(const Node& node, const RequestShape& shape,
                        std::span<const DeviceChoice> choices, std::span<int> scores) const {
-  const double free_cpu = static_cast<double>(node.free_cpu_milli()) / kMaxCpuMilli;
-  const double free_gpu = static_cast<double>(node.free_gpu_milli()) / kMaxGpuMilli;
-  const double cpu = static_cast<double>(shape.cpu_milli) / kMaxCpuMilli;
+  const double free_cpu = static_cast<double>(node.free_cpu_milli()) / kLargestNodeCpuMilli;
+  const double free_gpu = static_cast<double>(node.free_gpu_milli()) / kLargestNodeGpuMilli;
+  const double cpu = static_cast<double>(shape.cpu_milli) / kLargestNodeCpuMilli;
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    const double gpu = static_cast<double>(choices[i].milli * shape.gpu_count()) / kMaxGpuMilli;
+    const double gpu =
+        static_cast<double>(choices[i].milli * shape.gpu_count()) / kLargestNodeGpuMilli;
     const double product = free_cpu * cpu + free_gpu * gpu;
     // Nodes beyond 128 cores or 8 GPUs can leave 0..1.
     scores[i] = std::clamp(static_cast<int>(kMaxScore * (1 - product / 2)), 0, kMaxScore);

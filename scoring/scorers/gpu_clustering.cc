@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "scoring/scorers/largest_node.h"
+
 namespace berth {
 namespace {
 
-constexpr std::int64_t kMaxGpuMilli = 8000;  // the largest node of the openb cluster
 constexpr int kTier = kMaxScore / 4;
 
 int TierOf(const Node& node, const RequestShape& shape) {
@@ -23,8 +24,9 @@ void GpuClustering::Score(const Node& node, const RequestShape& shape,
   int score = 0;
   if (shape.wants_gpu()) {
     // A node with more than 8 GPUs has at least this much free: 0 of its tier.
-    const std::int64_t used = std::max<std::int64_t>(kMaxGpuMilli - node.free_gpu_milli(), 0);
-    score = static_cast<int>(std::min<std::int64_t>(kTier * used / kMaxGpuMilli, kTier)) +
+    const std::int64_t used =
+        std::max<std::int64_t>(kLargestNodeGpuMilli - node.free_gpu_milli(), 0);
+    score = static_cast<int>(std::min<std::int64_t>(kTier * used / kLargestNodeGpuMilli, kTier)) +
             kTier * TierOf(node, shape);
   }
   std::ranges::fill(scores, score);

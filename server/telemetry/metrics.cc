@@ -126,7 +126,9 @@ class Metrics::Impl {
   std::string Text(const Snapshot& snapshot) {
     const MutexLock lock(scrape_mutex_);
     nodes_.Set(static_cast<double>(snapshot.size()));
-    for (const auto& [model, totals] : TotalsByModel(snapshot)) {
+    for (auto& [model, totals] : by_model_) totals = {};  // a model that is gone reads 0
+    for (const auto& [model, totals] : TotalsByModel(snapshot)) by_model_[model] = totals;
+    for (const auto& [model, totals] : by_model_) {
       gpus_.Add({{"model", model}, {"state", "allocated"}}).Set(totals.allocated);
       gpus_.Add({{"model", model}, {"state", "free"}}).Set(totals.free);
       gpus_.Add({{"model", model}, {"state", "unhealthy"}}).Set(totals.unhealthy);
@@ -148,6 +150,7 @@ class Metrics::Impl {
   std::array<std::array<prometheus::Counter*, kResults.size()>, kVerbs.size()> count_{};
   std::array<prometheus::Counter*, static_cast<std::size_t>(Reason::kCount)> refusal_{};
   Mutex scrape_mutex_;  // gauges of one scrape are of one snapshot
+  std::map<std::string, GpuTotals> by_model_ BERTH_GUARDED_BY(scrape_mutex_);
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
