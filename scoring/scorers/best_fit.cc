@@ -4,6 +4,7 @@
 #include "scoring/scorers/largest_node.h"
 
 namespace berth {
+
 void BestFit::Score(const Node& node, const RequestShape& shape,
                     std::span<const DeviceChoice> choices, std::span<int> scores) const {
   const auto free_gpu = static_cast<double>(node.free_gpu_milli());

@@ -6,6 +6,7 @@
 #include "scoring/scorers/largest_node.h"
 
 namespace berth {
+
 void DotProduct::Score(const Node& node, const RequestShape& shape,
                        std::span<const DeviceChoice> choices, std::span<int> scores) const {
   const double free_cpu = static_cast<double>(node.free_cpu_milli()) / kLargestNodeCpuMilli;
