@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "server/http_metrics.h"
 #include "server/ui/live_page.h"
 #include "server/wire/cluster_file.h"
 #include "server/wire/json_text.h"
@@ -52,8 +53,10 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
     response.status = reason == nullptr ? 200 : 503;
     return response;
   });
-  router.Add("GET", "/metrics", [&metrics = parts.metrics, &state = parts.state](HttpRequest&) {
-    return Answer("text/plain; version=0.0.4; charset=utf-8", metrics.Text(*state.Current()));
+  router.Add("GET", "/metrics", [parts](HttpRequest&) {
+    std::string text = parts.metrics.Text(*parts.state.Current());
+    if (parts.http_stats) text += HttpMetricsText(parts.http_stats());
+    return Answer("text/plain; version=0.0.4; charset=utf-8", std::move(text));
   });
   router.Add("GET", "/version", [](HttpRequest&) {
     return Answer("application/json", wire::ObjectOf("version", BERTH_VERSION));

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 #include "cluster/cluster_state.h"
+#include "server/http/http_server.h"
 #include "server/http/router.h"
 #include "server/telemetry/metrics.h"
 #include "server/verbs.h"
@@ -23,12 +25,16 @@ class Readiness {
   std::atomic<const char*> reason_;
 };
 
+// The server's numbers, once there is a server.
+using HttpStatsSource = std::function<http::HttpServerStats()>;
+
 // References: they outlive the routers made from them.
 struct RouteParts {
   Verbs& verbs;
   const ClusterState& state;
   Metrics& metrics;
   const Readiness& readiness;
+  HttpStatsSource http_stats = {};  // empty: /metrics leaves them out
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), GET /healthz /readyz

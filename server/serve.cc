@@ -2,6 +2,7 @@
 #include "server/serve.h"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
@@ -103,12 +104,16 @@ class Service {
   }
 
   Status Listen() {
-    const RouteParts parts{verbs_, state_, metrics_, readiness_};
+    const RouteParts parts{verbs_, state_, metrics_, readiness_, [this] {
+                             const http::HttpServer* const server = serving_.load();
+                             return server == nullptr ? http::HttpServerStats{} : server->stats();
+                           }};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
     AddDebugRoutes(debug_routes, parts);
     BERTH_TRY(server_, http::HttpServer::Start(OptionsOf(config_.server, log_), routes));
+    serving_ = server_.get();
     if (!config_.server.debug_listen.empty() && config_.server.debug_listen != "off") {
       http::HttpServerOptions options;
       options.listen = config_.server.debug_listen;
@@ -152,6 +157,7 @@ class Service {
   Extender extender_;
   Verbs verbs_;
   Readiness readiness_{"the cluster is not loaded yet"};
+  std::atomic<const http::HttpServer*> serving_{nullptr};  // server_, once it is there
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<http::HttpServer> debug_server_;
 };

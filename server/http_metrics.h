@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "server/http/http_server.h"
+
+namespace berth {
+
+// The HTTP server's numbers in the Prometheus text format, to follow what Metrics::Text writes.
+std::string HttpMetricsText(const http::HttpServerStats& stats);
+
+}  // namespace berth
