@@ -29,8 +29,9 @@ std::optional<Scale> ExponentScale(std::string_view digits) {
     digits.remove_prefix(1);
   }
   if (digits.empty() || !std::ranges::all_of(digits, IsDigit)) return std::nullopt;
+  constexpr int kBeyond = 100'000'000;  // more than any number of digits can outweigh
   int exponent = 0;
-  for (const char c : digits) exponent = std::min(exponent * 10 + (c - '0'), 1000);
+  for (const char c : digits) exponent = std::min(exponent * 10 + (c - '0'), kBeyond);
   return Scale{negative ? -exponent : exponent, 0};
 }
 
@@ -58,11 +59,9 @@ Int128 ScaleUp(Int128 digits, bool sticky, int exponent10, int exponent2) {
   if (digits == 0 && !sticky) return 0;
   exponent10 += 9;
   for (; exponent10 < 0; ++exponent10) {
-    // The binary factor first while there is room, so that "0.0000000001Ki" does not lose it.
-    if (exponent2 > 0 && digits < (Int128{1} << 60)) {
-      digits <<= std::min(exponent2, 60);
-      exponent2 -= std::min(exponent2, 60);
-    }
+    // As much of the binary factor first as there is room for: a digit that is cut off before it
+    // is multiplied is lost.
+    for (; exponent2 > 0 && digits < (Int128{1} << 125); --exponent2) digits *= 2;
     sticky = sticky || digits % 10 != 0;
     digits /= 10;
     if (digits == 0) return 1;  // below one nano, and not zero: one nano

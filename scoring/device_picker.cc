@@ -21,10 +21,9 @@ const GpuFree& FreeOf(const Node& node, int gpu) {
 std::vector<DeviceChoice> WholeChoice(const Node& node, int count) {
   DeviceChoice choice{0, kMilliPerGpu, 0};
   for (int gpu = 0; gpu < GpuCount(node) && count > 0; ++gpu) {
-    const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
-    if (!spec.healthy || !FreeOf(node, gpu).idle()) continue;
+    if (!IsIdle(node, gpu)) continue;
     choice.gpus |= Bit(gpu);
-    choice.memory_mib = spec.memory_mib;
+    choice.memory_mib = node.spec().gpus[static_cast<std::size_t>(gpu)].memory_mib;
     --count;
   }
   if (count > 0) return {};
@@ -100,6 +99,12 @@ std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const GpuShare& s
     choice.memory_mib = spec.memory_mib * share.milli / kMilliPerGpu;
   }
   return choice;
+}
+
+bool IsIdle(const Node& node, int gpu) {
+  const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
+  const GpuFree& free = FreeOf(node, gpu);
+  return spec.healthy && free.idle() && free.memory_mib >= spec.memory_mib;
 }
 
 bool HasFree(const Node& node, int gpu, const DeviceChoice& choice) {

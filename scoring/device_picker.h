@@ -27,6 +27,9 @@ enum class DeviceRule {
 // is not known.
 std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const GpuShare& share);
 
+// Whether GPU `gpu` can be given whole now: healthy, and nobody has any of its compute or memory.
+bool IsIdle(const Node& node, int gpu);
+
 // Whether GPU `gpu` has that much free now.
 bool HasFree(const Node& node, int gpu, const DeviceChoice& choice);
 

@@ -2,6 +2,7 @@
 #include "bench/replay/arrivals.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string_view>
 
@@ -16,6 +17,23 @@ std::vector<std::size_t> UpTo(std::size_t count) {
   std::vector<std::size_t> indices(count);
   std::iota(indices.begin(), indices.end(), std::size_t{0});
   return indices;
+}
+
+// A line that is not empty, with its number in the file.
+struct Line {
+  std::string_view text;
+  std::size_t number;
+};
+
+std::vector<Line> NumberedLines(std::string_view text) {
+  std::vector<Line> lines;
+  std::size_t number = 0;
+  for (std::string_view line : SplitFields(text, '\n')) {
+    ++number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) lines.push_back({line, number});
+  }
+  return lines;
 }
 
 Result<std::vector<std::size_t>> ParseIndices(std::string_view line, std::size_t below) {
@@ -65,17 +83,26 @@ Arrivals DrawArrivals(const std::vector<TraceNode>& nodes, const std::vector<Tra
 Result<Arrivals> ReadArrivals(const std::string& path, std::uint64_t seed, std::size_t node_count,
                               std::size_t task_count) {
   BERTH_TRY(const std::string text, ReadTextFile(path));
-  const std::vector<std::string_view> lines = SplitLines(text);
+  const std::vector<Line> lines = NumberedLines(text);
   const std::string wanted = "seed " + std::to_string(seed) + " ";
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (!lines[i].starts_with(wanted)) continue;
-    const auto place = [&](std::size_t line) { return path + ":" + std::to_string(line + 1); };
+    if (!lines[i].text.starts_with(wanted)) continue;
+    const auto place = [&](std::size_t at) {
+      return path + ":" + std::to_string(lines[at].number);
+    };
     if (i + 2 >= lines.size()) {
       return Invalid(place(i) + ": want two lines after \"seed\", got the end of the file");
     }
-    auto tasks = ParseIndices(lines[i + 1], task_count);
+    const std::string_view count = SplitFields(lines[i].text.substr(wanted.size()), ' ').front();
+    const auto expected = ParseInt(count, 0, std::numeric_limits<std::int64_t>::max());
+    if (!expected) return tl::unexpected(Error(expected.error()).Within(place(i)));
+    auto tasks = ParseIndices(lines[i + 1].text, task_count);
     if (!tasks) return tl::unexpected(std::move(tasks).error().Within(place(i + 1)));
-    auto nodes = ParseIndices(lines[i + 2], node_count);
+    if (static_cast<std::int64_t>(tasks->size()) != *expected) {
+      return Invalid(place(i + 1) + ": want " + std::string(count) + " tasks, got " +
+                     std::to_string(tasks->size()));
+    }
+    auto nodes = ParseIndices(lines[i + 2].text, node_count);
     if (!nodes) return tl::unexpected(std::move(nodes).error().Within(place(i + 2)));
     if (!IsPermutation(*nodes, node_count)) {
       return Invalid(place(i + 2) + ": want each rank below " + std::to_string(node_count) +

@@ -21,10 +21,11 @@ Result<std::string> ReadTextFile(const std::string& path) {
   while ((got = gzread(file, buffer.data(), buffer.size())) > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  int code = 0;
-  const std::string problem = got < 0 ? gzerror(file, &code) : "";
+  int code = Z_OK;
+  const std::string problem = gzerror(file, &code);
   gzclose(file);
-  if (got < 0) return Invalid(path + ": cannot be read: " + problem);
+  // A file that is cut off is no failure of gzread; its code says so (Z_BUF_ERROR).
+  if (got < 0 || code != Z_OK) return Invalid(path + ": cannot be read: " + problem);
   return text;
 }
 

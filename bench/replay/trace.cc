@@ -62,6 +62,9 @@ Result<std::vector<TraceNode>> ReadNodes(const std::string& path) {
     BERTH_TRY(node.memory_mib, table.Integer(row, 2, 0, kMostMemoryMib));
     BERTH_TRY(const std::int64_t gpus, table.Integer(row, 3, 0, kMaxGpusPerNode));
     node.gpus = static_cast<int>(gpus);
+    if (Status valid = Validate(ToNodeSpec(node, node.name)); !valid) {
+      return tl::unexpected(std::move(valid).error().Within(table.PlaceOf(row) + ": node"));
+    }
     nodes.push_back(std::move(node));
   }
   return nodes;

@@ -10,10 +10,9 @@ namespace {
 
 Reason CheckWhole(const Node& node, int wanted) {
   int healthy = 0, idle = 0;
-  for (std::size_t i = 0; i < node.gpus().size(); ++i) {
-    if (!node.spec().gpus[i].healthy) continue;
-    ++healthy;
-    idle += node.gpus()[i].idle() ? 1 : 0;
+  for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
+    healthy += node.spec().gpus[static_cast<std::size_t>(gpu)].healthy ? 1 : 0;
+    idle += IsIdle(node, gpu) ? 1 : 0;
   }
   if (healthy < wanted) return Reason::kTooFewGpus;
   return idle < wanted ? Reason::kGpusBusy : Reason::kFits;

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ClusterState against a model that keeps the same books the slow way, under random operations.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster_state.h"
+#include "scoring/engine.h"
+#include "test/support/random_world.h"
+
+namespace berth {
+namespace {
+
+using std::chrono::seconds;
+using test::RandomWorld;
+
+constexpr std::uint64_t kSeeds = 1000;
+constexpr int kNodes = 6, kPods = 25, kOperations = 80;
+
+std::string SeedIs(std::uint64_t seed) { return "seed " + std::to_string(seed); }
+
+// What the state should be: every node is its spec less the pods on it, added up anew.
+struct Model {
+  std::map<std::string, NodeSpec> specs;
+  std::map<std::string, PodRecord> pods;
+
+  [[nodiscard]] Node NodeWithout(const std::string& name, const std::string& uid) const {
+    Node node(std::make_shared<const NodeSpec>(specs.at(name)));
+    for (const auto& [key, record] : pods) {
+      if (record.placement.node == name && key != uid) {
+        node.Take(record.placement, record.pod.shape);
+      }
+    }
+    return node;
+  }
+};
+
+void ExpectSameBooks(const ClusterState& state, const Model& model) {
+  const ClusterState::Contents contents = state.Everything();
+  ASSERT_EQ(contents.snapshot->size(), model.specs.size());
+  NodeIndex index = 0;
+  for (const auto& [name, spec] : model.specs) {
+    ASSERT_EQ(contents.snapshot->names().name(index), name);
+    ASSERT_TRUE(contents.snapshot->node(index) == model.NodeWithout(name, "")) << name;
+    ++index;
+  }
+  ASSERT_EQ(contents.pods.size(), model.pods.size());
+  auto held = contents.pods.begin();
+  for (const auto& [uid, record] : model.pods) {
+    ASSERT_EQ(held->pod.id.uid, uid);
+    ASSERT_EQ(held->state, record.state) << uid;
+    ASSERT_EQ(held->placement, record.placement) << uid;
+    ++held;
+  }
+}
+
+// One run: an engine that chooses, a clock, the state and its model.
+class RandomRun {
+ public:
+  explicit RandomRun(std::uint64_t seed)
+      : world_(seed),
+        engine_(BuildProfile(world_.AProfile(test::kEveryDeviceRule), world_.AMix()).value()) {}
+
+  void Start() {
+    for (int i = 0; i < kNodes; ++i) UpsertNode("n" + std::to_string(i));
+    old_ = state_.Current();
+  }
+
+  void Step() {
+    old_ = world_.Chance(30) ? old_ : state_.Current();  // decisions may rest on an older snapshot
+    const int what = world_.Between(0, 99);
+    const std::string uid = "uid-" + std::to_string(world_.Between(0, kPods - 1));
+    if (what < 50) return Reserve();
+    if (what < 60) return Confirm(uid);
+    if (what < 68) return Forget(uid);
+    if (what < 75) return Expire();
+    if (what < 83) return Bind();
+    if (what < 92) return Delete(uid);
+    const std::string name = "n" + std::to_string(world_.Between(0, kNodes - 1));
+    return what < 98 ? UpsertNode(name) : RemoveNode(name);
+  }
+
+  [[nodiscard]] const ClusterState& state() const { return state_; }
+  [[nodiscard]] const Model& model() const { return model_; }
+  [[nodiscard]] int reserved() const { return reserved_; }
+  [[nodiscard]] int conflicts() const { return conflicts_; }
+
+ private:
+  void Reserve() {
+    const PodRequest pod = world_.APodNumbered(world_.Between(0, kPods - 1));
+    if (old_->size() == 0) return;
+    const auto node = static_cast<NodeIndex>(world_.Between(0, static_cast<int>(old_->size()) - 1));
+    const auto placement = engine_.PlaceOn(old_, pod.shape, node);
+    if (!placement) return;
+    const auto expires_at = clock_.Now() + seconds(world_.Between(1, 20));
+    const Status want = WhatReserveSays(pod, *placement);
+    const Status got = state_.Reserve(pod, *placement, expires_at);
+    ASSERT_EQ(got.has_value(), want.has_value()) << pod.id.uid;
+    if (!got) {
+      ASSERT_EQ(got.error().code, want.error().code);
+      ++conflicts_;
+      return;
+    }
+    model_.pods[pod.id.uid] = {pod, *placement, PodState::kReserved, expires_at};
+    ++reserved_;
+    ExpectWithinCapacity(*placement);
+  }
+
+  [[nodiscard]] Status WhatReserveSays(const PodRequest& pod, const Placement& placement) const {
+    if (!model_.specs.contains(placement.node)) return Fail(Errc::kNotFound, "");
+    const auto held = model_.pods.find(pod.id.uid);
+    if (held != model_.pods.end() && held->second.state == PodState::kBound) {
+      return Fail(Errc::kConflict, "");
+    }
+    return model_.NodeWithout(placement.node, pod.id.uid).CanTake(placement);
+  }
+
+  // What was just granted is not granted twice.
+  void ExpectWithinCapacity(const Placement& placement) {
+    const auto snapshot = state_.Current();
+    const Node& node = snapshot->node(snapshot->names().Find(placement.node));
+    if (placement.cpu_milli > 0) {
+      ASSERT_GE(node.free_cpu_milli(), 0);
+    }
+    if (placement.memory_bytes > 0) {
+      ASSERT_GE(node.free_memory_bytes(), 0);
+    }
+    for (const DeviceGrant& grant : placement.grants) {
+      const GpuFree& free = node.gpus()[static_cast<std::size_t>(grant.gpu)];
+      ASSERT_GE(free.milli, 0) << "gpu " << grant.gpu;
+      if (grant.memory_mib > 0) {
+        ASSERT_GE(free.memory_mib, 0) << "gpu " << grant.gpu;
+      }
+      ASSERT_TRUE(node.spec().gpus[static_cast<std::size_t>(grant.gpu)].healthy);
+    }
+  }
+
+  void Confirm(const std::string& uid) {
+    const auto held = model_.pods.find(uid);
+    ASSERT_EQ(state_.Confirm(uid).has_value(), held != model_.pods.end()) << uid;
+    if (held != model_.pods.end()) held->second.state = PodState::kBound;
+  }
+
+  void Forget(const std::string& uid) {
+    const auto held = model_.pods.find(uid);
+    const bool reserved = held != model_.pods.end() && held->second.state == PodState::kReserved;
+    ASSERT_EQ(state_.Forget(uid), reserved) << uid;
+    if (reserved) model_.pods.erase(held);
+  }
+
+  void Expire() {
+    clock_.Advance(seconds(world_.Between(0, 8)));
+    const auto due = [this](const auto& entry) {
+      return entry.second.state == PodState::kReserved && entry.second.expires_at <= clock_.Now();
+    };
+    const std::size_t want = std::erase_if(model_.pods, due);
+    ASSERT_EQ(state_.Expire(clock_.Now()), want);
+  }
+
+  void Bind() {
+    PodRequest pod = world_.APodNumbered(world_.Between(0, kPods - 1));
+    const auto held = model_.pods.find(pod.id.uid);
+    const bool as_reserved = held != model_.pods.end() && world_.Chance(70);
+    const std::string node = "n" + std::to_string(world_.Between(0, kNodes));  // one never known
+    const Placement placement =
+        as_reserved ? held->second.placement : world_.AForeignPlacement(pod.shape, node);
+    if (as_reserved) pod = held->second.pod;
+    Apply(PodBound{pod, placement});
+    model_.pods[pod.id.uid] = {pod, placement, PodState::kBound, {}};
+  }
+
+  void Delete(const std::string& uid) {
+    Apply(PodGone{uid});
+    model_.pods.erase(uid);
+  }
+
+  void UpsertNode(const std::string& name) {
+    const NodeSpec spec = world_.ANodeNamed(name);
+    Apply(NodeUpserted{spec});
+    model_.specs[name] = spec;
+  }
+
+  void RemoveNode(const std::string& name) {
+    Apply(NodeRemoved{name});
+    model_.specs.erase(name);
+  }
+
+  void Apply(const ClusterEvent& event) {
+    ASSERT_TRUE(state_.Apply(std::span(&event, 1)).has_value());
+  }
+
+  RandomWorld world_;
+  Engine engine_;
+  SimClock clock_;
+  ClusterState state_;
+  Model model_;
+  std::shared_ptr<const Snapshot> old_;
+  int reserved_ = 0, conflicts_ = 0;
+};
+
+TEST(ClusterStateProperty, KeepsTheBooksAndNeverReservesBeyondTheCapacity) {
+  int reserved = 0, conflicts = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(SeedIs(seed));
+    RandomRun run(seed);
+    run.Start();
+    for (int i = 0; i < kOperations && !testing::Test::HasFailure(); ++i) {
+      SCOPED_TRACE("operation " + std::to_string(i));
+      run.Step();
+      ExpectSameBooks(run.state(), run.model());
+    }
+    reserved += run.reserved();
+    conflicts += run.conflicts();
+  }
+  EXPECT_GT(reserved, 1000) << "the runs must exercise Reserve";
+  EXPECT_GT(conflicts, 100) << "and its refusals";
+}
+
+TEST(ClusterStateProperty, ForgetUndoesReserveExactly) {
+  int undone = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(SeedIs(seed));
+    RandomWorld world(seed);
+    ClusterState state;
+    world.Populate(state, kNodes, kPods);
+    Engine engine(BuildProfile(world.AProfile(test::kEveryDeviceRule), world.AMix()).value());
+    for (int i = 0; i < 10; ++i) {
+      const PodRequest pod = world.APodNumbered(kPods + i);
+      const auto before = state.Current();
+      for (NodeIndex node = 0; node < before->size(); ++node) {
+        const auto placement = engine.PlaceOn(before, pod.shape, node);
+        if (!placement) continue;
+        const Status reserved = state.Reserve(pod, *placement, Instant::max());
+        ASSERT_TRUE(reserved.has_value()) << reserved.error().message;
+        ASSERT_TRUE(state.Forget(pod.id.uid));
+        ASSERT_TRUE(*state.Current() == *before);
+        ++undone;
+      }
+    }
+  }
+  EXPECT_GT(undone, 1000);
+}
+
+using Sequence = std::vector<ClusterEvent>;  // of one object, in its own order
+
+std::vector<Sequence> RandomSequences(RandomWorld& world) {
+  std::vector<Sequence> sequences;
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    Sequence sequence = {NodeUpserted{world.ANodeNamed(name)}};
+    if (world.Chance(50)) sequence.emplace_back(NodeUpserted{world.ANodeNamed(name)});
+    if (world.Chance(30)) sequence.emplace_back(NodeRemoved{name});
+    if (world.Chance(20)) sequence.emplace_back(NodeUpserted{world.ANodeNamed(name)});
+    sequences.push_back(std::move(sequence));
+  }
+  for (int i = 0; i < kPods; ++i) {
+    const PodRequest pod = world.APodNumbered(i);
+    const std::string node = "n" + std::to_string(world.Between(0, kNodes - 1));
+    const PodBound bound{pod, world.AForeignPlacement(pod.shape, node)};
+    Sequence sequence = {bound};
+    if (world.Chance(30)) sequence.emplace_back(bound);  // seen twice
+    if (world.Chance(40)) sequence.emplace_back(PodGone{pod.id.uid});
+    sequences.push_back(std::move(sequence));
+  }
+  return sequences;
+}
+
+// The sequences woven into each other at random, applied in batches of random size.
+void ApplyWoven(RandomWorld& world, const std::vector<Sequence>& sequences, ClusterState& state) {
+  std::vector<std::size_t> order;  // which sequence goes on
+  for (std::size_t i = 0; i < sequences.size(); ++i)
+    order.insert(order.end(), sequences[i].size(), i);
+  world.Shuffle(order);
+  std::vector<std::size_t> next(sequences.size(), 0);
+  Sequence batch;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    batch.push_back(sequences[order[i]][next[order[i]]++]);
+    if (i + 1 < order.size() && world.Chance(60)) continue;
+    ASSERT_TRUE(state.Apply(batch).has_value());
+    batch.clear();
+  }
+}
+
+TEST(ClusterStateProperty, GivesTheSameSnapshotForTheSameEventsInAnyLegalOrder) {
+  for (std::uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(SeedIs(seed));
+    RandomWorld world(seed);
+    const std::vector<Sequence> sequences = RandomSequences(world);
+    ClusterState one, other;
+    ApplyWoven(world, sequences, one);
+    ApplyWoven(world, sequences, other);
+    EXPECT_TRUE(*one.Current() == *other.Current());
+    const auto pods = one.Everything().pods, others = other.Everything().pods;
+    ASSERT_EQ(pods.size(), others.size());
+    for (std::size_t i = 0; i < pods.size(); ++i) {
+      EXPECT_EQ(pods[i].pod.id, others[i].pod.id);
+      EXPECT_EQ(pods[i].placement, others[i].placement);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace berth

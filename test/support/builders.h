@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builders: nodes, pods and snapshots of which a test says only what matters to it.
+//
+//   ANode("n1").Gpus(8).Cpu(96).Model("T4").Holding(APod("a").Share(300), {0})
+//   APod("p").Whole(2).Cpu(8).Models({"A100", "T4"})
+//
+// What is not said is ample and harmless: 64 cores, 256 GiB, no GPU; pods ask for nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/node.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+#include "cluster/snapshot.h"
+
+namespace berth::test {
+
+constexpr std::int64_t kGib = std::int64_t{1} << 30;
+
+class APod {
+ public:
+  explicit APod(const std::string& name) : pod_{{"uid-" + name, "default", name}, {}, {}, ""} {}
+
+  APod& Whole(int count) { return Asks(WholeGpus{count}); }
+  APod& Share(int milli, std::int64_t memory_mib = 0) { return Asks(GpuShare{milli, memory_mib}); }
+  APod& ShareByMemory(std::int64_t memory_mib) { return Asks(GpuShare{0, memory_mib}); }
+  APod& Cpu(std::int64_t cores) { return CpuMilli(cores * 1000); }
+  APod& CpuMilli(std::int64_t milli) {
+    pod_.shape.cpu_milli = milli;
+    return *this;
+  }
+  APod& MemoryGib(std::int64_t gib) {
+    pod_.shape.memory_bytes = gib * kGib;
+    return *this;
+  }
+  APod& Models(std::vector<std::string> sorted) {
+    pod_.shape.models = std::move(sorted);
+    return *this;
+  }
+  APod& Container(const std::string& name, const GpuAsk& gpus) {
+    pod_.containers.push_back({name, gpus, false});
+    return *this;
+  }
+  APod& InitContainer(const std::string& name, const GpuAsk& gpus) {
+    pod_.containers.push_back({name, gpus, true});
+    return *this;
+  }
+
+  [[nodiscard]] const PodRequest& Request() const { return pod_; }
+  [[nodiscard]] const RequestShape& Shape() const { return pod_.shape; }
+
+  // What it takes on these GPUs of that node; memory of a GPU only where a share names it.
+  [[nodiscard]] Placement On(const std::string& node, const std::vector<int>& gpus = {}) const {
+    Placement placement{node, pod_.shape.cpu_milli, pod_.shape.memory_bytes, {}};
+    const auto* share = std::get_if<GpuShare>(&pod_.shape.gpus);
+    for (const int gpu : gpus) {
+      placement.grants.push_back(
+          {gpu, pod_.shape.milli_per_gpu(), share == nullptr ? 0 : share->memory_mib});
+    }
+    return placement;
+  }
+
+ private:
+  APod& Asks(const GpuAsk& ask) {
+    pod_.shape.gpus = ask;
+    return *this;
+  }
+
+  PodRequest pod_;
+};
+
+class ANode {
+ public:
+  explicit ANode(const std::string& name) {
+    spec_.name = name;
+    spec_.cpu_milli = 64'000;
+    spec_.memory_bytes = 256 * kGib;
+  }
+
+  ANode& Gpus(int count, std::int64_t memory_mib = 16'000) {
+    spec_.gpus.assign(static_cast<std::size_t>(count), GpuSpec{"", memory_mib, true});
+    return *this;
+  }
+  ANode& GpuMemory(std::size_t gpu, std::int64_t memory_mib) {
+    spec_.gpus[gpu].memory_mib = memory_mib;
+    return *this;
+  }
+  ANode& Cpu(std::int64_t cores) {
+    spec_.cpu_milli = cores * 1000;
+    return *this;
+  }
+  ANode& MemoryGib(std::int64_t gib) {
+    spec_.memory_bytes = gib * kGib;
+    return *this;
+  }
+  ANode& Model(const std::string& model) {
+    spec_.gpu_model = model;
+    return *this;
+  }
+  ANode& Unhealthy(std::size_t gpu) {
+    spec_.gpus[gpu].healthy = false;
+    return *this;
+  }
+  ANode& NotReady() {
+    spec_.ready = false;
+    return *this;
+  }
+  ANode& Holding(const APod& pod, const std::vector<int>& gpus = {}) {
+    held_.emplace_back(pod.On(spec_.name, gpus), pod.Shape());
+    return *this;
+  }
+
+  [[nodiscard]] const NodeSpec& Spec() const { return spec_; }
+  [[nodiscard]] Node Build() const {
+    Node node(std::make_shared<const NodeSpec>(spec_));
+    for (const auto& [placement, shape] : held_) node.Take(placement, shape);
+    return node;
+  }
+
+ private:
+  NodeSpec spec_;
+  std::vector<std::pair<Placement, RequestShape>> held_;
+};
+
+// Requires: nodes in name order.
+inline std::shared_ptr<const Snapshot> SnapshotOf(const std::vector<ANode>& nodes) {
+  std::vector<std::shared_ptr<const Node>> built;
+  for (const ANode& node : nodes) built.push_back(std::make_shared<const Node>(node.Build()));
+  return std::make_shared<const Snapshot>(built);
+}
+
+}  // namespace berth::test

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random nodes, pods and profiles for property tests: small, and rich in the odd cases (unhealthy
+// GPUs, unknown memory, pods bound past the capacity). Same seed, same world.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "cluster/cluster_state.h"
+#include "scoring/profile.h"
+#include "scoring/registry.h"
+#include "test/support/builders.h"
+
+namespace berth::test {
+
+class RandomWorld {
+ public:
+  explicit RandomWorld(std::uint64_t seed) : random_(seed) {}
+
+  // In [low, high].
+  int Between(int low, int high) {
+    return low + static_cast<int>(random_.Below(static_cast<std::uint64_t>(high - low + 1)));
+  }
+  bool Chance(int percent) { return Between(1, 100) <= percent; }
+  template <class T>
+  const T& OneOf(const std::vector<T>& values) {
+    return values[random_.Below(values.size())];
+  }
+  template <class T>
+  void Shuffle(std::vector<T>& values) {
+    random_.Shuffle(values);
+  }
+
+  NodeSpec ANodeNamed(const std::string& name) {
+    ANode node = ANode(name).Cpu(Between(0, 64)).MemoryGib(Between(0, 128));
+    node.Model(OneOf<std::string>({"", "A100", "T4"}));
+    node.Gpus(OneOf<int>({0, 1, 2, 4, 8}), OneOf<std::int64_t>({0, 8000, 16'000}));
+    for (std::size_t gpu = 0; gpu < node.Spec().gpus.size(); ++gpu) {
+      if (Chance(10)) node.Unhealthy(gpu);
+      if (Chance(10)) node.GpuMemory(gpu, 11'019);
+    }
+    if (Chance(5)) node.NotReady();
+    return node.Spec();
+  }
+
+  RequestShape AShape() {
+    APod pod("shape");
+    pod.CpuMilli(Between(0, 8) * 500).MemoryGib(Between(0, 8));
+    const int kind = Between(0, 9);
+    if (kind <= 2) pod.Whole(OneOf<int>({1, 1, 2, 4, 8}));
+    if (kind >= 3 && kind <= 5) pod.Share(Between(1, 1000));
+    if (kind == 6) pod.ShareByMemory(Between(1, 12'000));
+    if (kind == 7) pod.Share(Between(1, 1000), Between(1, 12'000));
+    if (Chance(15)) pod.Models(OneOf<std::vector<std::string>>({{"A100"}, {"A100", "T4"}}));
+    return pod.Shape();
+  }
+
+  PodRequest APodNumbered(int number) {
+    PodRequest pod = APod(std::to_string(number)).Request();
+    pod.shape = AShape();
+    return pod;
+  }
+
+  // What somebody else may have put there, whether it fits or not.
+  Placement AForeignPlacement(const RequestShape& shape, const std::string& node) {
+    Placement placement{node, shape.cpu_milli, shape.memory_bytes, {}};
+    const int gpus = Between(0, 2);
+    for (int gpu = Between(0, 3), i = 0; i < gpus; ++i, gpu += Between(1, 3)) {
+      placement.grants.push_back({gpu, Between(0, 1000), Between(0, 1) * Between(0, 16'000)});
+    }
+    return placement;
+  }
+
+  RequestMix AMix() {
+    RequestMix mix;
+    const int classes = Between(1, 6);
+    for (int i = 0; i < classes; ++i) mix.push_back({AShape(), 1.0 / classes});
+    return mix;
+  }
+
+  // Any scorers with any weights; without scorers now and then.
+  ProfileSpec AProfile(const std::vector<DeviceRule>& rules) {
+    ProfileSpec spec{"random", {}, OneOf(rules), Chance(30) ? TieRule::kFirst : TieRule::kEqual};
+    for (const std::string_view name : ScorerNames()) {
+      if (Chance(40)) spec.scorers.push_back({std::string(name), Between(1, kMaxScorerWeight)});
+    }
+    return spec;
+  }
+
+  // Nodes "n0", "n1", ... with pods of all kinds on them; some bound past the capacity.
+  void Populate(ClusterState& state, int nodes, int pods) {
+    std::vector<ClusterEvent> events;
+    for (int i = 0; i < nodes; ++i) {
+      events.emplace_back(NodeUpserted{ANodeNamed("n" + std::to_string(i))});
+    }
+    for (int i = 0; i < pods; ++i) {
+      PodRequest pod = APodNumbered(i);
+      const std::string node = "n" + std::to_string(Between(0, nodes - 1));
+      events.emplace_back(PodBound{pod, AForeignPlacement(pod.shape, node)});
+    }
+    const Status applied = state.Apply(events);
+    EXPECT_TRUE(applied.has_value()) << applied.error().message;
+  }
+
+ private:
+  Random random_;
+};
+
+inline const std::vector<DeviceRule> kEveryDeviceRule = {
+    DeviceRule::kFirst, DeviceRule::kTightest, DeviceRule::kBestScore, DeviceRule::kRandom};
+
+}  // namespace berth::test

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/cluster_state.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using std::chrono::seconds;
+using test::ANode;
+using test::APod;
+
+constexpr Instant kStart{};
+constexpr Instant kLater = kStart + seconds(30);
+
+class ClusterStateTest : public testing::Test {
+ protected:
+  void Apply(const std::vector<ClusterEvent>& events) {
+    const Status applied = state_.Apply(events);
+    ASSERT_TRUE(applied.has_value()) << applied.error().message;
+  }
+  void Up(const ANode& node) { Apply({NodeUpserted{node.Spec()}}); }
+  void Bound(const APod& pod, const Placement& placement) {
+    Apply({PodBound{pod.Request(), placement}});
+  }
+  void Reserve(const APod& pod, const Placement& placement, Instant expires_at = kLater) {
+    const Status reserved = state_.Reserve(pod.Request(), placement, expires_at);
+    ASSERT_TRUE(reserved.has_value()) << reserved.error().message;
+  }
+  // Free thousandths of a GPU; -9999 where the node is not there.
+  int Free(const std::string& node, std::size_t gpu = 0) {
+    const auto snapshot = state_.Current();
+    const NodeIndex index = snapshot->names().Find(node);
+    return index == kNoNode ? -9999 : snapshot->node(index).gpus()[gpu].milli;
+  }
+
+  ClusterState state_;
+  const APod half_ = APod("half").Share(500);
+  const APod one_ = APod("one").Whole(1);
+};
+
+TEST_F(ClusterStateTest, StartsEmpty) {
+  EXPECT_EQ(state_.Current()->size(), 0U);
+  EXPECT_TRUE(state_.Everything().pods.empty());
+  EXPECT_FALSE(state_.FindPod("uid-one").has_value());
+}
+
+TEST_F(ClusterStateTest, HoldsAReservationUntilItIsForgotten) {
+  Up(ANode("n").Gpus(1));
+  const auto before = state_.Current();
+  Reserve(one_, one_.On("n", {0}));
+  EXPECT_EQ(Free("n"), 0);
+  const auto record = state_.FindPod("uid-one");
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ(record->state, PodState::kReserved);
+  EXPECT_EQ(record->expires_at, kLater);
+  EXPECT_EQ(record->placement, one_.On("n", {0}));
+  EXPECT_TRUE(state_.Forget("uid-one"));
+  EXPECT_TRUE(*state_.Current() == *before);
+  EXPECT_FALSE(state_.FindPod("uid-one").has_value());
+  EXPECT_FALSE(state_.Forget("uid-one")) << "a second time there is none";
+}
+
+TEST_F(ClusterStateTest, KeepsASnapshotThatWasTakenAsItWas) {
+  Up(ANode("n").Gpus(1));
+  const auto before = state_.Current();
+  Reserve(one_, one_.On("n", {0}));
+  EXPECT_EQ(before->node(0).gpus()[0].milli, 1000);
+  EXPECT_EQ(state_.Current()->node(0).gpus()[0].milli, 0);
+}
+
+TEST_F(ClusterStateTest, ConfirmsAReservationForGood) {
+  Up(ANode("n").Gpus(1));
+  Reserve(one_, one_.On("n", {0}));
+  EXPECT_TRUE(state_.Confirm("uid-one").has_value());
+  EXPECT_EQ(state_.FindPod("uid-one")->state, PodState::kBound);
+  EXPECT_EQ(state_.Expire(kLater + seconds(1)), 0U) << "bound pods do not expire";
+  EXPECT_FALSE(state_.Forget("uid-one")) << "nor are they forgotten";
+  EXPECT_EQ(Free("n"), 0);
+  Apply({PodGone{"uid-one"}});
+  EXPECT_EQ(Free("n"), 1000);
+}
+
+TEST_F(ClusterStateTest, CannotConfirmWhatItDoesNotHold) {
+  Up(ANode("n").Gpus(1));
+  EXPECT_EQ(state_.Confirm("uid-one").error().code, Errc::kNotFound);
+  Reserve(one_, one_.On("n", {0}));
+  EXPECT_EQ(state_.Expire(kLater), 1U);
+  const Status late = state_.Confirm("uid-one");
+  ASSERT_FALSE(late.has_value());
+  EXPECT_EQ(late.error().code, Errc::kNotFound);
+  EXPECT_EQ(late.error().message, "no reservation for pod uid-one");
+}
+
+TEST_F(ClusterStateTest, ConfirmsAPodThatTheWatchSawBoundFirst) {
+  Up(ANode("n").Gpus(1));
+  Reserve(one_, one_.On("n", {0}));
+  Bound(one_, one_.On("n", {0}));
+  EXPECT_TRUE(state_.Confirm("uid-one").has_value());
+  EXPECT_EQ(Free("n"), 0) << "counted once";
+}
+
+TEST_F(ClusterStateTest, ExpiresReservationsAtTheirDeadlineAndNotBefore) {
+  Up(ANode("n").Gpus(3));
+  SimClock clock;
+  Reserve(APod("a").Whole(1), APod("a").Whole(1).On("n", {0}), clock.Now() + seconds(10));
+  Reserve(APod("b").Whole(1), APod("b").Whole(1).On("n", {1}), clock.Now() + seconds(20));
+  Bound(APod("c").Whole(1), APod("c").Whole(1).On("n", {2}));
+  clock.Advance(seconds(10) - Duration(1));
+  EXPECT_EQ(state_.Expire(clock.Now()), 0U);
+  EXPECT_EQ(Free("n", 0), 0);
+  clock.Advance(Duration(1));
+  EXPECT_EQ(state_.Expire(clock.Now()), 1U);
+  EXPECT_EQ(Free("n", 0), 1000);
+  EXPECT_EQ(Free("n", 1), 0);
+  clock.Advance(seconds(1000));
+  EXPECT_EQ(state_.Expire(clock.Now()), 1U);
+  EXPECT_EQ(Free("n", 1), 1000);
+  EXPECT_EQ(Free("n", 2), 0) << "the bound pod stays";
+  EXPECT_EQ(state_.Expire(clock.Now()), 0U);
+}
+
+TEST_F(ClusterStateTest, MovesAReservationThatIsReservedAgain) {
+  Up(ANode("n").Gpus(2));
+  Up(ANode("m").Gpus(1));
+  Reserve(one_, one_.On("n", {0}));
+  Reserve(one_, one_.On("m", {0}));
+  EXPECT_EQ(Free("n", 0), 1000);
+  EXPECT_EQ(Free("m"), 0);
+  EXPECT_EQ(state_.Everything().pods.size(), 1U);
+}
+
+TEST_F(ClusterStateTest, CountsThePodsOwnHoldingsAsFreeWhenItMovesOnItsNode) {
+  Up(ANode("n").Gpus(2));
+  const APod two = APod("two").Whole(2);
+  Reserve(two, two.On("n", {0, 1}));
+  Reserve(two, two.On("n", {0, 1}), kLater + seconds(5));
+  EXPECT_EQ(state_.FindPod("uid-two")->expires_at, kLater + seconds(5));
+  EXPECT_EQ(state_.Expire(kLater), 0U) << "the old deadline no longer counts";
+  EXPECT_EQ(state_.Expire(kLater + seconds(5)), 1U);
+  EXPECT_EQ(Free("n", 0), 1000);
+}
+
+TEST_F(ClusterStateTest, MovesAReservationToAnEarlierDeadline) {
+  Up(ANode("n").Gpus(1));
+  Reserve(one_, one_.On("n", {0}), kLater + seconds(5));
+  Reserve(one_, one_.On("n", {0}), kLater);
+  EXPECT_EQ(state_.Expire(kLater), 1U);
+  EXPECT_EQ(state_.Expire(kLater + seconds(5)), 0U);
+}
+
+TEST_F(ClusterStateTest, ExpiresOnceWhatWasReservedTwiceWithOneDeadline) {
+  Up(ANode("n").Gpus(1));
+  Reserve(one_, one_.On("n", {0}));
+  Reserve(one_, one_.On("n", {0}));
+  EXPECT_EQ(state_.Expire(kLater), 1U);
+  EXPECT_EQ(Free("n"), 1000);
+}
+
+TEST_F(ClusterStateTest, RefusesAReservationThatDoesNotFitAndChangesNothing) {
+  Up(ANode("n").Gpus(2));
+  Up(ANode("m").Gpus(1));
+  Reserve(half_, half_.On("n", {0}));
+  Reserve(one_, one_.On("m", {0}));
+  const auto before = state_.Current();
+  const Status refused = state_.Reserve(one_.Request(), one_.On("n", {0}), kLater);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::kConflict);
+  EXPECT_EQ(refused.error().message, "node n: gpu 0 milli: want 1000, free 500");
+  EXPECT_TRUE(*state_.Current() == *before);
+  EXPECT_EQ(state_.FindPod("uid-one")->placement.node, "m") << "the old reservation is kept";
+}
+
+TEST_F(ClusterStateTest, RefusesToReserveOnANodeThatItDoesNotKnow) {
+  const Status refused = state_.Reserve(one_.Request(), one_.On("n", {0}), kLater);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::kNotFound);
+  EXPECT_EQ(refused.error().message, "node n is not known");
+  EXPECT_FALSE(state_.FindPod("uid-one").has_value());
+}
+
+TEST_F(ClusterStateTest, RefusesToReserveForABoundPod) {
+  Up(ANode("n").Gpus(2));
+  Bound(one_, one_.On("n", {0}));
+  const Status refused = state_.Reserve(one_.Request(), one_.On("n", {1}), kLater);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::kConflict);
+  EXPECT_EQ(refused.error().message, "pod is bound to node n already");
+  EXPECT_EQ(Free("n", 1), 1000);
+}
+
+TEST_F(ClusterStateTest, BelievesTheWatchOverItsReservation) {
+  Up(ANode("n").Gpus(2));
+  Reserve(one_, one_.On("n", {0}));
+  Bound(one_, one_.On("n", {1}));
+  EXPECT_EQ(Free("n", 0), 1000);
+  EXPECT_EQ(Free("n", 1), 0);
+  EXPECT_EQ(state_.FindPod("uid-one")->state, PodState::kBound);
+  EXPECT_EQ(state_.Expire(kLater), 0U);
+}
+
+TEST_F(ClusterStateTest, TakesABoundPodAlsoBeyondTheCapacity) {
+  Up(ANode("n").Gpus(1));
+  Bound(one_, one_.On("n", {0}));
+  Bound(half_, half_.On("n", {0}));
+  EXPECT_EQ(Free("n"), -500);
+}
+
+TEST_F(ClusterStateTest, CountsAPodOnceHoweverOftenItIsSeenBound) {
+  Up(ANode("n").Gpus(1));
+  for (int i = 0; i < 3; ++i) Bound(half_, half_.On("n", {0}));
+  EXPECT_EQ(Free("n"), 500);
+  Apply({PodGone{"uid-half"}, PodGone{"uid-half"}, PodGone{"uid-never-seen"}});
+  EXPECT_EQ(Free("n"), 1000);
+}
+
+TEST_F(ClusterStateTest, DropsAReservationWithItsPod) {
+  Up(ANode("n").Gpus(1));
+  Reserve(one_, one_.On("n", {0}));
+  Apply({PodGone{"uid-one"}});
+  EXPECT_EQ(Free("n"), 1000);
+  EXPECT_EQ(state_.Expire(kLater), 0U);
+}
+
+TEST_F(ClusterStateTest, CountsAPodThatWasBoundBeforeItsNodeWasKnown) {
+  Bound(half_, half_.On("n", {0}));
+  EXPECT_EQ(state_.Current()->size(), 0U);
+  Up(ANode("n").Gpus(1));
+  EXPECT_EQ(Free("n"), 500);
+  Apply({PodGone{"uid-half"}});
+  EXPECT_EQ(Free("n"), 1000);
+}
+
+TEST_F(ClusterStateTest, FindsTheSamePodsOnANodeThatComesBack) {
+  Up(ANode("n").Gpus(2));
+  Bound(half_, half_.On("n", {0}));
+  Reserve(one_, one_.On("n", {1}));
+  Apply({NodeRemoved{"n"}});
+  EXPECT_EQ(state_.Current()->size(), 0U);
+  EXPECT_EQ(state_.Everything().pods.size(), 2U);
+  EXPECT_TRUE(state_.Forget("uid-one")) << "while the node is away";
+  Up(ANode("n").Gpus(2));
+  EXPECT_EQ(Free("n", 0), 500);
+  EXPECT_EQ(Free("n", 1), 1000);
+}
+
+TEST_F(ClusterStateTest, CountsTheSamePodsAgainstAChangedSpec) {
+  Up(ANode("n").Gpus(2));
+  Bound(half_, half_.On("n", {1}));
+  Up(ANode("n").Gpus(1));
+  EXPECT_EQ(Free("n", 0), 1000) << "the grant's GPU is gone for now";
+  Up(ANode("n").Gpus(4));
+  EXPECT_EQ(Free("n", 1), 500);
+}
+
+TEST_F(ClusterStateTest, AppliesABatchInOrder) {
+  Apply({NodeUpserted{ANode("n").Gpus(1).Spec()}, PodBound{half_.Request(), half_.On("n", {0})},
+         NodeRemoved{"n"}, NodeUpserted{ANode("n").Gpus(2).Spec()},
+         NodeUpserted{ANode("m").Gpus(1).Spec()}, PodBound{one_.Request(), one_.On("m", {0})},
+         PodGone{"uid-one"}, NodeRemoved{"never-seen"}});
+  EXPECT_EQ(Free("n", 0), 500);
+  EXPECT_EQ(Free("n", 1), 1000);
+  EXPECT_EQ(Free("m"), 1000);
+  EXPECT_EQ(state_.Current()->names().name(0), "m") << "sorted by name";
+}
+
+TEST_F(ClusterStateTest, AppliesNothingOfABatchWithAnInvalidNode) {
+  Up(ANode("n").Gpus(1));
+  const auto before = state_.Current();
+  const std::vector<ClusterEvent> events = {PodBound{half_.Request(), half_.On("n", {0})},
+                                            NodeUpserted{ANode("m").Spec()}, NodeRemoved{"n"},
+                                            NodeUpserted{ANode("Bad").Spec()}};
+  const Status refused = state_.Apply(events);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(refused.error().message, "node.name: want a DNS-1123 name, got \"Bad\"");
+  EXPECT_EQ(state_.Current(), before) << "not even a new snapshot";
+  EXPECT_FALSE(state_.FindPod("uid-half").has_value());
+}
+
+TEST_F(ClusterStateTest, KeepsTheNameTableWhileTheSetOfNodesStays) {
+  Up(ANode("n").Gpus(1));
+  const auto before = state_.Current();
+  Up(ANode("n").Gpus(2));
+  Bound(half_, half_.On("n", {0}));
+  EXPECT_TRUE(state_.Current()->SameNodes(*before));
+  Up(ANode("m").Gpus(1));
+  EXPECT_FALSE(state_.Current()->SameNodes(*before));
+}
+
+TEST_F(ClusterStateTest, ListsEverythingByUid) {
+  Up(ANode("n").Gpus(3));
+  Reserve(APod("c").Whole(1), APod("c").Whole(1).On("n", {0}));
+  Bound(APod("a").Whole(1), APod("a").Whole(1).On("n", {1}));
+  Bound(APod("b").Cpu(1), APod("b").Cpu(1).On("elsewhere"));
+  const ClusterState::Contents everything = state_.Everything();
+  EXPECT_EQ(everything.snapshot, state_.Current());
+  ASSERT_EQ(everything.pods.size(), 3U);
+  EXPECT_EQ(everything.pods[0].pod.id.uid, "uid-a");
+  EXPECT_EQ(everything.pods[1].placement.node, "elsewhere");
+  EXPECT_EQ(everything.pods[2].state, PodState::kReserved);
+}
+
+}  // namespace
+}  // namespace berth

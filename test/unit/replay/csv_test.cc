@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/csv.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "test/support/temp_file.h"
+
+namespace berth::replay {
+namespace {
+
+using test::TempFile;
+using Fields = std::vector<std::string_view>;
+
+constexpr std::array<std::string_view, 2> kColumns = {"name", "size"};
+
+TEST(SplitFields, KeepsEmptyFields) {
+  EXPECT_EQ(SplitFields("a,b", ','), (Fields{"a", "b"}));
+  EXPECT_EQ(SplitFields("", ','), Fields{""});
+  EXPECT_EQ(SplitFields(",", ','), (Fields{"", ""}));
+  EXPECT_EQ(SplitFields("a,,b,", ','), (Fields{"a", "", "b", ""}));
+  EXPECT_EQ(SplitFields("a b", ','), Fields{"a b"});
+}
+
+TEST(SplitLines, TakesBothLineEndsAndLeavesOutEmptyLines) {
+  EXPECT_EQ(SplitLines("a\nb\r\n\n\r\nc"), (Fields{"a", "b", "c"}));
+  EXPECT_EQ(SplitLines("a\n"), Fields{"a"});
+  EXPECT_TRUE(SplitLines("").empty());
+  EXPECT_TRUE(SplitLines("\n\n").empty());
+}
+
+TEST(ReadTextFile, ReadsPlainAndGzippedFilesAlike) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += std::to_string(i) + ",line\n";
+  const TempFile plain(text), gzipped(text, TempFile::Kind::kGzip);
+  ASSERT_LT(std::filesystem::file_size(gzipped.path()), text.size() / 2);
+  EXPECT_EQ(ReadTextFile(plain.path()).value(), text);
+  EXPECT_EQ(ReadTextFile(gzipped.path()).value(), text);
+  EXPECT_EQ(ReadTextFile(TempFile("").path()).value(), "");
+}
+
+TEST(ReadTextFile, NamesAFileThatIsNotThere) {
+  const auto text = ReadTextFile("/no/such/file");
+  ASSERT_FALSE(text.has_value());
+  EXPECT_EQ(text.error().code, Errc::kNotFound);
+  EXPECT_TRUE(text.error().message.starts_with("/no/such/file: ")) << text.error().message;
+}
+
+TEST(ReadTextFile, RefusesAFolder) {
+  const auto text = ReadTextFile(testing::TempDir());
+  ASSERT_FALSE(text.has_value());
+  EXPECT_TRUE(text.error().message.starts_with(testing::TempDir())) << text.error().message;
+}
+
+TEST(ReadTextFile, RefusesAGzippedFileThatIsCutOff) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += std::to_string(i * 7919 % 10'007) + "\n";
+  const TempFile file(text, TempFile::Kind::kGzip);
+  const auto whole = std::filesystem::file_size(file.path());
+  for (const auto size : {whole - 1, whole - 8, whole / 2}) {
+    file.Truncate(size);
+    const auto read = ReadTextFile(file.path());
+    ASSERT_FALSE(read.has_value()) << size << " of " << whole << " bytes gave " << read->size();
+    EXPECT_EQ(read.error().code, Errc::kInvalidArgument);
+    EXPECT_TRUE(read.error().message.starts_with(file.path() + ": cannot be read: "))
+        << read.error().message;
+  }
+}
+
+TEST(CsvTable, FindsRowsAndColumns) {
+  const TempFile file("name,size,colour\r\nx,1,red\r\n\r\ny,2,\n");
+  const CsvTable table = CsvTable::Read(file.path(), kColumns).value();
+  ASSERT_EQ(table.rows(), 2U);
+  EXPECT_EQ(table.at(0, 0), "x");
+  EXPECT_EQ(table.at(1, 2), "");
+  EXPECT_EQ(table.ColumnNamed("colour"), 2U);
+  EXPECT_EQ(table.ColumnNamed("weight"), CsvTable::npos);
+  EXPECT_EQ(table.Integer(1, 1, 0, 9), 2);
+  EXPECT_EQ(table.PlaceOf(1), file.path() + ":4") << "the empty line counts";
+}
+
+TEST(CsvTable, SurvivesAMove) {
+  const TempFile file("name,size\nx,1\n");
+  CsvTable first = CsvTable::Read(file.path(), kColumns).value();
+  const CsvTable second = std::move(first);
+  EXPECT_EQ(second.at(0, 0), "x");
+}
+
+TEST(CsvTable, NamesFileAndLineOfWhatIsWrong) {
+  struct Case {
+    std::string description, text, message;  // the message goes on after the path
+  };
+  for (const Case& c :
+       {Case{"empty", "", ": want the columns name,size, got an empty file"},
+        Case{"only empty lines", "\n\r\n", ": want the columns name,size, got an empty file"},
+        Case{"another column", "name,weight\n", ":1: want the columns name,size, got name,weight"},
+        Case{"another order", "size,name\n", ":1: want the columns name,size, got size,name"},
+        Case{"too few columns", "\nname\n", ":2: want the columns name,size, got name"},
+        Case{"no header", "x,1\ny,2\n", ":1: want the columns name,size, got x,1"},
+        Case{"a field too few", "name,size\nx,1\n\ny\n", ":4: want 2 fields, got 1"},
+        Case{"a field too many", "name,size\nx,1,\n", ":2: want 2 fields, got 3"}}) {
+    const TempFile file(c.text);
+    const auto table = CsvTable::Read(file.path(), kColumns);
+    ASSERT_FALSE(table.has_value()) << c.description;
+    EXPECT_EQ(table.error().code, Errc::kInvalidArgument) << c.description;
+    EXPECT_EQ(table.error().message, file.path() + c.message) << c.description;
+  }
+}
+
+TEST(CsvTable, NamesTheColumnOfANumberThatIsNone) {
+  const TempFile file("name,size\nx,1\ny,-2\n");
+  const CsvTable table = CsvTable::Read(file.path(), kColumns).value();
+  EXPECT_EQ(table.Integer(1, 1, 0, 9).error().message,
+            file.path() + ":3: column size: want an integer from 0 to 9, got \"-2\"");
+  EXPECT_EQ(table.Integer(0, 0, 0, 9).error().message,
+            file.path() + ":2: column name: want an integer from 0 to 9, got \"x\"");
+}
+
+}  // namespace
+}  // namespace berth::replay

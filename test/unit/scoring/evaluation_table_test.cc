@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/evaluation_table.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "test/support/builders.h"
+#include "test/support/fake_scorers.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+using test::CoresOf;
+using test::ProfileOf;
+using test::SnapshotOf;
+using test::Weighted;
+
+std::vector<Profile::Weighted> Scorers(Profile::Weighted a, Profile::Weighted b) {
+  std::vector<Profile::Weighted> scorers;
+  scorers.push_back(std::move(a));
+  scorers.push_back(std::move(b));
+  return scorers;
+}
+
+std::vector<NodeIndex> AllOf(const Snapshot& snapshot) {
+  std::vector<NodeIndex> indices(snapshot.size());
+  std::iota(indices.begin(), indices.end(), NodeIndex{0});
+  return indices;
+}
+
+TEST(EvaluationTable, TotalsTheWeightedMeanInHundredths) {
+  const auto snapshot = SnapshotOf({ANode("a").Cpu(50), ANode("b").Cpu(0), ANode("c").Cpu(100)});
+  const auto hundred = [](const Node&, const DeviceChoice&) { return 100; };
+  const Profile profile = ProfileOf(Scorers(Weighted(CoresOf, 1), Weighted(hundred, 3)));
+  EvaluationTable table(profile, APod("p").Shape());
+  table.Refresh(snapshot);
+  EXPECT_EQ(table.Totals(AllOf(*snapshot)), (std::vector<int>{8750, 7500, 10'000}));
+  const std::vector<NodeIndex> some = {2, 0};
+  EXPECT_EQ(table.Totals(some), (std::vector<int>{10'000, 8750})) << "in the order asked";
+  EXPECT_TRUE(table.Totals({}).empty());
+}
+
+TEST(EvaluationTable, KeepsTheLargestWeightsInRange) {
+  const auto snapshot = SnapshotOf({ANode("a").Cpu(100)});
+  const Profile profile =
+      ProfileOf(Scorers(Weighted(CoresOf, kMaxScorerWeight), Weighted(CoresOf, kMaxScorerWeight)));
+  EvaluationTable table(profile, APod("p").Shape());
+  table.Refresh(snapshot);
+  EXPECT_EQ(table.Totals(AllOf(*snapshot)), std::vector<int>{10'000});
+}
+
+TEST(EvaluationTable, TotalsNothingWithoutScorers) {
+  const auto snapshot = SnapshotOf({ANode("a"), ANode("b")});
+  const Profile profile = ProfileOf(std::vector<Profile::Weighted>{});
+  EvaluationTable table(profile, APod("p").Shape());
+  table.Refresh(snapshot);
+  EXPECT_EQ(table.Totals(AllOf(*snapshot)), (std::vector<int>{0, 0}));
+}
+
+TEST(EvaluationTable, SpreadsAMinMaxScorerOverTheCandidates) {
+  const auto negative = [](const Node& node, const DeviceChoice& choice) {
+    return -CoresOf(node, choice);
+  };
+  std::vector<Profile::Weighted> scorers;
+  scorers.push_back(Weighted(negative, 1, Normalization::kMinMax));
+  const Profile profile = ProfileOf(std::move(scorers));
+  const auto snapshot = SnapshotOf(
+      {ANode("a").Cpu(400), ANode("b").Cpu(200), ANode("c").Cpu(100), ANode("d").Cpu(100)});
+  EvaluationTable table(profile, APod("p").Shape());
+  table.Refresh(snapshot);
+  EXPECT_EQ(table.Totals(AllOf(*snapshot)), (std::vector<int>{0, 6600, 10'000, 10'000}))
+      << "200 / 300 is truncated to 66";
+  const std::vector<NodeIndex> two = {0, 1}, equal = {2, 3}, one = {0};
+  EXPECT_EQ(table.Totals(two), (std::vector<int>{0, 10'000}));
+  EXPECT_EQ(table.Totals(equal), (std::vector<int>{0, 0})) << "0 where all are equal";
+  EXPECT_EQ(table.Totals(one), std::vector<int>{0});
+}
+
+TEST(EvaluationTable, RemembersTheReasonAndTheChoiceOfEveryNode) {
+  const auto snapshot = SnapshotOf({ANode("a").Gpus(2).Holding(APod("x").Share(600), {1}),
+                                    ANode("b").Gpus(1).NotReady(),
+                                    ANode("c").Gpus(1).Holding(APod("y").Whole(1), {0})});
+  const Profile profile = ProfileOf(CoresOf);
+  EvaluationTable table(profile, APod("p").Share(300).Shape());
+  table.Refresh(snapshot);
+  ASSERT_EQ(table.reasons().size(), 3U);
+  EXPECT_EQ(table.reason(0), Reason::kFits);
+  EXPECT_EQ(table.reason(1), Reason::kNodeNotReady);
+  EXPECT_EQ(table.reason(2), Reason::kShareBusy);
+  EXPECT_EQ(table.choice(0), (DeviceChoice{0b10, 300, 4800}));
+}
+
+TEST(EvaluationTable, OffersEveryGpuToTheScorersAndKeepsTheLowestOfTheBest) {
+  const auto snapshot = SnapshotOf({ANode("a")
+                                        .Gpus(4)
+                                        .Holding(APod("x").Share(100), {0})
+                                        .Holding(APod("y").Share(200), {1})
+                                        .Holding(APod("z").Share(300), {2})});
+  const auto odd_gpus = [](const Node&, const DeviceChoice& choice) {
+    return (choice.gpus & 0b1010) != 0 ? 80 : 20;
+  };
+  const Profile profile = ProfileOf(odd_gpus, DeviceRule::kBestScore);
+  EvaluationTable table(profile, APod("p").Share(300).Shape());
+  table.Refresh(snapshot);
+  EXPECT_EQ(table.choice(0).gpus, 0b10U);
+  EXPECT_EQ(table.Totals(AllOf(*snapshot)), std::vector<int>{8000}) << "of the GPU that it keeps";
+}
+
+TEST(EvaluationTable, EvaluatesOnlyNodesThatChanged) {
+  std::vector<std::string> evaluated;
+  const auto record = [&evaluated](const Node& node, const DeviceChoice&) {
+    evaluated.push_back(node.spec().name);
+    return 1;
+  };
+  const Profile profile = ProfileOf(record);
+  EvaluationTable table(profile, APod("p").Shape());
+  const auto first = SnapshotOf({ANode("a"), ANode("b"), ANode("c")});
+  table.Refresh(first);
+  EXPECT_EQ(evaluated, (std::vector<std::string>{"a", "b", "c"}));
+  evaluated.clear();
+  table.Refresh(first);
+  EXPECT_TRUE(evaluated.empty());
+  const auto second = std::make_shared<const Snapshot>(
+      first->With(1, std::make_shared<const Node>(ANode("b").Cpu(1).Build())));
+  table.Refresh(second);
+  EXPECT_EQ(evaluated, std::vector<std::string>{"b"});
+  evaluated.clear();
+  table.Refresh(first);
+  EXPECT_EQ(evaluated, std::vector<std::string>{"b"}) << "back to the older snapshot";
+}
+
+TEST(EvaluationTable, FollowsNodesThatComeAndGo) {
+  const Profile profile = ProfileOf(CoresOf);
+  EvaluationTable table(profile, APod("p").Shape());
+  for (const auto& snapshot :
+       {SnapshotOf({ANode("a").Cpu(10), ANode("b").Cpu(20)}),
+        SnapshotOf({ANode("a").Cpu(10), ANode("aa").Cpu(30), ANode("b").Cpu(20)}),
+        SnapshotOf({ANode("b").Cpu(20)}), SnapshotOf({}), SnapshotOf({ANode("c").Cpu(5)})}) {
+    table.Refresh(snapshot);
+    std::vector<int> want;
+    for (NodeIndex i = 0; i < snapshot->size(); ++i) {
+      want.push_back(CoresOf(snapshot->node(i), {}) * 100);
+    }
+    EXPECT_EQ(table.Totals(AllOf(*snapshot)), want);
+    EXPECT_EQ(table.reasons().size(), snapshot->size());
+  }
+}
+
+TEST(EvaluationTableDeathTest, DoesNotAcceptAScoreOutOfRange) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const Profile profile = ProfileOf(CoresOf);
+  EvaluationTable table(profile, APod("p").Shape());
+  EXPECT_DEATH(table.Refresh(SnapshotOf({ANode("a").Cpu(101)})), "invariant broken");
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scoring/filters/device_fit.h"
+#include "scoring/filters/gpu_model_match.h"
+#include "scoring/filters/node_health.h"
+#include "scoring/reason.h"
+#include "scoring/registry.h"
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+
+struct Case {
+  std::string description;
+  ANode node;
+  APod pod;
+  Reason want;
+};
+
+void ExpectReasons(const Filter& filter, const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    const Reason reason = filter.Check(c.node.Build(), c.pod.Shape());
+    EXPECT_EQ(reason, c.want) << c.description << ": got " << CodeOf(reason) << ", want "
+                              << CodeOf(c.want);
+  }
+}
+
+TEST(NodeHealth, RefusesANodeThatIsNotReady) {
+  ExpectReasons(NodeHealth(),
+                {{"ready", ANode("n"), APod("p"), Reason::kFits},
+                 {"not ready", ANode("n").NotReady(), APod("p"), Reason::kNodeNotReady}});
+}
+
+TEST(GpuModelMatch, ComparesTheModelsOfAPodThatWantsGpus) {
+  const ANode t4 = ANode("n").Gpus(1).Model("T4");
+  ExpectReasons(GpuModelMatch(),
+                {{"any model", t4, APod("p").Whole(1), Reason::kFits},
+                 {"this model", t4, APod("p").Whole(1).Models({"T4"}), Reason::kFits},
+                 {"one of these", t4, APod("p").Share(1).Models({"A100", "T4"}), Reason::kFits},
+                 {"another model", t4, APod("p").Whole(1).Models({"A100"}), Reason::kModelMismatch},
+                 {"no GPU wanted", t4, APod("p").Models({"A100"}), Reason::kFits},
+                 {"no GPU there", ANode("n"), APod("p").Whole(1).Models({"A100"}), Reason::kNoGpu},
+                 {"model not published", ANode("n").Gpus(1), APod("p").Whole(1).Models({"A100"}),
+                  Reason::kModelMismatch}});
+}
+
+TEST(DeviceFit, CountsWholeGpus) {
+  const ANode four = ANode("n").Gpus(4).Unhealthy(3).Holding(APod("a").Share(1), {0});
+  ExpectReasons(DeviceFit(),
+                {{"two are idle", four, APod("p").Whole(2), Reason::kFits},
+                 {"three are healthy", four, APod("p").Whole(3), Reason::kGpusBusy},
+                 {"four are not", four, APod("p").Whole(4), Reason::kTooFewGpus},
+                 {"none there", ANode("n"), APod("p").Whole(1), Reason::kNoGpu},
+                 {"all out of order", ANode("n").Gpus(1).Unhealthy(0), APod("p").Whole(1),
+                  Reason::kTooFewGpus},
+                 {"only memory taken", ANode("n").Gpus(1).Holding(APod("a").ShareByMemory(1), {0}),
+                  APod("p").Whole(1), Reason::kGpusBusy}});
+}
+
+TEST(DeviceFit, MeasuresShares) {
+  const ANode used = ANode("n")
+                         .Gpus(2, 16'000)
+                         .Holding(APod("a").Share(600, 4000), {0})
+                         .Holding(APod("b").Share(100, 15'000), {1});
+  ExpectReasons(
+      DeviceFit(),
+      {{"the second has the compute", used, APod("p").Share(900, 1000), Reason::kFits},
+       {"neither has it", used, APod("p").Share(901, 1), Reason::kShareBusy},
+       {"the first has the memory", used, APod("p").Share(400, 12'000), Reason::kFits},
+       {"neither has both", used, APod("p").Share(500, 2000), Reason::kShareBusy},
+       {"by memory", used, APod("p").ShareByMemory(6000), Reason::kFits},
+       {"by memory: its compute is short", used, APod("p").ShareByMemory(6500), Reason::kShareBusy},
+       {"larger than any", used, APod("p").ShareByMemory(16'001), Reason::kShareNeverFits},
+       {"all out of order", ANode("n").Gpus(1).Unhealthy(0), APod("p").Share(1),
+        Reason::kShareNeverFits},
+       {"memory not published", ANode("n").Gpus(1, 0), APod("p").ShareByMemory(1),
+        Reason::kGpuMemoryUnknown},
+       {"memory of one published, too small", ANode("n").Gpus(2, 0).GpuMemory(1, 100),
+        APod("p").ShareByMemory(101), Reason::kShareNeverFits},
+       {"memory not published, not asked", ANode("n").Gpus(1, 0), APod("p").Share(1000),
+        Reason::kFits},
+       {"no GPU there", ANode("n"), APod("p").Share(1), Reason::kNoGpu}});
+}
+
+TEST(DeviceFit, MeasuresCpuAndMemory) {
+  const ANode node = ANode("n").Cpu(8).MemoryGib(16).Holding(APod("a").Cpu(6).MemoryGib(10));
+  const ANode full = ANode("n").Cpu(1).MemoryGib(1).Holding(APod("a").Cpu(2).MemoryGib(2));
+  ExpectReasons(
+      DeviceFit(),
+      {{"to the last bit", node, APod("p").Cpu(2).MemoryGib(6), Reason::kFits},
+       {"CPU taken", node, APod("p").CpuMilli(2001), Reason::kCpuShort},
+       {"CPU never there", node, APod("p").CpuMilli(8001), Reason::kTooFewCpus},
+       {"memory taken", node, APod("p").MemoryGib(7), Reason::kMemoryShort},
+       {"memory never there", node, APod("p").MemoryGib(17), Reason::kTooLittleMemory},
+       {"overcommitted, nothing asked", full, APod("p"), Reason::kFits},
+       {"overcommitted, CPU asked", full, APod("p").CpuMilli(1), Reason::kCpuShort},
+       {"overcommitted, memory asked", full, APod("p").MemoryGib(1), Reason::kMemoryShort}});
+}
+
+TEST(DeviceFit, GivesAReasonThatNoEvictionHelpsBeforeOneThatItDoes) {
+  const ANode node = ANode("n").Cpu(8).MemoryGib(16).Gpus(2).Holding(
+      APod("a").Whole(2).Cpu(8).MemoryGib(16), {0, 1});
+  ExpectReasons(
+      DeviceFit(),
+      {{"GPUs busy, too few CPUs ever", node, APod("p").Whole(1).Cpu(9), Reason::kTooFewCpus},
+       {"share busy, too little memory ever", node, APod("p").Share(1).MemoryGib(17),
+        Reason::kTooLittleMemory},
+       {"CPU short, too few GPUs ever", node, APod("p").Whole(3).Cpu(1), Reason::kTooFewGpus},
+       {"CPU short, share never fits", node, APod("p").ShareByMemory(99'999).Cpu(1),
+        Reason::kShareNeverFits},
+       {"CPU short, too little memory ever", node, APod("p").Cpu(1).MemoryGib(17),
+        Reason::kTooLittleMemory},
+       {"several now: GPUs first", node, APod("p").Whole(1).Cpu(1).MemoryGib(1),
+        Reason::kGpusBusy}});
+}
+
+TEST(BuiltinFilters, AskInTheOrderHealthModelFit) {
+  const ANode sick = ANode("n").NotReady().Gpus(1).Model("T4").Cpu(1);
+  const RequestShape hopeless = APod("p").Whole(2).Models({"A100"}).Cpu(2).Shape();
+  const auto first = [&hopeless](const ANode& node) {
+    for (const Filter* filter : BuiltinFilters()) {
+      const Reason reason = filter->Check(node.Build(), hopeless);
+      if (reason != Reason::kFits) return reason;
+    }
+    return Reason::kFits;
+  };
+  EXPECT_EQ(first(sick), Reason::kNodeNotReady);
+  EXPECT_EQ(first(ANode("n").Gpus(1).Model("T4").Cpu(1)), Reason::kModelMismatch);
+  EXPECT_EQ(first(ANode("n").Gpus(1).Model("A100").Cpu(1)), Reason::kTooFewGpus);
+  EXPECT_EQ(first(ANode("n").Gpus(2).Model("A100").Cpu(1)), Reason::kTooFewCpus);
+  EXPECT_EQ(first(ANode("n").Gpus(2).Model("A100").Cpu(2)), Reason::kFits);
+}
+
+TEST(Reason, HasACodeAndAVerdictAndATextOfItsOwn) {
+  std::vector<std::string_view> codes, texts;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Reason::kCount); ++i) {
+    const auto reason = static_cast<Reason>(i);
+    codes.push_back(CodeOf(reason));
+    EXPECT_FALSE(codes.back().empty()) << "reason " << i;
+    const bool silent = reason == Reason::kFits || reason == Reason::kPodRefused;
+    EXPECT_EQ(TextOf(reason).empty(), silent) << codes.back();
+    if (!silent) texts.push_back(TextOf(reason));
+    EXPECT_EQ(TextOf(reason).find_first_of("0123456789"), std::string_view::npos)
+        << codes.back() << ": a text with a number changes from try to try";
+    EXPECT_EQ(VerdictOf(reason) == Verdict::kFits, reason == Reason::kFits) << codes.back();
+  }
+  for (auto* list : {&codes, &texts}) {
+    std::ranges::sort(*list);
+    EXPECT_EQ(std::ranges::adjacent_find(*list), list->end()) << "one of them is there twice";
+  }
+}
+
+TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {
+  std::vector<Reason> now;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Reason::kCount); ++i) {
+    if (VerdictOf(static_cast<Reason>(i)) == Verdict::kUnschedulable) {
+      now.push_back(static_cast<Reason>(i));
+    }
+  }
+  EXPECT_EQ(now, (std::vector<Reason>{Reason::kNodeUnknown, Reason::kCpuShort, Reason::kMemoryShort,
+                                      Reason::kGpusBusy, Reason::kShareBusy}));
+}
+
+}  // namespace
+}  // namespace berth
