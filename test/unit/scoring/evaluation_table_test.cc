@@ -88,7 +88,7 @@ TEST(EvaluationTable, RemembersTheReasonAndTheChoiceOfEveryNode) {
   const Profile profile = ProfileOf(CoresOf);
   EvaluationTable table(profile, APod("p").Share(300).Shape());
   table.Refresh(snapshot);
-  ASSERT_EQ(table.reasons().size(), 3U);
+  EXPECT_EQ(table.Fitting(), std::vector<NodeIndex>{0});
   EXPECT_EQ(table.reason(0), Reason::kFits);
   EXPECT_EQ(table.reason(1), Reason::kNodeNotReady);
   EXPECT_EQ(table.reason(2), Reason::kShareBusy);
@@ -147,7 +147,7 @@ TEST(EvaluationTable, FollowsNodesThatComeAndGo) {
       want.push_back(CoresOf(snapshot->node(i), {}) * 100);
     }
     EXPECT_EQ(table.Totals(AllOf(*snapshot)), want);
-    EXPECT_EQ(table.reasons().size(), snapshot->size());
+    EXPECT_EQ(table.Fitting().size(), snapshot->size());
   }
 }
 
