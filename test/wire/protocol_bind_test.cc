@@ -2,10 +2,12 @@
 //
 // What a well-behaved extender answers: the edge cases of bind, and of being not ready, by the
 // numbers under which the protocol's notes list them.
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -131,7 +133,7 @@ TEST(ExtenderProtocol, Case60_BindElsewhereNamesTheNodeThatHasThePod) {
   EXPECT_EQ(service.FreeGpuMilli("n2"), 2000);
 }
 
-TEST(ExtenderProtocol, Case61_ASecondBindToTheSameNodeJoinsTheFirst) {
+TEST(ExtenderProtocol, Case61_FurtherBindsToTheSameNodeJoinTheFirst) {
   Gate gate;
   ScriptedBinder binder([&gate](const PodRequest&, const Placement&) {
     gate.Pass();
@@ -139,15 +141,20 @@ TEST(ExtenderProtocol, Case61_ASecondBindToTheSameNodeJoinsTheFirst) {
   });
   TestService service(TwoMachines(), &binder);
   service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"}));
-  std::string first = "not yet", second = "not yet";
-  std::thread one([&] { first = BindError(service, "1", "n1"); });
+  std::thread first([&] { EXPECT_EQ(BindError(service, "1", "n1"), ""); });
   gate.AwaitVisitor();
-  std::thread two([&] { second = BindError(service, "1", "n1"); });
+  std::atomic<int> started{0};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 6; ++i) {
+    others.emplace_back([&] {
+      ++started;
+      EXPECT_EQ(BindError(service, "1", "n1"), "");
+    });
+  }
+  while (started < 6) std::this_thread::yield();
   gate.Open();
-  one.join();
-  two.join();
-  EXPECT_EQ(first, "");
-  EXPECT_EQ(second, "");
+  first.join();
+  for (std::thread& other : others) other.join();
   EXPECT_EQ(binder.calls(), 1);
   EXPECT_EQ(service.FreeGpuMilli("n1"), 1000);
 }

@@ -103,7 +103,6 @@ class ExtenderTest : public testing::Test {
 TEST_F(ExtenderTest, WhatPassedTheFilterCanBeBoundAndWhatDidNotCannot) {
   for (const char* profile : {"fragmentation-gradient", "random", "first-fit"}) {
     SCOPED_TRACE(profile);
-    state_.Apply(std::vector<ClusterEvent>{}).map([] {});
     std::vector<NodeSpec> nodes;
     for (int i = 0; i < 6; ++i) {
       nodes.push_back(MachineWith(std::string(profile) + std::to_string(i), i + 1));
