@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 
+#include "base/file.h"
+#include "base/number.h"
 #include "config/words.h"
 #include "config/yaml_reader.h"
 
@@ -67,11 +67,39 @@ void ReadList(YamlReader& reader, const char* key, void (*read_one)(YamlReader&,
 
 Result<YAML::Node> ParseYaml(const std::string& text, std::string_view origin) {
   try {
-    return YAML::Load(text);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    for (std::size_t i = 1; i < documents.size(); ++i) {
+      if (documents[i].IsNull()) continue;  // nothing after a last "---"
+      return Invalid(std::string(origin) + ":" + std::to_string(documents[i].Mark().line + 1) +
+                     ": want one document, got another one");
+    }
+    return documents.empty() ? YAML::Node() : documents[0];
   } catch (const YAML::Exception& problem) {
     return Invalid(std::string(origin) + ":" + std::to_string(problem.mark.line + 1) +
                    ": not YAML: " + problem.msg);
   }
+}
+
+// The node that a path such as "profiles[2].name" names, or the last one on the way that is there.
+YAML::Node NearestTo(const YAML::Node& node, std::string_view path) {
+  if (path.starts_with('.')) path.remove_prefix(1);
+  const bool in_list = path.starts_with('[');
+  const std::size_t end =
+      in_list ? path.find(']') + 1 : std::min(path.find_first_of(".["), path.size());
+  if (end == 0) return node;
+  const Result<std::int64_t> index =
+      in_list ? ParseInt(path.substr(1, end - 2), 0, 1 << 30) : Result<std::int64_t>(0);
+  if (!index || !(in_list ? node.IsSequence() : node.IsMap())) return node;
+  const YAML::Node next =
+      in_list ? node[static_cast<std::size_t>(*index)] : node[std::string(path.substr(0, end))];
+  return next.IsDefined() && !next.IsNull() ? NearestTo(next, path.substr(end)) : node;
+}
+
+// The error of Validate with the line of the field whose path its message begins with.
+Error Located(Error error, const YAML::Node& document, std::string_view origin) {
+  const std::string_view path = std::string_view(error.message).substr(0, error.message.find(": "));
+  const int line = NearestTo(document, path).Mark().line + 1;
+  return std::move(error).Within(std::string(origin) + ":" + std::to_string(line));
 }
 
 }  // namespace
@@ -99,16 +127,13 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
   if (level < kLogLevelWords.size()) config.log_level = kLogLevelWords[level];
   BERTH_TRY_STATUS(reader.Finish());
   if (Status valid = Validate(config); !valid) {
-    return tl::unexpected(std::move(valid).error().Within(origin));
+    return tl::unexpected(Located(std::move(valid).error(), document, origin));
   }
   return config;
 }
 
 Result<Config> LoadConfigFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Fail(Errc::kNotFound, path + ": cannot be opened");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return Fail(Errc::kNotFound, path + ": cannot be read");
+  BERTH_TRY(const std::string text, ReadFile(path));
   return LoadConfig(text, path);
 }
 

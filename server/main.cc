@@ -70,11 +70,11 @@ int RunPrint(const std::string& file) {
 
 int Main(int argc, char** argv) {
   CLI::App app("Berth: GPU placement for Kubernetes as a scheduler extender", "berth");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // at least one: see below
   ServeFlags serve;
   AddServe(app, serve);
   CLI::App* const config = app.add_subcommand("config", "Check or print a configuration");
-  config->require_subcommand(1);
+  config->require_subcommand(0, 1);
   std::string check_file, print_file;
   config->add_subcommand("check", "Check a configuration file")
       ->add_option("FILE", check_file, "BerthConfiguration (YAML)")
@@ -84,6 +84,10 @@ int Main(int argc, char** argv) {
   app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
+    // Asked for here, because CLI11 would miss a subcommand before it names a word it does not
+    // know.
+    const CLI::App& last = app.got_subcommand(config) ? *config : app;
+    if (last.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
   } catch (const CLI::ParseError& problem) {
     return app.exit(problem) == 0 ? 0 : kUsage;
   }

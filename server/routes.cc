@@ -23,9 +23,11 @@ HttpResponse Answer(std::string content_type, std::string body) {
 }
 
 // While not ready a verb is answered 503 without a body: an empty 200 would mean "no node fits".
-http::HttpHandler WhenReady(const Readiness& readiness, http::HttpHandler handler) {
-  return [&readiness, handler = std::move(handler)](HttpRequest& request) {
+http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandler handler) {
+  return [&readiness = parts.readiness, &metrics = parts.metrics, verb,
+          handler = std::move(handler)](HttpRequest& request) {
     if (readiness.reason() == nullptr) return handler(request);
+    metrics.CountUnavailable(verb);
     HttpResponse response;
     response.status = 503;
     return response;
@@ -35,16 +37,16 @@ http::HttpHandler WhenReady(const Readiness& readiness, http::HttpHandler handle
 }  // namespace
 
 void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
-  const auto add_verb = [&](std::string_view path, HttpResponse (Verbs::*verb)(HttpRequest&)) {
-    router.Add("POST", path,
-               WhenReady(parts.readiness, [&verbs = parts.verbs, verb](HttpRequest& request) {
-                 return (verbs.*verb)(request);
+  const auto add_verb = [&](Verb verb, HttpResponse (Verbs::*answer)(HttpRequest&)) {
+    router.Add("POST", "/extender/" + std::string(NameOf(verb)),
+               WhenReady(parts, verb, [&verbs = parts.verbs, answer](HttpRequest& request) {
+                 return (verbs.*answer)(request);
                }));
   };
-  add_verb("/extender/filter", &Verbs::Filter);
-  add_verb("/extender/prioritize", &Verbs::Prioritize);
-  add_verb("/extender/preempt", &Verbs::Preempt);
-  add_verb("/extender/bind", &Verbs::Bind);
+  add_verb(Verb::kFilter, &Verbs::Filter);
+  add_verb(Verb::kPrioritize, &Verbs::Prioritize);
+  add_verb(Verb::kPreempt, &Verbs::Preempt);
+  add_verb(Verb::kBind, &Verbs::Bind);
 
   router.Add("GET", "/healthz", [](HttpRequest&) { return Answer("text/plain", "ok\n"); });
   router.Add("GET", "/readyz", [&readiness = parts.readiness](HttpRequest&) {

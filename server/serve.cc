@@ -5,12 +5,10 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <thread>
 
 #include "base/check.h"
+#include "base/file.h"
 #include "config/words.h"
 #include "scoring/profile.h"
 #include "server/http/http_server.h"
@@ -26,13 +24,6 @@ namespace {
 LogLevel LevelNamed(const std::string& word) {
   const auto found = std::ranges::find(kLogLevelWords, word);
   return static_cast<LogLevel>(found - kLogLevelWords.begin());
-}
-
-Result<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return Fail(Errc::kNotFound, path + ": cannot be read");
-  return text;
 }
 
 http::HttpServerOptions OptionsOf(const ServerConfig& config, Log& log) {

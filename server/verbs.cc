@@ -53,7 +53,8 @@ Verbs::Answer Verbs::AnswerFilter(std::string& body) {
   if (!args) return Malformed(args.error());
   if (!args->pod) return {CallResult::kRefused, Json(wire::EncodeFilterError(kNoPod))};
   const std::vector<Reason> reasons = extender_.Filter(snapshot, *args->pod, args->known);
-  const bool any = std::ranges::find(reasons, Reason::kFits) != reasons.end();
+  const bool any = std::ranges::find(reasons, Reason::kFits) != reasons.end() ||
+                   (!args->unknown.empty() && wire::ReasonOfUnknown(*args->pod) == Reason::kFits);
   return {any ? CallResult::kOk : CallResult::kRefused,
           Json(wire::EncodeFilterResult(*args, snapshot->names(), reasons))};
 }

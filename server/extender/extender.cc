@@ -2,6 +2,7 @@
 #include "server/extender/extender.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "scoring/registry.h"
@@ -41,7 +42,8 @@ std::vector<bool> Extender::Preempt(const std::shared_ptr<const Snapshot>& snaps
     const NodeIndex index = snapshot->names().Find(nodes[i].node);
     if (index == kNoNode) continue;
     Node without = snapshot->node(index);
-    for (const std::string& uid : nodes[i].uids) {
+    const std::set<std::string> uids(nodes[i].uids.begin(), nodes[i].uids.end());
+    for (const std::string& uid : uids) {
       const auto victim = parts_.state.FindPod(uid);
       if (victim && victim->placement.node == nodes[i].node) {
         without.GiveBack(victim->placement, victim->pod.shape);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/tls_files.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -12,20 +8,17 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/system/error_code.hpp>
 
+#include "base/file.h"
+
 namespace berth::http {
 namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-Result<std::string> ReadFile(std::string_view option, const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) {
-    return Invalid(std::string(option) + ": cannot read " + path + ": " +
-                   (errno != 0 ? std::strerror(errno) : "unknown error"));
-  }
+Result<std::string> ReadPart(std::string_view option, const std::string& path) {
+  Result<std::string> text = ReadFile(path);
+  if (!text) return Invalid(std::string(option) + ": " + text.error().message);
   return text;
 }
 
@@ -89,10 +82,10 @@ std::optional<Status> TlsFiles::Reload() {
 
 Result<TlsFiles::Content> TlsFiles::ReadFiles(const TlsOptions& options) {
   Content content;
-  BERTH_TRY(content.certificate, ReadFile("tls.certificate_file", options.certificate_file));
-  BERTH_TRY(content.key, ReadFile("tls.key_file", options.key_file));
+  BERTH_TRY(content.certificate, ReadPart("tls.certificate_file", options.certificate_file));
+  BERTH_TRY(content.key, ReadPart("tls.key_file", options.key_file));
   if (!options.client_ca_file.empty()) {
-    BERTH_TRY(content.client_ca, ReadFile("tls.client_ca_file", options.client_ca_file));
+    BERTH_TRY(content.client_ca, ReadPart("tls.client_ca_file", options.client_ca_file));
   }
   return content;
 }

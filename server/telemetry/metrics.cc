@@ -119,6 +119,10 @@ class Metrics::Impl {
     seconds_[Index(verb)]->Observe(seconds);
   }
 
+  void CountUnavailable(Verb verb) {
+    count_[Index(verb)][Index(CallResult::kUnavailable)]->Increment();
+  }
+
   void CountRefusal(Reason reason) {
     if (reason != Reason::kFits) refusal_[Index(reason)]->Increment();
   }
@@ -126,13 +130,22 @@ class Metrics::Impl {
   std::string Text(const Snapshot& snapshot) {
     const MutexLock lock(scrape_mutex_);
     nodes_.Set(static_cast<double>(snapshot.size()));
-    for (auto& [model, totals] : by_model_) totals = {};  // a model that is gone reads 0
-    for (const auto& [model, totals] : TotalsByModel(snapshot)) by_model_[model] = totals;
-    for (const auto& [model, totals] : by_model_) {
-      gpus_.Add({{"model", model}, {"state", "allocated"}}).Set(totals.allocated);
-      gpus_.Add({{"model", model}, {"state", "free"}}).Set(totals.free);
-      gpus_.Add({{"model", model}, {"state", "unhealthy"}}).Set(totals.unhealthy);
-      idle_.Add({{"model", model}}).Set(totals.idle);
+    const auto by_model = TotalsByModel(snapshot);
+    std::erase_if(shown_, [&](const auto& shown) {
+      if (by_model.contains(shown.first)) return false;
+      Hide(shown.second);
+      return true;
+    });
+    for (const auto& [model, totals] : by_model) {
+      const ModelGauges gauges = {&gpus_.Add({{"model", model}, {"state", "allocated"}}),
+                                  &gpus_.Add({{"model", model}, {"state", "free"}}),
+                                  &gpus_.Add({{"model", model}, {"state", "unhealthy"}}),
+                                  &idle_.Add({{"model", model}})};
+      shown_.insert_or_assign(model, gauges);
+      gauges.allocated->Set(totals.allocated);
+      gauges.free->Set(totals.free);
+      gauges.unhealthy->Set(totals.unhealthy);
+      gauges.idle->Set(totals.idle);
     }
     std::ostringstream text;
     prometheus::TextSerializer().Serialize(text, registry_.Collect());
@@ -140,6 +153,18 @@ class Metrics::Impl {
   }
 
  private:
+  struct ModelGauges {
+    prometheus::Gauge *allocated, *free, *unhealthy, *idle;
+  };
+
+  // A model that is gone is shown no longer, rather than with its last numbers for ever.
+  void Hide(const ModelGauges& gauges) {
+    for (prometheus::Gauge* gauge : {gauges.allocated, gauges.free, gauges.unhealthy}) {
+      gpus_.Remove(gauge);
+    }
+    idle_.Remove(gauges.idle);
+  }
+
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>& calls_;
   prometheus::Family<prometheus::Counter>& refusals_;
@@ -150,7 +175,7 @@ class Metrics::Impl {
   std::array<std::array<prometheus::Counter*, kResults.size()>, kVerbs.size()> count_{};
   std::array<prometheus::Counter*, static_cast<std::size_t>(Reason::kCount)> refusal_{};
   Mutex scrape_mutex_;  // gauges of one scrape are of one snapshot
-  std::map<std::string, GpuTotals> by_model_ BERTH_GUARDED_BY(scrape_mutex_);
+  std::map<std::string, ModelGauges> shown_ BERTH_GUARDED_BY(scrape_mutex_);
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
@@ -160,6 +185,8 @@ Metrics::~Metrics() = default;
 void Metrics::CountCall(Verb verb, CallResult result, std::chrono::duration<double> taken) {
   impl_->CountCall(verb, result, taken.count());
 }
+
+void Metrics::CountUnavailable(Verb verb) { impl_->CountUnavailable(verb); }
 
 void Metrics::CountRefusal(Reason reason) { impl_->CountRefusal(reason); }
 

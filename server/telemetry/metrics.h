@@ -32,6 +32,8 @@ class Metrics {
   Metrics& operator=(const Metrics&) = delete;
 
   void CountCall(Verb verb, CallResult result, std::chrono::duration<double> taken);
+  // A call that was answered 503 without being looked at.
+  void CountUnavailable(Verb verb);
   // Candidates that were refused for that reason, first reason per call only.
   void CountRefusal(Reason reason);
 

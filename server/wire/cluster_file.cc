@@ -220,8 +220,13 @@ Status ReadGrant(const Json& json, const std::string& path, Placement& placement
   fields.Int("gpu", 0, kMaxGpusPerNode - 1, grant.gpu);
   fields.Int("milli", 0, kMilliPerGpu, grant.milli);
   fields.Integer("memory_mib", 0, kMost, grant.memory_mib);
+  BERTH_TRY_STATUS(fields.Finish());
+  if (!placement.grants.empty() && grant.gpu <= placement.grants.back().gpu) {
+    return Invalid(path + ".gpu: want each GPU once and in ascending order, got " +
+                   std::to_string(grant.gpu));
+  }
   placement.grants.push_back(grant);
-  return fields.Finish();
+  return {};
 }
 
 struct FilePod {
@@ -335,6 +340,9 @@ Result<std::vector<ClusterEvent>> DecodeCluster(std::string text, const NodeRule
   if (json.is_discarded()) return Invalid("file: want JSON, got something else");
   const auto kind = json.is_object() ? json.find("kind") : json.end();
   if (kind != json.end() && kind->is_string()) {
+    if (*kind != "NodeList" && *kind != "List") {
+      return Invalid("kind: want NodeList or List, got " + kind->dump(-1, ' ', true));
+    }
     text.reserve(text.size() + kPadding);
     BERTH_TRY(std::vector<NodeSpec> nodes, DecodeNodeList(text, rules));
     return EventsOf(std::move(nodes));

@@ -132,6 +132,7 @@ Result<ExtenderArgs> DecodeAnyOrder(const std::string& text, const PodRules& rul
     }
     if (IsField(key, "NodeNames")) {
       args.has_names = true;
+      listed.clear();
       for (auto name : content.get_array()) listed.push_back(name.get_string());
     }
   }));
@@ -203,13 +204,6 @@ std::optional<ExtenderArgs> DecodeSchedulerForm(std::string& text, const PodRule
   return args;
 }
 
-// What a node that the table does not have is to the pod.
-Reason ReasonOfUnknown(const PodRequest& pod) {
-  if (!pod.refusal.empty()) return Reason::kPodRefused;
-  return pod.shape.wants_gpu() ? Reason::kNodeUnknown
-                               : Reason::kFits;  // no GPU: not ours to refuse
-}
-
 // Calls visit(name, reason) for every node asked about.
 template <class Visit>
 void ForEachVerdict(const ExtenderArgs& args, const NodeNameTable& names,
@@ -273,6 +267,12 @@ Result<ExtenderArgs> DecodeExtenderArgs(std::string& text, const PodRules& rules
                                         const NodeNameTable& names) {
   if (auto args = DecodeSchedulerForm(text, rules, names)) return *std::move(args);
   return DecodeAnyOrder(text, rules, names);
+}
+
+Reason ReasonOfUnknown(const PodRequest& pod) {
+  if (!pod.refusal.empty()) return Reason::kPodRefused;
+  return pod.shape.wants_gpu() ? Reason::kNodeUnknown
+                               : Reason::kFits;  // no GPU: not ours to refuse
 }
 
 std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& names,
@@ -373,7 +373,7 @@ void ReadVictimMap(object map, bool full, PreemptionArgs& args) {
 }  // namespace
 
 Result<PreemptionArgs> DecodePreemptionArgs(std::string& text, const PodRules& rules) {
-  PreemptionArgs args;
+  PreemptionArgs args, by_uid;  // where a client fills both maps, the one by UID counts
   bool has_pod = false;
   BERTH_TRY_STATUS(ForEachTopField(text, text.capacity(), [&](std::string_view key, value content) {
     if (IsField(key, "Pod")) {
@@ -382,10 +382,14 @@ Result<PreemptionArgs> DecodePreemptionArgs(std::string& text, const PodRules& r
     }
     if (IsField(key, "NodeNameToVictims")) ReadVictimMap(content.get_object(), true, args);
     if (IsField(key, "NodeNameToMetaVictims")) {
-      ReadVictimMap(content.get_object(), false, args);
+      ReadVictimMap(content.get_object(), false, by_uid);
     }
   }));
   if (!has_pod) return Invalid("Pod: want a pod, got none");
+  if (!by_uid.nodes.empty()) {
+    args.nodes = std::move(by_uid.nodes);
+    args.pdb_violations = std::move(by_uid.pdb_violations);
+  }
   return args;
 }
 

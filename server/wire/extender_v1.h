@@ -53,6 +53,9 @@ struct ExtenderArgs {
 Result<ExtenderArgs> DecodeExtenderArgs(std::string& text, const PodRules& rules,
                                         const NodeNameTable& names);
 
+// What a node that the table does not have is to the pod.
+Reason ReasonOfUnknown(const PodRequest& pod);
+
 // Requires: reasons.size() == args.known.size(), args.pod.
 std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& names,
                                std::span<const Reason> reasons);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/pod_json.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace berth::wire {
 namespace {
@@ -36,6 +38,12 @@ std::string_view QuantityText(value content) {
   }
   return token;
 }
+
+// One entry of a resource list, as written.
+struct Amount {
+  std::string_view resource;
+  std::string_view quantity;
+};
 
 class PodReader {
  public:
@@ -75,7 +83,9 @@ class PodReader {
       if (IsField(key, "initContainers")) {
         ReadContainers(content.get_array(), init_, "initContainers");
       }
-      if (IsField(key, "overhead")) ReadList(content.get_object(), parts_.overhead, "overhead");
+      if (IsField(key, "overhead")) {
+        AddAll(parts_.overhead, ReadAmounts(content.get_object()), "overhead");
+      }
       if (IsField(key, "resources")) ReadPodResources(content.get_object());
     });
   }
@@ -98,23 +108,30 @@ class PodReader {
     }
   }
 
-  // Requests; a limit stands in where a container has no request of that kind (the API server does
-  // the same).
+  // Requests; a limit stands in where a container has no request of that resource (the API server
+  // does the same).
   ResourceAsk ReadResources(object resources, const std::string& place) {
-    ResourceAsk requests, limits;
+    std::vector<Amount> requests, limits;
     ForEachField(resources, [&](std::string_view key, value content) {
-      if (IsField(key, "requests")) ReadList(content.get_object(), requests, place + ".requests");
-      if (IsField(key, "limits")) ReadList(content.get_object(), limits, place + ".limits");
+      if (IsField(key, "requests")) requests = ReadAmounts(content.get_object());
+      if (IsField(key, "limits")) limits = ReadAmounts(content.get_object());
     });
-    const auto fill = [](std::int64_t& request, std::int64_t limit) {
-      if (request == 0) request = limit;
+    const auto is_requested = [&requests](const Amount& limit) {
+      return std::ranges::find(requests, limit.resource, &Amount::resource) != requests.end();
     };
-    fill(requests.cpu_milli, limits.cpu_milli);
-    fill(requests.memory_bytes, limits.memory_bytes);
-    fill(requests.gpus, limits.gpus);
-    fill(requests.share_milli, limits.share_milli);
-    fill(requests.share_bytes, limits.share_bytes);
-    return requests;
+    std::erase_if(limits, is_requested);
+    ResourceAsk ask;
+    AddAll(ask, requests, place + ".requests");
+    AddAll(ask, limits, place + ".limits");
+    return ask;
+  }
+
+  static std::vector<Amount> ReadAmounts(object list) {
+    std::vector<Amount> amounts;
+    ForEachField(list, [&](std::string_view key, value content) {
+      amounts.push_back({key, QuantityText(content)});
+    });
+    return amounts;
   }
 
   void ReadPodResources(object resources) {
@@ -134,10 +151,8 @@ class PodReader {
     });
   }
 
-  void ReadList(object list, ResourceAsk& ask, const std::string& place) {
-    ForEachField(list, [&](std::string_view key, value content) {
-      AddTo(ask, key, QuantityText(content), place);
-    });
+  void AddAll(ResourceAsk& ask, const std::vector<Amount>& amounts, const std::string& place) {
+    for (const Amount& amount : amounts) AddTo(ask, amount.resource, amount.quantity, place);
   }
 
   void AddTo(ResourceAsk& ask, std::string_view resource, std::string_view quantity,

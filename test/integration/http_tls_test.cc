@@ -157,7 +157,9 @@ TEST_F(HttpTls, NamesTheFileThatKeepsItFromStarting) {
 
   options_.tls->certificate_file = "/nowhere/tls.crt";
   EXPECT_EQ(StartError(),
-            "tls.certificate_file: cannot read /nowhere/tls.crt: No such file or directory");
+            "tls.certificate_file: /nowhere/tls.crt: cannot be read: No such file or directory");
+  options_.tls->certificate_file = "/";  // a folder
+  EXPECT_EQ(StartError(), "tls.certificate_file: /: cannot be read: Is a directory");
   options_.tls->certificate_file = folder_.WriteText("bad.crt", "no certificate");
   EXPECT_NE(StartError().find("tls.certificate_file: cannot use "), std::string::npos);
   options_.tls->certificate_file = certificate;

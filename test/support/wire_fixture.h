@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of the verbs share: a service without sockets around a few nodes, adapters that do
+// as they are told, and the pods and bodies that clients send.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "config/config.h"
+#include "scoring/registry.h"
+#include "server/extender/extender.h"
+#include "server/http/router.h"
+#include "server/kube/embedded_cluster.h"
+#include "server/routes.h"
+#include "server/telemetry/metrics.h"
+#include "server/verbs.h"
+#include "server/wire/extender_v1.h"
+
+namespace berth::test {
+
+using Json = nlohmann::ordered_json;
+
+// The text with the room behind it that decoders ask for.
+inline std::string Padded(std::string_view text) {
+  std::string padded;
+  padded.reserve(text.size() + wire::kPadding);
+  padded.assign(text);
+  return padded;
+}
+
+inline NodeSpec MachineWith(std::string name, int gpus, std::string model = "A100") {
+  NodeSpec spec;
+  spec.name = std::move(name);
+  spec.gpu_model = std::move(model);
+  spec.cpu_milli = 64'000;
+  spec.memory_bytes = std::int64_t{256} << 30;
+  spec.gpus.assign(static_cast<std::size_t>(gpus), GpuSpec{"", 80'000, true});
+  return spec;
+}
+
+// The JSON of a pod with one container that asks for these resources.
+inline Json PodAsking(const std::string& uid, const Json& requests) {
+  Json pod;
+  pod["metadata"] = {{"name", "pod-" + uid}, {"namespace", "ns"}, {"uid", uid}};
+  pod["spec"]["containers"] =
+      Json::array({{{"name", "main"}, {"resources", {{"requests", requests}}}}});
+  return pod;
+}
+
+inline Json PodWithGpus(const std::string& uid, int gpus) {
+  return PodAsking(uid, {{"cpu", "1"}, {"nvidia.com/gpu", std::to_string(gpus)}});
+}
+
+// ExtenderArgs as kube-scheduler writes it, by names.
+inline std::string ArgsWithNames(const Json& pod, const Json& names) {
+  return Json{{"Pod", pod}, {"Nodes", nullptr}, {"NodeNames", names}}.dump();
+}
+
+inline std::string BindingArgs(const std::string& uid, const std::string& node) {
+  return Json{{"PodName", "pod-" + uid}, {"PodNamespace", "ns"}, {"PodUID", uid}, {"Node", node}}
+      .dump();
+}
+
+// Does what on_bind says; without it every bind succeeds. Counts its calls.
+class ScriptedBinder final : public PodBinder {
+ public:
+  using Script = std::function<Status(const PodRequest&, const Placement&)>;
+
+  explicit ScriptedBinder(Script script = {}) : script_(std::move(script)) {}
+
+  Status Bind(const PodRequest& pod, const Placement& placement) override {
+    ++calls_;
+    return script_ ? script_(pod, placement) : Status();
+  }
+  [[nodiscard]] int calls() const { return calls_; }
+
+ private:
+  const Script script_;
+  std::atomic<int> calls_{0};
+};
+
+class SilentSink final : public DecisionSink {
+ public:
+  void Record(const Decision&) override {}
+};
+
+// The whole service but for sockets, its clock and its log. Any thread may post.
+class TestService {
+ public:
+  explicit TestService(const std::vector<NodeSpec>& nodes, PodBinder* binder = nullptr,
+                       const std::string& profile = "best-fit")
+      : rules_(DefaultConfig().resources),
+        engine_(*BuildProfile(*FindBuiltinProfile(profile), MixOf(DefaultConfig()))),
+        extender_({state_, engine_, binder == nullptr ? embedded_ : *binder, sink_, clock_,
+                   std::chrono::seconds(30)}),
+        verbs_(extender_, rules_, metrics_) {
+    std::vector<ClusterEvent> events;
+    for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
+    EXPECT_TRUE(state_.Apply(events));
+    const RouteParts parts{verbs_, state_, metrics_, readiness_};
+    AddServiceRoutes(router_, parts);
+    AddDebugRoutes(router_, parts);
+  }
+
+  http::HttpResponse Call(std::string_view method, std::string_view path,
+                          std::string_view body = "") const {
+    http::HttpRequest request{method, path, "", Padded(body)};
+    return router_(request);
+  }
+
+  // The answer to a verb, which must be 200 with JSON.
+  Json Ask(std::string_view verb, std::string_view body) const {
+    const http::HttpResponse response = Call("POST", "/extender/" + std::string(verb), body);
+    EXPECT_EQ(response.status, 200) << verb << ": " << response.body;
+    EXPECT_EQ(response.content_type, "application/json");
+    Json answer = Json::parse(response.body, nullptr, false);
+    EXPECT_FALSE(answer.is_discarded()) << response.body;
+    return answer;
+  }
+  [[nodiscard]] int StatusOf(std::string_view verb, std::string_view body) const {
+    return Call("POST", "/extender/" + std::string(verb), body).status;
+  }
+
+  // Filters the pod on that node, then binds it there; returns the error text, "" for success.
+  std::string Place(const Json& pod, const std::string& node) {
+    const Json passed = Ask("filter", ArgsWithNames(pod, Json::array({node})));
+    EXPECT_EQ(passed["NodeNames"], Json::array({node})) << passed;
+    return Ask("bind", BindingArgs(pod["metadata"]["uid"], node))["Error"];
+  }
+
+  [[nodiscard]] std::int64_t FreeGpuMilli(std::string_view node) const {
+    const auto snapshot = state_.Current();
+    return snapshot->node(snapshot->names().Find(node)).free_gpu_milli();
+  }
+
+  ClusterState& state() { return state_; }
+  Extender& extender() { return extender_; }
+  Metrics& metrics() { return metrics_; }
+  Readiness& readiness() { return readiness_; }
+  SimClock& clock() { return clock_; }
+  [[nodiscard]] const wire::PodRules& rules() const { return rules_; }
+
+ private:
+  const wire::PodRules rules_;
+  SimClock clock_;
+  ClusterState state_;
+  Metrics metrics_;
+  SilentSink sink_;
+  EmbeddedCluster embedded_;
+  Engine engine_;
+  Extender extender_;
+  Verbs verbs_;
+  Readiness readiness_{nullptr};
+  http::Router router_;
+};
+
+}  // namespace berth::test

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is refused, and that file, line and path are named.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+
+namespace berth {
+namespace {
+
+struct Refusal {
+  const char* description;
+  const char* text;
+  const char* start;  // of the message
+};
+
+class ConfigRefusal : public testing::TestWithParam<Refusal> {};
+
+TEST_P(ConfigRefusal, NamesFileLineAndPath) {
+  const auto config = LoadConfig(GetParam().text, "berth.yaml");
+  ASSERT_FALSE(config.has_value());
+  const Error& error = config.error();
+  EXPECT_EQ(error.code, Errc::kInvalidArgument);
+  EXPECT_TRUE(error.message.starts_with(GetParam().start)) << error.message;
+  EXPECT_EQ(error.message.find('\n'), std::string::npos) << error.message;
+}
+
+constexpr Refusal kUnknownKeys[] = {
+    {"TopLevel", "profile: best-fit\nprofil: x", "berth.yaml:2: profil: unknown key, want one of"},
+    {"Profiles", "profiles:\n- name: x\n  score: []", "berth.yaml:3: profiles[0].score: unknown"},
+    {"Scorers", "profiles:\n- name: x\n  scorers:\n  - name: best-fit\n    w: 1",
+     "berth.yaml:5: profiles[0].scorers[0].w: unknown key"},
+    {"RequestMix", "requestMix:\n- gpus: 1\n- gpu: 1", "berth.yaml:3: requestMix[1].gpu: unknown"},
+    {"Resources", "resources:\n- name: x\n  kind: y", "berth.yaml:3: resources[0].kind: unknown"},
+    {"NodeLabels", "nodeLabels:\n  model: x", "berth.yaml:2: nodeLabels.model: unknown key"},
+    {"Server", "server:\n  port: 1", "berth.yaml:2: server.port: unknown key"},
+    {"Tls", "server:\n  tls:\n    cert: x", "berth.yaml:3: server.tls.cert: unknown key"},
+    {"AnotherCase", "\nLogLevel: info", "berth.yaml:2: LogLevel: unknown key"},
+    {"NotAText", "[1]: 2", "berth.yaml:1: (not a text): unknown key"},
+};
+INSTANTIATE_TEST_SUITE_P(OfAnUnknownKey, ConfigRefusal, testing::ValuesIn(kUnknownKeys),
+                         [](const auto& tested) { return tested.param.description; });
+
+constexpr Refusal kTypes[] = {
+    {"ListForTheFile", "- a", "berth.yaml:1: want a mapping"},
+    {"TextForTheFile", "hello", "berth.yaml:1: want a mapping"},
+    {"ListForAText", "\nprofile: [a]", "berth.yaml:2: profile: want a text, got a list or a"},
+    {"MappingForAText", "nodeLabels: {gpuModel: {a: b}}",
+     "berth.yaml:1: nodeLabels.gpuModel: want"},
+    {"TextForAMapping", "server: fast", "berth.yaml:1: server: want a mapping"},
+    {"TextForAList", "requestMix: all", "berth.yaml:1: requestMix: want a list"},
+    {"MappingForAList", "profiles: {a: b}", "berth.yaml:1: profiles: want a list"},
+    {"TextInAListOfMappings", "resources:\n- x", "berth.yaml:2: resources[0]: want a mapping"},
+    {"ListForAnInteger", "server:\n  threads: []", "berth.yaml:2: server.threads: want an integer"},
+    {"TextForAnInteger", "server:\n  threads: many",
+     "berth.yaml:2: server.threads: want an integer from 1 to 64, got \"many\""},
+    {"FractionForAnInteger", "reservationSeconds: 1.5",
+     "berth.yaml:1: reservationSeconds: want an"},
+    {"HexForAnInteger", "reservationSeconds: 0x10",
+     "berth.yaml:1: reservationSeconds: want an int"},
+    {"TextForANumber", "requestMix:\n- weight: heavy",
+     "berth.yaml:2: requestMix[0].weight: want a number above 0, got \"heavy\""},
+    {"TextForModels", "requestMix:\n- models: A100", "berth.yaml:2: requestMix[0].models: want a"},
+    {"ListInModels", "requestMix:\n- models: [a, [b]]", "berth.yaml:2: requestMix[0].models[1]: w"},
+    {"NoQuantity", "requestMix:\n- cpu: 1 core",
+     "berth.yaml:2: requestMix[0].cpu: want a quantity"},
+};
+INSTANTIATE_TEST_SUITE_P(OfAWrongType, ConfigRefusal, testing::ValuesIn(kTypes),
+                         [](const auto& tested) { return tested.param.description; });
+
+constexpr Refusal kRanges[] = {
+    {"ThreadsBelow", "server: {threads: 0}",
+     "berth.yaml:1: server.threads: want an integer from 1"},
+    {"ThreadsAbove", "server: {threads: 65}", "berth.yaml:1: server.threads: want an integer from"},
+    {"BodyBelow", "server: {maxBodyBytes: 1023}", "berth.yaml:1: server.maxBodyBytes: want an in"},
+    {"BodyAbove", "server: {maxBodyBytes: 4294967297}", "berth.yaml:1: server.maxBodyBytes: want"},
+    {"DrainBelow", "server: {drainSeconds: -1}", "berth.yaml:1: server.drainSeconds: want an int"},
+    {"DrainAbove", "server: {drainSeconds: 3601}", "berth.yaml:1: server.drainSeconds: want an"},
+    {"ReservationBelow", "reservationSeconds: 0", "berth.yaml:1: reservationSeconds: want an int"},
+    {"ReservationAbove", "reservationSeconds: 3601", "berth.yaml:1: reservationSeconds: want an i"},
+    {"BeyondSixtyFourBits", "reservationSeconds: 99999999999999999999",
+     "berth.yaml:1: reservationSeconds: want an integer"},
+    {"WeightZero", "requestMix: [{weight: 0}]",
+     "berth.yaml:1: requestMix[0].weight: want a number"},
+    {"WeightNegative", "requestMix: [{weight: -1}]", "berth.yaml:1: requestMix[0].weight: want a"},
+    {"WeightInfinite", "requestMix: [{weight: .inf}]", "berth.yaml:1: requestMix[0].weight: want"},
+    {"WeightNoNumber", "requestMix: [{weight: .nan}]", "berth.yaml:1: requestMix[0].weight: want"},
+    {"TooManyGpus", "requestMix: [{gpus: 65}]",
+     "berth.yaml:1: requestMix[0].gpus: want an integer"},
+    {"TooLargeAShare", "requestMix: [{gpuMilli: 1001}]", "berth.yaml:1: requestMix[0].gpuMilli: w"},
+    {"NegativeCpu", "requestMix: [{cpu: -1}]", "berth.yaml:1: requestMix[0].cpu: want 0 or more"},
+    {"ScorerWeight", "profiles: [{name: x, scorers: [{name: best-fit, weight: 1001}]}]",
+     "berth.yaml:1: profiles[0].scorers[0].weight: want an integer from 1 to 1000"},
+    {"LogLevel", "logLevel: loud", "berth.yaml:1: logLevel: want one of debug, info, warn, error"},
+    {"Meaning", "resources: [{name: x, meaning: y}]",
+     "berth.yaml:1: resources[0].meaning: want one"},
+    {"Devices", "profiles: [{name: x, devices: y}]", "berth.yaml:1: profiles[0].devices: want one"},
+    {"Ties", "profiles: [{name: x, ties: y}]",
+     "berth.yaml:1: profiles[0].ties: want one of equal,"},
+    {"ApiVersion", "apiVersion: v1", "berth.yaml:1: apiVersion: want one of berth.dev/v1alpha1"},
+    {"Kind", "kind: Pod", "berth.yaml:1: kind: want one of BerthConfiguration, got \"Pod\""},
+};
+INSTANTIATE_TEST_SUITE_P(OfAValueOutOfRange, ConfigRefusal, testing::ValuesIn(kRanges),
+                         [](const auto& tested) { return tested.param.description; });
+
+constexpr Refusal kTogether[] = {
+    {"DuplicateKey", "logLevel: info\nlogLevel: debug", "berth.yaml:2: logLevel: the key is there"},
+    {"DuplicateNestedKey", "server:\n  threads: 1\n  listen: a\n  threads: 2",
+     "berth.yaml:4: server.threads: the key is there twice"},
+    {"UnknownProfile", "\n\nprofile: wurst", "berth.yaml:3: profile: want one of"},
+    {"UnknownScorer", "profiles:\n- name: x\n  scorers:\n  - name: wurst",
+     "berth.yaml:4: profiles[0].scorers[0]"},
+    {"ScorerTwice", "profiles:\n- name: x\n  scorers:\n  - name: best-fit\n  - name: best-fit",
+     "berth.yaml:5: profiles[0].scorers[1]"},
+    {"ProfileWithoutName", "profiles:\n- scorers: []",
+     "berth.yaml:2: profiles[0].name: want a name"},
+    {"ProfileTwice", "profiles:\n- name: x\n- name: x", "berth.yaml:3: profiles[1].name: \"x\" is"},
+    {"EmptyRequestMix", "\nrequestMix: []", "berth.yaml:2: requestMix: want at least one entry"},
+    {"WholeAndShare", "requestMix:\n- gpus: 1\n- gpus: 1\n  gpuMilli: 5",
+     "berth.yaml:3: requestMix[1]: want gpus or gpuMilli, got both"},
+    {"ResourceWithoutName", "resources:\n- unit: gpu", "berth.yaml:2: resources[0].name: want a r"},
+    {"ResourceTwice", "resources:\n- name: x\n- name: x", "berth.yaml:3: resources[1].name: \"x\""},
+    {"UnitOfAnotherMeaning", "resources:\n- name: x\n  unit: MiB",
+     "berth.yaml:3: resources[0].unit"},
+    {"CertificateWithoutKey", "server:\n  tls:\n    certificateFile: a",
+     "berth.yaml:3: server.tls: want certificateFile and keyFile, got only one"},
+    {"KeyWithoutCertificate", "server:\n  tls: {keyFile: a}",
+     "berth.yaml:2: server.tls: want cert"},
+    {"ClientCaAlone", "server:\n  tls:\n    clientCaFile: a",
+     "berth.yaml:3: server.tls.clientCaFile: want a certificateFile beside it"},
+    {"TwoDocuments", "logLevel: info\n---\nlogLevel: debug", "berth.yaml:3: want one document"},
+};
+INSTANTIATE_TEST_SUITE_P(OfWhatDoesNotGoTogether, ConfigRefusal, testing::ValuesIn(kTogether),
+                         [](const auto& tested) { return tested.param.description; });
+
+constexpr Refusal kNotYaml[] = {
+    {"OpenBracket", "a: [1, 2\nb: 3", "berth.yaml:"},
+    {"BadIndent", "a: 1\n  b: 2", "berth.yaml:2: not YAML: "},
+    {"Tab", "server:\n\tthreads: 1", "berth.yaml:2: not YAML: "},
+    {"OpenQuote", "profile: \"x", "berth.yaml:1: not YAML: "},
+    {"UnknownAlias", "profile: *nobody", "berth.yaml:1: not YAML: "},
+};
+INSTANTIATE_TEST_SUITE_P(OfWhatIsNotYaml, ConfigRefusal, testing::ValuesIn(kNotYaml),
+                         [](const auto& tested) { return tested.param.description; });
+
+TEST(ConfigRefusals, ABombOfAliasesIsRefusedAtOnce) {
+  // Written out, the last list has 10^12 items.
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
+    for (int n = 0; n < 9; ++n) text += ", " + before;
+    text += "]\n";
+  }
+  for (const char* use : {"", "requestMix: *a11\n", "requestMix: [{models: *a11}]\n",
+                          "profile: *a11\n", "server: *a11\n", "*a11 : 1\n"}) {
+    const auto config = LoadConfig(text + use, "bomb");
+    ASSERT_FALSE(config) << use;
+    EXPECT_LT(config.error().message.size(), 400u) << use;
+  }
+}
+
+TEST(ConfigRefusals, NestingWithoutEndIsRefused) {
+  for (const std::size_t depth : {1000u, 200'000u}) {
+    for (const char c : {'[', '{', '-'}) {
+      std::string text(depth, c);
+      if (c == '-') {
+        text.clear();
+        for (std::size_t i = 0; i < depth; ++i) text += "- ";
+      }
+      const auto config = LoadConfig(text, "deep");
+      ASSERT_FALSE(config);
+      EXPECT_TRUE(config.error().message.starts_with("deep:")) << config.error().message;
+    }
+  }
+}
+
+TEST(ConfigRefusals, BytesThatAreNoTextAreRefusedOrReadButNeverACrash) {
+  for (const std::string_view text :
+       {std::string_view("\0\0\0", 3), std::string_view("\xff\xfe"), std::string_view("a: \xc3"),
+        std::string_view("\x1b[0m: x"), std::string_view("!!binary x: y"),
+        std::string_view("? {a: b}\n: c"), std::string_view("<<: {profile: best-fit}")}) {
+    const auto config = LoadConfig(std::string(text), "odd");
+    EXPECT_TRUE(config || config.error().message.starts_with("odd")) << config.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/load.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "config/print.h"
+
+namespace berth {
+namespace {
+
+constexpr char kFull[] = R"(# every field
+apiVersion: berth.dev/v1alpha1
+kind: BerthConfiguration
+profile: mine
+profiles:
+  - name: mine
+    scorers:
+      - {name: best-fit, weight: 3}
+      - name: gpu-packing
+    devices: best-score
+    ties: first
+  - name: first-fit
+    devices: random
+requestMix:
+  - {cpu: 1500m, gpuMilli: 250, models: [T4, A100], weight: 2.5}
+  - {cpu: 4, gpus: 8, weight: 1e-3}
+  - weight: 0.1
+resources:
+  - {name: my/gpu, meaning: whole-gpus, unit: gpu}
+  - {name: "my/share", meaning: share-compute, unit: percent}
+  - {name: my/memory, meaning: share-memory, unit: GiB}
+nodeLabels: {gpuModel: my/model, gpuMemoryMib: my/memory-mib}
+server:
+  listen: "[::1]:0"
+  debugListen: "off"
+  threads: 64
+  maxBodyBytes: 4294967296
+  drainSeconds: 0
+  tls: {certificateFile: /tls/tls.crt, keyFile: /tls/tls.key, clientCaFile: "C:\\\"ca\" #1.crt"}
+reservationSeconds: 3600
+logLevel: debug
+)";
+
+Config Load(const std::string& text) {
+  auto config = LoadConfig(text, "test.yaml");
+  EXPECT_TRUE(config.has_value()) << config.error().message;
+  return config ? *std::move(config) : Config();
+}
+
+TEST(LoadConfig, NothingWrittenIsTheDefault) {
+  for (const char* text : {"", "\n", "# only a comment\n", "{}", "---\n", "null",
+                           "apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\n"}) {
+    EXPECT_EQ(Load(text), DefaultConfig()) << text;
+  }
+}
+
+TEST(LoadConfig, EveryFieldIsRead) {
+  Config expected = DefaultConfig();
+  expected.profile = "mine";
+  expected.profiles = {
+      {"mine", {{"best-fit", 3}, {"gpu-packing", 1}}, DeviceRule::kBestScore, TieRule::kFirst},
+      {"first-fit", {}, DeviceRule::kRandom, TieRule::kEqual}};
+  expected.request_mix = {
+      {1500, 0, 250, {"A100", "T4"}, 2.5}, {4000, 8, 0, {}, 1e-3}, {0, 0, 0, {}, 0.1}};
+  expected.resources = {{"my/gpu", ResourceMeaning::kWholeGpus, "gpu"},
+                        {"my/share", ResourceMeaning::kShareCompute, "percent"},
+                        {"my/memory", ResourceMeaning::kShareMemory, "GiB"}};
+  expected.node_labels = {"my/model", "my/memory-mib"};
+  expected.server.listen = "[::1]:0";
+  expected.server.debug_listen = "off";
+  expected.server.threads = 64;
+  expected.server.max_body_bytes = std::int64_t{4} << 30;
+  expected.server.drain_seconds = 0;
+  expected.server.tls = {"/tls/tls.crt", "/tls/tls.key", "C:\\\"ca\" #1.crt"};
+  expected.reservation_seconds = 3600;
+  expected.log_level = "debug";
+  EXPECT_EQ(Load(kFull), expected);
+}
+
+TEST(LoadConfig, APrintedConfigurationReadsBackToAnEqualOne) {
+  EXPECT_EQ(Load(PrintConfig(DefaultConfig())), DefaultConfig());
+  const Config full = Load(kFull);
+  EXPECT_EQ(Load(PrintConfig(full)), full);
+  EXPECT_EQ(PrintConfig(Load(PrintConfig(full))), PrintConfig(full));
+}
+
+TEST(LoadConfig, TextsThatLookLikeSomethingElseSurvivePrinting) {
+  for (const char* text : {"", "null", "~", "true", "12", "a: b", "- x", "#no", "\"q\"", " edge ",
+                           "two\nlines", "tab\t", "é€", "*alias", "&anchor", "{}", "%"}) {
+    Config config = DefaultConfig();
+    config.node_labels.gpu_model = text;
+    config.request_mix[0].models = {text};
+    const auto read = LoadConfig(PrintConfig(config), "printed");
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read, config) << text;
+  }
+}
+
+TEST(LoadConfig, WeightsSurvivePrintingToTheLastBit) {
+  for (const double weight : {0.1, 1e-300, 1.7976931348623157e308, 1.0 / 3, 13.3, 5e-324}) {
+    Config config = DefaultConfig();
+    config.request_mix[0].weight = weight;
+    EXPECT_EQ(Load(PrintConfig(config)).request_mix[0].weight, weight);
+  }
+}
+
+TEST(LoadConfig, AListThatIsWrittenReplacesTheDefaultAsAWhole) {
+  EXPECT_EQ(Load("requestMix: [{gpus: 1}]").request_mix.size(), 1u);
+  EXPECT_EQ(Load("resources: []").resources.size(), 0u);
+  EXPECT_EQ(Load("profiles: []\nresources: null").resources, DefaultConfig().resources);
+}
+
+TEST(LoadConfig, AnOwnProfileMayReplaceABuiltInOne) {
+  const Config config =
+      Load("profile: best-fit\nprofiles: [{name: best-fit, scorers: [{name: dot-product}]}]");
+  EXPECT_EQ(ChosenProfile(config).scorers.at(0).name, "dot-product");
+  EXPECT_EQ(ChosenProfile(Load("profile: best-fit")).scorers.at(0).name, "best-fit");
+}
+
+TEST(LoadConfig, TheMixIsScaledToASumOfOne) {
+  const RequestMix mix = MixOf(Load("requestMix: [{gpus: 1, weight: 3}, {gpuMilli: 5}]"));
+  ASSERT_EQ(mix.size(), 2u);
+  EXPECT_DOUBLE_EQ(mix[0].weight, 0.75);
+  EXPECT_DOUBLE_EQ(mix[1].weight, 0.25);
+  EXPECT_EQ(mix[0].shape.gpus, GpuAsk(WholeGpus{1}));
+  EXPECT_EQ(mix[1].shape.gpus, GpuAsk(GpuShare{5, 0}));
+}
+
+TEST(LoadConfig, AliasesAreFollowed) {
+  const Config config = Load("requestMix:\n- &one {gpus: 1}\n- *one\n- *one\n");
+  EXPECT_EQ(config.request_mix, std::vector<MixEntry>(3, MixEntry{0, 1, 0, {}, 1}));
+}
+
+TEST(LoadConfig, AFileThatIsNotThereIsNamed) {
+  const auto config = LoadConfigFile("/no/such/berth.yaml");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().code, Errc::kNotFound);
+  EXPECT_EQ(config.error().message,
+            "/no/such/berth.yaml: cannot be read: No such file or directory");
+}
+
+TEST(LoadConfig, AFolderIsNotAFile) {
+  const auto config = LoadConfigFile("/");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().code, Errc::kNotFound);
+  EXPECT_EQ(config.error().message, "/: cannot be read: Is a directory");
+}
+
+}  // namespace
+}  // namespace berth

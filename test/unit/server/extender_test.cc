@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The four verbs in domain terms: what filter, prioritize and bind say of one pod agrees.
+#include "server/extender/extender.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::MachineWith;
+using test::ScriptedBinder;
+
+// Keeps what was recorded, as values.
+class Journal final : public DecisionSink {
+ public:
+  struct Entry {
+    Verb verb;
+    std::string uid;
+    std::size_t candidates, fitting;
+    Reason first_reason;
+    std::string node;   // of a successful bind
+    std::string error;  // of a failed one
+  };
+  void Record(const Decision& decision) override {
+    entries.push_back({decision.verb, decision.pod->uid, decision.candidates, decision.fitting,
+                       decision.first_reason,
+                       decision.placement == nullptr ? "" : decision.placement->node,
+                       decision.error == nullptr ? "" : decision.error->message});
+  }
+  std::vector<Entry> entries;
+};
+
+// Runs a script every time it is asked for the time.
+class ScriptedClock final : public Clock {
+ public:
+  [[nodiscard]] Instant Now() const override {
+    if (on_now) on_now();
+    return Instant();
+  }
+  std::function<void()> on_now;
+};
+
+class ExtenderTest : public testing::Test {
+ protected:
+  void Start(const std::vector<NodeSpec>& nodes, ScriptedBinder::Script script = {},
+             const std::string& profile = "best-fit") {
+    binder_ = std::make_unique<ScriptedBinder>(std::move(script));
+    engine_ = std::make_unique<Engine>(
+        *BuildProfile(*FindBuiltinProfile(profile), MixOf(DefaultConfig())));
+    std::vector<ClusterEvent> events;
+    for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
+    ASSERT_TRUE(state_.Apply(events));
+    extender_ = std::make_unique<Extender>(
+        Extender::Parts{state_, *engine_, *binder_, journal_, clock_, std::chrono::seconds(30)});
+  }
+
+  static PodRequest Pod(const std::string& uid, GpuAsk gpus) {
+    PodRequest pod;
+    pod.id = {uid, "ns", "pod-" + uid};
+    pod.shape.cpu_milli = 100;
+    pod.shape.gpus = gpus;
+    return pod;
+  }
+
+  std::vector<Reason> Filter(const PodRequest& pod) {
+    const auto snapshot = extender_->Current();
+    return extender_->Filter(snapshot, pod, Everybody(*snapshot));
+  }
+  std::vector<std::uint8_t> Prioritize(const PodRequest& pod) {
+    const auto snapshot = extender_->Current();
+    return extender_->Prioritize(snapshot, pod, Everybody(*snapshot));
+  }
+  Status Bind(const std::string& uid, const std::string& node) {
+    return extender_->Bind({"ns", "pod-" + uid, uid, node});
+  }
+  static std::vector<NodeIndex> Everybody(const Snapshot& snapshot) {
+    std::vector<NodeIndex> all;
+    for (NodeIndex i = 0; i < snapshot.size(); ++i) all.push_back(i);
+    return all;
+  }
+  [[nodiscard]] std::int64_t FreeMilli(std::string_view node) const {
+    const auto snapshot = state_.Current();
+    return snapshot->node(snapshot->names().Find(node)).free_gpu_milli();
+  }
+
+  ClusterState state_;
+  ScriptedClock clock_;
+  Journal journal_;
+  std::unique_ptr<ScriptedBinder> binder_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Extender> extender_;
+};
+
+TEST_F(ExtenderTest, WhatPassedTheFilterCanBeBoundAndWhatDidNotCannot) {
+  for (const char* profile : {"fragmentation-gradient", "random", "first-fit"}) {
+    SCOPED_TRACE(profile);
+    std::vector<NodeSpec> nodes;
+    for (int i = 0; i < 6; ++i) {
+      nodes.push_back(MachineWith(std::string(profile) + std::to_string(i), i + 1));
+    }
+    Start(nodes, {}, profile);
+    Random random(11);
+    int bound = 0, refused = 0;
+    for (int i = 0; i < 120; ++i) {
+      const std::string uid = std::string(profile) + "-" + std::to_string(i);
+      const GpuAsk ask = random.Below(2) == 0
+                             ? GpuAsk(WholeGpus{1 + static_cast<int>(random.Below(4))})
+                             : GpuAsk(GpuShare{100 * (1 + static_cast<int>(random.Below(9))), 0});
+      const PodRequest pod = Pod(uid, ask);
+      const std::vector<Reason> reasons = Filter(pod);
+      const auto index = static_cast<NodeIndex>(random.Below(reasons.size()));
+      const std::string node(state_.Current()->names().name(index));
+      const bool fits = reasons[index] == Reason::kFits;
+      EXPECT_EQ(Bind(uid, node).has_value(), fits) << uid;
+      ++(fits ? bound : refused);
+    }
+    EXPECT_GT(bound, 10);
+    EXPECT_GT(refused, 10);
+  }
+}
+
+TEST_F(ExtenderTest, TheDevicesThatWereScoredAreTheDevicesThatAreBound) {
+  Start({MachineWith("n1", 4), MachineWith("n2", 4)}, {}, "fragmentation-gradient");
+  Random random(3);
+  for (int i = 0; i < 40; ++i) {
+    const PodRequest pod =
+        Pod(std::to_string(i), GpuShare{50 + 50 * static_cast<int>(random.Below(12)), 0});
+    const auto snapshot = extender_->Current();
+    const std::vector<Reason> reasons = Filter(pod);
+    const std::vector<std::uint8_t> priorities = Prioritize(pod);
+    const auto best =
+        static_cast<NodeIndex>(std::ranges::max_element(priorities) - priorities.begin());
+    if (reasons[best] != Reason::kFits) continue;
+    const auto scored = engine_->PlaceOn(snapshot, pod.shape, best);
+    ASSERT_TRUE(scored);
+    ASSERT_TRUE(Bind(pod.id.uid, std::string(snapshot->names().name(best))));
+    EXPECT_EQ(state_.FindPod(pod.id.uid)->placement, *scored);
+  }
+  EXPECT_GT(binder_->calls(), 5);
+}
+
+TEST_F(ExtenderTest, APodThatIsRefusedFitsNowhereAndIsNotRemembered) {
+  Start({MachineWith("n1", 1)});
+  PodRequest pod = Pod("1", WholeGpus{1});
+  pod.refusal = "no";
+  EXPECT_EQ(Filter(pod), std::vector<Reason>{Reason::kPodRefused});
+  EXPECT_FALSE(Bind("1", "n1"));
+  EXPECT_EQ(journal_.entries.at(0).first_reason, Reason::kPodRefused);
+}
+
+TEST_F(ExtenderTest, ABinderThatFailsLeavesNoReservationAndThePodCanBeBoundLater) {
+  bool works = false;
+  Start({MachineWith("n1", 2)}, [&works](const PodRequest&, const Placement&) -> Status {
+    if (!works) return Fail(Errc::kUnavailable, "the API server is gone");
+    return {};
+  });
+  Filter(Pod("1", WholeGpus{2}));
+  const auto before = *state_.Current();
+  const Status failed = Bind("1", "n1");
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "the API server is gone");
+  EXPECT_FALSE(state_.FindPod("1"));
+  EXPECT_EQ(*state_.Current(), before);
+  works = true;
+  EXPECT_TRUE(Bind("1", "n1"));
+  EXPECT_EQ(FreeMilli("n1"), 0);
+}
+
+TEST_F(ExtenderTest, DevicesAreHeldWhileTheBinderIsAtWork) {
+  std::int64_t during = -1;
+  Start({MachineWith("n1", 2)}, [&](const PodRequest&, const Placement& placement) {
+    during = FreeMilli(placement.node);
+    return Status();
+  });
+  Filter(Pod("1", WholeGpus{2}));
+  ASSERT_TRUE(Bind("1", "n1"));
+  EXPECT_EQ(during, 0);
+}
+
+TEST_F(ExtenderTest, ABindThatOutlivesItsReservationIsKeptAllTheSame) {
+  Start({MachineWith("n1", 2)}, [this](const PodRequest&, const Placement&) {
+    EXPECT_EQ(state_.Expire(Instant() + std::chrono::seconds(30)), 1u);
+    return Status();
+  });
+  Filter(Pod("1", WholeGpus{2}));
+  ASSERT_TRUE(Bind("1", "n1"));
+  ASSERT_TRUE(state_.FindPod("1"));
+  EXPECT_EQ(state_.FindPod("1")->state, PodState::kBound);
+  EXPECT_EQ(FreeMilli("n1"), 0);
+}
+
+TEST_F(ExtenderTest, ALostRaceIsPlacedAnewOnWhatIsLeft) {
+  Start({MachineWith("n1", 3)});
+  Filter(Pod("1", WholeGpus{1}));
+  int rivals = 0;
+  clock_.on_now = [&] {  // between the choice of devices and the reservation
+    if (rivals == 2) return;
+    const DeviceGrant taken{rivals, 1000, 0};
+    const ClusterEvent event =
+        PodBound{Pod("rival" + std::to_string(rivals), WholeGpus{1}), {"n1", 0, 0, {taken}}};
+    ++rivals;
+    ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
+  };
+  ASSERT_TRUE(Bind("1", "n1"));
+  EXPECT_EQ(rivals, 2);
+  EXPECT_EQ(state_.FindPod("1")->placement.grants.at(0).gpu, 2);
+}
+
+TEST_F(ExtenderTest, ARaceThatIsLostThreeTimesIsAConflict) {
+  Start({MachineWith("n1", 9)});
+  Filter(Pod("1", WholeGpus{1}));
+  int rivals = 0;
+  clock_.on_now = [&] {
+    const DeviceGrant taken{rivals, 1000, 0};
+    const ClusterEvent event =
+        PodBound{Pod("rival" + std::to_string(rivals), WholeGpus{1}), {"n1", 0, 0, {taken}}};
+    ++rivals;
+    ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
+  };
+  const Status lost = Bind("1", "n1");
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, Errc::kConflict);
+  EXPECT_EQ(rivals, 3);
+  EXPECT_EQ(binder_->calls(), 0);
+  EXPECT_FALSE(state_.FindPod("1"));
+}
+
+TEST_F(ExtenderTest, EveryAnswerIsRecorded) {
+  Start({MachineWith("n1", 1), MachineWith("n2", 0)});
+  const PodRequest pod = Pod("1", WholeGpus{1});
+  Filter(pod);
+  Prioritize(pod);
+  const std::vector<NodeVictims> victims = {{"n1", {}}, {"n2", {"x"}}};
+  EXPECT_EQ(extender_->Preempt(extender_->Current(), pod, victims),
+            (std::vector<bool>{true, false}));
+  EXPECT_FALSE(Bind("1", "n2"));
+  EXPECT_TRUE(Bind("1", "n1"));
+  const auto& entries = journal_.entries;
+  ASSERT_EQ(entries.size(), 5u);
+  for (const Journal::Entry& entry : entries) EXPECT_EQ(entry.uid, "1");
+  EXPECT_EQ(entries[0].verb, Verb::kFilter);
+  EXPECT_EQ(entries[0].candidates, 2u);
+  EXPECT_EQ(entries[0].fitting, 1u);
+  EXPECT_EQ(entries[0].first_reason, Reason::kNoGpu);
+  EXPECT_EQ(entries[1].verb, Verb::kPrioritize);
+  EXPECT_EQ(entries[2].verb, Verb::kPreempt);
+  EXPECT_EQ(entries[2].fitting, 1u);
+  EXPECT_EQ(entries[3].error, "pod does not fit node n2: node has no GPU");
+  EXPECT_EQ(entries[4].node, "n1");
+}
+
+TEST_F(ExtenderTest, APodMayBeBoundFromAReservationOfAnotherNode) {
+  Start({MachineWith("n1", 1), MachineWith("n2", 1)});
+  const PodRequest pod = Pod("1", WholeGpus{1});
+  Filter(pod);
+  ASSERT_TRUE(state_.Reserve(pod, {"n1", 100, 0, {{0, 1000, 80'000}}}, Instant()));
+  ASSERT_TRUE(Bind("1", "n2"));
+  EXPECT_EQ(FreeMilli("n1"), 1000);
+  EXPECT_EQ(FreeMilli("n2"), 0);
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/telemetry/log.h"
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/telemetry/decision_recorder.h"
+
+namespace berth {
+namespace {
+
+using Json = nlohmann::json;
+
+// What was written to stderr meanwhile; every line must be one JSON object.
+template <class Write>
+std::vector<Json> LinesOf(LogLevel least, Write write) {
+  testing::internal::CaptureStderr();
+  {
+    Log log(least);
+    write(log);
+  }
+  std::istringstream text(testing::internal::GetCapturedStderr());
+  std::vector<Json> lines;
+  for (std::string line; std::getline(text, line);) {
+    lines.push_back(Json::parse(line, nullptr, false));
+    EXPECT_TRUE(lines.back().is_object()) << line;
+  }
+  return lines;
+}
+
+TEST(Log, ALineIsOneJsonObjectWithTimeLevelEventAndFields) {
+  const auto lines = LinesOf(LogLevel::kInfo, [](Log& log) {
+    log.Write(LogLevel::kInfo, "pod_bound", {{"node", "n1"}, {"gpus", 2}});
+  });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].size(), 5u);
+  EXPECT_EQ(lines[0]["level"], "info");
+  EXPECT_EQ(lines[0]["event"], "pod_bound");
+  EXPECT_EQ(lines[0]["node"], "n1");
+  EXPECT_EQ(lines[0]["gpus"], 2);
+  const std::string time = lines[0]["time"];  // 2026-03-01T12:00:00.123Z
+  ASSERT_EQ(time.size(), 24u);
+  EXPECT_EQ(time[10], 'T');
+  EXPECT_EQ(time[19], '.');
+  EXPECT_EQ(time[23], 'Z');
+}
+
+TEST(Log, HostileTextStaysInsideItsField) {
+  const std::string hostile("\"}\n{\"event\":\"forged\"\x00\xff%v%l{}", 30);
+  const auto lines = LinesOf(LogLevel::kDebug, [&hostile](Log& log) {
+    log.Write(LogLevel::kError, "bind_failed", {{"error", hostile}, {hostile, "x"}});
+  });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["event"], "bind_failed");
+  EXPECT_EQ(lines[0].size(), 5u);
+  const std::string error = lines[0]["error"];
+  EXPECT_TRUE(error.starts_with("\"}\n{\"event\":\"forged\""));
+}
+
+TEST(Log, NumbersAreNumbers) {
+  const auto lines = LinesOf(LogLevel::kDebug, [](Log& log) {
+    log.Write(LogLevel::kInfo, "e",
+              {{"low", std::numeric_limits<std::int64_t>::min()}, {"size", std::size_t{7}}});
+  });
+  EXPECT_EQ(lines.at(0)["low"], std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(lines.at(0)["size"], 7);
+}
+
+TEST(Log, OnlyWhatIsImportantEnoughIsWritten) {
+  const LogLevel all[] = {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarn, LogLevel::kError};
+  for (const LogLevel least : all) {
+    std::size_t enabled = 0;
+    const auto lines = LinesOf(least, [&](Log& log) {
+      for (const LogLevel level : all) {
+        log.Write(level, "e", {});
+        if (log.Enabled(level)) ++enabled;
+      }
+    });
+    EXPECT_EQ(lines.size(), 4 - static_cast<std::size_t>(least));
+    EXPECT_EQ(lines.size(), enabled);
+  }
+}
+
+TEST(Log, LinesOfManyThreadsDoNotMix) {
+  const auto lines = LinesOf(LogLevel::kInfo, [](Log& log) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&log, t] {
+        for (int i = 0; i < 50; ++i) log.Write(LogLevel::kInfo, "e", {{"thread", t}, {"i", i}});
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  });
+  EXPECT_EQ(lines.size(), 200u);
+}
+
+TEST(DecisionRecorder, BindsAreLoggedWithTheirDevicesAndFailuresWithTheirCode) {
+  Metrics metrics;
+  const PodId pod{"u1", "ns", "p"};
+  const Placement placement{"n1", 0, 0, {{0, 1000, 0}, {3, 250, 0}}};
+  const Error error{Errc::kConflict, "somebody was faster"};
+  const auto lines = LinesOf(LogLevel::kInfo, [&](Log& log) {
+    DecisionRecorder recorder(log, metrics);
+    recorder.Record({.verb = Verb::kBind, .pod = &pod, .placement = &placement});
+    recorder.Record({.verb = Verb::kBind, .pod = &pod, .error = &error});
+    recorder.Record({.verb = Verb::kFilter, .pod = &pod, .candidates = 2});
+  });
+  ASSERT_EQ(lines.size(), 2u);  // filter is for debugging
+  EXPECT_EQ(lines[0]["event"], "pod_bound");
+  EXPECT_EQ(lines[0]["grants"], "0:1000,3:250");
+  EXPECT_EQ(lines[0]["node"], "n1");
+  EXPECT_EQ(lines[1]["event"], "bind_failed");
+  EXPECT_EQ(lines[1]["code"], "conflict");
+  EXPECT_EQ(lines[1]["error"], "somebody was faster");
+  EXPECT_EQ(lines[1]["pod_uid"], "u1");
+}
+
+TEST(DecisionRecorder, OtherDecisionsAreLoggedForDebuggingAndCounted) {
+  Metrics metrics;
+  const PodId pod{"u1", "ns", "p"};
+  const auto lines = LinesOf(LogLevel::kDebug, [&](Log& log) {
+    DecisionRecorder(log, metrics)
+        .Record({.verb = Verb::kFilter,
+                 .pod = &pod,
+                 .candidates = 3,
+                 .fitting = 1,
+                 .first_reason = Reason::kGpusBusy});
+  });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["verb"], "filter");
+  EXPECT_EQ(lines[0]["candidates"], 3);
+  EXPECT_EQ(lines[0]["fitting"], 1);
+  EXPECT_EQ(lines[0]["first_reason"], "gpus_busy");
+  EXPECT_NE(metrics.Text(Snapshot()).find("berth_refusals_total{reason=\"gpus_busy\"} 1\n"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/telemetry/metrics.h"
+
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::ArgsWithNames;
+using test::Json;
+using test::MachineWith;
+using test::PodAsking;
+using test::PodWithGpus;
+using test::TestService;
+
+std::string Text(TestService& service) {
+  return service.metrics().Text(*service.state().Current());
+}
+
+// The value of the series, as it is written; "" if there is none.
+std::string ValueOf(const std::string& text, const std::string& series) {
+  const std::size_t at = ("\n" + text).find("\n" + series + " ");
+  if (at == std::string::npos) return "";
+  const std::size_t start = at + series.size() + 1;
+  return text.substr(start, text.find('\n', start) - start);
+}
+
+std::string CallsOf(TestService& service, const std::string& verb, const std::string& result) {
+  const std::string text = Text(service);
+  std::string value =
+      ValueOf(text, "berth_calls_total{result=\"" + result + "\",verb=\"" + verb + "\"}");
+  if (value.empty()) {
+    value = ValueOf(text, "berth_calls_total{verb=\"" + verb + "\",result=\"" + result + "\"}");
+  }
+  return value;
+}
+
+TEST(Metrics, EverySeriesIsThereFromTheStartWithHelpAndType) {
+  TestService service({MachineWith("n1", 2)});
+  const std::string text = Text(service);
+  for (const char* name : {"berth_calls_total", "berth_refusals_total", "berth_gpus",
+                           "berth_gpus_idle", "berth_nodes", "berth_call_duration_seconds"}) {
+    EXPECT_NE(text.find("# HELP " + std::string(name) + " "), std::string::npos) << name;
+    EXPECT_NE(text.find("# TYPE " + std::string(name) + " "), std::string::npos) << name;
+  }
+  for (const char* verb : {"filter", "prioritize", "preempt", "bind"}) {
+    for (const char* result : {"ok", "refused", "bad_request", "unavailable"}) {
+      EXPECT_EQ(CallsOf(service, verb, result), "0") << verb << " " << result;
+    }
+    EXPECT_EQ(
+        ValueOf(text, "berth_call_duration_seconds_count{verb=\"" + std::string(verb) + "\"}"),
+        "0");
+  }
+  EXPECT_EQ(ValueOf(text, "berth_refusals_total{reason=\"gpus_busy\"}"), "0");
+  EXPECT_EQ(ValueOf(text, "berth_refusals_total{reason=\"fits\"}"), "");
+}
+
+TEST(Metrics, OnlyKnownLabelsAreUsedAndNamesHaveThePrefix) {
+  TestService service({MachineWith("n1", 2), MachineWith("n2", 1, "we\"ird\\model\n")});
+  std::istringstream lines(Text(service));
+  const std::set<std::string> known = {"verb", "result", "reason", "model", "state", "le"};
+  std::size_t labels = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('#')) continue;
+    EXPECT_TRUE(line.starts_with("berth_")) << line;
+    for (std::size_t at = line.find("=\""); at != std::string::npos;
+         at = line.find("=\"", at + 1)) {
+      const std::size_t start = line.find_last_of("{,", at) + 1;
+      EXPECT_TRUE(known.contains(line.substr(start, at - start))) << line;
+      ++labels;
+    }
+  }
+  EXPECT_GT(labels, 20u);
+}
+
+TEST(Metrics, CallsAreCountedByVerbAndHowTheyEnded) {
+  TestService service({MachineWith("n1", 2)});
+  ASSERT_EQ(service.Place(PodWithGpus("1", 1), "n1"), "");
+  service.Ask("filter", ArgsWithNames(PodWithGpus("2", 2), {"n1"}));
+  service.Ask("prioritize", ArgsWithNames(PodWithGpus("2", 1), {"n1"}));
+  service.Ask("bind", test::BindingArgs("stranger", "n1"));
+  EXPECT_EQ(service.StatusOf("preempt", "{"), 400);
+  EXPECT_EQ(CallsOf(service, "filter", "ok"), "1");
+  EXPECT_EQ(CallsOf(service, "filter", "refused"), "1");
+  EXPECT_EQ(CallsOf(service, "prioritize", "ok"), "1");
+  EXPECT_EQ(CallsOf(service, "bind", "ok"), "1");
+  EXPECT_EQ(CallsOf(service, "bind", "refused"), "1");
+  EXPECT_EQ(CallsOf(service, "preempt", "bad_request"), "1");
+  EXPECT_EQ(ValueOf(Text(service), "berth_call_duration_seconds_count{verb=\"filter\"}"), "2");
+}
+
+TEST(Metrics, AFilterThatPassesOnlyNodesNotKnownIsOk) {
+  TestService service({});
+  service.Ask("filter", ArgsWithNames(PodAsking("1", {{"cpu", "1"}}), {"somewhere-else"}));
+  EXPECT_EQ(CallsOf(service, "filter", "ok"), "1");
+  EXPECT_EQ(CallsOf(service, "filter", "refused"), "0");
+}
+
+TEST(Metrics, CallsWhileNotReadyAreCountedAsUnavailable) {
+  TestService service({});
+  service.readiness().Set("not yet");
+  EXPECT_EQ(service.StatusOf("filter", "{}"), 503);
+  EXPECT_EQ(service.StatusOf("bind", "{}"), 503);
+  EXPECT_EQ(CallsOf(service, "filter", "unavailable"), "1");
+  EXPECT_EQ(CallsOf(service, "bind", "unavailable"), "1");
+}
+
+TEST(Metrics, RefusalsAreCountedByTheirReason) {
+  TestService service({});
+  service.metrics().CountRefusal(Reason::kGpusBusy);
+  service.metrics().CountRefusal(Reason::kGpusBusy);
+  service.metrics().CountRefusal(Reason::kFits);
+  EXPECT_EQ(ValueOf(Text(service), "berth_refusals_total{reason=\"gpus_busy\"}"), "2");
+}
+
+TEST(Metrics, GaugesShowTheSnapshot) {
+  NodeSpec broken = MachineWith("n2", 4, "T4");
+  broken.gpus[0].healthy = false;
+  TestService service({MachineWith("n1", 2), broken, MachineWith("cpu-only", 0, "")});
+  ASSERT_EQ(service.Place(PodAsking("share", {{"berth.dev/gpu-milli", "250"}}), "n1"), "");
+  ASSERT_EQ(service.Place(PodWithGpus("whole", 2), "n2"), "");
+  const std::string text = Text(service);
+  EXPECT_EQ(ValueOf(text, "berth_nodes"), "3");
+  const auto gpus = [&text](const std::string& model, const std::string& state) {
+    return ValueOf(text, "berth_gpus{model=\"" + model + "\",state=\"" + state + "\"}");
+  };
+  EXPECT_EQ(gpus("A100", "allocated"), "0.25");
+  EXPECT_EQ(gpus("A100", "free"), "1.75");
+  EXPECT_EQ(gpus("A100", "unhealthy"), "0");
+  EXPECT_EQ(gpus("T4", "allocated"), "2");
+  EXPECT_EQ(gpus("T4", "free"), "1");
+  EXPECT_EQ(gpus("T4", "unhealthy"), "1");
+  EXPECT_EQ(gpus("", "free"), "");  // nodes without GPUs are no model
+  EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"A100\"}"), "1");
+  EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"T4\"}"), "1");
+}
+
+TEST(Metrics, AModelThatIsGoneIsShownNoLonger) {
+  TestService service({MachineWith("n1", 2), MachineWith("n2", 4, "T4")});
+  EXPECT_NE(Text(service).find("model=\"T4\""), std::string::npos);
+  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{NodeRemoved{"n2"}}));
+  EXPECT_EQ(Text(service).find("model=\"T4\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/extender/pending_pods.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+PodRequest Pod(const std::string& uid, int gpus = 1) {
+  PodRequest pod;
+  pod.id = {uid, "ns", uid};
+  pod.shape.gpus = WholeGpus{gpus};
+  return pod;
+}
+
+TEST(PendingPods, FindsWhatItRemembers) {
+  PendingPods pods(4);
+  pods.Remember(Pod("a", 3));
+  ASSERT_NE(pods.Find("a"), nullptr);
+  EXPECT_EQ(pods.Find("a")->shape.gpu_count(), 3);
+  EXPECT_EQ(pods.Find("b"), nullptr);
+  EXPECT_EQ(pods.size(), 1u);
+}
+
+TEST(PendingPods, TheNewestRequestOfAPodCounts) {
+  PendingPods pods(4);
+  pods.Remember(Pod("a", 1));
+  const auto old = pods.Find("a");
+  pods.Remember(Pod("a", 2));
+  EXPECT_EQ(pods.Find("a")->shape.gpu_count(), 2);
+  EXPECT_EQ(old->shape.gpu_count(), 1);  // what was handed out stays as it was
+  EXPECT_EQ(pods.size(), 1u);
+}
+
+TEST(PendingPods, ForgetsOnRequestAndOnlyThen) {
+  PendingPods pods(4);
+  pods.Remember(Pod("a"));
+  pods.Remember(Pod("b"));
+  pods.Forget("a");
+  pods.Forget("a");
+  pods.Forget("never there");
+  EXPECT_EQ(pods.Find("a"), nullptr);
+  EXPECT_NE(pods.Find("b"), nullptr);
+  EXPECT_EQ(pods.size(), 1u);
+}
+
+TEST(PendingPods, WhenFullTheOneNotTouchedForLongestIsForgotten) {
+  PendingPods pods(3);
+  for (const char* uid : {"a", "b", "c"}) pods.Remember(Pod(uid));
+  EXPECT_NE(pods.Find("a"), nullptr);  // finding it counts as touching
+  pods.Remember(Pod("b"));             // so does remembering it anew
+  pods.Remember(Pod("d"));
+  EXPECT_EQ(pods.Find("c"), nullptr);
+  for (const char* uid : {"a", "b", "d"}) EXPECT_NE(pods.Find(uid), nullptr) << uid;
+}
+
+TEST(PendingPods, NeverHoldsMoreThanItsCapacity) {
+  PendingPods pods(10);
+  for (int i = 0; i < 1000; ++i) {
+    pods.Remember(Pod(std::to_string(i % 37)));
+    if (i % 5 == 0) pods.Forget(std::to_string(i % 11));
+    ASSERT_LE(pods.size(), 10u);
+  }
+  EXPECT_NE(pods.Find(std::to_string(999 % 37)), nullptr);
+}
+
+}  // namespace
+}  // namespace berth

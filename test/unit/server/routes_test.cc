@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/routes.h"
+
+#include <gtest/gtest.h>
+
+#include "server/wire/cluster_file.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::ArgsWithNames;
+using test::Json;
+using test::MachineWith;
+using test::PodWithGpus;
+using test::TestService;
+
+TEST(Routes, HealthzIsFineEvenWhileNotReady) {
+  TestService service({});
+  service.readiness().Set("caches are cold");
+  const http::HttpResponse response = service.Call("GET", "/healthz");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, "ok\n");
+}
+
+TEST(Routes, ReadyzTellsTheReasonWhileNotReady) {
+  TestService service({});
+  EXPECT_EQ(service.Call("GET", "/readyz").status, 200);
+  EXPECT_EQ(service.Call("GET", "/readyz").body, "ok\n");
+  service.readiness().Set("caches are cold");
+  EXPECT_EQ(service.Call("GET", "/readyz").status, 503);
+  EXPECT_EQ(service.Call("GET", "/readyz").body, "caches are cold\n");
+  service.readiness().Set(nullptr);
+  EXPECT_EQ(service.Call("GET", "/readyz").status, 200);
+}
+
+TEST(Routes, VersionIsJson) {
+  const TestService service({});
+  const http::HttpResponse response = service.Call("GET", "/version");
+  EXPECT_EQ(response.content_type, "application/json");
+  const Json version = Json::parse(response.body);
+  EXPECT_EQ(version.size(), 1u);
+  EXPECT_FALSE(version["version"].get<std::string>().empty());
+}
+
+TEST(Routes, MetricsArePrometheusText) {
+  const TestService service({MachineWith("n1", 2)});
+  const http::HttpResponse response = service.Call("GET", "/metrics");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.content_type, "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_NE(response.body.find("\nberth_nodes 1\n"), std::string::npos);
+}
+
+TEST(Routes, TheSnapshotLoadsAgain) {
+  TestService service({MachineWith("n1", 2), MachineWith("n2", 4)});
+  ASSERT_EQ(service.Place(PodWithGpus("1", 3), "n2"), "");
+  const http::HttpResponse response = service.Call("GET", "/debug/snapshot");
+  EXPECT_EQ(response.content_type, "application/json");
+  const auto events = wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig()));
+  ASSERT_TRUE(events) << events.error().message;
+  ClusterState copy;
+  ASSERT_TRUE(copy.Apply(*events));
+  EXPECT_EQ(*copy.Current(), *service.state().Current());
+  EXPECT_EQ(wire::EncodeCluster(copy.Everything()), response.body);
+}
+
+TEST(Routes, TheLivePageIsHtml) {
+  const TestService service({});
+  const http::HttpResponse response = service.Call("GET", "/");
+  EXPECT_EQ(response.content_type, "text/html; charset=utf-8");
+  EXPECT_NE(response.body.find("<html"), std::string::npos);
+}
+
+TEST(Routes, DebugRoutesCanBeLeftOut) {
+  TestService service({MachineWith("n1", 2)});
+  Metrics metrics;
+  Verbs verbs(service.extender(), service.rules(), metrics);
+  const Readiness readiness(nullptr);
+  const RouteParts parts{verbs, service.state(), metrics, readiness};
+  http::Router only_service, only_debug;
+  AddServiceRoutes(only_service, parts);
+  AddDebugRoutes(only_debug, parts);
+  const auto status = [](const http::Router& router, std::string_view path) {
+    http::HttpRequest request{"GET", path, "", ""};
+    return router(request).status;
+  };
+  for (const char* path : {"/debug/snapshot", "/"}) {
+    EXPECT_EQ(status(only_service, path), 404) << path;
+    EXPECT_EQ(status(only_debug, path), 200) << path;
+  }
+  for (const char* path : {"/metrics", "/readyz", "/version"}) {
+    EXPECT_EQ(status(only_service, path), 200) << path;
+    EXPECT_EQ(status(only_debug, path), 404) << path;
+  }
+}
+
+TEST(Routes, ASchedulingCycleWorksThroughTheRouter) {
+  TestService service({MachineWith("n1", 1), MachineWith("n2", 4)});
+  const Json names = {"n1", "n2"};
+  for (int i = 0; i < 5; ++i) {
+    const Json pod = PodWithGpus(std::to_string(i), 1);
+    const Json passed = service.Ask("filter", ArgsWithNames(pod, names))["NodeNames"];
+    ASSERT_FALSE(passed.empty());
+    const Json scores = service.Ask("prioritize", ArgsWithNames(pod, passed));
+    Json best = scores[0];
+    for (const Json& score : scores) {
+      if (score["Score"] > best["Score"]) best = score;
+    }
+    EXPECT_EQ(service.Ask("bind", test::BindingArgs(std::to_string(i), best["Host"]))["Error"], "");
+  }
+  EXPECT_EQ(service.Ask("filter", ArgsWithNames(PodWithGpus("6", 1), names))["NodeNames"],
+            Json::array());
+}
+
+}  // namespace
+}  // namespace berth

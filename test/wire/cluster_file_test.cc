@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/cluster_file.h"
+
+#include <gtest/gtest.h>
+
+#include "cluster/cluster_state.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth::wire {
+namespace {
+
+using test::Json;
+using test::MachineWith;
+using test::PodAsking;
+using test::PodWithGpus;
+using test::TestService;
+
+Result<std::vector<ClusterEvent>> Decode(const std::string& text) {
+  return DecodeCluster(text, NodeRules(DefaultConfig()));
+}
+
+std::string ErrorOf(const std::string& text) {
+  const auto events = Decode(text);
+  EXPECT_FALSE(events.has_value()) << text;
+  if (events) return "";
+  EXPECT_EQ(events.error().code, Errc::kInvalidArgument);
+  return events.error().message;
+}
+
+// A cluster with one node of two GPUs and one pod that holds one of them; each case breaks it.
+Json GoodCluster() {
+  return Json::parse(R"({"version":1,
+    "nodes":[{"name":"n1","gpu_model":"A100","cpu_milli":4000,"memory_bytes":1000,"ready":true,
+              "gpus":[{"uuid":"","memory_mib":100,"healthy":true},
+                      {"uuid":"","memory_mib":100,"healthy":true},
+                      {"uuid":"","memory_mib":100,"healthy":false}]}],
+    "pods":[{"uid":"u1","namespace":"ns","name":"p","state":"bound","node":"n1",
+             "cpu_milli":1000,"memory_bytes":10,"ask":{"gpus":1},"models":["A100"],
+             "containers":[{"name":"c","ask":{"gpus":1},"ends_first":false}],
+             "grants":[{"gpu":0,"milli":1000,"memory_mib":100}]}]})");
+}
+
+TEST(ClusterFile, WhatIsWrittenIsReadBackToAnEqualSnapshot) {
+  std::vector<NodeSpec> nodes = {MachineWith("n1", 4), MachineWith("n2", 2, "T4"),
+                                 MachineWith("cpu-only", 0, ""), MachineWith("broken", 8)};
+  nodes[1].gpus[0].uuid = "GPU-\"1\"";
+  nodes[1].gpus[1].healthy = false;
+  nodes[3].ready = false;
+  TestService service(nodes);
+  ASSERT_EQ(service.Place(PodWithGpus("whole", 3), "n1"), "");
+  ASSERT_EQ(service.Place(PodAsking("share", {{"berth.dev/gpu-milli", "300"}}), "n2"), "");
+  ASSERT_EQ(service.Place(PodAsking("memory", {{"berth.dev/gpu-memory-mib", "100"}}), "n2"), "");
+  ASSERT_EQ(service.Place(PodAsking("plain", {{"cpu", "1500m"}, {"memory", "1Gi"}}), "cpu-only"),
+            "");
+  Json chosen = PodWithGpus("chosen", 1);
+  chosen["metadata"]["annotations"]["berth.dev/gpu-model"] = "A100|T4";
+  ASSERT_EQ(service.Place(chosen, "n1"), "");
+
+  const std::string text = EncodeCluster(service.state().Everything());
+  const auto events = Decode(text);
+  ASSERT_TRUE(events) << events.error().message;
+  ClusterState copy;
+  ASSERT_TRUE(copy.Apply(*events));
+  EXPECT_EQ(*copy.Current(), *service.state().Current());
+  EXPECT_EQ(EncodeCluster(copy.Everything()), text);
+  const auto pod = copy.FindPod("chosen");
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(pod->pod.shape, service.state().FindPod("chosen")->pod.shape);
+  EXPECT_EQ(pod->placement, service.state().FindPod("chosen")->placement);
+  EXPECT_EQ(pod->state, PodState::kBound);
+}
+
+TEST(ClusterFile, ReservationsAreShownButNotRestored) {
+  TestService service({MachineWith("n1", 4)});
+  PodRequest pod;
+  pod.id = {"r", "ns", "r"};
+  pod.shape.gpus = WholeGpus{1};
+  const Placement placement{"n1", 0, 0, {{0, 1000, 80'000}}};
+  ASSERT_TRUE(service.state().Reserve(pod, placement, Instant()));
+  const std::string text = EncodeCluster(service.state().Everything());
+  EXPECT_EQ(Json::parse(text)["pods"][0]["state"], "reserved");
+  const auto events = Decode(text);
+  ASSERT_TRUE(events);
+  EXPECT_EQ(events->size(), 1u);
+}
+
+TEST(ClusterFile, AFileWrittenByHandNeedsLittle) {
+  const auto events = Decode(R"({"version": 1, "nodes": [
+    {"name": "n1", "gpus": 8, "gpu_memory_mib": 81920, "cpu_milli": 96000, "memory_bytes": 1024},
+    {"name": "n2", "gpu_model": "T4", "gpus": 1},
+    {"name": "n3"}]})");
+  ASSERT_TRUE(events) << events.error().message;
+  const auto spec = [&](std::size_t i) { return std::get<NodeUpserted>((*events)[i]).spec; };
+  ASSERT_EQ(events->size(), 3u);
+  EXPECT_EQ(spec(0).gpus, std::vector<GpuSpec>(8, GpuSpec{"", 81'920, true}));
+  EXPECT_EQ(spec(0).cpu_milli, 96'000);
+  EXPECT_EQ(spec(1).gpus, std::vector<GpuSpec>(1, GpuSpec{"", 15'109, true}));
+  EXPECT_TRUE(spec(2).gpus.empty());
+  EXPECT_TRUE(spec(2).ready);
+}
+
+TEST(ClusterFile, AnEmptyClusterIsACluster) {
+  EXPECT_EQ(Decode(R"({"version":1})")->size(), 0u);
+  EXPECT_EQ(Decode(R"({"version":1,"nodes":[],"pods":null})")->size(), 0u);
+}
+
+TEST(ClusterFile, TheGoodClusterOfTheseTestsIsGood) {
+  const auto events = Decode(GoodCluster().dump());
+  ASSERT_TRUE(events) << events.error().message;
+  EXPECT_EQ(events->size(), 2u);
+}
+
+struct BadFile {
+  const char* description;
+  const char* pointer;  // what is replaced in the good cluster
+  const char* value;
+  const char* start;  // of the message
+};
+
+class BadClusterFile : public testing::TestWithParam<BadFile> {};
+
+TEST_P(BadClusterFile, IsRefusedWithThePath) {
+  Json cluster = GoodCluster();
+  cluster[Json::json_pointer(GetParam().pointer)] = Json::parse(GetParam().value);
+  const std::string message = ErrorOf(cluster.dump());
+  EXPECT_TRUE(message.starts_with(GetParam().start)) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
+constexpr BadFile kBadFiles[] = {
+    {"UnknownKey", "/nodez", "[]", "nodez: unknown key"},
+    {"UnknownKeyOfANode", "/nodes/0/gpu", "1", "nodes[0].gpu: unknown key"},
+    {"UnknownKeyOfAGpu", "/nodes/0/gpus/1/mem", "1", "nodes[0].gpus[1].mem: unknown key"},
+    {"UnknownKeyOfAPod", "/pods/0/x", "1", "pods[0].x: unknown key"},
+    {"UnknownKeyOfAnAsk", "/pods/0/ask/x", "1", "pods[0].ask.x: unknown key"},
+    {"UnknownKeyOfAContainer", "/pods/0/containers/0/x", "1", "pods[0].containers[0].x: unknown"},
+    {"UnknownKeyOfAGrant", "/pods/0/grants/0/x", "1", "pods[0].grants[0].x: unknown key"},
+    {"AnotherVersion", "/version", "2", "version: want 1..1, got 2"},
+    {"VersionAsText", "/version", "\"1\"", "version: want an integer, got string"},
+    {"NoVersion", "/version", "null", "version: want 1, got none"},
+    {"NodesNoList", "/nodes", "{}", "nodes: want a list, got object"},
+    {"NodeNoObject", "/nodes/0", "7", "nodes[0]: want an object"},
+    {"NameNoText", "/nodes/0/name", "7", "nodes[0].name: want a text, got number"},
+    {"NameNone", "/nodes/0/name", "\"\"", "nodes[0].name: want a DNS-1123 name"},
+    {"NameNoDns", "/nodes/0/name", "\"A b\"", "nodes[0].name: want a DNS-1123 name"},
+    {"NegativeCpu", "/nodes/0/cpu_milli", "-1", "nodes[0].cpu_milli: want 0.."},
+    {"NegativeMemory", "/nodes/0/memory_bytes", "-1", "nodes[0].memory_bytes: want 0.."},
+    {"HugeMemory", "/nodes/0/memory_bytes", "18446744073709551615", "nodes[0].memory_bytes: want"},
+    {"FractionOfMemory", "/nodes/0/memory_bytes", "1.5", "nodes[0].memory_bytes: want an integer"},
+    {"ReadyNoBool", "/nodes/0/ready", "1", "nodes[0].ready: want true or false, got number"},
+    {"NegativeGpuMemory", "/nodes/0/gpus/0/memory_mib", "-1", "nodes[0].gpus[0].memory_mib: want"},
+    {"NegativeGpuCount", "/nodes/0/gpus", "-1", "nodes[0].gpus: want 0..64, got -1"},
+    {"TooManyGpus", "/nodes/0/gpus", "65", "nodes[0].gpus: want 0..64, got 65"},
+    {"HalfAGpu", "/nodes/0/gpus", "0.5", "nodes[0].gpus: want an integer"},
+    {"GpusAsText", "/nodes/0/gpus", "\"8\"", "nodes[0].gpus: want a list, got string"},
+    {"PodOnAMissingNode", "/pods/0/node", "\"n7\"", "pods[0].node: no node \"n7\""},
+    {"PodOnNoNode", "/pods/0/node", "null", "pods[0].node: no node \"\""},
+    {"PodWithoutUid", "/pods/0/uid", "\"\"", "pods[0].uid: want a UID"},
+    {"UnknownState", "/pods/0/state", "\"lost\"", "pods[0].state: want bound or reserved"},
+    {"ModelNoText", "/pods/0/models/0", "1", "pods[0].models[0]: want a text"},
+    {"NegativePodCpu", "/pods/0/cpu_milli", "-5", "pods[0].cpu_milli: want 0.."},
+    {"AskAboveOneGpu", "/pods/0/ask", "{\"milli\":1001}", "pods[0].ask.milli: want 0..1000"},
+    {"AskNoObject", "/pods/0/ask", "1", "pods[0].ask: want an object, got number"},
+    {"GrantOfNoGpu", "/pods/0/grants/0/gpu", "3", "pods[0]: does not fit its node: gpu 3"},
+    {"GrantOfABrokenGpu", "/pods/0/grants/0/gpu", "2", "pods[0]: does not fit its node: gpu 2"},
+    {"GrantBeforeTheFirst", "/pods/0/grants/0/gpu", "-1", "pods[0].grants[0].gpu: want 0..63"},
+    {"GrantAboveOneGpu", "/pods/0/grants/0/milli", "1001", "pods[0].grants[0].milli: want 0..1000"},
+    {"GrantAboveTheMemory", "/pods/0/grants/0/memory_mib", "101", "pods[0]: does not fit its node"},
+    {"MoreCpuThanThereIs", "/pods/0/cpu_milli", "4001", "pods[0]: does not fit its node: cpu"},
+    {"MoreMemoryThanThereIs", "/pods/0/memory_bytes", "1001", "pods[0]: does not fit its node: me"},
+    {"GrantsOfOneGpuTwice", "/pods/0/grants",
+     "[{\"gpu\":0,\"milli\":600},{\"gpu\":0,\"milli\":600}]", "pods[0].grants[1].gpu: want"},
+    {"GrantsOutOfOrder", "/pods/0/grants", "[{\"gpu\":1},{\"gpu\":0}]",
+     "pods[0].grants[1].gpu: want"},
+};
+
+INSTANTIATE_TEST_SUITE_P(OfEveryKind, BadClusterFile, testing::ValuesIn(kBadFiles),
+                         [](const auto& tested) { return tested.param.description; });
+
+TEST(ClusterFile, ANodeThatIsThereTwiceIsRefused) {
+  Json cluster = GoodCluster();
+  cluster["nodes"].push_back({{"name", "n1"}});
+  EXPECT_EQ(ErrorOf(cluster.dump()), "nodes[1].name: node \"n1\" is there twice");
+}
+
+TEST(ClusterFile, APodThatIsThereTwiceIsRefused) {
+  Json cluster = GoodCluster();
+  cluster["pods"].push_back({{"uid", "u1"}, {"node", "n1"}});
+  EXPECT_EQ(ErrorOf(cluster.dump()), "pods[1].uid: pod \"u1\" is there twice");
+}
+
+TEST(ClusterFile, AGpuGrantedToTwoPodsBeyondWhatItHasIsRefused) {
+  Json cluster = GoodCluster();
+  Json second = cluster["pods"][0];
+  second["uid"] = "u2";
+  cluster["pods"].push_back(second);
+  EXPECT_EQ(ErrorOf(cluster.dump()),
+            "pods[1]: does not fit its node: gpu 0 milli: want 1000, free 0");
+}
+
+TEST(ClusterFile, WhatIsNotAClusterIsRefused) {
+  EXPECT_EQ(ErrorOf(""), "file: want JSON, got something else");
+  EXPECT_EQ(ErrorOf("apiVersion: v1"), "file: want JSON, got something else");
+  EXPECT_EQ(ErrorOf("{\"version\":1"), "file: want JSON, got something else");
+  EXPECT_EQ(ErrorOf("[]"), "file: want an object");
+  EXPECT_EQ(ErrorOf("null"), "file: want an object");
+  EXPECT_EQ(ErrorOf("{}"), "version: want 1, got none");
+  EXPECT_EQ(ErrorOf(std::string(100'000, '[')), "file: want JSON, got something else");
+}
+
+TEST(ClusterFile, ANodeListOfKubernetesIsTakenAsWell) {
+  for (const char* kind : {"NodeList", "List"}) {
+    const auto events = Decode(R"({"apiVersion":"v1","kind":")" + std::string(kind) +
+                               R"(","items":[{"kind":"Node","metadata":{"name":"n1"},"status":)"
+                               R"({"allocatable":{"cpu":"4","nvidia.com/gpu":"2"}}}]})");
+    ASSERT_TRUE(events) << events.error().message;
+    ASSERT_EQ(events->size(), 1u);
+    EXPECT_EQ(std::get<NodeUpserted>(events->at(0)).spec.gpus.size(), 2u);
+  }
+}
+
+TEST(ClusterFile, AKubernetesListWithSomethingElseInItIsRefused) {
+  EXPECT_EQ(ErrorOf(R"({"kind":"List","items":[{"kind":"Node","metadata":{"name":"n1"}},)"
+                    R"({"kind":"Pod","metadata":{"name":"p"}}]})"),
+            "items[1].kind: want Node, got \"Pod\"");
+  EXPECT_EQ(ErrorOf(R"({"kind":"NodeList","items":[{"metadata":{"name":"n1"}},)"
+                    R"({"metadata":{"name":"n1"}}]})"),
+            "items[1].metadata.name: node \"n1\" is there twice");
+}
+
+TEST(ClusterFile, AKubernetesObjectThatIsNoListIsRefused) {
+  for (const char* kind : {"Node", "PodList", ""}) {
+    EXPECT_EQ(ErrorOf(R"({"kind":")" + std::string(kind) + R"(","metadata":{"name":"n1"}})"),
+              "kind: want NodeList or List, got \"" + std::string(kind) + "\"");
+  }
+}
+
+}  // namespace
+}  // namespace berth::wire

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/node_json.h"
+
+#include <gtest/gtest.h>
+
+#include "test/support/wire_fixture.h"
+
+namespace berth::wire {
+namespace {
+
+using test::Json;
+
+constexpr const char* kModelLabel = "nvidia.com/gpu.product";
+constexpr const char* kMemoryLabel = "nvidia.com/gpu.memory";
+
+Json KubeNode(const std::string& name, const Json& labels, const Json& allocatable) {
+  return {{"metadata", {{"name", name}, {"labels", labels}}},
+          {"status", {{"allocatable", allocatable}}}};
+}
+
+Json GpuKubeNode() {
+  return KubeNode("n1", {{kModelLabel, "Tesla-T4"}, {kMemoryLabel, "15360"}},
+                  {{"cpu", "64"}, {"memory", "256Gi"}, {"nvidia.com/gpu", "2"}, {"pods", "110"}});
+}
+
+Result<std::vector<NodeSpec>> DecodeText(const std::string& text) {
+  return DecodeNodeList(test::Padded(text), NodeRules(DefaultConfig()));
+}
+
+Result<std::vector<NodeSpec>> Decode(const Json& items) {
+  return DecodeText(Json{{"kind", "NodeList"}, {"items", items}}.dump());
+}
+
+NodeSpec DecodeOne(const Json& node) {
+  auto nodes = Decode(Json::array({node}));
+  EXPECT_TRUE(nodes.has_value()) << nodes.error().message;
+  return nodes ? nodes->at(0) : NodeSpec();
+}
+
+std::string ErrorOf(const Json& items) {
+  const auto nodes = Decode(items);
+  EXPECT_FALSE(nodes.has_value());
+  if (nodes) return "";
+  EXPECT_EQ(nodes.error().code, Errc::kInvalidArgument);
+  return nodes.error().message;
+}
+
+TEST(NodeJson, ReadsNameLabelsAndAllocatable) {
+  NodeSpec expected;
+  expected.name = "n1";
+  expected.gpu_model = "Tesla-T4";
+  expected.cpu_milli = 64'000;
+  expected.memory_bytes = std::int64_t{256} << 30;
+  expected.gpus.assign(2, GpuSpec{"", 15'360, true});
+  EXPECT_EQ(DecodeOne(GpuKubeNode()), expected);
+}
+
+TEST(NodeJson, CapacityThatIsNotAllocatableDoesNotCount) {
+  Json node = GpuKubeNode();
+  node["status"]["capacity"] = {{"cpu", "96"}, {"nvidia.com/gpu", "8"}};
+  EXPECT_EQ(DecodeOne(node).gpus.size(), 2u);
+  node["status"].erase("allocatable");
+  EXPECT_EQ(DecodeOne(node).gpus.size(), 0u);
+  EXPECT_EQ(DecodeOne(node).cpu_milli, 0);
+}
+
+TEST(NodeJson, WithoutTheLabelGpuMemoryComesFromTheCatalogue) {
+  Json node = GpuKubeNode();
+  node["metadata"]["labels"] = {{kModelLabel, "T4"}};
+  EXPECT_EQ(DecodeOne(node).gpus.at(0).memory_mib, 15'109);
+  node["metadata"]["labels"][kModelLabel] = "not-in-any-catalogue";
+  EXPECT_EQ(DecodeOne(node).gpus.at(0).memory_mib, 0);
+  node["metadata"]["labels"][kMemoryLabel] = "1";
+  EXPECT_EQ(DecodeOne(node).gpus.at(0).memory_mib, 1);
+}
+
+TEST(NodeJson, LabelKeysAreTakenFromTheConfiguration) {
+  Config config = DefaultConfig();
+  config.node_labels = {"my/model", "my/memory"};
+  config.resources = {{"my/gpu", ResourceMeaning::kWholeGpus, "gpu"},
+                      {"my/share", ResourceMeaning::kShareCompute, "milli"}};
+  const Json list = {{"items",
+                      {KubeNode("n1", {{"my/model", "M"}, {"my/memory", "7"}, {kModelLabel, "x"}},
+                                {{"my/gpu", "3"}, {"my/share", "9"}, {"nvidia.com/gpu", "8"}})}}};
+  const auto nodes = DecodeNodeList(test::Padded(list.dump()), NodeRules(config));
+  ASSERT_TRUE(nodes);
+  EXPECT_EQ(nodes->at(0).gpu_model, "M");
+  EXPECT_EQ(nodes->at(0).gpus, std::vector<GpuSpec>(3, GpuSpec{"", 7, true}));
+}
+
+TEST(NodeJson, ANodeIsReadyUnlessItsReadyConditionSaysOtherwise) {
+  Json node = GpuKubeNode();
+  EXPECT_TRUE(DecodeOne(node).ready);
+  for (const auto& [status, ready] :
+       {std::pair("True", true), {"False", false}, {"Unknown", false}, {"", false}}) {
+    node["status"]["conditions"] = {{{"type", "DiskPressure"}, {"status", "False"}},
+                                    {{"type", "Ready"}, {"status", status}},
+                                    {{"type", "Other"}, {"status", "True"}}};
+    EXPECT_EQ(DecodeOne(node).ready, ready) << status;
+  }
+}
+
+TEST(NodeJson, BadQuantitiesNameTheirPlace) {
+  for (const char* resource : {"cpu", "memory", "nvidia.com/gpu"}) {
+    Json bad = GpuKubeNode();
+    bad["status"]["allocatable"][resource] = "lots";
+    const std::string message = ErrorOf({GpuKubeNode(), bad});
+    EXPECT_TRUE(message.starts_with("items[1].status.allocatable." + std::string(resource) + ": "))
+        << message;
+    EXPECT_NE(message.find("\"lots\""), std::string::npos) << message;
+  }
+}
+
+TEST(NodeJson, BadAmountsNameTheirPlace) {
+  struct Case {
+    const char* description;
+    const char* pointer;
+    Json value;
+    const char* start;
+  };
+  const Case cases[] = {
+      {"65 GPUs", "/status/allocatable/nvidia.com~1gpu", "65",
+       "items[0].status.allocatable: want 0..64 GPUs, got 65"},
+      {"-1 GPUs", "/status/allocatable/nvidia.com~1gpu", "-1",
+       "items[0].status.allocatable: want 0..64 GPUs, got -1"},
+      {"too many GPUs for 64 bits", "/status/allocatable/nvidia.com~1gpu", "9999E",
+       "items[0].status.allocatable: want 0..64 GPUs"},
+      {"negative cpu", "/status/allocatable/cpu", "-1", "items[0].cpu_milli: want a capacity"},
+      {"negative memory", "/status/allocatable/memory", "-1Ki", "items[0].memory_bytes: want a"},
+      {"memory label", "/metadata/labels/nvidia.com~1gpu.memory", "16GB",
+       "items[0].metadata.labels[nvidia.com/gpu.memory]: want an integer"},
+      {"no name", "/metadata/name", "", "items[0].name: want a DNS-1123 name, got \"\""},
+      {"a name that is none", "/metadata/name", "N\"1", "items[0].name: want a DNS-1123 name"},
+      {"another kind", "/kind", "Pod", "items[0].kind: want Node, got \"Pod\""}};
+  for (const Case& c : cases) {
+    Json node = GpuKubeNode();
+    node[Json::json_pointer(c.pointer)] = c.value;
+    EXPECT_TRUE(ErrorOf(Json::array({node})).starts_with(c.start))
+        << c.description << ": " << ErrorOf(Json::array({node}));
+  }
+}
+
+TEST(NodeJson, WrongTypesNameTheItem) {
+  EXPECT_TRUE(ErrorOf({GpuKubeNode(), 7}).starts_with("items[1]: "));
+  Json node = GpuKubeNode();
+  node["metadata"]["name"] = 7;
+  EXPECT_TRUE(ErrorOf(Json::array({node})).starts_with("items[0]: "));
+}
+
+TEST(NodeJson, KeysInAnyCaseAndNullsAreFine) {
+  const auto nodes =
+      DecodeText(R"({"Items":[{"Kind":"Node","METADATA":{"Name":"n1","Labels":null},)"
+                 R"("Status":{"Allocatable":{"cpu":"1"},"Conditions":null}}]})");
+  ASSERT_TRUE(nodes) << nodes.error().message;
+  EXPECT_EQ(nodes->at(0).cpu_milli, 1000);
+  EXPECT_EQ(DecodeText(R"({"items":null})")->size(), 0u);
+  EXPECT_EQ(DecodeText("{}")->size(), 0u);
+}
+
+TEST(NodeJson, WhatIsNotJsonIsAnError) {
+  for (const char* text : {"", "[]", "null", "{\"items\":[", "{\"items\":{}}", "x"}) {
+    const auto nodes = DecodeText(text);
+    ASSERT_FALSE(nodes) << text;
+    EXPECT_FALSE(nodes.error().message.empty());
+  }
+}
+
+}  // namespace
+}  // namespace berth::wire
