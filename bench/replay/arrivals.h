@@ -29,8 +29,8 @@ Arrivals DrawArrivals(const std::vector<TraceNode>& nodes, const std::vector<Tra
                       std::uint64_t seed, double inflate);
 
 // Read from an order file (plain or gzipped): per seed a line "seed S N" (what follows N is not
-// looked at), a line with N task indices, a line with the rank of every node. Error: kInvalidArgument naming file and line;
-// kNotFound for a seed it does not have.
+// looked at), a line with N task indices, a line with the rank of every node. Error:
+// kInvalidArgument naming file and line; kNotFound for a seed it does not have.
 Result<Arrivals> ReadArrivals(const std::string& path, std::uint64_t seed, std::size_t node_count,
                               std::size_t task_count);
 

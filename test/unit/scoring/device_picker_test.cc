@@ -164,6 +164,15 @@ TEST(DeviceChoices, OffersGpusApartThatDifferInMemoryAlone) {
   const RequestShape by_memory = APod("p").ShareByMemory(8000).Shape();
   EXPECT_EQ(DeviceChoices(sizes, by_memory, DeviceRule::kBestScore),
             (Choices{{0b001, 500, 8000}, {0b010, 250, 8000}}));
+  const Node alike_now = ANode("n")
+                             .Gpus(2, 16'000)
+                             .GpuMemory(1, 24'000)
+                             .Holding(APod("a").Share(500, 8000), {0})
+                             .Holding(APod("b").Share(500, 16'000), {1})
+                             .Build();
+  ASSERT_EQ(alike_now.gpus()[0], alike_now.gpus()[1]) << "equally free, of different size";
+  EXPECT_EQ(DeviceChoices(alike_now, APod("p").Share(100).Shape(), DeviceRule::kBestScore),
+            (Choices{{0b01, 100, 1600}, {0b10, 100, 2400}}));
   const Node used = ANode("n").Gpus(2).Holding(APod("a").ShareByMemory(1000), {1}).Build();
   EXPECT_EQ(DeviceChoices(used, by_memory, DeviceRule::kBestScore).size(), 2U);
 }

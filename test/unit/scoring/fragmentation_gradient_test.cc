@@ -92,6 +92,11 @@ TEST(FragmentationGradient, ScoresTheSigmoidOfWhatIsGained) {
             part,
             APod("p").Share(300),
             {57, 52}},
+           {"the fuller GPU becomes the emptier: .4 * 1500 -> .6 * 200 + .4 * 700: sigmoid(.2) = "
+            ".549",
+            ANode("n").Gpus(2).Holding(APod("x").Share(500), {0}),
+            APod("p").Share(800),
+            {54}},
            {"0 -> 0: sigmoid(0)", ANode("n").Gpus(2), APod("p").Whole(2), {50}},
            {"0 -> .4 * 1000: sigmoid(-.4) = .401", ANode("n").Gpus(2), APod("p").Whole(1), {40}},
            {"its CPU counts too: 0 -> .4 * 2000: sigmoid(-.8) = .310",
