@@ -14,6 +14,11 @@ bool IsDnsName(std::string_view name) {
   });
 }
 
+// Beyond any machine, and far from where sums and products of capacities overflow.
+constexpr std::int64_t kMostCpuMilli = 1'000'000'000'000;
+constexpr std::int64_t kMostMemoryBytes = std::int64_t{1} << 60;
+constexpr std::int64_t kMostGpuMemoryMib = std::int64_t{1} << 40;
+
 Status ShortOf(std::string_view what, std::int64_t wanted, std::int64_t free) {
   return Fail(Errc::kConflict, std::string(what) + ": want " + std::to_string(wanted) + ", free " +
                                    std::to_string(free));
@@ -25,20 +30,20 @@ Status Validate(const NodeSpec& spec) {
   if (!IsDnsName(spec.name)) {
     return Invalid(".name: want a DNS-1123 name, got \"" + spec.name + "\"");
   }
-  const auto negative = [](std::string_view field, std::int64_t value) {
-    return Invalid("." + std::string(field) + ": want a capacity of 0 or more, got " +
-                   std::to_string(value));
+  const auto check = [](std::string_view field, std::int64_t value, std::int64_t most) -> Status {
+    if (value >= 0 && value <= most) return {};
+    return Invalid("." + std::string(field) + ": want a capacity of 0.." + std::to_string(most) +
+                   ", got " + std::to_string(value));
   };
-  if (spec.cpu_milli < 0) return negative("cpu_milli", spec.cpu_milli);
-  if (spec.memory_bytes < 0) return negative("memory_bytes", spec.memory_bytes);
+  BERTH_TRY_STATUS(check("cpu_milli", spec.cpu_milli, kMostCpuMilli));
+  BERTH_TRY_STATUS(check("memory_bytes", spec.memory_bytes, kMostMemoryBytes));
   if (spec.gpus.size() > kMaxGpusPerNode) {
     return Invalid(".gpus: want at most " + std::to_string(kMaxGpusPerNode) + " GPUs, got " +
                    std::to_string(spec.gpus.size()));
   }
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
-    if (spec.gpus[i].memory_mib < 0) {
-      return negative("gpus[" + std::to_string(i) + "].memory_mib", spec.gpus[i].memory_mib);
-    }
+    BERTH_TRY_STATUS(check("gpus[" + std::to_string(i) + "].memory_mib", spec.gpus[i].memory_mib,
+                           kMostGpuMemoryMib));
   }
   return {};
 }
@@ -64,8 +69,13 @@ Status Node::CanTake(const Placement& placement) const {
   if (placement.memory_bytes > 0 && placement.memory_bytes > free_memory_bytes_) {
     return ShortOf("memory_bytes", placement.memory_bytes, free_memory_bytes_);
   }
+  int previous = -1;
   for (const DeviceGrant& grant : placement.grants) {
     const std::string name = "gpu " + std::to_string(grant.gpu);
+    if (grant.gpu <= previous) {
+      return Fail(Errc::kConflict, name + ": want each GPU once and in ascending order");
+    }
+    previous = grant.gpu;
     if (grant.gpu < 0 || static_cast<std::size_t>(grant.gpu) >= gpus_.size()) {
       return Fail(Errc::kConflict, name + ": the node has " + std::to_string(gpus_.size()));
     }

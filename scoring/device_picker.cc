@@ -2,7 +2,6 @@
 #include "scoring/device_picker.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "base/random.h"
 
@@ -31,7 +30,8 @@ std::vector<DeviceChoice> WholeChoice(const Node& node, int count) {
 }
 
 std::uint64_t HashOf(const Node& node) {
-  std::uint64_t hash = std::hash<std::string>{}(node.spec().name);
+  std::uint64_t hash = 0;
+  for (const char c : node.spec().name) hash = Mix64(hash ^ static_cast<unsigned char>(c));
   for (const GpuFree& gpu : node.gpus()) {
     hash = Mix64(hash ^ static_cast<std::uint64_t>(gpu.milli));
   }

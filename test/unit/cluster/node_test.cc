@@ -36,12 +36,14 @@ TEST(ValidateNode, NamesTheFieldThatIsWrong) {
         Case{"too long", ANode(long_name).Spec(),
              ".name: want a DNS-1123 name, got \"" + long_name + "\""},
         Case{"negative CPU", ANode("n").Cpu(-1).Spec(),
-             ".cpu_milli: want a capacity of 0 or more, got -1000"},
+             ".cpu_milli: want a capacity of 0..1000000000000, got -1000"},
         Case{"negative memory", ANode("n").MemoryGib(-1).Spec(),
-             ".memory_bytes: want a capacity of 0 or more, got -1073741824"},
+             ".memory_bytes: want a capacity of 0..1152921504606846976, got -1073741824"},
+        Case{"more CPU than any machine has", ANode("n").Cpu(1'000'000'001).Spec(),
+             ".cpu_milli: want a capacity of 0..1000000000000, got 1000000001000"},
         Case{"too many GPUs", ANode("n").Gpus(65).Spec(), ".gpus: want at most 64 GPUs, got 65"},
         Case{"negative GPU memory", ANode("n").Gpus(3).GpuMemory(2, -5).Spec(),
-             ".gpus[2].memory_mib: want a capacity of 0 or more, got -5"}}) {
+             ".gpus[2].memory_mib: want a capacity of 0..1099511627776, got -5"}}) {
     const Status status = Validate(c.spec);
     ASSERT_FALSE(status.has_value()) << c.description;
     EXPECT_EQ(status.error().code, Errc::kInvalidArgument) << c.description;
@@ -157,6 +159,13 @@ TEST(NodeCanTake, NamesTheResourceThatIsShort) {
     EXPECT_EQ(status.error().code, Errc::kConflict) << c.description;
     EXPECT_EQ(status.error().message, c.message) << c.description;
   }
+}
+
+TEST(NodeCanTake, RefusesAGpuThatIsNamedTwice) {
+  const Node node = ANode("n").Gpus(2).Build();
+  const Status status = node.CanTake({"n", 0, 0, {{1, 400, 0}, {1, 400, 0}}});
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().message, "gpu 1: want each GPU once and in ascending order");
 }
 
 TEST(NodeCanTake, DoesNotMindAnOvercommittedResourceThatIsNotAskedFor) {
