@@ -53,6 +53,7 @@ std::vector<NodeSpec> CapturedNodes(std::string_view scheduler, bool large) {
     const std::string body = ReadCapture(file);
     std::string list = R"({"items":[)";
     for (const std::string_view item : RawItems(body)) {
+      if (nodes.contains(NameOfItem(item))) continue;
       if (list.back() == '}') list += ',';
       list += item;
     }
@@ -93,6 +94,12 @@ std::vector<std::string_view> RawItems(std::string_view text) {
     }
   }
   return items;
+}
+
+std::string NameOfItem(std::string_view item) {
+  constexpr std::string_view kStart = "{\"metadata\":{\"name\":\"";
+  if (!item.starts_with(kStart)) return "";
+  return std::string(item.substr(kStart.size(), item.find('"', kStart.size()) - kStart.size()));
 }
 
 }  // namespace berth::test

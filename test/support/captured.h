@@ -32,4 +32,7 @@ std::vector<NodeSpec> CapturedNodes(std::string_view scheduler, bool large);
 // counted, texts skipped. Empty where Nodes is null.
 std::vector<std::string_view> RawItems(std::string_view text);
 
+// The name of a node as a scheduler writes it, name first; "" if it is not written so.
+std::string NameOfItem(std::string_view item);
+
 }  // namespace berth::test

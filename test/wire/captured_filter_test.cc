@@ -48,14 +48,26 @@ double Effective(const Json& spec, const std::string& resource) {
   return std::max(init_peak, mains + sidecars);
 }
 
-std::vector<std::string> NamesIn(const Json& body) {
-  std::vector<std::string> names;
-  if (!body["NodeNames"].is_null()) return body["NodeNames"];
-  for (const Json& item : body["Nodes"]["items"]) names.push_back(item["metadata"]["name"]);
-  return names;
-}
+// A request or an answer: the items of its Nodes as bytes, and the rest of it as a document. (To
+// parse thousands of nodes would take most of these tests' time.)
+struct Message {
+  explicit Message(std::string_view text) : items(test::RawItems(text)) {
+    std::string shorter(text);
+    if (!items.empty()) {
+      const auto start = static_cast<std::size_t>(items.front().data() - text.data());
+      const auto end =
+          static_cast<std::size_t>(items.back().data() + items.back().size() - text.data());
+      shorter.erase(start, end - start);
+    }
+    rest = Json::parse(shorter);
+    if (!rest["NodeNames"].is_null()) names = rest["NodeNames"];
+    for (const std::string_view item : items) names.push_back(test::NameOfItem(item));
+  }
 
-bool WantsGpu(const Json& body) { return Effective(body["Pod"]["spec"], "nvidia.com/gpu") > 0; }
+  std::vector<std::string_view> items;
+  Json rest;
+  std::vector<std::string> names;
+};
 
 class CapturedBodies : public testing::TestWithParam<std::string_view> {
  protected:
@@ -71,19 +83,20 @@ TEST_P(CapturedBodies, AskForWhatAnIndependentReadingFinds) {
   for (const std::string_view verb : {"filter", "prioritize"}) {
     for (const auto& file : Captures(GetParam(), verb)) {
       std::string text = ReadCapture(file);
-      const Json body = Json::parse(text);
-      const Json& spec = body["Pod"]["spec"];
+      const Message body(text);
+      const Json& pod = body.rest["Pod"];
+      const Json& spec = pod["spec"];
       const auto snapshot = service_->state().Current();
       const auto args = wire::DecodeExtenderArgs(text, service_->rules(), snapshot->names());
       ASSERT_TRUE(args && args->pod) << file;
       const RequestShape& shape = args->pod->shape;
       EXPECT_EQ(args->pod->refusal, "") << file;
-      EXPECT_EQ(args->pod->id.uid, body["Pod"]["metadata"]["uid"]) << file;
-      EXPECT_EQ(args->pod->id.name, body["Pod"]["metadata"]["name"]) << file;
+      EXPECT_EQ(args->pod->id.uid, pod["metadata"]["uid"]) << file;
+      EXPECT_EQ(args->pod->id.name, pod["metadata"]["name"]) << file;
       EXPECT_EQ(shape.cpu_milli, std::lround(Effective(spec, "cpu") * 1000)) << file;
       EXPECT_EQ(shape.memory_bytes, std::llround(Effective(spec, "memory"))) << file;
       EXPECT_EQ(shape.gpu_count(), std::lround(Effective(spec, "nvidia.com/gpu"))) << file;
-      EXPECT_EQ(args->known.size() + args->unknown.size(), NamesIn(body).size()) << file;
+      EXPECT_EQ(args->known.size() + args->unknown.size(), body.names.size()) << file;
       EXPECT_TRUE(args->unknown.empty()) << file << " " << args->unknown.front();
     }
   }
@@ -91,49 +104,48 @@ TEST_P(CapturedBodies, AskForWhatAnIndependentReadingFinds) {
 
 TEST_P(CapturedBodies, FilterAnswersASubsetOfTheNodesThatWereSent) {
   for (const auto& file : Captures(GetParam(), "filter")) {
+    SCOPED_TRACE(file);
     const std::string text = ReadCapture(file);
-    const Json body = Json::parse(text);
-    const Json answer = service_->Ask("filter", text);
-    const std::vector<std::string> sent = NamesIn(body);
-    const std::set<std::string> allowed(sent.begin(), sent.end());
-    EXPECT_EQ(answer.size(), 5u) << file;
-    EXPECT_EQ(answer["Error"], "") << file;
-    EXPECT_EQ(answer["Nodes"].is_null(), body["Nodes"].is_null()) << file;
-    EXPECT_EQ(answer["NodeNames"].is_null(), body["NodeNames"].is_null()) << file;
+    const Message sent(text);
+    const http::HttpResponse response = service_->Call("POST", "/extender/filter", text);
+    const Message answer(response.body);
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(answer.rest.size(), 5u);
+    EXPECT_EQ(answer.rest["Error"], "");
+    EXPECT_EQ(answer.rest["Nodes"].is_null(), sent.rest["Nodes"].is_null());
+    EXPECT_EQ(answer.rest["NodeNames"].is_null(), sent.rest["NodeNames"].is_null());
+    EXPECT_FALSE(answer.names.empty());
     // Every node has exactly one verdict.
-    std::multiset<std::string> verdicts;
-    for (const std::string& name : NamesIn(answer)) verdicts.insert(name);
-    const std::size_t passed = verdicts.size();
+    std::multiset<std::string> verdicts(answer.names.begin(), answer.names.end());
     for (const char* map : {"FailedNodes", "FailedAndUnresolvableNodes"}) {
-      for (const auto& [name, why] : answer[map].items()) {
+      for (const auto& [name, why] : answer.rest[map].items()) {
         verdicts.insert(name);
-        EXPECT_NE(why, "") << file;
+        EXPECT_NE(why, "");
       }
     }
-    EXPECT_EQ(verdicts, std::multiset<std::string>(allowed.begin(), allowed.end())) << file;
-    if (!WantsGpu(body)) {
-      EXPECT_EQ(passed, sent.size()) << file;
-    }
-    EXPECT_GT(passed, 0u) << file;
+    EXPECT_EQ(verdicts, std::multiset<std::string>(sent.names.begin(), sent.names.end()));
   }
 }
 
 TEST_P(CapturedBodies, FilterPassesExactlyTheNodesThatAreLargeEnough) {
   for (const auto& file : Captures(GetParam(), "filter")) {
     const std::string text = ReadCapture(file);
-    if (test::RawItems(text).empty()) continue;
-    const Json body = Json::parse(text);
+    const Message sent(text);
+    if (sent.items.empty()) continue;
+    constexpr std::string_view kHas = "\"allocatable\":";
     std::vector<std::string> enough;
-    for (const Json& node : body["Nodes"]["items"]) {
-      const Json& has = node["status"]["allocatable"];
+    for (const std::string_view item : sent.items) {
+      const std::size_t start = item.find(kHas) + kHas.size();
+      const Json has = Json::parse(item.substr(start, item.find('}', start) + 1 - start));
       bool fits = true;
       for (const char* resource : {"cpu", "memory", "nvidia.com/gpu"}) {
-        const double wanted = Effective(body["Pod"]["spec"], resource);
+        const double wanted = Effective(sent.rest["Pod"]["spec"], resource);
         fits = fits && wanted <= (has.contains(resource) ? AmountOf(has[resource]) : 0.0);
       }
-      if (fits) enough.push_back(node["metadata"]["name"]);
+      if (fits) enough.push_back(test::NameOfItem(item));
     }
-    EXPECT_EQ(NamesIn(service_->Ask("filter", text)), enough) << file;
+    const http::HttpResponse response = service_->Call("POST", "/extender/filter", text);
+    EXPECT_EQ(Message(response.body).names, enough) << file;
   }
 }
 
@@ -167,7 +179,7 @@ TEST_P(CapturedBodies, PrioritizeGivesOneIntegerFrom0To10PerNode) {
       EXPECT_TRUE(score >= 0 && score <= 10) << file << " " << entry;
       highest = std::max(highest, score);
     }
-    const std::vector<std::string> sent = NamesIn(Json::parse(text));
+    const std::vector<std::string> sent = Message(text).names;
     EXPECT_EQ(hosts, std::multiset<std::string>(sent.begin(), sent.end())) << file;
     EXPECT_EQ(highest, 10) << file;  // the best node has the best priority
   }
