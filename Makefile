@@ -48,7 +48,7 @@ test: ## Every test
 	@ctest --preset release -j $(JOBS)
 
 # The programs whose tests run under the sanitizers.
-SANITIZED := unit_tests property_tests wire_tests server_tests
+SANITIZED := unit_tests config_tests server_tests property_tests wire_tests
 
 sanitize: ## Unit, property and wire tests under address+undefined and under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))

@@ -72,13 +72,13 @@ Status Node::CanTake(const Placement& placement) const {
   int previous = -1;
   for (const DeviceGrant& grant : placement.grants) {
     const std::string name = "gpu " + std::to_string(grant.gpu);
+    if (grant.gpu < 0 || static_cast<std::size_t>(grant.gpu) >= gpus_.size()) {
+      return Fail(Errc::kConflict, name + ": the node has " + std::to_string(gpus_.size()));
+    }
     if (grant.gpu <= previous) {
       return Fail(Errc::kConflict, name + ": want each GPU once and in ascending order");
     }
     previous = grant.gpu;
-    if (grant.gpu < 0 || static_cast<std::size_t>(grant.gpu) >= gpus_.size()) {
-      return Fail(Errc::kConflict, name + ": the node has " + std::to_string(gpus_.size()));
-    }
     const auto index = static_cast<std::size_t>(grant.gpu);
     if (!spec_->gpus[index].healthy) return Fail(Errc::kConflict, name + ": not healthy");
     if (grant.milli > gpus_[index].milli) {
