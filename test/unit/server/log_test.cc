@@ -53,7 +53,7 @@ TEST(Log, ALineIsOneJsonObjectWithTimeLevelEventAndFields) {
 }
 
 TEST(Log, HostileTextStaysInsideItsField) {
-  const std::string hostile("\"}\n{\"event\":\"forged\"\x00\xff%v%l{}", 30);
+  const std::string hostile = std::string("\"}\n{\"event\":\"forged\"") + '\0' + "\xff%v%l{}";
   const auto lines = LinesOf(LogLevel::kDebug, [&hostile](Log& log) {
     log.Write(LogLevel::kError, "bind_failed", {{"error", hostile}, {hostile, "x"}});
   });
