@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/cluster_file.h"
 
+#include <ostream>
+
 #include <gtest/gtest.h>
 
 #include "cluster/cluster_state.h"
@@ -116,6 +118,9 @@ struct BadFile {
   const char* value;
   const char* start;  // of the message
 };
+
+// Names of tests must not change from run to run, as printed pointers would.
+void PrintTo(const BadFile& file, std::ostream* out) { *out << file.description; }
 
 class BadClusterFile : public testing::TestWithParam<BadFile> {};
 

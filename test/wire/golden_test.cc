@@ -3,6 +3,7 @@
 // The seven message types of k8s.io/kube-scheduler/extender/v1: requests in every casing that Go's
 // decoder takes, answers byte for byte as Go would write them.
 #include <cctype>
+#include <ostream>
 
 #include <gtest/gtest.h>
 
@@ -44,6 +45,9 @@ struct Casing {
   const char* description;
   KeyCase recase;
 };
+
+// Names of tests must not change from run to run, as printed pointers would.
+void PrintTo(const Casing& casing, std::ostream* out) { *out << casing.description; }
 
 class GoldenMessages : public testing::TestWithParam<Casing> {
  protected:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is refused, and that file, line and path are named.
+#include <ostream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -15,6 +16,9 @@ struct Refusal {
   const char* text;
   const char* start;  // of the message
 };
+
+// Names of tests must not change from run to run, as printed pointers would.
+void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.description; }
 
 class ConfigRefusal : public testing::TestWithParam<Refusal> {};
 
