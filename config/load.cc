@@ -30,6 +30,7 @@ void ReadMixEntry(YamlReader& reader, MixEntry& entry) {
   reader.Integer("gpuMilli", 0, kMilliPerGpu, entry.gpu_milli);
   reader.TextList("models", entry.models);
   std::ranges::sort(entry.models);
+  entry.models.erase(std::unique(entry.models.begin(), entry.models.end()), entry.models.end());
   reader.PositiveNumber("weight", entry.weight);
 }
 

@@ -88,6 +88,11 @@ class Service {
     auto events = wire::DecodeCluster(std::move(text), wire::NodeRules(config_));
     if (!events) return tl::unexpected(std::move(events).error().Within(cluster_file));
     BERTH_TRY_STATUS(state_.Apply(*events));
+    for (const ClusterEvent& event : *events) {
+      const auto* bound = std::get_if<PodBound>(&event);
+      if (bound == nullptr || bound->pod.id.name.empty()) continue;
+      BERTH_TRY_STATUS(binder_.Bind(bound->pod, bound->placement));
+    }
     log_.Write(LogLevel::kInfo, "cluster_loaded",
                {{"file", cluster_file}, {"nodes", state_.Current()->size()}});
     readiness_.Set(nullptr);

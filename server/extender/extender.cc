@@ -12,6 +12,7 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
                                      const PodRequest& pod, std::span<const NodeIndex> candidates) {
   std::vector<Reason> reasons;
   if (!pod.refusal.empty()) {
+    pending_.Forget(pod.id.uid);  // what it asked for before no longer holds
     reasons.assign(candidates.size(), Reason::kPodRefused);
   } else {
     pending_.Remember(pod);
@@ -75,13 +76,15 @@ Status Extender::Bind(const BindRequest& request) {
     }
     node_in_flight_.emplace(uid, request.node);
   }
-  Status status = BindOnce(request, uid);
-  {
-    const MutexLock lock(in_flight_mutex_);
-    node_in_flight_.erase(uid);
-  }
-  in_flight_changed_.NotifyAll();
-  return status;
+  // Also when the binder throws: an entry that stayed would make every later bind of the pod wait.
+  const std::shared_ptr<void> landed(nullptr, [&](void*) {
+    {
+      const MutexLock lock(in_flight_mutex_);
+      node_in_flight_.erase(uid);
+    }
+    in_flight_changed_.NotifyAll();
+  });
+  return BindOnce(request, uid);
 }
 
 Status Extender::BindOnce(const BindRequest& request, const std::string& uid) {

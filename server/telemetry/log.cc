@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "config/words.h"
 #include "server/wire/json_text.h"
 
 namespace berth {
@@ -15,25 +16,11 @@ class Log::Sink {
  public:
   Sink() : logger_("berth", std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
     logger_.set_formatter(std::make_unique<spdlog::pattern_formatter>(
-        R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})", spdlog::pattern_time_type::utc));
-    logger_.set_level(spdlog::level::debug);  // Log itself decides
+        R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ",%v})", spdlog::pattern_time_type::utc));
   }
 
-  void Write(LogLevel level, const std::string& line) {
-    switch (level) {
-      case LogLevel::kDebug:
-        logger_.log(spdlog::level::debug, spdlog::string_view_t(line));
-        break;
-      case LogLevel::kInfo:
-        logger_.log(spdlog::level::info, spdlog::string_view_t(line));
-        break;
-      case LogLevel::kWarn:
-        logger_.log(spdlog::level::warn, spdlog::string_view_t(line));
-        break;
-      case LogLevel::kError:
-        logger_.log(spdlog::level::err, spdlog::string_view_t(line));
-        break;
-    }
+  void Write(const std::string& line) {
+    logger_.log(spdlog::level::info, spdlog::string_view_t(line));
   }
 
  private:
@@ -46,7 +33,9 @@ Log::~Log() = default;
 
 void Log::Write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   if (!Enabled(level)) return;
-  std::string line = "\"event\":";
+  std::string line = "\"level\":";
+  wire::AppendString(line, WordOf(kLogLevelWords, level));
+  line += ",\"event\":";
   wire::AppendString(line, event);
   for (const LogField& field : fields) {
     line += ',';
@@ -58,7 +47,7 @@ void Log::Write(LogLevel level, std::string_view event, std::initializer_list<Lo
       wire::AppendString(line, std::get<std::string_view>(field.value));
     }
   }
-  sink_->Write(level, line);
+  sink_->Write(line);
 }
 
 }  // namespace berth

@@ -84,7 +84,8 @@ TEST_F(BerthReplay, NamesThePoliciesThereAre) {
 
 TEST_F(BerthReplay, EndsWithTwoWhereItIsNotUsedAsItsHelpSays) {
   ExpectFailure({"run", "--policy", "best-fit"}, 2, "--nodes is required");
-  ExpectFailure({"run", "--bogus"}, 2, "--bogus");
+  ExpectFailure({"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", "best-fit", "--bogus"}, 2,
+                "--bogus");
 }
 
 }  // namespace
