@@ -82,11 +82,14 @@ void EvaluationTable::Evaluate(NodeIndex index, const Node& node) {
 }
 
 std::vector<NodeIndex> EvaluationTable::Fitting() const {
-  std::vector<NodeIndex> fitting;
-  fitting.reserve(reasons_.size());
+  // Without a branch per node: every decision makes this pass.
+  std::vector<NodeIndex> fitting(reasons_.size());
+  std::size_t count = 0;
   for (NodeIndex i = 0; i < reasons_.size(); ++i) {
-    if (reasons_[i] == Reason::kFits) fitting.push_back(i);
+    fitting[count] = i;
+    count += reasons_[i] == Reason::kFits ? std::size_t{1} : std::size_t{0};
   }
+  fitting.resize(count);
   return fitting;
 }
 
