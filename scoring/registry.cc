@@ -66,7 +66,7 @@ Result<std::unique_ptr<const Scorer>> MakeScorer(std::string_view name, const Re
   const auto entry = std::ranges::find(kScorers, name, &Entry::name);
   if (entry != kScorers.end()) return entry->make(mix);
   std::string message = "want one of";
-  for (const Entry& known : kScorers) message.append(" ").append(known.name);
+  for (const std::string_view known : ScorerNames()) message.append(" ").append(known);
   return Invalid(message + ", got \"" + std::string(name) + "\"");
 }
 

@@ -19,23 +19,6 @@ std::vector<std::size_t> UpTo(std::size_t count) {
   return indices;
 }
 
-// A line that is not empty, with its number in the file.
-struct Line {
-  std::string_view text;
-  std::size_t number;
-};
-
-std::vector<Line> NumberedLines(std::string_view text) {
-  std::vector<Line> lines;
-  std::size_t number = 0;
-  for (std::string_view line : SplitFields(text, '\n')) {
-    ++number;
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty()) lines.push_back({line, number});
-  }
-  return lines;
-}
-
 Result<std::vector<std::size_t>> ParseIndices(std::string_view line, std::size_t below) {
   std::vector<std::size_t> indices;
   for (const std::string_view field : SplitFields(line, ' ')) {
@@ -83,7 +66,7 @@ Arrivals DrawArrivals(const std::vector<TraceNode>& nodes, const std::vector<Tra
 Result<Arrivals> ReadArrivals(const std::string& path, std::uint64_t seed, std::size_t node_count,
                               std::size_t task_count) {
   BERTH_TRY(const std::string text, ReadTextFile(path));
-  const std::vector<Line> lines = NumberedLines(text);
+  const std::vector<NumberedLine> lines = NumberedLines(text);
   const std::string wanted = "seed " + std::to_string(seed) + " ";
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (!lines[i].text.starts_with(wanted)) continue;

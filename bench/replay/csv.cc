@@ -39,12 +39,20 @@ std::vector<std::string_view> SplitFields(std::string_view line, char separator)
   }
 }
 
+std::vector<NumberedLine> NumberedLines(std::string_view text) {
+  std::vector<NumberedLine> lines;
+  std::size_t number = 0;
+  for (std::string_view line : SplitFields(text, '\n')) {
+    ++number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) lines.push_back({line, number});
+  }
+  return lines;
+}
+
 std::vector<std::string_view> SplitLines(std::string_view text) {
   std::vector<std::string_view> lines;
-  for (std::string_view line : SplitFields(text, '\n')) {
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty()) lines.push_back(line);
-  }
+  for (const NumberedLine& line : NumberedLines(text)) lines.push_back(line.text);
   return lines;
 }
 
@@ -64,11 +72,7 @@ Result<CsvTable> CsvTable::Read(const std::string& path,
   table.path_ = path;
   BERTH_TRY(std::string text, ReadTextFile(path));
   table.text_ = std::make_unique<std::string>(std::move(text));
-  std::size_t line_number = 0;
-  for (std::string_view line : SplitFields(*table.text_, '\n')) {
-    ++line_number;
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty()) continue;
+  for (const auto& [line, line_number] : NumberedLines(*table.text_)) {
     std::vector<std::string_view> fields = SplitFields(line, ',');
     if (table.header_.empty()) {
       if (fields.size() < required.size() ||

@@ -17,7 +17,14 @@ namespace berth::replay {
 // The whole file, unzipped where it is gzipped. Error: kNotFound or kInvalidArgument with the path.
 Result<std::string> ReadTextFile(const std::string& path);
 
-// The lines of a text, without their ends ("\n" or "\r\n"), empty lines left out.
+// A line without its end ("\n" or "\r\n"), and its number in the file, counted from 1.
+struct NumberedLine {
+  std::string_view text;
+  std::size_t number;
+};
+
+// The lines of a text, empty ones left out.
+std::vector<NumberedLine> NumberedLines(std::string_view text);
 std::vector<std::string_view> SplitLines(std::string_view text);
 
 std::vector<std::string_view> SplitFields(std::string_view line, char separator);

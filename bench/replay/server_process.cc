@@ -8,9 +8,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
+#include "bench/replay/report.h"
 #include "cluster/cluster_state.h"
 #include "config/print.h"
 #include "server/wire/cluster_file.h"
@@ -21,14 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kAnnouncement = "berth: listening on http://";
-
-Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return Fail(Errc::kUnavailable, path + ": cannot be written");
-  return {};
-}
 
 Result<std::string> MakeFolder() {
   std::string pattern = (fs::temp_directory_path() / "berth-replay-XXXXXX").string();
@@ -45,8 +37,8 @@ Status WriteInputs(const std::string& folder, Config config, const std::vector<N
   BERTH_TRY_STATUS(state.Apply(events));
   config.server.listen = "127.0.0.1:0";
   config.log_level = "warn";
-  BERTH_TRY_STATUS(WriteFile(folder + "/cluster.json", wire::EncodeCluster(state.Everything())));
-  return WriteFile(folder + "/config.yaml", PrintConfig(config));
+  BERTH_TRY_STATUS(WriteOutput(folder + "/cluster.json", wire::EncodeCluster(state.Everything())));
+  return WriteOutput(folder + "/config.yaml", PrintConfig(config));
 }
 
 // The first line that the child prints, or all there was when it ended.
