@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ApiClient: the port to the Kubernetes API server. HttpApiClient speaks to a real one, tests bring
+// one in memory.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace berth::kube {
+
+struct ApiRequest {
+  std::string method = "GET";
+  std::string path;  // with its query: "/api/v1/pods?limit=500"
+  std::string body;  // JSON; empty = none
+  std::string content_type = "application/json";
+  Duration timeout = std::chrono::seconds(10);  // for the whole exchange
+};
+
+struct ApiResponse {
+  int status = 0;
+  std::string body;
+  std::optional<Duration> retry_after;  // the header of a 429 or 503
+
+  [[nodiscard]] bool ok() const { return status >= 200 && status < 300; }
+};
+
+// What a list or a watch reads, as it arrives. false ends the stream from our side.
+using StreamSink = std::function<bool(std::string_view bytes)>;
+
+// Any thread may call any function, several at a time.
+class ApiClient {
+ public:
+  virtual ~ApiClient() = default;
+
+  // Blocks until answered: any status is a value. Error: kUnavailable when no answer came - the
+  // server may or may not have carried the request out.
+  virtual Result<ApiResponse> Send(const ApiRequest& request) = 0;
+
+  // GETs the path and hands the body of a 200 to the sink, on the calling thread, in pieces as they
+  // come; a sink that takes its time slows the server down. Returns when the server ended the body,
+  // the sink returned false or stop was requested (all ok()), with the answer - its body is empty
+  // for a 200. Error: kUnavailable when the connection broke or nothing came for idle_timeout.
+  virtual Result<ApiResponse> Stream(const std::string& path, Duration idle_timeout,
+                                     const std::stop_token& stop, const StreamSink& sink) = 0;
+};
+
+}  // namespace berth::kube
