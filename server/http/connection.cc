@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <boost/asio/post.hpp>
+
 #include "server/http/body_memory.h"
 #include "server/http/request_target.h"
 #include "server/http/shard.h"
@@ -133,8 +135,33 @@ void Connection::Answer() {
   state_ = State::kAnswering;
   FinishBody(body_, received_);
   counters_.requests.Increment();
+  response_ = CallHandler(parser_.head());
+  if (response_.later) {
+    AnswerLater(std::exchange(response_.later, nullptr));
+  } else {
+    SendAnswer();
+  }
+}
+
+// The connection reads nothing meanwhile and lives on in the Reply.
+void Connection::AnswerLater(const std::function<void(Reply)>& later) {
+  Enter(State::kAnswering, options_.later_limit);
+  Reply reply([self = shared_from_this()](HttpResponse response) {
+    asio::post(self->shard_.loop(), [self, response = std::move(response)]() mutable {
+      if (self->state_ == State::kClosed) return;
+      self->response_ = std::move(response);
+      self->SendAnswer();
+    });
+  });
+  try {
+    later(std::move(reply));
+  } catch (...) {
+    counters_.handler_exceptions.Increment();  // the Reply that went answers
+  }
+}
+
+void Connection::SendAnswer() {
   const RequestHead& head = parser_.head();
-  response_ = CallHandler(head);
   AfterResponse after = AfterResponse::kClose;
   if (head.keep_alive && !shard_.service().draining.load(std::memory_order_relaxed)) {
     after = head.http_1_1 ? AfterResponse::kKeepAlive : AfterResponse::kKeepAliveHttp10;

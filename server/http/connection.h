@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -89,6 +90,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   // Answering: connection.cc.
   void Answer();
+  void AnswerLater(const std::function<void(Reply)>& later);
+  void SendAnswer();
   HttpResponse CallHandler(const RequestHead& head);
   void Refuse(const Refusal& refusal);
   enum class Part { kHeaderOnly, kHeaderAndBody };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/http_message.h"
 
+#include <atomic>
+#include <utility>
+
 namespace berth::http {
 namespace {
 
@@ -9,6 +12,28 @@ namespace {
 char Printable(char c) { return c < ' ' || c > '~' || c == '"' || c == '\\' ? '?' : c; }
 
 }  // namespace
+
+// Sends once; 500 when it goes without having sent.
+class Reply::Once {
+ public:
+  explicit Once(std::function<void(HttpResponse)> send) : send_(std::move(send)) {}
+  ~Once() { Send(ErrorResponse(500, "internal error")); }
+  Once(const Once&) = delete;
+  Once& operator=(const Once&) = delete;
+
+  void Send(HttpResponse response) {
+    if (!sent_.exchange(true)) send_(std::move(response));
+  }
+
+ private:
+  const std::function<void(HttpResponse)> send_;
+  std::atomic<bool> sent_{false};
+};
+
+Reply::Reply(std::function<void(HttpResponse)> send)
+    : once_(std::make_shared<Once>(std::move(send))) {}
+
+void Reply::operator()(HttpResponse response) const { once_->Send(std::move(response)); }
 
 HttpResponse ErrorResponse(int status, std::string_view message) {
   HttpResponse response;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,16 +25,34 @@ struct HttpRequest {
   std::string body;  // decoded (no chunks left); only the identity content encoding gets here
 };
 
+class Reply;
+
 struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";  // empty: no Content-Type
   std::string allow;                              // empty: no Allow
   std::string body;
+  // Set: this is not the answer. It is called at once, on the I/O thread, with the way on which the
+  // answer will come later; what it throws is answered with 500.
+  std::function<void(Reply)> later;
+};
+
+// The answer to one request, given from any thread. The first call counts; when the last copy goes
+// without a call the client gets 500. Every copy is dropped before the server is destroyed.
+class Reply {
+ public:
+  explicit Reply(std::function<void(HttpResponse)> send);
+  void operator()(HttpResponse response) const;
+
+ private:
+  class Once;
+  std::shared_ptr<Once> once_;
 };
 
 // Called synchronously on an I/O thread, from several of them at once: it must be thread-safe, and
-// while it runs the other connections of that thread wait. An exception that escapes it is answered
-// with 500 and counted. For a HEAD request the server sends the length of the body and no body.
+// while it runs the other connections of that thread wait: what blocks is answered `later`. An
+// exception that escapes it is answered with 500 and counted. For a HEAD request the server sends
+// the length of the body and no body.
 using HttpHandler = std::function<HttpResponse(HttpRequest&)>;
 
 // A response whose body is {"error": "<message>"}.

@@ -60,6 +60,8 @@ struct HttpServerOptions {
   // An answer of n bytes has to be taken within write_grace + n / min_bytes_per_second.
   Duration write_grace = std::chrono::seconds(10);
   std::size_t min_bytes_per_second = std::size_t{1} << 20;
+  // For an answer that comes later (HttpResponse::later); then the connection is closed.
+  Duration later_limit = std::chrono::minutes(10);
 
   std::optional<TlsOptions> tls;
 };

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/api_binder.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/random.h"
+#include "server/wire/binding_json.h"
+#include "server/wire/pod_object.h"
+#include "server/wire/watch_json.h"
+
+namespace berth::kube {
+namespace {
+
+constexpr Duration kMostPerRequest = std::chrono::seconds(10);
+constexpr Duration kFirstWait = std::chrono::milliseconds(50);
+constexpr Duration kMostWait = std::chrono::seconds(2);
+
+std::string PathOf(const PodId& id) {
+  return "/api/v1/namespaces/" + id.namespace_name + "/pods/" + id.name;
+}
+
+// Doubled each time, and spread over its upper half: many binds fail together.
+Duration WaitBefore(int attempt, std::uint64_t seed) {
+  const Duration wait = std::min(kMostWait, kFirstWait * (1 << std::min(attempt, 10)));
+  return wait / 2 + wait / 2 * static_cast<int>(Mix64(seed + static_cast<std::uint64_t>(attempt)) % 1000) / 1000;
+}
+
+bool IsForNow(int status) { return status == 408 || status == 429 || status >= 500; }
+
+}  // namespace
+
+Status ApiBinder::Bind(const BindOrder& order) {
+  ApiRequest request;
+  request.method = "POST";
+  request.path = PathOf(order.pod.id) + "/binding";
+  request.body = wire::EncodeBinding(order.pod, order.placement, order.node);
+  Attempt last{Fail(Errc::kDeadline, "this process does not lead any more")};
+  bool in_doubt = false;
+  for (int attempt = 0;; ++attempt) {
+    const Instant end = std::min(order.deadline, parts_.fence.WritableUntil());
+    const Instant now = parts_.clock.Now();
+    if (end <= now + last.wait) break;
+    if (attempt > 0) {
+      ++retries_;
+      parts_.sleep(last.wait);
+    }
+    request.timeout = std::min(kMostPerRequest, end - now - last.wait);
+    last = TryOnce(request, attempt);
+    if (last.final) return std::move(last.status);
+    in_doubt = in_doubt || last.in_doubt;
+  }
+  if (!in_doubt) return Fail(Errc::kDeadline, std::move(last.status).error().message);
+  ++in_doubt_;
+  return Fail(Errc::kUnavailable, std::move(last.status).error().message);
+}
+
+ApiBinder::Attempt ApiBinder::TryOnce(const ApiRequest& request, int attempt) {
+  const Result<ApiResponse> response = parts_.client.Send(request);
+  const auto seed = static_cast<std::uint64_t>(parts_.clock.Now().time_since_epoch().count());
+  if (!response) return {tl::unexpected(response.error()), false, true, WaitBefore(attempt, seed)};
+  if (response->ok()) return {.status = {}, .final = true};
+  const std::string text = "the API server answered " + std::to_string(response->status) + ": " +
+                           wire::DecodeStatus(response->body).message;
+  switch (response->status) {
+    case 404:
+      return {Fail(Errc::kNotFound, text), true};
+    case 409:
+      return {Fail(Errc::kConflict, text), true};
+    default:
+      break;
+  }
+  if (!IsForNow(response->status)) return {Invalid(text), true};
+  const Duration wait = WaitBefore(attempt, seed);
+  return {Fail(Errc::kUnavailable, text), false, response->status != 429,
+          std::max(wait, response->retry_after.value_or(wait))};
+}
+
+Result<PodTruth> ApiBinder::Find(const PodId& id) {
+  BERTH_TRY(ApiResponse response, parts_.client.Send({.path = PathOf(id)}));
+  if (response.status == 404) return Fail(Errc::kNotFound, "pod is gone");
+  if (!response.ok()) {
+    return Fail(Errc::kUnavailable, "the API server answered " + std::to_string(response.status) +
+                                        ": " + wire::DecodeStatus(response.body).message);
+  }
+  auto pod = wire::DecodePodObject(response.body, parts_.rules);
+  if (!pod) return Fail(Errc::kUnavailable, std::move(pod).error().message);
+  if (pod->pod.id.uid != id.uid) return Fail(Errc::kNotFound, "pod was replaced by another one");
+  PodTruth truth{std::move(pod->pod), std::nullopt};
+  if (!pod->node.empty() && !pod->over) truth.placement = std::move(pod->placement);
+  return truth;
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/event_recorder.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/random.h"
+
+namespace berth::kube {
+namespace {
+
+// "GPU 0, 1 on node n1" or "0.25 of GPU 3 on node n1".
+std::string Assigned(const Placement& placement) {
+  std::string text = "GPU ";
+  for (const DeviceGrant& grant : placement.grants) {
+    if (&grant != &placement.grants.front()) text += ", ";
+    text += std::to_string(grant.gpu);
+    if (grant.milli != kMilliPerGpu) text += " (" + std::to_string(grant.milli) + " milli)";
+  }
+  return text + " on node " + placement.node;
+}
+
+}  // namespace
+
+EventRecorder::EventRecorder(ApiClient& client, const Clock& clock, std::string instance)
+    : client_(client),
+      clock_(clock),
+      instance_(std::move(instance)),
+      thread_([this] { Run(); }) {}
+
+EventRecorder::~EventRecorder() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  changed_.NotifyAll();
+  thread_.join();
+}
+
+void EventRecorder::Record(const Decision& decision) {
+  if (decision.verb != Verb::kBind) return;
+  const bool failed = decision.error != nullptr;
+  if (!failed && (decision.placement == nullptr || decision.placement->grants.empty())) return;
+  wire::PodEvent event{*decision.pod,
+                       failed,
+                       failed ? "BindFailed" : "GpusAssigned",
+                       failed ? decision.error->message : Assigned(*decision.placement),
+                       clock_.Wall(),
+                       instance_};
+  {
+    const MutexLock lock(mutex_);
+    if (waiting_.size() >= kMostWaiting) {
+      ++dropped_;
+      if (!failed) return;
+      waiting_.pop_back();
+    }
+    if (failed) {
+      waiting_.push_front(std::move(event));
+    } else {
+      waiting_.push_back(std::move(event));
+    }
+  }
+  changed_.NotifyOne();
+}
+
+bool EventRecorder::Next(wire::PodEvent& event) {
+  const MutexLock lock(mutex_);
+  while (waiting_.empty() && !ending_) changed_.Wait(mutex_);
+  if (ending_) return false;
+  event = std::move(waiting_.front());
+  waiting_.pop_front();
+  return true;
+}
+
+// A token bucket. The steady clock itself: this waits in real time.
+void EventRecorder::Run() {
+  double tokens = kBurst;
+  Instant filled = std::chrono::steady_clock::now();
+  wire::PodEvent event;
+  while (Next(event)) {
+    const Instant now = std::chrono::steady_clock::now();
+    tokens = std::min<double>(
+        kBurst, tokens + kPerSecond * std::chrono::duration<double>(now - filled).count());
+    filled = now;
+    if (tokens < 1) {
+      const MutexLock lock(mutex_);
+      if (event.warning) {
+        waiting_.push_front(std::move(event));
+      } else {
+        ++dropped_;
+      }
+      if (!ending_) changed_.WaitFor(mutex_, std::chrono::milliseconds(1000 / kPerSecond));
+      continue;
+    }
+    tokens -= 1;
+    Post(event);
+  }
+}
+
+void EventRecorder::Post(const wire::PodEvent& event) {
+  // Unique as long as one process does not tell twice of one pod within a nanosecond.
+  const auto time = static_cast<std::uint64_t>(event.time.time_since_epoch().count());
+  char suffix[24];
+  std::snprintf(suffix, sizeof suffix, ".%016llx",
+                static_cast<unsigned long long>(Mix64(time + posted_++)));
+  ApiRequest request;
+  request.method = "POST";
+  request.path = "/api/v1/namespaces/" + event.pod.namespace_name + "/events";
+  request.body = wire::EncodeEvent(event, event.pod.name + suffix);
+  const Result<ApiResponse> response = client_.Send(request);
+  if (!response || !response->ok()) ++dropped_;
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EventRecorder: tells of binds as Events on the pod, where `kubectl describe pod` shows them.
+//
+// Events are a courtesy: they are posted by a thread of their own, at a limited rate, warnings
+// first; what exceeds the rate or the queue is dropped and counted.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "server/extender/ports.h"
+#include "server/kube/api_client.h"
+#include "server/wire/event_json.h"
+
+namespace berth::kube {
+
+// Any thread may call it.
+class EventRecorder final : public DecisionSink {
+ public:
+  // References: they outlive the recorder. `instance` names this process.
+  EventRecorder(ApiClient& client, const Clock& clock, std::string instance);
+  // Posts nothing more.
+  ~EventRecorder() override;
+
+  void Record(const Decision& decision) override BERTH_EXCLUDES(mutex_);
+
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(); }
+
+ private:
+  static constexpr std::size_t kMostWaiting = 512;
+  static constexpr int kBurst = 50;      // events that may go at once
+  static constexpr int kPerSecond = 10;  // and after that
+
+  void Run() BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] bool Next(wire::PodEvent& event) BERTH_EXCLUDES(mutex_);
+  void Post(const wire::PodEvent& event);
+
+  ApiClient& client_;
+  const Clock& clock_;
+  const std::string instance_;
+  std::atomic<std::uint64_t> dropped_{0};
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<wire::PodEvent> waiting_ BERTH_GUARDED_BY(mutex_);  // warnings in front
+  bool ending_ BERTH_GUARDED_BY(mutex_) = false;
+  std::uint64_t posted_ = 0;  // of this thread alone
+  std::thread thread_;
+};
+
+}  // namespace berth::kube

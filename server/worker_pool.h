@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WorkerPool: threads for work that blocks, so that the I/O threads never do.
+//
+// Any thread may call it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+
+namespace berth {
+
+class WorkerPool {
+ public:
+  using Job = std::function<void()>;  // must not throw
+
+  // Requires: threads > 0. Throws what std::thread throws.
+  WorkerPool(int threads, std::size_t max_waiting);
+  // Runs what waits, then ends.
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  // False when max_waiting jobs wait already: the job is dropped.
+  [[nodiscard]] bool Submit(Job job) BERTH_EXCLUDES(mutex_);
+
+ private:
+  void Run() BERTH_EXCLUDES(mutex_);
+
+  const std::size_t max_waiting_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Job> waiting_ BERTH_GUARDED_BY(mutex_);
+  bool ending_ BERTH_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace berth
