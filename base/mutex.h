@@ -5,6 +5,7 @@
 // libstdc++.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -52,6 +53,13 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
+  // Also returns when the time is over.
+  void WaitFor(Mutex& mutex, std::chrono::steady_clock::duration time) BERTH_REQUIRES(mutex) {
+    std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
+    condition_.wait_until(lock, std::chrono::steady_clock::now() + time);
+    lock.release();
+  }
+  void NotifyOne() { condition_.notify_one(); }
   void NotifyAll() { condition_.notify_all(); }
 
  private:

@@ -13,6 +13,8 @@ std::string_view ErrcName(Errc code) {
       return "conflict";
     case Errc::kUnavailable:
       return "unavailable";
+    case Errc::kDeadline:
+      return "deadline";
     case Errc::kInternal:
       return "internal";
   }

@@ -20,6 +20,7 @@ enum class Errc {
   kNotFound,         // what the request names does not exist
   kConflict,         // somebody else was faster: look again, then retry
   kUnavailable,      // a peer or our own caches are not there (yet)
+  kDeadline,         // its time was over before anything was done
   kInternal,         // our fault
 };
 

@@ -96,6 +96,7 @@ Status ClusterState::Confirm(std::string_view uid) {
   if (held == pods_.end()) {
     return Fail(Errc::kNotFound, "no reservation for pod " + std::string(uid));
   }
+  DropDeadline(held->second);
   held->second.state = PodState::kBound;
   return {};
 }
@@ -109,24 +110,14 @@ bool ClusterState::Forget(std::string_view uid) {
   return true;
 }
 
-std::size_t ClusterState::Expire(Instant now) {
+std::vector<PodId> ClusterState::Overdue(Instant now) const {
   const MutexLock lock(mutex_);
-  std::size_t expired = 0;
-  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-    const auto [deadline, uid] = *deadlines_.begin();
-    deadlines_.erase(deadlines_.begin());
-    const auto held = pods_.find(uid);
-    // An entry outlives what it was made for when the pod was confirmed, forgotten or reserved
-    // anew.
-    if (held == pods_.end() || held->second.state != PodState::kReserved ||
-        held->second.expires_at != deadline) {
-      continue;
-    }
-    Erase(uid);
-    ++expired;
+  std::vector<PodId> overdue;
+  for (const auto& [deadline, uid] : deadlines_) {
+    if (deadline > now) break;
+    overdue.push_back(pods_.find(uid)->second.pod.id);
   }
-  if (expired > 0) Publish();
-  return expired;
+  return overdue;
 }
 
 std::optional<PodRecord> ClusterState::FindPod(std::string_view uid) const {
@@ -158,11 +149,18 @@ void ClusterState::Erase(const std::string& uid) {
   if (held == pods_.end()) return;
   const PodRecord record = std::move(held->second);
   pods_.erase(held);
+  DropDeadline(record);
   const auto uids = uids_by_node_.find(record.placement.node);
   uids->second.erase(record.pod.id.uid);
   if (uids->second.empty()) uids_by_node_.erase(uids);
   ChangeNode(record.placement.node,
              [&](Node& node) { node.GiveBack(record.placement, record.pod.shape); });
+}
+
+void ClusterState::DropDeadline(const PodRecord& record) {
+  if (record.state == PodState::kReserved) {
+    deadlines_.erase({record.expires_at, record.pod.id.uid});
+  }
 }
 
 template <class Change>

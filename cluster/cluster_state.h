@@ -7,14 +7,14 @@
 //                Reserve                  Confirm, PodBound
 //      unknown ----------> reserved ---------------------------> bound
 //       ^   |                 |                                    ^ |
-//       |   |                 | Forget, Expire, PodGone            | |
+//       |   |                 | Forget, PodGone                    | |
 //       +---|-----------------+                                    | |
 //       |   +------------------------- PodBound -------------------+ |
 //       +--------------------------- PodGone ------------------------+
 //
-// A reservation is a placement decided here and not yet confirmed: it holds its devices, and dies
-// with Forget, at its deadline, or with its pod. PodBound is the truth and replaces whatever was
-// held.
+// A reservation is a placement decided here and not yet confirmed: it holds its devices until it is
+// forgotten or its pod is gone. Its deadline frees nothing: the pod may be bound by then, so that
+// somebody has to look (Overdue). PodBound is the truth and replaces whatever was held.
 //
 // Any thread may call any function. One mutex, held for in-memory work only; readers take a
 // Snapshot and run without it. Every change publishes a new Snapshot before it returns.
@@ -23,11 +23,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -72,8 +74,9 @@ class ClusterState {
   // whether there was one.
   bool Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);
 
-  // Drops the reservations whose deadline is not after now; returns how many.
-  std::size_t Expire(Instant now) BERTH_EXCLUDES(mutex_);
+  // The pods whose reservation has a deadline that is not after now. They keep it until somebody
+  // has found out whether they are bound.
+  [[nodiscard]] std::vector<PodId> Overdue(Instant now) const BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] std::optional<PodRecord> FindPod(std::string_view uid) const BERTH_EXCLUDES(mutex_);
   // All pods, by UID; with the snapshot of the same moment.
@@ -95,6 +98,7 @@ class ClusterState {
   // Puts the pod into the books / takes it out, and the node with it.
   void Insert(PodRecord record) BERTH_REQUIRES(mutex_);
   void Erase(const std::string& uid) BERTH_REQUIRES(mutex_);
+  void DropDeadline(const PodRecord& record) BERTH_REQUIRES(mutex_);
   // Replaces the node's free amounts after its pods changed; a node not known (yet) is left for
   // later.
   template <class Change>
@@ -106,7 +110,7 @@ class ClusterState {
   std::map<std::string, PodRecord, std::less<>> pods_ BERTH_GUARDED_BY(mutex_);
   std::unordered_map<std::string, std::unordered_set<std::string>> uids_by_node_
       BERTH_GUARDED_BY(mutex_);
-  std::multimap<Instant, std::string> deadlines_ BERTH_GUARDED_BY(mutex_);  // of reservations
+  std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);  // of reservations
   Snapshot next_ BERTH_GUARDED_BY(mutex_);  // the snapshot in the making
   bool node_set_changed_ BERTH_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const Snapshot> current_ BERTH_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/routes.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -34,14 +35,36 @@ http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandle
   };
 }
 
+// The body is all of the request that outlives the call of the handler.
+http::HttpHandler OnPool(WorkerPool& pool, const http::HttpHandler& handler) {
+  return [&pool, handler](HttpRequest& request) {
+    auto body = std::make_shared<std::string>(std::move(request.body));
+    HttpResponse response;
+    response.later = [&pool, handler, body](const http::Reply& reply) {
+      const bool taken = pool.Submit([handler, body, reply] {
+        HttpRequest later{"POST", "", "", std::move(*body)};
+        try {
+          reply(handler(later));
+        } catch (...) {  // the Reply that goes unanswered says 500
+        }
+      });
+      if (!taken) reply(http::ErrorResponse(503, "too many binds under way"));
+    };
+    return response;
+  };
+}
+
 }  // namespace
 
 void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
   const auto add_verb = [&](Verb verb, HttpResponse (Verbs::*answer)(HttpRequest&)) {
-    router.Add("POST", "/extender/" + std::string(NameOf(verb)),
-               WhenReady(parts, verb, [&verbs = parts.verbs, answer](HttpRequest& request) {
-                 return (verbs.*answer)(request);
-               }));
+    http::HttpHandler handler = [&verbs = parts.verbs, answer](HttpRequest& request) {
+      return (verbs.*answer)(request);
+    };
+    if (verb == Verb::kBind && parts.bind_pool != nullptr) {
+      handler = OnPool(*parts.bind_pool, handler);
+    }
+    router.Add("POST", "/extender/" + std::string(NameOf(verb)), WhenReady(parts, verb, handler));
   };
   add_verb(Verb::kFilter, &Verbs::Filter);
   add_verb(Verb::kPrioritize, &Verbs::Prioritize);

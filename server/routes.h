@@ -11,6 +11,7 @@
 #include "server/http/router.h"
 #include "server/telemetry/metrics.h"
 #include "server/verbs.h"
+#include "server/worker_pool.h"
 
 namespace berth {
 
@@ -35,6 +36,8 @@ struct RouteParts {
   Metrics& metrics;
   const Readiness& readiness;
   HttpStatsSource http_stats = {};  // empty: /metrics leaves them out
+  WorkerPool* bind_pool = nullptr;  // where binds run; none: on the I/O thread, for binders that
+                                    // never block
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), GET /healthz /readyz

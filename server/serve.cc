@@ -91,7 +91,7 @@ class Service {
     for (const ClusterEvent& event : *events) {
       const auto* bound = std::get_if<PodBound>(&event);
       if (bound == nullptr || bound->pod.id.name.empty()) continue;
-      BERTH_TRY_STATUS(binder_.Bind(bound->pod, bound->placement));
+      BERTH_TRY_STATUS(binder_.Assign(bound->pod, bound->placement));
     }
     log_.Write(LogLevel::kInfo, "cluster_loaded",
                {{"file", cluster_file}, {"nodes", state_.Current()->size()}});
@@ -129,8 +129,8 @@ class Service {
   }
 
   void Tick() {
-    if (const std::size_t expired = state_.Expire(clock_.Now()); expired > 0) {
-      log_.Write(LogLevel::kWarn, "reservations_expired", {{"count", expired}});
+    if (const std::size_t settled = extender_.SettleOverdue(); settled > 0) {
+      log_.Write(LogLevel::kWarn, "overdue_binds_settled", {{"count", settled}});
     }
   }
 

@@ -84,37 +84,95 @@ Status Extender::Bind(const BindRequest& request) {
     }
     in_flight_changed_.NotifyAll();
   });
-  return BindOnce(request, uid);
+  return BindOnce(request, {uid, request.namespace_name, request.pod_name});
 }
 
-Status Extender::BindOnce(const BindRequest& request, const std::string& uid) {
-  const PodId id{uid, request.namespace_name, request.pod_name};
-  const auto fail = [&](Error error) -> Status {
-    parts_.sink.Record({.verb = Verb::kBind, .pod = &id, .error = &error});
-    return tl::unexpected(std::move(error));
-  };
-  if (const auto held = parts_.state.FindPod(uid); held && held->state == PodState::kBound) {
-    if (held->placement.node == request.node) return {};
-    return fail({Errc::kConflict, "pod is bound to node " + held->placement.node + " already"});
+Status Extender::BindOnce(const BindRequest& request, const PodId& id) {
+  const Result<Placement> placement = Commit(id, request.node);
+  if (!placement) {
+    parts_.sink.Record({.verb = Verb::kBind, .pod = &id, .error = &placement.error()});
+    return tl::unexpected(placement.error());
   }
-  const std::shared_ptr<const PodRequest> pod = pending_.Find(uid);
-  if (pod == nullptr) {
-    return fail({Errc::kNotFound, "pod is not known: no filter call has named it"});
-  }
-  Result<Placement> placement = ReserveOn(*pod, request.node);
-  if (!placement) return fail(std::move(placement).error());
-  if (Status bound = parts_.binder.Bind(*pod, *placement); !bound) {
-    parts_.state.Forget(uid);
-    return fail(std::move(bound).error());
-  }
-  if (!parts_.state.Confirm(uid)) {
-    // The reservation ran out while the bind was under way; the pod is there all the same.
-    const ClusterEvent truth = PodBound{*pod, *placement};
-    BERTH_TRY_STATUS(parts_.state.Apply(std::span(&truth, 1)));
-  }
-  pending_.Forget(uid);
+  pending_.Forget(id.uid);
   parts_.sink.Record({.verb = Verb::kBind, .pod = &id, .placement = &*placement});
   return {};
+}
+
+// Reserve, tell the cluster, confirm.
+Result<Placement> Extender::Commit(const PodId& id, const std::string& node) {
+  std::shared_ptr<const PodRequest> pod = pending_.Find(id.uid);
+  std::optional<PodRecord> held = parts_.state.FindPod(id.uid);
+  // In doubt since an earlier bind, or never heard of since a restart: the cluster knows.
+  if (held ? held->state == PodState::kReserved : pod == nullptr) {
+    BERTH_TRY(pod, Settle(id));
+    held = parts_.state.FindPod(id.uid);
+  }
+  if (held && held->state == PodState::kBound) {
+    if (held->placement.node == node) return held->placement;
+    return Fail(Errc::kConflict, "pod is bound to node " + held->placement.node + " already");
+  }
+  if (pod == nullptr) return Fail(Errc::kNotFound, "pod is not known");
+  if (!pod->refusal.empty()) return Invalid(pod->refusal);
+  BERTH_TRY(Placement placement, ReserveOn(*pod, node));
+  if (Status told = Tell(*pod, placement); !told) {
+    held = parts_.state.FindPod(id.uid);
+    // Bound there by an earlier attempt: the devices are those that the cluster has.
+    if (held && held->state == PodState::kBound && held->placement.node == node) {
+      return held->placement;
+    }
+    return tl::unexpected(std::move(told).error());
+  }
+  if (!parts_.state.Confirm(id.uid)) {
+    // The reservation ended while the bind was under way; the pod is there all the same.
+    BERTH_TRY_STATUS(Book(*pod, placement));
+  }
+  return placement;
+}
+
+Status Extender::Tell(const PodRequest& pod, const Placement& placement) {
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const NodeIndex index = snapshot->names().Find(placement.node);
+  Status bound = index == kNoNode
+                     ? Fail(Errc::kNotFound, "node " + placement.node + " is gone")
+                     : parts_.binder.Bind({pod, placement, snapshot->node(index).spec(),
+                                           parts_.clock.Now() + BindTime()});
+  if (bound || bound.error().code == Errc::kUnavailable) return bound;
+  if (bound.error().code == Errc::kConflict) {
+    (void)Settle(pod.id);  // it may be bound elsewhere; while nobody knows, the reservation stays
+  } else {
+    parts_.state.Forget(pod.id.uid);
+  }
+  return bound;
+}
+
+Status Extender::Book(PodRequest pod, Placement placement) {
+  const ClusterEvent truth = PodBound{std::move(pod), std::move(placement)};
+  return parts_.state.Apply(std::span(&truth, 1));
+}
+
+// Asks the cluster about the pod and books what it says. Returns the pod as the cluster has it.
+Result<std::shared_ptr<const PodRequest>> Extender::Settle(const PodId& id) {
+  Result<PodTruth> truth = parts_.binder.Find(id);
+  if (!truth || !truth->placement) {
+    if (truth || truth.error().code == Errc::kNotFound) parts_.state.Forget(id.uid);
+    if (!truth) return tl::unexpected(std::move(truth).error());
+  } else {
+    BERTH_TRY_STATUS(Book(truth->pod, *std::move(truth->placement)));
+  }
+  return std::make_shared<const PodRequest>(std::move(truth->pod));
+}
+
+std::size_t Extender::SettleOverdue() {
+  std::size_t settled = 0;
+  for (const PodId& id : parts_.state.Overdue(parts_.clock.Now())) {
+    {
+      const MutexLock lock(in_flight_mutex_);
+      if (node_in_flight_.contains(id.uid)) continue;
+    }
+    if (const auto pod = Settle(id); !pod && pod.error().code != Errc::kNotFound) break;
+    ++settled;
+  }
+  return settled;
 }
 
 Result<Placement> Extender::ReserveOn(const PodRequest& pod, const std::string& node) {

@@ -69,15 +69,26 @@ class Extender {
                                           std::span<const NodeVictims> nodes);
 
   // Success: the pod is bound to the node (now, or already before). Idempotent by UID; a second
-  // call for a pod whose bind is under way waits for that one. On any Error nothing stays reserved.
+  // call for a pod whose bind is under way waits for that one. On an Error nothing stays reserved,
+  // unless the pod may be bound all the same (kUnavailable): then SettleOverdue finds out.
   Status Bind(const BindRequest& request) BERTH_EXCLUDES(in_flight_mutex_);
+
+  // Asks the cluster about every pod whose reservation is overdue, and books what it says. Returns
+  // how many were settled; gives up for now when the cluster cannot be asked. Blocks.
+  std::size_t SettleOverdue() BERTH_EXCLUDES(in_flight_mutex_);
 
  private:
   static constexpr std::size_t kMaxPendingPods = 1 << 16;
   static constexpr int kBindAttempts = 3;  // a lost race is placed anew on the newest snapshot
 
-  Status BindOnce(const BindRequest& request, const std::string& uid);
+  Status BindOnce(const BindRequest& request, const PodId& id);
+  Result<Placement> Commit(const PodId& id, const std::string& node);
   Result<Placement> ReserveOn(const PodRequest& pod, const std::string& node);
+  Status Tell(const PodRequest& pod, const Placement& placement);
+  Status Book(PodRequest pod, Placement placement);
+  Result<std::shared_ptr<const PodRequest>> Settle(const PodId& id);
+  // The cluster has to be told well before the reservation is overdue.
+  [[nodiscard]] Duration BindTime() const { return parts_.reservation_time * 4 / 5; }
 
   const Parts parts_;
   PendingPods pending_;

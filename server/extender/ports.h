@@ -4,21 +4,42 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
+#include "base/clock.h"
 #include "base/result.h"
+#include "cluster/node.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
 #include "scoring/reason.h"
 
 namespace berth {
 
-// Tells the cluster that a pod runs on a node. Any thread may call it, several at a time; it may
+// A pod to be bound. References: valid during the call.
+struct BindOrder {
+  const PodRequest& pod;
+  const Placement& placement;
+  const NodeSpec& node;  // the placement's
+  Instant deadline;
+};
+
+// What the cluster says of a pod.
+struct PodTruth {
+  PodRequest pod;
+  std::optional<Placement> placement;  // empty: not bound
+};
+
+// The cluster, as far as one pod is concerned. Any thread may call it, several at a time; it may
 // block.
 class PodBinder {
  public:
   virtual ~PodBinder() = default;
-  // Success means verified: the pod is bound to placement.node. Any Error means that it is not.
-  virtual Status Bind(const PodRequest& pod, const Placement& placement) = 0;
+  // Success means verified: the pod is bound to order.node. Error: kUnavailable when the cluster
+  // could not be asked, so that the pod may or may not be bound; kConflict when it is bound to
+  // another node or may not be bound; others as fits. Only kUnavailable leaves a doubt.
+  virtual Status Bind(const BindOrder& order) = 0;
+  // Error: kNotFound when there is no pod of that UID (any more), kUnavailable.
+  virtual Result<PodTruth> Find(const PodId& id) = 0;
 };
 
 enum class Verb { kFilter, kPrioritize, kPreempt, kBind };

@@ -17,12 +17,17 @@ class EmbeddedCluster final : public PodBinder {
  public:
   // Error: kConflict when the pod is bound to another node, or when its name is taken by another
   // pod.
-  Status Bind(const PodRequest& pod, const Placement& placement) override BERTH_EXCLUDES(mutex_);
+  Status Bind(const BindOrder& order) override { return Assign(order.pod, order.placement); }
+  // Knows bound pods only.
+  Result<PodTruth> Find(const PodId& id) override BERTH_EXCLUDES(mutex_);
+
+  // A pod that is there from the beginning; errors as for Bind.
+  Status Assign(const PodRequest& pod, const Placement& placement) BERTH_EXCLUDES(mutex_);
 
  private:
   struct Bound {
-    std::string uid;
-    std::string node;
+    PodRequest pod;
+    Placement placement;
   };
   Mutex mutex_;
   std::unordered_map<std::string, Bound> by_name_ BERTH_GUARDED_BY(mutex_);  // "namespace/name"

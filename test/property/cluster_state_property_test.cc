@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,7 +78,7 @@ class RandomRun {
     if (what < 50) return Reserve();
     if (what < 60) return Confirm(uid);
     if (what < 68) return Forget(uid);
-    if (what < 75) return Expire();
+    if (what < 75) return Overdue();
     if (what < 83) return Bind();
     if (what < 92) return Delete(uid);
     const std::string name = "n" + std::to_string(world_.Between(0, kNodes - 1));
@@ -152,13 +153,17 @@ class RandomRun {
     if (reserved) model_.pods.erase(held);
   }
 
-  void Expire() {
+  void Overdue() {
     clock_.Advance(seconds(world_.Between(0, 8)));
-    const auto due = [this](const auto& entry) {
-      return entry.second.state == PodState::kReserved && entry.second.expires_at <= clock_.Now();
-    };
-    const std::size_t want = std::erase_if(model_.pods, due);
-    ASSERT_EQ(state_.Expire(clock_.Now()), want);
+    std::set<std::string> want, got;
+    for (const auto& [uid, record] : model_.pods) {
+      if (record.state == PodState::kReserved && record.expires_at <= clock_.Now()) {
+        want.insert(uid);
+      }
+    }
+    for (const PodId& id : state_.Overdue(clock_.Now())) got.insert(id.uid);
+    ASSERT_EQ(got, want);
+    for (const std::string& uid : want) Forget(uid);
   }
 
   void Bind() {

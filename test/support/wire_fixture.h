@@ -71,17 +71,28 @@ inline std::string BindingArgs(const std::string& uid, const std::string& node) 
       .dump();
 }
 
-// Does what on_bind says; without it every bind succeeds. Counts its calls.
+// Does what on_bind says; without it every bind succeeds. Counts its calls. Knows of no pod but
+// those in `truths`.
 class ScriptedBinder final : public PodBinder {
  public:
   using Script = std::function<Status(const PodRequest&, const Placement&)>;
 
   explicit ScriptedBinder(Script script = {}) : script_(std::move(script)) {}
 
-  Status Bind(const PodRequest& pod, const Placement& placement) override {
+  Status Bind(const BindOrder& order) override {
     ++calls_;
-    return script_ ? script_(pod, placement) : Status();
+    return script_ ? script_(order.pod, order.placement) : Status();
   }
+  Result<PodTruth> Find(const PodId& id) override {
+    if (unreachable) return Fail(Errc::kUnavailable, "the API server is gone");
+    const auto truth = truths.find(id.uid);
+    if (truth == truths.end()) return Fail(Errc::kNotFound, "pod is gone");
+    return truth->second;
+  }
+
+  // Set before threads start.
+  std::map<std::string, PodTruth> truths;  // by UID
+  bool unreachable = false;                // for Find
   [[nodiscard]] int calls() const { return calls_; }
 
  private:

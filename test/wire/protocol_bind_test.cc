@@ -238,20 +238,20 @@ TEST(ExtenderProtocol, Case67_FilteringAPodAgainReplacesWhatItAsksFor) {
 
 TEST(ExtenderProtocol, Case72_AReservationEndsByTheSteadyClockAlone) {
   TestService* running = nullptr;
-  std::size_t expired_early = 9, expired_late = 9;
+  std::size_t early = 9, late = 9;
   ScriptedBinder binder([&](const PodRequest&, const Placement&) {
     running->clock().Advance(std::chrono::milliseconds(29'999));
-    expired_early = running->state().Expire(running->clock().Now());
+    early = running->state().Overdue(running->clock().Now()).size();
     running->clock().Advance(std::chrono::milliseconds(1));
-    expired_late = running->state().Expire(running->clock().Now());
+    late = running->state().Overdue(running->clock().Now()).size();
     return Fail(Errc::kUnavailable, "too slow");
   });
   TestService service(TwoMachines(), &binder);
   running = &service;
   service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"}));
   EXPECT_EQ(BindError(service, "1", "n1"), "too slow");
-  EXPECT_EQ(expired_early, 0u);
-  EXPECT_EQ(expired_late, 1u);
+  EXPECT_EQ(early, 0u);
+  EXPECT_EQ(late, 1u);
 }
 
 }  // namespace

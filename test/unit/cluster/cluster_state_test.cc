@@ -28,6 +28,12 @@ class ClusterStateTest : public testing::Test {
   void Bound(const APod& pod, const Placement& placement) {
     Apply({PodBound{pod.Request(), placement}});
   }
+  using Uids = std::vector<std::string>;
+  [[nodiscard]] Uids Overdue(Instant now) const {
+    Uids uids;
+    for (const PodId& id : state_.Overdue(now)) uids.push_back(id.uid);
+    return uids;
+  }
   void Reserve(const APod& pod, const Placement& placement, Instant expires_at = kLater) {
     const Status reserved = state_.Reserve(pod.Request(), placement, expires_at);
     ASSERT_TRUE(reserved.has_value()) << reserved.error().message;
@@ -79,7 +85,7 @@ TEST_F(ClusterStateTest, ConfirmsAReservationForGood) {
   Reserve(one_, one_.On("n", {0}));
   EXPECT_TRUE(state_.Confirm("uid-one").has_value());
   EXPECT_EQ(state_.FindPod("uid-one")->state, PodState::kBound);
-  EXPECT_EQ(state_.Expire(kLater + seconds(1)), 0U) << "bound pods do not expire";
+  EXPECT_TRUE(state_.Overdue(kLater + seconds(1)).empty()) << "bound pods are settled";
   EXPECT_FALSE(state_.Forget("uid-one")) << "nor are they forgotten";
   EXPECT_EQ(Free("n"), 0);
   Apply({PodGone{"uid-one"}});
@@ -90,7 +96,7 @@ TEST_F(ClusterStateTest, CannotConfirmWhatItDoesNotHold) {
   Up(ANode("n").Gpus(1));
   EXPECT_EQ(state_.Confirm("uid-one").error().code, Errc::kNotFound);
   Reserve(one_, one_.On("n", {0}));
-  EXPECT_EQ(state_.Expire(kLater), 1U);
+  EXPECT_TRUE(state_.Forget("uid-one"));
   const Status late = state_.Confirm("uid-one");
   ASSERT_FALSE(late.has_value());
   EXPECT_EQ(late.error().code, Errc::kNotFound);
@@ -105,24 +111,25 @@ TEST_F(ClusterStateTest, ConfirmsAPodThatTheWatchSawBoundFirst) {
   EXPECT_EQ(Free("n"), 0) << "counted once";
 }
 
-TEST_F(ClusterStateTest, ExpiresReservationsAtTheirDeadlineAndNotBefore) {
+TEST_F(ClusterStateTest, TellsWhichReservationsAreOverdueAndKeepsThem) {
   Up(ANode("n").Gpus(3));
   SimClock clock;
   Reserve(APod("a").Whole(1), APod("a").Whole(1).On("n", {0}), clock.Now() + seconds(10));
   Reserve(APod("b").Whole(1), APod("b").Whole(1).On("n", {1}), clock.Now() + seconds(20));
   Bound(APod("c").Whole(1), APod("c").Whole(1).On("n", {2}));
   clock.Advance(seconds(10) - Duration(1));
-  EXPECT_EQ(state_.Expire(clock.Now()), 0U);
-  EXPECT_EQ(Free("n", 0), 0);
+  EXPECT_EQ(Overdue(clock.Now()), Uids());
   clock.Advance(Duration(1));
-  EXPECT_EQ(state_.Expire(clock.Now()), 1U);
+  EXPECT_EQ(Overdue(clock.Now()), (Uids{"uid-a"}));
+  clock.Advance(seconds(1000));
+  EXPECT_EQ(Overdue(clock.Now()), (Uids{"uid-a", "uid-b"}));
+  EXPECT_EQ(Free("n", 0), 0) << "the pod may be bound";
+  state_.Forget("uid-a");
+  EXPECT_EQ(Overdue(clock.Now()), (Uids{"uid-b"}));
+  EXPECT_TRUE(state_.Confirm("uid-b"));
+  EXPECT_EQ(Overdue(clock.Now()), Uids());
   EXPECT_EQ(Free("n", 0), 1000);
   EXPECT_EQ(Free("n", 1), 0);
-  clock.Advance(seconds(1000));
-  EXPECT_EQ(state_.Expire(clock.Now()), 1U);
-  EXPECT_EQ(Free("n", 1), 1000);
-  EXPECT_EQ(Free("n", 2), 0) << "the bound pod stays";
-  EXPECT_EQ(state_.Expire(clock.Now()), 0U);
 }
 
 TEST_F(ClusterStateTest, MovesAReservationThatIsReservedAgain) {
@@ -141,25 +148,22 @@ TEST_F(ClusterStateTest, CountsThePodsOwnHoldingsAsFreeWhenItMovesOnItsNode) {
   Reserve(two, two.On("n", {0, 1}));
   Reserve(two, two.On("n", {0, 1}), kLater + seconds(5));
   EXPECT_EQ(state_.FindPod("uid-two")->expires_at, kLater + seconds(5));
-  EXPECT_EQ(state_.Expire(kLater), 0U) << "the old deadline no longer counts";
-  EXPECT_EQ(state_.Expire(kLater + seconds(5)), 1U);
-  EXPECT_EQ(Free("n", 0), 1000);
+  EXPECT_EQ(Overdue(kLater), Uids()) << "the old deadline no longer counts";
+  EXPECT_EQ(Overdue(kLater + seconds(5)), (Uids{"uid-two"}));
 }
 
 TEST_F(ClusterStateTest, MovesAReservationToAnEarlierDeadline) {
   Up(ANode("n").Gpus(1));
   Reserve(one_, one_.On("n", {0}), kLater + seconds(5));
   Reserve(one_, one_.On("n", {0}), kLater);
-  EXPECT_EQ(state_.Expire(kLater), 1U);
-  EXPECT_EQ(state_.Expire(kLater + seconds(5)), 0U);
+  EXPECT_EQ(Overdue(kLater), (Uids{"uid-one"}));
 }
 
-TEST_F(ClusterStateTest, ExpiresOnceWhatWasReservedTwiceWithOneDeadline) {
+TEST_F(ClusterStateTest, NamesOnceWhatWasReservedTwiceWithOneDeadline) {
   Up(ANode("n").Gpus(1));
   Reserve(one_, one_.On("n", {0}));
   Reserve(one_, one_.On("n", {0}));
-  EXPECT_EQ(state_.Expire(kLater), 1U);
-  EXPECT_EQ(Free("n"), 1000);
+  EXPECT_EQ(Overdue(kLater), (Uids{"uid-one"}));
 }
 
 TEST_F(ClusterStateTest, RefusesAReservationThatDoesNotFitAndChangesNothing) {
@@ -201,7 +205,7 @@ TEST_F(ClusterStateTest, BelievesTheWatchOverItsReservation) {
   EXPECT_EQ(Free("n", 0), 1000);
   EXPECT_EQ(Free("n", 1), 0);
   EXPECT_EQ(state_.FindPod("uid-one")->state, PodState::kBound);
-  EXPECT_EQ(state_.Expire(kLater), 0U);
+  EXPECT_EQ(Overdue(kLater), Uids());
 }
 
 TEST_F(ClusterStateTest, TakesABoundPodAlsoBeyondTheCapacity) {
@@ -224,7 +228,7 @@ TEST_F(ClusterStateTest, DropsAReservationWithItsPod) {
   Reserve(one_, one_.On("n", {0}));
   Apply({PodGone{"uid-one"}});
   EXPECT_EQ(Free("n"), 1000);
-  EXPECT_EQ(state_.Expire(kLater), 0U);
+  EXPECT_EQ(Overdue(kLater), Uids());
 }
 
 TEST_F(ClusterStateTest, CountsAPodThatWasBoundBeforeItsNodeWasKnown) {

@@ -21,14 +21,14 @@ Placement On(const std::string& node) { return {node, 0, 0, {}}; }
 
 TEST(EmbeddedCluster, BindsAPodOnceAndConfirmsItAfterwards) {
   EmbeddedCluster cluster;
-  EXPECT_TRUE(cluster.Bind(Pod("p", "u"), On("n1")));
-  EXPECT_TRUE(cluster.Bind(Pod("p", "u"), On("n1")));
+  EXPECT_TRUE(cluster.Assign(Pod("p", "u"), On("n1")));
+  EXPECT_TRUE(cluster.Assign(Pod("p", "u"), On("n1")));
 }
 
 TEST(EmbeddedCluster, RefusesToMoveAPod) {
   EmbeddedCluster cluster;
-  ASSERT_TRUE(cluster.Bind(Pod("p", "u"), On("n1")));
-  const Status moved = cluster.Bind(Pod("p", "u"), On("n2"));
+  ASSERT_TRUE(cluster.Assign(Pod("p", "u"), On("n1")));
+  const Status moved = cluster.Assign(Pod("p", "u"), On("n2"));
   ASSERT_FALSE(moved);
   EXPECT_EQ(moved.error().code, Errc::kConflict);
   EXPECT_EQ(moved.error().message, "pod ns/p is already assigned to node n1");
@@ -36,8 +36,8 @@ TEST(EmbeddedCluster, RefusesToMoveAPod) {
 
 TEST(EmbeddedCluster, RefusesAnotherPodOfTheSameName) {
   EmbeddedCluster cluster;
-  ASSERT_TRUE(cluster.Bind(Pod("p", "u"), On("n1")));
-  const Status other = cluster.Bind(Pod("p", "v"), On("n1"));
+  ASSERT_TRUE(cluster.Assign(Pod("p", "u"), On("n1")));
+  const Status other = cluster.Assign(Pod("p", "v"), On("n1"));
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, Errc::kConflict);
   EXPECT_EQ(other.error().message, "pod ns/p has the UID u, not v");
@@ -47,8 +47,8 @@ TEST(EmbeddedCluster, NamespacesKeepNamesApart) {
   EmbeddedCluster cluster;
   PodRequest elsewhere = Pod("p", "v");
   elsewhere.id.namespace_name = "other";
-  EXPECT_TRUE(cluster.Bind(Pod("p", "u"), On("n1")));
-  EXPECT_TRUE(cluster.Bind(elsewhere, On("n2")));
+  EXPECT_TRUE(cluster.Assign(Pod("p", "u"), On("n1")));
+  EXPECT_TRUE(cluster.Assign(elsewhere, On("n2")));
 }
 
 TEST(EmbeddedCluster, OfManyBindsToDifferentNodesOneWins) {
@@ -57,7 +57,7 @@ TEST(EmbeddedCluster, OfManyBindsToDifferentNodesOneWins) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&cluster, &won, node = "n" + std::to_string(i)] {
-      if (cluster.Bind(Pod("p", "u"), On(node))) ++won;
+      if (cluster.Assign(Pod("p", "u"), On(node))) ++won;
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -44,9 +44,10 @@ class ScriptedClock final : public Clock {
  public:
   [[nodiscard]] Instant Now() const override {
     if (on_now) on_now();
-    return Instant();
+    return now;
   }
   std::function<void()> on_now;
+  Instant now{};
 };
 
 class ExtenderTest : public testing::Test {
@@ -157,22 +158,108 @@ TEST_F(ExtenderTest, APodThatIsRefusedFitsNowhereAndIsNotRemembered) {
   EXPECT_EQ(journal_.entries.at(0).first_reason, Reason::kPodRefused);
 }
 
-TEST_F(ExtenderTest, ABinderThatFailsLeavesNoReservationAndThePodCanBeBoundLater) {
+TEST_F(ExtenderTest, ABindThatIsRefusedLeavesNoReservationAndThePodCanBeBoundLater) {
   bool works = false;
   Start({MachineWith("n1", 2)}, [&works](const PodRequest&, const Placement&) -> Status {
-    if (!works) return Fail(Errc::kUnavailable, "the API server is gone");
+    if (!works) return Fail(Errc::kConflict, "the pod is gated");
     return {};
   });
   Filter(Pod("1", WholeGpus{2}));
   const auto before = *state_.Current();
   const Status failed = Bind("1", "n1");
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message, "the API server is gone");
+  EXPECT_EQ(failed.error().message, "the pod is gated");
   EXPECT_FALSE(state_.FindPod("1"));
   EXPECT_EQ(*state_.Current(), before);
   works = true;
   EXPECT_TRUE(Bind("1", "n1"));
   EXPECT_EQ(FreeMilli("n1"), 0);
+}
+
+TEST_F(ExtenderTest, ABindInDoubtKeepsItsDevicesUntilTheClusterTellsWhereThePodIs) {
+  Start({MachineWith("n1", 2), MachineWith("n2", 2)},
+        [](const PodRequest&, const Placement&) -> Status {
+          return Fail(Errc::kUnavailable, "no answer");
+        });
+  const PodRequest pod = Pod("1", WholeGpus{2});
+  Filter(pod);
+  binder_->unreachable = true;
+  EXPECT_EQ(Bind("1", "n1").error().message, "no answer");
+  EXPECT_EQ(FreeMilli("n1"), 0);
+  clock_.now += std::chrono::minutes(1);
+  EXPECT_EQ(extender_->SettleOverdue(), 0u);
+  EXPECT_EQ(FreeMilli("n1"), 0) << "nobody knows yet";
+  binder_->unreachable = false;
+  binder_->truths["1"] = {pod, Placement{"n2", 100, 0, {{0, 1000, 0}, {1, 1000, 0}}}};
+  EXPECT_EQ(extender_->SettleOverdue(), 1u);
+  EXPECT_EQ(FreeMilli("n1"), 2000);
+  EXPECT_EQ(FreeMilli("n2"), 0);
+}
+
+TEST_F(ExtenderTest, ABindInDoubtThatWasNotMadeIsFreedWhenOverdue) {
+  Start({MachineWith("n1", 2)}, [](const PodRequest&, const Placement&) -> Status {
+    return Fail(Errc::kUnavailable, "no answer");
+  });
+  const PodRequest pod = Pod("1", WholeGpus{2});
+  Filter(pod);
+  ASSERT_FALSE(Bind("1", "n1"));
+  EXPECT_EQ(extender_->SettleOverdue(), 0u) << "its time is not over";
+  EXPECT_EQ(FreeMilli("n1"), 0);
+  binder_->truths["1"] = {pod, std::nullopt};
+  clock_.now += std::chrono::minutes(1);
+  EXPECT_EQ(extender_->SettleOverdue(), 1u);
+  EXPECT_EQ(FreeMilli("n1"), 2000);
+}
+
+TEST_F(ExtenderTest, ASecondBindAfterOneInDoubtAsksTheClusterFirst) {
+  bool works = false;
+  Start({MachineWith("n1", 2), MachineWith("n2", 2)},
+        [&works](const PodRequest&, const Placement&) -> Status {
+          if (!works) return Fail(Errc::kUnavailable, "no answer");
+          return {};
+        });
+  const PodRequest pod = Pod("1", WholeGpus{1});
+  Filter(pod);
+  ASSERT_FALSE(Bind("1", "n1"));
+  works = true;
+  binder_->unreachable = true;
+  EXPECT_EQ(Bind("1", "n2").error().code, Errc::kUnavailable);
+  EXPECT_EQ(FreeMilli("n1"), 1000) << "still in doubt";
+  binder_->unreachable = false;
+  binder_->truths["1"] = {pod, Placement{"n1", 100, 0, {{1, 1000, 0}}}};
+  EXPECT_EQ(Bind("1", "n2").error().message, "pod is bound to node n1 already");
+  EXPECT_TRUE(Bind("1", "n1"));
+  EXPECT_EQ(state_.FindPod("1")->placement.grants.at(0).gpu, 1) << "the cluster's word counts";
+  EXPECT_EQ(FreeMilli("n2"), 2000);
+}
+
+TEST_F(ExtenderTest, AConflictTellsWhereThePodReallyIs) {
+  Start({MachineWith("n1", 2), MachineWith("n2", 2)},
+        [](const PodRequest&, const Placement&) -> Status {
+          return Fail(Errc::kConflict, "bound to n2");
+        });
+  const PodRequest pod = Pod("1", WholeGpus{1});
+  Filter(pod);
+  binder_->truths["1"] = {pod, Placement{"n2", 100, 0, {{0, 1000, 0}}}};
+  EXPECT_FALSE(Bind("1", "n1"));
+  EXPECT_EQ(FreeMilli("n1"), 2000);
+  EXPECT_EQ(FreeMilli("n2"), 1000);
+}
+
+TEST_F(ExtenderTest, APodThatNoFilterCallHasNamedIsReadFromTheCluster) {
+  Start({MachineWith("n1", 2)});
+  binder_->truths["1"] = {Pod("1", WholeGpus{2}), std::nullopt};
+  binder_->truths["2"] = {Pod("2", WholeGpus{1}), Placement{"n1", 100, 0, {}}};
+  PodRequest refused = Pod("3", WholeGpus{1});
+  refused.refusal = "no";
+  binder_->truths["3"] = {refused, std::nullopt};
+  EXPECT_TRUE(Bind("1", "n1"));
+  EXPECT_EQ(FreeMilli("n1"), 0);
+  EXPECT_TRUE(Bind("2", "n1"));
+  EXPECT_EQ(binder_->calls(), 1) << "it is bound already";
+  EXPECT_EQ(Bind("2", "n2").error().message, "pod is bound to node n1 already");
+  EXPECT_EQ(Bind("3", "n1").error().message, "no");
+  EXPECT_EQ(Bind("4", "n1").error().message, "pod is gone");
 }
 
 TEST_F(ExtenderTest, DevicesAreHeldWhileTheBinderIsAtWork) {
@@ -188,7 +275,9 @@ TEST_F(ExtenderTest, DevicesAreHeldWhileTheBinderIsAtWork) {
 
 TEST_F(ExtenderTest, ABindThatOutlivesItsReservationIsKeptAllTheSame) {
   Start({MachineWith("n1", 2)}, [this](const PodRequest&, const Placement&) {
-    EXPECT_EQ(state_.Expire(Instant() + std::chrono::seconds(30)), 1u);
+    clock_.now += std::chrono::minutes(1);
+    EXPECT_EQ(extender_->SettleOverdue(), 0u) << "its bind is under way";
+    EXPECT_TRUE(state_.Forget("1"));
     return Status();
   });
   Filter(Pod("1", WholeGpus{2}));
@@ -261,7 +350,7 @@ TEST_F(ExtenderTest, EveryAnswerIsRecorded) {
 TEST_F(ExtenderTest, APodMayBeBoundFromAReservationOfAnotherNode) {
   Start({MachineWith("n1", 1), MachineWith("n2", 1)});
   const PodRequest pod = Pod("1", WholeGpus{1});
-  Filter(pod);
+  binder_->truths["1"] = {pod, std::nullopt};
   ASSERT_TRUE(state_.Reserve(pod, {"n1", 100, 0, {{0, 1000, 80'000}}}, Instant()));
   ASSERT_TRUE(Bind("1", "n2"));
   EXPECT_EQ(FreeMilli("n1"), 1000);
