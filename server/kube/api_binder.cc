@@ -24,7 +24,9 @@ std::string PathOf(const PodId& id) {
 // Doubled each time, and spread over its upper half: many binds fail together.
 Duration WaitBefore(int attempt, std::uint64_t seed) {
   const Duration wait = std::min(kMostWait, kFirstWait * (1 << std::min(attempt, 10)));
-  return wait / 2 + wait / 2 * static_cast<int>(Mix64(seed + static_cast<std::uint64_t>(attempt)) % 1000) / 1000;
+  return wait / 2 + wait / 2 *
+                        static_cast<int>(Mix64(seed + static_cast<std::uint64_t>(attempt)) % 1000) /
+                        1000;
 }
 
 bool IsForNow(int status) { return status == 408 || status == 429 || status >= 500; }

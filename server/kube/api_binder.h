@@ -3,8 +3,8 @@
 // ApiBinder: binds pods through the API server - one Binding that carries the pod's UID and the
 // grants as annotations, so that node and devices are written in one atomic step.
 //
-// What the API server refuses for now (429, 5xx, no answer) is sent again until the deadline; that is
-// safe, because a Binding that was taken before is answered 409.
+// What the API server refuses for now (429, 5xx, no answer) is sent again until the deadline; that
+// is safe, because a Binding that was taken before is answered 409.
 #pragma once
 
 #include <atomic>

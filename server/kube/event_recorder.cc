@@ -24,10 +24,7 @@ std::string Assigned(const Placement& placement) {
 }  // namespace
 
 EventRecorder::EventRecorder(ApiClient& client, const Clock& clock, std::string instance)
-    : client_(client),
-      clock_(clock),
-      instance_(std::move(instance)),
-      thread_([this] { Run(); }) {}
+    : client_(client), clock_(clock), instance_(std::move(instance)), thread_([this] { Run(); }) {}
 
 EventRecorder::~EventRecorder() {
   {

@@ -44,8 +44,8 @@ Status LeaderElector::Step() {
   }
   lease.renew_time = time;
   lease.holder = options_.identity;
-  lease.seconds = static_cast<int>(
-      std::chrono::duration_cast<std::chrono::seconds>(options_.lease).count());
+  lease.seconds =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(options_.lease).count());
   return Write(std::move(lease));
 }
 

@@ -3,8 +3,8 @@
 // LeaderElector: of several processes one leads, by a Lease on the API server.
 //
 // It leads for `lease` from the moment it sent the last write that the API server took, less a
-// margin; others take the lease over after they have seen it unchanged for that long. A process that
-// comes back under the same identity leads on at once.
+// margin; others take the lease over after they have seen it unchanged for that long. A process
+// that comes back under the same identity leads on at once.
 #pragma once
 
 #include <optional>
@@ -25,15 +25,15 @@ class LeaderElector final : public WriteFence {
   struct Options {
     std::string namespace_name;
     std::string name;
-    std::string identity;  // of this process, unique in the cluster
+    std::string identity;                       // of this process, unique in the cluster
     Duration lease = std::chrono::seconds(15);  // at least 5 s
   };
 
   // References: they outlive the elector.
   LeaderElector(ApiClient& client, const Clock& clock, Options options);
 
-  // Takes the lease when it is free, renews it when it is ours. Blocks for one or two requests; call
-  // it every RetryPeriod(). Error: why this process does not lead, or could not renew.
+  // Takes the lease when it is free, renews it when it is ours. Blocks for one or two requests;
+  // call it every RetryPeriod(). Error: why this process does not lead, or could not renew.
   Status Step() BERTH_EXCLUDES(mutex_);
   // Gives the lease up, so that the next process need not wait.
   void Release() BERTH_EXCLUDES(mutex_);
