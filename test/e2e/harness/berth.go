@@ -21,8 +21,8 @@ import (
 // Berth is a `berth serve` process in front of a control plane.
 type Berth struct {
 	*Process
-	// URL is http://HOST:PORT, the same after Start.
-	URL string
+	// Listen is HOST:PORT, the same whenever it is started, and URL the same with http:// in front.
+	Listen, URL string
 	// ConfigFile is the file of its BerthConfiguration.
 	ConfigFile string
 
@@ -51,7 +51,7 @@ func BerthMissing() string {
 func (p *Plane) NewBerth(name, kubeconfig, config string) *Berth {
 	p.T.Helper()
 	listen := address(FreePort(p.T))
-	b := &Berth{URL: "http://" + listen, ConfigFile: p.file(name + ".yaml"), plane: p, name: name}
+	b := &Berth{Listen: listen, URL: "http://" + listen, ConfigFile: p.file(name + ".yaml"), plane: p, name: name}
 	b.WriteConfig(config)
 	b.args = []string{"serve", "--config", b.ConfigFile, "--kubeconfig", kubeconfig, "--listen", listen}
 	return b
@@ -122,8 +122,8 @@ func sumOfMetric(text io.Reader, name string) float64 {
 	return sum
 }
 
-// shippedConfig is what users are told to give kube-scheduler; programs run in test/e2e.
-const shippedConfig = "../../manifests/scheduler/kube-scheduler-config.yaml"
+// shippedConfig is what users are told to give kube-scheduler; run.sh and program.sh run everything at the top of the tree.
+const shippedConfig = "manifests/scheduler/kube-scheduler-config.yaml"
 
 // ShippedExtenders are the stanzas of manifests/scheduler, pointed at url.
 func ShippedExtenders(t T, url string) []configv1.Extender {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -60,6 +61,15 @@ func (p *Plane) AddNodes(nodes ...*v1.Node) {
 	})
 	if err != nil {
 		p.T.Fatalf("create nodes: %v", err)
+	}
+}
+
+// AddPriorityClass lets pods name a class of this value.
+func (p *Plane) AddPriorityClass(name string, value int32) {
+	p.T.Helper()
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
+	if _, err := p.Client.SchedulingV1().PriorityClasses().Create(background(), class, metav1.CreateOptions{}); err != nil {
+		p.T.Fatalf("%v", err)
 	}
 }
 

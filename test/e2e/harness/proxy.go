@@ -11,10 +11,10 @@ import (
 // Proxy passes TCP connections on to a target, and cuts them on demand.
 type Proxy struct {
 	listener net.Listener
-	target   string
 
-	mutex sync.Mutex
-	open  map[net.Conn]struct{}
+	mutex  sync.Mutex
+	target string
+	open   map[net.Conn]struct{}
 }
 
 // NewProxy listens on a port of its own.
@@ -46,6 +46,13 @@ func (p *Proxy) Cut() int {
 	return len(p.open)
 }
 
+// Target is where connections go from now on; those that are open stay.
+func (p *Proxy) Target(target string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.target = target
+}
+
 func (p *Proxy) accept() {
 	for {
 		conn, err := p.listener.Accept()
@@ -57,10 +64,9 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	p.track(client, true)
-	defer p.track(client, false)
-	defer client.Close()
-	server, err := net.Dial("tcp", p.target)
+	target := p.opened(client)
+	defer p.closed(client)
+	server, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}
@@ -72,12 +78,16 @@ func (p *Proxy) serve(client net.Conn) {
 	_, _ = io.Copy(client, server)
 }
 
-func (p *Proxy) track(conn net.Conn, isOpen bool) {
+func (p *Proxy) opened(conn net.Conn) string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if isOpen {
-		p.open[conn] = struct{}{}
-	} else {
-		delete(p.open, conn)
-	}
+	p.open[conn] = struct{}{}
+	return p.target
+}
+
+func (p *Proxy) closed(conn net.Conn) {
+	_ = conn.Close()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	delete(p.open, conn)
 }
