@@ -18,8 +18,10 @@ tests=$(./binaries.sh --find-tests 2>&1) || skip "${tests##*$'\n'}"
 export BERTH_E2E_BINARIES=${BERTH_E2E_BINARIES:-$(dirname "$tests")}
 
 cd ../..
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
+export TMPDIR=$scratch  # a test that is killed leaves its folder
 "$tests/e2e.test" -test.v -test.failfast -test.timeout 280s -test.run "^$1\$" 2>&1 | tee "$log"
 # go test has no exit code of its own for a test that skips itself.
 if grep -q '^--- SKIP' "$log"; then exit 77; fi
