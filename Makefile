@@ -22,7 +22,7 @@ E2E_LOG := build/e2e-binaries.log
 .PHONY: help build demo test sanitize bench lint clean e2e e2e-binaries bench-e2e e2e-demo e2e-demo-stop
 
 help: ## What there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Installs the packages that are missing; as root, or with sudo.
 define install
