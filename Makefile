@@ -15,10 +15,14 @@ PACKAGES := g++ cmake ninja-build ccache pkg-config libboost-dev libssl-dev zlib
 CLANG_PACKAGES := clang-14 libclang-rt-14-dev
 LINT_PACKAGES := clang-format-14 shellcheck
 
-.PHONY: help build demo test sanitize bench lint clean
+# The end-to-end tests run in front of a real control plane, which test/e2e/binaries.sh builds from source, once.
+E2E := test/e2e
+E2E_LOG := build/e2e-binaries.log
+
+.PHONY: help build demo test sanitize bench lint clean e2e e2e-binaries bench-e2e e2e-demo e2e-demo-stop
 
 help: ## What there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Installs the packages that are missing; as root, or with sudo.
 define install
@@ -41,11 +45,32 @@ build: ## Optimised build in build/release/, binaries in build/release/bin/
 demo: build ## A GPU workload over HTTP against `berth serve`, and a table; TRACE=dir takes openb CSV files
 	@$(BIN)/berth-replay demo $(if $(TRACE),--trace '$(TRACE)') $(if $(SEED),--seed $(SEED))
 
+# The control plane is built beside Berth, at low priority; what it lacks does not keep the other tests from running.
 test: ## Every test
 	$(call install,$(PACKAGES))
-	@cmake --preset release >/dev/null
-	@cmake --build --preset release -j $(JOBS)
-	@ctest --preset release -j $(JOBS)
+	@mkdir -p build; nice $(E2E)/binaries.sh >/dev/null 2>$(E2E_LOG) & plane=$$!; \
+	cmake --preset release >/dev/null; \
+	cmake --build --preset release -j $(JOBS); \
+	if kill -0 $$plane 2>/dev/null; then echo "the control plane of the e2e tests is being built, see $(E2E_LOG)"; fi; \
+	wait $$plane || export BERTH_E2E_REASON="$$(tail -n 3 $(E2E_LOG) | paste -sd ' ')"; \
+	failed=0; ctest --preset release -j $(JOBS) || failed=$$?; \
+	if [[ -n $${BERTH_E2E_REASON:-} ]]; then echo "The e2e tests were skipped: $$BERTH_E2E_REASON"; fi; \
+	exit $$failed
+
+e2e: build e2e-binaries ## Only the end-to-end tests: Berth with etcd, kube-apiserver and kube-scheduler
+	@ctest --preset release -L '^e2e$$'
+
+e2e-binaries: ## Build or find etcd, kube-apiserver, kube-scheduler, kubectl; the last line is their folder
+	@$(E2E)/binaries.sh
+
+bench-e2e: build ## kube-scheduler's throughput alone, with a stub and with Berth; ARGS="-rounds 5 -berth=false ..."
+	@$(E2E)/program.sh bench -json build/bench-e2e.json $(ARGS)
+
+e2e-demo: build ## A control plane with Berth in front, left running to look at
+	@$(E2E)/program.sh demo $(ARGS) build/e2e-demo
+
+e2e-demo-stop: ## Stop what e2e-demo left running
+	@$(E2E)/program.sh demo -stop build/e2e-demo
 
 # The programs whose tests run under the sanitizers.
 SANITIZED := unit_tests config_tests server_tests property_tests wire_tests

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"berth.dev/e2e/harness"
+)
+
+const manyPods = 500
+
+// halfwayThroughManyPods starts Berth behind a proxy to the API server, and 500 one-GPU pods on 500 GPUs; it returns in
+// the middle of their binds.
+func halfwayThroughManyPods(t *testing.T) (*harness.Plane, *harness.Berth, *harness.Proxy) {
+	t.Helper()
+	needBerth(t)
+	plane := harness.NewPlane(t)
+	plane.CreateNodes(64)
+	plane.Grant(harness.BerthUser, harness.BerthRules...)
+	proxy := harness.NewProxy(t, plane.Address())
+	berth := plane.NewBerth("berth", plane.Kubeconfig("berth", "https://"+proxy.Address(), plane.Token()), "")
+	berth.Start()
+	berth.WaitReady()
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	bound := plane.WatchBound()
+	defer bound.Stop()
+	plane.CreatePods(oneGPUEach("pod", manyPods)...)
+	bound.WaitFor(manyPods/4, time.Minute)
+	return plane, berth, proxy
+}
+
+func wantAllPlaced(t *testing.T, plane *harness.Plane) {
+	t.Helper()
+	plane.WaitBound(2 * time.Minute)
+	plane.CheckGrants()
+	if pods, err := plane.ListPods(""); err != nil || len(pods) != manyPods {
+		t.Errorf("want %d pods, got %d (%v)", manyPods, len(pods), err)
+	}
+}
+
+func TestBerthKilledInTheMiddleOfBinds(t *testing.T) {
+	plane, berth, _ := halfwayThroughManyPods(t)
+	berth.Kill()
+	berth.Start()
+	wantAllPlaced(t, plane)
+}
+
+func TestBerthStoppedInTheMiddleOfBinds(t *testing.T) {
+	plane, berth, _ := halfwayThroughManyPods(t)
+	berth.Stop()
+	berth.Start()
+	wantAllPlaced(t, plane)
+}
+
+func TestAPIServerAwayInTheMiddleOfBinds(t *testing.T) {
+	plane, berth, _ := halfwayThroughManyPods(t)
+	plane.StopAPIServer()
+	time.Sleep(3 * time.Second)
+	plane.StartAPIServer()
+	wantAllPlaced(t, plane)
+	if !berth.Running() {
+		t.Errorf("Berth ended: %s", berth.State())
+	}
+}
+
+func TestWatchesCutInTheMiddleOfBinds(t *testing.T) {
+	plane, _, proxy := halfwayThroughManyPods(t)
+	for range 5 {
+		if proxy.Cut() == 0 {
+			t.Log("no connection was open")
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	wantAllPlaced(t, plane)
+}
+
+// What happens while nobody watches is seen afterwards: GPUs of pods that went are free again.
+func TestDeletionsDuringACutAreSeen(t *testing.T) {
+	plane, berth, _ := halfwayThroughManyPods(t)
+	wantAllPlaced(t, plane)
+	berth.Kill()
+	plane.DeletePods()
+	berth.Start()
+	berth.WaitReady()
+	plane.CreatePods(oneGPUEach("again", manyPods)...)
+	wantAllPlaced(t, plane)
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Builds, or finds, what the end-to-end tests run: etcd, kube-apiserver, kube-scheduler and kubectl, the compiled
+# tests and the programs beside them. The last line of stdout is the folder of the four; all else goes to stderr.
+#
+#   binaries.sh                 build what is missing (Kubernetes from source: some minutes, once per go.sum)
+#   binaries.sh --find          build nothing; fail where something is missing
+#   binaries.sh --find-tests    the same, and print the folder of the tests instead
+#
+# In the cache folder, outside the work tree, FOLDER/{etcd,kube-apiserver,kube-scheduler,kubectl} depend on go.sum
+# alone, and FOLDER/tests-HASH/{e2e.test,stub,bench,demo} on our sources too, so that work trees share the one and
+# not the other. Each folder is built under another name and renamed: what has its name is complete.
+set -Eeuo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+go_wanted=1.26
+toolchain=v0.0.1-go1.26.5
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/berth-e2e
+hash_of() { sha256sum | cut -c 1-16; }
+plane=$cache/$(hash_of <go.sum)
+tests=$plane/tests-$(find . -name '*.go' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | hash_of)
+
+say() { echo "e2e: $*" >&2; }
+trap 'say "could not build"' ERR
+
+new_enough() {
+  local version
+  version=$("$1" env GOVERSION 2>/dev/null) || return 1
+  [[ $(printf '%s\n' "$go_wanted" "${version#go}" | sort -V | head -n 1) == "$go_wanted" ]]
+}
+
+# Sets $go to a Go that is new enough: the one on PATH, or one that an older Go (Debian's) fetches as a module.
+find_go() {
+  go=$(command -v go) || install_go
+  if new_enough "$go"; then return; fi
+  local module root
+  module=golang.org/toolchain@$toolchain.linux-$("$go" env GOARCH)
+  say "Go $go_wanted is needed: fetching $module"
+  (cd / && "$go" mod download "$module") >&2
+  root=$("$go" env GOMODCACHE)/$module
+  chmod -R u+w,a+x "$root/bin" "$root/pkg/tool"  # modules are stored without the execute bit
+  go=$root/bin/go
+}
+
+install_go() {
+  say "installing golang-go"
+  local as_root=()
+  if (( $(id -u) != 0 )); then as_root=(sudo); fi
+  "${as_root[@]}" apt-get update -qq >&2
+  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends golang-go \
+    ca-certificates >/dev/null
+  go=$(command -v go)
+}
+
+# go COMMAND, with the same result wherever it runs: static, no paths of this machine.
+run_go() {
+  local command=$1
+  shift
+  GOTOOLCHAIN=local GOFLAGS='' CGO_ENABLED=0 "$go" "$command" -trimpath -buildvcs=false "$@" >&2
+}
+
+build_plane() {
+  local version major minor package=k8s.io/component-base/version
+  version=$(sed -n 's|^\tk8s.io/kubernetes \(v[0-9.]*\).*|\1|p' go.mod)
+  IFS=. read -r major minor _ <<<"${version#v}"
+  # As Kubernetes' own build sets them; without, the API server says that it is v0.0.0.
+  local set="-X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
+  say "building kube-apiserver, kube-scheduler and kubectl $version (some minutes)"
+  run_go build -ldflags "-s -w $set" -o "$1/" \
+    k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-scheduler k8s.io/kubernetes/cmd/kubectl
+  say "building etcd"
+  run_go build -ldflags '-s -w' -o "$1/etcd" go.etcd.io/etcd/server/v3
+  # The repository has other main packages of similar names.
+  [[ $("$1/etcd" --version) == "etcd Version: 3."* ]]
+  [[ $("$1/kube-apiserver" --version) == "Kubernetes $version" ]]
+}
+
+build_tests() {
+  say "building the tests"
+  run_go test -c -ldflags '-s -w' -o "$1/e2e.test" .
+  run_go build -ldflags '-s -w' -o "$1/" ./stub ./bench ./demo
+  # Those of sources long gone.
+  find "$plane" -mindepth 1 -maxdepth 1 -name 'tests-*' -mtime +14 -exec rm -rf {} +
+}
+
+# provide FOLDER FUNCTION: FOLDER is there, made by FUNCTION where it was not.
+provide() {
+  if [[ -d $1 ]]; then return; fi
+  if [[ -n $find_only ]]; then
+    say "the control plane of these tests is not built: run make e2e-binaries"
+    exit 1
+  fi
+  if [[ -z ${go:-} ]]; then find_go; fi
+  rm -rf "$1.new"
+  mkdir -p "$1.new"
+  "$2" "$1.new"
+  mv "$1.new" "$1"
+}
+
+find_only=
+case ${1:-} in
+  --find | --find-tests) find_only=yes ;;
+  '') mkdir -p "$cache"
+      exec 9>"$cache/lock"
+      flock -n 9 || { say "another run is building: waiting for it"; flock 9; } ;;
+  *) echo "usage: binaries.sh [--find | --find-tests]" >&2; exit 2 ;;
+esac
+provide "$plane" build_plane
+provide "$tests" build_tests
+if [[ ${1:-} == --find-tests ]]; then echo "$tests"; else echo "$plane"; fi

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Demo leaves a control plane with an extender in front running in the background, with nodes and pods to look at.
+//
+//	demo [-stub] FOLDER         start it; FOLDER keeps its log, its process id and its kubeconfig
+//	demo -stop FOLDER           stop it
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"berth.dev/e2e/harness"
+)
+
+func main() {
+	stop := flag.Bool("stop", false, "stop the demo of FOLDER")
+	stub := flag.Bool("stub", false, "put the stub in front instead of Berth")
+	run := flag.Bool("run", false, "stay in the foreground")
+	flag.Parse()
+	folder, err := filepath.Abs(flag.Arg(0))
+	if flag.NArg() != 1 || err != nil {
+		fmt.Fprintln(os.Stderr, "usage: demo [-stub | -stop] FOLDER")
+		os.Exit(2)
+	}
+	switch {
+	case *stop:
+		err = stopIt(folder)
+	case *run:
+		serve(folder, *stub)
+	default:
+		err = start(folder, *stub)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func pidFile(folder string) string   { return filepath.Join(folder, "pid") }
+func readyFile(folder string) string { return filepath.Join(folder, "ready") }
+
+// start runs this program again in a session of its own, and returns when that one is ready.
+func start(folder string, stub bool) error {
+	if err := stopIt(folder); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(folder, "log"))
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	child := exec.Command(self, "-run", fmt.Sprintf("-stub=%v", stub), folder)
+	child.Stdout, child.Stderr = log, log
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := child.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	for {
+		if text, err := os.ReadFile(readyFile(folder)); err == nil {
+			fmt.Print(string(text))
+			return nil
+		}
+		select {
+		case <-ended:
+			text, _ := os.ReadFile(log.Name())
+			return fmt.Errorf("it ended:\n%s", text)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// stopIt ends the demo of this folder, if there is one.
+func stopIt(folder string) error {
+	text, err := os.ReadFile(pidFile(folder))
+	if err != nil {
+		return nil
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", pidFile(folder), err)
+	}
+	// The number may be another program's by now.
+	if link, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); filepath.Base(link) == "demo" {
+		_ = syscall.Kill(pid, syscall.SIGTERM)
+		for range 300 {
+			if syscall.Kill(pid, 0) != nil {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	return os.RemoveAll(folder)
+}
+
+func serve(folder string, stub bool) {
+	command := &harness.Command{}
+	defer command.Close()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	write(command, pidFile(folder), strconv.Itoa(os.Getpid())+"\n")
+
+	plane := harness.NewPlane(command)
+	plane.CreateNodes(8)
+	plane.StartScheduler(extenders(plane, stub)...)
+	plane.CreatePods(harness.Pods("train", 12, harness.Ask{harness.GPUResource: "2"})...)
+	if !stub { // which does not know shares
+		plane.CreatePods(harness.OneOfEach()...)
+		plane.CreatePods(harness.Pods("infer", 20, harness.Ask{harness.MilliResource: "250"})...)
+	}
+	plane.WaitBound(time.Minute)
+
+	kubectl := harness.Binary(command, "kubectl") + " --kubeconfig " + plane.Admin
+	write(command, readyFile(folder), fmt.Sprintf(`The control plane is running, with pods placed. To look at it:
+  %s get nodes
+  %s get pods -o custom-columns='NAME:.metadata.name,NODE:.spec.nodeName,DEVICES:.metadata.annotations.berth\.dev/devices'
+To stop it:
+  make e2e-demo-stop
+`, kubectl, kubectl))
+	<-signals
+}
+
+func extenders(plane *harness.Plane, stub bool) []configv1.Extender {
+	if stub {
+		return plane.StartStub().Extenders()
+	}
+	if missing := harness.BerthMissing(); missing != "" {
+		plane.T.Fatalf("%s; -stub puts the stub in front", missing)
+	}
+	berth := plane.StartBerth("")
+	return harness.ShippedExtenders(plane.T, berth.URL)
+}
+
+// write makes the file appear with its content.
+func write(t harness.T, file, text string) {
+	if err := os.WriteFile(file+".new", []byte(text), 0o644); err != nil {
+		t.Fatalf("%v", err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatalf("%v", err)
+	}
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Berth is a `berth serve` process in front of a control plane.
+type Berth struct {
+	*Process
+	// Listen is HOST:PORT, the same whenever it is started, and URL the same with http:// in front.
+	Listen, URL string
+	// ConfigFile is the file of its BerthConfiguration.
+	ConfigFile string
+
+	plane *Plane
+	name  string
+	args  []string
+}
+
+// BerthBinary is $BERTH_BIN/berth.
+func BerthBinary() string { return filepath.Join(os.Getenv("BERTH_BIN"), "berth") }
+
+// BerthMissing says why Berth cannot be run in front of an API server; empty when it can.
+func BerthMissing() string {
+	help, err := exec.Command(BerthBinary(), "serve", "--help").CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("BERTH_BIN=%q: %v", os.Getenv("BERTH_BIN"), err)
+	}
+	if !strings.Contains(string(help), "--kubeconfig") {
+		return "this berth has no --kubeconfig"
+	}
+	return ""
+}
+
+// NewBerth prepares a Berth that talks to the API server with kubeconfig; config is a BerthConfiguration, or what
+// follows its apiVersion and kind. It is not started.
+func (p *Plane) NewBerth(name, kubeconfig, config string) *Berth {
+	p.T.Helper()
+	listen := address(FreePort(p.T))
+	b := &Berth{Listen: listen, URL: "http://" + listen, ConfigFile: p.file(name + ".yaml"), plane: p, name: name}
+	b.WriteConfig(config)
+	b.args = []string{"serve", "--config", b.ConfigFile, "--kubeconfig", kubeconfig, "--listen", listen}
+	return b
+}
+
+// WriteConfig replaces the configuration as the kubelet does with a ConfigMap: by renaming.
+func (b *Berth) WriteConfig(config string) {
+	b.plane.T.Helper()
+	if !strings.Contains(config, "apiVersion:") {
+		config = "apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\n" + config
+	}
+	writeFile(b.plane.T, b.ConfigFile+".new", []byte(config))
+	if err := os.Rename(b.ConfigFile+".new", b.ConfigFile); err != nil {
+		b.plane.T.Fatalf("%v", err)
+	}
+}
+
+// StartBerth starts a Berth as BerthUser, with the rights of BerthRules, and waits until it can decide.
+func (p *Plane) StartBerth(config string) *Berth {
+	p.T.Helper()
+	p.Grant(BerthUser, BerthRules...)
+	b := p.NewBerth("berth", p.Kubeconfig("berth", p.URL(), p.Token()), config)
+	b.Start()
+	b.WaitReady()
+	return b
+}
+
+// Start starts the process, also again after Kill or Stop: same port.
+func (b *Berth) Start() {
+	b.plane.T.Helper()
+	b.Process = StartProcess(b.plane.T, b.plane.Dir, b.name, BerthBinary(), b.args...)
+}
+
+// WaitReady waits until Berth has seen the cluster.
+func (b *Berth) WaitReady() {
+	b.plane.T.Helper()
+	Eventually(b.plane.T, b.name+" to be ready", 30*time.Second, func() error {
+		if !b.Running() {
+			b.plane.T.Fatalf("%s ended: %s", b.name, b.State())
+		}
+		return okAt(b.URL + "/readyz")
+	})
+}
+
+// Ready is nil when Berth can decide, else why it cannot.
+func (b *Berth) Ready() error { return okAt(b.URL + "/readyz") }
+
+// Metric is the sum of a metric over its labels; 0 where it is not there.
+func (b *Berth) Metric(name string) float64 {
+	b.plane.T.Helper()
+	response, err := http.Get(b.URL + "/metrics")
+	if err != nil {
+		b.plane.T.Fatalf("%v", err)
+	}
+	defer response.Body.Close()
+	return sumOfMetric(response.Body, name)
+}
+
+func sumOfMetric(text io.Reader, name string) float64 {
+	sum := 0.0
+	for lines := bufio.NewScanner(text); lines.Scan(); {
+		rest, found := strings.CutPrefix(lines.Text(), name)
+		if found && (strings.HasPrefix(rest, "{") || strings.HasPrefix(rest, " ")) {
+			value, _ := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
+			sum += value
+		}
+	}
+	return sum
+}
+
+// shippedConfig is what users are told to give kube-scheduler; run.sh and program.sh run everything at the top of the tree.
+const shippedConfig = "manifests/scheduler/kube-scheduler-config.yaml"
+
+// ShippedExtenders are the stanzas of manifests/scheduler, pointed at url.
+func ShippedExtenders(t T, url string) []configv1.Extender {
+	t.Helper()
+	text, err := os.ReadFile(shippedConfig)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	var config configv1.KubeSchedulerConfiguration
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatalf("%s: %v", shippedConfig, err)
+	}
+	for i := range config.Extenders {
+		config.Extenders[i].URLPrefix = url + "/extender"
+	}
+	return config.Extenders
+}

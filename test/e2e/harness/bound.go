@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Bound counts pods as they get their node. It reads a watch, so that counting costs the API server little.
+type Bound struct {
+	plane *Plane
+	watch watch.Interface
+
+	mutex   sync.Mutex
+	changed *sync.Cond
+	uids    map[string]struct{}
+}
+
+// WatchBound counts from now on, pods that are bound already included.
+func (p *Plane) WatchBound() *Bound {
+	p.T.Helper()
+	w, err := p.Client.CoreV1().Pods(Namespace).Watch(background(), metav1.ListOptions{FieldSelector: "spec.nodeName!="})
+	if err != nil {
+		p.T.Fatalf("%v", err)
+	}
+	b := &Bound{plane: p, watch: w, uids: map[string]struct{}{}}
+	b.changed = sync.NewCond(&b.mutex)
+	go b.read()
+	return b
+}
+
+func (b *Bound) read() {
+	for event := range b.watch.ResultChan() {
+		if pod, isPod := event.Object.(*v1.Pod); isPod && event.Type != watch.Deleted {
+			b.mutex.Lock()
+			b.uids[string(pod.UID)] = struct{}{}
+			b.changed.Broadcast()
+			b.mutex.Unlock()
+		}
+	}
+}
+
+// Count is the number of pods that got a node.
+func (b *Bound) Count() int {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return len(b.uids)
+}
+
+// WaitFor returns as soon as count pods have a node.
+func (b *Bound) WaitFor(count int, limit time.Duration) {
+	b.plane.T.Helper()
+	late := false
+	timer := time.AfterFunc(limit, func() {
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		late = true
+		b.changed.Broadcast()
+	})
+	defer timer.Stop()
+	b.mutex.Lock()
+	for len(b.uids) < count && !late {
+		b.changed.Wait()
+	}
+	got := len(b.uids)
+	b.mutex.Unlock()
+	if got < count {
+		b.plane.T.Fatalf("waited %s for %d pods to be bound: %d are", limit, count, got)
+	}
+}
+
+// Stop ends the counting.
+func (b *Bound) Stop() { b.watch.Stop() }
