@@ -56,6 +56,15 @@ struct ServerConfig {
   friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
 };
 
+// Which of several replicas binds: the one that holds the Lease of this name.
+struct LeaderElectionConfig {
+  bool enabled = true;
+  std::string namespace_name;  // of the Lease; empty = the pod's own, outside of a pod "default"
+  std::string name = "berth";  // of the Lease
+  int lease_seconds = 15;      // 5..300: how long a leader that is silent stays the leader
+  friend bool operator==(const LeaderElectionConfig&, const LeaderElectionConfig&) = default;
+};
+
 // A class of the request mix as it is written: shares of GPU or whole GPUs, with a weight of any
 // scale.
 struct MixEntry {
@@ -74,6 +83,7 @@ struct Config {
   std::vector<ResourceRule> resources;
   NodeLabelKeys node_labels;
   ServerConfig server;
+  LeaderElectionConfig leader_election;
   int reservation_seconds =
       30;  // 1..3600: how long a bind may take before its devices are free again
   std::string log_level = "info";  // debug, info, warn, error

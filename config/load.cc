@@ -53,6 +53,13 @@ void ReadServer(YamlReader& reader, ServerConfig& server) {
   });
 }
 
+void ReadLeaderElection(YamlReader& reader, LeaderElectionConfig& election) {
+  reader.Flag("enabled", election.enabled);
+  reader.Text("namespace", election.namespace_name);
+  reader.Text("name", election.name);
+  reader.Integer("leaseSeconds", 5, 300, election.lease_seconds);
+}
+
 // A list that is written replaces the default one as a whole.
 template <class T>
 void ReadList(YamlReader& reader, const char* key, void (*read_one)(YamlReader&, T&),
@@ -123,6 +130,9 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
     labels.Text("gpuMemoryMib", config.node_labels.gpu_memory_mib);
   });
   reader.Mapping("server", [&](YamlReader& server) { ReadServer(server, config.server); });
+  reader.Mapping("leaderElection", [&](YamlReader& election) {
+    ReadLeaderElection(election, config.leader_election);
+  });
   reader.Integer("reservationSeconds", 1, 3600, config.reservation_seconds);
   reader.Word("logLevel", kLogLevelWords, level);
   if (level < kLogLevelWords.size()) config.log_level = kLogLevelWords[level];

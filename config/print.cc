@@ -96,6 +96,15 @@ void PrintServer(Printer& out, const ServerConfig& server) {
   });
 }
 
+void PrintLeaderElection(Printer& out, const LeaderElectionConfig& election) {
+  out.Mapping("leaderElection", [&] {
+    out.Field("enabled", election.enabled);
+    out.Field("namespace", election.namespace_name);
+    out.Field("name", election.name);
+    out.Field("leaseSeconds", election.lease_seconds);
+  });
+}
+
 }  // namespace
 
 std::string PrintConfig(const Config& config) {
@@ -115,6 +124,7 @@ std::string PrintConfig(const Config& config) {
     out.Field("gpuMemoryMib", config.node_labels.gpu_memory_mib);
   });
   PrintServer(out, config.server);
+  PrintLeaderElection(out, config.leader_election);
   out.Field("reservationSeconds", config.reservation_seconds);
   out.Field("logLevel", config.log_level);
   return out.Text();

@@ -63,6 +63,15 @@ void YamlReader::TextList(const char* key, std::vector<std::string>& values) {
   }
 }
 
+void YamlReader::Flag(const char* key, bool& value) {
+  const auto text = Scalar(key, "true or false");
+  if (!text) return;
+  if (*text != "true" && *text != "false") {
+    return Refuse(node_[key], PathOf(key), "want true or false, got \"" + *text + "\"");
+  }
+  value = *text == "true";
+}
+
 std::optional<std::int64_t> YamlReader::IntegerAt(const char* key, std::int64_t low,
                                                   std::int64_t high) {
   const auto text = Scalar(key, "an integer");

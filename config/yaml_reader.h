@@ -34,6 +34,7 @@ class YamlReader {
 
   void Text(const char* key, std::string& value);
   void TextList(const char* key, std::vector<std::string>& values);
+  void Flag(const char* key, bool& value);  // true or false
   template <class T>
   void Integer(const char* key, std::int64_t low, std::int64_t high, T& value) {
     if (const auto number = IntegerAt(key, low, high)) value = static_cast<T>(*number);

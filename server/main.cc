@@ -42,15 +42,14 @@ void AddServe(CLI::App& app, ServeFlags& flags) {
 }
 
 int RunServe(const ServeFlags& flags) {
-  auto config = ConfigFrom(flags.config);
+  auto config = ConfigFile::Open(flags.config, flags.listen);
   if (!config) return Report(config.error());
-  if (!flags.listen.empty()) config->server.listen = flags.listen;
   if (flags.cluster.empty()) {
     return Report({Errc::kInvalidArgument,
                    "serve: want --cluster FILE, got none (this version cannot watch an API server "
                    "yet)"});
   }
-  const Status served = Serve(*config, flags.cluster);
+  const Status served = Serve(*std::move(config), flags.cluster);
   return served ? 0 : Report(served.error());
 }
 

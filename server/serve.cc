@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/serve.h"
 
-#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -9,8 +8,8 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "config/words.h"
 #include "scoring/profile.h"
+#include "server/config_reload.h"
 #include "server/http/http_server.h"
 #include "server/kube/embedded_cluster.h"
 #include "server/routes.h"
@@ -20,11 +19,6 @@
 
 namespace berth {
 namespace {
-
-LogLevel LevelNamed(const std::string& word) {
-  const auto found = std::ranges::find(kLogLevelWords, word);
-  return static_cast<LogLevel>(found - kLogLevelWords.begin());
-}
 
 http::HttpServerOptions OptionsOf(const ServerConfig& config, Log& log) {
   http::HttpServerOptions options;
@@ -73,14 +67,14 @@ class StopSignals {
 // Everything that lives as long as the service, in the order in which it is built.
 class Service {
  public:
-  explicit Service(const Config& config, Profile profile)
+  Service(const Config& config, ConfigFile config_file, Profile profile)
       : config_(config),
         log_(LevelNamed(config.log_level)),
         recorder_(log_, metrics_),
         rules_(config.resources),
-        engine_(std::move(profile)),
-        extender_({state_, engine_, binder_, recorder_, clock_,
+        extender_({state_, std::make_shared<Engine>(std::move(profile)), binder_, recorder_, clock_,
                    std::chrono::seconds(config.reservation_seconds)}),
+        reload_(std::move(config_file), {extender_, log_, metrics_}),
         verbs_(extender_, rules_, metrics_) {}
 
   Status Load(const std::string& cluster_file) {
@@ -125,10 +119,11 @@ class Service {
                 server_->address().c_str());
     std::fflush(stdout);
     log_.Write(LogLevel::kInfo, "listening",
-               {{"address", server_->address()}, {"profile", engine_.profile().name}});
+               {{"address", server_->address()}, {"profile", config_.profile}});
   }
 
   void Tick() {
+    reload_.Look();
     if (const std::size_t settled = extender_.SettleOverdue(); settled > 0) {
       log_.Write(LogLevel::kWarn, "overdue_binds_settled", {{"count", settled}});
     }
@@ -148,9 +143,9 @@ class Service {
   const wire::PodRules rules_;
   SystemClock clock_;
   ClusterState state_;
-  Engine engine_;
   EmbeddedCluster binder_;
   Extender extender_;
+  ConfigReload reload_;
   Verbs verbs_;
   Readiness readiness_{"the cluster is not loaded yet"};
   std::atomic<const http::HttpServer*> serving_{nullptr};  // server_, once it is there
@@ -160,10 +155,11 @@ class Service {
 
 }  // namespace
 
-Status Serve(const Config& config, const std::string& cluster_file) {
+Status Serve(ConfigFile config_file, const std::string& cluster_file) {
   const StopSignals signals;
+  const Config config = config_file.config();
   BERTH_TRY(Profile profile, BuildProfile(ChosenProfile(config), MixOf(config)));
-  Service service(config, std::move(profile));
+  Service service(config, std::move(config_file), std::move(profile));
   BERTH_TRY_STATUS(service.Load(cluster_file));
   BERTH_TRY_STATUS(service.Listen());
   service.Announce();

@@ -6,13 +6,14 @@
 #include <string>
 
 #include "base/result.h"
-#include "config/config.h"
+#include "server/config_file.h"
 
 namespace berth {
 
-// Serves the embedded cluster of `cluster_file` until SIGTERM or SIGINT, then drains. Prints
+// Serves the embedded cluster of `cluster_file` until SIGTERM or SIGINT, then drains. Changes of
+// the configuration file are applied while it runs (server/config_reload.h). Prints
 // "berth: listening on http://HOST:PORT" to stdout once it answers. Call it from the main thread,
 // before any other thread is started. Error: what kept it from starting.
-Status Serve(const Config& config, const std::string& cluster_file);
+Status Serve(ConfigFile config_file, const std::string& cluster_file);
 
 }  // namespace berth

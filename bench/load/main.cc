@@ -35,8 +35,10 @@ constexpr int kGpusPerNode = 8;
 class BerthServer {
  public:
   explicit BerthServer(std::size_t nodes)
-      : engine_(BuildProfile(ChosenProfile(config_), MixOf(config_)).value()),
-        extender_({state_, engine_, binder_, recorder_, clock_, std::chrono::seconds(30)}),
+      : extender_(
+            {state_,
+             std::make_shared<Engine>(BuildProfile(ChosenProfile(config_), MixOf(config_)).value()),
+             binder_, recorder_, clock_, std::chrono::seconds(30)}),
         verbs_(extender_, rules_, metrics_) {
     std::vector<ClusterEvent> events;
     for (std::size_t i = 0; i < nodes; ++i) {
@@ -78,7 +80,6 @@ class BerthServer {
   SystemClock clock_;
   ClusterState state_;
   EmbeddedCluster binder_;
-  Engine engine_;
   Extender extender_;
   Verbs verbs_;
   Readiness readiness_{nullptr};

@@ -8,6 +8,18 @@
 #include "scoring/registry.h"
 
 namespace berth {
+
+void Extender::Use(std::shared_ptr<Engine> engine, Duration reservation_time) {
+  PolicyInUse policy{std::move(engine), reservation_time};
+  const MutexLock lock(policy_mutex_);
+  std::swap(policy_, policy);  // the old engine may be a large thing to free: after the lock
+}
+
+Extender::PolicyInUse Extender::Policy() const {
+  const MutexLock lock(policy_mutex_);
+  return policy_;
+}
+
 std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> candidates) {
   std::vector<Reason> reasons;
@@ -16,7 +28,7 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
     reasons.assign(candidates.size(), Reason::kPodRefused);
   } else {
     pending_.Remember(pod);
-    reasons = parts_.engine.Filter(snapshot, pod.shape, candidates);
+    reasons = engine()->Filter(snapshot, pod.shape, candidates);
   }
   const auto fitting = static_cast<std::size_t>(std::ranges::count(reasons, Reason::kFits));
   const auto first = std::ranges::find_if(reasons, [](Reason r) { return r != Reason::kFits; });
@@ -32,7 +44,8 @@ std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snaps
                                                const PodRequest& pod,
                                                std::span<const NodeIndex> candidates) {
   parts_.sink.Record({.verb = Verb::kPrioritize, .pod = &pod.id, .candidates = candidates.size()});
-  return parts_.engine.Prioritize(snapshot, pod.shape, candidates);
+  recent_.Remember(snapshot, pod.shape, candidates);
+  return engine()->Prioritize(snapshot, pod.shape, candidates);
 }
 
 std::vector<bool> Extender::Preempt(const std::shared_ptr<const Snapshot>& snapshot,
@@ -176,17 +189,18 @@ std::size_t Extender::SettleOverdue() {
 }
 
 Result<Placement> Extender::ReserveOn(const PodRequest& pod, const std::string& node) {
+  const PolicyInUse policy = Policy();
   Error last{Errc::kInternal, ""};
   for (int attempt = 0; attempt < kBindAttempts; ++attempt) {
     const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
     const NodeIndex index = snapshot->names().Find(node);
     if (index == kNoNode) return Fail(Errc::kNotFound, "node " + node + " is not known");
-    auto placement = parts_.engine.PlaceOn(snapshot, pod.shape, index);
+    auto placement = policy.engine->PlaceOn(snapshot, pod.shape, index);
     if (!placement) {
       return Fail(Errc::kConflict,
                   "pod does not fit node " + node + ": " + std::string(TextOf(placement.error())));
     }
-    const Instant deadline = parts_.clock.Now() + parts_.reservation_time;
+    const Instant deadline = parts_.clock.Now() + policy.reservation_time;
     Status reserved = parts_.state.Reserve(pod, *placement, deadline);
     if (reserved) return *std::move(placement);
     last = std::move(reserved).error();

@@ -20,6 +20,7 @@
 #include "scoring/engine.h"
 #include "server/extender/pending_pods.h"
 #include "server/extender/ports.h"
+#include "server/extender/recent_decisions.h"
 
 namespace berth {
 
@@ -41,14 +42,20 @@ class Extender {
   // References: they outlive the Extender.
   struct Parts {
     ClusterState& state;
-    Engine& engine;
+    std::shared_ptr<Engine> engine;  // until Use
     PodBinder& binder;
     DecisionSink& sink;
     const Clock& clock;
-    Duration reservation_time;
+    Duration reservation_time;  // until Use
   };
 
-  explicit Extender(const Parts& parts) : parts_(parts), pending_(kMaxPendingPods) {}
+  explicit Extender(const Parts& parts)
+      : parts_(parts), pending_(kMaxPendingPods), policy_{parts.engine, parts.reservation_time} {}
+
+  // Verbs that begin from now on decide so; those under way end with what they began with.
+  void Use(std::shared_ptr<Engine> engine, Duration reservation_time) BERTH_EXCLUDES(policy_mutex_);
+  [[nodiscard]] std::shared_ptr<Engine> engine() const { return Policy().engine; }
+  [[nodiscard]] const RecentDecisions& recent_decisions() const { return recent_; }
 
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
 
@@ -90,8 +97,18 @@ class Extender {
   // The cluster has to be told well before the reservation is overdue.
   [[nodiscard]] Duration BindTime() const { return parts_.reservation_time * 4 / 5; }
 
+  // What can be exchanged while it runs.
+  struct PolicyInUse {
+    std::shared_ptr<Engine> engine;
+    Duration reservation_time;
+  };
+  [[nodiscard]] PolicyInUse Policy() const BERTH_EXCLUDES(policy_mutex_);
+
   const Parts parts_;
   PendingPods pending_;
+  RecentDecisions recent_;
+  mutable Mutex policy_mutex_;
+  PolicyInUse policy_ BERTH_GUARDED_BY(policy_mutex_);
   Mutex in_flight_mutex_;
   CondVar in_flight_changed_;
   std::unordered_map<std::string, std::string> node_in_flight_

@@ -5,12 +5,20 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <algorithm>
 #include <string>
 
+#include "base/check.h"
 #include "config/words.h"
 #include "server/wire/json_text.h"
 
 namespace berth {
+
+LogLevel LevelNamed(std::string_view word) {
+  const auto found = std::ranges::find(kLogLevelWords, word);
+  BERTH_CHECK(found != kLogLevelWords.end());
+  return static_cast<LogLevel>(found - kLogLevelWords.begin());
+}
 
 class Log::Sink {
  public:

@@ -7,6 +7,7 @@
 //   {"time":"2026-03-01T12:00:00.123Z","level":"info","event":"pod_bound","node":"n1","gpus":2}
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -17,6 +18,9 @@
 namespace berth {
 
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
+
+// Requires: one of kLogLevelWords.
+LogLevel LevelNamed(std::string_view word);
 
 struct LogField {
   LogField(std::string_view name, std::string_view text) : key(name), value(text) {}
@@ -36,12 +40,13 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
+  void SetLevel(LogLevel least) { least_ = least; }
   [[nodiscard]] bool Enabled(LogLevel level) const { return level >= least_; }
   void Write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
 
  private:
   class Sink;
-  const LogLevel least_;
+  std::atomic<LogLevel> least_;
   std::unique_ptr<Sink> sink_;
 };
 

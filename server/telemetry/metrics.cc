@@ -21,6 +21,8 @@ constexpr std::array<Verb, 4> kVerbs = {Verb::kFilter, Verb::kPrioritize, Verb::
 constexpr std::array<std::string_view, 4> kResults = {"ok", "refused", "bad_request",
                                                       "unavailable"};
 
+constexpr std::array<std::string_view, 3> kReloadResults = {"applied", "refused", "unchanged"};
+
 prometheus::Histogram::BucketBoundaries LatencyBuckets() {
   return {50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 200e-3, 1, 5, 30};
 }
@@ -95,7 +97,36 @@ class Metrics::Impl {
                    .Name("berth_nodes")
                    .Help("Nodes in the snapshot")
                    .Register(registry_)
-                   .Add({})) {
+                   .Add({})),
+        config_(prometheus::BuildGauge()
+                    .Name("berth_config_info")
+                    .Help("1 for the configuration in use, by the start of its SHA-256")
+                    .Register(registry_)),
+        reload_failed_(prometheus::BuildGauge()
+                           .Name("berth_config_reload_failed")
+                           .Help("1 while the configuration is refused and an older one in use")
+                           .Register(registry_)
+                           .Add({})),
+        needs_restart_(prometheus::BuildGauge()
+                           .Name("berth_config_needs_restart")
+                           .Help("1 while settings of the configuration wait for a restart")
+                           .Register(registry_)
+                           .Add({})),
+        decisions_changed_(prometheus::BuildGauge()
+                               .Name("berth_config_decisions_changed_ratio")
+                               .Help("Share of the last decisions before the last change of "
+                                     "policy whose best node it changed")
+                               .Register(registry_)
+                               .Add({})) {
+    auto& reloads = prometheus::BuildCounter()
+                        .Name("berth_config_reloads_total")
+                        .Help(
+                            "Times the configuration file was found changed, by what became "
+                            "of it")
+                        .Register(registry_);
+    for (std::size_t r = 0; r < kReloadResults.size(); ++r) {
+      reloads_[r] = &reloads.Add({{"result", std::string(kReloadResults[r])}});
+    }
     auto& seconds = prometheus::BuildHistogram()
                         .Name("berth_call_duration_seconds")
                         .Help("Time from the decoded request to the encoded answer, by verb")
@@ -126,6 +157,21 @@ class Metrics::Impl {
   void CountRefusal(Reason reason) {
     if (reason != Reason::kFits) refusal_[Index(reason)]->Increment();
   }
+
+  void ShowConfig(std::string_view hash, bool needs_restart) {
+    const MutexLock lock(scrape_mutex_);
+    if (config_shown_ != nullptr) config_.Remove(config_shown_);
+    config_shown_ = &config_.Add({{"hash", std::string(hash)}});
+    config_shown_->Set(1);
+    needs_restart_.Set(needs_restart ? 1 : 0);
+  }
+
+  void CountReload(ReloadResult result, bool failed) {
+    reloads_[Index(result)]->Increment();
+    reload_failed_.Set(failed ? 1 : 0);
+  }
+
+  void ShowDecisionsChanged(double ratio) { decisions_changed_.Set(ratio); }
 
   std::string Text(const Snapshot& snapshot) {
     const MutexLock lock(scrape_mutex_);
@@ -174,8 +220,14 @@ class Metrics::Impl {
   std::array<prometheus::Histogram*, kVerbs.size()> seconds_{};
   std::array<std::array<prometheus::Counter*, kResults.size()>, kVerbs.size()> count_{};
   std::array<prometheus::Counter*, static_cast<std::size_t>(Reason::kCount)> refusal_{};
+  prometheus::Family<prometheus::Gauge>& config_;
+  prometheus::Gauge& reload_failed_;
+  prometheus::Gauge& needs_restart_;
+  prometheus::Gauge& decisions_changed_;
+  std::array<prometheus::Counter*, kReloadResults.size()> reloads_{};
   Mutex scrape_mutex_;  // gauges of one scrape are of one snapshot
   std::map<std::string, ModelGauges> shown_ BERTH_GUARDED_BY(scrape_mutex_);
+  prometheus::Gauge* config_shown_ BERTH_GUARDED_BY(scrape_mutex_) = nullptr;
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
@@ -189,6 +241,14 @@ void Metrics::CountCall(Verb verb, CallResult result, std::chrono::duration<doub
 void Metrics::CountUnavailable(Verb verb) { impl_->CountUnavailable(verb); }
 
 void Metrics::CountRefusal(Reason reason) { impl_->CountRefusal(reason); }
+
+void Metrics::ShowConfig(std::string_view hash, bool needs_restart) {
+  impl_->ShowConfig(hash, needs_restart);
+}
+
+void Metrics::CountReload(ReloadResult result, bool failed) { impl_->CountReload(result, failed); }
+
+void Metrics::ShowDecisionsChanged(double ratio) { impl_->ShowDecisionsChanged(ratio); }
 
 std::string Metrics::Text(const Snapshot& snapshot) { return impl_->Text(snapshot); }
 

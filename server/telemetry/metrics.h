@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cluster/snapshot.h"
 #include "server/extender/ports.h"
@@ -23,6 +24,13 @@ enum class CallResult {
   kUnavailable,  // 503
 };
 
+// How a look at a configuration that may have changed ended.
+enum class ReloadResult {
+  kApplied,
+  kRefused,
+  kUnchanged,  // nothing to apply: the same settings, or others that wait for a restart
+};
+
 // Any thread may call it.
 class Metrics {
  public:
@@ -36,6 +44,14 @@ class Metrics {
   void CountUnavailable(Verb verb);
   // Candidates that were refused for that reason, first reason per call only.
   void CountRefusal(Reason reason);
+
+  // The hash of the configuration that is in use from now on, and whether some of it waits for a
+  // restart.
+  void ShowConfig(std::string_view hash, bool needs_restart);
+  // `failed`: whether the configuration now wanted was refused, so that an older one is in use.
+  void CountReload(ReloadResult result, bool failed);
+  // The share of the recent decisions that a change of the policy would have made differently.
+  void ShowDecisionsChanged(double ratio);
 
   // Prometheus text format, the cluster's gauges taken from the snapshot.
   [[nodiscard]] std::string Text(const Snapshot& snapshot);

@@ -61,7 +61,7 @@ const std::vector<Home> kHomes = {
     {"boost/graph/", {"topology/"}},
     {"boost/", {"server/http/", "server/kube/", "bench/", "test/"}},
     {"asio", {"server/http/", "server/kube/", "bench/", "test/"}},
-    {"openssl/", {"server/http/", "server/kube/", "bench/", "test/"}},
+    {"openssl/", {"server/http/", "server/kube/", "server/sha256.cc", "bench/", "test/"}},
     {"cpprest/", {"server/kube/"}},
     {"prometheus/", {"server/telemetry/"}},
     {"spdlog/", {"server/telemetry/", "server/main.cc"}},

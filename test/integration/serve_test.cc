@@ -10,66 +10,10 @@
 
 #include <gtest/gtest.h>
 
-#include "test/support/child_process.h"
-#include "test/support/raw_client.h"
-#include "test/support/test_certificates.h"
+#include "test/support/running_berth.h"
 
 namespace berth::test {
 namespace {
-
-using Json = nlohmann::json;
-
-constexpr char kCluster[] = R"({"version":1,"nodes":[
-  {"name":"n1","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":2},
-  {"name":"n2","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":4}]})";
-
-std::string ArgsFor(const std::string& uid, int gpus) {
-  const Json pod = {
-      {"metadata", {{"name", "pod-" + uid}, {"namespace", "ns"}, {"uid", uid}}},
-      {"spec",
-       {{"containers",
-         {{{"name", "main"},
-           {"resources", {{"requests", {{"nvidia.com/gpu", std::to_string(gpus)}}}}}}}}}}};
-  return R"({"Pod":)" + pod.dump() + R"(,"Nodes":null,"NodeNames":["n1","n2"]})";
-}
-
-// A running berth on a port of its own.
-class Running {
- public:
-  Running(const TemporaryFolder& folder, const std::string& cluster, const std::string& config = "")
-      : process_("berth", {"serve", "--listen", "127.0.0.1:0", "--cluster",
-                           folder.WriteText("cluster.json", cluster), "--config",
-                           folder.WriteText("berth.yaml", config)}) {
-    constexpr std::string_view kAnnounced = "berth: listening on http://127.0.0.1:";
-    if (!process_.AwaitOut(kAnnounced)) {
-      process_.Wait();
-      ADD_FAILURE() << "it does not listen: " << process_.err();
-      return;
-    }
-    port_ = static_cast<std::uint16_t>(std::stoi(process_.out().substr(kAnnounced.size())));
-  }
-
-  [[nodiscard]] RawClient Connect() const { return RawClient("127.0.0.1", port_); }
-  ChildProcess& process() { return process_; }
-
- private:
-  ChildProcess process_;
-  std::uint16_t port_ = 0;
-};
-
-Json Ask(RawClient& client, const std::string& verb, const std::string& body) {
-  client.Send(Post("/extender/" + verb, body));
-  const RawResponse response = client.Read();
-  EXPECT_EQ(response.status, 200) << response.body;
-  return Json::parse(response.body, nullptr, false);
-}
-
-std::string Get(RawClient& client, const std::string& path) {
-  client.Send(Request("GET", path));
-  const RawResponse response = client.Read();
-  EXPECT_EQ(response.status, 200) << path;
-  return response.body;
-}
 
 TEST(Serve, AnnouncesItsAddressAndNothingElseOnStdout) {
   const TemporaryFolder folder;

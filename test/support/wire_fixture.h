@@ -105,15 +105,19 @@ class SilentSink final : public DecisionSink {
   void Record(const Decision&) override {}
 };
 
+inline std::shared_ptr<Engine> EngineOf(const std::string& profile) {
+  return std::make_shared<Engine>(
+      *BuildProfile(*FindBuiltinProfile(profile), MixOf(DefaultConfig())));
+}
+
 // The whole service but for sockets, its clock and its log. Any thread may post.
 class TestService {
  public:
   explicit TestService(const std::vector<NodeSpec>& nodes, PodBinder* binder = nullptr,
                        const std::string& profile = "best-fit")
       : rules_(DefaultConfig().resources),
-        engine_(*BuildProfile(*FindBuiltinProfile(profile), MixOf(DefaultConfig()))),
-        extender_({state_, engine_, binder == nullptr ? embedded_ : *binder, sink_, clock_,
-                   std::chrono::seconds(30)}),
+        extender_({state_, EngineOf(profile), binder == nullptr ? embedded_ : *binder, sink_,
+                   clock_, std::chrono::seconds(30)}),
         verbs_(extender_, rules_, metrics_) {
     std::vector<ClusterEvent> events;
     for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
@@ -168,7 +172,6 @@ class TestService {
   Metrics metrics_;
   SilentSink sink_;
   EmbeddedCluster embedded_;
-  Engine engine_;
   Extender extender_;
   Verbs verbs_;
   Readiness readiness_{nullptr};

@@ -39,6 +39,7 @@ server:
   maxBodyBytes: 4294967296
   drainSeconds: 0
   tls: {certificateFile: /tls/tls.crt, keyFile: /tls/tls.key, clientCaFile: "C:\\\"ca\" #1.crt"}
+leaderElection: {enabled: false, namespace: my-system, name: my.berth-2, leaseSeconds: 300}
 reservationSeconds: 3600
 logLevel: debug
 )";
@@ -74,6 +75,7 @@ TEST(LoadConfig, EveryFieldIsRead) {
   expected.server.max_body_bytes = std::int64_t{4} << 30;
   expected.server.drain_seconds = 0;
   expected.server.tls = {"/tls/tls.crt", "/tls/tls.key", "C:\\\"ca\" #1.crt"};
+  expected.leader_election = {false, "my-system", "my.berth-2", 300};
   expected.reservation_seconds = 3600;
   expected.log_level = "debug";
   EXPECT_EQ(Load(kFull), expected);

@@ -4,8 +4,11 @@
 #include "server/extender/extender.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -55,13 +58,11 @@ class ExtenderTest : public testing::Test {
   void Start(const std::vector<NodeSpec>& nodes, ScriptedBinder::Script script = {},
              const std::string& profile = "best-fit") {
     binder_ = std::make_unique<ScriptedBinder>(std::move(script));
-    engine_ = std::make_unique<Engine>(
-        *BuildProfile(*FindBuiltinProfile(profile), MixOf(DefaultConfig())));
     std::vector<ClusterEvent> events;
     for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
     ASSERT_TRUE(state_.Apply(events));
-    extender_ = std::make_unique<Extender>(
-        Extender::Parts{state_, *engine_, *binder_, journal_, clock_, std::chrono::seconds(30)});
+    extender_ = std::make_unique<Extender>(Extender::Parts{
+        state_, test::EngineOf(profile), *binder_, journal_, clock_, std::chrono::seconds(30)});
   }
 
   static PodRequest Pod(const std::string& uid, GpuAsk gpus) {
@@ -97,7 +98,6 @@ class ExtenderTest : public testing::Test {
   ScriptedClock clock_;
   Journal journal_;
   std::unique_ptr<ScriptedBinder> binder_;
-  std::unique_ptr<Engine> engine_;
   std::unique_ptr<Extender> extender_;
 };
 
@@ -141,7 +141,7 @@ TEST_F(ExtenderTest, TheDevicesThatWereScoredAreTheDevicesThatAreBound) {
     const auto best =
         static_cast<NodeIndex>(std::ranges::max_element(priorities) - priorities.begin());
     if (reasons[best] != Reason::kFits) continue;
-    const auto scored = engine_->PlaceOn(snapshot, pod.shape, best);
+    const auto scored = extender_->engine()->PlaceOn(snapshot, pod.shape, best);
     ASSERT_TRUE(scored);
     ASSERT_TRUE(Bind(pod.id.uid, std::string(snapshot->names().name(best))));
     EXPECT_EQ(state_.FindPod(pod.id.uid)->placement, *scored);
@@ -355,6 +355,61 @@ TEST_F(ExtenderTest, APodMayBeBoundFromAReservationOfAnotherNode) {
   ASSERT_TRUE(Bind("1", "n2"));
   EXPECT_EQ(FreeMilli("n1"), 1000);
   EXPECT_EQ(FreeMilli("n2"), 0);
+}
+
+TEST_F(ExtenderTest, AnotherEngineDecidesFromTheNextVerbOn) {
+  Start({MachineWith("n1", 4), MachineWith("n2", 2)});  // best-fit
+  const PodRequest pod = Pod("1", WholeGpus{1});
+  EXPECT_EQ(Prioritize(pod), (std::vector<std::uint8_t>{9, 10}));
+  extender_->Use(test::EngineOf("first-fit"), std::chrono::seconds(30));
+  EXPECT_EQ(Prioritize(pod), (std::vector<std::uint8_t>{10, 9}));
+}
+
+TEST_F(ExtenderTest, ABindEndsWithThePolicyThatItBeganWith) {
+  std::vector<Instant> deadlines;
+  Start({MachineWith("n1", 4)}, [&](const PodRequest& pod, const Placement&) {
+    deadlines.push_back(state_.FindPod(pod.id.uid)->expires_at);
+    extender_->Use(test::EngineOf("first-fit"), std::chrono::seconds(7));
+    return Status();
+  });
+  for (const char* uid : {"1", "2"}) {
+    Filter(Pod(uid, WholeGpus{1}));
+    EXPECT_TRUE(Bind(uid, "n1"));
+  }
+  EXPECT_EQ(deadlines, (std::vector<Instant>{Instant() + std::chrono::seconds(30),
+                                             Instant() + std::chrono::seconds(7)}));
+}
+
+TEST_F(ExtenderTest, VerbsGoOnWhileEnginesChange) {
+  Start({MachineWith("n1", 4), MachineWith("n2", 2)});
+  std::atomic<bool> stop{false};
+  std::thread changing([&] {
+    for (int i = 0; !stop; ++i) {
+      extender_->Use(test::EngineOf(i % 2 == 0 ? "first-fit" : "best-fit"),
+                     std::chrono::seconds(30));
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    const PodRequest pod = Pod(std::to_string(i), WholeGpus{1});
+    EXPECT_EQ(Filter(pod), (std::vector<Reason>{Reason::kFits, Reason::kFits}));
+    const auto scores = Prioritize(pod);
+    EXPECT_EQ(scores[0] + scores[1], 19);
+  }
+  stop = true;
+  changing.join();
+}
+
+TEST_F(ExtenderTest, WhatPrioritizeWasAskedIsRemembered) {
+  Start({MachineWith("n1", 4), MachineWith("n2", 2)});
+  const PodRequest pod = Pod("1", WholeGpus{2});
+  Filter(pod);
+  EXPECT_TRUE(extender_->recent_decisions().All().empty());
+  Prioritize(pod);
+  const auto all = extender_->recent_decisions().All();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0]->snapshot, extender_->Current());
+  EXPECT_EQ(all[0]->shape, pod.shape);
+  EXPECT_EQ(all[0]->candidates, (std::vector<NodeIndex>{0, 1}));
 }
 
 }  // namespace

@@ -88,6 +88,24 @@ TEST(Log, OnlyWhatIsImportantEnoughIsWritten) {
   }
 }
 
+TEST(Log, TheLevelCanChangeWhileThreadsWrite) {
+  const auto lines = LinesOf(LogLevel::kError, [](Log& log) {
+    std::thread writer([&log] {
+      for (int i = 0; i < 200; ++i) log.Write(LogLevel::kDebug, "busy", {});
+    });
+    for (int i = 0; i < 50; ++i) {
+      log.SetLevel(LevelNamed(i % 2 == 0 ? "debug" : "error"));
+    }
+    writer.join();
+    log.Write(LogLevel::kWarn, "hidden", {});
+    log.SetLevel(LevelNamed("warn"));
+    log.Write(LogLevel::kWarn, "shown", {});
+  });
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.back()["event"], "shown");
+  for (const Json& line : lines) EXPECT_NE(line["event"], "hidden");
+}
+
 TEST(Log, LinesOfManyThreadsDoNotMix) {
   const auto lines = LinesOf(LogLevel::kInfo, [](Log& log) {
     std::vector<std::thread> threads;

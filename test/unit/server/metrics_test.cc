@@ -43,9 +43,13 @@ std::string CallsOf(TestService& service, const std::string& verb, const std::st
 
 TEST(Metrics, EverySeriesIsThereFromTheStartWithHelpAndType) {
   TestService service({MachineWith("n1", 2)});
+  service.metrics().ShowConfig("0123456789ab", false);
   const std::string text = Text(service);
-  for (const char* name : {"berth_calls_total", "berth_refusals_total", "berth_gpus",
-                           "berth_gpus_idle", "berth_nodes", "berth_call_duration_seconds"}) {
+  for (const char* name :
+       {"berth_calls_total", "berth_refusals_total", "berth_gpus", "berth_gpus_idle", "berth_nodes",
+        "berth_call_duration_seconds", "berth_config_info", "berth_config_reload_failed",
+        "berth_config_needs_restart", "berth_config_reloads_total",
+        "berth_config_decisions_changed_ratio"}) {
     EXPECT_NE(text.find("# HELP " + std::string(name) + " "), std::string::npos) << name;
     EXPECT_NE(text.find("# TYPE " + std::string(name) + " "), std::string::npos) << name;
   }
@@ -63,8 +67,9 @@ TEST(Metrics, EverySeriesIsThereFromTheStartWithHelpAndType) {
 
 TEST(Metrics, OnlyKnownLabelsAreUsedAndNamesHaveThePrefix) {
   TestService service({MachineWith("n1", 2), MachineWith("n2", 1, "we\"ird\\model\n")});
+  service.metrics().ShowConfig("0123456789ab", false);
   std::istringstream lines(Text(service));
-  const std::set<std::string> known = {"verb", "result", "reason", "model", "state", "le"};
+  const std::set<std::string> known = {"verb", "result", "reason", "model", "state", "le", "hash"};
   std::size_t labels = 0;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with('#')) continue;
@@ -117,6 +122,27 @@ TEST(Metrics, RefusalsAreCountedByTheirReason) {
   service.metrics().CountRefusal(Reason::kGpusBusy);
   service.metrics().CountRefusal(Reason::kFits);
   EXPECT_EQ(ValueOf(Text(service), "berth_refusals_total{reason=\"gpus_busy\"}"), "2");
+}
+
+TEST(Metrics, OneConfigurationIsShownAndHowItsReloadsEnded) {
+  TestService service({});
+  Metrics& metrics = service.metrics();
+  metrics.ShowConfig("aaaaaaaaaaaa", false);
+  metrics.ShowConfig("bbbbbbbbbbbb", true);
+  metrics.CountReload(ReloadResult::kApplied, false);
+  metrics.CountReload(ReloadResult::kUnchanged, false);
+  metrics.CountReload(ReloadResult::kApplied, false);
+  metrics.CountReload(ReloadResult::kRefused, true);
+  metrics.ShowDecisionsChanged(0.5);
+  const std::string text = Text(service);
+  EXPECT_EQ(ValueOf(text, "berth_config_info{hash=\"bbbbbbbbbbbb\"}"), "1");
+  EXPECT_EQ(text.find("aaaaaaaaaaaa"), std::string::npos);
+  EXPECT_EQ(ValueOf(text, "berth_config_needs_restart"), "1");
+  EXPECT_EQ(ValueOf(text, "berth_config_reload_failed"), "1");
+  EXPECT_EQ(ValueOf(text, "berth_config_reloads_total{result=\"applied\"}"), "2");
+  EXPECT_EQ(ValueOf(text, "berth_config_reloads_total{result=\"refused\"}"), "1");
+  EXPECT_EQ(ValueOf(text, "berth_config_reloads_total{result=\"unchanged\"}"), "1");
+  EXPECT_EQ(ValueOf(text, "berth_config_decisions_changed_ratio"), "0.5");
 }
 
 TEST(Metrics, GaugesShowTheSnapshot) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/reload.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include "config/print.h"
+
+namespace berth {
+namespace {
+
+// Appends the paths in which two mappings with the same keys differ; a list is one setting.
+void AppendDifferences(const YAML::Node& a, const YAML::Node& b, const std::string& place,
+                       std::vector<std::string>& paths) {
+  for (const auto& field : a) {
+    const std::string path = place + field.first.Scalar();
+    const YAML::Node other = b[field.first.Scalar()];
+    if (field.second.IsMap() && other.IsMap()) {
+      AppendDifferences(field.second, other, path + ".", paths);
+    } else if (YAML::Dump(field.second) != YAML::Dump(other)) {
+      paths.push_back(path);
+    }
+  }
+}
+
+}  // namespace
+
+Config Reloaded(const Config& now, const Config& wanted) {
+  Config next = now;
+  next.profile = wanted.profile;
+  next.profiles = wanted.profiles;
+  next.request_mix = wanted.request_mix;
+  next.reservation_seconds = wanted.reservation_seconds;
+  next.log_level = wanted.log_level;
+  return next;
+}
+
+std::vector<std::string> NeedsRestart(const Config& now, const Config& wanted) {
+  // The printed form has every field, so that no list of them has to be kept here.
+  std::vector<std::string> paths;
+  AppendDifferences(YAML::Load(PrintConfig(Reloaded(now, wanted))), YAML::Load(PrintConfig(wanted)),
+                    "", paths);
+  return paths;
+}
+
+bool SamePolicy(const Config& a, const Config& b) {
+  return ChosenProfile(a) == ChosenProfile(b) && a.request_mix == b.request_mix;
+}
+
+}  // namespace berth

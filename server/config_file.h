@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ConfigFile: the configuration file of a running service, which may change under it: a mounted
+// ConfigMap whose symbolic link moves on, a file that is replaced, a file that is edited in place.
+//
+// Changes are seen by looking. A look is one stat of the file behind all links (device, inode,
+// size, times). When that differs, the file is read at the first look that finds it as the look
+// before did, so that a file in the middle of being written is left alone as long as it grows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "config/config.h"
+
+namespace berth {
+
+// What was found when the file had to be read.
+struct ConfigReading {
+  std::string hash;       // the first 12 digits of the SHA-256 of its bytes; empty: not read
+  bool is_new = true;     // other bytes, or another failure, than at the reading before
+  Result<Config> config;  // Error: as LoadConfigFile, also for a file without content
+};
+
+// Not thread-safe.
+class ConfigFile {
+ public:
+  // Reads it for the first time. `listen` replaces server.listen in every reading unless it is
+  // empty. An empty path stands for the defaults, which never change. Error: as LoadConfigFile.
+  static Result<ConfigFile> Open(std::string path, std::string listen);
+
+  // Of the first reading.
+  [[nodiscard]] const Config& config() const { return config_; }
+  // Likewise; of the defaults, the hash of what `berth config print` prints.
+  [[nodiscard]] const std::string& hash() const { return hash_; }
+
+  // Called about once a second. A value: the file has changed and was read.
+  std::optional<ConfigReading> Look();
+
+ private:
+  // What tells one state of the file from another; none: it cannot be looked at.
+  using Stamp = std::optional<std::array<std::int64_t, 7>>;
+
+  ConfigFile(std::string path, std::string listen)
+      : path_(std::move(path)), listen_(std::move(listen)) {}
+
+  static Stamp StampOf(const std::string& path);
+  Result<Config> Load(const std::string& text) const;
+  ConfigReading Read();
+
+  std::string path_, listen_;
+  Config config_;
+  std::string hash_;
+  Stamp read_;        // when it was read last
+  Stamp looked_;      // at the last look
+  std::string seen_;  // the bytes' hash or the failure of the last reading
+};
+
+}  // namespace berth

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/config_reload.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "config/reload.h"
+#include "scoring/profile.h"
+
+namespace berth {
+namespace {
+
+std::shared_ptr<Engine> EngineOf(const Config& config) {
+  auto profile = BuildProfile(ChosenProfile(config), MixOf(config));
+  BERTH_CHECK(profile.has_value());  // the configuration was validated
+  return std::make_shared<Engine>(*std::move(profile));
+}
+
+std::string Joined(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts) joined.append(joined.empty() ? "" : ", ").append(text);
+  return joined;
+}
+
+}  // namespace
+
+ConfigReload::ConfigReload(ConfigFile file, const Parts& parts)
+    : file_(std::move(file)), parts_(parts), now_(file_.config()) {
+  parts_.metrics.ShowConfig(file_.hash(), false);
+}
+
+void ConfigReload::Look() {
+  const std::optional<ConfigReading> reading = file_.Look();
+  if (!reading) return;
+  if (!reading->config) {
+    Refuse(*reading);
+  } else {
+    Apply(reading->hash, *reading->config);
+  }
+}
+
+void ConfigReload::Refuse(const ConfigReading& reading) {
+  parts_.metrics.CountReload(ReloadResult::kRefused, true);
+  if (!reading.is_new) return;  // the log has it
+  parts_.log.Write(LogLevel::kError, "config_refused",
+                   {{"hash", reading.hash}, {"error", reading.config.error().message}});
+}
+
+void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
+  const Config next = Reloaded(now_, wanted);
+  const bool changes = next != now_;
+  if (!SamePolicy(now_, next)) {
+    ApplyPolicy(next);
+  } else {
+    parts_.extender.Use(parts_.extender.engine(), std::chrono::seconds(next.reservation_seconds));
+  }
+  parts_.log.SetLevel(LevelNamed(next.log_level));
+  now_ = next;
+  const std::vector<std::string> waiting = NeedsRestart(now_, wanted);
+  parts_.metrics.ShowConfig(hash, !waiting.empty());
+  parts_.metrics.CountReload(changes ? ReloadResult::kApplied : ReloadResult::kUnchanged, false);
+  parts_.log.Write(LogLevel::kInfo, changes ? "config_applied" : "config_unchanged",
+                   {{"hash", hash}, {"profile", now_.profile}});
+  if (!waiting.empty()) {
+    parts_.log.Write(LogLevel::kWarn, "config_needs_restart",
+                     {{"hash", hash}, {"settings", Joined(waiting)}});
+  }
+}
+
+void ConfigReload::ApplyPolicy(const Config& next) {
+  // Neither engine answers requests yet or any more. The new one has its tables filled by this, so
+  // that the first requests it answers do not wait for that.
+  const std::shared_ptr<Engine> before = EngineOf(now_), after = EngineOf(next);
+  const DecisionChanges changes =
+      CompareDecisions(parts_.extender.recent_decisions().All(), *before, *after);
+  parts_.extender.Use(after, std::chrono::seconds(next.reservation_seconds));
+  parts_.metrics.ShowDecisionsChanged(changes.ratio());
+  parts_.log.Write(LogLevel::kInfo, "policy_changed",
+                   {{"from", now_.profile},
+                    {"to", next.profile},
+                    {"decisions_compared", changes.compared},
+                    {"decisions_changed", changes.changed}});
+}
+
+}  // namespace berth

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ConfigReload: a changed configuration file becomes the policy of the running service.
+//
+// A configuration that is refused changes nothing: the last good one stays in use. What a running
+// service cannot take over (config/reload.h) is named in the log and waits for a restart.
+#pragma once
+
+#include <string>
+
+#include "config/config.h"
+#include "server/config_file.h"
+#include "server/extender/extender.h"
+#include "server/telemetry/log.h"
+#include "server/telemetry/metrics.h"
+
+namespace berth {
+
+// Not thread-safe: one thread looks, and it is none that answers requests.
+class ConfigReload {
+ public:
+  // References: they outlive the object. Requires: the service runs with file.config().
+  struct Parts {
+    Extender& extender;
+    Log& log;
+    Metrics& metrics;
+  };
+  ConfigReload(ConfigFile file, const Parts& parts);
+
+  // Looks at the file and applies what changed.
+  void Look();
+
+ private:
+  void Refuse(const ConfigReading& reading);
+  void Apply(const std::string& hash, const Config& wanted);
+  void ApplyPolicy(const Config& next);
+
+  ConfigFile file_;
+  const Parts parts_;
+  Config now_;  // in use
+};
+
+}  // namespace berth

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What of a new configuration a running service takes over, and what it names as waiting.
+#include "config/reload.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+#include "config/print.h"
+
+namespace berth {
+namespace {
+
+Config Load(const std::string& text) {
+  auto config = LoadConfig(text, "test.yaml");
+  EXPECT_TRUE(config.has_value()) << config.error().message;
+  return config ? *std::move(config) : Config();
+}
+
+using Paths = std::vector<std::string>;
+
+TEST(Reload, WhatDecidesIsTakenOverWithoutARestart) {
+  for (const char* text : {"profile: best-fit", "profiles: [{name: x}]\nprofile: x",
+                           "requestMix: [{gpus: 8}]", "reservationSeconds: 7", "logLevel: debug"}) {
+    const Config wanted = Load(text);
+    ASSERT_NE(wanted, DefaultConfig());
+    EXPECT_EQ(Reloaded(DefaultConfig(), wanted), wanted) << text;
+    EXPECT_EQ(NeedsRestart(DefaultConfig(), wanted), Paths()) << text;
+  }
+}
+
+TEST(Reload, WhatNeedsARestartIsNamedAndLeftAlone) {
+  const std::pair<const char*, Paths> cases[] = {
+      {"server: {threads: 3, listen: a}", {"server.listen", "server.threads"}},
+      {"server: {tls: {certificateFile: a, keyFile: b}}",
+       {"server.tls.certificateFile", "server.tls.keyFile"}},
+      {"resources: []", {"resources"}},
+      {"nodeLabels: {gpuModel: x}", {"nodeLabels.gpuModel"}},
+      {"leaderElection: {enabled: false}", {"leaderElection.enabled"}},
+      {"profile: best-fit\nnodeLabels: {gpuMemoryMib: x}", {"nodeLabels.gpuMemoryMib"}}};
+  for (const auto& [text, paths] : cases) {
+    const Config wanted = Load(text);
+    EXPECT_EQ(NeedsRestart(DefaultConfig(), wanted), paths) << text;
+    Config expected = DefaultConfig();
+    expected.profile = wanted.profile;
+    EXPECT_EQ(Reloaded(DefaultConfig(), wanted), expected) << text;
+  }
+}
+
+TEST(Reload, EverySettingIsTakenOverOrNamed) {
+  // A configuration that differs from the default in every line that is printed.
+  const Config wanted = Load(R"(
+profile: mine
+profiles: [{name: mine}]
+requestMix: [{gpus: 1}]
+resources: []
+nodeLabels: {gpuModel: a, gpuMemoryMib: b}
+server: {listen: a, debugListen: b, threads: 1, maxBodyBytes: 1024, drainSeconds: 0,
+         tls: {certificateFile: a, keyFile: b, clientCaFile: c}}
+leaderElection: {enabled: false, namespace: a, name: b, leaseSeconds: 5}
+reservationSeconds: 1
+logLevel: debug
+)");
+  const Paths waiting = NeedsRestart(DefaultConfig(), wanted);
+  EXPECT_EQ(waiting.size(), 1u + 2u + 8u + 4u);
+  EXPECT_EQ(NeedsRestart(wanted, DefaultConfig()), waiting);
+  EXPECT_EQ(NeedsRestart(wanted, wanted), Paths());
+}
+
+TEST(Reload, OddTextsAreComparedToo) {
+  for (const char* text : {"\xff\xfe", "\x01", "two\nlines", "a: b", "*alias", "\xef\xbf\xbf"}) {
+    Config wanted = DefaultConfig();
+    wanted.server.listen = text;
+    wanted.node_labels.gpu_model = text;
+    EXPECT_EQ(NeedsRestart(DefaultConfig(), wanted),
+              (Paths{"nodeLabels.gpuModel", "server.listen"}));
+    EXPECT_EQ(NeedsRestart(wanted, wanted), Paths());
+  }
+}
+
+TEST(Reload, ThePolicyIsTheChosenProfileUnderTheMix) {
+  const Config now = Load("profile: best-fit");
+  EXPECT_TRUE(SamePolicy(now, Load("profile: best-fit\nlogLevel: debug\nprofiles: [{name: x}]")));
+  EXPECT_FALSE(SamePolicy(now, Load("profile: gpu-packing")));
+  EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nrequestMix: [{gpus: 1}]")));
+  EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nprofiles: [{name: best-fit}]")));
+}
+
+}  // namespace
+}  // namespace berth
