@@ -25,7 +25,8 @@ Result<Config> ConfigFrom(const std::string& file) {
 }
 
 struct ServeFlags {
-  std::string config, cluster, listen;
+  std::string config, listen;
+  ServeTarget target;
 };
 
 void AddServe(CLI::App& app, ServeFlags& flags) {
@@ -33,7 +34,11 @@ void AddServe(CLI::App& app, ServeFlags& flags) {
   serve->add_option("--config", flags.config, "BerthConfiguration (YAML); default: built in")
       ->type_name("FILE");
   serve
-      ->add_option("--cluster", flags.cluster,
+      ->add_option("--kubeconfig", flags.target.kubeconfig,
+                   "How to reach the API server; default: as the pod that this is")
+      ->type_name("FILE");
+  serve
+      ->add_option("--cluster", flags.target.cluster_file,
                    "Serve an embedded cluster from this file (a /debug/snapshot, or the JSON of "
                    "`kubectl get nodes -o json`) instead of one behind an API server")
       ->type_name("FILE");
@@ -44,12 +49,11 @@ void AddServe(CLI::App& app, ServeFlags& flags) {
 int RunServe(const ServeFlags& flags) {
   auto config = ConfigFile::Open(flags.config, flags.listen);
   if (!config) return Report(config.error());
-  if (flags.cluster.empty()) {
-    return Report({Errc::kInvalidArgument,
-                   "serve: want --cluster FILE, got none (this version cannot watch an API server "
-                   "yet)"});
+  if (!flags.target.cluster_file.empty() && !flags.target.kubeconfig.empty()) {
+    return Report(
+        {Errc::kInvalidArgument, "serve: want one of --cluster and --kubeconfig, got both"});
   }
-  const Status served = Serve(*std::move(config), flags.cluster);
+  const Status served = Serve(*std::move(config), flags.target);
   return served ? 0 : Report(served.error());
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/http_metrics.h"
+#include "server/metrics_text.h"
 #include "server/ui/live_page.h"
 #include "server/wire/cluster_file.h"
 #include "server/wire/json_text.h"
@@ -70,7 +71,10 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
   add_verb(Verb::kPrioritize, &Verbs::Prioritize);
   add_verb(Verb::kPreempt, &Verbs::Preempt);
   add_verb(Verb::kBind, &Verbs::Bind);
+  AddHealthRoutes(router, parts);
+}
 
+void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
   router.Add("GET", "/healthz", [](HttpRequest&) { return Answer("text/plain", "ok\n"); });
   router.Add("GET", "/readyz", [&readiness = parts.readiness](HttpRequest&) {
     const char* const reason = readiness.reason();
@@ -80,7 +84,12 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
   });
   router.Add("GET", "/metrics", [parts](HttpRequest&) {
     std::string text = parts.metrics.Text(*parts.state.Current());
+    text += MetricsText()
+                .Family("berth_ready", "gauge", "1 while verbs are answered")
+                .Sample(parts.readiness.reason() == nullptr ? 1 : 0)
+                .Take();
     if (parts.http_stats) text += HttpMetricsText(parts.http_stats());
+    if (parts.more_metrics) text += parts.more_metrics();
     return Answer("text/plain; version=0.0.4; charset=utf-8", std::move(text));
   });
   router.Add("GET", "/version", [](HttpRequest&) {

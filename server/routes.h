@@ -35,14 +35,17 @@ struct RouteParts {
   const ClusterState& state;
   Metrics& metrics;
   const Readiness& readiness;
-  HttpStatsSource http_stats = {};  // empty: /metrics leaves them out
+  HttpStatsSource http_stats = {};                 // empty: /metrics leaves them out
+  std::function<std::string()> more_metrics = {};  // in Prometheus' text format
   WorkerPool* bind_pool = nullptr;  // where binds run; none: on the I/O thread, for binders that
                                     // never block
 };
 
-// POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), GET /healthz /readyz
-// /metrics /version.
+// POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), and the health routes.
 void AddServiceRoutes(http::Router& router, const RouteParts& parts);
+
+// GET /healthz /readyz /metrics /version.
+void AddHealthRoutes(http::Router& router, const RouteParts& parts);
 
 // GET /debug/snapshot and the live page GET /.
 void AddDebugRoutes(http::Router& router, const RouteParts& parts);

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/serve.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <string>
+#include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "base/file.h"
+#include "config/kubeconfig.h"
 #include "scoring/profile.h"
 #include "server/config_reload.h"
 #include "server/http/http_server.h"
 #include "server/kube/embedded_cluster.h"
+#include "server/kube/http_api_client.h"
+#include "server/kube/kube_cluster.h"
+#include "server/kube_metrics.h"
 #include "server/routes.h"
 #include "server/telemetry/decision_recorder.h"
 #include "server/telemetry/log.h"
@@ -53,39 +63,70 @@ class StopSignals {
     std::signal(SIGPIPE, SIG_IGN);
   }
 
-  // Waits; calls tick once a second.
-  template <class Tick>
-  void Wait(Tick tick) const {
-    constexpr timespec kSecond{1, 0};
-    while (sigtimedwait(&set_, nullptr, &kSecond) < 0) tick();
+  void Wait() const {
+    while (sigwaitinfo(&set_, nullptr) < 0) {
+    }
   }
 
  private:
   sigset_t set_{};
 };
 
+// Two receivers of one decision.
+class BothSinks final : public DecisionSink {
+ public:
+  BothSinks(DecisionSink& first, DecisionSink* second) : first_(first), second_(second) {}
+  void Record(const Decision& decision) override {
+    first_.Record(decision);
+    if (second_ != nullptr) second_->Record(decision);
+  }
+
+ private:
+  DecisionSink& first_;
+  DecisionSink* const second_;
+};
+
+constexpr int kBindThreads = 32;  // each waits for the API server most of the time
+constexpr std::size_t kMaxWaitingBinds = 10'000;
+
+// Unique in the cluster, and the same again when the process is restarted where it was: the name of
+// the host (of the pod, that is) and the port.
+std::string Identity(const std::string& listen) {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  const std::string port = listen.substr(listen.rfind(':') + 1);
+  return std::string(host) + ":" + (port == "0" ? "pid-" + std::to_string(getpid()) : port);
+}
+
 // Everything that lives as long as the service, in the order in which it is built.
 class Service {
  public:
-  Service(const Config& config, ConfigFile config_file, Profile profile)
+  // Without access the cluster is an embedded one.
+  Service(const Config& config, ConfigFile config_file, Profile profile,
+          std::unique_ptr<kube::HttpApiClient> client, const std::string& pod_namespace)
       : config_(config),
         log_(LevelNamed(config.log_level)),
         recorder_(log_, metrics_),
-        rules_(config.resources),
-        extender_({state_, std::make_shared<Engine>(std::move(profile)), binder_, recorder_, clock_,
+        pod_rules_(config.resources),
+        node_rules_(config),
+        client_(std::move(client)),
+        kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
+        sinks_(recorder_, kube_ ? &kube_->events() : nullptr),
+        extender_({state_, std::make_shared<Engine>(std::move(profile)),
+                   kube_ ? kube_->binder() : embedded_, sinks_, clock_,
                    std::chrono::seconds(config.reservation_seconds)}),
         reload_(std::move(config_file), {extender_, log_, metrics_}),
-        verbs_(extender_, rules_, metrics_) {}
+        verbs_(extender_, pod_rules_, metrics_) {}
 
   Status Load(const std::string& cluster_file) {
     BERTH_TRY(std::string text, ReadFile(cluster_file));
-    auto events = wire::DecodeCluster(std::move(text), wire::NodeRules(config_));
+    auto events = wire::DecodeCluster(std::move(text), node_rules_);
     if (!events) return tl::unexpected(std::move(events).error().Within(cluster_file));
     BERTH_TRY_STATUS(state_.Apply(*events));
     for (const ClusterEvent& event : *events) {
       const auto* bound = std::get_if<PodBound>(&event);
       if (bound == nullptr || bound->pod.id.name.empty()) continue;
-      BERTH_TRY_STATUS(binder_.Assign(bound->pod, bound->placement));
+      BERTH_TRY_STATUS(embedded_.Assign(bound->pod, bound->placement));
     }
     log_.Write(LogLevel::kInfo, "cluster_loaded",
                {{"file", cluster_file}, {"nodes", state_.Current()->size()}});
@@ -94,13 +135,13 @@ class Service {
   }
 
   Status Listen() {
-    const RouteParts parts{verbs_, state_, metrics_, readiness_, [this] {
-                             const http::HttpServer* const server = serving_.load();
-                             return server == nullptr ? http::HttpServerStats{} : server->stats();
-                           }};
+    if (kube_) bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
+    const RouteParts parts{verbs_,      state_,        metrics_,        readiness_,
+                           HttpStats(), KubeMetrics(), bind_pool_.get()};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
+    AddHealthRoutes(debug_routes, parts);
     AddDebugRoutes(debug_routes, parts);
     BERTH_TRY(server_, http::HttpServer::Start(OptionsOf(config_.server, log_), routes));
     serving_ = server_.get();
@@ -111,6 +152,11 @@ class Service {
       BERTH_TRY(debug_server_, http::HttpServer::Start(std::move(options), debug_routes));
     }
     return {};
+  }
+
+  // Joins the real cluster, if there is one.
+  void Join() {
+    if (kube_) kube_->Start();
   }
 
   void Announce() {
@@ -129,41 +175,113 @@ class Service {
     }
   }
 
+  // Requests under way are answered first; then the lease goes to the next process.
   void Drain() {
     log_.Write(LogLevel::kInfo, "draining", {});
     server_->Drain(std::chrono::seconds(config_.server.drain_seconds));
+    if (kube_) kube_->Stop();
     log_.Write(LogLevel::kInfo, "stopped", {});
   }
 
  private:
+  std::unique_ptr<kube::KubeCluster> ConnectTo(kube::ApiClient& client,
+                                               const std::string& pod_namespace) {
+    const LeaderElectionConfig& election = config_.leader_election;
+    const std::string& own = election.namespace_name;
+    kube::KubeCluster::Options options;
+    options.instance = Identity(config_.server.listen);
+    if (election.enabled) {
+      options.election = {own.empty() ? pod_namespace : own, election.name, options.instance,
+                          std::chrono::seconds(election.lease_seconds)};
+    }
+    options.on_readiness = [this](const char* why_not) { readiness_.Set(why_not); };
+    options.on_log = [this](bool is_problem, std::string_view event, std::string_view text) {
+      log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event, {{"text", text}});
+    };
+    return std::make_unique<kube::KubeCluster>(
+        kube::KubeCluster::Parts{client, state_, budgets_, pod_rules_, node_rules_, clock_},
+        std::move(options));
+  }
+
+  HttpStatsSource HttpStats() {
+    return [this] {
+      const http::HttpServer* const server = serving_.load();
+      return server == nullptr ? http::HttpServerStats{} : server->stats();
+    };
+  }
+
+  std::function<std::string()> KubeMetrics() {
+    if (!kube_) return {};
+    return [this] { return KubeMetricsText(kube_->stats(), client_->stats(), clock_.Now()); };
+  }
+
   const Config& config_;
   Log log_;
   Metrics metrics_;
   DecisionRecorder recorder_;
-  const wire::PodRules rules_;
+  const wire::PodRules pod_rules_;
+  const wire::NodeRules node_rules_;
   SystemClock clock_;
   ClusterState state_;
-  EmbeddedCluster binder_;
+  DisruptionBudgets budgets_;
+  Readiness readiness_{"the cluster is not loaded yet"};
+  const std::unique_ptr<kube::HttpApiClient> client_;
+  EmbeddedCluster embedded_;
+  const std::unique_ptr<kube::KubeCluster> kube_;  // none: embedded_ it is
+  BothSinks sinks_;
   Extender extender_;
   ConfigReload reload_;
   Verbs verbs_;
-  Readiness readiness_{"the cluster is not loaded yet"};
   std::atomic<const http::HttpServer*> serving_{nullptr};  // server_, once it is there
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<http::HttpServer> debug_server_;
+  std::unique_ptr<WorkerPool> bind_pool_;  // ends before the server, to which its jobs answer
 };
+
+Result<ClusterAccess> AccessTo(const ServeTarget& target) {
+  if (!target.kubeconfig.empty()) return LoadKubeconfig(target.kubeconfig);
+  const char* const host = std::getenv("KUBERNETES_SERVICE_HOST");
+  const char* const port = std::getenv("KUBERNETES_SERVICE_PORT");
+  if (host == nullptr || port == nullptr) {
+    return Invalid(
+        "serve: want --kubeconfig FILE or --cluster FILE outside of a pod "
+        "(KUBERNETES_SERVICE_HOST is not set)");
+  }
+  return InClusterAccess(host, port);
+}
+
+// What goes on beside the requests.
+void Upkeep(Service& service, const std::stop_token& stop) {
+  constexpr auto kLook = std::chrono::milliseconds(100);
+  for (int looks = 1; !stop.stop_requested(); ++looks) {
+    if (looks % 10 == 0) service.Tick();
+    std::this_thread::sleep_for(kLook);
+  }
+}
 
 }  // namespace
 
-Status Serve(ConfigFile config_file, const std::string& cluster_file) {
+Status Serve(ConfigFile config_file, const ServeTarget& target) {
   const StopSignals signals;
   const Config config = config_file.config();
   BERTH_TRY(Profile profile, BuildProfile(ChosenProfile(config), MixOf(config)));
-  Service service(config, std::move(config_file), std::move(profile));
-  BERTH_TRY_STATUS(service.Load(cluster_file));
+  std::unique_ptr<kube::HttpApiClient> client;
+  std::string pod_namespace;
+  if (target.cluster_file.empty()) {
+    BERTH_TRY(const ClusterAccess access, AccessTo(target));
+    pod_namespace = access.default_namespace;
+    BERTH_TRY(client, kube::HttpApiClient::Create(access));
+  }
+  Service service(config, std::move(config_file), std::move(profile), std::move(client),
+                  pod_namespace);
+  if (!target.cluster_file.empty()) BERTH_TRY_STATUS(service.Load(target.cluster_file));
   BERTH_TRY_STATUS(service.Listen());
   service.Announce();
-  signals.Wait([&service] { service.Tick(); });
+  service.Join();
+  {
+    const std::jthread upkeep([&service](const std::stop_token& stop) { Upkeep(service, stop); });
+    signals.Wait();
+  }
   service.Drain();
   return {};
 }

@@ -10,10 +10,17 @@
 
 namespace berth {
 
-// Serves the embedded cluster of `cluster_file` until SIGTERM or SIGINT, then drains. Changes of
-// the configuration file are applied while it runs (server/config_reload.h). Prints
-// "berth: listening on http://HOST:PORT" to stdout once it answers. Call it from the main thread,
-// before any other thread is started. Error: what kept it from starting.
-Status Serve(ConfigFile config_file, const std::string& cluster_file);
+// The cluster that is served: the embedded one of a file, else the one behind a kubeconfig, else
+// the one in which this process is a pod.
+struct ServeTarget {
+  std::string cluster_file;
+  std::string kubeconfig;
+};
+
+// Serves until SIGTERM or SIGINT, then drains. Changes of the configuration file are applied while
+// it runs (server/config_reload.h). Prints "berth: listening on http://HOST:PORT" to stdout once it
+// answers. Call it from the main thread, before any other thread is started. Error: what kept it
+// from starting.
+Status Serve(ConfigFile config_file, const ServeTarget& target);
 
 }  // namespace berth

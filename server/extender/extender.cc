@@ -2,9 +2,11 @@
 #include "server/extender/extender.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 #include <utility>
 
+#include "base/random.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -101,18 +103,30 @@ Status Extender::Bind(const BindRequest& request) {
 }
 
 Status Extender::BindOnce(const BindRequest& request, const PodId& id) {
-  const Result<Placement> placement = Commit(id, request.node);
+  const std::string decision = NextDecisionId();
+  const Result<Placement> placement = Commit(id, request.node, decision);
   if (!placement) {
-    parts_.sink.Record({.verb = Verb::kBind, .pod = &id, .error = &placement.error()});
+    parts_.sink.Record(
+        {.verb = Verb::kBind, .pod = &id, .error = &placement.error(), .id = decision});
     return tl::unexpected(placement.error());
   }
   pending_.Forget(id.uid);
-  parts_.sink.Record({.verb = Verb::kBind, .pod = &id, .placement = &*placement});
+  parts_.sink.Record({.verb = Verb::kBind, .pod = &id, .placement = &*placement, .id = decision});
   return {};
 }
 
+// Sixteen hexadecimal digits: no two of a process are alike, and those of two hardly ever.
+std::string Extender::NextDecisionId() {
+  const auto time = static_cast<std::uint64_t>(parts_.clock.Wall().time_since_epoch().count());
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(Mix64(time + decisions_.fetch_add(1))));
+  return text;
+}
+
 // Reserve, tell the cluster, confirm.
-Result<Placement> Extender::Commit(const PodId& id, const std::string& node) {
+Result<Placement> Extender::Commit(const PodId& id, const std::string& node,
+                                   std::string_view decision) {
   std::shared_ptr<const PodRequest> pod = pending_.Find(id.uid);
   std::optional<PodRecord> held = parts_.state.FindPod(id.uid);
   // In doubt since an earlier bind, or never heard of since a restart: the cluster knows.
@@ -127,7 +141,7 @@ Result<Placement> Extender::Commit(const PodId& id, const std::string& node) {
   if (pod == nullptr) return Fail(Errc::kNotFound, "pod is not known");
   if (!pod->refusal.empty()) return Invalid(pod->refusal);
   BERTH_TRY(Placement placement, ReserveOn(*pod, node));
-  if (Status told = Tell(*pod, placement); !told) {
+  if (Status told = Tell(*pod, placement, decision); !told) {
     held = parts_.state.FindPod(id.uid);
     // Bound there by an earlier attempt: the devices are those that the cluster has.
     if (held && held->state == PodState::kBound && held->placement.node == node) {
@@ -135,20 +149,21 @@ Result<Placement> Extender::Commit(const PodId& id, const std::string& node) {
     }
     return tl::unexpected(std::move(told).error());
   }
-  if (!parts_.state.Confirm(id.uid)) {
-    // The reservation ended while the bind was under way; the pod is there all the same.
-    BERTH_TRY_STATUS(Book(*pod, placement));
-  }
+  // A reservation that is gone by now went with its pod, unless the cluster knows better.
+  if (!parts_.state.Confirm(id.uid)) (void)Settle(id);
   return placement;
 }
 
-Status Extender::Tell(const PodRequest& pod, const Placement& placement) {
+Status Extender::Tell(const PodRequest& pod, const Placement& placement,
+                      std::string_view decision) {
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   const NodeIndex index = snapshot->names().Find(placement.node);
-  Status bound = index == kNoNode
-                     ? Fail(Errc::kNotFound, "node " + placement.node + " is gone")
-                     : parts_.binder.Bind({pod, placement, snapshot->node(index).spec(),
-                                           parts_.clock.Now() + BindTime()});
+  // The cluster has to be told well before the reservation is overdue.
+  const Instant deadline = parts_.clock.Now() + Policy().reservation_time * 4 / 5;
+  Status bound = Fail(Errc::kNotFound, "node " + placement.node + " is gone");
+  if (index != kNoNode) {
+    bound = parts_.binder.Bind({pod, placement, snapshot->node(index).spec(), deadline, decision});
+  }
   if (bound || bound.error().code == Errc::kUnavailable) return bound;
   if (bound.error().code == Errc::kConflict) {
     (void)Settle(pod.id);  // it may be bound elsewhere; while nobody knows, the reservation stays
@@ -158,11 +173,6 @@ Status Extender::Tell(const PodRequest& pod, const Placement& placement) {
   return bound;
 }
 
-Status Extender::Book(PodRequest pod, Placement placement) {
-  const ClusterEvent truth = PodBound{std::move(pod), std::move(placement)};
-  return parts_.state.Apply(std::span(&truth, 1));
-}
-
 // Asks the cluster about the pod and books what it says. Returns the pod as the cluster has it.
 Result<std::shared_ptr<const PodRequest>> Extender::Settle(const PodId& id) {
   Result<PodTruth> truth = parts_.binder.Find(id);
@@ -170,7 +180,8 @@ Result<std::shared_ptr<const PodRequest>> Extender::Settle(const PodId& id) {
     if (truth || truth.error().code == Errc::kNotFound) parts_.state.Forget(id.uid);
     if (!truth) return tl::unexpected(std::move(truth).error());
   } else {
-    BERTH_TRY_STATUS(Book(truth->pod, *std::move(truth->placement)));
+    const ClusterEvent event = PodBound{truth->pod, *std::move(truth->placement)};
+    BERTH_TRY_STATUS(parts_.state.Apply(std::span(&event, 1)));
   }
   return std::make_shared<const PodRequest>(std::move(truth->pod));
 }

@@ -6,6 +6,7 @@
 // Any thread may call any function. Bind may block in the PodBinder; the others only compute.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -89,13 +90,11 @@ class Extender {
   static constexpr int kBindAttempts = 3;  // a lost race is placed anew on the newest snapshot
 
   Status BindOnce(const BindRequest& request, const PodId& id);
-  Result<Placement> Commit(const PodId& id, const std::string& node);
+  std::string NextDecisionId();
+  Result<Placement> Commit(const PodId& id, const std::string& node, std::string_view decision);
   Result<Placement> ReserveOn(const PodRequest& pod, const std::string& node);
-  Status Tell(const PodRequest& pod, const Placement& placement);
-  Status Book(PodRequest pod, Placement placement);
+  Status Tell(const PodRequest& pod, const Placement& placement, std::string_view decision);
   Result<std::shared_ptr<const PodRequest>> Settle(const PodId& id);
-  // The cluster has to be told well before the reservation is overdue.
-  [[nodiscard]] Duration BindTime() const { return parts_.reservation_time * 4 / 5; }
 
   // What can be exchanged while it runs.
   struct PolicyInUse {
@@ -107,6 +106,7 @@ class Extender {
   const Parts parts_;
   PendingPods pending_;
   RecentDecisions recent_;
+  std::atomic<std::uint64_t> decisions_{0};
   mutable Mutex policy_mutex_;
   PolicyInUse policy_ BERTH_GUARDED_BY(policy_mutex_);
   Mutex in_flight_mutex_;

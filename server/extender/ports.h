@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -21,6 +22,7 @@ struct BindOrder {
   const Placement& placement;
   const NodeSpec& node;  // the placement's
   Instant deadline;
+  std::string_view decision;  // its id in the log
 };
 
 // What the cluster says of a pod.
@@ -53,6 +55,7 @@ struct Decision {
   Reason first_reason = Reason::kFits;   // of the first node that does not fit
   const Placement* placement = nullptr;  // bind: what was granted
   const Error* error = nullptr;          // bind: why not
+  std::string_view id = {};              // bind
 };
 
 // Where decisions leave to: log, metrics. Any thread may call it; it must not block.

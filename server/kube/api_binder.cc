@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "server/wire/binding_json.h"
+#include "server/wire/extender_v1.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/watch_json.h"
 
@@ -37,7 +38,7 @@ Status ApiBinder::Bind(const BindOrder& order) {
   ApiRequest request;
   request.method = "POST";
   request.path = PathOf(order.pod.id) + "/binding";
-  request.body = wire::EncodeBinding(order.pod, order.placement, order.node);
+  request.body = wire::EncodeBinding(order.pod, order.placement, order.node, order.decision);
   Attempt last{Fail(Errc::kDeadline, "this process does not lead any more")};
   bool in_doubt = false;
   for (int attempt = 0;; ++attempt) {
@@ -86,7 +87,8 @@ Result<PodTruth> ApiBinder::Find(const PodId& id) {
     return Fail(Errc::kUnavailable, "the API server answered " + std::to_string(response.status) +
                                         ": " + wire::DecodeStatus(response.body).message);
   }
-  auto pod = wire::DecodePodObject(response.body, parts_.rules);
+  response.body.reserve(response.body.size() + wire::kPadding);
+  auto pod = wire::DecodeObservedPod(response.body, parts_.rules);
   if (!pod) return Fail(Errc::kUnavailable, std::move(pod).error().message);
   if (pod->pod.id.uid != id.uid) return Fail(Errc::kNotFound, "pod was replaced by another one");
   PodTruth truth{std::move(pod->pod), std::nullopt};

@@ -92,7 +92,7 @@ class PodSink final : public ObjectSink {
   static constexpr std::size_t kGraves = 4096;
 
   struct Seen {
-    std::uint64_t version = 0;
+    std::int64_t version = -1;
     std::uint64_t list = 0;  // the list that had it last
   };
 

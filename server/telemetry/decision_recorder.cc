@@ -26,6 +26,7 @@ void DecisionRecorder::Record(const Decision& decision) {
                {{"namespace", pod.namespace_name},
                 {"pod", pod.name},
                 {"pod_uid", pod.uid},
+                {"decision", decision.id},
                 {"code", ErrcName(decision.error->code)},
                 {"error", decision.error->message}});
   } else if (decision.placement != nullptr) {
@@ -33,6 +34,7 @@ void DecisionRecorder::Record(const Decision& decision) {
                {{"namespace", pod.namespace_name},
                 {"pod", pod.name},
                 {"pod_uid", pod.uid},
+                {"decision", decision.id},
                 {"node", decision.placement->node},
                 {"grants", GrantText(*decision.placement)}});
   } else if (log_.Enabled(LogLevel::kDebug)) {

@@ -274,10 +274,11 @@ TEST_F(ExtenderTest, DevicesAreHeldWhileTheBinderIsAtWork) {
 }
 
 TEST_F(ExtenderTest, ABindThatOutlivesItsReservationIsKeptAllTheSame) {
-  Start({MachineWith("n1", 2)}, [this](const PodRequest&, const Placement&) {
+  Start({MachineWith("n1", 2)}, [this](const PodRequest&, const Placement& order) {
     clock_.now += std::chrono::minutes(1);
     EXPECT_EQ(extender_->SettleOverdue(), 0u) << "its bind is under way";
     EXPECT_TRUE(state_.Forget("1"));
+    binder_->truths["1"] = {Pod("1", WholeGpus{2}), order};
     return Status();
   });
   Filter(Pod("1", WholeGpus{2}));

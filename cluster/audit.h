@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Audit: whether what ClusterState says is free is what its pods leave free. Everything here must
+// be 0; a number that is not is a fault of Berth or of somebody who binds past it.
+#pragma once
+
+#include <cstddef>
+
+#include "base/clock.h"
+#include "cluster/cluster_state.h"
+
+namespace berth {
+
+struct AuditReport {
+  std::size_t double_grants = 0;          // GPUs of which more was granted than there is
+  std::size_t unknown_devices = 0;        // grants of GPUs that the node does not have
+  std::size_t orphaned_reservations = 0;  // overdue for longer than the grace
+  std::size_t differences = 0;            // nodes whose free amounts are not what their pods leave
+  friend bool operator==(const AuditReport&, const AuditReport&) = default;
+};
+
+// Computes everything anew from the pods. Pods of nodes that are not known are left out.
+AuditReport Audit(const ClusterState::Contents& contents, Instant now, Duration grace);
+
+}  // namespace berth

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/cluster_sync.h"
+
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "base/number.h"
+#include "server/wire/budget_json.h"
+#include "server/wire/object_meta.h"
+
+namespace berth::kube {
+namespace {
+
+// What to call an object that cannot be read.
+std::string NameIn(const std::string& object) {
+  const auto meta = wire::DecodeObjectMeta(object);
+  return meta ? meta->FullName() : "(unnamed)";
+}
+
+}  // namespace
+
+void UnreadableObjects::Add(const std::string& object, const std::string& why) {
+  std::string& known = why_[object];
+  if (known != why) report_(resource_, object, why);  // once, not at every heartbeat
+  known = why;
+  count_ = why_.size();
+}
+
+void UnreadableObjects::Remove(const std::string& object) {
+  if (why_.erase(object) > 0) count_ = why_.size();
+}
+
+// --- nodes
+
+NodeSink::NodeSink(ClusterState& state, const wire::NodeRules& rules, OnUnreadable report)
+    : state_(state), rules_(rules), unreadable_("nodes", std::move(report)) {}
+
+void NodeSink::ListBegins() {
+  listed_.clear();
+  batch_.clear();
+}
+
+void NodeSink::Listed(std::string& object) {
+  auto spec = wire::DecodeNode(object, rules_);
+  if (!spec) return unreadable_.Add(NameIn(object), spec.error().message);
+  unreadable_.Remove(spec->name);
+  listed_.insert(spec->name);
+  batch_.emplace_back(NodeUpserted{*std::move(spec)});
+}
+
+// The names are few; all nodes of the list become one event, so that the snapshot is built once.
+void NodeSink::ListEnds() {
+  for (const std::string& name : known_) {
+    if (!listed_.contains(name)) batch_.emplace_back(NodeRemoved{name});
+  }
+  (void)state_.Apply(batch_);  // the decoder has validated every one
+  known_ = std::exchange(listed_, {});
+  batch_ = {};
+}
+
+void NodeSink::Changed(std::string& object) {
+  auto spec = wire::DecodeNode(object, rules_);
+  if (!spec) {
+    const std::string name = NameIn(object);
+    unreadable_.Add(name, spec.error().message);
+    return Remove(name);
+  }
+  unreadable_.Remove(spec->name);
+  known_.insert(spec->name);
+  const ClusterEvent event = NodeUpserted{*std::move(spec)};
+  (void)state_.Apply(std::span(&event, 1));
+}
+
+void NodeSink::Deleted(std::string& object) {
+  const std::string name = NameIn(object);
+  unreadable_.Remove(name);
+  Remove(name);
+}
+
+void NodeSink::Remove(const std::string& name) {
+  if (known_.erase(name) == 0) return;
+  const ClusterEvent event = NodeRemoved{name};
+  (void)state_.Apply(std::span(&event, 1));
+}
+
+// --- pods
+
+PodSink::PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report)
+    : state_(state), rules_(rules), unreadable_("pods", std::move(report)) {}
+
+void PodSink::ListBegins() { ++list_; }
+
+void PodSink::Listed(std::string& object) {
+  Take(object);
+  if (batch_.size() >= kBatch) Flush();
+}
+
+void PodSink::ListEnds() {
+  for (auto pod = seen_.begin(); pod != seen_.end();) {
+    if (pod->second.list == list_) {
+      ++pod;
+      continue;
+    }
+    Bury(pod->first);
+    pod = seen_.erase(pod);
+  }
+  Flush();
+}
+
+void PodSink::Changed(std::string& object) {
+  Take(object);
+  Flush();
+}
+
+void PodSink::Deleted(std::string& object) {
+  const auto meta = wire::DecodeObjectMeta(object);
+  if (!meta) return unreadable_.Add("(unnamed)", meta.error().message);
+  unreadable_.Remove(meta->FullName());
+  seen_.erase(meta->uid);
+  Bury(meta->uid);
+  Flush();
+}
+
+void PodSink::Take(std::string& object) {
+  auto observed = wire::DecodeObservedPod(object, rules_);
+  if (!observed) return unreadable_.Add(NameIn(object), observed.error().message);
+  const PodId& id = observed->pod.id;
+  if (dead_.contains(id.uid)) return;
+  Seen& seen = seen_[id.uid];
+  seen.list = list_;
+  // Versions of one object grow (Kubernetes 1.35 promises it, etcd always did).
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (const auto version = ParseInt(observed->resource_version, 0, kMost)) {
+    if (*version <= seen.version) return;
+    seen.version = *version;
+  }
+  const std::string name = id.namespace_name + "/" + id.name;
+  if (observed->problem.empty()) {
+    unreadable_.Remove(name);
+  } else {
+    unreadable_.Add(name, observed->problem);
+  }
+  if (observed->over || (observed->node.empty() && observed->terminating)) {
+    batch_.emplace_back(PodGone{id.uid});
+  } else if (!observed->node.empty()) {
+    batch_.emplace_back(PodBound{std::move(observed->pod), std::move(observed->placement)});
+  }
+}
+
+void PodSink::Bury(const std::string& uid) {
+  batch_.emplace_back(PodGone{uid});
+  if (!dead_.insert(uid).second) return;
+  graves_.push_back(uid);
+  if (graves_.size() > kGraves) {
+    dead_.erase(graves_.front());
+    graves_.pop_front();
+  }
+}
+
+void PodSink::Flush() {
+  if (!batch_.empty()) (void)state_.Apply(batch_);  // no node in it: cannot fail
+  batch_.clear();
+}
+
+// --- disruption budgets
+
+BudgetSink::BudgetSink(DisruptionBudgets& budgets, OnUnreadable report)
+    : budgets_(budgets), unreadable_("poddisruptionbudgets", std::move(report)) {}
+
+void BudgetSink::Listed(std::string& object) {
+  auto budget = wire::DecodeBudget(object);
+  if (!budget) return unreadable_.Add(NameIn(object), budget.error().message);
+  unreadable_.Remove(budget->namespace_name + "/" + budget->name);
+  listed_.push_back(*std::move(budget));
+}
+
+void BudgetSink::Changed(std::string& object) {
+  auto budget = wire::DecodeBudget(object);
+  if (!budget) return unreadable_.Add(NameIn(object), budget.error().message);
+  unreadable_.Remove(budget->namespace_name + "/" + budget->name);
+  budgets_.Put(*std::move(budget));
+}
+
+void BudgetSink::Deleted(std::string& object) {
+  const auto meta = wire::DecodeObjectMeta(object);
+  if (!meta) return;
+  unreadable_.Remove(meta->FullName());
+  budgets_.Remove(meta->namespace_name, meta->name);
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/kube_cluster.h"
+
+#include <utility>
+
+#include "server/kube/api_audit.h"
+
+namespace berth::kube {
+namespace {
+
+constexpr Duration kLook = std::chrono::milliseconds(100);
+
+// A reservation that nobody has settled for this long after its deadline is an orphan.
+constexpr Duration kOrphanGrace = std::chrono::minutes(2);
+
+struct Kind {
+  const char* name;
+  const char* path;
+};
+constexpr Kind kNodes = {"nodes", "/api/v1/nodes"};
+constexpr Kind kPods = {"pods", "/api/v1/pods"};
+constexpr Kind kBudgets = {"poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"};
+
+}  // namespace
+
+KubeCluster::KubeCluster(const Parts& parts, Options options)
+    : parts_(parts),
+      options_(std::move(options)),
+      binder_({parts.client, parts.pod_rules, parts.clock, *this,
+               [](Duration time) { std::this_thread::sleep_for(time); }}),
+      events_(parts.client, parts.clock, options_.instance),
+      nodes_(parts.state, parts.node_rules, ReportUnreadable()),
+      pods_(parts.state, parts.pod_rules, ReportUnreadable()),
+      budgets_(parts.budgets, ReportUnreadable()) {
+  if (options_.election) elector_.emplace(parts.client, parts.clock, *options_.election);
+}
+
+KubeCluster::~KubeCluster() { Stop(); }
+
+OnUnreadable KubeCluster::ReportUnreadable() const {
+  return [this](std::string_view resource, std::string_view object, const std::string& why) {
+    options_.on_log(true, "unreadable_object",
+                    std::string(resource) + " " + std::string(object) + ": " + why);
+  };
+}
+
+Instant KubeCluster::WritableUntil() const {
+  return elector_ ? elector_->WritableUntil() : Instant::max();
+}
+
+void KubeCluster::Start() {
+  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+}
+
+void KubeCluster::Stop() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+  thread_ = {};
+}
+
+void KubeCluster::Run(const std::stop_token& stop) {
+  next_audit_ = parts_.clock.Now() + options_.audit_every;
+  while (!stop.stop_requested()) {
+    if (elector_ && parts_.clock.Now() >= next_step_) StepElection();
+    const bool leading = parts_.clock.Now() < WritableUntil();
+    if (leading && !watching_) Watch();
+    if (!leading && watching_) Unwatch();
+    const char* const why_not = WhyNotReady();
+    options_.on_readiness(why_not);
+    if (why_not == nullptr && parts_.clock.Now() >= next_audit_) AuditNow();
+    std::this_thread::sleep_for(kLook);
+  }
+  options_.on_readiness("shutting down");
+  Unwatch();
+  if (elector_) elector_->Release();
+}
+
+void KubeCluster::StepElection() {
+  const bool led = elector_->leading();
+  const Status step = elector_->Step();
+  next_step_ = parts_.clock.Now() + elector_->RetryPeriod();
+  const std::string problem = step ? "" : step.error().message;
+  if (problem != election_problem_) {
+    election_problem_ = problem;
+    if (!step) options_.on_log(led, "not_leading", problem);
+  }
+  if (!led && elector_->leading()) {
+    options_.on_log(false, "leading", options_.election->identity);
+  }
+}
+
+// --- watching
+
+void KubeCluster::Watch() {
+  watching_ = true;
+  const auto watch = [this](const Kind& kind, ObjectSink& sink) {
+    ReflectorOptions options;
+    options.path = kind.path;
+    options.seed = static_cast<std::uint64_t>(parts_.clock.Wall().time_since_epoch().count());
+    options.on_problem = [this](const std::string& problem) {
+      options_.on_log(true, "watch_problem", problem);
+    };
+    return Watched{kind.name, std::make_unique<Reflector>(parts_.client, sink, parts_.clock,
+                                                          std::move(options))};
+  };
+  std::vector<Watched> watched;
+  watched.push_back(watch(kNodes, nodes_));
+  watched.push_back(watch(kPods, pods_));
+  watched.push_back(watch(kBudgets, budgets_));
+  const MutexLock lock(mutex_);
+  watched_ = std::move(watched);
+}
+
+void KubeCluster::Unwatch() {
+  watching_ = false;
+  std::vector<Watched> watched;
+  {
+    const MutexLock lock(mutex_);
+    watched.swap(watched_);
+  }
+}  // which ends their threads, without the lock
+
+const char* KubeCluster::WhyNotReady() const {
+  if (!watching_) return "another process leads, or the lease cannot be had";
+  const MutexLock lock(mutex_);
+  for (const Watched& watched : watched_) {
+    if (!watched.reflector->stats().synced) return "the API server has not been listed yet";
+  }
+  return nullptr;
+}
+
+// --- audit
+
+void KubeCluster::AuditNow() {
+  const AuditReport report = Audit(parts_.state.Everything(), parts_.clock.Now(), kOrphanGrace);
+  std::optional<std::size_t> differences;
+  if (audits_ % static_cast<std::uint64_t>(options_.api_audit_every) == 0) {
+    const Result<std::size_t> counted =
+        CountDifferences(parts_.client, binder_, parts_.state, parts_.pod_rules);
+    if (counted) differences = *counted;
+    if (!counted) options_.on_log(true, "audit_incomplete", counted.error().message);
+  }
+  next_audit_ = parts_.clock.Now() + options_.audit_every;
+  const MutexLock lock(mutex_);
+  ++audits_;
+  audit_ = report;
+  differences_to_api_ = differences.value_or(differences_to_api_);
+  if (report != AuditReport() || differences_to_api_ > 0) {
+    options_.on_log(true, "audit_failed",
+                    "double grants " + std::to_string(report.double_grants) + ", unknown devices " +
+                        std::to_string(report.unknown_devices) + ", orphaned reservations " +
+                        std::to_string(report.orphaned_reservations) + ", nodes that differ " +
+                        std::to_string(report.differences) + ", pods that differ " +
+                        std::to_string(differences_to_api_));
+  }
+}
+
+KubeClusterStats KubeCluster::stats() const {
+  KubeClusterStats stats;
+  stats.leading = parts_.clock.Now() < WritableUntil();
+  stats.binds = binder_.stats();
+  stats.events_dropped = events_.dropped();
+  const MutexLock lock(mutex_);
+  for (const Watched& watched : watched_) {
+    stats.resources.push_back({watched.name, watched.reflector->stats(), 0});
+  }
+  // In the order in which Watch adds them.
+  if (stats.resources.size() == 3) {
+    stats.resources[0].unreadable = nodes_.unreadable();
+    stats.resources[1].unreadable = pods_.unreadable();
+    stats.resources[2].unreadable = budgets_.unreadable();
+  }
+  stats.audits = audits_;
+  stats.audit = audit_;
+  stats.differences_to_api = differences_to_api_;
+  return stats;
+}
+
+}  // namespace berth::kube

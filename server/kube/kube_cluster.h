@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KubeCluster: Berth's side of a real cluster - who leads, what is watched, what is bound, and
+// whether the books agree with the API server.
+//
+// Only the process that leads watches. It begins with full lists, so that whoever takes over
+// decides on the newest state and on nothing that it remembers; until those are complete it is not
+// ready.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "cluster/audit.h"
+#include "cluster/cluster_state.h"
+#include "cluster/disruption_budgets.h"
+#include "server/kube/api_binder.h"
+#include "server/kube/api_client.h"
+#include "server/kube/cluster_sync.h"
+#include "server/kube/event_recorder.h"
+#include "server/kube/leader_elector.h"
+#include "server/kube/reflector.h"
+
+namespace berth::kube {
+
+// What /metrics shows of it.
+struct KubeClusterStats {
+  struct Resource {
+    std::string name;
+    ReflectorStats watch;
+    std::size_t unreadable = 0;
+  };
+  bool leading = false;
+  std::vector<Resource> resources;  // empty while it does not watch
+  ApiBinder::Stats binds;
+  std::uint64_t events_dropped = 0;
+  std::uint64_t audits = 0;
+  AuditReport audit;                   // the newest
+  std::size_t differences_to_api = 0;  // pods that the API server has elsewhere; newest audit
+};
+
+// Any thread may call it.
+class KubeCluster final : private WriteFence {
+ public:
+  // References: they outlive the object.
+  struct Parts {
+    ApiClient& client;
+    ClusterState& state;
+    DisruptionBudgets& budgets;
+    const wire::PodRules& pod_rules;
+    const wire::NodeRules& node_rules;
+    const Clock& clock;
+  };
+  struct Options {
+    std::optional<LeaderElector::Options> election;  // none: this process is alone
+    std::string instance;                            // names this process in Events
+    Duration audit_every = std::chrono::minutes(1);
+    int api_audit_every = 10;  // one audit in so many also lists the pods
+    // Called from threads of the object; must not block.
+    std::function<void(const char* why_not)> on_readiness;  // nullptr = ready; constant texts
+    std::function<void(bool is_problem, std::string_view event, std::string_view text)> on_log;
+  };
+
+  // Starts nothing.
+  KubeCluster(const Parts& parts, Options options);
+  // Stops.
+  ~KubeCluster() override;
+
+  [[nodiscard]] PodBinder& binder() { return binder_; }
+  [[nodiscard]] DecisionSink& events() { return events_; }
+
+  void Start();
+  // Gives the lease up and watches no longer. Binds that begin now fail.
+  void Stop();
+
+  [[nodiscard]] KubeClusterStats stats() const BERTH_EXCLUDES(mutex_);
+
+ private:
+  void Run(const std::stop_token& stop);
+  void StepElection();
+  [[nodiscard]] Instant WritableUntil() const override;
+  [[nodiscard]] OnUnreadable ReportUnreadable() const;
+  void Watch() BERTH_EXCLUDES(mutex_);
+  void Unwatch() BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] const char* WhyNotReady() const BERTH_EXCLUDES(mutex_);
+  void AuditNow() BERTH_EXCLUDES(mutex_);
+
+  const Parts parts_;
+  const Options options_;
+  std::optional<LeaderElector> elector_;
+  ApiBinder binder_;
+  EventRecorder events_;
+  NodeSink nodes_;
+  PodSink pods_;
+  BudgetSink budgets_;
+
+  // The thread of the object alone.
+  bool watching_ = false;
+  Instant next_step_{};
+  std::string election_problem_;
+  Instant next_audit_{};
+
+  struct Watched {
+    std::string name;
+    std::unique_ptr<Reflector> reflector;
+  };
+  mutable Mutex mutex_;
+  std::vector<Watched> watched_ BERTH_GUARDED_BY(mutex_);
+  std::uint64_t audits_ BERTH_GUARDED_BY(mutex_) = 0;
+  AuditReport audit_ BERTH_GUARDED_BY(mutex_);
+  std::size_t differences_to_api_ BERTH_GUARDED_BY(mutex_) = 0;
+
+  std::jthread thread_;  // last: it uses all the others
+};
+
+}  // namespace berth::kube

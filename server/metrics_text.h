@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MetricsText: numbers that somebody else counts, in Prometheus' text format. Metrics
+// (server/telemetry) are for what is counted where it happens.
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace berth {
+
+class MetricsText {
+ public:
+  using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+  // The samples that follow are of this metric. type: "counter" or "gauge".
+  MetricsText& Family(std::string_view name, std::string_view type, std::string_view help);
+  // Requires: label values without quotes, backslashes and line ends.
+  MetricsText& Sample(std::integral auto value, Labels labels = {}) {
+    return Add(std::to_string(value), labels);
+  }
+  MetricsText& Sample(double value, Labels labels = {}) {
+    return Add(std::to_string(value), labels);
+  }
+
+  [[nodiscard]] std::string Take() { return std::move(text_); }
+
+ private:
+  MetricsText& Add(std::string_view value, Labels labels);
+
+  std::string text_;
+  std::string name_;
+};
+
+}  // namespace berth

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The metadata that every Kubernetes object has: enough to tell which one it is when nothing else
+// of it matters, or can be read.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace berth::wire {
+
+struct ObjectMeta {
+  std::string namespace_name;  // empty: it is in none
+  std::string name;
+  std::string uid;
+
+  // "namespace/name", or the name alone.
+  [[nodiscard]] std::string FullName() const {
+    return namespace_name.empty() ? name : namespace_name + "/" + name;
+  }
+};
+
+// Error: kInvalidArgument for what is not JSON or has no name.
+// Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
+Result<ObjectMeta> DecodeObjectMeta(const std::string& text);
+
+}  // namespace berth::wire
