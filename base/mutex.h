@@ -5,6 +5,7 @@
 // libstdc++.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -50,6 +51,12 @@ class CondVar {
   void Wait(Mutex& mutex) BERTH_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);
+    lock.release();
+  }
+  // As Wait, until that time at the latest.
+  void WaitUntil(Mutex& mutex, std::chrono::steady_clock::time_point limit) BERTH_REQUIRES(mutex) {
+    std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
+    condition_.wait_until(lock, limit);
     lock.release();
   }
   void NotifyAll() { condition_.notify_all(); }
