@@ -11,7 +11,7 @@ export BERTH_DATA ?= $(abspath ../shared/data)
 
 PACKAGES := g++ cmake ninja-build ccache pkg-config libboost-dev libssl-dev zlib1g-dev libsimdjson-dev \
   nlohmann-json3-dev prometheus-cpp-dev libcivetweb-dev libcurl4-openssl-dev libyaml-cpp-dev libspdlog-dev \
-  libcli11-dev libexpected-dev libgtest-dev libgmock-dev libbenchmark-dev
+  libcli11-dev libexpected-dev libcpprest-dev libgtest-dev libgmock-dev libbenchmark-dev
 CLANG_PACKAGES := clang-14 libclang-rt-14-dev
 LINT_PACKAGES := clang-format-14 shellcheck
 

@@ -53,10 +53,10 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // Also returns when the time is over.
-  void WaitFor(Mutex& mutex, std::chrono::steady_clock::duration time) BERTH_REQUIRES(mutex) {
+  // As Wait, until that time at the latest.
+  void WaitUntil(Mutex& mutex, std::chrono::steady_clock::time_point limit) BERTH_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
-    condition_.wait_until(lock, std::chrono::steady_clock::now() + time);
+    condition_.wait_until(lock, limit);
     lock.release();
   }
   void NotifyOne() { condition_.notify_one(); }

@@ -73,21 +73,6 @@ void ReadList(YamlReader& reader, const char* key, void (*read_one)(YamlReader&,
   if (is_there) values = std::move(written);
 }
 
-Result<YAML::Node> ParseYaml(const std::string& text, std::string_view origin) {
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    for (std::size_t i = 1; i < documents.size(); ++i) {
-      if (documents[i].IsNull()) continue;  // nothing after a last "---"
-      return Invalid(std::string(origin) + ":" + std::to_string(documents[i].Mark().line + 1) +
-                     ": want one document, got another one");
-    }
-    return documents.empty() ? YAML::Node() : documents[0];
-  } catch (const YAML::Exception& problem) {
-    return Invalid(std::string(origin) + ":" + std::to_string(problem.mark.line + 1) +
-                   ": not YAML: " + problem.msg);
-  }
-}
-
 // The node that a path such as "profiles[2].name" names, or the last one on the way that is there.
 YAML::Node NearestTo(const YAML::Node& node, std::string_view path) {
   if (path.starts_with('.')) path.remove_prefix(1);

@@ -87,7 +87,7 @@ void EventRecorder::Run() {
       } else {
         ++dropped_;
       }
-      if (!ending_) changed_.WaitFor(mutex_, std::chrono::milliseconds(1000 / kPerSecond));
+      if (!ending_) changed_.WaitUntil(mutex_, now + std::chrono::milliseconds(1000 / kPerSecond));
       continue;
     }
     tokens -= 1;

@@ -27,11 +27,21 @@ void SetName(X509_NAME* name, const std::string& text) {
           "name");
 }
 
-void MarkAsCa(X509* certificate) {
-  X509_EXTENSION* extension =
-      X509V3_EXT_conf_nid(nullptr, nullptr, NID_basic_constraints, "critical,CA:TRUE");
-  Require(extension != nullptr && X509_add_ext(certificate, extension, -1) == 1, "ca extension");
+void AddExtension(X509* certificate, int id, const char* value) {
+  X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, id, value);
+  Require(extension != nullptr && X509_add_ext(certificate, extension, -1) == 1, value);
   X509_EXTENSION_free(extension);
+}
+
+template <class Write>
+std::string TextOf(Write write) {
+  BIO* const bio = BIO_new(BIO_s_mem());
+  Require(write(bio) == 1, "write");
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(bio, &bytes);
+  std::string text(bytes, static_cast<std::size_t>(size));
+  BIO_free(bio);
+  return text;
 }
 
 template <class Write>
@@ -46,7 +56,8 @@ std::string WriteFile(const std::filesystem::path& path, Write write) {
 
 }  // namespace
 
-Identity MakeIdentity(const std::string& name, const Identity* issuer) {
+Identity MakeIdentity(const std::string& name, const Identity* issuer,
+                      const std::string& alternative_names) {
   Identity identity;
   identity.key.reset(EVP_EC_gen("P-256"));
   identity.certificate.reset(X509_new());
@@ -59,12 +70,25 @@ Identity MakeIdentity(const std::string& name, const Identity* issuer) {
   X509_set_pubkey(certificate, identity.key.get());
   SetName(X509_get_subject_name(certificate), name);
   if (issuer == nullptr) {
-    MarkAsCa(certificate);
+    AddExtension(certificate, NID_basic_constraints, "critical,CA:TRUE");
+  }
+  if (!alternative_names.empty()) {
+    AddExtension(certificate, NID_subject_alt_name, alternative_names.c_str());
   }
   const Identity& signer = issuer == nullptr ? identity : *issuer;
   X509_set_issuer_name(certificate, X509_get_subject_name(signer.certificate.get()));
   Require(X509_sign(certificate, signer.key.get(), EVP_sha256()) > 0, "sign");
   return identity;
+}
+
+std::string CertificateText(const Identity& identity) {
+  return TextOf([&](BIO* bio) { return PEM_write_bio_X509(bio, identity.certificate.get()); });
+}
+
+std::string KeyText(const Identity& identity) {
+  return TextOf([&](BIO* bio) {
+    return PEM_write_bio_PrivateKey(bio, identity.key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  });
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -24,8 +24,14 @@ struct Identity {
   std::unique_ptr<X509, OpensslFree> certificate;
 };
 
-// A CA if there is no issuer, else what the issuer says of `name`.
-Identity MakeIdentity(const std::string& name, const Identity* issuer = nullptr);
+// A CA if there is no issuer, else what the issuer says of `name`; with alternative names such as
+// "DNS:localhost,IP:127.0.0.1", if any.
+Identity MakeIdentity(const std::string& name, const Identity* issuer = nullptr,
+                      const std::string& alternative_names = "");
+
+// As PEM.
+std::string CertificateText(const Identity& identity);
+std::string KeyText(const Identity& identity);
 
 class TemporaryFolder {
  public:

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ClientTls: whom we trust and who we are, ready to be put into each new connection's SSL_CTX.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "config/kubeconfig.h"
+
+struct ssl_ctx_st;
+
+namespace berth::kube {
+
+// Any thread may call it. What Apply was given uses the object: keep it for as long.
+class ClientTls {
+ public:
+  // `name` is what the server's certificate must say: an IP address or a DNS name. Error:
+  // kInvalidArgument "certificate-authority: ..." for PEM texts that OpenSSL does not take.
+  static Result<std::shared_ptr<ClientTls>> Create(const ClusterAccess& access,
+                                                   const std::string& name);
+  ~ClientTls();
+  ClientTls(const ClientTls&) = delete;
+  ClientTls& operator=(const ClientTls&) = delete;
+
+  // TLS 1.2 or later; the CA instead of the system's; the certificate of the client; the name by
+  // its alternative names alone (a common name does not count).
+  void Apply(ssl_ctx_st* context);
+
+  // Why the last certificate of a server was refused, "" = none was. Taken once.
+  [[nodiscard]] std::string TakeProblem();
+
+ private:
+  struct Parts;
+  explicit ClientTls(std::unique_ptr<Parts> parts);
+
+  const std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace berth::kube

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/reflector.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "server/kube/line_splitter.h"
+#include "server/wire/extender_v1.h"
+#include "server/wire/watch_json.h"
+
+namespace berth::kube {
+namespace {
+
+using wire::WatchEventType;
+
+constexpr std::size_t kKeptObject = std::size_t{1} << 20;  // memory of a rare huge one is not kept
+constexpr int kNotFound = 404, kUnauthorized = 401, kForbidden = 403;
+constexpr int kTooManyRequests = 429;
+
+// With room behind it, for simdjson.
+void AssignPadded(std::string& text, std::string_view bytes) {
+  text.clear();
+  if (text.capacity() > kKeptObject) text.shrink_to_fit();
+  text.reserve(bytes.size() + wire::kPadding);
+  text.assign(bytes);
+}
+
+std::string EscapeForQuery(std::string_view text) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string escaped;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.' || c == '~';
+    if (plain) {
+      escaped += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      escaped += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return escaped;
+}
+
+// "403 Forbidden: pods is forbidden: User ... cannot list resource ..."
+std::string Describe(int code, std::string_view body) {
+  const wire::ApiStatus status = wire::DecodeStatus(body);
+  std::string text = std::to_string(code);
+  if (!status.reason.empty()) text += " " + status.reason;
+  if (!status.message.empty()) text += ": " + status.message;
+  return text;
+}
+
+// The versions after the one we know are still there: the same watch may be asked for again.
+bool KeepsItsPlace(int code) {
+  return code == kUnauthorized || code == kForbidden || code == kTooManyRequests || code >= 500;
+}
+
+// True if stop was requested.
+bool Sleep(Duration duration, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stop, duration, [] { return false; });
+  return stop.stop_requested();
+}
+
+}  // namespace
+
+Reflector::Reflector(ApiClient& client, ObjectSink& sink, const Clock& clock,
+                     ReflectorOptions options)
+    : client_(client),
+      sink_(sink),
+      clock_(clock),
+      options_(std::move(options)),
+      random_(options_.seed),
+      thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+
+Reflector::~Reflector() = default;
+
+ReflectorStats Reflector::stats() const {
+  const MutexLock lock(mutex_);
+  return stats_;
+}
+
+template <class Change>
+void Reflector::UpdateStats(Change change) {
+  const MutexLock lock(mutex_);
+  change(stats_);
+}
+
+void Reflector::Run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const Duration pause = version_.empty() ? List(stop) : Watch(stop);
+    if (pause > Duration::zero()) Sleep(pause, stop);
+  }
+}
+
+Duration Reflector::Pause(std::optional<Duration> at_least) {
+  Duration pause = options_.first_pause;
+  for (int i = 0; i < failures_ && pause < options_.longest_pause; ++i) pause *= 2;
+  pause = std::min(pause, options_.longest_pause);
+  ++failures_;
+  const double share = 0.5 + random_.Unit() / 2;
+  pause = std::chrono::duration_cast<Duration>(pause * share);
+  return std::max(pause, at_least.value_or(Duration::zero()));
+}
+
+Duration Reflector::Failed(const std::string& problem, std::optional<Duration> retry_after) {
+  UpdateStats([](ReflectorStats& stats) { ++stats.problems; });
+  if (options_.on_problem) options_.on_problem(problem);
+  return Pause(retry_after);
+}
+
+void Reflector::Progress() {
+  progress_ = true;
+  failures_ = 0;
+  const Instant now = clock_.Now();
+  UpdateStats([now](ReflectorStats& stats) { stats.last_contact = now; });
+}
+
+Duration Reflector::List(const std::stop_token& stop) {
+  refusal_ = {};
+  Result<std::string> version = ListPages(stop);
+  if (stop.stop_requested()) return Duration::zero();
+  if (!version && refusal_.status == kNotFound) {
+    FoundAbsent();
+    return options_.absent_pause;
+  }
+  if (!version) {
+    return Failed("list " + options_.path + ": " + version.error().message, refusal_.retry_after);
+  }
+  sink_.ListEnds();
+  version_ = *std::move(version);
+  const Instant now = clock_.Now();
+  UpdateStats([now](ReflectorStats& stats) {
+    stats.synced = true;
+    stats.absent = false;
+    ++stats.lists;
+    stats.last_contact = now;
+  });
+  return Duration::zero();
+}
+
+void Reflector::FoundAbsent() {
+  const Instant now = clock_.Now();
+  if (!stats().absent) {
+    if (options_.on_problem) options_.on_problem("list " + options_.path + ": not served (404)");
+    sink_.ListBegins();
+    sink_.ListEnds();
+  }
+  UpdateStats([now](ReflectorStats& stats) {
+    stats.synced = stats.absent = true;
+    stats.last_contact = now;
+  });
+}
+
+// The version of the list. One page is in memory at a time.
+Result<std::string> Reflector::ListPages(const std::stop_token& stop) {
+  std::string page, next;
+  bool first = true;
+  while (true) {
+    BERTH_TRY(ApiResponse answer, FetchPage(next, stop, page));
+    if (stop.stop_requested()) return std::string();
+    if (answer.status != 200) {
+      const std::string problem = Describe(answer.status, answer.body);
+      refusal_ = std::move(answer);
+      return Fail(Errc::kUnavailable, problem);
+    }
+    if (std::exchange(first, false)) sink_.ListBegins();
+    page.reserve(page.size() + wire::kPadding);
+    BERTH_TRY(wire::ListPage done, wire::DecodeListPage(page, [this](std::string_view object) {
+                AssignPadded(object_, object);
+                sink_.Listed(object_);
+              }));
+    if (done.next.empty()) return std::move(done.resource_version);
+    next = std::move(done.next);
+  }
+}
+
+Result<ApiResponse> Reflector::FetchPage(const std::string& next, const std::stop_token& stop,
+                                         std::string& page) {
+  std::string path = options_.path + "?limit=" + std::to_string(options_.page_items);
+  if (!options_.query.empty()) path += "&" + options_.query;
+  if (!next.empty()) path += "&continue=" + EscapeForQuery(next);
+  page.clear();
+  BERTH_TRY(ApiResponse answer,
+            client_.Stream(path, options_.idle_timeout, stop, [&](std::string_view bytes) {
+              page.append(bytes);
+              return page.size() <= options_.max_page_bytes;
+            }));
+  if (page.size() > options_.max_page_bytes) {
+    return Fail(Errc::kUnavailable,
+                "a page of more than " + std::to_string(options_.max_page_bytes) + " bytes");
+  }
+  return answer;
+}
+
+Duration Reflector::Watch(const std::stop_token& stop) {
+  const auto timeout = std::chrono::ceil<std::chrono::seconds>(options_.watch_timeout).count();
+  std::string path = options_.path +
+                     "?watch=1&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(timeout) +
+                     "&resourceVersion=" + EscapeForQuery(version_);
+  if (!options_.query.empty()) path += "&" + options_.query;
+
+  progress_ = false;
+  const Instant begin = clock_.Now();
+  LineSplitter lines(options_.max_line_bytes);
+  After after = After::kReconnect;
+  bool ours = false;  // it was ended by what TakeLine said
+  auto answer = client_.Stream(path, options_.idle_timeout, stop, [&](std::string_view bytes) {
+    return lines.Add(bytes, [&](std::string& line) {
+      after = TakeLine(line);
+      ours = after != After::kGoOn;
+      return !ours;
+    });
+  });
+  if (stop.stop_requested()) return Duration::zero();
+  UpdateStats([](ReflectorStats& stats) { ++stats.reconnects; });
+
+  const std::string place = "watch " + options_.path + ": ";
+  if (!answer) return Failed(place + answer.error().message);
+  if (answer->status != 200) {
+    if (!KeepsItsPlace(answer->status)) version_.clear();
+    return Failed(place + Describe(answer->status, answer->body), answer->retry_after);
+  }
+  if (lines.too_long()) {
+    version_.clear();
+    return Failed(place + "a line of more than " + std::to_string(options_.max_line_bytes) +
+                  " bytes");
+  }
+  if (ours) {
+    if (after == After::kRelist) version_.clear();
+    return Failed(place + line_problem_);
+  }
+  if (lines.mid_line()) return Failed(place + "ended in the middle of a line");
+  if (progress_) return Duration::zero();
+  if (clock_.Now() - begin >= options_.short_watch) {
+    failures_ = 0;
+    return Duration::zero();
+  }
+  return Failed(place + "ended at once");
+}
+
+Reflector::After Reflector::TakeLine(std::string& line) {
+  const auto event = wire::DecodeWatchEvent(line);
+  if (!event) {
+    // The rest may be sound from the last version on; twice at the same place it is not.
+    line_problem_ = event.error().message;
+    return progress_ ? After::kReconnect : After::kRelist;
+  }
+  if (event->type == WatchEventType::kError) return TakeErrorEvent(event->object);
+  version_ = event->resource_version;
+  Progress();
+  if (event->type == WatchEventType::kBookmark) return After::kGoOn;
+  AssignPadded(object_, event->object);
+  if (event->type == WatchEventType::kDeleted) {
+    sink_.Deleted(object_);
+  } else {
+    sink_.Changed(object_);
+  }
+  UpdateStats([](ReflectorStats& stats) { ++stats.events; });
+  return After::kGoOn;
+}
+
+Reflector::After Reflector::TakeErrorEvent(std::string_view object) {
+  const int code = wire::DecodeStatus(object).code;
+  line_problem_ = "ERROR event: " + Describe(code, object);
+  return KeepsItsPlace(code) ? After::kReconnect : After::kRelist;
+}
+
+}  // namespace berth::kube

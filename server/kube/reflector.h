@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reflector: keeps one kind of object of the API server mirrored in an ObjectSink, on a thread of
+// its own: list once, then watch from where the list was, for ever.
+//
+//   list --ok--> watch --the server ends it, or the connection breaks--> watch from the last
+//   version
+//     ^            |
+//     +------------+-- 410 Gone, or an event that cannot be read: the versions in between are lost
+//
+// Lists are paged and of the newest state (no resourceVersion=0): a list out of the API server's
+// cache could be older than what was seen before, and placements are rebuilt from it exactly.
+// Failures are reported and retried with growing, jittered pauses; nothing ends the thread but
+// Stop. An API that is not there (404) counts as synced, with nothing in it, and is looked for now
+// and then.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "server/kube/api_client.h"
+
+namespace berth::kube {
+
+// Where the objects go, each as JSON. A text has capacity() >= size() + 64 and is the sink's to
+// change. All calls come on the reflector's thread; a slow sink slows the API server down.
+class ObjectSink {
+ public:
+  virtual ~ObjectSink() = default;
+  // A list begins. It may begin anew before it has ended: forget what this one brought so far.
+  virtual void ListBegins() = 0;
+  virtual void Listed(std::string& object) = 0;
+  virtual void ListEnds() = 0;                    // whatever was not listed is gone
+  virtual void Changed(std::string& object) = 0;  // new or modified
+  virtual void Deleted(std::string& object) = 0;  // its last state
+};
+
+struct ReflectorOptions {
+  std::string path;   // "/api/v1/pods"
+  std::string query;  // more of it: "fieldSelector=spec.nodeName%21%3D"; "" = none
+  int page_items = 500;
+  Duration watch_timeout = std::chrono::seconds(300);  // the server ends a watch after it
+  // The server sends a bookmark about once a minute.
+  Duration idle_timeout = std::chrono::seconds(150);
+  Duration first_pause = std::chrono::milliseconds(500);  // after a failure; doubles up to
+  Duration longest_pause = std::chrono::seconds(30);
+  Duration absent_pause = std::chrono::seconds(60);    // between looks for an API that is not there
+  Duration short_watch = std::chrono::seconds(1);      // an empty watch that ends sooner has failed
+  std::size_t max_line_bytes = std::size_t{64} << 20;  // of a watch
+  std::size_t max_page_bytes = std::size_t{512} << 20;  // of a list
+  std::uint64_t seed = 0;                               // of the jitter
+  // Each failure: "list /api/v1/pods: 403 Forbidden: ...". On the reflector's thread.
+  std::function<void(const std::string& problem)> on_problem;
+};
+
+struct ReflectorStats {
+  bool synced = false;  // a list was complete once, or the API is not there
+  bool absent = false;
+  std::uint64_t lists = 0;       // complete ones
+  std::uint64_t reconnects = 0;  // watches that ended, whatever for
+  std::uint64_t events = 0;      // but bookmarks
+  std::uint64_t problems = 0;
+  Instant last_contact{};  // when the server last sent something useful
+};
+
+class Reflector {
+ public:
+  // Starts at once. Requires: client, sink and clock live longer.
+  Reflector(ApiClient& client, ObjectSink& sink, const Clock& clock, ReflectorOptions options);
+  ~Reflector();  // stops, and waits for a call of the sink that runs
+  Reflector(const Reflector&) = delete;
+  Reflector& operator=(const Reflector&) = delete;
+
+  // Any thread.
+  [[nodiscard]] ReflectorStats stats() const BERTH_EXCLUDES(mutex_);
+
+ private:
+  void Run(const std::stop_token& stop);
+  // Each does its step and returns how long to pause before the next one.
+  Duration List(const std::stop_token& stop);
+  Duration Watch(const std::stop_token& stop);
+
+  Result<std::string> ListPages(const std::stop_token& stop);
+  Result<ApiResponse> FetchPage(const std::string& next, const std::stop_token& stop,
+                                std::string& page);
+  void FoundAbsent();
+  // What one line of a watch made of it.
+  enum class After { kGoOn, kReconnect, kRelist };
+  After TakeLine(std::string& line);
+  After TakeErrorEvent(std::string_view object);
+
+  Duration Failed(const std::string& problem, std::optional<Duration> retry_after = std::nullopt);
+  Duration Pause(std::optional<Duration> at_least = std::nullopt);
+  void Progress();
+  template <class Change>
+  void UpdateStats(Change change) BERTH_EXCLUDES(mutex_);
+
+  ApiClient& client_;
+  ObjectSink& sink_;
+  const Clock& clock_;
+  const ReflectorOptions options_;
+
+  // The reflector's thread alone.
+  Random random_;
+  std::string version_;       // to watch from; "" = list first
+  std::string object_;        // what the sink is given
+  bool progress_ = false;     // of the watch that runs
+  int failures_ = 0;          // since the last progress
+  std::string line_problem_;  // why TakeLine ended the watch
+  ApiResponse refusal_;       // of the list that failed; status 0 = no answer
+
+  mutable Mutex mutex_;
+  ReflectorStats stats_ BERTH_GUARDED_BY(mutex_);
+
+  std::jthread thread_;  // last: it uses all the others
+};
+
+}  // namespace berth::kube

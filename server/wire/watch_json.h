@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The envelopes of the Kubernetes API: a page of a list, one line of a watch, a Status. Objects are
+// passed through as the bytes that they came in; what is in them is for pod_json.h and node_json.h.
+//
+// Only the envelope is checked: an object that is no JSON inside may be passed on. Requires of
+// every text: capacity() >= size() + kPadding (extender_v1.h). Any thread may call any function.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace berth::wire {
+
+// kind Status: what the API server says went wrong.
+struct ApiStatus {
+  int code = 0;         // as the HTTP status would be; 0 = not said
+  std::string reason;   // "Expired", "Forbidden", ...; "" = not said
+  std::string message;  // "" = not said
+};
+
+// What is no Status becomes its message, cut off after 200 bytes. Here the text needs no padding.
+ApiStatus DecodeStatus(std::string_view text);
+
+struct ListPage {
+  std::string resource_version;  // never empty
+  std::string next;              // the value for `continue`; "" = this was the last page
+};
+
+// Calls `item` with each object's bytes, in order; they are valid during the call. Error:
+// kInvalidArgument with the place: what `item` was given until then stands.
+Result<ListPage> DecodeListPage(const std::string& text,
+                                const std::function<void(std::string_view object)>& item);
+
+enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
+
+struct WatchEvent {
+  WatchEventType type = WatchEventType::kError;
+  // Views into the line.
+  std::string_view kind;
+  std::string_view resource_version;  // never empty, but for kError
+  std::string_view object;            // its bytes; of a kError: a Status
+};
+
+// {"type":"ADDED","object":{"kind":...,"metadata":{"resourceVersion":...},...}}. Error:
+// kInvalidArgument.
+Result<WatchEvent> DecodeWatchEvent(const std::string& line);
+
+}  // namespace berth::wire

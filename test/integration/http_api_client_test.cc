@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/http_api_client.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/http_fixture.h"
+#include "test/support/stream_server.h"
+
+namespace berth::kube {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Eventually;
+using test::Identity;
+using test::MakeIdentity;
+using test::StreamReply;
+using test::StreamRequest;
+using test::StreamServer;
+
+constexpr seconds kPatience(20);
+
+// Answers every request with what it saw of it.
+void Echo(const StreamRequest& request, StreamReply& reply) {
+  reply.Whole(200, request.method + " " + request.target + "|" + request.body + "|" +
+                       request.content_type + "|" + request.user_agent + "|" + request.token + "|" +
+                       request.client);
+}
+
+class HttpApiClientTest : public testing::Test {
+ protected:
+  HttpApiClientTest() { std::signal(SIGPIPE, SIG_IGN); }
+
+  void Serve(StreamServer::Handler handler) {
+    server_ = std::make_unique<StreamServer>(test::StreamServerOptions{&identity_, &client_ca_},
+                                             std::move(handler));
+    access_.server = "https://127.0.0.1:" + std::to_string(server_->port());
+    access_.ca_pem = CertificateText(ca_);
+  }
+
+  std::unique_ptr<HttpApiClient> Client() const {
+    auto client = HttpApiClient::Create(access_);
+    if (!client) throw std::runtime_error(client.error().message);
+    return *std::move(client);
+  }
+
+  // The body of a GET, or what went wrong.
+  std::string Get(HttpApiClient& client) const {
+    ApiRequest request;
+    request.path = "/x";
+    const auto answer = client.Send(request);
+    return answer ? std::to_string(answer->status) + " " + answer->body : answer.error().message;
+  }
+  std::string Get() const { return Get(*Client()); }
+
+  std::string CreateError() const {
+    const auto client = HttpApiClient::Create(access_);
+    return client ? "created" : client.error().message;
+  }
+
+  test::TemporaryFolder folder_;
+  const Identity ca_ = MakeIdentity("test-ca");
+  const Identity client_ca_ = MakeIdentity("client-ca");
+  Identity identity_ = MakeIdentity("apiserver", &ca_, "IP:127.0.0.1,DNS:localhost,DNS:kubernetes");
+  ClusterAccess access_;
+  std::unique_ptr<StreamServer> server_;
+};
+
+TEST_F(HttpApiClientTest, SendsWhatItIsToldTo) {
+  Serve(Echo);
+  access_.token = "secret";
+  const auto client = Client();
+  ApiRequest request{"PATCH", "/api/v1/pods/a?x=%2F", R"({"a":1})", "application/merge-patch+json"};
+  const auto answer = client->Send(request);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_TRUE(answer->body.starts_with(
+      R"(PATCH /api/v1/pods/a?x=%2F|{"a":1}|application/merge-patch+json|berth/)"))
+      << answer->body;
+  EXPECT_TRUE(answer->body.ends_with("|secret|")) << answer->body;
+  EXPECT_EQ(client->stats().answers[3][2], 1U);
+}
+
+TEST_F(HttpApiClientTest, KeepsItsConnectionForLaterRequests) {
+  Serve(Echo);
+  const auto client = Client();
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(Get(*client).starts_with("200 GET /x|"));
+  EXPECT_LT(server_->accepted(), 10);  // one, if the library had given it back each time by then
+  EXPECT_EQ(client->stats().answers[0][2], 20U);
+  EXPECT_EQ(client->stats().in_flight, 0U);
+}
+
+TEST_F(HttpApiClientTest, SpeaksPlainHttpAndUnderAPath) {
+  Serve(Echo);
+  server_ = std::make_unique<StreamServer>(test::StreamServerOptions{}, Echo);
+  access_.server = "http://localhost:" + std::to_string(server_->port()) + "/k8s/";
+  EXPECT_TRUE(Get().starts_with("200 GET /k8s/x|")) << Get();
+}
+
+TEST_F(HttpApiClientTest, ChecksTheNameByAddressAndByDns) {
+  Serve(Echo);
+  EXPECT_TRUE(Get().starts_with("200 "));
+  access_.server = "https://localhost:" + std::to_string(server_->port());
+  EXPECT_TRUE(Get().starts_with("200 ")) << Get();
+
+  access_.tls_server_name = "kubernetes";
+  EXPECT_TRUE(Get().starts_with("200 ")) << Get();
+  access_.tls_server_name = "other";
+  EXPECT_NE(Get().find("hostname mismatch"), std::string::npos) << Get();
+}
+
+TEST_F(HttpApiClientTest, RefusesACertificateForAnotherNameOrOnlyACommonName) {
+  for (const char* names : {"DNS:elsewhere,IP:10.0.0.1", ""}) {
+    identity_ = MakeIdentity("localhost", &ca_, names);
+    Serve(Echo);
+    access_.server = "https://localhost:" + std::to_string(server_->port());
+    const auto client = Client();
+    EXPECT_NE(Get(*client).find("hostname mismatch"), std::string::npos) << Get(*client);
+    access_.server = "https://127.0.0.1:" + std::to_string(server_->port());
+    EXPECT_NE(Get().find("IP address mismatch"), std::string::npos) << Get();
+    EXPECT_GT(client->stats().failures, 0U);
+  }
+}
+
+TEST_F(HttpApiClientTest, TrustsItsCaAlone) {
+  Serve(Echo);
+  access_.ca_pem = CertificateText(client_ca_);
+  EXPECT_NE(Get().find("unable to get local issuer certificate"), std::string::npos) << Get();
+  access_.ca_pem = "";  // whom the system trusts
+  EXPECT_NE(Get().find("certificate"), std::string::npos) << Get();
+  access_.ca_pem = CertificateText(client_ca_) + CertificateText(ca_);
+  EXPECT_TRUE(Get().starts_with("200 ")) << Get();
+  access_.ca_pem = "";
+  access_.insecure_skip_tls_verify = true;
+  EXPECT_TRUE(Get().starts_with("200 ")) << Get();
+}
+
+TEST_F(HttpApiClientTest, ShowsItsCertificate) {
+  Serve(Echo);
+  const Identity berth = MakeIdentity("system:berth", &client_ca_);
+  access_.client_certificate_pem = CertificateText(berth);
+  access_.client_key_pem = KeyText(berth);
+  EXPECT_TRUE(Get().ends_with("|system:berth")) << Get();
+
+  const Identity stranger = MakeIdentity("system:berth", &ca_);
+  access_.client_certificate_pem = CertificateText(stranger);
+  access_.client_key_pem = KeyText(stranger);
+  EXPECT_FALSE(Get().starts_with("200 ")) << Get();
+}
+
+TEST_F(HttpApiClientTest, NamesWhatItCannotUse) {
+  Serve(Echo);
+  const Identity one = MakeIdentity("one", &client_ca_), other = MakeIdentity("other", &client_ca_);
+  const ClusterAccess good = access_;
+  access_.ca_pem = "no certificate";
+  EXPECT_TRUE(CreateError().starts_with("certificate-authority: want PEM certificates"));
+  access_.ca_pem = good.ca_pem + good.ca_pem.substr(0, good.ca_pem.size() / 2);
+  EXPECT_TRUE(CreateError().starts_with("certificate-authority: want PEM")) << CreateError();
+  access_ = good;
+  access_.client_certificate_pem = CertificateText(one);
+  access_.client_key_pem = "no key";
+  EXPECT_TRUE(CreateError().starts_with("client-key: want an unencrypted PEM key"));
+  access_.client_key_pem = KeyText(other);
+  EXPECT_TRUE(CreateError().starts_with("client-key: want the key of the client-certificate"));
+  access_ = good;
+  for (const char* server : {"https://[::1]:6443", "ftp://a", "https://", "", "https://a b"}) {
+    access_.server = server;
+    EXPECT_TRUE(CreateError().starts_with("server: ")) << CreateError();
+  }
+  access_ = good;
+  ApiRequest request;
+  request.path = "/a b";
+  const auto answer = Client()->Send(request);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(HttpApiClientTest, FollowsATokenThatRotates) {
+  Serve(Echo);
+  access_.token_file = folder_.WriteText("token", "one\n");
+  const auto client = Client();
+  EXPECT_TRUE(Get(*client).ends_with("|one|"));
+  folder_.WriteText("token", "two\n");
+  EXPECT_TRUE(Eventually([&] { return Get(*client).ends_with("|two|"); }));
+  folder_.WriteText("token", "");  // being written
+  EXPECT_TRUE(Get(*client).ends_with("|two|"));
+}
+
+TEST_F(HttpApiClientTest, ReadsTheTokenAgainAfterA401) {
+  access_.token_file = folder_.WriteText("token", "one");
+  int requests = 0;
+  Serve([&](const StreamRequest& request, StreamReply& reply) {
+    // The token is replaced while the second request is on its way.
+    if (++requests == 2) folder_.WriteText("token", "two");
+    if (request.token == (requests == 1 ? "one" : "two")) return Echo(request, reply);
+    reply.Whole(401, "{}");
+  });
+  const auto client = Client();
+  EXPECT_TRUE(Get(*client).ends_with("|one|"));
+  EXPECT_TRUE(Get(*client).ends_with("|two|"));
+  EXPECT_EQ(requests, 3);
+  EXPECT_EQ(client->stats().answers[0][4], 1U);
+}
+
+TEST_F(HttpApiClientTest, ReturnsA401ThatNoOtherTokenCanHelp) {
+  std::atomic<int> requests = 0;
+  Serve([&](const StreamRequest&, StreamReply& reply) {
+    ++requests;
+    reply.Whole(401, "{}");
+  });
+  access_.token_file = folder_.WriteText("token", "one");
+  EXPECT_EQ(Get(), "401 {}");
+  EXPECT_EQ(requests, 1);
+}
+
+TEST_F(HttpApiClientTest, HandsStatusAndRetryAfterOn) {
+  Serve([](const StreamRequest&, StreamReply& reply) {
+    reply.Whole(429, "slowly", "Retry-After: 7\r\n");
+  });
+  const auto client = Client();
+  ApiRequest request;
+  request.path = "/x";
+  const auto answer = client->Send(request);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 429);
+  EXPECT_EQ(answer->retry_after, Duration(seconds(7)));
+  const auto streamed = client->Stream("/x", kPatience, {}, [](std::string_view) {
+    ADD_FAILURE() << "the body of a 429 is no stream";
+    return true;
+  });
+  ASSERT_TRUE(streamed);
+  EXPECT_EQ(streamed->body, "slowly");
+  EXPECT_EQ(streamed->retry_after, Duration(seconds(7)));
+}
+
+TEST_F(HttpApiClientTest, FollowsNoRedirect) {
+  Serve([](const StreamRequest& request, StreamReply& reply) {
+    reply.Whole(request.target == "/x" ? 302 : 200, "", "Location: /elsewhere\r\n");
+  });
+  access_.token = "secret";
+  EXPECT_EQ(Get(), "302 ");
+}
+
+TEST_F(HttpApiClientTest, GivesUpAfterTheTimeoutOfTheRequest) {
+  Serve([](const StreamRequest& request, StreamReply& reply) {
+    if (request.target == "/drip") {
+      reply.BeginChunks();
+      while (reply.Chunk("x")) std::this_thread::sleep_for(milliseconds(20));
+    }
+    reply.Hang();
+  });
+  const auto client = Client();
+  for (const char* path : {"/hang", "/drip"}) {
+    ApiRequest request;
+    request.path = path;
+    request.timeout = milliseconds(300);
+    const auto answer = client->Send(request);
+    ASSERT_FALSE(answer) << path;
+    EXPECT_EQ(answer.error().code, Errc::kUnavailable);
+  }
+  EXPECT_EQ(client->stats().failures, 2U);
+  EXPECT_TRUE(Eventually([&] { return server_->open_connections() == 0; }));
+}
+
+TEST_F(HttpApiClientTest, SaysSoWhenNobodyListens) {
+  Serve(Echo);
+  server_.reset();
+  EXPECT_TRUE(Get().starts_with("GET /x: ")) << Get();
+  EXPECT_FALSE(Get().starts_with("200"));
+}
+
+// One chunk per event, until the client goes away.
+TEST_F(HttpApiClientTest, DeliversEachEventAsItComes) {
+  std::atomic<int> seen = 0;
+  Serve([&](const StreamRequest&, StreamReply& reply) {
+    reply.BeginChunks();
+    for (int i = 0; i < 50; ++i) {
+      reply.Chunk("event " + std::to_string(i) + "\n");
+      // The next one is sent only after this one has arrived on the other side.
+      if (!Eventually([&] { return seen > i; })) return reply.Cut();
+    }
+    reply.EndChunks();
+  });
+  std::string text;
+  const auto answer = Client()->Stream("/x?watch=1", kPatience, {}, [&](std::string_view bytes) {
+    text += bytes;
+    ++seen;
+    return true;
+  });
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(seen, 50);
+  EXPECT_TRUE(text.ends_with("event 49\n"));
+}
+
+TEST_F(HttpApiClientTest, ReadsAnEmptyAndALargeStream) {
+  const std::string large(3'000'000, 'x');
+  Serve([&](const StreamRequest& request, StreamReply& reply) {
+    if (request.target == "/whole") {
+      reply.Whole(200, large);
+      return;
+    }
+    reply.BeginChunks();
+    if (request.target == "/large") reply.Chunk(large);
+    reply.EndChunks();
+  });
+  const auto client = Client();
+  const auto size_of = [&](const std::string& path) -> std::size_t {
+    std::size_t size = 0;
+    const auto answer = client->Stream(path, kPatience, {}, [&](std::string_view bytes) {
+      size += bytes.size();
+      return true;
+    });
+    return answer ? size : 1;
+  };
+  EXPECT_EQ(size_of("/empty"), 0U);
+  EXPECT_EQ(size_of("/large"), large.size());
+  EXPECT_EQ(size_of("/whole"), large.size());
+}
+
+TEST_F(HttpApiClientTest, ReportsAStreamThatIsCut) {
+  Serve([](const StreamRequest&, StreamReply& reply) {
+    reply.BeginChunks();
+    reply.Chunk("half");
+    reply.Cut();
+  });
+  std::string text;
+  const auto answer = Client()->Stream("/x", kPatience, {}, [&](std::string_view bytes) {
+    text += bytes;
+    return true;
+  });
+  EXPECT_FALSE(answer);
+  EXPECT_EQ(text, "half");
+}
+
+TEST_F(HttpApiClientTest, FindsASilentPeerByTheIdleTimeout) {
+  Serve([](const StreamRequest&, StreamReply& reply) {
+    reply.BeginChunks();
+    for (int i = 0; i < 4; ++i) {  // all together longer than the idle timeout
+      reply.Chunk("x");
+      std::this_thread::sleep_for(milliseconds(200));
+    }
+    reply.Hang();
+  });
+  std::size_t size = 0;
+  const auto answer = Client()->Stream("/x", milliseconds(600), {}, [&](std::string_view bytes) {
+    size += bytes.size();
+    return true;
+  });
+  ASSERT_FALSE(answer);
+  EXPECT_NE(answer.error().message.find("nothing came"), std::string::npos)
+      << answer.error().message;
+  EXPECT_EQ(size, 4U);
+}
+
+TEST_F(HttpApiClientTest, StopsAtOnceWhateverTheServerDoes) {
+  Serve([](const StreamRequest& request, StreamReply& reply) {
+    if (request.target == "/no-head") return reply.Hang();
+    reply.BeginChunks();
+    reply.Chunk("x");
+    while (request.target == "/busy" && reply.Chunk(std::string(10'000, 'x'))) {
+    }
+    reply.Hang();
+  });
+  const auto client = Client();
+  for (const char* path : {"/no-head", "/silent", "/busy"}) {
+    std::stop_source stop;
+    const std::jthread stopper([&] {
+      std::this_thread::sleep_for(milliseconds(100));
+      stop.request_stop();
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    const auto answer = client->Stream(path, std::chrono::hours(1), stop.get_token(),
+                                       [](std::string_view) { return true; });
+    EXPECT_TRUE(answer) << path;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(5)) << path;
+  }
+  EXPECT_TRUE(Eventually([&] { return server_->open_connections() == 0; }));
+}
+
+TEST_F(HttpApiClientTest, EndsAStreamThatTheSinkHasEnoughOf) {
+  Serve([](const StreamRequest&, StreamReply& reply) {
+    reply.BeginChunks();
+    while (reply.Chunk("event\n")) {
+    }
+  });
+  int calls = 0;
+  EXPECT_TRUE(Client()->Stream("/x", kPatience, {}, [&](std::string_view) { return ++calls < 3; }));
+  EXPECT_EQ(calls, 3);
+  EXPECT_TRUE(Eventually([&] { return server_->open_connections() == 0; }));
+}
+
+// What is in flight is bounded by our queue, the library's buffer and the sockets' of both sides.
+TEST_F(HttpApiClientTest, SlowsTheServerDownToTheSpeedOfTheSink) {
+  constexpr std::size_t kBound = std::size_t{32} << 20;
+  constexpr std::size_t kTotal = std::size_t{128} << 20;
+  std::atomic<std::size_t> sent = 0;
+  std::atomic<bool> blocked = true;
+  Serve([&](const StreamRequest&, StreamReply& reply) {
+    const std::string chunk(10'000, 'x');
+    reply.BeginChunks();
+    while (sent < kTotal && reply.Chunk(chunk)) sent += chunk.size();
+    reply.EndChunks();
+  });
+  std::size_t got = 0;
+  std::size_t sent_while_blocked = 0;
+  const auto answer = Client()->Stream("/x", kPatience, {}, [&](std::string_view bytes) {
+    if (blocked.exchange(false)) {
+      // Until the server has got stuck: nothing more is sent in half a second.
+      std::size_t before = 1;
+      while (before != sent && sent < kTotal) {
+        before = sent;
+        std::this_thread::sleep_for(milliseconds(500));
+      }
+      sent_while_blocked = sent;
+    }
+    got += bytes.size();
+    return true;
+  });
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_LT(sent_while_blocked, kBound);
+  EXPECT_EQ(got, sent);
+}
+
+TEST_F(HttpApiClientTest, ServesManyThreadsAtATime) {
+  Serve(Echo);
+  const auto client = Client();
+  std::vector<std::jthread> threads;
+  std::atomic<int> good = 0;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) good += Get(*client).starts_with("200 GET /x|") ? 1 : 0;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(good, 160);
+  EXPECT_EQ(client->stats().answers[0][2], 160U);
+}
+
+}  // namespace
+}  // namespace berth::kube
