@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/audit.h"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using std::chrono::seconds;
+using test::ANode;
+using test::APod;
+
+class AuditTest : public testing::Test {
+ protected:
+  AuditTest() { Apply(NodeUpserted{ANode("n").Gpus(2).Spec()}); }
+  void Apply(const ClusterEvent& event) { ASSERT_TRUE(state_.Apply(std::span(&event, 1))); }
+  void Bound(const APod& pod, const std::vector<int>& gpus) {
+    Apply(PodBound{pod.Request(), pod.On("n", gpus)});
+  }
+  [[nodiscard]] AuditReport Run(Instant now = {}) const {
+    return Audit(state_.Everything(), now, seconds(60));
+  }
+  ClusterState state_;
+};
+
+TEST_F(AuditTest, FindsNothingWhereAllIsWell) {
+  Bound(APod("a").Whole(1), {0});
+  Bound(APod("b").Share(400), {1});
+  Bound(APod("c").Share(600), {1});
+  EXPECT_EQ(Run(), AuditReport());
+}
+
+TEST_F(AuditTest, FindsAGpuThatWasGrantedTwice) {
+  Bound(APod("a").Whole(1), {0});
+  Bound(APod("b").Share(1), {0});
+  EXPECT_EQ(Run().double_grants, 1u);
+}
+
+TEST_F(AuditTest, FindsGpusThatTheNodeDoesNotHave) {
+  Bound(APod("a").Whole(2), {1, 2});
+  EXPECT_EQ(Run().unknown_devices, 1u);
+}
+
+TEST_F(AuditTest, FindsReservationsThatNobodySettled) {
+  const APod pod = APod("a").Whole(1);
+  ASSERT_TRUE(state_.Reserve(pod.Request(), pod.On("n", {0}), Instant() + seconds(30)));
+  EXPECT_EQ(Run(Instant() + seconds(90)).orphaned_reservations, 0u);
+  EXPECT_EQ(Run(Instant() + seconds(91)).orphaned_reservations, 1u);
+}
+
+TEST_F(AuditTest, FindsANodeWhoseBooksDoNotAddUp) {
+  Bound(APod("a").Whole(1), {0});
+  ClusterState::Contents contents = state_.Everything();
+  contents.pods.clear();
+  EXPECT_EQ(Audit(contents, {}, seconds(60)).differences, 1u);
+}
+
+TEST_F(AuditTest, LeavesPodsOfUnknownNodesOut) {
+  const APod pod = APod("a").Whole(1);
+  Apply(PodBound{pod.Request(), pod.On("gone", {7})});
+  EXPECT_EQ(Run(), AuditReport());
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/api_binder.h"
+
+#include <chrono>
+#include <deque>
+
+#include <gtest/gtest.h>
+
+#include "config/config.h"
+#include "test/support/builders.h"
+#include "test/support/fake_api_server.h"
+
+namespace berth::kube {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::FakeApiServer;
+using test::FakeNode;
+using test::FakePod;
+using test::Fault;
+using Json = nlohmann::json;
+
+const std::string kPods = "/api/v1/pods";
+
+class ApiBinderTest : public testing::Test, protected WriteFence {
+ protected:
+  ApiBinderTest() {
+    api_.Put(kPods, FakePod("p", {{"cpu", "1"}, {"nvidia.com/gpu", "2"}}));
+    pod_.id = {"uid-p", "ns", "p"};
+    pod_.shape.cpu_milli = 1000;
+    pod_.shape.gpus = WholeGpus{2};
+    pod_.containers.push_back({"main", WholeGpus{2}, false});
+    node_.name = "n1";
+    node_.gpus.assign(4, GpuSpec{"", 81'920, true});
+    node_.gpus[3].uuid = "GPU-3";
+    api_.fault = [this](const ApiRequest&) {
+      if (faults_.empty()) return Fault::kNone;
+      const Fault fault = faults_.front();
+      faults_.pop_front();
+      return fault;
+    };
+  }
+
+  Status Bind(const std::string& node = "n1") {
+    node_.name = node;
+    const Placement placement{node, 1000, 0, {{1, 1000, 81'920}, {3, 1000, 81'920}}};
+    return binder_.Bind({pod_, placement, node_, clock_.Now() + seconds(10), "0123456789abcdef"});
+  }
+  [[nodiscard]] Json Pod() const { return api_.Get(kPods, "ns/p"); }
+
+  [[nodiscard]] Instant WritableUntil() const override { return writable_until_; }
+
+  FakeApiServer api_;
+  std::deque<Fault> faults_;
+  SimClock clock_;
+  Instant writable_until_ = Instant::max();
+  PodRequest pod_;
+  NodeSpec node_;
+  const wire::PodRules rules_{DefaultConfig().resources};
+  ApiBinder binder_{{api_, rules_, clock_, *this, [this](Duration time) { clock_.Advance(time); }}};
+};
+
+TEST_F(ApiBinderTest, WritesNodeAndDevicesInOneStep) {
+  ASSERT_TRUE(Bind());
+  EXPECT_EQ(Pod()["spec"]["nodeName"], "n1");
+  const Json annotations = Pod()["metadata"]["annotations"];
+  EXPECT_EQ(annotations["berth.dev/decision"], "0123456789abcdef");
+  const Json devices = Json::parse(annotations["berth.dev/devices"].get<std::string>());
+  EXPECT_EQ(devices["version"], 1);
+  EXPECT_EQ(devices["node"], "n1");
+  const Json& gpus = devices["containers"]["main"]["gpus"];
+  ASSERT_EQ(gpus.size(), 2u);
+  EXPECT_EQ(gpus[0]["index"], 1);
+  EXPECT_EQ(gpus[1]["uuid"], "GPU-3");
+  EXPECT_EQ(api_.bindings(), 1);
+}
+
+TEST_F(ApiBinderTest, SendsAgainWhatIsRefusedForNow) {
+  faults_ = {Fault::kTooMany, Fault::kInternal, Fault::kNeverCame};
+  EXPECT_TRUE(Bind());
+  EXPECT_EQ(binder_.stats().retries, 3u);
+  EXPECT_EQ(Pod()["spec"]["nodeName"], "n1");
+}
+
+TEST_F(ApiBinderTest, ALostAnswerEndsInAConflictThatFindExplains) {
+  faults_ = {Fault::kLostAnswer};
+  const Status bound = Bind();
+  EXPECT_EQ(bound.error().code, Errc::kConflict);
+  const auto truth = binder_.Find(pod_.id);
+  ASSERT_TRUE(truth && truth->placement);
+  EXPECT_EQ(truth->placement->node, "n1");
+  EXPECT_EQ(truth->placement->grants,
+            (std::vector<DeviceGrant>{{1, 1000, 81'920}, {3, 1000, 81'920}}));
+  EXPECT_EQ(api_.bindings(), 1);
+}
+
+TEST_F(ApiBinderTest, NobodyKnowsWhenNoAnswerComesUntilTheDeadline) {
+  faults_.assign(1000, Fault::kNeverCame);
+  const Instant start = clock_.Now();
+  const Status bound = Bind();
+  EXPECT_EQ(bound.error().code, Errc::kUnavailable);
+  EXPECT_LE(clock_.Now() - start, seconds(10));
+  EXPECT_GE(clock_.Now() - start, seconds(7)) << "it used its time";
+  EXPECT_EQ(binder_.stats().in_doubt, 1u);
+}
+
+TEST_F(ApiBinderTest, WhatWasOnlyEverRefusedIsNotInDoubt) {
+  faults_.assign(1000, Fault::kTooMany);
+  EXPECT_EQ(Bind().error().code, Errc::kDeadline);
+  EXPECT_EQ(binder_.stats().in_doubt, 0u);
+}
+
+TEST_F(ApiBinderTest, APodThatIsGoneOrReplacedIsNotBound) {
+  pod_.id.uid = "another";
+  EXPECT_EQ(Bind().error().code, Errc::kConflict);
+  EXPECT_EQ(binder_.Find(pod_.id).error().code, Errc::kNotFound);
+  EXPECT_FALSE(Pod()["spec"].contains("nodeName"));
+  api_.Delete(kPods, "ns/p");
+  EXPECT_EQ(Bind().error().code, Errc::kNotFound);
+  EXPECT_EQ(binder_.Find(pod_.id).error().code, Errc::kNotFound);
+}
+
+TEST_F(ApiBinderTest, BoundElsewhereIsAConflictWithTheServersWords) {
+  ASSERT_TRUE(Bind("n2"));
+  const Status bound = Bind("n1");
+  EXPECT_EQ(bound.error().code, Errc::kConflict);
+  EXPECT_NE(bound.error().message.find("already assigned to node \"n2\""), std::string::npos)
+      << bound.error().message;
+}
+
+TEST_F(ApiBinderTest, WritesNothingOnceItDoesNotLead) {
+  writable_until_ = clock_.Now();
+  EXPECT_EQ(Bind().error().code, Errc::kDeadline);
+  EXPECT_EQ(api_.bindings(), 0);
+  writable_until_ = clock_.Now() + milliseconds(60);
+  faults_.assign(1000, Fault::kTooMany);
+  EXPECT_EQ(Bind().error().code, Errc::kDeadline);
+  EXPECT_LE(clock_.Now(), writable_until_);
+}
+
+TEST_F(ApiBinderTest, FindTellsOfAPodThatIsNotBoundWhatItAsksFor) {
+  const auto truth = binder_.Find(pod_.id);
+  ASSERT_TRUE(truth);
+  EXPECT_FALSE(truth->placement);
+  EXPECT_EQ(truth->pod.shape.gpus, GpuAsk(WholeGpus{2}));
+  faults_ = {Fault::kInternal};
+  EXPECT_EQ(binder_.Find(pod_.id).error().code, Errc::kUnavailable);
+}
+
+}  // namespace
+}  // namespace berth::kube
