@@ -15,11 +15,12 @@ namespace berth::http {
 namespace {
 
 using test::ConnectTo;
-using test::Get;
 using test::LocalOptions;
 using test::Post;
 using test::RawClient;
 using test::StartServer;
+
+constexpr std::string_view kGet = "GET /healthz HTTP/1.1\r\nHost: berth\r\n\r\n";
 
 // Keeps the replies of POST until a test gives them; GET is answered at once.
 class Parked {
@@ -79,7 +80,7 @@ TEST_F(HttpLater, OneThreadHoldsManyRequestsAndServesOthersMeanwhile) {
   std::vector<Reply> replies = parked_.Take(40);
   ASSERT_EQ(replies.size(), 40u);
   RawClient other = ConnectTo(*server_);
-  other.Send(Get("/healthz"));
+  other.Send(kGet);
   EXPECT_EQ(other.Read().status, 200);
   for (const Reply& reply : replies) reply(Parked::Saying("bound"));
   for (RawClient& client : held) EXPECT_EQ(client.Read().body, "bound");
@@ -102,7 +103,7 @@ TEST_F(HttpLater, OnlyTheFirstAnswerCounts) {
   reply(Parked::Saying("first"));
   reply(Parked::Saying("second"));
   EXPECT_EQ(client.Read().body, "first");
-  client.Send(Get("/healthz"));
+  client.Send(kGet);
   EXPECT_EQ(client.Read().body, "");
 }
 
