@@ -72,7 +72,8 @@ class Service {
         log_(LevelNamed(config.log_level)),
         recorder_(log_, metrics_),
         rules_(config.resources),
-        extender_({state_, std::make_shared<Engine>(std::move(profile)), binder_, recorder_, clock_,
+        extender_({state_, binder_, recorder_, clock_},
+                  {std::make_shared<Engine>(std::move(profile)),
                    std::chrono::seconds(config.reservation_seconds)}),
         reload_(std::move(config_file), {extender_, log_, metrics_}),
         verbs_(extender_, rules_, metrics_) {}
