@@ -56,7 +56,8 @@ void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
   if (!SamePolicy(now_, next)) {
     ApplyPolicy(next);
   } else {
-    parts_.extender.Use(parts_.extender.engine(), std::chrono::seconds(next.reservation_seconds));
+    parts_.extender.Use(
+        {parts_.extender.policy().engine, std::chrono::seconds(next.reservation_seconds)});
   }
   parts_.log.SetLevel(LevelNamed(next.log_level));
   now_ = next;
@@ -77,7 +78,7 @@ void ConfigReload::ApplyPolicy(const Config& next) {
   const std::shared_ptr<Engine> before = EngineOf(now_), after = EngineOf(next);
   const DecisionChanges changes =
       CompareDecisions(parts_.extender.recent_decisions().All(), *before, *after);
-  parts_.extender.Use(after, std::chrono::seconds(next.reservation_seconds));
+  parts_.extender.Use({after, std::chrono::seconds(next.reservation_seconds)});
   parts_.metrics.ShowDecisionsChanged(changes.ratio());
   parts_.log.Write(LogLevel::kInfo, "policy_changed",
                    {{"from", now_.profile},

@@ -112,8 +112,8 @@ class Service {
         client_(std::move(client)),
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
         sinks_(recorder_, kube_ ? &kube_->events() : nullptr),
-        extender_({state_, std::make_shared<Engine>(std::move(profile)),
-                   kube_ ? kube_->binder() : embedded_, sinks_, clock_,
+        extender_({state_, kube_ ? kube_->binder() : embedded_, sinks_, clock_},
+                  {std::make_shared<Engine>(std::move(profile)),
                    std::chrono::seconds(config.reservation_seconds)}),
         reload_(std::move(config_file), {extender_, log_, metrics_}),
         verbs_(extender_, pod_rules_, metrics_) {}

@@ -36,9 +36,9 @@ class BerthServer {
  public:
   explicit BerthServer(std::size_t nodes)
       : extender_(
-            {state_,
-             std::make_shared<Engine>(BuildProfile(ChosenProfile(config_), MixOf(config_)).value()),
-             binder_, recorder_, clock_, std::chrono::seconds(30)}),
+            {state_, binder_, recorder_, clock_},
+            {std::make_shared<Engine>(BuildProfile(ChosenProfile(config_), MixOf(config_)).value()),
+             std::chrono::seconds(30)}),
         verbs_(extender_, rules_, metrics_) {
     std::vector<ClusterEvent> events;
     for (std::size_t i = 0; i < nodes; ++i) {

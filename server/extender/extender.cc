@@ -11,13 +11,12 @@
 
 namespace berth {
 
-void Extender::Use(std::shared_ptr<Engine> engine, Duration reservation_time) {
-  PolicyInUse policy{std::move(engine), reservation_time};
+void Extender::Use(Policy policy) {
   const MutexLock lock(policy_mutex_);
-  std::swap(policy_, policy);  // the old engine may be a large thing to free: after the lock
+  std::swap(policy_, policy);  // the old engine is freed after the lock
 }
 
-Extender::PolicyInUse Extender::Policy() const {
+Extender::Policy Extender::policy() const {
   const MutexLock lock(policy_mutex_);
   return policy_;
 }
@@ -30,7 +29,7 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
     reasons.assign(candidates.size(), Reason::kPodRefused);
   } else {
     pending_.Remember(pod);
-    reasons = engine()->Filter(snapshot, pod.shape, candidates);
+    reasons = policy().engine->Filter(snapshot, pod.shape, candidates);
   }
   const auto fitting = static_cast<std::size_t>(std::ranges::count(reasons, Reason::kFits));
   const auto first = std::ranges::find_if(reasons, [](Reason r) { return r != Reason::kFits; });
@@ -47,7 +46,7 @@ std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snaps
                                                std::span<const NodeIndex> candidates) {
   parts_.sink.Record({.verb = Verb::kPrioritize, .pod = &pod.id, .candidates = candidates.size()});
   recent_.Remember(snapshot, pod.shape, candidates);
-  return engine()->Prioritize(snapshot, pod.shape, candidates);
+  return policy().engine->Prioritize(snapshot, pod.shape, candidates);
 }
 
 std::vector<bool> Extender::Preempt(const std::shared_ptr<const Snapshot>& snapshot,
@@ -200,7 +199,7 @@ std::size_t Extender::SettleOverdue() {
 }
 
 Result<Placement> Extender::ReserveOn(const PodRequest& pod, const std::string& node) {
-  const PolicyInUse policy = Policy();
+  const Policy policy = this->policy();
   Error last{Errc::kInternal, ""};
   for (int attempt = 0; attempt < kBindAttempts; ++attempt) {
     const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -43,19 +44,22 @@ class Extender {
   // References: they outlive the Extender.
   struct Parts {
     ClusterState& state;
-    std::shared_ptr<Engine> engine;  // until Use
     PodBinder& binder;
     DecisionSink& sink;
     const Clock& clock;
-    Duration reservation_time;  // until Use
+  };
+  // What can be exchanged while it runs.
+  struct Policy {
+    std::shared_ptr<Engine> engine;
+    Duration reservation_time;  // how long a bind may take
   };
 
-  explicit Extender(const Parts& parts)
-      : parts_(parts), pending_(kMaxPendingPods), policy_{parts.engine, parts.reservation_time} {}
+  Extender(const Parts& parts, Policy policy)
+      : parts_(parts), pending_(kMaxPendingPods), policy_(std::move(policy)) {}
 
   // Verbs that begin from now on decide so; those under way end with what they began with.
-  void Use(std::shared_ptr<Engine> engine, Duration reservation_time) BERTH_EXCLUDES(policy_mutex_);
-  [[nodiscard]] std::shared_ptr<Engine> engine() const { return Policy().engine; }
+  void Use(Policy policy) BERTH_EXCLUDES(policy_mutex_);
+  [[nodiscard]] Policy policy() const BERTH_EXCLUDES(policy_mutex_);
   [[nodiscard]] const RecentDecisions& recent_decisions() const { return recent_; }
 
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
@@ -96,19 +100,12 @@ class Extender {
   Status Tell(const PodRequest& pod, const Placement& placement, std::string_view decision);
   Result<std::shared_ptr<const PodRequest>> Settle(const PodId& id);
 
-  // What can be exchanged while it runs.
-  struct PolicyInUse {
-    std::shared_ptr<Engine> engine;
-    Duration reservation_time;
-  };
-  [[nodiscard]] PolicyInUse Policy() const BERTH_EXCLUDES(policy_mutex_);
-
   const Parts parts_;
   PendingPods pending_;
   RecentDecisions recent_;
   std::atomic<std::uint64_t> decisions_{0};
   mutable Mutex policy_mutex_;
-  PolicyInUse policy_ BERTH_GUARDED_BY(policy_mutex_);
+  Policy policy_ BERTH_GUARDED_BY(policy_mutex_);
   Mutex in_flight_mutex_;
   CondVar in_flight_changed_;
   std::unordered_map<std::string, std::string> node_in_flight_

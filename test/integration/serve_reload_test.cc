@@ -18,6 +18,9 @@
 namespace berth::test {
 namespace {
 
+constexpr char kTwoNodes[] = R"({"version":1,"nodes":[
+  {"name":"n1","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":4},
+  {"name":"n2","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":2}]})";
 constexpr char kBestFit[] = "profile: best-fit\n";    // a pod with one GPU: n2
 constexpr char kFirstFit[] = "profile: first-fit\n";  // n1
 
@@ -35,7 +38,7 @@ bool Eventually(const std::function<bool()>& condition) {
 class Watched {
  public:
   explicit Watched(const std::string& config_file)
-      : berth_(folder_.WriteText("cluster.json", kCluster), config_file),
+      : berth_(folder_.WriteText("cluster.json", kTwoNodes), config_file),
         client_(berth_.Connect()) {}
 
   ChildProcess& process() { return berth_.process(); }

@@ -116,8 +116,8 @@ class TestService {
   explicit TestService(const std::vector<NodeSpec>& nodes, PodBinder* binder = nullptr,
                        const std::string& profile = "best-fit")
       : rules_(DefaultConfig().resources),
-        extender_({state_, EngineOf(profile), binder == nullptr ? embedded_ : *binder, sink_,
-                   clock_, std::chrono::seconds(30)}),
+        extender_({state_, binder == nullptr ? embedded_ : *binder, sink_, clock_},
+                  {EngineOf(profile), std::chrono::seconds(30)}),
         verbs_(extender_, rules_, metrics_) {
     std::vector<ClusterEvent> events;
     for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});

@@ -48,7 +48,7 @@ class Following {
 
   test::TestService& service() { return service_; }
   Log& log() { return log_; }
-  std::shared_ptr<Engine> engine() { return service_.extender().engine(); }
+  std::shared_ptr<Engine> engine() { return service_.extender().policy().engine; }
   std::string profile() { return engine()->profile().name; }
 
   // The value of the series in /metrics, as it is written.

@@ -61,8 +61,9 @@ class ExtenderTest : public testing::Test {
     std::vector<ClusterEvent> events;
     for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
     ASSERT_TRUE(state_.Apply(events));
-    extender_ = std::make_unique<Extender>(Extender::Parts{
-        state_, test::EngineOf(profile), *binder_, journal_, clock_, std::chrono::seconds(30)});
+    extender_ = std::make_unique<Extender>(
+        Extender::Parts{state_, *binder_, journal_, clock_},
+        Extender::Policy{test::EngineOf(profile), std::chrono::seconds(30)});
   }
 
   static PodRequest Pod(const std::string& uid, GpuAsk gpus) {
@@ -141,7 +142,7 @@ TEST_F(ExtenderTest, TheDevicesThatWereScoredAreTheDevicesThatAreBound) {
     const auto best =
         static_cast<NodeIndex>(std::ranges::max_element(priorities) - priorities.begin());
     if (reasons[best] != Reason::kFits) continue;
-    const auto scored = extender_->engine()->PlaceOn(snapshot, pod.shape, best);
+    const auto scored = extender_->policy().engine->PlaceOn(snapshot, pod.shape, best);
     ASSERT_TRUE(scored);
     ASSERT_TRUE(Bind(pod.id.uid, std::string(snapshot->names().name(best))));
     EXPECT_EQ(state_.FindPod(pod.id.uid)->placement, *scored);
@@ -362,7 +363,7 @@ TEST_F(ExtenderTest, AnotherEngineDecidesFromTheNextVerbOn) {
   Start({MachineWith("n1", 4), MachineWith("n2", 2)});  // best-fit
   const PodRequest pod = Pod("1", WholeGpus{1});
   EXPECT_EQ(Prioritize(pod), (std::vector<std::uint8_t>{9, 10}));
-  extender_->Use(test::EngineOf("first-fit"), std::chrono::seconds(30));
+  extender_->Use({test::EngineOf("first-fit"), std::chrono::seconds(30)});
   EXPECT_EQ(Prioritize(pod), (std::vector<std::uint8_t>{10, 9}));
 }
 
@@ -370,7 +371,7 @@ TEST_F(ExtenderTest, ABindEndsWithThePolicyThatItBeganWith) {
   std::vector<Instant> deadlines;
   Start({MachineWith("n1", 4)}, [&](const PodRequest& pod, const Placement&) {
     deadlines.push_back(state_.FindPod(pod.id.uid)->expires_at);
-    extender_->Use(test::EngineOf("first-fit"), std::chrono::seconds(7));
+    extender_->Use({test::EngineOf("first-fit"), std::chrono::seconds(7)});
     return Status();
   });
   for (const char* uid : {"1", "2"}) {
@@ -386,8 +387,8 @@ TEST_F(ExtenderTest, VerbsGoOnWhileEnginesChange) {
   std::atomic<bool> stop{false};
   std::thread changing([&] {
     for (int i = 0; !stop; ++i) {
-      extender_->Use(test::EngineOf(i % 2 == 0 ? "first-fit" : "best-fit"),
-                     std::chrono::seconds(30));
+      extender_->Use(
+          {test::EngineOf(i % 2 == 0 ? "first-fit" : "best-fit"), std::chrono::seconds(30)});
     }
   });
   for (int i = 0; i < 300; ++i) {

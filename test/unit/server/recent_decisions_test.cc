@@ -112,6 +112,13 @@ TEST_F(Comparing, CountsTheDecisionsWhoseBestNodeIsAnotherOne) {
   EXPECT_DOUBLE_EQ(changes.ratio(), 0.25);
 }
 
+TEST_F(Comparing, AmongEqualsTheFirstByNameIsTheBest) {
+  Remember(APod("p"), {0, 2});
+  Remember(APod("p"), {2, 0});
+  Engine first_by_name(test::ProfileOf(test::CoresOf, DeviceRule::kTightest, TieRule::kFirst));
+  EXPECT_EQ(Compare(most_cores_, first_by_name).changed, 0u);
+}
+
 TEST_F(Comparing, OnlyTheCandidatesCount) {
   Remember(APod("p"), {1, 2});  // b, then c
   Remember(APod("p"), {1});
