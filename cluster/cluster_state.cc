@@ -6,6 +6,16 @@
 #include "base/check.h"
 
 namespace berth {
+namespace {
+
+std::shared_ptr<const PodRecord> RecordOf(const PodRequest& pod, const Placement& placement,
+                                          PodState state, Instant expires_at) {
+  auto record = std::make_shared<PodRecord>(PodRecord{pod, placement, state, expires_at});
+  record->pod.constraints = nullptr;  // it has its node: nobody asks again where it may go
+  return record;
+}
+
+}  // namespace
 
 ClusterState::ClusterState() : current_(std::make_shared<const Snapshot>()) {}
 
@@ -34,16 +44,18 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
   } else if (const auto* removed = std::get_if<NodeRemoved>(&event)) {
     node_set_changed_ = specs_.erase(removed->name) > 0 || node_set_changed_;
   } else if (const auto* bound = std::get_if<PodBound>(&event)) {
-    Erase(bound->pod.id.uid);
-    Insert({bound->pod, bound->placement, PodState::kBound, {}});
+    Keep(RecordOf(bound->pod, bound->placement, PodState::kBound, {}));
   } else {
     Erase(std::get<PodGone>(event).uid);
   }
 }
 
 void ClusterState::UpsertNode(const NodeSpec& spec) {
+  const auto known = specs_.find(spec.name);
+  if (known != specs_.end() && *known->second == spec) return;  // a heartbeat
   auto shared = std::make_shared<const NodeSpec>(spec);
-  const auto [entry, is_new] = specs_.insert_or_assign(spec.name, shared);
+  const bool is_new = known == specs_.end();
+  specs_.insert_or_assign(spec.name, shared);
   if (is_new || node_set_changed_) {
     node_set_changed_ = true;  // the snapshot is rebuilt whole when it is published
     return;
@@ -55,14 +67,9 @@ void ClusterState::UpsertNode(const NodeSpec& spec) {
 
 std::shared_ptr<const Node> ClusterState::BuildNode(
     const std::shared_ptr<const NodeSpec>& spec) const {
-  auto node = std::make_shared<Node>(spec);
-  if (const auto uids = uids_by_node_.find(spec->name); uids != uids_by_node_.end()) {
-    for (const std::string& uid : uids->second) {  // sums: the order does not matter
-      const PodRecord& record = pods_.find(uid)->second;
-      node->Take(record.placement, record.pod.shape);
-    }
-  }
-  return node;
+  const auto pods = pods_by_node_.find(spec->name);
+  return std::make_shared<const Node>(spec,
+                                      pods == pods_by_node_.end() ? PodRecords{} : pods->second);
 }
 
 Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
@@ -72,40 +79,39 @@ Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
   if (index == kNoNode) {
     return Fail(Errc::kNotFound, "node " + placement.node + " is not known");
   }
-  const auto held = pods_.find(pod.id.uid);
-  if (held != pods_.end() && held->second.state == PodState::kBound) {
-    return Fail(Errc::kConflict,
-                "pod is bound to node " + held->second.placement.node + " already");
+  const std::shared_ptr<const PodRecord> held = Find(pod.id.uid);
+  if (held != nullptr && held->state == PodState::kBound) {
+    return Fail(Errc::kConflict, "pod is bound to node " + held->placement.node + " already");
   }
-  Node node = next_.node(index);
-  if (held != pods_.end() && held->second.placement.node == placement.node) {
-    node.GiveBack(held->second.placement, held->second.pod.shape);
-  }
-  if (Status fits = node.CanTake(placement); !fits) {
-    return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
-  }
-  if (held != pods_.end()) Erase(pod.id.uid);
-  Insert({pod, placement, PodState::kReserved, expires_at});
+  const Node& node = next_.node(index);
+  const bool stays = held != nullptr && held->placement.node == placement.node;
+  Status fits = stays
+                    ? node.Without([&held](const PodRecord& other) { return &other == held.get(); })
+                          .CanTake(placement)
+                    : node.CanTake(placement);
+  if (!fits) return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
+  Keep(RecordOf(pod, placement, PodState::kReserved, expires_at));
   Publish();
   return {};
 }
 
 Status ClusterState::Confirm(std::string_view uid) {
   const MutexLock lock(mutex_);
-  const auto held = pods_.find(uid);
-  if (held == pods_.end()) {
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr) {
     return Fail(Errc::kNotFound, "no reservation for pod " + std::string(uid));
   }
-  DropDeadline(held->second);
-  held->second.state = PodState::kBound;
+  if (held->state == PodState::kBound) return {};
+  Keep(RecordOf(held->pod, held->placement, PodState::kBound, {}));
+  Publish();
   return {};
 }
 
 bool ClusterState::Forget(std::string_view uid) {
   const MutexLock lock(mutex_);
-  const auto held = pods_.find(uid);
-  if (held == pods_.end() || held->second.state != PodState::kReserved) return false;
-  Erase(held->first);
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr || held->state != PodState::kReserved) return false;
+  Erase(uid);
   Publish();
   return true;
 }
@@ -115,52 +121,73 @@ std::vector<PodId> ClusterState::Overdue(Instant now) const {
   std::vector<PodId> overdue;
   for (const auto& [deadline, uid] : deadlines_) {
     if (deadline > now) break;
-    overdue.push_back(pods_.find(uid)->second.pod.id);
+    overdue.push_back(pods_.find(uid)->second->pod.id);
   }
   return overdue;
 }
 
 std::optional<PodRecord> ClusterState::FindPod(std::string_view uid) const {
   const MutexLock lock(mutex_);
-  const auto held = pods_.find(uid);
-  if (held == pods_.end()) return std::nullopt;
-  return held->second;
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr) return std::nullopt;
+  return *held;
+}
+
+std::size_t ClusterState::GangSize(std::string_view gang) const {
+  const MutexLock lock(mutex_);
+  const auto size = gang_sizes_.find(gang);
+  return size == gang_sizes_.end() ? 0 : size->second;
 }
 
 ClusterState::Contents ClusterState::Everything() const {
   const MutexLock lock(mutex_);
   Contents contents{current_, {}};
   contents.pods.reserve(pods_.size());
-  for (const auto& [uid, record] : pods_) contents.pods.push_back(record);
+  for (const auto& [uid, record] : pods_) contents.pods.push_back(*record);
   return contents;
 }
 
-void ClusterState::Insert(PodRecord record) {
-  const std::string uid = record.pod.id.uid;
-  uids_by_node_[record.placement.node].insert(uid);
-  if (record.state == PodState::kReserved) deadlines_.emplace(record.expires_at, uid);
-  ChangeNode(record.placement.node,
-             [&](Node& node) { node.Take(record.placement, record.pod.shape); });
-  pods_.insert_or_assign(uid, std::move(record));
-}
-
-void ClusterState::Erase(const std::string& uid) {
+std::shared_ptr<const PodRecord> ClusterState::Find(std::string_view uid) const {
   const auto held = pods_.find(uid);
-  if (held == pods_.end()) return;
-  const PodRecord record = std::move(held->second);
-  pods_.erase(held);
-  DropDeadline(record);
-  const auto uids = uids_by_node_.find(record.placement.node);
-  uids->second.erase(record.pod.id.uid);
-  if (uids->second.empty()) uids_by_node_.erase(uids);
-  ChangeNode(record.placement.node,
-             [&](Node& node) { node.GiveBack(record.placement, record.pod.shape); });
+  return held == pods_.end() ? nullptr : held->second;
 }
 
-void ClusterState::DropDeadline(const PodRecord& record) {
-  if (record.state == PodState::kReserved) {
-    deadlines_.erase({record.expires_at, record.pod.id.uid});
+void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
+  const std::string& uid = record->pod.id.uid;
+  const std::string& node = record->placement.node;
+  // On the node that it is on already it is replaced in one step.
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held != nullptr && held->placement.node != node) {
+    Erase(uid);
+  } else if (held != nullptr) {
+    Unlist(*held);
   }
+  if (record->state == PodState::kReserved) deadlines_.emplace(record->expires_at, uid);
+  if (!record->pod.gang.empty()) ++gang_sizes_[record->pod.gang];
+  PodRecords& pods = pods_by_node_[node];
+  pods.insert(PositionOf(pods, uid), record);
+  pods_.emplace(uid, record);
+  ChangeNode(node, [&record](Node& changed) { changed.Put(record); });
+}
+
+void ClusterState::Unlist(const PodRecord& record) {
+  const std::string& uid = record.pod.id.uid;
+  if (record.state == PodState::kReserved) deadlines_.erase({record.expires_at, uid});
+  if (const auto size = gang_sizes_.find(record.pod.gang);
+      size != gang_sizes_.end() && --size->second == 0) {
+    gang_sizes_.erase(size);
+  }
+  const auto pods = pods_by_node_.find(record.placement.node);
+  pods->second.erase(PositionOf(pods->second, uid));
+  if (pods->second.empty()) pods_by_node_.erase(pods);
+  pods_.erase(uid);
+}
+
+void ClusterState::Erase(std::string_view uid) {
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr) return;
+  Unlist(*held);
+  ChangeNode(held->placement.node, [&held](Node& changed) { changed.Remove(held->pod.id.uid); });
 }
 
 template <class Change>

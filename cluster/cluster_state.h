@@ -28,7 +28,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -36,19 +35,10 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "cluster/cluster_event.h"
+#include "cluster/pod_record.h"
 #include "cluster/snapshot.h"
 
 namespace berth {
-
-enum class PodState { kReserved, kBound };
-
-// What ClusterState holds for one pod.
-struct PodRecord {
-  PodRequest pod;
-  Placement placement;
-  PodState state = PodState::kReserved;
-  Instant expires_at{};  // while reserved
-};
 
 class ClusterState {
  public:
@@ -79,6 +69,8 @@ class ClusterState {
   [[nodiscard]] std::vector<PodId> Overdue(Instant now) const BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] std::optional<PodRecord> FindPod(std::string_view uid) const BERTH_EXCLUDES(mutex_);
+  // How many pods of that gang are held, wherever they are.
+  [[nodiscard]] std::size_t GangSize(std::string_view gang) const BERTH_EXCLUDES(mutex_);
   // All pods, by UID; with the snapshot of the same moment.
   struct Contents {
     std::shared_ptr<const Snapshot> snapshot;
@@ -89,28 +81,32 @@ class ClusterState {
  private:
   using Specs = std::map<std::string, std::shared_ptr<const NodeSpec>, std::less<>>;
 
-  // What is free on the node now, with the pods that are on it.
+  // Puts the record into the books in place of the one with its UID, if there is one / takes one
+  // out; the node with it.
+  void Keep(std::shared_ptr<const PodRecord> record) BERTH_REQUIRES(mutex_);
+  void Erase(std::string_view uid) BERTH_REQUIRES(mutex_);
+  void Unlist(const PodRecord& record) BERTH_REQUIRES(mutex_);  // all but the node
+  [[nodiscard]] std::shared_ptr<const PodRecord> Find(std::string_view uid) const
+      BERTH_REQUIRES(mutex_);
+  void ApplyOne(const ClusterEvent& event) BERTH_REQUIRES(mutex_);
+  void UpsertNode(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
+  // The node with the pods that are on it now.
   [[nodiscard]] std::shared_ptr<const Node> BuildNode(
       const std::shared_ptr<const NodeSpec>& spec) const BERTH_REQUIRES(mutex_);
   void RebuildSnapshot() BERTH_REQUIRES(mutex_);
-  void ApplyOne(const ClusterEvent& event) BERTH_REQUIRES(mutex_);
-  void UpsertNode(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
-  // Puts the pod into the books / takes it out, and the node with it.
-  void Insert(PodRecord record) BERTH_REQUIRES(mutex_);
-  void Erase(const std::string& uid) BERTH_REQUIRES(mutex_);
-  void DropDeadline(const PodRecord& record) BERTH_REQUIRES(mutex_);
-  // Replaces the node's free amounts after its pods changed; a node not known (yet) is left for
-  // later.
+  // Replaces the node after its pods changed; one not known (yet) is left for later.
   template <class Change>
   void ChangeNode(const std::string& name, Change change) BERTH_REQUIRES(mutex_);
   void Publish() BERTH_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   Specs specs_ BERTH_GUARDED_BY(mutex_);
-  std::map<std::string, PodRecord, std::less<>> pods_ BERTH_GUARDED_BY(mutex_);
-  std::unordered_map<std::string, std::unordered_set<std::string>> uids_by_node_
-      BERTH_GUARDED_BY(mutex_);
-  std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);  // of reservations
+  // The keys are the UIDs inside the records.
+  std::map<std::string_view, std::shared_ptr<const PodRecord>> pods_ BERTH_GUARDED_BY(mutex_);
+  // Also of nodes that are not known (yet).
+  std::unordered_map<std::string, PodRecords> pods_by_node_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, std::size_t, std::less<>> gang_sizes_ BERTH_GUARDED_BY(mutex_);
+  std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);  // reservations'
   Snapshot next_ BERTH_GUARDED_BY(mutex_);  // the snapshot in the making
   bool node_set_changed_ BERTH_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const Snapshot> current_ BERTH_GUARDED_BY(mutex_);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/assumed_grants.h"
+
 namespace berth {
 namespace {
 
@@ -48,12 +50,14 @@ Status Validate(const NodeSpec& spec) {
   return {};
 }
 
-Node::Node(std::shared_ptr<const NodeSpec> spec)
-    : spec_(std::move(spec)),
-      free_cpu_milli_(spec_->cpu_milli),
-      free_memory_bytes_(spec_->memory_bytes) {
-  gpus_.reserve(spec_->gpus.size());
-  for (const GpuSpec& gpu : spec_->gpus) gpus_.push_back({kMilliPerGpu, gpu.memory_mib});
+Node::Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods)
+    : spec_(std::move(spec)), pods_(std::move(pods)) {
+  CountAll();
+}
+
+const PodRecord* Node::FindPod(std::string_view uid) const {
+  const auto at = PositionOf(pods_, uid);
+  return at != pods_.end() && (*at)->pod.id.uid == uid ? at->get() : nullptr;
 }
 
 std::int64_t Node::free_gpu_milli() const {
@@ -91,29 +95,73 @@ Status Node::CanTake(const Placement& placement) const {
   return {};
 }
 
-void Node::Take(const Placement& placement, const RequestShape& shape) {
-  Move(placement, shape, 1);
-}
-
-void Node::GiveBack(const Placement& placement, const RequestShape& shape) {
-  Move(placement, shape, -1);
-}
-
-void Node::Move(const Placement& placement, const RequestShape& shape, int sign) {
-  free_cpu_milli_ -= sign * placement.cpu_milli;
-  free_memory_bytes_ -= sign * placement.memory_bytes;
-  for (const DeviceGrant& grant : placement.grants) {
-    if (grant.gpu < 0 || static_cast<std::size_t>(grant.gpu) >= gpus_.size()) continue;
-    GpuFree& gpu = gpus_[static_cast<std::size_t>(grant.gpu)];
-    gpu.milli -= sign * grant.milli;
-    gpu.memory_mib -= sign * grant.memory_mib;
+void Node::Put(std::shared_ptr<const PodRecord> pod) {
+  Remove(pod->pod.id.uid);
+  const auto at = PositionOf(pods_, pod->pod.id.uid);
+  const PodRecord& added = **pods_.insert(at, std::move(pod));
+  if (unattributed_ > 0 || added.unattributed()) return CountAll();
+  Count(added, 1);
+  if (added.state == PodState::kBound) {
+    lowest_priority_ = std::min(lowest_priority_, added.pod.priority);
   }
+}
+
+void Node::Remove(std::string_view uid) {
+  const auto at = PositionOf(pods_, uid);
+  if (at == pods_.end() || (*at)->pod.id.uid != uid) return;
+  const std::shared_ptr<const PodRecord> removed = *at;  // the UID may point into it
+  pods_.erase(at);
+  if (unattributed_ > 0) return CountAll();
+  Count(*removed, -1);
+  if (removed->pod.priority == lowest_priority_) FindLowestPriority();
+}
+
+void Node::FindLowestPriority() {
+  lowest_priority_ = kNoPriority;
+  for (const auto& pod : pods_) {
+    if (pod->state == PodState::kBound) {
+      lowest_priority_ = std::min(lowest_priority_, pod->pod.priority);
+    }
+  }
+}
+
+void Node::CountAll() {
+  free_cpu_milli_ = spec_->cpu_milli;
+  free_memory_bytes_ = spec_->memory_bytes;
+  gpus_.clear();
+  gpus_.reserve(spec_->gpus.size());
+  for (const GpuSpec& gpu : spec_->gpus) gpus_.push_back({kMilliPerGpu, gpu.memory_mib});
+  tenants_.clear();
+  unattributed_ = 0;
+  for (const auto& pod : pods_) Count(*pod, 1);
+  for (const auto& pod : pods_) {
+    if (unattributed_ == 0) break;
+    if (pod->unattributed()) Take(AssumeGrants(spec_->gpus, gpus_, pod->pod.shape.gpus), 1);
+  }
+  FindLowestPriority();
+}
+
+void Node::Count(const PodRecord& pod, int sign) {
+  free_cpu_milli_ -= sign * pod.placement.cpu_milli;
+  free_memory_bytes_ -= sign * pod.placement.memory_bytes;
+  Take(pod.placement.grants, sign);
+  const RequestShape& shape = pod.pod.shape;
   if (!shape.wants_gpu()) return;
+  if (pod.unattributed()) unattributed_ += sign;
   const int kind = shape.is_share() ? 0 : shape.gpu_count();
   auto entry = std::ranges::lower_bound(tenants_, kind, {}, &Tenants::gpus);
   if (entry == tenants_.end() || entry->gpus != kind) entry = tenants_.insert(entry, {kind, 0});
   entry->pods += sign;
   if (entry->pods == 0) tenants_.erase(entry);
+}
+
+void Node::Take(std::span<const DeviceGrant> grants, int sign) {
+  for (const DeviceGrant& grant : grants) {
+    if (grant.gpu < 0 || static_cast<std::size_t>(grant.gpu) >= gpus_.size()) continue;
+    GpuFree& gpu = gpus_[static_cast<std::size_t>(grant.gpu)];
+    gpu.milli -= sign * grant.milli;
+    gpu.memory_mib -= sign * grant.memory_mib;
+  }
 }
 
 bool operator==(const Node& a, const Node& b) {

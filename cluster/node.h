@@ -2,18 +2,26 @@
 //
 // Node: one machine - what it has (NodeSpec, shared and immutable) and what is free on it.
 //
-// Free amounts are what the spec has less the sum of the placements on the node, so the order in
-// which pods came and went leaves no trace. They can be negative: pods may be bound past Berth.
+// Free amounts are what the spec has less what the pods on the node take, so the order in which
+// pods came and went leaves no trace. They can be negative: pods may be bound past Berth. Where
+// such a pod does not say which GPUs it has, some are assumed (assumed_grants.h): after the grants
+// that are known, and in the order of the UIDs.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/labels.h"
+#include "cluster/node_constraints.h"
 #include "cluster/placement.h"
+#include "cluster/pod_record.h"
 #include "cluster/pod_request.h"
 
 namespace berth {
@@ -34,6 +42,8 @@ struct NodeSpec {
   std::int64_t memory_bytes = 0;
   bool ready = true;  // able to run new pods
   std::vector<GpuSpec> gpus;
+  Labels labels = {};
+  std::vector<Taint> taints = {};
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
@@ -58,7 +68,11 @@ struct Tenants {
 
 class Node {
  public:
-  explicit Node(std::shared_ptr<const NodeSpec> spec);
+  // No bound pod has a priority as high as this.
+  static constexpr int kNoPriority = std::numeric_limits<int>::max();
+
+  // Requires: pods sorted by UID, each once.
+  explicit Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods = {});
 
   [[nodiscard]] const NodeSpec& spec() const { return *spec_; }
   [[nodiscard]] std::int64_t free_cpu_milli() const { return free_cpu_milli_; }
@@ -70,24 +84,50 @@ class Node {
   // Sum of free GPU compute, thousandths.
   [[nodiscard]] std::int64_t free_gpu_milli() const;
 
+  // The pods on the node, by UID.
+  [[nodiscard]] std::span<const std::shared_ptr<const PodRecord>> pods() const { return pods_; }
+  [[nodiscard]] const PodRecord* FindPod(std::string_view uid) const;  // nullptr = not here
+  // How many of them have GPUs that are only assumed.
+  [[nodiscard]] int unattributed() const { return unattributed_; }
+  // Of the bound pods (a reservation is not evicted); kNoPriority without any.
+  [[nodiscard]] int lowest_priority() const { return lowest_priority_; }
+
   // Whether the placement fits what is free now. Error: kConflict naming the resource.
   [[nodiscard]] Status CanTake(const Placement& placement) const;
 
-  // Adds a pod / removes one that was added. Grants on GPUs that the spec does not have are
-  // ignored.
-  void Take(const Placement& placement, const RequestShape& shape);
-  void GiveBack(const Placement& placement, const RequestShape& shape);
+  // Adds a pod, in place of the one with its UID if there is one / removes the pod with that UID.
+  // Grants on GPUs that the spec does not have are ignored.
+  void Put(std::shared_ptr<const PodRecord> pod);
+  void Remove(std::string_view uid);
 
+  // This node if the pods for which `leaves` holds were not there.
+  template <class Leaves>
+  [[nodiscard]] Node Without(Leaves leaves) const {
+    PodRecords stay;
+    stay.reserve(pods_.size());
+    for (const auto& pod : pods_) {
+      if (!leaves(*pod)) stay.push_back(pod);
+    }
+    return Node(spec_, std::move(stay));
+  }
+
+  // Equal spec and equal free amounts.
   friend bool operator==(const Node& a, const Node& b);
 
  private:
-  void Move(const Placement& placement, const RequestShape& shape, int sign);
+  void CountAll();
+  void FindLowestPriority();
+  void Count(const PodRecord& pod, int sign);
+  void Take(std::span<const DeviceGrant> grants, int sign);
 
   std::shared_ptr<const NodeSpec> spec_;
-  std::int64_t free_cpu_milli_;
-  std::int64_t free_memory_bytes_;
+  PodRecords pods_;
+  std::int64_t free_cpu_milli_ = 0;
+  std::int64_t free_memory_bytes_ = 0;
   std::vector<GpuFree> gpus_;
   std::vector<Tenants> tenants_;
+  int unattributed_ = 0;
+  int lowest_priority_ = kNoPriority;
 };
 
 }  // namespace berth

@@ -2,18 +2,28 @@
 #include "cluster/placement.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace berth {
 namespace {
 
+// What a container has of `amount` when it asks for `part` of `whole`, the containers before it
+// having asked for `before`: cut such that consecutive parts add up to what they are a part of.
+std::int64_t Cut(std::int64_t amount, std::int64_t whole, std::int64_t before, std::int64_t part) {
+  return amount * (before + part) / whole - amount * before / whole;
+}
+
 // A container's part of the pod's share; what it left open follows the share in proportion.
-DeviceGrant PartOfShare(const GpuShare& part, const GpuShare& whole, DeviceGrant grant) {
+DeviceGrant PartOfShare(const GpuShare& part, const GpuShare& whole, const GpuShare& before,
+                        DeviceGrant grant) {
   if (whole.milli > 0 && part.milli > 0) {
-    grant.memory_mib =
-        whole.memory_mib > 0 ? part.memory_mib : grant.memory_mib * part.milli / whole.milli;
+    grant.memory_mib = whole.memory_mib > 0
+                           ? part.memory_mib
+                           : Cut(grant.memory_mib, whole.milli, before.milli, part.milli);
     grant.milli = part.milli;
   } else if (whole.memory_mib > 0) {
-    grant.milli = static_cast<int>(grant.milli * part.memory_mib / whole.memory_mib);
+    grant.milli =
+        static_cast<int>(Cut(grant.milli, whole.memory_mib, before.memory_mib, part.memory_mib));
     grant.memory_mib = part.memory_mib;
   }
   return grant;
@@ -25,6 +35,7 @@ std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
     const PodRequest& pod, const Placement& placement) {
   std::vector<std::pair<std::string, std::vector<DeviceGrant>>> result;
   std::size_t next = 0;
+  GpuShare before;
   for (const ContainerAsk& container : pod.containers) {
     std::vector<DeviceGrant> grants;
     if (const auto* whole = std::get_if<WholeGpus>(&container.gpus)) {
@@ -35,7 +46,11 @@ std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
     } else if (const auto* part = std::get_if<GpuShare>(&container.gpus)) {
       const auto* share = std::get_if<GpuShare>(&pod.shape.gpus);
       if (share != nullptr && !placement.grants.empty()) {
-        grants.push_back(PartOfShare(*part, *share, placement.grants.front()));
+        grants.push_back(PartOfShare(*part, *share, before, placement.grants.front()));
+      }
+      if (!container.ends_first) {
+        before.milli += part->milli;
+        before.memory_mib += part->memory_mib;
       }
     }
     if (!grants.empty()) result.emplace_back(container.name, std::move(grants));

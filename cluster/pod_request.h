@@ -5,10 +5,14 @@
 
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "cluster/labels.h"
+#include "cluster/node_constraints.h"
 
 namespace berth {
 
@@ -79,6 +83,13 @@ struct PodRequest {
   // Why no node can take this pod (an annotation that cannot be read, an ask beyond any GPU); empty
   // = fine.
   std::string refusal;
+
+  // Who gives way to whom. None of this decides where the pod fits, so none of it is in the shape.
+  int priority = 0;         // a pod may only be evicted for one of higher priority
+  bool may_preempt = true;  // preemptionPolicy is not Never
+  std::string gang = {};    // "namespace/name" of its group; empty = it stands alone
+  std::shared_ptr<const NodeConstraints> constraints = nullptr;  // nullptr = none
+  std::shared_ptr<const Labels> labels = nullptr;                // nullptr = none
 };
 
 }  // namespace berth

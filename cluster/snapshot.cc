@@ -10,7 +10,10 @@ Snapshot::Snapshot() : Snapshot(std::vector<std::shared_ptr<const Node>>{}) {}
 Snapshot::Snapshot(const std::vector<std::shared_ptr<const Node>>& nodes) {
   std::vector<std::string> names;
   names.reserve(nodes.size());
-  for (const auto& node : nodes) names.push_back(node->spec().name);
+  for (const auto& node : nodes) {
+    names.push_back(node->spec().name);
+    tainted_nodes_ += node->spec().taints.empty() ? 0 : 1;
+  }
   names_ = std::make_shared<const NodeNameTable>(names);
   for (std::size_t from = 0; from < nodes.size(); from += kChunkNodes) {
     auto chunk = std::make_shared<Chunk>();
@@ -21,8 +24,16 @@ Snapshot::Snapshot(const std::vector<std::shared_ptr<const Node>>& nodes) {
   }
 }
 
+std::size_t Snapshot::CountUnattributed() const {
+  std::size_t count = 0;
+  for (NodeIndex i = 0; i < size(); ++i) count += static_cast<std::size_t>(node(i).unattributed());
+  return count;
+}
+
 Snapshot Snapshot::With(NodeIndex index, std::shared_ptr<const Node> node) const {
   Snapshot copy = *this;
+  copy.tainted_nodes_ -= this->node(index).spec().taints.empty() ? 0 : 1;
+  copy.tainted_nodes_ += node->spec().taints.empty() ? 0 : 1;
   auto chunk = std::make_shared<Chunk>(*chunks_[index / kChunkNodes]);
   (*chunk)[index % kChunkNodes] = std::move(node);
   copy.chunks_[index / kChunkNodes] = std::move(chunk);

@@ -32,6 +32,11 @@ class Snapshot {
   }
   [[nodiscard]] const NodeNameTable& names() const { return *names_; }
 
+  // How many nodes have taints.
+  [[nodiscard]] std::size_t tainted_nodes() const { return tainted_nodes_; }
+  // How many pods have GPUs that are only assumed (see node.h). Looks at every node.
+  [[nodiscard]] std::size_t CountUnattributed() const;
+
   // A copy in which one node is another one of the same name.
   [[nodiscard]] Snapshot With(NodeIndex index, std::shared_ptr<const Node> node) const;
 
@@ -49,6 +54,7 @@ class Snapshot {
  private:
   std::shared_ptr<const NodeNameTable> names_;
   std::vector<std::shared_ptr<const Chunk>> chunks_;
+  std::size_t tainted_nodes_ = 0;
 };
 
 template <class Visit>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "cluster/assumed_grants.h"
 
 namespace berth {
 namespace {
@@ -88,17 +89,9 @@ std::vector<DeviceChoice> ShareChoices(const Node& node, const GpuShare& share, 
 std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const GpuShare& share) {
   const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
   if (!spec.healthy) return std::nullopt;
-  DeviceChoice choice{Bit(gpu), share.milli, share.memory_mib};
-  if (share.memory_mib > 0) {
-    if (share.memory_mib > spec.memory_mib) return std::nullopt;  // also where it is not known (0)
-    if (share.milli == 0) {
-      const std::int64_t up = share.memory_mib * kMilliPerGpu + spec.memory_mib - 1;
-      choice.milli = static_cast<int>(up / spec.memory_mib);
-    }
-  } else {
-    choice.memory_mib = spec.memory_mib * share.milli / kMilliPerGpu;
-  }
-  return choice;
+  const std::optional<DeviceGrant> grant = GrantOfShare(spec, gpu, share);
+  if (!grant) return std::nullopt;
+  return DeviceChoice{Bit(gpu), grant->milli, grant->memory_mib};
 }
 
 bool IsIdle(const Node& node, int gpu) {

@@ -34,6 +34,17 @@ constexpr auto kRows = [] {
   set(kMemoryShort, kNow, "memory_short", "not enough free memory");
   set(kGpusBusy, kNow, "gpus_busy", "not enough idle GPUs");
   set(kShareBusy, kNow, "share_busy", "no GPU with enough free share");
+  const auto held = [&](Reason reason, std::string_view code, Reason short_now) {
+    set(reason, kNever, code, rows[static_cast<std::size_t>(short_now)].text);
+  };
+  held(kCpuHeld, "cpu_held", kCpuShort);
+  held(kMemoryHeld, "memory_held", kMemoryShort);
+  held(kGpusHeld, "gpus_held", kGpusBusy);
+  held(kShareHeld, "share_held", kShareBusy);
+  set(kTaintNotTolerated, kNever, "taint_not_tolerated",
+      "node has a taint that the pod does not tolerate");
+  set(kNodeNotSelected, kNever, "node_not_selected",
+      "node is not one that the pod's node selector or affinity takes");
   set(kPodRefused, kNever, "pod_refused", "");
   return rows;
 }();
@@ -43,6 +54,22 @@ const Row& RowOf(Reason reason) { return kRows[static_cast<std::size_t>(reason)]
 }  // namespace
 
 Verdict VerdictOf(Reason reason) { return RowOf(reason).verdict; }
+
+Reason HeldForGood(Reason reason) {
+  switch (reason) {
+    case Reason::kCpuShort:
+      return Reason::kCpuHeld;
+    case Reason::kMemoryShort:
+      return Reason::kMemoryHeld;
+    case Reason::kGpusBusy:
+      return Reason::kGpusHeld;
+    case Reason::kShareBusy:
+      return Reason::kShareHeld;
+    default:
+      return reason;
+  }
+}
+
 std::string_view TextOf(Reason reason) { return RowOf(reason).text; }
 std::string_view CodeOf(Reason reason) { return RowOf(reason).code; }
 

@@ -33,11 +33,19 @@ enum class Reason : std::uint8_t {
   kMemoryShort,
   kGpusBusy,
   kShareBusy,
-  kPodRefused,  // the pod itself is at fault; PodRequest::refusal is the text
+  kCpuHeld,  // as kCpuShort ... kShareBusy, and no pod that holds it may be evicted for this one
+  kMemoryHeld,
+  kGpusHeld,
+  kShareHeld,
+  kTaintNotTolerated,
+  kNodeNotSelected,  // by the pod's node selector or required affinity
+  kPodRefused,       // the pod itself is at fault; PodRequest::refusal is the text
   kCount,
 };
 
 Verdict VerdictOf(Reason reason);
+// What is short now, as something that no eviction helps: same text, other verdict.
+Reason HeldForGood(Reason reason);
 // For FailedNodes and the like. "" for kFits and kPodRefused.
 std::string_view TextOf(Reason reason);
 // "gpus_busy": for metric labels and logs.

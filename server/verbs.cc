@@ -72,10 +72,9 @@ Verbs::Answer Verbs::AnswerPrioritize(std::string& body) {
 Verbs::Answer Verbs::AnswerPreempt(std::string& body) {
   const auto args = wire::DecodePreemptionArgs(body, rules_);
   if (!args) return Malformed(args.error());
-  const std::vector<bool> kept = extender_.Preempt(extender_.Current(), args->pod, args->nodes);
-  const bool any = std::ranges::find(kept, true) != kept.end();
-  return {any ? CallResult::kOk : CallResult::kRefused,
-          Json(wire::EncodePreemptionResult(*args, kept))};
+  const auto kept = extender_.Preempt(extender_.Current(), args->pod, args->nodes);
+  return {kept.empty() ? CallResult::kRefused : CallResult::kOk,
+          Json(wire::EncodePreemptionResult(kept))};
 }
 
 Verbs::Answer Verbs::AnswerBind(std::string& body) {

@@ -3,13 +3,30 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
 #include <utility>
 
 #include "base/random.h"
-#include "scoring/registry.h"
+#include "scoring/admission.h"
+#include "scoring/victims.h"
 
 namespace berth {
+namespace {
+
+// What the shape does not say: whether the pod may go there at all, and whether evictions could
+// make room for it.
+void Refine(const Snapshot& snapshot, const PodRequest& pod, std::span<const NodeIndex> candidates,
+            std::span<Reason> reasons) {
+  const bool admission_matters = AdmissionMatters(snapshot, pod);
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    if (reasons[i] == Reason::kFits) {
+      if (admission_matters) reasons[i] = Admits(snapshot.node(candidates[i]).spec(), pod);
+    } else if (VerdictOf(reasons[i]) == Verdict::kUnschedulable) {
+      reasons[i] = AfterEvictions(snapshot.node(candidates[i]), pod, reasons[i]);
+    }
+  }
+}
+
+}  // namespace
 
 void Extender::Use(Policy policy) {
   const MutexLock lock(policy_mutex_);
@@ -30,6 +47,7 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
   } else {
     pending_.Remember(pod);
     reasons = policy().engine->Filter(snapshot, pod.shape, candidates);
+    Refine(*snapshot, pod, candidates, reasons);
   }
   const auto fitting = static_cast<std::size_t>(std::ranges::count(reasons, Reason::kFits));
   const auto first = std::ranges::find_if(reasons, [](Reason r) { return r != Reason::kFits; });
@@ -49,27 +67,28 @@ std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snaps
   return policy().engine->Prioritize(snapshot, pod.shape, candidates);
 }
 
-std::vector<bool> Extender::Preempt(const std::shared_ptr<const Snapshot>& snapshot,
-                                    const PodRequest& pod, std::span<const NodeVictims> nodes) {
-  std::vector<bool> fits(nodes.size(), false);
-  std::size_t fitting = 0;
-  for (std::size_t i = 0; i < nodes.size() && pod.refusal.empty(); ++i) {
-    const NodeIndex index = snapshot->names().Find(nodes[i].node);
+std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>& snapshot,
+                                           const PodRequest& pod,
+                                           std::span<const NodeVictims> nodes) {
+  static const DisruptionBudgets kNoBudgets;
+  const auto budgets = (parts_.budgets == nullptr ? kNoBudgets : *parts_.budgets).Current();
+  const EvictionLimits limits{
+      *budgets, [this](std::string_view gang) { return parts_.state.GangSize(gang); }};
+  std::vector<NodeVictims> kept;
+  for (const NodeVictims& asked : nodes) {
+    if (!pod.refusal.empty() || !pod.may_preempt) break;
+    const NodeIndex index = snapshot->names().Find(asked.node);
     if (index == kNoNode) continue;
-    Node without = snapshot->node(index);
-    const std::set<std::string> uids(nodes[i].uids.begin(), nodes[i].uids.end());
-    for (const std::string& uid : uids) {
-      const auto victim = parts_.state.FindPod(uid);
-      if (victim && victim->placement.node == nodes[i].node) {
-        without.GiveBack(victim->placement, victim->pod.shape);
-      }
-    }
-    fits[i] = FirstObjection(without, pod.shape) == Reason::kFits;
-    if (fits[i]) ++fitting;
+    const Node& node = snapshot->node(index);
+    if (Admits(node.spec(), pod) != Reason::kFits) continue;
+    const auto added = AddedVictims(node, pod, asked.uids, limits);
+    if (!added) continue;
+    kept.push_back(asked);
+    kept.back().uids.insert(kept.back().uids.end(), added->begin(), added->end());
   }
   parts_.sink.Record(
-      {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = fitting});
-  return fits;
+      {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = kept.size()});
+  return kept;
 }
 
 Status Extender::Bind(const BindRequest& request) {

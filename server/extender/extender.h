@@ -19,6 +19,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "cluster/cluster_state.h"
+#include "cluster/disruption_budgets.h"
 #include "scoring/engine.h"
 #include "server/extender/pending_pods.h"
 #include "server/extender/ports.h"
@@ -37,6 +38,8 @@ struct BindRequest {
 struct NodeVictims {
   std::string node;
   std::vector<std::string> uids;
+  std::int64_t pdb_violations = 0;  // as kube-scheduler counted them; passed on
+  friend bool operator==(const NodeVictims&, const NodeVictims&) = default;
 };
 
 class Extender {
@@ -47,6 +50,7 @@ class Extender {
     PodBinder& binder;
     DecisionSink& sink;
     const Clock& clock;
+    const DisruptionBudgets* budgets = nullptr;  // nullptr: there are none
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -74,11 +78,12 @@ class Extender {
       const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
       std::span<const NodeIndex> candidates);
 
-  // For every node whether the pod fits once its victims are gone: nothing is evicted in vain.
-  // Victims that are not on the node free nothing.
-  [[nodiscard]] std::vector<bool> Preempt(const std::shared_ptr<const Snapshot>& snapshot,
-                                          const PodRequest& pod,
-                                          std::span<const NodeVictims> nodes);
+  // The nodes on which the pod fits once the victims are gone: all that are given, and those that
+  // our GPU accounting needs beside them (scoring/victims.h). A node where no allowed set suffices
+  // is left out: nothing is evicted in vain. Given victims that are not on the node free nothing.
+  [[nodiscard]] std::vector<NodeVictims> Preempt(const std::shared_ptr<const Snapshot>& snapshot,
+                                                 const PodRequest& pod,
+                                                 std::span<const NodeVictims> nodes);
 
   // Success: the pod is bound to the node (now, or already before). Idempotent by UID; a second
   // call for a pod whose bind is under way waits for that one. On an Error nothing stays reserved,

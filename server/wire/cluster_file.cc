@@ -4,17 +4,15 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <memory>
 #include <set>
 
 #include "server/wire/extender_v1.h"
+#include "server/wire/fields.h"
 #include "topology/gpu_model.h"
 
 namespace berth::wire {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json AskJson(const GpuAsk& ask) {
   if (const auto* whole = std::get_if<WholeGpus>(&ask)) return {{"gpus", whole->count}};
@@ -24,14 +22,34 @@ Json AskJson(const GpuAsk& ask) {
   return Json::object();
 }
 
+Json LabelsJson(const Labels& labels) {
+  Json json = Json::object();
+  for (const auto& [key, value] : labels) json[key] = value;
+  return json;
+}
+
+Json TaintsJson(const std::vector<Taint>& taints) {
+  Json json = Json::array();
+  for (const Taint& taint : taints) {
+    const bool no_execute = taint.effect == TaintEffect::kNoExecute;
+    json.push_back({{"key", taint.key},
+                    {"value", taint.value},
+                    {"effect", no_execute ? "NoExecute" : "NoSchedule"}});
+  }
+  return json;
+}
+
 Json NodeJson(const NodeSpec& spec) {
   Json gpus = Json::array();
   for (const GpuSpec& gpu : spec.gpus) {
     gpus.push_back({{"uuid", gpu.uuid}, {"memory_mib", gpu.memory_mib}, {"healthy", gpu.healthy}});
   }
-  return {{"name", spec.name},           {"gpu_model", spec.gpu_model},
-          {"cpu_milli", spec.cpu_milli}, {"memory_bytes", spec.memory_bytes},
-          {"ready", spec.ready},         {"gpus", std::move(gpus)}};
+  Json json = {{"name", spec.name},           {"gpu_model", spec.gpu_model},
+               {"cpu_milli", spec.cpu_milli}, {"memory_bytes", spec.memory_bytes},
+               {"ready", spec.ready},         {"gpus", std::move(gpus)}};
+  if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
+  if (!spec.taints.empty()) json["taints"] = TaintsJson(spec.taints);
+  return json;
 }
 
 Json PodJson(const PodRecord& record) {
@@ -47,106 +65,22 @@ Json PodJson(const PodRecord& record) {
         {{"gpu", grant.gpu}, {"milli", grant.milli}, {"memory_mib", grant.memory_mib}});
   }
   const PodId& id = record.pod.id;
-  return {{"uid", id.uid},
-          {"namespace", id.namespace_name},
-          {"name", id.name},
-          {"state", record.state == PodState::kBound ? "bound" : "reserved"},
-          {"node", record.placement.node},
-          {"cpu_milli", record.placement.cpu_milli},
-          {"memory_bytes", record.placement.memory_bytes},
-          {"ask", AskJson(record.pod.shape.gpus)},
-          {"models", record.pod.shape.models},
-          {"containers", std::move(containers)},
-          {"grants", std::move(grants)}};
+  Json json = {{"uid", id.uid},
+               {"namespace", id.namespace_name},
+               {"name", id.name},
+               {"state", record.state == PodState::kBound ? "bound" : "reserved"},
+               {"node", record.placement.node},
+               {"cpu_milli", record.placement.cpu_milli},
+               {"memory_bytes", record.placement.memory_bytes},
+               {"ask", AskJson(record.pod.shape.gpus)},
+               {"models", record.pod.shape.models},
+               {"containers", std::move(containers)},
+               {"grants", std::move(grants)}};
+  if (record.pod.priority != 0) json["priority"] = record.pod.priority;
+  if (!record.pod.gang.empty()) json["gang"] = record.pod.gang;
+  if (record.pod.labels != nullptr) json["labels"] = LabelsJson(*record.pod.labels);
+  return json;
 }
-
-// Takes typed fields out of one object and refuses what is left over; the first problem is kept.
-class Fields {
- public:
-  Fields(const Json& json, std::string path) : json_(json), path_(std::move(path)) {
-    if (!json_.is_object()) Refuse("", "an object");
-  }
-
-  void Text(const char* key, std::string& value) {
-    if (const Json* found = Take(key, &Json::is_string, "a text")) value = *found;
-  }
-  void Bool(const char* key, bool& value) {
-    if (const Json* found = Take(key, &Json::is_boolean, "true or false")) value = *found;
-  }
-  void Integer(const char* key, std::int64_t low, std::int64_t high, std::int64_t& value) {
-    const Json* found = Take(key, &Json::is_number_integer, "an integer");
-    if (found == nullptr) return;
-    const bool too_large = found->is_number_unsigned() &&
-                           found->get<std::uint64_t>() >
-                               static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    const std::int64_t number = too_large ? 0 : found->get<std::int64_t>();
-    if (too_large || number < low || number > high) {
-      return Refuse(key,
-                    std::to_string(low) + ".." + std::to_string(high) + ", got " + found->dump());
-    }
-    value = number;
-  }
-  void Int(const char* key, std::int64_t low, std::int64_t high, int& value) {
-    std::int64_t wide = value;
-    Integer(key, low, high, wide);
-    value = static_cast<int>(wide);
-  }
-  // Reads every item of a list; the reader returns its own Status.
-  template <class Read>
-  void List(const char* key, Read read) {
-    const Json* found = Take(key, &Json::is_array, "a list");
-    if (found == nullptr) return;
-    for (std::size_t i = 0; i < found->size() && !problem_; ++i) {
-      Keep(read((*found)[i], PathOf(key) + "[" + std::to_string(i) + "]"));
-    }
-  }
-  template <class Read>
-  void Object(const char* key, Read read) {
-    if (const Json* found = Take(key, &Json::is_object, "an object"))
-      Keep(read(*found, PathOf(key)));
-  }
-  [[nodiscard]] const Json* Peek(const char* key) const {
-    return json_.is_object() && json_.contains(key) ? &json_[key] : nullptr;
-  }
-
-  Status Finish() {
-    if (json_.is_object() && !problem_) {
-      for (const auto& [key, value] : json_.items()) {
-        if (std::find(taken_.begin(), taken_.end(), key) == taken_.end()) {
-          problem_ = Error{Errc::kInvalidArgument, PathOf(key) + ": unknown key"};
-          break;
-        }
-      }
-    }
-    if (problem_) return tl::unexpected(*problem_);
-    return {};
-  }
-
- private:
-  [[nodiscard]] std::string PathOf(std::string_view key) const {
-    if (key.empty()) return path_.empty() ? "file" : path_;
-    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
-  }
-  void Refuse(std::string_view key, const std::string& wanted) {
-    if (!problem_) problem_ = Error{Errc::kInvalidArgument, PathOf(key) + ": want " + wanted};
-  }
-  void Keep(Status status) {
-    if (!status && !problem_) problem_ = std::move(status).error();
-  }
-  const Json* Take(const char* key, bool (Json::*is_type)() const noexcept, const char* wanted) {
-    taken_.emplace_back(key);
-    const Json* found = Peek(key);
-    if (found == nullptr || found->is_null() || problem_) return nullptr;
-    if ((found->*is_type)()) return found;
-    Refuse(key, std::string(wanted) + ", got " + found->type_name());
-    return nullptr;
-  }
-
-  const Json& json_;
-  std::string path_;
-  std::vector<std::string> taken_;
-  std::optional<Error> problem_;
-};
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;
 
@@ -160,6 +94,31 @@ Status ReadGpus(const Json& json, const std::string& path, NodeSpec& spec) {
   return fields.Finish();
 }
 
+Status ReadLabelsOf(const Json& json, const std::string& path, Labels& labels) {
+  for (const auto& [key, value] : json.items()) {
+    if (!value.is_string()) return Invalid(path + "." + key + ": want a text");
+    labels.emplace_back(key, value);
+  }
+  std::ranges::sort(labels);
+  return {};
+}
+
+Status ReadTaint(const Json& json, const std::string& path, NodeSpec& spec) {
+  Fields fields(json, path);
+  Taint taint;
+  std::string effect;
+  fields.Text("key", taint.key);
+  fields.Text("value", taint.value);
+  fields.Text("effect", effect);
+  BERTH_TRY_STATUS(fields.Finish());
+  if (effect != "NoSchedule" && effect != "NoExecute") {
+    return Invalid(path + ".effect: want NoSchedule or NoExecute, got \"" + effect + "\"");
+  }
+  if (effect == "NoExecute") taint.effect = TaintEffect::kNoExecute;
+  spec.taints.push_back(std::move(taint));
+  return {};
+}
+
 Result<NodeSpec> ReadNode(const Json& json, const std::string& path) {
   Fields fields(json, path);
   NodeSpec spec;
@@ -168,6 +127,12 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path) {
   fields.Integer("cpu_milli", 0, kMost, spec.cpu_milli);
   fields.Integer("memory_bytes", 0, kMost, spec.memory_bytes);
   fields.Bool("ready", spec.ready);
+  fields.Object("labels", [&](const Json& labels, const std::string& place) {
+    return ReadLabelsOf(labels, place, spec.labels);
+  });
+  fields.List("taints", [&](const Json& taint, const std::string& place) {
+    return ReadTaint(taint, place, spec);
+  });
   const GpuModel* model = FindGpuModel(spec.gpu_model);
   GpuSpec each{"", model == nullptr ? 0 : model->memory_mib, true};
   fields.Integer("gpu_memory_mib", 0, kMost, each.memory_mib);
@@ -261,6 +226,15 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   fields.List("grants", [&](const Json& grant, const std::string& place) {
     return ReadGrant(grant, place, placement);
   });
+  fields.Int("priority", std::numeric_limits<int>::min(), std::numeric_limits<int>::max(),
+             request.priority);
+  fields.Text("gang", request.gang);
+  fields.Object("labels", [&](const Json& json_labels, const std::string& place) {
+    Labels labels;
+    const Status read = ReadLabelsOf(json_labels, place, labels);
+    request.labels = std::make_shared<const Labels>(std::move(labels));
+    return read;
+  });
   BERTH_TRY_STATUS(fields.Finish());
   if (request.id.uid.empty()) return Invalid(path + ".uid: want a UID, got \"\"");
   if (state != "bound" && state != "reserved") {
@@ -277,8 +251,10 @@ Result<std::vector<ClusterEvent>> ReadCluster(const Json& json) {
   std::map<std::string, Node> nodes;
   std::set<std::string> uids;
   std::int64_t version = 0;
+  bool observed = false;
   Fields fields(json, "");
   fields.Integer("version", 1, 1, version);
+  fields.Bool("observed", observed);
   fields.List("nodes", [&](const Json& item, const std::string& path) -> Status {
     BERTH_TRY(NodeSpec spec, ReadNode(item, path));
     const std::string name = spec.name;
@@ -293,6 +269,10 @@ Result<std::vector<ClusterEvent>> ReadCluster(const Json& json) {
     if (!uids.insert(pod.bound.pod.id.uid).second) {
       return Invalid(path + ".uid: pod \"" + pod.bound.pod.id.uid + "\" is there twice");
     }
+    if (observed) {
+      if (!pod.reserved) events.emplace_back(std::move(pod.bound));
+      return {};
+    }
     const auto node = nodes.find(pod.bound.placement.node);
     if (node == nodes.end()) {
       return Invalid(path + ".node: no node \"" + pod.bound.placement.node + "\"");
@@ -301,7 +281,8 @@ Result<std::vector<ClusterEvent>> ReadCluster(const Json& json) {
     if (Status fits = node->second.CanTake(pod.bound.placement); !fits) {
       return Invalid(path + ": does not fit its node: " + fits.error().message);
     }
-    node->second.Take(pod.bound.placement, pod.bound.pod.shape);
+    node->second.Put(std::make_shared<const PodRecord>(
+        PodRecord{pod.bound.pod, pod.bound.placement, PodState::kBound, {}}));
     events.emplace_back(std::move(pod.bound));
     return {};
   });
@@ -331,7 +312,8 @@ std::string EncodeCluster(const ClusterState::Contents& contents) {
     nodes.push_back(NodeJson(contents.snapshot->node(i).spec()));
   }
   for (const PodRecord& record : contents.pods) pods.push_back(PodJson(record));
-  const Json cluster = {{"version", 1}, {"nodes", std::move(nodes)}, {"pods", std::move(pods)}};
+  const Json cluster = {
+      {"version", 1}, {"observed", true}, {"nodes", std::move(nodes)}, {"pods", std::move(pods)}};
   return cluster.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 

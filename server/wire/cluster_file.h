@@ -2,7 +2,7 @@
 //
 // The cluster as a file: what /debug/snapshot answers and `berth serve --cluster` loads.
 //
-//   {"version": 1,
+//   {"version": 1, "observed": true,
 //    "nodes": [{"name": "n1", "gpu_model": "T4", "cpu_milli": 96000, "memory_bytes": 412316860416,
 //               "ready": true, "gpus": [{"uuid": "", "memory_mib": 15109, "healthy": true}, ...]}],
 //    "pods": [{"uid": "..", "namespace": "..", "name": "..", "state": "bound",
@@ -10,6 +10,11 @@
 //              "ask": {"gpus": 2} | {"milli": 300, "memory_mib": 0} | {}, "models": [],
 //              "containers": [{"name": "main", "ask": {"gpus": 2}, "ends_first": false}],
 //              "grants": [{"gpu": 0, "milli": 1000, "memory_mib": 15109}, ...]}]}
+//
+// Nodes may have "labels": {..} and "taints": [{"key", "value", "effect"}]; pods "priority", "gang"
+// ("namespace/name") and "labels". What a snapshot was *observed* to be is the truth and is taken
+// as it is: GPUs granted twice, pods on nodes that are not there. Without that mark the file is
+// what somebody wants, and has to fit.
 //
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
 // all but the name may be left out. A Kubernetes NodeList (kubectl get nodes -o json) is taken as
@@ -31,8 +36,8 @@ std::string EncodeCluster(const ClusterState::Contents& contents);
 
 // The events that build the cluster. Reservations are left out, as a restart leaves them out.
 // Error: kInvalidArgument with the path of the field: an unknown key, a wrong type, a node that is
-// there twice, a negative capacity, a pod on a node that is not there, a GPU granted beyond what it
-// has.
+// there twice, a negative capacity; unless it was observed so, a pod on a node that is not there or
+// a GPU granted beyond what it has.
 Result<std::vector<ClusterEvent>> DecodeCluster(std::string text, const NodeRules& rules);
 
 }  // namespace berth::wire

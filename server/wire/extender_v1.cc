@@ -354,7 +354,6 @@ void ReadVictimMap(object map, bool full, PreemptionArgs& args) {
   for (auto entry : map) {
     NodeVictims victims;
     victims.node = std::string_view(entry.unescaped_key());
-    std::int64_t violations = 0;
     value content = entry.value();
     if (!content.is_null()) {
       for (auto field : content.get_object()) {
@@ -362,11 +361,10 @@ void ReadVictimMap(object map, bool full, PreemptionArgs& args) {
         value part = field.value();
         if (part.is_null()) continue;
         if (IsField(key, "Pods")) victims.uids = ReadVictimUids(part.get_array(), full);
-        if (IsField(key, "NumPDBViolations")) violations = part.get_int64();
+        if (IsField(key, "NumPDBViolations")) victims.pdb_violations = part.get_int64();
       }
     }
     args.nodes.push_back(std::move(victims));
-    args.pdb_violations.push_back(violations);
   }
 }
 
@@ -386,27 +384,23 @@ Result<PreemptionArgs> DecodePreemptionArgs(std::string& text, const PodRules& r
     }
   }));
   if (!has_pod) return Invalid("Pod: want a pod, got none");
-  if (!by_uid.nodes.empty()) {
-    args.nodes = std::move(by_uid.nodes);
-    args.pdb_violations = std::move(by_uid.pdb_violations);
-  }
+  if (!by_uid.nodes.empty()) args.nodes = std::move(by_uid.nodes);
   return args;
 }
 
-std::string EncodePreemptionResult(const PreemptionArgs& args, const std::vector<bool>& kept) {
+std::string EncodePreemptionResult(std::span<const NodeVictims> nodes) {
   std::string out = "{\"NodeNameToMetaVictims\":{";
-  for (std::size_t i = 0; i < args.nodes.size(); ++i) {
-    if (!kept[i]) continue;
-    AppendString(out, args.nodes[i].node);
+  for (const NodeVictims& node : nodes) {
+    AppendString(out, node.node);
     out += ":{\"Pods\":[";
-    for (const std::string& uid : args.nodes[i].uids) {
+    for (const std::string& uid : node.uids) {
       out += "{\"UID\":";
       AppendString(out, uid);
       out += "},";
     }
     if (out.back() == ',') out.pop_back();
     out += "],\"NumPDBViolations\":";
-    AppendNumber(out, args.pdb_violations[i]);
+    AppendNumber(out, node.pdb_violations);
     out += "},";
   }
   if (out.back() == ',') out.pop_back();

@@ -69,13 +69,12 @@ std::string EncodeHostPriorityList(const ExtenderArgs& args, const NodeNameTable
 struct PreemptionArgs {
   PodRequest pod;
   std::vector<NodeVictims> nodes;
-  std::vector<std::int64_t> pdb_violations;  // per node
 };
 
 Result<PreemptionArgs> DecodePreemptionArgs(std::string& text, const PodRules& rules);
 
-// Echoes the nodes that are kept; a node left out is one that the pod does not get by preemption.
-std::string EncodePreemptionResult(const PreemptionArgs& args, const std::vector<bool>& kept);
+// A node left out is one that the pod does not get by preemption.
+std::string EncodePreemptionResult(std::span<const NodeVictims> nodes);
 
 Result<BindRequest> DecodeBindingArgs(std::string& text);
 

@@ -7,7 +7,8 @@
 
 #include "base/number.h"
 #include "cluster/quantity.h"
-#include "server/wire/pod_json.h"
+#include "server/wire/json_fields.h"
+#include "server/wire/selector_json.h"
 #include "topology/gpu_model.h"
 
 namespace berth::wire {
@@ -31,13 +32,17 @@ class NodeReader {
         if (kind != "Node") return Invalid(".kind: want Node, got \"" + std::string(kind) + "\"");
       }
       if (IsField(key, "metadata")) ReadMetadata(content.get_object());
+      if (IsField(key, "spec")) ReadSpec(content.get_object());
       if (IsField(key, "status")) ReadStatus(content.get_object());
     }
+    AddCordon();
     if (!problem_.empty()) return Invalid(problem_);
     BERTH_TRY_STATUS(AddGpus());
     BERTH_TRY_STATUS(Validate(spec_));
     return std::move(spec_);
   }
+
+  [[nodiscard]] const std::string& name() const { return spec_.name; }
 
  private:
   void ReadMetadata(object metadata) {
@@ -46,13 +51,28 @@ class NodeReader {
       value content = field.value();
       if (content.is_null()) continue;
       if (IsField(key, "name")) spec_.name = std::string_view(content.get_string());
-      if (!IsField(key, "labels")) continue;
-      for (auto label : content.get_object()) {
-        const std::string_view name = label.unescaped_key();
-        const std::string_view text = label.value().get_string();
-        if (name == rules_.labels.gpu_model) spec_.gpu_model = text;
-        if (name == rules_.labels.gpu_memory_mib) memory_label_ = text;
-      }
+      if (IsField(key, "labels")) spec_.labels = ReadLabels(content.get_object());
+    }
+    if (const auto* model = FindLabel(spec_.labels, rules_.labels.gpu_model)) {
+      spec_.gpu_model = *model;
+    }
+    if (const auto* memory = FindLabel(spec_.labels, rules_.labels.gpu_memory_mib)) {
+      memory_label_ = *memory;
+    }
+  }
+
+  void ReadSpec(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      if (IsField(key, "taints")) spec_.taints = ReadTaints(content.get_array());
+      if (IsField(key, "unschedulable")) cordoned_ = content.get_bool();
+    });
+  }
+
+  // Kubernetes treats the field as this taint, and its controller adds it as well, if later.
+  void AddCordon() {
+    const Taint cordon{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
+    if (cordoned_ && std::ranges::find(spec_.taints, cordon) == spec_.taints.end()) {
+      spec_.taints.push_back(cordon);
     }
   }
 
@@ -120,6 +140,7 @@ class NodeReader {
   NodeSpec spec_;
   std::string memory_label_;
   std::int64_t gpus_ = 0;
+  bool cordoned_ = false;
   std::string problem_;
 };
 
@@ -153,6 +174,23 @@ Result<std::vector<NodeSpec>> DecodeNodeList(const std::string& text, const Node
     return Invalid(place + ": " + problem.what());
   }
   return nodes;
+}
+
+Result<NodeSpec> DecodeNode(const std::string& text, const NodeRules& rules) {
+  NodeReader reader(rules);
+  Result<NodeSpec> node;
+  const Status read = ReadObject(text, [&](object fields) -> Status {
+    node = reader.Read(fields);
+    return {};
+  });
+  const std::string place = "node " + reader.name();
+  if (!read) return tl::unexpected(Error(read.error()).Within(place));
+  if (!node) {
+    Error problem = std::move(node).error();
+    if (problem.message.starts_with('.')) problem.message.erase(0, 1);
+    return Invalid(place + ": " + problem.message);
+  }
+  return node;
 }
 
 }  // namespace berth::wire

@@ -24,7 +24,13 @@ struct NodeRules {
 // Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. Capacities are
 // status.allocatable; memory per GPU comes from the label, else from the product catalogue. Error:
 // kInvalidArgument with the place ("items[3].status.allocatable.cpu: ...").
+// Labels and taints come along; a node that is cordoned (spec.unschedulable) has the taint
+// node.kubernetes.io/unschedulable.
 // Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
 Result<std::vector<NodeSpec>> DecodeNodeList(const std::string& text, const NodeRules& rules);
+
+// Decodes one Node, as a watch sends it. Error: kInvalidArgument naming node and field
+// ("node n1: status.allocatable.cpu: ..."). Requires: as above.
+Result<NodeSpec> DecodeNode(const std::string& text, const NodeRules& rules);
 
 }  // namespace berth::wire

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/wire/selector_json.h"
+
 namespace berth::wire {
 namespace {
 
@@ -13,20 +15,6 @@ using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string_view KeyOf(simdjson::simdjson_result<simdjson::ondemand::field>& field) {
-  return field.unescaped_key();
-}
-
-// Calls read(key, value) for every field that is not null.
-template <class Read>
-void ForEachField(object fields, Read read) {
-  for (auto field : fields) {
-    const std::string_view key = KeyOf(field);
-    value content = field.value();
-    if (!content.is_null()) read(key, content);
-  }
-}
 
 // A quantity is a text; a bare number means the same.
 std::string_view QuantityText(value content) {
@@ -49,25 +37,32 @@ class PodReader {
  public:
   explicit PodReader(const PodRules& rules) : rules_(rules) {}
 
-  PodParts Read(object pod) {
+  PodFields Read(object pod) {
     ForEachField(pod, [this](std::string_view key, value content) {
+      if (IsField(key, "kind")) Take(fields_.kind, content);
       if (IsField(key, "metadata")) ReadMetadata(content.get_object());
       if (IsField(key, "spec")) ReadSpec(content.get_object());
+      if (IsField(key, "status")) ReadStatus(content.get_object());
     });
     // Init containers first, wherever the text has them.
     parts_.containers = std::move(init_);
     for (ContainerSpec& container : main_) parts_.containers.push_back(std::move(container));
-    return std::move(parts_);
+    return std::move(fields_);
   }
 
  private:
+  static void Take(std::string& target, value content) {
+    target = std::string_view(content.get_string());
+  }
+
   void ReadMetadata(object metadata) {
     ForEachField(metadata, [this](std::string_view key, value content) {
-      if (IsField(key, "name")) parts_.id.name = std::string_view(content.get_string());
-      if (IsField(key, "namespace")) {
-        parts_.id.namespace_name = std::string_view(content.get_string());
-      }
-      if (IsField(key, "uid")) parts_.id.uid = std::string_view(content.get_string());
+      if (IsField(key, "name")) Take(parts_.id.name, content);
+      if (IsField(key, "namespace")) Take(parts_.id.namespace_name, content);
+      if (IsField(key, "uid")) Take(parts_.id.uid, content);
+      if (IsField(key, "resourceVersion")) Take(fields_.resource_version, content);
+      if (IsField(key, "deletionTimestamp")) fields_.terminating = true;
+      if (IsField(key, "labels")) parts_.labels = ReadLabels(content.get_object());
       if (IsField(key, "annotations")) {
         ForEachField(content.get_object(), [this](std::string_view name, value text) {
           if (!name.starts_with("berth.dev/")) return;
@@ -87,6 +82,40 @@ class PodReader {
         AddAll(parts_.overhead, ReadAmounts(content.get_object()), "overhead");
       }
       if (IsField(key, "resources")) ReadPodResources(content.get_object());
+      ReadPlace(key, content);
+    });
+  }
+
+  // The fields of the spec that say where the pod may go and before whom.
+  void ReadPlace(std::string_view key, value content) {
+    NodeConstraints& constraints = parts_.constraints;
+    if (IsField(key, "nodeName")) Take(fields_.node, content);
+    if (IsField(key, "priority"))
+      parts_.priority = static_cast<int>(std::int64_t{content.get_int64()});
+    if (IsField(key, "preemptionPolicy")) {
+      parts_.may_preempt = std::string_view(content.get_string()) != "Never";
+    }
+    if (IsField(key, "nodeSelector")) {
+      constraints.selector = ReadNodeSelector(content.get_object());
+    }
+    if (IsField(key, "tolerations")) constraints.tolerations = ReadTolerations(content.get_array());
+    if (IsField(key, "affinity")) {
+      const Status read = ReadAffinity(content.get_object(), constraints);
+      if (!read && parts_.problem.empty()) {
+        parts_.problem = "affinity.nodeAffinity" + read.error().message;
+      }
+    }
+    if (IsField(key, "schedulingGroup")) {
+      ForEachField(content.get_object(), [this](std::string_view name, value text) {
+        if (IsField(name, "podGroupName")) Take(parts_.pod_group, text);
+      });
+    }
+  }
+
+  void ReadStatus(object status) {
+    ForEachField(status, [this](std::string_view key, value content) {
+      if (IsField(key, "phase")) Take(fields_.phase, content);
+      if (IsField(key, "nominatedNodeName")) Take(fields_.nominated_node, content);
     });
   }
 
@@ -164,7 +193,8 @@ class PodReader {
   }
 
   const PodRules& rules_;
-  PodParts parts_;
+  PodFields fields_;
+  PodParts& parts_ = fields_.parts;
   std::vector<ContainerSpec> init_;
   std::vector<ContainerSpec> main_;
 };
@@ -180,8 +210,10 @@ bool IsField(std::string_view key, std::string_view field) {
 }
 
 PodRequest DecodePod(object pod, const PodRules& rules) {
-  return rules.ToRequest(PodReader(rules).Read(pod));
+  return rules.ToRequest(ReadPod(pod, rules).parts);
 }
+
+PodFields ReadPod(object pod, const PodRules& rules) { return PodReader(rules).Read(pod); }
 
 std::string DecodePodUid(object pod) {
   PodId id;

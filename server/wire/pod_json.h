@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cluster/pod_request.h"
+#include "server/wire/json_fields.h"
 #include "server/wire/pod_rules.h"
 
 namespace berth::wire {
@@ -18,10 +19,19 @@ namespace berth::wire {
 // quantity) comes back as the request's refusal.
 PodRequest DecodePod(simdjson::ondemand::object pod, const PodRules& rules);
 
+// The same pass, with what only the API server's pods have (see pod_object.h).
+struct PodFields {
+  PodParts parts;
+  std::string kind;              // empty = not said, as in lists
+  std::string resource_version;  // metadata
+  bool terminating = false;      // metadata.deletionTimestamp is set
+  std::string node;              // spec.nodeName
+  std::string phase;             // status
+  std::string nominated_node;    // status.nominatedNodeName
+};
+PodFields ReadPod(simdjson::ondemand::object pod, const PodRules& rules);
+
 // Only metadata.uid (or "namespace/name" without one).
 std::string DecodePodUid(simdjson::ondemand::object pod);
-
-// Whether a key is that field, whatever its case.
-bool IsField(std::string_view key, std::string_view field);
 
 }  // namespace berth::wire

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "cluster/node.h"
 #include "cluster/quantity.h"
@@ -90,6 +92,16 @@ std::vector<std::string> ParseModels(std::string_view text) {
   return models;
 }
 
+// Whose group the pod is in: our annotation, what the coscheduling plugin reads, Kubernetes' own.
+std::string GangOf(const PodParts& parts) {
+  const auto annotation = parts.annotations.find("berth.dev/gang");
+  const std::string* const label = FindLabel(parts.labels, "scheduling.x-k8s.io/pod-group");
+  const std::string& name = annotation != parts.annotations.end() ? annotation->second
+                            : label != nullptr                    ? *label
+                                                                  : parts.pod_group;
+  return name.empty() ? "" : parts.id.namespace_name + "/" + name;
+}
+
 // Reads the pod's berth.dev/ annotations; returns what is wrong with them.
 std::string ReadAnnotations(const std::map<std::string, std::string>& annotations,
                             RequestShape& shape) {
@@ -162,22 +174,31 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   return {};
 }
 
-PodRequest PodRules::ToRequest(const PodParts& parts) const {
+PodRequest PodRules::ToRequest(PodParts parts) const {
   PodRequest request;
-  request.id = parts.id;
-  if (request.id.uid.empty()) request.id.uid = request.id.namespace_name + "/" + request.id.name;
   const ResourceAsk ask = Effective(parts);
   request.refusal = parts.problem.empty() ? Objection(ask) : parts.problem;
   request.shape.cpu_milli = ask.cpu_milli;
   request.shape.memory_bytes = ask.memory_bytes;
   if (request.refusal.empty()) {
     request.shape.gpus = GpuAskOf(ask);
+    for (const ContainerSpec& container : parts.containers) {
+      if (!container.ask.wants_gpu()) continue;
+      request.containers.push_back(
+          {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit});
+    }
     request.refusal = ReadAnnotations(parts.annotations, request.shape);
   }
-  for (const ContainerSpec& container : parts.containers) {
-    if (!request.refusal.empty() || !container.ask.wants_gpu()) continue;
-    request.containers.push_back(
-        {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit});
+  request.priority = parts.priority;
+  request.may_preempt = parts.may_preempt;
+  request.gang = GangOf(parts);
+  request.id = std::move(parts.id);
+  if (request.id.uid.empty()) request.id.uid = request.id.namespace_name + "/" + request.id.name;
+  if (!parts.labels.empty()) {
+    request.labels = std::make_shared<const Labels>(std::move(parts.labels));
+  }
+  if (parts.constraints != NodeConstraints{}) {
+    request.constraints = std::make_shared<const NodeConstraints>(std::move(parts.constraints));
   }
   return request;
 }

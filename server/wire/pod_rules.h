@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/labels.h"
+#include "cluster/node_constraints.h"
 #include "cluster/pod_request.h"
 #include "config/config.h"
 
@@ -54,6 +56,11 @@ struct PodParts {
   std::optional<std::int64_t> pod_memory_bytes;
   std::map<std::string, std::string> annotations;  // those of berth.dev/
   std::string problem;  // the first thing that could not be read; empty = none
+  int priority = 0;
+  bool may_preempt = true;
+  std::string pod_group;  // spec.schedulingGroup.podGroupName
+  Labels labels;
+  NodeConstraints constraints;
 };
 
 class PodRules {
@@ -65,7 +72,7 @@ class PodRules {
   Status Add(std::string_view resource, std::string_view quantity, ResourceAsk& ask) const;
 
   // A pod that cannot be placed anywhere comes back with its refusal set.
-  [[nodiscard]] PodRequest ToRequest(const PodParts& parts) const;
+  [[nodiscard]] PodRequest ToRequest(PodParts parts) const;
 
  private:
   struct Rule {

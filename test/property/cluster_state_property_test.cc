@@ -33,7 +33,7 @@ struct Model {
     Node node(std::make_shared<const NodeSpec>(specs.at(name)));
     for (const auto& [key, record] : pods) {
       if (record.placement.node == name && key != uid) {
-        node.Take(record.placement, record.pod.shape);
+        node.Put(std::make_shared<const PodRecord>(record));
       }
     }
     return node;

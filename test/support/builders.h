@@ -16,6 +16,7 @@
 
 #include "cluster/node.h"
 #include "cluster/placement.h"
+#include "cluster/pod_record.h"
 #include "cluster/pod_request.h"
 #include "cluster/snapshot.h"
 
@@ -52,6 +53,23 @@ class APod {
     return *this;
   }
 
+  APod& Priority(int priority) {
+    pod_.priority = priority;
+    return *this;
+  }
+  APod& Gang(const std::string& gang) {
+    pod_.gang = gang;
+    return *this;
+  }
+  APod& Labelled(Labels sorted) {
+    pod_.labels = std::make_shared<const Labels>(std::move(sorted));
+    return *this;
+  }
+  APod& Constrained(NodeConstraints constraints) {
+    pod_.constraints = std::make_shared<const NodeConstraints>(std::move(constraints));
+    return *this;
+  }
+
   [[nodiscard]] const PodRequest& Request() const { return pod_; }
   [[nodiscard]] const RequestShape& Shape() const { return pod_.shape; }
 
@@ -64,6 +82,17 @@ class APod {
           {gpu, pod_.shape.milli_per_gpu(), share == nullptr ? 0 : share->memory_mib});
     }
     return placement;
+  }
+
+  // The pod as it is there, bound or reserved.
+  [[nodiscard]] std::shared_ptr<const PodRecord> BoundOn(const std::string& node,
+                                                         const std::vector<int>& gpus = {}) const {
+    return std::make_shared<const PodRecord>(PodRecord{pod_, On(node, gpus), PodState::kBound, {}});
+  }
+  [[nodiscard]] std::shared_ptr<const PodRecord> ReservedOn(
+      const std::string& node, const std::vector<int>& gpus = {}) const {
+    return std::make_shared<const PodRecord>(
+        PodRecord{pod_, On(node, gpus), PodState::kReserved, Instant::max()});
   }
 
  private:
@@ -112,20 +141,33 @@ class ANode {
     return *this;
   }
   ANode& Holding(const APod& pod, const std::vector<int>& gpus = {}) {
-    held_.emplace_back(pod.On(spec_.name, gpus), pod.Shape());
+    held_.push_back(pod.BoundOn(spec_.name, gpus));
+    return *this;
+  }
+  ANode& HoldingReserved(const APod& pod, const std::vector<int>& gpus = {}) {
+    held_.push_back(pod.ReservedOn(spec_.name, gpus));
+    return *this;
+  }
+  ANode& Labelled(Labels sorted) {
+    spec_.labels = std::move(sorted);
+    return *this;
+  }
+  ANode& Tainted(const std::string& key, const std::string& value = "",
+                 TaintEffect effect = TaintEffect::kNoSchedule) {
+    spec_.taints.push_back({key, value, effect});
     return *this;
   }
 
   [[nodiscard]] const NodeSpec& Spec() const { return spec_; }
   [[nodiscard]] Node Build() const {
     Node node(std::make_shared<const NodeSpec>(spec_));
-    for (const auto& [placement, shape] : held_) node.Take(placement, shape);
+    for (const auto& pod : held_) node.Put(pod);
     return node;
   }
 
  private:
   NodeSpec spec_;
-  std::vector<std::pair<Placement, RequestShape>> held_;
+  std::vector<std::shared_ptr<const PodRecord>> held_;
 };
 
 // Requires: nodes in name order.

@@ -86,6 +86,51 @@ TEST(ClusterFile, ReservationsAreShownButNotRestored) {
   EXPECT_EQ(events->size(), 1u);
 }
 
+TEST(ClusterFile, WhatPreemptionNeedsIsReadBack) {
+  NodeSpec node = MachineWith("n1", 2);
+  node.labels = {{"zone", "a"}};
+  node.taints = {{"gpu", "yes", TaintEffect::kNoExecute}, {"x", "", TaintEffect::kNoSchedule}};
+  ClusterState state, copy;
+  PodRequest pod;
+  pod.id = {"u", "ns", "p"};
+  pod.shape.gpus = WholeGpus{1};
+  pod.priority = -5;
+  pod.gang = "ns/g";
+  pod.labels = std::make_shared<const Labels>(Labels{{"app", "web"}});
+  ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{
+      NodeUpserted{node}, PodBound{pod, {"n1", 0, 0, {{1, 1000, 80'000}}}}}));
+  const std::string text = EncodeCluster(state.Everything());
+  ASSERT_TRUE(copy.Apply(Decode(text).value()));
+  EXPECT_EQ(*copy.Current(), *state.Current());
+  const auto read = copy.FindPod("u");
+  EXPECT_EQ(read->pod.priority, -5);
+  EXPECT_EQ(read->pod.gang, "ns/g");
+  EXPECT_EQ(*read->pod.labels, *pod.labels);
+  EXPECT_EQ(EncodeCluster(copy.Everything()), text);
+}
+
+TEST(ClusterFile, WhatWasObservedIsTakenAsItIs) {
+  ClusterState state, copy;
+  const auto bound = [](const std::string& uid, const std::string& node,
+                        std::vector<DeviceGrant> grants) {
+    PodRequest pod;
+    pod.id = {uid, "ns", uid};
+    pod.shape.gpus = WholeGpus{1};
+    return PodBound{pod, {node, 100'000, 0, std::move(grants)}};
+  };
+  ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{
+      NodeUpserted{MachineWith("n1", 2)}, bound("a", "n1", {{0, 1000, 80'000}}),
+      bound("b", "n1", {{0, 1000, 80'000}}), bound("past-berth", "n1", {}),
+      bound("no-such-gpu", "n1", {{7, 1000, 80'000}}), bound("early", "n2", {})}));
+  EXPECT_EQ(state.Current()->CountUnattributed(), 1u);
+  const std::string text = EncodeCluster(state.Everything());
+  const auto events = Decode(text);
+  ASSERT_TRUE(events) << events.error().message;
+  ASSERT_TRUE(copy.Apply(*events));
+  EXPECT_EQ(*copy.Current(), *state.Current());
+  EXPECT_EQ(EncodeCluster(copy.Everything()), text);
+}
+
 TEST(ClusterFile, AFileWrittenByHandNeedsLittle) {
   const auto events = Decode(R"({"version": 1, "nodes": [
     {"name": "n1", "gpus": 8, "gpu_memory_mib": 81920, "cpu_milli": 96000, "memory_bytes": 1024},
@@ -161,6 +206,11 @@ constexpr BadFile kBadFiles[] = {
     {"PodOnAMissingNode", "/pods/0/node", "\"n7\"", "pods[0].node: no node \"n7\""},
     {"PodOnNoNode", "/pods/0/node", "null", "pods[0].node: no node \"\""},
     {"PodWithoutUid", "/pods/0/uid", "\"\"", "pods[0].uid: want a UID"},
+    {"PriorityNoNumber", "/pods/0/priority", "\"high\"", "pods[0].priority: want an integer"},
+    {"LabelNoText", "/nodes/0/labels", "{\"a\":1}", "nodes[0].labels.a: want a text"},
+    {"UnknownEffect", "/nodes/0/taints", "[{\"effect\":\"No\"}]",
+     "nodes[0].taints[0].effect: want NoSchedule or NoExecute"},
+    {"ObservedNoBool", "/observed", "1", "observed: want true or false"},
     {"UnknownState", "/pods/0/state", "\"lost\"", "pods[0].state: want bound or reserved"},
     {"ModelNoText", "/pods/0/models/0", "1", "pods[0].models[0]: want a text"},
     {"NegativePodCpu", "/pods/0/cpu_milli", "-5", "pods[0].cpu_milli: want 0.."},

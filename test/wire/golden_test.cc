@@ -142,7 +142,7 @@ TEST(GoldenMessages, AFilterErrorHasEveryKeyAndNothingThatPasses) {
 }
 
 TEST(GoldenMessages, AnEmptyPreemptionResultIsAMapAndNotNull) {
-  EXPECT_EQ(wire::EncodePreemptionResult({}, {}), R"({"NodeNameToMetaVictims":{}})");
+  EXPECT_EQ(wire::EncodePreemptionResult({}), R"({"NodeNameToMetaVictims":{}})");
 }
 
 }  // namespace

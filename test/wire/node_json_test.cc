@@ -52,6 +52,7 @@ TEST(NodeJson, ReadsNameLabelsAndAllocatable) {
   expected.cpu_milli = 64'000;
   expected.memory_bytes = std::int64_t{256} << 30;
   expected.gpus.assign(2, GpuSpec{"", 15'360, true});
+  expected.labels = {{kMemoryLabel, "15360"}, {kModelLabel, "Tesla-T4"}};
   EXPECT_EQ(DecodeOne(GpuKubeNode()), expected);
 }
 
@@ -145,6 +146,34 @@ TEST(NodeJson, WrongTypesNameTheItem) {
   Json node = GpuKubeNode();
   node["metadata"]["name"] = 7;
   EXPECT_TRUE(ErrorOf(Json::array({node})).starts_with("items[0]: "));
+}
+
+TEST(NodeJson, TaintsThatKeepPodsAwayAreReadAndACordonIsOne) {
+  Json node = GpuKubeNode();
+  node["spec"]["taints"] = {{{"key", "gpu"}, {"value", "yes"}, {"effect", "NoSchedule"}},
+                            {{"key", "soft"}, {"effect", "PreferNoSchedule"}},
+                            {{"key", "out"}, {"effect", "NoExecute"}, {"timeAdded", "2026"}}};
+  const Taint gpu{"gpu", "yes", TaintEffect::kNoSchedule}, out{"out", "", TaintEffect::kNoExecute};
+  const Taint cordon{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
+  EXPECT_EQ(DecodeOne(node).taints, (std::vector<Taint>{gpu, out}));
+  node["spec"]["unschedulable"] = true;
+  EXPECT_EQ(DecodeOne(node).taints, (std::vector<Taint>{gpu, out, cordon}));
+  node["spec"]["taints"] = {{{"key", cordon.key}, {"effect", "NoSchedule"}}};
+  EXPECT_EQ(DecodeOne(node).taints, std::vector<Taint>{cordon});
+}
+
+TEST(NodeJson, OneNodeOfAWatchIsReadAndItsErrorsNameIt) {
+  const NodeRules rules(DefaultConfig());
+  const auto node = DecodeNode(test::Padded(GpuKubeNode().dump()), rules);
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(*node, DecodeOne(GpuKubeNode()));
+  Json bad = GpuKubeNode();
+  bad["status"]["allocatable"]["nvidia.com/gpu"] = "-1";
+  EXPECT_EQ(DecodeNode(test::Padded(bad.dump()), rules).error().message,
+            "node n1: status.allocatable: want 0..64 GPUs, got -1");
+  bad["status"]["allocatable"] = 7;
+  EXPECT_TRUE(DecodeNode(test::Padded(bad.dump()), rules).error().message.starts_with("node n1: "));
+  EXPECT_FALSE(DecodeNode(test::Padded("{"), rules));
 }
 
 TEST(NodeJson, KeysInAnyCaseAndNullsAreFine) {

@@ -233,15 +233,50 @@ TEST(ExtenderProtocol, Case19_APodWithoutGpuPassesNodesThatAreNotKnown) {
   EXPECT_EQ(answer["FailedNodes"], Json::object());
 }
 
-TEST(ExtenderProtocol, Case20_NodesThatAreOnlyBusyAreInFailedNodes) {
+TEST(ExtenderProtocol, Case20_NodesThatAreBusyWithPodsOfLowerPriorityAreInFailedNodes) {
   TestService service(ThreeMachines());
   ASSERT_EQ(service.Place(PodWithGpus("a", 2), "n1"), "");
   ASSERT_EQ(service.Place(PodWithGpus("b", 1), "n2"), "");
-  const Json answer = service.Ask("filter", ArgsWithNames(PodWithGpus("1", 2), {"n1", "n2"}));
+  Json pod = PodWithGpus("1", 2);
+  pod["spec"]["priority"] = 1;
+  const Json answer = service.Ask("filter", ArgsWithNames(pod, {"n1", "n2"}));
   EXPECT_EQ(answer["NodeNames"], Json::array());
   EXPECT_EQ(answer["FailedNodes"],
             Json({{"n1", "not enough idle GPUs"}, {"n2", "not enough idle GPUs"}}));
   EXPECT_EQ(answer["Error"], "");
+}
+
+TEST(ExtenderProtocol, Case20_NodesThatAreBusyWithPodsThatItMayNotEvictAreUnresolvable) {
+  TestService service(ThreeMachines());
+  ASSERT_EQ(service.Place(PodWithGpus("a", 2), "n1"), "");
+  ASSERT_EQ(service.Place(PodWithGpus("b", 1), "n2"), "");
+  const Json busy = {{"n1", "not enough idle GPUs"}, {"n2", "not enough idle GPUs"}};
+  Json humble = PodWithGpus("1", 2);
+  humble["spec"]["priority"] = 1;
+  humble["spec"]["preemptionPolicy"] = "Never";
+  for (const Json& pod : {PodWithGpus("1", 2), humble}) {
+    const Json answer = service.Ask("filter", ArgsWithNames(pod, {"n1", "n2"}));
+    EXPECT_EQ(answer["FailedNodes"], Json::object());
+    EXPECT_EQ(answer["FailedAndUnresolvableNodes"], busy);
+  }
+}
+
+TEST(ExtenderProtocol, ANodeThatThePodMayNotGoToIsUnresolvable) {
+  std::vector<NodeSpec> nodes = ThreeMachines();
+  for (NodeSpec& node : nodes) {
+    if (node.name == "n1") node.taints = {{"maintenance", "", TaintEffect::kNoExecute}};
+    if (node.name == "n2") node.labels = {{"zone", "b"}};
+  }
+  const TestService service(nodes);
+  Json pod = PodWithGpus("1", 1);
+  pod["spec"]["nodeSelector"] = {{"zone", "a"}};
+  EXPECT_EQ(service.Ask("filter", ArgsWithNames(pod, {"n1", "n2"}))["FailedAndUnresolvableNodes"],
+            Json({{"n1", "node has a taint that the pod does not tolerate"},
+                  {"n2", "node is not one that the pod's node selector or affinity takes"}}));
+  pod["spec"]["nodeSelector"] = {{"zone", "b"}};
+  pod["spec"]["tolerations"] = Json::array({{{"operator", "Exists"}}});
+  const Json answer = service.Ask("filter", ArgsWithNames(pod, {"n1", "n2"}));
+  EXPECT_EQ(answer["NodeNames"], Json::array({"n2"}));
 }
 
 TEST(ExtenderProtocol, Case21_WhatNoEvictionHelpsIsUnresolvable) {

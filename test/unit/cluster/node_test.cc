@@ -65,7 +65,7 @@ TEST(Node, StartsWithAllThatItsSpecHas) {
 TEST(Node, TakesAPlacementFromWhatIsFree) {
   Node node = ANode("n").Cpu(8).MemoryGib(32).Gpus(3, 16'000).Build();
   const APod pod = APod("p").Share(300, 4000).CpuMilli(500).MemoryGib(2);
-  node.Take(pod.On("n", {1}), pod.Shape());
+  node.Put(pod.BoundOn("n", {1}));
   EXPECT_EQ(node.free_cpu_milli(), 7500);
   EXPECT_EQ(node.free_memory_bytes(), 30 * kGib);
   EXPECT_EQ(node.gpus()[0], (GpuFree{1000, 16'000}));
@@ -78,19 +78,19 @@ TEST(Node, GivesBackExactlyWhatWasTakenInAnyOrder) {
   const APod share = APod("s").Share(300, 4000).Cpu(1), whole = APod("w").Whole(2).Cpu(4);
   const Node empty = ANode("n").Gpus(4).Build();
   Node node = empty;
-  node.Take(share.On("n", {0}), share.Shape());
-  node.Take(whole.On("n", {1, 3}), whole.Shape());
+  node.Put(share.BoundOn("n", {0}));
+  node.Put(whole.BoundOn("n", {1, 3}));
   EXPECT_FALSE(node == empty);
-  node.GiveBack(share.On("n", {0}), share.Shape());
-  node.GiveBack(whole.On("n", {1, 3}), whole.Shape());
+  node.Remove(share.Request().id.uid);
+  node.Remove(whole.Request().id.uid);
   EXPECT_TRUE(node == empty);
 }
 
 TEST(Node, GoesNegativeWhereMoreIsBoundThanItHas) {
   Node node = ANode("n").Cpu(1).Gpus(1).Build();
   const APod pod = APod("p").Whole(1).Cpu(4);
-  node.Take(pod.On("n", {0}), pod.Shape());
-  node.Take(pod.On("n", {0}), pod.Shape());
+  node.Put(pod.BoundOn("n", {0}));
+  node.Put(APod("q").Whole(1).Cpu(4).BoundOn("n", {0}));
   EXPECT_EQ(node.free_cpu_milli(), -7000);
   EXPECT_EQ(node.gpus()[0].milli, -1000);
   EXPECT_EQ(node.free_gpu_milli(), -1000);
@@ -99,7 +99,7 @@ TEST(Node, GoesNegativeWhereMoreIsBoundThanItHas) {
 TEST(Node, IgnoresGrantsOnGpusThatItDoesNotHave) {
   Node node = ANode("n").Gpus(2).Build();
   const APod pod = APod("p").Whole(1);
-  node.Take(pod.On("n", {-1, 1, 2, 64}), pod.Shape());
+  node.Put(pod.BoundOn("n", {-1, 1, 2, 64}));
   EXPECT_EQ(node.gpus()[0].milli, 1000);
   EXPECT_EQ(node.gpus()[1].milli, 0);
 }
@@ -108,17 +108,17 @@ TEST(Node, CountsItsTenantsByNumberOfGpus) {
   Node node = ANode("n").Gpus(8).Build();
   const APod share = APod("s").Share(100), one = APod("a").Whole(1), four = APod("b").Whole(4);
   const APod cpu_only = APod("c").Cpu(1);
-  node.Take(four.On("n", {0, 1, 2, 3}), four.Shape());
-  node.Take(share.On("n", {4}), share.Shape());
-  node.Take(one.On("n", {5}), one.Shape());
-  node.Take(share.On("n", {4}), share.Shape());
-  node.Take(cpu_only.On("n"), cpu_only.Shape());
+  node.Put(four.BoundOn("n", {0, 1, 2, 3}));
+  node.Put(share.BoundOn("n", {4}));
+  node.Put(one.BoundOn("n", {5}));
+  node.Put(APod("t").Share(100).BoundOn("n", {4}));
+  node.Put(cpu_only.BoundOn("n"));
   const auto tenants = [&node] {
     return std::vector<Tenants>(node.tenants().begin(), node.tenants().end());
   };
   EXPECT_EQ(tenants(), (std::vector<Tenants>{{0, 2}, {1, 1}, {4, 1}}));
-  node.GiveBack(one.On("n", {5}), one.Shape());
-  node.GiveBack(share.On("n", {4}), share.Shape());
+  node.Remove(one.Request().id.uid);
+  node.Remove(share.Request().id.uid);
   EXPECT_EQ(tenants(), (std::vector<Tenants>{{0, 1}, {4, 1}}));
 }
 

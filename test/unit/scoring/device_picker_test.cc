@@ -24,7 +24,8 @@ Node NodeWithFree(const std::vector<int>& free) {
   ANode node = ANode("n").Gpus(static_cast<int>(free.size()), 0);
   for (std::size_t i = 0; i < free.size(); ++i) {
     if (free[i] < kMilliPerGpu) {
-      node.Holding(APod("p").Share(kMilliPerGpu - free[i]), {static_cast<int>(i)});
+      node.Holding(APod("p" + std::to_string(i)).Share(kMilliPerGpu - free[i]),
+                   {static_cast<int>(i)});
     }
   }
   return node.Build();

@@ -148,7 +148,8 @@ TEST(Reason, HasACodeAndAVerdictAndATextOfItsOwn) {
     EXPECT_FALSE(codes.back().empty()) << "reason " << i;
     const bool silent = reason == Reason::kFits || reason == Reason::kPodRefused;
     EXPECT_EQ(TextOf(reason).empty(), silent) << codes.back();
-    if (!silent) texts.push_back(TextOf(reason));
+    const bool held = reason >= Reason::kCpuHeld && reason <= Reason::kShareHeld;
+    if (!silent && !held) texts.push_back(TextOf(reason));
     EXPECT_EQ(TextOf(reason).find_first_of("0123456789"), std::string_view::npos)
         << codes.back() << ": a text with a number changes from try to try";
     EXPECT_EQ(VerdictOf(reason) == Verdict::kFits, reason == Reason::kFits) << codes.back();
@@ -157,6 +158,20 @@ TEST(Reason, HasACodeAndAVerdictAndATextOfItsOwn) {
     std::ranges::sort(*list);
     EXPECT_EQ(std::ranges::adjacent_find(*list), list->end()) << "one of them is there twice";
   }
+}
+
+TEST(Reason, ThatIsHeldForGoodReadsAsItDidAndIsUnresolvable) {
+  int held = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Reason::kCount); ++i) {
+    const auto reason = static_cast<Reason>(i);
+    const Reason for_good = HeldForGood(reason);
+    EXPECT_EQ(TextOf(for_good), TextOf(reason));
+    if (for_good == reason) continue;
+    ++held;
+    EXPECT_EQ(VerdictOf(reason), Verdict::kUnschedulable) << CodeOf(reason);
+    EXPECT_EQ(VerdictOf(for_good), Verdict::kUnresolvable) << CodeOf(reason);
+  }
+  EXPECT_EQ(held, 4);
 }
 
 TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {

@@ -332,7 +332,7 @@ TEST_F(ExtenderTest, EveryAnswerIsRecorded) {
   Prioritize(pod);
   const std::vector<NodeVictims> victims = {{"n1", {}}, {"n2", {"x"}}};
   EXPECT_EQ(extender_->Preempt(extender_->Current(), pod, victims),
-            (std::vector<bool>{true, false}));
+            (std::vector<NodeVictims>{{"n1", {}}}));
   EXPECT_FALSE(Bind("1", "n2"));
   EXPECT_TRUE(Bind("1", "n1"));
   const auto& entries = journal_.entries;

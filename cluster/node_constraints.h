@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NodeConstraints: which nodes a pod may go to apart from what fits there - node selector, required
+// node affinity, tolerations - and the taints that nodes answer with. Kubernetes' rules
+// (k8s.io/component-helpers scheduling/corev1).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/labels.h"
+
+namespace berth {
+
+// PreferNoSchedule keeps nothing away and is not held here.
+enum class TaintEffect { kNoSchedule, kNoExecute };
+
+// spec.unschedulable of a node stands here as the taint node.kubernetes.io/unschedulable.
+struct Taint {
+  std::string key;
+  std::string value;
+  TaintEffect effect = TaintEffect::kNoSchedule;
+  friend bool operator==(const Taint&, const Taint&) = default;
+};
+
+enum class TolerationOperator { kEqual, kExists, kGreater, kLess };
+
+struct Toleration {
+  std::string key;  // empty = every key
+  TolerationOperator op = TolerationOperator::kEqual;
+  std::string value;
+  std::optional<TaintEffect> effect;  // empty = every effect
+  friend bool operator==(const Toleration&, const Toleration&) = default;
+};
+
+// One alternative of a required node affinity; one without any condition selects nothing.
+struct NodeSelectorTerm {
+  LabelSelector labels;  // matchExpressions
+  LabelSelector fields;  // matchFields; the only field is metadata.name
+  friend bool operator==(const NodeSelectorTerm&, const NodeSelectorTerm&) = default;
+};
+
+struct NodeConstraints {
+  LabelSelector selector;                               // spec.nodeSelector
+  std::optional<std::vector<NodeSelectorTerm>> either;  // required affinity: any one of these
+  std::vector<Toleration> tolerations;
+
+  // Whether the labels of a node matter.
+  [[nodiscard]] bool selects() const { return !selector.empty() || either.has_value(); }
+  friend bool operator==(const NodeConstraints&, const NodeConstraints&) = default;
+};
+
+bool Tolerates(std::span<const Toleration> tolerations, const Taint& taint);
+
+// Whether selector and affinity take the node.
+bool SelectsNode(const NodeConstraints& constraints, std::string_view name, const Labels& labels);
+
+}  // namespace berth

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PodRecord: one pod on one node, as ClusterState keeps it and as the nodes of a snapshot show it.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+
+namespace berth {
+
+enum class PodState { kReserved, kBound };
+
+// What ClusterState holds for one pod.
+struct PodRecord {
+  PodRequest pod;
+  Placement placement;
+  PodState state = PodState::kReserved;
+  Instant expires_at{};  // while reserved
+
+  // It has GPUs, and nobody said which: it was bound past Berth.
+  [[nodiscard]] bool unattributed() const {
+    return pod.shape.wants_gpu() && placement.grants.empty();
+  }
+};
+
+// Pods of one node: sorted by UID, each UID once. Shared by snapshots; never changed.
+using PodRecords = std::vector<std::shared_ptr<const PodRecord>>;
+
+// Where the pod with that UID is, or would be.
+inline PodRecords::const_iterator PositionOf(const PodRecords& pods, std::string_view uid) {
+  return std::ranges::lower_bound(
+      pods, uid, {}, [](const auto& pod) -> std::string_view { return pod->pod.id.uid; });
+}
+
+}  // namespace berth

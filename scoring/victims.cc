@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/victims.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "scoring/device_picker.h"
+#include "scoring/registry.h"
+
+namespace berth {
+namespace {
+
+// Bounds of the exact search; a node of 8 GPUs stays within them, one of 16 mostly.
+constexpr std::size_t kMostUnits = 64;          // units are bits of a mask
+constexpr std::size_t kMostSharers = 12;        // on one GPU: 2^12 subsets
+constexpr std::uint64_t kMostGpuSets = 13'000;  // 8 of 16 GPUs
+
+using Mask = std::uint64_t;  // of units
+
+constexpr Mask Bit(std::size_t i) { return Mask{1} << i; }
+
+bool Fits(const Node& node, const RequestShape& shape) {
+  return FirstObjection(node, shape) == Reason::kFits;
+}
+
+bool MayBeEvictedFor(const PodRecord& held, const PodRequest& pod) {
+  return held.state == PodState::kBound && held.pod.priority < pod.priority;
+}
+
+// Pods that go together: one alone, or a gang.
+struct Unit {
+  std::vector<const PodRecord*> pods;  // by UID
+  int priority = 0;                    // the highest
+  std::int64_t priority_sum = 0;
+  std::int64_t milli = 0;  // GPU compute that they have
+  bool is_gang = false;
+  bool budgeted = false;
+};
+
+struct Cost {
+  int pods = 0;
+  std::int64_t priority_sum = 0;
+  std::int64_t milli = 0;
+  friend auto operator<=>(const Cost&, const Cost&) = default;
+};
+
+// Whether set a comes before set b: that of the first unit in which they differ.
+bool HasLowerUids(Mask a, Mask b) {
+  const Mask differ = a ^ b;
+  return differ != 0 && (a & (differ & (~differ + 1))) != 0;
+}
+
+std::uint64_t Combinations(std::uint64_t n, std::uint64_t k) {
+  std::uint64_t result = 1;
+  for (std::uint64_t i = 1; i <= k && result <= kMostGpuSets; ++i)
+    result = result * (n - k + i) / i;
+  return result;
+}
+
+// How many more pods of each budget may go, once the given ones are gone.
+class Allowance {
+ public:
+  Allowance(std::span<const PodDisruptionBudget> budgets, const Node& node,
+            std::span<const std::string> given)
+      : budgets_(budgets), left_(budgets.size()) {
+    for (std::size_t b = 0; b < budgets.size(); ++b) left_[b] = budgets[b].disruptions_allowed;
+    if (budgets.empty()) return;
+    for (const std::string& uid : given) {
+      const PodRecord* const held = node.FindPod(uid);
+      if (held != nullptr) Spend(*held, left_);
+    }
+  }
+
+  [[nodiscard]] bool Covers(const Unit& unit) const {
+    return std::ranges::any_of(budgets_, [&unit](const PodDisruptionBudget& budget) {
+      return std::ranges::any_of(unit.pods,
+                                 [&](const PodRecord* held) { return budget.Covers(held->pod); });
+    });
+  }
+  [[nodiscard]] bool Allows(std::span<const Unit* const> units) const {
+    std::vector<int> left = left_;
+    for (const Unit* unit : units) {
+      for (const PodRecord* held : unit->pods) {
+        if (!Spend(*held, left)) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  bool Spend(const PodRecord& held, std::vector<int>& left) const {
+    bool enough = true;
+    for (std::size_t b = 0; b < budgets_.size(); ++b) {
+      if (budgets_[b].Covers(held.pod)) enough = --left[b] >= 0 && enough;
+    }
+    return enough;
+  }
+
+  std::span<const PodDisruptionBudget> budgets_;
+  std::vector<int> left_;
+};
+
+// The best set among the units of one node, all of which may be evicted.
+class Choice {
+ public:
+  // Requires: units sorted by priority, then UID. The node is without the given victims.
+  Choice(const Node& node, const RequestShape& shape, const std::vector<Unit>& units,
+         const Allowance& allowance)
+      : node_(node), shape_(shape), units_(units), allowance_(allowance) {}
+
+  // Tries the units up to each priority in turn.
+  std::optional<std::vector<const Unit*>> Find() {
+    for (count_ = 0; count_ < units_.size();) {
+      const int level = units_[count_].priority;
+      while (count_ < units_.size() && units_[count_].priority == level) ++count_;
+      if (!Fits(Without(All()), shape_)) continue;
+      best_.reset();
+      if (node_.unattributed() == 0 && count_ <= kMostUnits) SearchGpus();
+      if (best_ && Fits(Without(Of(*best_)), shape_)) return Of(*best_);
+      if (auto spared = Spare()) return spared;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  using Set = std::vector<const Unit*>;
+
+  [[nodiscard]] Set All() const {
+    Set set;
+    for (std::size_t i = 0; i < count_; ++i) set.push_back(&units_[i]);
+    return set;
+  }
+  [[nodiscard]] Set Of(Mask mask) const {
+    Set set;
+    for (; mask != 0; mask &= mask - 1) {
+      set.push_back(&units_[static_cast<std::size_t>(std::countr_zero(mask))]);
+    }
+    return set;
+  }
+  [[nodiscard]] Node Without(const Set& set) const {
+    std::vector<const PodRecord*> gone;
+    for (const Unit* unit : set) gone.insert(gone.end(), unit->pods.begin(), unit->pods.end());
+    std::ranges::sort(gone);
+    return node_.Without(
+        [&gone](const PodRecord& held) { return std::ranges::binary_search(gone, &held); });
+  }
+
+  void SearchGpus() {
+    by_gpu_.assign(node_.gpus().size(), 0);
+    for (std::size_t i = 0; i < count_; ++i) {
+      for (const PodRecord* held : units_[i].pods) {
+        for (const DeviceGrant& grant : held->placement.grants) {
+          if (grant.gpu >= 0 && static_cast<std::size_t>(grant.gpu) < by_gpu_.size()) {
+            by_gpu_[static_cast<std::size_t>(grant.gpu)] |= Bit(i);
+          }
+        }
+      }
+    }
+    const Node emptied = Without(All());
+    if (const auto* whole = std::get_if<WholeGpus>(&shape_.gpus))
+      SearchWhole(emptied, whole->count);
+    if (const auto* share = std::get_if<GpuShare>(&shape_.gpus)) SearchShare(*share);
+  }
+
+  // Every set of as many GPUs as are not idle yet, of those that can be made idle.
+  void SearchWhole(const Node& emptied, int wanted) {
+    std::vector<Mask> takers;  // of the GPUs that can be made idle
+    for (std::size_t gpu = 0; gpu < by_gpu_.size(); ++gpu) {
+      if (IsIdle(node_, static_cast<int>(gpu))) {
+        --wanted;
+      } else if (IsIdle(emptied, static_cast<int>(gpu))) {
+        takers.push_back(by_gpu_[gpu]);
+      }
+    }
+    if (wanted <= 0) return Offer(0);
+    const auto more = static_cast<std::size_t>(wanted);
+    if (takers.size() < more || Combinations(takers.size(), more) > kMostGpuSets) return;
+    Combine(takers, 0, more, 0);
+  }
+
+  void Combine(std::span<const Mask> takers, std::size_t from, std::size_t more, Mask chosen) {
+    if (best_ && CostOf(chosen) > best_cost_) return;  // a larger set costs no less
+    if (more == 0) return Offer(chosen);
+    for (std::size_t i = from; i + more <= takers.size(); ++i) {
+      Combine(takers, i + 1, more - 1, chosen | takers[i]);
+    }
+  }
+
+  // Every set of those that share one GPU.
+  void SearchShare(const GpuShare& share) {
+    for (std::size_t gpu = 0; gpu < by_gpu_.size(); ++gpu) {
+      const auto choice = ShareOn(node_, static_cast<int>(gpu), share);
+      const Mask sharers = by_gpu_[gpu];
+      if (!choice || std::popcount(sharers) > static_cast<int>(kMostSharers)) continue;
+      for (Mask set = sharers;; set = (set - 1) & sharers) {
+        if (HasFreeWithout(gpu, set, *choice)) Offer(set);
+        if (set == 0) break;
+      }
+    }
+  }
+
+  [[nodiscard]] bool HasFreeWithout(std::size_t gpu, Mask set, const DeviceChoice& choice) const {
+    GpuFree free = node_.gpus()[gpu];
+    for (; set != 0; set &= set - 1) {
+      for (const PodRecord* held : units_[static_cast<std::size_t>(std::countr_zero(set))].pods) {
+        for (const DeviceGrant& grant : held->placement.grants) {
+          if (grant.gpu != static_cast<int>(gpu)) continue;
+          free.milli += grant.milli;
+          free.memory_mib += grant.memory_mib;
+        }
+      }
+    }
+    return choice.milli <= free.milli &&
+           (choice.memory_mib == 0 || choice.memory_mib <= free.memory_mib);
+  }
+
+  [[nodiscard]] Cost CostOf(Mask mask) const {
+    Cost cost;
+    for (; mask != 0; mask &= mask - 1) {
+      const Unit& unit = units_[static_cast<std::size_t>(std::countr_zero(mask))];
+      cost.pods += static_cast<int>(unit.pods.size());
+      cost.priority_sum += unit.priority_sum;
+      cost.milli += unit.milli;
+    }
+    return cost;
+  }
+
+  void Offer(Mask mask) {
+    const Cost cost = CostOf(mask);
+    if (best_ && (cost > best_cost_ || (cost == best_cost_ && !HasLowerUids(mask, *best_)))) return;
+    if (!allowance_.Allows(Of(mask))) return;
+    best_ = mask;
+    best_cost_ = cost;
+  }
+
+  // All go, then one after the other stays if the pod still fits.
+  std::optional<Set> Spare() const {
+    Set order = All();
+    std::ranges::stable_sort(order, std::ranges::greater{}, [](const Unit* unit) {
+      return std::tuple(unit->is_gang, unit->budgeted, unit->priority);
+    });
+    Set set = order;
+    for (const Unit* unit : order) {
+      Set fewer = set;
+      std::erase(fewer, unit);
+      if (Fits(Without(fewer), shape_)) set = std::move(fewer);
+    }
+    if (!allowance_.Allows(set)) return std::nullopt;
+    return set;
+  }
+
+  const Node& node_;
+  const RequestShape& shape_;
+  const std::vector<Unit>& units_;
+  const Allowance& allowance_;
+  std::size_t count_ = 0;  // units that are looked at
+  std::vector<Mask> by_gpu_;
+  std::optional<Mask> best_;
+  Cost best_cost_;
+};
+
+Unit UnitOf(std::vector<const PodRecord*> pods, const Allowance& allowance) {
+  Unit unit;
+  unit.pods = std::move(pods);
+  unit.priority = unit.pods.front()->pod.priority;
+  for (const PodRecord* held : unit.pods) {
+    unit.priority = std::max(unit.priority, held->pod.priority);
+    unit.priority_sum += held->pod.priority;
+    for (const DeviceGrant& grant : held->placement.grants) unit.milli += grant.milli;
+  }
+  unit.is_gang = !unit.pods.front()->pod.gang.empty();
+  unit.budgeted = allowance.Covers(unit);
+  return unit;
+}
+
+std::size_t MembersOn(const Node& node, std::string_view gang) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      node.pods(), [gang](const auto& held) { return held->pod.gang == gang; }));
+}
+
+// What may be evicted from the node beside the given victims (`left` is without them), sorted by
+// priority, then UID; gangs only if they are wanted.
+std::vector<Unit> UnitsOf(const Node& node, const Node& left, const PodRequest& pod,
+                          const Allowance& allowance, const EvictionLimits& limits, bool gangs) {
+  std::vector<Unit> units;
+  std::map<std::string_view, std::vector<const PodRecord*>> by_gang;
+  for (const auto& held : left.pods()) {
+    if (!MayBeEvictedFor(*held, pod)) continue;
+    if (!held->pod.gang.empty()) {
+      by_gang[held->pod.gang].push_back(held.get());
+    } else if (held->pod.shape.wants_gpu()) {
+      units.push_back(UnitOf({held.get()}, allowance));
+    }
+  }
+  for (auto& [gang, members] : by_gang) {
+    if (!gangs || gang == pod.gang || !limits.gang_size) continue;
+    const bool all_may_go = members.size() == MembersOn(left, gang);
+    if (!all_may_go || MembersOn(node, gang) != limits.gang_size(gang)) continue;
+    units.push_back(UnitOf(std::move(members), allowance));
+  }
+  std::erase_if(units, [&allowance](const Unit& unit) {
+    const Unit* const alone = &unit;
+    return !allowance.Allows(std::span(&alone, 1));
+  });
+  std::ranges::sort(units, {}, [](const Unit& unit) {
+    return std::pair<int, std::string_view>(unit.priority, unit.pods.front()->pod.id.uid);
+  });
+  return units;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> AddedVictims(const Node& node, const PodRequest& pod,
+                                                     std::span<const std::string> given,
+                                                     const EvictionLimits& limits) {
+  const Reason as_is = given.empty() ? FirstObjection(node, pod.shape) : Reason::kFits;
+  if (VerdictOf(as_is) == Verdict::kUnresolvable) return std::nullopt;
+  if (given.empty() && as_is == Reason::kFits) return std::vector<std::string>();
+  const bool has_more = pod.shape.wants_gpu() && node.lowest_priority() < pod.priority;
+  if (given.empty() && !has_more) return std::nullopt;
+  const Node left = node.Without([given](const PodRecord& held) {
+    return std::ranges::find(given, held.pod.id.uid) != given.end();
+  });
+  if (Fits(left, pod.shape)) return std::vector<std::string>();
+  if (!has_more || AfterEvictions(left, pod, Reason::kGpusBusy) != Reason::kGpusBusy) {
+    return std::nullopt;
+  }
+  const Allowance allowance(limits.budgets, node, given);
+  for (const bool gangs : {false, true}) {
+    const std::vector<Unit> units = UnitsOf(node, left, pod, allowance, limits, gangs);
+    const auto chosen = Choice(left, pod.shape, units, allowance).Find();
+    if (!chosen) continue;
+    std::vector<std::string> uids;
+    for (const Unit* unit : *chosen) {
+      for (const PodRecord* held : unit->pods) uids.push_back(held->pod.id.uid);
+    }
+    std::ranges::sort(uids);
+    return uids;
+  }
+  return std::nullopt;
+}
+
+Reason AfterEvictions(const Node& node, const PodRequest& pod, Reason reason) {
+  if (VerdictOf(reason) != Verdict::kUnschedulable) return reason;
+  if (!pod.may_preempt || node.lowest_priority() >= pod.priority) return HeldForGood(reason);
+  const Node emptied =
+      node.Without([&pod](const PodRecord& held) { return MayBeEvictedFor(held, pod); });
+  return Fits(emptied, pod.shape) ? reason : HeldForGood(reason);
+}
+
+}  // namespace berth

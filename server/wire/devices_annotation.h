@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The annotation berth.dev/devices: which GPUs each container of a bound pod has. Written with the
+// binding, read back from the watch, so that a restart loses nothing.
+//
+//   {"version":1,"node":"n1","containers":
+//     {"main":{"gpus":[{"index":3,"uuid":"GPU-..","milli":1000,"memory_mib":81920}]}}}
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/node.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+
+namespace berth::wire {
+
+inline constexpr std::string_view kDevicesKey = "berth.dev/devices";
+
+// The value for that pod; UUIDs are those of the node, where they are known. Requires: the grants
+// are of GPUs that the node has.
+std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node);
+
+// The pod's grants, put together again from those of its containers: exactly what EncodeDevices
+// took apart. Error: kInvalidArgument with the path of the key for another version or node, a wrong
+// type, an unknown key, a GPU that is there twice, and for containers whose GPUs are not what such
+// a pod would have been given ("containers.main: want ..., got ...").
+Result<std::vector<DeviceGrant>> DecodeDevices(std::string_view text, const PodRequest& pod,
+                                               std::string_view node);
+
+}  // namespace berth::wire

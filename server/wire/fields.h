@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fields: our own JSON objects, read strictly. A key that is not known, a wrong type and a number
+// out of range are errors with the path of the field.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace berth::wire {
+
+using Json = nlohmann::ordered_json;
+
+// Takes typed fields out of one object and refuses what is left over; the first problem is kept.
+class Fields {
+ public:
+  Fields(const Json& json, std::string path) : json_(json), path_(std::move(path)) {
+    if (!json_.is_object()) Refuse("", "an object");
+  }
+
+  void Text(const char* key, std::string& value) {
+    if (const Json* found = Take(key, &Json::is_string, "a text")) value = *found;
+  }
+  void Bool(const char* key, bool& value) {
+    if (const Json* found = Take(key, &Json::is_boolean, "true or false")) value = *found;
+  }
+  void Integer(const char* key, std::int64_t low, std::int64_t high, std::int64_t& value) {
+    const Json* found = Take(key, &Json::is_number_integer, "an integer");
+    if (found == nullptr) return;
+    const bool too_large = found->is_number_unsigned() &&
+                           found->get<std::uint64_t>() >
+                               static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    const std::int64_t number = too_large ? 0 : found->get<std::int64_t>();
+    if (too_large || number < low || number > high) {
+      return Refuse(key,
+                    std::to_string(low) + ".." + std::to_string(high) + ", got " + found->dump());
+    }
+    value = number;
+  }
+  void Int(const char* key, std::int64_t low, std::int64_t high, int& value) {
+    std::int64_t wide = value;
+    Integer(key, low, high, wide);
+    value = static_cast<int>(wide);
+  }
+  // Reads every item of a list; the reader returns its own Status.
+  template <class Read>
+  void List(const char* key, Read read) {
+    const Json* found = Take(key, &Json::is_array, "a list");
+    if (found == nullptr) return;
+    for (std::size_t i = 0; i < found->size() && !problem_; ++i) {
+      Keep(read((*found)[i], PathOf(key) + "[" + std::to_string(i) + "]"));
+    }
+  }
+  template <class Read>
+  void Object(const char* key, Read read) {
+    if (const Json* found = Take(key, &Json::is_object, "an object"))
+      Keep(read(*found, PathOf(key)));
+  }
+  [[nodiscard]] const Json* Peek(const char* key) const {
+    return json_.is_object() && json_.contains(key) ? &json_[key] : nullptr;
+  }
+
+  Status Finish() {
+    if (json_.is_object() && !problem_) {
+      for (const auto& [key, value] : json_.items()) {
+        if (std::find(taken_.begin(), taken_.end(), key) == taken_.end()) {
+          problem_ = Error{Errc::kInvalidArgument, PathOf(key) + ": unknown key"};
+          break;
+        }
+      }
+    }
+    if (problem_) return tl::unexpected(*problem_);
+    return {};
+  }
+
+ private:
+  [[nodiscard]] std::string PathOf(std::string_view key) const {
+    if (key.empty()) return path_.empty() ? "file" : path_;
+    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+  }
+  void Refuse(std::string_view key, const std::string& wanted) {
+    if (!problem_) problem_ = Error{Errc::kInvalidArgument, PathOf(key) + ": want " + wanted};
+  }
+  void Keep(Status status) {
+    if (!status && !problem_) problem_ = std::move(status).error();
+  }
+  const Json* Take(const char* key, bool (Json::*is_type)() const noexcept, const char* wanted) {
+    taken_.emplace_back(key);
+    const Json* found = Peek(key);
+    if (found == nullptr || found->is_null() || problem_) return nullptr;
+    if ((found->*is_type)()) return found;
+    Refuse(key, std::string(wanted) + ", got " + found->type_name());
+    return nullptr;
+  }
+
+  const Json& json_;
+  std::string path_;
+  std::vector<std::string> taken_;
+  std::optional<Error> problem_;
+};
+
+}  // namespace berth::wire

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading the fields of JSON objects as Kubernetes writes them: keys in any case, null means "not
+// there". For the decoders of this room; they throw simdjson::simdjson_error and stop it at the
+// room's door.
+#pragma once
+
+#include <simdjson.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace berth::wire {
+
+// Whether a key is that field, whatever its case.
+bool IsField(std::string_view key, std::string_view field);
+
+// Calls read(key, value) for every field that is not null.
+template <class Read>
+void ForEachField(simdjson::ondemand::object fields, Read read) {
+  for (auto field : fields) {
+    const std::string_view key = field.unescaped_key();
+    simdjson::ondemand::value content = field.value();
+    if (!content.is_null()) read(key, content);
+  }
+}
+
+// Calls read(object) with the one object that the text is. Error: kInvalidArgument for what is not
+// JSON or has a type that Kubernetes does not give it.
+// Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
+template <class Read>
+Status ReadObject(const std::string& text, Read read) {
+  try {
+    simdjson::ondemand::parser parser;
+    simdjson::ondemand::document document =
+        parser.iterate(simdjson::padded_string_view(text.data(), text.size(), text.capacity()));
+    return read(document.get_object());
+  } catch (const simdjson::simdjson_error& problem) {
+    return Invalid(problem.what());
+  }
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Pod as the API server lists and watches it -> ObservedPod: what it asks for, and where it is.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+#include "server/wire/pod_rules.h"
+
+namespace berth::wire {
+
+struct ObservedPod {
+  PodRequest pod;
+  std::string node;          // spec.nodeName; empty = not bound
+  bool over = false;         // it has ended and holds nothing any more
+  bool terminating = false;  // it was told to end, and still holds what it has
+  std::string resource_version;
+  std::string nominated_node;  // where kube-scheduler makes room for it; empty = nowhere
+  // Once bound: its effective request, and the GPUs of the annotation berth.dev/devices. A GPU pod
+  // without grants was bound past Berth, or has a problem; its node counts it all the same.
+  Placement placement;
+  // What is wrong with the annotation: pod, key, what was wanted and found. Empty = nothing.
+  std::string problem;
+};
+
+// Error: kInvalidArgument for what is not JSON, not a Pod, or a Pod without a name or UID.
+// Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
+Result<ObservedPod> DecodeObservedPod(const std::string& text, const PodRules& rules);
+
+}  // namespace berth::wire

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON of labels, selectors, affinities and tolerations. They throw as json_fields.h says; what
+// is JSON but makes no sense (an operator that there is not) is an Error.
+#pragma once
+
+#include <simdjson.h>
+
+#include "base/result.h"
+#include "cluster/labels.h"
+#include "cluster/node_constraints.h"
+
+namespace berth::wire {
+
+// metadata.labels.
+Labels ReadLabels(simdjson::ondemand::object labels);
+
+// metav1.LabelSelector: matchLabels and matchExpressions.
+Result<LabelSelector> ReadLabelSelector(simdjson::ondemand::object selector);
+
+// spec.nodeSelector.
+LabelSelector ReadNodeSelector(simdjson::ondemand::object selector);
+
+// spec.affinity: the required node affinity in it.
+Status ReadAffinity(simdjson::ondemand::object affinity, NodeConstraints& constraints);
+
+// spec.tolerations; those of PreferNoSchedule are left out.
+std::vector<Toleration> ReadTolerations(simdjson::ondemand::array tolerations);
+
+// spec.taints of a node; those of PreferNoSchedule are left out.
+std::vector<Taint> ReadTaints(simdjson::ondemand::array taints);
+
+}  // namespace berth::wire

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/devices_annotation.h"
+
+#include <gtest/gtest.h>
+
+#include "test/support/builders.h"
+#include "test/support/random_world.h"
+
+namespace berth::wire {
+namespace {
+
+using test::ANode;
+using test::APod;
+
+std::string ErrorOf(const std::string& text, const PodRequest& pod) {
+  const auto grants = DecodeDevices(text, pod, "n1");
+  return grants ? "none" : grants.error().message;
+}
+
+TEST(DevicesAnnotation, IsWrittenAsItsInterfaceSays) {
+  NodeSpec node = ANode("n1").Gpus(4, 81'920).Spec();
+  node.gpus[3].uuid = "GPU-\"3";
+  const APod pod = APod("p").Whole(2).Container("main", WholeGpus{1}).Container("b", WholeGpus{1});
+  const Placement placement{"n1", 0, 0, {{2, 1000, 81'920}, {3, 1000, 81'920}}};
+  EXPECT_EQ(EncodeDevices(pod.Request(), placement, node),
+            R"({"version":1,"node":"n1","containers":{)"
+            R"("main":{"gpus":[{"index":2,"milli":1000,"memory_mib":81920}]},)"
+            R"("b":{"gpus":[{"index":3,"uuid":"GPU-\"3","milli":1000,"memory_mib":81920}]}}})");
+  EXPECT_EQ(EncodeDevices(APod("p").Request(), {"n1", 0, 0, {}}, node),
+            R"({"version":1,"node":"n1","containers":{}})");
+}
+
+// What pods may ask of their containers, init containers and sidecars among them.
+PodRequest RandomPod(test::RandomWorld& world) {
+  APod pod("p");
+  const int containers = world.Between(1, 4);
+  const bool whole = world.Chance(40), by_memory = world.Chance(40), both = world.Chance(20);
+  int running = 0, peak = 0, running_mib = 0, peak_mib = 0;
+  for (int i = 0; i < containers; ++i) {
+    const bool ends_first = i + 1 < containers && world.Chance(40);
+    const int amount = world.Between(1, whole ? 2 : 200);
+    const int mib = by_memory || both ? world.Between(1, 2000) : 0;
+    const int milli = by_memory && !both ? 0 : amount;
+    GpuAsk ask = GpuShare{milli, mib};
+    if (whole) ask = WholeGpus{amount};
+    const std::string name = "c" + std::to_string(i);
+    ends_first ? pod.InitContainer(name, ask) : pod.Container(name, ask);
+    peak = std::max(peak, running + (whole ? amount : milli));
+    peak_mib = std::max(peak_mib, running_mib + mib);
+    if (!ends_first) {
+      running += whole ? amount : milli;
+      running_mib += mib;
+    }
+  }
+  return whole ? pod.Whole(peak).Request() : pod.Share(peak, peak_mib).Request();
+}
+
+TEST(DevicesAnnotation, GivesBackTheGrantsOfEveryPod) {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    test::RandomWorld world(seed);
+    const PodRequest pod = RandomPod(world);
+    const ANode node = ANode("n1").Gpus(8, world.Between(9000, 90'000)).GpuMemory(3, 9001);
+    Placement placement{"n1", 0, 0, {}};
+    for (int gpu = 0; gpu < 8 && std::ssize(placement.grants) < pod.shape.gpu_count(); ++gpu) {
+      const std::int64_t memory = node.Spec().gpus[static_cast<std::size_t>(gpu)].memory_mib;
+      DeviceGrant grant{gpu, 1000, memory};
+      if (const auto* share = std::get_if<GpuShare>(&pod.shape.gpus)) {
+        grant.milli = share->milli > 0 ? share->milli : world.Between(1, 1000);
+        grant.memory_mib = share->memory_mib > 0 ? share->memory_mib : memory * share->milli / 1000;
+      }
+      placement.grants.push_back(grant);
+    }
+    const std::string text = EncodeDevices(pod, placement, node.Spec());
+    const auto grants = DecodeDevices(text, pod, "n1");
+    ASSERT_TRUE(grants) << grants.error().message << "\n" << text;
+    ASSERT_EQ(*grants, placement.grants) << text;
+  }
+}
+
+TEST(DevicesAnnotation, ErrorsNameThePath) {
+  const PodRequest pod = APod("p").Whole(1).Container("main", WholeGpus{1}).Request();
+  const auto text = [](const std::string& containers) {
+    return R"({"version":1,"node":"n1","containers":)" + containers + "}";
+  };
+  struct Case {
+    std::string text, message;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"x", "want JSON, got something else"},
+           {"[]", "want an object, got array"},
+           {R"({"node":"n1"})", "version: want 1, got none"},
+           {R"({"version":2,"node":"n1"})", "version: want 1..1, got 2"},
+           {R"({"version":1,"node":"n2"})", "node: want \"n1\", got \"n2\""},
+           {R"({"version":1,"nod":"n1"})", "nod: unknown key"},
+           {text("[]"), "containers: want an object, got array"},
+           {text(R"({"main":7})"), "containers.main: want an object"},
+           {text(R"({"main":{"mig":[]}})"), "containers.main.mig: unknown key"},
+           {text(R"({"main":{"gpus":[{"milli":1}]}})"),
+            "containers.main.gpus[0].index: want the index of a GPU, got none"},
+           {text(R"({"main":{"gpus":[{"index":"0"}]}})"),
+            "containers.main.gpus[0].index: want an integer, got string"},
+           {text(R"({"main":{"gpus":[{"index":64}]}})"),
+            "containers.main.gpus[0].index: want 0..63, got 64"},
+           {text(R"({"main":{"gpus":[{"index":1},{"index":1}]}})"),
+            "containers.main.gpus[1].index: GPU 1 is there twice"},
+           {text(R"({"main":{"gpus":[{"index":1,"milli":1000},{"index":2,"milli":1000}]}})"),
+            "containers.main: want GPU 1: 1000 milli, 0 MiB, got GPU 1: 1000 milli, 0 MiB, GPU 2: "
+            "1000 milli, 0 MiB"},
+           {text(R"({"other":{"gpus":[{"index":1,"milli":1000}]}})"),
+            "containers.main: want GPU 1: 1000 milli, 0 MiB, got no GPU"},
+           {text("{}"), "containers: want 1 GPUs, got 0"},
+       }) {
+    EXPECT_EQ(ErrorOf(c.text, pod), c.message) << c.text;
+  }
+}
+
+}  // namespace
+}  // namespace berth::wire

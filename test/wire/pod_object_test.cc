@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/pod_object.h"
+
+#include <gtest/gtest.h>
+
+#include "test/support/wire_fixture.h"
+
+namespace berth::wire {
+namespace {
+
+using test::Json;
+
+const PodRules& Rules() {
+  static const PodRules rules(DefaultConfig().resources);
+  return rules;
+}
+
+ObservedPod Decode(const Json& pod) {
+  auto observed = DecodeObservedPod(test::Padded(pod.dump()), Rules());
+  EXPECT_TRUE(observed) << observed.error().message;
+  return observed ? *std::move(observed) : ObservedPod();
+}
+
+// A pod of two GPUs on n1, with what Berth wrote when it bound it.
+Json BoundPod() {
+  Json pod = test::PodWithGpus("u", 2);
+  pod["kind"] = "Pod";
+  pod["metadata"]["resourceVersion"] = "17";
+  pod["metadata"]["annotations"]["berth.dev/devices"] =
+      R"({"version":1,"node":"n1","containers":{"main":{"gpus":[)"
+      R"({"index":1,"milli":1000,"memory_mib":80000},)"
+      R"({"index":5,"milli":1000,"memory_mib":80000}]}}})";
+  pod["spec"]["nodeName"] = "n1";
+  pod["status"]["phase"] = "Running";
+  return pod;
+}
+
+TEST(PodObject, ABoundPodHasItsPlacement) {
+  const ObservedPod observed = Decode(BoundPod());
+  EXPECT_EQ(observed.pod.id, (PodId{"u", "ns", "pod-u"}));
+  EXPECT_EQ(observed.node, "n1");
+  EXPECT_EQ(observed.resource_version, "17");
+  EXPECT_EQ(observed.placement, (Placement{"n1", 1000, 0, {{1, 1000, 80'000}, {5, 1000, 80'000}}}));
+  EXPECT_EQ(observed.problem, "");
+  EXPECT_EQ(observed.pod.refusal, "");
+  EXPECT_FALSE(observed.over);
+  EXPECT_FALSE(observed.terminating);
+}
+
+TEST(PodObject, APodThatIsNotBoundHasNone) {
+  Json pod = test::PodWithGpus("u", 2);
+  pod["status"] = {{"phase", "Pending"}, {"nominatedNodeName", "n7"}};
+  const ObservedPod observed = Decode(pod);
+  EXPECT_EQ(observed.node, "");
+  EXPECT_EQ(observed.nominated_node, "n7");
+  EXPECT_EQ(observed.placement, Placement());
+}
+
+TEST(PodObject, PhasesAndDeletionTellWhatItStillHolds) {
+  for (const auto& [phase, over] : {std::pair("Pending", false),
+                                    {"Running", false},
+                                    {"Unknown", false},
+                                    {"Succeeded", true},
+                                    {"Failed", true}}) {
+    Json pod = BoundPod();
+    pod["status"]["phase"] = phase;
+    EXPECT_EQ(Decode(pod).over, over) << phase;
+  }
+  Json pod = BoundPod();
+  pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  EXPECT_TRUE(Decode(pod).terminating);
+  EXPECT_FALSE(Decode(pod).over);
+}
+
+TEST(PodObject, AnAnnotationThatIsNotItsOwnIsAProblemAndGrantsNothing) {
+  Json pod = BoundPod();
+  pod["spec"]["nodeName"] = "n2";
+  const ObservedPod observed = Decode(pod);
+  EXPECT_EQ(observed.problem,
+            "pod ns/pod-u: annotation berth.dev/devices: node: want \"n2\", got \"n1\"");
+  EXPECT_EQ(observed.placement, (Placement{"n2", 1000, 0, {}}));
+  EXPECT_EQ(observed.pod.shape.gpu_count(), 2);
+}
+
+TEST(PodObject, WhatOnlyTheFilterMindsDoesNotHideABoundPodsGpus) {
+  Json pod = BoundPod();
+  pod["metadata"]["annotations"]["berth.dev/gang"] = "g";
+  const ObservedPod observed = Decode(pod);
+  EXPECT_NE(observed.pod.refusal, "");
+  EXPECT_EQ(observed.placement.grants.size(), 2u);
+  EXPECT_EQ(observed.pod.gang, "ns/g");
+}
+
+TEST(PodObject, PriorityAndGangAndLabelsAreRead) {
+  Json pod = BoundPod();
+  EXPECT_EQ(Decode(pod).pod.priority, 0);
+  EXPECT_TRUE(Decode(pod).pod.may_preempt);
+  EXPECT_EQ(Decode(pod).pod.gang, "");
+  EXPECT_EQ(Decode(pod).pod.labels, nullptr);
+  pod["spec"]["priority"] = -7;
+  pod["spec"]["preemptionPolicy"] = "Never";
+  pod["spec"]["schedulingGroup"] = {{"podGroupName", "native"}};
+  EXPECT_EQ(Decode(pod).pod.priority, -7);
+  EXPECT_FALSE(Decode(pod).pod.may_preempt);
+  EXPECT_EQ(Decode(pod).pod.gang, "ns/native");
+  pod["metadata"]["labels"] = {{"scheduling.x-k8s.io/pod-group", "label"}, {"app", "web"}};
+  EXPECT_EQ(Decode(pod).pod.gang, "ns/label");
+  EXPECT_EQ(*Decode(pod).pod.labels,
+            (Labels{{"app", "web"}, {"scheduling.x-k8s.io/pod-group", "label"}}));
+}
+
+TEST(PodObject, NodeConstraintsAreRead) {
+  EXPECT_EQ(Decode(BoundPod()).pod.constraints, nullptr);
+  Json pod = BoundPod();
+  pod["spec"]["nodeSelector"] = {{"zone", "a"}};
+  pod["spec"]["tolerations"] = {
+      {{"key", "gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
+      {{"key", "soft"}, {"operator", "Exists"}, {"effect", "PreferNoSchedule"}},
+      {{"key", "k"}, {"value", "v"}, {"tolerationSeconds", 300}}};
+  pod["spec"]["affinity"] = Json::parse(R"({"podAffinity":{"x":1},"nodeAffinity":{
+    "preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1}],
+    "requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+      {"matchExpressions":[{"key":"rack","operator":"Gt","values":["5"]}]},
+      {"matchFields":[{"key":"metadata.name","operator":"In","values":["n1"]}]}]}}})");
+  const auto constraints = Decode(pod).pod.constraints;
+  ASSERT_NE(constraints, nullptr);
+  const NodeConstraints expected{
+      {{"zone", LabelOperator::kIn, {"a"}}},
+      {{{{{"rack", LabelOperator::kGreater, {"5"}}}, {}},
+        {{}, {{"metadata.name", LabelOperator::kIn, {"n1"}}}}}},
+      {{"gpu", TolerationOperator::kExists, "", TaintEffect::kNoSchedule},
+       {"k", TolerationOperator::kEqual, "v", {}}}};
+  EXPECT_TRUE(*constraints == expected);
+  pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+     ["nodeSelectorTerms"][0]["matchExpressions"][0]["operator"] = "Near";
+  EXPECT_TRUE(Decode(pod).pod.refusal.starts_with(
+      "affinity.nodeAffinity.matchExpressions[0].operator: want In, "))
+      << Decode(pod).pod.refusal;
+}
+
+TEST(PodObject, WhatIsNoPodIsAnError) {
+  const auto error = [](const std::string& text) {
+    const auto observed = DecodeObservedPod(test::Padded(text), Rules());
+    return observed ? "none" : observed.error().message;
+  };
+  EXPECT_EQ(error(R"({"kind":"Node","metadata":{"name":"n","uid":"u"}})"),
+            "kind: want Pod, got \"Node\"");
+  EXPECT_EQ(error(R"({"metadata":{"name":"p"}})"),
+            "metadata: want a name and a uid, got \"p\" and \"\"");
+  for (const char* text :
+       {"", "[]", "null", "{", R"({"metadata":7})", R"({"spec":{"priority":""}})"}) {
+    EXPECT_TRUE(error(text).starts_with("pod: ")) << text << ": " << error(text);
+  }
+}
+
+}  // namespace
+}  // namespace berth::wire
