@@ -48,7 +48,7 @@ test: ## Every test
 	@ctest --preset release -j $(JOBS)
 
 # The programs whose tests run under the sanitizers.
-SANITIZED := unit_tests config_tests server_tests property_tests wire_tests
+SANITIZED := unit_tests config_tests reflector_tests server_tests property_tests wire_tests
 
 sanitize: ## Unit, property and wire tests under address+undefined and under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))
@@ -64,6 +64,7 @@ bench: ## Every benchmark, as ratios against a baseline of the same run (bench/R
 	@cmake --build --preset release -j $(JOBS)
 	@$(BIN)/berth-load
 	@$(BIN)/berth-micro
+	@$(BIN)/berth-kube-bench
 	@bench/replay/table.sh $(BIN)/berth-replay "$$BERTH_DATA"
 
 lint: ## Format and shell scripts

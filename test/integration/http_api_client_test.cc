@@ -177,6 +177,9 @@ TEST_F(HttpApiClientTest, NamesWhatItCannotUse) {
     EXPECT_TRUE(CreateError().starts_with("server: ")) << CreateError();
   }
   access_ = good;
+  access_.token_file = "/nowhere/token";
+  EXPECT_TRUE(CreateError().starts_with("token_file: /nowhere/token: ")) << CreateError();
+  access_ = good;
   ApiRequest request;
   request.path = "/a b";
   const auto answer = Client()->Send(request);
