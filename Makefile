@@ -73,7 +73,7 @@ e2e-demo-stop: ## Stop what e2e-demo left running
 	@$(E2E)/program.sh demo -stop build/e2e-demo
 
 # The programs whose tests run under the sanitizers.
-SANITIZED := unit_tests config_tests server_tests property_tests wire_tests
+SANITIZED := unit_tests config_tests reflector_tests server_tests property_tests wire_tests
 
 sanitize: ## Unit, property and wire tests under address+undefined and under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))
@@ -89,6 +89,7 @@ bench: ## Every benchmark, as ratios against a baseline of the same run (bench/R
 	@cmake --build --preset release -j $(JOBS)
 	@$(BIN)/berth-load
 	@$(BIN)/berth-micro
+	@$(BIN)/berth-kube-bench
 	@bench/replay/table.sh $(BIN)/berth-replay "$$BERTH_DATA"
 
 lint: ## Format and shell scripts

@@ -177,7 +177,7 @@ Status Extender::Tell(const PodRequest& pod, const Placement& placement,
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   const NodeIndex index = snapshot->names().Find(placement.node);
   // The cluster has to be told well before the reservation is overdue.
-  const Instant deadline = parts_.clock.Now() + Policy().reservation_time * 4 / 5;
+  const Instant deadline = parts_.clock.Now() + policy().reservation_time * 4 / 5;
   Status bound = Fail(Errc::kNotFound, "node " + placement.node + " is gone");
   if (index != kNoNode) {
     bound = parts_.binder.Bind({pod, placement, snapshot->node(index).spec(), deadline, decision});

@@ -14,6 +14,7 @@
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "server/kube/body_queue.h"
 #include "server/kube/client_tls.h"
@@ -337,6 +338,11 @@ Result<std::unique_ptr<HttpApiClient>> HttpApiClient::Create(const ClusterAccess
     }
     if (server.host().starts_with('[')) {
       return Invalid("server: want a name or an IPv4 address, got " + access.server);
+    }
+    if (access.token.empty() && !access.token_file.empty()) {
+      if (const auto token = ReadFile(access.token_file); !token) {
+        return Invalid("token_file: " + token.error().message);
+      }
     }
     const bool renamed = !access.tls_server_name.empty();
     BERTH_TRY(auto tls,

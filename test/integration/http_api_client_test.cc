@@ -3,77 +3,31 @@
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "test/support/api_client_fixture.h"
 #include "test/support/http_fixture.h"
-#include "test/support/stream_server.h"
 
 namespace berth::kube {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::Echo;
 using test::Eventually;
 using test::Identity;
+using test::kPatience;
 using test::MakeIdentity;
 using test::StreamReply;
 using test::StreamRequest;
 using test::StreamServer;
 
-constexpr seconds kPatience(20);
-
-// Answers every request with what it saw of it.
-void Echo(const StreamRequest& request, StreamReply& reply) {
-  reply.Whole(200, request.method + " " + request.target + "|" + request.body + "|" +
-                       request.content_type + "|" + request.user_agent + "|" + request.token + "|" +
-                       request.client);
-}
-
-class HttpApiClientTest : public testing::Test {
- protected:
-  HttpApiClientTest() { std::signal(SIGPIPE, SIG_IGN); }
-
-  void Serve(StreamServer::Handler handler) {
-    server_ = std::make_unique<StreamServer>(test::StreamServerOptions{&identity_, &client_ca_},
-                                             std::move(handler));
-    access_.server = "https://127.0.0.1:" + std::to_string(server_->port());
-    access_.ca_pem = CertificateText(ca_);
-  }
-
-  std::unique_ptr<HttpApiClient> Client() const {
-    auto client = HttpApiClient::Create(access_);
-    if (!client) throw std::runtime_error(client.error().message);
-    return *std::move(client);
-  }
-
-  // The body of a GET, or what went wrong.
-  std::string Get(HttpApiClient& client) const {
-    ApiRequest request;
-    request.path = "/x";
-    const auto answer = client.Send(request);
-    return answer ? std::to_string(answer->status) + " " + answer->body : answer.error().message;
-  }
-  std::string Get() const { return Get(*Client()); }
-
-  std::string CreateError() const {
-    const auto client = HttpApiClient::Create(access_);
-    return client ? "created" : client.error().message;
-  }
-
-  test::TemporaryFolder folder_;
-  const Identity ca_ = MakeIdentity("test-ca");
-  const Identity client_ca_ = MakeIdentity("client-ca");
-  Identity identity_ = MakeIdentity("apiserver", &ca_, "IP:127.0.0.1,DNS:localhost,DNS:kubernetes");
-  ClusterAccess access_;
-  std::unique_ptr<StreamServer> server_;
-};
+using HttpApiClientTest = test::ApiClientTest;
 
 TEST_F(HttpApiClientTest, SendsWhatItIsToldTo) {
   Serve(Echo);
@@ -177,6 +131,9 @@ TEST_F(HttpApiClientTest, NamesWhatItCannotUse) {
     EXPECT_TRUE(CreateError().starts_with("server: ")) << CreateError();
   }
   access_ = good;
+  access_.token_file = "/nowhere/token";
+  EXPECT_TRUE(CreateError().starts_with("token_file: /nowhere/token: ")) << CreateError();
+  access_ = good;
   ApiRequest request;
   request.path = "/a b";
   const auto answer = Client()->Send(request);
@@ -276,159 +233,6 @@ TEST_F(HttpApiClientTest, SaysSoWhenNobodyListens) {
   server_.reset();
   EXPECT_TRUE(Get().starts_with("GET /x: ")) << Get();
   EXPECT_FALSE(Get().starts_with("200"));
-}
-
-// One chunk per event, until the client goes away.
-TEST_F(HttpApiClientTest, DeliversEachEventAsItComes) {
-  std::atomic<int> seen = 0;
-  Serve([&](const StreamRequest&, StreamReply& reply) {
-    reply.BeginChunks();
-    for (int i = 0; i < 50; ++i) {
-      reply.Chunk("event " + std::to_string(i) + "\n");
-      // The next one is sent only after this one has arrived on the other side.
-      if (!Eventually([&] { return seen > i; })) return reply.Cut();
-    }
-    reply.EndChunks();
-  });
-  std::string text;
-  const auto answer = Client()->Stream("/x?watch=1", kPatience, {}, [&](std::string_view bytes) {
-    text += bytes;
-    ++seen;
-    return true;
-  });
-  ASSERT_TRUE(answer) << answer.error().message;
-  EXPECT_EQ(answer->status, 200);
-  EXPECT_EQ(seen, 50);
-  EXPECT_TRUE(text.ends_with("event 49\n"));
-}
-
-TEST_F(HttpApiClientTest, ReadsAnEmptyAndALargeStream) {
-  const std::string large(3'000'000, 'x');
-  Serve([&](const StreamRequest& request, StreamReply& reply) {
-    if (request.target == "/whole") {
-      reply.Whole(200, large);
-      return;
-    }
-    reply.BeginChunks();
-    if (request.target == "/large") reply.Chunk(large);
-    reply.EndChunks();
-  });
-  const auto client = Client();
-  const auto size_of = [&](const std::string& path) -> std::size_t {
-    std::size_t size = 0;
-    const auto answer = client->Stream(path, kPatience, {}, [&](std::string_view bytes) {
-      size += bytes.size();
-      return true;
-    });
-    return answer ? size : 1;
-  };
-  EXPECT_EQ(size_of("/empty"), 0U);
-  EXPECT_EQ(size_of("/large"), large.size());
-  EXPECT_EQ(size_of("/whole"), large.size());
-}
-
-TEST_F(HttpApiClientTest, ReportsAStreamThatIsCut) {
-  Serve([](const StreamRequest&, StreamReply& reply) {
-    reply.BeginChunks();
-    reply.Chunk("half");
-    reply.Cut();
-  });
-  std::string text;
-  const auto answer = Client()->Stream("/x", kPatience, {}, [&](std::string_view bytes) {
-    text += bytes;
-    return true;
-  });
-  EXPECT_FALSE(answer);
-  EXPECT_EQ(text, "half");
-}
-
-TEST_F(HttpApiClientTest, FindsASilentPeerByTheIdleTimeout) {
-  Serve([](const StreamRequest&, StreamReply& reply) {
-    reply.BeginChunks();
-    for (int i = 0; i < 4; ++i) {  // all together longer than the idle timeout
-      reply.Chunk("x");
-      std::this_thread::sleep_for(milliseconds(200));
-    }
-    reply.Hang();
-  });
-  std::size_t size = 0;
-  const auto answer = Client()->Stream("/x", milliseconds(600), {}, [&](std::string_view bytes) {
-    size += bytes.size();
-    return true;
-  });
-  ASSERT_FALSE(answer);
-  EXPECT_NE(answer.error().message.find("nothing came"), std::string::npos)
-      << answer.error().message;
-  EXPECT_EQ(size, 4U);
-}
-
-TEST_F(HttpApiClientTest, StopsAtOnceWhateverTheServerDoes) {
-  Serve([](const StreamRequest& request, StreamReply& reply) {
-    if (request.target == "/no-head") return reply.Hang();
-    reply.BeginChunks();
-    reply.Chunk("x");
-    while (request.target == "/busy" && reply.Chunk(std::string(10'000, 'x'))) {
-    }
-    reply.Hang();
-  });
-  const auto client = Client();
-  for (const char* path : {"/no-head", "/silent", "/busy"}) {
-    std::stop_source stop;
-    const std::jthread stopper([&] {
-      std::this_thread::sleep_for(milliseconds(100));
-      stop.request_stop();
-    });
-    const auto begin = std::chrono::steady_clock::now();
-    const auto answer = client->Stream(path, std::chrono::hours(1), stop.get_token(),
-                                       [](std::string_view) { return true; });
-    EXPECT_TRUE(answer) << path;
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(5)) << path;
-  }
-  EXPECT_TRUE(Eventually([&] { return server_->open_connections() == 0; }));
-}
-
-TEST_F(HttpApiClientTest, EndsAStreamThatTheSinkHasEnoughOf) {
-  Serve([](const StreamRequest&, StreamReply& reply) {
-    reply.BeginChunks();
-    while (reply.Chunk("event\n")) {
-    }
-  });
-  int calls = 0;
-  EXPECT_TRUE(Client()->Stream("/x", kPatience, {}, [&](std::string_view) { return ++calls < 3; }));
-  EXPECT_EQ(calls, 3);
-  EXPECT_TRUE(Eventually([&] { return server_->open_connections() == 0; }));
-}
-
-// What is in flight is bounded by our queue, the library's buffer and the sockets' of both sides.
-TEST_F(HttpApiClientTest, SlowsTheServerDownToTheSpeedOfTheSink) {
-  constexpr std::size_t kBound = std::size_t{32} << 20;
-  constexpr std::size_t kTotal = std::size_t{128} << 20;
-  std::atomic<std::size_t> sent = 0;
-  std::atomic<bool> blocked = true;
-  Serve([&](const StreamRequest&, StreamReply& reply) {
-    const std::string chunk(10'000, 'x');
-    reply.BeginChunks();
-    while (sent < kTotal && reply.Chunk(chunk)) sent += chunk.size();
-    reply.EndChunks();
-  });
-  std::size_t got = 0;
-  std::size_t sent_while_blocked = 0;
-  const auto answer = Client()->Stream("/x", kPatience, {}, [&](std::string_view bytes) {
-    if (blocked.exchange(false)) {
-      // Until the server has got stuck: nothing more is sent in half a second.
-      std::size_t before = 1;
-      while (before != sent && sent < kTotal) {
-        before = sent;
-        std::this_thread::sleep_for(milliseconds(500));
-      }
-      sent_while_blocked = sent;
-    }
-    got += bytes.size();
-    return true;
-  });
-  ASSERT_TRUE(answer) << answer.error().message;
-  EXPECT_LT(sent_while_blocked, kBound);
-  EXPECT_EQ(got, sent);
 }
 
 TEST_F(HttpApiClientTest, ServesManyThreadsAtATime) {

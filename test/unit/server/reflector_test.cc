@@ -77,7 +77,6 @@ Step List(int version, const Lines& names, const std::string& next = "") {
                      R"(","continue":")" + next + R"("},"items":[)" + items + "]}"}};
 }
 
-Step Hang(Lines pieces = {}) { return {.pieces = std::move(pieces), .hang = true}; }
 Step Refusal(int status, const std::string& reason = "Why") {
   return {.status = status, .pieces = {Status(status, reason)}};
 }
@@ -182,7 +181,7 @@ TEST_F(ReflectorTest, IsNotSyncedByHalfAList) {
 }
 
 TEST_F(ReflectorTest, GoesOnFromABookmark) {
-  Play({List(10, {}), {.pieces = {Event("BOOKMARK", "", 40)}}, Hang()});
+  Play({List(10, {}), {.pieces = {Event("BOOKMARK", "", 40)}}, {}});
   EXPECT_EQ(Calls(), (Lines{"list", "watch 10", "watch 40", "watch 40"}));
   EXPECT_EQ(sink_.notes(), (Lines{"begin", "end"}));
   EXPECT_EQ(stats_.events, 0U);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// berth-kube-bench: what it costs us to learn a large cluster from its API server, and to follow
+// its events. The API server is a process of its own; time and memory are those of this one.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "bench/kube/fake_api_server.h"
+#include "bench/kube/measuring_sink.h"
+#include "server/kube/http_api_client.h"
+#include "server/kube/reflector.h"
+
+namespace berth::kube_bench {
+namespace {
+
+// Reads all pages and looks at nothing: what the client costs without the reflector.
+Usage ReadPages(kube::ApiClient& client, const std::string& path, std::size_t count) {
+  for (std::size_t begin = 0; begin < count; begin += 500) {
+    const std::string page = path + "?limit=500&continue=" + std::to_string(begin);
+    const auto answer =
+        client.Stream(page, std::chrono::seconds(60), {}, [](std::string_view) { return true; });
+    if (!answer) std::fprintf(stderr, "%s\n", answer.error().message.c_str());
+  }
+  return Usage::Now();
+}
+
+void PrintRow(const char* what, const Usage& from, const Usage& to) {
+  std::printf("%-34s %8.2f %8.2f %8.1f %8.1f\n", what, to.wall_s - from.wall_s,
+              to.cpu_s - from.cpu_s, to.rss_mib, to.peak_mib);
+}
+
+// Reflects the path until the list and so many events have gone through the sink.
+template <class Sink>
+void Reflect(kube::ApiClient& client, const std::string& path, std::size_t events, Sink& sink) {
+  const SystemClock clock;
+  MeasuringSink<Sink> measuring(sink, events);
+  kube::ReflectorOptions options;
+  options.path = path;
+  options.on_problem = [](const std::string& problem) {
+    std::fprintf(stderr, "%s\n", problem.c_str());
+  };
+  const Usage start = Usage::Now();
+  {
+    const kube::Reflector reflector(client, measuring, clock, options);
+    while (!measuring.list_done() || (events > 0 && !measuring.events_done())) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+  const std::string what = "list " + path;
+  PrintRow(what.c_str(), start, measuring.at_list_end());
+  std::printf("  %zu objects, %.1f MiB\n", measuring.listed(), measuring.listed_mib());
+  if (measuring.marks().empty()) return;
+  const Usage& last = measuring.marks().back();
+  PrintRow("watch, all events", measuring.at_list_end(), last);
+  const double micros = (last.cpu_s - measuring.at_list_end().cpu_s) * 1e6;
+  std::printf("  %.1f us of CPU per event; RSS after each tenth:",
+              micros / static_cast<double>(events));
+  for (const Usage& mark : measuring.marks()) std::printf(" %.1f", mark.rss_mib);
+  std::printf(" MiB\n");
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("berth-kube-bench: list and watch against an API server of its own");
+  ClusterSize size;
+  app.add_option("--nodes", size.nodes);
+  app.add_option("--pods", size.pods);
+  app.add_option("--events", size.events);
+  CLI11_PARSE(app, argc, argv);
+
+  const FakeApiServer server(size);
+  ClusterAccess access;
+  access.server = server.url();
+  const auto client = kube::HttpApiClient::Create(access);
+  if (!client) {
+    std::fprintf(stderr, "berth-kube-bench: %s\n", client.error().message.c_str());
+    return 1;
+  }
+  std::printf("%-34s %8s %8s %8s %8s\n", "", "wall s", "CPU s", "RSS MiB", "peak");
+  const Usage start = Usage::Now();
+  PrintRow("client alone, pages of pods", start, ReadPages(**client, "/api/v1/pods", size.pods));
+  CountingSink nodes, pods;
+  Reflect(**client, "/api/v1/nodes", 0, nodes);
+  Reflect(**client, "/api/v1/pods", size.events, pods);
+  return 0;
+}
+
+}  // namespace
+}  // namespace berth::kube_bench
+
+int main(int argc, char** argv) { return berth::kube_bench::Main(argc, argv); }
