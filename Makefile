@@ -52,7 +52,7 @@ test: ## Every test
 	cmake --preset release >/dev/null; \
 	cmake --build --preset release -j $(JOBS); \
 	if kill -0 $$plane 2>/dev/null; then echo "the control plane of the e2e tests is being built, see $(E2E_LOG)"; fi; \
-	wait $$plane || export BERTH_E2E_REASON="$$(tail -n 3 $(E2E_LOG) | paste -sd ' ')"; \
+	wait $$plane || export BERTH_E2E_REASON="$$(tail -n 3 $(E2E_LOG) | uniq | paste -sd ' ') ($(E2E_LOG))"; \
 	failed=0; ctest --preset release -j $(JOBS) || failed=$$?; \
 	if [[ -n $${BERTH_E2E_REASON:-} ]]; then echo "The e2e tests were skipped: $$BERTH_E2E_REASON"; fi; \
 	exit $$failed
@@ -96,6 +96,7 @@ lint: ## Format and shell scripts
 	$(call install,$(LINT_PACKAGES))
 	@git ls-files '*.h' '*.cc' | xargs clang-format-14 --dry-run --Werror
 	@git ls-files '*.sh' .ci/run | xargs shellcheck
+	@if command -v gofmt >/dev/null; then test -z "$$(gofmt -l $(E2E) | tee /dev/stderr)"; fi
 	@echo "lint: ok"
 
 clean: ## Remove build/

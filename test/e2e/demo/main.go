@@ -118,6 +118,9 @@ func serve(folder string, stub bool) {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	write(command, pidFile(folder), strconv.Itoa(os.Getpid())+"\n")
 
+	if missing := harness.BerthMissing(); !stub && missing != "" {
+		command.Fatalf("%s; -stub puts the stub in front", missing)
+	}
 	plane := harness.NewPlane(command)
 	plane.CreateNodes(8)
 	plane.StartScheduler(extenders(plane, stub)...)
@@ -141,9 +144,6 @@ To stop it:
 func extenders(plane *harness.Plane, stub bool) []configv1.Extender {
 	if stub {
 		return plane.StartStub().Extenders()
-	}
-	if missing := harness.BerthMissing(); missing != "" {
-		plane.T.Fatalf("%s; -stub puts the stub in front", missing)
 	}
 	berth := plane.StartBerth("")
 	return harness.ShippedExtenders(plane.T, berth.URL)

@@ -4,6 +4,9 @@ package harness
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,9 +29,10 @@ type Berth struct {
 	// ConfigFile is the file of its BerthConfiguration.
 	ConfigFile string
 
-	plane *Plane
-	name  string
-	args  []string
+	plane  *Plane
+	name   string
+	args   []string
+	client *http.Client
 }
 
 // BerthBinary is $BERTH_BIN/berth.
@@ -51,20 +55,33 @@ func BerthMissing() string {
 func (p *Plane) NewBerth(name, kubeconfig, config string) *Berth {
 	p.T.Helper()
 	listen := address(FreePort(p.T))
-	b := &Berth{Listen: listen, URL: "http://" + listen, ConfigFile: p.file(name + ".yaml"), plane: p, name: name}
+	b := &Berth{Listen: listen, URL: "http://" + listen, ConfigFile: p.file(name + "-config/berth.yaml"), plane: p, name: name,
+		client: http.DefaultClient}
 	b.WriteConfig(config)
 	b.args = []string{"serve", "--config", b.ConfigFile, "--kubeconfig", kubeconfig, "--listen", listen}
 	return b
 }
 
-// WriteConfig replaces the configuration as the kubelet does with a ConfigMap: by renaming.
+// WriteConfig replaces the configuration as the kubelet does with a mounted ConfigMap: the file is a link to
+// ..data/berth.yaml, ..data is a link to the folder of the newest version, and that link is renamed into place.
 func (b *Berth) WriteConfig(config string) {
 	b.plane.T.Helper()
 	if !strings.Contains(config, "apiVersion:") {
 		config = "apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\n" + config
 	}
-	writeFile(b.plane.T, b.ConfigFile+".new", []byte(config))
-	if err := os.Rename(b.ConfigFile+".new", b.ConfigFile); err != nil {
+	folder := filepath.Dir(b.ConfigFile)
+	version := "..version-" + strconv.FormatInt(time.Now().UnixNano(), 10)
+	data := filepath.Join(folder, "..data")
+	errs := []error{
+		os.MkdirAll(filepath.Join(folder, version), 0o755),
+		os.WriteFile(filepath.Join(folder, version, "berth.yaml"), []byte(config), 0o600),
+		os.Symlink(version, data+".new"),
+		os.Rename(data+".new", data),
+	}
+	if _, err := os.Lstat(b.ConfigFile); err != nil {
+		errs = append(errs, os.Symlink("..data/berth.yaml", b.ConfigFile))
+	}
+	if err := errors.Join(errs...); err != nil {
 		b.plane.T.Fatalf("%v", err)
 	}
 }
@@ -77,6 +94,21 @@ func (p *Plane) StartBerth(config string) *Berth {
 	b.Start()
 	b.WaitReady()
 	return b
+}
+
+// ExpectTLS is for a Berth whose configuration has a certificate of ca and asks for one: URL is https:// from now on,
+// and the harness shows client.
+func (b *Berth) ExpectTLS(ca *Authority, client KeyPair) {
+	b.plane.T.Helper()
+	pair, err := tls.LoadX509KeyPair(client.CertFile, client.KeyFile)
+	if err != nil {
+		b.plane.T.Fatalf("%v", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.cert)
+	b.URL = "https://" + b.Listen
+	b.client = &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}}}
 }
 
 // Start starts the process, also again after Kill or Stop: same port.
@@ -92,17 +124,17 @@ func (b *Berth) WaitReady() {
 		if !b.Running() {
 			b.plane.T.Fatalf("%s ended: %s", b.name, b.State())
 		}
-		return okAt(b.URL + "/readyz")
+		return b.Ready()
 	})
 }
 
 // Ready is nil when Berth can decide, else why it cannot.
-func (b *Berth) Ready() error { return okAt(b.URL + "/readyz") }
+func (b *Berth) Ready() error { return okAt(b.client, b.URL+"/readyz") }
 
 // Metric is the sum of a metric over its labels; 0 where it is not there.
 func (b *Berth) Metric(name string) float64 {
 	b.plane.T.Helper()
-	response, err := http.Get(b.URL + "/metrics")
+	response, err := b.client.Get(b.URL + "/metrics")
 	if err != nil {
 		b.plane.T.Fatalf("%v", err)
 	}

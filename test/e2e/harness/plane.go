@@ -4,7 +4,6 @@ package harness
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,18 +142,4 @@ func (p *Plane) Kubectl(args ...string) string {
 		p.T.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
-}
-
-// okAt is nil when url answers 200.
-func okAt(url string) error {
-	client := http.Client{Timeout: 2 * time.Second}
-	response, err := client.Get(url)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, response.Status)
-	}
-	return nil
 }

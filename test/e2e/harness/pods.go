@@ -29,10 +29,14 @@ func Pod(name string, ask Ask) *v1.Pod {
 	for key, quantity := range ask {
 		limits[key] = resource.MustParse(quantity)
 	}
+	atOnce := int64(0) // no kubelet is there to say that a deleted pod has ended
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace, Annotations: map[string]string{}},
-		Spec: v1.PodSpec{Containers: []v1.Container{
-			{Name: "main", Image: "none", Resources: v1.ResourceRequirements{Limits: limits}}}},
+		Spec: v1.PodSpec{
+			TerminationGracePeriodSeconds: &atOnce,
+			Containers: []v1.Container{
+				{Name: "main", Image: "none", Resources: v1.ResourceRequirements{Limits: limits}}},
+		},
 	}
 }
 

@@ -70,14 +70,5 @@ func (s *Scheduler) Restart() {
 // ready asks without checking the certificate: it is a process of ours on loopback, and nothing is told to it.
 func (s *Scheduler) ready() error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
-	client := http.Client{Timeout: 2 * time.Second, Transport: transport}
-	response, err := client.Get(fmt.Sprintf("https://%s/readyz", address(s.port)))
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz: %s", response.Status)
-	}
-	return nil
+	return okAt(&http.Client{Transport: transport}, fmt.Sprintf("https://%s/readyz", address(s.port)))
 }

@@ -3,6 +3,7 @@
 package harness
 
 import (
+	"net/http"
 	"time"
 
 	configv1 "k8s.io/kube-scheduler/config/v1"
@@ -20,7 +21,7 @@ func (p *Plane) StartStub() *Stub {
 	listen := address(FreePort(p.T))
 	s := &Stub{URL: "http://" + listen}
 	s.Process = StartProcess(p.T, p.Dir, "stub", Binary(p.T, "stub"), "--kubeconfig="+p.Admin, "--listen="+listen)
-	Eventually(p.T, "the stub to answer", 10*time.Second, func() error { return okAt(s.URL + "/readyz") })
+	Eventually(p.T, "the stub to answer", 10*time.Second, func() error { return okAt(http.DefaultClient, s.URL+"/readyz") })
 	return s
 }
 

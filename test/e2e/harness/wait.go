@@ -4,6 +4,8 @@ package harness
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -22,4 +24,23 @@ func Eventually(t T, what string, limit time.Duration, done func() error) {
 			t.Fatalf("waited %s for %s: %v", limit, what, err)
 		}
 	}
+}
+
+// okAt is nil when url answers 200.
+func okAt(client *http.Client, url string) error {
+	ctx, cancel := context.WithTimeout(background(), 2*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return nil
 }
