@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/budget_json.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "server/wire/json_fields.h"
@@ -11,6 +13,8 @@ namespace {
 
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
+
+constexpr std::int64_t kNone = 0, kMost = 1 << 30;
 
 Status ReadBudget(object fields, PodDisruptionBudget& budget) {
   std::string kind = "PodDisruptionBudget";
@@ -33,7 +37,8 @@ Status ReadBudget(object fields, PodDisruptionBudget& budget) {
         }
       }
       if (!metadata && !spec && IsField(name, "disruptionsAllowed")) {
-        budget.disruptions_allowed = static_cast<int>(std::int64_t{part.get_int64()});
+        budget.disruptions_allowed =
+            static_cast<int>(std::clamp(std::int64_t{part.get_int64()}, kNone, kMost));
       }
     });
   });

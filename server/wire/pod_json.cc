@@ -2,6 +2,8 @@
 #include "server/wire/pod_json.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -51,6 +53,11 @@ class PodReader {
   }
 
  private:
+  static int Int32(value content) {
+    constexpr std::int64_t kLow = std::numeric_limits<std::int32_t>::min();
+    constexpr std::int64_t kHigh = std::numeric_limits<std::int32_t>::max();
+    return static_cast<int>(std::clamp(std::int64_t{content.get_int64()}, kLow, kHigh));
+  }
   static void Take(std::string& target, value content) {
     target = std::string_view(content.get_string());
   }
@@ -90,8 +97,7 @@ class PodReader {
   void ReadPlace(std::string_view key, value content) {
     NodeConstraints& constraints = parts_.constraints;
     if (IsField(key, "nodeName")) Take(fields_.node, content);
-    if (IsField(key, "priority"))
-      parts_.priority = static_cast<int>(std::int64_t{content.get_int64()});
+    if (IsField(key, "priority")) parts_.priority = Int32(content);
     if (IsField(key, "preemptionPolicy")) {
       parts_.may_preempt = std::string_view(content.get_string()) != "Never";
     }

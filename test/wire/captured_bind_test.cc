@@ -36,7 +36,7 @@ class CapturedCalls : public testing::TestWithParam<std::string_view> {
     return "";
   }
 
-  // Fills every GPU of the node: `victim` holds four, another pod the rest.
+  // Fills every GPU of the node: `victim` holds four, a pod of higher priority the rest.
   void FillNode(const std::string& node, const std::string& victim) {
     const auto snapshot = service_->state().Current();
     const NodeIndex index = snapshot->names().Find(node);
@@ -45,7 +45,9 @@ class CapturedCalls : public testing::TestWithParam<std::string_view> {
     ASSERT_GE(gpus, 4) << node;
     ASSERT_EQ(service_->Place(test::PodWithGpus(victim, 4), node), "");
     if (gpus > 4) {
-      ASSERT_EQ(service_->Place(test::PodWithGpus("keeps-" + node, gpus - 4), node), "");
+      Json keeps = test::PodWithGpus("keeps-" + node, gpus - 4);
+      keeps["spec"]["priority"] = 2'000'000'000;
+      ASSERT_EQ(service_->Place(keeps, node), "");
     }
   }
 
