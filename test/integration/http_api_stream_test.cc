@@ -92,21 +92,21 @@ TEST_F(HttpApiStream, ReportsAStreamThatIsCut) {
 TEST_F(HttpApiStream, FindsASilentPeerByTheIdleTimeout) {
   Serve([](const StreamRequest&, StreamReply& reply) {
     reply.BeginChunks();
-    for (int i = 0; i < 4; ++i) {  // all together longer than the idle timeout
+    for (int i = 0; i < 6; ++i) {  // all together longer than the idle timeout
       reply.Chunk("x");
-      std::this_thread::sleep_for(milliseconds(200));
+      std::this_thread::sleep_for(milliseconds(300));
     }
     reply.Hang();
   });
   std::size_t size = 0;
-  const auto answer = Client()->Stream("/x", milliseconds(600), {}, [&](std::string_view bytes) {
+  const auto answer = Client()->Stream("/x", milliseconds(1500), {}, [&](std::string_view bytes) {
     size += bytes.size();
     return true;
   });
   ASSERT_FALSE(answer);
   EXPECT_NE(answer.error().message.find("nothing came"), std::string::npos)
       << answer.error().message;
-  EXPECT_EQ(size, 4U);
+  EXPECT_EQ(size, 6U);
 }
 
 TEST_F(HttpApiStream, StopsAtOnceWhateverTheServerDoes) {
