@@ -186,9 +186,8 @@ Result<NodeSpec> DecodeNode(const std::string& text, const NodeRules& rules) {
   const std::string place = "node " + reader.name();
   if (!read) return tl::unexpected(Error(read.error()).Within(place));
   if (!node) {
-    Error problem = std::move(node).error();
-    if (problem.message.starts_with('.')) problem.message.erase(0, 1);
-    return Invalid(place + ": " + problem.message);
+    const std::string& problem = node.error().message;
+    return Invalid(place + ": " + problem.substr(problem.starts_with('.') ? 1 : 0));
   }
   return node;
 }
