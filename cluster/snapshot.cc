@@ -30,6 +30,14 @@ std::size_t Snapshot::CountUnattributed() const {
   return count;
 }
 
+std::size_t Snapshot::CountReserved() const {
+  std::size_t count = 0;
+  for (NodeIndex i = 0; i < size(); ++i) {
+    for (const auto& pod : node(i).pods()) count += pod->state == PodState::kReserved ? 1U : 0U;
+  }
+  return count;
+}
+
 Snapshot Snapshot::With(NodeIndex index, std::shared_ptr<const Node> node) const {
   Snapshot copy = *this;
   copy.tainted_nodes_ -= this->node(index).spec().taints.empty() ? 0U : 1U;
