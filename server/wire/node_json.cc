@@ -186,9 +186,9 @@ Result<NodeSpec> DecodeNode(const std::string& text, const NodeRules& rules) {
   const std::string place = "node " + reader.name();
   if (!read) return tl::unexpected(Error(read.error()).Within(place));
   if (!node) {
-    Error problem = std::move(node).error();
-    if (problem.message.starts_with('.')) problem.message.erase(0, 1);
-    return Invalid(place + ": " + problem.message);
+    const std::string_view problem = node.error().message;
+    const std::size_t start = problem.find_first_not_of('.');
+    return Invalid(place + ": " + std::string(problem.substr(std::min(start, problem.size()))));
   }
   return node;
 }
