@@ -33,7 +33,7 @@ func wantEveryKindPlaced(t *testing.T, nodeCacheCapable bool) {
 	plane.CreatePods(harness.OneOfEach()...)
 	plane.WaitBound(30 * time.Second)
 	plane.CheckGrants()
-	if strings.Contains(berth.Log(), "403") {
+	if strings.Contains(berth.Log(), "forbidden") {
 		t.Errorf("Berth lacks a right:\n%s", berth.Log())
 	}
 }
