@@ -38,8 +38,8 @@ func TestLeadershipIsHandedOverInTheMiddleOfBinds(t *testing.T) {
 	needBerth(t)
 	plane := harness.NewPlane(t)
 	plane.CreateNodes(64)
-	plane.Grant(harness.BerthUser, harness.BerthRules...)
-	kubeconfig := plane.Kubeconfig("berth", plane.URL(), plane.Token())
+	plane.GrantBerth()
+	kubeconfig := plane.BerthKubeconfig(plane.URL(), plane.Token())
 	var berths []*harness.Berth
 	for _, name := range []string{"berth-a", "berth-b"} {
 		berth := plane.NewBerth(name, kubeconfig, electLeader)
@@ -55,6 +55,7 @@ func TestLeadershipIsHandedOverInTheMiddleOfBinds(t *testing.T) {
 	bound.WaitFor(manyPods/4, time.Minute)
 
 	berths[leader].Kill()
+	wantHalfway(t, plane)
 	next := ready(t, berths)
 	if next == leader {
 		t.Fatalf("%d leads again", next)
