@@ -124,6 +124,12 @@ func as[Type any](t *testing.T, objects rendered, name string) Type {
 	return typed
 }
 
+// configOfBerth is the berth.yaml of a kustomization.
+func configOfBerth(t *testing.T, objects rendered) string {
+	t.Helper()
+	return as[v1.ConfigMap](t, objects, "ConfigMap/berth").Data["berth.yaml"]
+}
+
 // settings is the part of a BerthConfiguration that the manifests have to agree with.
 type settings struct {
 	Server struct {
@@ -231,7 +237,7 @@ func wantBerthFits(t *testing.T, objects rendered) {
 		}
 	}
 	wantMounted(t, objects, pod, configArgument(t, container))
-	text := as[v1.ConfigMap](t, objects, "ConfigMap/berth").Data["berth.yaml"]
+	text := configOfBerth(t, objects)
 	file := filepath.Join(t.TempDir(), "berth.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -314,7 +320,7 @@ func wantItsService(t *testing.T, objects rendered, extender configv1.Extender) 
 	t.Helper()
 	service := as[v1.Service](t, objects, "Service/berth")
 	scheme := "http"
-	if strings.Contains(as[v1.ConfigMap](t, objects, "ConfigMap/berth").Data["berth.yaml"], "clientCaFile:") {
+	if strings.Contains(configOfBerth(t, objects), "clientCaFile:") {
 		scheme = "https"
 	}
 	want := fmt.Sprintf("%s://%s.%s.svc:%d/extender", scheme, service.Name, service.Namespace, service.Spec.Ports[0].Port)
