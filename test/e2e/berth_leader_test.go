@@ -38,8 +38,8 @@ func TestLeadershipIsHandedOverInTheMiddleOfBinds(t *testing.T) {
 	needBerth(t)
 	plane := harness.NewPlane(t)
 	plane.CreateNodes(64)
-	plane.Grant(harness.BerthUser, harness.BerthRules...)
-	kubeconfig := plane.Kubeconfig("berth", plane.URL(), plane.Token())
+	plane.GrantBerth()
+	kubeconfig := plane.BerthKubeconfig(plane.URL(), plane.Token())
 	var berths []*harness.Berth
 	for _, name := range []string{"berth-a", "berth-b"} {
 		berth := plane.NewBerth(name, kubeconfig, electLeader)

@@ -21,8 +21,8 @@ func startedWith(t *testing.T, user func(*harness.Plane) clientcmdapi.AuthInfo, 
 	needBerth(t)
 	plane := harness.NewPlane(t)
 	plane.CreateNodes(1)
-	plane.Grant(harness.BerthUser, harness.BerthRules...)
-	berth := plane.NewBerth("berth", plane.Kubeconfig("berth", plane.URL(), user(plane), caFile(plane)), "")
+	plane.GrantBerth()
+	berth := plane.NewBerth("berth", plane.BerthKubeconfig(plane.URL(), user(plane), caFile(plane)), "")
 	berth.Start()
 	return berth
 }
@@ -88,9 +88,9 @@ func scheduledOverTLS(t *testing.T, ca func(*harness.Plane) *harness.Authority) 
 	needBerth(t)
 	plane := harness.NewPlane(t)
 	plane.CreateNodes(1)
-	plane.Grant(harness.BerthUser, harness.BerthRules...)
+	plane.GrantBerth()
 	own := plane.CA.Issue(t, "berth-server")
-	berth := plane.NewBerth("berth", plane.Kubeconfig("berth", plane.URL(), plane.Token()), fmt.Sprintf(
+	berth := plane.NewBerth("berth", plane.BerthKubeconfig(plane.URL(), plane.Token()), fmt.Sprintf(
 		"server:\n  tls:\n    certificateFile: %s\n    keyFile: %s\n    clientCaFile: %s\n", own.CertFile, own.KeyFile, plane.CA.File))
 	berth.ExpectTLS(plane.CA, plane.CA.Issue(t, "test"))
 	berth.Start()

@@ -71,8 +71,8 @@ func arms(plane *harness.Plane, withBerth bool) []arm {
 		}},
 	}
 	if withBerth {
-		plane.Grant(harness.BerthUser, harness.BerthRules...)
-		berth := plane.NewBerth("berth", plane.Kubeconfig("berth", plane.URL(), plane.Token()), "logLevel: warning\n")
+		plane.GrantBerth()
+		berth := plane.NewBerth("berth", plane.BerthKubeconfig(plane.URL(), plane.Token()), "logLevel: warning\n")
 		all = append(all, arm{"berth", func() (*harness.Process, []configv1.Extender) {
 			berth.Start()
 			berth.WaitReady()

@@ -86,11 +86,11 @@ func (b *Berth) WriteConfig(config string) {
 	}
 }
 
-// StartBerth starts a Berth as BerthUser, with the rights of BerthRules, and waits until it can decide.
+// StartBerth starts a Berth as BerthUser, with the rights of GrantBerth, and waits until it can decide.
 func (p *Plane) StartBerth(config string) *Berth {
 	p.T.Helper()
-	p.Grant(BerthUser, BerthRules...)
-	b := p.NewBerth("berth", p.Kubeconfig("berth", p.URL(), p.Token()), config)
+	p.GrantBerth()
+	b := p.NewBerth("berth", p.BerthKubeconfig(p.URL(), p.Token()), config)
 	b.Start()
 	b.WaitReady()
 	return b

@@ -3,6 +3,7 @@
 package harness
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // Bound counts pods as they get their node. It reads a watch, so that counting costs the API server little.
 type Bound struct {
 	plane *Plane
-	watch watch.Interface
+	stop  context.CancelFunc
 
 	mutex   sync.Mutex
 	changed *sync.Cond
@@ -24,23 +25,28 @@ type Bound struct {
 // WatchBound counts from now on, pods that are bound already included.
 func (p *Plane) WatchBound() *Bound {
 	p.T.Helper()
-	w, err := p.Client.CoreV1().Pods(Namespace).Watch(background(), metav1.ListOptions{FieldSelector: "spec.nodeName!="})
-	if err != nil {
-		p.T.Fatalf("%v", err)
-	}
-	b := &Bound{plane: p, watch: w, uids: map[string]struct{}{}}
+	ctx, stop := context.WithCancel(background())
+	b := &Bound{plane: p, stop: stop, uids: map[string]struct{}{}}
 	b.changed = sync.NewCond(&b.mutex)
-	go b.read()
+	go b.read(ctx)
 	return b
 }
 
-func (b *Bound) read() {
-	for event := range b.watch.ResultChan() {
-		if pod, isPod := event.Object.(*v1.Pod); isPod && event.Type != watch.Deleted {
-			b.mutex.Lock()
-			b.uids[string(pod.UID)] = struct{}{}
-			b.changed.Broadcast()
-			b.mutex.Unlock()
+// read watches again whenever the API server ends a watch, as it does with a reader that is slow for a moment. Each
+// watch begins with the pods that are there.
+func (b *Bound) read(ctx context.Context) {
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		w, err := b.plane.Client.CoreV1().Pods(Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="})
+		if err != nil {
+			continue
+		}
+		for event := range w.ResultChan() {
+			if pod, isPod := event.Object.(*v1.Pod); isPod && event.Type != watch.Deleted {
+				b.mutex.Lock()
+				b.uids[string(pod.UID)] = struct{}{}
+				b.changed.Broadcast()
+				b.mutex.Unlock()
+			}
 		}
 	}
 }
@@ -75,4 +81,4 @@ func (b *Bound) WaitFor(count int, limit time.Duration) {
 }
 
 // Stop ends the counting.
-func (b *Bound) Stop() { b.watch.Stop() }
+func (b *Bound) Stop() { b.stop() }

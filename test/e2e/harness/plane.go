@@ -55,7 +55,7 @@ func NewPlane(t T) *Plane {
 	writeKey(t, p.file("service-account.key"), newKey(t))
 	writeFile(t, p.file("tokens.csv"), []byte(tokenFile))
 	p.startEtcd()
-	p.Admin = p.Kubeconfig("admin", p.URL(), p.Certificate("admin", "system:masters"))
+	p.Admin = p.Kubeconfig("admin", p.Certificate("admin", "system:masters"))
 	p.Client = p.clientOf(p.Admin)
 	p.StartAPIServer()
 	return p

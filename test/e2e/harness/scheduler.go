@@ -34,7 +34,7 @@ func (p *Plane) StartScheduler(extenders ...configv1.Extender) *Scheduler {
 		PercentageOfNodesToScore: &everyNode,
 		Extenders:                extenders,
 	}
-	s.Config.ClientConnection.Kubeconfig = p.Kubeconfig("scheduler", p.URL(), p.Certificate("scheduler", "system:masters"))
+	s.Config.ClientConnection.Kubeconfig = p.Kubeconfig("scheduler", p.Certificate("scheduler", "system:masters"))
 	s.Config.ClientConnection.QPS, s.Config.ClientConnection.Burst = 10000, 10000
 	s.Config.LeaderElection.LeaderElect = &no
 	s.Restart()
