@@ -180,7 +180,7 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	berth.Start()
 	berth.WaitReady()
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-	plane.CreatePods(harness.OneOfEach()...)
+	plane.CreatePods(withAndWithoutGPUs("pod")...)
 	plane.WaitBound(30 * time.Second)
 	past := harness.Pod("past-berth", harness.Ask{harness.GPUResource: "1"})
 	past.Spec.NodeName = "node-0003"

@@ -124,6 +124,15 @@ func as[Type any](t *testing.T, objects rendered, name string) Type {
 	return typed
 }
 
+// withAndWithoutGPUs are pods of which only the first can be placed without Berth.
+func withAndWithoutGPUs(prefix string) []*v1.Pod {
+	return []*v1.Pod{
+		harness.Pod(prefix+"-no-gpu", nil),
+		harness.Pod(prefix+"-one-gpu", harness.Ask{harness.GPUResource: "1"}),
+		harness.Pod(prefix+"-share", harness.Ask{harness.MilliResource: "300", harness.MemoryResource: "8192"}),
+	}
+}
+
 // configOfBerth is the berth.yaml of a kustomization.
 func configOfBerth(t *testing.T, objects rendered) string {
 	t.Helper()

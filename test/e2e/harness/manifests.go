@@ -16,12 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
-
-// BerthNamespace is where the manifests put Berth.
-const BerthNamespace = "berth-system"
 
 // Kustomize is what `kubectl apply -k folder` would apply.
 func Kustomize(t T, folder string) []unstructured.Unstructured {
@@ -62,25 +58,17 @@ func (p *Plane) AddBerthNamespace() {
 	p.Kubectl("apply", "-f", "manifests/base/namespace.yaml")
 }
 
-// ServiceAccountKubeconfig is a kubeconfig with a token of this service account of BerthNamespace: what a pod of it is
+// ServiceAccountKubeconfig is a kubeconfig with a token of this service account of the manifests: what a pod of it is
 // to the API server.
 func (p *Plane) ServiceAccountKubeconfig(name string) string {
 	p.T.Helper()
-	request, err := p.Client.CoreV1().ServiceAccounts(BerthNamespace).CreateToken(background(), name,
+	request, err := p.Client.CoreV1().ServiceAccounts(berthNamespace).CreateToken(background(), name,
 		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		p.T.Fatalf("token of %s: %v", name, err)
 	}
-	file := p.Kubeconfig("service-account-"+name, p.URL(), clientcmdapi.AuthInfo{Token: request.Status.Token})
-	config, err := clientcmd.LoadFromFile(file)
-	if err == nil {
-		config.Contexts[config.CurrentContext].Namespace = BerthNamespace
-		err = clientcmd.WriteToFile(*config, file)
-	}
-	if err != nil {
-		p.T.Fatalf("%v", err)
-	}
-	return file
+	return p.kubeconfig("service-account-"+name, clientcmdapi.Cluster{Server: p.URL(), CertificateAuthority: p.CA.File},
+		berthNamespace, clientcmdapi.AuthInfo{Token: request.Status.Token})
 }
 
 // AskAt is for a Berth that answers the harness somewhere else than at its --listen: there, in plain HTTP.
