@@ -139,6 +139,14 @@ std::size_t ClusterState::GangSize(std::string_view gang) const {
   return size == gang_sizes_.end() ? 0 : size->second;
 }
 
+std::vector<std::string> ClusterState::PodUids() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> uids;
+  uids.reserve(pods_.size());
+  for (const auto& [uid, record] : pods_) uids.emplace_back(uid);
+  return uids;
+}
+
 ClusterState::Contents ClusterState::Everything() const {
   const MutexLock lock(mutex_);
   Contents contents{current_, {}};

@@ -69,6 +69,8 @@ class ClusterState {
   [[nodiscard]] std::vector<PodId> Overdue(Instant now) const BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] std::optional<PodRecord> FindPod(std::string_view uid) const BERTH_EXCLUDES(mutex_);
+  // The UIDs of all pods, in order.
+  [[nodiscard]] std::vector<std::string> PodUids() const BERTH_EXCLUDES(mutex_);
   // How many pods of that gang are held, wherever they are.
   [[nodiscard]] std::size_t GangSize(std::string_view gang) const BERTH_EXCLUDES(mutex_);
   // All pods, by UID; with the snapshot of the same moment.
