@@ -288,13 +288,15 @@ class HttpApiClient::Impl {
     ApiResponse answer;
     std::string bytes;
     while (true) {
-      const Duration patience = queue.status() == 0 ? limits.head : limits.idle;
+      const bool headed = queue.status() != 0;
+      const Duration patience = headed ? limits.idle : limits.head;
       const Instant limit = std::min(limits.deadline, std::chrono::steady_clock::now() + patience);
       const BodyQueue::Event event = queue.Wait(bytes, limit);
       answer.status = queue.status();
       answer.retry_after = queue.retry_after();
       if (event == BodyQueue::Event::kStopped) return answer;
       if (event == BodyQueue::Event::kTimeout) {
+        if (!headed && answer.status != 0) continue;  // the head came: now the body has its time
         return Broken(request, answer.status == 0 ? "no answer within " + InSeconds(limits.head)
                                                   : "nothing came for " + InSeconds(limits.idle));
       }

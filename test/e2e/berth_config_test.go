@@ -16,6 +16,7 @@ func TestConfigurationIsReloadedUnderLoad(t *testing.T) {
 		berth.WriteConfig(fmt.Sprintf("profile: %s\n", []string{"best-fit", "fragmentation-gradient"}[i%2]))
 		time.Sleep(50 * time.Millisecond)
 	}
+	wantHalfway(t, plane)
 	wantAllPlaced(t, plane)
 	if !berth.Running() {
 		t.Errorf("Berth ended: %s", berth.State())

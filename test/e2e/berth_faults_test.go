@@ -40,9 +40,18 @@ func wantAllPlaced(t *testing.T, plane *harness.Plane) {
 	}
 }
 
+// wantHalfway fails a test whose fault came when there was nothing left to disturb.
+func wantHalfway(t *testing.T, plane *harness.Plane) {
+	t.Helper()
+	if waiting, err := plane.ListPods("spec.nodeName="); err != nil || len(waiting) == 0 {
+		t.Errorf("every pod was bound before the fault (%v)", err)
+	}
+}
+
 func TestBerthKilledInTheMiddleOfBinds(t *testing.T) {
 	plane, berth, _ := halfwayThroughManyPods(t)
 	berth.Kill()
+	wantHalfway(t, plane)
 	berth.Start()
 	wantAllPlaced(t, plane)
 }
@@ -50,6 +59,7 @@ func TestBerthKilledInTheMiddleOfBinds(t *testing.T) {
 func TestBerthStoppedInTheMiddleOfBinds(t *testing.T) {
 	plane, berth, _ := halfwayThroughManyPods(t)
 	berth.Stop()
+	wantHalfway(t, plane)
 	berth.Start()
 	wantAllPlaced(t, plane)
 }
@@ -59,6 +69,7 @@ func TestAPIServerAwayInTheMiddleOfBinds(t *testing.T) {
 	plane.StopAPIServer()
 	time.Sleep(3 * time.Second)
 	plane.StartAPIServer()
+	wantHalfway(t, plane)
 	wantAllPlaced(t, plane)
 	if !berth.Running() {
 		t.Errorf("Berth ended: %s", berth.State())
@@ -72,6 +83,7 @@ func TestWatchesCutInTheMiddleOfBinds(t *testing.T) {
 		cut += proxy.Cut()
 		time.Sleep(200 * time.Millisecond)
 	}
+	wantHalfway(t, plane)
 	if cut == 0 {
 		t.Error("Berth had no connection to the API server")
 	}

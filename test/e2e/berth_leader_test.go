@@ -55,6 +55,7 @@ func TestLeadershipIsHandedOverInTheMiddleOfBinds(t *testing.T) {
 	bound.WaitFor(manyPods/4, time.Minute)
 
 	berths[leader].Kill()
+	wantHalfway(t, plane)
 	next := ready(t, berths)
 	if next == leader {
 		t.Fatalf("%d leads again", next)

@@ -33,10 +33,32 @@ func wantEveryKindPlaced(t *testing.T, nodeCacheCapable bool) {
 	plane.CreatePods(harness.OneOfEach()...)
 	plane.WaitBound(30 * time.Second)
 	plane.CheckGrants()
+	if strings.Contains(berth.Log(), "forbidden") {
+		t.Errorf("Berth lacks a right:\n%s", berth.Log())
+	}
 }
 
 func TestEveryKindOfRequestIsPlacedByName(t *testing.T)       { wantEveryKindPlaced(t, true) }
 func TestEveryKindOfRequestIsPlacedByWholeNodes(t *testing.T) { wantEveryKindPlaced(t, false) }
+
+func TestDescribePodShowsWhichGPUsItGot(t *testing.T) {
+	needBerth(t)
+	plane := harness.NewPlane(t)
+	plane.CreateNodes(1)
+	berth := plane.StartBerth("")
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane.CreatePods(harness.Pod("two-gpus", harness.Ask{harness.GPUResource: "2"}))
+	plane.WaitBound(30 * time.Second)
+	harness.Eventually(t, "the GPUs to be in kubectl describe", 10*time.Second, func() error {
+		return contains(plane.Kubectl("describe", "pod", "two-gpus"), "GpusAssigned")
+	})
+	text := plane.Kubectl("describe", "pod", "two-gpus")
+	for _, part := range []string{harness.DevicesAnnotation, "berth.dev/decision", "GPU 0, 1 on node node-0000"} {
+		if err := contains(text, part); err != nil {
+			t.Error(err)
+		}
+	}
+}
 
 func TestDescribePodShowsWhyItDoesNotFit(t *testing.T) {
 	needBerth(t)

@@ -109,6 +109,24 @@ TEST_F(HttpApiStream, FindsASilentPeerByTheIdleTimeout) {
   EXPECT_EQ(size, 6U);
 }
 
+// A watch of what never changes: its head comes at once, and then nothing for long.
+TEST_F(HttpApiStream, GivesABodyTheIdleTimeoutEvenWhenTheHeadHadLess) {
+  Serve([](const StreamRequest&, StreamReply& reply) {
+    std::this_thread::sleep_for(milliseconds(1200));
+    reply.BeginChunks();
+    std::this_thread::sleep_for(milliseconds(1200));
+    reply.Chunk("late");
+    reply.EndChunks();
+  });
+  std::string seen;
+  const auto answer = Client()->Stream("/x", seconds(2), {}, [&](std::string_view bytes) {
+    seen += bytes;
+    return true;
+  });
+  EXPECT_TRUE(answer.has_value());
+  EXPECT_EQ(seen, "late");
+}
+
 TEST_F(HttpApiStream, StopsAtOnceWhateverTheServerDoes) {
   Serve([](const StreamRequest& request, StreamReply& reply) {
     if (request.target == "/no-head") return reply.Hang();

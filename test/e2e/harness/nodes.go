@@ -18,6 +18,8 @@ const (
 	GPUResource    = "nvidia.com/gpu"
 	productLabel   = "nvidia.com/gpu.product"
 	gpuMemoryLabel = "nvidia.com/gpu.memory"
+	// GPUModel is the model of every GPU of CreateNodes, as its node publishes it.
+	GPUModel = "NVIDIA-A100-SXM4-80GB"
 )
 
 // Node is a node without a kubelet: Ready, 96 CPUs, 512 GiB, and gpus GPUs of a model with 80 GiB each.
@@ -47,7 +49,7 @@ func (p *Plane) CreateNodes(count int) {
 	p.T.Helper()
 	var nodes []*v1.Node
 	for i := range count {
-		nodes = append(nodes, Node(fmt.Sprintf("node-%04d", i), "NVIDIA-A100-SXM4-80GB", 8))
+		nodes = append(nodes, Node(fmt.Sprintf("node-%04d", i), GPUModel, 8))
 	}
 	p.AddNodes(nodes...)
 }

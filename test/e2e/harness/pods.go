@@ -52,7 +52,7 @@ func Pods(prefix string, count int, ask Ask) []*v1.Pod {
 // OneOfEach is a pod of every kind of request that Berth knows, named after the kind.
 func OneOfEach() []*v1.Pod {
 	model := Pod("one-gpu-of-a-model", Ask{GPUResource: "1"})
-	model.Annotations["berth.dev/gpu-model"] = "A100"
+	model.Annotations["berth.dev/gpu-model"] = "T4|" + GPUModel
 	return []*v1.Pod{
 		Pod("no-gpu", nil),
 		Pod("one-gpu", Ask{GPUResource: "1"}),
