@@ -42,11 +42,11 @@ func fileText(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The addresses in the files; the rest of the name of the Service is its namespace.
+// What the files name, and a test replaces.
 const (
-	shippedURL     = "http://berth.berth-system.svc:8888/"
-	shippedTLSURL  = "https://berth.berth-system.svc:8888/"
-	shippedKubecfg = "/etc/kubernetes/scheduler.conf"
+	shippedURL        = "http://berth.berth-system.svc:8888/"
+	shippedTLSURL     = "https://berth.berth-system.svc:8888/"
+	shippedKubeconfig = "/etc/kubernetes/scheduler.conf"
 )
 
 // makeCerts runs make-certs.sh as docs/operations.md does, with a name for loopback.
@@ -109,9 +109,9 @@ func TestSchedulerConfigurationsAreLoaded(t *testing.T) {
 		oldNew                        []string
 	}{
 		{"own", "manifests/scheduler/kube-scheduler-config.yaml", own, "kube-system/kube-scheduler",
-			[]string{shippedKubecfg, own}},
+			[]string{shippedKubeconfig, own}},
 		{"own-tls", "manifests/scheduler/kube-scheduler-config-tls.yaml", own, "kube-system/kube-scheduler",
-			[]string{shippedKubecfg, own, "/etc/kubernetes/berth/", certs + "/"}},
+			[]string{shippedKubeconfig, own, "/etc/kubernetes/berth/", certs + "/"}},
 		{"second", "manifests/components/second-scheduler/config.yaml", second, "berth-system/berth-scheduler",
 			asPod(second)},
 		{"second-tls", "manifests/components/second-scheduler/config-tls.yaml", second, "berth-system/berth-scheduler",
@@ -141,7 +141,7 @@ func TestWhileBerthIsAwayOnlyGPUPodsWait(t *testing.T) {
 	berth := plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"), "")
 	kubeconfig := schedulerKubeconfig(plane)
 	plane.StartSchedulerWith("kube-scheduler", replaced(t, fileText(t, "manifests/scheduler/kube-scheduler-config.yaml"),
-		shippedKubecfg, kubeconfig, shippedURL, berth.URL+"/"), kubeconfig, "kube-system/kube-scheduler")
+		shippedKubeconfig, kubeconfig, shippedURL, berth.URL+"/"), kubeconfig, "kube-system/kube-scheduler")
 
 	plane.CreatePods(withAndWithoutGPUs("away")...)
 	harness.Eventually(t, "the pod without GPUs to be placed", 30*time.Second, func() error {
@@ -150,29 +150,29 @@ func TestWhileBerthIsAwayOnlyGPUPodsWait(t *testing.T) {
 		}
 		return nil
 	})
-	// Its room would be taken from pods without GPUs; even so nobody is evicted without Berth's consent.
-	high := harness.Pod("high", harness.Ask{v1.ResourceCPU: "96"})
-	high.Spec.PriorityClassName = "high"
-	second := harness.Pod("other-node", harness.Ask{v1.ResourceCPU: "95"})
-	plane.CreatePods(second)
-	harness.Eventually(t, "both nodes to be used", 30*time.Second, func() error {
-		if plane.Pod("other-node").Spec.NodeName == "" {
-			return fmt.Errorf("it has no node")
+	// Nobody is evicted without Berth's consent, not even for a pod that asks for no GPU.
+	fills := harness.Pod("fills-a-node", harness.Ask{v1.ResourceCPU: "95500m"})
+	plane.CreatePods(fills)
+	harness.Eventually(t, "one node to be full", 30*time.Second, func() error {
+		if plane.Pod(fills.Name).Spec.NodeName == "" {
+			return fmt.Errorf("the pod has no node")
 		}
 		return nil
 	})
+	high := harness.Pod("high", harness.Ask{v1.ResourceCPU: "96"})
+	high.Spec.PriorityClassName = "high"
 	plane.CreatePods(high)
 	for _, name := range []string{"away-one-gpu", "away-share", "high"} {
 		plane.WaitPending(name, 30*time.Second)
 	}
 	time.Sleep(5 * time.Second) // some more attempts
-	for name, want := range map[string]bool{"away-no-gpu": true, "other-node": true, "away-one-gpu": false, "away-share": false,
+	for name, want := range map[string]bool{"away-no-gpu": true, fills.Name: true, "away-one-gpu": false, "away-share": false,
 		"high": false} {
 		if pod := plane.Pod(name); (pod.Spec.NodeName != "") != want || pod.DeletionTimestamp != nil {
 			t.Errorf("%s: want a node: %v, got %q", name, want, pod.Spec.NodeName)
 		}
 	}
-	plane.Kubectl("delete", "pod", "high", "other-node")
+	plane.Kubectl("delete", "pod", "high", fills.Name)
 
 	berth.Start()
 	berth.WaitReady()
@@ -202,7 +202,7 @@ func TestMutualTLSOfTheManifests(t *testing.T) {
 
 	kubeconfig := schedulerKubeconfig(plane)
 	plane.StartSchedulerWith("kube-scheduler", replaced(t, fileText(t, "manifests/scheduler/kube-scheduler-config-tls.yaml"),
-		shippedKubecfg, kubeconfig, "/etc/kubernetes/berth/", client+"/", shippedTLSURL, "https://"+berth.Listen+"/"),
+		shippedKubeconfig, kubeconfig, "/etc/kubernetes/berth/", client+"/", shippedTLSURL, "https://"+berth.Listen+"/"),
 		kubeconfig, "kube-system/kube-scheduler")
 	plane.CreatePods(withAndWithoutGPUs("pod")...)
 	plane.WaitBound(30 * time.Second)
