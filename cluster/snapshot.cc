@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace berth {
+namespace {
+
+std::size_t Tainted(const Node& node) { return node.spec().taints.empty() ? 0U : 1U; }
+
+}  // namespace
 
 Snapshot::Snapshot() : Snapshot(std::vector<std::shared_ptr<const Node>>{}) {}
 
@@ -12,7 +17,7 @@ Snapshot::Snapshot(const std::vector<std::shared_ptr<const Node>>& nodes) {
   names.reserve(nodes.size());
   for (const auto& node : nodes) {
     names.push_back(node->spec().name);
-    tainted_nodes_ += node->spec().taints.empty() ? 0U : 1U;
+    tainted_nodes_ += Tainted(*node);
   }
   names_ = std::make_shared<const NodeNameTable>(names);
   for (std::size_t from = 0; from < nodes.size(); from += kChunkNodes) {
@@ -30,10 +35,18 @@ std::size_t Snapshot::CountUnattributed() const {
   return count;
 }
 
+std::size_t Snapshot::CountReserved() const {
+  std::size_t count = 0;
+  for (NodeIndex i = 0; i < size(); ++i) {
+    for (const auto& pod : node(i).pods()) count += pod->state == PodState::kReserved ? 1U : 0U;
+  }
+  return count;
+}
+
 Snapshot Snapshot::With(NodeIndex index, std::shared_ptr<const Node> node) const {
   Snapshot copy = *this;
-  copy.tainted_nodes_ -= this->node(index).spec().taints.empty() ? 0U : 1U;
-  copy.tainted_nodes_ += node->spec().taints.empty() ? 0U : 1U;
+  copy.tainted_nodes_ -= Tainted(this->node(index));
+  copy.tainted_nodes_ += Tainted(*node);
   auto chunk = std::make_shared<Chunk>(*chunks_[index / kChunkNodes]);
   (*chunk)[index % kChunkNodes] = std::move(node);
   copy.chunks_[index / kChunkNodes] = std::move(chunk);

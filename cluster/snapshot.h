@@ -36,6 +36,8 @@ class Snapshot {
   [[nodiscard]] std::size_t tainted_nodes() const { return tainted_nodes_; }
   // How many pods have GPUs that are only assumed (see node.h). Looks at every node.
   [[nodiscard]] std::size_t CountUnattributed() const;
+  // How many pods are reserved, not bound. Looks at every pod.
+  [[nodiscard]] std::size_t CountReserved() const;
 
   // A copy in which one node is another one of the same name.
   [[nodiscard]] Snapshot With(NodeIndex index, std::shared_ptr<const Node> node) const;

@@ -112,7 +112,7 @@ class Service {
         client_(std::move(client)),
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
         sinks_(recorder_, kube_ ? &kube_->events() : nullptr),
-        extender_({state_, kube_ ? kube_->binder() : embedded_, sinks_, clock_},
+        extender_({state_, kube_ ? kube_->binder() : embedded_, sinks_, clock_, &budgets_},
                   {std::make_shared<Engine>(std::move(profile)),
                    std::chrono::seconds(config.reservation_seconds)}),
         reload_(std::move(config_file), {extender_, log_, metrics_}),

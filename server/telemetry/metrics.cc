@@ -98,6 +98,16 @@ class Metrics::Impl {
                    .Help("Nodes in the snapshot")
                    .Register(registry_)
                    .Add({})),
+        reservations_(prometheus::BuildGauge()
+                          .Name("berth_reservations")
+                          .Help("Pods that hold devices and are not known to be bound yet")
+                          .Register(registry_)
+                          .Add({})),
+        without_devices_(prometheus::BuildGauge()
+                             .Name("berth_pods_without_devices")
+                             .Help("GPU pods bound past Berth, whose GPUs are only assumed")
+                             .Register(registry_)
+                             .Add({})),
         config_(prometheus::BuildGauge()
                     .Name("berth_config_info")
                     .Help("1 for the configuration in use, by the start of its SHA-256")
@@ -176,6 +186,8 @@ class Metrics::Impl {
   std::string Text(const Snapshot& snapshot) {
     const MutexLock lock(scrape_mutex_);
     nodes_.Set(static_cast<double>(snapshot.size()));
+    reservations_.Set(static_cast<double>(snapshot.CountReserved()));
+    without_devices_.Set(static_cast<double>(snapshot.CountUnattributed()));
     const auto by_model = TotalsByModel(snapshot);
     std::erase_if(shown_, [&](const auto& shown) {
       if (by_model.contains(shown.first)) return false;
@@ -217,6 +229,8 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Gauge>& gpus_;
   prometheus::Family<prometheus::Gauge>& idle_;
   prometheus::Gauge& nodes_;
+  prometheus::Gauge& reservations_;
+  prometheus::Gauge& without_devices_;
   std::array<prometheus::Histogram*, kVerbs.size()> seconds_{};
   std::array<std::array<prometheus::Counter*, kResults.size()>, kVerbs.size()> count_{};
   std::array<prometheus::Counter*, static_cast<std::size_t>(Reason::kCount)> refusal_{};

@@ -178,10 +178,10 @@ class FaultRun : public testing::Test {
   kube::PodSink pod_sink_{state_, pod_rules_, [](auto, auto, auto&) {}};
   kube::ApiBinder binder_{{api_, pod_rules_, clock_, fence_,
                            [](Duration) { std::this_thread::sleep_for(milliseconds(1)); }}};
-  Extender extender_{{state_,
-                      std::make_shared<Engine>(
-                          *BuildProfile(*FindBuiltinProfile("best-fit"), MixOf(DefaultConfig()))),
-                      binder_, sink_, clock_, seconds(30)}};
+  Extender extender_{{state_, binder_, sink_, clock_},
+                     {std::make_shared<Engine>(*BuildProfile(*FindBuiltinProfile("best-fit"),
+                                                             MixOf(DefaultConfig()))),
+                      seconds(30)}};
   std::unique_ptr<kube::Reflector> nodes_, pods_;
   std::atomic<int> bound_{0};
   std::atomic<int> lies_{0};

@@ -147,8 +147,8 @@ ApiResponse FakeApiServer::Bind(const std::string& full_name, const Json& bindin
                             pod["spec"]["nodeName"].get<std::string>() + "\"");
   }
   pod["spec"]["nodeName"] = binding["target"]["name"];
-  for (const auto& [key, value] :
-       binding["metadata"].value("annotations", Json::object()).items()) {
+  const Json annotations = binding["metadata"].value("annotations", Json::object());
+  for (const auto& [key, value] : annotations.items()) {
     pod["metadata"]["annotations"][key] = value;
   }
   ++bindings_;
@@ -199,7 +199,8 @@ bool FakeApiServer::Delete(const std::string& collection, const std::string& ful
       object["metadata"].contains("annotations")) {
     const Json devices =
         Json::parse(object["metadata"]["annotations"].value("berth.dev/devices", "{}"));
-    for (const auto& [container, has] : devices.value("containers", Json::object()).items()) {
+    const Json containers = devices.value("containers", Json::object());
+    for (const auto& [container, has] : containers.items()) {
       for (const Json& gpu : has["gpus"]) {
         granted_[object["spec"]["nodeName"]][gpu["index"].get<int>()] -= gpu["milli"].get<int>();
       }

@@ -36,17 +36,21 @@ class CapturedCalls : public testing::TestWithParam<std::string_view> {
     return "";
   }
 
+  static constexpr int kHighest = 2'000'000'000;
+
   // Fills every GPU of the node: `victim` holds four, a pod of higher priority the rest.
-  void FillNode(const std::string& node, const std::string& victim) {
+  void FillNode(const std::string& node, const std::string& victim, int priority) {
     const auto snapshot = service_->state().Current();
     const NodeIndex index = snapshot->names().Find(node);
     ASSERT_NE(index, kNoNode) << node;
     const int gpus = static_cast<int>(snapshot->node(index).gpus().size());
     ASSERT_GE(gpus, 4) << node;
-    ASSERT_EQ(service_->Place(test::PodWithGpus(victim, 4), node), "");
+    Json holder = test::PodWithGpus(victim, 4);
+    holder["spec"]["priority"] = priority;
+    ASSERT_EQ(service_->Place(holder, node), "");
     if (gpus > 4) {
       Json keeps = test::PodWithGpus("keeps-" + node, gpus - 4);
-      keeps["spec"]["priority"] = 2'000'000'000;
+      keeps["spec"]["priority"] = kHighest;
       ASSERT_EQ(service_->Place(keeps, node), "");
     }
   }
@@ -94,7 +98,7 @@ TEST_P(CapturedCalls, PreemptEchoesOnlyNodesWhereThePodFitsOnceTheVictimsAreGone
       ASSERT_EQ(victims["Pods"].size(), 1u);
       const Json& victim = victims["Pods"][0];
       const std::string uid = full ? victim["metadata"]["uid"] : victim["UID"];
-      FillNode(node, node == last ? "somebody-else" : uid);
+      node == last ? FillNode(node, "somebody-else", kHighest) : FillNode(node, uid, 0);
       if (node == last) continue;
       expected[node]["Pods"] = Json::array({{{"UID", uid}}});
       expected[node]["NumPDBViolations"] = victims["NumPDBViolations"];

@@ -66,7 +66,7 @@ TEST(AssumedGrants, AreMadeInTheOrderOfTheUidsAfterAllKnownOnes) {
   for (const auto& pod : {first, second, known}) one.Put(pod);
   for (const auto& pod : {known, second, first}) other.Put(pod);
   EXPECT_TRUE(one == other);
-  EXPECT_EQ(FreeMilli(one), (std::vector<int>{-500, 0}));
+  EXPECT_EQ(FreeMilli(one), (std::vector<int>{0, -500}));
   one.Remove("uid-z");
   EXPECT_EQ(FreeMilli(one), (std::vector<int>{500, 0}));
   one.Remove("uid-a");

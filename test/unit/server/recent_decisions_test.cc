@@ -22,8 +22,9 @@ constexpr std::size_t kCapacity = RecentDecisions::kCapacity;
 // The snapshot after one more core is taken on its first node: the same nodes.
 std::shared_ptr<const Snapshot> Descendant(const Snapshot& snapshot) {
   Node node = snapshot.node(0);
-  const APod pod = APod("x").Cpu(1);
-  node.Take(pod.On(node.spec().name), pod.Shape());
+  const APod pod = APod("x" + std::to_string(node.pods().size())).Cpu(1);
+  node.Put(std::make_shared<const PodRecord>(
+      PodRecord{pod.Request(), pod.On(node.spec().name), PodState::kBound}));
   return std::make_shared<const Snapshot>(
       snapshot.With(0, std::make_shared<const Node>(std::move(node))));
 }

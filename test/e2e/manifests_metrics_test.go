@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/e2e/harness"
+)
+
+// query is an expression of an alert or of a panel, and the text beside it in which labels are shown.
+type query struct {
+	where, expr, text string
+}
+
+func alerts(t *testing.T) []query {
+	t.Helper()
+	var rules struct {
+		Spec struct {
+			Groups []struct {
+				Rules []struct {
+					Alert, Expr string
+					Annotations map[string]string
+				}
+			}
+		}
+	}
+	text, err := os.ReadFile("manifests/monitoring/alerts.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &rules)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var queries []query
+	for _, group := range rules.Spec.Groups {
+		for _, rule := range group.Rules {
+			queries = append(queries, query{rule.Alert, rule.Expr, rule.Annotations["summary"] + rule.Annotations["runbook"]})
+		}
+	}
+	return queries
+}
+
+func panels(t *testing.T) []query {
+	t.Helper()
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr, LegendFormat string }
+		}
+	}
+	text, err := os.ReadFile("manifests/monitoring/dashboard.json")
+	if err == nil {
+		err = json.Unmarshal(text, &dashboard)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var queries []query
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			queries = append(queries, query{panel.Title, target.Expr, target.LegendFormat})
+		}
+	}
+	return queries
+}
+
+// sample is the labels of one line of /metrics.
+type sample map[string]string
+
+var (
+	lineOfMetrics = regexp.MustCompile(`(?m)^([a-z0-9_]+)(?:\{(.*)\})? [^ ]+$`)
+	labelOfSample = regexp.MustCompile(`([a-z_]+)="((?:[^"\\]|\\.)*)"`)
+
+	selector   = regexp.MustCompile(`\b(berth_[a-z0-9_]+)(?:\{([^}]*)\})?`)
+	matcher    = regexp.MustCompile(`([a-z_]+)\s*(=~|!~|!=|=)\s*"([^"]*)"`)
+	grouping   = regexp.MustCompile(`\b(?:by|on)\s*\(([^)]*)\)`)
+	aggregated = regexp.MustCompile(`\b(?:sum|max|min|count|avg)\b`)
+	// {{verb}} of Grafana, {{ $labels.verb }} of Prometheus.
+	shown = regexp.MustCompile(`\{\{\s*(?:\$labels\.)?([a-z_]+)\s*\}\}`)
+)
+
+func samplesOf(text string) map[string][]sample {
+	samples := map[string][]sample{}
+	for _, line := range lineOfMetrics.FindAllStringSubmatch(text, -1) {
+		labels := sample{}
+		for _, label := range labelOfSample.FindAllStringSubmatch(line[2], -1) {
+			labels[label[1]] = label[2]
+		}
+		samples[line[1]] = append(samples[line[1]], labels)
+	}
+	return samples
+}
+
+// What is on /metrics only once something has happened that the test does not make happen.
+var onlyAfterAnEvent = map[string]string{
+	`berth_kube_requests_total{code="5xx"}`: "the API server answered 5xx",
+}
+
+// Labels that Prometheus adds.
+var ofTheScrape = []string{"instance", "job"}
+
+// problems are what is wrong with a query, given what is on /metrics.
+func (q query) problems(samples map[string][]sample) []string {
+	var wrong []string
+	say := func(format string, args ...any) { wrong = append(wrong, q.where+": "+fmt.Sprintf(format, args...)) }
+	known := map[string]bool{}
+	for _, label := range ofTheScrape {
+		known[label] = true
+	}
+	for _, use := range selector.FindAllStringSubmatch(q.expr, -1) {
+		metric := use[1]
+		if len(samples[metric]) == 0 {
+			say("there is no %s", metric)
+			continue
+		}
+		for _, labels := range samples[metric] {
+			for label := range labels {
+				known[label] = true
+			}
+		}
+		for _, match := range matcher.FindAllStringSubmatch(use[2], -1) {
+			for _, value := range strings.Split(match[3], "|") {
+				_, excused := onlyAfterAnEvent[fmt.Sprintf("%s{%s=%q}", metric, match[1], value)]
+				if !excused && !hasSample(samples[metric], match[1], value) {
+					say("no %s has %s=%q", metric, match[1], value)
+				}
+			}
+		}
+	}
+	grouped := map[string]bool{}
+	for _, group := range grouping.FindAllStringSubmatch(q.expr, -1) {
+		for _, label := range strings.Split(group[1], ",") {
+			label = strings.TrimSpace(label)
+			grouped[label] = true
+			if !known[label] {
+				say("it groups by %s, which none of its metrics has", label)
+			}
+		}
+	}
+	left := known // what a summary can show
+	if aggregated.MatchString(q.expr) {
+		left = grouped
+	}
+	for _, show := range shown.FindAllStringSubmatch(q.text, -1) {
+		if !left[show[1]] {
+			say("it shows %s, which is not left", show[1])
+		}
+	}
+	return wrong
+}
+
+// hasSample says whether a value, or one alternative of a pattern, is there.
+func hasSample(samples []sample, label, value string) bool {
+	pattern := regexp.MustCompile("^(?:" + value + ")$")
+	return slices.ContainsFunc(samples, func(labels sample) bool {
+		got, there := labels[label]
+		return there && pattern.MatchString(got)
+	})
+}
+
+func TestMetricsOfAlertsAndDashboard(t *testing.T) {
+	needBerth(t)
+	plane := harness.NewPlane(t)
+	plane.CreateNodes(4)
+	plane.AddBerthNamespace()
+	plane.Kubectl("apply", "-k", "manifests/base")
+	config := render(t, "manifests/base")
+	berth := plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"), configOfBerth(t, config))
+	berth.Start()
+	berth.WaitReady()
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane.CreatePods(withAndWithoutGPUs("pod")...)
+	plane.WaitBound(30 * time.Second)
+	past := harness.Pod("past-berth", harness.Ask{harness.GPUResource: "1"})
+	past.Spec.NodeName = "node-0003"
+	plane.CreatePods(past)
+
+	// The gauges of the books follow what happens.
+	for name, want := range map[string]float64{"berth_pods_without_devices": 1, "berth_reservations": 0, "berth_nodes": 4,
+		"berth_ready": 1, "berth_leader": 1, "berth_gpus": 32} {
+		harness.Eventually(t, name, 15*time.Second, func() error {
+			if got := berth.Metric(name); len(samplesOf(berth.Metrics())[name]) == 0 || got != want {
+				return fmt.Errorf("want %g, got %g", want, got)
+			}
+			return nil
+		})
+	}
+
+	samples := samplesOf(berth.Metrics())
+	used := map[string]bool{}
+	for _, q := range append(alerts(t), panels(t)...) {
+		for _, wrong := range q.problems(samples) {
+			t.Error(wrong)
+		}
+		for _, use := range selector.FindAllStringSubmatch(q.expr, -1) {
+			used[strings.TrimSuffix(use[1], "_bucket")] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(samples)) {
+		base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")
+		if strings.HasPrefix(name, "berth_") && !used[base] {
+			t.Errorf("%s is on /metrics and in no alert or panel", name)
+		}
+	}
+}
+
+// The check above finds what it is for.
+func TestQueriesOfMetricsThatAreNotThereAreFound(t *testing.T) {
+	samples := samplesOf("# HELP berth_a_total x\nberth_a_total{verb=\"bind\",code=\"2xx\"} 3\nberth_b 1\n")
+	for _, c := range []struct{ expr, text, want string }{
+		{`sum by (verb) (rate(berth_a_total{code="2xx"}[5m]))`, "{{ $labels.verb }}", ""},
+		{`berth_a_total > 0 and on (instance) berth_b == 1`, "{{verb}} {{instance}}", ""},
+		{`berth_c > 0`, "", "there is no berth_c"},
+		{`berth_b{verb="bind"}`, "", `no berth_b has verb="bind"`},
+		{`rate(berth_a_total{code=~"2..|403"}[5m])`, "", `code="403"`},
+		{`sum by (model) (berth_b)`, "", "groups by model"},
+		{`sum(berth_a_total)`, "{{verb}}", "it shows verb"},
+	} {
+		got := strings.Join(query{"it", c.expr, c.text}.problems(samples), "; ")
+		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: want %q, got %q", c.expr, c.want, got)
+		}
+	}
+}
+
+func TestEveryAlertIsInTheOperationsGuide(t *testing.T) {
+	text, err := os.ReadFile("docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\n## Alerts\n")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	var inGuide, names []string
+	for _, line := range strings.Split(section, "\n") {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			inGuide = append(inGuide, regexp.MustCompile(`Berth[A-Za-z]+`).FindAllString(cells[1], -1)...)
+		}
+	}
+	for _, alert := range alerts(t) {
+		names = append(names, alert.where)
+		if !strings.Contains(alert.text, " ") {
+			t.Errorf("%s has no text", alert.where)
+		}
+		// A runbook sends nobody to an alert that is not there.
+		for _, other := range regexp.MustCompile(`\bBerth[A-Z][A-Za-z]+`).FindAllString(alert.text, -1) {
+			inGuide = append(inGuide, other)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(inGuide)
+	inGuide = slices.Compact(inGuide)
+	if !slices.Equal(names, inGuide) {
+		t.Errorf("alerts: %v\nin the guide and in runbooks: %v", names, inGuide)
+	}
+}
