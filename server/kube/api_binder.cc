@@ -51,7 +51,12 @@ Status ApiBinder::Bind(const BindOrder& order) {
     }
     request.timeout = std::min(kMostPerRequest, end - now - last.wait);
     last = TryOnce(request, attempt);
-    if (last.final) return std::move(last.status);
+    // A refusal, of an API server that has just started and knows no rights yet for one, does not
+    // say what became of an attempt before it. A conflict does, once the pod is looked at.
+    const bool answers_all =
+        !in_doubt || last.status || last.status.error().code == Errc::kConflict;
+    if (last.final && answers_all) return std::move(last.status);
+    if (last.final) break;
     in_doubt = in_doubt || last.in_doubt;
   }
   if (!in_doubt) return Fail(Errc::kDeadline, std::move(last.status).error().message);

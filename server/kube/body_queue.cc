@@ -9,15 +9,16 @@ void BodyQueue::Head(int status, std::optional<Duration> retry_after) {
   const MutexLock lock(mutex_);
   status_ = status;
   retry_after_ = retry_after;
-  changed_.NotifyAll();
+  if (!waiting_.empty()) changed_.NotifyAll();
 }
 
 bool BodyQueue::Put(std::string_view bytes, std::function<void()> resume) {
   const MutexLock lock(mutex_);
   if (closed_) return true;
   waiting_.append(bytes);
-  changed_.NotifyAll();
-  if (waiting_.size() < limit_) return true;
+  const bool full = waiting_.size() >= limit_;
+  if (full || !whole_) changed_.NotifyAll();
+  if (!full) return true;
   resume_ = std::move(resume);
   return false;
 }
@@ -42,7 +43,8 @@ BodyQueue::Event BodyQueue::Wait(std::string& bytes, Instant limit) {
     const MutexLock lock(mutex_);
     while (true) {
       if (stopped_) return Event::kStopped;
-      if (status_ != 0 && !waiting_.empty()) break;
+      const bool enough = !whole_ || ended_ || waiting_.size() >= limit_;
+      if (status_ != 0 && !waiting_.empty() && enough) break;
       if (ended_) return Event::kEnd;
       if (std::chrono::steady_clock::now() >= limit) return Event::kTimeout;
       changed_.WaitUntil(mutex_, limit);

@@ -18,7 +18,8 @@ namespace berth::kube {
 // Any thread may call any function; Wait and Close are for the one that asked.
 class BodyQueue {
  public:
-  explicit BodyQueue(std::size_t limit) : limit_(limit) {}
+  // whole: who asked has no use for a part of it, and is woken as seldom as can be.
+  BodyQueue(std::size_t limit, bool whole) : limit_(limit), whole_(whole) {}
 
   // The receiving side. Head comes once, End once and last. Put takes the bytes always; when it
   // returns false nothing more may be put until `resume` was called (once, maybe before Put
@@ -45,6 +46,7 @@ class BodyQueue {
 
  private:
   const std::size_t limit_;  // bytes that wait before Put asks for a pause
+  const bool whole_;
   Mutex mutex_;
   CondVar changed_;
   int status_ BERTH_GUARDED_BY(mutex_) = 0;

@@ -7,6 +7,7 @@
 #include <openssl/x509v3.h>
 
 #include <array>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,26 @@ std::unique_ptr<BIO, Freed> BioOf(const std::string& text) {
   return std::unique_ptr<BIO, Freed>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
+// Where OpenSSL has the system's authorities: read once, for all connections. The library would
+// parse them anew for each, 140 of them, only to have them replaced by Apply: it is shown an empty
+// file.
+struct SystemTrust {
+  std::string file = Named(X509_get_default_cert_file_env(), X509_get_default_cert_file());
+  std::string folder = Named(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
+
+  SystemTrust() { setenv(X509_get_default_cert_file_env(), "/dev/null", 1); }
+
+  static std::string Named(const char* variable, const char* otherwise) {
+    const char* const value = std::getenv(variable);
+    return value == nullptr ? otherwise : value;
+  }
+
+  static const SystemTrust& Get() {
+    static const SystemTrust trust;
+    return trust;
+  }
+};
+
 // No password is asked for.
 int NoPassword(char*, int, int, void*) { return 0; }
 
@@ -58,8 +79,8 @@ Result<std::vector<Certificate>> Certificates(const std::string& pem) {
 
 struct ClientTls::Parts {
   std::string name;
-  std::unique_ptr<X509_STORE, Freed> trusted;  // null = the system's
-  std::vector<Certificate> chain;              // of the client, its own first
+  const std::unique_ptr<X509_STORE, Freed> trusted{X509_STORE_new()};
+  std::vector<Certificate> chain;  // of the client, its own first
   std::unique_ptr<EVP_PKEY, Freed> key;
   bool insecure = false;
 
@@ -85,14 +106,19 @@ Result<std::shared_ptr<ClientTls>> ClientTls::Create(const ClusterAccess& access
   auto parts = std::make_unique<Parts>();
   parts->name = name;
   parts->insecure = access.insecure_skip_tls_verify;
-  if (!access.ca_pem.empty()) {
+  const SystemTrust& system = SystemTrust::Get();
+  if (access.ca_pem.empty()) {
+    X509_STORE_load_file(parts->trusted.get(), system.file.c_str());  // either may not be there
+    X509_STORE_load_path(parts->trusted.get(), system.folder.c_str());
+    ERR_clear_error();
+  } else {
     auto authorities = Certificates(access.ca_pem);
     if (!authorities) {
       return tl::unexpected(std::move(authorities).error().Within("certificate-authority"));
     }
-    parts->trusted.reset(X509_STORE_new());
-    for (const Certificate& one : *authorities)
+    for (const Certificate& one : *authorities) {
       X509_STORE_add_cert(parts->trusted.get(), one.get());
+    }
   }
   if (!access.client_certificate_pem.empty()) {
     auto chain = Certificates(access.client_certificate_pem);
@@ -112,7 +138,7 @@ Result<std::shared_ptr<ClientTls>> ClientTls::Create(const ClusterAccess& access
 
 void ClientTls::Apply(ssl_ctx_st* context) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  if (parts_->trusted != nullptr) SSL_CTX_set1_cert_store(context, parts_->trusted.get());
+  SSL_CTX_set1_cert_store(context, parts_->trusted.get());
   if (!parts_->chain.empty()) {
     SSL_CTX_use_certificate(context, parts_->chain[0].get());
     for (std::size_t i = 1; i < parts_->chain.size(); ++i) {

@@ -31,7 +31,7 @@ using std::chrono::seconds;
 constexpr std::size_t kQueueBytes = std::size_t{256} << 10;   // per answer, see BodyQueue
 constexpr std::size_t kMaxBodyBytes = std::size_t{16} << 20;  // that Send keeps
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;    // of a body that is not chunked
-constexpr int kPoolThreads = 2;                               // they only move bytes
+constexpr int kPoolThreads = 1;  // it only moves bytes; a second one would be woken for every step
 constexpr seconds kHeadTimeout(30);
 constexpr seconds kMaxRetryAfter(300);
 // Our own deadlines rule; the library's timer would have one length for every kind of request.
@@ -265,7 +265,7 @@ class HttpApiClient::Impl {
   Result<ApiResponse> Exchange(const ApiRequest& wanted, const std::string& token,
                                const Limits& limits, const std::stop_token& stop,
                                const StreamSink* sink) {
-    const auto queue = std::make_shared<BodyQueue>(kQueueBytes);
+    const auto queue = std::make_shared<BodyQueue>(kQueueBytes, sink == nullptr);
     BERTH_TRY(const rest::http_request request, RequestOf(wanted, token, queue));
     pplx::cancellation_token_source cancel;
     const std::stop_callback on_stop(stop, [&queue] { queue->Stop(); });

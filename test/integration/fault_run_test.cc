@@ -100,6 +100,7 @@ class FaultRun : public testing::Test {
     if (percent < 13) return Fault::kConflict;
     if (percent < 17) return Fault::kNeverCame;
     if (percent < 22) return Fault::kLostAnswer;
+    if (percent < 25) return Fault::kForbidden;
     return Fault::kNone;
   }
 

@@ -97,6 +97,7 @@ Result<ApiResponse> FakeApiServer::Send(const ApiRequest& request) {
   }
   if (what == Fault::kInternal) return Refusal(500, "internal error");
   if (what == Fault::kConflict) return Refusal(409, "please try again");
+  if (what == Fault::kForbidden) return Refusal(403, "pods is forbidden");
   ApiResponse response = Answer(request);
   if (what == Fault::kLostAnswer) return Fail(Errc::kUnavailable, "connection reset");
   return response;

@@ -27,6 +27,7 @@ enum class Fault {
   kTooMany,     // 429 with Retry-After
   kInternal,    // 500
   kConflict,    // 409 for no reason
+  kForbidden,   // 403, as from an API server that has not read the rights yet
   kNeverCame,   // no answer; it was not carried out
   kLostAnswer,  // no answer; it was carried out
 };

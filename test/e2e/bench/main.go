@@ -72,7 +72,7 @@ func arms(plane *harness.Plane, withBerth bool) []arm {
 	}
 	if withBerth {
 		plane.GrantBerth()
-		berth := plane.NewBerth("berth", plane.BerthKubeconfig(plane.URL(), plane.Token()), "logLevel: warning\n")
+		berth := plane.NewBerth("berth", plane.BerthKubeconfig(plane.URL(), plane.Token()), "")
 		all = append(all, arm{"berth", func() (*harness.Process, []configv1.Extender) {
 			berth.Start()
 			berth.WaitReady()

@@ -95,6 +95,19 @@ TEST_F(ApiBinderTest, ALostAnswerEndsInAConflictThatFindExplains) {
   EXPECT_EQ(api_.bindings(), 1);
 }
 
+TEST_F(ApiBinderTest, ARefusalDoesNotSayWhatBecameOfTheAttemptBefore) {
+  faults_ = {Fault::kLostAnswer, Fault::kForbidden};
+  EXPECT_EQ(Bind().error().code, Errc::kUnavailable);
+  EXPECT_EQ(binder_.stats().in_doubt, 1u);
+  EXPECT_EQ(Pod()["spec"]["nodeName"], "n1");
+}
+
+TEST_F(ApiBinderTest, ARefusalAloneLeavesNoDoubt) {
+  faults_ = {Fault::kForbidden};
+  EXPECT_EQ(Bind().error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(binder_.stats().in_doubt, 0u);
+}
+
 TEST_F(ApiBinderTest, NobodyKnowsWhenNoAnswerComesUntilTheDeadline) {
   faults_.assign(1000, Fault::kNeverCame);
   const Instant start = clock_.Now();
