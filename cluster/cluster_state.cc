@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/cluster_state.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -152,6 +153,9 @@ ClusterState::Contents ClusterState::Everything() const {
   Contents contents{current_, {}};
   contents.pods.reserve(pods_.size());
   for (const auto& [uid, record] : pods_) contents.pods.push_back(*record);
+  std::ranges::sort(contents.pods, {}, [](const PodRecord& record) -> const std::string& {
+    return record.pod.id.uid;
+  });
   return contents;
 }
 

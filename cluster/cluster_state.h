@@ -104,7 +104,8 @@ class ClusterState {
   mutable Mutex mutex_;
   Specs specs_ BERTH_GUARDED_BY(mutex_);
   // The keys are the UIDs inside the records.
-  std::map<std::string_view, std::shared_ptr<const PodRecord>> pods_ BERTH_GUARDED_BY(mutex_);
+  std::unordered_map<std::string_view, std::shared_ptr<const PodRecord>> pods_
+      BERTH_GUARDED_BY(mutex_);
   // Also of nodes that are not known (yet).
   std::unordered_map<std::string, PodRecords> pods_by_node_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::size_t, std::less<>> gang_sizes_ BERTH_GUARDED_BY(mutex_);
