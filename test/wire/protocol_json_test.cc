@@ -108,8 +108,9 @@ TEST(ExtenderProtocol, Case70_HugeIntegersInFieldsThatDoNotMatterAreIgnored) {
   const TestService service(OneMachine());
   std::string body = ArgsWithNames(PodWithGpus("1", 1), {"n1"});
   const std::string number(400, '9');
-  body.replace(body.find("\"spec\":{"), 8,
-               "\"spec\":{\"activeDeadlineSeconds\":" + number + ",\"x\":-" + number + "e" + number + ",");
+  body.replace(
+      body.find("\"spec\":{"), 8,
+      "\"spec\":{\"activeDeadlineSeconds\":" + number + ",\"x\":-" + number + "e" + number + ",");
   EXPECT_EQ(service.Ask("filter", body)["NodeNames"], Json({"n1"}));
 }
 
