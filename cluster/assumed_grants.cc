@@ -54,20 +54,6 @@ std::vector<DeviceGrant> AssumeShare(std::span<const GpuSpec> gpus, std::span<co
 
 }  // namespace
 
-std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu, const GpuShare& share) {
-  DeviceGrant grant{gpu, share.milli, share.memory_mib};
-  if (share.memory_mib > 0) {
-    if (share.memory_mib > spec.memory_mib) return std::nullopt;  // also where it is not known (0)
-    if (share.milli == 0) {
-      const std::int64_t up = share.memory_mib * kMilliPerGpu + spec.memory_mib - 1;
-      grant.milli = static_cast<int>(up / spec.memory_mib);
-    }
-  } else {
-    grant.memory_mib = spec.memory_mib * share.milli / kMilliPerGpu;
-  }
-  return grant;
-}
-
 std::vector<DeviceGrant> AssumeGrants(std::span<const GpuSpec> gpus, std::span<const GpuFree> free,
                                       const GpuAsk& ask) {
   if (gpus.empty()) return {};

@@ -4,7 +4,6 @@
 // room.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,10 +14,6 @@ namespace berth {
 
 struct GpuFree;
 struct GpuSpec;
-
-// What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty when
-// the GPU can never hold it: too small, or asked by memory that is not known.
-std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu, const GpuShare& share);
 
 // Whole GPUs: the idle ones from the highest index down (Berth and the kubelet fill from the lowest
 // up), then the freest. A share: the fullest GPU that still fits it, else the freest. Ties: the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/cluster_state.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -139,11 +140,22 @@ std::size_t ClusterState::GangSize(std::string_view gang) const {
   return size == gang_sizes_.end() ? 0 : size->second;
 }
 
+std::vector<std::string> ClusterState::PodUids() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> uids;
+  uids.reserve(pods_.size());
+  for (const auto& [uid, record] : pods_) uids.emplace_back(uid);
+  return uids;
+}
+
 ClusterState::Contents ClusterState::Everything() const {
   const MutexLock lock(mutex_);
   Contents contents{current_, {}};
   contents.pods.reserve(pods_.size());
   for (const auto& [uid, record] : pods_) contents.pods.push_back(*record);
+  std::ranges::sort(contents.pods, {}, [](const PodRecord& record) -> const std::string& {
+    return record.pod.id.uid;
+  });
   return contents;
 }
 

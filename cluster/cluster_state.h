@@ -69,6 +69,8 @@ class ClusterState {
   [[nodiscard]] std::vector<PodId> Overdue(Instant now) const BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] std::optional<PodRecord> FindPod(std::string_view uid) const BERTH_EXCLUDES(mutex_);
+  // The UIDs of all pods, in order.
+  [[nodiscard]] std::vector<std::string> PodUids() const BERTH_EXCLUDES(mutex_);
   // How many pods of that gang are held, wherever they are.
   [[nodiscard]] std::size_t GangSize(std::string_view gang) const BERTH_EXCLUDES(mutex_);
   // All pods, by UID; with the snapshot of the same moment.
@@ -102,7 +104,8 @@ class ClusterState {
   mutable Mutex mutex_;
   Specs specs_ BERTH_GUARDED_BY(mutex_);
   // The keys are the UIDs inside the records.
-  std::map<std::string_view, std::shared_ptr<const PodRecord>> pods_ BERTH_GUARDED_BY(mutex_);
+  std::unordered_map<std::string_view, std::shared_ptr<const PodRecord>> pods_
+      BERTH_GUARDED_BY(mutex_);
   // Also of nodes that are not known (yet).
   std::unordered_map<std::string, PodRecords> pods_by_node_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::size_t, std::less<>> gang_sizes_ BERTH_GUARDED_BY(mutex_);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,24 @@ struct NodeSpec {
 // Error: kInvalidArgument naming the field: no name, a negative capacity, more than kMaxGpusPerNode
 // GPUs.
 Status Validate(const NodeSpec& spec);
+
+// What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty when
+// the GPU can never hold it: too small, or asked by memory that is not known. Inline: the innermost
+// step of every evaluation.
+inline std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu,
+                                               const GpuShare& share) {
+  DeviceGrant grant{gpu, share.milli, share.memory_mib};
+  if (share.memory_mib > 0) {
+    if (share.memory_mib > spec.memory_mib) return std::nullopt;  // also where it is not known (0)
+    if (share.milli == 0) {
+      const std::int64_t up = share.memory_mib * kMilliPerGpu + spec.memory_mib - 1;
+      grant.milli = static_cast<int>(up / spec.memory_mib);
+    }
+  } else {
+    grant.memory_mib = spec.memory_mib * share.milli / kMilliPerGpu;
+  }
+  return grant;
+}
 
 // What is free on one GPU.
 struct GpuFree {
@@ -120,12 +139,13 @@ class Node {
   void Count(const PodRecord& pod, int sign);
   void Take(std::span<const DeviceGrant> grants, int sign);
 
+  // What an evaluation reads comes first.
   std::shared_ptr<const NodeSpec> spec_;
-  PodRecords pods_;
   std::int64_t free_cpu_milli_ = 0;
   std::int64_t free_memory_bytes_ = 0;
   std::vector<GpuFree> gpus_;
   std::vector<Tenants> tenants_;
+  PodRecords pods_;
   int unattributed_ = 0;
   int lowest_priority_ = kNoPriority;
 };

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "cluster/assumed_grants.h"
 
 namespace berth {
 namespace {

@@ -77,7 +77,7 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
 void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
   router.Add("GET", "/healthz", [](HttpRequest&) { return Answer("text/plain", "ok\n"); });
   router.Add("GET", "/readyz", [&readiness = parts.readiness](HttpRequest&) {
-    const char* const reason = readiness.reason();
+    const char* const reason = readiness.draining() ? "draining" : readiness.reason();
     HttpResponse response = Answer("text/plain", std::string(reason ? reason : "ok") + "\n");
     response.status = reason == nullptr ? 200 : 503;
     return response;

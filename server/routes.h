@@ -22,8 +22,13 @@ class Readiness {
   void Set(const char* reason) { reason_.store(reason); }
   [[nodiscard]] const char* reason() const { return reason_.load(); }
 
+  // From now on /readyz says no, for good; verbs that still come are answered.
+  void BeginDrain() { draining_.store(true); }
+  [[nodiscard]] bool draining() const { return draining_.load(); }
+
  private:
   std::atomic<const char*> reason_;
+  std::atomic<bool> draining_{false};
 };
 
 // The server's numbers, once there is a server.

@@ -178,6 +178,7 @@ class Service {
   // Requests under way are answered first; then the lease goes to the next process.
   void Drain() {
     log_.Write(LogLevel::kInfo, "draining", {});
+    readiness_.BeginDrain();
     server_->Drain(std::chrono::seconds(config_.server.drain_seconds));
     if (kube_) kube_->Stop();
     log_.Write(LogLevel::kInfo, "stopped", {});

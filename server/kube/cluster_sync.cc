@@ -89,7 +89,10 @@ void NodeSink::Remove(const std::string& name) {
 PodSink::PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report)
     : state_(state), rules_(rules), unreadable_("pods", std::move(report)) {}
 
-void PodSink::ListBegins() { ++list_; }
+void PodSink::ListBegins() {
+  ++list_;
+  held_before_ = state_.PodUids();
+}
 
 void PodSink::Listed(std::string& object) {
   Take(object);
@@ -105,6 +108,11 @@ void PodSink::ListEnds() {
     Bury(pod->first);
     pod = seen_.erase(pod);
   }
+  // Also those that no watch has ever shown: bound by us, and deleted while the watch was away.
+  for (const std::string& uid : held_before_) {
+    if (!seen_.contains(uid)) Bury(uid);
+  }
+  held_before_ = {};
   Flush();
 }
 

@@ -105,6 +105,7 @@ class PodSink final : public ObjectSink {
   const wire::PodRules& rules_;
   UnreadableObjects unreadable_;
   std::uint64_t list_ = 0;
+  std::vector<std::string> held_before_;        // UIDs in the state when the list began
   std::unordered_map<std::string, Seen> seen_;  // by UID: pods that exist
   std::unordered_set<std::string> dead_;        // the last UIDs that were deleted...
   std::deque<std::string> graves_;              // ...in that order

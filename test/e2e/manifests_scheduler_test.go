@@ -5,6 +5,7 @@ package e2e
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -41,27 +42,27 @@ func fileText(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The addresses in the files; the rest of the name of the Service is its namespace.
+// What the files name, and a test replaces.
 const (
-	shippedURL     = "http://berth.berth-system.svc:8888/"
-	shippedTLSURL  = "https://berth.berth-system.svc:8888/"
-	shippedKubecfg = "/etc/kubernetes/scheduler.conf"
+	shippedURL        = "http://berth.berth-system.svc:8888/"
+	shippedTLSURL     = "https://berth.berth-system.svc:8888/"
+	shippedKubeconfig = "/etc/kubernetes/scheduler.conf"
 )
 
-// certificates are the folders that make-certs.sh --apply fills in a cluster, by way of its Secrets.
-func certificates(t *testing.T, plane *harness.Plane) (server, client string) {
+// makeCerts runs make-certs.sh as docs/operations.md does, with a name for loopback.
+func makeCerts(t *testing.T, plane *harness.Plane, action ...string) {
 	t.Helper()
-	command := exec.Command("manifests/components/mtls/make-certs.sh", "--dir", filepath.Join(plane.Dir, "certs"),
-		"--san", "IP:127.0.0.1", "--apply")
+	command := exec.Command("manifests/components/mtls/make-certs.sh",
+		append(action, "--dir", filepath.Join(plane.Dir, "certs"), "--san", "IP:127.0.0.1", "--apply")...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+plane.Admin,
 		"PATH="+filepath.Dir(harness.Binary(t, "kubectl"))+":"+os.Getenv("PATH"))
 	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("make-certs.sh: %v\n%s", err, out)
+		t.Fatalf("make-certs.sh %v: %v\n%s", action, err, out)
 	}
-	return mounted(t, plane, "berth-server-tls"), mounted(t, plane, "berth-client-tls")
 }
 
-// mounted is a folder with the files of a Secret, as the kubelet makes it.
+// mounted is a folder with the files of a Secret as it is now. They change together, as the kubelet does it: each file
+// is a link into ..data, which is a link to the folder of the newest version.
 func mounted(t *testing.T, plane *harness.Plane, secret string) string {
 	t.Helper()
 	got, err := plane.Client.CoreV1().Secrets("berth-system").Get(t.Context(), secret, metav1.GetOptions{})
@@ -69,15 +70,27 @@ func mounted(t *testing.T, plane *harness.Plane, secret string) string {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(plane.Dir, secret)
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	version := ".." + got.ResourceVersion
+	data := filepath.Join(folder, "..data")
+	errs := []error{os.MkdirAll(filepath.Join(folder, version), 0o700)}
 	for _, key := range secretKeys {
-		if err := os.WriteFile(filepath.Join(folder, key), got.Data[key], 0o600); err != nil {
-			t.Fatal(err)
+		errs = append(errs, os.WriteFile(filepath.Join(folder, version, key), got.Data[key], 0o600))
+		if _, err := os.Lstat(filepath.Join(folder, key)); err != nil {
+			errs = append(errs, os.Symlink(filepath.Join("..data", key), filepath.Join(folder, key)))
 		}
 	}
+	errs = append(errs, os.Symlink(version, data+".new"), os.Rename(data+".new", data))
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 	return folder
+}
+
+// certificates are the folders that make-certs.sh --apply fills in a cluster, by way of its Secrets.
+func certificates(t *testing.T, plane *harness.Plane) (server, client string) {
+	t.Helper()
+	makeCerts(t, plane)
+	return mounted(t, plane, "berth-server-tls"), mounted(t, plane, "berth-client-tls")
 }
 
 func schedulerKubeconfig(plane *harness.Plane) string {
@@ -96,9 +109,9 @@ func TestSchedulerConfigurationsAreLoaded(t *testing.T) {
 		oldNew                        []string
 	}{
 		{"own", "manifests/scheduler/kube-scheduler-config.yaml", own, "kube-system/kube-scheduler",
-			[]string{shippedKubecfg, own}},
+			[]string{shippedKubeconfig, own}},
 		{"own-tls", "manifests/scheduler/kube-scheduler-config-tls.yaml", own, "kube-system/kube-scheduler",
-			[]string{shippedKubecfg, own, "/etc/kubernetes/berth/", certs + "/"}},
+			[]string{shippedKubeconfig, own, "/etc/kubernetes/berth/", certs + "/"}},
 		{"second", "manifests/components/second-scheduler/config.yaml", second, "berth-system/berth-scheduler",
 			asPod(second)},
 		{"second-tls", "manifests/components/second-scheduler/config-tls.yaml", second, "berth-system/berth-scheduler",
@@ -128,7 +141,7 @@ func TestWhileBerthIsAwayOnlyGPUPodsWait(t *testing.T) {
 	berth := plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"), "")
 	kubeconfig := schedulerKubeconfig(plane)
 	plane.StartSchedulerWith("kube-scheduler", replaced(t, fileText(t, "manifests/scheduler/kube-scheduler-config.yaml"),
-		shippedKubecfg, kubeconfig, shippedURL, berth.URL+"/"), kubeconfig, "kube-system/kube-scheduler")
+		shippedKubeconfig, kubeconfig, shippedURL, berth.URL+"/"), kubeconfig, "kube-system/kube-scheduler")
 
 	plane.CreatePods(withAndWithoutGPUs("away")...)
 	harness.Eventually(t, "the pod without GPUs to be placed", 30*time.Second, func() error {
@@ -137,34 +150,46 @@ func TestWhileBerthIsAwayOnlyGPUPodsWait(t *testing.T) {
 		}
 		return nil
 	})
-	// Its room would be taken from pods without GPUs; even so nobody is evicted without Berth's consent.
-	high := harness.Pod("high", harness.Ask{v1.ResourceCPU: "96"})
-	high.Spec.PriorityClassName = "high"
-	second := harness.Pod("other-node", harness.Ask{v1.ResourceCPU: "95"})
-	plane.CreatePods(second)
-	harness.Eventually(t, "both nodes to be used", 30*time.Second, func() error {
-		if plane.Pod("other-node").Spec.NodeName == "" {
-			return fmt.Errorf("it has no node")
+	// Nobody is evicted without Berth's consent, not even for a pod that asks for no GPU.
+	fills := harness.Pod("fills-a-node", harness.Ask{v1.ResourceCPU: "95500m"})
+	plane.CreatePods(fills)
+	harness.Eventually(t, "one node to be full", 30*time.Second, func() error {
+		if plane.Pod(fills.Name).Spec.NodeName == "" {
+			return fmt.Errorf("the pod has no node")
 		}
 		return nil
 	})
+	high := harness.Pod("high", harness.Ask{v1.ResourceCPU: "96"})
+	high.Spec.PriorityClassName = "high"
 	plane.CreatePods(high)
 	for _, name := range []string{"away-one-gpu", "away-share", "high"} {
 		plane.WaitPending(name, 30*time.Second)
 	}
 	time.Sleep(5 * time.Second) // some more attempts
-	for name, want := range map[string]bool{"away-no-gpu": true, "other-node": true, "away-one-gpu": false, "away-share": false,
+	for name, want := range map[string]bool{"away-no-gpu": true, fills.Name: true, "away-one-gpu": false, "away-share": false,
 		"high": false} {
 		if pod := plane.Pod(name); (pod.Spec.NodeName != "") != want || pod.DeletionTimestamp != nil {
 			t.Errorf("%s: want a node: %v, got %q", name, want, pod.Spec.NodeName)
 		}
 	}
-	plane.Kubectl("delete", "pod", "high", "other-node")
+	plane.Kubectl("delete", "pod", "high", fills.Name)
 
 	berth.Start()
 	berth.WaitReady()
 	plane.WaitBound(time.Minute)
 	plane.CheckGrants()
+}
+
+// berthWithTLS starts the Berth of overlays/production; the harness asks its debug listener.
+func berthWithTLS(t *testing.T, plane *harness.Plane, server string) (berth *harness.Berth, debug string) {
+	t.Helper()
+	debug = harness.FreeAddress(t)
+	berth = plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"),
+		replaced(t, configOfBerth(t, render(t, "manifests/overlays/production")), "/etc/berth-tls/", server+"/", "0.0.0.0:8889", debug))
+	berth.AskAt(debug)
+	berth.Start()
+	berth.WaitReady()
+	return berth, debug
 }
 
 func TestMutualTLSOfTheManifests(t *testing.T) {
@@ -173,16 +198,11 @@ func TestMutualTLSOfTheManifests(t *testing.T) {
 	plane.CreateNodes(2)
 	plane.GrantBerth()
 	server, client := certificates(t, plane)
-	debug := harness.FreeAddress(t)
-	berth := plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"),
-		replaced(t, configOfBerth(t, render(t, "manifests/overlays/production")), "/etc/berth-tls/", server+"/", "0.0.0.0:8889", debug))
-	berth.AskAt(debug)
-	berth.Start()
-	berth.WaitReady()
+	berth, debug := berthWithTLS(t, plane, server)
 
 	kubeconfig := schedulerKubeconfig(plane)
 	plane.StartSchedulerWith("kube-scheduler", replaced(t, fileText(t, "manifests/scheduler/kube-scheduler-config-tls.yaml"),
-		shippedKubecfg, kubeconfig, "/etc/kubernetes/berth/", client+"/", shippedTLSURL, "https://"+berth.Listen+"/"),
+		shippedKubeconfig, kubeconfig, "/etc/kubernetes/berth/", client+"/", shippedTLSURL, "https://"+berth.Listen+"/"),
 		kubeconfig, "kube-system/kube-scheduler")
 	plane.CreatePods(withAndWithoutGPUs("pod")...)
 	plane.WaitBound(30 * time.Second)
@@ -226,20 +246,73 @@ func status(t *testing.T, client *http.Client, method, url string) int {
 	return response.StatusCode
 }
 
-// wantTLSAlone checks that only who has a certificate of make-certs.sh is answered, and by the name of the Service.
-func wantTLSAlone(t *testing.T, plane *harness.Plane, berth *harness.Berth, folder string) {
+// tlsClient believes in the CAs of a folder and shows a certificate, if any. It asks for the name of the Service.
+func tlsClient(t *testing.T, folder string, shown ...tls.Certificate) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(fileText(t, filepath.Join(folder, "ca.crt")))) {
 		t.Fatal("ca.crt cannot be read")
 	}
-	pair := func(crt, key string) []tls.Certificate {
-		certificate, err := tls.LoadX509KeyPair(crt, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []tls.Certificate{certificate}
+	return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "berth.berth-system.svc", Certificates: shown}}}
+}
+
+func certificate(t *testing.T, crt, key string) tls.Certificate {
+	t.Helper()
+	loaded, err := tls.LoadX509KeyPair(crt, key)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return loaded
+}
+
+// schedulerAsOf is a client with the files that are in the folder now, whatever comes into it later: kube-scheduler
+// reads them at its start.
+func schedulerAsOf(t *testing.T, folder string) *http.Client {
+	t.Helper()
+	return tlsClient(t, folder, certificate(t, filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")))
+}
+
+// The steps of "New CA" in docs/operations.md; in between, whoever was restarted as they say is answered.
+func TestCertificatesAreRenewedAsTheGuideSays(t *testing.T) {
+	needBerth(t)
+	plane := harness.NewPlane(t)
+	plane.GrantBerth()
+	server, client := certificates(t, plane)
+	berth, _ := berthWithTLS(t, plane, server)
+	health := "https://" + berth.Listen + "/healthz"
+	first := schedulerAsOf(t, client)
+	scheduler := first
+	for i, step := range [][]string{{"--new-ca"}, {}, {"--drop-old-ca"}} {
+		makeCerts(t, plane, step...)
+		mounted(t, plane, "berth-server-tls")
+		harness.Eventually(t, "Berth to read the files", time.Minute, func() error {
+			if got := strings.Count(berth.Log(), "certificate_reloaded"); got != i+1 {
+				return fmt.Errorf("it did %d times, want %d", got, i+1)
+			}
+			return nil
+		})
+		if got := status(t, scheduler, http.MethodGet, health); got != 200 {
+			t.Errorf("step %v, scheduler not restarted: %d", step, got)
+		}
+		mounted(t, plane, "berth-client-tls")
+		scheduler = schedulerAsOf(t, client)
+		if got := status(t, scheduler, http.MethodGet, health); got != 200 {
+			t.Errorf("step %v, scheduler restarted: %d", step, got)
+		}
+	}
+	if response, err := first.Get(health); err == nil {
+		response.Body.Close()
+		t.Error("the old certificate is still good")
+	}
+	if contains(berth.Log(), "certificate_refused") == nil {
+		t.Error("Berth refused a certificate")
+	}
+}
+
+// wantTLSAlone checks that only who has a certificate of make-certs.sh is answered, and by the name of the Service.
+func wantTLSAlone(t *testing.T, plane *harness.Plane, berth *harness.Berth, folder string) {
+	t.Helper()
 	// The cluster's own CA: every kubelet has a certificate of it.
 	kubelet := plane.CA.Issue(t, "system:node:node-0000", "system:nodes")
 	for _, c := range []struct {
@@ -247,13 +320,13 @@ func wantTLSAlone(t *testing.T, plane *harness.Plane, berth *harness.Berth, fold
 		shown     []tls.Certificate
 		answered  bool
 	}{
-		{"certificate of make-certs.sh", "https://", pair(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")), true},
+		{"certificate of make-certs.sh", "https://",
+			[]tls.Certificate{certificate(t, filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))}, true},
 		{"no certificate", "https://", nil, false},
-		{"certificate of the cluster", "https://", pair(kubelet.CertFile, kubelet.KeyFile), false},
+		{"certificate of the cluster", "https://", []tls.Certificate{certificate(t, kubelet.CertFile, kubelet.KeyFile)}, false},
 		{"no TLS", "http://", nil, false},
 	} {
-		client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
-			TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "berth.berth-system.svc", Certificates: c.shown}}}
+		client := tlsClient(t, folder, c.shown...)
 		for _, path := range []string{"/healthz", "/extender/filter", "/debug/snapshot"} {
 			response, err := client.Get(c.url + berth.Listen + path)
 			if err == nil {

@@ -16,6 +16,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -263,10 +265,11 @@ func wantBerthFits(t *testing.T, objects rendered) {
 			wantMounted(t, objects, pod, file)
 		}
 	}
-	// The grace has to cover what goes on after the pod is told to end.
-	if sleep := container.Lifecycle.PreStop.Sleep.Seconds; *pod.TerminationGracePeriodSeconds < sleep+server.DrainSeconds {
-		t.Errorf("terminationGracePeriodSeconds %d is less than preStop %d and drainSeconds %d",
-			*pod.TerminationGracePeriodSeconds, sleep, server.DrainSeconds)
+	// drainSeconds pass before idle connections are closed and again before busy ones are; then binds come to their end.
+	const longestBind = 30
+	needed := container.Lifecycle.PreStop.Sleep.Seconds + 2*server.DrainSeconds + longestBind
+	if got := *pod.TerminationGracePeriodSeconds; got < needed {
+		t.Errorf("terminationGracePeriodSeconds: want at least %d, got %d", needed, got)
 	}
 	wantPorts(t, objects, container, server.Listen, server.DebugListen)
 }
@@ -294,8 +297,38 @@ func wantPorts(t *testing.T, objects rendered, container v1.Container, listen, d
 			t.Errorf("%s: want port %d, got %v", name, want, ports)
 		}
 	}
+	wantLetIn(t, objects, service, debug)
 	if strings.Contains(debugListen+listen, "127.0.0.1") {
 		t.Error("a pod that listens on loopback is reached by nobody")
+	}
+}
+
+// wantLetIn checks the NetworkPolicies: schedulers reach the verbs, Prometheus the metrics, and neither anything else.
+func wantLetIn(t *testing.T, objects rendered, service, debug int32) {
+	t.Helper()
+	want := map[string]int32{"app.kubernetes.io/name: berth-scheduler": service,
+		"kubernetes.io/metadata.name: monitoring": debug, "addresses": service}
+	for name := range objects {
+		if !strings.HasPrefix(name, "NetworkPolicy/") {
+			continue
+		}
+		network := as[networkingv1.NetworkPolicy](t, objects, name)
+		for _, rule := range network.Spec.Ingress {
+			for _, from := range rule.From {
+				who := "addresses"
+				for _, selector := range []*metav1.LabelSelector{from.PodSelector, from.NamespaceSelector} {
+					if selector == nil {
+						continue
+					}
+					for key, value := range selector.MatchLabels {
+						who = key + ": " + value
+					}
+				}
+				if len(rule.Ports) != 1 || rule.Ports[0].Port.IntVal != want[who] {
+					t.Errorf("%s lets %s to %v, want %d", name, who, rule.Ports, want[who])
+				}
+			}
+		}
 	}
 }
 

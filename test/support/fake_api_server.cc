@@ -230,17 +230,21 @@ std::vector<Json> FakeApiServer::All(const std::string& collection) const {
   return all;
 }
 
-// Pages go by the name of the last object.
+// A page ends with the name of its last object. All pages carry the version of the first one, so
+// that a watch from there makes up for what changed between them.
 ApiResponse FakeApiServer::List(const std::string& collection, const std::string& query) {
-  const std::string from = Between("&" + query, "&continue=", "&");
+  const std::string token = Between("&" + query, "&continue=", "&");  // "VERSION.NAME"
   const std::string limit = Between("&" + query, "&limit=", "&");
   const std::size_t most = limit.empty() ? 1'000'000 : std::stoul(limit);
+  const std::string version =
+      token.empty() ? std::to_string(version_) : token.substr(0, token.find('.'));
   const Objects& objects = collections_[collection];
   Json items = Json::array();
-  auto object = from.empty() ? objects.begin() : objects.upper_bound(from);
+  auto object =
+      token.empty() ? objects.begin() : objects.upper_bound(token.substr(version.size() + 1));
   for (; object != objects.end() && items.size() < most; ++object) items.push_back(object->second);
-  Json metadata = {{"resourceVersion", std::to_string(version_)}};
-  if (object != objects.end()) metadata["continue"] = std::prev(object)->first;
+  Json metadata = {{"resourceVersion", version}};
+  if (object != objects.end()) metadata["continue"] = version + "." + std::prev(object)->first;
   return {200, Json{{"kind", "List"}, {"metadata", metadata}, {"items", items}}.dump(), {}};
 }
 

@@ -22,9 +22,9 @@ class ScriptedApiClient final : public kube::ApiClient {
  public:
   struct Step {
     int status = 200;
-    std::vector<std::string> pieces;  // of the body
-    std::string error;                // after the pieces the connection breaks with it
-    std::optional<Duration> retry_after;
+    std::vector<std::string> pieces = {};  // of the body
+    std::string error = {};                // after the pieces the connection breaks with it
+    std::optional<Duration> retry_after = {};
     bool hang = false;  // after the pieces, until stop is requested
   };
 

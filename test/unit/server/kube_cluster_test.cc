@@ -148,6 +148,18 @@ TEST_F(KubeClusterTest, AfterACompactionItListsAnew) {
   EXPECT_FALSE(berth.state.FindPod("uid-a"));
 }
 
+TEST_F(KubeClusterTest, APodThatNoWatchHasEverShownIsGoneAfterTheNextList) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  // Bound by this process, created and deleted while the watch was away.
+  const ClusterEvent ours = PodBound{{{"uid-x", "ns", "x"}, {}, {}, ""}, {"n1", 1, 0, {}}};
+  ASSERT_TRUE(berth.state.Apply(std::span(&ours, 1)));
+  api_.Compact();
+  api_.CutWatches();
+  EXPECT_TRUE(Eventually([&] { return !berth.state.FindPod("uid-x"); }));
+}
+
 TEST_F(KubeClusterTest, EventsThatComeTwiceOrLateChangeNothing) {
   api_.disturb = [](std::vector<std::string> lines) {
     std::vector<std::string> twice = lines;

@@ -34,6 +34,15 @@ TEST(Routes, ReadyzTellsTheReasonWhileNotReady) {
   EXPECT_EQ(service.Call("GET", "/readyz").status, 200);
 }
 
+TEST(Routes, WhileItDrainsReadyzSaysNoAndVerbsAreAnswered) {
+  TestService service({MachineWith("n1", 2)});
+  service.readiness().BeginDrain();
+  service.readiness().Set(nullptr);
+  EXPECT_EQ(service.Call("GET", "/readyz").status, 503);
+  EXPECT_EQ(service.Call("GET", "/readyz").body, "draining\n");
+  EXPECT_EQ(service.Place(PodWithGpus("1", 1), "n1"), "");
+}
+
 TEST(Routes, VersionIsJson) {
   const TestService service({});
   const http::HttpResponse response = service.Call("GET", "/version");
