@@ -16,6 +16,7 @@ http::HttpResponse Json(std::string body) {
 }
 
 constexpr std::string_view kNoPod = "Pod: want a pod, got none";
+constexpr std::string_view kAwaited = "pods that were evicted for this one are not seen gone yet";
 
 }  // namespace
 
@@ -55,6 +56,9 @@ Verbs::Answer Verbs::AnswerFilter(std::string& body) {
   const std::vector<Reason> reasons = extender_.Filter(snapshot, *args->pod, args->known);
   const bool any = std::ranges::find(reasons, Reason::kFits) != reasons.end() ||
                    (!args->unknown.empty() && wire::ReasonOfUnknown(*args->pod) == Reason::kFits);
+  if (!any && extender_.AwaitsEvictions(*snapshot, *args->pod, args->known)) {
+    return {CallResult::kRefused, Json(wire::EncodeFilterError(kAwaited))};
+  }
   return {any ? CallResult::kOk : CallResult::kRefused,
           Json(wire::EncodeFilterResult(*args, snapshot->names(), reasons))};
 }

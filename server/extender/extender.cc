@@ -86,6 +86,9 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
     kept.push_back(asked);
     kept.back().uids.insert(kept.back().uids.end(), added->begin(), added->end());
   }
+  std::vector<Evictions::Victims> agreed;
+  for (const NodeVictims& on : kept) agreed.push_back({on.node, on.uids});
+  if (!agreed.empty()) evictions_.Agree(pod.id.uid, std::move(agreed));
   parts_.sink.Record(
       {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = kept.size()});
   return kept;
@@ -129,6 +132,7 @@ Status Extender::BindOnce(const BindRequest& request, const PodId& id) {
     return tl::unexpected(placement.error());
   }
   pending_.Forget(id.uid);
+  evictions_.Forget(id.uid);
   parts_.sink.Record({.verb = Verb::kBind, .pod = &id, .placement = &*placement, .id = decision});
   return {};
 }

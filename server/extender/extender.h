@@ -21,6 +21,7 @@
 #include "cluster/cluster_state.h"
 #include "cluster/disruption_budgets.h"
 #include "scoring/engine.h"
+#include "server/extender/evictions.h"
 #include "server/extender/pending_pods.h"
 #include "server/extender/ports.h"
 #include "server/extender/recent_decisions.h"
@@ -73,6 +74,13 @@ class Extender {
                                            const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);
 
+  // Whether a pod that Filter has found no node for is only to wait: candidates have victims on
+  // them that were evicted for it (evictions.h). Requires: as for Filter.
+  [[nodiscard]] bool AwaitsEvictions(const Snapshot& snapshot, const PodRequest& pod,
+                                     std::span<const NodeIndex> candidates) {
+    return evictions_.Awaited(pod.id.uid, snapshot, candidates);
+  }
+
   // One priority 0..10 per candidate. Requires: as for Filter.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(
       const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
@@ -107,6 +115,7 @@ class Extender {
 
   const Parts parts_;
   PendingPods pending_;
+  Evictions evictions_;
   RecentDecisions recent_;
   std::atomic<std::uint64_t> decisions_{0};
   mutable Mutex policy_mutex_;

@@ -325,6 +325,45 @@ TEST_F(ExtenderTest, ARaceThatIsLostThreeTimesIsAConflict) {
   EXPECT_FALSE(state_.FindPod("1"));
 }
 
+TEST_F(ExtenderTest, WhoeverMadeRoomWaitsUntilTheVictimsAreSeenGone) {
+  Start({MachineWith("n1", 1), MachineWith("n2", 1)});
+  PodRequest low = Pod("low", WholeGpus{1});
+  for (const char* const node : {"n1", "n2"}) {
+    low.id.uid = std::string("low-") + node;
+    const ClusterEvent event = PodBound{low, {node, 0, 0, {{0, kMilliPerGpu, 0}}}};
+    ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
+  }
+  PodRequest high = Pod("high", WholeGpus{1});
+  high.priority = 100;
+  const auto awaits = [&](std::vector<NodeIndex> candidates) {
+    return extender_->AwaitsEvictions(*extender_->Current(), high, candidates);
+  };
+  EXPECT_FALSE(awaits({0, 1})) << "nothing was agreed on";
+  const std::vector<NodeVictims> victims = {{"n1", {"low-n1"}}};
+  ASSERT_EQ(extender_->Preempt(extender_->Current(), high, victims), victims);
+  EXPECT_TRUE(awaits({0, 1}));
+  EXPECT_FALSE(awaits({1})) << "kube-scheduler does not see room on n1 either";
+  const ClusterEvent gone = PodGone{"low-n1"};
+  ASSERT_TRUE(state_.Apply(std::span(&gone, 1)));
+  EXPECT_FALSE(awaits({0, 1}));
+}
+
+TEST_F(ExtenderTest, WaitingForVictimsOfANodeThatWasNotChosenEnds) {
+  Start({MachineWith("n1", 1)});
+  const ClusterEvent event =
+      PodBound{Pod("low", WholeGpus{1}), {"n1", 0, 0, {{0, kMilliPerGpu, 0}}}};
+  ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
+  PodRequest high = Pod("high", WholeGpus{1});
+  high.priority = 100;
+  ASSERT_EQ(extender_->Preempt(extender_->Current(), high, {{{"n1", {"low"}}}}).size(), 1u);
+  const std::vector<NodeIndex> candidates = {0};
+  int times = 0;
+  while (extender_->AwaitsEvictions(*extender_->Current(), high, candidates)) {
+    ASSERT_LT(++times, 100);
+  }
+  EXPECT_GT(times, 0);
+}
+
 TEST_F(ExtenderTest, EveryAnswerIsRecorded) {
   Start({MachineWith("n1", 1), MachineWith("n2", 0)});
   const PodRequest pod = Pod("1", WholeGpus{1});
