@@ -34,7 +34,7 @@ struct HttpResponse {
   std::string body;
   // Set: this is not the answer. It is called at once, on the I/O thread, with the way on which the
   // answer will come later; what it throws is answered with 500.
-  std::function<void(Reply)> later;
+  std::function<void(Reply)> later = {};
 };
 
 // The answer to one request, given from any thread. The first call counts; when the last copy goes
