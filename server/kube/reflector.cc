@@ -159,7 +159,7 @@ void Reflector::FoundAbsent() {
 // The version of the list. One page is in memory at a time.
 Result<std::string> Reflector::ListPages(const std::stop_token& stop) {
   std::string page, next;
-  bool first = true;
+  sink_.ListBegins();
   while (true) {
     BERTH_TRY(ApiResponse answer, FetchPage(next, stop, page));
     if (stop.stop_requested()) return std::string();
@@ -168,7 +168,6 @@ Result<std::string> Reflector::ListPages(const std::stop_token& stop) {
       refusal_ = std::move(answer);
       return Fail(Errc::kUnavailable, problem);
     }
-    if (std::exchange(first, false)) sink_.ListBegins();
     page.reserve(page.size() + wire::kPadding);
     BERTH_TRY(wire::ListPage done, wire::DecodeListPage(page, [this](std::string_view object) {
                 AssignPadded(object_, object);

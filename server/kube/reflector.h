@@ -35,7 +35,8 @@ namespace berth::kube {
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;
-  // A list begins. It may begin anew before it has ended: forget what this one brought so far.
+  // A list is about to be asked for: what exists by now and is not listed is gone when it ends. It
+  // may begin anew before it has ended: forget what this one brought so far.
   virtual void ListBegins() = 0;
   virtual void Listed(std::string& object) = 0;
   virtual void ListEnds() = 0;                    // whatever was not listed is gone

@@ -120,7 +120,11 @@ TEST_F(CommandLine, ABadConfigurationIsNamedWithLineAndPath) {
 }
 
 TEST_F(CommandLine, ServeNeedsACluster) {
-  ExpectFailure({"serve"}, "berth: serve: want --cluster FILE, got none");
+  ExpectFailure({"serve"},
+                "berth: serve: want --kubeconfig FILE or --cluster FILE outside of a pod");
+  ExpectFailure({"serve", "--cluster", "a", "--kubeconfig", "b"},
+                "berth: serve: want one of --cluster and --kubeconfig, got both");
+  ExpectFailure({"serve", "--kubeconfig", File("x", "") + "-missing"}, "berth: ");
 }
 
 TEST_F(CommandLine, ABadClusterFileIsNamedWithItsPath) {

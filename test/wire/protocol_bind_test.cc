@@ -94,7 +94,8 @@ TEST(ExtenderProtocol, Case56_BindWithFieldsOfTheWrongTypeIs400) {
 
 TEST(ExtenderProtocol, Case57_BindOfAPodThatNoFilterNamedIsAnError) {
   TestService service(TwoMachines());
-  EXPECT_EQ(BindError(service, "stranger", "n1"), "pod is not known: no filter call has named it");
+  EXPECT_EQ(BindError(service, "stranger", "n1"),
+            "pod ns/pod-stranger is not known: no filter call has named it");
   EXPECT_EQ(service.FreeGpuMilli("n1"), 2000);
 }
 
