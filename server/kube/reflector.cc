@@ -147,8 +147,7 @@ void Reflector::FoundAbsent() {
   const Instant now = clock_.Now();
   if (!stats().absent) {
     if (options_.on_problem) options_.on_problem("list " + options_.path + ": not served (404)");
-    sink_.ListBegins();
-    sink_.ListEnds();
+    sink_.ListEnds();  // of the list that was asked for: nothing is there
   }
   UpdateStats([now](ReflectorStats& stats) {
     stats.synced = stats.absent = true;
