@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Clock: the port through which time enters. Deadlines and expiries use the steady Now(), so that a
-// jump of the wall clock changes nothing; the wall clock is for what people and other programs read.
+// jump of the wall clock changes nothing; the wall clock is for what people and other programs
+// read.
 #pragma once
 
 #include <chrono>

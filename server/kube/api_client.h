@@ -18,7 +18,7 @@ namespace berth::kube {
 
 struct ApiRequest {
   std::string method = "GET";
-  std::string path;  // with its query: "/api/v1/pods?limit=500"
+  std::string path;       // with its query: "/api/v1/pods?limit=500"
   std::string body = {};  // JSON; empty = none
   std::string content_type = "application/json";
   Duration timeout = std::chrono::seconds(10);  // for the whole exchange
