@@ -135,7 +135,7 @@ const char* KubeCluster::WhyNotReady() const {
 void KubeCluster::AuditNow() {
   const AuditReport report = Audit(parts_.state.Everything(), parts_.clock.Now(), kOrphanGrace);
   std::optional<std::size_t> differences;
-  if (audits_ % static_cast<std::uint64_t>(options_.api_audit_every) == 0) {
+  if (stats().audits % static_cast<std::uint64_t>(options_.api_audit_every) == 0) {
     const Result<std::size_t> counted =
         CountDifferences(parts_.client, binder_, parts_.state, parts_.pod_rules);
     if (counted) differences = *counted;
