@@ -6,7 +6,7 @@
 
 namespace berth {
 
-void Evictions::Agree(const std::string& pod_uid, std::vector<Victims> nodes) {
+void Evictions::Agree(const std::string& pod_uid, std::vector<NodeVictims> nodes) {
   const MutexLock lock(mutex_);
   const auto [agreed, is_new] = by_pod_.insert_or_assign(pod_uid, Agreed{std::move(nodes), 0});
   (void)agreed;
@@ -22,7 +22,7 @@ bool Evictions::Awaited(const std::string& pod_uid, const Snapshot& snapshot,
   const MutexLock lock(mutex_);
   const auto found = by_pod_.find(pod_uid);
   if (found == by_pod_.end() || found->second.times >= kMostTimes) return false;
-  const bool awaited = std::ranges::any_of(found->second.nodes, [&](const Victims& victims) {
+  const bool awaited = std::ranges::any_of(found->second.nodes, [&](const NodeVictims& victims) {
     const NodeIndex index = snapshot.names().Find(victims.node);
     if (index == kNoNode || std::ranges::find(candidates, index) == candidates.end()) return false;
     return std::ranges::any_of(victims.uids, [&](const std::string& uid) {

@@ -14,19 +14,15 @@
 
 #include "base/mutex.h"
 #include "cluster/snapshot.h"
+#include "server/extender/node_victims.h"
 
 namespace berth {
 
 // Any thread may call it.
 class Evictions {
  public:
-  struct Victims {
-    std::string node;
-    std::vector<std::string> uids;
-  };
-
   // kube-scheduler may evict the victims of one of the nodes for the pod.
-  void Agree(const std::string& pod_uid, std::vector<Victims> nodes) BERTH_EXCLUDES(mutex_);
+  void Agree(const std::string& pod_uid, std::vector<NodeVictims> nodes) BERTH_EXCLUDES(mutex_);
 
   // Whether a candidate has victims that were agreed on for the pod. Says so a few times and then
   // no more: they may be those of a node that kube-scheduler did not choose.
@@ -40,7 +36,7 @@ class Evictions {
   static constexpr int kMostTimes = 8;            // a scheduling cycle asks up to twice
 
   struct Agreed {
-    std::vector<Victims> nodes;
+    std::vector<NodeVictims> nodes;
     int times = 0;
   };
   Mutex mutex_;

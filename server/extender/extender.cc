@@ -86,9 +86,7 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
     kept.push_back(asked);
     kept.back().uids.insert(kept.back().uids.end(), added->begin(), added->end());
   }
-  std::vector<Evictions::Victims> agreed;
-  for (const NodeVictims& on : kept) agreed.push_back({on.node, on.uids});
-  if (!agreed.empty()) evictions_.Agree(pod.id.uid, std::move(agreed));
+  if (!kept.empty()) evictions_.Agree(pod.id.uid, kept);
   parts_.sink.Record(
       {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = kept.size()});
   return kept;
@@ -160,7 +158,6 @@ Result<Placement> Extender::Commit(const PodId& id, const std::string& node,
     if (held->placement.node == node) return held->placement;
     return Fail(Errc::kConflict, "pod is bound to node " + held->placement.node + " already");
   }
-  if (pod == nullptr) return Fail(Errc::kNotFound, "pod is not known");
   if (!pod->refusal.empty()) return Invalid(pod->refusal);
   BERTH_TRY(Placement placement, ReserveOn(*pod, node));
   if (Status told = Tell(*pod, placement, decision); !told) {

@@ -22,6 +22,7 @@
 #include "cluster/disruption_budgets.h"
 #include "scoring/engine.h"
 #include "server/extender/evictions.h"
+#include "server/extender/node_victims.h"
 #include "server/extender/pending_pods.h"
 #include "server/extender/ports.h"
 #include "server/extender/recent_decisions.h"
@@ -33,14 +34,6 @@ struct BindRequest {
   std::string pod_name;
   std::string uid;
   std::string node;
-};
-
-// The pods that would be evicted from one node.
-struct NodeVictims {
-  std::string node;
-  std::vector<std::string> uids;
-  std::int64_t pdb_violations = 0;  // as kube-scheduler counted them; passed on
-  friend bool operator==(const NodeVictims&, const NodeVictims&) = default;
 };
 
 class Extender {

@@ -94,15 +94,17 @@ void KubeCluster::StepElection() {
 
 void KubeCluster::Watch() {
   watching_ = true;
-  const auto watch = [this](const Kind& kind, ObjectSink& sink) {
+  const auto watch = [this](const Kind& kind, auto& sink) {
     ReflectorOptions options;
     options.path = kind.path;
     options.seed = static_cast<std::uint64_t>(parts_.clock.Wall().time_since_epoch().count());
     options.on_problem = [this](const std::string& problem) {
       options_.on_log(true, "watch_problem", problem);
     };
-    return Watched{kind.name, std::make_unique<Reflector>(parts_.client, sink, parts_.clock,
-                                                          std::move(options))};
+    return Watched{
+        kind.name,
+        std::make_unique<Reflector>(parts_.client, sink, parts_.clock, std::move(options)),
+        [&sink] { return sink.unreadable(); }};
   };
   std::vector<Watched> watched;
   watched.push_back(watch(kNodes, nodes_));
@@ -163,13 +165,7 @@ KubeClusterStats KubeCluster::stats() const {
   stats.events_dropped = events_.dropped();
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {
-    stats.resources.push_back({watched.name, watched.reflector->stats(), 0});
-  }
-  // In the order in which Watch adds them.
-  if (stats.resources.size() == 3) {
-    stats.resources[0].unreadable = nodes_.unreadable();
-    stats.resources[1].unreadable = pods_.unreadable();
-    stats.resources[2].unreadable = budgets_.unreadable();
+    stats.resources.push_back({watched.name, watched.reflector->stats(), watched.unreadable()});
   }
   stats.audits = audits_;
   stats.audit = audit_;

@@ -110,6 +110,7 @@ class KubeCluster final : private WriteFence {
   struct Watched {
     std::string name;
     std::unique_ptr<Reflector> reflector;
+    std::function<std::size_t()> unreadable;
   };
   mutable Mutex mutex_;
   std::vector<Watched> watched_ BERTH_GUARDED_BY(mutex_);

@@ -5,19 +5,26 @@
 
 namespace berth::wire {
 
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+ObjectMeta ReadObjectMeta(object whole) {
+  ObjectMeta meta;
+  ForEachField(whole, [&](std::string_view key, value content) {
+    if (!IsField(key, "metadata")) return;
+    ForEachField(content.get_object(), [&](std::string_view name, value text) {
+      if (IsField(name, "namespace")) meta.namespace_name = std::string_view(text.get_string());
+      if (IsField(name, "name")) meta.name = std::string_view(text.get_string());
+      if (IsField(name, "uid")) meta.uid = std::string_view(text.get_string());
+    });
+  });
+  return meta;
+}
+
 Result<ObjectMeta> DecodeObjectMeta(const std::string& text) {
   ObjectMeta meta;
-  BERTH_TRY_STATUS(ReadObject(text, [&](simdjson::ondemand::object object) -> Status {
-    ForEachField(object, [&](std::string_view key, simdjson::ondemand::value value) {
-      if (!IsField(key, "metadata")) return;
-      ForEachField(value.get_object(),
-                   [&](std::string_view name, simdjson::ondemand::value content) {
-                     if (IsField(name, "namespace"))
-                       meta.namespace_name = std::string_view(content.get_string());
-                     if (IsField(name, "name")) meta.name = std::string_view(content.get_string());
-                     if (IsField(name, "uid")) meta.uid = std::string_view(content.get_string());
-                   });
-    });
+  BERTH_TRY_STATUS(ReadObject(text, [&meta](object whole) -> Status {
+    meta = ReadObjectMeta(whole);
     return {};
   }));
   if (meta.name.empty()) return Invalid("metadata.name: want a name, got \"\"");

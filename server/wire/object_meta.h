@@ -4,6 +4,8 @@
 // of it matters, or can be read.
 #pragma once
 
+#include <simdjson.h>
+
 #include <string>
 
 #include "base/result.h"
@@ -20,6 +22,9 @@ struct ObjectMeta {
     return namespace_name.empty() ? name : namespace_name + "/" + name;
   }
 };
+
+// What is absent stays empty. Throws simdjson::simdjson_error where a field has another type.
+ObjectMeta ReadObjectMeta(simdjson::ondemand::object object);
 
 // Error: kInvalidArgument for what is not JSON or has no name.
 // Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).

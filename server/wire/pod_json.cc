@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/wire/object_meta.h"
 #include "server/wire/selector_json.h"
 
 namespace berth::wire {
@@ -222,16 +223,8 @@ PodRequest DecodePod(object pod, const PodRules& rules) {
 PodFields ReadPod(object pod, const PodRules& rules) { return PodReader(rules).Read(pod); }
 
 std::string DecodePodUid(object pod) {
-  PodId id;
-  ForEachField(pod, [&](std::string_view key, value content) {
-    if (!IsField(key, "metadata")) return;
-    ForEachField(content.get_object(), [&](std::string_view name, value text) {
-      if (IsField(name, "name")) id.name = std::string_view(text.get_string());
-      if (IsField(name, "namespace")) id.namespace_name = std::string_view(text.get_string());
-      if (IsField(name, "uid")) id.uid = std::string_view(text.get_string());
-    });
-  });
-  return id.uid.empty() ? id.namespace_name + "/" + id.name : id.uid;
+  const ObjectMeta meta = ReadObjectMeta(pod);
+  return meta.uid.empty() ? meta.namespace_name + "/" + meta.name : meta.uid;
 }
 
 }  // namespace berth::wire
