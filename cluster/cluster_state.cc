@@ -16,6 +16,22 @@ std::shared_ptr<const PodRecord> RecordOf(const PodRequest& pod, const Placement
   return record;
 }
 
+bool SameLabels(const std::shared_ptr<const Labels>& a, const std::shared_ptr<const Labels>& b) {
+  return a == b || (a != nullptr && b != nullptr && *a == *b);
+}
+
+// Whether the event says more than is known: most changes of a pod are of its status.
+bool IsNews(const PodRecord& held, const PodBound& bound) {
+  const PodRequest& a = held.pod;
+  const PodRequest& b = bound.pod;
+  const bool same = held.state == PodState::kBound && held.placement == bound.placement &&
+                    a.id == b.id && a.shape == b.shape && a.containers == b.containers &&
+                    a.refusal == b.refusal && a.priority == b.priority &&
+                    a.may_preempt == b.may_preempt && a.gang == b.gang &&
+                    SameLabels(a.labels, b.labels);
+  return !same;
+}
+
 }  // namespace
 
 ClusterState::ClusterState() : current_(std::make_shared<const Snapshot>()) {}
@@ -45,6 +61,8 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
   } else if (const auto* removed = std::get_if<NodeRemoved>(&event)) {
     node_set_changed_ = specs_.erase(removed->name) > 0 || node_set_changed_;
   } else if (const auto* bound = std::get_if<PodBound>(&event)) {
+    const std::shared_ptr<const PodRecord> held = Find(bound->pod.id.uid);
+    if (held != nullptr && !IsNews(*held, *bound)) return;
     Keep(RecordOf(bound->pod, bound->placement, PodState::kBound, {}));
   } else {
     Erase(std::get<PodGone>(event).uid);
@@ -222,6 +240,7 @@ void ClusterState::RebuildSnapshot() {
 
 void ClusterState::Publish() {
   if (node_set_changed_) RebuildSnapshot();
+  if (next_.IsSame(*current_)) return;
   current_ = std::make_shared<const Snapshot>(next_);
 }
 

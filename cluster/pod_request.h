@@ -67,6 +67,7 @@ struct ContainerAsk {
   // An init container that ends before the others start: it uses devices of the pod's set, which go
   // on to the containers after it.
   bool ends_first = false;
+  friend bool operator==(const ContainerAsk&, const ContainerAsk&) = default;
 };
 
 struct PodId {

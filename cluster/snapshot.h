@@ -50,6 +50,11 @@ class Snapshot {
   // Whether both have the same node names, by identity: true for descendants through With().
   [[nodiscard]] bool SameNodes(const Snapshot& other) const { return names_ == other.names_; }
 
+  // Whether both are of the same objects throughout.
+  [[nodiscard]] bool IsSame(const Snapshot& other) const {
+    return SameNodes(other) && chunks_ == other.chunks_;
+  }
+
   // Equal in value: same names, same free amounts.
   friend bool operator==(const Snapshot& a, const Snapshot& b);
 

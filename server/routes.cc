@@ -83,10 +83,12 @@ void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
     return response;
   });
   router.Add("GET", "/metrics", [parts](HttpRequest&) {
-    std::string text = parts.metrics.Text(*parts.state.Current());
+    const bool ready = parts.readiness.reason() == nullptr;
+    // Who has lost the lease no longer follows the cluster: the gauges are the leader's to show.
+    std::string text = parts.metrics.Text(ready ? *parts.state.Current() : Snapshot());
     text += MetricsText()
                 .Family("berth_ready", "gauge", "1 while verbs are answered")
-                .Sample(parts.readiness.reason() == nullptr ? 1 : 0)
+                .Sample(ready ? 1 : 0)
                 .Take();
     if (parts.http_stats) text += HttpMetricsText(parts.http_stats());
     if (parts.more_metrics) text += parts.more_metrics();

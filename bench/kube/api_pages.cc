@@ -19,20 +19,34 @@ void AppendManagedFields(std::string& out, std::size_t bytes) {
   out += "}}]";
 }
 
+// Pod n is on node n % kNodes. The first eight of a node have a GPU each, the others none.
+constexpr std::size_t kNodes = 5000;
+constexpr std::size_t kGpus = 8;
+
+std::string DevicesOf(const std::string& node, std::size_t gpu) {
+  return R"(,"annotations":{"berth.dev/devices":"{\"version\":1,\"node\":\")" + node +
+         R"(\",\"containers\":{\"main\":{\"gpus\":[{\"index\":)" + std::to_string(gpu) +
+         R"(,\"milli\":1000,\"memory_mib\":81920}]}}}"})";
+}
+
 void AppendPod(std::string& out, std::size_t number, std::size_t version) {
   const std::string id = std::to_string(number);
+  const std::string node = "gpu-node-" + std::to_string(number % kNodes);
+  const std::size_t gpu = number / kNodes;
+  const std::string gpus = gpu < kGpus ? R"(,"nvidia.com/gpu":"1")" : "";
   out += R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"training-job-)" + id +
          R"(-worker-0","namespace":"team-)" + std::to_string(number % 40) +
          R"(","uid":"6f1c2d3e-0000-4000-8000-)" + std::to_string(100'000'000'000 + number) +
          R"(","resourceVersion":")" + std::to_string(version) +
          R"(","creationTimestamp":"2026-01-01T00:00:00Z","labels":{"app":"training",)"
          R"("job-name":"training-job-)" +
-         id + R"("},)";
+         id + R"("})" + (gpu < kGpus ? DevicesOf(node, gpu) : "") + ",";
   AppendManagedFields(out, 1500);
-  out += R"(},"spec":{"nodeName":"gpu-node-)" + std::to_string(number % 5000) +
+  out += R"(},"spec":{"nodeName":")" + node +
          R"(","containers":[{"name":"main","image":"registry.example/team/training:1.2.3",)"
-         R"("command":["python","train.py"],"resources":{"limits":{"nvidia.com/gpu":"1"},)"
-         R"("requests":{"cpu":"8","memory":"64Gi","nvidia.com/gpu":"1"}},"volumeMounts":[{"name":)"
+         R"("command":["python","train.py"],"resources":{"limits":{"cpu":"8")" +
+         gpus + R"(},"requests":{"cpu":"8","memory":"64Gi")" + gpus +
+         R"(}},"volumeMounts":[{"name":)"
          R"("data","mountPath":"/data"},{"name":"token","readOnly":true,"mountPath":)"
          R"("/var/run/secrets"}],"imagePullPolicy":"IfNotPresent"}],"restartPolicy":"Never",)"
          R"("tolerations":[{"key":"nvidia.com/gpu","operator":"Exists","effect":"NoSchedule"}],)"

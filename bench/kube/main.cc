@@ -12,8 +12,13 @@
 #include "base/clock.h"
 #include "bench/kube/fake_api_server.h"
 #include "bench/kube/measuring_sink.h"
+#include "cluster/cluster_state.h"
+#include "config/config.h"
+#include "server/kube/cluster_sync.h"
 #include "server/kube/http_api_client.h"
 #include "server/kube/reflector.h"
+#include "server/wire/node_json.h"
+#include "server/wire/pod_rules.h"
 
 namespace berth::kube_bench {
 namespace {
@@ -64,6 +69,26 @@ void Reflect(kube::ApiClient& client, const std::string& path, std::size_t event
   std::printf(" MiB\n");
 }
 
+// Into a ClusterState, as `berth serve` does it. Exit status 1 if not everything arrived there.
+int LearnCluster(kube::ApiClient& client, const ClusterSize& size) {
+  const Config config = DefaultConfig();
+  const wire::PodRules pod_rules(config.resources);
+  const wire::NodeRules node_rules(config);
+  const auto report = [](std::string_view, std::string_view object, const std::string& why) {
+    std::fprintf(stderr, "%s: %s\n", std::string(object).c_str(), why.c_str());
+  };
+  ClusterState state;
+  kube::NodeSink nodes(state, node_rules, report);
+  kube::PodSink pods(state, pod_rules, report);
+  std::printf("sinks of berth serve\n");
+  Reflect(client, "/api/v1/nodes", 0, nodes);
+  Reflect(client, "/api/v1/pods", size.events, pods);
+  const std::size_t learned_nodes = state.Current()->size(), learned_pods = state.PodUids().size();
+  std::printf("  in the state: %zu nodes, %zu pods, %zu of them without known GPUs\n",
+              learned_nodes, learned_pods, state.Current()->CountUnattributed());
+  return learned_nodes == size.nodes && learned_pods == size.pods ? 0 : 1;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("berth-kube-bench: list and watch against an API server of its own");
   ClusterSize size;
@@ -83,10 +108,11 @@ int Main(int argc, char** argv) {
   std::printf("%-34s %8s %8s %8s %8s\n", "", "wall s", "CPU s", "RSS MiB", "peak");
   const Usage start = Usage::Now();
   PrintRow("client alone, pages of pods", start, ReadPages(**client, "/api/v1/pods", size.pods));
-  CountingSink nodes, pods;
-  Reflect(**client, "/api/v1/nodes", 0, nodes);
-  Reflect(**client, "/api/v1/pods", size.events, pods);
-  return 0;
+  CountingSink counted;
+  std::printf("sinks that only count\n");
+  Reflect(**client, "/api/v1/nodes", 0, counted);
+  Reflect(**client, "/api/v1/pods", size.events, counted);
+  return LearnCluster(**client, size);
 }
 
 }  // namespace

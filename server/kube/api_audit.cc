@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/kube/cluster_sync.h"
 #include "server/wire/extender_v1.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/watch_json.h"
@@ -26,12 +27,10 @@ Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules
   Placements placements;
   std::string object, next;
   do {
-    const std::string from = next.empty() ? "" : "&continue=" + next;
-    BERTH_TRY(ApiResponse page, client.Send({.path = "/api/v1/pods?limit=500" + from}));
-    if (!page.ok()) {
-      return Fail(Errc::kUnavailable,
-                  "list of pods: the API server answered " + std::to_string(page.status));
-    }
+    std::string path = std::string("/api/v1/pods?limit=500&") + PodSink::kQuery;
+    if (!next.empty()) path += "&continue=" + next;
+    BERTH_TRY(ApiResponse page, client.Send({.path = std::move(path)}));
+    if (!page.ok()) return Fail(Errc::kUnavailable, "list of pods: " + RefusalText(page));
     page.body.reserve(page.body.size() + wire::kPadding);
     BERTH_TRY(wire::ListPage list, wire::DecodeListPage(page.body, [&](std::string_view text) {
                 object.assign(text);

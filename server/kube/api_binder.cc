@@ -30,11 +30,6 @@ Duration WaitBefore(int attempt, std::uint64_t seed) {
                         1000;
 }
 
-std::string Refusal(const ApiResponse& response) {
-  return "the API server answered " + std::to_string(response.status) + ": " +
-         wire::DecodeStatus(response.body).message;
-}
-
 bool IsForNow(int status) { return status == 408 || status == 429 || status >= 500; }
 
 }  // namespace
@@ -74,7 +69,7 @@ ApiBinder::Attempt ApiBinder::TryOnce(const ApiRequest& request, int attempt) {
   const auto seed = static_cast<std::uint64_t>(parts_.clock.Now().time_since_epoch().count());
   if (!response) return {tl::unexpected(response.error()), false, true, WaitBefore(attempt, seed)};
   if (response->ok()) return {.status = {}, .final = true};
-  const std::string text = Refusal(*response);
+  const std::string text = RefusalText(*response);
   switch (response->status) {
     case 404:
       return {Fail(Errc::kNotFound, text), true};
@@ -92,7 +87,7 @@ ApiBinder::Attempt ApiBinder::TryOnce(const ApiRequest& request, int attempt) {
 Result<PodTruth> ApiBinder::Find(const PodId& id) {
   BERTH_TRY(ApiResponse response, parts_.client.Send({.path = PathOf(id)}));
   if (response.status == 404) return Fail(Errc::kNotFound, "pod is gone");
-  if (!response.ok()) return Fail(Errc::kUnavailable, Refusal(response));
+  if (!response.ok()) return Fail(Errc::kUnavailable, RefusalText(response));
   response.body.reserve(response.body.size() + wire::kPadding);
   auto pod = wire::DecodeObservedPod(response.body, parts_.rules);
   if (!pod) return Fail(Errc::kUnavailable, std::move(pod).error().message);

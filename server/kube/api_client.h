@@ -32,6 +32,9 @@ struct ApiResponse {
   [[nodiscard]] bool ok() const { return status >= 200 && status < 300; }
 };
 
+// "the API server answered 409: <the message of its Status>", for an answer that is not ok().
+std::string RefusalText(const ApiResponse& response);
+
 // What a list or a watch reads, as it arrives. false ends the stream from our side.
 using StreamSink = std::function<bool(std::string_view bytes)>;
 

@@ -76,6 +76,11 @@ class NodeSink final : public ObjectSink {
 
 class PodSink final : public ObjectSink {
  public:
+  // The pods that hold something. One that waits for its node is told by kube-scheduler, one that
+  // ends leaves the selection, which the API server tells as its deletion.
+  static constexpr const char* kQuery =
+      "fieldSelector=spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
+
   // References: they outlive the sink.
   PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report);
 

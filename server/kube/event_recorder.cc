@@ -23,8 +23,13 @@ std::string Assigned(const Placement& placement) {
 
 }  // namespace
 
-EventRecorder::EventRecorder(ApiClient& client, const Clock& clock, std::string instance)
-    : client_(client), clock_(clock), instance_(std::move(instance)), thread_([this] { Run(); }) {}
+EventRecorder::EventRecorder(ApiClient& client, const Clock& clock, std::string instance,
+                             OnProblem on_problem)
+    : client_(client),
+      clock_(clock),
+      instance_(std::move(instance)),
+      on_problem_(std::move(on_problem)),
+      thread_([this] { Run(); }) {}
 
 EventRecorder::~EventRecorder() {
   {
@@ -106,7 +111,12 @@ void EventRecorder::Post(const wire::PodEvent& event) {
   request.path = "/api/v1/namespaces/" + event.pod.namespace_name + "/events";
   request.body = wire::EncodeEvent(event, event.pod.name + suffix);
   const Result<ApiResponse> response = client_.Send(request);
-  if (!response || !response->ok()) ++dropped_;
+  std::string problem;
+  if (!response) problem = response.error().message;
+  if (response && !response->ok()) problem = RefusalText(*response);
+  if (!problem.empty()) ++dropped_;
+  if (!problem.empty() && problem != problem_) on_problem_(problem);
+  problem_ = std::move(problem);
 }
 
 }  // namespace berth::kube

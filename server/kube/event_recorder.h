@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -23,8 +24,11 @@ namespace berth::kube {
 // Any thread may call it.
 class EventRecorder final : public DecisionSink {
  public:
+  // Called on the recorder's thread when the API server takes no events, once for each reason.
+  using OnProblem = std::function<void(const std::string& problem)>;
+
   // References: they outlive the recorder. `instance` names this process.
-  EventRecorder(ApiClient& client, const Clock& clock, std::string instance);
+  EventRecorder(ApiClient& client, const Clock& clock, std::string instance, OnProblem on_problem);
   // Posts nothing more.
   ~EventRecorder() override;
 
@@ -44,12 +48,14 @@ class EventRecorder final : public DecisionSink {
   ApiClient& client_;
   const Clock& clock_;
   const std::string instance_;
+  const OnProblem on_problem_;
   std::atomic<std::uint64_t> dropped_{0};
   Mutex mutex_;
   CondVar changed_;
   std::deque<wire::PodEvent> waiting_ BERTH_GUARDED_BY(mutex_);  // warnings in front
   bool ending_ BERTH_GUARDED_BY(mutex_) = false;
-  std::uint64_t posted_ = 0;  // of this thread alone
+  std::uint64_t posted_ = 0;  // of this thread alone, and so is
+  std::string problem_;       // the last one that was told of; empty = all is well since
   std::thread thread_;
 };
 

@@ -16,9 +16,10 @@ constexpr Duration kOrphanGrace = std::chrono::minutes(2);
 struct Kind {
   const char* name;
   const char* path;
+  const char* query = "";
 };
 constexpr Kind kNodes = {"nodes", "/api/v1/nodes"};
-constexpr Kind kPods = {"pods", "/api/v1/pods"};
+constexpr Kind kPods = {"pods", "/api/v1/pods", PodSink::kQuery};
 constexpr Kind kBudgets = {"poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"};
 
 }  // namespace
@@ -28,7 +29,9 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       options_(std::move(options)),
       binder_({parts.client, parts.pod_rules, parts.clock, *this,
                [](Duration time) { std::this_thread::sleep_for(time); }}),
-      events_(parts.client, parts.clock, options_.instance),
+      events_(
+          parts.client, parts.clock, options_.instance,
+          [this](const std::string& problem) { options_.on_log(true, "event_refused", problem); }),
       nodes_(parts.state, parts.node_rules, ReportUnreadable()),
       pods_(parts.state, parts.pod_rules, ReportUnreadable()),
       budgets_(parts.budgets, ReportUnreadable()) {
@@ -97,6 +100,7 @@ void KubeCluster::Watch() {
   const auto watch = [this](const Kind& kind, auto& sink) {
     ReflectorOptions options;
     options.path = kind.path;
+    options.query = kind.query;
     options.seed = static_cast<std::uint64_t>(parts_.clock.Wall().time_since_epoch().count());
     options.on_problem = [this](const std::string& problem) {
       options_.on_log(true, "watch_problem", problem);

@@ -56,8 +56,7 @@ Result<std::optional<wire::Lease>> LeaderElector::Read() {
   BERTH_TRY(const ApiResponse response, client_.Send(request));
   if (response.status == 404) return std::optional<wire::Lease>();
   if (!response.ok()) {
-    return Fail(Errc::kUnavailable, "lease " + options_.name + ": the API server answered " +
-                                        std::to_string(response.status));
+    return Fail(Errc::kUnavailable, "lease " + options_.name + ": " + RefusalText(response));
   }
   BERTH_TRY(wire::Lease lease, wire::DecodeLease(response.body));
   return std::optional<wire::Lease>(std::move(lease));
@@ -76,8 +75,7 @@ Status LeaderElector::Write(wire::Lease lease) {
   const Instant sent = clock_.Now();
   BERTH_TRY(const ApiResponse response, client_.Send(request));
   if (!response.ok()) {
-    return Fail(Errc::kConflict, "lease " + options_.name + ": the API server answered " +
-                                     std::to_string(response.status));
+    return Fail(Errc::kConflict, "lease " + options_.name + ": " + RefusalText(response));
   }
   constexpr Duration kMargin = std::chrono::seconds(1);  // for clocks that run unequally fast
   SetWritableUntil(lease.holder.empty() ? Instant::min() : sent + options_.lease - kMargin);

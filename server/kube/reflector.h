@@ -46,7 +46,7 @@ class ObjectSink {
 
 struct ReflectorOptions {
   std::string path;   // "/api/v1/pods"
-  std::string query;  // more of it: "fieldSelector=spec.nodeName%21%3D"; "" = none
+  std::string query;  // more of it: "fieldSelector=spec.nodeName!="; "" = none
   int page_items = 500;
   Duration watch_timeout = std::chrono::seconds(300);  // the server ends a watch after it
   // The server sends a bookmark about once a minute.

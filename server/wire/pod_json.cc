@@ -122,7 +122,6 @@ class PodReader {
   void ReadStatus(object status) {
     ForEachField(status, [this](std::string_view key, value content) {
       if (IsField(key, "phase")) Take(fields_.phase, content);
-      if (IsField(key, "nominatedNodeName")) Take(fields_.nominated_node, content);
     });
   }
 

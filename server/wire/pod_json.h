@@ -27,7 +27,6 @@ struct PodFields {
   bool terminating = false;      // metadata.deletionTimestamp is set
   std::string node;              // spec.nodeName
   std::string phase;             // status
-  std::string nominated_node;    // status.nominatedNodeName
 };
 PodFields ReadPod(simdjson::ondemand::object pod, const PodRules& rules);
 

@@ -49,7 +49,6 @@ Result<ObservedPod> DecodeObservedPod(const std::string& text, const PodRules& r
   observed.over = fields.phase == "Succeeded" || fields.phase == "Failed";
   observed.terminating = fields.terminating;
   observed.resource_version = std::move(fields.resource_version);
-  observed.nominated_node = std::move(fields.nominated_node);
   if (!observed.node.empty()) Place(observed, annotation.empty() ? nullptr : &annotation.mapped());
   return observed;
 }

@@ -18,7 +18,6 @@ struct ObservedPod {
   bool over = false;         // it has ended and holds nothing any more
   bool terminating = false;  // it was told to end, and still holds what it has
   std::string resource_version;
-  std::string nominated_node;  // where kube-scheduler makes room for it; empty = nowhere
   // Once bound: its effective request, and the GPUs of the annotation berth.dev/devices. A GPU pod
   // without grants was bound past Berth, or has a problem; its node counts it all the same.
   Placement placement;

@@ -223,6 +223,22 @@ TEST_F(ClusterStateTest, CountsAPodOnceHoweverOftenItIsSeenBound) {
   EXPECT_EQ(Free("n"), 1000);
 }
 
+TEST_F(ClusterStateTest, PublishesNothingWhereAnEventSaysWhatIsKnown) {
+  Up(ANode("n").Gpus(2));
+  Bound(one_, one_.On("n", {0}));
+  const auto before = state_.Current();
+  Bound(one_, one_.On("n", {0}));
+  Up(ANode("n").Gpus(2));
+  EXPECT_EQ(state_.Current(), before);
+  PodRequest urgent = one_.Request();
+  urgent.priority = 7;
+  Apply({PodBound{urgent, one_.On("n", {0})}});
+  EXPECT_EQ(state_.FindPod("uid-one")->pod.priority, 7);
+  Apply({PodBound{urgent, one_.On("n", {1})}});
+  EXPECT_EQ(Free("n", 0), 1000);
+  EXPECT_EQ(Free("n", 1), 0);
+}
+
 TEST_F(ClusterStateTest, DropsAReservationWithItsPod) {
   Up(ANode("n").Gpus(1));
   Reserve(one_, one_.On("n", {0}));
