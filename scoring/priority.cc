@@ -3,23 +3,27 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 
 namespace berth {
 namespace {
 
 std::vector<std::uint8_t> ByTotal(std::span<const int> totals) {
-  std::array<std::uint8_t, kMaxTotal + 1> level{};  // of each total; first only "it occurs"
-  for (const int total : totals) level[static_cast<std::size_t>(total)] = 1;
-  int next = kMaxPriority;
-  for (std::size_t total = level.size(); total-- > 0;) {
-    if (level[total] == 0) continue;
-    level[total] = static_cast<std::uint8_t>(next);
-    next = std::max(next - 1, 0);
+  std::array<int, kMaxPriority> best;  // the highest totals, each once, falling
+  best.fill(-1);
+  for (const int total : totals) {
+    if (total <= best.back()) continue;
+    const auto at = std::ranges::lower_bound(best, total, std::greater<>());
+    if (*at == total) continue;
+    std::shift_right(at, best.end(), 1);
+    *at = total;
   }
-  std::vector<std::uint8_t> priorities(totals.size());
+  std::vector<std::uint8_t> priorities(totals.size(), 0);
   for (std::size_t i = 0; i < totals.size(); ++i) {
-    priorities[i] = level[static_cast<std::size_t>(totals[i])];
+    if (totals[i] < best.back()) continue;
+    const auto at = std::ranges::lower_bound(best, totals[i], std::greater<>());
+    priorities[i] = static_cast<std::uint8_t>(kMaxPriority - (at - best.begin()));
   }
   return priorities;
 }
