@@ -19,7 +19,7 @@ LINT_PACKAGES := clang-format-14 shellcheck
 E2E := test/e2e
 E2E_LOG := build/e2e-binaries.log
 
-.PHONY: help build demo test sanitize bench lint clean e2e e2e-binaries bench-e2e e2e-demo e2e-demo-stop
+.PHONY: help build demo test sanitize bench lint clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ e2e-binaries: ## Build or find etcd, kube-apiserver, kube-scheduler, kubectl; th
 
 bench-e2e: build ## kube-scheduler's throughput alone, with a stub and with Berth; ARGS="-rounds 5 -berth=false ..."
 	@$(E2E)/program.sh bench -json build/bench-e2e.json $(ARGS)
+
+replay-e2e: build ## A trace through kube-scheduler, with Berth and alone (needs BERTH_DATA); ARGS="-trace default -arms ..."
+	@$(E2E)/program.sh replay -json build/replay-e2e.json $(ARGS)
 
 e2e-demo: build ## A control plane with Berth in front, left running to look at
 	@$(E2E)/program.sh demo $(ARGS) build/e2e-demo

@@ -7,7 +7,7 @@
 #   binaries.sh --find-tests    the same, and print the folder of the tests instead
 #
 # In the cache folder, outside the work tree, FOLDER/{etcd,kube-apiserver,kube-scheduler,kubectl} depend on go.sum
-# alone, and FOLDER/tests-HASH/{e2e.test,stub,bench,demo} on our sources too, so that work trees share the one and
+# alone, and FOLDER/tests-HASH/{e2e.test,stub,bench,demo,replay} on our sources too, so that work trees share the one and
 # not the other. Each folder is built under another name and renamed: what has its name is complete.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -77,7 +77,7 @@ build_plane() {
 build_tests() {
   say "building the tests"
   run_go test -c -ldflags '-s -w' -o "$1/e2e.test" .
-  run_go build -ldflags '-s -w' -o "$1/" ./stub ./bench ./demo
+  run_go build -ldflags '-s -w' -o "$1/" ./stub ./bench ./demo ./replay
   # Those of sources long gone.
   find "$plane" -mindepth 1 -maxdepth 1 -name 'tests-*' -mtime +14 -exec rm -rf {} +
 }

@@ -16,7 +16,7 @@ import (
 // What the GPU feature discovery writes on nodes, and the device plugin's resource.
 const (
 	GPUResource    = "nvidia.com/gpu"
-	productLabel   = "nvidia.com/gpu.product"
+	ProductLabel   = "nvidia.com/gpu.product"
 	gpuMemoryLabel = "nvidia.com/gpu.memory"
 	// GPUModel is the model of every GPU of CreateNodes, as its node publishes it.
 	GPUModel = "NVIDIA-A100-SXM4-80GB"
@@ -36,7 +36,7 @@ func Node(name, model string, gpus int) *v1.Node {
 		},
 	}
 	if gpus > 0 {
-		node.Labels[productLabel] = model
+		node.Labels[ProductLabel] = model
 		node.Labels[gpuMemoryLabel] = strconv.Itoa(80 * 1024)
 		node.Status.Capacity[GPUResource] = *resource.NewQuantity(int64(gpus), resource.DecimalSI)
 	}
