@@ -12,6 +12,7 @@
 #include "scoring/scorers/fragmentation_gradient.h"
 #include "scoring/scorers/gpu_clustering.h"
 #include "scoring/scorers/gpu_packing.h"
+#include "scoring/scorers/spreading.h"
 
 namespace berth {
 namespace {
@@ -28,7 +29,7 @@ struct Entry {
   Factory make;
 };
 
-constexpr std::array<Entry, 5> kScorers = {{
+constexpr std::array<Entry, 6> kScorers = {{
     {"best-fit", Make<BestFit>},
     {"dot-product", Make<DotProduct>},
     {"fragmentation-gradient",
@@ -37,6 +38,7 @@ constexpr std::array<Entry, 5> kScorers = {{
      }},
     {"gpu-clustering", Make<GpuClustering>},
     {"gpu-packing", Make<GpuPacking>},
+    {"spreading", Make<Spreading>},
 }};
 
 }  // namespace
@@ -82,6 +84,7 @@ std::span<const ProfileSpec> BuiltinProfiles() {
       {"gpu-clustering", {{"gpu-clustering", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"gpu-packing", {{"gpu-packing", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"random", {}, DeviceRule::kRandom, TieRule::kEqual},
+      {"spreading", {{"spreading", 1}}, DeviceRule::kTightest, TieRule::kEqual},
   };
   return profiles;
 }

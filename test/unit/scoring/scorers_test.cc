@@ -11,6 +11,7 @@
 #include "scoring/scorers/dot_product.h"
 #include "scoring/scorers/gpu_clustering.h"
 #include "scoring/scorers/gpu_packing.h"
+#include "scoring/scorers/spreading.h"
 #include "test/support/builders.h"
 
 namespace berth {
@@ -143,6 +144,22 @@ TEST(GpuPacking, ScoresEveryChoiceByItsOwnGpu) {
   std::vector<int> scores(3);
   GpuPacking().Score(node, shape, choices, scores);
   EXPECT_EQ(scores, (std::vector<int>{93, 96, 49}));
+}
+
+// 100 * mean of what is left of each resource
+TEST(Spreading, PrefersTheNodeThatStaysEmptiest) {
+  EXPECT_EQ(Spreading().normalization(), Normalization::kNone);
+  const ANode empty = ANode("n").Cpu(64).Gpus(4);
+  ExpectScores(Spreading(),
+               {{"3/4 of CPU and GPUs, all memory: 2.5 / 3", empty, APod("p").Cpu(16).Whole(1), 83},
+                {"a share: (1 + 1 + 3.5 / 4) / 3", empty, APod("p").Share(500), 95},
+                {"no GPU asked: (.75 + 1) / 2, GPUs do not count", empty, APod("p").Cpu(16), 87},
+                {"a used node: (.5 + 1 + .5) / 3",
+                 ANode("n").Cpu(64).Gpus(4).Holding(APod("a").Cpu(16).Whole(1), {0}),
+                 APod("p").Cpu(16).Whole(1), 66},
+                {"a node of no CPU: memory alone", ANode("n").Cpu(0), APod("p").MemoryGib(64), 75},
+                {"an overcommitted CPU counts as full: (0 + 1) / 2",
+                 ANode("n").Cpu(16).Holding(APod("a").Cpu(32)), APod("p"), 50}});
 }
 
 }  // namespace
