@@ -13,14 +13,25 @@ EnginePlacer::EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, s
 }
 
 Result<bool> EnginePlacer::Place(const PodRequest& pod) {
+  BERTH_TRY(const std::optional<NodeIndex> node, Put(pod));
+  return node.has_value();
+}
+
+Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& pod) {
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
   const std::vector<NodeIndex> best = engine_.Best(snapshot, pod.shape);
-  if (best.empty()) return false;
-  const auto placement = engine_.PlaceOn(snapshot, pod.shape, best[ties_.Pick(best.size())]);
+  if (best.empty()) return std::nullopt;
+  const NodeIndex node = best[ties_.Pick(best.size())];
+  const auto placement = engine_.PlaceOn(snapshot, pod.shape, node);
   BERTH_CHECK(placement.has_value());
   BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));
   BERTH_TRY_STATUS(state_.Confirm(pod.id.uid));
-  return true;
+  return node;
+}
+
+void EnginePlacer::Remove(const std::string& uid) {
+  const ClusterEvent gone = PodGone{uid};
+  BERTH_CHECK(state_.Apply({&gone, 1}).has_value());
 }
 
 }  // namespace berth::replay

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -37,6 +39,11 @@ class EnginePlacer final : public Placer {
   EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed);
 
   Result<bool> Place(const PodRequest& pod) override;
+
+  // As Place, and says on which node of the snapshot; empty when there is none.
+  Result<std::optional<NodeIndex>> Put(const PodRequest& pod);
+  // The pod has ended, as the watch would say it.
+  void Remove(const std::string& uid);
 
   [[nodiscard]] const ClusterState& state() const { return state_; }
 

@@ -13,13 +13,6 @@
 namespace berth::replay {
 namespace {
 
-Result<ProfileSpec> ProfileNamed(const std::string& policy) {
-  if (const ProfileSpec* spec = FindBuiltinProfile(policy)) return *spec;
-  std::string known;
-  for (const ProfileSpec& spec : BuiltinProfiles()) known += " " + spec.name;
-  return Invalid("policy: want one of" + known + ", got \"" + policy + "\"");
-}
-
 // The mix in the words of the configuration; weights keep every bit.
 std::vector<MixEntry> MixEntries(const RequestMix& mix) {
   std::vector<MixEntry> entries;
@@ -74,6 +67,23 @@ Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arriv
   Engine engine(std::move(profile));
   EnginePlacer placer(engine, OrderedNodes(workload.nodes, arrivals), options.seed);
   return Measure(workload, arrivals, placer, progress);
+}
+
+Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
+                                         const Stream& stream, const std::string& policy,
+                                         std::uint64_t seed, const Progress& progress) {
+  BERTH_TRY(const ProfileSpec spec, ProfileNamed(policy));
+  BERTH_TRY(Profile profile, BuildProfile(spec, OracleMix(workload.tasks)));
+  Engine engine(std::move(profile));
+  EnginePlacer placer(engine, OrderedNodes(workload.nodes, arrivals), seed);
+  return Simulate(workload, stream, placer, progress);
+}
+
+Result<ProfileSpec> ProfileNamed(const std::string& policy) {
+  if (const ProfileSpec* spec = FindBuiltinProfile(policy)) return *spec;
+  std::string known;
+  for (const ProfileSpec& spec : BuiltinProfiles()) known += " " + spec.name;
+  return Invalid("policy: want one of" + known + ", got \"" + policy + "\"");
 }
 
 }  // namespace berth::replay

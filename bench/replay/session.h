@@ -12,7 +12,10 @@
 #include "bench/replay/arrivals.h"
 #include "bench/replay/latency.h"
 #include "bench/replay/replay.h"
+#include "bench/replay/time/simulation.h"
+#include "bench/replay/time/stream.h"
 #include "bench/replay/workload.h"
+#include "scoring/profile.h"
 
 namespace berth::replay {
 
@@ -35,5 +38,13 @@ struct SessionResult {
 // start.
 Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arrivals,
                                  const SessionOptions& options, const Progress& progress);
+
+// The same with departures: the stream instead of the order of arrivals; through the engine.
+Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
+                                         const Stream& stream, const std::string& policy,
+                                         std::uint64_t seed, const Progress& progress);
+
+// The built-in profile. Error: kInvalidArgument naming those there are.
+Result<ProfileSpec> ProfileNamed(const std::string& policy);
 
 }  // namespace berth::replay

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
+#include <utility>
 
 #include "bench/replay/csv.h"
 #include "topology/gpu_model.h"
@@ -14,6 +16,7 @@ namespace {
 constexpr std::int64_t kBytesPerMib = 1 << 20;
 constexpr std::int64_t kMostCpuMilli = 1'000'000'000;
 constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
+constexpr std::int64_t kMostSeconds = std::int64_t{1} << 32;  // 136 years
 
 Status CheckUnique(const CsvTable& table) {
   std::vector<std::string_view> names;
@@ -29,7 +32,26 @@ Status CheckUnique(const CsvTable& table) {
   return {};
 }
 
-Result<TraceTask> TaskOf(const CsvTable& table, std::size_t row, std::size_t spec_column) {
+// The columns that a file of tasks may have beyond those that it must have.
+struct OptionalColumns {
+  explicit OptionalColumns(const CsvTable& table)
+      : gpu_spec(table.ColumnNamed("gpu_spec")),
+        created(table.ColumnNamed("creation_time")),
+        deleted(table.ColumnNamed("deletion_time")),
+        priority(table.ColumnNamed("priority")) {}
+  std::size_t gpu_spec, created, deleted, priority;
+};
+
+Status ReadTimes(const CsvTable& table, std::size_t row, const OptionalColumns& columns,
+                 TraceTask& task) {
+  BERTH_TRY(task.created_s, table.Integer(row, columns.created, 0, kMostSeconds));
+  BERTH_TRY(task.deleted_s, table.Integer(row, columns.deleted, 0, kMostSeconds));
+  if (task.deleted_s >= task.created_s) return {};
+  return Invalid(table.PlaceOf(row) + ": column deletion_time: want at least creation_time (" +
+                 std::to_string(task.created_s) + "), got " + std::to_string(task.deleted_s));
+}
+
+Result<TraceTask> TaskOf(const CsvTable& table, std::size_t row, const OptionalColumns& columns) {
   TraceTask task{std::string(table.at(row, 0)), 0, 0, 0, 0, ""};
   BERTH_TRY(task.cpu_milli, table.Integer(row, 1, 0, kMostCpuMilli));
   BERTH_TRY(task.memory_mib, table.Integer(row, 2, 0, kMostMemoryMib));
@@ -44,7 +66,12 @@ Result<TraceTask> TaskOf(const CsvTable& table, std::size_t row, std::size_t spe
     return Invalid(table.PlaceOf(row) + ": column gpu_milli: want 1000 with num_gpu > 1, got " +
                    std::to_string(milli));
   }
-  if (spec_column != CsvTable::npos) task.gpu_spec = table.at(row, spec_column);
+  if (columns.gpu_spec != CsvTable::npos) task.gpu_spec = table.at(row, columns.gpu_spec);
+  if (columns.priority != CsvTable::npos) {
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    BERTH_TRY(const std::int64_t priority, table.Integer(row, columns.priority, -kMost, kMost));
+    task.priority = static_cast<int>(priority);
+  }
   return task;
 }
 
@@ -70,15 +97,25 @@ Result<std::vector<TraceNode>> ReadNodes(const std::string& path) {
   return nodes;
 }
 
-Result<std::vector<TraceTask>> ReadTasks(const std::string& path) {
+Result<std::vector<TraceTask>> ReadTasks(const std::string& path, TaskTimes times) {
   constexpr std::array<std::string_view, 5> kColumns = {"name", "cpu_milli", "memory_mib",
                                                         "num_gpu", "gpu_milli"};
   BERTH_TRY(const CsvTable table, CsvTable::Read(path, kColumns));
   BERTH_TRY_STATUS(CheckUnique(table));
-  const std::size_t spec_column = table.ColumnNamed("gpu_spec");
+  const OptionalColumns columns(table);
+  const bool timed = times == TaskTimes::kRequired;
+  for (const auto& [column, name] :
+       {std::pair(columns.created, "creation_time"), std::pair(columns.deleted, "deletion_time")}) {
+    if (!timed || column != CsvTable::npos) continue;
+    return Invalid(path + ":1: want the columns creation_time and deletion_time, got no " + name +
+                   " (with a load, times are drawn instead)");
+  }
   std::vector<TraceTask> tasks;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    BERTH_TRY(TraceTask task, TaskOf(table, row, spec_column));
+    BERTH_TRY(TraceTask task, TaskOf(table, row, columns));
+    if (timed) {
+      BERTH_TRY_STATUS(ReadTimes(table, row, columns, task));
+    }
     tasks.push_back(std::move(task));
   }
   std::ranges::sort(tasks, {}, &TraceTask::name);

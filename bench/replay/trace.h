@@ -28,14 +28,22 @@ struct TraceTask {
   int gpus = 0;
   int gpu_milli = 0;     // of each GPU; below 1000 only with one GPU
   std::string gpu_spec;  // admissible models joined by '|'; empty = any
+  // Read where asked for: seconds since the start of the trace, created <= deleted.
+  std::int64_t created_s = 0;
+  std::int64_t deleted_s = 0;
+  int priority = 0;  // column `priority` where there is one; openb has none
 };
 
 // Columns: sn,cpu_milli,memory_mib,gpu,model. Errors name file, line and column.
 Result<std::vector<TraceNode>> ReadNodes(const std::string& path);
 
-// Columns: name,cpu_milli,memory_mib,num_gpu,gpu_milli, and gpu_spec where there is one. Sorted by
-// name.
-Result<std::vector<TraceTask>> ReadTasks(const std::string& path);
+// Whether the columns creation_time and deletion_time are read (they must be there then).
+enum class TaskTimes { kIgnored, kRequired };
+
+// Columns: name,cpu_milli,memory_mib,num_gpu,gpu_milli, and gpu_spec and priority where they are
+// there. Sorted by name.
+Result<std::vector<TraceTask>> ReadTasks(const std::string& path,
+                                         TaskTimes times = TaskTimes::kIgnored);
 
 // In Berth's terms. GPU memory is taken from the product catalogue where the model is known.
 NodeSpec ToNodeSpec(const TraceNode& node, std::string name);

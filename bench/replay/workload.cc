@@ -2,6 +2,7 @@
 #include "bench/replay/workload.h"
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -108,6 +109,12 @@ TraceTask DrawTask(Random& random) {
 }
 
 }  // namespace
+
+std::string TraceNameOf(const std::string& path) {
+  std::filesystem::path stem = std::filesystem::path(path).filename();
+  while (stem.has_extension()) stem = stem.stem();
+  return stem.string();
+}
 
 Workload GenerateWorkload(std::uint64_t seed, std::size_t tasks) {
   Workload workload;

@@ -22,6 +22,9 @@ struct Workload {
   std::vector<TraceTask> tasks;  // sorted by name
 };
 
+// What a trace is called in reports: the file's name without folder and extensions.
+std::string TraceNameOf(const std::string& path);
+
 // 1,213 nodes with 6,212 GPUs and `tasks` tasks.
 Workload GenerateWorkload(std::uint64_t seed, std::size_t tasks = 8152);
 

@@ -123,6 +123,43 @@ TEST(ReadTasks, NamesFileLineAndColumnOfWhatIsWrong) {
   }
 }
 
+const std::string kTimedHeader =
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time,priority\n";
+
+TEST(ReadTasks, ReadsTimesAndPriorityWhereAskedTo) {
+  const TempFile file(kTimedHeader + "a,1,1,1,1000,5,17,-3\n");
+  const auto tasks = ReadTasks(file.path(), TaskTimes::kRequired);
+  ASSERT_TRUE(tasks.has_value()) << tasks.error().message;
+  EXPECT_EQ(tasks->front().created_s, 5);
+  EXPECT_EQ(tasks->front().deleted_s, 17);
+  EXPECT_EQ(tasks->front().priority, -3);
+  const TempFile wrong(kTimedHeader + "a,1,1,1,1000,,,0\n");
+  EXPECT_TRUE(ReadTasks(wrong.path()).has_value()) << "times are not looked at otherwise";
+}
+
+TEST(ReadTasks, NamesFileLineAndColumnOfTimesThatAreWrong) {
+  for (const BadFile& c :
+       {BadFile{"negative", "a,1,1,0,0,-1,2,0\n",
+                ":2: column creation_time: want an integer from 0 to 4294967296, got \"-1\""},
+        BadFile{"missing", "a,1,1,0,0,1,,0\n",
+                ":2: column deletion_time: want an integer from 0 to 4294967296, got \"\""},
+        BadFile{"deleted before it was created", "a,1,1,0,0,1,2,0\nb,1,1,0,0,8,7,0\n",
+                ":3: column deletion_time: want at least creation_time (8), got 7"},
+        BadFile{"a priority that is none", "a,1,1,0,0,1,2,high\n",
+                ":2: column priority: want an integer from -2147483647 to 2147483647, got "
+                "\"high\""}}) {
+    const TempFile file(kTimedHeader + c.rows);
+    const auto tasks = ReadTasks(file.path(), TaskTimes::kRequired);
+    ASSERT_FALSE(tasks.has_value()) << c.description;
+    EXPECT_EQ(tasks.error().message, file.path() + c.message) << c.description;
+  }
+  const TempFile none(kTaskHeader);
+  EXPECT_EQ(ReadTasks(none.path(), TaskTimes::kRequired).error().message,
+            none.path() +
+                ":1: want the columns creation_time and deletion_time, got no "
+                "creation_time (with a load, times are drawn instead)");
+}
+
 TEST(ModelsOf, SplitsSortsAndDropsRepeats) {
   EXPECT_EQ(ModelsOf("V100M32|T4|V100M32"), (std::vector<std::string>{"T4", "V100M32"}));
   EXPECT_EQ(ModelsOf("T4"), std::vector<std::string>{"T4"});

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands of berth-replay. Each Add... declares one and returns what to run when it was
+// chosen and its options were read.
+#pragma once
+
+#include <functional>
+
+#include "base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace berth::replay {
+
+using Command = std::function<Status()>;
+
+Command AddRun(CLI::App& app);
+Command AddGenerate(CLI::App& app);
+Command AddDemo(CLI::App& app);
+Command AddCompare(CLI::App& app);
+Command AddMerge(CLI::App& app);
+Command AddTune(CLI::App& app);
+
+}  // namespace berth::replay

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/commands/departure_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <map>
+#include <string>
+
+namespace berth::replay {
+namespace {
+
+Millis FromSeconds(double seconds) { return Millis(std::llround(seconds * 1000)); }
+
+}  // namespace
+
+Result<Stream> DepartureOptions::StreamFor(const Workload& workload, std::uint64_t seed) const {
+  if (!load) return StreamOfTrace(workload.tasks);
+  return DrawStream(workload.nodes, workload.tasks,
+                    {*load, lifetimes, FromSeconds(mean_lifetime_s), FromSeconds(hours * 3600)},
+                    seed);
+}
+
+void AddDepartureOptions(CLI::App& command, DepartureOptions& options) {
+  CLI::Option* const on = command.add_flag(
+      "--with-departures", options.on,
+      "Pods come and go at the trace's times, or with --load at drawn ones, and wait in a queue");
+  command
+      .add_option("--load", options.load,
+                  "Draw Poisson arrivals and lifetimes: mean GPU demand / capacity")
+      ->check(CLI::Range(0.01, 10.0))
+      ->needs(on);
+  CLI::Option* const load = command.get_option("--load");
+  const std::map<std::string, Lifetimes> kLifetimes = {{"lognormal", Lifetimes::kLogNormal},
+                                                       {"pareto", Lifetimes::kBoundedPareto}};
+  command
+      .add_option("--lifetimes", options.lifetimes,
+                  "Their law: lognormal (sigma 1) or pareto (alpha 1.2, bounded)")
+      ->transform(CLI::CheckedTransformer(kLifetimes))
+      ->type_name("lognormal|pareto")
+      ->needs(load);
+  command.add_option("--mean-lifetime", options.mean_lifetime_s, "Their mean, seconds")
+      ->check(CLI::Range(1.0, 1e7))
+      ->capture_default_str()
+      ->needs(load);
+  command.add_option("--hours", options.hours, "Length of the drawn stream")
+      ->check(CLI::Range(0.01, 1e4))
+      ->capture_default_str()
+      ->needs(load);
+}
+
+}  // namespace berth::replay

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// berth-replay generate: the demo's workload as files.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "bench/replay/commands/command.h"
+#include "bench/replay/workload.h"
+
+namespace berth::replay {
+
+Command AddGenerate(CLI::App& app) {
+  struct Flags {
+    std::string nodes = "nodes.csv", tasks = "tasks.csv";
+    std::uint64_t seed = 42;
+  };
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* const generate =
+      app.add_subcommand("generate", "Write the demo's workload as CSV files that `run` reads");
+  generate->add_option("--nodes", flags->nodes, "Where the nodes go")->capture_default_str();
+  generate->add_option("--tasks", flags->tasks, "Where the tasks go")->capture_default_str();
+  generate->add_option("--seed", flags->seed, "Seed of the tasks")->capture_default_str();
+  return
+      [flags] { return WriteWorkload(GenerateWorkload(flags->seed), flags->nodes, flags->tasks); };
+}
+
+}  // namespace berth::replay

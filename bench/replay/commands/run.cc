@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// berth-replay run: one trace and seed, one policy; with departures several side by side.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/replay/commands/command.h"
+#include "bench/replay/commands/departure_options.h"
+#include "bench/replay/progress.h"
+#include "bench/replay/report.h"
+#include "bench/replay/server_process.h"
+#include "bench/replay/session.h"
+#include "bench/replay/time/service_report.h"
+
+namespace berth::replay {
+namespace {
+
+struct RunFlags {
+  std::string nodes, tasks, order, json;
+  std::vector<std::string> policies;
+  double inflate = 1.3;
+  std::uint64_t seed = 42;
+  Through through = Through::kEngine;
+  DepartureOptions departures;
+};
+
+struct Input {
+  Workload workload;
+  Arrivals arrivals;
+};
+
+Result<Input> Read(const RunFlags& flags) {
+  Input input;
+  BERTH_TRY(input.workload.nodes, ReadNodes(flags.nodes));
+  BERTH_TRY(input.workload.tasks, ReadTasks(flags.tasks, flags.departures.times()));
+  const Workload& workload = input.workload;
+  if (workload.tasks.empty()) return Invalid(flags.tasks + ": want at least one task, got none");
+  input.workload.name = TraceNameOf(flags.tasks);
+  if (flags.order.empty()) {
+    input.arrivals = DrawArrivals(workload.nodes, workload.tasks, flags.seed, flags.inflate);
+  } else {
+    BERTH_TRY(input.arrivals,
+              ReadArrivals(flags.order, flags.seed, workload.nodes.size(), workload.tasks.size()));
+  }
+  return input;
+}
+
+Status RunArrivals(const RunFlags& flags, const Input& input) {
+  const std::string& policy = flags.policies.front();
+  if (flags.policies.size() > 1) {
+    return Invalid("policy: want one without --with-departures, got " +
+                   std::to_string(flags.policies.size()) + " (compare takes several)");
+  }
+  BERTH_TRY(const SessionResult session,
+            RunSession(input.workload, input.arrivals,
+                       {policy, flags.seed, flags.through, BerthBinaryBeside()},
+                       TerminalProgress(policy)));
+  const RunLabels labels{input.workload.name, policy, flags.seed, input.workload.nodes.size()};
+  if (flags.json.empty()) return WriteOutput("-", ResultText(labels, session.replay));
+  return WriteOutput(flags.json, ResultJson(labels, session.replay));
+}
+
+Status RunWithDepartures(const RunFlags& flags, const Input& input) {
+  if (flags.through == Through::kHttp) {
+    return Invalid("through: want engine with --with-departures, got http");
+  }
+  for (const std::string& policy : flags.policies) {
+    BERTH_TRY([[maybe_unused]] const ProfileSpec spec, ProfileNamed(policy));
+  }
+  BERTH_TRY(const Stream stream, flags.departures.StreamFor(input.workload, flags.seed));
+  std::vector<PolicyResult> results;
+  for (const std::string& policy : flags.policies) {
+    BERTH_TRY(SimulationResult result,
+              RunTimedSession(input.workload, input.arrivals, stream, policy, flags.seed,
+                              TerminalProgress(policy)));
+    results.push_back({policy, std::move(result)});
+  }
+  if (flags.json.empty()) {
+    const std::string title = input.workload.name + ", seed " + std::to_string(flags.seed);
+    return WriteOutput("-", SideBySide(title, results));
+  }
+  nlohmann::ordered_json json = {{"trace", input.workload.name},
+                                 {"seed", flags.seed},
+                                 {"nodes", input.workload.nodes.size()},
+                                 {"policies", nlohmann::ordered_json::array()}};
+  for (const auto& [policy, result] : results) {
+    nlohmann::ordered_json entry = {{"policy", policy}};
+    entry.update(SimulationJson(result));
+    json["policies"].push_back(std::move(entry));
+  }
+  return WriteOutput(flags.json, json.dump() + "\n");
+}
+
+void AddOptions(CLI::App& run, RunFlags& flags) {
+  run.add_option("--nodes", flags.nodes, "Nodes: sn,cpu_milli,memory_mib,gpu,model")
+      ->required()
+      ->type_name("CSV");
+  run.add_option("--tasks", flags.tasks,
+                 "Tasks: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec...]; may be gzipped")
+      ->required()
+      ->type_name("CSV");
+  run.add_option("--policy", flags.policies,
+                 "A built-in profile, such as best-fit; with departures several, by commas")
+      ->required()
+      ->delimiter(',')
+      ->type_name("NAME");
+  run.add_option("--order", flags.order,
+                 "Arrival orders by seed, instead of drawing one here; may be gzipped")
+      ->type_name("FILE");
+  run.add_option("--seed", flags.seed, "Seed of the order, the stream and of random draws")
+      ->capture_default_str();
+  run.add_option("--inflate", flags.inflate, "GPU demand to reach, as a multiple of the capacity")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+  const std::map<std::string, Through> kThrough = {{"engine", Through::kEngine},
+                                                   {"http", Through::kHttp}};
+  run.add_option("--through", flags.through,
+                 "Decide with the engine in this process, or ask a `berth serve` over HTTP")
+      ->transform(CLI::CheckedTransformer(kThrough))
+      ->type_name("engine|http");
+  run.add_option("--json", flags.json, "Write the result as JSON; - is stdout")
+      ->type_name("FILE|-");
+  AddDepartureOptions(run, flags.departures);
+}
+
+}  // namespace
+
+Command AddRun(CLI::App& app) {
+  CLI::App* const run = app.add_subcommand(
+      "run", "Offer the tasks of a trace to one policy, or let them come and go");
+  const auto flags = std::make_shared<RunFlags>();
+  AddOptions(*run, *flags);
+  return [flags]() -> Status {
+    BERTH_TRY(const Input input, Read(*flags));
+    return flags->departures.on ? RunWithDepartures(*flags, input) : RunArrivals(*flags, input);
+  };
+}
+
+}  // namespace berth::replay

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/time/service.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "bench/replay/latency.h"
+
+namespace berth::replay {
+namespace {
+
+constexpr double kMilliMsPerGpuHour = 1000.0 * 3'600'000.0;
+
+double Seconds(Millis time) { return static_cast<double>(time.count()) / 1000; }
+
+}  // namespace
+
+template <class Change>
+void ServiceMeter::Count(const TraceTask& task, Change change) {
+  const auto sums_of = [this](SizeClass size) -> Sums& {
+    return sums_[static_cast<std::size_t>(size)];
+  };
+  change(sums_of(SizeClassOf(task)));
+  if (task.gpus > 1) change(sums_of(SizeClass::kMulti));
+  change(sums_of(SizeClass::kAll));
+}
+
+// What the arrival would have run within the horizon without a wait.
+std::int64_t ServiceMeter::Demand(std::size_t n, const TraceTask& task) const {
+  const Arrival& arrival = stream_.arrivals[n];
+  const Millis end = std::min(arrival.at + arrival.runs, stream_.horizon);
+  return GpuDemandMilli(task) * std::max<std::int64_t>(0, (end - arrival.at).count());
+}
+
+void ServiceMeter::Started(std::size_t n, const TraceTask& task, Millis at) {
+  const Arrival& arrival = stream_.arrivals[n];
+  const Millis end = std::min(at + arrival.runs, stream_.horizon);
+  const std::int64_t served = GpuDemandMilli(task) * std::max<std::int64_t>(0, (end - at).count());
+  Count(task, [&](Sums& sums) {
+    sums.served += served;
+    sums.demand += Demand(n, task);
+    if (!primed(n)) sums.waits_s.push_back(Seconds(at - arrival.at));
+  });
+}
+
+void ServiceMeter::NeverStarted(std::size_t n, const TraceTask& task) {
+  Count(task, [&](Sums& sums) {
+    sums.demand += Demand(n, task);
+    if (primed(n)) return;
+    ++sums.never;
+    sums.waits_s.push_back(Seconds(stream_.horizon - stream_.arrivals[n].at));
+  });
+}
+
+Service ServiceMeter::Summary() const {
+  Service service;
+  for (std::size_t c = 0; c < kSizeClasses; ++c) {
+    ClassService& figures = service[c];
+    const Sums& sums = sums_[c];
+    figures.arrived = static_cast<std::int64_t>(sums.waits_s.size());
+    figures.never = sums.never;
+    figures.served_gpu_hours = static_cast<double>(sums.served) / kMilliMsPerGpuHour;
+    figures.demand_gpu_hours = static_cast<double>(sums.demand) / kMilliMsPerGpuHour;
+    if (sums.waits_s.empty()) continue;
+    const LatencySummary waits = Summarize(sums.waits_s);
+    figures.wait_mean_s = waits.mean;
+    figures.wait_p50_s = waits.p50;
+    figures.wait_p99_s = waits.p99;
+    for (std::size_t i = 0; i < kWaitSeconds.size(); ++i) {
+      const auto longer = std::ranges::count_if(
+          sums.waits_s, [limit = kWaitSeconds[i]](double wait_s) { return wait_s > limit; });
+      figures.longer[i] = static_cast<double>(longer) / static_cast<double>(sums.waits_s.size());
+    }
+  }
+  return service;
+}
+
+}  // namespace berth::replay

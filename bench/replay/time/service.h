@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Service: what pods got - GPU-hours and waiting times, by size class.
+//
+// A pod's wait is the time from its arrival to its start. One that never started within the
+// horizon has waited at least until then; it is counted with that, and in `never`. Primed pods
+// (stream.h) have no part in the waits: they all came at once; GPU-hours count all pods.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "bench/replay/time/size_class.h"
+#include "bench/replay/time/stream.h"
+
+namespace berth::replay {
+
+// For the curves: which part of the pods waited longer than so many seconds.
+constexpr std::array<int, 16> kWaitSeconds = {0,   1,   2,    5,    10,   20,     50,     100,
+                                              200, 500, 1000, 2000, 5000, 10'000, 20'000, 50'000};
+
+struct ClassService {
+  std::int64_t arrived = 0;
+  std::int64_t never = 0;  // of those, not started within the horizon
+  double wait_mean_s = 0, wait_p50_s = 0, wait_p99_s = 0;
+  std::array<double, kWaitSeconds.size()> longer{};  // parts, 0..1, by kWaitSeconds
+  // Within the horizon: what the pods ran, and what they would have run had none waited.
+  double served_gpu_hours = 0, demand_gpu_hours = 0;
+};
+
+using Service = std::array<ClassService, kSizeClasses>;
+
+// Not thread-safe.
+class ServiceMeter {
+ public:
+  explicit ServiceMeter(const Stream& stream) : stream_(stream) {}
+
+  // The n-th arrival started at that time / is still waiting at the horizon.
+  void Started(std::size_t n, const TraceTask& task, Millis at);
+  void NeverStarted(std::size_t n, const TraceTask& task);
+
+  [[nodiscard]] Service Summary() const;
+
+ private:
+  struct Sums {
+    std::int64_t never = 0;
+    std::int64_t served = 0, demand = 0;  // thousandths of a GPU * ms
+    std::vector<double> waits_s;
+  };
+
+  template <class Change>
+  void Count(const TraceTask& task, Change change);
+  [[nodiscard]] std::int64_t Demand(std::size_t n, const TraceTask& task) const;
+  [[nodiscard]] bool primed(std::size_t n) const { return n < stream_.primed; }
+
+  const Stream& stream_;
+  std::array<Sums, kSizeClasses> sums_;
+};
+
+}  // namespace berth::replay

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/time/service_report.h"
+
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace berth::replay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double Thousandths(double value) { return std::round(value * 1000) / 1000; }
+
+Json ClassJson(const ClassService& figures) {
+  Json longer = Json::array();
+  for (const double part : figures.longer) longer.push_back(std::round(part * 1e5) / 1e5);
+  return {{"arrived", figures.arrived},
+          {"never_started", figures.never},
+          {"wait_mean_s", Thousandths(figures.wait_mean_s)},
+          {"wait_p50_s", figures.wait_p50_s},
+          {"wait_p99_s", figures.wait_p99_s},
+          {"gpu_hours_served", Thousandths(figures.served_gpu_hours)},
+          {"gpu_hours_demand", Thousandths(figures.demand_gpu_hours)},
+          {"waited_longer", std::move(longer)}};
+}
+
+Json SamplesJson(const std::vector<Sample>& samples) {
+  Json at = Json::array(), allocated = Json::array(), waiting = Json::array();
+  Json idle = Json::object();
+  for (const std::string_view cause : kIdleCauseNames) idle[std::string(cause)] = Json::array();
+  for (const Sample& sample : samples) {
+    at.push_back(Thousandths(sample.at_hours));
+    allocated.push_back(Thousandths(sample.allocated_gpus));
+    waiting.push_back(Thousandths(sample.waiting_gpus));
+    for (std::size_t cause = 0; cause < kIdleCauses; ++cause) {
+      idle[std::string(kIdleCauseNames[cause])].push_back(Thousandths(sample.idle[cause]));
+    }
+  }
+  return {{"at_hours", std::move(at)},
+          {"allocated_gpus", std::move(allocated)},
+          {"waiting_gpus", std::move(waiting)},
+          {"idle_gpus", std::move(idle)}};
+}
+
+const ClassService& Of(const SimulationResult& result, SizeClass size) {
+  return result.service[static_cast<std::size_t>(size)];
+}
+
+__attribute__((format(printf, 2, 3))) void Append(std::string& text, const char* format, ...) {
+  char line[256];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  text += line;
+}
+
+}  // namespace
+
+Json SimulationJson(const SimulationResult& result) {
+  Json classes = Json::object();
+  for (std::size_t c = 0; c < kSizeClasses; ++c) {
+    classes[std::string(kSizeClassNames[c])] = ClassJson(result.service[c]);
+  }
+  const ClassService& all = Of(result, SizeClass::kAll);
+  return {{"horizon_hours", Thousandths(result.horizon_hours)},
+          {"gpus_total", result.gpus_total},
+          {"arrivals", result.arrivals},
+          {"attempts", result.attempts},
+          {"gpu_hours_served", Thousandths(all.served_gpu_hours)},
+          {"gpu_hours_demand", Thousandths(all.demand_gpu_hours)},
+          {"idle_gpu_hours_waiting", Thousandths(result.idle_gpu_hours_waiting)},
+          {"waiting_hours", Thousandths(result.waiting_hours)},
+          {"classes", std::move(classes)},
+          {"samples", SamplesJson(result.samples)}};
+}
+
+std::string ShortDuration(double seconds) {
+  char text[32];
+  if (seconds < 60) {
+    std::snprintf(text, sizeof text, seconds == std::floor(seconds) ? "%.0f s" : "%.1f s", seconds);
+  } else if (seconds < 3600) {
+    std::snprintf(text, sizeof text, "%.1f min", seconds / 60);
+  } else {
+    std::snprintf(text, sizeof text, "%.2f h", seconds / 3600);
+  }
+  return seconds == 0 ? "0" : text;
+}
+
+std::string SideBySide(const std::string& title, const std::vector<PolicyResult>& results) {
+  const SimulationResult& first = results.front().result;
+  std::string text = title;
+  Append(text,
+         "\n%.1f h, %lld pods, %lld GPUs; demand %.1f GPU-hours (%.1f %% of the capacity)\n\n",
+         first.horizon_hours, static_cast<long long>(first.arrivals),
+         static_cast<long long>(first.gpus_total), Of(first, SizeClass::kAll).demand_gpu_hours,
+         100 * Of(first, SizeClass::kAll).demand_gpu_hours /
+             (first.horizon_hours * static_cast<double>(first.gpus_total)));
+  Append(text, "%-24s %12s %9s %15s %10s %10s\n", "", "GPU-hours", "of the", "idle GPU-hours",
+         "pods never", "attempts");
+  Append(text, "%-24s %12s %9s %15s %10s %10s\n", "policy", "served", "demand", "while one waits",
+         "started", "per pod");
+  for (const auto& [policy, result] : results) {
+    const ClassService& all = Of(result, SizeClass::kAll);
+    Append(text, "%-24s %12.1f %8.2f%% %15.1f %10lld %10.1f\n", policy.c_str(),
+           all.served_gpu_hours, 100 * all.served_gpu_hours / all.demand_gpu_hours,
+           result.idle_gpu_hours_waiting, static_cast<long long>(all.never),
+           static_cast<double>(result.attempts) / static_cast<double>(result.arrivals));
+  }
+  Append(text, "\n%-24s", "wait p50 / p99");
+  for (const std::string_view name : kSizeClassNames) {
+    Append(text, " %19.*s", static_cast<int>(name.size()), name.data());
+  }
+  text += '\n';
+  for (const auto& [policy, result] : results) {
+    Append(text, "%-24s", policy.c_str());
+    for (const ClassService& figures : result.service) {
+      const std::string waits =
+          ShortDuration(figures.wait_p50_s) + " / " + ShortDuration(figures.wait_p99_s);
+      Append(text, " %19s", figures.arrived == 0 ? "-" : waits.c_str());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace berth::replay

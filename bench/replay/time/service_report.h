@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a simulation prints: JSON for programs, policies side by side for people.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/replay/time/simulation.h"
+
+namespace berth::replay {
+
+// One object: gpu_hours_*, idle_gpu_hours_waiting, waiting_hours, classes (by the names of
+// SizeClass), samples (columns by time). Hours to a thousandth, seconds as they are.
+nlohmann::ordered_json SimulationJson(const SimulationResult& result);
+
+struct PolicyResult {
+  std::string policy;
+  SimulationResult result;
+};
+// `title` is the first line. Requires: results is not empty.
+std::string SideBySide(const std::string& title, const std::vector<PolicyResult>& results);
+
+// "0", "12 s", "3.4 min", "2.1 h": for tables.
+std::string ShortDuration(double seconds);
+
+}  // namespace berth::replay

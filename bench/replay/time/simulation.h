@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Simulation: a stream of pods under one policy, with departures, on a virtual clock.
+//
+// Every pod joins the SchedulingQueue when it comes and is offered to the policy when its turn has
+// come; it takes its devices at once (decisions and binds take no virtual time) and gives them back
+// when it has run, as an event of the watch. Of what happens at one moment pods that end come
+// first, then pods that come, then the queue's own ticks, then attempts until nobody is active.
+//
+//   t = 0  pod A comes, is placed (runs 60 s); pod B comes, does not fit: unschedulable
+//   t = 60 A ends: B's backoff of 1 s is long over, so it is active, and is placed
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/replay/engine_placer.h"
+#include "bench/replay/time/service.h"
+#include "bench/replay/time/stream.h"
+#include "bench/replay/waste.h"
+#include "bench/replay/workload.h"
+
+namespace berth::replay {
+
+// The cluster at one moment.
+struct Sample {
+  double at_hours = 0;
+  double allocated_gpus = 0;
+  double waiting_gpus = 0;  // what the pods in the queue ask for
+  IdleByCause idle{};
+};
+constexpr int kSamples = 48;  // evenly spaced over the horizon; the last is at its end
+
+struct SimulationResult {
+  double horizon_hours = 0;
+  std::int64_t gpus_total = 0;
+  std::int64_t arrivals = 0;
+  std::int64_t attempts = 0;  // to place a pod, failed ones included
+  Service service;
+  // While at least one pod that asks for GPUs waits: for how long that was, and the idle GPU
+  // integrated over it.
+  double waiting_hours = 0, idle_gpu_hours_waiting = 0;
+  std::vector<Sample> samples;
+};
+
+// The placer has the workload's nodes and no pod yet. `progress` is told of arrivals. Error: those
+// of the placer; kInvalidArgument for a workload without a GPU.
+Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream,
+                                  EnginePlacer& placer, const Progress& progress);
+
+}  // namespace berth::replay

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stream: which pods come when, and for how long each of them runs once it has started.
+//
+// Two sources. The trace's own times: a pod comes at creation_time and runs for deletion_time -
+// creation_time (so what it waits in the replay does not shorten it), up to the trace's last
+// deletion. Or a drawn stream: Poisson arrivals, each a task of the trace drawn with equal chance,
+// with a heavy-tailed lifetime that does not depend on the task.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
+#include "base/result.h"
+#include "bench/replay/trace.h"
+
+namespace berth::replay {
+
+using Millis = std::chrono::milliseconds;
+
+struct Arrival {
+  std::size_t task = 0;  // index into the tasks
+  Millis at{0};
+  Millis runs{0};
+};
+
+struct Stream {
+  std::vector<Arrival> arrivals;  // by time; among equals in the order in which they come
+  Millis horizon{0};              // what is after it is not looked at
+  // The first so many arrivals, all at 0, stand for what was running before; see DrawStream.
+  std::size_t primed = 0;
+};
+
+// How long pods run; the mean is StreamOptions::mean_lifetime.
+enum class Lifetimes {
+  kLogNormal,      // sigma 1: a hundredth of the pods runs six times the mean or longer
+  kBoundedPareto,  // alpha 1.2, the longest 1,000 times the shortest: heavier
+};
+
+struct StreamOptions {
+  double load = 1.0;  // mean GPU demand / GPU capacity, > 0
+  Lifetimes lifetimes = Lifetimes::kLogNormal;
+  Millis mean_lifetime = std::chrono::hours(1);
+  Millis horizon = std::chrono::hours(6);
+};
+
+// A lifetime, or the time that is left of a pod found running at a moment of its choice (the
+// stationary residual: the length-biased lifetime times a uniform number).
+class LifetimeLaw {
+ public:
+  LifetimeLaw(Lifetimes kind, Millis mean);
+  Millis Draw(Random& random) const;
+  Millis DrawResidual(Random& random) const;
+
+ private:
+  // Of the law itself (bias 0) or of its length-biased form (bias 1), in units of 1 ms.
+  double Sample(Random& random, int bias) const;
+
+  Lifetimes kind_;
+  double scale_;  // log-normal: exp(mu); Pareto: the shortest
+};
+
+// Drawn to look as if it had always run: at 0 come pods with residual lifetimes whose GPU demand is
+// load * capacity (the primed ones), then Poisson arrivals at
+//   rate = load * capacity / (mean demand of a task * mean lifetime).
+// Same seed, same stream. Error: kInvalidArgument when no task asks for a GPU, or for more than
+// kMostArrivals.
+constexpr double kMostArrivals = 5e6;
+Result<Stream> DrawStream(const std::vector<TraceNode>& nodes, const std::vector<TraceTask>& tasks,
+                          const StreamOptions& options, std::uint64_t seed);
+
+// Requires: the tasks were read with their times.
+Stream StreamOfTrace(const std::vector<TraceTask>& tasks);
+
+}  // namespace berth::replay

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small streams whose figures are worked out by hand.
+#include "bench/replay/time/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/replay/session.h"
+#include "bench/replay/time/room_memo.h"
+#include "bench/replay/time/service_report.h"
+#include "scoring/registry.h"
+
+namespace berth::replay {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+const std::vector<TraceTask> kTasks = {{"half", 1000, 1, 1, 500, ""},
+                                       {"one", 1000, 1, 1, 1000, ""},
+                                       {"two", 1000, 1, 2, 1000, ""},
+                                       {"zero", 1000, 1, 0, 0, ""}};
+constexpr std::size_t kHalf = 0, kOne = 1, kTwo = 2, kZero = 3;
+
+// On one node with two GPUs, first fit.
+SimulationResult OnTwoGpus(const std::vector<Arrival>& arrivals, Millis horizon,
+                           std::size_t primed = 0, const std::vector<TraceTask>& tasks = kTasks) {
+  const Workload workload{"test", {{"n", 64'000, 1024, 2, "T4"}}, tasks};
+  const auto result =
+      RunTimedSession(workload, {{}, {0}}, {arrivals, horizon, primed}, "first-fit", 1, {});
+  EXPECT_TRUE(result.has_value()) << result.error().message;
+  return *result;
+}
+
+const ClassService& Of(const SimulationResult& result, SizeClass size) {
+  return result.service[static_cast<std::size_t>(size)];
+}
+
+TEST(Simulate, GivesDevicesBackWhenAPodHasRun) {
+  // The second pod waits for the first one's GPUs: from 1 min to 60 min.
+  const SimulationResult result =
+      OnTwoGpus({{kTwo, seconds(0), hours(1)}, {kTwo, minutes(1), minutes(30)}}, hours(2));
+  const ClassService& two = Of(result, SizeClass::kTwo);
+  EXPECT_EQ(two.arrived, 2);
+  EXPECT_EQ(two.never, 0);
+  EXPECT_DOUBLE_EQ(two.wait_p50_s, 0);
+  EXPECT_DOUBLE_EQ(two.wait_p99_s, 59 * 60);
+  EXPECT_DOUBLE_EQ(two.served_gpu_hours, 2 * 1 + 2 * 0.5);
+  EXPECT_DOUBLE_EQ(two.demand_gpu_hours, 3);
+  EXPECT_DOUBLE_EQ(result.waiting_hours, 59.0 / 60);
+  EXPECT_DOUBLE_EQ(result.idle_gpu_hours_waiting, 0) << "nothing was idle meanwhile";
+}
+
+TEST(Simulate, CutsOffAtTheHorizon) {
+  // The first runs on; the second comes at 15 min and would have run 45 min of the hour.
+  const SimulationResult result =
+      OnTwoGpus({{kOne, seconds(0), hours(5)}, {kTwo, minutes(15), hours(5)}}, hours(1));
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kOne).served_gpu_hours, 1);
+  const ClassService& two = Of(result, SizeClass::kTwo);
+  EXPECT_EQ(two.never, 1);
+  EXPECT_DOUBLE_EQ(two.wait_p99_s, 45 * 60) << "at least so long";
+  EXPECT_DOUBLE_EQ(two.served_gpu_hours, 0);
+  EXPECT_DOUBLE_EQ(two.demand_gpu_hours, 1.5);
+  EXPECT_DOUBLE_EQ(result.idle_gpu_hours_waiting, 0.75) << "one GPU idle for 45 min";
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kMulti).demand_gpu_hours, 1.5);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kAll).demand_gpu_hours, 2.5);
+}
+
+TEST(Simulate, TriesAgainWhenTheBackoffIsOver) {
+  // Fails at 0 s (backoff 1 s). The end of the share at 0.5 s moves it to the backoff queue; at
+  // 1 s it fits.
+  const SimulationResult result =
+      OnTwoGpus({{kHalf, seconds(0), Millis(500)}, {kTwo, seconds(0), seconds(10)}}, minutes(1));
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kTwo).wait_p99_s, 1);
+  EXPECT_EQ(result.attempts, 3);
+}
+
+TEST(Simulate, LetsSmallPodsPassOneThatDoesNotFit) {
+  const SimulationResult result = OnTwoGpus({{kOne, seconds(0), hours(1)},
+                                             {kTwo, seconds(1), hours(1)},
+                                             {kHalf, seconds(2), minutes(1)},
+                                             {kZero, seconds(3), minutes(1)}},
+                                            hours(3));
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kShare).wait_p99_s, 0);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kCpuOnly).wait_p99_s, 0);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kTwo).wait_p99_s, 3600 - 1);
+}
+
+TEST(Simulate, PutsTheHigherPriorityFirst) {
+  std::vector<TraceTask> tasks = kTasks;
+  tasks[kOne].priority = 10;
+  // Both wait for the two GPUs; the later one has the higher priority.
+  const SimulationResult result = OnTwoGpus({{kTwo, seconds(0), minutes(10)},
+                                             {kTwo, seconds(1), minutes(10)},
+                                             {kOne, seconds(2), minutes(10)}},
+                                            hours(1), 0, tasks);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kOne).wait_p99_s, 600 - 2);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kTwo).wait_p99_s, 1200 - 1);
+}
+
+TEST(Simulate, LeavesPrimedPodsOutOfTheWaits) {
+  const SimulationResult result =
+      OnTwoGpus({{kTwo, seconds(0), hours(1)}, {kOne, minutes(30), minutes(30)}}, hours(2), 1);
+  EXPECT_EQ(Of(result, SizeClass::kAll).arrived, 1);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kAll).wait_p50_s, 1800);
+  EXPECT_DOUBLE_EQ(Of(result, SizeClass::kAll).served_gpu_hours, 2.5);
+}
+
+TEST(Simulate, TakesReadingsAtEvenDistances) {
+  const SimulationResult result =
+      OnTwoGpus({{kOne, minutes(30), hours(1)}, {kTwo, minutes(45), hours(1)}}, hours(48));
+  ASSERT_EQ(result.samples.size(), static_cast<std::size_t>(kSamples));
+  EXPECT_DOUBLE_EQ(result.samples[0].at_hours, 1);
+  EXPECT_DOUBLE_EQ(result.samples[0].allocated_gpus, 1);
+  EXPECT_DOUBLE_EQ(result.samples[0].waiting_gpus, 2);
+  EXPECT_DOUBLE_EQ(result.samples[1].allocated_gpus, 2);
+  EXPECT_DOUBLE_EQ(result.samples[3].allocated_gpus, 0);
+  double idle = 0;
+  for (const double gpus : result.samples[0].idle) idle += gpus;
+  EXPECT_NEAR(idle, 1, 1e-12);
+}
+
+// An hour of a crowded cluster of mixed nodes.
+struct Crowd {
+  Workload workload;
+  Stream stream;
+  Arrivals order;
+};
+Crowd ACrowd() {
+  Crowd crowd;
+  crowd.workload = GenerateWorkload(3, 400);
+  crowd.workload.nodes.resize(40);
+  crowd.order = DrawArrivals(crowd.workload.nodes, crowd.workload.tasks, 3, 1);
+  const StreamOptions options{1.3, Lifetimes::kLogNormal, minutes(10), hours(1)};
+  crowd.stream = DrawStream(crowd.workload.nodes, crowd.workload.tasks, options, 3).value();
+  return crowd;
+}
+
+TEST(Simulate, GivesTheSameForTheSame) {
+  const Crowd crowd = ACrowd();
+  for (const ProfileSpec& spec : BuiltinProfiles()) {
+    const auto run = [&] {
+      return SimulationJson(
+          RunTimedSession(crowd.workload, crowd.order, crowd.stream, spec.name, 9, {}).value());
+    };
+    EXPECT_EQ(run().dump(), run().dump()) << spec.name;
+  }
+}
+
+TEST(RoomMemo, SparesOnlyAttemptsThatTheEngineWouldRefuse) {
+  const Crowd crowd = ACrowd();
+  Engine engine(BuildProfile(*FindBuiltinProfile("best-fit"), {}).value());
+  EnginePlacer placer(engine, OrderedNodes(crowd.workload.nodes, crowd.order), 1);
+  RoomMemo memo(crowd.workload.tasks.size());
+  struct Held {
+    std::string uid;
+    NodeIndex node;
+  };
+  std::vector<Held> held;
+  Random random(11);
+  int spared = 0;
+  for (std::size_t n = 0; n < 3000; ++n) {
+    const std::size_t task = random.Below(crowd.workload.tasks.size());
+    const PodRequest pod = PodOf(crowd.workload.tasks[task], n);
+    const bool may_fit = memo.MayFit(task, pod.shape, *placer.state().Current());
+    const auto node = placer.Put(pod).value();
+    if (!may_fit) ++spared;
+    ASSERT_TRUE(may_fit || !node) << "the memo refused what fits";
+    if (node) {
+      held.push_back({pod.id.uid, *node});
+    } else {
+      memo.Failed(task);
+    }
+    if (n > 500 && n % 3 == 0) {
+      const std::size_t leaving = random.Below(held.size());
+      placer.Remove(held[leaving].uid);
+      memo.Freed(held[leaving].node);
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(leaving));
+    }
+  }
+  EXPECT_GT(spared, 100);
+}
+
+}  // namespace
+}  // namespace berth::replay
