@@ -2,24 +2,10 @@
 #include "bench/replay/commands/departure_options.h"
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <map>
 #include <string>
 
 namespace berth::replay {
-namespace {
-
-Millis FromSeconds(double seconds) { return Millis(std::llround(seconds * 1000)); }
-
-}  // namespace
-
-Result<Stream> DepartureOptions::StreamFor(const Workload& workload, std::uint64_t seed) const {
-  if (!load) return StreamOfTrace(workload.tasks);
-  return DrawStream(workload.nodes, workload.tasks,
-                    {*load, lifetimes, FromSeconds(mean_lifetime_s), FromSeconds(hours * 3600)},
-                    seed);
-}
-
 void AddDepartureOptions(CLI::App& command, DepartureOptions& options) {
   CLI::Option* const on = command.add_flag(
       "--with-departures", options.on,

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// berth-replay compare: policies side by side on traces and seeds; merge: the parts of one.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/replay/commands/command.h"
+#include "bench/replay/commands/departure_options.h"
+#include "bench/replay/commands/trace_options.h"
+#include "bench/replay/compare/part.h"
+#include "bench/replay/compare/plan.h"
+#include "bench/replay/compare/report_folder.h"
+#include "bench/replay/compare/runs.h"
+#include "bench/replay/parallel.h"
+#include "bench/replay/progress.h"
+
+namespace berth::replay {
+namespace {
+
+struct CompareFlags {
+  Plan plan;
+  TraceSource source;
+  std::string report, json, shard;
+  std::size_t threads = AllCores();
+};
+
+Status Compare(CompareFlags& flags) {
+  Plan& plan = flags.plan;
+  BERTH_TRY_STATUS(Validate(plan));
+  Shard shard;
+  if (!flags.shard.empty()) {
+    BERTH_TRY(shard, ParseShard(flags.shard));
+  }
+  flags.source.times = plan.departures.times();
+  BERTH_TRY(plan.traces, ReadTraces(flags.source));
+  BERTH_TRY(std::vector<nlohmann::ordered_json> records,
+            RunPlan(plan, shard, flags.threads, TerminalProgress("compare")));
+  if (!flags.shard.empty()) {
+    return WriteInto(flags.report, PartFileName(shard), PartText(PlanJson(plan), shard, records));
+  }
+  return WriteReport({PlanJson(plan), std::move(records)}, flags.report, flags.json);
+}
+
+std::string ShardProblem(const std::string& text) {
+  const auto shard = ParseShard(text);
+  return shard ? "" : shard.error().message;
+}
+
+}  // namespace
+
+Command AddCompare(CLI::App& app) {
+  const auto flags = std::make_shared<CompareFlags>();
+  CLI::App* const compare = app.add_subcommand(
+      "compare", "Policies side by side: tables and a page with curves, on traces and seeds");
+  compare->add_option("--policies", flags->plan.policies, "Built-in profiles, separated by commas")
+      ->required()
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  AddTraceOptions(*compare, flags->source, flags->plan.first_seed, flags->plan.seeds);
+  compare
+      ->add_option("--orders", flags->plan.orders_folder,
+                   "Folder of arrival orders, NAME.txt.gz per trace, instead of drawing them")
+      ->type_name("DIR");
+  compare->add_option("--inflate", flags->plan.inflate, "GPU demand to reach, as in run")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+  AddDepartureOptions(*compare, flags->plan.departures);
+  compare->add_option("--report", flags->report, "Where report.{txt,csv,json,html} go")
+      ->required()
+      ->type_name("DIR");
+  compare->add_option("--json", flags->json, "Where the JSON goes as well; - is stdout")
+      ->type_name("FILE|-");
+  compare->add_option("--shard", flags->shard, "Run part I of N and write its part file, for merge")
+      ->check(CLI::Validator(ShardProblem, "I/N"))
+      ->type_name("");
+  compare->add_option("--threads", flags->threads, "Runs at a time; default: every core")
+      ->check(CLI::Range(1, 1024));
+  return [flags] { return Compare(*flags); };
+}
+
+Command AddMerge(CLI::App& app) {
+  struct Flags {
+    std::vector<std::string> parts;
+    std::string report, json;
+  };
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* const merge =
+      app.add_subcommand("merge", "Join the parts of one compare into the report of the whole");
+  merge->add_option("parts", flags->parts, "All part files, in any order")
+      ->required()
+      ->type_name("PART...");
+  merge->add_option("--report", flags->report, "Where report.{txt,csv,json,html} go")
+      ->required()
+      ->type_name("DIR");
+  merge->add_option("--json", flags->json, "Where the JSON goes as well; - is stdout")
+      ->type_name("FILE|-");
+  return [flags]() -> Status {
+    BERTH_TRY(const Runs runs, JoinParts(flags->parts));
+    return WriteReport(runs, flags->report, flags->json);
+  };
+}
+
+}  // namespace berth::replay

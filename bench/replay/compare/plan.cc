@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/compare/plan.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/number.h"
+#include "bench/replay/session.h"
+
+namespace berth::replay {
+
+using Json = nlohmann::ordered_json;
+
+RunKey Plan::Key(std::size_t number) const {
+  const std::size_t rest = number / policies.size();
+  return {number, rest / seeds, number % policies.size(), first_seed + rest % seeds};
+}
+
+Status Validate(const Plan& plan) {
+  for (const std::string& policy : plan.policies) {
+    if (auto known = ProfileNamed(policy); !known) {
+      return tl::unexpected(std::move(known).error());
+    }
+    if (std::ranges::count(plan.policies, policy) > 1) {
+      return Invalid("policies: \"" + policy + "\" is there twice");
+    }
+  }
+  return {};
+}
+
+Json PlanJson(const Plan& plan) {
+  Json traces = Json::array();
+  for (const Trace& trace : plan.traces) {
+    traces.push_back({{"name", trace.workload.name},
+                      {"nodes", trace.workload.nodes.size()},
+                      {"gpus", GpuCapacityMilli(trace.workload.nodes) / kMilliPerGpu},
+                      {"tasks", trace.workload.tasks.size()},
+                      {"fingerprint", trace.fingerprint}});
+  }
+  Json departures = nullptr;
+  const DepartureOptions& options = plan.departures;
+  if (options.on && !options.load) departures = {{"times", "trace"}};
+  if (options.on && options.load) {
+    const bool log_normal = options.lifetimes == Lifetimes::kLogNormal;
+    departures = {{"times", "drawn"},
+                  {"load", *options.load},
+                  {"lifetimes", log_normal ? "lognormal" : "pareto"},
+                  {"mean_lifetime_s", options.mean_lifetime_s},
+                  {"hours", options.hours}};
+  }
+  return {{"policies", plan.policies},
+          {"traces", std::move(traces)},
+          {"orders", plan.orders_folder.empty() ? "drawn" : "published"},
+          {"first_seed", plan.first_seed},
+          {"seeds", plan.seeds},
+          {"inflate", plan.inflate},
+          {"departures", std::move(departures)}};
+}
+
+Result<Shard> ParseShard(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash != std::string_view::npos) {
+    const auto count = ParseInt(text.substr(slash + 1), 1, 1'000'000);
+    if (count) {
+      const auto index = ParseInt(text.substr(0, slash), 1, *count);
+      if (index) return Shard{static_cast<std::size_t>(*index), static_cast<std::size_t>(*count)};
+    }
+  }
+  return Invalid("want I/N with 1 <= I <= N, such as 2/4, got \"" + std::string(text) + "\"");
+}
+
+}  // namespace berth::replay

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The runs of a plan, as JSON records:
+//
+//   {"number", "trace", "policy", "seed", "gpus_total",
+//    "arrivals": {"allocated_at_100", "allocated_at_130", "placed", "refused",
+//                 "allocated_pct": [by % arrived], "idle_gpus": {cause: [by kIdleStep % arrived]}},
+//    "departures": SimulationJson}        (only where the plan has departures)
+//
+// They are JSON from here on because they travel through part files: a report is built from the
+// records alone, wherever they were made.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/replay/compare/plan.h"
+#include "bench/replay/replay.h"
+
+namespace berth::replay {
+
+constexpr int kIdleStep = 5;  // the idle GPU is split by cause at every so many % arrived
+
+// The runs of the shard by number, on `threads` threads. `progress` is told of runs. Error: the
+// first by number.
+Result<std::vector<nlohmann::ordered_json>> RunPlan(const Plan& plan, const Shard& shard,
+                                                    std::size_t threads, const Progress& progress);
+
+}  // namespace berth::replay

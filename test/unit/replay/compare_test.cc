@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans, parts and reports of a comparison, from a small generated one.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/replay/compare/part.h"
+#include "bench/replay/compare/plan.h"
+#include "bench/replay/compare/report_folder.h"
+#include "bench/replay/compare/runs.h"
+#include "bench/replay/compare/summary.h"
+#include "bench/replay/compare/tables.h"
+#include "test/support/temp_file.h"
+
+namespace berth::replay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using test::TempFile;
+
+Trace SmallTrace(const std::string& name, std::uint64_t seed) {
+  Trace trace{GenerateWorkload(seed, 200), static_cast<std::uint32_t>(seed)};
+  trace.workload.name = name;
+  trace.workload.nodes.resize(12);
+  return trace;
+}
+
+Plan SmallPlan() {
+  Plan plan;
+  plan.policies = {"best-fit", "fragmentation-gradient", "random"};
+  plan.traces = {SmallTrace("one", 1), SmallTrace("two", 2)};
+  plan.first_seed = 5;
+  plan.seeds = 2;
+  plan.departures.on = true;
+  plan.departures.load = 1.0;
+  plan.departures.mean_lifetime_s = 300;
+  plan.departures.hours = 0.25;
+  return plan;
+}
+
+std::string PartOf(const Plan& plan, const Shard& shard) {
+  return PartText(PlanJson(plan), shard, RunPlan(plan, shard, 2, {}).value());
+}
+
+std::string ErrorOfJoining(const std::vector<std::string>& paths) {
+  const auto runs = JoinParts(paths);
+  return runs ? "joined" : runs.error().message;
+}
+
+TEST(Plan, NumbersPoliciesFastestThenSeedsThenTraces) {
+  const Plan plan = SmallPlan();
+  EXPECT_EQ(plan.runs(), 12U);
+  const RunKey key = plan.Key(10);
+  EXPECT_EQ(key.trace, 1U);
+  EXPECT_EQ(key.seed, 6U);
+  EXPECT_EQ(key.policy, 1U);
+}
+
+TEST(Plan, RefusesPoliciesThatItCannotRun) {
+  Plan plan;
+  plan.policies = {"best-fit", "best"};
+  EXPECT_TRUE(Validate(plan).error().message.starts_with("policy: want one of best-fit"));
+  plan.policies = {"best-fit", "best-fit"};
+  EXPECT_EQ(Validate(plan).error().message, "policies: \"best-fit\" is there twice");
+}
+
+TEST(ParseShard, TakesOneToN) {
+  EXPECT_EQ(ParseShard("2/3").value(), (Shard{2, 3}));
+  EXPECT_EQ(ParseShard("1/1").value(), (Shard{1, 1}));
+  for (const char* text : {"5/4", "0/4", "4", "1/", "/2", "1/0", "a/b", "1/2/3", "-1/2", ""}) {
+    EXPECT_FALSE(ParseShard(text).has_value()) << text;
+  }
+}
+
+TEST(ParseShard, GivesEveryRunToOnePart) {
+  for (std::size_t number = 0; number < 20; ++number) {
+    int owners = 0;
+    for (std::size_t index = 1; index <= 3; ++index) owners += Shard{index, 3}.Has(number) ? 1 : 0;
+    EXPECT_EQ(owners, 1);
+  }
+}
+
+TEST(JoinParts, MakesTheSameReportAsTheWholeByteForByte) {
+  const Plan plan = SmallPlan();
+  const Runs whole{PlanJson(plan), RunPlan(plan, {1, 1}, 1, {}).value()};
+  const TempFile first(PartOf(plan, {1, 3})), second(PartOf(plan, {2, 3})),
+      third(PartOf(plan, {3, 3}));
+  const auto joined = JoinParts({third.path(), first.path(), second.path()});
+  ASSERT_TRUE(joined.has_value()) << joined.error().message;
+  const Json want = Summarize(whole).value(), got = Summarize(*joined).value();
+  EXPECT_EQ(got.dump(), want.dump());
+  EXPECT_EQ(SummaryText(got), SummaryText(want));
+  EXPECT_EQ(RunsCsv(got), RunsCsv(want));
+  EXPECT_EQ(ReportPage(got), ReportPage(want));
+}
+
+TEST(JoinParts, NamesWhatIsMissingTwiceOrForeign) {
+  Plan plan = SmallPlan();
+  plan.departures.on = false;
+  const TempFile first(PartOf(plan, {1, 2})), again(PartOf(plan, {1, 2})),
+      second(PartOf(plan, {2, 2})), other_count(PartOf(plan, {2, 3}));
+  plan.first_seed = 6;
+  const TempFile other_plan(PartOf(plan, {2, 2}));
+  EXPECT_EQ(ErrorOfJoining({first.path()}), "part 2/2 is missing");
+  EXPECT_EQ(ErrorOfJoining({first.path(), again.path(), second.path()}),
+            again.path() + ": part 1/2 is there twice, also as " + first.path());
+  EXPECT_EQ(ErrorOfJoining({first.path(), other_count.path()}),
+            other_count.path() + ": does not belong to " + first.path() +
+                ": want one of 2 parts, got part 2/3");
+  EXPECT_EQ(ErrorOfJoining({first.path(), other_plan.path()}),
+            other_plan.path() + ": does not belong to " + first.path() +
+                ": plan.first_seed: want 5, got 6");
+}
+
+TEST(JoinParts, RefusesWhatIsNoPart) {
+  for (const std::string text : {"", "{", "[]", "{\"format\": 3}", "nodes,tasks\n"}) {
+    const TempFile file(text);
+    EXPECT_TRUE(ErrorOfJoining({file.path()})
+                    .starts_with(file.path() + ": want a part of `berth-replay compare`, got: "))
+        << ErrorOfJoining({file.path()});
+  }
+  Plan plan = SmallPlan();
+  plan.departures.on = false;
+  Json part = Json::parse(PartOf(plan, {1, 1}));
+  part["version"] = 2;
+  const TempFile newer(part.dump());
+  EXPECT_TRUE(ErrorOfJoining({newer.path()}).starts_with(newer.path() + ": want format"));
+  part["version"] = 1;
+  part["runs"].erase(0);
+  const TempFile fewer(part.dump());
+  EXPECT_EQ(ErrorOfJoining({fewer.path()}), fewer.path() + ": want 12 runs in all parts, got 11");
+  part["runs"][0]["number"] = 99;
+  const TempFile foreign(part.dump());
+  EXPECT_EQ(ErrorOfJoining({foreign.path()}),
+            foreign.path() + ": run 99 does not belong to part 1/1");
+  part["runs"][0] = 7;
+  const TempFile garbled(part.dump());
+  EXPECT_TRUE(ErrorOfJoining({garbled.path()})
+                  .starts_with(garbled.path() + ": want parts of `berth-replay compare`, got: "));
+}
+
+TEST(MeanOf, TakesTheMeanOfEveryNumber) {
+  const std::vector<Json> values = {Json::parse(R"({"a": 1, "b": [1, null, null], "c": "x"})"),
+                                    Json::parse(R"({"a": 2, "b": [3, 5, null], "c": "x"})")};
+  EXPECT_EQ(MeanOf(values), Json::parse(R"({"a": 1.5, "b": [2.0, 5.0, null], "c": null})"));
+}
+
+// A plan of two policies, one trace and two seeds, with these figures at 100 and 130 %.
+Runs Headlines(const std::vector<std::array<double, 2>>& figures) {
+  Runs runs{Json::parse(R"({"policies": ["fragmentation-gradient", "best-fit"], "seeds": 2,
+                            "traces": [{"name": "t"}], "first_seed": 1, "departures": null})"),
+            {}};
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    runs.records.push_back({{"number", i},
+                            {"trace", "t"},
+                            {"policy", runs.plan["policies"][i % 2]},
+                            {"seed", 1 + i / 2},
+                            {"gpus_total", 200},
+                            {"arrivals",
+                             {{"allocated_at_100", figures[i][0]},
+                              {"allocated_at_130", figures[i][1]},
+                              {"placed", 1},
+                              {"refused", 0}}}});
+  }
+  return runs;
+}
+
+TEST(Summarize, SaysWhatIsWonOfTheIdleGpusOfTheBaseline) {
+  // Baseline at 130: mean of 89 and 91; the other policy: mean of 91 and 93.
+  const Json summary = Summarize(Headlines({{80, 89}, {80, 91}, {80, 91}, {70, 93}})).value();
+  EXPECT_EQ(summary["baseline"], "fragmentation-gradient");
+  ASSERT_EQ(summary["results"].size(), 2U);
+  const Json& other = summary["results"][1];
+  EXPECT_EQ(other["policy"], "best-fit");
+  EXPECT_EQ(other["mean"]["arrivals"]["allocated_at_130"], 92.0);
+  EXPECT_EQ(other["won_at_130_pct"], 20.0);
+  EXPECT_EQ(other["won_at_100_pct"], -25.0);
+  EXPECT_EQ(other["deviation"]["allocated_at_130"], 1.4142);
+  EXPECT_EQ(summary["results"][0]["won_at_130_pct"], 0.0);
+}
+
+TEST(SummaryText, AlignsOneLinePerPolicy) {
+  const std::string text =
+      SummaryText(Summarize(Headlines({{80, 89}, {80, 91}, {80, 91}, {70, 93}})).value());
+  EXPECT_NE(text.find("t      best-fit                   75.00     92.00       1.41         16"),
+            std::string::npos)
+      << text;
+}
+
+TEST(RunsCsv, HasOneLinePerRun) {
+  EXPECT_EQ(RunsCsv(Summarize(Headlines({{80, 89}, {80, 91}, {80, 91}, {70, 93}})).value()),
+            "trace,policy,seed,allocated_at_100,allocated_at_130,placed,refused\n"
+            "t,fragmentation-gradient,1,80.0,89.0,1,0\n"
+            "t,best-fit,1,80.0,91.0,1,0\n"
+            "t,fragmentation-gradient,2,80.0,91.0,1,0\n"
+            "t,best-fit,2,70.0,93.0,1,0\n");
+}
+
+TEST(ReportPage, NeedsNothingFromElsewhere) {
+  Runs runs = Headlines({{80, 89}, {80, 91}, {80, 91}, {70, 93}});
+  for (Json& record : runs.records) record["trace"] = "</script><b>";
+  const std::string page = ReportPage(Summarize(runs).value());
+  for (const char* text : {"http://", "https://", "//cdn", "src=", "@import", "url(", "<link"}) {
+    EXPECT_EQ(page.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(page.find("/*SUMMARY*/"), std::string::npos);
+  EXPECT_EQ(page.find("</script>"), page.rfind("</script>")) << "a name cannot end the script";
+  EXPECT_NE(page.find("\"policy\":\"best-fit\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::replay
