@@ -3,12 +3,11 @@
 
 #include <chrono>
 
-#include "bench/replay/engine_placer.h"
+#include "bench/replay/engine_session.h"
 #include "bench/replay/http_placer.h"
 #include "bench/replay/oracle_mix.h"
 #include "bench/replay/server_process.h"
 #include "config/config.h"
-#include "scoring/registry.h"
 
 namespace berth::replay {
 namespace {
@@ -58,32 +57,22 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
 
 Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arrivals,
                                  const SessionOptions& options, const Progress& progress) {
-  const RequestMix mix = OracleMix(workload.tasks);
   BERTH_TRY(const ProfileSpec spec, ProfileNamed(options.policy));
-  BERTH_TRY(Profile profile, BuildProfile(spec, mix));
   if (options.through == Through::kHttp) {
+    const RequestMix mix = OracleMix(workload.tasks);
+    BERTH_TRY(const Profile profile, BuildProfile(spec, mix));
     return RunThroughHttp(workload, arrivals, options, profile, mix, progress);
   }
-  Engine engine(std::move(profile));
-  EnginePlacer placer(engine, OrderedNodes(workload.nodes, arrivals), options.seed);
-  return Measure(workload, arrivals, placer, progress);
+  BERTH_TRY(const auto session, EngineSession::Create(spec, workload, arrivals, options.seed));
+  return Measure(workload, arrivals, session->placer(), progress);
 }
 
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
                                          const Stream& stream, const std::string& policy,
                                          std::uint64_t seed, const Progress& progress) {
   BERTH_TRY(const ProfileSpec spec, ProfileNamed(policy));
-  BERTH_TRY(Profile profile, BuildProfile(spec, OracleMix(workload.tasks)));
-  Engine engine(std::move(profile));
-  EnginePlacer placer(engine, OrderedNodes(workload.nodes, arrivals), seed);
-  return Simulate(workload, stream, placer, progress);
-}
-
-Result<ProfileSpec> ProfileNamed(const std::string& policy) {
-  if (const ProfileSpec* spec = FindBuiltinProfile(policy)) return *spec;
-  std::string known;
-  for (const ProfileSpec& spec : BuiltinProfiles()) known += " " + spec.name;
-  return Invalid("policy: want one of" + known + ", got \"" + policy + "\"");
+  BERTH_TRY(const auto session, EngineSession::Create(spec, workload, arrivals, seed));
+  return Simulate(workload, stream, session->placer(), progress);
 }
 
 }  // namespace berth::replay

@@ -15,7 +15,6 @@
 #include "bench/replay/time/simulation.h"
 #include "bench/replay/time/stream.h"
 #include "bench/replay/workload.h"
-#include "scoring/profile.h"
 
 namespace berth::replay {
 
@@ -43,8 +42,5 @@ Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arriv
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
                                          const Stream& stream, const std::string& policy,
                                          std::uint64_t seed, const Progress& progress);
-
-// The built-in profile. Error: kInvalidArgument naming those there are.
-Result<ProfileSpec> ProfileNamed(const std::string& policy);
 
 }  // namespace berth::replay

@@ -4,6 +4,8 @@
 // over HTTP the same result, and errors name the place.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -86,6 +88,129 @@ TEST_F(BerthReplay, EndsWithTwoWhereItIsNotUsedAsItsHelpSays) {
   ExpectFailure({"run", "--policy", "best-fit"}, 2, "--nodes is required");
   ExpectFailure({"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", "best-fit", "--bogus"}, 2,
                 "--bogus");
+}
+
+// A cluster and tasks so small that every command is done in a moment.
+class BerthReplayCompare : public BerthReplay {
+ protected:
+  void SetUp() override {
+    nodes_ = folder_.WriteText("nodes.csv",
+                               "sn,cpu_milli,memory_mib,gpu,model\n"
+                               "n1,64000,262144,8,T4\nn2,32000,262144,4,T4\n");
+    tasks_ = folder_.WriteText("tasks.csv",
+                               "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,"
+                               "deletion_time\n"
+                               "a,4000,1024,1,500,0,4000\nb,8000,1024,1,1000,10,500\n"
+                               "c,8000,1024,2,1000,20,900\nd,8000,1024,8,1000,30,9000\n"
+                               "e,4000,1024,0,0,40,90\n");
+  }
+
+  [[nodiscard]] std::string Folder(const std::string& name) const {
+    return tasks_.substr(0, tasks_.size() - std::string("tasks.csv").size()) + name;
+  }
+  [[nodiscard]] static std::string TextOf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  [[nodiscard]] std::vector<std::string> Compare(const std::string& report,
+                                                 const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {"compare",
+                                          "--policies",
+                                          "best-fit,fragmentation-gradient,spreading",
+                                          "--traces",
+                                          tasks_,
+                                          "--nodes",
+                                          nodes_,
+                                          "--seeds",
+                                          "3",
+                                          "--with-departures",
+                                          "--load",
+                                          "1.2",
+                                          "--hours",
+                                          "0.5",
+                                          "--mean-lifetime",
+                                          "300",
+                                          "--report",
+                                          Folder(report)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  static std::string OutOf(const std::vector<std::string>& arguments) {
+    ChildProcess process("berth-replay", arguments);
+    EXPECT_EQ(process.Wait(), 0) << process.err();
+    EXPECT_EQ(process.err(), "") << "progress belongs on a terminal only";
+    return process.out();
+  }
+};
+
+TEST_F(BerthReplayCompare, MergesPartsIntoTheSameReportByteForByte) {
+  const std::string text = OutOf(Compare("whole", {"--threads", "1"}));
+  EXPECT_NE(text.find("spreading"), std::string::npos);
+  for (const char* shard : {"1/2", "2/2"}) OutOf(Compare("parts", {"--shard", shard}));
+  EXPECT_EQ(OutOf({"merge", Folder("parts/part-2-of-2.json"), Folder("parts/part-1-of-2.json"),
+                   "--report", Folder("merged")}),
+            text);
+  for (const std::string name : {"report.txt", "report.csv", "report.json", "report.html"}) {
+    const std::string whole = TextOf(Folder("whole/" + name));
+    EXPECT_GT(whole.size(), 100U) << name;
+    EXPECT_EQ(TextOf(Folder("merged/" + name)), whole) << name;
+  }
+}
+
+TEST_F(BerthReplayCompare, RunsPoliciesSideBySideWithDepartures) {
+  const std::vector<std::string> run = {
+      "run",  "--nodes",           nodes_,     "--tasks",
+      tasks_, "--with-departures", "--policy", "best-fit,first-fit"};
+  const std::string text = OutOf(run);
+  EXPECT_EQ(OutOf(run), text);
+  for (const char* part :
+       {"best-fit", "first-fit", "GPU-hours", "wait p50 / p99", "2.5 h, 5 pods"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  std::vector<std::string> json = run;
+  json.insert(json.end(), {"--json", "-"});
+  const auto result = nlohmann::json::parse(OutOf(json));
+  EXPECT_EQ(result["policies"].size(), 2U);
+  EXPECT_EQ(result["policies"][0]["policy"], "best-fit");
+  EXPECT_EQ(result["policies"][0]["arrivals"], 5);
+}
+
+TEST_F(BerthReplayCompare, WritesAConfigurationThatBerthTakes) {
+  const std::string out = folder_.WriteText("tuned.yaml", "");
+  const std::string text =
+      OutOf({"tune", "--traces", tasks_, "--nodes", nodes_, "--scorers", "spreading,best-fit",
+             "--budget", "6", "--seeds", "1", "--holdout-seeds", "1", "--out", out});
+  EXPECT_NE(text.find("allocated %, held-out seeds"), std::string::npos) << text;
+  ChildProcess check("berth", {"config", "check", out});
+  EXPECT_EQ(check.Wait(), 0) << check.err();
+  EXPECT_NE(TextOf(out).find("profile: tuned"), std::string::npos);
+}
+
+TEST_F(BerthReplayCompare, SaysWhatIsWrongAndWhere) {
+  const std::string untimed = folder_.WriteText(
+      "untimed.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,1000\n");
+  ExpectFailure(
+      {"run", "--nodes", nodes_, "--tasks", untimed, "--policy", "best-fit", "--with-departures"},
+      1, untimed + ":1: want the columns creation_time and deletion_time, got no");
+  const std::string backwards =
+      folder_.WriteText("backwards.csv",
+                        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_"
+                        "time\na,1,1,1,1000,9,8\n");
+  ExpectFailure({"compare", "--traces", backwards, "--nodes", nodes_, "--policies", "best-fit",
+                 "--with-departures", "--report", Folder("r")},
+                1, backwards + ":2: column deletion_time: want at least creation_time (9), got 8");
+  ExpectFailure(Compare("r", {"--shard", "5/4"}), 2, "want I/N with 1 <= I <= N");
+  ExpectFailure({"compare", "--traces", "nowhere", "--nodes", nodes_, "--policies", "best-fit",
+                 "--data", Folder(""), "--report", Folder("r")},
+                1, "traces: want a file, a folder, \"generated\" or the name of a trace in ");
+  ExpectFailure({"compare", "--traces", tasks_, "--nodes", nodes_, "--policies", "best", "--report",
+                 Folder("r")},
+                1, "policy: want one of best-fit");
+  ExpectFailure({"merge", nodes_, "--report", Folder("r")}, 1,
+                nodes_ + ": want a part of `berth-replay compare`, got: ");
+  ExpectFailure(
+      {"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", "best-fit", "--load", "1"}, 2,
+      "--load requires --with-departures");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "bench/replay/commands/command.h"
 #include "bench/replay/commands/departure_options.h"
+#include "bench/replay/engine_session.h"
 #include "bench/replay/progress.h"
 #include "bench/replay/report.h"
 #include "bench/replay/server_process.h"

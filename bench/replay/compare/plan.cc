@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/number.h"
-#include "bench/replay/session.h"
+#include "bench/replay/engine_session.h"
 
 namespace berth::replay {
 

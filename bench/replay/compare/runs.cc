@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "bench/replay/engine_placer.h"
-#include "bench/replay/oracle_mix.h"
+#include "bench/replay/engine_session.h"
 #include "bench/replay/parallel.h"
 #include "bench/replay/session.h"
 #include "bench/replay/time/service_report.h"
@@ -71,9 +70,8 @@ class IdleCurve {
 Result<Json> RunArrivals(const Workload& workload, const Arrivals& arrivals,
                          const std::string& policy, std::uint64_t seed) {
   BERTH_TRY(const ProfileSpec spec, ProfileNamed(policy));
-  BERTH_TRY(Profile profile, BuildProfile(spec, OracleMix(workload.tasks)));
-  Engine engine(std::move(profile));
-  EnginePlacer placer(engine, OrderedNodes(workload.nodes, arrivals), seed);
+  BERTH_TRY(const auto session, EngineSession::Create(spec, workload, arrivals, seed));
+  EnginePlacer& placer = session->placer();
   IdleCurve idle(workload, arrivals, placer.state());
   BERTH_TRY(const ReplayResult result,
             RunReplay(workload.nodes, workload.tasks, arrivals, placer,

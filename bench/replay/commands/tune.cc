@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// berth-replay tune: searches the setting of a policy and writes it as a configuration.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/replay/commands/command.h"
+#include "bench/replay/commands/trace_options.h"
+#include "bench/replay/engine_session.h"
+#include "bench/replay/parallel.h"
+#include "bench/replay/progress.h"
+#include "bench/replay/report.h"
+#include "bench/replay/tune/tuning.h"
+#include "config/load.h"
+#include "config/print.h"
+
+namespace berth::replay {
+namespace {
+
+struct TuneFlags {
+  TraceSource source;
+  TuningOptions options;
+  std::vector<std::string> scorers;
+  std::string config, out, json;
+};
+
+constexpr const char* kTunedName = "tuned";
+
+// The scorers with equal weights; devices are picked as the first one's own profile does.
+Result<ProfileSpec> ProfileOf(const std::vector<std::string>& scorers) {
+  ProfileSpec profile{kTunedName, {}, DeviceRule::kBestScore, TieRule::kEqual};
+  if (const auto own = ProfileNamed(scorers.front())) profile.devices = own->devices;
+  for (const std::string& scorer : scorers) profile.scorers.push_back({scorer, kFirstWeight});
+  if (auto built = BuildProfile(profile, {}); !built) {
+    return tl::unexpected(std::move(built).error().Within("scorers"));
+  }
+  return profile;
+}
+
+Result<TunedPolicy> StartOf(const TuneFlags& flags, const Config& config) {
+  if (!flags.scorers.empty()) {
+    BERTH_TRY(ProfileSpec profile, ProfileOf(flags.scorers));
+    return TunedPolicy{std::move(profile)};
+  }
+  TunedPolicy start{ChosenProfile(config)};
+  start.profile.name = kTunedName;
+  if (!start.profile.scorers.empty()) {
+    // Only ratios matter: scale them so that the first weight is the one that stays.
+    const double scale = static_cast<double>(kFirstWeight) / start.profile.scorers[0].weight;
+    for (ScorerSpec& scorer : start.profile.scorers) {
+      const double weight = std::clamp(scorer.weight * scale, 1.0, double{kMaxScorerWeight});
+      scorer.weight = static_cast<int>(weight + 0.5);
+    }
+  }
+  return start;
+}
+
+// The configuration with the profile that was found as its only own one of that name.
+std::string ConfigText(Config config, const TuningResult& result) {
+  std::erase_if(config.profiles, [](const ProfileSpec& spec) { return spec.name == kTunedName; });
+  config.profiles.push_back(result.best.profile);
+  config.profile = kTunedName;
+  char head[256];
+  std::snprintf(
+      head, sizeof head,
+      "# Found by `berth-replay tune` in %zu evaluations: %.3f %% of the GPUs allocated on "
+      "held-out seeds\n# (before: %.3f %%; fragmentation-gradient: %.3f %%).\n",
+      result.evaluations, result.holdout.best, result.holdout.start, result.holdout_baseline);
+  std::string text = head + PrintConfig(config);
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+Status RunTune(const TuneFlags& flags) {
+  if (flags.scorers.empty() == flags.config.empty()) {
+    return Invalid("want --scorers or --config, got both or neither");
+  }
+  Config config = DefaultConfig();
+  if (!flags.config.empty()) {
+    BERTH_TRY(config, LoadConfigFile(flags.config));
+  }
+  BERTH_TRY(const TunedPolicy start, StartOf(flags, config));
+  BERTH_TRY(const std::vector<Trace> traces, ReadTraces(flags.source));
+  BERTH_TRY(const TuningResult result,
+            Tune(start, traces, flags.options, TerminalProgress("tune")));
+  BERTH_TRY_STATUS(WriteOutput(flags.out, ConfigText(std::move(config), result)));
+  if (!flags.json.empty()) return WriteOutput(flags.json, TuningJson(result, start).dump() + "\n");
+  if (flags.out == "-") return {};  // the configuration alone
+  return WriteOutput("-", TuningText(result, start));
+}
+
+}  // namespace
+
+Command AddTune(CLI::App& app) {
+  const auto flags = std::make_shared<TuneFlags>();
+  TuningOptions& options = flags->options;
+  options.threads = AllCores();
+  CLI::App* const tune =
+      app.add_subcommand("tune", "Search a policy's weights, and write what `berth serve` takes");
+  AddTraceOptions(*tune, flags->source, options.first_seed, options.seeds);
+  tune->add_option("--scorers", flags->scorers, "Scorers whose weights are searched, by commas")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  tune->add_option("--config", flags->config, "Or the configuration whose profile is the start")
+      ->type_name("FILE");
+  tune->add_option("--budget", options.budget, "Replays to spend; at least two per trace and seed")
+      ->required()
+      ->check(CLI::Range(1, 1'000'000));
+  tune->add_option("--first-holdout-seed", options.first_holdout_seed, "The first held-out seed")
+      ->capture_default_str();
+  tune->add_option("--holdout-seeds", options.holdout_seeds, "How many seeds are held out")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  tune->add_option("--inflate", options.inflate, "GPU demand to reach, as in run")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+  tune->add_option("--threads", options.threads, "Replays at a time; default: every core")
+      ->check(CLI::Range(1, 1024));
+  tune->add_option("--out", flags->out, "Where the BerthConfiguration goes; - is stdout")
+      ->required()
+      ->type_name("FILE|-");
+  tune->add_option("--json", flags->json, "Write the result as JSON instead of text; - is stdout")
+      ->type_name("FILE|-");
+  return [flags] { return RunTune(*flags); };
+}
+
+}  // namespace berth::replay

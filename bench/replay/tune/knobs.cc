@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/tune/knobs.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace berth::replay {
+namespace {
+
+Knob WeightKnob(const ProfileSpec& profile, std::size_t scorer) {
+  return {"scorers[" + profile.scorers[scorer].name + "].weight",
+          1,
+          kMaxScorerWeight,
+          Scale::kLog,
+          true,
+          [scorer](const TunedPolicy& policy) {
+            return static_cast<double>(policy.profile.scorers[scorer].weight);
+          },
+          [scorer](TunedPolicy& policy, double value) {
+            policy.profile.scorers[scorer].weight = static_cast<int>(value);
+          }};
+}
+
+}  // namespace
+
+double Knob::ValueAt(double coordinate) const {
+  const double at = std::clamp(coordinate, 0.0, 1.0);
+  const double value =
+      scale == Scale::kLog ? low * std::pow(high / low, at) : low + (high - low) * at;
+  return whole ? std::round(value) : value;
+}
+
+double Knob::CoordinateOf(double value) const {
+  const double within = std::clamp(value, low, high);
+  return scale == Scale::kLog ? std::log(within / low) / std::log(high / low)
+                              : (within - low) / (high - low);
+}
+
+Result<std::vector<Knob>> KnobsOf(const TunedPolicy& policy) {
+  std::vector<Knob> knobs;
+  for (std::size_t i = 1; i < policy.profile.scorers.size(); ++i) {
+    knobs.push_back(WeightKnob(policy.profile, i));
+  }
+  if (!knobs.empty()) return knobs;
+  return Invalid("profile " + policy.profile.name +
+                 ": want two scorers or a scorer with parameters, got nothing to search");
+}
+
+TunedPolicy At(const TunedPolicy& policy, const std::vector<Knob>& knobs, const Point& point) {
+  TunedPolicy turned = policy;
+  for (std::size_t i = 0; i < knobs.size(); ++i) {
+    knobs[i].set(turned, knobs[i].ValueAt(point[i]));
+  }
+  return turned;
+}
+
+Point PointOf(const TunedPolicy& policy, const std::vector<Knob>& knobs) {
+  Point point;
+  for (const Knob& knob : knobs) point.push_back(knob.CoordinateOf(knob.get(policy)));
+  return point;
+}
+
+}  // namespace berth::replay

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Knobs: the numbers of a policy that a search may turn, each with its range and scale.
+//
+// A search works on points of the unit cube, one coordinate per knob; on a logarithmic scale equal
+// steps are equal factors. A scorer that gets a parameter of its own becomes searchable by one line
+// in KnobsOf.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "scoring/profile.h"
+
+namespace berth::replay {
+
+// What a search varies; more than the profile once scorers have parameters.
+struct TunedPolicy {
+  ProfileSpec profile;
+};
+
+enum class Scale { kLinear, kLog };
+
+struct Knob {
+  std::string name;          // as in the configuration: "scorers[best-fit].weight"
+  double low = 0, high = 1;  // kLog: low > 0
+  Scale scale = Scale::kLinear;
+  bool whole = false;  // only whole numbers
+  std::function<double(const TunedPolicy&)> get;
+  std::function<void(TunedPolicy&, double)> set;
+
+  // The value at a coordinate, and the coordinate of a value; both are cut to the range.
+  [[nodiscard]] double ValueAt(double coordinate) const;
+  [[nodiscard]] double CoordinateOf(double value) const;
+};
+
+using Point = std::vector<double>;  // one coordinate in [0, 1] per knob
+
+// Only the ratios of weights matter: the first scorer's weight is kFirstWeight and stays, the
+// others' are knobs. Error: kInvalidArgument when there is nothing to turn.
+constexpr int kFirstWeight = 100;
+Result<std::vector<Knob>> KnobsOf(const TunedPolicy& policy);
+
+// The policy with its knobs at that point.
+TunedPolicy At(const TunedPolicy& policy, const std::vector<Knob>& knobs, const Point& point);
+Point PointOf(const TunedPolicy& policy, const std::vector<Knob>& knobs);
+
+}  // namespace berth::replay
