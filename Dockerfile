@@ -12,7 +12,7 @@ RUN apt-get update -qq \
       libssl3 libyaml-cpp0.7 libspdlog1.10 libfmt9 libprometheus-cpp-core1.0 libsimdjson14 \
       libcpprest2.10 \
  && rm -rf /var/lib/apt/lists/*
-COPY --from=build /src/build/release/bin/berth /usr/local/bin/berth
+COPY --from=build /src/build/release/bin/berth /src/build/release/bin/berth-replay /usr/local/bin/
 # No name is looked up and nothing is written: any UID and a read-only root will do.
 USER 65532:65532
 EXPOSE 8888

@@ -29,14 +29,20 @@ import (
 	"berth.dev/e2e/harness"
 )
 
-// What somebody may apply, and what it builds on. Overlays that are added are found.
-func kustomizations(t *testing.T) []string {
+// Where Berth is deployed: overlays, of which those that are added are found, and what they build on.
+func deployments(t *testing.T) []string {
 	t.Helper()
 	overlays, err := filepath.Glob("manifests/overlays/*")
 	if err != nil || len(overlays) < 3 {
 		t.Fatalf("overlays: %v (%v)", overlays, err)
 	}
-	return append(overlays, "manifests/base", "manifests/monitoring")
+	return append(overlays, "manifests/base")
+}
+
+// What somebody may apply, and what it builds on.
+func kustomizations(t *testing.T) []string {
+	t.Helper()
+	return append(deployments(t), "manifests/monitoring", "manifests/replay", "manifests/replay/merge")
 }
 
 func TestEveryKustomizationBuilds(t *testing.T) {
@@ -215,8 +221,7 @@ func berth(t *testing.T, args ...string) string {
 // What a pod of Berth is started with is what this Berth reads, and ports are the same wherever they are written.
 func TestDeploymentsFitTheirConfiguration(t *testing.T) {
 	needBerth(t)
-	overlays := kustomizations(t)
-	for _, folder := range overlays[:len(overlays)-1] { // monitoring has no Deployment
+	for _, folder := range deployments(t) {
 		t.Run(folder, func(t *testing.T) {
 			objects := render(t, folder)
 			wantBerthFits(t, objects)
@@ -378,19 +383,24 @@ func wantRestricted(t *testing.T, objects rendered, deployment appsv1.Deployment
 	if level != string(api.LevelRestricted) {
 		t.Errorf("the namespace enforces %v", level)
 	}
+	template := deployment.Spec.Template
+	wantAdmitted(t, deployment.Name, template)
+	selector := labels.SelectorFromSet(deployment.Spec.Selector.MatchLabels)
+	if !selector.Matches(labels.Set(template.Labels)) {
+		t.Errorf("%s: the selector does not match its pods", deployment.Name)
+	}
+}
+
+func wantAdmitted(t *testing.T, name string, template v1.PodTemplateSpec) {
+	t.Helper()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := deployment.Spec.Template
 	results := evaluator.EvaluatePod(api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()},
 		&template.ObjectMeta, &template.Spec)
 	if result := policy.AggregateCheckResults(results); !result.Allowed {
-		t.Errorf("%s: %s: %s", deployment.Name, result.ForbiddenReason(), result.ForbiddenDetail())
-	}
-	selector := labels.SelectorFromSet(deployment.Spec.Selector.MatchLabels)
-	if !selector.Matches(labels.Set(template.Labels)) {
-		t.Errorf("%s: the selector does not match its pods", deployment.Name)
+		t.Errorf("%s: %s: %s", name, result.ForbiddenReason(), result.ForbiddenDetail())
 	}
 }
 
