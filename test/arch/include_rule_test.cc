@@ -65,7 +65,7 @@ const std::vector<Home> kHomes = {
     {"cpprest/", {"server/kube/"}},
     {"prometheus/", {"server/telemetry/"}},
     {"spdlog/", {"server/telemetry/", "server/main.cc"}},
-    {"CLI/", {"/main.cc"}},
+    {"CLI/", {"/main.cc", "bench/replay/commands/"}},
     {"gtest/", {"test/"}},
     {"gmock/", {"test/"}},
     {"benchmark/", {"bench/"}}};
@@ -301,6 +301,8 @@ TEST(IncludeRule, KeepsThirdPartyHeadersAtHome) {
        {"the log elsewhere", "server/routes.cc", "#include <spdlog/spdlog.h>",
         "only in server/telemetry/, server/main.cc"},
        {"the command line in a main", "bench/replay/main.cc", "#include <CLI/CLI.hpp>", ""},
+       {"the command line in a command", "bench/replay/commands/run.cc", "#include <CLI/CLI.hpp>",
+        ""},
        {"the command line elsewhere", "config/a.cc", "#include <CLI/CLI.hpp>", "only in /main.cc"},
        {"GoogleTest in production", "cluster/a.cc", "#include <gtest/gtest.h>", "only in test/"}});
 }
