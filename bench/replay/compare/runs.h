@@ -4,7 +4,8 @@
 //
 //   {"number", "trace", "policy", "seed", "gpus_total",
 //    "arrivals": {"allocated_at_100", "allocated_at_130", "placed", "refused",
-//                 "allocated_pct": [by % arrived], "idle_gpus": {cause: [by kIdleStep % arrived]}},
+//                 "allocated_pct": [by % arrived], "idle_at_pct": [every kIdleStep % arrived],
+//                 "idle_gpus": {cause: [by idle_at_pct]}},
 //    "departures": SimulationJson}        (only where the plan has departures)
 //
 // They are JSON from here on because they travel through part files: a report is built from the

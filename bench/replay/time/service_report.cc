@@ -73,6 +73,7 @@ Json SimulationJson(const SimulationResult& result) {
           {"gpu_hours_demand", Thousandths(all.demand_gpu_hours)},
           {"idle_gpu_hours_waiting", Thousandths(result.idle_gpu_hours_waiting)},
           {"waiting_hours", Thousandths(result.waiting_hours)},
+          {"waited_longer_than_s", kWaitSeconds},
           {"classes", std::move(classes)},
           {"samples", SamplesJson(result.samples)}};
 }

@@ -12,7 +12,8 @@
 namespace berth::replay {
 
 // One object: gpu_hours_*, idle_gpu_hours_waiting, waiting_hours, classes (by the names of
-// SizeClass), samples (columns by time). Hours to a thousandth, seconds as they are.
+// SizeClass; `waited_longer` by `waited_longer_than_s`), samples (columns by time). Hours to a
+// thousandth, seconds as they are.
 nlohmann::ordered_json SimulationJson(const SimulationResult& result);
 
 struct PolicyResult {

@@ -3,9 +3,10 @@
 // Simulation: a stream of pods under one policy, with departures, on a virtual clock.
 //
 // Every pod joins the SchedulingQueue when it comes and is offered to the policy when its turn has
-// come; it takes its devices at once (decisions and binds take no virtual time) and gives them back
-// when it has run, as an event of the watch. Of what happens at one moment pods that end come
-// first, then pods that come, then the queue's own ticks, then attempts until nobody is active.
+// come; it takes its devices at once (decisions and binds take no virtual time, nobody is evicted)
+// and gives them back when it has run, as an event of the watch. Of what happens at one moment pods
+// that end come first, then pods that come, then the queue's own ticks, then attempts until nobody
+// is active.
 //
 //   t = 0  pod A comes, is placed (runs 60 s); pod B comes, does not fit: unschedulable
 //   t = 60 A ends: B's backoff of 1 s is long over, so it is active, and is placed

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
