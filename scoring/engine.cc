@@ -1,95 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/engine.h"
 
-#include <algorithm>
+#include <utility>
 
-#include "scoring/device_picker.h"
-#include "scoring/priority.h"
+#include "base/check.h"
+#include "scoring/pod_draws.h"
+#include "scoring/registry.h"
 
 namespace berth {
 
-std::shared_ptr<Engine::Entry> Engine::EntryOf(const RequestShape& shape) {
+Result<std::shared_ptr<Engine>> Engine::Create(Learning learning, const Snapshot& snapshot) {
+  std::shared_ptr<Engine> engine(new Engine(nullptr, std::move(learning)));
+  Engine& self = *engine;
+  const MutexLock following(self.following_mutex_);
+  BERTH_TRY(Profile profile, self.ProfileFor(self.CurrentMix(), snapshot, kFirstRounds));
+  const MutexLock lock(self.mutex_);
+  self.tables_ = std::make_shared<ProfileTables>(std::move(profile));
+  return engine;
+}
+
+LearnedMix::Epoch Engine::CurrentMix() const {
+  return learning_.mix == nullptr ? LearnedMix::Epoch{1, learning_.fixed}
+                                  : learning_.mix->Current();
+}
+
+Result<Profile> Engine::ProfileFor(const LearnedMix::Epoch& epoch, const Snapshot& snapshot,
+                                   int rounds) {
+  epoch_ = epoch.number;
+  if (use_ != MixUse::kDraws) return BuildProfile(learning_.spec, *epoch.mix, learning_.waste);
+  const Fleet fleet = FleetOf(snapshot);
+  knows_fleet_ = !fleet.empty();
+  RequestMix mix = *epoch.mix;
+  InheritDraws(calibrated_, mix);
+  Calibrate(mix, fleet, learning_.waste, rounds);
+  calibrated_ = std::move(mix);
+  return BuildProfile(learning_.spec, calibrated_, learning_.waste, fleet);
+}
+
+std::shared_ptr<ProfileTables> Engine::Tables() const {
   const MutexLock lock(mutex_);
-  if (const auto found = by_shape_.find(shape); found != by_shape_.end()) {
-    recent_.splice(recent_.begin(), recent_, found->second);
-    return recent_.front();
-  }
-  recent_.push_front(std::make_shared<Entry>(profile_, shape));
-  by_shape_.emplace(shape, recent_.begin());
-  if (recent_.size() > kMaxShapes) {
-    by_shape_.erase(recent_.back()->shape);
-    recent_.pop_back();
-  }
-  return recent_.front();
+  return tables_;
 }
 
-std::vector<Reason> Engine::Filter(const std::shared_ptr<const Snapshot>& snapshot,
-                                   const RequestShape& shape,
-                                   std::span<const NodeIndex> candidates) {
-  const std::shared_ptr<Entry> entry = EntryOf(shape);
-  const MutexLock lock(entry->mutex);
-  entry->table.Refresh(snapshot);
-  std::vector<Reason> reasons(candidates.size());
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    reasons[i] = entry->table.reason(candidates[i]);
-  }
-  return reasons;
+std::shared_ptr<const Profile> Engine::profile() const {
+  const std::shared_ptr<const ProfileTables> tables = Tables();
+  return {tables, &tables->profile()};
 }
 
-std::vector<std::uint8_t> Engine::Prioritize(const std::shared_ptr<const Snapshot>& snapshot,
-                                             const RequestShape& shape,
-                                             std::span<const NodeIndex> candidates) {
-  const std::shared_ptr<Entry> entry = EntryOf(shape);
-  std::vector<std::size_t> positions;  // of the fitting candidates
-  std::vector<NodeIndex> fitting;
-  std::vector<int> totals;
-  {
-    const MutexLock lock(entry->mutex);
-    entry->table.Refresh(snapshot);
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (entry->table.reason(candidates[i]) != Reason::kFits) continue;
-      positions.push_back(i);
-      fitting.push_back(candidates[i]);
-    }
-    if (profile_.ties == TieRule::kFirst) {
-      std::ranges::sort(positions, {}, [&](std::size_t i) { return candidates[i]; });
-      std::ranges::sort(fitting);
-    }
-    totals = entry->table.Totals(fitting);
-  }
-  const std::vector<std::uint8_t> ranked = ToPriorities(totals, profile_.ties);
-  std::vector<std::uint8_t> priorities(candidates.size(), 0);
-  for (std::size_t i = 0; i < ranked.size(); ++i) priorities[positions[i]] = ranked[i];
-  return priorities;
-}
-
-std::vector<NodeIndex> Engine::Best(const std::shared_ptr<const Snapshot>& snapshot,
-                                    const RequestShape& shape) {
-  const std::shared_ptr<Entry> entry = EntryOf(shape);
-  const MutexLock lock(entry->mutex);
-  entry->table.Refresh(snapshot);
-  const std::vector<NodeIndex> fitting = entry->table.Fitting();
-  if (fitting.empty()) return {};
-  const std::vector<int> totals = entry->table.Totals(fitting);
-  const int best = *std::ranges::max_element(totals);
-  std::vector<NodeIndex> result;
-  for (std::size_t i = 0; i < fitting.size(); ++i) {
-    if (totals[i] != best) continue;
-    result.push_back(fitting[i]);
-    if (profile_.ties == TieRule::kFirst) break;
-  }
-  return result;
-}
-
-tl::expected<Placement, Reason> Engine::PlaceOn(const std::shared_ptr<const Snapshot>& snapshot,
-                                                const RequestShape& shape, NodeIndex node) {
-  const std::shared_ptr<Entry> entry = EntryOf(shape);
-  const MutexLock lock(entry->mutex);
-  entry->table.Refresh(snapshot);
-  if (entry->table.reason(node) != Reason::kFits) {
-    return tl::unexpected(entry->table.reason(node));
-  }
-  return PlacementFor(snapshot->node(node), shape, entry->table.choice(node));
+void Engine::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
+  if (use_ == MixUse::kNone) return;
+  const MutexLock following(following_mutex_);
+  const LearnedMix::Epoch epoch = CurrentMix();
+  const bool has_new_fleet = use_ == MixUse::kDraws && !knows_fleet_ && snapshot->size() > 0;
+  if (epoch.number == epoch_ && !has_new_fleet) return;
+  auto profile = ProfileFor(epoch, *snapshot, knows_fleet_ ? kRounds : kFirstRounds);
+  BERTH_CHECK(profile.has_value());  // it could be built before
+  auto tables = std::make_shared<ProfileTables>(*std::move(profile));
+  const MutexLock lock(mutex_);
+  // Whoever still decides with the old ones keeps them; else they are freed after the lock.
+  std::swap(tables_, tables);
 }
 
 }  // namespace berth

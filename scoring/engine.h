@@ -1,79 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Engine: the decisions of one profile, as functions of a snapshot.
+// Engine: the decisions of a policy, as functions of a snapshot and of the request mix.
 //
-// The server, the replay and the tests drive the same engine. Any thread may call it: the rows that
-// it remembers per request shape are guarded, and callers of different shapes do not wait for each
-// other.
+// The server, the replay and the tests drive the same engine. Any thread may call it.
+//
+// Where the mix is learned, Follow builds the scorers anew at each of its epochs, and with them the
+// tables of evaluated nodes. These fill as they are asked (evaluation_table.h): what is counted is
+// states, not time, so that the same calls in the same order give the same answers.
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/placement.h"
-#include "cluster/snapshot.h"
-#include "scoring/evaluation_table.h"
-#include "scoring/profile.h"
-#include "scoring/reason.h"
+#include "scoring/learned_mix.h"
+#include "scoring/profile_tables.h"
 
 namespace berth {
 
 class Engine {
  public:
-  // Tables are kept for so many request shapes; the one not used for longest goes first.
-  static constexpr std::size_t kMaxShapes = 512;
+  // A profile that stays as it is.
+  explicit Engine(Profile profile)
+      : Engine(std::make_shared<ProfileTables>(std::move(profile)), {}) {}
 
-  explicit Engine(Profile profile) : profile_(std::move(profile)) {}
+  // A profile whose scorers are built anew when what they are built from changes.
+  struct Learning {
+    ProfileSpec spec;
+    WasteParameters waste;
+    std::shared_ptr<const LearnedMix> mix;  // nullptr: the mix is `fixed`
+    std::shared_ptr<const RequestMix> fixed = nullptr;
+  };
+  // snapshot: for the nodes that there are. Error: as BuildProfile.
+  static Result<std::shared_ptr<Engine>> Create(Learning learning, const Snapshot& snapshot = {});
 
-  [[nodiscard]] const Profile& profile() const { return profile_; }
+  // Takes note of the mix: called once for every pod that arrives, after the mix has heard of it.
+  // Nothing is done but at the beginning of an epoch (about a millisecond), and nothing at all
+  // where the profile does not look at a mix.
+  void Follow(const std::shared_ptr<const Snapshot>& snapshot) BERTH_EXCLUDES(following_mutex_);
+
+  // That decides at present.
+  [[nodiscard]] std::shared_ptr<const Profile> profile() const;
 
   // One reason per candidate: kFits or why not. Requires: candidates are nodes of the snapshot.
   [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                            const RequestShape& shape,
-                                           std::span<const NodeIndex> candidates);
+                                           std::span<const NodeIndex> candidates) {
+    return Tables()->Filter(snapshot, shape, candidates);
+  }
 
   // One priority 0..10 per candidate (see priority.h); a candidate that does not fit gets 0 and has
   // no part in the ranking.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(
       const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape,
-      std::span<const NodeIndex> candidates);
+      std::span<const NodeIndex> candidates) {
+    return Tables()->Prioritize(snapshot, shape, candidates);
+  }
 
   // All nodes that share the best total, in name order; only the first under TieRule::kFirst. Empty
   // when nothing fits.
   [[nodiscard]] std::vector<NodeIndex> Best(const std::shared_ptr<const Snapshot>& snapshot,
-                                            const RequestShape& shape);
+                                            const RequestShape& shape) {
+    return Tables()->Best(snapshot, shape);
+  }
 
   // Where the pod would go on that node: what Filter and Prioritize looked at; or the reason
   // against it.
   [[nodiscard]] tl::expected<Placement, Reason> PlaceOn(
-      const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape, NodeIndex node);
+      const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape, NodeIndex node) {
+    return Tables()->PlaceOn(snapshot, shape, node);
+  }
 
  private:
-  struct Entry {
-    explicit Entry(const Profile& profile, const RequestShape& wanted)
-        : shape(wanted), table(profile, wanted) {}
-    const RequestShape shape;
-    Mutex mutex;
-    EvaluationTable table BERTH_GUARDED_BY(mutex);
-  };
-  struct ShapeHash {
-    std::size_t operator()(const RequestShape& shape) const { return HashValue(shape); }
-  };
-  using Recent = std::list<std::shared_ptr<Entry>>;  // most recently used first
+  static constexpr int kFirstRounds = 12, kRounds = 3;  // of calibration, per epoch
 
-  [[nodiscard]] std::shared_ptr<Entry> EntryOf(const RequestShape& shape) BERTH_EXCLUDES(mutex_);
+  Engine(std::shared_ptr<ProfileTables> tables, Learning learning)
+      : learning_(std::move(learning)),
+        use_(MixUseOf(learning_.spec)),
+        tables_(std::move(tables)) {}
 
-  const Profile profile_;
-  Mutex mutex_;
-  Recent recent_ BERTH_GUARDED_BY(mutex_);
-  std::unordered_map<RequestShape, Recent::iterator, ShapeHash> by_shape_ BERTH_GUARDED_BY(mutex_);
+  [[nodiscard]] LearnedMix::Epoch CurrentMix() const;
+  [[nodiscard]] std::shared_ptr<ProfileTables> Tables() const BERTH_EXCLUDES(mutex_);
+  // A profile for that epoch, with the draws of the one before calibrated on.
+  Result<Profile> ProfileFor(const LearnedMix::Epoch& epoch, const Snapshot& snapshot, int rounds)
+      BERTH_REQUIRES(following_mutex_);
+
+  const Learning learning_;
+  const MixUse use_;  // kNone: the profile stays as it is
+  mutable Mutex mutex_;
+  std::shared_ptr<ProfileTables> tables_ BERTH_GUARDED_BY(mutex_);
+  Mutex following_mutex_;
+  std::uint64_t epoch_ BERTH_GUARDED_BY(following_mutex_) = 0;   // of tables_
+  RequestMix calibrated_ BERTH_GUARDED_BY(following_mutex_);     // likewise
+  bool knows_fleet_ BERTH_GUARDED_BY(following_mutex_) = false;  // likewise
 };
 
 }  // namespace berth

@@ -2,10 +2,14 @@
 #include "scoring/evaluation_table.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
 #include "scoring/device_picker.h"
+#include "scoring/market.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
 
@@ -19,43 +23,86 @@ bool Normalizes(const Profile& profile) {
   });
 }
 
-// A weighted sum of scores 0..100 as the mean in hundredths.
-int MeanInHundredths(int sum, int weights) {
-  return weights == 0 ? 0 : sum * (kMaxTotal / kMaxScore) / weights;
+constexpr int kHundredths = kMaxTotal / kMaxScore;
+// Normalization::kBestFirst in hundredths.
+std::vector<int> BestFirst(std::vector<int> raw) {
+  const int best = raw.empty() ? 0 : *std::ranges::max_element(raw);
+  for (int& score : raw) score = std::max(kMaxTotal - (best - score), 0);
+  return raw;
 }
+
+constexpr double kDearest = 1e9;  // no bundle costs more, so that scores stay in range
 
 }  // namespace
 
 EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
     : profile_(profile), shape_(std::move(shape)), normalizes_(Normalizes(profile)) {
-  for (const Profile::Weighted& weighted : profile.scorers) weights_ += weighted.weight;
+  for (std::size_t s = 0; s < profile.scorers.size(); ++s) {
+    weights_ += profile.scorers[s].weight;
+    if (const Market* market = profile.scorers[s].scorer->market()) {
+      BERTH_CHECK(market_ == nullptr && normalizes_);
+      market_ = market;
+      priced_ = s;
+    }
+  }
 }
 
 void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot) {
   if (snapshot == snapshot_) return;
   if (snapshot_ != nullptr && snapshot->SameNodes(*snapshot_)) {
-    snapshot->ForEachDifference(*snapshot_, [&](NodeIndex i) { Evaluate(i, snapshot->node(i)); });
+    snapshot->ForEachDifference(*snapshot_, [&](NodeIndex i) { LookAt(i, snapshot->node(i)); });
   } else {
     Resize(snapshot->size());
-    for (NodeIndex i = 0; i < snapshot->size(); ++i) Evaluate(i, snapshot->node(i));
+    for (NodeIndex i = 0; i < snapshot->size(); ++i) LookAt(i, snapshot->node(i));
   }
   snapshot_ = snapshot;
+  ScoreWaiting();
+}
+
+void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
+  reasons_[index] = FirstObjection(node, shape_);
+  const bool fits = reasons_[index] == Reason::kFits;
+  waiting_ += fits ? 1U : 0U;
+  waiting_ -= waits_[index] != 0 ? 1U : 0U;
+  waits_[index] = fits ? 1 : 0;
+}
+
+void EvaluationTable::ScoreWaiting() {
+  const std::uint64_t before = Computed();
+  auto next = waits_.begin();
+  while (waiting_ > 0 && Computed() - before < kStatesPerRefresh) {
+    next = std::find(next, waits_.end(), 1);
+    Score(static_cast<NodeIndex>(next - waits_.begin()));
+  }
+}
+
+std::uint64_t EvaluationTable::Computed() const {
+  std::uint64_t sum = 0;
+  for (const Profile::Weighted& weighted : profile_.scorers) sum += weighted.scorer->computed();
+  return sum;
 }
 
 void EvaluationTable::Resize(std::size_t nodes) {
+  const std::size_t rows = market_ == nullptr ? nodes : nodes * kOptions;
   reasons_.resize(nodes);
-  choices_.resize(nodes);
+  waits_.assign(nodes, 0);
+  waiting_ = 0;
+  choices_.resize(rows);
   if (normalizes_) {
     raw_.resize(profile_.scorers.size());
-    for (std::vector<int>& column : raw_) column.resize(nodes);
+    for (std::vector<int>& column : raw_) column.resize(rows);
   } else {
     totals_.resize(nodes);
   }
+  if (market_ == nullptr) return;
+  options_.resize(nodes);
+  bundle_.resize(rows);
 }
 
-void EvaluationTable::Evaluate(NodeIndex index, const Node& node) {
-  reasons_[index] = FirstObjection(node, shape_);
-  if (reasons_[index] != Reason::kFits) return;
+void EvaluationTable::Score(NodeIndex index) {
+  waits_[index] = 0;
+  --waiting_;
+  const Node& node = snapshot_->node(index);
   const std::vector<DeviceChoice> choices = DeviceChoices(node, shape_, profile_.devices);
   BERTH_CHECK(!choices.empty());  // a node that passed the filters has room
 
@@ -72,13 +119,96 @@ void EvaluationTable::Evaluate(NodeIndex index, const Node& node) {
       totals[c] += weighted.weight * scores[c];
     }
   }
-  const auto best = static_cast<std::size_t>(std::ranges::max_element(totals) - totals.begin());
-  choices_[index] = choices[best];
-  if (!normalizes_) {
-    totals_[index] = MeanInHundredths(totals[best], weights_);
-    return;
+  if (market_ == nullptr) {
+    KeepBest(index, choices, totals);
+  } else {
+    KeepOptions(index, node, choices, totals);
   }
-  for (std::size_t s = 0; s < scorers; ++s) raw_[s][index] = scratch_[choices.size() * s + best];
+}
+
+void EvaluationTable::KeepBest(NodeIndex index, std::span<const DeviceChoice> choices,
+                               std::span<const int> totals) {
+  const auto best = static_cast<std::size_t>(std::ranges::max_element(totals) - totals.begin());
+  KeepRow(index, choices, best);
+  if (!normalizes_) totals_[index] = totals[best] * kHundredths / std::max(weights_, 1);
+}
+
+void EvaluationTable::KeepOptions(NodeIndex index, const Node& node,
+                                  std::span<const DeviceChoice> choices,
+                                  std::span<const int> totals) {
+  struct Option {
+    std::size_t choice;
+    std::uint32_t bundle;
+  };
+  std::vector<Option> options;  // the best of each bundle
+  for (std::size_t c = 0; c < choices.size(); ++c) {
+    const std::uint32_t bundle = BundleOf(node, choices[c]);
+    const auto same = std::ranges::find(options, bundle, &Option::bundle);
+    if (same == options.end()) {
+      options.push_back({c, bundle});
+    } else if (totals[c] > totals[same->choice]) {
+      same->choice = c;
+    }
+  }
+  std::ranges::stable_sort(options, std::greater<>(),
+                           [&](const Option& option) { return totals[option.choice]; });
+  options_[index] = static_cast<std::uint8_t>(std::min(options.size(), kOptions));
+  for (std::size_t o = 0; o < options_[index]; ++o) {
+    const std::size_t row = index * kOptions + o;
+    KeepRow(row, choices, options[o].choice);
+    bundle_[row] = options[o].bundle;
+  }
+}
+
+void EvaluationTable::KeepRow(std::size_t row, std::span<const DeviceChoice> choices,
+                              std::size_t choice) {
+  choices_[row] = choices[choice];
+  for (std::size_t s = 0; s < raw_.size(); ++s) {
+    raw_[s][row] = scratch_[choices.size() * s + choice];
+  }
+}
+
+std::uint32_t EvaluationTable::BundleOf(const Node& node, const DeviceChoice& choice) {
+  Bundle bundle(market_->goods());
+  market_->Taken(node, shape_, choice, bundle);
+  const auto [at, is_new] =
+      numbers_.emplace(std::move(bundle), static_cast<std::uint32_t>(bundles_.size()));
+  if (is_new) bundles_.push_back(&at->first);
+  return at->second;
+}
+
+std::vector<int> EvaluationTable::BundleCosts(std::span<const double> prices) const {
+  std::vector<int> costs(bundles_.size());
+  for (std::size_t b = 0; b < costs.size(); ++b) {
+    double cost = 0;
+    for (std::size_t good = 0; good < prices.size(); ++good) {
+      cost += prices[good] * (*bundles_[b])[good];
+    }
+    costs[b] = static_cast<int>(std::lround(std::min(cost, kDearest)));
+  }
+  return costs;
+}
+
+std::size_t EvaluationTable::BestRow(NodeIndex node, std::span<const int> bundle_costs) const {
+  const std::size_t first = node * kOptions;
+  std::size_t best = first;
+  std::int64_t best_total = std::numeric_limits<std::int64_t>::min();
+  for (std::size_t row = first; row < first + options_[node]; ++row) {
+    std::int64_t total =
+        -std::int64_t{profile_.scorers[priced_].weight} * bundle_costs[bundle_[row]];
+    for (std::size_t s = 0; s < raw_.size(); ++s) {
+      total += std::int64_t{profile_.scorers[s].weight} * raw_[s][row];
+    }
+    if (total <= best_total) continue;
+    best = row;
+    best_total = total;
+  }
+  return best;
+}
+
+const DeviceChoice& EvaluationTable::choice(NodeIndex node, std::span<const double> prices) {
+  if (waits_[node] != 0) Score(node);
+  return choices_[market_ == nullptr ? node : BestRow(node, BundleCosts(prices))];
 }
 
 std::vector<NodeIndex> EvaluationTable::Fitting() const {
@@ -93,32 +223,77 @@ std::vector<NodeIndex> EvaluationTable::Fitting() const {
   return fitting;
 }
 
-std::vector<int> EvaluationTable::Totals(std::span<const NodeIndex> candidates) const {
-  if (normalizes_) return NormalizedTotals(candidates);
-  std::vector<int> totals(candidates.size());
-  for (std::size_t i = 0; i < candidates.size(); ++i) totals[i] = totals_[candidates[i]];
+std::vector<int> EvaluationTable::Totals(std::span<const NodeIndex> candidates,
+                                         std::span<const double> prices) {
+  if (waiting_ == 0 || candidates.empty()) return TotalsOfScored(candidates, prices);
+  std::vector<NodeIndex> scored;
+  std::ranges::copy_if(candidates, std::back_inserter(scored),
+                       [this](NodeIndex node) { return waits_[node] == 0; });
+  if (scored.empty()) {
+    Score(candidates.front());
+    scored.push_back(candidates.front());
+  }
+  const std::vector<int> known = TotalsOfScored(scored, prices);
+  std::vector<int> totals(candidates.size(), 0);
+  for (std::size_t i = 0, next = 0; i < candidates.size() && next < scored.size(); ++i) {
+    if (candidates[i] == scored[next]) totals[i] = known[next++];
+  }
   return totals;
 }
 
-std::vector<int> EvaluationTable::NormalizedTotals(std::span<const NodeIndex> candidates) const {
-  std::vector<int> totals(candidates.size(), 0);
-  for (std::size_t s = 0; s < raw_.size(); ++s) {
-    const Profile::Weighted& weighted = profile_.scorers[s];
-    const std::vector<int>& raw = raw_[s];
-    int low = 0, range = kMaxScore;
-    if (weighted.scorer->normalization() == Normalization::kMinMax && !candidates.empty()) {
-      const auto by_score = [&raw](NodeIndex a, NodeIndex b) { return raw[a] < raw[b]; };
-      const auto [least, most] =
-          std::minmax_element(candidates.begin(), candidates.end(), by_score);
-      low = raw[*least];
-      range = raw[*most] - low;
-    }
+std::vector<int> EvaluationTable::TotalsOfScored(std::span<const NodeIndex> candidates,
+                                                 std::span<const double> prices) const {
+  if (!normalizes_) {
+    std::vector<int> totals(candidates.size());
+    for (std::size_t i = 0; i < candidates.size(); ++i) totals[i] = totals_[candidates[i]];
+    return totals;
+  }
+  if (market_ == nullptr) {
+    return NormalizedTotals(std::vector<std::size_t>(candidates.begin(), candidates.end()), {});
+  }
+  const std::vector<int> bundle_costs = BundleCosts(prices);
+  if (raw_.size() == 1) {
+    std::vector<int> totals(candidates.size());
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const int score = range == 0 ? 0 : (raw[candidates[i]] - low) * kMaxScore / range;
-      totals[i] += weighted.weight * score;
+      const std::size_t row = candidates[i] * kOptions;
+      totals[i] = raw_[0][row] - bundle_costs[bundle_[row]];
+      if (options_[candidates[i]] == 1) continue;
+      totals[i] = std::max(totals[i], raw_[0][row + 1] - bundle_costs[bundle_[row + 1]]);
+    }
+    return BestFirst(std::move(totals));
+  }
+  std::vector<std::size_t> rows(candidates.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = BestRow(candidates[i], bundle_costs);
+  return NormalizedTotals(rows, bundle_costs);
+}
+
+std::vector<int> EvaluationTable::NormalizedTotals(std::span<const std::size_t> rows,
+                                                   std::span<const int> bundle_costs) const {
+  std::vector<int> totals(rows.size(), 0), raw(rows.size());
+  for (std::size_t s = 0; s < raw_.size() && !rows.empty(); ++s) {
+    const Scorer& scorer = *profile_.scorers[s].scorer;
+    const int weight = profile_.scorers[s].weight;
+    for (std::size_t i = 0; i < rows.size(); ++i) raw[i] = raw_[s][rows[i]];
+    if (scorer.market() != nullptr) {
+      for (std::size_t i = 0; i < rows.size(); ++i) raw[i] -= bundle_costs[bundle_[rows[i]]];
+    }
+    if (scorer.normalization() == Normalization::kBestFirst) {
+      raw = BestFirst(std::move(raw));
+      for (std::size_t i = 0; i < rows.size(); ++i) totals[i] += weight * raw[i];
+      continue;
+    }
+    int low = 0, range = kMaxScore;
+    if (scorer.normalization() == Normalization::kMinMax) {
+      const auto [least, most] = std::ranges::minmax(raw);
+      low = least;
+      range = most - low;
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const int score = range == 0 ? 0 : (raw[i] - low) * kMaxScore / range;
+      totals[i] += weight * score * kHundredths;
     }
   }
-  for (int& total : totals) total = MeanInHundredths(total, weights_);
+  for (int& total : totals) total /= std::max(weights_, 1);
   return totals;
 }
 

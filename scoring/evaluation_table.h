@@ -2,13 +2,24 @@
 //
 // EvaluationTable: what every node of a snapshot is to one request shape under one profile.
 //
-// Refreshing it evaluates only the nodes that are not the same objects as last time: after a
-// placement that is one, so a decision costs a few evaluations and one pass over the rows. A memo,
-// nothing more: it is a function of the snapshot that it was last refreshed to.
+// Refreshing it looks only at the nodes that are not the same objects as last time: after a
+// placement that is one, so a decision costs a few evaluations and one pass over the rows.
+//
+// Where scorers compute (Scorer::computed), only so many states are computed per refresh, so that
+// no decision stalls on a table that is new. The nodes left over, later ones by name, wait for the
+// next refresh; until then they are known to fit and rank behind those that were scored. For
+// scorers that compute nothing the table is a function of the snapshot that it was last refreshed
+// to; for others also of the refreshes before.
+//
+// Prices (market.h) differ from decision to decision and come with the question. A node therefore
+// keeps up to two options, the best choice for each of two ways to take priced goods: which of them
+// is better is known only then.
 //
 // Not thread-safe; Engine guards it.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -21,6 +32,8 @@ namespace berth {
 
 class EvaluationTable {
  public:
+  static constexpr std::uint64_t kStatesPerRefresh = 40;
+
   // Requires: the profile outlives the table.
   EvaluationTable(const Profile& profile, RequestShape shape);
 
@@ -28,30 +41,61 @@ class EvaluationTable {
 
   // Of the snapshot of the last Refresh.
   [[nodiscard]] Reason reason(NodeIndex node) const { return reasons_[node]; }
-  // Meaningful where the reason is kFits.
-  [[nodiscard]] const DeviceChoice& choice(NodeIndex node) const { return choices_[node]; }
-  // Weighted mean score of each candidate in hundredths, 0..kMaxTotal. Requires: all of them fit.
-  [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates) const;
+  // Meaningful where the reason is kFits. Prices: of the profile's market; none without one.
+  [[nodiscard]] const DeviceChoice& choice(NodeIndex node, std::span<const double> prices = {});
+  // Weighted mean score of each candidate in hundredths, 0..kMaxTotal; 0 of one that waits, unless
+  // all of them do. Requires: all of them fit.
+  [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates,
+                                        std::span<const double> prices = {});
 
   // All nodes that fit, in order.
   [[nodiscard]] std::vector<NodeIndex> Fitting() const;
 
  private:
-  void Evaluate(NodeIndex index, const Node& node);
+  // Rows: one per node, or kOptions per node where the profile has a market.
+  static constexpr std::size_t kOptions = 2;
+  using Bundle = std::vector<int>;  // what a choice takes of each good
+
+  void LookAt(NodeIndex index, const Node& node);
+  void ScoreWaiting();
+  void Score(NodeIndex index);
+  [[nodiscard]] std::vector<int> TotalsOfScored(std::span<const NodeIndex> candidates,
+                                                std::span<const double> prices) const;
   void Resize(std::size_t nodes);
-  [[nodiscard]] std::vector<int> NormalizedTotals(std::span<const NodeIndex> candidates) const;
+  [[nodiscard]] std::uint64_t Computed() const;
+  void KeepBest(NodeIndex index, std::span<const DeviceChoice> choices,
+                std::span<const int> totals);
+  void KeepOptions(NodeIndex index, const Node& node, std::span<const DeviceChoice> choices,
+                   std::span<const int> totals);
+  void KeepRow(std::size_t row, std::span<const DeviceChoice> choices, std::size_t choice);
+  [[nodiscard]] std::uint32_t BundleOf(const Node& node, const DeviceChoice& choice);
+
+  [[nodiscard]] std::vector<int> BundleCosts(std::span<const double> prices) const;
+  // The better option of the node: its row. Lower ones win ties.
+  [[nodiscard]] std::size_t BestRow(NodeIndex node, std::span<const int> bundle_costs) const;
+  [[nodiscard]] std::vector<int> NormalizedTotals(std::span<const std::size_t> rows,
+                                                  std::span<const int> bundle_costs) const;
 
   const Profile& profile_;
   const RequestShape shape_;
   std::shared_ptr<const Snapshot> snapshot_;
   std::vector<Reason> reasons_;
-  std::vector<DeviceChoice> choices_;
+  std::vector<char> waits_;            // [node] it fits and is not scored
+  std::size_t waiting_ = 0;            // how many
+  std::vector<DeviceChoice> choices_;  // [row]
   // Scores that do not depend on the other candidates are summed up at once; of a profile with a
   // scorer that normalizes, the parts are kept.
   const bool normalizes_;
   int weights_ = 0;                    // sum
   std::vector<int> totals_;            // [node], unless normalizes_
-  std::vector<std::vector<int>> raw_;  // [scorer][node], if normalizes_
+  std::vector<std::vector<int>> raw_;  // [scorer][row], if normalizes_
+
+  const Market* market_ = nullptr;
+  std::size_t priced_ = 0;                   // the scorer with the market
+  std::vector<std::uint8_t> options_;        // [node] how many there are
+  std::vector<std::uint32_t> bundle_;        // [row] index into bundles_
+  std::vector<const Bundle*> bundles_;       // the distinct ones
+  std::map<Bundle, std::uint32_t> numbers_;  // of bundles_, which points to its keys
   std::vector<int> scratch_;
 };
 

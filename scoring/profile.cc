@@ -7,7 +7,8 @@
 
 namespace berth {
 
-Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix) {
+Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix,
+                             const WasteParameters& waste, const Fleet& fleet) {
   Profile profile{spec.name, {}, spec.devices, spec.ties};
   for (std::size_t i = 0; i < spec.scorers.size(); ++i) {
     const ScorerSpec& wanted = spec.scorers[i];
@@ -21,11 +22,17 @@ Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix) {
       return Invalid(place + ".weight: want 1.." + std::to_string(kMaxScorerWeight) + ", got " +
                      std::to_string(wanted.weight));
     }
-    auto scorer = MakeScorer(wanted.name, mix);
+    auto scorer = MakeScorer(wanted.name, mix, waste, fleet);
     if (!scorer) return tl::unexpected(std::move(scorer).error().Within(place + ".name"));
     profile.scorers.push_back({*std::move(scorer), wanted.weight});
   }
   return profile;
+}
+
+MixUse MixUseOf(const ProfileSpec& spec) {
+  MixUse most = MixUse::kNone;
+  for (const ScorerSpec& scorer : spec.scorers) most = std::max(most, MixUseOf(scorer.name));
+  return most;
 }
 
 }  // namespace berth

@@ -9,8 +9,10 @@
 
 #include "base/result.h"
 #include "scoring/device_picker.h"
+#include "scoring/fleet.h"
 #include "scoring/request_mix.h"
 #include "scoring/scorer.h"
+#include "scoring/waste_parameters.h"
 
 namespace berth {
 
@@ -18,6 +20,13 @@ namespace berth {
 enum class TieRule {
   kEqual,  // they stay equal: the scheduler chooses
   kFirst,  // the first by name wins
+};
+
+// What a scorer makes of the request mix.
+enum class MixUse {
+  kNone,     // nothing
+  kWeights,  // it looks at the weights of the classes
+  kDraws,    // it draws pods from it: the mix should be calibrated (pod_draws.h)
 };
 
 // A policy as configuration has it: names and numbers.
@@ -50,6 +59,10 @@ struct Profile {
 
 // Error: kInvalidArgument with the path: a scorer that does not exist, one named twice, a weight
 // out of range.
-Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix);
+Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix,
+                             const WasteParameters& waste = {}, const Fleet& fleet = {});
+
+// The most that a scorer of the profile makes of the mix.
+MixUse MixUseOf(const ProfileSpec& spec);
 
 }  // namespace berth

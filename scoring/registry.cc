@@ -9,6 +9,7 @@
 #include "scoring/filters/node_health.h"
 #include "scoring/scorers/best_fit.h"
 #include "scoring/scorers/dot_product.h"
+#include "scoring/scorers/expected_waste.h"
 #include "scoring/scorers/fragmentation_gradient.h"
 #include "scoring/scorers/gpu_clustering.h"
 #include "scoring/scorers/gpu_packing.h"
@@ -17,28 +18,36 @@
 namespace berth {
 namespace {
 
-using Factory = std::unique_ptr<const Scorer> (*)(const RequestMix&);
+using Made = std::unique_ptr<const Scorer>;
+using Factory = Made (*)(const RequestMix&, const WasteParameters&, const Fleet&);
 
 template <class T>
-std::unique_ptr<const Scorer> Make(const RequestMix&) {
+Made Make(const RequestMix&, const WasteParameters&, const Fleet&) {
   return std::make_unique<const T>();
+}
+
+Made MakeExpectedWaste(const RequestMix& mix, const WasteParameters& waste, const Fleet& fleet) {
+  return std::make_unique<const ExpectedWaste>(mix, fleet, waste);
+}
+
+Made MakeFragmentationGradient(const RequestMix& mix, const WasteParameters&, const Fleet&) {
+  return std::make_unique<const FragmentationGradient>(mix);
 }
 
 struct Entry {
   std::string_view name;
+  MixUse mix_use;
   Factory make;
 };
 
-constexpr std::array<Entry, 6> kScorers = {{
-    {"best-fit", Make<BestFit>},
-    {"dot-product", Make<DotProduct>},
-    {"fragmentation-gradient",
-     [](const RequestMix& mix) -> std::unique_ptr<const Scorer> {
-       return std::make_unique<const FragmentationGradient>(mix);
-     }},
-    {"gpu-clustering", Make<GpuClustering>},
-    {"gpu-packing", Make<GpuPacking>},
-    {"spreading", Make<Spreading>},
+constexpr std::array<Entry, 7> kScorers = {{
+    {"best-fit", MixUse::kNone, Make<BestFit>},
+    {"dot-product", MixUse::kNone, Make<DotProduct>},
+    {"expected-waste", MixUse::kDraws, MakeExpectedWaste},
+    {"fragmentation-gradient", MixUse::kWeights, MakeFragmentationGradient},
+    {"gpu-clustering", MixUse::kNone, Make<GpuClustering>},
+    {"gpu-packing", MixUse::kNone, Make<GpuPacking>},
+    {"spreading", MixUse::kNone, Make<Spreading>},
 }};
 
 }  // namespace
@@ -64,18 +73,25 @@ std::vector<std::string_view> ScorerNames() {
   return names;
 }
 
-Result<std::unique_ptr<const Scorer>> MakeScorer(std::string_view name, const RequestMix& mix) {
+Result<std::unique_ptr<const Scorer>> MakeScorer(std::string_view name, const RequestMix& mix,
+                                                 const WasteParameters& waste, const Fleet& fleet) {
   const auto entry = std::ranges::find(kScorers, name, &Entry::name);
-  if (entry != kScorers.end()) return entry->make(mix);
+  if (entry != kScorers.end()) return entry->make(mix, waste, fleet);
   std::string message = "want one of";
   for (const std::string_view known : ScorerNames()) message.append(" ").append(known);
   return Invalid(message + ", got \"" + std::string(name) + "\"");
+}
+
+MixUse MixUseOf(std::string_view scorer) {
+  const auto entry = std::ranges::find(kScorers, scorer, &Entry::name);
+  return entry == kScorers.end() ? MixUse::kNone : entry->mix_use;
 }
 
 std::span<const ProfileSpec> BuiltinProfiles() {
   static const std::vector<ProfileSpec> profiles = {
       {"best-fit", {{"best-fit", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"dot-product", {{"dot-product", 1}}, DeviceRule::kTightest, TieRule::kEqual},
+      {"expected-waste", {{"expected-waste", 1}}, DeviceRule::kBestScore, TieRule::kEqual},
       {"first-fit", {}, DeviceRule::kFirst, TieRule::kFirst},
       {"fragmentation-gradient",
        {{"fragmentation-gradient", 1}},

@@ -25,7 +25,10 @@ Reason FirstObjection(const Node& node, const RequestShape& shape);
 
 std::vector<std::string_view> ScorerNames();
 // Error: kInvalidArgument naming the scorers there are.
-Result<std::unique_ptr<const Scorer>> MakeScorer(std::string_view name, const RequestMix& mix);
+Result<std::unique_ptr<const Scorer>> MakeScorer(std::string_view name, const RequestMix& mix,
+                                                 const WasteParameters& waste = {},
+                                                 const Fleet& fleet = {});
+MixUse MixUseOf(std::string_view scorer);
 
 // The policies that come with Berth, each usable by its name.
 std::span<const ProfileSpec> BuiltinProfiles();

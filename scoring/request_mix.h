@@ -11,8 +11,9 @@
 namespace berth {
 
 struct RequestClass {
-  RequestShape shape;  // its memory is not looked at
+  RequestShape shape;  // scorers do not look at its memory
   double weight = 0;   // > 0
+  double draw = 1;     // how often it is drawn beside its weight (pod_draws.h); > 0
 };
 
 // Order matters: sums run over it, and their last bit can decide a tie. Weights sum to 1.

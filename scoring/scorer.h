@@ -24,9 +24,13 @@ struct DeviceChoice {
 
 // What the raw scores of a scorer become once all feasible nodes are known.
 enum class Normalization {
-  kNone,    // they are 0..100 already
-  kMinMax,  // any integers: 100 * (s - min) / (max - min), truncated; 0 where all are equal
+  kNone,       // they are 0..100 already
+  kMinMax,     // any integers: 100 * (s - min) / (max - min), truncated; 0 where all are equal
+  kBestFirst,  // any integers: 100 for the best, a hundredth less for each point below it, at least
+               // 0
 };
+
+class Market;
 
 // Immutable after construction: any thread may call it.
 class Scorer {
@@ -39,6 +43,14 @@ class Scorer {
                      std::span<const DeviceChoice> choices, std::span<int> scores) const = 0;
 
   [[nodiscard]] virtual Normalization normalization() const { return Normalization::kNone; }
+
+  // What the raw score is reduced by in every decision: the price of all that the choice takes
+  // (market.h). nullptr: nothing. A profile has one scorer with a market at most.
+  [[nodiscard]] virtual const Market* market() const { return nullptr; }
+
+  // How many states of nodes it has computed so far that it did not remember. Only where that is
+  // costly, some microseconds each: whoever evaluates many nodes can tell when to stop.
+  [[nodiscard]] virtual std::uint64_t computed() const { return 0; }
 };
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include <deque>
+#include <memory>
 #include <span>
 
 #include "base/check.h"
@@ -23,9 +24,7 @@ namespace {
 class Churn {
  public:
   Churn(std::string_view policy, int copies)
-      : workload_(replay::GenerateWorkload(42)),
-        engine_(
-            BuildProfile(*FindBuiltinProfile(policy), replay::OracleMix(workload_.tasks)).value()) {
+      : workload_(replay::GenerateWorkload(42)), engine_(EngineOf(policy)) {
     std::vector<ClusterEvent> events;
     for (int copy = 0; copy < copies; ++copy) {
       for (const replay::TraceNode& node : workload_.nodes) {
@@ -41,9 +40,11 @@ class Churn {
     const replay::TraceTask& task = workload_.tasks[random_.Below(workload_.tasks.size())];
     const PodRequest pod = replay::PodOf(task, next_++);
     const auto snapshot = state_.Current();
-    const std::vector<NodeIndex> best = engine_.Best(snapshot, pod.shape);
+    mix_->Observe(pod.shape);
+    engine_->Follow(snapshot);
+    const std::vector<NodeIndex> best = engine_->Best(snapshot, pod.shape);
     if (best.empty()) return;
-    const auto placement = engine_.PlaceOn(snapshot, pod.shape, best.front());
+    const auto placement = engine_->PlaceOn(snapshot, pod.shape, best.front());
     BERTH_CHECK(state_.Reserve(pod, *placement, Instant::max()).has_value());
     running_.push_back(pod.id.uid);
   }
@@ -55,8 +56,16 @@ class Churn {
   }
 
  private:
+  // Our own policy learns the mix, the others have the oracle.
+  [[nodiscard]] std::shared_ptr<Engine> EngineOf(std::string_view policy) const {
+    const ProfileSpec& spec = *FindBuiltinProfile(policy);
+    if (MixUseOf(spec) == MixUse::kDraws) return Engine::Create({spec, {}, mix_}).value();
+    return std::make_shared<Engine>(BuildProfile(spec, replay::OracleMix(workload_.tasks)).value());
+  }
+
   const replay::Workload workload_;
-  Engine engine_;
+  const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(LearningParameters{});
+  const std::shared_ptr<Engine> engine_;
   ClusterState state_;
   Random random_{1};
   std::deque<std::string> running_;
@@ -78,6 +87,10 @@ void BM_Engine_Decision(benchmark::State& state, std::string_view policy) {
 }
 BENCHMARK_CAPTURE(BM_Engine_Decision, first_fit, "first-fit")->Arg(1)->Arg(4)->Iterations(20000);
 BENCHMARK_CAPTURE(BM_Engine_Decision, best_fit, "best-fit")->Arg(1)->Arg(4)->Iterations(20000);
+BENCHMARK_CAPTURE(BM_Engine_Decision, expected_waste, "expected-waste")
+    ->Arg(1)
+    ->Arg(4)
+    ->Iterations(20000);
 BENCHMARK_CAPTURE(BM_Engine_Decision, fragmentation_gradient, "fragmentation-gradient")
     ->Arg(1)
     ->Arg(4)

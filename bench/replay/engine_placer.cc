@@ -5,16 +5,24 @@
 
 namespace berth::replay {
 
-EnginePlacer::EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed)
-    : engine_(engine), ties_(engine.profile(), seed) {
+EnginePlacer::EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed,
+                           LearnedMix* mix)
+    : engine_(engine), mix_(mix), ties_(*engine.profile(), seed) {
   std::vector<ClusterEvent> events;
   for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
   BERTH_CHECK(state_.Apply(events).has_value());
 }
 
 Result<bool> EnginePlacer::Place(const PodRequest& pod) {
+  Hear(pod);
   BERTH_TRY(const std::optional<NodeIndex> node, Put(pod));
   return node.has_value();
+}
+
+void EnginePlacer::Hear(const PodRequest& pod) {
+  if (mix_ == nullptr) return;
+  mix_->Observe(pod.shape);
+  engine_.Follow(state_.Current());
 }
 
 Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& pod) {

@@ -35,12 +35,16 @@ class TieBreaker {
 
 class EnginePlacer final : public Placer {
  public:
-  // Requires: the engine outlives the placer.
-  EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed);
+  // Requires: the engine and the mix outlive the placer. mix: what is learned; nullptr: nothing is.
+  EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed,
+               LearnedMix* mix = nullptr);
 
+  // Hear, then Put.
   Result<bool> Place(const PodRequest& pod) override;
 
-  // As Place, and says on which node of the snapshot; empty when there is none.
+  // A pod has arrived: told once, before the first attempt to place it.
+  void Hear(const PodRequest& pod);
+  // Where it is now, as an index into the snapshot; empty when there is no room.
   Result<std::optional<NodeIndex>> Put(const PodRequest& pod);
   // The pod has ended, as the watch would say it.
   void Remove(const std::string& uid);
@@ -49,6 +53,7 @@ class EnginePlacer final : public Placer {
 
  private:
   Engine& engine_;
+  LearnedMix* const mix_;
   TieBreaker ties_;
   ClusterState state_;
 };

@@ -10,10 +10,20 @@ Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ProfileSpec& 
                                                              const Workload& workload,
                                                              const Arrivals& arrivals,
                                                              std::uint64_t seed) {
-  BERTH_TRY(Profile profile, BuildProfile(spec, OracleMix(workload.tasks)));
+  std::shared_ptr<LearnedMix> mix;
+  std::shared_ptr<Engine> engine;
+  if (Learns(spec)) {
+    mix = std::make_shared<LearnedMix>(LearningParameters{});
+    BERTH_TRY(engine, Engine::Create({spec, WasteParameters{}, mix}));
+  } else {
+    BERTH_TRY(Profile profile, BuildProfile(spec, OracleMix(workload.tasks)));
+    engine = std::make_shared<Engine>(std::move(profile));
+  }
   return std::unique_ptr<EngineSession>(
-      new EngineSession(std::move(profile), workload, arrivals, seed));
+      new EngineSession(std::move(engine), std::move(mix), workload, arrivals, seed));
 }
+
+bool Learns(const ProfileSpec& spec) { return MixUseOf(spec) == MixUse::kDraws; }
 
 Result<ProfileSpec> ProfileNamed(const std::string& policy) {
   if (const ProfileSpec* spec = FindBuiltinProfile(policy)) return *spec;

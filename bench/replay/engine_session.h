@@ -19,8 +19,9 @@ namespace berth::replay {
 
 class EngineSession {
  public:
-  // The request mix is the oracle of the workload; nodes are named by their rank in `arrivals`; the
-  // seed is for ties. Error: as BuildProfile.
+  // Nodes are named by their rank in `arrivals`; the seed is for ties. The request mix is the oracle
+  // of the workload, as in the published protocol, but for a policy that learns it. Error: as
+  // BuildProfile.
   static Result<std::unique_ptr<EngineSession>> Create(const ProfileSpec& spec,
                                                        const Workload& workload,
                                                        const Arrivals& arrivals,
@@ -29,14 +30,19 @@ class EngineSession {
   [[nodiscard]] EnginePlacer& placer() { return placer_; }
 
  private:
-  EngineSession(Profile profile, const Workload& workload, const Arrivals& arrivals,
-                std::uint64_t seed)
-      : engine_(std::move(profile)),
-        placer_(engine_, OrderedNodes(workload.nodes, arrivals), seed) {}
+  EngineSession(std::shared_ptr<Engine> engine, std::shared_ptr<LearnedMix> mix,
+                const Workload& workload, const Arrivals& arrivals, std::uint64_t seed)
+      : mix_(std::move(mix)),
+        engine_(std::move(engine)),
+        placer_(*engine_, OrderedNodes(workload.nodes, arrivals), seed, mix_.get()) {}
 
-  Engine engine_;
+  const std::shared_ptr<LearnedMix> mix_;  // nullptr: nothing is learned
+  const std::shared_ptr<Engine> engine_;
   EnginePlacer placer_;
 };
+
+// Whether the policy never sees the oracle and learns the mix, as it does in service.
+bool Learns(const ProfileSpec& spec);
 
 // The built-in profile. Error: kInvalidArgument naming those there are.
 Result<ProfileSpec> ProfileNamed(const std::string& policy);

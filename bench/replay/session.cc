@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/session.h"
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
 
 #include "bench/replay/engine_session.h"
 #include "bench/replay/http_placer.h"
@@ -41,7 +43,7 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
                                      const RequestMix& mix, const Progress& progress) {
   Config config = DefaultConfig();
   config.profile = options.policy;
-  config.request_mix = MixEntries(mix);
+  if (!Learns(*FindBuiltinProfile(options.policy))) config.request_mix = MixEntries(mix);
   const std::vector<NodeSpec> nodes = OrderedNodes(workload.nodes, arrivals);
   BERTH_TRY(const ServerProcess server, ServerProcess::Start(options.berth_binary, config, nodes));
   BERTH_TRY(HttpClient client, HttpClient::Connect(server.address()));

@@ -18,10 +18,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
+#include "scoring/gpu_state.h"
+#include "scoring/model_groups.h"
 #include "scoring/request_mix.h"
 #include "scoring/scorer.h"
 #include "scoring/state_memo.h"
@@ -45,20 +45,12 @@ class FragmentationGradient final : public Scorer {
     int milli;
     double weight;
   };
-  struct State;  // what the metric looks at of a node
-
-  // For each class whether a model will do; the last row is for models that no class names.
-  struct Admission {
-    std::string model;
-    std::vector<std::uint8_t> admits;
-  };
-  [[nodiscard]] std::size_t AdmissionOf(std::string_view model) const;  // index into admissions_
   // F of a state; remembered.
-  [[nodiscard]] double Fragment(const State& state, std::size_t admission) const;
-  [[nodiscard]] double ComputeFragment(const State& state, std::size_t admission) const;
+  [[nodiscard]] double Fragment(const GpuState& state, std::size_t group) const;
+  [[nodiscard]] double ComputeFragment(const GpuState& state, std::size_t group) const;
 
   std::vector<Class> classes_;
-  std::vector<Admission> admissions_;
+  const ModelGroups groups_;
   // Most decisions meet states that were computed before: a decision costs half with it.
   const std::unique_ptr<StateMemo> memo_;
 };

@@ -139,6 +139,7 @@ void Simulation::AddPods() {
   for (; next_arrival_ < stream_.arrivals.size(); ++next_arrival_) {
     if (stream_.arrivals[next_arrival_].at > Now()) return;
     const TraceTask& task = TaskOf(next_arrival_);
+    placer_.Hear(Pod(next_arrival_));
     queue_.Add(static_cast<SchedulingQueue::Pod>(next_arrival_), task.priority, clock_.Now());
     waiting_milli_ += GpuDemandMilli(task);
   }

@@ -96,9 +96,9 @@ TEST(Engine, ForgetsTheShapeThatWasNotUsedForLongest) {
     EXPECT_EQ(engine.Best(snapshot, APod("p").CpuMilli(static_cast<int>(i)).Shape()), Indices{0});
     return evaluations - before;
   };
-  for (std::size_t i = 0; i < Engine::kMaxShapes; ++i) EXPECT_EQ(evaluated(i), 1) << i;
+  for (std::size_t i = 0; i < ProfileTables::kMaxShapes; ++i) EXPECT_EQ(evaluated(i), 1) << i;
   EXPECT_EQ(evaluated(0), 0) << "all are still known";
-  EXPECT_EQ(evaluated(Engine::kMaxShapes), 1) << "one more: shape 1 goes";
+  EXPECT_EQ(evaluated(ProfileTables::kMaxShapes), 1) << "one more: shape 1 goes";
   EXPECT_EQ(evaluated(0), 0) << "0 was used after 1";
   EXPECT_EQ(evaluated(2), 0);
   EXPECT_EQ(evaluated(1), 1) << "1 is evaluated anew; shape 3 goes";

@@ -134,6 +134,50 @@ TEST(EvaluationTable, EvaluatesOnlyNodesThatChanged) {
   EXPECT_EQ(evaluated, std::vector<std::string>{"b"}) << "back to the older snapshot";
 }
 
+// Computes a state for every node it scores.
+class CostlyScorer final : public Scorer {
+ public:
+  void Score(const Node& node, const RequestShape&, std::span<const DeviceChoice> choices,
+             std::span<int> scores) const override {
+    ++computed_;
+    for (std::size_t i = 0; i < choices.size(); ++i) scores[i] = CoresOf(node, choices[i]);
+  }
+  [[nodiscard]] std::uint64_t computed() const override { return computed_; }
+
+ private:
+  mutable std::uint64_t computed_ = 0;
+};
+
+TEST(EvaluationTable, ScoresABoundedNumberOfStatesPerRefresh) {
+  std::vector<ANode> nodes;
+  for (int i = 0; i < 100; ++i) nodes.push_back(ANode("n" + std::to_string(100 + i)).Cpu(50));
+  nodes[99].Cpu(100);
+  std::vector<Profile::Weighted> scorers;
+  scorers.push_back({std::make_unique<CostlyScorer>(), 1});
+  const Profile profile = ProfileOf(std::move(scorers));
+  const Scorer& scorer = *profile.scorers.front().scorer;
+  EvaluationTable table(profile, APod("p").Shape());
+  auto snapshot = SnapshotOf(nodes);
+  table.Refresh(snapshot);
+  EXPECT_EQ(scorer.computed(), EvaluationTable::kStatesPerRefresh);
+  EXPECT_EQ(table.Fitting().size(), 100u) << "all are known to fit";
+  std::vector<int> totals = table.Totals(AllOf(*snapshot));
+  EXPECT_EQ(totals[39], 5000);
+  EXPECT_EQ(totals[40], 0) << "not scored yet";
+  const std::vector<NodeIndex> waiting = {98, 99};
+  EXPECT_EQ(table.Totals(waiting), (std::vector<int>{5000, 0})) << "never nobody";
+  table.Refresh(snapshot);
+  EXPECT_EQ(table.Totals(AllOf(*snapshot))[40], 0) << "the same question, the same answer";
+  for (int i = 0; i < 2; ++i) {
+    snapshot = std::make_shared<const Snapshot>(
+        snapshot->With(0, std::make_shared<const Node>(ANode("n100").Cpu(50 + i).Build())));
+    table.Refresh(snapshot);
+  }
+  totals = table.Totals(AllOf(*snapshot));
+  EXPECT_EQ(totals[0], 5100);
+  EXPECT_EQ(totals[99], 10'000);
+}
+
 TEST(EvaluationTable, FollowsNodesThatComeAndGo) {
   const Profile profile = ProfileOf(CoresOf);
   EvaluationTable table(profile, APod("p").Shape());

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/fleet.h"
+
+#include <map>
+#include <memory>
+#include <string_view>
+#include <tuple>
+
+namespace berth {
+
+Fleet FleetOf(const Snapshot& snapshot) {
+  struct Kind {
+    const NodeSpec* spec;
+    int nodes = 0;
+  };
+  std::map<std::tuple<std::string_view, std::int64_t, std::size_t, std::size_t>, Kind> kinds;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const NodeSpec& spec = snapshot.node(i).spec();
+    if (spec.gpus.empty()) continue;
+    std::size_t healthy = 0;
+    for (const GpuSpec& gpu : spec.gpus) healthy += gpu.healthy ? 1 : 0;
+    Kind& kind = kinds[{spec.gpu_model, spec.cpu_milli, spec.gpus.size(), healthy}];
+    kind.spec = &spec;
+    ++kind.nodes;
+  }
+  Fleet fleet;
+  for (const auto& [key, kind] : kinds) {
+    // Alive as long as the node: it has no use for a copy of the spec.
+    const std::shared_ptr<const NodeSpec> spec(std::shared_ptr<void>(), kind.spec);
+    fleet.push_back({kind.spec->gpu_model, GpuState(Node(spec)), kind.nodes});
+  }
+  return fleet;
+}
+
+}  // namespace berth

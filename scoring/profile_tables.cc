@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/profile_tables.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "scoring/device_picker.h"
+#include "scoring/priority.h"
+
+namespace berth {
+namespace {
+
+const Market* MarketOf(const Profile& profile) {
+  for (const Profile::Weighted& weighted : profile.scorers) {
+    if (const Market* market = weighted.scorer->market()) return market;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+ProfileTables::ProfileTables(Profile profile)
+    : profile_(std::move(profile)), has_market_(MarketOf(profile_) != nullptr) {
+  const MutexLock lock(ledger_mutex_);
+  if (has_market_) ledger_.emplace(*MarketOf(profile_));
+}
+
+std::vector<double> ProfileTables::PricesIn(const std::shared_ptr<const Snapshot>& snapshot) {
+  if (!has_market_) return {};
+  const MutexLock lock(ledger_mutex_);
+  return ledger_->PricesIn(snapshot);
+}
+
+std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryOf(const RequestShape& shape) {
+  const MutexLock lock(mutex_);
+  if (const auto found = by_shape_.find(shape); found != by_shape_.end()) {
+    recent_.splice(recent_.begin(), recent_, found->second);
+    return recent_.front();
+  }
+  recent_.push_front(std::make_shared<Entry>(profile_, shape));
+  by_shape_.emplace(shape, recent_.begin());
+  if (recent_.size() > kMaxShapes) {
+    by_shape_.erase(recent_.back()->shape);
+    recent_.pop_back();
+  }
+  return recent_.front();
+}
+
+std::vector<Reason> ProfileTables::Filter(const std::shared_ptr<const Snapshot>& snapshot,
+                                          const RequestShape& shape,
+                                          std::span<const NodeIndex> candidates) {
+  const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const MutexLock lock(entry->mutex);
+  entry->table.Refresh(snapshot);
+  std::vector<Reason> reasons(candidates.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    reasons[i] = entry->table.reason(candidates[i]);
+  }
+  return reasons;
+}
+
+std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const Snapshot>& snapshot,
+                                                    const RequestShape& shape,
+                                                    std::span<const NodeIndex> candidates) {
+  const std::shared_ptr<Entry> entry = EntryOf(shape);
+  std::vector<std::size_t> positions;  // of the fitting candidates
+  std::vector<NodeIndex> fitting;
+  std::vector<int> totals;
+  const std::vector<double> prices = PricesIn(snapshot);
+  {
+    const MutexLock lock(entry->mutex);
+    entry->table.Refresh(snapshot);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (entry->table.reason(candidates[i]) != Reason::kFits) continue;
+      positions.push_back(i);
+      fitting.push_back(candidates[i]);
+    }
+    if (profile_.ties == TieRule::kFirst) {
+      std::ranges::sort(positions, {}, [&](std::size_t i) { return candidates[i]; });
+      std::ranges::sort(fitting);
+    }
+    totals = entry->table.Totals(fitting, prices);
+  }
+  const std::vector<std::uint8_t> ranked = ToPriorities(totals, profile_.ties);
+  std::vector<std::uint8_t> priorities(candidates.size(), 0);
+  for (std::size_t i = 0; i < ranked.size(); ++i) priorities[positions[i]] = ranked[i];
+  return priorities;
+}
+
+std::vector<NodeIndex> ProfileTables::Best(const std::shared_ptr<const Snapshot>& snapshot,
+                                           const RequestShape& shape) {
+  const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const std::vector<double> prices = PricesIn(snapshot);
+  const MutexLock lock(entry->mutex);
+  entry->table.Refresh(snapshot);
+  const std::vector<NodeIndex> fitting = entry->table.Fitting();
+  if (fitting.empty()) return {};
+  const std::vector<int> totals = entry->table.Totals(fitting, prices);
+  const int best = *std::ranges::max_element(totals);
+  std::vector<NodeIndex> result;
+  for (std::size_t i = 0; i < fitting.size(); ++i) {
+    if (totals[i] != best) continue;
+    result.push_back(fitting[i]);
+    if (profile_.ties == TieRule::kFirst) break;
+  }
+  return result;
+}
+
+tl::expected<Placement, Reason> ProfileTables::PlaceOn(
+    const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape, NodeIndex node) {
+  const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const std::vector<double> prices = PricesIn(snapshot);
+  const MutexLock lock(entry->mutex);
+  entry->table.Refresh(snapshot);
+  if (entry->table.reason(node) != Reason::kFits) {
+    return tl::unexpected(entry->table.reason(node));
+  }
+  return PlacementFor(snapshot->node(node), shape, entry->table.choice(node, prices));
+}
+
+}  // namespace berth

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ProfileTables: the decisions of one profile, as functions of a snapshot.
+//
+// Any thread may call it: the rows that it remembers per request shape are guarded, and callers of
+// different shapes do not wait for each other.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.h"
+#include "cluster/placement.h"
+#include "cluster/snapshot.h"
+#include "scoring/evaluation_table.h"
+#include "scoring/profile.h"
+#include "scoring/reason.h"
+#include "scoring/supply_ledger.h"
+
+namespace berth {
+
+class ProfileTables {
+ public:
+  // Tables are kept for so many request shapes; the one not used for longest goes first.
+  static constexpr std::size_t kMaxShapes = 512;
+
+  explicit ProfileTables(Profile profile);
+
+  [[nodiscard]] const Profile& profile() const { return profile_; }
+
+  // As in Engine.
+  [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,
+                                           const RequestShape& shape,
+                                           std::span<const NodeIndex> candidates);
+  [[nodiscard]] std::vector<std::uint8_t> Prioritize(
+      const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape,
+      std::span<const NodeIndex> candidates);
+  [[nodiscard]] std::vector<NodeIndex> Best(const std::shared_ptr<const Snapshot>& snapshot,
+                                            const RequestShape& shape);
+  [[nodiscard]] tl::expected<Placement, Reason> PlaceOn(
+      const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape, NodeIndex node);
+
+ private:
+  struct Entry {
+    explicit Entry(const Profile& profile, const RequestShape& wanted)
+        : shape(wanted), table(profile, wanted) {}
+    const RequestShape shape;
+    Mutex mutex;
+    EvaluationTable table BERTH_GUARDED_BY(mutex);
+  };
+  struct ShapeHash {
+    std::size_t operator()(const RequestShape& shape) const { return HashValue(shape); }
+  };
+  using Recent = std::list<std::shared_ptr<Entry>>;  // most recently used first
+
+  [[nodiscard]] std::shared_ptr<Entry> EntryOf(const RequestShape& shape) BERTH_EXCLUDES(mutex_);
+  // None without a market.
+  [[nodiscard]] std::vector<double> PricesIn(const std::shared_ptr<const Snapshot>& snapshot)
+      BERTH_EXCLUDES(ledger_mutex_);
+
+  const Profile profile_;
+  Mutex mutex_;
+  Recent recent_ BERTH_GUARDED_BY(mutex_);
+  std::unordered_map<RequestShape, Recent::iterator, ShapeHash> by_shape_ BERTH_GUARDED_BY(mutex_);
+  Mutex ledger_mutex_;
+  std::optional<SupplyLedger> ledger_ BERTH_GUARDED_BY(ledger_mutex_);
+  const bool has_market_;
+};
+
+}  // namespace berth

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ExpectedWaste: place where the GPU that will be left idle grows least.
+//
+//   cost = W(node after) - W(node before)            waste_potential.h, in GPUs
+//        + price of the slots and models that it takes    scarcity_market.h, in GPUs
+//        + best_fit * (CPU left / 128 cores + GPU left / 8) / 2
+//
+// W grows where a placement leaves a remainder that the likely pods cannot use, and falls nowhere;
+// the prices keep what few nodes offer for those who need it, but only when there will be more of
+// them than places; the last term packs where the others are indifferent. The raw score is -cost in
+// steps of 0.005 GPU: below that the estimate is noise, and among equals the first node fills up.
+#pragma once
+
+#include "scoring/request_mix.h"
+#include "scoring/scarcity_market.h"
+#include "scoring/scorer.h"
+#include "scoring/waste_parameters.h"
+#include "scoring/waste_potential.h"
+
+namespace berth {
+
+class ExpectedWaste final : public Scorer {
+ public:
+  static constexpr int kPointsPerGpu = 200;
+
+  ExpectedWaste(const RequestMix& mix, const Fleet& fleet, const WasteParameters& parameters);
+
+  void Score(const Node& node, const RequestShape& shape, std::span<const DeviceChoice> choices,
+             std::span<int> scores) const override;
+  [[nodiscard]] Normalization normalization() const override { return Normalization::kBestFirst; }
+  [[nodiscard]] const Market* market() const override { return &market_; }
+  [[nodiscard]] std::uint64_t computed() const override { return potential_.computed(); }
+
+ private:
+  const WastePotential potential_;
+  const ScarcityMarket market_;
+  const double best_fit_;
+};
+
+}  // namespace berth

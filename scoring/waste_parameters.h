@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WasteParameters: the numbers of the scorer expected-waste. Plain values; one setting is meant to
+// do for every cluster.
+#pragma once
+
+namespace berth {
+
+struct WasteParameters {
+  // How the waste of a node is estimated (pod_draws.h).
+  int fills = 16;          // 1..256: imagined fillings whose mean is taken; time grows with it
+  int patience = 100;      // 1..400: GPU pods in a row that do not fit, after which a filling ends
+  double optimism = 0.25;  // 0 or more GPUs: fillings that leave less by so much count e times as
+                           // much, since the pods that suit a node do come; 0: all count the same
+  double coverage = 0.99;  // above 0, to 1: the most frequent classes that make up this share of
+                           // the pods are drawn from
+
+  // What scarce goods cost (scarcity_market.h).
+  double scarcity_exponent = 12;  // above 0: how steeply the price of a multi-GPU slot rises
+  double scarcity_limit = 4;      // 0 or more GPUs: the most that a GPU of the slot costs
+  double share_price = 0.02;  // 0 or more GPUs: what room for a large share, per GPU of it, costs
+                              // when as much is asked for as there is
+  double model_price = 0.45;  // 0 or more GPUs: what a GPU of a model costs when the demand that
+                              // can only go there equals what is free of it
+
+  double best_fit = 0;  // 0 or more GPUs: what an empty largest node costs more than a full one
+
+  friend bool operator==(const WasteParameters&, const WasteParameters&) = default;
+};
+
+}  // namespace berth

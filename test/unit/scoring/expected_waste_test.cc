@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/scorers/expected_waste.h"
+
+#include <gtest/gtest.h>
+
+#include "scoring/device_picker.h"
+#include "scoring/evaluation_table.h"
+#include "scoring/profile_tables.h"
+#include "scoring/registry.h"
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+using test::SnapshotOf;
+
+int ScoreOf(const ANode& node, const APod& pod, const RequestMix& mix) {
+  const Node built = node.Build();
+  const auto choices = DeviceChoices(built, pod.Shape(), DeviceRule::kBestScore);
+  std::vector<int> scores(choices.size());
+  WasteParameters parameters;
+  parameters.best_fit = 1;
+  ExpectedWaste(mix, {}, parameters).Score(built, pod.Shape(), choices, scores);
+  return scores.front();
+}
+
+TEST(ExpectedWaste, CostsWhatWasteGrowsAndALittleForWhatIsLeft) {
+  const RequestMix mix = {{APod("m").Share(500).Shape(), 1}};
+  // In steps of 0.005 GPU. Waste 0 before; 100 that nothing fits into after, that is 20 steps, and
+  // 1 / 2 * (64 / 128 + 0.1 / 8) GPU, that is 51.25.
+  EXPECT_EQ(
+      ScoreOf(ANode("n").Gpus(1).Holding(APod("x").Share(500), {0}), APod("p").Share(400), mix),
+      -71);
+  // Waste is the same before and after.
+  EXPECT_EQ(ScoreOf(ANode("n").Gpus(1), APod("p").Share(500), mix), -56);
+  EXPECT_EQ(ScoreOf(ANode("n"), APod("p").Cpu(64), mix), 0);
+}
+
+std::vector<NodeIndex> BestOf(const std::vector<ANode>& nodes, const APod& pod,
+                              const RequestMix& mix) {
+  ProfileTables tables(BuildProfile(*FindBuiltinProfile("expected-waste"), mix).value());
+  return tables.Best(SnapshotOf(nodes), pod.Shape());
+}
+
+TEST(ExpectedWaste, PutsAShareWhereItsComplementComes) {
+  const RequestMix mix = {{APod("a").Share(600).Shape(), 0.5}, {APod("b").Share(400).Shape(), 0.5}};
+  const std::vector<ANode> nodes = {ANode("a").Gpus(1).Holding(APod("x").Share(400), {0}),
+                                    ANode("b").Gpus(1).Holding(APod("y").Share(600), {0}),
+                                    ANode("c").Gpus(1)};
+  EXPECT_EQ(BestOf(nodes, APod("p").Share(400), mix), std::vector<NodeIndex>{1});
+}
+
+TEST(ExpectedWaste, LeavesTheLastSlotToThoseWhoNeedIt) {
+  const RequestMix mix = {{APod("one").Whole(1).Cpu(1).Shape(), 0.5},
+                          {APod("eight").Whole(8).Cpu(8).Shape(), 0.5}};
+  const std::vector<ANode> nodes = {ANode("a").Gpus(8), ANode("b").Gpus(4), ANode("c").Gpus(4)};
+  EXPECT_EQ(BestOf(nodes, APod("p").Whole(1).Cpu(1), mix), (std::vector<NodeIndex>{1, 2}));
+}
+
+TEST(ExpectedWaste, LeavesTheModelToThoseWhoNeedIt) {
+  const RequestMix mix = {{APod("any").Whole(1).Cpu(1).Shape(), 0.5},
+                          {APod("a").Whole(1).Cpu(1).Models({"A"}).Shape(), 0.5}};
+  const std::vector<ANode> nodes = {ANode("a").Gpus(2).Model("A"), ANode("b").Gpus(2).Model("B")};
+  EXPECT_EQ(BestOf(nodes, APod("p").Whole(1).Cpu(1), mix), std::vector<NodeIndex>{1});
+}
+
+TEST(ExpectedWaste, PodsWithoutGpuGoWhereThereIsNone) {
+  const RequestMix mix = {{APod("m").Whole(1).Cpu(16).Shape(), 1}};
+  const std::vector<ANode> nodes = {ANode("a").Gpus(4), ANode("b")};
+  EXPECT_EQ(BestOf(nodes, APod("p").Cpu(8), mix), std::vector<NodeIndex>{1});
+}
+
+// One GPU is half used, the other idle: which of them is better depends on what a slot for two is
+// worth, and that on the rest of the cluster.
+TEST(ExpectedWaste, TheGpuOfAShareFollowsThePrices) {
+  const RequestMix mix = {{APod("two").Whole(2).Cpu(1).Shape(), 0.5},
+                          {APod("s").Share(700).Cpu(1).Shape(), 0.5}};
+  ProfileTables tables(BuildProfile(*FindBuiltinProfile("expected-waste"), mix).value());
+  const RequestShape shape = APod("p").Share(100).Cpu(1).Shape();
+  const ANode node = ANode("a").Gpus(3).Holding(APod("x").Share(250), {2});
+  const auto alone = SnapshotOf({node});
+  const auto placement = tables.PlaceOn(alone, shape, 0);
+  ASSERT_TRUE(placement.has_value());
+  EXPECT_EQ(placement->grants.front().gpu, 2) << "the only slot for two";
+  EXPECT_EQ(tables.Best(alone, shape), std::vector<NodeIndex>{0});
+}
+
+TEST(ExpectedWaste, NodesThatAreHardlyDifferentAreTies) {
+  const RequestMix mix = {{APod("m").Share(301).Shape(), 0.5}, {APod("k").Share(300).Shape(), 0.5}};
+  const std::vector<ANode> nodes = {ANode("a").Gpus(1).Holding(APod("x").Share(300), {0}),
+                                    ANode("b").Gpus(1).Holding(APod("x").Share(301), {0})};
+  EXPECT_EQ(BestOf(nodes, APod("p").Share(300), mix), (std::vector<NodeIndex>{0, 1}));
+}
+
+}  // namespace
+}  // namespace berth

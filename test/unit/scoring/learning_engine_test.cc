@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine whose mix is learned: it decides from the first pod on, follows the mix, and is a
+// function of the calls.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "cluster/cluster_state.h"
+#include "scoring/engine.h"
+#include "scoring/registry.h"
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+using test::SnapshotOf;
+
+// A cluster that is filled by an engine that learns.
+class Learner {
+ public:
+  explicit Learner(int nodes, bool backwards = false)
+      : engine_(Engine::Create({*FindBuiltinProfile("expected-waste"), {4, 20}, mix_}).value()) {
+    std::vector<ClusterEvent> events;
+    for (int i = 0; i < nodes; ++i) {
+      const int n = backwards ? nodes - 1 - i : i;
+      const ANode node = ANode("n" + std::to_string(1000 + n)).Gpus(n % 3 == 0 ? 8 : 2).Cpu(96);
+      events.emplace_back(NodeUpserted{node.Spec()});
+    }
+    EXPECT_TRUE(state_.Apply(events).has_value());
+  }
+
+  // Where it went; "" when it did not fit.
+  std::string Place(const PodRequest& pod) {
+    const auto snapshot = state_.Current();
+    mix_->Observe(pod.shape);
+    engine_->Follow(snapshot);
+    const auto best = engine_->Best(snapshot, pod.shape);
+    if (best.empty()) return "";
+    const auto placement = engine_->PlaceOn(snapshot, pod.shape, best.front());
+    EXPECT_TRUE(placement.has_value());
+    EXPECT_TRUE(state_.Reserve(pod, *placement, Instant::max()).has_value());
+    return placement->node + "/" +
+           std::to_string(placement->grants.empty() ? -1 : placement->grants[0].gpu);
+  }
+
+  Engine& engine() { return *engine_; }
+  LearnedMix& mix() { return *mix_; }
+  ClusterState& state() { return state_; }
+
+ private:
+  std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(LearningParameters{200, 50});
+  std::shared_ptr<Engine> engine_;
+  ClusterState state_;
+};
+
+PodRequest APodOf(Random& random, int number) {
+  APod pod("p" + std::to_string(number));
+  pod.Cpu(static_cast<std::int64_t>(1 + random.Below(8)));
+  const std::uint64_t kind = random.Below(10);
+  if (kind < 4) pod.Share(static_cast<int>(100 * (1 + random.Below(9))));
+  if (kind >= 4 && kind < 8) pod.Whole(1);
+  if (kind == 8) pod.Whole(static_cast<int>(random.Below(2) == 0 ? 4 : 8)).Cpu(32);
+  return pod.Request();
+}
+
+std::vector<std::string> PlaceAll(Learner& learner, int pods) {
+  Random random(5);
+  std::vector<std::string> places;
+  for (int i = 0; i < pods; ++i) places.push_back(learner.Place(APodOf(random, i)));
+  return places;
+}
+
+TEST(LearningEngine, DecidesFromTheFirstPodOn) {
+  Learner learner(4);
+  EXPECT_NE(learner.Place(APod("p").Whole(1).Cpu(1).Request()), "");
+}
+
+TEST(LearningEngine, SameEventsSameDecisions) {
+  Learner one(40), two(40);
+  const auto places = PlaceAll(one, 400);
+  EXPECT_EQ(PlaceAll(two, 400), places);
+  EXPECT_GT(std::ranges::count_if(places, [](const auto& place) { return !place.empty(); }), 100);
+}
+
+TEST(LearningEngine, TheOrderInWhichNodesCameLeavesNoTrace) {
+  Learner one(40), two(40, /*backwards=*/true);
+  EXPECT_EQ(PlaceAll(one, 400), PlaceAll(two, 400));
+}
+
+TEST(LearningEngine, ChangesItsProfileWithTheEpochsOfTheMixAndOnlyThen) {
+  Learner learner(30);
+  PlaceAll(learner, 100);
+  const auto snapshot = learner.state().Current();
+  auto profile = learner.engine().profile();
+  std::uint64_t epoch = learner.mix().Current().number;
+  for (int i = 0; i < 300; ++i) {
+    learner.mix().Observe(APod("p").Whole(2).Shape());
+    learner.engine().Follow(snapshot);
+    EXPECT_EQ(learner.engine().profile() != profile, learner.mix().Current().number != epoch);
+    profile = learner.engine().profile();
+    epoch = learner.mix().Current().number;
+  }
+}
+
+TEST(LearningEngine, AProfileThatDoesNotLookAtTheMixStays) {
+  const auto mix = std::make_shared<LearnedMix>(LearningParameters{});
+  const auto engine = Engine::Create({*FindBuiltinProfile("best-fit"), {}, mix}).value();
+  const auto snapshot = SnapshotOf({ANode("a").Gpus(1)});
+  const auto profile = engine->profile();
+  for (int i = 0; i < 100; ++i) {
+    mix->Observe(APod("p").Whole(1).Shape());
+    engine->Follow(snapshot);
+  }
+  EXPECT_EQ(engine->profile(), profile);
+}
+
+TEST(LearningEngine, AFixedMixIsCalibratedOnceTheNodesAreKnown) {
+  const auto mix = std::make_shared<const RequestMix>(RequestMix{
+      {APod("a").Whole(8).Cpu(8).Shape(), 0.5}, {APod("b").Share(100).Cpu(1).Shape(), 0.5}});
+  const auto engine =
+      Engine::Create({*FindBuiltinProfile("expected-waste"), {4, 20}, nullptr, mix}).value();
+  const auto before = engine->profile();
+  const auto snapshot = SnapshotOf({ANode("a").Gpus(8)});
+  for (int i = 0; i < 10; ++i) engine->Follow(snapshot);
+  const auto after = engine->profile();
+  EXPECT_NE(after, before);
+  for (int i = 0; i < 10; ++i) engine->Follow(snapshot);
+  EXPECT_EQ(engine->profile(), after);
+}
+
+TEST(LearningEngine, WhatPrioritizePrefersIsWhatBestNames) {
+  Learner learner(40);
+  PlaceAll(learner, 200);
+  const auto snapshot = learner.state().Current();
+  std::vector<NodeIndex> all(snapshot->size());
+  std::iota(all.begin(), all.end(), NodeIndex{0});
+  Random random(9);
+  for (int i = 0; i < 50; ++i) {
+    const RequestShape shape = APodOf(random, i).shape;
+    const auto priorities = learner.engine().Prioritize(snapshot, shape, all);
+    std::vector<NodeIndex> top;
+    for (const NodeIndex node : all) {
+      if (priorities[node] == 10) top.push_back(node);
+    }
+    EXPECT_EQ(learner.engine().Best(snapshot, shape), top);
+  }
+}
+
+}  // namespace
+}  // namespace berth

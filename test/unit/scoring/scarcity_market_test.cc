@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/scarcity_market.h"
+
+#include <gtest/gtest.h>
+
+#include "scoring/supply_ledger.h"
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+using test::SnapshotOf;
+using Amounts = std::vector<int>;
+
+// Half of the pods ask for one GPU, half for four with 40 cores: 2.5 GPUs in the mean.
+RequestMix OnesAndFours() {
+  return {{APod("one").Whole(1).Cpu(8).Shape(), 0.5}, {APod("four").Whole(4).Cpu(40).Shape(), 0.5}};
+}
+
+WasteParameters Parameters() {
+  WasteParameters parameters;
+  parameters.scarcity_exponent = 8;
+  return parameters;
+}
+
+struct Priced {
+  explicit Priced(const RequestMix& mix)
+      : groups(mix), market(mix, groups, Fleet{}, Parameters(), /*points_per_gpu=*/1) {}
+  ModelGroups groups;
+  ScarcityMarket market;
+
+  Amounts Supply(const ANode& node) const {
+    Amounts amounts(market.goods());
+    market.Supply(node.Build(), amounts);
+    return amounts;
+  }
+  Amounts Taken(const ANode& node, const APod& pod, const DeviceChoice& choice) const {
+    Amounts amounts(market.goods());
+    market.Taken(node.Build(), pod.Shape(), choice, amounts);
+    return amounts;
+  }
+};
+
+TEST(ScarcityMarket, SuppliesFreeGpuAndTheSlotsThatHaveTheirCpu) {
+  const Priced priced(OnesAndFours());
+  EXPECT_EQ(priced.Supply(ANode("n").Gpus(8).Cpu(96)), (Amounts{8000, 2, 8}));
+  EXPECT_EQ(priced.Supply(ANode("n").Gpus(8).Cpu(79)), (Amounts{8000, 1, 8}));
+  EXPECT_EQ(priced.Supply(ANode("n").Gpus(8).Cpu(96).Holding(APod("x").Share(1), {3})),
+            (Amounts{7999, 1, 7}));
+  EXPECT_EQ(priced.Supply(ANode("n").Gpus(4).Cpu(96).Unhealthy(0)), (Amounts{3000, 0, 3}));
+  EXPECT_EQ(priced.Supply(ANode("n")), (Amounts{0, 0, 0}));
+}
+
+TEST(ScarcityMarket, AChoiceTakesItsGpuAndTheSlotsThatAreNoMore) {
+  const Priced priced(OnesAndFours());
+  const ANode node = ANode("n").Gpus(8).Cpu(96).Holding(APod("x").Share(1), {7});
+  EXPECT_EQ(priced.Taken(node, APod("p").Share(300), {0b1, 300, 0}), (Amounts{300, 0, 1}))
+      << "six are idle still";
+  const ANode four = ANode("n").Gpus(5).Cpu(96).Holding(APod("x").Share(1), {4});
+  EXPECT_EQ(priced.Taken(four, APod("p").Share(300), {0b1, 300, 0}), (Amounts{300, 1, 1}));
+  EXPECT_EQ(priced.Taken(four, APod("p").Share(300), {0b10000, 300, 0}), (Amounts{300, 0, 0}));
+  EXPECT_EQ(priced.Taken(four, APod("p").Whole(4), {0b1111, 1000, 0}), (Amounts{4000, 1, 4}));
+  EXPECT_EQ(priced.Taken(four, APod("p").Cpu(60), {}), (Amounts{0, 1, 0})) << "its CPU goes";
+}
+
+TEST(ScarcityMarket, ASlotIsFreeWhilePlentifulAndDearWhenScarce) {
+  const Priced priced(OnesAndFours());
+  // 1000 free GPUs are 400 pods to come, half of which want a slot.
+  const auto price = [&](std::int64_t slots) {
+    const std::vector<std::int64_t> supply = {1'000'000, slots, 1000};
+    return priced.market.Prices(supply)[1];
+  };
+  EXPECT_DOUBLE_EQ(price(200), 4) << "as many as are needed: as much as its GPUs";
+  EXPECT_LT(price(400), 0.02);
+  EXPECT_DOUBLE_EQ(price(10), 16) << "never more than the limit";
+  EXPECT_EQ(price(0), 0) << "there is nothing to keep";
+}
+
+TEST(ScarcityMarket, LargerAsksNeedSeveralSlotsOfTheSmaller) {
+  const RequestMix mix = {{APod("two").Whole(2).Cpu(16).Shape(), 0.5},
+                          {APod("eight").Whole(8).Cpu(64).Shape(), 0.5}};
+  const Priced priced(mix);
+  ASSERT_EQ(priced.market.goods(), 3u);
+  // 500 free GPUs are 100 pods: 50 twos and 50 eights, which are 200 twos.
+  const std::vector<std::int64_t> supply = {500'000, 250, 50};
+  const std::vector<double> prices = priced.market.Prices(supply);
+  EXPECT_DOUBLE_EQ(prices[1], 2);
+  EXPECT_DOUBLE_EQ(prices[2], 8);
+}
+
+TEST(ScarcityMarket, AModelCostsWhatThePodsThatNeedItAskOfIt) {
+  const RequestMix mix = {{APod("any").Whole(1).Shape(), 0.5},
+                          {APod("a").Whole(1).Models({"A"}).Shape(), 0.25},
+                          {APod("ab").Whole(1).Models({"A", "B"}).Shape(), 0.25}};
+  const Priced priced(mix);
+  ASSERT_EQ(priced.market.goods(), 4u) << "A, B, all others; room for one GPU";
+  // 100 pods to come: 25 can only go to A, 50 to A or B.
+  const std::vector<std::int64_t> supply = {50'000, 50'000, 0, 100};
+  const std::vector<double> prices = priced.market.Prices(supply);
+  EXPECT_DOUBLE_EQ(prices[0] * 1000, 0.45 * 0.5);
+  EXPECT_DOUBLE_EQ(prices[1] * 1000, 0.45 * 0.5);
+  EXPECT_EQ(prices[2], 0);
+}
+
+TEST(ScarcityMarket, RoomForTheShareThatIsAskedMostCostsALittle) {
+  const RequestMix mix = {{APod("a").Share(400).Shape(), 0.4},
+                          {APod("b").Share(800).Shape(), 0.5},
+                          {APod("c").Whole(1).Shape(), 0.1}};
+  const Priced priced(mix);
+  EXPECT_EQ(
+      priced.Supply(
+          ANode("n").Gpus(3).Holding(APod("x").Share(300), {0}).Holding(APod("y").Share(150), {1})),
+      (Amounts{2550, 2}));
+  // 66 free GPUs are 100 pods to come, 60 of which need 800 or more.
+  const std::vector<std::int64_t> scarce = {66'000, 60}, plenty = {66'000, 600};
+  EXPECT_NEAR(priced.market.Prices(scarce)[1], 0.02 * 0.8, 1e-9);
+  EXPECT_LT(priced.market.Prices(plenty)[1], 1e-9);
+}
+
+TEST(ScarcityMarket, ChargesNothingWithoutPodsOrGpus) {
+  const Priced nobody({});
+  const std::vector<std::int64_t> some = {1000}, none = {0, 0, 0};
+  EXPECT_EQ(nobody.market.Prices(some), std::vector<double>{0});
+  EXPECT_EQ(Priced(OnesAndFours()).market.Prices(none), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(SupplyLedger, FollowsSnapshotsAsIfItCountedAnew) {
+  const Priced priced(OnesAndFours());
+  SupplyLedger ledger(priced.market);
+  const auto first = SnapshotOf({ANode("a").Gpus(8), ANode("b").Gpus(4)});
+  const auto second = std::make_shared<const Snapshot>(first->With(
+      0, std::make_shared<const Node>(
+             ANode("a").Gpus(8).Holding(APod("x").Whole(6), {0, 1, 2, 3, 4, 5}).Build())));
+  const auto other = SnapshotOf({ANode("c").Gpus(4)});
+  for (const auto& snapshot : {first, second, first, other, second}) {
+    SupplyLedger fresh(priced.market);
+    EXPECT_EQ(ledger.PricesIn(snapshot), fresh.PricesIn(snapshot));
+  }
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/waste_potential.h"
+
+#include <gtest/gtest.h>
+
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+using test::SnapshotOf;
+
+double WasteOf(ANode node, const RequestMix& mix, const Fleet& fleet = {}) {
+  WasteParameters parameters;
+  parameters.optimism = 0;  // the mean
+  return WastePotential(mix, fleet, parameters).WasteMilli(node.Build());
+}
+
+RequestMix Only(const APod& pod) { return {{pod.Shape(), 1}}; }
+
+TEST(WastePotential, IsWhatOneKindOfPodLeaves) {
+  const RequestMix shares = Only(APod("p").Share(400).Cpu(1));
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(1), shares), 200) << "two of them fit";
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(2).Holding(APod("x").Share(500), {1}), shares), 200 + 100);
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(1).Holding(APod("x").Share(700), {0}), shares), 300)
+      << "none fits";
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(3), Only(APod("p").Whole(2).Cpu(1))), 1000);
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(4).Cpu(20), Only(APod("p").Whole(1).Cpu(8))), 2000)
+      << "the CPU is for two";
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(0), shares), 0);
+}
+
+TEST(WastePotential, IsAllThatIsFreeWhereNothingGoes) {
+  const RequestMix mix = Only(APod("p").Whole(1).Models({"A100"}));
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(2).Model("T4"), mix), 2000);
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(2).Model("A100"), mix), 0);
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(2), {}), 2000) << "nobody is expected";
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(2), Only(APod("p").Cpu(1))), 2000);
+}
+
+TEST(WastePotential, PodsWithoutGpuTakeTheCpu) {
+  const RequestMix both = {{APod("a").Cpu(30).Shape(), 0.9},
+                           {APod("b").Whole(1).Cpu(30).Shape(), 0.1}};
+  const double waste = WasteOf(ANode("n").Gpus(2).Cpu(64), both);
+  EXPECT_GT(waste, 1000) << "they are there first, mostly";
+  EXPECT_LT(waste, 2000);
+}
+
+TEST(WastePotential, OptimismLooksAtTheFillingsThatSuitTheNode) {
+  const RequestMix mix = {{APod("a").Share(500).Shape(), 0.5}, {APod("b").Share(700).Shape(), 0.5}};
+  const Node node = ANode("n").Gpus(1).Build();
+  const auto waste = [&](double optimism) {
+    WasteParameters parameters;
+    parameters.optimism = optimism;
+    return WastePotential(mix, {}, parameters).WasteMilli(node);
+  };
+  EXPECT_LT(waste(0.1), waste(0.5));
+  EXPECT_LT(waste(0.5), waste(0));
+  EXPECT_NEAR(waste(100), waste(0), 1);
+  EXPECT_GE(waste(0.001), 0);
+}
+
+TEST(WastePotential, GpusAreNotToldApartAndThoseOutOfOrderDoNotCount) {
+  const RequestMix mix = {{APod("a").Share(300).Shape(), 0.5}, {APod("b").Whole(1).Shape(), 0.5}};
+  const double waste = WasteOf(ANode("n").Gpus(3).Holding(APod("x").Share(500), {0}), mix);
+  EXPECT_EQ(WasteOf(ANode("m").Gpus(3).Holding(APod("x").Share(500), {2}), mix), waste);
+  EXPECT_EQ(WasteOf(ANode("m").Gpus(4).Unhealthy(0).Holding(APod("x").Share(500), {2}), mix),
+            waste);
+}
+
+TEST(WastePotential, RemembersWhatItHasComputed) {
+  const WastePotential potential(Only(APod("p").Share(300)), {}, WasteParameters{});
+  const Node node = ANode("n").Gpus(2).Build(), same = ANode("m").Gpus(2).Build();
+  const double waste = potential.WasteMilli(node);
+  EXPECT_EQ(potential.computed(), 1u);
+  EXPECT_EQ(potential.WasteMilli(same), waste);
+  EXPECT_EQ(potential.computed(), 1u);
+}
+
+TEST(PodDraws, AClassWithModelsIsDrawnMoreOftenWhereItCanGo) {
+  const auto snapshot = SnapshotOf({ANode("a").Gpus(1).Model("A"), ANode("b").Gpus(9).Model("B")});
+  const RequestMix mix = {{APod("a").Share(500).Models({"A"}).Shape(), 0.1},
+                          {APod("b").Share(700).Shape(), 0.9}};
+  const ANode node = ANode("n").Gpus(1).Model("A");
+  // Drawn one to nine a fill mostly ends with 300, drawn one to one half of them end with 0.
+  EXPECT_GT(WasteOf(node, mix), 200);
+  EXPECT_LT(WasteOf(node, mix, FleetOf(*snapshot)), 230);
+}
+
+TEST(PodDraws, CalibrationMakesAcceptedPodsLookLikeThoseThatArrive) {
+  const Fleet fleet =
+      FleetOf(*SnapshotOf({ANode("a").Gpus(8).Cpu(96), ANode("b").Gpus(2).Cpu(16)}));
+  RequestMix mix = {{APod("a").Whole(8).Cpu(64).Shape(), 0.2},
+                    {APod("b").Share(200).Cpu(2).Shape(), 0.6},
+                    {APod("c").Cpu(8).Shape(), 0.2}};
+  const auto shares = [&] {
+    const PodDraws draws(mix, fleet, WasteParameters{});
+    std::vector<double> accepted(mix.size(), 0);
+    for (const NodeKind& kind : fleet) draws.CountAccepted(kind.empty, 0, kind.nodes, accepted);
+    const double all = accepted[0] + accepted[1] + accepted[2];
+    return std::vector<double>{accepted[0] / all, accepted[1] / all, accepted[2] / all};
+  };
+  const double before = std::abs(shares()[0] - 0.2);
+  Calibrate(mix, fleet, WasteParameters{}, 10);
+  EXPECT_LT(std::abs(shares()[0] - 0.2), before);
+  EXPECT_GT(mix[0].draw, mix[1].draw);
+}
+
+TEST(PodDraws, DrawsAreTakenOverByClass) {
+  RequestMix before = {{APod("a").Whole(8).MemoryGib(3).Shape(), 1, 4.0}};
+  RequestMix mix = {{APod("b").Share(200).Shape(), 0.5}, {APod("a").Whole(8).Shape(), 0.5}};
+  InheritDraws(before, mix);
+  EXPECT_EQ(mix[0].draw, 1.0);
+  EXPECT_EQ(mix[1].draw, 4.0);
+}
+
+TEST(Fleet, CountsNodesByKindAsIfTheyWereEmpty) {
+  const auto snapshot = SnapshotOf({ANode("a").Gpus(2).Holding(APod("x").Whole(1), {0}),
+                                    ANode("b").Gpus(2), ANode("c").Gpus(4), ANode("d")});
+  const Fleet fleet = FleetOf(*snapshot);
+  ASSERT_EQ(fleet.size(), 2u);
+  EXPECT_EQ(fleet[0].nodes, 2);
+  EXPECT_EQ(fleet[0].empty.total, 2000);
+  EXPECT_EQ(fleet[1].nodes, 1);
+}
+
+}  // namespace
+}  // namespace berth
