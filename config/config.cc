@@ -12,12 +12,26 @@ namespace {
 
 // Shaped like the openb trace of 2023 (Weng et al., USENIX ATC'23): 13 % of the tasks ask for no
 // GPU, 38 % for a share (most often 0.81), 48 % for one GPU, 1 % for more.
-std::vector<MixEntry> DefaultMix() {
+std::vector<MixEntry> TypicalMix() {
   return {
       {8000, 0, 0, {}, 13.3},    {6000, 0, 250, {}, 8.0}, {8000, 0, 500, {}, 16.5},
       {12000, 0, 810, {}, 13.2}, {12000, 1, 0, {}, 48.0}, {24000, 2, 0, {}, 0.2},
       {48000, 4, 0, {}, 0.2},    {88000, 8, 0, {}, 0.6},
   };
+}
+
+RequestMix ScaledMix(const std::vector<MixEntry>& entries) {
+  double sum = 0;
+  for (const MixEntry& entry : entries) sum += entry.weight;
+  if (std::abs(sum - 1) < 1e-9) sum = 1;  // scaled already: keep every bit
+  RequestMix mix;
+  for (const MixEntry& entry : entries) {
+    RequestShape shape{entry.cpu_milli, 0, NoGpu{}, entry.models};
+    if (entry.gpus > 0) shape.gpus = WholeGpus{entry.gpus};
+    if (entry.gpu_milli > 0) shape.gpus = GpuShare{entry.gpu_milli, 0};
+    mix.push_back({std::move(shape), entry.weight / sum});
+  }
+  return mix;
 }
 
 Status ValidateProfiles(const Config& config) {
@@ -88,7 +102,6 @@ Status ValidateLeaderElection(const LeaderElectionConfig& config) {
 
 Config DefaultConfig() {
   Config config;
-  config.request_mix = DefaultMix();
   config.resources = {
       {"nvidia.com/gpu", ResourceMeaning::kWholeGpus, "gpu"},
       {"berth.dev/gpu-milli", ResourceMeaning::kShareCompute, "milli"},
@@ -98,7 +111,6 @@ Config DefaultConfig() {
 }
 
 Status Validate(const Config& config) {
-  if (config.request_mix.empty()) return Invalid("requestMix: want at least one entry, got none");
   for (std::size_t i = 0; i < config.request_mix.size(); ++i) {
     if (config.request_mix[i].gpus > 0 && config.request_mix[i].gpu_milli > 0) {
       return Invalid("requestMix[" + std::to_string(i) + "]: want gpus or gpuMilli, got both");
@@ -123,17 +135,7 @@ const ProfileSpec& ChosenProfile(const Config& config) {
 }
 
 RequestMix MixOf(const Config& config) {
-  double sum = 0;
-  for (const MixEntry& entry : config.request_mix) sum += entry.weight;
-  if (std::abs(sum - 1) < 1e-9) sum = 1;  // scaled already: keep every bit
-  RequestMix mix;
-  for (const MixEntry& entry : config.request_mix) {
-    RequestShape shape{entry.cpu_milli, 0, NoGpu{}, entry.models};
-    if (entry.gpus > 0) shape.gpus = WholeGpus{entry.gpus};
-    if (entry.gpu_milli > 0) shape.gpus = GpuShare{entry.gpu_milli, 0};
-    mix.push_back({std::move(shape), entry.weight / sum});
-  }
-  return mix;
+  return ScaledMix(config.request_mix.empty() ? TypicalMix() : config.request_mix);
 }
 
 std::int64_t UnitFactor(const ResourceRule& rule) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "scoring/learned_mix.h"
 #include "scoring/profile.h"
 #include "scoring/request_mix.h"
 
@@ -77,9 +78,11 @@ struct MixEntry {
 };
 
 struct Config {
-  std::string profile = "fragmentation-gradient";  // a built-in one or one of `profiles`
-  std::vector<ProfileSpec> profiles;               // of one's own; may replace built-in ones
-  std::vector<MixEntry> request_mix;               // never empty
+  std::string profile = "expected-waste";  // a built-in one or one of `profiles`
+  std::vector<ProfileSpec> profiles;       // of one's own; may replace built-in ones
+  std::vector<MixEntry> request_mix;       // empty: learned from the pods that arrive
+  LearningParameters learning;             // how
+  WasteParameters expected_waste;          // of the scorer of that name
   std::vector<ResourceRule> resources;
   NodeLabelKeys node_labels;
   ServerConfig server;
@@ -99,7 +102,7 @@ Status Validate(const Config& config);
 // The profile that the configuration chooses. Requires: Validate(config).
 const ProfileSpec& ChosenProfile(const Config& config);
 
-// The mix with its weights scaled to a sum of 1.
+// The mix with its weights scaled to a sum of 1; a typical one where none is given.
 RequestMix MixOf(const Config& config);
 
 // What one of the rule's resource is in GPUs, thousandths, or bytes of GPU memory; 0 for a unit

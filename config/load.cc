@@ -60,6 +60,23 @@ void ReadLeaderElection(YamlReader& reader, LeaderElectionConfig& election) {
   reader.Integer("leaseSeconds", 5, 300, election.lease_seconds);
 }
 
+void ReadLearning(YamlReader& reader, LearningParameters& learning) {
+  reader.Integer("halfLifePods", 1, 1'000'000'000, learning.half_life_pods);
+  reader.Integer("longestEpochPods", 1, 1'000'000'000, learning.longest_epoch_pods);
+}
+
+void ReadExpectedWaste(YamlReader& reader, WasteParameters& waste) {
+  reader.Integer("fills", 1, 256, waste.fills);
+  reader.Integer("patience", 1, 400, waste.patience);
+  reader.Number("optimismGpus", 0, 100, waste.optimism);
+  reader.Number("coverage", 0.01, 1, waste.coverage);
+  reader.Number("scarcityExponent", 0.1, 20, waste.scarcity_exponent);
+  reader.Number("scarcityLimitGpus", 0, 100, waste.scarcity_limit);
+  reader.Number("sharePriceGpus", 0, 100, waste.share_price);
+  reader.Number("modelPriceGpus", 0, 100, waste.model_price);
+  reader.Number("bestFitGpus", 0, 100, waste.best_fit);
+}
+
 // A list that is written replaces the default one as a whole.
 template <class T>
 void ReadList(YamlReader& reader, const char* key, void (*read_one)(YamlReader&, T&),
@@ -109,6 +126,10 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
   reader.Text("profile", config.profile);
   ReadList(reader, "profiles", ReadProfile, config.profiles);
   ReadList(reader, "requestMix", ReadMixEntry, config.request_mix);
+  reader.Mapping("learning",
+                 [&](YamlReader& learning) { ReadLearning(learning, config.learning); });
+  reader.Mapping("expectedWaste",
+                 [&](YamlReader& waste) { ReadExpectedWaste(waste, config.expected_waste); });
   ReadList(reader, "resources", ReadResource, config.resources);
   reader.Mapping("nodeLabels", [&](YamlReader& labels) {
     labels.Text("gpuModel", config.node_labels.gpu_model);

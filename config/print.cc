@@ -81,6 +81,27 @@ void PrintMix(Printer& out, const std::vector<MixEntry>& mix) {
   });
 }
 
+void PrintLearning(Printer& out, const LearningParameters& learning) {
+  out.Mapping("learning", [&] {
+    out.Field("halfLifePods", learning.half_life_pods);
+    out.Field("longestEpochPods", learning.longest_epoch_pods);
+  });
+}
+
+void PrintExpectedWaste(Printer& out, const WasteParameters& waste) {
+  out.Mapping("expectedWaste", [&] {
+    out.Field("fills", waste.fills);
+    out.Field("patience", waste.patience);
+    out.Field("optimismGpus", Shortest(waste.optimism));
+    out.Field("coverage", Shortest(waste.coverage));
+    out.Field("scarcityExponent", Shortest(waste.scarcity_exponent));
+    out.Field("scarcityLimitGpus", Shortest(waste.scarcity_limit));
+    out.Field("sharePriceGpus", Shortest(waste.share_price));
+    out.Field("modelPriceGpus", Shortest(waste.model_price));
+    out.Field("bestFitGpus", Shortest(waste.best_fit));
+  });
+}
+
 void PrintServer(Printer& out, const ServerConfig& server) {
   out.Mapping("server", [&] {
     out.Field("listen", server.listen);
@@ -114,6 +135,8 @@ std::string PrintConfig(const Config& config) {
   out.Field("profile", config.profile);
   PrintProfiles(out, config.profiles);
   PrintMix(out, config.request_mix);
+  PrintLearning(out, config.learning);
+  PrintExpectedWaste(out, config.expected_waste);
   out.List("resources", config.resources, [&](const ResourceRule& rule) {
     out.Field("name", rule.name);
     out.Field("meaning", WordOf(kMeaningWords, rule.meaning));

@@ -29,6 +29,7 @@ Config Reloaded(const Config& now, const Config& wanted) {
   next.profile = wanted.profile;
   next.profiles = wanted.profiles;
   next.request_mix = wanted.request_mix;
+  next.expected_waste = wanted.expected_waste;
   next.reservation_seconds = wanted.reservation_seconds;
   next.log_level = wanted.log_level;
   return next;
@@ -43,7 +44,8 @@ std::vector<std::string> NeedsRestart(const Config& now, const Config& wanted) {
 }
 
 bool SamePolicy(const Config& a, const Config& b) {
-  return ChosenProfile(a) == ChosenProfile(b) && a.request_mix == b.request_mix;
+  return ChosenProfile(a) == ChosenProfile(b) && a.request_mix == b.request_mix &&
+         a.expected_waste == b.expected_waste;
 }
 
 }  // namespace berth

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <sstream>
 
 #include "base/number.h"
 #include "cluster/quantity.h"
@@ -109,6 +110,19 @@ void YamlReader::PositiveNumber(const char* key, double& value) {
   if (!YAML::convert<double>::decode(YAML::Node(*text), number) || !std::isfinite(number) ||
       number <= 0) {
     return Refuse(node_[key], PathOf(key), "want a number above 0, got \"" + *text + "\"");
+  }
+  value = number;
+}
+
+void YamlReader::Number(const char* key, double low, double high, double& value) {
+  const auto text = Scalar(key, "a number");
+  if (!text) return;
+  double number = 0;
+  if (!YAML::convert<double>::decode(YAML::Node(*text), number) || !(number >= low) ||
+      number > high) {
+    std::ostringstream wanted;
+    wanted << "want a number from " << low << " to " << high << ", got \"" << *text << "\"";
+    return Refuse(node_[key], PathOf(key), wanted.str());
   }
   value = number;
 }

@@ -44,6 +44,7 @@ class YamlReader {
     if (const auto number = IntegerAt(key, low, high)) value = static_cast<T>(*number);
   }
   void PositiveNumber(const char* key, double& value);
+  void Number(const char* key, double low, double high, double& value);
   // A Kubernetes quantity, in thousandths.
   void MilliQuantity(const char* key, std::int64_t& value);
   // One of the words, by position.

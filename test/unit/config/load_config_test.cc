@@ -27,6 +27,10 @@ requestMix:
   - {cpu: 1500m, gpuMilli: 250, models: [T4, A100], weight: 2.5}
   - {cpu: 4, gpus: 8, weight: 1e-3}
   - weight: 0.1
+learning: {halfLifePods: 500, longestEpochPods: 50}
+expectedWaste: {fills: 64, patience: 20, optimismGpus: 0, coverage: 0.5,
+                scarcityExponent: 2.5, scarcityLimitGpus: 0, sharePriceGpus: 3, modelPriceGpus: 1,
+                bestFitGpus: 0.125}
 resources:
   - {name: my/gpu, meaning: whole-gpus, unit: gpu}
   - {name: "my/share", meaning: share-compute, unit: percent}
@@ -65,6 +69,8 @@ TEST(LoadConfig, EveryFieldIsRead) {
       {"first-fit", {}, DeviceRule::kRandom, TieRule::kEqual}};
   expected.request_mix = {
       {1500, 0, 250, {"A100", "T4"}, 2.5}, {4000, 8, 0, {}, 1e-3}, {0, 0, 0, {}, 0.1}};
+  expected.learning = {500, 50};
+  expected.expected_waste = {64, 20, 0, 0.5, 2.5, 0, 3, 1, 0.125};
   expected.resources = {{"my/gpu", ResourceMeaning::kWholeGpus, "gpu"},
                         {"my/share", ResourceMeaning::kShareCompute, "percent"},
                         {"my/memory", ResourceMeaning::kShareMemory, "GiB"}};
@@ -93,6 +99,7 @@ TEST(LoadConfig, TextsThatLookLikeSomethingElseSurvivePrinting) {
                            "two\nlines", "tab\t", "é€", "*alias", "&anchor", "{}", "%"}) {
     Config config = DefaultConfig();
     config.node_labels.gpu_model = text;
+    config.request_mix.resize(1);
     config.request_mix[0].models = {text};
     const auto read = LoadConfig(PrintConfig(config), "printed");
     ASSERT_TRUE(read) << read.error().message;
@@ -103,6 +110,7 @@ TEST(LoadConfig, TextsThatLookLikeSomethingElseSurvivePrinting) {
 TEST(LoadConfig, WeightsSurvivePrintingToTheLastBit) {
   for (const double weight : {0.1, 1e-300, 1.7976931348623157e308, 1.0 / 3, 13.3, 5e-324}) {
     Config config = DefaultConfig();
+    config.request_mix.resize(1);
     config.request_mix[0].weight = weight;
     EXPECT_EQ(Load(PrintConfig(config)).request_mix[0].weight, weight);
   }
@@ -112,6 +120,12 @@ TEST(LoadConfig, AListThatIsWrittenReplacesTheDefaultAsAWhole) {
   EXPECT_EQ(Load("requestMix: [{gpus: 1}]").request_mix.size(), 1u);
   EXPECT_EQ(Load("resources: []").resources.size(), 0u);
   EXPECT_EQ(Load("profiles: []\nresources: null").resources, DefaultConfig().resources);
+}
+
+TEST(LoadConfig, TheMixIsLearnedUnlessOneIsWritten) {
+  EXPECT_TRUE(DefaultConfig().request_mix.empty());
+  EXPECT_EQ(Load("requestMix: []"), DefaultConfig());
+  EXPECT_EQ(ChosenProfile(DefaultConfig()).name, "expected-waste");
 }
 
 TEST(LoadConfig, AnOwnProfileMayReplaceABuiltInOne) {

@@ -23,8 +23,9 @@ Config Load(const std::string& text) {
 using Paths = std::vector<std::string>;
 
 TEST(Reload, WhatDecidesIsTakenOverWithoutARestart) {
-  for (const char* text : {"profile: best-fit", "profiles: [{name: x}]\nprofile: x",
-                           "requestMix: [{gpus: 8}]", "reservationSeconds: 7", "logLevel: debug"}) {
+  for (const char* text :
+       {"profile: best-fit", "profiles: [{name: x}]\nprofile: x", "requestMix: [{gpus: 8}]",
+        "expectedWaste: {fills: 8}", "reservationSeconds: 7", "logLevel: debug"}) {
     const Config wanted = Load(text);
     ASSERT_NE(wanted, DefaultConfig());
     EXPECT_EQ(Reloaded(DefaultConfig(), wanted), wanted) << text;
@@ -56,6 +57,10 @@ TEST(Reload, EverySettingIsTakenOverOrNamed) {
 profile: mine
 profiles: [{name: mine}]
 requestMix: [{gpus: 1}]
+learning: {halfLifePods: 1, longestEpochPods: 1}
+expectedWaste: {fills: 1, patience: 1, optimismGpus: 1, coverage: 1,
+                scarcityExponent: 1, scarcityLimitGpus: 1, sharePriceGpus: 1,
+                modelPriceGpus: 1, bestFitGpus: 1}
 resources: []
 nodeLabels: {gpuModel: a, gpuMemoryMib: b}
 server: {listen: a, debugListen: b, threads: 1, maxBodyBytes: 1024, drainSeconds: 0,
@@ -65,7 +70,7 @@ reservationSeconds: 1
 logLevel: debug
 )");
   const Paths waiting = NeedsRestart(DefaultConfig(), wanted);
-  EXPECT_EQ(waiting.size(), 1u + 2u + 8u + 4u);
+  EXPECT_EQ(waiting.size(), 2u + 1u + 2u + 8u + 4u);
   EXPECT_EQ(NeedsRestart(wanted, DefaultConfig()), waiting);
   EXPECT_EQ(NeedsRestart(wanted, wanted), Paths());
 }
@@ -86,6 +91,7 @@ TEST(Reload, ThePolicyIsTheChosenProfileUnderTheMix) {
   EXPECT_TRUE(SamePolicy(now, Load("profile: best-fit\nlogLevel: debug\nprofiles: [{name: x}]")));
   EXPECT_FALSE(SamePolicy(now, Load("profile: gpu-packing")));
   EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nrequestMix: [{gpus: 1}]")));
+  EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nexpectedWaste: {fills: 3}")));
   EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nprofiles: [{name: best-fit}]")));
 }
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine that a configuration asks for.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "scoring/engine.h"
+#include "scoring/learned_mix.h"
+
+namespace berth {
+
+// The chosen profile under the mix of the configuration, or, where it has none, under the learned
+// one (nullptr: under a typical mix). snapshot: for the nodes that there are. Requires:
+// Validate(config).
+std::shared_ptr<Engine> EngineFor(const Config& config, std::shared_ptr<const LearnedMix> mix,
+                                  const Snapshot& snapshot);
+
+}  // namespace berth
