@@ -7,18 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "config/policy.h"
 #include "config/reload.h"
-#include "scoring/profile.h"
 
 namespace berth {
 namespace {
-
-std::shared_ptr<Engine> EngineOf(const Config& config) {
-  auto profile = BuildProfile(ChosenProfile(config), MixOf(config));
-  BERTH_CHECK(profile.has_value());  // the configuration was validated
-  return std::make_shared<Engine>(*std::move(profile));
-}
 
 std::string Joined(const std::vector<std::string>& texts) {
   std::string joined;
@@ -75,7 +68,9 @@ void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
 void ConfigReload::ApplyPolicy(const Config& next) {
   // Neither engine answers requests yet or any more. The new one has its tables filled by this, so
   // that the first requests it answers do not wait for that.
-  const std::shared_ptr<Engine> before = EngineOf(now_), after = EngineOf(next);
+  const std::shared_ptr<const Snapshot> snapshot = parts_.extender.Current();
+  const std::shared_ptr<Engine> before = EngineFor(now_, parts_.mix, *snapshot),
+                                after = EngineFor(next, parts_.mix, *snapshot);
   const DecisionChanges changes =
       CompareDecisions(parts_.extender.recent_decisions().All(), *before, *after);
   parts_.extender.Use({after, std::chrono::seconds(next.reservation_seconds)});

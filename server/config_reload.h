@@ -6,6 +6,7 @@
 // service cannot take over (config/reload.h) is named in the log and waits for a restart.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "config/config.h"
@@ -24,6 +25,7 @@ class ConfigReload {
     Extender& extender;
     Log& log;
     Metrics& metrics;
+    std::shared_ptr<const LearnedMix> mix = nullptr;  // none: nothing is learned
   };
   ConfigReload(ConfigFile file, const Parts& parts);
 

@@ -2,6 +2,21 @@
 #include "server/metrics_text.h"
 
 namespace berth {
+namespace {
+
+// As the text format wants it inside of quotes.
+void AppendEscaped(std::string_view label, std::string& text) {
+  for (const char c : label) {
+    if (c == '\n') {
+      text += "\\n";
+      continue;
+    }
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+}
+
+}  // namespace
 
 MetricsText& MetricsText::Family(std::string_view name, std::string_view type,
                                  std::string_view help) {
@@ -15,7 +30,9 @@ MetricsText& MetricsText::Add(std::string_view value, Labels labels) {
   text_ += name_;
   const char* separator = "{";
   for (const auto& [key, label] : labels) {
-    text_.append(separator).append(key).append("=\"").append(label).append("\"");
+    text_.append(separator).append(key).append("=\"");
+    AppendEscaped(label, text_);
+    text_ += '"';
     separator = ",";
   }
   if (labels.size() > 0) text_ += '}';

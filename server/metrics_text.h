@@ -18,7 +18,7 @@ class MetricsText {
 
   // The samples that follow are of this metric. type: "counter" or "gauge".
   MetricsText& Family(std::string_view name, std::string_view type, std::string_view help);
-  // Requires: label values without quotes, backslashes and line ends.
+  // Label values may be any text.
   MetricsText& Sample(std::integral auto value, Labels labels = {}) {
     return Add(std::to_string(value), labels);
   }

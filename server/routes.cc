@@ -2,12 +2,14 @@
 #include "server/routes.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "server/http_metrics.h"
 #include "server/metrics_text.h"
 #include "server/ui/live_page.h"
+#include "server/waste_metrics.h"
 #include "server/wire/cluster_file.h"
 #include "server/wire/json_text.h"
 
@@ -85,7 +87,11 @@ void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
   router.Add("GET", "/metrics", [parts](HttpRequest&) {
     const bool ready = parts.readiness.reason() == nullptr;
     // Who has lost the lease no longer follows the cluster: the gauges are the leader's to show.
-    std::string text = parts.metrics.Text(ready ? *parts.state.Current() : Snapshot());
+    const auto snapshot = ready ? parts.state.Current() : std::make_shared<const Snapshot>();
+    std::string text = parts.metrics.Text(*snapshot);
+    if (parts.mix != nullptr && parts.waste != nullptr) {
+      text += WasteMetricsText(parts.waste->Of(snapshot, parts.mix->Current()));
+    }
     text += MetricsText()
                 .Family("berth_ready", "gauge", "1 while verbs are answered")
                 .Sample(ready ? 1 : 0)
@@ -100,8 +106,10 @@ void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
 }
 
 void AddDebugRoutes(http::Router& router, const RouteParts& parts) {
-  router.Add("GET", "/debug/snapshot", [&state = parts.state](HttpRequest&) {
-    return Answer("application/json", wire::EncodeCluster(state.Everything()));
+  router.Add("GET", "/debug/snapshot", [&state = parts.state, mix = parts.mix](HttpRequest&) {
+    std::optional<LearnedMix::Memory> learned;
+    if (mix != nullptr) learned = mix->Remember();
+    return Answer("application/json", wire::EncodeCluster(state.Everything(), learned));
   });
   router.Add("GET", "/", [](HttpRequest&) {
     return Answer("text/html; charset=utf-8", std::string(LivePage()));

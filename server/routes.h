@@ -7,6 +7,8 @@
 #include <functional>
 
 #include "cluster/cluster_state.h"
+#include "scoring/learned_mix.h"
+#include "scoring/waste_report.h"
 #include "server/http/http_server.h"
 #include "server/http/router.h"
 #include "server/telemetry/metrics.h"
@@ -44,6 +46,8 @@ struct RouteParts {
   std::function<std::string()> more_metrics = {};  // in Prometheus' text format
   WorkerPool* bind_pool = nullptr;  // where binds run; none: on the I/O thread, for binders that
                                     // never block
+  const LearnedMix* mix = nullptr;  // what the pods that arrive ask for; nullptr: not learned
+  WasteReport* waste = nullptr;     // of that mix
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), and the health routes.

@@ -15,7 +15,9 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "config/kubeconfig.h"
-#include "scoring/profile.h"
+#include "config/policy.h"
+#include "scoring/learned_mix.h"
+#include "scoring/waste_report.h"
 #include "server/config_reload.h"
 #include "server/http/http_server.h"
 #include "server/kube/embedded_cluster.h"
@@ -102,8 +104,8 @@ std::string Identity(const std::string& listen) {
 class Service {
  public:
   // Without access the cluster is an embedded one.
-  Service(const Config& config, ConfigFile config_file, Profile profile,
-          std::unique_ptr<kube::HttpApiClient> client, const std::string& pod_namespace)
+  Service(const Config& config, ConfigFile config_file, std::unique_ptr<kube::HttpApiClient> client,
+          const std::string& pod_namespace)
       : config_(config),
         log_(LevelNamed(config.log_level)),
         recorder_(log_, metrics_),
@@ -112,18 +114,20 @@ class Service {
         client_(std::move(client)),
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
         sinks_(recorder_, kube_ ? &kube_->events() : nullptr),
-        extender_({state_, kube_ ? kube_->binder() : embedded_, sinks_, clock_, &budgets_},
-                  {std::make_shared<Engine>(std::move(profile)),
-                   std::chrono::seconds(config.reservation_seconds)}),
-        reload_(std::move(config_file), {extender_, log_, metrics_}),
+        extender_(
+            {state_, kube_ ? kube_->binder() : embedded_, sinks_, clock_, &budgets_, mix_.get()},
+            PolicyNow()),
+        reload_(std::move(config_file), {extender_, log_, metrics_, mix_}),
         verbs_(extender_, pod_rules_, metrics_) {}
 
   Status Load(const std::string& cluster_file) {
     BERTH_TRY(std::string text, ReadFile(cluster_file));
-    auto events = wire::DecodeCluster(std::move(text), node_rules_);
-    if (!events) return tl::unexpected(std::move(events).error().Within(cluster_file));
-    BERTH_TRY_STATUS(state_.Apply(*events));
-    for (const ClusterEvent& event : *events) {
+    auto cluster = wire::DecodeCluster(std::move(text), node_rules_);
+    if (!cluster) return tl::unexpected(std::move(cluster).error().Within(cluster_file));
+    BERTH_TRY_STATUS(state_.Apply(cluster->events));
+    if (cluster->learned) mix_->Restore(*cluster->learned);
+    extender_.Use(PolicyNow());
+    for (const ClusterEvent& event : cluster->events) {
       const auto* bound = std::get_if<PodBound>(&event);
       if (bound == nullptr || bound->pod.id.name.empty()) continue;
       BERTH_TRY_STATUS(embedded_.Assign(bound->pod, bound->placement));
@@ -136,8 +140,8 @@ class Service {
 
   Status Listen() {
     if (kube_) bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
-    const RouteParts parts{verbs_,      state_,        metrics_,        readiness_,
-                           HttpStats(), KubeMetrics(), bind_pool_.get()};
+    const RouteParts parts{verbs_,        state_,           metrics_,   readiness_, HttpStats(),
+                           KubeMetrics(), bind_pool_.get(), mix_.get(), &waste_};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
@@ -185,6 +189,11 @@ class Service {
   }
 
  private:
+  [[nodiscard]] Extender::Policy PolicyNow() const {
+    return {EngineFor(config_, mix_, *state_.Current()),
+            std::chrono::seconds(config_.reservation_seconds)};
+  }
+
   std::unique_ptr<kube::KubeCluster> ConnectTo(kube::ApiClient& client,
                                                const std::string& pod_namespace) {
     const LeaderElectionConfig& election = config_.leader_election;
@@ -230,6 +239,8 @@ class Service {
   EmbeddedCluster embedded_;
   const std::unique_ptr<kube::KubeCluster> kube_;  // none: embedded_ it is
   BothSinks sinks_;
+  const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);
+  WasteReport waste_{config_.expected_waste};
   Extender extender_;
   ConfigReload reload_;
   Verbs verbs_;
@@ -265,7 +276,6 @@ void Upkeep(Service& service, const std::stop_token& stop) {
 Status Serve(ConfigFile config_file, const ServeTarget& target) {
   const StopSignals signals;
   const Config config = config_file.config();
-  BERTH_TRY(Profile profile, BuildProfile(ChosenProfile(config), MixOf(config)));
   std::unique_ptr<kube::HttpApiClient> client;
   std::string pod_namespace;
   if (target.cluster_file.empty()) {
@@ -273,8 +283,7 @@ Status Serve(ConfigFile config_file, const ServeTarget& target) {
     pod_namespace = access.default_namespace;
     BERTH_TRY(client, kube::HttpApiClient::Create(access));
   }
-  Service service(config, std::move(config_file), std::move(profile), std::move(client),
-                  pod_namespace);
+  Service service(config, std::move(config_file), std::move(client), pod_namespace);
   if (!target.cluster_file.empty()) BERTH_TRY_STATUS(service.Load(target.cluster_file));
   BERTH_TRY_STATUS(service.Listen());
   service.Announce();

@@ -45,7 +45,7 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
     pending_.Forget(pod.id.uid);  // what it asked for before no longer holds
     reasons.assign(candidates.size(), Reason::kPodRefused);
   } else {
-    pending_.Remember(pod);
+    if (pending_.Remember(pod)) Arrived(snapshot, pod.shape);
     reasons = policy().engine->Filter(snapshot, pod.shape, candidates);
     Refine(*snapshot, pod, candidates, reasons);
   }
@@ -57,6 +57,12 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
                       .fitting = fitting,
                       .first_reason = first == reasons.end() ? Reason::kFits : *first});
   return reasons;
+}
+
+void Extender::Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape) {
+  if (parts_.mix == nullptr) return;
+  parts_.mix->Observe(WithCompute(shape, *snapshot));
+  policy().engine->Follow(snapshot);
 }
 
 std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snapshot>& snapshot,

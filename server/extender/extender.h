@@ -21,6 +21,7 @@
 #include "cluster/cluster_state.h"
 #include "cluster/disruption_budgets.h"
 #include "scoring/engine.h"
+#include "scoring/learned_mix.h"
 #include "server/extender/evictions.h"
 #include "server/extender/node_victims.h"
 #include "server/extender/pending_pods.h"
@@ -45,6 +46,7 @@ class Extender {
     DecisionSink& sink;
     const Clock& clock;
     const DisruptionBudgets* budgets = nullptr;  // nullptr: there are none
+    LearnedMix* mix = nullptr;  // hears of every pod that is filtered for the first time
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -99,6 +101,7 @@ class Extender {
   static constexpr std::size_t kMaxPendingPods = 1 << 16;
   static constexpr int kBindAttempts = 3;  // a lost race is placed anew on the newest snapshot
 
+  void Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape);
   Status BindOnce(const BindRequest& request, const PodId& id);
   std::string NextDecisionId();
   Result<Placement> Commit(const PodId& id, const std::string& node, std::string_view decision);

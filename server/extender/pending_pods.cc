@@ -3,10 +3,12 @@
 
 namespace berth {
 
-void PendingPods::Remember(const PodRequest& pod) {
+bool PendingPods::Remember(const PodRequest& pod) {
   auto copy = std::make_shared<const PodRequest>(pod);
   const MutexLock lock(mutex_);
-  if (const auto known = by_uid_.find(pod.id.uid); known != by_uid_.end()) {
+  const auto known = by_uid_.find(pod.id.uid);
+  const bool is_new = known == by_uid_.end();
+  if (!is_new) {
     const Recent::iterator entry = known->second;
     by_uid_.erase(known);  // first: its key lives in the entry
     recent_.erase(entry);
@@ -17,6 +19,7 @@ void PendingPods::Remember(const PodRequest& pod) {
     by_uid_.erase(recent_.back()->id.uid);
     recent_.pop_back();
   }
+  return is_new;
 }
 
 std::shared_ptr<const PodRequest> PendingPods::Find(std::string_view uid) {

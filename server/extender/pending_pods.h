@@ -22,7 +22,8 @@ class PendingPods {
  public:
   explicit PendingPods(std::size_t capacity) : capacity_(capacity) {}
 
-  void Remember(const PodRequest& pod) BERTH_EXCLUDES(mutex_);
+  // Returns whether it was not known.
+  bool Remember(const PodRequest& pod) BERTH_EXCLUDES(mutex_);
   // nullptr when it is not known.
   [[nodiscard]] std::shared_ptr<const PodRequest> Find(std::string_view uid) BERTH_EXCLUDES(mutex_);
   void Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);

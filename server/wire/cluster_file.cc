@@ -82,6 +82,18 @@ Json PodJson(const PodRecord& record) {
   return json;
 }
 
+Json LearnedJson(const LearnedMix::Memory& learned) {
+  Json classes = Json::array();
+  for (const RequestClass& entry : learned.classes) {
+    classes.push_back({{"pods", entry.weight},
+                       {"cpu_milli", entry.shape.cpu_milli},
+                       {"memory_bytes", entry.shape.memory_bytes},
+                       {"ask", AskJson(entry.shape.gpus)},
+                       {"models", entry.shape.models}});
+  }
+  return {{"pods", learned.pods}, {"classes", std::move(classes)}};
+}
+
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;
 
 Status ReadGpus(const Json& json, const std::string& path, NodeSpec& spec) {
@@ -194,6 +206,14 @@ Status ReadGrant(const Json& json, const std::string& path, Placement& placement
   return {};
 }
 
+void ReadModels(Fields& fields, std::vector<std::string>& models) {
+  fields.List("models", [&](const Json& model, const std::string& place) -> Status {
+    if (!model.is_string()) return Invalid(place + ": want a text");
+    models.push_back(model);
+    return {};
+  });
+}
+
 struct FilePod {
   PodBound bound;
   bool reserved = false;
@@ -215,11 +235,7 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   fields.Object("ask", [&](const Json& ask, const std::string& place) {
     return ReadAsk(ask, place, request.shape.gpus);
   });
-  fields.List("models", [&](const Json& model, const std::string& place) -> Status {
-    if (!model.is_string()) return Invalid(place + ": want a text");
-    request.shape.models.push_back(model);
-    return {};
-  });
+  ReadModels(fields, request.shape.models);
   fields.List("containers", [&](const Json& container, const std::string& place) {
     return ReadContainer(container, place, request);
   });
@@ -246,8 +262,35 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   return pod;
 }
 
-Result<std::vector<ClusterEvent>> ReadCluster(const Json& json) {
-  std::vector<ClusterEvent> events;
+Result<RequestClass> ReadClass(const Json& json, const std::string& path) {
+  Fields fields(json, path);
+  RequestClass entry;
+  fields.Number("pods", 0, std::numeric_limits<double>::max(), entry.weight);
+  fields.Integer("cpu_milli", 0, kMost, entry.shape.cpu_milli);
+  fields.Integer("memory_bytes", 0, kMost, entry.shape.memory_bytes);
+  fields.Object("ask", [&](const Json& ask, const std::string& place) {
+    return ReadAsk(ask, place, entry.shape.gpus);
+  });
+  ReadModels(fields, entry.shape.models);
+  BERTH_TRY_STATUS(fields.Finish());
+  if (entry.weight <= 0) return Invalid(path + ".pods: want a number above 0");
+  return entry;
+}
+
+Status ReadLearned(const Json& json, const std::string& path, LearnedMix::Memory& learned) {
+  Fields fields(json, path);
+  fields.Integer("pods", 0, kMost, learned.pods);
+  fields.List("classes", [&](const Json& item, const std::string& place) -> Status {
+    BERTH_TRY(RequestClass entry, ReadClass(item, place));
+    learned.classes.push_back(std::move(entry));
+    return {};
+  });
+  return fields.Finish();
+}
+
+Result<ClusterFile> ReadCluster(const Json& json) {
+  ClusterFile file;
+  std::vector<ClusterEvent>& events = file.events;
   std::map<std::string, Node> nodes;
   std::set<std::string> uids;
   std::int64_t version = 0;
@@ -286,13 +329,17 @@ Result<std::vector<ClusterEvent>> ReadCluster(const Json& json) {
     events.emplace_back(std::move(pod.bound));
     return {};
   });
+  fields.Object("learned_mix", [&](const Json& item, const std::string& path) {
+    return ReadLearned(item, path, file.learned.emplace());
+  });
   BERTH_TRY_STATUS(fields.Finish());
   if (version == 0) return Invalid("version: want 1, got none");
-  return events;
+  return file;
 }
 
-Result<std::vector<ClusterEvent>> EventsOf(std::vector<NodeSpec> nodes) {
-  std::vector<ClusterEvent> events;
+Result<ClusterFile> EventsOf(std::vector<NodeSpec> nodes) {
+  ClusterFile file;
+  std::vector<ClusterEvent>& events = file.events;
   std::set<std::string> names;
   for (NodeSpec& node : nodes) {
     if (!names.insert(node.name).second) {
@@ -301,23 +348,25 @@ Result<std::vector<ClusterEvent>> EventsOf(std::vector<NodeSpec> nodes) {
     }
     events.emplace_back(NodeUpserted{std::move(node)});
   }
-  return events;
+  return file;
 }
 
 }  // namespace
 
-std::string EncodeCluster(const ClusterState::Contents& contents) {
+std::string EncodeCluster(const ClusterState::Contents& contents,
+                          const std::optional<LearnedMix::Memory>& learned) {
   Json nodes = Json::array(), pods = Json::array();
   for (NodeIndex i = 0; i < contents.snapshot->size(); ++i) {
     nodes.push_back(NodeJson(contents.snapshot->node(i).spec()));
   }
   for (const PodRecord& record : contents.pods) pods.push_back(PodJson(record));
-  const Json cluster = {
+  Json cluster = {
       {"version", 1}, {"observed", true}, {"nodes", std::move(nodes)}, {"pods", std::move(pods)}};
+  if (learned) cluster["learned_mix"] = LearnedJson(*learned);
   return cluster.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
-Result<std::vector<ClusterEvent>> DecodeCluster(std::string text, const NodeRules& rules) {
+Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid("file: want JSON, got something else");
   const auto kind = json.is_object() ? json.find("kind") : json.end();

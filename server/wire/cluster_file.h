@@ -11,6 +11,11 @@
 //              "containers": [{"name": "main", "ask": {"gpus": 2}, "ends_first": false}],
 //              "grants": [{"gpu": 0, "milli": 1000, "memory_mib": 15109}, ...]}]}
 //
+// "learned_mix" is what the pods that have arrived asked for (scoring/learned_mix.h):
+//
+//    {"pods": 1234, "classes": [{"pods": 17.5, "cpu_milli": 8000, "memory_bytes": 1073741824,
+//                                "ask": {"gpus": 2}, "models": []}, ...]}
+//
 // Nodes may have "labels": {..} and "taints": [{"key", "value", "effect"}]; pods "priority", "gang"
 // ("namespace/name") and "labels". What a snapshot was *observed* to be is the truth and is taken
 // as it is: GPUs granted twice, pods on nodes that are not there. Without that mark the file is
@@ -21,6 +26,7 @@
 // well.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,16 +34,23 @@
 #include "base/result.h"
 #include "cluster/cluster_event.h"
 #include "cluster/cluster_state.h"
+#include "scoring/learned_mix.h"
 #include "server/wire/node_json.h"
 
 namespace berth::wire {
 
-std::string EncodeCluster(const ClusterState::Contents& contents);
+std::string EncodeCluster(const ClusterState::Contents& contents,
+                          const std::optional<LearnedMix::Memory>& learned = {});
 
-// The events that build the cluster. Reservations are left out, as a restart leaves them out.
+struct ClusterFile {
+  std::vector<ClusterEvent> events;           // that build the cluster
+  std::optional<LearnedMix::Memory> learned;  // where the file has it
+};
+
+// Reservations are left out, as a restart leaves them out.
 // Error: kInvalidArgument with the path of the field: an unknown key, a wrong type, a node that is
 // there twice, a negative capacity; unless it was observed so, a pod on a node that is not there or
 // a GPU granted beyond what it has.
-Result<std::vector<ClusterEvent>> DecodeCluster(std::string text, const NodeRules& rules);
+Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules);
 
 }  // namespace berth::wire

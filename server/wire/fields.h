@@ -51,6 +51,15 @@ class Fields {
     Integer(key, low, high, wide);
     value = static_cast<int>(wide);
   }
+  void Number(const char* key, double low, double high, double& value) {
+    const Json* found = Take(key, &Json::is_number, "a number");
+    if (found == nullptr) return;
+    const double number = found->get<double>();
+    if (!(number >= low && number <= high)) {
+      return Refuse(key, Json(low).dump() + ".." + Json(high).dump() + ", got " + found->dump());
+    }
+    value = number;
+  }
   // Reads every item of a list; the reader returns its own Status.
   template <class Read>
   void List(const char* key, Read read) {

@@ -18,6 +18,11 @@ using test::PodWithGpus;
 using test::TestService;
 
 Result<std::vector<ClusterEvent>> Decode(const std::string& text) {
+  BERTH_TRY(ClusterFile file, DecodeCluster(text, NodeRules(DefaultConfig())));
+  return std::move(file.events);
+}
+
+Result<ClusterFile> DecodeFile(const std::string& text) {
   return DecodeCluster(text, NodeRules(DefaultConfig()));
 }
 
@@ -40,6 +45,43 @@ Json GoodCluster() {
              "cpu_milli":1000,"memory_bytes":10,"ask":{"gpus":1},"models":["A100"],
              "containers":[{"name":"c","ask":{"gpus":1},"ends_first":false}],
              "grants":[{"gpu":0,"milli":1000,"memory_mib":100}]}]})");
+}
+
+TEST(ClusterFile, WhatWasLearnedIsReadBackToTheLastBit) {
+  LearnedMix mix({100, 10});
+  for (int i = 0; i < 57; ++i) {
+    RequestShape shape{i % 3 * 500, i * 1000, NoGpu{}, {}};
+    if (i % 3 == 1) shape.gpus = WholeGpus{i % 4 + 1};
+    if (i % 3 == 2) shape.gpus = GpuShare{i, 0};
+    if (i % 5 == 2) shape.models = {"A100", "T4"};
+    mix.Observe(shape);
+  }
+  const LearnedMix::Memory written = mix.Remember();
+  const auto file = DecodeFile(EncodeCluster(ClusterState().Everything(), written));
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->learned);
+  EXPECT_EQ(file->learned->pods, 57);
+  ASSERT_EQ(file->learned->classes.size(), written.classes.size());
+  for (std::size_t i = 0; i < written.classes.size(); ++i) {
+    EXPECT_EQ(file->learned->classes[i].shape, written.classes[i].shape);
+    EXPECT_EQ(file->learned->classes[i].weight, written.classes[i].weight);
+  }
+  EXPECT_FALSE(DecodeFile(EncodeCluster(ClusterState().Everything()))->learned);
+}
+
+TEST(ClusterFile, WhatWasNotLearnedSoIsRefused) {
+  const auto error_of = [](const std::string& learned) {
+    const auto file = DecodeFile("{\"version\":1,\"learned_mix\":" + learned + "}");
+    return file ? "" : file.error().message;
+  };
+  EXPECT_EQ(error_of(R"({"pods":1,"classes":[{"pods":1,"cpu_milli":5}]})"), "");
+  EXPECT_EQ(error_of("[]"), "learned_mix: want an object, got array");
+  EXPECT_EQ(error_of(R"({"pods":-1})").find("learned_mix.pods: want 0.."), 0u);
+  EXPECT_EQ(error_of(R"({"classes":[{}]})"), "learned_mix.classes[0].pods: want a number above 0");
+  EXPECT_EQ(error_of(R"({"classes":[{"pods":"x"}]})"),
+            "learned_mix.classes[0].pods: want a number, got string");
+  EXPECT_EQ(error_of(R"({"classes":[{"pods":1,"gpu":1}]})"),
+            "learned_mix.classes[0].gpu: unknown key");
 }
 
 TEST(ClusterFile, WhatIsWrittenIsReadBackToAnEqualSnapshot) {

@@ -49,7 +49,7 @@ class Following {
   test::TestService& service() { return service_; }
   Log& log() { return log_; }
   std::shared_ptr<Engine> engine() { return service_.extender().policy().engine; }
-  std::string profile() { return engine()->profile().name; }
+  std::string profile() { return engine()->profile()->name; }
 
   // The value of the series in /metrics, as it is written.
   std::string Metric(const std::string& series) {

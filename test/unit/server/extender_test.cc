@@ -130,6 +130,21 @@ TEST_F(ExtenderTest, WhatPassedTheFilterCanBeBoundAndWhatDidNotCannot) {
   }
 }
 
+TEST_F(ExtenderTest, TheMixHearsOfEveryPodOnce) {
+  LearnedMix mix(LearningParameters{});
+  Start({MachineWith("n1", 4)}, {}, "best-fit");
+  extender_ = std::make_unique<Extender>(
+      Extender::Parts{state_, *binder_, journal_, clock_, nullptr, &mix},
+      Extender::Policy{test::EngineOf("best-fit"), std::chrono::seconds(30)});
+  for (int tries = 0; tries < 3; ++tries) Filter(Pod("a", WholeGpus{8}));
+  Filter(Pod("b", GpuShare{0, 1000}));
+  Prioritize(Pod("c", WholeGpus{1}));
+  const LearnedMix::Memory memory = mix.Remember();
+  EXPECT_EQ(memory.pods, 2);
+  ASSERT_EQ(memory.classes.size(), 2u);
+  for (const RequestClass& entry : memory.classes) EXPECT_GT(entry.shape.milli_per_gpu(), 0);
+}
+
 TEST_F(ExtenderTest, TheDevicesThatWereScoredAreTheDevicesThatAreBound) {
   Start({MachineWith("n1", 4), MachineWith("n2", 4)}, {}, "fragmentation-gradient");
   Random random(3);

@@ -24,6 +24,15 @@ TEST(PendingPods, FindsWhatItRemembers) {
   EXPECT_EQ(pods.size(), 1u);
 }
 
+TEST(PendingPods, SaysWhichPodsAreNew) {
+  PendingPods pods(2);
+  EXPECT_TRUE(pods.Remember(Pod("a")));
+  EXPECT_FALSE(pods.Remember(Pod("a", 2)));
+  EXPECT_TRUE(pods.Remember(Pod("b")));
+  pods.Forget("b");
+  EXPECT_TRUE(pods.Remember(Pod("b")));
+}
+
 TEST(PendingPods, TheNewestRequestOfAPodCounts) {
   PendingPods pods(4);
   pods.Remember(Pod("a", 1));

@@ -65,10 +65,10 @@ TEST(Routes, TheSnapshotLoadsAgain) {
   ASSERT_EQ(service.Place(PodWithGpus("1", 3), "n2"), "");
   const http::HttpResponse response = service.Call("GET", "/debug/snapshot");
   EXPECT_EQ(response.content_type, "application/json");
-  const auto events = wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig()));
-  ASSERT_TRUE(events) << events.error().message;
+  const auto file = wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig()));
+  ASSERT_TRUE(file) << file.error().message;
   ClusterState copy;
-  ASSERT_TRUE(copy.Apply(*events));
+  ASSERT_TRUE(copy.Apply(file->events));
   EXPECT_EQ(*copy.Current(), *service.state().Current());
   EXPECT_EQ(wire::EncodeCluster(copy.Everything()), response.body);
 }
