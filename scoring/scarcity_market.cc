@@ -136,6 +136,10 @@ void ScarcityMarket::Taken(const Node& node, const RequestShape& shape, const De
 double ScarcityMarket::SlotPrice(const Slot& slot, double pods, std::int64_t slots) const {
   if (slots <= 0) return 0;
   const double scarcity = pods * slot.demand / static_cast<double>(slots);
+  if (slot.gpus == 1) {
+    return parameters_.share_price * slot.milli / kMilliPerGpu *
+           std::min(kRoomLimit, std::pow(scarcity, kRoomExponent));
+  }
   return slot.gpus *
          std::min(parameters_.scarcity_limit, std::pow(scarcity, parameters_.scarcity_exponent));
 }
