@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/session.h"
 
-#include <algorithm>
 #include <chrono>
-#include <memory>
 
 #include "bench/replay/engine_session.h"
 #include "bench/replay/http_placer.h"
