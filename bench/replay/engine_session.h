@@ -19,9 +19,9 @@ namespace berth::replay {
 
 class EngineSession {
  public:
-  // Nodes are named by their rank in `arrivals`; the seed is for ties. The request mix is the oracle
-  // of the workload, as in the published protocol, but for a policy that learns it. Error: as
-  // BuildProfile.
+  // Nodes are named by their rank in `arrivals`; the seed is for ties. The request mix is the
+  // oracle of the workload, as in the published protocol, but for a policy that learns it. Error:
+  // as BuildProfile.
   static Result<std::unique_ptr<EngineSession>> Create(const ProfileSpec& spec,
                                                        const Workload& workload,
                                                        const Arrivals& arrivals,

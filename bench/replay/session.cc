@@ -8,6 +8,7 @@
 #include "bench/replay/oracle_mix.h"
 #include "bench/replay/server_process.h"
 #include "config/config.h"
+#include "scoring/registry.h"
 
 namespace berth::replay {
 namespace {
