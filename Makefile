@@ -11,7 +11,7 @@ export BERTH_DATA ?= $(abspath ../shared/data)
 
 PACKAGES := g++ cmake ninja-build ccache pkg-config libboost-dev libssl-dev zlib1g-dev libsimdjson-dev \
   nlohmann-json3-dev prometheus-cpp-dev libcivetweb-dev libcurl4-openssl-dev libyaml-cpp-dev libspdlog-dev \
-  libcli11-dev libexpected-dev libcpprest-dev libgtest-dev libgmock-dev libbenchmark-dev
+  libcli11-dev libexpected-dev libcpprest-dev libpugixml-dev libgtest-dev libgmock-dev libbenchmark-dev
 CLANG_PACKAGES := clang-14 libclang-rt-14-dev
 LINT_PACKAGES := clang-format-14 shellcheck
 
@@ -76,7 +76,7 @@ e2e-demo-stop: ## Stop what e2e-demo left running
 	@$(E2E)/program.sh demo -stop build/e2e-demo
 
 # The programs whose tests run under the sanitizers.
-SANITIZED := unit_tests config_tests reflector_tests server_tests property_tests wire_tests
+SANITIZED := unit_tests config_tests reflector_tests server_tests property_tests topology_tests wire_tests
 
 sanitize: ## Unit, property and wire tests under address+undefined and under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))

@@ -59,6 +59,7 @@ const std::vector<Home> kHomes = {
     {"simdjson", {"server/wire/"}},
     {"nlohmann/", {"server/wire/", "server/kube/", "bench/", "test/"}},
     {"boost/graph/", {"topology/"}},
+    {"pugixml", {"topology/"}},
     {"boost/", {"server/http/", "server/kube/", "bench/", "test/"}},
     {"asio", {"server/http/", "server/kube/", "bench/", "test/"}},
     {"openssl/", {"server/http/", "server/kube/", "server/sha256.cc", "bench/", "test/"}},

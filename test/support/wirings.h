@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Wirings for tests: known machines, random ones, and the same under another numbering.
+#pragma once
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "topology/topo_text.h"
+#include "topology/wiring.h"
+
+namespace berth::test {
+
+// A V100 hybrid cube mesh as a DGX-1 numbers it.
+inline LinkMatrix Dgx1V() {
+  return *ParseTopoText(
+      "      GPU0  GPU1  GPU2  GPU3  GPU4  GPU5  GPU6  GPU7  NUMA\n"
+      "GPU0   X    NV1   NV1   NV2   NV2   SYS   SYS   SYS   0\n"
+      "GPU1  NV1    X    NV2   NV1   SYS   NV2   SYS   SYS   0\n"
+      "GPU2  NV1   NV2    X    NV2   SYS   SYS   NV1   SYS   0\n"
+      "GPU3  NV2   NV1   NV2    X    SYS   SYS   SYS   NV1   0\n"
+      "GPU4  NV2   SYS   SYS   SYS    X    NV1   NV1   NV2   1\n"
+      "GPU5  SYS   NV2   SYS   SYS   NV1    X    NV2   NV1   1\n"
+      "GPU6  SYS   SYS   NV1   SYS   NV1   NV2    X    NV2   1\n"
+      "GPU7  SYS   SYS   SYS   NV1   NV2   NV1   NV2    X    1\n");
+}
+
+inline int Draw(Random& random, int below) {
+  return static_cast<int>(random.Below(static_cast<std::uint64_t>(below)));
+}
+
+// Few different bandwidths, so that ties are common; one or two NUMA groups.
+inline Wiring RandomWiring(Random& random, int gpus) {
+  Wiring wiring;
+  wiring.gpus = gpus;
+  const auto side = static_cast<std::size_t>(gpus);
+  wiring.megabytes_per_s.assign(side * side, 0);
+  for (std::size_t a = 0; a < side; ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      const int speeds[] = {9000, 12000, 25000, 50000};
+      wiring.megabytes_per_s[a * side + b] = wiring.megabytes_per_s[b * side + a] =
+          speeds[Draw(random, 4)];
+    }
+    wiring.numa.push_back(a * 2 >= side ? 1 : 0);
+  }
+  return wiring;
+}
+
+inline std::vector<int> RandomNumbering(Random& random, int gpus) {
+  std::vector<int> to(static_cast<std::size_t>(gpus));
+  std::iota(to.begin(), to.end(), 0);
+  random.Shuffle(to);
+  return to;
+}
+
+// GPU i of the wiring is GPU to[i] of the result.
+inline Wiring Renumbered(const Wiring& wiring, const std::vector<int>& to) {
+  Wiring result = wiring;
+  const auto side = static_cast<std::size_t>(wiring.gpus);
+  for (std::size_t a = 0; a < side; ++a) {
+    const auto to_a = static_cast<std::size_t>(to[a]);
+    result.numa[to_a] = wiring.numa[a];
+    for (std::size_t b = 0; b < side; ++b) {
+      result.megabytes_per_s[to_a * side + static_cast<std::size_t>(to[b])] =
+          wiring.megabytes_per_s[a * side + b];
+    }
+  }
+  return result;
+}
+
+}  // namespace berth::test
