@@ -8,6 +8,7 @@
 #include "config/load.h"
 #include "config/print.h"
 #include "server/serve.h"
+#include "server/topology_command.h"
 
 namespace berth {
 namespace {
@@ -57,6 +58,39 @@ int RunServe(const ServeFlags& flags) {
   return served ? 0 : Report(served.error());
 }
 
+CLI::App* AddTopology(CLI::App& app, TopologyFlags& flags) {
+  CLI::App* const topology = app.add_subcommand("topology", "How the GPUs of a machine are linked");
+  topology->require_subcommand(0, 1);
+  const auto add = [topology, &flags](const char* name, const char* what) {
+    CLI::App* const command = topology->add_subcommand(name, what);
+    command
+        ->add_option("FILE", flags.file,
+                     "nvidia-smi topo -m, NCCL topology XML or JSON; - is standard input")
+        ->required();
+    return command;
+  };
+  add("show", "Print the matrix, islands, NUMA groups, best sets per size and Graphviz")
+      ->add_flag("--json", flags.json, "Print the matrix as JSON");
+  add("annotate", "Print the node annotation berth.dev/topology");
+  CLI::App* const choose = add("choose", "Print which GPUs a policy takes");
+  choose->add_option("--policy", flags.policy, "berth, first-fit, nvidia-..., hami-topology")
+      ->capture_default_str();
+  choose->add_option("--free", flags.free, "The free GPUs, as 0,3,5")->required();
+  choose->add_option("--required", flags.required, "GPUs that have to be among the chosen");
+  choose->add_option("--size", flags.size, "How many GPUs")->required();
+  choose->add_flag("--json", flags.json, "Print JSON");
+  return topology;
+}
+
+int RunTopology(const CLI::App& topology, const TopologyFlags& flags) {
+  const auto text = topology.got_subcommand("show")       ? ShowTopology(flags)
+                    : topology.got_subcommand("annotate") ? AnnotateTopology(flags)
+                                                          : ChooseOnTopology(flags);
+  if (!text) return Report(text.error());
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
 int RunCheck(const std::string& file) {
   const auto config = LoadConfigFile(file);
   if (!config) return Report(config.error());
@@ -84,17 +118,22 @@ int Main(int argc, char** argv) {
       ->required();
   config->add_subcommand("print", "Print a configuration with every default filled in")
       ->add_option("FILE", print_file, "BerthConfiguration (YAML); default: built in");
+  TopologyFlags topology_flags;
+  CLI::App* const topology = AddTopology(app, topology_flags);
   app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
     // Asked for here, because CLI11 would miss a subcommand before it names a word it does not
     // know.
-    const CLI::App& last = app.got_subcommand(config) ? *config : app;
+    const CLI::App& last = app.got_subcommand(config)     ? *config
+                           : app.got_subcommand(topology) ? *topology
+                                                          : app;
     if (last.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
   } catch (const CLI::ParseError& problem) {
     return app.exit(problem) == 0 ? 0 : kUsage;
   }
   if (app.got_subcommand("serve")) return RunServe(serve);
+  if (app.got_subcommand(topology)) return RunTopology(*topology, topology_flags);
   if (app.got_subcommand("version")) {
     std::printf("berth %s\n", BERTH_VERSION);
     return 0;

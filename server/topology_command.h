@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `berth topology show|annotate|choose`: what Berth reads of a machine's links and would do with
+// it.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace berth {
+
+struct TopologyFlags {
+  std::string file;  // "-": standard input
+  bool json = false;
+  std::string policy = "berth", free, required;  // GPUs as "0,3,5"; "" is none
+  int size = 0;
+};
+
+// What each prints on standard output. Error: what cannot be read, with file and place.
+Result<std::string> ShowTopology(const TopologyFlags& flags);
+Result<std::string> AnnotateTopology(const TopologyFlags& flags);
+Result<std::string> ChooseOnTopology(const TopologyFlags& flags);
+
+}  // namespace berth

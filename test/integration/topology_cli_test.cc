@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// berth topology: what scripts read, exit codes, and errors that name file and cell.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/support/child_process.h"
+#include "test/support/test_certificates.h"
+
+namespace berth::test {
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome Topology(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "topology");
+  ChildProcess process("berth", arguments);
+  const int code = process.Wait();
+  return {code, process.out(), process.err()};
+}
+
+class TopologyCommand : public testing::Test {
+ protected:
+  const TemporaryFolder folder_;
+  const std::string file_ = folder_.WriteText("topo.txt",
+                                              "\tGPU0\tGPU1\tGPU2\tNUMA\nGPU0\tX\tSYS\tNV4\t0\nGPU1"
+                                              "\tSYS\tX\tSYS\t1\nGPU2\tNV4\tSYS\tX\t0\n");
+};
+
+TEST_F(TopologyCommand, ShowPrintsWhatIsThere) {
+  const Outcome text = Topology({"show", file_});
+  EXPECT_EQ(text.code, 0) << text.err;
+  for (const char* part : {"GPU0   X      SYS    NV4", "{0,2} {1}", "NUMA groups: {0,2} {1}",
+                           "  2   0,2", "graph G {", "0--2 [label=\"NV4\"]"}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+  }
+  EXPECT_EQ(Topology({"show", file_, "--json"}).out,
+            R"({"gpus":["GPU0","GPU1","GPU2"],"nics":[],"links":[["X","SYS","NV4"],)"
+            R"(["SYS","X","SYS"],["NV4","SYS","X"]],"gpu_nic":[[],[],[]],)"
+            R"("cpu_affinity":["","",""],"numa_affinity":["0","1","0"],"warnings":[]})"
+            "\n");
+}
+
+TEST_F(TopologyCommand, AnnotateAndChooseAnswerInOneLine) {
+  EXPECT_EQ(Topology({"annotate", file_}).out,
+            R"({"version":1,"gpus":3,"cells":["SYS","NV4"],"links":"01/0","numa":["0","1","0"]})"
+            "\n");
+  EXPECT_EQ(Topology({"choose", file_, "--free", "0,1,2", "--size", "2", "--json"}).out,
+            "{\"gpus\":[0,2],\"quality\":1}\n");
+  EXPECT_EQ(Topology({"choose", file_, "--free", "0,1,2", "--size", "1"}).out, "1  quality 1\n");
+  EXPECT_EQ(Topology({"choose", file_, "--policy", "first-fit", "--free", "0,1,2", "--required",
+                      "1", "--size", "2", "--json"})
+                .out,
+            "{\"gpus\":[0,1],\"quality\":0.16}\n");
+  const Outcome impossible = Topology({"choose", file_, "--free", "0", "--size", "2", "--json"});
+  EXPECT_EQ(impossible.code, 0);
+  EXPECT_EQ(impossible.out, "{\"gpus\":[],\"reason\":\"needs 2 GPUs; 1 free\"}\n");
+}
+
+TEST_F(TopologyCommand, ErrorsNameFileOrFlag) {
+  const std::string bad = folder_.WriteText("bad.txt", "\tGPU0\tGPU1\nGPU0\tX\tNaN\n");
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"show", bad}, "berth: " + bad + ": line 2, GPU0 to GPU1: want X, NV#, "},
+      {{"annotate", bad + "x"}, "berth: " + bad + "x: cannot be read"},
+      {{"choose", file_, "--free", "3", "--size", "1"},
+       "berth: --free: want an integer from 0 to 2, got \"3\""},
+      {{"choose", file_, "--free", "0", "--size", "1", "--policy", "best"},
+       "berth: --policy: want one of berth, "}};
+  for (const auto& [arguments, line] : cases) {
+    const Outcome outcome = Topology(arguments);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(outcome.err.starts_with(line)) << outcome.err;
+  }
+  EXPECT_EQ(Topology({}).code, 2);
+  EXPECT_EQ(Topology({"show"}).code, 2);
+  EXPECT_EQ(Topology({"choose", file_, "--size", "x", "--free", "0"}).code, 2);
+  EXPECT_EQ(Topology({"choose", "--help"}).code, 0);
+}
+
+}  // namespace
+}  // namespace berth::test
