@@ -22,5 +22,6 @@ Command AddDemo(CLI::App& app);
 Command AddCompare(CLI::App& app);
 Command AddMerge(CLI::App& app);
 Command AddTune(CLI::App& app);
+Command AddTopology(CLI::App& app);
 
 }  // namespace berth::replay
