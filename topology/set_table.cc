@@ -187,7 +187,18 @@ void SetTable::BuildValues(const SizeMix& mix) {
   value_.assign(sets_, 0);
   for (Set free = 1; free < sets_; ++free) {
     value_[free] = static_cast<int>(std::lround(values[free] / kPerfect * kMillion));
+    value_[free] += Compactness(free);
   }
+}
+
+// Sum of the squares of how many GPUs of a set each NUMA group has.
+int SetTable::Compactness(GpuMask set) const {
+  std::array<int, kMaxTableGpus> members{};
+  int squares = 0;
+  for (; set != 0; set &= set - 1) {
+    squares += 2 * members[Index(wiring_.numa[Index(std::countr_zero(set))])]++ + 1;
+  }
+  return squares;
 }
 
 void SetTable::BuildChoices() {
@@ -231,7 +242,7 @@ GpuMask SetTable::WorstConnected(GpuMask free) const {
   for (GpuMask rest = free; rest != 0; rest &= rest - 1) {
     const GpuMask gpu = rest & (~rest + 1);
     const GpuMask others = free ^ gpu;
-    const std::pair<int, int> key(aggregate_[others] - aggregate_[free], value_[others]);
+    const std::pair<int, int> key(value_[others], aggregate_[others] - aggregate_[free]);
     if (best != 0 && key <= best_key) continue;
     best = gpu;
     best_key = key;

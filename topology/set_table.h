@@ -9,11 +9,14 @@
 //   aggregate(S) total bandwidth between the GPUs of S
 //   value(F)     what a free set is worth for what comes next: sum over sizes k of share(k) x (best
 //                partition of F into k-sets, mean quality of its sets, + 0.1 x mean quality of all
-//                k-sets of F)
+//                k-sets of F), in millionths, and where that is equal, what keeps NUMA groups
+//                whole:
+//                + the sum of the squares of the GPUs of F in each
 //
 // Choosing k of F: the highest quality, then the smallest NUMA span, then the highest value of what
-// stays free, then the lowest mask. One GPU: the one with the least bandwidth to the rest of F,
-// then the highest value of what stays free, then the lowest index.
+// stays free, then the lowest mask. One GPU: the worst-connected one, which is the one that leaves
+// the rest worth most (a GPU off the fabric, or with the fewest links), then the one with the least
+// bandwidth to the rest.
 //
 // Exact over all 2^n sets, so at most kMaxTableGpus GPUs; set_search.h is for more. Building takes
 // O(3^n) steps: well under 1 ms for 8 GPUs, and a fraction of a second and 2 MiB for 16, so a table
@@ -71,6 +74,7 @@ class SetTable {
   void BuildRanks();
   void BuildValues(const SizeMix& mix);
   void BuildChoices();
+  [[nodiscard]] int Compactness(GpuMask set) const;
   [[nodiscard]] GpuMask Search(GpuMask free, int size, GpuMask required) const;
   [[nodiscard]] GpuMask WorstConnected(GpuMask free) const;
 

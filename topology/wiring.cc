@@ -66,22 +66,24 @@ int LinkSpeeds::Of(const Link& link) const {
   }
 }
 
+LinkSpeeds SpeedsOfPcie(int generation) {
+  LinkSpeeds speeds;
+  speeds.pix = generation <= 3 ? 12'000 : generation == 4 ? 24'000 : 48'000;
+  speeds.board = speeds.pix * 105 / 100;
+  speeds.pxb = speeds.pix * 95 / 100;
+  speeds.phb = speeds.pix * 5 / 6;
+  speeds.node = speeds.phb * 95 / 100;
+  const int socket = generation <= 3 ? 10'000 : generation == 4 ? 16'000 : 22'000;
+  speeds.sys = std::min(speeds.phb * 90 / 100, socket);
+  return speeds;
+}
+
 LinkSpeeds SpeedsFor(const LinkMatrix& matrix) {
   int bond = 0;
   for (const Link& link : matrix.cells) {
     if (link.fabric == LinkType::kNvlink) bond = std::max(bond, int{link.fabric_links});
   }
-  const bool gen3 = bond >= 1 && bond <= 3;
-  const bool gen5 = bond >= 13;
-  LinkSpeeds speeds;
-  speeds.pix = gen3 ? 12'000 : gen5 ? 48'000 : 24'000;
-  speeds.board = speeds.pix * 105 / 100;
-  speeds.pxb = speeds.pix * 95 / 100;
-  speeds.phb = speeds.pix * 5 / 6;
-  speeds.node = speeds.phb * 95 / 100;
-  const int socket = gen3 ? 10'000 : gen5 ? 22'000 : 16'000;
-  speeds.sys = std::min(speeds.phb * 90 / 100, socket);
-  return speeds;
+  return SpeedsOfPcie(bond >= 13 ? 5 : bond >= 1 && bond <= 3 ? 3 : 4);
 }
 
 int Wiring::Span(GpuMask set) const {

@@ -29,6 +29,7 @@ struct LinkSpeeds {
   [[nodiscard]] int Of(const Link& link) const;  // unknown counts as sys, the slowest
 };
 LinkSpeeds SpeedsFor(const LinkMatrix& matrix);
+LinkSpeeds SpeedsOfPcie(int generation);  // 3, 4 or 5
 
 struct Wiring {
   int gpus = 0;
