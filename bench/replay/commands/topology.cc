@@ -22,7 +22,7 @@ struct TopologyFlags {
   TopologyReplayOptions options;
   std::string matrix, mix = "1:40,2:25,3:10,4:18,8:7", json;
   std::vector<std::string> policies = {"first-fit", "nvidia-best-effort", "hami-topology", "berth"};
-  int nvlink_gigabytes = 25;
+  int nvlink_gigabytes = 25, pcie_generation = 0;
 };
 
 std::string NameOf(ChoicePolicy policy) {
@@ -66,7 +66,8 @@ Status Replay(TopologyFlags flags) {
     if (!policy) return tl::unexpected(std::move(policy).error().Within("--policies"));
     flags.options.policies.push_back(*policy);
   }
-  LinkSpeeds speeds = SpeedsFor(*matrix);
+  LinkSpeeds speeds =
+      flags.pcie_generation > 0 ? SpeedsOfPcie(flags.pcie_generation) : SpeedsFor(*matrix);
   speeds.nvlink = flags.nvlink_gigabytes * 1000;
   BERTH_TRY(const std::vector<TopologyScore> scores,
             ReplayTopology(*matrix, WiringOf(*matrix, speeds), flags.options));
@@ -105,6 +106,10 @@ Command AddTopology(CLI::App& app) {
                    "GB/s of one NVLink in one direction; 50 for Blackwell")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  topology
+      ->add_option("--pcie-generation", flags->pcie_generation,
+                   "3, 4 or 5; default: inferred from the NVLinks")
+      ->check(CLI::Range(3, 5));
   topology->add_option("--json", flags->json, "Write the scores as JSON; - is stdout")
       ->type_name("FILE|-");
   return [flags] { return Replay(*flags); };
