@@ -81,7 +81,7 @@ TEST_F(BerthReplay, NamesTheFileTheLineAndTheColumn) {
 
 TEST_F(BerthReplay, NamesThePoliciesThereAre) {
   ExpectFailure({"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", "best"}, 1,
-                "policy: want one of best-fit dot-product first-fit");
+                "policy: want one of best-fit dot-product expected-waste first-fit");
 }
 
 TEST_F(BerthReplay, EndsWithTwoWhereItIsNotUsedAsItsHelpSays) {
