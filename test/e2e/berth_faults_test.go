@@ -23,10 +23,11 @@ func halfwayThroughManyPods(t *testing.T) (*harness.Plane, *harness.Berth, *harn
 	berth := plane.NewBerth("berth", plane.BerthKubeconfig("https://"+proxy.Address(), plane.Token()), "")
 	berth.Start()
 	berth.WaitReady()
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	bound := plane.WatchBound()
 	defer bound.Stop()
+	// All are there when the first is placed: else they may be placed as fast as they are created.
 	plane.CreatePods(oneGPUEach("pod", manyPods)...)
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	bound.WaitFor(manyPods/4, time.Minute)
 	return plane, berth, proxy
 }

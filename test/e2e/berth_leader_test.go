@@ -48,10 +48,10 @@ func TestLeadershipIsHandedOverInTheMiddleOfBinds(t *testing.T) {
 	}
 	leader := ready(t, berths)
 	service := harness.NewProxy(t, berths[leader].Listen)
-	plane.StartScheduler(harness.ShippedExtenders(t, "http://"+service.Address())...)
 	bound := plane.WatchBound()
 	defer bound.Stop()
 	plane.CreatePods(oneGPUEach("pod", manyPods)...)
+	plane.StartScheduler(harness.ShippedExtenders(t, "http://"+service.Address())...)
 	bound.WaitFor(manyPods/4, time.Minute)
 
 	berths[leader].Kill()
