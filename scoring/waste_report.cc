@@ -67,8 +67,9 @@ std::map<std::string, Waste> WasteReport::Of(const std::shared_ptr<const Snapsho
     by_node_.assign(snapshot->size(), {});
     for (NodeIndex i = 0; i < snapshot->size(); ++i) Measure(i, snapshot->node(i));
   } else {
-    snapshot->ForEachDifference(
-        *snapshot_, [&](NodeIndex i) BERTH_REQUIRES(mutex_) { Measure(i, snapshot->node(i)); });
+    std::vector<NodeIndex> changed;
+    snapshot->ForEachDifference(*snapshot_, [&changed](NodeIndex i) { changed.push_back(i); });
+    for (const NodeIndex i : changed) Measure(i, snapshot->node(i));
   }
   snapshot_ = snapshot;
   std::map<std::string, Waste> by_model;
