@@ -125,7 +125,7 @@ TEST(Simulate, TakesReadingsAtEvenDistances) {
   EXPECT_NEAR(idle, 1, 1e-12);
 }
 
-// An hour of a crowded cluster of mixed nodes.
+// Ten minutes of a crowded cluster of mixed nodes.
 struct Crowd {
   Workload workload;
   Stream stream;
@@ -136,7 +136,7 @@ Crowd ACrowd() {
   crowd.workload = GenerateWorkload(3, 400);
   crowd.workload.nodes.resize(40);
   crowd.order = DrawArrivals(crowd.workload.nodes, crowd.workload.tasks, 3, 1);
-  const StreamOptions options{1.3, Lifetimes::kLogNormal, minutes(10), hours(1)};
+  const StreamOptions options{1.3, Lifetimes::kLogNormal, minutes(10), minutes(10)};
   crowd.stream = DrawStream(crowd.workload.nodes, crowd.workload.tasks, options, 3).value();
   return crowd;
 }

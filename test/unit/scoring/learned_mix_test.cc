@@ -89,9 +89,9 @@ TEST(LearnedMix, BeginsEpochsMoreRarelyAsPodsGrow) {
 }
 
 TEST(LearnedMix, ForgetsTheRarestOfTooManyClasses) {
-  LearnedMix mix({1'000'000, 1});
+  LearnedMix mix({1'000'000, 200});
   for (int i = 0; i < 5; ++i) mix.Observe(Whole(4));
-  for (int cpu = 0; cpu < 20'000; ++cpu) mix.Observe(APod("p").CpuMilli(cpu).Share(1).Shape());
+  for (int cpu = 0; cpu < 5000; ++cpu) mix.Observe(APod("p").CpuMilli(cpu).Share(1).Shape());
   EXPECT_LE(mix.Current().mix->size(), LearnedMix::kMaxClasses);
   EXPECT_LE(mix.Remember().classes.size(), 2 * LearnedMix::kMaxClasses);
   EXPECT_EQ(mix.Current().mix->front().shape, Whole(4));
