@@ -5,14 +5,13 @@
 #include <signal.h>
 
 #include <atomic>
-#include <chrono>
-#include <functional>
 #include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "test/support/config_places.h"
+#include "test/support/eventually.h"
 #include "test/support/running_berth.h"
 
 namespace berth::test {
@@ -23,16 +22,6 @@ constexpr char kTwoNodes[] = R"({"version":1,"nodes":[
   {"name":"n2","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":2}]})";
 constexpr char kBestFit[] = "profile: best-fit\n";    // a pod with one GPU: n2
 constexpr char kFirstFit[] = "profile: first-fit\n";  // n1
-
-// True as soon as the condition holds; false if it does not within 30 s.
-bool Eventually(const std::function<bool()>& condition) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > limit) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return true;
-}
 
 // What a client sees of a running berth.
 class Watched {

@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
 
 namespace berth {
 namespace {
 
 using kube::EventRecorder;
+using std::chrono::seconds;
+using test::Eventually;
 using test::Fault;
 
 constexpr const char* kEvents = "/api/v1/events";
@@ -28,13 +31,6 @@ class EventRecorderTest : public testing::Test {
   std::vector<std::string> problems() {
     const std::lock_guard lock(mutex_);
     return problems_;
-  }
-  template <class Holds>
-  static bool Eventually(Holds holds) {
-    for (int i = 0; i < 1000 && !holds(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return holds();
   }
 
   test::FakeApiServer api_;
@@ -52,7 +48,7 @@ class EventRecorderTest : public testing::Test {
 TEST_F(EventRecorderTest, TellsWhichGpusAPodGot) {
   EventRecorder recorder(api_, clock_, "berth-0", on_problem_);
   recorder.Record(Bound("train"));
-  ASSERT_TRUE(Eventually([&] { return api_.All(kEvents).size() == 1; }));
+  ASSERT_TRUE(Eventually([&] { return api_.All(kEvents).size() == 1; }, seconds(5)));
   const auto event = api_.All(kEvents).front();
   EXPECT_EQ(event["reason"], "GpusAssigned");
   EXPECT_EQ(event["message"], "GPU 0, 3 (250 milli) on node n1");
@@ -65,7 +61,7 @@ TEST_F(EventRecorderTest, TellsOnceWhyTheApiServerTakesNone) {
   };
   EventRecorder recorder(api_, clock_, "berth-0", on_problem_);
   for (const char* pod : {"a", "b", "c"}) recorder.Record(Bound(pod));
-  ASSERT_TRUE(Eventually([&] { return recorder.dropped() == 3; }));
+  ASSERT_TRUE(Eventually([&] { return recorder.dropped() == 3; }, seconds(5)));
   ASSERT_EQ(problems().size(), 1U);
   EXPECT_TRUE(problems().front().starts_with("the API server answered 403")) << problems().front();
 }

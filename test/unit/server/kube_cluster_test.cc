@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
 
 namespace berth::kube {
@@ -17,6 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::Eventually;
 using test::FakeApiServer;
 using test::FakeNode;
 using test::FakePod;
@@ -25,16 +27,6 @@ using Json = nlohmann::json;
 const std::string kNodes = "/api/v1/nodes";
 const std::string kPods = "/api/v1/pods";
 const std::string kBudgets = "/apis/policy/v1/poddisruptionbudgets";
-
-template <class Condition>
-bool Eventually(Condition condition) {
-  const Instant limit = std::chrono::steady_clock::now() + seconds(30);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > limit) return false;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  return true;
-}
 
 // A pod that is bound, with the whole GPUs of these indices.
 Json BoundPod(const std::string& name, const std::string& node, const std::vector<int>& gpus) {
