@@ -173,7 +173,7 @@ Choice ChooseGpus(const LinkMatrix& matrix, const WiringSets& sets, ChoicePolicy
                                std::to_string(std::popcount(request.free));
   switch (policy) {
     case ChoicePolicy::kBerth:
-      return {sets.Choose(request.free, request.size, request.required), ""};
+      return {sets.Choose(request.free, request.size, request.required, request.tenants), ""};
     case ChoicePolicy::kFirstFit:
     case ChoicePolicy::kNvidiaSimple:
       return {LowestOf(request), ""};

@@ -3,7 +3,7 @@
 // The policies by which a set of GPUs of one machine can be chosen: Berth's own, and what NVIDIA's
 // device plugin and HAMi do, to compare with.
 //
-//   berth               set_table.h
+//   berth               set_outlook.h where the tenants are known, else set_table.h
 //   first-fit           the required GPUs, then the lowest indices
 //   nvidia-simple       the same
 //   nvidia-best-effort  go-gpuallocator at 876e7b7, besteffort_policy.go: the partition of all free
@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "topology/link_matrix.h"
@@ -53,6 +54,7 @@ struct ChoiceRequest {
   GpuMask free = 0;
   GpuMask required = 0;
   int size = 1;
+  std::vector<GpuMask> tenants = {};  // who holds GPUs that are not free; empty = not known
 };
 
 struct Choice {
@@ -62,8 +64,8 @@ struct Choice {
 
 class WiringSets;
 
-// `sets` are those of the matrix's wiring; only kBerth uses them. Requires: free and required are
-// sets of the matrix's GPUs.
+// `sets` are those of the matrix's wiring; only kBerth uses them, and the tenants. Requires: free
+// and required are sets of the matrix's GPUs.
 Choice ChooseGpus(const LinkMatrix& matrix, const WiringSets& sets, ChoicePolicy policy,
                   const ChoiceRequest& request);
 

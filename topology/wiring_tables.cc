@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "topology/gpu_graph.h"
+#include "topology/set_outlook.h"
 #include "topology/set_search.h"
 
 namespace berth {
@@ -19,7 +20,8 @@ struct WiringSets::Kind {
   const GpuGraph graph;
   const SizeMix mix;
   std::once_flag once;
-  std::optional<SetTable> table;  // after `once`
+  std::optional<SetTable> table;      // after `once`
+  std::optional<SetOutlook> outlook;  // likewise, unless there are too many GPUs
 };
 
 GpuMask WiringSets::Mapped(GpuMask set, const std::vector<int>& to) {
@@ -33,11 +35,15 @@ GpuMask WiringSets::Mapped(GpuMask set, const std::vector<int>& to) {
 
 const SetTable* WiringSets::table() const {
   if (wiring_->gpus > kMaxTableGpus) return nullptr;
-  std::call_once(kind_->once, [this] { kind_->table.emplace(kind_->wiring, kind_->mix); });
+  std::call_once(kind_->once, [this] {
+    kind_->table.emplace(kind_->wiring, kind_->mix);
+    if (wiring_->gpus <= kMaxOutlookGpus) kind_->outlook.emplace(*kind_->table, kind_->mix);
+  });
   return &*kind_->table;
 }
 
-GpuMask WiringSets::Choose(GpuMask free, int size, GpuMask required) const {
+GpuMask WiringSets::Choose(GpuMask free, int size, GpuMask required,
+                           std::span<const GpuMask> tenants) const {
   if (uniform_) {
     const int missing = size - std::popcount(required);
     if (size < 1 || size > std::popcount(free) || missing < 0 || (required & ~free) != 0) return 0;
@@ -48,7 +54,12 @@ GpuMask WiringSets::Choose(GpuMask free, int size, GpuMask required) const {
     return set;
   }
   if (const SetTable* sets = table()) {
-    return FromTable(sets->Choose(ToTable(free), size, ToTable(required)));
+    if (tenants.empty() || !kind_->outlook) {
+      return FromTable(sets->Choose(ToTable(free), size, ToTable(required)));
+    }
+    std::vector<GpuMask> held(tenants.size());
+    std::ranges::transform(tenants, held.begin(), [this](GpuMask set) { return ToTable(set); });
+    return FromTable(kind_->outlook->Choose(ToTable(free), size, ToTable(required), held));
   }
   return SearchSet(*wiring_, free, size, required);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,12 @@ namespace berth {
 // may ask.
 class WiringSets {
  public:
-  // As SetTable::Choose and quality(). A uniform wiring needs no table and takes the lowest
-  // indices; above kMaxTableGpus GPUs the set is SearchSet's, and its quality is the total
-  // bandwidth relative to the best set that the same search finds in the whole machine.
-  [[nodiscard]] GpuMask Choose(GpuMask free, int size, GpuMask required = 0) const;
+  // As SetTable::Choose and quality(), and as SetOutlook::Choose where tenants are given and the
+  // machine is not too large for it. A uniform wiring needs no table and takes the lowest indices;
+  // above kMaxTableGpus GPUs the set is SearchSet's, and its quality is the total bandwidth
+  // relative to the best set that the same search finds in the whole machine.
+  [[nodiscard]] GpuMask Choose(GpuMask free, int size, GpuMask required = 0,
+                               std::span<const GpuMask> tenants = {}) const;
   [[nodiscard]] int quality(GpuMask set) const;  // thousandths
   [[nodiscard]] int span(GpuMask set) const { return wiring_->Span(set); }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "topology/set_outlook.h"
 #include "topology/set_table.h"
 
 namespace berth {
@@ -51,6 +52,37 @@ void BM_Choose(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(table.Choose(frees[next++ % 1024], size));
 }
 BENCHMARK(BM_Choose)->ArgsProduct({{8, 16}, {1, 2, 4, 8}});
+
+// The machine is full of pods of random sizes but for `free`.
+void BM_ChooseAmongTenants(benchmark::State& state) {
+  const int size = static_cast<int>(state.range(0));
+  const SetTable table(Meshes(8));
+  const SetOutlook outlook(table, {});
+  struct World {
+    GpuMask free = 0;
+    std::vector<GpuMask> tenants;
+  };
+  Random random(5);
+  std::vector<World> worlds;
+  while (worlds.size() < 1024) {
+    World world;
+    GpuMask rest = 0xff;
+    while (rest != 0) {
+      const GpuMask set = rest & random.Next();
+      if (set != 0) world.tenants.push_back(set);
+      rest &= ~set;
+    }
+    world.free = world.tenants.back();
+    world.tenants.pop_back();
+    if (std::popcount(world.free) >= size) worlds.push_back(world);
+  }
+  std::size_t next = 0;
+  for (auto _ : state) {
+    const World& world = worlds[next++ % 1024];
+    benchmark::DoNotOptimize(outlook.Choose(world.free, size, 0, world.tenants));
+  }
+}
+BENCHMARK(BM_ChooseAmongTenants)->Arg(1)->Arg(2)->Arg(4);
 
 // Nothing is free to skip: a required GPU, which is not looked up, and an empty machine.
 void BM_ChooseInEmptyMachine(benchmark::State& state) {

@@ -68,6 +68,7 @@ class Machine {
   Status Run(const std::vector<Job>& jobs) {
     const GpuMask all = (GpuMask{1} << matrix_.gpu_count()) - 1;
     GpuMask free = all;
+    std::vector<GpuMask> tenants;
     using Ending = std::pair<double, GpuMask>;
     std::priority_queue<Ending, std::vector<Ending>, std::greater<>> running;
     double now = 0;
@@ -76,10 +77,12 @@ class Machine {
       while (!running.empty() && (running.top().first <= now || std::popcount(free) < job.size)) {
         now = std::max(now, running.top().first);
         free |= running.top().second;
+        std::erase(tenants, running.top().second);
         running.pop();
       }
-      BERTH_TRY(const GpuMask set, Choose(free, job.size));
+      BERTH_TRY(const GpuMask set, Choose({free, 0, job.size, tenants}));
       free &= ~set;
+      tenants.push_back(set);
       running.emplace(now + job.lasts, set);
     }
     return {};
@@ -96,9 +99,10 @@ class Machine {
   }
 
  private:
-  Result<GpuMask> Choose(GpuMask free, int size) {
+  Result<GpuMask> Choose(const ChoiceRequest& request) {
+    const int size = request.size;
     const auto begin = std::chrono::steady_clock::now();
-    const Choice choice = ChooseGpus(matrix_, sets_, score_.policy, {free, 0, size});
+    const Choice choice = ChooseGpus(matrix_, sets_, score_.policy, request);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
     score_.decision_us += took.count();
     ++choices_;
