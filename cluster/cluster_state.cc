@@ -65,7 +65,12 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
     if (held != nullptr && !IsNews(*held, *bound)) return;
     Keep(RecordOf(bound->pod, bound->placement, PodState::kBound, {}));
   } else {
-    Erase(std::get<PodGone>(event).uid);
+    const std::string& uid = std::get<PodGone>(event).uid;
+    const std::shared_ptr<const PodRecord> held = Find(uid);
+    if (held != nullptr && held->state == PodState::kBound && !held->placement.grants.empty()) {
+      ++departed_;
+    }
+    Erase(uid);
   }
 }
 
@@ -241,7 +246,7 @@ void ClusterState::RebuildSnapshot() {
 void ClusterState::Publish() {
   if (node_set_changed_) RebuildSnapshot();
   if (next_.IsSame(*current_)) return;
-  current_ = std::make_shared<const Snapshot>(next_);
+  current_ = std::make_shared<const Snapshot>(next_, departed_);
 }
 
 }  // namespace berth

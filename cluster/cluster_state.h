@@ -110,6 +110,7 @@ class ClusterState {
   std::unordered_map<std::string, PodRecords> pods_by_node_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::size_t, std::less<>> gang_sizes_ BERTH_GUARDED_BY(mutex_);
   std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);  // reservations'
+  std::uint64_t departed_ BERTH_GUARDED_BY(mutex_) = 0;  // as in Snapshot
   Snapshot next_ BERTH_GUARDED_BY(mutex_);  // the snapshot in the making
   bool node_set_changed_ BERTH_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const Snapshot> current_ BERTH_GUARDED_BY(mutex_);

@@ -25,6 +25,10 @@ class Snapshot {
   Snapshot();  // no nodes
   // Requires: nodes sorted by name, names unique.
   explicit Snapshot(const std::vector<std::shared_ptr<const Node>>& nodes);
+  // The same nodes, after so many departures.
+  Snapshot(const Snapshot& nodes, std::uint64_t departed) : Snapshot(nodes) {
+    departed_ = departed;
+  }
 
   [[nodiscard]] std::size_t size() const { return names_->size(); }
   [[nodiscard]] const Node& node(NodeIndex index) const {
@@ -38,6 +42,9 @@ class Snapshot {
   [[nodiscard]] std::size_t CountUnattributed() const;
   // How many pods are reserved, not bound. Looks at every pod.
   [[nodiscard]] std::size_t CountReserved() const;
+
+  // How many pods that held GPUs have gone since the state of the cluster began to be kept.
+  [[nodiscard]] std::uint64_t departed() const { return departed_; }
 
   // A copy in which one node is another one of the same name.
   [[nodiscard]] Snapshot With(NodeIndex index, std::shared_ptr<const Node> node) const;
@@ -62,6 +69,7 @@ class Snapshot {
   std::shared_ptr<const NodeNameTable> names_;
   std::vector<std::shared_ptr<const Chunk>> chunks_;
   std::size_t tainted_nodes_ = 0;
+  std::uint64_t departed_ = 0;
 };
 
 template <class Visit>

@@ -68,6 +68,7 @@ void ReadLearning(YamlReader& reader, LearningParameters& learning) {
 void ReadExpectedWaste(YamlReader& reader, WasteParameters& waste) {
   reader.Integer("fills", 1, 256, waste.fills);
   reader.Integer("patience", 1, 400, waste.patience);
+  reader.Integer("settledPatience", 1, 400, waste.settled_patience);
   reader.Number("optimismGpus", 0, 100, waste.optimism);
   reader.Number("coverage", 0.01, 1, waste.coverage);
   reader.Number("scarcityExponent", 0.1, 20, waste.scarcity_exponent);

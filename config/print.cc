@@ -92,6 +92,7 @@ void PrintExpectedWaste(Printer& out, const WasteParameters& waste) {
   out.Mapping("expectedWaste", [&] {
     out.Field("fills", waste.fills);
     out.Field("patience", waste.patience);
+    out.Field("settledPatience", waste.settled_patience);
     out.Field("optimismGpus", Shortest(waste.optimism));
     out.Field("coverage", Shortest(waste.coverage));
     out.Field("scarcityExponent", Shortest(waste.scarcity_exponent));

@@ -9,11 +9,24 @@
 
 namespace berth {
 
+namespace {
+
+// How many pods with GPUs had arrived, by their share of late.
+double GpuPodsOf(const LearnedMix::Epoch& epoch) {
+  double share = 0;
+  for (const RequestClass& entry : *epoch.mix) share += entry.shape.wants_gpu() ? entry.weight : 0;
+  return share * static_cast<double>(epoch.pods);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<Engine>> Engine::Create(Learning learning, const Snapshot& snapshot) {
   std::shared_ptr<Engine> engine(new Engine(nullptr, std::move(learning)));
   Engine& self = *engine;
   const MutexLock following(self.following_mutex_);
-  BERTH_TRY(Profile profile, self.ProfileFor(self.CurrentMix(), snapshot, kFirstRounds));
+  self.Begin(self.CurrentMix(), snapshot);
+  while (self.rounds_left_ > 0) self.CalibrateOnce(snapshot);
+  BERTH_TRY(Profile profile, self.Build());
   const MutexLock lock(self.mutex_);
   self.tables_ = std::make_shared<ProfileTables>(std::move(profile));
   return engine;
@@ -24,17 +37,27 @@ LearnedMix::Epoch Engine::CurrentMix() const {
                                   : learning_.mix->Current();
 }
 
-Result<Profile> Engine::ProfileFor(const LearnedMix::Epoch& epoch, const Snapshot& snapshot,
-                                   int rounds) {
+void Engine::Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot) {
   epoch_ = epoch.number;
-  if (use_ != MixUse::kDraws) return BuildProfile(learning_.spec, *epoch.mix, learning_.waste);
-  const Fleet fleet = FleetOf(snapshot);
-  knows_fleet_ = !fleet.empty();
   RequestMix mix = *epoch.mix;
-  InheritDraws(calibrated_, mix);
-  Calibrate(mix, fleet, learning_.waste, rounds);
-  calibrated_ = std::move(mix);
-  return BuildProfile(learning_.spec, calibrated_, learning_.waste, fleet);
+  if (use_ == MixUse::kDraws) {
+    InheritDraws(mix_, mix);
+    turnover_.Look(GpuPodsOf(epoch), static_cast<double>(snapshot.departed()));
+    const bool knows_draws = !fleet_.empty();
+    fleet_ = FleetOf(snapshot);
+    if (!fleet_.empty() && !mix.empty()) rounds_left_ = knows_draws ? kRounds : kFirstRounds;
+  }
+  mix_ = std::move(mix);
+}
+
+void Engine::CalibrateOnce(const Snapshot& snapshot) {
+  Calibrate(mix_, fleet_, SampleOf(snapshot, kSample),
+            AtTurnover(learning_.waste, turnover_.share()));
+  --rounds_left_;
+}
+
+Result<Profile> Engine::Build() const {
+  return BuildProfile(learning_.spec, mix_, AtTurnover(learning_.waste, turnover_.share()), fleet_);
 }
 
 std::shared_ptr<ProfileTables> Engine::Tables() const {
@@ -50,10 +73,15 @@ std::shared_ptr<const Profile> Engine::profile() const {
 void Engine::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
   if (use_ == MixUse::kNone) return;
   const MutexLock following(following_mutex_);
-  const LearnedMix::Epoch epoch = CurrentMix();
-  const bool has_new_fleet = use_ == MixUse::kDraws && !knows_fleet_ && snapshot->size() > 0;
-  if (epoch.number == epoch_ && !has_new_fleet) return;
-  auto profile = ProfileFor(epoch, *snapshot, knows_fleet_ ? kRounds : kFirstRounds);
+  if (rounds_left_ == 0) {
+    const LearnedMix::Epoch epoch = CurrentMix();
+    const bool has_new_fleet = use_ == MixUse::kDraws && fleet_.empty() && snapshot->size() > 0;
+    if (epoch.number == epoch_ && !has_new_fleet) return;
+    Begin(epoch, *snapshot);
+  }
+  if (rounds_left_ > 0) CalibrateOnce(*snapshot);
+  if (rounds_left_ > 0) return;
+  auto profile = Build();
   BERTH_CHECK(profile.has_value());  // it could be built before
   auto tables = std::make_shared<ProfileTables>(*std::move(profile));
   const MutexLock lock(mutex_);

@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "scoring/fleet.h"
 #include "scoring/learned_mix.h"
 #include "scoring/profile_tables.h"
+#include "scoring/turnover.h"
 
 namespace berth {
 
@@ -37,8 +39,9 @@ class Engine {
   static Result<std::shared_ptr<Engine>> Create(Learning learning, const Snapshot& snapshot = {});
 
   // Takes note of the mix: called once for every pod that arrives, after the mix has heard of it.
-  // Nothing is done but at the beginning of an epoch (about a millisecond), and nothing at all
-  // where the profile does not look at a mix.
+  // Nothing is done but at the beginning of an epoch, and nothing at all where the profile does not
+  // look at a mix. The draws of an epoch are calibrated over some calls, so that none takes more
+  // than a few milliseconds; until then the profile of the epoch before decides.
   void Follow(const std::shared_ptr<const Snapshot>& snapshot) BERTH_EXCLUDES(following_mutex_);
 
   // That decides at present.
@@ -75,6 +78,7 @@ class Engine {
 
  private:
   static constexpr int kFirstRounds = 12, kRounds = 3;  // of calibration, per epoch
+  static constexpr std::size_t kSample = 64;            // nodes that it looks at as they are
 
   Engine(std::shared_ptr<ProfileTables> tables, Learning learning)
       : learning_(std::move(learning)),
@@ -83,18 +87,23 @@ class Engine {
 
   [[nodiscard]] LearnedMix::Epoch CurrentMix() const;
   [[nodiscard]] std::shared_ptr<ProfileTables> Tables() const BERTH_EXCLUDES(mutex_);
-  // A profile for that epoch, with the draws of the one before calibrated on.
-  Result<Profile> ProfileFor(const LearnedMix::Epoch& epoch, const Snapshot& snapshot, int rounds)
+  // Takes up an epoch: its mix has the draws of the one before and is still to be calibrated.
+  void Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot)
       BERTH_REQUIRES(following_mutex_);
+  void CalibrateOnce(const Snapshot& snapshot) BERTH_REQUIRES(following_mutex_);
+  [[nodiscard]] Result<Profile> Build() const BERTH_REQUIRES(following_mutex_);
 
   const Learning learning_;
   const MixUse use_;  // kNone: the profile stays as it is
   mutable Mutex mutex_;
   std::shared_ptr<ProfileTables> tables_ BERTH_GUARDED_BY(mutex_);
   Mutex following_mutex_;
-  std::uint64_t epoch_ BERTH_GUARDED_BY(following_mutex_) = 0;   // of tables_
-  RequestMix calibrated_ BERTH_GUARDED_BY(following_mutex_);     // likewise
-  bool knows_fleet_ BERTH_GUARDED_BY(following_mutex_) = false;  // likewise
+  // Of the epoch that was taken up last.
+  std::uint64_t epoch_ BERTH_GUARDED_BY(following_mutex_) = 0;
+  RequestMix mix_ BERTH_GUARDED_BY(following_mutex_);
+  Fleet fleet_ BERTH_GUARDED_BY(following_mutex_);
+  Turnover turnover_ BERTH_GUARDED_BY(following_mutex_);
+  int rounds_left_ BERTH_GUARDED_BY(following_mutex_) = 0;  // of calibration
 };
 
 }  // namespace berth

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/fleet.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -30,6 +31,20 @@ Fleet FleetOf(const Snapshot& snapshot) {
     fleet.push_back({kind.spec->gpu_model, GpuState(Node(spec)), kind.nodes});
   }
   return fleet;
+}
+
+Fleet SampleOf(const Snapshot& snapshot, std::size_t nodes) {
+  std::vector<NodeIndex> with_gpus;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    if (!snapshot.node(i).gpus().empty()) with_gpus.push_back(i);
+  }
+  const std::size_t step = std::max<std::size_t>(with_gpus.size() / nodes, 1);
+  Fleet sample;
+  for (std::size_t i = 0; i < with_gpus.size(); i += step) {
+    const Node& node = snapshot.node(with_gpus[i]);
+    sample.push_back({node.spec().gpu_model, GpuState(node), 1});
+  }
+  return sample;
 }
 
 }  // namespace berth

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fleet: the nodes with GPUs of a cluster by kind, as if nothing ran on them. A value.
+// Fleet: the nodes with GPUs of a cluster by kind. A value.
 #pragma once
 
 #include <string>
@@ -13,13 +13,17 @@ namespace berth {
 
 struct NodeKind {
   std::string gpu_model;
-  GpuState empty;
+  GpuState state;
   int nodes = 0;
 };
 
-// In an order that depends on the kinds alone.
 using Fleet = std::vector<NodeKind>;
 
+// All of them, as if nothing ran on them; in an order that depends on the kinds alone.
 Fleet FleetOf(const Snapshot& snapshot);
+
+// At least `nodes` of them (all, where there are fewer) and less than twice as many, each as it is
+// now, in even steps by name.
+Fleet SampleOf(const Snapshot& snapshot, std::size_t nodes);
 
 }  // namespace berth

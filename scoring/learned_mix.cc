@@ -77,7 +77,7 @@ void LearnedMix::BeginEpoch() {
   DropRare();
   double sum = 0;
   for (const auto& [key, count] : counts_) sum += count.pods;
-  epoch_ = {epoch_.number + 1, std::make_shared<const RequestMix>(Classes(sum))};
+  epoch_ = {epoch_.number + 1, std::make_shared<const RequestMix>(Classes(sum)), pods_};
   const std::int64_t grown = std::max<std::int64_t>(pods_ * 2 / 5, 1);
   epoch_ends_ = pods_ + std::min<std::int64_t>(grown, parameters_.longest_epoch_pods);
 }

@@ -37,6 +37,7 @@ class LearnedMix {
   struct Epoch {
     std::uint64_t number = 0;
     std::shared_ptr<const RequestMix> mix;  // most frequent first
+    std::int64_t pods = 0;                  // that had arrived when it began
   };
   // What has been learned, as a value that can be kept: weights are pods, the older ones reduced;
   // the memory of a shape is the mean of its class.

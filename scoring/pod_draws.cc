@@ -38,7 +38,7 @@ std::vector<double> RarityOf(const RequestMix& mix, const Fleet& fleet) {
   std::map<std::string_view, double> gpus;
   double all = 0;
   for (const NodeKind& kind : fleet) {
-    const double count = static_cast<double>(kind.nodes) * kind.empty.total / kMilliPerGpu;
+    const double count = static_cast<double>(kind.nodes) * kind.state.total / kMilliPerGpu;
     gpus[kind.gpu_model] += count;
     all += count;
   }
@@ -230,26 +230,28 @@ void PodDraws::CountAccepted(const GpuState& state, std::size_t group, double ti
   }
 }
 
-void Calibrate(RequestMix& mix, const Fleet& fleet, const WasteParameters& parameters, int rounds) {
-  for (int round = 0; round < rounds && !mix.empty() && !fleet.empty(); ++round) {
-    const PodDraws draws(mix, fleet, parameters);
-    std::vector<double> accepted(mix.size(), 0);
-    for (const NodeKind& kind : fleet) {
-      draws.CountAccepted(kind.empty, draws.groups().GroupOf(kind.gpu_model), kind.nodes, accepted);
+void Calibrate(RequestMix& mix, const Fleet& fleet, const Fleet& now,
+               const WasteParameters& parameters) {
+  const PodDraws draws(mix, fleet, parameters);
+  std::vector<double> accepted(mix.size(), 0);  // shares
+  for (const Fleet* nodes : {&fleet, &now}) {
+    std::vector<double> counts(mix.size(), 0);
+    for (const NodeKind& kind : *nodes) {
+      draws.CountAccepted(kind.state, draws.groups().GroupOf(kind.gpu_model), kind.nodes, counts);
     }
-    double all_wanted = 0, all_accepted = 0;
-    for (const std::uint16_t m : draws.drawn()) {
-      all_wanted += mix[m].weight;
-      all_accepted += accepted[m];
-    }
-    if (all_accepted <= 0) return;
-    for (const std::uint16_t m : draws.drawn()) {
-      const double wanted = mix[m].weight / all_wanted;
-      const double got = std::max(accepted[m] / all_accepted, 1e-9);
-      const double step = std::pow(wanted / got, kCalibrationStep);
-      mix[m].draw = std::clamp(mix[m].draw * std::clamp(step, 1 / kMostPerRound, kMostPerRound),
-                               1 / kMostInAll, kMostInAll);
-    }
+    const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
+    for (std::size_t m = 0; m < counts.size() && all > 0; ++m) accepted[m] += counts[m] / all;
+  }
+  const double all_accepted = std::accumulate(accepted.begin(), accepted.end(), 0.0);
+  if (all_accepted <= 0) return;
+  double all_wanted = 0;
+  for (const std::uint16_t m : draws.drawn()) all_wanted += mix[m].weight;
+  for (const std::uint16_t m : draws.drawn()) {
+    const double wanted = mix[m].weight / all_wanted;
+    const double got = std::max(accepted[m] / all_accepted, 1e-9);
+    const double step = std::pow(wanted / got, kCalibrationStep);
+    mix[m].draw = std::clamp(mix[m].draw * std::clamp(step, 1 / kMostPerRound, kMostPerRound),
+                             1 / kMostInAll, kMostInAll);
   }
 }
 

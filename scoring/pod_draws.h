@@ -15,7 +15,8 @@
 // or not at all where it does not take the model; the last factor is 1 for a class without models.
 // `draw` (RequestClass) is there because what is drawn is not what is placed: small pods find room
 // where large ones do not, and in imagination they would fill every gap. Calibrate sets it so that
-// what a whole empty fleet takes in has the proportions of what arrives.
+// what the fleet takes in has the proportions of what arrives: half of it as if it were empty, half
+// of it as it is now.
 #pragma once
 
 #include <cstdint>
@@ -83,9 +84,10 @@ class PodDraws {
   std::vector<Group> by_group_;
 };
 
-// Changes the `draw` of every class, `rounds` times, towards what makes the proportions right; a
-// round costs `fills` fills per kind of node.
-void Calibrate(RequestMix& mix, const Fleet& fleet, const WasteParameters& parameters, int rounds);
+// Changes the `draw` of every class once towards what makes the proportions right, on `fleet` and,
+// unless it takes nothing, on `now` in equal parts. Costs `fills` fills per entry of both.
+void Calibrate(RequestMix& mix, const Fleet& fleet, const Fleet& now,
+               const WasteParameters& parameters);
 
 // Takes over the `draw` of the classes that were known before. Both sorted by anything.
 void InheritDraws(const RequestMix& before, RequestMix& mix);

@@ -46,7 +46,7 @@ void ScarcityMarket::FindSlots(const RequestMix& mix, const Fleet& fleet) {
       }
     }
     std::int64_t slots = fleet.empty() ? 1 : 0;
-    for (const NodeKind& kind : fleet) slots += kind.nodes * CountSlots(kind.empty, slot);
+    for (const NodeKind& kind : fleet) slots += kind.nodes * CountSlots(kind.state, slot);
     if (slots > 0) wanted.push_back({slot, slot.demand / static_cast<double>(slots)});
   }
   std::ranges::stable_sort(wanted, std::greater<>(), &Wanted::scarcity);

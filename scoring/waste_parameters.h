@@ -8,12 +8,13 @@ namespace berth {
 
 struct WasteParameters {
   // How the waste of a node is estimated (pod_draws.h).
-  int fills = 16;          // 1..256: imagined fillings whose mean is taken; time grows with it
-  int patience = 100;      // 1..400: GPU pods in a row that do not fit, after which a filling ends
-  double optimism = 0.25;  // 0 or more GPUs: fillings that leave less by so much count e times as
-                           // much, since the pods that suit a node do come; 0: all count the same
-  double coverage = 0.99;  // above 0, to 1: the most frequent classes that make up this share of
-                           // the pods are drawn from
+  int fills = 16;      // 1..256: imagined fillings whose mean is taken; time grows with it
+  int patience = 100;  // 1..400: GPU pods in a row that do not fit, after which a filling ends
+  int settled_patience = 4;  // 1..400: the same in a cluster that is in balance
+  double optimism = 0.25;    // 0 or more GPUs: fillings that leave less by so much count e times as
+                             // much, since the pods that suit a node do come; 0: all count the same
+  double coverage = 0.99;    // above 0, to 1: the most frequent classes that make up this share of
+                             // the pods are drawn from
 
   // What scarce goods cost (scarcity_market.h).
   double scarcity_exponent = 12;  // above 0: how steeply the price of a multi-GPU slot rises
@@ -27,5 +28,12 @@ struct WasteParameters {
 
   friend bool operator==(const WasteParameters&, const WasteParameters&) = default;
 };
+
+// The parameters for a cluster in which `turnover` of the pods that come replace one that has left:
+// 0 where it fills up, 1 where it is in balance. What a node waits for is then worth less, because
+// the node will change before it comes: the patience goes from `patience` to `settled_patience`, in
+// equal ratios, and the optimism to 0. A quarter replaced is as much as all: long before a cluster
+// is in balance most nodes change before they are full. Requires: 0 <= turnover <= 1.
+WasteParameters AtTurnover(WasteParameters parameters, double turnover);
 
 }  // namespace berth

@@ -58,7 +58,7 @@ std::map<std::string, Waste> WasteReport::Of(const std::shared_ptr<const Snapsho
     const Fleet fleet = FleetOf(*snapshot);
     RequestMix mix = *epoch_.mix;
     InheritDraws(calibrated_, mix);
-    Calibrate(mix, fleet, parameters_, kRounds);
+    for (int round = 0; round < kRounds; ++round) Calibrate(mix, fleet, {}, parameters_);
     potential_.emplace(mix, fleet, parameters_);
     calibrated_ = std::move(mix);
     snapshot_ = nullptr;

@@ -56,6 +56,20 @@ TEST_F(ClusterStateTest, StartsEmpty) {
   EXPECT_FALSE(state_.FindPod("uid-one").has_value());
 }
 
+TEST_F(ClusterStateTest, CountsTheBoundPodsWithGpusThatHaveGone) {
+  Up(ANode("n").Gpus(1));
+  Reserve(one_, one_.On("n", {0}));
+  Apply({PodGone{"uid-one"}});
+  EXPECT_EQ(state_.Current()->departed(), 0U) << "it had not come yet";
+  Bound(one_, one_.On("n", {0}));
+  const APod cpu("cpu");
+  Bound(cpu, cpu.On("n", {}));
+  Apply({PodGone{"uid-cpu"}, PodGone{"uid-one"}, PodGone{"uid-one"}});
+  EXPECT_EQ(state_.Current()->departed(), 1U);
+  Up(ANode("other"));
+  EXPECT_EQ(state_.Current()->departed(), 1U) << "also in a snapshot that was built anew";
+}
+
 TEST_F(ClusterStateTest, HoldsAReservationUntilItIsForgotten) {
   Up(ANode("n").Gpus(1));
   const auto before = state_.Current();

@@ -28,7 +28,7 @@ requestMix:
   - {cpu: 4, gpus: 8, weight: 1e-3}
   - weight: 0.1
 learning: {halfLifePods: 500, longestEpochPods: 50}
-expectedWaste: {fills: 64, patience: 20, optimismGpus: 0, coverage: 0.5,
+expectedWaste: {fills: 64, patience: 20, settledPatience: 3, optimismGpus: 0, coverage: 0.5,
                 scarcityExponent: 2.5, scarcityLimitGpus: 0, sharePriceGpus: 3, modelPriceGpus: 1,
                 bestFitGpus: 0.125}
 resources:

@@ -58,7 +58,7 @@ profile: mine
 profiles: [{name: mine}]
 requestMix: [{gpus: 1}]
 learning: {halfLifePods: 1, longestEpochPods: 1}
-expectedWaste: {fills: 1, patience: 1, optimismGpus: 1, coverage: 1,
+expectedWaste: {fills: 1, patience: 1, settledPatience: 1, optimismGpus: 1, coverage: 1,
                 scarcityExponent: 1, scarcityLimitGpus: 1, sharePriceGpus: 1,
                 modelPriceGpus: 1, bestFitGpus: 1}
 resources: []

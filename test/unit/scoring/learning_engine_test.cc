@@ -94,18 +94,26 @@ TEST(LearningEngine, TheOrderInWhichNodesCameLeavesNoTrace) {
   EXPECT_EQ(PlaceAll(one, 400), PlaceAll(two, 400));
 }
 
+// An epoch is taken up when the one before is done with, and done with three calls later.
 TEST(LearningEngine, ChangesItsProfileWithTheEpochsOfTheMixAndOnlyThen) {
   Learner learner(30);
-  PlaceAll(learner, 100);
+  PlaceAll(learner, 150);  // from here on an epoch has 50 pods
   const auto snapshot = learner.state().Current();
-  auto profile = learner.engine().profile();
-  std::uint64_t epoch = learner.mix().Current().number;
-  for (int i = 0; i < 300; ++i) {
+  const auto follow = [&] {
+    const auto before = learner.engine().profile();
     learner.mix().Observe(APod("p").Whole(2).Shape());
     learner.engine().Follow(snapshot);
-    EXPECT_EQ(learner.engine().profile() != profile, learner.mix().Current().number != epoch);
-    profile = learner.engine().profile();
+    return learner.engine().profile() != before;
+  };
+  for (int i = 0; i < 5; ++i) follow();
+  std::uint64_t epoch = learner.mix().Current().number;
+  int since_epoch = 10;
+  for (int i = 0; i < 300; ++i) {
+    const bool changed = follow();
+    const bool begins = learner.mix().Current().number != epoch;
     epoch = learner.mix().Current().number;
+    since_epoch = begins ? 1 : since_epoch + 1;
+    EXPECT_EQ(changed, since_epoch == 3) << "pod " << i;
   }
 }
 
@@ -128,10 +136,10 @@ TEST(LearningEngine, AFixedMixIsCalibratedOnceTheNodesAreKnown) {
       Engine::Create({*FindBuiltinProfile("expected-waste"), {4, 20}, nullptr, mix}).value();
   const auto before = engine->profile();
   const auto snapshot = SnapshotOf({ANode("a").Gpus(8)});
-  for (int i = 0; i < 10; ++i) engine->Follow(snapshot);
+  for (int i = 0; i < 12; ++i) engine->Follow(snapshot);
   const auto after = engine->profile();
   EXPECT_NE(after, before);
-  for (int i = 0; i < 10; ++i) engine->Follow(snapshot);
+  for (int i = 0; i < 12; ++i) engine->Follow(snapshot);
   EXPECT_EQ(engine->profile(), after);
 }
 

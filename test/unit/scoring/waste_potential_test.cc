@@ -98,12 +98,12 @@ TEST(PodDraws, CalibrationMakesAcceptedPodsLookLikeThoseThatArrive) {
   const auto shares = [&] {
     const PodDraws draws(mix, fleet, WasteParameters{});
     std::vector<double> accepted(mix.size(), 0);
-    for (const NodeKind& kind : fleet) draws.CountAccepted(kind.empty, 0, kind.nodes, accepted);
+    for (const NodeKind& kind : fleet) draws.CountAccepted(kind.state, 0, kind.nodes, accepted);
     const double all = accepted[0] + accepted[1] + accepted[2];
     return std::vector<double>{accepted[0] / all, accepted[1] / all, accepted[2] / all};
   };
   const double before = std::abs(shares()[0] - 0.2);
-  Calibrate(mix, fleet, WasteParameters{}, 10);
+  for (int round = 0; round < 10; ++round) Calibrate(mix, fleet, {}, WasteParameters{});
   EXPECT_LT(std::abs(shares()[0] - 0.2), before);
   EXPECT_GT(mix[0].draw, mix[1].draw);
 }
@@ -122,8 +122,31 @@ TEST(Fleet, CountsNodesByKindAsIfTheyWereEmpty) {
   const Fleet fleet = FleetOf(*snapshot);
   ASSERT_EQ(fleet.size(), 2u);
   EXPECT_EQ(fleet[0].nodes, 2);
-  EXPECT_EQ(fleet[0].empty.total, 2000);
+  EXPECT_EQ(fleet[0].state.total, 2000);
   EXPECT_EQ(fleet[1].nodes, 1);
+}
+
+TEST(Fleet, SamplesNodesAsTheyAre) {
+  const auto snapshot =
+      SnapshotOf({ANode("a").Gpus(2).Holding(APod("x").Whole(1), {0}), ANode("b").Gpus(2),
+                  ANode("c"), ANode("d").Gpus(4), ANode("e").Gpus(1)});
+  const auto totals = [&](std::size_t nodes) {
+    std::vector<int> found;
+    for (const NodeKind& kind : SampleOf(*snapshot, nodes)) found.push_back(kind.state.total);
+    return found;
+  };
+  EXPECT_EQ(totals(10), (std::vector<int>{1000, 2000, 4000, 1000})) << "all that have GPUs";
+  EXPECT_EQ(totals(2), (std::vector<int>{1000, 4000}));
+}
+
+TEST(PodDraws, CalibrationAlsoLooksAtTheNodesAsTheyAre) {
+  const auto full = SnapshotOf(
+      {ANode("a").Gpus(2).Holding(APod("x").Share(300), {0}).Holding(APod("y").Share(300), {1})});
+  const RequestMix mix = {{APod("a").Whole(1).Shape(), 0.5}, {APod("b").Share(500).Shape(), 0.5}};
+  RequestMix empty_alone = mix, both = mix;
+  Calibrate(empty_alone, FleetOf(*full), {}, WasteParameters{});
+  Calibrate(both, FleetOf(*full), SampleOf(*full, 1), WasteParameters{});
+  EXPECT_GT(both[0].draw, empty_alone[0].draw) << "there no whole GPU is free any more";
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/turnover.h"
+
+#include <gtest/gtest.h>
+
+#include "scoring/waste_parameters.h"
+
+namespace berth {
+namespace {
+
+TEST(Turnover, IsTheShareOfArrivalsThatReplaceDepartures) {
+  Turnover turnover;
+  turnover.Look(1000, 400);  // a beginning: what was before says nothing
+  EXPECT_EQ(turnover.share(), 0);
+  turnover.Look(1100, 450);
+  EXPECT_DOUBLE_EQ(turnover.share(), 0.5);
+  turnover.Look(1300, 650);
+  EXPECT_DOUBLE_EQ(turnover.share(), (25.0 + 200) / (50 + 200)) << "what was before counts half";
+}
+
+TEST(Turnover, StaysWithinItsRange) {
+  Turnover turnover;
+  turnover.Look(0, 0);
+  turnover.Look(0, 7);
+  EXPECT_EQ(turnover.share(), 0) << "nothing came";
+  turnover.Look(1, 100);
+  EXPECT_EQ(turnover.share(), 1) << "a cluster that empties";
+}
+
+TEST(AtTurnover, GoesFromFillingUpToBalance) {
+  WasteParameters parameters;
+  parameters.patience = 100;
+  parameters.settled_patience = 4;
+  parameters.optimism = 0.5;
+  EXPECT_EQ(AtTurnover(parameters, 0), parameters);
+  EXPECT_EQ(AtTurnover(parameters, 0.125).patience, 20);
+  EXPECT_DOUBLE_EQ(AtTurnover(parameters, 0.125).optimism, 0.25);
+  EXPECT_EQ(AtTurnover(parameters, 0.25), AtTurnover(parameters, 1));
+  EXPECT_EQ(AtTurnover(parameters, 1).patience, 4);
+  EXPECT_EQ(AtTurnover(parameters, 1).optimism, 0);
+}
+
+}  // namespace
+}  // namespace berth
