@@ -23,5 +23,6 @@ Command AddCompare(CLI::App& app);
 Command AddMerge(CLI::App& app);
 Command AddTune(CLI::App& app);
 Command AddTopology(CLI::App& app);
+Command AddMig(CLI::App& app);
 
 }  // namespace berth::replay
