@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/mig/mig_potential.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -10,6 +12,19 @@ namespace berth {
 namespace {
 
 bool IsPlain(const MigRow& row) { return row.profile.extension == MigExtension::kNone; }
+
+// Of a row of the grid of 8 units, per unit of its size: now, and once half have left. Only sums of
+// them mean something: what 1g of double memory has beyond 2g is the pair of units 6 and 7.
+struct GridWeight {
+  int compute_slices, memory_units;
+  double now, half_left;
+};
+constexpr std::array<GridWeight, 6> kGridOf8 = {{{1, 1, 3.0, 1.3},
+                                                 {1, 2, 1.4, 2.6},
+                                                 {2, 2, -0.8, -0.7},
+                                                 {3, 4, 1.8, 0.6},
+                                                 {4, 4, 1.0, 1.1},
+                                                 {7, 8, 1.8, 0.6}}};
 
 // Worth per horizon with exactly these instances there: [horizon][state].
 using Tables = std::vector<std::vector<double>>;
@@ -45,7 +60,19 @@ MigWeights SrcDrainWeights(const MigProduct& product) {
   return weights;
 }
 
-MigWeights BerthWeights(const MigProduct& product) { return SrcDrainWeights(product); }
+MigWeights BerthWeights(const MigProduct& product) {
+  MigWeights weights = {{1, {}}, {0.5, {}}};
+  for (const MigRow& row : product.rows()) {
+    const auto found = std::ranges::find_if(kGridOf8, [&](const GridWeight& of) {
+      return of.compute_slices == row.profile.compute_slices && of.memory_units == row.memory_units;
+    });
+    if (product.memory_units() != 8 || found == kGridOf8.end()) return SrcDrainWeights(product);
+    const double size = IsPlain(row) ? row.memory_units : 0;
+    weights[0].weight.push_back(size * found->now);
+    weights[1].weight.push_back(size * found->half_left);
+  }
+  return weights;
+}
 
 MigPotential::MigPotential(const MigStates& states, const MigWeights& weights) : states_(&states) {
   for (const MigHorizon& horizon : weights) {
