@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rails: in a rail-optimised fabric NIC i of every node meets on leaf switch i, so that GPUs of the
+// same index talk without a spine. A group that takes k GPUs of each of its nodes should therefore
+// take the same k indices everywhere. (NCCL's PXN path repairs only part of a mismatch.)
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace berth {
+
+struct RailChoice {
+  std::uint64_t rails = 0;           // bit i = GPU i; 0 where no node has k
+  std::size_t aligned = 0;           // nodes that get exactly these
+  std::vector<std::uint64_t> nodes;  // what each node gives: k GPUs, or 0 where it has fewer free
+};
+
+// free: per node the GPUs that are free. The rails are those k that are free on most nodes, the
+// numerically lowest set among equals. A node on which one of them is not free gives as many of
+// them as it can, and else its lowest. Exact up to 16 GPUs per node (one pass over all 65,536
+// sets); above, rails are added one by one, each time the one that leaves most nodes. Requires: 1
+// <= k <= 64.
+RailChoice AlignRails(std::span<const std::uint64_t> free, int k);
+
+}  // namespace berth

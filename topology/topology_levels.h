@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TopologyLevels: in which levels the nodes of a cluster are arranged, from wide to narrow -
+// region, zone, switch, NVLink domain - and by which node labels each level is told.
+//
+// Who publishes which labels differs by cloud and by tool and changes over the years, so the keys
+// are settings with presets and no constants. A level may have several keys, of which a node
+// carries one: then the same level name works in every cluster.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace berth {
+
+struct TopologyLevel {
+  std::string name;                 // what pods call it: "leaf"
+  std::vector<std::string> labels;  // node label keys; the first that a node has tells its domain
+  friend bool operator==(const TopologyLevel&, const TopologyLevel&) = default;
+};
+
+// From wide to narrow.
+using TopologyLevels = std::vector<TopologyLevel>;
+
+constexpr std::size_t kMaxTopologyLevels = 16;
+
+struct TopologyPreset {
+  std::string name;
+  TopologyLevels levels;
+};
+
+// The labels of clouds and tools, by name; where each comes from is in topology_levels.cc.
+std::span<const TopologyPreset> TopologyPresets();
+// nullptr where there is none of that name.
+const TopologyPreset* FindTopologyPreset(std::string_view name);
+
+// The presets folded into one list that suits every cluster: region, zone, core, spine, leaf,
+// nvlink-domain, nvlink-clique. A level that no node has a label of stays empty and costs nothing.
+const TopologyLevels& DefaultTopologyLevels();
+
+// The level of that name, or the one that is told by that label key.
+std::optional<std::size_t> FindTopologyLevel(const TopologyLevels& levels, std::string_view text);
+
+// Error: kInvalidArgument "[2].labels: ..." for a level without a name or label, a name or label
+// that is there twice, a name that is the label of another level; or for more levels than
+// kMaxTopologyLevels.
+Status Validate(const TopologyLevels& levels);
+
+}  // namespace berth
