@@ -107,6 +107,7 @@ Config DefaultConfig() {
       {"berth.dev/gpu-milli", ResourceMeaning::kShareCompute, "milli"},
       {"berth.dev/gpu-memory-mib", ResourceMeaning::kShareMemory, "MiB"},
   };
+  config.topology_levels = DefaultTopologyLevels();
   return config;
 }
 
@@ -119,6 +120,9 @@ Status Validate(const Config& config) {
   BERTH_TRY_STATUS(ValidateProfiles(config));
   BERTH_TRY_STATUS(ValidateResources(config));
   BERTH_TRY_STATUS(ValidateLeaderElection(config.leader_election));
+  if (Status levels = Validate(config.topology_levels); !levels) {
+    return tl::unexpected(std::move(levels).error().Within("topology.levels"));
+  }
   const TlsConfig& tls = config.server.tls;
   if (tls.certificate_file.empty() != tls.key_file.empty()) {
     return Invalid("server.tls: want certificateFile and keyFile, got only one of them");

@@ -13,6 +13,7 @@
 #include "scoring/learned_mix.h"
 #include "scoring/profile.h"
 #include "scoring/request_mix.h"
+#include "topology/topology_levels.h"
 
 namespace berth {
 
@@ -85,6 +86,7 @@ struct Config {
   WasteParameters expected_waste;          // of the scorer of that name
   std::vector<ResourceRule> resources;
   NodeLabelKeys node_labels;
+  TopologyLevels topology_levels;  // how nodes are near to each other; none: not at all
   ServerConfig server;
   LeaderElectionConfig leader_election;
   int reservation_seconds =

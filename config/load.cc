@@ -78,6 +78,45 @@ void ReadExpectedWaste(YamlReader& reader, WasteParameters& waste) {
   reader.Number("bestFitGpus", 0, 100, waste.best_fit);
 }
 
+std::string PresetNames() {
+  std::string names;
+  for (const TopologyPreset& preset : TopologyPresets()) {
+    names.append(names.empty() ? "" : ", ").append(preset.name);
+  }
+  return names;
+}
+
+// One entry: a preset, which is several levels; a level with its labels; or a level as in Kueue's
+// Topology, by one nodeLabel.
+void ReadTopologyLevel(YamlReader& reader, TopologyLevels& levels) {
+  std::string preset, node_label, name;
+  std::vector<std::string> labels;
+  reader.Text("preset", preset);
+  reader.Text("nodeLabel", node_label);
+  reader.Text("name", name);
+  reader.TextList("labels", labels);
+  const int ways =
+      (preset.empty() ? 0 : 1) + (node_label.empty() ? 0 : 1) + (labels.empty() ? 0 : 1);
+  if (ways != 1 || (!preset.empty() && !name.empty())) {
+    return reader.Refuse("want preset, or nodeLabel or labels with or without a name");
+  }
+  if (!preset.empty()) {
+    const TopologyPreset* const found = FindTopologyPreset(preset);
+    if (found == nullptr) {
+      return reader.Refuse("preset: want one of " + PresetNames() + ", got \"" + preset + "\"");
+    }
+    levels.insert(levels.end(), found->levels.begin(), found->levels.end());
+  } else {
+    if (!node_label.empty()) labels = {node_label};
+    levels.push_back({name.empty() ? labels.front() : name, labels});
+  }
+  // Now, while it is known which entry is at fault.
+  if (const Status valid = Validate(levels); !valid) {
+    const std::string& message = valid.error().message;  // "[3].labels: ...", of the whole list
+    reader.Refuse(message.starts_with('[') ? message.substr(message.find('.') + 1) : message);
+  }
+}
+
 // A list that is written replaces the default one as a whole.
 template <class T>
 void ReadList(YamlReader& reader, const char* key, void (*read_one)(YamlReader&, T&),
@@ -135,6 +174,11 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
   reader.Mapping("nodeLabels", [&](YamlReader& labels) {
     labels.Text("gpuModel", config.node_labels.gpu_model);
     labels.Text("gpuMemoryMib", config.node_labels.gpu_memory_mib);
+  });
+  reader.Mapping("topology", [&](YamlReader& topology) {
+    TopologyLevels written;
+    const auto read = [&](YamlReader& entry) { ReadTopologyLevel(entry, written); };
+    if (topology.List("levels", read)) config.topology_levels = std::move(written);
   });
   reader.Mapping("server", [&](YamlReader& server) { ReadServer(server, config.server); });
   reader.Mapping("leaderElection", [&](YamlReader& election) {

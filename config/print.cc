@@ -46,8 +46,8 @@ class Printer {
     out_ << YAML::EndMap;
   }
 
-  void Models(const std::vector<std::string>& models) {
-    out_ << YAML::Key << "models" << YAML::Value << YAML::Flow << models;
+  void Texts(const char* key, const std::vector<std::string>& texts) {
+    out_ << YAML::Key << key << YAML::Value << YAML::Flow << texts;
   }
 
   std::string Text() {
@@ -76,7 +76,7 @@ void PrintMix(Printer& out, const std::vector<MixEntry>& mix) {
     out.Field("cpu", std::to_string(entry.cpu_milli) + "m");
     if (entry.gpus > 0) out.Field("gpus", entry.gpus);
     if (entry.gpu_milli > 0) out.Field("gpuMilli", entry.gpu_milli);
-    if (!entry.models.empty()) out.Models(entry.models);
+    if (!entry.models.empty()) out.Texts("models", entry.models);
     out.Field("weight", Shortest(entry.weight));
   });
 }
@@ -146,6 +146,12 @@ std::string PrintConfig(const Config& config) {
   out.Mapping("nodeLabels", [&] {
     out.Field("gpuModel", config.node_labels.gpu_model);
     out.Field("gpuMemoryMib", config.node_labels.gpu_memory_mib);
+  });
+  out.Mapping("topology", [&] {
+    out.List("levels", config.topology_levels, [&](const TopologyLevel& level) {
+      out.Field("name", level.name);
+      out.Texts("labels", level.labels);
+    });
   });
   PrintServer(out, config.server);
   PrintLeaderElection(out, config.leader_election);

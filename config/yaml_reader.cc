@@ -173,20 +173,28 @@ bool YamlReader::List(const char* key, const std::function<void(YamlReader&)>& r
   return true;
 }
 
-Status YamlReader::Finish() {
-  if (!problem_ && node_.IsMap()) {
-    std::set<std::string> seen;
-    for (const auto& entry : node_) {
-      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a text)";
-      if (!taken_.contains(key)) {
-        std::string known;
-        for (const std::string& name : taken_) known += (known.empty() ? "" : ", ") + name;
-        Refuse(entry.first, PathOf(key), "unknown key, want one of " + known);
-      } else if (!seen.insert(key).second) {
-        Refuse(entry.first, PathOf(key), "the key is there twice");
-      }
+void YamlReader::Refuse(const std::string& problem) {
+  RefuseUnknownKeys();
+  Refuse(node_, path_, problem);
+}
+
+void YamlReader::RefuseUnknownKeys() {
+  if (problem_ || !node_.IsMap()) return;
+  std::set<std::string> seen;
+  for (const auto& entry : node_) {
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a text)";
+    if (!taken_.contains(key)) {
+      std::string known;
+      for (const std::string& name : taken_) known += (known.empty() ? "" : ", ") + name;
+      Refuse(entry.first, PathOf(key), "unknown key, want one of " + known);
+    } else if (!seen.insert(key).second) {
+      Refuse(entry.first, PathOf(key), "the key is there twice");
     }
   }
+}
+
+Status YamlReader::Finish() {
+  RefuseUnknownKeys();
   if (problem_) return tl::unexpected(*problem_);
   return {};
 }

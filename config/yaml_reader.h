@@ -57,6 +57,10 @@ class YamlReader {
   // empty).
   bool List(const char* key, const std::function<void(YamlReader&)>& read);
 
+  // What is wrong with the mapping as a whole, once every key of it has been asked for; `problem`
+  // follows its path. An unknown key is the problem that is told first.
+  void Refuse(const std::string& problem);
+
   // Unknown keys are a problem now. The first problem, or success.
   Status Finish();
 
@@ -65,6 +69,7 @@ class YamlReader {
   std::optional<std::string> Scalar(const char* key, std::string_view wanted);
   std::optional<std::int64_t> IntegerAt(const char* key, std::int64_t low, std::int64_t high);
   std::optional<std::size_t> WordAt(const char* key, std::span<const std::string_view> words);
+  void RefuseUnknownKeys();
   void Refuse(const YAML::Node& where, const std::string& path, const std::string& problem);
   [[nodiscard]] std::string PathOf(std::string_view key) const;
 

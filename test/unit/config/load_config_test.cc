@@ -36,6 +36,13 @@ resources:
   - {name: "my/share", meaning: share-compute, unit: percent}
   - {name: my/memory, meaning: share-memory, unit: GiB}
 nodeLabels: {gpuModel: my/model, gpuMemoryMib: my/memory-mib}
+topology:
+  levels:
+    - preset: zone-region
+    - {name: row, labels: [my/row, my/old-row]}
+    - nodeLabel: my/rack
+    - {name: chassis, nodeLabel: my/chassis}
+    - labels: [my/tray, my/sled]
 server:
   listen: "[::1]:0"
   debugListen: "off"
@@ -75,6 +82,12 @@ TEST(LoadConfig, EveryFieldIsRead) {
                         {"my/share", ResourceMeaning::kShareCompute, "percent"},
                         {"my/memory", ResourceMeaning::kShareMemory, "GiB"}};
   expected.node_labels = {"my/model", "my/memory-mib"};
+  expected.topology_levels = {{"region", {"topology.kubernetes.io/region"}},
+                              {"zone", {"topology.kubernetes.io/zone"}},
+                              {"row", {"my/row", "my/old-row"}},
+                              {"my/rack", {"my/rack"}},
+                              {"chassis", {"my/chassis"}},
+                              {"my/tray", {"my/tray", "my/sled"}}};
   expected.server.listen = "[::1]:0";
   expected.server.debug_listen = "off";
   expected.server.threads = 64;
@@ -120,6 +133,17 @@ TEST(LoadConfig, AListThatIsWrittenReplacesTheDefaultAsAWhole) {
   EXPECT_EQ(Load("requestMix: [{gpus: 1}]").request_mix.size(), 1u);
   EXPECT_EQ(Load("resources: []").resources.size(), 0u);
   EXPECT_EQ(Load("profiles: []\nresources: null").resources, DefaultConfig().resources);
+}
+
+TEST(LoadConfig, TheLevelsOfTheTopologyHaveADefaultAndCanBeNone) {
+  EXPECT_EQ(DefaultConfig().topology_levels, DefaultTopologyLevels());
+  EXPECT_EQ(Load("topology: {}"), DefaultConfig());
+  EXPECT_TRUE(Load("topology: {levels: []}").topology_levels.empty());
+  for (const TopologyPreset& preset : TopologyPresets()) {
+    const Config config = Load("topology: {levels: [{preset: " + preset.name + "}]}");
+    EXPECT_EQ(config.topology_levels, preset.levels);
+    EXPECT_EQ(Load(PrintConfig(config)), config);
+  }
 }
 
 TEST(LoadConfig, TheMixIsLearnedUnlessOneIsWritten) {
