@@ -159,8 +159,20 @@ std::optional<PodRecord> ClusterState::FindPod(std::string_view uid) const {
 
 std::size_t ClusterState::GangSize(std::string_view gang) const {
   const MutexLock lock(mutex_);
-  const auto size = gang_sizes_.find(gang);
-  return size == gang_sizes_.end() ? 0 : size->second;
+  const auto nodes = gangs_.find(gang);
+  if (nodes == gangs_.end()) return 0;
+  std::size_t size = 0;
+  for (const auto& [node, pods] : nodes->second) size += pods;
+  return size;
+}
+
+std::vector<std::string> ClusterState::GangNodes(std::string_view gang) const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> names;
+  if (const auto nodes = gangs_.find(gang); nodes != gangs_.end()) {
+    for (const auto& [node, pods] : nodes->second) names.push_back(node);
+  }
+  return names;
 }
 
 std::vector<std::string> ClusterState::PodUids() const {
@@ -198,7 +210,7 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
     Unlist(*held);
   }
   if (record->state == PodState::kReserved) deadlines_.emplace(record->expires_at, uid);
-  if (!record->pod.gang.empty()) ++gang_sizes_[record->pod.gang];
+  if (!record->pod.gang.empty()) ++gangs_[record->pod.gang][node];
   PodRecords& pods = pods_by_node_[node];
   pods.insert(PositionOf(pods, uid), record);
   pods_.emplace(uid, record);
@@ -208,9 +220,10 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
 void ClusterState::Unlist(const PodRecord& record) {
   const std::string& uid = record.pod.id.uid;
   if (record.state == PodState::kReserved) deadlines_.erase({record.expires_at, uid});
-  if (const auto size = gang_sizes_.find(record.pod.gang);
-      size != gang_sizes_.end() && --size->second == 0) {
-    gang_sizes_.erase(size);
+  if (const auto gang = gangs_.find(record.pod.gang); gang != gangs_.end()) {
+    const auto on_node = gang->second.find(record.placement.node);
+    if (--on_node->second == 0) gang->second.erase(on_node);
+    if (gang->second.empty()) gangs_.erase(gang);
   }
   const auto pods = pods_by_node_.find(record.placement.node);
   pods->second.erase(PositionOf(pods->second, uid));

@@ -73,6 +73,9 @@ class ClusterState {
   [[nodiscard]] std::vector<std::string> PodUids() const BERTH_EXCLUDES(mutex_);
   // How many pods of that gang are held, wherever they are.
   [[nodiscard]] std::size_t GangSize(std::string_view gang) const BERTH_EXCLUDES(mutex_);
+  // The names of the nodes on which they are, sorted; also of nodes that are not known.
+  [[nodiscard]] std::vector<std::string> GangNodes(std::string_view gang) const
+      BERTH_EXCLUDES(mutex_);
   // All pods, by UID; with the snapshot of the same moment.
   struct Contents {
     std::shared_ptr<const Snapshot> snapshot;
@@ -108,7 +111,9 @@ class ClusterState {
       BERTH_GUARDED_BY(mutex_);
   // Also of nodes that are not known (yet).
   std::unordered_map<std::string, PodRecords> pods_by_node_ BERTH_GUARDED_BY(mutex_);
-  std::map<std::string, std::size_t, std::less<>> gang_sizes_ BERTH_GUARDED_BY(mutex_);
+  // How many pods of each gang there are on each node.
+  std::map<std::string, std::map<std::string, std::size_t>, std::less<>> gangs_
+      BERTH_GUARDED_BY(mutex_);
   std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);  // reservations'
   std::uint64_t departed_ BERTH_GUARDED_BY(mutex_) = 0;  // as in Snapshot
   Snapshot next_ BERTH_GUARDED_BY(mutex_);  // the snapshot in the making

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -77,6 +78,16 @@ struct PodId {
   friend bool operator==(const PodId&, const PodId&) = default;
 };
 
+// How near to each other the members of a pod's group are to be: levels of the configured topology
+// by index, 0 the widest. A pod without a group is a group of one.
+struct DomainAsk {
+  std::optional<std::size_t> required;   // all in one domain of this level, or they wait
+  std::optional<std::size_t> preferred;  // in one of this level where that can be; empty: as near
+                                         // as can be
+  bool unconstrained = false;            // it does not matter
+  friend bool operator==(const DomainAsk&, const DomainAsk&) = default;
+};
+
 struct PodRequest {
   PodId id;
   RequestShape shape;
@@ -89,6 +100,8 @@ struct PodRequest {
   int priority = 0;         // a pod may only be evicted for one of higher priority
   bool may_preempt = true;  // preemptionPolicy is not Never
   std::string gang = {};    // "namespace/name" of its group; empty = it stands alone
+  int gang_size = 0;        // how many members the group is to have; 0 = not told
+  DomainAsk domain = {};
   std::shared_ptr<const NodeConstraints> constraints = nullptr;  // nullptr = none
   std::shared_ptr<const Labels> labels = nullptr;                // nullptr = none
 };

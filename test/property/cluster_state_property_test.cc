@@ -20,7 +20,7 @@ using std::chrono::seconds;
 using test::RandomWorld;
 
 constexpr std::uint64_t kSeeds = 1000;
-constexpr int kNodes = 6, kPods = 25, kOperations = 80;
+constexpr int kNodes = 6, kPods = 25, kGangs = 4, kOperations = 80;
 
 std::string SeedIs(std::uint64_t seed) { return "seed " + std::to_string(seed); }
 
@@ -59,6 +59,23 @@ void ExpectSameBooks(const ClusterState& state, const Model& model) {
   }
 }
 
+// Where the pods of each gang are, counted anew.
+void ExpectSameGangs(const ClusterState& state, const Model& model) {
+  std::map<std::string, std::set<std::string>> nodes;
+  std::map<std::string, std::size_t> sizes;
+  for (int i = 0; i < kGangs; ++i) nodes["ns/g" + std::to_string(i)];
+  for (const auto& [uid, record] : model.pods) {
+    if (record.pod.gang.empty()) continue;
+    nodes[record.pod.gang].insert(record.placement.node);
+    ++sizes[record.pod.gang];
+  }
+  for (const auto& [gang, names] : nodes) {
+    ASSERT_EQ(state.GangSize(gang), sizes[gang]) << gang;
+    ASSERT_EQ(state.GangNodes(gang), std::vector<std::string>(names.begin(), names.end())) << gang;
+  }
+  ASSERT_EQ(state.GangSize(""), 0U);
+}
+
 // One run: an engine that chooses, a clock, the state and its model.
 class RandomRun {
  public:
@@ -91,8 +108,15 @@ class RandomRun {
   [[nodiscard]] int conflicts() const { return conflicts_; }
 
  private:
+  // Of a gang or of none; the same pod may be of another one the next time.
+  PodRequest APod() {
+    PodRequest pod = world_.APodNumbered(world_.Between(0, kPods - 1));
+    if (world_.Chance(60)) pod.gang = "ns/g" + std::to_string(world_.Between(0, kGangs - 1));
+    return pod;
+  }
+
   void Reserve() {
-    const PodRequest pod = world_.APodNumbered(world_.Between(0, kPods - 1));
+    const PodRequest pod = APod();
     if (old_->size() == 0) return;
     const auto node = static_cast<NodeIndex>(world_.Between(0, static_cast<int>(old_->size()) - 1));
     const auto placement = engine_.PlaceOn(old_, pod.shape, node);
@@ -167,7 +191,7 @@ class RandomRun {
   }
 
   void Bind() {
-    PodRequest pod = world_.APodNumbered(world_.Between(0, kPods - 1));
+    PodRequest pod = APod();
     const auto held = model_.pods.find(pod.id.uid);
     const bool as_reserved = held != model_.pods.end() && world_.Chance(70);
     const std::string node = "n" + std::to_string(world_.Between(0, kNodes));  // one never known
@@ -217,6 +241,7 @@ TEST(ClusterStateProperty, KeepsTheBooksAndNeverReservesBeyondTheCapacity) {
       SCOPED_TRACE("operation " + std::to_string(i));
       run.Step();
       ExpectSameBooks(run.state(), run.model());
+      ExpectSameGangs(run.state(), run.model());
     }
     reserved += run.reserved();
     conflicts += run.conflicts();

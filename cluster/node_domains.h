@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NodeDomains: the tree of domains that the labels of a snapshot's nodes make.
+//
+// A memo: a function of the snapshot, built anew only when nodes come or go or labels change.
+// Placements change no label, so that a decision finds the tree as it left it. Any thread may call
+// it.
+#pragma once
+
+#include <memory>
+
+#include "base/mutex.h"
+#include "cluster/snapshot.h"
+#include "topology/domain_tree.h"
+#include "topology/topology_levels.h"
+
+namespace berth {
+
+class NodeDomains {
+ public:
+  // Requires: Validate(levels).
+  explicit NodeDomains(TopologyLevels levels) : levels_(std::move(levels)) {}
+
+  [[nodiscard]] const TopologyLevels& levels() const { return levels_; }
+
+  // By the indices of the snapshot's nodes and of the levels.
+  std::shared_ptr<const DomainTree> Of(const std::shared_ptr<const Snapshot>& snapshot)
+      BERTH_EXCLUDES(mutex_);
+
+ private:
+  const TopologyLevels levels_;
+  Mutex mutex_;
+  std::shared_ptr<const Snapshot> snapshot_ BERTH_GUARDED_BY(mutex_);
+  std::shared_ptr<const DomainTree> tree_ BERTH_GUARDED_BY(mutex_);  // of snapshot_
+};
+
+// Builds it; the label of a level is the first of its keys that the node has with a value.
+DomainTree DomainsOf(const Snapshot& snapshot, const TopologyLevels& levels);
+
+}  // namespace berth
