@@ -55,11 +55,13 @@ class Engine {
   }
 
   // One priority 0..10 per candidate (see priority.h); a candidate that does not fit gets 0 and has
-  // no part in the ranking.
+  // no part in the ranking. pull: what draws this one pod to each candidate, 0..100, weighed by the
+  // profile's domain-locality (group_domains.h); empty: nothing does. It changes which node is
+  // best, never what the pod would get there.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(
       const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape,
-      std::span<const NodeIndex> candidates) {
-    return Tables()->Prioritize(snapshot, shape, candidates);
+      std::span<const NodeIndex> candidates, std::span<const int> pull = {}) {
+    return Tables()->Prioritize(snapshot, shape, candidates, pull);
   }
 
   // All nodes that share the best total, in name order; only the first under TieRule::kFirst. Empty

@@ -9,7 +9,7 @@ namespace berth {
 
 Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix,
                              const WasteParameters& waste, const Fleet& fleet) {
-  Profile profile{spec.name, {}, spec.devices, spec.ties};
+  Profile profile{spec.name, {}, spec.devices, spec.ties, 0};
   for (std::size_t i = 0; i < spec.scorers.size(); ++i) {
     const ScorerSpec& wanted = spec.scorers[i];
     const std::string place = ".scorers[" + std::to_string(i) + "]";
@@ -21,6 +21,10 @@ Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix,
     if (wanted.weight < 1 || wanted.weight > kMaxScorerWeight) {
       return Invalid(place + ".weight: want 1.." + std::to_string(kMaxScorerWeight) + ", got " +
                      std::to_string(wanted.weight));
+    }
+    if (wanted.name == kDomainLocality) {
+      profile.locality_weight = wanted.weight;
+      continue;
     }
     auto scorer = MakeScorer(wanted.name, mix, waste, fleet);
     if (!scorer) return tl::unexpected(std::move(scorer).error().Within(place + ".name"));

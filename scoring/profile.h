@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -37,6 +38,10 @@ struct ScorerSpec {
 };
 constexpr int kMaxScorerWeight = 1000;
 
+// The name under which a profile weighs how near a node is to the pod's group. It looks at other
+// nodes, so it is no Scorer: it comes with the question (Engine::Prioritize).
+constexpr std::string_view kDomainLocality = "domain-locality";
+
 struct ProfileSpec {
   std::string name;
   std::vector<ScorerSpec> scorers;  // none: every node scores the same
@@ -55,6 +60,7 @@ struct Profile {
   std::vector<Weighted> scorers;
   DeviceRule devices = DeviceRule::kTightest;
   TieRule ties = TieRule::kEqual;
+  int locality_weight = 0;  // of kDomainLocality; 0 = it has no part
 };
 
 // Error: kInvalidArgument with the path: a scorer that does not exist, one named twice, a weight

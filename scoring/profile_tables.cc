@@ -17,10 +17,18 @@ const Market* MarketOf(const Profile& profile) {
   return nullptr;
 }
 
+int WeightsOf(const Profile& profile) {
+  int weights = 0;
+  for (const Profile::Weighted& weighted : profile.scorers) weights += weighted.weight;
+  return weights;
+}
+
 }  // namespace
 
 ProfileTables::ProfileTables(Profile profile)
-    : profile_(std::move(profile)), has_market_(MarketOf(profile_) != nullptr) {
+    : profile_(std::move(profile)),
+      weights_(WeightsOf(profile_)),
+      has_market_(MarketOf(profile_) != nullptr) {
   const MutexLock lock(ledger_mutex_);
   if (has_market_) ledger_.emplace(*MarketOf(profile_));
 }
@@ -61,7 +69,8 @@ std::vector<Reason> ProfileTables::Filter(const std::shared_ptr<const Snapshot>&
 
 std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const Snapshot>& snapshot,
                                                     const RequestShape& shape,
-                                                    std::span<const NodeIndex> candidates) {
+                                                    std::span<const NodeIndex> candidates,
+                                                    std::span<const int> pull) {
   const std::shared_ptr<Entry> entry = EntryOf(shape);
   std::vector<std::size_t> positions;  // of the fitting candidates
   std::vector<NodeIndex> fitting;
@@ -81,10 +90,22 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
     }
     totals = entry->table.Totals(fitting, prices);
   }
+  if (!pull.empty() && profile_.locality_weight > 0) AddPull(positions, pull, totals);
   const std::vector<std::uint8_t> ranked = ToPriorities(totals, profile_.ties);
   std::vector<std::uint8_t> priorities(candidates.size(), 0);
   for (std::size_t i = 0; i < ranked.size(); ++i) priorities[positions[i]] = ranked[i];
   return priorities;
+}
+
+void ProfileTables::AddPull(std::span<const std::size_t> positions, std::span<const int> pull,
+                            std::span<int> totals) const {
+  constexpr int kHundredths = kMaxTotal / kMaxScore;
+  const std::int64_t weight = profile_.locality_weight;
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    const std::int64_t sum =
+        weights_ * std::int64_t{totals[i]} + weight * kHundredths * pull[positions[i]];
+    totals[i] = static_cast<int>(sum / (weights_ + weight));
+  }
 }
 
 std::vector<NodeIndex> ProfileTables::Best(const std::shared_ptr<const Snapshot>& snapshot,

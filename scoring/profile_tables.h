@@ -39,7 +39,7 @@ class ProfileTables {
                                            std::span<const NodeIndex> candidates);
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(
       const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape,
-      std::span<const NodeIndex> candidates);
+      std::span<const NodeIndex> candidates, std::span<const int> pull = {});
   [[nodiscard]] std::vector<NodeIndex> Best(const std::shared_ptr<const Snapshot>& snapshot,
                                             const RequestShape& shape);
   [[nodiscard]] tl::expected<Placement, Reason> PlaceOn(
@@ -63,7 +63,12 @@ class ProfileTables {
   [[nodiscard]] std::vector<double> PricesIn(const std::shared_ptr<const Snapshot>& snapshot)
       BERTH_EXCLUDES(ledger_mutex_);
 
+  // Into the totals of some candidates goes what pulls to them; positions: theirs in `pull`.
+  void AddPull(std::span<const std::size_t> positions, std::span<const int> pull,
+               std::span<int> totals) const;
+
   const Profile profile_;
+  const int weights_;  // sum of the scorers'
   Mutex mutex_;
   Recent recent_ BERTH_GUARDED_BY(mutex_);
   std::unordered_map<RequestShape, Recent::iterator, ShapeHash> by_shape_ BERTH_GUARDED_BY(mutex_);

@@ -45,6 +45,12 @@ constexpr auto kRows = [] {
       "node has a taint that the pod does not tolerate");
   set(kNodeNotSelected, kNever, "node_not_selected",
       "node is not one that the pod's node selector or affinity takes");
+  set(kNoTopologyDomain, kNever, "no_topology_domain",
+      "node has no label of the topology level that the pod requires");
+  set(kOutsideDomain, kNever, "outside_domain",
+      "node is outside the topology domain of the pod's group");
+  set(kNoDomainHasRoom, kNow, "no_domain_has_room",
+      "no topology domain of the required level has room for the pod's group");
   set(kPodRefused, kNever, "pod_refused", "");
   return rows;
 }();

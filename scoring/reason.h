@@ -38,8 +38,11 @@ enum class Reason : std::uint8_t {
   kGpusHeld,
   kShareHeld,
   kTaintNotTolerated,
-  kNodeNotSelected,  // by the pod's node selector or required affinity
-  kPodRefused,       // the pod itself is at fault; PodRequest::refusal is the text
+  kNodeNotSelected,   // by the pod's node selector or required affinity
+  kNoTopologyDomain,  // it has no value at the level that the pod's group requires
+  kOutsideDomain,     // it is not in the domain of the pod's group
+  kNoDomainHasRoom,   // it fits, and no domain of that level holds the group
+  kPodRefused,        // the pod itself is at fault; PodRequest::refusal is the text
   kCount,
 };
 

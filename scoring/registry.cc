@@ -79,6 +79,7 @@ Result<std::unique_ptr<const Scorer>> MakeScorer(std::string_view name, const Re
   if (entry != kScorers.end()) return entry->make(mix, waste, fleet);
   std::string message = "want one of";
   for (const std::string_view known : ScorerNames()) message.append(" ").append(known);
+  message.append(" ").append(kDomainLocality);
   return Invalid(message + ", got \"" + std::string(name) + "\"");
 }
 
@@ -91,7 +92,11 @@ std::span<const ProfileSpec> BuiltinProfiles() {
   static const std::vector<ProfileSpec> profiles = {
       {"best-fit", {{"best-fit", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"dot-product", {{"dot-product", 1}}, DeviceRule::kTightest, TieRule::kEqual},
-      {"expected-waste", {{"expected-waste", 1}}, DeviceRule::kBestScore, TieRule::kEqual},
+      // A level nearer to its group is worth to a pod what a few wasted GPUs are.
+      {"expected-waste",
+       {{"expected-waste", 1}, {std::string(kDomainLocality), 1}},
+       DeviceRule::kBestScore,
+       TieRule::kEqual},
       {"first-fit", {}, DeviceRule::kFirst, TieRule::kFirst},
       {"fragmentation-gradient",
        {{"fragmentation-gradient", 1}},

@@ -23,8 +23,9 @@ std::span<const Filter* const> BuiltinFilters();
 // What the first of them that objects says; kFits when none does.
 Reason FirstObjection(const Node& node, const RequestShape& shape);
 
+// Those that look at one node: all but kDomainLocality.
 std::vector<std::string_view> ScorerNames();
-// Error: kInvalidArgument naming the scorers there are.
+// Error: kInvalidArgument naming the scorers there are, kDomainLocality as well.
 Result<std::unique_ptr<const Scorer>> MakeScorer(std::string_view name, const RequestMix& mix,
                                                  const WasteParameters& waste = {},
                                                  const Fleet& fleet = {});

@@ -61,6 +61,22 @@ class APod {
     pod_.gang = gang;
     return *this;
   }
+  APod& GangSize(int size) {
+    pod_.gang_size = size;
+    return *this;
+  }
+  APod& Requires(std::size_t level) {
+    pod_.domain.required = level;
+    return *this;
+  }
+  APod& Prefers(std::size_t level) {
+    pod_.domain.preferred = level;
+    return *this;
+  }
+  APod& Unconstrained() {
+    pod_.domain.unconstrained = true;
+    return *this;
+  }
   APod& Labelled(Labels sorted) {
     pod_.labels = std::make_shared<const Labels>(std::move(sorted));
     return *this;

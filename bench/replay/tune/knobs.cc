@@ -39,6 +39,7 @@ double Knob::CoordinateOf(double value) const {
 Result<std::vector<Knob>> KnobsOf(const TunedPolicy& policy) {
   std::vector<Knob> knobs;
   for (std::size_t i = 1; i < policy.profile.scorers.size(); ++i) {
+    if (policy.profile.scorers[i].name == kDomainLocality) continue;  // traces have no groups
     knobs.push_back(WeightKnob(policy.profile, i));
   }
   if (!knobs.empty()) return knobs;

@@ -51,6 +51,21 @@ TEST(Engine, RanksOnlyCandidatesThatFit) {
   EXPECT_TRUE(engine.Prioritize(FiveNodes(), shape, {}).empty());
 }
 
+TEST(Engine, APullCountsByTheWeightOfDomainLocality) {
+  const RequestShape shape = APod("p").Whole(1).Shape();
+  const std::vector<int> to_b = {0, 100, 0, 100, 100}, alike = {50, 50, 50, 50, 50};
+  Engine without(ProfileOf(CoresOf));
+  EXPECT_EQ(without.Prioritize(FiveNodes(), shape, kAll, to_b), (Priorities{10, 9, 10, 0, 0}));
+  Profile weighed = ProfileOf(CoresOf);
+  weighed.locality_weight = 1;
+  Engine with(std::move(weighed));
+  EXPECT_EQ(with.Prioritize(FiveNodes(), shape, kAll, to_b), (Priorities{9, 10, 9, 0, 0}));
+  EXPECT_EQ(with.Prioritize(FiveNodes(), shape, kAll, alike), (Priorities{10, 9, 10, 0, 0}));
+  EXPECT_EQ(with.Prioritize(FiveNodes(), shape, kAll), (Priorities{10, 9, 10, 0, 0}));
+  EXPECT_EQ(with.Prioritize(FiveNodes(), shape, Indices{4, 1, 2}, std::vector<int>{100, 0, 10}),
+            (Priorities{0, 9, 10}));
+}
+
 TEST(Engine, NamesAllTheBestOrTheFirstOfThem) {
   const RequestShape shape = APod("p").Whole(1).Shape();
   Engine equal(ProfileOf(CoresOf));

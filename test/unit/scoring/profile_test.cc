@@ -16,7 +16,7 @@ namespace {
 std::string WantedScorers() {
   std::string text = "want one of";
   for (const std::string_view name : ScorerNames()) text += " " + std::string(name);
-  return text;
+  return text + " domain-locality";
 }
 
 TEST(BuildProfile, KeepsNamesWeightsAndRules) {
@@ -34,6 +34,14 @@ TEST(BuildProfile, KeepsNamesWeightsAndRules) {
   EXPECT_EQ(profile->scorers[0].scorer->normalization(), Normalization::kMinMax);
   EXPECT_EQ(profile->scorers[1].weight, kMaxScorerWeight);
   EXPECT_EQ(profile->scorers[1].scorer->normalization(), Normalization::kNone);
+}
+
+TEST(BuildProfile, DomainLocalityIsAWeightAndNoScorerOfNodes) {
+  const auto profile = BuildProfile({"p", {{"best-fit", 2}, {"domain-locality", 3}}}, {});
+  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  EXPECT_EQ(profile->scorers.size(), 1U);
+  EXPECT_EQ(profile->locality_weight, 3);
+  EXPECT_EQ(BuildProfile({"p", {{"best-fit", 2}}}, {})->locality_weight, 0);
 }
 
 TEST(BuildProfile, TakesAProfileWithoutScorers) {
@@ -61,6 +69,12 @@ TEST(BuildProfile, NamesThePathOfWhatIsWrong) {
            {"too much weight",
             {{"gpu-packing", 1}, {"best-fit", 1001}},
             ".scorers[1].weight: want 1..1000, got 1001"},
+           {"locality twice",
+            {{"domain-locality", 1}, {"domain-locality", 1}},
+            ".scorers[1].name: \"domain-locality\" is there twice"},
+           {"too much locality",
+            {{"domain-locality", 1001}},
+            ".scorers[0].weight: want 1..1000, got 1001"},
            {"twice",
             {{"best-fit", 1}, {"gpu-packing", 1}, {"best-fit", 2}},
             ".scorers[2].name: \"best-fit\" is there twice"}}) {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/pod_room.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "scoring/device_picker.h"
+#include "scoring/registry.h"
+
+namespace berth {
+namespace {
+
+std::int64_t Times(std::int64_t free, std::int64_t ask) { return ask > 0 ? free / ask : kMostPods; }
+
+std::int64_t SharesOn(const Node& node, int gpu, const GpuShare& share) {
+  const auto choice = ShareOn(node, gpu, share);
+  if (!choice || !HasFree(node, gpu, *choice)) return 0;
+  const GpuFree& free = node.gpus()[static_cast<std::size_t>(gpu)];
+  return std::min(Times(free.milli, choice->milli), Times(free.memory_mib, choice->memory_mib));
+}
+
+std::int64_t DevicesFor(const Node& node, const RequestShape& shape) {
+  if (!shape.wants_gpu()) return kMostPods;
+  const auto* const share = std::get_if<GpuShare>(&shape.gpus);
+  std::int64_t count = 0;
+  for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
+    if (share != nullptr) {
+      count += SharesOn(node, gpu, *share);
+    } else {
+      count += IsIdle(node, gpu) ? 1 : 0;
+    }
+  }
+  return share != nullptr ? count : count / shape.gpu_count();
+}
+
+}  // namespace
+
+int PodsThatFit(const Node& node, const RequestShape& shape) {
+  if (FirstObjection(node, shape) != Reason::kFits) return 0;
+  const std::int64_t pods =
+      std::min({DevicesFor(node, shape), Times(node.free_cpu_milli(), shape.cpu_milli),
+                Times(node.free_memory_bytes(), shape.memory_bytes)});
+  return static_cast<int>(std::clamp<std::int64_t>(pods, 1, kMostPods));
+}
+
+}  // namespace berth
