@@ -8,6 +8,7 @@
 
 #include "server/http_metrics.h"
 #include "server/metrics_text.h"
+#include "server/topology_metrics.h"
 #include "server/ui/live_page.h"
 #include "server/waste_metrics.h"
 #include "server/wire/cluster_file.h"
@@ -91,6 +92,9 @@ void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
     std::string text = parts.metrics.Text(*snapshot);
     if (parts.mix != nullptr && parts.waste != nullptr) {
       text += WasteMetricsText(parts.waste->Of(snapshot, parts.mix->Current()));
+    }
+    if (parts.domains != nullptr) {
+      text += TopologyMetricsText(parts.domains->levels(), *parts.domains->Of(snapshot));
     }
     text += MetricsText()
                 .Family("berth_ready", "gauge", "1 while verbs are answered")

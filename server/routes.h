@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "cluster/cluster_state.h"
+#include "cluster/node_domains.h"
 #include "scoring/learned_mix.h"
 #include "scoring/waste_report.h"
 #include "server/http/http_server.h"
@@ -48,6 +49,7 @@ struct RouteParts {
                                     // never block
   const LearnedMix* mix = nullptr;  // what the pods that arrive ask for; nullptr: not learned
   WasteReport* waste = nullptr;     // of that mix
+  NodeDomains* domains = nullptr;   // nullptr: /metrics leaves them out
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), and the health routes.

@@ -109,14 +109,14 @@ class Service {
       : config_(config),
         log_(LevelNamed(config.log_level)),
         recorder_(log_, metrics_),
-        pod_rules_(config.resources),
+        pod_rules_(config.resources, config.topology_levels),
         node_rules_(config),
         client_(std::move(client)),
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
         sinks_(recorder_, kube_ ? &kube_->events() : nullptr),
-        extender_(
-            {state_, kube_ ? kube_->binder() : embedded_, sinks_, clock_, &budgets_, mix_.get()},
-            PolicyNow()),
+        extender_({state_, kube_ ? kube_->binder() : embedded_, sinks_, clock_, &budgets_,
+                   mix_.get(), &domains_},
+                  PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_}),
         verbs_(extender_, pod_rules_, metrics_) {}
 
@@ -141,7 +141,7 @@ class Service {
   Status Listen() {
     if (kube_) bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
     const RouteParts parts{verbs_,        state_,           metrics_,   readiness_, HttpStats(),
-                           KubeMetrics(), bind_pool_.get(), mix_.get(), &waste_};
+                           KubeMetrics(), bind_pool_.get(), mix_.get(), &waste_,    &domains_};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
@@ -241,6 +241,7 @@ class Service {
   BothSinks sinks_;
   const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);
   WasteReport waste_{config_.expected_waste};
+  NodeDomains domains_{config_.topology_levels};
   Extender extender_;
   ConfigReload reload_;
   Verbs verbs_;

@@ -26,6 +26,12 @@ void Refine(const Snapshot& snapshot, const PodRequest& pod, std::span<const Nod
   }
 }
 
+Node WithoutVictims(const Node& node, const std::vector<std::string>& uids) {
+  return node.Without([&uids](const PodRecord& record) {
+    return std::ranges::find(uids, record.pod.id.uid) != uids.end();
+  });
+}
+
 }  // namespace
 
 void Extender::Use(Policy policy) {
@@ -48,6 +54,10 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
     if (pending_.Remember(pod)) Arrived(snapshot, pod.shape);
     reasons = policy().engine->Filter(snapshot, pod.shape, candidates);
     Refine(*snapshot, pod, candidates, reasons);
+    if (parts_.domains != nullptr && pod.domain.required) {
+      const Group group = GroupOf(snapshot, pod);
+      RequireDomain(*snapshot, *group.tree, pod, group.members, candidates, reasons);
+    }
   }
   const auto fitting = static_cast<std::size_t>(std::ranges::count(reasons, Reason::kFits));
   const auto first = std::ranges::find_if(reasons, [](Reason r) { return r != Reason::kFits; });
@@ -57,6 +67,30 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
                       .fitting = fitting,
                       .first_reason = first == reasons.end() ? Reason::kFits : *first});
   return reasons;
+}
+
+Extender::Group Extender::GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
+                                  const PodRequest& pod) const {
+  GroupMembers members;
+  if (!pod.gang.empty()) members = MembersOn(*snapshot, pod, parts_.state.GangNodes(pod.gang));
+  return {parts_.domains->Of(snapshot), std::move(members)};
+}
+
+std::vector<int> Extender::Pull(const std::shared_ptr<const Snapshot>& snapshot,
+                                const PodRequest& pod,
+                                std::span<const NodeIndex> candidates) const {
+  if (parts_.domains == nullptr || pod.gang.empty()) return {};
+  const Group group = GroupOf(snapshot, pod);
+  return PullOf(*snapshot, *group.tree, pod, group.members, candidates);
+}
+
+Reason Extender::DomainAllows(const PodRequest& pod, const std::string& node) const {
+  if (parts_.domains == nullptr || !pod.domain.required) return Reason::kFits;
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const NodeIndex index = snapshot->names().Find(node);
+  if (index == kNoNode) return Reason::kNodeUnknown;
+  const Group group = GroupOf(snapshot, pod);
+  return MayJoin(*group.tree, pod, group.members, index);
 }
 
 void Extender::Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape) {
@@ -69,8 +103,9 @@ std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snaps
                                                const PodRequest& pod,
                                                std::span<const NodeIndex> candidates) {
   parts_.sink.Record({.verb = Verb::kPrioritize, .pod = &pod.id, .candidates = candidates.size()});
-  recent_.Remember(snapshot, pod.shape, candidates);
-  return policy().engine->Prioritize(snapshot, pod.shape, candidates);
+  const std::vector<int> pull = Pull(snapshot, pod, candidates);
+  recent_.Remember(snapshot, pod.shape, candidates, pull);
+  return policy().engine->Prioritize(snapshot, pod.shape, candidates, pull);
 }
 
 std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>& snapshot,
@@ -80,6 +115,8 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
   const auto budgets = (parts_.budgets == nullptr ? kNoBudgets : *parts_.budgets).Current();
   const EvictionLimits limits{
       *budgets, [this](std::string_view gang) { return parts_.state.GangSize(gang); }};
+  Group group;
+  if (parts_.domains != nullptr && pod.domain.required) group = GroupOf(snapshot, pod);
   std::vector<NodeVictims> kept;
   for (const NodeVictims& asked : nodes) {
     if (!pod.refusal.empty() || !pod.may_preempt) break;
@@ -87,10 +124,16 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
     if (index == kNoNode) continue;
     const Node& node = snapshot->node(index);
     if (Admits(node.spec(), pod) != Reason::kFits) continue;
+    if (group.tree && MayJoin(*group.tree, pod, group.members, index) != Reason::kFits) continue;
     const auto added = AddedVictims(node, pod, asked.uids, limits);
     if (!added) continue;
-    kept.push_back(asked);
-    kept.back().uids.insert(kept.back().uids.end(), added->begin(), added->end());
+    NodeVictims all = asked;
+    all.uids.insert(all.uids.end(), added->begin(), added->end());
+    if (group.tree && !HoldsRestOfGroup(*snapshot, *group.tree, pod, group.members, index,
+                                        WithoutVictims(node, all.uids))) {
+      continue;  // the first of a group for which there would be no room even so
+    }
+    kept.push_back(std::move(all));
   }
   if (!kept.empty()) evictions_.Agree(pod.id.uid, kept);
   parts_.sink.Record(
@@ -238,7 +281,14 @@ Result<Placement> Extender::ReserveOn(const PodRequest& pod, const std::string& 
     }
     const Instant deadline = parts_.clock.Now() + policy.reservation_time;
     Status reserved = parts_.state.Reserve(pod, *placement, deadline);
-    if (reserved) return *std::move(placement);
+    if (reserved) {
+      // Asked when the reservation can be seen: of two members that are bound at the same time, at
+      // least the later one finds the other.
+      const Reason domain = DomainAllows(pod, node);
+      if (domain == Reason::kFits) return *std::move(placement);
+      parts_.state.Forget(pod.id.uid);
+      return Fail(Errc::kConflict, std::string(TextOf(domain)));
+    }
     last = std::move(reserved).error();
     if (last.code != Errc::kConflict) break;
   }

@@ -20,7 +20,9 @@
 #include "base/result.h"
 #include "cluster/cluster_state.h"
 #include "cluster/disruption_budgets.h"
+#include "cluster/node_domains.h"
 #include "scoring/engine.h"
+#include "scoring/group_domains.h"
 #include "scoring/learned_mix.h"
 #include "server/extender/evictions.h"
 #include "server/extender/node_victims.h"
@@ -46,7 +48,8 @@ class Extender {
     DecisionSink& sink;
     const Clock& clock;
     const DisruptionBudgets* budgets = nullptr;  // nullptr: there are none
-    LearnedMix* mix = nullptr;  // hears of every pod that is filtered for the first time
+    LearnedMix* mix = nullptr;       // hears of every pod that is filtered for the first time
+    NodeDomains* domains = nullptr;  // nullptr: no levels, and no pod asks for one
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -103,6 +106,18 @@ class Extender {
 
   void Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape);
   Status BindOnce(const BindRequest& request, const PodId& id);
+  // The tree and the members of the pod's group, where domains matter to it.
+  struct Group {
+    std::shared_ptr<const DomainTree> tree;
+    GroupMembers members;
+  };
+  [[nodiscard]] Group GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
+                              const PodRequest& pod) const;
+  [[nodiscard]] std::vector<int> Pull(const std::shared_ptr<const Snapshot>& snapshot,
+                                      const PodRequest& pod,
+                                      std::span<const NodeIndex> candidates) const;
+  // kFits unless the newest state has the pod's group in another domain than its node's.
+  [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();
   Result<Placement> Commit(const PodId& id, const std::string& node, std::string_view decision);
   Result<Placement> ReserveOn(const PodRequest& pod, const std::string& node);

@@ -11,7 +11,7 @@ namespace {
 
 NodeIndex BestNode(const RecentDecision& decision, Engine& engine) {
   const std::vector<std::uint8_t> priorities =
-      engine.Prioritize(decision.snapshot, decision.shape, decision.candidates);
+      engine.Prioritize(decision.snapshot, decision.shape, decision.candidates, decision.pull);
   NodeIndex best = kNoNode;  // the largest index there is
   for (std::size_t i = 0; i < priorities.size(); ++i) {
     // The best of those that fit has the highest priority; what does not fit has 0.
@@ -23,9 +23,10 @@ NodeIndex BestNode(const RecentDecision& decision, Engine& engine) {
 }  // namespace
 
 void RecentDecisions::Remember(const std::shared_ptr<const Snapshot>& snapshot,
-                               const RequestShape& shape, std::span<const NodeIndex> candidates) {
-  auto decision = std::make_shared<const RecentDecision>(
-      RecentDecision{snapshot, shape, {candidates.begin(), candidates.end()}});
+                               const RequestShape& shape, std::span<const NodeIndex> candidates,
+                               std::span<const int> pull) {
+  auto decision = std::make_shared<const RecentDecision>(RecentDecision{
+      snapshot, shape, {candidates.begin(), candidates.end()}, {pull.begin(), pull.end()}});
   Ring dropped;  // destroyed after the lock is given back
   const MutexLock lock(mutex_);
   const RecentDecision* const newest = ring_[(next_ + kCapacity - 1) % kCapacity].get();

@@ -30,6 +30,7 @@ struct RecentDecision {
   std::shared_ptr<const Snapshot> snapshot;
   RequestShape shape;
   std::vector<NodeIndex> candidates;
+  std::vector<int> pull;  // as Engine::Prioritize takes it
 };
 
 class RecentDecisions {
@@ -38,7 +39,8 @@ class RecentDecisions {
   using List = std::vector<std::shared_ptr<const RecentDecision>>;
 
   void Remember(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape,
-                std::span<const NodeIndex> candidates) BERTH_EXCLUDES(mutex_);
+                std::span<const NodeIndex> candidates, std::span<const int> pull = {})
+      BERTH_EXCLUDES(mutex_);
 
   // Oldest first.
   [[nodiscard]] List All() const BERTH_EXCLUDES(mutex_);

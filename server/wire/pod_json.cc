@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/wire/object_meta.h"
+#include "server/wire/pod_group.h"
 #include "server/wire/selector_json.h"
 
 namespace berth::wire {
@@ -73,7 +74,7 @@ class PodReader {
       if (IsField(key, "labels")) parts_.labels = ReadLabels(content.get_object());
       if (IsField(key, "annotations")) {
         ForEachField(content.get_object(), [this](std::string_view name, value text) {
-          if (!name.starts_with("berth.dev/")) return;
+          if (!name.starts_with("berth.dev/") && !IsGroupAnnotation(name)) return;
           parts_.annotations.emplace(name, std::string_view(text.get_string()));
         });
       }

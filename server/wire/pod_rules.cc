@@ -9,6 +9,7 @@
 
 #include "cluster/node.h"
 #include "cluster/quantity.h"
+#include "server/wire/pod_group.h"
 
 namespace berth::wire {
 namespace {
@@ -92,24 +93,19 @@ std::vector<std::string> ParseModels(std::string_view text) {
   return models;
 }
 
-// Whose group the pod is in: our annotation, what the coscheduling plugin reads, Kubernetes' own.
-std::string GangOf(const PodParts& parts) {
-  const auto annotation = parts.annotations.find("berth.dev/gang");
-  const std::string* const label = FindLabel(parts.labels, "scheduling.x-k8s.io/pod-group");
-  const std::string& name = annotation != parts.annotations.end() ? annotation->second
-                            : label != nullptr                    ? *label
-                                                                  : parts.pod_group;
-  return name.empty() ? "" : parts.id.namespace_name + "/" + name;
+// Groups of our own are not planned as a whole yet: who asks for one is told so.
+bool IsKnown(std::string_view key) {
+  if (key.starts_with("berth.dev/gang")) return false;
+  return IsGroupAnnotation(key) || std::ranges::find(kOwnKeys, key) != kOwnKeys.end();
 }
 
 // Reads the pod's berth.dev/ annotations; returns what is wrong with them.
-std::string ReadAnnotations(const std::map<std::string, std::string>& annotations,
-                            RequestShape& shape) {
-  for (const auto& [key, value] : annotations) {
+std::string ReadAnnotations(const PodParts& parts, RequestShape& shape) {
+  for (const auto& [key, value] : parts.annotations) {
     if (key == kGpuModelKey) {
       shape.models = ParseModels(value);
       if (shape.models.empty()) return "annotation " + key + ": want GPU models joined by |";
-    } else if (std::ranges::find(kOwnKeys, key) == kOwnKeys.end()) {
+    } else if (!IsKnown(key)) {
       return "annotation " + key + ": not known to this version of berth";
     }
   }
@@ -135,7 +131,8 @@ void ResourceAsk::Raise(const ResourceAsk& other) {
   share_bytes = std::max(share_bytes, other.share_bytes);
 }
 
-PodRules::PodRules(const std::vector<ResourceRule>& resources) {
+PodRules::PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels)
+    : levels_(std::move(levels)) {
   for (const ResourceRule& rule : resources) {
     rules_.push_back({rule.name, rule.meaning, UnitFactor(rule)});
   }
@@ -174,6 +171,17 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   return {};
 }
 
+void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
+  request.gang = GangOf(parts);
+  const Result<int> size = GangSizeOf(parts);
+  const Result<DomainAsk> domain = DomainAskOf(parts, levels_);
+  if (size) request.gang_size = *size;
+  if (domain) request.domain = *domain;
+  if (!request.refusal.empty()) return;
+  if (!size) request.refusal = size.error().message;
+  if (!domain) request.refusal = domain.error().message;
+}
+
 PodRequest PodRules::ToRequest(PodParts parts) const {
   PodRequest request;
   const ResourceAsk ask = Effective(parts);
@@ -187,11 +195,11 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
       request.containers.push_back(
           {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit});
     }
-    request.refusal = ReadAnnotations(parts.annotations, request.shape);
+    request.refusal = ReadAnnotations(parts, request.shape);
   }
+  ReadGroup(parts, request);
   request.priority = parts.priority;
   request.may_preempt = parts.may_preempt;
-  request.gang = GangOf(parts);
   request.id = std::move(parts.id);
   if (request.id.uid.empty()) request.id.uid = request.id.namespace_name + "/" + request.id.name;
   if (!parts.labels.empty()) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "cluster/node_constraints.h"
 #include "cluster/pod_request.h"
 #include "config/config.h"
+#include "topology/topology_levels.h"
 
 namespace berth::wire {
 
@@ -54,7 +56,8 @@ struct PodParts {
   ResourceAsk overhead;
   std::optional<std::int64_t> pod_cpu_milli;  // spec.resources.requests
   std::optional<std::int64_t> pod_memory_bytes;
-  std::map<std::string, std::string> annotations;  // those of berth.dev/
+  // Those of berth.dev/, and those that tell of groups (pod_group.h).
+  std::map<std::string, std::string, std::less<>> annotations;
   std::string problem;  // the first thing that could not be read; empty = none
   int priority = 0;
   bool may_preempt = true;
@@ -65,7 +68,8 @@ struct PodParts {
 
 class PodRules {
  public:
-  explicit PodRules(const std::vector<ResourceRule>& resources);
+  // levels: that pods can ask for.
+  explicit PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels = {});
 
   // Adds the quantity of that resource to the ask; names without a meaning are ignored. Error:
   // kInvalidArgument when the text is not a quantity or is negative.
@@ -75,12 +79,16 @@ class PodRules {
   [[nodiscard]] PodRequest ToRequest(PodParts parts) const;
 
  private:
+  // The group, and near to whom; a problem becomes the refusal where there is none yet.
+  void ReadGroup(const PodParts& parts, PodRequest& request) const;
+
   struct Rule {
     std::string name;
     ResourceMeaning meaning;
     std::int64_t factor;
   };
   std::vector<Rule> rules_;
+  TopologyLevels levels_;
 };
 
 }  // namespace berth::wire

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups and levels as each scheduler writes them on its pods.
+#include "server/wire/pod_group.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "test/support/wire_fixture.h"
+
+namespace berth::wire {
+namespace {
+
+using test::Json;
+
+constexpr char kLabels[] = "labels", kAnnotations[] = "annotations";
+
+PodRequest Read(const Json& pod) {
+  static const PodRules rules(DefaultConfig().resources,
+                              {{"zone", {"z"}}, {"block", {"b", "old/b"}}, {"rack", {"r"}}});
+  std::string text = test::Padded(Json{{"Pod", pod}, {"NodeNames", Json::array()}}.dump());
+  auto args = DecodeExtenderArgs(text, rules, NodeNameTable(std::vector<std::string>()));
+  EXPECT_TRUE(args && args->pod) << pod;
+  return *args->pod;
+}
+
+Json With(const Json& labels, const Json& annotations) {
+  Json pod = test::PodWithGpus("u", 1);
+  pod["metadata"][kLabels] = labels;
+  pod["metadata"][kAnnotations] = annotations;
+  return pod;
+}
+PodRequest Annotated(const Json& annotations) { return Read(With(Json::object(), annotations)); }
+
+std::string Refusal(const Json& annotations) { return Annotated(annotations).refusal; }
+
+TEST(PodGroup, EveryConventionNamesItsGroupAndSomeTheirSize) {
+  const struct {
+    Json labels, annotations;
+    std::string gang;
+    int size;
+  } cases[] = {
+      {Json::object(), Json::object(), "", 0},
+      {{{"scheduling.x-k8s.io/pod-group", "g"}}, Json::object(), "ns/g", 0},
+      {Json::object(), {{"scheduling.k8s.io/group-name", "g"}}, "ns/g", 0},
+      {Json::object(), {{"scheduling.volcano.sh/group-name", "g"}}, "ns/g", 0},
+      {Json::object(),
+       {{"gang.scheduling.koordinator.sh/name", "g"},
+        {"gang.scheduling.koordinator.sh/min-available", "3"}},
+       "ns/g",
+       3},
+      {Json::object(),
+       {{"gang.scheduling.koordinator.sh/name", "g"},
+        {"gang.scheduling.koordinator.sh/min-available", "3"},
+        {"gang.scheduling.koordinator.sh/total-number", "5"}},
+       "ns/g",
+       5},
+      {{{"pod-group.scheduling.sigs.k8s.io/name", "g"},
+        {"pod-group.scheduling.sigs.k8s.io/min-available", "2"}},
+       Json::object(),
+       "ns/g",
+       2},
+      {{{"kueue.x-k8s.io/pod-group-name", "g"}},
+       {{"kueue.x-k8s.io/pod-group-total-count", "8"}},
+       "ns/g",
+       8},
+      {Json::object(),
+       {{"kueue.x-k8s.io/pod-group-name", "g"}, {"kueue.x-k8s.io/pod-group-total-count", "8"}},
+       "ns/g",
+       8},
+      {Json::object(), {{"pod-group-name", "g"}}, "ns/g", 0},
+      // The first in the order of pod_group.h.
+      {{{"scheduling.x-k8s.io/pod-group", "first"}, {"kueue.x-k8s.io/pod-group-name", "last"}},
+       {{"scheduling.k8s.io/group-name", "second"}, {"kueue.x-k8s.io/pod-group-total-count", "8"}},
+       "ns/first",
+       0},
+  };
+  for (const auto& c : cases) {
+    const PodRequest pod = Read(With(c.labels, c.annotations));
+    EXPECT_EQ(pod.gang, c.gang) << c.labels << c.annotations;
+    EXPECT_EQ(pod.gang_size, c.size) << c.labels << c.annotations;
+    EXPECT_EQ(pod.refusal, "") << c.labels << c.annotations;
+  }
+}
+
+TEST(PodGroup, ASizeThatIsNoNumberIsRefusedWithItsKey) {
+  for (const char* size : {"", "0", "-1", "two", "1.5", "99999999999"}) {
+    EXPECT_EQ(Refusal({{"kueue.x-k8s.io/pod-group-name", "g"},
+                       {"kueue.x-k8s.io/pod-group-total-count", size}}),
+              "annotation kueue.x-k8s.io/pod-group-total-count: want a number of pods from 1 on, "
+              "got \"" +
+                  std::string(size) + "\"");
+  }
+  EXPECT_EQ(
+      Read(With({{"pod-group.scheduling.sigs.k8s.io/name", "g"},
+                 {"pod-group.scheduling.sigs.k8s.io/min-available", "x"}},
+                Json::object()))
+          .refusal,
+      "label pod-group.scheduling.sigs.k8s.io/min-available: want a number of pods from 1 on, "
+      "got \"x\"");
+  // Without the group that it belongs to it says nothing.
+  EXPECT_EQ(Refusal({{"kueue.x-k8s.io/pod-group-total-count", "x"}}), "");
+}
+
+TEST(PodGroup, LevelsAreReadInTheWordsOfEachScheduler) {
+  const struct {
+    Json annotations;
+    DomainAsk ask;
+  } cases[] = {
+      {Json::object(), {}},
+      {{{"berth.dev/required-domain", "rack"}}, {2, {}, false}},
+      {{{"berth.dev/required-domain", "old/b"}}, {1, {}, false}},
+      {{{"berth.dev/required-domain", "zone"}, {"berth.dev/preferred-domain", "rack"}},
+       {0, 2, false}},
+      {{{"kueue.x-k8s.io/podset-required-topology", "r"}}, {2, {}, false}},
+      {{{"kueue.x-k8s.io/podset-preferred-topology", "b"}}, {{}, 1, false}},
+      {{{"kueue.x-k8s.io/podset-unconstrained-topology", "true"}}, {{}, {}, true}},
+      {{{"kueue.x-k8s.io/podset-unconstrained-topology", "false"}}, {}},
+      {{{"kai.scheduler/topology", "any"},
+        {"kai.scheduler/topology-required-placement", "b"},
+        {"kai.scheduler/topology-preferred-placement", "r"}},
+       {1, 2, false}},
+      {{{"volcano.sh/network-topology-mode", "hard"},
+        {"volcano.sh/network-topology-highest-tier", "1"}},
+       {2, {}, false}},
+      {{{"volcano.sh/network-topology-highest-tier", "3"}}, {0, {}, false}},
+      {{{"volcano.sh/network-topology-mode", "soft"},
+        {"volcano.sh/network-topology-highest-tier", "2"}},
+       {{}, 1, false}},
+      {{{"volcano.sh/network-topology-mode", "hard"}}, {}},
+      // Our own word is the last.
+      {{{"berth.dev/preferred-domain", "rack"},
+        {"kueue.x-k8s.io/podset-required-topology", "b"},
+        {"kai.scheduler/topology-required-placement", "x"}},
+       {{}, 2, false}},
+  };
+  for (const auto& c : cases) {
+    const PodRequest pod = Annotated(c.annotations);
+    EXPECT_EQ(pod.refusal, "") << c.annotations;
+    EXPECT_EQ(pod.domain, c.ask) << c.annotations;
+  }
+}
+
+TEST(PodGroup, ALevelThatIsNotConfiguredIsRefusedWithItsKey) {
+  for (const char* key :
+       {"berth.dev/required-domain", "berth.dev/preferred-domain",
+        "kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology",
+        "kai.scheduler/topology-required-placement",
+        "kai.scheduler/topology-preferred-placement"}) {
+    for (const char* value : {"row", "", "Rack"}) {
+      EXPECT_EQ(Refusal({{key, value}}),
+                "annotation " + std::string(key) +
+                    ": want a topology level (zone, block, rack) or the node label of one, got \"" +
+                    value + "\"");
+    }
+  }
+}
+
+TEST(PodGroup, WhatCannotBeReadIsRefusedWithItsKey) {
+  const std::pair<Json, const char*> cases[] = {
+      {{{"kueue.x-k8s.io/podset-unconstrained-topology", "yes"}},
+       "annotation kueue.x-k8s.io/podset-unconstrained-topology: want true or false, got \"yes\""},
+      {{{"volcano.sh/network-topology-mode", "firm"}},
+       "annotation volcano.sh/network-topology-mode: want hard or soft, got \"firm\""},
+      {{{"volcano.sh/network-topology-highest-tier", "4"}},
+       "annotation volcano.sh/network-topology-highest-tier: want a number from 1 to 3, got \"4\""},
+      {{{"kueue.x-k8s.io/podset-slice-required-topology", "r"},
+        {"kueue.x-k8s.io/podset-slice-size", "2"}},
+       "annotation kueue.x-k8s.io/podset-slice-required-topology: want a node selector from Kueue "
+       "beside it, got none; berth places no slices"},
+  };
+  for (const auto& [annotations, refusal] : cases) EXPECT_EQ(Refusal(annotations), refusal);
+}
+
+TEST(PodGroup, WhereKueueHasPlacedThePodItsWishesAreFulfilled) {
+  const Json wishes = {{"kueue.x-k8s.io/podset-required-topology", "cloud/unheard-of"},
+                       {"kueue.x-k8s.io/podset-slice-size", "2"}};
+  Json pod = With(Json::object(), wishes);
+  EXPECT_NE(Read(pod).refusal, "");
+  for (const char* key : {"r", "old/b", "kubernetes.io/hostname"}) {
+    pod["spec"]["nodeSelector"] = {{key, "x"}};
+    EXPECT_EQ(Read(pod).refusal, "") << key;
+    EXPECT_EQ(Read(pod).domain, DomainAsk()) << key;
+  }
+  pod["spec"]["nodeSelector"] = {{"disk", "ssd"}};
+  EXPECT_NE(Read(pod).refusal, "");
+}
+
+TEST(PodGroup, WithoutLevelsNoPodCanAskForOne) {
+  const PodRules rules(DefaultConfig().resources);
+  PodParts parts;
+  parts.annotations["berth.dev/required-domain"] = "rack";
+  EXPECT_EQ(rules.ToRequest(parts).refusal,
+            "annotation berth.dev/required-domain: want no level, since no topology.levels are "
+            "configured, got \"rack\"");
+}
+
+}  // namespace
+}  // namespace berth::wire
