@@ -100,6 +100,48 @@ Reason Belongs(const DomainTree& tree, std::span<const TopologyDomain> allowed, 
   return Contains(allowed, domain) ? Reason::kFits : Reason::kOutsideDomain;
 }
 
+// The vertices near which to be, and how near each candidate is to the nearest.
+class Nearness {
+ public:
+  Nearness(const DomainTree& tree, std::size_t levels) : tree_(tree), marked_(tree.size(), 0) {
+    for (std::size_t level = 0; level < levels; ++level) {
+      if (tree.CountNamed(level) > 0) used_.push_back(level);
+    }
+  }
+
+  // With all domains that it is in.
+  void Mark(TopologyDomain vertex) {
+    for (; marked_[vertex] == 0; vertex = tree_.parent(vertex)) marked_[vertex] = 1;
+  }
+
+  [[nodiscard]] int Of(NodeIndex node) const {
+    for (std::size_t depth = used_.size(); depth > 0; --depth) {
+      const TopologyDomain domain = tree_.DomainOf(node, used_[depth - 1]);
+      if (marked_[domain] == 0 || !tree_.named(domain)) continue;
+      return static_cast<int>(depth * kMaxScore / used_.size());
+    }
+    return 0;
+  }
+
+ private:
+  const DomainTree& tree_;
+  std::vector<char> marked_;       // [vertex]
+  std::vector<std::size_t> used_;  // the levels that count
+};
+
+// The vertex that best fits a group of a known size of which no member is placed.
+std::optional<TopologyDomain> BestStart(const Snapshot& snapshot, const DomainTree& tree,
+                                        const PodRequest& pod) {
+  if (pod.gang_size < 2 || tree.levels() == 0) return std::nullopt;
+  DomainWish wish;
+  wish.pods = pod.gang_size;
+  wish.mode = DomainMode::kPreferred;
+  wish.level = pod.domain.preferred.value_or(tree.levels() - 1);
+  const auto choice = ChooseDomains(tree, RoomFor(snapshot, pod), wish);
+  if (!choice || choice->domain == DomainTree::kCluster) return std::nullopt;
+  return choice->domain;
+}
+
 }  // namespace
 
 GroupMembers MembersOn(const Snapshot& snapshot, const PodRequest& pod,
@@ -160,52 +202,6 @@ bool HoldsRestOfGroup(const Snapshot& snapshot, const DomainTree& tree, const Po
   }
   return missing <= 0;
 }
-
-namespace {
-
-// The vertices near which to be, and how near each candidate is to the nearest.
-class Nearness {
- public:
-  Nearness(const DomainTree& tree, std::size_t levels) : tree_(tree), marked_(tree.size(), 0) {
-    for (std::size_t level = 0; level < levels; ++level) {
-      if (tree.CountNamed(level) > 0) used_.push_back(level);
-    }
-  }
-
-  // With all domains that it is in.
-  void Mark(TopologyDomain vertex) {
-    for (; marked_[vertex] == 0; vertex = tree_.parent(vertex)) marked_[vertex] = 1;
-  }
-
-  [[nodiscard]] int Of(NodeIndex node) const {
-    for (std::size_t depth = used_.size(); depth > 0; --depth) {
-      const TopologyDomain domain = tree_.DomainOf(node, used_[depth - 1]);
-      if (marked_[domain] == 0 || !tree_.named(domain)) continue;
-      return static_cast<int>(depth * kMaxScore / used_.size());
-    }
-    return 0;
-  }
-
- private:
-  const DomainTree& tree_;
-  std::vector<char> marked_;       // [vertex]
-  std::vector<std::size_t> used_;  // the levels that count
-};
-
-// The vertex that best fits a group of a known size of which no member is placed.
-std::optional<TopologyDomain> BestStart(const Snapshot& snapshot, const DomainTree& tree,
-                                        const PodRequest& pod) {
-  if (pod.gang_size < 2 || tree.levels() == 0) return std::nullopt;
-  DomainWish wish;
-  wish.pods = pod.gang_size;
-  wish.mode = DomainMode::kPreferred;
-  wish.level = pod.domain.preferred.value_or(tree.levels() - 1);
-  const auto choice = ChooseDomains(tree, RoomFor(snapshot, pod), wish);
-  if (!choice || choice->domain == DomainTree::kCluster) return std::nullopt;
-  return choice->domain;
-}
-
-}  // namespace
 
 std::vector<int> PullOf(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
                         const GroupMembers& members, std::span<const NodeIndex> candidates) {

@@ -115,7 +115,7 @@ void BM_Domains_Choose(benchmark::State& state) {
   wish.level = kLeaf;
   for (auto _ : state) benchmark::DoNotOptimize(ChooseDomains(fleet.tree(), fleet.room(), wish));
 }
-// Held by a rack, by a block, by two zones.
+// Held by a rack, by a block, by the region.
 BENCHMARK(BM_Domains_Choose)->Arg(64)->Arg(1000)->Arg(8000)->Unit(benchmark::kMicrosecond);
 
 // What a required level adds to filter: for the first member of a group, for a later one.
