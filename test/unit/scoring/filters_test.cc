@@ -181,8 +181,9 @@ TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {
       now.push_back(static_cast<Reason>(i));
     }
   }
-  EXPECT_EQ(now, (std::vector<Reason>{Reason::kNodeUnknown, Reason::kCpuShort, Reason::kMemoryShort,
-                                      Reason::kGpusBusy, Reason::kShareBusy}));
+  EXPECT_EQ(now,
+            (std::vector<Reason>{Reason::kNodeUnknown, Reason::kCpuShort, Reason::kMemoryShort,
+                                 Reason::kGpusBusy, Reason::kShareBusy, Reason::kNoDomainHasRoom}));
 }
 
 }  // namespace
