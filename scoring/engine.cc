@@ -46,6 +46,7 @@ void Engine::Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot) {
     const bool knows_draws = !fleet_.empty();
     fleet_ = FleetOf(snapshot);
     if (!fleet_.empty() && !mix.empty()) rounds_left_ = knows_draws ? kRounds : kFirstRounds;
+    rounds_at_once_ = epoch.pods < kBeginningPods ? rounds_left_ : 1;
   }
   mix_ = std::move(mix);
 }
@@ -79,7 +80,7 @@ void Engine::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
     if (epoch.number == epoch_ && !has_new_fleet) return;
     Begin(epoch, *snapshot);
   }
-  if (rounds_left_ > 0) CalibrateOnce(*snapshot);
+  for (int i = 0; i < rounds_at_once_ && rounds_left_ > 0; ++i) CalibrateOnce(*snapshot);
   if (rounds_left_ > 0) return;
   auto profile = Build();
   BERTH_CHECK(profile.has_value());  // it could be built before

@@ -40,8 +40,8 @@ class Engine {
 
   // Takes note of the mix: called once for every pod that arrives, after the mix has heard of it.
   // Nothing is done but at the beginning of an epoch, and nothing at all where the profile does not
-  // look at a mix. The draws of an epoch are calibrated over some calls, so that none takes more
-  // than a few milliseconds; until then the profile of the epoch before decides.
+  // look at a mix. Later epochs are calibrated over some calls, so that none takes more than a few
+  // milliseconds; until then the profile of the epoch before decides.
   void Follow(const std::shared_ptr<const Snapshot>& snapshot) BERTH_EXCLUDES(following_mutex_);
 
   // That decides at present.
@@ -81,6 +81,8 @@ class Engine {
  private:
   static constexpr int kFirstRounds = 12, kRounds = 3;  // of calibration, per epoch
   static constexpr std::size_t kSample = 64;            // nodes that it looks at as they are
+  // So many pods are a beginning, in which epochs are short and all rounds are made at once.
+  static constexpr std::int64_t kBeginningPods = 1000;
 
   Engine(std::shared_ptr<ProfileTables> tables, Learning learning)
       : learning_(std::move(learning)),
@@ -106,6 +108,7 @@ class Engine {
   Fleet fleet_ BERTH_GUARDED_BY(following_mutex_);
   Turnover turnover_ BERTH_GUARDED_BY(following_mutex_);
   int rounds_left_ BERTH_GUARDED_BY(following_mutex_) = 0;  // of calibration
+  int rounds_at_once_ BERTH_GUARDED_BY(following_mutex_) = 1;
 };
 
 }  // namespace berth

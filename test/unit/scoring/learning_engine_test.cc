@@ -94,10 +94,26 @@ TEST(LearningEngine, TheOrderInWhichNodesCameLeavesNoTrace) {
   EXPECT_EQ(PlaceAll(one, 400), PlaceAll(two, 400));
 }
 
-// An epoch is taken up when the one before is done with, and done with three calls later.
 TEST(LearningEngine, ChangesItsProfileWithTheEpochsOfTheMixAndOnlyThen) {
   Learner learner(30);
-  PlaceAll(learner, 150);  // from here on an epoch has 50 pods
+  PlaceAll(learner, 100);
+  const auto snapshot = learner.state().Current();
+  auto profile = learner.engine().profile();
+  std::uint64_t epoch = learner.mix().Current().number;
+  for (int i = 0; i < 300; ++i) {
+    learner.mix().Observe(APod("p").Whole(2).Shape());
+    learner.engine().Follow(snapshot);
+    EXPECT_EQ(learner.engine().profile() != profile, learner.mix().Current().number != epoch);
+    profile = learner.engine().profile();
+    epoch = learner.mix().Current().number;
+  }
+}
+
+// A pod that comes later must not wait for all of it.
+TEST(LearningEngine, LaterEpochsAreCalibratedOverThreeCalls) {
+  Learner learner(30);
+  LearnedMix::Memory many = {2000, {{APod("p").Whole(1).Shape(), 100}}};
+  learner.mix().Restore(many);  // from here on an epoch has 50 pods
   const auto snapshot = learner.state().Current();
   const auto follow = [&] {
     const auto before = learner.engine().profile();
@@ -105,7 +121,7 @@ TEST(LearningEngine, ChangesItsProfileWithTheEpochsOfTheMixAndOnlyThen) {
     learner.engine().Follow(snapshot);
     return learner.engine().profile() != before;
   };
-  for (int i = 0; i < 5; ++i) follow();
+  for (int i = 0; i < 20; ++i) follow();
   std::uint64_t epoch = learner.mix().Current().number;
   int since_epoch = 10;
   for (int i = 0; i < 300; ++i) {
