@@ -43,6 +43,10 @@ Status Validate(const NodeSpec& spec) {
     return Invalid(".gpus: want at most " + std::to_string(kMaxGpusPerNode) + " GPUs, got " +
                    std::to_string(spec.gpus.size()));
   }
+  if (spec.links.known() && spec.links.matrix().gpus.size() != spec.gpus.size()) {
+    return Invalid(".links: want those of " + std::to_string(spec.gpus.size()) + " GPUs, got " +
+                   std::to_string(spec.links.matrix().gpus.size()));
+  }
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
     BERTH_TRY_STATUS(check("gpus[" + std::to_string(i) + "].memory_mib", spec.gpus[i].memory_mib,
                            kMostGpuMemoryMib));

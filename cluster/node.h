@@ -24,6 +24,7 @@
 #include "cluster/placement.h"
 #include "cluster/pod_record.h"
 #include "cluster/pod_request.h"
+#include "topology/gpu_links.h"
 
 namespace berth {
 
@@ -45,11 +46,12 @@ struct NodeSpec {
   std::vector<GpuSpec> gpus;
   Labels labels = {};
   std::vector<Taint> taints = {};
+  GpuLinks links = {};  // of `gpus`, by index; unknown: all GPUs count as alike
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
 // Error: kInvalidArgument naming the field: no name, a negative capacity, more than kMaxGpusPerNode
-// GPUs.
+// GPUs, links of another number of GPUs.
 Status Validate(const NodeSpec& spec);
 
 // What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty when

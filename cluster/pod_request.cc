@@ -33,6 +33,11 @@ std::size_t HashValue(const RequestShape& shape) {
     add(static_cast<std::uint64_t>(share->memory_mib));
   }
   for (const std::string& model : shape.models) add(std::hash<std::string>{}(model));
+  if (const LinkAsk& links = shape.links; links != LinkAsk{}) {
+    add(static_cast<std::uint64_t>(links.link) << 16 | static_cast<std::uint64_t>(links.numa) << 8 |
+        static_cast<std::uint64_t>(links.pattern));
+    add(static_cast<std::uint64_t>(links.min_megabytes_per_s));
+  }
   return static_cast<std::size_t>(hash);
 }
 

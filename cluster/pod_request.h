@@ -14,6 +14,7 @@
 
 #include "cluster/labels.h"
 #include "cluster/node_constraints.h"
+#include "topology/link_ask.h"
 
 namespace berth {
 
@@ -44,6 +45,7 @@ struct RequestShape {
   std::int64_t memory_bytes = 0;  // likewise
   GpuAsk gpus;
   std::vector<std::string> models;  // GPU models that will do, sorted, unique; empty = any
+  LinkAsk links = {};               // the default for fewer than two whole GPUs
 
   friend bool operator==(const RequestShape&, const RequestShape&) = default;
   friend auto operator<=>(const RequestShape&, const RequestShape&) = default;

@@ -2,6 +2,7 @@
 #include "scoring/device_picker.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/random.h"
 
@@ -16,8 +17,17 @@ const GpuFree& FreeOf(const Node& node, int gpu) {
   return node.gpus()[static_cast<std::size_t>(gpu)];
 }
 
-// The first `count` idle healthy GPUs.
-std::vector<DeviceChoice> WholeChoice(const Node& node, int count) {
+// `count` idle GPUs of a node whose links are known.
+std::vector<DeviceChoice> LinkedChoice(const Node& node, int count, const LinkAsk& ask) {
+  DeviceChoice choice{node.spec().links.Choose(IdleGpus(node), count, ask), kMilliPerGpu, 0};
+  if (choice.gpus == 0) return {};
+  const auto last = static_cast<std::size_t>(63 - __builtin_clzll(choice.gpus));
+  choice.memory_mib = node.spec().gpus[last].memory_mib;
+  return {choice};
+}
+
+// The first `count` idle GPUs.
+std::vector<DeviceChoice> FirstChoice(const Node& node, int count) {
   DeviceChoice choice{0, kMilliPerGpu, 0};
   for (int gpu = 0; gpu < GpuCount(node) && count > 0; ++gpu) {
     if (!IsIdle(node, gpu)) continue;
@@ -49,6 +59,20 @@ std::vector<DeviceChoice> FittingShares(const Node& node, const GpuShare& share)
 
 int LowestGpu(const DeviceChoice& choice) { return __builtin_ctzll(choice.gpus); }
 
+// Puts the GPUs that others miss least first (DeviceRule).
+void LeastMissedFirst(const Node& node, std::vector<DeviceChoice>& choices) {
+  const GpuLinks& links = node.spec().links;
+  const GpuMask idle = IdleGpus(node);
+  const GpuMask worst = links.Choose(idle, 1);
+  std::ranges::stable_sort(choices, {}, [&](const DeviceChoice& choice) {
+    std::int64_t bandwidth = 0;
+    for (GpuMask rest = idle & ~choice.gpus; rest != 0; rest &= rest - 1) {
+      bandwidth += links.Between(LowestGpu(choice), __builtin_ctzll(rest));
+    }
+    return std::tuple((choice.gpus & idle) != 0, choice.gpus != worst, bandwidth);
+  });
+}
+
 // Drops GPUs that look the same as an earlier one: they score the same and lose the tie.
 void KeepDistinct(const Node& node, std::vector<DeviceChoice>& choices) {
   std::size_t kept = 0;
@@ -67,6 +91,7 @@ void KeepDistinct(const Node& node, std::vector<DeviceChoice>& choices) {
 std::vector<DeviceChoice> ShareChoices(const Node& node, const GpuShare& share, DeviceRule rule) {
   std::vector<DeviceChoice> fitting = FittingShares(node, share);
   if (fitting.empty()) return fitting;
+  if (rule != DeviceRule::kFirst && node.spec().links.known()) LeastMissedFirst(node, fitting);
   switch (rule) {
     case DeviceRule::kFirst:
       return {fitting.front()};
@@ -99,6 +124,12 @@ bool IsIdle(const Node& node, int gpu) {
   return spec.healthy && free.idle() && free.memory_mib >= spec.memory_mib;
 }
 
+std::uint64_t IdleGpus(const Node& node) {
+  std::uint64_t idle = 0;
+  for (int gpu = 0; gpu < GpuCount(node); ++gpu) idle |= IsIdle(node, gpu) ? Bit(gpu) : 0;
+  return idle;
+}
+
 bool HasFree(const Node& node, int gpu, const DeviceChoice& choice) {
   const GpuFree& free = FreeOf(node, gpu);
   return choice.milli <= free.milli &&
@@ -108,7 +139,8 @@ bool HasFree(const Node& node, int gpu, const DeviceChoice& choice) {
 std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
                                         DeviceRule rule) {
   if (const auto* whole = std::get_if<WholeGpus>(&shape.gpus)) {
-    return WholeChoice(node, whole->count);
+    return node.spec().links.known() ? LinkedChoice(node, whole->count, shape.links)
+                                     : FirstChoice(node, whole->count);
   }
   if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
     return ShareChoices(node, *share, rule);

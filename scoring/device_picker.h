@@ -14,11 +14,16 @@
 
 namespace berth {
 
-// How a share finds its GPU. (Whole GPUs: always the idle ones with the lowest index.)
+// How a share finds its GPU. Whole GPUs are always the idle ones that GpuLinks::Choose takes; the
+// lowest indices where the node's links are not known.
+//
+// "First": where the links are known, the GPU that others miss least: one in use rather than an
+// idle one, of idle ones that which leaves the rest worth most, else the one with the least
+// bandwidth to the idle ones; then, and where the links are not known, the lowest index.
 enum class DeviceRule {
-  kFirst,      // the lowest index that fits
-  kTightest,   // the least free that fits; the lowest index among equals
-  kBestScore,  // every GPU that fits is offered to the scorers; among equals the lowest index
+  kFirst,      // the lowest index that fits, whatever the links
+  kTightest,   // the least free that fits; the first among equals
+  kBestScore,  // every GPU that fits is offered to the scorers; the first among equals
   kRandom,     // any that fits, drawn by a hash of the node and what is free on it
 };
 
@@ -29,6 +34,9 @@ std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const GpuShare& s
 
 // Whether GPU `gpu` can be given whole now: healthy, and nobody has any of its compute or memory.
 bool IsIdle(const Node& node, int gpu);
+
+// The GPUs that are idle.
+std::uint64_t IdleGpus(const Node& node);
 
 // Whether GPU `gpu` has that much free now.
 bool HasFree(const Node& node, int gpu, const DeviceChoice& choice);

@@ -11,8 +11,10 @@ namespace {
 
 constexpr double kLargestUnit = 1e12;
 
-RequestShape WithoutMemory(RequestShape shape) {
+// What tells classes apart. How GPUs should be linked does not say how many will be asked for.
+RequestShape KeyOf(RequestShape shape) {
   shape.memory_bytes = 0;
+  shape.links = {};
   return shape;
 }
 
@@ -25,7 +27,7 @@ LearnedMix::LearnedMix(const LearningParameters& parameters)
 }
 
 void LearnedMix::Add(const RequestShape& shape, double pods) {
-  Count& count = counts_[WithoutMemory(shape)];
+  Count& count = counts_[KeyOf(shape)];
   count.pods += pods;
   count.memory_bytes += pods * static_cast<double>(shape.memory_bytes);
 }

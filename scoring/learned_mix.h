@@ -3,11 +3,11 @@
 // LearnedMix: the request mix as the pods that arrive show it, with the older ones slowly
 // forgotten.
 //
-// A class is what pods of one shape ask for, but for their memory. Every pod counts 1 when it
-// arrives and half of that `half_life` pods later: a mix that drifts is followed, and no clock is
-// needed. The mix is told in epochs, so that whoever builds tables on it does so rarely: at first
-// after every pod, then each time that the number of pods has grown by two fifths, and in the long
-// run every `longest_epoch` pods. Before the first pod it is empty.
+// A class is what pods of one shape ask for, but for their memory and their links. Every pod counts
+// 1 when it arrives and half of that `half_life` pods later: a mix that drifts is followed, and no
+// clock is needed. The mix is told in epochs, so that whoever builds tables on it does so rarely:
+// at first after every pod, then each time that the number of pods has grown by two fifths, and in
+// the long run every `longest_epoch` pods. Before the first pod it is empty.
 //
 // A function of the pods, in their order. Bounded: of more than kMaxClasses classes the rarest are
 // dropped. Any thread may call it.

@@ -30,10 +30,14 @@ constexpr auto kRows = [] {
   set(kGpuMemoryUnknown, kNever, "gpu_memory_unknown", "node does not publish its GPU memory");
   set(kTooFewCpus, kNever, "too_few_cpus", "node has less CPU than the pod asks for");
   set(kTooLittleMemory, kNever, "too_little_memory", "node has less memory than the pod asks for");
+  set(kLinksUnknown, kNever, "links_unknown",
+      "node does not publish the GPU links or NUMA groups that the pod asks for");
+  set(kNeverLinked, kNever, "never_linked", "node has no GPUs linked as the pod asks");
   set(kCpuShort, kNow, "cpu_short", "not enough free CPU");
   set(kMemoryShort, kNow, "memory_short", "not enough free memory");
   set(kGpusBusy, kNow, "gpus_busy", "not enough idle GPUs");
   set(kShareBusy, kNow, "share_busy", "no GPU with enough free share");
+  set(kLinkedBusy, kNow, "linked_busy", "no idle GPUs linked as the pod asks");
   const auto held = [&](Reason reason, std::string_view code, Reason short_now) {
     set(reason, kNever, code, rows[static_cast<std::size_t>(short_now)].text);
   };
@@ -41,6 +45,7 @@ constexpr auto kRows = [] {
   held(kMemoryHeld, "memory_held", kMemoryShort);
   held(kGpusHeld, "gpus_held", kGpusBusy);
   held(kShareHeld, "share_held", kShareBusy);
+  held(kLinkedHeld, "linked_held", kLinkedBusy);
   set(kTaintNotTolerated, kNever, "taint_not_tolerated",
       "node has a taint that the pod does not tolerate");
   set(kNodeNotSelected, kNever, "node_not_selected",
@@ -71,6 +76,8 @@ Reason HeldForGood(Reason reason) {
       return Reason::kGpusHeld;
     case Reason::kShareBusy:
       return Reason::kShareHeld;
+    case Reason::kLinkedBusy:
+      return Reason::kLinkedHeld;
     default:
       return reason;
   }

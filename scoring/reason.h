@@ -29,14 +29,18 @@ enum class Reason : std::uint8_t {
   kGpuMemoryUnknown,  // asked by GPU memory, and the node does not publish it
   kTooFewCpus,        // the whole node
   kTooLittleMemory,   // the whole node
+  kLinksUnknown,      // the pod asks for links or a NUMA group that the node does not publish
+  kNeverLinked,       // of all healthy GPUs none are linked as the pod asks
   kCpuShort,
   kMemoryShort,
   kGpusBusy,
   kShareBusy,
-  kCpuHeld,  // as kCpuShort ... kShareBusy, and no pod that holds it may be evicted for this one
+  kLinkedBusy,  // enough GPUs are idle, and none of them are linked as the pod asks
+  kCpuHeld,  // as kCpuShort ... kLinkedBusy, and no pod that holds it may be evicted for this one
   kMemoryHeld,
   kGpusHeld,
   kShareHeld,
+  kLinkedHeld,
   kTaintNotTolerated,
   kNodeNotSelected,   // by the pod's node selector or required affinity
   kNoTopologyDomain,  // it has no value at the level that the pod's group requires

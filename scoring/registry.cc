@@ -13,6 +13,7 @@
 #include "scoring/scorers/fragmentation_gradient.h"
 #include "scoring/scorers/gpu_clustering.h"
 #include "scoring/scorers/gpu_packing.h"
+#include "scoring/scorers/link_locality.h"
 #include "scoring/scorers/spreading.h"
 
 namespace berth {
@@ -40,13 +41,15 @@ struct Entry {
   Factory make;
 };
 
-constexpr std::array<Entry, 7> kScorers = {{
+constexpr std::array<Entry, 9> kScorers = {{
     {"best-fit", MixUse::kNone, Make<BestFit>},
     {"dot-product", MixUse::kNone, Make<DotProduct>},
     {"expected-waste", MixUse::kDraws, MakeExpectedWaste},
     {"fragmentation-gradient", MixUse::kWeights, MakeFragmentationGradient},
     {"gpu-clustering", MixUse::kNone, Make<GpuClustering>},
     {"gpu-packing", MixUse::kNone, Make<GpuPacking>},
+    {"link-quality", MixUse::kNone, Make<LinkQuality>},
+    {"numa-locality", MixUse::kNone, Make<NumaLocality>},
     {"spreading", MixUse::kNone, Make<Spreading>},
 }};
 

@@ -161,8 +161,12 @@ class Choice {
       }
     }
     const Node emptied = Without(All());
-    if (const auto* whole = std::get_if<WholeGpus>(&shape_.gpus))
+    const auto* whole = std::get_if<WholeGpus>(&shape_.gpus);
+    if (whole != nullptr && whole->count > 1 && shape_.links.limits()) {
+      SearchLinked(emptied, whole->count);
+    } else if (whole != nullptr) {
       SearchWhole(emptied, whole->count);
+    }
     if (const auto* share = std::get_if<GpuShare>(&shape_.gpus)) SearchShare(*share);
   }
 
@@ -180,6 +184,28 @@ class Choice {
     const auto more = static_cast<std::size_t>(wanted);
     if (takers.size() < more || Combinations(takers.size(), more) > kMostGpuSets) return;
     Combine(takers, 0, more, 0);
+  }
+
+  // Every set of GPUs that are idle or can be made so, and are linked as the pod asks. Requires:
+  // the node's links are known, since the pod fits the emptied node.
+  void SearchLinked(const Node& emptied, int wanted) {
+    const GpuMask free = IdleGpus(emptied);
+    const auto size = static_cast<std::size_t>(wanted);
+    if (Combinations(static_cast<std::uint64_t>(std::popcount(free)), size) > kMostGpuSets) return;
+    CombineLinked(free, 0, wanted, 0);
+  }
+
+  void CombineLinked(GpuMask free, GpuMask gpus, int more, Mask chosen) {
+    if (best_ && CostOf(chosen) > best_cost_) return;  // a larger set costs no less
+    if (more == 0) {
+      if (node_.spec().links.Satisfies(gpus, shape_.links)) Offer(chosen);
+      return;
+    }
+    for (; std::popcount(free) >= more; free &= free - 1) {
+      const auto gpu = static_cast<std::size_t>(std::countr_zero(free));
+      const Mask takers = IsIdle(node_, static_cast<int>(gpu)) ? 0 : by_gpu_[gpu];
+      CombineLinked(free & (free - 1), gpus | Bit(gpu), more - 1, chosen | takers);
+    }
   }
 
   void Combine(std::span<const Mask> takers, std::size_t from, std::size_t more, Mask chosen) {

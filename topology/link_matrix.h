@@ -72,6 +72,7 @@ struct LinkMatrix {
   [[nodiscard]] Link& link(int a, int b) { return cells[IndexOf(a, b)]; }
   [[nodiscard]] const Link& link(int a, int b) const { return cells[IndexOf(a, b)]; }
   [[nodiscard]] const Link& gpu_nic(int gpu, int nic) const { return link(gpu, gpu_count() + nic); }
+  friend bool operator==(const LinkMatrix&, const LinkMatrix&) = default;
 
  private:
   [[nodiscard]] std::size_t IndexOf(int a, int b) const {

@@ -20,29 +20,18 @@ std::vector<int> GroupsOf(const std::vector<Key>& keys) {
   return groups;
 }
 
-std::vector<int> GroupsByRelation(const LinkMatrix& matrix) {
+std::optional<std::vector<int>> GroupsByRelation(const LinkMatrix& matrix) {
   std::vector<int> group(static_cast<std::size_t>(matrix.gpu_count()));
   for (int gpu = 0; gpu < matrix.gpu_count(); ++gpu) {
     int& own = group[static_cast<std::size_t>(gpu)];
     own = gpu;
     for (int other = 0; other < gpu; ++other) {
       const LinkType relation = matrix.link(gpu, other).pcie;
-      if (relation == LinkType::kUnknown) return std::vector<int>(group.size(), 0);
+      if (relation == LinkType::kUnknown) return std::nullopt;
       if (relation > LinkType::kSys) own = std::min(own, group[static_cast<std::size_t>(other)]);
     }
   }
   return GroupsOf(group);
-}
-
-std::vector<int> NumaGroups(const LinkMatrix& matrix) {
-  std::vector<int> nodes;
-  for (const std::string& text : matrix.numa_affinity) {
-    if (const auto node = NumaNodeOf(text)) nodes.push_back(*node);
-  }
-  if (nodes.size() == matrix.gpus.size()) return GroupsOf(nodes);
-  const auto blank = [](const std::string& text) { return text.empty() || text == "N/A"; };
-  if (std::ranges::none_of(matrix.cpu_affinity, blank)) return GroupsOf(matrix.cpu_affinity);
-  return GroupsByRelation(matrix);
 }
 
 }  // namespace
@@ -104,6 +93,17 @@ bool Wiring::Uniform() const {
   return true;
 }
 
+std::optional<std::vector<int>> NumaGroupsOf(const LinkMatrix& matrix) {
+  std::vector<int> nodes;
+  for (const std::string& text : matrix.numa_affinity) {
+    if (const auto node = NumaNodeOf(text)) nodes.push_back(*node);
+  }
+  if (nodes.size() == matrix.gpus.size()) return GroupsOf(nodes);
+  const auto blank = [](const std::string& text) { return text.empty() || text == "N/A"; };
+  if (std::ranges::none_of(matrix.cpu_affinity, blank)) return GroupsOf(matrix.cpu_affinity);
+  return GroupsByRelation(matrix);
+}
+
 Wiring WiringOf(const LinkMatrix& matrix, const LinkSpeeds& speeds) {
   Wiring wiring;
   wiring.gpus = matrix.gpu_count();
@@ -112,7 +112,7 @@ Wiring WiringOf(const LinkMatrix& matrix, const LinkSpeeds& speeds) {
       wiring.megabytes_per_s.push_back(a == b ? 0 : speeds.Of(matrix.link(a, b)));
     }
   }
-  wiring.numa = NumaGroups(matrix);
+  wiring.numa = NumaGroupsOf(matrix).value_or(std::vector<int>(matrix.gpus.size(), 0));
   return wiring;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "topology/link_matrix.h"
@@ -45,8 +46,11 @@ struct Wiring {
   friend bool operator==(const Wiring&, const Wiring&) = default;
 };
 
-// NUMA groups come from the NUMA column; else from the CPU column; else from PCIe relations better
-// than SYS, where every pair has one; else all GPUs are one group.
+// The NUMA group of each GPU: from the NUMA column; else from the CPU column; else from PCIe
+// relations better than SYS, where every pair has one; else nullopt.
+std::optional<std::vector<int>> NumaGroupsOf(const LinkMatrix& matrix);
+
+// Where the NUMA groups are not known, all GPUs are one.
 Wiring WiringOf(const LinkMatrix& matrix, const LinkSpeeds& speeds);
 inline Wiring WiringOf(const LinkMatrix& matrix) { return WiringOf(matrix, SpeedsFor(matrix)); }
 

@@ -2,19 +2,36 @@
 #include "scoring/filters/device_fit.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "scoring/device_picker.h"
 
 namespace berth {
 namespace {
 
-Reason CheckWhole(const Node& node, int wanted) {
+// Whether GPUs are linked as the pod asks: all that are healthy, and then those that are idle.
+Reason CheckLinks(const Node& node, int wanted, const LinkAsk& ask) {
+  const GpuLinks& links = node.spec().links;
+  if (!links.known()) return Reason::kLinksUnknown;
+  if (ask.numa == NumaWish::kRequired && !links.knows_numa()) return Reason::kLinksUnknown;
+  GpuMask healthy = 0;
+  for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
+    if (node.spec().gpus[gpu].healthy) healthy |= GpuMask{1} << gpu;
+  }
+  if (links.Choose(healthy, wanted, ask) == 0) return Reason::kNeverLinked;
+  const GpuMask idle = IdleGpus(node);
+  if (std::popcount(idle) < wanted) return Reason::kGpusBusy;
+  return links.Choose(idle, wanted, ask) == 0 ? Reason::kLinkedBusy : Reason::kFits;
+}
+
+Reason CheckWhole(const Node& node, int wanted, const LinkAsk& ask) {
   int healthy = 0, idle = 0;
   for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
     healthy += node.spec().gpus[static_cast<std::size_t>(gpu)].healthy ? 1 : 0;
     idle += IsIdle(node, gpu) ? 1 : 0;
   }
   if (healthy < wanted) return Reason::kTooFewGpus;
+  if (wanted > 1 && ask.limits()) return CheckLinks(node, wanted, ask);
   return idle < wanted ? Reason::kGpusBusy : Reason::kFits;
 }
 
@@ -35,7 +52,7 @@ Reason CheckGpus(const Node& node, const RequestShape& shape) {
   if (!shape.wants_gpu()) return Reason::kFits;
   if (node.gpus().empty()) return Reason::kNoGpu;
   if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) return CheckShare(node, *share);
-  return CheckWhole(node, shape.gpu_count());
+  return CheckWhole(node, shape.gpu_count(), shape.links);
 }
 
 }  // namespace

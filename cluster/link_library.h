@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LinkLibrary: the wirings that the nodes of a cluster have, each once.
+//
+// Thousands of nodes have a few wirings. Nodes with the same links share one GpuLinks, and wirings
+// that differ in the numbering of their GPUs alone share its tables. Building those of a new wiring
+// takes well under a millisecond for 8 GPUs and a fraction of a second for 16, here and not when
+// somebody decides.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "topology/gpu_links.h"
+
+namespace berth {
+
+// Any thread may call it.
+class LinkLibrary {
+ public:
+  // A cluster with more wirings than this is hardly one: then all are forgotten, and live on in the
+  // nodes that have them.
+  static constexpr std::size_t kMostWirings = 256;
+
+  // `product`: as in SpeedsFor (topology/product_links.h). `source`: where the matrix was read.
+  GpuLinks LinksOf(LinkMatrix matrix, std::string_view product, std::string source)
+      BERTH_EXCLUDES(mutex_);
+
+ private:
+  struct Entry {
+    std::string product;
+    GpuLinks links;
+  };
+  Mutex mutex_;
+  WiringTables tables_ BERTH_GUARDED_BY(mutex_);
+  std::vector<Entry> entries_ BERTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace berth
