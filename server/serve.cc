@@ -125,6 +125,9 @@ class Service {
     auto cluster = wire::DecodeCluster(std::move(text), node_rules_);
     if (!cluster) return tl::unexpected(std::move(cluster).error().Within(cluster_file));
     BERTH_TRY_STATUS(state_.Apply(cluster->events));
+    for (const std::string& problem : cluster->problems) {
+      log_.Write(LogLevel::kWarn, "unreadable_object", {{"text", problem}});
+    }
     if (cluster->learned) mix_->Restore(*cluster->learned);
     extender_.Use(PolicyNow());
     for (const ClusterEvent& event : cluster->events) {

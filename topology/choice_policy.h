@@ -17,6 +17,8 @@
 // NVLink, at most 18; 0 for what is not known. The first best wins a tie.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,7 +71,8 @@ class WiringSets;
 Choice ChooseGpus(const LinkMatrix& matrix, const WiringSets& sets, ChoicePolicy policy,
                   const ChoiceRequest& request);
 
-// NVIDIA's score of a pair, as above.
+// NVIDIA's score of a pair, as above; and the link that has it, nullopt for what is no such score.
 int NvidiaPairScore(const Link& link);
+std::optional<Link> LinkOfNvidiaScore(std::int64_t score);
 
 }  // namespace berth

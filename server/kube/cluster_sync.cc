@@ -42,11 +42,20 @@ void NodeSink::ListBegins() {
 }
 
 void NodeSink::Listed(std::string& object) {
-  auto spec = wire::DecodeNode(object, rules_);
-  if (!spec) return unreadable_.Add(NameIn(object), spec.error().message);
-  unreadable_.Remove(spec->name);
-  listed_.insert(spec->name);
-  batch_.emplace_back(NodeUpserted{*std::move(spec)});
+  auto node = wire::DecodeNode(object, rules_);
+  if (!node) return unreadable_.Add(NameIn(object), node.error().message);
+  Note(*node);
+  listed_.insert(node->spec.name);
+  batch_.emplace_back(NodeUpserted{std::move(node->spec)});
+}
+
+// A part that could not be read is told, and the node does without it.
+void NodeSink::Note(const wire::DecodedNode& node) {
+  if (node.problem.empty()) {
+    unreadable_.Remove(node.spec.name);
+  } else {
+    unreadable_.Add(node.spec.name, node.problem);
+  }
 }
 
 // The names are few; all nodes of the list become one event, so that the snapshot is built once.
@@ -60,15 +69,15 @@ void NodeSink::ListEnds() {
 }
 
 void NodeSink::Changed(std::string& object) {
-  auto spec = wire::DecodeNode(object, rules_);
-  if (!spec) {
+  auto node = wire::DecodeNode(object, rules_);
+  if (!node) {
     const std::string name = NameIn(object);
-    unreadable_.Add(name, spec.error().message);
+    unreadable_.Add(name, node.error().message);
     return Remove(name);
   }
-  unreadable_.Remove(spec->name);
-  known_.insert(spec->name);
-  const ClusterEvent event = NodeUpserted{*std::move(spec)};
+  Note(*node);
+  known_.insert(node->spec.name);
+  const ClusterEvent event = NodeUpserted{std::move(node->spec)};
   (void)state_.Apply(std::span(&event, 1));
 }
 

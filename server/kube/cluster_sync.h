@@ -3,7 +3,8 @@
 // What is watched, and how it becomes ClusterEvents: one sink per kind of object, each called by
 // its Reflector's thread alone.
 //
-// An object that cannot be read is reported and left out; nothing else is affected. Events of one
+// An object that cannot be read is reported and left out, a node whose links cannot be read is
+// reported and does without them; nothing else is affected. Events of one
 // object may come twice or out of order: an older resourceVersion changes nothing, and a UID that
 // was deleted does not come back.
 #pragma once
@@ -65,6 +66,7 @@ class NodeSink final : public ObjectSink {
 
  private:
   void Remove(const std::string& name);
+  void Note(const wire::DecodedNode& node);
 
   ClusterState& state_;
   const wire::NodeRules& rules_;

@@ -9,6 +9,7 @@
 
 #include "server/wire/extender_v1.h"
 #include "server/wire/fields.h"
+#include "server/wire/topology_json.h"
 #include "topology/gpu_model.h"
 
 namespace berth::wire {
@@ -49,6 +50,11 @@ Json NodeJson(const NodeSpec& spec) {
                {"ready", spec.ready},         {"gpus", std::move(gpus)}};
   if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
   if (!spec.taints.empty()) json["taints"] = TaintsJson(spec.taints);
+  if (!spec.links.known()) return json;
+  if (const auto topology = TopologyAnnotation(spec.links.matrix())) {
+    json["topology"] = Json::parse(*topology);
+    json["topology_source"] = spec.links.source();
+  }
   return json;
 }
 
@@ -131,9 +137,11 @@ Status ReadTaint(const Json& json, const std::string& path, NodeSpec& spec) {
   return {};
 }
 
-Result<NodeSpec> ReadNode(const Json& json, const std::string& path) {
+Result<NodeSpec> ReadNode(const Json& json, const std::string& path, LinkLibrary& library) {
   Fields fields(json, path);
   NodeSpec spec;
+  std::optional<LinkMatrix> matrix;
+  std::string source = "cluster file";
   fields.Text("name", spec.name);
   fields.Text("gpu_model", spec.gpu_model);
   fields.Integer("cpu_milli", 0, kMost, spec.cpu_milli);
@@ -157,7 +165,17 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path) {
       return ReadGpus(gpu, place, spec);
     });
   }
+  fields.Object("topology", [&](const Json& topology, const std::string& place) -> Status {
+    auto read = ReadTopology(topology);
+    if (!read) return tl::unexpected(std::move(read).error().Within(place));
+    matrix = *std::move(read);
+    return {};
+  });
+  fields.Text("topology_source", source);
   BERTH_TRY_STATUS(fields.Finish());
+  if (matrix) {
+    spec.links = library.LinksOf(*std::move(matrix), spec.gpu_model, std::move(source));
+  }
   if (Status valid = Validate(spec); !valid) {
     return tl::unexpected(std::move(valid).error().Within(path));
   }
@@ -288,7 +306,7 @@ Status ReadLearned(const Json& json, const std::string& path, LearnedMix::Memory
   return fields.Finish();
 }
 
-Result<ClusterFile> ReadCluster(const Json& json) {
+Result<ClusterFile> ReadCluster(const Json& json, LinkLibrary& library) {
   ClusterFile file;
   std::vector<ClusterEvent>& events = file.events;
   std::map<std::string, Node> nodes;
@@ -299,7 +317,7 @@ Result<ClusterFile> ReadCluster(const Json& json) {
   fields.Integer("version", 1, 1, version);
   fields.Bool("observed", observed);
   fields.List("nodes", [&](const Json& item, const std::string& path) -> Status {
-    BERTH_TRY(NodeSpec spec, ReadNode(item, path));
+    BERTH_TRY(NodeSpec spec, ReadNode(item, path, library));
     const std::string name = spec.name;
     if (!nodes.emplace(name, Node(std::make_shared<NodeSpec>(spec))).second) {
       return Invalid(path + ".name: node \"" + name + "\" is there twice");
@@ -337,16 +355,18 @@ Result<ClusterFile> ReadCluster(const Json& json) {
   return file;
 }
 
-Result<ClusterFile> EventsOf(std::vector<NodeSpec> nodes) {
+Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
   ClusterFile file;
   std::vector<ClusterEvent>& events = file.events;
   std::set<std::string> names;
-  for (NodeSpec& node : nodes) {
-    if (!names.insert(node.name).second) {
-      return Invalid("items[" + std::to_string(events.size()) + "].metadata.name: node \"" +
-                     node.name + "\" is there twice");
+  for (DecodedNode& node : nodes) {
+    const std::string& name = node.spec.name;
+    if (!names.insert(name).second) {
+      return Invalid("items[" + std::to_string(events.size()) + "].metadata.name: node \"" + name +
+                     "\" is there twice");
     }
-    events.emplace_back(NodeUpserted{std::move(node)});
+    if (!node.problem.empty()) file.problems.push_back("node " + name + ": " + node.problem);
+    events.emplace_back(NodeUpserted{std::move(node.spec)});
   }
   return file;
 }
@@ -375,10 +395,10 @@ Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules) {
       return Invalid("kind: want NodeList or List, got " + kind->dump(-1, ' ', true));
     }
     text.reserve(text.size() + kPadding);
-    BERTH_TRY(std::vector<NodeSpec> nodes, DecodeNodeList(text, rules));
+    BERTH_TRY(std::vector<DecodedNode> nodes, DecodeNodeList(text, rules));
     return EventsOf(std::move(nodes));
   }
-  return ReadCluster(json);
+  return ReadCluster(json, *rules.links);
 }
 
 }  // namespace berth::wire

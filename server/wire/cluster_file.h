@@ -16,7 +16,8 @@
 //    {"pods": 1234, "classes": [{"pods": 17.5, "cpu_milli": 8000, "memory_bytes": 1073741824,
 //                                "ask": {"gpus": 2}, "models": []}, ...]}
 //
-// Nodes may have "labels": {..} and "taints": [{"key", "value", "effect"}]; pods "priority", "gang"
+// Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}] and the links of their GPUs
+// as "topology", in either form of JSON that topology_json.h reads, with "topology_source"; pods "priority", "gang"
 // ("namespace/name") and "labels". What a snapshot was *observed* to be is the truth and is taken
 // as it is: GPUs granted twice, pods on nodes that are not there. Without that mark the file is
 // what somebody wants, and has to fit.
@@ -45,6 +46,7 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
 struct ClusterFile {
   std::vector<ClusterEvent> events;           // that build the cluster
   std::optional<LearnedMix::Memory> learned;  // where the file has it
+  std::vector<std::string> problems;  // what the nodes of a NodeList do without (node_json.h)
 };
 
 // Reservations are left out, as a restart leaves them out.

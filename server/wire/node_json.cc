@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "cluster/quantity.h"
 #include "server/wire/json_fields.h"
+#include "server/wire/node_links.h"
 #include "server/wire/selector_json.h"
 #include "topology/gpu_model.h"
 
@@ -22,7 +23,7 @@ class NodeReader {
  public:
   explicit NodeReader(const NodeRules& rules) : rules_(rules) {}
 
-  Result<NodeSpec> Read(object node) {
+  Result<DecodedNode> Read(object node) {
     for (auto field : node) {
       const std::string_view key = field.unescaped_key();
       value content = field.value();
@@ -38,8 +39,9 @@ class NodeReader {
     AddCordon();
     if (!problem_.empty()) return Invalid(problem_);
     BERTH_TRY_STATUS(AddGpus());
+    std::string passed_over = AddLinks();
     BERTH_TRY_STATUS(Validate(spec_));
-    return std::move(spec_);
+    return DecodedNode{std::move(spec_), std::move(passed_over)};
   }
 
   [[nodiscard]] const std::string& name() const { return spec_.name; }
@@ -52,6 +54,7 @@ class NodeReader {
       if (content.is_null()) continue;
       if (IsField(key, "name")) spec_.name = std::string_view(content.get_string());
       if (IsField(key, "labels")) spec_.labels = ReadLabels(content.get_object());
+      if (IsField(key, "annotations")) ReadAnnotations(content.get_object());
     }
     if (const auto* model = FindLabel(spec_.labels, rules_.labels.gpu_model)) {
       spec_.gpu_model = *model;
@@ -59,6 +62,13 @@ class NodeReader {
     if (const auto* memory = FindLabel(spec_.labels, rules_.labels.gpu_memory_mib)) {
       memory_label_ = *memory;
     }
+  }
+
+  void ReadAnnotations(object annotations) {
+    ForEachField(annotations, [this](std::string_view key, value content) {
+      std::string* const text = annotations_.Find(key);
+      if (text != nullptr) *text = std::string_view(content.get_string());
+    });
   }
 
   void ReadSpec(object spec) {
@@ -136,8 +146,20 @@ class NodeReader {
     return {};
   }
 
+  // Returns what could not be read.
+  std::string AddLinks() {
+    NodeLinks found =
+        ReadNodeLinks(annotations_, spec_.gpu_model, static_cast<int>(gpus_), *rules_.links);
+    spec_.links = std::move(found.links);
+    for (std::size_t gpu = 0; gpu < found.uuids.size(); ++gpu) {
+      spec_.gpus[gpu].uuid = std::move(found.uuids[gpu]);
+    }
+    return std::move(found.problem);
+  }
+
   const NodeRules& rules_;
   NodeSpec spec_;
+  LinkAnnotations annotations_;
   std::string memory_label_;
   std::int64_t gpus_ = 0;
   bool cordoned_ = false;
@@ -152,8 +174,8 @@ NodeRules::NodeRules(const Config& config) : labels(config.node_labels) {
   }
 }
 
-Result<std::vector<NodeSpec>> DecodeNodeList(const std::string& text, const NodeRules& rules) {
-  std::vector<NodeSpec> nodes;
+Result<std::vector<DecodedNode>> DecodeNodeList(const std::string& text, const NodeRules& rules) {
+  std::vector<DecodedNode> nodes;
   std::string place = "list";
   try {
     simdjson::ondemand::parser parser;
@@ -176,9 +198,9 @@ Result<std::vector<NodeSpec>> DecodeNodeList(const std::string& text, const Node
   return nodes;
 }
 
-Result<NodeSpec> DecodeNode(const std::string& text, const NodeRules& rules) {
+Result<DecodedNode> DecodeNode(const std::string& text, const NodeRules& rules) {
   NodeReader reader(rules);
-  Result<NodeSpec> node;
+  Result<DecodedNode> node;
   const Status read = ReadObject(text, [&](object fields) -> Status {
     node = reader.Read(fields);
     return {};

@@ -3,11 +3,13 @@
 // The JSON of Kubernetes Nodes -> NodeSpec.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/link_library.h"
 #include "cluster/node.h"
 #include "config/config.h"
 
@@ -17,20 +19,29 @@ namespace berth::wire {
 struct NodeRules {
   std::vector<std::string> gpu_resources;  // names that count whole GPUs
   NodeLabelKeys labels;
+  // Shared by all that decode nodes of one cluster.
+  std::shared_ptr<LinkLibrary> links = std::make_shared<LinkLibrary>();
 
   explicit NodeRules(const Config& config);
 };
 
+struct DecodedNode {
+  NodeSpec spec;
+  // What could not be read and the node does without (node_links.h); empty = nothing.
+  std::string problem;
+};
+
 // Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. Capacities are
-// status.allocatable; memory per GPU comes from the label, else from the product catalogue. Error:
-// kInvalidArgument with the place ("items[3].status.allocatable.cpu: ...").
+// status.allocatable; memory per GPU comes from the label, else from the product catalogue; links
+// as in node_links.h. Error: kInvalidArgument with the place ("items[3].status.allocatable.cpu:
+// ...").
 // Labels and taints come along; a node that is cordoned (spec.unschedulable) has the taint
 // node.kubernetes.io/unschedulable.
 // Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
-Result<std::vector<NodeSpec>> DecodeNodeList(const std::string& text, const NodeRules& rules);
+Result<std::vector<DecodedNode>> DecodeNodeList(const std::string& text, const NodeRules& rules);
 
 // Decodes one Node, as a watch sends it. Error: kInvalidArgument naming node and field
 // ("node n1: status.allocatable.cpu: ..."). Requires: as above.
-Result<NodeSpec> DecodeNode(const std::string& text, const NodeRules& rules);
+Result<DecodedNode> DecodeNode(const std::string& text, const NodeRules& rules);
 
 }  // namespace berth::wire

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/number.h"
 #include "cluster/node.h"
 #include "cluster/quantity.h"
 #include "server/wire/pod_group.h"
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::int64_t kBytesPerMib = 1 << 20;
 constexpr std::string_view kGpuModelKey = "berth.dev/gpu-model";
+constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
+constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 
 // Written by Berth itself with the binding.
 constexpr std::array<std::string_view, 2> kOwnKeys = {"berth.dev/devices", "berth.dev/decision"};
@@ -99,16 +102,64 @@ bool IsKnown(std::string_view key) {
   return IsGroupAnnotation(key) || std::ranges::find(kOwnKeys, key) != kOwnKeys.end();
 }
 
+// An annotation of one word. Each sets a part of the LinkAsk.
+struct LinkWord {
+  std::string_view key, word;
+  void (*set)(LinkAsk&);
+};
+constexpr std::array<LinkWord, 9> kLinkWords = {{
+    {"berth.dev/link", "required", [](LinkAsk& ask) { ask.link = LinkWish::kRequired; }},
+    {"berth.dev/link", "preferred", [](LinkAsk& ask) { ask.link = LinkWish::kPreferred; }},
+    {"berth.dev/link", "none", [](LinkAsk& ask) { ask.link = LinkWish::kNone; }},
+    {"berth.dev/numa", "required", [](LinkAsk& ask) { ask.numa = NumaWish::kRequired; }},
+    {"berth.dev/numa", "preferred", [](LinkAsk& ask) { ask.numa = NumaWish::kPreferred; }},
+    {"berth.dev/pattern", "ring", [](LinkAsk& ask) { ask.pattern = LinkPattern::kRing; }},
+    {"berth.dev/pattern", "all-to-all",
+     [](LinkAsk& ask) { ask.pattern = LinkPattern::kAllToAll; }},
+    {"berth.dev/pattern", "pairs", [](LinkAsk& ask) { ask.pattern = LinkPattern::kPairs; }},
+    {"berth.dev/pattern", "grid", [](LinkAsk& ask) { ask.pattern = LinkPattern::kGrid; }},
+}};
+
+bool IsLinkKey(std::string_view key) {
+  return key == kMinBandwidthKey ||
+         std::ranges::find(kLinkWords, key, &LinkWord::key) != kLinkWords.end();
+}
+
+// Reads one of the annotations of links; returns what was wanted where it is something else.
+std::string ReadLinkAsk(std::string_view key, std::string_view value, LinkAsk& ask) {
+  if (key == kMinBandwidthKey) {
+    const auto gigabytes = ParseInt(value, 0, kMostGigabytes);
+    if (!gigabytes) return gigabytes.error().message;
+    ask.min_megabytes_per_s = static_cast<int>(*gigabytes) * 1000;
+    return "";
+  }
+  std::string wanted;
+  for (const LinkWord& word : kLinkWords) {
+    if (word.key != key) continue;
+    if (word.word == value) {
+      word.set(ask);
+      return "";
+    }
+    wanted.append(wanted.empty() ? "" : ", ").append(word.word);
+  }
+  return "want one of " + wanted + ", got \"" + std::string(value.substr(0, 40)) + "\"";
+}
+
 // Reads the pod's berth.dev/ annotations; returns what is wrong with them.
 std::string ReadAnnotations(const PodParts& parts, RequestShape& shape) {
   for (const auto& [key, value] : parts.annotations) {
     if (key == kGpuModelKey) {
       shape.models = ParseModels(value);
       if (shape.models.empty()) return "annotation " + key + ": want GPU models joined by |";
+    } else if (IsLinkKey(key)) {
+      const std::string wrong = ReadLinkAsk(key, value, shape.links);
+      if (!wrong.empty()) return "annotation " + key + ": " + wrong;
     } else if (!IsKnown(key)) {
       return "annotation " + key + ": not known to this version of berth";
     }
   }
+  // One GPU has no links to choose among.
+  if (!std::holds_alternative<WholeGpus>(shape.gpus) || shape.gpu_count() < 2) shape.links = {};
   return "";
 }
 

@@ -244,6 +244,10 @@ Result<LinkMatrix> ParseTopologyFile(std::string_view text) {
   if (text[begin] == '<') return ParseNcclXml(text);
   if (text[begin] != '{') return ParseTopoText(text);
   BERTH_TRY(const Json json, ParseJson(text));
+  return ReadTopology(json);
+}
+
+Result<LinkMatrix> ReadTopology(const Json& json) {
   return json.contains("version") ? MatrixOfAnnotation(json) : MatrixOfPairs(json);
 }
 

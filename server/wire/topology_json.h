@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "server/wire/fields.h"
 #include "topology/link_matrix.h"
 
 namespace berth::wire {
@@ -24,6 +25,8 @@ inline constexpr std::string_view kTopologyAnnotation = "berth.dev/topology";
 // has a "version", or {"gpus": n, "pcie": [[..]], "nvlinks": [[..]]}), else `nvidia-smi topo -m`.
 // Error: kInvalidArgument, with line, element or path, and the cell.
 Result<LinkMatrix> ParseTopologyFile(std::string_view text);
+// Either form of JSON that such a file may have. Requires: an object.
+Result<LinkMatrix> ReadTopology(const Json& json);
 
 // As `berth topology show --json` prints it.
 std::string TopologyJson(const LinkMatrix& matrix);

@@ -64,7 +64,7 @@ std::vector<NodeSpec> CapturedNodes(std::string_view scheduler, bool large) {
       ADD_FAILURE() << file << ": " << decoded.error().message;
       continue;
     }
-    for (const NodeSpec& node : *decoded) nodes.emplace(node.name, node);
+    for (const auto& node : *decoded) nodes.emplace(node.spec.name, node.spec);
   }
   std::vector<NodeSpec> all;
   for (auto& [name, node] : nodes) all.push_back(std::move(node));

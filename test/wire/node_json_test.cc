@@ -23,18 +23,18 @@ Json GpuKubeNode() {
                   {{"cpu", "64"}, {"memory", "256Gi"}, {"nvidia.com/gpu", "2"}, {"pods", "110"}});
 }
 
-Result<std::vector<NodeSpec>> DecodeText(const std::string& text) {
+Result<std::vector<DecodedNode>> DecodeText(const std::string& text) {
   return DecodeNodeList(test::Padded(text), NodeRules(DefaultConfig()));
 }
 
-Result<std::vector<NodeSpec>> Decode(const Json& items) {
+Result<std::vector<DecodedNode>> Decode(const Json& items) {
   return DecodeText(Json{{"kind", "NodeList"}, {"items", items}}.dump());
 }
 
 NodeSpec DecodeOne(const Json& node) {
   auto nodes = Decode(Json::array({node}));
   EXPECT_TRUE(nodes.has_value()) << nodes.error().message;
-  return nodes ? nodes->at(0) : NodeSpec();
+  return nodes ? nodes->at(0).spec : NodeSpec();
 }
 
 std::string ErrorOf(const Json& items) {
@@ -85,8 +85,8 @@ TEST(NodeJson, LabelKeysAreTakenFromTheConfiguration) {
                                 {{"my/gpu", "3"}, {"my/share", "9"}, {"nvidia.com/gpu", "8"}})}}};
   const auto nodes = DecodeNodeList(test::Padded(list.dump()), NodeRules(config));
   ASSERT_TRUE(nodes);
-  EXPECT_EQ(nodes->at(0).gpu_model, "M");
-  EXPECT_EQ(nodes->at(0).gpus, std::vector<GpuSpec>(3, GpuSpec{"", 7, true}));
+  EXPECT_EQ(nodes->at(0).spec.gpu_model, "M");
+  EXPECT_EQ(nodes->at(0).spec.gpus, std::vector<GpuSpec>(3, GpuSpec{"", 7, true}));
 }
 
 TEST(NodeJson, ANodeIsReadyUnlessItsReadyConditionSaysOtherwise) {
@@ -166,7 +166,7 @@ TEST(NodeJson, OneNodeOfAWatchIsReadAndItsErrorsNameIt) {
   const NodeRules rules(DefaultConfig());
   const auto node = DecodeNode(test::Padded(GpuKubeNode().dump()), rules);
   ASSERT_TRUE(node) << node.error().message;
-  EXPECT_EQ(*node, DecodeOne(GpuKubeNode()));
+  EXPECT_EQ(node->spec, DecodeOne(GpuKubeNode()));
   Json bad = GpuKubeNode();
   bad["status"]["allocatable"]["nvidia.com/gpu"] = "-1";
   EXPECT_EQ(DecodeNode(test::Padded(bad.dump()), rules).error().message,
@@ -181,7 +181,7 @@ TEST(NodeJson, KeysInAnyCaseAndNullsAreFine) {
       DecodeText(R"({"Items":[{"Kind":"Node","METADATA":{"Name":"n1","Labels":null},)"
                  R"("Status":{"Allocatable":{"cpu":"1"},"Conditions":null}}]})");
   ASSERT_TRUE(nodes) << nodes.error().message;
-  EXPECT_EQ(nodes->at(0).cpu_milli, 1000);
+  EXPECT_EQ(nodes->at(0).spec.cpu_milli, 1000);
   EXPECT_EQ(DecodeText(R"({"items":null})")->size(), 0u);
   EXPECT_EQ(DecodeText("{}")->size(), 0u);
 }
