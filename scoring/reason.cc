@@ -83,6 +83,11 @@ Reason HeldForGood(Reason reason) {
   }
 }
 
+bool IsAboutLinks(Reason reason) {
+  return reason == Reason::kLinksUnknown || reason == Reason::kNeverLinked ||
+         reason == Reason::kLinkedBusy || reason == Reason::kLinkedHeld;
+}
+
 std::string_view TextOf(Reason reason) { return RowOf(reason).text; }
 std::string_view CodeOf(Reason reason) { return RowOf(reason).code; }
 

@@ -53,6 +53,8 @@ enum class Reason : std::uint8_t {
 Verdict VerdictOf(Reason reason);
 // What is short now, as something that no eviction helps: same text, other verdict.
 Reason HeldForGood(Reason reason);
+// Whether it is the links between GPUs, not their number, that the node lacks.
+bool IsAboutLinks(Reason reason);
 // For FailedNodes and the like. "" for kFits and kPodRefused.
 std::string_view TextOf(Reason reason);
 // "gpus_busy": for metric labels and logs.

@@ -46,10 +46,11 @@ class GpuLinks {
   // Whether the set is one that the ask does not rule out. Any single GPU is.
   [[nodiscard]] bool Satisfies(GpuMask set, const LinkAsk& ask) const;
 
-  // `size` GPUs of `free` for that ask; 0 where no set satisfies it. Without an ask as
-  // WiringSets::Choose. Else, of the sets that satisfy it, by what comes first: the fewest NUMA
-  // groups (numa: preferred), the pattern, the quality (both not with link: none), the fewest NUMA
-  // groups, the value of what stays free (set_table.h), the lowest mask.
+  // `size` GPUs of `free` for that ask; 0 where no set satisfies it. What WiringSets::Choose takes,
+  // where the ask has nothing against it and no order of its own. Else, of the sets that satisfy
+  // it, by what comes first: the fewest NUMA groups (numa: preferred), the pattern, the quality
+  // (both not with link: none), the fewest NUMA groups, the value of what stays free (set_table.h),
+  // the lowest mask.
   //
   // Exact up to kMaxTableGpus GPUs: all sets are looked at, within 2 us on 8 and a millisecond on
   // 16. Above, sets grown from every GPU by what adds most bandwidth: finds one where link and numa

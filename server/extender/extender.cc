@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "scoring/admission.h"
+#include "scoring/link_report.h"
 #include "scoring/victims.h"
 
 namespace berth {
@@ -61,11 +62,17 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
   }
   const auto fitting = static_cast<std::size_t>(std::ranges::count(reasons, Reason::kFits));
   const auto first = std::ranges::find_if(reasons, [](Reason r) { return r != Reason::kFits; });
+  std::string shortage;
+  if (first != reasons.end() && IsAboutLinks(*first)) {
+    const auto position = static_cast<std::size_t>(first - reasons.begin());
+    shortage = LinkShortage(snapshot->node(candidates[position]), pod.shape);
+  }
   parts_.sink.Record({.verb = Verb::kFilter,
                       .pod = &pod.id,
                       .candidates = candidates.size(),
                       .fitting = fitting,
-                      .first_reason = first == reasons.end() ? Reason::kFits : *first});
+                      .first_reason = first == reasons.end() ? Reason::kFits : *first,
+                      .shortage = shortage});
   return reasons;
 }
 
@@ -172,15 +179,19 @@ Status Extender::Bind(const BindRequest& request) {
 
 Status Extender::BindOnce(const BindRequest& request, const PodId& id) {
   const std::string decision = NextDecisionId();
-  const Result<Placement> placement = Commit(id, request.node, decision);
-  if (!placement) {
+  const Result<Granted> granted = Commit(id, request.node, decision);
+  if (!granted) {
     parts_.sink.Record(
-        {.verb = Verb::kBind, .pod = &id, .error = &placement.error(), .id = decision});
-    return tl::unexpected(placement.error());
+        {.verb = Verb::kBind, .pod = &id, .error = &granted.error(), .id = decision});
+    return tl::unexpected(granted.error());
   }
   pending_.Forget(id.uid);
   evictions_.Forget(id.uid);
-  parts_.sink.Record({.verb = Verb::kBind, .pod = &id, .placement = &*placement, .id = decision});
+  parts_.sink.Record({.verb = Verb::kBind,
+                      .pod = &id,
+                      .placement = &granted->placement,
+                      .id = decision,
+                      .link_quality = granted->link_quality});
   return {};
 }
 
@@ -194,8 +205,8 @@ std::string Extender::NextDecisionId() {
 }
 
 // Reserve, tell the cluster, confirm.
-Result<Placement> Extender::Commit(const PodId& id, const std::string& node,
-                                   std::string_view decision) {
+Result<Extender::Granted> Extender::Commit(const PodId& id, const std::string& node,
+                                           std::string_view decision) {
   std::shared_ptr<const PodRequest> pod = pending_.Find(id.uid);
   std::optional<PodRecord> held = parts_.state.FindPod(id.uid);
   // In doubt since an earlier bind, or never heard of since a restart: the cluster knows.
@@ -204,22 +215,22 @@ Result<Placement> Extender::Commit(const PodId& id, const std::string& node,
     held = parts_.state.FindPod(id.uid);
   }
   if (held && held->state == PodState::kBound) {
-    if (held->placement.node == node) return held->placement;
+    if (held->placement.node == node) return Granted{held->placement};
     return Fail(Errc::kConflict, "pod is bound to node " + held->placement.node + " already");
   }
   if (!pod->refusal.empty()) return Invalid(pod->refusal);
-  BERTH_TRY(Placement placement, ReserveOn(*pod, node));
-  if (Status told = Tell(*pod, placement, decision); !told) {
+  BERTH_TRY(Granted granted, ReserveOn(*pod, node));
+  if (Status told = Tell(*pod, granted.placement, decision); !told) {
     held = parts_.state.FindPod(id.uid);
     // Bound there by an earlier attempt: the devices are those that the cluster has.
     if (held && held->state == PodState::kBound && held->placement.node == node) {
-      return held->placement;
+      return Granted{held->placement};
     }
     return tl::unexpected(std::move(told).error());
   }
   // A reservation that is gone by now went with its pod, unless the cluster knows better.
   if (!parts_.state.Confirm(id.uid)) (void)Settle(id);
-  return placement;
+  return granted;
 }
 
 Status Extender::Tell(const PodRequest& pod, const Placement& placement,
@@ -267,7 +278,7 @@ std::size_t Extender::SettleOverdue() {
   return settled;
 }
 
-Result<Placement> Extender::ReserveOn(const PodRequest& pod, const std::string& node) {
+Result<Extender::Granted> Extender::ReserveOn(const PodRequest& pod, const std::string& node) {
   const Policy policy = this->policy();
   Error last{Errc::kInternal, ""};
   for (int attempt = 0; attempt < kBindAttempts; ++attempt) {
@@ -285,9 +296,12 @@ Result<Placement> Extender::ReserveOn(const PodRequest& pod, const std::string& 
       // Asked when the reservation can be seen: of two members that are bound at the same time, at
       // least the later one finds the other.
       const Reason domain = DomainAllows(pod, node);
-      if (domain == Reason::kFits) return *std::move(placement);
-      parts_.state.Forget(pod.id.uid);
-      return Fail(Errc::kConflict, std::string(TextOf(domain)));
+      if (domain != Reason::kFits) {
+        parts_.state.Forget(pod.id.uid);
+        return Fail(Errc::kConflict, std::string(TextOf(domain)));
+      }
+      const auto quality = LinkQualityRatio(snapshot->node(index), *placement);
+      return Granted{*std::move(placement), quality};
     }
     last = std::move(reserved).error();
     if (last.code != Errc::kConflict) break;

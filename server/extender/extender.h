@@ -104,6 +104,11 @@ class Extender {
   static constexpr std::size_t kMaxPendingPods = 1 << 16;
   static constexpr int kBindAttempts = 3;  // a lost race is placed anew on the newest snapshot
 
+  struct Granted {
+    Placement placement;
+    std::optional<double> link_quality = {};  // link_report.h
+  };
+
   void Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape);
   Status BindOnce(const BindRequest& request, const PodId& id);
   // The tree and the members of the pod's group, where domains matter to it.
@@ -119,8 +124,8 @@ class Extender {
   // kFits unless the newest state has the pod's group in another domain than its node's.
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();
-  Result<Placement> Commit(const PodId& id, const std::string& node, std::string_view decision);
-  Result<Placement> ReserveOn(const PodRequest& pod, const std::string& node);
+  Result<Granted> Commit(const PodId& id, const std::string& node, std::string_view decision);
+  Result<Granted> ReserveOn(const PodRequest& pod, const std::string& node);
   Status Tell(const PodRequest& pod, const Placement& placement, std::string_view decision);
   Result<std::shared_ptr<const PodRequest>> Settle(const PodId& id);
 

@@ -50,12 +50,14 @@ enum class Verb { kFilter, kPrioritize, kPreempt, kBind };
 struct Decision {
   Verb verb = Verb::kFilter;
   const PodId* pod = nullptr;
-  std::size_t candidates = 0;            // nodes asked about
-  std::size_t fitting = 0;               // of them
-  Reason first_reason = Reason::kFits;   // of the first node that does not fit
-  const Placement* placement = nullptr;  // bind: what was granted
-  const Error* error = nullptr;          // bind: why not
-  std::string_view id = {};              // bind
+  std::size_t candidates = 0;               // nodes asked about
+  std::size_t fitting = 0;                  // of them
+  Reason first_reason = Reason::kFits;      // of the first node that does not fit
+  const Placement* placement = nullptr;     // bind: what was granted
+  const Error* error = nullptr;             // bind: why not
+  std::string_view id = {};                 // bind
+  std::string_view shortage = {};           // filter: what links that node lacks (link_report.h)
+  std::optional<double> link_quality = {};  // bind: link_report.h
 };
 
 // Where decisions leave to: log, metrics. Any thread may call it; it must not block.

@@ -20,6 +20,9 @@ std::string GrantText(const Placement& placement) {
 
 void DecisionRecorder::Record(const Decision& decision) {
   metrics_.CountRefusal(decision.first_reason);
+  if (decision.link_quality) {
+    metrics_.ObserveLinkQuality(decision.placement->grants.size(), *decision.link_quality);
+  }
   const PodId& pod = *decision.pod;
   if (decision.error != nullptr) {
     log_.Write(LogLevel::kWarn, "bind_failed",
@@ -43,7 +46,8 @@ void DecisionRecorder::Record(const Decision& decision) {
                 {"pod_uid", pod.uid},
                 {"candidates", decision.candidates},
                 {"fitting", decision.fitting},
-                {"first_reason", CodeOf(decision.first_reason)}});
+                {"first_reason", CodeOf(decision.first_reason)},
+                {"shortage", decision.shortage}});
   }
 }
 

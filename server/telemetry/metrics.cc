@@ -27,6 +27,14 @@ prometheus::Histogram::BucketBoundaries LatencyBuckets() {
   return {50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 200e-3, 1, 5, 30};
 }
 
+// Pods by the number of their GPUs.
+constexpr std::array<std::string_view, 4> kSizes = {"2", "3-4", "5-8", "9+"};
+std::size_t SizeOf(std::size_t gpus) { return gpus <= 2 ? 0 : gpus <= 4 ? 1 : gpus <= 8 ? 2 : 3; }
+
+prometheus::Histogram::BucketBoundaries RatioBuckets() {
+  return {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1};
+}
+
 template <class Enum>
 constexpr std::size_t Index(Enum value) {
   return static_cast<std::size_t>(value);
@@ -149,6 +157,15 @@ class Metrics::Impl {
             &calls_.Add({{"verb", name}, {"result", std::string(kResults[r])}});
       }
     }
+    auto& link_quality = prometheus::BuildHistogram()
+                             .Name("berth_link_quality_ratio")
+                             .Help(
+                                 "Link quality of the GPUs of a bound pod, relative to the best "
+                                 "that were idle, by the number of its GPUs")
+                             .Register(registry_);
+    for (std::size_t s = 0; s < kSizes.size(); ++s) {
+      link_quality_[s] = &link_quality.Add({{"size", std::string(kSizes[s])}}, RatioBuckets());
+    }
     for (std::size_t r = 0; r < Index(Reason::kCount); ++r) {
       if (Reason(r) == Reason::kFits) continue;
       refusal_[r] = &refusals_.Add({{"reason", std::string(CodeOf(Reason(r)))}});
@@ -166,6 +183,10 @@ class Metrics::Impl {
 
   void CountRefusal(Reason reason) {
     if (reason != Reason::kFits) refusal_[Index(reason)]->Increment();
+  }
+
+  void ObserveLinkQuality(std::size_t gpus, double ratio) {
+    link_quality_[SizeOf(gpus)]->Observe(ratio);
   }
 
   void ShowConfig(std::string_view hash, bool needs_restart) {
@@ -232,6 +253,7 @@ class Metrics::Impl {
   prometheus::Gauge& reservations_;
   prometheus::Gauge& without_devices_;
   std::array<prometheus::Histogram*, kVerbs.size()> seconds_{};
+  std::array<prometheus::Histogram*, kSizes.size()> link_quality_{};
   std::array<std::array<prometheus::Counter*, kResults.size()>, kVerbs.size()> count_{};
   std::array<prometheus::Counter*, static_cast<std::size_t>(Reason::kCount)> refusal_{};
   prometheus::Family<prometheus::Gauge>& config_;
@@ -255,6 +277,10 @@ void Metrics::CountCall(Verb verb, CallResult result, std::chrono::duration<doub
 void Metrics::CountUnavailable(Verb verb) { impl_->CountUnavailable(verb); }
 
 void Metrics::CountRefusal(Reason reason) { impl_->CountRefusal(reason); }
+
+void Metrics::ObserveLinkQuality(std::size_t gpus, double ratio) {
+  impl_->ObserveLinkQuality(gpus, ratio);
+}
 
 void Metrics::ShowConfig(std::string_view hash, bool needs_restart) {
   impl_->ShowConfig(hash, needs_restart);

@@ -45,6 +45,9 @@ class Metrics {
   // Candidates that were refused for that reason, first reason per call only.
   void CountRefusal(Reason reason);
 
+  // How good the links of a pod's GPUs are, relative to the best that were idle (link_report.h).
+  void ObserveLinkQuality(std::size_t gpus, double ratio);
+
   // The hash of the configuration that is in use from now on, and whether some of it waits for a
   // restart.
   void ShowConfig(std::string_view hash, bool needs_restart);

@@ -17,7 +17,8 @@
 //                                "ask": {"gpus": 2}, "models": []}, ...]}
 //
 // Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}] and the links of their GPUs
-// as "topology", in either form of JSON that topology_json.h reads, with "topology_source"; pods "priority", "gang"
+// as "topology", in either form of JSON that topology_json.h reads, with "topology_source"; pods
+// "priority", "gang"
 // ("namespace/name") and "labels". What a snapshot was *observed* to be is the truth and is taken
 // as it is: GPUs granted twice, pods on nodes that are not there. Without that mark the file is
 // what somebody wants, and has to fit.

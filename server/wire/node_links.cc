@@ -40,8 +40,7 @@ NodeLinks ReadNodeLinks(const LinkAnnotations& annotations, std::string_view pro
     auto matrix = ParseTopologyAnnotation(annotations.topology);
     const Status fits = matrix ? CheckCount(*matrix, gpus) : tl::unexpected(matrix.error());
     if (fits) {
-      found.links =
-          library.LinksOf(*std::move(matrix), product, std::string(kTopologyAnnotation));
+      found.links = library.LinksOf(*std::move(matrix), product, std::string(kTopologyAnnotation));
       return found;
     }
     AddProblem(found.problem, kTopologyAnnotation, fits.error());

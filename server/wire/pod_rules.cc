@@ -114,8 +114,7 @@ constexpr std::array<LinkWord, 9> kLinkWords = {{
     {"berth.dev/numa", "required", [](LinkAsk& ask) { ask.numa = NumaWish::kRequired; }},
     {"berth.dev/numa", "preferred", [](LinkAsk& ask) { ask.numa = NumaWish::kPreferred; }},
     {"berth.dev/pattern", "ring", [](LinkAsk& ask) { ask.pattern = LinkPattern::kRing; }},
-    {"berth.dev/pattern", "all-to-all",
-     [](LinkAsk& ask) { ask.pattern = LinkPattern::kAllToAll; }},
+    {"berth.dev/pattern", "all-to-all", [](LinkAsk& ask) { ask.pattern = LinkPattern::kAllToAll; }},
     {"berth.dev/pattern", "pairs", [](LinkAsk& ask) { ask.pattern = LinkPattern::kPairs; }},
     {"berth.dev/pattern", "grid", [](LinkAsk& ask) { ask.pattern = LinkPattern::kGrid; }},
 }};

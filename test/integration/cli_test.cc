@@ -55,8 +55,16 @@ class CommandLine : public testing::Test {
 };
 
 TEST_F(CommandLine, EverySubcommandExplainsItself) {
-  const std::vector<std::vector<std::string>> subcommands = {
-      {}, {"serve"}, {"config"}, {"config", "check"}, {"config", "print"}, {"version"}};
+  const std::vector<std::vector<std::string>> subcommands = {{},
+                                                             {"serve"},
+                                                             {"config"},
+                                                             {"config", "check"},
+                                                             {"config", "print"},
+                                                             {"version"},
+                                                             {"topology"},
+                                                             {"topology", "show"},
+                                                             {"topology", "annotate"},
+                                                             {"topology", "choose"}};
   for (std::vector<std::string> arguments : subcommands) {
     const std::string name = arguments.empty() ? "berth" : arguments.back();
     arguments.emplace_back("--help");

@@ -213,5 +213,28 @@ TEST_F(BerthReplayCompare, SaysWhatIsWrongAndWhere) {
       "--load requires --with-departures");
 }
 
+TEST_F(BerthReplay, OfOneMachinesLinksIsRepeatableAndNamesTheMatrixThatIsWrong) {
+  const std::string matrix = folder_.WriteText(
+      "machine.json", R"({"gpus":4,"nvlinks":[[0,4,0,0],[4,0,0,0],[0,0,0,4],[0,0,4,0]]})");
+  const auto run = [&matrix] {
+    ChildProcess process("berth-replay",
+                         {"topology", "--matrix", matrix, "--mix", "1:1,2:1", "--jobs", "200",
+                          "--seeds", "1", "--policies", "first-fit,berth", "--json", "-"});
+    EXPECT_EQ(process.Wait(), 0) << process.err();
+    auto rows = nlohmann::json::parse(process.out());
+    for (auto& row : rows) EXPECT_EQ(row.erase("decision_us"), 1U);
+    return rows;
+  };
+  const nlohmann::json rows = run();
+  EXPECT_EQ(rows, run());
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["policy"], "first-fit");
+  EXPECT_EQ(rows[1]["policy"], "berth");
+  EXPECT_LT(rows[0]["mean_ring_ratio"], rows[1]["mean_ring_ratio"]);
+  const std::string wrong = folder_.WriteText("wrong.json", R"({"gpus":0})");
+  ExpectFailure({"topology", "--matrix", wrong}, 1, "wrong.json: gpus: want 1..64, got 0");
+  ExpectFailure({"topology", "--matrix", matrix, "--policies", "best"}, 1, "--policies: want one");
+}
+
 }  // namespace
 }  // namespace berth::test

@@ -44,6 +44,10 @@ class APod {
     pod_.shape.models = std::move(sorted);
     return *this;
   }
+  APod& Links(const LinkAsk& ask) {
+    pod_.shape.links = ask;
+    return *this;
+  }
   APod& Container(const std::string& name, const GpuAsk& gpus) {
     pod_.containers.push_back({name, gpus, false});
     return *this;
@@ -134,6 +138,10 @@ class ANode {
   }
   ANode& GpuMemory(std::size_t gpu, std::int64_t memory_mib) {
     spec_.gpus[gpu].memory_mib = memory_mib;
+    return *this;
+  }
+  ANode& Linked(GpuLinks links) {
+    spec_.links = std::move(links);
     return *this;
   }
   ANode& Cpu(std::int64_t cores) {

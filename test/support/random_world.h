@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -16,6 +18,7 @@
 #include "scoring/profile.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
+#include "test/support/wirings.h"
 
 namespace berth::test {
 
@@ -46,7 +49,21 @@ class RandomWorld {
       if (Chance(10)) node.GpuMemory(gpu, 11'019);
     }
     if (Chance(5)) node.NotReady();
+    if (!node.Spec().gpus.empty() && Chance(30)) node.Linked(LinksOfSome(node.Spec().gpus.size()));
     return node.Spec();
+  }
+
+  // Of a few machines, whose tables are built once.
+  GpuLinks LinksOfSome(std::size_t gpus) {
+    static std::map<std::pair<std::size_t, int>, GpuLinks> machines;
+    const int kind = Between(1, 5);
+    GpuLinks& links = machines[{gpus, kind}];
+    if (!links.known()) {
+      // Not of this world's seed, since other worlds have the same machines.
+      Random own(gpus * 31 + static_cast<std::size_t>(kind));
+      links = LinksOf(RandomMatrix(own, static_cast<int>(gpus)));
+    }
+    return links;
   }
 
   RequestShape AShape() {
@@ -54,6 +71,11 @@ class RandomWorld {
     pod.CpuMilli(Between(0, 8) * 500).MemoryGib(Between(0, 8));
     const int kind = Between(0, 9);
     if (kind <= 2) pod.Whole(OneOf<int>({1, 1, 2, 4, 8}));
+    if (kind <= 2 && Chance(30)) {
+      pod.Links({.link = OneOf<LinkWish>({LinkWish::kPreferred, LinkWish::kRequired}),
+                 .numa = OneOf<NumaWish>({NumaWish::kAmongEquals, NumaWish::kRequired}),
+                 .pattern = OneOf<LinkPattern>({LinkPattern::kAny, LinkPattern::kPairs})});
+    }
     if (kind >= 3 && kind <= 5) pod.Share(Between(1, 1000));
     if (kind == 6) pod.ShareByMemory(Between(1, 12'000));
     if (kind == 7) pod.Share(Between(1, 1000), Between(1, 12'000));

@@ -5,9 +5,11 @@
 
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
+#include "topology/gpu_links.h"
 #include "topology/topo_text.h"
 #include "topology/wiring.h"
 
@@ -25,6 +27,21 @@ inline LinkMatrix Dgx1V() {
       "GPU5  SYS   NV2   SYS   SYS   NV1    X    NV2   NV1   1\n"
       "GPU6  SYS   SYS   NV1   SYS   NV1   NV2    X    NV2   1\n"
       "GPU7  SYS   SYS   SYS   NV1   NV2   NV1   NV2    X    1\n");
+}
+
+// Eight PCIe cards, four of them on each socket; bridges join 0-1, 2-3, 4-5 and 6-7, but the third
+// pair has lost its bridge.
+inline LinkMatrix BridgedCards() {
+  return *ParseTopoText(
+      "      GPU0  GPU1  GPU2  GPU3  GPU4  GPU5  GPU6  GPU7  NUMA\n"
+      "GPU0   X    NV12  NODE  NODE  SYS   SYS   SYS   SYS   0\n"
+      "GPU1  NV12   X    NODE  NODE  SYS   SYS   SYS   SYS   0\n"
+      "GPU2  NODE  NODE   X    NV12  SYS   SYS   SYS   SYS   0\n"
+      "GPU3  NODE  NODE  NV12   X    SYS   SYS   SYS   SYS   0\n"
+      "GPU4  SYS   SYS   SYS   SYS    X    NODE  NODE  NODE  1\n"
+      "GPU5  SYS   SYS   SYS   SYS   NODE   X    NODE  NODE  1\n"
+      "GPU6  SYS   SYS   SYS   SYS   NODE  NODE   X    NV12  1\n"
+      "GPU7  SYS   SYS   SYS   SYS   NODE  NODE  NV12   X    1\n");
 }
 
 inline int Draw(Random& random, int below) {
@@ -46,6 +63,34 @@ inline Wiring RandomWiring(Random& random, int gpus) {
     wiring.numa.push_back(a * 2 >= side ? 1 : 0);
   }
   return wiring;
+}
+
+// A machine as its tools print it: few kinds of links, so that ties are common; one or two NUMA
+// nodes, now and then not known.
+inline LinkMatrix RandomMatrix(Random& random, int gpus) {
+  std::vector<std::string> names;
+  for (int gpu = 0; gpu < gpus; ++gpu) names.push_back("GPU" + std::to_string(gpu));
+  LinkMatrix matrix = *MakeLinkMatrix(std::move(names), {});
+  for (int a = 0; a < gpus; ++a) {
+    for (int b = 0; b < a; ++b) {
+      const Link kinds[] = {{LinkType::kSys, {}, 0},
+                            {LinkType::kPix, {}, 0},
+                            {{}, LinkType::kNvlink, 1},
+                            {{}, LinkType::kNvlink, 2}};
+      matrix.link(a, b) = matrix.link(b, a) = kinds[Draw(random, 4)];
+    }
+  }
+  const int nodes = Draw(random, 5) == 0 ? 0 : 1 + Draw(random, 2);
+  for (int gpu = 0; gpu < gpus && nodes > 0; ++gpu) {
+    matrix.numa_affinity[static_cast<std::size_t>(gpu)] = std::to_string(Draw(random, nodes));
+  }
+  return matrix;
+}
+
+// What is known of a machine alone in its cluster.
+inline GpuLinks LinksOf(const LinkMatrix& matrix) {
+  WiringTables tables;
+  return GpuLinks(matrix, SpeedsFor(matrix), "test", tables);
 }
 
 inline std::vector<int> RandomNumbering(Random& random, int gpus) {

@@ -222,6 +222,46 @@ TEST(PodRules, TheGpuModelsOfAPodAreAListSortedAndEachOnce) {
   }
 }
 
+TEST(PodRules, WhatAPodAsksOfItsLinksIsReadFromItsAnnotations) {
+  Json pod = test::PodWithGpus("u", 4);
+  EXPECT_EQ(Read(pod).shape.links, LinkAsk());
+  pod["metadata"]["annotations"] = {{"berth.dev/link", "required"},
+                                    {"berth.dev/numa", "preferred"},
+                                    {"berth.dev/pattern", "all-to-all"},
+                                    {"berth.dev/min-bandwidth-gbps", "100"}};
+  EXPECT_EQ(Read(pod).refusal, "");
+  EXPECT_EQ(Read(pod).shape.links,
+            (LinkAsk{LinkWish::kRequired, NumaWish::kPreferred, LinkPattern::kAllToAll, 100'000}));
+  pod["metadata"]["annotations"] = {{"berth.dev/link", "preferred"}};
+  EXPECT_EQ(Read(pod).shape, Read(test::PodWithGpus("u", 4)).shape) << "as if nothing were said";
+  pod["metadata"]["annotations"] = {{"berth.dev/link", "none"}, {"berth.dev/pattern", "grid"}};
+  EXPECT_EQ(Read(pod).shape.links.link, LinkWish::kNone);
+  EXPECT_EQ(Read(pod).shape.links.pattern, LinkPattern::kGrid);
+}
+
+TEST(PodRules, OneGpuHasNoLinksToAskOf) {
+  const RequestShape plain = Read(test::PodWithGpus("u", 1)).shape;
+  EXPECT_EQ(Read(Annotated("berth.dev/link", "required")).shape, plain);
+  Json share = test::PodAsking("u", {{"berth.dev/gpu-milli", "300"}});
+  share["metadata"]["annotations"] = {{"berth.dev/numa", "required"}};
+  EXPECT_EQ(Read(share).shape.links, LinkAsk());
+}
+
+TEST(PodRules, AnAskOfLinksThatCannotBeReadRefusesThePod) {
+  const std::pair<std::pair<const char*, const char*>, const char*> cases[] = {
+      {{"berth.dev/link", "must"}, "want one of required, preferred, none, got \"must\""},
+      {{"berth.dev/link", ""}, "want one of required, preferred, none, got \"\""},
+      {{"berth.dev/numa", "none"}, "want one of required, preferred, got \"none\""},
+      {{"berth.dev/pattern", "Ring"}, "want one of ring, all-to-all, pairs, grid, got \"Ring\""},
+      {{"berth.dev/min-bandwidth-gbps", "-1"}, "want an integer from 0 to 100000, got -1"},
+      {{"berth.dev/min-bandwidth-gbps", "50GB"}, "want an integer from 0 to 100000, got 50GB"}};
+  for (const auto& [annotation, wanted] : cases) {
+    const auto& [key, value] = annotation;
+    EXPECT_EQ(Read(Annotated(key, value)).refusal,
+              "annotation " + std::string(key) + ": " + wanted);
+  }
+}
+
 TEST(PodRules, UnitsOfConfiguredResourcesAreTakenIntoAccount) {
   const PodRules rules({{"ex/percent", ResourceMeaning::kShareCompute, "percent"},
                         {"ex/gib", ResourceMeaning::kShareMemory, "GiB"},

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 
 #include "base/random.h"
 #include "test/support/wire_fixture.h"
+#include "test/support/wirings.h"
 
 namespace berth {
 namespace {
@@ -32,12 +34,15 @@ class Journal final : public DecisionSink {
     Reason first_reason;
     std::string node;   // of a successful bind
     std::string error;  // of a failed one
+    std::string shortage;
+    std::optional<double> link_quality;
   };
   void Record(const Decision& decision) override {
     entries.push_back({decision.verb, decision.pod->uid, decision.candidates, decision.fitting,
                        decision.first_reason,
                        decision.placement == nullptr ? "" : decision.placement->node,
-                       decision.error == nullptr ? "" : decision.error->message});
+                       decision.error == nullptr ? "" : decision.error->message,
+                       std::string(decision.shortage), decision.link_quality});
   }
   std::vector<Entry> entries;
 };
@@ -127,6 +132,23 @@ TEST_F(ExtenderTest, WhatPassedTheFilterCanBeBoundAndWhatDidNotCannot) {
     }
     EXPECT_GT(bound, 10);
     EXPECT_GT(refused, 10);
+  }
+}
+
+TEST_F(ExtenderTest, LinksThatANodeLacksAndLinksThatAPodGotAreRecordedInNumbers) {
+  NodeSpec node = MachineWith("n1", 8);
+  node.links = test::LinksOf(test::BridgedCards());
+  Start({node, MachineWith("n2", 8)});
+  PodRequest linked = Pod("linked", WholeGpus{3});
+  linked.shape.links.link = LinkWish::kRequired;
+  EXPECT_EQ(Filter(linked)[0], Reason::kNeverLinked);
+  EXPECT_EQ(journal_.entries.back().shortage, "needs 3 linked GPUs; 8 free, largest linked set 2");
+  Filter(Pod("nine", WholeGpus{9}));
+  EXPECT_EQ(journal_.entries.back().shortage, "");
+  for (const auto& [uid, gpus] : {std::pair("pair", 2), {"one", 1}}) {
+    Filter(Pod(uid, WholeGpus{gpus}));
+    ASSERT_TRUE(Bind(uid, "n1"));
+    EXPECT_EQ(journal_.entries.back().link_quality, gpus == 2 ? std::optional(1.0) : std::nullopt);
   }
 }
 

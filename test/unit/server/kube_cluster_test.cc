@@ -95,6 +95,21 @@ TEST_F(KubeClusterTest, RebuildsTheClusterFromTheApiServerAndIsReadyThen) {
   EXPECT_TRUE(berth.kube.stats().leading);
 }
 
+TEST_F(KubeClusterTest, ANodeWhoseLinksCannotBeReadIsToldAndUsedWithoutThem) {
+  Json node = FakeNode("n1", 2);
+  node["metadata"]["annotations"]["berth.dev/topology"] = "NV12";
+  api_.Put(kNodes, node);
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_EQ(berth.Free("n1"), 2000);
+  EXPECT_EQ(berth.Unreadable(0), 1u);
+  node["metadata"]["annotations"]["berth.dev/topology"] =
+      R"({"version":1,"gpus":2,"cells":["NV12"],"links":"0"})";
+  api_.Put(kNodes, node);
+  EXPECT_TRUE(Eventually([&] { return berth.Unreadable(0) == 0; }));
+  EXPECT_TRUE(Eventually([&] { return berth.state.Current()->node(0).spec().links.known(); }));
+}
+
 TEST_F(KubeClusterTest, FollowsWhatChanges) {
   api_.Put(kNodes, FakeNode("n1", 4));
   Process berth(api_, "");

@@ -49,7 +49,7 @@ TEST(Metrics, EverySeriesIsThereFromTheStartWithHelpAndType) {
        {"berth_calls_total", "berth_refusals_total", "berth_gpus", "berth_gpus_idle", "berth_nodes",
         "berth_call_duration_seconds", "berth_config_info", "berth_config_reload_failed",
         "berth_config_needs_restart", "berth_config_reloads_total",
-        "berth_config_decisions_changed_ratio"}) {
+        "berth_config_decisions_changed_ratio", "berth_link_quality_ratio"}) {
     EXPECT_NE(text.find("# HELP " + std::string(name) + " "), std::string::npos) << name;
     EXPECT_NE(text.find("# TYPE " + std::string(name) + " "), std::string::npos) << name;
   }
@@ -69,7 +69,8 @@ TEST(Metrics, OnlyKnownLabelsAreUsedAndNamesHaveThePrefix) {
   TestService service({MachineWith("n1", 2), MachineWith("n2", 1, "we\"ird\\model\n")});
   service.metrics().ShowConfig("0123456789ab", false);
   std::istringstream lines(Text(service));
-  const std::set<std::string> known = {"verb", "result", "reason", "model", "state", "le", "hash"};
+  const std::set<std::string> known = {"verb",  "result", "reason", "model",
+                                       "state", "le",     "hash",   "size"};
   std::size_t labels = 0;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with('#')) continue;
@@ -122,6 +123,19 @@ TEST(Metrics, RefusalsAreCountedByTheirReason) {
   service.metrics().CountRefusal(Reason::kGpusBusy);
   service.metrics().CountRefusal(Reason::kFits);
   EXPECT_EQ(ValueOf(Text(service), "berth_refusals_total{reason=\"gpus_busy\"}"), "2");
+}
+
+TEST(Metrics, LinkQualityIsCountedBySizeClass) {
+  TestService service({});
+  service.metrics().ObserveLinkQuality(2, 0.97);
+  service.metrics().ObserveLinkQuality(3, 1);
+  service.metrics().ObserveLinkQuality(16, 1);
+  const std::string text = Text(service);
+  EXPECT_EQ(ValueOf(text, "berth_link_quality_ratio_bucket{size=\"2\",le=\"0.95\"}"), "0");
+  EXPECT_EQ(ValueOf(text, "berth_link_quality_ratio_bucket{size=\"2\",le=\"0.99\"}"), "1");
+  EXPECT_EQ(ValueOf(text, "berth_link_quality_ratio_count{size=\"3-4\"}"), "1");
+  EXPECT_EQ(ValueOf(text, "berth_link_quality_ratio_count{size=\"5-8\"}"), "0");
+  EXPECT_EQ(ValueOf(text, "berth_link_quality_ratio_sum{size=\"9+\"}"), "1");
 }
 
 TEST(Metrics, OneConfigurationIsShownAndHowItsReloadsEnded) {

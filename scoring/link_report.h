@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why a node has no GPUs that are linked as a pod asks, in numbers: for logs. What filter answers
-// is the constant text of the reason (reason.h).
+// What became of a pod's wishes for links, in numbers: for logs and metrics. What filter answers is
+// the constant text of a reason (reason.h).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cluster/node.h"
+#include "cluster/placement.h"
 #include "cluster/pod_request.h"
 
 namespace berth {
@@ -16,5 +18,10 @@ namespace berth {
 // of them that is not met alone, else that they are not met together. "" where the node has such
 // GPUs free, or the pod asks for none.
 std::string LinkShortage(const Node& node, const RequestShape& shape);
+
+// The quality of the GPUs of the placement relative to the best that were idle (GpuLinks::quality),
+// 0..1. nullopt for fewer than two GPUs or a share, and where the links are not known. `node`: as
+// it was when the decision was made.
+std::optional<double> LinkQualityRatio(const Node& node, const Placement& placement);
 
 }  // namespace berth

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/link_shortage.h"
+#include "scoring/link_report.h"
 
 #include <algorithm>
 #include <bit>
@@ -66,6 +66,15 @@ std::string LinkShortage(const Node& node, const RequestShape& shape) {
            std::to_string(size) + " GPUs; " + has + "best ring " + Gigabytes(ring) + " GB/s";
   }
   return needs + " GPUs; " + has + "no set has all at once that the pod asks of their links";
+}
+
+std::optional<double> LinkQualityRatio(const Node& node, const Placement& placement) {
+  const GpuLinks& links = node.spec().links;
+  if (placement.grants.size() < 2 || !links.known()) return std::nullopt;
+  GpuMask gpus = 0;
+  for (const DeviceGrant& grant : placement.grants) gpus |= GpuMask{1} << grant.gpu;
+  const int best = links.BestQuality(IdleGpus(node), static_cast<int>(placement.grants.size()));
+  return best == 0 ? 1.0 : std::min(1.0, links.quality(gpus) / double(best));
 }
 
 }  // namespace berth

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Filter, prioritize and bind over nodes with irregular links: the annotation of the bound pod has
+// the GPUs that should have been chosen.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "server/wire/devices_annotation.h"
+#include "test/support/wire_fixture.h"
+#include "test/support/wirings.h"
+
+namespace berth::test {
+namespace {
+
+// Keeps the annotation berth.dev/devices of every pod.
+class AnnotatingBinder final : public PodBinder {
+ public:
+  Status Bind(const BindOrder& order) override {
+    devices[order.pod.id.uid] = wire::EncodeDevices(order.pod, order.placement, order.node);
+    return {};
+  }
+  Result<PodTruth> Find(const PodId&) override { return Fail(Errc::kNotFound, "pod is gone"); }
+
+  std::map<std::string, std::string> devices;
+};
+
+NodeSpec Machine(const std::string& name, const LinkMatrix& matrix) {
+  NodeSpec spec = MachineWith(name, matrix.gpu_count());
+  spec.links = LinksOf(matrix);
+  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+    spec.gpus[gpu].uuid = "GPU-" + std::to_string(gpu);
+  }
+  return spec;
+}
+
+class LinkedPlacement : public testing::Test {
+ protected:
+  // The indices of the pod's GPUs, after the three verbs; the node is the one with the highest
+  // priority.
+  std::vector<int> Place(TestService& service, const Json& pod, const Json& nodes,
+                         std::string* where = nullptr) {
+    const std::string args = ArgsWithNames(pod, nodes);
+    const Json passed = service.Ask("filter", args)["NodeNames"];
+    EXPECT_FALSE(passed.empty());
+    std::string best;
+    int highest = -1;
+    for (const Json& priority : service.Ask("prioritize", ArgsWithNames(pod, passed))) {
+      if (priority["Score"] <= highest) continue;
+      highest = priority["Score"];
+      best = priority["Host"];
+    }
+    const std::string uid = pod["metadata"]["uid"];
+    EXPECT_EQ(service.Ask("bind", BindingArgs(uid, best))["Error"], "");
+    if (where != nullptr) *where = best;
+    std::vector<int> gpus;
+    for (const Json& gpu : Json::parse(binder_.devices[uid])["containers"]["main"]["gpus"]) {
+      gpus.push_back(gpu["index"]);
+      EXPECT_EQ(gpu["uuid"], "GPU-" + std::to_string(gpus.back()));
+    }
+    return gpus;
+  }
+
+  static Json Annotated(Json pod, const std::string& key, const std::string& value) {
+    pod["metadata"]["annotations"][key] = value;
+    return pod;
+  }
+
+  AnnotatingBinder binder_;
+};
+
+TEST_F(LinkedPlacement, FillsAMachineWithBridgesPairByPair) {
+  TestService service({Machine("n1", BridgedCards())}, &binder_);
+  const Json n1 = Json::array({"n1"});
+  const std::vector<int> single = Place(service, PodWithGpus("one", 1), n1);
+  ASSERT_EQ(single.size(), 1u);
+  EXPECT_TRUE(single[0] == 4 || single[0] == 5) << single[0] << " has a bridge";
+  std::vector<std::vector<int>> pairs;
+  for (const char* uid : {"a", "b", "c"}) pairs.push_back(Place(service, PodWithGpus(uid, 2), n1));
+  std::ranges::sort(pairs);
+  EXPECT_EQ(pairs, (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {6, 7}}));
+}
+
+TEST_F(LinkedPlacement, KeepsTheCubeMeshWhole) {
+  TestService service({Machine("n1", Dgx1V())}, &binder_, "expected-waste");
+  const Json n1 = Json::array({"n1"});
+  const std::vector<int> quad = Place(service, PodWithGpus("quad", 4), n1);
+  EXPECT_TRUE(quad == (std::vector<int>{0, 1, 2, 3}) || quad == (std::vector<int>{4, 5, 6, 7}));
+  const std::vector<int> pair = Place(service, PodWithGpus("pair", 2), n1);
+  ASSERT_EQ(pair.size(), 2u);
+  EXPECT_EQ(LinksOf(Dgx1V()).Between(pair[0], pair[1]), 50'000) << "two NVLinks";
+}
+
+TEST_F(LinkedPlacement, GivesLinkedGpusOrSaysWhyNot) {
+  TestService service({Machine("n1", BridgedCards()), MachineWith("n2", 8)}, &binder_);
+  const Json both = Json::array({"n1", "n2"});
+  const auto linked = [](const char* uid, int gpus) {
+    return Annotated(PodWithGpus(uid, gpus), "berth.dev/link", "required");
+  };
+  for (const char* uid : {"a", "b", "c"}) {
+    std::string node;
+    const std::vector<int> gpus = Place(service, linked(uid, 2), both, &node);
+    EXPECT_EQ(node, "n1");
+    EXPECT_EQ(gpus[0] + 1, gpus[1]);
+    EXPECT_NE(gpus[0], 4);
+  }
+  const Json refused = service.Ask("filter", ArgsWithNames(linked("d", 2), both));
+  EXPECT_EQ(refused["NodeNames"], Json::array());
+  // All pods have the same priority: no eviction helps.
+  EXPECT_EQ(refused["FailedAndUnresolvableNodes"]["n1"], "no idle GPUs linked as the pod asks");
+  EXPECT_EQ(refused["FailedAndUnresolvableNodes"]["n2"],
+            "node does not publish the GPU links or NUMA groups that the pod asks for");
+  const Json never = service.Ask("filter", ArgsWithNames(linked("e", 3), both));
+  EXPECT_EQ(never["FailedAndUnresolvableNodes"]["n1"], "node has no GPUs linked as the pod asks");
+}
+
+TEST_F(LinkedPlacement, PutsWhatThePodAsksOfNumaAndBandwidthBeforeTheRest) {
+  TestService service({Machine("n1", BridgedCards())}, &binder_);
+  const Json n1 = Json::array({"n1"});
+  (void)Place(service, PodWithGpus("pair", 2), n1);
+  const std::vector<int> socket =
+      Place(service, Annotated(PodWithGpus("four", 4), "berth.dev/numa", "required"), n1);
+  EXPECT_EQ(socket[0] / 4, socket[3] / 4);
+  const Json fast = Annotated(PodWithGpus("fast", 2), "berth.dev/min-bandwidth-gbps", "200");
+  EXPECT_EQ(service.Ask("filter", ArgsWithNames(fast, n1))["NodeNames"], n1);
+  const Json faster = Annotated(PodWithGpus("fast", 2), "berth.dev/min-bandwidth-gbps", "301");
+  EXPECT_EQ(service.Ask("filter", ArgsWithNames(faster, n1))["NodeNames"], Json::array());
+}
+
+}  // namespace
+}  // namespace berth::test

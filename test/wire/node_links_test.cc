@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the links of a node are read: annotations and labels as their writers write them.
+#include "server/wire/node_links.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/wire/cluster_file.h"
+#include "server/wire/hami_links.h"
+#include "server/wire/node_json.h"
+#include "server/wire/topology_json.h"
+#include "test/support/wire_fixture.h"
+#include "test/support/wirings.h"
+
+namespace berth::wire {
+namespace {
+
+using test::Json;
+
+constexpr std::string_view kScores = kHamiScoreAnnotation, kRegister = kHamiRegisterAnnotation;
+
+// Four GPUs in no order; 0 and 3 are joined by two NVLinks.
+const char* const kHamiScores = R"([{"uuid":"GPU-c","score":{"GPU-a":20,"GPU-b":10,"GPU-d":50}},)"
+                                R"({"uuid":"GPU-a","score":{"GPU-b":10,"GPU-c":20,"GPU-d":210}},)"
+                                R"({"uuid":"GPU-d","score":{"GPU-a":210,"GPU-b":10,"GPU-c":50}},)"
+                                R"({"uuid":"GPU-b","score":{"GPU-a":10,"GPU-c":10,"GPU-d":10}}])";
+const char* const kHamiRegister =
+    R"([{"id":"GPU-d","index":3,"count":1,"devmem":81559,"devcore":100,)"
+    R"("type":"NVIDIA-NVIDIA H100 80GB HBM3","mode":"hami-core","health":true},)"
+    R"({"id":"GPU-a","count":1,"devmem":81559,"devcore":100,"health":true},)"
+    R"({"id":"GPU-b","index":1,"count":1,"numa":1},{"id":"GPU-c","index":2,"count":1}])";
+
+std::string DgxAnnotation() { return *TopologyAnnotation(test::Dgx1V()); }
+
+NodeLinks Read(const LinkAnnotations& annotations, int gpus, const std::string& product = "") {
+  LinkLibrary library;
+  return ReadNodeLinks(annotations, product, gpus, library);
+}
+
+Json KubeNode(const Json& annotations, const std::string& product, int gpus) {
+  return {{"metadata",
+           {{"name", "n1"},
+            {"labels", {{"nvidia.com/gpu.product", product}}},
+            {"annotations", annotations}}},
+          {"status", {{"allocatable", {{"nvidia.com/gpu", std::to_string(gpus)}}}}}};
+}
+
+DecodedNode Decode(const Json& node) {
+  const auto decoded = DecodeNode(test::Padded(node.dump()), NodeRules(DefaultConfig()));
+  EXPECT_TRUE(decoded) << decoded.error().message;
+  return decoded.value_or(DecodedNode());
+}
+
+TEST(NodeLinks, OurAnnotationComesFirst) {
+  const NodeLinks found =
+      Read({DgxAnnotation(), kHamiScores, kHamiRegister}, 8, "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(found.problem, "");
+  ASSERT_TRUE(found.links.known());
+  EXPECT_EQ(found.links.source(), "berth.dev/topology");
+  EXPECT_EQ(found.links.Between(0, 3), 50'000);
+}
+
+TEST(NodeLinks, HamisScoresAreReadInTheOrderOfItsRegister) {
+  const NodeLinks found = Read({"", kHamiScores, kHamiRegister}, 4);
+  EXPECT_EQ(found.problem, "");
+  ASSERT_TRUE(found.links.known());
+  EXPECT_EQ(found.links.source(), "hami.io/node-nvidia-score");
+  EXPECT_EQ(found.uuids, (std::vector<std::string>{"GPU-a", "GPU-b", "GPU-c", "GPU-d"}));
+  const LinkMatrix& matrix = found.links.matrix();
+  EXPECT_EQ(matrix.link(0, 3), (Link{LinkType::kSys, LinkType::kNvlink, 2}));
+  EXPECT_EQ(matrix.link(2, 3), (Link{LinkType::kPix, {}, 0}));
+  EXPECT_EQ(matrix.link(0, 2), (Link{LinkType::kNode, {}, 0}));
+  EXPECT_EQ(matrix.numa_affinity, (std::vector<std::string>{"0", "1", "0", "0"}));
+}
+
+TEST(NodeLinks, WhatCannotBeReadIsToldAndTheNextSourceTaken) {
+  const LinkAnnotations both = {R"({"version":2})", kHamiScores, kHamiRegister};
+  NodeLinks found = Read(both, 4);
+  EXPECT_EQ(found.problem, "annotation berth.dev/topology: version: want 1, got 2");
+  EXPECT_EQ(found.links.source(), "hami.io/node-nvidia-score");
+
+  found = Read({DgxAnnotation(), "", ""}, 7);
+  EXPECT_EQ(found.problem, "annotation berth.dev/topology: want the node's 7 GPUs, got 8");
+  EXPECT_FALSE(found.links.known());
+
+  found = Read({"{", "[]", "[]"}, 8, "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(found.problem,
+            "annotation berth.dev/topology: want JSON, got something else; "
+            "annotation hami.io/node-nvidia-score: want at least one GPU");
+  EXPECT_EQ(found.links.source(), "product catalogue");
+}
+
+TEST(NodeLinks, ANodeThatSaysNothingIsNotKnown) {
+  EXPECT_FALSE(Read({}, 8, "NVIDIA-A100-PCIE-40GB").links.known());
+  EXPECT_EQ(Read({}, 8, "NVIDIA-A100-PCIE-40GB").problem, "");
+  EXPECT_FALSE(Read({DgxAnnotation(), "", ""}, 0).links.known());
+}
+
+TEST(NodeLinks, ErrorsOfHamisAnnotationsNameThePlace) {
+  const auto error = [](const std::string& scores, const std::string& registered) {
+    const auto links = ParseHamiLinks(scores, registered);
+    return links ? "" : links.error().message;
+  };
+  const std::string reg = std::string(kRegister);
+  EXPECT_EQ(error(kHamiScores, ""), reg + ": want a JSON list of at most 64 GPUs");
+  EXPECT_EQ(error(kHamiScores, "GPU-a,10,46068,100,NVIDIA-A10,0,true:"),
+            reg + ": want a JSON list of at most 64 GPUs");
+  EXPECT_EQ(error(kHamiScores, R"([{"index":0}])"), reg + "[0].id: want a UUID");
+  EXPECT_EQ(error(kHamiScores, R"([{"id":"a"},{"id":"b"}])"),
+            reg + "[1].index: want each of 0..1 once");
+  EXPECT_EQ(error(kHamiScores, R"([{"id":"a"},{"id":"a","index":1}])"),
+            reg + "[1].id: is there twice");
+  EXPECT_EQ(error(kHamiScores, R"([{"id":"a"}])"),
+            "want the 1 GPUs of hami.io/node-nvidia-register, got 4");
+  const std::string two = R"([{"id":"a"},{"id":"b","index":1}])";
+  EXPECT_EQ(error(R"([{"uuid":"a","score":{"b":10}},{"uuid":"c","score":{"a":10}}])", two),
+            "[1].uuid: want each of the GPUs of hami.io/node-nvidia-register once");
+  EXPECT_EQ(error(R"([{"uuid":"a","score":{"b":7}},{"uuid":"b","score":{"a":7}}])", two),
+            "[0].score.b: want a PCIe relation of 0..60 in tens and 100 per NVLink");
+  EXPECT_EQ(error(R"([{"uuid":"a","score":{}},{"uuid":"b","score":{"a":10}}])", two),
+            "[0].score.b: want a PCIe relation of 0..60 in tens and 100 per NVLink");
+  EXPECT_EQ(error(R"([{"uuid":"a","score":[]},{"uuid":"b","score":{"a":10}}])", two),
+            "[0].score: want an object");
+  EXPECT_NE(error(R"([{"uuid":"a","score":{"b":10}},{"uuid":"b","score":{"a":20}}])", two), "");
+  EXPECT_EQ(error(R"([{"uuid":"a","score":{"b":10}},{"uuid":"b","score":{"a":10}}])", two), "");
+  EXPECT_EQ(error(R"([{"uuid":"a","score":{"b":0}},{"uuid":"b","score":{"a":0}}])", two), "")
+      << "a pair that HAMi could not score";
+}
+
+TEST(NodeLinks, ComeWithTheNodeObject) {
+  const DecodedNode ours =
+      Decode(KubeNode({{"berth.dev/topology", DgxAnnotation()}, {"other", "x"}}, "Tesla-V100", 8));
+  EXPECT_EQ(ours.problem, "");
+  ASSERT_TRUE(ours.spec.links.known());
+  EXPECT_EQ(ours.spec.links.Ring(0b1001), 50'000);
+
+  const DecodedNode hami = Decode(
+      KubeNode({{std::string(kScores), kHamiScores}, {std::string(kRegister), kHamiRegister}},
+               "NVIDIA-H100-PCIe", 4));
+  ASSERT_TRUE(hami.spec.links.known());
+  EXPECT_EQ(hami.spec.gpus[3].uuid, "GPU-d");
+
+  const DecodedNode broken =
+      Decode(KubeNode({{"berth.dev/topology", "NV12 NV12"}}, "NVIDIA-H100-PCIe", 4));
+  EXPECT_EQ(broken.problem, "annotation berth.dev/topology: want JSON, got something else");
+  EXPECT_EQ(broken.spec.gpus.size(), 4u) << "the node stays usable";
+  EXPECT_FALSE(broken.spec.links.known());
+
+  EXPECT_TRUE(Decode(KubeNode(Json::object(), "NVIDIA-H200", 8)).spec.links.known());
+}
+
+TEST(NodeLinks, OfOneWiringAreSharedByItsNodes) {
+  const NodeRules rules(DefaultConfig());
+  const Json node = KubeNode({{"berth.dev/topology", DgxAnnotation()}}, "", 8);
+  const auto first = DecodeNode(test::Padded(node.dump()), rules);
+  const auto second = DecodeNode(test::Padded(node.dump()), rules);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(&first->spec.links.matrix(), &second->spec.links.matrix());
+}
+
+TEST(NodeLinks, AreKeptInTheClusterFile) {
+  NodeSpec spec = test::MachineWith("n1", 8);
+  spec.links = test::LinksOf(test::BridgedCards());
+  test::TestService service({spec, test::MachineWith("n2", 8)});
+  const std::string text = EncodeCluster(service.state().Everything());
+  const NodeRules rules(DefaultConfig());
+  const auto file = DecodeCluster(text, rules);
+  ASSERT_TRUE(file) << file.error().message;
+  ClusterState copy;
+  ASSERT_TRUE(copy.Apply(file->events));
+  EXPECT_EQ(*copy.Current(), *service.state().Current());
+  EXPECT_EQ(copy.Current()->node(0).spec().links, spec.links);
+  EXPECT_FALSE(copy.Current()->node(1).spec().links.known());
+}
+
+TEST(NodeLinks, OfAClusterFileAreReadStrictly) {
+  const NodeRules rules(DefaultConfig());
+  const auto error = [&rules](const std::string& topology) {
+    const auto read = DecodeCluster(
+        R"({"version":1,"nodes":[{"name":"n1","gpus":2,"topology":)" + topology + "}]}", rules);
+    return read ? "" : read.error().message;
+  };
+  EXPECT_EQ(error(R"({"gpus":2,"nvlinks":[[0,4],[4,0]]})"), "");
+  EXPECT_EQ(error(R"({"gpus":2})"), "nodes[0].topology: want pcie or nvlinks");
+  EXPECT_EQ(error(R"({"gpus":1,"nvlinks":[[0]]})"), "nodes[0].links: want those of 2 GPUs, got 1");
+  EXPECT_EQ(error(R"("NV4")"), "nodes[0].topology: want an object, got string");
+}
+
+TEST(NodeLinks, ThatANodeListDoesWithoutAreTold) {
+  const Json list = {{"kind", "NodeList"},
+                     {"items", Json::array({KubeNode({{"berth.dev/topology", "?"}}, "", 2)})}};
+  const auto file = DecodeCluster(list.dump(), NodeRules(DefaultConfig()));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->problems,
+            std::vector<std::string>{"node n1: annotation berth.dev/topology: want JSON, got "
+                                     "something else"});
+}
+
+}  // namespace
+}  // namespace berth::wire
