@@ -19,7 +19,7 @@ LINT_PACKAGES := clang-format-14 shellcheck
 E2E := test/e2e
 E2E_LOG := build/e2e-binaries.log
 
-.PHONY: help build demo test sanitize bench lint clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop
+.PHONY: help build demo test sanitize fuzz bench lint clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,22 @@ sanitize: ## Unit, property and wire tests under address+undefined and under thr
 	  cmake --preset $$preset >/dev/null; \
 	  cmake --build --preset $$preset -j $(JOBS) --target $(SANITIZED); \
 	  ctest --preset $$preset -j $(JOBS) -L '^(unit|property|wire)$$'; \
+	done
+
+# What each fuzzer found stays in build/fuzz/corpus and is where the next run begins.
+FUZZ_SECONDS ?= 10
+FUZZERS := topo_text nccl_xml topology_json hami_links
+
+fuzz: ## Every parser of links on hostile input, FUZZ_SECONDS (10) each, with clang's libFuzzer
+	$(call install,$(PACKAGES) $(CLANG_PACKAGES))
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz -j $(JOBS) --target fuzzers
+	@for fuzzer in $(FUZZERS); do \
+	  mkdir -p build/fuzz/corpus/$$fuzzer; \
+	  build/fuzz/bin/fuzz_$$fuzzer -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 \
+	    -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$fuzzer test/fuzz/seeds/$$fuzzer 2>build/fuzz/$$fuzzer.log \
+	    || { tail -n 40 build/fuzz/$$fuzzer.log; exit 1; }; \
+	  echo "$$fuzzer: $$(awk '/number_of_executed_units/ {print $$2}' build/fuzz/$$fuzzer.log) inputs, no fault"; \
 	done
 
 bench: ## Every benchmark, as ratios against a baseline of the same run (bench/RESULTS.md has the recorded ones)

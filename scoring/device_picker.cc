@@ -17,9 +17,34 @@ const GpuFree& FreeOf(const Node& node, int gpu) {
   return node.gpus()[static_cast<std::size_t>(gpu)];
 }
 
+// Who holds the GPUs that are not idle. Pods that share GPUs count as one, which leaves with the
+// last of them.
+std::vector<GpuMask> TenantsOf(const Node& node, GpuMask idle) {
+  std::vector<GpuMask> tenants;
+  for (const auto& pod : node.pods()) {
+    GpuMask held = 0;
+    for (const DeviceGrant& grant : pod->placement.grants) {
+      if (grant.gpu < 0 || grant.gpu >= GpuCount(node)) continue;
+      if (node.spec().gpus[static_cast<std::size_t>(grant.gpu)].healthy) {
+        held |= Bit(grant.gpu) & ~idle;
+      }
+    }
+    if (held == 0) continue;
+    std::erase_if(tenants, [&held](GpuMask other) {
+      const bool together = (other & held) != 0;
+      if (together) held |= other;
+      return together;
+    });
+    tenants.push_back(held);
+  }
+  return tenants;
+}
+
 // `count` idle GPUs of a node whose links are known.
 std::vector<DeviceChoice> LinkedChoice(const Node& node, int count, const LinkAsk& ask) {
-  DeviceChoice choice{node.spec().links.Choose(IdleGpus(node), count, ask), kMilliPerGpu, 0};
+  const GpuMask idle = IdleGpus(node);
+  const GpuMask gpus = node.spec().links.Choose(idle, count, ask, TenantsOf(node, idle));
+  DeviceChoice choice{gpus, kMilliPerGpu, 0};
   if (choice.gpus == 0) return {};
   const auto last = static_cast<std::size_t>(63 - __builtin_clzll(choice.gpus));
   choice.memory_mib = node.spec().gpus[last].memory_mib;
@@ -63,7 +88,7 @@ int LowestGpu(const DeviceChoice& choice) { return __builtin_ctzll(choice.gpus);
 void LeastMissedFirst(const Node& node, std::vector<DeviceChoice>& choices) {
   const GpuLinks& links = node.spec().links;
   const GpuMask idle = IdleGpus(node);
-  const GpuMask worst = links.Choose(idle, 1);
+  const GpuMask worst = links.Choose(idle, 1, {}, TenantsOf(node, idle));
   std::ranges::stable_sort(choices, {}, [&](const DeviceChoice& choice) {
     std::int64_t bandwidth = 0;
     for (GpuMask rest = idle & ~choice.gpus; rest != 0; rest &= rest - 1) {

@@ -14,8 +14,8 @@
 
 namespace berth {
 
-// How a share finds its GPU. Whole GPUs are always the idle ones that GpuLinks::Choose takes; the
-// lowest indices where the node's links are not known.
+// How a share finds its GPU. Whole GPUs are always the idle ones that GpuLinks::Choose takes, in
+// view of who holds the others; the lowest indices where the node's links are not known.
 //
 // "First": where the links are known, the GPU that others miss least: one in use rather than an
 // idle one, of idle ones that which leaves the rest worth most, else the one with the least

@@ -107,6 +107,8 @@ std::span<const ProfileSpec> BuiltinProfiles() {
        TieRule::kEqual},
       {"gpu-clustering", {{"gpu-clustering", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"gpu-packing", {{"gpu-packing", 1}}, DeviceRule::kTightest, TieRule::kEqual},
+      {"link-quality", {{"link-quality", 1}}, DeviceRule::kTightest, TieRule::kEqual},
+      {"numa-locality", {{"numa-locality", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"random", {}, DeviceRule::kRandom, TieRule::kEqual},
       {"spreading", {{"spreading", 1}}, DeviceRule::kTightest, TieRule::kEqual},
   };

@@ -140,8 +140,9 @@ bool GpuLinks::Satisfies(GpuMask set, const LinkAsk& ask) const {
   return ask.min_megabytes_per_s == 0 || Ring(set) >= ask.min_megabytes_per_s;
 }
 
-GpuMask GpuLinks::Choose(GpuMask free, int size, const LinkAsk& ask) const {
-  const GpuMask usual = parts_->sets.Choose(free, size);
+GpuMask GpuLinks::Choose(GpuMask free, int size, const LinkAsk& ask,
+                         std::span<const GpuMask> tenants) const {
+  const GpuMask usual = parts_->sets.Choose(free, size, 0, tenants);
   if (size < 2 || usual == 0 || ask == LinkAsk{}) return usual;
   const bool usual_order = ask.link != LinkWish::kNone && ask.numa != NumaWish::kPreferred &&
                            ask.pattern == LinkPattern::kAny;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "topology/link_ask.h"
@@ -47,15 +48,16 @@ class GpuLinks {
   [[nodiscard]] bool Satisfies(GpuMask set, const LinkAsk& ask) const;
 
   // `size` GPUs of `free` for that ask; 0 where no set satisfies it. What WiringSets::Choose takes,
-  // where the ask has nothing against it and no order of its own. Else, of the sets that satisfy
-  // it, by what comes first: the fewest NUMA groups (numa: preferred), the pattern, the quality
-  // (both not with link: none), the fewest NUMA groups, the value of what stays free (set_table.h),
-  // the lowest mask.
+  // where the ask has nothing against it and no order of its own; tenants: as there. Else, of the
+  // sets that satisfy it, by what comes first: the fewest NUMA groups (numa: preferred), the
+  // pattern, the quality (both not with link: none), the fewest NUMA groups, the value of what
+  // stays free (set_table.h), the lowest mask.
   //
   // Exact up to kMaxTableGpus GPUs: all sets are looked at, within 2 us on 8 and a millisecond on
   // 16. Above, sets grown from every GPU by what adds most bandwidth: finds one where link and numa
   // leave any, may miss one for a minimum bandwidth, and does not look at patterns.
-  [[nodiscard]] GpuMask Choose(GpuMask free, int size, const LinkAsk& ask = {}) const;
+  [[nodiscard]] GpuMask Choose(GpuMask free, int size, const LinkAsk& ask = {},
+                               std::span<const GpuMask> tenants = {}) const;
 
   // Equal in what is known and where it was read.
   friend bool operator==(const GpuLinks& a, const GpuLinks& b);

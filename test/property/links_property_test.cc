@@ -7,6 +7,7 @@
 #include <bit>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "scoring/engine.h"
 #include "scoring/registry.h"
@@ -21,14 +22,17 @@ using test::ANode;
 using test::APod;
 using test::Draw;
 
-// A node of which some GPUs are given away or broken; `idle` gets the others.
-ANode SomeBusy(Random& random, const LinkMatrix& matrix, GpuMask& idle) {
+// A node of which some GPUs are given away, each to a pod of its own, or broken; `idle` gets the
+// others.
+ANode SomeBusy(Random& random, const LinkMatrix& matrix, GpuMask& idle,
+               std::vector<GpuMask>& tenants) {
   ANode node = ANode("n").Gpus(matrix.gpu_count()).Linked(test::LinksOf(matrix));
   for (int gpu = 0; gpu < matrix.gpu_count(); ++gpu) {
     const int what = Draw(random, 10);
     if (what == 0) node.Unhealthy(static_cast<std::size_t>(gpu));
     if (what == 1) node.Holding(APod("s" + std::to_string(gpu)).Share(300), {gpu});
     if (what == 2) node.Holding(APod("w" + std::to_string(gpu)).Whole(1), {gpu});
+    if (what == 1 || what == 2) tenants.push_back(GpuMask{1} << gpu);
     if (what > 2) idle |= GpuMask{1} << gpu;
   }
   return node;
@@ -56,7 +60,8 @@ TEST(LinksProperty, EveryChoiceOfWholeGpusIsThatOfAnExhaustiveSearch) {
     WiringTables tables;
     const WiringSets sets = tables.SetsOf(WiringOf(matrix));
     GpuMask idle = 0;
-    const auto snapshot = test::SnapshotOf({SomeBusy(random, matrix, idle)});
+    std::vector<GpuMask> tenants;
+    const auto snapshot = test::SnapshotOf({SomeBusy(random, matrix, idle, tenants)});
     const auto& profiles = BuiltinProfiles();
     Engine engine(
         *BuildProfile(profiles[random.Below(profiles.size())], {{APod("m").Whole(1).Shape(), 1}}));
@@ -64,7 +69,7 @@ TEST(LinksProperty, EveryChoiceOfWholeGpusIsThatOfAnExhaustiveSearch) {
       const int size = 1 + Draw(random, 5);
       const LinkAsk ask = size < 2 ? LinkAsk{} : SomeAsk(random);
       const RequestShape shape = APod("p").Whole(size).Links(ask).Shape();
-      const GpuMask usual = sets.Choose(idle, size);
+      const GpuMask usual = sets.Choose(idle, size, 0, tenants);
       const bool as_usual = usual != 0 && (ask == LinkAsk{} || size < 2);
       const GpuMask want = as_usual || usual == 0 ? usual : oracle.Choose(idle, size, ask);
       const auto placement = engine.PlaceOn(snapshot, shape, 0);

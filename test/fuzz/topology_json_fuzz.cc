@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file of any form; what was read, written as the annotation and read again, is the same.
+#include "server/wire/topology_json.h"
+
+#include <cstdint>
+#include <string_view>
+
+#include "test/fuzz/matrix_promises.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  namespace wire = berth::wire;
+  const auto matrix = wire::ParseTopologyFile({reinterpret_cast<const char*>(data), size});
+  if (!matrix) return 0;
+  berth::fuzz::CheckMatrix(*matrix);
+  (void)wire::TopologyJson(*matrix);
+  const auto annotation = wire::TopologyAnnotation(*matrix);
+  if (!annotation) return 0;  // links of more kinds than it has digits
+  const auto again = wire::ParseTopologyAnnotation(*annotation);
+  BERTH_CHECK(again && again->cells == matrix->cells);
+  BERTH_CHECK(*wire::TopologyAnnotation(*again) == *annotation);
+  return 0;
+}
