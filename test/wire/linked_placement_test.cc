@@ -57,7 +57,8 @@ class LinkedPlacement : public testing::Test {
     EXPECT_EQ(service.Ask("bind", BindingArgs(uid, best))["Error"], "");
     if (where != nullptr) *where = best;
     std::vector<int> gpus;
-    for (const Json& gpu : Json::parse(binder_.devices[uid])["containers"]["main"]["gpus"]) {
+    const Json devices = Json::parse(binder_.devices[uid]);
+    for (const Json& gpu : devices["containers"]["main"]["gpus"]) {
       gpus.push_back(gpu["index"]);
       EXPECT_EQ(gpu["uuid"], "GPU-" + std::to_string(gpus.back()));
     }

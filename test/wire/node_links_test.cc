@@ -88,7 +88,7 @@ TEST(NodeLinks, WhatCannotBeReadIsToldAndTheNextSourceTaken) {
   found = Read({"{", "[]", "[]"}, 8, "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(found.problem,
             "annotation berth.dev/topology: want JSON, got something else; "
-            "annotation hami.io/node-nvidia-score: want at least one GPU");
+            "annotation hami.io/node-nvidia-score: want at least one GPU, got none");
   EXPECT_EQ(found.links.source(), "product catalogue");
 }
 

@@ -253,8 +253,8 @@ TEST(PodRules, AnAskOfLinksThatCannotBeReadRefusesThePod) {
       {{"berth.dev/link", ""}, "want one of required, preferred, none, got \"\""},
       {{"berth.dev/numa", "none"}, "want one of required, preferred, got \"none\""},
       {{"berth.dev/pattern", "Ring"}, "want one of ring, all-to-all, pairs, grid, got \"Ring\""},
-      {{"berth.dev/min-bandwidth-gbps", "-1"}, "want an integer from 0 to 100000, got -1"},
-      {{"berth.dev/min-bandwidth-gbps", "50GB"}, "want an integer from 0 to 100000, got 50GB"}};
+      {{"berth.dev/min-bandwidth-gbps", "-1"}, "want an integer from 0 to 100000, got \"-1\""},
+      {{"berth.dev/min-bandwidth-gbps", "50GB"}, "want an integer from 0 to 100000, got \"50GB\""}};
   for (const auto& [annotation, wanted] : cases) {
     const auto& [key, value] = annotation;
     EXPECT_EQ(Read(Annotated(key, value)).refusal,
