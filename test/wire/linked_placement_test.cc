@@ -121,14 +121,16 @@ TEST_F(LinkedPlacement, GivesLinkedGpusOrSaysWhyNot) {
 TEST_F(LinkedPlacement, PutsWhatThePodAsksOfNumaAndBandwidthBeforeTheRest) {
   TestService service({Machine("n1", BridgedCards())}, &binder_);
   const Json n1 = Json::array({"n1"});
-  (void)Place(service, PodWithGpus("pair", 2), n1);
+  const auto fast = [](const char* uid, const char* gigabytes) {
+    return Annotated(PodWithGpus(uid, 2), "berth.dev/min-bandwidth-gbps", gigabytes);
+  };
+  const std::vector<int> pair = Place(service, fast("fast", "300"), n1);
+  EXPECT_EQ(LinksOf(BridgedCards()).Between(pair[0], pair[1]), 300'000);
+  EXPECT_EQ(service.Ask("filter", ArgsWithNames(fast("faster", "301"), n1))["NodeNames"],
+            Json::array());
   const std::vector<int> socket =
       Place(service, Annotated(PodWithGpus("four", 4), "berth.dev/numa", "required"), n1);
   EXPECT_EQ(socket[0] / 4, socket[3] / 4);
-  const Json fast = Annotated(PodWithGpus("fast", 2), "berth.dev/min-bandwidth-gbps", "200");
-  EXPECT_EQ(service.Ask("filter", ArgsWithNames(fast, n1))["NodeNames"], n1);
-  const Json faster = Annotated(PodWithGpus("fast", 2), "berth.dev/min-bandwidth-gbps", "301");
-  EXPECT_EQ(service.Ask("filter", ArgsWithNames(faster, n1))["NodeNames"], Json::array());
 }
 
 }  // namespace

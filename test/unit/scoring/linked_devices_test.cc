@@ -46,8 +46,8 @@ TEST(LinkedDevices, WholeGpusAreTheBestLinkedOfThoseThatAreIdle) {
 TEST(LinkedDevices, OneGpuIsTheOneThatOthersMissLeast) {
   EXPECT_NE(WholeOn(Cards(), APod("p").Whole(1)) & 0b00110000, 0u) << "one without a bridge";
   const ANode widowed = Cards()
-                            .Holding(APod("a").Whole(1), {4})
-                            .Holding(APod("b").Whole(1), {5})
+                            .Holding(APod("a").Whole(2), {0, 1})
+                            .Holding(APod("b").Whole(2), {4, 5})
                             .Holding(APod("c").Whole(1), {2});
   EXPECT_EQ(WholeOn(widowed, APod("p").Whole(1)), 0b1000u)
       << "the other end of its bridge is taken";
