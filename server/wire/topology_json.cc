@@ -123,6 +123,7 @@ Result<Link> ParseCell(std::string_view text) {
                    std::string(text.substr(0, 40)) + "\"");
   };
   Link link;
+  if (text == LinkText(link)) return link;  // not printed: the rows of a matrix may be missing
   std::string_view fabric = text;
   const std::size_t plus = text.find('+');
   if (const auto pcie = ParsePcieRelation(text.substr(0, plus))) {

@@ -5,9 +5,9 @@
 // The annotation, compact: {"version":1,"gpus":4,"cells":["NV12","SYS+NV2"],"links":"011/10/1",
 // "numa":["0","0","1","1"],"cpus":["0-19",...]}. `links` are the rows of the upper triangle without
 // its diagonal, one digit or small letter per pair, which counts in `cells` (0-9a-z). A cell is
-// what nvidia-smi prints, with the PCIe relation before a '+' where both are known. `numa` and
-// `cpus` are left out where nothing is known. With NICs also "nics":["mlx5_0"] and "nic_links", a
-// row per GPU.
+// what nvidia-smi prints, with the PCIe relation before a '+' where both are known, and "?" where
+// nothing is. `numa` and `cpus` are left out where nothing is known. With NICs also
+// "nics":["mlx5_0"] and "nic_links", a row per GPU.
 #pragma once
 
 #include <string>

@@ -59,6 +59,15 @@ TEST(TopologyJson, TheAnnotationIsCompactAndReadsBack) {
   }
 }
 
+TEST(TopologyJson, TheAnnotationOfAMatrixWithoutItsLastRowsReadsBack) {
+  const std::string text = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tNV4\tSYS\n";
+  const LinkMatrix matrix = *ParseTopologyFile(text);
+  EXPECT_FALSE(matrix.link(1, 2).known());
+  const auto again = ParseTopologyAnnotation(*TopologyAnnotation(matrix));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->cells, matrix.cells);
+}
+
 TEST(TopologyJson, RefusesWithPlaceAndReason) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "want nvidia-smi topo -m, NCCL topology XML or JSON, got nothing"},
