@@ -115,7 +115,7 @@ class ClusterState {
   std::map<std::string, std::map<std::string, std::size_t>, std::less<>> gangs_
       BERTH_GUARDED_BY(mutex_);
   std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);  // reservations'
-  std::uint64_t departed_ BERTH_GUARDED_BY(mutex_) = 0;  // as in Snapshot
+  std::uint64_t departed_ BERTH_GUARDED_BY(mutex_) = 0;                           // as in Snapshot
   Snapshot next_ BERTH_GUARDED_BY(mutex_);  // the snapshot in the making
   bool node_set_changed_ BERTH_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const Snapshot> current_ BERTH_GUARDED_BY(mutex_);

@@ -3,27 +3,33 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <bit>
 #include <numeric>
 
 namespace berth {
 namespace {
 
+// Two passes without a branch per node; in between, the totals that occur, from the highest.
 std::vector<std::uint8_t> ByTotal(std::span<const int> totals) {
-  std::array<int, kMaxPriority> best;  // the highest totals, each once, falling
-  best.fill(-1);
+  constexpr std::size_t kWordBits = 64, kWords = kMaxTotal / kWordBits + 1;
+  std::array<std::uint64_t, kWords> occurs{};  // a bit per total
   for (const int total : totals) {
-    if (total <= best.back()) continue;
-    const auto at = std::ranges::lower_bound(best, total, std::greater<>());
-    if (*at == total) continue;
-    std::shift_right(at, best.end(), 1);
-    *at = total;
+    const auto bit = static_cast<std::size_t>(total);
+    occurs[bit / kWordBits] |= std::uint64_t{1} << bit % kWordBits;
   }
-  std::vector<std::uint8_t> priorities(totals.size(), 0);
+  std::array<std::uint8_t, kMaxTotal + 1> priority_of{};
+  int priority = kMaxPriority;
+  for (std::size_t word = kWords; word-- > 0 && priority > 0;) {
+    for (; occurs[word] != 0 && priority > 0; --priority) {
+      const std::uint64_t highest = std::bit_floor(occurs[word]);
+      occurs[word] ^= highest;
+      const auto bit = static_cast<std::size_t>(std::countr_zero(highest));
+      priority_of[word * kWordBits + bit] = static_cast<std::uint8_t>(priority);
+    }
+  }
+  std::vector<std::uint8_t> priorities(totals.size());
   for (std::size_t i = 0; i < totals.size(); ++i) {
-    if (totals[i] < best.back()) continue;
-    const auto at = std::ranges::lower_bound(best, totals[i], std::greater<>());
-    priorities[i] = static_cast<std::uint8_t>(kMaxPriority - (at - best.begin()));
+    priorities[i] = priority_of[static_cast<std::size_t>(totals[i])];
   }
   return priorities;
 }

@@ -72,18 +72,23 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
                                                     std::span<const NodeIndex> candidates,
                                                     std::span<const int> pull) {
   const std::shared_ptr<Entry> entry = EntryOf(shape);
-  std::vector<std::size_t> positions;  // of the fitting candidates
-  std::vector<NodeIndex> fitting;
+  std::vector<std::size_t> positions(candidates.size());  // of the fitting candidates
+  std::vector<NodeIndex> fitting(candidates.size());
   std::vector<int> totals;
   const std::vector<double> prices = PricesIn(snapshot);
   {
     const MutexLock lock(entry->mutex);
     entry->table.Refresh(snapshot);
+    // Without a branch per node, as in EvaluationTable::Fitting.
+    std::size_t count = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (entry->table.reason(candidates[i]) != Reason::kFits) continue;
-      positions.push_back(i);
-      fitting.push_back(candidates[i]);
+      positions[count] = i;
+      fitting[count] = candidates[i];
+      count +=
+          entry->table.reason(candidates[i]) == Reason::kFits ? std::size_t{1} : std::size_t{0};
     }
+    positions.resize(count);
+    fitting.resize(count);
     if (profile_.ties == TieRule::kFirst) {
       std::ranges::sort(positions, {}, [&](std::size_t i) { return candidates[i]; });
       std::ranges::sort(fitting);
