@@ -9,17 +9,6 @@
 
 namespace berth {
 
-namespace {
-
-// How many pods with GPUs had arrived, by their share of late.
-double GpuPodsOf(const LearnedMix::Epoch& epoch) {
-  double share = 0;
-  for (const RequestClass& entry : *epoch.mix) share += entry.shape.wants_gpu() ? entry.weight : 0;
-  return share * static_cast<double>(epoch.pods);
-}
-
-}  // namespace
-
 Result<std::shared_ptr<Engine>> Engine::Create(Learning learning, const Snapshot& snapshot) {
   std::shared_ptr<Engine> engine(new Engine(nullptr, std::move(learning)));
   Engine& self = *engine;
@@ -42,7 +31,7 @@ void Engine::Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot) {
   RequestMix mix = *epoch.mix;
   if (use_ == MixUse::kDraws) {
     InheritDraws(mix_, mix);
-    turnover_.Look(GpuPodsOf(epoch), static_cast<double>(snapshot.departed()));
+    turnover_.Look(static_cast<double>(epoch.gpu_pods), static_cast<double>(snapshot.departed()));
     const bool knows_draws = !fleet_.empty();
     fleet_ = FleetOf(snapshot);
     if (!fleet_.empty() && !mix.empty()) rounds_left_ = knows_draws ? kRounds : kFirstRounds;

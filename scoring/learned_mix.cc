@@ -35,6 +35,7 @@ void LearnedMix::Add(const RequestShape& shape, double pods) {
 void LearnedMix::Observe(const RequestShape& shape) {
   const MutexLock lock(mutex_);
   unit_ *= growth_;
+  gpu_pods_ += shape.wants_gpu() ? 1 : 0;
   Add(shape, unit_);
   // Twice as many may come together before the rarest are sought.
   if (counts_.size() > 2 * kMaxClasses) DropRare();
@@ -79,7 +80,7 @@ void LearnedMix::BeginEpoch() {
   DropRare();
   double sum = 0;
   for (const auto& [key, count] : counts_) sum += count.pods;
-  epoch_ = {epoch_.number + 1, std::make_shared<const RequestMix>(Classes(sum)), pods_};
+  epoch_ = {epoch_.number + 1, std::make_shared<const RequestMix>(Classes(sum)), pods_, gpu_pods_};
   const std::int64_t grown = std::max<std::int64_t>(pods_ * 2 / 5, 1);
   epoch_ends_ = pods_ + std::min<std::int64_t>(grown, parameters_.longest_epoch_pods);
 }

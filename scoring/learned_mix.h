@@ -38,6 +38,7 @@ class LearnedMix {
     std::uint64_t number = 0;
     std::shared_ptr<const RequestMix> mix;  // most frequent first
     std::int64_t pods = 0;                  // that had arrived when it began
+    std::int64_t gpu_pods = 0;              // of those that were observed: with GPUs
   };
   // What has been learned, as a value that can be kept: weights are pods, the older ones reduced;
   // the memory of a shape is the mean of its class.
@@ -77,6 +78,7 @@ class LearnedMix {
   std::map<RequestShape, Count> counts_ BERTH_GUARDED_BY(mutex_);
   double unit_ BERTH_GUARDED_BY(mutex_) = 1;  // what a pod counts now
   std::int64_t pods_ BERTH_GUARDED_BY(mutex_) = 0;
+  std::int64_t gpu_pods_ BERTH_GUARDED_BY(mutex_) = 0;
   std::int64_t epoch_ends_ BERTH_GUARDED_BY(mutex_) = 1;  // at so many pods
   Epoch epoch_ BERTH_GUARDED_BY(mutex_);
 };

@@ -127,5 +127,13 @@ TEST(LearnedMix, AShareByMemoryTakesTheComputeOfTheFirstGpuThatCouldHoldIt) {
   EXPECT_EQ(compute(APod("p").Whole(2)), 1000);
 }
 
+TEST(LearnedMix, AnEpochSaysHowManyPodsHadCome) {
+  LearnedMix mix({100, 10});
+  mix.Observe(APod("a").Whole(1).Shape());
+  mix.Observe(APod("b").Cpu(1).Shape());
+  EXPECT_EQ(mix.Current().pods, 2);
+  EXPECT_EQ(mix.Current().gpu_pods, 1);
+}
+
 }  // namespace
 }  // namespace berth
