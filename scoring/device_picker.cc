@@ -2,6 +2,7 @@
 #include "scoring/device_picker.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 #include "base/random.h"
@@ -171,6 +172,20 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
     return ShareChoices(node, *share, rule);
   }
   return {DeviceChoice{}};
+}
+
+int WholeChoicesInTurn(const Node& node, int count, const LinkAsk& ask) {
+  GpuMask idle = IdleGpus(node);
+  const GpuLinks& links = node.spec().links;
+  if (!links.known() || !ask.limits()) return std::popcount(idle) / count;
+  std::vector<GpuMask> tenants = TenantsOf(node, idle);
+  int found = 0;
+  while (const GpuMask gpus = links.Choose(idle, count, ask, tenants)) {
+    idle &= ~gpus;
+    tenants.push_back(gpus);
+    ++found;
+  }
+  return found;
 }
 
 Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice) {

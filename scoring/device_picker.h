@@ -46,6 +46,9 @@ bool HasFree(const Node& node, int gpu, const DeviceChoice& choice);
 std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
                                         DeviceRule rule);
 
+// How many pods that ask for `count` whole GPUs find them one after the other. Requires: count > 0.
+int WholeChoicesInTurn(const Node& node, int count, const LinkAsk& ask);
+
 // The placement that a choice stands for.
 Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice);
 

@@ -20,17 +20,16 @@ std::int64_t SharesOn(const Node& node, int gpu, const GpuShare& share) {
 }
 
 std::int64_t DevicesFor(const Node& node, const RequestShape& shape) {
-  if (!shape.wants_gpu()) return kMostPods;
+  if (const auto* const whole = std::get_if<WholeGpus>(&shape.gpus)) {
+    return WholeChoicesInTurn(node, whole->count, shape.links);
+  }
   const auto* const share = std::get_if<GpuShare>(&shape.gpus);
+  if (share == nullptr) return kMostPods;
   std::int64_t count = 0;
   for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
-    if (share != nullptr) {
-      count += SharesOn(node, gpu, *share);
-    } else {
-      count += IsIdle(node, gpu) ? 1 : 0;
-    }
+    count += SharesOn(node, gpu, *share);
   }
-  return share != nullptr ? count : count / shape.gpu_count();
+  return count;
 }
 
 }  // namespace

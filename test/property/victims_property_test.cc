@@ -32,7 +32,8 @@ struct World {
     const int count = random.Between(1, 7);
     for (int i = 0; i < count; ++i) {
       APod pod("v" + std::to_string(i));
-      pod.Priority(random.Between(0, 4)).Cpu(random.Between(0, 4));
+      pod.Priority(random.Between(0, 4));
+      pod.Cpu(random.Between(0, 4));
       if (random.Chance(40)) pod.Labelled({{"app", "web"}});
       const int gpu = random.Between(0, gpus - 1);
       if (random.Chance(60)) {

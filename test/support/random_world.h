@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random nodes, pods and profiles for property tests: small, and rich in the odd cases (unhealthy
-// GPUs, unknown memory, pods bound past the capacity). Same seed, same world.
+// GPUs, unknown memory, pods bound past the capacity). Same seed, same world: with every compiler,
+// so no expression draws twice.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,9 +42,12 @@ class RandomWorld {
   }
 
   NodeSpec ANodeNamed(const std::string& name) {
-    ANode node = ANode(name).Cpu(Between(0, 64)).MemoryGib(Between(0, 128));
+    ANode node(name);
+    node.Cpu(Between(0, 64));
+    node.MemoryGib(Between(0, 128));
     node.Model(OneOf<std::string>({"", "A100", "T4"}));
-    node.Gpus(OneOf<int>({0, 1, 2, 4, 8}), OneOf<std::int64_t>({0, 8000, 16'000}));
+    const int gpus = OneOf<int>({0, 1, 2, 4, 8});
+    node.Gpus(gpus, OneOf<std::int64_t>({0, 8000, 16'000}));
     for (std::size_t gpu = 0; gpu < node.Spec().gpus.size(); ++gpu) {
       if (Chance(10)) node.Unhealthy(gpu);
       if (Chance(10)) node.GpuMemory(gpu, 11'019);
@@ -68,17 +72,22 @@ class RandomWorld {
 
   RequestShape AShape() {
     APod pod("shape");
-    pod.CpuMilli(Between(0, 8) * 500).MemoryGib(Between(0, 8));
+    pod.CpuMilli(Between(0, 8) * 500);
+    pod.MemoryGib(Between(0, 8));
     const int kind = Between(0, 9);
     if (kind <= 2) pod.Whole(OneOf<int>({1, 1, 2, 4, 8}));
     if (kind <= 2 && Chance(30)) {
+      // The initialisers of a braced list are evaluated in order.
       pod.Links({.link = OneOf<LinkWish>({LinkWish::kPreferred, LinkWish::kRequired}),
                  .numa = OneOf<NumaWish>({NumaWish::kAmongEquals, NumaWish::kRequired}),
                  .pattern = OneOf<LinkPattern>({LinkPattern::kAny, LinkPattern::kPairs})});
     }
     if (kind >= 3 && kind <= 5) pod.Share(Between(1, 1000));
     if (kind == 6) pod.ShareByMemory(Between(1, 12'000));
-    if (kind == 7) pod.Share(Between(1, 1000), Between(1, 12'000));
+    if (kind == 7) {
+      const int milli = Between(1, 1000);
+      pod.Share(milli, Between(1, 12'000));
+    }
     if (Chance(15)) pod.Models(OneOf<std::vector<std::string>>({{"A100"}, {"A100", "T4"}}));
     return pod.Shape();
   }
@@ -94,7 +103,7 @@ class RandomWorld {
     Placement placement{node, shape.cpu_milli, shape.memory_bytes, {}};
     const int gpus = Between(0, 2);
     for (int gpu = Between(0, 3), i = 0; i < gpus; ++i, gpu += Between(1, 3)) {
-      placement.grants.push_back({gpu, Between(0, 1000), Between(0, 1) * Between(0, 16'000)});
+      placement.grants.push_back({gpu, Between(0, 1000), Chance(50) ? Between(0, 16'000) : 0});
     }
     return placement;
   }

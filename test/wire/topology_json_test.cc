@@ -118,6 +118,7 @@ TEST(TopologyJson, WithstandsWhateverIsDoneToItsInput) {
     std::string text = inputs[random.Below(std::size(inputs))];
     for (std::uint64_t edits = 1 + random.Below(4); edits > 0; --edits) {
       const std::size_t at = random.Below(text.size());
+      const std::size_t from = random.Below(text.size());
       switch (random.Below(4)) {
         case 0:
           text[at] = static_cast<char>(random.Below(256));
@@ -126,7 +127,7 @@ TEST(TopologyJson, WithstandsWhateverIsDoneToItsInput) {
           text.erase(at, random.Below(8) + 1);
           break;
         case 2:
-          text.insert(at, text.substr(random.Below(text.size()), 1 + random.Below(20)));
+          text.insert(at, text.substr(from, 1 + random.Below(20)));
           break;
         default:
           text.resize(at + 1);
