@@ -10,8 +10,6 @@
 namespace berth {
 namespace {
 
-constexpr std::uint64_t Bit(int gpu) { return std::uint64_t{1} << gpu; }
-
 int GpuCount(const Node& node) { return static_cast<int>(node.gpus().size()); }
 
 const GpuFree& FreeOf(const Node& node, int gpu) {
@@ -27,7 +25,7 @@ std::vector<GpuMask> TenantsOf(const Node& node, GpuMask idle) {
     for (const DeviceGrant& grant : pod->placement.grants) {
       if (grant.gpu < 0 || grant.gpu >= GpuCount(node)) continue;
       if (node.spec().gpus[static_cast<std::size_t>(grant.gpu)].healthy) {
-        held |= Bit(grant.gpu) & ~idle;
+        held |= GpuBit(grant.gpu) & ~idle;
       }
     }
     if (held == 0) continue;
@@ -57,7 +55,7 @@ std::vector<DeviceChoice> FirstChoice(const Node& node, int count) {
   DeviceChoice choice{0, kMilliPerGpu, 0};
   for (int gpu = 0; gpu < GpuCount(node) && count > 0; ++gpu) {
     if (!IsIdle(node, gpu)) continue;
-    choice.gpus |= Bit(gpu);
+    choice.gpus |= GpuBit(gpu);
     choice.memory_mib = node.spec().gpus[static_cast<std::size_t>(gpu)].memory_mib;
     --count;
   }
@@ -141,7 +139,7 @@ std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const GpuShare& s
   if (!spec.healthy) return std::nullopt;
   const std::optional<DeviceGrant> grant = GrantOfShare(spec, gpu, share);
   if (!grant) return std::nullopt;
-  return DeviceChoice{Bit(gpu), grant->milli, grant->memory_mib};
+  return DeviceChoice{GpuBit(gpu), grant->milli, grant->memory_mib};
 }
 
 bool IsIdle(const Node& node, int gpu) {
@@ -152,7 +150,7 @@ bool IsIdle(const Node& node, int gpu) {
 
 std::uint64_t IdleGpus(const Node& node) {
   std::uint64_t idle = 0;
-  for (int gpu = 0; gpu < GpuCount(node); ++gpu) idle |= IsIdle(node, gpu) ? Bit(gpu) : 0;
+  for (int gpu = 0; gpu < GpuCount(node); ++gpu) idle |= IsIdle(node, gpu) ? GpuBit(gpu) : 0;
   return idle;
 }
 
@@ -191,7 +189,7 @@ int WholeChoicesInTurn(const Node& node, int count, const LinkAsk& ask) {
 Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice) {
   Placement placement{node.spec().name, shape.cpu_milli, shape.memory_bytes, {}};
   for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
-    if ((choice.gpus & Bit(gpu)) == 0) continue;
+    if ((choice.gpus & GpuBit(gpu)) == 0) continue;
     // GPUs of one node may differ in memory: a whole grant takes what its own GPU has.
     const std::int64_t memory_mib = choice.milli == kMilliPerGpu && !shape.is_share()
                                         ? node.spec().gpus[static_cast<std::size_t>(gpu)].memory_mib

@@ -9,22 +9,6 @@
 namespace berth {
 namespace {
 
-// The most of these GPUs that one NUMA group has.
-int MostOfOneGroup(const GpuLinks& links, GpuMask free) {
-  int most = 0;
-  for (GpuMask left = free; left != 0;) {
-    const GpuMask first = left & (~left + 1);
-    GpuMask group = first;
-    for (GpuMask rest = left ^ first; rest != 0; rest &= rest - 1) {
-      const GpuMask gpu = rest & (~rest + 1);
-      if (links.span(first | gpu) == 1) group |= gpu;
-    }
-    most = std::max(most, std::popcount(group));
-    left &= ~group;
-  }
-  return most;
-}
-
 // 62500 MB/s -> "62.5".
 std::string Gigabytes(int megabytes_per_s) {
   std::string text = std::to_string(megabytes_per_s / 1000);
@@ -53,7 +37,7 @@ std::string LinkShortage(const Node& node, const RequestShape& shape) {
   }
   if (ask.numa == NumaWish::kRequired) {
     if (!links.knows_numa()) return "the NUMA groups of the node's GPUs are not known";
-    const int most = MostOfOneGroup(links, free);
+    const int most = links.MostOfOneGroup(free);
     if (most < size) {
       return needs + " GPUs of one NUMA group; " + has + "at most " + std::to_string(most) +
              " of one";
@@ -72,7 +56,7 @@ std::optional<double> LinkQualityRatio(const Node& node, const Placement& placem
   const GpuLinks& links = node.spec().links;
   if (placement.grants.size() < 2 || !links.known()) return std::nullopt;
   GpuMask gpus = 0;
-  for (const DeviceGrant& grant : placement.grants) gpus |= GpuMask{1} << grant.gpu;
+  for (const DeviceGrant& grant : placement.grants) gpus |= GpuBit(grant.gpu);
   const int best = links.BestQuality(IdleGpus(node), static_cast<int>(placement.grants.size()));
   return best == 0 ? 1.0 : std::min(1.0, links.quality(gpus) / double(best));
 }

@@ -26,8 +26,6 @@ constexpr std::array<ChoicePolicyName, 8> kPolicies = {{
 constexpr int kMostScoredNvlinks = 18, kNvlinkScore = 100;
 constexpr std::array<int, 7> kRelationScores = {0, 10, 20, 30, 40, 50, 60};  // by LinkType
 
-GpuMask Bit(int gpu) { return GpuMask{1} << gpu; }
-
 GpuMask LowestOf(const ChoiceRequest& request) {
   GpuMask set = request.required;
   for (GpuMask rest = request.free & ~set; std::popcount(set) < request.size; rest &= rest - 1) {
@@ -51,14 +49,16 @@ std::vector<GpuMask> StaticSets(ChoicePolicy policy, int size) {
   std::vector<GpuMask> sets;
   const bool dgx2 = policy == ChoicePolicy::kNvidiaStaticDgx2Volta;
   if (size == 2 && policy == ChoicePolicy::kNvidiaStaticDgx1Pascal) {
-    return {Bit(0) | Bit(2), Bit(1) | Bit(3), Bit(4) | Bit(6), Bit(5) | Bit(7)};
+    return {GpuBit(0) | GpuBit(2), GpuBit(1) | GpuBit(3), GpuBit(4) | GpuBit(6),
+            GpuBit(5) | GpuBit(7)};
   }
   if (size == 2 && policy == ChoicePolicy::kNvidiaStaticDgx1Volta) {
-    return {Bit(0) | Bit(3), Bit(1) | Bit(2), Bit(4) | Bit(7), Bit(5) | Bit(6)};
+    return {GpuBit(0) | GpuBit(3), GpuBit(1) | GpuBit(2), GpuBit(4) | GpuBit(7),
+            GpuBit(5) | GpuBit(6)};
   }
   const int gpus = dgx2 ? 16 : 8;
   if (!std::has_single_bit(static_cast<unsigned>(size)) || size > gpus) return sets;
-  for (int first = 0; first < gpus; first += size) sets.push_back((Bit(size) - 1) << first);
+  for (int first = 0; first < gpus; first += size) sets.push_back(AllGpus(size) << first);
   return sets;
 }
 
@@ -116,8 +116,8 @@ class HamiSearch {
       return;
     }
     for (int gpu = from; gpu < gpus_; ++gpu) {
-      if ((request_.free & Bit(gpu)) == 0) continue;
-      Visit(set | Bit(gpu), gpu + 1, score + ScoreWith(gpu, set));
+      if ((request_.free & GpuBit(gpu)) == 0) continue;
+      Visit(set | GpuBit(gpu), gpu + 1, score + ScoreWith(gpu, set));
     }
   }
 

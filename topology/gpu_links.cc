@@ -16,20 +16,13 @@
 namespace berth {
 namespace {
 
-GpuMask Bit(int gpu) { return GpuMask{1} << gpu; }
-
-template <class Visit>
-void ForEachGpu(GpuMask set, Visit visit) {
-  for (; set != 0; set &= set - 1) visit(std::countr_zero(set));
-}
-
 // Calls visit(set) for every set of `size` of the free GPUs, of which there are at most
 // kMaxTableGpus.
 template <class Visit>
 void ForEachSet(GpuMask free, int size, Visit visit) {
   std::array<GpuMask, kMaxTableGpus> bits{};
   std::size_t members = 0;
-  ForEachGpu(free, [&](int gpu) { bits[members++] = Bit(gpu); });
+  ForEachGpu(free, [&](int gpu) { bits[members++] = GpuBit(gpu); });
   const std::uint32_t end = std::uint32_t{1} << members;
   for (std::uint32_t dense = (std::uint32_t{1} << size) - 1; dense < end;) {
     GpuMask set = 0;
@@ -47,7 +40,7 @@ std::vector<GpuMask> FabricOf(const LinkMatrix& matrix) {
   for (int a = 0; a < matrix.gpu_count(); ++a) {
     for (int b = 0; b < matrix.gpu_count(); ++b) {
       const bool fabric = a != b && matrix.link(a, b).fabric != LinkType::kUnknown;
-      if (fabric) linked[static_cast<std::size_t>(a)] |= Bit(b);
+      if (fabric) linked[static_cast<std::size_t>(a)] |= GpuBit(b);
     }
   }
   return linked;
@@ -88,6 +81,8 @@ const std::string& GpuLinks::source() const { return parts_->source; }
 bool GpuLinks::knows_numa() const { return parts_->knows_numa; }
 int GpuLinks::Between(int a, int b) const { return parts_->wiring.Between(a, b); }
 int GpuLinks::span(GpuMask set) const { return parts_->wiring.Span(set); }
+int GpuLinks::LeastSpan(int size) const { return parts_->wiring.LeastSpan(size); }
+int GpuLinks::MostOfOneGroup(GpuMask set) const { return parts_->wiring.MostOfOneGroup(set); }
 int GpuLinks::quality(GpuMask set) const { return parts_->sets.quality(set); }
 
 int GpuLinks::BestQuality(GpuMask free, int size) const {
@@ -107,7 +102,8 @@ int GpuLinks::Ring(GpuMask set) const {
   }
   int worst = wiring.Between(std::countr_zero(set), std::countr_zero(set & (set - 1)));
   ForEachGpu(set, [&](int a) {
-    ForEachGpu(set & (Bit(a) - 1), [&](int b) { worst = std::min(worst, wiring.Between(a, b)); });
+    ForEachGpu(set & (GpuBit(a) - 1),
+               [&](int b) { worst = std::min(worst, wiring.Between(a, b)); });
   });
   return worst;
 }
@@ -126,7 +122,7 @@ GpuMask GpuLinks::LinkedWith(GpuMask seed, GpuMask within) const {
 GpuMask GpuLinks::LargestLinked(GpuMask free) const {
   GpuMask largest = 0;
   for (GpuMask left = free; left != 0;) {
-    const GpuMask linked = LinkedWith(left & (~left + 1), free);
+    const GpuMask linked = LinkedWith(LowestBit(left), free);
     if (std::popcount(linked) > std::popcount(largest)) largest = linked;
     left &= ~linked;
   }
@@ -136,7 +132,7 @@ GpuMask GpuLinks::LargestLinked(GpuMask free) const {
 bool GpuLinks::Satisfies(GpuMask set, const LinkAsk& ask) const {
   if (std::popcount(set) < 2) return true;
   if (ask.numa == NumaWish::kRequired && (!knows_numa() || span(set) > 1)) return false;
-  if (ask.link == LinkWish::kRequired && LinkedWith(set & (~set + 1), set) != set) return false;
+  if (ask.link == LinkWish::kRequired && LinkedWith(LowestBit(set), set) != set) return false;
   return ask.min_megabytes_per_s == 0 || Ring(set) >= ask.min_megabytes_per_s;
 }
 
@@ -203,23 +199,23 @@ GpuMask GpuLinks::Grow(GpuMask free, int size, const LinkAsk& ask) const {
 GpuMask GpuLinks::GrowFrom(int seed, GpuMask free, int size, const LinkAsk& ask) const {
   const Wiring& wiring = parts_->wiring;
   const bool leaves_numa = ask.numa != NumaWish::kRequired;
-  GpuMask set = Bit(seed), linked = parts_->linked[static_cast<std::size_t>(seed)];
+  GpuMask set = GpuBit(seed), linked = parts_->linked[static_cast<std::size_t>(seed)];
   while (std::popcount(set) < size) {
     int next = -1;
     std::tuple<int, std::int64_t> next_key;
     const GpuMask reach = ask.link == LinkWish::kRequired ? linked : ~GpuMask{0};
     ForEachGpu(free & ~set & reach, [&](int gpu) {
-      if (!leaves_numa && wiring.Span(Bit(seed) | Bit(gpu)) > 1) return;
+      if (!leaves_numa && wiring.Span(GpuBit(seed) | GpuBit(gpu)) > 1) return;
       std::int64_t added = 0;
       ForEachGpu(set, [&](int other) { added += wiring.Between(gpu, other); });
       const bool numa_first = ask.numa == NumaWish::kPreferred;
-      const std::tuple key(numa_first ? -wiring.Span(set | Bit(gpu)) : 0, added);
+      const std::tuple key(numa_first ? -wiring.Span(set | GpuBit(gpu)) : 0, added);
       if (next >= 0 && key <= next_key) return;
       next = gpu;
       next_key = key;
     });
     if (next < 0) return 0;
-    set |= Bit(next);
+    set |= GpuBit(next);
     linked |= parts_->linked[static_cast<std::size_t>(next)];
   }
   return set;

@@ -32,8 +32,10 @@ class GpuLinks {
   [[nodiscard]] const LinkMatrix& matrix() const;
   [[nodiscard]] const std::string& source() const;
   [[nodiscard]] bool knows_numa() const;
-  [[nodiscard]] int Between(int a, int b) const;  // MB/s
-  [[nodiscard]] int span(GpuMask set) const;      // NUMA groups
+  [[nodiscard]] int Between(int a, int b) const;        // MB/s
+  [[nodiscard]] int span(GpuMask set) const;            // NUMA groups
+  [[nodiscard]] int LeastSpan(int size) const;          // of any set of so many GPUs of the machine
+  [[nodiscard]] int MostOfOneGroup(GpuMask set) const;  // how many of the set one group has
   // Relative to the best set of the size in the whole machine, in thousandths.
   [[nodiscard]] int quality(GpuMask set) const;
   // The same of the best set of that size in `free`; 0 where there is none.

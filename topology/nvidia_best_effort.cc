@@ -53,7 +53,7 @@ class Search {
     }
     GpuMask gpus = 0;
     for (; chosen != 0; chosen &= chosen - 1) {
-      gpus |= GpuMask{1} << members_[Index(std::countr_zero(chosen))];
+      gpus |= GpuBit(members_[Index(std::countr_zero(chosen))]);
     }
     return gpus;
   }

@@ -11,12 +11,6 @@ namespace {
 constexpr int kNoLink = std::numeric_limits<int>::max();  // nothing is slow yet
 
 std::size_t SetsOf(const Wiring& wiring) { return std::size_t{1} << wiring.gpus; }
-GpuMask Bit(int gpu) { return GpuMask{1} << gpu; }
-
-template <class Visit>
-void ForEachGpu(GpuMask set, Visit visit) {
-  for (; set != 0; set &= set - 1) visit(std::countr_zero(set));
-}
 
 void ClearSmallSets(std::vector<int>& scores) {
   for (GpuMask set = 0; set < scores.size(); ++set) {
@@ -45,11 +39,12 @@ std::vector<int> Matchings(const Wiring& wiring) {
     const int lowest = std::countr_zero(set);
     const GpuMask rest = set & (set - 1);
     if (std::popcount(set) % 2 == 1) {
-      ForEachGpu(set, [&](int gpu) { best[set] = std::max(best[set], best[set ^ Bit(gpu)]); });
+      ForEachGpu(set, [&](int gpu) { best[set] = std::max(best[set], best[set ^ GpuBit(gpu)]); });
       continue;
     }
     ForEachGpu(rest, [&](int gpu) {
-      best[set] = std::max(best[set], std::min(best[rest ^ Bit(gpu)], wiring.Between(lowest, gpu)));
+      best[set] =
+          std::max(best[set], std::min(best[rest ^ GpuBit(gpu)], wiring.Between(lowest, gpu)));
     });
   }
   ClearSmallSets(best);
@@ -64,12 +59,12 @@ std::vector<int> Meshes(const Wiring& wiring) {
     return ends[(set * gpus + static_cast<std::size_t>(a)) * gpus + static_cast<std::size_t>(b)];
   };
   const auto with_column = [&](GpuMask set, int a, int b) {
-    const GpuMask rest = set ^ Bit(a) ^ Bit(b);
+    const GpuMask rest = set ^ GpuBit(a) ^ GpuBit(b);
     const int column = wiring.Between(a, b);
     if (rest == 0) return column;
     int most = 0;
     ForEachGpu(rest, [&](int c) {
-      ForEachGpu(rest ^ Bit(c), [&](int d) {
+      ForEachGpu(rest ^ GpuBit(c), [&](int d) {
         const int rows = std::min(wiring.Between(a, c), wiring.Between(b, d));
         most = std::max(most, std::min({end(rest, c, d), rows, column}));
       });
@@ -79,7 +74,7 @@ std::vector<int> Meshes(const Wiring& wiring) {
   for (GpuMask set = 1; set < best.size(); ++set) {
     if (std::popcount(set) % 2 == 1) continue;
     ForEachGpu(set, [&](int a) {
-      ForEachGpu(set ^ Bit(a), [&](int b) {
+      ForEachGpu(set ^ GpuBit(a), [&](int b) {
         end(set, a, b) = with_column(set, a, b);
         best[set] = std::max(best[set], end(set, a, b));
       });

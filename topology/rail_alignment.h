@@ -5,16 +5,18 @@
 // take the same k indices everywhere. (NCCL's PXN path repairs only part of a mismatch.)
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <span>
 #include <vector>
+
+#include "topology/gpu_mask.h"
 
 namespace berth {
 
 struct RailChoice {
-  std::uint64_t rails = 0;           // bit i = GPU i; 0 where no node has k
-  std::size_t aligned = 0;           // nodes that get exactly these
-  std::vector<std::uint64_t> nodes;  // what each node gives: k GPUs, or 0 where it has fewer free
+  GpuMask rails = 0;           // bit i = GPU i; 0 where no node has k
+  std::size_t aligned = 0;     // nodes that get exactly these
+  std::vector<GpuMask> nodes;  // what each node gives: k GPUs, or 0 where it has fewer free
 };
 
 // free: per node the GPUs that are free. The rails are those k that are free on most nodes, the
@@ -22,6 +24,6 @@ struct RailChoice {
 // them as it can, and else its lowest. Exact up to 16 GPUs per node (one pass over all 65,536
 // sets); above, rails are added one by one, each time the one that leaves most nodes. Requires: 1
 // <= k <= 64.
-RailChoice AlignRails(std::span<const std::uint64_t> free, int k);
+RailChoice AlignRails(std::span<const GpuMask> free, int k);
 
 }  // namespace berth

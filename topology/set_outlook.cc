@@ -14,8 +14,6 @@ namespace {
 constexpr int kUnit = 10'000;  // utility 1
 constexpr double kNextWeight = 0.7, kSpanWeight = 0.03;
 
-GpuMask Lowest(GpuMask set) { return set & (~set + 1); }
-
 }  // namespace
 
 // The tenants of a machine, leaving until `size` GPUs are free.
@@ -55,9 +53,8 @@ SetOutlook::SetOutlook(const SetTable& table, const SizeMix& mix) : table_(table
   BERTH_CHECK(gpus <= kMaxOutlookGpus);
   const GpuMask sets = GpuMask{1} << gpus;
   std::array<int, kMaxOutlookGpus + 1> least_span{};
-  for (GpuMask set = 1; set < sets; ++set) {
-    int& span = least_span[static_cast<std::size_t>(std::popcount(set))];
-    span = span == 0 ? table.span(set) : std::min(span, table.span(set));
+  for (int size = 1; size <= gpus; ++size) {
+    least_span[static_cast<std::size_t>(size)] = table.wiring().LeastSpan(size);
   }
   utility_.assign(sets, 0);
   for (GpuMask set = 1; set < sets; ++set) {
@@ -78,7 +75,7 @@ SetOutlook::SetOutlook(const SetTable& table, const SizeMix& mix) : table_(table
       if (std::popcount(free) < size) continue;
       int most = std::popcount(free) == size ? utility_[free] : -kUnit;
       for (GpuMask rest = free; std::popcount(free) > size && rest != 0; rest &= rest - 1) {
-        most = std::max(most, best[free ^ Lowest(rest)]);
+        most = std::max(most, best[free ^ LowestBit(rest)]);
       }
       best[free] = most;
     }

@@ -8,17 +8,10 @@
 namespace berth {
 namespace {
 
-GpuMask Bit(int gpu) { return GpuMask{1} << gpu; }
-
-template <class Visit>
-void ForEachGpu(GpuMask set, Visit visit) {
-  for (; set != 0; set &= set - 1) visit(std::countr_zero(set));
-}
-
 // Bandwidth between one GPU and a set.
 std::int64_t BandwidthTo(const Wiring& wiring, int gpu, GpuMask set) {
   std::int64_t total = 0;
-  ForEachGpu(set & ~Bit(gpu), [&](int other) { total += wiring.Between(gpu, other); });
+  ForEachGpu(set & ~GpuBit(gpu), [&](int other) { total += wiring.Between(gpu, other); });
   return total;
 }
 
@@ -30,13 +23,13 @@ struct Candidate {
 
   void Add(const Wiring& wiring, int gpu) {
     aggregate += to_set[static_cast<std::size_t>(gpu)];
-    set |= Bit(gpu);
+    set |= GpuBit(gpu);
     for (int i = 0; i < wiring.gpus; ++i) {
       to_set[static_cast<std::size_t>(i)] += wiring.Between(gpu, i);
     }
   }
   void Remove(const Wiring& wiring, int gpu) {
-    set &= ~Bit(gpu);
+    set &= ~GpuBit(gpu);
     aggregate -= to_set[static_cast<std::size_t>(gpu)];
     for (int i = 0; i < wiring.gpus; ++i) {
       to_set[static_cast<std::size_t>(i)] -= wiring.Between(gpu, i);
@@ -52,7 +45,7 @@ Candidate Grow(const Wiring& wiring, GpuMask free, int size, GpuMask seed) {
     std::pair<std::int64_t, int> best_key;
     ForEachGpu(free & ~candidate.set, [&](int gpu) {
       const std::pair key(candidate.to_set[static_cast<std::size_t>(gpu)],
-                          -wiring.Span(candidate.set | Bit(gpu)));
+                          -wiring.Span(candidate.set | GpuBit(gpu)));
       if (best >= 0 && key <= best_key) return;
       best = gpu;
       best_key = key;
@@ -89,7 +82,7 @@ GpuMask WorstConnected(const Wiring& wiring, GpuMask free) {
   ForEachGpu(free, [&](int gpu) {
     const std::int64_t total = BandwidthTo(wiring, gpu, free);
     if (worst != 0 && total >= least) return;
-    worst = Bit(gpu);
+    worst = GpuBit(gpu);
     least = total;
   });
   return worst;
@@ -110,7 +103,7 @@ GpuMask SearchSet(const Wiring& wiring, GpuMask free, int size, GpuMask required
   Candidate best;
   const GpuMask seeds = required != 0 ? required & (~required + 1) : free;
   ForEachGpu(seeds, [&](int seed) {
-    const Candidate grown = Grow(wiring, free, size, required | Bit(seed));
+    const Candidate grown = Grow(wiring, free, size, required | GpuBit(seed));
     const bool better =
         best.set == 0 || grown.aggregate > best.aggregate ||
         (grown.aggregate == best.aggregate && wiring.Span(grown.set) < wiring.Span(best.set));

@@ -2,7 +2,9 @@
 #include "topology/wiring.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -32,6 +34,15 @@ std::optional<std::vector<int>> GroupsByRelation(const LinkMatrix& matrix) {
     }
   }
   return GroupsOf(group);
+}
+
+// By group: how many of the set are in it.
+std::array<int, kMaxGpus> GroupSizes(const Wiring& wiring, GpuMask set) {
+  std::array<int, kMaxGpus> sizes{};
+  ForEachGpu(set, [&](int gpu) {
+    ++sizes[static_cast<std::size_t>(wiring.numa[static_cast<std::size_t>(gpu)])];
+  });
+  return sizes;
 }
 
 }  // namespace
@@ -77,11 +88,19 @@ LinkSpeeds SpeedsFor(const LinkMatrix& matrix) {
 
 int Wiring::Span(GpuMask set) const {
   GpuMask groups = 0;
-  for (; set != 0; set &= set - 1) {
-    groups |= GpuMask{1} << numa[static_cast<std::size_t>(std::countr_zero(set))];
-  }
+  ForEachGpu(set, [&](int gpu) { groups |= GpuBit(numa[static_cast<std::size_t>(gpu)]); });
   return std::popcount(groups);
 }
+
+int Wiring::LeastSpan(int size) const {
+  std::array<int, kMaxGpus> members = GroupSizes(*this, AllGpus(gpus));
+  std::sort(members.begin(), members.begin() + gpus, std::greater<>());
+  int span = 0;
+  for (int held = 0; held < size; ++span) held += members[static_cast<std::size_t>(span)];
+  return span;
+}
+
+int Wiring::MostOfOneGroup(GpuMask set) const { return std::ranges::max(GroupSizes(*this, set)); }
 
 bool Wiring::Uniform() const {
   for (int a = 0; a < gpus; ++a) {

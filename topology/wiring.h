@@ -4,15 +4,13 @@
 // NUMA group of each GPU, by GPU index.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "topology/gpu_mask.h"
 #include "topology/link_matrix.h"
 
 namespace berth {
-
-using GpuMask = std::uint64_t;  // bit i: GPU i
 
 // MB/s in one direction. A matrix does not name its product, so the PCIe generation is inferred
 // from the largest NVLink bond: 1-3 is Gen3 (P100, V100), 13 and more Gen5 (Hopper, Blackwell),
@@ -41,8 +39,10 @@ struct Wiring {
     return megabytes_per_s[static_cast<std::size_t>(a) * static_cast<std::size_t>(gpus) +
                            static_cast<std::size_t>(b)];
   }
-  [[nodiscard]] int Span(GpuMask set) const;  // NUMA groups that a set touches
-  [[nodiscard]] bool Uniform() const;         // every pair alike, one NUMA group
+  [[nodiscard]] int Span(GpuMask set) const;            // NUMA groups that a set touches
+  [[nodiscard]] int LeastSpan(int size) const;          // of any set of 1..gpus GPUs
+  [[nodiscard]] int MostOfOneGroup(GpuMask set) const;  // GPUs
+  [[nodiscard]] bool Uniform() const;                   // every pair alike, one NUMA group
   friend bool operator==(const Wiring&, const Wiring&) = default;
 };
 

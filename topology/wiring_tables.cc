@@ -28,7 +28,7 @@ GpuMask WiringSets::Mapped(GpuMask set, const std::vector<int>& to) {
   if (to.empty()) return set;
   GpuMask mapped = 0;
   for (; set != 0; set &= set - 1) {
-    mapped |= GpuMask{1} << to[static_cast<std::size_t>(std::countr_zero(set))];
+    mapped |= GpuBit(to[static_cast<std::size_t>(std::countr_zero(set))]);
   }
   return mapped;
 }
@@ -67,7 +67,7 @@ GpuMask WiringSets::Choose(GpuMask free, int size, GpuMask required,
 int WiringSets::quality(GpuMask set) const {
   if (uniform_ || std::popcount(set) < 2) return kPerfect;
   if (const SetTable* sets = table()) return sets->quality(ToTable(set));
-  const GpuMask all = wiring_->gpus == kMaxGpus ? ~GpuMask{0} : (GpuMask{1} << wiring_->gpus) - 1;
+  const GpuMask all = AllGpus(wiring_->gpus);
   const std::int64_t best = AggregateOf(*wiring_, SearchSet(*wiring_, all, std::popcount(set)));
   if (best == 0) return kPerfect;
   return static_cast<int>(

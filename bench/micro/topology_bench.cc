@@ -45,7 +45,7 @@ void BM_Choose(benchmark::State& state) {
   Random random(5);
   std::vector<GpuMask> frees;
   while (frees.size() < 1024) {
-    const GpuMask free = random.Next() & ((GpuMask{1} << gpus) - 1);
+    const GpuMask free = random.Next() & AllGpus(gpus);
     if (std::popcount(free) >= size) frees.push_back(free);
   }
   std::size_t next = 0;
@@ -88,7 +88,7 @@ BENCHMARK(BM_ChooseAmongTenants)->Arg(1)->Arg(2)->Arg(4);
 void BM_ChooseInEmptyMachine(benchmark::State& state) {
   const int gpus = static_cast<int>(state.range(0));
   const SetTable table(Meshes(gpus));
-  const GpuMask all = (GpuMask{1} << gpus) - 1;
+  const GpuMask all = AllGpus(gpus);
   for (auto _ : state) benchmark::DoNotOptimize(table.Choose(all, gpus / 2, 1));
 }
 BENCHMARK(BM_ChooseInEmptyMachine)->Arg(8)->Arg(16);

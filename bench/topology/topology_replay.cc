@@ -2,7 +2,6 @@
 #include "bench/topology/topology_replay.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -45,28 +44,15 @@ std::vector<Job> DrawJobs(const TopologyReplayOptions& options, int gpus, std::u
   return jobs;
 }
 
-// The smallest NUMA span of any set of each size.
-std::array<int, kMaxTableGpus + 1> SmallestSpans(const SetTable& table, int gpus) {
-  std::array<int, kMaxTableGpus + 1> spans{};
-  for (GpuMask set = 1; set < GpuMask{1} << gpus; ++set) {
-    int& span = spans[static_cast<std::size_t>(std::popcount(set))];
-    span = span == 0 ? table.span(set) : std::min(span, table.span(set));
-  }
-  return spans;
-}
-
 class Machine {
  public:
   Machine(const LinkMatrix& matrix, const WiringSets& sets, ChoicePolicy policy)
-      : matrix_(matrix),
-        sets_(sets),
-        table_(*sets.table()),
-        spans_(SmallestSpans(table_, matrix.gpu_count())) {
+      : matrix_(matrix), sets_(sets), table_(*sets.table()) {
     score_.policy = policy;
   }
 
   Status Run(const std::vector<Job>& jobs) {
-    const GpuMask all = (GpuMask{1} << matrix_.gpu_count()) - 1;
+    const GpuMask all = AllGpus(matrix_.gpu_count());
     GpuMask free = all;
     std::vector<GpuMask> tenants;
     using Ending = std::pair<double, GpuMask>;
@@ -113,15 +99,13 @@ class Machine {
     ++score_.jobs;
     score_.mean_ring_ratio += ratio;
     score_.share_below_half += ratio < 0.5 ? 1 : 0;
-    score_.numa_span_ratio +=
-        double(spans_[static_cast<std::size_t>(size)]) / sets_.span(choice.gpus);
+    score_.numa_span_ratio += double(table_.wiring().LeastSpan(size)) / sets_.span(choice.gpus);
     return choice.gpus;
   }
 
   const LinkMatrix& matrix_;
   const WiringSets& sets_;
   const SetTable& table_;
-  std::array<int, kMaxTableGpus + 1> spans_;
   TopologyScore score_;  // sums while it runs
   std::int64_t choices_ = 0;
 };
