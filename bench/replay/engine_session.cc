@@ -9,12 +9,13 @@ namespace berth::replay {
 Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ProfileSpec& spec,
                                                              const Workload& workload,
                                                              const Arrivals& arrivals,
-                                                             std::uint64_t seed) {
+                                                             std::uint64_t seed,
+                                                             const WasteParameters& waste) {
   std::shared_ptr<LearnedMix> mix;
   std::shared_ptr<Engine> engine;
   if (Learns(spec)) {
     mix = std::make_shared<LearnedMix>(LearningParameters{});
-    BERTH_TRY(engine, Engine::Create({spec, WasteParameters{}, mix}));
+    BERTH_TRY(engine, Engine::Create({spec, waste, mix}));
   } else {
     BERTH_TRY(Profile profile, BuildProfile(spec, OracleMix(workload.tasks)));
     engine = std::make_shared<Engine>(std::move(profile));

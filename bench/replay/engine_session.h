@@ -24,8 +24,8 @@ class EngineSession {
   // as BuildProfile.
   static Result<std::unique_ptr<EngineSession>> Create(const ProfileSpec& spec,
                                                        const Workload& workload,
-                                                       const Arrivals& arrivals,
-                                                       std::uint64_t seed);
+                                                       const Arrivals& arrivals, std::uint64_t seed,
+                                                       const WasteParameters& waste = {});
 
   [[nodiscard]] EnginePlacer& placer() { return placer_; }
 

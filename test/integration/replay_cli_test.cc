@@ -180,7 +180,7 @@ TEST_F(BerthReplayCompare, WritesAConfigurationThatBerthTakes) {
   const std::string text =
       OutOf({"tune", "--traces", tasks_, "--nodes", nodes_, "--scorers", "spreading,best-fit",
              "--budget", "6", "--seeds", "1", "--holdout-seeds", "1", "--out", out});
-  EXPECT_NE(text.find("allocated %, held-out seeds"), std::string::npos) << text;
+  EXPECT_NE(text.find("GPUs allocated, %, held-out seeds"), std::string::npos) << text;
   ChildProcess check("berth", {"config", "check", out});
   EXPECT_EQ(check.Wait(), 0) << check.err();
   EXPECT_NE(TextOf(out).find("profile: tuned"), std::string::npos);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/replay/commands/command.h"
+#include "bench/replay/commands/departure_options.h"
 #include "bench/replay/commands/trace_options.h"
 #include "bench/replay/engine_session.h"
 #include "bench/replay/parallel.h"
@@ -47,6 +48,7 @@ Result<TunedPolicy> StartOf(const TuneFlags& flags, const Config& config) {
   }
   TunedPolicy start{ChosenProfile(config)};
   start.profile.name = kTunedName;
+  start.waste = config.expected_waste;
   if (!start.profile.scorers.empty()) {
     // Only ratios matter: scale them so that the first weight is the one that stays.
     const double scale = static_cast<double>(kFirstWeight) / start.profile.scorers[0].weight;
@@ -63,18 +65,19 @@ std::string ConfigText(Config config, const TuningResult& result) {
   std::erase_if(config.profiles, [](const ProfileSpec& spec) { return spec.name == kTunedName; });
   config.profiles.push_back(result.best.profile);
   config.profile = kTunedName;
+  config.expected_waste = result.best.waste;
   char head[256];
-  std::snprintf(
-      head, sizeof head,
-      "# Found by `berth-replay tune` in %zu evaluations: %.3f %% of the GPUs allocated on "
-      "held-out seeds\n# (before: %.3f %%; fragmentation-gradient: %.3f %%).\n",
-      result.evaluations, result.holdout.best, result.holdout.start, result.holdout_baseline);
+  std::snprintf(head, sizeof head,
+                "# Found by `berth-replay tune` in %zu evaluations. %s on held-out seeds: %.3f\n"
+                "# (before: %.3f; fragmentation-gradient: %.3f).\n",
+                result.evaluations, result.value.c_str(), result.holdout.best, result.holdout.start,
+                result.holdout_baseline);
   std::string text = head + PrintConfig(config);
   if (!text.ends_with('\n')) text += '\n';
   return text;
 }
 
-Status RunTune(const TuneFlags& flags) {
+Status RunTune(TuneFlags& flags) {
   if (flags.scorers.empty() == flags.config.empty()) {
     return Invalid("want --scorers or --config, got both or neither");
   }
@@ -83,6 +86,7 @@ Status RunTune(const TuneFlags& flags) {
     BERTH_TRY(config, LoadConfigFile(flags.config));
   }
   BERTH_TRY(const TunedPolicy start, StartOf(flags, config));
+  flags.source.times = flags.options.departures.times();
   BERTH_TRY(const std::vector<Trace> traces, ReadTraces(flags.source));
   BERTH_TRY(const TuningResult result,
             Tune(start, traces, flags.options, TerminalProgress("tune")));
@@ -98,8 +102,8 @@ Command AddTune(CLI::App& app) {
   const auto flags = std::make_shared<TuneFlags>();
   TuningOptions& options = flags->options;
   options.threads = AllCores();
-  CLI::App* const tune =
-      app.add_subcommand("tune", "Search a policy's weights, and write what `berth serve` takes");
+  CLI::App* const tune = app.add_subcommand(
+      "tune", "Search a policy's weights and parameters, and write what `berth serve` takes");
   AddTraceOptions(*tune, flags->source, options.first_seed, options.seeds);
   tune->add_option("--scorers", flags->scorers, "Scorers whose weights are searched, by commas")
       ->delimiter(',')
@@ -117,6 +121,7 @@ Command AddTune(CLI::App& app) {
   tune->add_option("--inflate", options.inflate, "GPU demand to reach, as in run")
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
+  AddDepartureOptions(*tune, options.departures);
   tune->add_option("--threads", options.threads, "Replays at a time; default: every core")
       ->check(CLI::Range(1, 1024));
   tune->add_option("--out", flags->out, "Where the BerthConfiguration goes; - is stdout")

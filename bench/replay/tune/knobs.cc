@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "scoring/registry.h"
 
 namespace berth::replay {
 namespace {
@@ -21,13 +25,56 @@ Knob WeightKnob(const ProfileSpec& profile, std::size_t scorer) {
           }};
 }
 
+Knob WasteKnob(const char* name, double low, double high, Scale scale,
+               int WasteParameters::*member) {
+  return {std::string("expectedWaste.") + name,
+          low,
+          high,
+          scale,
+          true,
+          [member](const TunedPolicy& policy) { return double(policy.waste.*member); },
+          [member](TunedPolicy& policy, double value) {
+            policy.waste.*member = static_cast<int>(value);
+          }};
+}
+
+Knob WasteKnob(const char* name, double low, double high, Scale scale,
+               double WasteParameters::*member) {
+  return {std::string("expectedWaste.") + name,
+          low,
+          high,
+          scale,
+          false,
+          [member](const TunedPolicy& policy) { return policy.waste.*member; },
+          [member](TunedPolicy& policy, double value) { policy.waste.*member = value; }};
+}
+
+double ThreeDigits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return std::strtod(text, nullptr);
+}
+
+// Within what the configuration takes, as far as it can matter.
+std::vector<Knob> WasteKnobs() {
+  using Waste = WasteParameters;
+  return {WasteKnob("patience", 1, 400, Scale::kLog, &Waste::patience),
+          WasteKnob("settledPatience", 1, 400, Scale::kLog, &Waste::settled_patience),
+          WasteKnob("optimismGpus", 0, 2, Scale::kLinear, &Waste::optimism),
+          WasteKnob("scarcityExponent", 1, 20, Scale::kLog, &Waste::scarcity_exponent),
+          WasteKnob("scarcityLimitGpus", 0, 8, Scale::kLinear, &Waste::scarcity_limit),
+          WasteKnob("sharePriceGpus", 0, 0.2, Scale::kLinear, &Waste::share_price),
+          WasteKnob("modelPriceGpus", 0, 2, Scale::kLinear, &Waste::model_price),
+          WasteKnob("bestFitGpus", 0, 0.5, Scale::kLinear, &Waste::best_fit)};
+}
+
 }  // namespace
 
 double Knob::ValueAt(double coordinate) const {
   const double at = std::clamp(coordinate, 0.0, 1.0);
   const double value =
       scale == Scale::kLog ? low * std::pow(high / low, at) : low + (high - low) * at;
-  return whole ? std::round(value) : value;
+  return whole ? std::round(value) : ThreeDigits(value);
 }
 
 double Knob::CoordinateOf(double value) const {
@@ -38,6 +85,9 @@ double Knob::CoordinateOf(double value) const {
 
 Result<std::vector<Knob>> KnobsOf(const TunedPolicy& policy) {
   std::vector<Knob> knobs;
+  for (std::size_t i = 0; i < policy.profile.scorers.size(); ++i) {
+    if (MixUseOf(policy.profile.scorers[i].name) == MixUse::kDraws) knobs = WasteKnobs();
+  }
   for (std::size_t i = 1; i < policy.profile.scorers.size(); ++i) {
     if (policy.profile.scorers[i].name == kDomainLocality) continue;  // traces have no groups
     knobs.push_back(WeightKnob(policy.profile, i));

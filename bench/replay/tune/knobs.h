@@ -3,8 +3,7 @@
 // Knobs: the numbers of a policy that a search may turn, each with its range and scale.
 //
 // A search works on points of the unit cube, one coordinate per knob; on a logarithmic scale equal
-// steps are equal factors. A scorer that gets a parameter of its own becomes searchable by one line
-// in KnobsOf.
+// steps are equal factors.
 #pragma once
 
 #include <functional>
@@ -16,18 +15,19 @@
 
 namespace berth::replay {
 
-// What a search varies; more than the profile once scorers have parameters.
+// What a search varies.
 struct TunedPolicy {
   ProfileSpec profile;
+  WasteParameters waste = {};  // of the scorer expected-waste, where the profile has it
 };
 
 enum class Scale { kLinear, kLog };
 
 struct Knob {
-  std::string name;          // as in the configuration: "scorers[best-fit].weight"
+  std::string name;          // "scorers[best-fit].weight", "expectedWaste.patience"
   double low = 0, high = 1;  // kLog: low > 0
   Scale scale = Scale::kLinear;
-  bool whole = false;  // only whole numbers
+  bool whole = false;  // only whole numbers; else three digits, as a configuration should have them
   std::function<double(const TunedPolicy&)> get;
   std::function<void(TunedPolicy&, double)> set;
 
@@ -39,7 +39,8 @@ struct Knob {
 using Point = std::vector<double>;  // one coordinate in [0, 1] per knob
 
 // Only the ratios of weights matter: the first scorer's weight is kFirstWeight and stays, the
-// others' are knobs. Error: kInvalidArgument when there is nothing to turn.
+// others' are knobs, and so are the parameters of expected-waste but for `fills` and `coverage`,
+// of which more is better and slower. Error: kInvalidArgument when there is nothing to turn.
 constexpr int kFirstWeight = 100;
 Result<std::vector<Knob>> KnobsOf(const TunedPolicy& policy);
 

@@ -9,6 +9,7 @@
 
 #include "bench/replay/engine_session.h"
 #include "bench/replay/parallel.h"
+#include "bench/replay/time/simulation.h"
 #include "bench/replay/tune/search.h"
 
 namespace berth::replay {
@@ -21,16 +22,23 @@ struct Case {
   const Workload* workload;
   Arrivals arrivals;
   std::uint64_t seed;
+  std::optional<Stream> stream;  // with departures
 };
 
-std::vector<Case> CasesOf(const std::vector<Trace>& traces, std::uint64_t first_seed,
-                          std::uint64_t seeds, double inflate) {
+Result<std::vector<Case>> CasesOf(const std::vector<Trace>& traces, const TuningOptions& options,
+                                  std::uint64_t first_seed, std::uint64_t seeds) {
   std::vector<Case> cases;
   for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
     for (const Trace& trace : traces) {
       const Workload& workload = trace.workload;
-      cases.push_back(
-          {&workload, DrawArrivals(workload.nodes, workload.tasks, seed, inflate), seed});
+      Case& added = cases.emplace_back(
+          Case{&workload,
+               DrawArrivals(workload.nodes, workload.tasks, seed, options.inflate),
+               seed,
+               {}});
+      if (options.departures.on) {
+        BERTH_TRY(added.stream, options.departures.StreamFor(workload, seed));
+      }
     }
   }
   return cases;
@@ -43,9 +51,20 @@ double ValueOf(const ReplayResult& result) {
   return 100 * static_cast<double>(result.allocated_milli) / capacity;
 }
 
+double ValueOf(const SimulationResult& result) {
+  const ClassService& all = result.service[static_cast<std::size_t>(SizeClass::kAll)];
+  return 100 * all.served_gpu_hours /
+         (result.horizon_hours * static_cast<double>(result.gpus_total));
+}
+
 Result<double> Replay(const TunedPolicy& policy, const Case& at) {
-  BERTH_TRY(const auto session,
-            EngineSession::Create(policy.profile, *at.workload, at.arrivals, at.seed));
+  BERTH_TRY(const auto session, EngineSession::Create(policy.profile, *at.workload, at.arrivals,
+                                                      at.seed, policy.waste));
+  if (at.stream) {
+    BERTH_TRY(const SimulationResult result,
+              Simulate(*at.workload, *at.stream, session->placer(), {}));
+    return ValueOf(result);
+  }
   BERTH_TRY(const ReplayResult result,
             RunReplay(at.workload->nodes, at.workload->tasks, at.arrivals, session->placer(), {}));
   return ValueOf(result);
@@ -97,8 +116,8 @@ Result<TuningResult> Tune(const TunedPolicy& start, const std::vector<Trace>& tr
   BERTH_TRY_STATUS(CheckSeeds(options));
   TuningResult result;
   BERTH_TRY(result.knobs, KnobsOf(start));
-  const std::vector<Case> cases =
-      CasesOf(traces, options.first_seed, options.seeds, options.inflate);
+  BERTH_TRY(const std::vector<Case> cases,
+            CasesOf(traces, options, options.first_seed, options.seeds));
   const auto same = [&](const Point& point) {
     return PointOf(At(start, result.knobs, point), result.knobs);
   };
@@ -116,12 +135,13 @@ Result<TuningResult> Tune(const TunedPolicy& start, const std::vector<Trace>& tr
             Search(PointOf(start, result.knobs), {cases.size(), options.budget, options.first_seed},
                    same, evaluate));
   if (progress) progress(options.budget, options.budget);
+  result.value = options.departures.on ? "GPU-hours served, %" : "GPUs allocated, %";
   result.best = At(start, result.knobs, found.best);
   result.training = {found.start_value, found.best_value};
   result.evaluations = found.evaluations;
 
-  const std::vector<Case> held_out =
-      CasesOf(traces, options.first_holdout_seed, options.holdout_seeds, options.inflate);
+  BERTH_TRY(const std::vector<Case> held_out,
+            CasesOf(traces, options, options.first_holdout_seed, options.holdout_seeds));
   BERTH_TRY(result.holdout.start, MeanOver(held_out, start, options.threads));
   BERTH_TRY(result.holdout.best, MeanOver(held_out, result.best, options.threads));
   BERTH_TRY(const ProfileSpec baseline, ProfileNamed("fragmentation-gradient"));
@@ -140,6 +160,7 @@ Json TuningJson(const TuningResult& result, const TunedPolicy& start) {
                      {"best", knob.get(result.best)}});
   }
   return {{"profile", start.profile.name},
+          {"value", result.value},
           {"evaluations", result.evaluations},
           {"knobs", std::move(knobs)},
           {"training",
@@ -161,9 +182,9 @@ std::string TuningText(const TuningResult& result, const TunedPolicy& start) {
   for (const Knob& knob : result.knobs) {
     append("%-32s %12g %12g\n", knob.name.c_str(), knob.get(start), knob.get(result.best));
   }
-  append("%-32s %12.3f %12.3f\n", "allocated %, training seeds", result.training.start,
-         result.training.best);
-  append("%-32s %12.3f %12.3f\n", "allocated %, held-out seeds", result.holdout.start,
+  append("%-32s %12.3f %12.3f\n", (result.value + ", training seeds").c_str(),
+         result.training.start, result.training.best);
+  append("%-32s %12.3f %12.3f\n", (result.value + ", held-out seeds").c_str(), result.holdout.start,
          result.holdout.best);
   append("%-32s %25.3f\n", "  fragmentation-gradient there", result.holdout_baseline);
   append("%zu evaluations\n", result.evaluations);

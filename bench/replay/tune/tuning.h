@@ -2,10 +2,11 @@
 //
 // Tuning: the search for the setting of a policy, on the real engine.
 //
-// One evaluation is one replay without departures of one trace with one seed. Its value is the
+// One evaluation is one replay of one trace with one seed. Its value without departures is the
 // allocated GPU in %, mean of the readings at 100 and at 130 % arrived (the last reading, where the
-// replay ends before). What is found on the training seeds is then replayed on held-out seeds, as
-// are the start and fragmentation-gradient: only that says what the setting is worth.
+// replay ends before); with departures the GPU-hours served in % of those there were. What is found
+// on the training seeds is then replayed on held-out seeds, as are the start and
+// fragmentation-gradient: only that says what the setting is worth.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "base/result.h"
 #include "bench/replay/compare/trace_set.h"
 #include "bench/replay/replay.h"
+#include "bench/replay/time/departures.h"
 #include "bench/replay/tune/knobs.h"
 
 namespace berth::replay {
@@ -24,7 +26,8 @@ struct TuningOptions {
   std::uint64_t first_seed = 1000, seeds = 2;  // to search on
   std::uint64_t first_holdout_seed = 2000, holdout_seeds = 2;
   std::size_t budget = 100;  // evaluations, without those on held-out seeds
-  double inflate = 1.3;
+  double inflate = 1.3;      // without departures
+  DepartureOptions departures;
   std::size_t threads = 1;
 };
 
@@ -35,6 +38,7 @@ struct TunedValue {
 };
 
 struct TuningResult {
+  std::string value;  // what was made as high as can be
   TunedPolicy best;
   std::vector<Knob> knobs;
   TunedValue training, holdout;
@@ -44,7 +48,7 @@ struct TuningResult {
 };
 
 // `progress` is told of evaluations. Error: seeds that overlap, too small a budget, a policy
-// without knobs.
+// without knobs, traces without the times that departures need.
 Result<TuningResult> Tune(const TunedPolicy& start, const std::vector<Trace>& traces,
                           const TuningOptions& options, const Progress& progress);
 

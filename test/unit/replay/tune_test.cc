@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,6 +52,25 @@ TEST(KnobsOf, HoldsTheFirstWeightAndTurnsTheOthers) {
   const TunedPolicy turned = At(policy, knobs, {1.0});
   EXPECT_EQ(turned.profile.scorers[0].weight, 100);
   EXPECT_EQ(turned.profile.scorers[1].weight, 1000);
+}
+
+TEST(KnobsOf, TurnsTheParametersOfExpectedWasteWhereTheProfileHasIt) {
+  TunedPolicy policy{{"p", {{"best-fit", 100}, {"expected-waste", 100}}}};
+  const std::vector<Knob> knobs = KnobsOf(policy).value();
+  std::set<std::string> names;
+  for (const Knob& knob : knobs) names.insert(knob.name);
+  EXPECT_EQ(names.size(), knobs.size());
+  EXPECT_TRUE(names.contains("scorers[expected-waste].weight"));
+  EXPECT_TRUE(names.contains("expectedWaste.modelPriceGpus"));
+  const Point defaults = PointOf(policy, knobs);
+  for (std::size_t i = 0; i < knobs.size(); ++i) {
+    EXPECT_DOUBLE_EQ(knobs[i].ValueAt(defaults[i]), knobs[i].get(policy)) << knobs[i].name;
+    Point other = defaults;
+    other[i] = defaults[i] < 0.5 ? 1 : 0;
+    const TunedPolicy turned = At(policy, knobs, other);
+    EXPECT_EQ(turned.profile == policy.profile, knobs[i].name.starts_with("expectedWaste."));
+    EXPECT_EQ(turned.waste == policy.waste, !knobs[i].name.starts_with("expectedWaste."));
+  }
 }
 
 TEST(KnobsOf, NeedsSomethingToTurn) {
@@ -149,6 +169,25 @@ TEST(Tune, FindsWeightsOnTheRealEngineWhateverTheThreads) {
   options.first_holdout_seed = options.first_seed + 1;
   EXPECT_EQ(Tune(start, {trace}, options, {}).error().message,
             "first-holdout-seed: want held-out seeds that are not searched on, got 1001");
+}
+
+TEST(Tune, WithDeparturesTheValueIsWhatWasServed) {
+  Trace trace{GenerateWorkload(4, 300), 0};
+  trace.workload.nodes.resize(15);
+  const TunedPolicy start{{"tuned", {{"expected-waste", 100}}}};
+  TuningOptions options;
+  options.budget = 6;
+  options.departures.on = true;
+  options.departures.load = 1.0;
+  options.departures.hours = 1;
+  const TuningResult result = Tune(start, {trace}, options, {}).value();
+  EXPECT_EQ(result.value, "GPU-hours served, %");
+  EXPECT_GT(result.holdout.start, 30);
+  EXPECT_LE(result.holdout.start, 100);
+  EXPECT_GT(result.holdout_baseline, 30);
+  const auto json = TuningJson(result, start);
+  EXPECT_EQ(json["knobs"].size(), 8U);
+  EXPECT_EQ(json["value"], result.value);
 }
 
 }  // namespace
