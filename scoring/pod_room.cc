@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "scoring/device_picker.h"
+#include "scoring/mig/mig_plan.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -19,8 +20,20 @@ std::int64_t SharesOn(const Node& node, int gpu, const GpuShare& share) {
   return std::min(Times(free.milli, choice->milli), Times(free.memory_mib, choice->memory_mib));
 }
 
+// One after the other, as the devices are planned.
+std::int64_t MigPodsFor(const Node& node, const MigSlices& ask) {
+  const MigSpec& spec = *node.spec().mig;
+  MigUse use = node.mig();
+  for (std::int64_t pods = 0;; ++pods) {
+    const auto plan = PlanMig(spec, use, ask);
+    if (!plan || pods == kMostPods || !use.TakeAll(spec, plan->grants)) return pods;
+  }
+}
+
 std::int64_t DevicesFor(const Node& node, const RequestShape& shape) {
   if (!shape.wants_gpu()) return kMostPods;
+  const int instead = GpusInsteadOfMig(node, shape);
+  if (shape.mig() != nullptr && instead == 0) return MigPodsFor(node, *shape.mig());
   const auto* const share = std::get_if<GpuShare>(&shape.gpus);
   std::int64_t count = 0;
   for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
@@ -30,7 +43,7 @@ std::int64_t DevicesFor(const Node& node, const RequestShape& shape) {
       count += IsIdle(node, gpu) ? 1 : 0;
     }
   }
-  return share != nullptr ? count : count / shape.gpu_count();
+  return share != nullptr ? count : count / (instead > 0 ? instead : shape.gpu_count());
 }
 
 }  // namespace
