@@ -118,7 +118,7 @@ void Node::Remove(std::string_view uid) {
   if (at == pods_.end() || (*at)->pod.id.uid != uid) return;
   const std::shared_ptr<const PodRecord> removed = *at;  // the UID may point into it
   pods_.erase(at);
-  if (unattributed_ > 0) return CountAll();
+  if (unattributed_ > 0 || removed->unattributed()) return CountAll();
   Count(*removed, -1);
   if (!removed->placement.mig.empty()) CountMig();
   if (removed->pod.priority == lowest_priority_) FindLowestPriority();
@@ -161,7 +161,10 @@ void Node::Count(const PodRecord& pod, int sign) {
   Take(pod.placement.grants, sign);
   const RequestShape& shape = pod.pod.shape;
   if (!shape.wants_gpu()) return;
-  if (pod.unattributed()) unattributed_ += sign;
+  // Where the node's allocator picks, nobody could say more of a device than its profile.
+  const bool picks = spec_->mig.known() && spec_->mig->allocator != MigAllocator::kBerth;
+  const bool by_name = shape.mig() != nullptr && shape.mig()->by_name();
+  if (pod.unattributed() && !(by_name && picks)) unattributed_ += sign;
   if (shape.mig() != nullptr) return;  // beside the GPUs that tenants share
   const int kind = shape.is_share() ? 0 : shape.gpu_count();
   auto entry = std::ranges::lower_bound(tenants_, kind, {}, &Tenants::gpus);

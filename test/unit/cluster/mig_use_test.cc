@@ -59,8 +59,17 @@ TEST(MigUse, AssumesWhatTheAllocatorPicksWhereOnlyTheProfileIsKnown) {
 TEST(MigUse, CountsAPodThatWasBoundPastBerth) {
   const Node node =
       ANode("n").Mig(StaticMig(1, kBalanced)).HoldingMig(APod("a").Mig("1g.5gb", 2)).Build();
-  EXPECT_EQ(node.unattributed(), 1);
+  EXPECT_EQ(node.unattributed(), 0) << "the kubelet picks: nobody could say more";
   EXPECT_EQ(TakenOf(node, 0), SetOf(*node.spec().mig->product, {{"1g.5gb", 2}, {"1g.5gb", 3}}));
+}
+
+TEST(MigUse, MissesTheDevicesOfAPodBoundPastBerthWhereBerthShouldHaveChosenThem) {
+  Node node = ANode("n").Mig(DynamicMig(1)).HoldingMig(APod("a").Mig("1g.5gb")).Build();
+  EXPECT_EQ(node.unattributed(), 1);
+  EXPECT_EQ(TakenOf(node, 0), SetOf(*node.spec().mig->product, {{"1g.5gb", 6}}));
+  node.Remove("uid-a");
+  EXPECT_EQ(node.unattributed(), 0);
+  EXPECT_EQ(TakenOf(node, 0), 0U);
 }
 
 TEST(MigUse, KeepsTheCountWhereADeviceIsNotThereAnyMore) {
