@@ -60,6 +60,8 @@ std::vector<DeviceGrant> AssumeGrants(std::span<const GpuSpec> gpus, std::span<c
   if (const auto* whole = std::get_if<WholeGpus>(&ask))
     return AssumeWhole(gpus, free, whole->count);
   if (const auto* share = std::get_if<GpuShare>(&ask)) return AssumeShare(gpus, free, *share);
+  const auto* mig = std::get_if<MigSlices>(&ask);
+  if (mig != nullptr && !mig->by_name()) return AssumeWhole(gpus, free, mig->count());
   return {};
 }
 

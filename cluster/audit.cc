@@ -33,6 +33,29 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
   }
 }
 
+// Devices that are known to be given twice, or that the node does not have. Where the node's own
+// allocator picks, the profile has to be there and no more is known.
+void CountMigGrants(const MigSpec& spec, const PodRecords& pods, AuditReport& report) {
+  std::vector<MigSet> taken(spec.gpus.size());
+  for (const auto& pod : pods) {
+    for (const MigGrant& grant : pod->placement.mig) {
+      if (grant.shared) continue;
+      const auto gpu = spec.PositionOf(grant.gpu);
+      const auto row = spec.product ? spec.product->RowOf(grant.profile) : std::nullopt;
+      const auto placement = row ? spec.product->PlacementAt(*row, grant.start) : std::nullopt;
+      const bool there = !grant.exact()
+                             ? row.has_value()
+                             : gpu && placement && (spec.Free(*gpu, 0) >> *placement & 1) != 0;
+      if (!there) {
+        ++report.unknown_devices;
+      } else if (grant.exact()) {
+        if ((spec.Free(*gpu, taken[*gpu]) >> *placement & 1) == 0) ++report.double_grants;
+        taken[*gpu] |= MigSet{1} << *placement;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 AuditReport Audit(const ClusterState::Contents& contents, Instant now, Duration grace) {
@@ -48,6 +71,7 @@ AuditReport Audit(const ClusterState::Contents& contents, Instant now, Duration 
     const Node& node = contents.snapshot->node(i);
     PodRecords& pods = by_node[node.spec().name];
     CountGrants(node, pods, report);
+    if (node.spec().mig.known()) CountMigGrants(*node.spec().mig, pods, report);
     if (node != Node(std::make_shared<const NodeSpec>(node.spec()), std::move(pods))) {
       ++report.differences;
     }

@@ -12,8 +12,9 @@
 namespace berth {
 
 struct AuditReport {
-  std::size_t double_grants = 0;          // GPUs of which more was granted than there is
-  std::size_t unknown_devices = 0;        // grants of GPUs that the node does not have
+  std::size_t double_grants = 0;    // GPUs of which more was granted than there is, and MIG
+                                    // devices that do not go together with others
+  std::size_t unknown_devices = 0;  // grants of GPUs or MIG devices that the node does not have
   std::size_t orphaned_reservations = 0;  // overdue for longer than the grace
   std::size_t differences = 0;            // nodes whose free amounts are not what their pods leave
   friend bool operator==(const AuditReport&, const AuditReport&) = default;

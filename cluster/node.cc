@@ -51,7 +51,7 @@ Status Validate(const NodeSpec& spec) {
     BERTH_TRY_STATUS(check("gpus[" + std::to_string(i) + "].memory_mib", spec.gpus[i].memory_mib,
                            kMostGpuMemoryMib));
   }
-  return {};
+  return spec.mig.known() ? Validate(*spec.mig) : Status();
 }
 
 Node::Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods)
@@ -96,7 +96,9 @@ Status Node::CanTake(const Placement& placement) const {
       return ShortOf(name + " memory_mib", grant.memory_mib, gpus_[index].memory_mib);
     }
   }
-  return {};
+  if (placement.mig.empty()) return {};
+  if (!spec_->mig.known()) return Fail(Errc::kConflict, "mig: the node has no MIG devices");
+  return MigUse(mig_).TakeAll(*spec_->mig, placement.mig);
 }
 
 void Node::Put(std::shared_ptr<const PodRecord> pod) {
@@ -105,6 +107,7 @@ void Node::Put(std::shared_ptr<const PodRecord> pod) {
   const PodRecord& added = **pods_.insert(at, std::move(pod));
   if (unattributed_ > 0 || added.unattributed()) return CountAll();
   Count(added, 1);
+  if (!added.placement.mig.empty()) CountMig();
   if (added.state == PodState::kBound) {
     lowest_priority_ = std::min(lowest_priority_, added.pod.priority);
   }
@@ -115,8 +118,9 @@ void Node::Remove(std::string_view uid) {
   if (at == pods_.end() || (*at)->pod.id.uid != uid) return;
   const std::shared_ptr<const PodRecord> removed = *at;  // the UID may point into it
   pods_.erase(at);
-  if (unattributed_ > 0) return CountAll();
+  if (unattributed_ > 0 || removed->unattributed()) return CountAll();
   Count(*removed, -1);
+  if (!removed->placement.mig.empty()) CountMig();
   if (removed->pod.priority == lowest_priority_) FindLowestPriority();
 }
 
@@ -140,10 +144,16 @@ void Node::CountAll() {
   for (const auto& pod : pods_) Count(*pod, 1);
   for (const auto& pod : pods_) {
     if (unattributed_ == 0) break;
-    if (pod->unattributed()) Take(AssumeGrants(spec_->gpus, gpus_, pod->pod.shape.gpus), 1);
+    const bool cut = pod->pod.shape.mig() != nullptr && !(spec_->mig.known() && spec_->mig->single);
+    if (pod->unattributed() && !cut) {
+      Take(AssumeGrants(spec_->gpus, gpus_, pod->pod.shape.gpus), 1);
+    }
   }
+  CountMig();
   FindLowestPriority();
 }
+
+void Node::CountMig() { mig_ = spec_->mig.known() ? MigUse(*spec_->mig, pods_) : MigUse(); }
 
 void Node::Count(const PodRecord& pod, int sign) {
   free_cpu_milli_ -= sign * pod.placement.cpu_milli;
@@ -151,7 +161,11 @@ void Node::Count(const PodRecord& pod, int sign) {
   Take(pod.placement.grants, sign);
   const RequestShape& shape = pod.pod.shape;
   if (!shape.wants_gpu()) return;
-  if (pod.unattributed()) unattributed_ += sign;
+  // Where the node's allocator picks, nobody could say more of a device than its profile.
+  const bool picks = spec_->mig.known() && spec_->mig->allocator != MigAllocator::kBerth;
+  const bool by_name = shape.mig() != nullptr && shape.mig()->by_name();
+  if (pod.unattributed() && !(by_name && picks)) unattributed_ += sign;
+  if (shape.mig() != nullptr) return;  // beside the GPUs that tenants share
   const int kind = shape.is_share() ? 0 : shape.gpu_count();
   auto entry = std::ranges::lower_bound(tenants_, kind, {}, &Tenants::gpus);
   if (entry == tenants_.end() || entry->gpus != kind) entry = tenants_.insert(entry, {kind, 0});
@@ -171,7 +185,7 @@ void Node::Take(std::span<const DeviceGrant> grants, int sign) {
 bool operator==(const Node& a, const Node& b) {
   return *a.spec_ == *b.spec_ && a.free_cpu_milli_ == b.free_cpu_milli_ &&
          a.free_memory_bytes_ == b.free_memory_bytes_ && a.gpus_ == b.gpus_ &&
-         a.tenants_ == b.tenants_;
+         a.tenants_ == b.tenants_ && a.mig_ == b.mig_;
 }
 
 }  // namespace berth

@@ -5,7 +5,7 @@
 // Free amounts are what the spec has less what the pods on the node take, so the order in which
 // pods came and went leaves no trace. They can be negative: pods may be bound past Berth. Where
 // such a pod does not say which GPUs it has, some are assumed (assumed_grants.h): after the grants
-// that are known, and in the order of the UIDs.
+// that are known, and in the order of the UIDs. MIG devices are counted apart (mig_use.h).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,8 @@
 
 #include "base/result.h"
 #include "cluster/labels.h"
+#include "cluster/mig_spec.h"
+#include "cluster/mig_use.h"
 #include "cluster/node_constraints.h"
 #include "cluster/placement.h"
 #include "cluster/pod_record.h"
@@ -47,11 +49,12 @@ struct NodeSpec {
   Labels labels = {};
   std::vector<Taint> taints = {};
   GpuLinks links = {};  // of `gpus`, by index; unknown: all GPUs count as alike
+  NodeMig mig = {};     // GPUs that are cut, beside `gpus`; not known: none
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
 // Error: kInvalidArgument naming the field: no name, a negative capacity, more than kMaxGpusPerNode
-// GPUs, links of another number of GPUs.
+// GPUs, links of another number of GPUs, MIG devices that make no sense.
 Status Validate(const NodeSpec& spec);
 
 // What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty when
@@ -80,7 +83,8 @@ struct GpuFree {
   friend bool operator==(const GpuFree&, const GpuFree&) = default;
 };
 
-// How many pods on the node ask for the same number of GPUs; gpus = 0 stands for a share.
+// How many pods on the node ask for the same number of GPUs; gpus = 0 stands for a share. Pods with
+// MIG devices are not among them.
 struct Tenants {
   int gpus = 0;
   int pods = 0;
@@ -102,6 +106,8 @@ class Node {
   [[nodiscard]] std::span<const GpuFree> gpus() const { return gpus_; }
   // GPU pods on the node, by ascending number of GPUs.
   [[nodiscard]] std::span<const Tenants> tenants() const { return tenants_; }
+  // What is taken of its MIG devices; empty without any.
+  [[nodiscard]] const MigUse& mig() const { return mig_; }
   // Sum of free GPU compute, thousandths.
   [[nodiscard]] std::int64_t free_gpu_milli() const;
 
@@ -137,6 +143,7 @@ class Node {
 
  private:
   void CountAll();
+  void CountMig();
   void FindLowestPriority();
   void Count(const PodRecord& pod, int sign);
   void Take(std::span<const DeviceGrant> grants, int sign);
@@ -150,6 +157,7 @@ class Node {
   PodRecords pods_;
   int unattributed_ = 0;
   int lowest_priority_ = kNoPriority;
+  MigUse mig_;
 };
 
 }  // namespace berth

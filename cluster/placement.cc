@@ -38,9 +38,13 @@ std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
   GpuShare before;
   for (const ContainerAsk& container : pod.containers) {
     std::vector<DeviceGrant> grants;
-    if (const auto* whole = std::get_if<WholeGpus>(&container.gpus)) {
+    const auto* whole = std::get_if<WholeGpus>(&container.gpus);
+    const auto* mig = std::get_if<MigSlices>(&container.gpus);
+    if (whole != nullptr || mig != nullptr) {
+      // GPUs for a pod that asks for MIG devices: those of a node that counts each as a GPU.
+      const int count = whole != nullptr ? whole->count : mig->count();
       const std::size_t to =
-          std::min(next + static_cast<std::size_t>(whole->count), placement.grants.size());
+          std::min(next + static_cast<std::size_t>(count), placement.grants.size());
       for (std::size_t i = next; i < to; ++i) grants.push_back(placement.grants[i]);
       if (!container.ends_first) next = to;
     } else if (const auto* part = std::get_if<GpuShare>(&container.gpus)) {
@@ -52,6 +56,32 @@ std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
         before.milli += part->milli;
         before.memory_mib += part->memory_mib;
       }
+    }
+    if (!grants.empty()) result.emplace_back(container.name, std::move(grants));
+  }
+  return result;
+}
+
+std::vector<std::pair<std::string, std::vector<MigGrant>>> MigByContainer(
+    const PodRequest& pod, const Placement& placement) {
+  std::vector<std::pair<std::string, std::vector<MigGrant>>> result;
+  std::vector<MigGrant> left = placement.mig;
+  for (const ContainerAsk& container : pod.containers) {
+    const auto* mig = std::get_if<MigSlices>(&container.gpus);
+    if (mig == nullptr) continue;
+    std::vector<MigGrant> grants;
+    for (const MigWant& want : mig->wants) {
+      int more = want.count;
+      for (const MigGrant& grant : left) {
+        if (more > 0 && (!want.profile || grant.profile == *want.profile)) {
+          grants.push_back(grant);
+          --more;
+        }
+      }
+    }
+    std::ranges::sort(grants);
+    if (!container.ends_first) {
+      for (const MigGrant& grant : grants) left.erase(std::ranges::find(left, grant));
     }
     if (!grants.empty()) result.emplace_back(container.name, std::move(grants));
   }

@@ -20,11 +20,24 @@ struct DeviceGrant {
   friend bool operator==(const DeviceGrant&, const DeviceGrant&) = default;
 };
 
+// One MIG device given to a pod. GPU and start are said where Berth chooses them; where the node's
+// own allocator does (MigSpec::allocator), the profile alone is sure.
+struct MigGrant {
+  static constexpr int kUnknown = -1;
+  int gpu = kUnknown;    // index on the node
+  int start = kUnknown;  // memory unit at which it begins; known only together with the GPU
+  MigProfile profile = {};
+  bool shared = false;  // one user of several of a device
+  [[nodiscard]] bool exact() const { return gpu >= 0 && start >= 0; }
+  friend auto operator<=>(const MigGrant&, const MigGrant&) = default;
+};
+
 struct Placement {
   std::string node;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_bytes = 0;
   std::vector<DeviceGrant> grants;  // by ascending GPU index, each GPU at most once
+  std::vector<MigGrant> mig = {};   // sorted
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
@@ -32,6 +45,11 @@ struct Placement {
 // init container that ends first used goes on to those after it), a share to every container that
 // asked for a part of it. Containers without a GPU are left out.
 std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
+    const PodRequest& pod, const Placement& placement);
+
+// Divides a pod's MIG devices likewise: each container gets the first that are left of what it asks
+// for. Containers that get none are left out.
+std::vector<std::pair<std::string, std::vector<MigGrant>>> MigByContainer(
     const PodRequest& pod, const Placement& placement);
 
 }  // namespace berth

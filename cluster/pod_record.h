@@ -25,7 +25,7 @@ struct PodRecord {
 
   // It has GPUs, and nobody said which: it was bound past Berth.
   [[nodiscard]] bool unattributed() const {
-    return pod.shape.wants_gpu() && placement.grants.empty();
+    return pod.shape.wants_gpu() && placement.grants.empty() && placement.mig.empty();
   }
 };
 

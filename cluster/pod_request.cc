@@ -8,6 +8,12 @@
 
 namespace berth {
 
+int MigSlices::count() const {
+  int sum = 0;
+  for (const MigWant& want : wants) sum += want.count;
+  return sum;
+}
+
 int RequestShape::gpu_count() const {
   if (const auto* whole = std::get_if<WholeGpus>(&gpus)) return whole->count;
   return is_share() ? 1 : 0;
@@ -15,7 +21,7 @@ int RequestShape::gpu_count() const {
 
 int RequestShape::milli_per_gpu() const {
   if (const auto* share = std::get_if<GpuShare>(&gpus)) return share->milli;
-  return wants_gpu() ? kMilliPerGpu : 0;
+  return std::holds_alternative<WholeGpus>(gpus) ? kMilliPerGpu : 0;
 }
 
 bool RequestShape::Admits(std::string_view model) const {
@@ -31,6 +37,17 @@ std::size_t HashValue(const RequestShape& shape) {
   add(static_cast<std::uint64_t>(shape.milli_per_gpu()));
   if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
     add(static_cast<std::uint64_t>(share->memory_mib));
+  }
+  if (const MigSlices* mig = shape.mig()) {
+    for (const MigWant& want : mig->wants) {
+      const MigProfile profile = want.profile.value_or(MigProfile{});
+      add(static_cast<std::uint64_t>(profile.compute_slices) << 32 |
+          static_cast<std::uint64_t>(profile.memory_gb) << 8 |
+          static_cast<std::uint64_t>(profile.extension));
+      add(static_cast<std::uint64_t>(want.count) << 8 |
+          static_cast<std::uint64_t>(want.min_slices) << 1 | (want.shared ? 1U : 0U));
+      add(static_cast<std::uint64_t>(want.min_memory_mib));
+    }
   }
   for (const std::string& model : shape.models) add(std::hash<std::string>{}(model));
   if (const LinkAsk& links = shape.links; links != LinkAsk{}) {

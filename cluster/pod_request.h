@@ -15,10 +15,11 @@
 #include "cluster/labels.h"
 #include "cluster/node_constraints.h"
 #include "topology/link_ask.h"
+#include "topology/mig_profile.h"
 
 namespace berth {
 
-// A pod asks for whole GPUs, or for a share of one GPU, or for none.
+// A pod asks for whole GPUs, or for a share of one GPU, or for MIG devices, or for none.
 struct NoGpu {
   friend auto operator<=>(const NoGpu&, const NoGpu&) = default;
 };
@@ -33,7 +34,26 @@ struct GpuShare {
   std::int64_t memory_mib = 0;  // >= 0
   friend auto operator<=>(const GpuShare&, const GpuShare&) = default;
 };
-using GpuAsk = std::variant<NoGpu, WholeGpus, GpuShare>;
+// MIG devices: `count` of one profile, by name; or, without a name, of any plain profile that has
+// at least so much.
+struct MigWant {
+  std::optional<MigProfile> profile;
+  bool shared = false;              // by name: those that time slicing renames (.shared)
+  int min_slices = 0;               // of compute
+  std::int64_t min_memory_mib = 0;  // usable
+  int count = 1;                    // 1..kMaxMigDevicesPerPod, all wants of a pod together
+  friend auto operator<=>(const MigWant&, const MigWant&) = default;
+};
+struct MigSlices {
+  std::vector<MigWant> wants;  // sorted; either one without a name, or names, each once
+  friend auto operator<=>(const MigSlices&, const MigSlices&) = default;
+
+  [[nodiscard]] bool by_name() const { return !wants.empty() && wants.front().profile; }
+  [[nodiscard]] int count() const;  // devices in all
+};
+constexpr int kMaxMigDevicesPerPod = 64;
+
+using GpuAsk = std::variant<NoGpu, WholeGpus, GpuShare, MigSlices>;
 
 constexpr int kMilliPerGpu = 1000;
 
@@ -52,10 +72,12 @@ struct RequestShape {
 
   [[nodiscard]] bool wants_gpu() const { return !std::holds_alternative<NoGpu>(gpus); }
   [[nodiscard]] bool is_share() const { return std::holds_alternative<GpuShare>(gpus); }
-  // GPUs touched: 0, the whole-GPU count, or 1 for a share.
+  // nullptr where it does not ask for MIG devices.
+  [[nodiscard]] const MigSlices* mig() const { return std::get_if<MigSlices>(&gpus); }
+  // GPUs touched that are not cut: 0, the whole-GPU count, or 1 for a share.
   [[nodiscard]] int gpu_count() const;
-  // Compute asked of each touched GPU, in thousandths; 0 for a share by memory alone (it depends on
-  // the GPU) and for no GPU.
+  // Compute asked of each of these, in thousandths; 0 for a share by memory alone (it depends on
+  // the GPU) and where there are none.
   [[nodiscard]] int milli_per_gpu() const;
   // Whether a GPU model will do.
   [[nodiscard]] bool Admits(std::string_view model) const;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/random.h"
+#include "scoring/mig/mig_plan.h"
 
 namespace berth {
 namespace {
@@ -160,6 +161,15 @@ bool HasFree(const Node& node, int gpu, const DeviceChoice& choice) {
          (choice.memory_mib == 0 || choice.memory_mib <= free.memory_mib);
 }
 
+int GpusInsteadOfMig(const Node& node, const RequestShape& shape) {
+  const MigSlices* const ask = shape.mig();
+  if (ask == nullptr || ask->by_name() || !node.spec().mig.known()) return 0;
+  const MigSpec& spec = *node.spec().mig;
+  if (!spec.single) return 0;
+  const MigWant& want = ask->wants.front();
+  return IsEnough(want, spec.single->compute_slices, spec.single_memory_mib) ? want.count : 0;
+}
+
 std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
                                         DeviceRule rule) {
   if (const auto* whole = std::get_if<WholeGpus>(&shape.gpus)) {
@@ -168,6 +178,12 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
   }
   if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
     return ShareChoices(node, *share, rule);
+  }
+  if (const MigSlices* const ask = shape.mig()) {
+    if (const int devices = GpusInsteadOfMig(node, shape); devices > 0) {
+      return FirstChoice(node, devices);
+    }
+    if (!node.spec().mig.known() || !PlanMig(*node.spec().mig, node.mig(), *ask)) return {};
   }
   return {DeviceChoice{}};
 }
@@ -195,6 +211,11 @@ Placement PlacementFor(const Node& node, const RequestShape& shape, const Device
                                         ? node.spec().gpus[static_cast<std::size_t>(gpu)].memory_mib
                                         : choice.memory_mib;
     placement.grants.push_back({gpu, choice.milli, memory_mib});
+  }
+  if (shape.mig() != nullptr && choice.gpus == 0 && node.spec().mig.known()) {
+    // A function of the node and the ask: the plan that the choice was made by.
+    auto plan = PlanMig(*node.spec().mig, node.mig(), *shape.mig());
+    if (plan) placement.mig = std::move(plan->grants);
   }
   return placement;
 }

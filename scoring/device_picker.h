@@ -41,8 +41,13 @@ std::uint64_t IdleGpus(const Node& node);
 // Whether GPU `gpu` has that much free now.
 bool HasFree(const Node& node, int gpu, const DeviceChoice& choice);
 
+// How many of the node's GPUs a pod gets that asks for MIG devices without naming a profile, on a
+// node on which each device counts as a GPU (MigSpec::single) and is enough for it; else 0.
+int GpusInsteadOfMig(const Node& node, const RequestShape& shape);
+
 // The choices worth scoring, never more than one per GPU; GPUs with equal free amounts are offered
-// once. Empty when the pod does not fit; one empty choice for a pod without GPU.
+// once. Empty when the pod does not fit; one empty choice for a pod without GPU, and for one with
+// MIG devices: which it gets is not up to the rule (mig/mig_plan.h).
 std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
                                         DeviceRule rule);
 

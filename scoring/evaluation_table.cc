@@ -17,9 +17,19 @@ namespace berth {
 
 namespace {
 
-bool Normalizes(const Profile& profile) {
-  return std::ranges::any_of(profile.scorers, [](const Profile::Weighted& weighted) {
-    return weighted.scorer->normalization() != Normalization::kNone;
+using Scorers = std::vector<const Profile::Weighted*>;
+
+Scorers ScorersFor(const Profile& profile, const RequestShape& shape) {
+  Scorers scorers;
+  for (const Profile::Weighted& weighted : profile.scorers) {
+    if (weighted.scorer->Applies(shape)) scorers.push_back(&weighted);
+  }
+  return scorers;
+}
+
+bool Normalizes(const Scorers& scorers) {
+  return std::ranges::any_of(scorers, [](const Profile::Weighted* weighted) {
+    return weighted->scorer->normalization() != Normalization::kNone;
   });
 }
 
@@ -36,10 +46,13 @@ constexpr double kDearest = 1e9;  // no bundle costs more, so that scores stay i
 }  // namespace
 
 EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
-    : profile_(profile), shape_(std::move(shape)), normalizes_(Normalizes(profile)) {
-  for (std::size_t s = 0; s < profile.scorers.size(); ++s) {
-    weights_ += profile.scorers[s].weight;
-    if (const Market* market = profile.scorers[s].scorer->market()) {
+    : profile_(profile),
+      shape_(std::move(shape)),
+      scorers_(ScorersFor(profile, shape_)),
+      normalizes_(Normalizes(scorers_)) {
+  for (std::size_t s = 0; s < scorers_.size(); ++s) {
+    weights_ += scorers_[s]->weight;
+    if (const Market* market = scorers_[s]->scorer->market()) {
       BERTH_CHECK(market_ == nullptr && normalizes_);
       market_ = market;
       priced_ = s;
@@ -78,7 +91,7 @@ void EvaluationTable::ScoreWaiting() {
 
 std::uint64_t EvaluationTable::Computed() const {
   std::uint64_t sum = 0;
-  for (const Profile::Weighted& weighted : profile_.scorers) sum += weighted.scorer->computed();
+  for (const Profile::Weighted* weighted : scorers_) sum += weighted->scorer->computed();
   return sum;
 }
 
@@ -89,7 +102,7 @@ void EvaluationTable::Resize(std::size_t nodes) {
   waiting_ = 0;
   choices_.resize(rows);
   if (normalizes_) {
-    raw_.resize(profile_.scorers.size());
+    raw_.resize(scorers_.size());
     for (std::vector<int>& column : raw_) column.resize(rows);
   } else {
     totals_.resize(nodes);
@@ -106,11 +119,11 @@ void EvaluationTable::Score(NodeIndex index) {
   const std::vector<DeviceChoice> choices = DeviceChoices(node, shape_, profile_.devices);
   BERTH_CHECK(!choices.empty());  // a node that passed the filters has room
 
-  const std::size_t scorers = profile_.scorers.size();
+  const std::size_t scorers = scorers_.size();
   scratch_.assign(choices.size() * (scorers + 1), 0);
   const std::span<int> totals(scratch_.data() + choices.size() * scorers, choices.size());
   for (std::size_t s = 0; s < scorers; ++s) {
-    const Profile::Weighted& weighted = profile_.scorers[s];
+    const Profile::Weighted& weighted = *scorers_[s];
     const std::span<int> scores(scratch_.data() + choices.size() * s, choices.size());
     weighted.scorer->Score(node, shape_, choices, scores);
     for (std::size_t c = 0; c < choices.size(); ++c) {
@@ -194,10 +207,9 @@ std::size_t EvaluationTable::BestRow(NodeIndex node, std::span<const int> bundle
   std::size_t best = first;
   std::int64_t best_total = std::numeric_limits<std::int64_t>::min();
   for (std::size_t row = first; row < first + options_[node]; ++row) {
-    std::int64_t total =
-        -std::int64_t{profile_.scorers[priced_].weight} * bundle_costs[bundle_[row]];
+    std::int64_t total = -std::int64_t{scorers_[priced_]->weight} * bundle_costs[bundle_[row]];
     for (std::size_t s = 0; s < raw_.size(); ++s) {
-      total += std::int64_t{profile_.scorers[s].weight} * raw_[s][row];
+      total += std::int64_t{scorers_[s]->weight} * raw_[s][row];
     }
     if (total <= best_total) continue;
     best = row;
@@ -271,8 +283,8 @@ std::vector<int> EvaluationTable::NormalizedTotals(std::span<const std::size_t> 
                                                    std::span<const int> bundle_costs) const {
   std::vector<int> totals(rows.size(), 0), raw(rows.size());
   for (std::size_t s = 0; s < raw_.size() && !rows.empty(); ++s) {
-    const Scorer& scorer = *profile_.scorers[s].scorer;
-    const int weight = profile_.scorers[s].weight;
+    const Scorer& scorer = *scorers_[s]->scorer;
+    const int weight = scorers_[s]->weight;
     for (std::size_t i = 0; i < rows.size(); ++i) raw[i] = raw_[s][rows[i]];
     if (scorer.market() != nullptr) {
       for (std::size_t i = 0; i < rows.size(); ++i) raw[i] -= bundle_costs[bundle_[rows[i]]];

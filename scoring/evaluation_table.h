@@ -48,6 +48,9 @@ class EvaluationTable {
   [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates,
                                         std::span<const double> prices = {});
 
+  // Sum of the weights of the scorers that have a say for the shape.
+  [[nodiscard]] int weights() const { return weights_; }
+
   // All nodes that fit, in order.
   [[nodiscard]] std::vector<NodeIndex> Fitting() const;
 
@@ -78,6 +81,7 @@ class EvaluationTable {
 
   const Profile& profile_;
   const RequestShape shape_;
+  const std::vector<const Profile::Weighted*> scorers_;  // that have a say for the shape
   std::shared_ptr<const Snapshot> snapshot_;
   std::vector<Reason> reasons_;
   std::vector<char> waits_;            // [node] it fits and is not scored

@@ -33,6 +33,7 @@ void LearnedMix::Add(const RequestShape& shape, double pods) {
 }
 
 void LearnedMix::Observe(const RequestShape& shape) {
+  if (shape.mig() != nullptr) return;
   const MutexLock lock(mutex_);
   unit_ *= growth_;
   gpu_pods_ += shape.wants_gpu() ? 1 : 0;

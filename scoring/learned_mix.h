@@ -49,8 +49,8 @@ class LearnedMix {
 
   explicit LearnedMix(const LearningParameters& parameters);
 
-  // A pod has arrived. One that is tried again has not. Requires: a share says its compute
-  // (WithCompute).
+  // A pod has arrived. One that is tried again has not. Pods with MIG devices are passed over: they
+  // leave no GPU idle that others could use. Requires: a share says its compute (WithCompute).
   void Observe(const RequestShape& shape) BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] Epoch Current() const BERTH_EXCLUDES(mutex_);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "scoring/device_picker.h"
+#include "scoring/mig/mig_plan.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -19,9 +20,23 @@ std::int64_t SharesOn(const Node& node, int gpu, const GpuShare& share) {
   return std::min(Times(free.milli, choice->milli), Times(free.memory_mib, choice->memory_mib));
 }
 
+// One after the other, as the devices are planned.
+std::int64_t MigPodsFor(const Node& node, const MigSlices& ask) {
+  const MigSpec& spec = *node.spec().mig;
+  MigUse use = node.mig();
+  for (std::int64_t pods = 0;; ++pods) {
+    const auto plan = PlanMig(spec, use, ask);
+    if (!plan || pods == kMostPods || !use.TakeAll(spec, plan->grants)) return pods;
+  }
+}
+
 std::int64_t DevicesFor(const Node& node, const RequestShape& shape) {
   if (const auto* const whole = std::get_if<WholeGpus>(&shape.gpus)) {
     return WholeChoicesInTurn(node, whole->count, shape.links);
+  }
+  if (const MigSlices* const mig = shape.mig()) {
+    const int instead = GpusInsteadOfMig(node, shape);
+    return instead > 0 ? WholeChoicesInTurn(node, instead, {}) : MigPodsFor(node, *mig);
   }
   const auto* const share = std::get_if<GpuShare>(&shape.gpus);
   if (share == nullptr) return kMostPods;

@@ -17,18 +17,10 @@ const Market* MarketOf(const Profile& profile) {
   return nullptr;
 }
 
-int WeightsOf(const Profile& profile) {
-  int weights = 0;
-  for (const Profile::Weighted& weighted : profile.scorers) weights += weighted.weight;
-  return weights;
-}
-
 }  // namespace
 
 ProfileTables::ProfileTables(Profile profile)
-    : profile_(std::move(profile)),
-      weights_(WeightsOf(profile_)),
-      has_market_(MarketOf(profile_) != nullptr) {
+    : profile_(std::move(profile)), has_market_(MarketOf(profile_) != nullptr) {
   const MutexLock lock(ledger_mutex_);
   if (has_market_) ledger_.emplace(*MarketOf(profile_));
 }
@@ -75,6 +67,7 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
   std::vector<std::size_t> positions(candidates.size());  // of the fitting candidates
   std::vector<NodeIndex> fitting(candidates.size());
   std::vector<int> totals;
+  int weights = 0;
   const std::vector<double> prices = PricesIn(snapshot);
   {
     const MutexLock lock(entry->mutex);
@@ -94,22 +87,23 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
       std::ranges::sort(fitting);
     }
     totals = entry->table.Totals(fitting, prices);
+    weights = entry->table.weights();
   }
-  if (!pull.empty() && profile_.locality_weight > 0) AddPull(positions, pull, totals);
+  if (!pull.empty() && profile_.locality_weight > 0) AddPull(weights, positions, pull, totals);
   const std::vector<std::uint8_t> ranked = ToPriorities(totals, profile_.ties);
   std::vector<std::uint8_t> priorities(candidates.size(), 0);
   for (std::size_t i = 0; i < ranked.size(); ++i) priorities[positions[i]] = ranked[i];
   return priorities;
 }
 
-void ProfileTables::AddPull(std::span<const std::size_t> positions, std::span<const int> pull,
-                            std::span<int> totals) const {
+void ProfileTables::AddPull(int weights, std::span<const std::size_t> positions,
+                            std::span<const int> pull, std::span<int> totals) const {
   constexpr int kHundredths = kMaxTotal / kMaxScore;
   const std::int64_t weight = profile_.locality_weight;
   for (std::size_t i = 0; i < totals.size(); ++i) {
     const std::int64_t sum =
-        weights_ * std::int64_t{totals[i]} + weight * kHundredths * pull[positions[i]];
-    totals[i] = static_cast<int>(sum / (weights_ + weight));
+        weights * std::int64_t{totals[i]} + weight * kHundredths * pull[positions[i]];
+    totals[i] = static_cast<int>(sum / (weights + weight));
   }
 }
 

@@ -63,12 +63,12 @@ class ProfileTables {
   [[nodiscard]] std::vector<double> PricesIn(const std::shared_ptr<const Snapshot>& snapshot)
       BERTH_EXCLUDES(ledger_mutex_);
 
-  // Into the totals of some candidates goes what pulls to them; positions: theirs in `pull`.
-  void AddPull(std::span<const std::size_t> positions, std::span<const int> pull,
+  // Into the totals of some candidates, of scorers with that sum of weights, goes what pulls to
+  // them; positions: theirs in `pull`.
+  void AddPull(int weights, std::span<const std::size_t> positions, std::span<const int> pull,
                std::span<int> totals) const;
 
   const Profile profile_;
-  const int weights_;  // sum of the scorers'
   Mutex mutex_;
   Recent recent_ BERTH_GUARDED_BY(mutex_);
   std::unordered_map<RequestShape, Recent::iterator, ShapeHash> by_shape_ BERTH_GUARDED_BY(mutex_);

@@ -33,11 +33,25 @@ constexpr auto kRows = [] {
   set(kLinksUnknown, kNever, "links_unknown",
       "node does not publish the GPU links or NUMA groups that the pod asks for");
   set(kNeverLinked, kNever, "never_linked", "node has no GPUs linked as the pod asks");
+  set(kNoMig, kNever, "no_mig", "node has no MIG devices");
+  set(kNoMigProfile, kNever, "no_mig_profile",
+      "node has no MIG device of a profile that the pod asks for");
+  set(kTooFewMig, kNever, "too_few_mig", "node has fewer MIG devices than the pod asks for");
+  set(kMigByNameOnly, kNever, "mig_by_name_only",
+      "node hands out MIG devices only by the name of their profile");
+  set(kMigNotShared, kNever, "mig_not_shared",
+      "GPUs of the node are MIG devices, of which there are no shares");
+  set(kMigChanging, kNever, "mig_changing", "MIG configuration of the node is being changed");
+  set(kMigFailed, kNever, "mig_failed", "MIG configuration of the node has failed");
+  set(kMigInvalid, kNever, "mig_invalid",
+      "MIG devices of the node are not all alike, as its strategy wants them");
+  set(kMigStale, kNever, "mig_stale", "MIG labels and devices of the node contradict each other");
   set(kCpuShort, kNow, "cpu_short", "not enough free CPU");
   set(kMemoryShort, kNow, "memory_short", "not enough free memory");
   set(kGpusBusy, kNow, "gpus_busy", "not enough idle GPUs");
   set(kShareBusy, kNow, "share_busy", "no GPU with enough free share");
   set(kLinkedBusy, kNow, "linked_busy", "no idle GPUs linked as the pod asks");
+  set(kMigBusy, kNow, "mig_busy", "no free MIG device of a profile that the pod asks for");
   const auto held = [&](Reason reason, std::string_view code, Reason short_now) {
     set(reason, kNever, code, rows[static_cast<std::size_t>(short_now)].text);
   };
@@ -46,6 +60,7 @@ constexpr auto kRows = [] {
   held(kGpusHeld, "gpus_held", kGpusBusy);
   held(kShareHeld, "share_held", kShareBusy);
   held(kLinkedHeld, "linked_held", kLinkedBusy);
+  held(kMigHeld, "mig_held", kMigBusy);
   set(kTaintNotTolerated, kNever, "taint_not_tolerated",
       "node has a taint that the pod does not tolerate");
   set(kNodeNotSelected, kNever, "node_not_selected",
@@ -78,6 +93,8 @@ Reason HeldForGood(Reason reason) {
       return Reason::kShareHeld;
     case Reason::kLinkedBusy:
       return Reason::kLinkedHeld;
+    case Reason::kMigBusy:
+      return Reason::kMigHeld;
     default:
       return reason;
   }

@@ -31,16 +31,27 @@ enum class Reason : std::uint8_t {
   kTooLittleMemory,   // the whole node
   kLinksUnknown,      // the pod asks for links or a NUMA group that the node does not publish
   kNeverLinked,       // of all healthy GPUs none are linked as the pod asks
+  kNoMig,             // no GPU of the node is cut
+  kNoMigProfile,      // its GPUs have no MIG device like that
+  kTooFewMig,         // the whole node
+  kMigByNameOnly,     // the pod names no profile, and the node hands devices out by name
+  kMigNotShared,      // its GPUs are MIG devices, and those are not shared by compute or memory
+  kMigChanging,       // MigTrouble, in its order
+  kMigFailed,
+  kMigInvalid,
+  kMigStale,
   kCpuShort,
   kMemoryShort,
   kGpusBusy,
   kShareBusy,
   kLinkedBusy,  // enough GPUs are idle, and none of them are linked as the pod asks
-  kCpuHeld,  // as kCpuShort ... kLinkedBusy, and no pod that holds it may be evicted for this one
+  kMigBusy,     // the node has such MIG devices, and too few are free or can be cut now
+  kCpuHeld,     // as kCpuShort ... kMigBusy, and no pod that holds it may be evicted for this one
   kMemoryHeld,
   kGpusHeld,
   kShareHeld,
   kLinkedHeld,
+  kMigHeld,
   kTaintNotTolerated,
   kNodeNotSelected,   // by the pod's node selector or required affinity
   kNoTopologyDomain,  // it has no value at the level that the pod's group requires

@@ -14,6 +14,7 @@
 #include "scoring/scorers/gpu_clustering.h"
 #include "scoring/scorers/gpu_packing.h"
 #include "scoring/scorers/link_locality.h"
+#include "scoring/scorers/mig_packing.h"
 #include "scoring/scorers/spreading.h"
 
 namespace berth {
@@ -41,7 +42,7 @@ struct Entry {
   Factory make;
 };
 
-constexpr std::array<Entry, 9> kScorers = {{
+constexpr std::array<Entry, 10> kScorers = {{
     {"best-fit", MixUse::kNone, Make<BestFit>},
     {"dot-product", MixUse::kNone, Make<DotProduct>},
     {"expected-waste", MixUse::kDraws, MakeExpectedWaste},
@@ -49,6 +50,7 @@ constexpr std::array<Entry, 9> kScorers = {{
     {"gpu-clustering", MixUse::kNone, Make<GpuClustering>},
     {"gpu-packing", MixUse::kNone, Make<GpuPacking>},
     {"link-quality", MixUse::kNone, Make<LinkQuality>},
+    {"mig-packing", MixUse::kNone, Make<MigPacking>},
     {"numa-locality", MixUse::kNone, Make<NumaLocality>},
     {"spreading", MixUse::kNone, Make<Spreading>},
 }};
@@ -97,7 +99,7 @@ std::span<const ProfileSpec> BuiltinProfiles() {
       {"dot-product", {{"dot-product", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       // A level nearer to its group is worth to a pod what a few wasted GPUs are.
       {"expected-waste",
-       {{"expected-waste", 1}, {std::string(kDomainLocality), 1}},
+       {{"expected-waste", 1}, {"mig-packing", 1}, {std::string(kDomainLocality), 1}},
        DeviceRule::kBestScore,
        TieRule::kEqual},
       {"first-fit", {}, DeviceRule::kFirst, TieRule::kFirst},
@@ -108,6 +110,7 @@ std::span<const ProfileSpec> BuiltinProfiles() {
       {"gpu-clustering", {{"gpu-clustering", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"gpu-packing", {{"gpu-packing", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"link-quality", {{"link-quality", 1}}, DeviceRule::kTightest, TieRule::kEqual},
+      {"mig-packing", {{"mig-packing", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"numa-locality", {{"numa-locality", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"random", {}, DeviceRule::kRandom, TieRule::kEqual},
       {"spreading", {{"spreading", 1}}, DeviceRule::kTightest, TieRule::kEqual},

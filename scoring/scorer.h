@@ -42,6 +42,10 @@ class Scorer {
   virtual void Score(const Node& node, const RequestShape& shape,
                      std::span<const DeviceChoice> choices, std::span<int> scores) const = 0;
 
+  // Whether it has a say for pods of that shape. One that has none is not asked, and its weight
+  // does not count.
+  [[nodiscard]] virtual bool Applies(const RequestShape&) const { return true; }
+
   [[nodiscard]] virtual Normalization normalization() const { return Normalization::kNone; }
 
   // What the raw score is reduced by in every decision: the price of all that the choice takes

@@ -162,10 +162,13 @@ class Choice {
     }
     const Node emptied = Without(All());
     const auto* whole = std::get_if<WholeGpus>(&shape_.gpus);
+    const int instead = GpusInsteadOfMig(node_, shape_);
     if (whole != nullptr && whole->count > 1 && shape_.links.limits()) {
       SearchLinked(emptied, whole->count);
-    } else if (whole != nullptr) {
-      SearchWhole(emptied, whole->count);
+    } else if (whole != nullptr || instead > 0) {
+      SearchWhole(emptied, whole != nullptr ? whole->count : instead);
+    } else if (shape_.mig() != nullptr && shape_.mig()->count() == 1) {
+      SearchMig(shape_.mig()->wants.front());
     }
     if (const auto* share = std::get_if<GpuShare>(&shape_.gpus)) SearchShare(*share);
   }
@@ -213,6 +216,42 @@ class Choice {
     if (more == 0) return Offer(chosen);
     for (std::size_t i = from; i + more <= takers.size(); ++i) {
       Combine(takers, i + 1, more - 1, chosen | takers[i]);
+    }
+  }
+
+  // Every set of those with devices of one cut GPU, for an ask for one device.
+  void SearchMig(const MigWant& want) {
+    if (!node_.spec().mig.known() || node_.spec().mig->gpus.empty() || want.shared) return;
+    const MigSpec& spec = *node_.spec().mig;
+    MigSet will_do = 0;
+    for (const int row : RowsFor(*spec.product, want)) will_do |= spec.product->PlacementsOf(row);
+    std::map<const PodRecord*, std::size_t> unit_of;
+    for (std::size_t i = 0; i < count_; ++i) {
+      for (const PodRecord* held : units_[i].pods) unit_of.emplace(held, i);
+    }
+    const PodRecords pods(node_.pods().begin(), node_.pods().end());
+    const auto slots = SlotsByPod(spec, pods);
+    for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+      MigSet for_good = 0;
+      std::vector<MigSet> held(count_);  // by unit
+      Mask takers = 0;
+      for (std::size_t pod = 0; pod < pods.size(); ++pod) {
+        const auto unit = unit_of.find(pods[pod].get());
+        for (const MigSlot& slot : slots[pod]) {
+          if (slot.gpu != gpu) continue;
+          (unit == unit_of.end() ? for_good : held[unit->second]) |= MigSet{1} << slot.placement;
+          if (unit != unit_of.end()) takers |= Bit(unit->second);
+        }
+      }
+      if (std::popcount(takers) > static_cast<int>(kMostSharers)) continue;
+      for (Mask set = takers;; set = (set - 1) & takers) {
+        MigSet taken = for_good;
+        for (Mask stay = takers & ~set; stay != 0; stay &= stay - 1) {
+          taken |= held[static_cast<std::size_t>(std::countr_zero(stay))];
+        }
+        if ((spec.Free(gpu, taken) & will_do) != 0) Offer(set);
+        if (set == 0) break;
+      }
     }
   }
 
@@ -289,6 +328,16 @@ class Choice {
   Cost best_cost_;
 };
 
+// MIG devices by their slices, an eighth of a GPU each: only the order matters.
+std::int64_t MilliOf(const Placement& placement) {
+  std::int64_t milli = 0;
+  for (const DeviceGrant& grant : placement.grants) milli += grant.milli;
+  for (const MigGrant& grant : placement.mig) {
+    milli += grant.profile.compute_slices * kMilliPerGpu / 8;
+  }
+  return milli;
+}
+
 Unit UnitOf(std::vector<const PodRecord*> pods, const Allowance& allowance) {
   Unit unit;
   unit.pods = std::move(pods);
@@ -296,7 +345,7 @@ Unit UnitOf(std::vector<const PodRecord*> pods, const Allowance& allowance) {
   for (const PodRecord* held : unit.pods) {
     unit.priority = std::max(unit.priority, held->pod.priority);
     unit.priority_sum += held->pod.priority;
-    for (const DeviceGrant& grant : held->placement.grants) unit.milli += grant.milli;
+    unit.milli += MilliOf(held->placement);
   }
   unit.is_gang = !unit.pods.front()->pod.gang.empty();
   unit.budgeted = allowance.Covers(unit);

@@ -8,6 +8,7 @@
 
 #include "server/http_metrics.h"
 #include "server/metrics_text.h"
+#include "server/mig_metrics.h"
 #include "server/topology_metrics.h"
 #include "server/ui/live_page.h"
 #include "server/waste_metrics.h"
@@ -96,6 +97,7 @@ void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
     if (parts.domains != nullptr) {
       text += TopologyMetricsText(parts.domains->levels(), *parts.domains->Of(snapshot));
     }
+    text += MigMetricsText(ReportMig(*snapshot));
     text += MetricsText()
                 .Family("berth_ready", "gauge", "1 while verbs are answered")
                 .Sample(ready ? 1 : 0)

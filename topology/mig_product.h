@@ -55,6 +55,7 @@ struct MigRow {
   MigEngines engines;         // counted where the product is engine_limited
   std::string source;
   MigConfidence confidence = MigConfidence::kLow;
+  friend bool operator==(const MigRow&, const MigRow&) = default;
 };
 
 struct MigPlacement {
@@ -71,6 +72,7 @@ struct MigProductSpec {
   MigEngines engines;  // of the whole GPU
   std::vector<MigRow> rows;
   std::vector<std::pair<MigProfile, MigProfile>> aliases;  // other name -> name of a row
+  friend bool operator==(const MigProductSpec&, const MigProductSpec&) = default;
 };
 
 class MigProduct {
@@ -107,6 +109,9 @@ class MigProduct {
   [[nodiscard]] MigSet Addable(MigSet set) const;
   // Whether all placements of the set go together.
   [[nodiscard]] bool IsValid(MigSet set) const;
+
+  // Equal in everything that was said of them.
+  friend bool operator==(const MigProduct& a, const MigProduct& b) { return a.spec_ == b.spec_; }
 
  private:
   explicit MigProduct(MigProductSpec spec);

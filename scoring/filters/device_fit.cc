@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "scoring/device_picker.h"
+#include "scoring/mig/mig_plan.h"
 
 namespace berth {
 namespace {
@@ -48,8 +49,28 @@ Reason CheckShare(const Node& node, const GpuShare& share) {
                                                : Reason::kShareNeverFits;
 }
 
+// A node that has MIG devices, or each of whose GPUs is one, or that is in trouble with them.
+Reason CheckWithMig(const Node& node, const RequestShape& shape) {
+  const MigSpec& spec = *node.spec().mig;
+  if (const Reason trouble = ReasonOf(spec.trouble); trouble != Reason::kFits) return trouble;
+  const MigSlices* const ask = shape.mig();
+  if (ask == nullptr) {
+    return spec.single && shape.is_share() ? Reason::kMigNotShared : Reason::kFits;
+  }
+  if (const int devices = GpusInsteadOfMig(node, shape); devices > 0) {
+    return CheckWhole(node, devices, {});
+  }
+  if (spec.single && !ask->by_name()) return Reason::kNoMigProfile;
+  return CheckMig(node, *ask);
+}
+
 Reason CheckGpus(const Node& node, const RequestShape& shape) {
   if (!shape.wants_gpu()) return Reason::kFits;
+  if (node.spec().mig.known()) {
+    const Reason reason = CheckWithMig(node, shape);
+    if (shape.mig() != nullptr || reason != Reason::kFits) return reason;
+  }
+  if (shape.mig() != nullptr) return Reason::kNoMig;
   if (node.gpus().empty()) return Reason::kNoGpu;
   if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) return CheckShare(node, *share);
   return CheckWhole(node, shape.gpu_count(), shape.links);

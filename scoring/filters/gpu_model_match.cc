@@ -5,7 +5,7 @@ namespace berth {
 
 Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
   if (!shape.wants_gpu() || shape.Admits(node.spec().gpu_model)) return Reason::kFits;
-  return node.gpus().empty() ? Reason::kNoGpu : Reason::kModelMismatch;
+  return node.gpus().empty() && !node.spec().mig.known() ? Reason::kNoGpu : Reason::kModelMismatch;
 }
 
 }  // namespace berth

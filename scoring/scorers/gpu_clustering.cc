@@ -22,7 +22,7 @@ int TierOf(const Node& node, const RequestShape& shape) {
 void GpuClustering::Score(const Node& node, const RequestShape& shape,
                           std::span<const DeviceChoice>, std::span<int> scores) const {
   int score = 0;
-  if (shape.wants_gpu()) {
+  if (shape.wants_gpu() && shape.mig() == nullptr) {
     // A node with more than 8 GPUs has at least this much free: 0 of its tier.
     const std::int64_t used =
         std::max<std::int64_t>(kLargestNodeGpuMilli - node.free_gpu_milli(), 0);

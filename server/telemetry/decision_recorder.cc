@@ -3,16 +3,20 @@
 
 #include <string>
 
+#include "cluster/mig_use.h"
+
 namespace berth {
 namespace {
 
-// "0:1000,3:250": index and thousandths of every GPU granted.
+// "0:1000,3:250": index and thousandths of every GPU granted; "1g.5gb at 4 of GPU 2" of MIG
+// devices.
 std::string GrantText(const Placement& placement) {
   std::string text;
   for (const DeviceGrant& grant : placement.grants) {
     if (!text.empty()) text += ',';
     text += std::to_string(grant.gpu) + ":" + std::to_string(grant.milli);
   }
+  for (const MigGrant& grant : placement.mig) text += (text.empty() ? "" : ",") + NameOf(grant);
   return text;
 }
 

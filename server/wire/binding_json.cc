@@ -16,7 +16,7 @@ std::string EncodeBinding(const PodRequest& pod, const Placement& placement, con
   AppendString(out, pod.id.uid);
   out += R"(,"annotations":{"berth.dev/decision":)";
   AppendString(out, decision);
-  if (!placement.grants.empty()) {
+  if (!placement.grants.empty() || !placement.mig.empty()) {
     out += R"(,"berth.dev/devices":)";
     AppendString(out, EncodeDevices(pod, placement, node));
   }

@@ -9,6 +9,8 @@
 
 #include "server/wire/extender_v1.h"
 #include "server/wire/fields.h"
+#include "server/wire/mig_grant_json.h"
+#include "server/wire/mig_json.h"
 #include "server/wire/topology_json.h"
 #include "topology/gpu_model.h"
 
@@ -20,6 +22,7 @@ Json AskJson(const GpuAsk& ask) {
   if (const auto* share = std::get_if<GpuShare>(&ask)) {
     return {{"milli", share->milli}, {"memory_mib", share->memory_mib}};
   }
+  if (const auto* mig = std::get_if<MigSlices>(&ask)) return {{"mig", MigWantsJson(*mig)}};
   return Json::object();
 }
 
@@ -50,6 +53,7 @@ Json NodeJson(const NodeSpec& spec) {
                {"ready", spec.ready},         {"gpus", std::move(gpus)}};
   if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
   if (!spec.taints.empty()) json["taints"] = TaintsJson(spec.taints);
+  if (spec.mig.known()) json["mig"] = MigJson(*spec.mig);
   if (!spec.links.known()) return json;
   if (const auto topology = TopologyAnnotation(spec.links.matrix())) {
     json["topology"] = Json::parse(*topology);
@@ -82,6 +86,7 @@ Json PodJson(const PodRecord& record) {
                {"models", record.pod.shape.models},
                {"containers", std::move(containers)},
                {"grants", std::move(grants)}};
+  for (const MigGrant& grant : record.placement.mig) json["mig"].push_back(MigGrantJson(grant));
   if (record.pod.priority != 0) json["priority"] = record.pod.priority;
   if (!record.pod.gang.empty()) json["gang"] = record.pod.gang;
   if (record.pod.labels != nullptr) json["labels"] = LabelsJson(*record.pod.labels);
@@ -137,7 +142,7 @@ Status ReadTaint(const Json& json, const std::string& path, NodeSpec& spec) {
   return {};
 }
 
-Result<NodeSpec> ReadNode(const Json& json, const std::string& path, LinkLibrary& library) {
+Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeRules& rules) {
   Fields fields(json, path);
   NodeSpec spec;
   std::optional<LinkMatrix> matrix;
@@ -172,9 +177,14 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, LinkLibrary
     return {};
   });
   fields.Text("topology_source", source);
+  fields.Object("mig", [&](const Json& mig, const std::string& place) -> Status {
+    BERTH_TRY(MigSpec read, ReadMig(mig, place, spec.gpu_model, *rules.mig));
+    spec.mig = NodeMig(std::move(read));
+    return {};
+  });
   BERTH_TRY_STATUS(fields.Finish());
   if (matrix) {
-    spec.links = library.LinksOf(*std::move(matrix), spec.gpu_model, std::move(source));
+    spec.links = rules.links->LinksOf(*std::move(matrix), spec.gpu_model, std::move(source));
   }
   if (Status valid = Validate(spec); !valid) {
     return tl::unexpected(std::move(valid).error().Within(path));
@@ -189,7 +199,13 @@ Status ReadAsk(const Json& json, const std::string& path, GpuAsk& ask) {
   fields.Int("gpus", 0, kMaxGpusPerNode, gpus);
   fields.Int("milli", 0, kMilliPerGpu, share.milli);
   fields.Integer("memory_mib", 0, kMost, share.memory_mib);
-  if (gpus > 0) {
+  MigSlices mig;
+  fields.List("mig", [&mig](const Json& want, const std::string& place) {
+    return ReadMigWant(want, place, mig);
+  });
+  if (!mig.wants.empty()) {
+    ask = std::move(mig);
+  } else if (gpus > 0) {
     ask = WholeGpus{gpus};
   } else if (share.milli > 0 || share.memory_mib > 0) {
     ask = share;
@@ -260,6 +276,9 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   fields.List("grants", [&](const Json& grant, const std::string& place) {
     return ReadGrant(grant, place, placement);
   });
+  fields.List("mig", [&](const Json& grant, const std::string& place) {
+    return ReadMigGrant(grant, place, placement.mig);
+  });
   fields.Int("priority", std::numeric_limits<int>::min(), std::numeric_limits<int>::max(),
              request.priority);
   fields.Text("gang", request.gang);
@@ -274,6 +293,7 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   if (state != "bound" && state != "reserved") {
     return Invalid(path + ".state: want bound or reserved, got \"" + state + "\"");
   }
+  std::ranges::sort(placement.mig);
   request.shape.cpu_milli = placement.cpu_milli;
   request.shape.memory_bytes = placement.memory_bytes;
   pod.reserved = state == "reserved";
@@ -306,7 +326,7 @@ Status ReadLearned(const Json& json, const std::string& path, LearnedMix::Memory
   return fields.Finish();
 }
 
-Result<ClusterFile> ReadCluster(const Json& json, LinkLibrary& library) {
+Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
   ClusterFile file;
   std::vector<ClusterEvent>& events = file.events;
   std::map<std::string, Node> nodes;
@@ -317,7 +337,7 @@ Result<ClusterFile> ReadCluster(const Json& json, LinkLibrary& library) {
   fields.Integer("version", 1, 1, version);
   fields.Bool("observed", observed);
   fields.List("nodes", [&](const Json& item, const std::string& path) -> Status {
-    BERTH_TRY(NodeSpec spec, ReadNode(item, path, library));
+    BERTH_TRY(NodeSpec spec, ReadNode(item, path, rules));
     const std::string name = spec.name;
     if (!nodes.emplace(name, Node(std::make_shared<NodeSpec>(spec))).second) {
       return Invalid(path + ".name: node \"" + name + "\" is there twice");
@@ -398,7 +418,7 @@ Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules) {
     BERTH_TRY(std::vector<DecodedNode> nodes, DecodeNodeList(text, rules));
     return EventsOf(std::move(nodes));
   }
-  return ReadCluster(json, *rules.links);
+  return ReadCluster(json, rules);
 }
 
 }  // namespace berth::wire

@@ -16,6 +16,9 @@
 //    {"pods": 1234, "classes": [{"pods": 17.5, "cpu_milli": 8000, "memory_bytes": 1073741824,
 //                                "ask": {"gpus": 2}, "models": []}, ...]}
 //
+// Nodes may have "mig" (mig_json.h); pods that have MIG devices {"mig": [want, ..]} as their ask
+// and "mig" beside the grants (mig_grant_json.h).
+//
 // Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}] and the links of their GPUs
 // as "topology", in either form of JSON that topology_json.h reads, with "topology_source"; pods
 // "priority", "gang"

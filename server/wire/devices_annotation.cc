@@ -5,13 +5,21 @@
 #include <map>
 #include <utility>
 
+#include "cluster/mig_use.h"
 #include "server/wire/fields.h"
 #include "server/wire/json_text.h"
+#include "server/wire/mig_grant_json.h"
 
 namespace berth::wire {
 namespace {
 
 using ByContainer = std::map<std::string, std::vector<DeviceGrant>>;
+using MigOfContainer = std::map<std::string, std::vector<MigGrant>>;
+
+struct Containers {
+  ByContainer gpus;
+  MigOfContainer mig;
+};
 
 // As in GrantsByContainer: consecutive containers add up, and an init container that ends first
 // only counts as far as it needs more.
@@ -35,6 +43,12 @@ void AppendGpu(std::string& out, const DeviceGrant& grant, const NodeSpec& node)
   out += "},";
 }
 
+void AppendMig(std::string& out, const MigGrant& grant, const NodeSpec& node) {
+  const auto gpu = node.mig.known() ? node.mig->PositionOf(grant.gpu) : std::nullopt;
+  out += MigGrantJson(grant, gpu ? node.mig->gpus[*gpu].uuid : "").dump();
+  out += ',';
+}
+
 Status ReadGpu(const Json& json, const std::string& path, std::vector<DeviceGrant>& grants) {
   constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
   Fields fields(json, path);
@@ -53,11 +67,11 @@ Status ReadGpu(const Json& json, const std::string& path, std::vector<DeviceGran
   return {};
 }
 
-Result<ByContainer> ReadContainers(std::string_view text, std::string_view node) {
+Result<Containers> ReadContainers(std::string_view text, std::string_view node) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid("want JSON, got something else");
   if (!json.is_object()) return Invalid(std::string("want an object, got ") + json.type_name());
-  ByContainer containers;
+  Containers containers;
   int version = 0;
   std::string named;
   Fields fields(json, "");
@@ -66,9 +80,13 @@ Result<ByContainer> ReadContainers(std::string_view text, std::string_view node)
   fields.Object("containers", [&](const Json& list, const std::string& path) -> Status {
     for (const auto& [name, devices] : list.items()) {
       Fields of_container(devices, path + "." + name);
-      std::vector<DeviceGrant>& grants = containers[name];
-      of_container.List("gpus", [&grants](const Json& gpu, const std::string& place) {
-        return ReadGpu(gpu, place, grants);
+      std::vector<DeviceGrant>& gpus = containers.gpus[name];
+      std::vector<MigGrant>& mig = containers.mig[name];
+      of_container.List("gpus", [&gpus](const Json& gpu, const std::string& place) {
+        return ReadGpu(gpu, place, gpus);
+      });
+      of_container.List("mig", [&mig](const Json& device, const std::string& place) {
+        return ReadMigGrant(device, place, mig);
       });
       BERTH_TRY_STATUS(of_container.Finish());
     }
@@ -113,6 +131,33 @@ std::vector<DeviceGrant> MergeShare(const PodRequest& pod, const GpuShare& share
   return {merged};
 }
 
+// A device that an init container used goes on to a container after it.
+std::vector<MigGrant> MergeMig(const PodRequest& pod, const MigOfContainer& containers) {
+  std::vector<MigGrant> merged, left;  // left: of merged, what may go on
+  for (const ContainerAsk& container : pod.containers) {
+    const auto entry = containers.find(container.name);
+    if (entry == containers.end()) continue;
+    std::vector<MigGrant> passed_on = left;
+    for (const MigGrant& grant : entry->second) {
+      if (const auto used = std::ranges::find(passed_on, grant); used != passed_on.end()) {
+        passed_on.erase(used);
+        if (!container.ends_first) left.erase(std::ranges::find(left, grant));
+        continue;
+      }
+      merged.push_back(grant);
+      if (container.ends_first) left.push_back(grant);
+    }
+  }
+  std::ranges::sort(merged);
+  return merged;
+}
+
+std::string TextOf(const std::vector<MigGrant>& grants) {
+  std::string text;
+  for (const MigGrant& grant : grants) text += (text.empty() ? "" : ", ") + NameOf(grant);
+  return text.empty() ? "no MIG device" : text;
+}
+
 std::string TextOf(const std::vector<DeviceGrant>& grants) {
   std::string text;
   for (const DeviceGrant& grant : grants) {
@@ -122,46 +167,62 @@ std::string TextOf(const std::vector<DeviceGrant>& grants) {
   return text.empty() ? "no GPU" : text;
 }
 
+// Error: the first container that has something else than it would have been given.
+template <class Given, class Found>
+Status CheckSame(const Given& given, Found found) {
+  Found expected;
+  for (const auto& [name, grants] : given) expected[name] = grants;
+  std::erase_if(found, [](const auto& entry) { return entry.second.empty(); });
+  for (const auto* side : {&expected, &found}) {
+    for (const auto& [name, grants] : Found(*side)) {
+      const auto want = expected[name], got = found[name];
+      if (want == got) continue;
+      return Invalid("containers." + name + ": want " + TextOf(want) + ", got " + TextOf(got));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node) {
   std::string out = "{\"version\":1,\"node\":";
   AppendString(out, placement.node);
   out += ",\"containers\":{";
-  for (const auto& [name, grants] : GrantsByContainer(pod, placement)) {
-    AppendString(out, name);
-    out += ":{\"gpus\":[";
-    for (const DeviceGrant& grant : grants) AppendGpu(out, grant, node);
-    out.back() = ']';
-    out += "},";
-  }
+  const auto append = [&](const auto& by_container, std::string_view kind, auto append_one) {
+    for (const auto& [name, grants] : by_container) {
+      AppendString(out, name);
+      out.append(":{\"").append(kind).append("\":[");
+      for (const auto& grant : grants) append_one(out, grant, node);
+      out.back() = ']';
+      out += "},";
+    }
+  };
+  append(GrantsByContainer(pod, placement), "gpus", AppendGpu);
+  append(MigByContainer(pod, placement), "mig", AppendMig);
   if (out.back() == ',') out.pop_back();
   return out += "}}";
 }
 
-Result<std::vector<DeviceGrant>> DecodeDevices(std::string_view text, const PodRequest& pod,
-                                               std::string_view node) {
-  BERTH_TRY(ByContainer containers, ReadContainers(text, node));
+Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
+                                     std::string_view node) {
+  BERTH_TRY(Containers containers, ReadContainers(text, node));
   const auto* share = std::get_if<GpuShare>(&pod.shape.gpus);
   Placement placement;
   placement.grants =
-      share != nullptr ? MergeShare(pod, *share, containers) : MergeWhole(containers);
+      share != nullptr ? MergeShare(pod, *share, containers.gpus) : MergeWhole(containers.gpus);
+  placement.mig = MergeMig(pod, containers.mig);
   // Only what comes apart the same way again has been put together right.
-  ByContainer expected;
-  for (auto& [name, grants] : GrantsByContainer(pod, placement)) expected[name] = std::move(grants);
-  std::erase_if(containers, [](const auto& entry) { return entry.second.empty(); });
-  for (const auto* side : {&expected, &containers}) {
-    for (const auto& [name, grants] : *side) {
-      const std::vector<DeviceGrant> want = expected[name], got = containers[name];
-      if (want == got) continue;
-      return Invalid("containers." + name + ": want " + TextOf(want) + ", got " + TextOf(got));
-    }
+  BERTH_TRY_STATUS(CheckSame(GrantsByContainer(pod, placement), std::move(containers.gpus)));
+  BERTH_TRY_STATUS(CheckSame(MigByContainer(pod, placement), std::move(containers.mig)));
+  const MigSlices* const mig = pod.shape.mig();
+  const int wanted = mig != nullptr ? mig->count() : pod.shape.gpu_count();
+  const auto got = static_cast<int>(placement.grants.size() + placement.mig.size());
+  if (got != wanted) {
+    return Invalid("containers: want " + std::to_string(wanted) +
+                   (mig != nullptr ? " MIG devices, got " : " GPUs, got ") + std::to_string(got));
   }
-  if (static_cast<int>(placement.grants.size()) != pod.shape.gpu_count()) {
-    return Invalid("containers: want " + std::to_string(pod.shape.gpu_count()) + " GPUs, got " +
-                   std::to_string(placement.grants.size()));
-  }
-  return std::move(placement.grants);
+  return GrantedDevices{std::move(placement.grants), std::move(placement.mig)};
 }
 
 }  // namespace berth::wire

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The annotation berth.dev/devices: which GPUs each container of a bound pod has. Written with the
-// binding, read back from the watch, so that a restart loses nothing.
+// The annotation berth.dev/devices: which GPUs or MIG devices each container of a bound pod has.
+// Written with the binding, read back from the watch, so that a restart loses nothing.
 //
 //   {"version":1,"node":"n1","containers":
 //     {"main":{"gpus":[{"index":3,"uuid":"GPU-..","milli":1000,"memory_mib":81920}]}}}
+//     {"main":{"mig":[{"gpu":2,"uuid":"GPU-..","profile":"1g.10gb","start":4}]}}
+//
+// GPU and start are there where Berth chose them; where the node's own allocator does, the profile
+// alone. "shared" is true for one user of several of a device.
 #pragma once
 
 #include <string>
@@ -20,6 +24,12 @@ namespace berth::wire {
 
 inline constexpr std::string_view kDevicesKey = "berth.dev/devices";
 
+// As in Placement.
+struct GrantedDevices {
+  std::vector<DeviceGrant> gpus;
+  std::vector<MigGrant> mig;
+};
+
 // The value for that pod; UUIDs are those of the node, where they are known. Requires: the grants
 // are of GPUs that the node has.
 std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node);
@@ -28,7 +38,7 @@ std::string EncodeDevices(const PodRequest& pod, const Placement& placement, con
 // took apart. Error: kInvalidArgument with the path of the key for another version or node, a wrong
 // type, an unknown key, a GPU that is there twice, and for containers whose GPUs are not what such
 // a pod would have been given ("containers.main: want ..., got ...").
-Result<std::vector<DeviceGrant>> DecodeDevices(std::string_view text, const PodRequest& pod,
-                                               std::string_view node);
+Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
+                                     std::string_view node);
 
 }  // namespace berth::wire

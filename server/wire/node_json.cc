@@ -8,7 +8,9 @@
 #include "base/number.h"
 #include "cluster/quantity.h"
 #include "server/wire/json_fields.h"
+#include "server/wire/mig_json.h"
 #include "server/wire/node_links.h"
+#include "server/wire/node_mig.h"
 #include "server/wire/selector_json.h"
 #include "topology/gpu_model.h"
 
@@ -40,6 +42,7 @@ class NodeReader {
     if (!problem_.empty()) return Invalid(problem_);
     BERTH_TRY_STATUS(AddGpus());
     std::string passed_over = AddLinks();
+    AddMig(passed_over);
     BERTH_TRY_STATUS(Validate(spec_));
     return DecodedNode{std::move(spec_), std::move(passed_over)};
   }
@@ -66,7 +69,7 @@ class NodeReader {
 
   void ReadAnnotations(object annotations) {
     ForEachField(annotations, [this](std::string_view key, value content) {
-      std::string* const text = annotations_.Find(key);
+      std::string* const text = key == kMigAnnotation ? &mig_annotation_ : annotations_.Find(key);
       if (text != nullptr) *text = std::string_view(content.get_string());
     });
   }
@@ -100,7 +103,8 @@ class NodeReader {
     for (auto field : allocatable) {
       const std::string_view name = field.unescaped_key();
       const bool gpu = std::ranges::find(rules_.gpu_resources, name) != rules_.gpu_resources.end();
-      if (!gpu && name != "cpu" && name != "memory") continue;
+      const bool mig = name.starts_with(kMigResourcePrefix);
+      if (!gpu && !mig && name != "cpu" && name != "memory") continue;
       const auto quantity = Quantity::Parse(std::string_view(field.value().get_string()));
       if (!quantity) {
         problem_ = ".status.allocatable." + std::string(name) + ": " + quantity.error().message;
@@ -109,7 +113,22 @@ class NodeReader {
       if (name == "cpu") spec_.cpu_milli = quantity->MilliValue();
       if (name == "memory") spec_.memory_bytes = quantity->Value();
       if (gpu) gpus_ += quantity->Value();
+      if (mig) AddMigDevices(name, quantity->Value());
     }
+  }
+
+  // A name that is none is passed over: the node has the rest.
+  void AddMigDevices(std::string_view name, std::int64_t count) {
+    const auto resource = ParseMigResource(name);
+    if (resource && count >= 0 && count <= kMostMigDevices) {
+      mig_devices_.push_back({*resource, static_cast<int>(count)});
+      return;
+    }
+    if (!mig_problem_.empty()) return;
+    mig_problem_ =
+        ".status.allocatable." + std::string(name) + ": " +
+        (resource ? "want 0.." + std::to_string(kMostMigDevices) + ", got " + std::to_string(count)
+                  : resource.error().message);
   }
 
   // A node without a Ready condition is taken as it is.
@@ -157,9 +176,26 @@ class NodeReader {
     return std::move(found.problem);
   }
 
+  void AddMig(std::string& problem) {
+    const std::int64_t memory_mib = spec_.gpus.empty() ? 0 : spec_.gpus.front().memory_mib;
+    FoundMig found = ReadNodeMig({spec_.labels, spec_.gpu_model, gpus_, memory_mib,
+                                  std::move(mig_devices_), mig_annotation_},
+                                 *rules_.mig);
+    spec_.mig = std::move(found.mig);
+    for (const std::string& passed_over : {mig_problem_, found.problem}) {
+      if (!problem.empty() && !passed_over.empty()) problem += "; ";
+      problem += passed_over;
+    }
+  }
+
+  static constexpr std::int64_t kMostMigDevices = 10'000;  // with their users, of one name
+
   const NodeRules& rules_;
   NodeSpec spec_;
   LinkAnnotations annotations_;
+  std::string mig_annotation_;
+  std::vector<MigStock> mig_devices_;
+  std::string mig_problem_;
   std::string memory_label_;
   std::int64_t gpus_ = 0;
   bool cordoned_ = false;

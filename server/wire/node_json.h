@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "cluster/link_library.h"
+#include "cluster/mig_library.h"
 #include "cluster/node.h"
 #include "config/config.h"
 
@@ -21,19 +22,21 @@ struct NodeRules {
   NodeLabelKeys labels;
   // Shared by all that decode nodes of one cluster.
   std::shared_ptr<LinkLibrary> links = std::make_shared<LinkLibrary>();
+  std::shared_ptr<MigLibrary> mig = std::make_shared<MigLibrary>();
 
   explicit NodeRules(const Config& config);
 };
 
 struct DecodedNode {
   NodeSpec spec;
-  // What could not be read and the node does without (node_links.h); empty = nothing.
+  // What could not be read and the node does without (node_links.h, node_mig.h); empty = nothing.
   std::string problem;
 };
 
 // Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. Capacities are
 // status.allocatable; memory per GPU comes from the label, else from the product catalogue; links
-// as in node_links.h. Error: kInvalidArgument with the place ("items[3].status.allocatable.cpu:
+// as in node_links.h, MIG devices as in node_mig.h. Error: kInvalidArgument with the place
+// ("items[3].status.allocatable.cpu:
 // ...").
 // Labels and taints come along; a node that is cordoned (spec.unschedulable) has the taint
 // node.kubernetes.io/unschedulable.

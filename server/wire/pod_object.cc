@@ -15,14 +15,15 @@ void Place(ObservedPod& observed, const std::string* devices) {
   const PodRequest& pod = observed.pod;
   observed.placement = {observed.node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
   if (devices == nullptr) return;
-  auto grants = DecodeDevices(*devices, pod, observed.node);
-  if (grants) {
-    observed.placement.grants = *std::move(grants);
+  auto granted = DecodeDevices(*devices, pod, observed.node);
+  if (granted) {
+    observed.placement.grants = std::move(granted->gpus);
+    observed.placement.mig = std::move(granted->mig);
     return;
   }
   const PodId& id = pod.id;
   observed.problem = "pod " + id.namespace_name + "/" + id.name + ": annotation " +
-                     std::string(kDevicesKey) + ": " + grants.error().message;
+                     std::string(kDevicesKey) + ": " + granted.error().message;
 }
 
 }  // namespace

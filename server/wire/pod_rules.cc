@@ -59,15 +59,21 @@ ResourceAsk Effective(const PodParts& parts) {
 }
 
 GpuAsk GpuAskOf(const ResourceAsk& ask) {
+  if (!ask.mig.empty()) return ask.mig.ToSlices();
   if (ask.gpus > 0) return WholeGpus{static_cast<int>(std::min<std::int64_t>(ask.gpus, kMost))};
-  if (ask.share_milli == 0 && ask.share_bytes == 0) return NoGpu{};
+  if (!ask.wants_share()) return NoGpu{};
   const std::int64_t mib = ask.share_bytes / kBytesPerMib + (ask.share_bytes % kBytesPerMib != 0);
   return GpuShare{static_cast<int>(ask.share_milli), mib};
 }
 
 // Why no node could ever take such an ask; empty = fine.
 std::string Objection(const ResourceAsk& ask) {
-  if (ask.gpus > 0 && (ask.share_milli > 0 || ask.share_bytes > 0)) {
+  if (!ask.mig.empty() && (ask.gpus > 0 || ask.wants_share())) {
+    return "pod asks for MIG devices and for GPUs: want one of the two";
+  }
+  if (ask.mig.total() > kMaxMigDevicesPerPod)
+    return "pod asks for more MIG devices than any node has";
+  if (ask.gpus > 0 && ask.wants_share()) {
     return "pod asks for whole GPUs and for a share of one: want one of the two";
   }
   if (ask.gpus > kMaxGpusPerNode) return "pod asks for more GPUs than any node has";
@@ -145,7 +151,9 @@ std::string ReadLinkAsk(std::string_view key, std::string_view value, LinkAsk& a
 }
 
 // Reads the pod's berth.dev/ annotations; returns what is wrong with them.
-std::string ReadAnnotations(const PodParts& parts, RequestShape& shape) {
+std::string ReadAnnotations(const PodParts& parts, PodRequest& pod) {
+  RequestShape& shape = pod.shape;
+  MigWant need;
   for (const auto& [key, value] : parts.annotations) {
     if (key == kGpuModelKey) {
       shape.models = ParseModels(value);
@@ -153,9 +161,15 @@ std::string ReadAnnotations(const PodParts& parts, RequestShape& shape) {
     } else if (IsLinkKey(key)) {
       const std::string wrong = ReadLinkAsk(key, value, shape.links);
       if (!wrong.empty()) return "annotation " + key + ": " + wrong;
+    } else if (IsMigNeedKey(key)) {
+      const Status read = ReadMigNeed(key, value, need);
+      if (!read) return "annotation " + key + ": " + read.error().message;
     } else if (!IsKnown(key)) {
       return "annotation " + key + ": not known to this version of berth";
     }
+  }
+  if (need != MigWant{}) {
+    if (const Status applied = ApplyMigNeed(need, pod); !applied) return applied.error().message;
   }
   // One GPU has no links to choose among.
   if (!std::holds_alternative<WholeGpus>(shape.gpus) || shape.gpu_count() < 2) shape.links = {};
@@ -170,6 +184,7 @@ ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
   gpus = Capped(gpus + other.gpus);
   share_milli = Capped(share_milli + other.share_milli);
   share_bytes = Capped(share_bytes + other.share_bytes);
+  mig += other.mig;
   return *this;
 }
 
@@ -179,6 +194,7 @@ void ResourceAsk::Raise(const ResourceAsk& other) {
   gpus = std::max(gpus, other.gpus);
   share_milli = std::max(share_milli, other.share_milli);
   share_bytes = std::max(share_bytes, other.share_bytes);
+  mig.Raise(other.mig);
 }
 
 PodRules::PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels)
@@ -192,7 +208,8 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   const bool is_cpu = resource == "cpu";
   const bool is_memory = resource == "memory";
   const auto rule = std::ranges::find(rules_, resource, &Rule::name);
-  if (!is_cpu && !is_memory && rule == rules_.end()) return {};
+  const bool is_mig = rule == rules_.end() && resource.starts_with(kMigResourcePrefix);
+  if (!is_cpu && !is_memory && !is_mig && rule == rules_.end()) return {};
   auto quantity = Quantity::Parse(text);
   if (!quantity) return tl::unexpected(std::move(quantity).error().Within(resource));
   if (quantity->MilliValue() < 0) {
@@ -203,6 +220,9 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
     added.cpu_milli = Capped(quantity->MilliValue());
   } else if (is_memory) {
     added.memory_bytes = Capped(quantity->Value());
+  } else if (is_mig) {
+    BERTH_TRY(const MigResource device, ParseMigResource(resource));
+    added.mig.Add(device, Capped(quantity->Value()));
   } else {
     const std::int64_t amount = Times(quantity->Value(), rule->factor);
     switch (rule->meaning) {
@@ -245,7 +265,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
       request.containers.push_back(
           {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit});
     }
-    request.refusal = ReadAnnotations(parts, request.shape);
+    request.refusal = ReadAnnotations(parts, request);
   }
   ReadGroup(parts, request);
   request.priority = parts.priority;

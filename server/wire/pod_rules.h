@@ -6,8 +6,8 @@
 // Containers add up as in Kubernetes (k8s.io/component-helpers resource.PodRequests): the larger of
 // "all containers and sidecars together" and "any init container with the sidecars started before
 // it", plus the pod's overhead; CPU and memory given for the pod as a whole replace that sum. A pod
-// asks for whole GPUs or for a share of one GPU; shares of its containers are parts of the same
-// GPU.
+// asks for whole GPUs, for a share of one GPU, or for MIG devices (pod_mig.h); shares of its
+// containers are parts of the same GPU.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@
 #include "cluster/node_constraints.h"
 #include "cluster/pod_request.h"
 #include "config/config.h"
+#include "server/wire/pod_mig.h"
 #include "topology/topology_levels.h"
 
 namespace berth::wire {
@@ -33,11 +34,13 @@ struct ResourceAsk {
   std::int64_t gpus = 0;
   std::int64_t share_milli = 0;
   std::int64_t share_bytes = 0;
+  MigCounts mig = {};
 
   ResourceAsk& operator+=(const ResourceAsk& other);
   // The larger of each.
   void Raise(const ResourceAsk& other);
-  [[nodiscard]] bool wants_gpu() const { return gpus > 0 || share_milli > 0 || share_bytes > 0; }
+  [[nodiscard]] bool wants_gpu() const { return gpus > 0 || wants_share() || !mig.empty(); }
+  [[nodiscard]] bool wants_share() const { return share_milli > 0 || share_bytes > 0; }
 };
 
 enum class ContainerKind { kInit, kSidecar, kMain };
@@ -72,7 +75,8 @@ class PodRules {
   explicit PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels = {});
 
   // Adds the quantity of that resource to the ask; names without a meaning are ignored. Error:
-  // kInvalidArgument when the text is not a quantity or is negative.
+  // kInvalidArgument when the text is not a quantity or is negative, and for nvidia.com/mig- with
+  // something behind it that is no profile.
   Status Add(std::string_view resource, std::string_view quantity, ResourceAsk& ask) const;
 
   // A pod that cannot be placed anywhere comes back with its refusal set.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"berth.dev/e2e/harness"
@@ -173,6 +174,9 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	needBerth(t)
 	plane := harness.NewPlane(t)
 	plane.CreateNodes(4)
+	cut := harness.Node("node-mig", harness.GPUModel, 0)
+	cut.Status.Allocatable["nvidia.com/mig-1g.10gb"] = resource.MustParse("7")
+	plane.AddNodes(cut)
 	plane.AddBerthNamespace()
 	plane.Kubectl("apply", "-k", "manifests/base")
 	config := render(t, "manifests/base")
@@ -187,7 +191,7 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	plane.CreatePods(past)
 
 	// The gauges of the books follow what happens.
-	for name, want := range map[string]float64{"berth_pods_without_devices": 1, "berth_reservations": 0, "berth_nodes": 4,
+	for name, want := range map[string]float64{"berth_pods_without_devices": 1, "berth_reservations": 0, "berth_nodes": 5,
 		"berth_ready": 1, "berth_leader": 1, "berth_gpus": 32} {
 		harness.Eventually(t, name, 15*time.Second, func() error {
 			if got := berth.Metric(name); len(samplesOf(berth.Metrics())[name]) == 0 || got != want {

@@ -8,6 +8,7 @@
 // What is not said is ample and harmless: 64 cores, 256 GiB, no GPU; pods ask for nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,6 +32,16 @@ class APod {
   APod& Whole(int count) { return Asks(WholeGpus{count}); }
   APod& Share(int milli, std::int64_t memory_mib = 0) { return Asks(GpuShare{milli, memory_mib}); }
   APod& ShareByMemory(std::int64_t memory_mib) { return Asks(GpuShare{0, memory_mib}); }
+  // Devices of that profile, in addition to those of others.
+  APod& Mig(const std::string& profile, int count = 1, bool shared = false) {
+    MigSlices ask = pod_.shape.mig() == nullptr ? MigSlices{} : *pod_.shape.mig();
+    ask.wants.push_back({ParseMigProfile(profile).value(), shared, 0, 0, count});
+    std::ranges::sort(ask.wants);
+    return Asks(ask);
+  }
+  APod& MigNeeding(int slices, std::int64_t memory_mib, int count = 1) {
+    return Asks(MigSlices{{{std::nullopt, false, slices, memory_mib, count}}});
+  }
   APod& Cpu(std::int64_t cores) { return CpuMilli(cores * 1000); }
   APod& CpuMilli(std::int64_t milli) {
     pod_.shape.cpu_milli = milli;
@@ -144,6 +155,10 @@ class ANode {
     spec_.links = std::move(links);
     return *this;
   }
+  ANode& Mig(MigSpec spec) {
+    spec_.mig = NodeMig(std::move(spec));
+    return *this;
+  }
   ANode& Cpu(std::int64_t cores) {
     spec_.cpu_milli = cores * 1000;
     return *this;
@@ -170,6 +185,13 @@ class ANode {
   }
   ANode& HoldingReserved(const APod& pod, const std::vector<int>& gpus = {}) {
     held_.push_back(pod.ReservedOn(spec_.name, gpus));
+    return *this;
+  }
+  ANode& HoldingMig(const APod& pod, std::vector<MigGrant> mig = {}) {
+    PodRecord record = *pod.BoundOn(spec_.name);
+    record.placement.mig = std::move(mig);
+    std::ranges::sort(record.placement.mig);
+    held_.push_back(std::make_shared<const PodRecord>(std::move(record)));
     return *this;
   }
   ANode& Labelled(Labels sorted) {

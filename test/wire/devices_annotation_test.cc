@@ -74,7 +74,7 @@ TEST(DevicesAnnotation, GivesBackTheGrantsOfEveryPod) {
     const std::string text = EncodeDevices(pod, placement, node.Spec());
     const auto grants = DecodeDevices(text, pod, "n1");
     ASSERT_TRUE(grants) << grants.error().message << "\n" << text;
-    ASSERT_EQ(*grants, placement.grants) << text;
+    ASSERT_EQ(grants->gpus, placement.grants) << text;
   }
 }
 
@@ -95,7 +95,12 @@ TEST(DevicesAnnotation, ErrorsNameThePath) {
            {R"({"version":1,"nod":"n1"})", "nod: unknown key"},
            {text("[]"), "containers: want an object, got array"},
            {text(R"({"main":7})"), "containers.main: want an object"},
-           {text(R"({"main":{"mig":[]}})"), "containers.main.mig: unknown key"},
+           {text(R"({"main":{"nics":[]}})"), "containers.main.nics: unknown key"},
+           {text(R"({"main":{"mig":[{"profile":"1g"}]}})"),
+            "containers.main.mig[0].profile: want a MIG profile such as 1g.5gb, 1g.10gb+me or "
+            "1c.2g.10gb, got \"1g\""},
+           {text(R"({"main":{"mig":[{"profile":"1g.5gb","start":1}]}})"),
+            "containers.main.mig[0].gpu: want the index of a GPU beside the start, got none"},
            {text(R"({"main":{"gpus":[{"milli":1}]}})"),
             "containers.main.gpus[0].index: want the index of a GPU, got none"},
            {text(R"({"main":{"gpus":[{"index":"0"}]}})"),

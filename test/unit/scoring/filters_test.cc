@@ -148,7 +148,7 @@ TEST(Reason, HasACodeAndAVerdictAndATextOfItsOwn) {
     EXPECT_FALSE(codes.back().empty()) << "reason " << i;
     const bool silent = reason == Reason::kFits || reason == Reason::kPodRefused;
     EXPECT_EQ(TextOf(reason).empty(), silent) << codes.back();
-    const bool held = reason >= Reason::kCpuHeld && reason <= Reason::kLinkedHeld;
+    const bool held = reason >= Reason::kCpuHeld && reason <= Reason::kMigHeld;
     if (!silent && !held) texts.push_back(TextOf(reason));
     EXPECT_EQ(TextOf(reason).find_first_of("0123456789"), std::string_view::npos)
         << codes.back() << ": a text with a number changes from try to try";
@@ -171,7 +171,7 @@ TEST(Reason, ThatIsHeldForGoodReadsAsItDidAndIsUnresolvable) {
     EXPECT_EQ(VerdictOf(reason), Verdict::kUnschedulable) << CodeOf(reason);
     EXPECT_EQ(VerdictOf(for_good), Verdict::kUnresolvable) << CodeOf(reason);
   }
-  EXPECT_EQ(held, 5);
+  EXPECT_EQ(held, 6);
 }
 
 TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {

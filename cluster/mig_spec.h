@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MigSpec: the MIG devices of a node - what there is, what can be made, and how well that is known.
+//
+// GPUs that are cut are not among NodeSpec::gpus: those are given whole or shared, these in MIG
+// devices, and no GPU is both. Each has a set of placements of its product
+// (topology/mig_product.h):
+//
+//   static    the instances that there are; a pod gets one of them
+//   dynamic   cut when a pod comes: any placement that goes together with what is taken
+//
+// Three things are apart from that: devices with several users (time slicing), which are counted
+// and no more; the strategy `single`, where the devices of one profile are the node's `gpus`; and
+// trouble, with which a node takes no pod with GPUs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "topology/mig_product.h"
+
+namespace berth {
+
+// How well the instances, or what pods have of them, are known.
+enum class MigKnowledge : std::uint8_t {
+  kCounts,  // how many per node: on which GPU they are, and where, is assumed
+  kPerGpu,  // how many per GPU: where they begin is assumed
+  kExact,
+};
+std::string_view MigKnowledgeName(MigKnowledge knowledge);  // "counts", "per-gpu", "exact"
+
+// Who picks the device for a pod once its node is known. Berth chooses the node by what it expects
+// the others to pick.
+enum class MigAllocator : std::uint8_t {
+  kBerth,     // Berth: GPU and start, told with the binding
+  kFirstFit,  // the first GPU that has room, the lowest start: assumed of the kubelet; DRA
+  kDriver,    // the first GPU that has room, NVIDIA's driver's start (topology/mig_start_rule.h)
+  kHami,      // the first GPU that has room, HAMi's start
+};
+std::string_view MigAllocatorName(MigAllocator allocator);  // "berth", "first-fit", ...
+
+enum class MigTrouble : std::uint8_t {
+  kNone,
+  kChanging,  // nvidia.com/mig.config.state is pending or rebooting
+  kFailed,    // ... is failed
+  kInvalid,   // strategy single, and the devices are not alike
+  kStale,     // labels and allocatable devices contradict each other
+};
+std::string_view MigTroubleName(MigTrouble trouble);  // "", "changing", "failed", ...
+
+struct MigGpu {
+  int index = 0;         // on the node
+  std::string uuid;      // empty = not known
+  MigSet instances = 0;  // static: those that are there
+  friend bool operator==(const MigGpu&, const MigGpu&) = default;
+};
+
+// Devices with several users, as pods ask for them.
+struct MigStock {
+  MigResource resource;  // .shared or, where sharing does not rename, the plain name
+  int count = 0;         // users in all
+  friend bool operator==(const MigStock&, const MigStock&) = default;
+};
+
+struct MigSpec {
+  // Of all the GPUs; nullptr only where there are none. Products that are equal are one object
+  // (cluster/mig_library.h).
+  std::shared_ptr<const MigProduct> product;
+  std::vector<MigGpu> gpus;  // by ascending index
+  bool dynamic = false;
+  MigKnowledge knowledge = MigKnowledge::kCounts;
+  MigAllocator allocator = MigAllocator::kFirstFit;
+  std::vector<MigStock> shared;
+  std::optional<MigProfile> single;  // what each of NodeSpec::gpus is
+  std::int64_t single_memory_mib = 0;
+  MigTrouble trouble = MigTrouble::kNone;
+  friend bool operator==(const MigSpec&, const MigSpec&) = default;
+
+  // The position in `gpus` of the GPU with that index.
+  [[nodiscard]] std::optional<std::size_t> PositionOf(int index) const;
+  // What may be given of the GPU at that position, where `taken` is.
+  [[nodiscard]] MigSet Free(std::size_t gpu, MigSet taken) const {
+    return dynamic ? product->Addable(taken) : gpus[gpu].instances & ~taken;
+  }
+};
+
+// Error: kInvalidArgument naming the field: GPUs without a product, not in order, or with instances
+// that do not go together; counts below 0.
+Status Validate(const MigSpec& spec);
+
+// A MigSpec shared by all copies of a node, or none. Compares by what it says.
+class NodeMig {
+ public:
+  NodeMig() = default;
+  explicit NodeMig(MigSpec spec) : spec_(std::make_shared<const MigSpec>(std::move(spec))) {}
+
+  [[nodiscard]] bool known() const { return spec_ != nullptr; }
+  // Requires: known().
+  const MigSpec& operator*() const { return *spec_; }
+  const MigSpec* operator->() const { return spec_.get(); }
+
+  friend bool operator==(const NodeMig& a, const NodeMig& b) {
+    return a.spec_ == b.spec_ || (a.known() && b.known() && *a == *b);
+  }
+
+ private:
+  std::shared_ptr<const MigSpec> spec_;
+};
+
+}  // namespace berth

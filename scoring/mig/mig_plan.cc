@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/mig/mig_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "scoring/mig/mig_tables.h"
+
+namespace berth {
+namespace {
+
+// One device, by the rows that will do, the preferred first.
+struct Device {
+  std::vector<int> rows;
+  std::optional<MigProfile> name;  // as the pod has it: a row may have several
+};
+
+struct Candidate {
+  MigSlot slot;
+  double loss_gpus = 0;
+  int free_units = 0;  // of the GPU
+};
+
+class Planner {
+ public:
+  Planner(const MigSpec& spec, const MigUse& use) : spec_(spec), use_(use) {
+    if (spec.dynamic && spec.product != nullptr) tables_ = MigTablesOf(spec.product);
+  }
+
+  std::optional<MigPlan> Plan(const MigSlices& ask) {
+    for (const MigWant& want : ask.wants) {
+      for (int i = 0; i < want.count; ++i) {
+        if (!Add(want)) return std::nullopt;
+      }
+    }
+    std::ranges::stable_sort(devices_, {}, [this](const Device& device) {
+      return RankOf(*spec_.product, device.rows.front());
+    });
+    if (!Place(0)) return std::nullopt;
+    std::ranges::sort(plan_.grants);
+    std::ranges::sort(plan_.slots);
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] const MigRow& RowAt(int row) const {
+    return spec_.product->rows()[static_cast<std::size_t>(row)];
+  }
+  [[nodiscard]] int RowOf(const MigSlot& slot) const {
+    return spec_.product->placements()[static_cast<std::size_t>(slot.placement)].row;
+  }
+
+  // Shared devices are only counted, and taken at once.
+  bool Add(const MigWant& want) {
+    if (!want.shared && spec_.product != nullptr && !spec_.gpus.empty()) {
+      if (Device device{RowsFor(*spec_.product, want), want.profile}; !device.rows.empty()) {
+        devices_.push_back(std::move(device));
+        return true;
+      }
+    }
+    const auto stock = use_.NextShared(spec_, want);
+    if (!stock) return false;
+    use_.TakeShared(*stock);
+    plan_.grants.push_back({MigGrant::kUnknown, MigGrant::kUnknown, *want.profile, true});
+    return true;
+  }
+
+  bool Place(std::size_t device) {
+    if (device == devices_.size()) return true;
+    // Where all that follow are like it, it does not matter to them which of a row it takes.
+    const bool any_will_do = devices_.back().rows == devices_[device].rows;
+    for (const int row : devices_[device].rows) {
+      for (const Candidate& candidate : CandidatesFor(row)) {
+        if (++steps_ > kMostSteps) return false;
+        use_.Take(candidate.slot);
+        if (Place(device + 1)) {
+          Keep(candidate, devices_[device]);
+          return true;
+        }
+        use_.Release(candidate.slot);
+        if (any_will_do) break;
+      }
+    }
+    return false;
+  }
+
+  void Keep(const Candidate& candidate, const Device& device) {
+    const MigSlot& slot = candidate.slot;
+    plan_.slots.push_back(slot);
+    plan_.loss_gpus += candidate.loss_gpus;
+    MigGrant grant{.profile = device.name.value_or(RowAt(RowOf(slot)).profile)};
+    if (spec_.allocator == MigAllocator::kBerth) {
+      const auto placement = static_cast<std::size_t>(slot.placement);
+      grant.gpu = spec_.gpus[slot.gpu].index;
+      grant.start = spec_.product->placements()[placement].start;
+    }
+    plan_.grants.push_back(grant);
+  }
+
+  // The best first.
+  [[nodiscard]] std::vector<Candidate> CandidatesFor(int row) const {
+    if (spec_.allocator != MigAllocator::kBerth) {
+      const auto slot = use_.NextSlot(spec_, row);
+      return slot ? std::vector{CandidateAt(*slot)} : std::vector<Candidate>();
+    }
+    std::vector<Candidate> candidates;
+    for (std::size_t gpu = 0; gpu < spec_.gpus.size(); ++gpu) {
+      if (IsLikeAnEarlierOne(gpu)) continue;
+      MigSet free = spec_.Free(gpu, use_.taken()[gpu]) & spec_.product->PlacementsOf(row);
+      for (; free != 0; free &= free - 1) {
+        candidates.push_back(CandidateAt({gpu, std::countr_zero(free)}));
+      }
+    }
+    std::ranges::stable_sort(candidates, {}, [](const Candidate& candidate) {
+      return std::pair(candidate.loss_gpus, candidate.free_units);
+    });
+    return candidates;
+  }
+
+  [[nodiscard]] bool IsLikeAnEarlierOne(std::size_t gpu) const {
+    for (std::size_t earlier = 0; earlier < gpu; ++earlier) {
+      if (use_.taken()[earlier] == use_.taken()[gpu] &&
+          spec_.gpus[earlier].instances == spec_.gpus[gpu].instances) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] Candidate CandidateAt(const MigSlot& slot) const {
+    const MigSet taken = use_.taken()[slot.gpu];
+    const int units = spec_.product->memory_units() - std::popcount(spec_.product->UnitsOf(taken));
+    return {slot, tables_ == nullptr ? 0 : tables_->LossGpus(taken, slot.placement), units};
+  }
+
+  const MigSpec& spec_;
+  MigUse use_;
+  std::shared_ptr<const MigTables> tables_;
+  std::vector<Device> devices_;
+  MigPlan plan_;
+  int steps_ = 0;
+};
+
+bool HasProfile(const MigSpec& spec, const MigWant& want) {
+  const auto is_named = [&want](const MigStock& stock) {
+    return want.profile == stock.resource.profile && want.shared == stock.resource.shared;
+  };
+  if (std::ranges::any_of(spec.shared, is_named)) return true;
+  if (want.shared || spec.gpus.empty()) return false;
+  MigSet there = 0;
+  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) there |= spec.Free(gpu, 0);
+  return std::ranges::any_of(RowsFor(*spec.product, want), [&](int row) {
+    return (there & spec.product->PlacementsOf(row)) != 0;
+  });
+}
+
+}  // namespace
+
+std::optional<MigPlan> PlanMig(const MigSpec& spec, const MigUse& use, const MigSlices& ask) {
+  return Planner(spec, use).Plan(ask);
+}
+
+Reason ReasonOf(MigTrouble trouble) {
+  switch (trouble) {
+    case MigTrouble::kChanging:
+      return Reason::kMigChanging;
+    case MigTrouble::kFailed:
+      return Reason::kMigFailed;
+    case MigTrouble::kInvalid:
+      return Reason::kMigInvalid;
+    case MigTrouble::kStale:
+      return Reason::kMigStale;
+    case MigTrouble::kNone:
+      break;
+  }
+  return Reason::kFits;
+}
+
+Reason CheckMig(const Node& node, const MigSlices& ask) {
+  if (!node.spec().mig.known()) return Reason::kNoMig;
+  const MigSpec& spec = *node.spec().mig;
+  if (spec.gpus.empty() && spec.shared.empty()) return Reason::kNoMig;
+  // The kubelet gives what the containers name, and these name nothing.
+  if (!ask.by_name() && !spec.dynamic) return Reason::kMigByNameOnly;
+  for (const MigWant& want : ask.wants) {
+    if (!HasProfile(spec, want)) return Reason::kNoMigProfile;
+  }
+  if (PlanMig(spec, node.mig(), ask)) return Reason::kFits;
+  return PlanMig(spec, MigUse(spec), ask) ? Reason::kMigBusy : Reason::kTooFewMig;
+}
+
+}  // namespace berth

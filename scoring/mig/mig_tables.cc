@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/mig/mig_tables.h"
+
+#include <vector>
+
+#include "base/mutex.h"
+
+namespace berth {
+namespace {
+
+// A function of products, remembered.
+class Memo {
+ public:
+  std::shared_ptr<const MigTables> Of(const std::shared_ptr<const MigProduct>& product)
+      BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    for (const Entry& entry : entries_) {
+      if (entry.product == product.get() && Lives(entry)) return entry.tables;
+    }
+    // A product that is gone may have left its address to this one.
+    std::erase_if(entries_, [](const Entry& entry) { return !Lives(entry); });
+    auto made = MigTables::Make(*product);
+    entries_.push_back({product.get(), product, product.use_count() == 0, made ? *made : nullptr});
+    return entries_.back().tables;
+  }
+
+ private:
+  struct Entry {
+    const MigProduct* product;
+    std::weak_ptr<const MigProduct> owner;
+    bool for_ever;  // of the catalogue: it has no owner
+    std::shared_ptr<const MigTables> tables;
+  };
+  static bool Lives(const Entry& entry) { return entry.for_ever || !entry.owner.expired(); }
+
+  Mutex mutex_;
+  std::vector<Entry> entries_ BERTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const MigTables>> MigTables::Make(const MigProduct& product) {
+  BERTH_TRY(MigStates states, MigStates::Of(product));
+  return std::make_shared<const MigTables>(std::move(states));
+}
+
+double MigTables::LossGpus(MigSet taken, int placement) const {
+  const int state = states_.IndexOf(taken);
+  const double whole = potential_.worth(0);
+  if (state == MigStates::kNone || whole <= 0) return 0;
+  return static_cast<double>(potential_.Loss(state, placement)) / 1e6 / whole;
+}
+
+std::shared_ptr<const MigTables> MigTablesOf(const std::shared_ptr<const MigProduct>& product) {
+  static Memo memo;
+  return memo.Of(product);
+}
+
+}  // namespace berth

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MigTables: what Berth thinks of every layout of a GPU product, computed once.
+//
+// The states are those of all rows of the product; losses are those of BerthWeights
+// (mig_potential.h), as parts of what an empty GPU is worth: a GPU lost is 1.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "scoring/mig/mig_potential.h"
+#include "topology/mig_product.h"
+#include "topology/mig_states.h"
+
+namespace berth {
+
+// Immutable; any number of threads may read.
+class MigTables {
+ public:
+  // Error: as MigStates::Of. Takes some 10 ms. Requires: the product lives longer.
+  static Result<std::shared_ptr<const MigTables>> Make(const MigProduct& product);
+
+  explicit MigTables(MigStates states)
+      : states_(std::move(states)), potential_(states_, BerthWeights(states_.product())) {}
+  MigTables(const MigTables&) = delete;  // the potential points to the states
+  MigTables& operator=(const MigTables&) = delete;
+
+  // What the placement takes away; 0 where `taken` is no layout that the product allows. Requires:
+  // it fits.
+  [[nodiscard]] double LossGpus(MigSet taken, int placement) const;
+
+ private:
+  const MigStates states_;
+  const MigPotential potential_;
+};
+
+// Those of the product, made when first asked for and kept for as long as the product is. nullptr
+// where it has more layouts than are enumerated. Any thread may call it.
+std::shared_ptr<const MigTables> MigTablesOf(const std::shared_ptr<const MigProduct>& product);
+
+}  // namespace berth

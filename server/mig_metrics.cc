@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/mig_metrics.h"
+
+#include "server/metrics_text.h"
+
+namespace berth {
+
+std::string MigMetricsText(const MigReport& report) {
+  MetricsText text;
+  text.Family("berth_mig_gpus", "gauge", "GPUs that are cut into MIG devices");
+  for (const auto& [product, count] : report.products) {
+    text.Sample(count.static_gpus, {{"product", product}, {"partitioning", "static"}});
+    text.Sample(count.dynamic_gpus, {{"product", product}, {"partitioning", "dynamic"}});
+  }
+  text.Family("berth_mig_memory_units", "gauge",
+              "Memory units of the GPUs that are cut, by whether a pod's device takes them");
+  for (const auto& [product, count] : report.products) {
+    text.Sample(count.taken_units, {{"product", product}, {"state", "taken"}});
+    text.Sample(count.units - count.taken_units, {{"product", product}, {"state", "free"}});
+  }
+  text.Family("berth_mig_devices", "gauge",
+              "MIG devices that pods have, and how many more of that profile alone would fit");
+  for (const auto& [product, count] : report.products) {
+    for (const auto& [profile, devices] : count.profiles) {
+      text.Sample(devices.taken, {{"product", product}, {"profile", profile}, {"state", "taken"}});
+      text.Sample(devices.free, {{"product", product}, {"profile", profile}, {"state", "free"}});
+    }
+  }
+  text.Family("berth_mig_troubled_nodes", "gauge",
+              "Nodes that take no pods with GPUs because of their MIG configuration");
+  for (const auto& [trouble, nodes] : report.troubled_nodes) {
+    text.Sample(nodes, {{"trouble", trouble}});
+  }
+  return text.Take();
+}
+
+}  // namespace berth

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What /metrics says of MIG devices: berth_mig_gpus{product,partitioning},
+// berth_mig_memory_units{product,state}, berth_mig_devices{product,profile,state},
+// berth_mig_troubled_nodes{trouble}.
+#pragma once
+
+#include <string>
+
+#include "scoring/mig/mig_report.h"
+
+namespace berth {
+
+std::string MigMetricsText(const MigReport& report);
+
+}  // namespace berth

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The MIG devices of a node as JSON: the node annotation berth.dev/mig, and "mig" of a node in the
+// cluster file.
+//
+//   {"product": "A100-40GB", "partitioning": "static",
+//    "gpus": [{"index": 0, "uuid": "GPU-..", "instances": [{"profile": "3g.20gb", "start": 4},
+//                                                          {"profile": "1g.5gb", "count": 2}]}]}
+//
+//   product       a name of the catalogue (topology/mig_catalog.h); left out: that of the node's
+//                 label. Where it is in neither, "memory_units" and "compute_slices" say what the
+//                 GPU has, and "profiles" all that it can be cut into.
+//   partitioning  "static": the instances are there. "dynamic": GPUs are cut when a pod comes, and
+//                 no instances are said.
+//   allocator     who picks the device: "berth" (as the annotation berth.dev/devices of the pod
+//                 says), "first-fit", "driver" or "hami" (cluster/mig_spec.h). Left out: berth
+//                 where dynamic, else first-fit.
+//   instances     with "start", or "count" of them (1) whose starts are assumed as the driver
+//                 would have chosen them, the largest first
+//   profiles      rows in place of those of the product: {"profile": "1g.5gb", "size": 1,
+//                 "starts": [0, 1], "max": 7, "memory_mib": 4864}
+//
+// The cluster file also has what otherwise comes from labels and allocatable: "knowledge",
+// "shared", "single", "single_memory_mib", "trouble".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cluster/mig_library.h"
+#include "cluster/mig_spec.h"
+#include "server/wire/fields.h"
+
+namespace berth::wire {
+
+inline constexpr std::string_view kMigAnnotation = "berth.dev/mig";
+
+// `label`: the node's product label. Error: kInvalidArgument with the path of the field.
+Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_view label,
+                        MigLibrary& library);
+
+// What ReadMig reads back as the same.
+Json MigJson(const MigSpec& spec);
+
+// Puts one instance of the row onto the GPU where the driver would; false where none fits.
+bool AddByDriver(const MigProduct& product, int row, MigSet& instances);
+
+}  // namespace berth::wire

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/mig_metrics.h"
+
+#include <gtest/gtest.h>
+
+#include "test/support/builders.h"
+#include "test/support/mig_nodes.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+
+TEST(MigMetrics, CountsWhatIsTakenAndWhatStillFits) {
+  ANode dynamic = ANode("a").Mig(test::DynamicMig(1));
+  dynamic.HoldingMig(APod("x").Mig("3g.20gb"), {test::AGrant(0, "3g.20gb", 4)});
+  MigSpec stale = test::StaticMig(2, test::kBalanced);
+  stale.trouble = MigTrouble::kStale;
+  const std::string text = MigMetricsText(
+      ReportMig(*test::SnapshotOf({dynamic, ANode("b").Mig(stale), ANode("c").Gpus(8)})));
+  for (const char* line :
+       {"berth_mig_gpus{product=\"A100-40GB\",partitioning=\"dynamic\"} 1\n",
+        "berth_mig_gpus{product=\"A100-40GB\",partitioning=\"static\"} 2\n",
+        "berth_mig_memory_units{product=\"A100-40GB\",state=\"taken\"} 4\n",
+        "berth_mig_memory_units{product=\"A100-40GB\",state=\"free\"} 20\n",
+        "berth_mig_devices{product=\"A100-40GB\",profile=\"3g.20gb\",state=\"taken\"} 1\n",
+        "berth_mig_devices{product=\"A100-40GB\",profile=\"3g.20gb\",state=\"free\"} 3\n",
+        "berth_mig_devices{product=\"A100-40GB\",profile=\"1g.5gb\",state=\"free\"} 8\n",
+        "berth_mig_devices{product=\"A100-40GB\",profile=\"7g.40gb\",state=\"free\"} 0\n",
+        "berth_mig_troubled_nodes{trouble=\"stale\"} 1\n",
+        "berth_mig_troubled_nodes{trouble=\"failed\"} 0\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
+}  // namespace
+}  // namespace berth
