@@ -16,12 +16,12 @@
 //    {"pods": 1234, "classes": [{"pods": 17.5, "cpu_milli": 8000, "memory_bytes": 1073741824,
 //                                "ask": {"gpus": 2}, "models": []}, ...]}
 //
-// Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}] and the links of their GPUs
-// as "topology", in either form of JSON that topology_json.h reads, with "topology_source"; pods
-// "priority", "gang"
-// ("namespace/name") and "labels". What a snapshot was *observed* to be is the truth and is taken
-// as it is: GPUs granted twice, pods on nodes that are not there. Without that mark the file is
-// what somebody wants, and has to fit.
+// Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}], "claims": [{"claim": ..,
+// "device": .., "index": 0, ..}] (cluster/claimed_gpu.h) and the links of their GPUs as "topology",
+// in either form of JSON that topology_json.h reads, with "topology_source"; pods "priority",
+// "gang" ("namespace/name") and "labels". What a snapshot was *observed* to be is the truth and is
+// taken as it is: GPUs granted twice, pods on nodes that are not there. Without that mark the file
+// is what somebody wants, and has to fit.
 //
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
 // all but the name may be left out. A Kubernetes NodeList (kubectl get nodes -o json) is taken as
