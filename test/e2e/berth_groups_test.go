@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"berth.dev/e2e/harness"
 )
@@ -41,7 +44,21 @@ metadata: {name: %s, namespace: default}
 spec: {minMember: %d}
 `
 
-var twoEvents = regexp.MustCompile(`berth_watch_events_total\{resource="podgroups.scheduling.x-k8s.io"\} [2-9]`)
+// waitEvents waits until Berth has heard so many changes of a resource.
+func waitEvents(t *testing.T, berth *harness.Berth, resource string, count int) {
+	t.Helper()
+	line := regexp.MustCompile(`berth_watch_events_total\{resource="` + regexp.QuoteMeta(resource) + `"\} (\d+)`)
+	harness.Eventually(t, "Berth to hear of "+resource, 10*time.Second, func() error {
+		found := line.FindStringSubmatch(berth.Metrics())
+		if len(found) == 0 {
+			return errors.New("they are not watched")
+		}
+		if heard, err := strconv.Atoi(found[1]); err != nil || heard < count {
+			return fmt.Errorf("want %d events, got %s", count, found[1])
+		}
+		return nil
+	})
+}
 
 func apply(t *testing.T, plane *harness.Plane, text string) {
 	t.Helper()
@@ -52,12 +69,30 @@ func apply(t *testing.T, plane *harness.Plane, text string) {
 	plane.Kubectl("apply", "--filename="+file)
 }
 
+// addTwoRacks adds a rack of five GPUs and one of eight, and gives Berth's configuration for them.
+func addTwoRacks(plane *harness.Plane) string {
+	for name, gpus := range map[string]int{"small": 5, "large": 8} {
+		node := harness.Node(name, harness.GPUModel, gpus)
+		node.Labels["rack"] = name
+		plane.AddNodes(node)
+	}
+	return "topology: {levels: [{name: rack, labels: [rack]}]}\n"
+}
+
+func byLabel(pod *v1.Pod, group string) {
+	pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": group}
+}
+
+func byField(pod *v1.Pod, group string) {
+	pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group}
+}
+
 // placeGroup creates two pods of a group that must be in one rack, and gives the node of the first.
-func placeGroup(t *testing.T, plane *harness.Plane, group string) string {
+func placeGroup(t *testing.T, plane *harness.Plane, group string, join func(*v1.Pod, string)) string {
 	t.Helper()
 	pods := oneGPUEach(group, 2)
 	for _, pod := range pods {
-		pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": group}
+		join(pod, group)
 		pod.Annotations["berth.dev/required-domain"] = "rack"
 	}
 	plane.CreatePods(pods...)
@@ -69,14 +104,9 @@ func placeGroup(t *testing.T, plane *harness.Plane, group string) string {
 func TestPodGroupsAreReadFromWhenTheirAPIIsServed(t *testing.T) {
 	needBerth(t)
 	plane := harness.NewPlane(t)
-	for name, gpus := range map[string]int{"small": 5, "large": 8} {
-		node := harness.Node(name, harness.GPUModel, gpus)
-		node.Labels["rack"] = name
-		plane.AddNodes(node)
-	}
-	berth := plane.StartBerth("topology: {levels: [{name: rack, labels: [rack]}]}\n")
+	berth := plane.StartBerth(addTwoRacks(plane))
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-	if node := placeGroup(t, plane, "unknown"); node != "large" {
+	if node := placeGroup(t, plane, "unknown", byLabel); node != "large" {
 		t.Errorf("want a group of unknown size in the larger rack, got %s", node)
 	}
 	missing := len(samplesOf(berth.Metrics())["berth_watch_served"]) - int(berth.Metric("berth_watch_served"))
@@ -93,24 +123,39 @@ func TestPodGroupsAreReadFromWhenTheirAPIIsServed(t *testing.T) {
 		}
 		return nil
 	})
-	if node := placeGroup(t, plane, "known"); node != "small" {
+	if node := placeGroup(t, plane, "known", byLabel); node != "small" {
 		t.Errorf("want a group of two in the smaller rack, got %s", node)
 	}
 
 	// One that changes is seen: two would fit there, four do not.
 	apply(t, plane, fmt.Sprintf(podGroup, "grown", 2))
 	apply(t, plane, fmt.Sprintf(podGroup, "grown", 4))
-	harness.Eventually(t, "Berth to hear of it", 10*time.Second, func() error {
-		if !twoEvents.MatchString(berth.Metrics()) {
-			return errors.New("less than two events")
-		}
-		return nil
-	})
-	if node := placeGroup(t, plane, "grown"); node != "large" {
+	waitEvents(t, berth, "podgroups.scheduling.x-k8s.io", 2)
+	if node := placeGroup(t, plane, "grown", byLabel); node != "large" {
 		t.Errorf("want a group of four in the larger rack, got %s", node)
 	}
 	plane.CheckGrants()
 	if err := contains(berth.Log(), "watch_problem"); err == nil {
 		t.Errorf("APIs that are not served are problems:\n%s", berth.Log())
 	}
+}
+
+const nativePodGroup = `
+apiVersion: scheduling.k8s.io/v1alpha2
+kind: PodGroup
+metadata: {name: %s, namespace: default}
+spec: {schedulingPolicy: {gang: {minCount: %d}}}
+`
+
+func TestPodGroupsOfKubernetesAreRead(t *testing.T) {
+	needBerth(t)
+	plane := harness.NewPlane(t, "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
+	berth := plane.StartBerth(addTwoRacks(plane))
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	apply(t, plane, fmt.Sprintf(nativePodGroup, "two", 2))
+	waitEvents(t, berth, "podgroups.scheduling.k8s.io", 1)
+	if node := placeGroup(t, plane, "two", byField); node != "small" {
+		t.Errorf("want a group of two in the smaller rack, got %s", node)
+	}
+	plane.CheckGrants()
 }
