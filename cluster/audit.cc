@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/audit.h"
 
+#include <bit>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -16,6 +17,9 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
   };
   const std::vector<GpuSpec>& gpus = node.spec().gpus;
   std::vector<Sum> sums(gpus.size());
+  for (GpuMask held = node.claimed(); held != 0; held &= held - 1) {
+    sums[static_cast<std::size_t>(std::countr_zero(held))].milli = kMilliPerGpu;
+  }
   for (const auto& pod : pods) {
     for (const DeviceGrant& grant : pod->placement.grants) {
       const auto index = static_cast<std::size_t>(grant.gpu);
@@ -72,7 +76,8 @@ AuditReport Audit(const ClusterState::Contents& contents, Instant now, Duration 
     PodRecords& pods = by_node[node.spec().name];
     CountGrants(node, pods, report);
     if (node.spec().mig.known()) CountMigGrants(*node.spec().mig, pods, report);
-    if (node != Node(std::make_shared<const NodeSpec>(node.spec()), std::move(pods))) {
+    if (node !=
+        Node(std::make_shared<const NodeSpec>(node.spec()), std::move(pods), node.claims())) {
       ++report.differences;
     }
   }

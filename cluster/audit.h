@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Audit: whether what ClusterState says is free is what its pods leave free. Everything here must
-// be 0; a number that is not is a fault of Berth or of somebody who binds past it.
+// Audit: whether what ClusterState says is free is what its pods and claims leave free. Everything
+// here must be 0; a number that is not is a fault of Berth or of somebody who binds past it.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@
 namespace berth {
 
 struct AuditReport {
-  std::size_t double_grants = 0;    // GPUs of which more was granted than there is, and MIG
-                                    // devices that do not go together with others
+  // GPUs of which more was granted than there is, what claims hold (claimed_gpu.h) being granted,
+  // and MIG devices that do not go together with others.
+  std::size_t double_grants = 0;
   std::size_t unknown_devices = 0;  // grants of GPUs or MIG devices that the node does not have
   std::size_t orphaned_reservations = 0;  // overdue for longer than the grace
   std::size_t differences = 0;            // nodes whose free amounts are not what their pods leave

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ClusterEvent: what the outside world tells ClusterState. Events about one object come in its own
-// order; events about different objects may come in any order (a pod before the node that it is
-// bound to).
+// order; events about different objects may come in any order (a pod or a claim before the node
+// that it is on).
 #pragma once
 
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "cluster/claimed_gpu.h"
 #include "cluster/node.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
@@ -28,6 +30,11 @@ struct PodBound {
 struct PodGone {
   std::string uid;
 };
-using ClusterEvent = std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone>;
+// All that ResourceClaims hold on that node by now, in place of what was said before.
+struct GpusClaimed {
+  std::string node;
+  std::vector<ClaimedGpu> gpus;
+};
+using ClusterEvent = std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone, GpusClaimed>;
 
 }  // namespace berth

@@ -64,6 +64,8 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
     const std::shared_ptr<const PodRecord> held = Find(bound->pod.id.uid);
     if (held != nullptr && !IsNews(*held, *bound)) return;
     Keep(RecordOf(bound->pod, bound->placement, PodState::kBound, {}));
+  } else if (const auto* claimed = std::get_if<GpusClaimed>(&event)) {
+    Claim(*claimed);
   } else {
     const std::string& uid = std::get<PodGone>(event).uid;
     const std::shared_ptr<const PodRecord> held = Find(uid);
@@ -84,16 +86,35 @@ void ClusterState::UpsertNode(const NodeSpec& spec) {
     node_set_changed_ = true;  // the snapshot is rebuilt whole when it is published
     return;
   }
-  const NodeIndex index = next_.names().Find(spec.name);
+  ReplaceNode(shared);
+}
+
+void ClusterState::Claim(const GpusClaimed& claimed) {
+  const auto known = claims_.find(claimed.node);
+  if (known == claims_.end() ? claimed.gpus.empty() : *known->second == claimed.gpus) return;
+  if (claimed.gpus.empty()) {
+    claims_.erase(known);
+  } else {
+    claims_.insert_or_assign(claimed.node,
+                             std::make_shared<const std::vector<ClaimedGpu>>(claimed.gpus));
+  }
+  const auto node = specs_.find(claimed.node);
+  if (node != specs_.end() && !node_set_changed_) ReplaceNode(node->second);
+}
+
+void ClusterState::ReplaceNode(const std::shared_ptr<const NodeSpec>& spec) {
+  const NodeIndex index = next_.names().Find(spec->name);
   BERTH_CHECK(index != kNoNode);
-  next_ = next_.With(index, BuildNode(shared));
+  next_ = next_.With(index, BuildNode(spec));
 }
 
 std::shared_ptr<const Node> ClusterState::BuildNode(
     const std::shared_ptr<const NodeSpec>& spec) const {
   const auto pods = pods_by_node_.find(spec->name);
+  const auto claims = claims_.find(spec->name);
   return std::make_shared<const Node>(spec,
-                                      pods == pods_by_node_.end() ? PodRecords{} : pods->second);
+                                      pods == pods_by_node_.end() ? PodRecords{} : pods->second,
+                                      claims == claims_.end() ? nullptr : claims->second);
 }
 
 Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,

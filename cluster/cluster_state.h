@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ClusterState: the one mutable object - which pods hold what on which node.
+// ClusterState: the one mutable object - which pods, and which ResourceClaims, hold what on which
+// node.
 //
 // The life of a pod here, keyed by its UID:
 //
@@ -95,7 +96,9 @@ class ClusterState {
       BERTH_REQUIRES(mutex_);
   void ApplyOne(const ClusterEvent& event) BERTH_REQUIRES(mutex_);
   void UpsertNode(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
-  // The node with the pods that are on it now.
+  void Claim(const GpusClaimed& claimed) BERTH_REQUIRES(mutex_);
+  void ReplaceNode(const std::shared_ptr<const NodeSpec>& spec) BERTH_REQUIRES(mutex_);
+  // The node with the pods and claims that are on it now.
   [[nodiscard]] std::shared_ptr<const Node> BuildNode(
       const std::shared_ptr<const NodeSpec>& spec) const BERTH_REQUIRES(mutex_);
   void RebuildSnapshot() BERTH_REQUIRES(mutex_);
@@ -111,6 +114,8 @@ class ClusterState {
       BERTH_GUARDED_BY(mutex_);
   // Also of nodes that are not known (yet).
   std::unordered_map<std::string, PodRecords> pods_by_node_ BERTH_GUARDED_BY(mutex_);
+  // By node, also by those that are not known (yet).
+  std::unordered_map<std::string, Node::Claims> claims_ BERTH_GUARDED_BY(mutex_);
   // How many pods of each gang there are on each node.
   std::map<std::string, std::map<std::string, std::size_t>, std::less<>> gangs_
       BERTH_GUARDED_BY(mutex_);

@@ -28,7 +28,8 @@ struct PodDisruptionBudget {
 // Any thread may call any function; a list that was taken does not change.
 class DisruptionBudgets {
  public:
-  using List = std::vector<PodDisruptionBudget>;  // sorted by namespace, then name
+  using Object = PodDisruptionBudget;
+  using List = std::vector<Object>;  // sorted by namespace, then name
 
   [[nodiscard]] std::shared_ptr<const List> Current() const BERTH_EXCLUDES(mutex_);
 

@@ -2,6 +2,7 @@
 #include "cluster/node.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "cluster/assumed_grants.h"
@@ -54,10 +55,12 @@ Status Validate(const NodeSpec& spec) {
   return spec.mig.known() ? Validate(*spec.mig) : Status();
 }
 
-Node::Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods)
-    : spec_(std::move(spec)), pods_(std::move(pods)) {
+Node::Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods, Claims claims)
+    : spec_(std::move(spec)), pods_(std::move(pods)), claims_(std::move(claims)) {
   CountAll();
 }
+
+GpuMask Node::claimed() const { return claims_ == nullptr ? 0 : HeldByClaims(*spec_, *claims_); }
 
 const PodRecord* Node::FindPod(std::string_view uid) const {
   const auto at = PositionOf(pods_, uid);
@@ -139,6 +142,9 @@ void Node::CountAll() {
   gpus_.clear();
   gpus_.reserve(spec_->gpus.size());
   for (const GpuSpec& gpu : spec_->gpus) gpus_.push_back({kMilliPerGpu, gpu.memory_mib});
+  for (GpuMask held = claimed(); held != 0; held &= held - 1) {
+    gpus_[static_cast<std::size_t>(std::countr_zero(held))] = {0, 0};
+  }
   tenants_.clear();
   unattributed_ = 0;
   for (const auto& pod : pods_) Count(*pod, 1);

@@ -5,7 +5,8 @@
 // Free amounts are what the spec has less what the pods on the node take, so the order in which
 // pods came and went leaves no trace. They can be negative: pods may be bound past Berth. Where
 // such a pod does not say which GPUs it has, some are assumed (assumed_grants.h): after the grants
-// that are known, and in the order of the UIDs. MIG devices are counted apart (mig_use.h).
+// that are known, and in the order of the UIDs. MIG devices are counted apart (mig_use.h). A GPU of
+// which a ResourceClaim holds anything has nothing free to begin with.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/claimed_gpu.h"
 #include "cluster/labels.h"
 #include "cluster/mig_spec.h"
 #include "cluster/mig_use.h"
@@ -96,8 +98,11 @@ class Node {
   // No bound pod has a priority as high as this.
   static constexpr int kNoPriority = std::numeric_limits<int>::max();
 
+  // What claims hold on one node; nullptr = nothing.
+  using Claims = std::shared_ptr<const std::vector<ClaimedGpu>>;
+
   // Requires: pods sorted by UID, each once.
-  explicit Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods = {});
+  explicit Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods = {}, Claims claims = {});
 
   [[nodiscard]] const NodeSpec& spec() const { return *spec_; }
   [[nodiscard]] std::int64_t free_cpu_milli() const { return free_cpu_milli_; }
@@ -114,7 +119,10 @@ class Node {
   // The pods on the node, by UID.
   [[nodiscard]] std::span<const std::shared_ptr<const PodRecord>> pods() const { return pods_; }
   [[nodiscard]] const PodRecord* FindPod(std::string_view uid) const;  // nullptr = not here
-  // How many of them have GPUs that are only assumed.
+  [[nodiscard]] const Claims& claims() const { return claims_; }
+  // The GPUs that they hold.
+  [[nodiscard]] GpuMask claimed() const;
+  // How many of the pods have GPUs that are only assumed.
   [[nodiscard]] int unattributed() const { return unattributed_; }
   // Of the bound pods (a reservation is not evicted); kNoPriority without any.
   [[nodiscard]] int lowest_priority() const { return lowest_priority_; }
@@ -135,7 +143,7 @@ class Node {
     for (const auto& pod : pods_) {
       if (!leaves(*pod)) stay.push_back(pod);
     }
-    return Node(spec_, std::move(stay));
+    return Node(spec_, std::move(stay), claims_);
   }
 
   // Equal spec and equal free amounts.
@@ -155,6 +163,7 @@ class Node {
   std::vector<GpuFree> gpus_;
   std::vector<Tenants> tenants_;
   PodRecords pods_;
+  Claims claims_;
   int unattributed_ = 0;
   int lowest_priority_ = kNoPriority;
   MigUse mig_;

@@ -15,8 +15,11 @@ void AddWatches(const kube::KubeClusterStats& cluster, Instant now, MetricsText&
       text.Sample(value(resource), {{"resource", resource.name}});
     }
   };
-  text.Family("berth_watch_synced", "gauge", "1 once the resource was listed completely");
+  text.Family("berth_watch_synced", "gauge",
+              "1 once the resource was listed completely, or is not served");
   each([](const Resource& r) { return r.watch.synced ? 1 : 0; });
+  text.Family("berth_watch_served", "gauge", "0 while the API server does not serve the resource");
+  each([](const Resource& r) { return r.watch.absent ? 0 : 1; });
   text.Family("berth_watch_relists_total", "counter", "Complete lists");
   each([](const Resource& r) { return r.watch.lists; });
   text.Family("berth_watch_reconnects_total", "counter", "Watches that ended, whatever for");

@@ -109,7 +109,7 @@ class Service {
       : config_(config),
         log_(LevelNamed(config.log_level)),
         recorder_(log_, metrics_),
-        pod_rules_(config.resources, config.topology_levels),
+        pod_rules_(config.resources, config.topology_levels, &groups_),
         node_rules_(config),
         client_(std::move(client)),
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
@@ -212,7 +212,8 @@ class Service {
       log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event, {{"text", text}});
     };
     return std::make_unique<kube::KubeCluster>(
-        kube::KubeCluster::Parts{client, state_, budgets_, pod_rules_, node_rules_, clock_},
+        kube::KubeCluster::Parts{client, state_, budgets_, groups_, pod_rules_, node_rules_,
+                                 clock_},
         std::move(options));
   }
 
@@ -232,6 +233,7 @@ class Service {
   Log log_;
   Metrics metrics_;
   DecisionRecorder recorder_;
+  PodGroups groups_;
   const wire::PodRules pod_rules_;
   const wire::NodeRules node_rules_;
   SystemClock clock_;

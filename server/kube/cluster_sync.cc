@@ -6,30 +6,9 @@
 #include <utility>
 
 #include "base/number.h"
-#include "server/wire/budget_json.h"
 #include "server/wire/object_meta.h"
 
 namespace berth::kube {
-namespace {
-
-// What to call an object that cannot be read.
-std::string NameIn(const std::string& object) {
-  const auto meta = wire::DecodeObjectMeta(object);
-  return meta ? meta->FullName() : "(unnamed)";
-}
-
-}  // namespace
-
-void UnreadableObjects::Add(const std::string& object, const std::string& why) {
-  std::string& known = why_[object];
-  if (known != why) report_(resource_, object, why);  // once, not at every heartbeat
-  known = why;
-  count_ = why_.size();
-}
-
-void UnreadableObjects::Remove(const std::string& object) {
-  if (why_.erase(object) > 0) count_ = why_.size();
-}
 
 // --- nodes
 
@@ -178,32 +157,6 @@ void PodSink::Bury(const std::string& uid) {
 void PodSink::Flush() {
   if (!batch_.empty()) (void)state_.Apply(batch_);  // no node in it: cannot fail
   batch_.clear();
-}
-
-// --- disruption budgets
-
-BudgetSink::BudgetSink(DisruptionBudgets& budgets, OnUnreadable report)
-    : budgets_(budgets), unreadable_("poddisruptionbudgets", std::move(report)) {}
-
-void BudgetSink::Listed(std::string& object) {
-  auto budget = wire::DecodeBudget(object);
-  if (!budget) return unreadable_.Add(NameIn(object), budget.error().message);
-  unreadable_.Remove(budget->namespace_name + "/" + budget->name);
-  listed_.push_back(*std::move(budget));
-}
-
-void BudgetSink::Changed(std::string& object) {
-  auto budget = wire::DecodeBudget(object);
-  if (!budget) return unreadable_.Add(NameIn(object), budget.error().message);
-  unreadable_.Remove(budget->namespace_name + "/" + budget->name);
-  budgets_.Put(*std::move(budget));
-}
-
-void BudgetSink::Deleted(std::string& object) {
-  const auto meta = wire::DecodeObjectMeta(object);
-  if (!meta) return;
-  unreadable_.Remove(meta->FullName());
-  budgets_.Remove(meta->namespace_name, meta->name);
 }
 
 }  // namespace berth::kube

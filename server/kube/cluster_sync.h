@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is watched, and how it becomes ClusterEvents: one sink per kind of object, each called by
-// its Reflector's thread alone.
+// How nodes and pods that are watched become ClusterEvents: one sink per kind of object, each
+// called by its Reflector's thread alone. (table_sink.h has the kinds that are simpler.)
 //
 // An object that cannot be read is reported and left out, a node whose links cannot be read is
 // reported and does without them; nothing else is affected. Events of one
@@ -9,11 +9,8 @@
 // was deleted does not come back.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,34 +19,13 @@
 #include <vector>
 
 #include "cluster/cluster_state.h"
-#include "cluster/disruption_budgets.h"
 #include "server/kube/reflector.h"
+#include "server/kube/unreadable_objects.h"
 #include "server/wire/node_json.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/pod_rules.h"
 
 namespace berth::kube {
-
-// Called with the resource, the object and what is wrong with it. Any thread; must not block.
-using OnUnreadable =
-    std::function<void(std::string_view resource, std::string_view object, const std::string& why)>;
-
-// The objects that cannot be read at present. One thread changes it, any may ask for the count.
-class UnreadableObjects {
- public:
-  UnreadableObjects(std::string resource, OnUnreadable report)
-      : resource_(std::move(resource)), report_(std::move(report)) {}
-
-  void Add(const std::string& object, const std::string& why);
-  void Remove(const std::string& object);
-  [[nodiscard]] std::size_t count() const { return count_.load(); }
-
- private:
-  const std::string resource_;
-  const OnUnreadable report_;
-  std::map<std::string, std::string> why_;
-  std::atomic<std::size_t> count_{0};
-};
 
 class NodeSink final : public ObjectSink {
  public:
@@ -117,25 +93,6 @@ class PodSink final : public ObjectSink {
   std::unordered_set<std::string> dead_;        // the last UIDs that were deleted...
   std::deque<std::string> graves_;              // ...in that order
   std::vector<ClusterEvent> batch_;
-};
-
-class BudgetSink final : public ObjectSink {
- public:
-  // References: they outlive the sink.
-  BudgetSink(DisruptionBudgets& budgets, OnUnreadable report);
-
-  void ListBegins() override { listed_.clear(); }
-  void Listed(std::string& object) override;
-  void ListEnds() override { budgets_.Reset(std::move(listed_)); }
-  void Changed(std::string& object) override;
-  void Deleted(std::string& object) override;
-
-  [[nodiscard]] std::size_t unreadable() const { return unreadable_.count(); }
-
- private:
-  DisruptionBudgets& budgets_;
-  UnreadableObjects unreadable_;
-  DisruptionBudgets::List listed_;
 };
 
 }  // namespace berth::kube

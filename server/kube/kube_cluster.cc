@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "server/kube/api_audit.h"
+#include "server/wire/budget_json.h"
+#include "server/wire/dra_json.h"
+#include "server/wire/pod_group_json.h"
 
 namespace berth::kube {
 namespace {
@@ -13,14 +16,70 @@ constexpr Duration kLook = std::chrono::milliseconds(100);
 // A reservation that nobody has settled for this long after its deadline is an orphan.
 constexpr Duration kOrphanGrace = std::chrono::minutes(2);
 
-struct Kind {
-  const char* name;
-  const char* path;
-  const char* query = "";
+}  // namespace
+
+struct WatchedKind {
+  std::string name;  // in logs and metrics
+  std::string path;
+  std::vector<std::string> other_paths = {};
+  std::string query = {};
+  bool optional = false;
 };
-constexpr Kind kNodes = {"nodes", "/api/v1/nodes"};
-constexpr Kind kPods = {"pods", "/api/v1/pods", PodSink::kQuery};
-constexpr Kind kBudgets = {"poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"};
+
+namespace {
+
+// An API that not every cluster serves, in the versions that Berth reads, the best first.
+WatchedKind Optional(std::string name, const std::string& group,
+                     const std::vector<std::string>& versions, const std::string& resource) {
+  WatchedKind kind{.name = std::move(name), .path = {}, .optional = true};
+  for (const std::string& version : versions) {
+    std::string path = "/apis/" + group + "/" + version + "/" + resource;
+    if (kind.path.empty()) {
+      kind.path = std::move(path);
+    } else {
+      kind.other_paths.push_back(std::move(path));
+    }
+  }
+  return kind;
+}
+
+WatchedKind Device(const std::string& resource) {
+  return Optional(resource, "resource.k8s.io", {"v1", "v1beta2", "v1beta1"}, resource);
+}
+
+WatchedKind GroupKind(PodGroupApi api) {
+  const auto groups = [](const std::string& group, const std::vector<std::string>& versions) {
+    return Optional("podgroups." + group, group, versions, "podgroups");
+  };
+  switch (api) {
+    case PodGroupApi::kCoscheduling:
+      return groups("scheduling.x-k8s.io", {"v1alpha1"});
+    case PodGroupApi::kKubernetes:
+      return groups("scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"});
+    case PodGroupApi::kVolcano:
+      return groups("scheduling.volcano.sh", {"v1beta1"});
+    case PodGroupApi::kKai:
+    case PodGroupApi::kCount:
+      break;
+  }
+  return groups("scheduling.run.ai", {"v2alpha2"});
+}
+
+std::unique_ptr<TableSink<PodGroupTable>> GroupSink(PodGroupTable& table, PodGroupApi api,
+                                                    const TopologyLevels& levels,
+                                                    OnUnreadable report) {
+  const auto decode = [api, &levels](const std::string& text, std::string& problem) {
+    return wire::DecodePodGroup(text, api, levels, problem);
+  };
+  return std::make_unique<TableSink<PodGroupTable>>(table, decode, GroupKind(api).name,
+                                                    std::move(report));
+}
+
+// A decoder of what is read whole or not at all.
+template <class Object>
+auto Whole(Result<Object> (*decode)(const std::string&)) {
+  return [decode](const std::string& text, std::string&) { return decode(text); };
+}
 
 }  // namespace
 
@@ -34,7 +93,18 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
           [this](const std::string& problem) { options_.on_log(true, "event_refused", problem); }),
       nodes_(parts.state, parts.node_rules, ReportUnreadable()),
       pods_(parts.state, parts.pod_rules, ReportUnreadable()),
-      budgets_(parts.budgets, ReportUnreadable()) {
+      budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
+               ReportUnreadable()),
+      claims_(parts.state, ReportUnreadable()),
+      slice_sink_(claims_.slices(), Whole(wire::DecodeResourceSlice), "resourceslices",
+                  ReportUnreadable()),
+      claim_sink_(claims_.claims(), Whole(wire::DecodeResourceClaim), "resourceclaims",
+                  ReportUnreadable()) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(PodGroupApi::kCount); ++i) {
+    const auto api = static_cast<PodGroupApi>(i);
+    groups_.push_back(
+        GroupSink(parts.groups.Of(api), api, parts.pod_rules.levels(), ReportUnreadable()));
+  }
   if (options_.election) elector_.emplace(parts.client, parts.clock, *options_.election);
 }
 
@@ -95,25 +165,40 @@ void KubeCluster::StepElection() {
 
 // --- watching
 
+KubeCluster::Watched KubeCluster::Watch(const WatchedKind& kind, ObjectSink& sink,
+                                        std::function<std::size_t()> unreadable) {
+  ReflectorOptions options;
+  options.path = kind.path;
+  options.other_paths = kind.other_paths;
+  options.query = kind.query;
+  options.seed = static_cast<std::uint64_t>(parts_.clock.Wall().time_since_epoch().count());
+  options.absent_pause = options_.look_again_every;
+  options.on_problem = [this](const std::string& problem) {
+    options_.on_log(true, "watch_problem", problem);
+  };
+  options.on_note = [this](const std::string& note) { options_.on_log(false, "watch", note); };
+  return {kind.name, kind.optional,
+          std::make_unique<Reflector>(parts_.client, sink, parts_.clock, std::move(options)),
+          std::move(unreadable)};
+}
+
 void KubeCluster::Watch() {
   watching_ = true;
-  const auto watch = [this](const Kind& kind, auto& sink) {
-    ReflectorOptions options;
-    options.path = kind.path;
-    options.query = kind.query;
-    options.seed = static_cast<std::uint64_t>(parts_.clock.Wall().time_since_epoch().count());
-    options.on_problem = [this](const std::string& problem) {
-      options_.on_log(true, "watch_problem", problem);
-    };
-    return Watched{
-        kind.name,
-        std::make_unique<Reflector>(parts_.client, sink, parts_.clock, std::move(options)),
-        [&sink] { return sink.unreadable(); }};
-  };
   std::vector<Watched> watched;
-  watched.push_back(watch(kNodes, nodes_));
-  watched.push_back(watch(kPods, pods_));
-  watched.push_back(watch(kBudgets, budgets_));
+  const auto watch = [&](const WatchedKind& kind, auto& sink) {
+    watched.push_back(Watch(kind, sink, [&sink] { return sink.unreadable(); }));
+  };
+  watch({"nodes", "/api/v1/nodes"}, nodes_);
+  watch({"pods", "/api/v1/pods", {}, PodSink::kQuery}, pods_);
+  watch({"poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"}, budgets_);
+  WatchedKind slices = Device("resourceslices");
+  slices.query = "fieldSelector=spec.driver=" + std::string(wire::kGpuDriver);
+  watch(slices, slice_sink_);
+  watched.push_back(Watch(Device("resourceclaims"), claim_sink_,
+                          [this] { return claim_sink_.unreadable() + claims_.unknown(); }));
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    watch(GroupKind(static_cast<PodGroupApi>(i)), *groups_[i]);
+  }
   const MutexLock lock(mutex_);
   watched_ = std::move(watched);
 }
@@ -131,7 +216,9 @@ const char* KubeCluster::WhyNotReady() const {
   if (!watching_) return "another process leads, or the lease cannot be had";
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {
-    if (!watched.reflector->stats().synced) return "the API server has not been listed yet";
+    const ReflectorStats stats = watched.reflector->stats();
+    if (stats.synced || (watched.optional && stats.forbidden)) continue;
+    return "the API server has not been listed yet";
   }
   return nullptr;
 }

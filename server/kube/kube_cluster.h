@@ -6,6 +6,10 @@
 // Only the process that leads watches. It begins with full lists, so that whoever takes over
 // decides on the newest state and on nothing that it remembers; until those are complete it is not
 // ready.
+//
+// Not every cluster serves every API: ResourceClaims, ResourceSlices and PodGroups are watched
+// where they are served, from when they are. What is not served, or what Berth may not read, keeps
+// nobody waiting.
 #pragma once
 
 #include <functional>
@@ -21,14 +25,19 @@
 #include "cluster/audit.h"
 #include "cluster/cluster_state.h"
 #include "cluster/disruption_budgets.h"
+#include "cluster/pod_groups.h"
 #include "server/kube/api_binder.h"
 #include "server/kube/api_client.h"
 #include "server/kube/cluster_sync.h"
+#include "server/kube/device_claims.h"
 #include "server/kube/event_recorder.h"
 #include "server/kube/leader_elector.h"
 #include "server/kube/reflector.h"
+#include "server/kube/table_sink.h"
 
 namespace berth::kube {
+
+struct WatchedKind;
 
 // What /metrics shows of it.
 struct KubeClusterStats {
@@ -54,6 +63,7 @@ class KubeCluster final : private WriteFence {
     ApiClient& client;
     ClusterState& state;
     DisruptionBudgets& budgets;
+    PodGroups& groups;
     const wire::PodRules& pod_rules;
     const wire::NodeRules& node_rules;
     const Clock& clock;
@@ -63,6 +73,8 @@ class KubeCluster final : private WriteFence {
     std::string instance;                            // names this process in Events
     Duration audit_every = std::chrono::minutes(1);
     int api_audit_every = 10;  // one audit in so many also lists the pods
+    // For an API that is not served.
+    Duration look_again_every = std::chrono::seconds(30);
     // Called from threads of the object; must not block.
     std::function<void(const char* why_not)> on_readiness;  // nullptr = ready; constant texts
     std::function<void(bool is_problem, std::string_view event, std::string_view text)> on_log;
@@ -87,6 +99,14 @@ class KubeCluster final : private WriteFence {
   void StepElection();
   [[nodiscard]] Instant WritableUntil() const override;
   [[nodiscard]] OnUnreadable ReportUnreadable() const;
+  struct Watched {
+    std::string name;
+    bool optional;
+    std::unique_ptr<Reflector> reflector;
+    std::function<std::size_t()> unreadable;
+  };
+  [[nodiscard]] Watched Watch(const WatchedKind& kind, ObjectSink& sink,
+                              std::function<std::size_t()> unreadable);
   void Watch() BERTH_EXCLUDES(mutex_);
   void Unwatch() BERTH_EXCLUDES(mutex_);
   [[nodiscard]] const char* WhyNotReady() const BERTH_EXCLUDES(mutex_);
@@ -99,7 +119,11 @@ class KubeCluster final : private WriteFence {
   EventRecorder events_;
   NodeSink nodes_;
   PodSink pods_;
-  BudgetSink budgets_;
+  TableSink<DisruptionBudgets> budgets_;
+  DeviceClaims claims_;
+  TableSink<DeviceClaims::Slices> slice_sink_;
+  TableSink<DeviceClaims::Claims> claim_sink_;
+  std::vector<std::unique_ptr<TableSink<PodGroupTable>>> groups_;  // by PodGroupApi
 
   // The thread of the object alone.
   bool watching_ = false;
@@ -107,11 +131,6 @@ class KubeCluster final : private WriteFence {
   std::string election_problem_;
   Instant next_audit_{};
 
-  struct Watched {
-    std::string name;
-    std::unique_ptr<Reflector> reflector;
-    std::function<std::size_t()> unreadable;
-  };
   mutable Mutex mutex_;
   std::vector<Watched> watched_ BERTH_GUARDED_BY(mutex_);
   std::uint64_t audits_ BERTH_GUARDED_BY(mutex_) = 0;

@@ -121,36 +121,55 @@ void Reflector::Progress() {
 }
 
 Duration Reflector::List(const std::stop_token& stop) {
-  refusal_ = {};
-  Result<std::string> version = ListPages(stop);
-  if (stop.stop_requested()) return Duration::zero();
-  if (!version && refusal_.status == kNotFound) {
+  Result<std::string> version;
+  for (path_ = 0; path_ <= options_.other_paths.size(); ++path_) {
+    refusal_ = {};
+    version = ListPages(stop);
+    if (stop.stop_requested()) return Duration::zero();
+    if (version || refusal_.status != kNotFound) break;
+  }
+  if (path_ > options_.other_paths.size()) {
+    path_ = 0;
     FoundAbsent();
     return options_.absent_pause;
   }
-  if (!version) {
-    return Failed("list " + options_.path + ": " + version.error().message, refusal_.retry_after);
-  }
+  if (!version) return NotListed(version.error().message);
+  if (stats().absent && options_.on_note) options_.on_note(path() + " is served");
   sink_.ListEnds();
   version_ = *std::move(version);
   const Instant now = clock_.Now();
   UpdateStats([now](ReflectorStats& stats) {
     stats.synced = true;
-    stats.absent = false;
+    stats.absent = stats.forbidden = false;
     ++stats.lists;
     stats.last_contact = now;
   });
   return Duration::zero();
 }
 
+const std::string& Reflector::path() const {
+  return path_ == 0 ? options_.path : options_.other_paths[path_ - 1];
+}
+
+// What is known stays: rights can be lost for a moment, while the API server reads them.
+Duration Reflector::NotListed(const std::string& why) {
+  const std::string problem = "list " + path() + ": " + why;
+  const bool forbidden = refusal_.status == kForbidden, known = stats().forbidden;
+  UpdateStats([forbidden](ReflectorStats& stats) { stats.forbidden = forbidden; });
+  if (!forbidden || !known) return Failed(problem, refusal_.retry_after);
+  UpdateStats([](ReflectorStats& stats) { ++stats.problems; });
+  return Pause(refusal_.retry_after);
+}
+
 void Reflector::FoundAbsent() {
   const Instant now = clock_.Now();
   if (!stats().absent) {
-    if (options_.on_problem) options_.on_problem("list " + options_.path + ": not served (404)");
+    if (options_.on_note) options_.on_note(path() + " is not served");
     sink_.ListEnds();  // of the list that was asked for: nothing is there
   }
   UpdateStats([now](ReflectorStats& stats) {
     stats.synced = stats.absent = true;
+    stats.forbidden = false;
     stats.last_contact = now;
   });
 }
@@ -179,7 +198,7 @@ Result<std::string> Reflector::ListPages(const std::stop_token& stop) {
 
 Result<ApiResponse> Reflector::FetchPage(const std::string& next, const std::stop_token& stop,
                                          std::string& page) {
-  std::string path = options_.path + "?limit=" + std::to_string(options_.page_items);
+  std::string path = this->path() + "?limit=" + std::to_string(options_.page_items);
   if (!options_.query.empty()) path += "&" + options_.query;
   if (!next.empty()) path += "&continue=" + EscapeForQuery(next);
   page.clear();
@@ -197,7 +216,7 @@ Result<ApiResponse> Reflector::FetchPage(const std::string& next, const std::sto
 
 Duration Reflector::Watch(const std::stop_token& stop) {
   const auto timeout = std::chrono::ceil<std::chrono::seconds>(options_.watch_timeout).count();
-  std::string path = options_.path +
+  std::string path = this->path() +
                      "?watch=1&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(timeout) +
                      "&resourceVersion=" + EscapeForQuery(version_);
   if (!options_.query.empty()) path += "&" + options_.query;
@@ -217,7 +236,7 @@ Duration Reflector::Watch(const std::stop_token& stop) {
   if (stop.stop_requested()) return Duration::zero();
   UpdateStats([](ReflectorStats& stats) { ++stats.reconnects; });
 
-  const std::string place = "watch " + options_.path + ": ";
+  const std::string place = "watch " + this->path() + ": ";
   if (!answer) return Failed(place + answer.error().message);
   if (answer->status != 200) {
     if (!KeepsItsPlace(answer->status)) version_.clear();

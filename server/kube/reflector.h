@@ -11,8 +11,8 @@
 // Lists are paged and of the newest state (no resourceVersion=0): a list out of the API server's
 // cache could be older than what was seen before, and placements are rebuilt from it exactly.
 // Failures are reported and retried with growing, jittered pauses; nothing ends the thread but
-// Stop. An API that is not there (404) counts as synced, with nothing in it, and is looked for now
-// and then.
+// Stop. An API that is not served (404) counts as synced, with nothing in it, and is looked for now
+// and then: it may come later, and go again.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -45,7 +46,9 @@ class ObjectSink {
 };
 
 struct ReflectorOptions {
-  std::string path;   // "/api/v1/pods"
+  std::string path;  // "/api/v1/pods"
+  // The same objects in other versions of the API, the best first: where `path` is not served.
+  std::vector<std::string> other_paths = {};
   std::string query;  // more of it: "fieldSelector=spec.nodeName!="; "" = none
   int page_items = 500;
   Duration watch_timeout = std::chrono::seconds(300);  // the server ends a watch after it
@@ -53,18 +56,22 @@ struct ReflectorOptions {
   Duration idle_timeout = std::chrono::seconds(150);
   Duration first_pause = std::chrono::milliseconds(500);  // after a failure; doubles up to
   Duration longest_pause = std::chrono::seconds(30);
-  Duration absent_pause = std::chrono::seconds(60);    // between looks for an API that is not there
+  Duration absent_pause = std::chrono::seconds(30);    // between looks for an API that is not there
   Duration short_watch = std::chrono::seconds(1);      // an empty watch that ends sooner has failed
   std::size_t max_line_bytes = std::size_t{64} << 20;  // of a watch
   std::size_t max_page_bytes = std::size_t{512} << 20;  // of a list
   std::uint64_t seed = 0;                               // of the jitter
   // Each failure: "list /api/v1/pods: 403 Forbidden: ...". On the reflector's thread.
+  // A list that stays forbidden is told once.
   std::function<void(const std::string& problem)> on_problem;
+  // What is no failure: "/api/v1/pods is not served", "... is served". On the reflector's thread.
+  std::function<void(const std::string& note)> on_note;
 };
 
 struct ReflectorStats {
   bool synced = false;  // a list was complete once, or the API is not there
   bool absent = false;
+  bool forbidden = false;        // the last list was answered 403
   std::uint64_t lists = 0;       // complete ones
   std::uint64_t reconnects = 0;  // watches that ended, whatever for
   std::uint64_t events = 0;      // but bookmarks
@@ -92,7 +99,9 @@ class Reflector {
   Result<std::string> ListPages(const std::stop_token& stop);
   Result<ApiResponse> FetchPage(const std::string& next, const std::stop_token& stop,
                                 std::string& page);
+  [[nodiscard]] const std::string& path() const;
   void FoundAbsent();
+  Duration NotListed(const std::string& why);
   // What one line of a watch made of it.
   enum class After { kGoOn, kReconnect, kRelist };
   After TakeLine(std::string& line);
@@ -111,6 +120,7 @@ class Reflector {
 
   // The reflector's thread alone.
   Random random_;
+  std::size_t path_ = 0;      // 0: options_.path; i: options_.other_paths[i - 1]
   std::string version_;       // to watch from; "" = list first
   std::string object_;        // what the sink is given
   bool progress_ = false;     // of the watch that runs

@@ -8,6 +8,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <array>
+#include <bit>
 #include <map>
 #include <sstream>
 
@@ -43,7 +44,8 @@ constexpr std::size_t Index(Enum value) {
 // GPUs by what became of them.
 struct GpuTotals {
   double allocated = 0, free = 0, unhealthy = 0;
-  double idle = 0;  // GPUs with nothing on them
+  double idle = 0;     // GPUs with nothing on them
+  double claimed = 0;  // GPUs of which ResourceClaims hold something
 };
 
 std::map<std::string, GpuTotals> TotalsByModel(const Snapshot& snapshot) {
@@ -52,6 +54,7 @@ std::map<std::string, GpuTotals> TotalsByModel(const Snapshot& snapshot) {
     const Node& node = snapshot.node(i);
     if (node.gpus().empty()) continue;
     GpuTotals& totals = by_model[node.spec().gpu_model];
+    totals.claimed += std::popcount(node.claimed());
     for (std::size_t g = 0; g < node.gpus().size(); ++g) {
       const double free = node.gpus()[g].milli / double{kMilliPerGpu};
       totals.allocated += 1 - free;
@@ -101,6 +104,11 @@ class Metrics::Impl {
                   .Name("berth_gpus_idle")
                   .Help("Healthy GPUs with nothing on them, by model")
                   .Register(registry_)),
+        claimed_(prometheus::BuildGauge()
+                     .Name("berth_gpus_claimed")
+                     .Help("GPUs of which ResourceClaims hold something, by model; they count as "
+                           "allocated")
+                     .Register(registry_)),
         nodes_(prometheus::BuildGauge()
                    .Name("berth_nodes")
                    .Help("Nodes in the snapshot")
@@ -219,12 +227,14 @@ class Metrics::Impl {
       const ModelGauges gauges = {&gpus_.Add({{"model", model}, {"state", "allocated"}}),
                                   &gpus_.Add({{"model", model}, {"state", "free"}}),
                                   &gpus_.Add({{"model", model}, {"state", "unhealthy"}}),
-                                  &idle_.Add({{"model", model}})};
+                                  &idle_.Add({{"model", model}}),
+                                  &claimed_.Add({{"model", model}})};
       shown_.insert_or_assign(model, gauges);
       gauges.allocated->Set(totals.allocated);
       gauges.free->Set(totals.free);
       gauges.unhealthy->Set(totals.unhealthy);
       gauges.idle->Set(totals.idle);
+      gauges.claimed->Set(totals.claimed);
     }
     std::ostringstream text;
     prometheus::TextSerializer().Serialize(text, registry_.Collect());
@@ -233,7 +243,7 @@ class Metrics::Impl {
 
  private:
   struct ModelGauges {
-    prometheus::Gauge *allocated, *free, *unhealthy, *idle;
+    prometheus::Gauge *allocated, *free, *unhealthy, *idle, *claimed;
   };
 
   // A model that is gone is shown no longer, rather than with its last numbers for ever.
@@ -242,6 +252,7 @@ class Metrics::Impl {
       gpus_.Remove(gauge);
     }
     idle_.Remove(gauges.idle);
+    claimed_.Remove(gauges.claimed);
   }
 
   prometheus::Registry registry_;
@@ -249,6 +260,7 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Counter>& refusals_;
   prometheus::Family<prometheus::Gauge>& gpus_;
   prometheus::Family<prometheus::Gauge>& idle_;
+  prometheus::Family<prometheus::Gauge>& claimed_;
   prometheus::Gauge& nodes_;
   prometheus::Gauge& reservations_;
   prometheus::Gauge& without_devices_;

@@ -43,7 +43,21 @@ Json TaintsJson(const std::vector<Taint>& taints) {
   return json;
 }
 
-Json NodeJson(const NodeSpec& spec) {
+Json ClaimsJson(const std::vector<ClaimedGpu>& claims) {
+  Json json = Json::array();
+  for (const ClaimedGpu& held : claims) {
+    Json item = {{"claim", held.claim}, {"device", held.device}};
+    if (!held.uuid.empty()) item["uuid"] = held.uuid;
+    if (held.index >= 0) item["index"] = held.index;
+    if (!held.profile.empty()) item["profile"] = held.profile;
+    if (held.start >= 0) item["start"] = held.start;
+    json.push_back(std::move(item));
+  }
+  return json;
+}
+
+Json NodeJson(const Node& node) {
+  const NodeSpec& spec = node.spec();
   Json gpus = Json::array();
   for (const GpuSpec& gpu : spec.gpus) {
     gpus.push_back({{"uuid", gpu.uuid}, {"memory_mib", gpu.memory_mib}, {"healthy", gpu.healthy}});
@@ -54,6 +68,7 @@ Json NodeJson(const NodeSpec& spec) {
   if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
   if (!spec.taints.empty()) json["taints"] = TaintsJson(spec.taints);
   if (spec.mig.known()) json["mig"] = MigJson(*spec.mig);
+  if (node.claims() != nullptr) json["claims"] = ClaimsJson(*node.claims());
   if (!spec.links.known()) return json;
   if (const auto topology = TopologyAnnotation(spec.links.matrix())) {
     json["topology"] = Json::parse(*topology);
@@ -142,7 +157,22 @@ Status ReadTaint(const Json& json, const std::string& path, NodeSpec& spec) {
   return {};
 }
 
-Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeRules& rules) {
+Status ReadClaim(const Json& json, const std::string& path, std::vector<ClaimedGpu>& claims) {
+  Fields fields(json, path);
+  ClaimedGpu held;
+  fields.Text("claim", held.claim);
+  fields.Text("device", held.device);
+  fields.Text("uuid", held.uuid);
+  fields.Int("index", 0, kMaxGpusPerNode - 1, held.index);
+  fields.Text("profile", held.profile);
+  fields.Int("start", 0, kMaxGpusPerNode - 1, held.start);
+  claims.push_back(std::move(held));
+  return fields.Finish();
+}
+
+// claims: those of the node are added.
+Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeRules& rules,
+                          std::vector<ClaimedGpu>& claims) {
   Fields fields(json, path);
   NodeSpec spec;
   std::optional<LinkMatrix> matrix;
@@ -157,6 +187,9 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   });
   fields.List("taints", [&](const Json& taint, const std::string& place) {
     return ReadTaint(taint, place, spec);
+  });
+  fields.List("claims", [&](const Json& claim, const std::string& place) {
+    return ReadClaim(claim, place, claims);
   });
   const GpuModel* model = FindGpuModel(spec.gpu_model);
   GpuSpec each{"", model == nullptr ? 0 : model->memory_mib, true};
@@ -337,12 +370,16 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
   fields.Integer("version", 1, 1, version);
   fields.Bool("observed", observed);
   fields.List("nodes", [&](const Json& item, const std::string& path) -> Status {
-    BERTH_TRY(NodeSpec spec, ReadNode(item, path, rules));
+    std::vector<ClaimedGpu> claims;
+    BERTH_TRY(NodeSpec spec, ReadNode(item, path, rules, claims));
     const std::string name = spec.name;
-    if (!nodes.emplace(name, Node(std::make_shared<NodeSpec>(spec))).second) {
+    const Node node(std::make_shared<NodeSpec>(spec), {},
+                    std::make_shared<const std::vector<ClaimedGpu>>(claims));
+    if (!nodes.emplace(name, node).second) {
       return Invalid(path + ".name: node \"" + name + "\" is there twice");
     }
     events.emplace_back(NodeUpserted{std::move(spec)});
+    if (!claims.empty()) events.emplace_back(GpusClaimed{name, std::move(claims)});
     return {};
   });
   fields.List("pods", [&](const Json& item, const std::string& path) -> Status {
@@ -397,7 +434,7 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
                           const std::optional<LearnedMix::Memory>& learned) {
   Json nodes = Json::array(), pods = Json::array();
   for (NodeIndex i = 0; i < contents.snapshot->size(); ++i) {
-    nodes.push_back(NodeJson(contents.snapshot->node(i).spec()));
+    nodes.push_back(NodeJson(contents.snapshot->node(i)));
   }
   for (const PodRecord& record : contents.pods) pods.push_back(PodJson(record));
   Json cluster = {

@@ -18,8 +18,6 @@ constexpr std::string_view kKueueSlices[] = {
     "kueue.x-k8s.io/podset-slice-required-topology-constraints"};
 
 constexpr std::string_view kKueueUnconstrained = "kueue.x-k8s.io/podset-unconstrained-topology";
-constexpr std::string_view kVolcanoMode = "volcano.sh/network-topology-mode";
-constexpr std::string_view kVolcanoTier = "volcano.sh/network-topology-highest-tier";
 
 enum class Where { kAnnotation, kLabel, kField };
 
@@ -63,8 +61,7 @@ struct LevelKeys {
 constexpr LevelKeys kOwnLevels = {"berth.dev/required-domain", "berth.dev/preferred-domain"};
 constexpr LevelKeys kKueueLevels = {"kueue.x-k8s.io/podset-required-topology",
                                     "kueue.x-k8s.io/podset-preferred-topology"};
-constexpr LevelKeys kKaiLevels = {"kai.scheduler/topology-required-placement",
-                                  "kai.scheduler/topology-preferred-placement"};
+constexpr LevelKeys kKaiLevels = {kKaiRequired, kKaiPreferred};
 
 const std::string* FindAnnotation(const PodParts& parts, std::string_view key) {
   const auto found = parts.annotations.find(key);

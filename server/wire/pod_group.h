@@ -20,7 +20,9 @@
 //   kueue.x-k8s.io/podset-required-topology, -preferred-topology, -unconstrained-topology
 //   kai.scheduler/topology-required-placement, -preferred-placement
 //   volcano.sh/network-topology-mode (hard, soft) and -highest-tier: tier 1 is the narrowest level.
-//     Jobs have theirs in the PodGroup, which Berth does not read.
+//
+// What the pod does not say is taken from its PodGroup object, where there is one
+// (pod_group_json.h).
 //
 // Where Kueue has already chosen, as its node selector shows, Berth follows: what Kueue was asked
 // for is done.
@@ -35,6 +37,12 @@
 #include "topology/topology_levels.h"
 
 namespace berth::wire {
+
+// What PodGroup objects say in fields of their own as well (pod_group_json.h).
+inline constexpr std::string_view kKaiRequired = "kai.scheduler/topology-required-placement";
+inline constexpr std::string_view kKaiPreferred = "kai.scheduler/topology-preferred-placement";
+inline constexpr std::string_view kVolcanoMode = "volcano.sh/network-topology-mode";
+inline constexpr std::string_view kVolcanoTier = "volcano.sh/network-topology-highest-tier";
 
 // Whether an annotation is one of those above.
 bool IsGroupAnnotation(std::string_view key);

@@ -197,8 +197,9 @@ void ResourceAsk::Raise(const ResourceAsk& other) {
   mig.Raise(other.mig);
 }
 
-PodRules::PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels)
-    : levels_(std::move(levels)) {
+PodRules::PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels,
+                   const PodGroups* groups)
+    : levels_(std::move(levels)), groups_(groups) {
   for (const ResourceRule& rule : resources) {
     rules_.push_back({rule.name, rule.meaning, UnitFactor(rule)});
   }
@@ -247,6 +248,12 @@ void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
   const Result<DomainAsk> domain = DomainAskOf(parts, levels_);
   if (size) request.gang_size = *size;
   if (domain) request.domain = *domain;
+  if (groups_ != nullptr && !request.gang.empty()) {
+    if (const std::optional<PodGroup> group = groups_->Find(request.gang)) {
+      if (request.gang_size == 0) request.gang_size = group->min_members;
+      if (request.domain == DomainAsk{}) request.domain = group->domain;
+    }
+  }
   if (!request.refusal.empty()) return;
   if (!size) request.refusal = size.error().message;
   if (!domain) request.refusal = domain.error().message;

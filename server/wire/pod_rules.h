@@ -20,6 +20,7 @@
 
 #include "cluster/labels.h"
 #include "cluster/node_constraints.h"
+#include "cluster/pod_groups.h"
 #include "cluster/pod_request.h"
 #include "config/config.h"
 #include "server/wire/pod_mig.h"
@@ -71,8 +72,12 @@ struct PodParts {
 
 class PodRules {
  public:
-  // levels: that pods can ask for.
-  explicit PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels = {});
+  // levels: that pods can ask for. groups: tell what pods do not say of theirs; outlive the object;
+  // nullptr = nobody tells.
+  explicit PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels = {},
+                    const PodGroups* groups = nullptr);
+
+  [[nodiscard]] const TopologyLevels& levels() const { return levels_; }
 
   // Adds the quantity of that resource to the ask; names without a meaning are ignored. Error:
   // kInvalidArgument when the text is not a quantity or is negative, and for nvidia.com/mig- with
@@ -93,6 +98,7 @@ class PodRules {
   };
   std::vector<Rule> rules_;
   TopologyLevels levels_;
+  const PodGroups* groups_;
 };
 
 }  // namespace berth::wire

@@ -3,6 +3,7 @@
 // ClusterState against a model that keeps the same books the slow way, under random operations.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -24,13 +25,18 @@ constexpr int kNodes = 6, kPods = 25, kGangs = 4, kOperations = 80;
 
 std::string SeedIs(std::uint64_t seed) { return "seed " + std::to_string(seed); }
 
-// What the state should be: every node is its spec less the pods on it, added up anew.
+// What the state should be: every node is its spec less the pods and claims on it, added up anew.
 struct Model {
   std::map<std::string, NodeSpec> specs;
   std::map<std::string, PodRecord> pods;
+  std::map<std::string, std::vector<ClaimedGpu>> claims;  // by node
 
   [[nodiscard]] Node NodeWithout(const std::string& name, const std::string& uid) const {
-    Node node(std::make_shared<const NodeSpec>(specs.at(name)));
+    const auto claimed = claims.find(name);
+    Node node(std::make_shared<const NodeSpec>(specs.at(name)), {},
+              claimed == claims.end()
+                  ? nullptr
+                  : std::make_shared<const std::vector<ClaimedGpu>>(claimed->second));
     for (const auto& [key, record] : pods) {
       if (record.placement.node == name && key != uid) {
         node.Put(std::make_shared<const PodRecord>(record));
@@ -39,6 +45,13 @@ struct Model {
     return node;
   }
 };
+
+// Of GPUs that a node may or may not have, some twice, mostly none.
+std::vector<ClaimedGpu> SomeClaims(RandomWorld& world) {
+  std::vector<ClaimedGpu> claimed(static_cast<std::size_t>(std::max(0, world.Between(-2, 3))));
+  for (ClaimedGpu& gpu : claimed) gpu.index = world.Between(-1, 9);
+  return claimed;
+}
 
 void ExpectSameBooks(const ClusterState& state, const Model& model) {
   const ClusterState::Contents contents = state.Everything();
@@ -99,6 +112,7 @@ class RandomRun {
     if (what < 83) return Bind();
     if (what < 92) return Delete(uid);
     const std::string name = "n" + std::to_string(world_.Between(0, kNodes - 1));
+    if (what < 95) return Claim(name);
     return what < 98 ? UpsertNode(name) : RemoveNode(name);
   }
 
@@ -161,6 +175,7 @@ class RandomRun {
         ASSERT_GE(free.memory_mib, 0) << "gpu " << grant.gpu;
       }
       ASSERT_TRUE(node.spec().gpus[static_cast<std::size_t>(grant.gpu)].healthy);
+      ASSERT_EQ(node.claimed() >> grant.gpu & 1, 0U) << "gpu " << grant.gpu;
     }
   }
 
@@ -205,6 +220,12 @@ class RandomRun {
   void Delete(const std::string& uid) {
     Apply(PodGone{uid});
     model_.pods.erase(uid);
+  }
+
+  void Claim(const std::string& node) {
+    const std::vector<ClaimedGpu> claimed = SomeClaims(world_);
+    Apply(GpusClaimed{node, claimed});
+    model_.claims[node] = claimed;
   }
 
   void UpsertNode(const std::string& name) {
@@ -286,6 +307,11 @@ std::vector<Sequence> RandomSequences(RandomWorld& world) {
     if (world.Chance(30)) sequence.emplace_back(NodeRemoved{name});
     if (world.Chance(20)) sequence.emplace_back(NodeUpserted{world.ANodeNamed(name)});
     sequences.push_back(std::move(sequence));
+    Sequence claims;
+    for (int told = world.Between(0, 2); told > 0; --told) {
+      claims.emplace_back(GpusClaimed{name, SomeClaims(world)});
+    }
+    sequences.push_back(std::move(claims));
   }
   for (int i = 0; i < kPods; ++i) {
     const PodRequest pod = world.APodNumbered(i);

@@ -194,6 +194,13 @@ class ANode {
     held_.push_back(std::make_shared<const PodRecord>(std::move(record)));
     return *this;
   }
+  // By ResourceClaims.
+  ANode& Claimed(const std::vector<int>& gpus) {
+    for (const int gpu : gpus) {
+      claims_.push_back({"ns/claim", "gpu-" + std::to_string(gpu), "", gpu, "", -1});
+    }
+    return *this;
+  }
   ANode& Labelled(Labels sorted) {
     spec_.labels = std::move(sorted);
     return *this;
@@ -206,13 +213,15 @@ class ANode {
 
   [[nodiscard]] const NodeSpec& Spec() const { return spec_; }
   [[nodiscard]] Node Build() const {
-    Node node(std::make_shared<const NodeSpec>(spec_));
+    Node node(std::make_shared<const NodeSpec>(spec_), {},
+              std::make_shared<const std::vector<ClaimedGpu>>(claims_));
     for (const auto& pod : held_) node.Put(pod);
     return node;
   }
 
  private:
   NodeSpec spec_;
+  std::vector<ClaimedGpu> claims_;
   std::vector<std::shared_ptr<const PodRecord>> held_;
 };
 

@@ -266,6 +266,9 @@ Result<ApiResponse> FakeApiServer::Stream(const std::string& path, Duration,
   const Target target = TargetOf(path);
   std::unique_lock lock(mutex_);
   if (!up_) return Fail(Errc::kUnavailable, "connection refused");
+  if (const auto status = statuses_.find(target.collection); status != statuses_.end()) {
+    return Refusal(status->second, "as the test says");
+  }
   if (path.find("watch=1") == std::string::npos) {
     // The names of namespaced objects have a slash, which comes escaped.
     std::string query = target.query;
@@ -293,6 +296,14 @@ Result<ApiResponse> FakeApiServer::Stream(const std::string& path, Duration,
     lock.lock();
   }
   return ApiResponse{200, "", {}};
+}
+
+void FakeApiServer::SetStatus(const std::string& collection, int status) {
+  const std::lock_guard lock(mutex_);
+  statuses_.insert_or_assign(collection, status);
+  if (status == 200) statuses_.erase(collection);
+  ++cuts_;
+  changed_.notify_all();
 }
 
 void FakeApiServer::SetUp(bool up) {

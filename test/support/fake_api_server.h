@@ -58,6 +58,9 @@ class FakeApiServer final : public kube::ApiClient {
   [[nodiscard]] Json Get(const std::string& collection, const std::string& full_name) const;
   [[nodiscard]] std::vector<Json> All(const std::string& collection) const;
 
+  // Lists and watches of the collection get that status from now on; watches of now break off.
+  // 404: the API is not served. 200 again: it is.
+  void SetStatus(const std::string& collection, int status);
   // Requests fail with "no answer" and watches break, until it is up again.
   void SetUp(bool up);
   // The watches of now break off.
@@ -88,6 +91,7 @@ class FakeApiServer final : public kube::ApiClient {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::map<std::string, Objects> collections_;
+  std::map<std::string, int> statuses_;                // of collections that are not simply served
   std::map<std::string, std::map<int, int>> granted_;  // node -> GPU -> milli
   std::vector<Change> changes_;
   std::int64_t version_ = 1;

@@ -151,6 +151,20 @@ TEST(ClusterFile, WhatPreemptionNeedsIsReadBack) {
   EXPECT_EQ(EncodeCluster(copy.Everything()), text);
 }
 
+TEST(ClusterFile, WhatClaimsHoldComesBack) {
+  ClusterState state, copy;
+  const ClaimedGpu part{"ns/c", "gpu-1-mig-1g5gb-19-6", "GPU-x", 1, "1g.5gb", 6};
+  ASSERT_TRUE(state.Apply(
+      std::vector<ClusterEvent>{NodeUpserted{MachineWith("n1", 2)},
+                                GpusClaimed{"n1", {part, {"ns/d", "x", "", -1, "", -1}}}}));
+  const std::string text = EncodeCluster(state.Everything());
+  const auto events = Decode(text);
+  ASSERT_TRUE(events) << events.error().message;
+  ASSERT_TRUE(copy.Apply(*events));
+  EXPECT_EQ(copy.Current()->node(0).free_gpu_milli(), 1000);
+  EXPECT_EQ(EncodeCluster(copy.Everything()), text);
+}
+
 TEST(ClusterFile, WhatWasObservedIsTakenAsItIs) {
   ClusterState state, copy;
   const auto bound = [](const std::string& uid, const std::string& node,

@@ -26,6 +26,7 @@ type Plane struct {
 
 	Etcd, APIServer *Process
 
+	apiServerFlags    []string
 	etcdPort, apiPort int
 }
 
@@ -46,11 +47,11 @@ func Binary(t T, name string) string {
 	return ""
 }
 
-// NewPlane starts etcd and the API server and waits until they answer.
-func NewPlane(t T) *Plane {
+// NewPlane starts etcd and the API server, with these flags beside its own, and waits until they answer.
+func NewPlane(t T, apiServerFlags ...string) *Plane {
 	t.Helper()
 	dir := t.TempDir()
-	p := &Plane{T: t, Dir: dir, CA: NewAuthority(t, dir, "ca"), etcdPort: FreePort(t), apiPort: FreePort(t)}
+	p := &Plane{T: t, Dir: dir, CA: NewAuthority(t, dir, "ca"), apiServerFlags: apiServerFlags, etcdPort: FreePort(t), apiPort: FreePort(t)}
 	p.CA.Issue(t, "apiserver")
 	writeKey(t, p.file("service-account.key"), newKey(t))
 	writeFile(t, p.file("tokens.csv"), []byte(tokenFile))
@@ -93,14 +94,14 @@ var admissionOff = strings.Join([]string{
 func (p *Plane) StartAPIServer() {
 	p.T.Helper()
 	key := p.file("service-account.key")
-	p.APIServer = StartProcess(p.T, p.Dir, "kube-apiserver", Binary(p.T, "kube-apiserver"),
+	p.APIServer = StartProcess(p.T, p.Dir, "kube-apiserver", Binary(p.T, "kube-apiserver"), append(p.apiServerFlags,
 		"--etcd-servers=http://"+address(p.etcdPort),
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", p.apiPort), "--endpoint-reconciler-type=none",
 		"--tls-cert-file="+p.file("apiserver.crt"), "--tls-private-key-file="+p.file("apiserver.key"),
 		"--client-ca-file="+p.CA.File, "--token-auth-file="+p.file("tokens.csv"), "--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key,
 		"--service-account-signing-key-file="+key, "--service-cluster-ip-range=10.0.0.0/24",
-		"--disable-admission-plugins="+admissionOff, "--profiling=false")
+		"--disable-admission-plugins="+admissionOff, "--profiling=false")...)
 	Eventually(p.T, "the API server to be ready", time.Minute, func() error {
 		if !p.APIServer.Running() {
 			p.T.Fatalf("kube-apiserver ended: %s", p.APIServer.State())

@@ -48,6 +48,17 @@ TEST(AddedVictims, AreNeverAReservation) {
       std::nullopt);
 }
 
+TEST(AddedVictims, FreeNoGpuThatAClaimHolds) {
+  const ANode node = ANode("n").Gpus(2).Holding(APod("a").Whole(1), {0}).Claimed({1});
+  EXPECT_EQ(Added(node, Preemptor().Whole(2)), std::nullopt);
+  EXPECT_EQ(Added(node, Preemptor().Whole(1)), Uids{"uid-a"});
+  // Somebody uses the claim: his end releases nothing that can be promised.
+  const ANode user = ANode("n").Gpus(1).Holding(APod("uses-the-claim"), {}).Claimed({0});
+  EXPECT_EQ(Added(user, Preemptor().Whole(1)), std::nullopt);
+  EXPECT_EQ(AfterEvictions(user.Build(), Preemptor().Whole(1).Request(), Reason::kGpusBusy),
+            Reason::kGpusHeld);
+}
+
 TEST(AddedVictims, AreOnlyAddedForGpus) {
   const ANode node = ANode("n").Cpu(8).Gpus(1).Holding(APod("a").Whole(1).Cpu(8), {0});
   EXPECT_EQ(Added(node, Preemptor().Cpu(4)), std::nullopt);

@@ -27,6 +27,27 @@ using Json = nlohmann::json;
 const std::string kNodes = "/api/v1/nodes";
 const std::string kPods = "/api/v1/pods";
 const std::string kBudgets = "/apis/policy/v1/poddisruptionbudgets";
+const std::string kClaims = "/apis/resource.k8s.io/v1/resourceclaims";
+const std::string kSlices = "/apis/resource.k8s.io/v1/resourceslices";
+const std::string kPodGroups = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups";
+
+// A claim that holds these devices of the pool.
+Json Claim(const std::string& name, const std::string& pool, const std::vector<std::string>& held) {
+  Json results = Json::array();
+  for (const std::string& device : held) {
+    results.push_back(
+        {{"request", "r"}, {"driver", "gpu.nvidia.com"}, {"pool", pool}, {"device", device}});
+  }
+  Json claim = {{"kind", "ResourceClaim"}, {"metadata", {{"name", name}, {"namespace", "ns"}}}};
+  if (!held.empty()) claim["status"]["allocation"]["devices"]["results"] = results;
+  return claim;
+}
+
+Json PodGroupOf(const std::string& name, int members) {
+  return {{"kind", "PodGroup"},
+          {"metadata", {{"name", name}, {"namespace", "ns"}}},
+          {"spec", {{"minMember", members}}}};
+}
 
 // A pod that is bound, with the whole GPUs of these indices.
 Json BoundPod(const std::string& name, const std::string& node, const std::vector<int>& gpus) {
@@ -44,7 +65,7 @@ Json BoundPod(const std::string& name, const std::string& node, const std::vecto
 // One process, and what it knows.
 struct Process {
   Process(FakeApiServer& api, const std::string& identity)
-      : kube({api, state, budgets, pod_rules, node_rules, clock}, OptionsFor(identity)) {
+      : kube({api, state, budgets, groups, pod_rules, node_rules, clock}, OptionsFor(identity)) {
     kube.Start();
   }
 
@@ -53,8 +74,12 @@ struct Process {
     if (!identity.empty()) options.election = {"ns", "berth", identity, seconds(5)};
     options.audit_every = milliseconds(50);
     options.api_audit_every = 1;
+    options.look_again_every = milliseconds(20);
     options.on_readiness = [this](const char* why_not) { ready = why_not == nullptr; };
-    options.on_log = [](bool, std::string_view, std::string_view) {};
+    options.on_log = [this](bool is_problem, std::string_view, std::string_view text) {
+      if (is_problem) ++problems;
+      if (text.find("is not served") != std::string_view::npos) ++not_served;
+    };
     return options;
   }
 
@@ -70,10 +95,12 @@ struct Process {
 
   ClusterState state;
   DisruptionBudgets budgets;
+  PodGroups groups;
   const wire::PodRules pod_rules{DefaultConfig().resources};
   const wire::NodeRules node_rules{DefaultConfig()};
   const SystemClock clock;
   std::atomic<bool> ready{false};
+  std::atomic<int> problems{0}, not_served{0};
   KubeCluster kube;
 };
 
@@ -202,6 +229,112 @@ TEST_F(KubeClusterTest, AnObjectThatCannotBeReadAffectsNothingElse) {
   EXPECT_EQ(berth.Unreadable(1), 1u);
   api_.Put(kNodes, FakeNode("n2", 4));
   EXPECT_TRUE(Eventually([&] { return berth.Free("n2") == 4000 && berth.Unreadable(0) == 0; }));
+}
+
+TEST_F(KubeClusterTest, GpusThatClaimsHoldAreNotFree) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kClaims, Claim("a", "n1", {"gpu-0", "gpu-1-mig-1g5gb-19-6"}));
+  api_.Put(kClaims, Claim("b", "n1", {"gpu-1-mig-1g5gb-19-5"}));
+  api_.Put(kClaims, Claim("waits", "n1", {}));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_EQ(berth.Free("n1"), 2000);
+  api_.Put(kClaims, Claim("a", "n1", {}));
+  EXPECT_TRUE(Eventually([&] { return berth.Free("n1") == 3000; })) << "b has a part of GPU 1";
+  api_.Delete(kClaims, "ns/b");
+  EXPECT_TRUE(Eventually([&] { return berth.Free("n1") == 4000; }));
+  EXPECT_EQ(berth.kube.stats().audit, AuditReport());
+}
+
+TEST_F(KubeClusterTest, WhatWasReleasedWhileTheWatchWasDownIsFree) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kClaims, Claim("a", "n1", {"gpu-0"}));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load() && berth.Free("n1") == 3000; }));
+  api_.SetUp(false);
+  api_.Delete(kClaims, "ns/a");
+  api_.Compact();
+  api_.SetUp(true);
+  EXPECT_TRUE(Eventually([&] { return berth.Free("n1") == 4000; }));
+}
+
+TEST_F(KubeClusterTest, ApisThatAreNotServedKeepNobodyWaitingAndAreFoundWhenTheyCome) {
+  api_.SetStatus(kClaims, 404);
+  api_.SetStatus("/apis/resource.k8s.io/v1beta2/resourceclaims", 404);
+  api_.SetStatus("/apis/resource.k8s.io/v1beta1/resourceclaims", 404);
+  api_.SetStatus(kPodGroups, 404);
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kClaims, Claim("a", "n1", {"gpu-0"}));
+  api_.Put(kPodGroups, PodGroupOf("g", 3));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_EQ(berth.Free("n1"), 4000);
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_EQ(berth.not_served, 2) << "each is told once";
+  EXPECT_EQ(berth.problems, 0);
+  api_.SetStatus(kClaims, 200);
+  EXPECT_TRUE(Eventually([&] { return berth.Free("n1") == 3000; }));
+  api_.SetStatus(kPodGroups, 200);
+  EXPECT_TRUE(Eventually([&] { return berth.groups.Find("ns/g").has_value(); }));
+  api_.SetStatus(kPodGroups, 404);
+  EXPECT_TRUE(Eventually([&] { return !berth.groups.Find("ns/g"); })) << "and when they go";
+  EXPECT_TRUE(berth.ready);
+}
+
+TEST_F(KubeClusterTest, WhatBerthMayNotReadKeepsNobodyWaitingUnlessItMustKnow) {
+  api_.SetStatus(kClaims, 403);
+  api_.Put(kNodes, FakeNode("n1", 4));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_GE(berth.problems, 1);
+  api_.SetStatus(kNodes, 403);
+  Process other(api_, "");
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_FALSE(other.ready);
+}
+
+TEST_F(KubeClusterTest, RightsThatAreLostForAMomentReleaseNothing) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kClaims, Claim("a", "n1", {"gpu-0"}));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load() && berth.Free("n1") == 3000; }));
+  api_.Compact();
+  api_.SetStatus(kClaims, 403);
+  ASSERT_TRUE(Eventually([&] { return berth.problems >= 2; }));
+  EXPECT_EQ(berth.Free("n1"), 3000);
+  api_.SetStatus(kClaims, 200);
+}
+
+TEST_F(KubeClusterTest, AClaimThatCannotBeReadIsToldAndHoldsNothing) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  Json nonsense = Claim("a", "n1", {"gpu-0"});
+  nonsense["status"]["allocation"]["devices"]["results"] = "all";
+  api_.Put(kClaims, nonsense);
+  api_.Put(kClaims, Claim("b", "n1", {"the-best-one"}));
+  api_.Put(kClaims, Claim("c", "n1", {"gpu-2"}));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_EQ(berth.Free("n1"), 3000);
+  EXPECT_EQ(berth.Unreadable(4), 2u);
+  EXPECT_EQ(berth.kube.stats().resources[4].name, "resourceclaims");
+  api_.Put(kClaims, Claim("a", "n1", {"gpu-0"}));
+  EXPECT_TRUE(Eventually([&] { return berth.Free("n1") == 2000 && berth.Unreadable(4) == 1; }));
+}
+
+TEST_F(KubeClusterTest, APodGroupTellsHowManyPodsTheGroupIsToHave) {
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  wire::PodParts parts;
+  parts.id = {"u", "ns", "p"};
+  parts.labels = {{"scheduling.x-k8s.io/pod-group", "g"}};
+  const wire::PodRules rules(DefaultConfig().resources, {}, &berth.groups);
+  EXPECT_EQ(rules.ToRequest(parts).gang_size, 0);
+  api_.Put(kPodGroups, PodGroupOf("g", 3));
+  EXPECT_TRUE(Eventually([&] { return rules.ToRequest(parts).gang_size == 3; })) << "after its pod";
+  api_.Put(kPodGroups, PodGroupOf("g", 5));
+  EXPECT_TRUE(Eventually([&] { return rules.ToRequest(parts).gang_size == 5; }));
+  api_.Delete(kPodGroups, "ns/g");
+  EXPECT_TRUE(Eventually([&] { return rules.ToRequest(parts).gang_size == 0; }));
 }
 
 TEST_F(KubeClusterTest, OneOfTwoLeadsAndTheOtherTakesOver) {

@@ -181,6 +181,16 @@ TEST(Metrics, GaugesShowTheSnapshot) {
   EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"T4\"}"), "1");
 }
 
+TEST(Metrics, GpusThatClaimsHoldCountAsAllocated) {
+  TestService service({MachineWith("n1", 4)});
+  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{
+      GpusClaimed{"n1", {{"ns/c", "gpu-1", "", 1, "", -1}, {"ns/d", "gpu-1", "", 1, "", -1}}}}));
+  const std::string text = Text(service);
+  EXPECT_EQ(ValueOf(text, "berth_gpus_claimed{model=\"A100\"}"), "1");
+  EXPECT_EQ(ValueOf(text, "berth_gpus{model=\"A100\",state=\"allocated\"}"), "1");
+  EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"A100\"}"), "3");
+}
+
 TEST(Metrics, AModelThatIsGoneIsShownNoLonger) {
   TestService service({MachineWith("n1", 2), MachineWith("n2", 4, "T4")});
   EXPECT_NE(Text(service).find("model=\"T4\""), std::string::npos);

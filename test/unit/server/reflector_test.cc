@@ -96,6 +96,10 @@ class ReflectorTest : public testing::Test {
       const MutexLock lock(mutex_);
       problems_.push_back(problem);
     };
+    options_.on_note = [this](const std::string& note) {
+      const MutexLock lock(mutex_);
+      notes_.push_back(note);
+    };
   }
 
   // Plays the steps, and one call more, which must be the last.
@@ -131,6 +135,10 @@ class ReflectorTest : public testing::Test {
     const MutexLock lock(mutex_);
     return problems_;
   }
+  Lines notes() {
+    const MutexLock lock(mutex_);
+    return notes_;
+  }
 
   ReflectorOptions options_;
   SystemClock clock_;
@@ -139,6 +147,7 @@ class ReflectorTest : public testing::Test {
   ReflectorStats stats_;
   Mutex mutex_;
   Lines problems_ BERTH_GUARDED_BY(mutex_);
+  Lines notes_ BERTH_GUARDED_BY(mutex_);
 };
 
 TEST_F(ReflectorTest, ListsThenWatchesFromThere) {
@@ -231,7 +240,36 @@ TEST_F(ReflectorTest, CountsAnApiThatIsNotThereAsSyncedAndLooksAgain) {
   EXPECT_TRUE(stats_.synced);
   EXPECT_TRUE(stats_.absent);
   EXPECT_EQ(sink_.notes(), (Lines{"begin", "end", "begin"})) << "nothing is there, said once";
-  EXPECT_EQ(problems(), (Lines{"list /api/v1/pods: not served (404)"}));
+  EXPECT_EQ(problems(), Lines());
+  EXPECT_EQ(notes(), (Lines{"/api/v1/pods is not served"}));
+}
+
+TEST_F(ReflectorTest, ReadsTheBestVersionOfAnApiThatIsServed) {
+  options_.path = "/apis/g/v2/x";
+  options_.other_paths = {"/apis/g/v1/x", "/apis/g/v1beta1/x"};
+  Play({Refusal(404), List(10, {"a"}), Refusal(410), List(20, {"b"})});
+  EXPECT_EQ(Calls(), (Lines{"list", "list", "watch 10", "list", "watch 20"}));
+  EXPECT_TRUE(paths_[1].starts_with("/apis/g/v1/x?"));
+  EXPECT_TRUE(paths_[2].starts_with("/apis/g/v1/x?"));
+  EXPECT_TRUE(paths_[4].starts_with("/apis/g/v2/x?")) << "by now it is";
+  EXPECT_EQ(notes(), Lines());
+}
+
+TEST_F(ReflectorTest, AnApiOfWhichNoVersionIsServedIsAbsent) {
+  options_.other_paths = {"/old"};
+  Play({Refusal(404), Refusal(404), Refusal(404), List(10, {})});
+  EXPECT_EQ(Calls(), (Lines{"list", "list", "list", "list", "watch 10"}));
+  EXPECT_EQ(notes(), (Lines{"/api/v1/pods is not served", "/old is served"}));
+}
+
+TEST_F(ReflectorTest, AListThatStaysForbiddenIsToldOnceAndEmptiesNothing) {
+  Play({List(10, {"a"}), Refusal(410), Refusal(403), Refusal(403), Refusal(403)});
+  EXPECT_TRUE(stats_.synced);
+  EXPECT_TRUE(stats_.forbidden);
+  EXPECT_EQ(stats_.problems, 4U);
+  EXPECT_EQ(problems(),
+            (Lines{"watch /api/v1/pods: 410 Why: because", "list /api/v1/pods: 403 Why: because"}));
+  EXPECT_EQ(sink_.notes(), (Lines{"begin", "=a", "end", "begin"}));
 }
 
 TEST_F(ReflectorTest, FollowsAnApiThatComesAndGoes) {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ClaimedGpu: what ResourceClaims (Kubernetes' Dynamic Resource Allocation) hold on a node.
+//
+// A claim holds its devices from when it is allocated until it is deallocated, whichever pods use
+// it, and however many: so it is the claim that is counted, and never a pod. Nothing that Berth
+// could evict gives such a GPU back at once.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "topology/wiring.h"
+
+namespace berth {
+
+struct NodeSpec;
+
+// One device that a claim holds: a GPU, or a MIG instance of one.
+struct ClaimedGpu {
+  std::string claim;    // "namespace/name"
+  std::string device;   // as the driver calls it
+  std::string uuid;     // of the GPU; empty = not known
+  int index = -1;       // of the GPU, as the driver counts; -1 = not known
+  std::string profile;  // of the MIG instance ("1g.5gb"); empty: the whole GPU, or not known
+  int start = -1;       // its first memory slice; -1 = not known
+  friend bool operator==(const ClaimedGpu&, const ClaimedGpu&) = default;
+};
+
+// Which GPUs of the node are held, in whole or in part: those of these UUIDs where the node knows
+// its UUIDs, else those of these indices. A device that is none of the node's GPUs holds none: a
+// node may give some of its GPUs out in other ways.
+GpuMask HeldByClaims(const NodeSpec& node, std::span<const ClaimedGpu> claimed);
+
+}  // namespace berth

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/device_claims.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::kube {
+namespace {
+
+std::string FullName(const wire::ResourceClaim& claim) {
+  return claim.namespace_name + "/" + claim.name;
+}
+
+// The device as the newest slice that has it describes it; nullptr: none has.
+const wire::GpuDevice* FindDevice(const std::map<std::string, wire::ResourceSlice>& slices,
+                                  const std::string& name) {
+  const wire::GpuDevice* newest = nullptr;
+  std::int64_t generation = 0;
+  for (const auto& [slice_name, slice] : slices) {
+    if (newest != nullptr && slice.generation <= generation) continue;
+    const auto at = std::ranges::lower_bound(slice.devices, name, {}, &wire::GpuDevice::name);
+    if (at == slice.devices.end() || at->name != name) continue;
+    newest = &*at;
+    generation = slice.generation;
+  }
+  return newest;
+}
+
+// device: nullptr where no slice tells.
+ClaimedGpu Describe(const std::string& claim, const std::string& name,
+                    const wire::GpuDevice* device) {
+  if (device == nullptr) return {claim, name, "", wire::GpuIndexIn(name), "", -1};
+  return {claim, name, device->uuid, device->index, device->profile, device->start};
+}
+
+}  // namespace
+
+DeviceClaims::DeviceClaims(ClusterState& state, OnUnreadable report)
+    : state_(state), unknown_("resourceclaims", std::move(report)) {}
+
+void DeviceClaims::PutSlices(std::vector<wire::ResourceSlice> slices, bool replace) {
+  const MutexLock lock(mutex_);
+  Nodes changed;
+  if (replace) {
+    while (!pool_of_slice_.empty()) DropSlice(pool_of_slice_.begin()->first, changed);
+  }
+  for (wire::ResourceSlice& slice : slices) {
+    DropSlice(slice.name, changed);
+    if (slice.devices.empty()) continue;  // of another driver, or counters alone
+    const std::string pool = slice.pool;
+    pool_of_slice_.emplace(slice.name, pool);
+    const std::string name = slice.name;
+    pools_[pool].slices.insert_or_assign(name, std::move(slice));
+    Settle(pool, changed);
+  }
+  Tell(changed);
+}
+
+void DeviceClaims::PutClaims(std::vector<wire::ResourceClaim> claims, bool replace) {
+  const MutexLock lock(mutex_);
+  Nodes changed;
+  if (replace) {
+    while (!pools_of_claim_.empty()) DropClaim(pools_of_claim_.begin()->first, changed);
+  }
+  for (wire::ResourceClaim& claim : claims) {
+    const std::string name = FullName(claim);
+    DropClaim(name, changed);
+    for (wire::ClaimedDevice& held : claim.devices) {
+      pools_of_claim_[name].insert(held.pool);
+      pools_[held.pool].claims[name].push_back(std::move(held.device));
+      Settle(held.pool, changed);
+    }
+  }
+  Tell(changed);
+}
+
+void DeviceClaims::RemoveSlice(std::string_view name) {
+  const MutexLock lock(mutex_);
+  Nodes changed;
+  DropSlice(std::string(name), changed);
+  Tell(changed);
+}
+
+void DeviceClaims::RemoveClaim(const std::string& name) {
+  const MutexLock lock(mutex_);
+  Nodes changed;
+  DropClaim(name, changed);
+  Tell(changed);
+}
+
+// name: by value, since that of the caller may be the entry's.
+void DeviceClaims::DropSlice(std::string name, Nodes& changed) {
+  const auto known = pool_of_slice_.find(name);
+  if (known == pool_of_slice_.end()) return;
+  const std::string pool = known->second;
+  pool_of_slice_.erase(known);
+  pools_[pool].slices.erase(name);
+  Settle(pool, changed);
+}
+
+void DeviceClaims::DropClaim(std::string name, Nodes& changed) {
+  unknown_.Remove(name);
+  const auto known = pools_of_claim_.find(name);
+  if (known == pools_of_claim_.end()) return;
+  const std::set<std::string> pools = std::move(known->second);
+  pools_of_claim_.erase(known);
+  for (const std::string& pool : pools) {
+    pools_[pool].claims.erase(name);
+    Settle(pool, changed);
+  }
+}
+
+// Puts the pool on the node where it is now; one with nothing in it goes.
+void DeviceClaims::Settle(const std::string& pool_name, Nodes& changed) {
+  const auto entry = pools_.find(pool_name);
+  Pool& pool = entry->second;
+  const std::string before = pool.node;
+  pool.node = pool_name;
+  for (const auto& [name, slice] : pool.slices) {
+    if (!slice.node.empty()) pool.node = slice.node;
+  }
+  if (!before.empty()) {
+    changed.insert(before);
+    const auto on_node = pools_on_node_.find(before);
+    on_node->second.erase(pool_name);
+    if (on_node->second.empty()) pools_on_node_.erase(on_node);
+  }
+  changed.insert(pool.node);
+  if (pool.slices.empty() && pool.claims.empty()) {
+    pools_.erase(entry);
+  } else {
+    pools_on_node_[pool.node].insert(pool_name);
+  }
+}
+
+void DeviceClaims::Tell(const Nodes& nodes) {
+  std::vector<ClusterEvent> events;
+  for (const std::string& node : nodes) {
+    events.emplace_back(GpusClaimed{node, ClaimedOn(node)});
+  }
+  if (!events.empty()) (void)state_.Apply(events);  // no NodeSpec in it: cannot fail
+}
+
+std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node) {
+  std::vector<ClaimedGpu> claimed;
+  const auto pools = pools_on_node_.find(node);
+  if (pools == pools_on_node_.end()) return claimed;
+  for (const std::string& pool_name : pools->second) {
+    const Pool& pool = pools_.find(pool_name)->second;
+    for (const auto& [claim, devices] : pool.claims) {
+      std::string problem;
+      for (const std::string& name : devices) {
+        ClaimedGpu gpu = Describe(claim, name, FindDevice(pool.slices, name));
+        if (gpu.uuid.empty() && gpu.index < 0) {
+          problem = "device " + name + " of pool " + pool_name +
+                    ": want a ResourceSlice that says its GPU, or a name like gpu-0, got neither";
+        } else {
+          claimed.push_back(std::move(gpu));
+        }
+      }
+      if (problem.empty()) {
+        unknown_.Remove(claim);
+      } else {
+        unknown_.Add(claim, problem);
+      }
+    }
+  }
+  return claimed;
+}
+
+}  // namespace berth::kube

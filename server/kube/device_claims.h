@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceClaims: puts ResourceClaims and ResourceSlices together. A claim names a pool and a device;
+// the slices of the pool say on which node that is, and which GPU. What the claims hold on a node
+// goes to ClusterState, all of it whenever it changes.
+//
+// Claims and slices come in any order. Until a slice tells, a pool is of the node of its name and a
+// device is the GPU that its name says: NVIDIA's driver calls them so. A device of which nothing
+// tells the GPU is reported and holds none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "cluster/cluster_state.h"
+#include "server/kube/table_sink.h"
+#include "server/wire/dra_json.h"
+
+namespace berth::kube {
+
+// Any thread may call any function.
+class DeviceClaims {
+ public:
+  // The two kinds of objects, each as a TableSink wants them.
+  class Slices {
+   public:
+    using Object = wire::ResourceSlice;
+    explicit Slices(DeviceClaims& claims) : all_(claims) {}
+    void Put(Object slice) { all_.PutSlices({std::move(slice)}, false); }
+    void Remove(std::string_view, std::string_view name) { all_.RemoveSlice(name); }
+    void Reset(std::vector<Object> slices) { all_.PutSlices(std::move(slices), true); }
+
+   private:
+    DeviceClaims& all_;
+  };
+  class Claims {
+   public:
+    using Object = wire::ResourceClaim;
+    explicit Claims(DeviceClaims& claims) : all_(claims) {}
+    void Put(Object claim) { all_.PutClaims({std::move(claim)}, false); }
+    void Remove(std::string_view namespace_name, std::string_view name) {
+      all_.RemoveClaim(std::string(namespace_name).append("/").append(name));
+    }
+    void Reset(std::vector<Object> claims) { all_.PutClaims(std::move(claims), true); }
+
+   private:
+    DeviceClaims& all_;
+  };
+
+  // state outlives the object.
+  DeviceClaims(ClusterState& state, OnUnreadable report);
+
+  [[nodiscard]] Slices& slices() { return slice_table_; }
+  [[nodiscard]] Claims& claims() { return claim_table_; }
+  // How many claims hold a device of which nobody knows the GPU.
+  [[nodiscard]] std::size_t unknown() const { return unknown_.count(); }
+
+ private:
+  struct Pool {
+    std::string node;
+    std::map<std::string, wire::ResourceSlice> slices;       // by name
+    std::map<std::string, std::vector<std::string>> claims;  // devices, by "namespace/name"
+  };
+  using Nodes = std::set<std::string>;
+
+  // replace: there are no others.
+  void PutSlices(std::vector<wire::ResourceSlice> slices, bool replace) BERTH_EXCLUDES(mutex_);
+  void PutClaims(std::vector<wire::ResourceClaim> claims, bool replace) BERTH_EXCLUDES(mutex_);
+  void RemoveSlice(std::string_view name) BERTH_EXCLUDES(mutex_);
+  void RemoveClaim(const std::string& name) BERTH_EXCLUDES(mutex_);
+
+  // These add the nodes on which something may have changed.
+  void DropSlice(std::string name, Nodes& changed) BERTH_REQUIRES(mutex_);
+  void DropClaim(std::string name, Nodes& changed) BERTH_REQUIRES(mutex_);
+  void Settle(const std::string& pool_name, Nodes& changed) BERTH_REQUIRES(mutex_);
+
+  void Tell(const Nodes& nodes) BERTH_REQUIRES(mutex_);
+  [[nodiscard]] std::vector<ClaimedGpu> ClaimedOn(const std::string& node) BERTH_REQUIRES(mutex_);
+
+  ClusterState& state_;
+  Slices slice_table_{*this};
+  Claims claim_table_{*this};
+  UnreadableObjects unknown_;  // changed under the mutex
+
+  Mutex mutex_;
+  std::map<std::string, Pool> pools_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, std::string, std::less<>> pool_of_slice_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, std::set<std::string>> pools_of_claim_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, std::set<std::string>> pools_on_node_ BERTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace berth::kube

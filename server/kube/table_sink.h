@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TableSink: keeps a table of decoded objects equal to a collection of the API server. For kinds of
+// which each object stands for itself: the newest text replaces what was there.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "server/kube/reflector.h"
+#include "server/kube/unreadable_objects.h"
+#include "server/wire/object_meta.h"
+
+namespace berth::kube {
+
+// A table has an Object with namespace_name and name, Put(Object), Remove(namespace, name) and
+// Reset(vector of Objects). An object that can be read in part comes with its problem.
+template <class Table>
+class TableSink final : public ObjectSink {
+ public:
+  using Object = typename Table::Object;
+  // problem: what the object does without; stays empty mostly.
+  using Decode = std::function<Result<Object>(const std::string& text, std::string& problem)>;
+
+  // References: they outlive the sink.
+  TableSink(Table& table, Decode decode, std::string resource, OnUnreadable report)
+      : table_(table),
+        decode_(std::move(decode)),
+        unreadable_(std::move(resource), std::move(report)) {}
+
+  void ListBegins() override { listed_.clear(); }
+  void Listed(std::string& object) override {
+    Take(object, [this](Object read) { listed_.push_back(std::move(read)); });
+  }
+  void ListEnds() override { table_.Reset(std::exchange(listed_, {})); }
+  // One that cannot be read any more stays as it was.
+  void Changed(std::string& object) override {
+    Take(object, [this](Object read) { table_.Put(std::move(read)); });
+  }
+  void Deleted(std::string& object) override {
+    const auto meta = wire::DecodeObjectMeta(object);
+    if (!meta) return;
+    unreadable_.Remove(meta->FullName());
+    table_.Remove(meta->namespace_name, meta->name);
+  }
+
+  [[nodiscard]] std::size_t unreadable() const { return unreadable_.count(); }
+
+ private:
+  template <class Use>
+  void Take(const std::string& text, Use use) {
+    std::string problem;
+    Result<Object> object = decode_(text, problem);
+    if (!object) return unreadable_.Add(NameIn(text), object.error().message);
+    const std::string name = wire::ObjectMeta{object->namespace_name, object->name, ""}.FullName();
+    if (problem.empty()) {
+      unreadable_.Remove(name);
+    } else {
+      unreadable_.Add(name, problem);
+    }
+    use(*std::move(object));
+  }
+
+  Table& table_;
+  const Decode decode_;
+  UnreadableObjects unreadable_;
+  std::vector<Object> listed_;
+};
+
+}  // namespace berth::kube

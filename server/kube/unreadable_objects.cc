@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/unreadable_objects.h"
+
+#include "server/wire/object_meta.h"
+
+namespace berth::kube {
+
+void UnreadableObjects::Add(const std::string& object, const std::string& why) {
+  std::string& known = why_[object];
+  if (known != why) report_(resource_, object, why);  // once, not at every heartbeat
+  known = why;
+  count_ = why_.size();
+}
+
+void UnreadableObjects::Remove(const std::string& object) {
+  if (why_.erase(object) > 0) count_ = why_.size();
+}
+
+std::string NameIn(const std::string& object) {
+  const auto meta = wire::DecodeObjectMeta(object);
+  return meta ? meta->FullName() : "(unnamed)";
+}
+
+}  // namespace berth::kube

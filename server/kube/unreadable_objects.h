@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UnreadableObjects: the objects of one kind that cannot be read at present, each reported once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace berth::kube {
+
+// Called with the resource, the object and what is wrong with it. Any thread; must not block.
+using OnUnreadable =
+    std::function<void(std::string_view resource, std::string_view object, const std::string& why)>;
+
+// One thread at a time changes it, any may ask for the count.
+class UnreadableObjects {
+ public:
+  UnreadableObjects(std::string resource, OnUnreadable report)
+      : resource_(std::move(resource)), report_(std::move(report)) {}
+
+  void Add(const std::string& object, const std::string& why);
+  void Remove(const std::string& object);
+  [[nodiscard]] std::size_t count() const { return count_.load(); }
+
+ private:
+  const std::string resource_;
+  const OnUnreadable report_;
+  std::map<std::string, std::string> why_;
+  std::atomic<std::size_t> count_{0};
+};
+
+// What to call an object that cannot be read.
+// Requires: object.capacity() >= object.size() + wire::kPadding.
+std::string NameIn(const std::string& object);
+
+}  // namespace berth::kube
