@@ -71,6 +71,8 @@ void ReadExpectedWaste(YamlReader& reader, WasteParameters& waste) {
   reader.Integer("settledPatience", 1, 400, waste.settled_patience);
   reader.Number("optimismGpus", 0, 100, waste.optimism);
   reader.Number("coverage", 0.01, 1, waste.coverage);
+  reader.Number("fragmentation", 0, 100, waste.fragmentation);
+  reader.Number("settledFragmentation", 0, 100, waste.settled_fragmentation);
   reader.Number("scarcityExponent", 0.1, 20, waste.scarcity_exponent);
   reader.Number("scarcityLimitGpus", 0, 100, waste.scarcity_limit);
   reader.Number("sharePriceGpus", 0, 100, waste.share_price);

@@ -95,6 +95,8 @@ void PrintExpectedWaste(Printer& out, const WasteParameters& waste) {
     out.Field("settledPatience", waste.settled_patience);
     out.Field("optimismGpus", Shortest(waste.optimism));
     out.Field("coverage", Shortest(waste.coverage));
+    out.Field("fragmentation", Shortest(waste.fragmentation));
+    out.Field("settledFragmentation", Shortest(waste.settled_fragmentation));
     out.Field("scarcityExponent", Shortest(waste.scarcity_exponent));
     out.Field("scarcityLimitGpus", Shortest(waste.scarcity_limit));
     out.Field("sharePriceGpus", Shortest(waste.share_price));

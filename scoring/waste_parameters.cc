@@ -17,6 +17,8 @@ WasteParameters AtTurnover(WasteParameters parameters, double turnover) {
   const double ratio = double(parameters.settled_patience) / parameters.patience;
   parameters.patience =
       static_cast<int>(std::lround(parameters.patience * std::pow(ratio, settled)));
+  parameters.fragmentation +=
+      (parameters.settled_fragmentation - parameters.fragmentation) * settled;
   parameters.optimism *= 1 - settled;
   return parameters;
 }

@@ -16,6 +16,10 @@ struct WasteParameters {
   double coverage = 0.99;    // above 0, to 1: the most frequent classes that make up this share of
                              // the pods are drawn from
 
+  double fragmentation = 0;  // 0 or more: what a GPU counts that the next pod cannot use
+                             // (fragmentation_gradient.h), beside one that is left in the end
+  double settled_fragmentation = 3;  // the same in a cluster that is in balance
+
   // What scarce goods cost (scarcity_market.h).
   double scarcity_exponent = 12;  // above 0: how steeply the price of a multi-GPU slot rises
   double scarcity_limit = 4;      // 0 or more GPUs: the most that a GPU of the slot costs
@@ -32,8 +36,9 @@ struct WasteParameters {
 // The parameters for a cluster in which `turnover` of the pods that come replace one that has left:
 // 0 where it fills up, 1 where it is in balance. What a node waits for is then worth less, because
 // the node will change before it comes: the patience goes from `patience` to `settled_patience`, in
-// equal ratios, and the optimism to 0. A quarter replaced is as much as all: long before a cluster
-// is in balance most nodes change before they are full. Requires: 0 <= turnover <= 1.
+// equal ratios, `fragmentation` likewise in equal steps, and the optimism to 0. A quarter replaced
+// is as much as all: long before a cluster is in balance most nodes change before they are full.
+// Requires: 0 <= turnover <= 1.
 WasteParameters AtTurnover(WasteParameters parameters, double turnover);
 
 }  // namespace berth

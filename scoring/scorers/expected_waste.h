@@ -4,17 +4,23 @@
 //
 //   cost = W(node after) - W(node before)            waste_potential.h, in GPUs
 //        + price of the slots and models that it takes    scarcity_market.h, in GPUs
+//        + fragmentation * (F(node after) - F(node before))    fragmentation_gradient.h, in GPUs
 //        + best_fit * (CPU left / 128 cores + GPU left / 8) / 2
 //
 // W grows where a placement leaves a remainder that the likely pods cannot use, and falls nowhere;
-// the prices keep what few nodes offer for those who need it, but only when there will be more of
-// them than places; the last term packs where the others are indifferent. The raw score is -cost in
-// steps of 0.005 GPU: below that the estimate is noise, and among equals the first node fills up.
+// F says the same of the very next pod, which is what counts where nodes change before they are
+// full; the prices keep what few nodes offer for those who need it, but only when there will be
+// more of them than places; the last term packs where the others are indifferent. The raw score is
+// -cost in steps of 0.005 GPU: below that the estimate is noise, and among equals the first node
+// fills up.
 #pragma once
+
+#include <optional>
 
 #include "scoring/request_mix.h"
 #include "scoring/scarcity_market.h"
 #include "scoring/scorer.h"
+#include "scoring/scorers/fragmentation_gradient.h"
 #include "scoring/waste_parameters.h"
 #include "scoring/waste_potential.h"
 
@@ -33,8 +39,13 @@ class ExpectedWaste final : public Scorer {
   [[nodiscard]] std::uint64_t computed() const override { return potential_.computed(); }
 
  private:
+  // What the state is worth less, in thousandths of a GPU.
+  [[nodiscard]] double CostMilli(const GpuState& state, std::size_t group) const;
+
   const WastePotential potential_;
   const ScarcityMarket market_;
+  const double fragmentation_weight_;
+  std::optional<const FragmentationGradient> fragmentation_;  // where it counts
   const double best_fit_;
 };
 

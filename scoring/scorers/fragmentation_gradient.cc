@@ -23,15 +23,15 @@ FragmentationGradient::FragmentationGradient(const RequestMix& mix)
   }
 }
 
-double FragmentationGradient::Fragment(const GpuState& state, std::size_t group) const {
+double FragmentationGradient::FragmentMilli(const GpuState& state, std::size_t group) const {
   const std::uint64_t key = state.Hash(group);
   if (const auto known = memo_->Find(key)) return *known;
-  const double fragment = ComputeFragment(state, group);
+  const double fragment = Compute(state, group);
   memo_->Store(key, fragment);
   return fragment;
 }
 
-double FragmentationGradient::ComputeFragment(const GpuState& state, std::size_t group) const {
+double FragmentationGradient::Compute(const GpuState& state, std::size_t group) const {
   const std::vector<std::uint8_t>& admits = groups_.Admits(group);
   // One sum per cause, added up in this order at the end: with another order the last bits differ,
   // and with them now and then the truncated score.
@@ -64,7 +64,7 @@ double FragmentationGradient::ComputeFragment(const GpuState& state, std::size_t
 }
 
 double FragmentationGradient::FragmentMilli(const Node& node) const {
-  return Fragment(GpuState(node), groups_.GroupOf(node.spec().gpu_model));
+  return FragmentMilli(GpuState(node), groups_.GroupOf(node.spec().gpu_model));
 }
 
 void FragmentationGradient::Score(const Node& node, const RequestShape& shape,
@@ -72,9 +72,10 @@ void FragmentationGradient::Score(const Node& node, const RequestShape& shape,
                                   std::span<int> scores) const {
   const GpuState before(node);
   const std::size_t group = groups_.GroupOf(node.spec().gpu_model);
-  const double fragment_before = Fragment(before, group);
+  const double fragment_before = FragmentMilli(before, group);
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    const double grown = fragment_before - Fragment(before.After(node, shape, choices[i]), group);
+    const double grown =
+        fragment_before - FragmentMilli(before.After(node, shape, choices[i]), group);
     scores[i] = static_cast<int>(Sigmoid(grown / kMilliPerGpu) * kMaxScore);
   }
 }

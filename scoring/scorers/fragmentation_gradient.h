@@ -35,8 +35,10 @@ class FragmentationGradient final : public Scorer {
   void Score(const Node& node, const RequestShape& shape, std::span<const DeviceChoice> choices,
              std::span<int> scores) const override;
 
-  // F of the node as it is, in thousandths of a GPU.
-  [[nodiscard]] double FragmentMilli(const Node& node) const;
+  // F in thousandths of a GPU. `group`: of the node's GPU model, as ModelGroups numbers those of
+  // the mix.
+  [[nodiscard]] double FragmentMilli(const GpuState& state, std::size_t group) const;
+  [[nodiscard]] double FragmentMilli(const Node& node) const;  // as it is
 
  private:
   struct Class {
@@ -45,9 +47,7 @@ class FragmentationGradient final : public Scorer {
     int milli;
     double weight;
   };
-  // F of a state; remembered.
-  [[nodiscard]] double Fragment(const GpuState& state, std::size_t group) const;
-  [[nodiscard]] double ComputeFragment(const GpuState& state, std::size_t group) const;
+  [[nodiscard]] double Compute(const GpuState& state, std::size_t group) const;
 
   std::vector<Class> classes_;
   const ModelGroups groups_;

@@ -61,6 +61,8 @@ std::vector<Knob> WasteKnobs() {
   return {WasteKnob("patience", 1, 400, Scale::kLog, &Waste::patience),
           WasteKnob("settledPatience", 1, 400, Scale::kLog, &Waste::settled_patience),
           WasteKnob("optimismGpus", 0, 2, Scale::kLinear, &Waste::optimism),
+          WasteKnob("fragmentation", 0, 4, Scale::kLinear, &Waste::fragmentation),
+          WasteKnob("settledFragmentation", 0, 4, Scale::kLinear, &Waste::settled_fragmentation),
           WasteKnob("scarcityExponent", 1, 20, Scale::kLog, &Waste::scarcity_exponent),
           WasteKnob("scarcityLimitGpus", 0, 8, Scale::kLinear, &Waste::scarcity_limit),
           WasteKnob("sharePriceGpus", 0, 0.2, Scale::kLinear, &Waste::share_price),

@@ -29,6 +29,7 @@ requestMix:
   - weight: 0.1
 learning: {halfLifePods: 500, longestEpochPods: 50}
 expectedWaste: {fills: 64, patience: 20, settledPatience: 3, optimismGpus: 0, coverage: 0.5,
+                fragmentation: 0.5, settledFragmentation: 2,
                 scarcityExponent: 2.5, scarcityLimitGpus: 0, sharePriceGpus: 3, modelPriceGpus: 1,
                 bestFitGpus: 0.125}
 resources:

@@ -60,7 +60,7 @@ profiles: [{name: mine}]
 requestMix: [{gpus: 1}]
 learning: {halfLifePods: 1, longestEpochPods: 1}
 expectedWaste: {fills: 1, patience: 1, settledPatience: 1, optimismGpus: 1, coverage: 1,
-                scarcityExponent: 1, scarcityLimitGpus: 1, sharePriceGpus: 1,
+                fragmentation: 1, settledFragmentation: 1, scarcityExponent: 1, scarcityLimitGpus: 1, sharePriceGpus: 1,
                 modelPriceGpus: 1, bestFitGpus: 1}
 resources: []
 nodeLabels: {gpuModel: a, gpuMemoryMib: b}

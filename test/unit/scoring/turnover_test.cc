@@ -32,12 +32,16 @@ TEST(AtTurnover, GoesFromFillingUpToBalance) {
   parameters.patience = 100;
   parameters.settled_patience = 4;
   parameters.optimism = 0.5;
+  parameters.fragmentation = 0.5;
+  parameters.settled_fragmentation = 1;
   EXPECT_EQ(AtTurnover(parameters, 0), parameters);
   EXPECT_EQ(AtTurnover(parameters, 0.125).patience, 20);
   EXPECT_DOUBLE_EQ(AtTurnover(parameters, 0.125).optimism, 0.25);
+  EXPECT_DOUBLE_EQ(AtTurnover(parameters, 0.125).fragmentation, 0.75);
   EXPECT_EQ(AtTurnover(parameters, 0.25), AtTurnover(parameters, 1));
   EXPECT_EQ(AtTurnover(parameters, 1).patience, 4);
   EXPECT_EQ(AtTurnover(parameters, 1).optimism, 0);
+  EXPECT_EQ(AtTurnover(parameters, 1).fragmentation, 1);
 }
 
 }  // namespace
