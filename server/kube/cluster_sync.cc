@@ -16,6 +16,7 @@ NodeSink::NodeSink(ClusterState& state, const wire::NodeRules& rules, OnUnreadab
     : state_(state), rules_(rules), unreadable_("nodes", std::move(report)) {}
 
 void NodeSink::ListBegins() {
+  unreadable_.ListBegins();
   listed_.clear();
   batch_.clear();
 }
@@ -39,6 +40,7 @@ void NodeSink::Note(const wire::DecodedNode& node) {
 
 // The names are few; all nodes of the list become one event, so that the snapshot is built once.
 void NodeSink::ListEnds() {
+  unreadable_.ListEnds();
   for (const std::string& name : known_) {
     if (!listed_.contains(name)) batch_.emplace_back(NodeRemoved{name});
   }

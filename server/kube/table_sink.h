@@ -32,11 +32,17 @@ class TableSink final : public ObjectSink {
         decode_(std::move(decode)),
         unreadable_(std::move(resource), std::move(report)) {}
 
-  void ListBegins() override { listed_.clear(); }
+  void ListBegins() override {
+    listed_.clear();
+    unreadable_.ListBegins();
+  }
   void Listed(std::string& object) override {
     Take(object, [this](Object read) { listed_.push_back(std::move(read)); });
   }
-  void ListEnds() override { table_.Reset(std::exchange(listed_, {})); }
+  void ListEnds() override {
+    unreadable_.ListEnds();
+    table_.Reset(std::exchange(listed_, {}));
+  }
   // One that cannot be read any more stays as it was.
   void Changed(std::string& object) override {
     Take(object, [this](Object read) { table_.Put(std::move(read)); });

@@ -9,6 +9,12 @@ void UnreadableObjects::Add(const std::string& object, const std::string& why) {
   std::string& known = why_[object];
   if (known != why) report_(resource_, object, why);  // once, not at every heartbeat
   known = why;
+  added_.insert(object);
+  count_ = why_.size();
+}
+
+void UnreadableObjects::ListEnds() {
+  std::erase_if(why_, [this](const auto& object) { return !added_.contains(object.first); });
   count_ = why_.size();
 }
 

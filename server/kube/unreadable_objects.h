@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,12 +26,16 @@ class UnreadableObjects {
 
   void Add(const std::string& object, const std::string& why);
   void Remove(const std::string& object);
+  // What a list that has begun since, and ended, did not add is gone.
+  void ListBegins() { added_.clear(); }
+  void ListEnds();
   [[nodiscard]] std::size_t count() const { return count_.load(); }
 
  private:
   const std::string resource_;
   const OnUnreadable report_;
   std::map<std::string, std::string> why_;
+  std::set<std::string> added_;  // since the list began
   std::atomic<std::size_t> count_{0};
 };
 

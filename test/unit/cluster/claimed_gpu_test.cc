@@ -75,7 +75,8 @@ TEST_F(ClaimsInTheState, AGpuThatIsHeldHasNothingFree) {
   EXPECT_EQ(Now().gpus()[1], (GpuFree{0, 0}));
   const APod pod = APod("a").Whole(1), share = APod("b").Share(1);
   EXPECT_FALSE(state_.Reserve(pod.Request(), pod.On("n", {1}), Instant() + std::chrono::hours(1)));
-  EXPECT_FALSE(state_.Reserve(share.Request(), share.On("n", {1}), Instant() + std::chrono::hours(1)));
+  EXPECT_FALSE(
+      state_.Reserve(share.Request(), share.On("n", {1}), Instant() + std::chrono::hours(1)));
   EXPECT_TRUE(state_.Reserve(pod.Request(), pod.On("n", {0}), Instant() + std::chrono::hours(1)));
   EXPECT_EQ(Report(), AuditReport());
 }

@@ -231,6 +231,24 @@ TEST_F(KubeClusterTest, AnObjectThatCannotBeReadAffectsNothingElse) {
   EXPECT_TRUE(Eventually([&] { return berth.Free("n2") == 4000 && berth.Unreadable(0) == 0; }));
 }
 
+TEST_F(KubeClusterTest, AnUnreadableObjectThatGoesWhileTheWatchIsDownIsNoLongerCounted) {
+  Json nonsense = FakeNode("n1", 4);
+  nonsense["status"]["allocatable"]["cpu"] = "many";
+  api_.Put(kNodes, nonsense);
+  api_.Put(kPodGroups, PodGroupOf("g", -1));
+  api_.Put(kPodGroups, PodGroupOf("h", -1));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_EQ(berth.Unreadable(0), 1u);
+  EXPECT_EQ(berth.Unreadable(5), 2u);
+  api_.SetUp(false);
+  api_.Delete(kNodes, "n1");
+  api_.Delete(kPodGroups, "ns/g");
+  api_.Compact();
+  api_.SetUp(true);
+  EXPECT_TRUE(Eventually([&] { return berth.Unreadable(0) == 0 && berth.Unreadable(5) == 1; }));
+}
+
 TEST_F(KubeClusterTest, GpusThatClaimsHoldAreNotFree) {
   api_.Put(kNodes, FakeNode("n1", 4));
   api_.Put(kClaims, Claim("a", "n1", {"gpu-0", "gpu-1-mig-1g5gb-19-6"}));
