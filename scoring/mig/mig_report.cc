@@ -26,8 +26,8 @@ void CountGpu(const MigSpec& spec, std::size_t gpu, MigSet taken, MigProductCoun
 
 MigReport ReportMig(const Snapshot& snapshot) {
   MigReport report;
-  for (const MigTrouble trouble : {MigTrouble::kChanging, MigTrouble::kFailed, MigTrouble::kInvalid,
-                                   MigTrouble::kStale}) {
+  for (const MigTrouble trouble :
+       {MigTrouble::kChanging, MigTrouble::kFailed, MigTrouble::kInvalid, MigTrouble::kStale}) {
     report.troubled_nodes[std::string(MigTroubleName(trouble))] = 0;
   }
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {

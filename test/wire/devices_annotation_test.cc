@@ -41,8 +41,7 @@ PodRequest RandomPod(test::RandomWorld& world) {
     const int amount = world.Between(1, whole ? 2 : 200);
     const int mib = by_memory || both ? world.Between(1, 2000) : 0;
     const int milli = by_memory && !both ? 0 : amount;
-    GpuAsk ask = GpuShare{milli, mib};
-    if (whole) ask = WholeGpus{amount};
+    const GpuAsk ask = whole ? GpuAsk(WholeGpus{amount}) : GpuAsk(GpuShare{milli, mib});
     const std::string name = "c" + std::to_string(i);
     ends_first ? pod.InitContainer(name, ask) : pod.Container(name, ask);
     peak = std::max(peak, running + (whole ? amount : milli));
