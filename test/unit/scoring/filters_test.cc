@@ -183,7 +183,7 @@ TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {
   }
   EXPECT_EQ(now, (std::vector<Reason>{Reason::kNodeUnknown, Reason::kCpuShort, Reason::kMemoryShort,
                                       Reason::kGpusBusy, Reason::kShareBusy, Reason::kLinkedBusy,
-                                      Reason::kNoDomainHasRoom}));
+                                      Reason::kMigBusy, Reason::kNoDomainHasRoom}));
 }
 
 }  // namespace
