@@ -41,9 +41,11 @@ PodRequest RandomPod(test::RandomWorld& world) {
     const int amount = world.Between(1, whole ? 2 : 200);
     const int mib = by_memory || both ? world.Between(1, 2000) : 0;
     const int milli = by_memory && !both ? 0 : amount;
-    const GpuAsk ask = whole ? GpuAsk(WholeGpus{amount}) : GpuAsk(GpuShare{milli, mib});
-    const std::string name = "c" + std::to_string(i);
-    ends_first ? pod.InitContainer(name, ask) : pod.Container(name, ask);
+    const auto add = [&](const GpuAsk& ask) {
+      const std::string name = "c" + std::to_string(i);
+      ends_first ? pod.InitContainer(name, ask) : pod.Container(name, ask);
+    };
+    whole ? add(WholeGpus{amount}) : add(GpuShare{milli, mib});
     peak = std::max(peak, running + (whole ? amount : milli));
     peak_mib = std::max(peak_mib, running_mib + mib);
     if (!ends_first) {
