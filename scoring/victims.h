@@ -9,8 +9,8 @@
 //   priorities, 5. the least GPU compute set free, 6. the lowest UIDs
 // - which is kube-scheduler's order (priority before number), continued by what matters to GPUs. It
 // is exact for the GPUs of a node, and for one MIG device, within the bounds of victims.cc; beyond
-// them, for several MIG devices, and where CPU or memory is short as well, pods are spared one after
-// the other from the highest priority down, as kube-scheduler does.
+// them, for several MIG devices, and where CPU or memory is short as well, pods are spared one
+// after the other from the highest priority down, as kube-scheduler does.
 //
 // Pure functions.
 #pragma once
