@@ -13,9 +13,7 @@ using GpuMask = std::uint64_t;
 constexpr GpuMask GpuBit(int gpu) { return GpuMask{1} << gpu; }
 
 // GPUs 0 to gpus - 1, at most 64.
-constexpr GpuMask AllGpus(int gpus) {
-  return gpus == 64 ? ~GpuMask{0} : (GpuMask{1} << gpus) - 1;
-}
+constexpr GpuMask AllGpus(int gpus) { return gpus == 64 ? ~GpuMask{0} : (GpuMask{1} << gpus) - 1; }
 
 // The set of the lowest GPU alone; 0 of an empty set.
 constexpr GpuMask LowestBit(GpuMask set) { return set & (~set + 1); }
