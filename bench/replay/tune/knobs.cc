@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <type_traits>
 
 #include "scoring/registry.h"
 
@@ -25,28 +26,18 @@ Knob WeightKnob(const ProfileSpec& profile, std::size_t scorer) {
           }};
 }
 
+template <class Number>
 Knob WasteKnob(const char* name, double low, double high, Scale scale,
-               int WasteParameters::*member) {
+               Number WasteParameters::*member) {
   return {std::string("expectedWaste.") + name,
           low,
           high,
           scale,
-          true,
+          std::is_integral_v<Number>,
           [member](const TunedPolicy& policy) { return double(policy.waste.*member); },
           [member](TunedPolicy& policy, double value) {
-            policy.waste.*member = static_cast<int>(value);
+            policy.waste.*member = static_cast<Number>(value);
           }};
-}
-
-Knob WasteKnob(const char* name, double low, double high, Scale scale,
-               double WasteParameters::*member) {
-  return {std::string("expectedWaste.") + name,
-          low,
-          high,
-          scale,
-          false,
-          [member](const TunedPolicy& policy) { return policy.waste.*member; },
-          [member](TunedPolicy& policy, double value) { policy.waste.*member = value; }};
 }
 
 double ThreeDigits(double value) {
