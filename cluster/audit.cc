@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/audit.h"
 
-#include <bit>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -17,9 +16,8 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
   };
   const std::vector<GpuSpec>& gpus = node.spec().gpus;
   std::vector<Sum> sums(gpus.size());
-  for (GpuMask held = node.claimed(); held != 0; held &= held - 1) {
-    sums[static_cast<std::size_t>(std::countr_zero(held))].milli = kMilliPerGpu;
-  }
+  ForEachGpu(node.claimed(),
+             [&](int gpu) { sums[static_cast<std::size_t>(gpu)].milli = kMilliPerGpu; });
   for (const auto& pod : pods) {
     for (const DeviceGrant& grant : pod->placement.grants) {
       const auto index = static_cast<std::size_t>(grant.gpu);

@@ -22,7 +22,7 @@ GpuMask HeldByClaims(const NodeSpec& node, std::span<const ClaimedGpu> claimed) 
   GpuMask held = 0;
   for (const ClaimedGpu& device : claimed) {
     const int gpu = IndexOf(node, device);
-    if (gpu >= 0 && static_cast<std::size_t>(gpu) < node.gpus.size()) held |= GpuMask{1} << gpu;
+    if (gpu >= 0 && static_cast<std::size_t>(gpu) < node.gpus.size()) held |= GpuBit(gpu);
   }
   return held;
 }

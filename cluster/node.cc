@@ -2,7 +2,6 @@
 #include "cluster/node.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "cluster/assumed_grants.h"
@@ -142,9 +141,7 @@ void Node::CountAll() {
   gpus_.clear();
   gpus_.reserve(spec_->gpus.size());
   for (const GpuSpec& gpu : spec_->gpus) gpus_.push_back({kMilliPerGpu, gpu.memory_mib});
-  for (GpuMask held = claimed(); held != 0; held &= held - 1) {
-    gpus_[static_cast<std::size_t>(std::countr_zero(held))] = {0, 0};
-  }
+  ForEachGpu(claimed(), [this](int gpu) { gpus_[static_cast<std::size_t>(gpu)] = {0, 0}; });
   tenants_.clear();
   unattributed_ = 0;
   for (const auto& pod : pods_) Count(*pod, 1);

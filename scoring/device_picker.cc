@@ -91,9 +91,8 @@ void LeastMissedFirst(const Node& node, std::vector<DeviceChoice>& choices) {
   const GpuMask worst = links.Choose(idle, 1, {}, TenantsOf(node, idle));
   std::ranges::stable_sort(choices, {}, [&](const DeviceChoice& choice) {
     std::int64_t bandwidth = 0;
-    for (GpuMask rest = idle & ~choice.gpus; rest != 0; rest &= rest - 1) {
-      bandwidth += links.Between(LowestGpu(choice), __builtin_ctzll(rest));
-    }
+    ForEachGpu(idle & ~choice.gpus,
+               [&](int gpu) { bandwidth += links.Between(LowestGpu(choice), gpu); });
     return std::tuple((choice.gpus & idle) != 0, choice.gpus != worst, bandwidth);
   });
 }

@@ -37,15 +37,13 @@ Result<LinkMatrix> Load(const std::string& file) {
   return matrix;
 }
 
-GpuMask AllOf(int gpus) { return gpus == kMaxGpus ? ~GpuMask{0} : (GpuMask{1} << gpus) - 1; }
-
 Result<GpuMask> ParseGpus(const char* flag, std::string_view text, int gpus) {
   GpuMask set = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(','), text.size());
     const auto gpu = ParseInt(text.substr(0, end), 0, gpus - 1);
     if (!gpu) return tl::unexpected(Error(gpu.error()).Within(flag));
-    set |= GpuMask{1} << *gpu;
+    set |= GpuBit(static_cast<int>(*gpu));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return set;
@@ -108,7 +106,7 @@ std::string BestSetsText(const WiringSets& sets, int gpus) {
                : tenths.substr(0, tenths.size() - 1) + "." + tenths.substr(tenths.size() - 1);
   };
   for (int size = 1; size <= gpus; ++size) {
-    const GpuMask set = sets.Choose(AllOf(gpus), size);
+    const GpuMask set = sets.Choose(AllGpus(gpus), size);
     std::string line = "  " + Padded(std::to_string(size), 4) +
                        Padded(ListOf(set), 3 * static_cast<std::size_t>(gpus));
     if (const SetTable* table = sets.table(); table != nullptr && size > 1) {
@@ -127,7 +125,7 @@ std::string GroupsText(const char* title, const std::vector<std::vector<int>>& g
   std::string out = title;
   for (const std::vector<int>& group : groups) {
     GpuMask set = 0;
-    for (const int gpu : group) set |= GpuMask{1} << gpu;
+    for (const int gpu : group) set |= GpuBit(gpu);
     out += " {" + ListOf(set) + "}";
   }
   return out + "\n";

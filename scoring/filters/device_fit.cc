@@ -17,7 +17,7 @@ Reason CheckLinks(const Node& node, int wanted, const LinkAsk& ask) {
   if (ask.numa == NumaWish::kRequired && !links.knows_numa()) return Reason::kLinksUnknown;
   GpuMask healthy = 0;
   for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
-    if (node.spec().gpus[gpu].healthy) healthy |= GpuMask{1} << gpu;
+    if (node.spec().gpus[gpu].healthy) healthy |= GpuBit(static_cast<int>(gpu));
   }
   if (links.Choose(healthy, wanted, ask) == 0) return Reason::kNeverLinked;
   const GpuMask idle = IdleGpus(node);
