@@ -5,28 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "server/wire/devices_annotation.h"
+#include "test/support/annotating_binder.h"
 #include "test/support/wire_fixture.h"
 #include "test/support/wirings.h"
 
 namespace berth::test {
 namespace {
-
-// Keeps the annotation berth.dev/devices of every pod.
-class AnnotatingBinder final : public PodBinder {
- public:
-  Status Bind(const BindOrder& order) override {
-    devices[order.pod.id.uid] = wire::EncodeDevices(order.pod, order.placement, order.node);
-    return {};
-  }
-  Result<PodTruth> Find(const PodId&) override { return Fail(Errc::kNotFound, "pod is gone"); }
-
-  std::map<std::string, std::string> devices;
-};
 
 NodeSpec Machine(const std::string& name, const LinkMatrix& matrix) {
   NodeSpec spec = MachineWith(name, matrix.gpu_count());

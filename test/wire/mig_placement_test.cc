@@ -8,25 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "server/wire/devices_annotation.h"
 #include "server/wire/node_json.h"
 #include "server/wire/pod_object.h"
+#include "test/support/annotating_binder.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::test {
 namespace {
-
-// Keeps the pods as the API server would show them.
-class KeepingBinder final : public PodBinder {
- public:
-  Status Bind(const BindOrder& order) override {
-    devices[order.pod.id.uid] = wire::EncodeDevices(order.pod, order.placement, order.node);
-    return {};
-  }
-  Result<PodTruth> Find(const PodId&) override { return Fail(Errc::kNotFound, "pod is gone"); }
-
-  std::map<std::string, std::string> devices;
-};
 
 NodeSpec NodeWith(const std::string& name, const Json& allocatable, const std::string& annotation,
                   const Json& labels = Json::object()) {
@@ -87,7 +75,7 @@ class MigPlacement : public testing::Test {
     return events;
   }
 
-  KeepingBinder binder_;
+  AnnotatingBinder binder_;
   std::map<std::string, std::string> node_of_;
   std::map<std::string, Json> pods_;
 };
