@@ -146,12 +146,13 @@ func WhyPending(pod *v1.Pod) string {
 func (p *Plane) DeletePods() {
 	p.T.Helper()
 	now := int64(0)
-	err := p.Client.CoreV1().Pods(Namespace).DeleteCollection(background(),
-		metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
-	if err != nil {
-		p.T.Fatalf("delete pods: %v", err)
-	}
-	Eventually(p.T, "every pod to be gone", time.Minute, func() error {
+	Eventually(p.T, "every pod to be gone", 5*time.Minute, func() error {
+		// Ten thousand of them may take longer than one request is given.
+		err := p.Client.CoreV1().Pods(Namespace).DeleteCollection(background(),
+			metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
 		pods, err := p.ListPods("")
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("%d are left", len(pods))

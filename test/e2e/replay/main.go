@@ -97,7 +97,11 @@ func replay(plane *harness.Plane, scheduler *harness.Scheduler, arm string, t tr
 	if alone {
 		scheduler.Config.Profiles = []configv1.KubeSchedulerProfile{packing(arm)}
 	} else {
-		berth := plane.StartBerth("profile: " + arm + "\n")
+		config := "profile: " + arm + "\n"
+		if arm != "expected-waste" { // which learns it
+			config += t.requestMix()
+		}
+		berth := plane.StartBerth(config)
 		defer berth.Stop()
 		scheduler.Config.Extenders = harness.ShippedExtenders(plane.T, berth.URL)
 	}

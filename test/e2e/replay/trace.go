@@ -4,10 +4,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,10 +40,46 @@ type task struct {
 
 func (t task) gpuMilli() int64 { return t.gpus * t.milli }
 
+// shape is t as Berth's configuration writes it in its requestMix, without the weight.
+func (t task) shape() string {
+	text := fmt.Sprintf("cpuMilli: %d", max(t.cpuMilli, 100)) // what Kubernetes takes a pod without CPU for in its scores
+	switch {
+	case t.gpus == 1 && t.milli < 1000:
+		text += fmt.Sprintf(", gpuMilli: %d", t.milli)
+	case t.gpus > 0:
+		text += fmt.Sprintf(", gpus: %d", t.gpus)
+	}
+	if len(t.models) > 0 {
+		text += ", models: [" + strings.Join(t.models, ", ") + "]"
+	}
+	return text
+}
+
 // trace is a cluster, and the tasks in the order in which they arrive.
 type trace struct {
 	machines []machine
+	tasks    []task
 	arrivals []task
+}
+
+// requestMix is the published oracle: the most frequent shapes that make up 95 % of the trace's tasks.
+func (t trace) requestMix() string {
+	count := map[string]int{}
+	for _, task := range t.tasks {
+		count[task.shape()]++
+	}
+	shapes := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
+	})
+	text, covered := "requestMix:\n", 0
+	for _, shape := range shapes {
+		if float64(covered) >= 0.95*float64(len(t.tasks)) {
+			break
+		}
+		covered += count[shape]
+		text += fmt.Sprintf("  - {%s, weight: %d}\n", shape, count[shape])
+	}
+	return text
 }
 
 // readTrace reads a trace of the folder (see the data's README) with the arrival order of a seed. As everywhere, the
@@ -59,16 +97,15 @@ func readTrace(folder, name string, seed int) (trace, error) {
 	if rows, err = readCSV(filepath.Join(folder, "openb_pod_list_"+name+".csv.gz")); err != nil {
 		return trace{}, err
 	}
-	var tasks []task
 	for _, row := range rows {
 		read := task{name: row[0], cpuMilli: number(row[1]), memoryMiB: number(row[2]), gpus: number(row[3]),
 			milli: number(row[4])}
 		if len(row) > 5 && row[5] != "" {
 			read.models = strings.Split(row[5], "|")
 		}
-		tasks = append(tasks, read)
+		t.tasks = append(t.tasks, read)
 	}
-	slices.SortFunc(tasks, func(a, b task) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(t.tasks, func(a, b task) int { return strings.Compare(a.name, b.name) })
 	order, ranks, err := readOrder(filepath.Join(folder, "orders", name+".txt.gz"), seed)
 	if err != nil {
 		return trace{}, err
@@ -77,7 +114,7 @@ func readTrace(folder, name string, seed int) (trace, error) {
 		t.machines[i].name = fmt.Sprintf("node-%05d", rank)
 	}
 	for n, index := range order {
-		arrived := tasks[index]
+		arrived := t.tasks[index]
 		arrived.name = fmt.Sprintf("pod-%05d", n)
 		t.arrivals = append(t.arrivals, arrived)
 	}
