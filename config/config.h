@@ -91,6 +91,9 @@ struct Config {
   LeaderElectionConfig leader_election;
   int reservation_seconds =
       30;  // 1..3600: how long a bind may take before its devices are free again
+  // 0..1,000,000: how many of the nodes that fit a pod with GPUs go on to kube-scheduler's scores;
+  // 0: all of them.
+  int nodes_to_score = 100;
   std::string log_level = "info";  // debug, info, warn, error
   friend bool operator==(const Config&, const Config&) = default;
 };

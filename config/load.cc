@@ -187,6 +187,7 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
     ReadLeaderElection(election, config.leader_election);
   });
   reader.Integer("reservationSeconds", 1, 3600, config.reservation_seconds);
+  reader.Integer("nodesToScore", 0, 1'000'000, config.nodes_to_score);
   reader.Word("logLevel", kLogLevelWords, level);
   if (level < kLogLevelWords.size()) config.log_level = kLogLevelWords[level];
   BERTH_TRY_STATUS(reader.Finish());

@@ -158,6 +158,7 @@ std::string PrintConfig(const Config& config) {
   PrintServer(out, config.server);
   PrintLeaderElection(out, config.leader_election);
   out.Field("reservationSeconds", config.reservation_seconds);
+  out.Field("nodesToScore", config.nodes_to_score);
   out.Field("logLevel", config.log_level);
   return out.Text();
 }

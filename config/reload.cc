@@ -31,6 +31,7 @@ Config Reloaded(const Config& now, const Config& wanted) {
   next.request_mix = wanted.request_mix;
   next.expected_waste = wanted.expected_waste;
   next.reservation_seconds = wanted.reservation_seconds;
+  next.nodes_to_score = wanted.nodes_to_score;
   next.log_level = wanted.log_level;
   return next;
 }

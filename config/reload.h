@@ -13,7 +13,7 @@
 namespace berth {
 
 // `now` with what a running service can take over from `wanted`: profile, profiles, requestMix,
-// expectedWaste, reservationSeconds, logLevel.
+// expectedWaste, reservationSeconds, nodesToScore, logLevel.
 Config Reloaded(const Config& now, const Config& wanted);
 
 // The paths of the settings in which `wanted` differs beyond that, as they are written:

@@ -71,6 +71,8 @@ constexpr auto kRows = [] {
       "node is outside the topology domain of the pod's group");
   set(kNoDomainHasRoom, kNow, "no_domain_has_room",
       "no topology domain of the required level has room for the pod's group");
+  set(kBetterElsewhere, Verdict::kPassedOver, "better_elsewhere",
+      "enough other nodes are better for the pod");
   set(kPodRefused, kNever, "pod_refused", "");
   return rows;
 }();

@@ -14,6 +14,7 @@ namespace berth {
 
 enum class Verdict {
   kFits,
+  kPassedOver,     // it fits, and so do enough others that are better: not worth comparing
   kUnschedulable,  // not now: pods that leave (or are evicted) can help
   kUnresolvable,   // no eviction helps
 };
@@ -57,6 +58,7 @@ enum class Reason : std::uint8_t {
   kNoTopologyDomain,  // it has no value at the level that the pod's group requires
   kOutsideDomain,     // it is not in the domain of the pod's group
   kNoDomainHasRoom,   // it fits, and no domain of that level holds the group
+  kBetterElsewhere,   // it fits, and is passed over
   kPodRefused,        // the pod itself is at fault; PodRequest::refusal is the text
   kCount,
 };

@@ -21,6 +21,11 @@ std::string Joined(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) {
+  return {std::move(engine), std::chrono::seconds(config.reservation_seconds),
+          static_cast<std::size_t>(config.nodes_to_score)};
+}
+
 ConfigReload::ConfigReload(ConfigFile file, const Parts& parts)
     : file_(std::move(file)), parts_(parts), now_(file_.config()) {
   parts_.metrics.ShowConfig(file_.hash(), false);
@@ -49,8 +54,7 @@ void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
   if (!SamePolicy(now_, next)) {
     ApplyPolicy(next);
   } else {
-    parts_.extender.Use(
-        {parts_.extender.policy().engine, std::chrono::seconds(next.reservation_seconds)});
+    parts_.extender.Use(PolicyOf(next, parts_.extender.policy().engine));
   }
   parts_.log.SetLevel(LevelNamed(next.log_level));
   now_ = next;
@@ -73,7 +77,7 @@ void ConfigReload::ApplyPolicy(const Config& next) {
                                 after = EngineFor(next, parts_.mix, *snapshot);
   const DecisionChanges changes =
       CompareDecisions(parts_.extender.recent_decisions().All(), *before, *after);
-  parts_.extender.Use({after, std::chrono::seconds(next.reservation_seconds)});
+  parts_.extender.Use(PolicyOf(next, after));
   parts_.metrics.ShowDecisionsChanged(changes.ratio());
   parts_.log.Write(LogLevel::kInfo, "policy_changed",
                    {{"from", now_.profile},

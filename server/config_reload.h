@@ -17,6 +17,9 @@
 
 namespace berth {
 
+// With that engine, as the configuration has it.
+Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine);
+
 // Not thread-safe: one thread looks, and it is none that answers requests.
 class ConfigReload {
  public:

@@ -193,8 +193,7 @@ class Service {
 
  private:
   [[nodiscard]] Extender::Policy PolicyNow() const {
-    return {EngineFor(config_, mix_, *state_.Current()),
-            std::chrono::seconds(config_.reservation_seconds)};
+    return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current()));
   }
 
   std::unique_ptr<kube::KubeCluster> ConnectTo(kube::ApiClient& client,

@@ -2,12 +2,14 @@
 #include "server/extender/extender.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <utility>
 
 #include "base/random.h"
 #include "scoring/admission.h"
 #include "scoring/link_report.h"
+#include "scoring/priority.h"
 #include "scoring/victims.h"
 
 namespace berth {
@@ -48,11 +50,13 @@ Extender::Policy Extender::policy() const {
 std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> candidates) {
   std::vector<Reason> reasons;
+  bool is_new = false;
   if (!pod.refusal.empty()) {
     pending_.Forget(pod.id.uid);  // what it asked for before no longer holds
     reasons.assign(candidates.size(), Reason::kPodRefused);
   } else {
-    if (pending_.Remember(pod)) Arrived(snapshot, pod.shape);
+    is_new = pending_.Remember(pod);
+    if (is_new) Arrived(snapshot, pod.shape);
     reasons = policy().engine->Filter(snapshot, pod.shape, candidates);
     Refine(*snapshot, pod, candidates, reasons);
     if (parts_.domains != nullptr && pod.domain.required) {
@@ -73,7 +77,37 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
                       .fitting = fitting,
                       .first_reason = first == reasons.end() ? Reason::kFits : *first,
                       .shortage = shortage});
+  const bool is_worth_it = is_new && pod.shape.wants_gpu();
+  Shortlist(snapshot, pod, candidates, is_worth_it ? policy().nodes_to_score : 0, reasons);
   return reasons;
+}
+
+void Extender::Shortlist(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
+                         std::span<const NodeIndex> candidates, std::size_t most,
+                         std::span<Reason> reasons) {
+  std::vector<NodeIndex> fitting;
+  std::vector<std::size_t> positions;  // theirs
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    if (reasons[i] != Reason::kFits) continue;
+    fitting.push_back(candidates[i]);
+    positions.push_back(i);
+  }
+  if (fitting.empty()) return;
+  const std::vector<int> pull = Pull(snapshot, pod, fitting);
+  recent_.Remember(snapshot, pod.shape, fitting, pull);
+  if (most == 0 || fitting.size() <= most) return;
+  const auto priorities = policy().engine->Prioritize(snapshot, pod.shape, fitting, pull);
+  std::array<std::size_t, kMaxPriority + 1> passing{};  // how many with each priority
+  for (const std::uint8_t priority : priorities) ++passing[priority];
+  for (std::size_t priority = passing.size(); priority-- > 0;) {
+    passing[priority] = std::min(passing[priority], most);
+    most -= passing[priority];
+  }
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    std::size_t& left = passing[priorities[i]];
+    if (left == 0) reasons[positions[i]] = Reason::kBetterElsewhere;
+    if (left > 0) --left;
+  }
 }
 
 Extender::Group Extender::GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
@@ -111,7 +145,6 @@ std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snaps
                                                std::span<const NodeIndex> candidates) {
   parts_.sink.Record({.verb = Verb::kPrioritize, .pod = &pod.id, .candidates = candidates.size()});
   const std::vector<int> pull = Pull(snapshot, pod, candidates);
-  recent_.Remember(snapshot, pod.shape, candidates, pull);
   return policy().engine->Prioritize(snapshot, pod.shape, candidates, pull);
 }
 

@@ -54,7 +54,8 @@ class Extender {
   // What can be exchanged while it runs.
   struct Policy {
     std::shared_ptr<Engine> engine;
-    Duration reservation_time;  // how long a bind may take
+    Duration reservation_time;       // how long a bind may take
+    std::size_t nodes_to_score = 0;  // that Filter lets pass, see there; 0: all of them
   };
 
   Extender(const Parts& parts, Policy policy)
@@ -67,7 +68,10 @@ class Extender {
 
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
 
-  // One reason per candidate. Requires: candidates are nodes of the snapshot, each at most once.
+  // One reason per candidate. Where more than nodes_to_score fit a pod with GPUs, only the best of
+  // them do, and the others are passed over: whoever asks would compare them for nothing. But a pod
+  // that comes again was not placed on any of these: it gets all that fit.
+  // Requires: candidates are nodes of the snapshot, each at most once.
   [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                            const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);
@@ -110,6 +114,10 @@ class Extender {
   };
 
   void Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape);
+  // Remembers what is to be decided, and passes over all that fit but the best `most`; 0: none.
+  void Shortlist(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
+                 std::span<const NodeIndex> candidates, std::size_t most,
+                 std::span<Reason> reasons);
   Status BindOnce(const BindRequest& request, const PodId& id);
   // The tree and the members of the pod's group, where domains matter to it.
   struct Group {

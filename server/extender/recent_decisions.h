@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RecentDecisions: what the last prioritize calls were asked, so that another profile can be asked
-// the same.
+// RecentDecisions: between which nodes the last pods could choose, so that another profile can be
+// asked the same.
 //
 // Memory is bounded: kCapacity decisions, all about one set of nodes (a decision about another set
 // pushes out those before it). Their snapshots share every node and chunk of nodes that did not

@@ -174,6 +174,21 @@ TEST(ExtenderProtocol, Case12_FiveThousandNamesEachGetOneVerdict) {
   }
 }
 
+TEST(ExtenderProtocol, NodesThatArePassedOverAreInNoList) {
+  TestService service({MachineWith("n1", 4), MachineWith("n2", 2), MachineWith("n3", 0)});
+  Extender::Policy policy = service.extender().policy();
+  policy.nodes_to_score = 1;
+  service.extender().Use(policy);
+  const Json names = {"n1", "n2", "n3"};
+  const Json answer = service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), names));
+  EXPECT_EQ(answer["NodeNames"].size(), 1u);
+  EXPECT_EQ(answer["FailedNodes"], Json::object());
+  EXPECT_EQ(answer["FailedAndUnresolvableNodes"].size(), 1u);
+  Json full = {{"Pod", PodWithGpus("2", 1)}, {"Nodes", {{"items", Json::array()}}}};
+  for (const char* name : {"n1", "n2", "n3"}) full["Nodes"]["items"].push_back(FullNode(name));
+  EXPECT_EQ(service.Ask("filter", full.dump())["Nodes"]["items"].size(), 1u);
+}
+
 TEST(ExtenderProtocol, Case13_TwentyMegabytesOfFullNodesAreTaken) {
   const TestService service(ThreeMachines());
   const std::string fat(10 << 20, 'x');

@@ -53,6 +53,7 @@ server:
   tls: {certificateFile: /tls/tls.crt, keyFile: /tls/tls.key, clientCaFile: "C:\\\"ca\" #1.crt"}
 leaderElection: {enabled: false, namespace: my-system, name: my.berth-2, leaseSeconds: 300}
 reservationSeconds: 3600
+nodesToScore: 0
 logLevel: debug
 )";
 
@@ -97,6 +98,7 @@ TEST(LoadConfig, EveryFieldIsRead) {
   expected.server.tls = {"/tls/tls.crt", "/tls/tls.key", "C:\\\"ca\" #1.crt"};
   expected.leader_election = {false, "my-system", "my.berth-2", 300};
   expected.reservation_seconds = 3600;
+  expected.nodes_to_score = 0;
   expected.log_level = "debug";
   EXPECT_EQ(Load(kFull), expected);
 }

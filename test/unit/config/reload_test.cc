@@ -23,9 +23,9 @@ Config Load(const std::string& text) {
 using Paths = std::vector<std::string>;
 
 TEST(Reload, WhatDecidesIsTakenOverWithoutARestart) {
-  for (const char* text :
-       {"profile: best-fit", "profiles: [{name: x}]\nprofile: x", "requestMix: [{gpus: 8}]",
-        "expectedWaste: {fills: 8}", "reservationSeconds: 7", "logLevel: debug"}) {
+  for (const char* text : {"profile: best-fit", "profiles: [{name: x}]\nprofile: x",
+                           "requestMix: [{gpus: 8}]", "expectedWaste: {fills: 8}",
+                           "reservationSeconds: 7", "nodesToScore: 7", "logLevel: debug"}) {
     const Config wanted = Load(text);
     ASSERT_NE(wanted, DefaultConfig());
     EXPECT_EQ(Reloaded(DefaultConfig(), wanted), wanted) << text;
@@ -69,6 +69,7 @@ server: {listen: a, debugListen: b, threads: 1, maxBodyBytes: 1024, drainSeconds
          tls: {certificateFile: a, keyFile: b, clientCaFile: c}}
 leaderElection: {enabled: false, namespace: a, name: b, leaseSeconds: 5}
 reservationSeconds: 1
+nodesToScore: 1
 logLevel: debug
 )");
   const Paths waiting = NeedsRestart(DefaultConfig(), wanted);

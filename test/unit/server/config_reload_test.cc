@@ -270,7 +270,7 @@ TEST(ConfigReload, TheShareOfDecisionsThatChangeIsShown) {
   Following berth(config.path());
   const Json both = Json::array({"n1", "n2"});
   for (const int gpus : {1, 4, 3, 3}) {  // best-fit: n2, else n1; first-fit: n1
-    berth.service().Ask("prioritize", ArgsWithNames(PodWithGpus("1", gpus), both));
+    berth.service().Ask("filter", ArgsWithNames(PodWithGpus("1", gpus), both));
   }
   EXPECT_EQ(berth.Metric("berth_config_decisions_changed_ratio"), "0");
   config.Publish("profile: first-fit\n");

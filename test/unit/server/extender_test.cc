@@ -477,12 +477,62 @@ TEST_F(ExtenderTest, VerbsGoOnWhileEnginesChange) {
   changing.join();
 }
 
-TEST_F(ExtenderTest, WhatPrioritizeWasAskedIsRemembered) {
+std::vector<NodeSpec> Machines(int count, int gpus) {
+  std::vector<NodeSpec> nodes;
+  for (int i = 0; i < count; ++i) nodes.push_back(MachineWith("n" + std::to_string(i), gpus));
+  return nodes;
+}
+
+std::vector<NodeIndex> Passing(const std::vector<Reason>& reasons) {
+  std::vector<NodeIndex> passing;
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    if (reasons[i] == Reason::kFits) passing.push_back(static_cast<NodeIndex>(i));
+  }
+  return passing;
+}
+
+TEST_F(ExtenderTest, OnlyTheBestNodesGoOnToBeScored) {
+  std::vector<NodeSpec> nodes = Machines(8, 8);  // best-fit: the fewer GPUs the better
+  nodes[1] = MachineWith("n1", 4);
+  nodes[5] = MachineWith("n5", 2);
+  nodes[6] = MachineWith("n6", 0);
+  Start(nodes);
+  extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 3});
+  const std::vector<Reason> reasons = Filter(Pod("1", WholeGpus{1}));
+  EXPECT_EQ(Passing(reasons), (std::vector<NodeIndex>{0, 1, 5}));  // of equal ones the first
+  EXPECT_EQ(reasons[6], Reason::kNoGpu);
+  EXPECT_EQ(std::ranges::count(reasons, Reason::kBetterElsewhere), 4);
+  EXPECT_EQ(journal_.entries.back().fitting, 7u);
+  EXPECT_EQ(journal_.entries.back().first_reason, Reason::kNoGpu);
+  // What was to be decided is all that fit.
+  EXPECT_EQ(extender_->recent_decisions().All().back()->candidates.size(), 7u);
+  ASSERT_TRUE(Bind("1", "n5"));
+}
+
+TEST_F(ExtenderTest, APodThatComesAgainGetsEveryNodeThatFits) {
+  Start(Machines(8, 8));
+  extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 3});
+  const PodRequest pod = Pod("1", WholeGpus{1});
+  EXPECT_EQ(Passing(Filter(pod)).size(), 3u);
+  EXPECT_EQ(Passing(Filter(pod)).size(), 8u);
+  EXPECT_EQ(Passing(Filter(Pod("2", NoGpu{}))).size(), 8u);  // nothing that Berth decides
+  EXPECT_EQ(Passing(Filter(Pod("3", WholeGpus{1}))).size(), 3u);
+}
+
+TEST_F(ExtenderTest, AsManyAsMayPassAllPass) {
+  Start(Machines(8, 8));
+  extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 8});
+  EXPECT_EQ(Passing(Filter(Pod("1", WholeGpus{1}))).size(), 8u);
+  extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 0});
+  EXPECT_EQ(Passing(Filter(Pod("2", WholeGpus{1}))).size(), 8u);
+}
+
+TEST_F(ExtenderTest, WhatFilterFoundNodesForIsRemembered) {
   Start({MachineWith("n1", 4), MachineWith("n2", 2)});
   const PodRequest pod = Pod("1", WholeGpus{2});
-  Filter(pod);
+  Filter(Pod("2", WholeGpus{8}));
   EXPECT_TRUE(extender_->recent_decisions().All().empty());
-  Prioritize(pod);
+  Filter(pod);
   const auto all = extender_->recent_decisions().All();
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0]->snapshot, extender_->Current());
