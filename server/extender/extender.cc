@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "scoring/admission.h"
+#include "scoring/group_rails.h"
 #include "scoring/link_report.h"
 #include "scoring/priority.h"
 #include "scoring/victims.h"
@@ -322,6 +323,11 @@ Result<Extender::Granted> Extender::ReserveOn(const PodRequest& pod, const std::
     if (!placement) {
       return Fail(Errc::kConflict,
                   "pod does not fit node " + node + ": " + std::string(TextOf(placement.error())));
+    }
+    if (parts_.domains != nullptr && !pod.gang.empty()) {
+      const Group group = GroupOf(snapshot, pod);
+      const GpuMask rails = RailsFor(*snapshot, *group.tree, pod, group.members, index);
+      placement = OnRails(snapshot->node(index), pod.shape, *std::move(placement), rails);
     }
     const Instant deadline = parts_.clock.Now() + policy.reservation_time;
     Status reserved = parts_.state.Reserve(pod, *placement, deadline);

@@ -105,6 +105,23 @@ TEST_F(ExtenderDomains, AGroupThatRequiresARackGetsTheOneThatHoldsAllOfIt) {
   EXPECT_EQ(state_.GangNodes("default/g"), (Names{"b1", "b2"}));
 }
 
+TEST_F(ExtenderDomains, MembersGetTheSameGpusOnEveryNode) {
+  for (const char* name : {"n1", "n2", "n3"}) Add(InRack(name, "a", 4));
+  // A share of GPU 0 of n1 is taken, so that 1 and 2 are the lowest that are free everywhere.
+  const APod small = APod("x").Share(500);
+  ASSERT_EQ(Passing(small).size(), 3u);
+  ASSERT_TRUE(Bind(small, "n1"));
+  for (const char* name : {"n2", "n1", "n3"}) {
+    const APod pod = APod(name).Whole(2).Gang("default/g").GangSize(3);
+    ASSERT_FALSE(Passing(pod).empty());
+    ASSERT_TRUE(Bind(pod, name));
+    const auto grants = state_.FindPod(pod.Request().id.uid)->placement.grants;
+    ASSERT_EQ(grants.size(), 2u);
+    EXPECT_EQ(grants[0].gpu, 1) << name;
+    EXPECT_EQ(grants[1].gpu, 2) << name;
+  }
+}
+
 TEST_F(ExtenderDomains, WhereNoRackHoldsTheGroupItsPodsWait) {
   AddTwoRacks();
   const APod pod = Member(0).GangSize(5).Requires(kRack);
