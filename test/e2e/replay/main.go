@@ -36,6 +36,7 @@ func main() {
 	limit := flag.Int("arrivals", 0, "only so many arrivals; 0 is all")
 	names := flag.String("arms", "expected-waste,fragmentation-gradient,MostAllocated,LeastAllocated",
 		"profiles of Berth and scoring strategies of kube-scheduler")
+	weight := flag.Int64("weight", 0, "of Berth's priorities; 0 is the one of manifests/scheduler")
 	file := flag.String("json", "", "write the figures to this file")
 	flag.Parse()
 
@@ -59,7 +60,7 @@ func main() {
 
 	var results []result
 	for _, arm := range strings.Split(*names, ",") {
-		r := replay(plane, scheduler, arm, t)
+		r := replay(plane, scheduler, arm, t, *weight)
 		command.Logf("%-24s %6.2f %% of the GPUs allocated, %d pods placed, %d pending, %.0f s", r.Arm, r.AllocatedPct, r.Placed,
 			r.Pending, r.Seconds)
 		results = append(results, r)
@@ -82,7 +83,7 @@ func dataFolder(given string) string {
 }
 
 // replay has all pods waiting before the scheduler starts: it takes them in the order of their names.
-func replay(plane *harness.Plane, scheduler *harness.Scheduler, arm string, t trace) result {
+func replay(plane *harness.Plane, scheduler *harness.Scheduler, arm string, t trace, weight int64) result {
 	alone := arm == "MostAllocated" || arm == "LeastAllocated"
 	var pods []*v1.Pod
 	for _, task := range t.arrivals {
@@ -104,6 +105,11 @@ func replay(plane *harness.Plane, scheduler *harness.Scheduler, arm string, t tr
 		berth := plane.StartBerth(config)
 		defer berth.Stop()
 		scheduler.Config.Extenders = harness.ShippedExtenders(plane.T, berth.URL)
+		for i, extender := range scheduler.Config.Extenders {
+			if weight != 0 && extender.PrioritizeVerb != "" {
+				scheduler.Config.Extenders[i].Weight = weight
+			}
+		}
 	}
 	seen := plane.WatchAttempts()
 	defer seen.Stop()

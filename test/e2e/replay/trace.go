@@ -42,7 +42,7 @@ func (t task) gpuMilli() int64 { return t.gpus * t.milli }
 
 // shape is t as Berth's configuration writes it in its requestMix, without the weight.
 func (t task) shape() string {
-	text := fmt.Sprintf("cpuMilli: %d", max(t.cpuMilli, 100)) // what Kubernetes takes a pod without CPU for in its scores
+	text := fmt.Sprintf("cpu: %g", float64(max(t.cpuMilli, 100))/1000) // what Kubernetes takes a pod without CPU for in its scores
 	switch {
 	case t.gpus == 1 && t.milli < 1000:
 		text += fmt.Sprintf(", gpuMilli: %d", t.milli)
