@@ -40,8 +40,10 @@ void AddWatches(const kube::KubeClusterStats& cluster, Instant now, MetricsText&
 
 void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
   text.Family("berth_audit_runs_total", "counter", "Audits").Sample(cluster.audits);
-  text.Family("berth_audit_double_grants", "gauge", "GPUs of which more was granted than there is")
-      .Sample(cluster.audit.double_grants);
+  text.Family("berth_audit_double_grants", "gauge",
+              "GPUs of which more was granted than there is, and claims of MIG devices of which "
+              "another claim has a part")
+      .Sample(cluster.audit.double_grants + cluster.overlapping_claims);
   text.Family("berth_audit_unknown_devices", "gauge", "Grants of GPUs that the node does not have")
       .Sample(cluster.audit.unknown_devices);
   text.Family("berth_audit_orphaned_reservations", "gauge",

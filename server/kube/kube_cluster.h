@@ -25,6 +25,7 @@
 #include "cluster/audit.h"
 #include "cluster/cluster_state.h"
 #include "cluster/disruption_budgets.h"
+#include "cluster/mig_offers.h"
 #include "cluster/pod_groups.h"
 #include "server/kube/api_binder.h"
 #include "server/kube/api_client.h"
@@ -53,6 +54,7 @@ struct KubeClusterStats {
   std::uint64_t audits = 0;
   AuditReport audit;                   // the newest
   std::size_t differences_to_api = 0;  // pods that the API server has elsewhere; newest audit
+  std::size_t overlapping_claims = 0;  // of MIG devices
 };
 
 // Any thread may call it.
@@ -67,6 +69,7 @@ class KubeCluster final : private WriteFence {
     const wire::PodRules& pod_rules;
     const wire::NodeRules& node_rules;
     const Clock& clock;
+    MigOffers& mig_offers;
   };
   struct Options {
     std::optional<LeaderElector::Options> election;  // none: this process is alone
