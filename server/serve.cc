@@ -143,6 +143,9 @@ class Service {
 
   Status Listen() {
     if (kube_) bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
+    if (kube_ && config_.dra.choose_devices) {
+      verbs_.AllocateClaims(kube_->claim_allocator(), *bind_pool_);
+    }
     const RouteParts parts{verbs_,      state_,        metrics_,         readiness_,
                            HttpStats(), KubeMetrics(), bind_pool_.get(), mix_.get(),
                            &waste_,     &domains_,     &mig_offers_};

@@ -96,6 +96,11 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
                ReportUnreadable()),
       claims_(parts.state, parts.mig_offers, ReportUnreadable()),
+      allocator_({parts.client, parts.mig_offers, claims_, parts.clock, *this,
+                  [](Duration time) { std::this_thread::sleep_for(time); },
+                  [this](bool is_problem, const std::string& text) {
+                    options_.on_log(is_problem, "claim_allocation", text);
+                  }}),
       slice_sink_(claims_.slices(), Whole(wire::DecodeResourceSlice), "resourceslices",
                   ReportUnreadable()),
       claim_sink_(claims_.claims(), Whole(wire::DecodeResourceClaim), "resourceclaims",
@@ -256,6 +261,7 @@ KubeClusterStats KubeCluster::stats() const {
   stats.binds = binder_.stats();
   stats.events_dropped = events_.dropped();
   stats.overlapping_claims = claims_.overlapping();
+  stats.allocations = allocator_.stats();
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {
     stats.resources.push_back({watched.name, watched.reflector->stats(), watched.unreadable()});

@@ -30,6 +30,7 @@
 #include "server/kube/api_binder.h"
 #include "server/kube/api_client.h"
 #include "server/kube/cluster_sync.h"
+#include "server/kube/device_allocator.h"
 #include "server/kube/device_claims.h"
 #include "server/kube/event_recorder.h"
 #include "server/kube/leader_elector.h"
@@ -55,6 +56,7 @@ struct KubeClusterStats {
   AuditReport audit;                   // the newest
   std::size_t differences_to_api = 0;  // pods that the API server has elsewhere; newest audit
   std::size_t overlapping_claims = 0;  // of MIG devices
+  DeviceAllocator::Stats allocations;
 };
 
 // Any thread may call it.
@@ -90,6 +92,7 @@ class KubeCluster final : private WriteFence {
 
   [[nodiscard]] PodBinder& binder() { return binder_; }
   [[nodiscard]] DecisionSink& events() { return events_; }
+  [[nodiscard]] ClaimAllocator& claim_allocator() { return allocator_; }
 
   void Start();
   // Gives the lease up and watches no longer. Binds that begin now fail.
@@ -124,6 +127,7 @@ class KubeCluster final : private WriteFence {
   PodSink pods_;
   TableSink<DisruptionBudgets> budgets_;
   DeviceClaims claims_;
+  DeviceAllocator allocator_;
   TableSink<DeviceClaims::Slices> slice_sink_;
   TableSink<DeviceClaims::Claims> claim_sink_;
   std::vector<std::unique_ptr<TableSink<PodGroupTable>>> groups_;  // by PodGroupApi
