@@ -67,6 +67,14 @@ struct LeaderElectionConfig {
   friend bool operator==(const LeaderElectionConfig&, const LeaderElectionConfig&) = default;
 };
 
+// What Berth does for pods that get GPUs by ResourceClaims.
+struct DraConfig {
+  // Whether it chooses the MIG device of a claim and allocates it (docs/operations.md). Needs
+  // rights beyond those of the base manifests.
+  bool choose_devices = false;
+  friend bool operator==(const DraConfig&, const DraConfig&) = default;
+};
+
 // A class of the request mix as it is written: shares of GPU or whole GPUs, with a weight of any
 // scale.
 struct MixEntry {
@@ -87,6 +95,7 @@ struct Config {
   std::vector<ResourceRule> resources;
   NodeLabelKeys node_labels;
   TopologyLevels topology_levels;  // how nodes are near to each other; none: not at all
+  DraConfig dra;
   ServerConfig server;
   LeaderElectionConfig leader_election;
   int reservation_seconds =

@@ -182,6 +182,8 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
     const auto read = [&](YamlReader& entry) { ReadTopologyLevel(entry, written); };
     if (topology.List("levels", read)) config.topology_levels = std::move(written);
   });
+  reader.Mapping("dra",
+                 [&](YamlReader& dra) { dra.Flag("chooseDevices", config.dra.choose_devices); });
   reader.Mapping("server", [&](YamlReader& server) { ReadServer(server, config.server); });
   reader.Mapping("leaderElection", [&](YamlReader& election) {
     ReadLeaderElection(election, config.leader_election);

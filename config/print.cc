@@ -155,6 +155,7 @@ std::string PrintConfig(const Config& config) {
       out.Texts("labels", level.labels);
     });
   });
+  out.Mapping("dra", [&] { out.Field("chooseDevices", config.dra.choose_devices); });
   PrintServer(out, config.server);
   PrintLeaderElection(out, config.leader_election);
   out.Field("reservationSeconds", config.reservation_seconds);

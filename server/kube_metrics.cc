@@ -38,10 +38,21 @@ void AddWatches(const kube::KubeClusterStats& cluster, Instant now, MetricsText&
   each([](const Resource& r) { return r.unreadable; });
 }
 
+void AddAllocations(const kube::DeviceAllocator::Stats& stats, MetricsText& text) {
+  text.Family("berth_claim_allocations_total", "counter",
+              "Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, or lost to "
+              "somebody who was first, or to a write that failed")
+      .Sample(stats.allocated, {{"result", "allocated"}})
+      .Sample(stats.left, {{"result", "left"}})
+      .Sample(stats.lost, {{"result", "lost"}});
+}
+
 void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
   text.Family("berth_audit_runs_total", "counter", "Audits").Sample(cluster.audits);
-  text.Family("berth_audit_double_grants", "gauge", "GPUs of which more was granted than there is")
-      .Sample(cluster.audit.double_grants);
+  text.Family("berth_audit_double_grants", "gauge",
+              "GPUs of which more was granted than there is, and claims of MIG devices of which "
+              "another claim has a part")
+      .Sample(cluster.audit.double_grants + cluster.overlapping_claims);
   text.Family("berth_audit_unknown_devices", "gauge", "Grants of GPUs that the node does not have")
       .Sample(cluster.audit.unknown_devices);
   text.Family("berth_audit_orphaned_reservations", "gauge",
@@ -84,6 +95,7 @@ std::string KubeMetricsText(const kube::KubeClusterStats& cluster,
       .Sample(cluster.binds.in_doubt);
   text.Family("berth_events_dropped_total", "counter", "Events about pods that were not posted")
       .Sample(cluster.events_dropped);
+  AddAllocations(cluster.allocations, text);
   AddAudit(cluster, text);
   return text.Take();
 }

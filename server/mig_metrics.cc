@@ -11,15 +11,18 @@ std::string MigMetricsText(const MigReport& report) {
   for (const auto& [product, count] : report.products) {
     text.Sample(count.static_gpus, {{"product", product}, {"partitioning", "static"}});
     text.Sample(count.dynamic_gpus, {{"product", product}, {"partitioning", "dynamic"}});
+    text.Sample(count.dra_gpus, {{"product", product}, {"partitioning", "dra"}});
   }
-  text.Family("berth_mig_memory_units", "gauge",
-              "Memory units of the GPUs that are cut, by whether a pod's device takes them");
+  text.Family(
+      "berth_mig_memory_units", "gauge",
+      "Memory units of the GPUs that are cut, by whether a device of a pod or a claim takes them");
   for (const auto& [product, count] : report.products) {
     text.Sample(count.taken_units, {{"product", product}, {"state", "taken"}});
     text.Sample(count.units - count.taken_units, {{"product", product}, {"state", "free"}});
   }
-  text.Family("berth_mig_devices", "gauge",
-              "MIG devices that pods have, and how many more of that profile alone would fit");
+  text.Family(
+      "berth_mig_devices", "gauge",
+      "MIG devices that pods and claims have, and how many more of that profile alone would fit");
   for (const auto& [product, count] : report.products) {
     for (const auto& [profile, devices] : count.profiles) {
       text.Sample(devices.taken, {{"product", product}, {"profile", profile}, {"state", "taken"}});

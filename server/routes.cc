@@ -97,7 +97,10 @@ void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
     if (parts.domains != nullptr) {
       text += TopologyMetricsText(parts.domains->levels(), *parts.domains->Of(snapshot));
     }
-    text += MigMetricsText(ReportMig(*snapshot));
+    const auto offers = ready && parts.mig_offers != nullptr
+                            ? parts.mig_offers->Current()
+                            : std::make_shared<const MigOffers::ByNode>();
+    text += MigMetricsText(ReportMig(*snapshot, *offers));
     text += MetricsText()
                 .Family("berth_ready", "gauge", "1 while verbs are answered")
                 .Sample(ready ? 1 : 0)

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "cluster/cluster_state.h"
+#include "cluster/mig_offers.h"
 #include "cluster/node_domains.h"
 #include "scoring/learned_mix.h"
 #include "scoring/waste_report.h"
@@ -50,6 +51,7 @@ struct RouteParts {
   const LearnedMix* mix = nullptr;  // what the pods that arrive ask for; nullptr: not learned
   WasteReport* waste = nullptr;     // of that mix
   NodeDomains* domains = nullptr;   // nullptr: /metrics leaves them out
+  const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), and the health routes.

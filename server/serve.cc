@@ -143,8 +143,12 @@ class Service {
 
   Status Listen() {
     if (kube_) bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
-    const RouteParts parts{verbs_,        state_,           metrics_,   readiness_, HttpStats(),
-                           KubeMetrics(), bind_pool_.get(), mix_.get(), &waste_,    &domains_};
+    if (kube_ && config_.dra.choose_devices) {
+      verbs_.AllocateClaims(kube_->claim_allocator(), *bind_pool_);
+    }
+    const RouteParts parts{verbs_,      state_,        metrics_,         readiness_,
+                           HttpStats(), KubeMetrics(), bind_pool_.get(), mix_.get(),
+                           &waste_,     &domains_,     &mig_offers_};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
@@ -211,8 +215,8 @@ class Service {
       log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event, {{"text", text}});
     };
     return std::make_unique<kube::KubeCluster>(
-        kube::KubeCluster::Parts{client, state_, budgets_, groups_, pod_rules_, node_rules_,
-                                 clock_},
+        kube::KubeCluster::Parts{client, state_, budgets_, groups_, pod_rules_, node_rules_, clock_,
+                                 mig_offers_},
         std::move(options));
   }
 
@@ -233,6 +237,7 @@ class Service {
   Metrics metrics_;
   DecisionRecorder recorder_;
   PodGroups groups_;
+  MigOffers mig_offers_;
   const wire::PodRules pod_rules_;
   const wire::NodeRules node_rules_;
   SystemClock clock_;

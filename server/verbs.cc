@@ -16,9 +16,20 @@ http::HttpResponse Json(std::string body) {
 }
 
 constexpr std::string_view kNoPod = "Pod: want a pod, got none";
+constexpr std::string_view kAllocated =
+    "a device was allocated to the pod's claim, which decides the node";
 constexpr std::string_view kAwaited = "pods that were evicted for this one are not seen gone yet";
 
 }  // namespace
+
+// A pod for whose claims a device may be allocated, and both answers to its filter.
+struct Verbs::ClaimingPod {
+  PodId id;
+  std::vector<std::string> claims;
+  std::vector<std::string> nodes;  // that fit
+  std::string fits;
+  std::string nowhere;
+};
 
 Verbs::Answer Verbs::Malformed(const Error& error) {
   return {CallResult::kBadRequest, http::ErrorResponse(400, error.message)};
@@ -28,6 +39,7 @@ template <class Handle>
 http::HttpResponse Verbs::Timed(Verb verb, Handle handle) {
   const auto start = std::chrono::steady_clock::now();
   Answer answer = handle();
+  if (answer.response.later) return std::move(answer.response);  // counted when it is there
   metrics_.CountCall(verb, answer.result, std::chrono::steady_clock::now() - start);
   return std::move(answer.response);
 }
@@ -59,8 +71,41 @@ Verbs::Answer Verbs::AnswerFilter(std::string& body) {
   if (!any && extender_.AwaitsEvictions(*snapshot, *args->pod, args->known)) {
     return {CallResult::kRefused, Json(wire::EncodeFilterError(kAwaited))};
   }
-  return {any ? CallResult::kOk : CallResult::kRefused,
-          Json(wire::EncodeFilterResult(*args, snapshot->names(), reasons))};
+  std::string answer = wire::EncodeFilterResult(*args, snapshot->names(), reasons);
+  if (!any || args->claims.empty() || allocator_ == nullptr) {
+    return {any ? CallResult::kOk : CallResult::kRefused, Json(std::move(answer))};
+  }
+  auto pod = std::make_shared<ClaimingPod>(
+      ClaimingPod{args->pod->id,
+                  args->claims,
+                  {},
+                  std::move(answer),
+                  wire::EncodeFilterNowhere(*args, snapshot->names(), kAllocated)});
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    if (reasons[i] == Reason::kFits)
+      pod->nodes.emplace_back(snapshot->names().name(args->known[i]));
+  }
+  return {CallResult::kOk, AfterAllocation(pod)};
+}
+
+http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod) const {
+  const auto answer = [&metrics = metrics_, start = std::chrono::steady_clock::now(), pod](
+                          const http::Reply& reply, bool allocated) {
+    metrics.CountCall(Verb::kFilter, allocated ? CallResult::kRefused : CallResult::kOk,
+                      std::chrono::steady_clock::now() - start);
+    reply(Json(allocated ? pod->nowhere : pod->fits));
+  };
+  http::HttpResponse response;
+  response.later = [&allocator = *allocator_, &pool = *pool_, pod,
+                    answer](const http::Reply& reply) {
+    const bool taken = pool.Submit([&allocator, pod, answer, reply] {
+      answer(reply, allocator.Allocate(pod->id, pod->claims, pod->nodes));
+    });
+    if (taken) return;
+    allocator.Leave(pod->id, pod->claims);
+    answer(reply, false);
+  };
+  return response;
 }
 
 Verbs::Answer Verbs::AnswerPrioritize(std::string& body) {

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 
 #include "server/extender/extender.h"
 #include "server/http/http_message.h"
 #include "server/telemetry/metrics.h"
 #include "server/wire/pod_rules.h"
+#include "server/worker_pool.h"
 
 namespace berth {
 
@@ -21,6 +23,13 @@ class Verbs {
   // References: they outlive the object.
   Verbs(Extender& extender, const wire::PodRules& rules, Metrics& metrics)
       : extender_(extender), rules_(rules), metrics_(metrics) {}
+
+  // Filters of pods with ResourceClaims that fit somewhere ask the allocator, on the pool. To be
+  // called before there are requests; both outlive the object.
+  void AllocateClaims(ClaimAllocator& allocator, WorkerPool& pool) {
+    allocator_ = &allocator;
+    pool_ = &pool;
+  }
 
   http::HttpResponse Filter(http::HttpRequest& request);
   http::HttpResponse Prioritize(http::HttpRequest& request);
@@ -38,6 +47,8 @@ class Verbs {
   static Answer Malformed(const Error& error);
 
   Answer AnswerFilter(std::string& body);
+  struct ClaimingPod;
+  http::HttpResponse AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod) const;
   Answer AnswerPrioritize(std::string& body);
   Answer AnswerPreempt(std::string& body);
   Answer AnswerBind(std::string& body);
@@ -45,6 +56,8 @@ class Verbs {
   Extender& extender_;
   const wire::PodRules& rules_;
   Metrics& metrics_;
+  ClaimAllocator* allocator_ = nullptr;
+  WorkerPool* pool_ = nullptr;
 };
 
 }  // namespace berth

@@ -6,15 +6,13 @@
 namespace berth {
 namespace {
 
-void CountGpu(const MigSpec& spec, std::size_t gpu, MigSet taken, MigProductCount& count) {
-  const MigProduct& product = *spec.product;
-  (spec.dynamic ? count.dynamic_gpus : count.static_gpus) += 1;
+// all_profiles: also those of which there is nothing, taken or free.
+void CountPlacements(const MigProduct& product, MigSet taken, MigSet free, bool all_profiles,
+                     MigProductCount& count) {
   count.units += product.memory_units();
-  count.taken_units += std::popcount(product.UnitsOf(taken));
-  const MigSet free = spec.Free(gpu, taken);
   for (int row = 0; row < static_cast<int>(product.rows().size()); ++row) {
     const MigSet placements = product.PlacementsOf(row);
-    if (((taken | free) & placements) == 0 && !spec.dynamic) continue;
+    if (((taken | free) & placements) == 0 && !all_profiles) continue;
     const MigProfile& profile = product.rows()[static_cast<std::size_t>(row)].profile;
     MigProfileCount& counts = count.profiles[MigProfileName(profile)];
     counts.taken += std::popcount(taken & placements);
@@ -22,9 +20,22 @@ void CountGpu(const MigSpec& spec, std::size_t gpu, MigSet taken, MigProductCoun
   }
 }
 
+void CountGpu(const MigSpec& spec, std::size_t gpu, MigSet taken, MigProductCount& count) {
+  (spec.dynamic ? count.dynamic_gpus : count.static_gpus) += 1;
+  count.taken_units += std::popcount(spec.product->UnitsOf(taken));
+  CountPlacements(*spec.product, taken, spec.Free(gpu, taken), spec.dynamic, count);
+}
+
+void CountOffered(const OfferedGpu& gpu, MigProductCount& count) {
+  count.dra_gpus += 1;
+  count.taken_units +=
+      gpu.whole ? gpu.product->memory_units() : std::popcount(gpu.product->UnitsOf(gpu.taken));
+  CountPlacements(*gpu.product, gpu.taken, gpu.Free(), true, count);
+}
+
 }  // namespace
 
-MigReport ReportMig(const Snapshot& snapshot) {
+MigReport ReportMig(const Snapshot& snapshot, const MigOffers::ByNode& offers) {
   MigReport report;
   for (const MigTrouble trouble :
        {MigTrouble::kChanging, MigTrouble::kFailed, MigTrouble::kInvalid, MigTrouble::kStale}) {
@@ -40,6 +51,9 @@ MigReport ReportMig(const Snapshot& snapshot) {
     for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
       CountGpu(spec, gpu, node.mig().taken()[gpu], report.products[spec.product->name()]);
     }
+  }
+  for (const auto& [node, gpus] : offers) {
+    for (const OfferedGpu& gpu : *gpus) CountOffered(gpu, report.products[gpu.product->name()]);
   }
   return report;
 }

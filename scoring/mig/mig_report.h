@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "cluster/mig_offers.h"
 #include "cluster/snapshot.h"
 
 namespace berth {
@@ -19,7 +20,8 @@ struct MigProfileCount {
 
 struct MigProductCount {
   int static_gpus = 0, dynamic_gpus = 0;
-  // Memory units of the GPUs, and how many of them instances that pods have take.
+  int dra_gpus = 0;  // cut for ResourceClaims
+  // Memory units of the GPUs, and how many of them instances that pods or claims have take.
   int units = 0, taken_units = 0;
   std::map<std::string, MigProfileCount> profiles;  // by name
 };
@@ -29,8 +31,8 @@ struct MigReport {
   std::map<std::string, int> troubled_nodes;        // by the name of the trouble, all of them
 };
 
-// Looks at every node that has MIG devices; those in trouble count as troubled, and their devices
-// all the same.
-MigReport ReportMig(const Snapshot& snapshot);
+// Looks at every node that has MIG devices, of the cluster's or offered to claims; those in trouble
+// count as troubled, and their devices all the same.
+MigReport ReportMig(const Snapshot& snapshot, const MigOffers::ByNode& offers = {});
 
 }  // namespace berth

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "base/clock.h"
@@ -42,6 +44,20 @@ class PodBinder {
   virtual Status Bind(const BindOrder& order) = 0;
   // Error: kNotFound when there is no pod of that UID (any more), kUnavailable.
   virtual Result<PodTruth> Find(const PodId& id) = 0;
+};
+
+// Who allocates a pod's ResourceClaims before the pod has a node. Any thread may call it, several
+// at a time.
+class ClaimAllocator {
+ public:
+  virtual ~ClaimAllocator() = default;
+  // Claims: by name, in the pod's namespace. Nodes: those that fit the pod, by name. True: the
+  // claim is allocated now, so that the pod fits the node of its device alone and has to be asked
+  // about anew. False: it is left to others, or was allocated before. Blocks, for a second at most.
+  virtual bool Allocate(const PodId& pod, std::span<const std::string> claims,
+                        std::span<const std::string> nodes) = 0;
+  // The pod goes on without having been asked about. Does not block.
+  virtual void Leave(const PodId& pod, std::span<const std::string> claims) = 0;
 };
 
 enum class Verb { kFilter, kPrioritize, kPreempt, kBind };

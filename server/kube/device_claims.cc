@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/wire/mig_offer.h"
+
 namespace berth::kube {
 namespace {
 
@@ -26,6 +28,19 @@ const wire::GpuDevice* FindDevice(const std::map<std::string, wire::ResourceSlic
   return newest;
 }
 
+// Those of the pool's newest generation: older slices are on their way out.
+std::vector<const wire::GpuDevice*> NewestDevices(
+    const std::map<std::string, wire::ResourceSlice>& slices) {
+  std::int64_t newest = 0;
+  for (const auto& [name, slice] : slices) newest = std::max(newest, slice.generation);
+  std::vector<const wire::GpuDevice*> devices;
+  for (const auto& [name, slice] : slices) {
+    if (slice.generation != newest) continue;
+    for (const wire::GpuDevice& device : slice.devices) devices.push_back(&device);
+  }
+  return devices;
+}
+
 // device: nullptr where no slice tells.
 ClaimedGpu Describe(const std::string& claim, const std::string& name,
                     const wire::GpuDevice* device) {
@@ -35,8 +50,12 @@ ClaimedGpu Describe(const std::string& claim, const std::string& name,
 
 }  // namespace
 
-DeviceClaims::DeviceClaims(ClusterState& state, OnUnreadable report)
-    : state_(state), unknown_("resourceclaims", std::move(report)) {}
+DeviceClaims::DeviceClaims(ClusterState& state, MigOffers& offers, const OnUnreadable& report)
+    : state_(state),
+      offers_(offers),
+      unknown_("resourceclaims", report),
+      unknown_pools_("resourceslices", report),
+      overlapping_("resourceclaims", report) {}
 
 void DeviceClaims::PutSlices(std::vector<wire::ResourceSlice> slices, bool replace) {
   const MutexLock lock(mutex_);
@@ -51,6 +70,7 @@ void DeviceClaims::PutSlices(std::vector<wire::ResourceSlice> slices, bool repla
     pool_of_slice_.emplace(slice.name, pool);
     const std::string name = slice.name;
     pools_[pool].slices.insert_or_assign(name, std::move(slice));
+    pools_[pool].offers.reset();
     Settle(pool, changed);
   }
   Tell(changed);
@@ -61,9 +81,13 @@ void DeviceClaims::PutClaims(std::vector<wire::ResourceClaim> claims, bool repla
   Nodes changed;
   if (replace) {
     while (!pools_of_claim_.empty()) DropClaim(pools_of_claim_.begin()->first, changed);
+    seen_.clear();
   }
+  std::vector<std::string> allocated;
   for (wire::ResourceClaim& claim : claims) {
     const std::string name = FullName(claim);
+    seen_.insert_or_assign(name, claim.allocated ? Seen::kAllocated : Seen::kOpen);
+    if (claim.allocated) allocated.push_back(name);
     DropClaim(name, changed);
     for (wire::ClaimedDevice& held : claim.devices) {
       pools_of_claim_[name].insert(held.pool);
@@ -72,6 +96,7 @@ void DeviceClaims::PutClaims(std::vector<wire::ResourceClaim> claims, bool repla
     }
   }
   Tell(changed);
+  for (const std::string& name : allocated) offers_.Release(name);  // what it has is seen now
 }
 
 void DeviceClaims::RemoveSlice(std::string_view name) {
@@ -84,8 +109,16 @@ void DeviceClaims::RemoveSlice(std::string_view name) {
 void DeviceClaims::RemoveClaim(const std::string& name) {
   const MutexLock lock(mutex_);
   Nodes changed;
+  seen_.erase(name);
   DropClaim(name, changed);
   Tell(changed);
+  offers_.Release(name);
+}
+
+DeviceClaims::Seen DeviceClaims::SeenOf(const std::string& claim) const {
+  const MutexLock lock(mutex_);
+  const auto seen = seen_.find(claim);
+  return seen == seen_.end() ? Seen::kNever : seen->second;
 }
 
 // name: by value, since that of the caller may be the entry's.
@@ -95,6 +128,7 @@ void DeviceClaims::DropSlice(std::string name, Nodes& changed) {
   const std::string pool = known->second;
   pool_of_slice_.erase(known);
   pools_[pool].slices.erase(name);
+  pools_[pool].offers.reset();
   Settle(pool, changed);
 }
 
@@ -128,6 +162,7 @@ void DeviceClaims::Settle(const std::string& pool_name, Nodes& changed) {
   changed.insert(pool.node);
   if (pool.slices.empty() && pool.claims.empty()) {
     pools_.erase(entry);
+    unknown_pools_.Remove(pool_name);
   } else {
     pools_on_node_[pool.node].insert(pool_name);
   }
@@ -135,10 +170,52 @@ void DeviceClaims::Settle(const std::string& pool_name, Nodes& changed) {
 
 void DeviceClaims::Tell(const Nodes& nodes) {
   std::vector<ClusterEvent> events;
+  std::vector<std::pair<std::string, OfferedGpus>> offers;
   for (const std::string& node : nodes) {
-    events.emplace_back(GpusClaimed{node, ClaimedOn(node)});
+    std::vector<ClaimedGpu> claimed = ClaimedOn(node);
+    OfferedGpus offered = OfferedOn(node);
+    NoteOverlaps(node, TakeClaimed(claimed, offered));
+    events.emplace_back(GpusClaimed{node, std::move(claimed)});
+    offers.emplace_back(node, std::move(offered));
   }
   if (!events.empty()) (void)state_.Apply(events);  // no NodeSpec in it: cannot fail
+  offers_.Put(std::move(offers));
+}
+
+OfferedGpus DeviceClaims::OfferedOn(const std::string& node) {
+  OfferedGpus offered;
+  const auto pools = pools_on_node_.find(node);
+  if (pools == pools_on_node_.end()) return offered;
+  for (const std::string& pool_name : pools->second) {
+    Pool& pool = pools_.find(pool_name)->second;
+    if (!pool.offers) {
+      wire::FoundOffers found = wire::ReadMigOffers(pool_name, NewestDevices(pool.slices));
+      if (found.problem.empty()) {
+        unknown_pools_.Remove(pool_name);
+      } else {
+        unknown_pools_.Add(pool_name, found.problem);
+      }
+      pool.offers = std::move(found.gpus);
+    }
+    offered.insert(offered.end(), pool.offers->begin(), pool.offers->end());
+  }
+  return offered;
+}
+
+void DeviceClaims::NoteOverlaps(const std::string& node,
+                                std::span<const ClaimedGpu* const> overlapping) {
+  std::set<std::string> before;
+  if (const auto known = overlaps_on_node_.find(node); known != overlaps_on_node_.end()) {
+    before = std::move(known->second);
+    overlaps_on_node_.erase(known);
+  }
+  for (const ClaimedGpu* held : overlapping) {
+    overlapping_.Add(held->claim, "device " + held->device + " of node " + node +
+                                      ": another claim has a part of it");
+    overlaps_on_node_[node].insert(held->claim);
+    before.erase(held->claim);
+  }
+  for (const std::string& claim : before) overlapping_.Remove(claim);
 }
 
 std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node) {

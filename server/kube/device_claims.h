@@ -2,22 +2,27 @@
 //
 // DeviceClaims: puts ResourceClaims and ResourceSlices together. A claim names a pool and a device;
 // the slices of the pool say on which node that is, and which GPU. What the claims hold on a node
-// goes to ClusterState, all of it whenever it changes.
+// goes to ClusterState, all of it whenever it changes; what slices offer to cut of its GPUs, and
+// what claims have of that, to MigOffers.
 //
 // Claims and slices come in any order. Until a slice tells, a pool is of the node of its name and a
 // device is the GPU that its name says: NVIDIA's driver calls them so. A device of which nothing
-// tells the GPU is reported and holds none.
+// tells the GPU is reported and holds none; so is a GPU whose MIG devices are of no product that is
+// known, and it is not offered.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/mutex.h"
 #include "cluster/cluster_state.h"
+#include "cluster/mig_offers.h"
 #include "server/kube/table_sink.h"
 #include "server/wire/dra_json.h"
 
@@ -52,19 +57,28 @@ class DeviceClaims {
     DeviceClaims& all_;
   };
 
-  // state outlives the object.
-  DeviceClaims(ClusterState& state, OnUnreadable report);
+  // References: they outlive the object.
+  DeviceClaims(ClusterState& state, MigOffers& offers, const OnUnreadable& report);
 
   [[nodiscard]] Slices& slices() { return slice_table_; }
   [[nodiscard]] Claims& claims() { return claim_table_; }
   // How many claims hold a device of which nobody knows the GPU.
   [[nodiscard]] std::size_t unknown() const { return unknown_.count(); }
+  // How many pools have GPUs of which nobody knows how they can be cut.
+  [[nodiscard]] std::size_t unknown_pools() const { return unknown_pools_.count(); }
+  // How many claims have MIG devices of which another claim has a part: given out twice.
+  [[nodiscard]] std::size_t overlapping() const { return overlapping_.count(); }
+
+  // What the watch has shown of a claim last, by "namespace/name".
+  enum class Seen { kNever, kOpen, kAllocated };  // never, or it is gone
+  [[nodiscard]] Seen SeenOf(const std::string& claim) const BERTH_EXCLUDES(mutex_);
 
  private:
   struct Pool {
     std::string node;
     std::map<std::string, wire::ResourceSlice> slices;       // by name
     std::map<std::string, std::vector<std::string>> claims;  // devices, by "namespace/name"
+    std::optional<OfferedGpus> offers;  // nothing: to be read from the slices anew
   };
   using Nodes = std::set<std::string>;
 
@@ -81,17 +95,24 @@ class DeviceClaims {
 
   void Tell(const Nodes& nodes) BERTH_REQUIRES(mutex_);
   [[nodiscard]] std::vector<ClaimedGpu> ClaimedOn(const std::string& node) BERTH_REQUIRES(mutex_);
+  [[nodiscard]] OfferedGpus OfferedOn(const std::string& node) BERTH_REQUIRES(mutex_);
+  void NoteOverlaps(const std::string& node, std::span<const ClaimedGpu* const> overlapping)
+      BERTH_REQUIRES(mutex_);
 
   ClusterState& state_;
+  MigOffers& offers_;
   Slices slice_table_{*this};
   Claims claim_table_{*this};
-  UnreadableObjects unknown_;  // changed under the mutex
+  UnreadableObjects unknown_, unknown_pools_, overlapping_;  // changed under the mutex
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  std::map<std::string, Seen> seen_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, Pool> pools_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::string, std::less<>> pool_of_slice_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> pools_of_claim_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> pools_on_node_ BERTH_GUARDED_BY(mutex_);
+  std::map<std::string, std::set<std::string>> overlaps_on_node_
+      BERTH_GUARDED_BY(mutex_);  // claims
 };
 
 }  // namespace berth::kube

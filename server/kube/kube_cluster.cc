@@ -95,7 +95,12 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       pods_(parts.state, parts.pod_rules, ReportUnreadable()),
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
                ReportUnreadable()),
-      claims_(parts.state, ReportUnreadable()),
+      claims_(parts.state, parts.mig_offers, ReportUnreadable()),
+      allocator_({parts.client, parts.mig_offers, claims_, parts.clock, *this,
+                  [](Duration time) { std::this_thread::sleep_for(time); },
+                  [this](bool is_problem, const std::string& text) {
+                    options_.on_log(is_problem, "claim_allocation", text);
+                  }}),
       slice_sink_(claims_.slices(), Whole(wire::DecodeResourceSlice), "resourceslices",
                   ReportUnreadable()),
       claim_sink_(claims_.claims(), Whole(wire::DecodeResourceClaim), "resourceclaims",
@@ -193,7 +198,8 @@ void KubeCluster::Watch() {
   watch({"poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"}, budgets_);
   WatchedKind slices = Device("resourceslices");
   slices.query = "fieldSelector=spec.driver=" + std::string(wire::kGpuDriver);
-  watch(slices, slice_sink_);
+  watched.push_back(Watch(slices, slice_sink_,
+                          [this] { return slice_sink_.unreadable() + claims_.unknown_pools(); }));
   watched.push_back(Watch(Device("resourceclaims"), claim_sink_,
                           [this] { return claim_sink_.unreadable() + claims_.unknown(); }));
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -254,6 +260,8 @@ KubeClusterStats KubeCluster::stats() const {
   stats.leading = parts_.clock.Now() < WritableUntil();
   stats.binds = binder_.stats();
   stats.events_dropped = events_.dropped();
+  stats.overlapping_claims = claims_.overlapping();
+  stats.allocations = allocator_.stats();
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {
     stats.resources.push_back({watched.name, watched.reflector->stats(), watched.unreadable()});

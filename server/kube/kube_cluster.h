@@ -25,10 +25,12 @@
 #include "cluster/audit.h"
 #include "cluster/cluster_state.h"
 #include "cluster/disruption_budgets.h"
+#include "cluster/mig_offers.h"
 #include "cluster/pod_groups.h"
 #include "server/kube/api_binder.h"
 #include "server/kube/api_client.h"
 #include "server/kube/cluster_sync.h"
+#include "server/kube/device_allocator.h"
 #include "server/kube/device_claims.h"
 #include "server/kube/event_recorder.h"
 #include "server/kube/leader_elector.h"
@@ -53,6 +55,8 @@ struct KubeClusterStats {
   std::uint64_t audits = 0;
   AuditReport audit;                   // the newest
   std::size_t differences_to_api = 0;  // pods that the API server has elsewhere; newest audit
+  std::size_t overlapping_claims = 0;  // of MIG devices
+  DeviceAllocator::Stats allocations;
 };
 
 // Any thread may call it.
@@ -67,6 +71,7 @@ class KubeCluster final : private WriteFence {
     const wire::PodRules& pod_rules;
     const wire::NodeRules& node_rules;
     const Clock& clock;
+    MigOffers& mig_offers;
   };
   struct Options {
     std::optional<LeaderElector::Options> election;  // none: this process is alone
@@ -87,6 +92,7 @@ class KubeCluster final : private WriteFence {
 
   [[nodiscard]] PodBinder& binder() { return binder_; }
   [[nodiscard]] DecisionSink& events() { return events_; }
+  [[nodiscard]] ClaimAllocator& claim_allocator() { return allocator_; }
 
   void Start();
   // Gives the lease up and watches no longer. Binds that begin now fail.
@@ -121,6 +127,7 @@ class KubeCluster final : private WriteFence {
   PodSink pods_;
   TableSink<DisruptionBudgets> budgets_;
   DeviceClaims claims_;
+  DeviceAllocator allocator_;
   TableSink<DeviceClaims::Slices> slice_sink_;
   TableSink<DeviceClaims::Claims> claim_sink_;
   std::vector<std::unique_ptr<TableSink<PodGroupTable>>> groups_;  // by PodGroupApi

@@ -53,17 +53,19 @@ class DeviceReader {
       if (key == "basic") ReadFields(content.get_object());  // v1beta1
       if (key == "attributes") ReadAttributes(content.get_object());
       if (key == "consumesCounters") ReadCounters(content.get_array());
+      if (key == "taints") ReadTaints(content.get_array());
     });
   }
 
   void ReadAttributes(object attributes) {
     ForEachField(attributes, [this](std::string_view key, value content) {
       const std::string_view name = Attribute(key);
-      std::string* const target = name == "type"         ? &type_
-                                  : name == "uuid"       ? &uuid_
-                                  : name == "parentUUID" ? &parent_uuid_
-                                  : name == "profile"    ? &device_.profile
-                                                         : nullptr;
+      std::string* const target = name == "type"          ? &type_
+                                  : name == "uuid"        ? &uuid_
+                                  : name == "parentUUID"  ? &parent_uuid_
+                                  : name == "profile"     ? &device_.profile
+                                  : name == "productName" ? &device_.product
+                                                          : nullptr;
       if (target != nullptr) *target = TextAttribute(content.get_object());
     });
   }
@@ -78,7 +80,18 @@ class DeviceReader {
           if (!slice) return;
           const int number = static_cast<int>(*slice);
           if (device_.start < 0 || number < device_.start) device_.start = number;
+          if (number < kMaxMigUnits) device_.units |= static_cast<MigUnits>(1U << number);
         });
+      });
+    }
+  }
+
+  void ReadTaints(array taints) {
+    for (auto taint : taints) {
+      ForEachField(taint.get_object(), [this](std::string_view key, value content) {
+        if (key != "effect") return;
+        const std::string_view effect = content.get_string();
+        device_.tainted = device_.tainted || effect == "NoSchedule" || effect == "NoExecute";
       });
     }
   }
@@ -158,6 +171,7 @@ Status ReadClaimStatus(object status, ResourceClaim& claim) {
   Status results;
   ForEachField(status, [&](std::string_view key, value allocation) {
     if (key != "allocation") return;
+    claim.allocated = true;
     ForEachField(allocation.get_object(), [&](std::string_view part, value devices) {
       if (part != "devices") return;
       ForEachField(devices.get_object(), [&](std::string_view name, value list) {

@@ -47,6 +47,12 @@ Status ForEachTopField(std::string_view text, std::size_t capacity, Read read) {
   return {};
 }
 
+void TakePod(object pod, const PodRules& rules, ExtenderArgs& args) {
+  PodFields fields = ReadPod(pod, rules);
+  args.claims = std::move(fields.claims);
+  args.pod = rules.ToRequest(std::move(fields.parts));
+}
+
 // Collects the nodes asked about, each once.
 class CandidateCollector {
  public:
@@ -125,7 +131,7 @@ Result<ExtenderArgs> DecodeAnyOrder(const std::string& text, const PodRules& rul
   ExtenderArgs args;
   std::vector<std::string_view> listed;
   BERTH_TRY_STATUS(ForEachTopField(text, text.capacity(), [&](std::string_view key, value content) {
-    if (IsField(key, "Pod")) args.pod = DecodePod(content.get_object(), rules);
+    if (IsField(key, "Pod")) TakePod(content.get_object(), rules, args);
     if (IsField(key, "Nodes")) {
       args.has_items = true;
       args.items = ReadItems(content.get_object());
@@ -191,7 +197,7 @@ std::optional<ExtenderArgs> DecodeSchedulerForm(std::string& text, const PodRule
   const Status read = ForEachTopField(std::string_view(text).substr(0, mark + 1), text.capacity(),
                                       [&](std::string_view key, value content) {
                                         if (IsField(key, "Pod"))
-                                          args.pod = DecodePod(content.get_object(), rules);
+                                          TakePod(content.get_object(), rules, args);
                                       });
   text[mark] = ',';
   if (!read) return std::nullopt;
@@ -300,6 +306,23 @@ std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& na
   AppendFailures(out, args, names, reasons, Verdict::kUnresolvable);
   out += ",\"Error\":\"\"}";
   return out;
+}
+
+std::string EncodeFilterNowhere(const ExtenderArgs& args, const NodeNameTable& names,
+                                std::string_view why) {
+  std::string out = "{\"Nodes\":";
+  out += args.has_items ? "{\"metadata\":{},\"items\":[]}" : "null";
+  out += ",\"NodeNames\":[],\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{";
+  const auto add = [&out, why](std::string_view name) {
+    AppendString(out, name);
+    out += ':';
+    AppendString(out, why);
+    out += ',';
+  };
+  for (const NodeIndex node : args.known) add(names.name(node));
+  for (const std::string& name : args.unknown) add(name);
+  if (out.back() == ',') out.pop_back();
+  return out + "},\"Error\":\"\"}";
 }
 
 std::string EncodeFilterError(std::string_view error) {

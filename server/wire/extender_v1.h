@@ -40,7 +40,8 @@ struct NodeItem {
 };
 
 struct ExtenderArgs {
-  std::optional<PodRequest> pod;  // empty: Pod was missing or null
+  std::optional<PodRequest> pod;    // empty: Pod was missing or null
+  std::vector<std::string> claims;  // the pod's ResourceClaims, in its namespace
   // The nodes asked about, each once, in the order of the request: those that the table has, and
   // the others.
   std::vector<NodeIndex> known;
@@ -59,6 +60,9 @@ Reason ReasonOfUnknown(const PodRequest& pod);
 // Requires: reasons.size() == args.known.size(), args.pod.
 std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& names,
                                std::span<const Reason> reasons);
+// An answer by which the pod fits nowhere this time, and evictions do not help.
+std::string EncodeFilterNowhere(const ExtenderArgs& args, const NodeNameTable& names,
+                                std::string_view why);
 // A filter answer that fails the whole call.
 std::string EncodeFilterError(std::string_view error);
 

@@ -91,6 +91,7 @@ class PodReader {
         AddAll(parts_.overhead, ReadAmounts(content.get_object()), "overhead");
       }
       if (IsField(key, "resources")) ReadPodResources(content.get_object());
+      if (IsField(key, "resourceClaims")) ReadClaimNames(content.get_array());
       ReadPlace(key, content);
     });
   }
@@ -123,7 +124,19 @@ class PodReader {
   void ReadStatus(object status) {
     ForEachField(status, [this](std::string_view key, value content) {
       if (IsField(key, "phase")) Take(fields_.phase, content);
+      if (IsField(key, "resourceClaimStatuses")) ReadClaimNames(content.get_array());
     });
+  }
+
+  // Of claims by name in the spec, of those by template in the status.
+  void ReadClaimNames(array list) {
+    for (auto item : list) {
+      ForEachField(item.get_object(), [this](std::string_view key, value name) {
+        if (IsField(key, "resourceClaimName")) {
+          fields_.claims.emplace_back(std::string_view(name.get_string()));
+        }
+      });
+    }
   }
 
   void ReadContainers(array list, std::vector<ContainerSpec>& containers, std::string_view field) {

@@ -7,6 +7,7 @@
 #include <simdjson.h>
 
 #include <string>
+#include <vector>
 
 #include "cluster/pod_request.h"
 #include "server/wire/json_fields.h"
@@ -27,6 +28,9 @@ struct PodFields {
   bool terminating = false;      // metadata.deletionTimestamp is set
   std::string node;              // spec.nodeName
   std::string phase;             // status
+  // The names of its ResourceClaims: those of the spec, and those that were made from the spec's
+  // templates (status).
+  std::vector<std::string> claims = {};
 };
 PodFields ReadPod(simdjson::ondemand::object pod, const PodRules& rules);
 

@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,6 +59,12 @@ var usedByBerth = []string{
 	"get coordination.k8s.io/leases berth-system berth", "update coordination.k8s.io/leases berth-system berth",
 }
 
+// What it does beyond that with dra.chooseDevices.
+var usedToChooseDevices = []string{
+	"get resource.k8s.io/resourceclaims", "patch resource.k8s.io/resourceclaims",
+	"patch resource.k8s.io/resourceclaims/status", "patch resource.k8s.io/resourceclaims/binding",
+}
+
 var refusedToBerth = []string{
 	"delete /pods", "create /pods", "update /pods", "patch /pods", "create /pods/eviction", "create /pods/exec",
 	"update /pods/status", "update /nodes", "patch /nodes", "update /nodes/status",
@@ -76,7 +84,7 @@ func TestRightsOfTheManifestsAreWhatBerthUses(t *testing.T) {
 			t.Errorf("Berth may not %s", what)
 		}
 	}
-	for _, what := range refusedToBerth {
+	for _, what := range slices.Concat(refusedToBerth, usedToChooseDevices) {
 		if may(t, plane, "berth", what) {
 			t.Errorf("Berth may %s", what)
 		}
@@ -85,18 +93,55 @@ func TestRightsOfTheManifestsAreWhatBerthUses(t *testing.T) {
 	objects := render(t, "manifests/base")
 	rules := slices.Concat(as[rbacv1.ClusterRole](t, objects, "ClusterRole/berth").Rules,
 		as[rbacv1.Role](t, objects, "Role/berth-leader-election").Rules)
+	wantNoMore(t, rules, usedByBerth)
+
+	// The component adds what the option needs.
+	plane.Kubectl("apply", "--filename=manifests/components/dra-devices/rbac.yaml")
+	for _, what := range usedToChooseDevices {
+		if !may(t, plane, "berth", what) {
+			t.Errorf("with the component dra-devices Berth may not %s", what)
+		}
+	}
+	objects = render(t, withComponent(t, "manifests/base", "manifests/components/dra-devices"))
+	wantNoMore(t, as[rbacv1.ClusterRole](t, objects, "ClusterRole/berth-dra-devices").Rules, usedToChooseDevices)
+}
+
+// wantNoMore fails where a rule allows Berth what it does not do.
+func wantNoMore(t *testing.T, rules []rbacv1.PolicyRule, does []string) {
+	t.Helper()
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, kind := range rule.Resources {
 				for _, verb := range rule.Verbs {
 					what := fmt.Sprintf("%s %s/%s", verb, group, kind)
-					if !slices.ContainsFunc(usedByBerth, func(used string) bool { return used == what || strings.HasPrefix(used, what+" ") }) {
+					if !slices.ContainsFunc(does, func(used string) bool { return used == what || strings.HasPrefix(used, what+" ") }) {
 						t.Errorf("a rule allows Berth to %s, which it does not do", what)
 					}
 				}
 			}
 		}
 	}
+}
+
+// withComponent is a folder with an overlay of base and component.
+func withComponent(t *testing.T, base, component string) string {
+	t.Helper()
+	folder := t.TempDir()
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+	for field, target := range map[string]string{"resources": base, "components": component} {
+		target, err := filepath.Abs(target)
+		if err == nil {
+			target, err = filepath.Rel(folder, target)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprintf("%s: [%s]\n", field, target)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // Berth and the second scheduler, each with the rights of its service account alone, place pods.

@@ -9,6 +9,7 @@
 
 #include "cluster/mig_library.h"
 #include "cluster/mig_spec.h"
+#include "cluster/placement.h"
 #include "topology/mig_catalog.h"
 
 namespace berth::test {

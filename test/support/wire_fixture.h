@@ -160,6 +160,7 @@ class TestService {
 
   ClusterState& state() { return state_; }
   Extender& extender() { return extender_; }
+  Verbs& verbs() { return verbs_; }
   Metrics& metrics() { return metrics_; }
   Readiness& readiness() { return readiness_; }
   SimClock& clock() { return clock_; }

@@ -83,6 +83,19 @@ TEST(DraJson, ASliceSaysWhichGpuADeviceIs) {
   ExpectDevice(slice->devices[2], "gpu-11", 11, "", -1);
 }
 
+TEST(DraJson, ADeviceSaysItsMemorySlicesItsProductAndWhetherItIsTainted) {
+  Json device = Instance("gpu-0-mig-3g20gb-9-4", "3g.20gb", 4, 4);
+  device["attributes"]["productName"] = Text("NVIDIA A100-SXM4-40GB");
+  auto read = Decode(Slice(Json::array({device})))->devices.at(0);
+  EXPECT_EQ(read.units, 0b1111'0000u);
+  EXPECT_EQ(read.product, "NVIDIA A100-SXM4-40GB");
+  EXPECT_FALSE(read.tainted);
+  device["taints"] = Json::array({{{"key", "a"}, {"effect", "None"}}});
+  EXPECT_FALSE(Decode(Slice(Json::array({device})))->devices.at(0).tainted);
+  device["taints"].push_back({{"key", "b"}, {"value", "c"}, {"effect", "NoSchedule"}});
+  EXPECT_TRUE(Decode(Slice(Json::array({device})))->devices.at(0).tainted);
+}
+
 TEST(DraJson, CountersMayBeBesideTheDevicesOrInASliceOfTheirOwn) {
   Json both = Slice(Json::array({Instance("gpu-0-mig-1g5gb-19-6", "1g.5gb", 6, 1)}));
   both["spec"]["sharedCounters"] = Counters();

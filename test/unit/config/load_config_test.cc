@@ -44,6 +44,7 @@ topology:
     - nodeLabel: my/rack
     - {name: chassis, nodeLabel: my/chassis}
     - labels: [my/tray, my/sled]
+dra: {chooseDevices: true}
 server:
   listen: "[::1]:0"
   debugListen: "off"
@@ -90,6 +91,7 @@ TEST(LoadConfig, EveryFieldIsRead) {
                               {"my/rack", {"my/rack"}},
                               {"chassis", {"my/chassis"}},
                               {"my/tray", {"my/tray", "my/sled"}}};
+  expected.dra.choose_devices = true;
   expected.server.listen = "[::1]:0";
   expected.server.debug_listen = "off";
   expected.server.threads = 64;

@@ -41,6 +41,7 @@ TEST(Reload, WhatNeedsARestartIsNamedAndLeftAlone) {
       {"resources: []", {"resources"}},
       {"nodeLabels: {gpuModel: x}", {"nodeLabels.gpuModel"}},
       {"topology: {levels: [{preset: gke}]}", {"topology.levels"}},
+      {"dra: {chooseDevices: true}", {"dra.chooseDevices"}},
       {"leaderElection: {enabled: false}", {"leaderElection.enabled"}},
       {"profile: best-fit\nnodeLabels: {gpuMemoryMib: x}", {"nodeLabels.gpuMemoryMib"}}};
   for (const auto& [text, paths] : cases) {
@@ -65,6 +66,7 @@ expectedWaste: {fills: 1, patience: 1, settledPatience: 1, optimismGpus: 1, cove
 resources: []
 nodeLabels: {gpuModel: a, gpuMemoryMib: b}
 topology: {levels: []}
+dra: {chooseDevices: true}
 server: {listen: a, debugListen: b, threads: 1, maxBodyBytes: 1024, drainSeconds: 0,
          tls: {certificateFile: a, keyFile: b, clientCaFile: c}}
 leaderElection: {enabled: false, namespace: a, name: b, leaseSeconds: 5}
@@ -73,7 +75,7 @@ nodesToScore: 1
 logLevel: debug
 )");
   const Paths waiting = NeedsRestart(DefaultConfig(), wanted);
-  EXPECT_EQ(waiting.size(), 2u + 1u + 2u + 1u + 8u + 4u);
+  EXPECT_EQ(waiting.size(), 2u + 1u + 2u + 1u + 1u + 8u + 4u);
   EXPECT_EQ(NeedsRestart(wanted, DefaultConfig()), waiting);
   EXPECT_EQ(NeedsRestart(wanted, wanted), Paths());
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/kube/device_claims.h"
 
+#include <bit>
+
 #include <gtest/gtest.h>
 
 #include "test/support/builders.h"
@@ -35,9 +37,18 @@ class DeviceClaimsTest : public testing::Test {
   DeviceClaims::Claims& claims() { return all_.claims(); }
   DeviceClaims::Slices& slices() { return all_.slices(); }
 
+  // The offered GPU of the node at that position.
+  OfferedGpu Offered(const std::string& node, std::size_t position = 0) {
+    const auto offers = offers_.Current();
+    const auto gpus = offers->find(node);
+    EXPECT_TRUE(gpus != offers->end() && gpus->second->size() > position);
+    return gpus == offers->end() ? OfferedGpu() : gpus->second->at(position);
+  }
+
   ClusterState state_;
+  MigOffers offers_;
   std::vector<std::string> told_;
-  DeviceClaims all_{state_,
+  DeviceClaims all_{state_, offers_,
                     [this](std::string_view, std::string_view object, const std::string& why) {
                       told_.push_back(std::string(object) + ": " + why);
                     }};
@@ -118,6 +129,90 @@ TEST_F(DeviceClaimsTest, AListReplacesEverythingAtOnce) {
   EXPECT_EQ(On("n2"), 0u);
   claims().Reset({});
   EXPECT_EQ(On("n1"), 0u);
+}
+
+// An A100-40GB that is cut when a claim is allocated, by some of its devices.
+GpuDevice Instance(int gpu, const std::string& profile, int start, int units,
+                   const std::string& uuid = "") {
+  GpuDevice device{"gpu-" + std::to_string(gpu) + "-mig-" + profile + "-" + std::to_string(start),
+                   uuid, gpu, profile, start};
+  device.units = static_cast<MigUnits>(((1U << units) - 1) << start);
+  device.product = "NVIDIA A100-SXM4-40GB";
+  return device;
+}
+std::vector<GpuDevice> Instances(int gpu, const std::string& uuid = "") {
+  return {Instance(gpu, "1g.5gb", 0, 1, uuid), Instance(gpu, "1g.5gb", 6, 1, uuid),
+          Instance(gpu, "3g.20gb", 0, 4, uuid), Instance(gpu, "3g.20gb", 4, 4, uuid)};
+}
+
+TEST_F(DeviceClaimsTest, WhatSlicesOfferToCutIsKnownAndExactlyWhatClaimsHaveOfIt) {
+  slices().Put(Slice("s", "n1", "n1", Instances(2, "GPU-x")));
+  EXPECT_EQ(Offered("n1").product->name(), "A100-40GB");
+  EXPECT_EQ(std::popcount(Offered("n1").Free()), 4);
+  claims().Put(Claim("a", {{"n1", "gpu-2-mig-3g.20gb-4"}}));
+  const OfferedGpu gpu = Offered("n1");
+  EXPECT_EQ(gpu.product->UnitsOf(gpu.taken), 0b1111'0000u);
+  EXPECT_EQ(gpu.product->UnitsOf(gpu.Free()), 0b0000'1111u);
+  EXPECT_EQ(On("n1"), 0b0100u) << "to pods that Berth gives GPUs it is taken whole";
+  claims().Put(Claim("a", {}));
+  EXPECT_EQ(Offered("n1").taken, 0u);
+  slices().Remove("", "s");
+  EXPECT_TRUE(offers_.Current()->empty());
+}
+
+TEST_F(DeviceClaimsTest, OfAGpuThatIsHeldWholeOrByWhatNobodyDescribesNothingIsFree) {
+  slices().Put(Slice("s", "n1", "n1", Instances(0)));
+  for (const char* device : {"gpu-0", "gpu-0-mig-of-an-older-slice"}) {
+    claims().Put(Claim("a", {{"n1", device}}));
+    EXPECT_EQ(Offered("n1").Free(), 0u) << device;
+    claims().Remove("ns", "a");
+    EXPECT_NE(Offered("n1").Free(), 0u);
+  }
+}
+
+TEST_F(DeviceClaimsTest, OnlyTheNewestGenerationOfAPoolIsOffered) {
+  slices().Put(Slice("old", "n1", "n1", Instances(0), 4));
+  slices().Put(Slice("new", "n1", "n1", Instances(1), 5));
+  EXPECT_EQ(Offered("n1").index, 1);
+  EXPECT_EQ(offers_.Current()->at("n1")->size(), 1u);
+}
+
+TEST_F(DeviceClaimsTest, AGpuOfNoKnownProductIsToldAndNotOffered) {
+  std::vector<GpuDevice> devices = Instances(0);
+  devices.push_back(Instance(1, "1g.5gb", 0, 2));  // it has one unit on every product
+  slices().Put(Slice("s", "n1", "n1", devices));
+  EXPECT_EQ(offers_.Current()->at("n1")->size(), 1u);
+  EXPECT_EQ(all_.unknown_pools(), 1u);
+  EXPECT_EQ(told_, std::vector<std::string>{
+                       "n1: GPU of gpu-1-mig-1g.5gb-0 (\"NVIDIA A100-SXM4-40GB\"): want the MIG "
+                       "devices of a GPU product that is known, got 1 that none has"});
+  slices().Remove("", "s");
+  EXPECT_EQ(all_.unknown_pools(), 0u);
+}
+
+TEST_F(DeviceClaimsTest, ATaintedDeviceTellsTheProductAndIsNotOffered) {
+  std::vector<GpuDevice> devices = Instances(0);
+  devices[1].tainted = true;
+  slices().Put(Slice("s", "n1", "n1", devices));
+  EXPECT_EQ(std::popcount(Offered("n1").Free()), 3);
+}
+
+TEST_F(DeviceClaimsTest, InstancesThatAreThereForGoodAreNotOffered) {
+  slices().Put(Slice("s", "n1", "n1", {{"gpu-0-mig-x", "", 0, "1g.5gb", -1}}));
+  EXPECT_TRUE(offers_.Current()->empty());
+  EXPECT_EQ(all_.unknown_pools(), 0u);
+}
+
+TEST_F(DeviceClaimsTest, ClaimsOfOneDeviceAreTold) {
+  slices().Put(Slice("s", "n1", "n1", Instances(0)));
+  claims().Put(Claim("a", {{"n1", "gpu-0-mig-1g.5gb-6"}}));
+  EXPECT_EQ(all_.overlapping(), 0u);
+  claims().Put(Claim("b", {{"n1", "gpu-0-mig-3g.20gb-4"}}));
+  EXPECT_EQ(all_.overlapping(), 1u);
+  EXPECT_EQ(told_, std::vector<std::string>{"ns/b: device gpu-0-mig-3g.20gb-4 of node n1: another "
+                                            "claim has a part of it"});
+  claims().Remove("ns", "a");
+  EXPECT_EQ(all_.overlapping(), 0u);
 }
 
 }  // namespace

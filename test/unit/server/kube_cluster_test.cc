@@ -65,7 +65,8 @@ Json BoundPod(const std::string& name, const std::string& node, const std::vecto
 // One process, and what it knows.
 struct Process {
   Process(FakeApiServer& api, const std::string& identity)
-      : kube({api, state, budgets, groups, pod_rules, node_rules, clock}, OptionsFor(identity)) {
+      : kube({api, state, budgets, groups, pod_rules, node_rules, clock, mig_offers},
+             OptionsFor(identity)) {
     kube.Start();
   }
 
@@ -96,6 +97,7 @@ struct Process {
   ClusterState state;
   DisruptionBudgets budgets;
   PodGroups groups;
+  MigOffers mig_offers;
   const wire::PodRules pod_rules{DefaultConfig().resources};
   const wire::NodeRules node_rules{DefaultConfig()};
   const SystemClock clock;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/mig_library.h"
+#include "topology/mig_catalog.h"
+
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
@@ -30,6 +33,26 @@ TEST(MigMetrics, CountsWhatIsTakenAndWhatStillFits) {
         "berth_mig_devices{product=\"A100-40GB\",profile=\"7g.40gb\",state=\"free\"} 0\n",
         "berth_mig_troubled_nodes{trouble=\"stale\"} 1\n",
         "berth_mig_troubled_nodes{trouble=\"failed\"} 0\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
+TEST(MigMetrics, CountWhatClaimsHaveOfTheGpusThatDraCuts) {
+  const auto product = MigLibrary::Catalogued(*FindMigProduct("A100-40GB"));
+  OfferedGpu cut{.pool = "n", .index = 0, .product = product, .offered = product->AllPlacements()};
+  OfferedGpu whole = cut;
+  cut.taken = MigSet{1} << *product->PlacementAt(*product->RowOf({3, 20}), 4);
+  whole.whole = true;
+  const MigOffers::ByNode offers = {
+      {"n", std::make_shared<const OfferedGpus>(OfferedGpus{cut, whole})}};
+  const std::string text = MigMetricsText(ReportMig(*test::SnapshotOf({ANode("n")}), offers));
+  for (const char* line :
+       {"berth_mig_gpus{product=\"A100-40GB\",partitioning=\"dra\"} 2\n",
+        "berth_mig_memory_units{product=\"A100-40GB\",state=\"taken\"} 12\n",
+        "berth_mig_memory_units{product=\"A100-40GB\",state=\"free\"} 4\n",
+        "berth_mig_devices{product=\"A100-40GB\",profile=\"3g.20gb\",state=\"taken\"} 1\n",
+        "berth_mig_devices{product=\"A100-40GB\",profile=\"3g.20gb\",state=\"free\"} 1\n",
+        "berth_mig_devices{product=\"A100-40GB\",profile=\"7g.40gb\",state=\"free\"} 0\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   }
 }

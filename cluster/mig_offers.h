@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MigOffers: the GPUs that DRA cuts into MIG devices - which devices are offered of each, and which
+// of them ResourceClaims have. Apart from NodeSpec::mig, the devices that Berth gives to pods: here
+// a pod gets its device by a claim, and kube-scheduler places it.
+//
+//   taken     placements that allocated claims have, exactly: the device of a claim has a profile
+//             and a start
+//   whole     a claim has the whole GPU, or a part that nothing describes
+//
+// Of a GPU some placements may not be offered (tainted, or left out by the driver).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "cluster/claimed_gpu.h"
+#include "topology/mig_product.h"
+
+namespace berth {
+
+struct OfferedGpu {
+  std::string pool = {};  // of the driver
+  std::string uuid = {};  // empty = not said
+  int index = -1;         // as the driver counts; -1 = not said
+  std::shared_ptr<const MigProduct> product = {};
+  MigSet offered = 0;
+  std::vector<std::string> devices = {};  // names, by placement of the product; "" = there is none
+  MigSet taken = 0;
+  bool whole = false;
+  friend bool operator==(const OfferedGpu&, const OfferedGpu&) = default;
+
+  // What a claim may get now.
+  [[nodiscard]] MigSet Free() const { return whole ? 0 : product->Addable(taken) & offered; }
+};
+using OfferedGpus = std::vector<OfferedGpu>;  // of one node
+
+// One of its devices.
+struct OfferedDevice {
+  std::string node;
+  std::string pool;
+  std::string device;
+  friend bool operator==(const OfferedDevice&, const OfferedDevice&) = default;
+};
+
+// Takes what the claims have; what is on other GPUs is passed over. Returns those that have
+// something of which another one has a part already.
+std::vector<const ClaimedGpu*> TakeClaimed(std::span<const ClaimedGpu> claimed, OfferedGpus& gpus);
+
+// Any thread may call any function; what Current gave does not change.
+class MigOffers {
+ public:
+  using ByNode = std::map<std::string, std::shared_ptr<const OfferedGpus>, std::less<>>;
+
+  [[nodiscard]] std::shared_ptr<const ByNode> Current() const BERTH_EXCLUDES(mutex_);
+
+  // All that is known of these nodes' GPUs by now, in place of what was said before.
+  void Put(std::vector<std::pair<std::string, OfferedGpus>> nodes) BERTH_EXCLUDES(mutex_);
+
+  // Takes a device for a claim that does not have it yet, until Release or that time: one that was
+  // chosen, and of which only a write and the watch will show what became of it. Error: kConflict
+  // where it is not free (any more); kNotFound where there is none of that name.
+  Status Hold(const std::string& claim, const OfferedDevice& device, Instant now, Instant until)
+      BERTH_EXCLUDES(mutex_);
+  // The claim is known to have its device, or not to get it.
+  void Release(std::string_view claim) BERTH_EXCLUDES(mutex_);
+
+ private:
+  struct Held {
+    std::string node;
+    std::string pool;
+    int gpu = -1;  // index and UUID of the GPU
+    std::string uuid;
+    int placement = 0;
+    Instant until;
+  };
+  using Holds = std::map<std::string, Held, std::less<>>;  // by claim
+
+  Holds::iterator Drop(Holds::iterator held) BERTH_REQUIRES(mutex_);
+  // The node as it was put, with what is held of it taken.
+  void Publish(const std::string& node, ByNode& next) const BERTH_REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  ByNode put_ BERTH_GUARDED_BY(mutex_);
+  Holds holds_ BERTH_GUARDED_BY(mutex_);
+  std::shared_ptr<const ByNode> current_ BERTH_GUARDED_BY(mutex_) =
+      std::make_shared<const ByNode>();
+};
+
+}  // namespace berth

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/device_allocator.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "scoring/mig/offer_choice.h"
+#include "server/wire/extender_v1.h"
+
+namespace berth::kube {
+namespace {
+
+constexpr Duration kLook = std::chrono::milliseconds(2);
+// A device that was written is held until the watch shows the claim; that a watch takes longer than
+// this to come back, and lists, is not expected.
+constexpr Duration kMostHeld = std::chrono::minutes(5);
+constexpr int kAttempts = 3;  // a device that went to another claim meanwhile is chosen anew
+
+std::string PathOf(const wire::OpenClaim& claim) {
+  return "/apis/resource.k8s.io/v1/namespaces/" + claim.namespace_name + "/resourceclaims/" +
+         claim.name;
+}
+
+ApiRequest Patch(std::string path, std::string body) {
+  ApiRequest request;
+  request.method = "PATCH";
+  request.path = std::move(path);
+  request.body = std::move(body);
+  request.content_type = "application/merge-patch+json";
+  return request;
+}
+
+}  // namespace
+
+bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> claims,
+                               std::span<const std::string> nodes) {
+  const Outcome outcome =
+      claims.size() == 1 ? TryAllocate(pod, claims.front(), nodes) : Outcome::kLeft;
+  if (outcome == Outcome::kAllocated) ++allocated_;
+  if (outcome == Outcome::kLeft) ++left_;
+  if (outcome == Outcome::kLost) ++lost_;
+  if (outcome == Outcome::kLeft || outcome == Outcome::kLost) Leave(pod, claims);
+  return outcome == Outcome::kAllocated;
+}
+
+void DeviceAllocator::Leave(const PodId& pod, std::span<const std::string> claims) {
+  const MutexLock lock(mutex_);
+  for (const std::string& name : claims) {
+    under_way_.insert_or_assign(pod.namespace_name + "/" + name, Left{parts_.clock.Now()});
+  }
+}
+
+DeviceAllocator::Outcome DeviceAllocator::TryAllocate(const PodId& pod, const std::string& name,
+                                                      std::span<const std::string> nodes) {
+  const Instant now = parts_.clock.Now();
+  const Instant end = std::min(now + kMost, parts_.fence.WritableUntil());
+  wire::OpenClaim wanted;
+  wanted.namespace_name = pod.namespace_name;
+  wanted.name = name;
+  const auto claim = Send({.path = PathOf(wanted)}, end);
+  if (!claim) {
+    Note(true, "claims cannot be read: " + claim.error().message);
+    return Outcome::kLost;
+  }
+  if (claim->allocated) return Outcome::kHasDevice;
+  if (!claim->obstacle.empty()) {
+    Note(false, "a claim is left to kube-scheduler: " + std::string(claim->obstacle));
+    return Outcome::kLeft;
+  }
+  const std::string full_name = pod.namespace_name + "/" + name;
+  if (AllocatesOthers(full_name)) return Outcome::kLeft;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const auto device = ChooseOffered(*parts_.offers.Current(), claim->profile, nodes);
+    if (!device) break;
+    if (parts_.offers.Hold(full_name, *device, now, now + kMostHeld)) {
+      return Write(*claim, *device, pod, end);
+    }
+  }
+  return Outcome::kLeft;
+}
+
+DeviceAllocator::Outcome DeviceAllocator::Write(const wire::OpenClaim& claim,
+                                                const OfferedDevice& device, const PodId& pod,
+                                                Instant end) {
+  const std::string name = claim.namespace_name + "/" + claim.name;
+  Result<wire::OpenClaim> ours = claim;
+  if (!claim.has_finalizer()) ours = Send(Patch(PathOf(claim), EncodeFinalizerPatch(claim)), end);
+  const bool may_go_on = ours.has_value();
+  if (may_go_on) {
+    const wire::ClaimAllocation allocation{device.node, device.pool, device.device};
+    ours = Send(Patch(PathOf(claim) + "/status",
+                      EncodeAllocationPatch(*ours, allocation, pod, parts_.clock.Wall())),
+                end);
+  }
+  if (ours) {
+    AwaitSeen(name, end);
+    return Outcome::kAllocated;
+  }
+  // Without an answer it may be allocated all the same: the watch will show it, and until then the
+  // device is held.
+  if (!may_go_on || ours.error().code != Errc::kUnavailable) parts_.offers.Release(name);
+  if (ours.error().code != Errc::kConflict) {
+    Note(true, "claims cannot be allocated: " + ours.error().message);
+  }
+  return Outcome::kLost;
+}
+
+Result<wire::OpenClaim> DeviceAllocator::Send(ApiRequest request, Instant end) const {
+  const Instant now = parts_.clock.Now();
+  if (end <= now) return Fail(Errc::kDeadline, "no time is left, or this process does not lead");
+  request.timeout = end - now;
+  BERTH_TRY(ApiResponse response, parts_.client.Send(request));
+  if (response.status == 409) return Fail(Errc::kConflict, RefusalText(response));
+  if (response.status >= 500) return Fail(Errc::kUnavailable, RefusalText(response));
+  if (!response.ok()) return Invalid(RefusalText(response));
+  response.body.reserve(response.body.size() + wire::kPadding);
+  auto claim = wire::DecodeOpenClaim(response.body);
+  if (!claim) return Fail(Errc::kUnavailable, std::move(claim).error().message);
+  return claim;
+}
+
+void DeviceAllocator::AwaitSeen(const std::string& claim, Instant end) const {
+  while (parts_.claims.SeenOf(claim) != DeviceClaims::Seen::kAllocated &&
+         parts_.clock.Now() < end) {
+    parts_.sleep(kLook);
+  }
+  parts_.sleep(kItsDelay);
+}
+
+bool DeviceAllocator::AllocatesOthers(const std::string& claim) {
+  for (;; parts_.sleep(kLook)) {
+    const Instant stale = parts_.clock.Now() - kFresh;
+    const MutexLock lock(mutex_);
+    under_way_.erase(claim);  // its pod is asked about anew: that try is over
+    DropFinished();
+    if (under_way_.empty()) return false;
+    const auto is_stale = [stale](const auto& entry) { return entry.second.since <= stale; };
+    if (std::ranges::any_of(under_way_, is_stale)) return true;
+  }
+}
+
+void DeviceAllocator::DropFinished() {
+  const Instant oldest = parts_.clock.Now() - kMostBinding;
+  for (auto entry = under_way_.begin(); entry != under_way_.end();) {
+    auto& [claim, left] = *entry;
+    const DeviceClaims::Seen seen = parts_.claims.SeenOf(claim);
+    const bool is_gone = left.seen && seen == DeviceClaims::Seen::kNever;
+    left.seen = left.seen || seen != DeviceClaims::Seen::kNever;
+    const bool is_over = is_gone || seen == DeviceClaims::Seen::kAllocated || left.since <= oldest;
+    entry = is_over ? under_way_.erase(entry) : std::next(entry);
+  }
+}
+
+void DeviceAllocator::Note(bool is_problem, const std::string& why) {
+  constexpr std::size_t kMostNotes = 100;  // texts of an API server may differ each time
+  {
+    const MutexLock lock(mutex_);
+    if (noted_.size() >= kMostNotes || !noted_.insert(why).second) return;
+  }
+  parts_.on_note(is_problem, why);
+}
+
+}  // namespace berth::kube

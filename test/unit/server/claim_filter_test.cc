@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The filter verb for pods with ResourceClaims, where Berth may allocate these.
+#include <future>
+#include <optional>
+
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::Json;
+using Names = std::vector<std::string>;
+
+class ScriptedAllocator final : public ClaimAllocator {
+ public:
+  bool Allocate(const PodId& pod, std::span<const std::string> claims,
+                std::span<const std::string> nodes) override {
+    asked_pod = pod.name;
+    asked_claims.assign(claims.begin(), claims.end());
+    asked_nodes.assign(nodes.begin(), nodes.end());
+    return allocates;
+  }
+  void Leave(const PodId&, std::span<const std::string> claims) override {
+    left.assign(claims.begin(), claims.end());
+  }
+
+  bool allocates = true;
+  std::string asked_pod;
+  Names asked_claims, asked_nodes, left;
+};
+
+class ClaimFilter : public testing::Test {
+ protected:
+  ClaimFilter() {
+    NodeSpec full = test::MachineWith("full", 0);
+    full.cpu_milli = 1;
+    const ClusterEvent event = NodeUpserted{full};
+    EXPECT_TRUE(service_.state().Apply(std::span(&event, 1)));
+    service_.verbs().AllocateClaims(allocator_, pool_);
+  }
+  static Json PodClaiming(const Json& claims, const Json& statuses = nullptr) {
+    Json pod = test::PodAsking("1", {{"cpu", "1"}});
+    pod["spec"]["resourceClaims"] = claims;
+    pod["status"]["resourceClaimStatuses"] = statuses;
+    return pod;
+  }
+  http::HttpResponse Post(const Json& pod) const {
+    return service_.Call("POST", "/extender/filter",
+                         test::ArgsWithNames(pod, Json::array({"full", "n1", "n2"})));
+  }
+  // Also where it comes later.
+  Json Filter(const Json& pod) const {
+    http::HttpResponse response = Post(pod);
+    if (response.later) {
+      auto answered = std::make_shared<std::promise<http::HttpResponse>>();
+      response.later(http::Reply(
+          [answered](http::HttpResponse later) { answered->set_value(std::move(later)); }));
+      response = answered->get_future().get();
+    }
+    return Json::parse(response.body);
+  }
+
+  test::TestService service_{{test::MachineWith("n1", 0), test::MachineWith("n2", 0)}};
+  ScriptedAllocator allocator_;
+  WorkerPool pool_{1, 10};
+};
+
+TEST_F(ClaimFilter, WhenTheClaimIsAllocatedThePodFitsNowhereThisTime) {
+  const Json answer =
+      Filter(PodClaiming(Json::array({{{"name", "gpu"}, {"resourceClaimName", "c"}}})));
+  EXPECT_EQ(allocator_.asked_pod, "pod-1");
+  EXPECT_EQ(allocator_.asked_claims, Names{"c"});
+  EXPECT_EQ(allocator_.asked_nodes, (Names{"n1", "n2"})) << "those that fit";
+  EXPECT_EQ(answer["NodeNames"], Json::array());
+  EXPECT_EQ(answer["FailedNodes"], Json::object()) << "nothing is to be evicted";
+  EXPECT_EQ(answer["FailedAndUnresolvableNodes"].size(), 3u);
+  EXPECT_EQ(answer["Error"], "");
+}
+
+TEST_F(ClaimFilter, OtherwiseItGoesOnAsEver) {
+  const Json pod = PodClaiming(Json::array({{{"name", "gpu"}, {"resourceClaimName", "c"}}}));
+  allocator_.allocates = false;
+  const Json answer = Filter(pod);
+  EXPECT_EQ(answer["NodeNames"], (Json::array({"n1", "n2"})));
+  EXPECT_EQ(answer["FailedNodes"].size() + answer["FailedAndUnresolvableNodes"].size(), 1u);
+}
+
+TEST_F(ClaimFilter, ClaimsThatWereMadeFromTemplatesCount) {
+  (void)Filter(PodClaiming(Json::array({{{"name", "a"}, {"resourceClaimTemplateName", "t"}},
+                                        {{"name", "b"}, {"resourceClaimName", "c"}}}),
+                           Json::array({{{"name", "a"}, {"resourceClaimName", "pod-1-a-x7k2"}},
+                                        {{"name", "z"}, {"resourceClaimName", nullptr}}})));
+  EXPECT_EQ(allocator_.asked_claims, (Names{"c", "pod-1-a-x7k2"}));
+}
+
+TEST_F(ClaimFilter, NobodyIsAskedAboutAPodWithoutClaimsOrThatFitsNowhere) {
+  EXPECT_FALSE(Post(test::PodAsking("1", {{"cpu", "1"}})).later);
+  Json pod = PodClaiming(Json::array({{{"name", "gpu"}, {"resourceClaimName", "c"}}}));
+  pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100";
+  EXPECT_FALSE(Post(pod).later);
+}
+
+TEST_F(ClaimFilter, WhereTooMuchIsUnderWayThePodGoesOnAndTheAllocatorIsTold) {
+  WorkerPool takes_nothing(1, 0);
+  service_.verbs().AllocateClaims(allocator_, takes_nothing);
+  const Json answer =
+      Filter(PodClaiming(Json::array({{{"name", "gpu"}, {"resourceClaimName", "c"}}})));
+  EXPECT_EQ(answer["NodeNames"], (Json::array({"n1", "n2"})));
+  EXPECT_EQ(allocator_.left, Names{"c"});
+  EXPECT_TRUE(allocator_.asked_claims.empty());
+}
+
+TEST(ClaimFilterWithoutThat, NobodyIsAsked) {
+  const test::TestService service({test::MachineWith("n1", 0)});
+  Json pod = test::PodAsking("1", {{"cpu", "1"}});
+  pod["spec"]["resourceClaims"] = Json::array({{{"name", "gpu"}, {"resourceClaimName", "c"}}});
+  EXPECT_EQ(service.Ask("filter", test::ArgsWithNames(pod, Json::array({"n1"})))["NodeNames"],
+            Json::array({"n1"}));
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/device_allocator.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/wire_fixture.h"
+
+namespace berth::kube {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+using Names = std::vector<std::string>;
+
+Json Claim(const std::string& name, const std::string& profile) {
+  const Json selector = {
+      {"cel",
+       {{"expression", "device.attributes['gpu.nvidia.com'].profile == '" + profile + "'"}}}};
+  return {{"metadata",
+           {{"name", name}, {"namespace", "ns"}, {"uid", "u-" + name}, {"resourceVersion", "1"}}},
+          {"spec",
+           {{"devices",
+             {{"requests", Json::array({{{"name", "gpu"},
+                                         {"exactly",
+                                          {{"deviceClassName", "mig.nvidia.com"},
+                                           {"allocationMode", "ExactCount"},
+                                           {"count", 1},
+                                           {"selectors", Json::array({selector})}}}}})}}}}}};
+}
+
+// The claims of an API server: GET, and PATCH with the promise of resourceVersion.
+class FakeClaims final : public ApiClient {
+ public:
+  Result<ApiResponse> Send(const ApiRequest& request) override {
+    const bool is_status = request.path.ends_with("/status");
+    const std::string path = request.path.substr(
+        0, request.path.size() - (is_status ? std::string("/status").size() : 0));
+    const std::string name = path.substr(path.rfind('/') + 1);
+    if (request.method == "PATCH") {
+      patches.push_back(request.path);
+      if (before_patch) before_patch(name, is_status);
+      if (fails != 0) return ApiResponse{fails, "{}", {}};
+    }
+    if (!claims.contains(name)) return ApiResponse{404, "{}", {}};
+    Json& claim = claims.at(name);
+    if (request.method == "PATCH") {
+      EXPECT_EQ(request.content_type, "application/merge-patch+json");
+      const Json patch = Json::parse(request.body);
+      if (patch["metadata"]["resourceVersion"] != claim["metadata"]["resourceVersion"] ||
+          patch["metadata"]["uid"] != claim["metadata"]["uid"]) {
+        return ApiResponse{409, R"({"message":"the object has been modified"})", {}};
+      }
+      claim.merge_patch(patch);
+      Touch(name);
+      if (after_write) after_write(name);
+      if (loses_answers) return Fail(Errc::kUnavailable, "no answer");
+    }
+    return ApiResponse{200, claim.dump(), {}};
+  }
+  Result<ApiResponse> Stream(const std::string&, Duration, const std::stop_token&,
+                             const StreamSink&) override {
+    return Fail(Errc::kUnavailable, "no streams here");
+  }
+
+  void Touch(const std::string& name) {
+    claims.at(name)["metadata"]["resourceVersion"] = std::to_string(++version_);
+  }
+
+  std::map<std::string, Json> claims;
+  std::vector<std::string> patches;
+  std::function<void(const std::string& name, bool is_status)> before_patch;
+  std::function<void(const std::string& name)> after_write;
+  int fails = 0;  // the status of every PATCH from now on
+  bool loses_answers = false;
+
+ private:
+  int version_ = 1;
+};
+
+class DeviceAllocatorTest : public testing::Test, private WriteFence {
+ protected:
+  DeviceAllocatorTest() {
+    for (const std::string node : {"n1", "n2"}) {
+      wire::ResourceSlice slice{"", node, node, node, 1, {}};
+      for (int start = 0; start < 7; ++start) {
+        wire::GpuDevice device{"gpu-0-mig-1g5gb-19-" + std::to_string(start), "", 0, "1g.5gb",
+                               start};
+        device.units = static_cast<MigUnits>(1U << start);
+        slice.devices.push_back(device);
+      }
+      all_.slices().Put(slice);
+    }
+    api_.after_write = [this](const std::string& name) {
+      if (watch_works_) Show(name);
+    };
+  }
+
+  // The watch shows the claim as it is.
+  void Show(const std::string& name) {
+    all_.claims().Put(wire::DecodeResourceClaim(test::Padded(api_.claims.at(name).dump())).value());
+  }
+  void Add(const std::string& name, const std::string& profile = "1g.5gb") {
+    api_.claims[name] = Claim(name, profile);
+    Show(name);
+  }
+  bool Allocate(const std::string& name, const Names& nodes = {"n1", "n2"}) {
+    return allocator_.Allocate({"uid-" + name, "ns", "pod-" + name}, Names{name}, nodes);
+  }
+  // "n1/gpu-0-..." or "" where it has none.
+  std::string DeviceOf(const std::string& name) {
+    const Json& claim = api_.claims.at(name);
+    if (!claim.contains("status") || !claim["status"].contains("allocation")) return "";
+    const Json& result = claim["status"]["allocation"]["devices"]["results"].at(0);
+    return std::string(result["pool"]) + "/" + std::string(result["device"]);
+  }
+  MigUnits TakenOn(const std::string& node) {
+    const OfferedGpu& gpu = offers_.Current()->at(node)->front();
+    return gpu.product->UnitsOf(gpu.taken);
+  }
+
+  FakeClaims api_;
+  ClusterState state_;
+  MigOffers offers_;
+  DeviceClaims all_{state_, offers_, [](std::string_view, std::string_view, const std::string&) {}};
+  SimClock clock_;
+  Names notes_;
+  bool watch_works_ = true;
+  Instant writable_until_ = Instant::max();
+  DeviceAllocator allocator_{{api_, offers_, all_, clock_, *this,
+                              [this](Duration time) { clock_.Advance(time); },
+                              [this](bool, const std::string& text) { notes_.push_back(text); }}};
+
+ private:
+  [[nodiscard]] Instant WritableUntil() const override { return writable_until_; }
+};
+
+TEST_F(DeviceAllocatorTest, AllocatesTheDeviceThatCostsLeastWithItsFinalizerAndForThePod) {
+  Add("a");
+  EXPECT_TRUE(Allocate("a"));
+  EXPECT_EQ(DeviceOf("a"), "n1/gpu-0-mig-1g5gb-19-4");
+  const Json& claim = api_.claims.at("a");
+  EXPECT_EQ(claim["metadata"]["finalizers"],
+            Json::array({"resource.kubernetes.io/delete-protection"}));
+  EXPECT_EQ(claim["status"]["reservedFor"],
+            Json::array({{{"resource", "pods"}, {"name", "pod-a"}, {"uid", "uid-a"}}}));
+  EXPECT_EQ(claim["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"][0]["matchFields"],
+            Json::array(
+                {{{"key", "metadata.name"}, {"operator", "In"}, {"values", Json::array({"n1"})}}}));
+  EXPECT_TRUE(claim["status"]["allocation"].contains("allocationTimestamp"));
+  EXPECT_EQ(TakenOn("n1"), 0b1'0000u);
+  EXPECT_EQ(allocator_.stats().allocated, 1u);
+}
+
+TEST_F(DeviceAllocatorTest, LooksOnlyAtTheNodesThatFitThePod) {
+  Add("a");
+  EXPECT_TRUE(Allocate("a", {"n2", "unknown"}));
+  EXPECT_EQ(DeviceOf("a"), "n2/gpu-0-mig-1g5gb-19-4");
+}
+
+TEST_F(DeviceAllocatorTest, AClaimThatHasItsDeviceIsLetThrough) {
+  Add("a");
+  EXPECT_TRUE(Allocate("a"));
+  const std::size_t writes = api_.patches.size();
+  EXPECT_FALSE(Allocate("a", {"n1"}));
+  EXPECT_EQ(api_.patches.size(), writes);
+  Add("b");
+  EXPECT_TRUE(Allocate("b")) << "it was left to nobody";
+}
+
+TEST_F(DeviceAllocatorTest, TheFinalizersOfOthersStay) {
+  Add("a");
+  api_.claims["a"]["metadata"]["finalizers"] = Json::array({"x/y"});
+  EXPECT_TRUE(Allocate("a"));
+  EXPECT_EQ(api_.claims["a"]["metadata"]["finalizers"],
+            Json::array({"x/y", "resource.kubernetes.io/delete-protection"}));
+  EXPECT_EQ(api_.patches.size(), 2u);
+  Add("b");
+  api_.claims["b"]["metadata"]["finalizers"] =
+      Json::array({"resource.kubernetes.io/delete-protection"});
+  EXPECT_TRUE(Allocate("b"));
+  EXPECT_EQ(api_.patches.size(), 3u) << "it was there already";
+}
+
+TEST_F(DeviceAllocatorTest, ARaceThatIsLostLeavesNothingHeld) {
+  Add("a");
+  api_.before_patch = [this](const std::string& name, bool is_status) {
+    if (is_status) api_.Touch(name);
+  };
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_EQ(DeviceOf("a"), "");
+  EXPECT_EQ(TakenOn("n1"), 0u);
+  EXPECT_EQ(allocator_.stats().lost, 1u);
+  EXPECT_TRUE(notes_.empty()) << "it is nobody's fault";
+}
+
+TEST_F(DeviceAllocatorTest, AWriteThatIsRefusedIsToldOnceAndLeavesNothingHeld) {
+  Add("a");
+  api_.fails = 403;
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_EQ(TakenOn("n1"), 0u);
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_TRUE(notes_[0].starts_with("claims cannot be allocated: ")) << notes_[0];
+}
+
+TEST_F(DeviceAllocatorTest, WithoutAnAnswerTheDeviceIsHeldUntilTheWatchTells) {
+  Add("a");
+  api_.claims["a"]["metadata"]["finalizers"] =
+      Json::array({"resource.kubernetes.io/delete-protection"});
+  api_.loses_answers = true;
+  watch_works_ = false;
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_EQ(TakenOn("n1"), 0b1'0000u) << "it may be allocated, and is";
+  Show("a");
+  EXPECT_EQ(TakenOn("n1"), 0b1'0000u);
+  api_.claims["a"].erase("status");
+  Show("a");
+  EXPECT_EQ(TakenOn("n1"), 0u);
+}
+
+TEST_F(DeviceAllocatorTest, WhatWasWrittenIsHeldWhileTheWatchIsBehind) {
+  watch_works_ = false;
+  Add("a");
+  Add("b");
+  const Instant before = clock_.Now();
+  EXPECT_TRUE(Allocate("a"));
+  EXPECT_GE(clock_.Now() - before, DeviceAllocator::kMost) << "it waits for the watch that long";
+  EXPECT_TRUE(Allocate("b"));
+  EXPECT_NE(DeviceOf("a"), DeviceOf("b"));
+}
+
+TEST_F(DeviceAllocatorTest, ClaimsOfOtherKindsAreLeftAloneAndToldOnce) {
+  Add("a");
+  api_.claims["a"]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2;
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_TRUE(api_.patches.empty());
+  EXPECT_EQ(notes_, Names{"a claim is left to kube-scheduler: its request is not for exactly one "
+                          "device"});
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{"x", "y"}, Names{"n1"}));
+  EXPECT_EQ(allocator_.stats().left, 3u);
+}
+
+TEST_F(DeviceAllocatorTest, NothingIsChosenWhileKubeSchedulerAllocatesAnotherClaim) {
+  Add("of-two-devices");
+  api_.claims["of-two-devices"]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2;
+  Add("a");
+  EXPECT_FALSE(Allocate("of-two-devices"));
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_EQ(DeviceOf("a"), "");
+  // It has allocated both.
+  for (const char* name : {"of-two-devices", "a"}) {
+    api_.claims[name]["status"]["allocation"]["devices"]["results"] =
+        Json::array({{{"request", "gpu"}, {"driver", "x.com"}, {"pool", "n1"}, {"device", "d"}}});
+    Show(name);
+  }
+  Add("b");
+  EXPECT_TRUE(Allocate("b"));
+}
+
+TEST_F(DeviceAllocatorTest, AClaimWaitsForOneThatKubeSchedulerIsAboutToWrite) {
+  Add("other");
+  allocator_.Leave({"u", "ns", "p"}, Names{"other"});
+  Add("a");
+  clock_.Advance(milliseconds(1));
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_GE(clock_.Now() - Instant(), DeviceAllocator::kFresh);
+  all_.claims().Remove("ns", "other");
+  EXPECT_TRUE(Allocate("a")) << "one that is gone is waited for no longer";
+}
+
+TEST_F(DeviceAllocatorTest, OneThatIsNeverAllocatedIsForgottenInTheEnd) {
+  allocator_.Leave({"u", "ns", "p"}, Names{"other"});
+  Add("a");
+  EXPECT_FALSE(Allocate("a"));
+  clock_.Advance(DeviceAllocator::kMostBinding);
+  EXPECT_TRUE(Allocate("a"));
+}
+
+TEST_F(DeviceAllocatorTest, NothingIsWrittenByWhoDoesNotLead) {
+  Add("a");
+  writable_until_ = Instant::min();
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_TRUE(api_.patches.empty());
+  EXPECT_EQ(TakenOn("n1"), 0u);
+}
+
+TEST_F(DeviceAllocatorTest, WhereNoDeviceIsLeftKubeSchedulerSays) {
+  Add("a", "7g.40gb");
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_EQ(allocator_.stats().left, 1u);
+}
+
+}  // namespace
+}  // namespace berth::kube
