@@ -8,6 +8,7 @@
 
 #include "cluster/cluster_state.h"
 #include "cluster/node_domains.h"
+#include "cluster/waiting_pods.h"
 #include "scoring/learned_mix.h"
 #include "scoring/waste_report.h"
 #include "server/http/http_server.h"
@@ -50,6 +51,7 @@ struct RouteParts {
   const LearnedMix* mix = nullptr;  // what the pods that arrive ask for; nullptr: not learned
   WasteReport* waste = nullptr;     // of that mix
   NodeDomains* domains = nullptr;   // nullptr: /metrics leaves them out
+  const WaitingPods* waiting = nullptr;  // nullptr: none wait
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), and the health routes.
@@ -58,7 +60,7 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts);
 // GET /healthz /readyz /metrics /version.
 void AddHealthRoutes(http::Router& router, const RouteParts& parts);
 
-// GET /debug/snapshot and the live page GET /.
+// GET /debug/snapshot, /debug/repartition and the live page GET /.
 void AddDebugRoutes(http::Router& router, const RouteParts& parts);
 
 }  // namespace berth

@@ -7,9 +7,9 @@
 // decides on the newest state and on nothing that it remembers; until those are complete it is not
 // ready.
 //
-// Not every cluster serves every API: ResourceClaims, ResourceSlices and PodGroups are watched
-// where they are served, from when they are. What is not served, or what Berth may not read, keeps
-// nobody waiting.
+// Not every cluster serves every API: ResourceClaims, ResourceSlices, PodGroups,
+// AllocationClaims and Devices are watched where they are served, from when they are. What is not
+// served, or what Berth may not read, keeps nobody waiting.
 #pragma once
 
 #include <functional>
@@ -26,11 +26,14 @@
 #include "cluster/cluster_state.h"
 #include "cluster/disruption_budgets.h"
 #include "cluster/pod_groups.h"
+#include "cluster/waiting_pods.h"
 #include "server/kube/api_binder.h"
 #include "server/kube/api_client.h"
 #include "server/kube/cluster_sync.h"
 #include "server/kube/device_claims.h"
 #include "server/kube/event_recorder.h"
+#include "server/kube/instaslice_claims.h"
+#include "server/kube/koordinator_links.h"
 #include "server/kube/leader_elector.h"
 #include "server/kube/reflector.h"
 #include "server/kube/table_sink.h"
@@ -67,6 +70,7 @@ class KubeCluster final : private WriteFence {
     const wire::PodRules& pod_rules;
     const wire::NodeRules& node_rules;
     const Clock& clock;
+    WaitingPods* waiting = nullptr;  // nullptr: nobody asks for them
   };
   struct Options {
     std::optional<LeaderElector::Options> election;  // none: this process is alone
@@ -117,13 +121,18 @@ class KubeCluster final : private WriteFence {
   std::optional<LeaderElector> elector_;
   ApiBinder binder_;
   EventRecorder events_;
+  KoordinatorLinks links_;
   NodeSink nodes_;
   PodSink pods_;
   TableSink<DisruptionBudgets> budgets_;
   DeviceClaims claims_;
   TableSink<DeviceClaims::Slices> slice_sink_;
   TableSink<DeviceClaims::Claims> claim_sink_;
+  TableSink<KoordinatorLinks> device_sink_;
+  InstasliceClaims allocations_;
+  TableSink<InstasliceClaims> allocation_sink_;
   std::vector<std::unique_ptr<TableSink<PodGroupTable>>> groups_;  // by PodGroupApi
+  std::optional<TableSink<WaitingPods>> waiting_;
 
   // The thread of the object alone.
   bool watching_ = false;

@@ -27,6 +27,7 @@ struct PodFields {
   bool terminating = false;      // metadata.deletionTimestamp is set
   std::string node;              // spec.nodeName
   std::string phase;             // status
+  bool unschedulable = false;    // status: kube-scheduler has said that no node will do
 };
 PodFields ReadPod(simdjson::ondemand::object pod, const PodRules& rules);
 
