@@ -39,7 +39,8 @@ namespace berth::wire {
 inline constexpr std::string_view kMigAnnotation = "berth.dev/mig";
 
 // `label`: the node's product label. Builds the tables of a product of which GPUs are cut when a
-// pod comes (scoring/mig/mig_tables.h), so that no decision has to. Error: kInvalidArgument with the path of the field.
+// pod comes (scoring/mig/mig_tables.h), so that no decision has to. Error: kInvalidArgument with
+// the path of the field.
 Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_view label,
                         MigLibrary& library);
 

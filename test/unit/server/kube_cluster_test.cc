@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "server/wire/node_links.h"
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
 
@@ -387,7 +388,8 @@ TEST_F(KubeClusterTest, ADeviceThatIsNotOfThatNodeIsNamedAndLeavesItAsItWas) {
   EXPECT_TRUE(Eventually([&] { return unreadable() == 1; }));
   EXPECT_EQ(berth.Free("n1"), 4000);
   const auto snapshot = berth.state.Current();
-  EXPECT_FALSE(snapshot->node(0).spec().links.known());
+  ASSERT_TRUE(snapshot->node(0).spec().links.known());
+  EXPECT_EQ(snapshot->node(0).spec().links.source(), wire::kCatalogueSource);
   api_.Put(kNodes, FakeNode("n1", 2));
   EXPECT_TRUE(Eventually([&] { return unreadable() == 0; }));
 }
