@@ -154,7 +154,7 @@ class NodeReader {
     auto read = ReadHamiMig(annotations_.hami_register, spec_.gpu_model, *rules_.mig);
     if (read) {
       hami_mig_ = std::move(read->spec);
-      gpus_ -= std::min(gpus_, read->announced);
+      gpus_ -= std::clamp<std::int64_t>(gpus_, 0, read->announced);
     } else if (mig_problem_.empty()) {
       mig_problem_.append("annotation ").append(kHamiRegisterAnnotation).append(": ");
       mig_problem_ += read.error().message;
