@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/mig_use.h"
+
 namespace berth {
 namespace {
 
@@ -37,23 +39,26 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
 
 // Devices that are known to be given twice, or that the node does not have. Where the node's own
 // allocator picks, the profile has to be there and no more is known.
-void CountMigGrants(const MigSpec& spec, const PodRecords& pods, AuditReport& report) {
+void CountMigGrants(const Node& node, const PodRecords& pods, AuditReport& report) {
+  const MigSpec& spec = *node.spec().mig;
   std::vector<MigSet> taken(spec.gpus.size());
+  if (node.claims() != nullptr) {
+    for (const MigSlot& slot : SlotsOfClaims(spec, *node.claims())) {
+      taken[slot.gpu] |= MigSet{1} << slot.placement;
+    }
+  }
   for (const auto& pod : pods) {
     for (const MigGrant& grant : pod->placement.mig) {
       if (grant.shared) continue;
-      const auto gpu = spec.PositionOf(grant.gpu);
-      const auto row = spec.product ? spec.product->RowOf(grant.profile) : std::nullopt;
-      const auto placement = row ? spec.product->PlacementAt(*row, grant.start) : std::nullopt;
-      const bool there = !grant.exact()
-                             ? row.has_value()
-                             : gpu && placement && (spec.Free(*gpu, 0) >> *placement & 1) != 0;
-      if (!there) {
-        ++report.unknown_devices;
-      } else if (grant.exact()) {
-        if ((spec.Free(*gpu, taken[*gpu]) >> *placement & 1) == 0) ++report.double_grants;
-        taken[*gpu] |= MigSet{1} << *placement;
+      const auto slot = SlotOf(spec, grant);
+      const bool there =
+          grant.exact() ? slot.has_value() : spec.product && spec.product->RowOf(grant.profile);
+      if (!there) ++report.unknown_devices;
+      if (!slot) continue;
+      if ((spec.Free(slot->gpu, taken[slot->gpu]) >> slot->placement & 1) == 0) {
+        ++report.double_grants;
       }
+      taken[slot->gpu] |= MigSet{1} << slot->placement;
     }
   }
 }
@@ -73,7 +78,7 @@ AuditReport Audit(const ClusterState::Contents& contents, Instant now, Duration 
     const Node& node = contents.snapshot->node(i);
     PodRecords& pods = by_node[node.spec().name];
     CountGrants(node, pods, report);
-    if (node.spec().mig.known()) CountMigGrants(*node.spec().mig, pods, report);
+    if (node.spec().mig.known()) CountMigGrants(node, pods, report);
     if (node !=
         Node(std::make_shared<const NodeSpec>(node.spec()), std::move(pods), node.claims())) {
       ++report.differences;

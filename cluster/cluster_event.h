@@ -30,10 +30,13 @@ struct PodBound {
 struct PodGone {
   std::string uid;
 };
-// All that ResourceClaims hold on that node by now, in place of what was said before.
+// Whose claims they are: each source says all of its own.
+enum class ClaimSource { kResourceClaims, kInstaslice };
+// All that claims hold on that node by now, in place of what that source said before.
 struct GpusClaimed {
   std::string node;
   std::vector<ClaimedGpu> gpus;
+  ClaimSource source = ClaimSource::kResourceClaims;
 };
 using ClusterEvent = std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone, GpusClaimed>;
 

@@ -90,14 +90,20 @@ void ClusterState::UpsertNode(const NodeSpec& spec) {
 }
 
 void ClusterState::Claim(const GpusClaimed& claimed) {
-  const auto known = claims_.find(claimed.node);
-  if (known == claims_.end() ? claimed.gpus.empty() : *known->second == claimed.gpus) return;
-  if (claimed.gpus.empty()) {
-    claims_.erase(known);
-  } else {
-    claims_.insert_or_assign(claimed.node,
-                             std::make_shared<const std::vector<ClaimedGpu>>(claimed.gpus));
+  ClaimsOfNode& of_node = claims_[claimed.node];
+  std::vector<ClaimedGpu>& held = of_node.by_source[claimed.source];
+  const bool changed = held != claimed.gpus;
+  held = claimed.gpus;
+  std::vector<ClaimedGpu> all;
+  for (const auto& [source, gpus] : of_node.by_source) {
+    all.insert(all.end(), gpus.begin(), gpus.end());
   }
+  if (all.empty()) {
+    claims_.erase(claimed.node);
+  } else if (changed) {
+    of_node.all = std::make_shared<const std::vector<ClaimedGpu>>(std::move(all));
+  }
+  if (!changed) return;
   const auto node = specs_.find(claimed.node);
   if (node != specs_.end() && !node_set_changed_) ReplaceNode(node->second);
 }
@@ -114,7 +120,7 @@ std::shared_ptr<const Node> ClusterState::BuildNode(
   const auto claims = claims_.find(spec->name);
   return std::make_shared<const Node>(spec,
                                       pods == pods_by_node_.end() ? PodRecords{} : pods->second,
-                                      claims == claims_.end() ? nullptr : claims->second);
+                                      claims == claims_.end() ? nullptr : claims->second.all);
 }
 
 Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,

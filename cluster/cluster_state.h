@@ -115,7 +115,11 @@ class ClusterState {
   // Also of nodes that are not known (yet).
   std::unordered_map<std::string, PodRecords> pods_by_node_ BERTH_GUARDED_BY(mutex_);
   // By node, also by those that are not known (yet).
-  std::unordered_map<std::string, Node::Claims> claims_ BERTH_GUARDED_BY(mutex_);
+  struct ClaimsOfNode {
+    std::map<ClaimSource, std::vector<ClaimedGpu>> by_source;
+    Node::Claims all;  // of these, one after the other
+  };
+  std::unordered_map<std::string, ClaimsOfNode> claims_ BERTH_GUARDED_BY(mutex_);
   // How many pods of each gang there are on each node.
   std::map<std::string, std::map<std::string, std::size_t>, std::less<>> gangs_
       BERTH_GUARDED_BY(mutex_);

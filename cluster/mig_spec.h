@@ -75,6 +75,8 @@ struct MigSpec {
   bool dynamic = false;
   MigKnowledge knowledge = MigKnowledge::kCounts;
   MigAllocator allocator = MigAllocator::kFirstFit;
+  // Another scheduler gives them out: what its pods have is counted, and Berth gives none.
+  bool foreign = false;
   std::vector<MigStock> shared;
   std::optional<MigProfile> single;  // what each of NodeSpec::gpus is
   std::int64_t single_memory_mib = 0;

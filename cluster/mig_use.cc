@@ -18,15 +18,12 @@ std::int64_t UsableMib(const MigRow& row) {
   return row.memory_mib > 0 ? row.memory_mib : row.profile.memory_gb * kMibPerGb * 7 / 8;
 }
 
-// The device of an exact grant, where the spec has it.
-std::optional<MigSlot> SlotOf(const MigSpec& spec, const MigGrant& grant) {
-  const auto gpu = spec.PositionOf(grant.gpu);
-  if (!gpu || !grant.exact() || grant.shared) return std::nullopt;
-  const auto row = spec.product->RowOf(grant.profile);
-  const auto placement = row ? spec.product->PlacementAt(*row, grant.start) : std::nullopt;
-  if (!placement) return std::nullopt;
-  const bool there = spec.dynamic || (spec.gpus[*gpu].instances >> *placement & 1) != 0;
-  return there ? std::optional(MigSlot{*gpu, *placement}) : std::nullopt;
+// The GPU that the grant names.
+std::optional<std::size_t> GpuOf(const MigSpec& spec, const MigGrant& grant) {
+  if (grant.uuid.empty()) return spec.PositionOf(grant.gpu);
+  const auto gpu = std::ranges::find(spec.gpus, grant.uuid, &MigGpu::uuid);
+  if (gpu == spec.gpus.end()) return std::nullopt;
+  return static_cast<std::size_t>(gpu - spec.gpus.begin());
 }
 
 MigStartRule StartRuleOf(MigAllocator allocator) {
@@ -59,8 +56,9 @@ MigWant WantOf(const MigGrant& grant) { return {grant.profile, grant.shared, 0, 
 // Books pods one after the other, and keeps what each of them got.
 class Booking {
  public:
-  Booking(const MigSpec& spec, const PodRecords& pods)
+  Booking(const MigSpec& spec, const PodRecords& pods, std::span<const ClaimedGpu> claims)
       : spec_(spec), pods_(pods), slots_(pods.size()), use_(spec) {
+    for (const MigSlot& slot : SlotsOfClaims(spec, claims)) use_.Take(slot);
     for (std::size_t i = 0; i < pods_.size(); ++i) BookKnown(i);
     for (std::size_t i = 0; i < pods_.size(); ++i) BookAssumed(i);
   }
@@ -110,6 +108,32 @@ class Booking {
 
 }  // namespace
 
+std::optional<MigSlot> SlotOf(const MigSpec& spec, const MigGrant& grant) {
+  const auto gpu = GpuOf(spec, grant);
+  if (!gpu || !grant.exact() || grant.shared) return std::nullopt;
+  const auto row = spec.product->RowOf(grant.profile);
+  const auto placement = row ? spec.product->PlacementAt(*row, grant.start) : std::nullopt;
+  if (!placement) return std::nullopt;
+  const bool there = spec.dynamic || (spec.gpus[*gpu].instances >> *placement & 1) != 0;
+  return there ? std::optional(MigSlot{*gpu, *placement}) : std::nullopt;
+}
+
+std::vector<MigSlot> SlotsOfClaims(const MigSpec& spec, std::span<const ClaimedGpu> claims) {
+  std::vector<MigSlot> slots;
+  for (const ClaimedGpu& held : claims) {
+    const auto profile = ParseMigProfile(held.profile);
+    if (!profile || spec.product == nullptr) continue;
+    auto slot = SlotOf(spec, {-1, held.start, *profile, false, held.uuid});
+    if (!slot) {
+      slot = SlotOf(spec, {held.index, held.start, *profile, false});
+      // By its index, unless that GPU is known to be another one.
+      if (slot && !held.uuid.empty() && !spec.gpus[slot->gpu].uuid.empty()) slot.reset();
+    }
+    if (slot) slots.push_back(*slot);
+  }
+  return slots;
+}
+
 MigRank RankOf(const MigProduct& product, int row) {
   const MigRow& of = product.rows()[static_cast<std::size_t>(row)];
   return {-of.memory_units, std::popcount(of.starts), row};
@@ -141,8 +165,8 @@ std::vector<int> RowsFor(const MigProduct& product, const MigWant& want) {
   return rows;
 }
 
-MigUse::MigUse(const MigSpec& spec, const PodRecords& pods)
-    : MigUse(Booking(spec, pods).use_of()) {}
+MigUse::MigUse(const MigSpec& spec, const PodRecords& pods, std::span<const ClaimedGpu> claims)
+    : MigUse(Booking(spec, pods, claims).use_of()) {}
 
 std::optional<MigSlot> MigUse::NextSlot(const MigSpec& spec, int row) const {
   for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
@@ -196,8 +220,9 @@ Status MigUse::TakeAll(const MigSpec& spec, std::span<const MigGrant> grants) {
   return {};
 }
 
-std::vector<std::vector<MigSlot>> SlotsByPod(const MigSpec& spec, const PodRecords& pods) {
-  return Booking(spec, pods).slots_of();
+std::vector<std::vector<MigSlot>> SlotsByPod(const MigSpec& spec, const PodRecords& pods,
+                                             std::span<const ClaimedGpu> claims) {
+  return Booking(spec, pods, claims).slots_of();
 }
 
 std::string NameOf(const MigGrant& grant) {
@@ -205,6 +230,7 @@ std::string NameOf(const MigGrant& grant) {
   if (grant.shared) name += " shared";
   if (grant.start >= 0) name += " at " + std::to_string(grant.start);
   if (grant.gpu >= 0) name += " of GPU " + std::to_string(grant.gpu);
+  if (grant.gpu < 0 && !grant.uuid.empty()) name += " of " + grant.uuid;
   return name;
 }
 

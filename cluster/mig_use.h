@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MigUse: what the pods of a node have of its MIG devices. A function of the pods, whatever the
-// order in which they came: first the devices that are known, then, in the order of the UIDs, those
-// of which only the profile is, or which the spec does not have (any more). For these the device is
+// order in which they came: first the devices that are known, of pods and of claims
+// (claimed_gpu.h), then, in the order of the UIDs, those of which only the profile is, or which the
+// spec does not have (any more). For these the device is
 // assumed that the node's allocator would pick; a pod for which none is left holds nothing.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/claimed_gpu.h"
 #include "cluster/mig_spec.h"
 #include "cluster/placement.h"
 #include "cluster/pod_record.h"
@@ -26,6 +28,12 @@ struct MigSlot {
   int placement = 0;
   friend auto operator<=>(const MigSlot&, const MigSlot&) = default;
 };
+
+// The device of an exact grant, where the spec has it.
+std::optional<MigSlot> SlotOf(const MigSpec& spec, const MigGrant& grant);
+
+// The devices of the spec that claims hold, as far as they say which.
+std::vector<MigSlot> SlotsOfClaims(const MigSpec& spec, std::span<const ClaimedGpu> claims);
 
 // The plain rows of the product that satisfy the want, the smallest first; the one row that it
 // names. None: the product has no such profile.
@@ -45,7 +53,7 @@ class MigUse {
   // Nothing taken.
   explicit MigUse(const MigSpec& spec)
       : taken_(spec.gpus.size()), shared_taken_(spec.shared.size()) {}
-  MigUse(const MigSpec& spec, const PodRecords& pods);
+  MigUse(const MigSpec& spec, const PodRecords& pods, std::span<const ClaimedGpu> claims = {});
 
   // The placements that are taken, by GPU. With pods bound past Berth they may not go together.
   [[nodiscard]] std::span<const MigSet> taken() const { return taken_; }
@@ -74,7 +82,8 @@ class MigUse {
 };
 
 // The devices that each of the pods has, known or assumed: one list per pod.
-std::vector<std::vector<MigSlot>> SlotsByPod(const MigSpec& spec, const PodRecords& pods);
+std::vector<std::vector<MigSlot>> SlotsByPod(const MigSpec& spec, const PodRecords& pods,
+                                             std::span<const ClaimedGpu> claims = {});
 
 // "1g.5gb at 4 of GPU 2", "1g.5gb"; for errors.
 std::string NameOf(const MigGrant& grant);

@@ -156,7 +156,10 @@ void Node::CountAll() {
   FindLowestPriority();
 }
 
-void Node::CountMig() { mig_ = spec_->mig.known() ? MigUse(*spec_->mig, pods_) : MigUse(); }
+void Node::CountMig() {
+  const auto claims = claims_ ? std::span(*claims_) : std::span<const ClaimedGpu>();
+  mig_ = spec_->mig.known() ? MigUse(*spec_->mig, pods_, claims) : MigUse();
+}
 
 void Node::Count(const PodRecord& pod, int sign) {
   free_cpu_milli_ -= sign * pod.placement.cpu_milli;

@@ -20,15 +20,17 @@ struct DeviceGrant {
   friend bool operator==(const DeviceGrant&, const DeviceGrant&) = default;
 };
 
-// One MIG device given to a pod. GPU and start are said where Berth chooses them; where the node's
-// own allocator does (MigSpec::allocator), the profile alone is sure.
+// One MIG device given to a pod. GPU and start are said where Berth chooses them, or where another
+// scheduler's record says them; where the node's own allocator picks (MigSpec::allocator), the
+// profile alone is sure.
 struct MigGrant {
   static constexpr int kUnknown = -1;
   int gpu = kUnknown;    // index on the node
   int start = kUnknown;  // memory unit at which it begins; known only together with the GPU
   MigProfile profile = {};
-  bool shared = false;  // one user of several of a device
-  [[nodiscard]] bool exact() const { return gpu >= 0 && start >= 0; }
+  bool shared = false;    // one user of several of a device
+  std::string uuid = {};  // of the GPU, where a record says that and not the index
+  [[nodiscard]] bool exact() const { return start >= 0 && (gpu >= 0 || !uuid.empty()); }
   friend auto operator<=>(const MigGrant&, const MigGrant&) = default;
 };
 

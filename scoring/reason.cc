@@ -39,6 +39,8 @@ constexpr auto kRows = [] {
   set(kTooFewMig, kNever, "too_few_mig", "node has fewer MIG devices than the pod asks for");
   set(kMigByNameOnly, kNever, "mig_by_name_only",
       "node hands out MIG devices only by the name of their profile");
+  set(kMigForeign, kNever, "mig_foreign",
+      "MIG devices of the node are given out by another scheduler");
   set(kMigNotShared, kNever, "mig_not_shared",
       "GPUs of the node are MIG devices, of which there are no shares");
   set(kMigChanging, kNever, "mig_changing", "MIG configuration of the node is being changed");

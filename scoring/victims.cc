@@ -230,9 +230,14 @@ class Choice {
       for (const PodRecord* held : units_[i].pods) unit_of.emplace(held, i);
     }
     const PodRecords pods(node_.pods().begin(), node_.pods().end());
-    const auto slots = SlotsByPod(spec, pods);
+    const auto claims = node_.claims() ? std::span(*node_.claims()) : std::span<const ClaimedGpu>();
+    const auto slots = SlotsByPod(spec, pods, claims);
+    std::vector<MigSet> claimed(spec.gpus.size());
+    for (const MigSlot& slot : SlotsOfClaims(spec, claims)) {
+      claimed[slot.gpu] |= MigSet{1} << slot.placement;
+    }
     for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
-      MigSet for_good = 0;
+      MigSet for_good = claimed[gpu];
       std::vector<MigSet> held(count_);  // by unit
       Mask takers = 0;
       for (std::size_t pod = 0; pod < pods.size(); ++pod) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/mig_metrics.h"
 
+#include "scoring/mig/repartition_advice.h"
 #include "server/metrics_text.h"
+#include "topology/mig_catalog.h"
 
 namespace berth {
 
-std::string MigMetricsText(const MigReport& report) {
+std::string MigMetricsText(const MigReport& report, std::span<const NodeAdvice> advices) {
   MetricsText text;
   text.Family("berth_mig_gpus", "gauge", "GPUs that are cut into MIG devices");
   for (const auto& [product, count] : report.products) {
@@ -33,6 +35,19 @@ std::string MigMetricsText(const MigReport& report) {
               "Nodes that take no pods with GPUs because of their MIG configuration");
   for (const auto& [trouble, nodes] : report.troubled_nodes) {
     text.Sample(nodes, {{"trouble", trouble}});
+  }
+  text.Family("berth_mig_repartition_pods", "gauge",
+              "Waiting pods that idle nodes would take if they were cut as the config says");
+  for (const auto& [product, count] : report.products) {
+    const MigProduct* const known = count.static_gpus > 0 ? FindMigProduct(product) : nullptr;
+    if (known == nullptr) continue;
+    for (const MigConfig& config : StandardMigConfigs(*known)) {
+      int pods = 0;
+      for (const NodeAdvice& at : advices) {
+        if (at.product == product && at.advice.config == config.name) pods += at.advice.fits;
+      }
+      text.Sample(pods, {{"product", product}, {"config", config.name}});
+    }
   }
   return text.Take();
 }

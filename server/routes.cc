@@ -14,6 +14,7 @@
 #include "server/waste_metrics.h"
 #include "server/wire/cluster_file.h"
 #include "server/wire/json_text.h"
+#include "server/wire/repartition_json.h"
 
 namespace berth {
 namespace {
@@ -59,6 +60,12 @@ http::HttpHandler OnPool(WorkerPool& pool, const http::HttpHandler& handler) {
   };
 }
 
+// Who does not follow the cluster has no advice.
+std::vector<NodeAdvice> AdviceOf(const RouteParts& parts) {
+  if (parts.waiting == nullptr || parts.readiness.reason() != nullptr) return {};
+  return AdviseNodes(*parts.state.Current(), parts.waiting->Current());
+}
+
 }  // namespace
 
 void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
@@ -100,7 +107,7 @@ void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
     const auto offers = ready && parts.mig_offers != nullptr
                             ? parts.mig_offers->Current()
                             : std::make_shared<const MigOffers::ByNode>();
-    text += MigMetricsText(ReportMig(*snapshot, *offers));
+    text += MigMetricsText(ReportMig(*snapshot, *offers), AdviceOf(parts));
     text += MetricsText()
                 .Family("berth_ready", "gauge", "1 while verbs are answered")
                 .Sample(ready ? 1 : 0)
@@ -119,6 +126,9 @@ void AddDebugRoutes(http::Router& router, const RouteParts& parts) {
     std::optional<LearnedMix::Memory> learned;
     if (mix != nullptr) learned = mix->Remember();
     return Answer("application/json", wire::EncodeCluster(state.Everything(), learned));
+  });
+  router.Add("GET", "/debug/repartition", [parts](HttpRequest&) {
+    return Answer("application/json", wire::EncodeRepartition(AdviceOf(parts)));
   });
   router.Add("GET", "/", [](HttpRequest&) {
     return Answer("text/html; charset=utf-8", std::string(LivePage()));

@@ -9,6 +9,7 @@
 #include "cluster/cluster_state.h"
 #include "cluster/mig_offers.h"
 #include "cluster/node_domains.h"
+#include "cluster/waiting_pods.h"
 #include "scoring/learned_mix.h"
 #include "scoring/waste_report.h"
 #include "server/http/http_server.h"
@@ -52,6 +53,7 @@ struct RouteParts {
   WasteReport* waste = nullptr;     // of that mix
   NodeDomains* domains = nullptr;   // nullptr: /metrics leaves them out
   const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
+  const WaitingPods* waiting = nullptr;   // nullptr: none wait
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), and the health routes.
@@ -60,7 +62,7 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts);
 // GET /healthz /readyz /metrics /version.
 void AddHealthRoutes(http::Router& router, const RouteParts& parts);
 
-// GET /debug/snapshot and the live page GET /.
+// GET /debug/snapshot, /debug/repartition and the live page GET /.
 void AddDebugRoutes(http::Router& router, const RouteParts& parts);
 
 }  // namespace berth

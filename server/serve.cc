@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "config/kubeconfig.h"
 #include "config/policy.h"
 #include "scoring/learned_mix.h"
+#include "scoring/mig/repartition_report.h"
 #include "scoring/waste_report.h"
 #include "server/config_reload.h"
 #include "server/http/http_server.h"
@@ -88,6 +90,7 @@ class BothSinks final : public DecisionSink {
   DecisionSink* const second_;
 };
 
+constexpr Duration kAdviseEvery = std::chrono::seconds(30);
 constexpr int kBindThreads = 32;  // each waits for the API server most of the time
 constexpr std::size_t kMaxWaitingBinds = 10'000;
 
@@ -148,7 +151,7 @@ class Service {
     }
     const RouteParts parts{verbs_,      state_,        metrics_,         readiness_,
                            HttpStats(), KubeMetrics(), bind_pool_.get(), mix_.get(),
-                           &waste_,     &domains_,     &mig_offers_};
+                           &waste_,     &domains_,     &mig_offers_,     &waiting_};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
@@ -184,6 +187,7 @@ class Service {
     if (const std::size_t settled = extender_.SettleOverdue(); settled > 0) {
       log_.Write(LogLevel::kWarn, "overdue_binds_settled", {{"count", settled}});
     }
+    if (clock_.Now() >= next_advice_) Advise();
   }
 
   // Requests under way are answered first; then the lease goes to the next process.
@@ -196,6 +200,21 @@ class Service {
   }
 
  private:
+  // Told where it is new for its node; the number of pods changes all the time.
+  void Advise() {
+    next_advice_ = clock_.Now() + kAdviseEvery;
+    std::map<std::string, std::string> advised;  // config by node
+    if (readiness_.reason() == nullptr) {
+      for (const NodeAdvice& at : AdviseNodes(*state_.Current(), waiting_.Current())) {
+        advised.emplace(at.node, at.advice.config);
+        const auto before = advised_.find(at.node);
+        if (before != advised_.end() && before->second == at.advice.config) continue;
+        log_.Write(LogLevel::kInfo, "repartition_advice", {{"text", TextOf(at)}});
+      }
+    }
+    advised_ = std::move(advised);
+  }
+
   [[nodiscard]] Extender::Policy PolicyNow() const {
     return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current()));
   }
@@ -216,7 +235,7 @@ class Service {
     };
     return std::make_unique<kube::KubeCluster>(
         kube::KubeCluster::Parts{client, state_, budgets_, groups_, pod_rules_, node_rules_, clock_,
-                                 mig_offers_},
+                                 mig_offers_, &waiting_},
         std::move(options));
   }
 
@@ -238,6 +257,7 @@ class Service {
   DecisionRecorder recorder_;
   PodGroups groups_;
   MigOffers mig_offers_;
+  WaitingPods waiting_;
   const wire::PodRules pod_rules_;
   const wire::NodeRules node_rules_;
   SystemClock clock_;
@@ -254,6 +274,8 @@ class Service {
   Extender extender_;
   ConfigReload reload_;
   Verbs verbs_;
+  Instant next_advice_{};                       // the upkeep's thread alone, as what follows
+  std::map<std::string, std::string> advised_;  // config by node
   std::atomic<const http::HttpServer*> serving_{nullptr};  // server_, once it is there
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<http::HttpServer> debug_server_;

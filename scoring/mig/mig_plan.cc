@@ -160,6 +160,7 @@ bool HasProfile(const MigSpec& spec, const MigWant& want) {
 }  // namespace
 
 std::optional<MigPlan> PlanMig(const MigSpec& spec, const MigUse& use, const MigSlices& ask) {
+  if (spec.foreign) return std::nullopt;
   return Planner(spec, use).Plan(ask);
 }
 
@@ -183,6 +184,7 @@ Reason CheckMig(const Node& node, const MigSlices& ask) {
   if (!node.spec().mig.known()) return Reason::kNoMig;
   const MigSpec& spec = *node.spec().mig;
   if (spec.gpus.empty() && spec.shared.empty()) return Reason::kNoMig;
+  if (spec.foreign) return Reason::kMigForeign;
   // The kubelet gives what the containers name, and these name nothing.
   if (!ask.by_name() && !spec.dynamic) return Reason::kMigByNameOnly;
   for (const MigWant& want : ask.wants) {

@@ -35,7 +35,8 @@ inline constexpr int kMostSteps = 256;
 // Empty where it does not fit what is left by `use`.
 std::optional<MigPlan> PlanMig(const MigSpec& spec, const MigUse& use, const MigSlices& ask);
 
-// kFits, or why the devices cannot be given: kNoMig, kNoMigProfile, kTooFewMig, kMigByNameOnly, or
+// kFits, or why the devices cannot be given: kNoMig, kMigForeign, kNoMigProfile, kTooFewMig,
+// kMigByNameOnly, or
 // kMigBusy. Requires: not a node on which each device counts as a GPU, for an ask without a name.
 Reason CheckMig(const Node& node, const MigSlices& ask);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/mig/mig_tables.h"
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -11,15 +13,24 @@ namespace {
 // A function of products, remembered.
 class Memo {
  public:
-  std::shared_ptr<const MigTables> Of(const std::shared_ptr<const MigProduct>& product)
+  using Tables = std::shared_ptr<const MigTables>;
+
+  // Nothing where nobody has asked yet.
+  std::optional<Tables> Find(const std::shared_ptr<const MigProduct>& product)
       BERTH_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    for (const Entry& entry : entries_) {
-      if (entry.product == product.get() && Lives(entry)) return entry.tables;
-    }
+    return Known(product);
+  }
+
+  // Makes them without the lock: whoever asks for another product does not wait. Two that ask for
+  // the same one at once both make them, and get the same.
+  Tables Of(const std::shared_ptr<const MigProduct>& product) BERTH_EXCLUDES(mutex_) {
+    if (auto known = Find(product)) return *std::move(known);
+    auto made = MigTables::Make(*product);
+    const MutexLock lock(mutex_);
+    if (auto known = Known(product)) return *std::move(known);
     // A product that is gone may have left its address to this one.
     std::erase_if(entries_, [](const Entry& entry) { return !Lives(entry); });
-    auto made = MigTables::Make(*product);
     entries_.push_back({product.get(), product, product.use_count() == 0, made ? *made : nullptr});
     return entries_.back().tables;
   }
@@ -29,13 +40,26 @@ class Memo {
     const MigProduct* product;
     std::weak_ptr<const MigProduct> owner;
     bool for_ever;  // of the catalogue: it has no owner
-    std::shared_ptr<const MigTables> tables;
+    Tables tables;  // nullptr: there are too many layouts
   };
   static bool Lives(const Entry& entry) { return entry.for_ever || !entry.owner.expired(); }
+
+  std::optional<Tables> Known(const std::shared_ptr<const MigProduct>& product)
+      BERTH_REQUIRES(mutex_) {
+    for (const Entry& entry : entries_) {
+      if (entry.product == product.get() && Lives(entry)) return entry.tables;
+    }
+    return std::nullopt;
+  }
 
   Mutex mutex_;
   std::vector<Entry> entries_ BERTH_GUARDED_BY(mutex_);
 };
+
+Memo& AllTables() {
+  static Memo memo;
+  return memo;
+}
 
 }  // namespace
 
@@ -52,8 +76,11 @@ double MigTables::LossGpus(MigSet taken, int placement) const {
 }
 
 std::shared_ptr<const MigTables> MigTablesOf(const std::shared_ptr<const MigProduct>& product) {
-  static Memo memo;
-  return memo.Of(product);
+  return AllTables().Of(product);
+}
+
+bool HasMigTables(const std::shared_ptr<const MigProduct>& product) {
+  return AllTables().Find(product).has_value();
 }
 
 }  // namespace berth

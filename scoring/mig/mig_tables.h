@@ -36,7 +36,11 @@ class MigTables {
 };
 
 // Those of the product, made when first asked for and kept for as long as the product is. nullptr
-// where it has more layouts than are enumerated. Any thread may call it.
+// where it has more layouts than are enumerated. Whoever learns of a product asks, so that no
+// decision has to wait for it. Any thread may call it.
 std::shared_ptr<const MigTables> MigTablesOf(const std::shared_ptr<const MigProduct>& product);
+
+// Whether they have been asked for, so that MigTablesOf answers at once.
+bool HasMigTables(const std::shared_ptr<const MigProduct>& product);
 
 }  // namespace berth

@@ -6,14 +6,16 @@
 #include <utility>
 
 #include "base/number.h"
+#include "server/kube/koordinator_links.h"
 #include "server/wire/object_meta.h"
 
 namespace berth::kube {
 
 // --- nodes
 
-NodeSink::NodeSink(ClusterState& state, const wire::NodeRules& rules, OnUnreadable report)
-    : state_(state), rules_(rules), unreadable_("nodes", std::move(report)) {}
+NodeSink::NodeSink(ClusterState& state, const wire::NodeRules& rules, OnUnreadable report,
+                   KoordinatorLinks* links)
+    : state_(state), rules_(rules), unreadable_("nodes", std::move(report)), links_(links) {}
 
 void NodeSink::ListBegins() {
   unreadable_.ListBegins();
@@ -44,9 +46,8 @@ void NodeSink::ListEnds() {
   for (const std::string& name : known_) {
     if (!listed_.contains(name)) batch_.emplace_back(NodeRemoved{name});
   }
-  (void)state_.Apply(batch_);  // the decoder has validated every one
+  Apply(std::exchange(batch_, {}));
   known_ = std::exchange(listed_, {});
-  batch_ = {};
 }
 
 void NodeSink::Changed(std::string& object) {
@@ -58,8 +59,15 @@ void NodeSink::Changed(std::string& object) {
   }
   Note(*node);
   known_.insert(node->spec.name);
-  const ClusterEvent event = NodeUpserted{std::move(node->spec)};
-  (void)state_.Apply(std::span(&event, 1));
+  std::vector<ClusterEvent> event;
+  event.emplace_back(NodeUpserted{std::move(node->spec)});
+  Apply(std::move(event));
+}
+
+// The decoder has validated every one.
+void NodeSink::Apply(std::vector<ClusterEvent> events) {
+  if (links_ != nullptr) return links_->Apply(std::move(events));
+  (void)state_.Apply(events);
 }
 
 void NodeSink::Deleted(std::string& object) {
@@ -70,8 +78,7 @@ void NodeSink::Deleted(std::string& object) {
 
 void NodeSink::Remove(const std::string& name) {
   if (known_.erase(name) == 0) return;
-  const ClusterEvent event = NodeRemoved{name};
-  (void)state_.Apply(std::span(&event, 1));
+  Apply({NodeRemoved{name}});
 }
 
 // --- pods

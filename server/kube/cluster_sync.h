@@ -27,10 +27,13 @@
 
 namespace berth::kube {
 
+class KoordinatorLinks;
+
 class NodeSink final : public ObjectSink {
  public:
-  // References: they outlive the sink.
-  NodeSink(ClusterState& state, const wire::NodeRules& rules, OnUnreadable report);
+  // References: they outlive the sink. links: has the last word on the links; nullptr = nobody has.
+  NodeSink(ClusterState& state, const wire::NodeRules& rules, OnUnreadable report,
+           KoordinatorLinks* links = nullptr);
 
   void ListBegins() override;
   void Listed(std::string& object) override;
@@ -42,11 +45,13 @@ class NodeSink final : public ObjectSink {
 
  private:
   void Remove(const std::string& name);
+  void Apply(std::vector<ClusterEvent> events);
   void Note(const wire::DecodedNode& node);
 
   ClusterState& state_;
   const wire::NodeRules& rules_;
   UnreadableObjects unreadable_;
+  KoordinatorLinks* const links_;
   std::set<std::string> known_;  // names in the state, from here
   std::set<std::string> listed_;
   std::vector<ClusterEvent> batch_;

@@ -13,6 +13,10 @@ namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(100);
 
+constexpr const char* kWaitingPods = "waitingpods";
+constexpr const char* kDevices = "devices";
+constexpr const char* kAllocations = "allocationclaims";
+
 // A reservation that nobody has settled for this long after its deadline is an orphan.
 constexpr Duration kOrphanGrace = std::chrono::minutes(2);
 
@@ -91,7 +95,8 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       events_(
           parts.client, parts.clock, options_.instance,
           [this](const std::string& problem) { options_.on_log(true, "event_refused", problem); }),
-      nodes_(parts.state, parts.node_rules, ReportUnreadable()),
+      links_(parts.state, *parts.node_rules.links, ReportUnreadable()),
+      nodes_(parts.state, parts.node_rules, ReportUnreadable(), &links_),
       pods_(parts.state, parts.pod_rules, ReportUnreadable()),
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
                ReportUnreadable()),
@@ -104,11 +109,21 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       slice_sink_(claims_.slices(), Whole(wire::DecodeResourceSlice), "resourceslices",
                   ReportUnreadable()),
       claim_sink_(claims_.claims(), Whole(wire::DecodeResourceClaim), "resourceclaims",
-                  ReportUnreadable()) {
+                  ReportUnreadable()),
+      device_sink_(links_, Whole(wire::DecodeKoordinatorDevice), kDevices, ReportUnreadable()),
+      allocations_(parts.state),
+      allocation_sink_(allocations_, Whole(wire::DecodeAllocationClaim), kAllocations,
+                       ReportUnreadable()) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(PodGroupApi::kCount); ++i) {
     const auto api = static_cast<PodGroupApi>(i);
     groups_.push_back(
         GroupSink(parts.groups.Of(api), api, parts.pod_rules.levels(), ReportUnreadable()));
+  }
+  if (parts.waiting != nullptr) {
+    const auto decode = [&rules = parts.pod_rules](const std::string& text, std::string&) {
+      return wire::DecodeWaitingPod(text, rules);
+    };
+    waiting_.emplace(*parts.waiting, decode, kWaitingPods, ReportUnreadable());
   }
   if (options_.election) elector_.emplace(parts.client, parts.clock, *options_.election);
 }
@@ -204,6 +219,18 @@ void KubeCluster::Watch() {
                           [this] { return claim_sink_.unreadable() + claims_.unknown(); }));
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     watch(GroupKind(static_cast<PodGroupApi>(i)), *groups_[i]);
+  }
+  watch(Optional(kAllocations, "inference.redhat.com", {"v1alpha1"}, kAllocations),
+        allocation_sink_);
+  watched.push_back(Watch(Optional(kDevices, "scheduling.koordinator.sh", {"v1alpha1"}, kDevices),
+                          device_sink_,
+                          [this] { return device_sink_.unreadable() + links_.unfit(); }));
+  if (waiting_) {
+    watch({.name = kWaitingPods,
+           .path = "/api/v1/pods",
+           .query = "fieldSelector=spec.nodeName=,status.phase=Pending",
+           .optional = true},
+          *waiting_);
   }
   const MutexLock lock(mutex_);
   watched_ = std::move(watched);

@@ -7,9 +7,9 @@
 // decides on the newest state and on nothing that it remembers; until those are complete it is not
 // ready.
 //
-// Not every cluster serves every API: ResourceClaims, ResourceSlices and PodGroups are watched
-// where they are served, from when they are. What is not served, or what Berth may not read, keeps
-// nobody waiting.
+// Not every cluster serves every API: ResourceClaims, ResourceSlices, PodGroups,
+// AllocationClaims and Devices are watched where they are served, from when they are. What is not
+// served, or what Berth may not read, keeps nobody waiting.
 #pragma once
 
 #include <functional>
@@ -27,12 +27,15 @@
 #include "cluster/disruption_budgets.h"
 #include "cluster/mig_offers.h"
 #include "cluster/pod_groups.h"
+#include "cluster/waiting_pods.h"
 #include "server/kube/api_binder.h"
 #include "server/kube/api_client.h"
 #include "server/kube/cluster_sync.h"
 #include "server/kube/device_allocator.h"
 #include "server/kube/device_claims.h"
 #include "server/kube/event_recorder.h"
+#include "server/kube/instaslice_claims.h"
+#include "server/kube/koordinator_links.h"
 #include "server/kube/leader_elector.h"
 #include "server/kube/reflector.h"
 #include "server/kube/table_sink.h"
@@ -72,6 +75,7 @@ class KubeCluster final : private WriteFence {
     const wire::NodeRules& node_rules;
     const Clock& clock;
     MigOffers& mig_offers;
+    WaitingPods* waiting = nullptr;  // nullptr: nobody asks for them
   };
   struct Options {
     std::optional<LeaderElector::Options> election;  // none: this process is alone
@@ -123,6 +127,7 @@ class KubeCluster final : private WriteFence {
   std::optional<LeaderElector> elector_;
   ApiBinder binder_;
   EventRecorder events_;
+  KoordinatorLinks links_;
   NodeSink nodes_;
   PodSink pods_;
   TableSink<DisruptionBudgets> budgets_;
@@ -130,7 +135,11 @@ class KubeCluster final : private WriteFence {
   DeviceAllocator allocator_;
   TableSink<DeviceClaims::Slices> slice_sink_;
   TableSink<DeviceClaims::Claims> claim_sink_;
+  TableSink<KoordinatorLinks> device_sink_;
+  InstasliceClaims allocations_;
+  TableSink<InstasliceClaims> allocation_sink_;
   std::vector<std::unique_ptr<TableSink<PodGroupTable>>> groups_;  // by PodGroupApi
+  std::optional<TableSink<WaitingPods>> waiting_;
 
   // The thread of the object alone.
   bool watching_ = false;

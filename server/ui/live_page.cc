@@ -21,6 +21,7 @@ std::string_view LivePage() {
 </style>
 <h1>Berth</h1>
 <p id="sum">loading</p>
+<p id="advice"></p>
 <div id="nodes"></div>
 <script>
 "use strict";
@@ -65,9 +66,15 @@ function draw(snapshot) {
     `${total} GPUs allocated, ${idle} with nothing on them` +
     (snapshot.nodes.length > most ? ` (the first ${most} nodes are drawn)` : "");
 }
+function advise(advices) {
+  document.getElementById("advice").textContent = advices.length === 0 ? "" :
+    "Idle nodes that would take waiting pods if cut otherwise: " +
+    advices.map(a => `${a.node} to ${a.config} (${a.fits} pods)`).join(", ");
+}
 async function refresh() {
   try {
     draw(await (await fetch("/debug/snapshot")).json());
+    advise(await (await fetch("/debug/repartition")).json());
   } catch (problem) {
     document.getElementById("sum").textContent = "no answer: " + problem;
   }

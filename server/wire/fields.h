@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fields: our own JSON objects, read strictly. A key that is not known, a wrong type and a number
-// out of range are errors with the path of the field.
+// Fields: JSON objects, read strictly. A wrong type and a number out of range are errors with the
+// path of the field; so is a key that is not known, but in objects that others write.
 #pragma once
 
 #include <algorithm>
@@ -78,6 +78,12 @@ class Fields {
     return json_.is_object() && json_.contains(key) ? &json_[key] : nullptr;
   }
 
+  // Of an object that others write: what was not taken is theirs.
+  Status FinishForeign() {
+    if (problem_) return tl::unexpected(*problem_);
+    return {};
+  }
+
   Status Finish() {
     if (json_.is_object() && !problem_) {
       for (const auto& [key, value] : json_.items()) {
@@ -87,8 +93,7 @@ class Fields {
         }
       }
     }
-    if (problem_) return tl::unexpected(*problem_);
-    return {};
+    return FinishForeign();
   }
 
  private:

@@ -25,7 +25,9 @@ Status ReadProfile(const std::string& text, const std::string& path, MigProfile&
 Json MigGrantJson(const MigGrant& grant, const std::string& uuid) {
   Json json = Json::object();
   if (grant.gpu >= 0) json["gpu"] = grant.gpu;
-  if (!uuid.empty()) json["uuid"] = uuid;
+  if (const std::string& known = uuid.empty() ? grant.uuid : uuid; !known.empty()) {
+    json["uuid"] = known;
+  }
   json["profile"] = MigProfileName(grant.profile);
   if (grant.start >= 0) json["start"] = grant.start;
   if (grant.shared) json["shared"] = true;
@@ -43,7 +45,8 @@ Status ReadMigGrant(const Json& json, const std::string& path, std::vector<MigGr
   fields.Bool("shared", grant.shared);
   BERTH_TRY_STATUS(fields.Finish());
   BERTH_TRY_STATUS(ReadProfile(profile, path, grant.profile));
-  if (grant.start >= 0 && grant.gpu < 0) {
+  if (grant.gpu < 0) grant.uuid = std::move(uuid);  // else it is for people
+  if (grant.start >= 0 && !grant.exact()) {
     return Invalid(path + ".gpu: want the index of a GPU beside the start, got none");
   }
   if (grant.exact() && std::ranges::find(grants, grant) != grants.end()) {

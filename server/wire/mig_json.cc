@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cluster/node.h"
+#include "scoring/mig/mig_tables.h"
 #include "topology/mig_catalog.h"
 #include "topology/mig_layout.h"
 #include "topology/mig_start_rule.h"
@@ -259,6 +260,7 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
   product.Read(fields);
   fields.Text("partitioning", partitioning);
   fields.Text("allocator", allocator);
+  fields.Bool("foreign", spec.foreign);
   fields.Text("knowledge", knowledge);
   fields.List("gpus", [&gpus](const Json& gpu, const std::string& place) {
     return ReadGpu(gpu, place, gpus);
@@ -307,6 +309,8 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
     BERTH_TRY_STATUS(ReadProfile(single, dot + "single", spec.single.emplace()));
   }
   if (Status valid = Validate(spec); !valid) return WithinPath(std::move(valid).error(), path);
+  // Here, and not when the first pod is placed on such a node.
+  if (spec.dynamic && !spec.foreign && spec.product != nullptr) (void)MigTablesOf(spec.product);
   return spec;
 }
 
@@ -314,6 +318,7 @@ Json MigJson(const MigSpec& spec) {
   Json json = {{"partitioning", spec.dynamic ? "dynamic" : "static"},
                {"allocator", MigAllocatorName(spec.allocator)},
                {"knowledge", MigKnowledgeName(spec.knowledge)}};
+  if (spec.foreign) json["foreign"] = true;
   if (spec.product != nullptr) AddProduct(*spec.product, json);
   Json gpus = Json::array();
   for (const MigGpu& gpu : spec.gpus) {

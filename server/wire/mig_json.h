@@ -15,6 +15,8 @@
 //   allocator     who picks the device: "berth" (as the annotation berth.dev/devices of the pod
 //                 says), "first-fit", "driver" or "hami" (cluster/mig_spec.h). Left out: berth
 //                 where dynamic, else first-fit.
+//   foreign       true: another scheduler gives the devices out; Berth counts what its pods have
+//                 and gives none
 //   instances     with "start", or "count" of them (1) whose starts are assumed as the driver
 //                 would have chosen them, the largest first
 //   profiles      rows in place of those of the product: {"profile": "1g.5gb", "size": 1,
@@ -36,7 +38,9 @@ namespace berth::wire {
 
 inline constexpr std::string_view kMigAnnotation = "berth.dev/mig";
 
-// `label`: the node's product label. Error: kInvalidArgument with the path of the field.
+// `label`: the node's product label. Builds the tables of a product of which GPUs are cut when a
+// pod comes (scoring/mig/mig_tables.h), so that no decision has to. Error: kInvalidArgument with
+// the path of the field.
 Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_view label,
                         MigLibrary& library);
 

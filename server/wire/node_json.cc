@@ -4,9 +4,12 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/number.h"
 #include "cluster/quantity.h"
+#include "server/wire/hami_links.h"
+#include "server/wire/hami_mig.h"
 #include "server/wire/json_fields.h"
 #include "server/wire/mig_json.h"
 #include "server/wire/node_links.h"
@@ -40,6 +43,7 @@ class NodeReader {
     }
     AddCordon();
     if (!problem_.empty()) return Invalid(problem_);
+    ReadHami();
     BERTH_TRY_STATUS(AddGpus());
     std::string passed_over = AddLinks();
     AddMig(passed_over);
@@ -145,6 +149,18 @@ class NodeReader {
     }
   }
 
+  // Before the GPUs are counted: those that HAMi cuts are announced as several.
+  void ReadHami() {
+    auto read = ReadHamiMig(annotations_.hami_register, spec_.gpu_model, *rules_.mig);
+    if (read) {
+      hami_mig_ = std::move(read->spec);
+      gpus_ -= std::clamp<std::int64_t>(gpus_, 0, read->announced);
+    } else if (mig_problem_.empty()) {
+      mig_problem_.append("annotation ").append(kHamiRegisterAnnotation).append(": ");
+      mig_problem_ += read.error().message;
+    }
+  }
+
   Status AddGpus() {
     if (gpus_ < 0 || gpus_ > kMaxGpusPerNode) {
       return Invalid(".status.allocatable: want 0.." + std::to_string(kMaxGpusPerNode) +
@@ -179,7 +195,7 @@ class NodeReader {
   void AddMig(std::string& problem) {
     const std::int64_t memory_mib = spec_.gpus.empty() ? 0 : spec_.gpus.front().memory_mib;
     FoundMig found = ReadNodeMig({spec_.labels, spec_.gpu_model, gpus_, memory_mib,
-                                  std::move(mig_devices_), mig_annotation_},
+                                  std::move(mig_devices_), mig_annotation_, std::move(hami_mig_)},
                                  *rules_.mig);
     spec_.mig = std::move(found.mig);
     for (const std::string& passed_over : {mig_problem_, found.problem}) {
@@ -195,6 +211,7 @@ class NodeReader {
   LinkAnnotations annotations_;
   std::string mig_annotation_;
   std::vector<MigStock> mig_devices_;
+  std::optional<MigSpec> hami_mig_;
   std::string mig_problem_;
   std::string memory_label_;
   std::int64_t gpus_ = 0;

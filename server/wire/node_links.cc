@@ -10,8 +10,6 @@
 namespace berth::wire {
 namespace {
 
-constexpr std::string_view kCatalogueSource = "product catalogue";
-
 Status CheckCount(const LinkMatrix& matrix, int gpus) {
   if (matrix.gpu_count() == gpus) return {};
   return Invalid("want the node's " + std::to_string(gpus) + " GPUs, got " +

@@ -4,7 +4,8 @@
 //
 //   1. annotation berth.dev/topology (topology_json.h)
 //   2. HAMi's annotations (hami_links.h), which also name the GPUs' UUIDs
-//   3. the product catalogue (topology/product_links.h), by GPU model and number
+//   3. Koordinator's Device: another object, put in its place by server/kube/koordinator_links.h
+//   4. the product catalogue (topology/product_links.h), by GPU model and number
 //
 // and not known where there is none of these. What cannot be read, or speaks of another number of
 // GPUs than the node has, is told and passed over.
@@ -18,6 +19,8 @@
 #include "topology/gpu_links.h"
 
 namespace berth::wire {
+
+inline constexpr std::string_view kCatalogueSource = "product catalogue";
 
 // The annotations' texts; empty = not there.
 struct LinkAnnotations {

@@ -230,6 +230,8 @@ FoundMig ReadNodeMig(const MigFacts& facts, MigLibrary& library) {
   if (auto annotated = ReadAnnotation(facts, library, found.problem)) {
     spec = *std::move(annotated);
     KeepAllocatable(devices, spec);
+  } else if (facts.hami) {
+    spec = *facts.hami;
   } else {
     AssumeLayout(facts, devices, spec, library);
   }

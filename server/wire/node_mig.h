@@ -3,7 +3,8 @@
 // The MIG devices of a node, from the best of what the node has:
 //
 //   1. annotation berth.dev/mig (mig_json.h)
-//   2. allocatable nvidia.com/mig-PROFILE: how many there are on the node. The product is that of
+//   2. HAMi's register (hami_mig.h), where it has GPUs in mode mig
+//   3. allocatable nvidia.com/mig-PROFILE: how many there are on the node. The product is that of
 //      the label; the instances are laid out over as many GPUs as nvidia.com/gpu.count says beside
 //      the whole ones (else as few as hold them), the largest first, each onto the GPU with the
 //      most free units, where the driver would put it. A product that is not known, or that cannot
@@ -17,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,7 @@ struct MigFacts {
   std::int64_t gpu_memory_mib = 0;    // of each; 0 = not known
   std::vector<MigStock> allocatable;  // devices by name
   std::string_view annotation;        // empty = not there
+  std::optional<MigSpec> hami = {};   // of its register
 };
 
 struct FoundMig {

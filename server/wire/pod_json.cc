@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/wire/hami_mig.h"
 #include "server/wire/object_meta.h"
 #include "server/wire/pod_group.h"
 #include "server/wire/selector_json.h"
@@ -74,7 +75,10 @@ class PodReader {
       if (IsField(key, "labels")) parts_.labels = ReadLabels(content.get_object());
       if (IsField(key, "annotations")) {
         ForEachField(content.get_object(), [this](std::string_view name, value text) {
-          if (!name.starts_with("berth.dev/") && !IsGroupAnnotation(name)) return;
+          if (!name.starts_with("berth.dev/") && !IsGroupAnnotation(name) &&
+              name != kHamiMigAnnotation) {
+            return;
+          }
           parts_.annotations.emplace(name, std::string_view(text.get_string()));
         });
       }
@@ -125,6 +129,7 @@ class PodReader {
     ForEachField(status, [this](std::string_view key, value content) {
       if (IsField(key, "phase")) Take(fields_.phase, content);
       if (IsField(key, "resourceClaimStatuses")) ReadClaimNames(content.get_array());
+      if (IsField(key, "conditions")) ReadConditions(content.get_array());
     });
   }
 
@@ -136,6 +141,18 @@ class PodReader {
           fields_.claims.emplace_back(std::string_view(name.get_string()));
         }
       });
+    }
+  }
+
+  // A pod that a gate holds back has another reason.
+  void ReadConditions(array conditions) {
+    for (auto condition : conditions) {
+      std::string_view type, reason;
+      ForEachField(condition.get_object(), [&](std::string_view key, value content) {
+        if (IsField(key, "type")) type = content.get_string();
+        if (IsField(key, "reason")) reason = content.get_string();
+      });
+      if (type == "PodScheduled") fields_.unschedulable = reason == "Unschedulable";
     }
   }
 

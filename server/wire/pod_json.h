@@ -31,6 +31,7 @@ struct PodFields {
   // The names of its ResourceClaims: those of the spec, and those that were made from the spec's
   // templates (status).
   std::vector<std::string> claims = {};
+  bool unschedulable = false;  // status: kube-scheduler has said that no node will do
 };
 PodFields ReadPod(simdjson::ondemand::object pod, const PodRules& rules);
 

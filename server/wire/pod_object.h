@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
+#include "cluster/waiting_pods.h"
 #include "server/wire/pod_rules.h"
 
 namespace berth::wire {
@@ -18,8 +19,9 @@ struct ObservedPod {
   bool over = false;         // it has ended and holds nothing any more
   bool terminating = false;  // it was told to end, and still holds what it has
   std::string resource_version;
-  // Once bound: its effective request, and the GPUs of the annotation berth.dev/devices. A GPU pod
-  // without grants was bound past Berth, or has a problem; its node counts it all the same.
+  // Once bound: its effective request, and the GPUs of the annotation berth.dev/devices, else the
+  // MIG devices that HAMi recorded (hami_mig.h; the pod then asks for those). A GPU pod without
+  // grants was bound past Berth, or has a problem; its node counts it all the same.
   Placement placement;
   // What is wrong with the annotation: pod, key, what was wanted and found. Empty = nothing.
   std::string problem;
@@ -28,5 +30,9 @@ struct ObservedPod {
 // Error: kInvalidArgument for what is not JSON, not a Pod, or a Pod without a name or UID.
 // Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
 Result<ObservedPod> DecodeObservedPod(const std::string& text, const PodRules& rules);
+
+// The same, of a pod that may be waiting (it has not ended, and is not told to). Error and
+// requirement: as above.
+Result<WaitingPod> DecodeWaitingPod(const std::string& text, const PodRules& rules);
 
 }  // namespace berth::wire

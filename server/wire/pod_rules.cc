@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "cluster/node.h"
 #include "cluster/quantity.h"
+#include "server/wire/hami_mig.h"
 #include "server/wire/pod_group.h"
 
 namespace berth::wire {
@@ -20,8 +21,9 @@ constexpr std::string_view kGpuModelKey = "berth.dev/gpu-model";
 constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 
-// Written by Berth itself with the binding.
-constexpr std::array<std::string_view, 2> kOwnKeys = {"berth.dev/devices", "berth.dev/decision"};
+// Of a pod that is bound: what Berth wrote with the binding, and what HAMi did before.
+constexpr std::array<std::string_view, 3> kRecordKeys = {"berth.dev/devices", "berth.dev/decision",
+                                                         kHamiMigAnnotation};
 
 // Sums and products of asks stop at a bound that no node reaches, so that no input overflows.
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;
@@ -105,7 +107,7 @@ std::vector<std::string> ParseModels(std::string_view text) {
 // Groups of our own are not planned as a whole yet: who asks for one is told so.
 bool IsKnown(std::string_view key) {
   if (key.starts_with("berth.dev/gang")) return false;
-  return IsGroupAnnotation(key) || std::ranges::find(kOwnKeys, key) != kOwnKeys.end();
+  return IsGroupAnnotation(key) || std::ranges::find(kRecordKeys, key) != kRecordKeys.end();
 }
 
 // An annotation of one word. Each sets a part of the LinkAsk.

@@ -60,7 +60,7 @@ struct PodParts {
   ResourceAsk overhead;
   std::optional<std::int64_t> pod_cpu_milli;  // spec.resources.requests
   std::optional<std::int64_t> pod_memory_bytes;
-  // Those of berth.dev/, and those that tell of groups (pod_group.h).
+  // Those of berth.dev/, those that tell of groups (pod_group.h), and what HAMi gave (hami_mig.h).
   std::map<std::string, std::string, std::less<>> annotations;
   std::string problem;  // the first thing that could not be read; empty = none
   int priority = 0;

@@ -53,6 +53,8 @@ var usedByBerth = []string{
 	"list scheduling.x-k8s.io/podgroups", "watch scheduling.x-k8s.io/podgroups",
 	"list scheduling.volcano.sh/podgroups", "watch scheduling.volcano.sh/podgroups",
 	"list scheduling.run.ai/podgroups", "watch scheduling.run.ai/podgroups",
+	"list inference.redhat.com/allocationclaims", "watch inference.redhat.com/allocationclaims",
+	"list scheduling.koordinator.sh/devices", "watch scheduling.koordinator.sh/devices",
 	"create /pods/binding",
 	"create /events",
 	"create coordination.k8s.io/leases berth-system",

@@ -137,6 +137,38 @@ TEST(PodObject, NodeConstraintsAreRead) {
       << Decode(pod).pod.refusal;
 }
 
+TEST(PodObject, APodWaitsOnceItIsSaidThatNoNodeWillDo) {
+  const auto waits = [](const Json& pod) {
+    const auto read = DecodeWaitingPod(test::Padded(pod.dump()), Rules());
+    EXPECT_TRUE(read) << read.error().message;
+    return read && read->waits;
+  };
+  Json pod = test::PodWithGpus("u", 2);
+  pod["status"] = {{"phase", "Pending"}};
+  EXPECT_FALSE(waits(pod));
+  pod["status"]["conditions"] = {{{"type", "PodReadyToStartContainers"}, {"status", "False"}},
+                                 {{"type", "PodScheduled"},
+                                  {"status", "False"},
+                                  {"reason", "Unschedulable"},
+                                  {"message", "0/4 nodes are available"}}};
+  EXPECT_TRUE(waits(pod));
+  const auto read = *DecodeWaitingPod(test::Padded(pod.dump()), Rules());
+  EXPECT_EQ(read.namespace_name + "/" + read.name, "ns/pod-u");
+  EXPECT_EQ(read.pod.shape.gpu_count(), 2);
+  Json other = pod;
+  other["status"]["conditions"][1]["reason"] = "SchedulingGated";
+  EXPECT_FALSE(waits(other));
+  other = pod;
+  other["spec"]["nodeName"] = "n1";
+  EXPECT_FALSE(waits(other));
+  other = pod;
+  other["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  EXPECT_FALSE(waits(other));
+  other = pod;
+  other["status"]["phase"] = "Failed";
+  EXPECT_FALSE(waits(other));
+}
+
 TEST(PodObject, WhatIsNoPodIsAnError) {
   const auto error = [](const std::string& text) {
     const auto observed = DecodeObservedPod(test::Padded(text), Rules());

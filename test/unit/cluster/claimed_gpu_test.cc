@@ -92,6 +92,20 @@ TEST_F(ClaimsInTheState, WhatIsSaidLastHolds) {
   EXPECT_EQ(Now().claims(), nullptr);
 }
 
+TEST_F(ClaimsInTheState, EachSourceSaysItsOwn) {
+  Up(4);
+  Claim({ByIndex(0)});
+  Apply(GpusClaimed{"n", {ByIndex(1)}, ClaimSource::kInstaslice});
+  EXPECT_EQ(Now().claimed(), 0b11u);
+  Claim({ByIndex(2)});
+  EXPECT_EQ(Now().claimed(), 0b110u);
+  Claim({});
+  EXPECT_EQ(Now().claimed(), 0b010u);
+  Apply(GpusClaimed{"n", {}, ClaimSource::kInstaslice});
+  EXPECT_EQ(Now().claims(), nullptr);
+  EXPECT_EQ(Report(), AuditReport());
+}
+
 TEST_F(ClaimsInTheState, ComeBeforeTheirNodeAndOutliveIt) {
   Claim({ByIndex(1)});
   Up(2);

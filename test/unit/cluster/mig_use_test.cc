@@ -44,6 +44,48 @@ TEST(MigUse, TakesTheDevicesThatAreKnown) {
   EXPECT_EQ(TakenOf(node, 1), SetOf(*spec.product, {{"1g.5gb", 6}, {"3g.20gb", 0}}));
 }
 
+TEST(MigUse, FindsTheGpuOfARecordByItsUuid) {
+  MigSpec spec = DynamicMig(2);
+  spec.gpus[0].uuid = "GPU-a";
+  spec.gpus[1].uuid = "GPU-b";
+  MigGrant by_uuid = AGrant(MigGrant::kUnknown, "3g.20gb", 4);
+  by_uuid.uuid = "GPU-b";
+  EXPECT_TRUE(by_uuid.exact());
+  EXPECT_EQ(NameOf(by_uuid), "3g.20gb at 4 of GPU-b");
+  const auto taken = [&spec](const MigGrant& grant) {
+    const Node node = ANode("n").Mig(spec).HoldingMig(APod("a").Mig("3g.20gb"), {grant}).Build();
+    return std::pair(TakenOf(node, 0), TakenOf(node, 1));
+  };
+  const MigSet there = SetOf(*spec.product, {{"3g.20gb", 4}});
+  EXPECT_EQ(taken(by_uuid), std::pair(MigSet{0}, there));
+  by_uuid.uuid = "GPU-c";  // none of the node's: one is assumed, by Berth's rule
+  EXPECT_EQ(taken(by_uuid), std::pair(there, MigSet{0}));
+}
+
+TEST(MigUse, TakesWhatClaimsHold) {
+  MigSpec spec = DynamicMig(2);
+  spec.gpus[1].uuid = "GPU-b";
+  const std::vector<ClaimedGpu> claims = {
+      {"ns/a", "x", "GPU-b", -1, "3g.20gb", 4},   // by its UUID
+      {"ns/b", "x", "", 0, "1g.5gb", 6},          // by its index
+      {"ns/c", "x", "GPU-x", 1, "1g.5gb", 0},     // GPU 1 is known to be another
+      {"ns/d", "x", "GPU-b", -1, "1g.5gb", -1},   // it does not say where
+      {"ns/e", "x", "GPU-b", -1, "", -1},         // the whole GPU
+      {"ns/f", "x", "GPU-b", -1, "9g.99gb", 0}};  // none of this product
+  const auto first = std::span(claims).first(2);
+  EXPECT_EQ(SlotsOfClaims(spec, claims), SlotsOfClaims(spec, first));
+  const MigUse use(spec, {}, claims);
+  EXPECT_EQ(use.taken()[0], SetOf(*spec.product, {{"1g.5gb", 6}}));
+  EXPECT_EQ(use.taken()[1], SetOf(*spec.product, {{"3g.20gb", 4}}));
+  // A device that nobody names is assumed beside them.
+  spec.allocator = MigAllocator::kDriver;
+  const PodRecords pods = {std::make_shared<const PodRecord>(
+      PodRecord{APod("a").Mig("1g.5gb").Request(), APod("a").On("n"), PodState::kBound, {}})};
+  const MigSlot other = {
+      0, *spec.product->PlacementAt(*spec.product->RowOf(test::ProfileOf("1g.5gb")), 4)};
+  EXPECT_EQ(SlotsByPod(spec, pods, claims), (std::vector<std::vector<MigSlot>>{{other}}));
+}
+
 TEST(MigUse, AssumesWhatTheAllocatorPicksWhereOnlyTheProfileIsKnown) {
   MigSpec spec = DynamicMig(1);
   const auto taken_by = [&spec](MigAllocator allocator) {
@@ -173,6 +215,22 @@ TEST(MigUse, TheAuditSeesDevicesThatAreGivenTwiceAndThoseThatAreNot) {
   const AuditReport report = Audit(state.Everything(), Instant(), std::chrono::seconds(1));
   EXPECT_EQ(report.double_grants, 1U);
   EXPECT_EQ(report.unknown_devices, 2U);
+  EXPECT_EQ(report.differences, 0U);
+}
+
+TEST(MigUse, TheAuditSeesPodsThatWereGivenWhatClaimsHold) {
+  ClusterState state;
+  MigSpec spec = DynamicMig(1);
+  spec.gpus[0].uuid = "GPU-a";
+  Placement placement = APod("a").On("n");
+  placement.mig = {AGrant(0, "1g.5gb", 4)};
+  const ClaimedGpu held = {"das/c", "c", "GPU-a", -1, "3g.20gb", 4};
+  const std::vector<ClusterEvent> events = {NodeUpserted{ANode("n").Mig(spec).Spec()},
+                                            GpusClaimed{"n", {held}, ClaimSource::kInstaslice},
+                                            PodBound{APod("a").Mig("1g.5gb").Request(), placement}};
+  ASSERT_TRUE(state.Apply(events));
+  const AuditReport report = Audit(state.Everything(), Instant(), std::chrono::seconds(1));
+  EXPECT_EQ(report.double_grants, 1U);
   EXPECT_EQ(report.differences, 0U);
 }
 

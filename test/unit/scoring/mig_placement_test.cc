@@ -87,6 +87,17 @@ TEST(MigFilter, SaysWhyTheDevicesCannotBeGiven) {
   EXPECT_EQ(Says(busy, APod("p").Mig("3g.20gb")), Reason::kFits);
 }
 
+TEST(MigFilter, LeavesDevicesToTheSchedulerThatGivesThemOut) {
+  MigSpec spec = DynamicMig(1);
+  spec.foreign = true;
+  const ANode node = ANode("n").Gpus(2).Mig(spec);
+  EXPECT_EQ(Says(node, APod("p").Mig("1g.5gb")), Reason::kMigForeign);
+  EXPECT_EQ(Says(node, APod("p").MigNeeding(1, 0)), Reason::kMigForeign);
+  EXPECT_EQ(Says(node, APod("p").Whole(2)), Reason::kFits);
+  EXPECT_FALSE(
+      PlanMig(spec, MigUse(spec), std::get<MigSlices>(APod("p").Mig("1g.5gb").Shape().gpus)));
+}
+
 TEST(MigFilter, KeepsCutGpusFromPodsThatWantThemWholeAndTheReverse) {
   const ANode cut = ANode("n").Mig(DynamicMig(8));
   EXPECT_EQ(Says(cut, APod("p").Whole(1)), Reason::kNoGpu);

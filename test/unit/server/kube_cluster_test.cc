@@ -4,12 +4,14 @@
 #include "server/kube/kube_cluster.h"
 
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "server/wire/node_links.h"
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
 
@@ -29,6 +31,8 @@ const std::string kPods = "/api/v1/pods";
 const std::string kBudgets = "/apis/policy/v1/poddisruptionbudgets";
 const std::string kClaims = "/apis/resource.k8s.io/v1/resourceclaims";
 const std::string kSlices = "/apis/resource.k8s.io/v1/resourceslices";
+const std::string kAllocations = "/apis/inference.redhat.com/v1alpha1/allocationclaims";
+const std::string kDevices = "/apis/scheduling.koordinator.sh/v1alpha1/devices";
 const std::string kPodGroups = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups";
 
 // A claim that holds these devices of the pool.
@@ -65,7 +69,7 @@ Json BoundPod(const std::string& name, const std::string& node, const std::vecto
 // One process, and what it knows.
 struct Process {
   Process(FakeApiServer& api, const std::string& identity)
-      : kube({api, state, budgets, groups, pod_rules, node_rules, clock, mig_offers},
+      : kube({api, state, budgets, groups, pod_rules, node_rules, clock, mig_offers, &waiting},
              OptionsFor(identity)) {
     kube.Start();
   }
@@ -89,6 +93,14 @@ struct Process {
     const NodeIndex index = snapshot->names().Find(node);
     return index == kNoNode ? -1 : snapshot->node(index).free_gpu_milli();
   }
+  [[nodiscard]] int MigDevicesTaken(std::string_view node) const {
+    const auto snapshot = state.Current();
+    const NodeIndex index = snapshot->names().Find(node);
+    if (index == kNoNode) return -1;
+    int taken = 0;
+    for (const MigSet set : snapshot->node(index).mig().taken()) taken += std::popcount(set);
+    return taken;
+  }
   [[nodiscard]] std::size_t Unreadable(std::size_t resource) const {
     const auto resources = kube.stats().resources;
     return resources.size() > resource ? resources[resource].unreadable : 0;
@@ -98,6 +110,7 @@ struct Process {
   DisruptionBudgets budgets;
   PodGroups groups;
   MigOffers mig_offers;
+  WaitingPods waiting;
   const wire::PodRules pod_rules{DefaultConfig().resources};
   const wire::NodeRules node_rules{DefaultConfig()};
   const SystemClock clock;
@@ -196,6 +209,28 @@ TEST_F(KubeClusterTest, APodThatNoWatchHasEverShownIsGoneAfterTheNextList) {
   EXPECT_TRUE(Eventually([&] { return !berth.state.FindPod("uid-x"); }));
 }
 
+TEST_F(KubeClusterTest, PodsWithMigDevicesWaitUntilTheyHaveANodeOrAreGone) {
+  Json pod = FakePod("a", {{"nvidia.com/mig-1g.5gb", "1"}});
+  api_.Put(kPods, pod);
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_EQ(berth.waiting.Current().size(), 0u) << "nobody has looked for a node yet";
+  pod["status"]["conditions"] = {
+      {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}}};
+  api_.Put(kPods, pod);
+  EXPECT_TRUE(Eventually([&] { return berth.waiting.Current().size() == 1; }));
+  pod["spec"]["nodeName"] = "n1";
+  api_.Put(kPods, pod);
+  EXPECT_TRUE(Eventually([&] { return berth.waiting.Current().empty(); }));
+  pod["spec"].erase("nodeName");
+  pod["metadata"]["name"] = "b";
+  pod["metadata"]["uid"] = "uid-b";
+  api_.Put(kPods, pod);
+  EXPECT_TRUE(Eventually([&] { return berth.waiting.Current().size() == 1; }));
+  api_.Delete(kPods, "ns/b");
+  EXPECT_TRUE(Eventually([&] { return berth.waiting.Current().empty(); }));
+}
+
 TEST_F(KubeClusterTest, EventsThatComeTwiceOrLateChangeNothing) {
   api_.disturb = [](std::vector<std::string> lines) {
     std::vector<std::string> twice = lines;
@@ -264,6 +299,100 @@ TEST_F(KubeClusterTest, GpusThatClaimsHoldAreNotFree) {
   api_.Delete(kClaims, "ns/b");
   EXPECT_TRUE(Eventually([&] { return berth.Free("n1") == 4000; }));
   EXPECT_EQ(berth.kube.stats().audit, AuditReport());
+}
+
+TEST_F(KubeClusterTest, MigDevicesThatInstasliceGaveOutAreTaken) {
+  Json node = FakeNode("n1", 0);
+  node["metadata"]["annotations"]["berth.dev/mig"] =
+      R"({"partitioning":"dynamic","foreign":true,"product":"A100-40GB",)"
+      R"("gpus":[{"index":0,"uuid":"GPU-a"}]})";
+  api_.Put(kNodes, node);
+  const auto allocation = [](const std::string& name, const std::string& state, int start) {
+    return Json{{"metadata", {{"name", name}, {"namespace", "das"}}},
+                {"spec",
+                 {{"profile", "1g.5gb"},
+                  {"gpuUUID", "GPU-a"},
+                  {"nodename", "n1"},
+                  {"migPlacement", {{"start", start}, {"size", 1}}}}},
+                {"status", {{"state", state}}}};
+  };
+  api_.Put(kAllocations, allocation("a", "inUse", 0));
+  api_.Put(kAllocations, allocation("b", "staged", 1));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_EQ(berth.MigDevicesTaken("n1"), 1);
+  api_.Put(kAllocations, allocation("b", "created", 1));
+  EXPECT_TRUE(Eventually([&] { return berth.MigDevicesTaken("n1") == 2; }));
+  api_.Delete(kAllocations, "das/a");
+  EXPECT_TRUE(Eventually([&] { return berth.MigDevicesTaken("n1") == 1; }));
+  api_.SetStatus(kAllocations, 404);  // instaslice is uninstalled
+  EXPECT_TRUE(Eventually([&] { return berth.MigDevicesTaken("n1") == 0; }));
+  EXPECT_EQ(berth.kube.stats().audit, AuditReport());
+}
+
+// One per GPU: its NUMA node and its PCIe switch.
+Json KoordinatorDevice(const std::string& node,
+                       const std::vector<std::pair<int, std::string>>& places) {
+  Json devices = Json::array();
+  for (const auto& [numa, pcie] : places) {
+    const auto minor = static_cast<int>(devices.size());
+    devices.push_back({{"type", "gpu"},
+                       {"id", "GPU-" + std::to_string(minor)},
+                       {"minor", minor},
+                       {"health", true},
+                       {"topology", {{"socketID", numa}, {"nodeID", numa}, {"pcieID", pcie}}}});
+  }
+  return {{"kind", "Device"}, {"metadata", {{"name", node}}}, {"spec", {{"devices", devices}}}};
+}
+
+TEST_F(KubeClusterTest, KoordinatorTellsTheLinksOfNodesThatHaveNothingBetter) {
+  api_.Put(kNodes, FakeNode("n1", 2));
+  api_.Put(kDevices, KoordinatorDevice("n1", {{0, "a"}, {1, "b"}}));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  const auto spec = [&berth](const std::string& node) {
+    const auto snapshot = berth.state.Current();
+    return snapshot->node(snapshot->names().Find(node)).spec();
+  };
+  const auto source = [&spec](const std::string& node) {
+    const GpuLinks links = spec(node).links;
+    return links.known() ? links.source() : "";
+  };
+  ASSERT_TRUE(Eventually([&] { return source("n1") == kKoordinatorSource; }));
+  EXPECT_EQ(spec("n1").links.span(0b11), 2);
+  EXPECT_EQ(spec("n1").gpus[1].uuid, "GPU-1");
+  // The node comes later; both change; the Device goes.
+  api_.Put(kDevices, KoordinatorDevice("n2", {{0, "a"}, {0, "a"}}));
+  api_.Put(kNodes, FakeNode("n2", 2));
+  ASSERT_TRUE(Eventually([&] { return berth.Free("n2") == 2000; }));
+  ASSERT_TRUE(Eventually([&] { return source("n2") == kKoordinatorSource; }));
+  EXPECT_EQ(spec("n2").links.span(0b11), 1);
+  api_.Put(kDevices, KoordinatorDevice("n2", {{0, "a"}, {1, "a"}}));
+  EXPECT_TRUE(Eventually([&] { return spec("n2").links.span(0b11) == 2; }));
+  api_.Delete(kDevices, "n2");
+  EXPECT_TRUE(Eventually([&] { return source("n2").empty(); }));
+  EXPECT_EQ(spec("n2").gpus[1].uuid, "");
+  EXPECT_EQ(source("n1"), kKoordinatorSource);
+}
+
+TEST_F(KubeClusterTest, ADeviceThatIsNotOfThatNodeIsNamedAndLeavesItAsItWas) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kDevices, KoordinatorDevice("n1", {{0, "a"}, {1, "b"}}));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  const auto unreadable = [&berth] {
+    for (const auto& resource : berth.kube.stats().resources) {
+      if (resource.name == "devices") return resource.unreadable;
+    }
+    return std::size_t{99};
+  };
+  EXPECT_TRUE(Eventually([&] { return unreadable() == 1; }));
+  EXPECT_EQ(berth.Free("n1"), 4000);
+  const auto snapshot = berth.state.Current();
+  ASSERT_TRUE(snapshot->node(0).spec().links.known());
+  EXPECT_EQ(snapshot->node(0).spec().links.source(), wire::kCatalogueSource);
+  api_.Put(kNodes, FakeNode("n1", 2));
+  EXPECT_TRUE(Eventually([&] { return unreadable() == 0; }));
 }
 
 TEST_F(KubeClusterTest, WhatWasReleasedWhileTheWatchWasDownIsFree) {

@@ -57,5 +57,21 @@ TEST(MigMetrics, CountWhatClaimsHaveOfTheGpusThatDraCuts) {
   }
 }
 
+TEST(MigMetrics, ShowsWhatAnotherLayoutWouldTake) {
+  const MigReport report =
+      ReportMig(*test::SnapshotOf({ANode("a").Mig(test::StaticMig(2, test::kBalanced)),
+                                   ANode("b").Mig(test::DynamicMig(1, "A100-80GB"))}));
+  const std::vector<NodeAdvice> advices = {{"a", "A100-40GB", 2, {"all-3g.20gb", 4, 2, {}}},
+                                           {"c", "A100-40GB", 2, {"all-3g.20gb", 3, 2, {}}}};
+  const std::string text = MigMetricsText(report, advices);
+  for (const char* line :
+       {"berth_mig_repartition_pods{product=\"A100-40GB\",config=\"all-3g.20gb\"} 7\n",
+        "berth_mig_repartition_pods{product=\"A100-40GB\",config=\"all-balanced\"} 0\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+  // Where GPUs are cut when a pod comes there is no layout to choose.
+  EXPECT_EQ(text.find("berth_mig_repartition_pods{product=\"A100-80GB\""), std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth

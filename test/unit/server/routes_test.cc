@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "server/wire/cluster_file.h"
+#include "test/support/builders.h"
+#include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth {
@@ -93,7 +95,7 @@ TEST(Routes, DebugRoutesCanBeLeftOut) {
     http::HttpRequest request{"GET", path, "", ""};
     return router(request).status;
   };
-  for (const char* path : {"/debug/snapshot", "/"}) {
+  for (const char* path : {"/debug/snapshot", "/debug/repartition", "/"}) {
     EXPECT_EQ(status(only_service, path), 404) << path;
     EXPECT_EQ(status(only_debug, path), 200) << path;
   }
@@ -101,6 +103,37 @@ TEST(Routes, DebugRoutesCanBeLeftOut) {
     EXPECT_EQ(status(only_service, path), 200) << path;
     EXPECT_EQ(status(only_debug, path), 404) << path;
   }
+}
+
+TEST(Routes, TheAdviceToCutNodesOtherwiseIsThatOfThisMoment) {
+  TestService service({test::ANode("n1").Mig(test::StaticMig(2, test::kSevenSmall)).Spec()});
+  WaitingPods waiting;
+  waiting.Put({"ns", "p", test::APod("p").Mig("3g.20gb").Request(), true});
+  Metrics metrics;
+  Verbs verbs(service.extender(), service.rules(), metrics);
+  Readiness readiness(nullptr);
+  RouteParts parts{verbs, service.state(), metrics, readiness};
+  parts.waiting = &waiting;
+  http::Router routes;
+  AddHealthRoutes(routes, parts);
+  AddDebugRoutes(routes, parts);
+  const auto get = [&routes](std::string_view path) {
+    http::HttpRequest request{"GET", path, "", ""};
+    return routes(request).body;
+  };
+  const std::string line =
+      "berth_mig_repartition_pods{product=\"A100-40GB\",config=\"all-3g.20gb\"} ";
+  EXPECT_EQ(Json::parse(get("/debug/repartition")),
+            Json::parse(R"([{"node": "n1", "product": "A100-40GB", "gpus": 2,
+                             "config": "all-3g.20gb", "fits": 1, "fits_now": 0,
+                             "fits_cut_at_will": 1}])"));
+  EXPECT_NE(get("/metrics").find(line + "1\n"), std::string::npos);
+  readiness.Set("another process leads");
+  EXPECT_EQ(get("/debug/repartition"), "[]");
+  readiness.Set(nullptr);
+  waiting.Remove("ns", "p");
+  EXPECT_EQ(get("/debug/repartition"), "[]");
+  EXPECT_NE(get("/metrics").find(line + "0\n"), std::string::npos);
 }
 
 TEST(Routes, ASchedulingCycleWorksThroughTheRouter) {

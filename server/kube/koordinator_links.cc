@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/koordinator_links.h"
+
+#include <span>
+#include <utility>
+
+#include "server/wire/node_links.h"
+#include "topology/product_links.h"
+
+namespace berth::kube {
+
+void KoordinatorLinks::Apply(std::vector<ClusterEvent> events) {
+  const MutexLock lock(mutex_);
+  for (ClusterEvent& event : events) {
+    if (auto* const node = std::get_if<NodeUpserted>(&event)) Relink(node->spec);
+    if (auto* const node = std::get_if<NodeRemoved>(&event)) unfit_.Remove(node->name);
+  }
+  (void)state_.Apply(events);
+}
+
+void KoordinatorLinks::Put(Object device) {
+  const MutexLock lock(mutex_);
+  const std::string name = device.name;
+  const auto known = devices_.find(name);
+  if (known != devices_.end() && known->second == device) return;  // its conditions, mostly
+  devices_.insert_or_assign(name, std::move(device));
+  RelinkNodes({name});
+}
+
+void KoordinatorLinks::Remove(std::string_view, std::string_view name) {
+  const MutexLock lock(mutex_);
+  const auto known = devices_.find(name);
+  if (known == devices_.end()) return;
+  devices_.erase(known);
+  RelinkNodes({std::string(name)});
+}
+
+void KoordinatorLinks::Reset(std::vector<Object> devices) {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, device] : devices_) names.push_back(name);
+  devices_.clear();
+  for (Object& device : devices) {
+    names.push_back(device.name);
+    devices_.insert_or_assign(device.name, std::move(device));
+  }
+  RelinkNodes(names);
+}
+
+void KoordinatorLinks::RelinkNodes(const std::vector<std::string>& names) {
+  const auto snapshot = state_.Current();
+  std::vector<ClusterEvent> events;
+  for (const std::string& name : names) {
+    const NodeIndex index = snapshot->names().Find(name);
+    if (index == kNoNode) continue;
+    NodeSpec spec = snapshot->node(index).spec();
+    Relink(spec);
+    events.emplace_back(NodeUpserted{std::move(spec)});
+  }
+  if (!events.empty()) (void)state_.Apply(events);
+}
+
+void KoordinatorLinks::Relink(NodeSpec& spec) {
+  unfit_.Remove(spec.name);
+  const std::string before = spec.links.known() ? spec.links.source() : "";
+  const bool ours = before == kKoordinatorSource;
+  if (!before.empty() && !ours && before != wire::kCatalogueSource) return;
+  const auto found = devices_.find(spec.name);
+  if ((found == devices_.end() && !ours) || spec.gpus.empty()) return;
+  const auto gpus = static_cast<int>(spec.gpus.size());
+  for (GpuSpec& gpu : spec.gpus) gpu.uuid.clear();  // those of a Device, if any
+  std::optional<LinkMatrix> links;
+  if (found != devices_.end()) {
+    links = wire::LinksOfKoordinator(found->second, spec.gpu_model);
+    if (found->second.gpus.size() != spec.gpus.size()) {
+      links.reset();
+      unfit_.Add(spec.name, "want the node's " + std::to_string(gpus) + " GPUs, got " +
+                                std::to_string(found->second.gpus.size()));
+    }
+  }
+  if (links) {
+    spec.links =
+        library_.LinksOf(*std::move(links), spec.gpu_model, std::string(kKoordinatorSource));
+    for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
+      spec.gpus[i].uuid = found->second.gpus[i].uuid;
+    }
+    return;
+  }
+  auto known = LinksOfProduct(spec.gpu_model, gpus);
+  spec.links = known ? library_.LinksOf(*std::move(known), spec.gpu_model,
+                                        std::string(wire::kCatalogueSource))
+                     : GpuLinks();
+}
+
+}  // namespace berth::kube

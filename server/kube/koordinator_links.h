@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KoordinatorLinks: puts nodes and Koordinator's Devices together. A node whose links come from
+// nothing better than the product catalogue (server/wire/node_links.h) gets those of the Device of
+// its name, and the UUIDs of its GPUs; in whatever order the two come, and until the Device goes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "cluster/cluster_state.h"
+#include "cluster/link_library.h"
+#include "server/kube/unreadable_objects.h"
+#include "server/wire/koordinator_json.h"
+
+namespace berth::kube {
+
+inline constexpr std::string_view kKoordinatorSource = "koordinator Device";
+
+// Any thread may call any function.
+class KoordinatorLinks {
+ public:
+  using Object = wire::KoordinatorDevice;  // a table as a TableSink wants it
+
+  // References: they outlive the object.
+  KoordinatorLinks(ClusterState& state, LinkLibrary& library, OnUnreadable report)
+      : state_(state), library_(library), unfit_("devices", std::move(report)) {}
+
+  // What the nodes' own sink has to tell. Requires: valid specs.
+  void Apply(std::vector<ClusterEvent> events) BERTH_EXCLUDES(mutex_);
+
+  void Put(Object device) BERTH_EXCLUDES(mutex_);
+  void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
+  void Reset(std::vector<Object> devices) BERTH_EXCLUDES(mutex_);
+
+  // How many Devices speak of another number of GPUs than their node has.
+  [[nodiscard]] std::size_t unfit() const { return unfit_.count(); }
+
+ private:
+  void Relink(NodeSpec& spec) BERTH_REQUIRES(mutex_);
+  // The nodes of these names that are there, with the links that they have now.
+  void RelinkNodes(const std::vector<std::string>& names) BERTH_REQUIRES(mutex_);
+
+  ClusterState& state_;
+  LinkLibrary& library_;
+  UnreadableObjects unfit_;  // changed under the mutex
+  Mutex mutex_;
+  std::map<std::string, Object, std::less<>> devices_ BERTH_GUARDED_BY(mutex_);  // by node
+};
+
+}  // namespace berth::kube

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/hami_mig.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "server/wire/fields.h"
+#include "server/wire/mig_json.h"
+#include "topology/mig_catalog.h"
+
+namespace berth::wire {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of an annotation
+constexpr int kMostNumber = 1'000'000;
+
+// Calls read(item, path) for each item of the list that the text is.
+template <class Read>
+Status EachOf(std::string_view text, Read read) {
+  if (text.size() > kMostBytes) return Invalid("want at most 1 MiB");
+  const Json list = Json::parse(text, nullptr, false);
+  if (!list.is_array()) return Invalid("want a JSON list");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    BERTH_TRY_STATUS(read(list[i], "[" + std::to_string(i) + "]"));
+  }
+  return {};
+}
+
+Status ReadProfile(const std::string& text, const std::string& path, MigProfile& profile) {
+  auto read = ParseMigProfile(text);
+  if (!read) return tl::unexpected(std::move(read).error().Within(path));
+  profile = *read;
+  return {};
+}
+
+struct Place {
+  int start = 0, size = 0;
+};
+
+Status ReadPlace(const Json& json, const std::string& path, Place& place) {
+  Fields fields(json, path);
+  fields.Int("start", 0, kMaxMigUnits - 1, place.start);
+  fields.Int("size", 0, kMaxMigUnits, place.size);
+  BERTH_TRY_STATUS(fields.FinishForeign());
+  if (place.size == 0) return Invalid(path + ".size: want 1 or more, got none");
+  return {};
+}
+
+struct Profile {
+  MigProfile profile;
+  int memory_mib = 0;
+  int size = 0;
+  std::vector<int> starts;
+};
+
+Status ReadMigProfile(const Json& json, const std::string& path, std::vector<Profile>& profiles) {
+  Fields fields(json, path);
+  Profile& read = profiles.emplace_back();
+  std::string name;
+  fields.Text("name", name);
+  fields.Int("memoryMB", 0, kMostNumber, read.memory_mib);
+  fields.List("placements", [&read](const Json& placement, const std::string& at) -> Status {
+    Place place;
+    BERTH_TRY_STATUS(ReadPlace(placement, at, place));
+    if (read.size != 0 && place.size != read.size) {
+      return Invalid(at + ".size: want " + std::to_string(read.size) + " as before, got " +
+                     std::to_string(place.size));
+    }
+    read.size = place.size;
+    read.starts.push_back(place.start);
+    return {};
+  });
+  BERTH_TRY_STATUS(fields.FinishForeign());
+  if (read.starts.empty()) return Invalid(path + ".placements: want one or more, got none");
+  return ReadProfile(name, path + ".name", read.profile);
+}
+
+struct Gpu {
+  std::string uuid;
+  int index = 0;
+  std::string type;
+};
+
+// What the register says of the GPUs that are cut.
+struct Register {
+  std::vector<Gpu> gpus;
+  std::vector<Profile> profiles;  // of the first: all of a node are alike
+  std::int64_t announced = 0;
+};
+
+Status ReadGpu(const Json& json, const std::string& path, Register& all) {
+  Fields fields(json, path);
+  std::string mode;
+  Gpu gpu;
+  int count = 0;
+  fields.Text("mode", mode);
+  fields.Text("id", gpu.uuid);
+  fields.Int("index", 0, kMostNumber, gpu.index);
+  fields.Text("type", gpu.type);
+  fields.Int("count", 0, kMostNumber, count);
+  if (mode == "mig" && all.gpus.empty()) {
+    fields.List("migProfiles", [&all](const Json& profile, const std::string& at) {
+      return ReadMigProfile(profile, at, all.profiles);
+    });
+  }
+  BERTH_TRY_STATUS(fields.FinishForeign());
+  if (mode != "mig") return {};
+  if (gpu.uuid.empty()) return Invalid(path + ".id: want a UUID, got none");
+  if (all.profiles.empty()) return Invalid(path + ".migProfiles: want one or more, got none");
+  if (!all.gpus.empty() && gpu.type != all.gpus.front().type) {
+    return Invalid(path + ".type: want \"" + all.gpus.front().type +
+                   "\" as all GPUs that are cut, got \"" + gpu.type + "\"");
+  }
+  all.announced += count;
+  all.gpus.push_back(std::move(gpu));
+  return {};
+}
+
+Status ReadAllocation(const Json& json, const std::string& path, MigGrant& grant) {
+  Fields fields(json, path);
+  std::string profile;
+  Place place;
+  fields.Text("gpuUUID", grant.uuid);
+  fields.Text("profile", profile);
+  fields.Object("placement", [&place](const Json& placement, const std::string& at) {
+    return ReadPlace(placement, at, place);
+  });
+  BERTH_TRY_STATUS(fields.FinishForeign());
+  if (grant.uuid.empty()) return Invalid(path + ".gpuUUID: want a UUID, got none");
+  if (place.size == 0) return Invalid(path + ".placement: want start and size, got none");
+  grant.start = place.start;
+  return ReadProfile(profile, path + ".profile", grant.profile);
+}
+
+// "NVIDIA-NVIDIA H100 80GB HBM3", as the label has it.
+std::string LabelOf(std::string type) {
+  constexpr std::string_view kVendor = "NVIDIA-";
+  if (type.starts_with(kVendor)) type.erase(0, kVendor.size());
+  std::ranges::replace(type, ' ', '-');
+  return type;
+}
+
+bool IsCatalogued(const MigProduct& product, const Profile& profile) {
+  const auto row = product.RowOf(profile.profile);
+  if (!row) return false;
+  const MigRow& known = product.rows()[static_cast<std::size_t>(*row)];
+  MigUnits starts = 0;
+  for (const int start : profile.starts) starts |= static_cast<MigUnits>(1U << start);
+  return known.memory_units == profile.size && known.starts == starts;
+}
+
+// As the annotation berth.dev/mig says it.
+Json InOurTerms(const Register& all, std::string_view label) {
+  Json json = {{"partitioning", "dynamic"}, {"allocator", "hami"}, {"foreign", true}};
+  const std::string own_label = LabelOf(all.gpus.front().type);
+  const MigProduct* const known =
+      MigProductOfLabel(MigProductOfLabel(label) != nullptr ? label : own_label);
+  int units = 0, slices = 0;
+  for (const Profile& profile : all.profiles) {
+    units = std::max(units, std::ranges::max(profile.starts) + profile.size);
+    slices = std::max(slices, profile.profile.compute_slices);
+    if (known != nullptr && IsCatalogued(*known, profile)) continue;
+    json["profiles"].push_back({{"profile", MigProfileName(profile.profile)},
+                                {"size", profile.size},
+                                {"starts", profile.starts},
+                                {"memory_mib", profile.memory_mib}});
+  }
+  json["product"] = known != nullptr ? known->name() : own_label;
+  if (known == nullptr) {
+    json["memory_units"] = units;
+    json["compute_slices"] = slices;
+  }
+  for (const Gpu& gpu : all.gpus)
+    json["gpus"].push_back({{"index", gpu.index}, {"uuid", gpu.uuid}});
+  return json;
+}
+
+}  // namespace
+
+Result<HamiMig> ReadHamiMig(std::string_view registered, std::string_view label,
+                            MigLibrary& library) {
+  if (!registered.starts_with('[')) return HamiMig();
+  Register all;
+  BERTH_TRY_STATUS(EachOf(registered, [&all](const Json& json, const std::string& path) {
+    return ReadGpu(json, path, all);
+  }));
+  if (all.gpus.empty()) return HamiMig();
+  BERTH_TRY(MigSpec spec, ReadMig(InOurTerms(all, label), "", label, library));
+  return HamiMig{std::move(spec), all.announced};
+}
+
+Result<std::vector<MigGrant>> ParseHamiMigAllocations(std::string_view text) {
+  std::vector<MigGrant> grants;
+  BERTH_TRY_STATUS(EachOf(text, [&grants](const Json& json, const std::string& path) {
+    return ReadAllocation(json, path, grants.emplace_back());
+  }));
+  if (grants.size() > kMaxMigDevicesPerPod) {
+    return Invalid("want at most " + std::to_string(kMaxMigDevicesPerPod) + " devices, got " +
+                   std::to_string(grants.size()));
+  }
+  std::ranges::sort(grants);
+  return grants;
+}
+
+}  // namespace berth::wire
