@@ -20,6 +20,15 @@ constexpr const char* kAllocations = "allocationclaims";
 // A reservation that nobody has settled for this long after its deadline is an orphan.
 constexpr Duration kOrphanGrace = std::chrono::minutes(2);
 
+// Whether a node has GPUs that were cut before pods came.
+bool HasFixedMig(const Snapshot& snapshot) {
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const NodeMig& mig = snapshot.node(i).spec().mig;
+    if (mig.known() && !mig->dynamic && !mig->gpus.empty()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 struct WatchedKind {
@@ -28,6 +37,7 @@ struct WatchedKind {
   std::vector<std::string> other_paths = {};
   std::string query = {};
   bool optional = false;
+  bool awaited = true;  // before verbs are answered
 };
 
 namespace {
@@ -159,6 +169,9 @@ void KubeCluster::Run(const std::stop_token& stop) {
     const bool leading = parts_.clock.Now() < WritableUntil();
     if (leading && !watching_) Watch();
     if (!leading && watching_) Unwatch();
+    if (watching_ && waiting_ && !watching_waiting_ && HasFixedMig(*parts_.state.Current())) {
+      WatchWaiting();
+    }
     const char* const why_not = WhyNotReady();
     options_.on_readiness(why_not);
     if (why_not == nullptr && parts_.clock.Now() >= next_audit_) AuditNow();
@@ -197,7 +210,7 @@ KubeCluster::Watched KubeCluster::Watch(const WatchedKind& kind, ObjectSink& sin
     options_.on_log(true, "watch_problem", problem);
   };
   options.on_note = [this](const std::string& note) { options_.on_log(false, "watch", note); };
-  return {kind.name, kind.optional,
+  return {kind.name, kind.optional, kind.awaited,
           std::make_unique<Reflector>(parts_.client, sink, parts_.clock, std::move(options)),
           std::move(unreadable)};
 }
@@ -225,19 +238,24 @@ void KubeCluster::Watch() {
   watched.push_back(Watch(Optional(kDevices, "scheduling.koordinator.sh", {"v1alpha1"}, kDevices),
                           device_sink_,
                           [this] { return device_sink_.unreadable() + links_.unfit(); }));
-  if (waiting_) {
-    watch({.name = kWaitingPods,
-           .path = "/api/v1/pods",
-           .query = "fieldSelector=spec.nodeName=,status.phase=Pending",
-           .optional = true},
-          *waiting_);
-  }
   const MutexLock lock(mutex_);
   watched_ = std::move(watched);
 }
 
+void KubeCluster::WatchWaiting() {
+  watching_waiting_ = true;
+  const WatchedKind kind{.name = kWaitingPods,
+                         .path = "/api/v1/pods",
+                         .query = "fieldSelector=spec.nodeName=,status.phase=Pending",
+                         .optional = true,
+                         .awaited = false};
+  Watched watched = Watch(kind, *waiting_, [this] { return waiting_->unreadable(); });
+  const MutexLock lock(mutex_);
+  watched_.push_back(std::move(watched));
+}
+
 void KubeCluster::Unwatch() {
-  watching_ = false;
+  watching_ = watching_waiting_ = false;
   std::vector<Watched> watched;
   {
     const MutexLock lock(mutex_);
@@ -250,7 +268,7 @@ const char* KubeCluster::WhyNotReady() const {
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {
     const ReflectorStats stats = watched.reflector->stats();
-    if (stats.synced || (watched.optional && stats.forbidden)) continue;
+    if (stats.synced || !watched.awaited || (watched.optional && stats.forbidden)) continue;
     return "the API server has not been listed yet";
   }
   return nullptr;

@@ -112,12 +112,16 @@ class KubeCluster final : private WriteFence {
   struct Watched {
     std::string name;
     bool optional;
+    bool awaited;  // before verbs are answered
     std::unique_ptr<Reflector> reflector;
     std::function<std::size_t()> unreadable;
   };
   [[nodiscard]] Watched Watch(const WatchedKind& kind, ObjectSink& sink,
                               std::function<std::size_t()> unreadable);
   void Watch() BERTH_EXCLUDES(mutex_);
+  // Pods that wait are watched from when there are GPUs that could be cut otherwise: every pod of
+  // the cluster comes by there once.
+  void WatchWaiting() BERTH_EXCLUDES(mutex_);
   void Unwatch() BERTH_EXCLUDES(mutex_);
   [[nodiscard]] const char* WhyNotReady() const BERTH_EXCLUDES(mutex_);
   void AuditNow() BERTH_EXCLUDES(mutex_);
@@ -143,6 +147,7 @@ class KubeCluster final : private WriteFence {
 
   // The thread of the object alone.
   bool watching_ = false;
+  bool watching_waiting_ = false;
   Instant next_step_{};
   std::string election_problem_;
   Instant next_audit_{};

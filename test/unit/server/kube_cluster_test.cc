@@ -3,6 +3,7 @@
 // Watching and leading, against an API server in memory: what it holds is what ClusterState holds.
 #include "server/kube/kube_cluster.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <chrono>
@@ -214,6 +215,18 @@ TEST_F(KubeClusterTest, PodsWithMigDevicesWaitUntilTheyHaveANodeOrAreGone) {
   api_.Put(kPods, pod);
   Process berth(api_, "");
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  const auto is_watched = [&] {
+    return std::ranges::any_of(berth.kube.stats().resources, [](const auto& resource) {
+      return resource.name == "waitingpods" && resource.watch.synced;
+    });
+  };
+  EXPECT_FALSE(is_watched()) << "there is nothing to cut otherwise";
+  Json node = FakeNode("n1", 0);
+  node["metadata"]["labels"]["nvidia.com/gpu.product"] = "NVIDIA-A100-SXM4-40GB";
+  node["metadata"]["labels"]["nvidia.com/mig.strategy"] = "mixed";
+  node["status"]["allocatable"]["nvidia.com/mig-1g.5gb"] = "7";
+  api_.Put(kNodes, node);
+  ASSERT_TRUE(Eventually(is_watched));
   EXPECT_EQ(berth.waiting.Current().size(), 0u) << "nobody has looked for a node yet";
   pod["status"]["conditions"] = {
       {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}}};
