@@ -175,6 +175,7 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	plane := harness.NewPlane(t)
 	plane.CreateNodes(4)
 	cut := harness.Node("node-mig", harness.GPUModel, 0)
+	cut.Labels[harness.ProductLabel] = harness.GPUModel
 	cut.Status.Allocatable["nvidia.com/mig-1g.10gb"] = resource.MustParse("7")
 	plane.AddNodes(cut)
 	plane.AddBerthNamespace()
