@@ -2,15 +2,14 @@
 #include "server/extender/extender.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
+#include <numeric>
 #include <utility>
 
 #include "base/random.h"
 #include "scoring/admission.h"
 #include "scoring/group_rails.h"
 #include "scoring/link_report.h"
-#include "scoring/priority.h"
 #include "scoring/victims.h"
 
 namespace berth {
@@ -98,17 +97,15 @@ void Extender::Shortlist(const std::shared_ptr<const Snapshot>& snapshot, const 
   recent_.Remember(snapshot, pod.shape, fitting, pull);
   if (most == 0 || fitting.size() <= most) return;
   const auto priorities = policy().engine->Prioritize(snapshot, pod.shape, fitting, pull);
-  std::array<std::size_t, kMaxPriority + 1> passing{};  // how many with each priority
-  for (const std::uint8_t priority : priorities) ++passing[priority];
-  for (std::size_t priority = passing.size(); priority-- > 0;) {
-    passing[priority] = std::min(passing[priority], most);
-    most -= passing[priority];
-  }
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    std::size_t& left = passing[priorities[i]];
-    if (left == 0) reasons[positions[i]] = Reason::kBetterElsewhere;
-    if (left > 0) --left;
-  }
+  // Among equals the first by name, whatever the order of the question: one that turns from pod to
+  // pod would spread pods over nodes that are alike.
+  std::vector<std::size_t> order(fitting.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  auto cut = order.begin() + static_cast<std::ptrdiff_t>(most);
+  std::ranges::nth_element(order, cut, [&](std::size_t a, std::size_t b) {
+    return priorities[a] != priorities[b] ? priorities[a] > priorities[b] : fitting[a] < fitting[b];
+  });
+  for (; cut != order.end(); ++cut) reasons[positions[*cut]] = Reason::kBetterElsewhere;
 }
 
 Extender::Group Extender::GroupOf(const std::shared_ptr<const Snapshot>& snapshot,

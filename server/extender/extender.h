@@ -69,9 +69,9 @@ class Extender {
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
 
   // One reason per candidate. Where more than nodes_to_score fit a pod with GPUs, only the best of
-  // them do, and the others are passed over: whoever asks would compare them for nothing. But a pod
-  // that comes again was not placed on any of these: it gets all that fit.
-  // Requires: candidates are nodes of the snapshot, each at most once.
+  // them do, of equal ones the first by name, and the others are passed over: whoever asks would
+  // compare them for nothing. But a pod that comes again was not placed on any of these: it gets
+  // all that fit. Requires: candidates are nodes of the snapshot, each at most once.
   [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                            const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);

@@ -509,6 +509,14 @@ TEST_F(ExtenderTest, OnlyTheBestNodesGoOnToBeScored) {
   ASSERT_TRUE(Bind("1", "n5"));
 }
 
+TEST_F(ExtenderTest, AmongEqualsTheFirstByNameGoOnInWhateverOrderTheyCome) {
+  Start(Machines(8, 8));
+  extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 2});
+  const std::vector<NodeIndex> turned = {5, 6, 7, 0, 1, 2, 3, 4};
+  const auto reasons = extender_->Filter(extender_->Current(), Pod("1", WholeGpus{1}), turned);
+  EXPECT_EQ(Passing(reasons), (std::vector<NodeIndex>{3, 4}));  // the positions of 0 and 1
+}
+
 TEST_F(ExtenderTest, APodThatComesAgainGetsEveryNodeThatFits) {
   Start(Machines(8, 8));
   extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 3});
