@@ -177,13 +177,19 @@ func grantChoice(plane *harness.Plane) {
 	plane.Kubectl("apply", "--filename=manifests/components/dra-devices/rbac.yaml")
 }
 
-func TestBerthChoosesTheDeviceOfAClaim(t *testing.T) {
-	needBerth(t)
+// startChoosing has nodes with GPUs to cut, Berth, which chooses devices, and kube-scheduler.
+func startChoosing(t *testing.T, nodes, gpus int) (*harness.Plane, *harness.Berth) {
 	plane := harness.NewPlane(t)
-	publishCut(t, plane, 2, 2)
+	publishCut(t, plane, nodes, gpus)
 	grantChoice(plane)
 	berth := plane.StartBerth(choosing)
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	return plane, berth
+}
+
+func TestBerthChoosesTheDeviceOfAClaim(t *testing.T) {
+	needBerth(t)
+	plane, berth := startChoosing(t, 2, 2)
 	plane.CreatePods(claiming(t, plane, "first", ofProfile("1g.5gb")))
 	plane.WaitBound(30 * time.Second)
 	first := deviceOf(t, plane, "first")
@@ -294,11 +300,7 @@ func TestAClaimThatSomebodyElseAllocatesFirstIsTheirs(t *testing.T) {
 // Claims for Berth and claims for kube-scheduler, as fast as they can be made: the two allocators take no slice twice.
 func TestTwoAllocatorsTakeNoDeviceTwice(t *testing.T) {
 	needBerth(t)
-	plane := harness.NewPlane(t)
-	publishCut(t, plane, 4, 4)
-	grantChoice(plane)
-	berth := plane.StartBerth(choosing)
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane, berth := startChoosing(t, 4, 4)
 	var names []string
 	var pods []*v1.Pod
 	for i := range 40 {
