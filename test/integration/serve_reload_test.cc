@@ -33,7 +33,9 @@ class Watched {
   ChildProcess& process() { return berth_.process(); }
   [[nodiscard]] RawClient Connect() const { return berth_.Connect(); }
 
+  // As kube-scheduler asks: first which nodes fit, then which of them is best.
   std::string BestNode() {
+    Ask(client_, "filter", ArgsFor("1", 1));
     const Json scores = Ask(client_, "prioritize", ArgsFor("1", 1));
     for (const Json& score : scores) {
       if (score["Score"] == 10) return score["Host"];
