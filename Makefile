@@ -75,14 +75,11 @@ e2e-demo: build ## A control plane with Berth in front, left running to look at
 e2e-demo-stop: ## Stop what e2e-demo left running
 	@$(E2E)/program.sh demo -stop build/e2e-demo
 
-# The programs whose tests run under the sanitizers.
-SANITIZED := unit_tests config_tests reflector_tests server_tests property_tests topology_tests wire_tests
-
 sanitize: ## Unit, property and wire tests under address+undefined and under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))
 	@for preset in asan tsan; do \
 	  cmake --preset $$preset >/dev/null; \
-	  cmake --build --preset $$preset -j $(JOBS) --target $(SANITIZED); \
+	  cmake --build --preset $$preset -j $(JOBS) --target sanitized_tests; \
 	  ctest --preset $$preset -j $(JOBS) -L '^(unit|property|wire)$$'; \
 	done
 

@@ -76,6 +76,17 @@ func (p *Plane) CreatePods(pods ...*v1.Pod) {
 	}
 }
 
+// CreatePodsInOrder creates them one after the other. A scheduler that is running hears of them in this order; one that
+// starts later lists them, and then takes them in none.
+func (p *Plane) CreatePodsInOrder(pods ...*v1.Pod) {
+	p.T.Helper()
+	for _, pod := range pods {
+		if _, err := p.Client.CoreV1().Pods(pod.Namespace).Create(background(), pod, metav1.CreateOptions{}); err != nil {
+			p.T.Fatalf("create pods: %v", err)
+		}
+	}
+}
+
 // Pod is the pod as the API server has it.
 func (p *Plane) Pod(name string) *v1.Pod {
 	p.T.Helper()

@@ -35,7 +35,7 @@ func main() {
 	seed := flag.Int("seed", 42, "seed of the arrival order")
 	limit := flag.Int("arrivals", 0, "only so many arrivals; 0 is all")
 	names := flag.String("arms", "expected-waste,fragmentation-gradient,MostAllocated,LeastAllocated",
-		"profiles of Berth and scoring strategies of kube-scheduler")
+		"profiles of Berth, scoring strategies of kube-scheduler, and both as PROFILE+STRATEGY")
 	weight := flag.Int64("weight", 0, "of Berth's priorities; 0 is the one of manifests/scheduler")
 	file := flag.String("json", "", "write the figures to this file")
 	flag.Parse()
@@ -82,9 +82,13 @@ func dataFolder(given string) string {
 	return "../shared/data"
 }
 
-// replay has all pods waiting before the scheduler starts: it takes them in the order of their names.
+// replay lets the pods come in the order of the trace, faster than they are placed.
 func replay(plane *harness.Plane, scheduler *harness.Scheduler, arm string, t trace, weight int64) result {
-	alone := arm == "MostAllocated" || arm == "LeastAllocated"
+	profile, strategy, _ := strings.Cut(arm, "+")
+	alone := profile == "MostAllocated" || profile == "LeastAllocated"
+	if alone {
+		strategy = profile
+	}
 	var pods []*v1.Pod
 	for _, task := range t.arrivals {
 		if alone {
@@ -93,13 +97,13 @@ func replay(plane *harness.Plane, scheduler *harness.Scheduler, arm string, t tr
 			pods = append(pods, task.podForBerth())
 		}
 	}
-	plane.CreatePods(pods...)
 	scheduler.Config.Extenders, scheduler.Config.Profiles = nil, nil
-	if alone {
-		scheduler.Config.Profiles = []configv1.KubeSchedulerProfile{packing(arm)}
-	} else {
-		config := "profile: " + arm + "\n"
-		if arm != "expected-waste" { // which learns it
+	if strategy != "" {
+		scheduler.Config.Profiles = []configv1.KubeSchedulerProfile{packing(strategy)}
+	}
+	if !alone {
+		config := "profile: " + profile + "\n"
+		if !strings.HasPrefix(profile, "expected-waste") { // which learns it
 			config += t.requestMix()
 		}
 		berth := plane.StartBerth(config)
@@ -115,6 +119,7 @@ func replay(plane *harness.Plane, scheduler *harness.Scheduler, arm string, t tr
 	defer seen.Stop()
 	start := time.Now()
 	scheduler.Restart()
+	plane.CreatePodsInOrder(pods...)
 	bound := seen.WaitForAll(len(pods), 30*time.Minute)
 	r := result{Arm: arm, Placed: len(bound), Pending: len(pods) - len(bound), Seconds: time.Since(start).Seconds()}
 	scheduler.Stop()
