@@ -378,6 +378,7 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
     if (!nodes.emplace(name, node).second) {
       return Invalid(path + ".name: node \"" + name + "\" is there twice");
     }
+    if (spec.mig.known() && spec.mig->by_claims()) events.emplace_back(GpusOffered{name, spec.mig});
     events.emplace_back(NodeUpserted{std::move(spec)});
     if (!claims.empty()) events.emplace_back(GpusClaimed{name, std::move(claims)});
     return {};

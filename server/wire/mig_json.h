@@ -14,7 +14,10 @@
 //                 no instances are said.
 //   allocator     who picks the device: "berth" (as the annotation berth.dev/devices of the pod
 //                 says), "first-fit", "driver" or "hami" (cluster/mig_spec.h). Left out: berth
-//                 where dynamic, else first-fit.
+//                 where dynamic, else first-fit. "kube-scheduler" is for the cluster file: what
+//                 ResourceClaims hold is counted there, and no pod.
+//   offered       of a GPU that is cut when a pod comes: the instances that may be made, with
+//                 "start". Left out: all of the product.
 //   foreign       true: another scheduler gives the devices out; Berth counts what its pods have
 //                 and gives none
 //   instances     with "start", or "count" of them (1) whose starts are assumed as the driver
