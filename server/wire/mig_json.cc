@@ -235,6 +235,17 @@ Json InstancesJson(const MigProduct& product, MigSet instances) {
   return json;
 }
 
+// With the memory units that each takes.
+Json SizedJson(const MigProduct& product, MigSet instances) {
+  Json json = InstancesJson(product, instances);
+  for (Json& instance : json) {
+    const MigSet lowest = instances & (~instances + 1);
+    instance["size"] = std::popcount(product.UnitsOf(lowest));
+    instances &= ~lowest;
+  }
+  return json;
+}
+
 Json RowsJson(const MigProduct& product) {
   Json json = Json::array();
   for (const MigRow& row : product.rows()) {
@@ -367,6 +378,18 @@ Json MigJson(const MigSpec& spec) {
     json["single_memory_mib"] = spec.single_memory_mib;
   }
   if (spec.trouble != MigTrouble::kNone) json["trouble"] = MigTroubleName(spec.trouble);
+  return json;
+}
+
+Json MigUseJson(const MigSpec& spec, const MigUse& use) {
+  Json json = Json::array();
+  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+    const MigSet taken = use.taken()[gpu];
+    json.push_back({{"gpu", spec.gpus[gpu].index},
+                    {"units", spec.product->memory_units()},
+                    {"taken", SizedJson(*spec.product, taken)},
+                    {"free", SizedJson(*spec.product, spec.gpus[gpu].instances & ~taken)}});
+  }
   return json;
 }
 

@@ -35,6 +35,7 @@
 #include "base/result.h"
 #include "cluster/mig_library.h"
 #include "cluster/mig_spec.h"
+#include "cluster/mig_use.h"
 #include "server/wire/fields.h"
 
 namespace berth::wire {
@@ -49,6 +50,12 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
 
 // What ReadMig reads back as the same.
 Json MigJson(const MigSpec& spec);
+
+// For people, beside that: per GPU its memory units, the instances that pods or claims have of it,
+// and the other ones that are there (static).
+//
+//   [{"gpu": 0, "units": 8, "taken": [{"profile": "3g.20gb", "start": 4, "size": 4}], "free": []}]
+Json MigUseJson(const MigSpec& spec, const MigUse& use);
 
 // Puts one instance of the row onto the GPU where the driver would; false where none fits.
 bool AddByDriver(const MigProduct& product, int row, MigSet& instances);
