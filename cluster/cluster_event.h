@@ -38,6 +38,13 @@ struct GpusClaimed {
   std::vector<ClaimedGpu> gpus;
   ClaimSource source = ClaimSource::kResourceClaims;
 };
-using ClusterEvent = std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone, GpusClaimed>;
+// What pods can get of that node's GPUs by the claims that kube-scheduler makes for their extended
+// resources, by now; not known = nothing. The MIG devices that the node itself speaks of go before.
+struct GpusOffered {
+  std::string node;
+  NodeMig mig;
+};
+using ClusterEvent =
+    std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone, GpusClaimed, GpusOffered>;
 
 }  // namespace berth

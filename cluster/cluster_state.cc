@@ -48,6 +48,11 @@ Status ClusterState::Apply(std::span<const ClusterEvent> events) {
         return tl::unexpected(std::move(valid).error().Within("node"));
       }
     }
+    if (const auto* offered = std::get_if<GpusOffered>(&event); offered && offered->mig.known()) {
+      if (Status valid = Validate(*offered->mig); !valid) {
+        return tl::unexpected(std::move(valid).error().Within("node " + offered->node));
+      }
+    }
   }
   const MutexLock lock(mutex_);
   for (const ClusterEvent& event : events) ApplyOne(event);
@@ -66,6 +71,8 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
     Keep(RecordOf(bound->pod, bound->placement, PodState::kBound, {}));
   } else if (const auto* claimed = std::get_if<GpusClaimed>(&event)) {
     Claim(*claimed);
+  } else if (const auto* offered = std::get_if<GpusOffered>(&event)) {
+    Offer(*offered);
   } else {
     const std::string& uid = std::get<PodGone>(event).uid;
     const std::shared_ptr<const PodRecord> held = Find(uid);
@@ -76,12 +83,30 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
   }
 }
 
-void ClusterState::UpsertNode(const NodeSpec& spec) {
+NodeSpec ClusterState::WithOffers(NodeSpec spec) const {
+  if (spec.mig.known() && !spec.mig->by_claims()) return spec;
+  const auto offered = offered_.find(spec.name);
+  spec.mig = offered == offered_.end() ? NodeMig() : offered->second;
+  return spec;
+}
+
+void ClusterState::Offer(const GpusOffered& offered) {
+  if (offered.mig.known()) {
+    offered_.insert_or_assign(offered.node, offered.mig);
+  } else if (offered_.erase(offered.node) == 0) {
+    return;
+  }
+  const auto node = specs_.find(offered.node);
+  if (node != specs_.end()) UpsertNode(NodeSpec(*node->second));
+}
+
+void ClusterState::UpsertNode(const NodeSpec& said) {
+  NodeSpec spec = WithOffers(said);
   const auto known = specs_.find(spec.name);
   if (known != specs_.end() && *known->second == spec) return;  // a heartbeat
-  auto shared = std::make_shared<const NodeSpec>(spec);
+  auto shared = std::make_shared<const NodeSpec>(std::move(spec));
   const bool is_new = known == specs_.end();
-  specs_.insert_or_assign(spec.name, shared);
+  specs_.insert_or_assign(shared->name, shared);
   if (is_new || node_set_changed_) {
     node_set_changed_ = true;  // the snapshot is rebuilt whole when it is published
     return;

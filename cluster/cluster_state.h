@@ -95,7 +95,10 @@ class ClusterState {
   [[nodiscard]] std::shared_ptr<const PodRecord> Find(std::string_view uid) const
       BERTH_REQUIRES(mutex_);
   void ApplyOne(const ClusterEvent& event) BERTH_REQUIRES(mutex_);
-  void UpsertNode(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
+  void UpsertNode(const NodeSpec& said) BERTH_REQUIRES(mutex_);
+  // The spec with what is offered on its node.
+  [[nodiscard]] NodeSpec WithOffers(NodeSpec spec) const BERTH_REQUIRES(mutex_);
+  void Offer(const GpusOffered& offered) BERTH_REQUIRES(mutex_);
   void Claim(const GpusClaimed& claimed) BERTH_REQUIRES(mutex_);
   void ReplaceNode(const std::shared_ptr<const NodeSpec>& spec) BERTH_REQUIRES(mutex_);
   // The node with the pods and claims that are on it now.
@@ -120,6 +123,8 @@ class ClusterState {
     Node::Claims all;  // of these, one after the other
   };
   std::unordered_map<std::string, ClaimsOfNode> claims_ BERTH_GUARDED_BY(mutex_);
+  // By node, also by those that are not known (yet).
+  std::unordered_map<std::string, NodeMig> offered_ BERTH_GUARDED_BY(mutex_);
   // How many pods of each gang there are on each node.
   std::map<std::string, std::map<std::string, std::size_t>, std::less<>> gangs_
       BERTH_GUARDED_BY(mutex_);

@@ -42,6 +42,28 @@ std::vector<const ClaimedGpu*> TakeClaimed(std::span<const ClaimedGpu> claimed, 
   return overlapping;
 }
 
+NodeMig MigByExtendedResources(std::span<const OfferedGpu> gpus,
+                               std::span<const MigProfile> profiles) {
+  if (gpus.empty()) return NodeMig();
+  MigSpec spec;
+  spec.product = gpus.front().product;
+  spec.dynamic = true;
+  spec.knowledge = MigKnowledge::kExact;
+  spec.allocator = MigAllocator::kKubeScheduler;
+  MigSet by_name = 0;
+  for (const MigProfile& profile : profiles) {
+    if (const auto row = spec.product->RowOf(profile)) by_name |= spec.product->PlacementsOf(*row);
+  }
+  MigSet any = 0;
+  for (const OfferedGpu& gpu : gpus) {
+    if (gpu.product != spec.product || gpu.index < 0 || spec.PositionOf(gpu.index)) continue;
+    any |= gpu.offered & by_name;
+    const MigSet offered = gpu.whole ? 0 : gpu.offered & by_name;
+    spec.gpus.push_back({.index = gpu.index, .uuid = gpu.uuid, .offered = offered});
+  }
+  return any == 0 ? NodeMig() : NodeMig(std::move(spec));
+}
+
 std::shared_ptr<const MigOffers::ByNode> MigOffers::Current() const {
   const MutexLock lock(mutex_);
   return current_;

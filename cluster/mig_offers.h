@@ -2,7 +2,8 @@
 //
 // MigOffers: the GPUs that DRA cuts into MIG devices - which devices are offered of each, and which
 // of them ResourceClaims have. Apart from NodeSpec::mig, the devices that Berth gives to pods: here
-// a pod gets its device by a claim, and kube-scheduler places it.
+// a pod gets its device by a claim, and kube-scheduler places it. What pods can get by the name of
+// a resource becomes the node's all the same (MigByExtendedResources).
 //
 //   taken     placements that allocated claims have, exactly: the device of a claim has a profile
 //             and a start
@@ -23,6 +24,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "cluster/claimed_gpu.h"
+#include "cluster/mig_spec.h"
 #include "topology/mig_product.h"
 
 namespace berth {
@@ -54,6 +56,12 @@ struct OfferedDevice {
 // Takes what the claims have; what is on other GPUs is passed over. Returns those that have
 // something of which another one has a part already.
 std::vector<const ClaimedGpu*> TakeClaimed(std::span<const ClaimedGpu> claimed, OfferedGpus& gpus);
+
+// What of that pods can get by extended resources which stand for these profiles, as the MIG
+// devices of their node; not known where they can get nothing. A MigSpec is of one product: GPUs of
+// another than the first, and those that no name tells from the others, are left out.
+NodeMig MigByExtendedResources(std::span<const OfferedGpu> gpus,
+                               std::span<const MigProfile> profiles);
 
 // Any thread may call any function; what Current gave does not change.
 class MigOffers {

@@ -15,7 +15,8 @@ std::string_view MigKnowledgeName(MigKnowledge knowledge) {
 }
 
 std::string_view MigAllocatorName(MigAllocator allocator) {
-  constexpr std::array<std::string_view, 4> kNames = {"berth", "first-fit", "driver", "hami"};
+  constexpr std::array<std::string_view, 5> kNames = {"berth", "first-fit", "driver", "hami",
+                                                      "kube-scheduler"};
   return kNames[static_cast<std::size_t>(allocator)];
 }
 
@@ -25,8 +26,8 @@ std::string_view MigTroubleName(MigTrouble trouble) {
 }
 
 std::optional<std::size_t> MigSpec::PositionOf(int index) const {
-  const auto gpu = std::ranges::lower_bound(gpus, index, {}, &MigGpu::index);
-  if (gpu == gpus.end() || gpu->index != index) return std::nullopt;
+  const auto gpu = std::ranges::find(gpus, index, &MigGpu::index);
+  if (gpu == gpus.end()) return std::nullopt;
   return static_cast<std::size_t>(gpu - gpus.begin());
 }
 
@@ -36,8 +37,8 @@ Status Validate(const MigSpec& spec) {
   }
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
     const std::string place = ".mig.gpus[" + std::to_string(i) + "]";
-    const int least = i == 0 ? 0 : spec.gpus[i - 1].index + 1;
-    if (spec.gpus[i].index < least) {
+    const int least = i == 0 || spec.by_claims() ? 0 : spec.gpus[i - 1].index + 1;
+    if (spec.gpus[i].index < least || spec.PositionOf(spec.gpus[i].index) != i) {
       return Invalid(place + ".index: want each GPU once and in ascending order, got " +
                      std::to_string(spec.gpus[i].index));
     }

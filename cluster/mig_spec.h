@@ -38,9 +38,12 @@ std::string_view MigKnowledgeName(MigKnowledge knowledge);  // "counts", "per-gp
 // the others to pick.
 enum class MigAllocator : std::uint8_t {
   kBerth,     // Berth: GPU and start, told with the binding
-  kFirstFit,  // the first GPU that has room, the lowest start: assumed of the kubelet; DRA
+  kFirstFit,  // the first GPU that has room, the lowest start: assumed of the kubelet
   kDriver,    // the first GPU that has room, NVIDIA's driver's start (topology/mig_start_rule.h)
   kHami,      // the first GPU that has room, HAMi's start
+  // kube-scheduler, which makes a ResourceClaim for the pod's extended resources (KEP-5004): the
+  // first fit, in the order of `gpus`. It is the claim that holds the devices, and no pod.
+  kKubeScheduler,
 };
 std::string_view MigAllocatorName(MigAllocator allocator);  // "berth", "first-fit", ...
 
@@ -54,9 +57,10 @@ enum class MigTrouble : std::uint8_t {
 std::string_view MigTroubleName(MigTrouble trouble);  // "", "changing", "failed", ...
 
 struct MigGpu {
-  int index = 0;         // on the node
-  std::string uuid;      // empty = not known
-  MigSet instances = 0;  // static: those that are there
+  int index = 0;                // on the node
+  std::string uuid;             // empty = not known
+  MigSet instances = 0;         // static: those that are there
+  MigSet offered = ~MigSet{0};  // dynamic: those that may be made
   friend bool operator==(const MigGpu&, const MigGpu&) = default;
 };
 
@@ -71,7 +75,7 @@ struct MigSpec {
   // Of all the GPUs; nullptr only where there are none. Products that are equal are one object
   // (cluster/mig_library.h).
   std::shared_ptr<const MigProduct> product;
-  std::vector<MigGpu> gpus;  // by ascending index
+  std::vector<MigGpu> gpus;  // by ascending index, but for kKubeScheduler: in its order
   bool dynamic = false;
   MigKnowledge knowledge = MigKnowledge::kCounts;
   MigAllocator allocator = MigAllocator::kFirstFit;
@@ -83,16 +87,18 @@ struct MigSpec {
   MigTrouble trouble = MigTrouble::kNone;
   friend bool operator==(const MigSpec&, const MigSpec&) = default;
 
+  // Pods get devices by the name of an extended resource, and a claim holds them.
+  [[nodiscard]] bool by_claims() const { return allocator == MigAllocator::kKubeScheduler; }
   // The position in `gpus` of the GPU with that index.
   [[nodiscard]] std::optional<std::size_t> PositionOf(int index) const;
   // What may be given of the GPU at that position, where `taken` is.
   [[nodiscard]] MigSet Free(std::size_t gpu, MigSet taken) const {
-    return dynamic ? product->Addable(taken) : gpus[gpu].instances & ~taken;
+    return dynamic ? product->Addable(taken) & gpus[gpu].offered : gpus[gpu].instances & ~taken;
   }
 };
 
-// Error: kInvalidArgument naming the field: GPUs without a product, not in order, or with instances
-// that do not go together; counts below 0.
+// Error: kInvalidArgument naming the field: GPUs without a product, not in order or twice, or with
+// instances that do not go together; counts below 0.
 Status Validate(const MigSpec& spec);
 
 // A MigSpec shared by all copies of a node, or none. Compares by what it says.

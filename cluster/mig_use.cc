@@ -29,6 +29,7 @@ std::optional<std::size_t> GpuOf(const MigSpec& spec, const MigGrant& grant) {
 MigStartRule StartRuleOf(MigAllocator allocator) {
   switch (allocator) {
     case MigAllocator::kFirstFit:
+    case MigAllocator::kKubeScheduler:
       return MigStartRule::kLowest;
     case MigAllocator::kHami:
       return MigStartRule::kHami;
@@ -59,6 +60,7 @@ class Booking {
   Booking(const MigSpec& spec, const PodRecords& pods, std::span<const ClaimedGpu> claims)
       : spec_(spec), pods_(pods), slots_(pods.size()), use_(spec) {
     for (const MigSlot& slot : SlotsOfClaims(spec, claims)) use_.Take(slot);
+    if (spec.by_claims()) return;
     for (std::size_t i = 0; i < pods_.size(); ++i) BookKnown(i);
     for (std::size_t i = 0; i < pods_.size(); ++i) BookAssumed(i);
   }
@@ -170,7 +172,7 @@ MigUse::MigUse(const MigSpec& spec, const PodRecords& pods, std::span<const Clai
 
 std::optional<MigSlot> MigUse::NextSlot(const MigSpec& spec, int row) const {
   for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
-    if (!spec.dynamic) {
+    if (!spec.dynamic || spec.by_claims()) {  // the lowest start of those that may be taken
       const MigSet free = spec.Free(gpu, taken_[gpu]) & spec.product->PlacementsOf(row);
       if (free != 0) return MigSlot{gpu, std::countr_zero(free)};
     } else if (const auto placement =

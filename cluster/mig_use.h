@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MigUse: what the pods of a node have of its MIG devices. A function of the pods, whatever the
+// MigUse: what the pods of a node have of its MIG devices; where pods get them by claims
+// (MigSpec::by_claims), what the claims have. A function of the pods, whatever the
 // order in which they came: first the devices that are known, of pods and of claims
 // (claimed_gpu.h), then, in the order of the UIDs, those of which only the profile is, or which the
 // spec does not have (any more). For these the device is

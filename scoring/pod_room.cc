@@ -27,6 +27,8 @@ std::int64_t MigPodsFor(const Node& node, const MigSlices& ask) {
   for (std::int64_t pods = 0;; ++pods) {
     const auto plan = PlanMig(spec, use, ask);
     if (!plan || pods == kMostPods || !use.TakeAll(spec, plan->grants)) return pods;
+    if (!spec.by_claims()) continue;
+    for (const MigSlot& slot : plan->slots) use.Take(slot);  // there are no grants
   }
 }
 

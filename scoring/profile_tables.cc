@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "scoring/device_picker.h"
+#include "scoring/mig/mig_plan.h"
 #include "scoring/priority.h"
 
 namespace berth {
@@ -128,6 +129,10 @@ std::vector<NodeIndex> ProfileTables::Best(const std::shared_ptr<const Snapshot>
 
 tl::expected<Placement, Reason> ProfileTables::PlaceOn(
     const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape, NodeIndex node) {
+  // The claim may be seen by now, and hold the last devices of the node.
+  if (GetsMigByClaim(snapshot->node(node), shape)) {
+    return PlacementFor(snapshot->node(node), shape, {});
+  }
   const std::shared_ptr<Entry> entry = EntryOf(shape);
   const std::vector<double> prices = PricesIn(snapshot);
   const MutexLock lock(entry->mutex);

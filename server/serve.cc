@@ -112,7 +112,7 @@ class Service {
       : config_(config),
         log_(LevelNamed(config.log_level)),
         recorder_(log_, metrics_),
-        pod_rules_(config.resources, config.topology_levels, &groups_),
+        pod_rules_(config.resources, config.topology_levels, &groups_, &device_classes_),
         node_rules_(config),
         client_(std::move(client)),
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
@@ -235,7 +235,7 @@ class Service {
     };
     return std::make_unique<kube::KubeCluster>(
         kube::KubeCluster::Parts{client, state_, budgets_, groups_, pod_rules_, node_rules_, clock_,
-                                 mig_offers_, &waiting_},
+                                 mig_offers_, device_classes_, &waiting_},
         std::move(options));
   }
 
@@ -257,6 +257,7 @@ class Service {
   DecisionRecorder recorder_;
   PodGroups groups_;
   MigOffers mig_offers_;
+  DeviceClasses device_classes_;
   WaitingPods waiting_;
   const wire::PodRules pod_rules_;
   const wire::NodeRules node_rules_;

@@ -36,9 +36,15 @@ class Planner {
         if (!Add(want)) return std::nullopt;
       }
     }
-    std::ranges::stable_sort(devices_, {}, [this](const Device& device) {
-      return RankOf(*spec_.product, device.rows.front());
-    });
+    if (spec_.by_claims()) {
+      std::ranges::stable_sort(devices_, {}, [](const Device& device) {
+        return device.name ? MigProfileName(*device.name) : "";
+      });
+    } else {
+      std::ranges::stable_sort(devices_, {}, [this](const Device& device) {
+        return RankOf(*spec_.product, device.rows.front());
+      });
+    }
     if (!Place(0)) return std::nullopt;
     std::ranges::sort(plan_.grants);
     std::ranges::sort(plan_.slots);
@@ -91,6 +97,7 @@ class Planner {
     const MigSlot& slot = candidate.slot;
     plan_.slots.push_back(slot);
     plan_.loss_gpus += candidate.loss_gpus;
+    if (spec_.by_claims()) return;
     MigGrant grant{.profile = device.name.value_or(RowAt(RowOf(slot)).profile)};
     if (spec_.allocator == MigAllocator::kBerth) {
       const auto placement = static_cast<std::size_t>(slot.placement);
@@ -102,6 +109,7 @@ class Planner {
 
   // The best first.
   [[nodiscard]] std::vector<Candidate> CandidatesFor(int row) const {
+    if (spec_.by_claims()) return InTurn(row);
     if (spec_.allocator != MigAllocator::kBerth) {
       const auto slot = use_.NextSlot(spec_, row);
       return slot ? std::vector{CandidateAt(*slot)} : std::vector<Candidate>();
@@ -117,6 +125,18 @@ class Planner {
     std::ranges::stable_sort(candidates, {}, [](const Candidate& candidate) {
       return std::pair(candidate.loss_gpus, candidate.free_units);
     });
+    return candidates;
+  }
+
+  // As kube-scheduler's allocator tries them, which also goes back where the rest does not fit.
+  [[nodiscard]] std::vector<Candidate> InTurn(int row) const {
+    std::vector<Candidate> candidates;
+    for (std::size_t gpu = 0; gpu < spec_.gpus.size(); ++gpu) {
+      MigSet free = spec_.Free(gpu, use_.taken()[gpu]) & spec_.product->PlacementsOf(row);
+      for (; free != 0; free &= free - 1) {
+        candidates.push_back(CandidateAt({gpu, std::countr_zero(free)}));
+      }
+    }
     return candidates;
   }
 
@@ -186,12 +206,16 @@ Reason CheckMig(const Node& node, const MigSlices& ask) {
   if (spec.gpus.empty() && spec.shared.empty()) return Reason::kNoMig;
   if (spec.foreign) return Reason::kMigForeign;
   // The kubelet gives what the containers name, and these name nothing.
-  if (!ask.by_name() && !spec.dynamic) return Reason::kMigByNameOnly;
+  if (!ask.by_name() && (!spec.dynamic || spec.by_claims())) return Reason::kMigByNameOnly;
   for (const MigWant& want : ask.wants) {
     if (!HasProfile(spec, want)) return Reason::kNoMigProfile;
   }
   if (PlanMig(spec, node.mig(), ask)) return Reason::kFits;
   return PlanMig(spec, MigUse(spec), ask) ? Reason::kMigBusy : Reason::kTooFewMig;
+}
+
+bool GetsMigByClaim(const Node& node, const RequestShape& shape) {
+  return shape.mig() != nullptr && node.spec().mig.known() && node.spec().mig->by_claims();
 }
 
 }  // namespace berth

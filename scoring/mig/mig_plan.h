@@ -10,6 +10,9 @@
 //   static    cost = 0: an instance that is there is of use to nobody else. Of the GPUs that have
 //             one the fullest is taken, so that others can be emptied and cut anew.
 //
+//   claims    (MigSpec::by_claims) the plan is the allocator's first fit, of one name after the
+//             other, and there are no grants: the claim says them
+//
 // An ask for devices of several profiles is placed from the largest down, and where that fails by
 // search, within kMostSteps. Of one profile the search never fails in vain: its placements are
 // disjoint. A want without a name gets the smallest profile that is enough and fits.
@@ -39,6 +42,9 @@ std::optional<MigPlan> PlanMig(const MigSpec& spec, const MigUse& use, const Mig
 // kMigByNameOnly, or
 // kMigBusy. Requires: not a node on which each device counts as a GPU, for an ask without a name.
 Reason CheckMig(const Node& node, const MigSlices& ask);
+
+// Whether such a pod gets its devices on the node by a claim. It has them by the time it is bound.
+bool GetsMigByClaim(const Node& node, const RequestShape& shape);
 
 // kFits, or the reason that is the node's trouble.
 Reason ReasonOf(MigTrouble trouble);

@@ -48,6 +48,7 @@ MigReport ReportMig(const Snapshot& snapshot, const MigOffers::ByNode& offers) {
     if (spec.trouble != MigTrouble::kNone) {
       ++report.troubled_nodes[std::string(MigTroubleName(spec.trouble))];
     }
+    if (spec.by_claims()) continue;  // they are among the offers
     for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
       CountGpu(spec, gpu, node.mig().taken()[gpu], report.products[spec.product->name()]);
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "scoring/mig/mig_tables.h"
 #include "server/wire/mig_offer.h"
 
 namespace berth::kube {
@@ -50,9 +51,11 @@ ClaimedGpu Describe(const std::string& claim, const std::string& name,
 
 }  // namespace
 
-DeviceClaims::DeviceClaims(ClusterState& state, MigOffers& offers, const OnUnreadable& report)
+DeviceClaims::DeviceClaims(ClusterState& state, MigOffers& offers, DeviceClasses& classes,
+                           const OnUnreadable& report)
     : state_(state),
       offers_(offers),
+      classes_(classes),
       unknown_("resourceclaims", report),
       unknown_pools_("resourceslices", report),
       overlapping_("resourceclaims", report) {}
@@ -115,6 +118,16 @@ void DeviceClaims::RemoveClaim(const std::string& name) {
   offers_.Release(name);
 }
 
+void DeviceClaims::FollowClasses() {
+  const MutexLock lock(mutex_);
+  std::vector<MigProfile> by_name = classes_.Profiles();
+  if (by_name == by_name_) return;
+  by_name_ = std::move(by_name);
+  Nodes all;
+  for (const auto& [node, pools] : pools_on_node_) all.insert(node);
+  Tell(all);
+}
+
 DeviceClaims::Seen DeviceClaims::SeenOf(const std::string& claim) const {
   const MutexLock lock(mutex_);
   const auto seen = seen_.find(claim);
@@ -175,10 +188,13 @@ void DeviceClaims::Tell(const Nodes& nodes) {
     std::vector<ClaimedGpu> claimed = ClaimedOn(node);
     OfferedGpus offered = OfferedOn(node);
     NoteOverlaps(node, TakeClaimed(claimed, offered));
+    NodeMig mig = MigByExtendedResources(offered, by_name_);
+    if (mig.known()) (void)MigTablesOf(mig->product);  // here, and not when the first pod is placed
     events.emplace_back(GpusClaimed{node, std::move(claimed)});
+    events.emplace_back(GpusOffered{node, std::move(mig)});
     offers.emplace_back(node, std::move(offered));
   }
-  if (!events.empty()) (void)state_.Apply(events);  // no NodeSpec in it: cannot fail
+  if (!events.empty()) (void)state_.Apply(events);  // nothing in it that could be invalid
   offers_.Put(std::move(offers));
 }
 

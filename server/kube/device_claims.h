@@ -3,7 +3,9 @@
 // DeviceClaims: puts ResourceClaims and ResourceSlices together. A claim names a pool and a device;
 // the slices of the pool say on which node that is, and which GPU. What the claims hold on a node
 // goes to ClusterState, all of it whenever it changes; what slices offer to cut of its GPUs, and
-// what claims have of that, to MigOffers.
+// what claims have of that, to MigOffers. What of it pods can get by an extended resource, as the
+// DeviceClasses have it, is the node's (GpusOffered): then the claim that kube-scheduler makes is
+// one among the others.
 //
 // Claims and slices come in any order. Until a slice tells, a pool is of the node of its name and a
 // device is the GPU that its name says: NVIDIA's driver calls them so. A device of which nothing
@@ -22,6 +24,7 @@
 
 #include "base/mutex.h"
 #include "cluster/cluster_state.h"
+#include "cluster/device_classes.h"
 #include "cluster/mig_offers.h"
 #include "server/kube/table_sink.h"
 #include "server/wire/dra_json.h"
@@ -31,7 +34,7 @@ namespace berth::kube {
 // Any thread may call any function.
 class DeviceClaims {
  public:
-  // The two kinds of objects, each as a TableSink wants them.
+  // The kinds of objects, each as a TableSink wants them.
   class Slices {
    public:
     using Object = wire::ResourceSlice;
@@ -57,10 +60,33 @@ class DeviceClaims {
     DeviceClaims& all_;
   };
 
+  class Classes {
+   public:
+    using Object = DeviceClass;
+    explicit Classes(DeviceClaims& claims) : all_(claims) {}
+    void Put(Object added) {
+      all_.classes_.Put(std::move(added));
+      all_.FollowClasses();
+    }
+    void Remove(std::string_view, std::string_view name) {
+      all_.classes_.Remove(name);
+      all_.FollowClasses();
+    }
+    void Reset(std::vector<Object> classes) {
+      all_.classes_.Reset(std::move(classes));
+      all_.FollowClasses();
+    }
+
+   private:
+    DeviceClaims& all_;
+  };
+
   // References: they outlive the object.
-  DeviceClaims(ClusterState& state, MigOffers& offers, const OnUnreadable& report);
+  DeviceClaims(ClusterState& state, MigOffers& offers, DeviceClasses& classes,
+               const OnUnreadable& report);
 
   [[nodiscard]] Slices& slices() { return slice_table_; }
+  [[nodiscard]] Classes& classes() { return class_table_; }
   [[nodiscard]] Claims& claims() { return claim_table_; }
   // How many claims hold a device of which nobody knows the GPU.
   [[nodiscard]] std::size_t unknown() const { return unknown_.count(); }
@@ -87,6 +113,8 @@ class DeviceClaims {
   void PutClaims(std::vector<wire::ResourceClaim> claims, bool replace) BERTH_EXCLUDES(mutex_);
   void RemoveSlice(std::string_view name) BERTH_EXCLUDES(mutex_);
   void RemoveClaim(const std::string& name) BERTH_EXCLUDES(mutex_);
+  // Tells every node's offers anew where the classes stand for other profiles than before.
+  void FollowClasses() BERTH_EXCLUDES(mutex_);
 
   // These add the nodes on which something may have changed.
   void DropSlice(std::string name, Nodes& changed) BERTH_REQUIRES(mutex_);
@@ -101,12 +129,15 @@ class DeviceClaims {
 
   ClusterState& state_;
   MigOffers& offers_;
+  DeviceClasses& classes_;
   Slices slice_table_{*this};
   Claims claim_table_{*this};
+  Classes class_table_{*this};
   UnreadableObjects unknown_, unknown_pools_, overlapping_;  // changed under the mutex
 
   mutable Mutex mutex_;
   std::map<std::string, Seen> seen_ BERTH_GUARDED_BY(mutex_);
+  std::vector<MigProfile> by_name_ BERTH_GUARDED_BY(mutex_);  // that extended resources stand for
   std::map<std::string, Pool> pools_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::string, std::less<>> pool_of_slice_ BERTH_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> pools_of_claim_ BERTH_GUARDED_BY(mutex_);

@@ -5,6 +5,7 @@
 
 #include "server/kube/api_audit.h"
 #include "server/wire/budget_json.h"
+#include "server/wire/device_class_json.h"
 #include "server/wire/dra_json.h"
 #include "server/wire/pod_group_json.h"
 
@@ -14,6 +15,7 @@ namespace {
 constexpr Duration kLook = std::chrono::milliseconds(100);
 
 constexpr const char* kWaitingPods = "waitingpods";
+constexpr const char* kDeviceClasses = "deviceclasses";
 constexpr const char* kDevices = "devices";
 constexpr const char* kAllocations = "allocationclaims";
 
@@ -110,7 +112,7 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       pods_(parts.state, parts.pod_rules, ReportUnreadable()),
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
                ReportUnreadable()),
-      claims_(parts.state, parts.mig_offers, ReportUnreadable()),
+      claims_(parts.state, parts.mig_offers, parts.device_classes, ReportUnreadable()),
       allocator_({parts.client, parts.mig_offers, claims_, parts.clock, *this,
                   [](Duration time) { std::this_thread::sleep_for(time); },
                   [this](bool is_problem, const std::string& text) {
@@ -120,6 +122,7 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
                   ReportUnreadable()),
       claim_sink_(claims_.claims(), Whole(wire::DecodeResourceClaim), "resourceclaims",
                   ReportUnreadable()),
+      class_sink_(claims_.classes(), wire::DecodeDeviceClass, kDeviceClasses, ReportUnreadable()),
       device_sink_(links_, Whole(wire::DecodeKoordinatorDevice), kDevices, ReportUnreadable()),
       allocations_(parts.state),
       allocation_sink_(allocations_, Whole(wire::DecodeAllocationClaim), kAllocations,
@@ -230,6 +233,8 @@ void KubeCluster::Watch() {
                           [this] { return slice_sink_.unreadable() + claims_.unknown_pools(); }));
   watched.push_back(Watch(Device("resourceclaims"), claim_sink_,
                           [this] { return claim_sink_.unreadable() + claims_.unknown(); }));
+  // Extended resources of DRA came with v1.
+  watch(Optional(kDeviceClasses, "resource.k8s.io", {"v1"}, kDeviceClasses), class_sink_);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     watch(GroupKind(static_cast<PodGroupApi>(i)), *groups_[i]);
   }

@@ -7,7 +7,7 @@
 // decides on the newest state and on nothing that it remembers; until those are complete it is not
 // ready.
 //
-// Not every cluster serves every API: ResourceClaims, ResourceSlices, PodGroups,
+// Not every cluster serves every API: ResourceClaims, ResourceSlices, DeviceClasses, PodGroups,
 // AllocationClaims and Devices are watched where they are served, from when they are. What is not
 // served, or what Berth may not read, keeps nobody waiting.
 #pragma once
@@ -75,6 +75,7 @@ class KubeCluster final : private WriteFence {
     const wire::NodeRules& node_rules;
     const Clock& clock;
     MigOffers& mig_offers;
+    DeviceClasses& device_classes;
     WaitingPods* waiting = nullptr;  // nullptr: nobody asks for them
   };
   struct Options {
@@ -139,6 +140,7 @@ class KubeCluster final : private WriteFence {
   DeviceAllocator allocator_;
   TableSink<DeviceClaims::Slices> slice_sink_;
   TableSink<DeviceClaims::Claims> claim_sink_;
+  TableSink<DeviceClaims::Classes> class_sink_;
   TableSink<KoordinatorLinks> device_sink_;
   InstasliceClaims allocations_;
   TableSink<InstasliceClaims> allocation_sink_;

@@ -17,6 +17,11 @@ std::string_view LivePage() {
   .gpu { width: 12px; height: 18px; border: 1px solid #999; display: flex; align-items: flex-end; }
   .gpu i { display: block; width: 100%; background: #2b6cb0; }
   .sick { background: #e8a0a0; }
+  .cut { width: auto; align-items: stretch; }
+  .cut b { width: 4px; }
+  .cut b.taken { background: #2b6cb0; }
+  .cut b.free { background: #bcd3ea; }
+  .cut b.first { border-left: 1px solid #fff; }
   .off { opacity: .4; }
 </style>
 <h1>Berth</h1>
@@ -35,8 +40,28 @@ function used(snapshot) {
   }
   return byNode;
 }
+const names = devices => devices.map(d => d.profile + " at " + d.start).join(", ") || "none";
+// A GPU that is cut, a bar per memory unit: dark are the devices that pods or claims have, light those that are there
+// beside, white is what is not cut.
+function cutGpu(use, offered) {
+  const cell = document.createElement("div");
+  cell.className = offered && offered.length === 0 ? "gpu cut sick" : "gpu cut";
+  cell.title = "GPU " + use.gpu + ", taken: " + names(use.taken) + "; free: " + names(use.free) +
+    (offered && offered.length === 0 ? "; nothing of it is offered" : "");
+  const units = Array.from({length: use.units}, () => document.createElement("b"));
+  for (const kind of ["free", "taken"]) {
+    for (const device of use[kind]) {
+      for (let i = 0; i < device.size; ++i) {
+        units[device.start + i].className = i === 0 ? kind + " first" : kind;
+      }
+    }
+  }
+  cell.append(...units);
+  return cell;
+}
 function draw(snapshot) {
   const byNode = used(snapshot);
+  let cut = 0, units = 0, unitsTaken = 0;
   let total = 0, taken = 0, idle = 0;
   const box = document.createDocumentFragment();
   snapshot.nodes.forEach((node, n) => {
@@ -58,12 +83,18 @@ function draw(snapshot) {
       cell.append(fill);
       row.append(cell);
     });
+    (node.mig_use || []).forEach((use, i) => {
+      cut += 1; units += use.units;
+      for (const device of use.taken) unitsTaken += device.size;
+      row.append(cutGpu(use, node.mig.gpus[i].offered));
+    });
     if (n < most) box.append(row);
   });
   document.getElementById("nodes").replaceChildren(box);
   document.getElementById("sum").textContent =
     `${snapshot.nodes.length} nodes, ${snapshot.pods.length} pods, ${taken.toFixed(1)} of ` +
     `${total} GPUs allocated, ${idle} with nothing on them` +
+    (cut > 0 ? `; ${unitsTaken} of ${units} memory units of ${cut} GPUs that are cut` : "") +
     (snapshot.nodes.length > most ? ` (the first ${most} nodes are drawn)` : "");
 }
 function advise(advices) {

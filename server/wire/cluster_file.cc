@@ -67,7 +67,10 @@ Json NodeJson(const Node& node) {
                {"ready", spec.ready},         {"gpus", std::move(gpus)}};
   if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
   if (!spec.taints.empty()) json["taints"] = TaintsJson(spec.taints);
-  if (spec.mig.known()) json["mig"] = MigJson(*spec.mig);
+  if (spec.mig.known()) {
+    json["mig"] = MigJson(*spec.mig);
+    json["mig_use"] = MigUseJson(*spec.mig, node.mig());
+  }
   if (node.claims() != nullptr) json["claims"] = ClaimsJson(*node.claims());
   if (!spec.links.known()) return json;
   if (const auto topology = TopologyAnnotation(spec.links.matrix())) {
@@ -215,6 +218,7 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
     spec.mig = NodeMig(std::move(read));
     return {};
   });
+  fields.List("mig_use", [](const Json&, const std::string&) { return Status(); });  // follows
   BERTH_TRY_STATUS(fields.Finish());
   if (matrix) {
     spec.links = rules.links->LinksOf(*std::move(matrix), spec.gpu_model, std::move(source));
@@ -378,6 +382,7 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
     if (!nodes.emplace(name, node).second) {
       return Invalid(path + ".name: node \"" + name + "\" is there twice");
     }
+    if (spec.mig.known() && spec.mig->by_claims()) events.emplace_back(GpusOffered{name, spec.mig});
     events.emplace_back(NodeUpserted{std::move(spec)});
     if (!claims.empty()) events.emplace_back(GpusClaimed{name, std::move(claims)});
     return {};

@@ -125,9 +125,10 @@ struct Gpu {
   MigGpu gpu;
   std::string path;
   std::vector<Instance> instances;
+  std::optional<std::vector<Instance>> offered;
 };
 
-Status ReadInstance(const Json& json, const std::string& path, Gpu& gpu) {
+Status ReadInstance(const Json& json, const std::string& path, std::vector<Instance>& instances) {
   Fields fields(json, path);
   Instance instance;
   std::string profile;
@@ -139,7 +140,7 @@ Status ReadInstance(const Json& json, const std::string& path, Gpu& gpu) {
   if (instance.start >= 0 && instance.count > 1) {
     return Invalid(path + ": want start or count, got both");
   }
-  gpu.instances.push_back(instance);
+  instances.push_back(instance);
   return {};
 }
 
@@ -151,10 +152,31 @@ Status ReadGpu(const Json& json, const std::string& path, std::vector<Gpu>& gpus
   fields.Int("index", 0, kMostGpuIndex, gpu.gpu.index);
   fields.Text("uuid", gpu.gpu.uuid);
   fields.List("instances", [&gpu](const Json& instance, const std::string& place) {
-    return ReadInstance(instance, place, gpu);
+    return ReadInstance(instance, place, gpu.instances);
+  });
+  if (fields.Peek("offered") != nullptr) gpu.offered.emplace();
+  fields.List("offered", [&gpu](const Json& instance, const std::string& place) {
+    return ReadInstance(instance, place, *gpu.offered);
   });
   BERTH_TRY_STATUS(fields.Finish());
   if (gpu.gpu.index < 0) return Invalid(path + ".index: want the index of a GPU, got none");
+  return {};
+}
+
+// The set of those that may be made: they need not go together.
+Status ReadOffered(const MigProduct& product, Gpu& gpu) {
+  if (!gpu.offered) return {};
+  gpu.gpu.offered = 0;
+  for (const Instance& instance : *gpu.offered) {
+    const auto row = product.RowOf(instance.profile);
+    const auto placement = row ? product.PlacementAt(*row, instance.start) : std::nullopt;
+    if (!placement) {
+      return Invalid(gpu.path + ".offered: want profiles of " + product.name() +
+                     " with a start, got " + MigProfileName(instance.profile) + " at " +
+                     std::to_string(instance.start));
+    }
+    gpu.gpu.offered |= MigSet{1} << *placement;
+  }
   return {};
 }
 
@@ -209,6 +231,17 @@ Json InstancesJson(const MigProduct& product, MigSet instances) {
         product.placements()[static_cast<std::size_t>(std::countr_zero(instances))];
     const MigRow& row = product.rows()[static_cast<std::size_t>(place.row)];
     json.push_back({{"profile", MigProfileName(row.profile)}, {"start", place.start}});
+  }
+  return json;
+}
+
+// With the memory units that each takes.
+Json SizedJson(const MigProduct& product, MigSet instances) {
+  Json json = InstancesJson(product, instances);
+  for (Json& instance : json) {
+    const MigSet lowest = instances & (~instances + 1);
+    instance["size"] = std::popcount(product.UnitsOf(lowest));
+    instances &= ~lowest;
   }
   return json;
 }
@@ -279,8 +312,12 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
   spec.dynamic = partitioning == "dynamic";
   spec.allocator = spec.dynamic ? MigAllocator::kBerth : MigAllocator::kFirstFit;
   using enum MigAllocator;
-  BERTH_TRY_STATUS(ReadWord(allocator, dot + "allocator", {kBerth, kFirstFit, kDriver, kHami},
-                            MigAllocatorName, spec.allocator));
+  if (allocator == MigAllocatorName(kKubeScheduler)) {
+    spec.allocator = kKubeScheduler;  // not for people to say
+  } else {
+    BERTH_TRY_STATUS(ReadWord(allocator, dot + "allocator", {kBerth, kFirstFit, kDriver, kHami},
+                              MigAllocatorName, spec.allocator));
+  }
   spec.knowledge = MigKnowledge::kExact;
   if (!gpus.empty()) {
     auto built = product.Build(label, library);
@@ -295,9 +332,10 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
       return Invalid(gpu.path + ".instances: want none where GPUs are cut when a pod comes");
     }
     BERTH_TRY_STATUS(LayOut(*spec.product, gpu, spec.knowledge));
+    BERTH_TRY_STATUS(ReadOffered(*spec.product, gpu));
     spec.gpus.push_back(std::move(gpu.gpu));
   }
-  std::ranges::sort(spec.gpus, {}, &MigGpu::index);
+  if (!spec.by_claims()) std::ranges::sort(spec.gpus, {}, &MigGpu::index);
   BERTH_TRY_STATUS(ReadWord(knowledge, dot + "knowledge",
                             {MigKnowledge::kCounts, MigKnowledge::kPerGpu, MigKnowledge::kExact},
                             MigKnowledgeName, spec.knowledge));
@@ -324,6 +362,7 @@ Json MigJson(const MigSpec& spec) {
   for (const MigGpu& gpu : spec.gpus) {
     Json entry = {{"index", gpu.index}, {"uuid", gpu.uuid}};
     if (!spec.dynamic) entry["instances"] = InstancesJson(*spec.product, gpu.instances);
+    if (~gpu.offered != 0) entry["offered"] = InstancesJson(*spec.product, gpu.offered);
     gpus.push_back(std::move(entry));
   }
   json["gpus"] = std::move(gpus);
@@ -339,6 +378,18 @@ Json MigJson(const MigSpec& spec) {
     json["single_memory_mib"] = spec.single_memory_mib;
   }
   if (spec.trouble != MigTrouble::kNone) json["trouble"] = MigTroubleName(spec.trouble);
+  return json;
+}
+
+Json MigUseJson(const MigSpec& spec, const MigUse& use) {
+  Json json = Json::array();
+  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+    const MigSet taken = use.taken()[gpu];
+    json.push_back({{"gpu", spec.gpus[gpu].index},
+                    {"units", spec.product->memory_units()},
+                    {"taken", SizedJson(*spec.product, taken)},
+                    {"free", SizedJson(*spec.product, spec.gpus[gpu].instances & ~taken)}});
+  }
   return json;
 }
 

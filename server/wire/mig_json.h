@@ -14,7 +14,10 @@
 //                 no instances are said.
 //   allocator     who picks the device: "berth" (as the annotation berth.dev/devices of the pod
 //                 says), "first-fit", "driver" or "hami" (cluster/mig_spec.h). Left out: berth
-//                 where dynamic, else first-fit.
+//                 where dynamic, else first-fit. "kube-scheduler" is for the cluster file: what
+//                 ResourceClaims hold is counted there, and no pod.
+//   offered       of a GPU that is cut when a pod comes: the instances that may be made, with
+//                 "start". Left out: all of the product.
 //   foreign       true: another scheduler gives the devices out; Berth counts what its pods have
 //                 and gives none
 //   instances     with "start", or "count" of them (1) whose starts are assumed as the driver
@@ -32,6 +35,7 @@
 #include "base/result.h"
 #include "cluster/mig_library.h"
 #include "cluster/mig_spec.h"
+#include "cluster/mig_use.h"
 #include "server/wire/fields.h"
 
 namespace berth::wire {
@@ -46,6 +50,12 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
 
 // What ReadMig reads back as the same.
 Json MigJson(const MigSpec& spec);
+
+// For people, beside that: per GPU its memory units, the instances that pods or claims have of it,
+// and the other ones that are there (static).
+//
+//   [{"gpu": 0, "units": 8, "taken": [{"profile": "3g.20gb", "start": 4, "size": 4}], "free": []}]
+Json MigUseJson(const MigSpec& spec, const MigUse& use);
 
 // Puts one instance of the row onto the GPU where the driver would; false where none fits.
 bool AddByDriver(const MigProduct& product, int row, MigSet& instances);

@@ -201,6 +201,9 @@ std::optional<MigSpec> ReadAnnotation(const MigFacts& facts, MigLibrary& library
   const Json json = Json::parse(facts.annotation, nullptr, false);
   auto spec = json.is_discarded() ? Result<MigSpec>(Invalid("want JSON, got something else"))
                                   : ReadMig(json, "", facts.product, library);
+  if (spec && spec->by_claims()) {
+    spec = Invalid("allocator: want one of berth, first-fit, driver, hami, got \"kube-scheduler\"");
+  }
   if (spec) return *std::move(spec);
   if (!problem.empty()) problem += "; ";
   problem += "annotation " + std::string(kMigAnnotation) + ": " + spec.error().message;

@@ -200,8 +200,8 @@ void ResourceAsk::Raise(const ResourceAsk& other) {
 }
 
 PodRules::PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels,
-                   const PodGroups* groups)
-    : levels_(std::move(levels)), groups_(groups) {
+                   const PodGroups* groups, const DeviceClasses* classes)
+    : levels_(std::move(levels)), groups_(groups), classes_(classes) {
   for (const ResourceRule& rule : resources) {
     rules_.push_back({rule.name, rule.meaning, UnitFactor(rule)});
   }
@@ -211,8 +211,11 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   const bool is_cpu = resource == "cpu";
   const bool is_memory = resource == "memory";
   const auto rule = std::ranges::find(rules_, resource, &Rule::name);
-  const bool is_mig = rule == rules_.end() && resource.starts_with(kMigResourcePrefix);
-  if (!is_cpu && !is_memory && !is_mig && rule == rules_.end()) return {};
+  const bool is_other = !is_cpu && !is_memory && rule == rules_.end();
+  const auto of_class =
+      is_other && classes_ != nullptr ? classes_->ClassOf(resource) : std::optional<DeviceClass>();
+  if (of_class && !of_class->profile) return {};
+  if (is_other && !of_class && !resource.starts_with(kMigResourcePrefix)) return {};
   auto quantity = Quantity::Parse(text);
   if (!quantity) return tl::unexpected(std::move(quantity).error().Within(resource));
   if (quantity->MilliValue() < 0) {
@@ -223,7 +226,9 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
     added.cpu_milli = Capped(quantity->MilliValue());
   } else if (is_memory) {
     added.memory_bytes = Capped(quantity->Value());
-  } else if (is_mig) {
+  } else if (of_class) {
+    added.mig.Add({*of_class->profile, false}, Capped(quantity->Value()));
+  } else if (is_other) {
     BERTH_TRY(const MigResource device, ParseMigResource(resource));
     added.mig.Add(device, Capped(quantity->Value()));
   } else {

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/device_classes.h"
 #include "cluster/labels.h"
 #include "cluster/node_constraints.h"
 #include "cluster/pod_groups.h"
@@ -72,14 +73,15 @@ struct PodParts {
 
 class PodRules {
  public:
-  // levels: that pods can ask for. groups: tell what pods do not say of theirs; outlive the object;
-  // nullptr = nobody tells.
+  // levels: that pods can ask for. groups: tell what pods do not say of theirs. classes: what
+  // resources stand for that DRA gives out. Both outlive the object; nullptr = nobody tells.
   explicit PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels = {},
-                    const PodGroups* groups = nullptr);
+                    const PodGroups* groups = nullptr, const DeviceClasses* classes = nullptr);
 
   [[nodiscard]] const TopologyLevels& levels() const { return levels_; }
 
-  // Adds the quantity of that resource to the ask; names without a meaning are ignored. Error:
+  // Adds the quantity of that resource to the ask; names without a meaning are ignored, and those
+  // of DeviceClasses of which the profile cannot be said: kube-scheduler alone places them. Error:
   // kInvalidArgument when the text is not a quantity or is negative, and for nvidia.com/mig- with
   // something behind it that is no profile.
   Status Add(std::string_view resource, std::string_view quantity, ResourceAsk& ask) const;
@@ -99,6 +101,7 @@ class PodRules {
   std::vector<Rule> rules_;
   TopologyLevels levels_;
   const PodGroups* groups_;
+  const DeviceClasses* classes_;
 };
 
 }  // namespace berth::wire

@@ -201,6 +201,10 @@ class ANode {
     }
     return *this;
   }
+  ANode& ClaimedMig(int gpu, const std::string& profile, int start) {
+    claims_.push_back({"ns/claim", "gpu-" + std::to_string(gpu) + "-mig", "", gpu, profile, start});
+    return *this;
+  }
   ANode& Labelled(Labels sorted) {
     spec_.labels = std::move(sorted);
     return *this;

@@ -44,6 +44,13 @@ inline MigSpec DynamicMig(int gpus, const std::string& product = "A100-40GB") {
   return spec;
 }
 
+// GPUs 0, 1, ... of which DRA gives devices for extended resources.
+inline MigSpec MigByClaims(int gpus, const std::string& product = "A100-40GB") {
+  MigSpec spec = DynamicMig(gpus, product);
+  spec.allocator = MigAllocator::kKubeScheduler;
+  return spec;
+}
+
 // GPUs 0, 1, ... that have these instances each; the kubelet picks.
 inline MigSpec StaticMig(int gpus, const std::vector<ProfileAt>& instances,
                          const std::string& product = "A100-40GB") {

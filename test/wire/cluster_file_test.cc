@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/cluster_state.h"
+#include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
@@ -162,6 +163,20 @@ TEST(ClusterFile, WhatClaimsHoldComesBack) {
   ASSERT_TRUE(events) << events.error().message;
   ASSERT_TRUE(copy.Apply(*events));
   EXPECT_EQ(copy.Current()->node(0).free_gpu_milli(), 1000);
+  EXPECT_EQ(EncodeCluster(copy.Everything()), text);
+}
+
+TEST(ClusterFile, WhatPodsGetByClaimsComesBack) {
+  ClusterState state, copy;
+  ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{
+      NodeUpserted{MachineWith("n1", 0)}, GpusOffered{"n1", NodeMig(test::MigByClaims(1))},
+      GpusClaimed{"n1", {{"ns/c", "x", "", 0, "3g.20gb", 4}}}}));
+  const std::string text = EncodeCluster(state.Everything());
+  const auto events = Decode(text);
+  ASSERT_TRUE(events) << events.error().message;
+  ASSERT_TRUE(copy.Apply(*events));
+  EXPECT_EQ(*copy.Current(), *state.Current());
+  EXPECT_TRUE(copy.Current()->node(0).spec().mig->by_claims());
   EXPECT_EQ(EncodeCluster(copy.Everything()), text);
 }
 

@@ -236,6 +236,8 @@ TEST(NodeMig, TellsWhatItPassesOver) {
       {R"({"partitioning":"both"})", "partitioning: want static or dynamic, got \"both\""},
       {R"({"allocator":"me"})",
        "allocator: want one of berth, first-fit, driver, hami, got \"me\""},
+      {R"({"partitioning":"dynamic","allocator":"kube-scheduler","gpus":[{"index":0}]})",
+       "allocator: want one of berth, first-fit, driver, hami, got \"kube-scheduler\""},
       {R"({"product":"A1","gpus":[{"index":0}]})",
        "product: want a GPU product that is known, or memory_units and profiles, got \"A1\""},
       {R"({"gpus":[{"index":0,"instances":[{"profile":"1g.10gb","start":1}]}]})",
@@ -259,6 +261,24 @@ TEST(NodeMig, OffersNoMoreInstancesThanAreAllocatable) {
   EXPECT_EQ(std::popcount(Decode(node).spec.mig->gpus[0].instances), 2);
 }
 
+TEST(MigJson, RefusesToOfferWhatTheProductDoesNotHave) {
+  MigLibrary library;
+  for (const auto& [offered, got] : std::vector<std::pair<Json, std::string>>{
+           {{{"profile", "9g.99gb"}, {"start", 0}}, "9g.99gb at 0"},
+           {{{"profile", "3g.20gb"}, {"start", 1}}, "3g.20gb at 1"},
+           {{{"profile", "3g.20gb"}}, "3g.20gb at -1"}}) {
+    const Json gpu = {{"index", 0}, {"offered", Json::array({offered})}};
+    const auto read = ReadMig({{"product", "A100-40GB"},
+                               {"partitioning", "dynamic"},
+                               {"allocator", "kube-scheduler"},
+                               {"gpus", Json::array({gpu})}},
+                              "mig", "", library);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().message,
+              "mig.gpus[0].offered: want profiles of A100-40GB with a start, got " + got);
+  }
+}
+
 TEST(MigJson, ReadsBackWhatItWrites) {
   MigLibrary library;
   MigSpec shared = test::StaticMig(2, test::kBalanced);
@@ -275,7 +295,12 @@ TEST(MigJson, ReadsBackWhatItWrites) {
                      }())
                          .spec.mig;
   unknown.product = library.Keep(MigProduct(*unknown.product));
-  for (const MigSpec& spec : {test::DynamicMig(3), shared, single, unknown}) {
+  MigSpec by_claims = test::MigByClaims(3);
+  std::swap(by_claims.gpus[0], by_claims.gpus[2]);  // in kube-scheduler's order
+  by_claims.gpus[1].offered =
+      test::SetOf(*by_claims.product, {{"3g.20gb", 0}, {"3g.20gb", 4}, {"1g.5gb", 2}});
+  by_claims.gpus[2].offered = 0;
+  for (const MigSpec& spec : {test::DynamicMig(3), shared, single, unknown, by_claims}) {
     const Json json = MigJson(spec);
     const auto read = ReadMig(json, "mig", "", library);
     ASSERT_TRUE(read) << read.error().message << json;

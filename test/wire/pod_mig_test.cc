@@ -35,8 +35,8 @@ Object PodObject(const Object& containers, const Object& annotations = Object::o
           {"spec", {{"nodeName", "n1"}, {"containers", containers}, {"initContainers", init}}}};
 }
 
-ObservedPod Read(const Object& pod) {
-  static const PodRules rules(DefaultConfig().resources);
+ObservedPod Read(const Object& pod, const DeviceClasses* classes = nullptr) {
+  const PodRules rules(DefaultConfig().resources, {}, nullptr, classes);
   std::string text = pod.dump();
   text.reserve(text.size() + kPadding);
   auto read = DecodeObservedPod(text, rules);
@@ -46,6 +46,34 @@ ObservedPod Read(const Object& pod) {
 
 MigWant Want(const std::string& profile, int count, bool shared = false) {
   return {test::ProfileOf(profile), shared, 0, 0, count};
+}
+
+TEST(PodMig, ReadsTheResourcesOfDeviceClasses) {
+  DeviceClasses classes;
+  classes.Reset({{"", "small", "example.com/small", "", test::ProfileOf("1g.5gb")},
+                 {"", "by-name", "nvidia.com/mig-3g.20gb", "", test::ProfileOf("3g.20gb")},
+                 {"", "strange", "nvidia.com/mig-2g.10gb", "", {}},
+                 {"", "gpu", "nvidia.com/gpu", "", {}}});
+  const Object asked = {
+      {"example.com/small", "1"},      {"deviceclass.resource.kubernetes.io/small", "2"},
+      {"nvidia.com/mig-1g.5gb", "4"},  {"nvidia.com/mig-3g.20gb", "1"},
+      {"nvidia.com/mig-2g.10gb", "1"}, {"deviceclass.resource.kubernetes.io/strange", "1"},
+      {"example.com/other", "1"}};
+  const ObservedPod pod = Read(PodObject(Object::array({Container("a", asked)})), &classes);
+  EXPECT_EQ(pod.pod.refusal, "");
+  ASSERT_NE(pod.pod.shape.mig(), nullptr);
+  EXPECT_EQ(pod.pod.shape.mig()->wants,
+            (std::vector<MigWant>{Want("1g.5gb", 7), Want("3g.20gb", 1)}));
+  const ObservedPod left =
+      Read(PodObject(Object::array({Container("a", {{"nvidia.com/mig-2g.10gb", "1"}})})), &classes);
+  EXPECT_FALSE(left.pod.shape.wants_gpu()) << "kube-scheduler alone knows what that is";
+  const ObservedPod whole =
+      Read(PodObject(Object::array({Container("a", {{"nvidia.com/gpu", "2"}})})), &classes);
+  EXPECT_EQ(whole.pod.shape.gpu_count(), 2) << "a resource of Berth's own";
+  const ObservedPod bad =
+      Read(PodObject(Object::array({Container("a", {{"example.com/small", "-1"}})})), &classes);
+  EXPECT_EQ(bad.pod.refusal,
+            "containers[0].resources.requests.example.com/small: want 0 or more, got \"-1\"");
 }
 
 TEST(PodMig, ReadsDevicesByTheNameOfTheirProfile) {

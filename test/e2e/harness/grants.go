@@ -25,6 +25,7 @@ type Devices struct {
 // Assigned is what one container got.
 type Assigned struct {
 	GPUs []AssignedGPU `json:"gpus"`
+	MIG  []AssignedMIG `json:"mig"`
 }
 
 // AssignedGPU is a GPU or a share of one.
@@ -32,6 +33,13 @@ type AssignedGPU struct {
 	Index     int   `json:"index"`
 	Milli     int64 `json:"milli"`
 	MemoryMiB int64 `json:"memory_mib"`
+}
+
+// AssignedMIG is a MIG device: GPU and Start are nil where somebody else picks the device.
+type AssignedMIG struct {
+	GPU     *int   `json:"gpu"`
+	Profile string `json:"profile"`
+	Start   *int   `json:"start"`
 }
 
 // DevicesOf reads the annotation of a pod.

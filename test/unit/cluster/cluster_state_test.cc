@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "test/support/builders.h"
+#include "test/support/mig_nodes.h"
 
 namespace berth {
 namespace {
@@ -290,6 +291,51 @@ TEST_F(ClusterStateTest, CountsTheSamePodsAgainstAChangedSpec) {
   EXPECT_EQ(Free("n", 0), 1000) << "the grant's GPU is gone for now";
   Up(ANode("n").Gpus(4));
   EXPECT_EQ(Free("n", 1), 500);
+}
+
+TEST_F(ClusterStateTest, WhatIsOfferedOnANodeIsItsWhicheverComesFirst) {
+  const NodeMig offered(test::MigByClaims(2)), other(test::MigByClaims(1));
+  const auto mig = [this](const std::string& node) {
+    const auto snapshot = state_.Current();
+    return snapshot->node(snapshot->names().Find(node)).spec().mig;
+  };
+  Up(ANode("n"));
+  Apply({GpusOffered{"n", offered}, GpusOffered{"later", offered}, GpusOffered{"n", offered}});
+  EXPECT_EQ(mig("n"), offered);
+  Up(ANode("later"));
+  EXPECT_EQ(mig("later"), offered);
+  Up(ANode("n").Cpu(1));
+  EXPECT_EQ(mig("n"), offered) << "the node says nothing of it";
+  Up(ANode("n").Mig(*other));
+  EXPECT_EQ(mig("n"), offered) << "who read the node's spec before says what it read";
+  Apply({GpusOffered{"n", {}}, GpusOffered{"nowhere", {}}});
+  EXPECT_FALSE(mig("n").known());
+  Up(ANode("n").Mig(*other));
+  EXPECT_FALSE(mig("n").known());
+}
+
+TEST_F(ClusterStateTest, TheMigDevicesOfANodesOwnGoBeforeWhatIsOffered) {
+  const MigSpec own = test::StaticMig(1, test::kBalanced);
+  Apply(
+      {NodeUpserted{ANode("n").Mig(own).Spec()}, GpusOffered{"n", NodeMig(test::MigByClaims(2))}});
+  const auto mig = [this] { return *state_.Current()->node(0).spec().mig; };
+  EXPECT_EQ(mig(), own);
+  Up(ANode("n"));
+  EXPECT_TRUE(mig().by_claims());
+  Up(ANode("n").Mig(own));
+  EXPECT_EQ(mig(), own);
+}
+
+TEST_F(ClusterStateTest, AppliesNothingOfABatchWithInvalidOffers) {
+  MigSpec twice = test::MigByClaims(2);
+  twice.gpus[1].index = 0;
+  const std::vector<ClusterEvent> events = {NodeUpserted{ANode("n").Spec()},
+                                            GpusOffered{"n", NodeMig(twice)}};
+  const Status refused = state_.Apply(events);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message,
+            "node n.mig.gpus[1].index: want each GPU once and in ascending order, got 0");
+  EXPECT_EQ(state_.Current()->size(), 0U);
 }
 
 TEST_F(ClusterStateTest, AppliesABatchInOrder) {

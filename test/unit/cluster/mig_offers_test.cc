@@ -99,5 +99,49 @@ TEST_F(MigOffersTest, WhatWasTakenBeforeDoesNotChange) {
   EXPECT_EQ(offers_.Current(), now) << "a heartbeat";
 }
 
+TEST(MigByExtendedResources, PodsGetTheProfilesThatResourcesStandFor) {
+  OfferedGpu tainted = AGpu(1), whole = AGpu(4);
+  const auto placement = [](const std::string& profile, int start) {
+    const MigProduct& product = *FindMigProduct("A100-40GB");
+    return test::SetOf(product, {{profile, start}});
+  };
+  tainted.offered &= ~placement("3g.20gb", 4);
+  whole.whole = true;
+  // In the order in which kube-scheduler looks at them.
+  const std::vector<OfferedGpu> gpus = {AGpu(3), tainted, whole};
+  const NodeMig mig = MigByExtendedResources(
+      gpus, std::vector{test::ProfileOf("3g.20gb"), test::ProfileOf("9g.99gb")});
+  ASSERT_TRUE(mig.known());
+  EXPECT_TRUE(Validate(*mig));
+  EXPECT_TRUE(mig->by_claims());
+  EXPECT_TRUE(mig->dynamic);
+  EXPECT_EQ(mig->product, gpus[0].product);
+  ASSERT_EQ(mig->gpus.size(), 3u);
+  EXPECT_EQ(mig->gpus[0].index, 3);
+  EXPECT_EQ(mig->gpus[1].index, 1);
+  EXPECT_EQ(mig->Free(0, 0), placement("3g.20gb", 0) | placement("3g.20gb", 4));
+  EXPECT_EQ(mig->Free(0, placement("1g.5gb", 1)), placement("3g.20gb", 4));
+  EXPECT_EQ(mig->Free(1, 0), placement("3g.20gb", 0));
+  EXPECT_EQ(mig->Free(2, 0), 0u) << "a claim has the whole GPU";
+}
+
+TEST(MigByExtendedResources, NothingIsKnownWhereNoResourceStandsForWhatIsOffered) {
+  const std::vector<OfferedGpu> gpus = {AGpu(0)};
+  EXPECT_FALSE(MigByExtendedResources(gpus, {}).known());
+  EXPECT_FALSE(MigByExtendedResources(gpus, std::vector{test::ProfileOf("9g.99gb")}).known());
+  EXPECT_FALSE(MigByExtendedResources({}, std::vector{test::ProfileOf("1g.5gb")}).known());
+}
+
+TEST(MigByExtendedResources, GpusOfAnotherProductAndTheSameOnesTwiceAreLeftOut) {
+  OfferedGpu other = AGpu(1), nameless = AGpu(-1);
+  other.product = MigLibrary::Catalogued(*FindMigProduct("A100-80GB"));
+  const std::vector<OfferedGpu> gpus = {AGpu(0), other, AGpu(0), nameless, AGpu(2)};
+  const NodeMig mig = MigByExtendedResources(gpus, std::vector{test::ProfileOf("1g.5gb")});
+  ASSERT_TRUE(mig.known());
+  EXPECT_TRUE(Validate(*mig));
+  ASSERT_EQ(mig->gpus.size(), 2u);
+  EXPECT_EQ(mig->gpus[1].index, 2);
+}
+
 }  // namespace
 }  // namespace berth

@@ -26,6 +26,7 @@ using test::APod;
 using test::DynamicMig;
 using test::kBalanced;
 using test::kSevenSmall;
+using test::MigByClaims;
 using test::StaticMig;
 using Grants = std::vector<MigGrant>;
 
@@ -236,6 +237,62 @@ TEST(MigPacking, PredictsTheDeviceWhereTheNodePicks) {
   a.HoldingMig(APod("x").Mig("1g.5gb"), {AGrant(1, "1g.5gb", 0)});
   b.HoldingMig(APod("y").Mig("1g.5gb"), {AGrant(0, "1g.5gb", 0)});
   EXPECT_EQ(Decider({a, b}).Best(APod("p").Mig("1g.5gb")), "b");
+}
+
+TEST(MigByClaims, TheDeviceThatKubeSchedulerTakesDecidesAboutTheNode) {
+  // It takes the lowest start of the first GPU: on `whole` one that nobody broke into.
+  ANode whole = ANode("whole").Mig(MigByClaims(1)), broken = ANode("broken").Mig(MigByClaims(1));
+  broken.ClaimedMig(0, "1g.5gb", 6);
+  EXPECT_EQ(Decider({broken, whole}).Best(APod("p").Mig("1g.5gb")), "broken");
+  EXPECT_EQ(Decider({broken, whole}).Best(APod("p").Mig("4g.20gb")), "broken");
+  EXPECT_EQ(Decider({broken, whole}).Best(APod("p").Mig("7g.40gb")), "whole");
+  // Its order of GPUs, not that of their numbers.
+  MigSpec other_first = MigByClaims(2);
+  std::swap(other_first.gpus[0], other_first.gpus[1]);
+  ANode second = ANode("second").Mig(other_first), first = ANode("first").Mig(MigByClaims(2));
+  for (ANode* node : {&second, &first}) node->ClaimedMig(1, "1g.5gb", 6);
+  EXPECT_EQ(Decider({first, second}).Best(APod("p").Mig("1g.5gb")), "second");
+}
+
+TEST(MigByClaims, SeveralDevicesFitWhereverTheyCanGoTogether) {
+  // 3g.20gb first and at the lowest start would leave room for one 2g.10gb: it is not the order.
+  EXPECT_EQ(Says(ANode("n").Mig(MigByClaims(1)), APod("p").Mig("2g.10gb", 2).Mig("3g.20gb")),
+            Reason::kFits);
+  EXPECT_EQ(Says(ANode("n").Mig(MigByClaims(1)), APod("p").Mig("1g.5gb", 3).Mig("4g.20gb")),
+            Reason::kFits)
+      << "whoever takes the lowest starts first has to go back";
+  EXPECT_EQ(Says(ANode("n").Mig(MigByClaims(1)), APod("p").Mig("1g.5gb", 4).Mig("4g.20gb")),
+            Reason::kTooFewMig);
+  EXPECT_EQ(PodsThatFit(ANode("n").Mig(MigByClaims(2)).Build(), APod("p").Mig("3g.20gb").Shape()),
+            4);
+}
+
+TEST(MigByClaims, OnlyNamesThatResourcesHaveAreGiven) {
+  MigSpec spec = MigByClaims(1);
+  spec.gpus[0].offered = spec.product->PlacementsOf(*spec.product->RowOf({1, 5}));
+  const ANode node = ANode("n").Mig(spec);
+  EXPECT_EQ(Says(node, APod("p").Mig("1g.5gb", 7)), Reason::kFits);
+  EXPECT_EQ(Says(node, APod("p").Mig("3g.20gb")), Reason::kNoMigProfile);
+  EXPECT_EQ(Says(node, APod("p").MigNeeding(1, 4000)), Reason::kMigByNameOnly);
+}
+
+TEST(MigByClaims, WhatClaimsHoldIsTakenAndPodsHoldNothingBeside) {
+  ANode node = ANode("n").Mig(MigByClaims(1));
+  node.ClaimedMig(0, "3g.20gb", 0).HoldingMig(APod("x").Mig("3g.20gb"));
+  EXPECT_EQ(Says(node, APod("p").Mig("3g.20gb")), Reason::kFits);
+  node.ClaimedMig(0, "3g.20gb", 4);
+  EXPECT_EQ(Says(node, APod("p").Mig("3g.20gb")), Reason::kMigBusy);
+  EXPECT_EQ(node.Build().unattributed(), 0);
+}
+
+TEST(MigByClaims, APodIsBoundThoughItsOwnClaimHoldsTheLastDevice) {
+  ANode node = ANode("n").Cpu(16).Mig(MigByClaims(1));
+  node.ClaimedMig(0, "7g.40gb", 0);
+  Decider decider({node});
+  const Placement placement = decider.On(APod("p").Mig("7g.40gb").Cpu(8), "n");
+  EXPECT_EQ(placement.cpu_milli, 8000);
+  EXPECT_TRUE(placement.mig.empty()) << "the claim says it";
+  EXPECT_TRUE(node.Build().CanTake(placement));
 }
 
 TEST(MigAmongOthers, SmallPodsWithMigDevicesStayOffNodesWithWholeGpus) {

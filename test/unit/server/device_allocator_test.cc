@@ -128,7 +128,9 @@ class DeviceAllocatorTest : public testing::Test, private WriteFence {
   FakeClaims api_;
   ClusterState state_;
   MigOffers offers_;
-  DeviceClaims all_{state_, offers_, [](std::string_view, std::string_view, const std::string&) {}};
+  DeviceClasses classes_;
+  DeviceClaims all_{state_, offers_, classes_,
+                    [](std::string_view, std::string_view, const std::string&) {}};
   SimClock clock_;
   Names notes_;
   bool watch_works_ = true;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "test/support/builders.h"
+#include "test/support/mig_nodes.h"
 
 namespace berth::kube {
 namespace {
@@ -45,10 +46,20 @@ class DeviceClaimsTest : public testing::Test {
     return gpus == offers->end() ? OfferedGpu() : gpus->second->at(position);
   }
 
+  NodeMig Mig(const std::string& node) {
+    const auto snapshot = state_.Current();
+    return snapshot->node(snapshot->names().Find(node)).spec().mig;
+  }
+  MigUse Use(const std::string& node) {
+    const auto snapshot = state_.Current();
+    return snapshot->node(snapshot->names().Find(node)).mig();
+  }
+
   ClusterState state_;
   MigOffers offers_;
+  DeviceClasses classes_;
   std::vector<std::string> told_;
-  DeviceClaims all_{state_, offers_,
+  DeviceClaims all_{state_, offers_, classes_,
                     [this](std::string_view, std::string_view object, const std::string& why) {
                       told_.push_back(std::string(object) + ": " + why);
                     }};
@@ -213,6 +224,42 @@ TEST_F(DeviceClaimsTest, ClaimsOfOneDeviceAreTold) {
                                             "claim has a part of it"});
   claims().Remove("ns", "a");
   EXPECT_EQ(all_.overlapping(), 0u);
+}
+
+DeviceClass ClassOf(const std::string& profile) {
+  return {"", "of-" + profile, "nvidia.com/mig-" + profile, "", test::ProfileOf(profile)};
+}
+
+TEST_F(DeviceClaimsTest, WhatResourcesStandForIsTheNodesWhicheverComesFirst) {
+  slices().Put(Slice("s", "n1", "n1", Instances(2)));
+  EXPECT_FALSE(Mig("n1").known()) << "no resource stands for it";
+  all_.classes().Reset({ClassOf("3g.20gb")});
+  ASSERT_TRUE(Mig("n1").known());
+  EXPECT_TRUE(Mig("n1")->by_claims());
+  EXPECT_EQ(std::popcount(Mig("n1")->Free(0, 0)), 2);
+  all_.classes().Put(ClassOf("1g.5gb"));
+  EXPECT_EQ(std::popcount(Mig("n1")->Free(0, 0)), 4);
+  slices().Put(Slice("t", "n2", "n2", Instances(0)));
+  EXPECT_EQ(std::popcount(Mig("n2")->Free(0, 0)), 4);
+  slices().Remove("", "s");
+  EXPECT_FALSE(Mig("n1").known());
+  all_.classes().Remove("", "of-3g.20gb");
+  EXPECT_EQ(std::popcount(Mig("n2")->Free(0, 0)), 2);
+  all_.classes().Reset({});
+  EXPECT_FALSE(Mig("n2").known());
+}
+
+TEST_F(DeviceClaimsTest, TheClaimThatIsMadeForAPodHoldsItsDevicesOnce) {
+  slices().Put(Slice("s", "n1", "n1", Instances(0)));
+  all_.classes().Put(ClassOf("3g.20gb"));
+  const test::APod pod = test::APod("p").Mig("3g.20gb");
+  const ClusterEvent bound = PodBound{pod.Request(), pod.On("n1")};
+  ASSERT_TRUE(state_.Apply(std::span(&bound, 1)));
+  EXPECT_EQ(Use("n1").taken()[0], 0u);
+  claims().Put(Claim("p-extended-resources-x", {{"n1", "gpu-0-mig-3g.20gb-4"}}));
+  EXPECT_EQ(std::popcount(Use("n1").taken()[0]), 1);
+  claims().Remove("ns", "p-extended-resources-x");
+  EXPECT_EQ(Use("n1").taken()[0], 0u);
 }
 
 }  // namespace

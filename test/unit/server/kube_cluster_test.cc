@@ -32,6 +32,7 @@ const std::string kPods = "/api/v1/pods";
 const std::string kBudgets = "/apis/policy/v1/poddisruptionbudgets";
 const std::string kClaims = "/apis/resource.k8s.io/v1/resourceclaims";
 const std::string kSlices = "/apis/resource.k8s.io/v1/resourceslices";
+const std::string kDeviceClasses = "/apis/resource.k8s.io/v1/deviceclasses";
 const std::string kAllocations = "/apis/inference.redhat.com/v1alpha1/allocationclaims";
 const std::string kDevices = "/apis/scheduling.koordinator.sh/v1alpha1/devices";
 const std::string kPodGroups = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups";
@@ -70,7 +71,8 @@ Json BoundPod(const std::string& name, const std::string& node, const std::vecto
 // One process, and what it knows.
 struct Process {
   Process(FakeApiServer& api, const std::string& identity)
-      : kube({api, state, budgets, groups, pod_rules, node_rules, clock, mig_offers, &waiting},
+      : kube({api, state, budgets, groups, pod_rules, node_rules, clock, mig_offers, device_classes,
+              &waiting},
              OptionsFor(identity)) {
     kube.Start();
   }
@@ -111,6 +113,7 @@ struct Process {
   DisruptionBudgets budgets;
   PodGroups groups;
   MigOffers mig_offers;
+  DeviceClasses device_classes;
   WaitingPods waiting;
   const wire::PodRules pod_rules{DefaultConfig().resources};
   const wire::NodeRules node_rules{DefaultConfig()};
@@ -290,13 +293,13 @@ TEST_F(KubeClusterTest, AnUnreadableObjectThatGoesWhileTheWatchIsDownIsNoLongerC
   Process berth(api_, "");
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
   EXPECT_EQ(berth.Unreadable(0), 1u);
-  EXPECT_EQ(berth.Unreadable(5), 2u);
+  EXPECT_EQ(berth.Unreadable(6), 2u);
   api_.SetUp(false);
   api_.Delete(kNodes, "n1");
   api_.Delete(kPodGroups, "ns/g");
   api_.Compact();
   api_.SetUp(true);
-  EXPECT_TRUE(Eventually([&] { return berth.Unreadable(0) == 0 && berth.Unreadable(5) == 1; }));
+  EXPECT_TRUE(Eventually([&] { return berth.Unreadable(0) == 0 && berth.Unreadable(6) == 1; }));
 }
 
 TEST_F(KubeClusterTest, GpusThatClaimsHoldAreNotFree) {
@@ -312,6 +315,35 @@ TEST_F(KubeClusterTest, GpusThatClaimsHoldAreNotFree) {
   api_.Delete(kClaims, "ns/b");
   EXPECT_TRUE(Eventually([&] { return berth.Free("n1") == 4000; }));
   EXPECT_EQ(berth.kube.stats().audit, AuditReport());
+}
+
+TEST_F(KubeClusterTest, MigDevicesThatAResourceStandsForAreTheNodesAndClaimsHoldThem) {
+  const Json device = {
+      {"name", "gpu-0-mig-1g5gb-19-6"},
+      {"attributes", {{"type", {{"string", "mig"}}}, {"profile", {{"string", "1g.5gb"}}}}},
+      {"consumesCounters",
+       Json::array({{{"counterSet", "c"}, {"counters", {{"memory-slice-6", {{"value", "1"}}}}}}})}};
+  Json spec = {
+      {"driver", "gpu.nvidia.com"}, {"nodeName", "n1"}, {"devices", Json::array({device})}};
+  spec["pool"] = {{"name", "n1"}, {"generation", 1}};
+  api_.Put(kNodes, FakeNode("n1", 0));
+  api_.Put(kSlices,
+           {{"kind", "ResourceSlice"}, {"metadata", {{"name", "s"}}}, {"spec", std::move(spec)}});
+  api_.Put(kClaims, Claim("p-extended-resources-x", "n1", {"gpu-0-mig-1g5gb-19-6"}));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_EQ(berth.MigDevicesTaken("n1"), 0);
+  const Json cel = {
+      {"cel", {{"expression", "device.attributes['gpu.nvidia.com'].profile == '1g.5gb'"}}}};
+  api_.Put(kDeviceClasses,
+           {{"kind", "DeviceClass"},
+            {"metadata", {{"name", "small"}}},
+            {"spec",
+             {{"extendedResourceName", "example.com/small"}, {"selectors", Json::array({cel})}}}});
+  EXPECT_TRUE(Eventually([&] { return berth.MigDevicesTaken("n1") == 1; }));
+  EXPECT_TRUE(berth.device_classes.ClassOf("example.com/small"));
+  api_.Delete(kDeviceClasses, "small");
+  EXPECT_TRUE(Eventually([&] { return berth.MigDevicesTaken("n1") == 0; }));
 }
 
 TEST_F(KubeClusterTest, MigDevicesThatInstasliceGaveOutAreTaken) {

@@ -57,6 +57,19 @@ TEST(MigMetrics, CountWhatClaimsHaveOfTheGpusThatDraCuts) {
   }
 }
 
+TEST(MigMetrics, CountGpusThatDraCutsOnceAlsoWhereResourcesStandForThem) {
+  const auto product = MigLibrary::Catalogued(*FindMigProduct("A100-40GB"));
+  const OfferedGpu gpu{
+      .pool = "n", .index = 0, .product = product, .offered = product->AllPlacements()};
+  const MigOffers::ByNode offers = {{"n", std::make_shared<const OfferedGpus>(OfferedGpus{gpu})}};
+  const std::string text =
+      MigMetricsText(ReportMig(*test::SnapshotOf({ANode("n").Mig(test::MigByClaims(1))}), offers));
+  for (const char* line : {"berth_mig_gpus{product=\"A100-40GB\",partitioning=\"dra\"} 1\n",
+                           "berth_mig_memory_units{product=\"A100-40GB\",state=\"free\"} 8\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
 TEST(MigMetrics, ShowsWhatAnotherLayoutWouldTake) {
   const MigReport report =
       ReportMig(*test::SnapshotOf({ANode("a").Mig(test::StaticMig(2, test::kBalanced)),

@@ -14,6 +14,7 @@ namespace {
 using test::ArgsWithNames;
 using test::Json;
 using test::MachineWith;
+using test::PodAsking;
 using test::PodWithGpus;
 using test::TestService;
 
@@ -73,6 +74,31 @@ TEST(Routes, TheSnapshotLoadsAgain) {
   ASSERT_TRUE(copy.Apply(file->events));
   EXPECT_EQ(*copy.Current(), *service.state().Current());
   EXPECT_EQ(wire::EncodeCluster(copy.Everything()), response.body);
+}
+
+TEST(Routes, TheSnapshotSaysForTheLivePageWhatIsTakenOfGpusThatAreCut) {
+  NodeSpec cut = MachineWith("n1", 0), dynamic = MachineWith("n2", 0);
+  cut.mig = NodeMig(test::StaticMig(1, test::kBalanced));
+  dynamic.mig = NodeMig(test::DynamicMig(1));
+  TestService service({cut, dynamic});
+  ASSERT_EQ(service.Place(PodAsking("1", {{"nvidia.com/mig-2g.10gb", "1"}}), "n1"), "");
+  ASSERT_EQ(service.Place(PodAsking("2", {{"nvidia.com/mig-3g.20gb", "1"}}), "n2"), "");
+  const http::HttpResponse response = service.Call("GET", "/debug/snapshot");
+  const Json nodes = Json::parse(response.body)["nodes"];
+  const auto device = [](const std::string& profile, int start, int size) {
+    return Json{{"profile", profile}, {"start", start}, {"size", size}};
+  };
+  ASSERT_EQ(nodes[0]["mig_use"].size(), 1u);
+  const Json& use = nodes[0]["mig_use"][0];
+  EXPECT_EQ(use["gpu"], 0);
+  EXPECT_EQ(use["units"], 8);
+  EXPECT_EQ(use["taken"], Json::array({device("2g.10gb", 0, 2)}));
+  EXPECT_EQ(use["free"],
+            Json::array({device("1g.5gb", 2, 1), device("1g.5gb", 3, 1), device("3g.20gb", 4, 4)}));
+  EXPECT_EQ(nodes[1]["mig_use"][0]["taken"], Json::array({device("3g.20gb", 4, 4)}));
+  EXPECT_EQ(nodes[1]["mig_use"][0]["free"], Json::array()) << "cut when a pod comes";
+  EXPECT_TRUE(wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig())));
+  EXPECT_NE(service.Call("GET", "/").body.find("mig_use"), std::string::npos);
 }
 
 TEST(Routes, TheLivePageIsHtml) {

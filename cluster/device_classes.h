@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceClasses: the extended resources that are given out by Kubernetes' Dynamic Resource
+// Allocation (KEP-5004). A pod asks for a resource by its name, and on a node that does not list it
+// in its allocatable, kube-scheduler makes a ResourceClaim for devices of the class that has the
+// name:
+//
+//   spec.extendedResourceName                    of several classes the newest, then the first by
+//                                                name
+//   deviceclass.resource.kubernetes.io/<class>   of every class
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "topology/mig_profile.h"
+
+namespace berth {
+
+inline constexpr std::string_view kDeviceClassPrefix = "deviceclass.resource.kubernetes.io/";
+
+struct DeviceClass {
+  std::string namespace_name;  // always empty
+  std::string name;
+  std::string extended_resource;  // spec.extendedResourceName; empty = none
+  std::string created;            // as Kubernetes writes times: a later one compares greater
+  // Its devices are the MIG devices of that profile, and no others; nothing: that cannot be said.
+  std::optional<MigProfile> profile;
+  friend bool operator==(const DeviceClass&, const DeviceClass&) = default;
+};
+
+// Any thread may call any function.
+class DeviceClasses {
+ public:
+  // Of which class that resource is; nullopt: of none.
+  [[nodiscard]] std::optional<DeviceClass> ClassOf(std::string_view resource) const
+      BERTH_EXCLUDES(mutex_);
+  // Those of all classes; sorted, each once.
+  [[nodiscard]] std::vector<MigProfile> Profiles() const BERTH_EXCLUDES(mutex_);
+
+  // Adds it, or replaces the one of that name.
+  void Put(DeviceClass added) BERTH_EXCLUDES(mutex_);
+  void Remove(std::string_view name) BERTH_EXCLUDES(mutex_);
+  // What a list of all of them says.
+  void Reset(std::vector<DeviceClass> classes) BERTH_EXCLUDES(mutex_);
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, DeviceClass, std::less<>> by_name_ BERTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace berth
