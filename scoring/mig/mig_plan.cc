@@ -123,7 +123,8 @@ class Planner {
   [[nodiscard]] bool IsLikeAnEarlierOne(std::size_t gpu) const {
     for (std::size_t earlier = 0; earlier < gpu; ++earlier) {
       if (use_.taken()[earlier] == use_.taken()[gpu] &&
-          spec_.gpus[earlier].instances == spec_.gpus[gpu].instances) {
+          spec_.gpus[earlier].instances == spec_.gpus[gpu].instances &&
+          spec_.gpus[earlier].closed == spec_.gpus[gpu].closed) {
         return true;
       }
     }
@@ -151,7 +152,7 @@ bool HasProfile(const MigSpec& spec, const MigWant& want) {
   if (std::ranges::any_of(spec.shared, is_named)) return true;
   if (want.shared || spec.gpus.empty()) return false;
   MigSet there = 0;
-  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) there |= spec.Free(gpu, 0);
+  for (const MigGpu& gpu : spec.gpus) there |= spec.dynamic ? spec.offered : gpu.instances;
   return std::ranges::any_of(RowsFor(*spec.product, want), [&](int row) {
     return (there & spec.product->PlacementsOf(row)) != 0;
   });
@@ -187,6 +188,8 @@ Reason CheckMig(const Node& node, const MigSlices& ask) {
   if (spec.foreign) return Reason::kMigForeign;
   // The kubelet gives what the containers name, and these name nothing.
   if (!ask.by_name() && !spec.dynamic) return Reason::kMigByNameOnly;
+  // HAMi's agent serves the resource nvidia.com/gpu and no other.
+  if (ask.by_name() && spec.dialect == MigDialect::kHami) return Reason::kMigByNeedOnly;
   for (const MigWant& want : ask.wants) {
     if (!HasProfile(spec, want)) return Reason::kNoMigProfile;
   }

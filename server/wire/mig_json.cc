@@ -150,6 +150,7 @@ Status ReadGpu(const Json& json, const std::string& path, std::vector<Gpu>& gpus
   gpu.gpu.index = -1;
   fields.Int("index", 0, kMostGpuIndex, gpu.gpu.index);
   fields.Text("uuid", gpu.gpu.uuid);
+  fields.Bool("closed", gpu.gpu.closed);
   fields.List("instances", [&gpu](const Json& instance, const std::string& place) {
     return ReadInstance(instance, place, gpu);
   });
@@ -187,6 +188,15 @@ Status LayOut(const MigProduct& product, Gpu& gpu, MigKnowledge& knowledge) {
                    ", got no room for all of them");
   }
   return {};
+}
+
+// Every placement where the profiles are all that the product has.
+MigSet PlacementsOf(const MigProduct& product, const std::vector<MigProfile>& profiles) {
+  MigSet set = 0;
+  for (const MigProfile& profile : profiles) {
+    if (const auto row = product.RowOf(profile)) set |= product.PlacementsOf(*row);
+  }
+  return set == product.AllPlacements() ? ~MigSet{0} : set;
 }
 
 Status ReadShared(const Json& json, const std::string& path, MigSpec& spec) {
@@ -229,6 +239,15 @@ Json RowsJson(const MigProduct& product) {
   return json;
 }
 
+Json OfferedJson(const MigSpec& spec) {
+  Json json = Json::array();
+  for (std::size_t row = 0; row < spec.product->rows().size(); ++row) {
+    if ((spec.offered & spec.product->PlacementsOf(static_cast<int>(row))) == 0) continue;
+    json.push_back(MigProfileName(spec.product->rows()[row].profile));
+  }
+  return json;
+}
+
 void AddProduct(const MigProduct& product, Json& json) {
   const MigProduct* const known = FindMigProduct(product.name());
   json["product"] = product.name();
@@ -254,13 +273,20 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
   MigSpec spec;
   ProductReader product;
   std::vector<Gpu> gpus;
-  std::string partitioning = "static", allocator, knowledge, single, trouble;
+  std::string partitioning = "static", allocator, dialect, knowledge, single, trouble;
+  std::optional<std::vector<MigProfile>> offered;
   int version = 1;
   fields.Int("version", 1, 1, version);
   product.Read(fields);
   fields.Text("partitioning", partitioning);
   fields.Text("allocator", allocator);
   fields.Bool("foreign", spec.foreign);
+  fields.Text("dialect", dialect);
+  if (fields.Peek("offered") != nullptr) offered.emplace();
+  fields.List("offered", [&offered](const Json& profile, const std::string& place) -> Status {
+    if (!profile.is_string()) return Invalid(place + ": want a profile, got " + profile.dump());
+    return ReadProfile(profile, place, offered->emplace_back());
+  });
   fields.Text("knowledge", knowledge);
   fields.List("gpus", [&gpus](const Json& gpu, const std::string& place) {
     return ReadGpu(gpu, place, gpus);
@@ -281,6 +307,8 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
   using enum MigAllocator;
   BERTH_TRY_STATUS(ReadWord(allocator, dot + "allocator", {kBerth, kFirstFit, kDriver, kHami},
                             MigAllocatorName, spec.allocator));
+  BERTH_TRY_STATUS(ReadWord(dialect, dot + "dialect", {MigDialect::kBerth, MigDialect::kHami},
+                            MigDialectName, spec.dialect));
   spec.knowledge = MigKnowledge::kExact;
   if (!gpus.empty()) {
     auto built = product.Build(label, library);
@@ -290,6 +318,7 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
       return Invalid(dot + "product: want a GPU product, since the node's label names none");
     }
   }
+  if (offered && spec.product != nullptr) spec.offered = PlacementsOf(*spec.product, *offered);
   for (Gpu& gpu : gpus) {
     if (spec.dynamic && !gpu.instances.empty()) {
       return Invalid(gpu.path + ".instances: want none where GPUs are cut when a pod comes");
@@ -320,9 +349,12 @@ Json MigJson(const MigSpec& spec) {
                {"knowledge", MigKnowledgeName(spec.knowledge)}};
   if (spec.foreign) json["foreign"] = true;
   if (spec.product != nullptr) AddProduct(*spec.product, json);
+  if (spec.dialect != MigDialect::kBerth) json["dialect"] = MigDialectName(spec.dialect);
+  if (spec.offered != ~MigSet{0}) json["offered"] = OfferedJson(spec);
   Json gpus = Json::array();
   for (const MigGpu& gpu : spec.gpus) {
     Json entry = {{"index", gpu.index}, {"uuid", gpu.uuid}};
+    if (gpu.closed) entry["closed"] = true;
     if (!spec.dynamic) entry["instances"] = InstancesJson(*spec.product, gpu.instances);
     gpus.push_back(std::move(entry));
   }

@@ -17,6 +17,10 @@
 //                 where dynamic, else first-fit.
 //   foreign       true: another scheduler gives the devices out; Berth counts what its pods have
 //                 and gives none
+//   dialect       where the allocator is berth, how the node's agent hears of its pick: "berth" (by
+//                 berth.dev/devices) or "hami" (hami_binding.h)
+//   offered       where dynamic, the profiles that the agent makes; left out: all of the product
+//   closed        of a GPU, where dynamic: true: nothing more is given of it
 //   instances     with "start", or "count" of them (1) whose starts are assumed as the driver
 //                 would have chosen them, the largest first
 //   profiles      rows in place of those of the product: {"profile": "1g.5gb", "size": 1,
