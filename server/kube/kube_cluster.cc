@@ -179,6 +179,7 @@ void KubeCluster::Run(const std::stop_token& stop) {
   }
   options_.on_readiness("shutting down");
   Unwatch();
+  binder_.ReleaseLocks();
   if (elector_) elector_->Release();
 }
 
