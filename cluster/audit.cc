@@ -55,7 +55,7 @@ void CountMigGrants(const Node& node, const PodRecords& pods, AuditReport& repor
           grant.exact() ? slot.has_value() : spec.product && spec.product->RowOf(grant.profile);
       if (!there) ++report.unknown_devices;
       if (!slot) continue;
-      if ((spec.Free(slot->gpu, taken[slot->gpu]) >> slot->placement & 1) == 0) {
+      if ((spec.Room(slot->gpu, taken[slot->gpu]) >> slot->placement & 1) == 0) {
         ++report.double_grants;
       }
       taken[slot->gpu] |= MigSet{1} << slot->placement;

@@ -47,6 +47,13 @@ enum class MigAllocator : std::uint8_t {
 };
 std::string_view MigAllocatorName(MigAllocator allocator);  // "berth", "first-fit", ...
 
+// How the node's agent hears which devices it is to make for a pod, where Berth picks them.
+enum class MigDialect : std::uint8_t {
+  kBerth,  // by the pod's annotation berth.dev/devices
+  kHami,   // HAMi's: by annotations of its own, under its lock on the node (wire/hami_binding.h)
+};
+std::string_view MigDialectName(MigDialect dialect);  // "berth", "hami"
+
 enum class MigTrouble : std::uint8_t {
   kNone,
   kChanging,  // nvidia.com/mig.config.state is pending or rebooting
@@ -60,7 +67,7 @@ struct MigGpu {
   int index = 0;                // on the node
   std::string uuid;             // empty = not known
   MigSet instances = 0;         // static: those that are there
-  MigSet offered = ~MigSet{0};  // dynamic: those that may be made
+  MigSet offered = ~MigSet{0};  // dynamic: those that may be made; none of one that is not healthy
   friend bool operator==(const MigGpu&, const MigGpu&) = default;
 };
 
@@ -81,6 +88,7 @@ struct MigSpec {
   MigAllocator allocator = MigAllocator::kFirstFit;
   // Another scheduler gives them out: what its pods have is counted, and Berth gives none.
   bool foreign = false;
+  MigDialect dialect = MigDialect::kBerth;
   std::vector<MigStock> shared;
   std::optional<MigProfile> single;  // what each of NodeSpec::gpus is
   std::int64_t single_memory_mib = 0;
@@ -91,9 +99,13 @@ struct MigSpec {
   [[nodiscard]] bool by_claims() const { return allocator == MigAllocator::kKubeScheduler; }
   // The position in `gpus` of the GPU with that index.
   [[nodiscard]] std::optional<std::size_t> PositionOf(int index) const;
-  // What may be given of the GPU at that position, where `taken` is.
+  // What there is room for on the GPU at that position, where `taken` is.
+  [[nodiscard]] MigSet Room(std::size_t gpu, MigSet taken) const {
+    return dynamic ? product->Addable(taken) : gpus[gpu].instances & ~taken;
+  }
+  // What of that may be given.
   [[nodiscard]] MigSet Free(std::size_t gpu, MigSet taken) const {
-    return dynamic ? product->Addable(taken) & gpus[gpu].offered : gpus[gpu].instances & ~taken;
+    return Room(gpu, taken) & gpus[gpu].offered;
   }
 };
 

@@ -92,6 +92,7 @@ struct ContainerAsk {
   // An init container that ends before the others start: it uses devices of the pod's set, which go
   // on to the containers after it.
   bool ends_first = false;
+  int index = 0;  // among all containers of the pod, init containers first
   friend bool operator==(const ContainerAsk&, const ContainerAsk&) = default;
 };
 
@@ -116,6 +117,7 @@ struct PodRequest {
   PodId id;
   RequestShape shape;
   std::vector<ContainerAsk> containers;  // those that ask for GPUs
+  int container_count = 0;               // of all, init containers too
   // Why no node can take this pod (an annotation that cannot be read, an ask beyond any GPU); empty
   // = fine.
   std::string refusal;

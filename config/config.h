@@ -75,6 +75,14 @@ struct DraConfig {
   friend bool operator==(const DraConfig&, const DraConfig&) = default;
 };
 
+// What Berth does where HAMi's device plugin cuts the GPUs.
+struct HamiConfig {
+  // Whether it gives these devices to pods, in the place of HAMi's scheduler (docs/operations.md).
+  // Needs rights beyond those of the base manifests.
+  bool give_devices = false;
+  friend bool operator==(const HamiConfig&, const HamiConfig&) = default;
+};
+
 // A class of the request mix as it is written: shares of GPU or whole GPUs, with a weight of any
 // scale.
 struct MixEntry {
@@ -96,6 +104,7 @@ struct Config {
   NodeLabelKeys node_labels;
   TopologyLevels topology_levels;  // how nodes are near to each other; none: not at all
   DraConfig dra;
+  HamiConfig hami;
   ServerConfig server;
   LeaderElectionConfig leader_election;
   int reservation_seconds =

@@ -184,6 +184,8 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
   });
   reader.Mapping("dra",
                  [&](YamlReader& dra) { dra.Flag("chooseDevices", config.dra.choose_devices); });
+  reader.Mapping("hami",
+                 [&](YamlReader& hami) { hami.Flag("giveDevices", config.hami.give_devices); });
   reader.Mapping("server", [&](YamlReader& server) { ReadServer(server, config.server); });
   reader.Mapping("leaderElection", [&](YamlReader& election) {
     ReadLeaderElection(election, config.leader_election);

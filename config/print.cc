@@ -156,6 +156,7 @@ std::string PrintConfig(const Config& config) {
     });
   });
   out.Mapping("dra", [&] { out.Field("chooseDevices", config.dra.choose_devices); });
+  out.Mapping("hami", [&] { out.Field("giveDevices", config.hami.give_devices); });
   PrintServer(out, config.server);
   PrintLeaderElection(out, config.leader_election);
   out.Field("reservationSeconds", config.reservation_seconds);

@@ -39,6 +39,8 @@ constexpr auto kRows = [] {
   set(kTooFewMig, kNever, "too_few_mig", "node has fewer MIG devices than the pod asks for");
   set(kMigByNameOnly, kNever, "mig_by_name_only",
       "node hands out MIG devices only by the name of their profile");
+  set(kMigByNeedOnly, kNever, "mig_by_need_only",
+      "node hands out MIG devices only by what the pod needs, not by the name of a profile");
   set(kMigForeign, kNever, "mig_foreign",
       "MIG devices of the node are given out by another scheduler");
   set(kMigNotShared, kNever, "mig_not_shared",

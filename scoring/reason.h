@@ -36,6 +36,7 @@ enum class Reason : std::uint8_t {
   kNoMigProfile,      // its GPUs have no MIG device like that
   kTooFewMig,         // the whole node
   kMigByNameOnly,     // the pod names no profile, and the node hands devices out by name
+  kMigByNeedOnly,     // the pod names a profile, and the node's agent makes devices by need
   kMigForeign,        // another scheduler gives its MIG devices out
   kMigNotShared,      // its GPUs are MIG devices, and those are not shared by compute or memory
   kMigChanging,       // MigTrouble, in its order

@@ -187,6 +187,7 @@ class Service {
     if (const std::size_t settled = extender_.SettleOverdue(); settled > 0) {
       log_.Write(LogLevel::kWarn, "overdue_binds_settled", {{"count", settled}});
     }
+    if (kube_) kube_->ReleaseLocks();
     if (clock_.Now() >= next_advice_) Advise();
   }
 

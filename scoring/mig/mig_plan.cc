@@ -143,7 +143,8 @@ class Planner {
   [[nodiscard]] bool IsLikeAnEarlierOne(std::size_t gpu) const {
     for (std::size_t earlier = 0; earlier < gpu; ++earlier) {
       if (use_.taken()[earlier] == use_.taken()[gpu] &&
-          spec_.gpus[earlier].instances == spec_.gpus[gpu].instances) {
+          spec_.gpus[earlier].instances == spec_.gpus[gpu].instances &&
+          spec_.gpus[earlier].offered == spec_.gpus[gpu].offered) {
         return true;
       }
     }
@@ -207,6 +208,8 @@ Reason CheckMig(const Node& node, const MigSlices& ask) {
   if (spec.foreign) return Reason::kMigForeign;
   // The kubelet gives what the containers name, and these name nothing.
   if (!ask.by_name() && (!spec.dynamic || spec.by_claims())) return Reason::kMigByNameOnly;
+  // HAMi's agent serves the resource nvidia.com/gpu and no other.
+  if (ask.by_name() && spec.dialect == MigDialect::kHami) return Reason::kMigByNeedOnly;
   for (const MigWant& want : ask.wants) {
     if (!HasProfile(spec, want)) return Reason::kNoMigProfile;
   }

@@ -39,7 +39,7 @@ inline constexpr int kMostSteps = 256;
 std::optional<MigPlan> PlanMig(const MigSpec& spec, const MigUse& use, const MigSlices& ask);
 
 // kFits, or why the devices cannot be given: kNoMig, kMigForeign, kNoMigProfile, kTooFewMig,
-// kMigByNameOnly, or
+// kMigByNameOnly, kMigByNeedOnly, or
 // kMigBusy. Requires: not a node on which each device counts as a GPU, for an ask without a name.
 Reason CheckMig(const Node& node, const MigSlices& ask);
 

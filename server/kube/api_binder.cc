@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "server/wire/binding_json.h"
 #include "server/wire/extender_v1.h"
+#include "server/wire/hami_binding.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/watch_json.h"
 
@@ -35,10 +36,51 @@ bool IsForNow(int status) { return status == 408 || status == 429 || status >= 5
 }  // namespace
 
 Status ApiBinder::Bind(const BindOrder& order) {
+  if (!wire::SpeaksHami(order.placement, order.node)) return Post(order);
+  const PodId& id = order.pod.id;
+  HamiNodeLock::Held held{order.node.name};
+  Status bound = lock_.Take(id, order.deadline, held);
+  if (bound) {
+    {
+      const MutexLock lock(mutex_);  // what an earlier bind left of it is this one's now
+      std::erase_if(
+          left_, [&](const Locked& left) { return left.pod == id && left.held.node == held.node; });
+    }
+    bound = Post(order);
+  }
+  if (!bound && !held.text.empty()) (void)LetGo({id, std::move(held)});
+  return bound;
+}
+
+bool ApiBinder::LetGo(Locked locked) {
+  const Result<PodTruth> truth = Find(locked.pod);
+  const bool known = truth || truth.error().code == Errc::kNotFound;
+  if (truth && truth->placement && truth->placement->node == locked.held.node) return true;
+  if (known && lock_.Release(locked.held)) return true;
+  const MutexLock lock(mutex_);
+  left_.push_back(std::move(locked));
+  return false;
+}
+
+void ApiBinder::ReleaseLocks() {
+  std::vector<Locked> left;
+  {
+    const MutexLock lock(mutex_);
+    left.swap(left_);
+  }
+  auto next = left.begin();
+  while (next != left.end() && LetGo(std::move(*next++))) {
+  }
+  const MutexLock lock(mutex_);
+  left_.insert(left_.end(), next, left.end());
+}
+
+Status ApiBinder::Post(const BindOrder& order) {
   ApiRequest request;
   request.method = "POST";
   request.path = PathOf(order.pod.id) + "/binding";
-  request.body = wire::EncodeBinding(order.pod, order.placement, order.node, order.decision);
+  request.body = wire::EncodeBinding(order.pod, order.placement, order.node, order.decision,
+                                     parts_.clock.Wall());
   Attempt last{Fail(Errc::kDeadline, "this process does not lead any more")};
   bool in_doubt = false;
   for (int attempt = 0;; ++attempt) {

@@ -5,14 +5,21 @@
 //
 // What the API server refuses for now (429, 5xx, no answer) is sent again until the deadline; that
 // is safe, because a Binding that was taken before is answered 409.
+//
+// A pod that gets devices of HAMi's agent is bound under that agent's lock on the node
+// (hami_node_lock.h), and no other. Of a bind that failed the lock is released, as soon as it is
+// known that the pod is not there: the agent needs it for one that is.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
+#include "base/mutex.h"
 #include "server/extender/ports.h"
 #include "server/kube/api_client.h"
+#include "server/kube/hami_node_lock.h"
 #include "server/kube/write_fence.h"
 #include "server/wire/pod_rules.h"
 
@@ -30,10 +37,15 @@ class ApiBinder final : public PodBinder {
     std::function<void(Duration)> sleep;
   };
 
-  explicit ApiBinder(Parts parts) : parts_(std::move(parts)) {}
+  explicit ApiBinder(const Parts& parts)
+      : parts_(parts), lock_({parts.client, parts.rules, parts.clock, parts.fence, parts.sleep}) {}
 
   Status Bind(const BindOrder& order) override;
   Result<PodTruth> Find(const PodId& id) override;
+
+  // Releases the locks that could not be released before; gives up for now when the API server does
+  // not answer. Blocks.
+  void ReleaseLocks() BERTH_EXCLUDES(mutex_);
 
   struct Stats {
     std::uint64_t retries = 0;
@@ -49,9 +61,20 @@ class ApiBinder final : public PodBinder {
     bool in_doubt = false;  // it may have been carried out
     Duration wait{};
   };
+  Status Post(const BindOrder& order);
   Attempt TryOnce(const ApiRequest& request, int attempt);
+  // The lock of a bind that failed: for the agent, if the pod is there all the same.
+  struct Locked {
+    PodId pod;
+    HamiNodeLock::Held held;
+  };
+  // False: that is not known; ReleaseLocks tries again.
+  bool LetGo(Locked locked) BERTH_EXCLUDES(mutex_);
 
   const Parts parts_;
+  HamiNodeLock lock_;
+  Mutex mutex_;
+  std::vector<Locked> left_ BERTH_GUARDED_BY(mutex_);  // of which nothing is known yet
   std::atomic<std::uint64_t> retries_{0};
   std::atomic<std::uint64_t> in_doubt_{0};
 };

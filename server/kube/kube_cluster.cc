@@ -182,6 +182,7 @@ void KubeCluster::Run(const std::stop_token& stop) {
   }
   options_.on_readiness("shutting down");
   Unwatch();
+  binder_.ReleaseLocks();
   if (elector_) elector_->Release();
 }
 

@@ -103,6 +103,9 @@ class KubeCluster final : private WriteFence {
   // Gives the lease up and watches no longer. Binds that begin now fail.
   void Stop();
 
+  // Of binds that failed while the API server did not answer (ApiBinder::ReleaseLocks). Blocks.
+  void ReleaseLocks() { binder_.ReleaseLocks(); }
+
   [[nodiscard]] KubeClusterStats stats() const BERTH_EXCLUDES(mutex_);
 
  private:

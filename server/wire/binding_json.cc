@@ -2,12 +2,13 @@
 #include "server/wire/binding_json.h"
 
 #include "server/wire/devices_annotation.h"
+#include "server/wire/hami_binding.h"
 #include "server/wire/json_text.h"
 
 namespace berth::wire {
 
 std::string EncodeBinding(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
-                          std::string_view decision) {
+                          std::string_view decision, WallTime now) {
   std::string out = R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":)";
   AppendString(out, pod.id.name);
   out += R"(,"namespace":)";
@@ -19,6 +20,14 @@ std::string EncodeBinding(const PodRequest& pod, const Placement& placement, con
   if (!placement.grants.empty() || !placement.mig.empty()) {
     out += R"(,"berth.dev/devices":)";
     AppendString(out, EncodeDevices(pod, placement, node));
+  }
+  if (SpeaksHami(placement, node)) {
+    for (const auto& [key, value] : HamiAnnotations(pod, placement, node, now)) {
+      out += ',';
+      AppendString(out, key);
+      out += ':';
+      AppendString(out, value);
+    }
   }
   out += R"(}},"target":{"apiVersion":"v1","kind":"Node","name":)";
   AppendString(out, placement.node);

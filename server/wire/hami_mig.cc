@@ -80,6 +80,7 @@ struct Gpu {
   std::string uuid;
   int index = 0;
   std::string type;
+  bool healthy = false;
 };
 
 // What the register says of the GPUs that are cut.
@@ -99,6 +100,7 @@ Status ReadGpu(const Json& json, const std::string& path, Register& all) {
   fields.Int("index", 0, kMostNumber, gpu.index);
   fields.Text("type", gpu.type);
   fields.Int("count", 0, kMostNumber, count);
+  fields.Bool("health", gpu.healthy);
   if (mode == "mig" && all.gpus.empty()) {
     fields.List("migProfiles", [&all](const Json& profile, const std::string& at) {
       return ReadMigProfile(profile, at, all.profiles);
@@ -147,17 +149,57 @@ bool IsCatalogued(const MigProduct& product, const Profile& profile) {
   const MigRow& known = product.rows()[static_cast<std::size_t>(*row)];
   MigUnits starts = 0;
   for (const int start : profile.starts) starts |= static_cast<MigUnits>(1U << start);
-  return known.memory_units == profile.size && known.starts == starts;
+  return known.memory_units == profile.size && known.starts == starts &&
+         (profile.memory_mib == 0 || known.memory_mib == profile.memory_mib);
+}
+
+// HAMi's plugin makes an instance by its number of slices alone, which is the smallest one of so
+// many: it has no other with more memory, and none with an extension.
+bool IsMade(const Profile& profile, const Register& all, const MigProduct* known) {
+  const auto is_smaller = [&profile](const MigProfile& other, int size) {
+    return other.extension == MigExtension::kNone &&
+           other.compute_slices == profile.profile.compute_slices && size < profile.size;
+  };
+  const bool smaller_there =
+      std::ranges::any_of(all.profiles,
+                          [&](const Profile& p) { return is_smaller(p.profile, p.size); }) ||
+      (known != nullptr && std::ranges::any_of(known->rows(), [&](const MigRow& row) {
+         return is_smaller(row.profile, row.memory_units);
+       }));
+  return profile.profile.extension == MigExtension::kNone && !smaller_there;
+}
+
+// Whether a list that is joined by commas has that UUID.
+bool Lists(std::string_view list, std::string_view uuid) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    std::string_view entry = list.substr(0, comma);
+    while (entry.starts_with(' ')) entry.remove_prefix(1);
+    while (entry.ends_with(' ')) entry.remove_suffix(1);
+    if (entry == uuid) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
 }
 
 // As the annotation berth.dev/mig says it.
-Json InOurTerms(const Register& all, std::string_view label) {
-  Json json = {{"partitioning", "dynamic"}, {"allocator", "hami"}, {"foreign", true}};
+Json InOurTerms(const Register& all, const HamiFacts& facts) {
+  Json json = {{"partitioning", "dynamic"}};
+  if (facts.give) {
+    json.update({{"allocator", "berth"}, {"dialect", "hami"}});
+  } else {
+    json.update({{"allocator", "hami"}, {"foreign", true}});
+  }
+  const std::string_view label = facts.label;
   const std::string own_label = LabelOf(all.gpus.front().type);
   const MigProduct* const known =
       MigProductOfLabel(MigProductOfLabel(label) != nullptr ? label : own_label);
   int units = 0, slices = 0;
+  Json offered = Json::array();
   for (const Profile& profile : all.profiles) {
+    if (IsMade(profile, all, known)) {
+      offered.push_back({{"profile", MigProfileName(profile.profile)}});
+    }
     units = std::max(units, std::ranges::max(profile.starts) + profile.size);
     slices = std::max(slices, profile.profile.compute_slices);
     if (known != nullptr && IsCatalogued(*known, profile)) continue;
@@ -171,22 +213,25 @@ Json InOurTerms(const Register& all, std::string_view label) {
     json["memory_units"] = units;
     json["compute_slices"] = slices;
   }
-  for (const Gpu& gpu : all.gpus)
-    json["gpus"].push_back({{"index", gpu.index}, {"uuid", gpu.uuid}});
+  for (const Gpu& gpu : all.gpus) {
+    const bool is_closed = !gpu.healthy || Lists(facts.cordoned, gpu.uuid);
+    json["gpus"].push_back({{"index", gpu.index},
+                            {"uuid", gpu.uuid},
+                            {"offered", is_closed ? Json::array() : offered}});
+  }
   return json;
 }
 
 }  // namespace
 
-Result<HamiMig> ReadHamiMig(std::string_view registered, std::string_view label,
-                            MigLibrary& library) {
-  if (!registered.starts_with('[')) return HamiMig();
+Result<HamiMig> ReadHamiMig(const HamiFacts& facts, MigLibrary& library) {
+  if (!facts.registered.starts_with('[')) return HamiMig();
   Register all;
-  BERTH_TRY_STATUS(EachOf(registered, [&all](const Json& json, const std::string& path) {
+  BERTH_TRY_STATUS(EachOf(facts.registered, [&all](const Json& json, const std::string& path) {
     return ReadGpu(json, path, all);
   }));
   if (all.gpus.empty()) return HamiMig();
-  BERTH_TRY(MigSpec spec, ReadMig(InOurTerms(all, label), "", label, library));
+  BERTH_TRY(MigSpec spec, ReadMig(InOurTerms(all, facts), "", facts.label, library));
   return HamiMig{std::move(spec), all.announced};
 }
 

@@ -4,17 +4,23 @@
 //
 //   node  hami.io/node-nvidia-register
 //         [{"id":"GPU-a","index":1,"count":7,"type":"NVIDIA-NVIDIA H100 80GB HBM3","mode":"mig",
-//           "migProfiles":[{"name":"1g.10gb","memoryMB":9984,
-//                           "placements":[{"start":0,"size":1}, ...]}, ...]}, ...]
-//         An index, and a count, of 0 are left out. GPUs of another mode are not cut. The older
-//         form, which is no JSON, does not say where devices can begin: it is passed over.
+//           "health":true,"migProfiles":[{"name":"1g.10gb","memoryMB":9984,
+//                                         "placements":[{"start":0,"size":1}, ...]}, ...]}, ...]
+//         An index and a count of 0, and a health of false, are left out. GPUs of another mode are
+//         not cut. The older form, which is no JSON, does not say where devices can begin: it is
+//         passed over.
+//   node  hami.io/device-cordon: GPU-a,GPU-b, of which nothing more is given
 //   pod   hami.io/vgpu-mig-allocations, written before the pod is bound and kept
 //         [{"containerIndex":0,"deviceIndex":0,"gpuUUID":"GPU-a","profile":"1g.10gb",
 //           "placement":{"start":0,"size":1}}, ...]
 //
-// HAMi's plugin serves the pods that HAMi's scheduler has prepared, and no others: the devices are
-// `foreign` (cluster/mig_spec.h). (HAMi at 0136974, pkg/device/devices.go, and 31a8ae5,
-// pkg/device/nvidia/mig_allocations.go.) Fields that are not named here are not looked at.
+// HAMi's plugin serves pods that carry its annotations, and no others. Either HAMi's scheduler
+// writes these, and the devices are `foreign`, or Berth does (hami_binding.h): the option
+// hami.giveDevices. Of the profiles those are offered that the plugin makes: the smallest one of so
+// many slices, without extension (its table profileNameToGIProfileID). (HAMi at 0136974,
+// pkg/device/devices.go; 31a8ae5, pkg/device/nvidia/mig_allocations.go; 079cb7c,
+// pkg/device-plugin/nvidiadevice/nvinternal/plugin/migmgr.go.) Fields that are not named here are
+// not looked at.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +37,25 @@ namespace berth::wire {
 
 inline constexpr std::string_view kHamiMigAnnotation = "hami.io/vgpu-mig-allocations";
 
+inline constexpr std::string_view kHamiCordonAnnotation = "hami.io/device-cordon";
+
+// Of a node. Views: valid during the call.
+struct HamiFacts {
+  std::string_view registered;  // annotation hami.io/node-nvidia-register
+  std::string_view cordoned;    // annotation hami.io/device-cordon
+  std::string_view label;       // of its product
+  bool give = false;            // Berth gives the devices
+};
+
 struct HamiMig {
   std::optional<MigSpec> spec;  // nothing where no GPU is cut
   // How many of the node's allocatable nvidia.com/gpu stand for these GPUs, and are none.
   std::int64_t announced = 0;
 };
 
-// The register of a node; `label` is its product label. A profile that the catalogue has otherwise,
-// or not at all, is taken as HAMi read it from the GPU. Error: kInvalidArgument with the path.
-Result<HamiMig> ReadHamiMig(std::string_view registered, std::string_view label,
-                            MigLibrary& library);
+// A profile that the catalogue has otherwise, or not at all, is taken as HAMi read it from the GPU.
+// Error: kInvalidArgument with the path in the register.
+Result<HamiMig> ReadHamiMig(const HamiFacts& facts, MigLibrary& library);
 
 // What a pod has, sorted. Error: kInvalidArgument with the path.
 Result<std::vector<MigGrant>> ParseHamiMigAllocations(std::string_view text);

@@ -169,11 +169,15 @@ Status ReadOffered(const MigProduct& product, Gpu& gpu) {
   gpu.gpu.offered = 0;
   for (const Instance& instance : *gpu.offered) {
     const auto row = product.RowOf(instance.profile);
+    if (row && instance.start < 0) {
+      gpu.gpu.offered |= product.PlacementsOf(*row);
+      continue;
+    }
     const auto placement = row ? product.PlacementAt(*row, instance.start) : std::nullopt;
     if (!placement) {
       return Invalid(gpu.path + ".offered: want profiles of " + product.name() +
-                     " with a start, got " + MigProfileName(instance.profile) + " at " +
-                     std::to_string(instance.start));
+                     ", each with a start or at all of them, got " +
+                     MigProfileName(instance.profile) + " at " + std::to_string(instance.start));
     }
     gpu.gpu.offered |= MigSet{1} << *placement;
   }
@@ -287,13 +291,14 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
   MigSpec spec;
   ProductReader product;
   std::vector<Gpu> gpus;
-  std::string partitioning = "static", allocator, knowledge, single, trouble;
+  std::string partitioning = "static", allocator, dialect, knowledge, single, trouble;
   int version = 1;
   fields.Int("version", 1, 1, version);
   product.Read(fields);
   fields.Text("partitioning", partitioning);
   fields.Text("allocator", allocator);
   fields.Bool("foreign", spec.foreign);
+  fields.Text("dialect", dialect);
   fields.Text("knowledge", knowledge);
   fields.List("gpus", [&gpus](const Json& gpu, const std::string& place) {
     return ReadGpu(gpu, place, gpus);
@@ -318,6 +323,8 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
     BERTH_TRY_STATUS(ReadWord(allocator, dot + "allocator", {kBerth, kFirstFit, kDriver, kHami},
                               MigAllocatorName, spec.allocator));
   }
+  BERTH_TRY_STATUS(ReadWord(dialect, dot + "dialect", {MigDialect::kBerth, MigDialect::kHami},
+                            MigDialectName, spec.dialect));
   spec.knowledge = MigKnowledge::kExact;
   if (!gpus.empty()) {
     auto built = product.Build(label, library);
@@ -358,6 +365,7 @@ Json MigJson(const MigSpec& spec) {
                {"knowledge", MigKnowledgeName(spec.knowledge)}};
   if (spec.foreign) json["foreign"] = true;
   if (spec.product != nullptr) AddProduct(*spec.product, json);
+  if (spec.dialect != MigDialect::kBerth) json["dialect"] = MigDialectName(spec.dialect);
   Json gpus = Json::array();
   for (const MigGpu& gpu : spec.gpus) {
     Json entry = {{"index", gpu.index}, {"uuid", gpu.uuid}};

@@ -16,10 +16,12 @@
 //                 says), "first-fit", "driver" or "hami" (cluster/mig_spec.h). Left out: berth
 //                 where dynamic, else first-fit. "kube-scheduler" is for the cluster file: what
 //                 ResourceClaims hold is counted there, and no pod.
-//   offered       of a GPU that is cut when a pod comes: the instances that may be made, with
-//                 "start". Left out: all of the product.
+//   offered       of a GPU that is cut when a pod comes: the instances that may be made, each with
+//                 "start" or at every one. Left out: all of the product. []: nothing more is given.
 //   foreign       true: another scheduler gives the devices out; Berth counts what its pods have
 //                 and gives none
+//   dialect       where the allocator is berth, how the node's agent hears of its pick: "berth" (by
+//                 berth.dev/devices) or "hami" (hami_binding.h)
 //   instances     with "start", or "count" of them (1) whose starts are assumed as the driver
 //                 would have chosen them, the largest first
 //   profiles      rows in place of those of the product: {"profile": "1g.5gb", "size": 1,

@@ -73,7 +73,9 @@ class NodeReader {
 
   void ReadAnnotations(object annotations) {
     ForEachField(annotations, [this](std::string_view key, value content) {
-      std::string* const text = key == kMigAnnotation ? &mig_annotation_ : annotations_.Find(key);
+      std::string* const text = key == kMigAnnotation          ? &mig_annotation_
+                                : key == kHamiCordonAnnotation ? &hami_cordon_
+                                                               : annotations_.Find(key);
       if (text != nullptr) *text = std::string_view(content.get_string());
     });
   }
@@ -151,7 +153,9 @@ class NodeReader {
 
   // Before the GPUs are counted: those that HAMi cuts are announced as several.
   void ReadHami() {
-    auto read = ReadHamiMig(annotations_.hami_register, spec_.gpu_model, *rules_.mig);
+    auto read = ReadHamiMig(
+        {annotations_.hami_register, hami_cordon_, spec_.gpu_model, rules_.give_hami_devices},
+        *rules_.mig);
     if (read) {
       hami_mig_ = std::move(read->spec);
       gpus_ -= std::clamp<std::int64_t>(gpus_, 0, read->announced);
@@ -210,6 +214,7 @@ class NodeReader {
   NodeSpec spec_;
   LinkAnnotations annotations_;
   std::string mig_annotation_;
+  std::string hami_cordon_;
   std::vector<MigStock> mig_devices_;
   std::optional<MigSpec> hami_mig_;
   std::string mig_problem_;
@@ -221,7 +226,8 @@ class NodeReader {
 
 }  // namespace
 
-NodeRules::NodeRules(const Config& config) : labels(config.node_labels) {
+NodeRules::NodeRules(const Config& config)
+    : labels(config.node_labels), give_hami_devices(config.hami.give_devices) {
   for (const ResourceRule& rule : config.resources) {
     if (rule.meaning == ResourceMeaning::kWholeGpus) gpu_resources.push_back(rule.name);
   }

@@ -20,6 +20,7 @@ namespace berth::wire {
 struct NodeRules {
   std::vector<std::string> gpu_resources;  // names that count whole GPUs
   NodeLabelKeys labels;
+  bool give_hami_devices = false;  // hami_mig.h
   // Shared by all that decode nodes of one cluster.
   std::shared_ptr<LinkLibrary> links = std::make_shared<LinkLibrary>();
   std::shared_ptr<MigLibrary> mig = std::make_shared<MigLibrary>();

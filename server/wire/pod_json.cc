@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/wire/hami_ask.h"
 #include "server/wire/hami_mig.h"
 #include "server/wire/object_meta.h"
 #include "server/wire/pod_group.h"
@@ -75,7 +76,7 @@ class PodReader {
       if (IsField(key, "labels")) parts_.labels = ReadLabels(content.get_object());
       if (IsField(key, "annotations")) {
         ForEachField(content.get_object(), [this](std::string_view name, value text) {
-          if (!name.starts_with("berth.dev/") && !IsGroupAnnotation(name) &&
+          if (!name.starts_with("berth.dev/") && !IsGroupAnnotation(name) && !IsHamiAskKey(name) &&
               name != kHamiMigAnnotation) {
             return;
           }

@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "cluster/node.h"
 #include "cluster/quantity.h"
+#include "server/wire/hami_ask.h"
 #include "server/wire/hami_mig.h"
 #include "server/wire/pod_group.h"
 
@@ -107,7 +108,8 @@ std::vector<std::string> ParseModels(std::string_view text) {
 // Groups of our own are not planned as a whole yet: who asks for one is told so.
 bool IsKnown(std::string_view key) {
   if (key.starts_with("berth.dev/gang")) return false;
-  return IsGroupAnnotation(key) || std::ranges::find(kRecordKeys, key) != kRecordKeys.end();
+  return IsGroupAnnotation(key) || IsHamiAskKey(key) ||
+         std::ranges::find(kRecordKeys, key) != kRecordKeys.end();
 }
 
 // An annotation of one word. Each sets a part of the LinkAsk.
@@ -170,6 +172,11 @@ std::string ReadAnnotations(const PodParts& parts, PodRequest& pod) {
       return "annotation " + key + ": not known to this version of berth";
     }
   }
+  if (need == MigWant{}) {
+    const auto asked = ReadHamiAsk(parts);
+    if (!asked) return asked.error().message;
+    need = asked->value_or(need);
+  }
   if (need != MigWant{}) {
     if (const Status applied = ApplyMigNeed(need, pod); !applied) return applied.error().message;
   }
@@ -187,6 +194,8 @@ ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
   share_milli = Capped(share_milli + other.share_milli);
   share_bytes = Capped(share_bytes + other.share_bytes);
   mig += other.mig;
+  hami_memory_mib = std::max(hami_memory_mib, other.hami_memory_mib);
+  hami_memory_percent = hami_memory_percent || other.hami_memory_percent;
   return *this;
 }
 
@@ -197,6 +206,8 @@ void ResourceAsk::Raise(const ResourceAsk& other) {
   share_milli = std::max(share_milli, other.share_milli);
   share_bytes = std::max(share_bytes, other.share_bytes);
   mig.Raise(other.mig);
+  hami_memory_mib = std::max(hami_memory_mib, other.hami_memory_mib);
+  hami_memory_percent = hami_memory_percent || other.hami_memory_percent;
 }
 
 PodRules::PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels,
@@ -212,10 +223,11 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   const bool is_memory = resource == "memory";
   const auto rule = std::ranges::find(rules_, resource, &Rule::name);
   const bool is_other = !is_cpu && !is_memory && rule == rules_.end();
+  const bool is_hami = is_other && resource.starts_with(kHamiMemoryResource);
   const auto of_class =
       is_other && classes_ != nullptr ? classes_->ClassOf(resource) : std::optional<DeviceClass>();
   if (of_class && !of_class->profile) return {};
-  if (is_other && !of_class && !resource.starts_with(kMigResourcePrefix)) return {};
+  if (is_other && !of_class && !is_hami && !resource.starts_with(kMigResourcePrefix)) return {};
   auto quantity = Quantity::Parse(text);
   if (!quantity) return tl::unexpected(std::move(quantity).error().Within(resource));
   if (quantity->MilliValue() < 0) {
@@ -228,6 +240,9 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
     added.memory_bytes = Capped(quantity->Value());
   } else if (of_class) {
     added.mig.Add({*of_class->profile, false}, Capped(quantity->Value()));
+  } else if (is_hami) {
+    if (resource == kHamiMemoryResource) added.hami_memory_mib = Capped(quantity->Value());
+    added.hami_memory_percent = resource == kHamiMemoryPercentResource;
   } else if (is_other) {
     BERTH_TRY(const MigResource device, ParseMigResource(resource));
     added.mig.Add(device, Capped(quantity->Value()));
@@ -274,11 +289,14 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   request.shape.memory_bytes = ask.memory_bytes;
   if (request.refusal.empty()) {
     request.shape.gpus = GpuAskOf(ask);
+    int index = 0;
     for (const ContainerSpec& container : parts.containers) {
+      const int at = index++;
       if (!container.ask.wants_gpu()) continue;
       request.containers.push_back(
-          {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit});
+          {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit, at});
     }
+    request.container_count = index;
     request.refusal = ReadAnnotations(parts, request);
   }
   ReadGroup(parts, request);

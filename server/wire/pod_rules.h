@@ -37,6 +37,8 @@ struct ResourceAsk {
   std::int64_t share_milli = 0;
   std::int64_t share_bytes = 0;
   MigCounts mig = {};
+  std::int64_t hami_memory_mib = 0;  // nvidia.com/gpumem: of each GPU (hami_ask.h)
+  bool hami_memory_percent = false;  // nvidia.com/gpumem-percentage is there
 
   ResourceAsk& operator+=(const ResourceAsk& other);
   // The larger of each.
@@ -61,7 +63,8 @@ struct PodParts {
   ResourceAsk overhead;
   std::optional<std::int64_t> pod_cpu_milli;  // spec.resources.requests
   std::optional<std::int64_t> pod_memory_bytes;
-  // Those of berth.dev/, those that tell of groups (pod_group.h), and what HAMi gave (hami_mig.h).
+  // Those of berth.dev/, those that tell of groups (pod_group.h), what pods ask of HAMi
+  // (hami_ask.h), and what HAMi gave (hami_mig.h).
   std::map<std::string, std::string, std::less<>> annotations;
   std::string problem;  // the first thing that could not be read; empty = none
   int priority = 0;

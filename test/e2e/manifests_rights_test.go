@@ -68,6 +68,9 @@ var usedToChooseDevices = []string{
 	"patch resource.k8s.io/resourceclaims/status", "patch resource.k8s.io/resourceclaims/binding",
 }
 
+// And with hami.giveDevices.
+var usedOnHamiNodes = []string{"get /nodes", "patch /nodes"}
+
 var refusedToBerth = []string{
 	"delete /pods", "create /pods", "update /pods", "patch /pods", "create /pods/eviction", "create /pods/exec",
 	"update /pods/status", "update /nodes", "patch /nodes", "update /nodes/status",
@@ -87,7 +90,7 @@ func TestRightsOfTheManifestsAreWhatBerthUses(t *testing.T) {
 			t.Errorf("Berth may not %s", what)
 		}
 	}
-	for _, what := range slices.Concat(refusedToBerth, usedToChooseDevices) {
+	for _, what := range slices.Concat(refusedToBerth, usedToChooseDevices, usedOnHamiNodes) {
 		if may(t, plane, "berth", what) {
 			t.Errorf("Berth may %s", what)
 		}
@@ -98,15 +101,18 @@ func TestRightsOfTheManifestsAreWhatBerthUses(t *testing.T) {
 		as[rbacv1.Role](t, objects, "Role/berth-leader-election").Rules)
 	wantNoMore(t, rules, usedByBerth)
 
-	// The component adds what the option needs.
-	plane.Kubectl("apply", "--filename=manifests/components/dra-devices/rbac.yaml")
-	for _, what := range usedToChooseDevices {
-		if !may(t, plane, "berth", what) {
-			t.Errorf("with the component dra-devices Berth may not %s", what)
+	// A component adds what an option needs.
+	for component, used := range map[string][]string{"dra-devices": usedToChooseDevices, "hami-nodes": usedOnHamiNodes} {
+		folder := "manifests/components/" + component
+		plane.Kubectl("apply", "--filename="+folder+"/rbac.yaml")
+		for _, what := range used {
+			if !may(t, plane, "berth", what) {
+				t.Errorf("with the component %s Berth may not %s", component, what)
+			}
 		}
+		objects = render(t, withComponent(t, "manifests/base", folder))
+		wantNoMore(t, as[rbacv1.ClusterRole](t, objects, "ClusterRole/berth-"+component).Rules, used)
 	}
-	objects = render(t, withComponent(t, "manifests/base", "manifests/components/dra-devices"))
-	wantNoMore(t, as[rbacv1.ClusterRole](t, objects, "ClusterRole/berth-dra-devices").Rules, usedToChooseDevices)
 }
 
 // wantNoMore fails where a rule allows Berth what it does not do.

@@ -27,7 +27,7 @@ constexpr std::int64_t kGib = std::int64_t{1} << 30;
 
 class APod {
  public:
-  explicit APod(const std::string& name) : pod_{{"uid-" + name, "default", name}, {}, {}, ""} {}
+  explicit APod(const std::string& name) : pod_{{"uid-" + name, "default", name}, {}, {}, 0, ""} {}
 
   APod& Whole(int count) { return Asks(WholeGpus{count}); }
   APod& Share(int milli, std::int64_t memory_mib = 0) { return Asks(GpuShare{milli, memory_mib}); }

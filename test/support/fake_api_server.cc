@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/support/fake_api_server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -42,7 +43,13 @@ Target TargetOf(const std::string& path) {
   if (rest.size() < path.size()) target.query = path.substr(rest.size() + 1);
   const std::string space = Between(rest, "/namespaces/", "/");
   if (space.empty()) {
-    target.collection = rest;
+    // "/api/v1/nodes" or "/apis/GROUP/VERSION/things", and a name behind it.
+    std::size_t end = 0;
+    for (int parts = rest.starts_with("/apis/") ? 4 : 3; parts > 0; --parts) {
+      end = std::min(rest.find('/', end + 1), rest.size());
+    }
+    target.collection = rest.substr(0, end);
+    if (end < rest.size()) target.full_name = rest.substr(end + 1);
     return target;
   }
   const std::size_t at = rest.find("/namespaces/");
@@ -108,6 +115,7 @@ ApiResponse FakeApiServer::Answer(const ApiRequest& request) {
   if (target.subresource == "binding") {
     return Bind(target.full_name, Json::parse(request.body));
   }
+  if (request.method == "PATCH") return MergePatch(target.collection, target.full_name, request);
   if (request.method != "GET") return Write(target.collection, target.full_name, request);
   if (target.full_name.empty()) return List(target.collection, target.query);
   const Objects& objects = collections_[target.collection];
@@ -133,6 +141,25 @@ ApiResponse FakeApiServer::Write(const std::string& collection, const std::strin
   }
   Store(collection, name, std::move(object));
   return {request.method == "POST" ? 201 : 200, collections_[collection][name].dump(), {}};
+}
+
+ApiResponse FakeApiServer::MergePatch(const std::string& collection, const std::string& full_name,
+                                      const ApiRequest& request) {
+  const Objects& objects = collections_[collection];
+  const auto found = objects.find(full_name);
+  if (found == objects.end()) return Refusal(404, full_name + " not found");
+  if (request.content_type != "application/merge-patch+json") {
+    return Refusal(415, "the body of the request was in an unknown format");
+  }
+  const Json patch = Json::parse(request.body);
+  const std::string version = patch["metadata"].value("resourceVersion", "");
+  if (!version.empty() && version != found->second["metadata"]["resourceVersion"]) {
+    return Refusal(409, "the object has been modified");
+  }
+  Json object = found->second;
+  object.merge_patch(patch);
+  Store(collection, full_name, object);
+  return {200, collections_[collection][full_name].dump(), {}};
 }
 
 ApiResponse FakeApiServer::Bind(const std::string& full_name, const Json& binding) {
@@ -163,7 +190,7 @@ void FakeApiServer::CountDoubleGrants(const Json& pod) {
   if (!annotations.contains("berth.dev/devices")) return;
   const Json devices = Json::parse(annotations["berth.dev/devices"].get<std::string>());
   for (const auto& [container, has] : devices["containers"].items()) {
-    for (const Json& gpu : has["gpus"]) {
+    for (const Json& gpu : has.value("gpus", Json::array())) {
       int& milli = granted_[pod["spec"]["nodeName"]][gpu["index"].get<int>()];
       milli += gpu["milli"].get<int>();
       if (milli > 1000) ++double_grants_;
@@ -202,7 +229,7 @@ bool FakeApiServer::Delete(const std::string& collection, const std::string& ful
         Json::parse(object["metadata"]["annotations"].value("berth.dev/devices", "{}"));
     const Json containers = devices.value("containers", Json::object());
     for (const auto& [container, has] : containers.items()) {
-      for (const Json& gpu : has["gpus"]) {
+      for (const Json& gpu : has.value("gpus", Json::array())) {
         granted_[object["spec"]["nodeName"]][gpu["index"].get<int>()] -= gpu["milli"].get<int>();
       }
     }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ const NodeRules& Rules() {
 }
 
 Json Profile(const std::string& name, int size, const std::vector<int>& starts) {
-  Json profile = {{"name", name}, {"memoryMB", 9984}, {"core", 14}, {"sliceCount", 1}};
+  const std::map<int, int> memory = {{1, 9984}, {2, 20091}, {4, 40448}, {8, 81152}};
+  Json profile = {{"name", name}, {"memoryMB", memory.at(size)}, {"core", 14}, {"sliceCount", 1}};
   for (const int start : starts) {
     profile["placements"].push_back({{"start", start}, {"size", size}});
   }
@@ -219,6 +221,78 @@ TEST(HamiMig, BerthGivesNoneOfTheseDevices) {
   EXPECT_EQ(CheckMig(node, by_need), Reason::kMigForeign);
   EXPECT_EQ(CheckMig(node, by_name), Reason::kMigForeign);
   EXPECT_FALSE(PlanMig(*node.spec().mig, node.mig(), by_name));
+}
+
+const NodeRules& GivingRules() {
+  static const NodeRules rules = [] {
+    Config config = DefaultConfig();
+    config.hami.give_devices = true;
+    return NodeRules(config);
+  }();
+  return rules;
+}
+
+NodeSpec DecodeGiven(const Json& node) {
+  auto decoded = DecodeNode(test::Padded(node.dump()), GivingRules());
+  EXPECT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->problem, "");
+  return decoded->spec;
+}
+
+TEST(HamiMig, WithTheOptionBerthGivesThem) {
+  const NodeSpec spec = DecodeGiven(NodeObject(kTwoGpus, 14));
+  EXPECT_FALSE(spec.mig->foreign);
+  EXPECT_EQ(spec.mig->dialect, MigDialect::kHami);
+  EXPECT_EQ(spec.mig->allocator, MigAllocator::kBerth);
+  const Node node(std::make_shared<const NodeSpec>(spec));
+  const auto check = [&node](int slices) {
+    return CheckMig(node, {{{std::nullopt, false, slices, 0, 1}}});
+  };
+  EXPECT_EQ(check(1), Reason::kFits);
+  EXPECT_EQ(check(3), Reason::kFits);
+  EXPECT_EQ(CheckMig(node, {{{test::ProfileOf("1g.10gb"), false, 0, 0, 1}}}),
+            Reason::kMigByNeedOnly);
+  const auto plan = PlanMig(*spec.mig, node.mig(), {{{std::nullopt, false, 2, 0, 1}}});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(MigProfileName(plan->grants[0].profile), "3g.40gb") << "2g is not in the register";
+}
+
+// By its number of slices alone, the plugin would make 1g.10gb.
+TEST(HamiMig, AProfileThatThePluginCannotMakeIsNotGiven) {
+  Json gpu = CutGpu("GPU-a", 0);
+  gpu["migProfiles"].push_back(Profile("1g.20gb", 2, {0, 2, 4, 6}));
+  const NodeSpec spec = DecodeGiven(NodeObject(Json::array({gpu}), 7));
+  const auto plan = PlanMig(*spec.mig, MigUse(*spec.mig), {{{std::nullopt, false, 0, 12'000, 1}}});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(MigProfileName(plan->grants[0].profile), "3g.40gb");
+}
+
+TEST(HamiMig, NothingIsGivenOfAGpuThatIsNotHealthyOrKeptOut) {
+  const auto closed = [](const Json& node) {
+    const NodeSpec spec = DecodeGiven(node);
+    std::vector<int> gpus;
+    for (const MigGpu& gpu : spec.mig->gpus) {
+      if (gpu.offered == 0) gpus.push_back(gpu.index);
+    }
+    return gpus;
+  };
+  EXPECT_EQ(closed(NodeObject(kTwoGpus, 14)), std::vector<int>());
+  Json sick = kTwoGpus;
+  sick[0].erase("health");
+  EXPECT_EQ(closed(NodeObject(sick, 14)), std::vector<int>{1});
+  Json cordoned = NodeObject(kTwoGpus, 14);
+  cordoned["metadata"]["annotations"]["hami.io/device-cordon"] = "GPU-x, GPU-a";
+  EXPECT_EQ(closed(cordoned), std::vector<int>{0});
+}
+
+TEST(HamiMig, WhatBerthGivesThereIsWrittenAndReadAgainToo) {
+  Json registered = kTwoGpus;
+  registered[0].erase("health");
+  const MigSpec spec = *DecodeGiven(NodeObject(registered, 14)).mig;
+  MigLibrary library;
+  const auto again = ReadMig(MigJson(spec), "", "", library);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, spec);
 }
 
 // In the cluster file.

@@ -266,7 +266,7 @@ TEST(MigJson, RefusesToOfferWhatTheProductDoesNotHave) {
   for (const auto& [offered, got] : std::vector<std::pair<Json, std::string>>{
            {{{"profile", "9g.99gb"}, {"start", 0}}, "9g.99gb at 0"},
            {{{"profile", "3g.20gb"}, {"start", 1}}, "3g.20gb at 1"},
-           {{{"profile", "3g.20gb"}}, "3g.20gb at -1"}}) {
+           {{{"profile", "9g.99gb"}}, "9g.99gb at -1"}}) {
     const Json gpu = {{"index", 0}, {"offered", Json::array({offered})}};
     const auto read = ReadMig({{"product", "A100-40GB"},
                                {"partitioning", "dynamic"},
@@ -275,7 +275,9 @@ TEST(MigJson, RefusesToOfferWhatTheProductDoesNotHave) {
                               "mig", "", library);
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().message,
-              "mig.gpus[0].offered: want profiles of A100-40GB with a start, got " + got);
+              "mig.gpus[0].offered: want profiles of A100-40GB, each with a start or at all of "
+              "them, got " +
+                  got);
   }
 }
 

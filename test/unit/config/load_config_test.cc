@@ -45,6 +45,7 @@ topology:
     - {name: chassis, nodeLabel: my/chassis}
     - labels: [my/tray, my/sled]
 dra: {chooseDevices: true}
+hami: {giveDevices: true}
 server:
   listen: "[::1]:0"
   debugListen: "off"
@@ -92,6 +93,7 @@ TEST(LoadConfig, EveryFieldIsRead) {
                               {"chassis", {"my/chassis"}},
                               {"my/tray", {"my/tray", "my/sled"}}};
   expected.dra.choose_devices = true;
+  expected.hami.give_devices = true;
   expected.server.listen = "[::1]:0";
   expected.server.debug_listen = "off";
   expected.server.threads = 64;

@@ -42,6 +42,7 @@ TEST(Reload, WhatNeedsARestartIsNamedAndLeftAlone) {
       {"nodeLabels: {gpuModel: x}", {"nodeLabels.gpuModel"}},
       {"topology: {levels: [{preset: gke}]}", {"topology.levels"}},
       {"dra: {chooseDevices: true}", {"dra.chooseDevices"}},
+      {"hami: {giveDevices: true}", {"hami.giveDevices"}},
       {"leaderElection: {enabled: false}", {"leaderElection.enabled"}},
       {"profile: best-fit\nnodeLabels: {gpuMemoryMib: x}", {"nodeLabels.gpuMemoryMib"}}};
   for (const auto& [text, paths] : cases) {
@@ -67,6 +68,7 @@ resources: []
 nodeLabels: {gpuModel: a, gpuMemoryMib: b}
 topology: {levels: []}
 dra: {chooseDevices: true}
+hami: {giveDevices: true}
 server: {listen: a, debugListen: b, threads: 1, maxBodyBytes: 1024, drainSeconds: 0,
          tls: {certificateFile: a, keyFile: b, clientCaFile: c}}
 leaderElection: {enabled: false, namespace: a, name: b, leaseSeconds: 5}

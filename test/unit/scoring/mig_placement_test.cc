@@ -88,6 +88,27 @@ TEST(MigFilter, SaysWhyTheDevicesCannotBeGiven) {
   EXPECT_EQ(Says(busy, APod("p").Mig("3g.20gb")), Reason::kFits);
 }
 
+TEST(MigFilter, GivesByNeedAloneWhereHamisAgentMakesTheDevices) {
+  MigSpec spec = DynamicMig(2, "H100-80GB");
+  spec.dialect = MigDialect::kHami;
+  EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.10gb")), Reason::kMigByNeedOnly);
+  EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").MigNeeding(1, 0)), Reason::kFits);
+}
+
+TEST(MigFilter, GivesOnlyWhatTheAgentMakesAndNothingOfAClosedGpu) {
+  MigSpec spec = DynamicMig(2);
+  const MigProduct& product = *spec.product;
+  spec.gpus[0].offered = 0;
+  spec.gpus[1].offered = product.PlacementsOf(*product.RowOf(ProfileOf("1g.5gb")));
+  EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.5gb", 7)), Reason::kFits);
+  EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.5gb", 8)), Reason::kTooFewMig);
+  EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.10gb")), Reason::kNoMigProfile);
+  EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").MigNeeding(2, 0)), Reason::kNoMigProfile);
+  const auto plan = PlanMig(spec, MigUse(spec), {{{std::nullopt, false, 1, 0, 1}}});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->grants.front().gpu, 1);
+}
+
 TEST(MigFilter, LeavesDevicesToTheSchedulerThatGivesThemOut) {
   MigSpec spec = DynamicMig(1);
   spec.foreign = true;

@@ -206,7 +206,7 @@ TEST_F(KubeClusterTest, APodThatNoWatchHasEverShownIsGoneAfterTheNextList) {
   Process berth(api_, "");
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
   // Bound by this process, created and deleted while the watch was away.
-  const ClusterEvent ours = PodBound{{{"uid-x", "ns", "x"}, {}, {}, ""}, {"n1", 1, 0, {}}};
+  const ClusterEvent ours = PodBound{{{"uid-x", "ns", "x"}, {}, {}, 0, ""}, {"n1", 1, 0, {}}};
   ASSERT_TRUE(berth.state.Apply(std::span(&ours, 1)));
   api_.Compact();
   api_.CutWatches();
@@ -552,7 +552,7 @@ TEST_F(KubeClusterTest, TheAuditFindsAPodThatTheWatchHasMissed) {
   ASSERT_TRUE(Eventually([&] { return berth.kube.stats().audits > 0; }));
   EXPECT_EQ(berth.kube.stats().differences_to_api, 0u);
   const ClusterEvent phantom =
-      PodBound{{{"phantom", "ns", "phantom"}, {}, {}, ""}, {"n1", 1, 0, {}}};
+      PodBound{{{"phantom", "ns", "phantom"}, {}, {}, 0, ""}, {"n1", 1, 0, {}}};
   ASSERT_TRUE(berth.state.Apply(std::span(&phantom, 1)));
   EXPECT_TRUE(Eventually([&] { return berth.kube.stats().differences_to_api == 1; }));
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/hami_ask.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "server/wire/pod_object.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth::wire {
+namespace {
+
+using test::Json;
+
+Json Container(const std::string& name, const Json& limits) {
+  return {{"name", name}, {"resources", {{"limits", limits}}}};
+}
+
+// A pod of mode mig with these containers.
+Json PodOf(const Json& containers) {
+  Json pod = test::PodAsking("u", Json::object());
+  pod["metadata"]["annotations"]["nvidia.com/vgpu-mode"] = "mig";
+  pod["spec"]["containers"] = containers;
+  return pod;
+}
+
+PodRequest Read(const Json& pod) {
+  static const PodRules rules(DefaultConfig().resources);
+  auto observed = DecodeObservedPod(test::Padded(pod.dump()), rules);
+  EXPECT_TRUE(observed) << observed.error().message;
+  return observed ? std::move(observed->pod) : PodRequest();
+}
+
+const Json kTen = {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "10000"}};
+
+GpuAsk Devices(int count, std::int64_t memory_mib) {
+  return MigSlices{{{std::nullopt, false, 0, memory_mib, count}}};
+}
+
+TEST(HamiAsk, OfModeMigIsDevicesWithSoMuchMemoryEach) {
+  const PodRequest pod = Read(PodOf(Json::array({Container("main", kTen)})));
+  EXPECT_EQ(pod.refusal, "");
+  EXPECT_EQ(pod.shape.gpus, Devices(1, 10'000));
+  Json two = kTen;
+  two["nvidia.com/gpu"] = "2";
+  two["nvidia.com/gpucores"] = "30";
+  const PodRequest several = Read(PodOf(Json::array(
+      {Container("plain", {{"cpu", "1"}}), Container("a", two), Container("b", kTen)})));
+  EXPECT_EQ(several.shape.gpus, Devices(3, 10'000));
+  ASSERT_EQ(several.containers.size(), 2U);
+  EXPECT_EQ(several.containers[0].gpus, Devices(2, 10'000));
+  EXPECT_EQ(several.containers[0].index, 1);
+  EXPECT_EQ(several.containers[1].index, 2);
+  EXPECT_EQ(several.container_count, 3);
+}
+
+TEST(HamiAsk, OfAnotherModeSaysNothing) {
+  Json pod = PodOf(Json::array({Container("main", kTen)}));
+  pod["metadata"]["annotations"]["nvidia.com/use-gpuuuid"] = "GPU-a";
+  for (const char* mode : {"hami-core", "hami-core,mig", ""}) {
+    pod["metadata"]["annotations"]["nvidia.com/vgpu-mode"] = mode;
+    EXPECT_EQ(Read(pod).shape.gpus, GpuAsk(WholeGpus{1})) << mode;
+    EXPECT_EQ(Read(pod).refusal, "") << mode;
+  }
+  const Json none = PodOf(Json::array({Container("main", {{"cpu", "1"}})}));
+  EXPECT_EQ(Read(none).shape.gpus, GpuAsk(NoGpu{}));
+  EXPECT_EQ(Read(none).refusal, "");
+}
+
+TEST(HamiAsk, BerthsOwnAnnotationsGoBeforeIt) {
+  Json pod = PodOf(Json::array({Container("main", {{"nvidia.com/gpu", "1"}})}));
+  pod["metadata"]["annotations"]["berth.dev/mig-min-slices"] = "2";
+  EXPECT_EQ(Read(pod).refusal, "");
+  EXPECT_EQ(Read(pod).shape.gpus, GpuAsk(MigSlices{{{std::nullopt, false, 2, 0, 1}}}));
+}
+
+TEST(HamiAsk, WhatIsNotUnderstoodIsRefused) {
+  const auto refusal = [](const Json& containers) { return Read(PodOf(containers)).refusal; };
+  EXPECT_EQ(refusal(Json::array({Container("main", {{"nvidia.com/gpu", "1"}})})),
+            "container main: want nvidia.com/gpumem beside nvidia.com/gpu with vgpu-mode mig, got "
+            "none");
+  Json percent = kTen;
+  percent["nvidia.com/gpumem-percentage"] = "50";
+  EXPECT_EQ(refusal(Json::array({Container("main", percent)})),
+            "container main: want nvidia.com/gpumem with vgpu-mode mig, got "
+            "nvidia.com/gpumem-percentage, of which it depends on the GPU how much that is");
+  Json more = kTen;
+  more["nvidia.com/gpumem"] = "20000";
+  EXPECT_EQ(refusal(Json::array({Container("a", kTen), Container("b", more)})),
+            "container b: want as much nvidia.com/gpumem as in the containers before it (10000), "
+            "got 20000");
+  Json pod = PodOf(Json::array({Container("main", kTen)}));
+  pod["metadata"]["annotations"]["nvidia.com/use-gpuuuid"] = "GPU-a";
+  EXPECT_EQ(Read(pod).refusal,
+            "annotation nvidia.com/use-gpuuuid: not understood for MIG devices; leave it to a node "
+            "selector or affinity");
+  pod = PodOf(
+      Json::array({Container("main", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "x"}})}));
+  EXPECT_NE(Read(pod).refusal.find("containers[0].resources.limits.nvidia.com/gpumem"),
+            std::string::npos)
+      << Read(pod).refusal;
+}
+
+}  // namespace
+}  // namespace berth::wire
