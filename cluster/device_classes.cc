@@ -14,7 +14,7 @@ std::optional<DeviceClass> DeviceClasses::ClassOf(std::string_view resource) con
   }
   const DeviceClass* newest = nullptr;
   for (const auto& [name, candidate] : by_name_) {
-    if (candidate.extended_resource != resource) continue;
+    if (candidate.extended_resource.empty() || candidate.extended_resource != resource) continue;
     if (newest == nullptr || newest->created < candidate.created) newest = &candidate;
   }
   return newest == nullptr ? std::nullopt : std::optional(*newest);

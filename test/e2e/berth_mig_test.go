@@ -129,7 +129,15 @@ func TestPodsGetMIGDevicesOfTheDevicePlugin(t *testing.T) {
 		return contains(plane.Kubectl("get", "events", "--field-selector=involvedObject.name=waits"), why)
 	})
 	plane.Kubectl("label", "node", "changing", migStateLabel+"=success", "--overwrite")
-	plane.WaitBound(30 * time.Second)
+	harness.Eventually(t, "Berth to hear of it", 10*time.Second, func() error {
+		if troubled := berth.Metric("berth_mig_troubled_nodes"); troubled != 0 {
+			return fmt.Errorf("%g nodes are in trouble", troubled)
+		}
+		return nil
+	})
+	// kube-scheduler may have tried the pod again before Berth did: any event makes it try once more.
+	plane.Kubectl("label", "node", "n0", "changed=true")
+	plane.WaitBound(60 * time.Second)
 	if got := plane.Pod("waits").Spec.NodeName; got != "changing" {
 		t.Errorf("want the node that has been changed, got %s", got)
 	}

@@ -12,6 +12,7 @@
 
 #include "cluster/cluster_state.h"
 #include "scoring/engine.h"
+#include "test/support/mig_nodes.h"
 #include "test/support/random_world.h"
 
 namespace berth {
@@ -312,12 +313,20 @@ std::vector<Sequence> RandomSequences(RandomWorld& world) {
       claims.emplace_back(GpusClaimed{name, SomeClaims(world)});
     }
     sequences.push_back(std::move(claims));
+    Sequence offers;
+    for (int told = world.Between(0, 2); told > 0; --told) {
+      const int gpus = world.Between(0, 2);
+      offers.emplace_back(
+          GpusOffered{name, gpus == 0 ? NodeMig() : NodeMig(test::MigByClaims(gpus))});
+    }
+    sequences.push_back(std::move(offers));
   }
   for (int i = 0; i < kPods; ++i) {
     const PodRequest pod = world.APodNumbered(i);
     const std::string node = "n" + std::to_string(world.Between(0, kNodes - 1));
     const PodBound bound{pod, world.AForeignPlacement(pod.shape, node)};
-    Sequence sequence = {bound};
+    Sequence sequence;
+    sequence.emplace_back(bound);
     if (world.Chance(30)) sequence.emplace_back(bound);  // seen twice
     if (world.Chance(40)) sequence.emplace_back(PodGone{pod.id.uid});
     sequences.push_back(std::move(sequence));
