@@ -98,13 +98,8 @@ TEST(MigFilter, GivesByNeedAloneWhereHamisAgentMakesTheDevices) {
 TEST(MigFilter, GivesOnlyWhatTheAgentMakesAndNothingOfAClosedGpu) {
   MigSpec spec = DynamicMig(2);
   const MigProduct& product = *spec.product;
-<<<<<<< ours
   spec.gpus[0].offered = 0;
-  spec.gpus[1].offered = product.PlacementsOf(*product.RowOf(ProfileOf("1g.5gb")));
-=======
-  spec.offered = product.PlacementsOf(*product.RowOf(test::ProfileOf("1g.5gb")));
-  spec.gpus[0].closed = true;
->>>>>>> theirs
+  spec.gpus[1].offered = product.PlacementsOf(*product.RowOf(test::ProfileOf("1g.5gb")));
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.5gb", 7)), Reason::kFits);
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.5gb", 8)), Reason::kTooFewMig);
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.10gb")), Reason::kNoMigProfile);
