@@ -82,7 +82,11 @@ TEST(HamiMig, GpusInModeMigAreCutByHamiAndAreNoWholeGpus) {
   EXPECT_TRUE(mig.foreign);
   EXPECT_EQ(mig.allocator, MigAllocator::kHami);
   EXPECT_EQ(mig.knowledge, MigKnowledge::kExact);
-  EXPECT_EQ(mig.gpus, (std::vector<MigGpu>{{0, "GPU-a", 0}, {1, "GPU-b", 0}}));
+  MigSet made = 0;
+  for (const char* const profile : {"1g.10gb", "3g.40gb", "7g.80gb"}) {
+    made |= mig.product->PlacementsOf(*mig.product->RowOf(test::ProfileOf(profile)));
+  }
+  EXPECT_EQ(mig.gpus, (std::vector<MigGpu>{{0, "GPU-a", 0, made}, {1, "GPU-b", 0, made}}));
   EXPECT_EQ(*mig.product, *FindMigProduct("H100-80GB"));
 }
 
