@@ -10,16 +10,18 @@ namespace berth {
 namespace {
 
 TEST(WorkerPool, RunsAsManyJobsAtOnceAsItHasThreads) {
-  std::latch all_there(4);
-  WorkerPool pool(4, 100);
   std::atomic<int> done{0};
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_TRUE(pool.Submit([&] {
-      all_there.arrive_and_wait();
-      ++done;
-    }));
+  {
+    std::latch all_there(4);
+    WorkerPool pool(4, 100);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_TRUE(pool.Submit([&] {
+        all_there.arrive_and_wait();
+        ++done;
+      }));
+    }
   }
-  all_there.wait();
+  EXPECT_EQ(done, 4);
 }
 
 TEST(WorkerPool, RunsWhatWaitsBeforeItEnds) {
