@@ -19,7 +19,7 @@ void Add(std::string& out, std::string_view key, std::string_view text) {
 }  // namespace
 
 std::string EncodeEvent(const PodEvent& event, std::string_view name) {
-  const std::string time = MicroTime(event.time).substr(0, 19) + "Z";  // to the second
+  const std::string time = SecondTime(event.time);
   std::string out = R"({"apiVersion":"v1","kind":"Event","metadata":{)";
   Add(out, "name", name);
   Add(out, "namespace", event.pod.namespace_name);

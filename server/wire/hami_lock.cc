@@ -2,11 +2,11 @@
 #include "server/wire/hami_lock.h"
 
 #include <chrono>
-#include <ctime>
 
 #include "base/number.h"
 #include "server/wire/json_fields.h"
 #include "server/wire/json_text.h"
+#include "server/wire/lease_json.h"
 
 namespace berth::wire {
 namespace {
@@ -84,12 +84,7 @@ Result<HamiLock> ParseHamiLock(std::string_view text) {
 }
 
 std::string EncodeHamiLock(WallTime now, const PodId& pod) {
-  const std::time_t whole = std::chrono::system_clock::to_time_t(std::chrono::floor<seconds>(now));
-  std::tm parts{};
-  gmtime_r(&whole, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return std::string(text) + "," + pod.namespace_name + "," + pod.name;
+  return SecondTime(now) + "," + pod.namespace_name + "," + pod.name;
 }
 
 Result<LockedNode> DecodeLockedNode(const std::string& text) {

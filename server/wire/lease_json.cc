@@ -69,4 +69,6 @@ std::string MicroTime(WallTime time) {
   return text;
 }
 
+std::string SecondTime(WallTime time) { return MicroTime(time).substr(0, 19) + "Z"; }
+
 }  // namespace berth::wire

@@ -28,5 +28,7 @@ std::string EncodeLease(const Lease& lease);
 
 // "2026-03-01T12:00:00.123456Z", as Kubernetes writes a MicroTime.
 std::string MicroTime(WallTime time);
+// "2026-03-01T12:00:00Z": what of it are whole seconds.
+std::string SecondTime(WallTime time);
 
 }  // namespace berth::wire
