@@ -8,6 +8,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -31,6 +32,14 @@ enum class Fault {
   kNeverCame,   // no answer; it was not carried out
   kLostAnswer,  // no answer; it was carried out
 };
+
+// The first of them, from then on not among them; kNone when there is none.
+inline Fault TakeFirst(std::deque<Fault>& faults) {
+  if (faults.empty()) return Fault::kNone;
+  const Fault first = faults.front();
+  faults.pop_front();
+  return first;
+}
 
 // Any thread may call any function.
 class FakeApiServer final : public kube::ApiClient {

@@ -34,12 +34,7 @@ class ApiBinderTest : public testing::Test, protected WriteFence {
     node_.name = "n1";
     node_.gpus.assign(4, GpuSpec{"", 81'920, true});
     node_.gpus[3].uuid = "GPU-3";
-    api_.fault = [this](const ApiRequest&) {
-      if (faults_.empty()) return Fault::kNone;
-      const Fault fault = faults_.front();
-      faults_.pop_front();
-      return fault;
-    };
+    api_.fault = [this](const ApiRequest&) { return TakeFirst(faults_); };
   }
 
   Status Bind(const std::string& node = "n1") {

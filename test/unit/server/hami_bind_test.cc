@@ -56,12 +56,7 @@ class HamiBindTest : public testing::Test, protected WriteFence {
     node_.mig = NodeMig(mig);
     api_.fault = [this](const ApiRequest& request) {
       if (before_) before_(request);
-      const bool binding = request.path.ends_with("/binding");
-      std::deque<Fault>& faults = binding ? binding_faults_ : other_faults_;
-      if (faults.empty()) return Fault::kNone;
-      const Fault fault = faults.front();
-      faults.pop_front();
-      return fault;
+      return TakeFirst(request.path.ends_with("/binding") ? binding_faults_ : other_faults_);
     };
   }
 
