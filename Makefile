@@ -75,12 +75,12 @@ e2e-demo: build ## A control plane with Berth in front, left running to look at
 e2e-demo-stop: ## Stop what e2e-demo left running
 	@$(E2E)/program.sh demo -stop build/e2e-demo
 
-sanitize: ## Unit, property and wire tests under address+undefined and under thread sanitizer
+sanitize: ## All tests of one process under address+undefined, those with threads under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))
 	@for preset in asan tsan; do \
 	  cmake --preset $$preset >/dev/null; \
-	  cmake --build --preset $$preset -j $(JOBS) --target sanitized_tests; \
-	  ctest --preset $$preset -j $(JOBS) -L '^(unit|property|wire)$$'; \
+	  cmake --build --preset $$preset -j $(JOBS) --target test_programs; \
+	  ctest --preset $$preset -j $(JOBS); \
 	done
 
 # What each fuzzer found stays in build/fuzz/corpus and is where the next run begins.

@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "test/support/build_paths.h"
+
 namespace berth {
 namespace {
 
@@ -122,6 +124,7 @@ class Checker {
     if (text.substr(0, text.find('\n')) != kFirstLine) {
       Violates("want \"" + std::string(kFirstLine) + "\" as the first line");
     }
+    CheckFirstInclude(text);
     bool once = !path.ends_with(".h");
     for (std::size_t at = 0; at < text.size(); ++line_) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -137,6 +140,24 @@ class Checker {
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
 
  private:
+  // A source file includes its own header first, so that compiling it proves the header complete.
+  // Headers without a source file are compiled alone (cmake/BerthRoom.cmake).
+  void CheckFirstInclude(std::string_view text) {
+    if (!path_.ends_with(".cc")) return;
+    const std::string own = path_.substr(0, path_.size() - 2) + "h";
+    std::string_view first;
+    bool has_own = false;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      const Include include = IncludeOf(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (include.header.empty()) continue;
+      if (first.empty()) first = include.header;
+      has_own = has_own || (include.quoted && include.header == own);
+    }
+    if (has_own && first != own) Violates("want #include \"" + own + "\" before any other");
+  }
+
   void CheckInclude(const Include& include) {
     const std::string header(include.header);
     CheckHome(header);
@@ -199,7 +220,7 @@ std::vector<std::string> SourceFiles(const std::filesystem::path& root) {
 }
 
 TEST(IncludeRule, HoldsInEveryFile) {
-  const std::filesystem::path root = BERTH_SOURCE_DIR;
+  const std::filesystem::path root = test::SourceDir();
   const std::vector<std::string> files = SourceFiles(root);
   std::set<std::string_view> rooms;
   Checker checker;
@@ -215,6 +236,12 @@ TEST(IncludeRule, HoldsInEveryFile) {
   for (const std::string_view room : {"base", "topology", "cluster", "scoring", "bench", "test"}) {
     EXPECT_TRUE(rooms.contains(room)) << "no file of " << room << " was looked at in " << root;
   }
+}
+
+TEST(IncludeRule, WantsTheOwnHeaderFirst) {
+  EXPECT_TRUE(ViolationsOf("base/a.cc", "#include \"base/a.h\"\n#include <vector>\n").empty());
+  EXPECT_EQ(ViolationsOf("base/a.cc", "#include <vector>\n#include \"base/a.h\"\n"),
+            std::vector<std::string>{"base/a.cc:1: want #include \"base/a.h\" before any other"});
 }
 
 struct RuleCase {

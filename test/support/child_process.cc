@@ -11,6 +11,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "test/support/build_paths.h"
+
 namespace berth::test {
 namespace {
 
@@ -23,7 +25,7 @@ void Require(bool success, const char* what) {
 }  // namespace
 
 ChildProcess::ChildProcess(const std::string& program, const std::vector<std::string>& arguments) {
-  const std::string path = std::string(BERTH_BIN_DIR) + "/" + program;
+  const std::string path = BinDir() + "/" + program;
   std::vector<char*> argv = {const_cast<char*>(path.c_str())};
   for (const std::string& argument : arguments) {
     argv.push_back(const_cast<char*>(argument.c_str()));

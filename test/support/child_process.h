@@ -15,7 +15,7 @@ namespace berth::test {
 // Not thread-safe.
 class ChildProcess {
  public:
-  // Starts BERTH_BIN_DIR/PROGRAM with these arguments.
+  // Starts BinDir()/PROGRAM (build_paths.h) with these arguments.
   ChildProcess(const std::string& program, const std::vector<std::string>& arguments);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

@@ -8,11 +8,13 @@
 #include <filesystem>
 #include <string>
 
+#include "test/support/build_paths.h"
+
 namespace berth::test {
 
 inline std::filesystem::path DataDir() {
   const char* const given = std::getenv("BERTH_DATA");
-  return given != nullptr ? given : std::string(BERTH_SOURCE_DIR) + "/../shared/data";
+  return given != nullptr ? given : SourceDir() + "/../shared/data";
 }
 
 }  // namespace berth::test
