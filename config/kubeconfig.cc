@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "config/base64.h"
+#include "config/parse_yaml.h"
 #include "config/yaml_reader.h"
 
 namespace berth {

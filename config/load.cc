@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "config/parse_yaml.h"
 #include "config/words.h"
 #include "config/yaml_reader.h"
 

@@ -3,30 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <sstream>
 
 #include "base/number.h"
 #include "cluster/quantity.h"
 
 namespace berth {
-
-Result<YAML::Node> ParseYaml(const std::string& text, std::string_view origin) {
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    for (std::size_t i = 1; i < documents.size(); ++i) {
-      if (documents[i].IsNull()) continue;  // nothing after a last "---"
-      return Invalid(std::string(origin) + ":" + std::to_string(documents[i].Mark().line + 1) +
-                     ": want one document, got another one");
-    }
-    return documents.empty() ? YAML::Node() : documents[0];
-  } catch (const YAML::Exception& problem) {
-    return Invalid(std::string(origin) + ":" + std::to_string(problem.mark.line + 1) +
-                   ": not YAML: " + problem.msg);
-  } catch (const std::exception& problem) {  // what the library lets through of its own mistakes
-    return Invalid(std::string(origin) + ":1: not YAML: " + problem.what());
-  }
-}
 
 YamlReader::YamlReader(YAML::Node node, std::string_view origin, std::string path)
     : node_(std::move(node)), origin_(origin), path_(std::move(path)) {

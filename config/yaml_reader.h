@@ -27,10 +27,6 @@
 
 namespace berth {
 
-// The one document of the text; a null node where there is none. Error: kInvalidArgument
-// "ORIGIN:LINE: not YAML: ...".
-Result<YAML::Node> ParseYaml(const std::string& text, std::string_view origin);
-
 class YamlReader {
  public:
   // A null node reads as an empty mapping.

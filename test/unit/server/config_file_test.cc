@@ -170,6 +170,13 @@ TEST(ConfigFile, AnEmptyFileIsRefused) {
   }
 }
 
+TEST(ConfigFile, AConfigMapThatBecomesACommaIsRefused) {
+  MountedConfig config(kFirst);
+  ConfigFile file = Open(config.path());
+  config.Publish(",");
+  EXPECT_EQ(RefusalOf(file), config.path() + ":1: not YAML: no value begins here");
+}
+
 TEST(ConfigFile, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
   const OrdinaryConfig config(kFirst);
   ConfigFile file = Open(config.path());
