@@ -394,6 +394,16 @@ std::vector<Unit> UnitsOf(const Node& node, const Node& left, const PodRequest& 
 
 }  // namespace
 
+Node WithoutPods(const Node& node, std::span<const std::string> uids) {
+  std::vector<const PodRecord*> gone;
+  for (const std::string& uid : uids) {
+    if (const PodRecord* const held = node.FindPod(uid)) gone.push_back(held);
+  }
+  std::ranges::sort(gone);
+  return node.Without(
+      [&gone](const PodRecord& held) { return std::ranges::binary_search(gone, &held); });
+}
+
 std::optional<std::vector<std::string>> AddedVictims(const Node& node, const PodRequest& pod,
                                                      std::span<const std::string> given,
                                                      const EvictionLimits& limits) {
@@ -402,9 +412,7 @@ std::optional<std::vector<std::string>> AddedVictims(const Node& node, const Pod
   if (given.empty() && as_is == Reason::kFits) return std::vector<std::string>();
   const bool has_more = pod.shape.wants_gpu() && node.lowest_priority() < pod.priority;
   if (given.empty() && !has_more) return std::nullopt;
-  const Node left = node.Without([given](const PodRecord& held) {
-    return std::ranges::find(given, held.pod.id.uid) != given.end();
-  });
+  const Node left = WithoutPods(node, given);
   if (Fits(left, pod.shape)) return std::vector<std::string>();
   if (!has_more || AfterEvictions(left, pod, Reason::kGpusBusy) != Reason::kGpusBusy) {
     return std::nullopt;

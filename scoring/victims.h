@@ -36,6 +36,9 @@ struct EvictionLimits {
   std::function<std::size_t(std::string_view gang)> gang_size;
 };
 
+// The node once the pods with these UIDs have left it; UIDs of others change nothing.
+Node WithoutPods(const Node& node, std::span<const std::string> uids);
+
 // The UIDs to evict beside the given ones (of which those that are not on the node free nothing) so
 // that the pod fits the node; none if it fits without. Empty optional: no set that is allowed
 // suffices.

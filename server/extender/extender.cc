@@ -29,12 +29,6 @@ void Refine(const Snapshot& snapshot, const PodRequest& pod, std::span<const Nod
   }
 }
 
-Node WithoutVictims(const Node& node, const std::vector<std::string>& uids) {
-  return node.Without([&uids](const PodRecord& record) {
-    return std::ranges::find(uids, record.pod.id.uid) != uids.end();
-  });
-}
-
 }  // namespace
 
 void Extender::Use(Policy policy) {
@@ -156,10 +150,12 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
   Group group;
   if (parts_.domains != nullptr && pod.domain.required) group = GroupOf(snapshot, pod);
   std::vector<NodeVictims> kept;
+  std::vector<bool> seen(snapshot->size());
   for (const NodeVictims& asked : nodes) {
     if (!pod.refusal.empty() || !pod.may_preempt) break;
     const NodeIndex index = snapshot->names().Find(asked.node);
-    if (index == kNoNode) continue;
+    if (index == kNoNode || seen[index]) continue;
+    seen[index] = true;  // a node that is named again is not searched again
     const Node& node = snapshot->node(index);
     if (Admits(node.spec(), pod) != Reason::kFits) continue;
     if (group.tree && MayJoin(*group.tree, pod, group.members, index) != Reason::kFits) continue;
@@ -168,7 +164,7 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
     NodeVictims all = asked;
     all.uids.insert(all.uids.end(), added->begin(), added->end());
     if (group.tree && !HoldsRestOfGroup(*snapshot, *group.tree, pod, group.members, index,
-                                        WithoutVictims(node, all.uids))) {
+                                        WithoutPods(node, all.uids))) {
       continue;  // the first of a group for which there would be no room even so
     }
     kept.push_back(std::move(all));

@@ -53,6 +53,14 @@ void TakePod(object pod, const PodRules& rules, ExtenderArgs& args) {
   args.pod = rules.ToRequest(std::move(fields.parts));
 }
 
+// More than any cluster has nodes.
+constexpr std::size_t kMostNames = 200'000;
+
+tl::unexpected<Error> TooMany(std::string_view field) {
+  return Invalid(std::string(field) + ": want at most " + std::to_string(kMostNames) +
+                 ", got more");
+}
+
 // Collects the nodes asked about, each once.
 class CandidateCollector {
  public:
@@ -139,9 +147,14 @@ Result<ExtenderArgs> DecodeAnyOrder(const std::string& text, const PodRules& rul
     if (IsField(key, "NodeNames")) {
       args.has_names = true;
       listed.clear();
-      for (auto name : content.get_array()) listed.push_back(name.get_string());
+      for (auto name : content.get_array()) {
+        if (listed.size() > kMostNames) break;
+        listed.push_back(name.get_string());
+      }
     }
   }));
+  if (listed.size() > kMostNames) return TooMany("NodeNames");
+  if (args.items.size() > kMostNames) return TooMany("Nodes.items");
   CandidateCollector candidates(names, args);
   if (args.has_names) {
     for (const std::string_view name : listed) candidates.Add(name);
@@ -158,7 +171,7 @@ bool ReadPlainNames(std::string_view text, CandidateCollector& candidates) {
     return rest.starts_with("]}") && rest.find_first_not_of(" \t\r\n", 2) == rest.npos;
   };
   if (is_end(text)) return true;
-  while (text.starts_with('"')) {
+  for (std::size_t names = 0; text.starts_with('"') && names < kMostNames; ++names) {
     text.remove_prefix(1);
     std::size_t taken = candidates.TakeGuess(text);
     if (taken == 0) {

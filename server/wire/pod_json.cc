@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct Amount {
   std::string_view quantity;
 };
 
+// Of selector, affinity (each alternative counts too) and tolerations together.
+constexpr std::size_t kMostConditions = 500;
+
 class PodReader {
  public:
   explicit PodReader(const PodRules& rules) : rules_(rules) {}
@@ -50,6 +54,7 @@ class PodReader {
       if (IsField(key, "spec")) ReadSpec(content.get_object());
       if (IsField(key, "status")) ReadStatus(content.get_object());
     });
+    CheckConstraints();
     // Init containers first, wherever the text has them.
     parts_.containers = std::move(init_);
     for (ContainerSpec& container : main_) parts_.containers.push_back(std::move(container));
@@ -64,6 +69,22 @@ class PodReader {
   }
   static void Take(std::string& target, value content) {
     target = std::string_view(content.get_string());
+  }
+
+  // Every node is compared with every condition.
+  void CheckConstraints() {
+    NodeConstraints& constraints = parts_.constraints;
+    std::size_t count = constraints.selector.size() + constraints.tolerations.size();
+    if (constraints.either) {
+      for (const NodeSelectorTerm& term : *constraints.either) {
+        count += 1 + term.labels.size() + term.fields.size();
+      }
+    }
+    if (count <= kMostConditions) return;
+    constraints = {};
+    if (!parts_.problem.empty()) return;
+    parts_.problem = "node selector, node affinity and tolerations: want at most " +
+                     std::to_string(kMostConditions) + " conditions, got " + std::to_string(count);
   }
 
   void ReadMetadata(object metadata) {
@@ -183,10 +204,9 @@ class PodReader {
       if (IsField(key, "requests")) requests = ReadAmounts(content.get_object());
       if (IsField(key, "limits")) limits = ReadAmounts(content.get_object());
     });
-    const auto is_requested = [&requests](const Amount& limit) {
-      return std::ranges::find(requests, limit.resource, &Amount::resource) != requests.end();
-    };
-    std::erase_if(limits, is_requested);
+    std::unordered_set<std::string_view> requested;
+    for (const Amount& request : requests) requested.insert(request.resource);
+    std::erase_if(limits, [&](const Amount& limit) { return requested.contains(limit.resource); });
     ResourceAsk ask;
     AddAll(ask, requests, place + ".requests");
     AddAll(ask, limits, place + ".limits");

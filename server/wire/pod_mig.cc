@@ -36,7 +36,8 @@ MigCount& MigCounts::Of(const MigResource& resource) {
 }
 
 void MigCounts::Add(const MigResource& resource, std::int64_t count) {
-  if (count == 0) return;
+  // Of more names than a pod may have devices it is known that they are too many.
+  if (count == 0 || counts_.size() > kMaxMigDevicesPerPod) return;
   MigCount& sum = Of(resource);
   sum.count = std::min(sum.count + count, kMost);
 }
@@ -48,6 +49,7 @@ MigCounts& MigCounts::operator+=(const MigCounts& other) {
 
 void MigCounts::Raise(const MigCounts& other) {
   for (const MigCount& least : other.counts_) {
+    if (counts_.size() > kMaxMigDevicesPerPod) return;
     MigCount& here = Of(least.resource);
     here.count = std::max(here.count, least.count);
   }

@@ -21,6 +21,7 @@ constexpr std::int64_t kBytesPerMib = 1 << 20;
 constexpr std::string_view kGpuModelKey = "berth.dev/gpu-model";
 constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
+constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is compared with them
 
 // Of a pod that is bound: what Berth wrote with the binding, and what HAMi did before.
 constexpr std::array<std::string_view, 3> kRecordKeys = {"berth.dev/devices", "berth.dev/decision",
@@ -162,6 +163,11 @@ std::string ReadAnnotations(const PodParts& parts, PodRequest& pod) {
     if (key == kGpuModelKey) {
       shape.models = ParseModels(value);
       if (shape.models.empty()) return "annotation " + key + ": want GPU models joined by |";
+      if (const std::size_t count = shape.models.size(); count > kMostModels) {
+        shape.models.clear();
+        return "annotation " + key + ": want at most " + std::to_string(kMostModels) +
+               " GPU models, got " + std::to_string(count);
+      }
     } else if (IsLinkKey(key)) {
       const std::string wrong = ReadLinkAsk(key, value, shape.links);
       if (!wrong.empty()) return "annotation " + key + ": " + wrong;

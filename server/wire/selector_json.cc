@@ -71,6 +71,9 @@ Result<LabelRequirement> ReadRequirement(object expression) {
     return Invalid(".operator: want In, NotIn, Exists, DoesNotExist, Gt or Lt, got \"" + op + "\"");
   }
   requirement.op = *named;
+  if (requirement.op == LabelOperator::kIn || requirement.op == LabelOperator::kNotIn) {
+    std::ranges::sort(requirement.values);
+  }
   return requirement;
 }
 

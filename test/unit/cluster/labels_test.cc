@@ -23,7 +23,7 @@ TEST(Labels, MeetRequirementsAsInKubernetes) {
     bool holds;
   };
   for (const Case& c : std::vector<Case>{
-           {{"arch", kIn, {"arm64", "amd64"}}, true},
+           {{"arch", kIn, {"amd64", "arm64"}}, true},
            {{"arch", kIn, {"arm64"}}, false},
            {{"arch", kIn, {}}, false},
            {{"none", kIn, {"amd64"}}, false},

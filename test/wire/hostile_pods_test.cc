@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pods that name more than any pod needs. What every node would be compared with is bounded, and a
+// pod beyond the bound is refused with the number; the rest of a pod may be as large as it likes.
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::ArgsWithNames;
+using test::Json;
+using test::MachineWith;
+using test::PodWithGpus;
+using test::TestService;
+
+class HostilePods : public testing::Test {
+ protected:
+  // Why the pod goes to no node; "" where it goes to n1.
+  std::string RefusalOf(const Json& pod) {
+    const Json answer = service_.Ask("filter", ArgsWithNames(pod, Json::array({"n1"})));
+    const Json& refused = answer["FailedAndUnresolvableNodes"];
+    return refused.contains("n1") ? refused["n1"].get<std::string>() : "";
+  }
+
+  TestService service_{{MachineWith("n1", 2)}};
+};
+
+Json OfModels(int count) {
+  Json pod = PodWithGpus("u", 1);
+  std::string models = "A100";
+  for (int i = 1; i < count; ++i) models += "|M" + std::to_string(i);
+  pod["metadata"]["annotations"] = {{"berth.dev/gpu-model", models}};
+  return pod;
+}
+
+TEST_F(HostilePods, NameAtMost64Models) {
+  EXPECT_EQ(RefusalOf(OfModels(64)), "");
+  EXPECT_EQ(RefusalOf(OfModels(65)),
+            "annotation berth.dev/gpu-model: want at most 64 GPU models, got 65");
+  EXPECT_EQ(RefusalOf(OfModels(40'000)),
+            "annotation berth.dev/gpu-model: want at most 64 GPU models, got 40000");
+}
+
+TEST_F(HostilePods, HaveAtMost500ConditionsOnNodes) {
+  const auto with = [](int terms, int expressions, int tolerations, int labels) {
+    Json pod = PodWithGpus("u", 1);
+    for (int i = 0; i < tolerations; ++i) {
+      pod["spec"]["tolerations"].push_back(
+          {{"key", "t" + std::to_string(i)}, {"operator", "Exists"}});
+    }
+    for (int i = 0; i < labels; ++i) pod["spec"]["nodeSelector"]["l" + std::to_string(i)] = "x";
+    Json term = {{"matchExpressions", Json::array()}};
+    for (int i = 0; i < expressions; ++i) {
+      term["matchExpressions"].push_back({{"key", "k"}, {"operator", "DoesNotExist"}});
+    }
+    Json& required =
+        pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    for (int i = 0; i < terms; ++i) required["nodeSelectorTerms"].push_back(term);
+    return pod;
+  };
+  const std::string wanted =
+      "node selector, node affinity and tolerations: want at most 500 conditions, got ";
+  EXPECT_EQ(RefusalOf(with(10, 40, 90, 0)), "");
+  EXPECT_EQ(RefusalOf(with(10, 40, 90, 1)), wanted + "501");
+  EXPECT_EQ(RefusalOf(with(1'000, 10, 0, 0)), wanted + "11000");
+  EXPECT_EQ(RefusalOf(with(0, 0, 30'000, 0)), wanted + "30000");
+  EXPECT_EQ(RefusalOf(with(501, 0, 0, 0)), wanted + "501") << "an empty alternative counts too";
+}
+
+TEST_F(HostilePods, MayListAsManyValuesAsTheyLike) {
+  Json pod = PodWithGpus("u", 1);
+  Json values = Json::array();
+  for (int i = 20'000; i > 0; --i) values.push_back("n" + std::to_string(i));
+  const auto with = [&](const char* op) {
+    pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+       ["nodeSelectorTerms"] = {
+           {{"matchFields", {{{"key", "metadata.name"}, {"operator", op}, {"values", values}}}}}};
+    return pod;
+  };
+  EXPECT_EQ(RefusalOf(with("In")), "");
+  EXPECT_NE(RefusalOf(with("NotIn")), "");
+}
+
+TEST_F(HostilePods, ALimitCountsOnlyWhereThereIsNoRequestAmongThirtyThousand) {
+  Json pod = PodWithGpus("u", 0);
+  Json& resources = pod["spec"]["containers"][0]["resources"];
+  for (int i = 0; i < 30'000; ++i) {
+    resources["requests"]["a/" + std::to_string(i)] = "1";
+    resources["limits"]["b/" + std::to_string(i)] = "1";
+  }
+  resources["requests"]["berth.dev/gpu-milli"] = "200";
+  resources["limits"]["berth.dev/gpu-milli"] = "2000";
+  EXPECT_EQ(RefusalOf(pod), "");
+  resources["limits"]["nvidia.com/gpu"] = "1";
+  resources["requests"].erase("nvidia.com/gpu");
+  EXPECT_NE(RefusalOf(pod), "") << "whole GPUs and a share";
+}
+
+TEST_F(HostilePods, AskForMoreMigProfilesThanThereAreDevices) {
+  Json pod = PodWithGpus("u", 0);
+  Json& requests = pod["spec"]["containers"][0]["resources"]["requests"];
+  for (int i = 0; i < 700; ++i) {
+    requests["nvidia.com/mig-" + std::to_string(1 + i % 7) + "g." + std::to_string(5 + i / 7) +
+             "gb"] = "1";
+  }
+  EXPECT_EQ(RefusalOf(pod), "pod asks for more MIG devices than any node has");
+}
+
+TEST_F(HostilePods, ARequestNamesAtMost200000Nodes) {
+  const auto status = [&](std::string_view list, int names, const char* name) {
+    std::string body = R"({"Pod":{"metadata":{"uid":"u"}},)";
+    body += list;
+    for (int i = 0; i < names; ++i) body.append(i == 0 ? "" : ",").append(name);
+    body += list.ends_with("[") && list.find("items") == list.npos ? "]}" : "]}}";
+    return service_.StatusOf("filter", body);
+  };
+  constexpr char kByName[] = R"("Nodes":null,"NodeNames":[)", kInAnyOrder[] = R"("NodeNames":[)",
+                 kWhole[] = R"("Nodes":{"items":[)";
+  for (const char* list : {kByName, kInAnyOrder}) {
+    EXPECT_EQ(status(list, 200'000, R"("x")"), 200);
+    EXPECT_EQ(status(list, 200'001, R"("x")"), 400);
+  }
+  EXPECT_EQ(status(kWhole, 200'000, "{}"), 200);
+  EXPECT_EQ(status(kWhole, 200'001, "{}"), 400);
+}
+
+TEST_F(HostilePods, ANodeThatIsNamedTwiceForPreemptionIsSearchedOnce) {
+  const std::string body =
+      R"({"Pod":{"metadata":{"uid":"u"}},"NodeNameToMetaVictims":{"n1":{"Pods":[]},"n1":{"Pods":[]}}})";
+  const http::HttpResponse answer = service_.Call("POST", "/extender/preempt", body);
+  EXPECT_EQ(answer.body, R"({"NodeNameToMetaVictims":{"n1":{"Pods":[],"NumPDBViolations":0}}})");
+}
+
+}  // namespace
+}  // namespace berth
