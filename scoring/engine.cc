@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "scoring/fleet_mix.h"
 #include "scoring/pod_draws.h"
 #include "scoring/registry.h"
 
@@ -28,12 +29,13 @@ LearnedMix::Epoch Engine::CurrentMix() const {
 
 void Engine::Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot) {
   epoch_ = epoch.number;
-  RequestMix mix = *epoch.mix;
+  const bool knows_draws = !fleet_.empty();
+  fleet_ = FleetOf(snapshot);
+  // A mix that is configured is as its author wants it.
+  RequestMix mix = learning_.mix == nullptr ? *epoch.mix : OnFleet(*epoch.mix, ModelsOf(fleet_));
   if (use_ == MixUse::kDraws) {
     InheritDraws(mix_, mix);
     turnover_.Look(static_cast<double>(epoch.gpu_pods), static_cast<double>(snapshot.departed()));
-    const bool knows_draws = !fleet_.empty();
-    fleet_ = FleetOf(snapshot);
     if (!fleet_.empty() && !mix.empty()) rounds_left_ = knows_draws ? kRounds : kFirstRounds;
     rounds_at_once_ = epoch.pods < kBeginningPods ? rounds_left_ : 1;
   }
@@ -65,7 +67,7 @@ void Engine::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
   const MutexLock following(following_mutex_);
   if (rounds_left_ == 0) {
     const LearnedMix::Epoch epoch = CurrentMix();
-    const bool has_new_fleet = use_ == MixUse::kDraws && fleet_.empty() && snapshot->size() > 0;
+    const bool has_new_fleet = fleet_.empty() && !FleetOf(*snapshot).empty();
     if (epoch.number == epoch_ && !has_new_fleet) return;
     Begin(epoch, *snapshot);
   }

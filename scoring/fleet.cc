@@ -2,12 +2,53 @@
 #include "scoring/fleet.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
+
+#include "scoring/fleet_mix.h"
 
 namespace berth {
+namespace {
+
+// The models that most nodes have, where there are too many.
+std::set<std::string_view> ModelsToKeep(const Fleet& fleet) {
+  std::map<std::string_view, int> nodes;
+  for (const NodeKind& kind : fleet) nodes[kind.gpu_model] += kind.nodes;
+  std::vector<std::pair<std::string_view, int>> models(nodes.begin(), nodes.end());
+  std::ranges::stable_sort(models, std::greater<>(), &std::pair<std::string_view, int>::second);
+  models.resize(std::min(models.size(), kMostFleetModels));
+  std::set<std::string_view> kept;
+  for (const auto& [model, count] : models) kept.insert(model);
+  return kept;
+}
+
+// Of the kinds of one model, which follow each other, every step-th one stands for those after it.
+Fleet Coarsened(const Fleet& fleet) {
+  const std::set<std::string_view> models = ModelsToKeep(fleet);
+  const std::size_t step = fleet.size() / (kMostKinds - kMostFleetModels) + 1;
+  Fleet kept;
+  std::size_t of_last = step;  // how many kinds the last one stands for
+  for (const NodeKind& kind : fleet) {
+    if (!models.contains(kind.gpu_model)) continue;
+    const bool joins = of_last < step && kept.back().gpu_model == kind.gpu_model;
+    if (joins) {
+      kept.back().nodes += kind.nodes;
+      ++of_last;
+    } else {
+      kept.push_back(kind);
+      of_last = 1;
+    }
+  }
+  return kept;
+}
+
+}  // namespace
 
 Fleet FleetOf(const Snapshot& snapshot) {
   struct Kind {
@@ -30,7 +71,7 @@ Fleet FleetOf(const Snapshot& snapshot) {
     const std::shared_ptr<const NodeSpec> spec(std::shared_ptr<void>(), kind.spec);
     fleet.push_back({kind.spec->gpu_model, GpuState(Node(spec)), kind.nodes});
   }
-  return fleet;
+  return fleet.size() > kMostKinds ? Coarsened(fleet) : fleet;
 }
 
 Fleet SampleOf(const Snapshot& snapshot, std::size_t nodes) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace berth {
 
@@ -83,16 +84,21 @@ void ScarcityMarket::FindRoom(const RequestMix& mix) {
 }
 
 void ScarcityMarket::FindModelSets(const RequestMix& mix) {
-  std::map<std::vector<std::string>, double> demand;  // of the classes that name just these models
+  std::map<Groups, double> demand;  // of the classes that name just these models
   for (const RequestClass& entry : mix) {
     const double gpus = entry.weight * GpusOf(entry.shape);
-    if (!entry.shape.models.empty() && gpus > 0) demand[entry.shape.models] += gpus;
+    if (entry.shape.models.empty() || gpus <= 0) continue;
+    Groups groups;  // ascending, as the models are sorted by name like the groups
+    for (const std::string& model : entry.shape.models) groups.push_back(groups_.GroupOf(model));
+    demand[std::move(groups)] += gpus;
   }
-  for (const auto& [models, own] : demand) {
-    ModelSet set{{}, 0};
-    for (const std::string& model : models) set.groups.push_back(groups_.GroupOf(model));
+  std::vector<std::pair<Groups, double>> most(demand.begin(), demand.end());
+  std::ranges::stable_sort(most, std::greater<>(), &std::pair<Groups, double>::second);
+  if (most.size() > kMostModelSets) most.resize(kMostModelSets);
+  for (const auto& [groups, own] : most) {
+    ModelSet set{groups, 0};
     for (const auto& [other, gpus] : demand) {
-      if (std::ranges::includes(models, other)) set.demand += gpus;
+      if (std::ranges::includes(groups, other)) set.demand += gpus;
     }
     model_sets_.push_back(std::move(set));
   }

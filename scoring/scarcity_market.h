@@ -15,7 +15,8 @@
 //   ask most of:
 //     price = share_price * size * min(2, (N * demand / rooms)^8)
 //     demand: GPUs that a pod needs in the mean with as much free as that
-//   a GPU of a model, for every set of models that a class names and the model belongs to:
+//   a GPU of a model, for each of the 64 sets of models that classes name most and the model
+//   belongs to:
 //     price = model_price * min(limit, N * demand / free GPU of the set), the largest of the sets
 //     demand: GPU that a pod needs in the mean and can find only within the set
 #pragma once
@@ -47,7 +48,9 @@ class ScarcityMarket final : public Market {
   [[nodiscard]] std::vector<double> Prices(std::span<const std::int64_t> supply) const override;
 
  private:
-  static constexpr std::size_t kMostSlots = 8;  // beside the room
+  static constexpr std::size_t kMostSlots = 8;       // beside the room
+  static constexpr std::size_t kMostModelSets = 64;  // those that most GPUs are asked of
+  using Groups = std::vector<std::size_t>;           // of models
 
   // A slot for several GPUs; or room for a share, with gpus = 1.
   struct Slot {
@@ -57,7 +60,7 @@ class ScarcityMarket final : public Market {
     double demand;
   };
   struct ModelSet {
-    std::vector<std::size_t> groups;
+    Groups groups;
     double demand;  // GPUs
   };
 

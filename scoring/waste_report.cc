@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/waste_report.h"
 
+#include "scoring/fleet_mix.h"
 #include "scoring/gpu_state.h"
 
 namespace berth {
@@ -47,7 +48,7 @@ std::array<double, kFragmentCauses> FragmentByCause(const Node& node, const Requ
 }
 
 void WasteReport::Measure(NodeIndex index, const Node& node) {
-  by_node_[index] = {potential_->WasteMilli(node), FragmentByCause(node, *epoch_.mix)};
+  by_node_[index] = {potential_->WasteMilli(node), FragmentByCause(node, calibrated_)};
 }
 
 std::map<std::string, Waste> WasteReport::Of(const std::shared_ptr<const Snapshot>& snapshot,
@@ -56,7 +57,7 @@ std::map<std::string, Waste> WasteReport::Of(const std::shared_ptr<const Snapsho
   if (epoch.mix != epoch_.mix) {
     epoch_ = epoch;
     const Fleet fleet = FleetOf(*snapshot);
-    RequestMix mix = *epoch_.mix;
+    RequestMix mix = OnFleet(*epoch_.mix, ModelsOf(fleet));
     InheritDraws(calibrated_, mix);
     for (int round = 0; round < kRounds; ++round) Calibrate(mix, fleet, {}, parameters_);
     potential_.emplace(mix, fleet, parameters_);
