@@ -10,6 +10,7 @@ namespace berth {
 namespace {
 
 constexpr double kLargestUnit = 1e12;
+constexpr double kForgotten = 1e-9;  // pods
 
 // What tells classes apart. How GPUs should be linked does not say how many will be asked for.
 RequestShape KeyOf(RequestShape shape) {
@@ -45,6 +46,8 @@ void LearnedMix::Observe(const RequestShape& shape) {
       count.pods /= unit_;
       count.memory_bytes /= unit_;
     }
+    // What is forgotten so far would end as 0 of 0.
+    std::erase_if(counts_, [](const auto& entry) { return entry.second.pods < kForgotten; });
     unit_ = 1;
   }
   if (++pods_ >= epoch_ends_) BeginEpoch();

@@ -17,10 +17,17 @@
 namespace berth::wire {
 namespace {
 
+// What is read is at most this, so that sums stay in range, and so is what is written: an ask of a
+// pod, a mean of asks, or what a node says may be more.
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;
+std::int64_t AtMost(std::int64_t amount) { return std::clamp<std::int64_t>(amount, 0, kMost); }
+
+constexpr std::size_t kMostModels = 1000;  // of the nodes of a file: metrics are told by model
+
 Json AskJson(const GpuAsk& ask) {
   if (const auto* whole = std::get_if<WholeGpus>(&ask)) return {{"gpus", whole->count}};
   if (const auto* share = std::get_if<GpuShare>(&ask)) {
-    return {{"milli", share->milli}, {"memory_mib", share->memory_mib}};
+    return {{"milli", share->milli}, {"memory_mib", AtMost(share->memory_mib)}};
   }
   if (const auto* mig = std::get_if<MigSlices>(&ask)) return {{"mig", MigWantsJson(*mig)}};
   return Json::object();
@@ -60,11 +67,15 @@ Json NodeJson(const Node& node) {
   const NodeSpec& spec = node.spec();
   Json gpus = Json::array();
   for (const GpuSpec& gpu : spec.gpus) {
-    gpus.push_back({{"uuid", gpu.uuid}, {"memory_mib", gpu.memory_mib}, {"healthy", gpu.healthy}});
+    gpus.push_back(
+        {{"uuid", gpu.uuid}, {"memory_mib", AtMost(gpu.memory_mib)}, {"healthy", gpu.healthy}});
   }
-  Json json = {{"name", spec.name},           {"gpu_model", spec.gpu_model},
-               {"cpu_milli", spec.cpu_milli}, {"memory_bytes", spec.memory_bytes},
-               {"ready", spec.ready},         {"gpus", std::move(gpus)}};
+  Json json = {{"name", spec.name},
+               {"gpu_model", spec.gpu_model},
+               {"cpu_milli", AtMost(spec.cpu_milli)},
+               {"memory_bytes", AtMost(spec.memory_bytes)},
+               {"ready", spec.ready},
+               {"gpus", std::move(gpus)}};
   if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
   if (!spec.taints.empty()) json["taints"] = TaintsJson(spec.taints);
   if (spec.mig.known()) {
@@ -90,7 +101,7 @@ Json PodJson(const PodRecord& record) {
   Json grants = Json::array();
   for (const DeviceGrant& grant : record.placement.grants) {
     grants.push_back(
-        {{"gpu", grant.gpu}, {"milli", grant.milli}, {"memory_mib", grant.memory_mib}});
+        {{"gpu", grant.gpu}, {"milli", grant.milli}, {"memory_mib", AtMost(grant.memory_mib)}});
   }
   const PodId& id = record.pod.id;
   Json json = {{"uid", id.uid},
@@ -98,8 +109,8 @@ Json PodJson(const PodRecord& record) {
                {"name", id.name},
                {"state", record.state == PodState::kBound ? "bound" : "reserved"},
                {"node", record.placement.node},
-               {"cpu_milli", record.placement.cpu_milli},
-               {"memory_bytes", record.placement.memory_bytes},
+               {"cpu_milli", AtMost(record.placement.cpu_milli)},
+               {"memory_bytes", AtMost(record.placement.memory_bytes)},
                {"ask", AskJson(record.pod.shape.gpus)},
                {"models", record.pod.shape.models},
                {"containers", std::move(containers)},
@@ -114,16 +125,15 @@ Json PodJson(const PodRecord& record) {
 Json LearnedJson(const LearnedMix::Memory& learned) {
   Json classes = Json::array();
   for (const RequestClass& entry : learned.classes) {
+    if (!(entry.weight > 0)) continue;  // so old that nothing is left of it
     classes.push_back({{"pods", entry.weight},
-                       {"cpu_milli", entry.shape.cpu_milli},
-                       {"memory_bytes", entry.shape.memory_bytes},
+                       {"cpu_milli", AtMost(entry.shape.cpu_milli)},
+                       {"memory_bytes", AtMost(entry.shape.memory_bytes)},
                        {"ask", AskJson(entry.shape.gpus)},
                        {"models", entry.shape.models}});
   }
   return {{"pods", learned.pods}, {"classes", std::move(classes)}};
 }
-
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;
 
 Status ReadGpus(const Json& json, const std::string& path, NodeSpec& spec) {
   Fields fields(json, path);
@@ -367,7 +377,7 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
   ClusterFile file;
   std::vector<ClusterEvent>& events = file.events;
   std::map<std::string, Node> nodes;
-  std::set<std::string> uids;
+  std::set<std::string> uids, models;
   std::int64_t version = 0;
   bool observed = false;
   Fields fields(json, "");
@@ -377,6 +387,10 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
     std::vector<ClaimedGpu> claims;
     BERTH_TRY(NodeSpec spec, ReadNode(item, path, rules, claims));
     const std::string name = spec.name;
+    if (models.insert(spec.gpu_model).second && models.size() > kMostModels) {
+      return Invalid(path + ".gpu_model: want at most " + std::to_string(kMostModels) +
+                     " GPU models, got more");
+    }
     const Node node(std::make_shared<NodeSpec>(spec), {},
                     std::make_shared<const std::vector<ClaimedGpu>>(claims));
     if (!nodes.emplace(name, node).second) {
