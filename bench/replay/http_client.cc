@@ -32,9 +32,9 @@ class HttpClient::Impl {
     return {};
   }
 
-  Result<std::string> Post(std::string_view path, const std::string& body) {
+  Result<std::string> Exchange(const char* method, std::string_view path, const std::string& body) {
     const std::string head =
-        "POST " + std::string(path) + " HTTP/1.1\r\nHost: " + host_ +
+        std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: " + host_ +
         "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
         "\r\n\r\n";
     const std::array<boost::asio::const_buffer, 2> parts = {boost::asio::buffer(head),
@@ -74,7 +74,11 @@ Result<HttpClient> HttpClient::Connect(const std::string& address) {
 }
 
 Result<std::string> HttpClient::Post(std::string_view path, const std::string& body) {
-  return impl_->Post(path, body);
+  return impl_->Exchange("POST", path, body);
+}
+
+Result<std::string> HttpClient::Get(std::string_view path) {
+  return impl_->Exchange("GET", path, "");
 }
 
 }  // namespace berth::replay

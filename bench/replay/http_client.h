@@ -24,6 +24,7 @@ class HttpClient {
 
   // The body of the answer. Error: kUnavailable when the exchange fails or the status is not 200.
   Result<std::string> Post(std::string_view path, const std::string& body);
+  Result<std::string> Get(std::string_view path);
 
  private:
   class Impl;
