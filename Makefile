@@ -86,14 +86,17 @@ sanitize: ## All tests of one process under address+undefined, those with thread
 # What each fuzzer found stays in build/fuzz/corpus and is where the next run begins.
 FUZZ_SECONDS ?= 10
 FUZZERS := topo_text nccl_xml topology_json hami_links
+DECODERS := filter preempt bind pod node objects cluster_file configuration kubeconfig
+FUZZ_LIMITS := -max_len=8192 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256
 
-fuzz: ## Every parser of links on hostile input, FUZZ_SECONDS (10) each, with clang's libFuzzer
+fuzz: ## Every decoder on hostile input, FUZZ_SECONDS (10) each, with clang's libFuzzer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz -j $(JOBS) --target fuzzers
-	@for fuzzer in $(FUZZERS); do \
+	@for fuzzer in $(FUZZERS) $(DECODERS); do \
 	  mkdir -p build/fuzz/corpus/$$fuzzer; \
-	  build/fuzz/bin/fuzz_$$fuzzer -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 \
+	  program=build/fuzz/bin/fuzz_$$fuzzer; [ -x $$program ] || program=build/fuzz/bin/fuzz_decoders; \
+	  BERTH_FUZZ=$$fuzzer $$program -max_total_time=$(FUZZ_SECONDS) $(FUZZ_LIMITS) -print_final_stats=1 \
 	    -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$fuzzer test/fuzz/seeds/$$fuzzer 2>build/fuzz/$$fuzzer.log \
 	    || { tail -n 40 build/fuzz/$$fuzzer.log; exit 1; }; \
 	  echo "$$fuzzer: $$(awk '/number_of_executed_units/ {print $$2}' build/fuzz/$$fuzzer.log) inputs, no fault"; \
