@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The JSON of labels, selectors, affinities and tolerations. They throw as json_fields.h says; what
-// is JSON but makes no sense (an operator that there is not) is an Error. The values of In and NotIn
-// come sorted, as Holds (cluster/labels.h) wants them.
+// is JSON but makes no sense (an operator that there is not) is an Error. The values of In and
+// NotIn come sorted, as Holds (cluster/labels.h) wants them.
 #pragma once
 
 #include <simdjson.h>
