@@ -45,7 +45,7 @@ void Fill(RandomWorld& world, ClusterState& state, LearnedMix& mix) {
   for (int i = 0; i < 6; ++i) {
     NodeSpec spec = world.ANodeNamed("n" + std::to_string(i));
     if (world.Chance(20)) spec.memory_bytes = std::int64_t{1} << 60;  // the most that is valid
-    if (world.Chance(20)) spec.cpu_milli = std::int64_t{1} << 60;
+    if (world.Chance(20)) spec.cpu_milli = 1'000'000'000'000;
     if (world.Chance(20)) spec.taints.push_back({"k", "v", TaintEffect::kNoExecute});
     events.emplace_back(NodeUpserted{std::move(spec)});
   }
