@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/audit.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,9 +14,24 @@
 namespace berth {
 namespace {
 
+constexpr std::size_t kMostNamed = 20;
+
+void CountDouble(const Node& node, int gpu, const std::vector<const PodRecord*>& holders,
+                 AuditReport& report) {
+  ++report.double_grants;
+  if (report.double_granted.size() >= kMostNamed) return;
+  std::string text = "GPU " + std::to_string(gpu) + " of node " + node.spec().name + ":";
+  for (const PodRecord* const pod : holders) {
+    text.append(pod == holders.front() ? " " : ", ");
+    text.append(pod->pod.id.namespace_name).append("/").append(pod->pod.id.name);
+  }
+  report.double_granted.push_back(std::move(text));
+}
+
 void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) {
   struct Sum {
     std::int64_t milli = 0, memory_mib = 0;
+    std::vector<const PodRecord*> holders = {};
   };
   const std::vector<GpuSpec>& gpus = node.spec().gpus;
   std::vector<Sum> sums(gpus.size());
@@ -29,12 +46,28 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
       }
       sums[index].milli += grant.milli;
       sums[index].memory_mib += grant.memory_mib;
+      sums[index].holders.push_back(pod.get());
     }
   }
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     const bool over_memory = gpus[i].memory_mib > 0 && sums[i].memory_mib > gpus[i].memory_mib;
-    if (sums[i].milli > kMilliPerGpu || over_memory) ++report.double_grants;
+    if (sums[i].milli > kMilliPerGpu || over_memory) {
+      CountDouble(node, static_cast<int>(i), sums[i].holders, report);
+    }
   }
+}
+
+std::vector<const PodRecord*> HoldersOf(const MigSpec& spec, std::size_t gpu,
+                                        const PodRecords& pods) {
+  std::vector<const PodRecord*> holders;
+  for (const auto& pod : pods) {
+    const bool is_there = std::ranges::any_of(pod->placement.mig, [&](const MigGrant& grant) {
+      const auto slot = SlotOf(spec, grant);
+      return slot && slot->gpu == gpu;
+    });
+    if (is_there) holders.push_back(pod.get());
+  }
+  return holders;
 }
 
 // Devices that are known to be given twice, or that the node does not have. Where the node's own
@@ -56,7 +89,7 @@ void CountMigGrants(const Node& node, const PodRecords& pods, AuditReport& repor
       if (!there) ++report.unknown_devices;
       if (!slot) continue;
       if ((spec.Room(slot->gpu, taken[slot->gpu]) >> slot->placement & 1) == 0) {
-        ++report.double_grants;
+        CountDouble(node, spec.gpus[slot->gpu].index, HoldersOf(spec, slot->gpu, pods), report);
       }
       taken[slot->gpu] |= MigSet{1} << slot->placement;
     }

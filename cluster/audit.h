@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "cluster/cluster_state.h"
@@ -18,6 +20,8 @@ struct AuditReport {
   std::size_t unknown_devices = 0;  // grants of GPUs or MIG devices that the node does not have
   std::size_t orphaned_reservations = 0;  // overdue for longer than the grace
   std::size_t differences = 0;            // nodes whose free amounts are not what their pods leave
+  // The first of the double grants: "GPU 3 of node n1: ns/a, ns/b".
+  std::vector<std::string> double_granted = {};
   friend bool operator==(const AuditReport&, const AuditReport&) = default;
 };
 

@@ -4,17 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dns_name.h"
 #include "cluster/assumed_grants.h"
 
 namespace berth {
 namespace {
-
-// Names go unescaped into JSON answers and as keys into annotations.
-bool IsDnsName(std::string_view name) {
-  return !name.empty() && name.size() <= 253 && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  });
-}
 
 // Beyond any machine, and far from where sums and products of capacities overflow.
 constexpr std::int64_t kMostCpuMilli = 1'000'000'000'000;
@@ -29,7 +23,8 @@ Status ShortOf(std::string_view what, std::int64_t wanted, std::int64_t free) {
 }  // namespace
 
 Status Validate(const NodeSpec& spec) {
-  if (!IsDnsName(spec.name)) {
+  // Names go unescaped into JSON answers, into paths of the API, and as keys into annotations.
+  if (!IsDnsSubdomain(spec.name)) {
     return Invalid(".name: want a DNS-1123 name, got \"" + spec.name + "\"");
   }
   const auto check = [](std::string_view field, std::int64_t value, std::int64_t most) -> Status {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/dns_name.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -73,26 +74,12 @@ Status ValidateResources(const Config& config) {
   return {};
 }
 
-// DNS-1123: parts of a-z, 0-9 and inner "-", with "." between them where that is allowed.
-bool IsDnsName(std::string_view name, std::size_t longest, bool may_have_dots) {
-  const auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  char before = '.';
-  for (const char c : name) {
-    const bool fine = c == '.'   ? may_have_dots && alphanumeric(before)
-                      : c == '-' ? before != '.'
-                                 : alphanumeric(c);
-    if (!fine) return false;
-    before = c;
-  }
-  return alphanumeric(before) && name.size() <= longest;
-}
-
 Status ValidateLeaderElection(const LeaderElectionConfig& config) {
-  if (!config.namespace_name.empty() && !IsDnsName(config.namespace_name, 63, false)) {
+  if (!config.namespace_name.empty() && !IsDnsLabel(config.namespace_name)) {
     return Invalid("leaderElection.namespace: want a DNS-1123 label or \"\", got \"" +
                    config.namespace_name + "\"");
   }
-  if (!IsDnsName(config.name, 253, true)) {
+  if (!IsDnsSubdomain(config.name)) {
     return Invalid("leaderElection.name: want a DNS-1123 name, got \"" + config.name + "\"");
   }
   return {};

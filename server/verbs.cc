@@ -98,6 +98,7 @@ http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingPo
   http::HttpResponse response;
   response.later = [&allocator = *allocator_, &pool = *pool_, pod,
                     answer](const http::Reply& reply) {
+    allocator.Ask(pod->id, pod->claims);
     const bool taken = pool.Submit([&allocator, pod, answer, reply] {
       answer(reply, allocator.Allocate(pod->id, pod->claims, pod->nodes));
     });

@@ -51,6 +51,8 @@ class PodBinder {
 class ClaimAllocator {
  public:
   virtual ~ClaimAllocator() = default;
+  // The pod's filter has come: Allocate follows, maybe late, or Leave. Does not block.
+  virtual void Ask(const PodId& pod, std::span<const std::string> claims) = 0;
   // Claims: by name, in the pod's namespace. Nodes: those that fit the pod, by name. True: the
   // claim is allocated now, so that the pod fits the node of its device alone and has to be asked
   // about anew. False: it is left to others, or was allocated before. Blocks, for a second at most.

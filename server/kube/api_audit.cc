@@ -2,10 +2,14 @@
 #include "server/kube/api_audit.h"
 
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "server/kube/api_path.h"
 #include "server/kube/cluster_sync.h"
 #include "server/wire/extender_v1.h"
 #include "server/wire/pod_object.h"
@@ -15,6 +19,10 @@ namespace berth::kube {
 namespace {
 
 constexpr std::size_t kMostSuspects = 100;
+constexpr std::size_t kMostFindings = 20;
+constexpr int kMostRepairs = 3;  // of one pod
+constexpr Duration kPatience = std::chrono::seconds(30);
+constexpr std::size_t kMostPageBytes = std::size_t{512} << 20;
 
 // A bound pod.
 struct Bound {
@@ -23,16 +31,23 @@ struct Bound {
 };
 using Placements = std::map<std::string, Bound>;  // by UID
 
-Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules) {
+Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules,
+                                  const std::stop_token& stop) {
   Placements placements;
-  std::string object, next;
+  std::string page, object, next;
   do {
     std::string path = std::string("/api/v1/pods?limit=500&") + PodSink::kQuery;
-    if (!next.empty()) path += "&continue=" + next;
-    BERTH_TRY(ApiResponse page, client.Send({.path = std::move(path)}));
-    if (!page.ok()) return Fail(Errc::kUnavailable, "list of pods: " + RefusalText(page));
-    page.body.reserve(page.body.size() + wire::kPadding);
-    BERTH_TRY(wire::ListPage list, wire::DecodeListPage(page.body, [&](std::string_view text) {
+    if (!next.empty()) path += "&continue=" + EscapeForQuery(next);
+    page.clear();
+    BERTH_TRY(const ApiResponse answer,
+              client.Stream(path, kPatience, stop, [&page](std::string_view bytes) {
+                page.append(bytes);
+                return page.size() <= kMostPageBytes;
+              }));
+    if (stop.stop_requested()) return Fail(Errc::kUnavailable, "list of pods: stopped");
+    if (!answer.ok()) return Fail(Errc::kUnavailable, "list of pods: " + RefusalText(answer));
+    page.reserve(page.size() + wire::kPadding);
+    BERTH_TRY(wire::ListPage list, wire::DecodeListPage(page, [&](std::string_view text) {
                 object.assign(text);
                 object.reserve(object.size() + wire::kPadding);
                 auto pod = wire::DecodeObservedPod(object, rules);
@@ -44,35 +59,110 @@ Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules
   return placements;
 }
 
-bool Agree(const ClusterState& state, const PodId& id, const Placement* there) {
-  const auto here = state.FindPod(id.uid);
-  const bool is_bound = here && here->state == PodState::kBound;
-  return there == nullptr ? !is_bound : is_bound && here->placement == *there;
-}
+// Compares one pod at a time, and repairs the books.
+class Comparison {
+ public:
+  Comparison(PodBinder& binder, ClusterState& state, OnDifference then)
+      : binder_(binder), state_(state), then_(then) {}
+
+  // there: nullptr = bound nowhere.
+  [[nodiscard]] bool Agree(const PodId& id, const Placement* there) const {
+    const std::optional<PodRecord> here = BoundHere(id);
+    return there == nullptr ? !here : here && here->placement == *there;
+  }
+
+  // Asks about a pod; a difference goes to the audit.
+  Status Check(const PodId& id, ApiAudit& audit) {
+    BERTH_TRY(std::optional<PodTruth> truth, Ask(id));
+    if (Agree(id, PlacementIn(truth))) return {};
+    ++audit.differences;
+    std::string text = Describe(id, PlacementIn(truth));
+    const bool repairs =
+        then_ == OnDifference::kRepair && !IsAboutDevicesAlone(id, PlacementIn(truth));
+    if (repairs) BERTH_TRY_STATUS(Repair(id, std::move(truth)));
+    if (audit.findings.size() < kMostFindings) {
+      audit.findings.push_back(text + (repairs ? "; repaired" : "; left as it is"));
+    }
+    return {};
+  }
+
+ private:
+  static const Placement* PlacementIn(const std::optional<PodTruth>& truth) {
+    return truth && truth->placement ? &*truth->placement : nullptr;
+  }
+  [[nodiscard]] std::optional<PodRecord> BoundHere(const PodId& id) const {
+    std::optional<PodRecord> here = state_.FindPod(id.uid);
+    if (here && here->state != PodState::kBound) here.reset();
+    return here;
+  }
+  // Nothing: the pod is gone.
+  Result<std::optional<PodTruth>> Ask(const PodId& id) {
+    Result<PodTruth> truth = binder_.Find(id);
+    if (!truth && truth.error().code != Errc::kNotFound) return tl::unexpected(truth.error());
+    return truth ? std::optional(*std::move(truth)) : std::optional<PodTruth>();
+  }
+  [[nodiscard]] bool IsAboutDevicesAlone(const PodId& id, const Placement* there) const {
+    const std::optional<PodRecord> here = BoundHere(id);
+    return here && there != nullptr && here->placement.node == there->node &&
+           (here->placement.grants != there->grants || here->placement.mig != there->mig);
+  }
+  // A watch may have shown something newer than the answer before that was booked: asked again
+  // afterwards, the API server knows; what happens from then on, the watch shows.
+  Status Repair(const PodId& id, std::optional<PodTruth> truth) {
+    for (int attempt = 0; attempt < kMostRepairs; ++attempt) {
+      ClusterEvent event = PodGone{id.uid};
+      if (truth && truth->placement) event = PodBound{truth->pod, *truth->placement};
+      BERTH_TRY_STATUS(state_.Apply(std::span(&event, 1)));
+      BERTH_TRY(truth, Ask(id));
+      if (Agree(id, PlacementIn(truth))) break;
+    }
+    return {};
+  }
+  [[nodiscard]] std::string Describe(const PodId& id, const Placement* there) const {
+    const std::optional<PodRecord> here = BoundHere(id);
+    const auto place = [](const Placement* placement) {
+      return placement == nullptr ? std::string("nowhere") : "on node " + placement->node;
+    };
+    if (IsAboutDevicesAlone(id, there)) {
+      return "pod " + id.namespace_name + "/" + id.name + " " + place(there) +
+             ": its annotations say other devices than it was given";
+    }
+    return "pod " + id.namespace_name + "/" + id.name + ": the API server has it " + place(there) +
+           ", the books " + place(here ? &here->placement : nullptr);
+  }
+
+  PodBinder& binder_;
+  ClusterState& state_;
+  const OnDifference then_;
+};
 
 }  // namespace
 
-Result<std::size_t> CountDifferences(ApiClient& client, PodBinder& binder,
-                                     const ClusterState& state, const wire::PodRules& rules) {
-  BERTH_TRY(Placements there, ListPlacements(client, rules));
+Result<ApiAudit> AuditApi(ApiClient& client, PodBinder& binder, ClusterState& state,
+                          const wire::PodRules& rules, OnDifference then,
+                          const std::stop_token& stop) {
+  BERTH_TRY(Placements there, ListPlacements(client, rules, stop));
+  Comparison compare(binder, state, then);
   std::vector<PodId> suspects;
   for (const PodRecord& record : state.Everything().pods) {
     const auto found = there.find(record.pod.id.uid);
-    if (!Agree(state, record.pod.id, found == there.end() ? nullptr : &found->second.placement)) {
+    if (!compare.Agree(record.pod.id, found == there.end() ? nullptr : &found->second.placement)) {
       suspects.push_back(record.pod.id);
     }
     if (found != there.end()) there.erase(found);
   }
   for (const auto& [uid, bound] : there) suspects.push_back(bound.id);  // not known here
-  if (suspects.size() > kMostSuspects) return suspects.size();
-  std::size_t differences = 0;
-  for (const PodId& id : suspects) {
-    const Result<PodTruth> truth = binder.Find(id);
-    if (!truth && truth.error().code != Errc::kNotFound) return tl::unexpected(truth.error());
-    const bool bound = truth && truth->placement;
-    if (!Agree(state, id, bound ? &*truth->placement : nullptr)) ++differences;
+  ApiAudit audit;
+  if (suspects.size() > kMostSuspects) {
+    audit.differences = suspects.size();
+    audit.findings.push_back("too many to ask about each: delete the pod of the leader");
+    return audit;
   }
-  return differences;
+  for (const PodId& id : suspects) {
+    if (stop.stop_requested()) return Fail(Errc::kUnavailable, "stopped");
+    BERTH_TRY_STATUS(compare.Check(id, audit));
+  }
+  return audit;
 }
 
 }  // namespace berth::kube

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "server/kube/api_path.h"
 #include "server/wire/binding_json.h"
 #include "server/wire/extender_v1.h"
 #include "server/wire/hami_binding.h"
@@ -18,10 +19,6 @@ namespace {
 constexpr Duration kMostPerRequest = std::chrono::seconds(10);
 constexpr Duration kFirstWait = std::chrono::milliseconds(50);
 constexpr Duration kMostWait = std::chrono::seconds(2);
-
-std::string PathOf(const PodId& id) {
-  return "/api/v1/namespaces/" + id.namespace_name + "/pods/" + id.name;
-}
 
 // Doubled each time, and spread over its upper half: many binds fail together.
 Duration WaitBefore(int attempt, std::uint64_t seed) {
@@ -36,6 +33,13 @@ bool IsForNow(int status) { return status == 408 || status == 429 || status >= 5
 }  // namespace
 
 Status ApiBinder::Bind(const BindOrder& order) {
+  FencedWrite write(parts_.fence);
+  Status bound = Write(order);
+  if (!bound && bound.error().code == Errc::kUnavailable) write.Unanswered();
+  return bound;
+}
+
+Status ApiBinder::Write(const BindOrder& order) {
   if (!wire::SpeaksHami(order.placement, order.node)) return Post(order);
   const PodId& id = order.pod.id;
   HamiNodeLock::Held held{order.node.name};
@@ -78,7 +82,8 @@ void ApiBinder::ReleaseLocks() {
 Status ApiBinder::Post(const BindOrder& order) {
   ApiRequest request;
   request.method = "POST";
-  request.path = PathOf(order.pod.id) + "/binding";
+  BERTH_TRY(request.path, PodPath(order.pod.id.namespace_name, order.pod.id.name));
+  request.path += "/binding";
   request.body = wire::EncodeBinding(order.pod, order.placement, order.node, order.decision,
                                      parts_.clock.Wall());
   Attempt last{Fail(Errc::kDeadline, "this process does not lead any more")};
@@ -127,7 +132,8 @@ ApiBinder::Attempt ApiBinder::TryOnce(const ApiRequest& request, int attempt) {
 }
 
 Result<PodTruth> ApiBinder::Find(const PodId& id) {
-  BERTH_TRY(ApiResponse response, parts_.client.Send({.path = PathOf(id)}));
+  BERTH_TRY(std::string path, PodPath(id.namespace_name, id.name));
+  BERTH_TRY(ApiResponse response, parts_.client.Send({.path = std::move(path)}));
   if (response.status == 404) return Fail(Errc::kNotFound, "pod is gone");
   if (!response.ok()) return Fail(Errc::kUnavailable, RefusalText(response));
   response.body.reserve(response.body.size() + wire::kPadding);

@@ -33,7 +33,7 @@ class ApiBinder final : public PodBinder {
     ApiClient& client;
     const wire::PodRules& rules;
     const Clock& clock;
-    const WriteFence& fence;
+    WriteFence& fence;
     std::function<void(Duration)> sleep;
   };
 
@@ -61,6 +61,7 @@ class ApiBinder final : public PodBinder {
     bool in_doubt = false;  // it may have been carried out
     Duration wait{};
   };
+  Status Write(const BindOrder& order) BERTH_EXCLUDES(mutex_);
   Status Post(const BindOrder& order);
   Attempt TryOnce(const ApiRequest& request, int attempt);
   // The lock of a bind that failed: for the agent, if the pod is there all the same.

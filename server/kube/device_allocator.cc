@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "scoring/mig/offer_choice.h"
+#include "server/kube/api_path.h"
 #include "server/wire/extender_v1.h"
 
 namespace berth::kube {
@@ -17,11 +18,6 @@ constexpr Duration kLook = std::chrono::milliseconds(2);
 // this to come back, and lists, is not expected.
 constexpr Duration kMostHeld = std::chrono::minutes(5);
 constexpr int kAttempts = 3;  // a device that went to another claim meanwhile is chosen anew
-
-std::string PathOf(const wire::OpenClaim& claim) {
-  return "/apis/resource.k8s.io/v1/namespaces/" + claim.namespace_name + "/resourceclaims/" +
-         claim.name;
-}
 
 ApiRequest Patch(std::string path, std::string body) {
   ApiRequest request;
@@ -34,6 +30,10 @@ ApiRequest Patch(std::string path, std::string body) {
 
 }  // namespace
 
+void DeviceAllocator::Ask(const PodId& pod, std::span<const std::string> claims) {
+  MarkUnderWay(pod, claims, {.since = parts_.clock.Now() + kMost, .asked = true});
+}
+
 bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> claims,
                                std::span<const std::string> nodes) {
   const Outcome outcome =
@@ -42,24 +42,50 @@ bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> cl
   if (outcome == Outcome::kLeft) ++left_;
   if (outcome == Outcome::kLost) ++lost_;
   if (outcome == Outcome::kLeft || outcome == Outcome::kLost) Leave(pod, claims);
+  if (outcome == Outcome::kHasDevice) {
+    const MutexLock lock(mutex_);
+    under_way_.erase(pod.namespace_name + "/" + claims.front());
+  }
   return outcome == Outcome::kAllocated;
 }
 
 void DeviceAllocator::Leave(const PodId& pod, std::span<const std::string> claims) {
+  MarkUnderWay(pod, claims, {.since = parts_.clock.Now()});
+}
+
+void DeviceAllocator::MarkUnderWay(const PodId& pod, std::span<const std::string> claims,
+                                   const Left& left) {
   const MutexLock lock(mutex_);
   for (const std::string& name : claims) {
-    under_way_.insert_or_assign(pod.namespace_name + "/" + name, Left{parts_.clock.Now()});
+    std::string claim = pod.namespace_name + "/" + name;
+    if (under_way_.size() >= kMostUnderWay) DropFinished();
+    if (under_way_.size() >= kMostUnderWay && !under_way_.contains(claim)) {
+      crowded_until_ = left.since + kMostBinding;  // it is not known when this one is over
+      continue;
+    }
+    under_way_.insert_or_assign(std::move(claim), left);
   }
+}
+
+Instant DeviceAllocator::EndFor(const std::string& claim) {
+  const Instant end = std::min(parts_.clock.Now() + kMost, parts_.fence.WritableUntil());
+  const MutexLock lock(mutex_);
+  const auto found = under_way_.find(claim);
+  const bool was_asked = found != under_way_.end() && found->second.asked;
+  return was_asked ? std::min(end, found->second.since) : end;
 }
 
 DeviceAllocator::Outcome DeviceAllocator::TryAllocate(const PodId& pod, const std::string& name,
                                                       std::span<const std::string> nodes) {
+  const std::string full_name = pod.namespace_name + "/" + name;
   const Instant now = parts_.clock.Now();
-  const Instant end = std::min(now + kMost, parts_.fence.WritableUntil());
-  wire::OpenClaim wanted;
-  wanted.namespace_name = pod.namespace_name;
-  wanted.name = name;
-  const auto claim = Send({.path = PathOf(wanted)}, end);
+  const Instant end = EndFor(full_name);
+  const auto path = ClaimPath(pod.namespace_name, name);
+  if (!path) {
+    Note(true, path.error().message);
+    return Outcome::kLost;
+  }
+  const auto claim = Send({.path = *path}, end);
   if (!claim) {
     Note(true, "claims cannot be read: " + claim.error().message);
     return Outcome::kLost;
@@ -69,30 +95,32 @@ DeviceAllocator::Outcome DeviceAllocator::TryAllocate(const PodId& pod, const st
     Note(false, "a claim is left to kube-scheduler: " + std::string(claim->obstacle));
     return Outcome::kLeft;
   }
-  const std::string full_name = pod.namespace_name + "/" + name;
   if (AllocatesOthers(full_name)) return Outcome::kLeft;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto device = ChooseOffered(*parts_.offers.Current(), claim->profile, nodes);
     if (!device) break;
     if (parts_.offers.Hold(full_name, *device, now, now + kMostHeld)) {
-      return Write(*claim, *device, pod, end);
+      return Write(*path, *claim, *device, pod, end);
     }
   }
   return Outcome::kLeft;
 }
 
-DeviceAllocator::Outcome DeviceAllocator::Write(const wire::OpenClaim& claim,
+DeviceAllocator::Outcome DeviceAllocator::Write(const std::string& path,
+                                                const wire::OpenClaim& claim,
                                                 const OfferedDevice& device, const PodId& pod,
                                                 Instant end) {
+  FencedWrite write(parts_.fence);
+  end = std::min(end, parts_.fence.WritableUntil());
   const std::string name = claim.namespace_name + "/" + claim.name;
   Result<wire::OpenClaim> ours = claim;
-  if (!claim.has_finalizer()) ours = Send(Patch(PathOf(claim), EncodeFinalizerPatch(claim)), end);
+  if (!claim.has_finalizer()) ours = Send(Patch(path, EncodeFinalizerPatch(claim)), end);
   const bool may_go_on = ours.has_value();
   if (may_go_on) {
     const wire::ClaimAllocation allocation{device.node, device.pool, device.device};
-    ours = Send(Patch(PathOf(claim) + "/status",
-                      EncodeAllocationPatch(*ours, allocation, pod, parts_.clock.Wall())),
-                end);
+    ours = Send(
+        Patch(path + "/status", EncodeAllocationPatch(*ours, allocation, pod, parts_.clock.Wall())),
+        end);
   }
   if (ours) {
     AwaitSeen(name, end);
@@ -100,6 +128,7 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const wire::OpenClaim& claim,
   }
   // Without an answer it may be allocated all the same: the watch will show it, and until then the
   // device is held.
+  if (ours.error().code == Errc::kUnavailable) write.Unanswered();
   if (!may_go_on || ours.error().code != Errc::kUnavailable) parts_.offers.Release(name);
   if (ours.error().code != Errc::kConflict) {
     Note(true, "claims cannot be allocated: " + ours.error().message);
@@ -131,13 +160,16 @@ void DeviceAllocator::AwaitSeen(const std::string& claim, Instant end) const {
 
 bool DeviceAllocator::AllocatesOthers(const std::string& claim) {
   for (;; parts_.sleep(kLook)) {
-    const Instant stale = parts_.clock.Now() - kFresh;
+    const Instant now = parts_.clock.Now();
     const MutexLock lock(mutex_);
     under_way_.erase(claim);  // its pod is asked about anew: that try is over
     DropFinished();
-    if (under_way_.empty()) return false;
-    const auto is_stale = [stale](const auto& entry) { return entry.second.since <= stale; };
-    if (std::ranges::any_of(under_way_, is_stale)) return true;
+    if (now < crowded_until_) return true;
+    const auto is_since = [](Instant when) {
+      return [when](const auto& entry) { return entry.second.since <= when; };
+    };
+    if (std::ranges::none_of(under_way_, is_since(now))) return false;
+    if (std::ranges::any_of(under_way_, is_since(now - kFresh))) return true;
   }
 }
 

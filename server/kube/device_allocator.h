@@ -9,11 +9,12 @@
 // allocator and this one must not take one device for two claims, and neither sees at once what the
 // other does:
 //
-//   its allocation is in its memory first  From when a pod with an open claim is left to it, until
-//                                          the watch shows that claim allocated or gone (at the
-//                                          latest after kMostBinding), no device is chosen: a claim
-//                                          that comes in between waits for kFresh, then it is left
-//                                          to kube-scheduler too.
+//   its allocation is in its memory first  From when a pod with an open claim is left to it (or its
+//                                          filter has waited for kMost: kube-scheduler may have
+//                                          given that up), until the watch shows that claim
+//                                          allocated or gone (at the latest after kMostBinding), no
+//                                          device is chosen: a claim that comes in between waits
+//                                          for kFresh, then it is left to kube-scheduler too.
 //   ours has to reach its memory           It schedules nothing else while it waits for Filter. The
 //                                          answer comes when our own watch has shown the write, and
 //                                          kItsDelay later.
@@ -46,13 +47,16 @@ namespace berth::kube {
 // Any thread may call any function.
 class DeviceAllocator final : public ClaimAllocator {
  public:
-  // For reading, both writes, and seeing them.
+  // For reading, both writes, and seeing them, from when the pod was asked about: half of the
+  // httpTimeout of the shipped scheduler configurations.
   static constexpr Duration kMost = std::chrono::milliseconds(1000);
   static constexpr Duration kItsDelay = std::chrono::milliseconds(20);
   // Mostly it writes at once what it has allocated.
   static constexpr Duration kFresh = std::chrono::milliseconds(500);
   // kube-scheduler waits for volumes for so long before it writes a claim (bindTimeoutSeconds).
   static constexpr Duration kMostBinding = std::chrono::minutes(10);
+  // Claims that are remembered as left to kube-scheduler.
+  static constexpr std::size_t kMostUnderWay = 4096;
 
   // References: they outlive the object.
   struct Parts {
@@ -60,7 +64,7 @@ class DeviceAllocator final : public ClaimAllocator {
     MigOffers& offers;
     const DeviceClaims& claims;
     const Clock& clock;
-    const WriteFence& fence;
+    WriteFence& fence;
     std::function<void(Duration)> sleep;
     // Why claims are left to kube-scheduler, each reason once. Any thread; must not block.
     std::function<void(bool is_problem, const std::string& text)> on_note;
@@ -68,6 +72,7 @@ class DeviceAllocator final : public ClaimAllocator {
 
   explicit DeviceAllocator(Parts parts) : parts_(std::move(parts)) {}
 
+  void Ask(const PodId& pod, std::span<const std::string> claims) override BERTH_EXCLUDES(mutex_);
   bool Allocate(const PodId& pod, std::span<const std::string> claims,
                 std::span<const std::string> nodes) override BERTH_EXCLUDES(mutex_);
   void Leave(const PodId& pod, std::span<const std::string> claims) override BERTH_EXCLUDES(mutex_);
@@ -81,11 +86,22 @@ class DeviceAllocator final : public ClaimAllocator {
 
  private:
   enum class Outcome { kAllocated, kLeft, kLost, kHasDevice };
+  // A claim that kube-scheduler may allocate.
+  struct Left {
+    Instant since;       // from then on, which is to come where its filter is being answered
+    bool asked = false;  // that it was asked about, and Allocate has not ended
+    bool seen = false;   // by our watch
+  };
+
+  void MarkUnderWay(const PodId& pod, std::span<const std::string> claims, const Left& left)
+      BERTH_EXCLUDES(mutex_);
+  // Until when the claim may be allocated: what it waited in a queue counts.
+  [[nodiscard]] Instant EndFor(const std::string& claim) BERTH_EXCLUDES(mutex_);
 
   Outcome TryAllocate(const PodId& pod, const std::string& name, std::span<const std::string> nodes)
       BERTH_EXCLUDES(mutex_);
-  Outcome Write(const wire::OpenClaim& claim, const OfferedDevice& device, const PodId& pod,
-                Instant end);
+  Outcome Write(const std::string& path, const wire::OpenClaim& claim, const OfferedDevice& device,
+                const PodId& pod, Instant end);
   Result<wire::OpenClaim> Send(ApiRequest request, Instant end) const;
   void AwaitSeen(const std::string& claim, Instant end) const;
   // Whether kube-scheduler may be allocating another claim than this one; waits where that will
@@ -94,16 +110,12 @@ class DeviceAllocator final : public ClaimAllocator {
   void DropFinished() BERTH_REQUIRES(mutex_);
   void Note(bool is_problem, const std::string& why) BERTH_EXCLUDES(mutex_);
 
-  // A claim that was left to kube-scheduler open.
-  struct Left {
-    Instant since;
-    bool seen = false;  // by our watch
-  };
-
   const Parts parts_;
   std::atomic<std::uint64_t> allocated_{0}, left_{0}, lost_{0};
   Mutex mutex_;
   std::map<std::string, Left> under_way_ BERTH_GUARDED_BY(mutex_);
+  // There were more than kMostUnderWay: until then kube-scheduler may allocate one not among them.
+  Instant crowded_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();
   std::set<std::string> noted_ BERTH_GUARDED_BY(mutex_);
 };
 

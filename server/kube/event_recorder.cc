@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "server/kube/api_path.h"
 
 namespace berth::kube {
 namespace {
@@ -106,9 +107,14 @@ void EventRecorder::Post(const wire::PodEvent& event) {
   char suffix[24];
   std::snprintf(suffix, sizeof suffix, ".%016llx",
                 static_cast<unsigned long long>(Mix64(time + posted_++)));
+  Result<std::string> path = EventsPath(event.pod.namespace_name);
+  if (!path) {  // of a bind that was refused: there is no such pod
+    ++dropped_;
+    return;
+  }
   ApiRequest request;
   request.method = "POST";
-  request.path = "/api/v1/namespaces/" + event.pod.namespace_name + "/events";
+  request.path = *std::move(path);
   request.body = wire::EncodeEvent(event, event.pod.name + suffix);
   const Result<ApiResponse> response = client_.Send(request);
   std::string problem;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/kube/api_path.h"
 #include "server/wire/extender_v1.h"
 #include "server/wire/hami_lock.h"
 #include "server/wire/pod_object.h"
@@ -19,8 +20,6 @@ constexpr int kReleaseAttempts = 3;
 Duration WaitAfter(int attempt) {
   return std::min(kMostWait, kFirstWait * (1 << std::min(attempt, 10)));
 }
-
-std::string PathOf(const std::string& node) { return "/api/v1/nodes/" + node; }
 
 bool IsForNow(int status) {
   return status == 408 || status == 409 || status == 429 || status >= 500;
@@ -62,6 +61,7 @@ class WaitingPlace {
 }  // namespace
 
 Status HamiNodeLock::Take(const PodId& pod, Instant deadline, Held& held) {
+  BERTH_TRY_STATUS(NodePath(held.node));
   Attempt last{Fail(Errc::kDeadline, "this process does not lead any more")};
   WaitingPlace place(waiting_);
   for (int attempt = 0;; ++attempt) {
@@ -77,7 +77,7 @@ Status HamiNodeLock::Take(const PodId& pod, Instant deadline, Held& held) {
 }
 
 HamiNodeLock::Attempt HamiNodeLock::TryTake(const PodId& pod, Held& held, Duration timeout) {
-  auto response = parts_.client.Send({.path = PathOf(held.node), .timeout = timeout});
+  auto response = parts_.client.Send({.path = *NodePath(held.node), .timeout = timeout});
   if (!response) return {Fail(Errc::kDeadline, std::move(response).error().message)};
   if (!response->ok()) {
     return {tl::unexpected(RefusalOf(*response)), !IsForNow(response->status)};
@@ -107,9 +107,9 @@ Result<bool> HamiNodeLock::IsOpen(const std::string& text, const std::string& no
   if (lock->namespace_name == pod.namespace_name && lock->pod == pod.name) return true;
   if (parts_.clock.Wall() - lock->since > kExpires) return true;
   if (lock->pod.empty()) return false;
-  auto response = parts_.client.Send(
-      {.path = "/api/v1/namespaces/" + lock->namespace_name + "/pods/" + lock->pod,
-       .timeout = timeout});
+  auto path = PodPath(lock->namespace_name, lock->pod);
+  if (!path) return true;  // there can be no such pod
+  auto response = parts_.client.Send({.path = *std::move(path), .timeout = timeout});
   if (!response) return false;
   if (response->status == 404) return true;
   if (!response->ok()) return false;
@@ -122,7 +122,7 @@ Status HamiNodeLock::Release(const Held& held) {
   Error last;
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
     if (attempt > 0) parts_.sleep(WaitAfter(attempt));
-    auto response = parts_.client.Send({.path = PathOf(held.node), .timeout = kMostPerRequest});
+    auto response = parts_.client.Send({.path = *NodePath(held.node), .timeout = kMostPerRequest});
     if (response && response->status == 404) return {};
     if (response && response->ok()) {
       const auto node = NodeIn(*std::move(response));
@@ -140,7 +140,7 @@ Result<ApiResponse> HamiNodeLock::Patch(const std::string& node, const std::stri
                                         std::string_view lock, Duration timeout) {
   ApiRequest request;
   request.method = "PATCH";
-  request.path = PathOf(node);
+  request.path = *NodePath(node);
   request.body = wire::EncodeLockPatch(version, lock);
   request.content_type = "application/merge-patch+json";
   request.timeout = timeout;

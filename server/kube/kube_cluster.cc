@@ -14,19 +14,39 @@ namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(100);
 
+constexpr const char* kNotLeading = "another process leads, or the lease cannot be had";
 constexpr const char* kWaitingPods = "waitingpods";
 constexpr const char* kDeviceClasses = "deviceclasses";
 constexpr const char* kDevices = "devices";
 constexpr const char* kAllocations = "allocationclaims";
 
+// What /readyz says while a kind is awaited. Constants, as on_readiness wants them.
+constexpr std::pair<std::string_view, const char*> kAwaited[] = {
+    {"nodes", "waiting for the list of nodes"},
+    {"pods", "waiting for the list of pods"},
+    {"poddisruptionbudgets", "waiting for an answer to the list of poddisruptionbudgets"},
+    {"resourceslices", "waiting for the list of resourceslices"},
+    {"resourceclaims", "waiting for the list of resourceclaims"},
+    {kDeviceClasses, "waiting for an answer to the list of deviceclasses"},
+    {kDevices, "waiting for an answer to the list of Koordinator's devices"},
+    {kAllocations, "waiting for the list of allocationclaims"},
+};
+
+const char* WhyNotReadyWithout(std::string_view name) {
+  for (const auto& [kind, why] : kAwaited) {
+    if (kind == name) return why;
+  }
+  return "waiting for an answer to the list of podgroups";
+}
+
 // A reservation that nobody has settled for this long after its deadline is an orphan.
 constexpr Duration kOrphanGrace = std::chrono::minutes(2);
 
-// Whether a node has GPUs that were cut before pods came.
-bool HasFixedMig(const Snapshot& snapshot) {
+// Whether a node has GPUs that are cut; fixed: before pods came.
+bool HasMig(const Snapshot& snapshot, bool fixed) {
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const NodeMig& mig = snapshot.node(i).spec().mig;
-    if (mig.known() && !mig->dynamic && !mig->gpus.empty()) return true;
+    if (mig.known() && !(fixed && mig->dynamic) && !mig->gpus.empty()) return true;
   }
   return false;
 }
@@ -39,7 +59,7 @@ struct WatchedKind {
   std::vector<std::string> other_paths = {};
   std::string query = {};
   bool optional = false;
-  bool awaited = true;  // before verbs are answered
+  Await await = Await::kAnswer;
 };
 
 namespace {
@@ -60,7 +80,9 @@ WatchedKind Optional(std::string name, const std::string& group,
 }
 
 WatchedKind Device(const std::string& resource) {
-  return Optional(resource, "resource.k8s.io", {"v1", "v1beta2", "v1beta1"}, resource);
+  WatchedKind kind = Optional(resource, "resource.k8s.io", {"v1", "v1beta2", "v1beta1"}, resource);
+  kind.await = Await::kList;
+  return kind;
 }
 
 WatchedKind GroupKind(PodGroupApi api) {
@@ -102,7 +124,11 @@ auto Whole(Result<Object> (*decode)(const std::string&)) {
 KubeCluster::KubeCluster(const Parts& parts, Options options)
     : parts_(parts),
       options_(std::move(options)),
-      binder_({parts.client, parts.pod_rules, parts.clock, *this,
+      elector_(options_.election
+                   ? std::make_unique<LeaderElector>(parts.client, parts.clock, *options_.election)
+                   : nullptr),
+      fence_(elector_ ? static_cast<WriteFence&>(*elector_) : no_fence_),
+      binder_({parts.client, parts.pod_rules, parts.clock, fence_,
                [](Duration time) { std::this_thread::sleep_for(time); }}),
       events_(
           parts.client, parts.clock, options_.instance,
@@ -113,7 +139,7 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
                ReportUnreadable()),
       claims_(parts.state, parts.mig_offers, parts.device_classes, ReportUnreadable()),
-      allocator_({parts.client, parts.mig_offers, claims_, parts.clock, *this,
+      allocator_({parts.client, parts.mig_offers, claims_, parts.clock, fence_,
                   [](Duration time) { std::this_thread::sleep_for(time); },
                   [this](bool is_problem, const std::string& text) {
                     options_.on_log(is_problem, "claim_allocation", text);
@@ -138,7 +164,6 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
     };
     waiting_.emplace(*parts.waiting, decode, kWaitingPods, ReportUnreadable());
   }
-  if (options_.election) elector_.emplace(parts.client, parts.clock, *options_.election);
 }
 
 KubeCluster::~KubeCluster() { Stop(); }
@@ -150,40 +175,60 @@ OnUnreadable KubeCluster::ReportUnreadable() const {
   };
 }
 
-Instant KubeCluster::WritableUntil() const {
-  return elector_ ? elector_->WritableUntil() : Instant::max();
-}
-
 void KubeCluster::Start() {
-  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+  if (elector_) elects_ = std::jthread([this](const std::stop_token& stop) { Elect(stop); });
+  watches_and_tells_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+  audits_again_ = std::jthread([this](const std::stop_token& stop) { AuditAgain(stop); });
 }
 
 void KubeCluster::Stop() {
-  if (!thread_.joinable()) return;
-  thread_.request_stop();
-  thread_.join();
-  thread_ = {};
+  if (!watches_and_tells_.joinable()) return;
+  const auto threads = {&elects_, &watches_and_tells_, &audits_again_};
+  for (std::jthread* const thread : threads) thread->request_stop();
+  for (std::jthread* const thread : threads) *thread = {};  // waits for it
+  binder_.ReleaseLocks();
+  if (!elector_) return;
+  const Status released = elector_->Release();
+  if (!released) options_.on_log(true, "lease_not_released", released.error().message);
 }
 
 void KubeCluster::Run(const std::stop_token& stop) {
-  next_audit_ = parts_.clock.Now() + options_.audit_every;
   while (!stop.stop_requested()) {
-    if (elector_ && parts_.clock.Now() >= next_step_) StepElection();
-    const bool leading = parts_.clock.Now() < WritableUntil();
-    if (leading && !watching_) Watch();
-    if (!leading && watching_) Unwatch();
-    if (watching_ && waiting_ && !watching_waiting_ && HasFixedMig(*parts_.state.Current())) {
+    FollowLeadership();
+    if (watching_ && waiting_ && !watching_waiting_ && HasMig(*parts_.state.Current(), true)) {
       WatchWaiting();
     }
     const char* const why_not = WhyNotReady();
     options_.on_readiness(why_not);
-    if (why_not == nullptr && parts_.clock.Now() >= next_audit_) AuditNow();
+    ready_watch_ = why_not == nullptr ? watches_ : 0;
     std::this_thread::sleep_for(kLook);
   }
   options_.on_readiness("shutting down");
+  ready_watch_ = 0;
   Unwatch();
-  binder_.ReleaseLocks();
-  if (elector_) elector_->Release();
+}
+
+// --- election
+
+void KubeCluster::Elect(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    if (parts_.clock.Now() >= next_step_) StepElection();
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+void KubeCluster::FollowLeadership() {
+  const bool leading = parts_.clock.Now() < fence_.WritableUntil();
+  const std::uint64_t term = elector_ ? elector_->term() : 0;
+  if (watching_ && (!leading || term != term_)) {
+    options_.on_readiness(kNotLeading);
+    ready_watch_ = 0;
+    Unwatch();
+  }
+  if (leading && !watching_) {
+    term_ = term;
+    Watch();
+  }
 }
 
 void KubeCluster::StepElection() {
@@ -214,19 +259,24 @@ KubeCluster::Watched KubeCluster::Watch(const WatchedKind& kind, ObjectSink& sin
     options_.on_log(true, "watch_problem", problem);
   };
   options.on_note = [this](const std::string& note) { options_.on_log(false, "watch", note); };
-  return {kind.name, kind.optional, kind.awaited,
+  return {kind.name,
+          kind.optional,
+          kind.await,
+          WhyNotReadyWithout(kind.name),
           std::make_unique<Reflector>(parts_.client, sink, parts_.clock, std::move(options)),
           std::move(unreadable)};
 }
 
 void KubeCluster::Watch() {
   watching_ = true;
+  ++watches_;
   std::vector<Watched> watched;
   const auto watch = [&](const WatchedKind& kind, auto& sink) {
     watched.push_back(Watch(kind, sink, [&sink] { return sink.unreadable(); }));
   };
-  watch({"nodes", "/api/v1/nodes"}, nodes_);
-  watch({"pods", "/api/v1/pods", {}, PodSink::kQuery}, pods_);
+  watch({.name = "nodes", .path = "/api/v1/nodes", .await = Await::kList}, nodes_);
+  watch({.name = "pods", .path = "/api/v1/pods", .query = PodSink::kQuery, .await = Await::kList},
+        pods_);
   watch({"poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"}, budgets_);
   WatchedKind slices = Device("resourceslices");
   slices.query = "fieldSelector=spec.driver=" + std::string(wire::kGpuDriver);
@@ -239,8 +289,10 @@ void KubeCluster::Watch() {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     watch(GroupKind(static_cast<PodGroupApi>(i)), *groups_[i]);
   }
-  watch(Optional(kAllocations, "inference.redhat.com", {"v1alpha1"}, kAllocations),
-        allocation_sink_);
+  WatchedKind allocations =
+      Optional(kAllocations, "inference.redhat.com", {"v1alpha1"}, kAllocations);
+  allocations.await = Await::kList;
+  watch(allocations, allocation_sink_);
   watched.push_back(Watch(Optional(kDevices, "scheduling.koordinator.sh", {"v1alpha1"}, kDevices),
                           device_sink_,
                           [this] { return device_sink_.unreadable() + links_.unfit(); }));
@@ -254,7 +306,7 @@ void KubeCluster::WatchWaiting() {
                          .path = "/api/v1/pods",
                          .query = "fieldSelector=spec.nodeName=,status.phase=Pending",
                          .optional = true,
-                         .awaited = false};
+                         .await = Await::kNot};
   Watched watched = Watch(kind, *waiting_, [this] { return waiting_->unreadable(); });
   const MutexLock lock(mutex_);
   watched_.push_back(std::move(watched));
@@ -270,45 +322,92 @@ void KubeCluster::Unwatch() {
 }  // which ends their threads, without the lock
 
 const char* KubeCluster::WhyNotReady() const {
-  if (!watching_) return "another process leads, or the lease cannot be had";
+  if (!watching_) return kNotLeading;
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {
-    const ReflectorStats stats = watched.reflector->stats();
-    if (stats.synced || !watched.awaited || (watched.optional && stats.forbidden)) continue;
-    return "the API server has not been listed yet";
+    if (HoldsBack(watched)) return watched.why_not_ready;
   }
   return nullptr;
 }
 
+// A kind that holds no devices and cannot be listed, such as one of a CRD whose webhook is gone, is
+// done without: its reflector goes on trying.
+bool KubeCluster::HoldsBack(const Watched& watched) const {
+  const ReflectorStats stats = watched.reflector->stats();
+  if (stats.synced || (watched.optional && stats.forbidden)) return false;
+  if (watched.await != Await::kList) return watched.await == Await::kAnswer && stats.problems == 0;
+  const bool is_needed = watched.name != kAllocations || HasMig(*parts_.state.Current(), false);
+  return is_needed || stats.problems == 0;
+}
+
 // --- audit
 
-void KubeCluster::AuditNow() {
-  const AuditReport report = Audit(parts_.state.Everything(), parts_.clock.Now(), kOrphanGrace);
-  std::optional<std::size_t> differences;
-  if (stats().audits % static_cast<std::uint64_t>(options_.api_audit_every) == 0) {
-    const Result<std::size_t> counted =
-        CountDifferences(parts_.client, binder_, parts_.state, parts_.pod_rules);
-    if (counted) differences = *counted;
-    if (!counted) options_.on_log(true, "audit_incomplete", counted.error().message);
+// The lists have just been read when a watch is new: it audits against the API server later.
+void KubeCluster::AuditAgain(const std::stop_token& stop) {
+  std::uint64_t watch = 0;
+  int audits = 0;
+  Instant next{};
+  while (!stop.stop_requested()) {
+    const std::uint64_t ready = ready_watch_;
+    if (ready != watch) {
+      watch = ready;
+      audits = 0;
+      next = parts_.clock.Now() + options_.audit_every;
+    }
+    if (watch != 0 && parts_.clock.Now() >= next) {
+      AuditNow(++audits % options_.api_audit_every == 0, watch, stop);
+      next = parts_.clock.Now() + options_.audit_every;
+    }
+    std::this_thread::sleep_for(kLook);
   }
-  next_audit_ = parts_.clock.Now() + options_.audit_every;
+}
+
+void KubeCluster::AuditNow(bool lists_pods, std::uint64_t watch, const std::stop_token& stop) {
+  const auto audit_books = [this] {
+    return Audit(parts_.state.Everything(), parts_.clock.Now(), kOrphanGrace);
+  };
+  AuditReport report = audit_books();
+  Result<ApiAudit> there = ApiAudit();
+  // What is granted twice in the books may be the books' fault.
+  const bool asks = lists_pods || report.double_granted != told_double_;
+  if (asks) {
+    there = AuditApi(parts_.client, binder_, parts_.state, parts_.pod_rules, OnDifference::kRepair,
+                     stop);
+    if (stop.stop_requested() || ready_watch_ != watch) return;
+    if (!there) options_.on_log(true, "audit_incomplete", there.error().message);
+    report = audit_books();
+  }
+  if (there) {
+    for (const std::string& finding : there->findings) {
+      options_.on_log(true, "books_differ", finding);
+    }
+  }
+  if (report.double_granted != told_double_) {
+    for (const std::string& text : report.double_granted) {
+      options_.on_log(true, "double_grant", text);
+    }
+    if (there) told_double_ = report.double_granted;
+  }
   const MutexLock lock(mutex_);
   ++audits_;
+  if (asks && there) differences_to_api_ = there->differences;
   audit_ = report;
-  differences_to_api_ = differences.value_or(differences_to_api_);
-  if (report != AuditReport() || differences_to_api_ > 0) {
-    options_.on_log(true, "audit_failed",
-                    "double grants " + std::to_string(report.double_grants) + ", unknown devices " +
-                        std::to_string(report.unknown_devices) + ", orphaned reservations " +
-                        std::to_string(report.orphaned_reservations) + ", nodes that differ " +
-                        std::to_string(report.differences) + ", pods that differ " +
-                        std::to_string(differences_to_api_));
-  }
+  TellAudit(report);
+}
+
+void KubeCluster::TellAudit(const AuditReport& report) {
+  if (report == AuditReport() && differences_to_api_ == 0) return;
+  options_.on_log(true, "audit_failed",
+                  "double grants " + std::to_string(report.double_grants) + ", unknown devices " +
+                      std::to_string(report.unknown_devices) + ", orphaned reservations " +
+                      std::to_string(report.orphaned_reservations) + ", nodes that differ " +
+                      std::to_string(report.differences) + ", pods that differ " +
+                      std::to_string(differences_to_api_));
 }
 
 KubeClusterStats KubeCluster::stats() const {
   KubeClusterStats stats;
-  stats.leading = parts_.clock.Now() < WritableUntil();
+  stats.leading = parts_.clock.Now() < fence_.WritableUntil();
   stats.binds = binder_.stats();
   stats.events_dropped = events_.dropped();
   stats.overlapping_claims = claims_.overlapping();

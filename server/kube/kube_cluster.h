@@ -12,6 +12,7 @@
 // served, or what Berth may not read, keeps nobody waiting.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -44,6 +45,10 @@ namespace berth::kube {
 
 struct WatchedKind;
 
+// Until when a kind keeps verbs from being answered: not at all, until the first list was answered
+// somehow, until a list was complete.
+enum class Await { kNot, kAnswer, kList };
+
 // What /metrics shows of it.
 struct KubeClusterStats {
   struct Resource {
@@ -63,7 +68,7 @@ struct KubeClusterStats {
 };
 
 // Any thread may call it.
-class KubeCluster final : private WriteFence {
+class KubeCluster final {
  public:
   // References: they outlive the object.
   struct Parts {
@@ -93,14 +98,15 @@ class KubeCluster final : private WriteFence {
   // Starts nothing.
   KubeCluster(const Parts& parts, Options options);
   // Stops.
-  ~KubeCluster() override;
+  ~KubeCluster();
 
   [[nodiscard]] PodBinder& binder() { return binder_; }
   [[nodiscard]] DecisionSink& events() { return events_; }
   [[nodiscard]] ClaimAllocator& claim_allocator() { return allocator_; }
 
   void Start();
-  // Gives the lease up and watches no longer. Binds that begin now fail.
+  // Gives the lease up, unless a write is on its way, and watches no longer. Binds that begin now
+  // fail.
   void Stop();
 
   // Of binds that failed while the API server did not answer (ApiBinder::ReleaseLocks). Blocks.
@@ -109,14 +115,18 @@ class KubeCluster final : private WriteFence {
   [[nodiscard]] KubeClusterStats stats() const BERTH_EXCLUDES(mutex_);
 
  private:
-  void Run(const std::stop_token& stop);
+  void Elect(const std::stop_token& stop);
   void StepElection();
-  [[nodiscard]] Instant WritableUntil() const override;
+  void Run(const std::stop_token& stop);
+  // Watches as long as this process leads, and anew in every term.
+  void FollowLeadership();
+  void AuditAgain(const std::stop_token& stop);
   [[nodiscard]] OnUnreadable ReportUnreadable() const;
   struct Watched {
     std::string name;
     bool optional;
-    bool awaited;  // before verbs are answered
+    Await await;
+    const char* why_not_ready;
     std::unique_ptr<Reflector> reflector;
     std::function<std::size_t()> unreadable;
   };
@@ -128,11 +138,17 @@ class KubeCluster final : private WriteFence {
   void WatchWaiting() BERTH_EXCLUDES(mutex_);
   void Unwatch() BERTH_EXCLUDES(mutex_);
   [[nodiscard]] const char* WhyNotReady() const BERTH_EXCLUDES(mutex_);
-  void AuditNow() BERTH_EXCLUDES(mutex_);
+  // What AllocationClaims hold are GPUs that nodes name as cut.
+  [[nodiscard]] bool HoldsBack(const Watched& watched) const;
+  void AuditNow(bool lists_pods, std::uint64_t watch, const std::stop_token& stop)
+      BERTH_EXCLUDES(mutex_);
+  void TellAudit(const AuditReport& report) BERTH_REQUIRES(mutex_);
 
   const Parts parts_;
   const Options options_;
-  std::optional<LeaderElector> elector_;
+  NoFence no_fence_;
+  const std::unique_ptr<LeaderElector> elector_;
+  WriteFence& fence_;  // of the elector, if there is one
   ApiBinder binder_;
   EventRecorder events_;
   KoordinatorLinks links_;
@@ -150,12 +166,20 @@ class KubeCluster final : private WriteFence {
   std::vector<std::unique_ptr<TableSink<PodGroupTable>>> groups_;  // by PodGroupApi
   std::optional<TableSink<WaitingPods>> waiting_;
 
-  // The thread of the object alone.
-  bool watching_ = false;
-  bool watching_waiting_ = false;
+  // The thread that elects alone.
   Instant next_step_{};
   std::string election_problem_;
-  Instant next_audit_{};
+
+  // The thread that watches alone.
+  bool watching_ = false;
+  bool watching_waiting_ = false;
+  std::uint64_t term_ = 0;  // in which it began to watch
+  // How often it has begun to watch, while that is complete; 0 = it is not.
+  std::uint64_t watches_ = 0;
+  std::atomic<std::uint64_t> ready_watch_{0};
+
+  // The thread that audits alone.
+  std::vector<std::string> told_double_;
 
   mutable Mutex mutex_;
   std::vector<Watched> watched_ BERTH_GUARDED_BY(mutex_);
@@ -163,7 +187,8 @@ class KubeCluster final : private WriteFence {
   AuditReport audit_ BERTH_GUARDED_BY(mutex_);
   std::size_t differences_to_api_ BERTH_GUARDED_BY(mutex_) = 0;
 
-  std::jthread thread_;  // last: it uses all the others
+  // Last: they use all the others.
+  std::jthread elects_, watches_and_tells_, audits_again_;
 };
 
 }  // namespace berth::kube

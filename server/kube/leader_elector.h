@@ -5,8 +5,14 @@
 // It leads for `lease` from the moment it sent the last write that the API server took, less a
 // margin; others take the lease over after they have seen it unchanged for that long. A process
 // that comes back under the same identity leads on at once.
+//
+// A Lease that another process holds, that is deleted, or that somebody else has written since it
+// was read, ends leading at once. A Lease that is missing may have been deleted under a leader that
+// does not know it yet: it is created without a holder, and nobody takes it before `lease` is over.
+// Only a Lease that its holder has released is taken at once.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -19,7 +25,7 @@
 
 namespace berth::kube {
 
-// Step and Release from one thread; the rest from any.
+// Step and Release from one thread at a time; the rest from any.
 class LeaderElector final : public WriteFence {
  public:
   struct Options {
@@ -32,21 +38,34 @@ class LeaderElector final : public WriteFence {
   // References: they outlive the elector.
   LeaderElector(ApiClient& client, const Clock& clock, Options options);
 
-  // Takes the lease when it is free, renews it when it is ours. Blocks for one or two requests;
-  // call it every RetryPeriod(). Error: why this process does not lead, or could not renew.
+  // Takes the lease when it is free, renews it when it is ours. Blocks for two requests, in rare
+  // cases for four; call it every RetryPeriod(). Error: why this process does not lead, or could
+  // not renew.
   Status Step() BERTH_EXCLUDES(mutex_);
-  // Gives the lease up, so that the next process need not wait.
-  void Release() BERTH_EXCLUDES(mutex_);
+  // Ends leading, and gives the lease up, so that the next process need not wait. Error: why the
+  // lease is left to run out: a write is on its way, or may be.
+  Status Release() BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] Duration RetryPeriod() const { return options_.lease / 8; }
   [[nodiscard]] bool leading() const { return clock_.Now() < WritableUntil(); }
+  // How often this process has taken the lease: another process may have led between two terms.
+  [[nodiscard]] std::uint64_t term() const BERTH_EXCLUDES(mutex_);
+
   [[nodiscard]] Instant WritableUntil() const override BERTH_EXCLUDES(mutex_);
+  void WriteBegins() override BERTH_EXCLUDES(mutex_);
+  void WriteEnds(bool answered) override BERTH_EXCLUDES(mutex_);
 
  private:
   Result<std::optional<wire::Lease>> Read();
-  Status Write(wire::Lease lease);
-  void SetWritableUntil(Instant until) BERTH_EXCLUDES(mutex_);
+  Status CreateUnheld();
+  // The lease as it is to be written. Error: another process holds it.
+  Result<wire::Lease> Claim(wire::Lease lease);
+  Result<ApiResponse> Write(wire::Lease lease);
+  void Observe(const std::string& version);
+  void EndLeading() BERTH_EXCLUDES(mutex_);
+  void Lead(Instant until, bool is_new_term) BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::string Collection() const;
+  [[nodiscard]] int LeaseSeconds() const;
 
   ApiClient& client_;
   const Clock& clock_;
@@ -55,6 +74,10 @@ class LeaderElector final : public WriteFence {
   Instant observed_at_{};         // ... which was then
   mutable Mutex mutex_;
   Instant writable_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();
+  std::uint64_t term_ BERTH_GUARDED_BY(mutex_) = 0;
+  int writes_ BERTH_GUARDED_BY(mutex_) = 0;  // on their way
+  // A write without an answer may be carried out until then.
+  Instant in_doubt_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();
 };
 
 }  // namespace berth::kube

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "server/kube/api_path.h"
 #include "server/kube/line_splitter.h"
 #include "server/wire/extender_v1.h"
 #include "server/wire/watch_json.h"
@@ -25,22 +26,6 @@ void AssignPadded(std::string& text, std::string_view bytes) {
   if (text.capacity() > kKeptObject) text.shrink_to_fit();
   text.reserve(bytes.size() + wire::kPadding);
   text.assign(bytes);
-}
-
-std::string EscapeForQuery(std::string_view text) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  std::string escaped;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain) {
-      escaped += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      escaped += {'%', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return escaped;
 }
 
 // "403 Forbidden: pods is forbidden: User ... cannot list resource ..."

@@ -160,8 +160,9 @@ class FaultRun : public testing::Test {
 
   // True once the books agree with the API server.
   bool Agrees() {
-    const auto differences = kube::CountDifferences(api_, binder_, state_, pod_rules_);
-    return differences && *differences == 0;
+    const auto audit =
+        kube::AuditApi(api_, binder_, state_, pod_rules_, kube::OnDifference::kTell, {});
+    return audit && audit->differences == 0;
   }
 
   FakeApiServer api_;

@@ -2,6 +2,9 @@
 #include "cluster/audit.h"
 
 #include <chrono>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -38,6 +41,18 @@ TEST_F(AuditTest, FindsAGpuThatWasGrantedTwice) {
   Bound(APod("a").Whole(1), {0});
   Bound(APod("b").Share(1), {0});
   EXPECT_EQ(Run().double_grants, 1u);
+  EXPECT_EQ(Run().double_granted,
+            std::vector<std::string>{"GPU 0 of node n: default/a, default/b"});
+}
+
+TEST_F(AuditTest, NamesTheFirstDoubleGrantsAndCountsAll) {
+  Apply(NodeUpserted{ANode("n").Gpus(30).Spec()});
+  std::vector<int> all(30);
+  std::iota(all.begin(), all.end(), 0);
+  Bound(APod("a").Whole(30), all);
+  Bound(APod("b").Whole(30), all);
+  EXPECT_EQ(Run().double_grants, 30u);
+  EXPECT_EQ(Run().double_granted.size(), 20u);
 }
 
 TEST_F(AuditTest, FindsGpusThatTheNodeDoesNotHave) {

@@ -45,16 +45,55 @@ class ApiBinderTest : public testing::Test, protected WriteFence {
   [[nodiscard]] Json Pod() const { return api_.Get(kPods, "ns/p"); }
 
   [[nodiscard]] Instant WritableUntil() const override { return writable_until_; }
+  void WriteBegins() override { ++writes_; }
+  void WriteEnds(bool answered) override {
+    --writes_;
+    if (!answered) ++unanswered_;
+  }
 
   FakeApiServer api_;
   std::deque<Fault> faults_;
   SimClock clock_;
   Instant writable_until_ = Instant::max();
+  int writes_ = 0, unanswered_ = 0;
   PodRequest pod_;
   NodeSpec node_;
   const wire::PodRules rules_{DefaultConfig().resources};
   ApiBinder binder_{{api_, rules_, clock_, *this, [this](Duration time) { clock_.Advance(time); }}};
 };
+
+TEST_F(ApiBinderTest, ANameThatIsNoneNeverBecomesPartOfAPath) {
+  int requests = 0;
+  api_.fault = [&](const ApiRequest&) {
+    ++requests;
+    return Fault::kNone;
+  };
+  for (const PodId& id : {PodId{"u", "ns", "../nodes/n1"}, PodId{"u", "ns", "p?dryRun=All"},
+                          PodId{"u", "ns/pods/x", "p"}, PodId{"u", "", "p"}, PodId{"u", "ns", ".."},
+                          PodId{"u", "ns", "P"}}) {
+    pod_.id = id;
+    const Status bound = Bind();
+    ASSERT_FALSE(bound);
+    EXPECT_EQ(bound.error().code, Errc::kInvalidArgument) << bound.error().message;
+    EXPECT_EQ(binder_.Find(id).error().code, Errc::kInvalidArgument);
+  }
+  EXPECT_EQ(requests, 0);
+}
+
+TEST_F(ApiBinderTest, AWriteIsOnItsWayUntilItsOutcomeIsKnown) {
+  api_.fault = [this](const ApiRequest&) {
+    EXPECT_EQ(writes_, 1);
+    return TakeFirst(faults_);
+  };
+  ASSERT_TRUE(Bind());
+  EXPECT_EQ(writes_, 0);
+  EXPECT_EQ(unanswered_, 0);
+  faults_ = {Fault::kNeverCame};
+  writable_until_ = clock_.Now() + milliseconds(10);
+  EXPECT_EQ(Bind().error().code, Errc::kUnavailable);
+  EXPECT_EQ(writes_, 0);
+  EXPECT_EQ(unanswered_, 1);
+}
 
 TEST_F(ApiBinderTest, WritesNodeAndDevicesInOneStep) {
   ASSERT_TRUE(Bind());

@@ -21,13 +21,16 @@ class ScriptedAllocator final : public ClaimAllocator {
     asked_nodes.assign(nodes.begin(), nodes.end());
     return allocates;
   }
+  void Ask(const PodId&, std::span<const std::string> claims) override {
+    announced.assign(claims.begin(), claims.end());
+  }
   void Leave(const PodId&, std::span<const std::string> claims) override {
     left.assign(claims.begin(), claims.end());
   }
 
   bool allocates = true;
   std::string asked_pod;
-  Names asked_claims, asked_nodes, left;
+  Names announced, asked_claims, asked_nodes, left;
 };
 
 class ClaimFilter : public testing::Test {
@@ -69,6 +72,7 @@ class ClaimFilter : public testing::Test {
 TEST_F(ClaimFilter, WhenTheClaimIsAllocatedThePodFitsNowhereThisTime) {
   const Json answer =
       Filter(PodClaiming(Json::array({{{"name", "gpu"}, {"resourceClaimName", "c"}}})));
+  EXPECT_EQ(allocator_.announced, Names{"c"}) << "before it waits for a thread";
   EXPECT_EQ(allocator_.asked_pod, "pod-1");
   EXPECT_EQ(allocator_.asked_claims, Names{"c"});
   EXPECT_EQ(allocator_.asked_nodes, (Names{"n1", "n2"})) << "those that fit";

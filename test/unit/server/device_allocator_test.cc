@@ -286,6 +286,65 @@ TEST_F(DeviceAllocatorTest, OneThatIsNeverAllocatedIsForgottenInTheEnd) {
   EXPECT_TRUE(Allocate("a"));
 }
 
+TEST_F(DeviceAllocatorTest, AClaimThatWaitedInAQueueUntilItsFilterWasGivenUpIsLeftAlone) {
+  Add("a");
+  Add("b");
+  allocator_.Ask({"uid-a", "ns", "pod-a"}, Names{"a"});
+  clock_.Advance(DeviceAllocator::kMost);
+  EXPECT_FALSE(Allocate("b")) << "kube-scheduler may be allocating a by now";
+  EXPECT_FALSE(Allocate("a"));
+  EXPECT_TRUE(api_.patches.empty());
+}
+
+TEST_F(DeviceAllocatorTest, AClaimWhoseFilterIsStillAwaitedKeepsNobodyWaiting) {
+  Add("a");
+  Add("b");
+  allocator_.Ask({"uid-a", "ns", "pod-a"}, Names{"a"});
+  EXPECT_TRUE(Allocate("b"));
+  EXPECT_TRUE(Allocate("a"));
+  EXPECT_NE(DeviceOf("a"), DeviceOf("b"));
+}
+
+TEST_F(DeviceAllocatorTest, AClaimThatWasAllocatedBeforeIsUnderWayNoLonger) {
+  Add("a");
+  EXPECT_TRUE(Allocate("a"));
+  watch_works_ = false;
+  Add("c");
+  api_.claims["c"]["status"] = api_.claims["a"]["status"];  // the watch has not shown it yet
+  allocator_.Ask({"uid-c", "ns", "pod-c"}, Names{"c"});
+  EXPECT_FALSE(Allocate("c"));
+  clock_.Advance(DeviceAllocator::kMost);
+  watch_works_ = true;
+  Add("b");
+  EXPECT_TRUE(Allocate("b"));
+}
+
+TEST_F(DeviceAllocatorTest, WhatIsRememberedAsLeftIsBoundedAndWhatIsBeyondIsNotForgotten) {
+  for (std::size_t i = 0; i <= DeviceAllocator::kMostUnderWay; ++i) {
+    allocator_.Leave({"u", "ns", "p"}, Names{"left-" + std::to_string(i)});
+  }
+  for (std::size_t i = 0; i < DeviceAllocator::kMostUnderWay; ++i) {
+    const std::string name = "left-" + std::to_string(i);
+    all_.claims().Put(
+        wire::DecodeResourceClaim(test::Padded(Claim(name, "1g.5gb").dump())).value());
+  }
+  Add("a");
+  EXPECT_FALSE(Allocate("a"));
+  for (std::size_t i = 0; i < DeviceAllocator::kMostUnderWay; ++i) {
+    all_.claims().Remove("ns", "left-" + std::to_string(i));
+  }
+  EXPECT_FALSE(Allocate("a")) << "the last one is not known to be over";
+  clock_.Advance(DeviceAllocator::kMostBinding);
+  EXPECT_TRUE(Allocate("a"));
+}
+
+TEST_F(DeviceAllocatorTest, ANameThatIsNoneLeadsNowhere) {
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns", "p"}, Names{"../pods/x"}, Names{"n1"}));
+  EXPECT_FALSE(allocator_.Allocate({"u", "ns/x", "p"}, Names{"a"}, Names{"n1"}));
+  EXPECT_EQ(notes_, (Names{R"(claim name: want a DNS-1123 name, got "../pods/x")",
+                           R"(namespace: want a DNS-1123 label, got "ns/x")"}));
+}
+
 TEST_F(DeviceAllocatorTest, NothingIsWrittenByWhoDoesNotLead) {
   Add("a");
   writable_until_ = Instant::min();

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <functional>
+#include <mutex>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -35,6 +37,7 @@ const std::string kSlices = "/apis/resource.k8s.io/v1/resourceslices";
 const std::string kDeviceClasses = "/apis/resource.k8s.io/v1/deviceclasses";
 const std::string kAllocations = "/apis/inference.redhat.com/v1alpha1/allocationclaims";
 const std::string kDevices = "/apis/scheduling.koordinator.sh/v1alpha1/devices";
+const std::string kLeases = "/apis/coordination.k8s.io/v1/leases";
 const std::string kPodGroups = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups";
 
 // A claim that holds these devices of the pool.
@@ -70,27 +73,39 @@ Json BoundPod(const std::string& name, const std::string& node, const std::vecto
 
 // One process, and what it knows.
 struct Process {
-  Process(FakeApiServer& api, const std::string& identity)
+  Process(ApiClient& api, const std::string& identity,
+          const std::function<void(KubeCluster::Options&)>& change = {})
       : kube({api, state, budgets, groups, pod_rules, node_rules, clock, mig_offers, device_classes,
               &waiting},
-             OptionsFor(identity)) {
+             OptionsFor(identity, change)) {
     kube.Start();
   }
 
-  KubeCluster::Options OptionsFor(const std::string& identity) {
+  KubeCluster::Options OptionsFor(const std::string& identity,
+                                  const std::function<void(KubeCluster::Options&)>& change) {
     KubeCluster::Options options;
     if (!identity.empty()) options.election = {"ns", "berth", identity, seconds(5)};
     options.audit_every = milliseconds(50);
     options.api_audit_every = 1;
     options.look_again_every = milliseconds(20);
-    options.on_readiness = [this](const char* why_not) { ready = why_not == nullptr; };
+    options.on_readiness = [this](const char* why_not) {
+      ready = why_not == nullptr;
+      why = why_not == nullptr ? "" : why_not;
+    };
     options.on_log = [this](bool is_problem, std::string_view, std::string_view text) {
       if (is_problem) ++problems;
       if (text.find("is not served") != std::string_view::npos) ++not_served;
+      const std::lock_guard lock(log_mutex);
+      log.emplace_back(text);
     };
+    if (change) change(options);
     return options;
   }
 
+  [[nodiscard]] bool WasTold(const std::string& text) {
+    const std::lock_guard lock(log_mutex);
+    return std::ranges::find(log, text) != log.end();
+  }
   [[nodiscard]] std::int64_t Free(std::string_view node) const {
     const auto snapshot = state.Current();
     const NodeIndex index = snapshot->names().Find(node);
@@ -119,12 +134,43 @@ struct Process {
   const wire::NodeRules node_rules{DefaultConfig()};
   const SystemClock clock;
   std::atomic<bool> ready{false};
+  std::atomic<const char*> why{""};
+  std::mutex log_mutex;
+  std::vector<std::string> log;
   std::atomic<int> problems{0}, not_served{0};
   KubeCluster kube;
 };
 
+// An API server of which lists of pods may hang, and are counted.
+class SlowLists final : public ApiClient {
+ public:
+  explicit SlowLists(FakeApiServer& api) : api_(api) {}
+
+  Result<ApiResponse> Send(const ApiRequest& request) override { return api_.Send(request); }
+  Result<ApiResponse> Stream(const std::string& path, Duration idle_timeout,
+                             const std::stop_token& stop, const StreamSink& sink) override {
+    if (path.starts_with(kPods) && path.find("watch=1") == std::string::npos) {
+      ++lists;
+      while (hang && !stop.stop_requested()) std::this_thread::sleep_for(milliseconds(5));
+    }
+    return api_.Stream(path, idle_timeout, stop, sink);
+  }
+
+  std::atomic<bool> hang{false};
+  std::atomic<int> lists{0};
+
+ private:
+  FakeApiServer& api_;
+};
+
 class KubeClusterTest : public testing::Test {
  protected:
+  // As a leader of before has left it.
+  void PutReleasedLease() {
+    api_.Put(kLeases, {{"metadata", {{"name", "berth"}, {"namespace", "ns"}}},
+                       {"spec", {{"holderIdentity", ""}, {"leaseDurationSeconds", 1}}}});
+  }
+
   FakeApiServer api_;
 };
 
@@ -487,6 +533,47 @@ TEST_F(KubeClusterTest, WhatBerthMayNotReadKeepsNobodyWaitingUnlessItMustKnow) {
   EXPECT_FALSE(other.ready);
 }
 
+TEST_F(KubeClusterTest, AnApiThatHoldsNoDevicesAndAnswersWithErrorsKeepsNobodyWaiting) {
+  for (const std::string& path : {kPodGroups, kDevices, kDeviceClasses, kBudgets, kAllocations}) {
+    api_.SetStatus(path, 500);  // a CRD that was left, whose webhook is gone
+  }
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kPodGroups, PodGroupOf("g", 3));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); })) << berth.why;
+  EXPECT_GE(berth.problems, 5);
+  api_.SetStatus(kPodGroups, 200);
+  EXPECT_TRUE(Eventually([&] { return berth.groups.Find("ns/g").has_value(); }));
+}
+
+TEST_F(KubeClusterTest, WhatHoldsDevicesIsWaitedForAndNamed) {
+  const auto waits_for = [](Process& berth, const std::string& text) {
+    return Eventually([&] { return berth.why.load() == text && berth.problems >= 1; });
+  };
+  api_.SetStatus(kClaims, 500);
+  Process berth(api_, "");
+  EXPECT_TRUE(waits_for(berth, "waiting for the list of resourceclaims")) << berth.why;
+  api_.SetStatus(kNodes, 500);
+  Process other(api_, "");
+  EXPECT_TRUE(waits_for(other, "waiting for the list of nodes")) << other.why;
+}
+
+TEST_F(KubeClusterTest, AllocationClaimsAreWaitedForWhereGpusAreCut) {
+  Json node = FakeNode("n1", 0);
+  node["metadata"]["annotations"]["berth.dev/mig"] =
+      R"({"partitioning":"dynamic","foreign":true,"product":"A100-40GB",)"
+      R"("gpus":[{"index":0,"uuid":"GPU-a"}]})";
+  api_.Put(kNodes, node);
+  api_.SetStatus(kAllocations, 500);
+  Process berth(api_, "");
+  EXPECT_TRUE(Eventually([&] {
+    return berth.why.load() == std::string_view("waiting for the list of allocationclaims") &&
+           berth.problems >= 1;
+  }));
+  api_.SetStatus(kAllocations, 200);
+  EXPECT_TRUE(Eventually([&] { return berth.ready.load(); }));
+}
+
 TEST_F(KubeClusterTest, RightsThatAreLostForAMomentReleaseNothing) {
   api_.Put(kNodes, FakeNode("n1", 4));
   api_.Put(kClaims, Claim("a", "n1", {"gpu-0"}));
@@ -532,6 +619,7 @@ TEST_F(KubeClusterTest, APodGroupTellsHowManyPodsTheGroupIsToHave) {
 }
 
 TEST_F(KubeClusterTest, OneOfTwoLeadsAndTheOtherTakesOver) {
+  PutReleasedLease();
   api_.Put(kNodes, FakeNode("n1", 4));
   auto first = std::make_unique<Process>(api_, "first");
   ASSERT_TRUE(Eventually([&] { return first->ready.load(); }));
@@ -546,15 +634,86 @@ TEST_F(KubeClusterTest, OneOfTwoLeadsAndTheOtherTakesOver) {
   EXPECT_EQ(second.Free("n1"), 3000);
 }
 
-TEST_F(KubeClusterTest, TheAuditFindsAPodThatTheWatchHasMissed) {
+TEST_F(KubeClusterTest, ALeaseThatIsDeletedMakesItUnreadyAndItComesBack) {
+  PutReleasedLease();
+  Process berth(api_, "only");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  api_.Delete(kLeases, "ns/berth");
+  ASSERT_TRUE(Eventually([&] { return !berth.ready; }));
+  EXPECT_TRUE(Eventually([&] { return berth.ready.load(); }));
+}
+
+TEST_F(KubeClusterTest, AnAuditThatHangsKeepsNeitherTheLeaseNorReadinessWaiting) {
+  PutReleasedLease();
+  SlowLists slow(api_);
+  Process berth(slow, "only");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  slow.hang = true;
+  const int lists = slow.lists;
+  ASSERT_TRUE(Eventually([&] { return slow.lists > lists; })) << "the audit hangs";
+  const auto version = [&] {
+    return api_.Get(kLeases, "ns/berth")["metadata"]["resourceVersion"].get<std::string>();
+  };
+  for (int renewals = 0; renewals < 3; ++renewals) {
+    const std::string before = version();
+    EXPECT_TRUE(Eventually([&] { return version() != before; }));
+  }
+  api_.SetUp(false);
+  EXPECT_TRUE(Eventually([&] { return !berth.ready; })) << "the lease has run out meanwhile";
+}
+
+TEST_F(KubeClusterTest, WhatHasJustBeenListedIsNotAuditedAgainstTheApiServer) {
+  SlowLists api(api_);
+  Process berth(api, "", [](KubeCluster::Options& options) { options.api_audit_every = 3; });
+  ASSERT_TRUE(Eventually([&] { return berth.kube.stats().audits == 2; }));
+  EXPECT_EQ(api.lists, 1) << "that of the watch";
+  ASSERT_TRUE(Eventually([&] { return berth.kube.stats().audits == 3; }));
+  EXPECT_EQ(api.lists, 2);
+}
+
+TEST_F(KubeClusterTest, TheAuditFindsAPodThatTheWatchHasMissedAndRepairsTheBooks) {
   api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kPods, BoundPod("a", "n1", {0}));
   Process berth(api_, "");
   ASSERT_TRUE(Eventually([&] { return berth.kube.stats().audits > 0; }));
   EXPECT_EQ(berth.kube.stats().differences_to_api, 0u);
   const ClusterEvent phantom =
-      PodBound{{{"phantom", "ns", "phantom"}, {}, {}, 0, ""}, {"n1", 1, 0, {}}};
+      PodBound{{{"uid-x", "ns", "phantom"}, {}, {}, 0, ""}, {"n1", 1, 0, {}}};
+  const ClusterEvent elsewhere = PodBound{{{"uid-a", "ns", "a"}, {}, {}, 0, ""}, {"n2", 1, 0, {}}};
   ASSERT_TRUE(berth.state.Apply(std::span(&phantom, 1)));
-  EXPECT_TRUE(Eventually([&] { return berth.kube.stats().differences_to_api == 1; }));
+  ASSERT_TRUE(berth.state.Apply(std::span(&elsewhere, 1)));
+  EXPECT_TRUE(Eventually([&] {
+    return berth.WasTold(
+               "pod ns/phantom: the API server has it nowhere, the books on node n1; repaired") &&
+           berth.WasTold(
+               "pod ns/a: the API server has it on node n1, the books on node n2; repaired");
+  }));
+  EXPECT_TRUE(Eventually([&] { return berth.kube.stats().differences_to_api == 0; }));
+  EXPECT_FALSE(berth.state.FindPod("uid-x"));
+  EXPECT_EQ(berth.state.FindPod("uid-a")->placement.node, "n1");
+  EXPECT_EQ(berth.Free("n1"), 3000);
+}
+
+TEST_F(KubeClusterTest, AGpuThatIsGrantedTwiceInTheBooksAloneIsRepairedAtTheNextAudit) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kPods, BoundPod("a", "n1", {0}));
+  Process berth(api_, "", [](KubeCluster::Options& options) { options.api_audit_every = 1 << 20; });
+  ASSERT_TRUE(Eventually([&] { return berth.kube.stats().audits > 0; }));
+  const ClusterEvent phantom =
+      PodBound{{{"uid-x", "ns", "phantom"}, {}, {}, 0, ""}, {"n1", 1, 0, {{0, 1000, 81'920}}}};
+  ASSERT_TRUE(berth.state.Apply(std::span(&phantom, 1)));
+  EXPECT_TRUE(Eventually([&] { return !berth.state.FindPod("uid-x"); }));
+  EXPECT_TRUE(Eventually([&] { return berth.kube.stats().audit.double_grants == 0; }));
+  EXPECT_FALSE(berth.WasTold("GPU 0 of node n1: ns/a, ns/phantom")) << "it never was";
+}
+
+TEST_F(KubeClusterTest, PodsThatHoldOneGpuAreNamed) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kPods, BoundPod("a", "n1", {0}));
+  api_.Put(kPods, BoundPod("b", "n1", {0, 1}));
+  Process berth(api_, "");
+  EXPECT_TRUE(Eventually([&] { return berth.WasTold("GPU 0 of node n1: ns/a, ns/b"); }));
+  EXPECT_EQ(berth.kube.stats().audit.double_grants, 1u);
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names of Kubernetes objects, as RFC 1123 has them. A name that was checked holds nothing that
+// means something in a path or a query.
+#pragma once
+
+#include <string_view>
+
+namespace berth {
+
+// A namespace: 1..63 of a-z, 0-9 and '-', neither first nor last a '-'.
+[[nodiscard]] bool IsDnsLabel(std::string_view name);
+
+// A pod, a node, a claim: 1..253 characters, such labels (of any length) joined by '.'.
+[[nodiscard]] bool IsDnsSubdomain(std::string_view name);
+
+}  // namespace berth
