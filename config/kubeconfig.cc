@@ -208,7 +208,7 @@ Result<ClusterAccess> InClusterAccess(const std::string& host, const std::string
   }
   ClusterAccess access;
   const bool ipv6 = host.find(':') != std::string::npos;
-  access.server = "https://" + (ipv6 ? "kubernetes.default.svc" : host) + ":" + port;
+  access.server = "https://" + (ipv6 ? "[" + host + "]" : host) + ":" + port;
   BERTH_TRY(access.ca_pem, ReadFile(folder + "/ca.crt"));
   access.token_file = folder + "/token";
   BERTH_TRY(const std::string token, ReadFile(access.token_file));

@@ -13,7 +13,7 @@ namespace berth {
 
 // Plain values; "" = not given. PEM texts are not checked here: who uses them says what is wrong.
 struct ClusterAccess {
-  std::string server;  // "https://10.0.0.1:6443", maybe with a path
+  std::string server;  // "https://10.0.0.1:6443", "https://[fd00::1]:6443", maybe with a path
   std::string ca_pem;  // whom to trust; "" = whom the system trusts
   std::string client_certificate_pem;
   std::string client_key_pem;
@@ -39,9 +39,8 @@ Result<ClusterAccess> ParseKubeconfig(const std::string& text, const std::string
 inline constexpr std::string_view kServiceAccountFolder =
     "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// Inside of a pod: host and port are its KUBERNETES_SERVICE_HOST and _PORT; the folder holds token,
-// ca.crt and namespace. An IPv6 host becomes the name kubernetes.default.svc, which every API
-// server's certificate carries. Error: kNotFound for a file that cannot be read.
+// Inside of a pod: host and port are its KUBERNETES_SERVICE_HOST and _PORT, and no DNS is needed;
+// the folder holds token, ca.crt and namespace. Error: kNotFound for a file that cannot be read.
 Result<ClusterAccess> InClusterAccess(
     const std::string& host, const std::string& port,
     const std::string& folder = std::string(kServiceAccountFolder));

@@ -99,10 +99,10 @@ class QueueBuffer final : public concurrency::streams::details::streambuf_state_
 };
 
 // The library asks before the socket is open, when options are lost: it is opened here.
-void OpenWithKeepalive(tcp::socket& socket) {
+void OpenWithKeepalive(tcp::socket& socket, const tcp& protocol) {
   boost::system::error_code ignored;
   if (socket.is_open()) return;
-  if (socket.open(tcp::v4(), ignored)) return;
+  if (socket.open(protocol, ignored)) return;
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
   const auto set = [&](int option, int value) {
     setsockopt(socket.native_handle(), IPPROTO_TCP, option, &value, sizeof value);
@@ -184,11 +184,35 @@ class Counters {
 
 }  // namespace
 
+namespace {
+
+// With an IPv6 address as the library resolves it: without brackets, and with a port, by which it
+// knows where the address ends.
+Result<web::uri> ServerOf(const std::string& text) {
+  const web::uri server(text);
+  if ((server.scheme() != "https" && server.scheme() != "http") || server.host().empty()) {
+    return Invalid("server: want https://HOST:PORT, got \"" + text + "\"");
+  }
+  const std::string& host = server.host();
+  if (!host.starts_with('[')) return server;
+  boost::system::error_code wrong;
+  const auto address = asio::ip::make_address_v6(host.substr(1, host.size() - 2), wrong);
+  if (wrong || address.scope_id() != 0) {
+    return Invalid("server: want a name or an address without a zone, got \"" + text + "\"");
+  }
+  web::uri_builder plain(server);
+  plain.set_host(address.to_string());
+  if (server.port() <= 0) plain.set_port(server.scheme() == "https" ? 443 : 80);
+  return plain.to_uri();
+}
+
+}  // namespace
+
 class HttpApiClient::Impl {
  public:
   Impl(const ClusterAccess& access, const web::uri& server, std::shared_ptr<ClientTls> tls)
       : token_(access.token, access.token_file),
-        host_header_(access.tls_server_name),
+        host_header_(HostHeader(access, server)),
         tls_(std::move(tls)),
         client_(server, Configuration(access, server)) {}
 
@@ -216,6 +240,13 @@ class HttpApiClient::Impl {
   [[nodiscard]] ApiClientStats stats() const { return counters_.Read(); }
 
  private:
+  // "": the library makes one, which of an IPv6 address would lack the brackets.
+  static std::string HostHeader(const ClusterAccess& access, const web::uri& server) {
+    if (!access.tls_server_name.empty()) return access.tls_server_name;
+    if (server.host().find(':') == std::string::npos) return "";
+    return "[" + server.host() + "]:" + std::to_string(server.port());
+  }
+
   rest::client::http_client_config Configuration(const ClusterAccess& access,
                                                  const web::uri& server) const {
     rest::client::http_client_config config;
@@ -230,11 +261,13 @@ class HttpApiClient::Impl {
       config.set_ssl_context_callback(
           [tls = tls_](asio::ssl::context& context) { tls->Apply(context.native_handle()); });
     }
-    if (!no_address && address.is_v4()) {
-      config.set_nativehandle_options([https = server.scheme() == "https"](void* handle) {
+    if (!no_address) {
+      const tcp protocol = address.is_v6() ? tcp::v6() : tcp::v4();
+      config.set_nativehandle_options([https = server.scheme() == "https", protocol](void* handle) {
         using Secure = asio::ssl::stream<tcp::socket&>;
-        OpenWithKeepalive(https ? static_cast<Secure*>(handle)->next_layer()
-                                : *static_cast<tcp::socket*>(handle));
+        OpenWithKeepalive(
+            https ? static_cast<Secure*>(handle)->next_layer() : *static_cast<tcp::socket*>(handle),
+            protocol);
       });
     }
     return config;
@@ -252,7 +285,7 @@ class HttpApiClient::Impl {
       request.headers().add("User-Agent", "berth/" BERTH_VERSION);
       request.headers().add("Accept", "application/json");
       if (!token.empty()) request.headers().add("Authorization", "Bearer " + token);
-      // The library takes from it the name for SNI and for the check of the certificate.
+      // The library takes from it the name for SNI.
       if (!host_header_.empty()) request.headers().add("Host", host_header_);
       const concurrency::streams::streambuf<uint8_t> buffer(std::make_shared<QueueBuffer>(queue));
       request.set_response_stream(buffer.create_ostream());
@@ -334,13 +367,7 @@ HttpApiClient::~HttpApiClient() = default;
 Result<std::unique_ptr<HttpApiClient>> HttpApiClient::Create(const ClusterAccess& access) {
   LimitPool();
   try {
-    const web::uri server(access.server);
-    if ((server.scheme() != "https" && server.scheme() != "http") || server.host().empty()) {
-      return Invalid("server: want https://HOST:PORT, got \"" + access.server + "\"");
-    }
-    if (server.host().starts_with('[')) {
-      return Invalid("server: want a name or an IPv4 address, got " + access.server);
-    }
+    BERTH_TRY(const web::uri server, ServerOf(access.server));
     if (access.token.empty() && !access.token_file.empty()) {
       if (const auto token = ReadFile(access.token_file); !token) {
         return Invalid("token_file: " + token.error().message);

@@ -33,9 +33,9 @@ struct ApiClientStats {
 class HttpApiClient final : public ApiClient {
  public:
   // Connects to nobody yet. Error: kInvalidArgument with the field, for a server address, PEM texts
-  // or a token file that cannot be used. The address may not be an IPv6 literal, which cpprestsdk
-  // cannot resolve. A server given by its IPv4 address gets TCP keepalive and user timeout, so that
-  // a silent one is found within 30 s; for one given by name only the idle timeouts find it.
+  // or a token file that cannot be used. A server given by its address gets TCP keepalive and user
+  // timeout, so that a silent one is found within 30 s; for one given by name only the idle
+  // timeouts find it.
   static Result<std::unique_ptr<HttpApiClient>> Create(const ClusterAccess& access);
 
   // Requires: no call is running.

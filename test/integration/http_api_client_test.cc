@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <boost/asio.hpp>
 
 #include "test/support/api_client_fixture.h"
 #include "test/support/http_fixture.h"
@@ -72,6 +73,47 @@ TEST_F(HttpApiClientTest, ChecksTheNameByAddressAndByDns) {
   EXPECT_NE(Get().find("hostname mismatch"), std::string::npos) << Get();
 }
 
+bool HasIpv6Loopback() {
+  boost::asio::io_context io;
+  boost::system::error_code problem;
+  boost::asio::ip::tcp::acceptor acceptor(io);
+  acceptor.open(boost::asio::ip::tcp::v6(), problem);
+  if (!problem) acceptor.bind({boost::asio::ip::address_v6::loopback(), 0}, problem);
+  return !problem;
+}
+
+TEST_F(HttpApiClientTest, SpeaksToAnIpv6AddressAndChecksItInTheCertificate) {
+  if (!HasIpv6Loopback()) GTEST_SKIP() << "there is no [::1] here";
+  Identity identity = MakeIdentity("apiserver", &ca_, "IP:::1,DNS:kubernetes");
+  std::string host;
+  const StreamServer server({&identity, &client_ca_, true},
+                            [&host](const StreamRequest& request, StreamReply& reply) {
+                              host = request.host;
+                              Echo(request, reply);
+                            });
+  access_.ca_pem = CertificateText(ca_);
+  access_.server = "https://[::1]:" + std::to_string(server.port());
+  EXPECT_TRUE(Get().starts_with("200 GET /x|")) << Get();
+  EXPECT_EQ(host, "[::1]:" + std::to_string(server.port()));
+  access_.server = "https://[0:0::1]:" + std::to_string(server.port()) + "/k8s/";
+  EXPECT_TRUE(Get().starts_with("200 GET /k8s/x|")) << "another way to write it: " << Get();
+  access_.tls_server_name = "kubernetes";
+  EXPECT_TRUE(Get().starts_with("200 ")) << Get();
+  access_.tls_server_name = "other";
+  EXPECT_NE(Get().find("hostname mismatch"), std::string::npos) << Get();
+}
+
+TEST_F(HttpApiClientTest, RefusesACertificateForAnotherIpv6Address) {
+  if (!HasIpv6Loopback()) GTEST_SKIP() << "there is no [::1] here";
+  Identity identity = MakeIdentity("apiserver", &ca_, "IP:fd00::1,DNS:localhost,IP:127.0.0.1");
+  const StreamServer server({&identity, nullptr, true}, Echo);
+  access_.ca_pem = CertificateText(ca_);
+  access_.server = "https://[::1]:" + std::to_string(server.port());
+  EXPECT_NE(Get().find("IP address mismatch"), std::string::npos) << Get();
+  access_.ca_pem = CertificateText(client_ca_);
+  EXPECT_FALSE(Get().starts_with("200 ")) << "of an authority that is not trusted";
+}
+
 TEST_F(HttpApiClientTest, RefusesACertificateForAnotherNameOrOnlyACommonName) {
   for (const char* names : {"DNS:elsewhere,IP:10.0.0.1", ""}) {
     identity_ = MakeIdentity("localhost", &ca_, names);
@@ -126,7 +168,8 @@ TEST_F(HttpApiClientTest, NamesWhatItCannotUse) {
   access_.client_key_pem = KeyText(other);
   EXPECT_TRUE(CreateError().starts_with("client-key: want the key of the client-certificate"));
   access_ = good;
-  for (const char* server : {"https://[::1]:6443", "ftp://a", "https://", "", "https://a b"}) {
+  for (const char* server : {"https://[fe80::1%25eth0]:6443", "https://[::g]:6443", "https://[]",
+                             "ftp://a", "https://", "", "https://a b"}) {
     access_.server = server;
     EXPECT_TRUE(CreateError().starts_with("server: ")) << CreateError();
   }

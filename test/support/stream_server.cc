@@ -113,7 +113,12 @@ void Serve(Stream& stream, tcp::socket& socket, StreamRequest request,
 class StreamServer::Impl {
  public:
   Impl(const StreamServerOptions& options, Handler handler)
-      : handler_(std::move(handler)), tls_(options.identity != nullptr) {
+      : handler_(std::move(handler)),
+        tls_(options.identity != nullptr),
+        acceptor_(io_,
+                  tcp::endpoint(options.ipv6 ? asio::ip::address(asio::ip::address_v6::loopback())
+                                             : asio::ip::address(asio::ip::address_v4::loopback()),
+                                0)) {
     if (tls_) SetUp(context_, options);
     acceptor_.listen();
     port_ = acceptor_.local_endpoint().port();
@@ -177,7 +182,7 @@ class StreamServer::Impl {
   const bool tls_;
   asio::io_context io_;
   asio::ssl::context context_{asio::ssl::context::tls_server};
-  tcp::acceptor acceptor_{io_, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
+  tcp::acceptor acceptor_;
   std::atomic<bool> stopping_ = false;
   std::mutex mutex_;
   std::list<Connection> connections_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StreamServer: a small API server for tests: HTTP/1.1 with or without TLS on 127.0.0.1, one thread
-// per connection, answers in chunks of one's own making, with every way to misbehave. Blocking.
+// StreamServer: a small API server for tests: HTTP/1.1 with or without TLS on 127.0.0.1 (or
+// [::1]), one thread per connection, answers in chunks of one's own making, with every way to
+// misbehave. Blocking.
 #pragma once
 
 #include <atomic>
@@ -39,6 +40,7 @@ class StreamReply {
 struct StreamServerOptions {
   const Identity* identity = nullptr;   // null: plain HTTP
   const Identity* client_ca = nullptr;  // clients may show a certificate of it; others are refused
+  bool ipv6 = false;                    // on [::1] instead of 127.0.0.1
 };
 
 class StreamServer {

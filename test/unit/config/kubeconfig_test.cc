@@ -225,8 +225,7 @@ TEST_F(Kubeconfig, InAPodTakesWhatIsMounted) {
   EXPECT_EQ(access->ca_pem, "the ca");
   EXPECT_EQ(access->token_file, folder_ + "/token");
   EXPECT_EQ(access->default_namespace, "berth-system");
-  EXPECT_EQ(InClusterAccess("fd00::1", "443", folder_)->server,
-            "https://kubernetes.default.svc:443");
+  EXPECT_EQ(InClusterAccess("fd00::1", "443", folder_)->server, "https://[fd00::1]:443");
 
   Write("token", "\n");
   EXPECT_EQ(InClusterAccess("10.96.0.1", "443", folder_).error().message,
