@@ -122,10 +122,24 @@ bool HasAny(const PodParts& parts, const LevelKeys& keys) {
   return HasAny(parts, std::array{keys.required, keys.preferred});
 }
 
-// Whether the node selector says a place in the topology, as Kueue writes it once it has chosen.
+// Whether a Kueue annotation names that node label. Constraints of slices are a list in JSON.
+bool IsLevelOfKueue(const PodParts& parts, std::string_view label) {
+  for (const std::string_view key : {kKueueLevels.required, kKueueLevels.preferred}) {
+    const std::string* const value = FindAnnotation(parts, key);
+    if (value != nullptr && *value == label) return true;
+  }
+  return std::ranges::any_of(kKueueSlices, [&](std::string_view key) {
+    const std::string* const value = FindAnnotation(parts, key);
+    return value != nullptr &&
+           (*value == label || value->find("\"" + std::string(label) + "\"") != std::string::npos);
+  });
+}
+
+// Whether the node selector says a place in the topology, as Kueue writes it once it has chosen:
+// maybe by a label of which Berth knows no level.
 bool IsPlaced(const PodParts& parts, const TopologyLevels& levels) {
   return std::ranges::any_of(parts.constraints.selector, [&](const LabelRequirement& requirement) {
-    return requirement.key == "kubernetes.io/hostname" ||
+    return requirement.key == "kubernetes.io/hostname" || IsLevelOfKueue(parts, requirement.key) ||
            std::ranges::any_of(levels, [&](const TopologyLevel& level) {
              return std::ranges::find(level.labels, requirement.key) != level.labels.end();
            });

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t kBytesPerMib = 1 << 20;
 constexpr std::string_view kGpuModelKey = "berth.dev/gpu-model";
+constexpr std::string_view kGangPrefix = "berth.dev/gang";
 constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is compared with them
@@ -108,7 +109,7 @@ std::vector<std::string> ParseModels(std::string_view text) {
 
 // Groups of our own are not planned as a whole yet: who asks for one is told so.
 bool IsKnown(std::string_view key) {
-  if (key.starts_with("berth.dev/gang")) return false;
+  if (key.starts_with(kGangPrefix)) return false;
   return IsGroupAnnotation(key) || IsHamiAskKey(key) ||
          std::ranges::find(kRecordKeys, key) != kRecordKeys.end();
 }
@@ -174,7 +175,7 @@ std::string ReadAnnotations(const PodParts& parts, PodRequest& pod) {
     } else if (IsMigNeedKey(key)) {
       const Status read = ReadMigNeed(key, value, need);
       if (!read) return "annotation " + key + ": " + read.error().message;
-    } else if (!IsKnown(key)) {
+    } else if (!IsKnown(key) && (shape.wants_gpu() || !key.starts_with(kGangPrefix))) {
       return "annotation " + key + ": not known to this version of berth";
     }
   }
@@ -282,7 +283,8 @@ void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
       if (request.domain == DomainAsk{}) request.domain = group->domain;
     }
   }
-  if (!request.refusal.empty()) return;
+  // A pod without GPUs is placed by kube-scheduler, whatever its group is to be.
+  if (!request.refusal.empty() || !request.shape.wants_gpu()) return;
   if (!size) request.refusal = size.error().message;
   if (!domain) request.refusal = domain.error().message;
 }

@@ -178,7 +178,7 @@ TEST(PodGroup, WhereKueueHasPlacedThePodItsWishesAreFulfilled) {
                        {"kueue.x-k8s.io/podset-slice-size", "2"}};
   Json pod = With(Json::object(), wishes);
   EXPECT_NE(Read(pod).refusal, "");
-  for (const char* key : {"r", "old/b", "kubernetes.io/hostname"}) {
+  for (const char* key : {"r", "old/b", "kubernetes.io/hostname", "cloud/unheard-of"}) {
     pod["spec"]["nodeSelector"] = {{key, "x"}};
     EXPECT_EQ(Read(pod).refusal, "") << key;
     EXPECT_EQ(Read(pod).domain, DomainAsk()) << key;
@@ -187,10 +187,41 @@ TEST(PodGroup, WhereKueueHasPlacedThePodItsWishesAreFulfilled) {
   EXPECT_NE(Read(pod).refusal, "");
 }
 
+TEST(PodGroup, WhereKueueHasPlacedASliceByALabelThatIsNoLevelHereItIsFulfilledToo) {
+  for (const auto& [key, value] :
+       {std::pair("kueue.x-k8s.io/podset-slice-required-topology", "cloud/unheard-of"),
+        std::pair("kueue.x-k8s.io/podset-slice-required-topology-constraints",
+                  R"([{"topology":"cloud/unheard-of","size":4}])")}) {
+    Json pod = With(Json::object(), {{key, value}});
+    EXPECT_NE(Read(pod).refusal, "") << key;
+    pod["spec"]["nodeSelector"] = {{"cloud/unheard-of", "x"}};
+    EXPECT_EQ(Read(pod).refusal, "") << key;
+    pod["spec"]["nodeSelector"] = {{"unheard-of", "x"}};
+    EXPECT_NE(Read(pod).refusal, "") << key;
+  }
+}
+
+TEST(PodGroup, WhatIsWrongWithAGroupRefusesPodsWithGpusAlone) {
+  for (const Json& annotations :
+       {Json{{"berth.dev/required-domain", "nowhere"}}, Json{{"berth.dev/gang", "g"}},
+        Json{{"kueue.x-k8s.io/podset-required-topology", "nowhere"}},
+        Json{{"kueue.x-k8s.io/pod-group-name", "g"},
+             {"kueue.x-k8s.io/pod-group-total-count", "many"}},
+        Json{{"volcano.sh/network-topology-mode", "firm"}}}) {
+    Json pod = test::PodAsking("u", {{"cpu", "1"}});
+    pod["metadata"][kAnnotations] = annotations;
+    EXPECT_EQ(Read(pod).refusal, "") << annotations;
+    EXPECT_EQ(Read(pod).domain, DomainAsk()) << annotations;
+    pod["spec"] = test::PodWithGpus("u", 1)["spec"];
+    EXPECT_NE(Read(pod).refusal, "") << annotations;
+  }
+}
+
 TEST(PodGroup, WithoutLevelsNoPodCanAskForOne) {
   const PodRules rules(DefaultConfig().resources);
   PodParts parts;
   parts.annotations["berth.dev/required-domain"] = "rack";
+  parts.containers.push_back({"m", ContainerKind::kMain, {.gpus = 1}});
   EXPECT_EQ(rules.ToRequest(parts).refusal,
             "annotation berth.dev/required-domain: want no level, since no topology.levels are "
             "configured, got \"rack\"");
