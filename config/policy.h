@@ -16,6 +16,6 @@ namespace berth {
 // one (nullptr: under a typical mix). snapshot: for the nodes that there are. Requires:
 // Validate(config).
 std::shared_ptr<Engine> EngineFor(const Config& config, std::shared_ptr<const LearnedMix> mix,
-                                  const Snapshot& snapshot);
+                                  const Snapshot& snapshot, Background background = {});
 
 }  // namespace berth

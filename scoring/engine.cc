@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "scoring/fleet_mix.h"
 #include "scoring/pod_draws.h"
 #include "scoring/registry.h"
 
@@ -18,7 +17,7 @@ Result<std::shared_ptr<Engine>> Engine::Create(Learning learning, const Snapshot
   while (self.rounds_left_ > 0) self.CalibrateOnce(snapshot);
   BERTH_TRY(Profile profile, self.Build());
   const MutexLock lock(self.mutex_);
-  self.tables_ = std::make_shared<ProfileTables>(std::move(profile));
+  self.tables_ = std::make_shared<ProfileTables>(std::move(profile), self.EffortOfDecisions());
   return engine;
 }
 
@@ -31,8 +30,9 @@ void Engine::Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot) {
   epoch_ = epoch.number;
   const bool knows_draws = !fleet_.empty();
   fleet_ = FleetOf(snapshot);
+  models_ = ModelsOf(fleet_);
   // A mix that is configured is as its author wants it.
-  RequestMix mix = learning_.mix == nullptr ? *epoch.mix : OnFleet(*epoch.mix, ModelsOf(fleet_));
+  RequestMix mix = learning_.mix == nullptr ? *epoch.mix : OnFleet(*epoch.mix, models_);
   if (use_ == MixUse::kDraws) {
     InheritDraws(mix_, mix);
     turnover_.Look(static_cast<double>(epoch.gpu_pods), static_cast<double>(snapshot.departed()));
@@ -40,6 +40,12 @@ void Engine::Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot) {
     rounds_at_once_ = epoch.pods < kBeginningPods ? rounds_left_ : 1;
   }
   mix_ = std::move(mix);
+}
+
+bool Engine::HasOtherModels(const std::shared_ptr<const Snapshot>& snapshot) {
+  if (looked_at_ != nullptr && snapshot->SameNodes(*looked_at_)) return false;
+  looked_at_ = snapshot;
+  return ModelsOf(FleetOf(*snapshot)) != models_;
 }
 
 void Engine::CalibrateOnce(const Snapshot& snapshot) {
@@ -62,23 +68,87 @@ std::shared_ptr<const Profile> Engine::profile() const {
   return {tables, &tables->profile()};
 }
 
-void Engine::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
-  if (use_ == MixUse::kNone) return;
-  const MutexLock following(following_mutex_);
-  if (rounds_left_ == 0) {
-    const LearnedMix::Epoch epoch = CurrentMix();
-    const bool has_new_fleet = fleet_.empty() && !FleetOf(*snapshot).empty();
-    if (epoch.number == epoch_ && !has_new_fleet) return;
-    Begin(epoch, *snapshot);
-  }
-  for (int i = 0; i < rounds_at_once_ && rounds_left_ > 0; ++i) CalibrateOnce(*snapshot);
-  if (rounds_left_ > 0) return;
-  auto profile = Build();
-  BERTH_CHECK(profile.has_value());  // it could be built before
-  auto tables = std::make_shared<ProfileTables>(*std::move(profile));
+void Engine::Use(std::shared_ptr<ProfileTables> tables) {
   const MutexLock lock(mutex_);
   // Whoever still decides with the old ones keeps them; else they are freed after the lock.
   std::swap(tables_, tables);
+}
+
+std::shared_ptr<ProfileTables> Engine::Advance(const std::shared_ptr<const Snapshot>& snapshot) {
+  if (rounds_left_ == 0) {
+    const LearnedMix::Epoch epoch = CurrentMix();
+    if (!HasOtherModels(snapshot) && epoch.number == epoch_) return nullptr;
+    Begin(epoch, *snapshot);
+  }
+  for (int i = 0; i < rounds_at_once_ && rounds_left_ > 0; ++i) CalibrateOnce(*snapshot);
+  if (rounds_left_ > 0) return nullptr;
+  auto profile = Build();
+  BERTH_CHECK(profile.has_value());  // it could be built before
+  return std::make_shared<ProfileTables>(*std::move(profile), EffortOfDecisions());
+}
+
+void Engine::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
+  if (use_ == MixUse::kNone) return;
+  if (learning_.background) return FollowInBackground(snapshot);
+  const MutexLock following(following_mutex_);
+  if (std::shared_ptr<ProfileTables> tables = Advance(snapshot)) Use(std::move(tables));
+}
+
+void Engine::FollowInBackground(const std::shared_ptr<const Snapshot>& snapshot) {
+  {
+    const MutexLock lock(waiting_mutex_);
+    newest_ = snapshot;
+    const bool is_new = taken_up_ == nullptr || !snapshot->SameNodes(*taken_up_) ||
+                        CurrentMix().number != epoch_taken_up_;
+    if (catching_up_ || !is_new) return;
+    catching_up_ = true;
+  }
+  const bool taken = learning_.background([weak = weak_from_this()] {
+    if (const std::shared_ptr<Engine> self = weak.lock()) self->CatchUp();
+  });
+  if (taken) return;
+  const MutexLock lock(waiting_mutex_);
+  catching_up_ = false;  // the next pod tries again
+}
+
+void Engine::CatchUp() {
+  bool has_caught_up = false;
+  // Where memory ends in the middle of it the next pod tries again.
+  const std::shared_ptr<void> ends(nullptr, [&](void*) {
+    if (has_caught_up) return;
+    const MutexLock lock(waiting_mutex_);
+    catching_up_ = false;
+  });
+  const MutexLock following(following_mutex_);
+  while (true) {
+    std::shared_ptr<const Snapshot> snapshot;
+    {
+      const MutexLock lock(waiting_mutex_);
+      const std::uint64_t epoch = CurrentMix().number;
+      if (taken_up_ != nullptr && newest_->SameNodes(*taken_up_) && epoch == epoch_taken_up_) {
+        has_caught_up = true;
+        catching_up_ = false;
+        return;
+      }
+      taken_up_ = snapshot = newest_;
+      epoch_taken_up_ = epoch;
+    }
+    std::shared_ptr<ProfileTables> tables;
+    do {
+      tables = Advance(snapshot);
+    } while (rounds_left_ > 0);
+    if (tables == nullptr) continue;
+    tables->Prepare(snapshot, *Tables(), kPreparedShapes);
+    Use(std::move(tables));
+  }
+}
+
+void Engine::CompleteLater(const std::shared_ptr<ProfileTables>& tables,
+                           const RequestShape& shape) {
+  if (!learning_.background || !tables->NeedsCompleting(shape)) return;
+  if (!learning_.background([tables, shape] { tables->Complete(shape); })) {
+    tables->Complete(shape);
+  }
 }
 
 }  // namespace berth

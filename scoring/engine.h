@@ -7,22 +7,31 @@
 // Where the mix is learned, Follow builds the scorers anew at each of its epochs, and with them the
 // tables of evaluated nodes. These fill as they are asked (evaluation_table.h): what is counted is
 // states, not time, so that the same calls in the same order give the same answers.
+//
+// A server gives the engine a background. What an epoch needs is then made there, tables for the
+// shapes of the last pods included, while the epoch before decides; so is what a new table leaves
+// over. No decision waits for either, and when they are there depends on the threads.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "base/mutex.h"
 #include "scoring/fleet.h"
+#include "scoring/fleet_mix.h"
 #include "scoring/learned_mix.h"
 #include "scoring/profile_tables.h"
 #include "scoring/turnover.h"
 
 namespace berth {
 
-class Engine {
+// Runs a job at some time, on another thread; false: it has no room for it.
+using Background = std::function<bool(std::function<void()> job)>;
+
+class Engine : public std::enable_shared_from_this<Engine> {
  public:
   // A profile that stays as it is.
   explicit Engine(Profile profile)
@@ -34,14 +43,15 @@ class Engine {
     WasteParameters waste;
     std::shared_ptr<const LearnedMix> mix;  // nullptr: the mix is `fixed`
     std::shared_ptr<const RequestMix> fixed = nullptr;
+    Background background = {};  // empty: all is done by the calls themselves
   };
   // snapshot: for the nodes that there are. Error: as BuildProfile.
   static Result<std::shared_ptr<Engine>> Create(Learning learning, const Snapshot& snapshot = {});
 
   // Takes note of the mix: called once for every pod that arrives, after the mix has heard of it.
   // Nothing is done but at the beginning of an epoch, and nothing at all where the profile does not
-  // look at a mix. Later epochs are calibrated over some calls, so that none takes more than a few
-  // milliseconds; until then the profile of the epoch before decides.
+  // look at a mix. Without a background later epochs are calibrated over some calls, so that none
+  // takes more than a few milliseconds; until then the profile of the epoch before decides.
   void Follow(const std::shared_ptr<const Snapshot>& snapshot) BERTH_EXCLUDES(following_mutex_);
 
   // That decides at present.
@@ -51,7 +61,10 @@ class Engine {
   [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                            const RequestShape& shape,
                                            std::span<const NodeIndex> candidates) {
-    return Tables()->Filter(snapshot, shape, candidates);
+    const std::shared_ptr<ProfileTables> tables = Tables();
+    std::vector<Reason> reasons = tables->Filter(snapshot, shape, candidates);
+    CompleteLater(tables, shape);
+    return reasons;
   }
 
   // One priority 0..10 per candidate (see priority.h); a candidate that does not fit gets 0 and has
@@ -89,7 +102,26 @@ class Engine {
         use_(MixUseOf(learning_.spec)),
         tables_(std::move(tables)) {}
 
+  // Of one decision, where there is a background: about a millisecond.
+  static constexpr RefreshEffort kServedEffort{10, 500};
+  static constexpr std::size_t kPreparedShapes = 64;
+
   [[nodiscard]] LearnedMix::Epoch CurrentMix() const;
+  [[nodiscard]] RefreshEffort EffortOfDecisions() const {
+    return learning_.background ? kServedEffort : RefreshEffort();
+  }
+  // Takes up what is new, or goes on with it. The tables of the next epoch once they can be made.
+  [[nodiscard]] std::shared_ptr<ProfileTables> Advance(
+      const std::shared_ptr<const Snapshot>& snapshot) BERTH_REQUIRES(following_mutex_);
+  void Use(std::shared_ptr<ProfileTables> tables) BERTH_EXCLUDES(mutex_);
+  void FollowInBackground(const std::shared_ptr<const Snapshot>& snapshot)
+      BERTH_EXCLUDES(waiting_mutex_);
+  // What the background does: epochs, until it has caught up.
+  void CatchUp() BERTH_EXCLUDES(following_mutex_, waiting_mutex_);
+  void CompleteLater(const std::shared_ptr<ProfileTables>& tables, const RequestShape& shape);
+  // Whether nodes have come or gone, and with them models.
+  [[nodiscard]] bool HasOtherModels(const std::shared_ptr<const Snapshot>& snapshot)
+      BERTH_REQUIRES(following_mutex_);
   [[nodiscard]] std::shared_ptr<ProfileTables> Tables() const BERTH_EXCLUDES(mutex_);
   // Takes up an epoch: its mix has the draws of the one before and is still to be calibrated.
   void Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot)
@@ -106,9 +138,18 @@ class Engine {
   std::uint64_t epoch_ BERTH_GUARDED_BY(following_mutex_) = 0;
   RequestMix mix_ BERTH_GUARDED_BY(following_mutex_);
   Fleet fleet_ BERTH_GUARDED_BY(following_mutex_);
+  FleetModels models_ BERTH_GUARDED_BY(following_mutex_);                         // of fleet_
+  std::shared_ptr<const Snapshot> looked_at_ BERTH_GUARDED_BY(following_mutex_);  // for models
   Turnover turnover_ BERTH_GUARDED_BY(following_mutex_);
   int rounds_left_ BERTH_GUARDED_BY(following_mutex_) = 0;  // of calibration
   int rounds_at_once_ BERTH_GUARDED_BY(following_mutex_) = 1;
+
+  Mutex waiting_mutex_;
+  bool catching_up_ BERTH_GUARDED_BY(waiting_mutex_) = false;
+  // The newest snapshot that was to be followed, and what the background took up last.
+  std::shared_ptr<const Snapshot> newest_ BERTH_GUARDED_BY(waiting_mutex_);
+  std::shared_ptr<const Snapshot> taken_up_ BERTH_GUARDED_BY(waiting_mutex_);
+  std::uint64_t epoch_taken_up_ BERTH_GUARDED_BY(waiting_mutex_) = 0;
 };
 
 }  // namespace berth

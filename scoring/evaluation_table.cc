@@ -60,7 +60,8 @@ EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
   }
 }
 
-void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot) {
+void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot,
+                              const RefreshEffort& effort) {
   if (snapshot == snapshot_) return;
   if (snapshot_ != nullptr && snapshot->SameNodes(*snapshot_)) {
     snapshot->ForEachDifference(*snapshot_, [&](NodeIndex i) { LookAt(i, snapshot->node(i)); });
@@ -69,7 +70,7 @@ void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot) {
     for (NodeIndex i = 0; i < snapshot->size(); ++i) LookAt(i, snapshot->node(i));
   }
   snapshot_ = snapshot;
-  ScoreWaiting();
+  ScoreWaiting(effort);
 }
 
 void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
@@ -80,10 +81,11 @@ void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
   waits_[index] = fits ? 1 : 0;
 }
 
-void EvaluationTable::ScoreWaiting() {
+void EvaluationTable::ScoreWaiting(const RefreshEffort& effort) {
   const std::uint64_t before = Computed();
   auto next = waits_.begin();
-  while (waiting_ > 0 && Computed() - before < kStatesPerRefresh) {
+  for (std::size_t nodes = effort.nodes;
+       waiting_ > 0 && nodes > 0 && Computed() - before < effort.states; --nodes) {
     next = std::find(next, waits_.end(), 1);
     Score(static_cast<NodeIndex>(next - waits_.begin()));
   }

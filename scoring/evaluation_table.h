@@ -5,20 +5,21 @@
 // Refreshing it looks only at the nodes that are not the same objects as last time: after a
 // placement that is one, so a decision costs a few evaluations and one pass over the rows.
 //
-// Where scorers compute (Scorer::computed), only so many states are computed per refresh, so that
-// no decision stalls on a table that is new. The nodes left over, later ones by name, wait for the
-// next refresh; until then they are known to fit and rank behind those that were scored. For
-// scorers that compute nothing the table is a function of the snapshot that it was last refreshed
-// to; for others also of the refreshes before.
+// A refresh has an effort, so that no decision stalls on a table that is new: so many nodes are
+// scored, and where scorers compute (Scorer::computed) so many states computed. The nodes left
+// over, later ones by name, wait for the next refresh or for Continue; until then they are known to
+// fit and rank behind those that were scored. Where none is left over the table is a function of
+// the snapshot that it was last refreshed to.
 //
 // Prices (market.h) differ from decision to decision and come with the question. A node therefore
 // keeps up to two options, the best choice for each of two ways to take priced goods: which of them
 // is better is known only then.
 //
-// Not thread-safe; Engine guards it.
+// Not thread-safe; ProfileTables guards it.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -30,14 +31,23 @@
 
 namespace berth {
 
+struct RefreshEffort {
+  std::uint64_t states = 40;
+  std::size_t nodes = std::numeric_limits<std::size_t>::max();
+};
+
 class EvaluationTable {
  public:
-  static constexpr std::uint64_t kStatesPerRefresh = 40;
+  static constexpr std::uint64_t kStatesPerRefresh = RefreshEffort().states;
 
   // Requires: the profile outlives the table.
   EvaluationTable(const Profile& profile, RequestShape shape);
 
-  void Refresh(const std::shared_ptr<const Snapshot>& snapshot);
+  void Refresh(const std::shared_ptr<const Snapshot>& snapshot, const RefreshEffort& effort = {});
+
+  // Whether nodes wait to be scored, and scores more of them. Requires: it was refreshed.
+  [[nodiscard]] bool waits() const { return waiting_ > 0; }
+  void Continue(const RefreshEffort& effort) { ScoreWaiting(effort); }
 
   // Of the snapshot of the last Refresh.
   [[nodiscard]] Reason reason(NodeIndex node) const { return reasons_[node]; }
@@ -60,7 +70,7 @@ class EvaluationTable {
   using Bundle = std::vector<int>;  // what a choice takes of each good
 
   void LookAt(NodeIndex index, const Node& node);
-  void ScoreWaiting();
+  void ScoreWaiting(const RefreshEffort& effort);
   void Score(NodeIndex index);
   [[nodiscard]] std::vector<int> TotalsOfScored(std::span<const NodeIndex> candidates,
                                                 std::span<const double> prices) const;

@@ -2,6 +2,7 @@
 #include "scoring/profile_tables.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "scoring/device_picker.h"
@@ -20,8 +21,8 @@ const Market* MarketOf(const Profile& profile) {
 
 }  // namespace
 
-ProfileTables::ProfileTables(Profile profile)
-    : profile_(std::move(profile)), has_market_(MarketOf(profile_) != nullptr) {
+ProfileTables::ProfileTables(Profile profile, const RefreshEffort& effort)
+    : profile_(std::move(profile)), effort_(effort), has_market_(MarketOf(profile_) != nullptr) {
   const MutexLock lock(ledger_mutex_);
   if (has_market_) ledger_.emplace(*MarketOf(profile_));
 }
@@ -47,12 +48,53 @@ std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryOf(const RequestShape&
   return recent_.front();
 }
 
+void ProfileTables::Prepare(const std::shared_ptr<const Snapshot>& snapshot, ProfileTables& others,
+                            std::size_t most) {
+  std::vector<RequestShape> shapes;
+  {
+    const MutexLock lock(others.mutex_);
+    for (const std::shared_ptr<Entry>& entry : others.recent_) {
+      if (shapes.size() == most) break;
+      shapes.push_back(entry->shape);
+    }
+  }
+  (void)PricesIn(snapshot);
+  for (auto shape = shapes.rbegin(); shape != shapes.rend(); ++shape) {  // the last one is newest
+    const std::shared_ptr<Entry> entry = EntryOf(*shape);
+    {
+      const MutexLock lock(entry->mutex);
+      entry->table.Refresh(snapshot, effort_);
+    }
+    Complete(*entry, effort_);
+  }
+}
+
+bool ProfileTables::NeedsCompleting(const RequestShape& shape) {
+  const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const Asking asking(*entry);
+  const MutexLock lock(entry->mutex);
+  return entry->table.waits() && !std::exchange(entry->completes, true);
+}
+
+void ProfileTables::Complete(const RequestShape& shape) { Complete(*EntryOf(shape), effort_); }
+
+void ProfileTables::Complete(Entry& entry, const RefreshEffort& effort) {
+  for (bool waits = true; waits;) {
+    while (entry.asked > 0) std::this_thread::yield();
+    const MutexLock lock(entry.mutex);
+    entry.table.Continue(effort);
+    waits = entry.table.waits();
+    entry.completes = waits;
+  }
+}
+
 std::vector<Reason> ProfileTables::Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                           const RequestShape& shape,
                                           std::span<const NodeIndex> candidates) {
   const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const Asking asking(*entry);
   const MutexLock lock(entry->mutex);
-  entry->table.Refresh(snapshot);
+  entry->table.Refresh(snapshot, effort_);
   std::vector<Reason> reasons(candidates.size());
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     reasons[i] = entry->table.reason(candidates[i]);
@@ -65,6 +107,7 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
                                                     std::span<const NodeIndex> candidates,
                                                     std::span<const int> pull) {
   const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const Asking asking(*entry);
   std::vector<std::size_t> positions(candidates.size());  // of the fitting candidates
   std::vector<NodeIndex> fitting(candidates.size());
   std::vector<int> totals;
@@ -72,7 +115,7 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
   const std::vector<double> prices = PricesIn(snapshot);
   {
     const MutexLock lock(entry->mutex);
-    entry->table.Refresh(snapshot);
+    entry->table.Refresh(snapshot, effort_);
     // Without a branch per node, as in EvaluationTable::Fitting.
     std::size_t count = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -111,9 +154,10 @@ void ProfileTables::AddPull(int weights, std::span<const std::size_t> positions,
 std::vector<NodeIndex> ProfileTables::Best(const std::shared_ptr<const Snapshot>& snapshot,
                                            const RequestShape& shape) {
   const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const Asking asking(*entry);
   const std::vector<double> prices = PricesIn(snapshot);
   const MutexLock lock(entry->mutex);
-  entry->table.Refresh(snapshot);
+  entry->table.Refresh(snapshot, effort_);
   const std::vector<NodeIndex> fitting = entry->table.Fitting();
   if (fitting.empty()) return {};
   const std::vector<int> totals = entry->table.Totals(fitting, prices);
@@ -134,9 +178,10 @@ tl::expected<Placement, Reason> ProfileTables::PlaceOn(
     return PlacementFor(snapshot->node(node), shape, {});
   }
   const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const Asking asking(*entry);
   const std::vector<double> prices = PricesIn(snapshot);
   const MutexLock lock(entry->mutex);
-  entry->table.Refresh(snapshot);
+  entry->table.Refresh(snapshot, effort_);
   if (entry->table.reason(node) != Reason::kFits) {
     return tl::unexpected(entry->table.reason(node));
   }

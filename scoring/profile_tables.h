@@ -6,6 +6,7 @@
 // different shapes do not wait for each other.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -29,7 +30,8 @@ class ProfileTables {
   // Tables are kept for so many request shapes; the one not used for longest goes first.
   static constexpr std::size_t kMaxShapes = 512;
 
-  explicit ProfileTables(Profile profile);
+  // effort: of one decision on a table.
+  explicit ProfileTables(Profile profile, const RefreshEffort& effort = {});
 
   [[nodiscard]] const Profile& profile() const { return profile_; }
 
@@ -45,13 +47,37 @@ class ProfileTables {
   [[nodiscard]] tl::expected<Placement, Reason> PlaceOn(
       const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape, NodeIndex node);
 
+  // Makes tables for the shapes that the other tables were asked for last, at most `most`, and
+  // completes them, so that decisions after it find them made.
+  void Prepare(const std::shared_ptr<const Snapshot>& snapshot, ProfileTables& others,
+               std::size_t most);
+
+  // True, once: the table of that shape has nodes that wait and nobody completes it yet. Whoever
+  // gets true calls Complete.
+  [[nodiscard]] bool NeedsCompleting(const RequestShape& shape);
+  // Scores what waits, some at a time: a decision in between waits no longer than for itself.
+  void Complete(const RequestShape& shape);
+
  private:
   struct Entry {
     explicit Entry(const Profile& profile, const RequestShape& wanted)
         : shape(wanted), table(profile, wanted) {}
     const RequestShape shape;
+    std::atomic<int> asked{0};  // decisions that are under way; whoever completes lets them pass
     Mutex mutex;
     EvaluationTable table BERTH_GUARDED_BY(mutex);
+    bool completes BERTH_GUARDED_BY(mutex) = false;  // somebody does, or is going to
+  };
+  // A decision on an entry, from before it has the lock.
+  class Asking {
+   public:
+    explicit Asking(Entry& entry) : entry_(entry) { ++entry_.asked; }
+    ~Asking() { --entry_.asked; }
+    Asking(const Asking&) = delete;
+    Asking& operator=(const Asking&) = delete;
+
+   private:
+    Entry& entry_;
   };
   struct ShapeHash {
     std::size_t operator()(const RequestShape& shape) const { return HashValue(shape); }
@@ -59,6 +85,7 @@ class ProfileTables {
   using Recent = std::list<std::shared_ptr<Entry>>;  // most recently used first
 
   [[nodiscard]] std::shared_ptr<Entry> EntryOf(const RequestShape& shape) BERTH_EXCLUDES(mutex_);
+  static void Complete(Entry& entry, const RefreshEffort& effort);
   // None without a market.
   [[nodiscard]] std::vector<double> PricesIn(const std::shared_ptr<const Snapshot>& snapshot)
       BERTH_EXCLUDES(ledger_mutex_);
@@ -69,6 +96,7 @@ class ProfileTables {
                std::span<int> totals) const;
 
   const Profile profile_;
+  const RefreshEffort effort_;
   Mutex mutex_;
   Recent recent_ BERTH_GUARDED_BY(mutex_);
   std::unordered_map<RequestShape, Recent::iterator, ShapeHash> by_shape_ BERTH_GUARDED_BY(mutex_);

@@ -3,7 +3,8 @@
 // SupplyLedger: what the nodes of a snapshot have of each good of a market, and so its prices.
 //
 // Like the EvaluationTable a memo: a function of the snapshot, brought up to date by counting anew
-// only the nodes that are not the same objects as last time. Not thread-safe; Engine guards it.
+// only the nodes that are not the same objects as last time. Not thread-safe; ProfileTables guards
+// it.
 #pragma once
 
 #include <cstdint>

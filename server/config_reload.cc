@@ -70,14 +70,13 @@ void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
 }
 
 void ConfigReload::ApplyPolicy(const Config& next) {
-  // Neither engine answers requests yet or any more. The new one has its tables filled by this, so
-  // that the first requests it answers do not wait for that.
+  // Neither of these answers requests: without a background they are complete at once.
   const std::shared_ptr<const Snapshot> snapshot = parts_.extender.Current();
   const std::shared_ptr<Engine> before = EngineFor(now_, parts_.mix, *snapshot),
                                 after = EngineFor(next, parts_.mix, *snapshot);
   const DecisionChanges changes =
       CompareDecisions(parts_.extender.recent_decisions().All(), *before, *after);
-  parts_.extender.Use(PolicyOf(next, after));
+  parts_.extender.Use(PolicyOf(next, EngineFor(next, parts_.mix, *snapshot, parts_.background)));
   parts_.metrics.ShowDecisionsChanged(changes.ratio());
   parts_.log.Write(LogLevel::kInfo, "policy_changed",
                    {{"from", now_.profile},

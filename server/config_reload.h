@@ -29,6 +29,7 @@ class ConfigReload {
     Log& log;
     Metrics& metrics;
     std::shared_ptr<const LearnedMix> mix = nullptr;  // none: nothing is learned
+    Background background = {};                       // of the engines that it makes
   };
   ConfigReload(ConfigFile file, const Parts& parts);
 

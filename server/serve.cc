@@ -93,6 +93,7 @@ class BothSinks final : public DecisionSink {
 constexpr Duration kAdviseEvery = std::chrono::seconds(30);
 constexpr int kBindThreads = 32;  // each waits for the API server most of the time
 constexpr std::size_t kMaxWaitingBinds = 10'000;
+constexpr std::size_t kMaxWaitingTables = 1'000;
 
 // Unique in the cluster, and the same again when the process is restarted where it was: the name of
 // the host (of the pod, that is) and the port.
@@ -120,7 +121,7 @@ class Service {
         extender_({state_, kube_ ? kube_->binder() : embedded_, sinks_, clock_, &budgets_,
                    mix_.get(), &domains_},
                   PolicyNow()),
-        reload_(std::move(config_file), {extender_, log_, metrics_, mix_}),
+        reload_(std::move(config_file), {extender_, log_, metrics_, mix_, InBackground(learning_)}),
         verbs_(extender_, pod_rules_, metrics_) {}
 
   Status Load(const std::string& cluster_file) {
@@ -216,8 +217,8 @@ class Service {
     advised_ = std::move(advised);
   }
 
-  [[nodiscard]] Extender::Policy PolicyNow() const {
-    return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current()));
+  [[nodiscard]] Extender::Policy PolicyNow() {
+    return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current(), InBackground(learning_)));
   }
 
   std::unique_ptr<kube::KubeCluster> ConnectTo(kube::ApiClient& client,
@@ -273,6 +274,7 @@ class Service {
   const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);
   WasteReport waste_{config_.expected_waste};
   NodeDomains domains_{config_.topology_levels};
+  WorkerPool learning_{1, kMaxWaitingTables};  // makes what engines need next
   Extender extender_;
   ConfigReload reload_;
   Verbs verbs_;

@@ -42,4 +42,15 @@ void WorkerPool::Run() {
   }
 }
 
+std::function<bool(WorkerPool::Job)> InBackground(WorkerPool& pool) {
+  return [&pool](WorkerPool::Job job) {
+    return pool.Submit([job = std::move(job)] {
+      try {
+        job();
+      } catch (...) {  // it is tried again by whoever needs it
+      }
+    });
+  };
+}
+
 }  // namespace berth

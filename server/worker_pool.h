@@ -39,4 +39,8 @@ class WorkerPool {
   std::vector<std::thread> threads_;
 };
 
+// The pool as a port: runs a job there; false where it has no room. What a job throws, as where
+// memory ends, ends that job alone. The pool outlives it.
+std::function<bool(WorkerPool::Job)> InBackground(WorkerPool& pool);
+
 }  // namespace berth

@@ -39,7 +39,8 @@ class BerthServer::Impl {
       events.emplace_back(NodeUpserted{std::move(spec)});
     }
     BERTH_CHECK(state_.Apply(events).has_value());
-    extender_.Use({EngineFor(config_, mix_, *state_.Current()), std::chrono::seconds(30)});
+    extender_.Use({EngineFor(config_, mix_, *state_.Current(), InBackground(background_)),
+                   std::chrono::seconds(30)});
     http::Router router;
     RouteParts parts{verbs_, state_, metrics_, readiness_};
     parts.mix = mix_.get();
@@ -65,6 +66,7 @@ class BerthServer::Impl {
   EmbeddedCluster binder_;
   const std::shared_ptr<LearnedMix> mix_;
   WasteReport waste_{config_.expected_waste};
+  WorkerPool background_{1, 1000};
   Extender extender_;
   Verbs verbs_;
   Readiness readiness_{nullptr};

@@ -108,5 +108,20 @@ TEST(FleetMix, PodsThatNameModelsOfTheirOwnMakeNothingLarger) {
   EXPECT_LE(GoodsOf(*engine), 2U + 9U) << "A100, the others, and the slots";
 }
 
+TEST(FleetMix, AModelThatJoinsIsToldApartAtOnce) {
+  const auto before = SnapshotOf({ANode("a").Gpus(8).Cpu(96).Model("A100")});
+  const auto after = SnapshotOf(
+      {ANode("a").Gpus(8).Cpu(96).Model("A100"), ANode("t").Gpus(8).Cpu(96).Model("T4")});
+  const auto mix = std::make_shared<LearnedMix>(LearningParameters{});
+  mix->Restore({1000, {Class({"T4"}, 500), Class({"A100"}, 500)}});
+  const auto engine =
+      Engine::Create({*FindBuiltinProfile("expected-waste"), {}, mix}, *before).value();
+  const auto profile = engine->profile();
+  engine->Follow(before);
+  EXPECT_EQ(engine->profile(), profile) << "nothing is new";
+  for (int i = 0; i < 5; ++i) engine->Follow(after);
+  EXPECT_NE(engine->profile(), profile);
+}
+
 }  // namespace
 }  // namespace berth

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -175,6 +178,141 @@ TEST(LearningEngine, WhatPrioritizePrefersIsWhatBestNames) {
     }
     EXPECT_EQ(learner.engine().Best(snapshot, shape), top);
   }
+}
+
+// A background that does its jobs when it is told to.
+class Jobs {
+ public:
+  [[nodiscard]] Background port() {
+    return [this](std::function<void()> job) {
+      if (is_full) return false;
+      jobs_.push_back(std::move(job));
+      return true;
+    };
+  }
+  void RunAll() {
+    for (const auto& job : std::exchange(jobs_, {})) job();
+  }
+  [[nodiscard]] std::size_t waiting() const { return jobs_.size(); }
+
+  bool is_full = false;
+
+ private:
+  std::vector<std::function<void()>> jobs_;
+};
+
+class EngineWithABackground : public testing::Test {
+ protected:
+  void Arrive(const RequestShape& shape) {
+    mix_->Observe(shape);
+    engine_->Follow(snapshot_);
+  }
+  void Filter(const RequestShape& shape) {
+    std::vector<NodeIndex> all(snapshot_->size());
+    std::iota(all.begin(), all.end(), NodeIndex{0});
+    EXPECT_EQ(engine_->Filter(snapshot_, shape, all), std::vector<Reason>(all.size()));
+  }
+
+  static std::shared_ptr<const Snapshot> Machines(int count) {
+    ClusterState state;
+    std::vector<ClusterEvent> events;
+    for (int i = 0; i < count; ++i) {
+      // No two are alike, so that every one is a state to compute.
+      const ANode node = ANode("n" + std::to_string(1000 + i)).Gpus(8).Cpu(96 + i);
+      events.emplace_back(NodeUpserted{node.Spec()});
+    }
+    EXPECT_TRUE(state.Apply(events).has_value());
+    return state.Current();
+  }
+
+  const RequestShape one_ = APod("p").Whole(1).Cpu(4).Shape(),
+                     two_ = APod("p").Whole(2).Cpu(4).Shape();
+  Jobs jobs_;
+  const std::shared_ptr<const Snapshot> snapshot_ = Machines(100);
+  const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(LearningParameters{});
+  const std::shared_ptr<Engine> engine_ =
+      Engine::Create({*FindBuiltinProfile("expected-waste"), {4, 20}, mix_, nullptr, jobs_.port()},
+                     *snapshot_)
+          .value();
+};
+
+TEST_F(EngineWithABackground, MakesTheNextEpochThereAndDecidesByTheLastOneMeanwhile) {
+  const auto before = engine_->profile();
+  Arrive(one_);
+  Arrive(two_);
+  Arrive(two_);
+  EXPECT_EQ(engine_->profile(), before);
+  EXPECT_EQ(jobs_.waiting(), 1U) << "of several epochs the newest will do";
+  jobs_.RunAll();
+  EXPECT_NE(engine_->profile(), before);
+  const auto after = engine_->profile();
+  engine_->Follow(snapshot_);
+  EXPECT_EQ(jobs_.waiting(), 0U) << "nothing is new";
+  EXPECT_EQ(engine_->profile(), after);
+}
+
+TEST_F(EngineWithABackground, LaterEpochsAreCalibratedAtOnce) {
+  mix_->Restore({2000, {{one_, 100}}});
+  const auto before = engine_->profile();
+  engine_->Follow(snapshot_);
+  jobs_.RunAll();
+  EXPECT_NE(engine_->profile(), before);
+}
+
+TEST_F(EngineWithABackground, NoDecisionAfterAnEpochScoresMoreThanChanged) {
+  Filter(one_);
+  Filter(two_);
+  jobs_.RunAll();
+  Arrive(one_);
+  jobs_.RunAll();
+  const Scorer& scorer = *engine_->profile()->scorers.front().scorer;
+  const std::uint64_t computed = scorer.computed();
+  EXPECT_GT(computed, 100U) << "every machine is a state of its own";
+  Filter(one_);
+  Filter(two_);
+  EXPECT_EQ(scorer.computed(), computed);
+  EXPECT_EQ(jobs_.waiting(), 0U);
+}
+
+TEST_F(EngineWithABackground, ADecisionOnANewTableScoresLittleAndTheRestIsDoneLater) {
+  Arrive(one_);
+  jobs_.RunAll();
+  const std::uint64_t before = engine_->profile()->scorers.front().scorer->computed();
+  Filter(two_);
+  const Scorer& now = *engine_->profile()->scorers.front().scorer;
+  EXPECT_LE(now.computed() - before, 12U);
+  EXPECT_EQ(jobs_.waiting(), 1U);
+  Filter(two_);
+  EXPECT_EQ(jobs_.waiting(), 1U) << "once is enough";
+  jobs_.RunAll();
+  EXPECT_GT(now.computed() - before, 100U);
+  Filter(two_);
+  EXPECT_EQ(jobs_.waiting(), 0U);
+}
+
+TEST_F(EngineWithABackground, WithoutRoomThereTheNextPodTriesAgain) {
+  const auto before = engine_->profile();
+  jobs_.is_full = true;
+  Arrive(one_);
+  EXPECT_EQ(jobs_.waiting(), 0U);
+  jobs_.is_full = false;
+  Arrive(one_);
+  jobs_.RunAll();
+  EXPECT_NE(engine_->profile(), before);
+}
+
+TEST_F(EngineWithABackground, AJobThatOutlivesTheEngineDoesNothing) {
+  Jobs jobs;
+  {
+    const auto engine =
+        Engine::Create({*FindBuiltinProfile("expected-waste"), {4, 20}, mix_, nullptr, jobs.port()},
+                       *snapshot_)
+            .value();
+    mix_->Observe(one_);
+    engine->Follow(snapshot_);
+  }
+  EXPECT_EQ(jobs.waiting(), 1U);
+  jobs.RunAll();
 }
 
 }  // namespace
