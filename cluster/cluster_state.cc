@@ -236,13 +236,20 @@ std::vector<std::string> ClusterState::PodUids() const {
 }
 
 ClusterState::Contents ClusterState::Everything() const {
-  const MutexLock lock(mutex_);
-  Contents contents{current_, {}};
-  contents.pods.reserve(pods_.size());
-  for (const auto& [uid, record] : pods_) contents.pods.push_back(*record);
-  std::ranges::sort(contents.pods, {}, [](const PodRecord& record) -> const std::string& {
-    return record.pod.id.uid;
+  Contents contents;
+  PodRecords records;
+  {
+    // Pointers alone: whoever decides waits for this lock.
+    const MutexLock lock(mutex_);
+    contents.snapshot = current_;
+    records.reserve(pods_.size());
+    for (const auto& [uid, record] : pods_) records.push_back(record);
+  }
+  std::ranges::sort(records, {}, [](const std::shared_ptr<const PodRecord>& record) {
+    return std::string_view(record->pod.id.uid);
   });
+  contents.pods.reserve(records.size());
+  for (const auto& record : records) contents.pods.push_back(*record);
   return contents;
 }
 

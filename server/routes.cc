@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/routes.h"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "server/http_metrics.h"
@@ -41,14 +44,14 @@ http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandle
   };
 }
 
-// The body is all of the request that outlives the call of the handler.
+// The body and the time are all of the request that outlives the call of the handler.
 http::HttpHandler OnPool(WorkerPool& pool, const http::HttpHandler& handler) {
   return [&pool, handler](HttpRequest& request) {
     auto body = std::make_shared<std::string>(std::move(request.body));
     HttpResponse response;
-    response.later = [&pool, handler, body](const http::Reply& reply) {
-      const bool taken = pool.Submit([handler, body, reply] {
-        HttpRequest later{"POST", "", "", std::move(*body)};
+    response.later = [&pool, handler, body, began = request.began](const http::Reply& reply) {
+      const bool taken = pool.Submit([handler, body, began, reply] {
+        HttpRequest later{"POST", "", "", std::move(*body), began};
         try {
           reply(handler(later));
         } catch (...) {  // the Reply that goes unanswered says 500
@@ -64,6 +67,61 @@ http::HttpHandler OnPool(WorkerPool& pool, const http::HttpHandler& handler) {
 std::vector<NodeAdvice> AdviceOf(const RouteParts& parts) {
   if (parts.waiting == nullptr || parts.readiness.reason() != nullptr) return {};
   return AdviseNodes(*parts.state.Current(), parts.waiting->Current());
+}
+
+void AddPage(http::Router& router, const RouteParts& parts, std::string_view path, Page page) {
+  if (parts.pages != nullptr) {
+    router.Add("GET", path, parts.pages->Handler(std::move(page)));
+    return;
+  }
+  router.Add("GET", path, [page = std::move(page)](HttpRequest&) { return WritePage(page); });
+}
+
+std::string MetricsOf(const RouteParts& parts) {
+  const bool ready = parts.readiness.reason() == nullptr;
+  // Who has lost the lease no longer follows the cluster: the gauges are the leader's to show.
+  const auto snapshot = ready ? parts.state.Current() : std::make_shared<const Snapshot>();
+  std::string text = parts.metrics.Text(*snapshot);
+  if (parts.mix != nullptr && parts.waste != nullptr) {
+    text += WasteMetricsText(parts.waste->Of(snapshot, parts.mix->Current()));
+  }
+  if (parts.domains != nullptr) {
+    text += TopologyMetricsText(parts.domains->levels(), *parts.domains->Of(snapshot));
+  }
+  const auto offers = ready && parts.mig_offers != nullptr
+                          ? parts.mig_offers->Current()
+                          : std::make_shared<const MigOffers::ByNode>();
+  text += MigMetricsText(ReportMig(*snapshot, *offers), AdviceOf(parts));
+  text += MetricsText()
+              .Family("berth_ready", "gauge", "1 while verbs are answered")
+              .Sample(ready ? 1 : 0)
+              .Take();
+  if (parts.http_stats) text += HttpMetricsText(parts.http_stats());
+  if (parts.more_metrics) text += parts.more_metrics();
+  return text;
+}
+
+// The snapshot says what is on its nodes; what it does not have are pods on nodes that are not
+// known, and what was learned.
+std::string VersionOf(const ClusterState::Contents& contents,
+                      const std::optional<LearnedMix::Memory>& learned) {
+  const NodeNameTable& names = contents.snapshot->names();
+  std::size_t strays = 0;
+  for (const PodRecord& record : contents.pods) {
+    const std::string& node = record.placement.node;
+    if (names.Find(node) == kNoNode) strays += std::hash<std::string>()(record.pod.id.uid + node);
+  }
+  return std::to_string(reinterpret_cast<std::uintptr_t>(contents.snapshot.get())) + " " +
+         std::to_string(contents.pods.size()) + " " + std::to_string(strays) + " " +
+         std::to_string(learned ? learned->pods : 0);
+}
+
+PageDraft DraftSnapshot(const RouteParts& parts) {
+  auto contents = std::make_shared<const ClusterState::Contents>(parts.state.Everything());
+  std::optional<LearnedMix::Memory> learned;
+  if (parts.mix != nullptr) learned = parts.mix->Remember();
+  return {VersionOf(*contents, learned), contents->snapshot,
+          [contents, learned] { return wire::EncodeCluster(*contents, learned); }};
 }
 
 }  // namespace
@@ -93,43 +151,22 @@ void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
     response.status = reason == nullptr ? 200 : 503;
     return response;
   });
-  router.Add("GET", "/metrics", [parts](HttpRequest&) {
-    const bool ready = parts.readiness.reason() == nullptr;
-    // Who has lost the lease no longer follows the cluster: the gauges are the leader's to show.
-    const auto snapshot = ready ? parts.state.Current() : std::make_shared<const Snapshot>();
-    std::string text = parts.metrics.Text(*snapshot);
-    if (parts.mix != nullptr && parts.waste != nullptr) {
-      text += WasteMetricsText(parts.waste->Of(snapshot, parts.mix->Current()));
-    }
-    if (parts.domains != nullptr) {
-      text += TopologyMetricsText(parts.domains->levels(), *parts.domains->Of(snapshot));
-    }
-    const auto offers = ready && parts.mig_offers != nullptr
-                            ? parts.mig_offers->Current()
-                            : std::make_shared<const MigOffers::ByNode>();
-    text += MigMetricsText(ReportMig(*snapshot, *offers), AdviceOf(parts));
-    text += MetricsText()
-                .Family("berth_ready", "gauge", "1 while verbs are answered")
-                .Sample(ready ? 1 : 0)
-                .Take();
-    if (parts.http_stats) text += HttpMetricsText(parts.http_stats());
-    if (parts.more_metrics) text += parts.more_metrics();
-    return Answer("text/plain; version=0.0.4; charset=utf-8", std::move(text));
-  });
+  AddPage(router, parts, "/metrics",
+          {"text/plain; version=0.0.4; charset=utf-8", [parts] {
+             return PageDraft{{}, {}, [parts] { return MetricsOf(parts); }};
+           }});
   router.Add("GET", "/version", [](HttpRequest&) {
     return Answer("application/json", wire::ObjectOf("version", BERTH_VERSION));
   });
 }
 
 void AddDebugRoutes(http::Router& router, const RouteParts& parts) {
-  router.Add("GET", "/debug/snapshot", [&state = parts.state, mix = parts.mix](HttpRequest&) {
-    std::optional<LearnedMix::Memory> learned;
-    if (mix != nullptr) learned = mix->Remember();
-    return Answer("application/json", wire::EncodeCluster(state.Everything(), learned));
-  });
-  router.Add("GET", "/debug/repartition", [parts](HttpRequest&) {
-    return Answer("application/json", wire::EncodeRepartition(AdviceOf(parts)));
-  });
+  AddPage(router, parts, "/debug/snapshot",
+          {"application/json", [parts] { return DraftSnapshot(parts); }});
+  AddPage(router, parts, "/debug/repartition",
+          {"application/json", [parts] {
+             return PageDraft{{}, {}, [parts] { return wire::EncodeRepartition(AdviceOf(parts)); }};
+           }});
   router.Add("GET", "/", [](HttpRequest&) {
     return Answer("text/html; charset=utf-8", std::string(LivePage()));
   });

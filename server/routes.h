@@ -14,6 +14,7 @@
 #include "scoring/waste_report.h"
 #include "server/http/http_server.h"
 #include "server/http/router.h"
+#include "server/page_writer.h"
 #include "server/telemetry/metrics.h"
 #include "server/verbs.h"
 #include "server/worker_pool.h"
@@ -54,6 +55,8 @@ struct RouteParts {
   NodeDomains* domains = nullptr;   // nullptr: /metrics leaves them out
   const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
   const WaitingPods* waiting = nullptr;   // nullptr: none wait
+  // Writes /metrics and what is under /debug; nullptr: whoever asks does, on the I/O thread.
+  PageWriter* pages = nullptr;
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), and the health routes.

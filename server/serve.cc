@@ -146,13 +146,14 @@ class Service {
   }
 
   Status Listen() {
+    pages_ = std::make_unique<PageWriter>();
     if (kube_) bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
     if (kube_ && config_.dra.choose_devices) {
       verbs_.AllocateClaims(kube_->claim_allocator(), *bind_pool_);
     }
-    const RouteParts parts{verbs_,      state_,        metrics_,         readiness_,
-                           HttpStats(), KubeMetrics(), bind_pool_.get(), mix_.get(),
-                           &waste_,     &domains_,     &mig_offers_,     &waiting_};
+    const RouteParts parts{verbs_,        state_,           metrics_,    readiness_, HttpStats(),
+                           KubeMetrics(), bind_pool_.get(), mix_.get(),  &waste_,    &domains_,
+                           &mig_offers_,  &waiting_,        pages_.get()};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
@@ -283,6 +284,7 @@ class Service {
   std::atomic<const http::HttpServer*> serving_{nullptr};  // server_, once it is there
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<http::HttpServer> debug_server_;
+  std::unique_ptr<PageWriter> pages_;      // ends before the servers, to which it answers
   std::unique_ptr<WorkerPool> bind_pool_;  // ends before the server, to which its jobs answer
 };
 

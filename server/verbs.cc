@@ -36,33 +36,32 @@ Verbs::Answer Verbs::Malformed(const Error& error) {
 }
 
 template <class Handle>
-http::HttpResponse Verbs::Timed(Verb verb, Handle handle) {
-  const auto start = std::chrono::steady_clock::now();
+http::HttpResponse Verbs::Timed(Verb verb, const http::HttpRequest& request, Handle handle) {
   Answer answer = handle();
   if (answer.response.later) return std::move(answer.response);  // counted when it is there
-  metrics_.CountCall(verb, answer.result, std::chrono::steady_clock::now() - start);
+  metrics_.CountCall(verb, answer.result, std::chrono::steady_clock::now() - request.began);
   return std::move(answer.response);
 }
 
 http::HttpResponse Verbs::Filter(http::HttpRequest& request) {
-  return Timed(Verb::kFilter, [&] { return AnswerFilter(request.body); });
+  return Timed(Verb::kFilter, request, [&] { return AnswerFilter(request); });
 }
 
 http::HttpResponse Verbs::Prioritize(http::HttpRequest& request) {
-  return Timed(Verb::kPrioritize, [&] { return AnswerPrioritize(request.body); });
+  return Timed(Verb::kPrioritize, request, [&] { return AnswerPrioritize(request.body); });
 }
 
 http::HttpResponse Verbs::Preempt(http::HttpRequest& request) {
-  return Timed(Verb::kPreempt, [&] { return AnswerPreempt(request.body); });
+  return Timed(Verb::kPreempt, request, [&] { return AnswerPreempt(request.body); });
 }
 
 http::HttpResponse Verbs::Bind(http::HttpRequest& request) {
-  return Timed(Verb::kBind, [&] { return AnswerBind(request.body); });
+  return Timed(Verb::kBind, request, [&] { return AnswerBind(request.body); });
 }
 
-Verbs::Answer Verbs::AnswerFilter(std::string& body) {
+Verbs::Answer Verbs::AnswerFilter(http::HttpRequest& request) {
   const std::shared_ptr<const Snapshot> snapshot = extender_.Current();
-  const auto args = wire::DecodeExtenderArgs(body, rules_, snapshot->names());
+  const auto args = wire::DecodeExtenderArgs(request.body, rules_, snapshot->names());
   if (!args) return Malformed(args.error());
   if (!args->pod) return {CallResult::kRefused, Json(wire::EncodeFilterError(kNoPod))};
   const std::vector<Reason> reasons = extender_.Filter(snapshot, *args->pod, args->known);
@@ -85,14 +84,14 @@ Verbs::Answer Verbs::AnswerFilter(std::string& body) {
     if (reasons[i] == Reason::kFits)
       pod->nodes.emplace_back(snapshot->names().name(args->known[i]));
   }
-  return {CallResult::kOk, AfterAllocation(pod)};
+  return {CallResult::kOk, AfterAllocation(pod, request.began)};
 }
 
-http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod) const {
-  const auto answer = [&metrics = metrics_, start = std::chrono::steady_clock::now(), pod](
-                          const http::Reply& reply, bool allocated) {
+http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod,
+                                          Instant began) const {
+  const auto answer = [&metrics = metrics_, began, pod](const http::Reply& reply, bool allocated) {
     metrics.CountCall(Verb::kFilter, allocated ? CallResult::kRefused : CallResult::kOk,
-                      std::chrono::steady_clock::now() - start);
+                      std::chrono::steady_clock::now() - began);
     reply(Json(allocated ? pod->nowhere : pod->fits));
   };
   http::HttpResponse response;

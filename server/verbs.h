@@ -43,12 +43,13 @@ class Verbs {
     http::HttpResponse response;
   };
   template <class Handle>
-  http::HttpResponse Timed(Verb verb, Handle handle);
+  http::HttpResponse Timed(Verb verb, const http::HttpRequest& request, Handle handle);
   static Answer Malformed(const Error& error);
 
-  Answer AnswerFilter(std::string& body);
+  Answer AnswerFilter(http::HttpRequest& request);
   struct ClaimingPod;
-  http::HttpResponse AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod) const;
+  http::HttpResponse AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod,
+                                     Instant began) const;
   Answer AnswerPrioritize(std::string& body);
   Answer AnswerPreempt(std::string& body);
   Answer AnswerBind(std::string& body);

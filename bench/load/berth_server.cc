@@ -45,7 +45,9 @@ class BerthServer::Impl {
     RouteParts parts{verbs_, state_, metrics_, readiness_};
     parts.mix = mix_.get();
     parts.waste = &waste_;
+    parts.pages = &pages_;
     AddServiceRoutes(router, parts);
+    AddDebugRoutes(router, parts);
     http::HttpServerOptions options;
     options.listen = "127.0.0.1:0";
     options.threads = 1;
@@ -71,6 +73,7 @@ class BerthServer::Impl {
   Verbs verbs_;
   Readiness readiness_{nullptr};
   std::unique_ptr<http::HttpServer> server_;
+  PageWriter pages_;
 };
 
 BerthServer::BerthServer(std::size_t nodes, bool learns)

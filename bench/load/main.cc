@@ -2,12 +2,13 @@
 //
 // berth-load: what requests cost over HTTP. Without a subcommand, filter and prioritize beside a
 // bare HTTP server; `first`, the first pods that a fresh server meets; `hostile`, pods that were
-// made to cost as much as they can.
+// made to cost as much as they can; `viewers`, filter while people look at the live page.
 #include <CLI/CLI.hpp>
 
 #include "bench/load/bare_ratio.h"
 #include "bench/load/first_pods.h"
 #include "bench/load/hostile.h"
+#include "bench/load/viewers.h"
 
 namespace berth::load {
 namespace {
@@ -20,6 +21,9 @@ int Main(int argc, char** argv) {
   CLI::App* const first = app.add_subcommand("first", "The first pods, all of them different");
   first->add_option("--pods", pods, "Pods to place")->check(CLI::Range(1, 20'000));
   const CLI::App* const hostile = app.add_subcommand("hostile", "Pods made to cost much");
+  int count = 10;
+  CLI::App* const viewers = app.add_subcommand("viewers", "Filter while people look (99 s)");
+  viewers->add_option("--count", count, "Browsers with the live page")->check(CLI::Range(1, 1000));
   app.require_subcommand(0, 1);
   app.fallthrough();
   try {
@@ -31,6 +35,8 @@ int Main(int argc, char** argv) {
     MeasureFirstPods(nodes, pods);
   } else if (hostile->parsed()) {
     MeasureHostile(nodes);
+  } else if (viewers->parsed()) {
+    MeasureViewers(nodes, count);
   } else {
     MeasureRatio(nodes, rounds);
   }

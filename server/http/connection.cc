@@ -28,12 +28,13 @@ Instant Now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-Connection::Connection(Shard& shard, std::unique_ptr<Transport> transport)
+Connection::Connection(Shard& shard, std::unique_ptr<Transport> transport, Instant accepted)
     : shard_(shard),
       options_(shard.service().options),
       counters_(shard.service().counters),
       transport_(std::move(transport)),
       timer_(shard.loop()),
+      awaited_(accepted),
       parser_(options_.max_body_bytes) {}
 
 void Connection::Serve() {
@@ -171,7 +172,8 @@ void Connection::SendAnswer() {
 
 HttpResponse Connection::CallHandler(const RequestHead& head) {
   const RequestTarget target = ParseRequestTarget(head.target);
-  HttpRequest request{head.method, target.path, target.query, std::move(body_)};
+  HttpRequest request{head.method, target.path,       target.query,      std::move(body_),
+                      began_,      head.accepts_gzip, head.if_none_match};
   HttpResponse response;
   // The only catch-all: what a handler lets escape ends its request, not the process.
   try {
@@ -203,8 +205,9 @@ void Connection::Send(AfterResponse after, Part part) {
   }
   FormatResponseHeader(response_, after, response_header_);
   close_after_ = after == AfterResponse::kClose;
-  to_write_ = {asio::buffer(response_header_),
-               part == Part::kHeaderAndBody ? asio::buffer(response_.body) : asio::const_buffer()};
+  to_write_ = {asio::buffer(response_header_), part == Part::kHeaderAndBody
+                                                   ? asio::buffer(BodyOf(response_))
+                                                   : asio::const_buffer()};
   Enter(State::kAnswering, TransferTime(options_.write_grace, asio::buffer_size(to_write_)));
   after_write_ = &Connection::OnAnswered;
   Write();
@@ -236,6 +239,7 @@ void Connection::OnAnswered() {
   if (close_after_) {
     EndSending();
   } else {
+    awaited_ = Now();
     AwaitRequest();
   }
 }
@@ -247,6 +251,7 @@ void Connection::ReleaseMemory(std::size_t keep) {
     CountLargeBody(0);
   }
   std::string().swap(response_.body);
+  response_.shared_body.reset();
   if (state_ != State::kIdle) {  // the pending read of an idle connection writes to the buffer
     buffer_.ShrinkIfEmpty(kKeptBufferBytes);
   }

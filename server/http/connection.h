@@ -31,9 +31,9 @@ struct ServerCounters;
 
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  // A client that was accepted onto the shard's loop. The shard outlives the connection. Owned by a
-  // shared_ptr: call Serve next, which registers it with the shard.
-  Connection(Shard& shard, std::unique_ptr<Transport> transport);
+  // A client that was accepted onto the shard's loop at that time. The shard outlives the
+  // connection. Owned by a shared_ptr: call Serve next, which registers it with the shard.
+  Connection(Shard& shard, std::unique_ptr<Transport> transport, Instant accepted);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -72,6 +72,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void AwaitRequest();
   void ReadHeader();
   void OnHeaderRead(const ErrorCode& code, std::size_t count);
+  [[nodiscard]] Instant ArrivalOfRead();
   bool ReadFailed(const ErrorCode& code);
   void DropEmptyLines();
   void OnHeaderBytes();
@@ -113,6 +114,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer timer_;
   State state_ = State::kIdle;
   Instant deadline_{};
+  Instant awaited_;         // since when the next request may have come
+  Instant began_{};         // when its first byte did
   bool timed_out_ = false;  // the pending read is being cancelled and shall answer 408
 
   RequestParser parser_;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The first half of a Connection: receiving a request.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -17,6 +21,9 @@ namespace asio = boost::asio;
 constexpr std::size_t kFirstReadBytes = 4096;
 constexpr std::size_t kChunkedReadBytes = std::size_t{64} << 10;
 
+// A shorter wait of a request in its socket may be the kernel's clock alone.
+constexpr std::chrono::milliseconds kLeastWait(10);
+
 }  // namespace
 
 // --- header
@@ -31,7 +38,8 @@ void Connection::AwaitRequest() {
     Enter(State::kIdle, options_.idle_timeout);
     ReadHeader();
   } else {
-    Enter(State::kHeader, options_.header_timeout);  // pipelined
+    began_ = std::chrono::steady_clock::now();  // pipelined
+    Enter(State::kHeader, options_.header_timeout);
     OnHeaderBytes();
   }
 }
@@ -55,9 +63,23 @@ void Connection::OnHeaderRead(const ErrorCode& code, std::size_t count) {
     return;
   }
   if (state_ == State::kIdle) {
+    began_ = ArrivalOfRead();
     Enter(State::kHeader, options_.header_timeout);
   }
   OnHeaderBytes();
+}
+
+// When the bytes that were read just now came: the kernel knows how long ago the last one was here,
+// by a clock that ticks every 1 to 10 ms.
+Instant Connection::ArrivalOfRead() {
+  const Instant now = std::chrono::steady_clock::now();
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(transport_->socket().native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    return now;
+  }
+  const std::chrono::milliseconds waited(info.tcpi_last_data_recv);
+  return waited < kLeastWait ? now : std::max<Instant>(now - waited, awaited_);
 }
 
 // Handles what any read of a request may end with instead of bytes.

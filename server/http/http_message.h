@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
+
 namespace berth::http {
 
 // body.capacity() is at least body.size() + kBodyPadding, so that a JSON parser that reads a little
@@ -23,6 +25,11 @@ struct HttpRequest {
   std::string_view path;    // without query, double or trailing slashes: "/filter"
   std::string_view query;   // what followed '?', undecoded; mostly empty
   std::string body;  // decoded (no chunks left); only the identity content encoding gets here
+  // When its first byte reached this host: what waits in the socket while the thread is busy with
+  // another request waits already. A wait of less than 10 ms is not told from none.
+  Instant began = std::chrono::steady_clock::now();
+  bool accepts_gzip = false;            // Accept-Encoding
+  std::string_view if_none_match = {};  // If-None-Match, as sent
 };
 
 class Reply;
@@ -32,6 +39,10 @@ struct HttpResponse {
   std::string content_type = "application/json";  // empty: no Content-Type
   std::string allow;                              // empty: no Allow
   std::string body;
+  // Set: the body is this one, which other answers have too, and not `body`.
+  std::shared_ptr<const std::string> shared_body = {};
+  bool gzip = false;      // the body is compressed
+  std::string etag = {};  // empty: no ETag
   // Set: this is not the answer. It is called at once, on the I/O thread, with the way on which the
   // answer will come later; what it throws is answered with 500.
   std::function<void(Reply)> later = {};
@@ -54,6 +65,10 @@ class Reply {
 // exception that escapes it is answered with 500 and counted. For a HEAD request the server sends
 // the length of the body and no body.
 using HttpHandler = std::function<HttpResponse(HttpRequest&)>;
+
+inline const std::string& BodyOf(const HttpResponse& response) {
+  return response.shared_body ? *response.shared_body : response.body;
+}
 
 // A response whose body is {"error": "<message>"}.
 HttpResponse ErrorResponse(int status, std::string_view message);

@@ -179,11 +179,11 @@ void Listener::Adopt(Shard& shard, tcp::socket socket) {
   }
   service_.open.Increment();
   std::shared_ptr<asio::ssl::context> context = tls_ ? tls_->context() : nullptr;
-  asio::post(shard.loop(), [&shard, context = std::move(context),
-                            socket = std::move(socket)]() mutable {
+  asio::post(shard.loop(), [&shard, context = std::move(context), socket = std::move(socket),
+                            accepted = std::chrono::steady_clock::now()]() mutable {
     auto transport = context != nullptr ? MakeTlsTransport(std::move(socket), std::move(context))
                                         : MakePlainTransport(std::move(socket));
-    std::make_shared<Connection>(shard, std::move(transport))->Serve();
+    std::make_shared<Connection>(shard, std::move(transport), accepted)->Serve();
   });
 }
 

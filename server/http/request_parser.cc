@@ -26,6 +26,22 @@ bool IsNumber(BeastView text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// Whether an Accept-Encoding ("br;q=1.0, gzip;q=0.8") wants it.
+bool NamesGzip(std::string_view codings) {
+  while (!codings.empty()) {
+    const std::size_t end = std::min(codings.find(','), codings.size());
+    std::string_view coding = codings.substr(0, end);
+    codings.remove_prefix(std::min(end + 1, codings.size()));
+    coding.remove_prefix(std::min(coding.find_first_not_of(" \t"), coding.size()));
+    const std::string_view name = coding.substr(0, coding.find_first_of("; \t"));
+    if (!beast::iequals(BeastView(name.data(), name.size()), "gzip")) continue;
+    const std::size_t quality = coding.find("q=");
+    return quality == std::string_view::npos ||
+           coding.find_first_of("123456789", quality) != std::string_view::npos;
+  }
+  return false;
+}
+
 Refusal RefusalFor(const beast::error_code& code) {
   using beast::http::error;
   if (code == error::body_limit) {
@@ -112,6 +128,12 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
         } else {
           Refuse(417, "want expect: 100-continue");
         }
+        break;
+      case field::accept_encoding:
+        head_.accepts_gzip = head_.accepts_gzip || NamesGzip({value.data(), value.size()});
+        break;
+      case field::if_none_match:
+        head_.if_none_match.assign(value.data(), value.size());
         break;
       default:
         break;

@@ -27,6 +27,8 @@ struct RequestHead {
   bool keep_alive = false;
   bool expects_continue = false;
   bool chunked = false;
+  bool accepts_gzip = false;
+  std::string if_none_match;
   std::uint64_t content_length = 0;  // 0 as well if there is no body, or a chunked one
 };
 

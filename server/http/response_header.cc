@@ -85,12 +85,24 @@ void FormatResponseHeader(const HttpResponse& response, AfterResponse after, std
   if (!response.allow.empty()) {
     AppendField(header, "Allow", response.allow);
   }
+  if (response.gzip) {
+    AppendField(header, "Content-Encoding", "gzip");
+  }
+  if (!response.etag.empty()) {
+    AppendField(header, "ETag", response.etag);
+    // To be asked for anew each time, with this tag.
+    AppendField(header, "Cache-Control", "no-cache");
+    AppendField(header, "Vary", "Accept-Encoding");
+  }
   if (after != AfterResponse::kKeepAlive) {
     AppendField(header, "Connection", after == AfterResponse::kClose ? "close" : "keep-alive");
   }
-  header += "Content-Length: ";
-  AppendNumber(header, response.body.size());
-  header += "\r\n\r\n";
+  if (response.status != 304) {  // it has no body, and would speak of the length of a 200
+    header += "Content-Length: ";
+    AppendNumber(header, BodyOf(response).size());
+    header += "\r\n";
+  }
+  header += "\r\n";
 }
 
 }  // namespace berth::http

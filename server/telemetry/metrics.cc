@@ -153,10 +153,11 @@ class Metrics::Impl {
     for (std::size_t r = 0; r < kReloadResults.size(); ++r) {
       reloads_[r] = &reloads.Add({{"result", std::string(kReloadResults[r])}});
     }
-    auto& seconds = prometheus::BuildHistogram()
-                        .Name("berth_call_duration_seconds")
-                        .Help("Time from the decoded request to the encoded answer, by verb")
-                        .Register(registry_);
+    auto& seconds =
+        prometheus::BuildHistogram()
+            .Name("berth_call_duration_seconds")
+            .Help("Time from the first byte of the request to the encoded answer, by verb")
+            .Register(registry_);
     for (const Verb verb : kVerbs) {
       const std::string name(NameOf(verb));
       seconds_[Index(verb)] = &seconds.Add({{"verb", name}}, LatencyBuckets());

@@ -102,12 +102,23 @@ function advise(advices) {
     "Idle nodes that would take waiting pods if cut otherwise: " +
     advices.map(a => `${a.node} to ${a.config} (${a.fits} pods)`).join(", ");
 }
+const tags = new Map();  // of the pages that are shown
+// Hands the page to `show` if it is another one than the one shown.
+async function look(path, show) {
+  const known = tags.has(path) ? {"If-None-Match": tags.get(path)} : {};
+  const answer = await fetch(path, {cache: "no-store", headers: known});
+  if (answer.status === 304) return;
+  if (!answer.ok) throw new Error("status " + answer.status);
+  show(await answer.json());
+  tags.set(path, answer.headers.get("ETag"));
+}
 async function refresh() {
   try {
-    draw(await (await fetch("/debug/snapshot")).json());
-    advise(await (await fetch("/debug/repartition")).json());
+    await look("/debug/snapshot", draw);
+    await look("/debug/repartition", advise);
   } catch (problem) {
     document.getElementById("sum").textContent = "no answer: " + problem;
+    tags.clear();
   }
   setTimeout(refresh, 3000);
 }

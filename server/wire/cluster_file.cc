@@ -451,15 +451,25 @@ Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
 
 std::string EncodeCluster(const ClusterState::Contents& contents,
                           const std::optional<LearnedMix::Memory>& learned) {
-  Json nodes = Json::array(), pods = Json::array();
+  // A document of all of it would be ten times as large as the text.
+  std::string text = R"({"version":1,"observed":true,"nodes":[)";
+  const auto append = [&text](const Json& item, bool is_first) {
+    text += is_first ? "\n" : ",\n";
+    text += item.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
   for (NodeIndex i = 0; i < contents.snapshot->size(); ++i) {
-    nodes.push_back(NodeJson(contents.snapshot->node(i)));
+    append(NodeJson(contents.snapshot->node(i)), i == 0);
   }
-  for (const PodRecord& record : contents.pods) pods.push_back(PodJson(record));
-  Json cluster = {
-      {"version", 1}, {"observed", true}, {"nodes", std::move(nodes)}, {"pods", std::move(pods)}};
-  if (learned) cluster["learned_mix"] = LearnedJson(*learned);
-  return cluster.dump(1, ' ', false, Json::error_handler_t::replace);
+  text += "],\n\"pods\":[";
+  for (const PodRecord& record : contents.pods) {
+    append(PodJson(record), &record == contents.pods.data());
+  }
+  text += ']';
+  if (learned) {
+    text += ",\n\"learned_mix\":";
+    text += LearnedJson(*learned).dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  return text += '}';
 }
 
 Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules) {

@@ -3,6 +3,10 @@
 // How the server speaks HTTP to clients that behave, more or less.
 #include "server/http/http_server.h"
 
+#include <future>
+#include <latch>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -28,6 +32,55 @@ TEST(HttpServer, AnswersWithExactLengthAndNothingMore) {
   EXPECT_EQ(client.ReadToEnd(),
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
             "Content-Length: 3\r\n\r\nabc");
+}
+
+TEST(HttpServer, TellsHandlersWhetherAClientTakesGzipAndWhichTextItHas) {
+  const auto server = StartServer(LocalOptions(), [](HttpRequest& request) {
+    HttpResponse response;
+    response.body = request.accepts_gzip ? "gzip " : "plain ";
+    response.body += request.if_none_match;
+    return response;
+  });
+  RawClient client = ConnectTo(*server);
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "plain "},
+      {"Accept-Encoding: gzip\r\n", "gzip "},
+      {"Accept-Encoding: deflate;q=0.5, GZip;q=0.7, br\r\n", "gzip "},
+      {"Accept-Encoding: gzip;q=0.0, br\r\n", "plain "},
+      {"Accept-Encoding: gzipped, ,;,\r\n", "plain "},
+      {"If-None-Match: W/\"1\", \"2\"\r\n", "plain W/\"1\", \"2\""}};
+  for (const auto& [field, answer] : cases) {
+    client.Send(Request("GET", "/filter", field));
+    EXPECT_EQ(client.Read().body, answer) << field;
+  }
+}
+
+TEST(HttpServer, ARequestBeganWhenItCameAndNotWhenTheThreadHadTimeForIt) {
+  HttpServerOptions options = LocalOptions();
+  options.threads = 1;
+  std::latch busy(1), go_on(1);
+  std::promise<Instant> began;
+  const auto server = StartServer(options, [&](HttpRequest& request) {
+    if (request.path == "/slow") {
+      busy.count_down();
+      go_on.wait();
+    } else if (request.path == "/waits") {
+      began.set_value(request.began);
+    }
+    return HttpResponse();
+  });
+  RawClient slow = ConnectTo(*server), waits = ConnectTo(*server);
+  waits.Send(Request("GET", "/"));
+  EXPECT_EQ(waits.Read().status, 200);
+  slow.Send(Request("GET", "/slow"));
+  busy.wait();
+  waits.Send(Request("GET", "/waits"));
+  const Instant sent = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the kernel's clock goes on
+  const Instant released = std::chrono::steady_clock::now();
+  go_on.count_down();
+  const Instant at = began.get_future().get();
+  EXPECT_LT(at - sent, (released - sent) / 2) << "the wait for the thread counts";
 }
 
 TEST(HttpServer, KeepsBodiesOfEverySizeIntact) {

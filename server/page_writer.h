@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PageWriter: writes the pages that people and scrapers look at, on one thread of low priority, so
+// that looking never holds up the threads that answer kube-scheduler.
+//
+// A page is written once for everybody who has asked by then, compressed once for those who take
+// gzip, and not at all while it shows the same as the last time. An answer is never older than its
+// request. Between two versions of a page the writer rests four times as long as the last one took:
+// however many look, a page costs a fifth of a core at most.
+//
+// Memory: the last text of each page (and its compressed form) stays, and kMostSentBytes of older
+// ones may still be on their way to slow readers; beyond that 503.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "server/http/http_message.h"
+
+namespace berth {
+
+// What a page shows at one moment.
+struct PageDraft {
+  // Equal to that of the draft before: so is the text, which is not written again. Empty: it is.
+  std::string version;
+  // Held as long as the text is, so that a version may be made of addresses.
+  std::shared_ptr<const void> shown;
+  std::function<std::string()> write;
+};
+
+struct Page {
+  std::string content_type;
+  std::function<PageDraft()> draft;  // takes little time
+};
+
+// The answer to one request for the page, written by whoever calls.
+http::HttpResponse WritePage(const Page& page);
+
+// Any thread may call it.
+class PageWriter {
+ public:
+  static constexpr std::size_t kMostSentBytes = std::size_t{64} << 20;
+
+  // Throws what std::thread throws.
+  PageWriter();
+  // Whoever waits for a page gets 503.
+  ~PageWriter();
+  PageWriter(const PageWriter&) = delete;
+  PageWriter& operator=(const PageWriter&) = delete;
+
+  // The handler that answers with the page; the writer outlives its calls.
+  http::HttpHandler Handler(Page page) BERTH_EXCLUDES(mutex_);
+
+  // The texts that are held: shown now, or on their way to somebody.
+  [[nodiscard]] std::size_t held_bytes() const { return *held_bytes_; }
+
+ private:
+  struct Request {
+    http::Reply reply;
+    bool accepts_gzip = false;
+    std::string if_none_match;
+  };
+  class Shelf;  // a page, who waits for it, and its last text
+
+  void Run() BERTH_EXCLUDES(mutex_);
+  // The page that somebody waits for and that has rested; nullptr when there is none: then *next is
+  // when to look again.
+  Shelf* NextDue(Instant now, Instant& next) BERTH_REQUIRES(mutex_);
+  void Serve(Shelf& shelf, const std::vector<Request>& requests);
+  bool Write(Shelf& shelf);
+  [[nodiscard]] http::HttpResponse AnswerTo(const Request& request, Shelf& shelf) const;
+  [[nodiscard]] std::shared_ptr<const std::string> Hold(std::string text) const;
+
+  // Shared with the texts, which may outlive the writer.
+  const std::shared_ptr<std::atomic<std::size_t>> held_bytes_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::unique_ptr<Shelf>> shelves_ BERTH_GUARDED_BY(mutex_);
+  bool ending_ BERTH_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace berth
