@@ -8,7 +8,12 @@
 
 namespace berth {
 
-Result<std::string> ReadFile(const std::string& path) {
+Error TooLarge(const std::string& path, std::size_t most_bytes) {
+  return {Errc::kInvalidArgument,
+          path + ": want at most " + std::to_string(most_bytes >> 20) + " MiB"};
+}
+
+Result<std::string> ReadFile(const std::string& path, std::size_t most_bytes) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;
@@ -18,6 +23,7 @@ Result<std::string> ReadFile(const std::string& path) {
   while (file) {
     file.read(block.data(), static_cast<std::streamsize>(block.size()));
     text.append(block.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > most_bytes) return tl::unexpected(TooLarge(path, most_bytes));
   }
   if (!file.is_open() || file.bad()) {
     const char* const reason = errno != 0 ? std::strerror(errno) : "unknown error";

@@ -5,8 +5,8 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,8 +26,10 @@
 #include "server/kube/http_api_client.h"
 #include "server/kube/kube_cluster.h"
 #include "server/kube_metrics.h"
+#include "server/metrics_text.h"
 #include "server/routes.h"
 #include "server/telemetry/decision_recorder.h"
+#include "server/telemetry/line_writer.h"
 #include "server/telemetry/log.h"
 #include "server/wire/cluster_file.h"
 
@@ -57,18 +59,21 @@ http::HttpServerOptions OptionsOf(const ServerConfig& config, Log& log) {
 }
 
 // Signals are taken from a set that every thread blocks: no handler runs anywhere.
-class StopSignals {
+class Signals {
  public:
-  StopSignals() {
+  Signals() {
     sigemptyset(&set_);
-    sigaddset(&set_, SIGTERM);
-    sigaddset(&set_, SIGINT);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
     BERTH_CHECK(pthread_sigmask(SIG_BLOCK, &set_, nullptr) == 0);
-    std::signal(SIGPIPE, SIG_IGN);
+    // Each would end the process without a drain.
+    for (const int signal : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
   }
 
-  void Wait() const {
-    while (sigwaitinfo(&set_, nullptr) < 0) {
+  // Returns at SIGTERM or SIGINT. A daemon takes SIGHUP as: look at the configuration again.
+  void AwaitStop(const std::function<void()>& on_hangup) const {
+    for (int signal = 0; signal != SIGTERM && signal != SIGINT;) {
+      signal = sigwaitinfo(&set_, nullptr);
+      if (signal == SIGHUP) on_hangup();
     }
   }
 
@@ -91,6 +96,7 @@ class BothSinks final : public DecisionSink {
 };
 
 constexpr Duration kAdviseEvery = std::chrono::seconds(30);
+constexpr std::size_t kMostClusterBytes = std::size_t{256} << 20;  // of a cluster file
 constexpr int kBindThreads = 32;  // each waits for the API server most of the time
 constexpr std::size_t kMaxWaitingBinds = 10'000;
 constexpr std::size_t kMaxWaitingTables = 1'000;
@@ -125,7 +131,7 @@ class Service {
         verbs_(extender_, pod_rules_, metrics_) {}
 
   Status Load(const std::string& cluster_file) {
-    BERTH_TRY(std::string text, ReadFile(cluster_file));
+    BERTH_TRY(std::string text, ReadFile(cluster_file, kMostClusterBytes));
     auto cluster = wire::DecodeCluster(std::move(text), node_rules_);
     if (!cluster) return tl::unexpected(std::move(cluster).error().Within(cluster_file));
     BERTH_TRY_STATUS(state_.Apply(cluster->events));
@@ -152,7 +158,7 @@ class Service {
       verbs_.AllocateClaims(kube_->claim_allocator(), *bind_pool_);
     }
     const RouteParts parts{verbs_,        state_,           metrics_,    readiness_, HttpStats(),
-                           KubeMetrics(), bind_pool_.get(), mix_.get(),  &waste_,    &domains_,
+                           MoreMetrics(), bind_pool_.get(), mix_.get(),  &waste_,    &domains_,
                            &mig_offers_,  &waiting_,        pages_.get()};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
@@ -177,12 +183,19 @@ class Service {
 
   void Announce() {
     const bool tls = !config_.server.tls.certificate_file.empty();
-    std::printf("berth: listening on %s://%s\n", tls ? "https" : "http",
-                server_->address().c_str());
-    std::fflush(stdout);
+    const std::string text = std::string("berth: listening on ") + (tls ? "https" : "http") +
+                             "://" + server_->address() + "\n";
+    WriteWithin(STDOUT_FILENO, text, std::chrono::seconds(1));
     log_.Write(LogLevel::kInfo, "listening",
                {{"address", server_->address()}, {"profile", config_.profile}});
   }
+
+  // The next look at the configuration is due at once.
+  void LookSoon() {
+    log_.Write(LogLevel::kInfo, "hangup", {{"text", "looks at the configuration"}});
+    look_soon_ = true;
+  }
+  bool IsToLook() { return look_soon_.exchange(false); }
 
   void Tick() {
     reload_.Look();
@@ -249,9 +262,16 @@ class Service {
     };
   }
 
-  std::function<std::string()> KubeMetrics() {
-    if (!kube_) return {};
-    return [this] { return KubeMetricsText(kube_->stats(), client_->stats(), clock_.Now()); };
+  std::function<std::string()> MoreMetrics() {
+    return [this] {
+      MetricsText own;
+      own.Family("berth_log_lines_dropped_total", "counter",
+                 "Lines of the log that nobody read in time")
+          .Sample(log_.dropped_lines());
+      std::string text = own.Take();
+      if (kube_) text += KubeMetricsText(kube_->stats(), client_->stats(), clock_.Now());
+      return text;
+    };
   }
 
   const Config& config_;
@@ -279,6 +299,7 @@ class Service {
   Extender extender_;
   ConfigReload reload_;
   Verbs verbs_;
+  std::atomic<bool> look_soon_{false};
   Instant next_advice_{};                       // the upkeep's thread alone, as what follows
   std::map<std::string, std::string> advised_;  // config by node
   std::atomic<const http::HttpServer*> serving_{nullptr};  // server_, once it is there
@@ -304,7 +325,7 @@ Result<ClusterAccess> AccessTo(const ServeTarget& target) {
 void Upkeep(Service& service, const std::stop_token& stop) {
   constexpr auto kLook = std::chrono::milliseconds(100);
   for (int looks = 1; !stop.stop_requested(); ++looks) {
-    if (looks % 10 == 0) service.Tick();
+    if (service.IsToLook() || looks % 10 == 0) service.Tick();
     std::this_thread::sleep_for(kLook);
   }
 }
@@ -312,7 +333,7 @@ void Upkeep(Service& service, const std::stop_token& stop) {
 }  // namespace
 
 Status Serve(ConfigFile config_file, const ServeTarget& target) {
-  const StopSignals signals;
+  const Signals signals;
   const Config config = config_file.config();
   std::unique_ptr<kube::HttpApiClient> client;
   std::string pod_namespace;
@@ -328,7 +349,7 @@ Status Serve(ConfigFile config_file, const ServeTarget& target) {
   service.Join();
   {
     const std::jthread upkeep([&service](const std::stop_token& stop) { Upkeep(service, stop); });
-    signals.Wait();
+    signals.AwaitStop([&service] { service.LookSoon(); });
   }
   service.Drain();
   return {};

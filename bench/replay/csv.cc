@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/file.h"
 #include "base/number.h"
 
 namespace berth::replay {
@@ -20,10 +21,12 @@ Result<std::string> ReadTextFile(const std::string& path) {
   int got = 0;
   while ((got = gzread(file, buffer.data(), buffer.size())) > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text.size() > kMostTextBytes) break;
   }
   int code = Z_OK;
   const std::string problem = gzerror(file, &code);
   gzclose(file);
+  if (text.size() > kMostTextBytes) return tl::unexpected(TooLarge(path, kMostTextBytes));
   // A file that is cut off is no failure of gzread; its code says so (Z_BUF_ERROR).
   if (got < 0 || code != Z_OK) return Invalid(path + ": cannot be read: " + problem);
   return text;

@@ -14,7 +14,9 @@
 
 namespace berth::replay {
 
-// The whole file, unzipped where it is gzipped. Error: kNotFound or kInvalidArgument with the path.
+// The whole file, unzipped where it is gzipped. Error: kNotFound or kInvalidArgument with the path,
+// also where the text is larger than kMostTextBytes (/dev/zero; a gzip bomb).
+inline constexpr std::size_t kMostTextBytes = std::size_t{256} << 20;
 Result<std::string> ReadTextFile(const std::string& path);
 
 // A line without its end ("\n" or "\r\n"), and its number in the file, counted from 1.

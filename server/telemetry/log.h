@@ -5,10 +5,15 @@
 //
 //   log.Write(LogLevel::kInfo, "pod_bound", {{"node", node}, {"gpus", 2}});
 //   {"time":"2026-03-01T12:00:00.123Z","level":"info","event":"pod_bound","node":"n1","gpus":2}
+//
+// Writing never blocks: lines wait in kMostHeldBytes of memory for a thread that writes them. Where
+// nobody reads them the newest are dropped, counted, and told in the event "log_lines_dropped" once
+// there is room again.
 #pragma once
 
 #include <atomic>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -35,7 +40,10 @@ struct LogField {
 // Any thread may call it.
 class Log {
  public:
+  static constexpr std::size_t kMostHeldBytes = std::size_t{1} << 20;
+
   explicit Log(LogLevel least);
+  // Takes a second at most where nobody reads what is left.
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
@@ -44,7 +52,12 @@ class Log {
   [[nodiscard]] bool Enabled(LogLevel level) const { return level >= least_; }
   void Write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
 
+  [[nodiscard]] std::uint64_t dropped_lines() const;
+  [[nodiscard]] std::size_t held_bytes() const;
+
  private:
+  void Put(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
+
   class Sink;
   std::atomic<LogLevel> least_;
   std::unique_ptr<Sink> sink_;

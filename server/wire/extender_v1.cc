@@ -5,6 +5,7 @@
 
 #include <unordered_set>
 
+#include "server/wire/json_check.h"
 #include "server/wire/json_text.h"
 #include "server/wire/pod_json.h"
 
@@ -27,6 +28,7 @@ simdjson::ondemand::parser& Parser() {
 // only good for IsField.
 template <class Read>
 Status ForEachTopField(std::string_view text, std::size_t capacity, Read read) {
+  BERTH_TRY_STATUS(CheckJson(text));
   std::string at;  // the field that is being read, for the error
   try {
     simdjson::ondemand::document document =

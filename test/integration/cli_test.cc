@@ -54,6 +54,15 @@ class CommandLine : public testing::Test {
   const TemporaryFolder folder_;
 };
 
+TEST_F(CommandLine, AFileWithoutEndIsRefused) {
+  const std::string endless = "/dev/zero: want at most ";
+  ExpectFailure({"config", "check", "/dev/zero"}, "berth: " + endless + "16 MiB");
+  ExpectFailure({"config", "print", "/dev/zero"}, "berth: " + endless + "16 MiB");
+  ExpectFailure({"topology", "show", "/dev/zero"}, "berth: " + endless + "16 MiB");
+  ExpectFailure({"serve", "--kubeconfig", "/dev/zero"}, "berth: " + endless + "16 MiB");
+  ExpectFailure({"serve", "--cluster", "/dev/zero"}, "berth: " + endless + "256 MiB");
+}
+
 TEST_F(CommandLine, EverySubcommandExplainsItself) {
   const std::vector<std::vector<std::string>> subcommands = {{},
                                                              {"serve"},

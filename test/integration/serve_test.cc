@@ -108,6 +108,40 @@ TEST(Serve, SigtermAndSigintEndItWithSuccess) {
   }
 }
 
+TEST(Serve, OtherSignalsDoNotEndItAndHangupLooksAtTheConfiguration) {
+  const TemporaryFolder folder;
+  Running berth(folder, kCluster);
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE, SIGHUP}) berth.process().Signal(signal);
+  EXPECT_TRUE(berth.process().AwaitErr("\"event\":\"hangup\""));
+  RawClient client = berth.Connect();
+  EXPECT_EQ(Get(client, "/readyz"), "ok\n");
+  berth.process().Signal(SIGTERM);
+  EXPECT_EQ(berth.process().Wait(), 0);
+}
+
+// More than the pipe and the queue hold is logged, and nobody reads it.
+TEST(Serve, AnswersAndEndsWhereNobodyReadsItsLog) {
+  const TemporaryFolder folder;
+  Running berth(folder, kCluster, "logLevel: debug");
+  RawClient client = berth.Connect();
+  const auto dropped = [&client] {
+    return Get(client, "/metrics").find("\nberth_log_lines_dropped_total 0\n") == std::string::npos;
+  };
+  const std::string args = ArgsFor(std::string(200, 'u'), 1);  // long lines
+  for (int i = 0; i < 50'000 && !(i % 100 == 99 && dropped()); ++i) {
+    Ask(client, "filter", args);
+  }
+  EXPECT_TRUE(dropped());
+  std::vector<RawClient> more;
+  for (int i = 0; i < 8; ++i) {
+    more.push_back(berth.Connect());
+    EXPECT_EQ(Ask(more.back(), "filter", args)["NodeNames"].size(), 2u);
+  }
+  berth.process().Signal(SIGTERM);
+  EXPECT_TRUE(client.ReachesEnd()) << "it drains, although nobody reads its log";
+  EXPECT_EQ(berth.process().Wait(), 0);
+}
+
 TEST(Serve, WhileItDrainsOpenConnectionsAreAnsweredAndToldToClose) {
   const TemporaryFolder folder;
   Running berth(folder, kCluster, "server: {drainSeconds: 60}");

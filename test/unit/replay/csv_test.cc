@@ -34,6 +34,12 @@ TEST(SplitLines, TakesBothLineEndsAndLeavesOutEmptyLines) {
   EXPECT_TRUE(SplitLines("\n\n").empty());
 }
 
+TEST(ReadTextFile, RefusesWhatHasNoEnd) {
+  const auto text = ReadTextFile("/dev/zero");
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().message, "/dev/zero: want at most 256 MiB");
+}
+
 TEST(ReadTextFile, ReadsPlainAndGzippedFilesAlike) {
   std::string text;
   for (int i = 0; i < 50'000; ++i) text += std::to_string(i) + ",line\n";

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LineWriter: lines to a file descriptor, from a thread of its own, so that a pipe that nobody
+// reads holds up nobody but the lines. What does not fit into its memory is dropped and counted.
+//
+// Any thread may call it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+
+namespace berth {
+
+class LineWriter {
+ public:
+  // Holds at most so many bytes. Throws what std::thread throws.
+  LineWriter(int descriptor, std::size_t most_bytes);
+  // Writes what it holds, if somebody takes it within kFarewell.
+  ~LineWriter();
+  LineWriter(const LineWriter&) = delete;
+  LineWriter& operator=(const LineWriter&) = delete;
+
+  // Never blocks. The line ends with its line feed.
+  void Write(std::string line) BERTH_EXCLUDES(mutex_);
+
+  // How many lines were dropped since the last call; 0 as long as the memory is more than half
+  // full, so that a line about it is not dropped in turn.
+  std::uint64_t TakeLost() BERTH_EXCLUDES(mutex_);
+
+  [[nodiscard]] std::uint64_t dropped() const BERTH_EXCLUDES(mutex_);  // ever
+  [[nodiscard]] std::size_t held_bytes() const BERTH_EXCLUDES(mutex_);
+
+ private:
+  void Run() BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] bool MustEnd() const BERTH_EXCLUDES(mutex_);
+
+  const int descriptor_;
+  const std::size_t most_bytes_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::string> lines_ BERTH_GUARDED_BY(mutex_);
+  std::size_t held_bytes_ BERTH_GUARDED_BY(mutex_) = 0;  // with the line that is being written
+  std::uint64_t lost_ BERTH_GUARDED_BY(mutex_) = 0;
+  std::uint64_t dropped_ BERTH_GUARDED_BY(mutex_) = 0;
+  bool ending_ BERTH_GUARDED_BY(mutex_) = false;
+  Instant end_ BERTH_GUARDED_BY(mutex_) = Instant::max();  // when it gives up
+  std::thread thread_;
+};
+
+// Writes the text as far as the descriptor takes it within that time; true if that was all of it.
+bool WriteWithin(int descriptor, std::string_view text, Duration limit);
+
+}  // namespace berth
