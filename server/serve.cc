@@ -6,12 +6,14 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/file.h"
@@ -21,6 +23,7 @@
 #include "scoring/mig/repartition_report.h"
 #include "scoring/waste_report.h"
 #include "server/config_reload.h"
+#include "server/held_memory.h"
 #include "server/http/http_server.h"
 #include "server/kube/embedded_cluster.h"
 #include "server/kube/http_api_client.h"
@@ -35,6 +38,8 @@
 
 namespace berth {
 namespace {
+
+constexpr int kTlsConnections = 1000;  // each holds some 80 KiB for its keys and buffers
 
 http::HttpServerOptions OptionsOf(const ServerConfig& config, Log& log) {
   http::HttpServerOptions options;
@@ -54,6 +59,7 @@ http::HttpServerOptions OptionsOf(const ServerConfig& config, Log& log) {
       }
     };
     options.tls = std::move(tls);
+    options.max_connections = kTlsConnections;
   }
   return options;
 }
@@ -96,6 +102,9 @@ class BothSinks final : public DecisionSink {
 };
 
 constexpr Duration kAdviseEvery = std::chrono::seconds(30);
+constexpr std::size_t kDebugRequestBytes = std::size_t{8} << 20;
+constexpr std::size_t kDebugAnswerBytes = std::size_t{8} << 20;
+constexpr int kDebugConnections = 500;
 constexpr std::size_t kMostClusterBytes = std::size_t{256} << 20;  // of a cluster file
 constexpr int kBindThreads = 32;  // each waits for the API server most of the time
 constexpr std::size_t kMaxWaitingBinds = 10'000;
@@ -171,7 +180,12 @@ class Service {
       http::HttpServerOptions options;
       options.listen = config_.server.debug_listen;
       options.threads = 1;
+      options.max_body_bytes = 0;  // nothing there takes one
+      options.max_request_bytes = kDebugRequestBytes;
+      options.max_answer_bytes = kDebugAnswerBytes;
+      options.max_connections = kDebugConnections;
       BERTH_TRY(debug_server_, http::HttpServer::Start(std::move(options), debug_routes));
+      debugging_ = debug_server_.get();
     }
     return {};
   }
@@ -204,6 +218,8 @@ class Service {
     }
     if (kube_) kube_->ReleaseLocks();
     if (clock_.Now() >= next_advice_) Advise();
+    const std::vector<HeldStore> stores = Stores();
+    trim_.Look(stores[0].bytes + stores[1].bytes);  // what comes and goes: requests, answers
   }
 
   // Requests under way are answered first; then the lease goes to the next process.
@@ -262,6 +278,20 @@ class Service {
     };
   }
 
+  [[nodiscard]] std::vector<HeldStore> Stores() const {
+    http::HttpServerStats http, debug;
+    const http::HttpServerOptions limits;
+    if (const http::HttpServer* const server = serving_.load()) http = server->stats();
+    if (const http::HttpServer* const server = debugging_.load()) debug = server->stats();
+    return {{"requests", http.request_bytes + debug.request_bytes,
+             limits.max_request_bytes + kDebugRequestBytes},
+            {"answers", http.answer_bytes + debug.answer_bytes,
+             limits.max_answer_bytes + kDebugAnswerBytes},
+            {"pages", pages_->held_bytes(), PageWriter::kMostSentBytes},
+            {"pending_pods", extender_.pending_bytes(), PendingPods::kMostBytes},
+            {"log", log_.held_bytes(), Log::kMostHeldBytes}};
+  }
+
   std::function<std::string()> MoreMetrics() {
     return [this] {
       MetricsText own;
@@ -269,6 +299,7 @@ class Service {
                  "Lines of the log that nobody read in time")
           .Sample(log_.dropped_lines());
       std::string text = own.Take();
+      text += HeldMemoryText(Stores());
       if (kube_) text += KubeMetricsText(kube_->stats(), client_->stats(), clock_.Now());
       return text;
     };
@@ -300,9 +331,11 @@ class Service {
   ConfigReload reload_;
   Verbs verbs_;
   std::atomic<bool> look_soon_{false};
+  MemoryTrim trim_;                             // the upkeep's thread alone, as what follows
   Instant next_advice_{};                       // the upkeep's thread alone, as what follows
   std::map<std::string, std::string> advised_;  // config by node
-  std::atomic<const http::HttpServer*> serving_{nullptr};  // server_, once it is there
+  // server_ and debug_server_, once they are there.
+  std::atomic<const http::HttpServer*> serving_{nullptr}, debugging_{nullptr};
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<http::HttpServer> debug_server_;
   std::unique_ptr<PageWriter> pages_;      // ends before the servers, to which it answers
@@ -325,7 +358,12 @@ Result<ClusterAccess> AccessTo(const ServeTarget& target) {
 void Upkeep(Service& service, const std::stop_token& stop) {
   constexpr auto kLook = std::chrono::milliseconds(100);
   for (int looks = 1; !stop.stop_requested(); ++looks) {
-    if (service.IsToLook() || looks % 10 == 0) service.Tick();
+    if (service.IsToLook() || looks % 10 == 0) {
+      try {
+        service.Tick();
+      } catch (const std::exception&) {  // out of memory: the next tick is soon
+      }
+    }
     std::this_thread::sleep_for(kLook);
   }
 }
@@ -334,6 +372,7 @@ void Upkeep(Service& service, const std::stop_token& stop) {
 
 Status Serve(ConfigFile config_file, const ServeTarget& target) {
   const Signals signals;
+  BoundAllocator();
   const Config config = config_file.config();
   std::unique_ptr<kube::HttpApiClient> client;
   std::string pod_namespace;

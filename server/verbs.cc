@@ -38,6 +38,7 @@ Verbs::Answer Verbs::Malformed(const Error& error) {
 template <class Handle>
 http::HttpResponse Verbs::Timed(Verb verb, const http::HttpRequest& request, Handle handle) {
   Answer answer = handle();
+  wire::ReleaseDecoder();
   if (answer.response.later) return std::move(answer.response);  // counted when it is there
   metrics_.CountCall(verb, answer.result, std::chrono::steady_clock::now() - request.began);
   return std::move(answer.response);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/worker_pool.h"
 
+#include <exception>
 #include <utility>
 
 namespace berth {
@@ -38,7 +39,10 @@ void WorkerPool::Run() {
       job = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    job();
+    try {
+      job();
+    } catch (const std::exception&) {  // out of memory: it costs the job
+    }
   }
 }
 

@@ -65,6 +65,8 @@ class Extender {
   void Use(Policy policy) BERTH_EXCLUDES(policy_mutex_);
   [[nodiscard]] Policy policy() const BERTH_EXCLUDES(policy_mutex_);
   [[nodiscard]] const RecentDecisions& recent_decisions() const { return recent_; }
+  // What the pods that it remembers between verbs take.
+  [[nodiscard]] std::size_t pending_bytes() const { return pending_.bytes(); }
 
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
 
@@ -105,7 +107,7 @@ class Extender {
   std::size_t SettleOverdue() BERTH_EXCLUDES(in_flight_mutex_);
 
  private:
-  static constexpr std::size_t kMaxPendingPods = 1 << 16;
+  static constexpr std::size_t kMaxPendingPods = 1 << 16;  // and PendingPods::kMostBytes
   static constexpr int kBindAttempts = 3;  // a lost race is placed anew on the newest snapshot
 
   struct Granted {

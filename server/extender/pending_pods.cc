@@ -2,22 +2,66 @@
 #include "server/extender/pending_pods.h"
 
 namespace berth {
+namespace {
+
+constexpr std::size_t kPerText = 32;    // what a text takes beside its bytes
+constexpr std::size_t kPerEntry = 128;  // what keeping a pod takes beside it
+
+std::size_t BytesOf(const std::string& text) { return kPerText + text.size(); }
+
+std::size_t BytesOf(const LabelSelector& selector) {
+  std::size_t bytes = 0;
+  for (const LabelRequirement& requirement : selector) {
+    bytes += sizeof requirement + requirement.key.size();
+    for (const std::string& value : requirement.values) bytes += BytesOf(value);
+  }
+  return bytes;
+}
+
+std::size_t BytesOf(const NodeConstraints& constraints) {
+  std::size_t bytes = sizeof constraints + BytesOf(constraints.selector);
+  if (constraints.either) {
+    for (const NodeSelectorTerm& term : *constraints.either) {
+      bytes += sizeof term + BytesOf(term.labels) + BytesOf(term.fields);
+    }
+  }
+  for (const Toleration& toleration : constraints.tolerations) {
+    bytes += sizeof toleration + toleration.key.size() + toleration.value.size();
+  }
+  return bytes;
+}
+
+std::size_t BytesOf(const PodRequest& pod) {
+  std::size_t bytes = kPerEntry + sizeof pod + BytesOf(pod.id.uid) + BytesOf(pod.id.name) +
+                      BytesOf(pod.id.namespace_name) + pod.refusal.size() + pod.gang.size();
+  for (const std::string& model : pod.shape.models) bytes += BytesOf(model);
+  for (const ContainerAsk& ask : pod.containers) bytes += sizeof ask + ask.name.size();
+  if (pod.constraints != nullptr) bytes += BytesOf(*pod.constraints);
+  if (pod.labels != nullptr) {
+    for (const auto& [key, value] : *pod.labels) bytes += BytesOf(key) + BytesOf(value);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void PendingPods::Erase(Recent::iterator entry) {
+  bytes_ -= BytesOf(**entry);
+  by_uid_.erase((*entry)->id.uid);  // first: its key lives in the entry
+  recent_.erase(entry);
+}
 
 bool PendingPods::Remember(const PodRequest& pod) {
   auto copy = std::make_shared<const PodRequest>(pod);
   const MutexLock lock(mutex_);
   const auto known = by_uid_.find(pod.id.uid);
   const bool is_new = known == by_uid_.end();
-  if (!is_new) {
-    const Recent::iterator entry = known->second;
-    by_uid_.erase(known);  // first: its key lives in the entry
-    recent_.erase(entry);
-  }
+  if (!is_new) Erase(known->second);
+  bytes_ += BytesOf(*copy);
   recent_.push_front(std::move(copy));
   by_uid_.emplace(recent_.front()->id.uid, recent_.begin());
-  if (recent_.size() > capacity_) {
-    by_uid_.erase(recent_.back()->id.uid);
-    recent_.pop_back();
+  while (recent_.size() > 1 && (recent_.size() > capacity_ || bytes_ > most_bytes_)) {
+    Erase(std::prev(recent_.end()));
   }
   return is_new;
 }
@@ -33,15 +77,17 @@ std::shared_ptr<const PodRequest> PendingPods::Find(std::string_view uid) {
 void PendingPods::Forget(std::string_view uid) {
   const MutexLock lock(mutex_);
   const auto known = by_uid_.find(uid);
-  if (known == by_uid_.end()) return;
-  const Recent::iterator entry = known->second;
-  by_uid_.erase(known);
-  recent_.erase(entry);
+  if (known != by_uid_.end()) Erase(known->second);
 }
 
 std::size_t PendingPods::size() const {
   const MutexLock lock(mutex_);
   return recent_.size();
+}
+
+std::size_t PendingPods::bytes() const {
+  const MutexLock lock(mutex_);
+  return bytes_;
 }
 
 }  // namespace berth

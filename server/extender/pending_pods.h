@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PendingPods: the requests of pods that were filtered and not yet bound. The bind verb names a pod
-// and no more; what it asks for must have been kept. Bounded: the one not touched for longest is
-// forgotten first.
+// and no more; what it asks for must have been kept. Bounded in pods and in bytes: the one not
+// touched for longest is forgotten first.
 //
 // Any thread may call it.
 #pragma once
@@ -20,7 +20,10 @@ namespace berth {
 
 class PendingPods {
  public:
-  explicit PendingPods(std::size_t capacity) : capacity_(capacity) {}
+  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
+
+  explicit PendingPods(std::size_t capacity, std::size_t most_bytes = kMostBytes)
+      : capacity_(capacity), most_bytes_(most_bytes) {}
 
   // Returns whether it was not known.
   bool Remember(const PodRequest& pod) BERTH_EXCLUDES(mutex_);
@@ -28,12 +31,18 @@ class PendingPods {
   [[nodiscard]] std::shared_ptr<const PodRequest> Find(std::string_view uid) BERTH_EXCLUDES(mutex_);
   void Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::size_t size() const BERTH_EXCLUDES(mutex_);
+  // About what the pods take.
+  [[nodiscard]] std::size_t bytes() const BERTH_EXCLUDES(mutex_);
 
  private:
   using Recent = std::list<std::shared_ptr<const PodRequest>>;  // most recently touched first
 
+  void Erase(Recent::iterator entry) BERTH_REQUIRES(mutex_);
+
   const std::size_t capacity_;
+  const std::size_t most_bytes_;
   mutable Mutex mutex_;
+  std::size_t bytes_ BERTH_GUARDED_BY(mutex_) = 0;
   Recent recent_ BERTH_GUARDED_BY(mutex_);
   // The keys are the UIDs inside the list's pods.
   std::unordered_map<std::string_view, Recent::iterator> by_uid_ BERTH_GUARDED_BY(mutex_);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <new>
 
 #include <boost/asio/post.hpp>
 
@@ -20,6 +22,9 @@ using asio::ip::tcp;
 // unread bytes resets the connection, and the reset can overtake the answer.
 constexpr Duration kLingerTime = std::chrono::seconds(2);
 constexpr std::size_t kLingerBytes = std::size_t{256} << 20;
+
+// An answer up to this is never held against what all may hold.
+constexpr std::size_t kSmallAnswerBytes = std::size_t{64} << 10;
 
 // Above this the read buffer is given back between requests.
 constexpr std::size_t kKeptBufferBytes = 4096;
@@ -72,8 +77,35 @@ void Connection::Close() {
   timer_.cancel();
   ErrorCode ignored;
   transport_->socket().close(ignored);
-  CountLargeBody(0);
+  CountRequest(0);
+  CountAnswer(0);
   shard_.Remove(*this);
+}
+
+void Connection::OnException() {
+  counters_.handler_exceptions.Increment();
+  std::string().swap(body_);
+  response_ = HttpResponse();
+  const bool may_answer = state_ == State::kHeader || state_ == State::kBody;
+  if (may_answer) {
+    Refuse({503, "out of memory"});
+  } else {
+    Close();
+  }
+}
+
+void Callback::Call(Connection& connection, Member member, const boost::system::error_code& code,
+                    std::size_t count) {
+  try {
+    (connection.*member)(code, count);
+    return;
+  } catch (const std::exception&) {
+  }
+  try {
+    connection.OnException();
+  } catch (const std::exception&) {
+    connection.Close();
+  }
 }
 
 // --- deadlines
@@ -178,6 +210,9 @@ HttpResponse Connection::CallHandler(const RequestHead& head) {
   // The only catch-all: what a handler lets escape ends its request, not the process.
   try {
     response = shard_.service().handler(request);
+  } catch (const std::bad_alloc&) {  // less may be asked at the same time, and then it can be
+    counters_.handler_exceptions.Increment();
+    response = ErrorResponse(503, "out of memory");
   } catch (...) {
     counters_.handler_exceptions.Increment();
     response = ErrorResponse(500, "internal error");
@@ -191,6 +226,8 @@ HttpResponse Connection::CallHandler(const RequestHead& head) {
 void Connection::Refuse(const Refusal& refusal) {
   timed_out_ = false;
   counters_.refused_requests.Increment();
+  std::string().swap(body_);  // what came of it is not kept while the client reads the answer
+  CountRequest(buffer_.capacity());
   response_ = ErrorResponse(refusal.status, refusal.reason);
   if (refusal.status == 413) {
     response_.body.clear();  // many clients look for an answer only after all of their body is sent
@@ -198,7 +235,21 @@ void Connection::Refuse(const Refusal& refusal) {
   Send(AfterResponse::kClose, Part::kHeaderAndBody);
 }
 
+void Connection::CountAnswer(std::size_t bytes) {
+  if (bytes != answer_bytes_) {
+    shard_.service().answer_bytes.fetch_add(bytes - answer_bytes_, std::memory_order_relaxed);
+    answer_bytes_ = bytes;
+  }
+}
+
 void Connection::Send(AfterResponse after, Part part) {
+  CountAnswer(response_.body.size());  // a shared body is its owner's to count
+  if (answer_bytes_ > kSmallAnswerBytes &&
+      shard_.service().answer_bytes.load(std::memory_order_relaxed) > options_.max_answer_bytes) {
+    counters_.refused_requests.Increment();
+    response_ = ErrorResponse(503, "too many answers that are not read");
+    CountAnswer(0);
+  }
   const auto status_class = static_cast<std::size_t>(response_.status / 100);
   if (status_class < counters_.responses_by_class.size()) {
     counters_.responses_by_class[status_class].Increment();
@@ -246,15 +297,17 @@ void Connection::OnAnswered() {
 
 // Gives back what a request or an answer left, if it is larger than `keep`.
 void Connection::ReleaseMemory(std::size_t keep) {
-  if (body_.capacity() > keep + kBodyPadding) {
+  const std::size_t all = shard_.service().request_bytes.load(std::memory_order_relaxed);
+  if (body_.capacity() > keep + kBodyPadding || all > options_.max_request_bytes / 4) {
     std::string().swap(body_);
-    CountLargeBody(0);
   }
   std::string().swap(response_.body);
+  CountAnswer(0);
   response_.shared_body.reset();
   if (state_ != State::kIdle) {  // the pending read of an idle connection writes to the buffer
     buffer_.ShrinkIfEmpty(kKeptBufferBytes);
   }
+  CountRequest(body_.capacity() + buffer_.capacity());
 }
 
 // --- end

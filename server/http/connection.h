@@ -45,6 +45,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // Closes it, whatever it is doing. A second call does nothing.
   void Close();
 
+  // What an operation of its own threw: it answers 503 if it can, and ends.
+  void OnException();
+
  private:
   enum class State {
     kHandshake,
@@ -85,8 +88,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void ReadBody();
   void OnBodyRead(const ErrorCode& code, std::size_t count);
   void OnChunkedBytes();
-  [[nodiscard]] bool MayHoldBody();
-  void CountLargeBody(std::size_t bytes);
+  [[nodiscard]] bool MayHoldRequest();
+  void CountRequest(std::size_t bytes);
+  void CountAnswer(std::size_t bytes);
   void OnChunksRead(const ErrorCode& code, std::size_t count);
 
   // Answering: connection.cc.
@@ -125,7 +129,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   std::string body_;               // while it is read, its size is what may be written
   std::size_t received_ = 0;       // bytes of the body that are here
-  std::size_t counted_bytes_ = 0;  // of the body, in the server's large_body_bytes
+  std::size_t request_bytes_ = 0;  // of it and the buffer, in the server's request_bytes
+  std::size_t answer_bytes_ = 0;   // of the answer, in the server's answer_bytes
   Instant body_began_{};
 
   HttpResponse response_;

@@ -46,6 +46,10 @@ void Connection::AwaitRequest() {
 
 void Connection::ReadHeader() {
   buffer_.Reserve(std::min(std::max(kFirstReadBytes, buffer_.size()), options_.max_header_bytes));
+  if (!MayHoldRequest() && buffer_.capacity() > kFirstReadBytes) {
+    Refuse({503, "too many large requests"});
+    return;
+  }
   transport_->ReadSome(asio::buffer(buffer_.WriteBegin(), buffer_.room()),
                        Then(&Connection::OnHeaderRead));
 }
@@ -195,7 +199,7 @@ void Connection::ReadBody() {
     return;
   }
   GrowBody(body_, received_, total);
-  if (!MayHoldBody()) {
+  if (!MayHoldRequest()) {
     Refuse({503, "too many large requests"});
     return;
   }
@@ -218,7 +222,7 @@ void Connection::OnChunkedBytes() {
     Refuse(*progress.refusal);
   } else if (progress.done) {
     Answer();
-  } else if (!MayHoldBody()) {
+  } else if (!MayHoldRequest()) {
     Refuse({503, "too many large requests"});
   } else if (buffer_.size() >= options_.max_header_bytes) {
     Refuse({431, "chunk header or trailer too large"});
@@ -237,18 +241,21 @@ void Connection::OnChunksRead(const ErrorCode& code, std::size_t count) {
   }
 }
 
-// Small bodies, the rule, are bounded by the number of connections and cost no shared counter.
-bool Connection::MayHoldBody() {
-  CountLargeBody(body_.size() > kKeptBodyBytes ? body_.size() : 0);
-  return counted_bytes_ == 0 || shard_.service().large_body_bytes.load(std::memory_order_relaxed) <=
-                                    options_.max_large_body_bytes;
+// What the connection holds of its request, against what all may hold together. Room that was made
+// for a large body is no memory until something is there.
+bool Connection::MayHoldRequest() {
+  CountRequest(std::max(body_.size(), std::min(body_.capacity(), kKeptBodyBytes)) +
+               buffer_.capacity());
+  const std::size_t all = shard_.service().request_bytes.load(std::memory_order_relaxed);
+  const bool is_large = request_bytes_ > kKeptBodyBytes + kChunkedReadBytes;
+  return all <= options_.max_request_bytes / (is_large ? 2 : 1);
 }
 
-void Connection::CountLargeBody(std::size_t bytes) {
-  if (bytes != counted_bytes_) {
+void Connection::CountRequest(std::size_t bytes) {
+  if (bytes != request_bytes_) {
     // Unsigned arithmetic: a difference below zero wraps around and back.
-    shard_.service().large_body_bytes.fetch_add(bytes - counted_bytes_, std::memory_order_relaxed);
-    counted_bytes_ = bytes;
+    shard_.service().request_bytes.fetch_add(bytes - request_bytes_, std::memory_order_relaxed);
+    request_bytes_ = bytes;
   }
 }
 

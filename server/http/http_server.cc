@@ -89,7 +89,8 @@ class HttpServer::Impl {
     const ServerCounters& counters = service_.counters;
     HttpServerStats stats;
     stats.open_connections = service_.open.count();
-    stats.large_body_bytes = service_.large_body_bytes.load(std::memory_order_relaxed);
+    stats.request_bytes = service_.request_bytes.load(std::memory_order_relaxed);
+    stats.answer_bytes = service_.answer_bytes.load(std::memory_order_relaxed);
     stats.accepted = counters.accepted.value();
     stats.refused_connections = counters.refused_connections.value();
     stats.requests = counters.requests.value();

@@ -43,9 +43,12 @@ struct HttpServerOptions {
   int threads = 2;
   std::size_t max_body_bytes = std::size_t{128} << 20;   // more: 413
   std::size_t max_header_bytes = std::size_t{64} << 10;  // more: 431
-  // All bodies above 1 MiB together, as far as they have come; more: 503. Without it a few hundred
-  // clients could fill the memory, each within max_body_bytes.
-  std::size_t max_large_body_bytes = std::size_t{1} << 30;
+  // What all connections hold of requests together, those that are being handled too; more: 503.
+  // Bodies above 1 MiB may have half of it, so that few clients cannot take all. Without it a few
+  // hundred could fill the memory, each within max_body_bytes.
+  std::size_t max_request_bytes = std::size_t{256} << 20;
+  // What all connections hold of answers that are not taken yet; more: 503 instead of the answer.
+  std::size_t max_answer_bytes = std::size_t{128} << 20;
   int max_connections = 10'000;  // more: closed right after accept
 
   // From its first byte to the end of the header (and for the whole TLS handshake).
@@ -66,11 +69,12 @@ struct HttpServerOptions {
   std::optional<TlsOptions> tls;
 };
 
-// Totals since Start, except for open_connections and large_body_bytes. Not one consistent cut:
-// each number is read alone.
+// Totals since Start, except for open_connections, request_bytes and answer_bytes. Not one
+// consistent cut: each number is read alone.
 struct HttpServerStats {
   std::uint64_t open_connections = 0;
-  std::uint64_t large_body_bytes = 0;  // now, see max_large_body_bytes
+  std::uint64_t request_bytes = 0;  // now, see max_request_bytes
+  std::uint64_t answer_bytes = 0;   // now, see max_answer_bytes
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // over max_connections, or out of file descriptors
   std::uint64_t requests = 0;             // that reached the handler

@@ -18,6 +18,7 @@ class ReadBuffer {
  public:
   [[nodiscard]] std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
   [[nodiscard]] std::size_t size() const { return end_ - begin_; }
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] bool empty() const { return begin_ == end_; }
 
   void Consume(std::size_t count) {

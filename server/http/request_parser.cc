@@ -76,6 +76,7 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
     // The caller bounds the header by the size of the block.
     header_limit(std::numeric_limits<std::uint32_t>::max());
     body_limit(max_body_bytes);
+    max_body_bytes_ = max_body_bytes;
   }
 
   RequestHead& head() { return head_; }
@@ -153,7 +154,7 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
   std::size_t on_chunk_body_impl(std::uint64_t, BeastView bytes, error_code&) override {
     const std::size_t wanted = body_->size() + bytes.size();
     if (wanted > body_->capacity()) {
-      body_->reserve(2 * wanted);
+      body_->reserve(std::min<std::size_t>(2 * wanted, max_body_bytes_));
     }
     body_->append(bytes.data(), bytes.size());
     return bytes.size();
@@ -172,6 +173,7 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
     }
   }
 
+  std::uint64_t max_body_bytes_ = 0;
   RequestHead head_;
   std::string* body_ = nullptr;
   std::optional<Refusal> refusal_;

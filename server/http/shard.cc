@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/shard.h"
 
+#include <exception>
 #include <vector>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -16,7 +17,20 @@ Shard::Shard(Service& service)
   // The loop makes its descriptors with its first socket: let that be now, and not when a client
   // has come with the last free one.
   const boost::asio::ip::tcp::socket first(loop_);
-  thread_ = std::thread([this] { loop_.run(); });
+  thread_ = std::thread([this] { Run(); });
+}
+
+// Out of memory is the fate of one connection (Callback) or, here, of what came between two: a
+// connection that got stuck has its deadline.
+void Shard::Run() {
+  while (true) {
+    try {
+      loop_.run();
+      return;
+    } catch (const std::exception&) {
+      service_.counters.handler_exceptions.Increment();
+    }
+  }
 }
 
 Shard::~Shard() { Stop(); }

@@ -28,7 +28,8 @@ struct Service {
   HttpHandler handler;
   ServerCounters counters;
   OpenCount open;
-  std::atomic<std::size_t> large_body_bytes{0};
+  std::atomic<std::size_t> request_bytes{0};
+  std::atomic<std::size_t> answer_bytes{0};
   std::atomic<bool> draining{false};
 };
 
@@ -60,6 +61,8 @@ class Shard {
   std::array<char, 65536>& scratch() { return scratch_; }
 
  private:
+  void Run();
+
   Service& service_;
   boost::asio::io_context loop_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;

@@ -24,8 +24,14 @@ struct Callback {
   std::shared_ptr<Connection> connection;
   void (Connection::*member)(const boost::system::error_code&, std::size_t);
 
+  using Member = void (Connection::*)(const boost::system::error_code&, std::size_t);
+
+  // What the member throws ends the connection, and nothing else.
+  static void Call(Connection& connection, Member member, const boost::system::error_code& code,
+                   std::size_t count);
+
   void operator()(const boost::system::error_code& code, std::size_t count = 0) const {
-    ((*connection).*member)(code, count);
+    Call(*connection, member, code, count);
   }
 };
 

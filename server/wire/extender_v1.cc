@@ -18,9 +18,7 @@ using simdjson::ondemand::value;
 
 // One parser per thread: its buffers are as large as the largest text it has seen, up to a bound.
 simdjson::ondemand::parser& Parser() {
-  constexpr std::size_t kKeep = 8 << 20;
   static thread_local simdjson::ondemand::parser parser;
-  if (parser.capacity() > kKeep) parser = simdjson::ondemand::parser();
   return parser;
 }
 
@@ -268,14 +266,30 @@ void AppendItems(std::string& out, const ExtenderArgs& args, const NodeNameTable
   out += "]}";
 }
 
+// At most kMostReasonBytes of it, at the end of a character.
+std::string Shortened(std::string_view reason) {
+  if (reason.size() <= kMostReasonBytes) return std::string(reason);
+  constexpr std::string_view kMore = "...";
+  std::size_t size = kMostReasonBytes - kMore.size();
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  while (size > 0 && continues(reason[size])) --size;
+  return std::string(reason.substr(0, size)).append(kMore);
+}
+
 void AppendFailures(std::string& out, const ExtenderArgs& args, const NodeNameTable& names,
                     std::span<const Reason> reasons, Verdict verdict) {
+  std::string refusal;  // said once for each node: written down once, and not at any length
+  AppendString(refusal, Shortened(args.pod->refusal));
   out += '{';
   ForEachVerdict(args, names, reasons, [&](std::string_view name, Reason reason) {
     if (VerdictOf(reason) != verdict) return;
     AppendString(out, name);
     out += ':';
-    AppendString(out, reason == Reason::kPodRefused ? args.pod->refusal : TextOf(reason));
+    if (reason == Reason::kPodRefused) {
+      out += refusal;
+    } else {
+      AppendString(out, TextOf(reason));
+    }
     out += ',';
   });
   if (out.back() == ',') out.pop_back();
@@ -283,6 +297,11 @@ void AppendFailures(std::string& out, const ExtenderArgs& args, const NodeNameTa
 }
 
 }  // namespace
+
+void ReleaseDecoder() {
+  constexpr std::size_t kKeep = 8 << 20;
+  if (Parser().capacity() > kKeep) Parser() = simdjson::ondemand::parser();
+}
 
 Result<ExtenderArgs> DecodeExtenderArgs(std::string& text, const PodRules& rules,
                                         const NodeNameTable& names) {

@@ -54,6 +54,13 @@ struct ExtenderArgs {
 Result<ExtenderArgs> DecodeExtenderArgs(std::string& text, const PodRules& rules,
                                         const NodeNameTable& names);
 
+// Gives the memory back with which this thread decoded a large text. What was decoded may point
+// into it: call it when the answer is encoded.
+void ReleaseDecoder();
+
+// Of what is wrong with a pod, which is said for every node, an answer has so much.
+inline constexpr std::size_t kMostReasonBytes = 256;
+
 // What a node that the table does not have is to the pod.
 Reason ReasonOfUnknown(const PodRequest& pod);
 

@@ -8,12 +8,24 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <new>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "server/http/http_server.h"
 #include "test/support/http_fixture.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define BERTH_UNDER_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define BERTH_UNDER_SANITIZER
+#endif
+#endif
 
 namespace berth::http {
 namespace {
@@ -61,9 +73,14 @@ TEST(ExtenderProtocol, Case14_BodyOverTheLimitIsRefusedReadably) {
   EXPECT_TRUE(client.ReachesEnd());
 }
 
-TEST(HttpServer, BoundsAllLargeBodiesTogether) {
+// So much may connections hold that have nothing to say.
+bool HoldsLittle(const HttpServer& server) {
+  return test::Eventually([&] { return server.stats().request_bytes < 100'000; });
+}
+
+TEST(HttpServer, BoundsAllLargeBodiesTogetherAndLeavesRoomForSmallOnes) {
   HttpServerOptions options = LocalOptions();
-  options.max_large_body_bytes = 5'000'000;
+  options.max_request_bytes = 10'000'000;
   const auto server = StartServer(options);
   const std::string large(3'000'000, 'x');
   for (const bool chunked : {false, true}) {
@@ -73,7 +90,7 @@ TEST(HttpServer, BoundsAllLargeBodiesTogether) {
     const std::string size = chunked ? "3d0900\r\n" : "";  // 4,000,000
     RawClient first = ConnectTo(*server);
     first.Send(header + size + large);
-    EXPECT_TRUE(test::Eventually([&] { return server->stats().large_body_bytes >= large.size(); }));
+    EXPECT_TRUE(test::Eventually([&] { return server->stats().request_bytes >= large.size(); }));
     RawClient second = ConnectTo(*server);
     second.Send(header + size + large);
     EXPECT_EQ(second.Read().status, 503);
@@ -81,12 +98,105 @@ TEST(HttpServer, BoundsAllLargeBodiesTogether) {
     small.Send(Post("/filter", "small"));
     EXPECT_EQ(small.Read().body, "small");
     first.Reset();
-    EXPECT_TRUE(test::Eventually([&] { return server->stats().large_body_bytes == 0; }));
+    EXPECT_TRUE(HoldsLittle(*server));
   }
   RawClient third = ConnectTo(*server);
   std::thread sender([&] { third.Send(Post("/filter", large)); });
   EXPECT_EQ(third.Read().body.size(), large.size());
   sender.join();
+}
+
+// As above, with many bodies none of which is large.
+TEST(HttpServer, BoundsManySmallBodiesTogether) {
+  HttpServerOptions options = LocalOptions();
+  options.max_request_bytes = 4'000'000;
+  const auto server = StartServer(options);
+  const std::string unfinished =
+      Request("POST", "/filter", "Content-Length: 900000\r\n") + std::string(300'000, 'x');
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 60; ++i) {
+    clients.push_back(ConnectTo(*server));
+    clients.back().Send(unfinished);
+  }
+  EXPECT_TRUE(test::Eventually([&] { return server->stats().refused_requests >= 40; }));
+  EXPECT_LE(server->stats().request_bytes, options.max_request_bytes + 2'000'000);
+  clients.clear();
+  EXPECT_TRUE(HoldsLittle(*server));
+  EXPECT_TRUE(StillServes(*server));
+}
+
+TEST(HttpServer, HoldsLittleForAPromiseOfALargeBody) {
+  const auto server = StartServer();
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 50; ++i) {
+    clients.push_back(ConnectTo(*server));
+    clients.back().Send(Request("POST", "/filter", "Content-Length: 100000000\r\n") + "x");
+  }
+  EXPECT_TRUE(test::Eventually([&] { return server->stats().request_bytes >= 50 * 16'000; }));
+  EXPECT_LE(server->stats().request_bytes, 50u * 100'000);
+}
+
+TEST(HttpServer, BoundsAnswersThatNobodyReads) {
+  HttpServerOptions options = LocalOptions();
+  options.max_answer_bytes = 60'000'000;
+  const auto server = StartServer(options, [](HttpRequest& request) {
+    HttpResponse response;
+    response.body.assign(request.path == "/large" ? 20'000'000 : 5, 'x');
+    return response;
+  });
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 12; ++i) {
+    silent.push_back(ConnectTo(*server));
+    silent.back().Send(Request("GET", "/large"));
+  }
+  EXPECT_TRUE(test::Eventually([&] { return server->stats().responses_by_class[5] >= 8; }));
+  EXPECT_LE(server->stats().answer_bytes, options.max_answer_bytes);
+  RawClient other = ConnectTo(*server);
+  other.Send(Request("GET", "/small"));
+  EXPECT_EQ(other.Read().body, "xxxxx") << "small answers are given all the same";
+  silent.clear();
+  EXPECT_TRUE(test::Eventually([&] { return server->stats().answer_bytes == 0; }));
+  other.Send(Request("GET", "/large"));
+  EXPECT_EQ(other.Read().body.size(), 20'000'000u);
+}
+
+TEST(HttpServer, AHandlerForWhichThereIsNoMemoryIsAnswered503) {
+  const auto server = StartServer(LocalOptions(), [](HttpRequest& request) -> HttpResponse {
+    if (request.path == "/much") throw std::bad_alloc();
+    return HttpResponse();
+  });
+  RawClient client = ConnectTo(*server);
+  client.Send(Request("GET", "/much"));
+  EXPECT_EQ(client.Read().status, 503);
+  client.Send(Request("GET", "/"));
+  EXPECT_EQ(client.Read().status, 200);
+}
+
+// Where the memory runs out while a body comes: the process goes on.
+TEST(HttpServer, ABodyForWhichThereIsNoMemoryCostsItsConnection) {
+#if defined(BERTH_UNDER_SANITIZER)
+  GTEST_SKIP() << "a sanitizer needs the addresses";
+#endif
+  HttpServerOptions options = LocalOptions();
+  options.max_body_bytes = options.max_request_bytes = std::size_t{1} << 40;
+  const auto server = StartServer(options);
+  RawClient client = ConnectTo(*server);
+  rlimit before{}, tight{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  unsigned long pages = 0;
+  ASSERT_EQ(std::fscanf(file, "%lu", &pages), 1);
+  std::fclose(file);
+  tight = before;
+  tight.rlim_cur = pages * 4096 + 50'000'000;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  client.Send(Request("POST", "/filter", "Content-Length: 1000000000\r\n"));
+  const std::string part(1'000'000, 'x');
+  for (int i = 0; i < 100 && client.Send(part); ++i) {
+  }
+  EXPECT_TRUE(test::Eventually([&] { return server->stats().handler_exceptions >= 1; }));
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_TRUE(StillServes(*server));
 }
 
 TEST(ExtenderProtocol, Case33_AmbiguousLengthsAreRefused) {

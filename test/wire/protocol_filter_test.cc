@@ -357,6 +357,24 @@ TEST(ExtenderProtocol, Case25_ControlCharactersOfARequestAreEscapedInTheAnswer) 
             "annotation berth.dev/no\"t\n: not known to this version of berth");
 }
 
+TEST(ExtenderProtocol, AReasonOfAnyLengthIsSaidShortlyForEachNode) {
+  const TestService service(ThreeMachines());
+  Json pod = PodWithGpus("1", 1);
+  std::string name = "berth.dev/";
+  for (int i = 0; i < 10'000; ++i) name += "\u00e4";
+  pod["metadata"]["annotations"][name] = "x";
+  Json names = Json::array();
+  for (int i = 0; i < 1000; ++i) names.push_back("node-" + std::to_string(i));
+  const std::string body = ArgsWithNames(pod, names);
+  const http::HttpResponse response = service.Call("POST", "/extender/filter", body);
+  const Json failed = Json::parse(response.body, nullptr, false)["FailedAndUnresolvableNodes"];
+  ASSERT_EQ(failed.size(), 1000u) << response.body.substr(0, 500);
+  const std::string reason = failed["node-7"];
+  EXPECT_TRUE(reason.starts_with("annotation berth.dev/\u00e4")) << reason;
+  EXPECT_TRUE(reason.ends_with("\u00e4...")) << reason;
+  EXPECT_LE(reason.size(), wire::kMostReasonBytes);
+}
+
 TEST(ExtenderProtocol, Case26_AnUnknownVerbIs404) {
   const TestService service(ThreeMachines());
   const http::HttpResponse response = service.Call("POST", "/extender/filtre", "{}");

@@ -6,6 +6,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -74,6 +75,7 @@ class Following {
   // The lines of the log; once.
   std::vector<Json> Lines() {
     log_taken_ = true;
+    while (log_.held_bytes() > 0) std::this_thread::yield();  // lines that are not written yet
     std::istringstream text(testing::internal::GetCapturedStderr());
     std::vector<Json> lines;
     for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));

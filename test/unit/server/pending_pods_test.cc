@@ -55,6 +55,22 @@ TEST(PendingPods, ForgetsOnRequestAndOnlyThen) {
   EXPECT_EQ(pods.size(), 1u);
 }
 
+TEST(PendingPods, LargePodsAreBoundedInBytesAndTheNewestIsKept) {
+  PendingPods pods(1000, 1'000'000);
+  for (int i = 0; i < 100; ++i) {
+    PodRequest pod = Pod(std::to_string(i));
+    pod.labels = std::make_shared<const Labels>(Labels{{"app", std::string(100'000, 'x')}});
+    pods.Remember(pod);
+    EXPECT_LE(pods.bytes(), 1'000'000u);
+  }
+  EXPECT_GE(pods.size(), 5u);
+  EXPECT_LT(pods.size(), 10u);
+  EXPECT_NE(pods.Find("99"), nullptr);
+  EXPECT_EQ(pods.Find("0"), nullptr);
+  for (int i = 0; i < 100; ++i) pods.Forget(std::to_string(i));
+  EXPECT_EQ(pods.bytes(), 0u);
+}
+
 TEST(PendingPods, WhenFullTheOneNotTouchedForLongestIsForgotten) {
   PendingPods pods(3);
   for (const char* uid : {"a", "b", "c"}) pods.Remember(Pod(uid));
