@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kNiceness = 10;
 constexpr int kRestPerWork = 4;
+constexpr Duration kMostRest = std::chrono::seconds(3);
 
 // Best effort: without it the writer is a thread like the others.
 void LowerPriority() {
@@ -145,7 +146,7 @@ void PageWriter::Run() {
     Serve(*shelf, requests);
     const Instant now = std::chrono::steady_clock::now();
     const MutexLock lock(mutex_);
-    shelf->rested = now + kRestPerWork * (now - began);
+    shelf->rested = now + std::min<Duration>(kRestPerWork * (now - began), kMostRest);
   }
 }
 

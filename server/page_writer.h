@@ -5,8 +5,8 @@
 //
 // A page is written once for everybody who has asked by then, compressed once for those who take
 // gzip, and not at all while it shows the same as the last time. An answer is never older than its
-// request. Between two versions of a page the writer rests four times as long as the last one took:
-// however many look, a page costs a fifth of a core at most.
+// request. Between two versions of a page the writer rests four times as long as the last one took,
+// three seconds at most: however many look, a page costs a fifth of a core.
 //
 // Memory: the last text of each page (and its compressed form) stays, and kMostSentBytes of older
 // ones may still be on their way to slow readers; beyond that 503.
