@@ -103,7 +103,7 @@ AuditReport Audit(const ClusterState::Contents& contents, Instant now, Duration 
   std::map<std::string_view, PodRecords> by_node;  // contents.pods is sorted by UID
   for (const PodRecord& pod : contents.pods) {
     by_node[pod.placement.node].push_back(std::make_shared<const PodRecord>(pod));
-    if (pod.state == PodState::kReserved && now - pod.expires_at > grace) {
+    if (pod.state == PodState::kReserved && now - pod.settle_after > grace) {
       ++report.orphaned_reservations;
     }
   }

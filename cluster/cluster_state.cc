@@ -10,8 +10,8 @@ namespace berth {
 namespace {
 
 std::shared_ptr<const PodRecord> RecordOf(const PodRequest& pod, const Placement& placement,
-                                          PodState state, Instant expires_at) {
-  auto record = std::make_shared<PodRecord>(PodRecord{pod, placement, state, expires_at});
+                                          PodState state, Instant settle_after) {
+  auto record = std::make_shared<PodRecord>(PodRecord{pod, placement, state, settle_after});
   record->pod.constraints = nullptr;  // it has its node: nobody asks again where it may go
   return record;
 }
@@ -149,7 +149,7 @@ std::shared_ptr<const Node> ClusterState::BuildNode(
 }
 
 Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
-                             Instant expires_at) {
+                             Instant settle_after) {
   const MutexLock lock(mutex_);
   const NodeIndex index = next_.names().Find(placement.node);
   if (index == kNoNode) {
@@ -166,7 +166,7 @@ Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
                           .CanTake(placement)
                     : node.CanTake(placement);
   if (!fits) return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
-  Keep(RecordOf(pod, placement, PodState::kReserved, expires_at));
+  Keep(RecordOf(pod, placement, PodState::kReserved, settle_after));
   Publish();
   return {};
 }
@@ -268,7 +268,7 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
   } else if (held != nullptr) {
     Unlist(*held);
   }
-  if (record->state == PodState::kReserved) deadlines_.emplace(record->expires_at, uid);
+  if (record->state == PodState::kReserved) deadlines_.emplace(record->settle_after, uid);
   if (!record->pod.gang.empty()) ++gangs_[record->pod.gang][node];
   PodRecords& pods = pods_by_node_[node];
   pods.insert(PositionOf(pods, uid), record);
@@ -278,7 +278,7 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
 
 void ClusterState::Unlist(const PodRecord& record) {
   const std::string& uid = record.pod.id.uid;
-  if (record.state == PodState::kReserved) deadlines_.erase({record.expires_at, uid});
+  if (record.state == PodState::kReserved) deadlines_.erase({record.settle_after, uid});
   if (const auto gang = gangs_.find(record.pod.gang); gang != gangs_.end()) {
     const auto on_node = gang->second.find(record.placement.node);
     if (--on_node->second == 0) gang->second.erase(on_node);

@@ -52,13 +52,14 @@ class ClusterState {
   // valid (nothing of the batch is applied then).
   Status Apply(std::span<const ClusterEvent> events) BERTH_EXCLUDES(mutex_);
 
-  // Holds the placement for the pod until expires_at, if it fits the newest state. A pod that is
-  // reserved already is moved (its own holdings count as free). Error: kConflict when it does not
-  // fit or the pod is bound, kNotFound when the node is not known; nothing changes then.
-  Status Reserve(const PodRequest& pod, const Placement& placement, Instant expires_at)
+  // Holds the placement for the pod, if it fits the newest state, until it is confirmed or
+  // forgotten; after settle_after somebody has to ask the cluster about it. A pod that is reserved
+  // already is moved (its own holdings count as free). Error: kConflict when it does not fit or the
+  // pod is bound, kNotFound when the node is not known; nothing changes then.
+  Status Reserve(const PodRequest& pod, const Placement& placement, Instant settle_after)
       BERTH_EXCLUDES(mutex_);
 
-  // reserved -> bound. Error: kNotFound when there is no reservation (it has expired).
+  // reserved -> bound. Error: kNotFound when there is no reservation: the pod is gone.
   Status Confirm(std::string_view uid) BERTH_EXCLUDES(mutex_);
 
   // Drops the reservation; exactly undoes Reserve. A bound or unknown pod is left alone: returns

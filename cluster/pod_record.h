@@ -21,7 +21,7 @@ struct PodRecord {
   PodRequest pod;
   Placement placement;
   PodState state = PodState::kReserved;
-  Instant expires_at{};  // while reserved
+  Instant settle_after{};  // while reserved: when somebody has to ask the cluster where the pod is
 
   // It has GPUs, and nobody said which: it was bound past Berth.
   [[nodiscard]] bool unattributed() const {

@@ -107,8 +107,8 @@ struct Config {
   HamiConfig hami;
   ServerConfig server;
   LeaderElectionConfig leader_election;
-  int reservation_seconds =
-      30;  // 1..3600: how long a bind may take before its devices are free again
+  // 1..3600: how long a bind may take before the API server is asked what became of it
+  int reservation_seconds = 30;
   // 0..1,000,000: how many of the nodes that fit a pod with GPUs go on to kube-scheduler's scores;
   // 0: all of them.
   int nodes_to_score = 100;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Extender: the four verbs in domain terms. Every verb is one call on one snapshot; nothing that
-// decides is kept between verbs but reservations, which expire, and what is learned of the mix.
+// decides is kept between verbs but reservations and what is learned of the mix.
 //
 // Any thread may call any function. Bind may block in the PodBinder; the others only compute.
 #pragma once

@@ -136,16 +136,16 @@ class RandomRun {
     const auto node = static_cast<NodeIndex>(world_.Between(0, static_cast<int>(old_->size()) - 1));
     const auto placement = engine_.PlaceOn(old_, pod.shape, node);
     if (!placement) return;
-    const auto expires_at = clock_.Now() + seconds(world_.Between(1, 20));
+    const auto settle_after = clock_.Now() + seconds(world_.Between(1, 20));
     const Status want = WhatReserveSays(pod, *placement);
-    const Status got = state_.Reserve(pod, *placement, expires_at);
+    const Status got = state_.Reserve(pod, *placement, settle_after);
     ASSERT_EQ(got.has_value(), want.has_value()) << pod.id.uid;
     if (!got) {
       ASSERT_EQ(got.error().code, want.error().code);
       ++conflicts_;
       return;
     }
-    model_.pods[pod.id.uid] = {pod, *placement, PodState::kReserved, expires_at};
+    model_.pods[pod.id.uid] = {pod, *placement, PodState::kReserved, settle_after};
     ++reserved_;
     ExpectWithinCapacity(*placement);
   }
@@ -197,7 +197,7 @@ class RandomRun {
     clock_.Advance(seconds(world_.Between(0, 8)));
     std::set<std::string> want, got;
     for (const auto& [uid, record] : model_.pods) {
-      if (record.state == PodState::kReserved && record.expires_at <= clock_.Now()) {
+      if (record.state == PodState::kReserved && record.settle_after <= clock_.Now()) {
         want.insert(uid);
       }
     }

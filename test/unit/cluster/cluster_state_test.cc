@@ -35,8 +35,8 @@ class ClusterStateTest : public testing::Test {
     for (const PodId& id : state_.Overdue(now)) uids.push_back(id.uid);
     return uids;
   }
-  void Reserve(const APod& pod, const Placement& placement, Instant expires_at = kLater) {
-    const Status reserved = state_.Reserve(pod.Request(), placement, expires_at);
+  void Reserve(const APod& pod, const Placement& placement, Instant settle_after = kLater) {
+    const Status reserved = state_.Reserve(pod.Request(), placement, settle_after);
     ASSERT_TRUE(reserved.has_value()) << reserved.error().message;
   }
   // Free thousandths of a GPU; -9999 where the node is not there.
@@ -79,7 +79,7 @@ TEST_F(ClusterStateTest, HoldsAReservationUntilItIsForgotten) {
   const auto record = state_.FindPod("uid-one");
   ASSERT_TRUE(record.has_value());
   EXPECT_EQ(record->state, PodState::kReserved);
-  EXPECT_EQ(record->expires_at, kLater);
+  EXPECT_EQ(record->settle_after, kLater);
   EXPECT_EQ(record->placement, one_.On("n", {0}));
   EXPECT_TRUE(state_.Forget("uid-one"));
   EXPECT_TRUE(*state_.Current() == *before);
@@ -162,7 +162,7 @@ TEST_F(ClusterStateTest, CountsThePodsOwnHoldingsAsFreeWhenItMovesOnItsNode) {
   const APod two = APod("two").Whole(2);
   Reserve(two, two.On("n", {0, 1}));
   Reserve(two, two.On("n", {0, 1}), kLater + seconds(5));
-  EXPECT_EQ(state_.FindPod("uid-two")->expires_at, kLater + seconds(5));
+  EXPECT_EQ(state_.FindPod("uid-two")->settle_after, kLater + seconds(5));
   EXPECT_EQ(Overdue(kLater), Uids()) << "the old deadline no longer counts";
   EXPECT_EQ(Overdue(kLater + seconds(5)), (Uids{"uid-two"}));
 }

@@ -446,7 +446,7 @@ TEST_F(ExtenderTest, AnotherEngineDecidesFromTheNextVerbOn) {
 TEST_F(ExtenderTest, ABindEndsWithThePolicyThatItBeganWith) {
   std::vector<Instant> deadlines;
   Start({MachineWith("n1", 4)}, [&](const PodRequest& pod, const Placement&) {
-    deadlines.push_back(state_.FindPod(pod.id.uid)->expires_at);
+    deadlines.push_back(state_.FindPod(pod.id.uid)->settle_after);
     extender_->Use({test::EngineOf("first-fit"), std::chrono::seconds(7)});
     return Status();
   });
