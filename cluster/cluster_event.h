@@ -26,8 +26,16 @@ struct NodeRemoved {
 struct PodBound {
   PodRequest pod;
   Placement placement;
+  // The devices are what an annotation of the pod says. Whoever may write the pod may write that,
+  // so it is believed only where it contradicts nothing that is known (device_disputes.h).
+  bool devices_annotated = false;
 };
 struct PodGone {
+  std::string uid;
+};
+// A list of all bound pods did not show the pod, and it was not known to be bound when the list was
+// asked for: it may have been bound and deleted meanwhile, or bound after the list was made.
+struct PodMissed {
   std::string uid;
 };
 // Whose claims they are: each source says all of its own.
@@ -45,6 +53,6 @@ struct GpusOffered {
   NodeMig mig;
 };
 using ClusterEvent =
-    std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone, GpusClaimed, GpusOffered>;
+    std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone, PodMissed, GpusClaimed, GpusOffered>;
 
 }  // namespace berth

@@ -10,8 +10,10 @@ namespace berth {
 namespace {
 
 std::shared_ptr<const PodRecord> RecordOf(const PodRequest& pod, const Placement& placement,
-                                          PodState state, Instant settle_after) {
-  auto record = std::make_shared<PodRecord>(PodRecord{pod, placement, state, settle_after});
+                                          PodState state, Instant settle_after,
+                                          bool annotated = false) {
+  auto record =
+      std::make_shared<PodRecord>(PodRecord{pod, placement, state, settle_after, annotated});
   record->pod.constraints = nullptr;  // it has its node: nobody asks again where it may go
   return record;
 }
@@ -21,15 +23,32 @@ bool SameLabels(const std::shared_ptr<const Labels>& a, const std::shared_ptr<co
 }
 
 // Whether the event says more than is known: most changes of a pod are of its status.
-bool IsNews(const PodRecord& held, const PodBound& bound) {
+bool IsNews(const PodRecord& held, const PodRequest& b, const Placement& placement) {
   const PodRequest& a = held.pod;
-  const PodRequest& b = bound.pod;
-  const bool same = held.state == PodState::kBound && held.placement == bound.placement &&
-                    a.id == b.id && a.shape == b.shape && a.containers == b.containers &&
-                    a.refusal == b.refusal && a.priority == b.priority &&
-                    a.may_preempt == b.may_preempt && a.gang == b.gang &&
-                    SameLabels(a.labels, b.labels);
+  const bool same = held.state == PodState::kBound && held.placement == placement && a.id == b.id &&
+                    a.shape == b.shape && a.containers == b.containers && a.refusal == b.refusal &&
+                    a.priority == b.priority && a.may_preempt == b.may_preempt &&
+                    a.gang == b.gang && SameLabels(a.labels, b.labels);
   return !same;
+}
+
+// Whether somebody else holds all that is said, so that an assumption may take its place: no GPU of
+// it is given away, also if it is true and the other pod has left already without our knowing.
+bool IsHeldByOthers(const Placement& said, std::string_view uid, const PodRecords& pods,
+                    const NodeSpec* node) {
+  const auto holds = [uid](const PodRecord& pod, const DeviceGrant& wanted) {
+    return pod.pod.id.uid != uid &&
+           std::ranges::any_of(pod.placement.grants, [&wanted](const DeviceGrant& grant) {
+             return grant.gpu == wanted.gpu && grant.milli >= wanted.milli &&
+                    grant.memory_mib >= wanted.memory_mib;
+           });
+  };
+  return said.mig.empty() && std::ranges::all_of(said.grants, [&](const DeviceGrant& grant) {
+           const bool is_there =
+               node == nullptr || static_cast<std::size_t>(grant.gpu) < node->gpus.size();
+           return !is_there ||
+                  std::ranges::any_of(pods, [&](const auto& pod) { return holds(*pod, grant); });
+         });
 }
 
 }  // namespace
@@ -66,21 +85,133 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
   } else if (const auto* removed = std::get_if<NodeRemoved>(&event)) {
     node_set_changed_ = specs_.erase(removed->name) > 0 || node_set_changed_;
   } else if (const auto* bound = std::get_if<PodBound>(&event)) {
-    const std::shared_ptr<const PodRecord> held = Find(bound->pod.id.uid);
-    if (held != nullptr && !IsNews(*held, *bound)) return;
-    Keep(RecordOf(bound->pod, bound->placement, PodState::kBound, {}));
+    Show(*bound);
+  } else if (const auto* missed = std::get_if<PodMissed>(&event)) {
+    Miss(missed->uid);
   } else if (const auto* claimed = std::get_if<GpusClaimed>(&event)) {
     Claim(*claimed);
   } else if (const auto* offered = std::get_if<GpusOffered>(&event)) {
     Offer(*offered);
   } else {
-    const std::string& uid = std::get<PodGone>(event).uid;
-    const std::shared_ptr<const PodRecord> held = Find(uid);
-    if (held != nullptr && held->state == PodState::kBound && !held->placement.grants.empty()) {
-      ++departed_;
-    }
-    Erase(uid);
+    Leave(std::get<PodGone>(event).uid);
   }
+}
+
+void ClusterState::Show(const PodBound& bound) {
+  const std::string& uid = bound.pod.id.uid;
+  const Placement placement = bound.devices_annotated ? Believe(bound) : bound.placement;
+  if (unshown_.erase(uid) > 0) deadlines_.erase({Instant(), uid});
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held != nullptr && !IsNews(*held, bound.pod, placement)) return;
+  Keep(RecordOf(bound.pod, placement, PodState::kBound, {}, bound.devices_annotated));
+  Reconsider(placement.node);
+}
+
+Placement ClusterState::Believe(const PodBound& bound) {
+  const std::string& uid = bound.pod.id.uid;
+  const Placement& said = bound.placement;
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  const bool has =
+      held != nullptr && held->placement.node == said.node && HasDevices(held->placement);
+  // What it said first, if that could not be believed yet.
+  const auto dispute = disputed_.find(uid);
+  const bool waits = dispute != disputed_.end() && dispute->second.open;
+  const Placement first = waits ? dispute->second.said : said;
+  const bool known = has && held->state == PodState::kBound && !waits;
+  std::string why_not;
+  if (known && !Specifies(held->placement, said)) {
+    why_not = "it is known to have " + DevicesText(held->placement);
+  } else if (!known && HasDevices(said)) {
+    why_not = WhyNot(said, uid);
+  } else if (waits) {
+    why_not = "it said " + DevicesText(first) + " before";
+  }
+  if (why_not.empty()) {
+    disputed_.erase(uid);
+    return said;
+  }
+  const auto node = specs_.find(said.node);
+  const auto pods = pods_by_node_.find(said.node);
+  Placement believed = said;
+  believed.grants = first.grants;
+  believed.mig = first.mig;
+  if (known) {
+    believed.grants = held->placement.grants;
+    believed.mig = held->placement.mig;
+  } else if (IsHeldByOthers(first, uid, pods == pods_by_node_.end() ? PodRecords() : pods->second,
+                            node == specs_.end() ? nullptr : node->second.get())) {
+    const bool reserved = has && held->state == PodState::kReserved;
+    believed.grants = reserved ? held->placement.grants : std::vector<DeviceGrant>();
+  }
+  std::string problem = "says " + DevicesText(said) + " on node " + said.node + ", but " + why_not;
+  disputed_[uid] = {{bound.pod.id, std::move(problem)}, first, !known};
+  return believed;
+}
+
+std::string ClusterState::WhyNot(const Placement& said, std::string_view uid) const {
+  const auto node = specs_.find(said.node);
+  const auto pods = pods_by_node_.find(said.node);
+  return WhyNotBeside(said, uid, pods == pods_by_node_.end() ? PodRecords() : pods->second,
+                      node == specs_.end() ? nullptr : node->second.get());
+}
+
+void ClusterState::Reconsider(const std::string& node) {
+  for (auto entry = disputed_.begin(); entry != disputed_.end();) {
+    const auto& [uid, disputed] = *entry;
+    const std::shared_ptr<const PodRecord> held = Find(uid);
+    const bool may = disputed.open && disputed.said.node == node && held != nullptr &&
+                     WhyNot(disputed.said, uid).empty();
+    if (!may) {
+      ++entry;
+      continue;
+    }
+    Placement placement = held->placement;
+    placement.grants = disputed.said.grants;
+    placement.mig = disputed.said.mig;
+    entry = disputed_.erase(entry);
+    Keep(RecordOf(held->pod, placement, PodState::kBound, {}, true));
+  }
+}
+
+void ClusterState::DisputeUnknownDevices(const NodeSpec& spec) {
+  const auto pods = pods_by_node_.find(spec.name);
+  if (pods == pods_by_node_.end()) return;
+  for (const auto& held : PodRecords(pods->second)) {
+    const std::string why_not = WhyNotOnNode(held->placement, spec);
+    if (why_not.empty() || held->state != PodState::kBound || !held->annotated) continue;
+    Placement placement = held->placement;
+    if (IsHeldByOthers(placement, held->pod.id.uid, {}, &spec)) placement.grants.clear();
+    std::string problem =
+        "says " + DevicesText(held->placement) + " on node " + spec.name + ", but " + why_not;
+    disputed_[held->pod.id.uid] = {{held->pod.id, std::move(problem)}, held->placement, true};
+    Keep(RecordOf(held->pod, placement, PodState::kBound, {}));
+  }
+}
+
+std::vector<DeviceDispute> ClusterState::Disputes() const {
+  const MutexLock lock(mutex_);
+  std::vector<DeviceDispute> disputes;
+  for (const auto& [uid, disputed] : disputed_) disputes.push_back(disputed.dispute);
+  return disputes;
+}
+
+void ClusterState::Leave(std::string_view uid) {
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held != nullptr && held->state == PodState::kBound && !held->placement.grants.empty()) {
+    ++departed_;
+  }
+  Erase(uid);
+  if (const auto disputed = disputed_.find(uid); disputed != disputed_.end()) {
+    disputed_.erase(disputed);
+  }
+}
+
+// A reservation belongs to its bind, which finds out what became of it: the doubt is for later.
+void ClusterState::Miss(const std::string& uid) {
+  const auto unshown = unshown_.find(uid);
+  if (unshown == unshown_.end()) return;
+  unshown->second = {++doubts_, true};
+  if (Find(uid)->state == PodState::kBound) deadlines_.emplace(Instant(), uid);
 }
 
 NodeSpec ClusterState::WithOffers(NodeSpec spec) const {
@@ -109,9 +240,11 @@ void ClusterState::UpsertNode(const NodeSpec& said) {
   specs_.insert_or_assign(shared->name, shared);
   if (is_new || node_set_changed_) {
     node_set_changed_ = true;  // the snapshot is rebuilt whole when it is published
-    return;
+  } else {
+    ReplaceNode(shared);
   }
-  ReplaceNode(shared);
+  if (is_new) DisputeUnknownDevices(*shared);
+  Reconsider(shared->name);
 }
 
 void ClusterState::Claim(const GpusClaimed& claimed) {
@@ -167,6 +300,7 @@ Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
                     : node.CanTake(placement);
   if (!fits) return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
   Keep(RecordOf(pod, placement, PodState::kReserved, settle_after));
+  unshown_[pod.id.uid] = {++doubts_, false};
   Publish();
   return {};
 }
@@ -179,6 +313,7 @@ Status ClusterState::Confirm(std::string_view uid) {
   }
   if (held->state == PodState::kBound) return {};
   Keep(RecordOf(held->pod, held->placement, PodState::kBound, {}));
+  if (unshown_[held->pod.id.uid].missed) deadlines_.emplace(Instant(), held->pod.id.uid);
   Publish();
   return {};
 }
@@ -192,14 +327,39 @@ bool ClusterState::Forget(std::string_view uid) {
   return true;
 }
 
-std::vector<PodId> ClusterState::Overdue(Instant now) const {
+std::vector<ClusterState::Doubt> ClusterState::Overdue(Instant now) const {
   const MutexLock lock(mutex_);
-  std::vector<PodId> overdue;
+  std::vector<Doubt> overdue;
   for (const auto& [deadline, uid] : deadlines_) {
     if (deadline > now) break;
-    overdue.push_back(pods_.find(uid)->second->pod.id);
+    overdue.push_back({pods_.find(uid)->second->pod.id, unshown_.find(uid)->second.number});
   }
   return overdue;
+}
+
+std::optional<ClusterState::Doubt> ClusterState::DoubtAbout(std::string_view uid) const {
+  const MutexLock lock(mutex_);
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr) return std::nullopt;
+  const auto unshown = unshown_.find(held->pod.id.uid);
+  if (unshown == unshown_.end()) return std::nullopt;
+  if (held->state == PodState::kBound && !unshown->second.missed) return std::nullopt;
+  return Doubt{held->pod.id, unshown->second.number};
+}
+
+bool ClusterState::Settle(const Doubt& doubt, const std::optional<PodBound>& truth) {
+  const MutexLock lock(mutex_);
+  const std::string& uid = doubt.pod.uid;
+  const auto unshown = unshown_.find(uid);
+  if (unshown == unshown_.end() || unshown->second.number != doubt.number) return false;
+  if (truth) {
+    Show(*truth);
+    unshown_[uid] = {++doubts_, false};  // by an answer, and not by a list or a watch
+  } else {
+    Leave(uid);
+  }
+  Publish();
+  return true;
 }
 
 std::optional<PodRecord> ClusterState::FindPod(std::string_view uid) const {
@@ -227,11 +387,20 @@ std::vector<std::string> ClusterState::GangNodes(std::string_view gang) const {
   return names;
 }
 
-std::vector<std::string> ClusterState::PodUids() const {
+std::vector<std::string> ClusterState::BoundUids() const {
   const MutexLock lock(mutex_);
   std::vector<std::string> uids;
   uids.reserve(pods_.size());
-  for (const auto& [uid, record] : pods_) uids.emplace_back(uid);
+  for (const auto& [uid, record] : pods_) {
+    if (record->state == PodState::kBound) uids.emplace_back(uid);
+  }
+  return uids;
+}
+
+std::vector<std::string> ClusterState::UnshownUids() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> uids;
+  for (const auto& [uid, unshown] : unshown_) uids.push_back(uid);
   return uids;
 }
 
@@ -279,6 +448,7 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
 void ClusterState::Unlist(const PodRecord& record) {
   const std::string& uid = record.pod.id.uid;
   if (record.state == PodState::kReserved) deadlines_.erase({record.settle_after, uid});
+  if (record.state == PodState::kBound) deadlines_.erase({Instant(), uid});
   if (const auto gang = gangs_.find(record.pod.gang); gang != gangs_.end()) {
     const auto on_node = gang->second.find(record.placement.node);
     if (--on_node->second == 0) gang->second.erase(on_node);
@@ -294,7 +464,9 @@ void ClusterState::Erase(std::string_view uid) {
   const std::shared_ptr<const PodRecord> held = Find(uid);
   if (held == nullptr) return;
   Unlist(*held);
+  unshown_.erase(held->pod.id.uid);
   ChangeNode(held->placement.node, [&held](Node& changed) { changed.Remove(held->pod.id.uid); });
+  Reconsider(held->placement.node);
 }
 
 template <class Change>

@@ -15,7 +15,10 @@
 //
 // A reservation is a placement decided here and not yet confirmed: it holds its devices until it is
 // forgotten or its pod is gone. Its deadline frees nothing: the pod may be bound by then, so that
-// somebody has to look (Overdue). PodBound is the truth and replaces whatever was held.
+// somebody has to ask the cluster (Overdue, Settle). The cluster has to be asked also about a pod
+// that was bound here and that a list of all pods did not show (PodMissed). An answer settles the
+// doubt that it was asked for and no later one. PodBound is the truth and replaces whatever was
+// held, but for devices that an annotation names (device_disputes.h).
 //
 // Any thread may call any function. One mutex, held for in-memory work only; readers take a
 // Snapshot and run without it. Every change publishes a new Snapshot before it returns.
@@ -36,6 +39,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "cluster/cluster_event.h"
+#include "cluster/device_disputes.h"
 #include "cluster/pod_record.h"
 #include "cluster/snapshot.h"
 
@@ -66,13 +70,26 @@ class ClusterState {
   // whether there was one.
   bool Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);
 
-  // The pods whose reservation has a deadline that is not after now. They keep it until somebody
-  // has found out whether they are bound.
-  [[nodiscard]] std::vector<PodId> Overdue(Instant now) const BERTH_EXCLUDES(mutex_);
+  // A pod of which only the cluster knows whether it is bound.
+  struct Doubt {
+    PodId pod;
+    std::uint64_t number = 0;  // no two doubts have the same
+  };
+  // The doubts about which the cluster has to be asked by now. The pods keep what they hold.
+  [[nodiscard]] std::vector<Doubt> Overdue(Instant now) const BERTH_EXCLUDES(mutex_);
+  // The doubt about that pod, overdue or not.
+  [[nodiscard]] std::optional<Doubt> DoubtAbout(std::string_view uid) const BERTH_EXCLUDES(mutex_);
+  // Books what the cluster answered when it was asked about the doubt; nullopt: the pod is not
+  // bound. False, and nothing is booked, if that doubt is over: the books know something newer.
+  bool Settle(const Doubt& doubt, const std::optional<PodBound>& truth) BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] std::optional<PodRecord> FindPod(std::string_view uid) const BERTH_EXCLUDES(mutex_);
-  // The UIDs of all pods, in order.
-  [[nodiscard]] std::vector<std::string> PodUids() const BERTH_EXCLUDES(mutex_);
+  // The UIDs of the pods that are bound.
+  [[nodiscard]] std::vector<std::string> BoundUids() const BERTH_EXCLUDES(mutex_);
+  // The UIDs of the pods that were reserved or bound here and that no PodBound has shown since.
+  [[nodiscard]] std::vector<std::string> UnshownUids() const BERTH_EXCLUDES(mutex_);
+  // The pods whose annotation is not believed, by UID.
+  [[nodiscard]] std::vector<DeviceDispute> Disputes() const BERTH_EXCLUDES(mutex_);
   // How many pods of that gang are held, wherever they are.
   [[nodiscard]] std::size_t GangSize(std::string_view gang) const BERTH_EXCLUDES(mutex_);
   // The names of the nodes on which they are, sorted; also of nodes that are not known.
@@ -92,6 +109,19 @@ class ClusterState {
   // out; the node with it.
   void Keep(std::shared_ptr<const PodRecord> record) BERTH_REQUIRES(mutex_);
   void Erase(std::string_view uid) BERTH_REQUIRES(mutex_);
+  // The pod has left the cluster.
+  void Leave(std::string_view uid) BERTH_REQUIRES(mutex_);
+  void Miss(const std::string& uid) BERTH_REQUIRES(mutex_);
+  void Show(const PodBound& bound) BERTH_REQUIRES(mutex_);
+  // What is booked of a pod whose devices an annotation names.
+  [[nodiscard]] Placement Believe(const PodBound& bound) BERTH_REQUIRES(mutex_);
+  // Why the devices cannot be those of the pod; "" = they can.
+  [[nodiscard]] std::string WhyNot(const Placement& said, std::string_view uid) const
+      BERTH_REQUIRES(mutex_);
+  // Pods of the node whose devices were not believed may have them after all.
+  void Reconsider(const std::string& node) BERTH_REQUIRES(mutex_);
+  // Pods of a node that has become known may say devices that it does not have.
+  void DisputeUnknownDevices(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
   void Unlist(const PodRecord& record) BERTH_REQUIRES(mutex_);  // all but the node
   [[nodiscard]] std::shared_ptr<const PodRecord> Find(std::string_view uid) const
       BERTH_REQUIRES(mutex_);
@@ -129,9 +159,24 @@ class ClusterState {
   // How many pods of each gang there are on each node.
   std::map<std::string, std::map<std::string, std::size_t>, std::less<>> gangs_
       BERTH_GUARDED_BY(mutex_);
-  std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);  // reservations'
-  std::uint64_t departed_ BERTH_GUARDED_BY(mutex_) = 0;                           // as in Snapshot
-  Snapshot next_ BERTH_GUARDED_BY(mutex_);  // the snapshot in the making
+  // By UID: pods reserved or bound here that no PodBound has shown since.
+  struct Unshown {
+    std::uint64_t number = 0;  // of the doubt
+    bool missed = false;       // a list of all pods did not show it
+  };
+  std::unordered_map<std::string, Unshown> unshown_ BERTH_GUARDED_BY(mutex_);
+  std::uint64_t doubts_ BERTH_GUARDED_BY(mutex_) = 0;  // the number of the last one
+  // Of reservations, and of pods that were bound here and missed (at once).
+  std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);
+  // By UID.
+  struct Disputed {
+    DeviceDispute dispute;
+    Placement said;
+    bool open = false;  // nothing better is known: believed as soon as it can be
+  };
+  std::map<std::string, Disputed, std::less<>> disputed_ BERTH_GUARDED_BY(mutex_);
+  std::uint64_t departed_ BERTH_GUARDED_BY(mutex_) = 0;  // as in Snapshot
+  Snapshot next_ BERTH_GUARDED_BY(mutex_);               // the snapshot in the making
   bool node_set_changed_ BERTH_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const Snapshot> current_ BERTH_GUARDED_BY(mutex_);
 };

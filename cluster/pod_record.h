@@ -23,6 +23,8 @@ struct PodRecord {
   PodState state = PodState::kReserved;
   Instant settle_after{};  // while reserved: when somebody has to ask the cluster where the pod is
 
+  bool annotated = false;  // its devices are what its annotation says (device_disputes.h)
+
   // It has GPUs, and nobody said which: it was bound past Berth.
   [[nodiscard]] bool unattributed() const {
     return pod.shape.wants_gpu() && placement.grants.empty() && placement.mig.empty();

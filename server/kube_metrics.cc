@@ -53,6 +53,10 @@ void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
               "GPUs of which more was granted than there is, and claims of MIG devices of which "
               "another claim has a part")
       .Sample(cluster.audit.double_grants + cluster.overlapping_claims);
+  text.Family("berth_pods_disputed", "gauge",
+              "Pods whose annotation names other devices than they are known to have, or that they "
+              "cannot have")
+      .Sample(cluster.disputed_pods);
   text.Family("berth_audit_unknown_devices", "gauge", "Grants of GPUs that the node does not have")
       .Sample(cluster.audit.unknown_devices);
   text.Family("berth_audit_orphaned_reservations", "gauge",

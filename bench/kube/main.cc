@@ -83,7 +83,8 @@ int LearnCluster(kube::ApiClient& client, const ClusterSize& size) {
   std::printf("sinks of berth serve\n");
   Reflect(client, "/api/v1/nodes", 0, nodes);
   Reflect(client, "/api/v1/pods", size.events, pods);
-  const std::size_t learned_nodes = state.Current()->size(), learned_pods = state.PodUids().size();
+  const std::size_t learned_nodes = state.Current()->size(),
+                    learned_pods = state.BoundUids().size();
   std::printf("  in the state: %zu nodes, %zu pods, %zu of them without known GPUs\n",
               learned_nodes, learned_pods, state.Current()->CountUnattributed());
   return learned_nodes == size.nodes && learned_pods == size.pods ? 0 : 1;

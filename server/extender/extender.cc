@@ -186,22 +186,26 @@ Status Extender::Bind(const BindRequest& request) {
     const MutexLock lock(in_flight_mutex_);
     for (auto other = node_in_flight_.find(uid); other != node_in_flight_.end();
          other = node_in_flight_.find(uid)) {
-      if (other->second != request.node) {
+      if (!other->second.empty() && other->second != request.node) {
         return Fail(Errc::kConflict, "pod is being bound to node " + other->second);
       }
       in_flight_changed_.Wait(in_flight_mutex_);
     }
     node_in_flight_.emplace(uid, request.node);
   }
-  // Also when the binder throws: an entry that stayed would make every later bind of the pod wait.
-  const std::shared_ptr<void> landed(nullptr, [&](void*) {
-    {
-      const MutexLock lock(in_flight_mutex_);
-      node_in_flight_.erase(uid);
-    }
-    in_flight_changed_.NotifyAll();
-  });
+  const std::shared_ptr<void> landing = LandAtTheEnd(uid);
   return BindOnce(request, {uid, request.namespace_name, request.pod_name});
+}
+
+// Also when the binder throws: an entry that stayed would make every later bind of the pod wait.
+std::shared_ptr<void> Extender::LandAtTheEnd(const std::string& uid) {
+  return {nullptr, [this, uid](void*) {
+            {
+              const MutexLock lock(in_flight_mutex_);
+              node_in_flight_.erase(uid);
+            }
+            in_flight_changed_.NotifyAll();
+          }};
 }
 
 Status Extender::BindOnce(const BindRequest& request, const PodId& id) {
@@ -236,14 +240,18 @@ Result<Extender::Granted> Extender::Commit(const PodId& id, const std::string& n
                                            std::string_view decision) {
   std::shared_ptr<const PodRequest> pod = pending_.Find(id.uid);
   std::optional<PodRecord> held = parts_.state.FindPod(id.uid);
+  std::optional<Placement> bound;
   // In doubt since an earlier bind, or never heard of since a restart: the cluster knows.
   if (held ? held->state == PodState::kReserved : pod == nullptr) {
-    BERTH_TRY(pod, Settle(id));
+    BERTH_TRY(PodTruth truth, Settle(id));
+    pod = std::make_shared<const PodRequest>(std::move(truth.pod));
+    bound = std::move(truth.placement);
     held = parts_.state.FindPod(id.uid);
   }
-  if (held && held->state == PodState::kBound) {
-    if (held->placement.node == node) return Granted{held->placement};
-    return Fail(Errc::kConflict, "pod is bound to node " + held->placement.node + " already");
+  if (held && held->state == PodState::kBound) bound = held->placement;
+  if (bound) {
+    if (bound->node == node) return Granted{*std::move(bound)};
+    return Fail(Errc::kConflict, "pod is bound to node " + bound->node + " already");
   }
   if (!pod->refusal.empty()) return Invalid(pod->refusal);
   BERTH_TRY(Granted granted, ReserveOn(*pod, node));
@@ -255,8 +263,8 @@ Result<Extender::Granted> Extender::Commit(const PodId& id, const std::string& n
     }
     return tl::unexpected(std::move(told).error());
   }
-  // A reservation that is gone by now went with its pod, unless the cluster knows better.
-  if (!parts_.state.Confirm(id.uid)) (void)Settle(id);
+  // A reservation that is gone by now went with its pod.
+  (void)parts_.state.Confirm(id.uid);
   return granted;
 }
 
@@ -279,27 +287,31 @@ Status Extender::Tell(const PodRequest& pod, const Placement& placement,
   return bound;
 }
 
-// Asks the cluster about the pod and books what it says. Returns the pod as the cluster has it.
-Result<std::shared_ptr<const PodRequest>> Extender::Settle(const PodId& id) {
+// Asks the cluster about the pod, and books the answer if it is about a doubt that still exists. A
+// pod that the books do not hold is left to the watch: it may have been deleted since the answer.
+Result<PodTruth> Extender::Settle(const PodId& id) {
+  const std::optional<ClusterState::Doubt> doubt = parts_.state.DoubtAbout(id.uid);
   Result<PodTruth> truth = parts_.binder.Find(id);
-  if (!truth || !truth->placement) {
-    if (truth || truth.error().code == Errc::kNotFound) parts_.state.Forget(id.uid);
-    if (!truth) return tl::unexpected(std::move(truth).error());
-  } else {
-    const ClusterEvent event = PodBound{truth->pod, *std::move(truth->placement)};
-    BERTH_TRY_STATUS(parts_.state.Apply(std::span(&event, 1)));
+  if (doubt && truth && truth->placement) {
+    parts_.state.Settle(*doubt, PodBound{truth->pod, *truth->placement, true});
+  } else if (doubt && (truth || truth.error().code == Errc::kNotFound)) {
+    parts_.state.Settle(*doubt, std::nullopt);
   }
-  return std::make_shared<const PodRequest>(std::move(truth->pod));
+  return truth;
 }
 
 std::size_t Extender::SettleOverdue() {
   std::size_t settled = 0;
-  for (const PodId& id : parts_.state.Overdue(parts_.clock.Now())) {
+  for (const ClusterState::Doubt& overdue : parts_.state.Overdue(parts_.clock.Now())) {
+    const PodId& id = overdue.pod;
     {
       const MutexLock lock(in_flight_mutex_);
-      if (node_in_flight_.contains(id.uid)) continue;
+      if (!node_in_flight_.emplace(id.uid, std::string()).second) continue;
     }
-    if (const auto pod = Settle(id); !pod && pod.error().code != Errc::kNotFound) break;
+    const std::shared_ptr<void> landing = LandAtTheEnd(id.uid);
+    const auto doubt = parts_.state.DoubtAbout(id.uid);
+    if (!doubt || doubt->number != overdue.number) continue;  // a bind has come and gone meanwhile
+    if (const auto truth = Settle(id); !truth && truth.error().code != Errc::kNotFound) break;
     ++settled;
   }
   return settled;

@@ -102,8 +102,9 @@ class Extender {
   // unless the pod may be bound all the same (kUnavailable): then SettleOverdue finds out.
   Status Bind(const BindRequest& request) BERTH_EXCLUDES(in_flight_mutex_);
 
-  // Asks the cluster about every pod whose reservation is overdue, and books what it says. Returns
-  // how many were settled; gives up for now when the cluster cannot be asked. Blocks.
+  // Asks the cluster about every doubt that is overdue, but for pods whose bind is under way, and
+  // books what it says; binds of these pods wait meanwhile. Returns how many were settled; gives up
+  // for now when the cluster cannot be asked. Blocks.
   std::size_t SettleOverdue() BERTH_EXCLUDES(in_flight_mutex_);
 
  private:
@@ -137,7 +138,9 @@ class Extender {
   Result<Granted> Commit(const PodId& id, const std::string& node, std::string_view decision);
   Result<Granted> ReserveOn(const PodRequest& pod, const std::string& node);
   Status Tell(const PodRequest& pod, const Placement& placement, std::string_view decision);
-  Result<std::shared_ptr<const PodRequest>> Settle(const PodId& id);
+  Result<PodTruth> Settle(const PodId& id);
+  // Ends the pod's entry in node_in_flight_ when it is destroyed.
+  [[nodiscard]] std::shared_ptr<void> LandAtTheEnd(const std::string& uid);
 
   const Parts parts_;
   PendingPods pending_;
@@ -148,8 +151,8 @@ class Extender {
   Policy policy_ BERTH_GUARDED_BY(policy_mutex_);
   Mutex in_flight_mutex_;
   CondVar in_flight_changed_;
-  std::unordered_map<std::string, std::string> node_in_flight_
-      BERTH_GUARDED_BY(in_flight_mutex_);  // by pod UID
+  // By pod UID, the node to which it is being bound; "": the cluster is being asked about it.
+  std::unordered_map<std::string, std::string> node_in_flight_ BERTH_GUARDED_BY(in_flight_mutex_);
 };
 
 }  // namespace berth

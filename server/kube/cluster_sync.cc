@@ -83,20 +83,26 @@ void NodeSink::Remove(const std::string& name) {
 
 // --- pods
 
-PodSink::PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report)
-    : state_(state), rules_(rules), unreadable_("pods", std::move(report)) {}
+PodSink::PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report,
+                 OnDispute on_dispute)
+    : state_(state),
+      rules_(rules),
+      unreadable_("pods", std::move(report)),
+      on_dispute_(std::move(on_dispute)) {}
 
 void PodSink::ListBegins() {
+  unreadable_.ListBegins();
   ++list_;
-  held_before_ = state_.PodUids();
+  bound_before_ = state_.BoundUids();
 }
 
 void PodSink::Listed(std::string& object) {
-  Take(object);
+  Take(object, true);
   if (batch_.size() >= kBatch) Flush();
 }
 
 void PodSink::ListEnds() {
+  unreadable_.ListEnds();
   for (auto pod = seen_.begin(); pod != seen_.end();) {
     if (pod->second.list == list_) {
       ++pod;
@@ -106,16 +112,23 @@ void PodSink::ListEnds() {
     pod = seen_.erase(pod);
   }
   // Also those that no watch has ever shown: bound by us, and deleted while the watch was away.
-  for (const std::string& uid : held_before_) {
+  for (const std::string& uid : bound_before_) {
     if (!seen_.contains(uid)) Bury(uid);
   }
-  held_before_ = {};
+  bound_before_ = {};
   Flush();
+  // Bound by us while the list was made, or after it, or not at all: the list cannot say.
+  for (const std::string& uid : state_.UnshownUids()) {
+    if (!seen_.contains(uid)) batch_.emplace_back(PodMissed{uid});
+  }
+  Flush();
+  ReportDisputes();
 }
 
 void PodSink::Changed(std::string& object) {
-  Take(object);
+  Take(object, false);
   Flush();
+  ReportDisputes();
 }
 
 void PodSink::Deleted(std::string& object) {
@@ -125,19 +138,25 @@ void PodSink::Deleted(std::string& object) {
   seen_.erase(meta->uid);
   Bury(meta->uid);
   Flush();
+  ReportDisputes();
 }
 
-void PodSink::Take(std::string& object) {
+void PodSink::Take(std::string& object, bool listed) {
   auto observed = wire::DecodeObservedPod(object, rules_);
   if (!observed) return unreadable_.Add(NameIn(object), observed.error().message);
   const PodId& id = observed->pod.id;
-  if (dead_.contains(id.uid)) return;
+  if (listed) {
+    dead_.erase(id.uid);
+  } else if (dead_.contains(id.uid)) {
+    return;
+  }
   Seen& seen = seen_[id.uid];
   seen.list = list_;
-  // Versions of one object grow (Kubernetes 1.35 promises it, etcd always did).
+  // Versions of one object grow (Kubernetes 1.35 promises it, etcd always did) until the API server
+  // is restored from a backup; then all is listed anew.
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (const auto version = ParseInt(observed->resource_version, 0, kMost)) {
-    if (*version <= seen.version) return;
+    if (*version <= seen.version && !listed) return;
     seen.version = *version;
   }
   const std::string name = id.namespace_name + "/" + id.name;
@@ -149,7 +168,7 @@ void PodSink::Take(std::string& object) {
   if (observed->over || (observed->node.empty() && observed->terminating)) {
     batch_.emplace_back(PodGone{id.uid});
   } else if (!observed->node.empty()) {
-    batch_.emplace_back(PodBound{std::move(observed->pod), std::move(observed->placement)});
+    batch_.emplace_back(PodBound{std::move(observed->pod), std::move(observed->placement), true});
   }
 }
 
@@ -161,6 +180,17 @@ void PodSink::Bury(const std::string& uid) {
     dead_.erase(graves_.front());
     graves_.pop_front();
   }
+}
+
+void PodSink::ReportDisputes() {
+  std::map<std::string, std::string> disputed;
+  for (const DeviceDispute& dispute : state_.Disputes()) {
+    const auto known = disputed_.find(dispute.pod.uid);
+    const bool is_news = known == disputed_.end() || known->second != dispute.problem;
+    if (is_news && on_dispute_) on_dispute_(dispute);
+    disputed.emplace(dispute.pod.uid, dispute.problem);
+  }
+  disputed_ = std::move(disputed);
 }
 
 void PodSink::Flush() {

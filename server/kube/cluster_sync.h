@@ -4,13 +4,16 @@
 // called by its Reflector's thread alone. (table_sink.h has the kinds that are simpler.)
 //
 // An object that cannot be read is reported and left out, a node whose links cannot be read is
-// reported and does without them; nothing else is affected. Events of one
-// object may come twice or out of order: an older resourceVersion changes nothing, and a UID that
-// was deleted does not come back.
+// reported and does without them; nothing else is affected. Events of one object may come twice or
+// out of order: an older resourceVersion changes nothing, and a UID that was deleted does not come
+// back. A list is newer than all that: the pods that it shows exist, as it shows them, and of those
+// that it does not show the ones are gone that were known to be bound before it was asked for.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -64,8 +67,13 @@ class PodSink final : public ObjectSink {
   static constexpr const char* kQuery =
       "fieldSelector=spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
 
+  // Called once for each pod whose annotation is not believed, and again when it says something
+  // else. On the reflector's thread; must not block.
+  using OnDispute = std::function<void(const DeviceDispute&)>;
+
   // References: they outlive the sink.
-  PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report);
+  PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report,
+          OnDispute on_dispute = {});
 
   void ListBegins() override;
   void Listed(std::string& object) override;
@@ -84,16 +92,20 @@ class PodSink final : public ObjectSink {
     std::uint64_t list = 0;  // the list that had it last
   };
 
-  // Adds to the batch what the object says.
-  void Take(std::string& object);
+  // Adds to the batch what the object says. A listed one is the newest state.
+  void Take(std::string& object, bool listed);
   void Bury(const std::string& uid);
   void Flush();
+  // In a list a pod may come before another one has left its GPU: only when it has ended.
+  void ReportDisputes();
 
   ClusterState& state_;
   const wire::PodRules& rules_;
   UnreadableObjects unreadable_;
+  const OnDispute on_dispute_;
+  std::map<std::string, std::string> disputed_;  // what was reported, by UID
   std::uint64_t list_ = 0;
-  std::vector<std::string> held_before_;        // UIDs in the state when the list began
+  std::vector<std::string> bound_before_;       // UIDs bound in the state when the list began
   std::unordered_map<std::string, Seen> seen_;  // by UID: pods that exist
   std::unordered_set<std::string> dead_;        // the last UIDs that were deleted...
   std::deque<std::string> graves_;              // ...in that order

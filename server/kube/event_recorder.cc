@@ -45,20 +45,23 @@ void EventRecorder::Record(const Decision& decision) {
   if (decision.verb != Verb::kBind) return;
   const bool failed = decision.error != nullptr;
   if (!failed && (decision.placement == nullptr || decision.placement->grants.empty())) return;
-  wire::PodEvent event{*decision.pod,
-                       failed,
-                       failed ? "BindFailed" : "GpusAssigned",
-                       failed ? decision.error->message : Assigned(*decision.placement),
-                       clock_.Wall(),
-                       instance_};
+  Put({*decision.pod, failed, failed ? "BindFailed" : "GpusAssigned",
+       failed ? decision.error->message : Assigned(*decision.placement), clock_.Wall(), instance_});
+}
+
+void EventRecorder::Warn(const PodId& pod, std::string reason, std::string message) {
+  Put({pod, true, std::move(reason), std::move(message), clock_.Wall(), instance_});
+}
+
+void EventRecorder::Put(wire::PodEvent event) {
   {
     const MutexLock lock(mutex_);
     if (waiting_.size() >= kMostWaiting) {
       ++dropped_;
-      if (!failed) return;
+      if (!event.warning) return;
       waiting_.pop_back();
     }
-    if (failed) {
+    if (event.warning) {
       waiting_.push_front(std::move(event));
     } else {
       waiting_.push_back(std::move(event));

@@ -33,6 +33,8 @@ class EventRecorder final : public DecisionSink {
   ~EventRecorder() override;
 
   void Record(const Decision& decision) override BERTH_EXCLUDES(mutex_);
+  // A warning about a pod that no decision is about. reason: CamelCase, a few words.
+  void Warn(const PodId& pod, std::string reason, std::string message) BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(); }
 
@@ -41,6 +43,7 @@ class EventRecorder final : public DecisionSink {
   static constexpr int kBurst = 50;      // events that may go at once
   static constexpr int kPerSecond = 10;  // and after that
 
+  void Put(wire::PodEvent event) BERTH_EXCLUDES(mutex_);
   void Run() BERTH_EXCLUDES(mutex_);
   [[nodiscard]] bool Next(wire::PodEvent& event) BERTH_EXCLUDES(mutex_);
   void Post(const wire::PodEvent& event);

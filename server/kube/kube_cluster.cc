@@ -135,7 +135,8 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
           [this](const std::string& problem) { options_.on_log(true, "event_refused", problem); }),
       links_(parts.state, *parts.node_rules.links, ReportUnreadable()),
       nodes_(parts.state, parts.node_rules, ReportUnreadable(), &links_),
-      pods_(parts.state, parts.pod_rules, ReportUnreadable()),
+      pods_(parts.state, parts.pod_rules, ReportUnreadable(),
+            [this](const DeviceDispute& dispute) { Report(dispute); }),
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
                ReportUnreadable()),
       claims_(parts.state, parts.mig_offers, parts.device_classes, ReportUnreadable()),
@@ -173,6 +174,14 @@ OnUnreadable KubeCluster::ReportUnreadable() const {
     options_.on_log(true, "unreadable_object",
                     std::string(resource) + " " + std::string(object) + ": " + why);
   };
+}
+
+void KubeCluster::Report(const DeviceDispute& dispute) {
+  const PodId& id = dispute.pod;
+  const std::string problem = "annotation berth.dev/devices " + dispute.problem;
+  options_.on_log(true, "devices_disputed",
+                  "pod " + id.namespace_name + "/" + id.name + ": " + problem);
+  events_.Warn(id, "DevicesDisputed", problem);
 }
 
 void KubeCluster::Start() {
@@ -411,6 +420,7 @@ KubeClusterStats KubeCluster::stats() const {
   stats.binds = binder_.stats();
   stats.events_dropped = events_.dropped();
   stats.overlapping_claims = claims_.overlapping();
+  stats.disputed_pods = parts_.state.Disputes().size();
   stats.allocations = allocator_.stats();
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {

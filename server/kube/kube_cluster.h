@@ -64,6 +64,7 @@ struct KubeClusterStats {
   AuditReport audit;                   // the newest
   std::size_t differences_to_api = 0;  // pods that the API server has elsewhere; newest audit
   std::size_t overlapping_claims = 0;  // of MIG devices
+  std::size_t disputed_pods = 0;       // whose annotation is not believed (device_disputes.h)
   DeviceAllocator::Stats allocations;
 };
 
@@ -122,6 +123,7 @@ class KubeCluster final {
   void FollowLeadership();
   void AuditAgain(const std::stop_token& stop);
   [[nodiscard]] OnUnreadable ReportUnreadable() const;
+  void Report(const DeviceDispute& dispute);
   struct Watched {
     std::string name;
     bool optional;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The fault run: ten thousand binds while the API server answers 429, 500 and 409, lets requests
-// and answers get lost, and sends watch events twice and out of order. What must hold all the time:
-// no GPU is granted twice, no pod is reported bound that is not, and in the end nothing is
-// reserved.
+// and answers get lost, and sends watch events twice and out of order. Watches break and pods are
+// listed anew all the time, and many binds are held until that has happened: before the Binding is
+// carried out, or before its answer comes. What must hold all the time: no GPU is granted twice, no
+// pod is reported bound that is not, and in the end nothing is reserved.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -74,6 +75,9 @@ class FaultRun : public testing::Test {
       api_.Put(kNodes, FakeNode("n" + std::to_string(i), kGpusPerNode));
     }
     api_.fault = [this](const kube::ApiRequest& request) { return FaultFor(request); };
+    api_.before_answer = [this](const kube::ApiRequest& request) {
+      if (request.method == "POST") MaybeHoldAcrossAList();
+    };
     api_.disturb = [this](std::vector<std::string> lines) { return Disturbed(std::move(lines)); };
     nodes_ = Watch(kNodes, node_sink_);
     pods_ = Watch(kPods, pod_sink_);
@@ -90,7 +94,22 @@ class FaultRun : public testing::Test {
     return std::make_unique<kube::Reflector>(api_, sink, clock_, options);
   }
 
+  // Every tenth time returns when pods have been listed anew meanwhile.
+  void MaybeHoldAcrossAList() {
+    if (calm_ || pods_ == nullptr) return;
+    {
+      const std::lock_guard lock(random_mutex_);
+      if (random_.Below(10) != 0) return;
+    }
+    const std::uint64_t lists = pods_->stats().lists;
+    for (int i = 0; i < 200 && pods_->stats().lists == lists; ++i) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    if (pods_->stats().lists != lists) ++held_across_lists_;
+  }
+
   Fault FaultFor(const kube::ApiRequest& request) {
+    if (request.method == "POST") MaybeHoldAcrossAList();
     if (calm_) return Fault::kNone;
     const std::lock_guard lock(random_mutex_);
     const int percent = static_cast<int>(random_.Below(100));
@@ -186,6 +205,7 @@ class FaultRun : public testing::Test {
   std::unique_ptr<kube::Reflector> nodes_, pods_;
   std::atomic<int> bound_{0};
   std::atomic<int> lies_{0};
+  std::atomic<int> held_across_lists_{0};
 };
 
 TEST_F(FaultRun, NothingIsGrantedTwiceNothingIsClaimedAndNothingStaysReserved) {
@@ -193,10 +213,10 @@ TEST_F(FaultRun, NothingIsGrantedTwiceNothingIsClaimedAndNothingStaysReserved) {
   std::atomic<bool> done{false};
   std::thread cutter([&] {
     for (int i = 1; !done; ++i) {
-      std::this_thread::sleep_for(milliseconds(50));
-      if (i % 5 == 0) api_.Compact();
+      std::this_thread::sleep_for(milliseconds(5));
+      if (i % 2 == 0) api_.Compact();
       api_.CutWatches();
-      (void)extender_.SettleOverdue();
+      if (i % 10 == 0) (void)extender_.SettleOverdue();
     }
   });
   std::vector<std::thread> workers;
@@ -221,6 +241,7 @@ TEST_F(FaultRun, NothingIsGrantedTwiceNothingIsClaimedAndNothingStaysReserved) {
   }
   EXPECT_EQ(reserved, 0u);
   EXPECT_EQ(Audit(state_.Everything(), clock_.Now(), seconds(0)), AuditReport());
+  EXPECT_GT(held_across_lists_, pods / 10) << "binds overlapped with lists";
   EXPECT_GT(binder_.stats().retries, static_cast<std::uint64_t>(pods) / 20) << "there were faults";
 }
 

@@ -201,7 +201,7 @@ class RandomRun {
         want.insert(uid);
       }
     }
-    for (const PodId& id : state_.Overdue(clock_.Now())) got.insert(id.uid);
+    for (const auto& doubt : state_.Overdue(clock_.Now())) got.insert(doubt.pod.uid);
     ASSERT_EQ(got, want);
     for (const std::string& uid : want) Forget(uid);
   }

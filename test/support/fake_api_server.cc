@@ -95,6 +95,12 @@ Json FakePod(const std::string& name, const Json& requests) {
 
 Result<ApiResponse> FakeApiServer::Send(const ApiRequest& request) {
   const Fault what = fault(request);
+  Result<ApiResponse> response = SendNow(request, what);
+  before_answer(request);
+  return response;
+}
+
+Result<ApiResponse> FakeApiServer::SendNow(const ApiRequest& request, Fault what) {
   const std::lock_guard lock(mutex_);
   if (!up_ || what == Fault::kNeverCame) return Fail(Errc::kUnavailable, "connection refused");
   if (what == Fault::kTooMany) {

@@ -50,6 +50,9 @@ class FakeApiServer final : public kube::ApiClient {
   std::function<Fault(const kube::ApiRequest&)> fault = [](const kube::ApiRequest&) {
     return Fault::kNone;
   };
+  // Called when a Send has been carried out and its answer is still to come. Set before threads
+  // start.
+  std::function<void(const kube::ApiRequest&)> before_answer = [](const kube::ApiRequest&) {};
   // How the next events of a watch are sent: may repeat and reorder them.
   std::function<std::vector<std::string>(std::vector<std::string>)> disturb =
       [](std::vector<std::string> lines) { return lines; };
@@ -88,6 +91,7 @@ class FakeApiServer final : public kube::ApiClient {
   };
   using Objects = std::map<std::string, Json>;  // by "namespace/name" or "name"
 
+  Result<kube::ApiResponse> SendNow(const kube::ApiRequest& request, Fault what);
   kube::ApiResponse Answer(const kube::ApiRequest& request);
   kube::ApiResponse Bind(const std::string& full_name, const Json& binding);
   void CountDoubleGrants(const Json& pod);

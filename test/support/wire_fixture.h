@@ -86,13 +86,16 @@ class ScriptedBinder final : public PodBinder {
   Result<PodTruth> Find(const PodId& id) override {
     if (unreachable) return Fail(Errc::kUnavailable, "the API server is gone");
     const auto truth = truths.find(id.uid);
-    if (truth == truths.end()) return Fail(Errc::kNotFound, "pod is gone");
-    return truth->second;
+    Result<PodTruth> answer = Fail(Errc::kNotFound, "pod is gone");
+    if (truth != truths.end()) answer = truth->second;
+    if (on_answer) on_answer();
+    return answer;
   }
 
   // Set before threads start.
   std::map<std::string, PodTruth> truths;  // by UID
   bool unreachable = false;                // for Find
+  std::function<void()> on_answer;         // while the answer of Find is on its way
   [[nodiscard]] int calls() const { return calls_; }
 
  private:

@@ -32,7 +32,7 @@ class ClusterStateTest : public testing::Test {
   using Uids = std::vector<std::string>;
   [[nodiscard]] Uids Overdue(Instant now) const {
     Uids uids;
-    for (const PodId& id : state_.Overdue(now)) uids.push_back(id.uid);
+    for (const auto& doubt : state_.Overdue(now)) uids.push_back(doubt.pod.uid);
     return uids;
   }
   void Reserve(const APod& pod, const Placement& placement, Instant settle_after = kLater) {

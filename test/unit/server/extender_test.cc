@@ -312,11 +312,9 @@ TEST_F(ExtenderTest, DevicesAreHeldWhileTheBinderIsAtWork) {
 }
 
 TEST_F(ExtenderTest, ABindThatOutlivesItsReservationIsKeptAllTheSame) {
-  Start({MachineWith("n1", 2)}, [this](const PodRequest&, const Placement& order) {
+  Start({MachineWith("n1", 2)}, [this](const PodRequest&, const Placement&) {
     clock_.now += std::chrono::minutes(1);
     EXPECT_EQ(extender_->SettleOverdue(), 0u) << "its bind is under way";
-    EXPECT_TRUE(state_.Forget("1"));
-    binder_->truths["1"] = {Pod("1", WholeGpus{2}), order};
     return Status();
   });
   Filter(Pod("1", WholeGpus{2}));
@@ -324,6 +322,92 @@ TEST_F(ExtenderTest, ABindThatOutlivesItsReservationIsKeptAllTheSame) {
   ASSERT_TRUE(state_.FindPod("1"));
   EXPECT_EQ(state_.FindPod("1")->state, PodState::kBound);
   EXPECT_EQ(FreeMilli("n1"), 0);
+}
+
+TEST_F(ExtenderTest, APodThatIsDeletedWhileItIsBeingBoundStaysDeleted) {
+  Start({MachineWith("n1", 2)}, [this](const PodRequest& pod, const Placement& placement) {
+    binder_->truths["1"] = {pod, placement};  // what an answer says that is older than the deletion
+    const ClusterEvent gone = PodGone{"1"};
+    return state_.Apply(std::span(&gone, 1));
+  });
+  Filter(Pod("1", WholeGpus{2}));
+  ASSERT_TRUE(Bind("1", "n1"));
+  EXPECT_FALSE(state_.FindPod("1"));
+  EXPECT_EQ(FreeMilli("n1"), 2000);
+}
+
+TEST_F(ExtenderTest, AnAnswerThatIsOlderThanADeletionBringsNoPodBack) {
+  Start({MachineWith("n1", 2)}, [](const PodRequest&, const Placement&) -> Status {
+    return Fail(Errc::kUnavailable, "no answer");
+  });
+  const PodRequest pod = Pod("1", WholeGpus{2});
+  Filter(pod);
+  ASSERT_FALSE(Bind("1", "n1"));
+  clock_.now += std::chrono::minutes(1);
+  binder_->truths["1"] = {pod, Placement{"n1", 100, 0, {{0, 1000, 0}, {1, 1000, 0}}}};
+  binder_->on_answer = [this] {
+    const ClusterEvent gone = PodGone{"1"};
+    EXPECT_TRUE(state_.Apply(std::span(&gone, 1)));
+  };
+  extender_->SettleOverdue();
+  EXPECT_FALSE(state_.FindPod("1"));
+  EXPECT_EQ(FreeMilli("n1"), 2000);
+}
+
+TEST_F(ExtenderTest, AnAnswerDoesNotEndAReservationThatWasMadeAfterTheQuestion) {
+  Start({MachineWith("n1", 2)}, [](const PodRequest&, const Placement&) -> Status {
+    return Fail(Errc::kUnavailable, "no answer");
+  });
+  const PodRequest pod = Pod("1", WholeGpus{2});
+  Filter(pod);
+  ASSERT_FALSE(Bind("1", "n1"));
+  clock_.now += std::chrono::minutes(1);
+  binder_->truths["1"] = {pod, std::nullopt};
+  binder_->on_answer = [&] {
+    const Placement same = state_.FindPod("1")->placement;
+    EXPECT_TRUE(state_.Reserve(pod, same, clock_.now + std::chrono::seconds(30)));
+  };
+  extender_->SettleOverdue();
+  ASSERT_TRUE(state_.FindPod("1"));
+  EXPECT_EQ(FreeMilli("n1"), 0);
+}
+
+TEST_F(ExtenderTest, ABindWaitsWhileTheClusterIsAskedAboutItsPod) {
+  bool works = false;
+  Start({MachineWith("n1", 2)}, [&works](const PodRequest&, const Placement&) -> Status {
+    if (works) return {};
+    return Fail(Errc::kUnavailable, "no answer");
+  });
+  const PodRequest pod = Pod("1", WholeGpus{2});
+  Filter(pod);
+  ASSERT_FALSE(Bind("1", "n1"));
+  works = true;
+  clock_.now += std::chrono::minutes(1);
+  binder_->truths["1"] = {pod, std::nullopt};
+  std::thread second;
+  binder_->on_answer = [&] {
+    binder_->on_answer = nullptr;
+    second = std::thread([this] { EXPECT_TRUE(Bind("1", "n1")); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it would be through by then
+    EXPECT_EQ(binder_->calls(), 1);
+  };
+  EXPECT_EQ(extender_->SettleOverdue(), 1u);
+  second.join();
+  EXPECT_EQ(state_.FindPod("1")->state, PodState::kBound);
+  EXPECT_EQ(FreeMilli("n1"), 0);
+}
+
+TEST_F(ExtenderTest, ABoundPodThatAListDidNotShowIsAskedAboutAtOnce) {
+  Start({MachineWith("n1", 2)}, [this](const PodRequest&, const Placement&) {
+    const ClusterEvent missed = PodMissed{"1"};
+    return state_.Apply(std::span(&missed, 1));
+  });
+  Filter(Pod("1", WholeGpus{2}));
+  ASSERT_TRUE(Bind("1", "n1"));
+  EXPECT_EQ(FreeMilli("n1"), 0);
+  EXPECT_EQ(extender_->SettleOverdue(), 1u);  // the binder knows no such pod: it was deleted
+  EXPECT_FALSE(state_.FindPod("1"));
+  EXPECT_EQ(FreeMilli("n1"), 2000);
 }
 
 TEST_F(ExtenderTest, ALostRaceIsPlacedAnewOnWhatIsLeft) {

@@ -634,6 +634,25 @@ TEST_F(KubeClusterTest, OneOfTwoLeadsAndTheOtherTakesOver) {
   EXPECT_EQ(second.Free("n1"), 3000);
 }
 
+TEST_F(KubeClusterTest, AnAnnotationThatChangesIsReportedAndNotBelieved) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kPods, BoundPod("a", "n1", {0}));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  api_.Put(kPods, BoundPod("a", "n1", {3}));
+  ASSERT_TRUE(Eventually([&] { return berth.kube.stats().disputed_pods == 1; }));
+  EXPECT_EQ(berth.state.FindPod("uid-a")->placement.grants.at(0).gpu, 0);
+  EXPECT_EQ(berth.Free("n1"), 3000);
+  ASSERT_TRUE(Eventually([&] { return api_.All("/api/v1/events").size() == 1; }));
+  const Json event = api_.All("/api/v1/events").front();
+  EXPECT_EQ(event["reason"], "DevicesDisputed");
+  EXPECT_EQ(event["type"], "Warning");
+  EXPECT_EQ(event["message"],
+            "annotation berth.dev/devices says GPU 3 on node n1, but it is known to have GPU 0");
+  api_.Put(kPods, BoundPod("a", "n1", {0}));
+  EXPECT_TRUE(Eventually([&] { return berth.kube.stats().disputed_pods == 0; }));
+}
+
 TEST_F(KubeClusterTest, ALeaseThatIsDeletedMakesItUnreadyAndItComesBack) {
   PutReleasedLease();
   Process berth(api_, "only");

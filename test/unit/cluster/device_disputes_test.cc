@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which devices the books believe when a pod's annotation names them.
+#include "cluster/device_disputes.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster_state.h"
+#include "test/support/builders.h"
+#include "test/support/mig_nodes.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+using Gpus = std::vector<int>;
+
+const Instant kLater = Instant() + std::chrono::hours(1);
+
+class DeviceDisputesTest : public testing::Test {
+ protected:
+  void Apply(const ClusterEvent& event) { ASSERT_TRUE(state_.Apply(std::span(&event, 1))); }
+  void Up(const ANode& node) { Apply(NodeUpserted{node.Spec()}); }
+  // The API server shows the pod bound, with an annotation that says these GPUs.
+  void Says(const APod& pod, const Gpus& gpus) {
+    Apply(PodBound{pod.Request(), pod.On("n", gpus), true});
+  }
+  void BindHere(const APod& pod, const Gpus& gpus) {
+    ASSERT_TRUE(state_.Reserve(pod.Request(), pod.On("n", gpus), kLater));
+    ASSERT_TRUE(state_.Confirm(pod.Request().id.uid));
+  }
+  [[nodiscard]] Gpus GpusOf(const APod& pod) const {
+    Gpus gpus;
+    for (const auto& grant : state_.FindPod(pod.Request().id.uid)->placement.grants) {
+      gpus.push_back(grant.gpu);
+    }
+    return gpus;
+  }
+  // Free thousandths of each GPU.
+  [[nodiscard]] Gpus Free() const {
+    Gpus free;
+    const auto snapshot = state_.Current();
+    for (const GpuFree& gpu : snapshot->node(0).gpus()) free.push_back(gpu.milli);
+    return free;
+  }
+  [[nodiscard]] std::vector<std::string> Problems() const {
+    std::vector<std::string> problems;
+    for (const auto& dispute : state_.Disputes()) {
+      problems.push_back(dispute.pod.name + " " + dispute.problem);
+    }
+    return problems;
+  }
+  using Texts = std::vector<std::string>;
+
+  ClusterState state_;
+  const APod a_ = APod("a").Whole(1);
+  const APod b_ = APod("b").Whole(1);
+};
+
+TEST_F(DeviceDisputesTest, APodThatWasBoundHereKeepsItsGpuWhateverItsAnnotationSays) {
+  Up(ANode("n").Gpus(4));
+  BindHere(a_, {0});
+  Says(a_, {0});
+  EXPECT_EQ(Problems(), Texts());
+  for (const Gpus& forged : {Gpus{1}, Gpus{63}, Gpus{}}) {
+    Says(a_, forged);
+    EXPECT_EQ(GpusOf(a_), Gpus{0});
+    EXPECT_EQ(Free(), (Gpus{0, 1000, 1000, 1000}));
+    EXPECT_EQ(Problems().size(), 1U);
+  }
+  EXPECT_EQ(Problems(), (Texts{"a says no device on node n, but it is known to have GPU 0"}));
+  Says(a_, {0});
+  EXPECT_EQ(Problems(), Texts()) << "it was mended";
+}
+
+TEST_F(DeviceDisputesTest, WhatWasSaidFirstIsKept) {
+  Up(ANode("n").Gpus(4));
+  Says(a_, {2});
+  EXPECT_EQ(GpusOf(a_), Gpus{2});
+  Says(a_, {1});
+  EXPECT_EQ(GpusOf(a_), Gpus{2});
+  EXPECT_EQ(Problems(), (Texts{"a says GPU 1 on node n, but it is known to have GPU 2"}));
+  Apply(PodGone{"uid-a"});
+  EXPECT_EQ(Problems(), Texts());
+  EXPECT_EQ(Free(), (Gpus{1000, 1000, 1000, 1000}));
+}
+
+TEST_F(DeviceDisputesTest, WhatElseChangesOfAPodIsTakenAlsoWhenItsDevicesAreNot) {
+  Up(ANode("n").Gpus(2).Cpu(16));
+  APod pod = APod("a").Whole(1).Cpu(4);
+  Says(pod, {0});
+  Says(pod.Cpu(6), {1});  // resized in place
+  EXPECT_EQ(state_.FindPod("uid-a")->placement.cpu_milli, 6000);
+  EXPECT_EQ(GpusOf(pod), Gpus{0});
+}
+
+TEST_F(DeviceDisputesTest, AGpuThatAnotherPodHoldsIsNotBelievedAndTheBooksStayCautious) {
+  Up(ANode("n").Gpus(4));
+  BindHere(a_, {0});
+  Says(b_, {0});
+  EXPECT_EQ(GpusOf(a_), Gpus{0});
+  EXPECT_EQ(GpusOf(b_), Gpus());
+  EXPECT_EQ(Free(), (Gpus{0, 1000, 1000, 0})) << "it has one, and nobody knows which";
+  EXPECT_EQ(Problems(),
+            (Texts{"b says GPU 0 on node n, but pod default/a holds 1000 milli of GPU 0"}));
+}
+
+TEST_F(DeviceDisputesTest, WhatIsSaidAndNotHeldByOthersIsHeldAllTheSame) {
+  Up(ANode("n").Gpus(4));
+  BindHere(a_, {1});
+  Says(APod("pair").Whole(2), {1, 2});
+  EXPECT_EQ(Free(), (Gpus{1000, -1000, 0, 1000}));
+  BindHere(APod("little").Share(200), {0});
+  Says(APod("big").Share(900), {0});
+  EXPECT_EQ(Free()[0], -100) << "if the little one has left, nothing else fits beside it";
+  EXPECT_EQ(Problems().size(), 2U);
+}
+
+TEST_F(DeviceDisputesTest, WhatWasNotBelievedIsOnceTheOtherPodHasLeft) {
+  Up(ANode("n").Gpus(4));
+  Says(a_, {0});
+  Says(b_, {0});  // its event came before that of the deletion
+  Apply(PodGone{"uid-a"});
+  EXPECT_EQ(GpusOf(b_), Gpus{0});
+  EXPECT_EQ(Free(), (Gpus{0, 1000, 1000, 1000}));
+  EXPECT_EQ(Problems(), Texts());
+}
+
+TEST_F(DeviceDisputesTest, WhatWasSaidFirstIsBelievedLaterAlsoIfItWasOverwrittenMeanwhile) {
+  Up(ANode("n").Gpus(4));
+  Says(a_, {0});
+  Says(b_, {0});
+  for (const Gpus& forged : {Gpus{}, Gpus{63}}) {
+    Says(b_, forged);
+    EXPECT_EQ(GpusOf(b_), Gpus());
+    EXPECT_EQ(Problems().size(), 1U);
+  }
+  Apply(PodGone{"uid-a"});
+  EXPECT_EQ(GpusOf(b_), Gpus{0});
+}
+
+TEST_F(DeviceDisputesTest, AnAnnotationThatCouldNotBeBelievedCanBeMended) {
+  Up(ANode("n").Gpus(4));
+  Says(a_, {0});
+  Says(b_, {0});
+  Says(b_, {1});
+  EXPECT_EQ(GpusOf(b_), Gpus{1});
+  EXPECT_EQ(Problems(), Texts());
+}
+
+TEST_F(DeviceDisputesTest, SharesOfAGpuThatTogetherFitAreBelieved) {
+  Up(ANode("n").Gpus(1));
+  Says(APod("x").Share(600), {0});
+  Says(APod("y").Share(400), {0});
+  EXPECT_EQ(Problems(), Texts());
+  EXPECT_EQ(Free(), Gpus{0});
+  Says(APod("z").Share(1), {0});
+  EXPECT_EQ(
+      Problems(),
+      (Texts{"z says GPU 0 (1 milli) on node n, but pod default/x holds 600 milli of GPU 0"}));
+}
+
+TEST_F(DeviceDisputesTest, AGpuThatTheNodeDoesNotHaveHidesNothing) {
+  for (const bool node_first : {true, false}) {
+    SCOPED_TRACE(node_first);
+    ClusterState fresh;
+    const ClusterEvent node = NodeUpserted{ANode("n").Gpus(2).Spec()};
+    const ClusterEvent pod = PodBound{a_.Request(), a_.On("n", {63}), true};
+    for (const ClusterEvent* event : {node_first ? &node : &pod, node_first ? &pod : &node}) {
+      ASSERT_TRUE(fresh.Apply(std::span(event, 1)));
+    }
+    EXPECT_EQ(fresh.Current()->node(0).free_gpu_milli(), 1000);
+    ASSERT_EQ(fresh.Disputes().size(), 1U);
+    EXPECT_EQ(fresh.Disputes()[0].problem, "says GPU 63 on node n, but the node has 2 GPUs");
+  }
+}
+
+TEST_F(DeviceDisputesTest, GpusThatComeBackToANodeAreThoseOfItsPods) {
+  Says(a_, {3});
+  Up(ANode("n").Gpus(0));  // its driver is being replaced
+  EXPECT_EQ(Problems().size(), 1U);
+  Up(ANode("n").Gpus(4));
+  EXPECT_EQ(GpusOf(a_), Gpus{3});
+  EXPECT_EQ(Problems(), Texts());
+}
+
+TEST_F(DeviceDisputesTest, APodThatSaidNothingMaySayItLater) {
+  Up(ANode("n").Gpus(4));
+  Says(a_, {});
+  EXPECT_EQ(Free(), (Gpus{1000, 1000, 1000, 0})) << "assumed";
+  Says(a_, {1});
+  EXPECT_EQ(Free(), (Gpus{1000, 0, 1000, 1000})) << "known";
+  EXPECT_EQ(Problems(), Texts());
+}
+
+TEST_F(DeviceDisputesTest, AReservationGivesWayToWhatAnEarlierBindingSays) {
+  Up(ANode("n").Gpus(4));
+  ASSERT_TRUE(state_.Reserve(a_.Request(), a_.On("n", {2}), kLater));
+  Says(a_, {1});
+  EXPECT_EQ(GpusOf(a_), Gpus{1});
+  BindHere(b_, {3});
+  const APod c = APod("c").Whole(1);
+  ASSERT_TRUE(state_.Reserve(c.Request(), c.On("n", {2}), kLater));
+  Says(c, {3});
+  EXPECT_EQ(GpusOf(c), Gpus{2}) << "but not to a GPU that another pod has";
+  EXPECT_EQ(Problems().size(), 1U);
+}
+
+TEST_F(DeviceDisputesTest, AMigDeviceOfWhichTheProfileWasKnownMaySayWhichItIs) {
+  const APod pod = APod("m").Mig("1g.5gb");
+  Placement known = pod.On("n"), said = known, other = known;
+  const MigProfile profile = ParseMigProfile("1g.5gb").value();
+  known.mig = {MigGrant{.profile = profile}};
+  said.mig = {MigGrant{.gpu = 0, .start = 3, .profile = profile}};
+  other.mig = {MigGrant{.gpu = 0, .start = 4, .profile = profile}};
+  EXPECT_TRUE(Specifies(known, said));
+  EXPECT_FALSE(Specifies(said, other));
+  EXPECT_FALSE(Specifies(said, known));
+  Apply(PodBound{pod.Request(), known, true});
+  Apply(PodBound{pod.Request(), said, true});
+  EXPECT_EQ(state_.FindPod("uid-m")->placement.mig, said.mig);
+  EXPECT_EQ(Problems(), Texts());
+  Apply(PodBound{pod.Request(), other, true});
+  EXPECT_EQ(state_.FindPod("uid-m")->placement.mig, said.mig);
+  EXPECT_EQ(Problems().size(), 1U);
+}
+
+}  // namespace
+}  // namespace berth

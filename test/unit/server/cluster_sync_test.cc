@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What lists of pods and binds that overlap make of the books, step by step.
+#include "server/kube/cluster_sync.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "config/config.h"
+#include "test/support/builders.h"
+#include "test/support/fake_api_server.h"
+
+namespace berth::kube {
+namespace {
+
+using test::ANode;
+using test::FakePod;
+using Json = nlohmann::json;
+
+const Instant kLater = Instant() + std::chrono::hours(1);
+
+// The pod as the API server has it once it is bound to node "n" with that GPU.
+Json BoundPod(const std::string& name, int gpu, int version) {
+  Json pod = FakePod(name, {{"nvidia.com/gpu", "1"}});
+  pod["spec"]["nodeName"] = "n";
+  pod["metadata"]["resourceVersion"] = std::to_string(version);
+  const Json devices = {{"index", gpu}, {"milli", 1000}, {"memory_mib", 81920}};
+  pod["metadata"]["annotations"]["berth.dev/devices"] =
+      Json{{"version", 1}, {"node", "n"}, {"containers", {{"main", {{"gpus", {devices}}}}}}}.dump();
+  return pod;
+}
+
+class PodSinkTest : public testing::Test {
+ protected:
+  PodSinkTest() {
+    const ClusterEvent up = NodeUpserted{ANode("n").Gpus(2).Spec()};
+    EXPECT_TRUE(state_.Apply(std::span(&up, 1)));
+  }
+
+  static std::string Text(const Json& object) {
+    std::string text = object.dump();
+    text.reserve(text.size() + 64);
+    return text;
+  }
+  void Listed(const Json& pod) {
+    std::string text = Text(pod);
+    sink_.Listed(text);
+  }
+  void Changed(const Json& pod) {
+    std::string text = Text(pod);
+    sink_.Changed(text);
+  }
+  void Deleted(const Json& pod) {
+    std::string text = Text(pod);
+    sink_.Deleted(text);
+  }
+  void List(const std::vector<Json>& pods) {
+    sink_.ListBegins();
+    for (const Json& pod : pods) Listed(pod);
+    sink_.ListEnds();
+  }
+  // What a bind does first and last.
+  void Reserve(const Json& pod, int gpu) {
+    const auto observed = wire::DecodeObservedPod(Text(pod), rules_);
+    ASSERT_TRUE(observed);
+    const Placement placement{"n", 0, 0, {{gpu, 1000, 0}}};
+    const Status reserved = state_.Reserve(observed->pod, placement, kLater);
+    ASSERT_TRUE(reserved.has_value()) << reserved.error().message;
+  }
+  [[nodiscard]] std::optional<PodState> StateOf(const std::string& uid) const {
+    const auto held = state_.FindPod(uid);
+    return held ? std::optional(held->state) : std::nullopt;
+  }
+  [[nodiscard]] std::size_t Overdue() const { return state_.Overdue(Instant()).size(); }
+
+  ClusterState state_;
+  const wire::PodRules rules_{DefaultConfig().resources};
+  std::vector<std::string> problems_;
+  PodSink sink_{state_, rules_, [this](auto, auto object, const std::string& why) {
+                  problems_.push_back(std::string(object) + ": " + why);
+                }};
+};
+
+TEST_F(PodSinkTest, AReservationOutlivesAListThatDoesNotShowItsPod) {
+  Reserve(BoundPod("a", 0, 1), 0);
+  List({});
+  EXPECT_EQ(StateOf("uid-a"), PodState::kReserved);
+  EXPECT_TRUE(state_.Confirm("uid-a"));
+  Changed(BoundPod("a", 0, 7));
+  List({BoundPod("a", 0, 7)});
+  EXPECT_EQ(StateOf("uid-a"), PodState::kBound);
+}
+
+TEST_F(PodSinkTest, APodThatIsBoundWhileTheListIsOnTheWireIsKept) {
+  Reserve(BoundPod("a", 0, 1), 0);
+  sink_.ListBegins();
+  EXPECT_TRUE(state_.Confirm("uid-a"));
+  sink_.ListEnds();
+  EXPECT_EQ(StateOf("uid-a"), PodState::kBound);
+  EXPECT_EQ(Overdue(), 1U) << "it may have been deleted before the list was made";
+  Changed(BoundPod("a", 0, 7));
+  EXPECT_EQ(Overdue(), 0U) << "the watch shows it";
+}
+
+TEST_F(PodSinkTest, APodThatIsReservedAndBoundWhileTheListIsOnTheWireIsKept) {
+  sink_.ListBegins();
+  Reserve(BoundPod("a", 0, 1), 0);
+  EXPECT_TRUE(state_.Confirm("uid-a"));
+  sink_.ListEnds();
+  EXPECT_EQ(StateOf("uid-a"), PodState::kBound);
+}
+
+TEST_F(PodSinkTest, ABindThatEndsAfterAListThatDidNotShowItsPodIsDoubted) {
+  Reserve(BoundPod("a", 0, 1), 0);
+  List({});
+  EXPECT_EQ(Overdue(), 0U) << "its bind is under way";
+  EXPECT_TRUE(state_.Confirm("uid-a"));
+  EXPECT_EQ(Overdue(), 1U);
+}
+
+TEST_F(PodSinkTest, APodThatASettledDoubtBroughtBackOutlivesTheNextList) {
+  const Json pod = BoundPod("a", 0, 7);
+  Reserve(pod, 0);
+  const auto before = state_.DoubtAbout("uid-a");
+  ASSERT_TRUE(before);
+  List({});  // the watch broke while the bind was under way
+  const auto doubt = state_.DoubtAbout("uid-a");
+  ASSERT_TRUE(doubt);
+  const PodBound truth{state_.FindPod("uid-a")->pod, {"n", 0, 0, {{0, 1000, 81920}}}};
+  EXPECT_FALSE(state_.Settle(*before, truth)) << "asked before the list";
+  EXPECT_TRUE(state_.Settle(*doubt, truth));
+  for (int hours = 0; hours < 3; ++hours) {
+    List({pod});
+    EXPECT_EQ(StateOf("uid-a"), PodState::kBound);
+  }
+}
+
+TEST_F(PodSinkTest, WhatAListShowsIsAliveWhateverWasThoughtGone) {
+  Changed(BoundPod("a", 0, 7));
+  Deleted(BoundPod("a", 0, 8));
+  Changed(BoundPod("a", 0, 7));
+  EXPECT_FALSE(StateOf("uid-a")) << "an event that came late";
+  List({BoundPod("a", 1, 5)});  // an API server that was restored from a backup
+  ASSERT_EQ(StateOf("uid-a"), PodState::kBound);
+  EXPECT_EQ(state_.FindPod("uid-a")->placement.grants.at(0).gpu, 1);
+  Changed(BoundPod("a", 1, 9));
+  Deleted(BoundPod("a", 1, 10));
+  EXPECT_FALSE(StateOf("uid-a"));
+}
+
+TEST_F(PodSinkTest, PodsThatWereBoundBeforeAListAndAreNotInItAreGone) {
+  Changed(BoundPod("watched", 0, 7));
+  Reserve(BoundPod("confirmed", 1, 1), 1);
+  EXPECT_TRUE(state_.Confirm("uid-confirmed"));
+  List({});
+  EXPECT_FALSE(StateOf("uid-watched"));
+  EXPECT_FALSE(StateOf("uid-confirmed"));
+}
+
+TEST_F(PodSinkTest, AListThatBeginsAnewCountsFromItsOwnBegin) {
+  Changed(BoundPod("a", 0, 7));
+  sink_.ListBegins();
+  Listed(BoundPod("a", 0, 7));
+  Reserve(BoundPod("b", 1, 1), 1);
+  EXPECT_TRUE(state_.Confirm("uid-b"));
+  List({});  // the first one broke off; both pods were deleted before the second one
+  EXPECT_FALSE(StateOf("uid-a"));
+  EXPECT_FALSE(StateOf("uid-b"));
+}
+
+TEST_F(PodSinkTest, AProblemOfAPodThatAListDoesNotShowIsOver) {
+  Json pod = BoundPod("a", 0, 7);
+  pod["metadata"]["annotations"]["berth.dev/devices"] = "nonsense";
+  Changed(pod);
+  EXPECT_EQ(sink_.unreadable(), 1U);
+  List({pod});
+  EXPECT_EQ(sink_.unreadable(), 1U);
+  List({});
+  EXPECT_EQ(sink_.unreadable(), 0U);
+  EXPECT_EQ(problems_.size(), 1U);
+}
+
+}  // namespace
+}  // namespace berth::kube
