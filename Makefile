@@ -19,7 +19,7 @@ LINT_PACKAGES := clang-format-14 shellcheck
 E2E := test/e2e
 E2E_LOG := build/e2e-binaries.log
 
-.PHONY: help build demo test sanitize fuzz bench lint clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop
+.PHONY: help build demo test sanitize fuzz soak bench lint clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,15 @@ fuzz: ## Every decoder on hostile input, FUZZ_SECONDS (10) each, with clang's li
 	    || { tail -n 40 build/fuzz/$$fuzzer.log; exit 1; }; \
 	  echo "$$fuzzer: $$(awk '/number_of_executed_units/ {print $$2}' build/fuzz/$$fuzzer.log) inputs, no fault"; \
 	done
+
+# Seeded; a failure prints the seed of its world, and SEED=that SOAK_STEPS=10000 repeats it.
+SOAK_STEPS ?= 1000000
+
+soak: ## The books under stress: SOAK_STEPS (1000000) random steps, what must hold checked after each; SEED=n
+	$(call install,$(PACKAGES))
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target soak_tests
+	@BERTH_SOAK_STEPS=$(SOAK_STEPS) BERTH_SOAK_SEED=$(or $(SEED),1) $(BIN)/soak_tests --gtest_brief=1
 
 bench: ## Every benchmark, as ratios against a baseline of the same run (bench/RESULTS.md has the recorded ones)
 	$(call install,$(PACKAGES))

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SoakRun: two Berths, an API server and a kube-scheduler, one random step after the other.
+//
+// Whatever takes time is a step of its own: a list is asked for, answered, brought and ended in
+// different steps, a watch lags behind, and while a Binding is on the wire or its answer is, other
+// steps are taken, other binds among them. After every step the books of the process that leads are
+// compared with what the API server has. Now and then there is calm: faults cease, what is in doubt
+// becomes overdue, a second passes. Then nothing may be reserved, and no pod may wait beside a
+// place that fits it.
+//
+// The same seed takes the same steps.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "test/soak/soak_process.h"
+
+namespace berth::test {
+
+class SoakClock final : public Clock {
+ public:
+  [[nodiscard]] Instant Now() const override { return now_; }
+  [[nodiscard]] WallTime Wall() const override { return WallTime() + now_.time_since_epoch(); }
+  void Advance(Duration by) { now_ += by; }
+
+ private:
+  Instant now_{};
+};
+
+class SoakRun {
+ public:
+  explicit SoakRun(std::uint64_t seed);
+
+  // One step and what happens while it is under way; false: something that must never happen did.
+  bool Step();
+  // Faults end, everything is deleted: then nothing may be left. False as above.
+  bool End();
+
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+  // What happened last, a line each.
+  [[nodiscard]] std::string History() const;
+  // What happened how often, to see that a run was not idle.
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
+
+ private:
+  static constexpr int kNodes = 6;
+  static constexpr std::size_t kMostPods = 30;
+  static constexpr int kMostNested = 3;
+
+  [[nodiscard]] SoakProcess& leader() { return *processes_[leader_]; }
+  bool Chance(int percent) { return random_.Below(100) < static_cast<std::uint64_t>(percent); }
+  // One of those for which `wanted` holds; nullptr: there is none.
+  const SoakPod* Some(const std::function<bool(const SoakPod&)>& wanted);
+
+  void TakeStep();
+  void OnTheWire();
+  Fault SomeFault();
+
+  void Create();
+  void Schedule();
+  void ScheduleThis(std::string name);
+  void Leave();
+  void Follow();
+  void CutSomething();
+  void PassTime();
+  void ChangeNode();
+  void Forge();
+  void MendForged();
+  void Look();
+  void ChangeLeader();
+  void Calm();
+
+  void Note(const std::string& what);
+  void CatchUp();
+  void Fail(const std::string& what);
+  void CheckNothingForgotten();
+  void CheckCalm();
+  void CheckNobodyWaits();
+
+  Random random_;
+  SoakClock clock_;
+  SoakApi api_;
+  std::array<std::unique_ptr<SoakProcess>, 2> processes_;
+  std::size_t leader_ = 0;
+  bool calm_ = false;
+  int nested_ = 0;
+  std::uint64_t next_pod_ = 0;
+  std::uint64_t steps_ = 0;
+  std::set<std::string> busy_;  // pods whose bind is under way, or that are being asked about
+  std::array<std::set<std::string>, 2> shown_;  // pods that a process has to hold: shown or bound
+  std::map<std::string, std::uint64_t> counts_;
+  std::deque<std::string> history_;
+  std::string failure_;
+};
+
+}  // namespace berth::test
