@@ -20,6 +20,12 @@ constexpr std::string_view kAllocated =
     "a device was allocated to the pod's claim, which decides the node";
 constexpr std::string_view kAwaited = "pods that were evicted for this one are not seen gone yet";
 
+Status WaitedTooLong(Duration time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  return Fail(Errc::kDeadline, "bind waited for " + std::to_string(seconds) +
+                                   " s: whoever asked for it gives it up by now");
+}
+
 }  // namespace
 
 // A pod for whose claims a device may be allocated, and both answers to its filter.
@@ -57,7 +63,7 @@ http::HttpResponse Verbs::Preempt(http::HttpRequest& request) {
 }
 
 http::HttpResponse Verbs::Bind(http::HttpRequest& request) {
-  return Timed(Verb::kBind, request, [&] { return AnswerBind(request.body); });
+  return Timed(Verb::kBind, request, [&] { return AnswerBind(request); });
 }
 
 Verbs::Answer Verbs::AnswerFilter(http::HttpRequest& request) {
@@ -127,10 +133,15 @@ Verbs::Answer Verbs::AnswerPreempt(std::string& body) {
           Json(wire::EncodePreemptionResult(kept))};
 }
 
-Verbs::Answer Verbs::AnswerBind(std::string& body) {
-  const auto request = wire::DecodeBindingArgs(body);
+// kube-scheduler waits for a bind a little longer than Berth tries one (reservationSeconds). What
+// has waited for a thread for all that time is refused: it would be carried out after it was given
+// up, while the pod is scheduled anew.
+Verbs::Answer Verbs::AnswerBind(http::HttpRequest& http_request) {
+  const auto request = wire::DecodeBindingArgs(http_request.body);
   if (!request) return Malformed(request.error());
-  const Status bound = extender_.Bind(*request);
+  const Duration waited = std::chrono::steady_clock::now() - http_request.began;
+  const bool is_late = waited >= extender_.policy().reservation_time * 4 / 5;
+  const Status bound = is_late ? WaitedTooLong(waited) : extender_.Bind(*request);
   return {bound ? CallResult::kOk : CallResult::kRefused,
           Json(wire::EncodeBindingResult(bound ? "" : bound.error().message))};
 }

@@ -52,7 +52,7 @@ class Verbs {
                                      Instant began) const;
   Answer AnswerPrioritize(std::string& body);
   Answer AnswerPreempt(std::string& body);
-  Answer AnswerBind(std::string& body);
+  Answer AnswerBind(http::HttpRequest& request);
 
   Extender& extender_;
   const wire::PodRules& rules_;

@@ -73,6 +73,19 @@ TEST(ExtenderProtocol, Case42_WhileNotReadyEveryVerbIs503WithoutABody) {
   EXPECT_EQ(service.StatusOf("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"})), 200);
 }
 
+TEST(ExtenderProtocol, ABindThatWaitedUntilItIsGivenUpIsRefusedAndTheNextOneIsNot) {
+  TestService service(TwoMachines());
+  service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"}));
+  const auto bind = [&service](Duration waited) {
+    http::HttpRequest request{"POST", "/extender/bind", "", test::Padded(BindingArgs("1", "n1"))};
+    request.began -= waited;
+    return Json::parse(service.verbs().Bind(request).body)["Error"].get<std::string>();
+  };
+  EXPECT_TRUE(bind(std::chrono::hours(1)).starts_with("bind waited for 3600 s: "));
+  EXPECT_EQ(service.state().Current()->node(0).free_gpu_milli(), 2000);
+  EXPECT_EQ(bind(Duration::zero()), "");
+}
+
 TEST(ExtenderProtocol, Case56_BindWithMissingFieldsIsAnErrorIn200) {
   TestService service(TwoMachines());
   service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"}));
