@@ -102,8 +102,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
         use_(MixUseOf(learning_.spec)),
         tables_(std::move(tables)) {}
 
-  // Of one decision, where there is a background: about a millisecond.
-  static constexpr RefreshEffort kServedEffort{10, 500};
+  // Of one decision, where there is a background: less than a millisecond.
+  static constexpr RefreshEffort kServedEffort{2, 150};
   static constexpr std::size_t kPreparedShapes = 64;
 
   [[nodiscard]] LearnedMix::Epoch CurrentMix() const;
