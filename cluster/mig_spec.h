@@ -88,6 +88,7 @@ struct MigSpec {
   MigAllocator allocator = MigAllocator::kFirstFit;
   // Another scheduler gives them out: what its pods have is counted, and Berth gives none.
   bool foreign = false;
+  bool fixed = false;  // static, and nobody can cut them otherwise
   MigDialect dialect = MigDialect::kBerth;
   std::vector<MigStock> shared;
   std::optional<MigProfile> single;  // what each of NodeSpec::gpus is

@@ -2,6 +2,7 @@
 #include "cluster/node.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/dns_name.h"
@@ -14,6 +15,15 @@ namespace {
 constexpr std::int64_t kMostCpuMilli = 1'000'000'000'000;
 constexpr std::int64_t kMostMemoryBytes = std::int64_t{1} << 60;
 constexpr std::int64_t kMostGpuMemoryMib = std::int64_t{1} << 40;
+
+// What could still be given of a GPU, in thousandths of it.
+std::int64_t RoomOf(const GpuSpec& spec, const GpuFree& free) {
+  std::int64_t milli = free.milli;
+  if (spec.memory_mib > 0) {
+    milli = std::min(milli, free.memory_mib * kMilliPerGpu / spec.memory_mib);
+  }
+  return std::max<std::int64_t>(milli, 0);
+}
 
 Status ShortOf(std::string_view what, std::int64_t wanted, std::int64_t free) {
   return Fail(Errc::kConflict, std::string(what) + ": want " + std::to_string(wanted) + ", free " +
@@ -42,6 +52,12 @@ Status Validate(const NodeSpec& spec) {
     return Invalid(".links: want those of " + std::to_string(spec.gpus.size()) + " GPUs, got " +
                    std::to_string(spec.links.matrix().gpus.size()));
   }
+  if (spec.places.count > 0 && !spec.gpus.empty()) {
+    return Invalid(".places: want none beside GPUs, got " + std::to_string(spec.places.count));
+  }
+  BERTH_TRY_STATUS(check("places.count", spec.places.count, kMaxGpuPlaces));
+  BERTH_TRY_STATUS(
+      check("missing", spec.missing, std::ssize(spec.gpus) + std::int64_t{spec.places.count}));
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
     BERTH_TRY_STATUS(check("gpus[" + std::to_string(i) + "].memory_mib", spec.gpus[i].memory_mib,
                            kMostGpuMemoryMib));
@@ -85,13 +101,16 @@ Status Node::CanTake(const Placement& placement) const {
     }
     previous = grant.gpu;
     const auto index = static_cast<std::size_t>(grant.gpu);
-    if (!spec_->gpus[index].healthy) return Fail(Errc::kConflict, name + ": not healthy");
+    if (!IsOpen(grant.gpu)) return Fail(Errc::kConflict, name + ": not healthy");
     if (grant.milli > gpus_[index].milli) {
       return ShortOf(name + " milli", grant.milli, gpus_[index].milli);
     }
     if (grant.memory_mib > 0 && grant.memory_mib > gpus_[index].memory_mib) {
       return ShortOf(name + " memory_mib", grant.memory_mib, gpus_[index].memory_mib);
     }
+  }
+  if (placement.places > 0 && placement.places > free_places()) {
+    return ShortOf("places", placement.places, free_places());
   }
   if (placement.mig.empty()) return {};
   if (!spec_->mig.known()) return Fail(Errc::kConflict, "mig: the node has no MIG devices");
@@ -102,8 +121,9 @@ void Node::Put(std::shared_ptr<const PodRecord> pod) {
   Remove(pod->pod.id.uid);
   const auto at = PositionOf(pods_, pod->pod.id.uid);
   const PodRecord& added = **pods_.insert(at, std::move(pod));
-  if (unattributed_ > 0 || added.unattributed()) return CountAll();
+  if (unattributed_ > 0 || IsAssumed(added)) return CountAll();
   Count(added, 1);
+  if (spec_->missing > 0) FindClosed();
   if (!added.placement.mig.empty()) CountMig();
   if (added.state == PodState::kBound) {
     lowest_priority_ = std::min(lowest_priority_, added.pod.priority);
@@ -115,8 +135,9 @@ void Node::Remove(std::string_view uid) {
   if (at == pods_.end() || (*at)->pod.id.uid != uid) return;
   const std::shared_ptr<const PodRecord> removed = *at;  // the UID may point into it
   pods_.erase(at);
-  if (unattributed_ > 0 || removed->unattributed()) return CountAll();
+  if (unattributed_ > 0 || IsAssumed(*removed)) return CountAll();
   Count(*removed, -1);
+  if (spec_->missing > 0) FindClosed();
   if (!removed->placement.mig.empty()) CountMig();
   if (removed->pod.priority == lowest_priority_) FindLowestPriority();
 }
@@ -139,14 +160,13 @@ void Node::CountAll() {
   ForEachGpu(claimed(), [this](int gpu) { gpus_[static_cast<std::size_t>(gpu)] = {0, 0}; });
   tenants_.clear();
   unattributed_ = 0;
+  places_taken_ = 0;
   for (const auto& pod : pods_) Count(*pod, 1);
   for (const auto& pod : pods_) {
     if (unattributed_ == 0) break;
-    const bool cut = pod->pod.shape.mig() != nullptr && !(spec_->mig.known() && spec_->mig->single);
-    if (pod->unattributed() && !cut) {
-      Take(AssumeGrants(spec_->gpus, gpus_, pod->pod.shape.gpus), 1);
-    }
+    Assume(*pod);
   }
+  FindClosed();
   CountMig();
   FindLowestPriority();
 }
@@ -154,6 +174,54 @@ void Node::CountAll() {
 void Node::CountMig() {
   const auto claims = claims_ ? std::span(*claims_) : std::span<const ClaimedGpu>();
   mig_ = spec_->mig.known() ? MigUse(*spec_->mig, pods_, claims) : MigUse();
+}
+
+bool Node::IsAssumed(const PodRecord& pod) const {
+  if (!pod.pod.shape.wants_gpu()) return false;
+  if (spec_->places.count > 0 && pod.pod.shape.mig() == nullptr)
+    return false;  // a place has no name
+  return pod.unattributed() ||
+         std::ranges::any_of(pod.placement.grants,
+                             [this](const DeviceGrant& grant) { return !Has(grant.gpu); });
+}
+
+// What nobody said, or what was said of GPUs that the spec does not have.
+void Node::Assume(const PodRecord& pod) {
+  if (!IsAssumed(pod)) return;
+  const RequestShape& shape = pod.pod.shape;
+  if (pod.unattributed()) {
+    const bool cut = shape.mig() != nullptr && !(spec_->mig.known() && spec_->mig->single);
+    if (!cut) Take(AssumeGrants(spec_->gpus, gpus_, shape.gpus), 1);
+    return;
+  }
+  for (const DeviceGrant& grant : pod.placement.grants) {
+    if (Has(grant.gpu)) continue;
+    GpuAsk ask = WholeGpus{1};
+    if (shape.is_share()) ask = GpuShare{grant.milli, grant.memory_mib};
+    Take(AssumeGrants(spec_->gpus, gpus_, ask), 1);
+  }
+}
+
+void Node::FindClosed() {
+  closed_ = 0;
+  for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    if (!spec_->gpus[gpu].healthy) closed_ |= GpuBit(static_cast<int>(gpu));
+  }
+  healthy_gpus_ = static_cast<int>(gpus_.size()) - std::popcount(closed_);
+  if (spec_->missing == 0 || gpus_.empty()) return;
+  healthy_gpus_ = std::max(healthy_gpus_ - spec_->missing, 0);
+  const auto room = [this](int gpu) {
+    return RoomOf(spec_->gpus[static_cast<std::size_t>(gpu)], gpus_[static_cast<std::size_t>(gpu)]);
+  };
+  for (std::int64_t left = std::int64_t{spec_->missing} * kMilliPerGpu; left > 0;) {
+    int freest = -1;
+    ForEachGpu(AllGpus(static_cast<int>(gpus_.size())) & ~closed_, [&](int gpu) {
+      if (freest < 0 || room(gpu) >= room(freest)) freest = gpu;
+    });
+    if (freest < 0) return;
+    closed_ |= GpuBit(freest);
+    left -= room(freest);
+  }
 }
 
 void Node::Count(const PodRecord& pod, int sign) {
@@ -165,7 +233,8 @@ void Node::Count(const PodRecord& pod, int sign) {
   // Where the node's allocator picks, nobody could say more of a device than its profile.
   const bool picks = spec_->mig.known() && spec_->mig->allocator != MigAllocator::kBerth;
   const bool by_name = shape.mig() != nullptr && shape.mig()->by_name();
-  if (pod.unattributed() && !(by_name && picks)) unattributed_ += sign;
+  if (IsAssumed(pod) && !(by_name && picks)) unattributed_ += sign;
+  if (spec_->places.count > 0) places_taken_ += sign * shape.gpu_count();
   if (shape.mig() != nullptr) return;  // beside the GPUs that tenants share
   const int kind = shape.is_share() ? 0 : shape.gpu_count();
   auto entry = std::ranges::lower_bound(tenants_, kind, {}, &Tenants::gpus);
@@ -176,7 +245,7 @@ void Node::Count(const PodRecord& pod, int sign) {
 
 void Node::Take(std::span<const DeviceGrant> grants, int sign) {
   for (const DeviceGrant& grant : grants) {
-    if (grant.gpu < 0 || static_cast<std::size_t>(grant.gpu) >= gpus_.size()) continue;
+    if (!Has(grant.gpu)) continue;
     GpuFree& gpu = gpus_[static_cast<std::size_t>(grant.gpu)];
     gpu.milli -= sign * grant.milli;
     gpu.memory_mib -= sign * grant.memory_mib;
@@ -186,7 +255,7 @@ void Node::Take(std::span<const DeviceGrant> grants, int sign) {
 bool operator==(const Node& a, const Node& b) {
   return *a.spec_ == *b.spec_ && a.free_cpu_milli_ == b.free_cpu_milli_ &&
          a.free_memory_bytes_ == b.free_memory_bytes_ && a.gpus_ == b.gpus_ &&
-         a.tenants_ == b.tenants_ && a.mig_ == b.mig_;
+         a.places_taken_ == b.places_taken_ && a.tenants_ == b.tenants_ && a.mig_ == b.mig_;
 }
 
 }  // namespace berth

@@ -6,7 +6,13 @@
 // pods came and went leaves no trace. They can be negative: pods may be bound past Berth. Where
 // such a pod does not say which GPUs it has, some are assumed (assumed_grants.h): after the grants
 // that are known, and in the order of the UIDs. MIG devices are counted apart (mig_use.h). A GPU of
-// which a ResourceClaim holds anything has nothing free to begin with.
+// which a ResourceClaim holds anything has nothing free to begin with. A grant of a GPU that the
+// spec does not have (any more) is assumed to be one of those that it has.
+//
+// Some GPUs are closed: nothing more is given of them, and what is held stays held. These are the
+// ones that are not healthy and, where the node has `missing` GPUs and nobody says which, the
+// freest: as many as hold the compute and the memory of the missing ones free between them, or all.
+// So pods never get more of the node than its allocatable GPUs have, whichever of them is sick.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +35,7 @@
 #include "cluster/pod_record.h"
 #include "cluster/pod_request.h"
 #include "topology/gpu_links.h"
+#include "topology/gpu_mask.h"
 
 namespace berth {
 
@@ -41,6 +48,15 @@ struct GpuSpec {
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
 
+// GPUs with several users each (time slicing, MPS, an agent of another scheduler): a pod gets a
+// place on one of them, and nobody says on which.
+struct GpuPlaces {
+  int count = 0;         // users in all
+  bool foreign = false;  // another scheduler gives them out, or `gpus`: Berth counts and gives none
+  friend bool operator==(const GpuPlaces&, const GpuPlaces&) = default;
+};
+constexpr int kMaxGpuPlaces = 1'000'000;
+
 struct NodeSpec {
   std::string name;       // DNS-1123
   std::string gpu_model;  // as the node publishes it; empty without GPUs
@@ -50,13 +66,19 @@ struct NodeSpec {
   std::vector<GpuSpec> gpus;
   Labels labels = {};
   std::vector<Taint> taints = {};
-  GpuLinks links = {};  // of `gpus`, by index; unknown: all GPUs count as alike
-  NodeMig mig = {};     // GPUs that are cut, beside `gpus`; not known: none
+  GpuLinks links = {};    // of `gpus`, by index; unknown: all GPUs count as alike
+  NodeMig mig = {};       // GPUs that are cut, beside `gpus`; not known: none
+  GpuPlaces places = {};  // in the place of `gpus`
+  // So many of `gpus`, or of the places, are out of order, and nobody says which.
+  int missing = 0;
+  // By which pods ask for `gpus` or places ("nvidia.com/gpu"); empty: it makes no difference.
+  std::string gpu_resource = {};
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
 // Error: kInvalidArgument naming the field: no name, a negative capacity, more than kMaxGpusPerNode
-// GPUs, links of another number of GPUs, MIG devices that make no sense.
+// GPUs, GPUs beside places, more missing than there are, links of another number of GPUs, MIG
+// devices that make no sense.
 Status Validate(const NodeSpec& spec);
 
 // What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty when
@@ -111,6 +133,16 @@ class Node {
   [[nodiscard]] std::span<const GpuFree> gpus() const { return gpus_; }
   // GPU pods on the node, by ascending number of GPUs.
   [[nodiscard]] std::span<const Tenants> tenants() const { return tenants_; }
+  // The GPUs of which nothing more is given: not healthy, or closed for the missing ones.
+  [[nodiscard]] GpuMask closed() const { return closed_; }
+  [[nodiscard]] bool IsOpen(int gpu) const { return (closed_ & GpuBit(gpu)) == 0; }
+  // How many GPUs the node offers, whoever has them now.
+  [[nodiscard]] int healthy_gpus() const { return healthy_gpus_; }
+  // Of its places; negative with pods bound past Berth.
+  [[nodiscard]] int free_places() const {
+    return spec_->places.count - spec_->missing - places_taken_;
+  }
+  [[nodiscard]] int places_taken() const { return places_taken_; }
   // What is taken of its MIG devices; empty without any.
   [[nodiscard]] const MigUse& mig() const { return mig_; }
   // Sum of free GPU compute, thousandths.
@@ -131,7 +163,6 @@ class Node {
   [[nodiscard]] Status CanTake(const Placement& placement) const;
 
   // Adds a pod, in place of the one with its UID if there is one / removes the pod with that UID.
-  // Grants on GPUs that the spec does not have are ignored.
   void Put(std::shared_ptr<const PodRecord> pod);
   void Remove(std::string_view uid);
 
@@ -155,12 +186,21 @@ class Node {
   void FindLowestPriority();
   void Count(const PodRecord& pod, int sign);
   void Take(std::span<const DeviceGrant> grants, int sign);
+  [[nodiscard]] bool Has(int gpu) const {
+    return gpu >= 0 && static_cast<std::size_t>(gpu) < gpus_.size();
+  }
+  [[nodiscard]] bool IsAssumed(const PodRecord& pod) const;
+  void Assume(const PodRecord& pod);
+  void FindClosed();
 
   // What an evaluation reads comes first.
   std::shared_ptr<const NodeSpec> spec_;
   std::int64_t free_cpu_milli_ = 0;
   std::int64_t free_memory_bytes_ = 0;
   std::vector<GpuFree> gpus_;
+  GpuMask closed_ = 0;
+  int healthy_gpus_ = 0;
+  int places_taken_ = 0;
   std::vector<Tenants> tenants_;
   PodRecords pods_;
   Claims claims_;

@@ -40,6 +40,7 @@ struct Placement {
   std::int64_t memory_bytes = 0;
   std::vector<DeviceGrant> grants;  // by ascending GPU index, each GPU at most once
   std::vector<MigGrant> mig = {};   // sorted
+  int places = 0;                   // on GPUs with several users (NodeSpec::places)
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 

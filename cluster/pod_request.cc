@@ -50,6 +50,7 @@ std::size_t HashValue(const RequestShape& shape) {
     }
   }
   for (const std::string& model : shape.models) add(std::hash<std::string>{}(model));
+  if (!shape.gpu_resource.empty()) add(std::hash<std::string>{}(shape.gpu_resource));
   if (const LinkAsk& links = shape.links; links != LinkAsk{}) {
     add(static_cast<std::uint64_t>(links.link) << 16 | static_cast<std::uint64_t>(links.numa) << 8 |
         static_cast<std::uint64_t>(links.pattern));

@@ -66,6 +66,8 @@ struct RequestShape {
   GpuAsk gpus;
   std::vector<std::string> models;  // GPU models that will do, sorted, unique; empty = any
   LinkAsk links = {};               // the default for fewer than two whole GPUs
+  // By which whole GPUs are asked for, where pods can ask by several ("amd.com/gpu"); empty: any.
+  std::string gpu_resource = {};
 
   friend bool operator==(const RequestShape&, const RequestShape&) = default;
   friend auto operator<=>(const RequestShape&, const RequestShape&) = default;

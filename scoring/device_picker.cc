@@ -145,7 +145,7 @@ std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const GpuShare& s
 bool IsIdle(const Node& node, int gpu) {
   const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
   const GpuFree& free = FreeOf(node, gpu);
-  return spec.healthy && free.idle() && free.memory_mib >= spec.memory_mib;
+  return node.IsOpen(gpu) && free.idle() && free.memory_mib >= spec.memory_mib;
 }
 
 std::uint64_t IdleGpus(const Node& node) {
@@ -156,7 +156,7 @@ std::uint64_t IdleGpus(const Node& node) {
 
 bool HasFree(const Node& node, int gpu, const DeviceChoice& choice) {
   const GpuFree& free = FreeOf(node, gpu);
-  return choice.milli <= free.milli &&
+  return node.IsOpen(gpu) && choice.milli <= free.milli &&
          (choice.memory_mib == 0 || choice.memory_mib <= free.memory_mib);
 }
 
@@ -164,7 +164,7 @@ int GpusInsteadOfMig(const Node& node, const RequestShape& shape) {
   const MigSlices* const ask = shape.mig();
   if (ask == nullptr || ask->by_name() || !node.spec().mig.known()) return 0;
   const MigSpec& spec = *node.spec().mig;
-  if (!spec.single) return 0;
+  if (!spec.single || node.spec().places.count > 0) return 0;
   const MigWant& want = ask->wants.front();
   return IsEnough(want, spec.single->compute_slices, spec.single_memory_mib) ? want.count : 0;
 }
@@ -172,6 +172,10 @@ int GpusInsteadOfMig(const Node& node, const RequestShape& shape) {
 std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
                                         DeviceRule rule) {
   if (const auto* whole = std::get_if<WholeGpus>(&shape.gpus)) {
+    if (node.spec().places.count > 0) {
+      if (whole->count > node.free_places()) return {};
+      return {DeviceChoice{}};
+    }
     return node.spec().links.known() ? LinkedChoice(node, whole->count, shape.links)
                                      : FirstChoice(node, whole->count);
   }
@@ -211,6 +215,7 @@ Placement PlacementFor(const Node& node, const RequestShape& shape, const Device
                                         : choice.memory_mib;
     placement.grants.push_back({gpu, choice.milli, memory_mib});
   }
+  if (node.spec().places.count > 0) placement.places = shape.gpu_count();
   if (shape.mig() != nullptr && choice.gpus == 0 && node.spec().mig.known()) {
     // A function of the node and the ask: the plan that the choice was made by.
     auto plan = PlanMig(*node.spec().mig, node.mig(), *shape.mig());

@@ -32,7 +32,7 @@ enum class DeviceRule {
 // is not known.
 std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const GpuShare& share);
 
-// Whether GPU `gpu` can be given whole now: healthy, and nobody has any of its compute or memory.
+// Whether GPU `gpu` can be given whole now: open, and nobody has any of its compute or memory.
 bool IsIdle(const Node& node, int gpu);
 
 // The GPUs that are idle.
@@ -46,8 +46,9 @@ bool HasFree(const Node& node, int gpu, const DeviceChoice& choice);
 int GpusInsteadOfMig(const Node& node, const RequestShape& shape);
 
 // The choices worth scoring, never more than one per GPU; GPUs with equal free amounts are offered
-// once. Empty when the pod does not fit; one empty choice for a pod without GPU, and for one with
-// MIG devices: which it gets is not up to the rule (mig/mig_plan.h).
+// once. Empty when the pod does not fit; one empty choice for a pod without GPU, for one with MIG
+// devices (which it gets is not up to the rule, mig/mig_plan.h), and for one that gets a place on
+// GPUs with several users.
 std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
                                         DeviceRule rule);
 

@@ -61,6 +61,7 @@ Fleet FleetOf(const Snapshot& snapshot) {
     if (spec.gpus.empty()) continue;
     std::size_t healthy = 0;
     for (const GpuSpec& gpu : spec.gpus) healthy += gpu.healthy ? 1 : 0;
+    healthy -= std::min(healthy, static_cast<std::size_t>(spec.missing));
     Kind& kind = kinds[{spec.gpu_model, spec.cpu_milli, spec.gpus.size(), healthy}];
     kind.spec = &spec;
     ++kind.nodes;

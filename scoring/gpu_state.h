@@ -15,9 +15,9 @@
 
 namespace berth {
 
-// Free compute of a GPU as the metrics see it, in thousandths: nothing on one that is out of order.
+// Free compute of a GPU as the metrics see it, in thousandths: nothing on one that is closed.
 inline int UsableMilli(const Node& node, std::size_t gpu) {
-  return node.spec().gpus[gpu].healthy ? std::max(node.gpus()[gpu].milli, 0) : 0;
+  return node.IsOpen(static_cast<int>(gpu)) ? std::max(node.gpus()[gpu].milli, 0) : 0;
 }
 
 struct GpuState {

@@ -34,6 +34,7 @@ std::int64_t MigPodsFor(const Node& node, const MigSlices& ask) {
 
 std::int64_t DevicesFor(const Node& node, const RequestShape& shape) {
   if (const auto* const whole = std::get_if<WholeGpus>(&shape.gpus)) {
+    if (node.spec().places.count > 0) return node.free_places() / whole->count;
     return WholeChoicesInTurn(node, whole->count, shape.links);
   }
   if (const MigSlices* const mig = shape.mig()) {

@@ -23,6 +23,12 @@ constexpr auto kRows = [] {
   set(kNodeUnknown, kNow, "node_unknown", "node not known to berth yet");
   set(kNodeNotReady, kNever, "node_not_ready", "node is not ready");
   set(kNoGpu, kNever, "no_gpu", "node has no GPU");
+  set(kNoGpuOffered, kNever, "no_gpu_offered", "the device plugin of the node offers no GPU");
+  set(kOtherResource, kNever, "other_resource",
+      "node has no GPUs of the resource that the pod asks for");
+  set(kGpusForeign, kNever, "gpus_foreign", "GPUs of the node are given out by another scheduler");
+  set(kOnePlaceEach, kNever, "one_place_each",
+      "GPUs of the node have several users: a pod gets a place on one, no share and no second GPU");
   set(kModelMismatch, kNever, "model_mismatch", "GPU model is not one the pod accepts");
   set(kTooFewGpus, kNever, "too_few_gpus", "node has fewer healthy GPUs than the pod asks for");
   set(kShareNeverFits, kNever, "share_never_fits",

@@ -24,6 +24,10 @@ enum class Reason : std::uint8_t {
   kNodeUnknown,  // not in our snapshot (yet)
   kNodeNotReady,
   kNoGpu,
+  kNoGpuOffered,   // it has GPUs, and its device plugin offers none of them
+  kOtherResource,  // its GPUs are of another resource than the pod asks for
+  kGpusForeign,    // another scheduler gives its GPUs out
+  kOnePlaceEach,   // its GPUs have several users, and the pod asks for more than one place
   kModelMismatch,
   kTooFewGpus,        // the whole node has fewer healthy GPUs than asked
   kShareNeverFits,    // no GPU of the node is large enough for the share

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "topology/mig_catalog.h"
+
 namespace berth {
 namespace {
 
@@ -32,6 +34,20 @@ std::span<const GpuModel> GpuModelCatalogue() { return kCatalogue; }
 const GpuModel* FindGpuModel(std::string_view name) {
   const auto row = std::ranges::lower_bound(kCatalogue, name, {}, &GpuModel::name);
   return row != kCatalogue.end() && row->name == name ? &*row : nullptr;
+}
+
+std::int64_t CataloguedMemoryMib(std::string_view name) {
+  if (const GpuModel* model = FindGpuModel(name)) return model->memory_mib;
+  if (BareGpuProductLabel(name) != name) return 0;  // of a part, or of a GPU with several users
+  const MigProduct* const product = MigProductOfLabel(name);
+  if (product == nullptr) return 0;
+  std::int64_t memory_mib = 0;
+  for (const MigRow& row : product->rows()) {
+    if (row.memory_units == product->memory_units()) {
+      memory_mib = std::max<std::int64_t>(memory_mib, row.memory_mib);
+    }
+  }
+  return memory_mib;
 }
 
 }  // namespace berth

@@ -24,4 +24,8 @@ std::span<const GpuModel> GpuModelCatalogue();
 // The row of that name (exact match), or nullptr.
 const GpuModel* FindGpuModel(std::string_view name);
 
+// Memory of one GPU of that model: of its row, else what a MIG device that takes the whole GPU has
+// (mig_catalog.h), which is a little less than all. 0 for a model that neither has.
+std::int64_t CataloguedMemoryMib(std::string_view name);
+
 }  // namespace berth

@@ -325,6 +325,12 @@ MigProduct Build(const Product& product) {
   return *std::move(built);
 }
 
+std::string_view WithoutVendor(std::string_view label) {
+  constexpr std::string_view kVendor = "NVIDIA-";
+  if (label.starts_with(kVendor)) label.remove_prefix(kVendor.size());
+  return label;
+}
+
 // Whether `label` is `known`, or goes on after it with a '-'.
 bool Continues(std::string_view label, std::string_view known) {
   return !known.empty() && label.starts_with(known) &&
@@ -355,12 +361,12 @@ std::string_view BareGpuProductLabel(std::string_view label) {
 }
 
 const MigProduct* MigProductOfLabel(std::string_view label) {
-  const std::string_view card = BareGpuProductLabel(label);
+  const std::string_view card = WithoutVendor(BareGpuProductLabel(label));
   const Product* best = nullptr;
   std::size_t longest = 0;
   for (const Product& product : kProducts) {
     for (const std::string_view known : product.labels) {
-      if (known.size() <= longest || !Continues(card, known)) continue;
+      if (known.size() <= longest || !Continues(card, WithoutVendor(known))) continue;
       longest = known.size();
       best = &product;
     }

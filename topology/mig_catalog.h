@@ -19,7 +19,8 @@ std::span<const MigProduct> MigCatalogue();
 // By the product's own name ("A100-40GB"); nullptr where there is none.
 const MigProduct* FindMigProduct(std::string_view name);
 
-// By the label nvidia.com/gpu.product as GPU Feature Discovery writes it, also with
+// By the label nvidia.com/gpu.product as GPU Feature Discovery writes it, with or without "NVIDIA-"
+// before it, also with
 // -MIG-<profile>, -MIG-INVALID or -SHARED behind it; boards of a known product that end in
 // something else ("-SXM4-40GB-custom") count as that product. nullptr where none is known.
 const MigProduct* MigProductOfLabel(std::string_view label);

@@ -26,14 +26,18 @@ Reason CheckLinks(const Node& node, int wanted, const LinkAsk& ask) {
 }
 
 Reason CheckWhole(const Node& node, int wanted, const LinkAsk& ask) {
-  int healthy = 0, idle = 0;
-  for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
-    healthy += node.spec().gpus[static_cast<std::size_t>(gpu)].healthy ? 1 : 0;
-    idle += IsIdle(node, gpu) ? 1 : 0;
-  }
-  if (healthy < wanted) return Reason::kTooFewGpus;
+  if (node.healthy_gpus() < wanted) return Reason::kTooFewGpus;
+  const int idle = std::popcount(IdleGpus(node));
   if (wanted > 1 && ask.limits()) return CheckLinks(node, wanted, ask);
   return idle < wanted ? Reason::kGpusBusy : Reason::kFits;
+}
+
+// A node whose GPUs have several users.
+Reason CheckPlaces(const Node& node, const RequestShape& shape) {
+  const NodeSpec& spec = node.spec();
+  if (shape.is_share() || shape.gpu_count() > 1) return Reason::kOnePlaceEach;
+  if (spec.places.count <= spec.missing) return Reason::kNoGpuOffered;
+  return node.free_places() > 0 ? Reason::kFits : Reason::kGpusBusy;
 }
 
 Reason CheckShare(const Node& node, const GpuShare& share) {
@@ -71,7 +75,10 @@ Reason CheckGpus(const Node& node, const RequestShape& shape) {
     if (shape.mig() != nullptr || reason != Reason::kFits) return reason;
   }
   if (shape.mig() != nullptr) return Reason::kNoMig;
+  if (node.spec().places.foreign) return Reason::kGpusForeign;
+  if (node.spec().places.count > 0) return CheckPlaces(node, shape);
   if (node.gpus().empty()) return Reason::kNoGpu;
+  if (node.healthy_gpus() == 0) return Reason::kNoGpuOffered;
   if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) return CheckShare(node, *share);
   return CheckWhole(node, shape.gpu_count(), shape.links);
 }

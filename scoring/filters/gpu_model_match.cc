@@ -4,8 +4,14 @@
 namespace berth {
 
 Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
-  if (!shape.wants_gpu() || shape.Admits(node.spec().gpu_model)) return Reason::kFits;
-  return node.gpus().empty() && !node.spec().mig.known() ? Reason::kNoGpu : Reason::kModelMismatch;
+  const NodeSpec& spec = node.spec();
+  const bool has_gpus = !spec.gpus.empty() || spec.places.count > 0;
+  if (has_gpus && !shape.gpu_resource.empty() && !spec.gpu_resource.empty() &&
+      shape.gpu_resource != spec.gpu_resource) {
+    return Reason::kOtherResource;
+  }
+  if (!shape.wants_gpu() || shape.Admits(spec.gpu_model)) return Reason::kFits;
+  return has_gpus || spec.mig.known() ? Reason::kModelMismatch : Reason::kNoGpu;
 }
 
 }  // namespace berth

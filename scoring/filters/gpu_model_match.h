@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuModelMatch: a pod that names GPU models (annotation berth.dev/gpu-model) gets one of them.
+// GpuModelMatch: a pod gets GPUs of the resource that it asks for, where there are several, and one
+// that names GPU models (annotation berth.dev/gpu-model) gets one of them.
 #pragma once
 
 #include "scoring/filter.h"

@@ -44,8 +44,10 @@ std::vector<Kind> KindsOf(std::span<const std::shared_ptr<const PodRequest>> wai
 // Whether the node could be cut anew as a whole, and nobody would miss anything.
 bool IsIdle(const Node& node) {
   if (!node.spec().mig.known() || !node.spec().ready || !node.spec().gpus.empty()) return false;
+  if (node.spec().places.count > 0) return false;
   const MigSpec& spec = *node.spec().mig;
-  if (spec.gpus.empty() || spec.dynamic || spec.foreign || !spec.shared.empty()) return false;
+  if (spec.gpus.empty() || spec.dynamic || spec.foreign || spec.fixed || !spec.shared.empty())
+    return false;
   if (spec.trouble != MigTrouble::kNone || FindMigProduct(spec.product->name()) == nullptr) {
     return false;
   }

@@ -7,10 +7,13 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <map>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 
@@ -48,23 +51,45 @@ struct GpuTotals {
   double claimed = 0;  // GPUs of which ResourceClaims hold something
 };
 
+// GPUs that are out of order count whole as unhealthy, also where nobody says which they are and
+// whoever holds them; what is given of the others, as far as that is known, is allocated.
+void AddGpusOf(const Node& node, GpuTotals& totals) {
+  totals.claimed += std::popcount(node.claimed());
+  double free = 0;
+  for (std::size_t g = 0; g < node.gpus().size(); ++g) {
+    if (!node.IsOpen(static_cast<int>(g))) continue;
+    free += node.gpus()[g].milli / double{kMilliPerGpu};
+    totals.idle += node.gpus()[g].idle() ? 1 : 0;
+  }
+  totals.free += free;
+  totals.unhealthy += static_cast<double>(node.gpus().size()) - node.healthy_gpus();
+  totals.allocated += node.healthy_gpus() - free;
+}
+
+// Users of GPUs that have several.
+struct PlaceTotals {
+  double taken = 0, free = 0, unhealthy = 0;
+};
+
+std::map<std::string, PlaceTotals> PlacesByModel(const Snapshot& snapshot) {
+  std::map<std::string, PlaceTotals> by_model;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    if (node.spec().places.count == 0) continue;
+    PlaceTotals& totals = by_model[node.spec().gpu_model];
+    totals.taken += node.places_taken();
+    totals.free += std::max(node.free_places(), 0);
+    totals.unhealthy += node.spec().missing;
+  }
+  return by_model;
+}
+
 std::map<std::string, GpuTotals> TotalsByModel(const Snapshot& snapshot) {
   std::map<std::string, GpuTotals> by_model;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     if (node.gpus().empty()) continue;
-    GpuTotals& totals = by_model[node.spec().gpu_model];
-    totals.claimed += std::popcount(node.claimed());
-    for (std::size_t g = 0; g < node.gpus().size(); ++g) {
-      const double free = node.gpus()[g].milli / double{kMilliPerGpu};
-      totals.allocated += 1 - free;
-      if (!node.spec().gpus[g].healthy) {
-        totals.unhealthy += free;
-        continue;
-      }
-      totals.free += free;
-      totals.idle += node.gpus()[g].idle() ? 1 : 0;
-    }
+    AddGpusOf(node, by_model[node.spec().gpu_model]);
   }
   return by_model;
 }
@@ -98,7 +123,7 @@ class Metrics::Impl {
                       .Register(registry_)),
         gpus_(prometheus::BuildGauge()
                   .Name("berth_gpus")
-                  .Help("GPUs by model and state; shares count as parts")
+                  .Help("GPUs by model and state; shares count as parts, unhealthy GPUs whole")
                   .Register(registry_)),
         idle_(prometheus::BuildGauge()
                   .Name("berth_gpus_idle")
@@ -109,6 +134,10 @@ class Metrics::Impl {
                      .Help("GPUs of which ResourceClaims hold something, by model; they count as "
                            "allocated")
                      .Register(registry_)),
+        places_(prometheus::BuildGauge()
+                    .Name("berth_gpu_places")
+                    .Help("Users of GPUs that have several (time slicing, MPS), by model and state")
+                    .Register(registry_)),
         nodes_(prometheus::BuildGauge()
                    .Name("berth_nodes")
                    .Help("Nodes in the snapshot")
@@ -237,12 +266,26 @@ class Metrics::Impl {
       gauges.idle->Set(totals.idle);
       gauges.claimed->Set(totals.claimed);
     }
+    ShowPlaces(snapshot);
     std::ostringstream text;
     prometheus::TextSerializer().Serialize(text, registry_.Collect());
     return text.str();
   }
 
  private:
+  void ShowPlaces(const Snapshot& snapshot) BERTH_REQUIRES(scrape_mutex_) {
+    for (prometheus::Gauge* gauge : places_shown_) places_.Remove(gauge);
+    places_shown_.clear();
+    for (const auto& [model, totals] : PlacesByModel(snapshot)) {
+      for (const auto& [state, value] : {std::pair("taken", totals.taken),
+                                         {"free", totals.free},
+                                         {"unhealthy", totals.unhealthy}}) {
+        places_shown_.push_back(&places_.Add({{"model", model}, {"state", state}}));
+        places_shown_.back()->Set(value);
+      }
+    }
+  }
+
   struct ModelGauges {
     prometheus::Gauge *allocated, *free, *unhealthy, *idle, *claimed;
   };
@@ -262,6 +305,7 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Gauge>& gpus_;
   prometheus::Family<prometheus::Gauge>& idle_;
   prometheus::Family<prometheus::Gauge>& claimed_;
+  prometheus::Family<prometheus::Gauge>& places_;
   prometheus::Gauge& nodes_;
   prometheus::Gauge& reservations_;
   prometheus::Gauge& without_devices_;
@@ -276,6 +320,7 @@ class Metrics::Impl {
   std::array<prometheus::Counter*, kReloadResults.size()> reloads_{};
   Mutex scrape_mutex_;  // gauges of one scrape are of one snapshot
   std::map<std::string, ModelGauges> shown_ BERTH_GUARDED_BY(scrape_mutex_);
+  std::vector<prometheus::Gauge*> places_shown_ BERTH_GUARDED_BY(scrape_mutex_);
   prometheus::Gauge* config_shown_ BERTH_GUARDED_BY(scrape_mutex_) = nullptr;
 };
 

@@ -83,6 +83,11 @@ function draw(snapshot) {
       cell.append(fill);
       row.append(cell);
     });
+    if (node.places && node.places.count > 0) {
+      const cell = document.createElement("span");
+      cell.textContent = `${node.places.taken} of ${node.places.count} places`;
+      row.append(cell);
+    }
     (node.mig_use || []).forEach((use, i) => {
       cut += 1; units += use.units;
       for (const device of use.taken) unitsTaken += device.size;

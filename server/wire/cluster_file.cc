@@ -76,6 +76,13 @@ Json NodeJson(const Node& node) {
                {"memory_bytes", AtMost(spec.memory_bytes)},
                {"ready", spec.ready},
                {"gpus", std::move(gpus)}};
+  if (spec.places != GpuPlaces{}) {
+    json["places"] = {{"count", spec.places.count},
+                      {"foreign", spec.places.foreign},
+                      {"taken", node.places_taken()}};
+  }
+  if (spec.missing > 0) json["missing"] = spec.missing;
+  if (!spec.gpu_resource.empty()) json["gpu_resource"] = spec.gpu_resource;
   if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
   if (!spec.taints.empty()) json["taints"] = TaintsJson(spec.taints);
   if (spec.mig.known()) {
@@ -116,6 +123,9 @@ Json PodJson(const PodRecord& record) {
                {"containers", std::move(containers)},
                {"grants", std::move(grants)}};
   for (const MigGrant& grant : record.placement.mig) json["mig"].push_back(MigGrantJson(grant));
+  if (record.placement.places > 0) json["places"] = record.placement.places;
+  const std::string& resource = record.pod.shape.gpu_resource;
+  if (!resource.empty()) json["gpu_resource"] = resource;
   if (record.pod.priority != 0) json["priority"] = record.pod.priority;
   if (!record.pod.gang.empty()) json["gang"] = record.pod.gang;
   if (record.pod.labels != nullptr) json["labels"] = LabelsJson(*record.pod.labels);
@@ -131,6 +141,8 @@ Json LearnedJson(const LearnedMix::Memory& learned) {
                        {"memory_bytes", AtMost(entry.shape.memory_bytes)},
                        {"ask", AskJson(entry.shape.gpus)},
                        {"models", entry.shape.models}});
+    const std::string& resource = entry.shape.gpu_resource;
+    if (!resource.empty()) classes.back()["gpu_resource"] = resource;
   }
   return {{"pods", learned.pods}, {"classes", std::move(classes)}};
 }
@@ -142,6 +154,15 @@ Status ReadGpus(const Json& json, const std::string& path, NodeSpec& spec) {
   fields.Integer("memory_mib", 0, kMost, gpu.memory_mib);
   fields.Bool("healthy", gpu.healthy);
   spec.gpus.push_back(std::move(gpu));
+  return fields.Finish();
+}
+
+Status ReadPlaces(const Json& json, const std::string& path, GpuPlaces& places) {
+  Fields fields(json, path);
+  int taken = 0;  // follows
+  fields.Int("count", 0, kMaxGpuPlaces, places.count);
+  fields.Bool("foreign", places.foreign);
+  fields.Int("taken", std::numeric_limits<int>::min(), std::numeric_limits<int>::max(), taken);
   return fields.Finish();
 }
 
@@ -195,6 +216,11 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   fields.Integer("cpu_milli", 0, kMost, spec.cpu_milli);
   fields.Integer("memory_bytes", 0, kMost, spec.memory_bytes);
   fields.Bool("ready", spec.ready);
+  fields.Object("places", [&](const Json& places, const std::string& place) {
+    return ReadPlaces(places, place, spec.places);
+  });
+  fields.Int("missing", 0, kMaxGpuPlaces, spec.missing);
+  fields.Text("gpu_resource", spec.gpu_resource);
   fields.Object("labels", [&](const Json& labels, const std::string& place) {
     return ReadLabelsOf(labels, place, spec.labels);
   });
@@ -204,8 +230,7 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   fields.List("claims", [&](const Json& claim, const std::string& place) {
     return ReadClaim(claim, place, claims);
   });
-  const GpuModel* model = FindGpuModel(spec.gpu_model);
-  GpuSpec each{"", model == nullptr ? 0 : model->memory_mib, true};
+  GpuSpec each{"", CataloguedMemoryMib(spec.gpu_model), true};
   fields.Integer("gpu_memory_mib", 0, kMost, each.memory_mib);
   if (const Json* gpus = fields.Peek("gpus"); gpus != nullptr && gpus->is_number()) {
     std::int64_t count = 0;
@@ -326,6 +351,8 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   fields.List("mig", [&](const Json& grant, const std::string& place) {
     return ReadMigGrant(grant, place, placement.mig);
   });
+  fields.Int("places", 0, kMaxGpuPlaces, placement.places);
+  fields.Text("gpu_resource", request.shape.gpu_resource);
   fields.Int("priority", std::numeric_limits<int>::min(), std::numeric_limits<int>::max(),
              request.priority);
   fields.Text("gang", request.gang);
@@ -357,6 +384,7 @@ Result<RequestClass> ReadClass(const Json& json, const std::string& path) {
     return ReadAsk(ask, place, entry.shape.gpus);
   });
   ReadModels(fields, entry.shape.models);
+  fields.Text("gpu_resource", entry.shape.gpu_resource);
   BERTH_TRY_STATUS(fields.Finish());
   if (entry.weight <= 0) return Invalid(path + ".pods: want a number above 0");
   return entry;

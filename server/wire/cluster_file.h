@@ -16,6 +16,11 @@
 //    {"pods": 1234, "classes": [{"pods": 17.5, "cpu_milli": 8000, "memory_bytes": 1073741824,
 //                                "ask": {"gpus": 2}, "models": []}, ...]}
 //
+// Nodes whose GPUs have several users have "places": {"count": 16, "foreign": false} in the place
+// of "gpus", and their pods "places": 1 ("foreign" is of "gpus" too); "missing" says how many of
+// either are out of order. Where pods can ask for GPUs by several resources, nodes, pods and
+// classes have "gpu_resource".
+//
 // Nodes may have "mig" (mig_json.h); pods that have MIG devices {"mig": [want, ..]} as their ask
 // and "mig" beside the grants (mig_grant_json.h).
 //

@@ -6,11 +6,13 @@
 //   resources  nvidia.com/gpu: N with nvidia.com/gpumem: M, which are N devices, each of any
 //              profile that has at least M MiB
 //
-// Of another mode, or without one, these names say nothing to Berth. nvidia.com/gpucores does not
-// choose a profile, with HAMi neither. What else HAMi's users can say of the devices is refused
-// rather than passed over. (HAMi at c447cab, pkg/device/nvidia/device.go.)
+// nvidia.com/gpucores does not choose a profile, with HAMi neither. What else HAMi's users can say
+// is refused rather than passed over: which GPU it is to be, other modes, and without a mode a part
+// of a GPU (nvidia.com/gpumem; nvidia.com/gpumem-percentage and nvidia.com/gpucores below 100),
+// which is HAMi's scheduler's to give. (HAMi at c447cab, pkg/device/nvidia/device.go.)
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -21,12 +23,18 @@ namespace berth::wire {
 
 inline constexpr std::string_view kHamiMemoryResource = "nvidia.com/gpumem";
 inline constexpr std::string_view kHamiMemoryPercentResource = "nvidia.com/gpumem-percentage";
+inline constexpr std::string_view kHamiCoresResource = "nvidia.com/gpucores";
+
+bool IsHamiResource(std::string_view resource);
+
+// The resource, where so much of it is less than a whole GPU; else empty. Requires: IsHamiResource.
+std::string_view HamiShareResource(std::string_view resource, std::int64_t amount);
 
 // Whether an annotation is one of those by which HAMi's users choose devices.
 bool IsHamiAskKey(std::string_view key);
 
-// The one need of all the devices; nothing where the mode is not mig, or the pod asks for no GPUs.
-// Error: kInvalidArgument with annotation or resource.
+// The one need of all the devices; nothing where the pod says nothing in HAMi's words, or asks for
+// no GPUs. Error: kInvalidArgument with annotation or resource.
 Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts);
 
 }  // namespace berth::wire

@@ -88,6 +88,8 @@ struct Register {
   std::vector<Gpu> gpus;
   std::vector<Profile> profiles;  // of the first: all of a node are alike
   std::int64_t announced = 0;
+  bool has_others = false;     // GPUs that are not cut, and announced,
+  bool shares_others = false;  // as more devices than one
 };
 
 Status ReadGpu(const Json& json, const std::string& path, Register& all) {
@@ -107,7 +109,11 @@ Status ReadGpu(const Json& json, const std::string& path, Register& all) {
     });
   }
   BERTH_TRY_STATUS(fields.FinishForeign());
-  if (mode != "mig") return {};
+  if (mode != "mig") {
+    all.has_others = all.has_others || count > 0;
+    all.shares_others = all.shares_others || count > 1;
+    return {};
+  }
   if (gpu.uuid.empty()) return Invalid(path + ".id: want a UUID, got none");
   if (all.profiles.empty()) return Invalid(path + ".migProfiles: want one or more, got none");
   if (!all.gpus.empty() && gpu.type != all.gpus.front().type) {
@@ -225,14 +231,15 @@ Json InOurTerms(const Register& all, const HamiFacts& facts) {
 }  // namespace
 
 Result<HamiMig> ReadHamiMig(const HamiFacts& facts, MigLibrary& library) {
-  if (!facts.registered.starts_with('[')) return HamiMig();
+  if (facts.registered.empty()) return HamiMig();
+  if (!facts.registered.starts_with('[')) return HamiMig{std::nullopt, 0, true, true};
   Register all;
   BERTH_TRY_STATUS(EachOf(facts.registered, [&all](const Json& json, const std::string& path) {
     return ReadGpu(json, path, all);
   }));
-  if (all.gpus.empty()) return HamiMig();
+  if (all.gpus.empty()) return HamiMig{std::nullopt, 0, all.has_others, all.shares_others};
   BERTH_TRY(MigSpec spec, ReadMig(InOurTerms(all, facts), "", facts.label, library));
-  return HamiMig{std::move(spec), all.announced};
+  return HamiMig{std::move(spec), all.announced, all.has_others, all.shares_others};
 }
 
 Result<std::vector<MigGrant>> ParseHamiMigAllocations(std::string_view text) {

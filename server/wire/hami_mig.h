@@ -7,8 +7,8 @@
 //           "health":true,"migProfiles":[{"name":"1g.10gb","memoryMB":9984,
 //                                         "placements":[{"start":0,"size":1}, ...]}, ...]}, ...]
 //         An index and a count of 0, and a health of false, are left out. GPUs of another mode are
-//         not cut. The older form, which is no JSON, does not say where devices can begin: it is
-//         passed over.
+//         not cut: each is announced as `count` devices, for as many pods. The older form, which is
+//         no JSON, does not say where MIG devices can begin: nothing more is read of it.
 //   node  hami.io/device-cordon: GPU-a,GPU-b, of which nothing more is given
 //   pod   hami.io/vgpu-mig-allocations, written before the pod is bound and kept
 //         [{"containerIndex":0,"deviceIndex":0,"gpuUUID":"GPU-a","profile":"1g.10gb",
@@ -51,6 +51,10 @@ struct HamiMig {
   std::optional<MigSpec> spec;  // nothing where no GPU is cut
   // How many of the node's allocatable nvidia.com/gpu stand for these GPUs, and are none.
   std::int64_t announced = 0;
+  // HAMi's agent serves GPUs that it does not cut, too: to pods that HAMi's scheduler has placed,
+  // and to no others (Allocate of its plugin fails without HAMi's annotations on the pod).
+  bool serves_others = false;
+  bool shares_others = false;  // among several users each, as far as is known
 };
 
 // A profile that the catalogue has otherwise, or not at all, is taken as HAMi read it from the GPU.

@@ -298,6 +298,7 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
   fields.Text("partitioning", partitioning);
   fields.Text("allocator", allocator);
   fields.Bool("foreign", spec.foreign);
+  fields.Bool("fixed", spec.fixed);
   fields.Text("dialect", dialect);
   fields.Text("knowledge", knowledge);
   fields.List("gpus", [&gpus](const Json& gpu, const std::string& place) {
@@ -364,6 +365,7 @@ Json MigJson(const MigSpec& spec) {
                {"allocator", MigAllocatorName(spec.allocator)},
                {"knowledge", MigKnowledgeName(spec.knowledge)}};
   if (spec.foreign) json["foreign"] = true;
+  if (spec.fixed) json["fixed"] = true;
   if (spec.product != nullptr) AddProduct(*spec.product, json);
   if (spec.dialect != MigDialect::kBerth) json["dialect"] = MigDialectName(spec.dialect);
   Json gpus = Json::array();

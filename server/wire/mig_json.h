@@ -20,6 +20,7 @@
 //                 "start" or at every one. Left out: all of the product. []: nothing more is given.
 //   foreign       true: another scheduler gives the devices out; Berth counts what its pods have
 //                 and gives none
+//   fixed         true: static, and nobody can cut the GPUs otherwise
 //   dialect       where the allocator is berth, how the node's agent hears of its pick: "berth" (by
 //                 berth.dev/devices) or "hami" (hami_binding.h)
 //   instances     with "start", or "count" of them (1) whose starts are assumed as the driver

@@ -12,6 +12,7 @@
 #include "server/wire/hami_mig.h"
 #include "server/wire/json_fields.h"
 #include "server/wire/mig_json.h"
+#include "server/wire/node_gpus.h"
 #include "server/wire/node_links.h"
 #include "server/wire/node_mig.h"
 #include "server/wire/selector_json.h"
@@ -26,7 +27,9 @@ using simdjson::ondemand::value;
 
 class NodeReader {
  public:
-  explicit NodeReader(const NodeRules& rules) : rules_(rules) {}
+  explicit NodeReader(const NodeRules& rules) : rules_(rules) {
+    for (const std::string& resource : rules.gpu_resources) devices_.push_back({resource});
+  }
 
   Result<DecodedNode> Read(object node) {
     for (auto field : node) {
@@ -101,6 +104,7 @@ class NodeReader {
       value content = field.value();
       if (content.is_null()) continue;
       if (IsField(key, "allocatable")) ReadAllocatable(content.get_object());
+      if (IsField(key, "capacity")) ReadCapacity(content.get_object());
       if (IsField(key, "conditions")) ReadConditions(content.get_array());
     }
   }
@@ -108,19 +112,37 @@ class NodeReader {
   void ReadAllocatable(object allocatable) {
     for (auto field : allocatable) {
       const std::string_view name = field.unescaped_key();
-      const bool gpu = std::ranges::find(rules_.gpu_resources, name) != rules_.gpu_resources.end();
+      const auto gpus = std::ranges::find(devices_, name, &DeviceCount::resource);
       const bool mig = name.starts_with(kMigResourcePrefix);
-      if (!gpu && !mig && name != "cpu" && name != "memory") continue;
-      const auto quantity = Quantity::Parse(std::string_view(field.value().get_string()));
-      if (!quantity) {
-        problem_ = ".status.allocatable." + std::string(name) + ": " + quantity.error().message;
-        continue;
-      }
+      if (gpus == devices_.end() && !mig && name != "cpu" && name != "memory") continue;
+      const auto quantity = ReadAmount("allocatable", name, field.value());
+      if (!quantity) continue;
       if (name == "cpu") spec_.cpu_milli = quantity->MilliValue();
       if (name == "memory") spec_.memory_bytes = quantity->Value();
-      if (gpu) gpus_ += quantity->Value();
+      if (gpus != devices_.end()) gpus->allocatable = quantity->Value();
       if (mig) AddMigDevices(name, quantity->Value());
     }
+  }
+
+  // Of the GPUs alone: what is not healthy is not allocatable, and there all the same.
+  void ReadCapacity(object capacity) {
+    for (auto field : capacity) {
+      const std::string_view name = field.unescaped_key();
+      const auto gpus = std::ranges::find(devices_, name, &DeviceCount::resource);
+      if (gpus == devices_.end()) continue;
+      const auto quantity = ReadAmount("capacity", name, field.value());
+      if (quantity) gpus->capacity = quantity->Value();
+    }
+  }
+
+  std::optional<Quantity> ReadAmount(std::string_view list, std::string_view name, value content) {
+    const std::string_view text = content.get_string();
+    const auto quantity = Quantity::Parse(text);
+    const bool gpus = std::ranges::find(devices_, name, &DeviceCount::resource) != devices_.end();
+    if (quantity && (!gpus || quantity->Value() >= 0)) return *quantity;
+    problem_ = ".status." + std::string(list) + "." + std::string(name) + ": " +
+               (quantity ? "want 0 or more, got " + std::string(text) : quantity.error().message);
+    return std::nullopt;
   }
 
   // A name that is none is passed over: the node has the rest.
@@ -151,25 +173,29 @@ class NodeReader {
     }
   }
 
-  // Before the GPUs are counted: those that HAMi cuts are announced as several.
+  // Before the GPUs are counted: HAMi announces each as several.
   void ReadHami() {
     auto read = ReadHamiMig(
         {annotations_.hami_register, hami_cordon_, spec_.gpu_model, rules_.give_hami_devices},
         *rules_.mig);
     if (read) {
-      hami_mig_ = std::move(read->spec);
-      gpus_ -= std::clamp<std::int64_t>(gpus_, 0, read->announced);
-    } else if (mig_problem_.empty()) {
+      hami_ = *std::move(read);
+      return;
+    }
+    hami_.serves_others = hami_.shares_others = true;  // its agent is there, whatever it says
+    if (mig_problem_.empty()) {
       mig_problem_.append("annotation ").append(kHamiRegisterAnnotation).append(": ");
       mig_problem_ += read.error().message;
     }
   }
 
   Status AddGpus() {
-    if (gpus_ < 0 || gpus_ > kMaxGpusPerNode) {
-      return Invalid(".status.allocatable: want 0.." + std::to_string(kMaxGpusPerNode) +
-                     " GPUs, got " + std::to_string(gpus_));
-    }
+    NodeGpus found = ReadNodeGpus({spec_.labels, spec_.gpu_model, std::move(devices_),
+                                   hami_.announced, hami_.serves_others, hami_.shares_others});
+    spec_.places = found.places;
+    spec_.missing = found.missing;
+    if (rules_.gpu_resources.size() > 1) spec_.gpu_resource = std::move(found.resource);
+    gpu_problem_ = std::move(found.problem);
     GpuSpec gpu;
     if (!memory_label_.empty()) {
       auto memory = ParseInt(memory_label_, 0, std::int64_t{1} << 40);
@@ -178,17 +204,17 @@ class NodeReader {
                                                                rules_.labels.gpu_memory_mib + "]"));
       }
       gpu.memory_mib = *memory;
-    } else if (const GpuModel* model = FindGpuModel(spec_.gpu_model); model != nullptr) {
-      gpu.memory_mib = model->memory_mib;
+    } else {
+      gpu.memory_mib = CataloguedMemoryMib(spec_.gpu_model);
     }
-    spec_.gpus.assign(static_cast<std::size_t>(gpus_), gpu);
+    spec_.gpus.assign(static_cast<std::size_t>(found.gpus), gpu);
     return {};
   }
 
   // Returns what could not be read.
   std::string AddLinks() {
-    NodeLinks found =
-        ReadNodeLinks(annotations_, spec_.gpu_model, static_cast<int>(gpus_), *rules_.links);
+    NodeLinks found = ReadNodeLinks(annotations_, spec_.gpu_model,
+                                    static_cast<int>(spec_.gpus.size()), *rules_.links);
     spec_.links = std::move(found.links);
     for (std::size_t gpu = 0; gpu < found.uuids.size(); ++gpu) {
       spec_.gpus[gpu].uuid = std::move(found.uuids[gpu]);
@@ -198,11 +224,12 @@ class NodeReader {
 
   void AddMig(std::string& problem) {
     const std::int64_t memory_mib = spec_.gpus.empty() ? 0 : spec_.gpus.front().memory_mib;
-    FoundMig found = ReadNodeMig({spec_.labels, spec_.gpu_model, gpus_, memory_mib,
-                                  std::move(mig_devices_), mig_annotation_, std::move(hami_mig_)},
-                                 *rules_.mig);
+    FoundMig found =
+        ReadNodeMig({spec_.labels, spec_.gpu_model, std::ssize(spec_.gpus), spec_.places.count,
+                     memory_mib, std::move(mig_devices_), mig_annotation_, std::move(hami_.spec)},
+                    *rules_.mig);
     spec_.mig = std::move(found.mig);
-    for (const std::string& passed_over : {mig_problem_, found.problem}) {
+    for (const std::string& passed_over : {gpu_problem_, mig_problem_, found.problem}) {
       if (!problem.empty() && !passed_over.empty()) problem += "; ";
       problem += passed_over;
     }
@@ -216,10 +243,11 @@ class NodeReader {
   std::string mig_annotation_;
   std::string hami_cordon_;
   std::vector<MigStock> mig_devices_;
-  std::optional<MigSpec> hami_mig_;
+  HamiMig hami_;
+  std::vector<DeviceCount> devices_;  // by configured resource
+  std::string gpu_problem_;
   std::string mig_problem_;
   std::string memory_label_;
-  std::int64_t gpus_ = 0;
   bool cordoned_ = false;
   std::string problem_;
 };

@@ -30,15 +30,15 @@ struct NodeRules {
 
 struct DecodedNode {
   NodeSpec spec;
-  // What could not be read and the node does without (node_links.h, node_mig.h); empty = nothing.
+  // What could not be read and the node does without (node_gpus.h, node_links.h, node_mig.h); empty
+  // = nothing.
   std::string problem;
 };
 
-// Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. Capacities are
-// status.allocatable; memory per GPU comes from the label, else from the product catalogue; links
-// as in node_links.h, MIG devices as in node_mig.h. Error: kInvalidArgument with the place
-// ("items[3].status.allocatable.cpu:
-// ...").
+// Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. CPU and memory
+// are those of status.allocatable, GPUs as in node_gpus.h; memory per GPU comes from the label,
+// else from the product catalogue; links as in node_links.h, MIG devices as in node_mig.h. Error:
+// kInvalidArgument with the place ("items[3].status.allocatable.cpu: ...").
 // Labels and taints come along; a node that is cordoned (spec.unschedulable) has the taint
 // node.kubernetes.io/unschedulable.
 // Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).

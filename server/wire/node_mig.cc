@@ -68,7 +68,7 @@ bool IsStale(const MigFacts& facts) {
   if (SingleOf(facts.product)) {
     const auto count = NumberOf(labels, "nvidia.com/gpu.count");
     const auto replicas = NumberOf(labels, "nvidia.com/gpu.replicas").value_or(1);
-    return count && facts.gpus > *count * std::max<std::int64_t>(replicas, 1);
+    return count && facts.gpus + facts.places > *count * std::max<std::int64_t>(replicas, 1);
   }
   if (!HasCountLabels(labels)) return false;
   return std::ranges::any_of(facts.allocatable, [&labels](const MigStock& stock) {
@@ -78,12 +78,23 @@ bool IsStale(const MigFacts& facts) {
   });
 }
 
+bool IsPoolOfAks(const Labels& labels) {
+  return FindLabel(labels, "kubernetes.azure.com/agentpool") != nullptr &&
+         FindLabel(labels, "nvidia.com/mig.config.state") == nullptr;
+}
+
 MigTrouble TroubleOf(const MigFacts& facts) {
   const std::string_view state = LabelOf(facts.labels, "nvidia.com/mig.config.state");
   if (state == "pending" || state == "rebooting") return MigTrouble::kChanging;
   if (state == "failed") return MigTrouble::kFailed;
   if (SingleText(facts.product) == "INVALID") return MigTrouble::kInvalid;
   return IsStale(facts) ? MigTrouble::kStale : MigTrouble::kNone;
+}
+
+// How many of the GPUs are not cut.
+std::int64_t WholeGpusOf(const MigFacts& facts) {
+  const auto replicas = NumberOf(facts.labels, "nvidia.com/gpu.replicas").value_or(1);
+  return facts.gpus + facts.places / std::max<std::int64_t>(replicas, 1);
 }
 
 // The rows of all instances, the largest first; empty where one is not of the product.
@@ -155,7 +166,7 @@ void EachOnItsOwn(const MigFacts& facts, const std::vector<MigStock>& devices, M
   spec.product = library.Keep(*std::move(made));
   for (std::size_t row = 0; row < devices.size(); ++row) {
     for (int i = 0; i < devices[row].count; ++i) {
-      const int index = static_cast<int>(facts.gpus) + static_cast<int>(spec.gpus.size());
+      const auto index = static_cast<int>(WholeGpusOf(facts) + std::ssize(spec.gpus));
       const MigSet instance = MigSet{1} << *spec.product->PlacementAt(static_cast<int>(row), 0);
       spec.gpus.push_back({index, "", instance});
     }
@@ -167,11 +178,12 @@ void AssumeLayout(const MigFacts& facts, const std::vector<MigStock>& devices, M
   if (devices.empty()) return;
   if (const MigProduct* product = MigProductOfLabel(facts.product)) {
     const std::vector<int> rows = RowsOf(*product, devices);
-    const auto labelled = NumberOf(facts.labels, "nvidia.com/gpu.count").value_or(0) - facts.gpus;
+    const auto labelled =
+        NumberOf(facts.labels, "nvidia.com/gpu.count").value_or(0) - WholeGpusOf(facts);
     const auto layouts = rows.empty() ? std::vector<MigSet>() : LayOut(*product, rows, labelled);
     if (!layouts.empty()) spec.product = MigLibrary::Catalogued(*product);
     for (const MigSet instances : layouts) {
-      const int index = static_cast<int>(facts.gpus) + static_cast<int>(spec.gpus.size());
+      const auto index = static_cast<int>(WholeGpusOf(facts) + std::ssize(spec.gpus));
       spec.gpus.push_back({index, "", instances});
     }
   }
@@ -239,7 +251,8 @@ FoundMig ReadNodeMig(const MigFacts& facts, MigLibrary& library) {
     AssumeLayout(facts, devices, spec, library);
   }
   spec.shared = std::move(shared);
-  spec.single = SingleOf(facts.product);
+  if (facts.places == 0) spec.single = SingleOf(facts.product);
+  if (!spec.gpus.empty() && !spec.dynamic && IsPoolOfAks(facts.labels)) spec.fixed = true;
   if (spec.single) spec.single_memory_mib = facts.gpu_memory_mib;
   spec.trouble = TroubleOf(facts);
   const bool any = !spec.gpus.empty() || !spec.shared.empty() || spec.single ||

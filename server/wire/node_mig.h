@@ -15,6 +15,10 @@
 // what is wrong (nvidia.com/mig.config.state; -MIG-INVALID; more devices allocatable than the
 // labels nvidia.com/mig-PROFILE.count and nvidia.com/gpu.count know of). Labels as GPU Feature
 // Discovery and mig-manager write them. What cannot be read is told and passed over.
+//
+// Static devices of a node of AKS (label kubernetes.azure.com/agentpool) are fixed: the pool got
+// its profile when it was created. Where NVIDIA's MIG manager runs (nvidia.com/mig.config.state),
+// it cuts the GPUs.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +36,8 @@ namespace berth::wire {
 struct MigFacts {
   const Labels& labels;
   std::string_view product;           // of the label
-  std::int64_t gpus = 0;              // allocatable whole GPUs
+  std::int64_t gpus = 0;              // whole GPUs
+  std::int64_t places = 0;            // on GPUs with several users (node_gpus.h)
   std::int64_t gpu_memory_mib = 0;    // of each; 0 = not known
   std::vector<MigStock> allocatable;  // devices by name
   std::string_view annotation;        // empty = not there

@@ -73,6 +73,10 @@ GpuAsk GpuAskOf(const ResourceAsk& ask) {
 
 // Why no node could ever take such an ask; empty = fine.
 std::string Objection(const ResourceAsk& ask) {
+  if (!ask.other_gpu_resource.empty()) {
+    return "pod asks for " + std::string(ask.gpu_resource) + " and for " +
+           std::string(ask.other_gpu_resource) + ": want one of the two";
+  }
   if (!ask.mig.empty() && (ask.gpus > 0 || ask.wants_share())) {
     return "pod asks for MIG devices and for GPUs: want one of the two";
   }
@@ -201,8 +205,7 @@ ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
   share_milli = Capped(share_milli + other.share_milli);
   share_bytes = Capped(share_bytes + other.share_bytes);
   mig += other.mig;
-  hami_memory_mib = std::max(hami_memory_mib, other.hami_memory_mib);
-  hami_memory_percent = hami_memory_percent || other.hami_memory_percent;
+  AddWords(other);
   return *this;
 }
 
@@ -213,8 +216,17 @@ void ResourceAsk::Raise(const ResourceAsk& other) {
   share_milli = std::max(share_milli, other.share_milli);
   share_bytes = std::max(share_bytes, other.share_bytes);
   mig.Raise(other.mig);
+  AddWords(other);
+}
+
+void ResourceAsk::AddWords(const ResourceAsk& other) {
   hami_memory_mib = std::max(hami_memory_mib, other.hami_memory_mib);
   hami_memory_percent = hami_memory_percent || other.hami_memory_percent;
+  if (hami_share.empty()) hami_share = other.hami_share;
+  if (gpu_resource.empty()) gpu_resource = other.gpu_resource;
+  for (const std::string_view resource : {other.gpu_resource, other.other_gpu_resource}) {
+    if (other_gpu_resource.empty() && resource != gpu_resource) other_gpu_resource = resource;
+  }
 }
 
 PodRules::PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels,
@@ -223,6 +235,8 @@ PodRules::PodRules(const std::vector<ResourceRule>& resources, TopologyLevels le
   for (const ResourceRule& rule : resources) {
     rules_.push_back({rule.name, rule.meaning, UnitFactor(rule)});
   }
+  several_gpu_resources_ =
+      std::ranges::count(rules_, ResourceMeaning::kWholeGpus, &Rule::meaning) > 1;
 }
 
 Status PodRules::Add(std::string_view resource, std::string_view text, ResourceAsk& ask) const {
@@ -230,7 +244,7 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   const bool is_memory = resource == "memory";
   const auto rule = std::ranges::find(rules_, resource, &Rule::name);
   const bool is_other = !is_cpu && !is_memory && rule == rules_.end();
-  const bool is_hami = is_other && resource.starts_with(kHamiMemoryResource);
+  const bool is_hami = is_other && IsHamiResource(resource);
   const auto of_class =
       is_other && classes_ != nullptr ? classes_->ClassOf(resource) : std::optional<DeviceClass>();
   if (of_class && !of_class->profile) return {};
@@ -250,6 +264,7 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   } else if (is_hami) {
     if (resource == kHamiMemoryResource) added.hami_memory_mib = Capped(quantity->Value());
     added.hami_memory_percent = resource == kHamiMemoryPercentResource;
+    added.hami_share = HamiShareResource(resource, quantity->Value());
   } else if (is_other) {
     BERTH_TRY(const MigResource device, ParseMigResource(resource));
     added.mig.Add(device, Capped(quantity->Value()));
@@ -258,6 +273,7 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
     switch (rule->meaning) {
       case ResourceMeaning::kWholeGpus:
         added.gpus = amount;
+        if (amount > 0) added.gpu_resource = rule->name;
         break;
       case ResourceMeaning::kShareCompute:
         added.share_milli = amount;
@@ -297,6 +313,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   request.shape.memory_bytes = ask.memory_bytes;
   if (request.refusal.empty()) {
     request.shape.gpus = GpuAskOf(ask);
+    if (several_gpu_resources_) request.shape.gpu_resource = ask.gpu_resource;
     int index = 0;
     for (const ContainerSpec& container : parts.containers) {
       const int at = index++;

@@ -6,8 +6,8 @@
 // Containers add up as in Kubernetes (k8s.io/component-helpers resource.PodRequests): the larger of
 // "all containers and sidecars together" and "any init container with the sidecars started before
 // it", plus the pod's overhead; CPU and memory given for the pod as a whole replace that sum. A pod
-// asks for whole GPUs, for a share of one GPU, or for MIG devices (pod_mig.h); shares of its
-// containers are parts of the same GPU.
+// asks for whole GPUs of one resource, for a share of one GPU, or for MIG devices (pod_mig.h);
+// shares of its containers are parts of the same GPU.
 #pragma once
 
 #include <cstdint>
@@ -39,12 +39,20 @@ struct ResourceAsk {
   MigCounts mig = {};
   std::int64_t hami_memory_mib = 0;  // nvidia.com/gpumem: of each GPU (hami_ask.h)
   bool hami_memory_percent = false;  // nvidia.com/gpumem-percentage is there
+  // The resource of HAMi's by which less than a GPU is asked for; empty = none.
+  std::string_view hami_share = {};
+  // By which resource of the rules the GPUs are asked for, and another one; empty = none.
+  std::string_view gpu_resource = {};
+  std::string_view other_gpu_resource = {};
 
   ResourceAsk& operator+=(const ResourceAsk& other);
   // The larger of each.
   void Raise(const ResourceAsk& other);
   [[nodiscard]] bool wants_gpu() const { return gpus > 0 || wants_share() || !mig.empty(); }
   [[nodiscard]] bool wants_share() const { return share_milli > 0 || share_bytes > 0; }
+
+ private:
+  void AddWords(const ResourceAsk& other);
 };
 
 enum class ContainerKind { kInit, kSidecar, kMain };
@@ -102,6 +110,7 @@ class PodRules {
     std::int64_t factor;
   };
   std::vector<Rule> rules_;
+  bool several_gpu_resources_ = false;  // by which whole GPUs can be asked for
   TopologyLevels levels_;
   const PodGroups* groups_;
   const DeviceClasses* classes_;

@@ -67,7 +67,7 @@ TEST(EngineProperty, PlacesExactlyWhereItFilteredAndTheNodeCanTakeIt) {
         const Status taken = snapshot->node(node).CanTake(*placement);
         ASSERT_TRUE(taken.has_value()) << "node " << node << ": " << taken.error().message;
         ASSERT_EQ(placement->node, snapshot->node(node).spec().name);
-        ASSERT_EQ(placement->grants.size(), static_cast<std::size_t>(shape.gpu_count()));
+        ASSERT_EQ(std::ssize(placement->grants) + placement->places, shape.gpu_count());
         ASSERT_TRUE(
             std::ranges::is_sorted(placement->grants, std::less_equal<>(), &DeviceGrant::gpu));
         ++placed;

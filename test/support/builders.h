@@ -175,6 +175,16 @@ class ANode {
     spec_.gpus[gpu].healthy = false;
     return *this;
   }
+  // So many are out of order, and nobody says which.
+  ANode& Missing(int gpus) {
+    spec_.missing = gpus;
+    return *this;
+  }
+  // GPUs with so many users in all.
+  ANode& Places(int count, bool foreign = false) {
+    spec_.places = {count, foreign};
+    return *this;
+  }
   ANode& NotReady() {
     spec_.ready = false;
     return *this;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -54,7 +55,21 @@ class RandomWorld {
     }
     if (Chance(5)) node.NotReady();
     if (!node.Spec().gpus.empty() && Chance(30)) node.Linked(LinksOfSome(node.Spec().gpus.size()));
+    if (node.Spec().gpus.empty() && Chance(30)) {
+      node.Places(Between(1, 20), Chance(10));
+      node.Missing(Between(0, 1));
+    } else if (AllAlike(node.Spec()) && Chance(20)) {
+      node.Missing(Between(1, gpus));
+    }
     return node.Spec();
+  }
+
+  // Whether any GPU may be the one that is out of order: it then makes no difference which is.
+  static bool AllAlike(const NodeSpec& spec) {
+    return !spec.gpus.empty() && !spec.links.known() &&
+           std::ranges::all_of(spec.gpus, [&spec](const GpuSpec& gpu) {
+             return gpu.memory_mib == spec.gpus.front().memory_mib;
+           });
   }
 
   // Of a few machines, whose tables are built once.

@@ -115,6 +115,36 @@ TEST(ClusterFile, WhatIsWrittenIsReadBackToAnEqualSnapshot) {
   EXPECT_EQ(pod->state, PodState::kBound);
 }
 
+TEST(ClusterFile, PlacesAndMissingGpusAndResourcesComeBack) {
+  NodeSpec shared = MachineWith("shared", 0, "T4");
+  shared.places = {16, false};
+  NodeSpec foreign = MachineWith("foreign", 0, "T4");
+  foreign.places = {80, true};
+  NodeSpec sick = MachineWith("sick", 8);
+  sick.missing = 1;
+  sick.gpu_resource = "nvidia.com/gpu";
+  NodeSpec pool = MachineWith("pool", 0);
+  MigSpec mig = test::StaticMig(2, test::kSevenSmall);
+  mig.fixed = true;
+  pool.mig = NodeMig(mig);
+  TestService service({foreign, pool, shared, sick});
+  ASSERT_EQ(service.Place(PodWithGpus("place", 1), "shared"), "");
+  ASSERT_EQ(service.Place(PodWithGpus("seven", 7), "sick"), "");
+  LearnedMix mix({100, 10});
+  RequestShape shape{0, 0, WholeGpus{1}, {}};
+  shape.gpu_resource = "amd.com/gpu";
+  mix.Observe(shape);
+  const std::string text = EncodeCluster(service.state().Everything(), mix.Remember());
+  const auto file = DecodeFile(text);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->learned->classes.at(0).shape, shape);
+  ClusterState copy;
+  ASSERT_TRUE(copy.Apply(file->events));
+  EXPECT_EQ(*copy.Current(), *service.state().Current());
+  EXPECT_EQ(copy.FindPod("place")->placement.places, 1);
+  EXPECT_EQ(EncodeCluster(copy.Everything(), mix.Remember()), text);
+}
+
 TEST(ClusterFile, ReservationsAreShownButNotRestored) {
   TestService service({MachineWith("n1", 4)});
   PodRequest pod;
@@ -193,7 +223,7 @@ TEST(ClusterFile, WhatWasObservedIsTakenAsItIs) {
       NodeUpserted{MachineWith("n1", 2)}, bound("a", "n1", {{0, 1000, 80'000}}),
       bound("b", "n1", {{0, 1000, 80'000}}), bound("past-berth", "n1", {}),
       bound("no-such-gpu", "n1", {{7, 1000, 80'000}}), bound("early", "n2", {})}));
-  EXPECT_EQ(state.Current()->CountUnattributed(), 1u);
+  EXPECT_EQ(state.Current()->CountUnattributed(), 2u) << "one, and one on a GPU that is not there";
   const std::string text = EncodeCluster(state.Everything());
   const auto events = Decode(text);
   ASSERT_TRUE(events) << events.error().message;

@@ -55,14 +55,45 @@ TEST(HamiAsk, OfModeMigIsDevicesWithSoMuchMemoryEach) {
   EXPECT_EQ(several.container_count, 3);
 }
 
-TEST(HamiAsk, OfAnotherModeSaysNothing) {
-  Json pod = PodOf(Json::array({Container("main", kTen)}));
-  pod["metadata"]["annotations"]["nvidia.com/use-gpuuuid"] = "GPU-a";
-  for (const char* mode : {"hami-core", "hami-core,mig", ""}) {
-    pod["metadata"]["annotations"]["nvidia.com/vgpu-mode"] = mode;
-    EXPECT_EQ(Read(pod).shape.gpus, GpuAsk(WholeGpus{1})) << mode;
-    EXPECT_EQ(Read(pod).refusal, "") << mode;
+TEST(HamiAsk, ForAShareIsRefusedWithTheReasonAndCountsWhereItRuns) {
+  const auto read = [](const Json& limits) {
+    Json pod = PodOf(Json::array({Container("main", limits)}));
+    pod["metadata"].erase("annotations");
+    return Read(pod);
+  };
+  EXPECT_EQ(read(kTen).refusal,
+            "container main: nvidia.com/gpumem asks for a share of a GPU, which HAMi's scheduler "
+            "gives; want the annotation nvidia.com/vgpu-mode: mig, or berth.dev/gpu-milli or "
+            "berth.dev/gpu-memory-mib in place of nvidia.com/gpu");
+  EXPECT_EQ(read(kTen).shape.gpus, GpuAsk(WholeGpus{1}));
+  for (const char* resource : {"nvidia.com/gpumem-percentage", "nvidia.com/gpucores"}) {
+    const PodRequest half = read({{"nvidia.com/gpu", "1"}, {resource, "50"}});
+    EXPECT_TRUE(half.refusal.starts_with("container main: " + std::string(resource) + " asks"))
+        << half.refusal;
+    EXPECT_EQ(read({{"nvidia.com/gpu", "1"}, {resource, "100"}}).refusal, "") << "a whole GPU";
   }
+  EXPECT_NE(read({{"nvidia.com/gpumem", "3000"}}).refusal, "") << "HAMi's webhook makes it one GPU";
+}
+
+TEST(HamiAsk, OfAnotherModeOrForCertainGpusIsRefused) {
+  const auto refusal = [](const char* key, const char* value, const Json& limits) {
+    Json pod = PodOf(Json::array({Container("main", limits)}));
+    pod["metadata"]["annotations"] = {{key, value}};
+    return Read(pod).refusal;
+  };
+  const Json whole = {{"nvidia.com/gpu", "1"}};
+  EXPECT_EQ(refusal("nvidia.com/vgpu-mode", "hami-core", whole),
+            "annotation nvidia.com/vgpu-mode: want mig, got \"hami-core\", which HAMi's scheduler "
+            "gives");
+  EXPECT_EQ(refusal("nvidia.com/vgpu-mode", "", whole), "");
+  EXPECT_EQ(refusal("nvidia.com/use-gputype", "A100,H100", whole),
+            "annotation nvidia.com/use-gputype: not understood; want berth.dev/gpu-model, "
+            "berth.dev/numa, a node selector or affinity");
+  EXPECT_NE(refusal("nvidia.com/nouse-gpuuuid", "GPU-a", whole), "");
+  EXPECT_NE(refusal("nvidia.com/numa-bind", "true", whole), "");
+  EXPECT_EQ(refusal("nvidia.com/numa-bind", "false", whole), "");
+  EXPECT_EQ(refusal("nvidia.com/use-gputype", "A100", {{"volcano.sh/vgpu-number", "1"}}), "")
+      << "of GPUs that are not Berth's";
   const Json none = PodOf(Json::array({Container("main", {{"cpu", "1"}})}));
   EXPECT_EQ(Read(none).shape.gpus, GpuAsk(NoGpu{}));
   EXPECT_EQ(Read(none).refusal, "");

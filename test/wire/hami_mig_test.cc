@@ -90,12 +90,13 @@ TEST(HamiMig, GpusInModeMigAreCutByHamiAndAreNoWholeGpus) {
   EXPECT_EQ(*mig.product, *FindMigProduct("H100-80GB"));
 }
 
-TEST(HamiMig, GpusOfOtherModesStayAsTheyAre) {
+TEST(HamiMig, GpusOfOtherModesAreHamisToGive) {
   Json registered = kTwoGpus;
   registered.push_back({{"id", "GPU-c"}, {"index", 2}, {"count", 1}, {"mode", "hami-core"}});
   registered.push_back({{"id", "GPU-d"}, {"index", 3}, {"count", 1}});
   const NodeSpec spec = Decode(NodeObject(registered, 16)).spec;
   EXPECT_EQ(spec.gpus.size(), 2U);
+  EXPECT_EQ(spec.places, (GpuPlaces{0, true}));
   EXPECT_EQ(spec.mig->gpus.size(), 2U);
   // The form of before, and registers without such GPUs, say nothing of MIG.
   Json node = NodeObject(Json::array({registered[2]}), 1);
@@ -143,7 +144,7 @@ TEST(HamiMig, ARegisterThatCannotBeReadIsNamedAndTheNodeStays) {
   const auto problem = [](const Json& registered) {
     const DecodedNode decoded = Decode(NodeObject(registered, 4));
     EXPECT_FALSE(decoded.spec.mig.known());
-    EXPECT_EQ(decoded.spec.gpus.size(), 4U);
+    EXPECT_EQ(decoded.spec.places, (GpuPlaces{4, true}));
     return decoded.problem;
   };
   const auto changed = [](const char* key, const Json& value) {

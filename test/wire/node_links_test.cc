@@ -140,7 +140,8 @@ TEST(NodeLinks, ComeWithTheNodeObject) {
       KubeNode({{std::string(kScores), kHamiScores}, {std::string(kRegister), kHamiRegister}},
                "NVIDIA-H100-PCIe", 4));
   ASSERT_TRUE(hami.spec.links.known());
-  EXPECT_EQ(hami.spec.gpus[3].uuid, "GPU-d");
+  EXPECT_EQ(hami.spec.gpus.at(3).uuid, "GPU-d");
+  EXPECT_TRUE(hami.spec.places.foreign) << "HAMi's scheduler gives them";
 
   const DecodedNode broken =
       Decode(KubeNode({{"berth.dev/topology", "NV12 NV12"}}, "NVIDIA-H100-PCIe", 4));

@@ -96,12 +96,16 @@ TEST(Node, GoesNegativeWhereMoreIsBoundThanItHas) {
   EXPECT_EQ(node.free_gpu_milli(), -1000);
 }
 
-TEST(Node, IgnoresGrantsOnGpusThatItDoesNotHave) {
-  Node node = ANode("n").Gpus(2).Build();
+TEST(Node, CountsGrantsOnGpusThatItDoesNotHaveOnThoseThatItHas) {
+  Node node = ANode("n").Gpus(3).Build();
   const APod pod = APod("p").Whole(1);
-  node.Put(pod.BoundOn("n", {-1, 1, 2, 64}));
-  EXPECT_EQ(node.gpus()[0].milli, 1000);
+  node.Put(pod.BoundOn("n", {-1, 1, 64}));
+  EXPECT_EQ(node.gpus()[0].milli, 0);
   EXPECT_EQ(node.gpus()[1].milli, 0);
+  EXPECT_EQ(node.gpus()[2].milli, 0);
+  Node without = ANode("n").Build();
+  without.Put(pod.BoundOn("n", {0}));
+  EXPECT_EQ(without.gpus().size(), 0u);
 }
 
 TEST(Node, CountsItsTenantsByNumberOfGpus) {

@@ -61,7 +61,7 @@ TEST(DeviceFit, CountsWholeGpus) {
                  {"four are not", four, APod("p").Whole(4), Reason::kTooFewGpus},
                  {"none there", ANode("n"), APod("p").Whole(1), Reason::kNoGpu},
                  {"all out of order", ANode("n").Gpus(1).Unhealthy(0), APod("p").Whole(1),
-                  Reason::kTooFewGpus},
+                  Reason::kNoGpuOffered},
                  {"only memory taken", ANode("n").Gpus(1).Holding(APod("a").ShareByMemory(1), {0}),
                   APod("p").Whole(1), Reason::kGpusBusy}});
 }

@@ -55,6 +55,9 @@ TEST(RepartitionReport, IsEmptyWhereNothingWouldHelp) {
   EXPECT_EQ(Advised({SmallOnly("n")}, {{Wants("1g.5gb"), 14}}), "");   // there are 14
   EXPECT_EQ(Advised({SmallOnly("n")}, {{Wants("1g.10gb+me")}}), "");   // not of an A100-40GB
   EXPECT_EQ(Advised({ANode("n").Gpus(8)}, {{Wants("3g.20gb")}}), "");  // not cut
+  MigSpec pool = StaticMig(2, kSevenSmall);
+  pool.fixed = true;
+  EXPECT_EQ(Advised({ANode("n").Mig(pool)}, {{Wants("3g.20gb")}}), "");  // and never will be
 }
 
 TEST(RepartitionReport, ServesEachPodOnceFromTheFirstNodeOn) {

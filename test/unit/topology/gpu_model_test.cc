@@ -37,6 +37,17 @@ TEST(FindGpuModel, FindsEveryRowByItsName) {
   for (const GpuModel& row : GpuModelCatalogue()) EXPECT_EQ(FindGpuModel(row.name), &row);
 }
 
+TEST(CataloguedMemory, OfAProductThatCanBeCutIsThatOfADeviceThatTakesItWhole) {
+  EXPECT_EQ(CataloguedMemoryMib("T4"), 15'109);
+  EXPECT_EQ(CataloguedMemoryMib("A100-SXM4-40GB"), 40'192);
+  EXPECT_EQ(CataloguedMemoryMib("NVIDIA-A100-SXM4-40GB"), 40'192);
+  EXPECT_EQ(CataloguedMemoryMib("NVIDIA-H100-80GB-HBM3"), 81'152);
+  for (const char* const name : {"", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "GTX-9",
+                                 "NVIDIA-A100-SXM4-40GB-SHARED", "NVIDIA-H200"}) {
+    EXPECT_EQ(CataloguedMemoryMib(name), 0) << name;
+  }
+}
+
 TEST(FindGpuModel, MatchesTheWholeNameOnly) {
   ASSERT_NE(FindGpuModel("A100"), nullptr);
   EXPECT_EQ(FindGpuModel("A100")->memory_mib, 81251);

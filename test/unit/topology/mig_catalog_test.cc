@@ -57,6 +57,8 @@ TEST(MigProductOfLabel, TakesTheLongestNameThatTheLabelBeginsWith) {
       {"NVIDIA-H20", "H100-96GB-GH200-H20"},
       {"NVIDIA-H200", "H200-141GB"},
       {"NVIDIA-H200-NVL", "H200-141GB"},
+      {"A100-SXM4-40GB", "A100-40GB"},
+      {"A100-SXM4-40GB-MIG-1g.5gb", "A100-40GB"},
       {"NVIDIA-A30", "A30-24GB"}};
   for (const auto& [label, name] : cases) {
     ASSERT_NE(MigProductOfLabel(label), nullptr) << label;

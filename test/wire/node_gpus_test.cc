@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes as the kubelet, NVIDIA's device plugin and GPU Feature Discovery write them, and what pods
+// are told about them.
+#include "server/wire/node_gpus.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "scoring/registry.h"
+#include "server/wire/node_json.h"
+#include "server/wire/pod_object.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth::wire {
+namespace {
+
+using test::Json;
+using test::PodAsking;
+using test::PodWithGpus;
+using test::TestService;
+
+// A machine with 8 A100, of which that many are healthy.
+Json EightA100(int allocatable) {
+  return {
+      {"kind", "Node"},
+      {"metadata",
+       {{"name", "a100"},
+        {"labels",
+         {{"nvidia.com/gpu.count", "8"},
+          {"nvidia.com/gpu.memory", "81920"},
+          {"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"},
+          {"nvidia.com/gpu.replicas", "1"},
+          {"nvidia.com/gpu.sharing-strategy", "none"}}}}},
+      {"status",
+       {{"capacity", {{"cpu", "96"}, {"memory", "900Gi"}, {"nvidia.com/gpu", "8"}}},
+        {"allocatable",
+         {{"cpu", "95"}, {"memory", "880Gi"}, {"nvidia.com/gpu", std::to_string(allocatable)}}}}}};
+}
+
+// A machine with 4 T4 that are shared by four each.
+Json FourSharedT4() {
+  return {{"kind", "Node"},
+          {"metadata",
+           {{"name", "t4"},
+            {"labels",
+             {{"nvidia.com/gpu.count", "4"},
+              {"nvidia.com/gpu.memory", "15360"},
+              {"nvidia.com/gpu.product", "Tesla-T4-SHARED"},
+              {"nvidia.com/gpu.replicas", "4"},
+              {"nvidia.com/gpu.sharing-strategy", "time-slicing"}}}}},
+          {"status",
+           {{"capacity", {{"cpu", "32"}, {"memory", "128Gi"}, {"nvidia.com/gpu", "16"}}},
+            {"allocatable", {{"cpu", "32"}, {"memory", "128Gi"}, {"nvidia.com/gpu", "16"}}}}}};
+}
+
+DecodedNode Decode(const Json& node, const Config& config = DefaultConfig()) {
+  auto decoded = DecodeNode(test::Padded(node.dump()), NodeRules(config));
+  EXPECT_TRUE(decoded) << decoded.error().message;
+  return decoded ? *std::move(decoded) : DecodedNode();
+}
+
+// "" where the node passes the filter, else what the pod is told, with "never: " before it where no
+// eviction helps, as among pods of one priority.
+std::string Refusal(TestService& service, const Json& pod, const std::string& node) {
+  const Json answer = service.Ask("filter", test::ArgsWithNames(pod, Json::array({node})));
+  for (const auto& [map, prefix] :
+       {std::pair("FailedNodes", ""), {"FailedAndUnresolvableNodes", "never: "}}) {
+    if (answer[map].is_object() && answer[map].contains(node)) {
+      return prefix + answer[map][node].get<std::string>();
+    }
+  }
+  return "";
+}
+
+std::string MetricOf(TestService& service, const std::string& series) {
+  const std::string text = service.Call("GET", "/metrics").body;
+  const std::size_t at = text.find("\n" + series + " ");
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + series.size() + 2;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+void Becomes(TestService& service, const Json& node) {
+  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{NodeUpserted{Decode(node).spec}}));
+}
+
+TEST(SickGpu, OfAPlainNodeIsCountedAndTheOtherSevenGoOn) {
+  TestService service({Decode(EightA100(8)).spec});
+  for (int pod = 0; pod < 4; ++pod) {
+    ASSERT_EQ(service.Place(PodWithGpus("pair-" + std::to_string(pod), 2), "a100"), "");
+  }
+  Becomes(service, EightA100(7));
+  EXPECT_EQ(MetricOf(service, R"(berth_gpus{model="NVIDIA-A100-SXM4-80GB",state="unhealthy"})"),
+            "1");
+  EXPECT_EQ(MetricOf(service, R"(berth_gpus{model="NVIDIA-A100-SXM4-80GB",state="free"})"), "0");
+  const auto snapshot = service.state().Current();
+  EXPECT_TRUE(snapshot->node(0).spec().links.known()) << "of all eight, as before";
+  EXPECT_EQ(snapshot->node(0).spec().links.matrix().gpu_count(), 8);
+
+  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{PodGone{"pair-3"}}));
+  EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "a100"), "never: not enough idle GPUs");
+  EXPECT_EQ(Refusal(service, PodWithGpus("eight", 8), "a100"),
+            "never: node has fewer healthy GPUs than the pod asks for");
+  EXPECT_EQ(service.Place(PodWithGpus("one", 1), "a100"), "");
+  EXPECT_EQ(Refusal(service, PodWithGpus("another", 1), "a100"), "never: not enough idle GPUs");
+  EXPECT_EQ(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "1"}}), "a100"),
+            "never: no GPU with enough free share");
+
+  Becomes(service, EightA100(8));
+  EXPECT_EQ(service.Place(PodWithGpus("another", 1), "a100"), "");
+}
+
+TEST(SickGpu, MakesNoRoomForAShareOnTheLastOne) {
+  TestService service({Decode(EightA100(8)).spec});
+  ASSERT_EQ(service.Place(PodWithGpus("all", 8), "a100"), "");
+  Becomes(service, EightA100(7));
+  EXPECT_EQ(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "100"}}), "a100"),
+            "never: no GPU with enough free share");
+}
+
+TEST(SickGpu, AllOfThemAreADevicePluginThatOffersNoneAndComesBack) {
+  TestService service({Decode(EightA100(8)).spec});
+  ASSERT_EQ(service.Place(PodWithGpus("six", 6), "a100"), "");
+  Becomes(service, EightA100(0));
+  EXPECT_EQ(Refusal(service, PodWithGpus("p", 1), "a100"),
+            "never: the device plugin of the node offers no GPU");
+  EXPECT_EQ(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "1"}}), "a100"),
+            "never: the device plugin of the node offers no GPU");
+  Becomes(service, EightA100(8));
+  EXPECT_EQ(Refusal(service, PodWithGpus("p", 3), "a100"), "never: not enough idle GPUs");
+  EXPECT_EQ(Refusal(service, PodWithGpus("p", 2), "a100"), "");
+}
+
+TEST(SharedGpus, GiveOnePlaceToAPodAndSayWhyNotMore) {
+  TestService service({Decode(FourSharedT4()).spec});
+  EXPECT_EQ(Refusal(service, PodWithGpus("sixteen", 16), "t4"),
+            "never: GPUs of the node have several users: a pod gets a place on one, no share and "
+            "no second GPU");
+  EXPECT_TRUE(Refusal(service, PodWithGpus("two", 2), "t4").starts_with("never: GPUs of the node"));
+  EXPECT_TRUE(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "100"}}), "t4")
+                  .starts_with("never: GPUs of the node have"));
+  EXPECT_TRUE(Refusal(service, PodAsking("mem", {{"berth.dev/gpu-memory-mib", "100"}}), "t4")
+                  .starts_with("never: GPUs of the node have"));
+  for (int pod = 0; pod < 16; ++pod) {
+    ASSERT_EQ(service.Place(PodWithGpus(std::to_string(pod), 1), "t4"), "") << pod;
+  }
+  EXPECT_EQ(Refusal(service, PodWithGpus("17", 1), "t4"), "never: not enough idle GPUs");
+  EXPECT_EQ(MetricOf(service, R"(berth_gpu_places{model="Tesla-T4-SHARED",state="taken"})"), "16");
+  EXPECT_EQ(MetricOf(service, "berth_pods_without_devices"), "0");
+  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{PodGone{"3"}}));
+  EXPECT_EQ(Refusal(service, PodWithGpus("17", 1), "t4"), "");
+  EXPECT_EQ(MetricOf(service, R"(berth_gpu_places{model="Tesla-T4-SHARED",state="free"})"), "1");
+}
+
+TEST(SharedGpus, ArePlacedUnderEveryPolicy) {
+  for (const ProfileSpec& profile : BuiltinProfiles()) {
+    TestService service({Decode(FourSharedT4()).spec, Decode(EightA100(8)).spec}, nullptr,
+                        profile.name);
+    EXPECT_EQ(service.Place(PodWithGpus("p", 1), "t4"), "") << profile.name;
+    const Json scores = service.Ask(
+        "prioritize", test::ArgsWithNames(PodWithGpus("q", 1), Json::array({"a100", "t4"})));
+    EXPECT_EQ(scores.size(), 2U) << profile.name;
+  }
+}
+
+// What counts as a GPU with several users, and what does not.
+TEST(SharedGpus, AreToldByAnyOfTheirLabelsOrByTheirNumber) {
+  const auto places = [](const Json& labels, int capacity) {
+    Json node = EightA100(8);
+    node["metadata"]["labels"] = labels;
+    node["status"]["capacity"]["nvidia.com/gpu"] = std::to_string(capacity);
+    node["status"]["allocatable"]["nvidia.com/gpu"] = std::to_string(capacity);
+    const NodeSpec spec = Decode(node).spec;
+    EXPECT_EQ(spec.gpus.empty(), spec.places.count > 0);
+    EXPECT_EQ(static_cast<int>(spec.gpus.size()) + spec.places.count, capacity);
+    return spec.places.count;
+  };
+  EXPECT_EQ(places({{"nvidia.com/gpu.replicas", "10"}}, 40), 40);
+  EXPECT_EQ(places({{"nvidia.com/gpu.sharing-strategy", "mps"}}, 40), 40);
+  EXPECT_EQ(places({{"nvidia.com/gpu.product", "NVIDIA-A10-SHARED"}}, 8), 8);
+  EXPECT_EQ(places({{"nvidia.com/gpu.count", "4"}}, 8), 8) << "more devices than GPUs";
+  EXPECT_EQ(places({}, 80), 80) << "8 GPUs by 10, and no labels";
+  EXPECT_EQ(places({}, 65), 65);
+  EXPECT_EQ(places({{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED"},
+                    {"nvidia.com/gpu.count", "56"},
+                    {"nvidia.com/gpu.replicas", "2"}},
+                   112),
+            112);
+  EXPECT_EQ(places({}, 64), 0);
+  EXPECT_EQ(places({{"nvidia.com/gpu.count", "7"}}, 8), 0) << "one has fallen off the bus";
+  EXPECT_EQ(places({{"nvidia.com/gpu.count", "8"}}, 8), 0);
+  EXPECT_EQ(places({{"nvidia.com/gpu.replicas", "1"}}, 8), 0);
+  EXPECT_EQ(places({{"nvidia.com/gpu.replicas", "0"}}, 8), 0);
+  EXPECT_EQ(places({{"nvidia.com/gpu.sharing-strategy", "none"}}, 8), 0);
+  EXPECT_EQ(places({{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"},
+                    {"nvidia.com/gpu.count", "1"}},
+                   8),
+            0)
+      << "each is a MIG device; that the label is old is said by node_mig.h";
+}
+
+TEST(SharedGpus, BeyondWhatAMaskHoldsAreANodeThatIsThere) {
+  Json node = EightA100(8);
+  for (const char* list : {"capacity", "allocatable"}) {
+    node["status"][list]["nvidia.com/gpu"] = "80";
+  }
+  TestService service({Decode(node).spec});
+  EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "a100").find("never: GPUs of the node have"),
+            0U);
+  EXPECT_EQ(service.Place(PodWithGpus("one", 1), "a100"), "");
+  EXPECT_EQ(service.Place(PodAsking("cpu", {{"cpu", "1"}}), "a100"), "");
+}
+
+// A node of HAMi's device plugin that shares its GPUs among ten users each.
+Json HamiCoreNode(const std::string& registered) {
+  Json node = EightA100(8);
+  node["metadata"]["name"] = "hami";
+  node["metadata"]["labels"] = {{"gpu", "on"}};
+  node["metadata"]["annotations"]["hami.io/node-nvidia-register"] = registered;
+  for (const char* list : {"capacity", "allocatable"}) {
+    node["status"][list]["nvidia.com/gpu"] = "80";
+  }
+  return node;
+}
+
+TEST(HamiCore, GpusAreLeftToHamisScheduler) {
+  Json registered = Json::array();
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    registered.push_back({{"id", "GPU-" + std::to_string(gpu)},
+                          {"index", gpu},
+                          {"count", 10},
+                          {"devmem", 81920},
+                          {"devcore", 100},
+                          {"type", "NVIDIA-NVIDIA A100-SXM4-80GB"},
+                          {"mode", "hami-core"},
+                          {"health", true}});
+  }
+  std::string older;
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    older += "GPU-" + std::to_string(gpu) + ",10,81920,100,NVIDIA-NVIDIA A100-SXM4-80GB,0,true:";
+  }
+  for (const std::string& text : {registered.dump(), older, std::string("[{]")}) {
+    TestService service({Decode(HamiCoreNode(text)).spec});
+    EXPECT_EQ(Refusal(service, PodWithGpus("p", 1), "hami"),
+              "never: GPUs of the node are given out by another scheduler");
+    EXPECT_EQ(Refusal(service, PodAsking("cpu", {{"cpu", "1"}}), "hami"), "");
+    // A pod that HAMi's scheduler has placed counts there, by what it takes of nvidia.com/gpu.
+    Json theirs = PodAsking("theirs", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "3000"}});
+    theirs["spec"]["nodeName"] = "hami";
+    const auto observed = DecodeObservedPod(test::Padded(theirs.dump()), service.rules());
+    ASSERT_TRUE(observed) << observed.error().message;
+    ASSERT_TRUE(service.state().Apply(
+        std::vector<ClusterEvent>{PodBound{observed->pod, observed->placement}}));
+    EXPECT_EQ(service.state().Current()->node(0).free_places(), 78);
+    EXPECT_EQ(service.state().Current()->CountUnattributed(), 0U);
+  }
+}
+
+TEST(SeveralVendors, AreNotOnePot) {
+  Config config = DefaultConfig();
+  config.resources.push_back({"amd.com/gpu", ResourceMeaning::kWholeGpus, "gpu"});
+  Json amd = EightA100(8);
+  amd["metadata"] = {{"name", "mi300"}};
+  for (const char* list : {"capacity", "allocatable"}) {
+    amd["status"][list].erase("nvidia.com/gpu");
+    amd["status"][list]["amd.com/gpu"] = "8";
+  }
+  const Node nvidia_node(std::make_shared<const NodeSpec>(Decode(EightA100(8), config).spec));
+  const Node amd_node(std::make_shared<const NodeSpec>(Decode(amd, config).spec));
+  EXPECT_EQ(amd_node.spec().gpus.size(), 8U);
+  const PodRules rules(config.resources);
+  const auto read = [&rules](const Json& requests) {
+    auto pod = DecodeObservedPod(test::Padded(PodAsking("p", requests).dump()), rules);
+    EXPECT_TRUE(pod) << pod.error().message;
+    return pod ? std::move(pod->pod) : PodRequest();
+  };
+  const PodRequest wants_amd = read({{"amd.com/gpu", "1"}, {"nvidia.com/gpu", "0"}});
+  EXPECT_EQ(wants_amd.refusal, "");
+  EXPECT_EQ(FirstObjection(amd_node, wants_amd.shape), Reason::kFits);
+  EXPECT_EQ(FirstObjection(nvidia_node, wants_amd.shape), Reason::kOtherResource);
+  const PodRequest wants_nvidia = read({{"nvidia.com/gpu", "2"}});
+  EXPECT_EQ(FirstObjection(nvidia_node, wants_nvidia.shape), Reason::kFits);
+  EXPECT_EQ(FirstObjection(amd_node, wants_nvidia.shape), Reason::kOtherResource);
+  const PodRequest share = read({{"berth.dev/gpu-milli", "100"}});
+  EXPECT_EQ(FirstObjection(amd_node, share.shape), Reason::kFits);
+  EXPECT_EQ(FirstObjection(nvidia_node, share.shape), Reason::kFits);
+  const std::string refusal = read({{"nvidia.com/gpu", "1"}, {"amd.com/gpu", "1"}}).refusal;
+  EXPECT_NE(refusal.find("amd.com/gpu"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("want one of the two"), std::string::npos) << refusal;
+  Json two_containers = PodAsking("p", {{"nvidia.com/gpu", "1"}});
+  two_containers["spec"]["containers"].push_back(
+      {{"name", "b"}, {"resources", {{"limits", {{"amd.com/gpu", "1"}}}}}});
+  EXPECT_NE(DecodeObservedPod(test::Padded(two_containers.dump()), rules)->pod.refusal, "");
+}
+
+TEST(SeveralVendors, OnOneNodeAreToldAndTheLargerCounts) {
+  Config config = DefaultConfig();
+  config.resources.push_back({"amd.com/gpu", ResourceMeaning::kWholeGpus, "gpu"});
+  Json node = EightA100(8);
+  node["status"]["allocatable"]["amd.com/gpu"] = "2";
+  const DecodedNode decoded = Decode(node, config);
+  EXPECT_EQ(decoded.spec.gpus.size(), 8U);
+  EXPECT_EQ(decoded.spec.gpu_resource, "nvidia.com/gpu");
+  EXPECT_EQ(decoded.problem,
+            "allocatable amd.com/gpu: want GPUs of one resource on a node, those of nvidia.com/gpu "
+            "count alone");
+  EXPECT_EQ(Decode(EightA100(8)).spec.gpu_resource, "") << "one resource needs no name";
+}
+
+TEST(AksOverlay, ItsModelLabelIsRecognised) {
+  Config config = DefaultConfig();
+  config.node_labels.gpu_model = "gpu-model";
+  Json node = EightA100(8);
+  node["metadata"]["labels"] = {{"gpu-model", "A100-SXM4-40GB"},
+                                {"kubernetes.azure.com/agentpool", "gpua100"}};
+  const NodeSpec whole = Decode(node, config).spec;
+  EXPECT_EQ(whole.gpu_model, "A100-SXM4-40GB");
+  ASSERT_EQ(whole.gpus.size(), 8U);
+  EXPECT_EQ(whole.gpus[0].memory_mib, 40'192);
+  EXPECT_TRUE(whole.links.known());
+
+  for (const char* list : {"capacity", "allocatable"}) {
+    node["status"][list]["nvidia.com/gpu"] = "0";
+    node["status"][list]["nvidia.com/mig-1g.5gb"] = "56";
+  }
+  const NodeSpec cut = Decode(node, config).spec;
+  ASSERT_TRUE(cut.mig.known());
+  EXPECT_EQ(cut.mig->product->name(), "A100-40GB");
+  EXPECT_EQ(cut.mig->gpus.size(), 8U);
+}
+
+TEST(AksPool, GotItsProfileWhenItWasMadeAndKeepsIt) {
+  Json node = EightA100(0);
+  node["status"]["capacity"]["nvidia.com/gpu"] = "0";
+  node["status"]["allocatable"]["nvidia.com/mig-1g.10gb"] = "56";
+  Json& labels = node["metadata"]["labels"];
+  EXPECT_FALSE(Decode(node).spec.mig->fixed);
+  labels["kubernetes.azure.com/agentpool"] = "gpua100";
+  EXPECT_TRUE(Decode(node).spec.mig->fixed);
+  labels["nvidia.com/mig.config.state"] = "success";
+  EXPECT_FALSE(Decode(node).spec.mig->fixed) << "NVIDIA's MIG manager cuts these";
+}
+
+}  // namespace
+}  // namespace berth::wire
