@@ -4,10 +4,10 @@
 // otherwise, each with the best of the standard layouts (repartition_advice.h). For people: Berth
 // cuts nothing.
 //
-// Looked at are nodes all of whose GPUs are cut (static, and not fixed), that have no pod with GPUs, no devices
-// with several users, and no trouble; and waiting pods that ask for one device by the name of its
-// profile. A pod counts for a node that it may go to (admission.h) and whose free CPU and memory
-// suffice for so many like it; for the first of these nodes, and no other.
+// Looked at are nodes all of whose GPUs are cut (static, and not fixed), that have no pod with
+// GPUs, no devices with several users, and no trouble; and waiting pods that ask for one device by
+// the name of its profile. A pod counts for a node that it may go to (admission.h) and whose free
+// CPU and memory suffice for so many like it; for the first of these nodes, and no other.
 #pragma once
 
 #include <memory>

@@ -288,7 +288,7 @@ TEST_F(ClusterStateTest, CountsTheSamePodsAgainstAChangedSpec) {
   Up(ANode("n").Gpus(2));
   Bound(half_, half_.On("n", {1}));
   Up(ANode("n").Gpus(1));
-  EXPECT_EQ(Free("n", 0), 1000) << "the grant's GPU is gone for now";
+  EXPECT_EQ(Free("n", 0), 500) << "the grant's GPU is gone for now, and its pod is not";
   Up(ANode("n").Gpus(4));
   EXPECT_EQ(Free("n", 1), 500);
 }

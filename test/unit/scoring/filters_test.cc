@@ -81,7 +81,7 @@ TEST(DeviceFit, MeasuresShares) {
        {"by memory: its compute is short", used, APod("p").ShareByMemory(6500), Reason::kShareBusy},
        {"larger than any", used, APod("p").ShareByMemory(16'001), Reason::kShareNeverFits},
        {"all out of order", ANode("n").Gpus(1).Unhealthy(0), APod("p").Share(1),
-        Reason::kShareNeverFits},
+        Reason::kNoGpuOffered},
        {"memory not published", ANode("n").Gpus(1, 0), APod("p").ShareByMemory(1),
         Reason::kGpuMemoryUnknown},
        {"memory of one published, too small", ANode("n").Gpus(2, 0).GpuMemory(1, 100),
