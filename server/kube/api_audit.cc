@@ -111,7 +111,7 @@ class Comparison {
   Status Repair(const PodId& id, std::optional<PodTruth> truth) {
     for (int attempt = 0; attempt < kMostRepairs; ++attempt) {
       ClusterEvent event = PodGone{id.uid};
-      if (truth && truth->placement) event = PodBound{truth->pod, *truth->placement};
+      if (truth && truth->placement) event = PodBound{truth->pod, *truth->placement, true};
       BERTH_TRY_STATUS(state_.Apply(std::span(&event, 1)));
       BERTH_TRY(truth, Ask(id));
       if (Agree(id, PlacementIn(truth))) break;
