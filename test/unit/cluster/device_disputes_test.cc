@@ -36,9 +36,8 @@ class DeviceDisputesTest : public testing::Test {
   }
   [[nodiscard]] Gpus GpusOf(const APod& pod) const {
     Gpus gpus;
-    for (const auto& grant : state_.FindPod(pod.Request().id.uid)->placement.grants) {
-      gpus.push_back(grant.gpu);
-    }
+    const auto held = state_.FindPod(pod.Request().id.uid);
+    for (const auto& grant : held->placement.grants) gpus.push_back(grant.gpu);
     return gpus;
   }
   // Free thousandths of each GPU.
