@@ -12,7 +12,7 @@ inline constexpr std::array<std::string_view, 3> kMeaningWords = {"whole-gpus", 
                                                                   "share-memory"};
 inline constexpr std::array<std::string_view, 4> kDeviceRuleWords = {"first", "tightest",
                                                                      "best-score", "random"};
-inline constexpr std::array<std::string_view, 2> kTieRuleWords = {"equal", "first"};
+inline constexpr std::array<std::string_view, 3> kTieRuleWords = {"equal", "first", "fullest"};
 inline constexpr std::array<std::string_view, 4> kLogLevelWords = {"debug", "info", "warn",
                                                                    "error"};
 

@@ -36,6 +36,7 @@ void Engine::Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot) {
   if (use_ == MixUse::kDraws) {
     InheritDraws(mix_, mix);
     turnover_.Look(static_cast<double>(epoch.gpu_pods), static_cast<double>(snapshot.departed()));
+    used_ = UsedOf(snapshot);
     if (!fleet_.empty() && !mix.empty()) rounds_left_ = knows_draws ? kRounds : kFirstRounds;
     rounds_at_once_ = epoch.pods < kBeginningPods ? rounds_left_ : 1;
   }
@@ -50,12 +51,13 @@ bool Engine::HasOtherModels(const std::shared_ptr<const Snapshot>& snapshot) {
 
 void Engine::CalibrateOnce(const Snapshot& snapshot) {
   Calibrate(mix_, fleet_, SampleOf(snapshot, kSample),
-            AtTurnover(learning_.waste, turnover_.share()));
+            AtTurnover(learning_.waste, turnover_.share(), used_));
   --rounds_left_;
 }
 
 Result<Profile> Engine::Build() const {
-  return BuildProfile(learning_.spec, mix_, AtTurnover(learning_.waste, turnover_.share()), fleet_);
+  return BuildProfile(learning_.spec, mix_, AtTurnover(learning_.waste, turnover_.share(), used_),
+                      fleet_);
 }
 
 std::shared_ptr<ProfileTables> Engine::Tables() const {

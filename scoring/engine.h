@@ -77,8 +77,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     return Tables()->Prioritize(snapshot, shape, candidates, pull);
   }
 
-  // All nodes that share the best total, in name order; only the first under TieRule::kFirst. Empty
-  // when nothing fits.
+  // All nodes that share the best total, in name order; only the first under TieRule::kFirst, only
+  // the fullest under kFullest. Empty when nothing fits.
   [[nodiscard]] std::vector<NodeIndex> Best(const std::shared_ptr<const Snapshot>& snapshot,
                                             const RequestShape& shape) {
     return Tables()->Best(snapshot, shape);
@@ -141,6 +141,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   FleetModels models_ BERTH_GUARDED_BY(following_mutex_);                         // of fleet_
   std::shared_ptr<const Snapshot> looked_at_ BERTH_GUARDED_BY(following_mutex_);  // for models
   Turnover turnover_ BERTH_GUARDED_BY(following_mutex_);
+  double used_ BERTH_GUARDED_BY(following_mutex_) = 0;      // part of all GPU, then
   int rounds_left_ BERTH_GUARDED_BY(following_mutex_) = 0;  // of calibration
   int rounds_at_once_ BERTH_GUARDED_BY(following_mutex_) = 1;
 

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "scoring/device_picker.h"
+#include "scoring/emptiness.h"
 #include "scoring/market.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
@@ -49,6 +50,7 @@ EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
     : profile_(profile),
       shape_(std::move(shape)),
       scorers_(ScorersFor(profile, shape_)),
+      compares_emptiness_(profile.ties == TieRule::kFullest && shape_.wants_gpu()),
       normalizes_(Normalizes(scorers_)) {
   for (std::size_t s = 0; s < scorers_.size(); ++s) {
     weights_ += scorers_[s]->weight;
@@ -79,6 +81,7 @@ void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
   waiting_ += fits ? 1U : 0U;
   waiting_ -= waits_[index] != 0 ? 1U : 0U;
   waits_[index] = fits ? 1 : 0;
+  if (fits && compares_emptiness_) emptiness_[index] = EmptinessOf(node);
 }
 
 void EvaluationTable::ScoreWaiting(const RefreshEffort& effort) {
@@ -100,6 +103,7 @@ std::uint64_t EvaluationTable::Computed() const {
 void EvaluationTable::Resize(std::size_t nodes) {
   const std::size_t rows = market_ == nullptr ? nodes : nodes * kOptions;
   reasons_.resize(nodes);
+  if (compares_emptiness_) emptiness_.resize(nodes);
   waits_.assign(nodes, 0);
   waiting_ = 0;
   choices_.resize(rows);
@@ -235,6 +239,14 @@ std::vector<NodeIndex> EvaluationTable::Fitting() const {
   }
   fitting.resize(count);
   return fitting;
+}
+
+std::vector<int> EvaluationTable::Emptiness(std::span<const NodeIndex> candidates) const {
+  std::vector<int> emptiness;
+  if (!compares_emptiness_) return emptiness;
+  emptiness.reserve(candidates.size());
+  for (const NodeIndex node : candidates) emptiness.push_back(emptiness_[node]);
+  return emptiness;
 }
 
 std::vector<int> EvaluationTable::Totals(std::span<const NodeIndex> candidates,

@@ -58,6 +58,10 @@ class EvaluationTable {
   [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates,
                                         std::span<const double> prices = {});
 
+  // Of each candidate (emptiness.h), where the profile's rule for ties compares that for the shape;
+  // else none.
+  [[nodiscard]] std::vector<int> Emptiness(std::span<const NodeIndex> candidates) const;
+
   // Sum of the weights of the scorers that have a say for the shape.
   [[nodiscard]] int weights() const { return weights_; }
 
@@ -94,6 +98,8 @@ class EvaluationTable {
   const std::vector<const Profile::Weighted*> scorers_;  // that have a say for the shape
   std::shared_ptr<const Snapshot> snapshot_;
   std::vector<Reason> reasons_;
+  const bool compares_emptiness_;
+  std::vector<int> emptiness_;         // [node] of those that fit, if compares_emptiness_
   std::vector<char> waits_;            // [node] it fits and is not scored
   std::size_t waiting_ = 0;            // how many
   std::vector<DeviceChoice> choices_;  // [row]

@@ -89,4 +89,16 @@ Fleet SampleOf(const Snapshot& snapshot, std::size_t nodes) {
   return sample;
 }
 
+double UsedOf(const Snapshot& snapshot) {
+  double free = 0, all = 0;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
+      all += node.spec().gpus[gpu].healthy ? kMilliPerGpu : 0;
+      free += UsableMilli(node, gpu);
+    }
+  }
+  return all > 0 ? 1 - free / all : 0;
+}
+
 }  // namespace berth

@@ -26,4 +26,7 @@ Fleet FleetOf(const Snapshot& snapshot);
 // now, in even steps by name.
 Fleet SampleOf(const Snapshot& snapshot, std::size_t nodes);
 
+// The part of the compute of its healthy GPUs that is in use, 0..1; 0 without GPUs.
+double UsedOf(const Snapshot& snapshot);
+
 }  // namespace berth

@@ -50,7 +50,42 @@ std::vector<std::uint8_t> ByTotalThenPosition(std::span<const int> totals) {
   return priorities;
 }
 
+// The highest values that occur, each once, as far as they are told apart.
+class HighestRanks {
+ public:
+  void Add(std::int64_t rank) {
+    std::size_t at = count_;
+    while (at > 0 && highest_[at - 1] < rank) --at;
+    if (at == highest_.size() || (at > 0 && highest_[at - 1] == rank)) return;
+    count_ = std::min(count_ + 1, highest_.size());
+    const auto from = highest_.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = highest_.begin() + static_cast<std::ptrdiff_t>(count_);
+    std::copy_backward(from, end - 1, end);
+    *from = rank;
+  }
+  [[nodiscard]] std::uint8_t PriorityOf(std::int64_t rank) const {
+    std::size_t at = 0;
+    while (at < count_ && highest_[at] > rank) ++at;
+    return static_cast<std::uint8_t>(kMaxPriority - static_cast<int>(at));
+  }
+
+ private:
+  std::array<std::int64_t, kMaxPriority> highest_{};
+  std::size_t count_ = 0;
+};
+
 }  // namespace
+
+std::vector<std::uint8_t> ToPriorities(std::span<const int> totals,
+                                       std::span<const int> emptiness) {
+  HighestRanks highest;
+  for (std::size_t i = 0; i < totals.size(); ++i) highest.Add(LevelRank(totals[i], emptiness[i]));
+  std::vector<std::uint8_t> priorities(totals.size());
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    priorities[i] = highest.PriorityOf(LevelRank(totals[i], emptiness[i]));
+  }
+  return priorities;
+}
 
 std::vector<std::uint8_t> ToPriorities(std::span<const int> totals, TieRule ties) {
   return ties == TieRule::kFirst ? ByTotalThenPosition(totals) : ByTotal(totals);

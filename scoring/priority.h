@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "scoring/emptiness.h"
 #include "scoring/profile.h"
 
 namespace berth {
@@ -22,5 +23,16 @@ constexpr int kMaxTotal = 10'000;  // totals are the weighted mean score in hund
 // One priority per total. Requires: 0 <= total <= kMaxTotal; under kFirst the totals are in name
 // order.
 std::vector<std::uint8_t> ToPriorities(std::span<const int> totals, TieRule ties);
+
+// The same under TieRule::kFullest: a level per total and emptiness (emptiness.h). A level is 150
+// points of kube-scheduler where Berth has the weight of manifests/scheduler, more than its own
+// scorers of free CPU and memory make of any two nodes; among equals alone they would decide, for
+// the emptiest. Requires: as above, and 0 <= emptiness <= kMostEmpty.
+std::vector<std::uint8_t> ToPriorities(std::span<const int> totals, std::span<const int> emptiness);
+
+// What that compares, higher is better.
+inline std::int64_t LevelRank(int total, int emptiness) {
+  return std::int64_t{total} * (kMostEmpty + 1) - emptiness;
+}
 
 }  // namespace berth

@@ -19,8 +19,11 @@ namespace berth {
 
 // What happens among nodes of equal score.
 enum class TieRule {
-  kEqual,  // they stay equal: the scheduler chooses
-  kFirst,  // the first by name wins
+  kEqual,    // they stay equal: the scheduler chooses
+  kFirst,    // the first by name wins
+  kFullest,  // for a pod with GPUs the one with the least GPU free wins, and one that is wholly
+             // idle after all others (emptiness.h); among those that are equal still, and for other
+             // pods, as kEqual
 };
 
 // What a scorer makes of the request mix.

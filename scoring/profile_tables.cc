@@ -110,7 +110,7 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
   const Asking asking(*entry);
   std::vector<std::size_t> positions(candidates.size());  // of the fitting candidates
   std::vector<NodeIndex> fitting(candidates.size());
-  std::vector<int> totals;
+  std::vector<int> totals, emptiness;
   int weights = 0;
   const std::vector<double> prices = PricesIn(snapshot);
   {
@@ -131,10 +131,12 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
       std::ranges::sort(fitting);
     }
     totals = entry->table.Totals(fitting, prices);
+    emptiness = entry->table.Emptiness(fitting);
     weights = entry->table.weights();
   }
   if (!pull.empty() && profile_.locality_weight > 0) AddPull(weights, positions, pull, totals);
-  const std::vector<std::uint8_t> ranked = ToPriorities(totals, profile_.ties);
+  const std::vector<std::uint8_t> ranked =
+      emptiness.empty() ? ToPriorities(totals, profile_.ties) : ToPriorities(totals, emptiness);
   std::vector<std::uint8_t> priorities(candidates.size(), 0);
   for (std::size_t i = 0; i < ranked.size(); ++i) priorities[positions[i]] = ranked[i];
   return priorities;
@@ -161,10 +163,15 @@ std::vector<NodeIndex> ProfileTables::Best(const std::shared_ptr<const Snapshot>
   const std::vector<NodeIndex> fitting = entry->table.Fitting();
   if (fitting.empty()) return {};
   const std::vector<int> totals = entry->table.Totals(fitting, prices);
-  const int best = *std::ranges::max_element(totals);
+  const std::vector<int> emptiness = entry->table.Emptiness(fitting);
+  const auto rank = [&](std::size_t i) {
+    return LevelRank(totals[i], emptiness.empty() ? 0 : emptiness[i]);
+  };
+  std::int64_t best = rank(0);
+  for (std::size_t i = 1; i < fitting.size(); ++i) best = std::max(best, rank(i));
   std::vector<NodeIndex> result;
   for (std::size_t i = 0; i < fitting.size(); ++i) {
-    if (totals[i] != best) continue;
+    if (rank(i) != best) continue;
     result.push_back(fitting[i]);
     if (profile_.ties == TieRule::kFirst) break;
   }

@@ -101,7 +101,7 @@ std::span<const ProfileSpec> BuiltinProfiles() {
       {"expected-waste",
        {{"expected-waste", 1}, {"mig-packing", 1}, {std::string(kDomainLocality), 1}},
        DeviceRule::kBestScore,
-       TieRule::kEqual},
+       TieRule::kFullest},
       {"first-fit", {}, DeviceRule::kFirst, TieRule::kFirst},
       {"fragmentation-gradient",
        {{"fragmentation-gradient", 1}},

@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "scoring/slot_prior.h"
+
 namespace berth {
 
 namespace {
@@ -26,6 +28,7 @@ ScarcityMarket::ScarcityMarket(const RequestMix& mix, const ModelGroups& groups,
                                const WasteParameters& parameters, double points_per_gpu)
     : groups_(groups), parameters_(parameters), points_per_gpu_(points_per_gpu) {
   for (const RequestClass& entry : mix) mean_ask_ += entry.weight * GpusOf(entry.shape);
+  for (const NodeKind& kind : fleet) all_milli_ += double(kind.nodes) * kind.state.total;
   FindSlots(mix, fleet);
   FindRoom(mix);
   FindModelSets(mix);
@@ -124,6 +127,7 @@ void ScarcityMarket::Supply(const Node& node, std::span<int> amounts) const {
   const GpuState state(node);
   amounts[groups_.GroupOf(node.spec().gpu_model)] = state.total;
   CountSlots(state, amounts.subspan(groups_.size()));
+  amounts.back() = SlotGpus(state);
 }
 
 void ScarcityMarket::Taken(const Node& node, const RequestShape& shape, const DeviceChoice& choice,
@@ -136,7 +140,8 @@ void ScarcityMarket::Taken(const Node& node, const RequestShape& shape, const De
   CountSlots(before, slots);
   std::array<int, kMostSlots + 1> left{};
   CountSlots(after, left);
-  for (std::size_t i = 0; i < slots.size(); ++i) slots[i] -= left[i];
+  for (std::size_t i = 0; i < slots_.size(); ++i) slots[i] -= left[i];
+  amounts.back() = SlotGpus(before) - SlotGpus(after);
 }
 
 double ScarcityMarket::SlotPrice(const Slot& slot, double pods, std::int64_t slots) const {
@@ -163,6 +168,8 @@ std::vector<double> ScarcityMarket::Prices(std::span<const std::int64_t> supply)
   std::vector<double> prices(goods(), 0);
   std::int64_t free_milli = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) free_milli += supply[g];
+  const double free = all_milli_ > 0 ? static_cast<double>(free_milli) / all_milli_ : 1;
+  prices.back() = SlotPriorPrice(free, parameters_.slot_price) * points_per_gpu_;
   if (mean_ask_ <= 0 || free_milli <= 0) return prices;
   const double pods = static_cast<double>(free_milli) / kMilliPerGpu / mean_ask_;
   for (const ModelSet& set : model_sets_) {

@@ -19,6 +19,7 @@
 //   belongs to:
 //     price = model_price * min(limit, N * demand / free GPU of the set), the largest of the sets
 //     demand: GPU that a pod needs in the mean and can find only within the set
+//   slots of every size for pods of a kind that has not come: see slot_prior.h
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,9 @@ class ScarcityMarket final : public Market {
   ScarcityMarket(const RequestMix& mix, const ModelGroups& groups, const Fleet& fleet,
                  const WasteParameters& parameters, double points_per_gpu);
 
-  // First the free compute of each model group, in thousandths; then the slots.
-  [[nodiscard]] std::size_t goods() const override { return groups_.size() + slots_.size(); }
+  // First the free compute of each model group, in thousandths; then the slots; last those of every
+  // size (SlotGpus).
+  [[nodiscard]] std::size_t goods() const override { return groups_.size() + slots_.size() + 1; }
   void Supply(const Node& node, std::span<int> amounts) const override;
   void Taken(const Node& node, const RequestShape& shape, const DeviceChoice& choice,
              std::span<int> amounts) const override;
@@ -79,7 +81,8 @@ class ScarcityMarket final : public Market {
   const double points_per_gpu_;
   std::vector<Slot> slots_;
   std::vector<ModelSet> model_sets_;
-  double mean_ask_ = 0;  // GPUs of a pod
+  double mean_ask_ = 0;   // GPUs of a pod
+  double all_milli_ = 0;  // of the fleet; 0 = not known
 };
 
 }  // namespace berth

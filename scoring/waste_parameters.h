@@ -28,6 +28,10 @@ struct WasteParameters {
   double model_price = 0.45;  // 0 or more GPUs: what a GPU of a model costs when the demand that
                               // can only go there equals what is free of it
 
+  // Not configured, but found by AtTurnover.
+  double slot_price = 0.001;  // 0 or more GPUs: what a slot for pods of a kind that has not come
+                              // costs where much of the cluster is free (slot_prior.h)
+
   double best_fit = 0;  // 0 or more GPUs: what an empty largest node costs more than a full one
 
   friend bool operator==(const WasteParameters&, const WasteParameters&) = default;
@@ -38,7 +42,11 @@ struct WasteParameters {
 // the node will change before it comes: the patience goes from `patience` to `settled_patience`, in
 // equal ratios, `fragmentation` likewise in equal steps, and the optimism to 0. A quarter replaced
 // is as much as all: long before a cluster is in balance most nodes change before they are full.
-// Requires: 0 <= turnover <= 1.
-WasteParameters AtTurnover(WasteParameters parameters, double turnover);
+//
+// used: how much of the cluster's GPU is in use. Where there is room for all that comes - up to
+// half is used - a node is not about to change: all of that counts less, in full from four fifths
+// on. But a cluster that has room and in which pods come and go does not fill up, so that packing
+// loses nothing: slot_price rises instead. Requires: 0 <= turnover, used <= 1.
+WasteParameters AtTurnover(WasteParameters parameters, double turnover, double used = 1);
 
 }  // namespace berth

@@ -4,15 +4,16 @@
 //
 //   cost = W(node after) - W(node before)            waste_potential.h, in GPUs
 //        + price of the slots and models that it takes    scarcity_market.h, in GPUs
+//        + price of slots for pods of other kinds         slot_prior.h, in GPUs
 //        + fragmentation * (F(node after) - F(node before))    fragmentation_gradient.h, in GPUs
 //        + best_fit * (CPU left / 128 cores + GPU left / 8) / 2
 //
 // W grows where a placement leaves a remainder that the likely pods cannot use, and falls nowhere;
 // F says the same of the very next pod, which is what counts where nodes change before they are
 // full; the prices keep what few nodes offer for those who need it, but only when there will be
-// more of them than places; the last term packs where the others are indifferent. The raw score is
-// -cost in steps of 0.005 GPU: below that the estimate is noise, and among equals the first node
-// fills up.
+// more of them than places; slots for several GPUs and whole nodes always cost a little; the last
+// term packs where the others are indifferent. The raw score is -cost in steps of 0.005 GPU: below
+// that the estimate is noise, and the profile's rule for ties decides.
 #pragma once
 
 #include <optional>

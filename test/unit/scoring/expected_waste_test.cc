@@ -94,5 +94,28 @@ TEST(ExpectedWaste, NodesThatAreHardlyDifferentAreTies) {
   EXPECT_EQ(BestOf(nodes, APod("p").Share(300), mix), (std::vector<NodeIndex>{0, 1}));
 }
 
+TEST(ExpectedWaste, PacksWhereNothingIsKnown) {
+  const std::vector<ANode> nodes = {
+      ANode("a").Gpus(8), ANode("b").Gpus(8).Holding(APod("x").Whole(4), {0, 1, 2, 3}),
+      ANode("c").Gpus(8).Holding(APod("y").Whole(3), {0, 1, 2}), ANode("d").Gpus(8)};
+  EXPECT_EQ(BestOf(nodes, APod("p").Whole(4), {}), std::vector<NodeIndex>{1});
+  EXPECT_EQ(BestOf(nodes, APod("p").Whole(1), {}), std::vector<NodeIndex>{2});
+  EXPECT_EQ(BestOf(nodes, APod("p").Share(300), {}), std::vector<NodeIndex>{2});
+  EXPECT_EQ(BestOf(nodes, APod("p").Whole(8), {}), (std::vector<NodeIndex>{0, 3}));
+}
+
+TEST(ExpectedWaste, AMixOfSmallPodsAloneDoesNotOpenWholeNodes) {
+  const RequestMix twos = {{APod("two").Whole(2).Cpu(1).Shape(), 1}};
+  const std::vector<ANode> nodes = {ANode("a").Gpus(8),
+                                    ANode("b").Gpus(8).Holding(APod("x").Whole(2), {0, 1})};
+  EXPECT_EQ(BestOf(nodes, APod("p").Whole(2).Cpu(1), twos), std::vector<NodeIndex>{1});
+}
+
+TEST(ExpectedWaste, PodsWithoutGpuStayEqualOnNodesThatAreEmptyOrNot) {
+  const std::vector<ANode> nodes = {ANode("a").Cpu(64),
+                                    ANode("b").Cpu(64).Holding(APod("x").Cpu(8), {})};
+  EXPECT_EQ(BestOf(nodes, APod("p").Cpu(1), {}), (std::vector<NodeIndex>{0, 1}));
+}
+
 }  // namespace
 }  // namespace berth

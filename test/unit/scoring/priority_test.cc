@@ -40,5 +40,21 @@ TEST(ToPriorities, TellsTheBestApartFirst) {
   }
 }
 
+TEST(ToPriorities, TellsTheFullestOfEqualsApart) {
+  using Values = std::vector<int>;
+  const auto of = [](const Values& totals, const Values& emptiness) {
+    return ToPriorities(totals, emptiness);
+  };
+  EXPECT_EQ(of({}, {}), Priorities{});
+  EXPECT_EQ(of({7, 7, 7}, {300, 100, 200}), (Priorities{8, 10, 9}));
+  EXPECT_EQ(of({7, 7, 7}, {5, 5, 9}), (Priorities{10, 10, 9})) << "equal still";
+  EXPECT_EQ(of({7, 8, 7}, {0, kMostEmpty, 1}), (Priorities{9, 10, 8})) << "the total goes first";
+  EXPECT_EQ(of({kMaxTotal, 0}, {kMostEmpty, 0}), (Priorities{10, 9}));
+  const Values up = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, equal(13, 5);
+  const Priorities falling = {10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0};
+  EXPECT_EQ(of(equal, up), falling);
+  EXPECT_EQ(of(up, equal), Priorities(falling.rbegin(), falling.rend()));
+}
+
 }  // namespace
 }  // namespace berth

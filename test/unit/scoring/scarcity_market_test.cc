@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "scoring/slot_prior.h"
 #include "scoring/supply_ledger.h"
 #include "test/support/builders.h"
 
@@ -34,11 +35,16 @@ struct Priced {
   Amounts Supply(const ANode& node) const {
     Amounts amounts(market.goods());
     market.Supply(node.Build(), amounts);
-    return amounts;
+    return WithoutPrior(std::move(amounts));
   }
   Amounts Taken(const ANode& node, const APod& pod, const DeviceChoice& choice) const {
     Amounts amounts(market.goods());
     market.Taken(node.Build(), pod.Shape(), choice, amounts);
+    return WithoutPrior(std::move(amounts));
+  }
+  // The last good has tests of its own.
+  static Amounts WithoutPrior(Amounts amounts) {
+    amounts.pop_back();
     return amounts;
   }
 };
@@ -82,7 +88,7 @@ TEST(ScarcityMarket, LargerAsksNeedSeveralSlotsOfTheSmaller) {
   const RequestMix mix = {{APod("two").Whole(2).Cpu(16).Shape(), 0.5},
                           {APod("eight").Whole(8).Cpu(64).Shape(), 0.5}};
   const Priced priced(mix);
-  ASSERT_EQ(priced.market.goods(), 3u);
+  ASSERT_EQ(priced.market.goods(), 4u);
   // 500 free GPUs are 100 pods: 50 twos and 50 eights, which are 200 twos.
   const std::vector<std::int64_t> supply = {500'000, 250, 50};
   const std::vector<double> prices = priced.market.Prices(supply);
@@ -95,7 +101,7 @@ TEST(ScarcityMarket, AModelCostsWhatThePodsThatNeedItAskOfIt) {
                           {APod("a").Whole(1).Models({"A"}).Shape(), 0.25},
                           {APod("ab").Whole(1).Models({"A", "B"}).Shape(), 0.25}};
   const Priced priced(mix);
-  ASSERT_EQ(priced.market.goods(), 4u) << "A, B, all others; room for one GPU";
+  ASSERT_EQ(priced.market.goods(), 5u) << "A, B, all others; room for one GPU; the prior";
   // 100 pods to come: 25 can only go to A, 50 to A or B.
   const std::vector<std::int64_t> supply = {50'000, 50'000, 0, 100};
   const std::vector<double> prices = priced.market.Prices(supply);
@@ -119,11 +125,41 @@ TEST(ScarcityMarket, RoomForTheShareThatIsAskedMostCostsALittle) {
   EXPECT_LT(priced.market.Prices(plenty)[1], 1e-9);
 }
 
-TEST(ScarcityMarket, ChargesNothingWithoutPodsOrGpus) {
+TEST(ScarcityMarket, ChargesNothingButThePriorWithoutPodsOrGpus) {
   const Priced nobody({});
-  const std::vector<std::int64_t> some = {1000}, none = {0, 0, 0};
-  EXPECT_EQ(nobody.market.Prices(some), std::vector<double>{0});
-  EXPECT_EQ(Priced(OnesAndFours()).market.Prices(none), (std::vector<double>{0, 0, 0}));
+  const std::vector<std::int64_t> some = {1000, 4}, none = {0, 0, 0, 0};
+  const double slot = Parameters().slot_price;
+  EXPECT_EQ(nobody.market.Prices(some), (std::vector<double>{0, slot}));
+  EXPECT_EQ(Priced(OnesAndFours()).market.Prices(none), (std::vector<double>{0, 0, 0, slot}));
+}
+
+TEST(SlotPrior, CountsSlotsOfEveryPowerOfTwoAndWholeNodes) {
+  const auto slots = [](const ANode& node) { return SlotGpus(GpuState(node.Build())); };
+  EXPECT_EQ(slots(ANode("n").Gpus(8)), 8 + 8 + 8 + 8 + 8);
+  const ANode seven = ANode("n").Gpus(8).Holding(APod("x").Share(1), {3});
+  EXPECT_EQ(slots(seven), 7 + 6 + 4);
+  EXPECT_EQ(slots(ANode("n").Gpus(3)), 3 + 2 + 3);
+  EXPECT_EQ(slots(ANode("n").Gpus(1).Holding(APod("x").Share(1), {0})), 0);
+  EXPECT_EQ(slots(ANode("n")), 0);
+}
+
+TEST(SlotPrior, IsDearWherePodsComeAndGoAndThereIsRoomForThem) {
+  const double busy = AtTurnover({}, 1, 0.4).slot_price;
+  EXPECT_GT(SlotPriorPrice(1, busy), 4 * SlotPriorPrice(0, busy));
+  EXPECT_EQ(SlotPriorPrice(0.2, busy), kLeastSlotPrice);
+  const double filling = AtTurnover({}, 0, 0.4).slot_price;
+  EXPECT_EQ(SlotPriorPrice(1, filling), kLeastSlotPrice);
+}
+
+// 8 GPUs of which half are free: the free part is of the whole fleet.
+TEST(SlotPrior, TakesThePriceOfThePartOfTheFleetThatIsFree) {
+  const RequestMix mix = OnesAndFours();
+  const ModelGroups groups(mix);
+  const Fleet fleet = {{"", GpuState(ANode("n").Gpus(8).Build()), 1}};
+  const ScarcityMarket market(mix, groups, fleet, AtTurnover(Parameters(), 1, 0), 1);
+  const std::vector<std::int64_t> empty = {8000, 2, 8, 40}, full = {1000, 0, 1, 1};
+  EXPECT_GT(market.Prices(empty).back(), market.Prices(full).back());
+  EXPECT_EQ(market.Prices(full).back(), kLeastSlotPrice);
 }
 
 TEST(SupplyLedger, FollowsSnapshotsAsIfItCountedAnew) {

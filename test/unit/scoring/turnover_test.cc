@@ -44,5 +44,16 @@ TEST(AtTurnover, GoesFromFillingUpToBalance) {
   EXPECT_EQ(AtTurnover(parameters, 1).fragmentation, 1);
 }
 
+TEST(AtTurnover, AClusterWithRoomForAllThatComesWaitsForWhatSuitsIt) {
+  const WasteParameters filling, half = AtTurnover(filling, 1, 0.5), full = AtTurnover(filling, 1);
+  EXPECT_EQ(half.patience, filling.patience);
+  EXPECT_EQ(half.fragmentation, filling.fragmentation);
+  EXPECT_EQ(half.optimism, filling.optimism);
+  EXPECT_GT(half.slot_price, filling.slot_price) << "and packs, since it will not fill up";
+  EXPECT_EQ(AtTurnover(filling, 1, 0.8), full);
+  EXPECT_LT(AtTurnover(filling, 1, 0.65).patience, filling.patience);
+  EXPECT_GT(AtTurnover(filling, 1, 0.65).patience, full.patience);
+}
+
 }  // namespace
 }  // namespace berth
