@@ -17,13 +17,14 @@ constexpr int kUsage = 2;
 int Main(int argc, char** argv) {
   CLI::App app("Replays GPU workloads on Berth's engine", "berth-replay");
   app.require_subcommand(1);
-  const std::array<std::pair<const char*, Command>, 8> commands = {{
+  const std::array<std::pair<const char*, Command>, 9> commands = {{
       {"run", AddRun(app)},
       {"compare", AddCompare(app)},
       {"merge", AddMerge(app)},
       {"tune", AddTune(app)},
       {"topology", AddTopology(app)},
       {"mig", AddMig(app)},
+      {"waves", AddWaves(app)},
       {"generate", AddGenerate(app)},
       {"demo", AddDemo(app)},
   }};

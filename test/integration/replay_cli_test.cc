@@ -236,5 +236,20 @@ TEST_F(BerthReplay, OfOneMachinesLinksIsRepeatableAndNamesTheMatrixThatIsWrong) 
   ExpectFailure({"topology", "--matrix", matrix, "--policies", "best"}, 1, "--policies: want one");
 }
 
+TEST(BerthReplayWaves, WritesWhatEachPolicyLosesInEachScenario) {
+  const std::vector<std::string> arguments = {
+      "waves", "--policies", "expected-waste,best-fit", "--seeds", "1", "--json", "-"};
+  ChildProcess first("berth-replay", arguments), second("berth-replay", arguments);
+  ASSERT_EQ(first.Wait(), 0) << first.err();
+  ASSERT_EQ(second.Wait(), 0);
+  EXPECT_EQ(first.out(), second.out());
+  const auto json = nlohmann::json::parse(first.out());
+  EXPECT_EQ(json["results"].size() % 2, 0U);
+  const auto& all = json["results"][json["results"].size() - 2];
+  EXPECT_EQ(all["scenario"], "all");
+  EXPECT_EQ(all["policy"], "expected-waste");
+  EXPECT_LE(all["lost_pct"], 5);
+}
+
 }  // namespace
 }  // namespace berth::test

@@ -24,5 +24,6 @@ Command AddMerge(CLI::App& app);
 Command AddTune(CLI::App& app);
 Command AddTopology(CLI::App& app);
 Command AddMig(CLI::App& app);
+Command AddWaves(CLI::App& app);
 
 }  // namespace berth::replay

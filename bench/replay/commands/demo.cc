@@ -12,8 +12,11 @@
 namespace berth::replay {
 
 Command AddDemo(CLI::App& app) {
-  const auto options = std::make_shared<DemoOptions>(DemoOptions{
-      "", {"random", "gpu-packing", "fragmentation-gradient"}, 42, BerthBinaryBeside()});
+  const auto options = std::make_shared<DemoOptions>(
+      DemoOptions{"",
+                  {"random", "gpu-packing", "fragmentation-gradient", "expected-waste"},
+                  42,
+                  BerthBinaryBeside()});
   CLI::App* const demo = app.add_subcommand(
       "demo", "Replay a workload over HTTP under several policies and print a table");
   demo->add_option("--trace", options->trace_folder,

@@ -123,7 +123,8 @@ func serve(folder string, stub bool) {
 	}
 	plane := harness.NewPlane(command)
 	plane.CreateNodes(8)
-	plane.StartScheduler(extenders(plane, stub)...)
+	inFront, page := extenders(plane, stub)
+	plane.StartScheduler(inFront...)
 	plane.CreatePods(harness.Pods("train", 12, harness.Ask{harness.GPUResource: "2"})...)
 	if !stub { // which does not know shares
 		plane.CreatePods(harness.OneOfEach()...)
@@ -133,20 +134,21 @@ func serve(folder string, stub bool) {
 
 	kubectl := harness.Binary(command, "kubectl") + " --kubeconfig " + plane.Admin
 	write(command, readyFile(folder), fmt.Sprintf(`The control plane is running, with pods placed. To look at it:
-  %s get nodes
+%s  %s get nodes
   %s get pods -o custom-columns='NAME:.metadata.name,NODE:.spec.nodeName,DEVICES:.metadata.annotations.berth\.dev/devices'
 To stop it:
   make e2e-demo-stop
-`, kubectl, kubectl))
+`, page, kubectl, kubectl))
 	<-signals
 }
 
-func extenders(plane *harness.Plane, stub bool) []configv1.Extender {
+// extenders starts what is in front, and says where its live page is; the stub has none.
+func extenders(plane *harness.Plane, stub bool) (inFront []configv1.Extender, page string) {
 	if stub {
-		return plane.StartStub().Extenders()
+		return plane.StartStub().Extenders(), ""
 	}
 	berth := plane.StartBerth("")
-	return harness.ShippedExtenders(plane.T, berth.URL)
+	return harness.ShippedExtenders(plane.T, berth.URL), fmt.Sprintf("  %s/ in a browser\n", berth.URL)
 }
 
 // write makes the file appear with its content.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// berth-replay waves: see bench/replay/waves/waves.h.
+#include "bench/replay/waves/waves.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/replay/commands/command.h"
+#include "bench/replay/engine_session.h"
+#include "bench/replay/report.h"
+
+namespace berth::replay {
+namespace {
+
+struct WavesFlags {
+  std::vector<std::string> policies = {"expected-waste", "best-fit", "fragmentation-gradient"};
+  int seeds = 10;
+  WavesOptions options;
+  std::string json;
+};
+
+std::string Text(const std::vector<WavesTotal>& totals) {
+  char line[160];
+  std::snprintf(line, sizeof line, "%-42s %-24s %6s %9s %10s %10s %7s\n", "scenario", "policy",
+                "waves", "unplaced", "whole GPUs", "could be", "lost %");
+  std::string text = line;
+  for (const WavesTotal& total : totals) {
+    std::snprintf(line, sizeof line, "%-42s %-24s %6d %9d %10d %10d %7.2f\n",
+                  total.scenario.c_str(), total.policy.c_str(), total.waves, total.unplaced,
+                  total.whole_gpus, total.most_whole_gpus, total.lost_pct());
+    text += line;
+  }
+  return text;
+}
+
+std::string JsonText(const WavesFlags& flags, const std::vector<WavesTotal>& totals) {
+  using Json = nlohmann::ordered_json;
+  Json rows = Json::array();
+  for (const WavesTotal& total : totals) {
+    rows.push_back({{"scenario", total.scenario},
+                    {"policy", total.policy},
+                    {"waves", total.waves},
+                    {"unplaced", total.unplaced},
+                    {"whole_gpus", total.whole_gpus},
+                    {"most_whole_gpus", total.most_whole_gpus},
+                    {"lost_pct", std::round(total.lost_pct() * 100) / 100}});
+  }
+  const Json json = {{"seed", flags.options.seed},
+                     {"seeds", flags.seeds},
+                     {"extender_weight", flags.options.extender_weight},
+                     {"results", rows}};
+  return json.dump() + "\n";
+}
+
+Status Run(const WavesFlags& flags) {
+  std::vector<ProfileSpec> policies;
+  for (const std::string& name : flags.policies) {
+    BERTH_TRY(ProfileSpec policy, ProfileNamed(name));
+    policies.push_back(std::move(policy));
+  }
+  BERTH_TRY(const auto totals, RunAllWaves(policies, flags.seeds, flags.options));
+  if (flags.json.empty()) return WriteOutput("-", Text(totals));
+  return WriteOutput(flags.json, JsonText(flags, totals));
+}
+
+}  // namespace
+
+Command AddWaves(CLI::App& app) {
+  const auto flags = std::make_shared<WavesFlags>();
+  CLI::App* const waves = app.add_subcommand(
+      "waves", "Waves of equal pods on small fleets: whole nodes lost, as kube-scheduler chooses");
+  waves->add_option("--policies", flags->policies, "Built-in profiles, separated by commas")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  waves
+      ->add_option("--seed", flags->options.seed, "First seed of waves and of choices among equals")
+      ->capture_default_str();
+  waves->add_option("--seeds", flags->seeds, "How many seeds")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  waves
+      ->add_option("--weight", flags->options.extender_weight,
+                   "Weight of the extender in kube-scheduler's configuration")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
+  waves->add_option("--json", flags->json, "Write the result as JSON; - is stdout")
+      ->type_name("FILE|-");
+  return [flags] { return Run(*flags); };
+}
+
+}  // namespace berth::replay

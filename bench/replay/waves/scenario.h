@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scenarios of the waves: small fleets, and waves of equal pods that come to them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "cluster/node.h"
+#include "cluster/pod_request.h"
+
+namespace berth::replay {
+
+struct Wave {
+  std::string name;  // "12 x 2 GPUs"
+  std::vector<RequestShape> pods;
+};
+
+struct Scenario {
+  std::string name;
+  std::vector<NodeSpec> nodes;
+  std::vector<Wave> waves;  // as they come
+  bool stay = false;        // the pods of a wave stay when the next one comes; else they leave
+};
+
+// All scenarios, with sizes, CPU and order drawn with the seed.
+std::vector<Scenario> DrawScenarios(std::uint64_t seed);
+
+// The GPUs of the nodes that are wholly idle when the pods are packed as well as can be: the
+// largest items first, tried with every number of nodes of each size. Requires: they fit the nodes.
+int MostWholeGpus(const std::vector<NodeSpec>& nodes, const std::vector<RequestShape>& pods);
+
+// The GPUs of a node, cut or not.
+int GpusOf(const NodeSpec& node);
+
+}  // namespace berth::replay

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/waves/waves.h"
+
+#include <gtest/gtest.h>
+
+#include "bench/replay/engine_session.h"
+#include "bench/replay/waves/kube_choice.h"
+#include "test/support/builders.h"
+
+namespace berth::replay {
+namespace {
+
+using test::ANode;
+using test::APod;
+
+constexpr int kSeeds = 3;
+constexpr double kMostLostPct = 5;
+
+std::vector<RequestShape> Times(int count, const APod& pod) {
+  return std::vector<RequestShape>(static_cast<std::size_t>(count), pod.Shape());
+}
+
+TEST(MostWholeGpus, PacksWholeGpusAndShares) {
+  const std::vector<NodeSpec> eights(8, ANode("n").Gpus(8).Spec());
+  EXPECT_EQ(MostWholeGpus(eights, {}), 64);
+  EXPECT_EQ(MostWholeGpus(eights, Times(12, APod("p").Whole(2))), 40);
+  EXPECT_EQ(MostWholeGpus(eights, Times(7, APod("p").Whole(3))), 32) << "two on a node";
+  EXPECT_EQ(MostWholeGpus(eights, Times(20, APod("p").Share(700))), 40);
+  EXPECT_EQ(MostWholeGpus(eights, Times(33, APod("p").Share(250))), 48) << "on nine GPUs";
+  EXPECT_EQ(MostWholeGpus(eights, Times(12, APod("p").Mig("2g.10gb"))), 56);
+}
+
+TEST(MostWholeGpus, LeavesTheNodesIdleThatHaveTheMostGpus) {
+  std::vector<NodeSpec> nodes(2, ANode("n").Gpus(8).Spec());
+  nodes.resize(4, ANode("n").Gpus(4).Spec());
+  EXPECT_EQ(MostWholeGpus(nodes, Times(3, APod("p").Whole(1))), 20);
+  EXPECT_EQ(MostWholeGpus(nodes, Times(1, APod("p").Whole(8))), 16);
+  EXPECT_EQ(MostWholeGpus(nodes, Times(5, APod("p").Whole(1))), 16);
+}
+
+// By hand: 8 of 64 cores and 32 of 256 GiB in use with the pod, and 4 and 16.
+TEST(KubeChoice, LikesTheEmptiestNodeWhereTheExtenderFindsAllEqual) {
+  const ANode used = ANode("a").Cpu(64).Holding(APod("x").Cpu(4).MemoryGib(16), {});
+  const RequestShape pod = APod("p").Cpu(4).MemoryGib(16).Shape();
+  EXPECT_EQ(KubeChoice::OwnScore(used.Build(), pod), 87 + 100);
+  EXPECT_EQ(KubeChoice::OwnScore(ANode("b").Cpu(64).Build(), pod), 93 + 100);
+  const auto snapshot = test::SnapshotOf({used, ANode("b").Cpu(64), ANode("c").Cpu(64)});
+  const std::vector<NodeIndex> all = {0, 1, 2};
+  KubeChoice choice(15, 1);
+  std::vector<int> chosen(3);
+  for (int i = 0; i < 100; ++i) {
+    ++chosen[choice.Choose(*snapshot, pod, all, std::vector<std::uint8_t>{10, 10, 10})];
+    EXPECT_EQ(choice.Choose(*snapshot, pod, all, std::vector<std::uint8_t>{10, 9, 9}), 0u);
+  }
+  EXPECT_EQ(chosen[0], 0);
+  EXPECT_GT(chosen[1], 20) << "drawn among equals";
+  EXPECT_GT(chosen[2], 20);
+}
+
+TEST(Waves, TheDefaultProfileLosesHardlyAnyWholeNode) {
+  const auto totals = RunAllWaves({*ProfileNamed("expected-waste")}, kSeeds, {}).value();
+  ASSERT_GT(totals.size(), 10u);
+  for (const WavesTotal& total : totals) {
+    EXPECT_EQ(total.unplaced, 0) << total.scenario;
+    EXPECT_GT(total.most_whole_gpus, 0) << total.scenario;
+    EXPECT_LE(total.lost_pct(), kMostLostPct) << total.scenario;
+  }
+}
+
+TEST(Waves, TiesLeftToKubeSchedulerScatterThePods) {
+  ProfileSpec equal = *ProfileNamed("fragmentation-gradient");
+  const auto totals = RunAllWaves({equal}, 1, {}).value();
+  EXPECT_GT(totals.back().lost_pct(), 10 * kMostLostPct / 2) << "the scenario can tell";
+}
+
+}  // namespace
+}  // namespace berth::replay
