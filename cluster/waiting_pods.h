@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WaitingPods: the pods that ask for MIG devices and for which kube-scheduler has found no node, as
-// the API server has them. The extender does not hear of all of these: where kube-scheduler's own
-// filters leave no node, it is not asked.
+// WaitingPods: the pods that have no node, as the API server has them: which ones have arrived, and
+// which ask for MIG devices and found no node. The extender does not hear of all of these: where
+// kube-scheduler's own filters leave no node, it is not asked. And what it hears of need not be
+// there: whoever simulates scheduling asks about pods that do not exist.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -29,20 +32,33 @@ class WaitingPods {
   using Object = WaitingPod;
   using Pods = std::vector<std::shared_ptr<const PodRequest>>;
 
-  // In the order of their names.
+  // Called once for every pod that is shown for the first time, by the thread that shows it; those
+  // of one list together.
+  using OnArrival = std::function<void(const Pods& arrived)>;
+
+  explicit WaitingPods(OnArrival on_arrival = {}) : on_arrival_(std::move(on_arrival)) {}
+
+  // Those that wait for MIG devices, in the order of their names.
   [[nodiscard]] Pods Current() const BERTH_EXCLUDES(mutex_);
 
-  // Adds the pod, or replaces it. One that does not wait, or not for MIG devices, is left out.
+  // Adds the pod, or replaces it.
   void Put(WaitingPod pod) BERTH_EXCLUDES(mutex_);
   void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
   // What a list of all of them says.
   void Reset(std::vector<WaitingPod> pods) BERTH_EXCLUDES(mutex_);
 
  private:
-  using ByName = std::map<std::string, std::shared_ptr<const PodRequest>>;  // "namespace/name"
+  struct Entry {
+    std::string uid;
+    std::shared_ptr<const PodRequest> waits_for_mig;  // nullptr: it does not
+  };
+  using ByName = std::map<std::string, Entry>;  // "namespace/name"
 
-  static void PutInto(ByName& by_name, WaitingPod pod);
+  // Adds to `arrived` a pod that `known` does not have.
+  static void PutInto(ByName& by_name, WaitingPod pod, const ByName& known, Pods& arrived);
+  void Tell(const Pods& arrived) const;
 
+  const OnArrival on_arrival_;
   mutable Mutex mutex_;
   ByName by_name_ BERTH_GUARDED_BY(mutex_);
 };

@@ -108,6 +108,22 @@ void LearnedMix::Restore(const Memory& memory) {
   BeginEpoch();
 }
 
+LearnedMix::Memory BoundPods(const Snapshot& snapshot, double most) {
+  LearnedMix::Memory memory;
+  std::map<RequestShape, double> pods;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& record : snapshot.node(i).pods()) {
+      const RequestShape& shape = record->pod.shape;
+      if (!record->pod.refusal.empty() || shape.mig() != nullptr) continue;
+      pods[WithCompute(shape, snapshot)] += 1;
+      ++memory.pods;
+    }
+  }
+  const double weight = std::min(1.0, most / std::max<double>(double(memory.pods), 1));
+  for (const auto& [shape, count] : pods) memory.classes.push_back({shape, count * weight});
+  return memory;
+}
+
 RequestShape WithCompute(RequestShape shape, const Snapshot& snapshot) {
   auto* const share = std::get_if<GpuShare>(&shape.gpus);
   if (share == nullptr || share->milli > 0) return shape;

@@ -83,6 +83,11 @@ class LearnedMix {
   Epoch epoch_ BERTH_GUARDED_BY(mutex_);
 };
 
+// The pods that are on nodes, as if each had just arrived: where nobody knows which ones did. Those
+// that stay long are among them more often than they come, so all together they weigh `most` pods
+// at most.
+LearnedMix::Memory BoundPods(const Snapshot& snapshot, double most);
+
 // The shape as a class of a mix: a share that is asked by memory alone takes the compute that goes
 // with it on the first GPU of the snapshot, by name of the node, that could hold it; all of a GPU
 // where there is none.

@@ -134,7 +134,7 @@ class Service {
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
         sinks_(recorder_, kube_ ? &kube_->events() : nullptr),
         extender_({state_, kube_ ? kube_->binder() : embedded_, sinks_, clock_, &budgets_,
-                   mix_.get(), &domains_},
+                   mix_.get(), &domains_, kube_ != nullptr},
                   PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_, InBackground(learning_)}),
         verbs_(extender_, pod_rules_, metrics_) {}
@@ -247,6 +247,16 @@ class Service {
     advised_ = std::move(advised);
   }
 
+  // Whoever leads for the first time takes the pods that are bound for those that have come so far;
+  // whoever led before goes on with what it knows.
+  void BeginToLearn() {
+    const std::shared_ptr<const Snapshot> snapshot = state_.Current();
+    if (mix_->Current().pods == 0) {
+      mix_->Restore(BoundPods(*snapshot, config_.learning.half_life_pods));
+    }
+    extender_.Arrived({});
+  }
+
   [[nodiscard]] Extender::Policy PolicyNow() {
     return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current(), InBackground(learning_)));
   }
@@ -261,6 +271,7 @@ class Service {
       options.election = {own.empty() ? pod_namespace : own, election.name, options.instance,
                           std::chrono::seconds(election.lease_seconds)};
     }
+    options.on_listed = [this] { BeginToLearn(); };
     options.on_readiness = [this](const char* why_not) { readiness_.Set(why_not); };
     options.on_log = [this](bool is_problem, std::string_view event, std::string_view text) {
       log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event, {{"text", text}});
@@ -312,7 +323,7 @@ class Service {
   PodGroups groups_;
   MigOffers mig_offers_;
   DeviceClasses device_classes_;
-  WaitingPods waiting_;
+  WaitingPods waiting_{[this](const WaitingPods::Pods& pods) { extender_.Arrived(pods); }};
   const wire::PodRules pod_rules_;
   const wire::NodeRules node_rules_;
   SystemClock clock_;

@@ -50,7 +50,10 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
     reasons.assign(candidates.size(), Reason::kPodRefused);
   } else {
     is_new = pending_.Remember(pod);
-    if (is_new) Arrived(snapshot, pod.shape);
+    if (is_new && parts_.mix != nullptr && !parts_.watches_arrivals) {
+      Observe(*snapshot, pod);
+      policy().engine->Follow(snapshot);
+    }
     reasons = policy().engine->Filter(snapshot, pod.shape, candidates);
     Refine(*snapshot, pod, candidates, reasons);
     if (parts_.domains != nullptr && pod.domain.required) {
@@ -126,10 +129,17 @@ Reason Extender::DomainAllows(const PodRequest& pod, const std::string& node) co
   return MayJoin(*group.tree, pod, group.members, index);
 }
 
-void Extender::Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape) {
+void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) {
   if (parts_.mix == nullptr) return;
-  parts_.mix->Observe(WithCompute(shape, *snapshot));
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  for (const auto& pod : pods) {
+    if (pod->refusal.empty()) Observe(*snapshot, *pod);
+  }
   policy().engine->Follow(snapshot);
+}
+
+void Extender::Observe(const Snapshot& snapshot, const PodRequest& pod) {
+  parts_.mix->Observe(WithCompute(pod.shape, snapshot));
 }
 
 std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snapshot>& snapshot,

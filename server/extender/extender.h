@@ -48,8 +48,11 @@ class Extender {
     DecisionSink& sink;
     const Clock& clock;
     const DisruptionBudgets* budgets = nullptr;  // nullptr: there are none
-    LearnedMix* mix = nullptr;       // hears of every pod that is filtered for the first time
-    NodeDomains* domains = nullptr;  // nullptr: no levels, and no pod asks for one
+    LearnedMix* mix = nullptr;                   // hears of every pod that arrives
+    NodeDomains* domains = nullptr;              // nullptr: no levels, and no pod asks for one
+    // Arrived tells which pods arrive, as the API server shows them. Without that a pod arrives
+    // when it is filtered for the first time.
+    bool watches_arrivals = false;
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -77,6 +80,10 @@ class Extender {
   [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                            const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);
+
+  // Pods have arrived, each told once. Whoever asks about a pod need not have one: where pods are
+  // watched, Filter learns nothing from it. None: the nodes may have changed for the first time.
+  void Arrived(std::span<const std::shared_ptr<const PodRequest>> pods);
 
   // Whether a pod that Filter has found no node for is only to wait: candidates have victims on
   // them that were evicted for it (evictions.h). Requires: as for Filter.
@@ -116,7 +123,7 @@ class Extender {
     std::optional<double> link_quality = {};  // link_report.h
   };
 
-  void Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape);
+  void Observe(const Snapshot& snapshot, const PodRequest& pod);
   // Remembers what is to be decided, and passes over all that fit but the best `most`; 0: none.
   void Shortlist(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
                  std::span<const NodeIndex> candidates, std::size_t most,

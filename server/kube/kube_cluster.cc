@@ -42,11 +42,11 @@ const char* WhyNotReadyWithout(std::string_view name) {
 // A reservation that nobody has settled for this long after its deadline is an orphan.
 constexpr Duration kOrphanGrace = std::chrono::minutes(2);
 
-// Whether a node has GPUs that are cut; fixed: before pods came.
-bool HasMig(const Snapshot& snapshot, bool fixed) {
+// Whether a node has GPUs that are cut.
+bool HasMig(const Snapshot& snapshot) {
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const NodeMig& mig = snapshot.node(i).spec().mig;
-    if (mig.known() && !(fixed && mig->dynamic) && !mig->gpus.empty()) return true;
+    if (mig.known() && !mig->gpus.empty()) return true;
   }
   return false;
 }
@@ -204,10 +204,11 @@ void KubeCluster::Stop() {
 void KubeCluster::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     FollowLeadership();
-    if (watching_ && waiting_ && !watching_waiting_ && HasMig(*parts_.state.Current(), true)) {
+    const char* const why_not = WhyNotReady();
+    if (why_not == nullptr && waiting_ && !watching_waiting_) {
+      if (options_.on_listed) options_.on_listed();
       WatchWaiting();
     }
-    const char* const why_not = WhyNotReady();
     options_.on_readiness(why_not);
     ready_watch_ = why_not == nullptr ? watches_ : 0;
     std::this_thread::sleep_for(kLook);
@@ -345,7 +346,7 @@ bool KubeCluster::HoldsBack(const Watched& watched) const {
   const ReflectorStats stats = watched.reflector->stats();
   if (stats.synced || (watched.optional && stats.forbidden)) return false;
   if (watched.await != Await::kList) return watched.await == Await::kAnswer && stats.problems == 0;
-  const bool is_needed = watched.name != kAllocations || HasMig(*parts_.state.Current(), false);
+  const bool is_needed = watched.name != kAllocations || HasMig(*parts_.state.Current());
   return is_needed || stats.problems == 0;
 }
 

@@ -91,6 +91,9 @@ class KubeCluster final {
     int api_audit_every = 10;  // one audit in so many also lists the pods
     // For an API that is not served.
     Duration look_again_every = std::chrono::seconds(30);
+    // Called each time that it has taken over and all that is awaited is listed, before the pods
+    // that wait are.
+    std::function<void()> on_listed = {};
     // Called from threads of the object; must not block.
     std::function<void(const char* why_not)> on_readiness;  // nullptr = ready; constant texts
     std::function<void(bool is_problem, std::string_view event, std::string_view text)> on_log;
@@ -135,8 +138,7 @@ class KubeCluster final {
   [[nodiscard]] Watched Watch(const WatchedKind& kind, ObjectSink& sink,
                               std::function<std::size_t()> unreadable);
   void Watch() BERTH_EXCLUDES(mutex_);
-  // Pods that wait are watched from when there are GPUs that could be cut otherwise: every pod of
-  // the cluster comes by there once.
+  // Pods that wait are watched once all the others are known: they are the ones that arrive.
   void WatchWaiting() BERTH_EXCLUDES(mutex_);
   void Unwatch() BERTH_EXCLUDES(mutex_);
   [[nodiscard]] const char* WhyNotReady() const BERTH_EXCLUDES(mutex_);

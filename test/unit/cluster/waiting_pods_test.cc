@@ -52,5 +52,20 @@ TEST(WaitingPods, AreAllThatAListSays) {
   EXPECT_EQ(NamesOf(waiting), (Names{"c"}));
 }
 
+TEST(WaitingPods, ArriveOnceEachWhateverTheyAskForAndHoweverOftenTheyAreShown) {
+  Names arrived;
+  WaitingPods waiting([&](const WaitingPods::Pods& pods) {
+    for (const auto& pod : pods) arrived.push_back(pod->id.uid);
+  });
+  waiting.Reset({Waiting(APod("a").Mig("1g.5gb"), "a", false), Waiting(APod("b").Whole(1), "b")});
+  EXPECT_EQ(arrived, (Names{"uid-a", "uid-b"}));
+  waiting.Put(Waiting(APod("a").Mig("1g.5gb"), "a"));
+  waiting.Put(Waiting(APod("c").Cpu(1), "c", false));
+  waiting.Reset({Waiting(APod("a").Mig("1g.5gb"), "a"), Waiting(APod("c").Cpu(1), "c", false)});
+  EXPECT_EQ(arrived, (Names{"uid-a", "uid-b", "uid-c"})) << "a list shows them again";
+  waiting.Put(Waiting(APod("next"), "c"));
+  EXPECT_EQ(arrived.back(), "uid-next") << "another pod of the same name";
+}
+
 }  // namespace
 }  // namespace berth

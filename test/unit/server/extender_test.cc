@@ -167,6 +167,29 @@ TEST_F(ExtenderTest, TheMixHearsOfEveryPodOnce) {
   for (const RequestClass& entry : memory.classes) EXPECT_GT(entry.shape.milli_per_gpu(), 0);
 }
 
+// Autoscalers and admission simulators ask about pods that do not exist.
+TEST_F(ExtenderTest, WherePodsAreWatchedAskingAboutOneTeachesTheMixNothing) {
+  LearnedMix mix(LearningParameters{});
+  Start({MachineWith("n1", 4)}, {}, "best-fit");
+  Extender::Parts parts{state_, *binder_, journal_, clock_, nullptr, &mix};
+  parts.watches_arrivals = true;
+  extender_ = std::make_unique<Extender>(
+      parts, Extender::Policy{test::EngineOf("best-fit"), std::chrono::seconds(30)});
+  Filter(Pod("imagined", WholeGpus{4}));
+  EXPECT_EQ(mix.Current().pods, 0);
+  PodRequest refused = Pod("refused", WholeGpus{1});
+  refused.refusal = "no";
+  const std::vector<std::shared_ptr<const PodRequest>> arrived = {
+      std::make_shared<const PodRequest>(Pod("a", WholeGpus{2})),
+      std::make_shared<const PodRequest>(Pod("b", GpuShare{0, 1000})),
+      std::make_shared<const PodRequest>(refused)};
+  extender_->Arrived(arrived);
+  Filter(Pod("a", WholeGpus{2}));
+  const LearnedMix::Memory memory = mix.Remember();
+  EXPECT_EQ(memory.pods, 2);
+  for (const RequestClass& entry : memory.classes) EXPECT_GT(entry.shape.milli_per_gpu(), 0);
+}
+
 TEST_F(ExtenderTest, TheDevicesThatWereScoredAreTheDevicesThatAreBound) {
   Start({MachineWith("n1", 4), MachineWith("n2", 4)}, {}, "fragmentation-gradient");
   Random random(3);

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "scoring/learned_mix.h"
 #include "server/wire/node_links.h"
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
@@ -88,6 +89,9 @@ struct Process {
     options.audit_every = milliseconds(50);
     options.api_audit_every = 1;
     options.look_again_every = milliseconds(20);
+    options.on_listed = [this] {
+      bound_when_listed = static_cast<int>(BoundPods(*state.Current(), 100).pods);
+    };
     options.on_readiness = [this](const char* why_not) {
       ready = why_not == nullptr;
       why = why_not == nullptr ? "" : why_not;
@@ -129,7 +133,9 @@ struct Process {
   PodGroups groups;
   MigOffers mig_offers;
   DeviceClasses device_classes;
-  WaitingPods waiting;
+  std::atomic<int> arrived{0}, bound_when_listed{-1};
+  WaitingPods waiting{
+      [this](const WaitingPods::Pods& pods) { arrived += static_cast<int>(pods.size()); }};
   const wire::PodRules pod_rules{DefaultConfig().resources};
   const wire::NodeRules node_rules{DefaultConfig()};
   const SystemClock clock;
@@ -269,7 +275,6 @@ TEST_F(KubeClusterTest, PodsWithMigDevicesWaitUntilTheyHaveANodeOrAreGone) {
       return resource.name == "waitingpods" && resource.watch.synced;
     });
   };
-  EXPECT_FALSE(is_watched()) << "there is nothing to cut otherwise";
   Json node = FakeNode("n1", 0);
   node["metadata"]["labels"]["nvidia.com/gpu.product"] = "NVIDIA-A100-SXM4-40GB";
   node["metadata"]["labels"]["nvidia.com/mig.strategy"] = "mixed";
@@ -291,6 +296,26 @@ TEST_F(KubeClusterTest, PodsWithMigDevicesWaitUntilTheyHaveANodeOrAreGone) {
   EXPECT_TRUE(Eventually([&] { return berth.waiting.Current().size() == 1; }));
   api_.Delete(kPods, "ns/b");
   EXPECT_TRUE(Eventually([&] { return berth.waiting.Current().empty(); }));
+}
+
+TEST_F(KubeClusterTest, PodsArriveOnceEachOnceAllThatIsBoundIsKnown) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kPods, BoundPod("bound", "n1", {0}));
+  api_.Put(kPods, FakePod("early", {{"nvidia.com/gpu", "8"}}));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.arrived.load() == 1; }));
+  EXPECT_EQ(berth.bound_when_listed.load(), 1) << "a new leader does not begin from nothing";
+  Json pod = FakePod("late", {{"nvidia.com/gpu", "1"}});
+  api_.Put(kPods, pod);
+  ASSERT_TRUE(Eventually([&] { return berth.arrived.load() == 2; }));
+  pod["status"]["conditions"] = {
+      {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}}};
+  api_.Put(kPods, pod);
+  api_.Compact();
+  api_.CutWatches();  // all are listed once more
+  api_.Put(kPods, FakePod("last", {{"nvidia.com/gpu", "1"}}));
+  ASSERT_TRUE(Eventually([&] { return berth.arrived.load() >= 3; }));
+  EXPECT_EQ(berth.arrived.load(), 3);
 }
 
 TEST_F(KubeClusterTest, EventsThatComeTwiceOrLateChangeNothing) {
