@@ -50,10 +50,7 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
     reasons.assign(candidates.size(), Reason::kPodRefused);
   } else {
     is_new = pending_.Remember(pod);
-    if (is_new && parts_.mix != nullptr && !parts_.watches_arrivals) {
-      Observe(*snapshot, pod);
-      policy().engine->Follow(snapshot);
-    }
+    if (is_new) Arrived(snapshot, pod.shape);
     reasons = policy().engine->Filter(snapshot, pod.shape, candidates);
     Refine(*snapshot, pod, candidates, reasons);
     if (parts_.domains != nullptr && pod.domain.required) {
@@ -133,13 +130,15 @@ void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) 
   if (parts_.mix == nullptr) return;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   for (const auto& pod : pods) {
-    if (pod->refusal.empty()) Observe(*snapshot, *pod);
+    if (pod->refusal.empty()) parts_.mix->Observe(WithCompute(pod->shape, *snapshot));
   }
   policy().engine->Follow(snapshot);
 }
 
-void Extender::Observe(const Snapshot& snapshot, const PodRequest& pod) {
-  parts_.mix->Observe(WithCompute(pod.shape, snapshot));
+void Extender::Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape) {
+  if (parts_.mix == nullptr || parts_.watches_arrivals) return;
+  parts_.mix->Observe(WithCompute(shape, *snapshot));
+  policy().engine->Follow(snapshot);
 }
 
 std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snapshot>& snapshot,

@@ -123,7 +123,8 @@ class Extender {
     std::optional<double> link_quality = {};  // link_report.h
   };
 
-  void Observe(const Snapshot& snapshot, const PodRequest& pod);
+  // A pod is filtered for the first time.
+  void Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape);
   // Remembers what is to be decided, and passes over all that fit but the best `most`; 0: none.
   void Shortlist(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
                  std::span<const NodeIndex> candidates, std::size_t most,
