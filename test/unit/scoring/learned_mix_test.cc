@@ -143,16 +143,16 @@ TEST(BoundPods, CountAsIfTheyHadJustComeAndNeverForTooMuch) {
                                         .Holding(APod("z").Share(300), {4})
                                         .Holding(APod("c").Cpu(1), {}),
                                     ANode("b")});
-  const LearnedMix::Memory all = BoundPods(snapshot, 100);
+  const LearnedMix::Memory all = BoundPods(*snapshot, 100);
   EXPECT_EQ(all.pods, 4);
   LearnedMix mix(LearningParameters{});
   mix.Restore(all);
   EXPECT_DOUBLE_EQ(WeightOf(*mix.Current().mix, Whole(2)), 0.5);
   EXPECT_DOUBLE_EQ(WeightOf(*mix.Current().mix, Share(300)), 0.25);
   double weights = 0;
-  for (const RequestClass& entry : BoundPods(snapshot, 2).classes) weights += entry.weight;
+  for (const RequestClass& entry : BoundPods(*snapshot, 2).classes) weights += entry.weight;
   EXPECT_DOUBLE_EQ(weights, 2) << "pods that stay long are there more often than they come";
-  EXPECT_EQ(BoundPods(SnapshotOf({ANode("b")}), 100).pods, 0);
+  EXPECT_EQ(BoundPods(*SnapshotOf({ANode("b")}), 100).pods, 0);
 }
 
 }  // namespace
