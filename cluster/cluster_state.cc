@@ -157,19 +157,26 @@ std::string ClusterState::WhyNot(const Placement& said, std::string_view uid) co
 
 void ClusterState::Reconsider(const std::string& node) {
   for (auto entry = disputed_.begin(); entry != disputed_.end();) {
-    const auto& [uid, disputed] = *entry;
+    const auto now = entry++;
+    const auto& [uid, disputed] = *now;
     const std::shared_ptr<const PodRecord> held = Find(uid);
-    const bool may = disputed.open && disputed.said.node == node && held != nullptr &&
-                     WhyNot(disputed.said, uid).empty();
-    if (!may) {
-      ++entry;
-      continue;
-    }
+    if (!disputed.open || disputed.said.node != node || held == nullptr) continue;
     Placement placement = held->placement;
     placement.grants = disputed.said.grants;
     placement.mig = disputed.said.mig;
-    entry = disputed_.erase(entry);
-    Keep(RecordOf(held->pod, placement, PodState::kBound, {}, true));
+    const bool believed = WhyNot(disputed.said, uid).empty();
+    if (!believed) {
+      // One of those that held it may have left, and another one may still hold a part.
+      const auto spec = specs_.find(node);
+      if (IsHeldByOthers(disputed.said, uid, pods_by_node_[node],
+                         spec == specs_.end() ? nullptr : spec->second.get())) {
+        continue;
+      }
+    }
+    if (believed) disputed_.erase(now);
+    if (placement != held->placement) {
+      Keep(RecordOf(held->pod, placement, PodState::kBound, {}, true));
+    }
   }
 }
 

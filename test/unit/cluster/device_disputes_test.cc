@@ -120,6 +120,23 @@ TEST_F(DeviceDisputesTest, WhatIsSaidAndNotHeldByOthersIsHeldAllTheSame) {
   EXPECT_EQ(Problems().size(), 2U);
 }
 
+TEST_F(DeviceDisputesTest, WhatOthersHoldNoLongerWhollyIsHeldAllTheSame) {
+  Up(ANode("n").Gpus(4));
+  const APod part = APod("part").Share(400);
+  ASSERT_TRUE(state_.Reserve(part.Request(), part.On("n", {0}), kLater));  // and in doubt
+  const APod three = APod("three").Whole(3);
+  Apply(PodBound{three.Request(), three.On("n", {0, 1, 2})});
+  const APod pair = APod("pair").Whole(2);
+  Says(pair, {0, 1});
+  EXPECT_EQ(GpusOf(pair), Gpus());
+  Apply(PodGone{"uid-three"});
+  EXPECT_EQ(GpusOf(pair), (Gpus{0, 1})) << "the share alone does not keep others off";
+  EXPECT_EQ(Problems().size(), 1U);
+  EXPECT_TRUE(state_.Forget("uid-part"));
+  EXPECT_EQ(Free(), (Gpus{0, 0, 1000, 1000}));
+  EXPECT_EQ(Problems(), Texts());
+}
+
 TEST_F(DeviceDisputesTest, WhatWasNotBelievedIsOnceTheOtherPodHasLeft) {
   Up(ANode("n").Gpus(4));
   Says(a_, {0});
