@@ -60,6 +60,11 @@ std::shared_ptr<const Snapshot> ClusterState::Current() const {
   return current_;
 }
 
+void ClusterState::OnPublish(std::function<void()> told) {
+  const MutexLock lock(mutex_);
+  on_publish_ = std::move(told);
+}
+
 Status ClusterState::Apply(std::span<const ClusterEvent> events) {
   for (const ClusterEvent& event : events) {
     if (const auto* upserted = std::get_if<NodeUpserted>(&event)) {
@@ -498,6 +503,7 @@ void ClusterState::Publish() {
   if (node_set_changed_) RebuildSnapshot();
   if (next_.IsSame(*current_)) return;
   current_ = std::make_shared<const Snapshot>(next_, departed_);
+  if (on_publish_) on_publish_();
 }
 
 }  // namespace berth

@@ -24,6 +24,7 @@
 // Snapshot and run without it. Every change publishes a new Snapshot before it returns.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,6 +52,10 @@ class ClusterState {
 
   // The newest snapshot.
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const BERTH_EXCLUDES(mutex_);
+
+  // Calls `told` after every new snapshot from now on, in place of what was told before: on the
+  // thread that changed the state, which has its lock, so that it must neither block nor call here.
+  void OnPublish(std::function<void()> told) BERTH_EXCLUDES(mutex_);
 
   // Applies events in order and publishes once. Error: kInvalidArgument for a NodeSpec that is not
   // valid (nothing of the batch is applied then).
@@ -179,6 +184,7 @@ class ClusterState {
   Snapshot next_ BERTH_GUARDED_BY(mutex_);               // the snapshot in the making
   bool node_set_changed_ BERTH_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const Snapshot> current_ BERTH_GUARDED_BY(mutex_);
+  std::function<void()> on_publish_ BERTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace berth

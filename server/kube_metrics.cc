@@ -99,6 +99,10 @@ std::string KubeMetricsText(const kube::KubeClusterStats& cluster,
       .Sample(cluster.binds.in_doubt);
   text.Family("berth_events_dropped_total", "counter", "Events about pods that were not posted")
       .Sample(cluster.events_dropped);
+  text.Family("berth_pods_woken_total", "counter",
+              "Pods that had been refused and that kube-scheduler was made to ask about again")
+      .Sample(cluster.wakes.woken, {{"result", "woken"}})
+      .Sample(cluster.wakes.failed, {{"result", "failed"}});
   AddAllocations(cluster.allocations, text);
   AddAudit(cluster, text);
   return text.Take();

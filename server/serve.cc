@@ -133,8 +133,15 @@ class Service {
         client_(std::move(client)),
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
         sinks_(recorder_, kube_ ? &kube_->events() : nullptr),
-        extender_({state_, kube_ ? kube_->binder() : embedded_, sinks_, clock_, &budgets_,
-                   mix_.get(), &domains_, kube_ != nullptr},
+        extender_({.state = state_,
+                   .binder = kube_ ? kube_->binder() : embedded_,
+                   .sink = sinks_,
+                   .clock = clock_,
+                   .budgets = &budgets_,
+                   .mix = mix_.get(),
+                   .domains = &domains_,
+                   .watches_arrivals = kube_ != nullptr,
+                   .behind_scheduler = kube_ != nullptr},
                   PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_, InBackground(learning_)}),
         verbs_(extender_, pod_rules_, metrics_) {}
@@ -165,6 +172,13 @@ class Service {
     if (kube_) bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
     if (kube_ && config_.dra.choose_devices) {
       verbs_.AllocateClaims(kube_->claim_allocator(), *bind_pool_);
+    }
+    if (kube_) {
+      const auto fits = [this](const std::shared_ptr<const Snapshot>& snapshot,
+                               const PodRequest& pod) { return extender_.WouldFit(snapshot, pod); };
+      second_look_ = std::make_unique<SecondLook>(
+          SecondLook::Parts{state_, kube_->pod_waker(), &groups_, fits});
+      verbs_.LookTwice(*second_look_);
     }
     const RouteParts parts{verbs_,        state_,           metrics_,    readiness_, HttpStats(),
                            MoreMetrics(), bind_pool_.get(), mix_.get(),  &waste_,    &domains_,
@@ -349,8 +363,9 @@ class Service {
   std::atomic<const http::HttpServer*> serving_{nullptr}, debugging_{nullptr};
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<http::HttpServer> debug_server_;
-  std::unique_ptr<PageWriter> pages_;      // ends before the servers, to which it answers
-  std::unique_ptr<WorkerPool> bind_pool_;  // ends before the server, to which its jobs answer
+  std::unique_ptr<PageWriter> pages_;        // ends before the servers, to which it answers
+  std::unique_ptr<WorkerPool> bind_pool_;    // ends before the server, to which its jobs answer
+  std::unique_ptr<SecondLook> second_look_;  // and so does this, before the pool that it uses
 };
 
 Result<ClusterAccess> AccessTo(const ServeTarget& target) {

@@ -16,9 +16,15 @@ http::HttpResponse Json(std::string body) {
 }
 
 constexpr std::string_view kNoPod = "Pod: want a pod, got none";
+constexpr std::size_t kMostHeldBytes = 1 << 20;  // of a request whose answer is held back
 constexpr std::string_view kAllocated =
     "a device was allocated to the pod's claim, which decides the node";
-constexpr std::string_view kAwaited = "pods that were evicted for this one are not seen gone yet";
+
+// Whether a pod that leaves, or a node that is seen, may change it within moments.
+bool IsShortNow(Reason reason) {
+  return VerdictOf(reason) == Verdict::kUnschedulable || reason == Reason::kNodeNotReady ||
+         (reason >= Reason::kCpuHeld && reason <= Reason::kMigHeld);
+}
 
 Status WaitedTooLong(Duration time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
@@ -67,19 +73,83 @@ http::HttpResponse Verbs::Bind(http::HttpRequest& request) {
 }
 
 Verbs::Answer Verbs::AnswerFilter(http::HttpRequest& request) {
+  Look look = LookOnce(request.body, request.began, true);
+  if (second_look_ != nullptr && look.may_change && request.body.size() <= kMostHeldBytes) {
+    return {CallResult::kRefused,
+            HeldBack(std::move(request.body), std::move(look), request.began)};
+  }
+  Note(look);
+  return std::move(look.answer);
+}
+
+http::HttpResponse Verbs::HeldBack(std::string body, Look look, Instant began) {
+  struct Question {
+    std::string body;
+    Look look;
+  };
+  const auto question = std::make_shared<Question>(Question{std::move(body), std::move(look)});
+  http::HttpResponse response;
+  response.later = [this, question, began](const http::Reply& reply) {
+    const auto look_again = [this, question, began, reply](bool is_last) {
+      try {
+        question->look = LookOnce(question->body, began, false);
+        if (question->look.may_change && !is_last) return false;
+        Conclude(question->look, reply, began);
+      } catch (...) {  // the Reply that goes unanswered says 500
+      }
+      return true;
+    };
+    if (!second_look_->Hold(question->look.for_evicted, look_again)) {
+      Conclude(question->look, reply, began);
+    }
+  };
+  return response;
+}
+
+void Verbs::Note(const Look& look) {
+  if (second_look_ == nullptr || !look.pod) return;
+  if (look.answer.result == CallResult::kOk) {
+    second_look_->Found(*look.pod);
+  } else if (auto pod = extender_.Remembered(*look.pod)) {
+    second_look_->Refused(std::move(pod), look.snapshot);
+  }
+}
+
+void Verbs::Conclude(Look& look, const http::Reply& reply, Instant began) {
+  Note(look);
+  if (look.answer.response.later) return look.answer.response.later(reply);  // counted there
+  metrics_.CountCall(Verb::kFilter, look.answer.result, std::chrono::steady_clock::now() - began);
+  reply(std::move(look.answer.response));
+}
+
+Verbs::Look Verbs::LookOnce(std::string& body, Instant began, bool is_first) {
   const std::shared_ptr<const Snapshot> snapshot = extender_.Current();
-  const auto args = wire::DecodeExtenderArgs(request.body, rules_, snapshot->names());
-  if (!args) return Malformed(args.error());
-  if (!args->pod) return {CallResult::kRefused, Json(wire::EncodeFilterError(kNoPod))};
+  // A claim may be for us to allocate: then it matters which nodes there are.
+  const auto leaves = [this](const wire::ExtenderArgs& args) {
+    return extender_.LeavesToScheduler(*args.pod) && (args.claims.empty() || allocator_ == nullptr);
+  };
+  const auto args = wire::DecodeExtenderArgs(body, rules_, snapshot->names(), leaves);
+  if (!args) return {Malformed(args.error())};
+  if (!args->pod) return {{CallResult::kRefused, Json(wire::EncodeFilterError(kNoPod))}};
+  if (args->nodes_unread) {
+    extender_.PassBy(snapshot, *args->pod);
+    return {{CallResult::kOk, Json(wire::EncodeFilterAll(*args))}};
+  }
   const std::vector<Reason> reasons = extender_.Filter(snapshot, *args->pod, args->known);
   const bool any = std::ranges::find(reasons, Reason::kFits) != reasons.end() ||
                    (!args->unknown.empty() && wire::ReasonOfUnknown(*args->pod) == Reason::kFits);
-  if (!any && extender_.AwaitsEvictions(*snapshot, *args->pod, args->known)) {
-    return {CallResult::kRefused, Json(wire::EncodeFilterError(kAwaited))};
-  }
   std::string answer = wire::EncodeFilterResult(*args, snapshot->names(), reasons);
-  if (!any || args->claims.empty() || allocator_ == nullptr) {
-    return {any ? CallResult::kOk : CallResult::kRefused, Json(std::move(answer))};
+  Look look{.answer = {}, .pod = args->pod->id, .snapshot = snapshot};
+  if (!any) {
+    look.answer = {CallResult::kRefused, Json(std::move(answer))};
+    look.for_evicted = is_first && extender_.AwaitsEvictions(*snapshot, *args->pod, args->known);
+    look.may_change = std::ranges::any_of(reasons, IsShortNow) ||
+                      (!args->unknown.empty() && args->pod->refusal.empty());
+    return look;
+  }
+  if (args->claims.empty() || allocator_ == nullptr) {
+    look.answer = {CallResult::kOk, Json(std::move(answer))};
+    return look;
   }
   auto pod = std::make_shared<ClaimingPod>(
       ClaimingPod{args->pod->id,
@@ -91,7 +161,8 @@ Verbs::Answer Verbs::AnswerFilter(http::HttpRequest& request) {
     if (reasons[i] == Reason::kFits)
       pod->nodes.emplace_back(snapshot->names().name(args->known[i]));
   }
-  return {CallResult::kOk, AfterAllocation(pod, request.began)};
+  look.answer = {CallResult::kOk, AfterAllocation(pod, began)};
+  return look;
 }
 
 http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod,

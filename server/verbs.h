@@ -8,9 +8,12 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "server/extender/extender.h"
 #include "server/http/http_message.h"
+#include "server/second_look.h"
 #include "server/telemetry/metrics.h"
 #include "server/wire/pod_rules.h"
 #include "server/worker_pool.h"
@@ -31,6 +34,10 @@ class Verbs {
     pool_ = &pool;
   }
 
+  // Filters that find no node for a pod get a second look. To be called before there are requests;
+  // the object may end when no filter is under way any more.
+  void LookTwice(SecondLook& second_look) { second_look_ = &second_look; }
+
   http::HttpResponse Filter(http::HttpRequest& request);
   http::HttpResponse Prioritize(http::HttpRequest& request);
   http::HttpResponse Preempt(http::HttpRequest& request);
@@ -46,7 +53,20 @@ class Verbs {
   http::HttpResponse Timed(Verb verb, const http::HttpRequest& request, Handle handle);
   static Answer Malformed(const Error& error);
 
+  // What came of one look.
+  struct Look {
+    Answer answer;
+    bool may_change = false;        // "no", and a newer state may say something else
+    bool for_evicted = false;       // it will: room is being made for the pod
+    std::optional<PodId> pod = {};  // empty: it is none of ours
+    std::shared_ptr<const Snapshot> snapshot = nullptr;
+  };
   Answer AnswerFilter(http::HttpRequest& request);
+  // began: the request.
+  Look LookOnce(std::string& body, Instant began, bool is_first);
+  http::HttpResponse HeldBack(std::string body, Look look, Instant began);
+  void Note(const Look& look);  // what became of the pod
+  void Conclude(Look& look, const http::Reply& reply, Instant began);
   struct ClaimingPod;
   http::HttpResponse AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod,
                                      Instant began) const;
@@ -59,6 +79,7 @@ class Verbs {
   Metrics& metrics_;
   ClaimAllocator* allocator_ = nullptr;
   WorkerPool* pool_ = nullptr;
+  SecondLook* second_look_ = nullptr;
 };
 
 }  // namespace berth

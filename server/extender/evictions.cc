@@ -17,20 +17,43 @@ void Evictions::Agree(const std::string& pod_uid, std::vector<NodeVictims> nodes
   order_.pop_front();
 }
 
+Evictions::Agreed* Evictions::StillThere(const std::string& pod_uid, const Snapshot& snapshot) {
+  const auto found = by_pod_.find(pod_uid);
+  if (found == by_pod_.end() || found->second.times >= kMostTimes) return nullptr;
+  const bool all = std::ranges::all_of(found->second.nodes, [&](const NodeVictims& victims) {
+    const NodeIndex index = snapshot.names().Find(victims.node);
+    return index != kNoNode && std::ranges::any_of(victims.uids, [&](const std::string& uid) {
+             return snapshot.node(index).FindPod(uid) != nullptr;
+           });
+  });
+  if (all) return &found->second;
+  by_pod_.erase(found);
+  std::erase(order_, pod_uid);
+  return nullptr;
+}
+
 bool Evictions::Awaited(const std::string& pod_uid, const Snapshot& snapshot,
                         std::span<const NodeIndex> candidates) {
   const MutexLock lock(mutex_);
-  const auto found = by_pod_.find(pod_uid);
-  if (found == by_pod_.end() || found->second.times >= kMostTimes) return false;
-  const bool awaited = std::ranges::any_of(found->second.nodes, [&](const NodeVictims& victims) {
-    const NodeIndex index = snapshot.names().Find(victims.node);
-    if (index == kNoNode || std::ranges::find(candidates, index) == candidates.end()) return false;
-    return std::ranges::any_of(victims.uids, [&](const std::string& uid) {
-      return snapshot.node(index).FindPod(uid) != nullptr;
-    });
+  Agreed* const agreed = StillThere(pod_uid, snapshot);
+  if (agreed == nullptr) return false;
+  const bool awaited = std::ranges::any_of(agreed->nodes, [&](const NodeVictims& victims) {
+    return std::ranges::find(candidates, snapshot.names().Find(victims.node)) != candidates.end();
   });
-  if (awaited) ++found->second.times;
+  if (awaited) ++agreed->times;
   return awaited;
+}
+
+bool Evictions::AwaitedElsewhere(const std::string& pod_uid, const Snapshot& snapshot,
+                                 std::span<const NodeVictims> asked) {
+  const MutexLock lock(mutex_);
+  Agreed* const agreed = StillThere(pod_uid, snapshot);
+  if (agreed == nullptr) return false;
+  const bool asked_again = std::ranges::any_of(agreed->nodes, [&](const NodeVictims& victims) {
+    return std::ranges::find(asked, victims.node, &NodeVictims::node) != asked.end();
+  });
+  if (!asked_again) ++agreed->times;
+  return !asked_again;
 }
 
 void Evictions::Forget(const std::string& pod_uid) {

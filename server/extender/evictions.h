@@ -3,7 +3,7 @@
 // Evictions: which pods were to go for whom, until they are seen gone.
 //
 // kube-scheduler may learn that a victim is gone before we do, and ask at once where the pod fits
-// that it made room for. "Nowhere" would make it evict others: the answer must be "not now".
+// that it made room for. Nobody else may be evicted for it then: the room is as good as there.
 #pragma once
 
 #include <deque>
@@ -21,13 +21,18 @@ namespace berth {
 // Any thread may call it.
 class Evictions {
  public:
-  // kube-scheduler may evict the victims of one of the nodes for the pod.
+  // kube-scheduler may evict the victims of one of the nodes for the pod. Requires: each has some.
   void Agree(const std::string& pod_uid, std::vector<NodeVictims> nodes) BERTH_EXCLUDES(mutex_);
 
-  // Whether a candidate has victims that were agreed on for the pod. Says so a few times and then
-  // no more: they may be those of a node that kube-scheduler did not choose.
+  // Whether victims that were agreed on for the pod are still to be seen gone, on one of the
+  // candidates. No more once those of one node are gone, which is the one that kube-scheduler
+  // chose; and only so many times, since it may have evicted nobody.
   bool Awaited(const std::string& pod_uid, const Snapshot& snapshot,
                std::span<const NodeIndex> candidates) BERTH_EXCLUDES(mutex_);
+  // Likewise, on none of the nodes that it asks about now: these would be evicted in vain. One that
+  // it asks about again it has not made room on.
+  bool AwaitedElsewhere(const std::string& pod_uid, const Snapshot& snapshot,
+                        std::span<const NodeVictims> asked) BERTH_EXCLUDES(mutex_);
 
   void Forget(const std::string& pod_uid) BERTH_EXCLUDES(mutex_);
 
@@ -39,6 +44,9 @@ class Evictions {
     std::vector<NodeVictims> nodes;
     int times = 0;
   };
+  // nullptr: there is nothing to wait for.
+  Agreed* StillThere(const std::string& pod_uid, const Snapshot& snapshot) BERTH_REQUIRES(mutex_);
+
   Mutex mutex_;
   std::unordered_map<std::string, Agreed> by_pod_ BERTH_GUARDED_BY(mutex_);
   std::deque<std::string> order_ BERTH_GUARDED_BY(mutex_);

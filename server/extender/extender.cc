@@ -41,6 +41,33 @@ Extender::Policy Extender::policy() const {
   return policy_;
 }
 
+void Extender::PassBy(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod) {
+  if (pending_.Remember(pod)) Arrived(snapshot, pod.shape);
+  parts_.sink.Record({.verb = Verb::kFilter, .pod = &pod.id});
+}
+
+std::vector<Reason> Extender::Judge(const std::shared_ptr<const Snapshot>& snapshot,
+                                    const PodRequest& pod,
+                                    std::span<const NodeIndex> candidates) const {
+  if (LeavesToScheduler(pod)) return std::vector<Reason>(candidates.size(), Reason::kFits);
+  std::vector<Reason> reasons = policy().engine->Filter(snapshot, pod.shape, candidates);
+  Refine(*snapshot, pod, candidates, reasons);
+  if (parts_.domains != nullptr && pod.domain.required) {
+    const Group group = GroupOf(snapshot, pod);
+    RequireDomain(*snapshot, *group.tree, pod, group.members, candidates, reasons);
+  }
+  return reasons;
+}
+
+bool Extender::WouldFit(const std::shared_ptr<const Snapshot>& snapshot,
+                        const PodRequest& pod) const {
+  if (!pod.refusal.empty()) return false;
+  std::vector<NodeIndex> all(snapshot->size());
+  std::iota(all.begin(), all.end(), NodeIndex{0});
+  const std::vector<Reason> reasons = Judge(snapshot, pod, all);
+  return std::ranges::find(reasons, Reason::kFits) != reasons.end();
+}
+
 std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> candidates) {
   std::vector<Reason> reasons;
@@ -51,12 +78,7 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
   } else {
     is_new = pending_.Remember(pod);
     if (is_new) Arrived(snapshot, pod.shape);
-    reasons = policy().engine->Filter(snapshot, pod.shape, candidates);
-    Refine(*snapshot, pod, candidates, reasons);
-    if (parts_.domains != nullptr && pod.domain.required) {
-      const Group group = GroupOf(snapshot, pod);
-      RequireDomain(*snapshot, *group.tree, pod, group.members, candidates, reasons);
-    }
+    reasons = Judge(snapshot, pod, candidates);
   }
   const auto fitting = static_cast<std::size_t>(std::ranges::count(reasons, Reason::kFits));
   const auto first = std::ranges::find_if(reasons, [](Reason r) { return r != Reason::kFits; });
@@ -152,6 +174,13 @@ std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snaps
 std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>& snapshot,
                                            const PodRequest& pod,
                                            std::span<const NodeVictims> nodes) {
+  if (LeavesToScheduler(pod)) {
+    parts_.sink.Record({.verb = Verb::kPreempt,
+                        .pod = &pod.id,
+                        .candidates = nodes.size(),
+                        .fitting = nodes.size()});
+    return {nodes.begin(), nodes.end()};
+  }
   static const DisruptionBudgets kNoBudgets;
   const auto budgets = (parts_.budgets == nullptr ? kNoBudgets : *parts_.budgets).Current();
   const EvictionLimits limits{
@@ -160,8 +189,10 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
   if (parts_.domains != nullptr && pod.domain.required) group = GroupOf(snapshot, pod);
   std::vector<NodeVictims> kept;
   std::vector<bool> seen(snapshot->size());
+  const bool in_vain = !pod.refusal.empty() || !pod.may_preempt ||
+                       evictions_.AwaitedElsewhere(pod.id.uid, *snapshot, nodes);
   for (const NodeVictims& asked : nodes) {
-    if (!pod.refusal.empty() || !pod.may_preempt) break;
+    if (in_vain) break;
     const NodeIndex index = snapshot->names().Find(asked.node);
     if (index == kNoNode || seen[index]) continue;
     seen[index] = true;  // a node that is named again is not searched again
@@ -178,10 +209,20 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
     }
     kept.push_back(std::move(all));
   }
-  if (!kept.empty()) evictions_.Agree(pod.id.uid, kept);
+  AgreeOn(*snapshot, pod, kept);
   parts_.sink.Record(
       {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = kept.size()});
   return kept;
+}
+
+void Extender::AgreeOn(const Snapshot& snapshot, const PodRequest& pod,
+                       std::vector<NodeVictims> nodes) {
+  std::erase_if(nodes, [&](const NodeVictims& victims) {
+    const Node& node = snapshot.node(snapshot.names().Find(victims.node));
+    return std::ranges::none_of(
+        victims.uids, [&node](const std::string& uid) { return node.FindPod(uid) != nullptr; });
+  });
+  if (!nodes.empty()) evictions_.Agree(pod.id.uid, std::move(nodes));
 }
 
 Status Extender::Bind(const BindRequest& request) {
@@ -263,22 +304,51 @@ Result<Extender::Granted> Extender::Commit(const PodId& id, const std::string& n
     return Fail(Errc::kConflict, "pod is bound to node " + bound->node + " already");
   }
   if (!pod->refusal.empty()) return Invalid(pod->refusal);
+  if (LeavesToScheduler(*pod)) return BindUnbooked(*pod, node, decision);
   BERTH_TRY(Granted granted, ReserveOn(*pod, node));
-  if (Status told = Tell(*pod, granted.placement, decision); !told) {
-    held = parts_.state.FindPod(id.uid);
-    // Bound there by an earlier attempt: the devices are those that the cluster has.
-    if (held && held->state == PodState::kBound && held->placement.node == node) {
-      return Granted{held->placement};
-    }
-    return tl::unexpected(std::move(told).error());
+  if (Status told = TellReserved(*pod, granted.placement, decision); !told) {
+    return AsBoundBefore(id, node, std::move(told).error());
   }
   // A reservation that is gone by now went with its pod.
   (void)parts_.state.Confirm(id.uid);
   return granted;
 }
 
-Status Extender::Tell(const PodRequest& pod, const Placement& placement,
-                      std::string_view decision) {
+// Bound there by an earlier attempt: the devices are those that the cluster has.
+Result<Extender::Granted> Extender::AsBoundBefore(const PodId& id, const std::string& node,
+                                                  Error error) const {
+  const std::optional<PodRecord> held = parts_.state.FindPod(id.uid);
+  if (held && held->state == PodState::kBound && held->placement.node == node) {
+    return Granted{held->placement};
+  }
+  return tl::unexpected(std::move(error));
+}
+
+// Nothing is reserved, so nothing can be refused: our books may be behind kube-scheduler's, and
+// have no such node yet.
+Result<Extender::Granted> Extender::BindUnbooked(const PodRequest& pod, const std::string& node,
+                                                 std::string_view decision) {
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const NodeIndex index = snapshot->names().Find(node);
+  NodeSpec named;
+  named.name = node;
+  const Placement placement{node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
+  const Instant deadline = parts_.clock.Now() + policy().reservation_time * 4 / 5;
+  Status bound =
+      parts_.binder.Bind({pod, placement, index == kNoNode ? named : snapshot->node(index).spec(),
+                          deadline, decision});
+  if (bound) return Granted{placement};
+  if (bound.error().code == Errc::kConflict) {  // it may be bound already
+    Result<PodTruth> truth = Settle(pod.id);
+    if (truth && truth->placement && truth->placement->node == node) {
+      return Granted{*std::move(truth->placement)};
+    }
+  }
+  return AsBoundBefore(pod.id, node, std::move(bound).error());
+}
+
+Status Extender::TellReserved(const PodRequest& pod, const Placement& placement,
+                              std::string_view decision) {
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   const NodeIndex index = snapshot->names().Find(placement.node);
   // The cluster has to be told well before the reservation is overdue.

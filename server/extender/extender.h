@@ -53,6 +53,9 @@ class Extender {
     // Arrived tells which pods arrive, as the API server shows them. Without that a pod arrives
     // when it is filtered for the first time.
     bool watches_arrivals = false;
+    // kube-scheduler is in front, which knows CPU, memory, taints and which nodes are ready: it
+    // decides about pods that ask for no GPU. Where there is none we do.
+    bool behind_scheduler = false;
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -73,6 +76,16 @@ class Extender {
 
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
 
+  // Whether the pod is kube-scheduler's alone: it asks for no GPU, and for nothing in words of
+  // ours. Every node fits it, also one that is not ready or not known: the pods that make a node
+  // ready are of this kind. What it takes is in the books once the cluster shows it.
+  [[nodiscard]] bool LeavesToScheduler(const PodRequest& pod) const {
+    return parts_.behind_scheduler && !pod.shape.wants_gpu() && pod.refusal.empty() &&
+           !pod.domain.required;
+  }
+  // What Filter does for such a pod, without a look at the nodes.
+  void PassBy(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod);
+
   // One reason per candidate. Where more than nodes_to_score fit a pod with GPUs, only the best of
   // them do, of equal ones the first by name, and the others are passed over: whoever asks would
   // compare them for nothing. But a pod that comes again was not placed on any of these: it gets
@@ -90,6 +103,14 @@ class Extender {
   [[nodiscard]] bool AwaitsEvictions(const Snapshot& snapshot, const PodRequest& pod,
                                      std::span<const NodeIndex> candidates) {
     return evictions_.Awaited(pod.id.uid, snapshot, candidates);
+  }
+
+  // Whether Filter would find a node for the pod among all that there are. Remembers nothing.
+  [[nodiscard]] bool WouldFit(const std::shared_ptr<const Snapshot>& snapshot,
+                              const PodRequest& pod) const;
+  // The request as it was filtered last; nullptr when that is forgotten.
+  [[nodiscard]] std::shared_ptr<const PodRequest> Remembered(const PodId& pod) {
+    return pending_.Find(pod.uid);
   }
 
   // One priority 0..10 per candidate. Requires: as for Filter.
@@ -123,8 +144,14 @@ class Extender {
     std::optional<double> link_quality = {};  // link_report.h
   };
 
+  // Filter, without what it remembers and tells. Requires: the pod has no refusal.
+  [[nodiscard]] std::vector<Reason> Judge(const std::shared_ptr<const Snapshot>& snapshot,
+                                          const PodRequest& pod,
+                                          std::span<const NodeIndex> candidates) const;
   // A pod is filtered for the first time.
   void Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape);
+  // Remembers that these may be evicted, as far as our books have them. Requires: known nodes.
+  void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
   // Remembers what is to be decided, and passes over all that fit but the best `most`; 0: none.
   void Shortlist(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
                  std::span<const NodeIndex> candidates, std::size_t most,
@@ -144,8 +171,13 @@ class Extender {
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();
   Result<Granted> Commit(const PodId& id, const std::string& node, std::string_view decision);
+  // For a pod that is kube-scheduler's alone.
+  Result<Granted> BindUnbooked(const PodRequest& pod, const std::string& node,
+                               std::string_view decision);
   Result<Granted> ReserveOn(const PodRequest& pod, const std::string& node);
-  Status Tell(const PodRequest& pod, const Placement& placement, std::string_view decision);
+  Status TellReserved(const PodRequest& pod, const Placement& placement, std::string_view decision);
+  [[nodiscard]] Result<Granted> AsBoundBefore(const PodId& id, const std::string& node,
+                                              Error error) const;
   Result<PodTruth> Settle(const PodId& id);
   // Ends the pod's entry in node_in_flight_ when it is destroyed.
   [[nodiscard]] std::shared_ptr<void> LandAtTheEnd(const std::string& uid);

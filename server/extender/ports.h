@@ -62,6 +62,14 @@ class ClaimAllocator {
   virtual void Leave(const PodId& pod, std::span<const std::string> claims) = 0;
 };
 
+// Who has kube-scheduler ask again about a pod that it has put aside. Any thread may call it; it
+// does not block.
+class PodWaker {
+ public:
+  virtual ~PodWaker() = default;
+  virtual void Wake(const PodId& pod) = 0;
+};
+
 enum class Verb { kFilter, kPrioritize, kPreempt, kBind };
 
 // One answer that was given. Views: valid during the call only.

@@ -133,6 +133,9 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       events_(
           parts.client, parts.clock, options_.instance,
           [this](const std::string& problem) { options_.on_log(true, "event_refused", problem); }),
+      waker_(
+          parts.client, parts.clock, fence_,
+          [this](const std::string& problem) { options_.on_log(true, "wake_refused", problem); }),
       links_(parts.state, *parts.node_rules.links, ReportUnreadable()),
       nodes_(parts.state, parts.node_rules, ReportUnreadable(), &links_),
       pods_(parts.state, parts.pod_rules, ReportUnreadable(),
@@ -420,6 +423,7 @@ KubeClusterStats KubeCluster::stats() const {
   stats.leading = parts_.clock.Now() < fence_.WritableUntil();
   stats.binds = binder_.stats();
   stats.events_dropped = events_.dropped();
+  stats.wakes = waker_.stats();
   stats.overlapping_claims = claims_.overlapping();
   stats.disputed_pods = parts_.state.Disputes().size();
   stats.allocations = allocator_.stats();

@@ -31,6 +31,7 @@
 #include "cluster/waiting_pods.h"
 #include "server/kube/api_binder.h"
 #include "server/kube/api_client.h"
+#include "server/kube/api_pod_waker.h"
 #include "server/kube/cluster_sync.h"
 #include "server/kube/device_allocator.h"
 #include "server/kube/device_claims.h"
@@ -60,6 +61,7 @@ struct KubeClusterStats {
   std::vector<Resource> resources;  // empty while it does not watch
   ApiBinder::Stats binds;
   std::uint64_t events_dropped = 0;
+  ApiPodWaker::Stats wakes;
   std::uint64_t audits = 0;
   AuditReport audit;                   // the newest
   std::size_t differences_to_api = 0;  // pods that the API server has elsewhere; newest audit
@@ -107,6 +109,7 @@ class KubeCluster final {
   [[nodiscard]] PodBinder& binder() { return binder_; }
   [[nodiscard]] DecisionSink& events() { return events_; }
   [[nodiscard]] ClaimAllocator& claim_allocator() { return allocator_; }
+  [[nodiscard]] PodWaker& pod_waker() { return waker_; }
 
   void Start();
   // Gives the lease up, unless a write is on its way, and watches no longer. Binds that begin now
@@ -155,6 +158,7 @@ class KubeCluster final {
   WriteFence& fence_;  // of the elector, if there is one
   ApiBinder binder_;
   EventRecorder events_;
+  ApiPodWaker waker_;
   KoordinatorLinks links_;
   NodeSink nodes_;
   PodSink pods_;

@@ -134,13 +134,22 @@ std::vector<NodeItem> ReadItems(object list) {
   return items;
 }
 
+// Without the blanks behind it.
+std::string_view Trimmed(std::string_view raw, char last) {
+  return raw.substr(0, raw.rfind(last) + 1);
+}
+
 Result<ExtenderArgs> DecodeAnyOrder(const std::string& text, const PodRules& rules,
-                                    const NodeNameTable& names) {
+                                    const NodeNameTable& names, const LeavesNodes& leaves) {
   ExtenderArgs args;
   std::vector<std::string_view> listed;
   BERTH_TRY_STATUS(ForEachTopField(text, text.capacity(), [&](std::string_view key, value content) {
     if (IsField(key, "Pod")) TakePod(content.get_object(), rules, args);
-    if (IsField(key, "Nodes")) {
+    if (IsField(key, "Nodes") && leaves && args.pod && !args.has_names && leaves(args)) {
+      args.nodes_unread = true;
+      object list = content.get_object();
+      args.items_text = Trimmed(list.raw_json(), '}');
+    } else if (IsField(key, "Nodes")) {
       args.has_items = true;
       args.items = ReadItems(content.get_object());
     }
@@ -155,6 +164,8 @@ Result<ExtenderArgs> DecodeAnyOrder(const std::string& text, const PodRules& rul
   }));
   if (listed.size() > kMostNames) return TooMany("NodeNames");
   if (args.items.size() > kMostNames) return TooMany("Nodes.items");
+  if (args.nodes_unread && args.has_names) return DecodeAnyOrder(text, rules, names, {});
+  if (args.nodes_unread) return args;
   CandidateCollector candidates(names, args);
   if (args.has_names) {
     for (const std::string_view name : listed) candidates.Add(name);
@@ -194,13 +205,42 @@ bool ReadPlainNames(std::string_view text, CandidateCollector& candidates) {
   return false;
 }
 
+// Whether ReadPlainNames would take the text; the names are not looked up.
+bool ArePlainNames(std::string_view text) {
+  constexpr std::size_t kBlock = 64;
+  const auto is_plain = [](char c) {
+    return c != '\\' && static_cast<unsigned char>(c) >= 0x20 &&
+           static_cast<unsigned char>(c) < 0x80;
+  };
+  const std::size_t close = text.rfind("]}");
+  if (close == text.npos || text.find_first_not_of(" \t\r\n", close + 2) != text.npos) return false;
+  text = text.substr(0, close);
+  std::size_t odd = 0;
+  std::size_t at = 0;
+  for (; at + kBlock <= text.size(); at += kBlock) {  // blocks of a fixed size become vectors
+    for (std::size_t i = 0; i < kBlock; ++i) odd += is_plain(text[at + i]) ? 0 : 1;
+  }
+  for (; at < text.size(); ++at) odd += is_plain(text[at]) ? 0 : 1;
+  if (odd > 0) return false;
+  while (text.starts_with('"')) {
+    const std::size_t end = text.find('"', 1);
+    if (end == std::string_view::npos) return false;
+    text.remove_prefix(end + 1);
+    if (text.empty()) return true;
+    if (text.front() != ',') return false;
+    text.remove_prefix(1);
+  }
+  return false;
+}
+
 // The form in which kube-scheduler writes node names: Pod first, then this, then nothing more.
 constexpr std::string_view kNamesFollow = ",\"Nodes\":null,\"NodeNames\":[";
 
 // Reads that form without a parse of the names, which are nearly all of the text. Empty where the
 // text has another form; whether it is valid is then for DecodeAnyOrder to say.
 std::optional<ExtenderArgs> DecodeSchedulerForm(std::string& text, const PodRules& rules,
-                                                const NodeNameTable& names) {
+                                                const NodeNameTable& names,
+                                                const LeavesNodes& leaves) {
   // Inside a JSON string the quotes of the mark would be escaped, so a match is a key - of the
   // outermost object if what stands before it is complete once a brace closes it.
   const std::size_t mark = text.find(kNamesFollow);
@@ -214,12 +254,16 @@ std::optional<ExtenderArgs> DecodeSchedulerForm(std::string& text, const PodRule
                                       });
   text[mark] = ',';
   if (!read) return std::nullopt;
+  const std::string_view list = std::string_view(text).substr(mark + kNamesFollow.size());
+  if (leaves && args.pod && leaves(args) && ArePlainNames(list)) {
+    args.nodes_unread = true;
+    args.names_text = Trimmed(std::string_view(text).substr(mark + kNamesFollow.size() - 1), ']');
+    return args;
+  }
   args.has_names = true;
   args.known.reserve(names.size());
   CandidateCollector candidates(names, args);
-  if (!ReadPlainNames(std::string_view(text).substr(mark + kNamesFollow.size()), candidates)) {
-    return std::nullopt;
-  }
+  if (!ReadPlainNames(list, candidates)) return std::nullopt;
   return args;
 }
 
@@ -304,9 +348,9 @@ void ReleaseDecoder() {
 }
 
 Result<ExtenderArgs> DecodeExtenderArgs(std::string& text, const PodRules& rules,
-                                        const NodeNameTable& names) {
-  if (auto args = DecodeSchedulerForm(text, rules, names)) return *std::move(args);
-  return DecodeAnyOrder(text, rules, names);
+                                        const NodeNameTable& names, const LeavesNodes& leaves) {
+  if (auto args = DecodeSchedulerForm(text, rules, names, leaves)) return *std::move(args);
+  return DecodeAnyOrder(text, rules, names, leaves);
 }
 
 Reason ReasonOfUnknown(const PodRequest& pod) {
@@ -340,6 +384,15 @@ std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& na
   AppendFailures(out, args, names, reasons, Verdict::kUnresolvable);
   out += ",\"Error\":\"\"}";
   return out;
+}
+
+std::string EncodeFilterAll(const ExtenderArgs& args) {
+  const auto sent = [](std::string_view text) { return text.empty() ? "null" : text; };
+  std::string out;
+  out.reserve(args.names_text.size() + args.items_text.size() + 128);
+  out.append("{\"Nodes\":").append(sent(args.items_text));
+  out.append(",\"NodeNames\":").append(sent(args.names_text));
+  return out += ",\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}";
 }
 
 std::string EncodeFilterNowhere(const ExtenderArgs& args, const NodeNameTable& names,

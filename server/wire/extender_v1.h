@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,10 +50,19 @@ struct ExtenderArgs {
   bool has_names = false;       // NodeNames was there: it is what counts
   bool has_items = false;       // Nodes was there
   std::vector<NodeItem> items;  // of Nodes
+  // Nothing above is filled in: these are NodeNames and Nodes as they were sent; empty: null.
+  bool nodes_unread = false;
+  std::string_view names_text;
+  std::string_view items_text;
 };
 
+// Whether to leave the nodes unread, once the pod and its claims are known.
+using LeavesNodes = std::function<bool(const ExtenderArgs&)>;
+
+// The nodes are read all the same where their text follows in another form than that in which
+// kube-scheduler writes it.
 Result<ExtenderArgs> DecodeExtenderArgs(std::string& text, const PodRules& rules,
-                                        const NodeNameTable& names);
+                                        const NodeNameTable& names, const LeavesNodes& leaves = {});
 
 // Gives the memory back with which this thread decoded a large text. What was decoded may point
 // into it: call it when the answer is encoded.
@@ -67,6 +77,8 @@ Reason ReasonOfUnknown(const PodRequest& pod);
 // Requires: reasons.size() == args.known.size(), args.pod.
 std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& names,
                                std::span<const Reason> reasons);
+// Every node fits. Requires: args.nodes_unread.
+std::string EncodeFilterAll(const ExtenderArgs& args);
 // An answer by which the pod fits nowhere this time, and evictions do not help.
 std::string EncodeFilterNowhere(const ExtenderArgs& args, const NodeNameTable& names,
                                 std::string_view why);

@@ -57,6 +57,7 @@ var usedByBerth = []string{
 	"list inference.redhat.com/allocationclaims", "watch inference.redhat.com/allocationclaims",
 	"list scheduling.koordinator.sh/devices", "watch scheduling.koordinator.sh/devices",
 	"create /pods/binding",
+	"patch /pods/status",
 	"create /events",
 	"create coordination.k8s.io/leases berth-system",
 	"get coordination.k8s.io/leases berth-system berth", "update coordination.k8s.io/leases berth-system berth",

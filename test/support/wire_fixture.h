@@ -117,9 +117,13 @@ inline std::shared_ptr<Engine> EngineOf(const std::string& profile) {
 class TestService {
  public:
   explicit TestService(const std::vector<NodeSpec>& nodes, PodBinder* binder = nullptr,
-                       const std::string& profile = "best-fit")
+                       const std::string& profile = "best-fit", bool behind_scheduler = false)
       : rules_(DefaultConfig().resources),
-        extender_({state_, binder == nullptr ? embedded_ : *binder, sink_, clock_},
+        extender_({.state = state_,
+                   .binder = binder == nullptr ? embedded_ : *binder,
+                   .sink = sink_,
+                   .clock = clock_,
+                   .behind_scheduler = behind_scheduler},
                   {EngineOf(profile), std::chrono::seconds(30)}),
         verbs_(extender_, rules_, metrics_) {
     std::vector<ClusterEvent> events;

@@ -487,9 +487,13 @@ TEST_F(ExtenderTest, WhoeverMadeRoomWaitsUntilTheVictimsAreSeenGone) {
   ASSERT_EQ(extender_->Preempt(extender_->Current(), high, victims), victims);
   EXPECT_TRUE(awaits({0, 1}));
   EXPECT_FALSE(awaits({1})) << "kube-scheduler does not see room on n1 either";
+  // Its victim is as good as gone: another one would go in vain.
+  EXPECT_TRUE(extender_->Preempt(extender_->Current(), high, {{{"n2", {"low-n2"}}}}).empty());
   const ClusterEvent gone = PodGone{"low-n1"};
   ASSERT_TRUE(state_.Apply(std::span(&gone, 1)));
   EXPECT_FALSE(awaits({0, 1}));
+  // Whoever has taken the room since, now others may have to go.
+  EXPECT_FALSE(extender_->Preempt(extender_->Current(), high, {{{"n2", {"low-n2"}}}}).empty());
 }
 
 TEST_F(ExtenderTest, WaitingForVictimsOfANodeThatWasNotChosenEnds) {

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/extender/refused_pods.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "scoring/admission.h"
+#include "scoring/registry.h"
+
+namespace berth {
+namespace {
+
+constexpr Duration kFirstPause = std::chrono::seconds(1);  // after the first time in vain, doubled
+constexpr Duration kLongestPause = std::chrono::seconds(8);
+constexpr Duration kForgotten = std::chrono::minutes(1);  // after which pauses begin anew
+// What makes room for a pod that was refused just now is what kube-scheduler asked for: it will not
+// ask again. For one that has waited longer it most probably will, without being woken.
+constexpr Duration kJustNow = std::chrono::seconds(1);
+constexpr Duration kGrace = std::chrono::milliseconds(100);
+constexpr Duration kBetweenLooks = std::chrono::milliseconds(100);
+constexpr Duration kGroupsEvery = std::chrono::seconds(1);
+
+bool Takes(const Node& node, const PodRequest& pod) {
+  return FirstObjection(node, pod.shape) == Reason::kFits &&
+         Admits(node.spec(), pod) == Reason::kFits;
+}
+
+// Whether the group says what the request would have taken from it, had it been there in time.
+bool SaysMore(const PodGroup& group, const PodRequest& pod) {
+  return (pod.gang_size == 0 && group.min_members != 0) ||
+         (pod.domain == DomainAsk{} && group.domain != DomainAsk{});
+}
+
+}  // namespace
+
+// What changed, and per shape which of the changed nodes take it now.
+struct RefusedPods::Change {
+  struct Pair {
+    const Node* before;  // nullptr: there was none of that name
+    const Node* now;
+  };
+  struct Taker {
+    const Node* node;
+    const Node* before;  // only where it took the shape too
+  };
+  struct ShapeHash {
+    std::size_t operator()(const RequestShape& shape) const { return HashValue(shape); }
+  };
+
+  Change(const Snapshot& before, const Snapshot& now) {
+    if (before.SameNodes(now)) {
+      now.ForEachDifference(before, [&](NodeIndex i) {
+        pairs.push_back({&before.node(i), &now.node(i)});
+      });
+      return;
+    }
+    for (NodeIndex i = 0; i < now.size(); ++i) {
+      const NodeIndex old = before.names().Find(now.names().name(i));
+      const Node* const was = old == kNoNode ? nullptr : &before.node(old);
+      if (was != &now.node(i)) pairs.push_back({was, &now.node(i)});
+    }
+  }
+
+  const std::vector<Taker>& TakersOf(const RequestShape& shape) {
+    const auto [found, is_new] = takers.try_emplace(shape);
+    if (!is_new) return found->second;
+    for (const Pair& pair : pairs) {
+      if (FirstObjection(*pair.now, shape) != Reason::kFits) continue;
+      const bool took =
+          pair.before != nullptr && FirstObjection(*pair.before, shape) == Reason::kFits;
+      found->second.push_back({pair.now, took ? pair.before : nullptr});
+    }
+    return found->second;
+  }
+
+  std::vector<Pair> pairs;
+  std::unordered_map<RequestShape, std::vector<Taker>, ShapeHash> takers;
+};
+
+void RefusedPods::Refused(std::shared_ptr<const PodRequest> pod,
+                          std::shared_ptr<const Snapshot> snapshot, Instant now) {
+  Entry& entry = entries_[pod->id.uid];
+  entry.pod = std::move(pod);
+  entry.seen = std::move(snapshot);
+  entry.refused = ++refusals_;
+  entry.refused_at = now;
+  entry.waiting = true;
+  entry.regrouped = false;
+  entry.changed = false;
+  entry.room.clear();
+  if (groups_ != nullptr && !entry.pod->gang.empty()) {
+    entry.group = groups_->Find(entry.pod->gang);
+    entry.regrouped = entry.group && SaysMore(*entry.group, *entry.pod);
+  }
+  if (entries_.size() <= kMostPods) return;
+  entries_.erase(std::ranges::min_element(entries_, {},
+                                          [](const auto& known) { return known.second.refused; }));
+}
+
+void RefusedPods::Found(const std::string& uid) { entries_.erase(uid); }
+
+bool RefusedPods::GroupChanged(Entry& entry) const {
+  if (groups_ == nullptr || entry.pod->gang.empty()) return false;
+  std::optional<PodGroup> now = groups_->Find(entry.pod->gang);
+  if (now == entry.group) return false;
+  entry.group = std::move(now);
+  return true;
+}
+
+void RefusedPods::LookAt(Entry& entry, Change& change) const {
+  const PodRequest& pod = *entry.pod;
+  if (!pod.refusal.empty() || change.pairs.empty()) return;
+  if (pod.domain.required) {
+    entry.changed = true;
+    return;
+  }
+  for (const Change::Taker& taker : change.TakersOf(pod.shape)) {
+    const NodeSpec& spec = taker.node->spec();
+    if (Admits(spec, pod) != Reason::kFits) continue;
+    if (taker.before != nullptr && Admits(taker.before->spec(), pod) == Reason::kFits) continue;
+    if (std::ranges::find(entry.room, spec.name) == entry.room.end()) {
+      entry.room.push_back(spec.name);
+    }
+  }
+}
+
+bool RefusedPods::HasRoom(Entry& entry, const std::shared_ptr<const Snapshot>& snapshot,
+                          Instant now) const {
+  if (entry.regrouped) return true;
+  if (std::exchange(entry.changed, false)) {
+    if (fits_(snapshot, *entry.pod)) return true;
+    entry.not_before = std::max(entry.not_before, now + kFirstPause);  // it is not cheap
+    return false;
+  }
+  std::erase_if(entry.room, [&](const std::string& name) {
+    const NodeIndex index = snapshot->names().Find(name);
+    return index == kNoNode || !Takes(snapshot->node(index), *entry.pod);
+  });
+  return !entry.room.empty();
+}
+
+std::vector<PodId> RefusedPods::TakeWakeable(const std::shared_ptr<const Snapshot>& snapshot,
+                                             Instant now) {
+  next_ = Instant::max();
+  std::unordered_map<const Snapshot*, Change> changes;  // most entries have seen the same
+  std::vector<Entry*> candidates;
+  for (auto& [uid, entry] : entries_) {
+    if (!entry.waiting) continue;
+    const bool had_some = entry.changed || !entry.room.empty();
+    if (entry.seen != snapshot) {
+      LookAt(entry, changes.try_emplace(entry.seen.get(), *entry.seen, *snapshot).first->second);
+    }
+    if (GroupChanged(entry)) entry.regrouped = true;
+    if (!entry.pod->gang.empty()) next_ = std::min(next_, now + kGroupsEvery);
+    const bool has_some = entry.changed || !entry.room.empty();
+    if (has_some && !had_some && now - entry.refused_at > kJustNow) {
+      entry.not_before = std::max(entry.not_before, now + kGrace);
+    }
+    if (entry.regrouped || has_some) candidates.push_back(&entry);
+  }
+  std::ranges::sort(candidates, [](const Entry* a, const Entry* b) {
+    return a->pod->priority != b->pod->priority ? a->pod->priority > b->pod->priority
+                                                : a->refused < b->refused;
+  });
+  std::vector<PodId> named;
+  for (Entry* const entry : candidates) {
+    if (now < entry->not_before || named.size() == kMostAtOnce) {
+      next_ = std::min(next_, std::max(entry->not_before, now + kBetweenLooks));
+      continue;
+    }
+    if (!HasRoom(*entry, snapshot, now)) continue;
+    if (now - entry->woken > kForgotten) entry->wakes = 0;
+    entry->woken = now;
+    entry->not_before =
+        now + std::min(kLongestPause, kFirstPause * (1 << std::min(entry->wakes, 3)));
+    ++entry->wakes;
+    entry->waiting = false;
+    named.push_back(entry->pod->id);
+  }
+  // Only now: until here the snapshots that entries had seen were needed.
+  for (auto& [uid, entry] : entries_) entry.seen = entry.waiting ? snapshot : nullptr;
+  return named;
+}
+
+}  // namespace berth

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RefusedPods: pods that filter found no node for, and when to have them asked about again.
+//
+// kube-scheduler asks again after an event of the cluster. It may see that event before we do, and
+// some of what makes room here is no event there: a bind in doubt that is settled, a list that
+// shows a pod gone, a PodGroup. Then a pod would sleep for minutes beside what it waits for.
+//
+// Room is what a node has now and did not have in the snapshot on which the pod was refused. A pod
+// is named once for each refusal, and the later the more often that was in vain.
+//
+// One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "cluster/pod_groups.h"
+#include "cluster/pod_request.h"
+#include "cluster/snapshot.h"
+
+namespace berth {
+
+class RefusedPods {
+ public:
+  // So many pods are remembered; the one refused longest ago is forgotten first.
+  static constexpr std::size_t kMostPods = 4096;
+  // Named at once, so that the rest is not woken for a room that the first of them takes.
+  static constexpr std::size_t kMostAtOnce = 8;
+
+  // Whether some node takes the pod, its group's domain included.
+  using Fits = std::function<bool(const std::shared_ptr<const Snapshot>&, const PodRequest&)>;
+
+  // groups outlives the object; nullptr: nobody tells of any.
+  RefusedPods(const PodGroups* groups, Fits fits) : groups_(groups), fits_(std::move(fits)) {}
+
+  // Filter found no node for the pod on that snapshot.
+  void Refused(std::shared_ptr<const PodRequest> pod, std::shared_ptr<const Snapshot> snapshot,
+               Instant now);
+  // It found one: whatever comes of it, the pod is not ours to wake.
+  void Found(const std::string& uid);
+
+  // The pods for which there is room since they were refused: those of the highest priority first,
+  // at most kMostAtOnce.
+  [[nodiscard]] std::vector<PodId> TakeWakeable(const std::shared_ptr<const Snapshot>& snapshot,
+                                                Instant now);
+  // When to call it again though nothing was published.
+  [[nodiscard]] Instant next() const { return next_; }
+
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    std::shared_ptr<const PodRequest> pod;
+    std::shared_ptr<const Snapshot> seen;  // up to which changes were looked at
+    std::uint64_t refused = 0;             // in the order of refusals
+    Instant refused_at{};
+    bool waiting = false;           // refused, and not named since
+    bool regrouped = false;         // its group says something else now
+    bool changed = false;           // something changed, and only fits_ can say whether that helps
+    std::vector<std::string> room;  // nodes that have room since, or had for a while
+    std::optional<PodGroup> group;  // as last seen
+    int wakes = 0;
+    Instant woken{};  // last
+    Instant not_before{};
+  };
+  struct Change;  // from one snapshot to the newest
+
+  void LookAt(Entry& entry, Change& change) const;
+  [[nodiscard]] bool GroupChanged(Entry& entry) const;
+  [[nodiscard]] bool HasRoom(Entry& entry, const std::shared_ptr<const Snapshot>& snapshot,
+                             Instant now) const;
+
+  const PodGroups* const groups_;
+  const Fits fits_;
+  std::unordered_map<std::string, Entry> entries_;  // by pod UID
+  std::uint64_t refusals_ = 0;
+  Instant next_ = Instant::max();
+};
+
+}  // namespace berth

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/api_pod_waker.h"
+
+#include <utility>
+
+#include "server/kube/api_path.h"
+#include "server/wire/wake_json.h"
+
+namespace berth::kube {
+namespace {
+
+constexpr Duration kPause = std::chrono::milliseconds(200);  // between attempts
+constexpr Duration kMostPerRequest = std::chrono::seconds(5);
+
+}  // namespace
+
+ApiPodWaker::ApiPodWaker(ApiClient& client, const Clock& clock, const WriteFence& fence,
+                         OnProblem on_problem)
+    : client_(client),
+      clock_(clock),
+      fence_(fence),
+      on_problem_(std::move(on_problem)),
+      thread_([this] { Run(); }) {}
+
+ApiPodWaker::~ApiPodWaker() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  changed_.NotifyAll();
+  thread_.join();
+}
+
+void ApiPodWaker::Wake(const PodId& pod) {
+  {
+    const MutexLock lock(mutex_);
+    if (waiting_.size() >= kMostWaiting) {
+      ++failed_;
+      return;
+    }
+    waiting_.push_back(pod);
+  }
+  changed_.NotifyOne();
+}
+
+bool ApiPodWaker::Next(PodId& pod) {
+  const MutexLock lock(mutex_);
+  while (waiting_.empty() && !ending_) changed_.Wait(mutex_);
+  if (ending_) return false;
+  pod = std::move(waiting_.front());
+  waiting_.pop_front();
+  return true;
+}
+
+void ApiPodWaker::Run() {
+  PodId pod;
+  while (Next(pod)) Post(pod);
+}
+
+void ApiPodWaker::Post(const PodId& pod) {
+  const Result<std::string> path = PodPath(pod.namespace_name, pod.name);
+  if (!path) return;  // no such pod can be
+  ApiRequest request;
+  request.method = "PATCH";
+  request.path = *path + "/status";
+  request.content_type = wire::kWakeContentType;
+  request.timeout = kMostPerRequest;
+  std::string problem;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (clock_.Now() >= fence_.WritableUntil()) return;
+    request.body = wire::EncodeWake(pod, clock_.Wall());
+    const Result<ApiResponse> response = client_.Send(request);
+    if (response && response->ok()) {
+      ++woken_;
+      problem_.clear();
+      return;
+    }
+    // Gone, or another pod has its name.
+    if (response && (response->status == 404 || response->status == 409)) return;
+    problem = response ? RefusalText(*response) : response.error().message;
+    if (response && response->status < 500 && response->status != 429) break;
+    const MutexLock lock(mutex_);
+    if (!ending_) changed_.WaitUntil(mutex_, std::chrono::steady_clock::now() + kPause);
+    if (ending_) return;
+  }
+  ++failed_;
+  // The text of a refusal names the pod: what is told once is that there is one.
+  const std::string kind = problem.substr(0, problem.find(':'));
+  if (kind != problem_) on_problem_(problem);
+  problem_ = kind;
+}
+
+}  // namespace berth::kube

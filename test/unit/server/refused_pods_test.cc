@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/extender/refused_pods.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "cluster/cluster_state.h"
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Names = std::vector<std::string>;
+
+class RefusedPodsTest : public testing::Test {
+ protected:
+  RefusedPodsTest() {
+    AddNode("n1");
+    AddNode("n2");
+    Take("holder-1", "n1");
+    Take("holder-2", "n2");
+  }
+
+  void Apply(const ClusterEvent& event) { ASSERT_TRUE(state_.Apply(std::span(&event, 1))); }
+  void AddNode(const std::string& name) {
+    NodeSpec spec;
+    spec.name = name;
+    spec.cpu_milli = 64'000;
+    spec.memory_bytes = std::int64_t{1} << 40;
+    spec.gpus.assign(1, GpuSpec{"", 80'000, true});
+    Apply(NodeUpserted{spec});
+  }
+  static PodRequest Pod(const std::string& uid) {
+    PodRequest pod;
+    pod.id = {uid, "ns", uid};
+    pod.shape.gpus = WholeGpus{1};
+    return pod;
+  }
+  void Take(const std::string& uid, const std::string& node) {
+    Apply(PodBound{Pod(uid), {node, 0, 0, {{0, kMilliPerGpu, 0}}}});
+  }
+  void Free(const std::string& uid) { Apply(PodGone{uid}); }
+  void Refuse(const PodRequest& pod) {
+    refused_.Refused(std::make_shared<const PodRequest>(pod), state_.Current(), now_);
+  }
+  Names Wakeable() {
+    Names names;
+    for (const PodId& id : refused_.TakeWakeable(state_.Current(), now_)) names.push_back(id.uid);
+    return names;
+  }
+
+  ClusterState state_;
+  PodGroups groups_;
+  bool fits_ = false;  // pods of groups with a domain
+  RefusedPods refused_{&groups_, [this](const std::shared_ptr<const Snapshot>&, const PodRequest&) {
+                         return fits_;
+                       }};
+  Instant now_ = Instant() + minutes(60);
+};
+
+TEST_F(RefusedPodsTest, APodIsNamedOnceWhenThereIsRoom) {
+  Refuse(Pod("a"));
+  EXPECT_EQ(Wakeable(), Names{});
+  Free("holder-1");
+  EXPECT_EQ(Wakeable(), Names{"a"});
+  Free("holder-2");
+  EXPECT_EQ(Wakeable(), Names{}) << "it was named, and not refused since";
+}
+
+// kube-scheduler saw the same pod go, and asks: nothing needs to be written.
+TEST_F(RefusedPodsTest, APodThatHasWaitedForLongIsWokenOnlyIfNobodyAsksAboutIt) {
+  Refuse(Pod("asked"));
+  Refuse(Pod("forgotten"));
+  now_ += minutes(1);
+  Free("holder-1");
+  EXPECT_EQ(Wakeable(), Names{});
+  refused_.Found("asked");
+  now_ = refused_.next();
+  EXPECT_EQ(Wakeable(), Names{"forgotten"});
+}
+
+TEST_F(RefusedPodsTest, RoomThatCameBetweenTheAnswerAndTheNewsOfItCounts) {
+  const auto before = state_.Current();
+  Free("holder-1");
+  EXPECT_EQ(Wakeable(), Names{});
+  refused_.Refused(std::make_shared<const PodRequest>(Pod("late")), before, now_);
+  EXPECT_EQ(Wakeable(), Names{"late"});
+}
+
+// kube-scheduler has its own reasons not to take a node that fits by our books.
+TEST_F(RefusedPodsTest, ANodeThatHadRoomAllAlongIsNoReason) {
+  Free("holder-1");
+  Refuse(Pod("a"));
+  PodRequest small = Pod("small");
+  small.shape.gpus = NoGpu{};
+  small.shape.cpu_milli = 100;
+  Apply(PodBound{small, {"n1", 100, 0, {}}});
+  EXPECT_EQ(Wakeable(), Names{});
+}
+
+TEST_F(RefusedPodsTest, RoomThatIsTakenAgainIsNoReason) {
+  Refuse(Pod("a"));
+  Free("holder-1");
+  Take("other", "n1");
+  EXPECT_EQ(Wakeable(), Names{});
+  Free("other");
+  EXPECT_EQ(Wakeable(), Names{"a"});
+}
+
+TEST_F(RefusedPodsTest, ANodeThatIsNewIsRoom) {
+  Refuse(Pod("a"));
+  AddNode("n0");
+  EXPECT_EQ(Wakeable(), Names{"a"});
+}
+
+TEST_F(RefusedPodsTest, APodThatWasWokenInVainIsLeftAloneForLonger) {
+  Refuse(Pod("a"));
+  Free("holder-1");
+  EXPECT_EQ(Wakeable(), Names{"a"});
+  Duration pause{};
+  for (int i = 0; i < 5; ++i) {
+    Take("holder-1", "n1");
+    Refuse(Pod("a"));
+    Free("holder-1");
+    EXPECT_EQ(Wakeable(), Names{});
+    EXPECT_GT(refused_.next() - now_, pause);
+    pause = std::min<Duration>(refused_.next() - now_, seconds(7));
+    now_ = refused_.next();
+    EXPECT_EQ(Wakeable(), Names{"a"}) << "when its time has come";
+  }
+}
+
+TEST_F(RefusedPodsTest, NotAllAreWokenForTheRoomOfOneAndThoseOfHigherPriorityFirst) {
+  constexpr int kPods = 30;
+  for (int i = 0; i < kPods; ++i) {
+    PodRequest pod = Pod("p" + std::to_string(i));
+    pod.priority = i == 20 ? 100 : 0;
+    Refuse(pod);
+  }
+  Free("holder-1");
+  const Names first = Wakeable();
+  ASSERT_EQ(first.size(), RefusedPods::kMostAtOnce);
+  EXPECT_EQ(first[0], "p20");
+  EXPECT_EQ(first[1], "p0") << "then whoever waits longest";
+  // The room is still there: the next ones, a little later.
+  EXPECT_GT(refused_.next(), now_);
+  now_ = refused_.next();
+  EXPECT_EQ(Wakeable().size(), RefusedPods::kMostAtOnce);
+  Take("taker", "n1");
+  now_ = refused_.next();
+  EXPECT_EQ(Wakeable(), Names{}) << "it is not any more";
+}
+
+TEST_F(RefusedPodsTest, APodForWhichANodeWasFoundIsForgotten) {
+  Refuse(Pod("a"));
+  refused_.Found("a");
+  Free("holder-1");
+  EXPECT_EQ(Wakeable(), Names{});
+  EXPECT_EQ(refused_.size(), 0u);
+}
+
+TEST_F(RefusedPodsTest, WhatItRemembersIsBounded) {
+  for (std::size_t i = 0; i <= RefusedPods::kMostPods; ++i) Refuse(Pod("p" + std::to_string(i)));
+  EXPECT_EQ(refused_.size(), RefusedPods::kMostPods);
+  Free("holder-1");
+  EXPECT_EQ(Wakeable().front(), "p1") << "the first was forgotten";
+}
+
+TEST_F(RefusedPodsTest, APodOfAGroupThatNeedsADomainIsLookedAtWholeAfterAnyChange) {
+  PodRequest pod = Pod("a");
+  pod.gang = "ns/g";
+  pod.gang_size = 2;
+  pod.domain.required = 0;
+  Refuse(pod);
+  Free("holder-1");
+  EXPECT_EQ(Wakeable(), Names{}) << "its group does not fit";
+  fits_ = true;
+  now_ += seconds(2);
+  EXPECT_EQ(Wakeable(), Names{}) << "nothing changed since";
+  Free("holder-2");
+  EXPECT_EQ(Wakeable(), Names{}) << "kube-scheduler may have seen it too";
+  now_ = refused_.next();
+  EXPECT_EQ(Wakeable(), Names{"a"});
+}
+
+// No Kubernetes event of a PodGroup wakes its pods.
+TEST_F(RefusedPodsTest, APodIsNamedWhenItsGroupSaysSomethingElse) {
+  PodRequest pod = Pod("a");
+  pod.gang = "ns/g";
+  Refuse(pod);
+  EXPECT_EQ(Wakeable(), Names{});
+  EXPECT_LE(refused_.next(), now_ + seconds(1)) << "groups are looked at from time to time";
+  groups_.Of(PodGroupApi::kKubernetes).Put({"ns", "g", 4, {}});
+  EXPECT_EQ(Wakeable(), Names{"a"});
+}
+
+}  // namespace
+}  // namespace berth
