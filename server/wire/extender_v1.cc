@@ -222,7 +222,7 @@ bool ArePlainNames(std::string_view text) {
   }
   for (; at < text.size(); ++at) odd += is_plain(text[at]) ? 0 : 1;
   if (odd > 0) return false;
-  while (text.starts_with('"')) {
+  for (std::size_t count = 1; text.starts_with('"') && count <= kMostNames; ++count) {
     const std::size_t end = text.find('"', 1);
     if (end == std::string_view::npos) return false;
     text.remove_prefix(end + 1);
