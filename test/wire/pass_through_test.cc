@@ -98,7 +98,7 @@ TEST(PassThrough, APodWithGpusIsAskedAboutAsEver) {
 TEST(PassThrough, APodThatBerthCannotReadIsRefused) {
   const TestService service = BehindScheduler();
   Json pod = PodWithoutGpu("a");
-  pod["metadata"]["annotations"] = {{"berth.dev/gang-size", "4"}};
+  pod["metadata"]["annotations"] = {{"berth.dev/gpu-model", "|"}};
   EXPECT_EQ(service.Ask("filter", ArgsWithNames(pod, {"ready"}))["NodeNames"], Json::array());
 }
 
