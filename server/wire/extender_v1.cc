@@ -218,9 +218,9 @@ bool ArePlainNames(std::string_view text) {
   std::size_t odd = 0;
   std::size_t at = 0;
   for (; at + kBlock <= text.size(); at += kBlock) {  // blocks of a fixed size become vectors
-    for (std::size_t i = 0; i < kBlock; ++i) odd += is_plain(text[at + i]) ? 0 : 1;
+    for (std::size_t i = 0; i < kBlock; ++i) odd += is_plain(text[at + i]) ? 0U : 1U;
   }
-  for (; at < text.size(); ++at) odd += is_plain(text[at]) ? 0 : 1;
+  for (; at < text.size(); ++at) odd += is_plain(text[at]) ? 0U : 1U;
   if (odd > 0) return false;
   for (std::size_t count = 1; text.starts_with('"') && count <= kMostNames; ++count) {
     const std::size_t end = text.find('"', 1);
