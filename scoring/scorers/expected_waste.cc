@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "scoring/cpu_price.h"
 #include "scoring/scorers/largest_node.h"
 
 namespace berth {
@@ -12,7 +13,8 @@ ExpectedWaste::ExpectedWaste(const RequestMix& mix, const Fleet& fleet,
     : potential_(mix, fleet, parameters),
       market_(mix, potential_.groups(), fleet, parameters, kPointsPerGpu),
       fragmentation_weight_(parameters.fragmentation),
-      best_fit_(parameters.best_fit) {
+      best_fit_(parameters.best_fit),
+      cpu_price_(CpuPriceOf(mix, fleet)) {
   if (fragmentation_weight_ > 0) fragmentation_.emplace(mix);
 }
 
@@ -27,12 +29,14 @@ void ExpectedWaste::Score(const Node& node, const RequestShape& shape,
   const GpuState before(node);
   const std::size_t group = potential_.groups().GroupOf(node.spec().gpu_model);
   const double cost_before = CostMilli(before, group);
+  const double cpu_price = shape.wants_gpu() || before.count == 0 ? 0 : cpu_price_;
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const GpuState after = before.After(node, shape, choices[i]);
     const double grown = (CostMilli(after, group) - cost_before) / kMilliPerGpu;
-    const double left = static_cast<double>(after.cpu_milli) / kLargestNodeCpuMilli +
-                        static_cast<double>(after.total) / kLargestNodeGpuMilli;
-    scores[i] = -static_cast<int>(std::lround((grown + best_fit_ * left / 2) * kPointsPerGpu));
+    const double cpu_left = static_cast<double>(after.cpu_milli) / kLargestNodeCpuMilli;
+    const double left = cpu_left + static_cast<double>(after.total) / kLargestNodeGpuMilli;
+    const double cost = grown + best_fit_ * left / 2 + cpu_price * cpu_left;
+    scores[i] = -static_cast<int>(std::lround(cost * kPointsPerGpu));
   }
 }
 

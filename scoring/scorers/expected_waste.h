@@ -7,13 +7,15 @@
 //        + price of slots for pods of other kinds         slot_prior.h, in GPUs
 //        + fragmentation * (F(node after) - F(node before))    fragmentation_gradient.h, in GPUs
 //        + best_fit * (CPU left / 128 cores + GPU left / 8) / 2
+//        + price of the CPU left, for a pod without GPU   cpu_price.h, in GPUs
 //
 // W grows where a placement leaves a remainder that the likely pods cannot use, and falls nowhere;
 // F says the same of the very next pod, which is what counts where nodes change before they are
 // full; the prices keep what few nodes offer for those who need it, but only when there will be
-// more of them than places; slots for several GPUs and whole nodes always cost a little; the last
-// term packs where the others are indifferent. The raw score is -cost in steps of 0.005 GPU: below
-// that the estimate is noise, and the profile's rule for ties decides.
+// more of them than places; slots for several GPUs and whole nodes always cost a little; best_fit
+// packs where the others are indifferent; the last term packs the CPU, where it is scarce. The raw
+// score is -cost in steps of 0.005 GPU: below that the estimate is noise, and the profile's rule
+// for ties decides.
 #pragma once
 
 #include <optional>
@@ -48,6 +50,7 @@ class ExpectedWaste final : public Scorer {
   const double fragmentation_weight_;
   std::optional<const FragmentationGradient> fragmentation_;  // where it counts
   const double best_fit_;
+  const double cpu_price_;
 };
 
 }  // namespace berth

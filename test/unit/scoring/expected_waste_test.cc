@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "scoring/cpu_price.h"
 #include "scoring/device_picker.h"
 #include "scoring/evaluation_table.h"
 #include "scoring/profile_tables.h"
@@ -110,6 +111,59 @@ TEST(ExpectedWaste, AMixOfSmallPodsAloneDoesNotOpenWholeNodes) {
   const std::vector<ANode> nodes = {ANode("a").Gpus(8),
                                     ANode("b").Gpus(8).Holding(APod("x").Whole(2), {0, 1})};
   EXPECT_EQ(BestOf(nodes, APod("p").Whole(2).Cpu(1), twos), std::vector<NodeIndex>{1});
+}
+
+// 39 cores are asked for with every GPU.
+RequestMix AskingForMuchCpu() {
+  return {{APod("gpu").Whole(1).Cpu(20).Shape(), 0.5}, {APod("none").Cpu(19).Shape(), 0.5}};
+}
+
+Fleet FleetWith(std::int64_t cores_per_gpu) {
+  return FleetOf(*SnapshotOf({ANode("a").Gpus(2).Cpu(2 * cores_per_gpu)}));
+}
+
+TEST(CpuPrice, RisesWhereAsMuchIsAskedForAsThereIs) {
+  const RequestMix mix = AskingForMuchCpu();
+  EXPECT_EQ(CpuPriceOf(mix, FleetWith(42)), 0) << "93 % is asked for";
+  EXPECT_NEAR(CpuPriceOf(mix, FleetWith(40)), kCpuPrice / 2, 1e-9) << "97.5 %";
+  EXPECT_EQ(CpuPriceOf(mix, FleetWith(39)), kCpuPrice);
+  EXPECT_EQ(CpuPriceOf(mix, FleetWith(10)), kCpuPrice);
+}
+
+TEST(CpuPrice, IsNothingWhereNothingIsKnown) {
+  EXPECT_EQ(CpuPriceOf({}, FleetWith(10)), 0);
+  EXPECT_EQ(CpuPriceOf(AskingForMuchCpu(), {}), 0);
+  EXPECT_EQ(CpuPriceOf({{APod("none").Cpu(19).Shape(), 1}}, FleetWith(10)), 0);
+  EXPECT_EQ(CpuPriceOf(AskingForMuchCpu(), FleetOf(*SnapshotOf({ANode("a")}))), 0);
+}
+
+TEST(ExpectedWaste, PodsWithoutGpuPackTheCpuThatIsScarce) {
+  const RequestMix mix = AskingForMuchCpu();
+  const std::vector<ANode> nodes = {
+      ANode("a").Gpus(1).Cpu(64).Holding(APod("x").Whole(1).Cpu(16), {0}),
+      ANode("b").Gpus(1).Cpu(64).Holding(APod("y").Whole(1).Cpu(32), {0})};
+  const APod pod = APod("p").Cpu(16);
+  const auto best = [&](const std::vector<ANode>& among, std::int64_t cores_per_gpu) {
+    ProfileTables tables(
+        BuildProfile(*FindBuiltinProfile("expected-waste"), mix, {}, FleetWith(cores_per_gpu))
+            .value());
+    return tables.Best(SnapshotOf(among), pod.Shape());
+  };
+  EXPECT_EQ(best(nodes, 39), std::vector<NodeIndex>{1});
+  EXPECT_EQ(best(nodes, 42), (std::vector<NodeIndex>{0, 1})) << "there is plenty";
+  EXPECT_EQ(best({nodes[0], nodes[1], ANode("c").Cpu(64)}, 39), std::vector<NodeIndex>{2})
+      << "CPU beside no GPU costs nothing";
+
+  // 32 and 16 of 128 cores are left: 0.2 GPU * 1 / 4 and 1 / 8, in steps of 0.005 GPU.
+  const ExpectedWaste scorer(mix, FleetWith(39), {});
+  const auto score = [&](const ANode& node) {
+    const Node built = node.Build();
+    int points = 0;
+    scorer.Score(built, pod.Shape(), std::vector<DeviceChoice>(1), {&points, 1});
+    return points;
+  };
+  EXPECT_EQ(score(nodes[0]), -10);
+  EXPECT_EQ(score(nodes[1]), -5);
 }
 
 TEST(ExpectedWaste, PodsWithoutGpuStayEqualOnNodesThatAreEmptyOrNot) {
