@@ -42,6 +42,9 @@ std::vector<int> BestFirst(std::vector<int> raw) {
   return raw;
 }
 
+// So few nodes are all scored at once, within about two milliseconds: on a small cluster the first
+// pod of a kind is not to take one of the two nodes that happened to be looked at.
+constexpr std::size_t kFew = 16;
 constexpr double kDearest = 1e9;  // no bundle costs more, so that scores stay in range
 
 }  // namespace
@@ -86,9 +89,10 @@ void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
 
 void EvaluationTable::ScoreWaiting(const RefreshEffort& effort) {
   const std::uint64_t before = Computed();
+  const bool are_few = waiting_ <= kFew;
+  const auto may_compute = [&] { return are_few || Computed() - before < effort.states; };
   auto next = waits_.begin();
-  for (std::size_t nodes = effort.nodes;
-       waiting_ > 0 && nodes > 0 && Computed() - before < effort.states; --nodes) {
+  for (std::size_t nodes = effort.nodes; waiting_ > 0 && nodes > 0 && may_compute(); --nodes) {
     next = std::find(next, waits_.end(), 1);
     Score(static_cast<NodeIndex>(next - waits_.begin()));
   }

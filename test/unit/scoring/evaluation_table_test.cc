@@ -178,6 +178,19 @@ TEST(EvaluationTable, ScoresABoundedNumberOfStatesPerRefresh) {
   EXPECT_EQ(totals[99], 10'000);
 }
 
+TEST(EvaluationTable, ScoresAllNodesOfASmallClusterAtOnce) {
+  std::vector<ANode> nodes;
+  for (int i = 0; i < 8; ++i) nodes.push_back(ANode("n" + std::to_string(i)).Cpu(10 + i));
+  std::vector<Profile::Weighted> scorers;
+  scorers.push_back({std::make_unique<CostlyScorer>(), 1});
+  const Profile profile = ProfileOf(std::move(scorers));
+  EvaluationTable table(profile, APod("p").Shape());
+  const auto snapshot = SnapshotOf(nodes);
+  table.Refresh(snapshot, {.states = 2, .nodes = 150});
+  EXPECT_FALSE(table.waits());
+  EXPECT_EQ(table.Totals(AllOf(*snapshot)).back(), 1700);
+}
+
 TEST(EvaluationTable, FollowsNodesThatComeAndGo) {
   const Profile profile = ProfileOf(CoresOf);
   EvaluationTable table(profile, APod("p").Shape());
