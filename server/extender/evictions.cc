@@ -5,16 +5,32 @@
 #include <utility>
 
 namespace berth {
+namespace {
+
+// UIDs of victims that are remembered, of all pods together: some 10 MB.
+constexpr std::size_t kMostUids = 100'000;
+
+std::size_t UidsOf(const std::vector<NodeVictims>& nodes) {
+  std::size_t count = 0;
+  for (const NodeVictims& victims : nodes) count += victims.uids.size();
+  return count;
+}
+
+}  // namespace
 
 void Evictions::Agree(const std::string& pod_uid, std::vector<NodeVictims> nodes) {
   const MutexLock lock(mutex_);
   const auto [agreed, is_new] = by_pod_.insert_or_assign(pod_uid, Agreed{std::move(nodes), 0});
   (void)agreed;
-  if (!is_new) return;
-  order_.push_back(pod_uid);
-  if (order_.size() <= kMostPods) return;
-  by_pod_.erase(order_.front());
-  order_.pop_front();
+  if (is_new) order_.push_back(pod_uid);
+  std::size_t uids = 0;
+  for (const auto& [pod, victims] : by_pod_) uids += UidsOf(victims.nodes);
+  while (order_.size() > kMostPods || (uids > kMostUids && order_.size() > 1)) {
+    const auto oldest = by_pod_.find(order_.front());
+    uids -= UidsOf(oldest->second.nodes);
+    by_pod_.erase(oldest);
+    order_.pop_front();
+  }
 }
 
 Evictions::Agreed* Evictions::StillThere(const std::string& pod_uid, const Snapshot& snapshot) {

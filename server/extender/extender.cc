@@ -217,10 +217,14 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
 
 void Extender::AgreeOn(const Snapshot& snapshot, const PodRequest& pod,
                        std::vector<NodeVictims> nodes) {
-  std::erase_if(nodes, [&](const NodeVictims& victims) {
+  // A request may name anything: only what the books have is remembered, once.
+  std::erase_if(nodes, [&](NodeVictims& victims) {
     const Node& node = snapshot.node(snapshot.names().Find(victims.node));
-    return std::ranges::none_of(
-        victims.uids, [&node](const std::string& uid) { return node.FindPod(uid) != nullptr; });
+    std::ranges::sort(victims.uids);
+    victims.uids.erase(std::unique(victims.uids.begin(), victims.uids.end()), victims.uids.end());
+    std::erase_if(victims.uids,
+                  [&node](const std::string& uid) { return node.FindPod(uid) == nullptr; });
+    return victims.uids.empty();
   });
   if (!nodes.empty()) evictions_.Agree(pod.id.uid, std::move(nodes));
 }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/extender/evictions.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+using test::SnapshotOf;
+
+TEST(Evictions, OfTooManyVictimsTheOldestAreForgotten) {
+  const auto snapshot = SnapshotOf({ANode("n").Gpus(1).Holding(APod("held").Whole(1), {0})});
+  const std::vector<NodeIndex> candidates = {0};
+  std::vector<std::string> many(60'000, "gone");
+  many.emplace_back("uid-held");
+  Evictions evictions;
+  evictions.Agree("first", {{"n", many}});
+  EXPECT_TRUE(evictions.Awaited("first", *snapshot, candidates));
+  evictions.Agree("second", {{"n", many}});
+  EXPECT_FALSE(evictions.Awaited("first", *snapshot, candidates));
+  EXPECT_TRUE(evictions.Awaited("second", *snapshot, candidates));
+}
+
+}  // namespace
+}  // namespace berth
