@@ -194,7 +194,7 @@ class Service {
       http::HttpServerOptions options;
       options.listen = config_.server.debug_listen;
       options.threads = 1;
-      options.max_body_bytes = 0;  // nothing there takes one
+      options.max_body_bytes = 4096;  // nothing there reads one
       options.max_request_bytes = kDebugRequestBytes;
       options.max_answer_bytes = kDebugAnswerBytes;
       options.max_connections = kDebugConnections;
