@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "bench/load/berth_server.h"
+#include "bench/load/timed_call.h"
 #include "bench/replay/http_client.h"
 #include "bench/replay/latency.h"
 
@@ -31,20 +32,6 @@ std::string Amounts(Random& random) {
   const auto tenths = static_cast<int>(1 + random.Below(8));
   return R"("cpu":")" + std::to_string(cpu_per_gpu) +
          R"(","memory":"16Gi","berth.dev/gpu-milli":")" + std::to_string(tenths * 100) + "\"";
-}
-
-struct Times {
-  std::vector<double> filter_us, prioritize_us;
-};
-
-std::string Timed(HttpClient& client, const char* path, const std::string& body,
-                  std::vector<double>& us) {
-  const auto start = std::chrono::steady_clock::now();
-  auto answer = client.Post(path, body);
-  us.push_back(
-      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
-  BERTH_CHECK(answer.has_value());
-  return *std::move(answer);
 }
 
 void Print(const char* verb, const std::vector<double>& us) {

@@ -21,6 +21,7 @@
 
 #include "base/check.h"
 #include "bench/load/berth_server.h"
+#include "bench/load/timed_call.h"
 #include "bench/replay/http_client.h"
 #include "bench/replay/latency.h"
 
@@ -98,20 +99,6 @@ class Viewers {
 
   std::vector<std::jthread> threads_;
 };
-
-struct Times {
-  std::vector<double> filter_us, prioritize_us;
-};
-
-std::string Timed(HttpClient& client, const char* path, const std::string& body,
-                  std::vector<double>& us) {
-  const auto start = std::chrono::steady_clock::now();
-  auto answer = client.Post(path, body);
-  us.push_back(
-      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
-  BERTH_CHECK(answer.has_value());
-  return *std::move(answer);
-}
 
 // Pods one after the other with a short pause between two.
 void Place(HttpClient& client, const std::string& names, std::size_t& n, Times& times) {

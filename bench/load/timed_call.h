@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One call of a verb, timed by its client.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "bench/replay/http_client.h"
+
+namespace berth::load {
+
+struct Times {
+  std::vector<double> filter_us, prioritize_us;
+};
+
+// The answer; the time that it took goes to us.
+inline std::string Timed(replay::HttpClient& client, const char* path, const std::string& body,
+                         std::vector<double>& us) {
+  const auto start = std::chrono::steady_clock::now();
+  auto answer = client.Post(path, body);
+  us.push_back(
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+  BERTH_CHECK(answer.has_value());
+  return *std::move(answer);
+}
+
+}  // namespace berth::load
