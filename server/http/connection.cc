@@ -2,6 +2,7 @@
 #include "server/http/connection.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -235,17 +236,22 @@ void Connection::Refuse(const Refusal& refusal) {
   Send(AfterResponse::kClose, Part::kHeaderAndBody);
 }
 
-void Connection::CountAnswer(std::size_t bytes) {
-  if (bytes != answer_bytes_) {
-    shard_.service().answer_bytes.fetch_add(bytes - answer_bytes_, std::memory_order_relaxed);
-    answer_bytes_ = bytes;
-  }
+// Answers of all connections together stay within max_answer_bytes: a large one is counted only if
+// it fits, so that two that come at once can neither overrun the limit nor refuse each other.
+bool Connection::CountAnswer(std::size_t bytes) {
+  std::atomic<std::size_t>& total = shard_.service().answer_bytes;
+  std::size_t before = total.load(std::memory_order_relaxed);
+  std::size_t after = 0;
+  do {
+    after = before - answer_bytes_ + bytes;
+    if (bytes > kSmallAnswerBytes && after > options_.max_answer_bytes) return false;
+  } while (!total.compare_exchange_weak(before, after, std::memory_order_relaxed));
+  answer_bytes_ = bytes;
+  return true;
 }
 
 void Connection::Send(AfterResponse after, Part part) {
-  CountAnswer(response_.body.size());  // a shared body is its owner's to count
-  if (answer_bytes_ > kSmallAnswerBytes &&
-      shard_.service().answer_bytes.load(std::memory_order_relaxed) > options_.max_answer_bytes) {
+  if (!CountAnswer(response_.body.size())) {  // a shared body is its owner's to count
     counters_.refused_requests.Increment();
     response_ = ErrorResponse(503, "too many answers that are not read");
     CountAnswer(0);

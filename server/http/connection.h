@@ -90,7 +90,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void OnChunkedBytes();
   [[nodiscard]] bool MayHoldRequest();
   void CountRequest(std::size_t bytes);
-  void CountAnswer(std::size_t bytes);
+  bool CountAnswer(std::size_t bytes);  // false, and nothing counted: too much for all together
   void OnChunksRead(const ErrorCode& code, std::size_t count);
 
   // Answering: connection.cc.
