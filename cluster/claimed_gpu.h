@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "topology/wiring.h"
+#include "topology/links/wiring.h"
 
 namespace berth {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "topology/mig_profile.h"
+#include "topology/mig/mig_profile.h"
 
 namespace berth {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "topology/product_links.h"
+#include "topology/links/product_links.h"
 
 namespace berth {
 

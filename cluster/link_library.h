@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "topology/gpu_links.h"
+#include "topology/links/gpu_links.h"
 
 namespace berth {
 
@@ -25,7 +25,8 @@ class LinkLibrary {
   // nodes that have them.
   static constexpr std::size_t kMostWirings = 256;
 
-  // `product`: as in SpeedsFor (topology/product_links.h). `source`: where the matrix was read.
+  // `product`: as in SpeedsFor (topology/links/product_links.h). `source`: where the matrix was
+  // read.
   GpuLinks LinksOf(LinkMatrix matrix, std::string_view product, std::string source)
       BERTH_EXCLUDES(mutex_);
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "topology/mig_product.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth {
 

@@ -25,7 +25,7 @@
 #include "base/result.h"
 #include "cluster/claimed_gpu.h"
 #include "cluster/mig_spec.h"
-#include "topology/mig_product.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth {
 

@@ -4,7 +4,7 @@
 //
 // GPUs that are cut are not among NodeSpec::gpus: those are given whole or shared, these in MIG
 // devices, and no GPU is both. Each has a set of placements of its product
-// (topology/mig_product.h):
+// (topology/mig/mig_product.h):
 //
 //   static    the instances that there are; a pod gets one of them
 //   dynamic   cut when a pod comes: any placement that goes together with what is taken
@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "topology/mig_product.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth {
 
@@ -39,8 +39,8 @@ std::string_view MigKnowledgeName(MigKnowledge knowledge);  // "counts", "per-gp
 enum class MigAllocator : std::uint8_t {
   kBerth,     // Berth: GPU and start, told with the binding
   kFirstFit,  // the first GPU that has room, the lowest start: assumed of the kubelet
-  kDriver,    // the first GPU that has room, NVIDIA's driver's start (topology/mig_start_rule.h)
-  kHami,      // the first GPU that has room, HAMi's start
+  kDriver,  // the first GPU that has room, NVIDIA's driver's start (topology/mig/mig_start_rule.h)
+  kHami,    // the first GPU that has room, HAMi's start
   // kube-scheduler, which makes a ResourceClaim for the pod's extended resources (KEP-5004): the
   // first fit, in the order of `gpus`. It is the claim that holds the devices, and no pod.
   kKubeScheduler,

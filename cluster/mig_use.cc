@@ -5,7 +5,7 @@
 #include <bit>
 #include <tuple>
 
-#include "topology/mig_start_rule.h"
+#include "topology/mig/mig_start_rule.h"
 
 namespace berth {
 namespace {

@@ -34,8 +34,8 @@
 #include "cluster/placement.h"
 #include "cluster/pod_record.h"
 #include "cluster/pod_request.h"
-#include "topology/gpu_links.h"
 #include "topology/gpu_mask.h"
+#include "topology/links/gpu_links.h"
 
 namespace berth {
 

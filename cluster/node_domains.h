@@ -11,8 +11,8 @@
 
 #include "base/mutex.h"
 #include "cluster/snapshot.h"
-#include "topology/domain_tree.h"
-#include "topology/topology_levels.h"
+#include "topology/domains/domain_tree.h"
+#include "topology/domains/topology_levels.h"
 
 namespace berth {
 

@@ -14,8 +14,8 @@
 
 #include "cluster/labels.h"
 #include "cluster/node_constraints.h"
-#include "topology/link_ask.h"
-#include "topology/mig_profile.h"
+#include "topology/links/link_ask.h"
+#include "topology/mig/mig_profile.h"
 
 namespace berth {
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "scoring/learned_mix.h"
 #include "scoring/profile.h"
-#include "scoring/request_mix.h"
-#include "topology/topology_levels.h"
+#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/request_mix.h"
+#include "topology/domains/topology_levels.h"
 
 namespace berth {
 

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "scoring/engine.h"
-#include "scoring/learned_mix.h"
+#include "scoring/waste/learned_mix.h"
 
 namespace berth {
 

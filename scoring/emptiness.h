@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "cluster/node.h"
-#include "scoring/gpu_state.h"
+#include "scoring/waste/gpu_state.h"
 
 namespace berth {
 

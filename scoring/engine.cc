@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "scoring/pod_draws.h"
 #include "scoring/registry.h"
+#include "scoring/waste/pod_draws.h"
 
 namespace berth {
 

@@ -20,11 +20,11 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "scoring/fleet.h"
-#include "scoring/fleet_mix.h"
-#include "scoring/learned_mix.h"
 #include "scoring/profile_tables.h"
-#include "scoring/turnover.h"
+#include "scoring/waste/fleet.h"
+#include "scoring/waste/fleet_mix.h"
+#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/turnover.h"
 
 namespace berth {
 

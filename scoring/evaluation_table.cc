@@ -10,9 +10,9 @@
 #include "base/check.h"
 #include "scoring/device_picker.h"
 #include "scoring/emptiness.h"
-#include "scoring/market.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
+#include "scoring/waste/market.h"
 
 namespace berth {
 

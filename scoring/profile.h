@@ -10,10 +10,10 @@
 
 #include "base/result.h"
 #include "scoring/device_picker.h"
-#include "scoring/fleet.h"
-#include "scoring/request_mix.h"
 #include "scoring/scorer.h"
-#include "scoring/waste_parameters.h"
+#include "scoring/waste/fleet.h"
+#include "scoring/waste/request_mix.h"
+#include "scoring/waste/waste_parameters.h"
 
 namespace berth {
 

@@ -21,7 +21,7 @@
 #include "scoring/evaluation_table.h"
 #include "scoring/profile.h"
 #include "scoring/reason.h"
-#include "scoring/supply_ledger.h"
+#include "scoring/waste/supply_ledger.h"
 
 namespace berth {
 

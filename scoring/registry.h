@@ -12,8 +12,8 @@
 #include "base/result.h"
 #include "scoring/filter.h"
 #include "scoring/profile.h"
-#include "scoring/request_mix.h"
 #include "scoring/scorer.h"
+#include "scoring/waste/request_mix.h"
 
 namespace berth {
 

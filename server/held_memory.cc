@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "server/metrics_text.h"
+#include "server/pages/metrics_text.h"
 
 namespace berth {
 namespace {

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <utility>
 
-#include "server/http_metrics.h"
-#include "server/metrics_text.h"
-#include "server/mig_metrics.h"
-#include "server/topology_metrics.h"
+#include "server/pages/http_metrics.h"
+#include "server/pages/metrics_text.h"
+#include "server/pages/mig_metrics.h"
+#include "server/pages/topology_metrics.h"
+#include "server/pages/waste_metrics.h"
 #include "server/ui/live_page.h"
-#include "server/waste_metrics.h"
 #include "server/wire/cluster_file.h"
 #include "server/wire/json_text.h"
 #include "server/wire/repartition_json.h"

@@ -11,9 +11,9 @@
 #include "base/number.h"
 #include "server/wire/json_text.h"
 #include "server/wire/topology_json.h"
-#include "topology/choice_policy.h"
-#include "topology/gpu_graph.h"
-#include "topology/wiring_tables.h"
+#include "topology/links/choice_policy.h"
+#include "topology/links/gpu_graph.h"
+#include "topology/links/wiring_tables.h"
 
 namespace berth {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "base/random.h"
 #include "cluster/node_domains.h"
-#include "scoring/group_domains.h"
-#include "scoring/pod_room.h"
-#include "topology/domain_choice.h"
+#include "scoring/groups/group_domains.h"
+#include "scoring/groups/pod_room.h"
+#include "topology/domains/domain_choice.h"
 
 namespace berth {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "scoring/mig/mig_fleet.h"
 #include "scoring/mig/mig_policy.h"
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth {
 namespace {

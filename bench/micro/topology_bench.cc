@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "topology/set_outlook.h"
-#include "topology/set_table.h"
+#include "topology/links/set_outlook.h"
+#include "topology/links/set_table.h"
 
 namespace berth {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "scoring/mig/mig_fleet.h"
-#include "topology/mig_states.h"
+#include "topology/mig/mig_states.h"
 
 namespace berth::replay {
 namespace {

@@ -17,7 +17,7 @@
 #include "bench/mig/mig_workload.h"
 #include "bench/replay/latency.h"
 #include "scoring/mig/mig_policy.h"
-#include "topology/mig_product.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::replay {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "topology/mig_product.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::replay {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/replay/trace.h"
-#include "scoring/request_mix.h"
+#include "scoring/waste/request_mix.h"
 
 namespace berth::replay {
 

@@ -10,7 +10,7 @@
 
 #include "base/number.h"
 #include "base/random.h"
-#include "topology/wiring_tables.h"
+#include "topology/links/wiring_tables.h"
 
 namespace berth::replay {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "topology/choice_policy.h"
-#include "topology/set_table.h"
+#include "topology/links/choice_policy.h"
+#include "topology/links/set_table.h"
 
 namespace berth::replay {
 

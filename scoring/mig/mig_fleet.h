@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "topology/mig_states.h"
+#include "topology/mig/mig_states.h"
 
 namespace berth {
 

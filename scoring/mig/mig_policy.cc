@@ -7,7 +7,7 @@
 #include <string>
 
 #include "scoring/mig/mig_potential.h"
-#include "topology/mig_start_rule.h"
+#include "topology/mig/mig_start_rule.h"
 
 namespace berth {
 namespace {

@@ -30,7 +30,7 @@
 
 #include "base/result.h"
 #include "scoring/mig/mig_fleet.h"
-#include "topology/mig_states.h"
+#include "topology/mig/mig_states.h"
 
 namespace berth {
 

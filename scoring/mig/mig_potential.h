@@ -25,7 +25,7 @@
 #include <memory>
 #include <vector>
 
-#include "topology/mig_states.h"
+#include "topology/mig/mig_states.h"
 
 namespace berth {
 

@@ -10,8 +10,8 @@
 
 #include "base/result.h"
 #include "scoring/mig/mig_potential.h"
-#include "topology/mig_product.h"
-#include "topology/mig_states.h"
+#include "topology/mig/mig_product.h"
+#include "topology/mig/mig_states.h"
 
 namespace berth {
 

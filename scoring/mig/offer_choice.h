@@ -11,7 +11,7 @@
 #include <string>
 
 #include "cluster/mig_offers.h"
-#include "topology/mig_profile.h"
+#include "topology/mig/mig_profile.h"
 
 namespace berth {
 

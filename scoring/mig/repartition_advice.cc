@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "base/check.h"
-#include "topology/mig_packability.h"
+#include "topology/mig/mig_packability.h"
 
 namespace berth {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "topology/mig_product.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth {
 

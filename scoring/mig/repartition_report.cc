@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "scoring/admission.h"
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth {
 namespace {

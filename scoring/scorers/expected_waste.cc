@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "scoring/cpu_price.h"
 #include "scoring/scorers/largest_node.h"
+#include "scoring/waste/cpu_price.h"
 
 namespace berth {
 

@@ -20,12 +20,12 @@
 
 #include <optional>
 
-#include "scoring/request_mix.h"
-#include "scoring/scarcity_market.h"
 #include "scoring/scorer.h"
 #include "scoring/scorers/fragmentation_gradient.h"
-#include "scoring/waste_parameters.h"
-#include "scoring/waste_potential.h"
+#include "scoring/waste/request_mix.h"
+#include "scoring/waste/scarcity_market.h"
+#include "scoring/waste/waste_parameters.h"
+#include "scoring/waste/waste_potential.h"
 
 namespace berth {
 

@@ -20,11 +20,11 @@
 #include <memory>
 #include <vector>
 
-#include "scoring/gpu_state.h"
-#include "scoring/model_groups.h"
-#include "scoring/request_mix.h"
 #include "scoring/scorer.h"
-#include "scoring/state_memo.h"
+#include "scoring/waste/gpu_state.h"
+#include "scoring/waste/model_groups.h"
+#include "scoring/waste/request_mix.h"
+#include "scoring/waste/state_memo.h"
 
 namespace berth {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/scorers/link_locality.h"
 
-#include "topology/set_table.h"
+#include "topology/links/set_table.h"
 
 namespace berth {
 namespace {

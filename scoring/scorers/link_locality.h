@@ -3,7 +3,7 @@
 // LinkQuality and NumaLocality: prefer nodes on which a pod's GPUs are well linked.
 //
 //   link-quality   100 * quality of the set / that of the best set of its size in the machine
-//                  (topology/set_table.h)
+//                  (topology/links/set_table.h)
 //   numa-locality  100 * fewest NUMA groups that so many GPUs of the machine can have / those that
 //                  the set has
 //

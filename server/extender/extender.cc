@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "scoring/admission.h"
-#include "scoring/group_rails.h"
+#include "scoring/groups/group_rails.h"
 #include "scoring/link_report.h"
 #include "scoring/victims.h"
 

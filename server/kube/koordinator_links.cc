@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "server/wire/node_links.h"
-#include "topology/product_links.h"
+#include "topology/links/product_links.h"
 
 namespace berth::kube {
 

@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "cluster/pod_request.h"
-#include "topology/mig_profile.h"
+#include "topology/mig/mig_profile.h"
 
 namespace berth::wire {
 

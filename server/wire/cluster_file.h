@@ -11,7 +11,7 @@
 //              "containers": [{"name": "main", "ask": {"gpus": 2}, "ends_first": false}],
 //              "grants": [{"gpu": 0, "milli": 1000, "memory_mib": 15109}, ...]}]}
 //
-// "learned_mix" is what the pods that have arrived asked for (scoring/learned_mix.h):
+// "learned_mix" is what the pods that have arrived asked for (scoring/waste/learned_mix.h):
 //
 //    {"pods": 1234, "classes": [{"pods": 17.5, "cpu_milli": 8000, "memory_bytes": 1073741824,
 //                                "ask": {"gpus": 2}, "models": []}, ...]}
@@ -44,7 +44,7 @@
 #include "base/result.h"
 #include "cluster/cluster_event.h"
 #include "cluster/cluster_state.h"
-#include "scoring/learned_mix.h"
+#include "scoring/waste/learned_mix.h"
 #include "server/wire/node_json.h"
 
 namespace berth::wire {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "topology/choice_policy.h"
+#include "topology/links/choice_policy.h"
 
 namespace berth::wire {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "server/wire/fields.h"
 #include "server/wire/mig_json.h"
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth::wire {
 namespace {

@@ -2,7 +2,7 @@
 #include "server/wire/instaslice_json.h"
 
 #include "server/wire/fields.h"
-#include "topology/mig_product.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::wire {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "server/wire/fields.h"
-#include "topology/product_links.h"
+#include "topology/links/product_links.h"
 
 namespace berth::wire {
 namespace {

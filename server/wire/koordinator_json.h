@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "topology/link_matrix.h"
+#include "topology/links/link_matrix.h"
 
 namespace berth::wire {
 

@@ -8,9 +8,9 @@
 
 #include "cluster/node.h"
 #include "scoring/mig/mig_tables.h"
-#include "topology/mig_catalog.h"
-#include "topology/mig_layout.h"
-#include "topology/mig_start_rule.h"
+#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_layout.h"
+#include "topology/mig/mig_start_rule.h"
 
 namespace berth::wire {
 namespace {

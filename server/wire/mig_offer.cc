@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cluster/mig_library.h"
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth::wire {
 namespace {

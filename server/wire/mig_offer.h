@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the devices of a DRA pool offer to cut: per GPU the product of the catalogue whose profiles,
-// starts and memory units they are (topology/mig_catalog.h), and which of its placements there are.
+// starts and memory units they are (topology/mig/mig_catalog.h), and which of its placements there
+// are.
 #pragma once
 
 #include <span>

@@ -5,7 +5,7 @@
 
 #include "server/wire/hami_links.h"
 #include "server/wire/topology_json.h"
-#include "topology/product_links.h"
+#include "topology/links/product_links.h"
 
 namespace berth::wire {
 namespace {

@@ -5,7 +5,7 @@
 //   1. annotation berth.dev/topology (topology_json.h)
 //   2. HAMi's annotations (hami_links.h), which also name the GPUs' UUIDs
 //   3. Koordinator's Device: another object, put in its place by server/kube/koordinator_links.h
-//   4. the product catalogue (topology/product_links.h), by GPU model and number
+//   4. the product catalogue (topology/links/product_links.h), by GPU model and number
 //
 // and not known where there is none of these. What cannot be read, or speaks of another number of
 // GPUs than the node has, is told and passed over.
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "cluster/link_library.h"
-#include "topology/gpu_links.h"
+#include "topology/links/gpu_links.h"
 
 namespace berth::wire {
 

@@ -9,7 +9,7 @@
 #include "base/number.h"
 #include "cluster/node.h"
 #include "server/wire/mig_json.h"
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth::wire {
 namespace {

@@ -34,7 +34,7 @@
 #include "base/result.h"
 #include "cluster/pod_request.h"
 #include "server/wire/pod_rules.h"
-#include "topology/topology_levels.h"
+#include "topology/domains/topology_levels.h"
 
 namespace berth::wire {
 

@@ -18,7 +18,7 @@
 
 #include "base/result.h"
 #include "cluster/pod_groups.h"
-#include "topology/topology_levels.h"
+#include "topology/domains/topology_levels.h"
 
 namespace berth::wire {
 

@@ -25,7 +25,7 @@
 #include "cluster/pod_request.h"
 #include "config/config.h"
 #include "server/wire/pod_mig.h"
-#include "topology/topology_levels.h"
+#include "topology/domains/topology_levels.h"
 
 namespace berth::wire {
 

@@ -5,8 +5,8 @@
 
 #include "base/number.h"
 #include "server/wire/fields.h"
-#include "topology/nccl_xml.h"
-#include "topology/topo_text.h"
+#include "topology/links/nccl_xml.h"
+#include "topology/links/topo_text.h"
 
 namespace berth::wire {
 namespace {

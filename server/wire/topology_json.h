@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "server/wire/fields.h"
-#include "topology/link_matrix.h"
+#include "topology/links/link_matrix.h"
 
 namespace berth::wire {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "topology/link_matrix.h"
-#include "topology/wiring.h"
+#include "topology/links/link_matrix.h"
+#include "topology/links/wiring.h"
 
 namespace berth::fuzz {
 

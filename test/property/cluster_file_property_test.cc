@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cluster/cluster_state.h"
-#include "scoring/learned_mix.h"
+#include "scoring/waste/learned_mix.h"
 #include "server/wire/cluster_file.h"
 #include "test/support/random_world.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "topology/domain_choice.h"
+#include "topology/domains/domain_choice.h"
 
 namespace berth {
 namespace {

@@ -9,8 +9,8 @@
 #include <limits>
 #include <vector>
 
-#include "topology/gpu_links.h"
-#include "topology/set_table.h"
+#include "topology/links/gpu_links.h"
+#include "topology/links/set_table.h"
 
 namespace berth::test {
 

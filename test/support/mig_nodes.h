@@ -10,7 +10,7 @@
 #include "cluster/mig_library.h"
 #include "cluster/mig_spec.h"
 #include "cluster/placement.h"
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth::test {
 

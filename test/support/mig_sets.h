@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "topology/mig_product.h"
+#include "topology/mig/mig_product.h"
 
 namespace berth::test {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "topology/gpu_links.h"
-#include "topology/topo_text.h"
-#include "topology/wiring.h"
+#include "topology/links/gpu_links.h"
+#include "topology/links/topo_text.h"
+#include "topology/links/wiring.h"
 
 namespace berth::test {
 

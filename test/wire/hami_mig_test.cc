@@ -18,7 +18,7 @@
 #include "server/wire/pod_object.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
-#include "topology/mig_layout.h"
+#include "topology/mig/mig_layout.h"
 
 namespace berth::wire {
 namespace {

@@ -13,7 +13,7 @@
 #include "server/wire/mig_json.h"
 #include "server/wire/node_json.h"
 #include "test/support/mig_nodes.h"
-#include "topology/mig_layout.h"
+#include "topology/mig/mig_layout.h"
 
 namespace berth::wire {
 namespace {

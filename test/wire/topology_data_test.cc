@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "server/wire/topology_json.h"
 #include "test/support/data_dir.h"
-#include "topology/choice_policy.h"
-#include "topology/wiring_tables.h"
+#include "topology/links/choice_policy.h"
+#include "topology/links/wiring_tables.h"
 
 namespace berth::test {
 namespace {

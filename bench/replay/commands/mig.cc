@@ -13,7 +13,7 @@
 #include "bench/replay/commands/command.h"
 #include "bench/replay/progress.h"
 #include "bench/replay/report.h"
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth::replay {
 namespace {

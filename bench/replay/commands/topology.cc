@@ -13,7 +13,7 @@
 #include "bench/replay/report.h"
 #include "bench/topology/topology_replay.h"
 #include "server/wire/topology_json.h"
-#include "topology/choice_policy.h"
+#include "topology/links/choice_policy.h"
 
 namespace berth::replay {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "test/support/temp_file.h"
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth::replay {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "scoring/cpu_price.h"
 #include "scoring/device_picker.h"
 #include "scoring/evaluation_table.h"
 #include "scoring/profile_tables.h"
 #include "scoring/registry.h"
+#include "scoring/waste/cpu_price.h"
 #include "test/support/builders.h"
 
 namespace berth {

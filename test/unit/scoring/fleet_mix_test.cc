@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/fleet_mix.h"
+#include "scoring/waste/fleet_mix.h"
 
 #include <algorithm>
 #include <memory>
@@ -10,8 +10,8 @@
 
 #include "cluster/cluster_state.h"
 #include "scoring/engine.h"
-#include "scoring/market.h"
 #include "scoring/registry.h"
+#include "scoring/waste/market.h"
 #include "test/support/builders.h"
 
 namespace berth {

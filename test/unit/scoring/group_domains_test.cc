@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/group_domains.h"
+#include "scoring/groups/group_domains.h"
 
 #include <memory>
 #include <numeric>

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "scoring/engine.h"
+#include "scoring/groups/pod_room.h"
 #include "scoring/mig/mig_plan.h"
 #include "scoring/mig/mig_policy.h"
-#include "scoring/pod_room.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
-#include "topology/mig_layout.h"
+#include "topology/mig/mig_layout.h"
 
 namespace berth {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "topology/mig_catalog.h"
-#include "topology/mig_layout.h"
+#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_layout.h"
 
 namespace berth {
 namespace {

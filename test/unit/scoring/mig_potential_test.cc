@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth {
 namespace {

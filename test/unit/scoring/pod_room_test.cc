@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/pod_room.h"
+#include "scoring/groups/pod_room.h"
 
 #include <memory>
 #include <string>

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "topology/mig_catalog.h"
-#include "topology/mig_packability.h"
-#include "topology/mig_states.h"
+#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_packability.h"
+#include "topology/mig/mig_states.h"
 
 namespace berth {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/scarcity_market.h"
+#include "scoring/waste/scarcity_market.h"
 
 #include <gtest/gtest.h>
 
-#include "scoring/slot_prior.h"
-#include "scoring/supply_ledger.h"
+#include "scoring/waste/slot_prior.h"
+#include "scoring/waste/supply_ledger.h"
 #include "test/support/builders.h"
 
 namespace berth {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/turnover.h"
+#include "scoring/waste/turnover.h"
 
 #include <gtest/gtest.h>
 
-#include "scoring/waste_parameters.h"
+#include "scoring/waste/waste_parameters.h"
 
 namespace berth {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/waste_report.h"
+#include "scoring/waste/waste_report.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "scoring/learned_mix.h"
+#include "scoring/waste/learned_mix.h"
 #include "server/wire/node_links.h"
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/mig_metrics.h"
+#include "server/pages/mig_metrics.h"
 
 #include <gtest/gtest.h>
 
 #include "cluster/mig_library.h"
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/page_writer.h"
+#include "server/pages/page_writer.h"
 
 #include <zlib.h>
 

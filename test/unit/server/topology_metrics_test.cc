@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/topology_metrics.h"
+#include "server/pages/topology_metrics.h"
 
 #include <string_view>
 #include <vector>

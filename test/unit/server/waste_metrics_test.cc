@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/waste_metrics.h"
+#include "server/pages/waste_metrics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The comparison policies, by hand-made cases; topology_data_test.cc has go-gpuallocator's own.
-#include "topology/choice_policy.h"
+#include "topology/links/choice_policy.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "test/support/wirings.h"
-#include "topology/wiring_tables.h"
+#include "topology/links/wiring_tables.h"
 
 namespace berth::test {
 namespace {

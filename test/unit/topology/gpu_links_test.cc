@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/gpu_links.h"
+#include "topology/links/gpu_links.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 
 #include "test/support/link_oracle.h"
 #include "test/support/wirings.h"
-#include "topology/choice_policy.h"
-#include "topology/product_links.h"
+#include "topology/links/choice_policy.h"
+#include "topology/links/product_links.h"
 
 namespace berth::test {
 namespace {

@@ -2,7 +2,7 @@
 //
 // The catalogue, and row for row against the data file of BERTH_DATA, which was made independently
 // of it.
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/mig_layout.h"
+#include "topology/mig/mig_layout.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "test/support/mig_sets.h"
-#include "topology/mig_catalog.h"
+#include "topology/mig/mig_catalog.h"
 
 namespace berth::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/mig_packability.h"
+#include "topology/mig/mig_packability.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "topology/mig_catalog.h"
-#include "topology/mig_states.h"
+#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_states.h"
 
 namespace berth {
 namespace {

@@ -2,7 +2,7 @@
 //
 // The counts are those of reference enumerations over NVIDIA's published profiles; the 19 sets are
 // the rows of the figure of the MIG User Guide for A100-40GB.
-#include "topology/mig_states.h"
+#include "topology/mig/mig_states.h"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "test/support/mig_sets.h"
-#include "topology/mig_catalog.h"
-#include "topology/mig_layout.h"
+#include "topology/mig/mig_catalog.h"
+#include "topology/mig/mig_layout.h"
 
 namespace berth::test {
 namespace {

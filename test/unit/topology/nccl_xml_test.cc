@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/nccl_xml.h"
+#include "topology/links/nccl_xml.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/set_outlook.h"
+#include "topology/links/set_outlook.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "test/support/wirings.h"
-#include "topology/wiring_tables.h"
+#include "topology/links/wiring_tables.h"
 
 namespace berth::test {
 namespace {

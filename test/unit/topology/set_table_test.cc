@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/set_table.h"
+#include "topology/links/set_table.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "test/support/wirings.h"
-#include "topology/set_search.h"
+#include "topology/links/set_search.h"
 
 namespace berth::test {
 namespace {

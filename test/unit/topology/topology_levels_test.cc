@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/topology_levels.h"
+#include "topology/domains/topology_levels.h"
 
 #include <set>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/wiring_tables.h"
+#include "topology/links/wiring_tables.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "test/support/wirings.h"
-#include "topology/gpu_graph.h"
+#include "topology/links/gpu_graph.h"
 
 namespace berth::test {
 namespace {

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/groups/group_domains.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "scoring/admission.h"
+#include "scoring/groups/pod_room.h"
+#include "scoring/scorer.h"
+#include "topology/domains/domain_choice.h"
+
+namespace berth {
+namespace {
+
+// How many pods the group still needs, this one included.
+std::int64_t Missing(const PodRequest& pod, const GroupMembers& members) {
+  const std::int64_t size = pod.gang.empty() ? 1 : pod.gang_size;
+  return std::max<std::int64_t>(size - members.placed, 1);
+}
+
+// The domains of the level in which members are, each once.
+std::vector<TopologyDomain> DomainsWithMembers(const DomainTree& tree, const GroupMembers& members,
+                                               std::size_t level) {
+  std::vector<TopologyDomain> domains;
+  for (const NodeIndex node : members.nodes) {
+    const TopologyDomain domain = tree.DomainOf(node, level);
+    if (tree.named(domain)) domains.push_back(domain);
+  }
+  std::ranges::sort(domains);
+  domains.erase(std::unique(domains.begin(), domains.end()), domains.end());
+  return domains;
+}
+
+std::optional<TopologyDomain> Roomiest(const DomainTree& tree, std::span<const int> room,
+                                       std::size_t level) {
+  const std::vector<std::int64_t> pods = tree.SumUp(room);
+  std::optional<TopologyDomain> best;
+  const auto [first, last] = tree.Level(level);
+  for (TopologyDomain domain = first; domain < last; ++domain) {
+    if (!tree.named(domain) || pods[domain] == 0) continue;
+    if (!best || pods[domain] > pods[*best]) best = domain;
+  }
+  return best;
+}
+
+// How many of the pods fit each node, one after the other.
+std::vector<int> RoomFor(const Snapshot& snapshot, const PodRequest& pod) {
+  const bool admission_matters = AdmissionMatters(snapshot, pod);
+  std::vector<int> room(snapshot.size(), 0);
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    if (admission_matters && Admits(node.spec(), pod) != Reason::kFits) continue;
+    room[i] = PodsThatFit(node, pod.shape);
+  }
+  return room;
+}
+
+// The domain of the level for a group of which no member is in one.
+std::optional<TopologyDomain> FirstDomain(const DomainTree& tree, std::span<const int> room,
+                                          const PodRequest& pod, const GroupMembers& members,
+                                          std::size_t level) {
+  // Who does not tell how many will come is best served where most can.
+  if (!pod.gang.empty() && pod.gang_size == 0) return Roomiest(tree, room, level);
+  DomainWish wish;
+  wish.pods = Missing(pod, members);
+  wish.level = level;
+  const auto choice = ChooseDomains(tree, room, wish);
+  if (!choice) return std::nullopt;
+  return choice->domain;
+}
+
+// The same, in view of where this member may go. Room is first what the snapshot has, whoever the
+// candidates are: a scheduler leaves out nodes that it has filled with members whose binds are not
+// here yet, and every member must find the same domain. Where that has no node for this one, who
+// the candidates are does decide.
+std::optional<TopologyDomain> DomainToOpen(const Snapshot& snapshot, const DomainTree& tree,
+                                           const PodRequest& pod, const GroupMembers& members,
+                                           std::span<const NodeIndex> candidates,
+                                           std::span<const Reason> reasons) {
+  const std::size_t level = *pod.domain.required;
+  std::vector<int> room = RoomFor(snapshot, pod);
+  std::vector<int> of_candidates(room.size(), 0);
+  const auto first = FirstDomain(tree, room, pod, members, level);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (reasons[i] != Reason::kFits) continue;
+    if (first && tree.DomainOf(candidates[i], level) == *first) return first;
+    of_candidates[candidates[i]] = room[candidates[i]];
+  }
+  return FirstDomain(tree, of_candidates, pod, members, level);
+}
+
+bool Contains(std::span<const TopologyDomain> sorted, TopologyDomain domain) {
+  return std::ranges::binary_search(sorted, domain);
+}
+
+Reason Belongs(const DomainTree& tree, std::span<const TopologyDomain> allowed, std::size_t level,
+               NodeIndex node) {
+  const TopologyDomain domain = tree.DomainOf(node, level);
+  if (!tree.named(domain)) return Reason::kNoTopologyDomain;
+  return Contains(allowed, domain) ? Reason::kFits : Reason::kOutsideDomain;
+}
+
+// The vertices near which to be, and how near each candidate is to the nearest.
+class Nearness {
+ public:
+  Nearness(const DomainTree& tree, std::size_t levels) : tree_(tree), marked_(tree.size(), 0) {
+    for (std::size_t level = 0; level < levels; ++level) {
+      if (tree.CountNamed(level) > 0) used_.push_back(level);
+    }
+  }
+
+  // With all domains that it is in.
+  void Mark(TopologyDomain vertex) {
+    for (; marked_[vertex] == 0; vertex = tree_.parent(vertex)) marked_[vertex] = 1;
+  }
+
+  [[nodiscard]] int Of(NodeIndex node) const {
+    for (std::size_t depth = used_.size(); depth > 0; --depth) {
+      const TopologyDomain domain = tree_.DomainOf(node, used_[depth - 1]);
+      if (marked_[domain] == 0 || !tree_.named(domain)) continue;
+      return static_cast<int>(depth * kMaxScore / used_.size());
+    }
+    return 0;
+  }
+
+ private:
+  const DomainTree& tree_;
+  std::vector<char> marked_;       // [vertex]
+  std::vector<std::size_t> used_;  // the levels that count
+};
+
+// The vertex that best fits a group of a known size of which no member is placed.
+std::optional<TopologyDomain> BestStart(const Snapshot& snapshot, const DomainTree& tree,
+                                        const PodRequest& pod) {
+  if (pod.gang_size < 2 || tree.levels() == 0) return std::nullopt;
+  DomainWish wish;
+  wish.pods = pod.gang_size;
+  wish.mode = DomainMode::kPreferred;
+  wish.level = pod.domain.preferred.value_or(tree.levels() - 1);
+  const auto choice = ChooseDomains(tree, RoomFor(snapshot, pod), wish);
+  if (!choice || choice->domain == DomainTree::kCluster) return std::nullopt;
+  return choice->domain;
+}
+
+}  // namespace
+
+GroupMembers MembersOn(const Snapshot& snapshot, const PodRequest& pod,
+                       std::span<const std::string> names) {
+  GroupMembers members;
+  for (const std::string& name : names) {
+    const NodeIndex index = snapshot.names().Find(name);
+    if (index == kNoNode) continue;
+    const auto here = std::ranges::count_if(snapshot.node(index).pods(), [&pod](const auto& other) {
+      return other->pod.gang == pod.gang && other->pod.id.uid != pod.id.uid;
+    });
+    if (here == 0) continue;
+    members.nodes.push_back(index);
+    members.placed += here;
+  }
+  return members;
+}
+
+void RequireDomain(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
+                   const GroupMembers& members, std::span<const NodeIndex> candidates,
+                   std::span<Reason> reasons) {
+  const std::size_t level = *pod.domain.required;
+  std::vector<TopologyDomain> allowed = DomainsWithMembers(tree, members, level);
+  if (allowed.empty()) {
+    if (const auto first = DomainToOpen(snapshot, tree, pod, members, candidates, reasons)) {
+      allowed.push_back(*first);
+    }
+  }
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    if (VerdictOf(reasons[i]) == Verdict::kUnresolvable) continue;
+    const Reason belongs = Belongs(tree, allowed, level, candidates[i]);
+    if (belongs == Reason::kOutsideDomain && allowed.empty()) {
+      if (reasons[i] == Reason::kFits) reasons[i] = Reason::kNoDomainHasRoom;
+    } else if (belongs != Reason::kFits) {
+      reasons[i] = belongs;
+    }
+  }
+}
+
+Reason MayJoin(const DomainTree& tree, const PodRequest& pod, const GroupMembers& members,
+               NodeIndex node) {
+  const std::size_t level = *pod.domain.required;
+  std::vector<TopologyDomain> allowed = DomainsWithMembers(tree, members, level);
+  if (allowed.empty()) allowed.push_back(tree.DomainOf(node, level));
+  return Belongs(tree, allowed, level, node);
+}
+
+bool HoldsRestOfGroup(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
+                      const GroupMembers& members, NodeIndex index, const Node& instead) {
+  if (!pod.domain.required) return true;
+  const std::size_t level = *pod.domain.required;
+  if (!DomainsWithMembers(tree, members, level).empty()) return true;
+  std::int64_t missing = Missing(pod, members) - PodsThatFit(instead, pod.shape);
+  for (NodeIndex other = 0; other < snapshot.size() && missing > 0; ++other) {
+    if (other == index || tree.DomainOf(other, level) != tree.DomainOf(index, level)) continue;
+    const Node& node = snapshot.node(other);
+    if (Admits(node.spec(), pod) == Reason::kFits) missing -= PodsThatFit(node, pod.shape);
+  }
+  return missing <= 0;
+}
+
+std::vector<int> PullOf(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
+                        const GroupMembers& members, std::span<const NodeIndex> candidates) {
+  if (pod.gang.empty() || pod.domain.unconstrained) return {};
+  Nearness nearness(tree, pod.domain.preferred ? *pod.domain.preferred + 1 : tree.levels());
+  nearness.Mark(DomainTree::kCluster);
+  if (members.nodes.empty()) {
+    const auto start = BestStart(snapshot, tree, pod);
+    if (!start) return {};
+    nearness.Mark(*start);
+  }
+  for (const NodeIndex node : members.nodes) nearness.Mark(tree.NodeVertex(node));
+  std::vector<int> pull;
+  pull.reserve(candidates.size());
+  for (const NodeIndex node : candidates) pull.push_back(nearness.Of(node));
+  return pull;
+}
+
+}  // namespace berth

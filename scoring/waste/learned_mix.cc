@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/waste/learned_mix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace berth {
+
+namespace {
+
+constexpr double kLargestUnit = 1e12;
+constexpr double kForgotten = 1e-9;  // pods
+
+// What tells classes apart. How GPUs should be linked does not say how many will be asked for.
+RequestShape KeyOf(RequestShape shape) {
+  shape.memory_bytes = 0;
+  shape.links = {};
+  return shape;
+}
+
+}  // namespace
+
+LearnedMix::LearnedMix(const LearningParameters& parameters)
+    : parameters_(parameters), growth_(std::exp2(1.0 / parameters.half_life_pods)) {
+  const MutexLock lock(mutex_);
+  BeginEpoch();
+}
+
+void LearnedMix::Add(const RequestShape& shape, double pods) {
+  Count& count = counts_[KeyOf(shape)];
+  count.pods += pods;
+  count.memory_bytes += pods * static_cast<double>(shape.memory_bytes);
+}
+
+void LearnedMix::Observe(const RequestShape& shape) {
+  if (shape.mig() != nullptr) return;
+  const MutexLock lock(mutex_);
+  unit_ *= growth_;
+  gpu_pods_ += shape.wants_gpu() ? 1 : 0;
+  Add(shape, unit_);
+  // Twice as many may come together before the rarest are sought.
+  if (counts_.size() > 2 * kMaxClasses) DropRare();
+  if (unit_ > kLargestUnit) {
+    for (auto& [key, count] : counts_) {
+      count.pods /= unit_;
+      count.memory_bytes /= unit_;
+    }
+    // What is forgotten so far would end as 0 of 0.
+    std::erase_if(counts_, [](const auto& entry) { return entry.second.pods < kForgotten; });
+    unit_ = 1;
+  }
+  if (++pods_ >= epoch_ends_) BeginEpoch();
+}
+
+void LearnedMix::DropRare() {
+  if (counts_.size() <= kMaxClasses) return;
+  std::vector<double> weights;
+  for (const auto& [key, count] : counts_) weights.push_back(count.pods);
+  const auto last = weights.begin() + (kMaxClasses - 1);
+  std::ranges::nth_element(weights, last, std::greater<>());
+  const double least = *last;
+  std::erase_if(counts_, [&](const auto& entry) { return entry.second.pods < least; });
+  // Among equals those that come last go.
+  for (auto it = counts_.end(); counts_.size() > kMaxClasses && it != counts_.begin();) {
+    --it;
+    if (it->second.pods == least) it = counts_.erase(it);
+  }
+}
+
+std::vector<RequestClass> LearnedMix::Classes(double unit) const {
+  std::vector<RequestClass> classes;
+  for (const auto& [key, count] : counts_) {
+    RequestShape shape = key;
+    shape.memory_bytes = std::llround(count.memory_bytes / count.pods);
+    classes.push_back({std::move(shape), count.pods / unit});
+  }
+  // The map's order decides among equals.
+  std::ranges::stable_sort(classes, std::greater<>(), &RequestClass::weight);
+  return classes;
+}
+
+void LearnedMix::BeginEpoch() {
+  DropRare();
+  double sum = 0;
+  for (const auto& [key, count] : counts_) sum += count.pods;
+  epoch_ = {epoch_.number + 1, std::make_shared<const RequestMix>(Classes(sum)), pods_, gpu_pods_};
+  const std::int64_t grown = std::max<std::int64_t>(pods_ * 2 / 5, 1);
+  epoch_ends_ = pods_ + std::min<std::int64_t>(grown, parameters_.longest_epoch_pods);
+}
+
+LearnedMix::Epoch LearnedMix::Current() const {
+  const MutexLock lock(mutex_);
+  return epoch_;
+}
+
+LearnedMix::Memory LearnedMix::Remember() const {
+  const MutexLock lock(mutex_);
+  return {pods_, Classes(unit_)};
+}
+
+void LearnedMix::Restore(const Memory& memory) {
+  const MutexLock lock(mutex_);
+  counts_.clear();
+  unit_ = 1;
+  pods_ = memory.pods;
+  for (const RequestClass& entry : memory.classes) Add(entry.shape, entry.weight);
+  BeginEpoch();
+}
+
+LearnedMix::Memory BoundPods(const Snapshot& snapshot, double most) {
+  LearnedMix::Memory memory;
+  std::map<RequestShape, double> pods;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& record : snapshot.node(i).pods()) {
+      const RequestShape& shape = record->pod.shape;
+      if (!record->pod.refusal.empty() || shape.mig() != nullptr) continue;
+      pods[WithCompute(shape, snapshot)] += 1;
+      ++memory.pods;
+    }
+  }
+  const double weight = std::min(1.0, most / std::max<double>(double(memory.pods), 1));
+  for (const auto& [shape, count] : pods) memory.classes.push_back({shape, count * weight});
+  return memory;
+}
+
+RequestShape WithCompute(RequestShape shape, const Snapshot& snapshot) {
+  auto* const share = std::get_if<GpuShare>(&shape.gpus);
+  if (share == nullptr || share->milli > 0) return shape;
+  const GpuShare asked = *share;
+  share->milli = kMilliPerGpu;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const NodeSpec& spec = snapshot.node(i).spec();
+    if (spec.gpus.empty() || !shape.Admits(spec.gpu_model)) continue;
+    if (const auto grant = GrantOfShare(spec.gpus.front(), 0, asked)) {
+      share->milli = grant->milli;
+      break;
+    }
+  }
+  return shape;
+}
+
+}  // namespace berth

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/waste/pod_draws.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "base/random.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::uint64_t kFillSeed = 7000;  // of the first fill
+constexpr std::size_t kMostFills = 256;
+constexpr double kCalibrationStep = 0.5;  // exponent of the correction of one round
+constexpr double kMostPerRound = 2, kMostInAll = 10;
+
+// The indices of the shortest list of classes, most frequent first, that has that share of the
+// weight; never none.
+std::vector<std::uint16_t> MostFrequent(const RequestMix& mix, double coverage) {
+  std::vector<std::uint16_t> order(mix.size());
+  std::iota(order.begin(), order.end(), std::uint16_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::uint16_t i) { return mix[i].weight; });
+  double all = 0, covered = 0;
+  for (const RequestClass& entry : mix) all += entry.weight;
+  std::size_t count = 0;
+  while (count < order.size() && covered < coverage * all) covered += mix[order[count++]].weight;
+  order.resize(count);
+  return order;
+}
+
+// [class] GPUs of the fleet over GPUs of the models that the class takes.
+std::vector<double> RarityOf(const RequestMix& mix, const Fleet& fleet) {
+  std::map<std::string_view, double> gpus;
+  double all = 0;
+  for (const NodeKind& kind : fleet) {
+    const double count = static_cast<double>(kind.nodes) * kind.state.total / kMilliPerGpu;
+    gpus[kind.gpu_model] += count;
+    all += count;
+  }
+  std::vector<double> rarity(mix.size(), 1);
+  for (std::size_t m = 0; m < mix.size(); ++m) {
+    double admitted = 0;
+    for (const std::string& model : mix[m].shape.models) {
+      if (const auto found = gpus.find(model); found != gpus.end()) admitted += found->second;
+    }
+    if (admitted > 0) rarity[m] = all / admitted;
+  }
+  return rarity;
+}
+
+double OptimisticMean(std::span<const int> values, double optimism) {
+  const auto count = static_cast<double>(values.size());
+  if (optimism <= 0) return std::accumulate(values.begin(), values.end(), 0.0) / count;
+  const int least = *std::ranges::min_element(values);  // so that no term vanishes
+  double sum = 0;
+  for (const int value : values) sum += std::exp((least - value) / optimism);
+  return least - optimism * std::log(sum / count);
+}
+
+// Draws indices by weight, by the inverse of the distribution: a mix that changes a little changes
+// few draws.
+class Wheel {
+ public:
+  explicit Wheel(std::span<const double> weights) {
+    for (const double weight : weights) up_to_.push_back(sum_ += weight);
+    std::size_t index = 0;
+    for (std::size_t part = 0; part < starts_.size(); ++part) {
+      const double from = sum_ * static_cast<double>(part) / static_cast<double>(starts_.size());
+      while (index + 1 < up_to_.size() && up_to_[index] <= from) ++index;
+      starts_[part] = static_cast<std::uint16_t>(index);
+    }
+  }
+  [[nodiscard]] double sum() const { return sum_; }
+  // unit: in [0, 1). Requires: sum() > 0.
+  [[nodiscard]] std::size_t At(double unit) const {
+    std::size_t index =
+        starts_[static_cast<std::size_t>(unit * static_cast<double>(starts_.size()))];
+    while (index + 1 < up_to_.size() && up_to_[index] <= unit * sum_) ++index;
+    return index;
+  }
+
+ private:
+  std::vector<double> up_to_;
+  std::array<std::uint16_t, 256> starts_{};
+  double sum_ = 0;
+};
+
+}  // namespace
+
+// A node while it is being filled.
+struct PodDraws::Filling {
+  std::int64_t cpu_milli;
+  int count;
+  int total;
+  std::array<std::int16_t, kMaxGpusPerNode> free;  // the first `count`, ascending
+
+  explicit Filling(const GpuState& state)
+      : cpu_milli(state.cpu_milli), count(state.count), total(state.total) {
+    for (int g = 0; g < count; ++g)
+      free[Index(g)] = static_cast<std::int16_t>(state.free[Index(g)]);
+  }
+
+  static std::size_t Index(int gpu) { return static_cast<std::size_t>(gpu); }
+  [[nodiscard]] int Free(int gpu) const { return free[Index(gpu)]; }
+
+  // Requires: it asks for GPUs.
+  [[nodiscard]] bool Fits(const Class& pod) const {
+    return pod.cpu_milli <= cpu_milli && pod.gpus <= count && Free(count - pod.gpus) >= pod.milli;
+  }
+  [[nodiscard]] bool FitsAny(const std::vector<Class>& pods) const {
+    return std::ranges::any_of(pods, [this](const Class& pod) { return Fits(pod); });
+  }
+
+  // Requires: it fits.
+  void Place(const Class& pod) {
+    cpu_milli -= pod.cpu_milli;
+    total -= pod.gpus * pod.milli;
+    if (pod.milli == kMilliPerGpu) {
+      std::copy_backward(free.begin(), free.begin() + (count - pod.gpus), free.begin() + count);
+      std::fill_n(free.begin(), pod.gpus, std::int16_t{0});
+      return;
+    }
+    int gpu = count - 1;
+    while (gpu > 0 && Free(gpu - 1) >= pod.milli) --gpu;
+    const int left = Free(gpu) - pod.milli;
+    for (; gpu > 0 && Free(gpu - 1) > left; --gpu) free[Index(gpu)] = free[Index(gpu - 1)];
+    free[Index(gpu)] = static_cast<std::int16_t>(left);
+  }
+};
+
+PodDraws::PodDraws(const RequestMix& mix, const Fleet& fleet, const WasteParameters& parameters)
+    : fills_(parameters.fills),
+      patience_(parameters.patience),
+      optimism_milli_(parameters.optimism * kMilliPerGpu),
+      groups_(mix),
+      drawn_(MostFrequent(mix, parameters.coverage)) {
+  for (const RequestClass& entry : mix) {
+    classes_.push_back(
+        {entry.shape.cpu_milli, entry.shape.gpu_count(), entry.shape.milli_per_gpu()});
+  }
+  const std::vector<double> rarity = RarityOf(mix, fleet);
+  for (std::size_t g = 0; g < groups_.size(); ++g) by_group_.push_back(MakeGroup(mix, g, rarity));
+}
+
+void PodDraws::KeepLeast(const Class& asked, std::vector<Class>& least) {
+  const auto no_less = [](const Class& a, const Class& b) {
+    return a.cpu_milli >= b.cpu_milli && a.gpus >= b.gpus && a.milli >= b.milli;
+  };
+  if (std::ranges::any_of(least, [&](const Class& other) { return no_less(asked, other); })) return;
+  std::erase_if(least, [&](const Class& other) { return no_less(other, asked); });
+  least.push_back(asked);
+}
+
+PodDraws::Group PodDraws::MakeGroup(const RequestMix& mix, std::size_t group,
+                                    std::span<const double> rarity) const {
+  Group made;
+  std::vector<double> weights;
+  for (const std::uint16_t m : drawn_) {
+    const bool wants_gpu = mix[m].shape.wants_gpu();
+    const bool admitted = !wants_gpu || groups_.Admits(group)[m] != 0;
+    weights.push_back(admitted ? mix[m].weight * mix[m].draw * (wants_gpu ? rarity[m] : 1) : 0);
+    if (admitted && wants_gpu) KeepLeast(classes_[m], made.least);
+  }
+  const Wheel wheel(weights);
+  if (made.least.empty()) return made;
+  made.draws.reserve(static_cast<std::size_t>(fills_) * kDraws);
+  for (int fill = 0; fill < fills_; ++fill) {
+    Random random(kFillSeed + static_cast<std::uint64_t>(fill));
+    for (std::size_t draw = 0; draw < kDraws; ++draw) {
+      made.draws.push_back(drawn_[wheel.At(random.Unit())]);
+    }
+  }
+  return made;
+}
+
+template <class Accept>
+void PodDraws::Fill(const Group& group, std::size_t fill, Filling& filling, Accept accept) const {
+  const std::uint16_t* const draws = group.draws.data() + fill * kDraws;
+  int refused = 0;
+  for (std::size_t i = 0; i < kDraws; ++i) {
+    const Class& pod = classes_[draws[i]];
+    if (pod.gpus == 0) {
+      if (pod.cpu_milli > filling.cpu_milli) continue;
+      filling.cpu_milli -= pod.cpu_milli;
+    } else if (filling.Fits(pod)) {
+      refused = 0;
+      filling.Place(pod);
+    } else if (++refused > patience_) {
+      return;
+    } else {
+      continue;
+    }
+    if (accept(filling, draws[i])) return;
+  }
+}
+
+double PodDraws::LeftMilli(const GpuState& state, std::size_t group) const {
+  const Group& pods = by_group_[group];
+  const Filling start(state);
+  if (!start.FitsAny(pods.least)) return state.total;
+  std::array<int, kMostFills> left{};
+  for (int fill = 0; fill < fills_; ++fill) {
+    Filling filling = start;
+    // Pods without GPU change nothing any more where no other one fits.
+    Fill(pods, static_cast<std::size_t>(fill), filling,
+         [&](const Filling& now, std::uint16_t) { return !now.FitsAny(pods.least); });
+    left[static_cast<std::size_t>(fill)] = filling.total;
+  }
+  return OptimisticMean({left.data(), static_cast<std::size_t>(fills_)}, optimism_milli_);
+}
+
+void PodDraws::CountAccepted(const GpuState& state, std::size_t group, double times,
+                             std::span<double> accepted) const {
+  const Group& pods = by_group_[group];
+  if (pods.draws.empty()) return;
+  const std::int64_t least_cpu = std::ranges::min(pods.least, {}, &Class::cpu_milli).cpu_milli;
+  const int least_milli = std::ranges::min(pods.least, {}, &Class::milli).milli;
+  for (int fill = 0; fill < fills_; ++fill) {
+    Filling filling(state);
+    Fill(pods, static_cast<std::size_t>(fill), filling, [&](const Filling& now, std::uint16_t m) {
+      accepted[m] += times;
+      return classes_[m].gpus > 0 &&
+             (now.cpu_milli < least_cpu || now.Free(now.count - 1) < least_milli);
+    });
+  }
+}
+
+void Calibrate(RequestMix& mix, const Fleet& fleet, const Fleet& now,
+               const WasteParameters& parameters) {
+  const PodDraws draws(mix, fleet, parameters);
+  std::vector<double> accepted(mix.size(), 0);  // shares
+  for (const Fleet* nodes : {&fleet, &now}) {
+    std::vector<double> counts(mix.size(), 0);
+    for (const NodeKind& kind : *nodes) {
+      draws.CountAccepted(kind.state, draws.groups().GroupOf(kind.gpu_model), kind.nodes, counts);
+    }
+    const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
+    for (std::size_t m = 0; m < counts.size() && all > 0; ++m) accepted[m] += counts[m] / all;
+  }
+  const double all_accepted = std::accumulate(accepted.begin(), accepted.end(), 0.0);
+  if (all_accepted <= 0) return;
+  double all_wanted = 0;
+  for (const std::uint16_t m : draws.drawn()) all_wanted += mix[m].weight;
+  for (const std::uint16_t m : draws.drawn()) {
+    const double wanted = mix[m].weight / all_wanted;
+    const double got = std::max(accepted[m] / all_accepted, 1e-9);
+    const double step = std::pow(wanted / got, kCalibrationStep);
+    mix[m].draw = std::clamp(mix[m].draw * std::clamp(step, 1 / kMostPerRound, kMostPerRound),
+                             1 / kMostInAll, kMostInAll);
+  }
+}
+
+void InheritDraws(const RequestMix& before, RequestMix& mix) {
+  std::map<RequestShape, double> known;
+  const auto key = [](RequestShape shape) {
+    shape.memory_bytes = 0;
+    return shape;
+  };
+  for (const RequestClass& entry : before) known.emplace(key(entry.shape), entry.draw);
+  for (RequestClass& entry : mix) {
+    if (const auto found = known.find(key(entry.shape)); found != known.end()) {
+      entry.draw = found->second;
+    }
+  }
+}
+
+}  // namespace berth

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PodDraws: the pods with which a node is filled in imagination.
+//
+// A fill draws pods, independently, from the most frequent classes of the mix that make up
+// `coverage` of it. A pod without GPU takes its CPU if it fits; a share goes to the fullest GPU
+// that takes it. The fill ends after `patience` GPU pods in a row that did not fit: one node sees
+// only so many before the others have taken them. All draws come from fixed seeds, and the fills of
+// all states see the same pods, so that what differs between two states is the states.
+//
+// A class is drawn on the nodes of a GPU model with the weight
+//
+//   weight in the mix * draw * (GPUs of the fleet / GPUs of the models that it takes)
+//
+// or not at all where it does not take the model; the last factor is 1 for a class without models.
+// `draw` (RequestClass) is there because what is drawn is not what is placed: small pods find room
+// where large ones do not, and in imagination they would fill every gap. Calibrate sets it so that
+// what the fleet takes in has the proportions of what arrives: half of it as if it were empty, half
+// of it as it is now.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "scoring/waste/fleet.h"
+#include "scoring/waste/gpu_state.h"
+#include "scoring/waste/model_groups.h"
+#include "scoring/waste/request_mix.h"
+#include "scoring/waste/waste_parameters.h"
+
+namespace berth {
+
+// Immutable: any thread may call it.
+class PodDraws {
+ public:
+  PodDraws(const RequestMix& mix, const Fleet& fleet, const WasteParameters& parameters);
+
+  [[nodiscard]] const ModelGroups& groups() const { return groups_; }
+
+  // The free compute that is left, in thousandths of a GPU, as a mean over the fills:
+  // 0..state.total. `group`: of the node's GPU model.
+  [[nodiscard]] double LeftMilli(const GpuState& state, std::size_t group) const;
+
+  // Adds to accepted[class], `times` times, how many pods of each class the fills took in.
+  void CountAccepted(const GpuState& state, std::size_t group, double times,
+                     std::span<double> accepted) const;
+
+  // The classes that are drawn from: indices into the mix.
+  [[nodiscard]] std::span<const std::uint16_t> drawn() const { return drawn_; }
+
+ private:
+  static constexpr std::size_t kDraws = 512;  // per fill
+
+  // A class as the nodes of one model group see it.
+  struct Class {
+    std::int64_t cpu_milli;
+    int gpus;
+    int milli;
+  };
+  // What the nodes of one model group need to know.
+  struct Group {
+    std::vector<std::uint16_t>
+        draws;  // [fill][kDraws] index into classes_; empty: nothing goes there
+    // The classes with GPUs, but for those that ask for no less of anything than another one: where
+    // none of these fits, nothing fits.
+    std::vector<Class> least;
+  };
+  struct Filling;
+
+  [[nodiscard]] Group MakeGroup(const RequestMix& mix, std::size_t group,
+                                std::span<const double> rarity) const;
+  static void KeepLeast(const Class& asked, std::vector<Class>& least);
+  template <class Accept>
+  void Fill(const Group& group, std::size_t fill, Filling& filling, Accept accept) const;
+
+  const int fills_;
+  const int patience_;
+  const double optimism_milli_;
+  const ModelGroups groups_;
+  std::vector<Class> classes_;  // of the mix
+  std::vector<std::uint16_t> drawn_;
+  std::vector<Group> by_group_;
+};
+
+// Changes the `draw` of every class once towards what makes the proportions right, on `fleet` and,
+// unless it takes nothing, on `now` in equal parts. Costs `fills` fills per entry of both.
+void Calibrate(RequestMix& mix, const Fleet& fleet, const Fleet& now,
+               const WasteParameters& parameters);
+
+// Takes over the `draw` of the classes that were known before. Both sorted by anything.
+void InheritDraws(const RequestMix& before, RequestMix& mix);
+
+}  // namespace berth

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/waste/waste_parameters.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace berth {
+
+namespace {
+
+constexpr double kSettled = 0.25;  // the turnover from which on a cluster counts as in balance
+constexpr double kRoomForAll = 0.5, kNoRoom = 0.8;  // used
+constexpr double kMostSlotPrice = 0.01;
+
+}  // namespace
+
+WasteParameters AtTurnover(WasteParameters parameters, double turnover, double used) {
+  const double moving = std::min(turnover / kSettled, 1.0);
+  const double full = std::clamp((used - kRoomForAll) / (kNoRoom - kRoomForAll), 0.0, 1.0);
+  const double settled = moving * full;
+  const double ratio = double(parameters.settled_patience) / parameters.patience;
+  parameters.patience =
+      static_cast<int>(std::lround(parameters.patience * std::pow(ratio, settled)));
+  parameters.fragmentation +=
+      (parameters.settled_fragmentation - parameters.fragmentation) * settled;
+  parameters.optimism *= 1 - settled;
+  parameters.slot_price += (kMostSlotPrice - parameters.slot_price) * moving;
+  return parameters;
+}
+
+}  // namespace berth

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/kube_metrics.h"
+
+#include <chrono>
+
+#include "server/pages/metrics_text.h"
+
+namespace berth {
+namespace {
+
+void AddWatches(const kube::KubeClusterStats& cluster, Instant now, MetricsText& text) {
+  using Resource = kube::KubeClusterStats::Resource;
+  const auto each = [&](auto value) {
+    for (const Resource& resource : cluster.resources) {
+      text.Sample(value(resource), {{"resource", resource.name}});
+    }
+  };
+  text.Family("berth_watch_synced", "gauge",
+              "1 once the resource was listed completely, or is not served");
+  each([](const Resource& r) { return r.watch.synced ? 1 : 0; });
+  text.Family("berth_watch_served", "gauge", "0 while the API server does not serve the resource");
+  each([](const Resource& r) { return r.watch.absent ? 0 : 1; });
+  text.Family("berth_watch_relists_total", "counter", "Complete lists");
+  each([](const Resource& r) { return r.watch.lists; });
+  text.Family("berth_watch_reconnects_total", "counter", "Watches that ended, whatever for");
+  each([](const Resource& r) { return r.watch.reconnects; });
+  text.Family("berth_watch_failures_total", "counter", "Lists and watches that failed");
+  each([](const Resource& r) { return r.watch.problems; });
+  text.Family("berth_watch_events_total", "counter", "Events received, bookmarks left out");
+  each([](const Resource& r) { return r.watch.events; });
+  text.Family("berth_watch_last_contact_seconds", "gauge",
+              "Time since the API server last sent something about the resource");
+  each([now](const Resource& r) {
+    return std::chrono::duration<double>(now - r.watch.last_contact).count();
+  });
+  text.Family("berth_unreadable_objects", "gauge",
+              "Objects that cannot be read; the log names each");
+  each([](const Resource& r) { return r.unreadable; });
+}
+
+void AddAllocations(const kube::DeviceAllocator::Stats& stats, MetricsText& text) {
+  text.Family("berth_claim_allocations_total", "counter",
+              "Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, or lost to "
+              "somebody who was first, or to a write that failed")
+      .Sample(stats.allocated, {{"result", "allocated"}})
+      .Sample(stats.left, {{"result", "left"}})
+      .Sample(stats.lost, {{"result", "lost"}});
+}
+
+void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
+  text.Family("berth_audit_runs_total", "counter", "Audits").Sample(cluster.audits);
+  text.Family("berth_audit_double_grants", "gauge",
+              "GPUs of which more was granted than there is, and claims of MIG devices of which "
+              "another claim has a part")
+      .Sample(cluster.audit.double_grants + cluster.overlapping_claims);
+  text.Family("berth_pods_disputed", "gauge",
+              "Pods whose annotation names other devices than they are known to have, or that they "
+              "cannot have")
+      .Sample(cluster.disputed_pods);
+  text.Family("berth_audit_unknown_devices", "gauge", "Grants of GPUs that the node does not have")
+      .Sample(cluster.audit.unknown_devices);
+  text.Family("berth_audit_orphaned_reservations", "gauge",
+              "Reservations that nobody settled in time")
+      .Sample(cluster.audit.orphaned_reservations);
+  text.Family("berth_audit_differences", "gauge",
+              "Nodes whose free amounts are not what their pods leave, and pods that the API "
+              "server has elsewhere")
+      .Sample(cluster.audit.differences + cluster.differences_to_api);
+}
+
+void AddRequests(const kube::ApiClientStats& client, MetricsText& text) {
+  text.Family("berth_kube_requests_total", "counter",
+              "Requests to the API server by method and class of the answer");
+  for (std::size_t m = 0; m < client.kMethods.size(); ++m) {
+    for (std::size_t c = 1; c < client.answers[m].size(); ++c) {
+      if (client.answers[m][c] == 0) continue;
+      text.Sample(client.answers[m][c],
+                  {{"method", client.kMethods[m]}, {"code", std::to_string(c) + "xx"}});
+    }
+  }
+  text.Family("berth_kube_request_failures_total", "counter",
+              "Requests to the API server without an answer")
+      .Sample(client.failures);
+}
+
+}  // namespace
+
+std::string KubeMetricsText(const kube::KubeClusterStats& cluster,
+                            const kube::ApiClientStats& client, Instant now) {
+  MetricsText text;
+  text.Family("berth_leader", "gauge", "1 while this process leads")
+      .Sample(cluster.leading ? 1 : 0);
+  AddWatches(cluster, now, text);
+  AddRequests(client, text);
+  text.Family("berth_bind_retries_total", "counter", "Bindings that were sent again")
+      .Sample(cluster.binds.retries);
+  text.Family("berth_bind_outcomes_unknown_total", "counter",
+              "Binds that ended without knowing whether the pod is bound")
+      .Sample(cluster.binds.in_doubt);
+  text.Family("berth_events_dropped_total", "counter", "Events about pods that were not posted")
+      .Sample(cluster.events_dropped);
+  text.Family("berth_pods_woken_total", "counter",
+              "Pods that had been refused and that kube-scheduler was made to ask about again")
+      .Sample(cluster.wakes.woken, {{"result", "woken"}})
+      .Sample(cluster.wakes.failed, {{"result", "failed"}});
+  AddAllocations(cluster.allocations, text);
+  AddAudit(cluster, text);
+  return text.Take();
+}
+
+}  // namespace berth

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/page_writer.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <string_view>
+#include <utility>
+
+namespace berth {
+namespace {
+
+constexpr int kNiceness = 10;
+constexpr int kRestPerWork = 4;
+constexpr Duration kMostRest = std::chrono::seconds(3);
+
+// Best effort: without it the writer is a thread like the others.
+void LowerPriority() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
+}
+
+// Empty when zlib cannot.
+std::string Gzip(const std::string& text) {
+  constexpr int kFastest = 1, kGzipFormat = 16, kMemory = 8;
+  z_stream stream{};
+  if (deflateInit2(&stream, kFastest, Z_DEFLATED, MAX_WBITS + kGzipFormat, kMemory,
+                   Z_DEFAULT_STRATEGY) != Z_OK) {
+    return {};
+  }
+  std::string packed(deflateBound(&stream, static_cast<uLong>(text.size())), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  const bool whole = deflate(&stream, Z_FINISH) == Z_STREAM_END;
+  packed.resize(whole ? stream.total_out : 0);
+  deflateEnd(&stream);
+  packed.shrink_to_fit();
+  return packed;
+}
+
+// Weak, because the compressed form has the same one.
+std::string TagOf(const std::string& text) {
+  return "W/\"" + std::to_string(std::hash<std::string>()(text)) + "\"";
+}
+
+// Whether the field, a list of tags or "*", has the tag.
+bool Names(std::string_view if_none_match, std::string_view tag) {
+  tag.remove_prefix(2);  // W/ does not count (RFC 9110 section 13.1.2)
+  return if_none_match == "*" || if_none_match.find(tag) != std::string_view::npos;
+}
+
+http::HttpResponse Unavailable(std::string_view why) { return http::ErrorResponse(503, why); }
+
+}  // namespace
+
+http::HttpResponse WritePage(const Page& page) {
+  http::HttpResponse response;
+  response.content_type = page.content_type;
+  response.body = page.draft().write();
+  return response;
+}
+
+class PageWriter::Shelf {
+ public:
+  explicit Shelf(Page shown) : page(std::move(shown)) {}
+
+  const Page page;
+  std::vector<Request> waiting;  // under the writer's mutex, as `rested`
+  Instant rested{};              // when it may be written again
+  // The writer's thread alone.
+  PageDraft last;
+  std::string tag;
+  std::shared_ptr<const std::string> text, packed;  // packed: once somebody takes it
+};
+
+PageWriter::PageWriter() : thread_([this] { Run(); }) {}
+
+PageWriter::~PageWriter() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  changed_.NotifyAll();
+  thread_.join();
+  const MutexLock lock(mutex_);
+  for (const auto& shelf : shelves_) {
+    for (const Request& request : shelf->waiting) request.reply(Unavailable("the server stops"));
+  }
+}
+
+http::HttpHandler PageWriter::Handler(Page page) {
+  Shelf* shelf = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    shelf = shelves_.emplace_back(std::make_unique<Shelf>(std::move(page))).get();
+  }
+  return [this, shelf](http::HttpRequest& request) {
+    http::HttpResponse response;
+    response.later = [this, shelf, gzip = request.accepts_gzip,
+                      tags = std::string(request.if_none_match)](const http::Reply& reply) {
+      {
+        const MutexLock lock(mutex_);
+        shelf->waiting.push_back({reply, gzip, tags});
+      }
+      changed_.NotifyOne();
+    };
+    return response;
+  };
+}
+
+PageWriter::Shelf* PageWriter::NextDue(Instant now, Instant& next) {
+  next = Instant::max();
+  for (const auto& shelf : shelves_) {
+    if (shelf->waiting.empty()) continue;
+    if (shelf->rested <= now) return shelf.get();
+    next = std::min(next, shelf->rested);
+  }
+  return nullptr;
+}
+
+void PageWriter::Run() {
+  LowerPriority();
+  while (true) {
+    Shelf* shelf = nullptr;
+    std::vector<Request> requests;
+    {
+      const MutexLock lock(mutex_);
+      Instant next{};
+      while (!ending_ && (shelf = NextDue(std::chrono::steady_clock::now(), next)) == nullptr) {
+        if (next == Instant::max()) {
+          changed_.Wait(mutex_);
+        } else {
+          changed_.WaitUntil(mutex_, next);
+        }
+      }
+      if (ending_) return;
+      requests.swap(shelf->waiting);
+    }
+    const Instant began = std::chrono::steady_clock::now();
+    Serve(*shelf, requests);
+    const Instant now = std::chrono::steady_clock::now();
+    const MutexLock lock(mutex_);
+    shelf->rested = now + std::min<Duration>(kRestPerWork * (now - began), kMostRest);
+  }
+}
+
+std::shared_ptr<const std::string> PageWriter::Hold(std::string text) const {
+  *held_bytes_ += text.size();
+  return {new std::string(std::move(text)), [held = held_bytes_](const std::string* gone) {
+            *held -= gone->size();
+            delete gone;
+          }};
+}
+
+// False where too many older texts are still on their way.
+bool PageWriter::Write(Shelf& shelf) {
+  PageDraft draft = shelf.page.draft();
+  if (!shelf.text || draft.version.empty() || draft.version != shelf.last.version) {
+    shelf.text.reset();
+    shelf.packed.reset();
+    if (held_bytes() > kMostSentBytes) return false;
+    shelf.text = Hold(draft.write());
+    shelf.tag = TagOf(*shelf.text);
+  }
+  draft.write = nullptr;
+  shelf.last = std::move(draft);
+  return true;
+}
+
+http::HttpResponse PageWriter::AnswerTo(const Request& request, Shelf& shelf) const {
+  http::HttpResponse response;
+  response.etag = shelf.tag;
+  if (!request.if_none_match.empty() && Names(request.if_none_match, shelf.tag)) {
+    response.status = 304;
+    response.content_type.clear();
+    return response;
+  }
+  response.content_type = shelf.page.content_type;
+  if (request.accepts_gzip && !shelf.packed) shelf.packed = Hold(Gzip(*shelf.text));
+  response.gzip = request.accepts_gzip && !shelf.packed->empty();
+  response.shared_body = response.gzip ? shelf.packed : shelf.text;
+  return response;
+}
+
+void PageWriter::Serve(Shelf& shelf, const std::vector<Request>& requests) {
+  try {
+    if (Write(shelf)) {
+      for (const Request& request : requests) request.reply(AnswerTo(request, shelf));
+      return;
+    }
+  } catch (const std::exception&) {  // out of memory: it costs the page, not the process
+  }
+  // Whoever has an answer already keeps it.
+  for (const Request& request : requests) request.reply(Unavailable("too many pages are held"));
+}
+
+}  // namespace berth

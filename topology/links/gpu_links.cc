@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/links/gpu_links.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <mutex>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "topology/links/pattern_scores.h"
+#include "topology/links/set_search.h"
+
+namespace berth {
+namespace {
+
+// Calls visit(set) for every set of `size` of the free GPUs, of which there are at most
+// kMaxTableGpus.
+template <class Visit>
+void ForEachSet(GpuMask free, int size, Visit visit) {
+  std::array<GpuMask, kMaxTableGpus> bits{};
+  std::size_t members = 0;
+  ForEachGpu(free, [&](int gpu) { bits[members++] = GpuBit(gpu); });
+  const std::uint32_t end = std::uint32_t{1} << members;
+  for (std::uint32_t dense = (std::uint32_t{1} << size) - 1; dense < end;) {
+    GpuMask set = 0;
+    ForEachGpu(dense, [&](int position) { set |= bits[static_cast<std::size_t>(position)]; });
+    visit(set);
+    const std::uint32_t step = dense & (~dense + 1);  // Gosper: the next mask with as many bits
+    const std::uint32_t ripple = dense + step;
+    dense = (((ripple ^ dense) >> 2) / step) | ripple;
+  }
+}
+
+// By GPU: those that it has a fabric link to.
+std::vector<GpuMask> FabricOf(const LinkMatrix& matrix) {
+  std::vector<GpuMask> linked(matrix.gpus.size(), 0);
+  for (int a = 0; a < matrix.gpu_count(); ++a) {
+    for (int b = 0; b < matrix.gpu_count(); ++b) {
+      const bool fabric = a != b && matrix.link(a, b).fabric != LinkType::kUnknown;
+      if (fabric) linked[static_cast<std::size_t>(a)] |= GpuBit(b);
+    }
+  }
+  return linked;
+}
+
+}  // namespace
+
+struct GpuLinks::Parts {
+  Parts(LinkMatrix of, const LinkSpeeds& speeds, std::string where, WiringTables& tables)
+      : matrix(std::move(of)),
+        source(std::move(where)),
+        wiring(WiringOf(matrix, speeds)),
+        sets(tables.SetsOf(wiring)),
+        linked(FabricOf(matrix)),
+        uniform(wiring.Uniform()),
+        knows_numa(NumaGroupsOf(matrix).has_value()) {
+    if (!uniform) (void)sets.table();  // built now, so that no decision waits for it
+  }
+
+  const LinkMatrix matrix;
+  const std::string source;
+  const Wiring wiring;
+  const WiringSets sets;
+  const std::vector<GpuMask> linked;
+  const bool uniform;
+  const bool knows_numa;
+  // Of the patterns that were asked for.
+  mutable std::array<std::once_flag, kLinkPatterns> once;
+  mutable std::array<std::vector<int>, kLinkPatterns> pattern_scores;
+};
+
+GpuLinks::GpuLinks(LinkMatrix matrix, const LinkSpeeds& speeds, std::string source,
+                   WiringTables& tables)
+    : parts_(std::make_shared<const Parts>(std::move(matrix), speeds, std::move(source), tables)) {}
+
+const LinkMatrix& GpuLinks::matrix() const { return parts_->matrix; }
+const std::string& GpuLinks::source() const { return parts_->source; }
+bool GpuLinks::knows_numa() const { return parts_->knows_numa; }
+int GpuLinks::Between(int a, int b) const { return parts_->wiring.Between(a, b); }
+int GpuLinks::span(GpuMask set) const { return parts_->wiring.Span(set); }
+int GpuLinks::LeastSpan(int size) const { return parts_->wiring.LeastSpan(size); }
+int GpuLinks::MostOfOneGroup(GpuMask set) const { return parts_->wiring.MostOfOneGroup(set); }
+int GpuLinks::quality(GpuMask set) const { return parts_->sets.quality(set); }
+
+int GpuLinks::BestQuality(GpuMask free, int size) const {
+  if (size < 1 || size > std::popcount(free)) return 0;
+  if (size == 1 || parts_->uniform) return kPerfect;
+  if (parts_->wiring.gpus > kMaxTableGpus) return quality(Choose(free, size));
+  int best = 0;
+  ForEachSet(free, size, [&](GpuMask set) { best = std::max(best, quality(set)); });
+  return best;
+}
+
+int GpuLinks::Ring(GpuMask set) const {
+  if (std::popcount(set) < 2) return 0;
+  const Wiring& wiring = parts_->wiring;
+  if (!parts_->uniform && wiring.gpus <= kMaxTableGpus) {
+    return parts_->sets.table()->ring(parts_->sets.ToTable(set));
+  }
+  int worst = wiring.Between(std::countr_zero(set), std::countr_zero(set & (set - 1)));
+  ForEachGpu(set, [&](int a) {
+    ForEachGpu(set & (GpuBit(a) - 1),
+               [&](int b) { worst = std::min(worst, wiring.Between(a, b)); });
+  });
+  return worst;
+}
+
+GpuMask GpuLinks::LinkedWith(GpuMask seed, GpuMask within) const {
+  GpuMask reached = seed;
+  for (GpuMask next = seed; next != 0;) {
+    GpuMask found = 0;
+    ForEachGpu(next, [&](int gpu) { found |= parts_->linked[static_cast<std::size_t>(gpu)]; });
+    next = found & within & ~reached;
+    reached |= next;
+  }
+  return reached;
+}
+
+GpuMask GpuLinks::LargestLinked(GpuMask free) const {
+  GpuMask largest = 0;
+  for (GpuMask left = free; left != 0;) {
+    const GpuMask linked = LinkedWith(LowestBit(left), free);
+    if (std::popcount(linked) > std::popcount(largest)) largest = linked;
+    left &= ~linked;
+  }
+  return largest;
+}
+
+bool GpuLinks::Satisfies(GpuMask set, const LinkAsk& ask) const {
+  if (std::popcount(set) < 2) return true;
+  if (ask.numa == NumaWish::kRequired && (!knows_numa() || span(set) > 1)) return false;
+  if (ask.link == LinkWish::kRequired && LinkedWith(LowestBit(set), set) != set) return false;
+  return ask.min_megabytes_per_s == 0 || Ring(set) >= ask.min_megabytes_per_s;
+}
+
+GpuMask GpuLinks::Choose(GpuMask free, int size, const LinkAsk& ask,
+                         std::span<const GpuMask> tenants) const {
+  const GpuMask usual = parts_->sets.Choose(free, size, 0, tenants);
+  if (size < 2 || usual == 0 || ask == LinkAsk{}) return usual;
+  const bool usual_order = ask.link != LinkWish::kNone && ask.numa != NumaWish::kPreferred &&
+                           ask.pattern == LinkPattern::kAny;
+  if (usual_order && Satisfies(usual, ask)) return usual;
+  const bool linked = ask.link == LinkWish::kRequired;
+  if (parts_->uniform && !linked) return Satisfies(usual, ask) ? usual : 0;  // as any other set
+  if (linked && std::popcount(LargestLinked(free)) < size) return 0;
+  if (parts_->wiring.gpus <= kMaxTableGpus) return Search(free, size, ask);
+  return ask.limits() || ask.numa == NumaWish::kPreferred ? Grow(free, size, ask) : usual;
+}
+
+GpuMask GpuLinks::Search(GpuMask free, int size, const LinkAsk& ask) const {
+  const WiringSets& sets = parts_->sets;
+  const SetTable& table = *sets.table();
+  const bool indifferent = ask.link == LinkWish::kNone;
+  using Key = std::array<int, 5>;
+  GpuMask best = 0;
+  Key best_key{};
+  ForEachSet(free, size, [&](GpuMask set) {
+    if (!Satisfies(set, ask)) return;
+    const int groups = -span(set);
+    const Key key = {ask.numa == NumaWish::kPreferred ? groups : 0,
+                     indifferent ? 0 : PatternScore(set, ask.pattern),
+                     indifferent ? 0 : table.quality(sets.ToTable(set)), groups,
+                     table.value(sets.ToTable(free ^ set))};
+    if (best != 0 && key <= best_key) return;
+    best = set;
+    best_key = key;
+  });
+  return best;
+}
+
+int GpuLinks::PatternScore(GpuMask set, LinkPattern pattern) const {
+  if (pattern == LinkPattern::kAny) return 0;
+  if (pattern == LinkPattern::kRing) return Ring(set);
+  const auto index = static_cast<std::size_t>(pattern);
+  std::vector<int>& scores = parts_->pattern_scores[index];
+  std::call_once(parts_->once[index], [&] { scores = PatternScores(parts_->wiring, pattern); });
+  return scores.empty() ? 0 : scores[set];
+}
+
+GpuMask GpuLinks::Grow(GpuMask free, int size, const LinkAsk& ask) const {
+  GpuMask best = 0;
+  std::pair<int, std::int64_t> best_key;
+  ForEachGpu(free, [&](int seed) {
+    const GpuMask set = GrowFrom(seed, free, size, ask);
+    if (set == 0 || !Satisfies(set, ask)) return;
+    const std::pair key(ask.numa == NumaWish::kPreferred ? -span(set) : 0,
+                        AggregateOf(parts_->wiring, set));
+    if (best != 0 && key <= best_key) return;
+    best = set;
+    best_key = key;
+  });
+  return best;
+}
+
+// The next GPU stays in the seed's NUMA group, or is linked to the set, where that is required.
+GpuMask GpuLinks::GrowFrom(int seed, GpuMask free, int size, const LinkAsk& ask) const {
+  const Wiring& wiring = parts_->wiring;
+  const bool leaves_numa = ask.numa != NumaWish::kRequired;
+  GpuMask set = GpuBit(seed), linked = parts_->linked[static_cast<std::size_t>(seed)];
+  while (std::popcount(set) < size) {
+    int next = -1;
+    std::tuple<int, std::int64_t> next_key;
+    const GpuMask reach = ask.link == LinkWish::kRequired ? linked : ~GpuMask{0};
+    ForEachGpu(free & ~set & reach, [&](int gpu) {
+      if (!leaves_numa && wiring.Span(GpuBit(seed) | GpuBit(gpu)) > 1) return;
+      std::int64_t added = 0;
+      ForEachGpu(set, [&](int other) { added += wiring.Between(gpu, other); });
+      const bool numa_first = ask.numa == NumaWish::kPreferred;
+      const std::tuple key(numa_first ? -wiring.Span(set | GpuBit(gpu)) : 0, added);
+      if (next >= 0 && key <= next_key) return;
+      next = gpu;
+      next_key = key;
+    });
+    if (next < 0) return 0;
+    set |= GpuBit(next);
+    linked |= parts_->linked[static_cast<std::size_t>(next)];
+  }
+  return set;
+}
+
+bool operator==(const GpuLinks& a, const GpuLinks& b) {
+  if (a.parts_ == b.parts_) return true;
+  return a.known() && b.known() && a.source() == b.source() && a.matrix() == b.matrix() &&
+         a.parts_->wiring == b.parts_->wiring;
+}
+
+}  // namespace berth

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GpuLinks: what is known of the links between one node's GPUs, and which of its GPUs a pod should
+// therefore get.
+//
+// A set is *linked* where each of its GPUs reaches every other one over NVLinks or xGMI inside the
+// set. Masks are of the node's own GPU numbers. Without knowledge (the default) all GPUs count as
+// alike. Cheap to copy; any number of threads may ask.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "topology/links/link_ask.h"
+#include "topology/links/link_matrix.h"
+#include "topology/links/wiring.h"
+#include "topology/links/wiring_tables.h"
+
+namespace berth {
+
+class GpuLinks {
+ public:
+  GpuLinks() = default;
+  // `source`: where the matrix was read. `tables`: shared by all machines of one wiring.
+  GpuLinks(LinkMatrix matrix, const LinkSpeeds& speeds, std::string source, WiringTables& tables);
+
+  [[nodiscard]] bool known() const { return parts_ != nullptr; }
+
+  // All that follows requires known().
+
+  [[nodiscard]] const LinkMatrix& matrix() const;
+  [[nodiscard]] const std::string& source() const;
+  [[nodiscard]] bool knows_numa() const;
+  [[nodiscard]] int Between(int a, int b) const;        // MB/s
+  [[nodiscard]] int span(GpuMask set) const;            // NUMA groups
+  [[nodiscard]] int LeastSpan(int size) const;          // of any set of so many GPUs of the machine
+  [[nodiscard]] int MostOfOneGroup(GpuMask set) const;  // how many of the set one group has
+  // Relative to the best set of the size in the whole machine, in thousandths.
+  [[nodiscard]] int quality(GpuMask set) const;
+  // The same of the best set of that size in `free`; 0 where there is none.
+  [[nodiscard]] int BestQuality(GpuMask free, int size) const;
+  // Of the worst link of the best ring through the set, in MB/s. Above kMaxTableGpus GPUs of its
+  // worst pair: the ring may be better.
+  [[nodiscard]] int Ring(GpuMask set) const;
+  // The largest linked set of these GPUs; of equal ones that with the lowest GPU.
+  [[nodiscard]] GpuMask LargestLinked(GpuMask free) const;
+
+  // Whether the set is one that the ask does not rule out. Any single GPU is.
+  [[nodiscard]] bool Satisfies(GpuMask set, const LinkAsk& ask) const;
+
+  // `size` GPUs of `free` for that ask; 0 where no set satisfies it. What WiringSets::Choose takes,
+  // where the ask has nothing against it and no order of its own; tenants: as there. Else, of the
+  // sets that satisfy it, by what comes first: the fewest NUMA groups (numa: preferred), the
+  // pattern, the quality (both not with link: none), the fewest NUMA groups, the value of what
+  // stays free (set_table.h), the lowest mask.
+  //
+  // Exact up to kMaxTableGpus GPUs: all sets are looked at, within 2 us on 8 and a millisecond on
+  // 16. Above, sets grown from every GPU by what adds most bandwidth: finds one where link and numa
+  // leave any, may miss one for a minimum bandwidth, and does not look at patterns.
+  [[nodiscard]] GpuMask Choose(GpuMask free, int size, const LinkAsk& ask = {},
+                               std::span<const GpuMask> tenants = {}) const;
+
+  // Equal in what is known and where it was read.
+  friend bool operator==(const GpuLinks& a, const GpuLinks& b);
+
+ private:
+  struct Parts;
+
+  [[nodiscard]] GpuMask Search(GpuMask free, int size, const LinkAsk& ask) const;
+  [[nodiscard]] GpuMask Grow(GpuMask free, int size, const LinkAsk& ask) const;
+  [[nodiscard]] GpuMask GrowFrom(int seed, GpuMask free, int size, const LinkAsk& ask) const;
+  [[nodiscard]] GpuMask LinkedWith(GpuMask seed, GpuMask within) const;
+  [[nodiscard]] int PatternScore(GpuMask set, LinkPattern pattern) const;
+
+  std::shared_ptr<const Parts> parts_;
+};
+
+}  // namespace berth

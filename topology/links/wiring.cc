@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/links/wiring.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace berth {
+namespace {
+
+// Numbers equal keys alike, by first appearance.
+template <class Key>
+std::vector<int> GroupsOf(const std::vector<Key>& keys) {
+  std::map<Key, int> numbers;
+  std::vector<int> groups;
+  for (const Key& key : keys) {
+    groups.push_back(numbers.try_emplace(key, static_cast<int>(numbers.size())).first->second);
+  }
+  return groups;
+}
+
+std::optional<std::vector<int>> GroupsByRelation(const LinkMatrix& matrix) {
+  std::vector<int> group(static_cast<std::size_t>(matrix.gpu_count()));
+  for (int gpu = 0; gpu < matrix.gpu_count(); ++gpu) {
+    int& own = group[static_cast<std::size_t>(gpu)];
+    own = gpu;
+    for (int other = 0; other < gpu; ++other) {
+      const LinkType relation = matrix.link(gpu, other).pcie;
+      if (relation == LinkType::kUnknown) return std::nullopt;
+      if (relation > LinkType::kSys) own = std::min(own, group[static_cast<std::size_t>(other)]);
+    }
+  }
+  return GroupsOf(group);
+}
+
+// By group: how many of the set are in it.
+std::array<int, kMaxGpus> GroupSizes(const Wiring& wiring, GpuMask set) {
+  std::array<int, kMaxGpus> sizes{};
+  ForEachGpu(set, [&](int gpu) {
+    ++sizes[static_cast<std::size_t>(wiring.numa[static_cast<std::size_t>(gpu)])];
+  });
+  return sizes;
+}
+
+}  // namespace
+
+int LinkSpeeds::Of(const Link& link) const {
+  if (link.fabric == LinkType::kNvlink) return nvlink * link.fabric_links;
+  if (link.fabric == LinkType::kXgmi) return xgmi * link.fabric_links;
+  switch (link.pcie) {
+    case LinkType::kBoard:
+      return board;
+    case LinkType::kPix:
+      return pix;
+    case LinkType::kPxb:
+      return pxb;
+    case LinkType::kPhb:
+      return phb;
+    case LinkType::kNode:
+      return node;
+    default:
+      return sys;
+  }
+}
+
+LinkSpeeds SpeedsOfPcie(int generation) {
+  LinkSpeeds speeds;
+  speeds.pix = generation <= 3 ? 12'000 : generation == 4 ? 24'000 : 48'000;
+  speeds.board = speeds.pix * 105 / 100;
+  speeds.pxb = speeds.pix * 95 / 100;
+  speeds.phb = speeds.pix * 5 / 6;
+  speeds.node = speeds.phb * 95 / 100;
+  const int socket = generation <= 3 ? 10'000 : generation == 4 ? 16'000 : 22'000;
+  speeds.sys = std::min(speeds.phb * 90 / 100, socket);
+  return speeds;
+}
+
+LinkSpeeds SpeedsFor(const LinkMatrix& matrix) {
+  int bond = 0;
+  for (const Link& link : matrix.cells) {
+    if (link.fabric == LinkType::kNvlink) bond = std::max(bond, int{link.fabric_links});
+  }
+  return SpeedsOfPcie(bond >= 13 ? 5 : bond >= 1 && bond <= 3 ? 3 : 4);
+}
+
+int Wiring::Span(GpuMask set) const {
+  GpuMask groups = 0;
+  ForEachGpu(set, [&](int gpu) { groups |= GpuBit(numa[static_cast<std::size_t>(gpu)]); });
+  return std::popcount(groups);
+}
+
+int Wiring::LeastSpan(int size) const {
+  std::array<int, kMaxGpus> members = GroupSizes(*this, AllGpus(gpus));
+  std::sort(members.begin(), members.begin() + gpus, std::greater<>());
+  int span = 0;
+  for (int held = 0; held < size; ++span) held += members[static_cast<std::size_t>(span)];
+  return span;
+}
+
+int Wiring::MostOfOneGroup(GpuMask set) const { return std::ranges::max(GroupSizes(*this, set)); }
+
+bool Wiring::Uniform() const {
+  for (int a = 0; a < gpus; ++a) {
+    if (numa[static_cast<std::size_t>(a)] != 0) return false;
+    for (int b = 0; b < a; ++b) {
+      if (Between(a, b) != Between(0, 1)) return false;
+    }
+  }
+  return true;
+}
+
+std::optional<std::vector<int>> NumaGroupsOf(const LinkMatrix& matrix) {
+  std::vector<int> nodes;
+  for (const std::string& text : matrix.numa_affinity) {
+    if (const auto node = NumaNodeOf(text)) nodes.push_back(*node);
+  }
+  if (nodes.size() == matrix.gpus.size()) return GroupsOf(nodes);
+  const auto blank = [](const std::string& text) { return text.empty() || text == "N/A"; };
+  if (std::ranges::none_of(matrix.cpu_affinity, blank)) return GroupsOf(matrix.cpu_affinity);
+  return GroupsByRelation(matrix);
+}
+
+Wiring WiringOf(const LinkMatrix& matrix, const LinkSpeeds& speeds) {
+  Wiring wiring;
+  wiring.gpus = matrix.gpu_count();
+  for (int a = 0; a < wiring.gpus; ++a) {
+    for (int b = 0; b < wiring.gpus; ++b) {
+      wiring.megabytes_per_s.push_back(a == b ? 0 : speeds.Of(matrix.link(a, b)));
+    }
+  }
+  wiring.numa = NumaGroupsOf(matrix).value_or(std::vector<int>(matrix.gpus.size(), 0));
+  return wiring;
+}
+
+}  // namespace berth

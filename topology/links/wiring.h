@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Wiring: what of a machine's links decides which GPUs go together: a bandwidth per pair and the
+// NUMA group of each GPU, by GPU index.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "topology/gpu_mask.h"
+#include "topology/links/link_matrix.h"
+
+namespace berth {
+
+// MB/s in one direction. A matrix does not name its product, so the PCIe generation is inferred
+// from the largest NVLink bond: 1-3 is Gen3 (P100, V100), 13 and more Gen5 (Hopper, Blackwell),
+// else Gen4.
+//
+// Sources: NCCL's topo.h for PCIe x16 (12, 24, 48 GB/s), through a CPU 5/6 of it, and socket links
+// (Skylake 10, EPYC 16, Sapphire Rapids 22 GB/s); NVLink 2 to 4 have 25 GB/s per link (NVLink 5:
+// 50); xGMI 48 GB/s as measured between two MI300X. PXB, NODE and PSB keep the order of the
+// taxonomy by 5 %.
+struct LinkSpeeds {
+  int nvlink = 25'000;  // per link
+  int xgmi = 48'000;    // per link
+  int board = 0, pix = 0, pxb = 0, phb = 0, node = 0, sys = 0;
+
+  [[nodiscard]] int Of(const Link& link) const;  // unknown counts as sys, the slowest
+};
+LinkSpeeds SpeedsFor(const LinkMatrix& matrix);
+LinkSpeeds SpeedsOfPcie(int generation);  // 3, 4 or 5
+
+struct Wiring {
+  int gpus = 0;
+  std::vector<int> megabytes_per_s;  // gpus x gpus, symmetric, 0 on the diagonal
+  std::vector<int> numa;             // group of each GPU, numbered from 0 by first appearance
+
+  [[nodiscard]] int Between(int a, int b) const {
+    return megabytes_per_s[static_cast<std::size_t>(a) * static_cast<std::size_t>(gpus) +
+                           static_cast<std::size_t>(b)];
+  }
+  [[nodiscard]] int Span(GpuMask set) const;            // NUMA groups that a set touches
+  [[nodiscard]] int LeastSpan(int size) const;          // of any set of 1..gpus GPUs
+  [[nodiscard]] int MostOfOneGroup(GpuMask set) const;  // GPUs
+  [[nodiscard]] bool Uniform() const;                   // every pair alike, one NUMA group
+  friend bool operator==(const Wiring&, const Wiring&) = default;
+};
+
+// The NUMA group of each GPU: from the NUMA column; else from the CPU column; else from PCIe
+// relations better than SYS, where every pair has one; else nullopt.
+std::optional<std::vector<int>> NumaGroupsOf(const LinkMatrix& matrix);
+
+// Where the NUMA groups are not known, all GPUs are one.
+Wiring WiringOf(const LinkMatrix& matrix, const LinkSpeeds& speeds);
+inline Wiring WiringOf(const LinkMatrix& matrix) { return WiringOf(matrix, SpeedsFor(matrix)); }
+
+}  // namespace berth

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/mig/mig_layout.h"
+
+#include <bit>
+#include <string>
+
+namespace berth {
+
+Result<MigLayout> MigLayout::Of(const MigProduct& product, MigSet set) {
+  if ((set & ~product.AllPlacements()) != 0) {
+    return Invalid("want placements of " + product.name() + ", got the bits " +
+                   std::to_string(set));
+  }
+  if (!product.IsValid(set)) {
+    return Invalid("want placements that go together on " + product.name() + ", got " +
+                   MigSetName(product, set));
+  }
+  MigLayout layout(product);
+  layout.set_ = set;
+  return layout;
+}
+
+int MigLayout::free_units() const { return product_->memory_units() - std::popcount(occupied()); }
+
+Status MigLayout::Add(int placement) {
+  const MigSet one = MigSet{1} << placement;
+  if ((Addable() & one) == 0) {
+    return Fail(Errc::kConflict, MigPlacementName(*product_, placement) + ": does not go with " +
+                                     MigSetName(*product_, set_));
+  }
+  set_ |= one;
+  return {};
+}
+
+Status MigLayout::Remove(int placement) {
+  const MigSet one = MigSet{1} << placement;
+  if ((set_ & one) == 0) {
+    return Fail(Errc::kNotFound, MigPlacementName(*product_, placement) + ": want one of " +
+                                     MigSetName(*product_, set_));
+  }
+  set_ &= ~one;
+  return {};
+}
+
+std::string MigPlacementName(const MigProduct& product, int placement) {
+  const MigPlacement& place = product.placements()[static_cast<std::size_t>(placement)];
+  return MigProfileName(product.rows()[static_cast<std::size_t>(place.row)].profile) + " at " +
+         std::to_string(place.start);
+}
+
+std::string MigSetName(const MigProduct& product, MigSet set) {
+  if (set == 0) return "nothing";
+  std::string names;
+  for (; set != 0; set &= set - 1) {
+    if (!names.empty()) names += ", ";
+    names += MigPlacementName(product, std::countr_zero(set));
+  }
+  return names;
+}
+
+}  // namespace berth

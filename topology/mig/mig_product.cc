@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/mig/mig_product.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace berth {
+namespace {
+
+Status CheckRow(const MigProductSpec& spec, const MigRow& row) {
+  const int units = spec.memory_units;
+  if (row.profile.instance_slices != 0) {
+    return Invalid("want a profile of GPU instances, got a compute instance");
+  }
+  if (row.memory_units < 1 || row.memory_units > units) {
+    return Invalid("want 1 to " + std::to_string(units) + " memory units, got " +
+                   std::to_string(row.memory_units));
+  }
+  if (row.starts == 0 || std::bit_width(row.starts) + row.memory_units - 1 > units) {
+    return Invalid("want starts from 0 to " + std::to_string(units - row.memory_units) +
+                   ", got the bits " + std::to_string(row.starts));
+  }
+  if (row.max_instances < 1) {
+    return Invalid("want at least 1 instance, got " + std::to_string(row.max_instances));
+  }
+  const auto same = [&row](const MigRow& other) { return other.profile == row.profile; };
+  if (std::ranges::count_if(spec.rows, same) > 1) return Invalid("the profile is there twice");
+  return {};
+}
+
+Status Check(const MigProductSpec& spec) {
+  if (spec.memory_units < 1 || spec.memory_units > kMaxMigUnits) {
+    return Invalid(spec.name + ": want 1 to " + std::to_string(kMaxMigUnits) +
+                   " memory units, got " + std::to_string(spec.memory_units));
+  }
+  int placements = 0;
+  for (const MigRow& row : spec.rows) {
+    if (auto status = CheckRow(spec, row); !status) {
+      return tl::unexpected(
+          std::move(status).error().Within(spec.name + ": " + MigProfileName(row.profile)));
+    }
+    placements += std::popcount(row.starts);
+  }
+  if (placements < 1 || placements > kMaxMigPlacements) {
+    return Invalid(spec.name + ": want 1 to " + std::to_string(kMaxMigPlacements) +
+                   " placements, got " + std::to_string(placements));
+  }
+  for (const auto& [other, profile] : spec.aliases) {
+    if (std::ranges::find(spec.rows, profile, &MigRow::profile) != spec.rows.end()) continue;
+    return Invalid(spec.name + ": " + MigProfileName(other) + ": want another name of a row, got " +
+                   MigProfileName(profile));
+  }
+  return {};
+}
+
+// The most disjoint placements that a row has: from the left, each as early as it can.
+int MostDisjoint(const MigRow& row) {
+  int count = 0, free_from = 0;
+  for (int start = 0; start < kMaxMigUnits; ++start) {
+    if ((row.starts >> start & 1) == 0 || start < free_from) continue;
+    ++count;
+    free_from = start + row.memory_units;
+  }
+  return row.once_per_gpu ? 1 : count;
+}
+
+}  // namespace
+
+std::string_view MigConfidenceName(MigConfidence confidence) {
+  constexpr std::array<std::string_view, 4> kNames = {"high", "medium-high", "medium", "low"};
+  return kNames[static_cast<std::size_t>(confidence)];
+}
+
+Result<MigProduct> MigProduct::Make(MigProductSpec spec) {
+  BERTH_TRY_STATUS(Check(spec));
+  return MigProduct(std::move(spec));
+}
+
+MigProduct::MigProduct(MigProductSpec spec) : spec_(std::move(spec)) {
+  limited_ = spec_.engine_limited;
+  for (std::size_t r = 0; r < spec_.rows.size(); ++r) {
+    const MigRow& row = spec_.rows[r];
+    of_row_.push_back(0);
+    limited_ = limited_ || MostDisjoint(row) > row.max_instances;
+    const auto units = static_cast<MigUnits>((1U << row.memory_units) - 1);
+    for (int start = 0; start < spec_.memory_units; ++start) {
+      if ((row.starts >> start & 1) == 0) continue;
+      of_row_.back() |= MigSet{1} << placements_.size();
+      placements_.push_back({static_cast<int>(r), start, static_cast<MigUnits>(units << start)});
+    }
+  }
+  for (const MigPlacement& a : placements_) {
+    MigSet conflicts = 0;
+    for (std::size_t i = 0; i < placements_.size(); ++i) {
+      const MigPlacement& b = placements_[i];
+      const bool both_once = rows()[static_cast<std::size_t>(a.row)].once_per_gpu &&
+                             rows()[static_cast<std::size_t>(b.row)].once_per_gpu;
+      if ((a.units & b.units) != 0 || both_once) conflicts |= MigSet{1} << i;
+    }
+    conflicts_.push_back(conflicts);
+  }
+}
+
+Result<MigProduct> MigProduct::WithRow(MigRow row) const {
+  MigProductSpec spec = spec_;
+  const auto old = std::ranges::find(spec.rows, row.profile, &MigRow::profile);
+  if (old != spec.rows.end()) {
+    *old = std::move(row);
+  } else {
+    // The node's own name for a row that we know by another name.
+    std::erase_if(spec.aliases, [&row](const auto& alias) { return alias.first == row.profile; });
+    spec.rows.push_back(std::move(row));
+  }
+  return Make(std::move(spec));
+}
+
+std::optional<int> MigProduct::RowOf(const MigProfile& profile) const {
+  MigProfile name = profile;
+  for (const auto& [other, known] : spec_.aliases) {
+    if (other == profile) name = known;
+  }
+  const auto row = std::ranges::find(rows(), name, &MigRow::profile);
+  if (row == rows().end()) return std::nullopt;
+  return static_cast<int>(row - rows().begin());
+}
+
+std::optional<int> MigProduct::PlacementAt(int row, int start) const {
+  for (MigSet left = PlacementsOf(row); left != 0; left &= left - 1) {
+    const int placement = std::countr_zero(left);
+    if (placements_[static_cast<std::size_t>(placement)].start == start) return placement;
+  }
+  return std::nullopt;
+}
+
+MigSet MigProduct::AllPlacements() const {
+  return placements_.size() == kMaxMigPlacements ? ~MigSet{0}
+                                                 : (MigSet{1} << placements_.size()) - 1;
+}
+
+MigUnits MigProduct::UnitsOf(MigSet set) const {
+  MigUnits units = 0;
+  for (; set != 0; set &= set - 1) {
+    units |= placements_[static_cast<std::size_t>(std::countr_zero(set))].units;
+  }
+  return units;
+}
+
+MigSet MigProduct::Addable(MigSet set) const {
+  MigSet kept_out = 0;
+  for (MigSet left = set; left != 0; left &= left - 1) {
+    kept_out |= conflicts_[static_cast<std::size_t>(std::countr_zero(left))];
+  }
+  MigSet addable = AllPlacements() & ~kept_out;
+  if (!limited_) return addable;
+  for (MigSet left = addable; left != 0; left &= left - 1) {
+    const MigSet one = left & (~left + 1);
+    if (!WithinLimits(set | one)) addable &= ~one;
+  }
+  return addable;
+}
+
+bool MigProduct::IsValid(MigSet set) const {
+  if ((set & ~AllPlacements()) != 0) return false;
+  for (MigSet left = set; left != 0; left &= left - 1) {
+    const int placement = std::countr_zero(left);
+    const MigSet others = set & ~(MigSet{1} << placement);
+    if ((conflicts_[static_cast<std::size_t>(placement)] & others) != 0) return false;
+  }
+  return WithinLimits(set);
+}
+
+bool MigProduct::WithinLimits(MigSet set) const {
+  MigEngines sum;
+  for (std::size_t r = 0; r < of_row_.size(); ++r) {
+    const int count = std::popcount(set & of_row_[r]);
+    if (count > rows()[r].max_instances) return false;
+    const MigEngines& each = rows()[r].engines;
+    sum.decoders += count * each.decoders;
+    sum.encoders += count * each.encoders;
+    sum.jpeg += count * each.jpeg;
+    sum.ofa += count * each.ofa;
+    sum.copy += count * each.copy;
+  }
+  const MigEngines& all = spec_.engines;
+  return !spec_.engine_limited ||
+         (sum.decoders <= all.decoders && sum.encoders <= all.encoders && sum.jpeg <= all.jpeg &&
+          sum.ofa <= all.ofa && sum.copy <= all.copy);
+}
+
+}  // namespace berth
