@@ -42,15 +42,15 @@ Extender::Policy Extender::policy() const {
 }
 
 void Extender::PassBy(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod) {
-  if (pending_.Remember(pod)) Arrived(snapshot, pod.shape);
+  if (pending_.Remember(pod)) Arrived(*policy().engine, snapshot, pod.shape);
   parts_.sink.Record({.verb = Verb::kFilter, .pod = &pod.id});
 }
 
-std::vector<Reason> Extender::Judge(const std::shared_ptr<const Snapshot>& snapshot,
+std::vector<Reason> Extender::Judge(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod,
                                     std::span<const NodeIndex> candidates) const {
   if (LeavesToScheduler(pod)) return std::vector<Reason>(candidates.size(), Reason::kFits);
-  std::vector<Reason> reasons = policy().engine->Filter(snapshot, pod.shape, candidates);
+  std::vector<Reason> reasons = engine.Filter(snapshot, pod.shape, candidates);
   Refine(*snapshot, pod, candidates, reasons);
   if (parts_.domains != nullptr && pod.domain.required) {
     const Group group = GroupOf(snapshot, pod);
@@ -64,12 +64,13 @@ bool Extender::WouldFit(const std::shared_ptr<const Snapshot>& snapshot,
   if (!pod.refusal.empty()) return false;
   std::vector<NodeIndex> all(snapshot->size());
   std::iota(all.begin(), all.end(), NodeIndex{0});
-  const std::vector<Reason> reasons = Judge(snapshot, pod, all);
+  const std::vector<Reason> reasons = Judge(*policy().engine, snapshot, pod, all);
   return std::ranges::find(reasons, Reason::kFits) != reasons.end();
 }
 
 std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> candidates) {
+  const Policy policy = this->policy();
   std::vector<Reason> reasons;
   bool is_new = false;
   if (!pod.refusal.empty()) {
@@ -77,8 +78,8 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
     reasons.assign(candidates.size(), Reason::kPodRefused);
   } else {
     is_new = pending_.Remember(pod);
-    if (is_new) Arrived(snapshot, pod.shape);
-    reasons = Judge(snapshot, pod, candidates);
+    if (is_new) Arrived(*policy.engine, snapshot, pod.shape);
+    reasons = Judge(*policy.engine, snapshot, pod, candidates);
   }
   const auto fitting = static_cast<std::size_t>(std::ranges::count(reasons, Reason::kFits));
   const auto first = std::ranges::find_if(reasons, [](Reason r) { return r != Reason::kFits; });
@@ -94,13 +95,14 @@ std::vector<Reason> Extender::Filter(const std::shared_ptr<const Snapshot>& snap
                       .first_reason = first == reasons.end() ? Reason::kFits : *first,
                       .shortage = shortage});
   const bool is_worth_it = is_new && pod.shape.wants_gpu();
-  Shortlist(snapshot, pod, candidates, is_worth_it ? policy().nodes_to_score : 0, reasons);
+  Shortlist(*policy.engine, snapshot, pod, candidates, is_worth_it ? policy.nodes_to_score : 0,
+            reasons);
   return reasons;
 }
 
-void Extender::Shortlist(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
-                         std::span<const NodeIndex> candidates, std::size_t most,
-                         std::span<Reason> reasons) {
+void Extender::Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                         const PodRequest& pod, std::span<const NodeIndex> candidates,
+                         std::size_t most, std::span<Reason> reasons) {
   std::vector<NodeIndex> fitting;
   std::vector<std::size_t> positions;  // theirs
   for (std::size_t i = 0; i < reasons.size(); ++i) {
@@ -112,7 +114,7 @@ void Extender::Shortlist(const std::shared_ptr<const Snapshot>& snapshot, const 
   const std::vector<int> pull = Pull(snapshot, pod, fitting);
   recent_.Remember(snapshot, pod.shape, fitting, pull);
   if (most == 0 || fitting.size() <= most) return;
-  const auto priorities = policy().engine->Prioritize(snapshot, pod.shape, fitting, pull);
+  const auto priorities = engine.Prioritize(snapshot, pod.shape, fitting, pull);
   // Among equals the first by name, whatever the order of the question: one that turns from pod to
   // pod would spread pods over nodes that are alike.
   std::vector<std::size_t> order(fitting.size());
@@ -157,10 +159,11 @@ void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) 
   policy().engine->Follow(snapshot);
 }
 
-void Extender::Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape) {
+void Extender::Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                       const RequestShape& shape) {
   if (parts_.mix == nullptr || parts_.watches_arrivals) return;
   parts_.mix->Observe(WithCompute(shape, *snapshot));
-  policy().engine->Follow(snapshot);
+  engine.Follow(snapshot);
 }
 
 std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snapshot>& snapshot,
@@ -264,7 +267,7 @@ std::shared_ptr<void> Extender::LandAtTheEnd(const std::string& uid) {
 
 Status Extender::BindOnce(const BindRequest& request, const PodId& id) {
   const std::string decision = NextDecisionId();
-  const Result<Granted> granted = Commit(id, request.node, decision);
+  const Result<Granted> granted = Commit(policy(), id, request.node, decision);
   if (!granted) {
     parts_.sink.Record(
         {.verb = Verb::kBind, .pod = &id, .error = &granted.error(), .id = decision});
@@ -290,8 +293,8 @@ std::string Extender::NextDecisionId() {
 }
 
 // Reserve, tell the cluster, confirm.
-Result<Extender::Granted> Extender::Commit(const PodId& id, const std::string& node,
-                                           std::string_view decision) {
+Result<Extender::Granted> Extender::Commit(const Policy& policy, const PodId& id,
+                                           const std::string& node, std::string_view decision) {
   std::shared_ptr<const PodRequest> pod = pending_.Find(id.uid);
   std::optional<PodRecord> held = parts_.state.FindPod(id.uid);
   std::optional<Placement> bound;
@@ -308,9 +311,9 @@ Result<Extender::Granted> Extender::Commit(const PodId& id, const std::string& n
     return Fail(Errc::kConflict, "pod is bound to node " + bound->node + " already");
   }
   if (!pod->refusal.empty()) return Invalid(pod->refusal);
-  if (LeavesToScheduler(*pod)) return BindUnbooked(*pod, node, decision);
-  BERTH_TRY(Granted granted, ReserveOn(*pod, node));
-  if (Status told = TellReserved(*pod, granted.placement, decision); !told) {
+  if (LeavesToScheduler(*pod)) return BindUnbooked(policy, *pod, node, decision);
+  BERTH_TRY(Granted granted, ReserveOn(policy, *pod, node));
+  if (Status told = TellReserved(policy, *pod, granted.placement, decision); !told) {
     return AsBoundBefore(id, node, std::move(told).error());
   }
   // A reservation that is gone by now went with its pod.
@@ -330,14 +333,15 @@ Result<Extender::Granted> Extender::AsBoundBefore(const PodId& id, const std::st
 
 // Nothing is reserved, so nothing can be refused: our books may be behind kube-scheduler's, and
 // have no such node yet.
-Result<Extender::Granted> Extender::BindUnbooked(const PodRequest& pod, const std::string& node,
+Result<Extender::Granted> Extender::BindUnbooked(const Policy& policy, const PodRequest& pod,
+                                                 const std::string& node,
                                                  std::string_view decision) {
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   const NodeIndex index = snapshot->names().Find(node);
   NodeSpec named;
   named.name = node;
   const Placement placement{node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
-  const Instant deadline = parts_.clock.Now() + policy().reservation_time * 4 / 5;
+  const Instant deadline = parts_.clock.Now() + policy.reservation_time * 4 / 5;
   Status bound =
       parts_.binder.Bind({pod, placement, index == kNoNode ? named : snapshot->node(index).spec(),
                           deadline, decision});
@@ -351,12 +355,12 @@ Result<Extender::Granted> Extender::BindUnbooked(const PodRequest& pod, const st
   return AsBoundBefore(pod.id, node, std::move(bound).error());
 }
 
-Status Extender::TellReserved(const PodRequest& pod, const Placement& placement,
-                              std::string_view decision) {
+Status Extender::TellReserved(const Policy& policy, const PodRequest& pod,
+                              const Placement& placement, std::string_view decision) {
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   const NodeIndex index = snapshot->names().Find(placement.node);
   // The cluster has to be told well before the reservation is overdue.
-  const Instant deadline = parts_.clock.Now() + policy().reservation_time * 4 / 5;
+  const Instant deadline = parts_.clock.Now() + policy.reservation_time * 4 / 5;
   Status bound = Fail(Errc::kNotFound, "node " + placement.node + " is gone");
   if (index != kNoNode) {
     bound = parts_.binder.Bind({pod, placement, snapshot->node(index).spec(), deadline, decision});
@@ -400,8 +404,8 @@ std::size_t Extender::SettleOverdue() {
   return settled;
 }
 
-Result<Extender::Granted> Extender::ReserveOn(const PodRequest& pod, const std::string& node) {
-  const Policy policy = this->policy();
+Result<Extender::Granted> Extender::ReserveOn(const Policy& policy, const PodRequest& pod,
+                                              const std::string& node) {
   Error last{Errc::kInternal, ""};
   for (int attempt = 0; attempt < kBindAttempts; ++attempt) {
     const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();

@@ -67,7 +67,8 @@ class Extender {
   Extender(const Parts& parts, Policy policy)
       : parts_(parts), pending_(kMaxPendingPods), policy_(std::move(policy)) {}
 
-  // Verbs that begin from now on decide so; those under way end with what they began with.
+  // Verbs that begin from now on decide so. A verb that is under way takes the policy once, at its
+  // beginning, and ends with it.
   void Use(Policy policy) BERTH_EXCLUDES(policy_mutex_);
   [[nodiscard]] Policy policy() const BERTH_EXCLUDES(policy_mutex_);
   [[nodiscard]] const RecentDecisions& recent_decisions() const { return recent_; }
@@ -145,16 +146,18 @@ class Extender {
   };
 
   // Filter, without what it remembers and tells. Requires: the pod has no refusal.
-  [[nodiscard]] std::vector<Reason> Judge(const std::shared_ptr<const Snapshot>& snapshot,
+  [[nodiscard]] std::vector<Reason> Judge(Engine& engine,
+                                          const std::shared_ptr<const Snapshot>& snapshot,
                                           const PodRequest& pod,
                                           std::span<const NodeIndex> candidates) const;
   // A pod is filtered for the first time.
-  void Arrived(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape);
+  void Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+               const RequestShape& shape);
   // Remembers that these may be evicted, as far as our books have them. Requires: known nodes.
   void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
   // Remembers what is to be decided, and passes over all that fit but the best `most`; 0: none.
-  void Shortlist(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
-                 std::span<const NodeIndex> candidates, std::size_t most,
+  void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                 const PodRequest& pod, std::span<const NodeIndex> candidates, std::size_t most,
                  std::span<Reason> reasons);
   Status BindOnce(const BindRequest& request, const PodId& id);
   // The tree and the members of the pod's group, where domains matter to it.
@@ -170,12 +173,14 @@ class Extender {
   // kFits unless the newest state has the pod's group in another domain than its node's.
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();
-  Result<Granted> Commit(const PodId& id, const std::string& node, std::string_view decision);
+  Result<Granted> Commit(const Policy& policy, const PodId& id, const std::string& node,
+                         std::string_view decision);
   // For a pod that is kube-scheduler's alone.
-  Result<Granted> BindUnbooked(const PodRequest& pod, const std::string& node,
+  Result<Granted> BindUnbooked(const Policy& policy, const PodRequest& pod, const std::string& node,
                                std::string_view decision);
-  Result<Granted> ReserveOn(const PodRequest& pod, const std::string& node);
-  Status TellReserved(const PodRequest& pod, const Placement& placement, std::string_view decision);
+  Result<Granted> ReserveOn(const Policy& policy, const PodRequest& pod, const std::string& node);
+  Status TellReserved(const Policy& policy, const PodRequest& pod, const Placement& placement,
+                      std::string_view decision);
   [[nodiscard]] Result<Granted> AsBoundBefore(const PodId& id, const std::string& node,
                                               Error error) const;
   Result<PodTruth> Settle(const PodId& id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ports: what the Extender needs from outside. main.cc chooses the adapters, tests bring fakes.
+// Ports: what the Extender needs from outside. serve.cc chooses the adapters, tests bring fakes.
 #pragma once
 
 #include <cstddef>

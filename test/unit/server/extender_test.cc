@@ -43,8 +43,10 @@ class Journal final : public DecisionSink {
                        decision.placement == nullptr ? "" : decision.placement->node,
                        decision.error == nullptr ? "" : decision.error->message,
                        std::string(decision.shortage), decision.link_quality});
+    if (on_record) on_record();
   }
   std::vector<Entry> entries;
+  std::function<void()> on_record;
 };
 
 // Runs a script every time it is asked for the time.
@@ -567,6 +569,38 @@ TEST_F(ExtenderTest, ABindEndsWithThePolicyThatItBeganWith) {
   }
   EXPECT_EQ(deadlines, (std::vector<Instant>{Instant() + std::chrono::seconds(30),
                                              Instant() + std::chrono::seconds(7)}));
+}
+
+// Keeps the deadline of every bind.
+class DeadlineBinder final : public PodBinder {
+ public:
+  Status Bind(const BindOrder& order) override {
+    deadlines.push_back(order.deadline);
+    return {};
+  }
+  Result<PodTruth> Find(const PodId&) override { return Fail(Errc::kNotFound, "pod is gone"); }
+  std::vector<Instant> deadlines;
+};
+
+TEST_F(ExtenderTest, AVerbEndsWithThePolicyItBeganWith) {
+  Start({MachineWith("n1", 4), MachineWith("n2", 4), MachineWith("n3", 2)});  // best-fit
+  const Extender::Policy other{test::EngineOf("first-fit"), std::chrono::seconds(10), 1};
+  journal_.on_record = [&] { extender_->Use(other); };
+  // The policy changes between the judgement and what would be the short list.
+  EXPECT_EQ(Filter(Pod("1", WholeGpus{1})), std::vector<Reason>(3, Reason::kFits));
+  EXPECT_EQ(std::ranges::count(Filter(Pod("2", WholeGpus{1})), Reason::kFits), 1);
+  journal_.on_record = {};
+
+  DeadlineBinder binder;
+  extender_ = std::make_unique<Extender>(
+      Extender::Parts{state_, binder, journal_, clock_},
+      Extender::Policy{test::EngineOf("best-fit"), std::chrono::seconds(30)});
+  for (const char* uid : {"3", "4"}) Filter(Pod(uid, WholeGpus{1}));
+  // The policy changes while the pod is being reserved.
+  clock_.on_now = [&] { extender_->Use(other); };
+  for (const char* uid : {"3", "4"}) EXPECT_TRUE(Bind(uid, "n1"));
+  EXPECT_EQ(binder.deadlines, (std::vector<Instant>{Instant() + std::chrono::seconds(24),
+                                                    Instant() + std::chrono::seconds(8)}));
 }
 
 TEST_F(ExtenderTest, VerbsGoOnWhileEnginesChange) {
