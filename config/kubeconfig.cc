@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/kubeconfig.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "config/base64.h"
 #include "config/parse_yaml.h"
 #include "config/yaml_reader.h"
@@ -23,14 +23,6 @@ struct Place {
 bool IsThere(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
 
 std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
-std::string Trimmed(std::string text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const std::size_t end = text.find_last_not_of(kBlanks);
-  text.erase(end == std::string::npos ? 0 : end + 1);
-  text.erase(0, std::min(text.find_first_not_of(kBlanks), text.size()));
-  return text;
-}
 
 class KubeconfigReader {
  public:
@@ -148,7 +140,7 @@ class KubeconfigReader {
       return Refuse(user, "client-certificate: want it with client-key, got one of the two");
     }
     BERTH_TRY(access_.token, Text(user, "token"));
-    access_.token = Trimmed(std::move(access_.token));
+    access_.token = std::string(Trimmed(access_.token));
     BERTH_TRY(const std::string token_file, Text(user, "tokenFile"));
     if (!token_file.empty()) access_.token_file = Resolved(token_file);
     return {};

@@ -6,88 +6,13 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/text.h"
+#include "config/describe.h"
 #include "config/parse_yaml.h"
-#include "config/words.h"
 #include "config/yaml_reader.h"
 
 namespace berth {
 namespace {
-
-void ReadProfile(YamlReader& reader, ProfileSpec& spec) {
-  reader.Text("name", spec.name);
-  reader.List("scorers", [&](YamlReader& item) {
-    ScorerSpec scorer;
-    item.Text("name", scorer.name);
-    item.Integer("weight", 1, kMaxScorerWeight, scorer.weight);
-    spec.scorers.push_back(std::move(scorer));
-  });
-  reader.Word("devices", kDeviceRuleWords, spec.devices);
-  reader.Word("ties", kTieRuleWords, spec.ties);
-}
-
-void ReadMixEntry(YamlReader& reader, MixEntry& entry) {
-  reader.MilliQuantity("cpu", entry.cpu_milli);
-  reader.Integer("gpus", 0, kMaxGpusPerNode, entry.gpus);
-  reader.Integer("gpuMilli", 0, kMilliPerGpu, entry.gpu_milli);
-  reader.TextList("models", entry.models);
-  std::ranges::sort(entry.models);
-  entry.models.erase(std::unique(entry.models.begin(), entry.models.end()), entry.models.end());
-  reader.PositiveNumber("weight", entry.weight);
-}
-
-void ReadResource(YamlReader& reader, ResourceRule& rule) {
-  reader.Text("name", rule.name);
-  reader.Word("meaning", kMeaningWords, rule.meaning);
-  reader.Text("unit", rule.unit);
-}
-
-void ReadServer(YamlReader& reader, ServerConfig& server) {
-  reader.Text("listen", server.listen);
-  reader.Text("debugListen", server.debug_listen);
-  reader.Integer("threads", 1, 64, server.threads);
-  reader.Integer("maxBodyBytes", 1 << 10, std::int64_t{4} << 30, server.max_body_bytes);
-  reader.Integer("drainSeconds", 0, 3600, server.drain_seconds);
-  reader.Mapping("tls", [&](YamlReader& tls) {
-    tls.Text("certificateFile", server.tls.certificate_file);
-    tls.Text("keyFile", server.tls.key_file);
-    tls.Text("clientCaFile", server.tls.client_ca_file);
-  });
-}
-
-void ReadLeaderElection(YamlReader& reader, LeaderElectionConfig& election) {
-  reader.Flag("enabled", election.enabled);
-  reader.Text("namespace", election.namespace_name);
-  reader.Text("name", election.name);
-  reader.Integer("leaseSeconds", 5, 300, election.lease_seconds);
-}
-
-void ReadLearning(YamlReader& reader, LearningParameters& learning) {
-  reader.Integer("halfLifePods", 1, 1'000'000'000, learning.half_life_pods);
-  reader.Integer("longestEpochPods", 1, 1'000'000'000, learning.longest_epoch_pods);
-}
-
-void ReadExpectedWaste(YamlReader& reader, WasteParameters& waste) {
-  reader.Integer("fills", 1, 256, waste.fills);
-  reader.Integer("patience", 1, 400, waste.patience);
-  reader.Integer("settledPatience", 1, 400, waste.settled_patience);
-  reader.Number("optimismGpus", 0, 100, waste.optimism);
-  reader.Number("coverage", 0.01, 1, waste.coverage);
-  reader.Number("fragmentation", 0, 100, waste.fragmentation);
-  reader.Number("settledFragmentation", 0, 100, waste.settled_fragmentation);
-  reader.Number("scarcityExponent", 0.1, 20, waste.scarcity_exponent);
-  reader.Number("scarcityLimitGpus", 0, 100, waste.scarcity_limit);
-  reader.Number("sharePriceGpus", 0, 100, waste.share_price);
-  reader.Number("modelPriceGpus", 0, 100, waste.model_price);
-  reader.Number("bestFitGpus", 0, 100, waste.best_fit);
-}
-
-std::string PresetNames() {
-  std::string names;
-  for (const TopologyPreset& preset : TopologyPresets()) {
-    names.append(names.empty() ? "" : ", ").append(preset.name);
-  }
-  return names;
-}
 
 // One entry: a preset, which is several levels; a level with its labels; or a level as in Kueue's
 // Topology, by one nodeLabel.
@@ -106,7 +31,9 @@ void ReadTopologyLevel(YamlReader& reader, TopologyLevels& levels) {
   if (!preset.empty()) {
     const TopologyPreset* const found = FindTopologyPreset(preset);
     if (found == nullptr) {
-      return reader.Refuse("preset: want one of " + PresetNames() + ", got \"" + preset + "\"");
+      return reader.Refuse("preset: want one of " +
+                           Join(TopologyPresets(), ", ", &TopologyPreset::name) + ", got \"" +
+                           preset + "\"");
     }
     levels.insert(levels.end(), found->levels.begin(), found->levels.end());
   } else {
@@ -120,18 +47,71 @@ void ReadTopologyLevel(YamlReader& reader, TopologyLevels& levels) {
   }
 }
 
-// A list that is written replaces the default one as a whole.
-template <class T>
-void ReadList(YamlReader& reader, const char* key, void (*read_one)(YamlReader&, T&),
-              std::vector<T>& values) {
-  std::vector<T> written;
-  const bool is_there = reader.List(key, [&](YamlReader& item) {
-    T value;
-    read_one(item, value);
-    written.push_back(std::move(value));
-  });
-  if (is_there) values = std::move(written);
-}
+// The visitor of Describe that reads what is written; the rest keeps its value.
+class SettingsReader {
+ public:
+  explicit SettingsReader(YamlReader& yaml) : yaml_(yaml) {}
+
+  void Field(const char* key, std::string& value, AnyText, const char*) { yaml_.Text(key, value); }
+  void Field(const char* key, std::vector<std::string>& value, TextList, const char*) {
+    yaml_.TextList(key, value);
+  }
+  void Field(const char* key, bool& value, TrueOrFalse, const char*) { yaml_.Flag(key, value); }
+  template <class T>
+  void Field(const char* key, T& value, Integers range, const char*) {
+    yaml_.Integer(key, range.low, range.high, value);
+  }
+  void Field(const char* key, double& value, Numbers range, const char*) {
+    yaml_.Number(key, range.low, range.high, value);
+  }
+  void Field(const char* key, double& value, NumbersAboveZero, const char*) {
+    yaml_.PositiveNumber(key, value);
+  }
+  void Field(const char* key, std::int64_t& value, MilliQuantities, const char*) {
+    yaml_.MilliQuantity(key, value);
+  }
+  template <class Enum>
+  void Field(const char* key, Enum& value, Words words, const char*) {
+    yaml_.Word(key, words.words, value);
+  }
+  void Field(const char* key, std::string& value, Words words, const char*) {
+    std::size_t word = words.words.size();
+    yaml_.Word(key, words.words, word);
+    if (word < words.words.size()) value = words.words[word];
+  }
+
+  template <class T>
+  void Group(const char* key, T& settings, const char*) {
+    yaml_.Mapping(key, [&settings](YamlReader& yaml) { Read(yaml, settings); });
+  }
+
+  template <class T>
+  void List(const char* key, std::vector<T>& elements, const char*) {
+    ReadList(key, elements,
+             [](YamlReader& yaml, std::vector<T>& written) { Read(yaml, written.emplace_back()); });
+  }
+  void List(const char* key, TopologyLevels& levels, const char*) {
+    ReadList(key, levels, ReadTopologyLevel);
+  }
+
+ private:
+  template <class T>
+  static void Read(YamlReader& yaml, T& settings) {
+    SettingsReader reader(yaml);
+    Describe(reader, settings);
+  }
+
+  // A list that is written replaces the default one as a whole.
+  template <class T, class ReadOne>
+  void ReadList(const char* key, std::vector<T>& elements, ReadOne read_one) {
+    std::vector<T> written;
+    if (yaml_.List(key, [&](YamlReader& yaml) { read_one(yaml, written); })) {
+      elements = std::move(written);
+    }
+  }
+
+  YamlReader& yaml_;
+};
 
 // The node that a path such as "profiles[2].name" names, or the last one on the way that is there.
 YAML::Node NearestTo(const YAML::Node& node, std::string_view path) {
@@ -160,42 +140,19 @@ Error Located(Error error, const YAML::Node& document, std::string_view origin) 
 Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
   BERTH_TRY(const YAML::Node document, ParseYaml(text, origin));
   Config config = DefaultConfig();
-  YamlReader reader(document, origin, "");
+  YamlReader yaml(document, origin, "");
   constexpr std::array<std::string_view, 1> kVersions = {"berth.dev/v1alpha1"};
   constexpr std::array<std::string_view, 1> kKinds = {"BerthConfiguration"};
-  std::size_t ignored = 0, level = kLogLevelWords.size();
-  reader.Word("apiVersion", kVersions, ignored);
-  reader.Word("kind", kKinds, ignored);
-  reader.Text("profile", config.profile);
-  ReadList(reader, "profiles", ReadProfile, config.profiles);
-  ReadList(reader, "requestMix", ReadMixEntry, config.request_mix);
-  reader.Mapping("learning",
-                 [&](YamlReader& learning) { ReadLearning(learning, config.learning); });
-  reader.Mapping("expectedWaste",
-                 [&](YamlReader& waste) { ReadExpectedWaste(waste, config.expected_waste); });
-  ReadList(reader, "resources", ReadResource, config.resources);
-  reader.Mapping("nodeLabels", [&](YamlReader& labels) {
-    labels.Text("gpuModel", config.node_labels.gpu_model);
-    labels.Text("gpuMemoryMib", config.node_labels.gpu_memory_mib);
-  });
-  reader.Mapping("topology", [&](YamlReader& topology) {
-    TopologyLevels written;
-    const auto read = [&](YamlReader& entry) { ReadTopologyLevel(entry, written); };
-    if (topology.List("levels", read)) config.topology_levels = std::move(written);
-  });
-  reader.Mapping("dra",
-                 [&](YamlReader& dra) { dra.Flag("chooseDevices", config.dra.choose_devices); });
-  reader.Mapping("hami",
-                 [&](YamlReader& hami) { hami.Flag("giveDevices", config.hami.give_devices); });
-  reader.Mapping("server", [&](YamlReader& server) { ReadServer(server, config.server); });
-  reader.Mapping("leaderElection", [&](YamlReader& election) {
-    ReadLeaderElection(election, config.leader_election);
-  });
-  reader.Integer("reservationSeconds", 1, 3600, config.reservation_seconds);
-  reader.Integer("nodesToScore", 0, 1'000'000, config.nodes_to_score);
-  reader.Word("logLevel", kLogLevelWords, level);
-  if (level < kLogLevelWords.size()) config.log_level = kLogLevelWords[level];
-  BERTH_TRY_STATUS(reader.Finish());
+  std::size_t ignored = 0;
+  yaml.Word("apiVersion", kVersions, ignored);
+  yaml.Word("kind", kKinds, ignored);
+  SettingsReader reader(yaml);
+  Describe(reader, config);
+  BERTH_TRY_STATUS(yaml.Finish());
+  for (MixEntry& entry : config.request_mix) {
+    std::ranges::sort(entry.models);
+    entry.models.erase(std::unique(entry.models.begin(), entry.models.end()), entry.models.end());
+  }
   if (Status valid = Validate(config); !valid) {
     return tl::unexpected(Located(std::move(valid).error(), document, origin));
   }

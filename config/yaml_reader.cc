@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/number.h"
+#include "base/text.h"
 #include "cluster/quantity.h"
 
 namespace berth {
@@ -126,9 +127,7 @@ std::optional<std::size_t> YamlReader::WordAt(const char* key,
   if (!text) return std::nullopt;
   const auto found = std::ranges::find(words, *text);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  std::string wanted;
-  for (const std::string_view word : words) wanted.append(wanted.empty() ? "" : ", ").append(word);
-  Refuse(node_[key], PathOf(key), "want one of " + wanted + ", got \"" + *text + "\"");
+  Refuse(node_[key], PathOf(key), "want one of " + Join(words, ", ") + ", got \"" + *text + "\"");
   return std::nullopt;
 }
 
@@ -166,9 +165,7 @@ void YamlReader::RefuseUnknownKeys() {
   for (const auto& entry : node_) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a text)";
     if (!taken_.contains(key)) {
-      std::string known;
-      for (const std::string& name : taken_) known += (known.empty() ? "" : ", ") + name;
-      Refuse(entry.first, PathOf(key), "unknown key, want one of " + known);
+      Refuse(entry.first, PathOf(key), "unknown key, want one of " + Join(taken_, ", "));
     } else if (!seen.insert(key).second) {
       Refuse(entry.first, PathOf(key), "the key is there twice");
     }

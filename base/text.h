@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small operations on texts.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace berth {
+
+// The texts with `separator` between every two. `text_of` maps an element to its text:
+//
+//   Join(words, ", ")    Join(presets, ", ", &TopologyPreset::name)
+template <class Range, class TextOf = std::identity>
+std::string Join(const Range& elements, std::string_view separator, TextOf text_of = {}) {
+  std::string joined;
+  bool first = true;
+  for (const auto& element : elements) {
+    if (!first) joined += separator;
+    first = false;
+    joined += std::invoke(text_of, element);
+  }
+  return joined;
+}
+
+// The text without the blanks (space, tab, line ends) at its beginning and its end.
+inline std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+}  // namespace berth

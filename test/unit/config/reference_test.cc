@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/reference.h"
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "test/support/build_paths.h"
+
+namespace berth {
+namespace {
+
+TEST(SettingsTable, TheDocumentationHasTheTableOfTheCode) {
+  const auto page = ReadFile(test::SourceDir() + "/docs/configuration.md");
+  ASSERT_TRUE(page) << page.error().message;
+  const std::size_t begin = page->find("| Setting |");
+  ASSERT_NE(begin, page->npos);
+  EXPECT_EQ(page->substr(begin), SettingsTable()) << "docs/configuration.md has to end with it";
+}
+
+TEST(SettingsTable, ASettingHasItsPathFormDefaultAndMeaning) {
+  const std::string table = SettingsTable();
+  for (const char* row : {
+           "\n| `server.threads` | 1 to 64 | `2` | threads that serve connections |\n",
+           "\n| `server.tls.keyFile` | text | | PEM |\n",
+           "\n| `expectedWaste.coverage` | number, 0.01 to 1 | `0.99` | ",
+           "\n| `profiles[].scorers[].weight` | 1 to 1000 | `1` | ",
+           "\n| `resources` | list | `3 entries` | ",
+           "\n| `topology.levels[].labels` | list of texts | | ",
+           "\n| `logLevel` | debug, info, warn, error | `info` | ",
+       }) {
+    EXPECT_NE(table.find(row), table.npos) << row << "not in\n" << table;
+  }
+}
+
+TEST(SettingsTable, EveryRowHasFourColumns) {
+  std::istringstream rows(SettingsTable());
+  for (std::string row; std::getline(rows, row);) {
+    EXPECT_EQ(std::ranges::count(row, '|'), 5) << row;
+  }
+}
+
+}  // namespace
+}  // namespace berth
