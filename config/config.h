@@ -69,7 +69,7 @@ struct LeaderElectionConfig {
 
 // What Berth does for pods that get GPUs by ResourceClaims.
 struct DraConfig {
-  // Whether it chooses the MIG device of a claim and allocates it (docs/operations.md). Needs
+  // Whether it chooses the MIG device of a claim and allocates it (docs/dra-choose.md). Needs
   // rights beyond those of the base manifests.
   bool choose_devices = false;
   friend bool operator==(const DraConfig&, const DraConfig&) = default;
@@ -77,7 +77,7 @@ struct DraConfig {
 
 // What Berth does where HAMi's device plugin cuts the GPUs.
 struct HamiConfig {
-  // Whether it gives these devices to pods, in the place of HAMi's scheduler (docs/operations.md).
+  // Whether it gives these devices to pods, in the place of HAMi's scheduler (docs/hami.md).
   // Needs rights beyond those of the base manifests.
   bool give_devices = false;
   friend bool operator==(const HamiConfig&, const HamiConfig&) = default;

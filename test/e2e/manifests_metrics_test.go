@@ -247,7 +247,7 @@ func TestQueriesOfMetricsThatAreNotThereAreFound(t *testing.T) {
 }
 
 func TestEveryAlertIsInTheOperationsGuide(t *testing.T) {
-	text, err := os.ReadFile("docs/operations.md")
+	text, err := os.ReadFile("docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ const (
 	shippedKubeconfig = "/etc/kubernetes/scheduler.conf"
 )
 
-// makeCerts runs make-certs.sh as docs/operations.md does, with a name for loopback.
+// makeCerts runs make-certs.sh as docs/install.md does, with a name for loopback.
 func makeCerts(t *testing.T, plane *harness.Plane, action ...string) {
 	t.Helper()
 	command := exec.Command("manifests/components/mtls/make-certs.sh",
@@ -273,7 +273,7 @@ func schedulerAsOf(t *testing.T, folder string) *http.Client {
 	return tlsClient(t, folder, certificate(t, filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")))
 }
 
-// The steps of "New CA" in docs/operations.md; in between, whoever was restarted as they say is answered.
+// The steps of "a new CA" in docs/tls.md; in between, whoever was restarted as they say is answered.
 func TestCertificatesAreRenewedAsTheGuideSays(t *testing.T) {
 	needBerth(t)
 	plane := harness.NewPlane(t)

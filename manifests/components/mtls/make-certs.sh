@@ -13,7 +13,7 @@
 #   --apply         write the Secrets berth-server-tls and berth-client-tls into the namespace berth-system
 #
 # The CA is made once and is good for ten years. Each run without --new-ca and --drop-old-ca issues both certificates
-# anew. What to restart after a run is in docs/operations.md, "TLS".
+# anew. What to restart after a run is in docs/tls.md.
 set -euo pipefail
 
 usage() { sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; }

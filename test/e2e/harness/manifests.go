@@ -52,7 +52,7 @@ func decodeObjects(text string) ([]unstructured.Unstructured, error) {
 	}
 }
 
-// AddBerthNamespace creates the namespace of the manifests, as the first step of docs/operations.md does.
+// AddBerthNamespace creates the namespace of the manifests, as the first step of docs/install.md does.
 func (p *Plane) AddBerthNamespace() {
 	p.T.Helper()
 	p.Kubectl("apply", "-f", "manifests/base/namespace.yaml")

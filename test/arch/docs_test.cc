@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the documents promise about themselves: links lead somewhere, tables are complete.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scoring/reason.h"
+#include "test/support/build_paths.h"
+
+namespace berth {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string ReadText(const fs::path& path) {
+  std::ifstream stream(path);
+  EXPECT_TRUE(stream.is_open()) << path;
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// The files of the checkout that end so; build trees and hidden folders are left out.
+std::vector<fs::path> FilesOf(const fs::path& root, const std::set<std::string>& extensions) {
+  std::vector<fs::path> files;
+  auto entries = fs::recursive_directory_iterator(root);
+  for (auto entry = begin(entries); entry != end(entries); ++entry) {
+    const fs::path& path = entry->path();
+    if (entry->is_directory()) {
+      const bool hidden = path.filename().string().starts_with('.');
+      const bool build = path == root / "build" || exists(path / "CMakeCache.txt");
+      if (hidden || build) entry.disable_recursion_pending();
+    } else if (extensions.contains(path.extension().string())) {
+      files.push_back(path);
+    }
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+// A heading as links name it: "## What works with what" -> "what-works-with-what".
+std::string AnchorOf(std::string_view heading) {
+  heading.remove_prefix(std::min(heading.find_first_not_of('#'), heading.size()));
+  heading.remove_prefix(std::min(heading.find_first_not_of(' '), heading.size()));
+  std::string anchor;
+  for (const char c : heading) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '-' || c == '_') {
+      anchor += static_cast<char>(std::tolower(byte));
+    } else if (c == ' ') {
+      anchor += '-';
+    }
+  }
+  return anchor;
+}
+
+bool HasAnchor(const std::string& text, const std::string& anchor) {
+  return std::ranges::any_of(LinesOf(text), [&](const std::string& line) {
+    return line.starts_with('#') && AnchorOf(line) == anchor;
+  });
+}
+
+// The targets of [text](target) in a document, outside of its indented and fenced code.
+std::vector<std::string> LinksIn(const std::string& text) {
+  std::vector<std::string> links;
+  bool fenced = false;
+  for (const std::string& line : LinesOf(text)) {
+    if (line.starts_with("```")) fenced = !fenced;
+    if (fenced || line.starts_with("    ")) continue;
+    for (std::size_t at = line.find("]("); at != std::string::npos; at = line.find("](", at + 2)) {
+      const std::size_t end = line.find(')', at);
+      if (end == std::string::npos) break;
+      links.push_back(line.substr(at + 2, end - at - 2));
+    }
+  }
+  return links;
+}
+
+// What is wrong with a link in the file of that path; empty = nothing, or it leads elsewhere.
+std::string WrongWith(const std::string& link, const fs::path& file) {
+  if (link.find("://") != std::string::npos || link.starts_with("mailto:")) return "";
+  const std::string name = link.substr(0, link.find('#'));
+  const fs::path target = name.empty() ? file : file.parent_path() / name;
+  if (!exists(target)) return "there is no " + name;
+  if (link.find('#') == std::string::npos) return "";
+  const std::string anchor = link.substr(link.find('#') + 1);
+  return HasAnchor(ReadText(target), anchor) ? "" : "no heading there is #" + anchor;
+}
+
+// The first cells of all table rows in the sections whose heading begins so, heads and rulers left
+// out.
+std::vector<std::string> FirstCells(const std::string& text, std::string_view heading) {
+  std::vector<std::string> cells;
+  bool inside = false;
+  int row = 0;  // of the table; 0 is the head, 1 the ruler
+  for (const std::string& line : LinesOf(text)) {
+    if (line.starts_with('#')) inside = line.starts_with(heading);
+    if (!line.starts_with("| ") && !line.starts_with("|-")) {
+      row = 0;
+    } else if (row++ > 1 && inside) {
+      cells.push_back(line.substr(2, line.find(" |", 2) - 2));
+    }
+  }
+  return cells;
+}
+
+TEST(Documents, HaveLinksThatLeadSomewhere) {
+  int links = 0;
+  for (const fs::path& file : FilesOf(test::SourceDir(), {".md"})) {
+    for (const std::string& link : LinksIn(ReadText(file))) {
+      const std::string wrong = WrongWith(link, file);
+      EXPECT_TRUE(wrong.empty()) << file << ": (" << link << "): " << wrong;
+      ++links;
+    }
+  }
+  EXPECT_GT(links, 50);
+}
+
+// The documents that a text names by their path from the root, such as "docs/mig.md".
+std::vector<std::string> DocumentsIn(const std::string& text) {
+  constexpr std::string_view kOfAPath =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
+  std::vector<std::string> names;
+  for (std::size_t at = text.find("docs/"); at != std::string::npos;
+       at = text.find("docs/", at + 1)) {
+    if (at > 0 && kOfAPath.find(text[at - 1]) != std::string_view::npos) continue;
+    std::string name = text.substr(at, text.find_first_not_of(kOfAPath, at) - at);
+    while (name.ends_with('.')) name.pop_back();
+    if (name.ends_with(".md")) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+TEST(Documents, AreThereWhereOtherFilesNameThem) {
+  int mentions = 0;
+  const fs::path root = test::SourceDir();
+  for (const fs::path& file : FilesOf(root, {".h", ".cc", ".go", ".yaml", ".sh", ".txt"})) {
+    // The one has examples, the other sources in documents of another project.
+    if (file.filename() == "docs_test.cc" || file.filename() == "topology_levels.cc") continue;
+    for (const std::string& name : DocumentsIn(ReadText(file))) {
+      EXPECT_TRUE(exists(root / name)) << file << " names " << name;
+      ++mentions;
+    }
+  }
+  EXPECT_GT(mentions, 5);
+}
+
+TEST(Documents, FindALinkThatLeadsNowhere) {
+  const fs::path readme = fs::path(test::SourceDir()) / "README.md";
+  EXPECT_EQ(WrongWith("docs/no-such-page.md", readme), "there is no docs/no-such-page.md");
+  EXPECT_EQ(WrongWith("docs/README.md#no-such-heading", readme),
+            "no heading there is #no-such-heading");
+  EXPECT_EQ(LinksIn("see [a](b.md) and [c](d.md#e)\n    [no](link)\n"),
+            (std::vector<std::string>{"b.md", "d.md#e"}));
+  EXPECT_EQ(DocumentsIn("see docs/a-b.md. (docs/c.md); ../docs/d.md, docs/e.yaml"),
+            (std::vector<std::string>{"docs/a-b.md", "docs/c.md"}));
+  EXPECT_EQ(AnchorOf("## 5. Check that it works"), "5-check-that-it-works");
+}
+
+// Every text that a pod's condition may have is where a reader of docs/my-pod-waits.md looks for
+// it: under "Not now" if waiting or a preemption can help, else under "Never".
+TEST(Documents, ExplainEveryReason) {
+  const std::string page = ReadText(fs::path(test::SourceDir()) / "docs/my-pod-waits.md");
+  const auto rows = [&page](std::string_view heading) {
+    const std::vector<std::string> cells = FirstCells(page, heading);
+    return std::set<std::string>(cells.begin(), cells.end());
+  };
+  const std::set<std::string> not_now = rows("## Not now"), never = rows("## Never");
+  std::set<std::string> want_now, want_never;
+  for (auto i = std::uint8_t{0}; i < static_cast<std::uint8_t>(Reason::kCount); ++i) {
+    const auto reason = static_cast<Reason>(i);
+    const std::string text(TextOf(reason));
+    if (text.empty()) continue;
+    (VerdictOf(reason) == Verdict::kUnresolvable ? want_never : want_now).insert(text);
+  }
+  // Of a shortage that no eviction helps the text is the same.
+  for (const std::string& text : want_now) want_never.erase(text);
+  EXPECT_EQ(not_now, want_now);
+  EXPECT_EQ(never, want_never);
+}
+
+TEST(Documents, SayWhereToLookForEveryAlert) {
+  const fs::path root = test::SourceDir();
+  std::set<std::string> alerts, rows;
+  for (const std::string& line : LinesOf(ReadText(root / "manifests/monitoring/alerts.yaml"))) {
+    const std::size_t at = line.find("- alert: ");
+    if (at != std::string::npos) alerts.insert(line.substr(at + 9));
+  }
+  for (const std::string& cell : FirstCells(ReadText(root / "docs/monitoring.md"), "## Alerts")) {
+    std::istringstream names(cell);
+    for (std::string name; std::getline(names >> std::ws, name, ',');) rows.insert(name);
+  }
+  EXPECT_GT(alerts.size(), 20U);
+  EXPECT_EQ(rows, alerts);
+}
+
+}  // namespace
+}  // namespace berth
