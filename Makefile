@@ -123,6 +123,7 @@ bench: ## Every benchmark, as ratios against a baseline of the same run (bench/R
 lint: ## Format and shell scripts
 	$(call install,$(LINT_PACKAGES))
 	@git ls-files '*.h' '*.cc' | xargs clang-format-14 --dry-run --Werror
+	@! git ls-files '*.h' '*.cc' | xargs grep -nP '^(?=.{101})\s*//' || { echo "lint: comments beyond 100 columns"; exit 1; }
 	@git ls-files '*.sh' .ci/run | xargs shellcheck
 	@if command -v gofmt >/dev/null; then test -z "$$(gofmt -l $(E2E) | tee /dev/stderr)"; fi
 	@echo "lint: ok"

@@ -8,8 +8,8 @@
 namespace berth::replay {
 namespace {
 
-constexpr std::int64_t kLeastCpuMilli =
-    100;  // Kubernetes scores a pod that asks for no CPU like this
+// Kubernetes scores a pod that asks for no CPU like this.
+constexpr std::int64_t kLeastCpuMilli = 100;
 
 using Key = std::tuple<std::int64_t, int, int, std::string>;
 

@@ -6,13 +6,10 @@
 // decision is made from what a snapshot holds: the members that are bound or reserved by now.
 //
 //   required    members are in a domain of the level already: only that one (any of them, should
-//   they
-//               be in several by somebody else's doing). None is placed yet: the domain that best
-//               fits the whole group; of a group that does not tell its size the one with most
-//               room.
+//               they be in several by somebody else's doing). None is placed yet: the domain that
+//               best fits the whole group; for a group of unknown size, the one with most room.
 //   preferred   nothing is refused. Nodes are pulled towards the members that are placed; before
-//   the
-//               first, towards the domain that best fits the group, if that is told.
+//               the first, towards the domain that best fits the group, if its size is known.
 //
 // A node that has no value at the required level is left out. A member on such a node, or on one
 // that is not known, binds nobody. Pure functions.

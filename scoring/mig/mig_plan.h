@@ -39,8 +39,8 @@ inline constexpr int kMostSteps = 256;
 std::optional<MigPlan> PlanMig(const MigSpec& spec, const MigUse& use, const MigSlices& ask);
 
 // kFits, or why the devices cannot be given: kNoMig, kMigForeign, kNoMigProfile, kTooFewMig,
-// kMigByNameOnly, kMigByNeedOnly, or
-// kMigBusy. Requires: not a node on which each device counts as a GPU, for an ask without a name.
+// kMigByNameOnly, kMigByNeedOnly, or kMigBusy. Requires: not a node on which each device counts as
+// a GPU, for an ask without a name.
 Reason CheckMig(const Node& node, const MigSlices& ask);
 
 // Whether such a pod gets its devices on the node by a claim. It has them by the time it is bound.

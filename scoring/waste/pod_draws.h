@@ -61,8 +61,8 @@ class PodDraws {
   };
   // What the nodes of one model group need to know.
   struct Group {
-    std::vector<std::uint16_t>
-        draws;  // [fill][kDraws] index into classes_; empty: nothing goes there
+    // [fill][kDraws] index into classes_; empty: nothing goes there.
+    std::vector<std::uint16_t> draws;
     // The classes with GPUs, but for those that ask for no less of anything than another one: where
     // none of these fits, nothing fits.
     std::vector<Class> least;

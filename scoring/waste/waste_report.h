@@ -11,8 +11,7 @@
 //     no_gpu_asked     the class asks for none: all of it
 //     model            the model is not admitted: all of it
 //     gpu_share        a share finds no GPU with so much free: all of it; or where it fits, the
-//     GPUs
-//                      with less
+//                      GPUs with less
 //     whole_gpu_slots  the same for whole GPUs
 //     cpu              the GPUs are there, the CPU is not: all of it
 //     memory           likewise the memory (the mean of the class): the only part that FGD's metric

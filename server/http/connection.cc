@@ -109,8 +109,7 @@ void Callback::Call(Connection& connection, Member member, const boost::system::
   }
 }
 
-// --- deadlines
-// -------------------------------------------------------------------------------------
+// --- deadlines ---------------------------------------------------------------------------------
 
 void Connection::Enter(State state, Duration limit) {
   state_ = state;
@@ -162,8 +161,7 @@ void Connection::OnDeadline() {
   transport_->socket().cancel(ignored);
 }
 
-// --- answer
-// ----------------------------------------------------------------------------------------
+// --- answer ------------------------------------------------------------------------------------
 
 void Connection::Answer() {
   state_ = State::kAnswering;
@@ -316,8 +314,7 @@ void Connection::ReleaseMemory(std::size_t keep) {
   CountRequest(body_.capacity() + buffer_.capacity());
 }
 
-// --- end
-// -------------------------------------------------------------------------------------------
+// --- end ---------------------------------------------------------------------------------------
 
 void Connection::EndSending() {
   Enter(State::kLinger, kLingerTime);

@@ -3,8 +3,7 @@
 // Reflector: keeps one kind of object of the API server mirrored in an ObjectSink, on a thread of
 // its own: list once, then watch from where the list was, for ever.
 //
-//   list --ok--> watch --the server ends it, or the connection breaks--> watch from the last
-//   version
+//   list --ok--> watch --the server ends it, or the connection breaks--> watch from the last one
 //     ^            |
 //     +------------+-- 410 Gone, or an event that cannot be read: the versions in between are lost
 //

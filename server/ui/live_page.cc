@@ -41,8 +41,8 @@ function used(snapshot) {
   return byNode;
 }
 const names = devices => devices.map(d => d.profile + " at " + d.start).join(", ") || "none";
-// A GPU that is cut, a bar per memory unit: dark are the devices that pods or claims have, light those that are there
-// beside, white is what is not cut.
+// A GPU that is cut, a bar per memory unit: dark are the devices that pods or claims have,
+// light those that are there beside, white is what is not cut.
 function cutGpu(use, offered) {
   const cell = document.createElement("div");
   cell.className = offered && offered.length === 0 ? "gpu cut sick" : "gpu cut";

@@ -4,8 +4,8 @@
 //
 //   ExtenderArgs -> ExtenderFilterResult | HostPriorityList
 //   ExtenderPreemptionArgs -> ExtenderPreemptionResult
-//   ExtenderBindingArgs -> ExtenderBindingResult            (victims in two forms: Victims,
-//   MetaVictims)
+//   ExtenderBindingArgs -> ExtenderBindingResult
+// Victims come in two forms: Victims and MetaVictims.
 //
 // Keys are read in any case and written as Go writes them. Errors (kInvalidArgument) mean "not such
 // a message": answer 400. What is wrong with the pod itself is in its refusal.

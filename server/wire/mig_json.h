@@ -8,9 +8,8 @@
 //                                                          {"profile": "1g.5gb", "count": 2}]}]}
 //
 //   product       a name of the catalogue (topology/mig/mig_catalog.h); left out: that of the
-//   node's
-//                 label. Where it is in neither, "memory_units" and "compute_slices" say what the
-//                 GPU has, and "profiles" all that it can be cut into.
+//                 node's label. Where it is in neither, "memory_units" and "compute_slices" say
+//                 what the GPU has, and "profiles" all that it can be cut into.
 //   partitioning  "static": the instances are there. "dynamic": GPUs are cut when a pod comes, and
 //                 no instances are said.
 //   allocator     who picks the device: "berth" (as the annotation berth.dev/devices of the pod

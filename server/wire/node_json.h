@@ -38,8 +38,8 @@ struct DecodedNode {
 // Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. CPU and memory
 // are those of status.allocatable, GPUs as in node_gpus.h; memory per GPU comes from the label,
 // else from the product catalogue; links as in node_links.h, MIG devices as in node_mig.h. Error:
-// kInvalidArgument with the place ("items[3].status.allocatable.cpu: ...").
-// Labels and taints come along; a node that is cordoned (spec.unschedulable) has the taint
+// kInvalidArgument with the place ("items[3].status.allocatable.cpu: ..."). Labels and taints come
+// along; a node that is cordoned (spec.unschedulable) has the taint
 // node.kubernetes.io/unschedulable.
 // Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
 Result<std::vector<DecodedNode>> DecodeNodeList(const std::string& text, const NodeRules& rules);
