@@ -12,9 +12,9 @@
 #include "config/policy.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
+#include "server/extender/embedded_cluster.h"
 #include "server/extender/extender.h"
 #include "server/http/http_server.h"
-#include "server/kube/embedded_cluster.h"
 #include "server/routes.h"
 #include "server/telemetry/decision_recorder.h"
 

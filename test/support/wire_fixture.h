@@ -18,9 +18,9 @@
 
 #include "config/config.h"
 #include "scoring/registry.h"
+#include "server/extender/embedded_cluster.h"
 #include "server/extender/extender.h"
 #include "server/http/router.h"
-#include "server/kube/embedded_cluster.h"
 #include "server/routes.h"
 #include "server/telemetry/metrics.h"
 #include "server/verbs.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/embedded_cluster.h"
+#include "server/extender/embedded_cluster.h"
 
 #include <atomic>
 #include <string>
