@@ -23,6 +23,7 @@
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
 #include "server/config_reload.h"
+#include "server/dialects/registry.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/held_memory.h"
 #include "server/http/http_server.h"
@@ -170,8 +171,9 @@ class Service {
   Status Listen() {
     pages_ = std::make_unique<PageWriter>();
     if (kube_) bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
-    if (kube_ && config_.dra.choose_devices) {
-      verbs_.AllocateClaims(kube_->claim_allocator(), *bind_pool_);
+    ClaimAllocator* const allocator = kube_ ? kube_->claim_allocator() : nullptr;
+    if (allocator != nullptr && config_.dra.choose_devices) {
+      verbs_.AllocateClaims(*allocator, *bind_pool_);
     }
     if (kube_) {
       const auto fits = [this](const std::shared_ptr<const Snapshot>& snapshot,
@@ -290,9 +292,20 @@ class Service {
     options.on_log = [this](bool is_problem, std::string_view event, std::string_view text) {
       log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event, {{"text", text}});
     };
+    const dialects::ExtensionParts extended{.groups = groups_,
+                                            .mig_offers = mig_offers_,
+                                            .device_classes = device_classes_,
+                                            .levels = pod_rules_.levels(),
+                                            .links = *node_rules_.links};
     return std::make_unique<kube::KubeCluster>(
-        kube::KubeCluster::Parts{client, state_, budgets_, groups_, pod_rules_, node_rules_, clock_,
-                                 mig_offers_, device_classes_, &waiting_},
+        kube::KubeCluster::Parts{.client = client,
+                                 .state = state_,
+                                 .budgets = budgets_,
+                                 .pod_rules = pod_rules_,
+                                 .node_rules = node_rules_,
+                                 .clock = clock_,
+                                 .waiting = &waiting_,
+                                 .extensions = dialects::AllExtensions(extended)},
         std::move(options));
   }
 

@@ -78,7 +78,7 @@ int LearnCluster(kube::ApiClient& client, const ClusterSize& size) {
     std::fprintf(stderr, "%s: %s\n", std::string(object).c_str(), why.c_str());
   };
   ClusterState state;
-  kube::NodeSink nodes(state, node_rules, report);
+  kube::NodeSink nodes(kube::PublishTo(state), node_rules, report);
   kube::PodSink pods(state, pod_rules, report);
   std::printf("sinks of berth serve\n");
   Reflect(client, "/api/v1/nodes", 0, nodes);

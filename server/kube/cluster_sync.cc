@@ -6,16 +6,20 @@
 #include <utility>
 
 #include "base/number.h"
-#include "server/kube/koordinator_links.h"
 #include "server/wire/object_meta.h"
 
 namespace berth::kube {
 
 // --- nodes
 
-NodeSink::NodeSink(ClusterState& state, const wire::NodeRules& rules, OnUnreadable report,
-                   KoordinatorLinks* links)
-    : state_(state), rules_(rules), unreadable_("nodes", std::move(report)), links_(links) {}
+PublishNodes PublishTo(ClusterState& state) {
+  return [&state](const std::vector<ClusterEvent>& events) {
+    (void)state.Apply(events);  // the specs are valid: the decoder has checked them
+  };
+}
+
+NodeSink::NodeSink(PublishNodes publish, const wire::NodeRules& rules, OnUnreadable report)
+    : publish_(std::move(publish)), rules_(rules), unreadable_("nodes", std::move(report)) {}
 
 void NodeSink::ListBegins() {
   unreadable_.ListBegins();
@@ -46,7 +50,7 @@ void NodeSink::ListEnds() {
   for (const std::string& name : known_) {
     if (!listed_.contains(name)) batch_.emplace_back(NodeRemoved{name});
   }
-  Apply(std::exchange(batch_, {}));
+  publish_(std::exchange(batch_, {}));
   known_ = std::exchange(listed_, {});
 }
 
@@ -61,13 +65,7 @@ void NodeSink::Changed(std::string& object) {
   known_.insert(node->spec.name);
   std::vector<ClusterEvent> event;
   event.emplace_back(NodeUpserted{std::move(node->spec)});
-  Apply(std::move(event));
-}
-
-// The decoder has validated every one.
-void NodeSink::Apply(std::vector<ClusterEvent> events) {
-  if (links_ != nullptr) return links_->Apply(std::move(events));
-  (void)state_.Apply(events);
+  publish_(std::move(event));
 }
 
 void NodeSink::Deleted(std::string& object) {
@@ -78,7 +76,7 @@ void NodeSink::Deleted(std::string& object) {
 
 void NodeSink::Remove(const std::string& name) {
   if (known_.erase(name) == 0) return;
-  Apply({NodeRemoved{name}});
+  publish_({NodeRemoved{name}});
 }
 
 // --- pods

@@ -24,19 +24,20 @@
 #include "cluster/cluster_state.h"
 #include "server/kube/reflector.h"
 #include "server/kube/unreadable_objects.h"
+#include "server/kube/watch_source.h"
 #include "server/wire/node_json.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/pod_rules.h"
 
 namespace berth::kube {
 
-class KoordinatorLinks;
+// Straight to the state, which outlives it.
+PublishNodes PublishTo(ClusterState& state);
 
 class NodeSink final : public ObjectSink {
  public:
-  // References: they outlive the sink. links: has the last word on the links; nullptr = nobody has.
-  NodeSink(ClusterState& state, const wire::NodeRules& rules, OnUnreadable report,
-           KoordinatorLinks* links = nullptr);
+  // References: they outlive the sink.
+  NodeSink(PublishNodes publish, const wire::NodeRules& rules, OnUnreadable report);
 
   void ListBegins() override;
   void Listed(std::string& object) override;
@@ -48,13 +49,11 @@ class NodeSink final : public ObjectSink {
 
  private:
   void Remove(const std::string& name);
-  void Apply(std::vector<ClusterEvent> events);
   void Note(const wire::DecodedNode& node);
 
-  ClusterState& state_;
+  const PublishNodes publish_;  // the decoder has validated every spec
   const wire::NodeRules& rules_;
   UnreadableObjects unreadable_;
-  KoordinatorLinks* const links_;
   std::set<std::string> known_;  // names in the state, from here
   std::set<std::string> listed_;
   std::vector<ClusterEvent> batch_;

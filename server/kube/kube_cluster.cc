@@ -5,119 +5,16 @@
 
 #include "server/kube/api_audit.h"
 #include "server/wire/budget_json.h"
-#include "server/wire/device_class_json.h"
-#include "server/wire/dra_json.h"
-#include "server/wire/pod_group_json.h"
 
 namespace berth::kube {
 namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(100);
 
-constexpr const char* kNotLeading = "another process leads, or the lease cannot be had";
 constexpr const char* kWaitingPods = "waitingpods";
-constexpr const char* kDeviceClasses = "deviceclasses";
-constexpr const char* kDevices = "devices";
-constexpr const char* kAllocations = "allocationclaims";
-
-// What /readyz says while a kind is awaited. Constants, as on_readiness wants them.
-constexpr std::pair<std::string_view, const char*> kAwaited[] = {
-    {"nodes", "waiting for the list of nodes"},
-    {"pods", "waiting for the list of pods"},
-    {"poddisruptionbudgets", "waiting for an answer to the list of poddisruptionbudgets"},
-    {"resourceslices", "waiting for the list of resourceslices"},
-    {"resourceclaims", "waiting for the list of resourceclaims"},
-    {kDeviceClasses, "waiting for an answer to the list of deviceclasses"},
-    {kDevices, "waiting for an answer to the list of Koordinator's devices"},
-    {kAllocations, "waiting for the list of allocationclaims"},
-};
-
-const char* WhyNotReadyWithout(std::string_view name) {
-  for (const auto& [kind, why] : kAwaited) {
-    if (kind == name) return why;
-  }
-  return "waiting for an answer to the list of podgroups";
-}
-
+constexpr const char* kNotLeading = "another process leads, or the lease cannot be had";
 // A reservation that nobody has settled for this long after its deadline is an orphan.
 constexpr Duration kOrphanGrace = std::chrono::minutes(2);
-
-// Whether a node has GPUs that are cut.
-bool HasMig(const Snapshot& snapshot) {
-  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    const NodeMig& mig = snapshot.node(i).spec().mig;
-    if (mig.known() && !mig->gpus.empty()) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-struct WatchedKind {
-  std::string name;  // in logs and metrics
-  std::string path;
-  std::vector<std::string> other_paths = {};
-  std::string query = {};
-  bool optional = false;
-  Await await = Await::kAnswer;
-};
-
-namespace {
-
-// An API that not every cluster serves, in the versions that Berth reads, the best first.
-WatchedKind Optional(std::string name, const std::string& group,
-                     const std::vector<std::string>& versions, const std::string& resource) {
-  WatchedKind kind{.name = std::move(name), .path = {}, .optional = true};
-  for (const std::string& version : versions) {
-    std::string path = "/apis/" + group + "/" + version + "/" + resource;
-    if (kind.path.empty()) {
-      kind.path = std::move(path);
-    } else {
-      kind.other_paths.push_back(std::move(path));
-    }
-  }
-  return kind;
-}
-
-WatchedKind Device(const std::string& resource) {
-  WatchedKind kind = Optional(resource, "resource.k8s.io", {"v1", "v1beta2", "v1beta1"}, resource);
-  kind.await = Await::kList;
-  return kind;
-}
-
-WatchedKind GroupKind(PodGroupApi api) {
-  const auto groups = [](const std::string& group, const std::vector<std::string>& versions) {
-    return Optional("podgroups." + group, group, versions, "podgroups");
-  };
-  switch (api) {
-    case PodGroupApi::kCoscheduling:
-      return groups("scheduling.x-k8s.io", {"v1alpha1"});
-    case PodGroupApi::kKubernetes:
-      return groups("scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"});
-    case PodGroupApi::kVolcano:
-      return groups("scheduling.volcano.sh", {"v1beta1"});
-    case PodGroupApi::kKai:
-    case PodGroupApi::kCount:
-      break;
-  }
-  return groups("scheduling.run.ai", {"v2alpha2"});
-}
-
-std::unique_ptr<TableSink<PodGroupTable>> GroupSink(PodGroupTable& table, PodGroupApi api,
-                                                    const TopologyLevels& levels,
-                                                    OnUnreadable report) {
-  const auto decode = [api, &levels](const std::string& text, std::string& problem) {
-    return wire::DecodePodGroup(text, api, levels, problem);
-  };
-  return std::make_unique<TableSink<PodGroupTable>>(table, decode, GroupKind(api).name,
-                                                    std::move(report));
-}
-
-// A decoder of what is read whole or not at all.
-template <class Object>
-auto Whole(Result<Object> (*decode)(const std::string&)) {
-  return [decode](const std::string& text, std::string&) { return decode(text); };
-}
 
 }  // namespace
 
@@ -128,46 +25,52 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
                    ? std::make_unique<LeaderElector>(parts.client, parts.clock, *options_.election)
                    : nullptr),
       fence_(elector_ ? static_cast<WriteFence&>(*elector_) : no_fence_),
-      binder_({parts.client, parts.pod_rules, parts.clock, fence_,
-               [](Duration time) { std::this_thread::sleep_for(time); }}),
+      binder_({parts.client, parts.pod_rules, parts.clock, fence_, Writing().sleep}),
       events_(
           parts.client, parts.clock, options_.instance,
           [this](const std::string& problem) { options_.on_log(true, "event_refused", problem); }),
       waker_(
           parts.client, parts.clock, fence_,
           [this](const std::string& problem) { options_.on_log(true, "wake_refused", problem); }),
-      links_(parts.state, *parts.node_rules.links, ReportUnreadable()),
-      nodes_(parts.state, parts.node_rules, ReportUnreadable(), &links_),
+      extensions_(Extend()),
+      nodes_(NodePublisher(), parts.node_rules, ReportUnreadable()),
       pods_(parts.state, parts.pod_rules, ReportUnreadable(),
             [this](const DeviceDispute& dispute) { Report(dispute); }),
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
-               ReportUnreadable()),
-      claims_(parts.state, parts.mig_offers, parts.device_classes, ReportUnreadable()),
-      allocator_({parts.client, parts.mig_offers, claims_, parts.clock, fence_,
-                  [](Duration time) { std::this_thread::sleep_for(time); },
-                  [this](bool is_problem, const std::string& text) {
-                    options_.on_log(is_problem, "claim_allocation", text);
-                  }}),
-      slice_sink_(claims_.slices(), Whole(wire::DecodeResourceSlice), "resourceslices",
-                  ReportUnreadable()),
-      claim_sink_(claims_.claims(), Whole(wire::DecodeResourceClaim), "resourceclaims",
-                  ReportUnreadable()),
-      class_sink_(claims_.classes(), wire::DecodeDeviceClass, kDeviceClasses, ReportUnreadable()),
-      device_sink_(links_, Whole(wire::DecodeKoordinatorDevice), kDevices, ReportUnreadable()),
-      allocations_(parts.state),
-      allocation_sink_(allocations_, Whole(wire::DecodeAllocationClaim), kAllocations,
-                       ReportUnreadable()) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(PodGroupApi::kCount); ++i) {
-    const auto api = static_cast<PodGroupApi>(i);
-    groups_.push_back(
-        GroupSink(parts.groups.Of(api), api, parts.pod_rules.levels(), ReportUnreadable()));
+               ReportUnreadable()) {
+  if (parts.waiting == nullptr) return;
+  const auto decode = [&rules = parts.pod_rules](const std::string& text, std::string&) {
+    return wire::DecodeWaitingPod(text, rules);
+  };
+  waiting_.emplace(*parts.waiting, decode, kWaitingPods, ReportUnreadable());
+}
+
+WriteContext KubeCluster::Writing() const {
+  return {
+      .client = parts_.client, .clock = parts_.clock, .fence = fence_, .sleep = [](Duration time) {
+        std::this_thread::sleep_for(time);
+      }};
+}
+
+ClusterExtensions KubeCluster::Extend() const {
+  if (!parts_.extensions) return {};
+  return parts_.extensions({.write = Writing(),
+                            .state = parts_.state,
+                            .on_unreadable = ReportUnreadable(),
+                            .on_log = options_.on_log});
+}
+
+PublishNodes KubeCluster::NodePublisher() const {
+  PublishNodes publish = PublishTo(parts_.state);
+  for (const auto& extension : extensions_) publish = extension->DecorateNodes(std::move(publish));
+  return publish;
+}
+
+ClaimAllocator* KubeCluster::claim_allocator() {
+  for (const auto& extension : extensions_) {
+    if (ClaimAllocator* const allocator = extension->claim_allocator()) return allocator;
   }
-  if (parts.waiting != nullptr) {
-    const auto decode = [&rules = parts.pod_rules](const std::string& text, std::string&) {
-      return wire::DecodeWaitingPod(text, rules);
-    };
-    waiting_.emplace(*parts.waiting, decode, kWaitingPods, ReportUnreadable());
-  }
+  return nullptr;
 }
 
 KubeCluster::~KubeCluster() { Stop(); }
@@ -260,11 +163,37 @@ void KubeCluster::StepElection() {
 
 // --- watching
 
-KubeCluster::Watched KubeCluster::Watch(const WatchedKind& kind, ObjectSink& sink,
-                                        std::function<std::size_t()> unreadable) {
+std::vector<WatchSource> KubeCluster::Sources() {
+  std::vector<WatchSource> sources = {
+      {.kind = {.name = "nodes",
+                .paths = {"/api/v1/nodes"},
+                .await = Await::kList,
+                .why_not_ready = "waiting for the list of nodes"},
+       .sink = nodes_,
+       .unreadable = [this] { return nodes_.unreadable(); }},
+      {.kind = {.name = "pods",
+                .paths = {"/api/v1/pods"},
+                .query = PodSink::kQuery,
+                .await = Await::kList,
+                .why_not_ready = "waiting for the list of pods"},
+       .sink = pods_,
+       .unreadable = [this] { return pods_.unreadable(); }},
+      {.kind = {.name = "poddisruptionbudgets",
+                .paths = {"/apis/policy/v1/poddisruptionbudgets"},
+                .why_not_ready = "waiting for an answer to the list of poddisruptionbudgets"},
+       .sink = budgets_,
+       .unreadable = [this] { return budgets_.unreadable(); }}};
+  for (const auto& extension : extensions_) {
+    for (WatchSource& source : extension->Sources()) sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+KubeCluster::Watched KubeCluster::Watch(WatchSource source) {
+  const WatchedKind& kind = source.kind;
   ReflectorOptions options;
-  options.path = kind.path;
-  options.other_paths = kind.other_paths;
+  options.path = kind.paths.front();
+  options.other_paths.assign(kind.paths.begin() + 1, kind.paths.end());
   options.query = kind.query;
   options.seed = static_cast<std::uint64_t>(parts_.clock.Wall().time_since_epoch().count());
   options.absent_pause = options_.look_again_every;
@@ -272,55 +201,28 @@ KubeCluster::Watched KubeCluster::Watch(const WatchedKind& kind, ObjectSink& sin
     options_.on_log(true, "watch_problem", problem);
   };
   options.on_note = [this](const std::string& note) { options_.on_log(false, "watch", note); };
-  return {kind.name,
-          kind.optional,
-          kind.await,
-          WhyNotReadyWithout(kind.name),
-          std::make_unique<Reflector>(parts_.client, sink, parts_.clock, std::move(options)),
-          std::move(unreadable)};
+  auto reflector =
+      std::make_unique<Reflector>(parts_.client, source.sink, parts_.clock, std::move(options));
+  return {.source = std::move(source), .reflector = std::move(reflector)};
 }
 
 void KubeCluster::Watch() {
   watching_ = true;
   ++watches_;
   std::vector<Watched> watched;
-  const auto watch = [&](const WatchedKind& kind, auto& sink) {
-    watched.push_back(Watch(kind, sink, [&sink] { return sink.unreadable(); }));
-  };
-  watch({.name = "nodes", .path = "/api/v1/nodes", .await = Await::kList}, nodes_);
-  watch({.name = "pods", .path = "/api/v1/pods", .query = PodSink::kQuery, .await = Await::kList},
-        pods_);
-  watch({"poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"}, budgets_);
-  WatchedKind slices = Device("resourceslices");
-  slices.query = "fieldSelector=spec.driver=" + std::string(wire::kGpuDriver);
-  watched.push_back(Watch(slices, slice_sink_,
-                          [this] { return slice_sink_.unreadable() + claims_.unknown_pools(); }));
-  watched.push_back(Watch(Device("resourceclaims"), claim_sink_,
-                          [this] { return claim_sink_.unreadable() + claims_.unknown(); }));
-  // Extended resources of DRA came with v1.
-  watch(Optional(kDeviceClasses, "resource.k8s.io", {"v1"}, kDeviceClasses), class_sink_);
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    watch(GroupKind(static_cast<PodGroupApi>(i)), *groups_[i]);
-  }
-  WatchedKind allocations =
-      Optional(kAllocations, "inference.redhat.com", {"v1alpha1"}, kAllocations);
-  allocations.await = Await::kList;
-  watch(allocations, allocation_sink_);
-  watched.push_back(Watch(Optional(kDevices, "scheduling.koordinator.sh", {"v1alpha1"}, kDevices),
-                          device_sink_,
-                          [this] { return device_sink_.unreadable() + links_.unfit(); }));
+  for (WatchSource& source : Sources()) watched.push_back(Watch(std::move(source)));
   const MutexLock lock(mutex_);
   watched_ = std::move(watched);
 }
 
 void KubeCluster::WatchWaiting() {
   watching_waiting_ = true;
-  const WatchedKind kind{.name = kWaitingPods,
-                         .path = "/api/v1/pods",
-                         .query = "fieldSelector=spec.nodeName=,status.phase=Pending",
-                         .optional = true,
-                         .await = Await::kNot};
-  Watched watched = Watch(kind, *waiting_, [this] { return waiting_->unreadable(); });
+  Watched watched = Watch({.kind = {.name = kWaitingPods,
+                                    .paths = {"/api/v1/pods"},
+                                    .query = "fieldSelector=spec.nodeName=,status.phase=Pending",
+                                    .await = Await::kNot},
+                           .sink = *waiting_,
+                           .unreadable = [this] { return waiting_->unreadable(); }});
   const MutexLock lock(mutex_);
   watched_.push_back(std::move(watched));
 }
@@ -338,18 +240,19 @@ const char* KubeCluster::WhyNotReady() const {
   if (!watching_) return kNotLeading;
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {
-    if (HoldsBack(watched)) return watched.why_not_ready;
+    if (HoldsBack(watched)) return watched.source.kind.why_not_ready;
   }
   return nullptr;
 }
 
 // A kind that holds no devices and cannot be listed, such as one of a CRD whose webhook is gone, is
 // done without: its reflector goes on trying.
-bool KubeCluster::HoldsBack(const Watched& watched) const {
+bool KubeCluster::HoldsBack(const Watched& watched) {
+  const WatchedKind& kind = watched.source.kind;
   const ReflectorStats stats = watched.reflector->stats();
-  if (stats.synced || (watched.optional && stats.forbidden)) return false;
-  if (watched.await != Await::kList) return watched.await == Await::kAnswer && stats.problems == 0;
-  const bool is_needed = watched.name != kAllocations || HasMig(*parts_.state.Current());
+  if (stats.synced || (kind.optional && stats.forbidden)) return false;
+  if (kind.await != Await::kList) return kind.await == Await::kAnswer && stats.problems == 0;
+  const bool is_needed = !watched.source.is_needed || watched.source.is_needed();
   return is_needed || stats.problems == 0;
 }
 
@@ -424,12 +327,13 @@ KubeClusterStats KubeCluster::stats() const {
   stats.binds = binder_.stats();
   stats.events_dropped = events_.dropped();
   stats.wakes = waker_.stats();
-  stats.overlapping_claims = claims_.overlapping();
   stats.disputed_pods = parts_.state.Disputes().size();
-  stats.allocations = allocator_.stats();
+  for (const auto& extension : extensions_) extension->AddTo(stats.extensions);
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {
-    stats.resources.push_back({watched.name, watched.reflector->stats(), watched.unreadable()});
+    stats.resources.push_back({.name = watched.source.kind.name,
+                               .watch = watched.reflector->stats(),
+                               .unreadable = watched.source.unreadable()});
   }
   stats.audits = audits_;
   stats.audit = audit_;

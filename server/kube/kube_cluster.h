@@ -7,9 +7,9 @@
 // decides on the newest state and on nothing that it remembers; until those are complete it is not
 // ready.
 //
-// Not every cluster serves every API: ResourceClaims, ResourceSlices, DeviceClasses, PodGroups,
-// AllocationClaims and Devices are watched where they are served, from when they are. What is not
-// served, or what Berth may not read, keeps nobody waiting.
+// Nodes, pods and PodDisruptionBudgets are watched here; what an ecosystem adds comes as a list of
+// extensions (watch_source.h). Not every cluster serves their APIs: they are watched where they are
+// served, from when they are. What is not served, or what Berth may not read, keeps nobody waiting.
 #pragma once
 
 #include <atomic>
@@ -26,29 +26,18 @@
 #include "cluster/audit.h"
 #include "cluster/cluster_state.h"
 #include "cluster/disruption_budgets.h"
-#include "cluster/mig_offers.h"
-#include "cluster/pod_groups.h"
 #include "cluster/waiting_pods.h"
 #include "server/kube/api_binder.h"
 #include "server/kube/api_client.h"
 #include "server/kube/api_pod_waker.h"
 #include "server/kube/cluster_sync.h"
-#include "server/kube/device_allocator.h"
-#include "server/kube/device_claims.h"
 #include "server/kube/event_recorder.h"
-#include "server/kube/instaslice_claims.h"
-#include "server/kube/koordinator_links.h"
 #include "server/kube/leader_elector.h"
 #include "server/kube/reflector.h"
 #include "server/kube/table_sink.h"
+#include "server/kube/watch_source.h"
 
 namespace berth::kube {
-
-struct WatchedKind;
-
-// Until when a kind keeps verbs from being answered: not at all, until the first list was answered
-// somehow, until a list was complete.
-enum class Await { kNot, kAnswer, kList };
 
 // What /metrics shows of it.
 struct KubeClusterStats {
@@ -65,9 +54,8 @@ struct KubeClusterStats {
   std::uint64_t audits = 0;
   AuditReport audit;                   // the newest
   std::size_t differences_to_api = 0;  // pods that the API server has elsewhere; newest audit
-  std::size_t overlapping_claims = 0;  // of MIG devices
   std::size_t disputed_pods = 0;       // whose annotation is not believed (device_disputes.h)
-  DeviceAllocator::Stats allocations;
+  ExtensionStats extensions;
 };
 
 // Any thread may call it.
@@ -78,13 +66,11 @@ class KubeCluster final {
     ApiClient& client;
     ClusterState& state;
     DisruptionBudgets& budgets;
-    PodGroups& groups;
     const wire::PodRules& pod_rules;
     const wire::NodeRules& node_rules;
     const Clock& clock;
-    MigOffers& mig_offers;
-    DeviceClasses& device_classes;
     WaitingPods* waiting = nullptr;  // nullptr: nobody asks for them
+    MakeExtensions extensions = {};  // called once
   };
   struct Options {
     std::optional<LeaderElector::Options> election;  // none: this process is alone
@@ -108,7 +94,8 @@ class KubeCluster final {
 
   [[nodiscard]] PodBinder& binder() { return binder_; }
   [[nodiscard]] DecisionSink& events() { return events_; }
-  [[nodiscard]] ClaimAllocator& claim_allocator() { return allocator_; }
+  // Of the first extension that allocates claims; nullptr where none does.
+  [[nodiscard]] ClaimAllocator* claim_allocator();
   [[nodiscard]] PodWaker& pod_waker() { return waker_; }
 
   void Start();
@@ -131,22 +118,20 @@ class KubeCluster final {
   [[nodiscard]] OnUnreadable ReportUnreadable() const;
   void Report(const DeviceDispute& dispute);
   struct Watched {
-    std::string name;
-    bool optional;
-    Await await;
-    const char* why_not_ready;
+    WatchSource source;
     std::unique_ptr<Reflector> reflector;
-    std::function<std::size_t()> unreadable;
   };
-  [[nodiscard]] Watched Watch(const WatchedKind& kind, ObjectSink& sink,
-                              std::function<std::size_t()> unreadable);
+  [[nodiscard]] WriteContext Writing() const;
+  [[nodiscard]] ClusterExtensions Extend() const;
+  [[nodiscard]] PublishNodes NodePublisher() const;
+  [[nodiscard]] std::vector<WatchSource> Sources();
+  [[nodiscard]] Watched Watch(WatchSource source);
   void Watch() BERTH_EXCLUDES(mutex_);
   // Pods that wait are watched once all the others are known: they are the ones that arrive.
   void WatchWaiting() BERTH_EXCLUDES(mutex_);
   void Unwatch() BERTH_EXCLUDES(mutex_);
   [[nodiscard]] const char* WhyNotReady() const BERTH_EXCLUDES(mutex_);
-  // What AllocationClaims hold are GPUs that nodes name as cut.
-  [[nodiscard]] bool HoldsBack(const Watched& watched) const;
+  [[nodiscard]] static bool HoldsBack(const Watched& watched);
   void AuditNow(bool lists_pods, std::uint64_t watch, const std::stop_token& stop)
       BERTH_EXCLUDES(mutex_);
   void TellAudit(const AuditReport& report) BERTH_REQUIRES(mutex_);
@@ -159,19 +144,10 @@ class KubeCluster final {
   ApiBinder binder_;
   EventRecorder events_;
   ApiPodWaker waker_;
-  KoordinatorLinks links_;
+  const ClusterExtensions extensions_;
   NodeSink nodes_;
   PodSink pods_;
   TableSink<DisruptionBudgets> budgets_;
-  DeviceClaims claims_;
-  DeviceAllocator allocator_;
-  TableSink<DeviceClaims::Slices> slice_sink_;
-  TableSink<DeviceClaims::Claims> claim_sink_;
-  TableSink<DeviceClaims::Classes> class_sink_;
-  TableSink<KoordinatorLinks> device_sink_;
-  InstasliceClaims allocations_;
-  TableSink<InstasliceClaims> allocation_sink_;
-  std::vector<std::unique_ptr<TableSink<PodGroupTable>>> groups_;  // by PodGroupApi
   std::optional<TableSink<WaitingPods>> waiting_;
 
   // The thread that elects alone.

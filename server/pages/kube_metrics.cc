@@ -38,13 +38,13 @@ void AddWatches(const kube::KubeClusterStats& cluster, Instant now, MetricsText&
   each([](const Resource& r) { return r.unreadable; });
 }
 
-void AddAllocations(const kube::DeviceAllocator::Stats& stats, MetricsText& text) {
+void AddAllocations(const kube::ExtensionStats& stats, MetricsText& text) {
   text.Family("berth_claim_allocations_total", "counter",
               "Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, or lost to "
               "somebody who was first, or to a write that failed")
-      .Sample(stats.allocated, {{"result", "allocated"}})
-      .Sample(stats.left, {{"result", "left"}})
-      .Sample(stats.lost, {{"result", "lost"}});
+      .Sample(stats.claims_allocated, {{"result", "allocated"}})
+      .Sample(stats.claims_left, {{"result", "left"}})
+      .Sample(stats.claims_lost, {{"result", "lost"}});
 }
 
 void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
@@ -52,7 +52,7 @@ void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
   text.Family("berth_audit_double_grants", "gauge",
               "GPUs of which more was granted than there is, and claims of MIG devices of which "
               "another claim has a part")
-      .Sample(cluster.audit.double_grants + cluster.overlapping_claims);
+      .Sample(cluster.audit.double_grants + cluster.extensions.overlapping_claims);
   text.Family("berth_pods_disputed", "gauge",
               "Pods whose annotation names other devices than they are known to have, or that they "
               "cannot have")
@@ -103,7 +103,7 @@ std::string KubeMetricsText(const kube::KubeClusterStats& cluster,
               "Pods that had been refused and that kube-scheduler was made to ask about again")
       .Sample(cluster.wakes.woken, {{"result", "woken"}})
       .Sample(cluster.wakes.failed, {{"result", "failed"}});
-  AddAllocations(cluster.allocations, text);
+  AddAllocations(cluster.extensions, text);
   AddAudit(cluster, text);
   return text.Take();
 }

@@ -4,7 +4,7 @@
 //
 //   1. annotation berth.dev/topology (topology_json.h)
 //   2. HAMi's annotations (hami_links.h), which also name the GPUs' UUIDs
-//   3. Koordinator's Device: another object, put in its place by server/kube/koordinator_links.h
+//   3. Koordinator's Device: another object, put in its place by server/dialects/koordinator
 //   4. the product catalogue (topology/links/product_links.h), by GPU model and number
 //
 // and not known where there is none of these. What cannot be read, or speaks of another number of

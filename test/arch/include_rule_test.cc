@@ -4,7 +4,8 @@
 // headers may be used, and how every file begins.
 //
 //   base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire
-//        <- server/{http,kube,telemetry,ui} <- server/pages <- server   (X <- Y: Y may include X)
+//        <- server/{http,kube,telemetry,ui} <- server/{dialects,pages} <- server
+//   (X <- Y: Y may include X)
 //
 // A room may include itself and everything left of it; http may include base alone. bench and test
 // may include everything, and nothing includes them.
@@ -28,14 +29,14 @@ namespace {
 constexpr std::string_view kFirstLine = "// SPDX-License-Identifier: Apache-2.0";
 constexpr std::string_view kLine =
     "base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire <- "
-    "server/{http,kube,telemetry,ui} <- server/pages <- server";
+    "server/{http,kube,telemetry,ui} <- server/{dialects,pages} <- server";
 
 struct Room {
   std::string_view path;
   int rank;  // may include what ranks lower
 };
 constexpr int kOutside = 100;  // bench, test
-constexpr std::array<Room, 15> kRooms = {{{"base", 0},
+constexpr std::array<Room, 16> kRooms = {{{"base", 0},
                                           {"topology", 1},
                                           {"cluster", 2},
                                           {"scoring", 3},
@@ -46,6 +47,7 @@ constexpr std::array<Room, 15> kRooms = {{{"base", 0},
                                           {"server/kube", 7},
                                           {"server/telemetry", 7},
                                           {"server/ui", 7},
+                                          {"server/dialects", 8},
                                           {"server/pages", 8},
                                           {"server", 9},
                                           {"bench", kOutside},

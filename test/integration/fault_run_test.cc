@@ -194,7 +194,7 @@ class FaultRun : public testing::Test {
   ClusterState state_;
   const wire::PodRules pod_rules_{DefaultConfig().resources};
   const wire::NodeRules node_rules_{DefaultConfig()};
-  kube::NodeSink node_sink_{state_, node_rules_, [](auto, auto, auto&) {}};
+  kube::NodeSink node_sink_{kube::PublishTo(state_), node_rules_, [](auto, auto, auto&) {}};
   kube::PodSink pod_sink_{state_, pod_rules_, [](auto, auto, auto&) {}};
   kube::ApiBinder binder_{{api_, pod_rules_, clock_, fence_,
                            [](Duration) { std::this_thread::sleep_for(milliseconds(1)); }}};

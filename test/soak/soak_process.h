@@ -90,7 +90,7 @@ class SoakProcess {
   SoakClient client_;
   Fence fence_{leads};
   Silent silent_;
-  kube::NodeSink node_sink_{state, node_rules_, [](auto, auto, auto&) {}};
+  kube::NodeSink node_sink_{kube::PublishTo(state), node_rules_, [](auto, auto, auto&) {}};
   kube::PodSink pod_sink_{state, pod_rules_, [](auto, auto, auto&) {}};
 
  public:

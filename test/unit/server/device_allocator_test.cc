@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/device_allocator.h"
+#include "server/dialects/dra/device_allocator.h"
 
 #include <functional>
 #include <map>
@@ -12,10 +12,15 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 namespace {
 
 using Json = nlohmann::json;
+using kube::ApiClient;
+using kube::ApiRequest;
+using kube::ApiResponse;
+using kube::StreamSink;
+using kube::WriteFence;
 using std::chrono::milliseconds;
 using Names = std::vector<std::string>;
 
@@ -135,9 +140,14 @@ class DeviceAllocatorTest : public testing::Test, private WriteFence {
   Names notes_;
   bool watch_works_ = true;
   Instant writable_until_ = Instant::max();
-  DeviceAllocator allocator_{{api_, offers_, all_, clock_, *this,
-                              [this](Duration time) { clock_.Advance(time); },
-                              [this](bool, const std::string& text) { notes_.push_back(text); }}};
+  DeviceAllocator allocator_{
+      {.write = {.client = api_,
+                 .clock = clock_,
+                 .fence = *this,
+                 .sleep = [this](Duration time) { clock_.Advance(time); }},
+       .offers = offers_,
+       .claims = all_,
+       .on_note = [this](bool, const std::string& text) { notes_.push_back(text); }}};
 
  private:
   [[nodiscard]] Instant WritableUntil() const override { return writable_until_; }
@@ -360,4 +370,4 @@ TEST_F(DeviceAllocatorTest, WhereNoDeviceIsLeftKubeSchedulerSays) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::dialects

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/device_claims.h"
+#include "server/dialects/dra/device_claims.h"
 
 #include <bit>
 
@@ -8,7 +8,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 namespace {
 
 using wire::GpuDevice;
@@ -263,4 +263,4 @@ TEST_F(DeviceClaimsTest, TheClaimThatIsMadeForAPodHoldsItsDevicesOnce) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::dialects

@@ -15,6 +15,8 @@
 
 #include "config/config.h"
 #include "scoring/waste/learned_mix.h"
+#include "server/dialects/koordinator/koordinator_links.h"
+#include "server/dialects/registry.h"
 #include "server/wire/node_links.h"
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
@@ -76,8 +78,18 @@ Json BoundPod(const std::string& name, const std::string& node, const std::vecto
 struct Process {
   Process(ApiClient& api, const std::string& identity,
           const std::function<void(KubeCluster::Options&)>& change = {})
-      : kube({api, state, budgets, groups, pod_rules, node_rules, clock, mig_offers, device_classes,
-              &waiting},
+      : kube({.client = api,
+              .state = state,
+              .budgets = budgets,
+              .pod_rules = pod_rules,
+              .node_rules = node_rules,
+              .clock = clock,
+              .waiting = &waiting,
+              .extensions = dialects::AllExtensions({.groups = groups,
+                                                     .mig_offers = mig_offers,
+                                                     .device_classes = device_classes,
+                                                     .levels = pod_rules.levels(),
+                                                     .links = *node_rules.links})},
              OptionsFor(identity, change)) {
     kube.Start();
   }
@@ -474,21 +486,21 @@ TEST_F(KubeClusterTest, KoordinatorTellsTheLinksOfNodesThatHaveNothingBetter) {
     const GpuLinks links = spec(node).links;
     return links.known() ? links.source() : "";
   };
-  ASSERT_TRUE(Eventually([&] { return source("n1") == kKoordinatorSource; }));
+  ASSERT_TRUE(Eventually([&] { return source("n1") == dialects::kKoordinatorSource; }));
   EXPECT_EQ(spec("n1").links.span(0b11), 2);
   EXPECT_EQ(spec("n1").gpus[1].uuid, "GPU-1");
   // The node comes later; both change; the Device goes.
   api_.Put(kDevices, KoordinatorDevice("n2", {{0, "a"}, {0, "a"}}));
   api_.Put(kNodes, FakeNode("n2", 2));
   ASSERT_TRUE(Eventually([&] { return berth.Free("n2") == 2000; }));
-  ASSERT_TRUE(Eventually([&] { return source("n2") == kKoordinatorSource; }));
+  ASSERT_TRUE(Eventually([&] { return source("n2") == dialects::kKoordinatorSource; }));
   EXPECT_EQ(spec("n2").links.span(0b11), 1);
   api_.Put(kDevices, KoordinatorDevice("n2", {{0, "a"}, {1, "a"}}));
   EXPECT_TRUE(Eventually([&] { return spec("n2").links.span(0b11) == 2; }));
   api_.Delete(kDevices, "n2");
   EXPECT_TRUE(Eventually([&] { return source("n2").empty(); }));
   EXPECT_EQ(spec("n2").gpus[1].uuid, "");
-  EXPECT_EQ(source("n1"), kKoordinatorSource);
+  EXPECT_EQ(source("n1"), dialects::kKoordinatorSource);
 }
 
 TEST_F(KubeClusterTest, ADeviceThatIsNotOfThatNodeIsNamedAndLeavesItAsItWas) {

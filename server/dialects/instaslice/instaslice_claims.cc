@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/instaslice_claims.h"
+#include "server/dialects/instaslice/instaslice_claims.h"
 
 #include <utility>
 
-namespace berth::kube {
+namespace berth::dialects {
 
 void InstasliceClaims::Put(Object claim) {
   const MutexLock lock(mutex_);
@@ -60,4 +60,4 @@ void InstasliceClaims::Tell(const Nodes& nodes) {
   if (!events.empty()) (void)state_.Apply(events);  // no NodeSpec in it: cannot fail
 }
 
-}  // namespace berth::kube
+}  // namespace berth::dialects

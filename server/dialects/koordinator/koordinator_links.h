@@ -14,9 +14,10 @@
 #include "cluster/cluster_state.h"
 #include "cluster/link_library.h"
 #include "server/kube/unreadable_objects.h"
+#include "server/kube/watch_source.h"
 #include "server/wire/koordinator_json.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 
 inline constexpr std::string_view kKoordinatorSource = "koordinator Device";
 
@@ -26,11 +27,13 @@ class KoordinatorLinks {
   using Object = wire::KoordinatorDevice;  // a table as a TableSink wants it
 
   // References: they outlive the object.
-  KoordinatorLinks(ClusterState& state, LinkLibrary& library, OnUnreadable report)
+  KoordinatorLinks(ClusterState& state, LinkLibrary& library, kube::OnUnreadable report)
       : state_(state), library_(library), unfit_("devices", std::move(report)) {}
 
-  // What the nodes' own sink has to tell. Requires: valid specs.
-  void Apply(std::vector<ClusterEvent> events) BERTH_EXCLUDES(mutex_);
+  // Passes on what the nodes' own sink publishes, with the links that the nodes have now. Requires:
+  // valid specs.
+  void Publish(std::vector<ClusterEvent> events, const kube::PublishNodes& next)
+      BERTH_EXCLUDES(mutex_);
 
   void Put(Object device) BERTH_EXCLUDES(mutex_);
   void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
@@ -46,9 +49,9 @@ class KoordinatorLinks {
 
   ClusterState& state_;
   LinkLibrary& library_;
-  UnreadableObjects unfit_;  // changed under the mutex
+  kube::UnreadableObjects unfit_;  // changed under the mutex
   Mutex mutex_;
   std::map<std::string, Object, std::less<>> devices_ BERTH_GUARDED_BY(mutex_);  // by node
 };
 
-}  // namespace berth::kube
+}  // namespace berth::dialects

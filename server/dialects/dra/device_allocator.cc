@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/device_allocator.h"
+#include "server/dialects/dra/device_allocator.h"
 
 #include <algorithm>
 #include <iterator>
@@ -10,7 +10,7 @@
 #include "server/kube/api_path.h"
 #include "server/wire/extender_v1.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(2);
@@ -19,8 +19,8 @@ constexpr Duration kLook = std::chrono::milliseconds(2);
 constexpr Duration kMostHeld = std::chrono::minutes(5);
 constexpr int kAttempts = 3;  // a device that went to another claim meanwhile is chosen anew
 
-ApiRequest Patch(std::string path, std::string body) {
-  ApiRequest request;
+kube::ApiRequest Patch(std::string path, std::string body) {
+  kube::ApiRequest request;
   request.method = "PATCH";
   request.path = std::move(path);
   request.body = std::move(body);
@@ -31,7 +31,7 @@ ApiRequest Patch(std::string path, std::string body) {
 }  // namespace
 
 void DeviceAllocator::Ask(const PodId& pod, std::span<const std::string> claims) {
-  MarkUnderWay(pod, claims, {.since = parts_.clock.Now() + kMost, .asked = true});
+  MarkUnderWay(pod, claims, {.since = parts_.write.clock.Now() + kMost, .asked = true});
 }
 
 bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> claims,
@@ -50,7 +50,7 @@ bool DeviceAllocator::Allocate(const PodId& pod, std::span<const std::string> cl
 }
 
 void DeviceAllocator::Leave(const PodId& pod, std::span<const std::string> claims) {
-  MarkUnderWay(pod, claims, {.since = parts_.clock.Now()});
+  MarkUnderWay(pod, claims, {.since = parts_.write.clock.Now()});
 }
 
 void DeviceAllocator::MarkUnderWay(const PodId& pod, std::span<const std::string> claims,
@@ -68,7 +68,8 @@ void DeviceAllocator::MarkUnderWay(const PodId& pod, std::span<const std::string
 }
 
 Instant DeviceAllocator::EndFor(const std::string& claim) {
-  const Instant end = std::min(parts_.clock.Now() + kMost, parts_.fence.WritableUntil());
+  const Instant end =
+      std::min(parts_.write.clock.Now() + kMost, parts_.write.fence.WritableUntil());
   const MutexLock lock(mutex_);
   const auto found = under_way_.find(claim);
   const bool was_asked = found != under_way_.end() && found->second.asked;
@@ -78,9 +79,9 @@ Instant DeviceAllocator::EndFor(const std::string& claim) {
 DeviceAllocator::Outcome DeviceAllocator::TryAllocate(const PodId& pod, const std::string& name,
                                                       std::span<const std::string> nodes) {
   const std::string full_name = pod.namespace_name + "/" + name;
-  const Instant now = parts_.clock.Now();
+  const Instant now = parts_.write.clock.Now();
   const Instant end = EndFor(full_name);
-  const auto path = ClaimPath(pod.namespace_name, name);
+  const auto path = kube::ClaimPath(pod.namespace_name, name);
   if (!path) {
     Note(true, path.error().message);
     return Outcome::kLost;
@@ -110,17 +111,17 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::string& path,
                                                 const wire::OpenClaim& claim,
                                                 const OfferedDevice& device, const PodId& pod,
                                                 Instant end) {
-  FencedWrite write(parts_.fence);
-  end = std::min(end, parts_.fence.WritableUntil());
+  kube::FencedWrite write(parts_.write.fence);
+  end = std::min(end, parts_.write.fence.WritableUntil());
   const std::string name = claim.namespace_name + "/" + claim.name;
   Result<wire::OpenClaim> ours = claim;
   if (!claim.has_finalizer()) ours = Send(Patch(path, EncodeFinalizerPatch(claim)), end);
   const bool may_go_on = ours.has_value();
   if (may_go_on) {
     const wire::ClaimAllocation allocation{device.node, device.pool, device.device};
-    ours = Send(
-        Patch(path + "/status", EncodeAllocationPatch(*ours, allocation, pod, parts_.clock.Wall())),
-        end);
+    ours = Send(Patch(path + "/status",
+                      EncodeAllocationPatch(*ours, allocation, pod, parts_.write.clock.Wall())),
+                end);
   }
   if (ours) {
     AwaitSeen(name, end);
@@ -136,14 +137,14 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::string& path,
   return Outcome::kLost;
 }
 
-Result<wire::OpenClaim> DeviceAllocator::Send(ApiRequest request, Instant end) const {
-  const Instant now = parts_.clock.Now();
+Result<wire::OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant end) const {
+  const Instant now = parts_.write.clock.Now();
   if (end <= now) return Fail(Errc::kDeadline, "no time is left, or this process does not lead");
   request.timeout = end - now;
-  BERTH_TRY(ApiResponse response, parts_.client.Send(request));
-  if (response.status == 409) return Fail(Errc::kConflict, RefusalText(response));
-  if (response.status >= 500) return Fail(Errc::kUnavailable, RefusalText(response));
-  if (!response.ok()) return Invalid(RefusalText(response));
+  BERTH_TRY(kube::ApiResponse response, parts_.write.client.Send(request));
+  if (response.status == 409) return Fail(Errc::kConflict, kube::RefusalText(response));
+  if (response.status >= 500) return Fail(Errc::kUnavailable, kube::RefusalText(response));
+  if (!response.ok()) return Invalid(kube::RefusalText(response));
   response.body.reserve(response.body.size() + wire::kPadding);
   auto claim = wire::DecodeOpenClaim(response.body);
   if (!claim) return Fail(Errc::kUnavailable, std::move(claim).error().message);
@@ -152,15 +153,15 @@ Result<wire::OpenClaim> DeviceAllocator::Send(ApiRequest request, Instant end) c
 
 void DeviceAllocator::AwaitSeen(const std::string& claim, Instant end) const {
   while (parts_.claims.SeenOf(claim) != DeviceClaims::Seen::kAllocated &&
-         parts_.clock.Now() < end) {
-    parts_.sleep(kLook);
+         parts_.write.clock.Now() < end) {
+    parts_.write.sleep(kLook);
   }
-  parts_.sleep(kItsDelay);
+  parts_.write.sleep(kItsDelay);
 }
 
 bool DeviceAllocator::AllocatesOthers(const std::string& claim) {
-  for (;; parts_.sleep(kLook)) {
-    const Instant now = parts_.clock.Now();
+  for (;; parts_.write.sleep(kLook)) {
+    const Instant now = parts_.write.clock.Now();
     const MutexLock lock(mutex_);
     under_way_.erase(claim);  // its pod is asked about anew: that try is over
     DropFinished();
@@ -174,7 +175,7 @@ bool DeviceAllocator::AllocatesOthers(const std::string& claim) {
 }
 
 void DeviceAllocator::DropFinished() {
-  const Instant oldest = parts_.clock.Now() - kMostBinding;
+  const Instant oldest = parts_.write.clock.Now() - kMostBinding;
   for (auto entry = under_way_.begin(); entry != under_way_.end();) {
     auto& [claim, left] = *entry;
     const DeviceClaims::Seen seen = parts_.claims.SeenOf(claim);
@@ -194,4 +195,4 @@ void DeviceAllocator::Note(bool is_problem, const std::string& why) {
   parts_.on_note(is_problem, why);
 }
 
-}  // namespace berth::kube
+}  // namespace berth::dialects

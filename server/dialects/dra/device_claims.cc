@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/device_claims.h"
+#include "server/dialects/dra/device_claims.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "scoring/mig/mig_tables.h"
 #include "server/wire/mig_offer.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 namespace {
 
 std::string FullName(const wire::ResourceClaim& claim) {
@@ -52,7 +52,7 @@ ClaimedGpu Describe(const std::string& claim, const std::string& name,
 }  // namespace
 
 DeviceClaims::DeviceClaims(ClusterState& state, MigOffers& offers, DeviceClasses& classes,
-                           const OnUnreadable& report)
+                           const kube::OnUnreadable& report)
     : state_(state),
       offers_(offers),
       classes_(classes),
@@ -261,4 +261,4 @@ std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node) {
   return claimed;
 }
 
-}  // namespace berth::kube
+}  // namespace berth::dialects

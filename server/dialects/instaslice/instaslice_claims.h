@@ -14,7 +14,7 @@
 #include "cluster/cluster_state.h"
 #include "server/wire/instaslice_json.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 
 // A table as a TableSink wants it. Any thread may call any function.
 class InstasliceClaims {
@@ -42,4 +42,4 @@ class InstasliceClaims {
   std::map<std::string, std::map<std::string, ClaimedGpu>> on_node_ BERTH_GUARDED_BY(mutex_);
 };
 
-}  // namespace berth::kube
+}  // namespace berth::dialects

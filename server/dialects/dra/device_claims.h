@@ -29,7 +29,7 @@
 #include "server/kube/table_sink.h"
 #include "server/wire/dra_json.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 
 // Any thread may call any function.
 class DeviceClaims {
@@ -83,7 +83,7 @@ class DeviceClaims {
 
   // References: they outlive the object.
   DeviceClaims(ClusterState& state, MigOffers& offers, DeviceClasses& classes,
-               const OnUnreadable& report);
+               const kube::OnUnreadable& report);
 
   [[nodiscard]] Slices& slices() { return slice_table_; }
   [[nodiscard]] Classes& classes() { return class_table_; }
@@ -133,7 +133,7 @@ class DeviceClaims {
   Slices slice_table_{*this};
   Claims claim_table_{*this};
   Classes class_table_{*this};
-  UnreadableObjects unknown_, unknown_pools_, overlapping_;  // changed under the mutex
+  kube::UnreadableObjects unknown_, unknown_pools_, overlapping_;  // changed under the mutex
 
   mutable Mutex mutex_;
   std::map<std::string, Seen> seen_ BERTH_GUARDED_BY(mutex_);
@@ -146,4 +146,4 @@ class DeviceClaims {
       BERTH_GUARDED_BY(mutex_);  // claims
 };
 
-}  // namespace berth::kube
+}  // namespace berth::dialects

@@ -36,13 +36,13 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "cluster/mig_offers.h"
+#include "server/dialects/dra/device_claims.h"
 #include "server/extender/ports.h"
 #include "server/kube/api_client.h"
-#include "server/kube/device_claims.h"
-#include "server/kube/write_fence.h"
+#include "server/kube/write_context.h"
 #include "server/wire/claim_json.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 
 // Any thread may call any function.
 class DeviceAllocator final : public ClaimAllocator {
@@ -60,12 +60,9 @@ class DeviceAllocator final : public ClaimAllocator {
 
   // References: they outlive the object.
   struct Parts {
-    ApiClient& client;
+    kube::WriteContext write;
     MigOffers& offers;
     const DeviceClaims& claims;
-    const Clock& clock;
-    WriteFence& fence;
-    std::function<void(Duration)> sleep;
     // Why claims are left to kube-scheduler, each reason once. Any thread; must not block.
     std::function<void(bool is_problem, const std::string& text)> on_note;
   };
@@ -102,7 +99,7 @@ class DeviceAllocator final : public ClaimAllocator {
       BERTH_EXCLUDES(mutex_);
   Outcome Write(const std::string& path, const wire::OpenClaim& claim, const OfferedDevice& device,
                 const PodId& pod, Instant end);
-  Result<wire::OpenClaim> Send(ApiRequest request, Instant end) const;
+  Result<wire::OpenClaim> Send(kube::ApiRequest request, Instant end) const;
   void AwaitSeen(const std::string& claim, Instant end) const;
   // Whether kube-scheduler may be allocating another claim than this one; waits where that will
   // soon be over.
@@ -119,4 +116,4 @@ class DeviceAllocator final : public ClaimAllocator {
   std::set<std::string> noted_ BERTH_GUARDED_BY(mutex_);
 };
 
-}  // namespace berth::kube
+}  // namespace berth::dialects

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/koordinator_links.h"
+#include "server/dialects/koordinator/koordinator_links.h"
 
 #include <span>
 #include <utility>
@@ -7,15 +7,15 @@
 #include "server/wire/node_links.h"
 #include "topology/links/product_links.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 
-void KoordinatorLinks::Apply(std::vector<ClusterEvent> events) {
+void KoordinatorLinks::Publish(std::vector<ClusterEvent> events, const kube::PublishNodes& next) {
   const MutexLock lock(mutex_);
   for (ClusterEvent& event : events) {
     if (auto* const node = std::get_if<NodeUpserted>(&event)) Relink(node->spec);
     if (auto* const node = std::get_if<NodeRemoved>(&event)) unfit_.Remove(node->name);
   }
-  (void)state_.Apply(events);
+  next(std::move(events));
 }
 
 void KoordinatorLinks::Put(Object device) {
@@ -92,4 +92,4 @@ void KoordinatorLinks::Relink(NodeSpec& spec) {
                      : GpuLinks();
 }
 
-}  // namespace berth::kube
+}  // namespace berth::dialects

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/dra/dra_watch.h"
+
+#include <string>
+#include <vector>
+
+#include "server/dialects/dra/device_allocator.h"
+#include "server/dialects/dra/device_claims.h"
+#include "server/kube/table_sink.h"
+#include "server/wire/device_class_json.h"
+#include "server/wire/dra_json.h"
+
+namespace berth::dialects {
+namespace {
+
+constexpr const char* kSlices = "resourceslices";
+constexpr const char* kClaims = "resourceclaims";
+constexpr const char* kClasses = "deviceclasses";
+
+std::vector<std::string> Paths(const char* resource, const std::vector<std::string>& versions) {
+  return kube::ApiPaths("resource.k8s.io", versions, resource);
+}
+
+class DraWatch final : public kube::ClusterExtension {
+ public:
+  DraWatch(const kube::ExtensionContext& context, MigOffers& offers, DeviceClasses& classes)
+      : claims_(context.state, offers, classes, context.on_unreadable),
+        allocator_({.write = context.write,
+                    .offers = offers,
+                    .claims = claims_,
+                    .on_note =
+                        [log = context.on_log](bool is_problem, const std::string& text) {
+                          log(is_problem, "claim_allocation", text);
+                        }}),
+        slices_(claims_.slices(), kube::Whole(wire::DecodeResourceSlice), kSlices,
+                context.on_unreadable),
+        claim_sink_(claims_.claims(), kube::Whole(wire::DecodeResourceClaim), kClaims,
+                    context.on_unreadable),
+        classes_(claims_.classes(), wire::DecodeDeviceClass, kClasses, context.on_unreadable) {}
+
+  std::vector<kube::WatchSource> Sources() override {
+    const std::vector<std::string> versions = {"v1", "v1beta2", "v1beta1"};
+    return {{.kind = {.name = kSlices,
+                      .paths = Paths(kSlices, versions),
+                      .query = "fieldSelector=spec.driver=" + std::string(wire::kGpuDriver),
+                      .optional = true,
+                      .await = kube::Await::kList,
+                      .why_not_ready = "waiting for the list of resourceslices"},
+             .sink = slices_,
+             .unreadable = [this] { return slices_.unreadable() + claims_.unknown_pools(); }},
+            {.kind = {.name = kClaims,
+                      .paths = Paths(kClaims, versions),
+                      .optional = true,
+                      .await = kube::Await::kList,
+                      .why_not_ready = "waiting for the list of resourceclaims"},
+             .sink = claim_sink_,
+             .unreadable = [this] { return claim_sink_.unreadable() + claims_.unknown(); }},
+            // Extended resources came with v1.
+            {.kind = {.name = kClasses,
+                      .paths = Paths(kClasses, {"v1"}),
+                      .optional = true,
+                      .why_not_ready = "waiting for an answer to the list of deviceclasses"},
+             .sink = classes_,
+             .unreadable = [this] { return classes_.unreadable(); }}};
+  }
+
+  ClaimAllocator* claim_allocator() override { return &allocator_; }
+
+  void AddTo(kube::ExtensionStats& stats) const override {
+    const DeviceAllocator::Stats allocations = allocator_.stats();
+    stats.overlapping_claims += claims_.overlapping();
+    stats.claims_allocated += allocations.allocated;
+    stats.claims_left += allocations.left;
+    stats.claims_lost += allocations.lost;
+  }
+
+ private:
+  DeviceClaims claims_;
+  DeviceAllocator allocator_;
+  kube::TableSink<DeviceClaims::Slices> slices_;
+  kube::TableSink<DeviceClaims::Claims> claim_sink_;
+  kube::TableSink<DeviceClaims::Classes> classes_;
+};
+
+}  // namespace
+
+std::unique_ptr<kube::ClusterExtension> WatchDra(const kube::ExtensionContext& context,
+                                                 MigOffers& offers, DeviceClasses& classes) {
+  return std::make_unique<DraWatch>(context, offers, classes);
+}
+
+}  // namespace berth::dialects

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/groups/group_watch.h"
+
+#include <string>
+#include <vector>
+
+#include "server/kube/table_sink.h"
+#include "server/wire/pod_group_json.h"
+
+namespace berth::dialects {
+namespace {
+
+struct GroupApi {
+  PodGroupApi api;
+  std::string group;
+  std::vector<std::string> versions;  // the best first
+};
+
+const std::vector<GroupApi>& GroupApis() {
+  static const std::vector<GroupApi> apis = {
+      {PodGroupApi::kCoscheduling, "scheduling.x-k8s.io", {"v1alpha1"}},
+      {PodGroupApi::kKubernetes, "scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"}},
+      {PodGroupApi::kVolcano, "scheduling.volcano.sh", {"v1beta1"}},
+      {PodGroupApi::kKai, "scheduling.run.ai", {"v2alpha2"}}};
+  return apis;
+}
+
+class GroupWatch final : public kube::ClusterExtension {
+ public:
+  GroupWatch(const kube::ExtensionContext& context, PodGroups& groups,
+             const TopologyLevels& levels) {
+    for (const GroupApi& row : GroupApis()) {
+      const auto decode = [api = row.api, &levels](const std::string& text, std::string& problem) {
+        return wire::DecodePodGroup(text, api, levels, problem);
+      };
+      sinks_.push_back(
+          std::make_unique<Sink>(groups.Of(row.api), decode, NameOf(row), context.on_unreadable));
+    }
+  }
+
+  std::vector<kube::WatchSource> Sources() override {
+    std::vector<kube::WatchSource> sources;
+    for (std::size_t i = 0; i < sinks_.size(); ++i) {
+      const GroupApi& row = GroupApis()[i];
+      Sink& sink = *sinks_[i];
+      sources.push_back(
+          {.kind = {.name = NameOf(row),
+                    .paths = kube::ApiPaths(row.group, row.versions, "podgroups"),
+                    .optional = true,
+                    .why_not_ready = "waiting for an answer to the list of podgroups"},
+           .sink = sink,
+           .unreadable = [&sink] { return sink.unreadable(); }});
+    }
+    return sources;
+  }
+
+ private:
+  using Sink = kube::TableSink<PodGroupTable>;
+  static std::string NameOf(const GroupApi& row) { return "podgroups." + row.group; }
+
+  std::vector<std::unique_ptr<Sink>> sinks_;  // by GroupApis()
+};
+
+}  // namespace
+
+std::unique_ptr<kube::ClusterExtension> WatchGroups(const kube::ExtensionContext& context,
+                                                    PodGroups& groups,
+                                                    const TopologyLevels& levels) {
+  return std::make_unique<GroupWatch>(context, groups, levels);
+}
+
+}  // namespace berth::dialects

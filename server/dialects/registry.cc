@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/registry.h"
+
+#include "server/dialects/dra/dra_watch.h"
+#include "server/dialects/groups/group_watch.h"
+#include "server/dialects/instaslice/instaslice_watch.h"
+#include "server/dialects/koordinator/koordinator_watch.h"
+
+namespace berth::dialects {
+
+kube::MakeExtensions AllExtensions(const ExtensionParts& parts) {
+  return [parts](const kube::ExtensionContext& context) {
+    kube::ClusterExtensions all;
+    all.push_back(WatchDra(context, parts.mig_offers, parts.device_classes));
+    all.push_back(WatchGroups(context, parts.groups, parts.levels));
+    all.push_back(WatchInstaslice(context));
+    all.push_back(WatchKoordinator(context, parts.links));
+    return all;
+  };
+}
+
+}  // namespace berth::dialects

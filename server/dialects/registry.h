@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ecosystems that Berth speaks to, in order of precedence. A new one is a folder here and a
+// line in registry.cc.
+#pragma once
+
+#include "cluster/device_classes.h"
+#include "cluster/link_library.h"
+#include "cluster/mig_offers.h"
+#include "cluster/pod_groups.h"
+#include "server/kube/watch_source.h"
+#include "topology/domains/topology_levels.h"
+
+namespace berth::dialects {
+
+// What the extensions fill, beside ClusterState, and what they read. References: they outlive them.
+struct ExtensionParts {
+  PodGroups& groups;
+  MigOffers& mig_offers;
+  DeviceClasses& device_classes;
+  const TopologyLevels& levels;
+  LinkLibrary& links;
+};
+
+// What is watched for each of them, and what surrounds a bind.
+kube::MakeExtensions AllExtensions(const ExtensionParts& parts);
+
+}  // namespace berth::dialects
