@@ -3,6 +3,9 @@
 package harness
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -57,10 +60,21 @@ func (p *Plane) kubeconfig(name string, cluster clientcmdapi.Cluster, namespace 
 	return file
 }
 
-// GrantBerth gives BerthUser the rights that manifests/base ships, and no more.
+// GrantBerth gives BerthUser the rights that manifests/base ships, and no more. Its Lease is as a Berth leaves it that
+// was stopped: where there is none, a Berth waits for 15 s before it leads.
 func (p *Plane) GrantBerth() {
 	p.T.Helper()
+	args := []string{"apply"}
 	for _, file := range []string{"namespace", "serviceaccount", "rbac"} {
-		p.Kubectl("apply", "--filename=manifests/base/"+file+".yaml")
+		args = append(args, "--filename=manifests/base/"+file+".yaml")
+	}
+	p.Kubectl(args...)
+	nobody, released := "", int32(1)
+	now := metav1.NowMicro()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "berth"}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: &nobody, LeaseDurationSeconds: &released, AcquireTime: &now, RenewTime: &now}}
+	_, err := p.Client.CoordinationV1().Leases(berthNamespace).Create(background(), lease, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		p.T.Fatalf("%v", err)
 	}
 }
