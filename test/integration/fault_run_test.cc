@@ -94,7 +94,8 @@ class FaultRun : public testing::Test {
     return std::make_unique<kube::Reflector>(api_, sink, clock_, options);
   }
 
-  // Every tenth time returns when pods have been listed anew meanwhile.
+  // Every tenth time returns when pods have been listed anew meanwhile, however long that takes
+  // here: the cutter breaks watches for as long as there are binds.
   void MaybeHoldAcrossAList() {
     if (calm_ || pods_ == nullptr) return;
     {
@@ -102,7 +103,7 @@ class FaultRun : public testing::Test {
       if (random_.Below(10) != 0) return;
     }
     const std::uint64_t lists = pods_->stats().lists;
-    for (int i = 0; i < 200 && pods_->stats().lists == lists; ++i) {
+    for (int i = 0; i < 10'000 && pods_->stats().lists == lists; ++i) {
       std::this_thread::sleep_for(milliseconds(1));
     }
     if (pods_->stats().lists != lists) ++held_across_lists_;
