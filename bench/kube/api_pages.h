@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a large cluster's API server sends: pages of nodes and pods in their usual size,
-// managedFields included, and the events of pods that change.
+// The answers of a large cluster's API server: pages of nodes and pods in their usual size, with
+// managedFields, and watch events of pods that change.
 #pragma once
 
 #include <cstddef>

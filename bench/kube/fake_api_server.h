@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FakeApiServer: a process with an API server (plain HTTP, our own HttpServer) that lists so many
-// nodes and pods in pages and has so many events of pods in one watch; a process of its own, so
-// that its time and memory are not ours.
+// FakeApiServer: an API server (plain HTTP, our own HttpServer) that lists so many nodes and pods
+// in pages and sends so many pod events in one watch. It is a process of its own, so that its time
+// and memory are not measured.
 #pragma once
 
 #include <sys/types.h>

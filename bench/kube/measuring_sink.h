@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MeasuringSink<Sink>: an ObjectSink around any other, that notes what this process has used at the
-// end of a list and on the way through its events. CountingSink is the cheapest one to put into it.
+// MeasuringSink<Sink>: an ObjectSink around any other that records what this process has used at
+// the end of a list and during its events. CountingSink is the cheapest inner sink.
 #pragma once
 
 #include <sys/resource.h>
@@ -18,7 +18,7 @@
 
 namespace berth::kube_bench {
 
-// What the process has used until now.
+// Time and memory that the process has used so far.
 struct Usage {
   double wall_s = 0, cpu_s = 0, rss_mib = 0, peak_mib = 0;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What filter and prioritize cost over HTTP, as a ratio to a bare Beast server that reads the same
-// bytes and writes the same answers, both asked in turn over one keep-alive connection each.
+// The time of filter and prioritize over HTTP, as a ratio to a bare Beast server that reads the
+// same bytes and writes the same answers. Both are asked in turn, over one keep-alive connection
+// each.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BareServer: the least a Beast server can do - read a request whole, write an answer that was
-// ready before. The yardstick for what Berth adds.
+// BareServer: the least a Beast server can do: read a whole request, write a prepared answer.
+// Berth's cost is measured against it.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class BareServer {
 
   [[nodiscard]] const std::string& address() const { return address_; }
 
-  // What the next request is answered with. Requires: no request is under way.
+  // Sets the answer to the next request. Requires: no request is under way.
   void SetAnswer(const std::string* answer);
 
  private:

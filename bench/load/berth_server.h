@@ -15,7 +15,8 @@ constexpr int kGpusPerNode = 8;
 
 class BerthServer {
  public:
-  // learns: the mix, as `berth serve` does by default; else the typical mix decides all the time.
+  // learns: the request mix is learned, as in `berth serve` by default; else the typical mix is
+  // used all the time.
   BerthServer(std::size_t nodes, bool learns);
   ~BerthServer();
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first pods that a fresh server meets: whole GPUs and shares of them with different asks for
-// CPU, each filtered, prioritized and bound. A mix is learned from them, and in the beginning an
-// epoch of it ends with every few pods.
+// The first pods on a fresh server: whole GPUs and shares with different CPU requests, each
+// filtered, prioritized and bound. The server learns the mix from them, and in the beginning an
+// epoch of the mix ends every few pods.
 #pragma once
 
 #include <cstddef>

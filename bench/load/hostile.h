@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pods and requests that were made to cost as much as they can: how long each keeps the thread that
-// answers, and how long the next plain pod and /metrics take after it.
+// Pods and requests that are built to cost as much as possible: how long each occupies the
+// answering thread, and how long the next plain pod and /metrics take after it.
 #pragma once
 
 #include <cstddef>

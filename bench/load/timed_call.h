@@ -17,7 +17,7 @@ struct Times {
   std::vector<double> filter_us, prioritize_us;
 };
 
-// The answer; the time that it took goes to us.
+// Returns the answer; appends its time in microseconds to `us`.
 inline std::string Timed(replay::HttpClient& client, const char* path, const std::string& body,
                          std::vector<double>& us) {
   const auto start = std::chrono::steady_clock::now();

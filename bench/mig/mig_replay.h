@@ -3,9 +3,9 @@
 // Pods with MIG devices come to a fleet of GPUs and go; every policy places the same pods at the
 // same times, so that differences between policies are paired.
 //
-// A loss system that conserves work: a pod that fits anywhere is placed at once and stays until it
-// ends, one that fits nowhere is lost. `load` is the memory asked for, in units of the fleet's
-// memory. The first third of the arrivals fills the fleet and is not counted.
+// A loss system: a pod that fits anywhere is placed at once and stays until it ends; a pod that
+// fits nowhere is lost. `load` is the memory asked for, in units of the fleet's memory. The first
+// third of the arrivals fills the fleet and is not counted.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct MigScore {
   LatencySummary decision_us;
 };
 
-// Called after each run with how many of how many are done.
+// Called after each run with the number of finished runs and of all runs.
 using MigProgress = std::function<void(std::size_t, std::size_t)>;
 
 // One score per policy. Error: a mix of rows with too many layouts.

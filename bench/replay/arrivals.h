@@ -28,8 +28,8 @@ struct Arrivals {
 Arrivals DrawArrivals(const std::vector<TraceNode>& nodes, const std::vector<TraceTask>& tasks,
                       std::uint64_t seed, double inflate);
 
-// Read from an order file (plain or gzipped): per seed a line "seed S N" (what follows N is not
-// looked at), a line with N task indices, a line with the rank of every node. Error:
+// Read from an order file (plain or gzipped): per seed a line "seed S N" (the rest of the
+// line is ignored), a line with N task indices, a line with the rank of every node. Error:
 // kInvalidArgument naming file and line; kNotFound for a seed it does not have.
 Result<Arrivals> ReadArrivals(const std::string& path, std::uint64_t seed, std::size_t node_count,
                               std::size_t task_count);

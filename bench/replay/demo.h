@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The demo: one workload over HTTP under several policies, and a table of what became of it.
+// The demo: one workload over HTTP under several policies, and a table of the results.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EngineSession: one policy about to place pods on a fresh cluster, with the engine in this
-// process. Every replay, simulation and search starts here.
+// EngineSession: one policy on a fresh cluster, with the engine in this process. Every replay,
+// simulation and search starts with one.
 #pragma once
 
 #include <cstdint>

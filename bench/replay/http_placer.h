@@ -18,7 +18,7 @@ class HttpPlacer final : public Placer {
  public:
   HttpPlacer(HttpClient client, const std::vector<NodeSpec>& nodes, TieBreaker ties);
 
-  // A refused bind is an Error: there is nobody else in this cluster who could have been faster.
+  // A refused bind is an Error, because no other scheduler uses this cluster.
   Result<bool> Place(const PodRequest& pod) override;
 
   enum Verb { kFilter, kPrioritize, kBind, kVerbs };
@@ -27,7 +27,7 @@ class HttpPlacer final : public Placer {
 
  private:
   Result<std::string> Post(Verb verb, std::string_view path, const std::string& body);
-  // One of the names of a JSON list (without its brackets): where the pod goes.
+  // Chooses the node of the pod from the names of a JSON list (without its brackets).
   Result<std::string> Choose(const std::string& pod_json, std::string_view names);
 
   HttpClient client_;

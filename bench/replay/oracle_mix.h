@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OracleMix: the request mix as the published protocol has it - read off the whole trace
-// beforehand.
+// OracleMix: the request mix of the published protocol, computed from the whole trace beforehand.
 //
 // Tasks are grouped by (CPU, GPU share, GPU count, model set as written); CPU-only tasks take part,
 // memory does not. Most frequent first, and among equals the larger CPU, share, count, model text;

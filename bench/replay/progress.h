@@ -9,7 +9,7 @@
 
 namespace berth::replay {
 
-// `label` says what is under way. The line is erased when all is done.
+// `label` names the work. The line is erased at the end.
 Progress TerminalProgress(std::string label);
 
 }  // namespace berth::replay

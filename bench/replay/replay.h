@@ -19,7 +19,7 @@
 
 namespace berth::replay {
 
-// Who decides: the engine in this process, or a server asked as kube-scheduler asks it.
+// What decides: the engine in this process, or a server that is called as kube-scheduler calls it.
 class Placer {
  public:
   virtual ~Placer() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a replay prints: JSON for programs, a few lines for people.
+// The output of a replay: JSON for programs, a few lines for people.
 #pragma once
 
 #include <cstdint>

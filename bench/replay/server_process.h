@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ServerProcess: a `berth serve` of our own on an embedded cluster and a free port, for as long as
+// ServerProcess: a `berth serve` child process on an embedded cluster and a free port, as long as
 // the object lives.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace berth::replay {
 class ServerProcess {
  public:
   // Starts `binary` with the cluster and the configuration and waits until it answers. Error:
-  // kUnavailable with what it printed.
+  // kUnavailable with its output.
   static Result<ServerProcess> Start(const std::string& binary, const Config& config,
                                      const std::vector<NodeSpec>& nodes);
   ~ServerProcess();  // SIGTERM, and waits

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One replay from names to result: which policy, which workload, through the engine or through a
-// server.
+// One replay from options to result: policy, workload, and whether the engine or a server decides.
 #pragma once
 
 #include <cstdint>

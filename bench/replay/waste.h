@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WasteMeter: why is idle GPU idle? The idle GPU of a cluster, split by what keeps the next GPU pod
-// from using it.
+// WasteMeter: the idle GPU of a cluster, split by the cause that keeps the next GPU pod from using
+// it.
 //
 // For one class of pods m (a request shape of the trace that asks for GPUs) the idle GPU of node n
 // is put under the first of these that holds:

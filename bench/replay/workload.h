@@ -22,7 +22,7 @@ struct Workload {
   std::vector<TraceTask> tasks;  // sorted by name
 };
 
-// What a trace is called in reports: the file's name without folder and extensions.
+// The name of a trace in reports: the file's name without folder and extensions.
 std::string TraceNameOf(const std::string& path);
 
 // 1,213 nodes with 6,212 GPUs and `tasks` tasks.

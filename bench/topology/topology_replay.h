@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jobs come to one machine and go, and every policy chooses their GPUs from what is free.
+// Jobs arrive at one machine and leave; every policy chooses their GPUs among the free ones.
 //
-// FIFO with a blocking head: a job waits for as many free GPUs as it asks for, and those behind it
-// wait too. When a job starts depends on counts alone, so every policy sees the same jobs at the
+// FIFO with a blocking head: a job waits for as many free GPUs as it asks for, and so do the jobs
+// behind it. When a job starts depends on counts alone, so every policy sees the same jobs at the
 // same times: the comparison is paired. Arrivals and durations are exponential; `load` is the
 // offered share of the machine's GPU time.
 #pragma once

@@ -11,7 +11,7 @@
 
 namespace berth::http {
 
-// Above this a connection gives the memory of a body back once its request is answered.
+// A connection frees the memory of a body above this size once its request is answered.
 inline constexpr std::size_t kKeptBodyBytes = std::size_t{1} << 20;
 
 // Growing a string fills it with zeros; in steps that the cache holds this costs little.
@@ -21,10 +21,10 @@ inline constexpr std::size_t kFirstBodyBytes = std::size_t{16} << 10;
 // Makes body.size() (the part that may be written) larger than `received`, up to `total`, with the
 // padding behind it. Requires: received < total.
 //
-// Content-Length is a promise of a stranger: memory is touched only one step ahead of what has
-// come, and address space stays below four times of it (or 64 KiB), so that a large body still is
-// copied only a few times. A size left over from the last request is used as it is, because most
-// requests of a connection are of one size.
+// Content-Length is not trusted: memory is touched only one step ahead of the bytes that have
+// arrived, and address space stays below four times these bytes (or 64 KiB). So a large body is
+// still copied only a few times. A size left over from the last request is used as it is, because
+// most requests of a connection have the same size.
 inline void GrowBody(std::string& body, std::size_t received, std::size_t total) {
   if (body.size() > received) {
     body.resize(std::min(body.size(), total));

@@ -24,10 +24,10 @@ using asio::ip::tcp;
 constexpr Duration kLingerTime = std::chrono::seconds(2);
 constexpr std::size_t kLingerBytes = std::size_t{256} << 20;
 
-// An answer up to this is never held against what all may hold.
+// An answer up to this size is never refused because of max_answer_bytes.
 constexpr std::size_t kSmallAnswerBytes = std::size_t{64} << 10;
 
-// Above this the read buffer is given back between requests.
+// A read buffer above this size is freed between requests.
 constexpr std::size_t kKeptBufferBytes = 4096;
 
 Instant Now() { return std::chrono::steady_clock::now(); }
@@ -122,8 +122,9 @@ Duration Connection::TransferTime(Duration grace, std::size_t bytes) const {
   return grace + std::chrono::duration_cast<Duration>(seconds);
 }
 
-// Looks at the deadline at least once per shortest limit, so that a new deadline never lies before
-// the next look, and setting one costs a store instead of a system call.
+// The timer fires at least once per shortest limit and checks the deadline. A new deadline
+// therefore never lies before the next check, and setting one costs a store instead of a system
+// call.
 void Connection::StartTimer() {
   const Duration look = std::min(
       {options_.header_timeout, options_.idle_timeout, options_.body_grace, options_.write_grace});
@@ -154,7 +155,7 @@ void Connection::OnDeadline() {
     Close();
     return;
   }
-  // The pending read is called back and answers 408.
+  // The callback of the pending read answers 408.
   timed_out_ = true;
   Enter(state_, options_.write_grace);
   ErrorCode ignored;
@@ -188,7 +189,7 @@ void Connection::AnswerLater(const std::function<void(Reply)>& later) {
   try {
     later(std::move(reply));
   } catch (...) {
-    counters_.handler_exceptions.Increment();  // the Reply that went answers
+    counters_.handler_exceptions.Increment();  // the destroyed Reply answers 500
   }
 }
 
@@ -206,10 +207,10 @@ HttpResponse Connection::CallHandler(const RequestHead& head) {
   HttpRequest request{head.method, target.path,       target.query,      std::move(body_),
                       began_,      head.accepts_gzip, head.if_none_match};
   HttpResponse response;
-  // The only catch-all: what a handler lets escape ends its request, not the process.
+  // The only catch-all: an exception of a handler ends its request, not the process.
   try {
     response = shard_.service().handler(request);
-  } catch (const std::bad_alloc&) {  // less may be asked at the same time, and then it can be
+  } catch (const std::bad_alloc&) {  // may succeed later, when less is asked at the same time
     counters_.handler_exceptions.Increment();
     response = ErrorResponse(503, "out of memory");
   } catch (...) {
@@ -220,12 +221,12 @@ HttpResponse Connection::CallHandler(const RequestHead& head) {
   return response;
 }
 
-// Answers a request that no handler saw, and ends the connection: where the next request would
-// begin is no longer certain.
+// Answers a request that no handler saw, and closes the connection, since it is no longer certain
+// where the next request begins.
 void Connection::Refuse(const Refusal& refusal) {
   timed_out_ = false;
   counters_.refused_requests.Increment();
-  std::string().swap(body_);  // what came of it is not kept while the client reads the answer
+  std::string().swap(body_);  // the received part is not kept while the client reads the answer
   CountRequest(buffer_.capacity());
   response_ = ErrorResponse(refusal.status, refusal.reason);
   if (refusal.status == 413) {
@@ -299,7 +300,7 @@ void Connection::OnAnswered() {
   }
 }
 
-// Gives back what a request or an answer left, if it is larger than `keep`.
+// Frees the memory of the last request and answer where it is larger than `keep`.
 void Connection::ReleaseMemory(std::size_t keep) {
   const std::size_t all = shard_.service().request_bytes.load(std::memory_order_relaxed);
   if (body_.capacity() > keep + kBodyPadding || all > options_.max_request_bytes / 4) {
@@ -322,8 +323,8 @@ void Connection::EndSending() {
   transport_->SayGoodbye(Then(&Connection::OnGoodbye));
 }
 
-// TLS calls back with the client's own farewell, or at its first byte of anything else: either way
-// there is nothing more to say.
+// TLS calls back with the client's close_notify or at its first other byte: in both cases the
+// connection is over.
 void Connection::OnGoodbye(const ErrorCode&, std::size_t) {
   if (state_ != State::kClosed) {
     ErrorCode ignored;

@@ -45,14 +45,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // Closes it, whatever it is doing. A second call does nothing.
   void Close();
 
-  // What an operation of its own threw: it answers 503 if it can, and ends.
+  // An operation of the connection threw: answers 503 if it can, and closes.
   void OnException();
 
  private:
   enum class State {
     kHandshake,
-    kIdle,       // no byte of the next request is here
-    kHeader,     // some are
+    kIdle,       // no byte of the next request has arrived
+    kHeader,     // some bytes have
     kBody,       // the header is complete
     kAnswering,  // the handler runs, or an answer is on its way
     kLinger,     // the last answer is sent
@@ -90,7 +90,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void OnChunkedBytes();
   [[nodiscard]] bool MayHoldRequest();
   void CountRequest(std::size_t bytes);
-  bool CountAnswer(std::size_t bytes);  // false, and nothing counted: too much for all together
+  bool CountAnswer(std::size_t bytes);  // false, and nothing counted: max_answer_bytes exceeded
   void OnChunksRead(const ErrorCode& code, std::size_t count);
 
   // Answering: connection.cc.
@@ -118,8 +118,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer timer_;
   State state_ = State::kIdle;
   Instant deadline_{};
-  Instant awaited_;         // since when the next request may have come
-  Instant began_{};         // when its first byte did
+  Instant awaited_;         // from when on the next request may arrive
+  Instant began_{};         // when its first byte arrived
   bool timed_out_ = false;  // the pending read is being cancelled and shall answer 408
 
   RequestParser parser_;
@@ -127,8 +127,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::size_t searched_ = 0;  // no end of the header begins before this offset of the buffer
   bool first_line_checked_ = false;
 
-  std::string body_;               // while it is read, its size is what may be written
-  std::size_t received_ = 0;       // bytes of the body that are here
+  std::string body_;               // while it is read, its size is the part that may be written
+  std::size_t received_ = 0;       // bytes of the body that have arrived
   std::size_t request_bytes_ = 0;  // of it and the buffer, in the server's request_bytes
   std::size_t answer_bytes_ = 0;   // of the answer, in the server's answer_bytes
   Instant body_began_{};

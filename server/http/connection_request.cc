@@ -17,11 +17,11 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Enough for the header of any machine's request; body bytes that arrive with it are moved.
+// Enough for the header of a request that a program sends; body bytes behind it are moved.
 constexpr std::size_t kFirstReadBytes = 4096;
 constexpr std::size_t kChunkedReadBytes = std::size_t{64} << 10;
 
-// A shorter wait of a request in its socket may be the kernel's clock alone.
+// A shorter wait in the socket is below the resolution of the kernel's clock.
 constexpr std::chrono::milliseconds kLeastWait(10);
 
 }  // namespace
@@ -72,7 +72,7 @@ void Connection::OnHeaderRead(const ErrorCode& code, std::size_t count) {
   OnHeaderBytes();
 }
 
-// When the bytes that were read just now came: the kernel knows how long ago the last one was here,
+// When the bytes that were just read arrived. The kernel reports how long ago the last byte came,
 // by a clock that ticks every 1 to 10 ms.
 Instant Connection::ArrivalOfRead() {
   const Instant now = std::chrono::steady_clock::now();
@@ -85,7 +85,7 @@ Instant Connection::ArrivalOfRead() {
   return waited < kLeastWait ? now : std::max<Instant>(now - waited, awaited_);
 }
 
-// Handles what any read of a request may end with instead of bytes.
+// Handles the ways in which a read of a request can end without bytes.
 bool Connection::ReadFailed(const ErrorCode& code) {
   if (state_ == State::kClosed) {
     return true;
@@ -95,13 +95,13 @@ bool Connection::ReadFailed(const ErrorCode& code) {
     return true;
   }
   if (code) {
-    Close();  // a client that leaves within a request gets no answer
+    Close();  // a client that leaves in the middle of a request gets no answer
     return true;
   }
   return false;
 }
 
-// Some clients send a line end too many after a body (RFC 9112 section 2.2).
+// Some clients send an extra line end after a body (RFC 9112 section 2.2).
 void Connection::DropEmptyLines() {
   while (buffer_.view().substr(0, 2) == "\r\n") {
     buffer_.Consume(2);
@@ -126,8 +126,8 @@ void Connection::OnHeaderBytes() {
   }
 }
 
-// Garbage need not wait for its deadline: looks at the first bytes, and again when the first line
-// is complete.
+// Refuses garbage before its deadline: checks the first bytes, and again the first line once it is
+// complete.
 std::optional<Refusal> Connection::CheckBeginning(std::string_view bytes) {
   const bool has_line = bytes.find('\n') != std::string_view::npos;
   if (first_line_checked_ || (searched_ > 0 && !has_line) || bytes == "\r") {
@@ -189,7 +189,7 @@ void Connection::TakeBufferedBody() {
   }
 }
 
-// What is missing comes straight from the socket into the memory that the handler will see.
+// The rest of the body is read from the socket straight into the memory that the handler sees.
 void Connection::ReadBody() {
   const std::size_t total = parser_.head().content_length;
   if (received_ == total) {
@@ -239,8 +239,8 @@ void Connection::OnChunksRead(const ErrorCode& code, std::size_t count) {
   }
 }
 
-// What the connection holds of its request, against what all may hold together. Room that was made
-// for a large body is no memory until something is there.
+// Counts the bytes of the request that this connection holds against max_request_bytes. Capacity
+// that was reserved for a large body counts only as far as it is filled.
 bool Connection::MayHoldRequest() {
   CountRequest(std::max(body_.size(), std::min(body_.capacity(), kKeptBodyBytes)) +
                buffer_.capacity());

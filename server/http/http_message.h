@@ -25,8 +25,8 @@ struct HttpRequest {
   std::string_view path;    // without query, double or trailing slashes: "/filter"
   std::string_view query;   // what followed '?', undecoded; mostly empty
   std::string body;  // decoded (no chunks left); only the identity content encoding gets here
-  // When its first byte reached this host: what waits in the socket while the thread is busy with
-  // another request waits already. A wait of less than 10 ms is not told from none.
+  // When its first byte reached this host, so that the time in the socket, while the thread is busy
+  // with another request, counts as waiting. A wait of less than 10 ms counts as none.
   Instant began = std::chrono::steady_clock::now();
   bool accepts_gzip = false;            // Accept-Encoding
   std::string_view if_none_match = {};  // If-None-Match, as sent
@@ -39,12 +39,12 @@ struct HttpResponse {
   std::string content_type = "application/json";  // empty: no Content-Type
   std::string allow;                              // empty: no Allow
   std::string body;
-  // Set: the body is this one, which other answers have too, and not `body`.
+  // If set, this is the body, not `body`; other answers may share it.
   std::shared_ptr<const std::string> shared_body = {};
   bool gzip = false;      // the body is compressed
   std::string etag = {};  // empty: no ETag
-  // Set: this is not the answer. It is called at once, on the I/O thread, with the way on which the
-  // answer will come later; what it throws is answered with 500.
+  // If set, the answer comes later: this function is called at once, on the I/O thread, with the
+  // Reply that will take the answer. An exception of it is answered with 500.
   std::function<void(Reply)> later = {};
 };
 

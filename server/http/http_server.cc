@@ -14,7 +14,7 @@
 namespace berth::http {
 namespace {
 
-// One connection is one descriptor. Best effort: without it the server serves as many as it may.
+// One connection is one descriptor. Best effort: if it fails the server has fewer connections.
 void RaiseFileLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -119,7 +119,7 @@ class HttpServer::Impl {
     for (const auto& shard : shards_) {
       shard->CloseAll();
     }
-    // Closing takes no time, unless a handler holds its shard up.
+    // Closing takes no time, unless a handler blocks its shard.
     service_.open.WaitForNone(std::max<Duration>(grace, std::chrono::seconds(1)));
   }
 

@@ -22,7 +22,8 @@ using boost::system::error_code;
 // net.core.somaxconn.
 constexpr int kBacklog = 4096;
 
-// Out of descriptors (or memory) accept fails at once and again; without a pause it would spin.
+// Without descriptors (or memory) accept fails at once, again and again: a pause keeps it from
+// spinning.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 Error CannotListen(const std::string& text, const error_code& code) {

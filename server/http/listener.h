@@ -38,8 +38,8 @@ class Listener {
 
   [[nodiscard]] const boost::asio::ip::tcp::endpoint& endpoint() const { return endpoint_; }
 
-  // Hands on who has already connected, then stops listening. Returns when that is done; a second
-  // call does nothing.
+  // Hands the clients that have connected to the shards, then stops listening. Returns when that is
+  // done; a second call does nothing.
   void Close();
 
  private:

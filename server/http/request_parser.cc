@@ -82,7 +82,7 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
   RequestHead& head() { return head_; }
   void set_body(std::string* body) { body_ = body; }
 
-  // What Beast lets pass in a complete header.
+  // Refuses what Beast accepts in a complete header.
   [[nodiscard]] std::optional<Refusal> CheckHead() const {
     if (refusal_) {
       return refusal_;
@@ -105,7 +105,7 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
 
   void on_field_impl(field name, BeastView, BeastView value, error_code&) override {
     if (!in_header_) {
-      return;  // a trailer: nobody asked for it
+      return;  // a trailer: not used
     }
     switch (name) {
       case field::content_length:
@@ -141,7 +141,7 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
     }
   }
 
-  // Beast takes "5, 5" and two equal fields; whoever sits in front of us may not.
+  // Beast accepts "5, 5" and two equal fields; a proxy in front of the server may not.
   void OnContentLength(BeastView value) {
     if (has_content_length_ || !IsNumber(value)) {
       Refuse(400, "bad content-length");
@@ -166,7 +166,7 @@ class RequestParser::BeastParser final : public beast::http::basic_parser<true> 
   void on_chunk_header_impl(std::uint64_t, BeastView, error_code&) override {}
   void on_finish_impl(error_code&) override {}
 
-  // The first reason stays; 400 (which may be smuggling) goes before the others.
+  // The first reason stays; 400 (which may be smuggling) takes precedence over the others.
   void Refuse(int status, std::string_view reason) {
     if (!refusal_ || status == 400) {
       refusal_ = Refusal{status, reason};

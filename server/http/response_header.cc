@@ -90,14 +90,14 @@ void FormatResponseHeader(const HttpResponse& response, AfterResponse after, std
   }
   if (!response.etag.empty()) {
     AppendField(header, "ETag", response.etag);
-    // To be asked for anew each time, with this tag.
+    // The client asks again each time, with this tag.
     AppendField(header, "Cache-Control", "no-cache");
     AppendField(header, "Vary", "Accept-Encoding");
   }
   if (after != AfterResponse::kKeepAlive) {
     AppendField(header, "Connection", after == AfterResponse::kClose ? "close" : "keep-alive");
   }
-  if (response.status != 304) {  // it has no body, and would speak of the length of a 200
+  if (response.status != 304) {  // has no body; a length would be that of the 200
     header += "Content-Length: ";
     AppendNumber(header, BodyOf(response).size());
     header += "\r\n";

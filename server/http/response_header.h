@@ -12,7 +12,7 @@ namespace berth::http {
 
 enum class AfterResponse {
   kKeepAlive,
-  kKeepAliveHttp10,  // which an HTTP/1.0 client has to be told
+  kKeepAliveHttp10,  // an HTTP/1.0 client needs the field
   kClose,
 };
 

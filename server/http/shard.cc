@@ -14,13 +14,13 @@ namespace berth::http {
 // The concurrency hint 1: one thread runs the loop, though others may post to it.
 Shard::Shard(Service& service)
     : service_(service), loop_(1), work_(boost::asio::make_work_guard(loop_)) {
-  // The loop makes its descriptors with its first socket: let that be now, and not when a client
-  // has come with the last free one.
+  // The loop opens its own descriptors with its first socket. That happens now, not when a client
+  // has taken the last free one.
   const boost::asio::ip::tcp::socket first(loop_);
   thread_ = std::thread([this] { Run(); });
 }
 
-// Out of memory is the fate of one connection (Callback) or, here, of what came between two: a
+// Running out of memory ends one connection (Callback). Here it happened between two connections; a
 // connection that got stuck has its deadline.
 void Shard::Run() {
   while (true) {
@@ -45,7 +45,7 @@ void Shard::Stop() {
 
 void Shard::CloseIdle() {
   boost::asio::post(loop_, [this] {
-    // A copy: whoever closes removes itself from the set.
+    // A copy: a connection that closes removes itself from the set.
     for (Connection* connection : std::vector(connections_.begin(), connections_.end())) {
       connection->CloseIfIdle();
     }

@@ -57,7 +57,7 @@ class Shard {
   void Add(Connection& connection) { connections_.insert(&connection); }
   void Remove(Connection& connection);
 
-  // Where connections of this shard receive what nobody will read.
+  // Memory into which connections of this shard read bytes that are dropped.
   std::array<char, 65536>& scratch() { return scratch_; }
 
  private:

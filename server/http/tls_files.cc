@@ -39,7 +39,7 @@ Status Configure(asio::ssl::context& context) {
   if (code || SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION) != 1) {
     return Fail(Errc::kInternal, "tls: cannot set the protocol versions");
   }
-  // Clients keep their connections, so resumption would only be a way around a renewed client CA.
+  // Clients keep their connections; resumption would only bypass a renewed client CA.
   SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   // Thousands of idle connections need no record buffers.

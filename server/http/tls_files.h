@@ -26,8 +26,8 @@ class TlsFiles {
     return context_;
   }
 
-  // Reads the files again. Nothing if that brings nothing new since the last call; else whether the
-  // new content is in use now.
+  // Reads the files again. nullopt if nothing has changed since the last call; else whether the new
+  // content is in use now.
   std::optional<Status> Reload();
 
  private:
@@ -45,7 +45,7 @@ class TlsFiles {
                                                                         const Content& content);
 
   TlsOptions options_;
-  Content tried_;           // what the last successful reading found, loadable or not
+  Content tried_;           // of the last successful reading, loadable or not
   std::string read_error_;  // of the last reading; empty: none
   std::shared_ptr<boost::asio::ssl::context> context_;
 };

@@ -42,8 +42,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Agrees on keys; tells the client that nothing was cut off and waits for its farewell. Plain TCP
-  // has neither and calls back at once, within the call.
+  // The TLS handshake; the TLS shutdown, which sends close_notify and waits for the client's. Plain
+  // TCP has neither and calls back at once, within the call.
   virtual void Handshake(Callback callback) = 0;
   virtual void SayGoodbye(Callback callback) = 0;
 

@@ -7,7 +7,7 @@
 
 namespace berth {
 
-// The HTTP server's numbers in the Prometheus text format, to follow what Metrics::Text writes.
+// The HTTP server's metrics in Prometheus' text format, appended to what Metrics::Text writes.
 std::string HttpMetricsText(const http::HttpServerStats& stats);
 
 }  // namespace berth

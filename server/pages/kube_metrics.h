@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Kubernetes client's numbers in Prometheus' text format.
+// The Kubernetes client's metrics in Prometheus' text format.
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 namespace berth {
 namespace {
 
-// As the text format wants it inside of quotes.
+// Escaped as the text format requires inside of quotes.
 void AppendEscaped(std::string_view label, std::string& text) {
   for (const char c : label) {
     if (c == '\n') {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MetricsText: numbers that somebody else counts, in Prometheus' text format. Metrics
-// (server/telemetry) are for what is counted where it happens.
+// MetricsText: writes numbers that other objects keep in Prometheus' text format. What is counted
+// where it happens goes through Metrics (server/telemetry).
 #pragma once
 
 #include <concepts>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What /metrics says of MIG devices: berth_mig_gpus{product,partitioning},
+// The metrics of MIG devices: berth_mig_gpus{product,partitioning},
 // berth_mig_memory_units{product,state}, berth_mig_devices{product,profile,state},
 // berth_mig_troubled_nodes{trouble}, berth_mig_repartition_pods{product,config}.
 #pragma once

@@ -24,7 +24,7 @@ void LowerPriority() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
 }
 
-// Empty when zlib cannot.
+// Empty if zlib fails.
 std::string Gzip(const std::string& text) {
   constexpr int kFastest = 1, kGzipFormat = 16, kMemory = 8;
   z_stream stream{};
@@ -44,7 +44,7 @@ std::string Gzip(const std::string& text) {
   return packed;
 }
 
-// Weak, because the compressed form has the same one.
+// A weak tag, because the compressed form has the same one.
 std::string TagOf(const std::string& text) {
   return "W/\"" + std::to_string(std::hash<std::string>()(text)) + "\"";
 }
@@ -72,11 +72,11 @@ class PageWriter::Shelf {
 
   const Page page;
   std::vector<Request> waiting;  // under the writer's mutex, as `rested`
-  Instant rested{};              // when it may be written again
-  // The writer's thread alone.
+  Instant rested{};              // end of its pause
+  // Only used by the writer's thread.
   PageDraft last;
   std::string tag;
-  std::shared_ptr<const std::string> text, packed;  // packed: once somebody takes it
+  std::shared_ptr<const std::string> text, packed;  // packed: once a request accepts it
 };
 
 PageWriter::PageWriter() : thread_([this] { Run(); }) {}
@@ -158,7 +158,7 @@ std::shared_ptr<const std::string> PageWriter::Hold(std::string text) const {
           }};
 }
 
-// False where too many older texts are still on their way.
+// False if too many older texts are still on their way.
 bool PageWriter::Write(Shelf& shelf) {
   PageDraft draft = shelf.page.draft();
   if (!shelf.text || draft.version.empty() || draft.version != shelf.last.version) {
@@ -196,7 +196,7 @@ void PageWriter::Serve(Shelf& shelf, const std::vector<Request>& requests) {
     }
   } catch (const std::exception&) {  // out of memory: it costs the page, not the process
   }
-  // Whoever has an answer already keeps it.
+  // Requests that are answered already keep their answer.
   for (const Request& request : requests) request.reply(Unavailable("too many pages are held"));
 }
 

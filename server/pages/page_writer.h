@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PageWriter: writes the pages that people and scrapers look at, on one thread of low priority, so
-// that looking never holds up the threads that answer kube-scheduler.
+// PageWriter: writes the pages for people and scrapers (/metrics, /debug) on one thread of low
+// priority, so that viewers never delay the threads that answer kube-scheduler.
 //
-// A page is written once for everybody who has asked by then, compressed once for those who take
-// gzip, and not at all while it shows the same as the last time. An answer is never older than its
-// request. Between two versions of a page the writer rests four times as long as the last one took,
-// three seconds at most: however many look, a page costs a fifth of a core.
+// A page is written once for all requests that wait for it, compressed once for those that accept
+// gzip, and not at all while its content is unchanged. An answer is never older than its request.
+// Between two versions of a page the writer pauses four times as long as the last one took, at most
+// three seconds: a page costs at most a fifth of a core, whatever the number of viewers.
 //
-// Memory: the last text of each page (and its compressed form) stays, and kMostSentBytes of older
-// ones may still be on their way to slow readers; beyond that 503.
+// Memory: the last text of each page (and its compressed form) is kept, and up to kMostSentBytes of
+// older texts may still be on their way to slow clients; beyond that requests get 503.
 #pragma once
 
 #include <atomic>
@@ -28,9 +28,10 @@ namespace berth {
 
 // What a page shows at one moment.
 struct PageDraft {
-  // Equal to that of the draft before: so is the text, which is not written again. Empty: it is.
+  // If equal to that of the draft before, so is the text, which is not written again. Empty: always
+  // written.
   std::string version;
-  // Held as long as the text is, so that a version may be made of addresses.
+  // Kept as long as the text, so that a version may consist of addresses.
   std::shared_ptr<const void> shown;
   std::function<std::string()> write;
 };
@@ -40,7 +41,7 @@ struct Page {
   std::function<PageDraft()> draft;  // takes little time
 };
 
-// The answer to one request for the page, written by whoever calls.
+// The answer to one request for the page, written on the calling thread.
 http::HttpResponse WritePage(const Page& page);
 
 // Any thread may call it.
@@ -50,7 +51,7 @@ class PageWriter {
 
   // Throws what std::thread throws.
   PageWriter();
-  // Whoever waits for a page gets 503.
+  // Requests that wait for a page get 503.
   ~PageWriter();
   PageWriter(const PageWriter&) = delete;
   PageWriter& operator=(const PageWriter&) = delete;
@@ -58,7 +59,7 @@ class PageWriter {
   // The handler that answers with the page; the writer outlives its calls.
   http::HttpHandler Handler(Page page) BERTH_EXCLUDES(mutex_);
 
-  // The texts that are held: shown now, or on their way to somebody.
+  // Bytes of the texts that are kept: the current ones, and those on their way to clients.
   [[nodiscard]] std::size_t held_bytes() const { return *held_bytes_; }
 
  private:
@@ -67,11 +68,11 @@ class PageWriter {
     bool accepts_gzip = false;
     std::string if_none_match;
   };
-  class Shelf;  // a page, who waits for it, and its last text
+  class Shelf;  // a page, the requests that wait for it, and its last text
 
   void Run() BERTH_EXCLUDES(mutex_);
-  // The page that somebody waits for and that has rested; nullptr when there is none: then *next is
-  // when to look again.
+  // A page with waiting requests whose pause is over; nullptr if there is none: then *next is when
+  // to check again.
   Shelf* NextDue(Instant now, Instant& next) BERTH_REQUIRES(mutex_);
   void Serve(Shelf& shelf, const std::vector<Request>& requests);
   bool Write(Shelf& shelf);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What /metrics says of the topology across nodes: berth_topology_domains{level} and
-// berth_topology_nodes{level}. A level that shows fewer nodes than there are is one whose label is
-// missing somewhere: those nodes take no pod that requires it.
+// The metrics of the topology across nodes: berth_topology_domains{level} and
+// berth_topology_nodes{level}. If a level has fewer nodes than the cluster, the others lack its
+// label and take no pod that requires the level.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What /metrics says of a WasteReport: berth_expected_waste_gpus{model},
+// The metrics of a WasteReport: berth_expected_waste_gpus{model},
 // berth_fragmentation_gpus{model,cause}.
 #pragma once
 

@@ -15,11 +15,11 @@ namespace {
 constexpr Duration kFarewell = std::chrono::seconds(1);
 constexpr int kPollMs = 50;
 
-// What a pipe takes at once when poll says that it takes something (POSIX' PIPE_BUF). The
-// descriptor is not made non-blocking: whoever started us shares it.
+// What a pipe takes at once when poll reports it writable (POSIX' PIPE_BUF). The descriptor is not
+// made non-blocking, because the parent process shares it.
 constexpr std::size_t kAtOnce = 4096;
 
-// Writes some of the text if there is room soon, and takes it off; false when nobody will read it.
+// Writes some of the text if there is room soon, and removes it; false if the reader is gone.
 bool WriteSome(int descriptor, std::string_view& text) {
   pollfd room{descriptor, POLLOUT, 0};
   if (poll(&room, 1, kPollMs) <= 0) return true;  // not yet

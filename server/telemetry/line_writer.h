@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LineWriter: lines to a file descriptor, from a thread of its own, so that a pipe that nobody
-// reads holds up nobody but the lines. What does not fit into its memory is dropped and counted.
+// LineWriter: writes lines to a file descriptor on a thread of its own, so that a pipe that nobody
+// reads blocks no other thread. Lines that do not fit into its memory are dropped and counted.
 //
 // Any thread may call it.
 #pragma once
@@ -22,7 +22,7 @@ class LineWriter {
  public:
   // Holds at most so many bytes. Throws what std::thread throws.
   LineWriter(int descriptor, std::size_t most_bytes);
-  // Writes what it holds, if somebody takes it within kFarewell.
+  // Writes the lines that it holds, as far as the descriptor takes them within kFarewell.
   ~LineWriter();
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
@@ -34,7 +34,7 @@ class LineWriter {
   // full, so that a line about it is not dropped in turn.
   std::uint64_t TakeLost() BERTH_EXCLUDES(mutex_);
 
-  [[nodiscard]] std::uint64_t dropped() const BERTH_EXCLUDES(mutex_);  // ever
+  [[nodiscard]] std::uint64_t dropped() const BERTH_EXCLUDES(mutex_);  // in total
   [[nodiscard]] std::size_t held_bytes() const BERTH_EXCLUDES(mutex_);
 
  private:
@@ -46,7 +46,7 @@ class LineWriter {
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<std::string> lines_ BERTH_GUARDED_BY(mutex_);
-  std::size_t held_bytes_ BERTH_GUARDED_BY(mutex_) = 0;  // with the line that is being written
+  std::size_t held_bytes_ BERTH_GUARDED_BY(mutex_) = 0;  // including the line being written
   std::uint64_t lost_ BERTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t dropped_ BERTH_GUARDED_BY(mutex_) = 0;
   bool ending_ BERTH_GUARDED_BY(mutex_) = false;

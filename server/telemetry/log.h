@@ -6,9 +6,9 @@
 //   log.Write(LogLevel::kInfo, "pod_bound", {{"node", node}, {"gpus", 2}});
 //   {"time":"2026-03-01T12:00:00.123Z","level":"info","event":"pod_bound","node":"n1","gpus":2}
 //
-// Writing never blocks: lines wait in kMostHeldBytes of memory for a thread that writes them. Where
-// nobody reads them the newest are dropped, counted, and told in the event "log_lines_dropped" once
-// there is room again.
+// Writing never blocks: lines wait in kMostHeldBytes of memory for a thread that writes them. If
+// the reader does not keep up, new lines are dropped, counted, and reported in the event
+// "log_lines_dropped" once there is room again.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ class Log {
   static constexpr std::size_t kMostHeldBytes = std::size_t{1} << 20;
 
   explicit Log(LogLevel least);
-  // Takes a second at most where nobody reads what is left.
+  // Takes at most a second if nobody reads the remaining lines.
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;

@@ -44,15 +44,16 @@ constexpr std::size_t Index(Enum value) {
   return static_cast<std::size_t>(value);
 }
 
-// GPUs by what became of them.
+// The number of GPUs by state.
 struct GpuTotals {
   double allocated = 0, free = 0, unhealthy = 0;
   double idle = 0;     // GPUs with nothing on them
-  double claimed = 0;  // GPUs of which ResourceClaims hold something
+  double claimed = 0;  // GPUs of which a ResourceClaim holds a part or all
 };
 
-// GPUs that are out of order count whole as unhealthy, also where nobody says which they are and
-// whoever holds them; what is given of the others, as far as that is known, is allocated.
+// A GPU that is out of order counts whole as unhealthy, also where it is unknown which one it is
+// and whatever pod holds it. What pods hold of the other GPUs, as far as known, counts as
+// allocated.
 void AddGpusOf(const Node& node, GpuTotals& totals) {
   totals.claimed += std::popcount(node.claimed());
   double free = 0;
@@ -66,7 +67,7 @@ void AddGpusOf(const Node& node, GpuTotals& totals) {
   totals.allocated += node.healthy_gpus() - free;
 }
 
-// Users of GPUs that have several.
+// Places on GPUs with several users.
 struct PlaceTotals {
   double taken = 0, free = 0, unhealthy = 0;
 };
@@ -290,7 +291,7 @@ class Metrics::Impl {
     prometheus::Gauge *allocated, *free, *unhealthy, *idle, *claimed;
   };
 
-  // A model that is gone is shown no longer, rather than with its last numbers for ever.
+  // A model that is gone disappears; otherwise its last numbers would be shown for ever.
   void Hide(const ModelGauges& gauges) {
     for (prometheus::Gauge* gauge : {gauges.allocated, gauges.free, gauges.unhealthy}) {
       gpus_.Remove(gauge);

@@ -24,7 +24,7 @@ enum class CallResult {
   kUnavailable,  // 503
 };
 
-// How a look at a configuration that may have changed ended.
+// The outcome of checking the configuration file for a change.
 enum class ReloadResult {
   kApplied,
   kRefused,
@@ -40,7 +40,7 @@ class Metrics {
   Metrics& operator=(const Metrics&) = delete;
 
   void CountCall(Verb verb, CallResult result, std::chrono::duration<double> taken);
-  // A call that was answered 503 without being looked at.
+  // A call that was answered 503 without being decoded.
   void CountUnavailable(Verb verb);
   // Candidates that were refused for that reason, first reason per call only.
   void CountRefusal(Reason reason);
@@ -51,12 +51,12 @@ class Metrics {
   // The hash of the configuration that is in use from now on, and whether some of it waits for a
   // restart.
   void ShowConfig(std::string_view hash, bool needs_restart);
-  // `failed`: whether the configuration now wanted was refused, so that an older one is in use.
+  // `failed`: whether the current file was refused, so that an older configuration is in use.
   void CountReload(ReloadResult result, bool failed);
   // The share of the recent decisions that a change of the policy would have made differently.
   void ShowDecisionsChanged(double ratio);
 
-  // Prometheus text format, the cluster's gauges taken from the snapshot.
+  // Prometheus text format; the cluster's gauges are of the snapshot.
   [[nodiscard]] std::string Text(const Snapshot& snapshot);
 
  private:

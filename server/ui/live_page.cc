@@ -41,8 +41,8 @@ function used(snapshot) {
   return byNode;
 }
 const names = devices => devices.map(d => d.profile + " at " + d.start).join(", ") || "none";
-// A GPU that is cut, a bar per memory unit: dark are the devices that pods or claims have,
-// light those that are there beside, white is what is not cut.
+// A partitioned GPU, a bar per memory unit: dark where pods or claims have the device, light where
+// it is free, white where nothing is partitioned.
 function cutGpu(use, offered) {
   const cell = document.createElement("div");
   cell.className = offered && offered.length === 0 ? "gpu cut sick" : "gpu cut";
@@ -107,8 +107,8 @@ function advise(advices) {
     "Idle nodes that would take waiting pods if cut otherwise: " +
     advices.map(a => `${a.node} to ${a.config} (${a.fits} pods)`).join(", ");
 }
-const tags = new Map();  // of the pages that are shown
-// Hands the page to `show` if it is another one than the one shown.
+const tags = new Map();  // ETag by page
+// Calls `show` with the page if it has changed.
 async function look(path, show) {
   const known = tags.has(path) ? {"If-None-Match": tags.get(path)} : {};
   const answer = await fetch(path, {cache: "no-store", headers: known});

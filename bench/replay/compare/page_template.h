@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// page.html, put into the program when it is built.
+// The text of page.html, compiled into the program.
 #pragma once
 
 #include <string_view>
 
 namespace berth::replay {
 
-// "/*SUMMARY*/" stands where the summary's JSON goes.
+// "/*SUMMARY*/" is replaced by the summary's JSON.
 extern const std::string_view kPageTemplate;
 
 }  // namespace berth::replay

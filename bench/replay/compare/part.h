@@ -12,7 +12,7 @@
 
 namespace berth::replay {
 
-// The records of a whole plan, by number: all that a report is made from.
+// The records of a whole plan, by number: the complete input of a report.
 struct Runs {
   nlohmann::ordered_json plan;
   std::vector<nlohmann::ordered_json> records;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan: what a comparison runs - every policy on every trace with every seed - and which part of it
-// is whose.
+// Plan: the runs of a comparison - every policy on every trace with every seed - and how they are
+// divided into shards.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct Plan {
 // Error: kInvalidArgument naming the field: a policy that does not exist or is there twice.
 Status Validate(const Plan& plan);
 
-// All that the results depend on; of the traces their names and fingerprints.
+// Everything that the results depend on; of the traces their names and fingerprints.
 nlohmann::ordered_json PlanJson(const Plan& plan);
 
 // Part I of N, written "I/N", 1 <= I <= N: the runs whose number is I - 1 modulo N, so that every

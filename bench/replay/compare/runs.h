@@ -8,8 +8,8 @@
 //                 "idle_gpus": {cause: [by idle_at_pct]}},
 //    "departures": SimulationJson}        (only where the plan has departures)
 //
-// They are JSON from here on because they travel through part files: a report is built from the
-// records alone, wherever they were made.
+// They are JSON because part files carry them: a report is built from the records alone, wherever
+// they were made.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -23,7 +23,7 @@ namespace berth::replay {
 
 constexpr int kIdleStep = 5;  // the idle GPU is split by cause at every so many % arrived
 
-// The runs of the shard by number, on `threads` threads. `progress` is told of runs. Error: the
+// The runs of the shard by number, on `threads` threads. `progress` counts runs. Error: the
 // first by number.
 Result<std::vector<nlohmann::ordered_json>> RunPlan(const Plan& plan, const Shard& shard,
                                                     std::size_t threads, const Progress& progress);

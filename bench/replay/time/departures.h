@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DepartureOptions: whether pods come and go, and where their times are from.
+// DepartureOptions: whether pods leave, and the source of their times.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoomMemo: spares the engine attempts that must fail.
+// RoomMemo: skips attempts that cannot succeed.
 //
-// A pod that waits is tried again whenever something happens, and most of these attempts find the
-// cluster as full as before. Whether a node can take a shape depends on the shape and on what is
-// free there, never on the policy, and placing pods makes it no truer; so after a failed attempt
-// only nodes from which a pod has gone since can take the shape. The memo changes no result
+// A waiting pod is tried again after every event, and most of these attempts find the cluster as
+// full as before. Whether a node can take a shape depends on the shape and on what is free there,
+// never on the policy, and placing more pods cannot make room. So after a failed attempt only nodes
+// that a pod has left since can take the shape. The memo changes no result
 // (test/unit/replay/simulation_test.cc), only the time it takes.
 #pragma once
 
@@ -18,12 +18,12 @@
 
 namespace berth::replay {
 
-// Not thread-safe. Shapes are known by numbers of the caller's, below `shapes`.
+// Not thread-safe. The caller numbers the shapes, from 0 to below `shapes`.
 class RoomMemo {
  public:
   explicit RoomMemo(std::size_t shapes) : seen_(shapes, kNever) {}
 
-  // Whether an attempt may succeed: false only when it cannot.
+  // False if an attempt certainly fails.
   bool MayFit(std::size_t shape_number, const RequestShape& shape, const Snapshot& snapshot) {
     std::size_t& seen = seen_[shape_number];
     if (seen == kNever) return true;
@@ -41,7 +41,7 @@ class RoomMemo {
   static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
 
   std::vector<NodeIndex> freed_;   // in order, for the whole run
-  std::vector<std::size_t> seen_;  // per shape: how much of freed_ is known to be of no use
+  std::vector<std::size_t> seen_;  // per shape: how many entries of freed_ cannot take it
 };
 
 }  // namespace berth::replay

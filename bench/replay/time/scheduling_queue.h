@@ -14,8 +14,8 @@
 // Order: higher priority first, then who was put into the queue earlier (an attempt that fails puts
 // a pod into the queue anew), then the lower number. Backoff: 1 s after the first failure, doubled
 // by each, 10 s at most. An Event is whatever may have made room: a pod was deleted or bound; Berth
-// rejects as an extender, and for those kube-scheduler takes every registered event as a reason to
-// try again.
+// rejects as an extender, and after such a rejection kube-scheduler retries on every registered
+// event.
 //
 // Source: k8s.io/kubernetes 1.36 pkg/scheduler/backend/queue (scheduling_queue.go,
 // backoff_queue.go) and PrioritySort. As there, backoff ends are seen on whole seconds and the five
@@ -49,7 +49,7 @@ class SchedulingQueue {
   // Requires: the pod is not waiting.
   void Add(Pod pod, int priority, Instant now);
 
-  // Whose turn it is; it then is in no queue until Failed.
+  // The pod whose turn it is; it leaves all queues until Failed.
   struct Turn {
     Pod pod = 0;
     int priority = 0;
@@ -57,14 +57,14 @@ class SchedulingQueue {
   };
   std::optional<Turn> Next();
 
-  // The attempt of that turn found no place.
+  // Its attempt found no place.
   void Failed(const Turn& turn, Instant now);
 
   void Event(Instant now);
 
-  // Moves those whose time has come. To be called at NextTick, or later.
+  // Moves the pods whose time has come. Call it at NextTick, or later.
   void Tick(Instant now);
-  // When a Tick moves something; empty when none will.
+  // When a Tick moves a pod; empty if none will.
   [[nodiscard]] std::optional<Instant> NextTick() const;
 
   [[nodiscard]] std::size_t active() const { return active_.size(); }

@@ -3,8 +3,8 @@
 // Service: what pods got - GPU-hours and waiting times, by size class.
 //
 // A pod's wait is the time from its arrival to its start. One that never started within the
-// horizon has waited at least until then; it is counted with that, and in `never`. Primed pods
-// (stream.h) have no part in the waits: they all came at once; GPU-hours count all pods.
+// horizon has waited at least until then; it counts with that wait, and in `never`. Primed pods
+// (stream.h) do not count in the waits, because they all arrive at once; GPU-hours count all pods.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace berth::replay {
 
-// For the curves: which part of the pods waited longer than so many seconds.
+// For the curves: the share of the pods that waited longer than so many seconds.
 constexpr std::array<int, 16> kWaitSeconds = {0,   1,   2,    5,    10,   20,     50,     100,
                                               200, 500, 1000, 2000, 5000, 10'000, 20'000, 50'000};
 

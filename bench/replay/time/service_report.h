@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a simulation prints: JSON for programs, policies side by side for people.
+// The output of a simulation: JSON for programs, policies side by side for people.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -2,11 +2,10 @@
 //
 // Simulation: a stream of pods under one policy, with departures, on a virtual clock.
 //
-// Every pod joins the SchedulingQueue when it comes and is offered to the policy when its turn has
-// come; it takes its devices at once (decisions and binds take no virtual time, nobody is evicted)
-// and gives them back when it has run, as an event of the watch. Of what happens at one moment pods
-// that end come first, then pods that come, then the queue's own ticks, then attempts until nobody
-// is active.
+// A pod joins the SchedulingQueue when it arrives and is offered to the policy when its turn has
+// come. It takes its devices at once (decisions and binds take no virtual time, nobody is evicted)
+// and returns them when it has run, as an event of the watch. At one moment the order is: pods that
+// end, pods that arrive, the queue's own ticks, attempts until no pod is active.
 //
 //   t = 0  pod A comes, is placed (runs 60 s); pod B comes, does not fit: unschedulable
 //   t = 60 A ends: B's backoff of 1 s is long over, so it is active, and is placed
@@ -45,7 +44,7 @@ struct SimulationResult {
   std::vector<Sample> samples;
 };
 
-// The placer has the workload's nodes and no pod yet. `progress` is told of arrivals. Error: those
+// The placer has the workload's nodes and no pod yet. `progress` counts arrivals. Error: those
 // of the placer; kInvalidArgument for a workload without a GPU.
 Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream,
                                   EnginePlacer& placer, const Progress& progress);

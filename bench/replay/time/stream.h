@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stream: which pods come when, and for how long each of them runs once it has started.
+// Stream: when pods arrive, and how long each of them runs once it has started.
 //
 // Two sources. The trace's own times: a pod comes at creation_time and runs for deletion_time -
 // creation_time (so what it waits in the replay does not shorten it), up to the trace's last
@@ -29,7 +29,7 @@ struct Arrival {
 
 struct Stream {
   std::vector<Arrival> arrivals;  // by time; among equals in the order in which they come
-  Millis horizon{0};              // what is after it is not looked at
+  Millis horizon{0};              // later events are ignored
   // The first so many arrivals, all at 0, stand for what was running before; see DrawStream.
   std::size_t primed = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Knobs: the numbers of a policy that a search may turn, each with its range and scale.
+// Knobs: the numbers of a policy that a search varies, each with its range and scale.
 //
 // A search works on points of the unit cube, one coordinate per knob; on a logarithmic scale equal
 // steps are equal factors.
@@ -39,8 +39,8 @@ struct Knob {
 using Point = std::vector<double>;  // one coordinate in [0, 1] per knob
 
 // Only the ratios of weights matter: the first scorer's weight is kFirstWeight and stays, the
-// others' are knobs, and so are the parameters of expected-waste but for `fills` and `coverage`,
-// of which more is better and slower. Error: kInvalidArgument when there is nothing to turn.
+// others' are knobs, and so are the parameters of expected-waste, except `fills` and `coverage`,
+// where more is always better and slower. Error: kInvalidArgument if there is no knob.
 constexpr int kFirstWeight = 100;
 Result<std::vector<Knob>> KnobsOf(const TunedPolicy& policy);
 

@@ -4,9 +4,9 @@
 //
 // One evaluation is one replay of one trace with one seed. Its value without departures is the
 // allocated GPU in %, mean of the readings at 100 and at 130 % arrived (the last reading, where the
-// replay ends before); with departures the GPU-hours served in % of those there were. What is found
-// on the training seeds is then replayed on held-out seeds, as are the start and
-// fragmentation-gradient: only that says what the setting is worth.
+// replay ends before); with departures the GPU-hours served in % of those asked for. The setting
+// found on the training seeds is then replayed on held-out seeds, beside the start and
+// fragmentation-gradient: only these figures say what it is worth.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct TunedValue {
 };
 
 struct TuningResult {
-  std::string value;  // what was made as high as can be
+  std::string value;  // name of the maximised figure
   TunedPolicy best;
   std::vector<Knob> knobs;
   TunedValue training, holdout;
@@ -47,7 +47,7 @@ struct TuningResult {
   bool better_held_out() const { return holdout.best > holdout.start; }
 };
 
-// `progress` is told of evaluations. Error: seeds that overlap, too small a budget, a policy
+// `progress` counts evaluations. Error: seeds that overlap, too small a budget, a policy
 // without knobs, traces without the times that departures need.
 Result<TuningResult> Tune(const TunedPolicy& start, const std::vector<Trace>& traces,
                           const TuningOptions& options, const Progress& progress);

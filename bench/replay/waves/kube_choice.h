@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KubeChoice: the node that kube-scheduler takes of those that an extender lets pass.
+// KubeChoice: the node that kube-scheduler chooses among those that an extender lets pass.
 //
 //   score = weight * 10 * priority of the extender (0..10)
 //         + NodeResourcesFit, LeastAllocated: the mean over CPU and memory of the part that is free
@@ -8,7 +8,7 @@
 //         + NodeResourcesBalancedAllocation: 100 * (1 - half the difference of the parts in use)
 //
 // in whole points, as Kubernetes 1.36 counts them by default; the highest wins, drawn among equals.
-// The other plugins that score say the same of nodes without labels, taints and images.
+// The other scoring plugins give equal scores to nodes without labels, taints and images.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios of the waves: small fleets, and waves of equal pods that come to them.
+// The scenarios: small fleets, and waves of equal pods that arrive there.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Scenario {
   std::string name;
   std::vector<NodeSpec> nodes;
   std::vector<Wave> waves;  // as they come
-  bool stay = false;        // the pods of a wave stay when the next one comes; else they leave
+  bool stay = false;        // pods stay when the next wave comes; else they leave
 };
 
 // All scenarios, with sizes, CPU and order drawn with the seed.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waves: equal pods come to a small fleet, one wave after the other, and what counts is how many
-// nodes stay wholly idle for a pod that needs all of one.
+// Waves: equal pods arrive at a small fleet, one wave after the other. The result is how many nodes
+// stay wholly idle for a pod that needs a whole one.
 //
-// Each pod goes the way of kube-scheduler: the engine filters, tells priorities 0..10, and the
-// choice is that of KubeChoice. So ties are not broken here, and the scorers of kube-scheduler,
-// which like the emptiest node, have their say.
+// Each pod is placed as by kube-scheduler: the engine filters and gives priorities 0..10, and
+// KubeChoice chooses. So ties are not broken here, and the scores of kube-scheduler, which favour
+// the emptiest node, count.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct WaveResult {
   int pods = 0;
   int unplaced = 0;
   int whole_gpus = 0;       // of wholly idle nodes, once the pods are there
-  int most_whole_gpus = 0;  // that could be
+  int most_whole_gpus = 0;  // with the best packing
 };
 
 struct WavesOptions {
@@ -32,8 +32,8 @@ struct WavesOptions {
   std::uint64_t seed = 42;   // of kube-scheduler's choice
 };
 
-// One entry per wave, in their order. A policy that learns begins with nothing; of others the mix
-// is that of all waves. Error: as BuildProfile.
+// One entry per wave, in their order. A policy that learns begins with an empty mix; others get the
+// mix of all waves. Error: as BuildProfile.
 Result<std::vector<WaveResult>> RunWaves(const Scenario& scenario, const ProfileSpec& policy,
                                          const WavesOptions& options);
 
