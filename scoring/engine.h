@@ -91,6 +91,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
     return Tables()->PlaceOn(snapshot, shape, node);
   }
 
+  // What pods of that shape find, to follow a plan with.
+  [[nodiscard]] PlanTable TableFor(const std::shared_ptr<const Snapshot>& snapshot,
+                                   const RequestShape& shape) {
+    return ProfileTables::TableFor(Tables(), snapshot, shape);
+  }
+
  private:
   static constexpr int kFirstRounds = 12, kRounds = 3;  // of calibration, per epoch
   static constexpr std::size_t kSample = 64;            // nodes that it looks at as they are

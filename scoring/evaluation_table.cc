@@ -196,7 +196,7 @@ std::uint32_t EvaluationTable::BundleOf(const Node& node, const DeviceChoice& ch
   market_->Taken(node, shape_, choice, bundle);
   const auto [at, is_new] =
       numbers_.emplace(std::move(bundle), static_cast<std::uint32_t>(bundles_.size()));
-  if (is_new) bundles_.push_back(&at->first);
+  if (is_new) bundles_.push_back(at->first);
   return at->second;
 }
 
@@ -205,7 +205,7 @@ std::vector<int> EvaluationTable::BundleCosts(std::span<const double> prices) co
   for (std::size_t b = 0; b < costs.size(); ++b) {
     double cost = 0;
     for (std::size_t good = 0; good < prices.size(); ++good) {
-      cost += prices[good] * (*bundles_[b])[good];
+      cost += prices[good] * bundles_[b][good];
     }
     costs[b] = static_cast<int>(std::lround(std::min(cost, kDearest)));
   }

@@ -15,7 +15,8 @@
 // keeps up to two options, the best choice for each of two ways to take priced goods: which of them
 // is better is known only then.
 //
-// Not thread-safe; ProfileTables guards it.
+// Not thread-safe; ProfileTables guards it. A copy has nothing in common with the original but the
+// profile.
 #pragma once
 
 #include <cstdint>
@@ -114,8 +115,8 @@ class EvaluationTable {
   std::size_t priced_ = 0;                   // the scorer with the market
   std::vector<std::uint8_t> options_;        // [node] how many there are
   std::vector<std::uint32_t> bundle_;        // [row] index into bundles_
-  std::vector<const Bundle*> bundles_;       // the distinct ones
-  std::map<Bundle, std::uint32_t> numbers_;  // of bundles_, which points to its keys
+  std::vector<Bundle> bundles_;              // the distinct ones
+  std::map<Bundle, std::uint32_t> numbers_;  // of bundles_
   std::vector<int> scratch_;
 };
 

@@ -195,4 +195,15 @@ tl::expected<Placement, Reason> ProfileTables::PlaceOn(
   return PlacementFor(snapshot->node(node), shape, entry->table.choice(node, prices));
 }
 
+PlanTable ProfileTables::TableFor(const std::shared_ptr<ProfileTables>& tables,
+                                  const std::shared_ptr<const Snapshot>& snapshot,
+                                  const RequestShape& shape) {
+  const std::shared_ptr<Entry> entry = tables->EntryOf(shape);
+  const Asking asking(*entry);
+  std::vector<double> prices = tables->PricesIn(snapshot);
+  const MutexLock lock(entry->mutex);
+  entry->table.Refresh(snapshot, tables->effort_);
+  return PlanTable(tables, snapshot, shape, entry->table, std::move(prices));
+}
+
 }  // namespace berth

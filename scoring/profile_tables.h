@@ -19,6 +19,7 @@
 #include "cluster/placement.h"
 #include "cluster/snapshot.h"
 #include "scoring/evaluation_table.h"
+#include "scoring/plan_table.h"
 #include "scoring/profile.h"
 #include "scoring/reason.h"
 #include "scoring/waste/supply_ledger.h"
@@ -46,6 +47,11 @@ class ProfileTables {
                                             const RequestShape& shape);
   [[nodiscard]] tl::expected<Placement, Reason> PlaceOn(
       const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape, NodeIndex node);
+
+  // A copy of the table of that shape, for a plan. tables: this object, which it keeps alive.
+  [[nodiscard]] static PlanTable TableFor(const std::shared_ptr<ProfileTables>& tables,
+                                          const std::shared_ptr<const Snapshot>& snapshot,
+                                          const RequestShape& shape);
 
   // Makes tables for the shapes that the other tables were asked for last, at most `most`, and
   // completes them, so that decisions after it find them made.

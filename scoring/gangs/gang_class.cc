@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/gangs/gang_class.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "scoring/admission.h"
+
+namespace berth {
+namespace {
+
+bool SameConstraints(const PodRequest& a, const PodRequest& b) {
+  if (a.constraints == b.constraints) return true;
+  return a.constraints != nullptr && b.constraints != nullptr && *a.constraints == *b.constraints;
+}
+
+bool Alike(const GangMember& a, const GangMember& b) {
+  return a.pod.shape == b.pod.shape && SameConstraints(a.pod, b.pod) && a.excluded == b.excluded;
+}
+
+std::int64_t MilliOf(const RequestShape& shape) {
+  // A device is less than a GPU; how much less is not worth knowing here.
+  if (const MigSlices* mig = shape.mig()) return std::int64_t{kMilliPerGpu} / 2 * mig->count();
+  const bool by_memory = shape.is_share() && shape.milli_per_gpu() == 0;
+  if (by_memory) return kMilliPerGpu / 2;
+  return std::int64_t{shape.gpu_count()} * shape.milli_per_gpu();
+}
+
+void FindRoom(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& memo,
+              const GangMember& member, GangClass& alike) {
+  const PodRequest& pod = member.pod;
+  alike.room = memo.Of(snapshot, pod.shape);
+  if (AdmissionMatters(*snapshot, pod)) {
+    for (NodeIndex i = 0; i < snapshot->size(); ++i) {
+      if (alike.room[i] == 0) continue;
+      if (Admits(snapshot->node(i).spec(), pod) != Reason::kFits) alike.room[i] = 0;
+    }
+  }
+  for (const NodeIndex node : member.excluded) alike.room[node] = 0;
+  if (!pod.refusal.empty()) std::ranges::fill(alike.room, 0);
+}
+
+}  // namespace
+
+std::vector<std::size_t> ByRank(std::span<const GangMember> members) {
+  std::vector<std::size_t> order(members.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](std::size_t i) {
+    return std::tuple<int, std::string_view>(members[i].rank, members[i].pod.id.uid);
+  });
+  return order;
+}
+
+std::vector<GangClass> ClassesOf(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& room,
+                                 std::span<const GangMember> members,
+                                 std::span<const std::size_t> by_rank) {
+  std::vector<GangClass> classes;
+  for (const std::size_t i : by_rank) {
+    if (members[i].fixed != kNoNode) continue;
+    auto alike = std::ranges::find_if(classes, [&](const GangClass& other) {
+      return Alike(members[other.members.front()], members[i]);
+    });
+    if (alike == classes.end()) {
+      alike = classes.insert(classes.end(), GangClass{&members[i].pod, {}, {}, 0});
+      alike->milli = MilliOf(members[i].pod.shape);
+      FindRoom(snapshot, room, members[i], *alike);
+    }
+    alike->members.push_back(i);
+  }
+  // Ties stay in the order of the lowest ranks.
+  std::ranges::stable_sort(classes, {}, [&](const GangClass& of) {
+    const RequestShape& shape = of.shape();
+    const auto nodes = std::ranges::count_if(of.room, [](int pods) { return pods > 0; });
+    return std::tuple(-of.milli, !shape.links.limits(), shape.models.empty(), -shape.cpu_milli,
+                      nodes);
+  });
+  return classes;
+}
+
+}  // namespace berth

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/gangs/gang_fill.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+namespace berth {
+
+GangFill::GangFill(Engine& engine, std::shared_ptr<const Snapshot> from, const DomainTree& tree,
+                   std::span<const GangClass> classes, Transaction& transaction)
+    : engine_(engine),
+      from_(std::move(from)),
+      tree_(tree),
+      classes_(classes),
+      transaction_(transaction),
+      first_below_(tree.size() + 1, 0),
+      below_(tree.size() - 1),
+      tables_(classes.size()) {
+  for (const GangClass& alike : classes) {
+    all_.push_back(alike.count());
+    room_.push_back(tree.SumUp(alike.room));
+  }
+  // Counting sort by parent; the cluster is its own and nobody's child.
+  for (TopologyDomain v = 1; v < tree.size(); ++v) ++first_below_[tree.parent(v) + 1];
+  for (std::size_t v = 1; v < first_below_.size(); ++v) first_below_[v] += first_below_[v - 1];
+  std::vector<std::size_t> next(first_below_.begin(), first_below_.end() - 1);
+  for (TopologyDomain v = 1; v < tree.size(); ++v) below_[next[tree.parent(v)]++] = v;
+}
+
+std::int64_t GangFill::Fits(TopologyDomain domain) const {
+  std::int64_t fits = 0;
+  for (std::size_t c = 0; c < all_.size(); ++c) fits += std::min(all_[c], room_[c][domain]);
+  return fits;
+}
+
+double GangFill::LoadOf(TopologyDomain domain, const Counts& counts) const {
+  double load = 0;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    if (counts[c] == 0) continue;
+    if (room_[c][domain] == 0) return std::numeric_limits<double>::infinity();
+    load += static_cast<double>(counts[c]) / static_cast<double>(room_[c][domain]);
+  }
+  return load;
+}
+
+bool GangFill::Holds(TopologyDomain domain, const Counts& counts) const {
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    if (counts[c] > room_[c][domain]) return false;
+  }
+  return true;
+}
+
+std::int64_t GangFill::HeldBy(TopologyDomain domain, const Counts& counts) const {
+  std::int64_t held = 0;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    held += std::min(counts[c], room_[c][domain]) * std::max<std::int64_t>(classes_[c].milli, 1);
+  }
+  return held;
+}
+
+std::vector<NodeIndex> GangFill::NodesIn(TopologyDomain domain) const {
+  std::vector<NodeIndex> nodes;
+  std::vector<TopologyDomain> open = {domain};
+  while (!open.empty()) {
+    const TopologyDomain vertex = open.back();
+    open.pop_back();
+    if (vertex >= tree_.NodeVertex(0) && tree_.nodes() > 0) {
+      nodes.push_back(vertex - tree_.NodeVertex(0));
+      continue;
+    }
+    const auto below = Below(vertex);
+    open.insert(open.end(), below.rbegin(), below.rend());
+  }
+  return nodes;
+}
+
+std::vector<ClassPlace> GangFill::Fill(TopologyDomain domain, bool flat) {
+  left_ = all_;
+  places_.clear();
+  if (flat) {
+    FillNodes(NodesIn(domain));
+  } else {
+    Spread(domain);
+  }
+  return std::move(places_);
+}
+
+std::optional<TopologyDomain> GangFill::Next(std::span<const TopologyDomain> domains,
+                                             const std::vector<char>& used) const {
+  // Named ones first; then those that hold all, the tightest first; then by how much they hold.
+  using Key = std::tuple<bool, bool, double, std::int64_t>;
+  std::optional<std::pair<Key, TopologyDomain>> best;
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    const std::int64_t held = HeldBy(domains[i], left_);
+    if (used[i] != 0 || held == 0) continue;
+    const double load = LoadOf(domains[i], left_);
+    const bool holds = Holds(domains[i], left_) && load <= 1;
+    const std::pair entry(
+        Key{!tree_.named(domains[i]), !holds, holds ? -load : 0, holds ? 0 : -held}, domains[i]);
+    if (!best || entry < *best) best = entry;
+  }
+  if (!best) return std::nullopt;
+  return best->second;
+}
+
+void GangFill::Spread(TopologyDomain domain) {
+  const auto below = Below(domain);
+  if (below.empty()) return;
+  if (below.front() >= tree_.NodeVertex(0)) {
+    std::vector<NodeIndex> nodes;
+    for (const TopologyDomain vertex : below) nodes.push_back(vertex - tree_.NodeVertex(0));
+    FillNodes(nodes);
+    return;
+  }
+  std::vector<char> used(below.size(), 0);
+  while (const auto next = Next(below, used)) {
+    used[*next - below.front()] = 1;  // children of a domain follow each other
+    Spread(*next);
+  }
+}
+
+void GangFill::FillNodes(std::span<const NodeIndex> nodes) {
+  for (std::size_t c = 0; c < classes_.size(); ++c) {
+    if (left_[c] > 0) FillWith(c, nodes);
+  }
+}
+
+PlanTable& GangFill::TableOf(std::size_t c) {
+  if (!tables_[c]) tables_[c].emplace(engine_.TableFor(from_, classes_[c].shape()));
+  tables_[c]->Follow(transaction_.now());
+  return *tables_[c];
+}
+
+bool GangFill::Put(std::size_t c, NodeIndex node, PlanTable& table) {
+  const auto position = static_cast<std::size_t>(all_[c] - left_[c]);
+  Placement placement = table.PlaceOn(node);
+  PodRequest pod = *classes_[c].pod;
+  // Which member it will be is decided in the end.
+  if (position > 0) pod.id.uid += "/" + std::to_string(position);
+  if (!transaction_.Put(pod, placement)) return false;
+  table.Follow(transaction_.now());
+  places_.push_back({c, node, std::move(placement)});
+  --left_[c];
+  return true;
+}
+
+void GangFill::FillWith(std::size_t c, std::span<const NodeIndex> nodes) {
+  PlanTable& table = TableOf(c);
+  std::vector<NodeIndex> fresh;
+  for (const NodeIndex node : nodes) {
+    if (classes_[c].room[node] > 0 && table.Fits(node)) fresh.push_back(node);
+  }
+  std::vector<std::pair<std::int64_t, NodeIndex>> heap;  // the best last, by heap rules
+  const std::vector<std::int64_t> ranks = table.Ranks(fresh);
+  for (std::size_t i = 0; i < fresh.size(); ++i) heap.emplace_back(ranks[i], fresh[i]);
+  const auto worse = [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  };
+  std::ranges::make_heap(heap, worse);
+
+  // Nodes that have members by now are compared anew, with the best of the others.
+  std::vector<NodeIndex> candidates;
+  std::vector<int> room;  // of these, and theirs alone
+  while (left_[c] > 0) {
+    const bool has_fresh = !heap.empty();
+    if (has_fresh) {
+      candidates.push_back(heap.front().second);
+      room.push_back(classes_[c].room[heap.front().second]);
+    }
+    if (candidates.empty()) return;
+    std::size_t best = 0;
+    if (candidates.size() > 1) {
+      const std::vector<std::int64_t> now = table.Ranks(candidates);
+      for (std::size_t i = 1; i < now.size(); ++i) {
+        if (std::pair(-now[i], candidates[i]) < std::pair(-now[best], candidates[best])) best = i;
+      }
+    }
+    const NodeIndex node = candidates[best];
+    const bool was_fresh = has_fresh && best + 1 == candidates.size();
+    if (was_fresh) {
+      std::ranges::pop_heap(heap, worse);
+      heap.pop_back();
+    } else if (has_fresh) {
+      candidates.pop_back();
+      room.pop_back();
+    }
+    if (Put(c, node, table) && --room[best] > 0 && table.Fits(node)) continue;
+    candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(best));
+    room.erase(room.begin() + static_cast<std::ptrdiff_t>(best));
+  }
+}
+
+}  // namespace berth

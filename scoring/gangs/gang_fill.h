@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GangFill: members of a gang into a domain, by score: the tightest domain below that holds what is
+// left, else the one that holds most; within the narrowest domain each member to the node that the
+// profile likes best, the members that are hardest to place first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cluster/transaction.h"
+#include "scoring/engine.h"
+#include "scoring/gangs/gang_class.h"
+#include "scoring/gangs/gang_ranks.h"
+#include "scoring/plan_table.h"
+#include "topology/domains/domain_tree.h"
+
+namespace berth {
+
+class GangFill {
+ public:
+  // from: that the transaction began with, of which the engine is asked: its tables follow no plan.
+  // Requires: all of them outlive it; the classes' room is that of the transaction now.
+  GangFill(Engine& engine, std::shared_ptr<const Snapshot> from, const DomainTree& tree,
+           std::span<const GangClass> classes, Transaction& transaction);
+
+  // How many members fit the domain, each class alone.
+  [[nodiscard]] std::int64_t Fits(TopologyDomain domain) const;
+  // Which part of the domain the whole gang would take, the classes' parts added up. Above 1 it may
+  // fit all the same. Finite where every class fits.
+  [[nodiscard]] double Load(TopologyDomain domain) const { return LoadOf(domain, all_); }
+  // In the order of the tree.
+  [[nodiscard]] std::vector<NodeIndex> NodesIn(TopologyDomain domain) const;
+
+  // Puts as many members there as it can. flat: all nodes of the domain are alike.
+  std::vector<ClassPlace> Fill(TopologyDomain domain, bool flat);
+
+ private:
+  using Counts = std::vector<std::int64_t>;  // per class
+
+  [[nodiscard]] std::span<const TopologyDomain> Below(TopologyDomain domain) const {
+    return std::span(below_).subspan(first_below_[domain],
+                                     first_below_[domain + 1] - first_below_[domain]);
+  }
+  [[nodiscard]] double LoadOf(TopologyDomain domain, const Counts& counts) const;
+  [[nodiscard]] bool Holds(TopologyDomain domain, const Counts& counts) const;
+  // GPU compute of as many of them as fit, about.
+  [[nodiscard]] std::int64_t HeldBy(TopologyDomain domain, const Counts& counts) const;
+  [[nodiscard]] std::optional<TopologyDomain> Next(std::span<const TopologyDomain> domains,
+                                                   const std::vector<char>& used) const;
+  void Spread(TopologyDomain domain);
+  void FillNodes(std::span<const NodeIndex> nodes);
+  void FillWith(std::size_t c, std::span<const NodeIndex> nodes);
+  bool Put(std::size_t c, NodeIndex node, PlanTable& table);
+  PlanTable& TableOf(std::size_t c);
+
+  Engine& engine_;
+  const std::shared_ptr<const Snapshot> from_;
+  const DomainTree& tree_;
+  const std::span<const GangClass> classes_;
+  Transaction& transaction_;
+  Counts all_;
+  std::vector<std::vector<std::int64_t>> room_;   // [class][vertex]
+  std::vector<std::size_t> first_below_;          // [vertex], and one more: into below_
+  std::vector<TopologyDomain> below_;             // children, in order
+  std::vector<std::optional<PlanTable>> tables_;  // [class], once it is asked
+  Counts left_;
+  std::vector<ClassPlace> places_;
+};
+
+}  // namespace berth

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PlanGang: where the members of a gang go, all of them in one plan or none.
+//
+//   domains     required level: one domain of it, or nothing. Preferred (the narrowest, if none is
+//               named): the narrowest level of which one domain holds them all, then wider ones, at
+//               last the cluster. Of several domains the tightest: whole ones are left whole.
+//   within      the same rule level by level, so that members are as near to each other as can be;
+//               within the narrowest domain each goes to the node that the profile likes best
+//   exactly     where that leaves a member over, a search over counts per kind of member and node
+//               (gang_counts.h)
+//   extras      the minimum is what the gang cannot do without; members beyond it are placed where
+//               there is room in the same domain
+//   ranks       members of one kind are dealt to their nodes in the order of the tree, by rank
+//   rails       whole GPUs on the same indices on every node where that costs nothing
+//
+// A function of its arguments: the order in which members are given makes no difference, and what
+// is bounded is bounded in steps, never in time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+#include "cluster/snapshot.h"
+#include "scoring/engine.h"
+#include "scoring/gangs/gang_room.h"
+#include "scoring/groups/group_domains.h"
+#include "topology/domains/domain_tree.h"
+
+namespace berth {
+
+struct GangMember {
+  PodRequest pod;
+  int rank = 0;                          // neighbours in rank are to be neighbours in the tree
+  NodeIndex fixed = kNoNode;             // it goes there, or there is no plan
+  std::vector<NodeIndex> excluded = {};  // it may not go there; sorted
+};
+
+struct GangAsk {
+  std::vector<GangMember> members;  // that wait; UIDs unique
+  std::int64_t minimum = 0;         // how many of them at least
+  GroupMembers present = {};        // where others are
+  DomainAsk domain = {};
+};
+
+// With what to plan. Requires: the tree is that of the snapshot.
+struct Planning {
+  std::shared_ptr<const Snapshot> snapshot;
+  const DomainTree& tree;
+  Engine& engine;
+  GangRoom& room;
+};
+
+struct GangPlan {
+  struct Place {
+    std::size_t member = 0;  // index into the ask
+    NodeIndex node = kNoNode;
+    Placement placement;
+  };
+  std::vector<Place> places;                     // by member
+  TopologyDomain domain = DomainTree::kCluster;  // in which all of them are
+};
+
+// Why there is no plan.
+struct GangShortage {
+  TopologyDomain domain = DomainTree::kCluster;  // that comes nearest
+  std::int64_t fits = 0;                         // members that it has room for, each kind alone
+  bool searched = true;  // false: the steps ran out before everything was searched
+};
+
+// Requires: 1 <= minimum <= members.
+tl::expected<GangPlan, GangShortage> PlanGang(const Planning& with, const GangAsk& ask);
+
+}  // namespace berth

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/gangs/gang_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/node_domains.h"
+#include "scoring/registry.h"
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+using test::SnapshotOf;
+
+const TopologyLevels kLevels = {{"block", {"block"}}, {"rack", {"rack"}}};
+
+ANode In(const std::string& name, const std::string& block, const std::string& rack) {
+  return ANode(name).Gpus(8).Labelled({{"block", block}, {"rack", rack}});
+}
+
+// A node of which the first GPUs are taken.
+ANode Busy(ANode node, int taken) {
+  for (int gpu = 0; gpu < taken; ++gpu) {
+    node.Holding(APod(node.Spec().name + "-" + std::to_string(gpu)).Whole(1), {gpu});
+  }
+  return node;
+}
+
+class GangPlanTest : public testing::Test {
+ protected:
+  void On(const std::vector<ANode>& nodes) {
+    snapshot_ = SnapshotOf(nodes);
+    tree_.emplace(DomainsOf(*snapshot_, kLevels));
+  }
+
+  // "m00", "m01", ... by rank.
+  static std::vector<GangMember> Members(const APod& like, int count, const std::string& of = "m") {
+    std::vector<GangMember> members;
+    for (int i = 0; i < count; ++i) {
+      GangMember member{like.Request(), i};
+      member.pod.gang = "default/gang";
+      member.pod.id.name = of + std::to_string(i / 10) + std::to_string(i % 10);
+      member.pod.id.uid = "uid-" + member.pod.id.name;
+      members.push_back(std::move(member));
+    }
+    return members;
+  }
+
+  [[nodiscard]] static GangAsk All(std::vector<GangMember> members) {
+    GangAsk ask;
+    ask.members = std::move(members);
+    ask.minimum = static_cast<std::int64_t>(ask.members.size());
+    return ask;
+  }
+
+  tl::expected<GangPlan, GangShortage> Plan(const GangAsk& ask) {
+    return PlanGang({snapshot_, *tree_, *engine_, room_}, ask);
+  }
+
+  // The nodes of the members, by member; "-" where it has no place.
+  std::string NodesOf(const GangAsk& ask, const tl::expected<GangPlan, GangShortage>& plan) {
+    if (!plan) return "no plan";
+    std::string text;
+    for (std::size_t i = 0; i < ask.members.size(); ++i) {
+      const auto place = std::ranges::find(plan->places, i, &GangPlan::Place::member);
+      if (i > 0) text += " ";
+      text += place == plan->places.end() ? "-" : place->placement.node;
+    }
+    return text;
+  }
+
+  std::shared_ptr<const Snapshot> snapshot_;
+  std::optional<DomainTree> tree_;
+  std::shared_ptr<Engine> engine_ =
+      std::make_shared<Engine>(BuildProfile(*FindBuiltinProfile("best-fit"), {}).value());
+  GangRoom room_;
+};
+
+TEST_F(GangPlanTest, TheTightestRackThatHoldsTheGangIsTaken) {
+  On({In("a", "x", "r1"), In("b", "x", "r1"), Busy(In("c", "x", "r2"), 4), In("d", "x", "r2"),
+      Busy(In("e", "y", "r1"), 6)});
+  const GangAsk ask = All(Members(APod("p").Whole(4), 3));
+  const auto plan = Plan(ask);
+  EXPECT_EQ(NodesOf(ask, plan), "c d d");
+}
+
+TEST_F(GangPlanTest, WithoutARackThatHoldsItABlockDoesAndThenTheCluster) {
+  On({In("a", "x", "r1"), In("b", "x", "r2"), In("c", "y", "r1")});
+  GangAsk two = All(Members(APod("p").Whole(8), 2));
+  EXPECT_EQ(NodesOf(two, Plan(two)), "a b");
+  GangAsk three = All(Members(APod("p").Whole(8), 3));
+  EXPECT_EQ(NodesOf(three, Plan(three)), "a b c");
+}
+
+TEST_F(GangPlanTest, ARequiredLevelIsNeverLeft) {
+  On({In("a", "x", "r1"), In("b", "x", "r2"), In("c", "y", "r1")});
+  GangAsk ask = All(Members(APod("p").Whole(8), 2));
+  ask.domain.required = 1;
+  const auto plan = Plan(ask);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().fits, 1);
+  EXPECT_TRUE(plan.error().searched);
+  ask.domain.required = 0;
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "a b");
+}
+
+TEST_F(GangPlanTest, AllOrNone) {
+  On({In("a", "x", "r1"), Busy(In("b", "x", "r1"), 1)});
+  EXPECT_FALSE(Plan(All(Members(APod("p").Whole(8), 2))));
+}
+
+TEST_F(GangPlanTest, MembersBeyondTheMinimumArePlacedAsFarAsTheyFit) {
+  On({In("a", "x", "r1"), In("b", "x", "r1")});
+  GangAsk ask = All(Members(APod("p").Whole(8), 4));
+  ask.minimum = 2;
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "a b - -");
+  ask.minimum = 3;
+  EXPECT_FALSE(Plan(ask));
+}
+
+TEST_F(GangPlanTest, NeighboursInRankAreNeighboursInTheTree) {
+  // By name the racks alternate.
+  On({In("a", "x", "r1"), In("b", "x", "r2"), In("c", "x", "r1"), In("d", "x", "r2")});
+  GangAsk ask = All(Members(APod("p").Whole(8), 4));
+  std::ranges::reverse(ask.members);
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "d b c a");
+}
+
+TEST_F(GangPlanTest, GpusAreTheSameOnEveryNode) {
+  // Free on a: 1 to 7, on b: all, on c: 0 to 3 and 6 to 7.
+  On({Busy(In("a", "x", "r1"), 1), In("b", "x", "r1"),
+      In("c", "x", "r1").Holding(APod("h").Whole(2), {4, 5})});
+  GangAsk ask = All(Members(APod("p").Whole(4), 3));
+  ask.domain.required = 1;
+  for (GangMember& member : ask.members) member.pod.shape.cpu_milli = 40'000;  // one per node
+  const auto plan = Plan(ask);
+  ASSERT_TRUE(plan);
+  std::vector<std::string> gpus;
+  for (const GangPlan::Place& place : plan->places) {
+    std::string set;
+    for (const DeviceGrant& grant : place.placement.grants) set += std::to_string(grant.gpu);
+    gpus.push_back(set);
+  }
+  EXPECT_EQ(gpus, (std::vector<std::string>{"1236", "1236", "1236"}));
+}
+
+TEST_F(GangPlanTest, CountsAreSearchedWhereTheBestNodeForEachLeavesOneOver) {
+  // The members with 3 GPUs fill the racks best one by one, and leave no room for those with 2.
+  On({ANode("a").Gpus(4), ANode("b").Gpus(3), ANode("c").Gpus(3)});
+  GangAsk ask = All(Members(APod("p").Whole(3), 2));
+  for (GangMember& two : Members(APod("q").Whole(2), 2, "n")) ask.members.push_back(two);
+  ask.minimum = 4;
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "b c a a");
+}
+
+TEST_F(GangPlanTest, AMemberThatIsHeldStaysAndTheOthersComeToIt) {
+  On({In("a", "x", "r1"), In("b", "x", "r1"), In("c", "y", "r1"), In("d", "y", "r1")});
+  GangAsk ask = All(Members(APod("p").Whole(8), 2));
+  ask.domain.required = 1;
+  ask.members[1].fixed = 3;
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "c d");
+  ask.members[0].fixed = 0;
+  EXPECT_FALSE(Plan(ask)) << "held in two racks";
+}
+
+TEST_F(GangPlanTest, NodesThatWereNotOfferedAreLeftOut) {
+  On({In("a", "x", "r1"), In("b", "x", "r1"), In("c", "x", "r1")});
+  GangAsk ask = All(Members(APod("p").Whole(8), 2));
+  for (GangMember& member : ask.members) member.excluded = {0};
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "b c");
+  ask.members[0].excluded = {0, 1};
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "c b");
+}
+
+TEST_F(GangPlanTest, MembersThatArePresentSayTheDomain) {
+  On({In("a", "x", "r1"), In("b", "x", "r1"), In("c", "y", "r1"), In("d", "y", "r1")});
+  GangAsk ask = All(Members(APod("p").Whole(8), 1));
+  ask.present = {{2}, 1};
+  ask.domain.preferred = 1;
+  EXPECT_EQ(NodesOf(ask, Plan(ask)).substr(0, 1), "c");
+  ask.domain.required = 1;
+  ask.members = Members(APod("p").Whole(8), 2);
+  ask.minimum = 2;
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "c d");
+}
+
+TEST_F(GangPlanTest, ACpuOnlyLauncherIsPlannedWithItsWorkers) {
+  On({In("a", "x", "r1"), In("b", "x", "r1"),
+      ANode("cpu").Labelled({{"block", "x"}, {"rack", "r1"}})});
+  GangAsk ask = All(Members(APod("w").Whole(8).Cpu(60), 2));
+  for (GangMember& one : Members(APod("l").Cpu(8), 1, "launcher")) ask.members.push_back(one);
+  ask.minimum = 3;
+  ask.domain.required = 1;
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "a b cpu");
+}
+
+TEST_F(GangPlanTest, AMemberThatNoNodeCanTakeIsNotPlanned) {
+  On({In("a", "x", "r1"), In("b", "x", "r1")});
+  GangAsk ask = All(Members(APod("p").Whole(1), 2));
+  ask.members[1].pod.refusal = "annotation: wrong";
+  ask.members[1].pod.shape.cpu_milli = 7;
+  EXPECT_FALSE(Plan(ask));
+}
+
+TEST_F(GangPlanTest, AClusterWithoutNodesOrLevelsHasNoSurprises) {
+  On({});
+  EXPECT_FALSE(Plan(All(Members(APod("p").Whole(1), 2))));
+  snapshot_ = SnapshotOf({ANode("a").Gpus(2)});
+  tree_.emplace(DomainsOf(*snapshot_, {}));
+  const GangAsk ask = All(Members(APod("p").Whole(1), 2));
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "a a");
+}
+
+TEST_F(GangPlanTest, PlanningLeavesTheEnginesOwnTablesAsTheyWere) {
+  On({In("a", "x", "r1"), In("b", "x", "r1")});
+  const RequestShape shape = APod("p").Whole(8).Shape();
+  const auto before = engine_->Best(snapshot_, shape);
+  ASSERT_TRUE(Plan(All(Members(APod("p").Whole(8), 2))));
+  EXPECT_EQ(engine_->Best(snapshot_, shape), before);
+}
+
+}  // namespace
+}  // namespace berth
