@@ -173,6 +173,68 @@ TEST(Documents, FindALinkThatLeadsNowhere) {
   EXPECT_EQ(AnchorOf("## 5. Check that it works"), "5-check-that-it-works");
 }
 
+// ARCHITECTURE.md names files: in its tables, in the first column, from the folder that the heading
+// of the section names; elsewhere from the root. A name may leave out ".h" and ".cc".
+struct NamedPath {
+  std::string folder, name;
+};
+
+std::vector<std::string> CodeIn(const std::string& line) {
+  std::vector<std::string> code;
+  for (std::size_t at = line.find('`'); at != std::string::npos;) {
+    const std::size_t end = line.find('`', at + 1);
+    if (end == std::string::npos) break;
+    code.push_back(line.substr(at + 1, end - at - 1));
+    at = line.find('`', end + 1);
+  }
+  return code;
+}
+
+std::vector<NamedPath> PathsIn(const std::string& text, const std::set<std::string>& rooms) {
+  std::vector<NamedPath> paths;
+  std::string folder;
+  for (const std::string& line : LinesOf(text)) {
+    if (line.starts_with("    ")) continue;
+    const std::vector<std::string> heading =
+        line.starts_with('#') ? CodeIn(line) : std::vector<std::string>();
+    if (line.starts_with('#')) folder = heading.empty() ? "" : heading[0];
+    const bool is_row = line.starts_with("| ");
+    const std::size_t first_end = is_row && !folder.empty() ? line.find(" |", 2) : 0;
+    for (const std::string& name : CodeIn(line.substr(0, first_end))) {
+      paths.push_back({folder, name});
+    }
+    for (const std::string& name : CodeIn(line.substr(first_end))) {
+      const std::string top = name.substr(0, name.find('/'));
+      if (top.size() < name.size() && rooms.contains(top)) paths.push_back({"", name});
+    }
+  }
+  return paths;
+}
+
+bool IsThere(const NamedPath& path) {
+  const fs::path base = fs::path(test::SourceDir()) / path.folder / path.name;
+  return exists(base) || fs::exists(base.string() + ".h") || fs::exists(base.string() + ".cc");
+}
+
+TEST(Documents, NameFilesThatAreThere) {
+  const fs::path root = test::SourceDir();
+  std::set<std::string> rooms;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    if (entry.is_directory()) rooms.insert(entry.path().filename().string());
+  }
+  rooms.erase("build");
+  std::size_t named = 0;
+  for (const char* document : {"ARCHITECTURE.md", "docs/internals.md"}) {
+    for (const NamedPath& path : PathsIn(ReadText(root / document), rooms)) {
+      EXPECT_TRUE(path.name.find(' ') != std::string::npos || IsThere(path))
+          << document << " names " << path.name << " in \"" << path.folder << "\"";
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 100U);
+  EXPECT_FALSE(IsThere({"base", "no_such_file"}));
+}
+
 // Every text that a pod's condition may have is where a reader of docs/my-pod-waits.md looks for
 // it: under "Not now" if waiting or a preemption can help, else under "Never".
 TEST(Documents, ExplainEveryReason) {
