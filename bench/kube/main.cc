@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// berth-kube-bench: what it costs us to learn a large cluster from its API server, and to follow
-// its events. The API server is a process of its own; time and memory are those of this one.
+// berth-kube-bench: the cost of reading a large cluster from its API server and of following its
+// events. The API server is a process of its own; time and memory are those of this process.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -23,7 +23,7 @@
 namespace berth::kube_bench {
 namespace {
 
-// Reads all pages and looks at nothing: what the client costs without the reflector.
+// Reads all pages and ignores them: the cost of the client without the reflector.
 Usage ReadPages(kube::ApiClient& client, const std::string& path, std::size_t count) {
   for (std::size_t begin = 0; begin < count; begin += 500) {
     const std::string page = path + "?limit=500&continue=" + std::to_string(begin);

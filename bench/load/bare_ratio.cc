@@ -38,7 +38,7 @@ std::string Post(HttpClient& client, const char* path, const std::string& body,
   return *std::move(answer);
 }
 
-// Our own HTTP server without Berth behind it: answers what it is told to.
+// Our own HTTP server without Berth behind it: sends prepared answers.
 class EmptyServer {
  public:
   EmptyServer() {

@@ -19,7 +19,7 @@ namespace {
 
 using replay::HttpClient;
 
-// 48 shapes: as many as a cluster of several teams has.
+// 48 shapes, as a cluster of several teams may have.
 std::string Amounts(Random& random) {
   constexpr int kWhole[] = {1, 1, 2, 2, 4, 8};
   constexpr int kCpuPerGpu[] = {4, 8, 12, 16};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// berth-load: what requests cost over HTTP. Without a subcommand, filter and prioritize beside a
-// bare HTTP server; `first`, the first pods that a fresh server meets; `hostile`, pods that were
-// made to cost as much as they can; `viewers`, filter while people look at the live page.
+// berth-load: the time of requests over HTTP. Without a subcommand, filter and prioritize beside a
+// bare HTTP server; `first`, the first pods on a fresh server; `hostile`, pods that are built to
+// cost as much as possible; `viewers`, filter while the live page is open.
 #include <CLI/CLI.hpp>
 
 #include "bench/load/bare_ratio.h"

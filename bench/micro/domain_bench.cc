@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Domains across nodes: the tree from labels, the choice, and what a pod of a group adds to filter
-// and prioritize. Nodes of 8 GPUs with 40 labels each, 18 to a rack, 16 racks to a block, 4 blocks
-// to a zone; half of the GPUs are taken.
+// Domains across nodes: building the tree from labels, choosing a domain, and the extra time of
+// filter and prioritize for a pod of a group. Nodes of 8 GPUs with 40 labels each, 18 to a rack,
+// 16 racks to a block, 4 blocks to a zone; half of the GPUs are taken.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -118,7 +118,7 @@ void BM_Domains_Choose(benchmark::State& state) {
 // Held by a rack, by a block, by the region.
 BENCHMARK(BM_Domains_Choose)->Arg(64)->Arg(1000)->Arg(8000)->Unit(benchmark::kMicrosecond);
 
-// What a required level adds to filter: for the first member of a group, for a later one.
+// The extra time of filter for a required level: first member of a group, later member.
 void BM_Domains_Filter(benchmark::State& state) {
   const Fleet fleet(5000);
   const PodRequest pod = Fleet::AMember();
@@ -134,7 +134,7 @@ void BM_Domains_Filter(benchmark::State& state) {
 }
 BENCHMARK(BM_Domains_Filter)->ArgName("members")->Arg(0)->Arg(16)->Unit(benchmark::kMicrosecond);
 
-// What a group adds to prioritize when all nodes are candidates.
+// The extra time of prioritize for a group when all nodes are candidates.
 void BM_Domains_Pull(benchmark::State& state) {
   const Fleet fleet(5000);
   const PodRequest pod = Fleet::AMember();

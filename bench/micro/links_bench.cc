@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decisions of the engine over nodes whose links are known: 5,000 nodes with 8 GPUs of four
-// wirings, half of the GPUs taken, beside the same nodes without knowledge of links.
+// Decisions of the engine on nodes with known links: 5,000 nodes with 8 GPUs of four wirings, half
+// of the GPUs taken, compared with the same nodes without known links.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -87,13 +87,13 @@ class LinkedCluster {
     Place(2);
   }
 
-  // One decision after one change: what filter and prioritize ask of the engine.
+  // One decision after one change: the engine's part of filter and prioritize.
   void Decide(const RequestShape& shape) {
     const auto snapshot = state_.Current();
     benchmark::DoNotOptimize(engine_.Filter(snapshot, shape, candidates_));
     benchmark::DoNotOptimize(engine_.Prioritize(snapshot, shape, candidates_));
   }
-  // What bind asks.
+  // The engine's part of bind.
   void Pick(const RequestShape& shape) {
     benchmark::DoNotOptimize(engine_.PlaceOn(state_.Current(), shape, 0));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One preempt call over 100 candidate nodes of 8 GPUs, and what filter says of nodes that are full.
+// One preempt call over 100 candidate nodes of 8 GPUs, and filter on full nodes.
 #include <benchmark/benchmark.h>
 
 #include <string>

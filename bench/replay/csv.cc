@@ -27,7 +27,7 @@ Result<std::string> ReadTextFile(const std::string& path) {
   const std::string problem = gzerror(file, &code);
   gzclose(file);
   if (text.size() > kMostTextBytes) return tl::unexpected(TooLarge(path, kMostTextBytes));
-  // A file that is cut off is no failure of gzread; its code says so (Z_BUF_ERROR).
+  // gzread does not fail on a truncated file; only its error code says so (Z_BUF_ERROR).
   if (got < 0 || code != Z_OK) return Invalid(path + ": cannot be read: " + problem);
   return text;
 }

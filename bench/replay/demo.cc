@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInflate = 1.3;
 
-// The first of the names that is there.
+// The first of the names that exists.
 Result<std::string> FileIn(const std::string& folder, std::initializer_list<const char*> names) {
   std::string wanted;
   for (const char* name : names) {

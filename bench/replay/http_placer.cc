@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The pod as the API server would hand it to the scheduler, as far as it matters here.
+// The pod as the scheduler gets it from the API server, reduced to the fields that matter here.
 std::string PodJson(const PodRequest& pod) {
   Json amounts = {{"cpu", std::to_string(pod.shape.cpu_milli) + "m"},
                   {"memory", std::to_string(pod.shape.memory_bytes)}};
@@ -46,7 +46,7 @@ tl::unexpected<Error> Unreadable(std::string_view verb, std::string_view answer)
               std::string(verb) + ": cannot read the answer " + std::string(answer.substr(0, 120)));
 }
 
-// What stands between the brackets of the list that follows `key`. Node names hold no brackets.
+// The text between the brackets of the list that follows `key`. Node names contain no brackets.
 Result<std::string_view> ListAfter(std::string_view answer, std::string_view key) {
   const std::size_t start = answer.find(key);
   if (start == std::string_view::npos) return Unreadable("filter", answer);

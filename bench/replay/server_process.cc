@@ -41,7 +41,7 @@ Status WriteInputs(const std::string& folder, Config config, const std::vector<N
   return WriteOutput(folder + "/config.yaml", PrintConfig(config));
 }
 
-// The first line that the child prints, or all there was when it ended.
+// The first line of the child's output, or all its output if it has ended.
 std::string ReadLine(int descriptor) {
   std::string line;
   char c = 0;

@@ -6,7 +6,7 @@
 namespace berth::replay {
 namespace {
 
-// What is idle on a node, thousandths of a GPU.
+// The idle GPU of a node, in thousandths.
 struct Idle {
   int whole_gpus = 0;
   int whole = 0;       // on GPUs that are wholly idle

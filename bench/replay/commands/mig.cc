@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// berth-replay mig: policies side by side on a fleet of GPUs that are cut as pods come and go.
+// berth-replay mig: policies side by side on a fleet of GPUs that are partitioned as pods arrive.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>

@@ -60,7 +60,7 @@ Result<TunedPolicy> StartOf(const TuneFlags& flags, const Config& config) {
   return start;
 }
 
-// The configuration with the profile that was found as its only own one of that name.
+// The configuration with the found profile as the only user-defined one of that name.
 std::string ConfigText(Config config, const TuningResult& result) {
   std::erase_if(config.profiles, [](const ProfileSpec& spec) { return spec.name == kTunedName; });
   config.profiles.push_back(result.best.profile);

@@ -22,7 +22,7 @@ std::vector<std::size_t> Shuffled(std::size_t count, Random& random) {
   return numbers;
 }
 
-// What is known of the points so far.
+// The values of the points known so far.
 class Ledger {
  public:
   Ledger(const SearchOptions& options, const Evaluate& evaluate, Random& random)

@@ -42,7 +42,7 @@ std::vector<NodeSpec> Mixed() {
   return nodes;
 }
 
-// Every GPU is cut: when a pod comes, or before, into seven.
+// Every GPU is partitioned: when a pod arrives, or beforehand into seven.
 std::vector<NodeSpec> Cut(bool dynamic) {
   std::vector<NodeSpec> nodes;
   const auto product = MigLibrary::Catalogued(*FindMigProduct(kMigProduct));

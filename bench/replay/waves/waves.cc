@@ -13,7 +13,7 @@
 namespace berth::replay {
 namespace {
 
-// A fleet, and the way that a pod takes to it.
+// A fleet, and how a pod is placed on it.
 class SmallFleet {
  public:
   static Result<std::unique_ptr<SmallFleet>> Create(const Scenario& scenario,
