@@ -173,6 +173,43 @@ TEST(Documents, FindALinkThatLeadsNowhere) {
   EXPECT_EQ(AnchorOf("## 5. Check that it works"), "5-check-that-it-works");
 }
 
+// The words of a text that begin so, as far as they go: "berth.dev/link", "berth_gpus".
+std::set<std::string> WordsIn(const std::string& text, std::string_view beginning) {
+  std::set<std::string> words;
+  const auto goes_on = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+  };
+  for (std::size_t at = text.find(beginning); at != std::string::npos;
+       at = text.find(beginning, at + 1)) {
+    if (at > 0 && goes_on(text[at - 1])) continue;
+    std::size_t end = at + beginning.size();
+    while (end < text.size() && goes_on(text[end])) ++end;
+    if (end > at + beginning.size()) words.insert(text.substr(at, end - at));
+  }
+  return words;
+}
+
+TEST(Documents, NameAnnotationsAndMetricsThatAreThere) {
+  const fs::path root = test::SourceDir();
+  std::string sources;
+  for (const char* room : {"cluster", "config", "manifests", "scoring", "server"}) {
+    for (const fs::path& file : FilesOf(root / room, {".h", ".cc", ".yaml"})) {
+      sources += ReadText(file);
+    }
+  }
+  for (const std::string_view beginning : {"berth.dev/", "berth_"}) {
+    const std::set<std::string> known = WordsIn(sources, beginning);
+    std::size_t named = 0;
+    for (const fs::path& file : FilesOf(root / "docs", {".md"})) {
+      for (const std::string& word : WordsIn(ReadText(file), beginning)) {
+        EXPECT_TRUE(known.contains(word)) << file << " names " << word;
+        ++named;
+      }
+    }
+    EXPECT_GT(named, 20U) << beginning;
+  }
+}
+
 // ARCHITECTURE.md names files: in its tables, in the first column, from the folder that the heading
 // of the section names; elsewhere from the root. A name may leave out ".h" and ".cc".
 struct NamedPath {

@@ -246,7 +246,7 @@ func TestQueriesOfMetricsThatAreNotThereAreFound(t *testing.T) {
 	}
 }
 
-func TestEveryAlertIsInTheOperationsGuide(t *testing.T) {
+func TestEveryAlertIsInTheMonitoringGuide(t *testing.T) {
 	text, err := os.ReadFile("docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
