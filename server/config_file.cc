@@ -17,7 +17,7 @@ constexpr std::size_t kHashDigits = 12;
 
 std::string HashOf(std::string_view text) { return Sha256Hex(text).substr(0, kHashDigits); }
 
-// What is not a regular file could keep the reader waiting for ever.
+// Reading anything but a regular file could block for ever.
 Result<std::string> ReadRegularFile(const std::string& path) {
   struct stat found = {};
   if (stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {

@@ -3,9 +3,9 @@
 // ConfigFile: the configuration file of a running service, which may change under it: a mounted
 // ConfigMap whose symbolic link moves on, a file that is replaced, a file that is edited in place.
 //
-// Changes are seen by looking. A look is one stat of the file behind all links (device, inode,
-// size, times). When that differs, the file is read at the first look that finds it as the look
-// before did, so that a file in the middle of being written is left alone as long as it grows.
+// Changes are found by polling: one stat of the file behind all links (device, inode, size, times).
+// If it differs, the file is read at the first poll that finds it as the poll before did, so that a
+// file that is being written is not read as long as it grows.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace berth {
 
-// What was found when the file had to be read.
+// The result of reading the file.
 struct ConfigReading {
   std::string hash;       // the first 12 digits of the SHA-256 of its bytes; empty: not read
   bool is_new = true;     // other bytes, or another failure, than at the reading before
@@ -37,11 +37,11 @@ class ConfigFile {
   // Likewise; of the defaults, the hash of what `berth config print` prints.
   [[nodiscard]] const std::string& hash() const { return hash_; }
 
-  // Called about once a second. A value: the file has changed and was read.
+  // Call it about once a second. Returns a value if the file has changed and was read.
   std::optional<ConfigReading> Look();
 
  private:
-  // What tells one state of the file from another; none: it cannot be looked at.
+  // Identifies one state of the file; none: stat failed.
   using Stamp = std::optional<std::array<std::int64_t, 7>>;
 
   ConfigFile(std::string path, std::string listen)

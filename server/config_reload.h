@@ -17,10 +17,10 @@
 
 namespace berth {
 
-// With that engine, as the configuration has it.
+// The policy of the configuration, with that engine.
 Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine);
 
-// Not thread-safe: one thread looks, and it is none that answers requests.
+// Not thread-safe: one thread checks the file, and it answers no requests.
 class ConfigReload {
  public:
   // References: they outlive the object. Requires: the service runs with file.config().
@@ -33,7 +33,7 @@ class ConfigReload {
   };
   ConfigReload(ConfigFile file, const Parts& parts);
 
-  // Looks at the file and applies what changed.
+  // Checks the file and applies what has changed.
   void Look();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What clients can make Berth hold in memory, store by store, each with its bound (SECURITY.md).
+// The memory that clients can make Berth hold, by store, each with its bound (SECURITY.md).
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@ struct HeldStore {
 // Gauges in Prometheus' text format.
 std::string HeldMemoryText(std::span<const HeldStore> stores);
 
-// Makes the allocator give large blocks back when they are freed, and keep fewer heaps than there
-// are threads. Call it before there are others.
+// Makes the allocator return large blocks to the system when they are freed, and keep fewer heaps
+// than threads. Call it before other threads exist.
 void BoundAllocator();
 
-// Gives memory that was freed back to the system after much of it was held: the allocator would
-// keep it. One thread.
+// Returns freed memory to the system after much was held; the allocator alone would keep it. One
+// thread.
 class MemoryTrim {
  public:
-  // What is held now. Returns whether it gave memory back.
+  // held_bytes: what is held now. True if memory went back to the system.
   bool Look(std::size_t held_bytes);
 
  private:

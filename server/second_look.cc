@@ -7,7 +7,7 @@
 namespace berth {
 namespace {
 
-// It waits in real time: what it waits for is real.
+// It waits in real time, since it waits for the real cluster.
 Instant Now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
@@ -56,7 +56,7 @@ bool SecondLook::Hold(bool for_evicted, Answer answer) {
     if (ending_ || held_.size() >= kMostHeld) return false;
     if (!for_evicted && !MayWait()) return false;
     held_.push_back({std::move(answer), Now() + (for_evicted ? waits_.for_evicted : waits_.usual)});
-    changed_ = true;  // what came between the first answer and now would be missed
+    changed_ = true;  // else a change between the first answer and now would be missed
   }
   work_.NotifyOne();
   return true;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SecondLook: a pod that filter found no node for gets a second look when the cluster changes.
+// SecondLook: a pod for which filter found no node is tried again when the cluster changes.
 //
-// kube-scheduler hears of a freed GPU some milliseconds before we do. It asks, and a "no" from our
-// older state would let the pod sleep for minutes. Two things are done about it:
-//   - the answer is held back for some milliseconds, and given anew on each newer state. Since
-//     kube-scheduler asks about one pod at a time, this stops it: waits are short, and all of them
-//     together take a small part of the time;
-//   - a pod that was refused all the same is woken by the PodWaker when there is room for it
+// kube-scheduler learns of a freed GPU some milliseconds before Berth. It asks, and a refusal from
+// the older state would let the pod wait for minutes. So:
+//   - the refusal is held back for some milliseconds, and filter runs again on each newer state.
+//     kube-scheduler asks about one pod at a time, so this blocks it: the waits are short, and all
+//     of them together take a small part of the time;
+//   - a pod that is refused all the same is woken by the PodWaker once there is room for it
 //     (refused_pods.h).
 //
-// Any thread may call it. Answers are given, and pods are woken, on a thread of the object.
+// Any thread may call it. A thread of the object answers and wakes pods.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ class SecondLook {
  public:
   struct Waits {
     Duration usual = std::chrono::milliseconds(15);
-    // Of a pod for which others are being evicted: the room will be there, and is for this pod.
+    // For a pod for which others are being evicted: the room is certain to come, and is this pod's.
     Duration for_evicted = std::chrono::milliseconds(100);
     Duration saved = std::chrono::milliseconds(150);  // of usual waits, while none is needed...
     double part = 0.05;                               // ...by this part of the time that passes
@@ -49,18 +49,18 @@ class SecondLook {
 
   SecondLook(const Parts& parts, const Waits& waits);
   explicit SecondLook(const Parts& parts) : SecondLook(parts, Waits()) {}
-  // Gives the answers that are still held back.
+  // Sends the answers that are still held back.
   ~SecondLook();
   SecondLook(const SecondLook&) = delete;
   SecondLook& operator=(const SecondLook&) = delete;
 
-  // Answers when asked for the last time, or when there is something better to say than "no"; tells
-  // whether it did.
+  // Answers if this is the last attempt, or if the answer is not a refusal. Returns whether it
+  // answered.
   using Answer = std::function<bool(bool is_last)>;
-  // Calls `answer` until it has answered. False: now is no time to wait, and nothing was called.
+  // Calls `answer` until it has answered. False: waiting is not allowed now; nothing was called.
   [[nodiscard]] bool Hold(bool for_evicted, Answer answer) BERTH_EXCLUDES(mutex_);
 
-  // What became of a filter in the end.
+  // The final outcome of a filter.
   void Refused(std::shared_ptr<const PodRequest> pod, std::shared_ptr<const Snapshot> snapshot)
       BERTH_EXCLUDES(mutex_);
   void Found(const PodId& pod) BERTH_EXCLUDES(mutex_);
@@ -88,12 +88,12 @@ class SecondLook {
 
   const Parts parts_;
   const Waits waits_;
-  RefusedPods refused_;  // of the thread alone
+  RefusedPods refused_;  // only used by the thread
   Mutex mutex_;
   CondVar work_;
   std::vector<Held> held_ BERTH_GUARDED_BY(mutex_);
   std::vector<News> news_ BERTH_GUARDED_BY(mutex_);
-  bool changed_ BERTH_GUARDED_BY(mutex_) = false;  // there is something to look at
+  bool changed_ BERTH_GUARDED_BY(mutex_) = false;  // there is work
   bool ending_ BERTH_GUARDED_BY(mutex_) = false;
   Instant next_look_ BERTH_GUARDED_BY(mutex_) = Instant::max();
   Duration saved_ BERTH_GUARDED_BY(mutex_);

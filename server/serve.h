@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `berth serve`: the service put together and run until it is told to stop.
+// `berth serve`: builds the service and runs it until SIGTERM or SIGINT.
 #pragma once
 
 #include <string>

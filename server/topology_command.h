@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `berth topology show|annotate|choose`: what Berth reads of a machine's links and would do with
-// it.
+// `berth topology show|annotate|choose`: the links of a machine as Berth reads them, and its choice
+// of GPUs.
 #pragma once
 
 #include <string>

@@ -51,7 +51,7 @@ std::function<bool(WorkerPool::Job)> InBackground(WorkerPool& pool) {
     return pool.Submit([job = std::move(job)] {
       try {
         job();
-      } catch (...) {  // it is tried again by whoever needs it
+      } catch (...) {  // the caller tries again when it needs the result
       }
     });
   };

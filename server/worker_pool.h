@@ -20,7 +20,7 @@ class WorkerPool {
 
   // Requires: threads > 0. Throws what std::thread throws.
   WorkerPool(int threads, std::size_t max_waiting);
-  // Runs what waits, then ends.
+  // Runs the jobs that wait, then ends.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -39,8 +39,8 @@ class WorkerPool {
   std::vector<std::thread> threads_;
 };
 
-// The pool as a port: runs a job there; false where it has no room. What a job throws, as where
-// memory ends, ends that job alone. The pool outlives it.
+// The pool as a port: runs a job there, or returns false if the pool is full. An exception of a
+// job, such as bad_alloc, ends that job alone. The pool outlives the port.
 std::function<bool(WorkerPool::Job)> InBackground(WorkerPool& pool);
 
 }  // namespace berth
