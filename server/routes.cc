@@ -44,25 +44,6 @@ http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandle
   };
 }
 
-// The body and the time are all of the request that outlives the call of the handler.
-http::HttpHandler OnPool(WorkerPool& pool, const http::HttpHandler& handler) {
-  return [&pool, handler](HttpRequest& request) {
-    auto body = std::make_shared<std::string>(std::move(request.body));
-    HttpResponse response;
-    response.later = [&pool, handler, body, began = request.began](const http::Reply& reply) {
-      const bool taken = pool.Submit([handler, body, began, reply] {
-        HttpRequest later{"POST", "", "", std::move(*body), began};
-        try {
-          reply(handler(later));
-        } catch (...) {  // the Reply that goes unanswered says 500
-        }
-      });
-      if (!taken) reply(http::ErrorResponse(503, "too many binds under way"));
-    };
-    return response;
-  };
-}
-
 // Who does not follow the cluster has no advice.
 std::vector<NodeAdvice> AdviceOf(const RouteParts& parts) {
   if (parts.waiting == nullptr || parts.readiness.reason() != nullptr) return {};
@@ -128,12 +109,9 @@ PageDraft DraftSnapshot(const RouteParts& parts) {
 
 void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
   const auto add_verb = [&](Verb verb, HttpResponse (Verbs::*answer)(HttpRequest&)) {
-    http::HttpHandler handler = [&verbs = parts.verbs, answer](HttpRequest& request) {
+    const http::HttpHandler handler = [&verbs = parts.verbs, answer](HttpRequest& request) {
       return (verbs.*answer)(request);
     };
-    if (verb == Verb::kBind && parts.bind_pool != nullptr) {
-      handler = OnPool(*parts.bind_pool, handler);
-    }
     router.Add("POST", "/extender/" + std::string(NameOf(verb)), WhenReady(parts, verb, handler));
   };
   add_verb(Verb::kFilter, &Verbs::Filter);

@@ -17,7 +17,6 @@
 #include "server/pages/page_writer.h"
 #include "server/telemetry/metrics.h"
 #include "server/verbs.h"
-#include "server/worker_pool.h"
 
 namespace berth {
 
@@ -48,11 +47,9 @@ struct RouteParts {
   const Readiness& readiness;
   HttpStatsSource http_stats = {};                 // empty: /metrics leaves them out
   std::function<std::string()> more_metrics = {};  // in Prometheus' text format
-  WorkerPool* bind_pool = nullptr;  // where binds run; none: on the I/O thread, for binders that
-                                    // never block
-  const LearnedMix* mix = nullptr;  // what the pods that arrive ask for; nullptr: not learned
-  WasteReport* waste = nullptr;     // of that mix
-  NodeDomains* domains = nullptr;   // nullptr: /metrics leaves them out
+  const LearnedMix* mix = nullptr;        // what the pods that arrive ask for; nullptr: not learned
+  WasteReport* waste = nullptr;           // of that mix
+  NodeDomains* domains = nullptr;         // nullptr: /metrics leaves them out
   const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
   const WaitingPods* waiting = nullptr;   // nullptr: none wait
   // Writes /metrics and what is under /debug; nullptr: whoever asks does, on the I/O thread.

@@ -170,7 +170,10 @@ class Service {
 
   Status Listen() {
     pages_ = std::make_unique<PageWriter>();
-    if (kube_) bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
+    if (kube_) {
+      bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
+      extender_.BindOn(InBackground(*bind_pool_));
+    }
     ClaimAllocator* const allocator = kube_ ? kube_->claim_allocator() : nullptr;
     if (allocator != nullptr && config_.dra.choose_devices) {
       verbs_.AllocateClaims(*allocator, *bind_pool_);
@@ -182,9 +185,18 @@ class Service {
           SecondLook::Parts{state_, kube_->pod_waker(), &groups_, fits});
       verbs_.LookTwice(*second_look_);
     }
-    const RouteParts parts{verbs_,        state_,           metrics_,    readiness_, HttpStats(),
-                           MoreMetrics(), bind_pool_.get(), mix_.get(),  &waste_,    &domains_,
-                           &mig_offers_,  &waiting_,        pages_.get()};
+    const RouteParts parts{.verbs = verbs_,
+                           .state = state_,
+                           .metrics = metrics_,
+                           .readiness = readiness_,
+                           .http_stats = HttpStats(),
+                           .more_metrics = MoreMetrics(),
+                           .mix = mix_.get(),
+                           .waste = &waste_,
+                           .domains = &domains_,
+                           .mig_offers = &mig_offers_,
+                           .waiting = &waiting_,
+                           .pages = pages_.get()};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);

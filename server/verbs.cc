@@ -26,12 +26,6 @@ bool IsShortNow(Reason reason) {
          (reason >= Reason::kCpuHeld && reason <= Reason::kMigHeld);
 }
 
-Status WaitedTooLong(Duration time) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
-  return Fail(Errc::kDeadline, "bind waited for " + std::to_string(seconds) +
-                                   " s: whoever asked for it gives it up by now");
-}
-
 }  // namespace
 
 // A pod for whose claims a device may be allocated, and both answers to its filter.
@@ -204,17 +198,22 @@ Verbs::Answer Verbs::AnswerPreempt(std::string& body) {
           Json(wire::EncodePreemptionResult(kept))};
 }
 
-// kube-scheduler waits for a bind a little longer than Berth tries one (reservationSeconds). What
-// has waited for a thread for all that time is refused: it would be carried out after it was given
-// up, while the pod is scheduled anew.
 Verbs::Answer Verbs::AnswerBind(http::HttpRequest& http_request) {
-  const auto request = wire::DecodeBindingArgs(http_request.body);
+  auto request = wire::DecodeBindingArgs(http_request.body);
   if (!request) return Malformed(request.error());
-  const Duration waited = std::chrono::steady_clock::now() - http_request.began;
-  const bool is_late = waited >= extender_.policy().reservation_time * 4 / 5;
-  const Status bound = is_late ? WaitedTooLong(waited) : extender_.Bind(*request);
-  return {bound ? CallResult::kOk : CallResult::kRefused,
-          Json(wire::EncodeBindingResult(bound ? "" : bound.error().message))};
+  request->asked = http_request.began;
+  Answer answer;
+  answer.response.later = [this, request = *std::move(request)](const http::Reply& reply) {
+    const auto done = [this, began = *request.asked, reply](const Status& bound) {
+      metrics_.CountCall(Verb::kBind, bound ? CallResult::kOk : CallResult::kRefused,
+                         std::chrono::steady_clock::now() - began);
+      reply(Json(wire::EncodeBindingResult(bound ? "" : bound.error().message)));
+    };
+    if (!extender_.Bind(request, done)) {
+      reply(http::ErrorResponse(503, kTooManyBinds));
+    }
+  };
+  return answer;
 }
 
 }  // namespace berth

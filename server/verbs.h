@@ -41,6 +41,7 @@ class Verbs {
   http::HttpResponse Filter(http::HttpRequest& request);
   http::HttpResponse Prioritize(http::HttpRequest& request);
   http::HttpResponse Preempt(http::HttpRequest& request);
+  // The answer comes when the bind is carried out (Extender::BindOn says where).
   http::HttpResponse Bind(http::HttpRequest& request);
 
  private:

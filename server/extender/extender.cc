@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/cleanup.h"
 #include "base/random.h"
 #include "scoring/admission.h"
 #include "scoring/groups/group_rails.h"
@@ -27,6 +28,12 @@ void Refine(const Snapshot& snapshot, const PodRequest& pod, std::span<const Nod
       reasons[i] = AfterEvictions(snapshot.node(candidates[i]), pod, reasons[i]);
     }
   }
+}
+
+Status WaitedTooLong(Duration time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  return Fail(Errc::kDeadline, "bind waited for " + std::to_string(seconds) +
+                                   " s: whoever asked for it gives it up by now");
 }
 
 }  // namespace
@@ -232,42 +239,80 @@ void Extender::AgreeOn(const Snapshot& snapshot, const PodRequest& pod,
   if (!nodes.empty()) evictions_.Agree(pod.id.uid, std::move(nodes));
 }
 
-Status Extender::Bind(const BindRequest& request) {
+bool Extender::Bind(BindRequest request, BindDone done) {
   if (request.pod_name.empty() || request.node.empty()) {
-    return Invalid("bind: want PodName and Node, got PodName \"" + request.pod_name +
-                   "\" and Node \"" + request.node + "\"");
+    done(Invalid("bind: want PodName and Node, got PodName \"" + request.pod_name +
+                 "\" and Node \"" + request.node + "\""));
+    return true;
   }
-  const std::string uid =
-      request.uid.empty() ? request.namespace_name + "/" + request.pod_name : request.uid;
-  {
-    const MutexLock lock(in_flight_mutex_);
-    for (auto other = node_in_flight_.find(uid); other != node_in_flight_.end();
-         other = node_in_flight_.find(uid)) {
-      if (!other->second.empty() && other->second != request.node) {
-        return Fail(Errc::kConflict, "pod is being bound to node " + other->second);
-      }
-      in_flight_changed_.Wait(in_flight_mutex_);
+  if (request.uid.empty()) request.uid = request.namespace_name + "/" + request.pod_name;
+  const auto bind = std::make_shared<const BindsUnderWay::Bind>(
+      BindsUnderWay::Bind{std::move(request), std::move(done)});
+  const BindsUnderWay::Begun begun = under_way_.Begin(bind);
+  switch (begun.outcome) {
+    case BindsUnderWay::Outcome::kInLine:
+      return true;
+    case BindsUnderWay::Outcome::kTooMany:
+      return false;
+    case BindsUnderWay::Outcome::kElsewhere:
+      bind->done(Fail(Errc::kConflict, "pod is being bound to node " + begun.node));
+      return true;
+    case BindsUnderWay::Outcome::kBegins:
+      break;
+  }
+  if (!jobs_) {
+    CarryOut(bind);
+    return true;
+  }
+  if (Post(bind)) return true;
+  // Nor is there room for those that stand in line by now, and this thread may not block.
+  while (const auto next = under_way_.End(bind->request.uid)) {
+    next->done(Fail(Errc::kDeadline, std::string(kTooManyBinds)));
+  }
+  return false;
+}
+
+bool Extender::Post(const BindsUnderWay::Entry& bind) {
+  try {
+    return jobs_ && jobs_([this, bind] { CarryOut(bind); });
+  } catch (const std::exception&) {  // out of memory
+    return false;
+  }
+}
+
+void Extender::CarryOnWith(const BindsUnderWay::Entry& next) {
+  if (next != nullptr && !Post(next)) CarryOut(next);
+}
+
+void Extender::CarryOut(BindsUnderWay::Entry bind) {
+  while (bind != nullptr) {
+    std::optional<Status> bound;
+    try {
+      bound = BindOnce(bind->request);
+    } catch (...) {  // of this bind alone: whoever asked for it learns that by `done` being gone
     }
-    node_in_flight_.emplace(uid, request.node);
+    // Before the answer: whoever has it may ask for the next bind of the pod at once.
+    BindsUnderWay::Entry next = under_way_.End(bind->request.uid);
+    try {
+      if (bound) bind->done(*std::move(bound));
+    } catch (...) {  // likewise
+    }
+    bind = next != nullptr && Post(next) ? nullptr : std::move(next);
   }
-  const std::shared_ptr<void> landing = LandAtTheEnd(uid);
-  return BindOnce(request, {uid, request.namespace_name, request.pod_name});
 }
 
-// Also when the binder throws: an entry that stayed would make every later bind of the pod wait.
-std::shared_ptr<void> Extender::LandAtTheEnd(const std::string& uid) {
-  return {nullptr, [this, uid](void*) {
-            {
-              const MutexLock lock(in_flight_mutex_);
-              node_in_flight_.erase(uid);
-            }
-            in_flight_changed_.NotifyAll();
-          }};
-}
-
-Status Extender::BindOnce(const BindRequest& request, const PodId& id) {
+Status Extender::BindOnce(const BindRequest& request) {
+  const Policy policy = this->policy();
+  const PodId id{request.uid, request.namespace_name, request.pod_name};
+  // kube-scheduler waits for a bind a little longer than Berth tries one (reservationSeconds). What
+  // has waited for its turn for all that time is refused: it would be carried out after it was
+  // given up, while the pod is scheduled anew.
+  if (request.asked) {
+    const Duration waited = parts_.clock.Now() - *request.asked;
+    if (waited >= policy.reservation_time * 4 / 5) return WaitedTooLong(waited);
+  }
   const std::string decision = NextDecisionId();
-  const Result<Granted> granted = Commit(policy(), id, request.node, decision);
+  const Result<Granted> granted = Commit(policy, id, request.node, decision);
   if (!granted) {
     parts_.sink.Record(
         {.verb = Verb::kBind, .pod = &id, .error = &granted.error(), .id = decision});
@@ -391,11 +436,10 @@ std::size_t Extender::SettleOverdue() {
   std::size_t settled = 0;
   for (const ClusterState::Doubt& overdue : parts_.state.Overdue(parts_.clock.Now())) {
     const PodId& id = overdue.pod;
-    {
-      const MutexLock lock(in_flight_mutex_);
-      if (!node_in_flight_.emplace(id.uid, std::string()).second) continue;
-    }
-    const std::shared_ptr<void> landing = LandAtTheEnd(id.uid);
+    if (!under_way_.BeginToAsk(id.uid)) continue;
+    // Also when the binder throws: an entry that stayed would make every later bind of the pod
+    // wait.
+    const Cleanup end([&] { CarryOnWith(under_way_.End(id.uid)); });
     const auto doubt = parts_.state.DoubtAbout(id.uid);
     if (!doubt || doubt->number != overdue.number) continue;  // a bind has come and gone meanwhile
     if (const auto truth = Settle(id); !truth && truth.error().code != Errc::kNotFound) break;

@@ -3,7 +3,8 @@
 // Extender: the four verbs in domain terms. Every verb is one call on one snapshot; nothing that
 // decides is kept between verbs but reservations and what is learned of the mix.
 //
-// Any thread may call any function. Bind may block in the PodBinder; the others only compute.
+// Any thread may call any function. What a bind does may block in the PodBinder, so it runs as a
+// job where there are Jobs; the others only compute.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,6 +24,7 @@
 #include "scoring/engine.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/waste/learned_mix.h"
+#include "server/extender/binds_under_way.h"
 #include "server/extender/evictions.h"
 #include "server/extender/node_victims.h"
 #include "server/extender/pending_pods.h"
@@ -31,13 +32,6 @@
 #include "server/extender/recent_decisions.h"
 
 namespace berth {
-
-struct BindRequest {
-  std::string namespace_name;
-  std::string pod_name;
-  std::string uid;
-  std::string node;
-};
 
 class Extender {
  public:
@@ -126,15 +120,20 @@ class Extender {
                                                  const PodRequest& pod,
                                                  std::span<const NodeVictims> nodes);
 
-  // Success: the pod is bound to the node (now, or already before). Idempotent by UID; a second
-  // call for a pod whose bind is under way waits for that one. On an Error nothing stays reserved,
-  // unless the pod may be bound all the same (kUnavailable): then SettleOverdue finds out.
-  Status Bind(const BindRequest& request) BERTH_EXCLUDES(in_flight_mutex_);
+  // Where binds are carried out; without that, on the thread that calls Bind. To be called before
+  // there are requests; what takes the jobs ends before the Extender.
+  void BindOn(Jobs jobs) { jobs_ = std::move(jobs); }
+
+  // Tells `done`: success, the pod is bound to the node (now, or already before). Idempotent by
+  // UID; a second bind of a pod whose bind is under way waits for that one (binds_under_way.h). On
+  // an Error nothing stays reserved, unless the pod may be bound all the same (kUnavailable): then
+  // SettleOverdue finds out. False: too many binds wait, and `done` is not called.
+  [[nodiscard]] bool Bind(BindRequest request, BindDone done);
 
   // Asks the cluster about every doubt that is overdue, but for pods whose bind is under way, and
   // books what it says; binds of these pods wait meanwhile. Returns how many were settled; gives up
   // for now when the cluster cannot be asked. Blocks.
-  std::size_t SettleOverdue() BERTH_EXCLUDES(in_flight_mutex_);
+  std::size_t SettleOverdue();
 
  private:
   static constexpr std::size_t kMaxPendingPods = 1 << 16;  // and PendingPods::kMostBytes
@@ -159,7 +158,13 @@ class Extender {
   void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                  const PodRequest& pod, std::span<const NodeIndex> candidates, std::size_t most,
                  std::span<Reason> reasons);
-  Status BindOnce(const BindRequest& request, const PodId& id);
+  // Carries the bind out, answers it, and goes on with those that stand in line behind it.
+  void CarryOut(BindsUnderWay::Entry bind);
+  // Has it carried out as a job; false: there is no room, or there are no jobs.
+  bool Post(const BindsUnderWay::Entry& bind);
+  // The bind whose turn it is, if there is one: as a job, else here.
+  void CarryOnWith(const BindsUnderWay::Entry& next);
+  Status BindOnce(const BindRequest& request);
   // The tree and the members of the pod's group, where domains matter to it.
   struct Group {
     std::shared_ptr<const DomainTree> tree;
@@ -184,8 +189,6 @@ class Extender {
   [[nodiscard]] Result<Granted> AsBoundBefore(const PodId& id, const std::string& node,
                                               Error error) const;
   Result<PodTruth> Settle(const PodId& id);
-  // Ends the pod's entry in node_in_flight_ when it is destroyed.
-  [[nodiscard]] std::shared_ptr<void> LandAtTheEnd(const std::string& uid);
 
   const Parts parts_;
   PendingPods pending_;
@@ -194,10 +197,8 @@ class Extender {
   std::atomic<std::uint64_t> decisions_{0};
   mutable Mutex policy_mutex_;
   Policy policy_ BERTH_GUARDED_BY(policy_mutex_);
-  Mutex in_flight_mutex_;
-  CondVar in_flight_changed_;
-  // By pod UID, the node to which it is being bound; "": the cluster is being asked about it.
-  std::unordered_map<std::string, std::string> node_in_flight_ BERTH_GUARDED_BY(in_flight_mutex_);
+  BindsUnderWay under_way_;
+  Jobs jobs_;
 };
 
 }  // namespace berth

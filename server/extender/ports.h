@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,6 +70,9 @@ class PodWaker {
   virtual ~PodWaker() = default;
   virtual void Wake(const PodId& pod) = 0;
 };
+
+// Runs a job at some time, on another thread. False: it has no room for it.
+using Jobs = std::function<bool(std::function<void()> job)>;
 
 enum class Verb { kFilter, kPrioritize, kPreempt, kBind };
 

@@ -35,6 +35,7 @@
 #include "server/wire/pod_group_json.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/watch_json.h"
+#include "test/support/bind_now.h"
 
 #ifdef BERTH_FUZZ_TRACES
 #include <unistd.h>
@@ -121,8 +122,8 @@ void Filter(std::string_view input) {
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     if (reasons[i] != Reason::kFits) continue;
     const PodId& id = args->pod->id;
-    (void)service.extender().Bind(
-        {id.namespace_name, id.name, id.uid, std::string(snapshot->names().name(args->known[i]))});
+    (void)test::BindNow(service.extender(), {id.namespace_name, id.name, id.uid,
+                                             std::string(snapshot->names().name(args->known[i]))});
     break;
   }
 }
@@ -141,7 +142,7 @@ void Bind(std::string_view input) {
   std::string text = Padded(input);
   const auto request = wire::DecodeBindingArgs(text);
   if (!request) return;
-  const Status bound = service.extender().Bind(*request);
+  const Status bound = test::BindNow(service.extender(), *request);
   (void)wire::EncodeBindingResult(bound ? "" : bound.error().message);
 }
 

@@ -22,6 +22,7 @@
 #include "server/kube/api_binder.h"
 #include "server/kube/cluster_sync.h"
 #include "server/kube/reflector.h"
+#include "test/support/bind_now.h"
 #include "test/support/fake_api_server.h"
 
 namespace berth {
@@ -29,6 +30,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::BindNow;
 using test::FakeApiServer;
 using test::FakeNode;
 using test::FakePod;
@@ -149,7 +151,7 @@ class FaultRun : public testing::Test {
       }
       if (!fitting.empty()) {
         const std::string node(snapshot->names().name(fitting[random.Below(fitting.size())]));
-        const bool said = extender_.Bind({"ns", name, "uid-" + name, node}).has_value();
+        const bool said = BindNow(extender_, {"ns", name, "uid-" + name, node}).has_value();
         const Json there = api_.Get(kPods, "ns/" + name)["spec"];
         if (said && there.value("nodeName", "") != node) ++lies_;
         if (there.contains("nodeName")) return true;  // its informer would show it

@@ -7,6 +7,7 @@
 
 #include "cluster/audit.h"
 #include "server/wire/cluster_file.h"
+#include "test/support/bind_now.h"
 
 namespace berth::test {
 namespace {
@@ -180,7 +181,7 @@ void SoakRun::ScheduleThis(std::string name) {
   const std::string node(snapshot->names().name(fitting[random_.Below(fitting.size())]));
   busy_.insert(name);
   Note("process " + std::to_string(number) + " binds " + name + " to " + node);
-  const Status bound = berth.extender.Bind({"ns", name, pod.id.uid, node});
+  const Status bound = BindNow(berth.extender, {"ns", name, pod.id.uid, node});
   busy_.erase(name);
   Note(name + (bound ? " is said to be bound" : ": " + bound.error().message));
   ++counts_[bound ? "bound" : "bind failed"];

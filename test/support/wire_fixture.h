@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -140,9 +141,20 @@ class TestService {
     return router_(request);
   }
 
+  // The answer to a verb, also where it comes later.
+  http::HttpResponse Answer(std::string_view verb, std::string_view body) const {
+    http::HttpResponse response = Call("POST", "/extender/" + std::string(verb), body);
+    if (!response.later) return response;
+    const auto answered = std::make_shared<std::promise<http::HttpResponse>>();
+    std::future<http::HttpResponse> answer = answered->get_future();
+    std::exchange(response.later, nullptr)(http::Reply(
+        [answered](http::HttpResponse later) { answered->set_value(std::move(later)); }));
+    return answer.get();
+  }
+
   // The answer to a verb, which must be 200 with JSON.
   Json Ask(std::string_view verb, std::string_view body) const {
-    const http::HttpResponse response = Call("POST", "/extender/" + std::string(verb), body);
+    const http::HttpResponse response = Answer(verb, body);
     EXPECT_EQ(response.status, 200) << verb << ": " << response.body;
     EXPECT_EQ(response.content_type, "application/json");
     Json answer = Json::parse(response.body, nullptr, false);
@@ -150,7 +162,7 @@ class TestService {
     return answer;
   }
   [[nodiscard]] int StatusOf(std::string_view verb, std::string_view body) const {
-    return Call("POST", "/extender/" + std::string(verb), body).status;
+    return Answer(verb, body).status;
   }
 
   // Filters the pod on that node, then binds it there; returns the error text, "" for success.

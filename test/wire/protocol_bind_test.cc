@@ -5,12 +5,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "server/worker_pool.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth {
@@ -54,8 +56,7 @@ class Gate {
 };
 
 std::string BindError(const TestService& service, const std::string& uid, const std::string& node) {
-  const Json answer =
-      Json::parse(service.Call("POST", "/extender/bind", BindingArgs(uid, node)).body);
+  const Json answer = Json::parse(service.Answer("bind", BindingArgs(uid, node)).body);
   EXPECT_EQ(answer.size(), 1u);
   return answer["Error"];
 }
@@ -78,8 +79,11 @@ TEST(ExtenderProtocol, ABindThatWaitedUntilItIsGivenUpIsRefusedAndTheNextOneIsNo
   service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"}));
   const auto bind = [&service](Duration waited) {
     http::HttpRequest request{"POST", "/extender/bind", "", test::Padded(BindingArgs("1", "n1"))};
-    request.began -= waited;
-    return Json::parse(service.verbs().Bind(request).body)["Error"].get<std::string>();
+    request.began = service.clock().Now() - waited;
+    std::string body;
+    service.verbs().Bind(request).later(
+        http::Reply([&body](const http::HttpResponse& response) { body = response.body; }));
+    return Json::parse(body)["Error"].get<std::string>();
   };
   EXPECT_TRUE(bind(std::chrono::hours(1)).starts_with("bind waited for 3600 s: "));
   EXPECT_EQ(service.state().Current()->node(0).free_gpu_milli(), 2000);
@@ -135,7 +139,7 @@ TEST(ExtenderProtocol, Case59_BindAgainToTheSameNodeSucceedsAndTakesNothingMore)
   ScriptedBinder binder;
   TestService service(TwoMachines(), &binder);
   ASSERT_EQ(service.Place(PodWithGpus("1", 1), "n1"), "");
-  EXPECT_EQ(service.Call("POST", "/extender/bind", BindingArgs("1", "n1")).body, R"({"Error":""})");
+  EXPECT_EQ(service.Answer("bind", BindingArgs("1", "n1")).body, R"({"Error":""})");
   EXPECT_EQ(binder.calls(), 1);
   EXPECT_EQ(service.FreeGpuMilli("n1"), 1000);
 }
@@ -171,6 +175,78 @@ TEST(ExtenderProtocol, Case61_FurtherBindsToTheSameNodeJoinTheFirst) {
   for (std::thread& other : others) other.join();
   EXPECT_EQ(binder.calls(), 1);
   EXPECT_EQ(service.FreeGpuMilli("n1"), 1000);
+}
+
+// A thousand kube-schedulers that are restarted would do this.
+TEST(ExtenderProtocol, AThousandBindsWaitOnTwoThreadsAndEachIsAnsweredOnce) {
+  constexpr std::size_t kBinds = 1000;
+  Gate gate;
+  ScriptedBinder binder([&gate](const PodRequest& pod, const Placement&) {
+    if (pod.id.uid == "slow") gate.Pass();
+    return Status();
+  });
+  TestService service(TwoMachines(), &binder);
+  for (const char* uid : {"slow", "quick"}) {
+    service.Ask("filter", ArgsWithNames(PodWithGpus(uid, 1), {"n1"}));
+  }
+  std::vector<std::atomic<int>> answers(kBinds);
+  std::atomic<int> succeeded{0};
+  {
+    WorkerPool pool(2, 10);
+    service.extender().BindOn(InBackground(pool));
+    for (std::atomic<int>& answered : answers) {
+      http::HttpRequest request{"POST", "/extender/bind", "",
+                                test::Padded(BindingArgs("slow", "n1"))};
+      request.began = service.clock().Now();
+      service.verbs().Bind(request).later(
+          http::Reply([&answered, &succeeded](const http::HttpResponse& response) {
+            ++answered;
+            if (response.body == R"({"Error":""})") ++succeeded;
+          }));
+    }
+    gate.AwaitVisitor();
+    EXPECT_EQ(BindError(service, "quick", "n1"), "") << "one of the two threads is free";
+    EXPECT_EQ(succeeded, 0);
+    gate.Open();
+  }  // the process drains: what waits is carried out
+  EXPECT_EQ(succeeded, static_cast<int>(kBinds));
+  for (const std::atomic<int>& answered : answers) EXPECT_EQ(answered, 1);
+  EXPECT_EQ(binder.calls(), 2);
+  EXPECT_EQ(service.FreeGpuMilli("n1"), 0);
+}
+
+TEST(ExtenderProtocol, WhereThereIsNoRoomForABindItIs503AndThePodCanBeBoundLater) {
+  TestService service(TwoMachines());
+  service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"}));
+  service.extender().BindOn([](const std::function<void()>&) { return false; });
+  const http::HttpResponse answer = service.Answer("bind", BindingArgs("1", "n1"));
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.body, R"({"error":"too many binds under way"})");
+  service.extender().BindOn({});
+  EXPECT_EQ(BindError(service, "1", "n1"), "");
+}
+
+TEST(ExtenderProtocol, ABindWhoseBinderThrowsIs500AndTheOneBehindItIsCarriedOut) {
+  Gate gate;
+  std::atomic<bool> throws{true};
+  ScriptedBinder binder([&](const PodRequest&, const Placement&) -> Status {
+    if (!throws.exchange(false)) return {};
+    gate.Pass();
+    throw std::bad_alloc();
+  });
+  TestService service(TwoMachines(), &binder);
+  service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"}));
+  std::thread first([&] { EXPECT_EQ(service.Answer("bind", BindingArgs("1", "n1")).status, 500); });
+  gate.AwaitVisitor();
+  int second = 0;  // stands in line: its answer comes on the thread of the first
+  http::HttpRequest request{"POST", "/extender/bind", "", test::Padded(BindingArgs("1", "n1"))};
+  request.began = service.clock().Now();
+  service.verbs().Bind(request).later(
+      http::Reply([&second](const http::HttpResponse& response) { second = response.status; }));
+  gate.Open();
+  first.join();
+  EXPECT_EQ(second, 200);
+  EXPECT_EQ(binder.calls(), 1) << "it asked the cluster where the pod is";
 }
 
 TEST(ExtenderProtocol, Case61_ASecondBindToAnotherNodeIsRefusedAtOnce) {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "server/extender/extender.h"
+#include "test/support/bind_now.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
@@ -75,7 +76,7 @@ class ExtenderDomains : public testing::Test {
   }
   Status Bind(const APod& pod, const std::string& node) {
     const PodId& id = pod.Request().id;
-    return extender_.Bind({id.namespace_name, id.name, id.uid, node});
+    return test::BindNow(extender_, {id.namespace_name, id.name, id.uid, node});
   }
   static std::vector<NodeIndex> Everybody(const Snapshot& snapshot) {
     std::vector<NodeIndex> all(snapshot.size());

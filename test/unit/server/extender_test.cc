@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "test/support/bind_now.h"
 #include "test/support/wire_fixture.h"
 #include "test/support/wirings.h"
 
@@ -90,7 +91,7 @@ class ExtenderTest : public testing::Test {
     return extender_->Prioritize(snapshot, pod, Everybody(*snapshot));
   }
   Status Bind(const std::string& uid, const std::string& node) {
-    return extender_->Bind({"ns", "pod-" + uid, uid, node});
+    return test::BindNow(*extender_, {"ns", "pod-" + uid, uid, node});
   }
   static std::vector<NodeIndex> Everybody(const Snapshot& snapshot) {
     std::vector<NodeIndex> all;
