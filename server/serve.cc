@@ -65,18 +65,18 @@ http::HttpServerOptions OptionsOf(const ServerConfig& config, Log& log) {
   return options;
 }
 
-// Every thread blocks these signals and one waits for them, so that no signal handler ever runs.
+// Signals are taken from a set that every thread blocks: no handler runs anywhere.
 class Signals {
  public:
   Signals() {
     sigemptyset(&set_);
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
     BERTH_CHECK(pthread_sigmask(SIG_BLOCK, &set_, nullptr) == 0);
-    // By default each of these ends the process without a drain.
+    // Each would end the process without a drain.
     for (const int signal : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
   }
 
-  // Returns at SIGTERM or SIGINT. SIGHUP means: check the configuration now.
+  // Returns at SIGTERM or SIGINT. A daemon takes SIGHUP as: look at the configuration again.
   void AwaitStop(const std::function<void()>& on_hangup) const {
     for (int signal = 0; signal != SIGTERM && signal != SIGINT;) {
       signal = sigwaitinfo(&set_, nullptr);
@@ -88,7 +88,7 @@ class Signals {
   sigset_t set_{};
 };
 
-// Passes each decision to two sinks.
+// Two receivers of one decision.
 class BothSinks final : public DecisionSink {
  public:
   BothSinks(DecisionSink& first, DecisionSink* second) : first_(first), second_(second) {}
@@ -208,7 +208,7 @@ class Service {
       http::HttpServerOptions options;
       options.listen = config_.server.debug_listen;
       options.threads = 1;
-      options.max_body_bytes = 4096;  // no route there reads a body
+      options.max_body_bytes = 4096;  // nothing there reads one
       options.max_request_bytes = kDebugRequestBytes;
       options.max_answer_bytes = kDebugAnswerBytes;
       options.max_connections = kDebugConnections;
@@ -260,7 +260,7 @@ class Service {
   }
 
  private:
-  // Logs advice only when the advised config of a node changes; the pod counts change constantly.
+  // Told where it is new for its node; the number of pods changes all the time.
   void Advise() {
     next_advice_ = clock_.Now() + kAdviseEvery;
     std::map<std::string, std::string> advised;  // config by node
@@ -275,8 +275,8 @@ class Service {
     advised_ = std::move(advised);
   }
 
-  // On its first term a leader counts the bound pods as those that have arrived so far; on a later
-  // one it goes on with the mix that it has.
+  // Whoever leads for the first time takes the pods that are bound for those that have come so far;
+  // whoever led before goes on with what it knows.
   void BeginToLearn() {
     const std::shared_ptr<const Snapshot> snapshot = state_.Current();
     if (mix_->Current().pods == 0) {
@@ -371,7 +371,7 @@ class Service {
   Readiness readiness_{"the cluster is not loaded yet"};
   const std::unique_ptr<kube::HttpApiClient> client_;
   EmbeddedCluster embedded_;
-  const std::unique_ptr<kube::KubeCluster> kube_;  // nullptr: embedded_ is used
+  const std::unique_ptr<kube::KubeCluster> kube_;  // none: embedded_ it is
   BothSinks sinks_;
   const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);
   WasteReport waste_{config_.expected_waste};
