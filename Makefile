@@ -24,6 +24,9 @@ E2E_LOG := build/e2e-binaries.log
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Notes in the file BERTH_PHASES, where .ci/run names one, when a phase has ended.
+phase = if [[ -n "$${BERTH_PHASES:-}" ]]; then printf '%s\t%s\n' "$$(date +%s)" "$(1)" >>"$$BERTH_PHASES"; fi
+
 # Installs the packages that are missing; as root, or with sudo.
 define install
 	@missing=(); for p in $(1); do \
@@ -51,9 +54,12 @@ test: ## Every test
 	@mkdir -p build; nice $(E2E)/binaries.sh >/dev/null 2>$(E2E_LOG) & plane=$$!; \
 	cmake --preset release >/dev/null; \
 	cmake --build --preset release -j $(JOBS); \
+	$(call phase,release build); \
 	if kill -0 $$plane 2>/dev/null; then echo "the control plane of the e2e tests is being built, see $(E2E_LOG)"; fi; \
 	wait $$plane || export BERTH_E2E_REASON="$$(tail -n 3 $(E2E_LOG) | uniq | paste -sd ' ') ($(E2E_LOG))"; \
+	$(call phase,control plane); \
 	failed=0; ctest --preset release -j $(JOBS) || failed=$$?; \
+	$(call phase,all tests); \
 	if [[ -n $${BERTH_E2E_REASON:-} ]]; then echo "The e2e tests were skipped: $$BERTH_E2E_REASON"; fi; \
 	exit $$failed
 
@@ -80,7 +86,9 @@ sanitize: ## All tests of one process under address+undefined, those with thread
 	@for preset in asan tsan; do \
 	  cmake --preset $$preset >/dev/null; \
 	  cmake --build --preset $$preset -j $(JOBS) --target test_programs; \
+	  $(call phase,$$preset build); \
 	  ctest --preset $$preset -j $(JOBS); \
+	  $(call phase,$$preset tests); \
 	done
 
 # What each fuzzer found stays in build/fuzz/corpus and is where the next run begins.
@@ -126,6 +134,7 @@ lint: ## Format and shell scripts
 	@! git ls-files '*.h' '*.cc' | xargs grep -nP '^(?=.{101})\s*//' || { echo "lint: comments beyond 100 columns"; exit 1; }
 	@git ls-files '*.sh' .ci/run | xargs shellcheck
 	@if command -v gofmt >/dev/null; then test -z "$$(gofmt -l $(E2E) | tee /dev/stderr)"; fi
+	@$(call phase,lint)
 	@echo "lint: ok"
 
 clean: ## Remove build/

@@ -87,7 +87,9 @@ func TestPodsGetMIGDevicesOfTheDevicePlugin(t *testing.T) {
 	plane.StartScheduler(bindingMIG(t, berth, false, mig1g, mig3g)...)
 
 	small := harness.Pods("small", 8, harness.Ask{mig1g: "1"})
-	plane.CreatePods(small...)
+	plane.CreatePods(small[0]) // alone: kube-scheduler asks for the next pod before it has the first one bound
+	plane.WaitBound(30 * time.Second)
+	plane.CreatePods(small[1:]...)
 	plane.WaitBound(30 * time.Second)
 	node := plane.Pod("small-0000").Spec.NodeName
 	for _, pod := range small {
