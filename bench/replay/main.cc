@@ -17,7 +17,7 @@ constexpr int kUsage = 2;
 int Main(int argc, char** argv) {
   CLI::App app("Replays GPU workloads on Berth's engine", "berth-replay");
   app.require_subcommand(1);
-  const std::array<std::pair<const char*, Command>, 9> commands = {{
+  const std::array<std::pair<const char*, Command>, 10> commands = {{
       {"run", AddRun(app)},
       {"compare", AddCompare(app)},
       {"merge", AddMerge(app)},
@@ -25,6 +25,7 @@ int Main(int argc, char** argv) {
       {"topology", AddTopology(app)},
       {"mig", AddMig(app)},
       {"waves", AddWaves(app)},
+      {"gang", AddGang(app)},
       {"generate", AddGenerate(app)},
       {"demo", AddDemo(app)},
   }};

@@ -236,6 +236,31 @@ TEST_F(BerthReplay, OfOneMachinesLinksIsRepeatableAndNamesTheMatrixThatIsWrong) 
   ExpectFailure({"topology", "--matrix", matrix, "--policies", "best"}, 1, "--policies: want one");
 }
 
+TEST(BerthReplayGang, GivesTheSameBytesForTheSameSeedAndTheSameArrivalsToEveryRule) {
+  const std::vector<std::string> arguments = {"gang", "--hours", "1", "--seeds", "1", "--workloads",
+                                              "racks", "--json", "-"};
+  ChildProcess first("berth-replay", arguments), second("berth-replay", arguments);
+  ASSERT_EQ(first.Wait(), 0) << first.err();
+  ASSERT_EQ(second.Wait(), 0);
+  EXPECT_EQ(first.out(), second.out());
+  const auto json = nlohmann::json::parse(first.out());
+  ASSERT_EQ(json["results"].size(), 4U);
+  const auto& berth = json["results"][0];
+  EXPECT_EQ(berth["rule"], "berth");
+  EXPECT_GT(berth["sizes"]["gangs"]["placed"], 0);
+  EXPECT_EQ(berth["cross_domain_pairs"], 0) << "a rack is required";
+  for (const auto& row : json["results"]) {
+    EXPECT_EQ(row["sizes"]["gangs"]["arrived"], berth["sizes"]["gangs"]["arrived"]);
+  }
+}
+
+TEST(BerthReplayGang, NamesTheWorkloadsAndRulesThereAre) {
+  ExpectFailure({"gang", "--workloads", "none"}, 1,
+                "workloads: want some of published racks roles shares, got \"none\"");
+  ExpectFailure({"gang", "--hours", "0.1", "--rules", "best"}, 1, "rules: want some of berth");
+  ExpectFailure({"gang", "--load", "0"}, 2, "--load");
+}
+
 TEST(BerthReplayWaves, WritesWhatEachPolicyLosesInEachScenario) {
   const std::vector<std::string> arguments = {
       "waves", "--policies", "expected-waste,best-fit", "--seeds", "1", "--json", "-"};

@@ -25,5 +25,6 @@ Command AddTune(CLI::App& app);
 Command AddTopology(CLI::App& app);
 Command AddMig(CLI::App& app);
 Command AddWaves(CLI::App& app);
+Command AddGang(CLI::App& app);
 
 }  // namespace berth::replay
