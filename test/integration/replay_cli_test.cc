@@ -237,8 +237,8 @@ TEST_F(BerthReplay, OfOneMachinesLinksIsRepeatableAndNamesTheMatrixThatIsWrong) 
 }
 
 TEST(BerthReplayGang, GivesTheSameBytesForTheSameSeedAndTheSameArrivalsToEveryRule) {
-  const std::vector<std::string> arguments = {"gang", "--hours", "1", "--seeds", "1", "--workloads",
-                                              "racks", "--json", "-"};
+  const std::vector<std::string> arguments = {"gang",        "--hours", "1",      "--seeds", "1",
+                                              "--workloads", "racks",   "--json", "-"};
   ChildProcess first("berth-replay", arguments), second("berth-replay", arguments);
   ASSERT_EQ(first.Wait(), 0) << first.err();
   ASSERT_EQ(second.Wait(), 0);
@@ -254,7 +254,7 @@ TEST(BerthReplayGang, GivesTheSameBytesForTheSameSeedAndTheSameArrivalsToEveryRu
   }
 }
 
-TEST(BerthReplayGang, NamesTheWorkloadsAndRulesThereAre) {
+TEST_F(BerthReplay, GangNamesTheWorkloadsAndRulesThereAre) {
   ExpectFailure({"gang", "--workloads", "none"}, 1,
                 "workloads: want some of published racks roles shares, got \"none\"");
   ExpectFailure({"gang", "--hours", "0.1", "--rules", "best"}, 1, "rules: want some of berth");
