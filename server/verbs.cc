@@ -76,9 +76,9 @@ Verbs::Answer Verbs::AnswerFilter(http::HttpRequest& request) {
   return std::move(look.answer);
 }
 
-http::HttpResponse Verbs::HeldBack(std::string body, Look look, Instant began) {
+http::HttpResponse Verbs::HeldBack(PaddedText body, Look look, Instant began) {
   struct Question {
-    std::string body;
+    PaddedText body;
     Look look;
   };
   const auto question = std::make_shared<Question>(Question{std::move(body), std::move(look)});
@@ -116,7 +116,7 @@ void Verbs::Conclude(Look& look, const http::Reply& reply, Instant began) {
   reply(std::move(look.answer.response));
 }
 
-Verbs::Look Verbs::LookOnce(std::string& body, Instant began, bool is_first) {
+Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
   const std::shared_ptr<const Snapshot> snapshot = extender_.Current();
   // A claim may be for us to allocate: then it matters which nodes there are.
   const auto leaves = [this](const wire::ExtenderArgs& args) {
@@ -180,7 +180,7 @@ http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingPo
   return response;
 }
 
-Verbs::Answer Verbs::AnswerPrioritize(std::string& body) {
+Verbs::Answer Verbs::AnswerPrioritize(PaddedText& body) {
   const std::shared_ptr<const Snapshot> snapshot = extender_.Current();
   const auto args = wire::DecodeExtenderArgs(body, rules_, snapshot->names());
   if (!args) return Malformed(args.error());
@@ -190,7 +190,7 @@ Verbs::Answer Verbs::AnswerPrioritize(std::string& body) {
           Json(wire::EncodeHostPriorityList(*args, snapshot->names(), priorities))};
 }
 
-Verbs::Answer Verbs::AnswerPreempt(std::string& body) {
+Verbs::Answer Verbs::AnswerPreempt(PaddedText& body) {
   const auto args = wire::DecodePreemptionArgs(body, rules_);
   if (!args) return Malformed(args.error());
   const auto kept = extender_.Preempt(extender_.Current(), args->pod, args->nodes);

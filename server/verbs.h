@@ -64,15 +64,15 @@ class Verbs {
   };
   Answer AnswerFilter(http::HttpRequest& request);
   // began: the request.
-  Look LookOnce(std::string& body, Instant began, bool is_first);
-  http::HttpResponse HeldBack(std::string body, Look look, Instant began);
+  Look LookOnce(PaddedText& body, Instant began, bool is_first);
+  http::HttpResponse HeldBack(PaddedText body, Look look, Instant began);
   void Note(const Look& look);  // what became of the pod
   void Conclude(Look& look, const http::Reply& reply, Instant began);
   struct ClaimingPod;
   http::HttpResponse AfterAllocation(const std::shared_ptr<const ClaimingPod>& pod,
                                      Instant began) const;
-  Answer AnswerPrioritize(std::string& body);
-  Answer AnswerPreempt(std::string& body);
+  Answer AnswerPrioritize(PaddedText& body);
+  Answer AnswerPreempt(PaddedText& body);
   Answer AnswerBind(http::HttpRequest& request);
 
   Extender& extender_;

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string>
 
-#include "server/http/http_message.h"
+#include "base/padded_text.h"
 
 namespace berth::http {
 
@@ -18,8 +18,8 @@ inline constexpr std::size_t kKeptBodyBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kBodyStepBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kFirstBodyBytes = std::size_t{16} << 10;
 
-// Makes body.size() (the part that may be written) larger than `received`, up to `total`, with the
-// padding behind it. Requires: received < total.
+// Makes body.size() (the part that may be written) larger than `received`, up to `total`, with room
+// for the padding of a PaddedText behind it. Requires: received < total.
 //
 // Content-Length is not trusted: memory is touched only one step ahead of the bytes that have
 // arrived, and address space stays below four times these bytes (or 64 KiB). So a large body is
@@ -32,19 +32,12 @@ inline void GrowBody(std::string& body, std::size_t received, std::size_t total)
   }
   const std::size_t step = std::clamp(received, kFirstBodyBytes, kBodyStepBytes);
   const std::size_t size = std::min(total, received + step);
-  if (body.capacity() < size + kBodyPadding) {
+  if (body.capacity() < size + PaddedText::kPadding) {
     body.resize(received);
-    body.reserve(std::min(total, std::max(4 * received, 4 * kFirstBodyBytes)) + kBodyPadding);
+    body.reserve(std::min(total, std::max(4 * received, 4 * kFirstBodyBytes)) +
+                 PaddedText::kPadding);
   }
   body.resize(size);
-}
-
-// Gives the body its final size, with the padding. Moves its bytes only if the padding is missing.
-inline void FinishBody(std::string& body, std::size_t size) {
-  body.resize(size);
-  if (body.capacity() < size + kBodyPadding) {
-    body.reserve(size + kBodyPadding);
-  }
 }
 
 }  // namespace berth::http

@@ -166,7 +166,7 @@ void Connection::OnDeadline() {
 
 void Connection::Answer() {
   state_ = State::kAnswering;
-  FinishBody(body_, received_);
+  body_.resize(received_);
   counters_.requests.Increment();
   response_ = CallHandler(parser_.head());
   if (response_.later) {
@@ -204,8 +204,9 @@ void Connection::SendAnswer() {
 
 HttpResponse Connection::CallHandler(const RequestHead& head) {
   const RequestTarget target = ParseRequestTarget(head.target);
-  HttpRequest request{head.method, target.path,       target.query,      std::move(body_),
-                      began_,      head.accepts_gzip, head.if_none_match};
+  HttpRequest request{
+      head.method, target.path,       target.query,      PaddedText(std::move(body_)),
+      began_,      head.accepts_gzip, head.if_none_match};
   HttpResponse response;
   // The only catch-all: an exception of a handler ends its request, not the process.
   try {
@@ -217,7 +218,7 @@ HttpResponse Connection::CallHandler(const RequestHead& head) {
     counters_.handler_exceptions.Increment();
     response = ErrorResponse(500, "internal error");
   }
-  body_ = std::move(request.body);
+  body_ = std::move(request.body).Release();
   return response;
 }
 
@@ -303,7 +304,7 @@ void Connection::OnAnswered() {
 // Frees the memory of the last request and answer where it is larger than `keep`.
 void Connection::ReleaseMemory(std::size_t keep) {
   const std::size_t all = shard_.service().request_bytes.load(std::memory_order_relaxed);
-  if (body_.capacity() > keep + kBodyPadding || all > options_.max_request_bytes / 4) {
+  if (body_.capacity() > keep + PaddedText::kPadding || all > options_.max_request_bytes / 4) {
     std::string().swap(body_);
   }
   std::string().swap(response_.body);

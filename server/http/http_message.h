@@ -11,12 +11,9 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/padded_text.h"
 
 namespace berth::http {
-
-// body.capacity() is at least body.size() + kBodyPadding, so that a JSON parser that reads a little
-// past the end needs no copy.
-inline constexpr std::size_t kBodyPadding = 64;
 
 // The views are valid while the handler runs. A handler may change the body (parse it in place) or
 // move it away.
@@ -24,7 +21,7 @@ struct HttpRequest {
   std::string_view method;  // as sent: "POST"
   std::string_view path;    // without query, double or trailing slashes: "/filter"
   std::string_view query;   // what followed '?', undecoded; mostly empty
-  std::string body;  // decoded (no chunks left); only the identity content encoding gets here
+  PaddedText body;  // decoded (no chunks left); only the identity content encoding gets here
   // When its first byte reached this host, so that the time in the socket, while the thread is busy
   // with another request, counts as waiting. A wait of less than 10 ms counts as none.
   Instant began = std::chrono::steady_clock::now();

@@ -11,7 +11,6 @@
 
 #include "server/kube/api_path.h"
 #include "server/kube/cluster_sync.h"
-#include "server/wire/extender_v1.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/watch_json.h"
 
@@ -23,6 +22,7 @@ constexpr std::size_t kMostFindings = 20;
 constexpr int kMostRepairs = 3;  // of one pod
 constexpr Duration kPatience = std::chrono::seconds(30);
 constexpr std::size_t kMostPageBytes = std::size_t{512} << 20;
+constexpr std::size_t kKeptPageBytes = std::size_t{64} << 20;
 
 // A bound pod.
 struct Bound {
@@ -34,22 +34,21 @@ using Placements = std::map<std::string, Bound>;  // by UID
 Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules,
                                   const std::stop_token& stop) {
   Placements placements;
-  std::string page, object, next;
+  PaddedText page, object;
+  std::string next;
   do {
     std::string path = std::string("/api/v1/pods?limit=500&") + PodSink::kQuery;
     if (!next.empty()) path += "&continue=" + EscapeForQuery(next);
-    page.clear();
+    page.Clear(kKeptPageBytes);
     BERTH_TRY(const ApiResponse answer,
               client.Stream(path, kPatience, stop, [&page](std::string_view bytes) {
-                page.append(bytes);
+                page.Append(bytes);
                 return page.size() <= kMostPageBytes;
               }));
     if (stop.stop_requested()) return Fail(Errc::kUnavailable, "list of pods: stopped");
     if (!answer.ok()) return Fail(Errc::kUnavailable, "list of pods: " + RefusalText(answer));
-    page.reserve(page.size() + wire::kPadding);
     BERTH_TRY(wire::ListPage list, wire::DecodeListPage(page, [&](std::string_view text) {
-                object.assign(text);
-                object.reserve(object.size() + wire::kPadding);
+                object.Assign(text);
                 auto pod = wire::DecodeObservedPod(object, rules);
                 if (!pod || pod->node.empty() || pod->over) return;
                 placements.emplace(pod->pod.id.uid, Bound{pod->pod.id, std::move(pod->placement)});

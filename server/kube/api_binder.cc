@@ -8,7 +8,6 @@
 #include "base/random.h"
 #include "server/kube/api_path.h"
 #include "server/wire/binding_json.h"
-#include "server/wire/extender_v1.h"
 #include "server/wire/hami_binding.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/watch_json.h"
@@ -136,8 +135,7 @@ Result<PodTruth> ApiBinder::Find(const PodId& id) {
   BERTH_TRY(ApiResponse response, parts_.client.Send({.path = std::move(path)}));
   if (response.status == 404) return Fail(Errc::kNotFound, "pod is gone");
   if (!response.ok()) return Fail(Errc::kUnavailable, RefusalText(response));
-  response.body.reserve(response.body.size() + wire::kPadding);
-  auto pod = wire::DecodeObservedPod(response.body, parts_.rules);
+  auto pod = wire::DecodeObservedPod(PaddedText(std::move(response.body)), parts_.rules);
   if (!pod) return Fail(Errc::kUnavailable, std::move(pod).error().message);
   if (pod->pod.id.uid != id.uid) return Fail(Errc::kNotFound, "pod was replaced by another one");
   PodTruth truth{std::move(pod->pod), std::nullopt};

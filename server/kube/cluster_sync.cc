@@ -27,7 +27,7 @@ void NodeSink::ListBegins() {
   batch_.clear();
 }
 
-void NodeSink::Listed(std::string& object) {
+void NodeSink::Listed(const PaddedText& object) {
   auto node = wire::DecodeNode(object, rules_);
   if (!node) return unreadable_.Add(NameIn(object), node.error().message);
   Note(*node);
@@ -54,7 +54,7 @@ void NodeSink::ListEnds() {
   known_ = std::exchange(listed_, {});
 }
 
-void NodeSink::Changed(std::string& object) {
+void NodeSink::Changed(const PaddedText& object) {
   auto node = wire::DecodeNode(object, rules_);
   if (!node) {
     const std::string name = NameIn(object);
@@ -68,7 +68,7 @@ void NodeSink::Changed(std::string& object) {
   publish_(std::move(event));
 }
 
-void NodeSink::Deleted(std::string& object) {
+void NodeSink::Deleted(const PaddedText& object) {
   const std::string name = NameIn(object);
   unreadable_.Remove(name);
   Remove(name);
@@ -94,7 +94,7 @@ void PodSink::ListBegins() {
   bound_before_ = state_.BoundUids();
 }
 
-void PodSink::Listed(std::string& object) {
+void PodSink::Listed(const PaddedText& object) {
   Take(object, true);
   if (batch_.size() >= kBatch) Flush();
 }
@@ -123,13 +123,13 @@ void PodSink::ListEnds() {
   ReportDisputes();
 }
 
-void PodSink::Changed(std::string& object) {
+void PodSink::Changed(const PaddedText& object) {
   Take(object, false);
   Flush();
   ReportDisputes();
 }
 
-void PodSink::Deleted(std::string& object) {
+void PodSink::Deleted(const PaddedText& object) {
   const auto meta = wire::DecodeObjectMeta(object);
   if (!meta) return unreadable_.Add("(unnamed)", meta.error().message);
   unreadable_.Remove(meta->FullName());
@@ -139,7 +139,7 @@ void PodSink::Deleted(std::string& object) {
   ReportDisputes();
 }
 
-void PodSink::Take(std::string& object, bool listed) {
+void PodSink::Take(const PaddedText& object, bool listed) {
   auto observed = wire::DecodeObservedPod(object, rules_);
   if (!observed) return unreadable_.Add(NameIn(object), observed.error().message);
   const PodId& id = observed->pod.id;

@@ -40,10 +40,10 @@ class NodeSink final : public ObjectSink {
   NodeSink(PublishNodes publish, const wire::NodeRules& rules, OnUnreadable report);
 
   void ListBegins() override;
-  void Listed(std::string& object) override;
+  void Listed(const PaddedText& object) override;
   void ListEnds() override;
-  void Changed(std::string& object) override;
-  void Deleted(std::string& object) override;
+  void Changed(const PaddedText& object) override;
+  void Deleted(const PaddedText& object) override;
 
   [[nodiscard]] std::size_t unreadable() const { return unreadable_.count(); }
 
@@ -75,10 +75,10 @@ class PodSink final : public ObjectSink {
           OnDispute on_dispute = {});
 
   void ListBegins() override;
-  void Listed(std::string& object) override;
+  void Listed(const PaddedText& object) override;
   void ListEnds() override;
-  void Changed(std::string& object) override;
-  void Deleted(std::string& object) override;
+  void Changed(const PaddedText& object) override;
+  void Deleted(const PaddedText& object) override;
 
   [[nodiscard]] std::size_t unreadable() const { return unreadable_.count(); }
 
@@ -92,7 +92,7 @@ class PodSink final : public ObjectSink {
   };
 
   // Adds to the batch what the object says. A listed one is the newest state.
-  void Take(std::string& object, bool listed);
+  void Take(const PaddedText& object, bool listed);
   void Bury(const std::string& uid);
   void Flush();
   // In a list a pod may come before another one has left its GPU: only when it has ended.

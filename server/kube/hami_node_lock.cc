@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "server/kube/api_path.h"
-#include "server/wire/extender_v1.h"
 #include "server/wire/hami_lock.h"
 #include "server/wire/pod_object.h"
 
@@ -33,8 +32,7 @@ Error RefusalOf(const ApiResponse& response) {
 }
 
 Result<wire::LockedNode> NodeIn(ApiResponse response) {
-  response.body.reserve(response.body.size() + wire::kPadding);
-  return wire::DecodeLockedNode(response.body);
+  return wire::DecodeLockedNode(PaddedText(std::move(response.body)));
 }
 
 // Counts down at the end of the wait.
@@ -113,8 +111,8 @@ Result<bool> HamiNodeLock::IsOpen(const std::string& text, const std::string& no
   if (!response) return false;
   if (response->status == 404) return true;
   if (!response->ok()) return false;
-  response->body.reserve(response->body.size() + wire::kPadding);
-  const auto owner = wire::DecodeObservedPod(response->body, parts_.rules);
+  const PaddedText pod_text(std::move(response->body));
+  const auto owner = wire::DecodeObservedPod(pod_text, parts_.rules);
   return owner && (owner->over || (!owner->node.empty() && owner->node != node));
 }
 

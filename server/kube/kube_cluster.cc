@@ -39,7 +39,7 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
                ReportUnreadable()) {
   if (parts.waiting == nullptr) return;
-  const auto decode = [&rules = parts.pod_rules](const std::string& text, std::string&) {
+  const auto decode = [&rules = parts.pod_rules](const PaddedText& text, std::string&) {
     return wire::DecodeWaitingPod(text, rules);
   };
   waiting_.emplace(*parts.waiting, decode, kWaitingPods, ReportUnreadable());

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
+#include <utility>
+
+#include "base/padded_text.h"
 
 namespace berth::kube {
 
@@ -13,9 +15,9 @@ class LineSplitter {
  public:
   explicit LineSplitter(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Calls take(std::string& line) for each line that the bytes complete, without its end, with room
-  // for simdjson behind it, until it returns false; empty lines are left out. False: a line is too
-  // long, or take returned false; the rest of the bytes is lost then.
+  // Calls take(const PaddedText& line) for each line that the bytes complete, without its end,
+  // until it returns false; empty lines are left out. False: a line is too long, or take returned
+  // false; the rest of the bytes is lost then.
   template <class Take>
   bool Add(std::string_view bytes, Take take) {
     while (!bytes.empty()) {
@@ -25,13 +27,11 @@ class LineSplitter {
         too_long_ = true;
         return false;
       }
-      line_.append(part);
+      line_.Append(part);
       if (end == std::string_view::npos) return true;
       bytes.remove_prefix(end + 1);
-      line_.reserve(line_.size() + kRoom);
-      const bool go_on = line_.empty() || take(line_);
-      line_.clear();
-      if (line_.capacity() > kKept) line_.shrink_to_fit();
+      const bool go_on = line_.empty() || take(std::as_const(line_));
+      line_.Clear(kKeptBytes);
       if (!go_on) return false;
     }
     return true;
@@ -41,11 +41,10 @@ class LineSplitter {
   [[nodiscard]] bool mid_line() const { return !line_.empty(); }
 
  private:
-  static constexpr std::size_t kRoom = 64;
-  static constexpr std::size_t kKept = std::size_t{1} << 20;  // memory of a rare huge line is not
+  static constexpr std::size_t kKeptBytes = std::size_t{1} << 20;  // of a rare huge line no more
 
   const std::size_t max_bytes_;
-  std::string line_;
+  PaddedText line_;
   bool too_long_ = false;
 };
 

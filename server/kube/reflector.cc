@@ -8,7 +8,6 @@
 
 #include "server/kube/api_path.h"
 #include "server/kube/line_splitter.h"
-#include "server/wire/extender_v1.h"
 #include "server/wire/watch_json.h"
 
 namespace berth::kube {
@@ -16,17 +15,9 @@ namespace {
 
 using wire::WatchEventType;
 
-constexpr std::size_t kKeptObject = std::size_t{1} << 20;  // memory of a rare huge one is not kept
+constexpr std::size_t kKeptObjectBytes = std::size_t{1} << 20;  // of a rare huge one no more
 constexpr int kNotFound = 404, kUnauthorized = 401, kForbidden = 403;
 constexpr int kTooManyRequests = 429;
-
-// With room behind it, for simdjson.
-void AssignPadded(std::string& text, std::string_view bytes) {
-  text.clear();
-  if (text.capacity() > kKeptObject) text.shrink_to_fit();
-  text.reserve(bytes.size() + wire::kPadding);
-  text.assign(bytes);
-}
 
 // "403 Forbidden: pods is forbidden: User ... cannot list resource ..."
 std::string Describe(int code, std::string_view body) {
@@ -161,7 +152,8 @@ void Reflector::FoundAbsent() {
 
 // The version of the list. One page is in memory at a time.
 Result<std::string> Reflector::ListPages(const std::stop_token& stop) {
-  std::string page, next;
+  PaddedText page;
+  std::string next;
   sink_.ListBegins();
   while (true) {
     BERTH_TRY(ApiResponse answer, FetchPage(next, stop, page));
@@ -171,9 +163,9 @@ Result<std::string> Reflector::ListPages(const std::stop_token& stop) {
       refusal_ = std::move(answer);
       return Fail(Errc::kUnavailable, problem);
     }
-    page.reserve(page.size() + wire::kPadding);
     BERTH_TRY(wire::ListPage done, wire::DecodeListPage(page, [this](std::string_view object) {
-                AssignPadded(object_, object);
+                object_.Clear(kKeptObjectBytes);
+                object_.Assign(object);
                 sink_.Listed(object_);
               }));
     if (done.next.empty()) return std::move(done.resource_version);
@@ -182,14 +174,14 @@ Result<std::string> Reflector::ListPages(const std::stop_token& stop) {
 }
 
 Result<ApiResponse> Reflector::FetchPage(const std::string& next, const std::stop_token& stop,
-                                         std::string& page) {
+                                         PaddedText& page) {
   std::string path = this->path() + "?limit=" + std::to_string(options_.page_items);
   if (!options_.query.empty()) path += "&" + options_.query;
   if (!next.empty()) path += "&continue=" + EscapeForQuery(next);
-  page.clear();
+  page.Clear(options_.max_page_bytes);
   BERTH_TRY(ApiResponse answer,
             client_.Stream(path, options_.idle_timeout, stop, [&](std::string_view bytes) {
-              page.append(bytes);
+              page.Append(bytes);
               return page.size() <= options_.max_page_bytes;
             }));
   if (page.size() > options_.max_page_bytes) {
@@ -212,7 +204,7 @@ Duration Reflector::Watch(const std::stop_token& stop) {
   After after = After::kReconnect;
   bool ours = false;  // it was ended by what TakeLine said
   auto answer = client_.Stream(path, options_.idle_timeout, stop, [&](std::string_view bytes) {
-    return lines.Add(bytes, [&](std::string& line) {
+    return lines.Add(bytes, [&](const PaddedText& line) {
       after = TakeLine(line);
       ours = after != After::kGoOn;
       return !ours;
@@ -245,7 +237,7 @@ Duration Reflector::Watch(const std::stop_token& stop) {
   return Failed(place + "ended at once");
 }
 
-Reflector::After Reflector::TakeLine(std::string& line) {
+Reflector::After Reflector::TakeLine(const PaddedText& line) {
   const auto event = wire::DecodeWatchEvent(line);
   if (!event) {
     // The rest may be sound from the last version on; twice at the same place it is not.
@@ -256,7 +248,8 @@ Reflector::After Reflector::TakeLine(std::string& line) {
   version_ = event->resource_version;
   Progress();
   if (event->type == WatchEventType::kBookmark) return After::kGoOn;
-  AssignPadded(object_, event->object);
+  object_.Clear(kKeptObjectBytes);
+  object_.Assign(event->object);
   if (event->type == WatchEventType::kDeleted) {
     sink_.Deleted(object_);
   } else {

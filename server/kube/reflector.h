@@ -25,23 +25,24 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/padded_text.h"
 #include "base/random.h"
 #include "server/kube/api_client.h"
 
 namespace berth::kube {
 
-// Where the objects go, each as JSON. A text has capacity() >= size() + 64 and is the sink's to
-// change. All calls come on the reflector's thread; a slow sink slows the API server down.
+// Where the objects go, each as JSON. All calls come on the reflector's thread; a slow sink slows
+// the API server down.
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;
   // A list is about to be asked for: what exists by now and is not listed is gone when it ends. It
   // may begin anew before it has ended: forget what this one brought so far.
   virtual void ListBegins() = 0;
-  virtual void Listed(std::string& object) = 0;
-  virtual void ListEnds() = 0;                    // whatever was not listed is gone
-  virtual void Changed(std::string& object) = 0;  // new or modified
-  virtual void Deleted(std::string& object) = 0;  // its last state
+  virtual void Listed(const PaddedText& object) = 0;
+  virtual void ListEnds() = 0;                         // whatever was not listed is gone
+  virtual void Changed(const PaddedText& object) = 0;  // new or modified
+  virtual void Deleted(const PaddedText& object) = 0;  // its last state
 };
 
 struct ReflectorOptions {
@@ -97,13 +98,13 @@ class Reflector {
 
   Result<std::string> ListPages(const std::stop_token& stop);
   Result<ApiResponse> FetchPage(const std::string& next, const std::stop_token& stop,
-                                std::string& page);
+                                PaddedText& page);
   [[nodiscard]] const std::string& path() const;
   void FoundAbsent();
   Duration NotListed(const std::string& why);
   // What one line of a watch made of it.
   enum class After { kGoOn, kReconnect, kRelist };
-  After TakeLine(std::string& line);
+  After TakeLine(const PaddedText& line);
   After TakeErrorEvent(std::string_view object);
 
   Duration Failed(const std::string& problem, std::optional<Duration> retry_after = std::nullopt);
@@ -121,7 +122,7 @@ class Reflector {
   Random random_;
   std::size_t path_ = 0;      // 0: options_.path; i: options_.other_paths[i - 1]
   std::string version_;       // to watch from; "" = list first
-  std::string object_;        // what the sink is given
+  PaddedText object_;         // what the sink is given
   bool progress_ = false;     // of the watch that runs
   int failures_ = 0;          // since the last progress
   std::string line_problem_;  // why TakeLine ended the watch

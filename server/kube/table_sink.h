@@ -24,7 +24,7 @@ class TableSink final : public ObjectSink {
  public:
   using Object = typename Table::Object;
   // problem: what the object does without; stays empty mostly.
-  using Decode = std::function<Result<Object>(const std::string& text, std::string& problem)>;
+  using Decode = std::function<Result<Object>(const PaddedText& text, std::string& problem)>;
 
   // References: they outlive the sink.
   TableSink(Table& table, Decode decode, std::string resource, OnUnreadable report)
@@ -36,7 +36,7 @@ class TableSink final : public ObjectSink {
     listed_.clear();
     unreadable_.ListBegins();
   }
-  void Listed(std::string& object) override {
+  void Listed(const PaddedText& object) override {
     Take(object, [this](Object read) { listed_.push_back(std::move(read)); });
   }
   void ListEnds() override {
@@ -44,10 +44,10 @@ class TableSink final : public ObjectSink {
     table_.Reset(std::exchange(listed_, {}));
   }
   // One that cannot be read any more stays as it was.
-  void Changed(std::string& object) override {
+  void Changed(const PaddedText& object) override {
     Take(object, [this](Object read) { table_.Put(std::move(read)); });
   }
-  void Deleted(std::string& object) override {
+  void Deleted(const PaddedText& object) override {
     const auto meta = wire::DecodeObjectMeta(object);
     if (!meta) return;
     unreadable_.Remove(meta->FullName());
@@ -58,7 +58,7 @@ class TableSink final : public ObjectSink {
 
  private:
   template <class Use>
-  void Take(const std::string& text, Use use) {
+  void Take(const PaddedText& text, Use use) {
     std::string problem;
     Result<Object> object = decode_(text, problem);
     if (!object) return unreadable_.Add(NameIn(text), object.error().message);

@@ -22,7 +22,7 @@ void UnreadableObjects::Remove(const std::string& object) {
   if (why_.erase(object) > 0) count_ = why_.size();
 }
 
-std::string NameIn(const std::string& object) {
+std::string NameIn(const PaddedText& object) {
   const auto meta = wire::DecodeObjectMeta(object);
   return meta ? meta->FullName() : "(unnamed)";
 }

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/padded_text.h"
+
 namespace berth::kube {
 
 // Called with the resource, the object and what is wrong with it. Any thread; must not block.
@@ -40,7 +42,6 @@ class UnreadableObjects {
 };
 
 // What to call an object that cannot be read.
-// Requires: object.capacity() >= object.size() + wire::kPadding.
-std::string NameIn(const std::string& object);
+std::string NameIn(const PaddedText& object);
 
 }  // namespace berth::kube

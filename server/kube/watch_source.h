@@ -54,8 +54,8 @@ struct WatchSource {
 
 // A decoder, for a TableSink, of objects that are read whole or not at all.
 template <class Object>
-auto Whole(Result<Object> (*decode)(const std::string&)) {
-  return [decode](const std::string& text, std::string&) { return decode(text); };
+auto Whole(Result<Object> (*decode)(const PaddedText&)) {
+  return [decode](const PaddedText& text, std::string&) { return decode(text); };
 }
 
 // How node events reach the state.

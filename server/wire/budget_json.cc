@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "server/wire/json_fields.h"
+#include "server/wire/object_reader.h"
 #include "server/wire/selector_json.h"
 
 namespace berth::wire {
@@ -51,7 +51,7 @@ Status ReadBudget(object fields, PodDisruptionBudget& budget) {
 
 }  // namespace
 
-Result<PodDisruptionBudget> DecodeBudget(const std::string& text) {
+Result<PodDisruptionBudget> DecodeBudget(const PaddedText& text) {
   PodDisruptionBudget budget;
   BERTH_TRY_STATUS(ReadObject(text, [&](object fields) { return ReadBudget(fields, budget); }));
   return budget;

@@ -5,13 +5,14 @@
 
 #include <string>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/disruption_budgets.h"
 
 namespace berth::wire {
 
 // Error: kInvalidArgument for what is not JSON, not such a budget, or has an operator that there is
-// not. Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
-Result<PodDisruptionBudget> DecodeBudget(const std::string& text);
+// not.
+Result<PodDisruptionBudget> DecodeBudget(const PaddedText& text);
 
 }  // namespace berth::wire

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "server/wire/dra_json.h"
-#include "server/wire/json_fields.h"
 #include "server/wire/json_text.h"
 #include "server/wire/lease_json.h"
+#include "server/wire/object_reader.h"
 
 namespace berth::wire {
 namespace {
@@ -167,7 +167,7 @@ bool OpenClaim::has_finalizer() const {
   return std::ranges::find(finalizers, kFinalizer) != finalizers.end();
 }
 
-Result<OpenClaim> DecodeOpenClaim(const std::string& text) {
+Result<OpenClaim> DecodeOpenClaim(const PaddedText& text) {
   OpenClaim claim;
   BERTH_TRY_STATUS(ReadObject(text, [&claim](object fields) -> Status {
     claim = ClaimReader().Read(fields);

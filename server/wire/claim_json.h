@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/pod_request.h"
 #include "topology/mig/mig_profile.h"
@@ -42,8 +43,8 @@ struct OpenClaim {
 };
 
 // Error: kInvalidArgument for what is not JSON, not a ResourceClaim, or has no name, UID or
-// version. Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
-Result<OpenClaim> DecodeOpenClaim(const std::string& text);
+// version.
+Result<OpenClaim> DecodeOpenClaim(const PaddedText& text);
 
 // The profile in `device.attributes['gpu.nvidia.com'].profile == '1g.5gb'`, with quotes of either
 // kind and spaces anywhere between; "" for any other CEL expression.

@@ -7,10 +7,9 @@
 #include <memory>
 #include <set>
 
-#include "server/wire/extender_v1.h"
-#include "server/wire/fields.h"
 #include "server/wire/mig_grant_json.h"
 #include "server/wire/mig_json.h"
+#include "server/wire/strict_json.h"
 #include "server/wire/topology_json.h"
 #include "topology/gpu_model.h"
 
@@ -508,8 +507,7 @@ Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules) {
     if (*kind != "NodeList" && *kind != "List") {
       return Invalid("kind: want NodeList or List, got " + kind->dump(-1, ' ', true));
     }
-    text.reserve(text.size() + kPadding);
-    BERTH_TRY(std::vector<DecodedNode> nodes, DecodeNodeList(text, rules));
+    BERTH_TRY(std::vector<DecodedNode> nodes, DecodeNodeList(PaddedText(std::move(text)), rules));
     return EventsOf(std::move(nodes));
   }
   return ReadCluster(json, rules);

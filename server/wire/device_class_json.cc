@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/wire/claim_json.h"
-#include "server/wire/json_fields.h"
+#include "server/wire/object_reader.h"
 
 namespace berth::wire {
 namespace {
@@ -93,7 +93,7 @@ class ClassReader {
 
 }  // namespace
 
-Result<DeviceClass> DecodeDeviceClass(const std::string& text, std::string& problem) {
+Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& problem) {
   DeviceClass read;
   ClassReader reader;
   std::string kind = "DeviceClass";

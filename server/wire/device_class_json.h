@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/device_classes.h"
 
@@ -19,8 +20,7 @@ namespace berth::wire {
 //   device.attributes['gpu.nvidia.com'].profile == '1g.5gb'
 //
 // problem: why a class with a name like nvidia.com/mig-1g.5gb has no profile, or not that one.
-// Error: kInvalidArgument for what is not JSON, not a DeviceClass, or has no name. Requires:
-// text.capacity() >= text.size() + kPadding (extender_v1.h).
-Result<DeviceClass> DecodeDeviceClass(const std::string& text, std::string& problem);
+// Error: kInvalidArgument for what is not JSON, not a DeviceClass, or has no name.
+Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& problem);
 
 }  // namespace berth::wire

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "cluster/mig_use.h"
-#include "server/wire/fields.h"
 #include "server/wire/json_text.h"
 #include "server/wire/mig_grant_json.h"
+#include "server/wire/strict_json.h"
 
 namespace berth::wire {
 namespace {

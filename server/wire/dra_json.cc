@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 #include "cluster/node.h"
-#include "server/wire/json_fields.h"
+#include "server/wire/object_reader.h"
 
 namespace berth::wire {
 namespace {
@@ -184,7 +184,7 @@ Status ReadClaimStatus(object status, ResourceClaim& claim) {
 
 // The kind, the metadata, and what `part` is read by.
 template <class Object, class Read>
-Status ReadNamed(const std::string& text, std::string_view kind, std::string_view part,
+Status ReadNamed(const PaddedText& text, std::string_view kind, std::string_view part,
                  Object& target, Read read_part) {
   std::string found(kind);
   Status status;
@@ -220,14 +220,14 @@ int GpuIndexIn(std::string_view device) {
   return -1;
 }
 
-Result<ResourceSlice> DecodeResourceSlice(const std::string& text) {
+Result<ResourceSlice> DecodeResourceSlice(const PaddedText& text) {
   ResourceSlice slice;
   BERTH_TRY_STATUS(ReadNamed(text, "ResourceSlice", "spec", slice, ReadSliceSpec));
   std::ranges::sort(slice.devices, {}, &GpuDevice::name);
   return slice;
 }
 
-Result<ResourceClaim> DecodeResourceClaim(const std::string& text) {
+Result<ResourceClaim> DecodeResourceClaim(const PaddedText& text) {
   ResourceClaim claim;
   BERTH_TRY_STATUS(ReadNamed(text, "ResourceClaim", "status", claim, ReadClaimStatus));
   return claim;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "topology/mig/mig_product.h"
 
@@ -60,9 +61,9 @@ struct ResourceClaim {
 };
 
 // Error: kInvalidArgument for what is not JSON, not such an object, or without the names that make
-// it one. Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
-Result<ResourceSlice> DecodeResourceSlice(const std::string& text);
-// Access for administration holds nothing. Requires and errors: as above.
-Result<ResourceClaim> DecodeResourceClaim(const std::string& text);
+// it one.
+Result<ResourceSlice> DecodeResourceSlice(const PaddedText& text);
+// Access for administration holds nothing. Errors: as above.
+Result<ResourceClaim> DecodeResourceClaim(const PaddedText& text);
 
 }  // namespace berth::wire

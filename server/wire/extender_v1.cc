@@ -139,7 +139,7 @@ std::string_view Trimmed(std::string_view raw, char last) {
   return raw.substr(0, raw.rfind(last) + 1);
 }
 
-Result<ExtenderArgs> DecodeAnyOrder(const std::string& text, const PodRules& rules,
+Result<ExtenderArgs> DecodeAnyOrder(const PaddedText& text, const PodRules& rules,
                                     const NodeNameTable& names, const LeavesNodes& leaves) {
   ExtenderArgs args;
   std::vector<std::string_view> listed;
@@ -238,26 +238,26 @@ constexpr std::string_view kNamesFollow = ",\"Nodes\":null,\"NodeNames\":[";
 
 // Reads that form without a parse of the names, which are nearly all of the text. Empty where the
 // text has another form; whether it is valid is then for DecodeAnyOrder to say.
-std::optional<ExtenderArgs> DecodeSchedulerForm(std::string& text, const PodRules& rules,
+std::optional<ExtenderArgs> DecodeSchedulerForm(PaddedText& text, const PodRules& rules,
                                                 const NodeNameTable& names,
                                                 const LeavesNodes& leaves) {
   // Inside a JSON string the quotes of the mark would be escaped, so a match is a key - of the
   // outermost object if what stands before it is complete once a brace closes it.
-  const std::size_t mark = text.find(kNamesFollow);
+  const std::size_t mark = text.view().find(kNamesFollow);
   if (mark == std::string::npos) return std::nullopt;
   ExtenderArgs args;
-  text[mark] = '}';
-  const Status read = ForEachTopField(std::string_view(text).substr(0, mark + 1), text.capacity(),
+  text.data()[mark] = '}';
+  const Status read = ForEachTopField(text.view().substr(0, mark + 1), text.capacity(),
                                       [&](std::string_view key, value content) {
                                         if (IsField(key, "Pod"))
                                           TakePod(content.get_object(), rules, args);
                                       });
-  text[mark] = ',';
+  text.data()[mark] = ',';
   if (!read) return std::nullopt;
-  const std::string_view list = std::string_view(text).substr(mark + kNamesFollow.size());
+  const std::string_view list = text.view().substr(mark + kNamesFollow.size());
   if (leaves && args.pod && leaves(args) && ArePlainNames(list)) {
     args.nodes_unread = true;
-    args.names_text = Trimmed(std::string_view(text).substr(mark + kNamesFollow.size() - 1), ']');
+    args.names_text = Trimmed(text.view().substr(mark + kNamesFollow.size() - 1), ']');
     return args;
   }
   args.has_names = true;
@@ -347,7 +347,7 @@ void ReleaseDecoder() {
   if (Parser().capacity() > kKeep) Parser() = simdjson::ondemand::parser();
 }
 
-Result<ExtenderArgs> DecodeExtenderArgs(std::string& text, const PodRules& rules,
+Result<ExtenderArgs> DecodeExtenderArgs(PaddedText& text, const PodRules& rules,
                                         const NodeNameTable& names, const LeavesNodes& leaves) {
   if (auto args = DecodeSchedulerForm(text, rules, names, leaves)) return *std::move(args);
   return DecodeAnyOrder(text, rules, names, leaves);
@@ -480,7 +480,7 @@ void ReadVictimMap(object map, bool full, PreemptionArgs& args) {
 
 }  // namespace
 
-Result<PreemptionArgs> DecodePreemptionArgs(std::string& text, const PodRules& rules) {
+Result<PreemptionArgs> DecodePreemptionArgs(PaddedText& text, const PodRules& rules) {
   PreemptionArgs args, by_uid;  // where a client fills both maps, the one by UID counts
   bool has_pod = false;
   BERTH_TRY_STATUS(ForEachTopField(text, text.capacity(), [&](std::string_view key, value content) {
@@ -517,7 +517,7 @@ std::string EncodePreemptionResult(std::span<const NodeVictims> nodes) {
   return out += "}}";
 }
 
-Result<BindRequest> DecodeBindingArgs(std::string& text) {
+Result<BindRequest> DecodeBindingArgs(PaddedText& text) {
   BindRequest request;
   BERTH_TRY_STATUS(ForEachTopField(text, text.capacity(), [&](std::string_view key, value content) {
     const auto take = [&](std::string_view field, std::string& target) {

@@ -5,14 +5,14 @@
 //   ExtenderArgs -> ExtenderFilterResult | HostPriorityList
 //   ExtenderPreemptionArgs -> ExtenderPreemptionResult
 //   ExtenderBindingArgs -> ExtenderBindingResult
+//
 // Victims come in two forms: Victims and MetaVictims.
 //
 // Keys are read in any case and written as Go writes them. Errors (kInvalidArgument) mean "not such
 // a message": answer 400. What is wrong with the pod itself is in its refusal.
 //
 // Decoders may change the text while they work and leave it as it was; what they return may point
-// into it. Requires of every text: capacity() >= size() + kPadding. Any thread may call any
-// function.
+// into it. Any thread may call any function.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/node_name_table.h"
 #include "scoring/reason.h"
@@ -31,8 +32,6 @@
 #include "server/wire/pod_rules.h"
 
 namespace berth::wire {
-
-constexpr std::size_t kPadding = 64;  // readable bytes behind a text (simdjson reads in blocks)
 
 // One item of ExtenderArgs.Nodes.
 struct NodeItem {
@@ -61,7 +60,7 @@ using LeavesNodes = std::function<bool(const ExtenderArgs&)>;
 
 // The nodes are read all the same where their text follows in another form than that in which
 // kube-scheduler writes it.
-Result<ExtenderArgs> DecodeExtenderArgs(std::string& text, const PodRules& rules,
+Result<ExtenderArgs> DecodeExtenderArgs(PaddedText& text, const PodRules& rules,
                                         const NodeNameTable& names, const LeavesNodes& leaves = {});
 
 // Gives the memory back with which this thread decoded a large text. What was decoded may point
@@ -94,12 +93,12 @@ struct PreemptionArgs {
   std::vector<NodeVictims> nodes;
 };
 
-Result<PreemptionArgs> DecodePreemptionArgs(std::string& text, const PodRules& rules);
+Result<PreemptionArgs> DecodePreemptionArgs(PaddedText& text, const PodRules& rules);
 
 // A node left out is one that the pod does not get by preemption.
 std::string EncodePreemptionResult(std::span<const NodeVictims> nodes);
 
-Result<BindRequest> DecodeBindingArgs(std::string& text);
+Result<BindRequest> DecodeBindingArgs(PaddedText& text);
 
 // An empty error means success.
 std::string EncodeBindingResult(std::string_view error);

@@ -4,9 +4,9 @@
 #include <chrono>
 
 #include "base/number.h"
-#include "server/wire/json_fields.h"
 #include "server/wire/json_text.h"
 #include "server/wire/lease_json.h"
+#include "server/wire/object_reader.h"
 
 namespace berth::wire {
 namespace {
@@ -87,7 +87,7 @@ std::string EncodeHamiLock(WallTime now, const PodId& pod) {
   return SecondTime(now) + "," + pod.namespace_name + "," + pod.name;
 }
 
-Result<LockedNode> DecodeLockedNode(const std::string& text) {
+Result<LockedNode> DecodeLockedNode(const PaddedText& text) {
   LockedNode node;
   BERTH_TRY_STATUS(ReadObject(text, [&node](simdjson::ondemand::object fields) -> Status {
     ForEachField(fields, [&node](std::string_view key, simdjson::ondemand::value metadata) {

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/pod_request.h"
 
@@ -36,9 +37,8 @@ struct LockedNode {
   std::string resource_version;
   std::string lock;  // the text; empty = not locked
 };
-// Error: kInvalidArgument for what is not JSON or has no version. Requires: text.capacity() >=
-// text.size() + kPadding (extender_v1.h).
-Result<LockedNode> DecodeLockedNode(const std::string& text);
+// Error: kInvalidArgument for what is not JSON or has no version.
+Result<LockedNode> DecodeLockedNode(const PaddedText& text);
 
 // The application/merge-patch+json of the Node; an empty lock removes it.
 std::string EncodeLockPatch(std::string_view resource_version, std::string_view lock);

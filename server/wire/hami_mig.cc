@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "server/wire/fields.h"
 #include "server/wire/mig_json.h"
+#include "server/wire/strict_json.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::wire {

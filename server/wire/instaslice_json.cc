@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/instaslice_json.h"
 
-#include "server/wire/fields.h"
+#include "server/wire/strict_json.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth::wire {
@@ -33,8 +33,8 @@ Status CheckDevice(const AllocationClaim& claim) {
 
 }  // namespace
 
-Result<AllocationClaim> DecodeAllocationClaim(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+Result<AllocationClaim> DecodeAllocationClaim(const PaddedText& text) {
+  const Json json = Json::parse(text.view(), nullptr, false);
   if (json.is_discarded()) return Invalid("want JSON, got something else");
   AllocationClaim claim;
   std::string state;

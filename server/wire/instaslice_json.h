@@ -15,6 +15,7 @@
 
 #include <string>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/claimed_gpu.h"
 
@@ -30,6 +31,6 @@ struct AllocationClaim {
 
 // Error: kInvalidArgument with the path of the field. A claim that holds nothing yet may lack what
 // the device is.
-Result<AllocationClaim> DecodeAllocationClaim(const std::string& text);
+Result<AllocationClaim> DecodeAllocationClaim(const PaddedText& text);
 
 }  // namespace berth::wire

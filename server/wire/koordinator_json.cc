@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/wire/fields.h"
+#include "server/wire/strict_json.h"
 #include "topology/links/product_links.h"
 
 namespace berth::wire {
@@ -44,8 +44,8 @@ LinkType RelationOf(const KoordinatorGpu& a, const KoordinatorGpu& b) {
 
 }  // namespace
 
-Result<KoordinatorDevice> DecodeKoordinatorDevice(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+Result<KoordinatorDevice> DecodeKoordinatorDevice(const PaddedText& text) {
+  const Json json = Json::parse(text.view(), nullptr, false);
   if (json.is_discarded()) return Invalid("want JSON, got something else");
   KoordinatorDevice device;
   std::vector<MinorGpu> gpus;

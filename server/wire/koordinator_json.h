@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "topology/links/link_matrix.h"
 
@@ -38,7 +39,7 @@ struct KoordinatorDevice {
 };
 
 // Error: kInvalidArgument with the path of the field, also where the minors are not 0, 1, 2, ...
-Result<KoordinatorDevice> DecodeKoordinatorDevice(const std::string& text);
+Result<KoordinatorDevice> DecodeKoordinatorDevice(const PaddedText& text);
 
 // The links of these GPUs: PXB under one PCIe switch, NODE in one NUMA node, SYS else; NVLinks of
 // the catalogue. nullopt where there are none, or of one it is not known where it is.

@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
-#include "server/wire/fields.h"
+#include "server/wire/strict_json.h"
 
 namespace berth::wire {
 

@@ -39,7 +39,7 @@
 #include "cluster/mig_library.h"
 #include "cluster/mig_spec.h"
 #include "cluster/mig_use.h"
-#include "server/wire/fields.h"
+#include "server/wire/strict_json.h"
 
 namespace berth::wire {
 

@@ -10,11 +10,11 @@
 #include "cluster/quantity.h"
 #include "server/wire/hami_links.h"
 #include "server/wire/hami_mig.h"
-#include "server/wire/json_fields.h"
 #include "server/wire/mig_json.h"
 #include "server/wire/node_gpus.h"
 #include "server/wire/node_links.h"
 #include "server/wire/node_mig.h"
+#include "server/wire/object_reader.h"
 #include "server/wire/selector_json.h"
 #include "topology/gpu_model.h"
 
@@ -261,13 +261,12 @@ NodeRules::NodeRules(const Config& config)
   }
 }
 
-Result<std::vector<DecodedNode>> DecodeNodeList(const std::string& text, const NodeRules& rules) {
+Result<std::vector<DecodedNode>> DecodeNodeList(const PaddedText& text, const NodeRules& rules) {
   std::vector<DecodedNode> nodes;
   std::string place = "list";
   try {
     simdjson::ondemand::parser parser;
-    simdjson::ondemand::document document =
-        parser.iterate(simdjson::padded_string_view(text.data(), text.size(), text.capacity()));
+    simdjson::ondemand::document document = parser.iterate(ViewOf(text));
     for (auto field : document.get_object()) {
       if (!IsField(field.unescaped_key(), "items")) continue;
       value items = field.value();
@@ -285,7 +284,7 @@ Result<std::vector<DecodedNode>> DecodeNodeList(const std::string& text, const N
   return nodes;
 }
 
-Result<DecodedNode> DecodeNode(const std::string& text, const NodeRules& rules) {
+Result<DecodedNode> DecodeNode(const PaddedText& text, const NodeRules& rules) {
   NodeReader reader(rules);
   Result<DecodedNode> node;
   const Status read = ReadObject(text, [&](object fields) -> Status {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/link_library.h"
 #include "cluster/mig_library.h"
@@ -41,11 +42,10 @@ struct DecodedNode {
 // kInvalidArgument with the place ("items[3].status.allocatable.cpu: ..."). Labels and taints come
 // along; a node that is cordoned (spec.unschedulable) has the taint
 // node.kubernetes.io/unschedulable.
-// Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
-Result<std::vector<DecodedNode>> DecodeNodeList(const std::string& text, const NodeRules& rules);
+Result<std::vector<DecodedNode>> DecodeNodeList(const PaddedText& text, const NodeRules& rules);
 
 // Decodes one Node, as a watch sends it. Error: kInvalidArgument naming node and field
-// ("node n1: status.allocatable.cpu: ..."). Requires: as above.
-Result<DecodedNode> DecodeNode(const std::string& text, const NodeRules& rules);
+// ("node n1: status.allocatable.cpu: ...").
+Result<DecodedNode> DecodeNode(const PaddedText& text, const NodeRules& rules);
 
 }  // namespace berth::wire

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/object_meta.h"
 
-#include "server/wire/json_fields.h"
+#include "server/wire/object_reader.h"
 
 namespace berth::wire {
 
@@ -21,7 +21,7 @@ ObjectMeta ReadObjectMeta(object whole) {
   return meta;
 }
 
-Result<ObjectMeta> DecodeObjectMeta(const std::string& text) {
+Result<ObjectMeta> DecodeObjectMeta(const PaddedText& text) {
   ObjectMeta meta;
   BERTH_TRY_STATUS(ReadObject(text, [&meta](object whole) -> Status {
     meta = ReadObjectMeta(whole);

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 
 namespace berth::wire {
@@ -27,7 +28,6 @@ struct ObjectMeta {
 ObjectMeta ReadObjectMeta(simdjson::ondemand::object object);
 
 // Error: kInvalidArgument for what is not JSON or has no name.
-// Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
-Result<ObjectMeta> DecodeObjectMeta(const std::string& text);
+Result<ObjectMeta> DecodeObjectMeta(const PaddedText& text);
 
 }  // namespace berth::wire

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/wire/json_fields.h"
+#include "server/wire/object_reader.h"
 #include "server/wire/pod_group.h"
 
 namespace berth::wire {
@@ -112,7 +112,7 @@ class PodGroupReader {
 
 }  // namespace
 
-Result<PodGroup> DecodePodGroup(const std::string& text, PodGroupApi api,
+Result<PodGroup> DecodePodGroup(const PaddedText& text, PodGroupApi api,
                                 const TopologyLevels& levels, std::string& problem) {
   PodGroupReader reader(api);
   BERTH_TRY_STATUS(ReadObject(text, [&reader](object fields) { return reader.Read(fields); }));

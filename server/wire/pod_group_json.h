@@ -16,6 +16,7 @@
 
 #include <string>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/pod_groups.h"
 #include "topology/domains/topology_levels.h"
@@ -24,8 +25,8 @@ namespace berth::wire {
 
 // problem: how near, where that cannot be read; the group then has its size alone. Error:
 // kInvalidArgument for what is not JSON, not a PodGroup, has no name or no number where one is to
-// be. Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
-Result<PodGroup> DecodePodGroup(const std::string& text, PodGroupApi api,
+// be.
+Result<PodGroup> DecodePodGroup(const PaddedText& text, PodGroupApi api,
                                 const TopologyLevels& levels, std::string& problem);
 
 }  // namespace berth::wire

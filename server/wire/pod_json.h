@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cluster/pod_request.h"
-#include "server/wire/json_fields.h"
+#include "server/wire/object_reader.h"
 #include "server/wire/pod_rules.h"
 
 namespace berth::wire {

@@ -7,7 +7,7 @@
 
 #include "server/wire/devices_annotation.h"
 #include "server/wire/hami_mig.h"
-#include "server/wire/json_fields.h"
+#include "server/wire/object_reader.h"
 #include "server/wire/pod_json.h"
 
 namespace berth::wire {
@@ -48,7 +48,7 @@ void Place(ObservedPod& observed, const Annotation& own, const Annotation& hami)
 }
 
 // The fields of a Pod that has a name and a UID.
-Result<PodFields> ReadWholePod(const std::string& text, const PodRules& rules) {
+Result<PodFields> ReadWholePod(const PaddedText& text, const PodRules& rules) {
   PodFields fields;
   const Status read = ReadObject(text, [&](simdjson::ondemand::object object) -> Status {
     fields = ReadPod(object, rules);
@@ -72,7 +72,7 @@ bool IsOver(const PodFields& fields) {
 
 }  // namespace
 
-Result<ObservedPod> DecodeObservedPod(const std::string& text, const PodRules& rules) {
+Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules) {
   BERTH_TRY(PodFields fields, ReadWholePod(text, rules));
   ObservedPod observed;
   const Annotation own = fields.parts.annotations.extract(std::string(kDevicesKey));
@@ -86,7 +86,7 @@ Result<ObservedPod> DecodeObservedPod(const std::string& text, const PodRules& r
   return observed;
 }
 
-Result<WaitingPod> DecodeWaitingPod(const std::string& text, const PodRules& rules) {
+Result<WaitingPod> DecodeWaitingPod(const PaddedText& text, const PodRules& rules) {
   BERTH_TRY(PodFields fields, ReadWholePod(text, rules));
   WaitingPod waiting{fields.parts.id.namespace_name, fields.parts.id.name, {}, false};
   waiting.waits =

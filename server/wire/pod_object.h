@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
@@ -28,11 +29,10 @@ struct ObservedPod {
 };
 
 // Error: kInvalidArgument for what is not JSON, not a Pod, or a Pod without a name or UID.
-// Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
-Result<ObservedPod> DecodeObservedPod(const std::string& text, const PodRules& rules);
+Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules);
 
 // The same, of a pod that may be waiting (it has not ended, and is not told to). Error and
 // requirement: as above.
-Result<WaitingPod> DecodeWaitingPod(const std::string& text, const PodRules& rules);
+Result<WaitingPod> DecodeWaitingPod(const PaddedText& text, const PodRules& rules);
 
 }  // namespace berth::wire

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/repartition_json.h"
 
-#include "server/wire/fields.h"
+#include "server/wire/strict_json.h"
 
 namespace berth::wire {
 

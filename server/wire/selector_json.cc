@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "server/wire/json_fields.h"
+#include "server/wire/object_reader.h"
 
 namespace berth::wire {
 namespace {

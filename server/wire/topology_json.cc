@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/number.h"
-#include "server/wire/fields.h"
+#include "server/wire/strict_json.h"
 #include "topology/links/nccl_xml.h"
 #include "topology/links/topo_text.h"
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "server/wire/fields.h"
+#include "server/wire/strict_json.h"
 #include "topology/links/link_matrix.h"
 
 namespace berth::wire {

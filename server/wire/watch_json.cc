@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "server/wire/extender_v1.h"
+#include "server/wire/object_reader.h"
 
 namespace berth::wire {
 namespace {
@@ -17,10 +17,6 @@ using simdjson::ondemand::parser;
 using simdjson::ondemand::value;
 
 constexpr std::size_t kForeignText = 200;  // bytes that are kept of what is no Status
-
-simdjson::padded_string_view Padded(const std::string& text) {
-  return simdjson::padded_string_view(text.data(), text.size(), text.capacity());
-}
 
 // The field's text as it stands between its quotes, "" unless it is a string. Names, kinds and
 // versions hold nothing that JSON would escape.
@@ -70,13 +66,11 @@ void ReadListMetadata(object metadata, ListPage& page) {
 
 ApiStatus DecodeStatus(std::string_view text) {
   ApiStatus status;
-  std::string padded;
-  padded.reserve(text.size() + kPadding);
-  padded.assign(text);
+  const PaddedText padded(text);
   bool is_status = false;
   try {
     parser json;
-    document root = json.iterate(Padded(padded));
+    document root = json.iterate(ViewOf(padded));
     for (auto field : root.get_object()) {
       const std::string_view key = field.unescaped_key();
       value content = field.value();
@@ -93,13 +87,13 @@ ApiStatus DecodeStatus(std::string_view text) {
   return status;
 }
 
-Result<ListPage> DecodeListPage(const std::string& text,
+Result<ListPage> DecodeListPage(const PaddedText& text,
                                 const std::function<void(std::string_view object)>& item) {
   ListPage page;
   std::size_t count = 0;
   try {
     parser json;
-    document root = json.iterate(Padded(text));
+    document root = json.iterate(ViewOf(text));
     for (auto field : root.get_object()) {
       const std::string_view key = field.unescaped_key();
       value content = field.value();
@@ -121,13 +115,13 @@ Result<ListPage> DecodeListPage(const std::string& text,
   return page;
 }
 
-Result<WatchEvent> DecodeWatchEvent(const std::string& line) {
+Result<WatchEvent> DecodeWatchEvent(const PaddedText& line) {
   WatchEvent event;
   std::optional<WatchEventType> type;
   std::string word;
   try {
     parser json;
-    document root = json.iterate(Padded(line));
+    document root = json.iterate(ViewOf(line));
     for (auto field : root.get_object()) {
       const std::string_view key = field.unescaped_key();
       value content = field.value();

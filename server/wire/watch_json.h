@@ -3,14 +3,15 @@
 // The envelopes of the Kubernetes API: a page of a list, one line of a watch, a Status. Objects are
 // passed through as the bytes that they came in; what is in them is for pod_json.h and node_json.h.
 //
-// Only the envelope is checked: an object that is no JSON inside may be passed on. Requires of
-// every text: capacity() >= size() + kPadding (extender_v1.h). Any thread may call any function.
+// Only the envelope is checked: an object that is no JSON inside may be passed on. Any thread may
+// call any function.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <string_view>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 
 namespace berth::wire {
@@ -22,7 +23,7 @@ struct ApiStatus {
   std::string message;  // "" = not said
 };
 
-// What is no Status becomes its message, cut off after 200 bytes. Here the text needs no padding.
+// What is no Status becomes its message, cut off after 200 bytes.
 ApiStatus DecodeStatus(std::string_view text);
 
 struct ListPage {
@@ -32,7 +33,7 @@ struct ListPage {
 
 // Calls `item` with each object's bytes, in order; they are valid during the call. Error:
 // kInvalidArgument with the place: what `item` was given until then stands.
-Result<ListPage> DecodeListPage(const std::string& text,
+Result<ListPage> DecodeListPage(const PaddedText& text,
                                 const std::function<void(std::string_view object)>& item);
 
 enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
@@ -47,6 +48,6 @@ struct WatchEvent {
 
 // {"type":"ADDED","object":{"kind":...,"metadata":{"resourceVersion":...},...}}. Error:
 // kInvalidArgument.
-Result<WatchEvent> DecodeWatchEvent(const std::string& line);
+Result<WatchEvent> DecodeWatchEvent(const PaddedText& line);
 
 }  // namespace berth::wire

@@ -48,15 +48,6 @@
 namespace berth::fuzz {
 namespace {
 
-using wire::kPadding;
-
-std::string Padded(std::string_view text) {
-  std::string padded;
-  padded.reserve(text.size() + kPadding);
-  padded.assign(text);
-  return padded;
-}
-
 const Config& Defaults() {
   static const Config config = DefaultConfig();
   return config;
@@ -112,7 +103,7 @@ class Service {
 void Filter(std::string_view input) {
   Service service;
   const auto snapshot = service.Current();
-  std::string text = Padded(input);
+  PaddedText text(input);
   const auto args = wire::DecodeExtenderArgs(text, Rules(), snapshot->names());
   if (!args || !args->pod) return;
   const auto reasons = service.extender().Filter(snapshot, *args->pod, args->known);
@@ -130,7 +121,7 @@ void Filter(std::string_view input) {
 
 void Preempt(std::string_view input) {
   Service service;
-  std::string text = Padded(input);
+  PaddedText text(input);
   const auto args = wire::DecodePreemptionArgs(text, Rules());
   if (!args) return;
   (void)wire::EncodePreemptionResult(
@@ -139,7 +130,7 @@ void Preempt(std::string_view input) {
 
 void Bind(std::string_view input) {
   Service service;
-  std::string text = Padded(input);
+  PaddedText text(input);
   const auto request = wire::DecodeBindingArgs(text);
   if (!request) return;
   const Status bound = test::BindNow(service.extender(), *request);
@@ -147,7 +138,7 @@ void Bind(std::string_view input) {
 }
 
 void Pod(std::string_view input) {
-  const std::string text = Padded(input);
+  const PaddedText text(input);
   (void)wire::DecodeWaitingPod(text, Rules());
   const auto pod = wire::DecodeObservedPod(text, Rules());
   if (!pod || pod->node.empty()) return;
@@ -158,7 +149,7 @@ void Pod(std::string_view input) {
 }
 
 void Node(std::string_view input) {
-  const std::string text = Padded(input);
+  const PaddedText text(input);
   (void)wire::DecodeNodeList(text, RulesOfNodes());
   const auto node = wire::DecodeNode(text, RulesOfNodes());
   if (!node) return;
@@ -170,7 +161,7 @@ void Node(std::string_view input) {
 
 // The objects of other schedulers and of DRA: each text is tried as every kind.
 void Objects(std::string_view input) {
-  const std::string text = Padded(input);
+  const PaddedText text(input);
   std::string problem;
   (void)wire::DecodeOpenClaim(text);
   (void)wire::DecodeResourceClaim(text);

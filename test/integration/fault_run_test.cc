@@ -163,9 +163,7 @@ class FaultRun : public testing::Test {
 
   PodRequest RequestOf(const std::string& name) {
     Json json = api_.Get(kPods, "ns/" + name);
-    std::string text = json.dump();
-    text.reserve(text.size() + 64);
-    return wire::DecodeObservedPod(text, pod_rules_)->pod;
+    return wire::DecodeObservedPod(PaddedText(json.dump()), pod_rules_)->pod;
   }
 
   void Work(int worker, int pods) {

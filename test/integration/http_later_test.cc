@@ -29,7 +29,7 @@ class Parked {
     return [this](HttpRequest& request) {
       HttpResponse response;
       if (request.method == "GET") return response;
-      response.later = [this, body = request.body](const Reply& reply) {
+      response.later = [this, body = request.body.str()](const Reply& reply) {
         if (body == "throw") throw std::runtime_error("not for strangers");
         if (body == "drop") return;
         const std::lock_guard lock(mutex_);

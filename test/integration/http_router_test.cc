@@ -18,7 +18,7 @@ using test::Request;
 using test::StartServer;
 
 HttpResponse Call(const Router& router, std::string_view method, std::string_view path) {
-  HttpRequest request{method, path, "", ""};
+  HttpRequest request{method, path, "", {}};
   return router(request);
 }
 

@@ -103,7 +103,8 @@ TEST(HttpServer, KeepsBodiesOfEverySizeIntact) {
 TEST(HttpServer, GivesHandlersRoomBehindTheBody) {
   bool has_padding = true;
   const auto server = StartServer(LocalOptions(), [&](HttpRequest& request) {
-    has_padding = has_padding && request.body.capacity() >= request.body.size() + kBodyPadding;
+    has_padding =
+        has_padding && request.body.capacity() >= request.body.size() + PaddedText::kPadding;
     HttpResponse response;
     response.body = std::to_string(request.body.size());
     return response;

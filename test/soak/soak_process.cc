@@ -9,9 +9,6 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = 4;
 
-// With room behind it, for simdjson.
-void Pad(std::string& text) { text.reserve(text.size() + 64); }
-
 }  // namespace
 
 // --- SoakMirror
@@ -37,8 +34,7 @@ void SoakMirror::Step(Random& random, bool disturbed) {
 void SoakMirror::Bring(Random& random) {
   for (std::size_t i = 0; i < kMostAtOnce && !list_.empty(); ++i) {
     auto& [name, object] = list_.back();
-    Pad(object);
-    sink_.Listed(object);
+    sink_.Listed(PaddedText(std::move(object)));
     brought_.insert(name);
     list_.pop_back();
   }
@@ -62,12 +58,12 @@ void SoakMirror::Watch(Random& random, bool disturbed) {
     if (random.Below(8) == 0) std::swap(events.back(), events[random.Below(events.size())]);
   }
   for (SoakEvent& event : events) {
-    Pad(event.object);
+    const PaddedText object(std::move(event.object));
     if (event.change == SoakChange::kChanged) {
-      sink_.Changed(event.object);
+      sink_.Changed(object);
       brought_.insert(event.name);
     } else {
-      sink_.Deleted(event.object);
+      sink_.Deleted(object);
     }
   }
 }
@@ -100,8 +96,7 @@ SoakProcess::SoakProcess(SoakApi& api, int number, const Clock& clock,
       pods(api, SoakKind::kPod, pod_sink_) {}
 
 PodRequest SoakProcess::RequestOf(const SoakPod& pod) const {
-  std::string text = TextOf(pod);
-  return wire::DecodeObservedPod(text, pod_rules_)->pod;
+  return wire::DecodeObservedPod(PaddedText(TextOf(pod)), pod_rules_)->pod;
 }
 
 }  // namespace berth::test

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "server/wire/extender_v1.h"
 #include "server/wire/node_json.h"
 #include "test/support/data_dir.h"
 
@@ -42,7 +41,6 @@ std::string ReadCapture(const std::filesystem::path& file) {
     if (count > 0) text.append(bytes.data(), static_cast<std::size_t>(count));
   }
   EXPECT_FALSE(text.empty()) << file;
-  text.reserve(text.size() + wire::kPadding);
   return text;
 }
 
@@ -58,8 +56,8 @@ std::vector<NodeSpec> CapturedNodes(std::string_view scheduler, bool large) {
       list += item;
     }
     list += "]}";
-    list.reserve(list.size() + wire::kPadding);
-    const auto decoded = wire::DecodeNodeList(list, wire::NodeRules(DefaultConfig()));
+    const auto decoded =
+        wire::DecodeNodeList(PaddedText(std::move(list)), wire::NodeRules(DefaultConfig()));
     if (!decoded) {
       ADD_FAILURE() << file << ": " << decoded.error().message;
       continue;

@@ -21,7 +21,7 @@ std::filesystem::path CaptureDir();
 // .json.gz), sorted.
 std::vector<std::filesystem::path> Captures(std::string_view scheduler, std::string_view verb);
 
-// The text, with room behind it (wire::kPadding); .gz is unpacked. Ends the test on failure.
+// The text; .gz is unpacked. Ends the test on failure.
 std::string ReadCapture(const std::filesystem::path& file);
 
 // Every node that any full-node body of that scheduler shows, once; without `large` those with

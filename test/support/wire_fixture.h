@@ -17,6 +17,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/padded_text.h"
 #include "config/config.h"
 #include "scoring/registry.h"
 #include "server/extender/embedded_cluster.h"
@@ -31,13 +32,7 @@ namespace berth::test {
 
 using Json = nlohmann::ordered_json;
 
-// The text with the room behind it that decoders ask for.
-inline std::string Padded(std::string_view text) {
-  std::string padded;
-  padded.reserve(text.size() + wire::kPadding);
-  padded.assign(text);
-  return padded;
-}
+inline PaddedText Padded(std::string_view text) { return PaddedText(text); }
 
 inline NodeSpec MachineWith(std::string name, int gpus, std::string model = "A100") {
   NodeSpec spec;

@@ -87,7 +87,8 @@ TEST_P(CapturedBodies, AskForWhatAnIndependentReadingFinds) {
       const Json& pod = body.rest["Pod"];
       const Json& spec = pod["spec"];
       const auto snapshot = service_->state().Current();
-      const auto args = wire::DecodeExtenderArgs(text, service_->rules(), snapshot->names());
+      PaddedText padded(text);
+      const auto args = wire::DecodeExtenderArgs(padded, service_->rules(), snapshot->names());
       ASSERT_TRUE(args && args->pod) << file;
       const RequestShape& shape = args->pod->shape;
       EXPECT_EQ(args->pod->refusal, "") << file;

@@ -27,7 +27,7 @@ Object Claim(const std::string& state) {
 }
 
 TEST(AllocationClaim, SaysWhichDeviceOfWhichGpuIsHeldOnWhichNode) {
-  const auto claim = DecodeAllocationClaim(Claim("inUse").dump());
+  const auto claim = DecodeAllocationClaim(PaddedText(Claim("inUse").dump()));
   ASSERT_TRUE(claim) << claim.error().message;
   EXPECT_EQ(claim->namespace_name, "das-operator");
   EXPECT_EQ(claim->name, "8835132e-busy-0");
@@ -44,7 +44,7 @@ TEST(AllocationClaim, HoldsFromWhenItsNodeIsChosenUntilItsDeviceIsGone) {
                                      {"processing", true},
                                      {"inUse", true},
                                      {"orphaned", true}}) {
-    const auto claim = DecodeAllocationClaim(Claim(state).dump());
+    const auto claim = DecodeAllocationClaim(PaddedText(Claim(state).dump()));
     ASSERT_TRUE(claim) << state;
     EXPECT_EQ(claim->holds, holds) << state;
   }
@@ -54,9 +54,9 @@ TEST(AllocationClaim, OneThatHoldsSomethingSaysWhat) {
   const auto error = [](const char* key, const Object& value) {
     Object claim = Claim("created");
     claim["spec"][key] = value;
-    const auto read = DecodeAllocationClaim(claim.dump());
+    const auto read = DecodeAllocationClaim(PaddedText(claim.dump()));
     claim["status"]["state"] = "staged";
-    EXPECT_TRUE(DecodeAllocationClaim(claim.dump()) || value.is_number()) << key;
+    EXPECT_TRUE(DecodeAllocationClaim(PaddedText(claim.dump())) || value.is_number()) << key;
     return read ? "none" : read.error().message;
   };
   EXPECT_EQ(error("nodename", nullptr), "spec.nodename: want a node, got none");
@@ -69,7 +69,7 @@ TEST(AllocationClaim, OneThatHoldsSomethingSaysWhat) {
 
 TEST(AllocationClaim, WhatIsNoClaimIsAnError) {
   const auto error = [](const std::string& text) {
-    const auto read = DecodeAllocationClaim(text);
+    const auto read = DecodeAllocationClaim(PaddedText(text));
     return read ? "none" : read.error().message;
   };
   EXPECT_EQ(error("{"), "want JSON, got something else");

@@ -43,7 +43,7 @@ std::string Row(const LinkMatrix& matrix, int gpu) {
 }
 
 TEST(KoordinatorDevice, SaysWhereTheGpusArePluggedIn) {
-  const auto device = DecodeKoordinatorDevice(FourGpus().dump());
+  const auto device = DecodeKoordinatorDevice(PaddedText(FourGpus().dump()));
   ASSERT_TRUE(device) << device.error().message;
   EXPECT_EQ(device->name, "n1");
   ASSERT_EQ(device->gpus.size(), 4U);
@@ -57,7 +57,7 @@ TEST(KoordinatorDevice, SaysWhereTheGpusArePluggedIn) {
 }
 
 TEST(KoordinatorDevice, NvlinksAreThoseOfTheProduct) {
-  const auto device = DecodeKoordinatorDevice(FourGpus().dump());
+  const auto device = DecodeKoordinatorDevice(PaddedText(FourGpus().dump()));
   const auto links = LinksOfKoordinator(*device, "NVIDIA-H100-80GB-HBM3");
   ASSERT_TRUE(links);
   EXPECT_EQ(Row(*links, 0), "X NV6 NV6 NV6 ");
@@ -68,19 +68,22 @@ TEST(KoordinatorDevice, NvlinksAreThoseOfTheProduct) {
 TEST(KoordinatorDevice, WithoutThePlaceOfEveryGpuThereAreNoLinks) {
   Object device = FourGpus();
   device["spec"]["devices"][1].erase("topology");
-  EXPECT_FALSE(LinksOfKoordinator(*DecodeKoordinatorDevice(device.dump()), "NVIDIA-L40S"));
+  EXPECT_FALSE(
+      LinksOfKoordinator(*DecodeKoordinatorDevice(PaddedText(device.dump())), "NVIDIA-L40S"));
   device = FourGpus();
   device["spec"]["devices"][1]["topology"]["nodeID"] = -1;
-  EXPECT_FALSE(LinksOfKoordinator(*DecodeKoordinatorDevice(device.dump()), "NVIDIA-L40S"));
-  EXPECT_FALSE(LinksOfKoordinator(*DecodeKoordinatorDevice(DeviceOf({}).dump()), ""));
+  EXPECT_FALSE(
+      LinksOfKoordinator(*DecodeKoordinatorDevice(PaddedText(device.dump())), "NVIDIA-L40S"));
+  EXPECT_FALSE(LinksOfKoordinator(*DecodeKoordinatorDevice(PaddedText(DeviceOf({}).dump())), ""));
   // The same switch is nothing where it is not said, and nothing across NUMA nodes.
-  const auto apart = DecodeKoordinatorDevice(DeviceOf({Gpu(0, 0, ""), Gpu(1, 0, "")}).dump());
+  const auto apart =
+      DecodeKoordinatorDevice(PaddedText(DeviceOf({Gpu(0, 0, ""), Gpu(1, 0, "")}).dump()));
   EXPECT_EQ(Row(*LinksOfKoordinator(*apart, ""), 0), "X NODE ");
 }
 
 TEST(KoordinatorDevice, WhatCannotBeReadIsAnErrorWithItsPlace) {
   const auto error = [](const Object& device) {
-    const auto read = DecodeKoordinatorDevice(device.dump());
+    const auto read = DecodeKoordinatorDevice(PaddedText(device.dump()));
     return read ? "none" : read.error().message;
   };
   EXPECT_EQ(error(7), "file: want an object");

@@ -37,8 +37,7 @@ DecodedNode Decode(const ANodeObject& node) {
   if (!node.annotation.empty()) {
     object["metadata"]["annotations"] = {{"berth.dev/mig", node.annotation}};
   }
-  std::string text = object.dump();
-  text.reserve(text.size() + kPadding);
+  const PaddedText text(object.dump());
   auto decoded = DecodeNode(text, Rules());
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded ? *std::move(decoded) : DecodedNode{};

@@ -19,7 +19,7 @@ constexpr char kLabels[] = "labels", kAnnotations[] = "annotations";
 PodRequest Read(const Json& pod) {
   static const PodRules rules(DefaultConfig().resources,
                               {{"zone", {"z"}}, {"block", {"b", "old/b"}}, {"rack", {"r"}}});
-  std::string text = test::Padded(Json{{"Pod", pod}, {"NodeNames", Json::array()}}.dump());
+  PaddedText text = test::Padded(Json{{"Pod", pod}, {"NodeNames", Json::array()}}.dump());
   auto args = DecodeExtenderArgs(text, rules, NodeNameTable(std::vector<std::string>()));
   EXPECT_TRUE(args && args->pod) << pod;
   return *args->pod;

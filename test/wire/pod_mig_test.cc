@@ -37,8 +37,7 @@ Object PodObject(const Object& containers, const Object& annotations = Object::o
 
 ObservedPod Read(const Object& pod, const DeviceClasses* classes = nullptr) {
   const PodRules rules(DefaultConfig().resources, {}, nullptr, classes);
-  std::string text = pod.dump();
-  text.reserve(text.size() + kPadding);
+  const PaddedText text(pod.dump());
   auto read = DecodeObservedPod(text, rules);
   EXPECT_TRUE(read) << read.error().message << pod;
   return read ? *std::move(read) : ObservedPod{};

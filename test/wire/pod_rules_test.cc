@@ -19,7 +19,7 @@ const PodRules& Rules() {
 
 // The request of that pod, as filter would read it.
 PodRequest Read(const Json& pod) {
-  std::string text = test::Padded(Json{{"Pod", pod}, {"NodeNames", Json::array()}}.dump());
+  PaddedText text = test::Padded(Json{{"Pod", pod}, {"NodeNames", Json::array()}}.dump());
   auto args = DecodeExtenderArgs(text, Rules(), NodeNameTable(std::vector<std::string>()));
   EXPECT_TRUE(args && args->pod) << pod;
   return *args->pod;

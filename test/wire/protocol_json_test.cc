@@ -27,7 +27,7 @@ bool FitsOnN1(const TestService& service, const Json& pod) {
 // What a container with that quantity of the resource asks for.
 RequestShape ShapeAsking(const TestService& service, const std::string& resource,
                          const Json& quantity) {
-  std::string text =
+  PaddedText text =
       test::Padded(ArgsWithNames(PodAsking("1", {{resource, quantity}}), Json::array()));
   const auto args =
       wire::DecodeExtenderArgs(text, service.rules(), NodeNameTable(std::vector<std::string>()));

@@ -29,7 +29,7 @@ const NodeNameTable& Names() {
 }
 
 Result<ExtenderArgs> Decode(const std::string& body) {
-  std::string text = Padded(body);
+  PaddedText text = Padded(body);
   auto args = DecodeExtenderArgs(text, Rules(), Names());
   EXPECT_EQ(text, body) << "the text was not left as it was";
   return args;
@@ -136,7 +136,7 @@ TEST(SchedulerForm, TheOrderOfTheLastListIsOnlyAGuess) {
                                R"("a")", R"("aaaa","a")"};
   for (int round = 0; round < 3; ++round) {
     for (const char* list : lists) {
-      std::string text = Padded(WithTheMark("{}", list));
+      PaddedText text = Padded(WithTheMark("{}", list));
       const auto args = DecodeExtenderArgs(text, Rules(), names);
       ASSERT_TRUE(args);
       std::string read;

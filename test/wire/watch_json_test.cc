@@ -27,7 +27,7 @@ Decoded DecodeList(std::string_view text) {
 }
 
 Result<WatchEvent> Refused(std::string_view text) {
-  const std::string line = Padded(text);
+  const PaddedText line = Padded(text);
   return DecodeWatchEvent(line);
 }
 
@@ -86,7 +86,7 @@ TEST(DecodeWatchEvent, ReadsEveryType) {
         Case{"DELETED", WatchEventType::kDeleted}, Case{"BOOKMARK", WatchEventType::kBookmark}}) {
     const std::string object =
         R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"77"},"spec":{}})";
-    const std::string line =
+    const PaddedText line =
         Padded(std::string(R"({"type":")") + c.word + R"(","object":)" + object + "}");
     const auto event = DecodeWatchEvent(line);
     ASSERT_TRUE(event) << event.error().message;
@@ -98,7 +98,7 @@ TEST(DecodeWatchEvent, ReadsEveryType) {
 }
 
 TEST(DecodeWatchEvent, TakesAnyOrderAndBlanks) {
-  const std::string line = Padded(
+  const PaddedText line = Padded(
       R"( { "object" : { "metadata" : { "x":[{}], "resourceVersion" : "5"  } , "kind" : "Node" } ,)"
       R"( "type" : "ADDED" } )");
   const auto event = DecodeWatchEvent(line);
@@ -109,7 +109,7 @@ TEST(DecodeWatchEvent, TakesAnyOrderAndBlanks) {
 }
 
 TEST(DecodeWatchEvent, HandsTheStatusOfAnErrorOn) {
-  const std::string line =
+  const PaddedText line =
       Padded(R"j({"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},)j"
              R"j("status":"Failure","message":"too old: 1 (9)","reason":"Expired","code":410}})j");
   const auto event = DecodeWatchEvent(line);

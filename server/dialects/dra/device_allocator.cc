@@ -8,7 +8,6 @@
 
 #include "scoring/mig/offer_choice.h"
 #include "server/kube/api_path.h"
-#include "server/wire/extender_v1.h"
 
 namespace berth::dialects {
 namespace {
@@ -145,8 +144,7 @@ Result<wire::OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant 
   if (response.status == 409) return Fail(Errc::kConflict, kube::RefusalText(response));
   if (response.status >= 500) return Fail(Errc::kUnavailable, kube::RefusalText(response));
   if (!response.ok()) return Invalid(kube::RefusalText(response));
-  response.body.reserve(response.body.size() + wire::kPadding);
-  auto claim = wire::DecodeOpenClaim(response.body);
+  auto claim = wire::DecodeOpenClaim(PaddedText(std::move(response.body)));
   if (!claim) return Fail(Errc::kUnavailable, std::move(claim).error().message);
   return claim;
 }

@@ -30,7 +30,7 @@ class GroupWatch final : public kube::ClusterExtension {
   GroupWatch(const kube::ExtensionContext& context, PodGroups& groups,
              const TopologyLevels& levels) {
     for (const GroupApi& row : GroupApis()) {
-      const auto decode = [api = row.api, &levels](const std::string& text, std::string& problem) {
+      const auto decode = [api = row.api, &levels](const PaddedText& text, std::string& problem) {
         return wire::DecodePodGroup(text, api, levels, problem);
       };
       sinks_.push_back(

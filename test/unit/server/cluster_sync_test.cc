@@ -41,23 +41,10 @@ class PodSinkTest : public testing::Test {
     EXPECT_TRUE(state_.Apply(std::span(&up, 1)));
   }
 
-  static std::string Text(const Json& object) {
-    std::string text = object.dump();
-    text.reserve(text.size() + 64);
-    return text;
-  }
-  void Listed(const Json& pod) {
-    std::string text = Text(pod);
-    sink_.Listed(text);
-  }
-  void Changed(const Json& pod) {
-    std::string text = Text(pod);
-    sink_.Changed(text);
-  }
-  void Deleted(const Json& pod) {
-    std::string text = Text(pod);
-    sink_.Deleted(text);
-  }
+  static PaddedText Text(const Json& object) { return PaddedText(object.dump()); }
+  void Listed(const Json& pod) { sink_.Listed(Text(pod)); }
+  void Changed(const Json& pod) { sink_.Changed(Text(pod)); }
+  void Deleted(const Json& pod) { sink_.Deleted(Text(pod)); }
   void List(const std::vector<Json>& pods) {
     sink_.ListBegins();
     for (const Json& pod : pods) Listed(pod);

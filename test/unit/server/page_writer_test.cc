@@ -24,7 +24,7 @@ using http::HttpResponse;
 // Asks, and gives the answer when it is there.
 std::future<HttpResponse> Ask(const http::HttpHandler& handler, bool gzip = false,
                               std::string_view tag = "") {
-  HttpRequest request{"GET", "/page", "", "", {}, gzip, tag};
+  HttpRequest request{"GET", "/page", "", {}, {}, gzip, tag};
   const HttpResponse response = handler(request);
   auto answer = std::make_shared<std::promise<HttpResponse>>();
   response.later(http::Reply([answer](HttpResponse given) { answer->set_value(given); }));

@@ -29,10 +29,10 @@ class RecordingSink final : public ObjectSink {
     const Lines so_far = notes();
     if (so_far.empty() || so_far.back() != "begin") Note("begin");  // a failed list begins again
   }
-  void Listed(std::string& object) override { NoteObject("=", object); }
+  void Listed(const PaddedText& object) override { NoteObject("=", object); }
   void ListEnds() override { Note("end"); }
-  void Changed(std::string& object) override { NoteObject("+", object); }
-  void Deleted(std::string& object) override { NoteObject("-", object); }
+  void Changed(const PaddedText& object) override { NoteObject("+", object); }
+  void Deleted(const PaddedText& object) override { NoteObject("-", object); }
 
   Lines notes() {
     const MutexLock lock(mutex_);
@@ -40,8 +40,9 @@ class RecordingSink final : public ObjectSink {
   }
 
  private:
-  void NoteObject(const std::string& what, const std::string& object) {
-    EXPECT_GE(object.capacity(), object.size() + 64);
+  void NoteObject(const std::string& what, const PaddedText& text) {
+    EXPECT_GE(text.capacity(), text.size() + PaddedText::kPadding);
+    const std::string& object = text.str();
     const std::size_t at = object.find("\"name\":\"");
     ASSERT_NE(at, std::string::npos) << object;
     Note(what + object.substr(at + 8, object.find('"', at + 8) - at - 8));
@@ -362,9 +363,9 @@ TEST(LineSplitter, SplitsAtEveryPlace) {
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
     LineSplitter splitter(100);
     Lines lines;
-    const auto take = [&lines](std::string& line) {
-      EXPECT_GE(line.capacity(), line.size() + 64);
-      lines.push_back(line);
+    const auto take = [&lines](const PaddedText& line) {
+      EXPECT_GE(line.capacity(), line.size() + PaddedText::kPadding);
+      lines.push_back(line.str());
       return true;
     };
     EXPECT_TRUE(splitter.Add(text.substr(0, cut), take));
@@ -376,10 +377,10 @@ TEST(LineSplitter, SplitsAtEveryPlace) {
 
 TEST(LineSplitter, StopsWhenToldToAndAtTheLimit) {
   LineSplitter splitter(4);
-  const auto no = [](std::string&) { return false; };
+  const auto no = [](const PaddedText&) { return false; };
   EXPECT_FALSE(splitter.Add("a\nb\n", no));
   EXPECT_FALSE(splitter.too_long());
-  const auto yes = [](std::string&) { return true; };
+  const auto yes = [](const PaddedText&) { return true; };
   EXPECT_TRUE(splitter.Add("1234\n123", yes));
   EXPECT_FALSE(splitter.Add("45\n", yes));
   EXPECT_TRUE(splitter.too_long());

@@ -118,7 +118,7 @@ TEST(Routes, DebugRoutesCanBeLeftOut) {
   AddServiceRoutes(only_service, parts);
   AddDebugRoutes(only_debug, parts);
   const auto status = [](const http::Router& router, std::string_view path) {
-    http::HttpRequest request{"GET", path, "", ""};
+    http::HttpRequest request{"GET", path, "", {}};
     return router(request).status;
   };
   for (const char* path : {"/debug/snapshot", "/debug/repartition", "/"}) {
@@ -144,7 +144,7 @@ TEST(Routes, TheAdviceToCutNodesOtherwiseIsThatOfThisMoment) {
   AddHealthRoutes(routes, parts);
   AddDebugRoutes(routes, parts);
   const auto get = [&routes](std::string_view path) {
-    http::HttpRequest request{"GET", path, "", ""};
+    http::HttpRequest request{"GET", path, "", {}};
     return routes(request).body;
   };
   const std::string line =

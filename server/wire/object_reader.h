@@ -10,9 +10,16 @@
 #include <string>
 #include <string_view>
 
+#include "base/padded_text.h"
 #include "base/result.h"
 
 namespace berth::wire {
+
+static_assert(PaddedText::kPadding >= simdjson::SIMDJSON_PADDING);
+
+inline simdjson::padded_string_view ViewOf(const PaddedText& text) {
+  return simdjson::padded_string_view(text.data(), text.size(), text.capacity());
+}
 
 // Whether a key is that field, whatever its case.
 bool IsField(std::string_view key, std::string_view field);
@@ -29,13 +36,11 @@ void ForEachField(simdjson::ondemand::object fields, Read read) {
 
 // Calls read(object) with the one object that the text is. Error: kInvalidArgument for what is not
 // JSON or has a type that Kubernetes does not give it.
-// Requires: text.capacity() >= text.size() + kPadding (extender_v1.h).
 template <class Read>
-Status ReadObject(const std::string& text, Read read) {
+Status ReadObject(const PaddedText& text, Read read) {
   try {
     simdjson::ondemand::parser parser;
-    simdjson::ondemand::document document =
-        parser.iterate(simdjson::padded_string_view(text.data(), text.size(), text.capacity()));
+    simdjson::ondemand::document document = parser.iterate(ViewOf(text));
     return read(document.get_object());
   } catch (const simdjson::simdjson_error& problem) {
     return Invalid(problem.what());
