@@ -9,10 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/kube/api_path.h"
 #include "server/kube/cluster_sync.h"
+#include "server/kube/paged_list.h"
 #include "server/wire/pod_object.h"
-#include "server/wire/watch_json.h"
 
 namespace berth::kube {
 namespace {
@@ -20,9 +19,6 @@ namespace {
 constexpr std::size_t kMostSuspects = 100;
 constexpr std::size_t kMostFindings = 20;
 constexpr int kMostRepairs = 3;  // of one pod
-constexpr Duration kPatience = std::chrono::seconds(30);
-constexpr std::size_t kMostPageBytes = std::size_t{512} << 20;
-constexpr std::size_t kKeptPageBytes = std::size_t{64} << 20;
 
 // A bound pod.
 struct Bound {
@@ -34,27 +30,16 @@ using Placements = std::map<std::string, Bound>;  // by UID
 Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules,
                                   const std::stop_token& stop) {
   Placements placements;
-  PaddedText page, object;
-  std::string next;
-  do {
-    std::string path = std::string("/api/v1/pods?limit=500&") + PodSink::kQuery;
-    if (!next.empty()) path += "&continue=" + EscapeForQuery(next);
-    page.Clear(kKeptPageBytes);
-    BERTH_TRY(const ApiResponse answer,
-              client.Stream(path, kPatience, stop, [&page](std::string_view bytes) {
-                page.Append(bytes);
-                return page.size() <= kMostPageBytes;
-              }));
-    if (stop.stop_requested()) return Fail(Errc::kUnavailable, "list of pods: stopped");
-    if (!answer.ok()) return Fail(Errc::kUnavailable, "list of pods: " + RefusalText(answer));
-    BERTH_TRY(wire::ListPage list, wire::DecodeListPage(page, [&](std::string_view text) {
-                object.Assign(text);
-                auto pod = wire::DecodeObservedPod(object, rules);
-                if (!pod || pod->node.empty() || pod->over) return;
-                placements.emplace(pod->pod.id.uid, Bound{pod->pod.id, std::move(pod->placement)});
-              }));
-    next = std::move(list.next);
-  } while (!next.empty());
+  const auto take = [&](const PaddedText& object) {
+    auto pod = wire::DecodeObservedPod(object, rules);
+    if (!pod || pod->node.empty() || pod->over) return;
+    placements.emplace(pod->pod.id.uid, Bound{pod->pod.id, std::move(pod->placement)});
+  };
+  ApiResponse refusal;
+  auto listed =
+      ListPages(client, {.path = "/api/v1/pods", .query = PodSink::kQuery}, stop, take, refusal);
+  if (stop.stop_requested()) return Fail(Errc::kUnavailable, "list of pods: stopped");
+  if (!listed) return tl::unexpected(std::move(listed).error().Within("list of pods"));
   return placements;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/kube/api_path.h"
+#include "server/kube/retry.h"
 #include "server/wire/wake_json.h"
 
 namespace berth::kube {
@@ -78,7 +79,7 @@ void ApiPodWaker::Post(const PodId& pod) {
     // Gone, or another pod has its name.
     if (response && (response->status == 404 || response->status == 409)) return;
     problem = response ? RefusalText(*response) : response.error().message;
-    if (response && response->status < 500 && response->status != 429) break;
+    if (response && !IsTransient(response->status)) break;
     const MutexLock lock(mutex_);
     if (!ending_) changed_.WaitUntil(mutex_, std::chrono::steady_clock::now() + kPause);
     if (ending_) return;

@@ -193,6 +193,7 @@ KubeCluster::Watched KubeCluster::Watch(WatchSource source) {
   const WatchedKind& kind = source.kind;
   ReflectorOptions options;
   options.path = kind.paths.front();
+  options.may_be_absent = kind.optional;
   options.other_paths.assign(kind.paths.begin() + 1, kind.paths.end());
   options.query = kind.query;
   options.seed = static_cast<std::uint64_t>(parts_.clock.Wall().time_since_epoch().count());

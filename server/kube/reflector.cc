@@ -8,6 +8,7 @@
 
 #include "server/kube/api_path.h"
 #include "server/kube/line_splitter.h"
+#include "server/kube/paged_list.h"
 #include "server/wire/watch_json.h"
 
 namespace berth::kube {
@@ -18,15 +19,8 @@ using wire::WatchEventType;
 constexpr std::size_t kKeptObjectBytes = std::size_t{1} << 20;  // of a rare huge one no more
 constexpr int kNotFound = 404, kUnauthorized = 401, kForbidden = 403;
 constexpr int kTooManyRequests = 429;
-
-// "403 Forbidden: pods is forbidden: User ... cannot list resource ..."
-std::string Describe(int code, std::string_view body) {
-  const wire::ApiStatus status = wire::DecodeStatus(body);
-  std::string text = std::to_string(code);
-  if (!status.reason.empty()) text += " " + status.reason;
-  if (!status.message.empty()) text += ": " + status.message;
-  return text;
-}
+constexpr std::string_view kNoServer =
+    " (every API server serves it: want the address of an API server, or a proxy to one)";
 
 // The versions after the one we know are still there: the same watch may be asked for again.
 bool KeepsItsPlace(int code) {
@@ -50,7 +44,7 @@ Reflector::Reflector(ApiClient& client, ObjectSink& sink, const Clock& clock,
       sink_(sink),
       clock_(clock),
       options_(std::move(options)),
-      random_(options_.seed),
+      backoff_(options_.first_pause, options_.longest_pause, options_.seed),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
 Reflector::~Reflector() = default;
@@ -73,25 +67,15 @@ void Reflector::Run(const std::stop_token& stop) {
   }
 }
 
-Duration Reflector::Pause(std::optional<Duration> at_least) {
-  Duration pause = options_.first_pause;
-  for (int i = 0; i < failures_ && pause < options_.longest_pause; ++i) pause *= 2;
-  pause = std::min(pause, options_.longest_pause);
-  ++failures_;
-  const double share = 0.5 + random_.Unit() / 2;
-  pause = std::chrono::duration_cast<Duration>(pause * share);
-  return std::max(pause, at_least.value_or(Duration::zero()));
-}
-
 Duration Reflector::Failed(const std::string& problem, std::optional<Duration> retry_after) {
   UpdateStats([](ReflectorStats& stats) { ++stats.problems; });
   if (options_.on_problem) options_.on_problem(problem);
-  return Pause(retry_after);
+  return backoff_.Next(retry_after);
 }
 
 void Reflector::Progress() {
   progress_ = true;
-  failures_ = 0;
+  backoff_.Reset();
   const Instant now = clock_.Now();
   UpdateStats([now](ReflectorStats& stats) { stats.last_contact = now; });
 }
@@ -100,12 +84,21 @@ Duration Reflector::List(const std::stop_token& stop) {
   Result<std::string> version;
   for (path_ = 0; path_ <= options_.other_paths.size(); ++path_) {
     refusal_ = {};
-    version = ListPages(stop);
+    sink_.ListBegins();
+    version = ListPages(
+        client_,
+        {.path = path(),
+         .query = options_.query,
+         .page_items = options_.page_items,
+         .idle_timeout = options_.idle_timeout,
+         .max_page_bytes = options_.max_page_bytes},
+        stop, [this](const PaddedText& object) { sink_.Listed(object); }, refusal_);
     if (stop.stop_requested()) return Duration::zero();
     if (version || refusal_.status != kNotFound) break;
   }
   if (path_ > options_.other_paths.size()) {
     path_ = 0;
+    if (!options_.may_be_absent) return NotListed(version.error().message + std::string(kNoServer));
     FoundAbsent();
     return options_.absent_pause;
   }
@@ -134,7 +127,7 @@ Duration Reflector::NotListed(const std::string& why) {
   UpdateStats([forbidden](ReflectorStats& stats) { stats.forbidden = forbidden; });
   if (!forbidden || !known) return Failed(problem, refusal_.retry_after);
   UpdateStats([](ReflectorStats& stats) { ++stats.problems; });
-  return Pause(refusal_.retry_after);
+  return backoff_.Next(refusal_.retry_after);
 }
 
 void Reflector::FoundAbsent() {
@@ -148,47 +141,6 @@ void Reflector::FoundAbsent() {
     stats.forbidden = false;
     stats.last_contact = now;
   });
-}
-
-// The version of the list. One page is in memory at a time.
-Result<std::string> Reflector::ListPages(const std::stop_token& stop) {
-  PaddedText page;
-  std::string next;
-  sink_.ListBegins();
-  while (true) {
-    BERTH_TRY(ApiResponse answer, FetchPage(next, stop, page));
-    if (stop.stop_requested()) return std::string();
-    if (answer.status != 200) {
-      const std::string problem = Describe(answer.status, answer.body);
-      refusal_ = std::move(answer);
-      return Fail(Errc::kUnavailable, problem);
-    }
-    BERTH_TRY(wire::ListPage done, wire::DecodeListPage(page, [this](std::string_view object) {
-                object_.Clear(kKeptObjectBytes);
-                object_.Assign(object);
-                sink_.Listed(object_);
-              }));
-    if (done.next.empty()) return std::move(done.resource_version);
-    next = std::move(done.next);
-  }
-}
-
-Result<ApiResponse> Reflector::FetchPage(const std::string& next, const std::stop_token& stop,
-                                         PaddedText& page) {
-  std::string path = this->path() + "?limit=" + std::to_string(options_.page_items);
-  if (!options_.query.empty()) path += "&" + options_.query;
-  if (!next.empty()) path += "&continue=" + EscapeForQuery(next);
-  page.Clear(options_.max_page_bytes);
-  BERTH_TRY(ApiResponse answer,
-            client_.Stream(path, options_.idle_timeout, stop, [&](std::string_view bytes) {
-              page.Append(bytes);
-              return page.size() <= options_.max_page_bytes;
-            }));
-  if (page.size() > options_.max_page_bytes) {
-    return Fail(Errc::kUnavailable,
-                "a page of more than " + std::to_string(options_.max_page_bytes) + " bytes");
-  }
-  return answer;
 }
 
 Duration Reflector::Watch(const std::stop_token& stop) {
@@ -217,7 +169,7 @@ Duration Reflector::Watch(const std::stop_token& stop) {
   if (!answer) return Failed(place + answer.error().message);
   if (answer->status != 200) {
     if (!KeepsItsPlace(answer->status)) version_.clear();
-    return Failed(place + Describe(answer->status, answer->body), answer->retry_after);
+    return Failed(place + DescribeRefusal(answer->status, answer->body), answer->retry_after);
   }
   if (lines.too_long()) {
     version_.clear();
@@ -231,7 +183,7 @@ Duration Reflector::Watch(const std::stop_token& stop) {
   if (lines.mid_line()) return Failed(place + "ended in the middle of a line");
   if (progress_) return Duration::zero();
   if (clock_.Now() - begin >= options_.short_watch) {
-    failures_ = 0;
+    backoff_.Reset();
     return Duration::zero();
   }
   return Failed(place + "ended at once");
@@ -261,7 +213,7 @@ Reflector::After Reflector::TakeLine(const PaddedText& line) {
 
 Reflector::After Reflector::TakeErrorEvent(std::string_view object) {
   const int code = wire::DecodeStatus(object).code;
-  line_problem_ = "ERROR event: " + Describe(code, object);
+  line_problem_ = "ERROR event: " + DescribeRefusal(code, object);
   return KeepsItsPlace(code) ? After::kReconnect : After::kRelist;
 }
 

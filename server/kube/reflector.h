@@ -10,8 +10,10 @@
 // Lists are paged and of the newest state (no resourceVersion=0): a list out of the API server's
 // cache could be older than what was seen before, and placements are rebuilt from it exactly.
 // Failures are reported and retried with growing, jittered pauses; nothing ends the thread but
-// Stop. An API that is not served (404) counts as synced, with nothing in it, and is looked for now
-// and then: it may come later, and go again.
+// Stop. An API that not every API server has (may_be_absent) counts as synced while it is answered
+// 404, with nothing in it, and is looked for now and then: it may come later, and go again. Of a
+// resource that every API server has, a 404 is a failure like any other: an address or a proxy is
+// wrong, and what is known stays.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +28,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/padded_text.h"
-#include "base/random.h"
 #include "server/kube/api_client.h"
+#include "server/kube/retry.h"
 
 namespace berth::kube {
 
@@ -49,7 +51,8 @@ struct ReflectorOptions {
   std::string path;  // "/api/v1/pods"
   // The same objects in other versions of the API, the best first: where `path` is not served.
   std::vector<std::string> other_paths = {};
-  std::string query;  // more of it: "fieldSelector=spec.nodeName!="; "" = none
+  bool may_be_absent = false;  // not every API server serves it
+  std::string query;           // more of it: "fieldSelector=spec.nodeName!="; "" = none
   int page_items = 500;
   Duration watch_timeout = std::chrono::seconds(300);  // the server ends a watch after it
   // The server sends a bookmark about once a minute.
@@ -96,9 +99,6 @@ class Reflector {
   Duration List(const std::stop_token& stop);
   Duration Watch(const std::stop_token& stop);
 
-  Result<std::string> ListPages(const std::stop_token& stop);
-  Result<ApiResponse> FetchPage(const std::string& next, const std::stop_token& stop,
-                                PaddedText& page);
   [[nodiscard]] const std::string& path() const;
   void FoundAbsent();
   Duration NotListed(const std::string& why);
@@ -108,7 +108,6 @@ class Reflector {
   After TakeErrorEvent(std::string_view object);
 
   Duration Failed(const std::string& problem, std::optional<Duration> retry_after = std::nullopt);
-  Duration Pause(std::optional<Duration> at_least = std::nullopt);
   void Progress();
   template <class Change>
   void UpdateStats(Change change) BERTH_EXCLUDES(mutex_);
@@ -119,12 +118,11 @@ class Reflector {
   const ReflectorOptions options_;
 
   // The reflector's thread alone.
-  Random random_;
+  Backoff backoff_;           // since the last progress
   std::size_t path_ = 0;      // 0: options_.path; i: options_.other_paths[i - 1]
   std::string version_;       // to watch from; "" = list first
   PaddedText object_;         // what the sink is given
   bool progress_ = false;     // of the watch that runs
-  int failures_ = 0;          // since the last progress
   std::string line_problem_;  // why TakeLine ended the watch
   ApiResponse refusal_;       // of the list that failed; status 0 = no answer
 

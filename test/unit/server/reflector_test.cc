@@ -237,6 +237,7 @@ TEST_F(ReflectorTest, NamesWhatIsForbidden) {
 }
 
 TEST_F(ReflectorTest, CountsAnApiThatIsNotThereAsSyncedAndLooksAgain) {
+  options_.may_be_absent = true;
   Play({Refusal(404), Refusal(404), Refusal(404)});
   EXPECT_TRUE(stats_.synced);
   EXPECT_TRUE(stats_.absent);
@@ -257,6 +258,7 @@ TEST_F(ReflectorTest, ReadsTheBestVersionOfAnApiThatIsServed) {
 }
 
 TEST_F(ReflectorTest, AnApiOfWhichNoVersionIsServedIsAbsent) {
+  options_.may_be_absent = true;
   options_.other_paths = {"/old"};
   Play({Refusal(404), Refusal(404), Refusal(404), List(10, {})});
   EXPECT_EQ(Calls(), (Lines{"list", "list", "list", "list", "watch 10"}));
@@ -273,7 +275,26 @@ TEST_F(ReflectorTest, AListThatStaysForbiddenIsToldOnceAndEmptiesNothing) {
   EXPECT_EQ(sink_.notes(), (Lines{"begin", "=a", "end", "begin"}));
 }
 
+TEST_F(ReflectorTest, AResourceOfEveryApiServerIsNeverAbsentAndA404EmptiesNothing) {
+  Play({List(10, {"a"}), Refusal(404), Refusal(404), Refusal(404), List(20, {"a"})});
+  EXPECT_EQ(Calls(), (Lines{"list", "watch 10", "list", "list", "list", "watch 20"}));
+  EXPECT_EQ(sink_.notes(), (Lines{"begin", "=a", "end", "begin", "=a", "end"}));
+  EXPECT_EQ(notes(), Lines()) << "nobody is told that pods are not served";
+  EXPECT_EQ(stats_.problems, 3U);
+  EXPECT_EQ(problems().back(),
+            "list /api/v1/pods: 404 Why: because (every API server serves it: want the address of "
+            "an API server, or a proxy to one)");
+}
+
+TEST_F(ReflectorTest, AResourceOfEveryApiServerThatIsNotFoundIsNotSynced) {
+  Play({Refusal(404), Refusal(404)});
+  EXPECT_FALSE(stats_.synced);
+  EXPECT_FALSE(stats_.absent);
+  EXPECT_EQ(sink_.notes(), (Lines{"begin"}));
+}
+
 TEST_F(ReflectorTest, FollowsAnApiThatComesAndGoes) {
+  options_.may_be_absent = true;
   Play({Refusal(404), List(10, {"a"}), Refusal(404), Refusal(404), List(20, {"b"})});
   EXPECT_EQ(Calls(), (Lines{"list", "list", "watch 10", "list", "list", "watch 20"}));
   EXPECT_EQ(sink_.notes(),
