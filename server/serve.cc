@@ -244,7 +244,7 @@ class Service {
     if (const std::size_t settled = extender_.SettleOverdue(); settled > 0) {
       log_.Write(LogLevel::kWarn, "overdue_binds_settled", {{"count", settled}});
     }
-    if (kube_) kube_->ReleaseLocks();
+    if (kube_) kube_->Upkeep();
     if (clock_.Now() >= next_advice_) Advise();
     const std::vector<HeldStore> stores = Stores();
     trim_.Look(stores[0].bytes + stores[1].bytes);  // what comes and goes: requests, answers
@@ -307,7 +307,7 @@ class Service {
     const dialects::ExtensionParts extended{.groups = groups_,
                                             .mig_offers = mig_offers_,
                                             .device_classes = device_classes_,
-                                            .levels = pod_rules_.levels(),
+                                            .pod_rules = pod_rules_,
                                             .links = *node_rules_.links};
     return std::make_unique<kube::KubeCluster>(
         kube::KubeCluster::Parts{.client = client,

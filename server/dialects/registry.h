@@ -9,7 +9,7 @@
 #include "cluster/mig_offers.h"
 #include "cluster/pod_groups.h"
 #include "server/kube/watch_source.h"
-#include "topology/domains/topology_levels.h"
+#include "server/wire/pod_rules.h"
 
 namespace berth::dialects {
 
@@ -18,7 +18,7 @@ struct ExtensionParts {
   PodGroups& groups;
   MigOffers& mig_offers;
   DeviceClasses& device_classes;
-  const TopologyLevels& levels;
+  const wire::PodRules& pod_rules;
   LinkLibrary& links;
 };
 

@@ -25,7 +25,10 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
                    ? std::make_unique<LeaderElector>(parts.client, parts.clock, *options_.election)
                    : nullptr),
       fence_(elector_ ? static_cast<WriteFence&>(*elector_) : no_fence_),
-      binder_({parts.client, parts.pod_rules, parts.clock, fence_, Writing().sleep}),
+      binder_({.write = Writing(),
+               .rules = parts.pod_rules,
+               .surround = [this](const BindOrder& order,
+                                  const auto& bind) { return AroundBind(order, bind); }}),
       events_(
           parts.client, parts.clock, options_.instance,
           [this](const std::string& problem) { options_.on_log(true, "event_refused", problem); }),
@@ -101,10 +104,25 @@ void KubeCluster::Stop() {
   const auto threads = {&elects_, &watches_and_tells_, &audits_again_};
   for (std::jthread* const thread : threads) thread->request_stop();
   for (std::jthread* const thread : threads) *thread = {};  // waits for it
-  binder_.ReleaseLocks();
+  Upkeep();
   if (!elector_) return;
   const Status released = elector_->Release();
   if (!released) options_.on_log(true, "lease_not_released", released.error().message);
+}
+
+// The last extension is the outermost.
+Status KubeCluster::AroundBind(const BindOrder& order, const std::function<Status()>& bind) const {
+  std::function<Status()> next = bind;
+  for (const auto& extension : extensions_) {
+    next = [&order, &extension, inner = std::move(next)] {
+      return extension->AroundBind(order, inner);
+    };
+  }
+  return next();
+}
+
+void KubeCluster::Upkeep() {
+  for (const auto& extension : extensions_) extension->Upkeep();
 }
 
 void KubeCluster::Run(const std::stop_token& stop) {

@@ -103,8 +103,8 @@ class KubeCluster final {
   // fail.
   void Stop();
 
-  // Of binds that failed while the API server did not answer (ApiBinder::ReleaseLocks). Blocks.
-  void ReleaseLocks() { binder_.ReleaseLocks(); }
+  // What the extensions do now and then; call it about once a second, from one thread. Blocks.
+  void Upkeep();
 
   [[nodiscard]] KubeClusterStats stats() const BERTH_EXCLUDES(mutex_);
 
@@ -121,6 +121,7 @@ class KubeCluster final {
     WatchSource source;
     std::unique_ptr<Reflector> reflector;
   };
+  Status AroundBind(const BindOrder& order, const std::function<Status()>& bind) const;
   [[nodiscard]] WriteContext Writing() const;
   [[nodiscard]] ClusterExtensions Extend() const;
   [[nodiscard]] PublishNodes NodePublisher() const;

@@ -197,8 +197,12 @@ class FaultRun : public testing::Test {
   const wire::NodeRules node_rules_{DefaultConfig()};
   kube::NodeSink node_sink_{kube::PublishTo(state_), node_rules_, [](auto, auto, auto&) {}};
   kube::PodSink pod_sink_{state_, pod_rules_, [](auto, auto, auto&) {}};
-  kube::ApiBinder binder_{{api_, pod_rules_, clock_, fence_,
-                           [](Duration) { std::this_thread::sleep_for(milliseconds(1)); }}};
+  kube::ApiBinder binder_{
+      {.write = {.client = api_,
+                 .clock = clock_,
+                 .fence = fence_,
+                 .sleep = [](Duration) { std::this_thread::sleep_for(milliseconds(1)); }},
+       .rules = pod_rules_}};
   Extender extender_{{state_, binder_, sink_, clock_},
                      {std::make_shared<Engine>(
                           *BuildProfile(*FindBuiltinProfile("best-fit"), MixOf(DefaultConfig()))),

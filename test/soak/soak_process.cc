@@ -87,7 +87,9 @@ bool SoakMirror::caught_up() const {
 SoakProcess::SoakProcess(SoakApi& api, int number, const Clock& clock,
                          std::function<void(Duration)> sleep)
     : client_(api, number),
-      binder({client_, pod_rules_, clock, fence_, std::move(sleep)}),
+      binder(
+          {.write = {.client = client_, .clock = clock, .fence = fence_, .sleep = std::move(sleep)},
+           .rules = pod_rules_}),
       extender({state, binder, silent_, clock},
                {std::make_shared<Engine>(
                     *BuildProfile(*FindBuiltinProfile("best-fit"), MixOf(DefaultConfig()))),

@@ -59,7 +59,11 @@ class ApiBinderTest : public testing::Test, protected WriteFence {
   PodRequest pod_;
   NodeSpec node_;
   const wire::PodRules rules_{DefaultConfig().resources};
-  ApiBinder binder_{{api_, rules_, clock_, *this, [this](Duration time) { clock_.Advance(time); }}};
+  ApiBinder binder_{{.write = {.client = api_,
+                               .clock = clock_,
+                               .fence = *this,
+                               .sleep = [this](Duration time) { clock_.Advance(time); }},
+                     .rules = rules_}};
 };
 
 TEST_F(ApiBinderTest, ANameThatIsNoneNeverBecomesPartOfAPath) {

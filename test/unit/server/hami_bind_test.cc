@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "server/dialects/hami/hami_binds.h"
 #include "server/kube/api_binder.h"
 #include "test/support/builders.h"
 #include "test/support/fake_api_server.h"
@@ -102,7 +103,16 @@ class HamiBindTest : public testing::Test, protected WriteFence {
   PodRequest pod_;
   NodeSpec node_;
   const wire::PodRules rules_{DefaultConfig().resources};
-  ApiBinder binder_{{api_, rules_, clock_, *this, [this](Duration time) { clock_.Advance(time); }}};
+  const WriteContext write_{
+      .client = api_, .clock = clock_, .fence = *this, .sleep = [this](Duration time) {
+        clock_.Advance(time);
+      }};
+  dialects::HamiBinds hami_{write_, rules_};
+  ApiBinder binder_{{.write = write_,
+                     .rules = rules_,
+                     .surround = [this](const BindOrder& order, const auto& bind) {
+                       return hami_.AroundBind(order, bind);
+                     }}};
 };
 
 TEST_F(HamiBindTest, TakesTheLockAndLeavesItToTheAgent) {
@@ -229,7 +239,7 @@ TEST_F(HamiBindTest, KeepsTheLockWhereOnlyTheAnswerWasLost) {
   EXPECT_EQ(Bind().error().code, Errc::kConflict);
   EXPECT_TRUE(IsBound());
   EXPECT_EQ(Lock(), "2026-08-21T10:00:00Z,ns,p");
-  binder_.ReleaseLocks();
+  hami_.Upkeep();
   EXPECT_EQ(Lock(), "2026-08-21T10:00:00Z,ns,p");
 }
 
@@ -241,10 +251,10 @@ TEST_F(HamiBindTest, ReleasesTheLockOncePodIsKnownNotToBeThere) {
   EXPECT_EQ(Bind().error().code, Errc::kUnavailable);
   EXPECT_NE(Lock(), "");
   before_ = nullptr;
-  binder_.ReleaseLocks();  // still nobody knows
+  hami_.Upkeep();  // still nobody knows
   EXPECT_NE(Lock(), "");
   other_faults_.clear();
-  binder_.ReleaseLocks();
+  hami_.Upkeep();
   EXPECT_EQ(Lock(), "");
 }
 
@@ -259,7 +269,7 @@ TEST_F(HamiBindTest, TheLockThatALaterBindTookAgainIsThatOnes) {
   other_faults_.clear();
   ASSERT_TRUE(Bind());
   api_.Put(kPods, FakePod("p", {{"nvidia.com/gpu", "1"}}));  // as if it were not bound
-  binder_.ReleaseLocks();
+  hami_.Upkeep();
   EXPECT_TRUE(Lock().ends_with(",ns,p"));
 }
 

@@ -88,7 +88,7 @@ struct Process {
               .extensions = dialects::AllExtensions({.groups = groups,
                                                      .mig_offers = mig_offers,
                                                      .device_classes = device_classes,
-                                                     .levels = pod_rules.levels(),
+                                                     .pod_rules = pod_rules,
                                                      .links = *node_rules.links})},
              OptionsFor(identity, change)) {
     kube.Start();
@@ -556,6 +556,23 @@ TEST_F(KubeClusterTest, ApisThatAreNotServedKeepNobodyWaitingAndAreFoundWhenThey
   api_.SetStatus(kPodGroups, 404);
   EXPECT_TRUE(Eventually([&] { return !berth.groups.Find("ns/g"); })) << "and when they go";
   EXPECT_TRUE(berth.ready);
+}
+
+TEST_F(KubeClusterTest, NodesAndPodsThatAreNotFoundAreNoEmptyLists) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kPods, BoundPod("a", "n1", {0}));
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  api_.Compact();
+  for (const std::string& path : {kNodes, kPods}) api_.SetStatus(path, 404);  // a proxy is wrong
+  ASSERT_TRUE(Eventually([&] { return berth.problems >= 4; })) << "a watch and a list of each";
+  EXPECT_EQ(berth.Free("n1"), 3000);
+  EXPECT_TRUE(berth.state.FindPod("uid-a"));
+  EXPECT_EQ(berth.not_served, 0);
+  Process other(api_, "");
+  EXPECT_TRUE(Eventually([&] { return other.problems >= 2; }));
+  EXPECT_FALSE(other.ready);
+  EXPECT_EQ(other.why.load(), std::string_view("waiting for the list of nodes"));
 }
 
 TEST_F(KubeClusterTest, WhatBerthMayNotReadKeepsNobodyWaitingUnlessItMustKnow) {

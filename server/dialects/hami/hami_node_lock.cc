@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/hami_node_lock.h"
+#include "server/dialects/hami/hami_node_lock.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "server/wire/hami_lock.h"
 #include "server/wire/pod_object.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 namespace {
 
 constexpr Duration kMostPerRequest = std::chrono::seconds(3);
@@ -16,22 +16,20 @@ constexpr Duration kFirstWait = std::chrono::milliseconds(50);
 constexpr Duration kMostWait = std::chrono::milliseconds(500);
 constexpr int kReleaseAttempts = 3;
 
-Duration WaitAfter(int attempt) {
-  return std::min(kMostWait, kFirstWait * (1 << std::min(attempt, 10)));
+// A conflict: the node was changed since it was read.
+bool IsForNow(int status) { return status == 409 || kube::IsTransient(status); }
+
+kube::Attempt RefusalOf(const kube::ApiResponse& response) {
+  const bool is_for_now = IsForNow(response.status);
+  const Errc code = response.status == 404 ? Errc::kNotFound
+                    : is_for_now           ? Errc::kDeadline
+                                           : Errc::kInvalidArgument;
+  return {.status = Fail(code, "HAMi's lock on the node: " + kube::RefusalText(response)),
+          .final = !is_for_now,
+          .retry_after = response.retry_after};
 }
 
-bool IsForNow(int status) {
-  return status == 408 || status == 409 || status == 429 || status >= 500;
-}
-
-Error RefusalOf(const ApiResponse& response) {
-  const Errc code = response.status == 404      ? Errc::kNotFound
-                    : IsForNow(response.status) ? Errc::kDeadline
-                                                : Errc::kInvalidArgument;
-  return {code, "HAMi's lock on the node: " + RefusalText(response)};
-}
-
-Result<wire::LockedNode> NodeIn(ApiResponse response) {
+Result<wire::LockedNode> NodeIn(kube::ApiResponse response) {
   return wire::DecodeLockedNode(PaddedText(std::move(response.body)));
 }
 
@@ -58,40 +56,40 @@ class WaitingPlace {
 
 }  // namespace
 
-Status HamiNodeLock::Take(const PodId& pod, Instant deadline, Held& held) {
-  BERTH_TRY_STATUS(NodePath(held.node));
-  Attempt last{Fail(Errc::kDeadline, "this process does not lead any more")};
-  WaitingPlace place(waiting_);
-  for (int attempt = 0;; ++attempt) {
-    const Instant end = std::min(deadline, parts_.fence.WritableUntil());
-    const Instant now = parts_.clock.Now();
-    if (end <= now) break;
-    last = TryTake(pod, held, std::min(kMostPerRequest, end - now));
-    if (last.status) return {};
-    if (last.final || (last.held_by_other && !place.Take())) break;
-    parts_.sleep(std::min(WaitAfter(attempt), end - now));
-  }
-  return std::move(last.status);
+kube::Backoff HamiNodeLock::Waits() const {
+  const auto seed = static_cast<std::uint64_t>(write_.clock.Now().time_since_epoch().count());
+  return {kFirstWait, kMostWait, seed};
 }
 
-HamiNodeLock::Attempt HamiNodeLock::TryTake(const PodId& pod, Held& held, Duration timeout) {
-  auto response = parts_.client.Send({.path = *NodePath(held.node), .timeout = timeout});
-  if (!response) return {Fail(Errc::kDeadline, std::move(response).error().message)};
-  if (!response->ok()) {
-    return {tl::unexpected(RefusalOf(*response)), !IsForNow(response->status)};
-  }
+Status HamiNodeLock::Take(const PodId& pod, Instant deadline, Held& held) {
+  BERTH_TRY_STATUS(kube::NodePath(held.node));
+  WaitingPlace place(waiting_);
+  return kube::FencedRetry(write_, deadline, Waits(), [&](Duration left) {
+    bool held_by_other = false;
+    kube::Attempt attempt = TryTake(pod, held, std::min(kMostPerRequest, left), held_by_other);
+    if (held_by_other && !place.Take()) attempt.final = true;
+    return attempt;
+  });
+}
+
+kube::Attempt HamiNodeLock::TryTake(const PodId& pod, Held& held, Duration timeout,
+                                    bool& held_by_other) {
+  auto response = write_.client.Send({.path = *kube::NodePath(held.node), .timeout = timeout});
+  if (!response) return {.status = Fail(Errc::kDeadline, std::move(response).error().message)};
+  if (!response->ok()) return RefusalOf(*response);
   const auto node = NodeIn(*std::move(response));
-  if (!node) return {Fail(Errc::kDeadline, node.error().message)};
+  if (!node) return {.status = Fail(Errc::kDeadline, node.error().message)};
   const auto open = IsOpen(node->lock, held.node, pod, timeout);
-  if (!open) return {tl::unexpected(open.error()), true};
+  if (!open) return {.status = tl::unexpected(open.error()), .final = true};
   if (!*open) {
-    return {Fail(Errc::kDeadline, "HAMi's lock on the node is held for another pod"), false, true};
+    held_by_other = true;
+    return {.status = Fail(Errc::kDeadline, "HAMi's lock on the node is held for another pod")};
   }
-  held.text = wire::EncodeHamiLock(parts_.clock.Wall(), pod);
+  held.text = wire::EncodeHamiLock(write_.clock.Wall(), pod);
   response = Patch(held.node, node->resource_version, held.text, timeout);
-  if (!response) return {Fail(Errc::kDeadline, std::move(response).error().message)};
+  if (!response) return {.status = Fail(Errc::kDeadline, std::move(response).error().message)};
   if (response->ok()) return {.status = {}, .final = true};
-  return {tl::unexpected(RefusalOf(*response)), !IsForNow(response->status)};
+  return RefusalOf(*response);
 }
 
 Result<bool> HamiNodeLock::IsOpen(const std::string& text, const std::string& node,
@@ -103,24 +101,26 @@ Result<bool> HamiNodeLock::IsOpen(const std::string& text, const std::string& no
                                                          std::string(wire::kHamiLockAnnotation)));
   }
   if (lock->namespace_name == pod.namespace_name && lock->pod == pod.name) return true;
-  if (parts_.clock.Wall() - lock->since > kExpires) return true;
+  if (write_.clock.Wall() - lock->since > kExpires) return true;
   if (lock->pod.empty()) return false;
-  auto path = PodPath(lock->namespace_name, lock->pod);
+  auto path = kube::PodPath(lock->namespace_name, lock->pod);
   if (!path) return true;  // there can be no such pod
-  auto response = parts_.client.Send({.path = *std::move(path), .timeout = timeout});
+  auto response = write_.client.Send({.path = *std::move(path), .timeout = timeout});
   if (!response) return false;
   if (response->status == 404) return true;
   if (!response->ok()) return false;
   const PaddedText pod_text(std::move(response->body));
-  const auto owner = wire::DecodeObservedPod(pod_text, parts_.rules);
+  const auto owner = wire::DecodeObservedPod(pod_text, rules_);
   return owner && (owner->over || (!owner->node.empty() && owner->node != node));
 }
 
 Status HamiNodeLock::Release(const Held& held) {
   Error last;
+  kube::Backoff waits = Waits();
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
-    if (attempt > 0) parts_.sleep(WaitAfter(attempt));
-    auto response = parts_.client.Send({.path = *NodePath(held.node), .timeout = kMostPerRequest});
+    if (attempt > 0) write_.sleep(waits.Next());
+    auto response =
+        write_.client.Send({.path = *kube::NodePath(held.node), .timeout = kMostPerRequest});
     if (response && response->status == 404) return {};
     if (response && response->ok()) {
       const auto node = NodeIn(*std::move(response));
@@ -129,20 +129,20 @@ Status HamiNodeLock::Release(const Held& held) {
       response = Patch(held.node, node->resource_version, "", kMostPerRequest);
       if (response && response->ok()) return {};
     }
-    last.message = response ? RefusalText(*response) : std::move(response).error().message;
+    last.message = response ? kube::RefusalText(*response) : std::move(response).error().message;
   }
   return Fail(Errc::kUnavailable, std::move(last.message));
 }
 
-Result<ApiResponse> HamiNodeLock::Patch(const std::string& node, const std::string& version,
-                                        std::string_view lock, Duration timeout) {
-  ApiRequest request;
+Result<kube::ApiResponse> HamiNodeLock::Patch(const std::string& node, const std::string& version,
+                                              std::string_view lock, Duration timeout) {
+  kube::ApiRequest request;
   request.method = "PATCH";
-  request.path = *NodePath(node);
+  request.path = *kube::NodePath(node);
   request.body = wire::EncodeLockPatch(version, lock);
   request.content_type = "application/merge-patch+json";
   request.timeout = timeout;
-  return parts_.client.Send(request);
+  return write_.client.Send(request);
 }
 
-}  // namespace berth::kube
+}  // namespace berth::dialects

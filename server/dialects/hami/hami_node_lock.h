@@ -9,17 +9,18 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "cluster/pod_request.h"
 #include "server/kube/api_client.h"
-#include "server/kube/write_fence.h"
+#include "server/kube/retry.h"
+#include "server/kube/write_context.h"
 #include "server/wire/pod_rules.h"
 
-namespace berth::kube {
+namespace berth::dialects {
 
 // Any thread may call any function.
 class HamiNodeLock {
@@ -28,21 +29,15 @@ class HamiNodeLock {
   // Those beyond fail at once: the threads that wait are missing to binds of other nodes.
   static constexpr int kMostWaiting = 8;
 
-  // References: they outlive the object.
-  struct Parts {
-    ApiClient& client;
-    const wire::PodRules& rules;
-    const Clock& clock;
-    const WriteFence& fence;
-    std::function<void(Duration)> sleep;
-  };
   // A node, and its lock as it was written; empty = it was not.
   struct Held {
     std::string node;
     std::string text = {};
   };
 
-  explicit HamiNodeLock(Parts parts) : parts_(std::move(parts)) {}
+  // rules outlive the object.
+  HamiNodeLock(kube::WriteContext write, const wire::PodRules& rules)
+      : write_(std::move(write)), rules_(rules) {}
 
   // Takes the lock of held.node. Error: kDeadline when it is held for another pod, or the API
   // server does not answer, until then; kNotFound when the node is gone; kInvalidArgument when the
@@ -54,21 +49,18 @@ class HamiNodeLock {
   Status Release(const Held& held);
 
  private:
-  // How one try ended: final, or to be tried again.
-  struct Attempt {
-    Status status;
-    bool final = false;
-    bool held_by_other = false;
-  };
-  Attempt TryTake(const PodId& pod, Held& held, Duration timeout);
+  // held_by_other: set when the attempt failed because the lock is held for another pod.
+  kube::Attempt TryTake(const PodId& pod, Held& held, Duration timeout, bool& held_by_other);
+  [[nodiscard]] kube::Backoff Waits() const;
   // Whether the lock may be taken; kInvalidArgument where it cannot be read.
   Result<bool> IsOpen(const std::string& text, const std::string& node, const PodId& pod,
                       Duration timeout);
-  Result<ApiResponse> Patch(const std::string& node, const std::string& version,
-                            std::string_view lock, Duration timeout);
+  Result<kube::ApiResponse> Patch(const std::string& node, const std::string& version,
+                                  std::string_view lock, Duration timeout);
 
-  const Parts parts_;
+  const kube::WriteContext write_;
+  const wire::PodRules& rules_;
   std::atomic<int> waiting_{0};
 };
 
-}  // namespace berth::kube
+}  // namespace berth::dialects

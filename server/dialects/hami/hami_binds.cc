@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/hami/hami_binds.h"
+
+#include "server/kube/api_binder.h"
+#include "server/wire/hami_binding.h"
+
+namespace berth::dialects {
+
+Status HamiBinds::AroundBind(const BindOrder& order, const std::function<Status()>& bind) {
+  if (!wire::SpeaksHami(order.placement, order.node)) return bind();
+  const PodId& id = order.pod.id;
+  HamiNodeLock::Held held{order.node.name};
+  Status bound = lock_.Take(id, order.deadline, held);
+  if (bound) {
+    {
+      const MutexLock lock(mutex_);  // this bind now has the lock that an earlier one left
+      std::erase_if(
+          left_, [&](const Locked& left) { return left.pod == id && left.held.node == held.node; });
+    }
+    bound = bind();
+  }
+  if (!bound && !held.text.empty()) (void)LetGo({id, std::move(held)});
+  return bound;
+}
+
+bool HamiBinds::LetGo(Locked locked) {
+  const Result<PodTruth> truth = kube::FindPod(write_.client, rules_, locked.pod);
+  const bool known = truth || truth.error().code == Errc::kNotFound;
+  if (truth && truth->placement && truth->placement->node == locked.held.node) return true;
+  if (known && lock_.Release(locked.held)) return true;
+  const MutexLock lock(mutex_);
+  left_.push_back(std::move(locked));
+  return false;
+}
+
+void HamiBinds::Upkeep() {
+  std::vector<Locked> left;
+  {
+    const MutexLock lock(mutex_);
+    left.swap(left_);
+  }
+  auto next = left.begin();
+  while (next != left.end() && LetGo(std::move(*next++))) {
+  }
+  const MutexLock lock(mutex_);
+  left_.insert(left_.end(), next, left.end());
+}
+
+}  // namespace berth::dialects
