@@ -21,41 +21,10 @@ ApiPodWaker::ApiPodWaker(ApiClient& client, const Clock& clock, const WriteFence
       clock_(clock),
       fence_(fence),
       on_problem_(std::move(on_problem)),
-      thread_([this] { Run(); }) {}
-
-ApiPodWaker::~ApiPodWaker() {
-  {
-    const MutexLock lock(mutex_);
-    ending_ = true;
-  }
-  changed_.NotifyAll();
-  thread_.join();
-}
+      queue_(kMostWaiting, [this](const PodId& pod) { Post(pod); }) {}
 
 void ApiPodWaker::Wake(const PodId& pod) {
-  {
-    const MutexLock lock(mutex_);
-    if (waiting_.size() >= kMostWaiting) {
-      ++failed_;
-      return;
-    }
-    waiting_.push_back(pod);
-  }
-  changed_.NotifyOne();
-}
-
-bool ApiPodWaker::Next(PodId& pod) {
-  const MutexLock lock(mutex_);
-  while (waiting_.empty() && !ending_) changed_.Wait(mutex_);
-  if (ending_) return false;
-  pod = std::move(waiting_.front());
-  waiting_.pop_front();
-  return true;
-}
-
-void ApiPodWaker::Run() {
-  PodId pod;
-  while (Next(pod)) Post(pod);
+  if (!queue_.PushBack(pod)) ++failed_;
 }
 
 void ApiPodWaker::Post(const PodId& pod) {
@@ -80,9 +49,7 @@ void ApiPodWaker::Post(const PodId& pod) {
     if (response && (response->status == 404 || response->status == 409)) return;
     problem = response ? RefusalText(*response) : response.error().message;
     if (response && !IsTransient(response->status)) break;
-    const MutexLock lock(mutex_);
-    if (!ending_) changed_.WaitUntil(mutex_, std::chrono::steady_clock::now() + kPause);
-    if (ending_) return;
+    if (!queue_.Pause(kPause)) return;
   }
   ++failed_;
   // The text of a refusal names the pod: what is told once is that there is one.

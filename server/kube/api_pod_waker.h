@@ -10,15 +10,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "base/clock.h"
-#include "base/mutex.h"
 #include "server/extender/ports.h"
 #include "server/kube/api_client.h"
+#include "server/kube/work_queue.h"
 #include "server/kube/write_fence.h"
 
 namespace berth::kube {
@@ -31,11 +29,8 @@ class ApiPodWaker final : public PodWaker {
 
   // References: they outlive the waker.
   ApiPodWaker(ApiClient& client, const Clock& clock, const WriteFence& fence, OnProblem on_problem);
-  // Wakes nobody more.
-  ~ApiPodWaker() override;
-
   // A pod that is gone or bound by then is left alone, and so are all while another process leads.
-  void Wake(const PodId& pod) override BERTH_EXCLUDES(mutex_);
+  void Wake(const PodId& pod) override;
 
   struct Stats {
     std::uint64_t woken = 0;
@@ -47,21 +42,15 @@ class ApiPodWaker final : public PodWaker {
   static constexpr std::size_t kMostWaiting = 1024;
   static constexpr int kAttempts = 3;
 
-  void Run() BERTH_EXCLUDES(mutex_);
-  [[nodiscard]] bool Next(PodId& pod) BERTH_EXCLUDES(mutex_);
-  void Post(const PodId& pod) BERTH_EXCLUDES(mutex_);
+  void Post(const PodId& pod);
 
   ApiClient& client_;
   const Clock& clock_;
   const WriteFence& fence_;
   const OnProblem on_problem_;
   std::atomic<std::uint64_t> woken_{0}, failed_{0};
-  Mutex mutex_;
-  CondVar changed_;
-  std::deque<PodId> waiting_ BERTH_GUARDED_BY(mutex_);
-  bool ending_ BERTH_GUARDED_BY(mutex_) = false;
-  std::string problem_;  // the kind of the last one that was told of; of the thread alone
-  std::thread thread_;
+  std::string problem_;  // the kind of the last one that was reported; of the thread alone
+  WorkQueue<PodId> queue_;
 };
 
 }  // namespace berth::kube

@@ -30,16 +30,7 @@ EventRecorder::EventRecorder(ApiClient& client, const Clock& clock, std::string 
       clock_(clock),
       instance_(std::move(instance)),
       on_problem_(std::move(on_problem)),
-      thread_([this] { Run(); }) {}
-
-EventRecorder::~EventRecorder() {
-  {
-    const MutexLock lock(mutex_);
-    ending_ = true;
-  }
-  changed_.NotifyAll();
-  thread_.join();
-}
+      queue_(kMostWaiting, [this](wire::PodEvent event) { Take(std::move(event)); }) {}
 
 void EventRecorder::Record(const Decision& decision) {
   if (decision.verb != Verb::kBind) return;
@@ -54,54 +45,28 @@ void EventRecorder::Warn(const PodId& pod, std::string reason, std::string messa
 }
 
 void EventRecorder::Put(wire::PodEvent event) {
-  {
-    const MutexLock lock(mutex_);
-    if (waiting_.size() >= kMostWaiting) {
-      ++dropped_;
-      if (!event.warning) return;
-      waiting_.pop_back();
-    }
-    if (event.warning) {
-      waiting_.push_front(std::move(event));
-    } else {
-      waiting_.push_back(std::move(event));
-    }
-  }
-  changed_.NotifyOne();
-}
-
-bool EventRecorder::Next(wire::PodEvent& event) {
-  const MutexLock lock(mutex_);
-  while (waiting_.empty() && !ending_) changed_.Wait(mutex_);
-  if (ending_) return false;
-  event = std::move(waiting_.front());
-  waiting_.pop_front();
-  return true;
+  const bool warning = event.warning;
+  const bool had_room =
+      warning ? queue_.PushFront(std::move(event)) : queue_.PushBack(std::move(event));
+  if (!had_room) ++dropped_;
 }
 
 // A token bucket. The steady clock itself: this waits in real time.
-void EventRecorder::Run() {
-  double tokens = kBurst;
-  Instant filled = std::chrono::steady_clock::now();
-  wire::PodEvent event;
-  while (Next(event)) {
-    const Instant now = std::chrono::steady_clock::now();
-    tokens = std::min<double>(
-        kBurst, tokens + kPerSecond * std::chrono::duration<double>(now - filled).count());
-    filled = now;
-    if (tokens < 1) {
-      const MutexLock lock(mutex_);
-      if (event.warning) {
-        waiting_.push_front(std::move(event));
-      } else {
-        ++dropped_;
-      }
-      if (!ending_) changed_.WaitUntil(mutex_, now + std::chrono::milliseconds(1000 / kPerSecond));
-      continue;
-    }
-    tokens -= 1;
-    Post(event);
+void EventRecorder::Take(wire::PodEvent event) {
+  const Instant now = std::chrono::steady_clock::now();
+  const double seconds = std::chrono::duration<double>(now - filled_).count();
+  tokens_ = std::min<double>(kBurst, tokens_ + kPerSecond * seconds);
+  filled_ = now;
+  if (tokens_ >= 1) {
+    tokens_ -= 1;
+    return Post(event);
   }
+  if (event.warning) {
+    Put(std::move(event));
+  } else {
+    ++dropped_;
+  }
+  (void)queue_.Pause(std::chrono::milliseconds(1000 / kPerSecond));
 }
 
 void EventRecorder::Post(const wire::PodEvent& event) {

@@ -7,16 +7,15 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "base/clock.h"
-#include "base/mutex.h"
 #include "server/extender/ports.h"
 #include "server/kube/api_client.h"
+#include "server/kube/work_queue.h"
 #include "server/wire/event_json.h"
 
 namespace berth::kube {
@@ -29,12 +28,10 @@ class EventRecorder final : public DecisionSink {
 
   // References: they outlive the recorder. `instance` names this process.
   EventRecorder(ApiClient& client, const Clock& clock, std::string instance, OnProblem on_problem);
-  // Posts nothing more.
-  ~EventRecorder() override;
 
-  void Record(const Decision& decision) override BERTH_EXCLUDES(mutex_);
+  void Record(const Decision& decision) override;
   // A warning about a pod that no decision is about. reason: CamelCase, a few words.
-  void Warn(const PodId& pod, std::string reason, std::string message) BERTH_EXCLUDES(mutex_);
+  void Warn(const PodId& pod, std::string reason, std::string message);
 
   [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(); }
 
@@ -43,9 +40,10 @@ class EventRecorder final : public DecisionSink {
   static constexpr int kBurst = 50;      // events that may go at once
   static constexpr int kPerSecond = 10;  // and after that
 
-  void Put(wire::PodEvent event) BERTH_EXCLUDES(mutex_);
-  void Run() BERTH_EXCLUDES(mutex_);
-  [[nodiscard]] bool Next(wire::PodEvent& event) BERTH_EXCLUDES(mutex_);
+  // Warnings go to the front.
+  void Put(wire::PodEvent event);
+  // At the limited rate.
+  void Take(wire::PodEvent event);
   void Post(const wire::PodEvent& event);
 
   ApiClient& client_;
@@ -53,13 +51,12 @@ class EventRecorder final : public DecisionSink {
   const std::string instance_;
   const OnProblem on_problem_;
   std::atomic<std::uint64_t> dropped_{0};
-  Mutex mutex_;
-  CondVar changed_;
-  std::deque<wire::PodEvent> waiting_ BERTH_GUARDED_BY(mutex_);  // warnings in front
-  bool ending_ BERTH_GUARDED_BY(mutex_) = false;
-  std::uint64_t posted_ = 0;  // of this thread alone, and so is
-  std::string problem_;       // the last one that was told of; empty = all is well since
-  std::thread thread_;
+  // The queue's thread alone.
+  double tokens_ = kBurst;
+  Instant filled_ = std::chrono::steady_clock::now();
+  std::uint64_t posted_ = 0;
+  std::string problem_;  // the last one that was reported; empty = all is well since
+  WorkQueue<wire::PodEvent> queue_;
 };
 
 }  // namespace berth::kube
