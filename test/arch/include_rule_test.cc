@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The house rules that a compiler does not check: which room may include which, where third-party
-// headers may be used, and how every file begins.
+// headers may be used, who may name an ecosystem, and how every file begins.
 //
 //   base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire
 //        <- server/{http,kube,telemetry,ui} <- server/{dialects,pages} <- server
@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -239,6 +240,40 @@ TEST(IncludeRule, HoldsInEveryFile) {
   for (const std::string_view room : {"base", "topology", "cluster", "scoring", "bench", "test"}) {
     EXPECT_TRUE(rooms.contains(room)) << "no file of " << room << " was looked at in " << root;
   }
+}
+
+// What an ecosystem is called, and rooms that work for all of them alike: a new one does not touch
+// them.
+constexpr std::array<std::string_view, 5> kEcosystems = {"hami", "koordinator", "instaslice",
+                                                         "volcano", "kueue"};
+constexpr std::array<std::string_view, 7> kForAllAlike = {
+    "base/",         "server/extender/",  "server/http/", "server/kube/",
+    "server/pages/", "server/telemetry/", "server/ui/"};
+
+// "FILE: names hami" for each ecosystem that a file of those rooms names.
+std::vector<std::string> EcosystemsNamedIn(const std::string& path, std::string text) {
+  std::vector<std::string> found;
+  const auto holds = [&path](std::string_view room) { return path.starts_with(room); };
+  if (std::ranges::none_of(kForAllAlike, holds)) return found;
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const std::string_view name : kEcosystems) {
+    if (text.find(name) != std::string::npos)
+      found.push_back(path + ": names " + std::string(name));
+  }
+  return found;
+}
+
+TEST(Ecosystems, AreNamedInNoRoomThatWorksForAllAlike) {
+  const std::filesystem::path root = test::SourceDir();
+  for (const std::string& file : SourceFiles(root)) {
+    std::ifstream stream(root / file);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    for (const std::string& named : EcosystemsNamedIn(file, text.str())) ADD_FAILURE() << named;
+  }
+  EXPECT_EQ(EcosystemsNamedIn("server/kube/a.cc", "// HAMi's lock\n"),
+            std::vector<std::string>{"server/kube/a.cc: names hami"});
+  EXPECT_TRUE(EcosystemsNamedIn("server/dialects/hami/a.cc", "// HAMi's lock\n").empty());
 }
 
 TEST(IncludeRule, WantsTheOwnHeaderFirst) {
