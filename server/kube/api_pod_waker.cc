@@ -52,7 +52,7 @@ void ApiPodWaker::Post(const PodId& pod) {
     if (!queue_.Pause(kPause)) return;
   }
   ++failed_;
-  // The text of a refusal names the pod: what is told once is that there is one.
+  // The text of a refusal names the pod: refusals that differ only in that are reported once.
   const std::string kind = problem.substr(0, problem.find(':'));
   if (kind != problem_) on_problem_(problem);
   problem_ = kind;

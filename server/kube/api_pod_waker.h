@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ApiPodWaker: has kube-scheduler ask again about pods, by a condition on their status
+// ApiPodWaker: makes kube-scheduler ask again about pods, by a condition on their status
 // (wire/wake_json.h), with a thread of its own.
 //
-// It is the one thing that Berth writes to a pod that is not bound. Where it has no right to do so
-// it says that once and goes on: pods are then asked about again after the next event of the
-// cluster, or some minutes.
+// The condition is the only thing that Berth writes to a pod that is not bound. If Berth has no right
+// to write it, that is reported once, and kube-scheduler asks again about a pod after the next event
+// of the cluster, or after some minutes.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BodyQueue: one answer on its way from the threads that receive it to the one that asked for it.
-// It holds little: who receives is told to pause until what is there was taken.
+// It holds little: the receiver pauses until the reader has taken what is there.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,7 @@ void NodeSink::Listed(const PaddedText& object) {
   batch_.emplace_back(NodeUpserted{std::move(node->spec)});
 }
 
-// A part that could not be read is told, and the node does without it.
+// A part that could not be read is reported, and the node does without it.
 void NodeSink::Note(const wire::DecodedNode& node) {
   if (node.problem.empty()) {
     unreadable_.Remove(node.spec.name);
@@ -151,7 +151,7 @@ void PodSink::Take(const PaddedText& object, bool listed) {
   Seen& seen = seen_[id.uid];
   seen.list = list_;
   // Versions of one object grow (Kubernetes 1.35 promises it, etcd always did) until the API server
-  // is restored from a backup; then all is listed anew.
+  // is restored from a backup; then everything is listed again.
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (const auto version = ParseInt(observed->resource_version, 0, kMost)) {
     if (*version <= seen.version && !listed) return;

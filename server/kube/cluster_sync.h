@@ -61,13 +61,13 @@ class NodeSink final : public ObjectSink {
 
 class PodSink final : public ObjectSink {
  public:
-  // The pods that hold something. One that waits for its node is told by kube-scheduler, one that
-  // ends leaves the selection, which the API server tells as its deletion.
+  // Pods that hold something. A pod that waits for a node comes with kube-scheduler's requests. A
+  // pod that ends leaves the selection, which the API server reports as its deletion.
   static constexpr const char* kQuery =
       "fieldSelector=spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
 
-  // Called once for each pod whose annotation is not believed, and again when it says something
-  // else. On the reflector's thread; must not block.
+  // Called once for each pod whose annotation is not believed, and again when the annotation
+  // changes. On the reflector's thread; must not block.
   using OnDispute = std::function<void(const DeviceDispute&)>;
 
   // References: they outlive the sink.
@@ -91,7 +91,7 @@ class PodSink final : public ObjectSink {
     std::uint64_t list = 0;  // the list that had it last
   };
 
-  // Adds to the batch what the object says. A listed one is the newest state.
+  // Adds the events of the object to the batch. A listed object is the newest state.
   void Take(const PaddedText& object, bool listed);
   void Bury(const std::string& uid);
   void Flush();

@@ -70,7 +70,7 @@ void EventRecorder::Take(wire::PodEvent event) {
 }
 
 void EventRecorder::Post(const wire::PodEvent& event) {
-  // Unique as long as one process does not tell twice of one pod within a nanosecond.
+  // Unique unless one process posts two Events about one pod within a nanosecond.
   const auto time = static_cast<std::uint64_t>(event.time.time_since_epoch().count());
   char suffix[24];
   std::snprintf(suffix, sizeof suffix, ".%016llx",

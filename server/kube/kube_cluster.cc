@@ -327,10 +327,10 @@ void KubeCluster::AuditNow(bool lists_pods, std::uint64_t watch, const std::stop
   ++audits_;
   if (asks && there) differences_to_api_ = there->differences;
   audit_ = report;
-  TellAudit(report);
+  LogAudit(report);
 }
 
-void KubeCluster::TellAudit(const AuditReport& report) {
+void KubeCluster::LogAudit(const AuditReport& report) {
   if (report == AuditReport() && differences_to_api_ == 0) return;
   options_.on_log(true, "audit_failed",
                   "double grants " + std::to_string(report.double_grants) + ", unknown devices " +

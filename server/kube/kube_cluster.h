@@ -3,9 +3,8 @@
 // KubeCluster: Berth's side of a real cluster - who leads, what is watched, what is bound, and
 // whether the books agree with the API server.
 //
-// Only the process that leads watches. It begins with full lists, so that whoever takes over
-// decides on the newest state and on nothing that it remembers; until those are complete it is not
-// ready.
+// Only the process that leads watches. It begins with full lists, so that a new leader decides on
+// the newest state and not on what it remembers. It is not ready until the lists are complete.
 //
 // Nodes, pods and PodDisruptionBudgets are watched here; what an ecosystem adds comes as a list of
 // extensions (watch_source.h). Not every cluster serves their APIs: they are watched where they are
@@ -69,7 +68,7 @@ class KubeCluster final {
     const wire::PodRules& pod_rules;
     const wire::NodeRules& node_rules;
     const Clock& clock;
-    WaitingPods* waiting = nullptr;  // nullptr: nobody asks for them
+    WaitingPods* waiting = nullptr;  // nullptr: they are not watched
     MakeExtensions extensions = {};  // called once
   };
   struct Options {
@@ -112,7 +111,7 @@ class KubeCluster final {
   void Elect(const std::stop_token& stop);
   void StepElection();
   void Run(const std::stop_token& stop);
-  // Watches as long as this process leads, and anew in every term.
+  // Watches while this process leads; every term begins with new lists.
   void FollowLeadership();
   void AuditAgain(const std::stop_token& stop);
   [[nodiscard]] OnUnreadable ReportUnreadable() const;
@@ -135,7 +134,7 @@ class KubeCluster final {
   [[nodiscard]] static bool HoldsBack(const Watched& watched);
   void AuditNow(bool lists_pods, std::uint64_t watch, const std::stop_token& stop)
       BERTH_EXCLUDES(mutex_);
-  void TellAudit(const AuditReport& report) BERTH_REQUIRES(mutex_);
+  void LogAudit(const AuditReport& report) BERTH_REQUIRES(mutex_);
 
   const Parts parts_;
   const Options options_;

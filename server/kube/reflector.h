@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reflector: keeps one kind of object of the API server mirrored in an ObjectSink, on a thread of
-// its own: list once, then watch from where the list was, for ever.
+// its own: list once, then watch from the version of the list, until it is stopped.
 //
 //   list --ok--> watch --the server ends it, or the connection breaks--> watch from the last one
 //     ^            |
@@ -38,8 +38,8 @@ namespace berth::kube {
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;
-  // A list is about to be asked for: what exists by now and is not listed is gone when it ends. It
-  // may begin anew before it has ended: forget what this one brought so far.
+  // A list is about to be asked for: what exists by now and is not in it is gone when it ends. A
+  // list may begin again before it has ended: what it brought so far is to be forgotten.
   virtual void ListBegins() = 0;
   virtual void Listed(const PaddedText& object) = 0;
   virtual void ListEnds() = 0;                         // whatever was not listed is gone
@@ -65,7 +65,7 @@ struct ReflectorOptions {
   std::size_t max_page_bytes = std::size_t{512} << 20;  // of a list
   std::uint64_t seed = 0;                               // of the jitter
   // Each failure: "list /api/v1/pods: 403 Forbidden: ...". On the reflector's thread.
-  // A list that stays forbidden is told once.
+  // A list that stays forbidden is reported once.
   std::function<void(const std::string& problem)> on_problem;
   // What is no failure: "/api/v1/pods is not served", "... is served". On the reflector's thread.
   std::function<void(const std::string& note)> on_note;

@@ -61,7 +61,7 @@ auto Whole(Result<Object> (*decode)(const PaddedText&)) {
 // How node events reach the state.
 using PublishNodes = std::function<void(std::vector<ClusterEvent>)>;
 
-// What the extensions have to tell; sums over all of them.
+// What /metrics shows of the extensions, summed over all of them.
 struct ExtensionStats {
   std::size_t overlapping_claims = 0;  // of MIG devices
   // Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, lost to somebody who was

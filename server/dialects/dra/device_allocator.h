@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DeviceAllocator: chooses the MIG device of a ResourceClaim and writes it into the claim, before
-// kube-scheduler would take the first that fits. For a pod with one claim, not allocated, that asks
-// for one device of class mig.nvidia.com by its profile (wire/claim_json.h); the pod fits the node
-// of that device alone from then on.
+// kube-scheduler would take the first that fits. It serves pods with one claim, not allocated, that
+// asks for one device of class mig.nvidia.com by its profile (wire/claim_json.h). From then on the
+// pod fits only the node of that device.
 //
-// Claims of other kinds, and those of which a write failed, are left to kube-scheduler. Its
+// Claims of other kinds, and those for which a write failed, are left to kube-scheduler. Its
 // allocator and this one must not take one device for two claims, and neither sees at once what the
 // other does:
 //
@@ -19,7 +19,7 @@
 //                                          answer comes when our own watch has shown the write, and
 //                                          kItsDelay later.
 //
-// What slips through all the same (an API server whose watches are seconds apart) is told by
+// What slips through all the same (an API server whose watches are seconds apart) is counted by
 // DeviceClaims::overlapping.
 #pragma once
 

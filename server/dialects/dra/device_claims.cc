@@ -42,7 +42,7 @@ std::vector<const wire::GpuDevice*> NewestDevices(
   return devices;
 }
 
-// device: nullptr where no slice tells.
+// device: nullptr where no slice has it.
 ClaimedGpu Describe(const std::string& claim, const std::string& name,
                     const wire::GpuDevice* device) {
   if (device == nullptr) return {claim, name, "", wire::GpuIndexIn(name), "", -1};
@@ -74,9 +74,9 @@ void DeviceClaims::PutSlices(std::vector<wire::ResourceSlice> slices, bool repla
     const std::string name = slice.name;
     pools_[pool].slices.insert_or_assign(name, std::move(slice));
     pools_[pool].offers.reset();
-    Settle(pool, changed);
+    RehomePool(pool, changed);
   }
-  Tell(changed);
+  Publish(changed);
 }
 
 void DeviceClaims::PutClaims(std::vector<wire::ResourceClaim> claims, bool replace) {
@@ -95,10 +95,10 @@ void DeviceClaims::PutClaims(std::vector<wire::ResourceClaim> claims, bool repla
     for (wire::ClaimedDevice& held : claim.devices) {
       pools_of_claim_[name].insert(held.pool);
       pools_[held.pool].claims[name].push_back(std::move(held.device));
-      Settle(held.pool, changed);
+      RehomePool(held.pool, changed);
     }
   }
-  Tell(changed);
+  Publish(changed);
   for (const std::string& name : allocated) offers_.Release(name);  // what it has is seen now
 }
 
@@ -106,7 +106,7 @@ void DeviceClaims::RemoveSlice(std::string_view name) {
   const MutexLock lock(mutex_);
   Nodes changed;
   DropSlice(std::string(name), changed);
-  Tell(changed);
+  Publish(changed);
 }
 
 void DeviceClaims::RemoveClaim(const std::string& name) {
@@ -114,7 +114,7 @@ void DeviceClaims::RemoveClaim(const std::string& name) {
   Nodes changed;
   seen_.erase(name);
   DropClaim(name, changed);
-  Tell(changed);
+  Publish(changed);
   offers_.Release(name);
 }
 
@@ -125,7 +125,7 @@ void DeviceClaims::FollowClasses() {
   by_name_ = std::move(by_name);
   Nodes all;
   for (const auto& [node, pools] : pools_on_node_) all.insert(node);
-  Tell(all);
+  Publish(all);
 }
 
 DeviceClaims::Seen DeviceClaims::SeenOf(const std::string& claim) const {
@@ -142,7 +142,7 @@ void DeviceClaims::DropSlice(std::string name, Nodes& changed) {
   pool_of_slice_.erase(known);
   pools_[pool].slices.erase(name);
   pools_[pool].offers.reset();
-  Settle(pool, changed);
+  RehomePool(pool, changed);
 }
 
 void DeviceClaims::DropClaim(std::string name, Nodes& changed) {
@@ -153,12 +153,11 @@ void DeviceClaims::DropClaim(std::string name, Nodes& changed) {
   pools_of_claim_.erase(known);
   for (const std::string& pool : pools) {
     pools_[pool].claims.erase(name);
-    Settle(pool, changed);
+    RehomePool(pool, changed);
   }
 }
 
-// Puts the pool on the node where it is now; one with nothing in it goes.
-void DeviceClaims::Settle(const std::string& pool_name, Nodes& changed) {
+void DeviceClaims::RehomePool(const std::string& pool_name, Nodes& changed) {
   const auto entry = pools_.find(pool_name);
   Pool& pool = entry->second;
   const std::string before = pool.node;
@@ -181,7 +180,7 @@ void DeviceClaims::Settle(const std::string& pool_name, Nodes& changed) {
   }
 }
 
-void DeviceClaims::Tell(const Nodes& nodes) {
+void DeviceClaims::Publish(const Nodes& nodes) {
   std::vector<ClusterEvent> events;
   std::vector<std::pair<std::string, OfferedGpus>> offers;
   for (const std::string& node : nodes) {

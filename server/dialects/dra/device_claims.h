@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DeviceClaims: puts ResourceClaims and ResourceSlices together. A claim names a pool and a device;
-// the slices of the pool say on which node that is, and which GPU. What the claims hold on a node
-// goes to ClusterState, all of it whenever it changes; what slices offer to cut of its GPUs, and
-// what claims have of that, to MigOffers. What of it pods can get by an extended resource, as the
-// DeviceClasses have it, is the node's (GpusOffered): then the claim that kube-scheduler makes is
-// one among the others.
+// the slices of the pool say which node and which GPU that is. Three things are published:
 //
-// Claims and slices come in any order. Until a slice tells, a pool is of the node of its name and a
-// device is the GPU that its name says: NVIDIA's driver calls them so. A device of which nothing
-// tells the GPU is reported and holds none; so is a GPU whose MIG devices are of no product that is
-// known, and it is not offered.
+//   to ClusterState, GpusClaimed   what the claims hold on a node, all of it whenever it changes
+//   to MigOffers                   the MIG devices that slices offer, and those that claims hold
+//   to ClusterState, GpusOffered   the part of the offer that pods can ask for by an extended
+//                                  resource, as the DeviceClasses map it. kube-scheduler makes a
+//                                  claim for such a pod, which is one claim among the others.
+//
+// Claims and slices come in any order. Until a slice has come, a pool is taken for the node of its
+// name and a device for the GPU in its name, as NVIDIA's driver names them. A device that cannot be
+// mapped to a GPU is reported and holds none. A GPU whose MIG devices belong to no known product is
+// reported and not offered.
 #pragma once
 
 #include <cstdint>
@@ -88,14 +90,14 @@ class DeviceClaims {
   [[nodiscard]] Slices& slices() { return slice_table_; }
   [[nodiscard]] Classes& classes() { return class_table_; }
   [[nodiscard]] Claims& claims() { return claim_table_; }
-  // How many claims hold a device of which nobody knows the GPU.
+  // Claims whose device could not be mapped to a GPU.
   [[nodiscard]] std::size_t unknown() const { return unknown_.count(); }
-  // How many pools have GPUs of which nobody knows how they can be cut.
+  // Pools with GPUs of an unknown product, whose MIG devices are not offered.
   [[nodiscard]] std::size_t unknown_pools() const { return unknown_pools_.count(); }
-  // How many claims have MIG devices of which another claim has a part: given out twice.
+  // Claims with a MIG device that overlaps one of another claim: it was given out twice.
   [[nodiscard]] std::size_t overlapping() const { return overlapping_.count(); }
 
-  // What the watch has shown of a claim last, by "namespace/name".
+  // The newest that the watch has shown of a claim, by "namespace/name".
   enum class Seen { kNever, kOpen, kAllocated };  // never, or it is gone
   [[nodiscard]] Seen SeenOf(const std::string& claim) const BERTH_EXCLUDES(mutex_);
 
@@ -104,7 +106,7 @@ class DeviceClaims {
     std::string node;
     std::map<std::string, wire::ResourceSlice> slices;       // by name
     std::map<std::string, std::vector<std::string>> claims;  // devices, by "namespace/name"
-    std::optional<OfferedGpus> offers;  // nothing: to be read from the slices anew
+    std::optional<OfferedGpus> offers;  // nothing: to be read from the slices again
   };
   using Nodes = std::set<std::string>;
 
@@ -113,15 +115,16 @@ class DeviceClaims {
   void PutClaims(std::vector<wire::ResourceClaim> claims, bool replace) BERTH_EXCLUDES(mutex_);
   void RemoveSlice(std::string_view name) BERTH_EXCLUDES(mutex_);
   void RemoveClaim(const std::string& name) BERTH_EXCLUDES(mutex_);
-  // Tells every node's offers anew where the classes stand for other profiles than before.
+  // Publishes every node again if the profiles that the classes stand for have changed.
   void FollowClasses() BERTH_EXCLUDES(mutex_);
 
   // These add the nodes on which something may have changed.
   void DropSlice(std::string name, Nodes& changed) BERTH_REQUIRES(mutex_);
   void DropClaim(std::string name, Nodes& changed) BERTH_REQUIRES(mutex_);
-  void Settle(const std::string& pool_name, Nodes& changed) BERTH_REQUIRES(mutex_);
+  // Puts the pool on the node where it is now; removes a pool with nothing in it.
+  void RehomePool(const std::string& pool_name, Nodes& changed) BERTH_REQUIRES(mutex_);
 
-  void Tell(const Nodes& nodes) BERTH_REQUIRES(mutex_);
+  void Publish(const Nodes& nodes) BERTH_REQUIRES(mutex_);
   [[nodiscard]] std::vector<ClaimedGpu> ClaimedOn(const std::string& node) BERTH_REQUIRES(mutex_);
   [[nodiscard]] OfferedGpus OfferedOn(const std::string& node) BERTH_REQUIRES(mutex_);
   void NoteOverlaps(const std::string& node, std::span<const ClaimedGpu* const> overlapping)

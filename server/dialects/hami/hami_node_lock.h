@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HamiNodeLock: HAMi's lock on a node (wire/hami_lock.h), which whoever binds a pod there holds
-// until HAMi's agent has served the pod; the agent removes it then.
+// HamiNodeLock: HAMi's lock on a node (wire/hami_lock.h). A scheduler that binds a pod there takes
+// it, and HAMi's agent removes it when it has served the pod.
 //
-// A lock of our own pod is taken again; one that binds nobody any more is taken over: older than
-// kExpires, or for a pod that is gone, over, or on another node. Any other is waited for.
+// A lock of the same pod is taken again. A stale lock is taken over: one that is older than
+// kExpires, or for a pod that is gone, over, or on another node. Any other lock is waited for.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ namespace berth::dialects {
 class HamiNodeLock {
  public:
   static constexpr Duration kExpires = std::chrono::minutes(5);  // HAMi's --node-lock-timeout
-  // Those beyond fail at once: the threads that wait are missing to binds of other nodes.
+  // More fail at once: threads that wait here cannot bind pods of other nodes.
   static constexpr int kMostWaiting = 8;
 
   // A node, and its lock as it was written; empty = it was not.
@@ -39,13 +39,13 @@ class HamiNodeLock {
   HamiNodeLock(kube::WriteContext write, const wire::PodRules& rules)
       : write_(std::move(write)), rules_(rules) {}
 
-  // Takes the lock of held.node. Error: kDeadline when it is held for another pod, or the API
-  // server does not answer, until then; kNotFound when the node is gone; kInvalidArgument when the
-  // node may not be changed or its lock cannot be read. With a held.text the lock may be taken all
-  // the same: it was written, and no answer came.
+  // Takes the lock of held.node. Error: kDeadline when until the deadline it is held for another
+  // pod, or the API server does not answer; kNotFound when the node is gone; kInvalidArgument when
+  // Berth may not change the node, or its lock cannot be read. After an error, a held.text that is
+  // not empty means that the lock may be taken: it was written, and no answer came.
   Status Take(const PodId& pod, Instant deadline, Held& held);
 
-  // Success: it is not ours any more, whoever removed it. Error: kUnavailable.
+  // Success: the lock is not held.text any more. Error: kUnavailable.
   Status Release(const Held& held);
 
  private:

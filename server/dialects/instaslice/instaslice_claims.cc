@@ -9,14 +9,14 @@ void InstasliceClaims::Put(Object claim) {
   const MutexLock lock(mutex_);
   Nodes changed;
   Hold(std::move(claim), changed);
-  Tell(changed);
+  Publish(changed);
 }
 
 void InstasliceClaims::Remove(std::string_view namespace_name, std::string_view name) {
   const MutexLock lock(mutex_);
   Nodes changed;
   Drop(std::string(namespace_name).append("/").append(name), changed);
-  Tell(changed);
+  Publish(changed);
 }
 
 void InstasliceClaims::Reset(std::vector<Object> claims) {
@@ -26,7 +26,7 @@ void InstasliceClaims::Reset(std::vector<Object> claims) {
   node_of_.clear();
   on_node_.clear();
   for (Object& claim : claims) Hold(std::move(claim), changed);
-  Tell(changed);
+  Publish(changed);
 }
 
 void InstasliceClaims::Hold(Object claim, Nodes& changed) {
@@ -48,7 +48,7 @@ void InstasliceClaims::Drop(const std::string& name, Nodes& changed) {
   node_of_.erase(known);
 }
 
-void InstasliceClaims::Tell(const Nodes& nodes) {
+void InstasliceClaims::Publish(const Nodes& nodes) {
   std::vector<ClusterEvent> events;
   for (const std::string& node : nodes) {
     std::vector<ClaimedGpu> held;

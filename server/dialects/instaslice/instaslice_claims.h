@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// InstasliceClaims: what the AllocationClaims of instaslice hold, by node. All of a node goes to
-// ClusterState whenever it changes.
+// InstasliceClaims: the devices that AllocationClaims of instaslice hold, by node. Those of a node
+// are published to ClusterState, all together, whenever one of them changes.
 #pragma once
 
 #include <map>
@@ -34,7 +34,7 @@ class InstasliceClaims {
   // These add the nodes on which something may have changed.
   void Hold(Object claim, Nodes& changed) BERTH_REQUIRES(mutex_);
   void Drop(const std::string& name, Nodes& changed) BERTH_REQUIRES(mutex_);
-  void Tell(const Nodes& nodes) BERTH_REQUIRES(mutex_);
+  void Publish(const Nodes& nodes) BERTH_REQUIRES(mutex_);
 
   ClusterState& state_;
   Mutex mutex_;

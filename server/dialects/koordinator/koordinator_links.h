@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KoordinatorLinks: puts nodes and Koordinator's Devices together. A node whose links come from
-// nothing better than the product catalogue (server/wire/node_links.h) gets those of the Device of
-// its name, and the UUIDs of its GPUs; in whatever order the two come, and until the Device goes.
+// KoordinatorLinks: puts nodes and Koordinator's Devices together. A Device overrides the links
+// that the product catalogue has for the node of its name (server/wire/node_links.h has the
+// precedence), and sets the UUIDs of the GPUs. Node and Device may come in either order; when the
+// Device is deleted, the catalogue's links return.
 #pragma once
 
 #include <map>
@@ -30,8 +31,8 @@ class KoordinatorLinks {
   KoordinatorLinks(ClusterState& state, LinkLibrary& library, kube::OnUnreadable report)
       : state_(state), library_(library), unfit_("devices", std::move(report)) {}
 
-  // Passes on what the nodes' own sink publishes, with the links that the nodes have now. Requires:
-  // valid specs.
+  // Publishes what the sink of nodes has, with the links that the nodes have now. Requires: valid
+  // specs.
   void Publish(std::vector<ClusterEvent> events, const kube::PublishNodes& next)
       BERTH_EXCLUDES(mutex_);
 
@@ -39,7 +40,7 @@ class KoordinatorLinks {
   void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
   void Reset(std::vector<Object> devices) BERTH_EXCLUDES(mutex_);
 
-  // How many Devices speak of another number of GPUs than their node has.
+  // Devices with another number of GPUs than their node has.
   [[nodiscard]] std::size_t unfit() const { return unfit_.count(); }
 
  private:
