@@ -77,7 +77,8 @@ Json BoundPod(const std::string& name, const std::string& node, const std::vecto
 // One process, and what it knows.
 struct Process {
   Process(ApiClient& api, const std::string& identity,
-          const std::function<void(KubeCluster::Options&)>& change = {})
+          const std::function<void(KubeCluster::Options&)>& change = {},
+          const MakeExtensions& extensions = {})
       : kube({.client = api,
               .state = state,
               .budgets = budgets,
@@ -85,11 +86,12 @@ struct Process {
               .node_rules = node_rules,
               .clock = clock,
               .waiting = &waiting,
-              .extensions = dialects::AllExtensions({.groups = groups,
-                                                     .mig_offers = mig_offers,
-                                                     .device_classes = device_classes,
-                                                     .pod_rules = pod_rules,
-                                                     .links = *node_rules.links})},
+              .extensions = extensions ? extensions
+                                       : dialects::AllExtensions({.groups = groups,
+                                                                  .mig_offers = mig_offers,
+                                                                  .device_classes = device_classes,
+                                                                  .pod_rules = pod_rules,
+                                                                  .links = *node_rules.links})},
              OptionsFor(identity, change)) {
     kube.Start();
   }
@@ -159,6 +161,56 @@ struct Process {
   KubeCluster kube;
 };
 
+// An ecosystem that writes down what happens.
+class RecordingExtension final : public ClusterExtension {
+ public:
+  struct Seen {
+    std::atomic<int> widgets{0}, node_events{0}, before_bind{0}, bound{0}, upkeeps{0};
+  };
+  explicit RecordingExtension(Seen& seen) : seen_(seen), sink_(seen) {}
+
+  std::vector<WatchSource> Sources() override {
+    return {{.kind = {.name = "widgets",
+                      .paths = ApiPaths("example.com", {"v1"}, "widgets"),
+                      .optional = true,
+                      .await = Await::kList,
+                      .why_not_ready = "waiting for the list of widgets"},
+             .sink = sink_,
+             .unreadable = [] { return std::size_t{7}; },
+             .is_needed = {}}};
+  }
+  PublishNodes DecorateNodes(PublishNodes next) override {
+    return [this, next = std::move(next)](std::vector<ClusterEvent> events) {
+      seen_.node_events += static_cast<int>(events.size());
+      next(std::move(events));
+    };
+  }
+  Status AroundBind(const BindOrder&, const std::function<Status()>& bind) override {
+    ++seen_.before_bind;
+    Status status = bind();
+    if (status) ++seen_.bound;
+    return status;
+  }
+  void Upkeep() override { ++seen_.upkeeps; }
+  void AddTo(ExtensionStats& stats) const override { stats.claims_lost += 3; }
+
+ private:
+  class Sink final : public ObjectSink {
+   public:
+    explicit Sink(Seen& seen) : seen_(seen) {}
+    void ListBegins() override {}
+    void Listed(const PaddedText&) override { ++seen_.widgets; }
+    void ListEnds() override {}
+    void Changed(const PaddedText&) override { ++seen_.widgets; }
+    void Deleted(const PaddedText&) override {}
+
+   private:
+    Seen& seen_;
+  };
+  Seen& seen_;
+  Sink sink_;
+};
+
 // An API server of which lists of pods may hang, and are counted.
 class SlowLists final : public ApiClient {
  public:
@@ -219,6 +271,43 @@ TEST_F(KubeClusterTest, ANodeWhoseLinksCannotBeReadIsToldAndUsedWithoutThem) {
   api_.Put(kNodes, node);
   EXPECT_TRUE(Eventually([&] { return berth.Unreadable(0) == 0; }));
   EXPECT_TRUE(Eventually([&] { return berth.state.Current()->node(0).spec().links.known(); }));
+}
+
+TEST_F(KubeClusterTest, AnEcosystemIsWatchedAwaitedAndSurroundsBindsWithoutBeingNamedHere) {
+  const std::string widgets = "/apis/example.com/v1/widgets";
+  api_.Put(kNodes, FakeNode("n1", 4));
+  api_.Put(kPods, FakePod("p", {{"nvidia.com/gpu", "1"}}));
+  api_.Put(widgets, {{"kind", "Widget"}, {"metadata", {{"name", "w"}}}});
+  api_.SetStatus(widgets, 500);
+  RecordingExtension::Seen seen;
+  Process berth(api_, "", {}, [&seen](const ExtensionContext&) {
+    ClusterExtensions all;
+    for (int i = 0; i < 2; ++i) all.push_back(std::make_unique<RecordingExtension>(seen));
+    return all;
+  });
+  ASSERT_TRUE(Eventually(
+      [&] { return berth.why.load() == std::string_view("waiting for the list of widgets"); }));
+  api_.SetStatus(widgets, 200);
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  EXPECT_EQ(seen.widgets, 2) << "each of the two has a watch of its own";
+  EXPECT_EQ(seen.node_events, 2);
+  EXPECT_EQ(berth.Free("n1"), 4000);
+  const KubeClusterStats stats = berth.kube.stats();
+  EXPECT_EQ(stats.resources.at(3).name, "widgets");
+  EXPECT_EQ(stats.resources.at(3).unreadable, 7U);
+  EXPECT_EQ(stats.extensions.claims_lost, 6U);
+
+  PodRequest pod;
+  pod.id = {"uid-p", "ns", "p"};
+  pod.containers.push_back({"main", WholeGpus{1}, false});
+  const Placement placement{"n1", 0, 0, {{0, 1000, 81'920}}};
+  const NodeSpec node = berth.state.Current()->node(0).spec();
+  const BindOrder order{pod, placement, node, berth.clock.Now() + seconds(10), "0123456789abcdef"};
+  ASSERT_TRUE(berth.kube.binder().Bind(order));
+  EXPECT_EQ(seen.before_bind, 2);
+  EXPECT_EQ(seen.bound, 2);
+  berth.kube.Upkeep();
+  EXPECT_EQ(seen.upkeeps, 2);
 }
 
 TEST_F(KubeClusterTest, FollowsWhatChanges) {
