@@ -4,6 +4,13 @@
 //
 // The server, the replay and the tests drive the same engine. Any thread may call it.
 //
+//   Engine engine(BuildProfile(*FindBuiltinProfile("best-fit"), mix).value());
+//   const auto snapshot = state.Current();
+//   const auto reasons = engine.Filter(snapshot, pod.shape, nodes);  // kFits, or why not
+//   const auto best = engine.Best(snapshot, pod.shape);              // empty: nothing fits
+//   const auto placement = engine.PlaceOn(snapshot, pod.shape, best.front());
+//   state.Reserve(pod, *placement, deadline);
+//
 // Where the mix is learned, Follow builds the scorers anew at each of its epochs, and with them the
 // tables of evaluated nodes. These fill as they are asked (evaluation_table.h): what is counted is
 // states, not time, so that the same calls in the same order give the same answers.

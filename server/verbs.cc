@@ -20,12 +20,6 @@ constexpr std::size_t kMostHeldBytes = 1 << 20;  // of a request whose answer is
 constexpr std::string_view kAllocated =
     "a device was allocated to the pod's claim, which decides the node";
 
-// Whether a pod that leaves, or a node that is seen, may change it within moments.
-bool IsShortNow(Reason reason) {
-  return VerdictOf(reason) == Verdict::kUnschedulable || reason == Reason::kNodeNotReady ||
-         (reason >= Reason::kCpuHeld && reason <= Reason::kMigHeld);
-}
-
 }  // namespace
 
 // A pod for whose claims a device may be allocated, and both answers to its filter.
@@ -129,16 +123,16 @@ Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
     extender_.PassBy(snapshot, *args->pod);
     return {{CallResult::kOk, Json(wire::EncodeFilterAll(*args))}};
   }
-  const std::vector<Reason> reasons = extender_.Filter(snapshot, *args->pod, args->known);
-  const bool any = std::ranges::find(reasons, Reason::kFits) != reasons.end() ||
-                   (!args->unknown.empty() && wire::ReasonOfUnknown(*args->pod) == Reason::kFits);
-  std::string answer = wire::EncodeFilterResult(*args, snapshot->names(), reasons);
-  Look look{.answer = {}, .pod = args->pod->id, .snapshot = snapshot};
-  if (!any) {
+  const FilterAnswer filtered =
+      extender_.Filter(snapshot, *args->pod, args->known, !args->unknown.empty(), !is_first);
+  std::string answer = wire::EncodeFilterResult(*args, snapshot->names(), filtered.reasons);
+  Look look{.answer = {},
+            .may_change = filtered.may_change,
+            .for_evicted = filtered.for_evicted,
+            .pod = args->pod->id,
+            .snapshot = snapshot};
+  if (!filtered.fits) {
     look.answer = {CallResult::kRefused, Json(std::move(answer))};
-    look.for_evicted = is_first && extender_.AwaitsEvictions(*snapshot, *args->pod, args->known);
-    look.may_change = std::ranges::any_of(reasons, IsShortNow) ||
-                      (!args->unknown.empty() && args->pod->refusal.empty());
     return look;
   }
   if (args->claims.empty() || allocator_ == nullptr) {
@@ -151,8 +145,8 @@ Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
                   {},
                   std::move(answer),
                   wire::EncodeFilterNowhere(*args, snapshot->names(), kAllocated)});
-  for (std::size_t i = 0; i < reasons.size(); ++i) {
-    if (reasons[i] == Reason::kFits)
+  for (std::size_t i = 0; i < filtered.reasons.size(); ++i) {
+    if (filtered.reasons[i] == Reason::kFits)
       pod->nodes.emplace_back(snapshot->names().name(args->known[i]));
   }
   look.answer = {CallResult::kOk, AfterAllocation(pod, began)};

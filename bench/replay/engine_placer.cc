@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/engine_placer.h"
 
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
 #include "base/check.h"
 
 namespace berth::replay {
 
 EnginePlacer::EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed,
-                           LearnedMix* mix)
-    : engine_(engine), mix_(mix), ties_(*engine.profile(), seed) {
+                           LearnedMix* mix, Serving serving)
+    : engine_(engine),
+      mix_(mix),
+      nodes_to_score_(serving.nodes_to_score),
+      domains_(std::move(serving.levels)),
+      ties_(*engine.profile(), seed),
+      all_(nodes.size()) {
   std::vector<ClusterEvent> events;
   for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
   BERTH_CHECK(state_.Apply(events).has_value());
+  std::iota(all_.begin(), all_.end(), NodeIndex{0});
 }
 
 Result<bool> EnginePlacer::Place(const PodRequest& pod) {
@@ -25,21 +35,50 @@ void EnginePlacer::Hear(const PodRequest& pod) {
   engine_.Follow(state_.Current());
 }
 
+GroupPlaces EnginePlacer::GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
+                                  const PodRequest& pod) {
+  if (domains_.levels().empty() || !NeedsGroup(pod)) return {};
+  GroupPlaces group{domains_.Of(snapshot), {}};
+  if (!pod.gang.empty()) group.members = MembersOn(*snapshot, pod, state_.GangNodes(pod.gang));
+  return group;
+}
+
+Judgement EnginePlacer::Look(const PodRequest& pod) {
+  const std::shared_ptr<const Snapshot> snapshot = state_.Current();
+  Judgement judged =
+      Judge(engine_, snapshot, {.pod = pod, .candidates = all_, .group = GroupOf(snapshot, pod)});
+  if (nodes_to_score_ != 0 && pod.shape.wants_gpu() && !waiting_.contains(pod.id.uid)) {
+    Shortlist(engine_, snapshot, pod, nodes_to_score_, judged);
+  }
+  return judged;
+}
+
 Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& pod) {
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
-  const std::vector<NodeIndex> best = engine_.Best(snapshot, pod.shape);
-  if (best.empty()) return std::nullopt;
+  Judgement judged = Look(pod);
+  if (judged.fitting.empty()) {
+    if (nodes_to_score_ != 0) waiting_.insert(pod.id.uid);
+    return std::nullopt;
+  }
+  const auto priorities = engine_.Prioritize(snapshot, pod.shape, judged.fitting, judged.pull);
+  const std::uint8_t highest = *std::ranges::max_element(priorities);
+  std::vector<NodeIndex> best;
+  for (std::size_t i = 0; i < priorities.size(); ++i) {
+    if (priorities[i] == highest) best.push_back(judged.fitting[i]);
+  }
   const NodeIndex node = best[ties_.Pick(best.size())];
-  const auto placement = engine_.PlaceOn(snapshot, pod.shape, node);
+  const auto placement = PlaceInGroup(engine_, snapshot, pod, GroupOf(snapshot, pod), node);
   BERTH_CHECK(placement.has_value());
   BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));
   BERTH_TRY_STATUS(state_.Confirm(pod.id.uid));
+  waiting_.erase(pod.id.uid);
   return node;
 }
 
 void EnginePlacer::Remove(const std::string& uid) {
   const ClusterEvent gone = PodGone{uid};
   BERTH_CHECK(state_.Apply({&gone, 1}).has_value());
+  waiting_.erase(uid);
 }
 
 }  // namespace berth::replay

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EnginePlacer: decides with the engine in this process, on the full scale of scores.
+// EnginePlacer: decides with the engine in this process, by the same judgement as the server
+// (scoring/judgement.h), and takes one of the best nodes as kube-scheduler would.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/random.h"
 #include "bench/replay/replay.h"
 #include "cluster/cluster_state.h"
+#include "cluster/node_domains.h"
 #include "scoring/engine.h"
+#include "scoring/judgement.h"
 
 namespace berth::replay {
 
@@ -35,9 +41,19 @@ class TieBreaker {
 
 class EnginePlacer final : public Placer {
  public:
+  // What a server has beside its engine. The defaults are those of the published protocol, in which
+  // the scheduler looks at every node that fits.
+  struct Serving {
+    std::size_t nodes_to_score = 0;  // Extender::Policy; 0: all
+    TopologyLevels levels = {};
+  };
+
   // Requires: the engine and the mix outlive the placer. mix: what is learned; nullptr: nothing is.
   EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed,
-               LearnedMix* mix = nullptr);
+               LearnedMix* mix, Serving serving);
+  EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed,
+               LearnedMix* mix = nullptr)
+      : EnginePlacer(engine, nodes, seed, mix, Serving()) {}
 
   // Hear, then Put.
   Result<bool> Place(const PodRequest& pod) override;
@@ -46,16 +62,25 @@ class EnginePlacer final : public Placer {
   void Hear(const PodRequest& pod);
   // Where it is now, as an index into the snapshot; empty when there is no room.
   Result<std::optional<NodeIndex>> Put(const PodRequest& pod);
+  // What the server would say of the pod's nodes, after its short list. Requires: as for Put.
+  [[nodiscard]] Judgement Look(const PodRequest& pod);
   // The pod has ended, as the watch would say it.
   void Remove(const std::string& uid);
 
   [[nodiscard]] const ClusterState& state() const { return state_; }
 
  private:
+  [[nodiscard]] GroupPlaces GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
+                                    const PodRequest& pod);
+
   Engine& engine_;
   LearnedMix* const mix_;
+  const std::size_t nodes_to_score_;
+  NodeDomains domains_;
   TieBreaker ties_;
   ClusterState state_;
+  std::vector<NodeIndex> all_;
+  std::unordered_set<std::string> waiting_;  // UIDs that found no place: they get no short list
 };
 
 }  // namespace berth::replay

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Extender: the four verbs in domain terms. Every verb is one call on one snapshot; nothing that
-// decides is kept between verbs but reservations and what is learned of the mix.
+// decides is kept between verbs but reservations and what is learned of the mix. What a verb says of
+// a node is scoring/judgement's; the Extender remembers, records and reserves.
+//
+//   ClusterState state;
+//   Extender extender({.state = state, .binder = binder, .sink = sink, .clock = clock},
+//                     {.engine = engine, .reservation_time = std::chrono::seconds(30)});
+//   const auto snapshot = extender.Current();
+//   const FilterAnswer answer = extender.Filter(snapshot, pod, nodes);  // a reason per node
+//   extender.Prioritize(snapshot, pod, fitting);                        // 0..10 per node
+//   extender.Bind({"namespace", "pod", uid, "node"}, [](Status bound) { ... });
 //
 // Any thread may call any function. What a bind does may block in the PodBinder, so it runs as a
 // job where there are Jobs; the others only compute.
@@ -22,7 +31,7 @@
 #include "cluster/disruption_budgets.h"
 #include "cluster/node_domains.h"
 #include "scoring/engine.h"
-#include "scoring/groups/group_domains.h"
+#include "scoring/judgement.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
 #include "server/extender/evictions.h"
@@ -32,6 +41,15 @@
 #include "server/extender/recent_decisions.h"
 
 namespace berth {
+
+// What filter says of a pod.
+struct FilterAnswer {
+  std::vector<Reason> reasons;  // one per candidate
+  bool fits = false;            // some node takes the pod, one that we do not know perhaps
+  // No node does, and...
+  bool may_change = false;   // ...a newer state may say otherwise within moments
+  bool for_evicted = false;  // ...room is being made for the pod (evictions.h)
+};
 
 class Extender {
  public:
@@ -75,30 +93,23 @@ class Extender {
   // ours. Every node fits it, also one that is not ready or not known: the pods that make a node
   // ready are of this kind. What it takes is in the books once the cluster shows it.
   [[nodiscard]] bool LeavesToScheduler(const PodRequest& pod) const {
-    return parts_.behind_scheduler && !pod.shape.wants_gpu() && pod.refusal.empty() &&
-           !pod.domain.required;
+    return parts_.behind_scheduler && AsksForNothingOfOurs(pod);
   }
   // What Filter does for such a pod, without a look at the nodes.
   void PassBy(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod);
 
-  // One reason per candidate. Where more than nodes_to_score fit a pod with GPUs, only the best of
-  // them do, of equal ones the first by name, and the others are passed over: whoever asks would
-  // compare them for nothing. But a pod that comes again was not placed on any of these: it gets
-  // all that fit. Requires: candidates are nodes of the snapshot, each at most once.
-  [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,
-                                           const PodRequest& pod,
-                                           std::span<const NodeIndex> candidates);
+  // Judges the candidates (scoring/judgement.h) and remembers the pod. Of a pod with GPUs that comes
+  // for the first time only the best nodes_to_score go on; one that comes again was not placed on
+  // any of these and gets all that fit. Requires: candidates are nodes of the snapshot, each at most
+  // once. some_unknown: the question also names nodes that the snapshot does not have. looks_again:
+  // the same question was judged before, and its answer was held back.
+  [[nodiscard]] FilterAnswer Filter(const std::shared_ptr<const Snapshot>& snapshot,
+                                    const PodRequest& pod, std::span<const NodeIndex> candidates,
+                                    bool some_unknown = false, bool looks_again = false);
 
   // Pods have arrived, each told once. Whoever asks about a pod need not have one: where pods are
   // watched, Filter learns nothing from it. None: the nodes may have changed for the first time.
   void Arrived(std::span<const std::shared_ptr<const PodRequest>> pods);
-
-  // Whether a pod that Filter has found no node for is only to wait: candidates have victims on
-  // them that were evicted for it (evictions.h). Requires: as for Filter.
-  [[nodiscard]] bool AwaitsEvictions(const Snapshot& snapshot, const PodRequest& pod,
-                                     std::span<const NodeIndex> candidates) {
-    return evictions_.Awaited(pod.id.uid, snapshot, candidates);
-  }
 
   // Whether Filter would find a node for the pod among all that there are. Remembers nothing.
   [[nodiscard]] bool WouldFit(const std::shared_ptr<const Snapshot>& snapshot,
@@ -144,20 +155,11 @@ class Extender {
     std::optional<double> link_quality = {};  // link_report.h
   };
 
-  // Filter, without what it remembers and tells. Requires: the pod has no refusal.
-  [[nodiscard]] std::vector<Reason> Judge(Engine& engine,
-                                          const std::shared_ptr<const Snapshot>& snapshot,
-                                          const PodRequest& pod,
-                                          std::span<const NodeIndex> candidates) const;
   // A pod is filtered for the first time.
   void Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                const RequestShape& shape);
   // Remembers that these may be evicted, as far as our books have them. Requires: known nodes.
   void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
-  // Remembers what is to be decided, and passes over all that fit but the best `most`; 0: none.
-  void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
-                 const PodRequest& pod, std::span<const NodeIndex> candidates, std::size_t most,
-                 std::span<Reason> reasons);
   // Carries the bind out, answers it, and goes on with those that stand in line behind it.
   void CarryOut(BindsUnderWay::Entry bind);
   // Has it carried out as a job; false: there is no room, or there are no jobs.
@@ -165,16 +167,17 @@ class Extender {
   // The bind whose turn it is, if there is one: as a job, else here.
   void CarryOnWith(const BindsUnderWay::Entry& next);
   Status BindOnce(const BindRequest& request);
-  // The tree and the members of the pod's group, where domains matter to it.
-  struct Group {
-    std::shared_ptr<const DomainTree> tree;
-    GroupMembers members;
-  };
-  [[nodiscard]] Group GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
-                              const PodRequest& pod) const;
-  [[nodiscard]] std::vector<int> Pull(const std::shared_ptr<const Snapshot>& snapshot,
-                                      const PodRequest& pod,
-                                      std::span<const NodeIndex> candidates) const;
+  // Where the pod's group is, where domains matter to the pod.
+  [[nodiscard]] GroupPlaces GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
+                                    const PodRequest& pod) const;
+  [[nodiscard]] Question QuestionAbout(const std::shared_ptr<const Snapshot>& snapshot,
+                                       const PodRequest& pod,
+                                       std::span<const NodeIndex> candidates) const {
+    return {.pod = pod,
+            .candidates = candidates,
+            .group = GroupOf(snapshot, pod),
+            .behind_scheduler = parts_.behind_scheduler};
+  }
   // kFits unless the newest state has the pod's group in another domain than its node's.
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();

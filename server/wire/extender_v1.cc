@@ -5,6 +5,7 @@
 
 #include <unordered_set>
 
+#include "scoring/judgement.h"
 #include "server/wire/json_check.h"
 #include "server/wire/json_text.h"
 #include "server/wire/pod_json.h"
@@ -351,12 +352,6 @@ Result<ExtenderArgs> DecodeExtenderArgs(PaddedText& text, const PodRules& rules,
                                         const NodeNameTable& names, const LeavesNodes& leaves) {
   if (auto args = DecodeSchedulerForm(text, rules, names, leaves)) return *std::move(args);
   return DecodeAnyOrder(text, rules, names, leaves);
-}
-
-Reason ReasonOfUnknown(const PodRequest& pod) {
-  if (!pod.refusal.empty()) return Reason::kPodRefused;
-  return pod.shape.wants_gpu() ? Reason::kNodeUnknown
-                               : Reason::kFits;  // no GPU: not ours to refuse
 }
 
 std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& names,

@@ -70,9 +70,6 @@ void ReleaseDecoder();
 // Of what is wrong with a pod, which is said for every node, an answer has so much.
 inline constexpr std::size_t kMostReasonBytes = 256;
 
-// What a node that the table does not have is to the pod.
-Reason ReasonOfUnknown(const PodRequest& pod);
-
 // Requires: reasons.size() == args.known.size(), args.pod.
 std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& names,
                                std::span<const Reason> reasons);

@@ -106,7 +106,7 @@ void Filter(std::string_view input) {
   PaddedText text(input);
   const auto args = wire::DecodeExtenderArgs(text, Rules(), snapshot->names());
   if (!args || !args->pod) return;
-  const auto reasons = service.extender().Filter(snapshot, *args->pod, args->known);
+  const auto reasons = service.extender().Filter(snapshot, *args->pod, args->known).reasons;
   (void)wire::EncodeFilterResult(*args, snapshot->names(), reasons);
   const auto scores = service.extender().Prioritize(snapshot, *args->pod, args->known);
   (void)wire::EncodeHostPriorityList(*args, snapshot->names(), scores);

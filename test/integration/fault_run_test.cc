@@ -145,7 +145,7 @@ class FaultRun : public testing::Test {
       const auto snapshot = extender_.Current();
       std::vector<NodeIndex> all(snapshot->size()), fitting;
       for (NodeIndex i = 0; i < all.size(); ++i) all[i] = i;
-      const std::vector<Reason> reasons = extender_.Filter(snapshot, pod, all);
+      const std::vector<Reason> reasons = extender_.Filter(snapshot, pod, all).reasons;
       for (const NodeIndex i : all) {
         if (reasons[i] == Reason::kFits) fitting.push_back(i);
       }

@@ -172,7 +172,7 @@ void SoakRun::ScheduleThis(std::string name) {
   const PodRequest pod = berth.RequestOf(api_.pods().at(name));
   const auto snapshot = berth.extender.Current();
   const std::vector<NodeIndex> all = Everywhere(*snapshot);
-  const std::vector<Reason> reasons = berth.extender.Filter(snapshot, pod, all);
+  const std::vector<Reason> reasons = berth.extender.Filter(snapshot, pod, all).reasons;
   std::vector<NodeIndex> fitting;
   for (const NodeIndex i : all) {
     if (reasons[i] == Reason::kFits) fitting.push_back(i);

@@ -9,6 +9,7 @@
 #include "bench/replay/waves/kube_choice.h"
 #include "cluster/cluster_state.h"
 #include "scoring/engine.h"
+#include "scoring/judgement.h"
 
 namespace berth::replay {
 namespace {
@@ -41,16 +42,15 @@ class SmallFleet {
       mix_->Observe(shape);
       engine_->Follow(snapshot);
     }
-    std::vector<NodeIndex> candidates(snapshot->size());
-    std::iota(candidates.begin(), candidates.end(), NodeIndex{0});
-    const std::vector<Reason> reasons = engine_->Filter(snapshot, shape, candidates);
-    std::erase_if(candidates, [&](NodeIndex node) { return reasons[node] != Reason::kFits; });
-    if (candidates.empty()) return false;
-    const auto priorities = engine_->Prioritize(snapshot, shape, candidates);
-    const NodeIndex node = choice_.Choose(*snapshot, shape, candidates, priorities);
-    const auto placement = engine_->PlaceOn(snapshot, shape, node);
+    const PodRequest pod{{name, "waves", name}, shape, {}, 0, ""};
+    std::vector<NodeIndex> all(snapshot->size());
+    std::iota(all.begin(), all.end(), NodeIndex{0});
+    const Judgement judged = Judge(*engine_, snapshot, {.pod = pod, .candidates = all});
+    if (judged.fitting.empty()) return false;
+    const auto priorities = engine_->Prioritize(snapshot, shape, judged.fitting, judged.pull);
+    const NodeIndex node = choice_.Choose(*snapshot, shape, judged.fitting, priorities);
+    const auto placement = PlaceInGroup(*engine_, snapshot, pod, {}, node);
     if (!placement) return Fail(Errc::kInternal, "the node that was chosen has no place");
-    PodRequest pod{{name, "waves", name}, shape, {}, 0, ""};
     BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));
     BERTH_TRY_STATUS(state_.Confirm(name));
     return true;

@@ -48,7 +48,7 @@ class ExtenderDomains : public testing::Test {
   Names Passing(const APod& pod) {
     const auto snapshot = extender_.Current();
     const std::vector<Reason> reasons =
-        extender_.Filter(snapshot, pod.Request(), Everybody(*snapshot));
+        extender_.Filter(snapshot, pod.Request(), Everybody(*snapshot)).reasons;
     Names names;
     for (NodeIndex i = 0; i < reasons.size(); ++i) {
       if (reasons[i] == kFits) names.emplace_back(snapshot->names().name(i));
@@ -57,14 +57,14 @@ class ExtenderDomains : public testing::Test {
   }
   Reason ReasonOf(const APod& pod, const std::string& node) {
     const auto snapshot = extender_.Current();
-    return extender_.Filter(snapshot, pod.Request(),
-                            Everybody(*snapshot))[snapshot->names().Find(node)];
+    return extender_.Filter(snapshot, pod.Request(), Everybody(*snapshot))
+        .reasons[snapshot->names().Find(node)];
   }
   // The passing node of the highest priority, the first by name among equals; "" without any.
   std::string Best(const APod& pod) {
     const auto snapshot = extender_.Current();
     const std::vector<Reason> reasons =
-        extender_.Filter(snapshot, pod.Request(), Everybody(*snapshot));
+        extender_.Filter(snapshot, pod.Request(), Everybody(*snapshot)).reasons;
     std::vector<NodeIndex> passing;
     for (NodeIndex i = 0; i < reasons.size(); ++i) {
       if (reasons[i] == kFits) passing.push_back(i);

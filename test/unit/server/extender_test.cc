@@ -84,7 +84,7 @@ class ExtenderTest : public testing::Test {
 
   std::vector<Reason> Filter(const PodRequest& pod) {
     const auto snapshot = extender_->Current();
-    return extender_->Filter(snapshot, pod, Everybody(*snapshot));
+    return extender_->Filter(snapshot, pod, Everybody(*snapshot)).reasons;
   }
   std::vector<std::uint8_t> Prioritize(const PodRequest& pod) {
     const auto snapshot = extender_->Current();
@@ -483,7 +483,7 @@ TEST_F(ExtenderTest, WhoeverMadeRoomWaitsUntilTheVictimsAreSeenGone) {
   PodRequest high = Pod("high", WholeGpus{1});
   high.priority = 100;
   const auto awaits = [&](std::vector<NodeIndex> candidates) {
-    return extender_->AwaitsEvictions(*extender_->Current(), high, candidates);
+    return extender_->Filter(extender_->Current(), high, candidates).for_evicted;
   };
   EXPECT_FALSE(awaits({0, 1})) << "nothing was agreed on";
   const std::vector<NodeVictims> victims = {{"n1", {"low-n1"}}};
@@ -509,7 +509,7 @@ TEST_F(ExtenderTest, WaitingForVictimsOfANodeThatWasNotChosenEnds) {
   ASSERT_EQ(extender_->Preempt(extender_->Current(), high, {{{"n1", {"low"}}}}).size(), 1u);
   const std::vector<NodeIndex> candidates = {0};
   int times = 0;
-  while (extender_->AwaitsEvictions(*extender_->Current(), high, candidates)) {
+  while (extender_->Filter(extender_->Current(), high, candidates).for_evicted) {
     ASSERT_LT(++times, 100);
   }
   EXPECT_GT(times, 0);
@@ -659,7 +659,8 @@ TEST_F(ExtenderTest, AmongEqualsTheFirstByNameGoOnInWhateverOrderTheyCome) {
   Start(Machines(8, 8));
   extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 2});
   const std::vector<NodeIndex> turned = {5, 6, 7, 0, 1, 2, 3, 4};
-  const auto reasons = extender_->Filter(extender_->Current(), Pod("1", WholeGpus{1}), turned);
+  const auto reasons =
+      extender_->Filter(extender_->Current(), Pod("1", WholeGpus{1}), turned).reasons;
   EXPECT_EQ(Passing(reasons), (std::vector<NodeIndex>{3, 4}));  // the positions of 0 and 1
 }
 

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/judgement.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+
+#include "scoring/admission.h"
+#include "scoring/groups/group_rails.h"
+#include "scoring/link_report.h"
+
+namespace berth {
+namespace {
+
+// What depends on the pod and not on its shape: whether the pod may go there at all, and whether
+// evictions could make room for it.
+void Refine(const Snapshot& snapshot, const PodRequest& pod, std::span<const NodeIndex> candidates,
+            std::span<Reason> reasons) {
+  const bool admission_matters = AdmissionMatters(snapshot, pod);
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    if (reasons[i] == Reason::kFits) {
+      if (admission_matters) reasons[i] = Admits(snapshot.node(candidates[i]).spec(), pod);
+    } else if (VerdictOf(reasons[i]) == Verdict::kUnschedulable) {
+      reasons[i] = AfterEvictions(snapshot.node(candidates[i]), pod, reasons[i]);
+    }
+  }
+}
+
+}  // namespace
+
+bool NeedsGroup(const PodRequest& pod) { return pod.domain.required || !pod.gang.empty(); }
+
+bool AsksForNothingOfOurs(const PodRequest& pod) {
+  return !pod.shape.wants_gpu() && pod.refusal.empty() && !pod.domain.required;
+}
+
+std::vector<Reason> ReasonsFor(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                               const Question& question) {
+  const PodRequest& pod = question.pod;
+  const std::size_t count = question.candidates.size();
+  if (!pod.refusal.empty()) return std::vector<Reason>(count, Reason::kPodRefused);
+  if (question.behind_scheduler && AsksForNothingOfOurs(pod)) {
+    return std::vector<Reason>(count, Reason::kFits);
+  }
+  std::vector<Reason> reasons = engine.Filter(snapshot, pod.shape, question.candidates);
+  Refine(*snapshot, pod, question.candidates, reasons);
+  if (question.group.tree && pod.domain.required) {
+    RequireDomain(*snapshot, *question.group.tree, pod, question.group.members, question.candidates,
+                  reasons);
+  }
+  return reasons;
+}
+
+Judgement Judge(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                const Question& question) {
+  Judgement judgement{.reasons = ReasonsFor(engine, snapshot, question)};
+  const std::vector<Reason>& reasons = judgement.reasons;
+  judgement.fitting.reserve(reasons.size());
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    const NodeIndex candidate = question.candidates[i];
+    if (reasons[i] == Reason::kFits) {
+      judgement.fitting.push_back(candidate);
+    } else if (judgement.first_reason == Reason::kFits) {
+      judgement.first_reason = reasons[i];
+      if (IsAboutLinks(reasons[i])) {
+        judgement.shortage = LinkShortage(snapshot->node(candidate), question.pod.shape);
+      }
+    }
+  }
+  if (judgement.fitting.empty()) return judgement;
+  judgement.pull = PullOn(*snapshot, question.pod, question.group, judgement.fitting);
+  return judgement;
+}
+
+void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+               const PodRequest& pod, std::size_t most, Judgement& judgement) {
+  std::vector<NodeIndex>& fitting = judgement.fitting;
+  std::vector<int>& pull = judgement.pull;
+  if (most == 0 || fitting.size() <= most) return;
+  const auto priorities = engine.Prioritize(snapshot, pod.shape, fitting, pull);
+  // Among equals the first by name, whatever the order of the question: one that turns from pod to
+  // pod would spread pods over nodes that are alike.
+  std::vector<std::size_t> order(fitting.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto cut = order.begin() + static_cast<std::ptrdiff_t>(most);
+  std::ranges::nth_element(order, cut, [&](std::size_t a, std::size_t b) {
+    return priorities[a] != priorities[b] ? priorities[a] > priorities[b] : fitting[a] < fitting[b];
+  });
+  std::vector<bool> goes_on(fitting.size());
+  for (auto best = order.begin(); best != cut; ++best) goes_on[*best] = true;
+  std::size_t fit = 0, kept = 0;
+  for (Reason& reason : judgement.reasons) {
+    if (reason != Reason::kFits) continue;
+    if (goes_on[fit]) {
+      fitting[kept] = fitting[fit];
+      if (!pull.empty()) pull[kept] = pull[fit];
+      ++kept;
+    } else {
+      reason = Reason::kBetterElsewhere;
+    }
+    ++fit;
+  }
+  fitting.resize(kept);
+  if (!pull.empty()) pull.resize(kept);
+}
+
+std::vector<int> PullOn(const Snapshot& snapshot, const PodRequest& pod, const GroupPlaces& group,
+                        std::span<const NodeIndex> candidates) {
+  if (!group.tree || pod.gang.empty()) return {};
+  return PullOf(snapshot, *group.tree, pod, group.members, candidates);
+}
+
+tl::expected<Placement, Reason> PlaceInGroup(Engine& engine,
+                                             const std::shared_ptr<const Snapshot>& snapshot,
+                                             const PodRequest& pod, const GroupPlaces& group,
+                                             NodeIndex node) {
+  auto placement = engine.PlaceOn(snapshot, pod.shape, node);
+  if (!placement || !group.tree || pod.gang.empty()) return placement;
+  const GpuMask rails = RailsFor(*snapshot, *group.tree, pod, group.members, node);
+  return OnRails(snapshot->node(node), pod.shape, *std::move(placement), rails);
+}
+
+std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, const PodRequest& pod,
+                                                  const GroupPlaces& group, NodeIndex index,
+                                                  std::span<const std::string> given,
+                                                  const EvictionLimits& limits) {
+  const Node& node = snapshot.node(index);
+  const bool in_domain = group.tree && pod.domain.required;
+  if (Admits(node.spec(), pod) != Reason::kFits) return std::nullopt;
+  if (in_domain && MayJoin(*group.tree, pod, group.members, index) != Reason::kFits) {
+    return std::nullopt;
+  }
+  auto added = AddedVictims(node, pod, given, limits);
+  if (!added || !in_domain) return added;
+  std::vector<std::string> all(given.begin(), given.end());
+  all.insert(all.end(), added->begin(), added->end());
+  if (!HoldsRestOfGroup(snapshot, *group.tree, pod, group.members, index, WithoutPods(node, all))) {
+    return std::nullopt;
+  }
+  return added;
+}
+
+Reason ReasonOfUnknown(const PodRequest& pod) {
+  if (!pod.refusal.empty()) return Reason::kPodRefused;
+  return pod.shape.wants_gpu() ? Reason::kNodeUnknown
+                               : Reason::kFits;  // no GPU: not ours to refuse
+}
+
+bool MayChangeSoon(Reason reason) {
+  return VerdictOf(reason) == Verdict::kUnschedulable || reason == Reason::kNodeNotReady ||
+         (reason >= Reason::kCpuHeld && reason <= Reason::kMigHeld);
+}
+
+}  // namespace berth

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Judgement: the whole verdict on the nodes that a pod may go to. It is a function of a snapshot and
+// a question; the Engine adds what depends on the pod's shape alone. The Extender serves these
+// answers and berth-replay replays them.
+//
+//   const Question question{.pod = pod, .candidates = nodes, .group = GroupIn(*snapshot, ...)};
+//   Judgement judged = Judge(engine, snapshot, question);   // which nodes take the pod
+//   Shortlist(engine, snapshot, pod, 100, judged);          // the best 100 of them go on
+//   engine.Prioritize(snapshot, pod.shape, judged.fitting, judged.pull);
+//   auto placement = PlaceInGroup(engine, snapshot, pod, question.group, node);
+//
+// What decides about one node, in this order:
+//   1. the pod itself may be at fault, or none of our business;
+//   2. the filters (Engine::Filter): GPUs, CPU, memory, model, links, MIG;
+//   3. admission: taints, node selector, required affinity;
+//   4. what is short now: whether evictions could make room for this pod;
+//   5. the topology domain that the pod's group requires.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+#include "cluster/snapshot.h"
+#include "scoring/engine.h"
+#include "scoring/groups/group_domains.h"
+#include "scoring/reason.h"
+#include "scoring/victims.h"
+#include "topology/domains/domain_tree.h"
+
+namespace berth {
+
+// Where the members of a pod's group are. Without a tree domains do not matter to the pod.
+struct GroupPlaces {
+  std::shared_ptr<const DomainTree> tree;  // of the snapshot
+  GroupMembers members;
+};
+
+// Whether a question about the pod needs its GroupPlaces, where there are levels at all.
+bool NeedsGroup(const PodRequest& pod);
+
+// The pod is at no fault, asks for no GPU, and for nothing else that only Berth knows.
+bool AsksForNothingOfOurs(const PodRequest& pod);
+
+struct Question {
+  const PodRequest& pod;
+  std::span<const NodeIndex> candidates;  // nodes of the snapshot, each at most once
+  GroupPlaces group = {};
+  // kube-scheduler is in front and decides about pods that ask for nothing of ours: all nodes fit.
+  bool behind_scheduler = false;
+};
+
+struct Judgement {
+  std::vector<Reason> reasons;          // one per candidate
+  std::vector<NodeIndex> fitting;       // the candidates that fit, in their order
+  std::vector<int> pull;                // of `fitting`, as Engine::Prioritize takes it
+  Reason first_reason = Reason::kFits;  // of the first candidate that does not fit
+  std::string shortage;                 // what links that candidate lacks (link_report.h)
+};
+
+// The reasons alone, one per candidate.
+std::vector<Reason> ReasonsFor(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                               const Question& question);
+Judgement Judge(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                const Question& question);
+
+// Where more than `most` nodes fit, all but the best of them become kBetterElsewhere: whoever asks
+// would compare them for nothing. Of equal ones the first by name stay. 0: all of them go on.
+void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+               const PodRequest& pod, std::size_t most, Judgement& judgement);
+
+// What draws the pod to each candidate, as Engine::Prioritize takes it; empty: nothing does.
+std::vector<int> PullOn(const Snapshot& snapshot, const PodRequest& pod, const GroupPlaces& group,
+                        std::span<const NodeIndex> candidates);
+
+// Engine::PlaceOn; a member of a group gets the GPUs that the other members have (group_rails.h).
+tl::expected<Placement, Reason> PlaceInGroup(Engine& engine,
+                                             const std::shared_ptr<const Snapshot>& snapshot,
+                                             const PodRequest& pod, const GroupPlaces& group,
+                                             NodeIndex node);
+
+// The pods to evict from the node beside the given ones so that the pod may go there and, where it
+// is the first of its group, so may the rest. Empty optional: no set that is allowed suffices.
+std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, const PodRequest& pod,
+                                                  const GroupPlaces& group, NodeIndex index,
+                                                  std::span<const std::string> given,
+                                                  const EvictionLimits& limits);
+
+// What a node that the snapshot does not have is to the pod.
+Reason ReasonOfUnknown(const PodRequest& pod);
+
+// Whether a pod that leaves, or a node that is seen, may change the reason within moments.
+bool MayChangeSoon(Reason reason);
+
+}  // namespace berth

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bind verb: reserve, tell the cluster, confirm; and what becomes of binds in doubt.
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/cleanup.h"
+#include "base/random.h"
+#include "scoring/link_report.h"
+#include "server/extender/extender.h"
+
+namespace berth {
+namespace {
+
+Status WaitedTooLong(Duration time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  return Fail(Errc::kDeadline, "bind waited for " + std::to_string(seconds) +
+                                   " s: whoever asked for it gives it up by now");
+}
+
+}  // namespace
+
+bool Extender::Bind(BindRequest request, BindDone done) {
+  if (request.pod_name.empty() || request.node.empty()) {
+    done(Invalid("bind: want PodName and Node, got PodName \"" + request.pod_name +
+                 "\" and Node \"" + request.node + "\""));
+    return true;
+  }
+  if (request.uid.empty()) request.uid = request.namespace_name + "/" + request.pod_name;
+  const auto bind = std::make_shared<const BindsUnderWay::Bind>(
+      BindsUnderWay::Bind{std::move(request), std::move(done)});
+  const BindsUnderWay::Begun begun = under_way_.Begin(bind);
+  switch (begun.outcome) {
+    case BindsUnderWay::Outcome::kInLine:
+      return true;
+    case BindsUnderWay::Outcome::kTooMany:
+      return false;
+    case BindsUnderWay::Outcome::kElsewhere:
+      bind->done(Fail(Errc::kConflict, "pod is being bound to node " + begun.node));
+      return true;
+    case BindsUnderWay::Outcome::kBegins:
+      break;
+  }
+  if (!jobs_) {
+    CarryOut(bind);
+    return true;
+  }
+  if (Post(bind)) return true;
+  // Nor is there room for those that stand in line by now, and this thread may not block.
+  while (const auto next = under_way_.End(bind->request.uid)) {
+    next->done(Fail(Errc::kDeadline, std::string(kTooManyBinds)));
+  }
+  return false;
+}
+
+bool Extender::Post(const BindsUnderWay::Entry& bind) {
+  try {
+    return jobs_ && jobs_([this, bind] { CarryOut(bind); });
+  } catch (const std::exception&) {  // out of memory
+    return false;
+  }
+}
+
+void Extender::CarryOnWith(const BindsUnderWay::Entry& next) {
+  if (next != nullptr && !Post(next)) CarryOut(next);
+}
+
+void Extender::CarryOut(BindsUnderWay::Entry bind) {
+  while (bind != nullptr) {
+    std::optional<Status> bound;
+    try {
+      bound = BindOnce(bind->request);
+    } catch (...) {  // of this bind alone: whoever asked for it learns that by `done` being gone
+    }
+    // Before the answer: whoever has it may ask for the next bind of the pod at once.
+    BindsUnderWay::Entry next = under_way_.End(bind->request.uid);
+    try {
+      if (bound) bind->done(*std::move(bound));
+    } catch (...) {  // likewise
+    }
+    bind = next != nullptr && Post(next) ? nullptr : std::move(next);
+  }
+}
+
+Status Extender::BindOnce(const BindRequest& request) {
+  const Policy policy = this->policy();
+  const PodId id{request.uid, request.namespace_name, request.pod_name};
+  // kube-scheduler waits for a bind a little longer than Berth tries one (reservationSeconds). What
+  // has waited for its turn for all that time is refused: it would be carried out after it was
+  // given up, while the pod is scheduled anew.
+  if (request.asked) {
+    const Duration waited = parts_.clock.Now() - *request.asked;
+    if (waited >= policy.reservation_time * 4 / 5) return WaitedTooLong(waited);
+  }
+  const std::string decision = NextDecisionId();
+  const Result<Granted> granted = Commit(policy, id, request.node, decision);
+  if (!granted) {
+    parts_.sink.Record(
+        {.verb = Verb::kBind, .pod = &id, .error = &granted.error(), .id = decision});
+    return tl::unexpected(granted.error());
+  }
+  pending_.Forget(id.uid);
+  evictions_.Forget(id.uid);
+  parts_.sink.Record({.verb = Verb::kBind,
+                      .pod = &id,
+                      .placement = &granted->placement,
+                      .id = decision,
+                      .link_quality = granted->link_quality});
+  return {};
+}
+
+// Sixteen hexadecimal digits: no two of a process are alike, and those of two hardly ever.
+std::string Extender::NextDecisionId() {
+  const auto time = static_cast<std::uint64_t>(parts_.clock.Wall().time_since_epoch().count());
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(Mix64(time + decisions_.fetch_add(1))));
+  return text;
+}
+
+// Reserve, tell the cluster, confirm.
+Result<Extender::Granted> Extender::Commit(const Policy& policy, const PodId& id,
+                                           const std::string& node, std::string_view decision) {
+  std::shared_ptr<const PodRequest> pod = pending_.Find(id.uid);
+  std::optional<PodRecord> held = parts_.state.FindPod(id.uid);
+  std::optional<Placement> bound;
+  // In doubt since an earlier bind, or never heard of since a restart: the cluster knows.
+  if (held ? held->state == PodState::kReserved : pod == nullptr) {
+    BERTH_TRY(PodTruth truth, Settle(id));
+    pod = std::make_shared<const PodRequest>(std::move(truth.pod));
+    bound = std::move(truth.placement);
+    held = parts_.state.FindPod(id.uid);
+  }
+  if (held && held->state == PodState::kBound) bound = held->placement;
+  if (bound) {
+    if (bound->node == node) return Granted{*std::move(bound)};
+    return Fail(Errc::kConflict, "pod is bound to node " + bound->node + " already");
+  }
+  if (!pod->refusal.empty()) return Invalid(pod->refusal);
+  if (LeavesToScheduler(*pod)) return BindUnbooked(policy, *pod, node, decision);
+  BERTH_TRY(Granted granted, ReserveOn(policy, *pod, node));
+  if (Status told = TellReserved(policy, *pod, granted.placement, decision); !told) {
+    return AsBoundBefore(id, node, std::move(told).error());
+  }
+  // A reservation that is gone by now went with its pod.
+  (void)parts_.state.Confirm(id.uid);
+  return granted;
+}
+
+// Bound there by an earlier attempt: the devices are those that the cluster has.
+Result<Extender::Granted> Extender::AsBoundBefore(const PodId& id, const std::string& node,
+                                                  Error error) const {
+  const std::optional<PodRecord> held = parts_.state.FindPod(id.uid);
+  if (held && held->state == PodState::kBound && held->placement.node == node) {
+    return Granted{held->placement};
+  }
+  return tl::unexpected(std::move(error));
+}
+
+// Nothing is reserved, so nothing can be refused: our books may be behind kube-scheduler's, and
+// have no such node yet.
+Result<Extender::Granted> Extender::BindUnbooked(const Policy& policy, const PodRequest& pod,
+                                                 const std::string& node,
+                                                 std::string_view decision) {
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const NodeIndex index = snapshot->names().Find(node);
+  NodeSpec named;
+  named.name = node;
+  const Placement placement{node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
+  const Instant deadline = parts_.clock.Now() + policy.reservation_time * 4 / 5;
+  Status bound =
+      parts_.binder.Bind({pod, placement, index == kNoNode ? named : snapshot->node(index).spec(),
+                          deadline, decision});
+  if (bound) return Granted{placement};
+  if (bound.error().code == Errc::kConflict) {  // it may be bound already
+    Result<PodTruth> truth = Settle(pod.id);
+    if (truth && truth->placement && truth->placement->node == node) {
+      return Granted{*std::move(truth->placement)};
+    }
+  }
+  return AsBoundBefore(pod.id, node, std::move(bound).error());
+}
+
+Status Extender::TellReserved(const Policy& policy, const PodRequest& pod,
+                              const Placement& placement, std::string_view decision) {
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const NodeIndex index = snapshot->names().Find(placement.node);
+  // The cluster has to be told well before the reservation is overdue.
+  const Instant deadline = parts_.clock.Now() + policy.reservation_time * 4 / 5;
+  Status bound = Fail(Errc::kNotFound, "node " + placement.node + " is gone");
+  if (index != kNoNode) {
+    bound = parts_.binder.Bind({pod, placement, snapshot->node(index).spec(), deadline, decision});
+  }
+  if (bound || bound.error().code == Errc::kUnavailable) return bound;
+  if (bound.error().code == Errc::kConflict) {
+    (void)Settle(pod.id);  // it may be bound elsewhere; while nobody knows, the reservation stays
+  } else {
+    parts_.state.Forget(pod.id.uid);
+  }
+  return bound;
+}
+
+// Asks the cluster about the pod, and books the answer if it is about a doubt that still exists. A
+// pod that the books do not hold is left to the watch: it may have been deleted since the answer.
+Result<PodTruth> Extender::Settle(const PodId& id) {
+  const std::optional<ClusterState::Doubt> doubt = parts_.state.DoubtAbout(id.uid);
+  Result<PodTruth> truth = parts_.binder.Find(id);
+  if (doubt && truth && truth->placement) {
+    parts_.state.Settle(*doubt, PodBound{truth->pod, *truth->placement, true});
+  } else if (doubt && (truth || truth.error().code == Errc::kNotFound)) {
+    parts_.state.Settle(*doubt, std::nullopt);
+  }
+  return truth;
+}
+
+std::size_t Extender::SettleOverdue() {
+  std::size_t settled = 0;
+  for (const ClusterState::Doubt& overdue : parts_.state.Overdue(parts_.clock.Now())) {
+    const PodId& id = overdue.pod;
+    if (!under_way_.BeginToAsk(id.uid)) continue;
+    // Also when the binder throws: an entry that stayed would make every later bind of the pod
+    // wait.
+    const Cleanup end([&] { CarryOnWith(under_way_.End(id.uid)); });
+    const auto doubt = parts_.state.DoubtAbout(id.uid);
+    if (!doubt || doubt->number != overdue.number) continue;  // a bind has come and gone meanwhile
+    if (const auto truth = Settle(id); !truth && truth.error().code != Errc::kNotFound) break;
+    ++settled;
+  }
+  return settled;
+}
+
+Reason Extender::DomainAllows(const PodRequest& pod, const std::string& node) const {
+  if (parts_.domains == nullptr || !pod.domain.required) return Reason::kFits;
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const NodeIndex index = snapshot->names().Find(node);
+  if (index == kNoNode) return Reason::kNodeUnknown;
+  const GroupPlaces group = GroupOf(snapshot, pod);
+  return MayJoin(*group.tree, pod, group.members, index);
+}
+
+Result<Extender::Granted> Extender::ReserveOn(const Policy& policy, const PodRequest& pod,
+                                              const std::string& node) {
+  Error last{Errc::kInternal, ""};
+  for (int attempt = 0; attempt < kBindAttempts; ++attempt) {
+    const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+    const NodeIndex index = snapshot->names().Find(node);
+    if (index == kNoNode) return Fail(Errc::kNotFound, "node " + node + " is not known");
+    const GroupPlaces group = GroupOf(snapshot, pod);
+    const auto placement = PlaceInGroup(*policy.engine, snapshot, pod, group, index);
+    if (!placement) {
+      return Fail(Errc::kConflict,
+                  "pod does not fit node " + node + ": " + std::string(TextOf(placement.error())));
+    }
+    const Instant deadline = parts_.clock.Now() + policy.reservation_time;
+    Status reserved = parts_.state.Reserve(pod, *placement, deadline);
+    if (reserved) {
+      // Asked when the reservation can be seen: of two members that are bound at the same time, at
+      // least the later one finds the other.
+      const Reason domain = DomainAllows(pod, node);
+      if (domain != Reason::kFits) {
+        parts_.state.Forget(pod.id.uid);
+        return Fail(Errc::kConflict, std::string(TextOf(domain)));
+      }
+      const auto quality = LinkQualityRatio(snapshot->node(index), *placement);
+      return Granted{*placement, quality};
+    }
+    last = std::move(reserved).error();
+    if (last.code != Errc::kConflict) break;
+  }
+  return tl::unexpected(std::move(last));
+}
+
+}  // namespace berth
