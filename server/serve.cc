@@ -4,24 +4,22 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "base/file.h"
 #include "config/kubeconfig.h"
 #include "config/policy.h"
 #include "scoring/mig/repartition_report.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
+#include "server/advice_log.h"
 #include "server/config_reload.h"
 #include "server/dialects/registry.h"
 #include "server/extender/embedded_cluster.h"
@@ -32,6 +30,8 @@
 #include "server/pages/kube_metrics.h"
 #include "server/pages/metrics_text.h"
 #include "server/routes.h"
+#include "server/signals.h"
+#include "server/telemetry/both_sinks.h"
 #include "server/telemetry/decision_recorder.h"
 #include "server/telemetry/line_writer.h"
 #include "server/telemetry/log.h"
@@ -65,44 +65,6 @@ http::HttpServerOptions OptionsOf(const ServerConfig& config, Log& log) {
   return options;
 }
 
-// Signals are taken from a set that every thread blocks: no handler runs anywhere.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&set_);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
-    BERTH_CHECK(pthread_sigmask(SIG_BLOCK, &set_, nullptr) == 0);
-    // Each would end the process without a drain.
-    for (const int signal : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
-  }
-
-  // Returns at SIGTERM or SIGINT. A daemon takes SIGHUP as: look at the configuration again.
-  void AwaitStop(const std::function<void()>& on_hangup) const {
-    for (int signal = 0; signal != SIGTERM && signal != SIGINT;) {
-      signal = sigwaitinfo(&set_, nullptr);
-      if (signal == SIGHUP) on_hangup();
-    }
-  }
-
- private:
-  sigset_t set_{};
-};
-
-// Two receivers of one decision.
-class BothSinks final : public DecisionSink {
- public:
-  BothSinks(DecisionSink& first, DecisionSink* second) : first_(first), second_(second) {}
-  void Record(const Decision& decision) override {
-    first_.Record(decision);
-    if (second_ != nullptr) second_->Record(decision);
-  }
-
- private:
-  DecisionSink& first_;
-  DecisionSink* const second_;
-};
-
-constexpr Duration kAdviseEvery = std::chrono::seconds(30);
 constexpr std::size_t kDebugRequestBytes = std::size_t{8} << 20;
 constexpr std::size_t kDebugAnswerBytes = std::size_t{8} << 20;
 constexpr int kDebugConnections = 500;
@@ -245,7 +207,12 @@ class Service {
       log_.Write(LogLevel::kWarn, "overdue_binds_settled", {{"count", settled}});
     }
     if (kube_) kube_->Upkeep();
-    if (clock_.Now() >= next_advice_) Advise();
+    if (advice_.IsDue(clock_.Now())) {
+      const bool leads = readiness_.reason() == nullptr;
+      advice_.Write(
+          leads ? AdviseNodes(*state_.Current(), waiting_.Current()) : std::vector<NodeAdvice>(),
+          clock_.Now());
+    }
     const std::vector<HeldStore> stores = Stores();
     trim_.Look(stores[0].bytes + stores[1].bytes);  // what comes and goes: requests, answers
   }
@@ -260,21 +227,6 @@ class Service {
   }
 
  private:
-  // Told where it is new for its node; the number of pods changes all the time.
-  void Advise() {
-    next_advice_ = clock_.Now() + kAdviseEvery;
-    std::map<std::string, std::string> advised;  // config by node
-    if (readiness_.reason() == nullptr) {
-      for (const NodeAdvice& at : AdviseNodes(*state_.Current(), waiting_.Current())) {
-        advised.emplace(at.node, at.advice.config);
-        const auto before = advised_.find(at.node);
-        if (before != advised_.end() && before->second == at.advice.config) continue;
-        log_.Write(LogLevel::kInfo, "repartition_advice", {{"text", TextOf(at)}});
-      }
-    }
-    advised_ = std::move(advised);
-  }
-
   // Whoever leads for the first time takes the pods that are bound for those that have come so far;
   // whoever led before goes on with what it knows.
   void BeginToLearn() {
@@ -381,9 +333,8 @@ class Service {
   ConfigReload reload_;
   Verbs verbs_;
   std::atomic<bool> look_soon_{false};
-  MemoryTrim trim_;                             // the upkeep's thread alone, as what follows
-  Instant next_advice_{};                       // the upkeep's thread alone, as what follows
-  std::map<std::string, std::string> advised_;  // config by node
+  MemoryTrim trim_;         // the upkeep's thread alone, as what follows
+  AdviceLog advice_{log_};  // how nodes had better be partitioned
   // server_ and debug_server_, once they are there.
   std::atomic<const http::HttpServer*> serving_{nullptr}, debugging_{nullptr};
   std::unique_ptr<http::HttpServer> server_;
