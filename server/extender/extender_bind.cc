@@ -23,6 +23,14 @@ Status WaitedTooLong(Duration time) {
                                    " s: whoever asked for it gives it up by now");
 }
 
+// Where memory ends the answer is lost, and whoever asked for it learns that by `done` being gone.
+void Tell(const BindsUnderWay::Bind& bind, Status bound) {
+  try {
+    bind.done(std::move(bound));
+  } catch (...) {
+  }
+}
+
 }  // namespace
 
 bool Extender::Bind(BindRequest request, BindDone done) {
@@ -53,7 +61,7 @@ bool Extender::Bind(BindRequest request, BindDone done) {
   if (Post(bind)) return true;
   // Nor is there room for those that stand in line by now, and this thread may not block.
   while (const auto next = under_way_.End(bind->request.uid)) {
-    next->done(Fail(Errc::kDeadline, std::string(kTooManyBinds)));
+    Tell(*next, Fail(Errc::kDeadline, std::string(kTooManyBinds)));
   }
   return false;
 }
@@ -75,14 +83,11 @@ void Extender::CarryOut(BindsUnderWay::Entry bind) {
     std::optional<Status> bound;
     try {
       bound = BindOnce(bind->request);
-    } catch (...) {  // of this bind alone: whoever asked for it learns that by `done` being gone
+    } catch (...) {  // the others in line are carried out
     }
     // Before the answer: whoever has it may ask for the next bind of the pod at once.
     BindsUnderWay::Entry next = under_way_.End(bind->request.uid);
-    try {
-      if (bound) bind->done(*std::move(bound));
-    } catch (...) {  // likewise
-    }
+    if (bound) Tell(*bind, *std::move(bound));
     bind = next != nullptr && Post(next) ? nullptr : std::move(next);
   }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/telemetry/log.h"
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -11,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/advice_log.h"
 #include "server/telemetry/decision_recorder.h"
 
 namespace berth {
@@ -158,6 +161,26 @@ TEST(DecisionRecorder, OtherDecisionsAreLoggedForDebuggingAndCounted) {
   EXPECT_EQ(lines[0]["first_reason"], "gpus_busy");
   EXPECT_NE(metrics.Text(Snapshot()).find("berth_refusals_total{reason=\"gpus_busy\"} 1\n"),
             std::string::npos);
+}
+
+TEST(AdviceLog, SaysHowToPartitionANodeWhenThatChangesAndNotWhenMorePodsWait) {
+  const auto lines = LinesOf(LogLevel::kInfo, [](Log& log) {
+    const auto advice = [](const std::string& config, int fits) {
+      return std::vector<NodeAdvice>{{"n1", "A100-40GB", 2, {config, fits, 0, std::nullopt}}};
+    };
+    AdviceLog advised(log);
+    EXPECT_TRUE(advised.IsDue(Instant()));
+    advised.Write(advice("all-balanced", 3), Instant());
+    EXPECT_FALSE(advised.IsDue(Instant() + std::chrono::seconds(29)));
+    EXPECT_TRUE(advised.IsDue(Instant() + std::chrono::seconds(30)));
+    advised.Write(advice("all-balanced", 4), Instant());
+    advised.Write(advice("all-3g.20gb", 4), Instant());
+    advised.Write({}, Instant());
+    advised.Write(advice("all-3g.20gb", 4), Instant());
+  });
+  ASSERT_EQ(lines.size(), 3u);
+  for (const Json& line : lines) EXPECT_EQ(line["event"], "repartition_advice");
+  EXPECT_NE(lines[0]["text"].get<std::string>().find("all-balanced"), std::string::npos);
 }
 
 }  // namespace
