@@ -19,7 +19,7 @@ LINT_PACKAGES := clang-format-14 shellcheck
 E2E := test/e2e
 E2E_LOG := build/e2e-binaries.log
 
-.PHONY: help build demo test sanitize fuzz soak bench lint clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop
+.PHONY: help build demo test sanitize fuzz soak bench lint tidy clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,6 +136,15 @@ lint: ## Format and shell scripts
 	@if command -v gofmt >/dev/null; then test -z "$$(gofmt -l $(E2E) | tee /dev/stderr)"; fi
 	@$(call phase,lint)
 	@echo "lint: ok"
+
+BASE ?= main
+
+tidy: ## clang-tidy on the sources that differ from BASE (main)
+	$(call install,$(PACKAGES) $(CLANG_PACKAGES) clang-tidy-14)
+	@cmake --preset dev >/dev/null
+	@git diff --name-only --diff-filter=d "$$(git merge-base $(BASE) HEAD)" -- '*.cc' ':!test/fuzz' \
+	  | xargs -r -n 4 -P $(JOBS) clang-tidy-14 --quiet -p build/dev
+	@echo "tidy: ok"
 
 clean: ## Remove build/
 	@rm -rf build

@@ -11,7 +11,7 @@ namespace berth::kube {
 namespace {
 
 constexpr Duration kPause = std::chrono::milliseconds(200);  // between attempts
-constexpr Duration kMostPerRequest = std::chrono::seconds(5);
+constexpr Duration kMostPerWake = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void ApiPodWaker::Post(const PodId& pod) {
   request.method = "PATCH";
   request.path = *path + "/status";
   request.content_type = wire::kWakeContentType;
-  request.timeout = kMostPerRequest;
+  request.timeout = kMostPerWake;
   std::string problem;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (clock_.Now() >= fence_.WritableUntil()) return;
