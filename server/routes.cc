@@ -44,7 +44,7 @@ http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandle
   };
 }
 
-// Who does not follow the cluster has no advice.
+// Only the leader watches the cluster, so only it can advise.
 std::vector<NodeAdvice> AdviceOf(const RouteParts& parts) {
   if (parts.waiting == nullptr || parts.readiness.reason() != nullptr) return {};
   return AdviseNodes(*parts.state.Current(), parts.waiting->Current());
@@ -60,7 +60,7 @@ void AddPage(http::Router& router, const RouteParts& parts, std::string_view pat
 
 std::string MetricsOf(const RouteParts& parts) {
   const bool ready = parts.readiness.reason() == nullptr;
-  // Who has lost the lease no longer follows the cluster: the gauges are the leader's to show.
+  // A process without the lease no longer watches the cluster: only the leader shows the gauges.
   const auto snapshot = ready ? parts.state.Current() : std::make_shared<const Snapshot>();
   std::string text = parts.metrics.Text(*snapshot);
   if (parts.mix != nullptr && parts.waste != nullptr) {

@@ -27,7 +27,7 @@ class Readiness {
   void Set(const char* reason) { reason_.store(reason); }
   [[nodiscard]] const char* reason() const { return reason_.load(); }
 
-  // From now on /readyz says no, for good; verbs that still come are answered.
+  // From now on /readyz answers 503, for good; verbs are still answered.
   void BeginDrain() { draining_.store(true); }
   [[nodiscard]] bool draining() const { return draining_.load(); }
 
@@ -52,7 +52,7 @@ struct RouteParts {
   NodeDomains* domains = nullptr;         // nullptr: /metrics leaves them out
   const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
   const WaitingPods* waiting = nullptr;   // nullptr: none wait
-  // Writes /metrics and what is under /debug; nullptr: whoever asks does, on the I/O thread.
+  // Writes /metrics and the pages under /debug; nullptr: the I/O thread of the request does.
   PageWriter* pages = nullptr;
 };
 
