@@ -2,11 +2,20 @@
 #include "scoring/gangs/gang_fill.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <tuple>
 #include <utility>
+#include <variant>
+
+#include "scoring/device_picker.h"
 
 namespace berth {
+namespace {
+
+constexpr std::int64_t kMostFree = std::numeric_limits<int>::max();
+
+}  // namespace
 
 GangFill::GangFill(Engine& engine, std::shared_ptr<const Snapshot> from, const DomainTree& tree,
                    std::span<const GangClass> classes, Transaction& transaction)
@@ -22,11 +31,57 @@ GangFill::GangFill(Engine& engine, std::shared_ptr<const Snapshot> from, const D
     all_.push_back(alike.count());
     room_.push_back(tree.SumUp(alike.room));
   }
+  if (classes.size() > 1) SumAmounts();
   // Counting sort by parent; the cluster is its own and nobody's child.
   for (TopologyDomain v = 1; v < tree.size(); ++v) ++first_below_[tree.parent(v) + 1];
   for (std::size_t v = 1; v < first_below_.size(); ++v) first_below_[v] += first_below_[v - 1];
   std::vector<std::size_t> next(first_below_.begin(), first_below_.end() - 1);
   for (TopologyDomain v = 1; v < tree.size(); ++v) below_[next[tree.parent(v)]++] = v;
+}
+
+template <class NeededBy, class FreeOn>
+GangFill::Amount GangFill::Sum(NeededBy needed_by, FreeOn free_on) const {
+  Amount amount;
+  for (const GangClass& alike : classes_) {
+    amount.needed += alike.count() * needed_by(alike.shape());
+  }
+  std::vector<int> free(tree_.nodes(), 0);
+  for (NodeIndex node = 0; node < free.size(); ++node) {
+    const bool is_of_use = std::ranges::any_of(
+        classes_, [node](const GangClass& alike) { return alike.room[node] > 0; });
+    if (is_of_use) free[node] = free_on(transaction_.now()->node(node));
+  }
+  amount.free = tree_.SumUp(free);
+  return amount;
+}
+
+void GangFill::SumAmounts() {
+  const auto whole = [](const RequestShape& shape) -> std::int64_t {
+    const auto* const gpus = std::get_if<WholeGpus>(&shape.gpus);
+    return gpus == nullptr ? 0 : gpus->count;
+  };
+  // A place on a GPU with several users counts as one.
+  amounts_.push_back(Sum(whole, [](const Node& node) {
+    return std::popcount(IdleGpus(node)) + std::max(node.free_places(), 0);
+  }));
+  const auto milli = [](const RequestShape& shape) -> std::int64_t {
+    return shape.is_share() ? shape.milli_per_gpu() : 0;
+  };
+  const std::int64_t of_whole = amounts_.front().needed * kMilliPerGpu;
+  amounts_.push_back(Sum(milli, [](const Node& node) {
+    const std::int64_t places = std::int64_t{std::max(node.free_places(), 0)} * kMilliPerGpu;
+    return static_cast<int>(std::clamp<std::int64_t>(node.free_gpu_milli() + places, 0, kMostFree));
+  }));
+  amounts_.back().needed += of_whole;
+  const auto cpu = [](const RequestShape& shape) { return shape.cpu_milli; };
+  amounts_.push_back(Sum(cpu, [](const Node& node) {
+    return static_cast<int>(std::clamp<std::int64_t>(node.free_cpu_milli(), 0, kMostFree));
+  }));
+}
+
+bool GangFill::MayHoldAll(TopologyDomain domain) const {
+  return std::ranges::all_of(
+      amounts_, [domain](const Amount& amount) { return amount.needed <= amount.free[domain]; });
 }
 
 std::int64_t GangFill::Fits(TopologyDomain domain) const {

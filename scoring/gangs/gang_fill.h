@@ -30,6 +30,9 @@ class GangFill {
 
   // How many members fit the domain, each class alone.
   [[nodiscard]] std::int64_t Fits(TopologyDomain domain) const;
+  // False where the whole gang is too much for what the domain has free of GPUs and CPU in all, even
+  // if each class alone would fit.
+  [[nodiscard]] bool MayHoldAll(TopologyDomain domain) const;
   // Which part of the domain the whole gang would take, the classes' parts added up. Above 1 it may
   // fit all the same. Finite where every class fits.
   [[nodiscard]] double Load(TopologyDomain domain) const { return LoadOf(domain, all_); }
@@ -46,6 +49,16 @@ class GangFill {
     return std::span(below_).subspan(first_below_[domain],
                                      first_below_[domain + 1] - first_below_[domain]);
   }
+  // An amount that nodes have free and members ask for: what the gang needs, what domains have.
+  struct Amount {
+    std::int64_t needed = 0;
+    std::vector<std::int64_t> free;  // [vertex]
+  };
+  template <class NeededBy, class FreeOn>
+  [[nodiscard]] Amount Sum(NeededBy needed_by, FreeOn free_on) const;
+
+  void SumAmounts();
+
   [[nodiscard]] double LoadOf(TopologyDomain domain, const Counts& counts) const;
   [[nodiscard]] bool Holds(TopologyDomain domain, const Counts& counts) const;
   // GPU compute of as many of them as fit, about.
@@ -65,6 +78,7 @@ class GangFill {
   Transaction& transaction_;
   Counts all_;
   std::vector<std::vector<std::int64_t>> room_;   // [class][vertex]
+  std::vector<Amount> amounts_;                   // of a gang of several classes
   std::vector<std::size_t> first_below_;          // [vertex], and one more: into below_
   std::vector<TopologyDomain> below_;             // children, in order
   std::vector<std::optional<PlanTable>> tables_;  // [class], once it is asked

@@ -113,10 +113,17 @@ class Planner {
         domains.insert(domains.end(), of_level.begin(), of_level.end());
       }
     }
-    if (!ask.required && fill_->Fits(DomainTree::kCluster) >= goal) {
+    if (!ask.required && MayHold(DomainTree::kCluster, goal)) {
       domains.push_back(DomainTree::kCluster);
     }
     return domains;
+  }
+
+  // False only where it cannot.
+  [[nodiscard]] bool MayHold(TopologyDomain domain, std::int64_t goal) const {
+    if (fill_->Fits(domain) < goal) return false;
+    const bool is_all = goal == static_cast<std::int64_t>(ask_.members.size()) - fixed();
+    return !is_all || fill_->MayHoldAll(domain);
   }
 
   [[nodiscard]] std::vector<TopologyDomain> DomainsOfLevel(std::size_t level,
@@ -124,7 +131,7 @@ class Planner {
     std::vector<TopologyDomain> domains;
     const auto [first, last] = tree_.Level(level);
     for (TopologyDomain domain = first; domain < last; ++domain) {
-      if (tree_.named(domain) && IsAllowed(domain) && fill_->Fits(domain) >= goal) {
+      if (tree_.named(domain) && IsAllowed(domain) && MayHold(domain, goal)) {
         domains.push_back(domain);
       }
     }

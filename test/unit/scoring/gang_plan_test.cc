@@ -161,6 +161,24 @@ TEST_F(GangPlanTest, CountsAreSearchedWhereTheBestNodeForEachLeavesOneOver) {
   EXPECT_EQ(NodesOf(ask, Plan(ask)), "b c a a");
 }
 
+TEST_F(GangPlanTest, DomainsThatAreTooSmallForAllClassesTogetherCostNoSearch) {
+  // Each of the 40 racks holds either kind; only the block holds both.
+  std::vector<ANode> nodes;
+  for (int i = 0; i < 80; ++i) {
+    const std::string digits = std::to_string(100 + i);
+    nodes.push_back(In("n" + digits, "x", "r" + std::to_string(i / 2)));
+  }
+  On(nodes);
+  GangAsk ask = All(Members(APod("p").Whole(4), 4));
+  for (GangMember& other : Members(APod("q").Whole(3), 2, "n")) ask.members.push_back(other);
+  ask.minimum = 6;
+  ask.domain.required = 1;
+  const auto plan = Plan(ask);
+  ASSERT_FALSE(plan);
+  EXPECT_TRUE(plan.error().searched);
+  EXPECT_EQ(plan.error().fits, 6) << "each kind alone";
+}
+
 TEST_F(GangPlanTest, AMemberThatIsHeldStaysAndTheOthersComeToIt) {
   On({In("a", "x", "r1"), In("b", "x", "r1"), In("c", "y", "r1"), In("d", "y", "r1")});
   GangAsk ask = All(Members(APod("p").Whole(8), 2));
