@@ -285,7 +285,8 @@ TEST_F(GangPlannerPropertyTest, FindsWhatExhaustiveSearchFindsAndNothingThatIsNo
   std::printf("possible %d, found %d; of equal pods with whole GPUs %d, found %d; missed:%s\n",
               possible, found, plain, plain_found, missed.c_str());
   EXPECT_GT(possible, 1000);
-  EXPECT_GE(found * 100, possible * 99) << "seeds" << missed;
+  // Without the search over counts it is 998 of 1,000.
+  EXPECT_GE(found * 1000, possible * 999) << "seeds" << missed;
   EXPECT_EQ(plain_found, plain) << "seeds" << missed;
 }
 

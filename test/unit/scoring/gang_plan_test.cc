@@ -153,12 +153,12 @@ TEST_F(GangPlanTest, GpusAreTheSameOnEveryNode) {
 }
 
 TEST_F(GangPlanTest, CountsAreSearchedWhereTheBestNodeForEachLeavesOneOver) {
-  // The members with 3 GPUs fill the racks best one by one, and leave no room for those with 2.
-  On({ANode("a").Gpus(4), ANode("b").Gpus(3), ANode("c").Gpus(3)});
-  GangAsk ask = All(Members(APod("p").Whole(3), 2));
-  for (GangMember& two : Members(APod("q").Whole(2), 2, "n")) ask.members.push_back(two);
+  // The tightest node for the three GPUs is b; then the last two GPUs find no place.
+  On({ANode("a").Gpus(5), ANode("b").Gpus(4)});
+  GangAsk ask = All(Members(APod("p").Whole(3), 1));
+  for (GangMember& two : Members(APod("q").Whole(2), 3, "n")) ask.members.push_back(two);
   ask.minimum = 4;
-  EXPECT_EQ(NodesOf(ask, Plan(ask)), "b c a a");
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "a a b b");
 }
 
 TEST_F(GangPlanTest, DomainsThatAreTooSmallForAllClassesTogetherCostNoSearch) {
