@@ -54,7 +54,8 @@ std::vector<Reason> ReasonsFor(Engine& engine, const std::shared_ptr<const Snaps
 
 Judgement Judge(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                 const Question& question) {
-  Judgement judgement{.reasons = ReasonsFor(engine, snapshot, question)};
+  Judgement judgement;
+  judgement.reasons = ReasonsFor(engine, snapshot, question);
   const std::vector<Reason>& reasons = judgement.reasons;
   judgement.fitting.reserve(reasons.size());
   for (std::size_t i = 0; i < reasons.size(); ++i) {

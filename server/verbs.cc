@@ -71,11 +71,12 @@ Verbs::Answer Verbs::AnswerFilter(http::HttpRequest& request) {
 }
 
 http::HttpResponse Verbs::HeldBack(PaddedText body, Look look, Instant began) {
-  struct Question {
+  struct HeldRequest {
     PaddedText body;
     Look look;
   };
-  const auto question = std::make_shared<Question>(Question{std::move(body), std::move(look)});
+  const auto question =
+      std::make_shared<HeldRequest>(HeldRequest{std::move(body), std::move(look)});
   http::HttpResponse response;
   response.later = [this, question, began](const http::Reply& reply) {
     const auto look_again = [this, question, began, reply](bool is_last) {
