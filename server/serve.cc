@@ -91,8 +91,9 @@ class Service {
       : config_(config),
         log_(LevelNamed(config.log_level)),
         recorder_(log_, metrics_),
-        pod_rules_(config.resources, config.topology_levels, &groups_, &device_classes_),
-        node_rules_(config),
+        dialects_(dialects::AllDialects(config)),
+        pod_rules_(dialects_, config.resources, config.topology_levels, &groups_, &device_classes_),
+        node_rules_(config, dialects_),
         client_(std::move(client)),
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
         sinks_(recorder_, kube_ ? &kube_->events() : nullptr),
@@ -315,6 +316,7 @@ class Service {
   MigOffers mig_offers_;
   DeviceClasses device_classes_;
   WaitingPods waiting_{[this](const WaitingPods::Pods& pods) { extender_.Arrived(pods); }};
+  const std::shared_ptr<const wire::Dialects> dialects_;
   const wire::PodRules pod_rules_;
   const wire::NodeRules node_rules_;
   SystemClock clock_;

@@ -14,6 +14,7 @@
 #include "bench/kube/measuring_sink.h"
 #include "cluster/cluster_state.h"
 #include "config/config.h"
+#include "server/dialects/registry.h"
 #include "server/kube/cluster_sync.h"
 #include "server/kube/http_api_client.h"
 #include "server/kube/reflector.h"
@@ -72,8 +73,8 @@ void Reflect(kube::ApiClient& client, const std::string& path, std::size_t event
 // Into a ClusterState, as `berth serve` does it. Exit status 1 if not everything arrived there.
 int LearnCluster(kube::ApiClient& client, const ClusterSize& size) {
   const Config config = DefaultConfig();
-  const wire::PodRules pod_rules(config.resources);
-  const wire::NodeRules node_rules(config);
+  const wire::PodRules pod_rules(dialects::AllDialects(config), config.resources);
+  const wire::NodeRules node_rules(config, dialects::AllDialects(config));
   const auto report = [](std::string_view, std::string_view object, const std::string& why) {
     std::fprintf(stderr, "%s: %s\n", std::string(object).c_str(), why.c_str());
   };

@@ -12,6 +12,7 @@
 #include "config/policy.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
+#include "server/dialects/registry.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/extender/extender.h"
 #include "server/http/http_server.h"
@@ -59,7 +60,7 @@ class BerthServer::Impl {
 
  private:
   const Config config_ = DefaultConfig();
-  const wire::PodRules rules_{config_.resources};
+  const wire::PodRules rules_{dialects::AllDialects(config_), config_.resources};
   Log log_{LogLevel::kError};
   Metrics metrics_;
   DecisionRecorder recorder_{log_, metrics_};

@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/registry.h"
 
+#include <utility>
+#include <vector>
+
+#include "server/dialects/berth/berth_dialect.h"
 #include "server/dialects/dra/dra_watch.h"
+#include "server/dialects/groups/group_dialect.h"
 #include "server/dialects/groups/group_watch.h"
 #include "server/dialects/hami/hami_binds.h"
+#include "server/dialects/hami/hami_dialect.h"
 #include "server/dialects/instaslice/instaslice_watch.h"
 #include "server/dialects/koordinator/koordinator_watch.h"
+#include "server/dialects/nvidia/nvidia_dialect.h"
 
 namespace berth::dialects {
+
+std::shared_ptr<const wire::Dialects> AllDialects(const Config& config) {
+  std::vector<std::unique_ptr<const wire::Dialect>> in_order;
+  in_order.push_back(MakeBerth());
+  in_order.push_back(MakeHami(config.hami.give_devices));
+  in_order.push_back(MakeNvidia());
+  in_order.push_back(MakeGroups());
+  return std::make_shared<const wire::Dialects>(std::move(in_order));
+}
 
 kube::MakeExtensions AllExtensions(const ExtensionParts& parts) {
   return [parts](const kube::ExtensionContext& context) {

@@ -4,11 +4,15 @@
 // line in registry.cc.
 #pragma once
 
+#include <memory>
+
 #include "cluster/device_classes.h"
 #include "cluster/link_library.h"
 #include "cluster/mig_offers.h"
 #include "cluster/pod_groups.h"
+#include "config/config.h"
 #include "server/kube/watch_source.h"
+#include "server/wire/dialect.h"
 #include "server/wire/pod_rules.h"
 
 namespace berth::dialects {
@@ -21,6 +25,9 @@ struct ExtensionParts {
   const wire::PodRules& pod_rules;
   LinkLibrary& links;
 };
+
+// What each of them says on Nodes and Pods, and what its agent is told.
+std::shared_ptr<const wire::Dialects> AllDialects(const Config& config);
 
 // What is watched for each of them, and what surrounds a bind.
 kube::MakeExtensions AllExtensions(const ExtensionParts& parts);

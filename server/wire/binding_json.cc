@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/binding_json.h"
 
-#include "server/wire/devices_annotation.h"
-#include "server/wire/hami_binding.h"
 #include "server/wire/json_text.h"
 
 namespace berth::wire {
 
 std::string EncodeBinding(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
-                          std::string_view decision, WallTime now) {
+                          std::string_view decision, WallTime now, const Dialects& dialects) {
   std::string out = R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":)";
   AppendString(out, pod.id.name);
   out += R"(,"namespace":)";
@@ -17,17 +15,15 @@ std::string EncodeBinding(const PodRequest& pod, const Placement& placement, con
   AppendString(out, pod.id.uid);
   out += R"(,"annotations":{"berth.dev/decision":)";
   AppendString(out, decision);
-  if (!placement.grants.empty() || !placement.mig.empty()) {
-    out += R"(,"berth.dev/devices":)";
-    AppendString(out, EncodeDevices(pod, placement, node));
+  Annotations annotations;
+  for (const Dialect& dialect : dialects) {
+    dialect.WriteGrants(pod, placement, node, now, annotations);
   }
-  if (SpeaksHami(placement, node)) {
-    for (const auto& [key, value] : HamiAnnotations(pod, placement, node, now)) {
-      out += ',';
-      AppendString(out, key);
-      out += ':';
-      AppendString(out, value);
-    }
+  for (const auto& [key, value] : annotations) {
+    out += ',';
+    AppendString(out, key);
+    out += ':';
+    AppendString(out, value);
   }
   out += R"(}},"target":{"apiVersion":"v1","kind":"Node","name":)";
   AppendString(out, placement.node);

@@ -10,13 +10,13 @@
 #include "cluster/node.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
+#include "server/wire/dialect.h"
 
 namespace berth::wire {
 
-// The pod's UID is a precondition of the write; the grants go along as the annotation
-// berth.dev/devices (devices_annotation.h), the decision's id as berth.dev/decision; on a node of
-// HAMi's agent also as that wants them (hami_binding.h), with the time.
+// The pod's UID is a precondition of the write. The grants go along as the annotations that the
+// dialects write, the decision's id as berth.dev/decision.
 std::string EncodeBinding(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
-                          std::string_view decision, WallTime now);
+                          std::string_view decision, WallTime now, const Dialects& dialects);
 
 }  // namespace berth::wire

@@ -13,13 +13,6 @@ constexpr int kMostGpuIndex = 4095;  // as in mig_json.cc
 constexpr int kMostSlices = 100'000;
 constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
 
-Status ReadProfile(const std::string& text, const std::string& path, MigProfile& profile) {
-  auto read = ParseMigProfile(text);
-  if (!read) return tl::unexpected(std::move(read).error().Within(path + ".profile"));
-  profile = *read;
-  return {};
-}
-
 }  // namespace
 
 Json MigGrantJson(const MigGrant& grant, const std::string& uuid) {
@@ -37,14 +30,13 @@ Json MigGrantJson(const MigGrant& grant, const std::string& uuid) {
 Status ReadMigGrant(const Json& json, const std::string& path, std::vector<MigGrant>& grants) {
   Fields fields(json, path);
   MigGrant grant;
-  std::string uuid, profile;
+  std::string uuid;
   fields.Int("gpu", 0, kMostGpuIndex, grant.gpu);
   fields.Text("uuid", uuid);
-  fields.Text("profile", profile);
+  fields.Profile("profile", grant.profile);
   fields.Int("start", 0, kMaxMigUnits - 1, grant.start);
   fields.Bool("shared", grant.shared);
   BERTH_TRY_STATUS(fields.Finish());
-  BERTH_TRY_STATUS(ReadProfile(profile, path, grant.profile));
   if (grant.gpu < 0) grant.uuid = std::move(uuid);  // else it is for people
   if (grant.start >= 0 && !grant.exact()) {
     return Invalid(path + ".gpu: want the index of a GPU beside the start, got none");
@@ -75,14 +67,12 @@ Json MigWantsJson(const MigSlices& ask) {
 Status ReadMigWant(const Json& json, const std::string& path, MigSlices& ask) {
   Fields fields(json, path);
   MigWant want;
-  std::string profile;
-  fields.Text("profile", profile);
+  fields.Profile("profile", want.profile);
   fields.Bool("shared", want.shared);
   fields.Int("min_slices", 0, kMostSlices, want.min_slices);
   fields.Integer("min_memory_mib", 0, kMostMemoryMib, want.min_memory_mib);
   fields.Int("count", 1, kMaxMigDevicesPerPod, want.count);
   BERTH_TRY_STATUS(fields.Finish());
-  if (!profile.empty()) BERTH_TRY_STATUS(ReadProfile(profile, path, want.profile.emplace()));
   ask.wants.insert(std::ranges::upper_bound(ask.wants, want), want);
   return {};
 }

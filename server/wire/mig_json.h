@@ -13,8 +13,8 @@
 //   partitioning  "static": the instances are there. "dynamic": GPUs are cut when a pod comes, and
 //                 no instances are said.
 //   allocator     who picks the device: "berth" (as the annotation berth.dev/devices of the pod
-//                 says), "first-fit", "driver" or "hami" (cluster/mig_spec.h). Left out: berth
-//                 where dynamic, else first-fit. "kube-scheduler" is for the cluster file: what
+//                 says), "first-fit" or another one (cluster/mig_spec.h). Left out: berth where
+//                 dynamic, else first-fit. "kube-scheduler" is for the cluster file: what
 //                 ResourceClaims hold is counted there, and no pod.
 //   offered       of a GPU that is cut when a pod comes: the instances that may be made, each with
 //                 "start" or at every one. Left out: all of the product. []: nothing more is given.
@@ -22,7 +22,7 @@
 //                 and gives none
 //   fixed         true: static, and nobody can cut the GPUs otherwise
 //   dialect       where the allocator is berth, how the node's agent hears of its pick: "berth" (by
-//                 berth.dev/devices) or "hami" (hami_binding.h)
+//                 berth.dev/devices) or "hami"
 //   instances     with "start", or "count" of them (1) whose starts are assumed as the driver
 //                 would have chosen them, the largest first
 //   profiles      rows in place of those of the product: {"profile": "1g.5gb", "size": 1,
@@ -45,9 +45,8 @@ namespace berth::wire {
 
 inline constexpr std::string_view kMigAnnotation = "berth.dev/mig";
 
-// `label`: the node's product label. Builds the tables of a product of which GPUs are cut when a
-// pod comes (scoring/mig/mig_tables.h), so that no decision has to. Error: kInvalidArgument with
-// the path of the field.
+// `label`: the node's product label. What is read is built by BuildMig (mig_announcement.h). Error:
+// kInvalidArgument with the path of the field.
 Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_view label,
                         MigLibrary& library);
 
@@ -59,8 +58,5 @@ Json MigJson(const MigSpec& spec);
 //
 //   [{"gpu": 0, "units": 8, "taken": [{"profile": "3g.20gb", "start": 4, "size": 4}], "free": []}]
 Json MigUseJson(const MigSpec& spec, const MigUse& use);
-
-// Puts one instance of the row onto the GPU where the driver would; false where none fits.
-bool AddByDriver(const MigProduct& product, int row, MigSet& instances);
 
 }  // namespace berth::wire

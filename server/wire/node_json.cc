@@ -4,16 +4,15 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/number.h"
 #include "cluster/quantity.h"
-#include "server/wire/hami_links.h"
-#include "server/wire/hami_mig.h"
 #include "server/wire/mig_json.h"
-#include "server/wire/node_gpus.h"
 #include "server/wire/node_links.h"
-#include "server/wire/node_mig.h"
 #include "server/wire/object_reader.h"
 #include "server/wire/selector_json.h"
 #include "topology/gpu_model.h"
@@ -46,7 +45,10 @@ class NodeReader {
     }
     AddCordon();
     if (!problem_.empty()) return Invalid(problem_);
-    ReadHami();
+    const NodeFacts facts{spec_.labels, spec_.gpu_model, annotations_, *rules_.mig};
+    for (const Dialect& dialect : *rules_.dialects) {
+      if (auto reading = dialect.ReadNode(facts)) readings_.push_back(std::move(reading));
+    }
     BERTH_TRY_STATUS(AddGpus());
     std::string passed_over = AddLinks();
     AddMig(passed_over);
@@ -58,14 +60,11 @@ class NodeReader {
 
  private:
   void ReadMetadata(object metadata) {
-    for (auto field : metadata) {
-      const std::string_view key = field.unescaped_key();
-      value content = field.value();
-      if (content.is_null()) continue;
+    ForEachField(metadata, [this](std::string_view key, value content) {
       if (IsField(key, "name")) spec_.name = std::string_view(content.get_string());
       if (IsField(key, "labels")) spec_.labels = ReadLabels(content.get_object());
       if (IsField(key, "annotations")) ReadAnnotations(content.get_object());
-    }
+    });
     if (const auto* model = FindLabel(spec_.labels, rules_.labels.gpu_model)) {
       spec_.gpu_model = *model;
     }
@@ -76,10 +75,8 @@ class NodeReader {
 
   void ReadAnnotations(object annotations) {
     ForEachField(annotations, [this](std::string_view key, value content) {
-      std::string* const text = key == kMigAnnotation          ? &mig_annotation_
-                                : key == kHamiCordonAnnotation ? &hami_cordon_
-                                                               : annotations_.Find(key);
-      if (text != nullptr) *text = std::string_view(content.get_string());
+      if (!rules_.dialects->ReadsNode(key)) return;
+      annotations_.insert_or_assign(std::string(key), std::string_view(content.get_string()));
     });
   }
 
@@ -99,14 +96,11 @@ class NodeReader {
   }
 
   void ReadStatus(object status) {
-    for (auto field : status) {
-      const std::string_view key = field.unescaped_key();
-      value content = field.value();
-      if (content.is_null()) continue;
+    ForEachField(status, [this](std::string_view key, value content) {
       if (IsField(key, "allocatable")) ReadAllocatable(content.get_object());
       if (IsField(key, "capacity")) ReadCapacity(content.get_object());
       if (IsField(key, "conditions")) ReadConditions(content.get_array());
-    }
+    });
   }
 
   void ReadAllocatable(object allocatable) {
@@ -163,35 +157,18 @@ class NodeReader {
   void ReadConditions(array conditions) {
     for (auto element : conditions) {
       std::string_view type, status;
-      for (auto field : element.get_object()) {
-        const std::string_view key = field.unescaped_key();
-        value content = field.value();
+      ForEachField(element.get_object(), [&](std::string_view key, value content) {
         if (IsField(key, "type")) type = content.get_string();
         if (IsField(key, "status")) status = content.get_string();
-      }
+      });
       if (type == "Ready") spec_.ready = status == "True";
     }
   }
 
-  // Before the GPUs are counted: HAMi announces each as several.
-  void ReadHami() {
-    auto read = ReadHamiMig(
-        {annotations_.hami_register, hami_cordon_, spec_.gpu_model, rules_.give_hami_devices},
-        *rules_.mig);
-    if (read) {
-      hami_ = *std::move(read);
-      return;
-    }
-    hami_.serves_others = hami_.shares_others = true;  // its agent is there, whatever it says
-    if (mig_problem_.empty()) {
-      mig_problem_.append("annotation ").append(kHamiRegisterAnnotation).append(": ");
-      mig_problem_ += read.error().message;
-    }
-  }
-
   Status AddGpus() {
-    NodeGpus found = ReadNodeGpus({spec_.labels, spec_.gpu_model, std::move(devices_),
-                                   hami_.announced, hami_.serves_others, hami_.shares_others});
+    GpuDraft found;
+    found.devices = std::move(devices_);
+    for (const auto& reading : readings_) reading->CountGpus(found);
     spec_.places = found.places;
     spec_.missing = found.missing;
     if (rules_.gpu_resources.size() > 1) spec_.gpu_resource = std::move(found.resource);
@@ -213,8 +190,8 @@ class NodeReader {
 
   // Returns what could not be read.
   std::string AddLinks() {
-    NodeLinks found = ReadNodeLinks(annotations_, spec_.gpu_model,
-                                    static_cast<int>(spec_.gpus.size()), *rules_.links);
+    NodeLinks found = ReadNodeLinks(readings_, spec_.gpu_model, static_cast<int>(spec_.gpus.size()),
+                                    *rules_.links);
     spec_.links = std::move(found.links);
     for (std::size_t gpu = 0; gpu < found.uuids.size(); ++gpu) {
       spec_.gpus[gpu].uuid = std::move(found.uuids[gpu]);
@@ -223,12 +200,13 @@ class NodeReader {
   }
 
   void AddMig(std::string& problem) {
-    const std::int64_t memory_mib = spec_.gpus.empty() ? 0 : spec_.gpus.front().memory_mib;
-    FoundMig found =
-        ReadNodeMig({spec_.labels, spec_.gpu_model, std::ssize(spec_.gpus), spec_.places.count,
-                     memory_mib, std::move(mig_devices_), mig_annotation_, std::move(hami_.spec)},
-                    *rules_.mig);
-    spec_.mig = std::move(found.mig);
+    MigDraft found;
+    found.gpus = std::ssize(spec_.gpus);
+    found.places = spec_.places.count;
+    found.gpu_memory_mib = spec_.gpus.empty() ? 0 : spec_.gpus.front().memory_mib;
+    found.allocatable = std::move(mig_devices_);
+    for (const auto& reading : readings_) reading->AddMig(found);
+    if (found.spec) spec_.mig = NodeMig(*std::move(found.spec));
     for (const std::string& passed_over : {gpu_problem_, mig_problem_, found.problem}) {
       if (!problem.empty() && !passed_over.empty()) problem += "; ";
       problem += passed_over;
@@ -239,11 +217,9 @@ class NodeReader {
 
   const NodeRules& rules_;
   NodeSpec spec_;
-  LinkAnnotations annotations_;
-  std::string mig_annotation_;
-  std::string hami_cordon_;
+  std::map<std::string, std::string, std::less<>> annotations_;  // that some dialect reads
+  NodeReadings readings_;
   std::vector<MigStock> mig_devices_;
-  HamiMig hami_;
   std::vector<DeviceCount> devices_;  // by configured resource
   std::string gpu_problem_;
   std::string mig_problem_;
@@ -254,8 +230,8 @@ class NodeReader {
 
 }  // namespace
 
-NodeRules::NodeRules(const Config& config)
-    : labels(config.node_labels), give_hami_devices(config.hami.give_devices) {
+NodeRules::NodeRules(const Config& config, std::shared_ptr<const Dialects> all)
+    : labels(config.node_labels), dialects(std::move(all)) {
   for (const ResourceRule& rule : config.resources) {
     if (rule.meaning == ResourceMeaning::kWholeGpus) gpu_resources.push_back(rule.name);
   }

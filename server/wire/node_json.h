@@ -14,6 +14,7 @@
 #include "cluster/mig_library.h"
 #include "cluster/node.h"
 #include "config/config.h"
+#include "server/wire/dialect.h"
 
 namespace berth::wire {
 
@@ -21,24 +22,23 @@ namespace berth::wire {
 struct NodeRules {
   std::vector<std::string> gpu_resources;  // names that count whole GPUs
   NodeLabelKeys labels;
-  bool give_hami_devices = false;  // hami_mig.h
+  std::shared_ptr<const Dialects> dialects;
   // Shared by all that decode nodes of one cluster.
   std::shared_ptr<LinkLibrary> links = std::make_shared<LinkLibrary>();
   std::shared_ptr<MigLibrary> mig = std::make_shared<MigLibrary>();
 
-  explicit NodeRules(const Config& config);
+  NodeRules(const Config& config, std::shared_ptr<const Dialects> dialects);
 };
 
 struct DecodedNode {
   NodeSpec spec;
-  // What could not be read and the node does without (node_gpus.h, node_links.h, node_mig.h); empty
-  // = nothing.
+  // What could not be read and the node does without; empty = nothing.
   std::string problem;
 };
 
 // Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. CPU and memory
-// are those of status.allocatable, GPUs as in node_gpus.h; memory per GPU comes from the label,
-// else from the product catalogue; links as in node_links.h, MIG devices as in node_mig.h. Error:
+// are those of status.allocatable, GPUs and MIG devices as the dialects say; memory per GPU comes
+// from the label, else from the product catalogue; links as in node_links.h. Error:
 // kInvalidArgument with the place ("items[3].status.allocatable.cpu: ..."). Labels and taints come
 // along; a node that is cordoned (spec.unschedulable) has the taint
 // node.kubernetes.io/unschedulable.

@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "server/wire/hami_links.h"
-#include "server/wire/topology_json.h"
 #include "topology/links/product_links.h"
 
 namespace berth::wire {
@@ -23,36 +21,22 @@ void AddProblem(std::string& problem, std::string_view annotation, const Error& 
 
 }  // namespace
 
-std::string* LinkAnnotations::Find(std::string_view key) {
-  if (key == kTopologyAnnotation) return &topology;
-  if (key == kHamiScoreAnnotation) return &hami_scores;
-  if (key == kHamiRegisterAnnotation) return &hami_register;
-  return nullptr;
-}
-
-NodeLinks ReadNodeLinks(const LinkAnnotations& annotations, std::string_view product, int gpus,
+NodeLinks ReadNodeLinks(const NodeReadings& readings, std::string_view product, int gpus,
                         LinkLibrary& library) {
   NodeLinks found;
   if (gpus == 0) return found;
-  if (!annotations.topology.empty()) {
-    auto matrix = ParseTopologyAnnotation(annotations.topology);
-    const Status fits = matrix ? CheckCount(*matrix, gpus) : tl::unexpected(matrix.error());
-    if (fits) {
-      found.links = library.LinksOf(*std::move(matrix), product, std::string(kTopologyAnnotation));
-      return found;
-    }
-    AddProblem(found.problem, kTopologyAnnotation, fits.error());
-  }
-  if (!annotations.hami_scores.empty()) {
-    auto hami = ParseHamiLinks(annotations.hami_scores, annotations.hami_register);
-    const Status fits = hami ? CheckCount(hami->matrix, gpus) : tl::unexpected(hami.error());
+  for (const auto& reading : readings) {
+    std::optional<AnnouncedLinks> said = reading->Links();
+    if (!said) continue;
+    const Status fits =
+        said->matrix ? CheckCount(*said->matrix, gpus) : tl::unexpected(said->matrix.error());
     if (fits) {
       found.links =
-          library.LinksOf(std::move(hami->matrix), product, std::string(kHamiScoreAnnotation));
-      found.uuids = std::move(hami->uuids);
+          library.LinksOf(*std::move(said->matrix), product, std::string(said->annotation));
+      found.uuids = std::move(said->uuids);
       return found;
     }
-    AddProblem(found.problem, kHamiScoreAnnotation, fits.error());
+    AddProblem(found.problem, said->annotation, fits.error());
   }
   if (auto matrix = LinksOfProduct(product, gpus)) {
     found.links = library.LinksOf(*std::move(matrix), product, std::string(kCatalogueSource));

@@ -2,13 +2,12 @@
 //
 // The links of a node's GPUs, from the best of what the node has:
 //
-//   1. annotation berth.dev/topology (topology_json.h)
-//   2. HAMi's annotations (hami_links.h), which also name the GPUs' UUIDs
-//   3. Koordinator's Device: another object, put in its place by server/dialects/koordinator
-//   4. the product catalogue (topology/links/product_links.h), by GPU model and number
+//   1. what the node's annotations say, by the dialects in order of precedence
+//   2. an object beside the Node, which an extension of the cluster puts in the catalogue's place
+//   3. the product catalogue (topology/links/product_links.h), by GPU model and number
 //
-// and not known where there is none of these. What cannot be read, or speaks of another number of
-// GPUs than the node has, is told and passed over.
+// and not known where there is none of these. What cannot be read, or has another number of GPUs
+// than the node, is reported and passed over.
 #pragma once
 
 #include <string>
@@ -16,21 +15,12 @@
 #include <vector>
 
 #include "cluster/link_library.h"
+#include "server/wire/dialect.h"
 #include "topology/links/gpu_links.h"
 
 namespace berth::wire {
 
 inline constexpr std::string_view kCatalogueSource = "product catalogue";
-
-// The annotations' texts; empty = not there.
-struct LinkAnnotations {
-  std::string topology;
-  std::string hami_scores;
-  std::string hami_register;
-
-  // Where the text of that annotation belongs; nullptr for one that says nothing of links.
-  std::string* Find(std::string_view key);
-};
 
 struct NodeLinks {
   GpuLinks links;
@@ -38,7 +28,7 @@ struct NodeLinks {
   std::string problem;             // what was passed over, with its key; empty = nothing
 };
 
-NodeLinks ReadNodeLinks(const LinkAnnotations& annotations, std::string_view product, int gpus,
+NodeLinks ReadNodeLinks(const NodeReadings& readings, std::string_view product, int gpus,
                         LinkLibrary& library);
 
 }  // namespace berth::wire

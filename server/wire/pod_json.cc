@@ -8,10 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/wire/hami_ask.h"
-#include "server/wire/hami_mig.h"
 #include "server/wire/object_meta.h"
-#include "server/wire/pod_group.h"
 #include "server/wire/selector_json.h"
 
 namespace berth::wire {
@@ -97,10 +94,7 @@ class PodReader {
       if (IsField(key, "labels")) parts_.labels = ReadLabels(content.get_object());
       if (IsField(key, "annotations")) {
         ForEachField(content.get_object(), [this](std::string_view name, value text) {
-          if (!name.starts_with("berth.dev/") && !IsGroupAnnotation(name) && !IsHamiAskKey(name) &&
-              name != kHamiMigAnnotation) {
-            return;
-          }
+          if (!rules_.dialects().ReadsPod(name)) return;
           parts_.annotations.emplace(name, std::string_view(text.get_string()));
         });
       }

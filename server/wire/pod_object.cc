@@ -5,8 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "server/wire/devices_annotation.h"
-#include "server/wire/hami_mig.h"
 #include "server/wire/object_reader.h"
 #include "server/wire/pod_json.h"
 
@@ -15,35 +13,25 @@ namespace {
 
 using Annotation = std::map<std::string, std::string, std::less<>>::node_type;
 
-// The GPUs of the pod, by Berth's own annotation.
-Status PlaceByBerth(const std::string& devices, ObservedPod& observed) {
-  BERTH_TRY(GrantedDevices granted, DecodeDevices(devices, observed.pod, observed.node));
-  observed.placement.grants = std::move(granted.gpus);
-  observed.placement.mig = std::move(granted.mig);
-  return {};
-}
-
-// As HAMi's scheduler recorded them. Such a pod asks in HAMi's terms (nvidia.com/gpu with
-// nvidia.com/gpumem); what it got says the same in ours.
-Status PlaceByHami(const std::string& allocations, ObservedPod& observed) {
-  BERTH_TRY(observed.placement.mig, ParseHamiMigAllocations(allocations));
-  MigCounts counts;
-  for (const MigGrant& grant : observed.placement.mig) counts.Add({grant.profile, false}, 1);
-  if (!counts.empty()) observed.pod.shape.gpus = counts.ToSlices();
-  return {};
+// Takes the annotation out by which the pod has its devices, of the first dialect that has one.
+std::pair<const Dialect*, Annotation> TakeGrants(const Dialects& dialects, PodParts& parts) {
+  for (const Dialect& dialect : dialects) {
+    if (dialect.grants_key().empty()) continue;
+    Annotation taken = parts.annotations.extract(std::string(dialect.grants_key()));
+    if (!taken.empty()) return {&dialect, std::move(taken)};
+  }
+  return {nullptr, Annotation()};
 }
 
 // Where the pod is and what it holds there.
-void Place(ObservedPod& observed, const Annotation& own, const Annotation& hami) {
+void Place(ObservedPod& observed, const Dialect* dialect, const Annotation& grants) {
   const PodRequest& pod = observed.pod;
   observed.placement = {observed.node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
-  const Annotation& record = own.empty() ? hami : own;
-  if (record.empty()) return;
-  const Status placed =
-      own.empty() ? PlaceByHami(hami.mapped(), observed) : PlaceByBerth(own.mapped(), observed);
+  if (dialect == nullptr) return;
+  const Status placed = dialect->ReadGrants(grants.mapped(), observed);
   if (placed) return;
   const PodId& id = pod.id;
-  observed.problem = "pod " + id.namespace_name + "/" + id.name + ": annotation " + record.key() +
+  observed.problem = "pod " + id.namespace_name + "/" + id.name + ": annotation " + grants.key() +
                      ": " + placed.error().message;
 }
 
@@ -75,14 +63,13 @@ bool IsOver(const PodFields& fields) {
 Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules) {
   BERTH_TRY(PodFields fields, ReadWholePod(text, rules));
   ObservedPod observed;
-  const Annotation own = fields.parts.annotations.extract(std::string(kDevicesKey));
-  const Annotation hami = fields.parts.annotations.extract(std::string(kHamiMigAnnotation));
+  const auto [dialect, grants] = TakeGrants(rules.dialects(), fields.parts);
   observed.pod = rules.ToRequest(std::move(fields.parts));
   observed.node = std::move(fields.node);
   observed.over = IsOver(fields);
   observed.terminating = fields.terminating;
   observed.resource_version = std::move(fields.resource_version);
-  if (!observed.node.empty()) Place(observed, own, hami);
+  if (!observed.node.empty()) Place(observed, dialect, grants);
   return observed;
 }
 

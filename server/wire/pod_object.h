@@ -20,9 +20,9 @@ struct ObservedPod {
   bool over = false;         // it has ended and holds nothing any more
   bool terminating = false;  // it was told to end, and still holds what it has
   std::string resource_version;
-  // Once bound: its effective request, and the GPUs of the annotation berth.dev/devices, else the
-  // MIG devices that HAMi recorded (hami_mig.h; the pod then asks for those). A GPU pod without
-  // grants was bound past Berth, or has a problem; its node counts it all the same.
+  // Once bound: its effective request, and the devices by the first dialect that has recorded them.
+  // A GPU pod without grants was bound past Berth, or has a problem; its node counts it all the
+  // same.
   Placement placement;
   // What is wrong with the annotation: pod, key, what was wanted and found. Empty = nothing.
   std::string problem;

@@ -11,96 +11,44 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cluster/device_classes.h"
-#include "cluster/labels.h"
-#include "cluster/node_constraints.h"
 #include "cluster/pod_groups.h"
 #include "cluster/pod_request.h"
 #include "config/config.h"
-#include "server/wire/pod_mig.h"
+#include "server/wire/dialect.h"
+#include "server/wire/pod_parts.h"
 #include "topology/domains/topology_levels.h"
 
 namespace berth::wire {
 
-// What one container (or the overhead, or the pod as a whole) asks for.
-struct ResourceAsk {
-  std::int64_t cpu_milli = 0;
-  std::int64_t memory_bytes = 0;
-  std::int64_t gpus = 0;
-  std::int64_t share_milli = 0;
-  std::int64_t share_bytes = 0;
-  MigCounts mig = {};
-  std::int64_t hami_memory_mib = 0;  // nvidia.com/gpumem: of each GPU (hami_ask.h)
-  bool hami_memory_percent = false;  // nvidia.com/gpumem-percentage is there
-  // The resource of HAMi's by which less than a GPU is asked for; empty = none.
-  std::string_view hami_share = {};
-  // By which resource of the rules the GPUs are asked for, and another one; empty = none.
-  std::string_view gpu_resource = {};
-  std::string_view other_gpu_resource = {};
-
-  ResourceAsk& operator+=(const ResourceAsk& other);
-  // The larger of each.
-  void Raise(const ResourceAsk& other);
-  [[nodiscard]] bool wants_gpu() const { return gpus > 0 || wants_share() || !mig.empty(); }
-  [[nodiscard]] bool wants_share() const { return share_milli > 0 || share_bytes > 0; }
-
- private:
-  void AddWords(const ResourceAsk& other);
-};
-
-enum class ContainerKind { kInit, kSidecar, kMain };
-
-struct ContainerSpec {
-  std::string name;
-  ContainerKind kind = ContainerKind::kMain;
-  ResourceAsk ask;
-};
-
-// The parts of a pod that matter here, as decoded.
-struct PodParts {
-  PodId id;
-  std::vector<ContainerSpec>
-      containers;  // init containers first, each kind in the order of the spec
-  ResourceAsk overhead;
-  std::optional<std::int64_t> pod_cpu_milli;  // spec.resources.requests
-  std::optional<std::int64_t> pod_memory_bytes;
-  // Those of berth.dev/, those that tell of groups (pod_group.h), what pods ask of HAMi
-  // (hami_ask.h), and what HAMi gave (hami_mig.h).
-  std::map<std::string, std::string, std::less<>> annotations;
-  std::string problem;  // the first thing that could not be read; empty = none
-  int priority = 0;
-  bool may_preempt = true;
-  std::string pod_group;  // spec.schedulingGroup.podGroupName
-  Labels labels;
-  NodeConstraints constraints;
-};
-
 class PodRules {
  public:
-  // levels: that pods can ask for. groups: tell what pods do not say of theirs. classes: what
-  // resources stand for that DRA gives out. Both outlive the object; nullptr = nobody tells.
-  explicit PodRules(const std::vector<ResourceRule>& resources, TopologyLevels levels = {},
-                    const PodGroups* groups = nullptr, const DeviceClasses* classes = nullptr);
+  // levels: that pods can ask for. groups: what pods do not say about their group. classes: what
+  // resources stand for that DRA gives out. Both outlive the object; nullptr = there are none.
+  PodRules(std::shared_ptr<const Dialects> dialects, const std::vector<ResourceRule>& resources,
+           TopologyLevels levels = {}, const PodGroups* groups = nullptr,
+           const DeviceClasses* classes = nullptr);
 
   [[nodiscard]] const TopologyLevels& levels() const { return levels_; }
+  [[nodiscard]] const Dialects& dialects() const { return *dialects_; }
 
   // Adds the quantity of that resource to the ask; names without a meaning are ignored, and those
   // of DeviceClasses of which the profile cannot be said: kube-scheduler alone places them. Error:
-  // kInvalidArgument when the text is not a quantity or is negative, and for nvidia.com/mig- with
-  // something behind it that is no profile.
+  // kInvalidArgument when the text is not a quantity or is negative, and where a dialect refuses the
+  // resource.
   Status Add(std::string_view resource, std::string_view quantity, ResourceAsk& ask) const;
 
   // A pod that cannot be placed anywhere comes back with its refusal set.
   [[nodiscard]] PodRequest ToRequest(PodParts parts) const;
 
  private:
+  // What the annotations ask for. Error: kInvalidArgument with what is wrong.
+  Status ReadAnnotations(const PodParts& parts, PodRequest& request) const;
   // The group, and near to whom; a problem becomes the refusal where there is none yet.
   void ReadGroup(const PodParts& parts, PodRequest& request) const;
 
@@ -109,6 +57,7 @@ class PodRules {
     ResourceMeaning meaning;
     std::int64_t factor;
   };
+  std::shared_ptr<const Dialects> dialects_;
   std::vector<Rule> rules_;
   bool several_gpu_resources_ = false;  // by which whole GPUs can be asked for
   TopologyLevels levels_;

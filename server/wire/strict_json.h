@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "topology/mig/mig_profile.h"
 
 namespace berth::wire {
 
@@ -29,6 +30,18 @@ class Fields {
 
   void Text(const char* key, std::string& value) {
     if (const Json* found = Take(key, &Json::is_string, "a text")) value = *found;
+  }
+  // The name of a MIG profile; a field that is absent is an error.
+  void Profile(const char* key, MigProfile& value) {
+    std::string text;
+    Text(key, text);
+    ParseProfile(key, text, value);
+  }
+  // Likewise, but nothing where the field is absent or "".
+  void Profile(const char* key, std::optional<MigProfile>& value) {
+    std::string text;
+    Text(key, text);
+    if (!text.empty()) ParseProfile(key, text, value.emplace());
   }
   void Bool(const char* key, bool& value) {
     if (const Json* found = Take(key, &Json::is_boolean, "true or false")) value = *found;
@@ -81,6 +94,7 @@ class Fields {
   // Of an object that others write: what was not taken is theirs.
   Status FinishForeign() {
     if (problem_) return tl::unexpected(*problem_);
+    if (profile_problem_) return tl::unexpected(*profile_problem_);
     return {};
   }
 
@@ -97,6 +111,14 @@ class Fields {
   }
 
  private:
+  void ParseProfile(const char* key, const std::string& text, MigProfile& value) {
+    auto read = ParseMigProfile(text);
+    if (read) {
+      value = *read;
+    } else if (!profile_problem_) {
+      profile_problem_ = std::move(read).error().Within(PathOf(key));
+    }
+  }
   [[nodiscard]] std::string PathOf(std::string_view key) const {
     if (key.empty()) return path_.empty() ? "file" : path_;
     return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
@@ -120,6 +142,7 @@ class Fields {
   std::string path_;
   std::vector<std::string> taken_;
   std::optional<Error> problem_;
+  std::optional<Error> profile_problem_;  // counts where nothing else is wrong
 };
 
 }  // namespace berth::wire

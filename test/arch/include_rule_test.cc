@@ -62,8 +62,8 @@ struct Home {
 };
 const std::vector<Home> kHomes = {
     {"yaml-cpp/", {"config/"}},
-    {"simdjson", {"server/wire/"}},
-    {"nlohmann/", {"server/wire/", "bench/", "test/"}},
+    {"simdjson", {"server/wire/", "server/dialects/"}},
+    {"nlohmann/", {"server/wire/", "server/dialects/", "bench/", "test/"}},
     {"boost/graph/", {"topology/"}},
     {"pugixml", {"topology/"}},
     {"boost/", {"server/http/", "server/kube/", "bench/", "test/"}},

@@ -20,19 +20,19 @@
 #include "config/load.h"
 #include "config/policy.h"
 #include "config/print.h"
+#include "server/dialects/dra/claim_json.h"
+#include "server/dialects/dra/device_class_json.h"
+#include "server/dialects/dra/dra_json.h"
+#include "server/dialects/groups/pod_group_json.h"
+#include "server/dialects/hami/hami_lock.h"
+#include "server/dialects/instaslice/instaslice_json.h"
+#include "server/dialects/koordinator/koordinator_json.h"
 #include "server/extender/extender.h"
 #include "server/wire/budget_json.h"
-#include "server/wire/claim_json.h"
 #include "server/wire/cluster_file.h"
-#include "server/wire/device_class_json.h"
-#include "server/wire/dra_json.h"
 #include "server/wire/extender_v1.h"
-#include "server/wire/hami_lock.h"
-#include "server/wire/instaslice_json.h"
-#include "server/wire/koordinator_json.h"
 #include "server/wire/lease_json.h"
 #include "server/wire/node_json.h"
-#include "server/wire/pod_group_json.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/watch_json.h"
 #include "test/support/bind_now.h"
@@ -43,6 +43,7 @@
 #include <sys/mman.h>
 
 #include "bench/replay/trace.h"
+#include "test/support/dialects.h"
 #endif
 
 namespace berth::fuzz {
@@ -54,12 +55,13 @@ const Config& Defaults() {
 }
 
 const wire::PodRules& Rules() {
-  static const wire::PodRules rules(Defaults().resources, Defaults().topology_levels);
+  static const wire::PodRules rules(test::AllDialects(), Defaults().resources,
+                                    Defaults().topology_levels);
   return rules;
 }
 
 const wire::NodeRules& RulesOfNodes() {
-  static const wire::NodeRules rules(Defaults());
+  static const wire::NodeRules rules(Defaults(), test::AllDialects());
   return rules;
 }
 
@@ -163,21 +165,21 @@ void Node(std::string_view input) {
 void Objects(std::string_view input) {
   const PaddedText text(input);
   std::string problem;
-  (void)wire::DecodeOpenClaim(text);
-  (void)wire::DecodeResourceClaim(text);
-  (void)wire::DecodeResourceSlice(text);
-  (void)wire::DecodeDeviceClass(text, problem);
+  (void)dialects::DecodeOpenClaim(text);
+  (void)dialects::DecodeResourceClaim(text);
+  (void)dialects::DecodeResourceSlice(text);
+  (void)dialects::DecodeDeviceClass(text, problem);
   (void)wire::DecodeBudget(text);
-  (void)wire::DecodeAllocationClaim(text);
-  (void)wire::DecodeKoordinatorDevice(text);
-  (void)wire::DecodeLockedNode(text);
+  (void)dialects::DecodeAllocationClaim(text);
+  (void)dialects::DecodeKoordinatorDevice(text);
+  (void)dialects::DecodeLockedNode(text);
   (void)wire::DecodeLease(text);
   (void)wire::DecodeStatus(text);
   (void)wire::DecodeWatchEvent(text);
   (void)wire::DecodeListPage(text, [](std::string_view) {});
   for (const PodGroupApi api : {PodGroupApi::kKubernetes, PodGroupApi::kCoscheduling,
                                 PodGroupApi::kVolcano, PodGroupApi::kKai}) {
-    (void)wire::DecodePodGroup(text, api, Defaults().topology_levels, problem);
+    (void)dialects::DecodePodGroup(text, api, Defaults().topology_levels, problem);
   }
 }
 

@@ -23,6 +23,7 @@
 #include "server/kube/cluster_sync.h"
 #include "server/kube/reflector.h"
 #include "test/support/bind_now.h"
+#include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
 
 namespace berth {
@@ -193,8 +194,8 @@ class FaultRun : public testing::Test {
   AlwaysWritable fence_;
   SilentSink sink_;
   ClusterState state_;
-  const wire::PodRules pod_rules_{DefaultConfig().resources};
-  const wire::NodeRules node_rules_{DefaultConfig()};
+  const wire::PodRules pod_rules_{test::AllDialects(), DefaultConfig().resources};
+  const wire::NodeRules node_rules_{DefaultConfig(), test::AllDialects()};
   kube::NodeSink node_sink_{kube::PublishTo(state_), node_rules_, [](auto, auto, auto&) {}};
   kube::PodSink pod_sink_{state_, pod_rules_, [](auto, auto, auto&) {}};
   kube::ApiBinder binder_{

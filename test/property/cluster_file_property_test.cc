@@ -14,6 +14,7 @@
 #include "cluster/cluster_state.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/wire/cluster_file.h"
+#include "test/support/dialects.h"
 #include "test/support/random_world.h"
 
 namespace berth::wire {
@@ -60,7 +61,7 @@ void Fill(RandomWorld& world, ClusterState& state, LearnedMix& mix) {
 }
 
 TEST(ClusterFileProperty, WhatIsWrittenIsReadAndWrittenAgainAlike) {
-  const NodeRules rules(DefaultConfig());
+  const NodeRules rules(DefaultConfig(), test::AllDialects());
   for (std::uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomWorld world(seed);
@@ -87,7 +88,7 @@ TEST(ClusterFileProperty, AMixThatHasForgottenAClassCanBeRead) {
   mix.Observe(shape);
   for (shape.cpu_milli = 1; shape.cpu_milli < 1200; ++shape.cpu_milli) mix.Observe(shape);
   const std::string text = EncodeCluster(ClusterState().Everything(), mix.Remember());
-  const auto file = DecodeCluster(text, NodeRules(DefaultConfig()));
+  const auto file = DecodeCluster(text, NodeRules(DefaultConfig(), test::AllDialects()));
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_LT(file->learned->classes.size(), 100U);
 }
@@ -99,7 +100,7 @@ TEST(ClusterFileProperty, AFileOf200000ModelsIsRefusedWithTheReason) {
     text.append(i == 0 ? "" : ",").append(R"({"name": "n)").append(number);
     text.append(R"(", "gpu_model": "m)").append(number).append(R"(", "gpus": 1})");
   }
-  const auto file = DecodeCluster(text + "]}", NodeRules(DefaultConfig()));
+  const auto file = DecodeCluster(text + "]}", NodeRules(DefaultConfig(), test::AllDialects()));
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().message, "nodes[1000].gpu_model: want at most 1000 GPU models, got more");
 }

@@ -17,6 +17,7 @@
 #include "server/kube/api_binder.h"
 #include "server/kube/cluster_sync.h"
 #include "test/soak/soak_api.h"
+#include "test/support/dialects.h"
 
 namespace berth::test {
 
@@ -85,8 +86,8 @@ class SoakProcess {
     void Record(const Decision&) override {}
   };
 
-  const wire::PodRules pod_rules_{DefaultConfig().resources};
-  const wire::NodeRules node_rules_{DefaultConfig()};
+  const wire::PodRules pod_rules_{test::AllDialects(), DefaultConfig().resources};
+  const wire::NodeRules node_rules_{DefaultConfig(), test::AllDialects()};
   SoakClient client_;
   Fence fence_{leads};
   Silent silent_;

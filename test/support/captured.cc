@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "server/wire/node_json.h"
 #include "test/support/data_dir.h"
+#include "test/support/dialects.h"
 
 namespace berth::test {
 
@@ -56,8 +57,8 @@ std::vector<NodeSpec> CapturedNodes(std::string_view scheduler, bool large) {
       list += item;
     }
     list += "]}";
-    const auto decoded =
-        wire::DecodeNodeList(PaddedText(std::move(list)), wire::NodeRules(DefaultConfig()));
+    const auto decoded = wire::DecodeNodeList(
+        PaddedText(std::move(list)), wire::NodeRules(DefaultConfig(), test::AllDialects()));
     if (!decoded) {
       ADD_FAILURE() << file << ": " << decoded.error().message;
       continue;

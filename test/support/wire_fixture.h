@@ -27,6 +27,7 @@
 #include "server/telemetry/metrics.h"
 #include "server/verbs.h"
 #include "server/wire/extender_v1.h"
+#include "test/support/dialects.h"
 
 namespace berth::test {
 
@@ -114,7 +115,7 @@ class TestService {
  public:
   explicit TestService(const std::vector<NodeSpec>& nodes, PodBinder* binder = nullptr,
                        const std::string& profile = "best-fit", bool behind_scheduler = false)
-      : rules_(DefaultConfig().resources),
+      : rules_(AllDialects(), DefaultConfig().resources),
         extender_({.state = state_,
                    .binder = binder == nullptr ? embedded_ : *binder,
                    .sink = sink_,

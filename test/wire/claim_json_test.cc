@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/claim_json.h"
+#include "server/dialects/dra/claim_json.h"
 
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
 namespace {
 
+using dialects::DecodeOpenClaim;
+using dialects::EncodeAllocationPatch;
+using dialects::EncodeFinalizerPatch;
+using dialects::OpenClaim;
+using dialects::ProfileIn;
 using test::Json;
 
 Json Cel(const std::string& expression) { return {{"cel", {{"expression", expression}}}}; }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/cluster_state.h"
+#include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
 
@@ -19,12 +20,12 @@ using test::PodWithGpus;
 using test::TestService;
 
 Result<std::vector<ClusterEvent>> Decode(const std::string& text) {
-  BERTH_TRY(ClusterFile file, DecodeCluster(text, NodeRules(DefaultConfig())));
+  BERTH_TRY(ClusterFile file, DecodeCluster(text, NodeRules(DefaultConfig(), test::AllDialects())));
   return std::move(file.events);
 }
 
 Result<ClusterFile> DecodeFile(const std::string& text) {
-  return DecodeCluster(text, NodeRules(DefaultConfig()));
+  return DecodeCluster(text, NodeRules(DefaultConfig(), test::AllDialects()));
 }
 
 std::string ErrorOf(const std::string& text) {

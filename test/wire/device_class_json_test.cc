@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/device_class_json.h"
+#include "server/dialects/dra/device_class_json.h"
 
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
 namespace {
 
+using dialects::DecodeDeviceClass;
 using test::Json;
 
 const std::string kDriver = "device.driver == 'gpu.nvidia.com'";

@@ -2,7 +2,7 @@
 //
 // ResourceSlices and ResourceClaims as NVIDIA's driver and kube-scheduler write them, in the shapes
 // of Kubernetes 1.34 and of 1.35 on.
-#include "server/wire/dra_json.h"
+#include "server/dialects/dra/dra_json.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,12 @@
 namespace berth::wire {
 namespace {
 
+using dialects::DecodeResourceClaim;
+using dialects::DecodeResourceSlice;
+using dialects::GpuDevice;
+using dialects::GpuIndexIn;
+using dialects::ResourceClaim;
+using dialects::ResourceSlice;
 using test::Json;
 
 constexpr char kUuid[] = "GPU-00000000-0000-0000-0000-000000000001";

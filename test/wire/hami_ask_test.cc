@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/hami_ask.h"
+#include "server/dialects/hami/hami_ask.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "server/wire/pod_object.h"
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
@@ -26,7 +27,7 @@ Json PodOf(const Json& containers) {
 }
 
 PodRequest Read(const Json& pod) {
-  static const PodRules rules(DefaultConfig().resources);
+  static const PodRules rules(test::AllDialects(), DefaultConfig().resources);
   auto observed = DecodeObservedPod(test::Padded(pod.dump()), rules);
   EXPECT_TRUE(observed) << observed.error().message;
   return observed ? std::move(observed->pod) : PodRequest();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What HAMi's plugin reads of a pod that Berth bound, and that we read back the same.
-#include "server/wire/hami_binding.h"
+#include "server/dialects/hami/hami_binding.h"
 
 #include <chrono>
 #include <map>
@@ -9,15 +9,18 @@
 
 #include <gtest/gtest.h>
 
+#include "server/dialects/hami/hami_mig.h"
 #include "server/wire/binding_json.h"
-#include "server/wire/hami_mig.h"
 #include "server/wire/pod_object.h"
+#include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
 namespace {
 
+using dialects::HamiAnnotations;
+using dialects::SpeaksHami;
 using namespace std::chrono_literals;
 using test::AGrant;
 using test::Json;
@@ -52,7 +55,7 @@ Json PodJson() {
 }
 
 PodRequest PodOf(const Json& json) {
-  static const PodRules rules(DefaultConfig().resources);
+  static const PodRules rules(test::AllDialects(), DefaultConfig().resources);
   return DecodeObservedPod(test::Padded(json.dump()), rules)->pod;
 }
 
@@ -90,8 +93,8 @@ TEST(HamiBinding, HasTheBytesThatHamisPluginReads) {
 
 // The pod as the API server has it once it is bound so.
 Json Bound(const Json& pod, const NodeSpec& node) {
-  const Json binding =
-      Json::parse(EncodeBinding(PodOf(pod), Placed(), node, "0123456789abcdef", kNow));
+  const Json binding = Json::parse(
+      EncodeBinding(PodOf(pod), Placed(), node, "0123456789abcdef", kNow, *test::AllDialects()));
   Json bound = pod;
   for (const auto& [key, value] : binding["metadata"]["annotations"].items()) {
     bound["metadata"]["annotations"][key] = value;
@@ -101,7 +104,7 @@ Json Bound(const Json& pod, const NodeSpec& node) {
 }
 
 ObservedPod Observe(const Json& pod) {
-  static const PodRules rules(DefaultConfig().resources);
+  static const PodRules rules(test::AllDialects(), DefaultConfig().resources);
   return *DecodeObservedPod(test::Padded(pod.dump()), rules);
 }
 

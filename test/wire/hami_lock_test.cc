@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/hami_lock.h"
+#include "server/dialects/hami/hami_lock.h"
 
 #include <chrono>
 
@@ -7,7 +7,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::dialects {
 namespace {
 
 using namespace std::chrono_literals;
@@ -71,4 +71,4 @@ TEST(HamiLock, IsFoundInTheNode) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::dialects

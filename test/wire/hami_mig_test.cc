@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MIG devices that HAMi cuts and gives out, from its annotations to what is free on the node.
-#include "server/wire/hami_mig.h"
+#include "server/dialects/hami/hami_mig.h"
 
 #include <gtest/gtest.h>
 
@@ -16,6 +16,7 @@
 #include "server/wire/mig_json.h"
 #include "server/wire/node_json.h"
 #include "server/wire/pod_object.h"
+#include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
 #include "topology/mig/mig_layout.h"
@@ -23,10 +24,11 @@
 namespace berth::wire {
 namespace {
 
+using dialects::ParseHamiMigAllocations;
 using test::Json;
 
 const NodeRules& Rules() {
-  static const NodeRules rules(DefaultConfig());
+  static const NodeRules rules(DefaultConfig(), test::AllDialects());
   return rules;
 }
 
@@ -195,7 +197,7 @@ Json Allocation(const std::string& uuid, const std::string& profile, int start, 
 }
 
 ObservedPod Observe(const Json& pod) {
-  static const PodRules rules(DefaultConfig().resources);
+  static const PodRules rules(test::AllDialects(), DefaultConfig().resources);
   auto observed = DecodeObservedPod(test::Padded(pod.dump()), rules);
   EXPECT_TRUE(observed) << observed.error().message;
   return observed ? *std::move(observed) : ObservedPod();
@@ -232,7 +234,7 @@ const NodeRules& GivingRules() {
   static const NodeRules rules = [] {
     Config config = DefaultConfig();
     config.hami.give_devices = true;
-    return NodeRules(config);
+    return NodeRules(config, dialects::AllDialects(config));
   }();
   return rules;
 }

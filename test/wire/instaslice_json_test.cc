@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/instaslice_json.h"
+#include "server/dialects/instaslice/instaslice_json.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,8 @@
 namespace berth::wire {
 namespace {
 
+using dialects::AllocationClaim;
+using dialects::DecodeAllocationClaim;
 using Object = nlohmann::json;
 
 // As the DAS operator's documentation shows one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/koordinator_json.h"
+#include "server/dialects/koordinator/koordinator_json.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,10 @@
 namespace berth::wire {
 namespace {
 
+using dialects::DecodeKoordinatorDevice;
+using dialects::KoordinatorDevice;
+using dialects::KoordinatorGpu;
+using dialects::LinksOfKoordinator;
 using Object = nlohmann::json;
 
 Object Gpu(int minor, int numa, const std::string& pcie) {

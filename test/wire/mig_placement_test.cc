@@ -11,6 +11,7 @@
 #include "server/wire/node_json.h"
 #include "server/wire/pod_object.h"
 #include "test/support/annotating_binder.h"
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::test {
@@ -24,7 +25,8 @@ NodeSpec NodeWith(const std::string& name, const Json& allocatable, const std::s
                {"status", {{"allocatable", {{"cpu", "96"}, {"memory", "900Gi"}}}}}};
   node["status"]["allocatable"].update(allocatable);
   if (!annotation.empty()) node["metadata"]["annotations"] = {{"berth.dev/mig", annotation}};
-  auto decoded = wire::DecodeNode(Padded(node.dump()), wire::NodeRules(DefaultConfig()));
+  auto decoded =
+      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(DefaultConfig(), test::AllDialects()));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded->spec;
 }
@@ -62,7 +64,7 @@ class MigPlacement : public testing::Test {
 
   // What a list of the API server would tell of the bound pods.
   [[nodiscard]] std::vector<ClusterEvent> PodsAsListed() const {
-    const wire::PodRules rules(DefaultConfig().resources);
+    const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
     std::vector<ClusterEvent> events;
     for (const auto& [uid, pod] : pods_) {
       Json listed = pod;

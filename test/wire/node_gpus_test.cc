@@ -2,7 +2,7 @@
 //
 // Nodes as the kubelet, NVIDIA's device plugin and GPU Feature Discovery write them, and what pods
 // are told about them.
-#include "server/wire/node_gpus.h"
+#include "server/dialects/nvidia/node_gpus.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "scoring/registry.h"
 #include "server/wire/node_json.h"
 #include "server/wire/pod_object.h"
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
@@ -57,7 +58,8 @@ Json FourSharedT4() {
 }
 
 DecodedNode Decode(const Json& node, const Config& config = DefaultConfig()) {
-  auto decoded = DecodeNode(test::Padded(node.dump()), NodeRules(config));
+  auto decoded =
+      DecodeNode(test::Padded(node.dump()), NodeRules(config, dialects::AllDialects(config)));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded ? *std::move(decoded) : DecodedNode();
 }
@@ -271,7 +273,7 @@ TEST(SeveralVendors, AreNotOnePot) {
   const Node nvidia_node(std::make_shared<const NodeSpec>(Decode(EightA100(8), config).spec));
   const Node amd_node(std::make_shared<const NodeSpec>(Decode(amd, config).spec));
   EXPECT_EQ(amd_node.spec().gpus.size(), 8U);
-  const PodRules rules(config.resources);
+  const PodRules rules(test::AllDialects(), config.resources);
   const auto read = [&rules](const Json& requests) {
     auto pod = DecodeObservedPod(test::Padded(PodAsking("p", requests).dump()), rules);
     EXPECT_TRUE(pod) << pod.error().message;

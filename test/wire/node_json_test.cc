@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
@@ -24,7 +25,7 @@ Json GpuKubeNode() {
 }
 
 Result<std::vector<DecodedNode>> DecodeText(const std::string& text) {
-  return DecodeNodeList(test::Padded(text), NodeRules(DefaultConfig()));
+  return DecodeNodeList(test::Padded(text), NodeRules(DefaultConfig(), test::AllDialects()));
 }
 
 Result<std::vector<DecodedNode>> Decode(const Json& items) {
@@ -89,7 +90,8 @@ TEST(NodeJson, LabelKeysAreTakenFromTheConfiguration) {
   const Json list = {{"items",
                       {KubeNode("n1", {{"my/model", "M"}, {"my/memory", "7"}, {kModelLabel, "x"}},
                                 {{"my/gpu", "3"}, {"my/share", "9"}, {"nvidia.com/gpu", "8"}})}}};
-  const auto nodes = DecodeNodeList(test::Padded(list.dump()), NodeRules(config));
+  const auto nodes =
+      DecodeNodeList(test::Padded(list.dump()), NodeRules(config, dialects::AllDialects(config)));
   ASSERT_TRUE(nodes);
   EXPECT_EQ(nodes->at(0).spec.gpu_model, "M");
   EXPECT_EQ(nodes->at(0).spec.gpus, std::vector<GpuSpec>(3, GpuSpec{"", 7, true}));
@@ -165,7 +167,7 @@ TEST(NodeJson, TaintsThatKeepPodsAwayAreReadAndACordonIsOne) {
 }
 
 TEST(NodeJson, OneNodeOfAWatchIsReadAndItsErrorsNameIt) {
-  const NodeRules rules(DefaultConfig());
+  const NodeRules rules(DefaultConfig(), test::AllDialects());
   const auto node = DecodeNode(test::Padded(GpuKubeNode().dump()), rules);
   ASSERT_TRUE(node) << node.error().message;
   EXPECT_EQ(node->spec, DecodeOne(GpuKubeNode()));

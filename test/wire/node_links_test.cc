@@ -7,16 +7,20 @@
 
 #include <string>
 
+#include "server/dialects/hami/hami_links.h"
 #include "server/wire/cluster_file.h"
-#include "server/wire/hami_links.h"
 #include "server/wire/node_json.h"
 #include "server/wire/topology_json.h"
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 #include "test/support/wirings.h"
 
 namespace berth::wire {
 namespace {
 
+using dialects::kHamiRegisterAnnotation;
+using dialects::kHamiScoreAnnotation;
+using dialects::ParseHamiLinks;
 using test::Json;
 
 constexpr std::string_view kScores = kHamiScoreAnnotation, kRegister = kHamiRegisterAnnotation;
@@ -34,21 +38,42 @@ const char* const kHamiRegister =
 
 std::string DgxAnnotation() { return *TopologyAnnotation(test::Dgx1V()); }
 
-NodeLinks Read(const LinkAnnotations& annotations, int gpus, const std::string& product = "") {
+// The annotations' texts; empty = not there.
+struct LinkTexts {
+  std::string topology;
+  std::string hami_scores;
+  std::string hami_register;
+};
+
+NodeLinks Read(const LinkTexts& texts, int gpus, const std::string& product = "") {
+  const std::map<std::string, std::string, std::less<>> annotations = {
+      {std::string(kTopologyAnnotation), texts.topology},
+      {std::string(kHamiScoreAnnotation), texts.hami_scores},
+      {std::string(kHamiRegisterAnnotation), texts.hami_register}};
+  const Labels labels;
+  const auto all = test::AllDialects();
+  MigLibrary mig;
+  NodeReadings readings;
+  for (const Dialect& dialect : *all) {
+    if (auto reading = dialect.ReadNode({labels, product, annotations, mig})) {
+      readings.push_back(std::move(reading));
+    }
+  }
   LinkLibrary library;
-  return ReadNodeLinks(annotations, product, gpus, library);
+  return ReadNodeLinks(readings, product, gpus, library);
 }
 
 Json KubeNode(const Json& annotations, const std::string& product, int gpus) {
   return {{"metadata",
            {{"name", "n1"},
             {"labels", {{"nvidia.com/gpu.product", product}}},
-            {"annotations", annotations}}},
+            {"annotations", annotations, mig}}},
           {"status", {{"allocatable", {{"nvidia.com/gpu", std::to_string(gpus)}}}}}};
 }
 
 DecodedNode Decode(const Json& node) {
-  const auto decoded = DecodeNode(test::Padded(node.dump()), NodeRules(DefaultConfig()));
+  const auto decoded =
+      DecodeNode(test::Padded(node.dump()), NodeRules(DefaultConfig(), test::AllDialects()));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded.value_or(DecodedNode());
 }
@@ -76,7 +101,7 @@ TEST(NodeLinks, HamisScoresAreReadInTheOrderOfItsRegister) {
 }
 
 TEST(NodeLinks, WhatCannotBeReadIsToldAndTheNextSourceTaken) {
-  const LinkAnnotations both = {R"({"version":2})", kHamiScores, kHamiRegister};
+  const LinkTexts both = {R"({"version":2})", kHamiScores, kHamiRegister};
   NodeLinks found = Read(both, 4);
   EXPECT_EQ(found.problem, "annotation berth.dev/topology: version: want 1, got 2");
   EXPECT_EQ(found.links.source(), "hami.io/node-nvidia-score");
@@ -100,7 +125,7 @@ TEST(NodeLinks, ANodeThatSaysNothingIsNotKnown) {
 
 TEST(NodeLinks, ErrorsOfHamisAnnotationsNameThePlace) {
   const auto error = [](const std::string& scores, const std::string& registered) {
-    const auto links = ParseHamiLinks(scores, registered);
+    const auto links = ParseHamiLinks(scores, Json::parse(registered, nullptr, false));
     return links ? "" : links.error().message;
   };
   const std::string reg = std::string(kRegister);
@@ -153,7 +178,7 @@ TEST(NodeLinks, ComeWithTheNodeObject) {
 }
 
 TEST(NodeLinks, OfOneWiringAreSharedByItsNodes) {
-  const NodeRules rules(DefaultConfig());
+  const NodeRules rules(DefaultConfig(), test::AllDialects());
   const Json node = KubeNode({{"berth.dev/topology", DgxAnnotation()}}, "", 8);
   const auto first = DecodeNode(test::Padded(node.dump()), rules);
   const auto second = DecodeNode(test::Padded(node.dump()), rules);
@@ -166,7 +191,7 @@ TEST(NodeLinks, AreKeptInTheClusterFile) {
   spec.links = test::LinksOf(test::BridgedCards());
   test::TestService service({spec, test::MachineWith("n2", 8)});
   const std::string text = EncodeCluster(service.state().Everything());
-  const NodeRules rules(DefaultConfig());
+  const NodeRules rules(DefaultConfig(), test::AllDialects());
   const auto file = DecodeCluster(text, rules);
   ASSERT_TRUE(file) << file.error().message;
   ClusterState copy;
@@ -177,7 +202,7 @@ TEST(NodeLinks, AreKeptInTheClusterFile) {
 }
 
 TEST(NodeLinks, OfAClusterFileAreReadStrictly) {
-  const NodeRules rules(DefaultConfig());
+  const NodeRules rules(DefaultConfig(), test::AllDialects());
   const auto error = [&rules](const std::string& topology) {
     const auto read = DecodeCluster(
         R"({"version":1,"nodes":[{"name":"n1","gpus":2,"topology":)" + topology + "}]}", rules);
@@ -192,7 +217,7 @@ TEST(NodeLinks, OfAClusterFileAreReadStrictly) {
 TEST(NodeLinks, ThatANodeListDoesWithoutAreTold) {
   const Json list = {{"kind", "NodeList"},
                      {"items", Json::array({KubeNode({{"berth.dev/topology", "?"}}, "", 2)})}};
-  const auto file = DecodeCluster(list.dump(), NodeRules(DefaultConfig()));
+  const auto file = DecodeCluster(list.dump(), NodeRules(DefaultConfig(), test::AllDialects()));
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->problems,
             std::vector<std::string>{"node n1: annotation berth.dev/topology: want JSON, got "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What nodes publish of their MIG devices.
-#include "server/wire/node_mig.h"
+#include "server/dialects/nvidia/node_mig.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "server/wire/extender_v1.h"
 #include "server/wire/mig_json.h"
 #include "server/wire/node_json.h"
+#include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 #include "topology/mig/mig_layout.h"
 
@@ -27,7 +28,7 @@ struct ANodeObject {
 };
 
 const NodeRules& Rules() {
-  static const NodeRules rules(DefaultConfig());
+  static const NodeRules rules(DefaultConfig(), test::AllDialects());
   return rules;
 }
 

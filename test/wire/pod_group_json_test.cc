@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PodGroup objects, and what the pods of such a group are taken to ask.
-#include "server/wire/pod_group_json.h"
+#include "server/dialects/groups/pod_group_json.h"
 
 #include <gtest/gtest.h>
 
 #include "server/wire/pod_rules.h"
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
 namespace {
 
+using dialects::DecodePodGroup;
 using enum PodGroupApi;
 using test::Json;
 
@@ -133,7 +135,7 @@ TEST(PodGroupJson, WhatIsNoPodGroupIsAnError) {
 
 TEST(PodGroups, TellWhatThePodDoesNotSay) {
   PodGroups groups;
-  const PodRules rules(DefaultConfig().resources, Levels(), &groups);
+  const PodRules rules(test::AllDialects(), DefaultConfig().resources, Levels(), &groups);
   PodParts pod;
   pod.id = {"u", "ns", "p"};
   pod.labels = {{"scheduling.x-k8s.io/pod-group", "g"}};

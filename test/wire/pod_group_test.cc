@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Groups and levels as each scheduler writes them on its pods.
-#include "server/wire/pod_group.h"
+#include "server/dialects/groups/pod_group.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
@@ -17,7 +18,7 @@ using test::Json;
 constexpr char kLabels[] = "labels", kAnnotations[] = "annotations";
 
 PodRequest Read(const Json& pod) {
-  static const PodRules rules(DefaultConfig().resources,
+  static const PodRules rules(test::AllDialects(), DefaultConfig().resources,
                               {{"zone", {"z"}}, {"block", {"b", "old/b"}}, {"rack", {"r"}}});
   PaddedText text = test::Padded(Json{{"Pod", pod}, {"NodeNames", Json::array()}}.dump());
   auto args = DecodeExtenderArgs(text, rules, NodeNameTable(std::vector<std::string>()));
@@ -218,7 +219,7 @@ TEST(PodGroup, WhatIsWrongWithAGroupRefusesPodsWithGpusAlone) {
 }
 
 TEST(PodGroup, WithoutLevelsNoPodCanAskForOne) {
-  const PodRules rules(DefaultConfig().resources);
+  const PodRules rules(test::AllDialects(), DefaultConfig().resources);
   PodParts parts;
   parts.annotations["berth.dev/required-domain"] = "rack";
   parts.containers.push_back({"m", ContainerKind::kMain, {.gpus = 1}});

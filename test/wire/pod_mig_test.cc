@@ -14,6 +14,7 @@
 #include "server/wire/extender_v1.h"
 #include "server/wire/pod_object.h"
 #include "test/support/builders.h"
+#include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 
 namespace berth::wire {
@@ -36,7 +37,7 @@ Object PodObject(const Object& containers, const Object& annotations = Object::o
 }
 
 ObservedPod Read(const Object& pod, const DeviceClasses* classes = nullptr) {
-  const PodRules rules(DefaultConfig().resources, {}, nullptr, classes);
+  const PodRules rules(test::AllDialects(), DefaultConfig().resources, {}, nullptr, classes);
   const PaddedText text(pod.dump());
   auto read = DecodeObservedPod(text, rules);
   EXPECT_TRUE(read) << read.error().message << pod;
@@ -216,7 +217,7 @@ TEST(ClusterFile, HasNodesAndPodsWithMigDevices) {
       PodBound{pod.Request(), placement}, PodBound{need.Request(), other}};
   ASSERT_TRUE(state.Apply(events));
   const std::string text = EncodeCluster(state.Everything());
-  const auto file = DecodeCluster(text, NodeRules(DefaultConfig()));
+  const auto file = DecodeCluster(text, NodeRules(DefaultConfig(), test::AllDialects()));
   ASSERT_TRUE(file) << file.error().message;
   ClusterState again;
   ASSERT_TRUE(again.Apply(file->events));

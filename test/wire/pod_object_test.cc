@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
@@ -11,7 +12,7 @@ namespace {
 using test::Json;
 
 const PodRules& Rules() {
-  static const PodRules rules(DefaultConfig().resources);
+  static const PodRules rules(test::AllDialects(), DefaultConfig().resources);
   return rules;
 }
 

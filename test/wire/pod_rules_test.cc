@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
@@ -13,7 +14,7 @@ namespace {
 using test::Json;
 
 const PodRules& Rules() {
-  static const PodRules rules(DefaultConfig().resources);
+  static const PodRules rules(test::AllDialects(), DefaultConfig().resources);
   return rules;
 }
 
@@ -263,7 +264,8 @@ TEST(PodRules, AnAskOfLinksThatCannotBeReadRefusesThePod) {
 }
 
 TEST(PodRules, UnitsOfConfiguredResourcesAreTakenIntoAccount) {
-  const PodRules rules({{"ex/percent", ResourceMeaning::kShareCompute, "percent"},
+  const PodRules rules(test::AllDialects(),
+                       {{"ex/percent", ResourceMeaning::kShareCompute, "percent"},
                         {"ex/gib", ResourceMeaning::kShareMemory, "GiB"},
                         {"ex/bytes", ResourceMeaning::kShareMemory, "bytes"},
                         {"ex/gpu", ResourceMeaning::kWholeGpus, "gpu"},
@@ -281,7 +283,7 @@ TEST(PodRules, UnitsOfConfiguredResourcesAreTakenIntoAccount) {
 }
 
 TEST(PodRules, ShareMemoryIsRoundedUpToMebibytes) {
-  const PodRules rules({{"ex/bytes", ResourceMeaning::kShareMemory, "bytes"}});
+  const PodRules rules(test::AllDialects(), {{"ex/bytes", ResourceMeaning::kShareMemory, "bytes"}});
   PodParts parts;
   parts.containers.emplace_back();
   ASSERT_TRUE(rules.Add("ex/bytes", "1048577", parts.containers[0].ask));

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {
@@ -18,7 +19,7 @@ using test::Padded;
 constexpr std::string_view kMark = ",\"Nodes\":null,\"NodeNames\":[";
 
 const PodRules& Rules() {
-  static const PodRules rules(DefaultConfig().resources);
+  static const PodRules rules(test::AllDialects(), DefaultConfig().resources);
   return rules;
 }
 

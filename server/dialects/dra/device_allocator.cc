@@ -106,18 +106,17 @@ DeviceAllocator::Outcome DeviceAllocator::TryAllocate(const PodId& pod, const st
   return Outcome::kLeft;
 }
 
-DeviceAllocator::Outcome DeviceAllocator::Write(const std::string& path,
-                                                const wire::OpenClaim& claim,
+DeviceAllocator::Outcome DeviceAllocator::Write(const std::string& path, const OpenClaim& claim,
                                                 const OfferedDevice& device, const PodId& pod,
                                                 Instant end) {
   kube::FencedWrite write(parts_.write.fence);
   end = std::min(end, parts_.write.fence.WritableUntil());
   const std::string name = claim.namespace_name + "/" + claim.name;
-  Result<wire::OpenClaim> ours = claim;
+  Result<OpenClaim> ours = claim;
   if (!claim.has_finalizer()) ours = Send(Patch(path, EncodeFinalizerPatch(claim)), end);
   const bool may_go_on = ours.has_value();
   if (may_go_on) {
-    const wire::ClaimAllocation allocation{device.node, device.pool, device.device};
+    const ClaimAllocation allocation{device.node, device.pool, device.device};
     ours = Send(Patch(path + "/status",
                       EncodeAllocationPatch(*ours, allocation, pod, parts_.write.clock.Wall())),
                 end);
@@ -136,7 +135,7 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::string& path,
   return Outcome::kLost;
 }
 
-Result<wire::OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant end) const {
+Result<OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant end) const {
   const Instant now = parts_.write.clock.Now();
   if (end <= now) return Fail(Errc::kDeadline, "no time is left, or this process does not lead");
   request.timeout = end - now;
@@ -144,7 +143,7 @@ Result<wire::OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant 
   if (response.status == 409) return Fail(Errc::kConflict, kube::RefusalText(response));
   if (response.status >= 500) return Fail(Errc::kUnavailable, kube::RefusalText(response));
   if (!response.ok()) return Invalid(kube::RefusalText(response));
-  auto claim = wire::DecodeOpenClaim(PaddedText(std::move(response.body)));
+  auto claim = DecodeOpenClaim(PaddedText(std::move(response.body)));
   if (!claim) return Fail(Errc::kUnavailable, std::move(claim).error().message);
   return claim;
 }

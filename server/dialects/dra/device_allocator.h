@@ -36,11 +36,11 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "cluster/mig_offers.h"
+#include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_claims.h"
 #include "server/extender/ports.h"
 #include "server/kube/api_client.h"
 #include "server/kube/write_context.h"
-#include "server/wire/claim_json.h"
 
 namespace berth::dialects {
 
@@ -97,9 +97,9 @@ class DeviceAllocator final : public ClaimAllocator {
 
   Outcome TryAllocate(const PodId& pod, const std::string& name, std::span<const std::string> nodes)
       BERTH_EXCLUDES(mutex_);
-  Outcome Write(const std::string& path, const wire::OpenClaim& claim, const OfferedDevice& device,
+  Outcome Write(const std::string& path, const OpenClaim& claim, const OfferedDevice& device,
                 const PodId& pod, Instant end);
-  Result<wire::OpenClaim> Send(kube::ApiRequest request, Instant end) const;
+  Result<OpenClaim> Send(kube::ApiRequest request, Instant end) const;
   void AwaitSeen(const std::string& claim, Instant end) const;
   // Whether kube-scheduler may be allocating another claim than this one; waits where that will
   // soon be over.

@@ -5,23 +5,21 @@
 #include <utility>
 
 #include "scoring/mig/mig_tables.h"
-#include "server/wire/mig_offer.h"
+#include "server/dialects/dra/mig_offer.h"
 
 namespace berth::dialects {
 namespace {
 
-std::string FullName(const wire::ResourceClaim& claim) {
-  return claim.namespace_name + "/" + claim.name;
-}
+std::string FullName(const ResourceClaim& claim) { return claim.namespace_name + "/" + claim.name; }
 
 // The device as the newest slice that has it describes it; nullptr: none has.
-const wire::GpuDevice* FindDevice(const std::map<std::string, wire::ResourceSlice>& slices,
-                                  const std::string& name) {
-  const wire::GpuDevice* newest = nullptr;
+const GpuDevice* FindDevice(const std::map<std::string, ResourceSlice>& slices,
+                            const std::string& name) {
+  const GpuDevice* newest = nullptr;
   std::int64_t generation = 0;
   for (const auto& [slice_name, slice] : slices) {
     if (newest != nullptr && slice.generation <= generation) continue;
-    const auto at = std::ranges::lower_bound(slice.devices, name, {}, &wire::GpuDevice::name);
+    const auto at = std::ranges::lower_bound(slice.devices, name, {}, &GpuDevice::name);
     if (at == slice.devices.end() || at->name != name) continue;
     newest = &*at;
     generation = slice.generation;
@@ -30,22 +28,20 @@ const wire::GpuDevice* FindDevice(const std::map<std::string, wire::ResourceSlic
 }
 
 // Those of the pool's newest generation: older slices are on their way out.
-std::vector<const wire::GpuDevice*> NewestDevices(
-    const std::map<std::string, wire::ResourceSlice>& slices) {
+std::vector<const GpuDevice*> NewestDevices(const std::map<std::string, ResourceSlice>& slices) {
   std::int64_t newest = 0;
   for (const auto& [name, slice] : slices) newest = std::max(newest, slice.generation);
-  std::vector<const wire::GpuDevice*> devices;
+  std::vector<const GpuDevice*> devices;
   for (const auto& [name, slice] : slices) {
     if (slice.generation != newest) continue;
-    for (const wire::GpuDevice& device : slice.devices) devices.push_back(&device);
+    for (const GpuDevice& device : slice.devices) devices.push_back(&device);
   }
   return devices;
 }
 
 // device: nullptr where no slice has it.
-ClaimedGpu Describe(const std::string& claim, const std::string& name,
-                    const wire::GpuDevice* device) {
-  if (device == nullptr) return {claim, name, "", wire::GpuIndexIn(name), "", -1};
+ClaimedGpu Describe(const std::string& claim, const std::string& name, const GpuDevice* device) {
+  if (device == nullptr) return {claim, name, "", GpuIndexIn(name), "", -1};
   return {claim, name, device->uuid, device->index, device->profile, device->start};
 }
 
@@ -60,13 +56,13 @@ DeviceClaims::DeviceClaims(ClusterState& state, MigOffers& offers, DeviceClasses
       unknown_pools_("resourceslices", report),
       overlapping_("resourceclaims", report) {}
 
-void DeviceClaims::PutSlices(std::vector<wire::ResourceSlice> slices, bool replace) {
+void DeviceClaims::PutSlices(std::vector<ResourceSlice> slices, bool replace) {
   const MutexLock lock(mutex_);
   Nodes changed;
   if (replace) {
     while (!pool_of_slice_.empty()) DropSlice(pool_of_slice_.begin()->first, changed);
   }
-  for (wire::ResourceSlice& slice : slices) {
+  for (ResourceSlice& slice : slices) {
     DropSlice(slice.name, changed);
     if (slice.devices.empty()) continue;  // of another driver, or counters alone
     const std::string pool = slice.pool;
@@ -79,7 +75,7 @@ void DeviceClaims::PutSlices(std::vector<wire::ResourceSlice> slices, bool repla
   Publish(changed);
 }
 
-void DeviceClaims::PutClaims(std::vector<wire::ResourceClaim> claims, bool replace) {
+void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
   const MutexLock lock(mutex_);
   Nodes changed;
   if (replace) {
@@ -87,12 +83,12 @@ void DeviceClaims::PutClaims(std::vector<wire::ResourceClaim> claims, bool repla
     seen_.clear();
   }
   std::vector<std::string> allocated;
-  for (wire::ResourceClaim& claim : claims) {
+  for (ResourceClaim& claim : claims) {
     const std::string name = FullName(claim);
     seen_.insert_or_assign(name, claim.allocated ? Seen::kAllocated : Seen::kOpen);
     if (claim.allocated) allocated.push_back(name);
     DropClaim(name, changed);
-    for (wire::ClaimedDevice& held : claim.devices) {
+    for (ClaimedDevice& held : claim.devices) {
       pools_of_claim_[name].insert(held.pool);
       pools_[held.pool].claims[name].push_back(std::move(held.device));
       RehomePool(held.pool, changed);
@@ -204,7 +200,7 @@ OfferedGpus DeviceClaims::OfferedOn(const std::string& node) {
   for (const std::string& pool_name : pools->second) {
     Pool& pool = pools_.find(pool_name)->second;
     if (!pool.offers) {
-      wire::FoundOffers found = wire::ReadMigOffers(pool_name, NewestDevices(pool.slices));
+      FoundOffers found = ReadMigOffers(pool_name, NewestDevices(pool.slices));
       if (found.problem.empty()) {
         unknown_pools_.Remove(pool_name);
       } else {

@@ -28,8 +28,8 @@
 #include "cluster/cluster_state.h"
 #include "cluster/device_classes.h"
 #include "cluster/mig_offers.h"
+#include "server/dialects/dra/dra_json.h"
 #include "server/kube/table_sink.h"
-#include "server/wire/dra_json.h"
 
 namespace berth::dialects {
 
@@ -39,7 +39,7 @@ class DeviceClaims {
   // The kinds of objects, each as a TableSink wants them.
   class Slices {
    public:
-    using Object = wire::ResourceSlice;
+    using Object = ResourceSlice;
     explicit Slices(DeviceClaims& claims) : all_(claims) {}
     void Put(Object slice) { all_.PutSlices({std::move(slice)}, false); }
     void Remove(std::string_view, std::string_view name) { all_.RemoveSlice(name); }
@@ -50,7 +50,7 @@ class DeviceClaims {
   };
   class Claims {
    public:
-    using Object = wire::ResourceClaim;
+    using Object = ResourceClaim;
     explicit Claims(DeviceClaims& claims) : all_(claims) {}
     void Put(Object claim) { all_.PutClaims({std::move(claim)}, false); }
     void Remove(std::string_view namespace_name, std::string_view name) {
@@ -104,15 +104,15 @@ class DeviceClaims {
  private:
   struct Pool {
     std::string node;
-    std::map<std::string, wire::ResourceSlice> slices;       // by name
+    std::map<std::string, ResourceSlice> slices;             // by name
     std::map<std::string, std::vector<std::string>> claims;  // devices, by "namespace/name"
     std::optional<OfferedGpus> offers;  // nothing: to be read from the slices again
   };
   using Nodes = std::set<std::string>;
 
   // replace: there are no others.
-  void PutSlices(std::vector<wire::ResourceSlice> slices, bool replace) BERTH_EXCLUDES(mutex_);
-  void PutClaims(std::vector<wire::ResourceClaim> claims, bool replace) BERTH_EXCLUDES(mutex_);
+  void PutSlices(std::vector<ResourceSlice> slices, bool replace) BERTH_EXCLUDES(mutex_);
+  void PutClaims(std::vector<ResourceClaim> claims, bool replace) BERTH_EXCLUDES(mutex_);
   void RemoveSlice(std::string_view name) BERTH_EXCLUDES(mutex_);
   void RemoveClaim(const std::string& name) BERTH_EXCLUDES(mutex_);
   // Publishes every node again if the profiles that the classes stand for have changed.

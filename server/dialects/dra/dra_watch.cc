@@ -6,9 +6,9 @@
 
 #include "server/dialects/dra/device_allocator.h"
 #include "server/dialects/dra/device_claims.h"
+#include "server/dialects/dra/device_class_json.h"
+#include "server/dialects/dra/dra_json.h"
 #include "server/kube/table_sink.h"
-#include "server/wire/device_class_json.h"
-#include "server/wire/dra_json.h"
 
 namespace berth::dialects {
 namespace {
@@ -32,17 +32,16 @@ class DraWatch final : public kube::ClusterExtension {
                         [log = context.on_log](bool is_problem, const std::string& text) {
                           log(is_problem, "claim_allocation", text);
                         }}),
-        slices_(claims_.slices(), kube::Whole(wire::DecodeResourceSlice), kSlices,
-                context.on_unreadable),
-        claim_sink_(claims_.claims(), kube::Whole(wire::DecodeResourceClaim), kClaims,
+        slices_(claims_.slices(), kube::Whole(DecodeResourceSlice), kSlices, context.on_unreadable),
+        claim_sink_(claims_.claims(), kube::Whole(DecodeResourceClaim), kClaims,
                     context.on_unreadable),
-        classes_(claims_.classes(), wire::DecodeDeviceClass, kClasses, context.on_unreadable) {}
+        classes_(claims_.classes(), DecodeDeviceClass, kClasses, context.on_unreadable) {}
 
   std::vector<kube::WatchSource> Sources() override {
     const std::vector<std::string> versions = {"v1", "v1beta2", "v1beta1"};
     return {{.kind = {.name = kSlices,
                       .paths = Paths(kSlices, versions),
-                      .query = "fieldSelector=spec.driver=" + std::string(wire::kGpuDriver),
+                      .query = "fieldSelector=spec.driver=" + std::string(kGpuDriver),
                       .optional = true,
                       .await = kube::Await::kList,
                       .why_not_ready = "waiting for the list of resourceslices"},

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "server/dialects/groups/pod_group_json.h"
 #include "server/kube/table_sink.h"
-#include "server/wire/pod_group_json.h"
 
 namespace berth::dialects {
 namespace {
@@ -31,7 +31,7 @@ class GroupWatch final : public kube::ClusterExtension {
              const TopologyLevels& levels) {
     for (const GroupApi& row : GroupApis()) {
       const auto decode = [api = row.api, &levels](const PaddedText& text, std::string& problem) {
-        return wire::DecodePodGroup(text, api, levels, problem);
+        return DecodePodGroup(text, api, levels, problem);
       };
       sinks_.push_back(
           std::make_unique<Sink>(groups.Of(row.api), decode, NameOf(row), context.on_unreadable));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/hami/hami_binds.h"
 
+#include "server/dialects/hami/hami_binding.h"
 #include "server/kube/api_binder.h"
-#include "server/wire/hami_binding.h"
 
 namespace berth::dialects {
 
 Status HamiBinds::AroundBind(const BindOrder& order, const std::function<Status()>& bind) {
-  if (!wire::SpeaksHami(order.placement, order.node)) return bind();
+  if (!SpeaksHami(order.placement, order.node)) return bind();
   const PodId& id = order.pod.id;
   HamiNodeLock::Held held{order.node.name};
   Status bound = lock_.Take(id, order.deadline, held);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/dialects/hami/hami_lock.h"
 #include "server/kube/api_path.h"
-#include "server/wire/hami_lock.h"
 #include "server/wire/pod_object.h"
 
 namespace berth::dialects {
@@ -29,8 +29,8 @@ kube::Attempt RefusalOf(const kube::ApiResponse& response) {
           .retry_after = response.retry_after};
 }
 
-Result<wire::LockedNode> NodeIn(kube::ApiResponse response) {
-  return wire::DecodeLockedNode(PaddedText(std::move(response.body)));
+Result<LockedNode> NodeIn(kube::ApiResponse response) {
+  return DecodeLockedNode(PaddedText(std::move(response.body)));
 }
 
 // Counts down at the end of the wait.
@@ -85,7 +85,7 @@ kube::Attempt HamiNodeLock::TryTake(const PodId& pod, Held& held, Duration timeo
     held_by_other = true;
     return {.status = Fail(Errc::kDeadline, "HAMi's lock on the node is held for another pod")};
   }
-  held.text = wire::EncodeHamiLock(write_.clock.Wall(), pod);
+  held.text = EncodeHamiLock(write_.clock.Wall(), pod);
   response = Patch(held.node, node->resource_version, held.text, timeout);
   if (!response) return {.status = Fail(Errc::kDeadline, std::move(response).error().message)};
   if (response->ok()) return {.status = {}, .final = true};
@@ -95,10 +95,10 @@ kube::Attempt HamiNodeLock::TryTake(const PodId& pod, Held& held, Duration timeo
 Result<bool> HamiNodeLock::IsOpen(const std::string& text, const std::string& node,
                                   const PodId& pod, Duration timeout) {
   if (text.empty()) return true;
-  auto lock = wire::ParseHamiLock(text);
+  auto lock = ParseHamiLock(text);
   if (!lock) {
     return tl::unexpected(std::move(lock).error().Within("node " + node + ": annotation " +
-                                                         std::string(wire::kHamiLockAnnotation)));
+                                                         std::string(kHamiLockAnnotation)));
   }
   if (lock->namespace_name == pod.namespace_name && lock->pod == pod.name) return true;
   if (write_.clock.Wall() - lock->since > kExpires) return true;
@@ -139,7 +139,7 @@ Result<kube::ApiResponse> HamiNodeLock::Patch(const std::string& node, const std
   kube::ApiRequest request;
   request.method = "PATCH";
   request.path = *kube::NodePath(node);
-  request.body = wire::EncodeLockPatch(version, lock);
+  request.body = EncodeLockPatch(version, lock);
   request.content_type = "application/merge-patch+json";
   request.timeout = timeout;
   return write_.client.Send(request);

@@ -12,14 +12,14 @@
 
 #include "base/mutex.h"
 #include "cluster/cluster_state.h"
-#include "server/wire/instaslice_json.h"
+#include "server/dialects/instaslice/instaslice_json.h"
 
 namespace berth::dialects {
 
 // A table as a TableSink wants it. Any thread may call any function.
 class InstasliceClaims {
  public:
-  using Object = wire::AllocationClaim;
+  using Object = AllocationClaim;
 
   // state outlives the object.
   explicit InstasliceClaims(ClusterState& state) : state_(state) {}

@@ -2,8 +2,8 @@
 #include "server/dialects/instaslice/instaslice_watch.h"
 
 #include "server/dialects/instaslice/instaslice_claims.h"
+#include "server/dialects/instaslice/instaslice_json.h"
 #include "server/kube/table_sink.h"
-#include "server/wire/instaslice_json.h"
 
 namespace berth::dialects {
 namespace {
@@ -24,8 +24,7 @@ class InstasliceWatch final : public kube::ClusterExtension {
   explicit InstasliceWatch(const kube::ExtensionContext& context)
       : state_(context.state),
         claims_(context.state),
-        sink_(claims_, kube::Whole(wire::DecodeAllocationClaim), kResource, context.on_unreadable) {
-  }
+        sink_(claims_, kube::Whole(DecodeAllocationClaim), kResource, context.on_unreadable) {}
 
   std::vector<kube::WatchSource> Sources() override {
     return {{.kind = {.name = kResource,

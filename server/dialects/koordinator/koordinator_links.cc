@@ -71,7 +71,7 @@ void KoordinatorLinks::Relink(NodeSpec& spec) {
   for (GpuSpec& gpu : spec.gpus) gpu.uuid.clear();  // those of a Device, if any
   std::optional<LinkMatrix> links;
   if (found != devices_.end()) {
-    links = wire::LinksOfKoordinator(found->second, spec.gpu_model);
+    links = LinksOfKoordinator(found->second, spec.gpu_model);
     if (found->second.gpus.size() != spec.gpus.size()) {
       links.reset();
       unfit_.Add(spec.name, "want the node's " + std::to_string(gpus) + " GPUs, got " +

@@ -14,9 +14,9 @@
 #include "base/mutex.h"
 #include "cluster/cluster_state.h"
 #include "cluster/link_library.h"
+#include "server/dialects/koordinator/koordinator_json.h"
 #include "server/kube/unreadable_objects.h"
 #include "server/kube/watch_source.h"
-#include "server/wire/koordinator_json.h"
 
 namespace berth::dialects {
 
@@ -25,7 +25,7 @@ inline constexpr std::string_view kKoordinatorSource = "koordinator Device";
 // Any thread may call any function.
 class KoordinatorLinks {
  public:
-  using Object = wire::KoordinatorDevice;  // a table as a TableSink wants it
+  using Object = KoordinatorDevice;  // a table as a TableSink wants it
 
   // References: they outlive the object.
   KoordinatorLinks(ClusterState& state, LinkLibrary& library, kube::OnUnreadable report)

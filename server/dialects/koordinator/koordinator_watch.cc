@@ -3,9 +3,9 @@
 
 #include <utility>
 
+#include "server/dialects/koordinator/koordinator_json.h"
 #include "server/dialects/koordinator/koordinator_links.h"
 #include "server/kube/table_sink.h"
-#include "server/wire/koordinator_json.h"
 
 namespace berth::dialects {
 namespace {
@@ -16,8 +16,7 @@ class KoordinatorWatch final : public kube::ClusterExtension {
  public:
   KoordinatorWatch(const kube::ExtensionContext& context, LinkLibrary& library)
       : links_(context.state, library, context.on_unreadable),
-        sink_(links_, kube::Whole(wire::DecodeKoordinatorDevice), kResource,
-              context.on_unreadable) {}
+        sink_(links_, kube::Whole(DecodeKoordinatorDevice), kResource, context.on_unreadable) {}
 
   std::vector<kube::WatchSource> Sources() override {
     return {

@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "test/support/builders.h"
+#include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
 
 namespace berth::kube {
@@ -58,7 +59,7 @@ class ApiBinderTest : public testing::Test, protected WriteFence {
   int writes_ = 0, unanswered_ = 0;
   PodRequest pod_;
   NodeSpec node_;
-  const wire::PodRules rules_{DefaultConfig().resources};
+  const wire::PodRules rules_{test::AllDialects(), DefaultConfig().resources};
   ApiBinder binder_{{.write = {.client = api_,
                                .clock = clock_,
                                .fence = *this,

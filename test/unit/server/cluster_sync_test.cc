@@ -12,6 +12,7 @@
 
 #include "config/config.h"
 #include "test/support/builders.h"
+#include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
 
 namespace berth::kube {
@@ -65,7 +66,7 @@ class PodSinkTest : public testing::Test {
   [[nodiscard]] std::size_t Overdue() const { return state_.Overdue(Instant()).size(); }
 
   ClusterState state_;
-  const wire::PodRules rules_{DefaultConfig().resources};
+  const wire::PodRules rules_{test::AllDialects(), DefaultConfig().resources};
   std::vector<std::string> problems_;
   PodSink sink_{state_, rules_, [this](auto, auto object, const std::string& why) {
                   problems_.push_back(std::string(object) + ": " + why);

@@ -93,10 +93,10 @@ class DeviceAllocatorTest : public testing::Test, private WriteFence {
  protected:
   DeviceAllocatorTest() {
     for (const std::string node : {"n1", "n2"}) {
-      wire::ResourceSlice slice{"", node, node, node, 1, {}};
+      dialects::ResourceSlice slice{"", node, node, node, 1, {}};
       for (int start = 0; start < 7; ++start) {
-        wire::GpuDevice device{"gpu-0-mig-1g5gb-19-" + std::to_string(start), "", 0, "1g.5gb",
-                               start};
+        dialects::GpuDevice device{"gpu-0-mig-1g5gb-19-" + std::to_string(start), "", 0, "1g.5gb",
+                                   start};
         device.units = static_cast<MigUnits>(1U << start);
         slice.devices.push_back(device);
       }
@@ -109,7 +109,8 @@ class DeviceAllocatorTest : public testing::Test, private WriteFence {
 
   // The watch shows the claim as it is.
   void Show(const std::string& name) {
-    all_.claims().Put(wire::DecodeResourceClaim(test::Padded(api_.claims.at(name).dump())).value());
+    all_.claims().Put(
+        dialects::DecodeResourceClaim(test::Padded(api_.claims.at(name).dump())).value());
   }
   void Add(const std::string& name, const std::string& profile = "1g.5gb") {
     api_.claims[name] = Claim(name, profile);
@@ -336,7 +337,7 @@ TEST_F(DeviceAllocatorTest, WhatIsRememberedAsLeftIsBoundedAndWhatIsBeyondIsNotF
   for (std::size_t i = 0; i < DeviceAllocator::kMostUnderWay; ++i) {
     const std::string name = "left-" + std::to_string(i);
     all_.claims().Put(
-        wire::DecodeResourceClaim(test::Padded(Claim(name, "1g.5gb").dump())).value());
+        dialects::DecodeResourceClaim(test::Padded(Claim(name, "1g.5gb").dump())).value());
   }
   Add("a");
   EXPECT_FALSE(Allocate("a"));

@@ -11,11 +11,11 @@
 namespace berth::dialects {
 namespace {
 
-using wire::GpuDevice;
-using wire::ResourceClaim;
-using wire::ResourceSlice;
+using dialects::GpuDevice;
+using dialects::ResourceClaim;
+using dialects::ResourceSlice;
 
-ResourceClaim Claim(const std::string& name, std::vector<wire::ClaimedDevice> devices) {
+ResourceClaim Claim(const std::string& name, std::vector<dialects::ClaimedDevice> devices) {
   return {"ns", name, std::move(devices)};
 }
 ResourceSlice Slice(const std::string& name, const std::string& pool, const std::string& node,

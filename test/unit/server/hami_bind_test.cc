@@ -11,6 +11,7 @@
 #include "server/dialects/hami/hami_binds.h"
 #include "server/kube/api_binder.h"
 #include "test/support/builders.h"
+#include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
 #include "test/support/mig_nodes.h"
 
@@ -102,7 +103,7 @@ class HamiBindTest : public testing::Test, protected WriteFence {
   Instant writable_until_ = Instant::max();
   PodRequest pod_;
   NodeSpec node_;
-  const wire::PodRules rules_{DefaultConfig().resources};
+  const wire::PodRules rules_{test::AllDialects(), DefaultConfig().resources};
   const WriteContext write_{
       .client = api_, .clock = clock_, .fence = *this, .sleep = [this](Duration time) {
         clock_.Advance(time);

@@ -18,6 +18,7 @@
 #include "server/dialects/koordinator/koordinator_links.h"
 #include "server/dialects/registry.h"
 #include "server/wire/node_links.h"
+#include "test/support/dialects.h"
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
 
@@ -150,8 +151,8 @@ struct Process {
   std::atomic<int> arrived{0}, bound_when_listed{-1};
   WaitingPods waiting{
       [this](const WaitingPods::Pods& pods) { arrived += static_cast<int>(pods.size()); }};
-  const wire::PodRules pod_rules{DefaultConfig().resources};
-  const wire::NodeRules node_rules{DefaultConfig()};
+  const wire::PodRules pod_rules{test::AllDialects(), DefaultConfig().resources};
+  const wire::NodeRules node_rules{DefaultConfig(), test::AllDialects()};
   const SystemClock clock;
   std::atomic<bool> ready{false};
   std::atomic<const char*> why{""};
@@ -751,7 +752,7 @@ TEST_F(KubeClusterTest, APodGroupTellsHowManyPodsTheGroupIsToHave) {
   wire::PodParts parts;
   parts.id = {"u", "ns", "p"};
   parts.labels = {{"scheduling.x-k8s.io/pod-group", "g"}};
-  const wire::PodRules rules(DefaultConfig().resources, {}, &berth.groups);
+  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources, {}, &berth.groups);
   EXPECT_EQ(rules.ToRequest(parts).gang_size, 0);
   api_.Put(kPodGroups, PodGroupOf("g", 3));
   EXPECT_TRUE(Eventually([&] { return rules.ToRequest(parts).gang_size == 3; })) << "after its pod";

@@ -5,6 +5,7 @@
 
 #include "server/wire/cluster_file.h"
 #include "test/support/builders.h"
+#include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
 
@@ -68,7 +69,8 @@ TEST(Routes, TheSnapshotLoadsAgain) {
   ASSERT_EQ(service.Place(PodWithGpus("1", 3), "n2"), "");
   const http::HttpResponse response = service.Call("GET", "/debug/snapshot");
   EXPECT_EQ(response.content_type, "application/json");
-  const auto file = wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig()));
+  const auto file =
+      wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig(), test::AllDialects()));
   ASSERT_TRUE(file) << file.error().message;
   ClusterState copy;
   ASSERT_TRUE(copy.Apply(file->events));
@@ -97,7 +99,8 @@ TEST(Routes, TheSnapshotSaysForTheLivePageWhatIsTakenOfGpusThatAreCut) {
             Json::array({device("1g.5gb", 2, 1), device("1g.5gb", 3, 1), device("3g.20gb", 4, 4)}));
   EXPECT_EQ(nodes[1]["mig_use"][0]["taken"], Json::array({device("3g.20gb", 4, 4)}));
   EXPECT_EQ(nodes[1]["mig_use"][0]["free"], Json::array()) << "cut when a pod comes";
-  EXPECT_TRUE(wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig())));
+  EXPECT_TRUE(
+      wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig(), test::AllDialects())));
   EXPECT_NE(service.Call("GET", "/").body.find("mig_use"), std::string::npos);
 }
 

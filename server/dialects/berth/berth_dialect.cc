@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/berth/berth_dialect.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/number.h"
+#include "base/text.h"
+#include "server/wire/devices_annotation.h"
+#include "server/wire/mig_json.h"
+#include "server/wire/pod_mig.h"
+#include "server/wire/pod_object.h"
+#include "server/wire/topology_json.h"
+
+namespace berth::dialects {
+namespace {
+
+constexpr std::string_view kPrefix = "berth.dev/";
+constexpr std::string_view kGpuModelKey = "berth.dev/gpu-model";
+constexpr std::string_view kGangPrefix = "berth.dev/gang";
+constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
+constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
+constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is compared with them
+
+// What is read elsewhere: what a binding has written, and the topology levels of a group.
+constexpr std::array<std::string_view, 4> kOtherKeys = {wire::kDevicesKey, "berth.dev/decision",
+                                                        "berth.dev/required-domain",
+                                                        "berth.dev/preferred-domain"};
+
+constexpr std::array kNodeKeys = {wire::kTopologyAnnotation, wire::kMigAnnotation};
+constexpr std::array kPodKeys = {kPrefix};
+
+// "A100|H100": the models that will do.
+std::vector<std::string> ParseModels(std::string_view text) {
+  std::vector<std::string> models;
+  while (true) {
+    const std::size_t end = text.find('|');
+    const std::string_view model = Trimmed(text.substr(0, end));
+    if (!model.empty()) models.emplace_back(model);
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  std::ranges::sort(models);
+  models.erase(std::unique(models.begin(), models.end()), models.end());
+  return models;
+}
+
+// An annotation of one word. Each sets a part of the LinkAsk.
+struct LinkWord {
+  std::string_view key, word;
+  void (*set)(LinkAsk&);
+};
+constexpr std::array<LinkWord, 9> kLinkWords = {{
+    {"berth.dev/link", "required", [](LinkAsk& ask) { ask.link = LinkWish::kRequired; }},
+    {"berth.dev/link", "preferred", [](LinkAsk& ask) { ask.link = LinkWish::kPreferred; }},
+    {"berth.dev/link", "none", [](LinkAsk& ask) { ask.link = LinkWish::kNone; }},
+    {"berth.dev/numa", "required", [](LinkAsk& ask) { ask.numa = NumaWish::kRequired; }},
+    {"berth.dev/numa", "preferred", [](LinkAsk& ask) { ask.numa = NumaWish::kPreferred; }},
+    {"berth.dev/pattern", "ring", [](LinkAsk& ask) { ask.pattern = LinkPattern::kRing; }},
+    {"berth.dev/pattern", "all-to-all", [](LinkAsk& ask) { ask.pattern = LinkPattern::kAllToAll; }},
+    {"berth.dev/pattern", "pairs", [](LinkAsk& ask) { ask.pattern = LinkPattern::kPairs; }},
+    {"berth.dev/pattern", "grid", [](LinkAsk& ask) { ask.pattern = LinkPattern::kGrid; }},
+}};
+
+bool IsLinkKey(std::string_view key) {
+  return key == kMinBandwidthKey ||
+         std::ranges::find(kLinkWords, key, &LinkWord::key) != kLinkWords.end();
+}
+
+// Reads one of the annotations of links; returns what was wanted where it is something else.
+std::string ReadLinkAsk(std::string_view key, std::string_view value, LinkAsk& ask) {
+  if (key == kMinBandwidthKey) {
+    const auto gigabytes = ParseInt(value, 0, kMostGigabytes);
+    if (!gigabytes) return gigabytes.error().message;
+    ask.min_megabytes_per_s = static_cast<int>(*gigabytes) * 1000;
+    return "";
+  }
+  std::string wanted;
+  for (const LinkWord& word : kLinkWords) {
+    if (word.key != key) continue;
+    if (word.word == value) {
+      word.set(ask);
+      return "";
+    }
+    wanted.append(wanted.empty() ? "" : ", ").append(word.word);
+  }
+  return "want one of " + wanted + ", got \"" + std::string(value.substr(0, 40)) + "\"";
+}
+
+// The models, or what is wrong with them.
+Status ReadModels(const std::string& key, std::string_view value, RequestShape& shape) {
+  shape.models = ParseModels(value);
+  if (shape.models.empty()) return Invalid("annotation " + key + ": want GPU models joined by |");
+  const std::size_t count = shape.models.size();
+  if (count <= kMostModels) return {};
+  shape.models.clear();
+  return Invalid("annotation " + key + ": want at most " + std::to_string(kMostModels) +
+                 " GPU models, got " + std::to_string(count));
+}
+
+// Groups of our own are not planned as a whole yet: a pod with GPUs that asks for one is refused.
+bool IsKnown(std::string_view key, const RequestShape& shape) {
+  if (key.starts_with(kGangPrefix)) return !shape.wants_gpu();
+  return std::ranges::find(kOtherKeys, key) != kOtherKeys.end();
+}
+
+Status ReadAnnotation(const std::string& key, const std::string& value, RequestShape& shape,
+                      MigWant& need) {
+  if (key == kGpuModelKey) return ReadModels(key, value, shape);
+  if (IsLinkKey(key)) {
+    const std::string wrong = ReadLinkAsk(key, value, shape.links);
+    return wrong.empty() ? Status() : Invalid("annotation " + key + ": " + wrong);
+  }
+  if (wire::IsMigNeedKey(key)) {
+    const Status read = wire::ReadMigNeed(key, value, need);
+    return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
+  }
+  if (IsKnown(key, shape)) return {};
+  return Invalid("annotation " + key + ": not known to this version of berth");
+}
+
+class BerthNode final : public wire::NodeReading {
+ public:
+  explicit BerthNode(const wire::NodeFacts& facts) : facts_(facts) {}
+
+  std::optional<wire::AnnouncedLinks> Links() override {
+    const std::string_view text = facts_.Annotation(wire::kTopologyAnnotation);
+    if (text.empty()) return std::nullopt;
+    return wire::AnnouncedLinks{wire::kTopologyAnnotation, wire::ParseTopologyAnnotation(text), {}};
+  }
+
+  void AddMig(wire::MigDraft& draft) override {
+    const std::string_view text = facts_.Annotation(wire::kMigAnnotation);
+    if (text.empty()) return;
+    auto spec = Read(text);
+    if (spec) {
+      draft.spec = *std::move(spec);
+    } else {
+      draft.AddProblem("annotation " + std::string(wire::kMigAnnotation) + ": " +
+                       spec.error().message);
+    }
+  }
+
+ private:
+  Result<MigSpec> Read(std::string_view text) const {
+    const wire::Json json = wire::Json::parse(text, nullptr, false);
+    if (json.is_discarded()) return Invalid("want JSON, got something else");
+    BERTH_TRY(MigSpec spec, wire::ReadMig(json, "", facts_.product, facts_.library));
+    if (!spec.by_claims()) return spec;
+    return Invalid("allocator: want one of berth, first-fit, driver, hami, got \"kube-scheduler\"");
+  }
+
+  const wire::NodeFacts facts_;
+};
+
+class BerthDialect final : public wire::Dialect {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "berth"; }
+  [[nodiscard]] wire::DialectKeys keys() const override {
+    return {.of_nodes = kNodeKeys, .of_pods = kPodKeys};
+  }
+
+  [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
+      const wire::NodeFacts& facts) const override {
+    return std::make_unique<BerthNode>(facts);
+  }
+
+  [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
+                                 MigWant& need) const override {
+    for (const auto& [key, value] : parts.annotations) {
+      if (!key.starts_with(kPrefix)) continue;
+      BERTH_TRY_STATUS(ReadAnnotation(key, value, pod.shape, need));
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string_view grants_key() const override { return wire::kDevicesKey; }
+  [[nodiscard]] Status ReadGrants(const std::string& text,
+                                  wire::ObservedPod& observed) const override {
+    BERTH_TRY(wire::GrantedDevices granted, wire::DecodeDevices(text, observed.pod, observed.node));
+    observed.placement.grants = std::move(granted.gpus);
+    observed.placement.mig = std::move(granted.mig);
+    return {};
+  }
+  void WriteGrants(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
+                   WallTime, wire::Annotations& annotations) const override {
+    if (placement.grants.empty() && placement.mig.empty()) return;
+    annotations.emplace_back(wire::kDevicesKey, wire::EncodeDevices(pod, placement, node));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const wire::Dialect> MakeBerth() { return std::make_unique<BerthDialect>(); }
+
+}  // namespace berth::dialects

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Berth's own annotations:
+//
+//   node  berth.dev/topology, berth.dev/mig (wire/topology_json.h, wire/mig_json.h)
+//   pod   berth.dev/gpu-model: A100|H100, berth.dev/link, numa, pattern, min-bandwidth-gbps,
+//         mig-min-slices, mig-min-memory-gib (wire/pod_mig.h)
+//   pod   berth.dev/devices, written with the binding (wire/devices_annotation.h)
+#pragma once
+
+#include <memory>
+
+#include "server/wire/dialect.h"
+
+namespace berth::dialects {
+
+std::unique_ptr<const wire::Dialect> MakeBerth();
+
+}  // namespace berth::dialects

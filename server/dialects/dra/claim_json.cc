@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/dra/claim_json.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/dialects/dra/dra_json.h"
+#include "server/wire/json_text.h"
+#include "server/wire/lease_json.h"
+#include "server/wire/object_reader.h"
+
+namespace berth::dialects {
+namespace {
+
+using wire::AppendString;
+using wire::ForEachField;
+using wire::MicroTime;
+using wire::ReadObject;
+
+using simdjson::ondemand::array;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+constexpr std::string_view kFinalizer = "resource.kubernetes.io/delete-protection";
+
+constexpr std::string_view kNotOneRequest = "it has not one request";
+constexpr std::string_view kNotOneDevice = "its request is not for exactly one device";
+constexpr std::string_view kOtherClass = "its request is not of the class mig.nvidia.com";
+constexpr std::string_view kNoProfile = "its selectors are not one that names the MIG profile";
+constexpr std::string_view kMore =
+    "it asks for more than a device: constraints, configuration, "
+    "tolerations, capacity";
+constexpr std::string_view kDeleting = "it is being deleted";
+
+std::string Text(value content) { return std::string(std::string_view(content.get_string())); }
+
+class ClaimReader {
+ public:
+  OpenClaim Read(object fields) {
+    std::string kind = "ResourceClaim";
+    ForEachField(fields, [&](std::string_view key, value content) {
+      if (key == "kind") kind = Text(content);
+      if (key == "metadata") ReadMetadata(content.get_object());
+      if (key == "spec") ReadSpec(content.get_object());
+      if (key == "status") {
+        ForEachField(content.get_object(), [this](std::string_view name, value) {
+          if (name == "allocation") claim_.allocated = true;
+        });
+      }
+    });
+    if (kind != "ResourceClaim") claim_.name.clear();
+    if (requests_ != 1) Refuse(kNotOneRequest);
+    if (!of_mig_class_) Refuse(kOtherClass);
+    const auto profile = ParseMigProfile(profile_);
+    if (!profile) Refuse(kNoProfile);
+    if (profile) claim_.profile = *profile;
+    return std::move(claim_);
+  }
+
+ private:
+  void Refuse(std::string_view why) {
+    if (claim_.obstacle.empty()) claim_.obstacle = why;
+  }
+
+  void ReadMetadata(object metadata) {
+    ForEachField(metadata, [this](std::string_view key, value content) {
+      if (key == "name") claim_.name = Text(content);
+      if (key == "namespace") claim_.namespace_name = Text(content);
+      if (key == "uid") claim_.uid = Text(content);
+      if (key == "resourceVersion") claim_.resource_version = Text(content);
+      if (key == "deletionTimestamp") Refuse(kDeleting);
+      if (key == "finalizers") {
+        for (auto finalizer : content.get_array()) {
+          claim_.finalizers.emplace_back(std::string_view(finalizer.get_string()));
+        }
+      }
+    });
+  }
+
+  void ReadSpec(object spec) {
+    ForEachField(spec, [this](std::string_view key, value devices) {
+      if (key != "devices") return Refuse(kMore);
+      ForEachField(devices.get_object(), [this](std::string_view name, value list) {
+        if (name != "requests") return Refuse(kMore);
+        for (auto request : list.get_array()) ReadRequest(request.get_object());
+      });
+    });
+  }
+
+  void ReadRequest(object request) {
+    ++requests_;
+    ForEachField(request, [this](std::string_view key, value content) {
+      if (key == "name") {
+        claim_.request = Text(content);
+      } else if (key == "exactly") {
+        ReadExactly(content.get_object());
+      } else {
+        Refuse(kNotOneDevice);  // the first available of several
+      }
+    });
+  }
+
+  void ReadExactly(object exactly) {
+    ForEachField(exactly, [this](std::string_view key, value content) {
+      if (key == "deviceClassName") {
+        of_mig_class_ = std::string_view(content.get_string()) == kMigDeviceClass;
+      } else if (key == "selectors") {
+        ReadSelectors(content.get_array());
+      } else if (key == "allocationMode") {
+        if (std::string_view(content.get_string()) != "ExactCount") Refuse(kNotOneDevice);
+      } else if (key == "count") {
+        if (std::int64_t{content.get_int64()} != 1) Refuse(kNotOneDevice);
+      } else if (key != "adminAccess" || content.get_bool()) {
+        Refuse(kMore);
+      }
+    });
+  }
+
+  void ReadSelectors(array selectors) {
+    int count = 0;
+    for (auto selector : selectors) {
+      if (++count > 1) Refuse(kNoProfile);
+      ForEachField(selector.get_object(), [this](std::string_view key, value content) {
+        if (key != "cel") return Refuse(kNoProfile);
+        ForEachField(content.get_object(), [this](std::string_view name, value expression) {
+          if (name == "expression") profile_ = ProfileIn(Text(expression));
+        });
+      });
+    }
+  }
+
+  OpenClaim claim_;
+  int requests_ = 0;
+  bool of_mig_class_ = false;
+  std::string profile_;
+};
+
+// Takes a quoted text from the front; "" where there is none.
+std::string TakeQuoted(std::string_view& text) {
+  if (text.empty() || (text.front() != '\'' && text.front() != '"')) return "";
+  const std::size_t end = text.find(text.front(), 1);
+  if (end == std::string_view::npos) return "";
+  std::string quoted(text.substr(1, end - 1));
+  text.remove_prefix(end + 1);
+  return quoted;
+}
+
+bool TakeWord(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
+void AppendField(std::string& out, std::string_view key, std::string_view text) {
+  AppendString(out, key);
+  out += ':';
+  AppendString(out, text);
+}
+
+// {"metadata":{"uid":..,"resourceVersion":.. for what follows.
+std::string PatchOf(const OpenClaim& claim) {
+  std::string out = "{\"metadata\":{";
+  AppendField(out, "uid", claim.uid);
+  out += ',';
+  AppendField(out, "resourceVersion", claim.resource_version);
+  return out;
+}
+
+}  // namespace
+
+bool OpenClaim::has_finalizer() const {
+  return std::ranges::find(finalizers, kFinalizer) != finalizers.end();
+}
+
+Result<OpenClaim> DecodeOpenClaim(const PaddedText& text) {
+  OpenClaim claim;
+  BERTH_TRY_STATUS(ReadObject(text, [&claim](object fields) -> Status {
+    claim = ClaimReader().Read(fields);
+    return {};
+  }));
+  if (claim.name.empty() || claim.uid.empty() || claim.resource_version.empty()) {
+    return Invalid("want a ResourceClaim with name, uid and resourceVersion, got name \"" +
+                   claim.name + "\", uid \"" + claim.uid + "\", resourceVersion \"" +
+                   claim.resource_version + "\"");
+  }
+  return claim;
+}
+
+std::string ProfileIn(std::string_view expression) {
+  std::string dense(expression);
+  std::erase_if(dense, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
+  std::string_view text = dense;
+  if (!TakeWord(text, "device.attributes[") || TakeQuoted(text) != kGpuDriver ||
+      !TakeWord(text, "].profile==")) {
+    return "";
+  }
+  std::string profile = TakeQuoted(text);
+  return text.empty() ? profile : "";
+}
+
+std::string EncodeFinalizerPatch(const OpenClaim& claim) {
+  std::string out = PatchOf(claim) + ",\"finalizers\":[";
+  for (const std::string& finalizer : claim.finalizers) {
+    AppendString(out, finalizer);
+    out += ',';
+  }
+  AppendString(out, kFinalizer);
+  return out + "]}}";
+}
+
+std::string EncodeAllocationPatch(const OpenClaim& claim, const ClaimAllocation& allocation,
+                                  const PodId& pod, WallTime now) {
+  std::string out = PatchOf(claim) + "},\"status\":{\"allocation\":{\"devices\":{\"results\":[{";
+  AppendField(out, "request", claim.request);
+  out += ',';
+  AppendField(out, "driver", kGpuDriver);
+  out += ',';
+  AppendField(out, "pool", allocation.pool);
+  out += ',';
+  AppendField(out, "device", allocation.device);
+  out +=
+      "}]},\"nodeSelector\":{\"nodeSelectorTerms\":[{\"matchFields\":[{\"key\":"
+      "\"metadata.name\",\"operator\":\"In\",\"values\":[";
+  AppendString(out, allocation.node);
+  out += "]}]}]},";
+  AppendField(out, "allocationTimestamp", MicroTime(now));
+  out += "},\"reservedFor\":[{\"resource\":\"pods\",";
+  AppendField(out, "name", pod.name);
+  out += ',';
+  AppendField(out, "uid", pod.uid);
+  return out + "}]}}";
+}
+
+}  // namespace berth::dialects

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/dra/device_class_json.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "server/dialects/dra/claim_json.h"
+#include "server/wire/object_reader.h"
+
+namespace berth::dialects {
+namespace {
+
+using wire::ForEachField;
+using wire::ReadObject;
+
+using simdjson::ondemand::array;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+std::string Text(value content) { return std::string(std::string_view(content.get_string())); }
+
+// What is true of every MIG device of NVIDIA's driver; blanks left out, quotes of one kind.
+constexpr std::array<std::string_view, 2> kOfEveryMigDevice = {
+    "device.driver=='gpu.nvidia.com'", "device.attributes['gpu.nvidia.com'].type=='mig'"};
+
+class ClassReader {
+ public:
+  DeviceClass Read(object fields, std::string& kind) {
+    ForEachField(fields, [&](std::string_view key, value content) {
+      if (key == "kind") kind = Text(content);
+      if (key == "metadata") ReadMetadata(content.get_object());
+      if (key == "spec") ReadSpec(content.get_object());
+    });
+    const auto profile = ParseMigProfile(profile_);
+    if (unread_.empty() && profile) class_.profile = *profile;
+    return std::move(class_);
+  }
+  // The first expression that is none of those that are read; empty = there is none.
+  [[nodiscard]] const std::string& unread() const { return unread_; }
+
+ private:
+  void ReadMetadata(object metadata) {
+    ForEachField(metadata, [this](std::string_view key, value content) {
+      if (key == "name") class_.name = Text(content);
+      if (key == "creationTimestamp") class_.created = Text(content);
+    });
+  }
+
+  void ReadSpec(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      if (key == "extendedResourceName") class_.extended_resource = Text(content);
+      if (key == "selectors") ReadSelectors(content.get_array());
+    });
+  }
+
+  void ReadSelectors(array selectors) {
+    for (auto selector : selectors) {
+      ForEachField(selector.get_object(), [this](std::string_view key, value content) {
+        if (key != "cel") return Unread(key);
+        ForEachField(content.get_object(), [this](std::string_view name, value expression) {
+          if (name == "expression") ReadExpression(Text(expression));
+        });
+      });
+    }
+  }
+
+  void ReadExpression(std::string_view expression) {
+    for (;;) {
+      const std::size_t end = expression.find("&&");
+      ReadTerm(expression.substr(0, end));
+      if (end == std::string_view::npos) return;
+      expression.remove_prefix(end + 2);
+    }
+  }
+
+  void ReadTerm(std::string_view term) {
+    std::string dense(term);
+    std::erase_if(dense, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
+    std::ranges::replace(dense, '"', '\'');
+    if (std::ranges::find(kOfEveryMigDevice, dense) != kOfEveryMigDevice.end()) return;
+    const std::string profile = ProfileIn(term);
+    if (profile.empty() || (!profile_.empty() && profile != profile_)) return Unread(dense);
+    profile_ = profile;
+  }
+
+  void Unread(std::string_view what) {
+    if (unread_.empty()) unread_ = what;
+  }
+
+  DeviceClass class_;
+  std::string profile_;
+  std::string unread_;
+};
+
+}  // namespace
+
+Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& problem) {
+  DeviceClass read;
+  ClassReader reader;
+  std::string kind = "DeviceClass";
+  BERTH_TRY_STATUS(ReadObject(text, [&](object fields) -> Status {
+    read = reader.Read(fields, kind);
+    return {};
+  }));
+  if (kind != "DeviceClass") return Invalid("kind: want DeviceClass, got \"" + kind + "\"");
+  if (read.name.empty()) return Invalid("metadata.name: want a name, got \"\"");
+  const auto named = ParseMigResource(read.extended_resource);
+  if (!named || (read.profile && read.profile == named->profile && !named->shared)) return read;
+  problem = "spec.selectors: want what Berth reads as the MIG profile of " +
+            read.extended_resource + ", got " +
+            (read.profile              ? MigProfileName(*read.profile)
+             : reader.unread().empty() ? "no profile"
+                                       : "\"" + reader.unread() + "\"") +
+            "; kube-scheduler alone places pods that ask for it";
+  read.profile.reset();
+  return read;
+}
+
+}  // namespace berth::dialects

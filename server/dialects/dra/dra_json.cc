@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/dra/dra_json.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/number.h"
+#include "cluster/node.h"
+#include "server/wire/object_reader.h"
+
+namespace berth::dialects {
+namespace {
+
+using wire::ForEachField;
+using wire::IsField;
+using wire::ReadObject;
+
+using simdjson::ondemand::array;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+constexpr std::string_view kMemorySlice = "memory-slice-";
+constexpr int kHighest = kMaxGpusPerNode - 1;  // of GPUs and of memory slices
+
+std::string Text(value content) { return std::string(std::string_view(content.get_string())); }
+
+// An attribute's name without the driver's own domain, which may be left out.
+std::string_view Attribute(std::string_view key) {
+  return key.starts_with(kGpuDriver) && key.substr(kGpuDriver.size()).starts_with('/')
+             ? key.substr(kGpuDriver.size() + 1)
+             : key;
+}
+
+// {"string": ".."}; "" for a value of another type.
+std::string TextAttribute(object attribute) {
+  std::string text;
+  ForEachField(attribute, [&text](std::string_view type, value content) {
+    if (type == "string") text = Text(content);
+  });
+  return text;
+}
+
+class DeviceReader {
+ public:
+  GpuDevice Read(object device) {
+    ReadFields(device);
+    device_.uuid = type_ == "mig" ? parent_uuid_ : uuid_;
+    if (type_ != "mig") device_.profile.clear();
+    device_.index = GpuIndexIn(device_.name);
+    return std::move(device_);
+  }
+
+ private:
+  void ReadFields(object device) {
+    ForEachField(device, [this](std::string_view key, value content) {
+      if (key == "name") device_.name = Text(content);
+      if (key == "basic") ReadFields(content.get_object());  // v1beta1
+      if (key == "attributes") ReadAttributes(content.get_object());
+      if (key == "consumesCounters") ReadCounters(content.get_array());
+      if (key == "taints") ReadTaints(content.get_array());
+    });
+  }
+
+  void ReadAttributes(object attributes) {
+    ForEachField(attributes, [this](std::string_view key, value content) {
+      const std::string_view name = Attribute(key);
+      std::string* const target = name == "type"          ? &type_
+                                  : name == "uuid"        ? &uuid_
+                                  : name == "parentUUID"  ? &parent_uuid_
+                                  : name == "profile"     ? &device_.profile
+                                  : name == "productName" ? &device_.product
+                                                          : nullptr;
+      if (target != nullptr) *target = TextAttribute(content.get_object());
+    });
+  }
+
+  void ReadCounters(array sets) {
+    for (auto set : sets) {
+      ForEachField(set.get_object(), [this](std::string_view key, value content) {
+        if (key != "counters") return;
+        ForEachField(content.get_object(), [this](std::string_view counter, value) {
+          if (!counter.starts_with(kMemorySlice)) return;
+          const auto slice = ParseInt(counter.substr(kMemorySlice.size()), 0, kHighest);
+          if (!slice) return;
+          const int number = static_cast<int>(*slice);
+          if (device_.start < 0 || number < device_.start) device_.start = number;
+          if (number < kMaxMigUnits) device_.units |= static_cast<MigUnits>(1U << number);
+        });
+      });
+    }
+  }
+
+  void ReadTaints(array taints) {
+    for (auto taint : taints) {
+      ForEachField(taint.get_object(), [this](std::string_view key, value content) {
+        if (key != "effect") return;
+        const std::string_view effect = content.get_string();
+        device_.tainted = device_.tainted || effect == "NoSchedule" || effect == "NoExecute";
+      });
+    }
+  }
+
+  GpuDevice device_;
+  std::string type_;
+  std::string uuid_;
+  std::string parent_uuid_;
+};
+
+void ReadPool(object pool, ResourceSlice& slice) {
+  ForEachField(pool, [&slice](std::string_view key, value content) {
+    if (key == "name") slice.pool = Text(content);
+    if (key == "generation") slice.generation = content.get_int64();
+  });
+}
+
+Status ReadSliceSpec(object spec, ResourceSlice& slice) {
+  std::string driver;
+  std::size_t nameless = 0;
+  ForEachField(spec, [&](std::string_view key, value content) {
+    if (key == "driver") driver = Text(content);
+    if (key == "nodeName") slice.node = Text(content);
+    if (key == "pool") ReadPool(content.get_object(), slice);
+    if (key != "devices") return;
+    for (auto device : content.get_array()) {
+      slice.devices.push_back(DeviceReader().Read(device.get_object()));
+      nameless += slice.devices.back().name.empty() ? 1U : 0U;
+    }
+  });
+  if (driver != kGpuDriver) slice.devices.clear();
+  if (driver.empty()) return Invalid("spec.driver: want a name, got \"\"");
+  if (slice.pool.empty()) return Invalid("spec.pool.name: want a name, got \"\"");
+  if (nameless > 0) {
+    return Invalid("spec.devices: want a name of each, got " + std::to_string(nameless) +
+                   " without");
+  }
+  return {};
+}
+
+// One entry of status.allocation.devices.results.
+struct AllocatedDevice {
+  std::string driver;
+  ClaimedDevice device;
+  bool for_administration = false;
+};
+
+AllocatedDevice ReadResult(object result) {
+  AllocatedDevice read;
+  ForEachField(result, [&read](std::string_view key, value content) {
+    if (key == "driver") read.driver = Text(content);
+    if (key == "pool") read.device.pool = Text(content);
+    if (key == "device") read.device.device = Text(content);
+    if (key == "adminAccess") read.for_administration = content.get_bool();
+  });
+  return read;
+}
+
+Status ReadResults(array results, ResourceClaim& claim) {
+  Status status;
+  std::size_t position = 0;
+  for (auto result : results) {
+    AllocatedDevice read = ReadResult(result.get_object());
+    const std::size_t at = position++;
+    if (read.driver != kGpuDriver || read.for_administration) continue;
+    if (read.device.pool.empty() || read.device.device.empty()) {
+      status = Invalid("status.allocation.devices.results[" + std::to_string(at) +
+                       "]: want a pool and a device, got \"" + read.device.pool + "\" and \"" +
+                       read.device.device + "\"");
+    }
+    claim.devices.push_back(std::move(read.device));
+  }
+  return status;
+}
+
+Status ReadClaimStatus(object status, ResourceClaim& claim) {
+  Status results;
+  ForEachField(status, [&](std::string_view key, value allocation) {
+    if (key != "allocation") return;
+    claim.allocated = true;
+    ForEachField(allocation.get_object(), [&](std::string_view part, value devices) {
+      if (part != "devices") return;
+      ForEachField(devices.get_object(), [&](std::string_view name, value list) {
+        if (name == "results") results = ReadResults(list.get_array(), claim);
+      });
+    });
+  });
+  return results;
+}
+
+// The kind, the metadata, and what `part` is read by.
+template <class Object, class Read>
+Status ReadNamed(const PaddedText& text, std::string_view kind, std::string_view part,
+                 Object& target, Read read_part) {
+  std::string found(kind);
+  Status status;
+  BERTH_TRY_STATUS(ReadObject(text, [&](object fields) -> Status {
+    ForEachField(fields, [&](std::string_view key, value content) {
+      if (key == "kind") found = Text(content);
+      if (key == "metadata") {
+        ForEachField(content.get_object(), [&target](std::string_view name, value field) {
+          if (name == "name") target.name = Text(field);
+          if (name == "namespace") target.namespace_name = Text(field);
+        });
+      }
+      if (key == part) status = read_part(content.get_object(), target);
+    });
+    return {};
+  }));
+  if (found != kind) {
+    return Invalid("kind: want " + std::string(kind) + ", got \"" + found + "\"");
+  }
+  if (target.name.empty()) return Invalid("metadata.name: want a name, got \"\"");
+  return status;
+}
+
+}  // namespace
+
+int GpuIndexIn(std::string_view device) {
+  for (const std::string_view prefix : {"gpu-vfio-", "gpu-"}) {
+    if (!device.starts_with(prefix)) continue;
+    const std::string_view rest = device.substr(prefix.size());
+    const auto number = ParseInt(rest.substr(0, rest.find('-')), 0, kHighest);
+    return number ? static_cast<int>(*number) : -1;
+  }
+  return -1;
+}
+
+Result<ResourceSlice> DecodeResourceSlice(const PaddedText& text) {
+  ResourceSlice slice;
+  BERTH_TRY_STATUS(ReadNamed(text, "ResourceSlice", "spec", slice, ReadSliceSpec));
+  std::ranges::sort(slice.devices, {}, &GpuDevice::name);
+  return slice;
+}
+
+Result<ResourceClaim> DecodeResourceClaim(const PaddedText& text) {
+  ResourceClaim claim;
+  BERTH_TRY_STATUS(ReadNamed(text, "ResourceClaim", "status", claim, ReadClaimStatus));
+  return claim;
+}
+
+}  // namespace berth::dialects

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON of resource.k8s.io ResourceSlices and ResourceClaims (v1, v1beta2, v1beta1), as far as
+// NVIDIA's DRA driver writes it: which GPU a device is, and which devices a claim holds.
+//
+// A slice of dynamic MIG has a device for every instance that could be cut. To which GPU it belongs
+// is said by parentUUID and by its name, "gpu-<number>-mig-...", which memory slices it has by the
+// counters that it consumes, "memory-slice-<n>". Kubernetes 1.35 wants the totals of the counters
+// in a slice of their own, 1.34 had them beside the devices: they are not needed here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/padded_text.h"
+#include "base/result.h"
+#include "topology/mig/mig_product.h"
+
+namespace berth::dialects {
+
+inline constexpr std::string_view kGpuDriver = "gpu.nvidia.com";
+
+// A GPU or a MIG instance of one.
+struct GpuDevice {
+  std::string name;
+  std::string uuid;          // of the GPU; empty = not said
+  int index = -1;            // of the GPU, as the driver counts; -1 = not said
+  std::string profile;       // of the instance; empty = the whole GPU
+  int start = -1;            // its first memory slice; -1 = not said
+  MigUnits units = 0;        // its memory slices; none = not said
+  std::string product = {};  // as the driver calls the GPU: "NVIDIA A100-SXM4-40GB"
+  bool tainted = false;      // so that a claim gets it only if it tolerates that
+};
+
+// The GPU that a device of such a name is or belongs to: "gpu-2", "gpu-2-mig-1g5gb-19-6",
+// "gpu-vfio-2"; -1 for other names.
+int GpuIndexIn(std::string_view device);
+
+struct ResourceSlice {
+  std::string namespace_name;  // always empty
+  std::string name;
+  std::string pool;
+  std::string node;  // empty = not of one node
+  std::int64_t generation = 0;
+  std::vector<GpuDevice> devices;  // sorted by name; none of another driver
+};
+
+struct ClaimedDevice {
+  std::string pool;
+  std::string device;
+};
+
+struct ResourceClaim {
+  std::string namespace_name;
+  std::string name;
+  // What it holds: allocated devices of the GPU driver. None while it is not allocated.
+  std::vector<ClaimedDevice> devices;
+  bool allocated = false;  // by whichever driver
+};
+
+// Error: kInvalidArgument for what is not JSON, not such an object, or without the names that make
+// it one.
+Result<ResourceSlice> DecodeResourceSlice(const PaddedText& text);
+// Access for administration holds nothing. Errors: as above.
+Result<ResourceClaim> DecodeResourceClaim(const PaddedText& text);
+
+}  // namespace berth::dialects

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/groups/pod_group.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/number.h"
+
+namespace berth::dialects {
+namespace {
+
+using wire::PodParts;
+
+constexpr std::string_view kKueueSlices[] = {
+    "kueue.x-k8s.io/podset-slice-required-topology", "kueue.x-k8s.io/podset-slice-size",
+    "kueue.x-k8s.io/podset-slice-required-topology-constraints"};
+
+constexpr std::string_view kKueueUnconstrained = "kueue.x-k8s.io/podset-unconstrained-topology";
+
+enum class Where { kAnnotation, kLabel, kField };
+
+// One way to name a group; sizes: keys of the same place, the first that is there counts.
+struct Convention {
+  Where where;
+  std::string_view name;
+  Where size_where = Where::kAnnotation;
+  std::array<std::string_view, 2> sizes = {};
+};
+constexpr std::array<Convention, 10> kConventions = {{
+    {Where::kAnnotation, "berth.dev/gang", Where::kAnnotation, {"berth.dev/gang-size"}},
+    {Where::kLabel, "scheduling.x-k8s.io/pod-group"},
+    {Where::kField, ""},
+    {Where::kAnnotation, "scheduling.k8s.io/group-name"},
+    {Where::kAnnotation, "scheduling.volcano.sh/group-name"},
+    {Where::kAnnotation,
+     "gang.scheduling.koordinator.sh/name",
+     Where::kAnnotation,
+     {"gang.scheduling.koordinator.sh/total-number",
+      "gang.scheduling.koordinator.sh/min-available"}},
+    {Where::kLabel,
+     "pod-group.scheduling.sigs.k8s.io/name",
+     Where::kLabel,
+     {"pod-group.scheduling.sigs.k8s.io/min-available"}},
+    {Where::kLabel,
+     "kueue.x-k8s.io/pod-group-name",
+     Where::kAnnotation,
+     {"kueue.x-k8s.io/pod-group-total-count"}},
+    {Where::kAnnotation,
+     "kueue.x-k8s.io/pod-group-name",
+     Where::kAnnotation,
+     {"kueue.x-k8s.io/pod-group-total-count"}},
+    {Where::kAnnotation, "pod-group-name"},
+}};
+
+// The keys with which levels are asked for, by family.
+struct LevelKeys {
+  std::string_view required, preferred;
+};
+constexpr LevelKeys kOwnLevels = {"berth.dev/required-domain", "berth.dev/preferred-domain"};
+constexpr LevelKeys kKueueLevels = {"kueue.x-k8s.io/podset-required-topology",
+                                    "kueue.x-k8s.io/podset-preferred-topology"};
+constexpr LevelKeys kKaiLevels = {kKaiRequired, kKaiPreferred};
+
+const std::string* FindAnnotation(const PodParts& parts, std::string_view key) {
+  const auto found = parts.annotations.find(key);
+  return found == parts.annotations.end() ? nullptr : &found->second;
+}
+
+const std::string* Find(const PodParts& parts, Where where, std::string_view key) {
+  if (where == Where::kField) return parts.pod_group.empty() ? nullptr : &parts.pod_group;
+  return where == Where::kLabel ? FindLabel(parts.labels, key) : FindAnnotation(parts, key);
+}
+
+// The convention that names the pod's group, and the name.
+std::pair<const Convention*, const std::string*> GroupIn(const PodParts& parts) {
+  for (const Convention& convention : kConventions) {
+    const std::string* const name = Find(parts, convention.where, convention.name);
+    if (name != nullptr) return {&convention, name};
+  }
+  return {nullptr, nullptr};
+}
+
+tl::unexpected<Error> Unreadable(Where where, std::string_view key, const std::string& wanted,
+                                 const std::string& value) {
+  return Invalid(std::string(where == Where::kLabel ? "label " : "annotation ") + std::string(key) +
+                 ": want " + wanted + ", got \"" + value + "\"");
+}
+
+std::string Names(const TopologyLevels& levels) {
+  std::string names;
+  for (const TopologyLevel& level : levels) {
+    names.append(names.empty() ? "" : ", ").append(level.name);
+  }
+  return names.empty() ? "no level, since no topology.levels are configured"
+                       : "a topology level (" + names + ") or the node label of one";
+}
+
+Status ReadLevel(const PodParts& parts, std::string_view key, const TopologyLevels& levels,
+                 std::optional<std::size_t>& level) {
+  const std::string* const value = FindAnnotation(parts, key);
+  if (value == nullptr) return {};
+  level = FindTopologyLevel(levels, *value);
+  if (!level) return Unreadable(Where::kAnnotation, key, Names(levels), *value);
+  return {};
+}
+
+Result<DomainAsk> ReadLevels(const PodParts& parts, const LevelKeys& keys,
+                             const TopologyLevels& levels) {
+  DomainAsk ask;
+  BERTH_TRY_STATUS(ReadLevel(parts, keys.required, levels, ask.required));
+  BERTH_TRY_STATUS(ReadLevel(parts, keys.preferred, levels, ask.preferred));
+  return ask;
+}
+
+bool HasAny(const PodParts& parts, std::span<const std::string_view> keys) {
+  return std::ranges::any_of(
+      keys, [&](std::string_view key) { return FindAnnotation(parts, key) != nullptr; });
+}
+bool HasAny(const PodParts& parts, const LevelKeys& keys) {
+  return HasAny(parts, std::array{keys.required, keys.preferred});
+}
+
+// Whether a Kueue annotation names that node label. Constraints of slices are a list in JSON.
+bool IsLevelOfKueue(const PodParts& parts, std::string_view label) {
+  for (const std::string_view key : {kKueueLevels.required, kKueueLevels.preferred}) {
+    const std::string* const value = FindAnnotation(parts, key);
+    if (value != nullptr && *value == label) return true;
+  }
+  return std::ranges::any_of(kKueueSlices, [&](std::string_view key) {
+    const std::string* const value = FindAnnotation(parts, key);
+    return value != nullptr &&
+           (*value == label || value->find("\"" + std::string(label) + "\"") != std::string::npos);
+  });
+}
+
+// Whether the node selector says a place in the topology, as Kueue writes it once it has chosen:
+// maybe by a label of which Berth knows no level.
+bool IsPlaced(const PodParts& parts, const TopologyLevels& levels) {
+  return std::ranges::any_of(parts.constraints.selector, [&](const LabelRequirement& requirement) {
+    return requirement.key == "kubernetes.io/hostname" || IsLevelOfKueue(parts, requirement.key) ||
+           std::ranges::any_of(levels, [&](const TopologyLevel& level) {
+             return std::ranges::find(level.labels, requirement.key) != level.labels.end();
+           });
+  });
+}
+
+Result<DomainAsk> ReadKueue(const PodParts& parts, const TopologyLevels& levels) {
+  for (const std::string_view key : kKueueSlices) {
+    if (FindAnnotation(parts, key) == nullptr) continue;
+    return Invalid("annotation " + std::string(key) +
+                   ": want a node selector from Kueue beside it, got none; berth places no slices");
+  }
+  BERTH_TRY(DomainAsk ask, ReadLevels(parts, kKueueLevels, levels));
+  if (const std::string* const value = FindAnnotation(parts, kKueueUnconstrained)) {
+    if (*value != "true" && *value != "false") {
+      return Unreadable(Where::kAnnotation, kKueueUnconstrained, "true or false", *value);
+    }
+    ask.unconstrained = *value == "true";
+  }
+  return ask;
+}
+
+Result<DomainAsk> ReadVolcano(const PodParts& parts, const TopologyLevels& levels) {
+  DomainAsk ask;
+  const std::string* const mode = FindAnnotation(parts, kVolcanoMode);
+  if (mode != nullptr && *mode != "hard" && *mode != "soft") {
+    return Unreadable(Where::kAnnotation, kVolcanoMode, "hard or soft", *mode);
+  }
+  const std::string* const tier = FindAnnotation(parts, kVolcanoTier);
+  if (tier == nullptr) return ask;  // as near as can be
+  const auto number = ParseInt(*tier, 1, static_cast<std::int64_t>(levels.size()));
+  if (!number) {
+    return Unreadable(
+        Where::kAnnotation, kVolcanoTier,
+        levels.empty() ? Names(levels) : "a number from 1 to " + std::to_string(levels.size()),
+        *tier);
+  }
+  const std::size_t level = levels.size() - static_cast<std::size_t>(*number);
+  // Without a mode Volcano takes it as hard.
+  (mode != nullptr && *mode == "soft" ? ask.preferred : ask.required) = level;
+  return ask;
+}
+
+}  // namespace
+
+std::span<const std::string_view> GroupAnnotations() {
+  static const std::vector<std::string_view> annotations = [] {
+    std::vector<std::string_view> keys = {kKueueUnconstrained, kVolcanoMode, kVolcanoTier};
+    for (const Convention& convention : kConventions) {
+      if (convention.where == Where::kAnnotation) keys.push_back(convention.name);
+      if (convention.size_where != Where::kAnnotation) continue;
+      keys.insert(keys.end(), convention.sizes.begin(), convention.sizes.end());
+    }
+    for (const LevelKeys& levels : {kOwnLevels, kKueueLevels, kKaiLevels}) {
+      keys.insert(keys.end(), {levels.required, levels.preferred});
+    }
+    keys.insert(keys.end(), std::begin(kKueueSlices), std::end(kKueueSlices));
+    std::erase(keys, "");
+    return keys;
+  }();
+  return annotations;
+}
+
+std::string GangOf(const PodParts& parts) {
+  const std::string* const name = GroupIn(parts).second;
+  return name == nullptr || name->empty() ? "" : parts.id.namespace_name + "/" + *name;
+}
+
+Result<int> GangSizeOf(const PodParts& parts) {
+  const Convention* const convention = GroupIn(parts).first;
+  if (convention == nullptr) return 0;
+  for (const std::string_view key : convention->sizes) {
+    if (key.empty()) break;
+    const std::string* const value = Find(parts, convention->size_where, key);
+    if (value == nullptr) continue;
+    const auto size = ParseInt(*value, 1, std::numeric_limits<int>::max());
+    if (size) return static_cast<int>(*size);
+    return Unreadable(convention->size_where, key, "a number of pods from 1 on", *value);
+  }
+  return 0;
+}
+
+Result<DomainAsk> DomainAskOf(const PodParts& parts, const TopologyLevels& levels) {
+  if (HasAny(parts, kOwnLevels)) return ReadLevels(parts, kOwnLevels, levels);
+  if (HasAny(parts, kKueueLevels) || HasAny(parts, kKueueSlices) ||
+      FindAnnotation(parts, kKueueUnconstrained) != nullptr) {
+    if (IsPlaced(parts, levels)) return DomainAsk{};
+    return ReadKueue(parts, levels);
+  }
+  if (HasAny(parts, kKaiLevels)) return ReadLevels(parts, kKaiLevels, levels);
+  return ReadVolcano(parts, levels);
+}
+
+}  // namespace berth::dialects

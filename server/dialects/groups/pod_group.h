@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which group a pod belongs to, how many members it is to have, and how near to each other they are
+// to be - in our own words and in those of other schedulers and controllers.
+//
+// Group (the first that is there) and size:
+//   annotation berth.dev/gang                             annotation berth.dev/gang-size
+//   label      scheduling.x-k8s.io/pod-group              - (its PodGroup has it)
+//   field      spec.schedulingGroup.podGroupName          - (likewise)
+//   annotation scheduling.k8s.io/group-name,
+//              scheduling.volcano.sh/group-name           - (likewise)
+//   annotation gang.scheduling.koordinator.sh/name        annotations .../total-number,
+//                                                         .../min-available
+//   label      pod-group.scheduling.sigs.k8s.io/name      label .../min-available
+//   label or annotation kueue.x-k8s.io/pod-group-name     annotation .../pod-group-total-count
+//   annotation pod-group-name (KAI)                       - (its PodGroup has it)
+//
+// Levels of the topology, by name or by label key; the first family of which a key is there:
+//   berth.dev/required-domain, berth.dev/preferred-domain
+//   kueue.x-k8s.io/podset-required-topology, -preferred-topology, -unconstrained-topology
+//   kai.scheduler/topology-required-placement, -preferred-placement
+//   volcano.sh/network-topology-mode (hard, soft) and -highest-tier: tier 1 is the narrowest level.
+//
+// What the pod does not say is taken from its PodGroup object, where there is one
+// (pod_group_json.h).
+//
+// Where Kueue has already chosen, as its node selector shows, Berth follows: what Kueue was asked
+// for is done.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cluster/pod_request.h"
+#include "server/wire/pod_parts.h"
+#include "topology/domains/topology_levels.h"
+
+namespace berth::dialects {
+
+// What PodGroup objects say in fields of their own as well (pod_group_json.h).
+inline constexpr std::string_view kKaiRequired = "kai.scheduler/topology-required-placement";
+inline constexpr std::string_view kKaiPreferred = "kai.scheduler/topology-preferred-placement";
+inline constexpr std::string_view kVolcanoMode = "volcano.sh/network-topology-mode";
+inline constexpr std::string_view kVolcanoTier = "volcano.sh/network-topology-highest-tier";
+
+// The annotations above.
+std::span<const std::string_view> GroupAnnotations();
+
+// "namespace/name"; "" = it stands alone.
+std::string GangOf(const wire::PodParts& parts);
+
+// 0 = not told. Error: kInvalidArgument naming the key where it is not a number from 1 on.
+Result<int> GangSizeOf(const wire::PodParts& parts);
+
+// Error: kInvalidArgument naming the key: a level that is not configured, a value that cannot be
+// read, packs of pods (podset-slice-*) that nobody has placed.
+Result<DomainAsk> DomainAskOf(const wire::PodParts& parts, const TopologyLevels& levels);
+
+}  // namespace berth::dialects

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON of the PodGroup objects of other schedulers -> PodGroup. How many pods at least:
+//
+//   scheduling.x-k8s.io, scheduling.volcano.sh, scheduling.run.ai   spec.minMember
+//   scheduling.k8s.io                            spec.schedulingPolicy.gang.minCount
+//
+// Of one pod at least is every group, so that 1 tells nothing: Spark's, whose driver starts the
+// rest, says 1 on purpose.
+//
+// How near to each other: the annotations of pod_group.h, on the object instead of its pods; else
+// Volcano's spec.networkTopology (mode, highestTierAllowed) and KAI's spec.topologyConstraint
+// (requiredTopologyLevel, preferredTopologyLevel). Constraints of scheduling.k8s.io are seen to by
+// kube-scheduler itself, which asks about the nodes of one domain at a time.
+#pragma once
+
+#include <string>
+
+#include "base/padded_text.h"
+#include "base/result.h"
+#include "cluster/pod_groups.h"
+#include "topology/domains/topology_levels.h"
+
+namespace berth::dialects {
+
+// problem: how near, where that cannot be read; the group then has its size alone. Error:
+// kInvalidArgument for what is not JSON, not a PodGroup, has no name or no number where one is to
+// be.
+Result<PodGroup> DecodePodGroup(const PaddedText& text, PodGroupApi api,
+                                const TopologyLevels& levels, std::string& problem);
+
+}  // namespace berth::dialects

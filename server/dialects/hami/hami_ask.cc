@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/hami/hami_ask.h"
+
+#include <span>
+#include <string>
+
+namespace berth::dialects {
+namespace {
+
+using wire::ContainerSpec;
+using wire::PodParts;
+
+constexpr std::string_view kModeKey = kHamiAskKeys[0];
+// Which GPU, or which profile: Berth does not read them.
+constexpr auto kChoiceKeys = std::span(kHamiAskKeys).subspan(1);
+
+// The resource, where so much of it is less than a whole GPU; else empty.
+std::string_view ShareResource(std::string_view resource, std::int64_t amount) {
+  if (amount <= 0) return "";
+  if (resource == kHamiMemoryResource) return kHamiMemoryResource;
+  if (amount >= 100) return "";
+  return resource == kHamiCoresResource ? kHamiCoresResource : kHamiMemoryPercentResource;
+}
+
+Status WantsMemory(const ContainerSpec& container) {
+  if (container.ask.gpu_memory_percent) {
+    return Invalid("container " + container.name + ": want " + std::string(kHamiMemoryResource) +
+                   " with vgpu-mode mig, got " + std::string(kHamiMemoryPercentResource) +
+                   ", of which it depends on the GPU how much that is");
+  }
+  if (container.ask.gpu_memory_mib_each > 0) return {};
+  return Invalid("container " + container.name + ": want " + std::string(kHamiMemoryResource) +
+                 " beside nvidia.com/gpu with vgpu-mode mig, got none");
+}
+
+// Of a pod that is of no mode, or of another one than mig.
+Status RefuseOthers(const PodParts& parts) {
+  bool wants_gpus = false;
+  for (const ContainerSpec& container : parts.containers) {
+    wants_gpus = wants_gpus || container.ask.gpus > 0;
+    if (container.ask.part_resource.empty()) continue;
+    return Invalid("container " + container.name + ": " + std::string(container.ask.part_resource) +
+                   " asks for a share of a GPU, which HAMi's scheduler gives; want the annotation "
+                   "nvidia.com/vgpu-mode: mig, or berth.dev/gpu-milli or berth.dev/gpu-memory-mib "
+                   "in place of nvidia.com/gpu");
+  }
+  if (!wants_gpus) return {};
+  const auto mode = parts.annotations.find(kModeKey);
+  if (mode != parts.annotations.end() && !mode->second.empty()) {
+    return Invalid("annotation " + std::string(kModeKey) + ": want mig, got \"" +
+                   mode->second.substr(0, 40) + "\", which HAMi's scheduler gives");
+  }
+  for (const std::string_view key : kChoiceKeys) {
+    const auto choice = parts.annotations.find(key);
+    if (choice == parts.annotations.end() || choice->second == "false") continue;
+    return Invalid("annotation " + std::string(key) +
+                   ": not understood; want berth.dev/gpu-model, berth.dev/numa, a node selector or "
+                   "affinity");
+  }
+  return {};
+}
+
+}  // namespace
+
+void AddHamiAsk(std::string_view resource, std::int64_t amount, wire::ResourceAsk& ask) {
+  if (resource == kHamiMemoryResource) ask.gpu_memory_mib_each = wire::Capped(amount);
+  ask.gpu_memory_percent = resource == kHamiMemoryPercentResource;
+  ask.part_resource = ShareResource(resource, amount);
+}
+
+Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts) {
+  const auto mode = parts.annotations.find(kModeKey);
+  if (mode == parts.annotations.end() || mode->second != "mig") {
+    BERTH_TRY_STATUS(RefuseOthers(parts));
+    return std::nullopt;
+  }
+  std::optional<MigWant> need;
+  for (const ContainerSpec& container : parts.containers) {
+    if (container.ask.gpus == 0) continue;
+    BERTH_TRY_STATUS(WantsMemory(container));
+    const std::int64_t memory_mib = container.ask.gpu_memory_mib_each;
+    if (need && need->min_memory_mib != memory_mib) {
+      return Invalid("container " + container.name + ": want as much " +
+                     std::string(kHamiMemoryResource) + " as in the containers before it (" +
+                     std::to_string(need->min_memory_mib) + "), got " + std::to_string(memory_mib));
+    }
+    need = MigWant{.min_memory_mib = memory_mib};
+  }
+  for (const std::string_view key : kChoiceKeys) {
+    if (need && parts.annotations.contains(key)) {
+      return Invalid("annotation " + std::string(key) +
+                     ": not understood for MIG devices; leave it to a node selector or affinity");
+    }
+  }
+  return need;
+}
+
+}  // namespace berth::dialects

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/hami/hami_binding.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cluster/mig_use.h"
+#include "server/dialects/hami/hami_mig.h"
+#include "server/wire/json_text.h"
+
+namespace berth::dialects {
+namespace {
+
+using wire::Annotations;
+using wire::AppendNumber;
+using wire::AppendString;
+
+constexpr int kCoresPerGpu = 100;
+
+// One device of one container, as both texts have it.
+struct Device {
+  int container = 0;
+  int index = 0;  // in the container
+  const std::string& uuid;
+  const MigRow& row;
+  int start = 0;
+};
+
+std::vector<Device> DevicesOf(const PodRequest& pod, const Placement& placement,
+                              const MigSpec& mig) {
+  std::vector<Device> devices;
+  for (const auto& [name, grants] : MigByContainer(pod, placement)) {
+    const auto container = std::ranges::find(pod.containers, name, &ContainerAsk::name);
+    int index = 0;
+    for (const MigGrant& grant : grants) {
+      const auto slot = SlotOf(mig, grant);
+      if (container == pod.containers.end() || !slot) continue;
+      const auto row = static_cast<std::size_t>(
+          mig.product->placements()[static_cast<std::size_t>(slot->placement)].row);
+      devices.push_back({container->index, index++, mig.gpus[slot->gpu].uuid,
+                         mig.product->rows()[row], grant.start});
+    }
+  }
+  return devices;
+}
+
+std::string Segments(const std::vector<Device>& devices, int containers, int slices_of_gpu) {
+  std::string out;
+  for (int container = 0; container < containers; ++container) {
+    for (const Device& device : devices) {
+      if (device.container != container) continue;
+      out += device.uuid + ",NVIDIA,";
+      AppendNumber(out, device.row.memory_mib);
+      out += ',';
+      AppendNumber(out, device.row.profile.compute_slices * kCoresPerGpu / slices_of_gpu);
+      out += ':';
+    }
+    out += ';';
+  }
+  return out;
+}
+
+std::string Allocations(const std::vector<Device>& devices) {
+  std::string out = "[";
+  for (const Device& device : devices) {
+    out += out.size() > 1 ? ",{\"containerIndex\":" : "{\"containerIndex\":";
+    AppendNumber(out, device.container);
+    out += ",\"deviceIndex\":";
+    AppendNumber(out, device.index);
+    out += ",\"gpuUUID\":";
+    AppendString(out, device.uuid);
+    out += ",\"profile\":";
+    AppendString(out, MigProfileName(device.row.profile));
+    out += ",\"placement\":{\"start\":";
+    AppendNumber(out, device.start);
+    out += ",\"size\":";
+    AppendNumber(out, device.row.memory_units);
+    out += "}}";
+  }
+  return out + "]";
+}
+
+}  // namespace
+
+bool SpeaksHami(const Placement& placement, const NodeSpec& node) {
+  return !placement.mig.empty() && node.mig.known() && node.mig->dialect == MigDialect::kHami;
+}
+
+Annotations HamiAnnotations(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
+                            WallTime now) {
+  const MigSpec& mig = *node.mig;
+  const std::vector<Device> devices = DevicesOf(pod, placement, mig);
+  const std::string segments =
+      Segments(devices, pod.container_count, mig.product->compute_slices());
+  const std::string time = std::to_string(std::chrono::system_clock::to_time_t(now));
+  return {{"hami.io/vgpu-node", placement.node},
+          {"hami.io/vgpu-time", time},
+          {"hami.io/vgpu-devices-to-allocate", segments},
+          {"hami.io/vgpu-devices-allocated", segments},
+          {std::string(kHamiMigAnnotation), Allocations(devices)},
+          {"hami.io/bind-phase", "allocating"},
+          {"hami.io/bind-time", time}};
+}
+
+}  // namespace berth::dialects

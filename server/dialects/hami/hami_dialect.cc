@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/hami/hami_dialect.h"
+
+#include <array>
+#include <utility>
+
+#include "server/dialects/hami/hami_ask.h"
+#include "server/dialects/hami/hami_binding.h"
+#include "server/dialects/hami/hami_links.h"
+#include "server/dialects/hami/hami_mig.h"
+#include "server/wire/pod_object.h"
+
+namespace berth::dialects {
+namespace {
+
+constexpr std::array kNodeKeys = {kHamiRegisterAnnotation, kHamiCordonAnnotation,
+                                  kHamiScoreAnnotation};
+constexpr auto kPodKeys = [] {
+  std::array<std::string_view, kHamiAskKeys.size() + 1> keys{kHamiMigAnnotation};
+  for (std::size_t i = 0; i < kHamiAskKeys.size(); ++i) keys[i + 1] = kHamiAskKeys[i];
+  return keys;
+}();
+
+// One node of HAMi's. The register is parsed once, for MIG devices and for links.
+class HamiNode final : public wire::NodeReading {
+ public:
+  HamiNode(const wire::NodeFacts& facts, bool gives_devices)
+      : scores_(facts.Annotation(kHamiScoreAnnotation)),
+        register_text_(facts.Annotation(kHamiRegisterAnnotation)),
+        register_(ParseHamiList(register_text_)),
+        mig_(ReadMig(facts, gives_devices)) {}
+
+  // HAMi announces each GPU as several devices.
+  void CountGpus(wire::GpuDraft& draft) override {
+    // What cannot be read may be anything; HAMi's agent is there all the same.
+    draft.partitioned += mig_ ? mig_->devices : 0;
+    draft.served_by_other = draft.served_by_other || !mig_ || mig_->serves_others;
+    draft.shared_by_other = draft.shared_by_other || !mig_ || mig_->shares_others;
+  }
+
+  std::optional<wire::AnnouncedLinks> Links() override {
+    if (scores_.empty()) return std::nullopt;
+    wire::AnnouncedLinks links{.annotation = kHamiScoreAnnotation, .matrix = {}, .uuids = {}};
+    auto read = register_ ? ParseHamiLinks(scores_, *register_)
+                          : Result<HamiLinks>(tl::unexpected(
+                                Error(register_.error()).Within(kHamiRegisterAnnotation)));
+    if (read) {
+      links.matrix = std::move(read->matrix);
+      links.uuids = std::move(read->uuids);
+    } else {
+      links.matrix = tl::unexpected(std::move(read).error());
+    }
+    return links;
+  }
+
+  void AddMig(wire::MigDraft& draft) override {
+    if (!mig_) {
+      draft.AddProblem("annotation " + std::string(kHamiRegisterAnnotation) + ": " +
+                       mig_.error().message);
+    } else if (!draft.spec) {
+      draft.spec = std::move(spec_);
+    }
+  }
+
+ private:
+  Result<HamiMig> ReadMig(const wire::NodeFacts& facts, bool gives_devices) {
+    if (register_text_.empty()) return HamiMig();
+    // The older form, which is no JSON.
+    if (!register_text_.starts_with('[')) return HamiMig{std::nullopt, 0, true, true};
+    if (!register_) return tl::unexpected(register_.error());
+    BERTH_TRY(HamiMig read, ReadHamiMig({.registered = *register_,
+                                         .cordoned = facts.Annotation(kHamiCordonAnnotation),
+                                         .label = facts.product,
+                                         .give = gives_devices}));
+    if (read.announced) {
+      BERTH_TRY(spec_,
+                wire::BuildMig(*std::move(read.announced), "", facts.product, facts.library));
+    }
+    return read;
+  }
+
+  std::optional<MigSpec> spec_;  // nothing where no GPU is partitioned
+  const std::string_view scores_;
+  const std::string_view register_text_;
+  const Result<wire::Json> register_;
+  Result<HamiMig> mig_;
+};
+
+class HamiDialect final : public wire::Dialect {
+ public:
+  explicit HamiDialect(bool gives_devices) : gives_devices_(gives_devices) {}
+
+  [[nodiscard]] std::string_view name() const override { return "hami"; }
+  [[nodiscard]] wire::DialectKeys keys() const override {
+    return {.of_nodes = kNodeKeys, .of_pods = kPodKeys, .resources = kHamiResources};
+  }
+
+  [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
+      const wire::NodeFacts& facts) const override {
+    if (facts.Annotation(kHamiRegisterAnnotation).empty() &&
+        facts.Annotation(kHamiScoreAnnotation).empty()) {
+      return nullptr;
+    }
+    return std::make_unique<HamiNode>(facts, gives_devices_);
+  }
+
+  [[nodiscard]] Status AddAsk(std::string_view resource, std::int64_t amount,
+                              wire::ResourceAsk& ask) const override {
+    AddHamiAsk(resource, amount, ask);
+    return {};
+  }
+  [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest&,
+                                 MigWant& need) const override {
+    if (need != MigWant{}) return {};
+    BERTH_TRY(const std::optional<MigWant> asked, ReadHamiAsk(parts));
+    need = asked.value_or(need);
+    return {};
+  }
+
+  [[nodiscard]] std::string_view grants_key() const override { return kHamiMigAnnotation; }
+  // Such a pod asks in HAMi's terms (nvidia.com/gpu with nvidia.com/gpumem); what it got says the
+  // same in ours.
+  [[nodiscard]] Status ReadGrants(const std::string& text,
+                                  wire::ObservedPod& observed) const override {
+    BERTH_TRY(observed.placement.mig, ParseHamiMigAllocations(text));
+    wire::MigCounts counts;
+    for (const MigGrant& grant : observed.placement.mig) counts.Add({grant.profile, false}, 1);
+    if (!counts.empty()) observed.pod.shape.gpus = counts.ToSlices();
+    return {};
+  }
+  void WriteGrants(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
+                   WallTime now, wire::Annotations& annotations) const override {
+    if (!SpeaksHami(placement, node)) return;
+    for (auto& annotation : HamiAnnotations(pod, placement, node, now)) {
+      annotations.push_back(std::move(annotation));
+    }
+  }
+
+ private:
+  const bool gives_devices_;
+};
+
+}  // namespace
+
+std::unique_ptr<const wire::Dialect> MakeHami(bool gives_devices) {
+  return std::make_unique<HamiDialect>(gives_devices);
+}
+
+}  // namespace berth::dialects

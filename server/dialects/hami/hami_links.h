@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The links of a node's GPUs as HAMi's device plugin publishes them.
+//
+//   hami.io/node-nvidia-score     [{"uuid":"GPU-a","score":{"GPU-b":1800,"GPU-c":20}}, ...]
+//   hami.io/node-nvidia-register  [{"id":"GPU-a","index":1,"numa":1,...}, ...]; an index and a NUMA
+//                                 node of 0 are left out
+//
+// The scores are those of topology/links/choice_policy.h; 0 for a pair that HAMi could not score.
+// They come in no order, so the register has to say which GPU has which index. (HAMi at 3be7525,
+// pkg/device/nvidia/calculate_score.go.)
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "server/wire/strict_json.h"
+#include "topology/links/link_matrix.h"
+
+namespace berth::dialects {
+
+inline constexpr std::string_view kHamiScoreAnnotation = "hami.io/node-nvidia-score";
+inline constexpr std::string_view kHamiRegisterAnnotation = "hami.io/node-nvidia-register";
+
+struct HamiLinks {
+  LinkMatrix matrix;
+  std::vector<std::string> uuids;  // by index
+};
+
+// The text of the one annotation and the JSON of the other. Error: kInvalidArgument with the path in the scores, or
+// "hami.io/node-nvidia-register" and the path in it.
+Result<HamiLinks> ParseHamiLinks(std::string_view scores, const wire::Json& registered);
+
+}  // namespace berth::dialects

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the numbers of a node's GPU resources stand for.
+//
+// The kubelet says of each resource how many devices there are (status.capacity) and how many of
+// them are healthy (status.allocatable). A device is a whole GPU, or a place on one that has
+// several users, where any of this holds:
+//
+//   label nvidia.com/gpu.replicas above 1, or nvidia.com/gpu.sharing-strategy other than none
+//   the product ends in -SHARED, or the resource in .shared
+//   twice as many allocatable devices as label nvidia.com/gpu.count knows GPUs (but under MIG's
+//   strategy single). A few more than it knows are no sign: a GPU may have fallen off the bus.
+//   more devices than kMaxGpusPerNode
+//   another dialect has said so (GpuDraft::shared_by_other)
+//
+// What the agent of another scheduler serves is that one's to give, whether shared or not. (Labels as GPU
+// Feature Discovery 0.20 writes them.) A node has GPUs of one resource: of several, that with the
+// most allocatable, and it is told that the others do not count.
+#pragma once
+
+#include "server/wire/dialect.h"
+
+namespace berth::dialects {
+
+// Fills in the outcome.
+void CountNodeGpus(const wire::NodeFacts& facts, wire::GpuDraft& draft);
+
+}  // namespace berth::dialects

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dialect: what one ecosystem says about GPUs on Nodes and Pods, and what its agent has to be told
+// when a pod is bound. Dialects are implemented in server/dialects; this room knows none by name.
+//
+// They are asked in order of precedence (server/dialects/registry.h), and each adds what no earlier
+// one has said:
+//
+//   a Node   ReadNode -> CountGpus, Links (until one fits the node), AddMig
+//   a Pod    AddAsk per resource, FinishAsk, ReadGroup; of a bound one ReadGrants
+//   a bind   WriteGrants
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "cluster/labels.h"
+#include "cluster/mig_library.h"
+#include "cluster/mig_spec.h"
+#include "cluster/node.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+#include "server/wire/pod_parts.h"
+#include "topology/domains/topology_levels.h"
+#include "topology/links/link_matrix.h"
+
+namespace berth::wire {
+
+struct ObservedPod;
+
+using Annotations = std::vector<std::pair<std::string, std::string>>;
+
+// The keys that a dialect reads. One that ends in '/' or '-' stands for all that begin with it.
+struct DialectKeys {
+  std::span<const std::string_view> of_nodes = {};  // annotations
+  std::span<const std::string_view> of_pods = {};   // likewise
+  std::span<const std::string_view> resources = {};
+};
+
+// --- Nodes
+
+// References and views: valid while the node is decoded.
+struct NodeFacts {
+  const Labels& labels;
+  std::string_view product;  // of the label
+  // Those that some dialect reads.
+  const std::map<std::string, std::string, std::less<>>& annotations;
+  MigLibrary& library;  // of MIG products
+
+  // "" where it is not there.
+  [[nodiscard]] std::string_view Annotation(std::string_view key) const {
+    const auto found = annotations.find(key);
+    return found == annotations.end() ? std::string_view() : found->second;
+  }
+};
+
+struct DeviceCount {
+  std::string resource;  // "nvidia.com/gpu"
+  std::int64_t capacity = 0;
+  std::int64_t allocatable = 0;
+};
+
+// What the numbers of the node's GPU resources stand for.
+struct GpuDraft {
+  std::vector<DeviceCount> devices;  // by configured resource, in its order; none below 0
+  // What an agent announces that another scheduler may speak to:
+  std::int64_t partitioned = 0;  // of the devices, those that stand for GPUs in `mig`
+  bool served_by_other = false;  // the others are another scheduler's to give,
+  bool shared_by_other = false;  // to several users each
+  // The outcome.
+  int gpus = 0;  // whole ones
+  GpuPlaces places;
+  int missing = 0;       // of either
+  std::string resource;  // "" without any
+  std::string problem;   // what was passed over; empty = nothing
+};
+
+struct AnnouncedLinks {
+  std::string_view annotation;  // where they were read
+  Result<LinkMatrix> matrix;
+  std::vector<std::string> uuids;  // by index; empty = not said
+};
+
+struct MigDraft {
+  std::int64_t gpus = 0;              // whole ones
+  std::int64_t places = 0;            // on GPUs with several users
+  std::int64_t gpu_memory_mib = 0;    // of each; 0 = not known
+  std::vector<MigStock> allocatable;  // devices by name
+  std::optional<MigSpec> spec;        // the outcome; nothing where no GPU is partitioned
+  std::string problem;                // what was passed over, with its key; empty = nothing
+  void AddProblem(const std::string& text) {
+    if (!problem.empty()) problem += "; ";
+    problem += text;
+  }
+};
+
+// What one dialect reads of one node, while that is decoded.
+class NodeReading {
+ public:
+  virtual ~NodeReading() = default;
+  virtual void CountGpus(GpuDraft&) {}
+  virtual std::optional<AnnouncedLinks> Links() { return std::nullopt; }
+  virtual void AddMig(MigDraft&) {}
+};
+
+using NodeReadings = std::vector<std::unique_ptr<NodeReading>>;  // in order of precedence
+
+// --- Pods
+
+// The group that a pod belongs to. Errors: kInvalidArgument naming the key.
+struct GroupAsk {
+  std::string gang;      // "namespace/name"; "" = it stands alone
+  Result<int> size = 0;  // 0 = not said
+  Result<DomainAsk> domain = DomainAsk{};
+};
+
+// Immutable: any thread may call it.
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;  // "berth"
+  [[nodiscard]] virtual DialectKeys keys() const { return {}; }
+
+  // nullptr: the node says nothing in this dialect.
+  [[nodiscard]] virtual std::unique_ptr<NodeReading> ReadNode(const NodeFacts&) const {
+    return nullptr;
+  }
+
+  // Adds so much of one of its resources. Error: kInvalidArgument.
+  [[nodiscard]] virtual Status AddAsk(std::string_view, std::int64_t, ResourceAsk&) const {
+    return {};
+  }
+  // Reads the pod's annotations. need: what each of its devices has to be at least, unless an
+  // earlier dialect has said that. Error: kInvalidArgument with what is wrong.
+  [[nodiscard]] virtual Status FinishAsk(const PodParts&, PodRequest&, MigWant&) const {
+    return {};
+  }
+  virtual void ReadGroup(const PodParts&, const TopologyLevels&, GroupAsk&) const {}
+
+  // The annotation by which a bound pod has its devices; "" = there is none.
+  [[nodiscard]] virtual std::string_view grants_key() const { return ""; }
+  // Reads its value into the placement. Error: kInvalidArgument with what is wrong.
+  [[nodiscard]] virtual Status ReadGrants(const std::string&, ObservedPod&) const { return {}; }
+  // Adds the annotations by which the node's agent hears of the placement.
+  virtual void WriteGrants(const PodRequest&, const Placement&, const NodeSpec&, WallTime,
+                           Annotations&) const {}
+};
+
+// All of them, in order of precedence.
+class Dialects {
+ public:
+  explicit Dialects(std::vector<std::unique_ptr<const Dialect>> in_order);
+
+  class Iterator {
+   public:
+    explicit Iterator(const std::unique_ptr<const Dialect>* at) : at_(at) {}
+    const Dialect& operator*() const { return **at_; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    const std::unique_ptr<const Dialect>* at_;
+  };
+  [[nodiscard]] Iterator begin() const { return Iterator(dialects_.data()); }
+  [[nodiscard]] Iterator end() const { return Iterator(dialects_.data() + dialects_.size()); }
+
+  [[nodiscard]] bool ReadsNode(std::string_view annotation) const {
+    return of_nodes_.Find(annotation) != nullptr;
+  }
+  [[nodiscard]] bool ReadsPod(std::string_view annotation) const {
+    return of_pods_.Find(annotation) != nullptr;
+  }
+  // nullptr: no dialect reads it.
+  [[nodiscard]] const Dialect* ReaderOfResource(std::string_view resource) const {
+    return resources_.Find(resource);
+  }
+
+ private:
+  class Keys {
+   public:
+    void Add(std::span<const std::string_view> keys, const Dialect& dialect);
+    [[nodiscard]] const Dialect* Find(std::string_view key) const;
+
+   private:
+    std::map<std::string, const Dialect*, std::less<>> whole_;
+    std::vector<std::pair<std::string, const Dialect*>> beginnings_;
+  };
+
+  std::vector<std::unique_ptr<const Dialect>> dialects_;
+  Keys of_nodes_, of_pods_, resources_;
+};
+
+}  // namespace berth::wire

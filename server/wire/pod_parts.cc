@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/pod_parts.h"
+
+namespace berth::wire {
+
+ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
+  cpu_milli = Capped(cpu_milli + other.cpu_milli);
+  memory_bytes = Capped(memory_bytes + other.memory_bytes);
+  gpus = Capped(gpus + other.gpus);
+  share_milli = Capped(share_milli + other.share_milli);
+  share_bytes = Capped(share_bytes + other.share_bytes);
+  mig += other.mig;
+  AddWords(other);
+  return *this;
+}
+
+void ResourceAsk::Raise(const ResourceAsk& other) {
+  cpu_milli = std::max(cpu_milli, other.cpu_milli);
+  memory_bytes = std::max(memory_bytes, other.memory_bytes);
+  gpus = std::max(gpus, other.gpus);
+  share_milli = std::max(share_milli, other.share_milli);
+  share_bytes = std::max(share_bytes, other.share_bytes);
+  mig.Raise(other.mig);
+  AddWords(other);
+}
+
+void ResourceAsk::AddWords(const ResourceAsk& other) {
+  gpu_memory_mib_each = std::max(gpu_memory_mib_each, other.gpu_memory_mib_each);
+  gpu_memory_percent = gpu_memory_percent || other.gpu_memory_percent;
+  if (part_resource.empty()) part_resource = other.part_resource;
+  if (gpu_resource.empty()) gpu_resource = other.gpu_resource;
+  for (const std::string_view resource : {other.gpu_resource, other.other_gpu_resource}) {
+    if (other_gpu_resource.empty() && resource != gpu_resource) other_gpu_resource = resource;
+  }
+}
+
+}  // namespace berth::wire

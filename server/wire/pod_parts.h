@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PodParts: the parts of a Pod that matter here, as decoded, before rules and dialects make a
+// PodRequest of them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/labels.h"
+#include "cluster/node_constraints.h"
+#include "cluster/pod_request.h"
+#include "server/wire/pod_mig.h"
+
+namespace berth::wire {
+
+// Sums and products of asks stop at a bound that no node reaches, so that no input overflows.
+inline constexpr std::int64_t kMostAsked = std::numeric_limits<std::int64_t>::max() / 4;
+inline std::int64_t Capped(std::int64_t amount) { return std::min(amount, kMostAsked); }
+
+// What one container (or the overhead, or the pod as a whole) asks for.
+struct ResourceAsk {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t gpus = 0;
+  std::int64_t share_milli = 0;
+  std::int64_t share_bytes = 0;
+  MigCounts mig = {};
+  std::int64_t gpu_memory_mib_each = 0;  // of each of the GPUs at least; 0 = not said
+  bool gpu_memory_percent = false;       // a percentage of each GPU's memory is asked for
+  // The resource by which a part of a GPU is asked for that another scheduler gives; empty = none.
+  std::string_view part_resource = {};
+  // By which resource of the rules the GPUs are asked for, and another one; empty = none.
+  std::string_view gpu_resource = {};
+  std::string_view other_gpu_resource = {};
+
+  ResourceAsk& operator+=(const ResourceAsk& other);
+  // The larger of each.
+  void Raise(const ResourceAsk& other);
+  [[nodiscard]] bool wants_gpu() const { return gpus > 0 || wants_share() || !mig.empty(); }
+  [[nodiscard]] bool wants_share() const { return share_milli > 0 || share_bytes > 0; }
+
+ private:
+  void AddWords(const ResourceAsk& other);
+};
+
+enum class ContainerKind { kInit, kSidecar, kMain };
+
+struct ContainerSpec {
+  std::string name;
+  ContainerKind kind = ContainerKind::kMain;
+  ResourceAsk ask;
+};
+
+// The parts of a pod that matter here, as decoded.
+struct PodParts {
+  PodId id;
+  // Init containers first, each kind in the order of the spec.
+  std::vector<ContainerSpec> containers;
+  ResourceAsk overhead;
+  std::optional<std::int64_t> pod_cpu_milli;  // spec.resources.requests
+  std::optional<std::int64_t> pod_memory_bytes;
+  // Those that some dialect reads (dialect.h).
+  std::map<std::string, std::string, std::less<>> annotations;
+  std::string problem;  // the first thing that could not be read; empty = none
+  int priority = 0;
+  bool may_preempt = true;
+  std::string pod_group;  // spec.schedulingGroup.podGroupName
+  Labels labels;
+  NodeConstraints constraints;
+};
+
+}  // namespace berth::wire
