@@ -18,18 +18,24 @@ class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual Instant Now() const = 0;
-  [[nodiscard]] virtual WallTime Wall() const { return std::chrono::system_clock::now(); }
+  [[nodiscard]] virtual WallTime Wall() const = 0;
 };
 
 class SystemClock final : public Clock {
  public:
   [[nodiscard]] Instant Now() const override;
+  [[nodiscard]] WallTime Wall() const override;
 };
 
-// A clock that moves only when told. Not for concurrent use of Advance and Now.
+// A clock whose two times move only by Advance, together; its wall clock begins on 2026-08-21 at
+// 10:00 UTC. Not for concurrent use of Advance and the others.
 class SimClock final : public Clock {
  public:
   [[nodiscard]] Instant Now() const override { return now_; }
+  [[nodiscard]] WallTime Wall() const override {
+    return std::chrono::sys_days(std::chrono::year(2026) / 8 / 21) + std::chrono::hours(10) +
+           now_.time_since_epoch();
+  }
   void Advance(Duration by) { now_ += by; }
 
  private:

@@ -27,4 +27,8 @@ bool IsDnsSubdomain(std::string_view name) {
   }
 }
 
+std::string FullName(std::string_view namespace_name, std::string_view name) {
+  return std::string(namespace_name).append("/").append(name);
+}
+
 }  // namespace berth

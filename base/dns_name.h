@@ -4,6 +4,7 @@
 // means something in a path or a query.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace berth {
@@ -13,5 +14,8 @@ namespace berth {
 
 // A pod, a node, a claim: 1..253 characters, such labels (of any length) joined by '.'.
 [[nodiscard]] bool IsDnsSubdomain(std::string_view name);
+
+// "namespace/name": one object of a kind in the whole cluster.
+[[nodiscard]] std::string FullName(std::string_view namespace_name, std::string_view name);
 
 }  // namespace berth

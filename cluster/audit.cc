@@ -22,8 +22,7 @@ void CountDouble(const Node& node, int gpu, const std::vector<const PodRecord*>&
   if (report.double_granted.size() >= kMostNamed) return;
   std::string text = "GPU " + std::to_string(gpu) + " of node " + node.spec().name + ":";
   for (const PodRecord* const pod : holders) {
-    text.append(pod == holders.front() ? " " : ", ");
-    text.append(pod->pod.id.namespace_name).append("/").append(pod->pod.id.name);
+    text.append(pod == holders.front() ? " " : ", ").append(pod->pod.id.full_name());
   }
   report.double_granted.push_back(std::move(text));
 }

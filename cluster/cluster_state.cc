@@ -32,25 +32,6 @@ bool IsNews(const PodRecord& held, const PodRequest& b, const Placement& placeme
   return !same;
 }
 
-// Whether somebody else holds all that is said, so that an assumption may take its place: no GPU of
-// it is given away, also if it is true and the other pod has left already without our knowing.
-bool IsHeldByOthers(const Placement& said, std::string_view uid, const PodRecords& pods,
-                    const NodeSpec* node) {
-  const auto holds = [uid](const PodRecord& pod, const DeviceGrant& wanted) {
-    return pod.pod.id.uid != uid &&
-           std::ranges::any_of(pod.placement.grants, [&wanted](const DeviceGrant& grant) {
-             return grant.gpu == wanted.gpu && grant.milli >= wanted.milli &&
-                    grant.memory_mib >= wanted.memory_mib;
-           });
-  };
-  return said.mig.empty() && std::ranges::all_of(said.grants, [&](const DeviceGrant& grant) {
-           const bool is_there =
-               node == nullptr || static_cast<std::size_t>(grant.gpu) < node->gpus.size();
-           return !is_there ||
-                  std::ranges::any_of(pods, [&](const auto& pod) { return holds(*pod, grant); });
-         });
-}
-
 }  // namespace
 
 ClusterState::ClusterState() : current_(std::make_shared<const Snapshot>()) {}
@@ -104,107 +85,38 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
 
 void ClusterState::Show(const PodBound& bound) {
   const std::string& uid = bound.pod.id.uid;
-  const Placement placement = bound.devices_annotated ? Believe(bound) : bound.placement;
-  if (unshown_.erase(uid) > 0) deadlines_.erase({Instant(), uid});
+  const std::string& node = bound.placement.node;
   const std::shared_ptr<const PodRecord> held = Find(uid);
+  const Placement placement = bound.devices_annotated
+                                  ? disputes_.Believe(bound, held.get(), PodsOn(node), SpecOf(node))
+                                  : bound.placement;
+  if (unshown_.erase(uid) > 0) deadlines_.erase({Instant(), uid});
   if (held != nullptr && !IsNews(*held, bound.pod, placement)) return;
   Keep(RecordOf(bound.pod, placement, PodState::kBound, {}, bound.devices_annotated));
   Reconsider(placement.node);
 }
 
-Placement ClusterState::Believe(const PodBound& bound) {
-  const std::string& uid = bound.pod.id.uid;
-  const Placement& said = bound.placement;
-  const std::shared_ptr<const PodRecord> held = Find(uid);
-  const bool has =
-      held != nullptr && held->placement.node == said.node && HasDevices(held->placement);
-  // What it said first, if that could not be believed yet.
-  const auto dispute = disputed_.find(uid);
-  const bool waits = dispute != disputed_.end() && dispute->second.open;
-  const Placement first = waits ? dispute->second.said : said;
-  const bool known = has && held->state == PodState::kBound && !waits;
-  std::string why_not;
-  if (known && !Specifies(held->placement, said)) {
-    why_not = "it is known to have " + DevicesText(held->placement);
-  } else if (!known && HasDevices(said)) {
-    why_not = WhyNot(said, uid);
-  } else if (waits) {
-    why_not = "it said " + DevicesText(first) + " before";
-  }
-  if (why_not.empty()) {
-    disputed_.erase(uid);
-    return said;
-  }
-  const auto node = specs_.find(said.node);
-  const auto pods = pods_by_node_.find(said.node);
-  Placement believed = said;
-  believed.grants = first.grants;
-  believed.mig = first.mig;
-  if (known) {
-    believed.grants = held->placement.grants;
-    believed.mig = held->placement.mig;
-  } else if (IsHeldByOthers(first, uid, pods == pods_by_node_.end() ? PodRecords() : pods->second,
-                            node == specs_.end() ? nullptr : node->second.get())) {
-    const bool reserved = has && held->state == PodState::kReserved;
-    believed.grants = reserved ? held->placement.grants : std::vector<DeviceGrant>();
-  }
-  std::string problem = "says " + DevicesText(said) + " on node " + said.node + ", but " + why_not;
-  disputed_[uid] = {{bound.pod.id, std::move(problem)}, first, !known};
-  return believed;
-}
-
-std::string ClusterState::WhyNot(const Placement& said, std::string_view uid) const {
-  const auto node = specs_.find(said.node);
-  const auto pods = pods_by_node_.find(said.node);
-  return WhyNotBeside(said, uid, pods == pods_by_node_.end() ? PodRecords() : pods->second,
-                      node == specs_.end() ? nullptr : node->second.get());
-}
-
 void ClusterState::Reconsider(const std::string& node) {
-  for (auto entry = disputed_.begin(); entry != disputed_.end();) {
-    const auto now = entry++;
-    const auto& [uid, disputed] = *now;
+  for (const std::string& uid : disputes_.OpenOn(node)) {
     const std::shared_ptr<const PodRecord> held = Find(uid);
-    if (!disputed.open || disputed.said.node != node || held == nullptr) continue;
-    Placement placement = held->placement;
-    placement.grants = disputed.said.grants;
-    placement.mig = disputed.said.mig;
-    const bool believed = WhyNot(disputed.said, uid).empty();
-    if (!believed) {
-      // One of those that held it may have left, and another one may still hold a part.
-      const auto spec = specs_.find(node);
-      if (IsHeldByOthers(disputed.said, uid, pods_by_node_[node],
-                         spec == specs_.end() ? nullptr : spec->second.get())) {
-        continue;
-      }
-    }
-    if (believed) disputed_.erase(now);
-    if (placement != held->placement) {
-      Keep(RecordOf(held->pod, placement, PodState::kBound, {}, true));
+    if (held == nullptr) continue;
+    if (auto placement = disputes_.Reconsider(uid, *held, PodsOn(node), SpecOf(node))) {
+      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, true));
     }
   }
 }
 
 void ClusterState::DisputeUnknownDevices(const NodeSpec& spec) {
-  const auto pods = pods_by_node_.find(spec.name);
-  if (pods == pods_by_node_.end()) return;
-  for (const auto& held : PodRecords(pods->second)) {
-    const std::string why_not = WhyNotOnNode(held->placement, spec);
-    if (why_not.empty() || held->state != PodState::kBound || !held->annotated) continue;
-    Placement placement = held->placement;
-    if (IsHeldByOthers(placement, held->pod.id.uid, {}, &spec)) placement.grants.clear();
-    std::string problem =
-        "says " + DevicesText(held->placement) + " on node " + spec.name + ", but " + why_not;
-    disputed_[held->pod.id.uid] = {{held->pod.id, std::move(problem)}, held->placement, true};
-    Keep(RecordOf(held->pod, placement, PodState::kBound, {}));
+  for (const auto& held : PodRecords(PodsOn(spec.name))) {
+    if (const auto placement = disputes_.DisputeUnknown(*held, spec)) {
+      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}));
+    }
   }
 }
 
 std::vector<DeviceDispute> ClusterState::Disputes() const {
   const MutexLock lock(mutex_);
-  std::vector<DeviceDispute> disputes;
-  for (const auto& [uid, disputed] : disputed_) disputes.push_back(disputed.dispute);
-  return disputes;
+  return disputes_.List();
 }
 
 void ClusterState::Leave(std::string_view uid) {
@@ -213,9 +125,7 @@ void ClusterState::Leave(std::string_view uid) {
     ++departed_;
   }
   Erase(uid);
-  if (const auto disputed = disputed_.find(uid); disputed != disputed_.end()) {
-    disputed_.erase(disputed);
-  }
+  disputes_.Forget(uid);
 }
 
 // A reservation belongs to its bind, which finds out what became of it: the doubt is for later.
@@ -226,25 +136,13 @@ void ClusterState::Miss(const std::string& uid) {
   if (Find(uid)->state == PodState::kBound) deadlines_.emplace(Instant(), uid);
 }
 
-NodeSpec ClusterState::WithOffers(NodeSpec spec) const {
-  if (spec.mig.known() && !spec.mig->by_claims()) return spec;
-  const auto offered = offered_.find(spec.name);
-  spec.mig = offered == offered_.end() ? NodeMig() : offered->second;
-  return spec;
-}
-
 void ClusterState::Offer(const GpusOffered& offered) {
-  if (offered.mig.known()) {
-    offered_.insert_or_assign(offered.node, offered.mig);
-  } else if (offered_.erase(offered.node) == 0) {
-    return;
-  }
-  const auto node = specs_.find(offered.node);
-  if (node != specs_.end()) UpsertNode(NodeSpec(*node->second));
+  const NodeSpec* const spec = SpecOf(offered.node);
+  if (claims_.Put(offered) && spec != nullptr) UpsertNode(NodeSpec(*spec));
 }
 
 void ClusterState::UpsertNode(const NodeSpec& said) {
-  NodeSpec spec = WithOffers(said);
+  NodeSpec spec = claims_.WithOffers(said);
   const auto known = specs_.find(spec.name);
   if (known != specs_.end() && *known->second == spec) return;  // a heartbeat
   auto shared = std::make_shared<const NodeSpec>(std::move(spec));
@@ -260,20 +158,7 @@ void ClusterState::UpsertNode(const NodeSpec& said) {
 }
 
 void ClusterState::Claim(const GpusClaimed& claimed) {
-  ClaimsOfNode& of_node = claims_[claimed.node];
-  std::vector<ClaimedGpu>& held = of_node.by_source[claimed.source];
-  const bool changed = held != claimed.gpus;
-  held = claimed.gpus;
-  std::vector<ClaimedGpu> all;
-  for (const auto& [source, gpus] : of_node.by_source) {
-    all.insert(all.end(), gpus.begin(), gpus.end());
-  }
-  if (all.empty()) {
-    claims_.erase(claimed.node);
-  } else if (changed) {
-    of_node.all = std::make_shared<const std::vector<ClaimedGpu>>(std::move(all));
-  }
-  if (!changed) return;
+  if (!claims_.Put(claimed)) return;
   const auto node = specs_.find(claimed.node);
   if (node != specs_.end() && !node_set_changed_) ReplaceNode(node->second);
 }
@@ -286,11 +171,7 @@ void ClusterState::ReplaceNode(const std::shared_ptr<const NodeSpec>& spec) {
 
 std::shared_ptr<const Node> ClusterState::BuildNode(
     const std::shared_ptr<const NodeSpec>& spec) const {
-  const auto pods = pods_by_node_.find(spec->name);
-  const auto claims = claims_.find(spec->name);
-  return std::make_shared<const Node>(spec,
-                                      pods == pods_by_node_.end() ? PodRecords{} : pods->second,
-                                      claims == claims_.end() ? nullptr : claims->second.all);
+  return std::make_shared<const Node>(spec, PodsOn(spec->name), claims_.HeldOn(spec->name));
 }
 
 Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
@@ -383,20 +264,12 @@ std::optional<PodRecord> ClusterState::FindPod(std::string_view uid) const {
 
 std::size_t ClusterState::GangSize(std::string_view gang) const {
   const MutexLock lock(mutex_);
-  const auto nodes = gangs_.find(gang);
-  if (nodes == gangs_.end()) return 0;
-  std::size_t size = 0;
-  for (const auto& [node, pods] : nodes->second) size += pods;
-  return size;
+  return gangs_.Count(gang);
 }
 
 std::vector<std::string> ClusterState::GangNodes(std::string_view gang) const {
   const MutexLock lock(mutex_);
-  std::vector<std::string> names;
-  if (const auto nodes = gangs_.find(gang); nodes != gangs_.end()) {
-    for (const auto& [node, pods] : nodes->second) names.push_back(node);
-  }
-  return names;
+  return gangs_.NodesOf(gang);
 }
 
 std::vector<std::string> ClusterState::BoundUids() const {
@@ -439,6 +312,16 @@ std::shared_ptr<const PodRecord> ClusterState::Find(std::string_view uid) const 
   return held == pods_.end() ? nullptr : held->second;
 }
 
+const PodRecords& ClusterState::PodsOn(const std::string& node) const {
+  const auto pods = pods_by_node_.find(node);
+  return pods == pods_by_node_.end() ? no_pods_ : pods->second;
+}
+
+const NodeSpec* ClusterState::SpecOf(std::string_view node) const {
+  const auto spec = specs_.find(node);
+  return spec == specs_.end() ? nullptr : spec->second.get();
+}
+
 void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
   const std::string& uid = record->pod.id.uid;
   const std::string& node = record->placement.node;
@@ -450,7 +333,7 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
     Unlist(*held);
   }
   if (record->state == PodState::kReserved) deadlines_.emplace(record->settle_after, uid);
-  if (!record->pod.gang.empty()) ++gangs_[record->pod.gang][node];
+  gangs_.Add(record->pod.gang, node);
   PodRecords& pods = pods_by_node_[node];
   pods.insert(PositionOf(pods, uid), record);
   pods_.emplace(uid, record);
@@ -461,11 +344,7 @@ void ClusterState::Unlist(const PodRecord& record) {
   const std::string& uid = record.pod.id.uid;
   if (record.state == PodState::kReserved) deadlines_.erase({record.settle_after, uid});
   if (record.state == PodState::kBound) deadlines_.erase({Instant(), uid});
-  if (const auto gang = gangs_.find(record.pod.gang); gang != gangs_.end()) {
-    const auto on_node = gang->second.find(record.placement.node);
-    if (--on_node->second == 0) gang->second.erase(on_node);
-    if (gang->second.empty()) gangs_.erase(gang);
-  }
+  gangs_.Remove(record.pod.gang, record.placement.node);
   const auto pods = pods_by_node_.find(record.placement.node);
   pods->second.erase(PositionOf(pods->second, uid));
   if (pods->second.empty()) pods_by_node_.erase(pods);

@@ -41,6 +41,8 @@
 #include "base/result.h"
 #include "cluster/cluster_event.h"
 #include "cluster/device_disputes.h"
+#include "cluster/gang_members.h"
+#include "cluster/node_claims.h"
 #include "cluster/pod_record.h"
 #include "cluster/snapshot.h"
 
@@ -118,11 +120,6 @@ class ClusterState {
   void Leave(std::string_view uid) BERTH_REQUIRES(mutex_);
   void Miss(const std::string& uid) BERTH_REQUIRES(mutex_);
   void Show(const PodBound& bound) BERTH_REQUIRES(mutex_);
-  // What is booked of a pod whose devices an annotation names.
-  [[nodiscard]] Placement Believe(const PodBound& bound) BERTH_REQUIRES(mutex_);
-  // Why the devices cannot be those of the pod; "" = they can.
-  [[nodiscard]] std::string WhyNot(const Placement& said, std::string_view uid) const
-      BERTH_REQUIRES(mutex_);
   // Pods of the node whose devices were not believed may have them after all.
   void Reconsider(const std::string& node) BERTH_REQUIRES(mutex_);
   // Pods of a node that has become known may say devices that it does not have.
@@ -130,10 +127,11 @@ class ClusterState {
   void Unlist(const PodRecord& record) BERTH_REQUIRES(mutex_);  // all but the node
   [[nodiscard]] std::shared_ptr<const PodRecord> Find(std::string_view uid) const
       BERTH_REQUIRES(mutex_);
+  [[nodiscard]] const PodRecords& PodsOn(const std::string& node) const BERTH_REQUIRES(mutex_);
+  [[nodiscard]] const NodeSpec* SpecOf(std::string_view node) const
+      BERTH_REQUIRES(mutex_);  // nullptr: not known
   void ApplyOne(const ClusterEvent& event) BERTH_REQUIRES(mutex_);
   void UpsertNode(const NodeSpec& said) BERTH_REQUIRES(mutex_);
-  // The spec with what is offered on its node.
-  [[nodiscard]] NodeSpec WithOffers(NodeSpec spec) const BERTH_REQUIRES(mutex_);
   void Offer(const GpusOffered& offered) BERTH_REQUIRES(mutex_);
   void Claim(const GpusClaimed& claimed) BERTH_REQUIRES(mutex_);
   void ReplaceNode(const std::shared_ptr<const NodeSpec>& spec) BERTH_REQUIRES(mutex_);
@@ -153,17 +151,9 @@ class ClusterState {
       BERTH_GUARDED_BY(mutex_);
   // Also of nodes that are not known (yet).
   std::unordered_map<std::string, PodRecords> pods_by_node_ BERTH_GUARDED_BY(mutex_);
-  // By node, also by those that are not known (yet).
-  struct ClaimsOfNode {
-    std::map<ClaimSource, std::vector<ClaimedGpu>> by_source;
-    Node::Claims all;  // of these, one after the other
-  };
-  std::unordered_map<std::string, ClaimsOfNode> claims_ BERTH_GUARDED_BY(mutex_);
-  // By node, also by those that are not known (yet).
-  std::unordered_map<std::string, NodeMig> offered_ BERTH_GUARDED_BY(mutex_);
-  // How many pods of each gang there are on each node.
-  std::map<std::string, std::map<std::string, std::size_t>, std::less<>> gangs_
-      BERTH_GUARDED_BY(mutex_);
+  const PodRecords no_pods_;
+  NodeClaims claims_ BERTH_GUARDED_BY(mutex_);
+  GangMembers gangs_ BERTH_GUARDED_BY(mutex_);
   // By UID: pods reserved or bound here that no PodBound has shown since.
   struct Unshown {
     std::uint64_t number = 0;  // of the doubt
@@ -173,13 +163,7 @@ class ClusterState {
   std::uint64_t doubts_ BERTH_GUARDED_BY(mutex_) = 0;  // the number of the last one
   // Of reservations, and of pods that were bound here and missed (at once).
   std::set<std::pair<Instant, std::string>> deadlines_ BERTH_GUARDED_BY(mutex_);
-  // By UID.
-  struct Disputed {
-    DeviceDispute dispute;
-    Placement said;
-    bool open = false;  // nothing better is known: believed as soon as it can be
-  };
-  std::map<std::string, Disputed, std::less<>> disputed_ BERTH_GUARDED_BY(mutex_);
+  DeviceDisputes disputes_ BERTH_GUARDED_BY(mutex_);
   std::uint64_t departed_ BERTH_GUARDED_BY(mutex_) = 0;  // as in Snapshot
   Snapshot next_ BERTH_GUARDED_BY(mutex_);               // the snapshot in the making
   bool node_set_changed_ BERTH_GUARDED_BY(mutex_) = false;

@@ -137,7 +137,7 @@ std::vector<MigSlot> SlotsOfClaims(const MigSpec& spec, std::span<const ClaimedG
 }
 
 MigRank RankOf(const MigProduct& product, int row) {
-  const MigRow& of = product.rows()[static_cast<std::size_t>(row)];
+  const MigRow& of = product.row(row);
   return {-of.memory_units, std::popcount(of.starts), row};
 }
 
@@ -151,18 +151,15 @@ std::vector<int> RowsFor(const MigProduct& product, const MigWant& want) {
     if (const auto row = product.RowOf(*want.profile)) rows.push_back(*row);
     return rows;
   }
-  const auto row_at = [&](int row) -> const MigRow& {
-    return product.rows()[static_cast<std::size_t>(row)];
-  };
   for (int i = 0; i < static_cast<int>(product.rows().size()); ++i) {
-    const MigRow& row = row_at(i);
+    const MigRow& row = product.row(i);
     if (row.profile.extension == MigExtension::kNone &&
         IsEnough(want, row.profile.compute_slices, UsableMib(row))) {
       rows.push_back(i);
     }
   }
   std::ranges::stable_sort(rows, {}, [&](int i) {
-    return std::tuple(row_at(i).memory_units, row_at(i).profile.compute_slices);
+    return std::tuple(product.row(i).memory_units, product.row(i).profile.compute_slices);
   });
   return rows;
 }

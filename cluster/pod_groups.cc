@@ -3,15 +3,9 @@
 
 #include <utility>
 
+#include "base/dns_name.h"
+
 namespace berth {
-namespace {
-
-std::string GangOf(std::string_view namespace_name, std::string_view name) {
-  return std::string(namespace_name).append("/").append(name);
-}
-
-}  // namespace
-
 std::optional<PodGroup> PodGroupTable::Find(const std::string& gang) const {
   const MutexLock lock(mutex_);
   const auto found = by_gang_.find(gang);
@@ -20,20 +14,20 @@ std::optional<PodGroup> PodGroupTable::Find(const std::string& gang) const {
 }
 
 void PodGroupTable::Put(PodGroup group) {
-  std::string gang = GangOf(group.namespace_name, group.name);
+  std::string gang = FullName(group.namespace_name, group.name);
   const MutexLock lock(mutex_);
   by_gang_.insert_or_assign(std::move(gang), std::move(group));
 }
 
 void PodGroupTable::Remove(std::string_view namespace_name, std::string_view name) {
   const MutexLock lock(mutex_);
-  by_gang_.erase(GangOf(namespace_name, name));
+  by_gang_.erase(FullName(namespace_name, name));
 }
 
 void PodGroupTable::Reset(std::vector<PodGroup> groups) {
   std::unordered_map<std::string, PodGroup> by_gang;
   for (PodGroup& group : groups) {
-    std::string gang = GangOf(group.namespace_name, group.name);
+    std::string gang = FullName(group.namespace_name, group.name);
     by_gang.insert_or_assign(std::move(gang), std::move(group));
   }
   const MutexLock lock(mutex_);

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/dns_name.h"
 #include "cluster/labels.h"
 #include "cluster/node_constraints.h"
 #include "topology/links/link_ask.h"
@@ -102,6 +103,7 @@ struct PodId {
   std::string uid;  // from the API server; "namespace/name" where a client sent none
   std::string namespace_name;
   std::string name;
+  [[nodiscard]] std::string full_name() const { return FullName(namespace_name, name); }
   friend bool operator==(const PodId&, const PodId&) = default;
 };
 

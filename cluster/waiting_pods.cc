@@ -3,15 +3,9 @@
 
 #include <utility>
 
+#include "base/dns_name.h"
+
 namespace berth {
-namespace {
-
-std::string FullName(std::string_view namespace_name, std::string_view name) {
-  return std::string(namespace_name).append("/").append(name);
-}
-
-}  // namespace
-
 WaitingPods::Pods WaitingPods::Current() const {
   const MutexLock lock(mutex_);
   Pods pods;

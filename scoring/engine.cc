@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/cleanup.h"
 #include "scoring/registry.h"
 #include "scoring/waste/pod_draws.h"
 
@@ -116,7 +117,7 @@ void Engine::FollowInBackground(const std::shared_ptr<const Snapshot>& snapshot)
 void Engine::CatchUp() {
   bool has_caught_up = false;
   // Where memory ends in the middle of it the next pod tries again.
-  const std::shared_ptr<void> ends(nullptr, [&](void*) {
+  const Cleanup ends([&] {
     if (has_caught_up) return;
     const MutexLock lock(waiting_mutex_);
     catching_up_ = false;

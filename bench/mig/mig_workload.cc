@@ -24,7 +24,7 @@ constexpr std::array<NamedMix, 3> kMixes = {{{"skew-small", {.30, .25, .20, .10,
 std::vector<int> PlainRows(const MigProduct& product) {
   std::vector<int> rows;
   for (int row = 0; row < static_cast<int>(product.rows().size()); ++row) {
-    const MigProfile& profile = product.rows()[static_cast<std::size_t>(row)].profile;
+    const MigProfile& profile = product.row(row).profile;
     if (profile.extension == MigExtension::kNone) rows.push_back(row);
   }
   return rows;
@@ -49,7 +49,7 @@ Result<MigMix> MixFromJson(const MigProduct& product, const std::string& text) {
   std::ranges::sort(mix);
   for (std::size_t i = 1; i < mix.size(); ++i) {
     if (mix[i].first != mix[i - 1].first) continue;
-    const MigRow& row = product.rows()[static_cast<std::size_t>(mix[i].first)];
+    const MigRow& row = product.row(mix[i].first);
     return Invalid(MigProfileName(row.profile) + ": is there under two names");
   }
   return mix;
@@ -91,7 +91,7 @@ std::vector<MigPod> DrawMigPods(const MigProduct& product, const MigMix& mix,
   double shares = 0, units = 0;
   for (const auto& [row, share] : mix) {
     shares += share;
-    units += share * product.rows()[static_cast<std::size_t>(row)].memory_units;
+    units += share * product.row(row).memory_units;
   }
   const double rate = units_per_time * shares / units;
   Random random(seed);

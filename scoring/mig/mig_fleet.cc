@@ -32,7 +32,7 @@ void MigFleet::Place(int gpu, int placement) {
   const int to = states_->With(state(gpu), placement);
   BERTH_CHECK(to != MigStates::kNone);
   const auto node = static_cast<std::size_t>(gpu / gpus_per_node_);
-  const MigPlacement& place = states_->product().placements()[static_cast<std::size_t>(placement)];
+  const MigPlacement& place = states_->product().placement(placement);
   ++instances_[node];
   free_[node] -= std::popcount(place.units);
   Move(gpu, to);
@@ -42,7 +42,7 @@ void MigFleet::Remove(int gpu, int placement) {
   const int to = states_->Without(state(gpu), placement);
   BERTH_CHECK(to != MigStates::kNone);
   const auto node = static_cast<std::size_t>(gpu / gpus_per_node_);
-  const MigPlacement& place = states_->product().placements()[static_cast<std::size_t>(placement)];
+  const MigPlacement& place = states_->product().placement(placement);
   --instances_[node];
   free_[node] += std::popcount(place.units);
   Move(gpu, to);

@@ -52,11 +52,9 @@ class Planner {
   }
 
  private:
-  [[nodiscard]] const MigRow& RowAt(int row) const {
-    return spec_.product->rows()[static_cast<std::size_t>(row)];
-  }
+  [[nodiscard]] const MigRow& RowAt(int row) const { return spec_.product->row(row); }
   [[nodiscard]] int RowOf(const MigSlot& slot) const {
-    return spec_.product->placements()[static_cast<std::size_t>(slot.placement)].row;
+    return spec_.product->placement(slot.placement).row;
   }
 
   // Shared devices are only counted, and taken at once.
@@ -100,9 +98,8 @@ class Planner {
     if (spec_.by_claims()) return;
     MigGrant grant{.profile = device.name.value_or(RowAt(RowOf(slot)).profile)};
     if (spec_.allocator == MigAllocator::kBerth) {
-      const auto placement = static_cast<std::size_t>(slot.placement);
       grant.gpu = spec_.gpus[slot.gpu].index;
-      grant.start = spec_.product->placements()[placement].start;
+      grant.start = spec_.product->placement(slot.placement).start;
     }
     plan_.grants.push_back(grant);
   }

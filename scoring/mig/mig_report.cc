@@ -13,7 +13,7 @@ void CountPlacements(const MigProduct& product, MigSet taken, MigSet free, bool 
   for (int row = 0; row < static_cast<int>(product.rows().size()); ++row) {
     const MigSet placements = product.PlacementsOf(row);
     if (((taken | free) & placements) == 0 && !all_profiles) continue;
-    const MigProfile& profile = product.rows()[static_cast<std::size_t>(row)].profile;
+    const MigProfile& profile = product.row(row).profile;
     MigProfileCount& counts = count.profiles[MigProfileName(profile)];
     counts.taken += std::popcount(taken & placements);
     counts.free += std::popcount(free & placements);

@@ -60,6 +60,7 @@ class PushedClock final : public Clock {
   [[nodiscard]] Instant Now() const override {
     return std::chrono::steady_clock::now() + pushed_.load();
   }
+  [[nodiscard]] WallTime Wall() const override { return std::chrono::system_clock::now(); }
   void Push(Duration by) { pushed_ = pushed_.load() + by; }
 
  private:

@@ -137,7 +137,7 @@ class MigRun {
     std::map<int, int> counts;
     for (const int row : rows) ++counts[row];
     for (const auto& [row, count] : counts) {
-      pod.Mig(MigProfileName(product.rows()[static_cast<std::size_t>(row)].profile), count);
+      pod.Mig(MigProfileName(product.row(row).profile), count);
     }
     return pod.Request();
   }

@@ -22,20 +22,11 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "test/soak/soak_process.h"
 
 namespace berth::test {
-
-class SoakClock final : public Clock {
- public:
-  [[nodiscard]] Instant Now() const override { return now_; }
-  [[nodiscard]] WallTime Wall() const override { return WallTime() + now_.time_since_epoch(); }
-  void Advance(Duration by) { now_ += by; }
-
- private:
-  Instant now_{};
-};
 
 class SoakRun {
  public:
@@ -89,7 +80,7 @@ class SoakRun {
   void CheckNobodyWaits();
 
   Random random_;
-  SoakClock clock_;
+  SimClock clock_;
   SoakApi api_;
   std::array<std::unique_ptr<SoakProcess>, 2> processes_;
   std::size_t leader_ = 0;

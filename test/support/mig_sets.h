@@ -18,7 +18,7 @@ inline std::vector<RowAndStart> PlacementsByHand(const MigProduct& product) {
   std::vector<RowAndStart> placements;
   for (int row = 0; row < static_cast<int>(product.rows().size()); ++row) {
     for (int start = 0; start < kMaxMigUnits; ++start) {
-      const unsigned starts = product.rows()[static_cast<std::size_t>(row)].starts;
+      const unsigned starts = product.row(row).starts;
       if ((starts & (1U << start)) != 0) placements.emplace_back(row, start);
     }
   }
@@ -30,7 +30,7 @@ inline bool GoTogetherByHand(const MigProduct& product, const std::vector<RowAnd
   int ofa = 0;
   int engines[4] = {};
   for (const auto& [index, start] : set) {
-    const MigRow& row = product.rows()[static_cast<std::size_t>(index)];
+    const MigRow& row = product.row(index);
     for (int unit = start; unit < start + row.memory_units; ++unit) {
       if (unit >= product.memory_units() || ++users[unit] > 1) return false;
     }

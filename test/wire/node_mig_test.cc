@@ -207,9 +207,7 @@ TEST(NodeMig, TakesRowsAndProductsOfTheNodesOwn) {
   const DecodedNode replaced = Decode(node);
   ASSERT_TRUE(replaced.spec.mig.known()) << replaced.problem;
   const MigProduct& product = *replaced.spec.mig->product;
-  EXPECT_EQ(
-      product.rows()[static_cast<std::size_t>(*product.RowOf(test::ProfileOf("1g.5gb")))].starts,
-      0b11);
+  EXPECT_EQ(product.row(*product.RowOf(test::ProfileOf("1g.5gb"))).starts, 0b11);
   EXPECT_TRUE(product.RowOf(test::ProfileOf("7g.40gb")));
   // Equal products are one object, so that nodes of one kind share what is computed of it.
   EXPECT_EQ(Decode(node).spec.mig->product, replaced.spec.mig->product);

@@ -43,9 +43,8 @@ Status MigLayout::Remove(int placement) {
 }
 
 std::string MigPlacementName(const MigProduct& product, int placement) {
-  const MigPlacement& place = product.placements()[static_cast<std::size_t>(placement)];
-  return MigProfileName(product.rows()[static_cast<std::size_t>(place.row)].profile) + " at " +
-         std::to_string(place.start);
+  const MigPlacement& place = product.placement(placement);
+  return MigProfileName(product.row_of(placement).profile) + " at " + std::to_string(place.start);
 }
 
 std::string MigSetName(const MigProduct& product, MigSet set) {

@@ -94,8 +94,7 @@ MigProduct::MigProduct(MigProductSpec spec) : spec_(std::move(spec)) {
     MigSet conflicts = 0;
     for (std::size_t i = 0; i < placements_.size(); ++i) {
       const MigPlacement& b = placements_[i];
-      const bool both_once = rows()[static_cast<std::size_t>(a.row)].once_per_gpu &&
-                             rows()[static_cast<std::size_t>(b.row)].once_per_gpu;
+      const bool both_once = row(a.row).once_per_gpu && row(b.row).once_per_gpu;
       if ((a.units & b.units) != 0 || both_once) conflicts |= MigSet{1} << i;
     }
     conflicts_.push_back(conflicts);
@@ -128,7 +127,7 @@ std::optional<int> MigProduct::RowOf(const MigProfile& profile) const {
 std::optional<int> MigProduct::PlacementAt(int row, int start) const {
   for (MigSet left = PlacementsOf(row); left != 0; left &= left - 1) {
     const int placement = std::countr_zero(left);
-    if (placements_[static_cast<std::size_t>(placement)].start == start) return placement;
+    if (this->placement(placement).start == start) return placement;
   }
   return std::nullopt;
 }
@@ -141,7 +140,7 @@ MigSet MigProduct::AllPlacements() const {
 MigUnits MigProduct::UnitsOf(MigSet set) const {
   MigUnits units = 0;
   for (; set != 0; set &= set - 1) {
-    units |= placements_[static_cast<std::size_t>(std::countr_zero(set))].units;
+    units |= placement(std::countr_zero(set)).units;
   }
   return units;
 }

@@ -92,6 +92,16 @@ class MigProduct {
   [[nodiscard]] const std::vector<MigRow>& rows() const { return spec_.rows; }
   [[nodiscard]] const std::vector<MigPlacement>& placements() const { return placements_; }
 
+  [[nodiscard]] const MigRow& row(int row) const {
+    return spec_.rows[static_cast<std::size_t>(row)];
+  }
+  [[nodiscard]] const MigPlacement& placement(int placement) const {
+    return placements_[static_cast<std::size_t>(placement)];
+  }
+  [[nodiscard]] const MigRow& row_of(int placement) const {
+    return row(this->placement(placement).row);
+  }
+
   // The row of a profile, also by another name of it.
   [[nodiscard]] std::optional<int> RowOf(const MigProfile& profile) const;
   // The placement of a row at a start, if the row may begin there.

@@ -31,7 +31,7 @@ std::optional<int> MigStartBy(MigStartRule rule, const MigProduct& product, MigS
   if (possible == 0) return std::nullopt;
   if (rule == MigStartRule::kLowest) return Lowest(possible);
   if (rule == MigStartRule::kDriver) return LeavingMost(product, set, possible, counted);
-  const int slices = product.rows()[static_cast<std::size_t>(row)].profile.compute_slices;
+  const int slices = product.row(row).profile.compute_slices;
   return slices == 1 || slices == 3 ? Highest(possible) : Lowest(possible);
 }
 

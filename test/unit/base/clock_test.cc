@@ -17,6 +17,14 @@ TEST(SimClock, MovesOnlyWhenTold) {
   EXPECT_EQ(clock.Now() - start, seconds(7));
 }
 
+TEST(SimClock, ItsWallClockIsSimulatedTooAndMovesAlong) {
+  SimClock clock;
+  const WallTime start = clock.Wall();
+  EXPECT_EQ(SimClock().Wall(), start);
+  clock.Advance(seconds(3));
+  EXPECT_EQ(clock.Wall() - start, seconds(3));
+}
+
 TEST(SystemClock, NeverGoesBack) {
   const SystemClock clock;
   Instant before = clock.Now();

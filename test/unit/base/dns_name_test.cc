@@ -18,6 +18,11 @@ TEST(DnsName, ALabelIsOfSmallLettersDigitsAndInnerDashes) {
   EXPECT_FALSE(IsDnsLabel(std::string(64, 'a')));
 }
 
+TEST(DnsName, AFullNameHasTheNamespaceInFront) {
+  EXPECT_EQ(FullName("ns", "p"), "ns/p");
+  EXPECT_EQ(FullName("", "p"), "/p");
+}
+
 TEST(DnsName, ASubdomainIsOfLabelsAndDots) {
   for (const char* name : {"a", "a.b", "ip-10-0-0-1.eu-west-1.compute.internal", "0.1"}) {
     EXPECT_TRUE(IsDnsSubdomain(name)) << name;

@@ -21,7 +21,7 @@ OfferedGpu AGpu(int index) {
       .pool = "p", .index = index, .product = MigLibrary::Catalogued(*FindMigProduct("A100-40GB"))};
   gpu.offered = gpu.product->AllPlacements();
   for (const MigPlacement& place : gpu.product->placements()) {
-    const MigRow& row = gpu.product->rows()[static_cast<std::size_t>(place.row)];
+    const MigRow& row = gpu.product->row(place.row);
     gpu.devices.push_back(std::to_string(index) + ":" + MigProfileName(row.profile) + "@" +
                           std::to_string(place.start));
   }

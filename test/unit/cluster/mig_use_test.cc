@@ -28,7 +28,7 @@ MigSet TakenOf(const Node& node, std::size_t gpu) { return node.mig().taken()[gp
 std::vector<std::string> NamesOf(const MigProduct& product, const MigWant& want) {
   std::vector<std::string> names;
   for (const int row : RowsFor(product, want)) {
-    names.push_back(MigProfileName(product.rows()[static_cast<std::size_t>(row)].profile));
+    names.push_back(MigProfileName(product.row(row).profile));
   }
   return names;
 }

@@ -31,7 +31,7 @@ TEST(MigWorkload, HasTheLoadTheMixAndTheLifetimesThatItIsAskedFor) {
     const auto pods = DrawMigPods(A100(), mix, lifetimes, 800, 400'000, 3);
     double units = 0, lasts = 0, ones = 0, long_ones = 0;
     for (const MigPod& pod : pods) {
-      units += A100().rows()[static_cast<std::size_t>(pod.row)].memory_units;
+      units += A100().row(pod.row).memory_units;
       lasts += pod.lasts;
       ones += pod.row == 0 ? 1 : 0;
       long_ones += pod.lasts > 5 ? 1 : 0;

@@ -126,7 +126,7 @@ TEST_F(MigPolicyTest, AllPlaceWhateverFitsAndNothingElse) {
         const auto choice = chooser.Choose(fleet, row);
         ASSERT_EQ(choice.has_value(), fits) << named.name;
         if (!choice) continue;
-        ASSERT_EQ(product_.placements()[std::size_t(choice->placement)].row, row);
+        ASSERT_EQ(product_.placement(choice->placement).row, row);
         ASSERT_TRUE(gpus[std::size_t(choice->gpu)].Add(choice->placement)) << named.name;
         fleet.Place(choice->gpu, choice->placement);
         granted.push_back(*choice);

@@ -18,7 +18,7 @@ OfferedGpu AGpu(const std::vector<ProfileAt>& taken = {}, const std::string& nam
   gpu.offered = gpu.product->AllPlacements();
   gpu.taken = SetOf(*gpu.product, taken);
   for (const MigPlacement& place : gpu.product->placements()) {
-    const MigRow& row = gpu.product->rows()[static_cast<std::size_t>(place.row)];
+    const MigRow& row = gpu.product->row(place.row);
     gpu.devices.push_back(MigProfileName(row.profile) + "@" + std::to_string(place.start));
   }
   return gpu;

@@ -57,6 +57,7 @@ class ScriptedClock final : public Clock {
     if (on_now) on_now();
     return now;
   }
+  [[nodiscard]] WallTime Wall() const override { return WallTime() + now.time_since_epoch(); }
   std::function<void()> on_now;
   Instant now{};
 };

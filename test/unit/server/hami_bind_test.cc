@@ -29,19 +29,6 @@ const std::string kPods = "/api/v1/pods";
 const std::string kNodes = "/api/v1/nodes";
 const std::string kLock = "hami.io/mutex.lock";
 
-// Both its times move only when told.
-class TestClock final : public Clock {
- public:
-  [[nodiscard]] Instant Now() const override { return now_; }
-  [[nodiscard]] WallTime Wall() const override {
-    return std::chrono::sys_days(std::chrono::year(2026) / 8 / 21) + 10h + now_.time_since_epoch();
-  }
-  void Advance(Duration by) { now_ += by; }
-
- private:
-  Instant now_{};
-};
-
 class HamiBindTest : public testing::Test, protected WriteFence {
  protected:
   HamiBindTest() {
@@ -99,7 +86,7 @@ class HamiBindTest : public testing::Test, protected WriteFence {
   FakeApiServer api_;
   std::deque<Fault> binding_faults_, other_faults_;
   std::function<void(const ApiRequest&)> before_;  // runs outside of the server's lock
-  TestClock clock_;
+  SimClock clock_;
   Instant writable_until_ = Instant::max();
   PodRequest pod_;
   NodeSpec node_;

@@ -34,8 +34,7 @@ TEST(MigCatalogue, HasEveryProductOnceAndSaysWhereRowsAreFrom) {
 TEST(MigCatalogue, ASameNameMeansAnotherSizeOnAnotherProduct) {
   const auto units = [](const char* product, const char* profile) {
     const MigProduct& found = *FindMigProduct(product);
-    return found.rows()[static_cast<std::size_t>(*found.RowOf(*ParseMigProfile(profile)))]
-        .memory_units;
+    return found.row(*found.RowOf(*ParseMigProfile(profile))).memory_units;
   };
   EXPECT_EQ(units("A100-40GB", "1g.10gb"), 2);
   EXPECT_EQ(units("A100-80GB", "1g.10gb"), 1);

@@ -53,7 +53,7 @@ std::string Text(const Counts& counts) {
 std::vector<int> PlainRows(const MigProduct& product) {
   std::vector<int> rows;
   for (int r = 0; r < static_cast<int>(product.rows().size()); ++r) {
-    const MigRow& row = product.rows()[static_cast<std::size_t>(r)];
+    const MigRow& row = product.row(r);
     if (row.profile.extension == MigExtension::kNone) rows.push_back(r);
   }
   return rows;

@@ -21,8 +21,7 @@ std::vector<int> Starts(MigStartRule rule, const std::vector<std::string_view>& 
   MigSet set = 0;
   for (const std::string_view profile : profiles) {
     const auto placement = MigStartBy(rule, A100(), set, *A100().RowOf(*ParseMigProfile(profile)));
-    starts.push_back(placement ? A100().placements()[static_cast<std::size_t>(*placement)].start
-                               : kFails);
+    starts.push_back(placement ? A100().placement(*placement).start : kFails);
     if (placement) set |= MigSet{1} << *placement;
   }
   return starts;

@@ -26,7 +26,7 @@ std::vector<int> PlainRows(const MigProduct& product, bool doubles) {
   int smallest = kMaxMigUnits;
   for (const MigRow& row : product.rows()) smallest = std::min(smallest, row.memory_units);
   for (int r = 0; r < static_cast<int>(product.rows().size()); ++r) {
-    const MigRow& row = product.rows()[static_cast<std::size_t>(r)];
+    const MigRow& row = product.row(r);
     if (row.profile.extension != MigExtension::kNone) continue;
     const bool is_double = row.profile.compute_slices == 1 && row.memory_units > smallest;
     if (!is_double || doubles) rows.push_back(r);
@@ -184,8 +184,8 @@ TEST(MigStates, ComputeSlicesNeverBindBeyondGeometry) {
     for (int state = 0; state < states.size(); ++state) {
       int slices = 0;
       for (MigSet left = states.set(state); left != 0; left &= left - 1) {
-        const int row = product.placements()[static_cast<std::size_t>(std::countr_zero(left))].row;
-        slices += product.rows()[static_cast<std::size_t>(row)].profile.compute_slices;
+        const int row = product.placement(std::countr_zero(left)).row;
+        slices += product.row(row).profile.compute_slices;
       }
       ASSERT_LE(slices, product.compute_slices()) << MigSetName(product, states.set(state));
     }
