@@ -25,6 +25,11 @@ namespace berth::test {
 
 constexpr std::int64_t kGib = std::int64_t{1} << 30;
 
+// MIG devices without a name, of any plain profile that has at least so much.
+inline MigSlices MigWith(int slices, std::int64_t memory_mib = 0, int count = 1) {
+  return {{{.min_slices = slices, .min_memory_mib = memory_mib, .count = count}}};
+}
+
 class APod {
  public:
   explicit APod(const std::string& name) : pod_{{"uid-" + name, "default", name}, {}, {}, 0, ""} {}
@@ -40,7 +45,7 @@ class APod {
     return Asks(ask);
   }
   APod& MigNeeding(int slices, std::int64_t memory_mib, int count = 1) {
-    return Asks(MigSlices{{{std::nullopt, false, slices, memory_mib, count}}});
+    return Asks(MigWith(slices, memory_mib, count));
   }
   APod& Cpu(std::int64_t cores) { return CpuMilli(cores * 1000); }
   APod& CpuMilli(std::int64_t milli) {

@@ -35,9 +35,7 @@ PodRequest Read(const Json& pod) {
 
 const Json kTen = {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "10000"}};
 
-GpuAsk Devices(int count, std::int64_t memory_mib) {
-  return MigSlices{{{std::nullopt, false, 0, memory_mib, count}}};
-}
+GpuAsk Devices(int count, std::int64_t memory_mib) { return test::MigWith(0, memory_mib, count); }
 
 TEST(HamiAsk, OfModeMigIsDevicesWithSoMuchMemoryEach) {
   const PodRequest pod = Read(PodOf(Json::array({Container("main", kTen)})));
@@ -104,7 +102,7 @@ TEST(HamiAsk, BerthsOwnAnnotationsGoBeforeIt) {
   Json pod = PodOf(Json::array({Container("main", {{"nvidia.com/gpu", "1"}})}));
   pod["metadata"]["annotations"]["berth.dev/mig-min-slices"] = "2";
   EXPECT_EQ(Read(pod).refusal, "");
-  EXPECT_EQ(Read(pod).shape.gpus, GpuAsk(MigSlices{{{std::nullopt, false, 2, 0, 1}}}));
+  EXPECT_EQ(Read(pod).shape.gpus, GpuAsk(test::MigWith(2)));
 }
 
 TEST(HamiAsk, WhatIsNotUnderstoodIsRefused) {

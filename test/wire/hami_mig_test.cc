@@ -223,7 +223,7 @@ TEST(HamiMig, WhatHamiGaveToAPodIsTakenOnItsNode) {
 
 TEST(HamiMig, BerthGivesNoneOfTheseDevices) {
   const Node node(std::make_shared<const NodeSpec>(Decode(NodeObject(kTwoGpus, 14)).spec));
-  const MigSlices by_need = {{{std::nullopt, false, 1, 0, 1}}};
+  const MigSlices by_need = test::MigWith(1);
   const MigSlices by_name = {{{test::ProfileOf("1g.10gb"), false, 0, 0, 1}}};
   EXPECT_EQ(CheckMig(node, by_need), Reason::kMigForeign);
   EXPECT_EQ(CheckMig(node, by_name), Reason::kMigForeign);
@@ -252,14 +252,12 @@ TEST(HamiMig, WithTheOptionBerthGivesThem) {
   EXPECT_EQ(spec.mig->dialect, MigDialect::kHami);
   EXPECT_EQ(spec.mig->allocator, MigAllocator::kBerth);
   const Node node(std::make_shared<const NodeSpec>(spec));
-  const auto check = [&node](int slices) {
-    return CheckMig(node, {{{std::nullopt, false, slices, 0, 1}}});
-  };
+  const auto check = [&node](int slices) { return CheckMig(node, test::MigWith(slices)); };
   EXPECT_EQ(check(1), Reason::kFits);
   EXPECT_EQ(check(3), Reason::kFits);
   EXPECT_EQ(CheckMig(node, {{{test::ProfileOf("1g.10gb"), false, 0, 0, 1}}}),
             Reason::kMigByNeedOnly);
-  const auto plan = PlanMig(*spec.mig, node.mig(), {{{std::nullopt, false, 2, 0, 1}}});
+  const auto plan = PlanMig(*spec.mig, node.mig(), test::MigWith(2));
   ASSERT_TRUE(plan);
   EXPECT_EQ(MigProfileName(plan->grants[0].profile), "3g.40gb") << "2g is not in the register";
 }
@@ -269,7 +267,7 @@ TEST(HamiMig, AProfileThatThePluginCannotMakeIsNotGiven) {
   Json gpu = CutGpu("GPU-a", 0);
   gpu["migProfiles"].push_back(Profile("1g.20gb", 2, {0, 2, 4, 6}));
   const NodeSpec spec = DecodeGiven(NodeObject(Json::array({gpu}), 7));
-  const auto plan = PlanMig(*spec.mig, MigUse(*spec.mig), {{{std::nullopt, false, 0, 12'000, 1}}});
+  const auto plan = PlanMig(*spec.mig, MigUse(*spec.mig), test::MigWith(0, 12'000));
   ASSERT_TRUE(plan);
   EXPECT_EQ(MigProfileName(plan->grants[0].profile), "3g.40gb");
 }

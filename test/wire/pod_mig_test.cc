@@ -105,7 +105,7 @@ TEST(PodMig, ReadsDevicesByWhatTheyMustHave) {
       Read(PodObject(Object::array({Container("a", {{"nvidia.com/gpu", "2"}})}),
                      {{"berth.dev/mig-min-slices", "2"}, {"berth.dev/mig-min-memory-gib", "10"}}));
   EXPECT_EQ(pod.pod.refusal, "");
-  const MigSlices want{{{std::nullopt, false, 2, 10 * 1024, 2}}};
+  const MigSlices want = test::MigWith(2, 10 * 1024, 2);
   ASSERT_NE(pod.pod.shape.mig(), nullptr);
   EXPECT_EQ(*pod.pod.shape.mig(), want);
   EXPECT_EQ(std::get<MigSlices>(pod.pod.containers[0].gpus), want);

@@ -104,7 +104,7 @@ TEST(MigFilter, GivesOnlyWhatTheAgentMakesAndNothingOfAClosedGpu) {
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.5gb", 8)), Reason::kTooFewMig);
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.10gb")), Reason::kNoMigProfile);
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").MigNeeding(2, 0)), Reason::kNoMigProfile);
-  const auto plan = PlanMig(spec, MigUse(spec), {{{std::nullopt, false, 1, 0, 1}}});
+  const auto plan = PlanMig(spec, MigUse(spec), test::MigWith(1));
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->grants.front().gpu, 1);
 }

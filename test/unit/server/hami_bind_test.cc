@@ -36,7 +36,7 @@ class HamiBindTest : public testing::Test, protected WriteFence {
     api_.Put(kNodes, FakeNode("n2", 0));
     api_.Put(kPods, FakePod("p", {{"nvidia.com/gpu", "1"}}));
     pod_.id = {"uid-p", "ns", "p"};
-    pod_.shape.gpus = MigSlices{{{std::nullopt, false, 1, 0, 1}}};
+    pod_.shape.gpus = test::MigWith(1);
     pod_.containers.push_back({"main", pod_.shape.gpus, false});
     pod_.container_count = 1;
     MigSpec mig = test::DynamicMig(1, "H100-80GB");
