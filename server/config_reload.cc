@@ -7,19 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "config/policy.h"
 #include "config/reload.h"
 
 namespace berth {
-namespace {
-
-std::string Joined(const std::vector<std::string>& texts) {
-  std::string joined;
-  for (const std::string& text : texts) joined.append(joined.empty() ? "" : ", ").append(text);
-  return joined;
-}
-
-}  // namespace
 
 Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) {
   return {std::move(engine), std::chrono::seconds(config.reservation_seconds),
@@ -65,7 +57,7 @@ void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
                    {{"hash", hash}, {"profile", now_.profile}});
   if (!waiting.empty()) {
     parts_.log.Write(LogLevel::kWarn, "config_needs_restart",
-                     {{"hash", hash}, {"settings", Joined(waiting)}});
+                     {{"hash", hash}, {"settings", Join(waiting, ", ")}});
   }
 }
 

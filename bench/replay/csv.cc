@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/text.h"
 
 namespace berth::replay {
 
@@ -59,16 +60,6 @@ std::vector<std::string_view> SplitLines(std::string_view text) {
   return lines;
 }
 
-namespace {
-
-std::string Joined(std::span<const std::string_view> names) {
-  std::string text;
-  for (const std::string_view name : names) text.append(text.empty() ? "" : ",").append(name);
-  return text;
-}
-
-}  // namespace
-
 Result<CsvTable> CsvTable::Read(const std::string& path,
                                 std::span<const std::string_view> required) {
   CsvTable table;
@@ -81,7 +72,7 @@ Result<CsvTable> CsvTable::Read(const std::string& path,
       if (fields.size() < required.size() ||
           !std::equal(required.begin(), required.end(), fields.begin())) {
         return Invalid(path + ":" + std::to_string(line_number) + ": want the columns " +
-                       Joined(required) + ", got " + std::string(line.substr(0, 200)));
+                       Join(required, ",") + ", got " + std::string(line.substr(0, 200)));
       }
       table.header_.assign(fields.begin(), fields.end());
       continue;
@@ -95,7 +86,7 @@ Result<CsvTable> CsvTable::Read(const std::string& path,
     table.line_of_row_.push_back(line_number);
   }
   if (table.header_.empty())
-    return Invalid(path + ": want the columns " + Joined(required) + ", got an empty file");
+    return Invalid(path + ": want the columns " + Join(required, ",") + ", got an empty file");
   return table;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/text.h"
 #include "bench/replay/progress.h"
 #include "bench/replay/session.h"
 
@@ -14,13 +15,11 @@ constexpr double kInflate = 1.3;
 
 // The first of the names that exists.
 Result<std::string> FileIn(const std::string& folder, std::initializer_list<const char*> names) {
-  std::string wanted;
   for (const char* name : names) {
     const std::filesystem::path path = std::filesystem::path(folder) / name;
     if (std::filesystem::exists(path)) return path.string();
-    wanted.append(wanted.empty() ? "" : " or ").append(name);
   }
-  return Fail(Errc::kNotFound, folder + ": want " + wanted + ", found neither");
+  return Fail(Errc::kNotFound, folder + ": want " + Join(names, " or ") + ", found neither");
 }
 
 Result<Workload> WorkloadOf(const DemoOptions& options) {

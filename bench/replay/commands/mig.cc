@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "bench/mig/mig_replay.h"
 #include "bench/replay/commands/command.h"
 #include "bench/replay/progress.h"
@@ -141,11 +142,8 @@ Command AddMig(CLI::App& app) {
   CLI::App* const mig = app.add_subcommand(
       "mig", "Offer pods with MIG devices to a fleet and compare how much policies accept");
   AddWorkload(*mig, *flags);
-  std::string names;
-  for (const MigPolicyName& row : MigPolicies()) {
-    names += (names.empty() ? "" : ", ") + std::string(row.name);
-  }
-  mig->add_option("--policies", flags->policies, "Of " + names)
+  mig->add_option("--policies", flags->policies,
+                  "Of " + Join(MigPolicies(), ", ", &MigPolicyName::name))
       ->delimiter(',')
       ->capture_default_str();
   mig->add_option("--choose", flags->choose,
