@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clock: the port through which time enters. Deadlines and expiries use the steady Now(), so that a
-// jump of the wall clock changes nothing; the wall clock is for what people and other programs
-// read.
+// Clock: the port through which time enters. Deadlines use the steady Now(), so that a jump of the
+// wall clock changes nothing. The wall clock is for texts that people and other programs read.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of Kubernetes objects, as RFC 1123 has them. A name that was checked holds nothing that
-// means something in a path or a query.
+// Names of Kubernetes objects (RFC 1123). A valid name contains no character with a meaning in a
+// path or a query.
 #pragma once
 
 #include <string>

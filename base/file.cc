@@ -17,8 +17,8 @@ Result<std::string> ReadFile(const std::string& path, std::size_t most_bytes) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;
-  // read() turns what goes wrong underneath (the path may be a folder) into badbit; stream buffer
-  // iterators would let it out as an exception.
+  // read() turns errors of the file (the path may be a folder) into badbit; stream buffer iterators
+  // would throw an exception.
   std::vector<char> block(std::size_t{1} << 16);
   while (file) {
     file.read(block.data(), static_cast<std::streamsize>(block.size()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ReadFile: a file as text, up to a size that such a file may have.
+// ReadFile: a file as text, up to a maximum size.
 #pragma once
 
 #include <cstddef>

@@ -25,7 +25,7 @@ class Chooser {
         packs_(tree.size(), 0) {
     const auto [first, last] = tree.Level(slice_level_);
     for (TopologyDomain vertex = first; vertex < last; ++vertex) {
-      // What lacks a value at the level of the slices is no place for one.
+      // A vertex without a value at the level of the slices holds no slice.
       if (tree.named(vertex)) packs_[vertex] = pods_[vertex] / wish.slice_size;
     }
     for (TopologyDomain vertex = last - 1; vertex > 0; --vertex) {
@@ -79,7 +79,7 @@ class Chooser {
     return choice;
   }
 
-  // Above the slices: packs go to whichever of the parts' domains below suits best.
+  // Above the slices: packs go to the best-fitting domains below any of the parts.
   [[nodiscard]] std::vector<Part> Within(const std::vector<Part>& parts, std::size_t level) const {
     std::vector<char> chosen(tree_.size(), 0);
     std::int64_t units = 0;
@@ -95,7 +95,7 @@ class Chooser {
     return Take(std::move(below), packs_, units);
   }
 
-  // Below: every part keeps its pods, or a pack would be torn.
+  // Below: every part keeps its pods, so that no pack is split.
   [[nodiscard]] std::vector<Part> WithinEach(const std::vector<Part>& parts,
                                              std::size_t level) const {
     std::vector<std::vector<TopologyDomain>> below(parts.size());
@@ -119,7 +119,7 @@ class Chooser {
                                        const std::vector<std::int64_t>& room,
                                        std::int64_t units) const {
     const bool largest_first = wish_.mode != DomainMode::kUnconstrained;
-    // Nodes that lack a value come last: they are together only on paper.
+    // Nodes without a value come last: they share a vertex but no domain.
     const auto key = [&](TopologyDomain vertex) {
       return std::tuple(!tree_.named(vertex), largest_first ? -room[vertex] : room[vertex],
                         pods_[vertex]);

@@ -36,22 +36,22 @@ enum class DomainMode {
 struct DomainWish {
   std::int64_t pods = 1;  // > 0; a multiple of slice_size
   DomainMode mode = DomainMode::kRequired;
-  std::size_t level = 0;  // < levels(); not looked at when unconstrained
+  std::size_t level = 0;  // < levels(); ignored when unconstrained
   std::int64_t slice_size = 1;
-  // Of the slices: level <= slice_level <= levels(), where levels() means the nodes. Empty:
+  // Level of the slices: level <= slice_level <= levels(), where levels() means the nodes. Empty:
   // levels().
   std::optional<std::size_t> slice_level;
 };
 
 struct DomainChoice {
-  // That holds all the pods: the cluster where they are in several domains of the widest level, or
-  // unconstrained.
+  // The domain that holds all the pods; the cluster if they are spread over several domains of the
+  // widest level, or unconstrained.
   TopologyDomain domain = DomainTree::kCluster;
   std::vector<std::int64_t> pods;  // per node
 };
 
-// Empty: there is no room. room: how many of the pods fit each node, >= 0. Ties: the domain with
-// less room left over, then the first in the tree's order.
+// Empty if there is no room. room: how many of the pods fit each node, >= 0. Ties go to the domain
+// with less room left over, then to the first in the order of the tree.
 std::optional<DomainChoice> ChooseDomains(const DomainTree& tree, std::span<const int> room,
                                           const DomainWish& wish);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DomainTree: which nodes of a cluster are together at which level.
+// DomainTree: which nodes share a domain at each topology level.
 //
-// A domain is what shares one path of values: the same rack value in two blocks is two domains. A
-// node that has no value at a level is in no domain of that level; it keeps those above and below.
-// So a cluster whose nodes have racks and no zones has racks all the same, and a request that names
-// zones leaves its nodes out, as Kueue leaves out nodes that lack a label of its Topology.
+// A domain is the set of nodes with the same path of values: the same rack value in two blocks is
+// two domains. A node without a value at a level is in no domain of that level; it keeps those
+// above and below. So a cluster whose nodes have racks and no zones still has racks, and a request
+// that names zones excludes its nodes, as Kueue excludes nodes that lack a label of its Topology.
 //
 //   zone, rack of four nodes     z1 r1 | z1 r1 | z1 - | z2 r1
 //   domains                      zones z1 {0,1,2}, z2 {3}; racks z1/r1 {0,1}, z2/r1 {3}
@@ -30,8 +30,8 @@ class DomainTree {
  public:
   static constexpr TopologyDomain kCluster = 0;
 
-  // values[node * levels + level]: the value of a node at a level, widest first; "" = none. They
-  // are not kept. Requires: values.size() == nodes * levels.
+  // values[node * levels + level]: the value of a node at a level, widest first; "" = none. The
+  // values are not kept. Requires: values.size() == nodes * levels.
   DomainTree(std::size_t nodes, std::size_t levels, std::span<const std::string_view> values);
 
   [[nodiscard]] std::size_t nodes() const { return nodes_; }
@@ -40,8 +40,8 @@ class DomainTree {
   [[nodiscard]] std::size_t size() const { return parents_.size(); }
   // Of the cluster: itself.
   [[nodiscard]] TopologyDomain parent(TopologyDomain domain) const { return parents_[domain]; }
-  // Whether the nodes of it have a value at its level. One that is not named stands for the nodes
-  // that lack it, so that the levels below have a place: it is no domain for a request.
+  // Whether its nodes have a value at its level. An unnamed vertex stands for the nodes without
+  // one, so that the levels below have a parent; it is no domain for a request.
   [[nodiscard]] bool named(TopologyDomain domain) const { return named_[domain] != 0; }
 
   // The vertices of a level, from the first to before the last, in order of their values; those of
@@ -53,7 +53,7 @@ class DomainTree {
   [[nodiscard]] TopologyDomain NodeVertex(std::size_t node) const {
     return first_[levels_] + static_cast<TopologyDomain>(node);
   }
-  // The domain of a node at a level, maybe one that is not named. level == levels(): the node.
+  // The domain of a node at a level; it may be an unnamed one. level == levels(): the node itself.
   [[nodiscard]] TopologyDomain DomainOf(std::size_t node, std::size_t level) const {
     return level == levels_ ? NodeVertex(node) : paths_[node * levels_ + level];
   }

@@ -75,9 +75,9 @@ std::vector<TopologyPreset> MakePresets() {
   };
 }
 
-// Tiers are counted from the node: what is called a rack in one cloud and a sub-block in another is
-// the narrowest that shares a switch, "leaf". Topograph's keys first, newest first: who runs it
-// beside a cloud's own labels does so for what it adds.
+// Tiers are counted from the node: the narrowest one that shares a switch is "leaf", whether a
+// cloud calls it a rack or a sub-block. Topograph's keys take precedence, newest first: a cluster
+// that runs it beside a cloud's own labels runs it for its labels.
 TopologyLevels MakeDefault() {
   return {
       {"region", {kRegion}},

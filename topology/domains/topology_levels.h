@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TopologyLevels: in which levels the nodes of a cluster are arranged, from wide to narrow -
-// region, zone, switch, NVLink domain - and by which node labels each level is told.
+// TopologyLevels: the levels in which the nodes of a cluster are arranged, from wide to narrow -
+// region, zone, switch, NVLink domain - and the node labels that identify a node's domain at each
+// level.
 //
-// Who publishes which labels differs by cloud and by tool and changes over the years, so the keys
-// are settings with presets and no constants. A level may have several keys, of which a node
-// carries one: then the same level name works in every cluster.
+// Label keys differ between clouds and tools and change over the years, so they are settings with
+// presets and not constants. A level may have several keys, of which a node carries one; then the
+// same level name works in every cluster.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ namespace berth {
 
 struct TopologyLevel {
   std::string name;                 // what pods call it: "leaf"
-  std::vector<std::string> labels;  // node label keys; the first that a node has tells its domain
+  std::vector<std::string> labels;  // node label keys; the first that a node has is its domain
   friend bool operator==(const TopologyLevel&, const TopologyLevel&) = default;
 };
 
@@ -40,11 +41,11 @@ std::span<const TopologyPreset> TopologyPresets();
 // nullptr where there is none of that name.
 const TopologyPreset* FindTopologyPreset(std::string_view name);
 
-// The presets folded into one list that suits every cluster: region, zone, core, spine, leaf,
-// nvlink-domain, nvlink-clique. A level that no node has a label of stays empty and costs nothing.
+// The presets merged into one list that suits every cluster: region, zone, core, spine, leaf,
+// nvlink-domain, nvlink-clique. A level whose labels no node has stays empty and costs nothing.
 const TopologyLevels& DefaultTopologyLevels();
 
-// The level of that name, or the one that is told by that label key.
+// The level of that name, or the one identified by that label key.
 std::optional<std::size_t> FindTopologyLevel(const TopologyLevels& levels, std::string_view text);
 
 // Error: kInvalidArgument "[2].labels: ..." for a level without a name or label, a name or label

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The policies by which a set of GPUs of one machine can be chosen: Berth's own, and what NVIDIA's
-// device plugin and HAMi do, to compare with.
+// The policies that can choose a set of GPUs of one machine: Berth's own, and those of NVIDIA's
+// device plugin and HAMi, for comparison.
 //
 //   berth               set_outlook.h where the tenants are known, else set_table.h
 //   first-fit           the required GPUs, then the lowest indices
@@ -71,7 +71,7 @@ class WiringSets;
 Choice ChooseGpus(const LinkMatrix& matrix, const WiringSets& sets, ChoicePolicy policy,
                   const ChoiceRequest& request);
 
-// NVIDIA's score of a pair, as above; and the link that has it, nullopt for what is no such score.
+// NVIDIA's score of a pair, as above; and the link with that score, nullopt if no link has it.
 int NvidiaPairScore(const Link& link);
 std::optional<Link> LinkOfNvidiaScore(std::int64_t score);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuGraph: the GPUs of one machine as a graph whose vertices and edges carry what is known of
-// them.
+// GpuGraph: the GPUs of one machine as a graph whose vertices and edges carry the known properties.
 //
-// Held in Boost.Graph, whose types stay in gpu_graph.cc. Searched when a wiring is first seen; what
-// decisions need of it is tabulated (set_table.h). Immutable; any number of threads may read.
+// Held in Boost.Graph, whose types stay in gpu_graph.cc. Searched when a wiring is first seen;
+// decisions use tables made from it (set_table.h). Immutable; any number of threads may read.
 #pragma once
 
 #include <memory>
@@ -34,9 +33,10 @@ class GpuGraph {
   // worst link: gpus x gpus. (Maximum spanning tree by Kruskal; exact.)
   [[nodiscard]] std::vector<int> WidestPaths() const;
 
-  // to[i] is the GPU of `other` that GPU i is under another numbering, with the same bandwidths and
-  // NUMA groups throughout; nullopt where there is no such numbering, or none was found within
-  // kMaxIsomorphismSteps comparisons of edges (then both wirings merely get a table of their own).
+  // to[i] is the GPU of `other` that corresponds to GPU i under another numbering, with the same
+  // bandwidths and NUMA groups throughout. nullopt if there is no such numbering, or none was found
+  // within kMaxIsomorphismSteps comparisons of edges (then both wirings merely get a table of their
+  // own).
   [[nodiscard]] std::optional<std::vector<int>> IsomorphismTo(const GpuGraph& other) const;
 
   // Graphviz: fabric links, and the fastest of the PCIe relations better than SYS.

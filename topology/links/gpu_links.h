@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuLinks: what is known of the links between one node's GPUs, and which of its GPUs a pod should
+// GpuLinks: the known links between one node's GPUs, and the set of GPUs that a pod should
 // therefore get.
 //
-// A set is *linked* where each of its GPUs reaches every other one over NVLinks or xGMI inside the
-// set. Masks are of the node's own GPU numbers. Without knowledge (the default) all GPUs count as
-// alike. Cheap to copy; any number of threads may ask.
+// A set is *linked* if each of its GPUs reaches every other one over NVLinks or xGMI inside the
+// set. Masks use the node's own GPU numbers. If the links are unknown (the default), all GPUs count
+// as alike. Cheap to copy; any number of threads may ask.
 #pragma once
 
 #include <memory>
@@ -40,24 +40,25 @@ class GpuLinks {
   [[nodiscard]] int quality(GpuMask set) const;
   // The same of the best set of that size in `free`; 0 where there is none.
   [[nodiscard]] int BestQuality(GpuMask free, int size) const;
-  // Of the worst link of the best ring through the set, in MB/s. Above kMaxTableGpus GPUs of its
-  // worst pair: the ring may be better.
+  // Bandwidth of the worst link of the best ring through the set, in MB/s. Above kMaxTableGpus
+  // GPUs: of its worst pair; the ring may be better.
   [[nodiscard]] int Ring(GpuMask set) const;
   // The largest linked set of these GPUs; of equal ones that with the lowest GPU.
   [[nodiscard]] GpuMask LargestLinked(GpuMask free) const;
 
-  // Whether the set is one that the ask does not rule out. Any single GPU is.
+  // Whether the ask allows the set. It allows any single GPU.
   [[nodiscard]] bool Satisfies(GpuMask set, const LinkAsk& ask) const;
 
-  // `size` GPUs of `free` for that ask; 0 where no set satisfies it. What WiringSets::Choose takes,
-  // where the ask has nothing against it and no order of its own; tenants: as there. Else, of the
-  // sets that satisfy it, by what comes first: the fewest NUMA groups (numa: preferred), the
-  // pattern, the quality (both not with link: none), the fewest NUMA groups, the value of what
-  // stays free (set_table.h), the lowest mask.
+  // `size` GPUs of `free` for that ask; 0 if no set satisfies it. If the ask neither forbids a set
+  // nor orders them differently, the result is that of WiringSets::Choose (tenants: as there).
+  // Otherwise, among the sets that satisfy the ask, in order of precedence: the fewest NUMA groups
+  // (numa: preferred), the pattern, the quality (both not with link: none), the fewest NUMA groups,
+  // the value of what stays free (set_table.h), the lowest mask.
   //
-  // Exact up to kMaxTableGpus GPUs: all sets are looked at, within 2 us on 8 and a millisecond on
-  // 16. Above, sets grown from every GPU by what adds most bandwidth: finds one where link and numa
-  // leave any, may miss one for a minimum bandwidth, and does not look at patterns.
+  // Exact up to kMaxTableGpus GPUs: all sets are examined, within 2 us for 8 and a millisecond for
+  // 16 GPUs. Above that, sets are grown from every GPU by the GPU that adds most bandwidth: this
+  // finds a set if link and numa allow any, may miss one for a minimum bandwidth, and ignores
+  // patterns.
   [[nodiscard]] GpuMask Choose(GpuMask free, int size, const LinkAsk& ask = {},
                                std::span<const GpuMask> tenants = {}) const;
 

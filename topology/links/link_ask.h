@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LinkAsk: what a pod asks of the links between its GPUs. A value; it matters for pods with two
-// whole GPUs or more.
+// LinkAsk: a pod's requirements for the links between its GPUs. A value; it matters for pods with
+// two whole GPUs or more.
 #pragma once
 
 #include <compare>
@@ -21,7 +21,7 @@ enum class NumaWish : std::uint8_t {
   kRequired,     // one NUMA group
 };
 
-// How the pod's processes talk, that is what makes a set of GPUs fast for it.
+// How the pod's processes communicate, which decides what makes a set of GPUs fast for it.
 enum class LinkPattern : std::uint8_t {
   kAny,       // what SetTable calls quality
   kRing,      // the worst link of the best ring
@@ -37,7 +37,7 @@ struct LinkAsk {
   LinkPattern pattern = LinkPattern::kAny;
   int min_megabytes_per_s = 0;  // of the set's ring, in one direction; 0 = none
 
-  // Whether there are sets that will not do.
+  // Whether the ask forbids any set.
   [[nodiscard]] bool limits() const {
     return link == LinkWish::kRequired || numa == NumaWish::kRequired || min_megabytes_per_s > 0;
   }

@@ -53,7 +53,7 @@ std::string LinkText(const Link& link);
 // "PIX" -> kPix, "SOC" and "SYS" -> kSys, ...; nullopt for what is no PCIe relation.
 std::optional<LinkType> ParsePcieRelation(std::string_view text);
 
-// How the cells that ParsePcieRelation and the NVLinks take are called in messages.
+// The name of the cells that ParsePcieRelation and the NVLinks take, for messages.
 inline constexpr std::string_view kCellsWanted = "X, NV#, PIX, PXB, PHB, NODE, SYS, SOC or XGMI";
 
 struct LinkMatrix {
@@ -85,7 +85,7 @@ struct LinkMatrix {
 Result<LinkMatrix> MakeLinkMatrix(std::vector<std::string> gpus, std::vector<std::string> nics);
 
 // Fills cells that are known in the other direction only. Error: a pair whose two ends differ, with
-// the line of its row where row_lines (one per device, 0 for none) has one.
+// the line of its row if row_lines (one per device, 0 for none) has one.
 Status CompleteBySymmetry(LinkMatrix& matrix, std::span<const int> row_lines = {});
 
 // The NUMA node of the CPUs next to a GPU: "3" -> 3, and of "0,2-17" (Grace: the range are nodes of

@@ -16,9 +16,9 @@
 
 namespace berth {
 
-// GPUs are named GPU0.. by their `dev`, or in the order of the file where not all have one. Error:
-// kInvalidArgument with the element ("pci 0000:18:00.0: nvlink.count: want ..."), or the offset of
-// what is no XML. Documents nested deeper than 64 elements are refused.
+// GPUs are named GPU0.. by their `dev`, or in the order of the file if some have none. Error:
+// kInvalidArgument with the element ("pci 0000:18:00.0: nvlink.count: want ..."), or the offset at
+// which the text is not XML. Documents nested deeper than 64 elements are refused.
 Result<LinkMatrix> ParseNcclXml(std::string_view text);
 
 }  // namespace berth

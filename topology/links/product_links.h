@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of the links of a machine that names its GPU product and their number and no more.
+// The links of a machine of which only the GPU product and the number of GPUs are known.
 //
 // Only boards on which every two GPUs have the same NVLinks, so that the GPU numbering does not
 // matter: a V100 cube mesh comes in four numberings, and PCIe cards with any bridges or none. A
@@ -21,17 +21,17 @@ struct ProductLinks {
   std::string_view product;  // without "NVIDIA-"
   int gpus;                  // of the machine
   int nvlinks;               // between every two of them
-  bool guess;                // not seen in a machine's own words, or other machines differ
+  bool guess;                // no machine's own output was seen, or other machines differ
   std::string_view source;   // where the row was read, or what it is guessed from
 };
 std::span<const ProductLinks> ProductLinksCatalogue();
 
-// NUMA groups are not known. nullopt for what the catalogue does not have.
+// The NUMA groups are unknown. nullopt for a product that the catalogue does not have.
 std::optional<LinkMatrix> LinksOfProduct(std::string_view product, int gpus);
 
-// SpeedsFor(matrix), with the NVLinks of that product where they are not those of NVLink 2 to 4:
-// P100 20 GB/s, the bridges of A40, RTX A6000 and 3090 14 GB/s (as `nvidia-smi nvlink -s` lists
-// them), Blackwell 50 GB/s. An empty or unknown product changes nothing.
+// SpeedsFor(matrix), with the NVLink speed of that product if it differs from NVLink 2 to 4: P100
+// 20 GB/s, the bridges of A40, RTX A6000 and 3090 14 GB/s (as `nvidia-smi nvlink -s` lists them),
+// Blackwell 50 GB/s. An empty or unknown product changes nothing.
 LinkSpeeds SpeedsFor(const LinkMatrix& matrix, std::string_view product);
 
 }  // namespace berth

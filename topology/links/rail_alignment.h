@@ -19,11 +19,11 @@ struct RailChoice {
   std::vector<GpuMask> nodes;  // what each node gives: k GPUs, or 0 where it has fewer free
 };
 
-// free: per node the GPUs that are free. The rails are those k that are free on most nodes, the
-// numerically lowest set among equals. A node on which one of them is not free gives as many of
-// them as it can, and else its lowest. Exact up to 16 GPUs per node (one pass over all 65,536
-// sets); above, rails are added one by one, each time the one that leaves most nodes. Requires: 1
-// <= k <= 64.
+// free: per node the GPUs that are free. The rails are the k GPU indices that are free on most
+// nodes, the numerically lowest set among equals. A node on which one of them is taken gives as
+// many of them as it can, and otherwise its lowest free GPUs. Exact up to 16 GPUs per node (one
+// pass over all 65,536 sets); above that, rails are added one by one, each time the one that keeps
+// most nodes. Requires: 1 <= k <= 64.
 RailChoice AlignRails(std::span<const GpuMask> free, int k);
 
 }  // namespace berth

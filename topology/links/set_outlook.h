@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SetOutlook: the best set inside a free set where it is known who holds the other GPUs.
+// SetOutlook: the best set inside a free set when the holders of the other GPUs are known.
 //
-// GPUs come back in the sets in which they were given, so what the next pod will find depends on
-// the tenants as much as on what is free. Maximises
+// GPUs are released in the sets in which they were given, so what the next pod will find depends on
+// the tenants as much as on the free GPUs. Maximises
 //
 //   utility(S) + 0.7 next(F - S, tenants and S)
 //

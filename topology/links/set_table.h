@@ -7,11 +7,10 @@
 //   ring(S)      bandwidth of the worst link of the best ring through S (of two: their link)
 //   bisection(S) smallest total bandwidth between two halves of S
 //   aggregate(S) total bandwidth between the GPUs of S
-//   value(F)     what a free set is worth for what comes next: sum over sizes k of share(k) x (best
+//   value(F)     worth of a free set for the pods to come: sum over sizes k of share(k) x (best
 //                partition of F into k-sets, mean quality of its sets, + 0.1 x mean quality of all
-//                k-sets of F), in millionths, and where that is equal, what keeps NUMA groups
-//                whole:
-//                + the sum of the squares of the GPUs of F in each
+//                k-sets of F), in millionths. Between equal values the one that keeps NUMA groups
+//                whole is higher: + the sum of the squares of the GPUs of F in each group
 //
 // Choosing k of F: the highest quality, then the smallest NUMA span, then the highest value of what
 // stays free, then the lowest mask. One GPU: the worst-connected one, which is the one that leaves
@@ -34,8 +33,8 @@ namespace berth {
 inline constexpr int kMaxTableGpus = 16;
 inline constexpr int kPerfect = 1000;  // quality in thousandths
 
-// How often GPUs are asked for by number: share[k] of the requests ask for k GPUs, any scale.
-// The default is what the measurements in bench/RESULTS.md were made with.
+// How often pods ask for each number of GPUs: share[k] of the requests ask for k, any scale. The
+// measurements in bench/RESULTS.md were made with the default.
 struct SizeMix {
   std::array<double, kMaxTableGpus + 1> share = {0, 40, 25, 10, 18, 0, 0, 0, 7};
 };

@@ -3,10 +3,10 @@
 // The text of `nvidia-smi topo -m` (and of `rocm-smi --showtopotype`), also as people paste it.
 //
 // Cells are consumed by pattern, exactly as many as the header names devices, because splitting at
-// white space fails where columns are glued ("SYSSYS"). Read are: ANSI escapes, lines that begin
-// with '#' or '>', glued header names, Markdown tables, affinity columns that are empty or glued
-// to the next, NIC rows, the NIC legend, matrices whose last rows are missing, and a `topo -p2p`
-// table that follows.
+// white space fails where columns are glued ("SYSSYS"). The reader accepts ANSI escapes, lines that
+// begin with '#' or '>', glued header names, Markdown tables, affinity columns that are empty or
+// glued to the next, NIC rows, the NIC legend, matrices whose last rows are missing, and a `topo
+// -p2p` table that follows.
 //
 // Warnings (LinkMatrix::warnings): "ansi", "comment-prefix", "markdown-table", "glued-header",
 // "glued-cells", "rows-missing: ...", "no-peer-access: ...".

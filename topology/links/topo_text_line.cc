@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/number.h"
+#include "base/text.h"
 
 namespace berth::topo_text {
 namespace {
@@ -18,12 +19,6 @@ bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
 std::size_t SkipDigits(std::string_view text, std::size_t at) {
   while (at < text.size() && IsDigit(text[at])) ++at;
   return at;
-}
-
-std::string_view Trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
 // Length of the name that nvidia-smi gives a device at the beginning of the text: GPU0, NIC12,
@@ -185,7 +180,7 @@ Line CleanLine(std::string_view text, int number) {
 
 std::optional<Header> ReadHeader(const Line& line) {
   const std::string_view text = line.text;
-  const std::string_view trimmed = Trim(text);
+  const std::string_view trimmed = Trimmed(text);
   if (trimmed.starts_with('|')) return ReadMarkdownHeader(line);
   if (!trimmed.starts_with("GPU") || KnownNameLength(trimmed) == 0) return std::nullopt;
   std::size_t tail = std::min({text.find("CPU"), text.find("NUMA"), text.find("GPU NUMA")});
@@ -247,7 +242,7 @@ Affinity ReadAffinity(const Header& header, std::string_view text, std::size_t a
     std::string_view fields = rest.substr(tab + 1);
     const auto next = [&fields] {
       const std::size_t end = std::min(fields.find('\t'), fields.size());
-      const std::string_view field = Trim(fields.substr(0, end));
+      const std::string_view field = Trimmed(fields.substr(0, end));
       fields.remove_prefix(std::min(end + 1, fields.size()));
       return std::string(field);
     };
@@ -273,13 +268,13 @@ Affinity ReadAffinity(const Header& header, std::string_view text, std::size_t a
 }
 
 std::vector<std::string> MarkdownFields(std::string_view text) {
-  text = Trim(text);
+  text = Trimmed(text);
   std::vector<std::string> fields;
   if (!text.starts_with('|')) return fields;
   text.remove_prefix(1);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('|'), text.size());
-    fields.emplace_back(Trim(text.substr(0, end)));
+    fields.emplace_back(Trimmed(text.substr(0, end)));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return fields;
@@ -301,7 +296,7 @@ std::string FirstWord(std::string_view text) {
 }
 
 std::string_view DeviceNameAt(std::string_view text) {
-  text = Trim(text);
+  text = Trimmed(text);
   return text.substr(0, KnownNameLength(text));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lines of `nvidia-smi topo -m`: their pieces, without a memory of other lines. For
+// The pieces of one line of `nvidia-smi topo -m`, without a memory of other lines. For
 // topo_text.cc.
 #pragma once
 

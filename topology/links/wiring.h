@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wiring: what of a machine's links decides which GPUs go together: a bandwidth per pair and the
-// NUMA group of each GPU, by GPU index.
+// Wiring: the part of a machine's links that decides which GPUs belong together: a bandwidth per
+// pair and the NUMA group of each GPU, by GPU index.
 #pragma once
 
 #include <optional>
@@ -50,7 +50,7 @@ struct Wiring {
 // relations better than SYS, where every pair has one; else nullopt.
 std::optional<std::vector<int>> NumaGroupsOf(const LinkMatrix& matrix);
 
-// Where the NUMA groups are not known, all GPUs are one.
+// If the NUMA groups are unknown, all GPUs are one group.
 Wiring WiringOf(const LinkMatrix& matrix, const LinkSpeeds& speeds);
 inline Wiring WiringOf(const LinkMatrix& matrix) { return WiringOf(matrix, SpeedsFor(matrix)); }
 

@@ -2,9 +2,9 @@
 //
 // WiringTables: one SetTable per distinct wiring, however its GPUs are numbered.
 //
-// The same machine comes with different GPU numberings (four are known of the V100 cube mesh), so a
-// wiring is recognised by isomorphism and uses the table of the first one of its kind through the
-// permutation. A table is built when it is first asked something that needs it.
+// The same machine comes with different GPU numberings (the V100 cube mesh has four), so a wiring
+// is recognised by isomorphism and uses, through the permutation, the table of the first wiring of
+// its kind. A table is built when a question first needs it.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,13 @@
 
 namespace berth {
 
-// What one wiring knows of its sets, in its own GPU numbers. Cheap to copy; any number of threads
-// may ask.
+// The sets of one wiring, in its own GPU numbers. Cheap to copy; any number of threads may ask.
 class WiringSets {
  public:
-  // As SetTable::Choose and quality(), and as SetOutlook::Choose where tenants are given and the
-  // machine is not too large for it. A uniform wiring needs no table and takes the lowest indices;
-  // above kMaxTableGpus GPUs the set is SearchSet's, and its quality is the total bandwidth
-  // relative to the best set that the same search finds in the whole machine.
+  // As SetTable::Choose and quality(), or as SetOutlook::Choose if tenants are given and the
+  // machine is not too large for it. A uniform wiring needs no table and takes the lowest indices.
+  // Above kMaxTableGpus GPUs the set is the one of SearchSet, and its quality is the total
+  // bandwidth relative to the best set that the same search finds in the whole machine.
   [[nodiscard]] GpuMask Choose(GpuMask free, int size, GpuMask required = 0,
                                std::span<const GpuMask> tenants = {}) const;
   [[nodiscard]] int quality(GpuMask set) const;  // thousandths

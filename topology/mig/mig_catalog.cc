@@ -23,7 +23,7 @@ constexpr Shape k1g{1, 0b01111111}, k1gDouble{2, 0b01010101}, k2g{2, 0b00010101}
 // The 12 units of an RTX PRO 6000.
 constexpr Shape kQuarter{3, 0b001001001001}, kHalf{6, 0b000001000001}, kWhole{12, 0b1};
 
-// Memory in MiB from what is printed in GiB, to a hundredth; 0 where nobody printed it.
+// Memory in MiB from the printed GiB, to a hundredth; 0 if it is printed nowhere.
 struct Row {
   std::string_view profile;
   Shape shape;

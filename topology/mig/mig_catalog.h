@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU products that can be cut into MIG devices, compiled in. Facts from what NVIDIA prints
-// (MIG User Guide, nvidia-smi mig -lgip and -lgipp, go-nvml, gpu-operator, mig-parted); every row
-// says where it was read and how sure it is. Key by product and profile, never by profile alone:
-// 1g.24gb is a quarter, a half or two eighths of a GPU.
+// The GPU products that support MIG, compiled in. The facts come from NVIDIA's publications (MIG
+// User Guide, nvidia-smi mig -lgip and -lgipp, go-nvml, gpu-operator, mig-parted); every row names
+// its source and its confidence. The key is product and profile, never the profile alone: 1g.24gb
+// is a quarter, a half or two eighths of a GPU.
 #pragma once
 
 #include <span>
@@ -19,10 +19,10 @@ std::span<const MigProduct> MigCatalogue();
 // By the product's own name ("A100-40GB"); nullptr where there is none.
 const MigProduct* FindMigProduct(std::string_view name);
 
-// By the label nvidia.com/gpu.product as GPU Feature Discovery writes it, with or without "NVIDIA-"
-// before it, also with
-// -MIG-<profile>, -MIG-INVALID or -SHARED behind it; boards of a known product that end in
-// something else ("-SXM4-40GB-custom") count as that product. nullptr where none is known.
+// By the label nvidia.com/gpu.product as GPU Feature Discovery writes it: with or without "NVIDIA-"
+// in front, also with -MIG-<profile>, -MIG-INVALID or -SHARED at the end. A board of a known
+// product with another ending ("-SXM4-40GB-custom") counts as that product. nullptr if the product
+// is unknown.
 const MigProduct* MigProductOfLabel(std::string_view label);
 
 // The label without -MIG-... and -SHARED: the card.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MigLayout: the MIG devices that are on one GPU now. Always valid: what does not go together is
-// refused. One thread at a time.
+// MigLayout: the MIG devices that exist on one GPU. Always valid: a combination that the product
+// forbids is refused. One thread at a time.
 //
 //   MigLayout gpu(product);
 //   gpu.Add(*product.PlacementAt(row, 4));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Would these instances fit on that many empty GPUs, if they could be put anywhere? The answer
-// tells "needs defragmentation" from "no capacity", and counts what a repartition would win.
+// Would these instances fit on so many empty GPUs if they could be placed anywhere? The answer
+// distinguishes "needs defragmentation" from "no capacity" and counts what a repartitioning would
+// gain.
 //
 // Closed forms, exact where they answer, in time independent of the number of GPUs:
 //   - the grid of 7 compute slices and 8 units: 7g take whole GPUs; 4g take left halves; 3g take

@@ -107,7 +107,7 @@ Result<MigProduct> MigProduct::WithRow(MigRow row) const {
   if (old != spec.rows.end()) {
     *old = std::move(row);
   } else {
-    // The node's own name for a row that we know by another name.
+    // The node's own name for a row that is known by another name.
     std::erase_if(spec.aliases, [&row](const auto& alias) { return alias.first == row.profile; });
     spec.rows.push_back(std::move(row));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MigProduct: how one GPU product can be cut.
+// MigProduct: how one GPU product can be partitioned.
 //
 // A GPU is a row of memory units (8 on an A100, 4 on an A30, 12 on an RTX PRO 6000). A profile
 // takes `memory_units` of them in a row, from one of a few starts; profile and start are a
@@ -13,7 +13,7 @@
 //
 // A set of placements is a MigSet: bit i stands for placements()[i]. Sorted by row, then start.
 //
-// The catalogue (mig_catalog.h) has the products; what a node publishes about its own GPUs replaces
+// The catalogue (mig_catalog.h) has the products. What a node publishes about its own GPUs replaces
 // a row (WithRow) or makes a product of its own (Make). Immutable; any number of threads may read.
 #pragma once
 
@@ -35,8 +35,8 @@ using MigUnits = std::uint16_t;  // memory units, by index
 inline constexpr int kMaxMigUnits = 16;
 inline constexpr int kMaxMigPlacements = 64;
 
-// How sure we are of starts and sizes: printed by the driver or in NVIDIA's source; sizes printed
-// and starts inferred; all inferred; guessed.
+// Confidence in starts and sizes: printed by the driver or in NVIDIA's source; sizes printed and
+// starts inferred; all inferred; guessed.
 enum class MigConfidence : std::uint8_t { kHigh, kMediumHigh, kMedium, kLow };
 std::string_view MigConfidenceName(MigConfidence confidence);  // "high", "medium-high", ...
 
@@ -120,7 +120,7 @@ class MigProduct {
   // Whether all placements of the set go together.
   [[nodiscard]] bool IsValid(MigSet set) const;
 
-  // Equal in everything that was said of them.
+  // Equal in every part of their specification.
   friend bool operator==(const MigProduct& a, const MigProduct& b) { return a.spec_ == b.spec_; }
 
  private:

@@ -5,8 +5,8 @@
 //   [Cc.]Gg.Mgb[EXTENSION]     1g.5gb   1g.10gb+me   1g.24gb+me.all   1g.24gb-me   1c.2g.10gb
 //
 // G compute slices, M gigabytes of memory as the name rounds them, and the media engines that it
-// has beyond (+) or short of (-) what its size comes with. C, where it is there, is a compute
-// instance that has C of the G slices. What a name means in memory slices depends on the product
+// has in addition to (+) or less than (-) the usual ones of its size. C, if present, is a compute
+// instance with C of the G slices. The number of memory slices behind a name depends on the product
 // (mig_product.h): 1g.10gb takes two of an A100-40GB and one of an A100-80GB.
 //
 // As resources of Kubernetes (NVIDIA device plugin v0.20, strategy mixed) profiles are named

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where on a GPU a new MIG device begins, when somebody else than Berth decides.
+// Where on a GPU a new MIG device begins if another program than Berth decides.
 //
 //   kLowest  the lowest start that is free: Kubernetes' DRA allocator (first fit over devices that
 //            the driver publishes sorted by name), instaslice

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MigStates: every layout that a GPU can be in, numbered, with the way from one to the next.
+// MigStates: every layout that a GPU can have, numbered, with the transitions between them.
 //
 // All valid sets of the placements of some rows, the empty one first, then by number of placements
 // and bits. On the grid of 8 units: 298 of the five base profiles, 723 with 1g of double memory,
