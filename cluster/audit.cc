@@ -69,8 +69,8 @@ std::vector<const PodRecord*> HoldersOf(const MigSpec& spec, std::size_t gpu,
   return holders;
 }
 
-// Devices that are known to be given twice, or that the node does not have. Where the node's own
-// allocator picks, the profile has to be there and no more is known.
+// Devices that are known to be given twice, or that the node does not have. If the node's own
+// allocator picks, only the profile is known and has to exist.
 void CountMigGrants(const Node& node, const PodRecords& pods, AuditReport& report) {
   const MigSpec& spec = *node.spec().mig;
   std::vector<MigSet> taken(spec.gpus.size());

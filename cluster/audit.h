@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Audit: whether what ClusterState says is free is what its pods and claims leave free. Everything
-// here must be 0; a number that is not is a fault of Berth or of somebody who binds past it.
+// Audit: whether the free amounts of ClusterState are what its pods and claims leave free. Every
+// number here must be 0; another number is a fault of Berth or of a program that binds past it.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 namespace berth {
 
 struct AuditReport {
-  // GPUs of which more was granted than there is, what claims hold (claimed_gpu.h) being granted,
-  // and MIG devices that do not go together with others.
+  // GPUs of which more was granted than they have (devices held by claims, claimed_gpu.h, count as
+  // granted), and MIG devices that cannot exist together with others.
   std::size_t double_grants = 0;
   std::size_t unknown_devices = 0;  // grants of GPUs or MIG devices that the node does not have
   std::size_t orphaned_reservations = 0;  // overdue for longer than the grace
@@ -25,7 +25,7 @@ struct AuditReport {
   friend bool operator==(const AuditReport&, const AuditReport&) = default;
 };
 
-// Computes everything anew from the pods. Pods of nodes that are not known are left out.
+// Recomputes everything from the pods. Pods on unknown nodes are left out.
 AuditReport Audit(const ClusterState::Contents& contents, Instant now, Duration grace);
 
 }  // namespace berth

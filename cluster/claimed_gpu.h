@@ -2,9 +2,9 @@
 //
 // ClaimedGpu: what ResourceClaims (Kubernetes' Dynamic Resource Allocation) hold on a node.
 //
-// A claim holds its devices from when it is allocated until it is deallocated, whichever pods use
-// it, and however many: so it is the claim that is counted, and never a pod. Nothing that Berth
-// could evict gives such a GPU back at once.
+// A claim holds its devices from its allocation until its deallocation, whichever pods use it and
+// however many. So Berth counts the claim and never a pod. No eviction by Berth frees such a GPU at
+// once.
 #pragma once
 
 #include <span>
@@ -27,9 +27,9 @@ struct ClaimedGpu {
   friend bool operator==(const ClaimedGpu&, const ClaimedGpu&) = default;
 };
 
-// Which GPUs of the node are held, in whole or in part: those of these UUIDs where the node knows
-// its UUIDs, else those of these indices. A device that is none of the node's GPUs holds none: a
-// node may give some of its GPUs out in other ways.
+// Which GPUs of the node are held, in whole or in part: those with these UUIDs if the node knows
+// its UUIDs, else those with these indices. A device that is none of the node's GPUs holds none of
+// them: a node may give out some of its GPUs in other ways.
 GpuMask HeldByClaims(const NodeSpec& node, std::span<const ClaimedGpu> claimed);
 
 }  // namespace berth

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ClusterEvent: what the outside world tells ClusterState. Events about one object come in its own
-// order; events about different objects may come in any order (a pod or a claim before the node
-// that it is on).
+// ClusterEvent: one change of the cluster, as ClusterState receives it. Events about one object
+// arrive in order; events about different objects may arrive in any order (a pod or a claim before
+// its node).
 #pragma once
 
 #include <string>
@@ -22,32 +22,35 @@ struct NodeUpserted {
 struct NodeRemoved {
   std::string name;
 };
-// The pod runs (or will run) there: the truth, also where it goes beyond the node's capacity.
+// The pod runs (or will run) there. This is the truth even if it exceeds the node's capacity.
 struct PodBound {
   PodRequest pod;
   Placement placement;
-  // The devices are what an annotation of the pod says. Whoever may write the pod may write that,
-  // so it is believed only where it contradicts nothing that is known (device_disputes.h).
+  // The devices come from an annotation of the pod. Whoever may write the pod may write the
+  // annotation, so it is believed only if it contradicts nothing that is known (device_disputes.h).
   bool devices_annotated = false;
 };
 struct PodGone {
   std::string uid;
 };
-// A list of all bound pods did not show the pod, and it was not known to be bound when the list was
-// asked for: it may have been bound and deleted meanwhile, or bound after the list was made.
+// A list of all bound pods did not contain the pod, and the pod was not known to be bound when the
+// list was requested. It may have been bound and deleted meanwhile, or bound after the list was
+// made.
 struct PodMissed {
   std::string uid;
 };
-// Whose claims they are: each source says all of its own.
+// The source of the claims; each source reports all of its own.
 enum class ClaimSource { kResourceClaims, kInstaslice };
-// All that claims hold on that node by now, in place of what that source said before.
+// Everything that claims of that source hold on the node now. Replaces what the source reported
+// before.
 struct GpusClaimed {
   std::string node;
   std::vector<ClaimedGpu> gpus;
   ClaimSource source = ClaimSource::kResourceClaims;
 };
-// What pods can get of that node's GPUs by the claims that kube-scheduler makes for their extended
-// resources, by now; not known = nothing. The MIG devices that the node itself speaks of go before.
+// The part of the node's GPUs that pods can get now by the claims that kube-scheduler makes for
+// their extended resources; unknown = nothing. If the Node publishes its own MIG devices, those
+// take precedence.
 struct GpusOffered {
   std::string node;
   NodeMig mig;

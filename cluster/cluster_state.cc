@@ -22,7 +22,7 @@ bool SameLabels(const std::shared_ptr<const Labels>& a, const std::shared_ptr<co
   return a == b || (a != nullptr && b != nullptr && *a == *b);
 }
 
-// Whether the event says more than is known: most changes of a pod are of its status.
+// Whether the event changes anything: most changes of a pod concern its status.
 bool IsNews(const PodRecord& held, const PodRequest& b, const Placement& placement) {
   const PodRequest& a = held.pod;
   const bool same = held.state == PodState::kBound && held.placement == placement && a.id == b.id &&
@@ -41,9 +41,9 @@ std::shared_ptr<const Snapshot> ClusterState::Current() const {
   return current_;
 }
 
-void ClusterState::OnPublish(std::function<void()> told) {
+void ClusterState::OnPublish(std::function<void()> on_publish) {
   const MutexLock lock(mutex_);
-  on_publish_ = std::move(told);
+  on_publish_ = std::move(on_publish);
 }
 
 Status ClusterState::Apply(std::span<const ClusterEvent> events) {
@@ -128,7 +128,7 @@ void ClusterState::Leave(std::string_view uid) {
   disputes_.Forget(uid);
 }
 
-// A reservation belongs to its bind, which finds out what became of it: the doubt is for later.
+// A reservation belongs to its bind, which finds out its outcome: the doubt is for later.
 void ClusterState::Miss(const std::string& uid) {
   const auto unshown = unshown_.find(uid);
   if (unshown == unshown_.end()) return;
@@ -293,7 +293,7 @@ ClusterState::Contents ClusterState::Everything() const {
   Contents contents;
   PodRecords records;
   {
-    // Pointers alone: whoever decides waits for this lock.
+    // Only pointers are copied: decisions wait for this lock.
     const MutexLock lock(mutex_);
     contents.snapshot = current_;
     records.reserve(pods_.size());
@@ -325,7 +325,7 @@ const NodeSpec* ClusterState::SpecOf(std::string_view node) const {
 void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
   const std::string& uid = record->pod.id.uid;
   const std::string& node = record->placement.node;
-  // On the node that it is on already it is replaced in one step.
+  // On its present node it is replaced in one step.
   const std::shared_ptr<const PodRecord> held = Find(uid);
   if (held != nullptr && held->placement.node != node) {
     Erase(uid);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ClusterState: the one mutable object - which pods, and which ResourceClaims, hold what on which
-// node.
+// ClusterState: the one mutable object. It holds which pods, and which ResourceClaims, have which
+// devices on which node.
 //
 // The life of a pod here, keyed by its UID:
 //
@@ -13,14 +13,23 @@
 //       |   +------------------------- PodBound -------------------+ |
 //       +--------------------------- PodGone ------------------------+
 //
-// A reservation is a placement decided here and not yet confirmed: it holds its devices until it is
-// forgotten or its pod is gone. Its deadline frees nothing: the pod may be bound by then, so that
-// somebody has to ask the cluster (Overdue, Settle). The cluster has to be asked also about a pod
-// that was bound here and that a list of all pods did not show (PodMissed). An answer settles the
-// doubt that it was asked for and no later one. PodBound is the truth and replaces whatever was
-// held, but for devices that an annotation names (device_disputes.h).
+// A reservation is a placement that was decided here and is not yet confirmed. It holds its devices
+// until it is forgotten or its pod is gone. Its deadline frees nothing, because the pod may be
+// bound by then: the caller has to ask the cluster (Overdue, Settle). The same holds for a pod that
+// was bound here and that a list of all pods did not contain (PodMissed). An answer settles the
+// doubt that it was asked for, and no later one. PodBound is the truth and replaces whatever was
+// held, except for devices that an annotation names (device_disputes.h).
 //
-// Any thread may call any function. One mutex, held for in-memory work only; readers take a
+//   BERTH_TRY_STATUS(state.Apply(events));  // nodes and bound pods
+//   const auto snapshot = state.Current();  // any decision runs on it, without a lock
+//   BERTH_TRY_STATUS(state.Reserve(pod, placement, clock.Now() + 30s));
+//   if (Bind(pod, placement.node)) {
+//     BERTH_TRY_STATUS(state.Confirm(pod.id.uid));
+//   } else {
+//     state.Forget(pod.id.uid);
+//   }
+//
+// Any thread may call any function. One mutex, held for in-memory work only. Readers take a
 // Snapshot and run without it. Every change publishes a new Snapshot before it returns.
 #pragma once
 
@@ -55,54 +64,55 @@ class ClusterState {
   // The newest snapshot.
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const BERTH_EXCLUDES(mutex_);
 
-  // Calls `told` after every new snapshot from now on, in place of what was told before: on the
-  // thread that changed the state, which has its lock, so that it must neither block nor call here.
-  void OnPublish(std::function<void()> told) BERTH_EXCLUDES(mutex_);
+  // Calls `on_publish` after every new snapshot, instead of the function set before. The call comes
+  // on the thread that changed the state and holds its lock: it must neither block nor call this
+  // object.
+  void OnPublish(std::function<void()> on_publish) BERTH_EXCLUDES(mutex_);
 
-  // Applies events in order and publishes once. Error: kInvalidArgument for a NodeSpec that is not
-  // valid (nothing of the batch is applied then).
+  // Applies the events in order and publishes once. Error: kInvalidArgument for an invalid NodeSpec
+  // or invalid MIG devices; then none of the events is applied.
   Status Apply(std::span<const ClusterEvent> events) BERTH_EXCLUDES(mutex_);
 
   // Holds the placement for the pod, if it fits the newest state, until it is confirmed or
-  // forgotten; after settle_after somebody has to ask the cluster about it. A pod that is reserved
-  // already is moved (its own holdings count as free). Error: kConflict when it does not fit or the
-  // pod is bound, kNotFound when the node is not known; nothing changes then.
+  // forgotten. After settle_after the caller has to ask the cluster about it. A pod that is
+  // reserved already is moved (its own holdings count as free). Error: kConflict if it does not fit
+  // or the pod is bound, kNotFound if the node is unknown; nothing changes then.
   Status Reserve(const PodRequest& pod, const Placement& placement, Instant settle_after)
       BERTH_EXCLUDES(mutex_);
 
   // reserved -> bound. Error: kNotFound when there is no reservation: the pod is gone.
   Status Confirm(std::string_view uid) BERTH_EXCLUDES(mutex_);
 
-  // Drops the reservation; exactly undoes Reserve. A bound or unknown pod is left alone: returns
-  // whether there was one.
+  // Drops the reservation; exactly undoes Reserve. Leaves a bound or unknown pod alone. Returns
+  // whether there was a reservation.
   bool Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);
 
-  // A pod of which only the cluster knows whether it is bound.
+  // A pod for which only the cluster knows whether it is bound.
   struct Doubt {
     PodId pod;
     std::uint64_t number = 0;  // no two doubts have the same
   };
-  // The doubts about which the cluster has to be asked by now. The pods keep what they hold.
+  // The doubts about which the cluster has to be asked now. The pods keep what they hold.
   [[nodiscard]] std::vector<Doubt> Overdue(Instant now) const BERTH_EXCLUDES(mutex_);
   // The doubt about that pod, overdue or not.
   [[nodiscard]] std::optional<Doubt> DoubtAbout(std::string_view uid) const BERTH_EXCLUDES(mutex_);
-  // Books what the cluster answered when it was asked about the doubt; nullopt: the pod is not
-  // bound. False, and nothing is booked, if that doubt is over: the books know something newer.
+  // Applies the cluster's answer about the doubt; nullopt: the pod is not bound. Returns false and
+  // changes nothing if that doubt is over, because something newer is known.
   bool Settle(const Doubt& doubt, const std::optional<PodBound>& truth) BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] std::optional<PodRecord> FindPod(std::string_view uid) const BERTH_EXCLUDES(mutex_);
   // The UIDs of the pods that are bound.
   [[nodiscard]] std::vector<std::string> BoundUids() const BERTH_EXCLUDES(mutex_);
-  // The UIDs of the pods that were reserved or bound here and that no PodBound has shown since.
+  // The UIDs of the pods that were reserved or bound here and not confirmed by a PodBound since.
   [[nodiscard]] std::vector<std::string> UnshownUids() const BERTH_EXCLUDES(mutex_);
   // The pods whose annotation is not believed, by UID.
   [[nodiscard]] std::vector<DeviceDispute> Disputes() const BERTH_EXCLUDES(mutex_);
-  // How many pods of that gang are held, wherever they are.
+  // How many pods of that gang are reserved or bound, on any node.
   [[nodiscard]] std::size_t GangSize(std::string_view gang) const BERTH_EXCLUDES(mutex_);
-  // The names of the nodes on which they are, sorted; also of nodes that are not known.
+  // The names of their nodes, sorted; includes unknown nodes.
   [[nodiscard]] std::vector<std::string> GangNodes(std::string_view gang) const
       BERTH_EXCLUDES(mutex_);
-  // All pods, by UID; with the snapshot of the same moment.
+  // All pods, sorted by UID, with the snapshot of the same moment.
   struct Contents {
     std::shared_ptr<const Snapshot> snapshot;
     std::vector<PodRecord> pods;
@@ -112,17 +122,17 @@ class ClusterState {
  private:
   using Specs = std::map<std::string, std::shared_ptr<const NodeSpec>, std::less<>>;
 
-  // Puts the record into the books in place of the one with its UID, if there is one / takes one
-  // out; the node with it.
+  // Puts the record in place of the one with its UID, if there is one / takes one out. Both change
+  // the node too.
   void Keep(std::shared_ptr<const PodRecord> record) BERTH_REQUIRES(mutex_);
   void Erase(std::string_view uid) BERTH_REQUIRES(mutex_);
   // The pod has left the cluster.
   void Leave(std::string_view uid) BERTH_REQUIRES(mutex_);
   void Miss(const std::string& uid) BERTH_REQUIRES(mutex_);
   void Show(const PodBound& bound) BERTH_REQUIRES(mutex_);
-  // Pods of the node whose devices were not believed may have them after all.
+  // Believes devices of disputed pods on the node for which there is room now.
   void Reconsider(const std::string& node) BERTH_REQUIRES(mutex_);
-  // Pods of a node that has become known may say devices that it does not have.
+  // Disputes annotations that name devices which the new node does not have.
   void DisputeUnknownDevices(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
   void Unlist(const PodRecord& record) BERTH_REQUIRES(mutex_);  // all but the node
   [[nodiscard]] std::shared_ptr<const PodRecord> Find(std::string_view uid) const
@@ -139,7 +149,8 @@ class ClusterState {
   [[nodiscard]] std::shared_ptr<const Node> BuildNode(
       const std::shared_ptr<const NodeSpec>& spec) const BERTH_REQUIRES(mutex_);
   void RebuildSnapshot() BERTH_REQUIRES(mutex_);
-  // Replaces the node after its pods changed; one not known (yet) is left for later.
+  // Replaces the node after its pods changed. Does nothing for an unknown node, which is built when
+  // it appears.
   template <class Change>
   void ChangeNode(const std::string& name, Change change) BERTH_REQUIRES(mutex_);
   void Publish() BERTH_REQUIRES(mutex_);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceClasses: the extended resources that are given out by Kubernetes' Dynamic Resource
-// Allocation (KEP-5004). A pod asks for a resource by its name, and on a node that does not list it
-// in its allocatable, kube-scheduler makes a ResourceClaim for devices of the class that has the
-// name:
+// DeviceClasses: the extended resources that Kubernetes' Dynamic Resource Allocation gives out
+// (KEP-5004). A pod asks for a resource by its name. On a node that does not list the resource in
+// its allocatable, kube-scheduler makes a ResourceClaim for devices of the class with the name:
 //
 //   spec.extendedResourceName                    of several classes the newest, then the first by
 //                                                name
@@ -28,7 +27,7 @@ struct DeviceClass {
   std::string name;
   std::string extended_resource;  // spec.extendedResourceName; empty = none
   std::string created;            // as Kubernetes writes times: a later one compares greater
-  // Its devices are the MIG devices of that profile, and no others; nothing: that cannot be said.
+  // The profile, if its devices are the MIG devices of one profile and no others; nullopt: unknown.
   std::optional<MigProfile> profile;
   friend bool operator==(const DeviceClass&, const DeviceClass&) = default;
 };
@@ -36,16 +35,16 @@ struct DeviceClass {
 // Any thread may call any function.
 class DeviceClasses {
  public:
-  // Of which class that resource is; nullopt: of none.
+  // The class of that resource; nullopt: none.
   [[nodiscard]] std::optional<DeviceClass> ClassOf(std::string_view resource) const
       BERTH_EXCLUDES(mutex_);
-  // Those of all classes; sorted, each once.
+  // The resources of all classes; sorted, each once.
   [[nodiscard]] std::vector<MigProfile> Profiles() const BERTH_EXCLUDES(mutex_);
 
   // Adds it, or replaces the one of that name.
   void Put(DeviceClass added) BERTH_EXCLUDES(mutex_);
   void Remove(std::string_view name) BERTH_EXCLUDES(mutex_);
-  // What a list of all of them says.
+  // Replaces all of them by those of a list.
   void Reset(std::vector<DeviceClass> classes) BERTH_EXCLUDES(mutex_);
 
  private:

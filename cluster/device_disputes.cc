@@ -9,7 +9,7 @@
 namespace berth {
 namespace {
 
-// What pods other than that one are known to hold of the grant's GPU, and who holds most.
+// The part of the GPU that other pods are known to hold, and the pod that holds most.
 struct Held {
   int milli = 0;
   std::int64_t memory_mib = 0;
@@ -86,7 +86,7 @@ std::string WhyNotBeside(const Placement& said, std::string_view uid, const PodR
   return WhyNotMigBeside(said, uid, pods, *node->mig);
 }
 
-// Whether other pods hold every device that is said. Then an assumption may take its place: none of
+// Whether other pods hold every device in `said`. Then an assumption may take its place: none of
 // these GPUs is given away, even if the annotation is true and the other pod has left unnoticed.
 bool IsHeldByOthers(const Placement& said, std::string_view uid, const PodRecords& pods,
                     const NodeSpec* node) {
@@ -132,7 +132,7 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
   const Placement& said = bound.placement;
   const bool has =
       held != nullptr && held->placement.node == said.node && HasDevices(held->placement);
-  // What it said first, if that could not be believed yet.
+  // The devices that it named first, if these could not be believed yet.
   const auto entry = by_uid_.find(uid);
   const bool waits = entry != by_uid_.end() && entry->second.open;
   const Placement first = waits ? entry->second.said : said;

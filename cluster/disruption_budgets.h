@@ -36,7 +36,7 @@ class DisruptionBudgets {
   // Adds it, or replaces the one of that name.
   void Put(PodDisruptionBudget budget) BERTH_EXCLUDES(mutex_);
   void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
-  // What a list of all of them says; of two with one name the last counts.
+  // Replaces all of them by those of a list; of two with one name the last counts.
   void Reset(List budgets) BERTH_EXCLUDES(mutex_);
 
  private:

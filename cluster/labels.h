@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Labels of nodes and pods, and what selects by them, with Kubernetes' meaning
-// (k8s.io/apimachinery pkg/labels, k8s.io/component-helpers scheduling/corev1/nodeaffinity).
+// Labels of nodes and pods, and selectors for them, with Kubernetes' meaning (k8s.io/apimachinery
+// pkg/labels, k8s.io/component-helpers scheduling/corev1/nodeaffinity).
 #pragma once
 
 #include <string>

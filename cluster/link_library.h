@@ -3,9 +3,9 @@
 // LinkLibrary: the wirings that the nodes of a cluster have, each once.
 //
 // Thousands of nodes have a few wirings. Nodes with the same links share one GpuLinks, and wirings
-// that differ in the numbering of their GPUs alone share its tables. Building those of a new wiring
-// takes well under a millisecond for 8 GPUs and a fraction of a second for 16, here and not when
-// somebody decides.
+// that differ only in the numbering of their GPUs share its tables. Building the tables of a new
+// wiring takes well under a millisecond for 8 GPUs and a fraction of a second for 16. It is done
+// here, so that no decision waits for it.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace berth {
 // Any thread may call it.
 class LinkLibrary {
  public:
-  // A cluster with more wirings than this is hardly one: then all are forgotten, and live on in the
-  // nodes that have them.
+  // Few clusters have more wirings than this. Beyond it the library forgets all of them; they live
+  // on in their nodes.
   static constexpr std::size_t kMostWirings = 256;
 
   // `product`: as in SpeedsFor (topology/links/product_links.h). `source`: where the matrix was

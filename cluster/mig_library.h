@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MigLibrary: the products of the MIG GPUs of a cluster, each once, so that what is computed of a
-// product (scoring/mig/mig_tables.h) is computed once for all nodes that have it.
+// MigLibrary: the products of the MIG GPUs of a cluster, each once, so that tables of a product
+// (scoring/mig/mig_tables.h) are computed once for all nodes that have it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace berth {
 // Any thread may call it.
 class MigLibrary {
  public:
-  // Beyond that all are forgotten, and live on in the nodes that have them.
+  // Beyond it the library forgets all of them; they live on in their nodes.
   static constexpr std::size_t kMostProducts = 256;
 
   // A row of the catalogue, which lives as long as the process.

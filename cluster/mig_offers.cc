@@ -19,7 +19,7 @@ std::optional<int> PlacementOf(const ClaimedGpu& claimed, const MigProduct& prod
   return row ? product.PlacementAt(*row, claimed.start) : std::nullopt;
 }
 
-// False where something of it is taken already.
+// False if part of it is taken already.
 bool Take(const ClaimedGpu& claimed, OfferedGpu& gpu) {
   const auto placement = PlacementOf(claimed, *gpu.product);
   const MigSet set = placement ? MigSet{1} << *placement : 0;

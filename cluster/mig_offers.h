@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MigOffers: the GPUs that DRA cuts into MIG devices - which devices are offered of each, and which
-// of them ResourceClaims have. Apart from NodeSpec::mig, the devices that Berth gives to pods: here
-// a pod gets its device by a claim, and kube-scheduler places it. What pods can get by the name of
-// a resource becomes the node's all the same (MigByExtendedResources).
+// MigOffers: the GPUs that DRA partitions - the MIG devices offered on each, and those that
+// ResourceClaims have. Separate from NodeSpec::mig, the devices that Berth gives to pods: here a
+// pod gets its device by a claim, and kube-scheduler places it. Devices that pods can get by the
+// name of an extended resource are added to the node all the same (MigByExtendedResources).
 //
 //   taken     placements that allocated claims have, exactly: the device of a claim has a profile
 //             and a start
 //   whole     a claim has the whole GPU, or a part that nothing describes
 //
-// Of a GPU some placements may not be offered (tainted, or left out by the driver).
+// Some placements of a GPU may not be offered (tainted, or left out by the driver).
 #pragma once
 
 #include <map>
@@ -31,8 +31,8 @@ namespace berth {
 
 struct OfferedGpu {
   std::string pool = {};  // of the driver
-  std::string uuid = {};  // empty = not said
-  int index = -1;         // as the driver counts; -1 = not said
+  std::string uuid = {};  // empty = unknown
+  int index = -1;         // as the driver counts; -1 = unknown
   std::shared_ptr<const MigProduct> product = {};
   MigSet offered = 0;
   std::vector<std::string> devices = {};  // names, by placement of the product; "" = there is none
@@ -53,29 +53,30 @@ struct OfferedDevice {
   friend bool operator==(const OfferedDevice&, const OfferedDevice&) = default;
 };
 
-// Takes what the claims have; what is on other GPUs is passed over. Returns those that have
-// something of which another one has a part already.
+// Takes the devices of the claims; devices on other GPUs are ignored. Returns the claims whose
+// device overlaps one that another claim has already.
 std::vector<const ClaimedGpu*> TakeClaimed(std::span<const ClaimedGpu> claimed, OfferedGpus& gpus);
 
-// What of that pods can get by extended resources which stand for these profiles, as the MIG
-// devices of their node; not known where they can get nothing. A MigSpec is of one product: GPUs of
-// another than the first, and those that no name tells from the others, are left out.
+// The part of the offers that pods can get by extended resources which stand for these profiles, as
+// the MIG devices of their node; unknown if they can get nothing. A MigSpec has one product: GPUs
+// of another product than the first, and GPUs that no name distinguishes from the others, are left
+// out.
 NodeMig MigByExtendedResources(std::span<const OfferedGpu> gpus,
                                std::span<const MigProfile> profiles);
 
-// Any thread may call any function; what Current gave does not change.
+// Any thread may call any function. A result of Current does not change.
 class MigOffers {
  public:
   using ByNode = std::map<std::string, std::shared_ptr<const OfferedGpus>, std::less<>>;
 
   [[nodiscard]] std::shared_ptr<const ByNode> Current() const BERTH_EXCLUDES(mutex_);
 
-  // All that is known of these nodes' GPUs by now, in place of what was said before.
+  // Replaces everything known about these nodes' GPUs.
   void Put(std::vector<std::pair<std::string, OfferedGpus>> nodes) BERTH_EXCLUDES(mutex_);
 
-  // Takes a device for a claim that does not have it yet, until Release or that time: one that was
-  // chosen, and of which only a write and the watch will show what became of it. Error: kConflict
-  // where it is not free (any more); kNotFound where there is none of that name.
+  // Takes a device for a claim that does not have it yet, until Release or that time: the device
+  // was chosen, and only a write and the watch will show the outcome. Error: kConflict if it is not
+  // free (any more); kNotFound if there is none of that name.
   Status Hold(const std::string& claim, const OfferedDevice& device, Instant now, Instant until)
       BERTH_EXCLUDES(mutex_);
   // The claim is known to have its device, or not to get it.
@@ -93,7 +94,7 @@ class MigOffers {
   using Holds = std::map<std::string, Held, std::less<>>;  // by claim
 
   Holds::iterator Drop(Holds::iterator held) BERTH_REQUIRES(mutex_);
-  // The node as it was put, with what is held of it taken.
+  // The node as it was put, with the held devices taken.
   void Publish(const std::string& node, ByNode& next) const BERTH_REQUIRES(mutex_);
 
   mutable Mutex mutex_;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MigSpec: the MIG devices of a node - what there is, what can be made, and how well that is known.
+// MigSpec: the MIG devices of a node - which exist, which can be created, and how well that is
+// known.
 //
-// GPUs that are cut are not among NodeSpec::gpus: those are given whole or shared, these in MIG
+// Partitioned GPUs are not among NodeSpec::gpus: those are given whole or shared, these in MIG
 // devices, and no GPU is both. Each has a set of placements of its product
 // (topology/mig/mig_product.h):
 //
-//   static    the instances that there are; a pod gets one of them
-//   dynamic   cut when a pod comes: any placement that goes together with what is taken
+//   static    the existing instances; a pod gets one of them
+//   dynamic   created when a pod comes: any placement that is compatible with the taken ones
 //
-// Three things are apart from that: devices with several users (time slicing), which are counted
-// and no more; the strategy `single`, where the devices of one profile are the node's `gpus`; and
-// trouble, with which a node takes no pod with GPUs.
+// Three exceptions: devices with several users (time slicing) are only counted; with the strategy
+// `single` the devices of one profile are the node's `gpus`; a node in trouble takes no pod with
+// GPUs.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@
 
 namespace berth {
 
-// How well the instances, or what pods have of them, are known.
+// How well the instances, and the pods' devices, are known.
 enum class MigKnowledge : std::uint8_t {
   kCounts,  // how many per node: on which GPU they are, and where, is assumed
   kPerGpu,  // how many per GPU: where they begin is assumed
@@ -34,10 +35,10 @@ enum class MigKnowledge : std::uint8_t {
 };
 std::string_view MigKnowledgeName(MigKnowledge knowledge);  // "counts", "per-gpu", "exact"
 
-// Who picks the device for a pod once its node is known. Berth chooses the node by what it expects
+// Who picks the device for a pod once its node is chosen. Berth chooses the node by what it expects
 // the others to pick.
 enum class MigAllocator : std::uint8_t {
-  kBerth,     // Berth: GPU and start, told with the binding
+  kBerth,     // Berth: GPU and start, written with the binding
   kFirstFit,  // the first GPU that has room, the lowest start: assumed of the kubelet
   kDriver,  // the first GPU that has room, NVIDIA's driver's start (topology/mig/mig_start_rule.h)
   kHami,    // the first GPU that has room, HAMi's start
@@ -47,7 +48,7 @@ enum class MigAllocator : std::uint8_t {
 };
 std::string_view MigAllocatorName(MigAllocator allocator);  // "berth", "first-fit", ...
 
-// How the node's agent hears which devices it is to make for a pod, where Berth picks them.
+// How the node's agent learns which devices to create for a pod, if Berth picks them.
 enum class MigDialect : std::uint8_t {
   kBerth,  // by the pod's annotation berth.dev/devices
   kHami,   // HAMi's: by annotations of its own, under its lock on the node (wire/hami_binding.h)
@@ -79,16 +80,16 @@ struct MigStock {
 };
 
 struct MigSpec {
-  // Of all the GPUs; nullptr only where there are none. Products that are equal are one object
+  // The product of all the GPUs; nullptr only if there are none. Equal products are one object
   // (cluster/mig_library.h).
   std::shared_ptr<const MigProduct> product;
   std::vector<MigGpu> gpus;  // by ascending index, but for kKubeScheduler: in its order
   bool dynamic = false;
   MigKnowledge knowledge = MigKnowledge::kCounts;
   MigAllocator allocator = MigAllocator::kFirstFit;
-  // Another scheduler gives them out: what its pods have is counted, and Berth gives none.
+  // Another scheduler gives them out: Berth counts what its pods have and gives none.
   bool foreign = false;
-  bool fixed = false;  // static, and nobody can cut them otherwise
+  bool fixed = false;  // static, and cannot be repartitioned
   MigDialect dialect = MigDialect::kBerth;
   std::vector<MigStock> shared;
   std::optional<MigProfile> single;  // what each of NodeSpec::gpus is
@@ -100,21 +101,21 @@ struct MigSpec {
   [[nodiscard]] bool by_claims() const { return allocator == MigAllocator::kKubeScheduler; }
   // The position in `gpus` of the GPU with that index.
   [[nodiscard]] std::optional<std::size_t> PositionOf(int index) const;
-  // What there is room for on the GPU at that position, where `taken` is.
+  // The placements for which there is room on the GPU at that position, beside `taken`.
   [[nodiscard]] MigSet Room(std::size_t gpu, MigSet taken) const {
     return dynamic ? product->Addable(taken) : gpus[gpu].instances & ~taken;
   }
-  // What of that may be given.
+  // Those of them that may be given.
   [[nodiscard]] MigSet Free(std::size_t gpu, MigSet taken) const {
     return Room(gpu, taken) & gpus[gpu].offered;
   }
 };
 
-// Error: kInvalidArgument naming the field: GPUs without a product, not in order or twice, or with
-// instances that do not go together; counts below 0.
+// Error: kInvalidArgument naming the field: GPUs without a product, out of order or duplicate, or
+// with incompatible instances; negative counts.
 Status Validate(const MigSpec& spec);
 
-// A MigSpec shared by all copies of a node, or none. Compares by what it says.
+// A MigSpec shared by all copies of a node, or none. Compares by content.
 class NodeMig {
  public:
   NodeMig() = default;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMibPerGb = 1024;
 
-// What the driver did not print is at least this: of all that it did, the name (rounded up to
+// A lower bound if the driver's value is unknown: among all printed values, the name (rounded up to
 // eighths of the whole memory) is off by 11 % at most.
 std::int64_t UsableMib(const MigRow& row) {
   return row.memory_mib > 0 ? row.memory_mib : row.profile.memory_gb * kMibPerGb * 7 / 8;
@@ -40,7 +40,7 @@ MigStartRule StartRuleOf(MigAllocator allocator) {
   return MigStartRule::kDriver;
 }
 
-// Those that say the profile alone go last, in the order in which they are picked.
+// Grants with only a profile come last, in the order in which they are picked.
 std::vector<MigGrant> InOrder(const MigSpec& spec, std::span<const MigGrant> grants) {
   std::vector<MigGrant> order(grants.begin(), grants.end());
   const auto rank = [&spec](const MigGrant& grant) {
@@ -125,10 +125,10 @@ std::vector<MigSlot> SlotsOfClaims(const MigSpec& spec, std::span<const ClaimedG
   for (const ClaimedGpu& held : claims) {
     const auto profile = ParseMigProfile(held.profile);
     if (!profile || spec.product == nullptr) continue;
-    auto slot = SlotOf(spec, {-1, held.start, *profile, false, held.uuid});
+    auto slot = SlotOf(spec, {.start = held.start, .profile = *profile, .uuid = held.uuid});
     if (!slot) {
-      slot = SlotOf(spec, {held.index, held.start, *profile, false});
-      // By its index, unless that GPU is known to be another one.
+      slot = SlotOf(spec, {.gpu = held.index, .start = held.start, .profile = *profile});
+      // By its index, unless that GPU has another UUID.
       if (slot && !held.uuid.empty() && !spec.gpus[slot->gpu].uuid.empty()) slot.reset();
     }
     if (slot) slots.push_back(*slot);

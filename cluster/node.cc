@@ -16,7 +16,7 @@ constexpr std::int64_t kMostCpuMilli = 1'000'000'000'000;
 constexpr std::int64_t kMostMemoryBytes = std::int64_t{1} << 60;
 constexpr std::int64_t kMostGpuMemoryMib = std::int64_t{1} << 40;
 
-// What could still be given of a GPU, in thousandths of it.
+// The part of a GPU that could still be given, in thousandths.
 std::int64_t RoomOf(const GpuSpec& spec, const GpuFree& free) {
   std::int64_t milli = free.milli;
   if (spec.memory_mib > 0) {
@@ -185,7 +185,7 @@ bool Node::IsAssumed(const PodRecord& pod) const {
                              [this](const DeviceGrant& grant) { return !Has(grant.gpu); });
 }
 
-// What nobody said, or what was said of GPUs that the spec does not have.
+// Unknown grants, or grants of GPUs that the spec does not have.
 void Node::Assume(const PodRecord& pod) {
   if (!IsAssumed(pod)) return;
   const RequestShape& shape = pod.pod.shape;
@@ -230,7 +230,7 @@ void Node::Count(const PodRecord& pod, int sign) {
   Take(pod.placement.grants, sign);
   const RequestShape& shape = pod.pod.shape;
   if (!shape.wants_gpu()) return;
-  // Where the node's allocator picks, nobody could say more of a device than its profile.
+  // If the node's allocator picks, only the profile of a device is known.
   const bool picks = spec_->mig.known() && spec_->mig->allocator != MigAllocator::kBerth;
   const bool by_name = shape.mig() != nullptr && shape.mig()->by_name();
   if (IsAssumed(pod) && !(by_name && picks)) unattributed_ += sign;

@@ -2,17 +2,18 @@
 //
 // Node: one machine - what it has (NodeSpec, shared and immutable) and what is free on it.
 //
-// Free amounts are what the spec has less what the pods on the node take, so the order in which
-// pods came and went leaves no trace. They can be negative: pods may be bound past Berth. Where
-// such a pod does not say which GPUs it has, some are assumed (assumed_grants.h): after the grants
-// that are known, and in the order of the UIDs. MIG devices are counted apart (mig_use.h). A GPU of
-// which a ResourceClaim holds anything has nothing free to begin with. A grant of a GPU that the
-// spec does not have (any more) is assumed to be one of those that it has.
+// Free amounts are the amounts of the spec minus those that the pods on the node take, so the order
+// in which pods came and went leaves no trace. They can be negative: pods may be bound past Berth.
+// If the GPUs of such a pod are unknown, some are assumed (assumed_grants.h): after the known
+// grants, in the order of the UIDs. MIG devices are counted apart (mig_use.h). A GPU of which a
+// ResourceClaim holds anything has nothing free. A grant of a GPU that the spec does not have (any
+// more) is assumed to be one of those that it has.
 //
-// Some GPUs are closed: nothing more is given of them, and what is held stays held. These are the
-// ones that are not healthy and, where the node has `missing` GPUs and nobody says which, the
-// freest: as many as hold the compute and the memory of the missing ones free between them, or all.
-// So pods never get more of the node than its allocatable GPUs have, whichever of them is sick.
+// Some GPUs are closed: nothing more of them is given, and what is held stays held. These are the
+// unhealthy ones. If the node has `missing` GPUs and their identity is unknown, the freest GPUs are
+// closed too: as many as have, between them, the compute and memory of the missing ones free, or
+// all. So pods never get more of the node than its allocatable GPUs have, whichever of them is out
+// of order.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,7 @@ struct GpuSpec {
 };
 
 // GPUs with several users each (time slicing, MPS, an agent of another scheduler): a pod gets a
-// place on one of them, and nobody says on which.
+// place on one of them; which one is unknown.
 struct GpuPlaces {
   int count = 0;         // users in all
   bool foreign = false;  // another scheduler gives them out, or `gpus`: Berth counts and gives none
@@ -67,23 +68,23 @@ struct NodeSpec {
   Labels labels = {};
   std::vector<Taint> taints = {};
   GpuLinks links = {};    // of `gpus`, by index; unknown: all GPUs count as alike
-  NodeMig mig = {};       // GPUs that are cut, beside `gpus`; not known: none
-  GpuPlaces places = {};  // in the place of `gpus`
-  // So many of `gpus`, or of the places, are out of order, and nobody says which.
+  NodeMig mig = {};       // partitioned GPUs, beside `gpus`; unknown: none
+  GpuPlaces places = {};  // instead of `gpus`
+  // So many of `gpus`, or of the places, are out of order; which ones is unknown.
   int missing = 0;
-  // By which pods ask for `gpus` or places ("nvidia.com/gpu"); empty: it makes no difference.
+  // The resource by which pods ask for `gpus` or places ("nvidia.com/gpu"); empty: any.
   std::string gpu_resource = {};
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
 // Error: kInvalidArgument naming the field: no name, a negative capacity, more than kMaxGpusPerNode
-// GPUs, GPUs beside places, more missing than there are, links of another number of GPUs, MIG
-// devices that make no sense.
+// GPUs, GPUs beside places, more missing GPUs than there are, links of another number of GPUs,
+// invalid MIG devices.
 Status Validate(const NodeSpec& spec);
 
-// What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty when
-// the GPU can never hold it: too small, or asked by memory that is not known. Inline: the innermost
-// step of every evaluation.
+// What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty if the
+// GPU can never hold it: too small, or asked by memory that is unknown. Inline: the innermost step
+// of every evaluation.
 inline std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu,
                                                const GpuShare& share) {
   DeviceGrant grant{gpu, share.milli, share.memory_mib};
@@ -133,17 +134,17 @@ class Node {
   [[nodiscard]] std::span<const GpuFree> gpus() const { return gpus_; }
   // GPU pods on the node, by ascending number of GPUs.
   [[nodiscard]] std::span<const Tenants> tenants() const { return tenants_; }
-  // The GPUs of which nothing more is given: not healthy, or closed for the missing ones.
+  // The closed GPUs: unhealthy, or closed for the missing ones.
   [[nodiscard]] GpuMask closed() const { return closed_; }
   [[nodiscard]] bool IsOpen(int gpu) const { return (closed_ & GpuBit(gpu)) == 0; }
-  // How many GPUs the node offers, whoever has them now.
+  // How many GPUs the node offers, held or not.
   [[nodiscard]] int healthy_gpus() const { return healthy_gpus_; }
-  // Of its places; negative with pods bound past Berth.
+  // Free places; negative with pods bound past Berth.
   [[nodiscard]] int free_places() const {
     return spec_->places.count - spec_->missing - places_taken_;
   }
   [[nodiscard]] int places_taken() const { return places_taken_; }
-  // What is taken of its MIG devices; empty without any.
+  // The taken MIG devices; empty without any.
   [[nodiscard]] const MigUse& mig() const { return mig_; }
   // Sum of free GPU compute, thousandths.
   [[nodiscard]] std::int64_t free_gpu_milli() const;
@@ -154,9 +155,9 @@ class Node {
   [[nodiscard]] const Claims& claims() const { return claims_; }
   // The GPUs that they hold.
   [[nodiscard]] GpuMask claimed() const;
-  // How many of the pods have GPUs that are only assumed.
+  // How many of the pods have only assumed GPUs.
   [[nodiscard]] int unattributed() const { return unattributed_; }
-  // Of the bound pods (a reservation is not evicted); kNoPriority without any.
+  // The lowest priority of its bound pods (a reservation is not evicted); kNoPriority without any.
   [[nodiscard]] int lowest_priority() const { return lowest_priority_; }
 
   // Whether the placement fits what is free now. Error: kConflict naming the resource.
@@ -166,7 +167,7 @@ class Node {
   void Put(std::shared_ptr<const PodRecord> pod);
   void Remove(std::string_view uid);
 
-  // This node if the pods for which `leaves` holds were not there.
+  // This node without the pods for which `leaves` holds.
   template <class Leaves>
   [[nodiscard]] Node Without(Leaves leaves) const {
     PodRecords stay;

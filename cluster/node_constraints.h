@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NodeConstraints: which nodes a pod may go to apart from what fits there - node selector, required
-// node affinity, tolerations - and the taints that nodes answer with. Kubernetes' rules
-// (k8s.io/component-helpers scheduling/corev1).
+// NodeConstraints: which nodes a pod may use, apart from its resources - node selector, required
+// node affinity, tolerations - and the taints of nodes. Kubernetes' rules (k8s.io/component-helpers
+// scheduling/corev1).
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace berth {
 
-// PreferNoSchedule keeps nothing away and is not held here.
+// PreferNoSchedule excludes no pod and is not held here.
 enum class TaintEffect { kNoSchedule, kNoExecute };
 
 // spec.unschedulable of a node stands here as the taint node.kubernetes.io/unschedulable.
@@ -55,7 +55,7 @@ struct NodeConstraints {
 
 bool Tolerates(std::span<const Toleration> tolerations, const Taint& taint);
 
-// Whether selector and affinity take the node.
+// Whether selector and affinity accept the node.
 bool SelectsNode(const NodeConstraints& constraints, std::string_view name, const Labels& labels);
 
 }  // namespace berth

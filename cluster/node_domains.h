@@ -2,9 +2,8 @@
 //
 // NodeDomains: the tree of domains that the labels of a snapshot's nodes make.
 //
-// A memo: a function of the snapshot, built anew only when nodes come or go or labels change.
-// Placements change no label, so that a decision finds the tree as it left it. Any thread may call
-// it.
+// A memo: a function of the snapshot, rebuilt only when nodes come or go or labels change.
+// Placements change no label, so decisions in between reuse the tree. Any thread may call it.
 #pragma once
 
 #include <memory>

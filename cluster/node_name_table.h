@@ -2,9 +2,9 @@
 //
 // NodeNameTable: the names of a snapshot's nodes, sorted, with a fast way from name to index.
 //
-// Immutable but for a hint: the table remembers which name was last asked for after which, because
-// kube-scheduler sends its nodes in nearly the same order every time. The hint is only ever a guess
-// that is compared with the text. Any thread may call it.
+// Immutable except for a hint: the table remembers which name was asked for after which, because
+// kube-scheduler sends its nodes in nearly the same order every time. The hint is only a guess that
+// is compared with the text. Any thread may call it.
 #pragma once
 
 #include <atomic>

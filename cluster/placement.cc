@@ -7,13 +7,14 @@
 namespace berth {
 namespace {
 
-// What a container has of `amount` when it asks for `part` of `whole`, the containers before it
-// having asked for `before`: cut such that consecutive parts add up to what they are a part of.
+// A container's part of `amount` if it asks for `part` of `whole` and the containers before it
+// asked for `before`: rounded so that consecutive parts add up to the whole.
 std::int64_t Cut(std::int64_t amount, std::int64_t whole, std::int64_t before, std::int64_t part) {
   return amount * (before + part) / whole - amount * before / whole;
 }
 
-// A container's part of the pod's share; what it left open follows the share in proportion.
+// A container's part of the pod's share; an amount that it left open follows the share in
+// proportion.
 DeviceGrant PartOfShare(const GpuShare& part, const GpuShare& whole, const GpuShare& before,
                         DeviceGrant grant) {
   if (whole.milli > 0 && part.milli > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Placement: where one pod goes - the node and what it takes there. A value.
+// Placement: a pod's node and what it takes there. A value.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct DeviceGrant {
   friend bool operator==(const DeviceGrant&, const DeviceGrant&) = default;
 };
 
-// One MIG device given to a pod. GPU and start are said where Berth chooses them, or where another
-// scheduler's record says them; where the node's own allocator picks (MigSpec::allocator), the
-// profile alone is sure.
+// One MIG device given to a pod. GPU and start are set if Berth chooses them, or if another
+// scheduler's record has them. If the node's own allocator picks (MigSpec::allocator), only the
+// profile is certain.
 struct MigGrant {
   static constexpr int kUnknown = -1;
   int gpu = kUnknown;    // index on the node
   int start = kUnknown;  // memory unit at which it begins; known only together with the GPU
   MigProfile profile = {};
   bool shared = false;    // one user of several of a device
-  std::string uuid = {};  // of the GPU, where a record says that and not the index
+  std::string uuid = {};  // of the GPU, if a record has it instead of the index
   [[nodiscard]] bool exact() const { return start >= 0 && (gpu >= 0 || !uuid.empty()); }
   friend auto operator<=>(const MigGrant&, const MigGrant&) = default;
 };
@@ -44,14 +44,14 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// Divides a pod's grants among its containers: whole GPUs in the order of the containers (what an
-// init container that ends first used goes on to those after it), a share to every container that
-// asked for a part of it. Containers without a GPU are left out.
+// Divides a pod's grants among its containers: whole GPUs in the order of the containers (the GPUs
+// of an init container that ends first are reused by those after it), a share to every container
+// that asked for a part of it. Containers without a GPU are left out.
 std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
     const PodRequest& pod, const Placement& placement);
 
-// Divides a pod's MIG devices likewise: each container gets the first that are left of what it asks
-// for. Containers that get none are left out.
+// Divides a pod's MIG devices likewise: each container gets the first remaining ones of the
+// profiles that it asks for. Containers that get none are left out.
 std::vector<std::pair<std::string, std::vector<MigGrant>>> MigByContainer(
     const PodRequest& pod, const Placement& placement);
 

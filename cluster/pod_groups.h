@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PodGroups: what the PodGroup objects of other schedulers and controllers say of groups of pods,
-// as last seen. Pods name the group; the object has its size.
+// PodGroups: the PodGroup objects of other schedulers and controllers, as last seen. A pod names
+// its group; the object has the group's size.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace berth {
 struct PodGroup {
   std::string namespace_name;
   std::string name;
-  int min_members = 0;  // the group is to have so many at least; 0 = not told
+  int min_members = 0;  // the smallest size of the group; 0 = unknown
   DomainAsk domain = {};
   friend bool operator==(const PodGroup&, const PodGroup&) = default;
 };
@@ -36,7 +36,7 @@ class PodGroupTable {
   // Adds it, or replaces the one of that name.
   void Put(PodGroup group) BERTH_EXCLUDES(mutex_);
   void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
-  // What a list of all of them says; of two with one name the last counts.
+  // Replaces all of them by those of a list; of two with one name the last counts.
   void Reset(std::vector<PodGroup> groups) BERTH_EXCLUDES(mutex_);
 
  private:
@@ -52,7 +52,7 @@ class PodGroups {
   [[nodiscard]] PodGroupTable& Of(PodGroupApi api) {
     return tables_[static_cast<std::size_t>(api)];
   }
-  // The first of the APIs, in their order, that has a group of that name counts.
+  // The group of that name in the first API, in order, that has one.
   [[nodiscard]] std::optional<PodGroup> Find(const std::string& gang) const;
 
  private:

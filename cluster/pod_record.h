@@ -21,11 +21,11 @@ struct PodRecord {
   PodRequest pod;
   Placement placement;
   PodState state = PodState::kReserved;
-  Instant settle_after{};  // while reserved: when somebody has to ask the cluster where the pod is
+  Instant settle_after{};  // while reserved: when to ask the cluster about the pod
 
-  bool annotated = false;  // its devices are what its annotation says (device_disputes.h)
+  bool annotated = false;  // its devices come from its annotation (device_disputes.h)
 
-  // It has GPUs, and nobody said which: it was bound past Berth.
+  // It has GPUs, and they are unknown: it was bound past Berth.
   [[nodiscard]] bool unattributed() const {
     return pod.shape.wants_gpu() && placement.grants.empty() && placement.mig.empty();
   }
@@ -34,7 +34,7 @@ struct PodRecord {
 // Pods of one node: sorted by UID, each UID once. Shared by snapshots; never changed.
 using PodRecords = std::vector<std::shared_ptr<const PodRecord>>;
 
-// Where the pod with that UID is, or would be.
+// The position at which the pod with that UID is, or would be inserted.
 inline PodRecords::const_iterator PositionOf(const PodRecords& pods, std::string_view uid) {
   return std::ranges::lower_bound(
       pods, uid, {}, [](const auto& pod) -> std::string_view { return pod->pod.id.uid; });

@@ -29,14 +29,14 @@ struct WholeGpus {
   friend auto operator<=>(const WholeGpus&, const WholeGpus&) = default;
 };
 // A share of one GPU: compute in thousandths, memory in MiB. One of the two may be 0: it then
-// follows the other in proportion to the GPU that is chosen. Not both.
+// follows the other in proportion to the chosen GPU. At least one is set.
 struct GpuShare {
   int milli = 0;                // 0..1000
   std::int64_t memory_mib = 0;  // >= 0
   friend auto operator<=>(const GpuShare&, const GpuShare&) = default;
 };
 // MIG devices: `count` of one profile, by name; or, without a name, of any plain profile that has
-// at least so much.
+// at least the given slices and memory.
 struct MigWant {
   std::optional<MigProfile> profile;
   bool shared = false;              // by name: those that time slicing renames (.shared)
@@ -58,16 +58,17 @@ using GpuAsk = std::variant<NoGpu, WholeGpus, GpuShare, MigSlices>;
 
 constexpr int kMilliPerGpu = 1000;
 
-// All that decides where a pod fits and how well: pods of one shape are interchangeable to the
-// engine, which evaluates nodes once per shape.
+// Everything that decides where a pod fits and how well. Pods of one shape are interchangeable for
+// the engine, which evaluates nodes once per shape.
 struct RequestShape {
-  std::int64_t cpu_milli =
-      0;  // effective request of the pod (Kubernetes' rule), thousandths of a core
-  std::int64_t memory_bytes = 0;  // likewise
+  // The effective requests of the pod (Kubernetes' rule); CPU in thousandths of a core.
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
   GpuAsk gpus;
-  std::vector<std::string> models;  // GPU models that will do, sorted, unique; empty = any
+  std::vector<std::string> models;  // accepted GPU models, sorted, unique; empty = any
   LinkAsk links = {};               // the default for fewer than two whole GPUs
-  // By which whole GPUs are asked for, where pods can ask by several ("amd.com/gpu"); empty: any.
+  // The resource by which whole GPUs are asked for, if pods can use several ("amd.com/gpu"); empty:
+  // any.
   std::string gpu_resource = {};
 
   friend bool operator==(const RequestShape&, const RequestShape&) = default;
@@ -77,12 +78,12 @@ struct RequestShape {
   [[nodiscard]] bool is_share() const { return std::holds_alternative<GpuShare>(gpus); }
   // nullptr where it does not ask for MIG devices.
   [[nodiscard]] const MigSlices* mig() const { return std::get_if<MigSlices>(&gpus); }
-  // GPUs touched that are not cut: 0, the whole-GPU count, or 1 for a share.
+  // How many GPUs it uses that are not partitioned: 0, the whole-GPU count, or 1 for a share.
   [[nodiscard]] int gpu_count() const;
   // Compute asked of each of these, in thousandths; 0 for a share by memory alone (it depends on
   // the GPU) and where there are none.
   [[nodiscard]] int milli_per_gpu() const;
-  // Whether a GPU model will do.
+  // Whether the GPU model is accepted.
   [[nodiscard]] bool Admits(std::string_view model) const;
 };
 
@@ -92,8 +93,8 @@ std::size_t HashValue(const RequestShape& shape);
 struct ContainerAsk {
   std::string name;
   GpuAsk gpus;
-  // An init container that ends before the others start: it uses devices of the pod's set, which go
-  // on to the containers after it.
+  // An init container that ends before the others start: its devices are part of the pod's set and
+  // are reused by the containers after it.
   bool ends_first = false;
   int index = 0;  // among all containers of the pod, init containers first
   friend bool operator==(const ContainerAsk&, const ContainerAsk&) = default;
@@ -107,12 +108,12 @@ struct PodId {
   friend bool operator==(const PodId&, const PodId&) = default;
 };
 
-// How near to each other the members of a pod's group are to be: levels of the configured topology
-// by index, 0 the widest. A pod without a group is a group of one.
+// How close to each other the members of a pod's group must or should be: levels of the configured
+// topology by index, 0 the widest. A pod without a group is a group of one.
 struct DomainAsk {
   std::optional<std::size_t> required;   // all in one domain of this level, or they wait
-  std::optional<std::size_t> preferred;  // in one of this level where that can be; empty: as near
-                                         // as can be
+  std::optional<std::size_t> preferred;  // in one of this level if possible; empty: as close
+                                         // as possible
   bool unconstrained = false;            // it does not matter
   friend bool operator==(const DomainAsk&, const DomainAsk&) = default;
 };
@@ -122,15 +123,15 @@ struct PodRequest {
   RequestShape shape;
   std::vector<ContainerAsk> containers;  // those that ask for GPUs
   int container_count = 0;               // of all, init containers too
-  // Why no node can take this pod (an annotation that cannot be read, an ask beyond any GPU); empty
-  // = fine.
+  // Why no node can take this pod (an unreadable annotation, a request beyond any GPU); empty = it
+  // can be placed.
   std::string refusal;
 
-  // Who gives way to whom. None of this decides where the pod fits, so none of it is in the shape.
+  // Preemption. None of this decides where the pod fits, so none of it is in the shape.
   int priority = 0;         // a pod may only be evicted for one of higher priority
   bool may_preempt = true;  // preemptionPolicy is not Never
-  std::string gang = {};    // "namespace/name" of its group; empty = it stands alone
-  int gang_size = 0;        // how many members the group is to have; 0 = not told
+  std::string gang = {};    // "namespace/name" of its group; empty = none
+  int gang_size = 0;        // size of the group; 0 = unknown
   DomainAsk domain = {};
   std::shared_ptr<const NodeConstraints> constraints = nullptr;  // nullptr = none
   std::shared_ptr<const Labels> labels = nullptr;                // nullptr = none

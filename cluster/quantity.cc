@@ -59,8 +59,8 @@ Int128 ScaleUp(Int128 digits, bool sticky, int exponent10, int exponent2) {
   if (digits == 0 && !sticky) return 0;
   exponent10 += 9;
   for (; exponent10 < 0; ++exponent10) {
-    // As much of the binary factor first as there is room for: a digit that is cut off before it
-    // is multiplied is lost.
+    // First as much of the binary factor as there is room for: a digit that is cut off before the
+    // multiplication is lost.
     for (; exponent2 > 0 && digits < (Int128{1} << 125); --exponent2) digits *= 2;
     sticky = sticky || digits % 10 != 0;
     digits /= 10;

@@ -2,8 +2,8 @@
 //
 // Snapshot: every node at one moment. Immutable: any number of threads read it without locks.
 //
-// Nodes are sorted by name and held in chunks, each shared with the snapshot before as long as none
-// of its nodes changed. Two snapshots therefore compare in O(chunks + changed nodes): same pointer,
+// Nodes are sorted by name and held in chunks, each shared with the previous snapshot as long as
+// none of its nodes changed. So two snapshots compare in O(chunks + changed nodes): same pointer,
 // same node.
 #pragma once
 
@@ -38,15 +38,15 @@ class Snapshot {
 
   // How many nodes have taints.
   [[nodiscard]] std::size_t tainted_nodes() const { return tainted_nodes_; }
-  // How many pods have GPUs that are only assumed (see node.h). Looks at every node.
+  // How many pods have only assumed GPUs (node.h). Visits every node.
   [[nodiscard]] std::size_t CountUnattributed() const;
-  // How many pods are reserved, not bound. Looks at every pod.
+  // How many pods are reserved, not bound. Visits every pod.
   [[nodiscard]] std::size_t CountReserved() const;
 
-  // How many pods that held GPUs have gone since the state of the cluster began to be kept.
+  // How many pods that held GPUs have left since ClusterState was created.
   [[nodiscard]] std::uint64_t departed() const { return departed_; }
 
-  // A copy in which one node is another one of the same name.
+  // A copy in which one node is replaced by another one of the same name.
   [[nodiscard]] Snapshot With(NodeIndex index, std::shared_ptr<const Node> node) const;
 
   // Calls visit(index) for every node that is not the same object in both. Requires:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WaitingPods: the pods that have no node, as the API server has them: which ones have arrived, and
-// which ask for MIG devices and found no node. The extender does not hear of all of these: where
-// kube-scheduler's own filters leave no node, it is not asked. And what it hears of need not be
-// there: whoever simulates scheduling asks about pods that do not exist.
+// WaitingPods: the pods without a node, as the API server has them: which ones have arrived, and
+// which ask for MIG devices and found no node. The extender does not learn of all of them: if
+// kube-scheduler's own filters leave no node, it is not called. And it may be asked about pods that
+// do not exist, by programs that simulate scheduling.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ struct WaitingPod {
   std::string namespace_name;
   std::string name;
   PodRequest pod;
-  bool waits = false;  // it has no node, and kube-scheduler has said that none will do
+  bool waits = false;  // it has no node, and kube-scheduler found none that fits
 };
 
 // Any thread may call any function.
@@ -32,19 +32,19 @@ class WaitingPods {
   using Object = WaitingPod;
   using Pods = std::vector<std::shared_ptr<const PodRequest>>;
 
-  // Called once for every pod that is shown for the first time, by the thread that shows it; those
-  // of one list together.
+  // Called once for every pod seen for the first time, on the thread that reports it; the pods of
+  // one list together.
   using OnArrival = std::function<void(const Pods& arrived)>;
 
   explicit WaitingPods(OnArrival on_arrival = {}) : on_arrival_(std::move(on_arrival)) {}
 
-  // Those that wait for MIG devices, in the order of their names.
+  // The pods that wait for MIG devices, sorted by name.
   [[nodiscard]] Pods Current() const BERTH_EXCLUDES(mutex_);
 
   // Adds the pod, or replaces it.
   void Put(WaitingPod pod) BERTH_EXCLUDES(mutex_);
   void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
-  // What a list of all of them says.
+  // Replaces all of them by those of a list.
   void Reset(std::vector<WaitingPod> pods) BERTH_EXCLUDES(mutex_);
 
  private:
