@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Admission: may the pod go to this node at all - taints, node selector, required node affinity?
-// Apart from the filters, because pods of one shape differ in it. kube-scheduler asks the same
-// before it asks us; replays and plans of our own have nobody else to ask.
+// Admission: may the pod use this node at all - taints, node selector, required node affinity?
+// Separate from the filters, because pods of one shape differ in it. kube-scheduler checks the same
+// before it asks Berth; the replay and Berth's own plans have no other check.
 #pragma once
 
 #include "cluster/node.h"
@@ -15,7 +15,7 @@ namespace berth {
 // kFits, kTaintNotTolerated or kNodeNotSelected.
 Reason Admits(const NodeSpec& node, const PodRequest& pod);
 
-// Whether any node of the snapshot could object; where none can, Admits need not be asked.
+// Whether any node of the snapshot could refuse the pod; if none can, Admits need not be called.
 bool AdmissionMatters(const Snapshot& snapshot, const PodRequest& pod);
 
 }  // namespace berth

@@ -17,8 +17,8 @@ const GpuFree& FreeOf(const Node& node, int gpu) {
   return node.gpus()[static_cast<std::size_t>(gpu)];
 }
 
-// Who holds the GPUs that are not idle. Pods that share GPUs count as one, which leaves with the
-// last of them.
+// The holders of the GPUs that are not idle. Pods that share GPUs count as one holder, which leaves
+// with the last of them.
 std::vector<GpuMask> TenantsOf(const Node& node, GpuMask idle) {
   std::vector<GpuMask> tenants;
   for (const auto& pod : node.pods()) {
@@ -97,7 +97,7 @@ void LeastMissedFirst(const Node& node, std::vector<DeviceChoice>& choices) {
   });
 }
 
-// Drops GPUs that look the same as an earlier one: they score the same and lose the tie.
+// Drops GPUs that equal an earlier one: they score the same and lose the tie.
 void KeepDistinct(const Node& node, std::vector<DeviceChoice>& choices) {
   std::size_t kept = 0;
   for (const DeviceChoice& choice : choices) {
@@ -209,7 +209,7 @@ Placement PlacementFor(const Node& node, const RequestShape& shape, const Device
   Placement placement{node.spec().name, shape.cpu_milli, shape.memory_bytes, {}};
   for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
     if ((choice.gpus & GpuBit(gpu)) == 0) continue;
-    // GPUs of one node may differ in memory: a whole grant takes what its own GPU has.
+    // GPUs of one node may differ in memory: a whole grant takes all of its own GPU.
     const std::int64_t memory_mib = choice.milli == kMilliPerGpu && !shape.is_share()
                                         ? node.spec().gpus[static_cast<std::size_t>(gpu)].memory_mib
                                         : choice.memory_mib;
@@ -217,7 +217,7 @@ Placement PlacementFor(const Node& node, const RequestShape& shape, const Device
   }
   if (node.spec().places.count > 0) placement.places = shape.gpu_count();
   if (shape.mig() != nullptr && choice.gpus == 0 && node.spec().mig.known()) {
-    // A function of the node and the ask: the plan that the choice was made by.
+    // A function of the node and the ask: the same plan on which the choice was based.
     auto plan = PlanMig(*node.spec().mig, node.mig(), *shape.mig());
     if (plan) placement.mig = std::move(plan->grants);
   }

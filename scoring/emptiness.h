@@ -13,8 +13,8 @@ namespace berth {
 
 constexpr int kMostEmpty = 1 << 18;
 
-// Free GPU in thousandths, of GPUs that are cut as many as their memory units say; more than that
-// of any other node where nobody has anything of a GPU. 0..kMostEmpty.
+// Free GPU compute in thousandths; partitioned GPUs count by their free memory units. A node whose
+// GPUs are all unused gets more than any other node. 0..kMostEmpty.
 inline int EmptinessOf(const Node& node) {
   int free = 0, all = 0;
   for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {

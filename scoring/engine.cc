@@ -32,7 +32,7 @@ void Engine::Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot) {
   const bool knows_draws = !fleet_.empty();
   fleet_ = FleetOf(snapshot);
   models_ = ModelsOf(fleet_);
-  // A mix that is configured is as its author wants it.
+  // A configured mix is used as it is.
   RequestMix mix = learning_.mix == nullptr ? *epoch.mix : OnFleet(*epoch.mix, models_);
   if (use_ == MixUse::kDraws) {
     InheritDraws(mix_, mix);
@@ -73,7 +73,7 @@ std::shared_ptr<const Profile> Engine::profile() const {
 
 void Engine::Use(std::shared_ptr<ProfileTables> tables) {
   const MutexLock lock(mutex_);
-  // Whoever still decides with the old ones keeps them; else they are freed after the lock.
+  // Decisions under way keep the old ones; otherwise they are freed after the lock.
   std::swap(tables_, tables);
 }
 
@@ -116,7 +116,7 @@ void Engine::FollowInBackground(const std::shared_ptr<const Snapshot>& snapshot)
 
 void Engine::CatchUp() {
   bool has_caught_up = false;
-  // Where memory ends in the middle of it the next pod tries again.
+  // If memory runs out on the way, the next pod tries again.
   const Cleanup ends([&] {
     if (has_caught_up) return;
     const MutexLock lock(waiting_mutex_);

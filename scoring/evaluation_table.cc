@@ -43,7 +43,7 @@ std::vector<int> BestFirst(std::vector<int> raw) {
 }
 
 // So few nodes are all scored at once, within about two milliseconds: on a small cluster the first
-// pod of a kind is not to take one of the two nodes that happened to be looked at.
+// pod of a kind must not take one of the two nodes that happened to be examined first.
 constexpr std::size_t kFew = 16;
 constexpr double kDearest = 1e9;  // no bundle costs more, so that scores stay in range
 

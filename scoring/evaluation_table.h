@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvaluationTable: what every node of a snapshot is to one request shape under one profile.
+// EvaluationTable: for one request shape and profile, each node's filter verdict, best device
+// choice and score.
 //
-// Refreshing it looks only at the nodes that are not the same objects as last time: after a
-// placement that is one, so a decision costs a few evaluations and one pass over the rows.
+// A refresh examines only the nodes that are not the same objects as last time: after a placement
+// that is one, so a decision costs a few evaluations and one pass over the rows.
 //
-// A refresh has an effort, so that no decision stalls on a table that is new: so many nodes are
-// scored, and where scorers compute (Scorer::computed) so many states computed. The nodes left
-// over, later ones by name, wait for the next refresh or for Continue; until then they are known to
-// fit and rank behind those that were scored. Where none is left over the table is a function of
-// the snapshot that it was last refreshed to.
+// A refresh has a limited effort, so that no decision stalls on a new table: a number of nodes to
+// score and, if scorers compute (Scorer::computed), a number of states to compute. The remaining
+// nodes, later ones by name, wait for the next refresh or for Continue. Until then they count as
+// fitting and rank behind the scored ones. If none remain, the table is a function of the snapshot
+// that it was last refreshed to.
 //
-// Prices (market.h) differ from decision to decision and come with the question. A node therefore
-// keeps up to two options, the best choice for each of two ways to take priced goods: which of them
-// is better is known only then.
+// Prices (market.h) differ between decisions and come with the question. A node therefore keeps up
+// to two options, the best choice for each of two ways to take priced goods: only the prices decide
+// which of them is better.
 //
 // Not thread-safe; ProfileTables guards it. A copy has nothing in common with the original but the
 // profile.
@@ -46,24 +47,25 @@ class EvaluationTable {
 
   void Refresh(const std::shared_ptr<const Snapshot>& snapshot, const RefreshEffort& effort = {});
 
-  // Whether nodes wait to be scored, and scores more of them. Requires: it was refreshed.
+  // Whether nodes wait to be scored / scores more of them. Requires: it was refreshed.
   [[nodiscard]] bool waits() const { return waiting_ > 0; }
   void Continue(const RefreshEffort& effort) { ScoreWaiting(effort); }
 
   // Of the snapshot of the last Refresh.
   [[nodiscard]] Reason reason(NodeIndex node) const { return reasons_[node]; }
-  // Meaningful where the reason is kFits. Prices: of the profile's market; none without one.
+  // Meaningful if the reason is kFits. Prices: those of the profile's market; none without a
+  // market.
   [[nodiscard]] const DeviceChoice& choice(NodeIndex node, std::span<const double> prices = {});
-  // Weighted mean score of each candidate in hundredths, 0..kMaxTotal; 0 of one that waits, unless
-  // all of them do. Requires: all of them fit.
+  // Weighted mean score of each candidate in hundredths, 0..kMaxTotal; 0 for a waiting one, unless
+  // all of them wait. Requires: all of them fit.
   [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates,
                                         std::span<const double> prices = {});
 
-  // Of each candidate (emptiness.h), where the profile's rule for ties compares that for the shape;
-  // else none.
+  // The emptiness of each candidate (emptiness.h), if the profile's rule for ties compares it for
+  // the shape; else empty.
   [[nodiscard]] std::vector<int> Emptiness(std::span<const NodeIndex> candidates) const;
 
-  // Sum of the weights of the scorers that have a say for the shape.
+  // Sum of the weights of the scorers that apply to the shape.
   [[nodiscard]] int weights() const { return weights_; }
 
   // All nodes that fit, in order.
@@ -96,15 +98,15 @@ class EvaluationTable {
 
   const Profile& profile_;
   const RequestShape shape_;
-  const std::vector<const Profile::Weighted*> scorers_;  // that have a say for the shape
+  const std::vector<const Profile::Weighted*> scorers_;  // those that apply to the shape
   std::shared_ptr<const Snapshot> snapshot_;
   std::vector<Reason> reasons_;
   const bool compares_emptiness_;
   std::vector<int> emptiness_;         // [node] of those that fit, if compares_emptiness_
-  std::vector<char> waits_;            // [node] it fits and is not scored
+  std::vector<char> waits_;            // [node] true: the node fits but has not been scored yet
   std::size_t waiting_ = 0;            // how many
   std::vector<DeviceChoice> choices_;  // [row]
-  // Scores that do not depend on the other candidates are summed up at once; of a profile with a
+  // Scores that do not depend on the other candidates are summed up at once. If the profile has a
   // scorer that normalizes, the parts are kept.
   const bool normalizes_;
   int weights_ = 0;                    // sum

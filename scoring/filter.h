@@ -13,8 +13,8 @@ namespace berth {
 class Filter {
  public:
   virtual ~Filter() = default;
-  // kFits, or the first reason against it. A reason that no eviction helps goes before one that it
-  // does.
+  // kFits, or the first reason against it. A reason that no eviction resolves takes precedence over
+  // one that an eviction resolves.
   [[nodiscard]] virtual Reason Check(const Node& node, const RequestShape& shape) const = 0;
 };
 

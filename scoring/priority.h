@@ -2,10 +2,10 @@
 //
 // From totals to the extender protocol's priorities 0..10.
 //
-// Eleven levels are all that kube-scheduler reads, so they go to the best nodes: the best total
-// gets 10, the next lower one 9, and so on; from the eleventh on 0. Order is kept (never reversed,
-// equal totals stay equal under TieRule::kEqual), and the choice of the highest is the same as on
-// the full scale.
+// kube-scheduler reads only eleven levels, so they go to the best nodes: the best total gets 10,
+// the next lower one 9, and so on; from the eleventh on 0. The order is kept (never reversed; equal
+// totals stay equal under TieRule::kEqual), and the choice of the highest is the same as on the
+// full scale.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,11 @@ constexpr int kMaxTotal = 10'000;  // totals are the weighted mean score in hund
 // order.
 std::vector<std::uint8_t> ToPriorities(std::span<const int> totals, TieRule ties);
 
-// The same under TieRule::kFullest: a level per total and emptiness (emptiness.h). A level is 150
-// points of kube-scheduler where Berth has the weight of manifests/scheduler, more than its own
-// scorers of free CPU and memory make of any two nodes; among equals alone they would decide, for
-// the emptiest. Requires: as above, and 0 <= emptiness <= kMostEmpty.
+// The same under TieRule::kFullest: a level per total and emptiness (emptiness.h). A level is worth
+// 150 points of kube-scheduler with Berth's weight in manifests/scheduler, more than the difference
+// that kube-scheduler's own scorers of free CPU and memory make between any two nodes. Between
+// equal levels those scorers would decide, in favour of the emptiest node. Requires: as above, and
+// 0 <= emptiness <= kMostEmpty.
 std::vector<std::uint8_t> ToPriorities(std::span<const int> totals, std::span<const int> emptiness);
 
 // What that compares, higher is better.

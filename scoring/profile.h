@@ -19,14 +19,14 @@ namespace berth {
 
 // What happens among nodes of equal score.
 enum class TieRule {
-  kEqual,    // they stay equal: the scheduler chooses
-  kFirst,    // the first by name wins
-  kFullest,  // for a pod with GPUs the one with the least GPU free wins, and one that is wholly
-             // idle after all others (emptiness.h); among those that are equal still, and for other
-             // pods, as kEqual
+  kEqual,  // they stay equal: the scheduler chooses
+  kFirst,  // the first by name wins
+  // For a pod with GPUs the node with the least free GPU wins, and a wholly idle one only after all
+  // others (emptiness.h). Among nodes that are still equal, and for other pods, as kEqual.
+  kFullest,
 };
 
-// What a scorer makes of the request mix.
+// How a scorer uses the request mix.
 enum class MixUse {
   kNone,     // nothing
   kWeights,  // it looks at the weights of the classes
@@ -41,8 +41,8 @@ struct ScorerSpec {
 };
 constexpr int kMaxScorerWeight = 1000;
 
-// The name under which a profile weighs how near a node is to the pod's group. It looks at other
-// nodes, so it is no Scorer: it comes with the question (Engine::Prioritize).
+// The name under which a profile weighs how near a node is to the pod's group. It depends on other
+// nodes, so it is no Scorer: its value comes with the question (Engine::Prioritize).
 constexpr std::string_view kDomainLocality = "domain-locality";
 
 struct ProfileSpec {
@@ -63,7 +63,7 @@ struct Profile {
   std::vector<Weighted> scorers;
   DeviceRule devices = DeviceRule::kTightest;
   TieRule ties = TieRule::kEqual;
-  int locality_weight = 0;  // of kDomainLocality; 0 = it has no part
+  int locality_weight = 0;  // of kDomainLocality; 0 = not used
 };
 
 // Error: kInvalidArgument with the path: a scorer that does not exist, one named twice, a weight
@@ -71,7 +71,7 @@ struct Profile {
 Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix,
                              const WasteParameters& waste = {}, const Fleet& fleet = {});
 
-// The most that a scorer of the profile makes of the mix.
+// The largest use that a scorer of the profile makes of the mix.
 MixUse MixUseOf(const ProfileSpec& spec);
 
 }  // namespace berth

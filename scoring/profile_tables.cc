@@ -180,7 +180,7 @@ std::vector<NodeIndex> ProfileTables::Best(const std::shared_ptr<const Snapshot>
 
 tl::expected<Placement, Reason> ProfileTables::PlaceOn(
     const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape, NodeIndex node) {
-  // The claim may be seen by now, and hold the last devices of the node.
+  // The claim may have been observed by now, and hold the last devices of the node.
   if (GetsMigByClaim(snapshot->node(node), shape)) {
     return PlacementFor(snapshot->node(node), shape, {});
   }

@@ -2,8 +2,8 @@
 //
 // ProfileTables: the decisions of one profile, as functions of a snapshot.
 //
-// Any thread may call it: the rows that it remembers per request shape are guarded, and callers of
-// different shapes do not wait for each other.
+// Any thread may call it: the rows per request shape are guarded, and callers with different shapes
+// do not wait for each other.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ namespace berth {
 
 class ProfileTables {
  public:
-  // Tables are kept for so many request shapes; the one not used for longest goes first.
+  // The number of request shapes with a table; the least recently used one is dropped first.
   static constexpr std::size_t kMaxShapes = 512;
 
   // effort: of one decision on a table.
@@ -53,15 +53,16 @@ class ProfileTables {
                                           const std::shared_ptr<const Snapshot>& snapshot,
                                           const RequestShape& shape);
 
-  // Makes tables for the shapes that the other tables were asked for last, at most `most`, and
-  // completes them, so that decisions after it find them made.
+  // Makes and completes tables for the shapes that the other tables were asked for last, at most
+  // `most`, so that later decisions find them.
   void Prepare(const std::shared_ptr<const Snapshot>& snapshot, ProfileTables& others,
                std::size_t most);
 
-  // True, once: the table of that shape has nodes that wait and nobody completes it yet. Whoever
-  // gets true calls Complete.
+  // True, once: the table of that shape has waiting nodes and no thread completes it yet. The
+  // caller that gets true calls Complete.
   [[nodiscard]] bool NeedsCompleting(const RequestShape& shape);
-  // Scores what waits, some at a time: a decision in between waits no longer than for itself.
+  // Scores the waiting nodes, some at a time: a decision in between waits no longer than for
+  // itself.
   void Complete(const RequestShape& shape);
 
  private:
@@ -96,8 +97,8 @@ class ProfileTables {
   [[nodiscard]] std::vector<double> PricesIn(const std::shared_ptr<const Snapshot>& snapshot)
       BERTH_EXCLUDES(ledger_mutex_);
 
-  // Into the totals of some candidates, of scorers with that sum of weights, goes what pulls to
-  // them; positions: theirs in `pull`.
+  // Adds the pull to the totals of some candidates. weights: the sum of the weights of the scorers;
+  // positions: those of the candidates in `pull`.
   void AddPull(int weights, std::span<const std::size_t> positions, std::span<const int> pull,
                std::span<int> totals) const;
 

@@ -3,7 +3,7 @@
 // Reason: why a node does or does not take a pod, and the Verdict that follows from it.
 //
 // The texts are constants without counters or names: kube-scheduler aggregates them into the pod's
-// condition, and a text that changes from try to try makes it retry without pause.
+// condition, and a text that changes between attempts makes it retry without pause.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@ namespace berth {
 
 enum class Verdict {
   kFits,
-  kPassedOver,     // it fits, and so do enough others that are better: not worth comparing
+  kPassedOver,     // it fits, but enough better nodes do too: not worth comparing
   kUnschedulable,  // not now: pods that leave (or are evicted) can help
   kUnresolvable,   // no eviction helps
 };
 
 enum class Reason : std::uint8_t {
   kFits,
-  kNodeUnknown,  // not in our snapshot (yet)
+  kNodeUnknown,  // not in the snapshot (yet)
   kNodeNotReady,
   kNoGpu,
   kNoGpuOffered,   // it has GPUs, and its device plugin offers none of them
@@ -31,12 +31,12 @@ enum class Reason : std::uint8_t {
   kModelMismatch,
   kTooFewGpus,        // the whole node has fewer healthy GPUs than asked
   kShareNeverFits,    // no GPU of the node is large enough for the share
-  kGpuMemoryUnknown,  // asked by GPU memory, and the node does not publish it
+  kGpuMemoryUnknown,  // asked by GPU memory, which the node does not publish
   kTooFewCpus,        // the whole node
   kTooLittleMemory,   // the whole node
   kLinksUnknown,      // the pod asks for links or a NUMA group that the node does not publish
   kNeverLinked,       // of all healthy GPUs none are linked as the pod asks
-  kNoMig,             // no GPU of the node is cut
+  kNoMig,             // no GPU of the node is partitioned
   kNoMigProfile,      // its GPUs have no MIG device like that
   kTooFewMig,         // the whole node
   kMigByNameOnly,     // the pod names no profile, and the node hands devices out by name
@@ -70,7 +70,7 @@ enum class Reason : std::uint8_t {
 };
 
 Verdict VerdictOf(Reason reason);
-// What is short now, as something that no eviction helps: same text, other verdict.
+// The reason for a current shortage as one that no eviction resolves: same text, other verdict.
 Reason HeldForGood(Reason reason);
 // Whether it is the links between GPUs, not their number, that the node lacks.
 bool IsAboutLinks(Reason reason);

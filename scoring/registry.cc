@@ -97,7 +97,7 @@ std::span<const ProfileSpec> BuiltinProfiles() {
   static const std::vector<ProfileSpec> profiles = {
       {"best-fit", {{"best-fit", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"dot-product", {{"dot-product", 1}}, DeviceRule::kTightest, TieRule::kEqual},
-      // A level nearer to its group is worth to a pod what a few wasted GPUs are.
+      // To a pod, a level nearer to its group is worth a few wasted GPUs.
       {"expected-waste",
        {{"expected-waste", 1}, {"mig-packing", 1}, {std::string(kDomainLocality), 1}},
        DeviceRule::kBestScore,

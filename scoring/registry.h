@@ -20,10 +20,10 @@ namespace berth {
 // Every filter, in the order in which they are asked.
 std::span<const Filter* const> BuiltinFilters();
 
-// What the first of them that objects says; kFits when none does.
+// The reason of the first filter that refuses; kFits if none does.
 Reason FirstObjection(const Node& node, const RequestShape& shape);
 
-// Those that look at one node: all but kDomainLocality.
+// The scorers of one node: all but kDomainLocality.
 std::vector<std::string_view> ScorerNames();
 // Error: kInvalidArgument naming the scorers there are, kDomainLocality as well.
 Result<std::unique_ptr<const Scorer>> MakeScorer(std::string_view name, const RequestMix& mix,

@@ -22,7 +22,7 @@ struct DeviceChoice {
   friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
 };
 
-// What the raw scores of a scorer become once all feasible nodes are known.
+// How the raw scores of a scorer are scaled once all feasible nodes are known.
 enum class Normalization {
   kNone,       // they are 0..100 already
   kMinMax,     // any integers: 100 * (s - min) / (max - min), truncated; 0 where all are equal
@@ -42,18 +42,19 @@ class Scorer {
   virtual void Score(const Node& node, const RequestShape& shape,
                      std::span<const DeviceChoice> choices, std::span<int> scores) const = 0;
 
-  // Whether it has a say for pods of that shape. One that has none is not asked, and its weight
-  // does not count.
+  // Whether it applies to pods of that shape. One that does not is not called, and its weight does
+  // not count.
   [[nodiscard]] virtual bool Applies(const RequestShape&) const { return true; }
 
   [[nodiscard]] virtual Normalization normalization() const { return Normalization::kNone; }
 
-  // What the raw score is reduced by in every decision: the price of all that the choice takes
-  // (market.h). nullptr: nothing. A profile has one scorer with a market at most.
+  // The deduction from the raw score in every decision: the price of everything that the choice
+  // takes (market.h). nullptr: none. A profile has at most one scorer with a market.
   [[nodiscard]] virtual const Market* market() const { return nullptr; }
 
-  // How many states of nodes it has computed so far that it did not remember. Only where that is
-  // costly, some microseconds each: whoever evaluates many nodes can tell when to stop.
+  // How many states of nodes it has computed so far, without those that it remembered. Only counted
+  // if computing is costly, some microseconds each, so that a caller that evaluates many nodes
+  // knows when to stop.
   [[nodiscard]] virtual std::uint64_t computed() const { return 0; }
 };
 

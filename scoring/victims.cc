@@ -31,7 +31,7 @@ bool MayBeEvictedFor(const PodRecord& held, const PodRequest& pod) {
   return held.state == PodState::kBound && held.pod.priority < pod.priority;
 }
 
-// Pods that go together: one alone, or a gang.
+// Pods that are evicted together: a single one, or a gang.
 struct Unit {
   std::vector<const PodRecord*> pods;  // by UID
   int priority = 0;                    // the highest
@@ -61,7 +61,7 @@ std::uint64_t Combinations(std::uint64_t n, std::uint64_t k) {
   return result;
 }
 
-// How many more pods of each budget may go, once the given ones are gone.
+// How many more pods of each budget may be evicted after the given ones.
 class Allowance {
  public:
   Allowance(std::span<const PodDisruptionBudget> budgets, const Node& node,
@@ -219,7 +219,7 @@ class Choice {
     }
   }
 
-  // Every set of those with devices of one cut GPU, for an ask for one device.
+  // Every set of pods with devices of one partitioned GPU, for an ask for one device.
   void SearchMig(const MigWant& want) {
     if (!node_.spec().mig.known() || node_.spec().mig->gpus.empty() || want.shared) return;
     const MigSpec& spec = *node_.spec().mig;
@@ -307,7 +307,7 @@ class Choice {
     best_cost_ = cost;
   }
 
-  // All go, then one after the other stays if the pod still fits.
+  // All are evicted, then one after the other is reprieved if the pod still fits.
   std::optional<Set> Spare() const {
     Set order = All();
     std::ranges::stable_sort(order, std::ranges::greater{}, [](const Unit* unit) {

@@ -91,7 +91,7 @@ Reason DeviceFit::Check(const Node& node, const RequestShape& shape) const {
   if (shape.cpu_milli > node.spec().cpu_milli) return Reason::kTooFewCpus;
   if (shape.memory_bytes > node.spec().memory_bytes) return Reason::kTooLittleMemory;
   if (gpus != Reason::kFits) return gpus;
-  // A pod that asks for none of a resource fits also where it is overcommitted.
+  // A pod that asks for none of a resource fits even if it is overcommitted.
   if (shape.cpu_milli > 0 && shape.cpu_milli > node.free_cpu_milli()) return Reason::kCpuShort;
   if (shape.memory_bytes > 0 && shape.memory_bytes > node.free_memory_bytes()) {
     return Reason::kMemoryShort;

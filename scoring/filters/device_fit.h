@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceFit: CPU, memory and GPUs of the node suffice. "Could the empty node?" is asked before "can
-// it now?", so that nothing is evicted for a pod that would not fit afterwards.
+// DeviceFit: CPU, memory and GPUs of the node suffice. The filter first checks the empty node, then
+// the node as it is, so that no pod is evicted for a pod that would not fit afterwards.
 #pragma once
 
 #include "scoring/filter.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuModelMatch: a pod gets GPUs of the resource that it asks for, where there are several, and one
-// that names GPU models (annotation berth.dev/gpu-model) gets one of them.
+// GpuModelMatch: a pod gets GPUs of the resource that it asks for, if there are several, and a pod
+// that names GPU models (annotation berth.dev/gpu-model) gets one of those models.
 #pragma once
 
 #include "scoring/filter.h"

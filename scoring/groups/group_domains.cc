@@ -55,11 +55,11 @@ std::vector<int> RoomFor(const Snapshot& snapshot, const PodRequest& pod) {
   return room;
 }
 
-// The domain of the level for a group of which no member is in one.
+// The domain of the level for a group without placed members.
 std::optional<TopologyDomain> FirstDomain(const DomainTree& tree, std::span<const int> room,
                                           const PodRequest& pod, const GroupMembers& members,
                                           std::size_t level) {
-  // Who does not tell how many will come is best served where most can.
+  // A group of unknown size is best served by the domain with most room.
   if (!pod.gang.empty() && pod.gang_size == 0) return Roomiest(tree, room, level);
   DomainWish wish;
   wish.pods = Missing(pod, members);
@@ -69,10 +69,10 @@ std::optional<TopologyDomain> FirstDomain(const DomainTree& tree, std::span<cons
   return choice->domain;
 }
 
-// The same, in view of where this member may go. Room is first what the snapshot has, whoever the
-// candidates are: a scheduler leaves out nodes that it has filled with members whose binds are not
-// here yet, and every member must find the same domain. Where that has no node for this one, who
-// the candidates are does decide.
+// The same, given where this member may go. Room is first taken from the whole snapshot, not from
+// the candidates: a scheduler leaves out nodes that it has filled with members whose binds have not
+// arrived here, and every member must find the same domain. Only if that domain has no node for
+// this member do the candidates decide.
 std::optional<TopologyDomain> DomainToOpen(const Snapshot& snapshot, const DomainTree& tree,
                                            const PodRequest& pod, const GroupMembers& members,
                                            std::span<const NodeIndex> candidates,
@@ -100,7 +100,7 @@ Reason Belongs(const DomainTree& tree, std::span<const TopologyDomain> allowed, 
   return Contains(allowed, domain) ? Reason::kFits : Reason::kOutsideDomain;
 }
 
-// The vertices near which to be, and how near each candidate is to the nearest.
+// The preferred vertices, and how near each candidate is to the nearest.
 class Nearness {
  public:
   Nearness(const DomainTree& tree, std::size_t levels) : tree_(tree), marked_(tree.size(), 0) {
@@ -129,7 +129,7 @@ class Nearness {
   std::vector<std::size_t> used_;  // the levels that count
 };
 
-// The vertex that best fits a group of a known size of which no member is placed.
+// The vertex that best fits a group of known size without placed members.
 std::optional<TopologyDomain> BestStart(const Snapshot& snapshot, const DomainTree& tree,
                                         const PodRequest& pod) {
   if (pod.gang_size < 2 || tree.levels() == 0) return std::nullopt;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the members of a group may go and where they had better go, relative to each other.
+// The nodes that members of a group may use, and those that they should prefer, relative to each
+// other.
 //
-// Pods come one at a time, from whichever scheduler or controller forms the group, so every
-// decision is made from what a snapshot holds: the members that are bound or reserved by now.
+// Pods come one at a time, from whichever scheduler or controller forms the group. So every
+// decision uses only what the snapshot holds: the members that are bound or reserved by now.
 //
-//   required    members are in a domain of the level already: only that one (any of them, should
-//               they be in several by somebody else's doing). None is placed yet: the domain that
-//               best fits the whole group; for a group of unknown size, the one with most room.
-//   preferred   nothing is refused. Nodes are pulled towards the members that are placed; before
-//               the first, towards the domain that best fits the group, if its size is known.
+//   required    If members are in a domain of the level: only that domain (any of them, if another
+//               scheduler put them into several). If none is placed yet: the domain that best fits
+//               the whole group; if the size of the group is unknown, the one with most room.
+//   preferred   No node is refused. Nodes near the placed members score higher; before the first
+//               member, nodes of the domain that best fits the group, if its size is known.
 //
-// A node that has no value at the required level is left out. A member on such a node, or on one
-// that is not known, binds nobody. Pure functions.
+// A node without a value at the required level is left out. A member on such a node, or on an
+// unknown node, restricts no other member. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -28,38 +29,39 @@
 
 namespace berth {
 
-// The members of a pod's group that are placed, itself aside.
+// The placed members of a pod's group, without the pod itself.
 struct GroupMembers {
   std::vector<NodeIndex> nodes;  // where, ascending
   std::int64_t placed = 0;       // how many there
 };
 
-// names: of the nodes on which to look, sorted (ClusterState::GangNodes).
+// names: the nodes to examine, sorted (ClusterState::GangNodes).
 GroupMembers MembersOn(const Snapshot& snapshot, const PodRequest& pod,
                        std::span<const std::string> names);
 
-// Adds the required level to what the filters said: reasons of candidates that fit, or could be
-// made to fit by evictions, may become kOutsideDomain, kNoTopologyDomain; where no domain has room
-// for the group, those that fit become kNoDomainHasRoom. Room is what every node that admits the
-// pod has, candidate or not; only where the domain chosen so has no candidate that fits, candidates
-// alone count. Requires: the pod has a required level; one reason per candidate.
+// Adds the required level to the verdicts of the filters. Reasons of candidates that fit, or could
+// be made to fit by evictions, may become kOutsideDomain or kNoTopologyDomain. If no domain has
+// room for the group, those that fit become kNoDomainHasRoom. Room counts every node that admits
+// the pod, candidate or not; only if no candidate in the chosen domain fits, room counts candidates
+// alone. Requires: the pod has a required level; one reason per candidate.
 void RequireDomain(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
                    const GroupMembers& members, std::span<const NodeIndex> candidates,
                    std::span<Reason> reasons);
 
-// Whether a pod with a required level may be on the node as far as the members that are placed go:
-// kFits, kOutsideDomain or kNoTopologyDomain.
+// Whether the placed members allow a pod with a required level on the node: kFits, kOutsideDomain
+// or kNoTopologyDomain.
 Reason MayJoin(const DomainTree& tree, const PodRequest& pod, const GroupMembers& members,
                NodeIndex node);
 
-// Whether the domain of a node would hold what is missing of the pod's group if that node were as
-// given. True without a required level, and once a member is placed: then the group has its domain.
+// Whether the domain of a node would hold the missing members of the pod's group if that node were
+// as given. True without a required level, and once a member is placed: then the group has its
+// domain.
 bool HoldsRestOfGroup(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
                       const GroupMembers& members, NodeIndex index, const Node& instead);
 
-// How near each candidate is, 0..100: the share of the levels, from the widest down to the
-// preferred one (else the narrowest), at which it is in a domain with the members. Levels of which
-// no node has a value do not count. Empty: nothing pulls.
+// How near each candidate is to the members, 0..100: the share of the levels, from the widest down
+// to the preferred one (else the narrowest), at which it shares a domain with them. Levels at which
+// no node has a value do not count. Empty: no preference.
 std::vector<int> PullOf(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
                         const GroupMembers& members, std::span<const NodeIndex> candidates);
 

@@ -13,7 +13,7 @@
 namespace berth {
 namespace {
 
-// The GPUs that members of the group have on the node.
+// The GPUs that members of the group hold on the node.
 GpuMask HeldBy(const std::string& gang, const Node& node) {
   GpuMask held = 0;
   for (const auto& record : node.pods()) {
@@ -33,7 +33,8 @@ TopologyDomain DomainAround(const DomainTree& tree, const DomainAsk& ask, NodeIn
   return DomainTree::kCluster;
 }
 
-// For the first of a group: what is free on most of the nodes that the others may come to.
+// For the first member of a group: the GPUs that are free on most of the nodes that the others may
+// use.
 GpuMask PlannedRails(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
                      int gpus, NodeIndex node) {
   std::size_t level = 0;
@@ -86,7 +87,7 @@ GpuMask AlignedWith(const GpuLinks& links, GpuMask rails, GpuMask free, GpuMask 
                     const LinkAsk& ask) {
   const int size = std::popcount(chosen);
   if (!links.known()) return LowestOf(free & ~rails, size, LowestOf(free & rails, size, 0));
-  // The search below looks at all sets, and not at how well a pattern fits them.
+  // The search below compares all sets, without regard to a pattern.
   if (std::bit_width(free) > kMaxTableGpus || ask.pattern != LinkPattern::kAny) return chosen;
   GpuMask best = chosen;
   for (GpuMask set = AllGpus(size); set != 0 && set <= free; set = NextOfSize(set)) {

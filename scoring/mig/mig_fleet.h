@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MigFleet: many GPUs of one product, by the state that they are in.
+// MigFleet: many GPUs of one product, grouped by their state.
 //
 // GPUs in one state are alike, so that a decision looks at each state once, however many GPUs there
 // are: of 40,000 GPUs no more than a few hundred differ. One thread at a time.

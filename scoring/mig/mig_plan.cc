@@ -12,7 +12,7 @@
 namespace berth {
 namespace {
 
-// One device, by the rows that will do, the preferred first.
+// One device and its possible rows, the preferred first.
 struct Device {
   std::vector<int> rows;
   std::optional<MigProfile> name;  // as the pod has it: a row may have several
@@ -68,13 +68,14 @@ class Planner {
     const auto stock = use_.NextShared(spec_, want);
     if (!stock) return false;
     use_.TakeShared(*stock);
-    plan_.grants.push_back({MigGrant::kUnknown, MigGrant::kUnknown, *want.profile, true});
+    plan_.grants.push_back({.profile = *want.profile, .shared = true});
     return true;
   }
 
   bool Place(std::size_t device) {
     if (device == devices_.size()) return true;
-    // Where all that follow are like it, it does not matter to them which of a row it takes.
+    // If all following devices are alike, it does not matter to them which device of a row this one
+    // takes.
     const bool any_will_do = devices_.back().rows == devices_[device].rows;
     for (const int row : devices_[device].rows) {
       for (const Candidate& candidate : CandidatesFor(row)) {
@@ -203,7 +204,7 @@ Reason CheckMig(const Node& node, const MigSlices& ask) {
   const MigSpec& spec = *node.spec().mig;
   if (spec.gpus.empty() && spec.shared.empty()) return Reason::kNoMig;
   if (spec.foreign) return Reason::kMigForeign;
-  // The kubelet gives what the containers name, and these name nothing.
+  // The kubelet assigns the resources that the containers name, and these containers name none.
   if (!ask.by_name() && (!spec.dynamic || spec.by_claims())) return Reason::kMigByNameOnly;
   // HAMi's agent serves the resource nvidia.com/gpu and no other.
   if (ask.by_name() && spec.dialect == MigDialect::kHami) return Reason::kMigByNeedOnly;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The policies by which a GPU and a place on it can be chosen for a MIG device: Berth's own, and
-// what others do, to compare with. The lowest GPU wins a tie.
+// The policies that can choose a GPU and a placement for a MIG device: Berth's own, and those of
+// others, for comparison. The lowest GPU wins a tie.
 //
 //   berth           least loss of worth by BerthWeights (mig_potential.h)
 //   src-drain       least loss by SrcDrainWeights
@@ -17,9 +17,9 @@
 //                   start that is blocked. Read so: every start that cannot be taken is blocked.
 //   mfi-partial     the same, read so: only starts of which some units are free are blocked
 //
-// Where the node's own allocator picks the device (MigPick::kNodeFirstFit), a policy chooses the
-// node alone: mfi, src-drain and berth by what they think of the device that will be taken,
-// best-fit and hami the node with the fewest free units, load-balancing the one with the most.
+// If the node's own allocator picks the device (MigPick::kNodeFirstFit), a policy chooses only the
+// node: mfi, src-drain and berth by the value of the device that will be taken, best-fit and hami
+// the node with the fewest free units, load-balancing the one with the most.
 #pragma once
 
 #include <cstdint>
@@ -69,8 +69,8 @@ struct MigChoice {
   friend bool operator==(const MigChoice&, const MigChoice&) = default;
 };
 
-// One policy's opinion of everything that can happen to a GPU, as tables over its states. Building
-// it takes some 10 ms for 723 states. Immutable; any number of threads may read.
+// One policy's evaluation of every change of a GPU, as tables over its states. Building it takes
+// some 10 ms for 723 states. Immutable; any number of threads may read.
 class MigChooser {
  public:
   // Requires: the states live longer.

@@ -6,7 +6,7 @@
 namespace berth {
 namespace {
 
-// all_profiles: also those of which there is nothing, taken or free.
+// all_profiles: includes those without taken or free devices.
 void CountPlacements(const MigProduct& product, MigSet taken, MigSet free, bool all_profiles,
                      MigProductCount& count) {
   count.units += product.memory_units();

@@ -13,15 +13,15 @@ namespace berth {
 
 struct MigProfileCount {
   int taken = 0;
-  // How many more fit, of this profile alone: instances that are free, or placements on GPUs that
-  // are cut when a pod comes.
+  // How many more instances fit, of this profile alone: free instances, or placements on GPUs that
+  // are partitioned when a pod comes.
   int free = 0;
 };
 
 struct MigProductCount {
   int static_gpus = 0, dynamic_gpus = 0;
-  int dra_gpus = 0;  // cut for ResourceClaims
-  // Memory units of the GPUs, and how many of them instances that pods or claims have take.
+  int dra_gpus = 0;  // partitioned for ResourceClaims
+  // Memory units of the GPUs, and those of instances that pods or claims have.
   int units = 0, taken_units = 0;
   std::map<std::string, MigProfileCount> profiles;  // by name
 };
@@ -31,8 +31,8 @@ struct MigReport {
   std::map<std::string, int> troubled_nodes;        // by the name of the trouble, all of them
 };
 
-// Looks at every node that has MIG devices, of the cluster's or offered to claims; those in trouble
-// count as troubled, and their devices all the same.
+// Visits every node with MIG devices, the cluster's own or offered to claims. Nodes in trouble
+// count as troubled, and their devices count all the same.
 MigReport ReportMig(const Snapshot& snapshot, const MigOffers::ByNode& offers = {});
 
 }  // namespace berth

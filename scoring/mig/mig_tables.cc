@@ -15,21 +15,21 @@ class Memo {
  public:
   using Tables = std::shared_ptr<const MigTables>;
 
-  // Nothing where nobody has asked yet.
+  // Nothing if they were not requested yet.
   std::optional<Tables> Find(const std::shared_ptr<const MigProduct>& product)
       BERTH_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     return Known(product);
   }
 
-  // Makes them without the lock: whoever asks for another product does not wait. Two that ask for
-  // the same one at once both make them, and get the same.
+  // Makes them without the lock, so that requests for another product do not wait. Two requests for
+  // the same product at once both make them, and get the same.
   Tables Of(const std::shared_ptr<const MigProduct>& product) BERTH_EXCLUDES(mutex_) {
     if (auto known = Find(product)) return *std::move(known);
     auto made = MigTables::Make(*product);
     const MutexLock lock(mutex_);
     if (auto known = Known(product)) return *std::move(known);
-    // A product that is gone may have left its address to this one.
+    // A product that no longer exists may have had the address of this one.
     std::erase_if(entries_, [](const Entry& entry) { return !Lives(entry); });
     entries_.push_back({product.get(), product, product.use_count() == 0, made ? *made : nullptr});
     return entries_.back().tables;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MigTables: what Berth thinks of every layout of a GPU product, computed once.
+// MigTables: Berth's valuation of every layout of a GPU product, computed once.
 //
 // The states are those of all rows of the product; losses are those of BerthWeights
 // (mig_potential.h), as parts of what an empty GPU is worth: a GPU lost is 1.
@@ -26,8 +26,8 @@ class MigTables {
   MigTables(const MigTables&) = delete;  // the potential points to the states
   MigTables& operator=(const MigTables&) = delete;
 
-  // What the placement takes away; 0 where `taken` is no layout that the product allows. Requires:
-  // it fits.
+  // The worth that the placement takes away; 0 if the product does not allow `taken`. Requires: it
+  // fits.
   [[nodiscard]] double LossGpus(MigSet taken, int placement) const;
 
  private:
@@ -35,12 +35,12 @@ class MigTables {
   const MigPotential potential_;
 };
 
-// Those of the product, made when first asked for and kept for as long as the product is. nullptr
-// where it has more layouts than are enumerated. Whoever learns of a product asks, so that no
+// The tables of the product, made when first requested and kept as long as the product. nullptr if
+// it has more layouts than are enumerated. Code that learns of a product calls this, so that no
 // decision has to wait for it. Any thread may call it.
 std::shared_ptr<const MigTables> MigTablesOf(const std::shared_ptr<const MigProduct>& product);
 
-// Whether they have been asked for, so that MigTablesOf answers at once.
+// Whether the tables are requested already, so that MigTablesOf answers at once.
 bool HasMigTables(const std::shared_ptr<const MigProduct>& product);
 
 }  // namespace berth

@@ -56,8 +56,8 @@ Use UseOf(const MigProduct& product, std::span<const int> waiting, std::span<con
   return use;
 }
 
-// As many pods as fit when GPUs are cut at will: small ones first, since each leaves room for the
-// most others.
+// The number of pods that fit if GPUs are partitioned freely: small ones first, since each leaves
+// room for the most others.
 std::optional<int> FitCutAtWill(const MigProduct& product, int gpus, std::span<const int> waiting) {
   std::vector<std::size_t> rows(waiting.size());
   std::iota(rows.begin(), rows.end(), 0U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Repartition advice: which of the standard layouts of a node would let how many waiting pods fit.
+// Repartition advice: the standard layout of a node with which the most waiting pods would fit.
 //
 // The layouts are those that NVIDIA's mig-manager knows by name (label nvidia.com/mig.config):
 // all-PROFILE, as many of one profile as a GPU takes, and all-balanced (two 1g, one 2g, one 3g on

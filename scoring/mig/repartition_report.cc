@@ -11,7 +11,7 @@
 namespace berth {
 namespace {
 
-// Pods that are alike in all that decides where they may go.
+// Pods that are alike in everything that decides where they may go.
 struct Kind {
   const PodRequest* pod;
   MigProfile profile;
@@ -41,7 +41,7 @@ std::vector<Kind> KindsOf(std::span<const std::shared_ptr<const PodRequest>> wai
   return kinds;
 }
 
-// Whether the node could be cut anew as a whole, and nobody would miss anything.
+// Whether the node could be repartitioned as a whole without evicting anything.
 bool IsIdle(const Node& node) {
   if (!node.spec().mig.known() || !node.spec().ready || !node.spec().gpus.empty()) return false;
   if (node.spec().places.count > 0) return false;
@@ -104,7 +104,7 @@ class NodeAdviser {
     return static_cast<std::size_t>(*row);
   }
 
-  // The pods that the layout would take wait for no other node.
+  // The pods that the layout would take count for no other node.
   void Serve(const std::string& name) {
     const std::vector<MigConfig> configs = StandardMigConfigs(product_);
     std::vector<int> left = std::ranges::find(configs, name, &MigConfig::name)->instances;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RepartitionReport: the nodes of a cluster that would take waiting pods if they were cut
-// otherwise, each with the best of the standard layouts (repartition_advice.h). For people: Berth
-// cuts nothing.
+// RepartitionReport: the nodes that would take waiting pods after a repartitioning, each with the
+// best of the standard layouts (repartition_advice.h). For people: Berth repartitions nothing.
 //
-// Looked at are nodes all of whose GPUs are cut (static, and not fixed), that have no pod with
-// GPUs, no devices with several users, and no trouble; and waiting pods that ask for one device by
-// the name of its profile. A pod counts for a node that it may go to (admission.h) and whose free
-// CPU and memory suffice for so many like it; for the first of these nodes, and no other.
+// Only nodes whose GPUs are all partitioned are considered (static, and not fixed), without GPU
+// pods, devices with several users, or trouble; and only waiting pods that ask for one device by
+// the name of its profile. A pod counts for the first node, and no other, that admits it
+// (admission.h) and whose free CPU and memory suffice for so many like it.
 #pragma once
 
 #include <memory>
@@ -24,11 +23,11 @@ namespace berth {
 struct NodeAdvice {
   std::string node;
   std::string product;  // of the catalogue
-  int gpus = 0;         // to be cut
+  int gpus = 0;         // to be repartitioned
   RepartitionAdvice advice;
 };
 
-// Pods that ask in more different ways than this are left out, the last of them first.
+// Waiting pods beyond so many different shapes are left out, the last ones first.
 inline constexpr std::size_t kMostWaitingKinds = 256;
 
 // By the names of the nodes. Pure; some 10 microseconds per idle node.

@@ -9,13 +9,13 @@
 //        + best_fit * (CPU left / 128 cores + GPU left / 8) / 2
 //        + price of the CPU left, for a pod without GPU   cpu_price.h, in GPUs
 //
-// W grows where a placement leaves a remainder that the likely pods cannot use, and falls nowhere;
-// F says the same of the very next pod, which is what counts where nodes change before they are
-// full; the prices keep what few nodes offer for those who need it, but only when there will be
-// more of them than places; slots for several GPUs and whole nodes always cost a little; best_fit
-// packs where the others are indifferent; the last term packs the CPU, where it is scarce. The raw
-// score is -cost in steps of 0.005 GPU: below that the estimate is noise, and the profile's rule
-// for ties decides.
+// W grows if a placement leaves a remainder that the likely pods cannot use, and never falls. F
+// measures the same for the very next pod, which is what counts if nodes change before they are
+// full. The prices keep scarce goods of few nodes for the pods that need them, but only if more
+// such pods will come than there are places. Slots for several GPUs and whole nodes always cost a
+// little; best_fit packs where the other terms are equal; the last term packs the CPU where it is
+// scarce. The raw score is -cost in steps of 0.005 GPU: below that the estimate is noise, and the
+// profile's rule for ties decides.
 #pragma once
 
 #include <optional>

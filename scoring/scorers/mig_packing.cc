@@ -15,7 +15,7 @@ constexpr double kEmptyStatic = 0.5;
 constexpr double kCutting = 1;
 constexpr double kEmptyDynamic = 0.001;
 
-// The part of the node's cut GPUs that is free once the slots are taken.
+// The part of the node's partitioned GPUs that is free once the slots are taken.
 double FreePart(const MigSpec& spec, const MigUse& use, std::span<const MigSlot> slots) {
   MigUse after = use;
   for (const MigSlot& slot : slots) after.Take(slot);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CpuPrice: what CPU costs a pod without GPU on a node with GPUs, where CPU is scarce.
+// CpuPrice: the price of CPU for a pod without GPU on a node with GPUs, if CPU is scarce.
 //
-// Where the pods that fill the GPUs bring as much demand for CPU as the nodes have, every remainder
-// of CPU that is too small for the next pod leaves a part of a GPU idle elsewhere. So a pod without
-// GPU then goes to the node on which it leaves the least CPU:
+// If the pods that fill the GPUs ask for as much CPU as the nodes have, every remainder of CPU that
+// is too small for the next pod leaves a part of a GPU idle elsewhere. So a pod without GPU then
+// goes to the node on which it leaves the least CPU:
 //
 //   asked = CPU that the mix asks for per GPU / CPU of the fleet per GPU
 //   price = kCpuPrice * CPU left / 128 cores, in GPUs; nothing where asked <= kPlentyOfCpu, rising
@@ -23,7 +23,7 @@ namespace berth {
 constexpr double kCpuPrice = 0.2;  // GPUs
 constexpr double kPlentyOfCpu = 0.95, kScarceCpu = 1;
 
-// What an empty largest node costs more than a full one, in GPUs: 0..kCpuPrice; 0 where mix or
+// The price of an empty largest node over that of a full one, in GPUs: 0..kCpuPrice; 0 if mix or
 // fleet has no GPU.
 inline double CpuPriceOf(const RequestMix& mix, const Fleet& fleet) {
   double asked_cpu = 0, asked_gpu = 0, cpu = 0, gpu = 0;

@@ -28,7 +28,7 @@ std::set<std::string_view> ModelsToKeep(const Fleet& fleet) {
   return kept;
 }
 
-// Of the kinds of one model, which follow each other, every step-th one stands for those after it.
+// Of the kinds of one model, which are adjacent, every step-th one represents those after it.
 Fleet Coarsened(const Fleet& fleet) {
   const std::set<std::string_view> models = ModelsToKeep(fleet);
   const std::size_t step = fleet.size() / (kMostKinds - kMostFleetModels) + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fleet: the nodes with GPUs of a cluster by kind. A value.
+// Fleet: the GPU nodes of a cluster, by kind. A value.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct NodeKind {
 
 using Fleet = std::vector<NodeKind>;
 
-// All of them, as if nothing ran on them; in an order that depends on the kinds alone.
+// All of them as if empty, in an order that depends on the kinds alone.
 Fleet FleetOf(const Snapshot& snapshot);
 
 // At least `nodes` of them (all, where there are fewer) and less than twice as many, each as it is

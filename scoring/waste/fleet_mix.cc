@@ -9,7 +9,7 @@
 namespace berth {
 namespace {
 
-// Takes a class into one that asks for the same; the memory is the mean of both.
+// Merges a class into one that asks for the same; the memory is the mean of both.
 void Join(RequestClass& into, const RequestClass& from) {
   const double weight = into.weight + from.weight;
   const double memory = static_cast<double>(into.shape.memory_bytes) * into.weight +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What of a learned mix can come true on a fleet. Pods name GPU models as they like; those that no
-// node has mean nothing, and whatever is built from the mix would pay for each of them.
+// The part of a learned mix that can be placed on a fleet. Pods may name any GPU model; a model
+// that no node has means nothing, and everything built from the mix would pay for it.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,17 @@
 
 namespace berth {
 
-// So many kinds of nodes are told apart: whatever imagines a fleet does so for each of them. Of a
-// model with more, kinds that are alike stand for each other; of more models those with the most
-// nodes count.
+// The number of kinds of nodes that are distinguished: simulations of a fleet repeat for each of
+// them. If a model has more kinds, similar kinds represent each other; if there are more models,
+// those with the most nodes count.
 constexpr std::size_t kMostKinds = 256, kMostFleetModels = 64;
 
 using FleetModels = std::set<std::string, std::less<>>;
 FleetModels ModelsOf(const Fleet& fleet);
 
-// The classes with these models alone; classes that are then alike are one. A class that names
-// models and none of these is left out: its pods are placed nowhere. Weights sum to 1 again.
+// The classes restricted to these models; classes that are then alike are merged. A class that
+// names models, but none of these, is left out: its pods can be placed nowhere. Weights sum to 1
+// again.
 RequestMix OnFleet(RequestMix mix, const FleetModels& models);
 
 }  // namespace berth

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuState: what metrics look at of a node - free CPU and the free compute of its GPUs, in order
-// and without their indices, so that nodes that are equally full are equal. A value.
+// GpuState: the part of a node that metrics depend on - free CPU and the free compute of its GPUs,
+// sorted and without indices, so that equally full nodes are equal. A value.
 #pragma once
 
 #include <algorithm>

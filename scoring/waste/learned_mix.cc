@@ -12,7 +12,7 @@ namespace {
 constexpr double kLargestUnit = 1e12;
 constexpr double kForgotten = 1e-9;  // pods
 
-// What tells classes apart. How GPUs should be linked does not say how many will be asked for.
+// The key that distinguishes classes. Link requirements do not say how many GPUs will be asked for.
 RequestShape KeyOf(RequestShape shape) {
   shape.memory_bytes = 0;
   shape.links = {};
@@ -46,7 +46,7 @@ void LearnedMix::Observe(const RequestShape& shape) {
       count.pods /= unit_;
       count.memory_bytes /= unit_;
     }
-    // What is forgotten so far would end as 0 of 0.
+    // A class forgotten so far would end as 0 of 0.
     std::erase_if(counts_, [](const auto& entry) { return entry.second.pods < kForgotten; });
     unit_ = 1;
   }

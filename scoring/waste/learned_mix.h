@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LearnedMix: the request mix as the pods that arrive show it, with the older ones slowly
-// forgotten.
+// LearnedMix: the request mix observed from the pods that arrive; older pods are slowly forgotten.
 //
-// A class is what pods of one shape ask for, but for their memory and their links. Every pod counts
-// 1 when it arrives and half of that `half_life` pods later: a mix that drifts is followed, and no
-// clock is needed. The mix is told in epochs, so that whoever builds tables on it does so rarely:
-// at first after every pod, then each time that the number of pods has grown by two fifths, and in
-// the long run every `longest_epoch` pods. Before the first pod it is empty.
+// A class is a pod shape without its memory and its links. Every pod counts 1 when it arrives and
+// half of that `half_life` pods later: this follows a mix that drifts, and needs no clock. The mix
+// is published in epochs, so that tables on it are built rarely: at first after every pod, then
+// each time that the number of pods has grown by two fifths, and in the long run every
+// `longest_epoch` pods. Before the first pod it is empty.
 //
 // A function of the pods, in their order. Bounded: of more than kMaxClasses classes the rarest are
 // dropped. Any thread may call it.
@@ -49,14 +48,14 @@ class LearnedMix {
 
   explicit LearnedMix(const LearningParameters& parameters);
 
-  // A pod has arrived. One that is tried again has not. Pods with MIG devices are passed over: they
-  // leave no GPU idle that others could use. Requires: a share says its compute (WithCompute).
+  // A pod has arrived; a retry is not an arrival. Pods with MIG devices are ignored: they leave no
+  // GPU idle that others could use. Requires: a share has its compute (WithCompute).
   void Observe(const RequestShape& shape) BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] Epoch Current() const BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] Memory Remember() const BERTH_EXCLUDES(mutex_);
-  // Takes up where another one was, in a new epoch. Weights must be above 0.
+  // Continues from the memory of another one, in a new epoch. Weights must be above 0.
   void Restore(const Memory& memory) BERTH_EXCLUDES(mutex_);
 
  private:
@@ -83,14 +82,14 @@ class LearnedMix {
   Epoch epoch_ BERTH_GUARDED_BY(mutex_);
 };
 
-// The pods that are on nodes, as if each had just arrived: where nobody knows which ones did. Those
-// that stay long are among them more often than they come, so all together they weigh `most` pods
-// at most.
+// The pods that are on nodes, as if each had just arrived: the substitute if the arrivals are
+// unknown. Long-running pods are more frequent among them than among arrivals, so all together they
+// weigh at most `most` pods.
 LearnedMix::Memory BoundPods(const Snapshot& snapshot, double most);
 
-// The shape as a class of a mix: a share that is asked by memory alone takes the compute that goes
-// with it on the first GPU of the snapshot, by name of the node, that could hold it; all of a GPU
-// where there is none.
+// The shape as a class of a mix: a share asked by memory alone gets the compute that goes with it
+// on the first GPU of the snapshot, by node name, that could hold it; all of a GPU if there is
+// none.
 RequestShape WithCompute(RequestShape shape, const Snapshot& snapshot);
 
 }  // namespace berth

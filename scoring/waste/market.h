@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Market: what is scarce in a cluster, and what it costs.
+// Market: the scarce goods of a cluster and their prices.
 //
-// A scorer looks at one node. What its placement takes of goods that are scarce in the whole
-// cluster (slots for eight GPUs, GPUs of a rare model) is worth something else every time, so the
-// two are kept apart: per node what a choice takes of each good, which stays true until the node
-// changes; per decision one price for each good, a function of what all nodes have of it in sum. No
-// node is evaluated anew when prices move.
+// A scorer evaluates one node. The goods that its placement takes and that are scarce in the whole
+// cluster (slots for eight GPUs, GPUs of a rare model) change their value all the time. So the two
+// are separate: per node the amount of each good that a choice takes, which stays true until the
+// node changes; per decision one price for each good, a function of the total amount on all nodes.
+// No node is evaluated again when prices move.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,11 @@ class Market {
 
   [[nodiscard]] virtual std::size_t goods() const = 0;
 
-  // Writes what the node has of each good, >= 0. Requires: amounts.size() == goods().
+  // Writes the node's amount of each good, >= 0. Requires: amounts.size() == goods().
   virtual void Supply(const Node& node, std::span<int> amounts) const = 0;
 
-  // Writes what the choice takes of each good. Requires: as above, and the choice fits the node.
+  // Writes the amount of each good that the choice takes. Requires: as above, and the choice fits
+  // the node.
   virtual void Taken(const Node& node, const RequestShape& shape, const DeviceChoice& choice,
                      std::span<int> amounts) const = 0;
 

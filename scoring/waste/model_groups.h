@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ModelGroups: GPU models as a request mix tells them apart. One group per model that a class of
+// ModelGroups: GPU models as a request mix distinguishes them. One group per model that a class of
 // the mix names, and a last one for every other model. Immutable.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PodDraws: the pods with which a node is filled in imagination.
+// PodDraws: the pods that simulated fillings of a node draw.
 //
 // A fill draws pods, independently, from the most frequent classes of the mix that make up
 // `coverage` of it. A pod without GPU takes its CPU if it fits; a share goes to the fullest GPU
@@ -12,11 +12,11 @@
 //
 //   weight in the mix * draw * (GPUs of the fleet / GPUs of the models that it takes)
 //
-// or not at all where it does not take the model; the last factor is 1 for a class without models.
-// `draw` (RequestClass) is there because what is drawn is not what is placed: small pods find room
-// where large ones do not, and in imagination they would fill every gap. Calibrate sets it so that
-// what the fleet takes in has the proportions of what arrives: half of it as if it were empty, half
-// of it as it is now.
+// or not at all if it does not take the model; the last factor is 1 for a class without models.
+// `draw` (RequestClass) exists because drawn pods are not placed pods: small pods find room where
+// large ones do not, and in a simulation they would fill every gap. Calibrate sets it so that the
+// pods accepted by the fleet have the proportions of the pods that arrive: half of it as if the
+// fleet were empty, half as it is now.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class PodDraws {
 
   [[nodiscard]] const ModelGroups& groups() const { return groups_; }
 
-  // The free compute that is left, in thousandths of a GPU, as a mean over the fills:
-  // 0..state.total. `group`: of the node's GPU model.
+  // The free compute left, in thousandths of a GPU, as a mean over the fills: 0..state.total.
+  // `group`: of the node's GPU model.
   [[nodiscard]] double LeftMilli(const GpuState& state, std::size_t group) const;
 
   // Adds to accepted[class], `times` times, how many pods of each class the fills took in.
@@ -61,7 +61,7 @@ class PodDraws {
   };
   // What the nodes of one model group need to know.
   struct Group {
-    // [fill][kDraws] index into classes_; empty: nothing goes there.
+    // [fill][kDraws] index into classes_; empty: nothing goes there
     std::vector<std::uint16_t> draws;
     // The classes with GPUs, but for those that ask for no less of anything than another one: where
     // none of these fits, nothing fits.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RequestMix: which pods are likely to come, as shapes with weights. What scorers mean by "what
-// comes next".
+// RequestMix: the pods that are likely to come, as shapes with weights.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ScarcityMarket: prices for what pods with special wishes will need - slots of several GPUs on one
-// node, GPUs of certain models - near zero while there is plenty of it.
+// ScarcityMarket: prices for goods that pods with special requirements will need - slots of several
+// GPUs on one node, GPUs of certain models - near zero while there is plenty of them.
 //
 // Goods and prices, in GPUs. With N = free GPU of the cluster / mean GPU ask of a pod, the number
 // of pods that are still to come before it is full:

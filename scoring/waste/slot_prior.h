@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SlotPrior: what idle GPUs are worth to pods of a kind that may not have come yet.
+// SlotPrior: the value of idle GPUs for pods of a kind that may not have come yet.
 //
-// The mix of what has arrived says nothing of what has not: after a day of small pods nothing large
-// will ever come, and before the first pod nothing at all. So slots for every power of two of GPUs,
-// and whole nodes, have a price that never vanishes:
+// The mix of arrived pods contains nothing about the others: after a day of small pods it predicts
+// no large one, and before the first pod it predicts nothing at all. So slots for every power of
+// two of GPUs, and whole nodes, have a price that never vanishes:
 //
 //   slots(node) = the GPUs of the node if all of them are idle, else 0
 //                 + sum over k = 1, 2, 4, ... of k * (idle GPUs / k, rounded down)
 //   price       = from kLeastSlotPrice, where less than kFewFree of all GPU is free, up to
 //                 WasteParameters::slot_price, where more than kMuchFree is
 //
-// Where GPUs are scarce it is no more than the noise of the imagined fillings, and the mix decides.
-// Where pods come and go and there is room for all of them, nothing is lost by packing: remainders
-// that a fuller node would leave are not needed. Where nothing is known this is packing, as a buddy
-// allocator does it.
+// If GPUs are scarce, the price is no more than the noise of the simulated fillings, and the mix
+// decides. If pods come and go and there is room for all of them, packing loses nothing: remainders
+// on a fuller node are not needed. If nothing is known, this is packing, like a buddy allocator.
 #pragma once
 
 #include <algorithm>

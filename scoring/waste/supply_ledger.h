@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SupplyLedger: what the nodes of a snapshot have of each good of a market, and so its prices.
+// SupplyLedger: the nodes' amounts of each good of a market, and so its prices.
 //
-// Like the EvaluationTable a memo: a function of the snapshot, brought up to date by counting anew
-// only the nodes that are not the same objects as last time. Not thread-safe; ProfileTables guards
-// it.
+// A memo like the EvaluationTable: a function of the snapshot, updated by recounting only the nodes
+// that are not the same objects as last time. Not thread-safe; ProfileTables guards it.
 #pragma once
 
 #include <cstdint>

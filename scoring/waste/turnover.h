@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turnover: how many of the GPU pods that come replace one that has left - 0 while a cluster fills
+// Turnover: the share of arriving GPU pods that replace one that has left - 0 while a cluster fills
 // up, 1 when it is in balance.
 //
-// Looked at now and then; each time what was seen before counts half as much. Not thread-safe.
+// Sampled now and then; with each sample the older observations count half as much. Not
+// thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WastePotential: how much GPU a node will leave idle once the pods that are likely to come have
-// filled it.
+// WastePotential: how much GPU compute a node will leave idle once the likely pods have filled it.
 //
 //   W(node) = the free GPU that is left, averaged over the fills      (pod_draws.h)
 //
-// Memory is not looked at. W of a state is remembered (state_memo.h). Any thread may call it.
+// Memory is ignored. W of a state is remembered (state_memo.h). Any thread may call it.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WasteReport: how much of the free GPU of a cluster the likely pods cannot use, and why.
+// WasteReport: how much of a cluster's free GPU compute the likely pods cannot use, and why.
 //
 // Per GPU model two sums over the nodes, in thousandths of a GPU:
 //
@@ -10,14 +10,14 @@
 //                    first cause that holds:
 //     no_gpu_asked     the class asks for none: all of it
 //     model            the model is not admitted: all of it
-//     gpu_share        a share finds no GPU with so much free: all of it; or where it fits, the
-//                      GPUs with less
+//     gpu_share        a share finds no GPU with so much free: all of it; or, if it fits, the GPUs
+//                      with less
 //     whole_gpu_slots  the same for whole GPUs
 //     cpu              the GPUs are there, the CPU is not: all of it
 //     memory           likewise the memory (the mean of the class): the only part that FGD's metric
 //                      does not have
 //
-// What was computed of a node is kept until the node or the epoch of the mix changes.
+// The result of a node is kept until the node or the epoch of the mix changes.
 #pragma once
 
 #include <array>
