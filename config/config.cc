@@ -15,9 +15,14 @@ namespace {
 // GPU, 38 % for a share (most often 0.81), 48 % for one GPU, 1 % for more.
 std::vector<MixEntry> TypicalMix() {
   return {
-      {8000, 0, 0, {}, 13.3},    {6000, 0, 250, {}, 8.0}, {8000, 0, 500, {}, 16.5},
-      {12000, 0, 810, {}, 13.2}, {12000, 1, 0, {}, 48.0}, {24000, 2, 0, {}, 0.2},
-      {48000, 4, 0, {}, 0.2},    {88000, 8, 0, {}, 0.6},
+      {.cpu_milli = 8000, .weight = 13.3},
+      {.cpu_milli = 6000, .gpu_milli = 250, .weight = 8.0},
+      {.cpu_milli = 8000, .gpu_milli = 500, .weight = 16.5},
+      {.cpu_milli = 12000, .gpu_milli = 810, .weight = 13.2},
+      {.cpu_milli = 12000, .gpus = 1, .weight = 48.0},
+      {.cpu_milli = 24000, .gpus = 2, .weight = 0.2},
+      {.cpu_milli = 48000, .gpus = 4, .weight = 0.2},
+      {.cpu_milli = 88000, .gpus = 8, .weight = 0.6},
   };
 }
 

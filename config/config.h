@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Config: everything an operator can set, with its default. Plain values; how they look as YAML is
-// in load.h (kind BerthConfiguration, apiVersion berth.dev/v1alpha1).
+// Config: everything an operator can set, with its default. Plain values; describe.h has their
+// keys, ranges and meanings, load.h reads them from YAML (kind BerthConfiguration, apiVersion
+// berth.dev/v1alpha1).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace berth {
 
-// What a resource name in a container's requests stands for.
+// The meaning of a resource name in a container's requests.
 enum class ResourceMeaning {
   kWholeGpus,     // number of GPUs
   kShareCompute,  // part of one GPU's compute
@@ -27,8 +28,8 @@ enum class ResourceMeaning {
 struct ResourceRule {
   std::string name;  // "nvidia.com/gpu"
   ResourceMeaning meaning = ResourceMeaning::kWholeGpus;
-  // What one of it is: kWholeGpus "gpu"; kShareCompute "milli" or "percent" of a GPU; kShareMemory
-  // "bytes", "MiB" or "GiB".
+  // The unit of the amounts: kWholeGpus "gpu"; kShareCompute "milli" or "percent" of a GPU;
+  // kShareMemory "bytes", "MiB" or "GiB".
   std::string unit = "gpu";
   friend bool operator==(const ResourceRule&, const ResourceRule&) = default;
 };
@@ -49,41 +50,41 @@ struct TlsConfig {
 
 struct ServerConfig {
   std::string listen = "0.0.0.0:8888";
-  // Where /debug and the live page are: "" = with the rest, "off", or HOST:PORT of their own.
+  // The address of /debug and the live page: "" = as `listen`, "off", or HOST:PORT of their own.
   std::string debug_listen;
-  int threads = 2;                          // 1..64
-  std::int64_t max_body_bytes = 128 << 20;  // 1 KiB..4 GiB; a larger request gets 413
-  int drain_seconds = 5;  // 0..3600: how long idle connections are kept on SIGTERM
+  int threads = 2;
+  std::int64_t max_body_bytes = 128 << 20;  // a larger request gets 413
+  int drain_seconds = 5;                    // how long idle connections are kept after SIGTERM
   TlsConfig tls;
   friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
 };
 
-// Which of several replicas binds: the one that holds the Lease of this name.
+// Which of several replicas binds: the holder of the Lease of this name.
 struct LeaderElectionConfig {
   bool enabled = true;
   std::string namespace_name;  // of the Lease; empty = the pod's own, outside of a pod "default"
   std::string name = "berth";  // of the Lease
-  int lease_seconds = 15;      // 5..300: how long a leader that is silent stays the leader
+  int lease_seconds = 15;      // after so long without a renewal another replica takes over
   friend bool operator==(const LeaderElectionConfig&, const LeaderElectionConfig&) = default;
 };
 
-// What Berth does for pods that get GPUs by ResourceClaims.
+// Berth's part for pods that get GPUs by ResourceClaims.
 struct DraConfig {
-  // Whether it chooses the MIG device of a claim and allocates it (docs/dra-choose.md). Needs
+  // Whether Berth chooses the MIG device of a claim and allocates it (docs/dra-choose.md). Needs
   // rights beyond those of the base manifests.
   bool choose_devices = false;
   friend bool operator==(const DraConfig&, const DraConfig&) = default;
 };
 
-// What Berth does where HAMi's device plugin cuts the GPUs.
+// Berth's part on nodes whose GPUs HAMi's device plugin partitions.
 struct HamiConfig {
-  // Whether it gives these devices to pods, in the place of HAMi's scheduler (docs/hami.md).
+  // Whether Berth assigns these devices to pods, in place of HAMi's scheduler (docs/hami.md).
   // Needs rights beyond those of the base manifests.
   bool give_devices = false;
   friend bool operator==(const HamiConfig&, const HamiConfig&) = default;
 };
 
-// A class of the request mix as it is written: shares of GPU or whole GPUs, with a weight of any
+// A class of the request mix as written: a share of a GPU or whole GPUs, with a weight of any
 // scale.
 struct MixEntry {
   std::int64_t cpu_milli = 0;
@@ -96,21 +97,20 @@ struct MixEntry {
 
 struct Config {
   std::string profile = "expected-waste";  // a built-in one or one of `profiles`
-  std::vector<ProfileSpec> profiles;       // of one's own; may replace built-in ones
+  std::vector<ProfileSpec> profiles;       // user-defined; a name may override a built-in one
   std::vector<MixEntry> request_mix;       // empty: learned from the pods that arrive
-  LearningParameters learning;             // how
+  LearningParameters learning;             // how the mix is learned
   WasteParameters expected_waste;          // of the scorer of that name
   std::vector<ResourceRule> resources;
   NodeLabelKeys node_labels;
-  TopologyLevels topology_levels;  // how nodes are near to each other; none: not at all
+  TopologyLevels topology_levels;  // which nodes are near each other; none: distance is ignored
   DraConfig dra;
   HamiConfig hami;
   ServerConfig server;
   LeaderElectionConfig leader_election;
-  // 1..3600: how long a bind may take before the API server is asked what became of it
+  // How long a bind may take before Berth asks the API server for its outcome.
   int reservation_seconds = 30;
-  // 0..1,000,000: how many of the nodes that fit a pod with GPUs go on to kube-scheduler's scores;
-  // 0: all of them.
+  // How many of the nodes that fit a GPU pod go on to kube-scheduler's scoring; 0: all of them.
   int nodes_to_score = 100;
   std::string log_level = "info";  // debug, info, warn, error
   friend bool operator==(const Config&, const Config&) = default;
@@ -118,18 +118,18 @@ struct Config {
 
 Config DefaultConfig();
 
-// Checks what single fields cannot: names that must exist, pairs that belong together. Error:
-// kInvalidArgument with the path of the field.
+// Checks across fields: names that must exist, pairs that belong together. Error: kInvalidArgument
+// with the path of the field.
 Status Validate(const Config& config);
 
 // The profile that the configuration chooses. Requires: Validate(config).
 const ProfileSpec& ChosenProfile(const Config& config);
 
-// The mix with its weights scaled to a sum of 1; a typical one where none is given.
+// The mix with its weights scaled to a sum of 1; a typical mix if none is configured.
 RequestMix MixOf(const Config& config);
 
-// What one of the rule's resource is in GPUs, thousandths, or bytes of GPU memory; 0 for a unit
-// that does not belong to the meaning.
+// The size of one unit of the rule's resource in GPUs, thousandths, or bytes of GPU memory; 0 for a
+// unit that does not belong to the meaning.
 std::int64_t UnitFactor(const ResourceRule& rule);
 
 }  // namespace berth

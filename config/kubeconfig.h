@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How to reach and be known to a Kubernetes API server: from a kubeconfig file, or from what
-// Kubernetes mounts into every pod.
+// Access to a Kubernetes API server: from a kubeconfig file, or from the files that Kubernetes
+// mounts into every pod.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace berth {
 
-// Plain values; "" = not given. PEM texts are not checked here: who uses them says what is wrong.
+// Plain values; "" = not given. PEM texts are not checked here; their user reports what is wrong.
 struct ClusterAccess {
   std::string server;  // "https://10.0.0.1:6443", "https://[fd00::1]:6443", maybe with a path
   std::string ca_pem;  // whom to trust; "" = whom the system trusts
@@ -25,11 +25,11 @@ struct ClusterAccess {
 };
 
 // One kubeconfig (lists of files as in KUBECONFIG are not merged). `context` "" = its
-// current-context. Paths in it are relative to its folder; the files that they name are read, but
-// for the token's. Unknown keys are left alone, as kubectl does; what cannot be honoured (exec,
-// auth-provider, passwords, impersonation, proxy-url) is refused.
-// Error: kInvalidArgument "PATH:LINE: users[admin].user.exec: not supported, ..."; kNotFound for a
-// file that cannot be read.
+// current-context. Paths in it are relative to its folder; the files that they name are read,
+// except the token's. Unknown keys are ignored, as kubectl does; unsupported ones (exec,
+// auth-provider, passwords, impersonation, proxy-url) are refused. Error: kInvalidArgument
+// "PATH:LINE: users[admin].user.exec: not supported, ..."; kNotFound for a file that cannot be
+// read.
 Result<ClusterAccess> LoadKubeconfig(const std::string& path, std::string_view context = "");
 
 // The same of a text. `origin` is its path, in errors and for relative paths.

@@ -14,8 +14,8 @@
 namespace berth {
 namespace {
 
-// One entry: a preset, which is several levels; a level with its labels; or a level as in Kueue's
-// Topology, by one nodeLabel.
+// One entry: a preset, which stands for several levels; a level with its labels; or, as in Kueue's
+// Topology, a level with one nodeLabel.
 void ReadTopologyLevel(YamlReader& reader, TopologyLevels& levels) {
   std::string preset, node_label, name;
   std::vector<std::string> labels;
@@ -40,7 +40,7 @@ void ReadTopologyLevel(YamlReader& reader, TopologyLevels& levels) {
     if (!node_label.empty()) labels = {node_label};
     levels.push_back({name.empty() ? labels.front() : name, labels});
   }
-  // Now, while it is known which entry is at fault.
+  // Checked here, where the faulty entry is known.
   if (const Status valid = Validate(levels); !valid) {
     const std::string& message = valid.error().message;  // "[3].labels: ...", of the whole list
     reader.Refuse(message.starts_with('[') ? message.substr(message.find('.') + 1) : message);
@@ -113,7 +113,7 @@ class SettingsReader {
   YamlReader& yaml_;
 };
 
-// The node that a path such as "profiles[2].name" names, or the last one on the way that is there.
+// The node at a path such as "profiles[2].name", or the last existing one on the way.
 YAML::Node NearestTo(const YAML::Node& node, std::string_view path) {
   if (path.starts_with('.')) path.remove_prefix(1);
   const bool in_list = path.starts_with('[');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading a BerthConfiguration. What is not written keeps its default; unknown keys, wrong types
-// and values out of range are refused with line and path.
+// Reads a BerthConfiguration. A setting that is not written keeps its default. Unknown keys, wrong
+// types and values out of range are refused with line and path.
 #pragma once
 
 #include <string>

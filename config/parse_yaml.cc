@@ -14,7 +14,7 @@
 namespace berth {
 namespace {
 
-// What one node becomes, with all that is below it.
+// The size of one node with everything below it.
 struct Amount {
   std::uint64_t nodes = 0;
   std::uint64_t text = 0;
@@ -27,7 +27,7 @@ struct Amount {
   }
 };
 
-// Counts what a text would become, and finds what yaml-cpp does not survive.
+// Counts the nodes of a text, and finds texts that yaml-cpp does not survive.
 class YamlSurvey final : public YAML::EventHandler {
  public:
   struct Problem {
@@ -39,7 +39,7 @@ class YamlSurvey final : public YAML::EventHandler {
   [[nodiscard]] const std::optional<Problem>& problem() const { return problem_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    // A token that begins no node stays where it is, and is where the next document begins.
+    // A token that begins no node is not consumed, and the next document begins with it.
     if (begun_at_ == mark.pos) Refuse(mark, "not YAML: no value begins here");
     begun_at_ = mark.pos;
     ++documents_;
@@ -111,7 +111,7 @@ class YamlSurvey final : public YAML::EventHandler {
   std::map<YAML::anchor_t, Amount> anchors_;  // those that are complete
 };
 
-// Reads the text without making anything of it.
+// Reads the text without making nodes.
 std::optional<YamlSurvey::Problem> Survey(const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);

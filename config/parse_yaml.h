@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ParseYaml: a text that anybody may have written -> the nodes of its one document.
+// ParseYaml: a YAML text of any origin -> the nodes of its one document.
 //
-// yaml-cpp builds whatever it is given, and where a document begins with a comma it reads empty
-// documents for ever. So the text is first read as events, which keep nothing, and what it would
-// become is counted; nodes are made only of a text that stays within the limits:
+// yaml-cpp builds whatever it is given, and it reads empty documents for ever if a document begins
+// with a comma. So the text is first read as events, which keep nothing, and its nodes are counted.
+// Nodes are made only of a text within the limits:
 //
 //   text         kMostYamlBytes, as much as a ConfigMap holds
 //   nodes        kMostYamlNodes, where an alias counts as often as it is used

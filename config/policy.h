@@ -12,9 +12,8 @@
 
 namespace berth {
 
-// The chosen profile under the mix of the configuration, or, where it has none, under the learned
-// one (nullptr: under a typical mix). snapshot: for the nodes that there are. Requires:
-// Validate(config).
+// The chosen profile under the mix of the configuration or, if it has none, under the learned one
+// (nullptr: under a typical mix). snapshot: the nodes of the cluster. Requires: Validate(config).
 std::shared_ptr<Engine> EngineFor(const Config& config, std::shared_ptr<const LearnedMix> mix,
                                   const Snapshot& snapshot, Background background = {});
 

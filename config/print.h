@@ -7,7 +7,7 @@
 
 namespace berth {
 
-// The configuration as YAML, every field written; LoadConfig reads it back to an equal one.
+// The configuration as YAML, with every field; LoadConfig reads it back to an equal one.
 std::string PrintConfig(const Config& config);
 
 }  // namespace berth

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one rule of what a running service can change: Reloaded takes over the settings that can, and
-// whatever it does not take over needs a restart. A setting that is added needs one until Reloaded
-// says otherwise.
+// The one rule for changes of a running service: Reloaded takes over the settings that can change;
+// every other setting needs a restart. A new setting needs one until Reloaded takes it over.
 #pragma once
 
 #include <string>
@@ -12,12 +11,12 @@
 
 namespace berth {
 
-// `now` with what a running service can take over from `wanted`: profile, profiles, requestMix,
-// expectedWaste, reservationSeconds, nodesToScore, logLevel.
+// `now` with the settings that a running service can take over from `wanted`: profile, profiles,
+// requestMix, expectedWaste, reservationSeconds, nodesToScore, logLevel.
 Config Reloaded(const Config& now, const Config& wanted);
 
-// The paths of the settings in which `wanted` differs beyond that, as they are written:
-// "server.threads", "resources". In the order in which they are printed.
+// The paths of the other settings in which `wanted` differs, as they are written ("server.threads",
+// "resources"), in the order in which they are printed.
 std::vector<std::string> NeedsRestart(const Config& now, const Config& wanted);
 
 // Whether the two decide alike: the same profile under the same mix.

@@ -53,11 +53,11 @@ class YamlReader {
   // empty).
   bool List(const char* key, const std::function<void(YamlReader&)>& read);
 
-  // What is wrong with the mapping as a whole, once every key of it has been asked for; `problem`
-  // follows its path. An unknown key is the problem that is told first.
+  // Reports a problem of the mapping as a whole, after every key of it has been read; `problem`
+  // follows its path. An unknown key takes precedence.
   void Refuse(const std::string& problem);
 
-  // Unknown keys are a problem now. The first problem, or success.
+  // Reports unknown keys. Returns the first problem, or success.
   Status Finish();
 
  private:
