@@ -16,6 +16,7 @@
 #include "server/wire/mig_json.h"
 #include "server/wire/node_json.h"
 #include "server/wire/pod_object.h"
+#include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
