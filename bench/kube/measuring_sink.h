@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/padded_text.h"
 #include "server/kube/reflector.h"
 
 namespace berth::kube_bench {
@@ -45,10 +46,10 @@ struct Usage {
 class CountingSink final : public kube::ObjectSink {
  public:
   void ListBegins() override {}
-  void Listed(std::string& object) override { bytes_ += object.size(); }
+  void Listed(const PaddedText& object) override { bytes_ += object.size(); }
   void ListEnds() override {}
-  void Changed(std::string& object) override { bytes_ += object.size(); }
-  void Deleted(std::string& object) override { bytes_ += object.size(); }
+  void Changed(const PaddedText& object) override { bytes_ += object.size(); }
+  void Deleted(const PaddedText& object) override { bytes_ += object.size(); }
 
  private:
   std::size_t bytes_ = 0;
@@ -60,7 +61,7 @@ class MeasuringSink final : public kube::ObjectSink {
   explicit MeasuringSink(Sink& sink, std::size_t events) : sink_(sink), events_(events) {}
 
   void ListBegins() override { sink_.ListBegins(); }
-  void Listed(std::string& object) override {
+  void Listed(const PaddedText& object) override {
     ++listed_;
     bytes_ += object.size();
     sink_.Listed(object);
@@ -70,13 +71,13 @@ class MeasuringSink final : public kube::ObjectSink {
     at_list_end_ = Usage::Now();
     list_done_ = true;
   }
-  void Changed(std::string& object) override {
+  void Changed(const PaddedText& object) override {
     sink_.Changed(object);
     ++changed_;
     if (events_ >= kMarks && changed_ % (events_ / kMarks) == 0) marks_.push_back(Usage::Now());
     if (changed_ == events_) events_done_ = true;
   }
-  void Deleted(std::string& object) override { sink_.Deleted(object); }
+  void Deleted(const PaddedText& object) override { sink_.Deleted(object); }
 
   // Any thread.
   [[nodiscard]] bool list_done() const { return list_done_; }

@@ -67,7 +67,7 @@ Json KubeNode(const Json& annotations, const std::string& product, int gpus) {
   return {{"metadata",
            {{"name", "n1"},
             {"labels", {{"nvidia.com/gpu.product", product}}},
-            {"annotations", annotations, mig}}},
+            {"annotations", annotations}}},
           {"status", {{"allocatable", {{"nvidia.com/gpu", std::to_string(gpus)}}}}}};
 }
 

@@ -32,7 +32,7 @@ const NodeNameTable& Names() {
 Result<ExtenderArgs> Decode(const std::string& body) {
   PaddedText text = Padded(body);
   auto args = DecodeExtenderArgs(text, Rules(), Names());
-  EXPECT_EQ(text, body) << "the text was not left as it was";
+  EXPECT_EQ(text.str(), body) << "the text was not left as it was";
   return args;
 }
 
