@@ -55,8 +55,7 @@ class GoldenMessages : public testing::TestWithParam<Casing> {
 
   std::string Answer(std::string_view verb, const char* request) const {
     const std::string body = Recased(Json::parse(request), GetParam().recase).dump();
-    const http::HttpResponse response =
-        service_.Call("POST", "/extender/" + std::string(verb), body);
+    const http::HttpResponse response = service_.Answer(verb, body);
     EXPECT_EQ(response.status, 200) << response.body;
     return response.body;
   }
