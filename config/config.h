@@ -88,10 +88,10 @@ struct HamiConfig {
 // scale.
 struct MixEntry {
   std::int64_t cpu_milli = 0;
-  int gpus = 0;       // whole GPUs, or
-  int gpu_milli = 0;  // a share; neither = a pod without GPU
-  std::vector<std::string> models;
-  double weight = 1;  // > 0
+  int gpus = 0;                          // whole GPUs, or
+  int gpu_milli = 0;                     // a share; neither = a pod without GPU
+  std::vector<std::string> models = {};  // any of them; empty = any model
+  double weight = 1;                     // > 0
   friend bool operator==(const MixEntry&, const MixEntry&) = default;
 };
 
