@@ -84,7 +84,7 @@ Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts) {
                      std::string(kHamiMemoryResource) + " as in the containers before it (" +
                      std::to_string(need->min_memory_mib) + "), got " + std::to_string(memory_mib));
     }
-    need = MigWant{.min_memory_mib = memory_mib};
+    need = MigWant{.profile = {}, .min_memory_mib = memory_mib};
   }
   for (const std::string_view key : kChoiceKeys) {
     if (need && parts.annotations.contains(key)) {
