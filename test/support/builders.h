@@ -27,7 +27,7 @@ constexpr std::int64_t kGib = std::int64_t{1} << 30;
 
 // MIG devices without a name, of any plain profile that has at least so much.
 inline MigSlices MigWith(int slices, std::int64_t memory_mib = 0, int count = 1) {
-  return {{{.min_slices = slices, .min_memory_mib = memory_mib, .count = count}}};
+  return {{{.profile = {}, .min_slices = slices, .min_memory_mib = memory_mib, .count = count}}};
 }
 
 class APod {
