@@ -183,7 +183,7 @@ TEST(MigUse, CountsTheUsersOfSharedDevicesApart) {
 TEST(MigUse, FindsTheSmallestProfilesThatAreEnough) {
   const MigProduct& product = *FindMigProduct("A100-40GB");
   const auto need = [&](int slices, std::int64_t mib) {
-    return NamesOf(product, {.min_slices = slices, .min_memory_mib = mib});
+    return NamesOf(product, {.profile = {}, .min_slices = slices, .min_memory_mib = mib});
   };
   using Names = std::vector<std::string>;
   // 2g.10gb and 1g.10gb have 9.6 GiB.
