@@ -100,9 +100,9 @@ class Extender {
 
   // Judges the candidates (scoring/judgement.h) and remembers the pod. Of a pod with GPUs that comes
   // for the first time only the best nodes_to_score go on; one that comes again was not placed on
-  // any of these and gets all that fit. Requires: candidates are nodes of the snapshot, each at most
-  // once. some_unknown: the question also names nodes that the snapshot does not have. looks_again:
-  // the same question was judged before, and its answer was held back.
+  // any of these and gets all that fit. Requires: candidates are nodes of the snapshot, each at
+  // most once. some_unknown: the question also names nodes that the snapshot does not have.
+  // looks_again: the same question was judged before, and its answer was held back.
   [[nodiscard]] FilterAnswer Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod, std::span<const NodeIndex> candidates,
                                     bool some_unknown = false, bool looks_again = false);

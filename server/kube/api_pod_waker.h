@@ -3,9 +3,9 @@
 // ApiPodWaker: makes kube-scheduler ask again about pods, by a condition on their status
 // (wire/wake_json.h), with a thread of its own.
 //
-// The condition is the only thing that Berth writes to a pod that is not bound. If Berth has no right
-// to write it, that is reported once, and kube-scheduler asks again about a pod after the next event
-// of the cluster, or after some minutes.
+// The condition is the only thing that Berth writes to a pod that is not bound. If Berth has no
+// right to write it, that is reported once, and kube-scheduler asks again about a pod after the
+// next event of the cluster, or after some minutes.
 #pragma once
 
 #include <atomic>

@@ -39,8 +39,8 @@ class PodRules {
 
   // Adds the quantity of that resource to the ask; names without a meaning are ignored, and those
   // of DeviceClasses of which the profile cannot be said: kube-scheduler alone places them. Error:
-  // kInvalidArgument when the text is not a quantity or is negative, and where a dialect refuses the
-  // resource.
+  // kInvalidArgument when the text is not a quantity or is negative, and where a dialect refuses
+  // the resource.
   Status Add(std::string_view resource, std::string_view quantity, ResourceAsk& ask) const;
 
   // A pod that cannot be placed anywhere comes back with its refusal set.
