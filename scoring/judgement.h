@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Judgement: the whole verdict on the nodes that a pod may go to. It is a function of a snapshot and
-// a question; the Engine adds what depends on the pod's shape alone. The Extender serves these
+// Judgement: the whole verdict on the nodes that a pod may go to. It is a function of a snapshot
+// and a question; the Engine adds what depends on the pod's shape alone. The Extender serves these
 // answers and berth-replay replays them.
 //
 //   const Question question{.pod = pod, .candidates = nodes, .group = GroupIn(*snapshot, ...)};

@@ -30,8 +30,8 @@ class GangFill {
 
   // How many members fit the domain, each class alone.
   [[nodiscard]] std::int64_t Fits(TopologyDomain domain) const;
-  // False where the whole gang is too much for what the domain has free of GPUs and CPU in all, even
-  // if each class alone would fit.
+  // False where the whole gang is too much for what the domain has free of GPUs and CPU in all,
+  // even if each class alone would fit.
   [[nodiscard]] bool MayHoldAll(TopologyDomain domain) const;
   // Which part of the domain the whole gang would take, the classes' parts added up. Above 1 it may
   // fit all the same. Finite where every class fits.

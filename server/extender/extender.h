@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Extender: the four verbs in domain terms. Every verb is one call on one snapshot; nothing that
-// decides is kept between verbs but reservations and what is learned of the mix. What a verb says of
-// a node is scoring/judgement's; the Extender remembers, records and reserves.
+// decides is kept between verbs but reservations and what is learned of the mix. What a verb says
+// of a node is scoring/judgement's; the Extender remembers, records and reserves.
 //
 //   ClusterState state;
 //   Extender extender({.state = state, .binder = binder, .sink = sink, .clock = clock},
@@ -98,10 +98,10 @@ class Extender {
   // What Filter does for such a pod, without a look at the nodes.
   void PassBy(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod);
 
-  // Judges the candidates (scoring/judgement.h) and remembers the pod. Of a pod with GPUs that comes
-  // for the first time only the best nodes_to_score go on; one that comes again was not placed on
-  // any of these and gets all that fit. Requires: candidates are nodes of the snapshot, each at
-  // most once. some_unknown: the question also names nodes that the snapshot does not have.
+  // Judges the candidates (scoring/judgement.h) and remembers the pod. Of a pod with GPUs that
+  // comes for the first time only the best nodes_to_score go on; one that comes again was not
+  // placed on any of these and gets all that fit. Requires: candidates are nodes of the snapshot,
+  // each at most once. some_unknown: the question also names nodes that the snapshot does not have.
   // looks_again: the same question was judged before, and its answer was held back.
   [[nodiscard]] FilterAnswer Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod, std::span<const NodeIndex> candidates,

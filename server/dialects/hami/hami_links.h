@@ -29,8 +29,8 @@ struct HamiLinks {
   std::vector<std::string> uuids;  // by index
 };
 
-// The text of the one annotation and the JSON of the other. Error: kInvalidArgument with the path in the scores, or
-// "hami.io/node-nvidia-register" and the path in it.
+// The text of the one annotation and the JSON of the other. Error: kInvalidArgument with the path
+// in the scores, or "hami.io/node-nvidia-register" and the path in it.
 Result<HamiLinks> ParseHamiLinks(std::string_view scores, const wire::Json& registered);
 
 }  // namespace berth::dialects

@@ -13,9 +13,9 @@
 //   more devices than kMaxGpusPerNode
 //   another dialect has said so (GpuDraft::shared_by_other)
 //
-// What the agent of another scheduler serves is that one's to give, whether shared or not. (Labels as GPU
-// Feature Discovery 0.20 writes them.) A node has GPUs of one resource: of several, that with the
-// most allocatable, and it is told that the others do not count.
+// What the agent of another scheduler serves is that one's to give, whether shared or not. (Labels
+// as GPU Feature Discovery 0.20 writes them.) A node has GPUs of one resource: of several, that
+// with the most allocatable, and it is told that the others do not count.
 #pragma once
 
 #include "server/wire/dialect.h"
