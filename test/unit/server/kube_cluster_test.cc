@@ -662,7 +662,9 @@ TEST_F(KubeClusterTest, NodesAndPodsThatAreNotFoundAreNoEmptyLists) {
   Process other(api_, "");
   EXPECT_TRUE(Eventually([&] { return other.problems >= 2; }));
   EXPECT_FALSE(other.ready);
-  EXPECT_EQ(other.why.load(), std::string_view("waiting for the list of nodes"));
+  EXPECT_TRUE(Eventually([&] {
+    return other.why.load() == std::string_view("waiting for the list of nodes");
+  })) << other.why.load();
 }
 
 TEST_F(KubeClusterTest, WhatBerthMayNotReadKeepsNobodyWaitingUnlessItMustKnow) {
