@@ -25,6 +25,7 @@ std::vector<DeviceGrant> AssumeWhole(std::span<const GpuSpec> gpus, std::span<co
   order.resize(std::min(order.size(), static_cast<std::size_t>(std::max(count, 0))));
   std::ranges::sort(order);
   std::vector<DeviceGrant> grants;
+  grants.reserve(order.size());
   for (const int gpu : order) {
     grants.push_back({gpu, kMilliPerGpu, gpus[static_cast<std::size_t>(gpu)].memory_mib});
   }

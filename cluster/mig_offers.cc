@@ -72,7 +72,9 @@ std::shared_ptr<const MigOffers::ByNode> MigOffers::Current() const {
 void MigOffers::Put(std::vector<std::pair<std::string, OfferedGpus>> nodes) {
   const MutexLock lock(mutex_);
   std::shared_ptr<ByNode> next;  // copied when the first node changes
-  for (auto& [name, gpus] : nodes) {
+  for (auto& node : nodes) {
+    const std::string& name = node.first;
+    OfferedGpus& gpus = node.second;
     const auto known = put_.find(name);
     if (known == put_.end() ? gpus.empty() : *known->second == gpus) continue;
     if (!next) next = std::make_shared<ByNode>(*current_);

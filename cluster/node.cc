@@ -131,9 +131,9 @@ void Node::Put(std::shared_ptr<const PodRecord> pod) {
 }
 
 void Node::Remove(std::string_view uid) {
-  const auto at = PositionOf(pods_, uid);
+  const auto at = pods_.begin() + (PositionOf(pods_, uid) - pods_.cbegin());
   if (at == pods_.end() || (*at)->pod.id.uid != uid) return;
-  const std::shared_ptr<const PodRecord> removed = *at;  // the UID may point into it
+  const std::shared_ptr<const PodRecord> removed = std::move(*at);  // the UID may point into it
   pods_.erase(at);
   if (unattributed_ > 0 || IsAssumed(*removed)) return CountAll();
   Count(*removed, -1);

@@ -14,10 +14,11 @@
 namespace berth {
 namespace {
 
-// A node of the document and how to get there.
+// A node of the document and how to get there. Constant, because to assign a YAML::Node changes the
+// document that it belongs to.
 struct Place {
-  YAML::Node node;
-  std::string path;  // "users[admin].user"
+  const YAML::Node node;
+  const std::string path;  // "users[admin].user"
 };
 
 bool IsThere(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
@@ -66,7 +67,7 @@ class KubeconfigReader {
     for (const auto& entry : place.node) {
       if (!entry.first.IsScalar() || entry.first.Scalar() != key) continue;
       if (found) return Refuse(place, std::string(key) + ": want it once, got it twice");
-      found = entry.second;
+      found.emplace(entry.second);
     }
     return found ? *found : YAML::Node();
   }
@@ -86,6 +87,10 @@ class KubeconfigReader {
     return text;
   }
 
+  static Place ItemOf(const YAML::Node& item, const std::string& list, const std::string& key) {
+    return {item, list + "[" + key + "]"};
+  }
+
   // contexts, clusters and users are lists of {name: NAME, <inner>: {...}}.
   Result<Place> Named(const Place& root, const std::string& list, const std::string& inner,
                       const std::string& name) const {
@@ -93,14 +98,14 @@ class KubeconfigReader {
     if (IsThere(items) && !items.IsSequence()) return Refuse({items, ""}, list + ": want a list");
     std::optional<Place> found;
     for (std::size_t i = 0; IsThere(items) && i < items.size(); ++i) {
-      const Place item{items[i], list + "[" + std::to_string(i) + "]"};
-      BERTH_TRY(const std::string item_name, Text(item, "name"));
+      BERTH_TRY(const std::string item_name,
+                Text(ItemOf(items[i], list, std::to_string(i)), "name"));
       if (item_name != name) continue;
-      const Place named{items[i], list + "[" + name + "]"};
+      const Place named = ItemOf(items[i], list, name);
       if (found) return Refuse(named, "name: want it once, got it twice");
       BERTH_TRY(const YAML::Node content, Member(named, inner));
       if (!IsThere(content)) return Refuse(named, inner + ": want a mapping, got none");
-      found = Place{content, named.path + "." + inner};
+      found.emplace(Place{content, named.path + "." + inner});
     }
     if (!found)
       return Refuse({items, ""}, list + ": want one named " + Quoted(name) + ", got none");

@@ -11,8 +11,8 @@
 
 namespace berth {
 
-YamlReader::YamlReader(YAML::Node node, std::string_view origin, std::string path)
-    : node_(std::move(node)), origin_(origin), path_(std::move(path)) {
+YamlReader::YamlReader(const YAML::Node& node, std::string_view origin, std::string path)
+    : node_(node), origin_(origin), path_(std::move(path)) {
   if (!node_.IsMap() && !node_.IsNull()) Refuse(node_, path_, "want a mapping");
 }
 

@@ -30,7 +30,7 @@ namespace berth {
 class YamlReader {
  public:
   // A null node reads as an empty mapping.
-  YamlReader(YAML::Node node, std::string_view origin, std::string path);
+  YamlReader(const YAML::Node& node, std::string_view origin, std::string path);
 
   void Text(const char* key, std::string& value);
   void TextList(const char* key, std::vector<std::string>& values);

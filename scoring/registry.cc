@@ -74,6 +74,7 @@ Reason FirstObjection(const Node& node, const RequestShape& shape) {
 
 std::vector<std::string_view> ScorerNames() {
   std::vector<std::string_view> names;
+  names.reserve(kScorers.size());
   for (const Entry& entry : kScorers) names.push_back(entry.name);
   return names;
 }
