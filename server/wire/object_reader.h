@@ -21,6 +21,10 @@ inline simdjson::padded_string_view ViewOf(const PaddedText& text) {
   return simdjson::padded_string_view(text.data(), text.size(), text.capacity());
 }
 
+inline std::string TextOf(simdjson::ondemand::value content) {
+  return std::string(std::string_view(content.get_string()));
+}
+
 // Whether a key is that field, whatever its case.
 bool IsField(std::string_view key, std::string_view field);
 

@@ -16,6 +16,7 @@ using wire::AppendString;
 using wire::ForEachField;
 using wire::MicroTime;
 using wire::ReadObject;
+using wire::TextOf;
 
 using simdjson::ondemand::array;
 using simdjson::ondemand::object;
@@ -32,14 +33,12 @@ constexpr std::string_view kMore =
     "tolerations, capacity";
 constexpr std::string_view kDeleting = "it is being deleted";
 
-std::string Text(value content) { return std::string(std::string_view(content.get_string())); }
-
 class ClaimReader {
  public:
   OpenClaim Read(object fields) {
     std::string kind = "ResourceClaim";
     ForEachField(fields, [&](std::string_view key, value content) {
-      if (key == "kind") kind = Text(content);
+      if (key == "kind") kind = TextOf(content);
       if (key == "metadata") ReadMetadata(content.get_object());
       if (key == "spec") ReadSpec(content.get_object());
       if (key == "status") {
@@ -64,10 +63,10 @@ class ClaimReader {
 
   void ReadMetadata(object metadata) {
     ForEachField(metadata, [this](std::string_view key, value content) {
-      if (key == "name") claim_.name = Text(content);
-      if (key == "namespace") claim_.namespace_name = Text(content);
-      if (key == "uid") claim_.uid = Text(content);
-      if (key == "resourceVersion") claim_.resource_version = Text(content);
+      if (key == "name") claim_.name = TextOf(content);
+      if (key == "namespace") claim_.namespace_name = TextOf(content);
+      if (key == "uid") claim_.uid = TextOf(content);
+      if (key == "resourceVersion") claim_.resource_version = TextOf(content);
       if (key == "deletionTimestamp") Refuse(kDeleting);
       if (key == "finalizers") {
         for (auto finalizer : content.get_array()) {
@@ -91,7 +90,7 @@ class ClaimReader {
     ++requests_;
     ForEachField(request, [this](std::string_view key, value content) {
       if (key == "name") {
-        claim_.request = Text(content);
+        claim_.request = TextOf(content);
       } else if (key == "exactly") {
         ReadExactly(content.get_object());
       } else {
@@ -123,7 +122,7 @@ class ClaimReader {
       ForEachField(selector.get_object(), [this](std::string_view key, value content) {
         if (key != "cel") return Refuse(kNoProfile);
         ForEachField(content.get_object(), [this](std::string_view name, value expression) {
-          if (name == "expression") profile_ = ProfileIn(Text(expression));
+          if (name == "expression") profile_ = ProfileIn(TextOf(expression));
         });
       });
     }

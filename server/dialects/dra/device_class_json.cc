@@ -14,12 +14,11 @@ namespace {
 
 using wire::ForEachField;
 using wire::ReadObject;
+using wire::TextOf;
 
 using simdjson::ondemand::array;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
-
-std::string Text(value content) { return std::string(std::string_view(content.get_string())); }
 
 // What is true of every MIG device of NVIDIA's driver; blanks left out, quotes of one kind.
 constexpr std::array<std::string_view, 2> kOfEveryMigDevice = {
@@ -29,7 +28,7 @@ class ClassReader {
  public:
   DeviceClass Read(object fields, std::string& kind) {
     ForEachField(fields, [&](std::string_view key, value content) {
-      if (key == "kind") kind = Text(content);
+      if (key == "kind") kind = TextOf(content);
       if (key == "metadata") ReadMetadata(content.get_object());
       if (key == "spec") ReadSpec(content.get_object());
     });
@@ -43,14 +42,14 @@ class ClassReader {
  private:
   void ReadMetadata(object metadata) {
     ForEachField(metadata, [this](std::string_view key, value content) {
-      if (key == "name") class_.name = Text(content);
-      if (key == "creationTimestamp") class_.created = Text(content);
+      if (key == "name") class_.name = TextOf(content);
+      if (key == "creationTimestamp") class_.created = TextOf(content);
     });
   }
 
   void ReadSpec(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
-      if (key == "extendedResourceName") class_.extended_resource = Text(content);
+      if (key == "extendedResourceName") class_.extended_resource = TextOf(content);
       if (key == "selectors") ReadSelectors(content.get_array());
     });
   }
@@ -60,7 +59,7 @@ class ClassReader {
       ForEachField(selector.get_object(), [this](std::string_view key, value content) {
         if (key != "cel") return Unread(key);
         ForEachField(content.get_object(), [this](std::string_view name, value expression) {
-          if (name == "expression") ReadExpression(Text(expression));
+          if (name == "expression") ReadExpression(TextOf(expression));
         });
       });
     }

@@ -14,6 +14,7 @@ namespace {
 using wire::ForEachField;
 using wire::IsField;
 using wire::ReadObject;
+using wire::TextOf;
 
 using simdjson::ondemand::array;
 using simdjson::ondemand::object;
@@ -21,8 +22,6 @@ using simdjson::ondemand::value;
 
 constexpr std::string_view kMemorySlice = "memory-slice-";
 constexpr int kHighest = kMaxGpusPerNode - 1;  // of GPUs and of memory slices
-
-std::string Text(value content) { return std::string(std::string_view(content.get_string())); }
 
 // An attribute's name without the driver's own domain, which may be left out.
 std::string_view Attribute(std::string_view key) {
@@ -35,7 +34,7 @@ std::string_view Attribute(std::string_view key) {
 std::string TextAttribute(object attribute) {
   std::string text;
   ForEachField(attribute, [&text](std::string_view type, value content) {
-    if (type == "string") text = Text(content);
+    if (type == "string") text = TextOf(content);
   });
   return text;
 }
@@ -53,7 +52,7 @@ class DeviceReader {
  private:
   void ReadFields(object device) {
     ForEachField(device, [this](std::string_view key, value content) {
-      if (key == "name") device_.name = Text(content);
+      if (key == "name") device_.name = TextOf(content);
       if (key == "basic") ReadFields(content.get_object());  // v1beta1
       if (key == "attributes") ReadAttributes(content.get_object());
       if (key == "consumesCounters") ReadCounters(content.get_array());
@@ -108,7 +107,7 @@ class DeviceReader {
 
 void ReadPool(object pool, ResourceSlice& slice) {
   ForEachField(pool, [&slice](std::string_view key, value content) {
-    if (key == "name") slice.pool = Text(content);
+    if (key == "name") slice.pool = TextOf(content);
     if (key == "generation") slice.generation = content.get_int64();
   });
 }
@@ -117,8 +116,8 @@ Status ReadSliceSpec(object spec, ResourceSlice& slice) {
   std::string driver;
   std::size_t nameless = 0;
   ForEachField(spec, [&](std::string_view key, value content) {
-    if (key == "driver") driver = Text(content);
-    if (key == "nodeName") slice.node = Text(content);
+    if (key == "driver") driver = TextOf(content);
+    if (key == "nodeName") slice.node = TextOf(content);
     if (key == "pool") ReadPool(content.get_object(), slice);
     if (key != "devices") return;
     for (auto device : content.get_array()) {
@@ -146,9 +145,9 @@ struct AllocatedDevice {
 AllocatedDevice ReadResult(object result) {
   AllocatedDevice read;
   ForEachField(result, [&read](std::string_view key, value content) {
-    if (key == "driver") read.driver = Text(content);
-    if (key == "pool") read.device.pool = Text(content);
-    if (key == "device") read.device.device = Text(content);
+    if (key == "driver") read.driver = TextOf(content);
+    if (key == "pool") read.device.pool = TextOf(content);
+    if (key == "device") read.device.device = TextOf(content);
     if (key == "adminAccess") read.for_administration = content.get_bool();
   });
   return read;
@@ -194,11 +193,11 @@ Status ReadNamed(const PaddedText& text, std::string_view kind, std::string_view
   Status status;
   BERTH_TRY_STATUS(ReadObject(text, [&](object fields) -> Status {
     ForEachField(fields, [&](std::string_view key, value content) {
-      if (key == "kind") found = Text(content);
+      if (key == "kind") found = TextOf(content);
       if (key == "metadata") {
         ForEachField(content.get_object(), [&target](std::string_view name, value field) {
-          if (name == "name") target.name = Text(field);
-          if (name == "namespace") target.namespace_name = Text(field);
+          if (name == "name") target.name = TextOf(field);
+          if (name == "namespace") target.namespace_name = TextOf(field);
         });
       }
       if (key == part) status = read_part(content.get_object(), target);
