@@ -29,6 +29,7 @@ struct PodBound {
   // The devices come from an annotation of the pod. Whoever may write the pod may write the
   // annotation, so it is believed only if it contradicts nothing that is known (device_disputes.h).
   bool devices_annotated = false;
+  bool leaving = false;  // it was told to end, and holds its devices until it has
 };
 struct PodGone {
   std::string uid;

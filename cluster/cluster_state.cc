@@ -11,9 +11,9 @@ namespace {
 
 std::shared_ptr<const PodRecord> RecordOf(const PodRequest& pod, const Placement& placement,
                                           PodState state, Instant settle_after,
-                                          bool annotated = false) {
-  auto record =
-      std::make_shared<PodRecord>(PodRecord{pod, placement, state, settle_after, annotated});
+                                          bool annotated = false, bool leaving = false) {
+  auto record = std::make_shared<PodRecord>(
+      PodRecord{pod, placement, state, settle_after, annotated, leaving});
   record->pod.constraints = nullptr;  // it has its node: nobody asks again where it may go
   return record;
 }
@@ -23,12 +23,14 @@ bool SameLabels(const std::shared_ptr<const Labels>& a, const std::shared_ptr<co
 }
 
 // Whether the event changes anything: most changes of a pod concern its status.
-bool IsNews(const PodRecord& held, const PodRequest& b, const Placement& placement) {
+bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& placement) {
   const PodRequest& a = held.pod;
-  const bool same = held.state == PodState::kBound && held.placement == placement && a.id == b.id &&
-                    a.shape == b.shape && a.containers == b.containers && a.refusal == b.refusal &&
+  const PodRequest& b = bound.pod;
+  const bool same = held.state == PodState::kBound && held.placement == placement &&
+                    held.leaving == bound.leaving && a.id == b.id && a.shape == b.shape &&
+                    a.containers == b.containers && a.refusal == b.refusal &&
                     a.priority == b.priority && a.may_preempt == b.may_preempt &&
-                    a.gang == b.gang && SameLabels(a.labels, b.labels);
+                    a.gang.id == b.gang.id && SameLabels(a.labels, b.labels);
   return !same;
 }
 
@@ -91,8 +93,9 @@ void ClusterState::Show(const PodBound& bound) {
                                   ? disputes_.Believe(bound, held.get(), PodsOn(node), SpecOf(node))
                                   : bound.placement;
   if (unshown_.erase(uid) > 0) deadlines_.erase({Instant(), uid});
-  if (held != nullptr && !IsNews(*held, bound.pod, placement)) return;
-  Keep(RecordOf(bound.pod, placement, PodState::kBound, {}, bound.devices_annotated));
+  if (held != nullptr && !IsNews(*held, bound, placement)) return;
+  Keep(
+      RecordOf(bound.pod, placement, PodState::kBound, {}, bound.devices_annotated, bound.leaving));
   Reconsider(placement.node);
 }
 
@@ -101,7 +104,7 @@ void ClusterState::Reconsider(const std::string& node) {
     const std::shared_ptr<const PodRecord> held = Find(uid);
     if (held == nullptr) continue;
     if (auto placement = disputes_.Reconsider(uid, *held, PodsOn(node), SpecOf(node))) {
-      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, true));
+      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, true, held->leaving));
     }
   }
 }
@@ -109,7 +112,7 @@ void ClusterState::Reconsider(const std::string& node) {
 void ClusterState::DisputeUnknownDevices(const NodeSpec& spec) {
   for (const auto& held : PodRecords(PodsOn(spec.name))) {
     if (const auto placement = disputes_.DisputeUnknown(*held, spec)) {
-      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}));
+      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, false, held->leaving));
     }
   }
 }
@@ -262,12 +265,12 @@ std::optional<PodRecord> ClusterState::FindPod(std::string_view uid) const {
   return *held;
 }
 
-std::size_t ClusterState::GangSize(std::string_view gang) const {
+std::size_t ClusterState::GangSize(const GangId& gang) const {
   const MutexLock lock(mutex_);
   return gangs_.Count(gang);
 }
 
-std::vector<std::string> ClusterState::GangNodes(std::string_view gang) const {
+std::vector<std::string> ClusterState::GangNodes(const GangId& gang) const {
   const MutexLock lock(mutex_);
   return gangs_.NodesOf(gang);
 }
@@ -333,7 +336,7 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
     Unlist(*held);
   }
   if (record->state == PodState::kReserved) deadlines_.emplace(record->settle_after, uid);
-  gangs_.Add(record->pod.gang, node);
+  gangs_.Add(record->pod.gang.id, node);
   PodRecords& pods = pods_by_node_[node];
   pods.insert(PositionOf(pods, uid), record);
   pods_.emplace(uid, record);
@@ -344,7 +347,7 @@ void ClusterState::Unlist(const PodRecord& record) {
   const std::string& uid = record.pod.id.uid;
   if (record.state == PodState::kReserved) deadlines_.erase({record.settle_after, uid});
   if (record.state == PodState::kBound) deadlines_.erase({Instant(), uid});
-  gangs_.Remove(record.pod.gang, record.placement.node);
+  gangs_.Remove(record.pod.gang.id, record.placement.node);
   const auto pods = pods_by_node_.find(record.placement.node);
   pods->second.erase(PositionOf(pods->second, uid));
   if (pods->second.empty()) pods_by_node_.erase(pods);

@@ -108,10 +108,9 @@ class ClusterState {
   // The pods whose annotation is not believed, by UID.
   [[nodiscard]] std::vector<DeviceDispute> Disputes() const BERTH_EXCLUDES(mutex_);
   // How many pods of that gang are reserved or bound, on any node.
-  [[nodiscard]] std::size_t GangSize(std::string_view gang) const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::size_t GangSize(const GangId& gang) const BERTH_EXCLUDES(mutex_);
   // The names of their nodes, sorted; includes unknown nodes.
-  [[nodiscard]] std::vector<std::string> GangNodes(std::string_view gang) const
-      BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::vector<std::string> GangNodes(const GangId& gang) const BERTH_EXCLUDES(mutex_);
   // All pods, sorted by UID, with the snapshot of the same moment.
   struct Contents {
     std::shared_ptr<const Snapshot> snapshot;

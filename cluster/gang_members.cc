@@ -3,11 +3,11 @@
 
 namespace berth {
 
-void GangMembers::Add(const std::string& gang, const std::string& node) {
+void GangMembers::Add(const GangId& gang, const std::string& node) {
   if (!gang.empty()) ++pods_[gang][node];
 }
 
-void GangMembers::Remove(const std::string& gang, const std::string& node) {
+void GangMembers::Remove(const GangId& gang, const std::string& node) {
   const auto nodes = pods_.find(gang);
   if (nodes == pods_.end()) return;
   const auto on_node = nodes->second.find(node);
@@ -15,7 +15,7 @@ void GangMembers::Remove(const std::string& gang, const std::string& node) {
   if (nodes->second.empty()) pods_.erase(nodes);
 }
 
-std::size_t GangMembers::Count(std::string_view gang) const {
+std::size_t GangMembers::Count(const GangId& gang) const {
   const auto nodes = pods_.find(gang);
   if (nodes == pods_.end()) return 0;
   std::size_t count = 0;
@@ -23,7 +23,7 @@ std::size_t GangMembers::Count(std::string_view gang) const {
   return count;
 }
 
-std::vector<std::string> GangMembers::NodesOf(std::string_view gang) const {
+std::vector<std::string> GangMembers::NodesOf(const GangId& gang) const {
   std::vector<std::string> names;
   if (const auto nodes = pods_.find(gang); nodes != pods_.end()) {
     for (const auto& [node, pods] : nodes->second) names.push_back(node);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PodGroups: the PodGroup objects of other schedulers and controllers, as last seen. A pod names
-// its group; the object has the group's size.
+// PodGroups: the objects in which other schedulers and controllers keep what their gangs need, as
+// last seen. A pod names its gang; the object has the gang's minimum.
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
+#include "cluster/gang.h"
 #include "cluster/pod_request.h"
 
 namespace berth {
@@ -20,43 +23,61 @@ namespace berth {
 struct PodGroup {
   std::string namespace_name;
   std::string name;
-  int min_members = 0;  // the smallest size of the group; 0 = unknown
+  int min_members = 1;  // so many have to start together; 1 also where the object says nothing
   DomainAsk domain = {};
+  std::optional<Duration> hold = {};  // as in Gang, like has_roles
+  bool has_roles = false;
+  // Why none of its pods can be placed: a number that makes no sense, a demand that nobody meets.
+  // Empty = they can.
+  std::string refusal = {};
   friend bool operator==(const PodGroup&, const PodGroup&) = default;
 };
 
-// The objects of one API. Any thread may call any function.
+// The objects of one convention. Any thread may call any function.
 class PodGroupTable {
  public:
   using Object = PodGroup;
 
-  // gang: "namespace/name".
-  [[nodiscard]] std::optional<PodGroup> Find(const std::string& gang) const BERTH_EXCLUDES(mutex_);
+  // full_name: "namespace/name".
+  [[nodiscard]] std::optional<PodGroup> Find(const std::string& full_name) const
+      BERTH_EXCLUDES(mutex_);
+  // Whether the API server has them: a name that is not here is the name of no object.
+  [[nodiscard]] bool served() const BERTH_EXCLUDES(mutex_);
+  // Grows with every change.
+  [[nodiscard]] std::uint64_t changes() const BERTH_EXCLUDES(mutex_);
 
   // Adds it, or replaces the one of that name.
   void Put(PodGroup group) BERTH_EXCLUDES(mutex_);
   void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
   // Replaces all of them by those of a list; of two with one name the last counts.
   void Reset(std::vector<PodGroup> groups) BERTH_EXCLUDES(mutex_);
+  // The API server has no such objects.
+  void NotServed() BERTH_EXCLUDES(mutex_);
 
  private:
   mutable Mutex mutex_;
-  std::unordered_map<std::string, PodGroup> by_gang_ BERTH_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, PodGroup> by_name_ BERTH_GUARDED_BY(mutex_);
+  bool served_ BERTH_GUARDED_BY(mutex_) = false;
+  std::uint64_t changes_ BERTH_GUARDED_BY(mutex_) = 0;
 };
-
-enum class PodGroupApi { kCoscheduling, kKubernetes, kVolcano, kKai, kCount };
 
 // The tables live as long as the object. Any thread may call any function.
 class PodGroups {
  public:
-  [[nodiscard]] PodGroupTable& Of(PodGroupApi api) {
-    return tables_[static_cast<std::size_t>(api)];
-  }
-  // The group of that name in the first API, in order, that has one.
-  [[nodiscard]] std::optional<PodGroup> Find(const std::string& gang) const;
+  // That of the convention, which is made where there is none yet.
+  [[nodiscard]] PodGroupTable& Of(std::string_view convention) BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::optional<PodGroup> Find(const GangId& gang) const;
+  // Puts into the gang what its object says now, where its convention has objects: a pod that was
+  // read earlier may not have heard of it.
+  void Update(Gang& gang) const;
+  // Grows with every change of any object: look at gangs anew when it has grown.
+  [[nodiscard]] std::uint64_t changes() const BERTH_EXCLUDES(mutex_);
 
  private:
-  std::array<PodGroupTable, static_cast<std::size_t>(PodGroupApi::kCount)> tables_;
+  [[nodiscard]] const PodGroupTable* TableOf(const GangId& gang) const BERTH_EXCLUDES(mutex_);
+
+  mutable Mutex mutex_;
+  std::map<std::string, PodGroupTable, std::less<>> tables_ BERTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace berth

@@ -24,6 +24,7 @@ struct PodRecord {
   Instant settle_after{};  // while reserved: when to ask the cluster about the pod
 
   bool annotated = false;  // its devices come from its annotation (device_disputes.h)
+  bool leaving = false;    // it was told to end: it holds its devices and is no member of its gang
 
   // It has GPUs, and they are unknown: it was bound past Berth.
   [[nodiscard]] bool unattributed() const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/dns_name.h"
+#include "cluster/gang.h"
 #include "cluster/labels.h"
 #include "cluster/node_constraints.h"
 #include "topology/links/link_ask.h"
@@ -130,8 +131,10 @@ struct PodRequest {
   // Preemption. None of this decides where the pod fits, so none of it is in the shape.
   int priority = 0;         // a pod may only be evicted for one of higher priority
   bool may_preempt = true;  // preemptionPolicy is not Never
-  std::string gang = {};    // "namespace/name" of its group; empty = none
-  int gang_size = 0;        // size of the group; 0 = unknown
+  Gang gang = {};           // empty = it is in none
+  // spec.schedulerName; empty = the default one. Members of a gang wait together only if one
+  // scheduler places them all.
+  std::string scheduler = {};
   DomainAsk domain = {};
   std::shared_ptr<const NodeConstraints> constraints = nullptr;  // nullptr = none
   std::shared_ptr<const Labels> labels = nullptr;                // nullptr = none

@@ -357,9 +357,9 @@ Unit UnitOf(std::vector<const PodRecord*> pods, const Allowance& allowance) {
   return unit;
 }
 
-std::size_t MembersOn(const Node& node, std::string_view gang) {
+std::size_t MembersOn(const Node& node, const GangId& gang) {
   return static_cast<std::size_t>(std::ranges::count_if(
-      node.pods(), [gang](const auto& held) { return held->pod.gang == gang; }));
+      node.pods(), [&gang](const auto& held) { return held->pod.gang.id == gang; }));
 }
 
 // What may be evicted from the node beside the given victims (`left` is without them), sorted by
@@ -367,17 +367,17 @@ std::size_t MembersOn(const Node& node, std::string_view gang) {
 std::vector<Unit> UnitsOf(const Node& node, const Node& left, const PodRequest& pod,
                           const Allowance& allowance, const EvictionLimits& limits, bool gangs) {
   std::vector<Unit> units;
-  std::map<std::string_view, std::vector<const PodRecord*>> by_gang;
+  std::map<GangId, std::vector<const PodRecord*>> by_gang;
   for (const auto& held : left.pods()) {
     if (!MayBeEvictedFor(*held, pod)) continue;
     if (!held->pod.gang.empty()) {
-      by_gang[held->pod.gang].push_back(held.get());
+      by_gang[held->pod.gang.id].push_back(held.get());
     } else if (held->pod.shape.wants_gpu()) {
       units.push_back(UnitOf({held.get()}, allowance));
     }
   }
   for (auto& [gang, members] : by_gang) {
-    if (!gangs || gang == pod.gang || !limits.gang_size) continue;
+    if (!gangs || gang == pod.gang.id || !limits.gang_size) continue;
     const bool all_may_go = members.size() == MembersOn(left, gang);
     if (!all_may_go || MembersOn(node, gang) != limits.gang_size(gang)) continue;
     units.push_back(UnitOf(std::move(members), allowance));

@@ -33,7 +33,7 @@ namespace berth {
 struct EvictionLimits {
   std::span<const PodDisruptionBudget> budgets;
   // How many pods of a gang there are, on all nodes.
-  std::function<std::size_t(std::string_view gang)> gang_size;
+  std::function<std::size_t(const GangId& gang)> gang_size;
 };
 
 // The node without the pods with these UIDs; UIDs of others change nothing.

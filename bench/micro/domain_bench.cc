@@ -42,8 +42,8 @@ class Fleet {
     pod.id = {"new", "ns", "new"};
     pod.shape.cpu_milli = 1000;
     pod.shape.gpus = WholeGpus{1};
-    pod.gang = "ns/g";
-    pod.gang_size = 64;
+    pod.gang.id = GangId::Of("ns/g");
+    pod.gang.total = 64;
     pod.domain.required = kLeaf;
     return pod;
   }
@@ -81,7 +81,7 @@ class Fleet {
     auto node = std::make_shared<Node>(std::make_shared<const NodeSpec>(std::move(spec)));
     PodRecord pod{AMember(), {}, PodState::kBound, {}};
     pod.pod.id.uid = digits;
-    if (i >= 16) pod.pod.gang.clear();
+    if (i >= 16) pod.pod.gang = {};
     for (int gpu = 0; gpu < 8; ++gpu) {
       if (random.Below(2) == 0) pod.placement.grants.push_back({gpu, kMilliPerGpu, 80'000});
     }

@@ -53,7 +53,7 @@ class Fleet {
       GangMember member;
       member.rank = i;
       member.pod.id = {"uid-" + std::to_string(i), "ns", "m-" + std::to_string(i)};
-      member.pod.gang = "ns/g";
+      member.pod.gang.id = GangId::Of("ns/g");
       member.pod.shape = Asking(gpus, cpu_milli + i % classes * 1000);
       ask.members.push_back(std::move(member));
     }

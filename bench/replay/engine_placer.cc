@@ -39,7 +39,7 @@ GroupPlaces EnginePlacer::GroupOf(const std::shared_ptr<const Snapshot>& snapsho
                                   const PodRequest& pod) {
   if (domains_.levels().empty() || !NeedsGroup(pod)) return {};
   GroupPlaces group{domains_.Of(snapshot), {}};
-  if (!pod.gang.empty()) group.members = MembersOn(*snapshot, pod, state_.GangNodes(pod.gang));
+  if (!pod.gang.empty()) group.members = MembersOn(*snapshot, pod, state_.GangNodes(pod.gang.id));
   return group;
 }
 

@@ -43,7 +43,8 @@ GpuMask RailsOfPresent(const Snapshot& snapshot, const GangAsk& ask) {
   if (ask.members.empty() || ask.members.front().pod.gang.empty()) return rails;
   for (const NodeIndex node : ask.present.nodes) {
     for (const auto& record : snapshot.node(node).pods()) {
-      if (record->pod.gang == ask.members.front().pod.gang) rails |= MaskOf(record->placement);
+      if (record->pod.gang.id == ask.members.front().pod.gang.id)
+        rails |= MaskOf(record->placement);
     }
   }
   return rails;

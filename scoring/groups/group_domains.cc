@@ -14,7 +14,7 @@ namespace {
 
 // How many pods the group still needs, this one included.
 std::int64_t Missing(const PodRequest& pod, const GroupMembers& members) {
-  const std::int64_t size = pod.gang.empty() ? 1 : pod.gang_size;
+  const std::int64_t size = pod.gang.empty() ? 1 : pod.gang.size();
   return std::max<std::int64_t>(size - members.placed, 1);
 }
 
@@ -60,7 +60,7 @@ std::optional<TopologyDomain> FirstDomain(const DomainTree& tree, std::span<cons
                                           const PodRequest& pod, const GroupMembers& members,
                                           std::size_t level) {
   // A group of unknown size is best served by the domain with most room.
-  if (!pod.gang.empty() && pod.gang_size == 0) return Roomiest(tree, room, level);
+  if (!pod.gang.empty() && pod.gang.size() == 0) return Roomiest(tree, room, level);
   DomainWish wish;
   wish.pods = Missing(pod, members);
   wish.level = level;
@@ -132,9 +132,9 @@ class Nearness {
 // The vertex that best fits a group of known size without placed members.
 std::optional<TopologyDomain> BestStart(const Snapshot& snapshot, const DomainTree& tree,
                                         const PodRequest& pod) {
-  if (pod.gang_size < 2 || tree.levels() == 0) return std::nullopt;
+  if (pod.gang.size() < 2 || tree.levels() == 0) return std::nullopt;
   DomainWish wish;
-  wish.pods = pod.gang_size;
+  wish.pods = pod.gang.size();
   wish.mode = DomainMode::kPreferred;
   wish.level = pod.domain.preferred.value_or(tree.levels() - 1);
   const auto choice = ChooseDomains(tree, RoomFor(snapshot, pod), wish);
@@ -151,7 +151,7 @@ GroupMembers MembersOn(const Snapshot& snapshot, const PodRequest& pod,
     const NodeIndex index = snapshot.names().Find(name);
     if (index == kNoNode) continue;
     const auto here = std::ranges::count_if(snapshot.node(index).pods(), [&pod](const auto& other) {
-      return other->pod.gang == pod.gang && other->pod.id.uid != pod.id.uid;
+      return other->pod.gang.id == pod.gang.id && other->pod.id.uid != pod.id.uid;
     });
     if (here == 0) continue;
     members.nodes.push_back(index);

@@ -14,10 +14,10 @@ namespace berth {
 namespace {
 
 // The GPUs that members of the group hold on the node.
-GpuMask HeldBy(const std::string& gang, const Node& node) {
+GpuMask HeldBy(const GangId& gang, const Node& node) {
   GpuMask held = 0;
   for (const auto& record : node.pods()) {
-    if (record->pod.gang != gang) continue;
+    if (record->pod.gang.id != gang) continue;
     for (const DeviceGrant& grant : record->placement.grants) held |= GpuBit(grant.gpu);
   }
   return held;
@@ -75,10 +75,10 @@ bool NoWorse(const GpuLinks& links, GpuMask free, GpuMask other) {
 GpuMask RailsFor(const Snapshot& snapshot, const DomainTree& tree, const PodRequest& pod,
                  const GroupMembers& members, NodeIndex node) {
   const auto* whole = std::get_if<WholeGpus>(&pod.shape.gpus);
-  if (whole == nullptr || pod.gang.empty() || pod.gang_size == 1) return 0;
+  if (whole == nullptr || pod.gang.empty() || pod.gang.size() == 1) return 0;
   GpuMask rails = 0;
   for (const NodeIndex other : members.nodes) {
-    if (other != node) rails |= HeldBy(pod.gang, snapshot.node(other));
+    if (other != node) rails |= HeldBy(pod.gang.id, snapshot.node(other));
   }
   return rails != 0 ? rails : PlannedRails(snapshot, tree, pod, whole->count, node);
 }

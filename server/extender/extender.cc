@@ -69,7 +69,7 @@ GroupPlaces Extender::GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
   if (parts_.domains == nullptr || !NeedsGroup(pod) || !pod.refusal.empty()) return {};
   GroupPlaces group{parts_.domains->Of(snapshot), {}};
   if (!pod.gang.empty()) {
-    group.members = MembersOn(*snapshot, pod, parts_.state.GangNodes(pod.gang));
+    group.members = MembersOn(*snapshot, pod, parts_.state.GangNodes(pod.gang.id));
   }
   return group;
 }
@@ -110,8 +110,8 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
   }
   static const DisruptionBudgets kNoBudgets;
   const auto budgets = (parts_.budgets == nullptr ? kNoBudgets : *parts_.budgets).Current();
-  const EvictionLimits limits{
-      *budgets, [this](std::string_view gang) { return parts_.state.GangSize(gang); }};
+  const EvictionLimits limits{*budgets,
+                              [this](const GangId& gang) { return parts_.state.GangSize(gang); }};
   const GroupPlaces group = pod.domain.required ? GroupOf(snapshot, pod) : GroupPlaces();
   std::vector<NodeVictims> kept;
   std::vector<bool> seen(snapshot->size());

@@ -33,7 +33,7 @@ std::size_t BytesOf(const NodeConstraints& constraints) {
 
 std::size_t BytesOf(const PodRequest& pod) {
   std::size_t bytes = kPerEntry + sizeof pod + BytesOf(pod.id.uid) + BytesOf(pod.id.name) +
-                      BytesOf(pod.id.namespace_name) + pod.refusal.size() + pod.gang.size();
+                      BytesOf(pod.id.namespace_name) + pod.refusal.size() + pod.gang.id.name.size();
   for (const std::string& model : pod.shape.models) bytes += BytesOf(model);
   for (const ContainerAsk& ask : pod.containers) bytes += sizeof ask + ask.name.size();
   if (pod.constraints != nullptr) bytes += BytesOf(*pod.constraints);

@@ -27,7 +27,7 @@ bool Takes(const Node& node, const PodRequest& pod) {
 
 // Whether the group says what the request would have taken from it, had it been there in time.
 bool SaysMore(const PodGroup& group, const PodRequest& pod) {
-  return (pod.gang_size == 0 && group.min_members != 0) ||
+  return pod.gang.minimum != group.min_members ||
          (pod.domain == DomainAsk{} && group.domain != DomainAsk{});
 }
 
@@ -89,7 +89,7 @@ void RefusedPods::Refused(std::shared_ptr<const PodRequest> pod,
   entry.changed = false;
   entry.room.clear();
   if (groups_ != nullptr && !entry.pod->gang.empty()) {
-    entry.group = groups_->Find(entry.pod->gang);
+    entry.group = groups_->Find(entry.pod->gang.id);
     entry.regrouped = entry.group && SaysMore(*entry.group, *entry.pod);
   }
   if (entries_.size() <= kMostPods) return;
@@ -101,7 +101,7 @@ void RefusedPods::Found(const std::string& uid) { entries_.erase(uid); }
 
 bool RefusedPods::GroupChanged(Entry& entry) const {
   if (groups_ == nullptr || entry.pod->gang.empty()) return false;
-  std::optional<PodGroup> now = groups_->Find(entry.pod->gang);
+  std::optional<PodGroup> now = groups_->Find(entry.pod->gang.id);
   if (now == entry.group) return false;
   entry.group = std::move(now);
   return true;

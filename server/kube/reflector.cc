@@ -134,7 +134,7 @@ void Reflector::FoundAbsent() {
   const Instant now = clock_.Now();
   if (!stats().absent) {
     if (options_.on_note) options_.on_note(path() + " is not served");
-    sink_.ListEnds();  // of the list that was asked for: nothing is there
+    sink_.NotServed();
   }
   UpdateStats([now](ReflectorStats& stats) {
     stats.synced = stats.absent = true;

@@ -45,6 +45,8 @@ class ObjectSink {
   virtual void ListEnds() = 0;                         // whatever was not listed is gone
   virtual void Changed(const PaddedText& object) = 0;  // new or modified
   virtual void Deleted(const PaddedText& object) = 0;  // its last state
+  // Instead of ListEnds: the API server has no such kind of object.
+  virtual void NotServed() { ListEnds(); }
 };
 
 struct ReflectorOptions {

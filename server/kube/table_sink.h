@@ -18,7 +18,7 @@
 namespace berth::kube {
 
 // A table has an Object with namespace_name and name, Put(Object), Remove(namespace, name) and
-// Reset(vector of Objects). An object that can be read in part comes with its problem.
+// Reset(vector of Objects), and NotServed() where that differs from no objects. An object that can be read in part comes with its problem.
 template <class Table>
 class TableSink final : public ObjectSink {
  public:
@@ -42,6 +42,14 @@ class TableSink final : public ObjectSink {
   void ListEnds() override {
     unreadable_.ListEnds();
     table_.Reset(std::exchange(listed_, {}));
+  }
+  void NotServed() override {
+    unreadable_.ListEnds();
+    if constexpr (requires(Table & table) { table.NotServed(); }) {
+      table_.NotServed();
+    } else {
+      table_.Reset({});
+    }
   }
   // One that cannot be read any more stays as it was.
   void Changed(const PaddedText& object) override {

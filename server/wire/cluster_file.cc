@@ -126,7 +126,7 @@ Json PodJson(const PodRecord& record) {
   const std::string& resource = record.pod.shape.gpu_resource;
   if (!resource.empty()) json["gpu_resource"] = resource;
   if (record.pod.priority != 0) json["priority"] = record.pod.priority;
-  if (!record.pod.gang.empty()) json["gang"] = record.pod.gang;
+  if (!record.pod.gang.empty()) json["gang"] = record.pod.gang.id.text();
   if (record.pod.labels != nullptr) json["labels"] = LabelsJson(*record.pod.labels);
   return json;
 }
@@ -354,7 +354,9 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   fields.Text("gpu_resource", request.shape.gpu_resource);
   fields.Int("priority", std::numeric_limits<int>::min(), std::numeric_limits<int>::max(),
              request.priority);
-  fields.Text("gang", request.gang);
+  std::string gang;
+  fields.Text("gang", gang);
+  request.gang.id = GangId::Of(gang);
   fields.Object("labels", [&](const Json& json_labels, const std::string& place) {
     Labels labels;
     const Status read = ReadLabelsOf(json_labels, place, labels);

@@ -119,8 +119,8 @@ using NodeReadings = std::vector<std::unique_ptr<NodeReading>>;  // in order of 
 
 // The group that a pod belongs to. Errors: kInvalidArgument naming the key.
 struct GroupAsk {
-  std::string gang;      // "namespace/name"; "" = it stands alone
-  Result<int> size = 0;  // 0 = not said
+  Gang gang;          // empty = it stands alone
+  Status sizes = {};  // of the gang
   Result<DomainAsk> domain = DomainAsk{};
 };
 

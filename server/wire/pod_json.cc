@@ -37,6 +37,8 @@ struct Amount {
   std::string_view quantity;
 };
 
+constexpr std::string_view kDefaultScheduler = "default-scheduler";
+
 // Of selector, affinity (each alternative counts too) and tolerations together.
 constexpr std::size_t kMostConditions = 500;
 
@@ -52,6 +54,7 @@ class PodReader {
       if (IsField(key, "status")) ReadStatus(content.get_object());
     });
     CheckConstraints();
+    if (parts_.scheduler == kDefaultScheduler) parts_.scheduler.clear();
     // Init containers first, wherever the text has them.
     parts_.containers = std::move(init_);
     for (ContainerSpec& container : main_) parts_.containers.push_back(std::move(container));
@@ -134,6 +137,7 @@ class PodReader {
         parts_.problem = "affinity.nodeAffinity" + read.error().message;
       }
     }
+    if (IsField(key, "schedulerName")) Take(parts_.scheduler, content);
     if (IsField(key, "schedulingGroup")) {
       ForEachField(content.get_object(), [this](std::string_view name, value text) {
         if (IsField(name, "podGroupName")) Take(parts_.pod_group, text);

@@ -73,6 +73,7 @@ struct PodParts {
   int priority = 0;
   bool may_preempt = true;
   std::string pod_group;  // spec.schedulingGroup.podGroupName
+  std::string scheduler;  // spec.schedulerName; empty = the default one
   Labels labels;
   NodeConstraints constraints;
 };

@@ -147,18 +147,16 @@ Status PodRules::ReadAnnotations(const PodParts& parts, PodRequest& request) con
 void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
   GroupAsk ask;
   for (const Dialect& dialect : *dialects_) dialect.ReadGroup(parts, levels_, ask);
-  request.gang = ask.gang;
-  if (ask.size) request.gang_size = *ask.size;
+  request.gang = std::move(ask.gang);
   if (ask.domain) request.domain = *ask.domain;
   if (groups_ != nullptr && !request.gang.empty()) {
-    if (const std::optional<PodGroup> group = groups_->Find(request.gang)) {
-      if (request.gang_size == 0) request.gang_size = group->min_members;
-      if (request.domain == DomainAsk{}) request.domain = group->domain;
-    }
+    groups_->Update(request.gang);
+    const std::optional<PodGroup> group = groups_->Find(request.gang.id);
+    if (group && request.domain == DomainAsk{}) request.domain = group->domain;
   }
   // A pod without GPUs is placed by kube-scheduler, whatever its group is to be.
   if (!request.refusal.empty() || !request.shape.wants_gpu()) return;
-  if (!ask.size) request.refusal = ask.size.error().message;
+  if (!ask.sizes) request.refusal = ask.sizes.error().message;
   if (!ask.domain) request.refusal = ask.domain.error().message;
 }
 
@@ -186,6 +184,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   ReadGroup(parts, request);
   request.priority = parts.priority;
   request.may_preempt = parts.may_preempt;
+  request.scheduler = std::move(parts.scheduler);
   request.id = std::move(parts.id);
   if (request.id.uid.empty()) request.id.uid = request.id.namespace_name + "/" + request.id.name;
   if (!parts.labels.empty()) {

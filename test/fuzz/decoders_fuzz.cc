@@ -23,6 +23,7 @@
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
+#include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
 #include "server/dialects/hami/hami_lock.h"
 #include "server/dialects/instaslice/instaslice_json.h"
@@ -177,9 +178,9 @@ void Objects(std::string_view input) {
   (void)wire::DecodeStatus(text);
   (void)wire::DecodeWatchEvent(text);
   (void)wire::DecodeListPage(text, [](std::string_view) {});
-  for (const PodGroupApi api : {PodGroupApi::kKubernetes, PodGroupApi::kCoscheduling,
-                                PodGroupApi::kVolcano, PodGroupApi::kKai}) {
-    (void)dialects::DecodePodGroup(text, api, Defaults().topology_levels, problem);
+  for (const std::string_view convention :
+       {dialects::kKubernetes, dialects::kCoscheduling, dialects::kVolcano, dialects::kKai}) {
+    (void)dialects::DecodePodGroup(text, convention, Defaults().topology_levels, problem);
   }
 }
 

@@ -36,7 +36,8 @@ PodRequest APodOf(RandomWorld& world, int number) {
   if (number == 1) pod.shape.cpu_milli = AnAmount(world);
   if (world.Chance(10)) pod.shape.gpus = GpuShare{1, AnAmount(world)};
   pod.priority = world.OneOf<int>({0, 7, std::numeric_limits<int>::min()});
-  if (world.Chance(20)) pod.gang = "ns/gang \"x\" \xc3\xa9";
+  if (world.Chance(20))
+    pod.gang.id = {world.Chance(50) ? "labels" : "", "ns", "gang \"x\" \xc3\xa9"};
   if (world.Chance(20)) pod.labels = std::make_shared<const Labels>(Labels{{"a", ""}, {"b", "\n"}});
   return pod;
 }

@@ -88,21 +88,27 @@ void ExpectSameBooks(const ClusterState& state, const Model& model) {
   }
 }
 
+// Some differ in their convention alone.
+GangId GangNumbered(int number) {
+  return {number % 2 == 0 ? "" : "labels", "ns", "g" + std::to_string(number / 2)};
+}
+
 // Where the pods of each gang are, counted anew.
 void ExpectSameGangs(const ClusterState& state, const Model& model) {
-  std::map<std::string, std::set<std::string>> nodes;
-  std::map<std::string, std::size_t> sizes;
-  for (int i = 0; i < kGangs; ++i) nodes["ns/g" + std::to_string(i)];
+  std::map<GangId, std::set<std::string>> nodes;
+  std::map<GangId, std::size_t> sizes;
+  for (int i = 0; i < kGangs; ++i) nodes[GangNumbered(i)];
   for (const auto& [uid, record] : model.pods) {
     if (record.pod.gang.empty()) continue;
-    nodes[record.pod.gang].insert(record.placement.node);
-    ++sizes[record.pod.gang];
+    nodes[record.pod.gang.id].insert(record.placement.node);
+    ++sizes[record.pod.gang.id];
   }
   for (const auto& [gang, names] : nodes) {
-    ASSERT_EQ(state.GangSize(gang), sizes[gang]) << gang;
-    ASSERT_EQ(state.GangNodes(gang), std::vector<std::string>(names.begin(), names.end())) << gang;
+    ASSERT_EQ(state.GangSize(gang), sizes[gang]) << gang.text();
+    ASSERT_EQ(state.GangNodes(gang), std::vector<std::string>(names.begin(), names.end()))
+        << gang.text();
   }
-  ASSERT_EQ(state.GangSize(""), 0U);
+  ASSERT_EQ(state.GangSize({}), 0U);
 }
 
 // Two draws, one after the other: in one expression their order would be the compiler's.
@@ -145,7 +151,7 @@ class RandomRun {
   // Of a gang or of none; the same pod may be of another one the next time.
   PodRequest APod() {
     PodRequest pod = world_.APodNumbered(world_.Between(0, kPods - 1));
-    if (world_.Chance(60)) pod.gang = "ns/g" + std::to_string(world_.Between(0, kGangs - 1));
+    if (world_.Chance(60)) pod.gang.id = GangNumbered(world_.Between(0, kGangs - 1));
     return pod;
   }
 

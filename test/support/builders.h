@@ -78,11 +78,11 @@ class APod {
     return *this;
   }
   APod& Gang(const std::string& gang) {
-    pod_.gang = gang;
+    pod_.gang.id = GangId::Of(gang);
     return *this;
   }
   APod& GangSize(int size) {
-    pod_.gang_size = size;
+    pod_.gang.minimum = pod_.gang.total = size;
     return *this;
   }
   APod& Requires(std::size_t level) {

@@ -169,7 +169,7 @@ TEST(ClusterFile, WhatPreemptionNeedsIsReadBack) {
   pod.id = {"u", "ns", "p"};
   pod.shape.gpus = WholeGpus{1};
   pod.priority = -5;
-  pod.gang = "ns/g";
+  pod.gang.id = GangId::Of("labels:ns/g");
   pod.labels = std::make_shared<const Labels>(Labels{{"app", "web"}});
   ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{
       NodeUpserted{node}, PodBound{pod, {"n1", 0, 0, {{1, 1000, 80'000}}}}}));
@@ -178,7 +178,7 @@ TEST(ClusterFile, WhatPreemptionNeedsIsReadBack) {
   EXPECT_EQ(*copy.Current(), *state.Current());
   const auto read = copy.FindPod("u");
   EXPECT_EQ(read->pod.priority, -5);
-  EXPECT_EQ(read->pod.gang, "ns/g");
+  EXPECT_EQ(read->pod.gang.id, pod.gang.id);
   EXPECT_EQ(*read->pod.labels, *pod.labels);
   EXPECT_EQ(EncodeCluster(copy.Everything()), text);
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/dialects/groups/pod_group.h"
 #include "server/wire/pod_rules.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
@@ -13,7 +14,10 @@ namespace berth::wire {
 namespace {
 
 using dialects::DecodePodGroup;
-using enum PodGroupApi;
+using dialects::kCoscheduling;
+using dialects::kKai;
+using dialects::kKubernetes;
+using dialects::kVolcano;
 using test::Json;
 
 const TopologyLevels& Levels() {
@@ -43,12 +47,12 @@ struct Read {
   Result<PodGroup> group;
   std::string problem;
 };
-Read Decode(const Json& group, PodGroupApi api) {
+Read Decode(const Json& group, std::string_view api) {
   Read read;
   read.group = DecodePodGroup(test::Padded(group.dump()), api, Levels(), read.problem);
   return read;
 }
-PodGroup Sound(const Json& group, PodGroupApi api) {
+PodGroup Sound(const Json& group, std::string_view api) {
   const Read read = Decode(group, api);
   EXPECT_TRUE(read.group) << group;
   EXPECT_EQ(read.problem, "");
@@ -56,19 +60,19 @@ PodGroup Sound(const Json& group, PodGroupApi api) {
 }
 
 TEST(PodGroupJson, EveryApiHasItsFieldForTheSize) {
-  for (const PodGroupApi api : {kCoscheduling, kVolcano, kKai}) {
+  for (const std::string_view api : {kCoscheduling, kVolcano, kKai}) {
     EXPECT_EQ(Sound(Group({{"minMember", 4}}), api), (PodGroup{"ns", "g", 4, {}}));
-    EXPECT_EQ(Sound(Group(Json::object()), api).min_members, 0);
+    EXPECT_EQ(Sound(Group(Json::object()), api).min_members, 1);
   }
   const Json gang = {{"schedulingPolicy", {{"gang", {{"minCount", 4}}}}}};
   EXPECT_EQ(Sound(Group(gang), kKubernetes).min_members, 4);
   const Json basic = {{"schedulingPolicy", {{"basic", Json::object()}}}, {"minMember", 4}};
-  EXPECT_EQ(Sound(Group(basic), kKubernetes).min_members, 0);
+  EXPECT_EQ(Sound(Group(basic), kKubernetes).min_members, 1);
 }
 
-TEST(PodGroupJson, OneAtLeastTellsNothing) {
-  EXPECT_EQ(Sound(Group({{"minMember", 1}}), kCoscheduling).min_members, 0);
-  EXPECT_EQ(Sound(Group({{"minMember", 0}}), kVolcano).min_members, 0);
+TEST(PodGroupJson, AGroupThatSaysOneOrNothingStartsPodByPod) {
+  EXPECT_EQ(Sound(Group({{"minMember", 1}}), kCoscheduling).min_members, 1);
+  EXPECT_EQ(Sound(Group({{"minMember", 0}}), kVolcano).min_members, 1);
 }
 
 TEST(PodGroupJson, AnnotationsOfPodsMayBeOnTheGroup) {
@@ -115,7 +119,7 @@ TEST(PodGroupJson, ALevelThatIsNotConfiguredIsToldAndTheSizeStands) {
 }
 
 TEST(PodGroupJson, WhatIsNoPodGroupIsAnError) {
-  const auto message = [](const Json& group, PodGroupApi api = kCoscheduling) {
+  const auto message = [](const Json& group, std::string_view api = kCoscheduling) {
     const Read read = Decode(group, api);
     return read.group ? "" : read.group.error().message;
   };
@@ -133,40 +137,97 @@ TEST(PodGroupJson, WhatIsNoPodGroupIsAnError) {
   EXPECT_NE(message(Json::array()), "");
 }
 
-TEST(PodGroups, TellWhatThePodDoesNotSay) {
-  PodGroups groups;
-  const PodRules rules(test::AllDialects(), DefaultConfig().resources, Levels(), &groups);
-  PodParts pod;
-  pod.id = {"u", "ns", "p"};
-  pod.labels = {{"scheduling.x-k8s.io/pod-group", "g"}};
-  EXPECT_EQ(rules.ToRequest(pod).gang_size, 0) << "the group comes after its pod";
-  groups.Of(kVolcano).Put({"ns", "g", 9, {}});
-  groups.Of(kCoscheduling).Put({"ns", "g", 4, Required(1)});
-  EXPECT_EQ(rules.ToRequest(pod).gang_size, 4) << "the first API counts";
-  EXPECT_EQ(rules.ToRequest(pod).domain, Required(1));
-  pod.annotations["berth.dev/preferred-domain"] = "rack";
-  EXPECT_EQ(rules.ToRequest(pod).domain, Preferred(2)) << "what the pod says counts";
-  pod.annotations["kueue.x-k8s.io/pod-group-total-count"] = "6";
-  pod.labels = {{"kueue.x-k8s.io/pod-group-name", "g"}};
-  EXPECT_EQ(rules.ToRequest(pod).gang_size, 6);
-  pod.id.namespace_name = "elsewhere";
-  pod.labels = {{"scheduling.x-k8s.io/pod-group", "g"}};
-  EXPECT_EQ(rules.ToRequest(pod).gang_size, 0);
+class PodGroupsTest : public ::testing::Test {
+ protected:
+  PodGroupsTest() { pod_.id = {"u", "ns", "p"}; }
+
+  [[nodiscard]] PodRequest Read() const { return rules_.ToRequest(pod_); }
+  [[nodiscard]] Gang ReadGang() const { return Read().gang; }
+
+  PodGroups groups_;
+  const PodRules rules_{test::AllDialects(), DefaultConfig().resources, Levels(), &groups_};
+  PodParts pod_;
+};
+
+TEST_F(PodGroupsTest, TellWhatThePodDoesNotSay) {
+  pod_.labels = {{"scheduling.x-k8s.io/pod-group", "g"}};
+  groups_.Of(kCoscheduling).Put({"ns", "g", 4, Required(1)});
+  EXPECT_EQ(ReadGang().minimum, 4);
+  EXPECT_EQ(ReadGang().total, std::nullopt);
+  EXPECT_EQ(Read().domain, Required(1));
+  pod_.annotations["berth.dev/preferred-domain"] = "rack";
+  EXPECT_EQ(Read().domain, Preferred(2)) << "what the pod says counts";
+  pod_.id.namespace_name = "elsewhere";
+  EXPECT_EQ(ReadGang().minimum, std::nullopt);
+  EXPECT_EQ(ReadGang().id.text(), "coscheduling:elsewhere/g");
+}
+
+TEST_F(PodGroupsTest, AGroupOfOneConventionHasNothingToSayToPodsOfAnother) {
+  for (const std::string_view convention : {kVolcano, kCoscheduling, kKubernetes, kKai}) {
+    groups_.Of(convention).Put({"ns", "g", 9, Required(1)});
+  }
+  pod_.annotations = {{"gang.scheduling.koordinator.sh/name", "g"},
+                      {"gang.scheduling.koordinator.sh/min-available", "3"}};
+  EXPECT_EQ(Read().gang, (Gang{.id = {"koordinator", "ns", "g"}, .minimum = 3}));
+  EXPECT_EQ(Read().domain, DomainAsk());
+  pod_.annotations = {{"kueue.x-k8s.io/pod-group-total-count", "6"}};
+  pod_.labels = {{"kueue.x-k8s.io/pod-group-name", "g"}};
+  EXPECT_EQ(ReadGang(), (Gang{.id = {"kueue", "ns", "g"}, .minimum = 6, .total = 6}));
+  groups_.Of(kKai).Put({"ns", "g", 2, {}});
+  pod_.labels = {};
+  pod_.annotations = {{"pod-group-name", "g"}};
+  EXPECT_EQ(ReadGang().minimum, 2) << "its own";
+}
+
+TEST_F(PodGroupsTest, NoObjectAndAnObjectThatSaysOneDiffer) {
+  pod_.labels = {{"scheduling.x-k8s.io/pod-group", "g"}};
+  EXPECT_EQ(ReadGang().object, Gang::Object::kNotServed) << "nobody has listed any";
+  PodGroupTable& table = groups_.Of(kCoscheduling);
+  table.Reset({});
+  EXPECT_EQ(ReadGang().object, Gang::Object::kMissing);
+  EXPECT_EQ(ReadGang().minimum, std::nullopt);
+  table.Put({"ns", "g", 1, {}});
+  EXPECT_EQ(ReadGang().object, Gang::Object::kFound);
+  EXPECT_EQ(ReadGang().minimum, 1);
+  EXPECT_EQ(ReadGang().size(), 0) << "how many there will be is not known all the same";
+  table.NotServed();
+  EXPECT_EQ(ReadGang().object, Gang::Object::kNotServed);
+}
+
+TEST_F(PodGroupsTest, AGangThatWasReadEarlierIsBroughtUpToDate) {
+  pod_.labels = {{"scheduling.x-k8s.io/pod-group", "g"}};
+  groups_.Of(kCoscheduling).Put({"ns", "g", 4, {}});
+  Gang gang = ReadGang();
+  std::uint64_t seen = groups_.changes();
+  groups_.Of(kCoscheduling).Put({"ns", "g", 2, {}});
+  EXPECT_GT(groups_.changes(), seen) << "it shrinks";
+  groups_.Update(gang);
+  EXPECT_EQ(gang.minimum, 2);
+  seen = groups_.changes();
+  groups_.Of(kCoscheduling).Remove("ns", "g");
+  EXPECT_GT(groups_.changes(), seen) << "it vanishes";
+  groups_.Update(gang);
+  EXPECT_EQ(gang.minimum, std::nullopt);
+  EXPECT_EQ(gang.object, Gang::Object::kMissing);
+  seen = groups_.changes();
+  groups_.Of(kCoscheduling).Remove("ns", "g");
+  EXPECT_EQ(groups_.changes(), seen);
 }
 
 TEST(PodGroups, AreReplacedRemovedAndReset) {
+  const GangId kGang = GangId::Of("kai:ns/g");
   PodGroups groups;
   PodGroupTable& table = groups.Of(kKai);
   table.Put({"ns", "g", 4, {}});
   table.Put({"ns", "g", 5, {}});
-  EXPECT_EQ(groups.Find("ns/g")->min_members, 5);
+  EXPECT_EQ(groups.Find(kGang)->min_members, 5);
   table.Remove("ns", "other");
   table.Remove("ns", "g");
-  EXPECT_FALSE(groups.Find("ns/g"));
+  EXPECT_FALSE(groups.Find(kGang));
   table.Put({"ns", "old", 4, {}});
   table.Reset({{"ns", "g", 2, {}}, {"ns", "g", 3, {}}});
-  EXPECT_FALSE(groups.Find("ns/old"));
-  EXPECT_EQ(groups.Find("ns/g")->min_members, 3);
+  EXPECT_FALSE(groups.Find({"kai", "ns", "old"}));
+  EXPECT_EQ(groups.Find(kGang)->min_members, 3);
 }
 
 }  // namespace

@@ -37,50 +37,71 @@ PodRequest Annotated(const Json& annotations) { return Read(With(Json::object(),
 std::string Refusal(const Json& annotations) { return Annotated(annotations).refusal; }
 
 TEST(PodGroup, EveryConventionNamesItsGroupAndSomeTheirSize) {
+  constexpr Gang::Object kNone = Gang::Object::kNone, kNotServed = Gang::Object::kNotServed;
   const struct {
     Json labels, annotations;
     std::string gang;
-    int size;
+    std::optional<int> minimum, total;
+    Gang::Object object = kNone;
   } cases[] = {
-      {Json::object(), Json::object(), "", 0},
-      {{{"scheduling.x-k8s.io/pod-group", "g"}}, Json::object(), "ns/g", 0},
-      {Json::object(), {{"scheduling.k8s.io/group-name", "g"}}, "ns/g", 0},
-      {Json::object(), {{"scheduling.volcano.sh/group-name", "g"}}, "ns/g", 0},
+      {Json::object(), Json::object(), "", {}, {}},
+      {{{"scheduling.x-k8s.io/pod-group", "g"}},
+       Json::object(),
+       "coscheduling:ns/g",
+       {},
+       {},
+       kNotServed},
+      {Json::object(), {{"scheduling.k8s.io/group-name", "g"}}, "volcano:ns/g", {}, {}, kNotServed},
+      {Json::object(),
+       {{"scheduling.volcano.sh/group-name", "g"}},
+       "volcano:ns/g",
+       {},
+       {},
+       kNotServed},
       {Json::object(),
        {{"gang.scheduling.koordinator.sh/name", "g"},
         {"gang.scheduling.koordinator.sh/min-available", "3"}},
-       "ns/g",
-       3},
+       "koordinator:ns/g",
+       3,
+       {}},
       {Json::object(),
        {{"gang.scheduling.koordinator.sh/name", "g"},
         {"gang.scheduling.koordinator.sh/min-available", "3"},
         {"gang.scheduling.koordinator.sh/total-number", "5"}},
-       "ns/g",
+       "koordinator:ns/g",
+       3,
        5},
       {{{"pod-group.scheduling.sigs.k8s.io/name", "g"},
         {"pod-group.scheduling.sigs.k8s.io/min-available", "2"}},
        Json::object(),
-       "ns/g",
-       2},
+       "labels:ns/g",
+       2,
+       {}},
       {{{"kueue.x-k8s.io/pod-group-name", "g"}},
        {{"kueue.x-k8s.io/pod-group-total-count", "8"}},
-       "ns/g",
+       "kueue:ns/g",
+       8,
        8},
       {Json::object(),
        {{"kueue.x-k8s.io/pod-group-name", "g"}, {"kueue.x-k8s.io/pod-group-total-count", "8"}},
-       "ns/g",
+       "kueue:ns/g",
+       8,
        8},
-      {Json::object(), {{"pod-group-name", "g"}}, "ns/g", 0},
+      {Json::object(), {{"pod-group-name", "g"}}, "kai:ns/g", {}, {}, kNotServed},
       // The first in the order of pod_group.h.
       {{{"scheduling.x-k8s.io/pod-group", "first"}, {"kueue.x-k8s.io/pod-group-name", "last"}},
        {{"scheduling.k8s.io/group-name", "second"}, {"kueue.x-k8s.io/pod-group-total-count", "8"}},
-       "ns/first",
-       0},
+       "coscheduling:ns/first",
+       {},
+       {},
+       kNotServed},
   };
   for (const auto& c : cases) {
     const PodRequest pod = Read(With(c.labels, c.annotations));
-    EXPECT_EQ(pod.gang, c.gang) << c.labels << c.annotations;
-    EXPECT_EQ(pod.gang_size, c.size) << c.labels << c.annotations;
+    EXPECT_EQ(pod.gang.id.text(), c.gang) << c.labels << c.annotations;
+    EXPECT_EQ(pod.gang.minimum, c.minimum) << c.labels << c.annotations;
+    EXPECT_EQ(pod.gang.total, c.total) << c.labels << c.annotations;
+    EXPECT_EQ(pod.gang.object, c.object) << c.labels << c.annotations;
     EXPECT_EQ(pod.refusal, "") << c.labels << c.annotations;
   }
 }

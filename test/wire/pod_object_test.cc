@@ -88,23 +88,23 @@ TEST(PodObject, WhatOnlyTheFilterMindsDoesNotHideABoundPodsGpus) {
   const ObservedPod observed = Decode(pod);
   EXPECT_NE(observed.pod.refusal, "");
   EXPECT_EQ(observed.placement.grants.size(), 2u);
-  EXPECT_EQ(observed.pod.gang, "ns/g");
+  EXPECT_EQ(observed.pod.gang.id.text(), "berth:ns/g");
 }
 
 TEST(PodObject, PriorityAndGangAndLabelsAreRead) {
   Json pod = BoundPod();
   EXPECT_EQ(Decode(pod).pod.priority, 0);
   EXPECT_TRUE(Decode(pod).pod.may_preempt);
-  EXPECT_EQ(Decode(pod).pod.gang, "");
+  EXPECT_EQ(Decode(pod).pod.gang.id.text(), "");
   EXPECT_EQ(Decode(pod).pod.labels, nullptr);
   pod["spec"]["priority"] = -7;
   pod["spec"]["preemptionPolicy"] = "Never";
   pod["spec"]["schedulingGroup"] = {{"podGroupName", "native"}};
   EXPECT_EQ(Decode(pod).pod.priority, -7);
   EXPECT_FALSE(Decode(pod).pod.may_preempt);
-  EXPECT_EQ(Decode(pod).pod.gang, "ns/native");
+  EXPECT_EQ(Decode(pod).pod.gang.id.text(), "kubernetes:ns/native");
   pod["metadata"]["labels"] = {{"scheduling.x-k8s.io/pod-group", "label"}, {"app", "web"}};
-  EXPECT_EQ(Decode(pod).pod.gang, "ns/label");
+  EXPECT_EQ(Decode(pod).pod.gang.id.text(), "coscheduling:ns/label");
   EXPECT_EQ(*Decode(pod).pod.labels,
             (Labels{{"app", "web"}, {"scheduling.x-k8s.io/pod-group", "label"}}));
 }

@@ -146,8 +146,8 @@ class Simulation {
           pod.id.namespace_name = "replay";
           pod.id.uid = pod.id.name;
           pod.shape = role.shape;
-          if (job.members() > 1) pod.gang = "replay/" + name;
-          pod.gang_size = job.members();
+          if (job.members() > 1) pod.gang.id = {"", "replay", name};
+          pod.gang.total = job.members();
           pod.domain = job.domain;
           waiting.pods.push_back(std::move(pod));
         }

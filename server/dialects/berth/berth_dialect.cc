@@ -25,10 +25,14 @@ constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is compared with them
 
-// What is read elsewhere: what a binding has written, and the topology levels of a group.
-constexpr std::array<std::string_view, 4> kOtherKeys = {wire::kDevicesKey, "berth.dev/decision",
+// What is read elsewhere: what a binding has written; a group, and its topology levels.
+constexpr std::array<std::string_view, 7> kOtherKeys = {wire::kDevicesKey,
+                                                        "berth.dev/decision",
                                                         "berth.dev/required-domain",
-                                                        "berth.dev/preferred-domain"};
+                                                        "berth.dev/preferred-domain",
+                                                        "berth.dev/gang",
+                                                        "berth.dev/gang-size",
+                                                        "berth.dev/gang-min"};
 
 constexpr std::array kNodeKeys = {wire::kTopologyAnnotation, wire::kMigAnnotation};
 constexpr std::array kPodKeys = {kPrefix};

@@ -12,7 +12,8 @@ class GroupDialect final : public wire::Dialect {
   [[nodiscard]] wire::DialectKeys keys() const override { return {.of_pods = GroupAnnotations()}; }
   void ReadGroup(const wire::PodParts& parts, const TopologyLevels& levels,
                  wire::GroupAsk& ask) const override {
-    ask = {GangOf(parts), GangSizeOf(parts), DomainAskOf(parts, levels)};
+    ask.sizes = ReadGang(parts, ask.gang);
+    ask.domain = DomainAskOf(parts, levels);
   }
 };
 

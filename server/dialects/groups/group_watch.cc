@@ -2,8 +2,10 @@
 #include "server/dialects/groups/group_watch.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
 #include "server/kube/table_sink.h"
 
@@ -11,17 +13,17 @@ namespace berth::dialects {
 namespace {
 
 struct GroupApi {
-  PodGroupApi api;
+  std::string_view convention;
   std::string group;
   std::vector<std::string> versions;  // the best first
 };
 
 const std::vector<GroupApi>& GroupApis() {
   static const std::vector<GroupApi> apis = {
-      {PodGroupApi::kCoscheduling, "scheduling.x-k8s.io", {"v1alpha1"}},
-      {PodGroupApi::kKubernetes, "scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"}},
-      {PodGroupApi::kVolcano, "scheduling.volcano.sh", {"v1beta1"}},
-      {PodGroupApi::kKai, "scheduling.run.ai", {"v2alpha2"}}};
+      {kCoscheduling, "scheduling.x-k8s.io", {"v1alpha1"}},
+      {kKubernetes, "scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"}},
+      {kVolcano, "scheduling.volcano.sh", {"v1beta1"}},
+      {kKai, "scheduling.run.ai", {"v2alpha2"}}};
   return apis;
 }
 
@@ -30,11 +32,12 @@ class GroupWatch final : public kube::ClusterExtension {
   GroupWatch(const kube::ExtensionContext& context, PodGroups& groups,
              const TopologyLevels& levels) {
     for (const GroupApi& row : GroupApis()) {
-      const auto decode = [api = row.api, &levels](const PaddedText& text, std::string& problem) {
-        return DecodePodGroup(text, api, levels, problem);
+      const auto decode = [convention = row.convention, &levels](const PaddedText& text,
+                                                                 std::string& problem) {
+        return DecodePodGroup(text, convention, levels, problem);
       };
-      sinks_.push_back(
-          std::make_unique<Sink>(groups.Of(row.api), decode, NameOf(row), context.on_unreadable));
+      sinks_.push_back(std::make_unique<Sink>(groups.Of(row.convention), decode, NameOf(row),
+                                              context.on_unreadable));
     }
   }
 

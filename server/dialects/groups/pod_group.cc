@@ -24,37 +24,33 @@ constexpr std::string_view kKueueUnconstrained = "kueue.x-k8s.io/podset-unconstr
 
 enum class Where { kAnnotation, kLabel, kField };
 
-// One way to name a group; sizes: keys of the same place, the first that is there counts.
+// One way to name a group, and the keys of its numbers; "" = it has none.
 struct Convention {
+  std::string_view name;  // as in GangId
   Where where;
-  std::string_view name;
+  std::string_view key;
   Where size_where = Where::kAnnotation;
-  std::array<std::string_view, 2> sizes = {};
+  std::string_view total = "";
+  std::string_view minimum = "";
+
+  // Its PodGroup has the minimum.
+  [[nodiscard]] bool has_object() const { return total.empty() && minimum.empty(); }
 };
+constexpr std::string_view kKueueTotal = "kueue.x-k8s.io/pod-group-total-count";
 constexpr std::array<Convention, 10> kConventions = {{
-    {Where::kAnnotation, "berth.dev/gang", Where::kAnnotation, {"berth.dev/gang-size"}},
-    {Where::kLabel, "scheduling.x-k8s.io/pod-group"},
-    {Where::kField, ""},
-    {Where::kAnnotation, "scheduling.k8s.io/group-name"},
-    {Where::kAnnotation, "scheduling.volcano.sh/group-name"},
-    {Where::kAnnotation,
-     "gang.scheduling.koordinator.sh/name",
-     Where::kAnnotation,
-     {"gang.scheduling.koordinator.sh/total-number",
-      "gang.scheduling.koordinator.sh/min-available"}},
-    {Where::kLabel,
-     "pod-group.scheduling.sigs.k8s.io/name",
-     Where::kLabel,
-     {"pod-group.scheduling.sigs.k8s.io/min-available"}},
-    {Where::kLabel,
-     "kueue.x-k8s.io/pod-group-name",
-     Where::kAnnotation,
-     {"kueue.x-k8s.io/pod-group-total-count"}},
-    {Where::kAnnotation,
-     "kueue.x-k8s.io/pod-group-name",
-     Where::kAnnotation,
-     {"kueue.x-k8s.io/pod-group-total-count"}},
-    {Where::kAnnotation, "pod-group-name"},
+    {"berth", Where::kAnnotation, "berth.dev/gang", Where::kAnnotation, "berth.dev/gang-size",
+     "berth.dev/gang-min"},
+    {kCoscheduling, Where::kLabel, "scheduling.x-k8s.io/pod-group"},
+    {kKubernetes, Where::kField, ""},
+    {kVolcano, Where::kAnnotation, "scheduling.k8s.io/group-name"},
+    {kVolcano, Where::kAnnotation, "scheduling.volcano.sh/group-name"},
+    {"koordinator", Where::kAnnotation, "gang.scheduling.koordinator.sh/name", Where::kAnnotation,
+     "gang.scheduling.koordinator.sh/total-number", "gang.scheduling.koordinator.sh/min-available"},
+    {"labels", Where::kLabel, "pod-group.scheduling.sigs.k8s.io/name", Where::kLabel, "",
+     "pod-group.scheduling.sigs.k8s.io/min-available"},
+    {"kueue", Where::kLabel, "kueue.x-k8s.io/pod-group-name", Where::kAnnotation, kKueueTotal},
+    {"kueue", Where::kAnnotation, "kueue.x-k8s.io/pod-group-name", Where::kAnnotation, kKueueTotal},
+    {kKai, Where::kAnnotation, "pod-group-name"},
 }};
 
 // The keys with which levels are asked for, by family.
@@ -79,7 +75,7 @@ const std::string* Find(const PodParts& parts, Where where, std::string_view key
 // The convention that names the pod's group, and the name.
 std::pair<const Convention*, const std::string*> GroupIn(const PodParts& parts) {
   for (const Convention& convention : kConventions) {
-    const std::string* const name = Find(parts, convention.where, convention.name);
+    const std::string* const name = Find(parts, convention.where, convention.key);
     if (name != nullptr) return {&convention, name};
   }
   return {nullptr, nullptr};
@@ -98,6 +94,17 @@ std::string Names(const TopologyLevels& levels) {
   }
   return names.empty() ? "no level, since no topology.levels are configured"
                        : "a topology level (" + names + ") or the node label of one";
+}
+
+// A number of pods, where the key is there.
+Status ReadPods(const PodParts& parts, const Convention& convention, std::string_view key,
+                std::optional<int>& pods) {
+  const std::string* const value = key.empty() ? nullptr : Find(parts, convention.size_where, key);
+  if (value == nullptr) return {};
+  const auto number = ParseInt(*value, 1, std::numeric_limits<int>::max());
+  if (!number) return Unreadable(convention.size_where, key, "a number of pods from 1 on", *value);
+  pods = static_cast<int>(*number);
+  return {};
 }
 
 Status ReadLevel(const PodParts& parts, std::string_view key, const TopologyLevels& levels,
@@ -192,9 +199,9 @@ std::span<const std::string_view> GroupAnnotations() {
   static const std::vector<std::string_view> annotations = [] {
     std::vector<std::string_view> keys = {kKueueUnconstrained, kVolcanoMode, kVolcanoTier};
     for (const Convention& convention : kConventions) {
-      if (convention.where == Where::kAnnotation) keys.push_back(convention.name);
+      if (convention.where == Where::kAnnotation) keys.push_back(convention.key);
       if (convention.size_where != Where::kAnnotation) continue;
-      keys.insert(keys.end(), convention.sizes.begin(), convention.sizes.end());
+      keys.insert(keys.end(), {convention.total, convention.minimum});
     }
     for (const LevelKeys& levels : {kOwnLevels, kKueueLevels, kKaiLevels}) {
       keys.insert(keys.end(), {levels.required, levels.preferred});
@@ -206,23 +213,17 @@ std::span<const std::string_view> GroupAnnotations() {
   return annotations;
 }
 
-std::string GangOf(const PodParts& parts) {
-  const std::string* const name = GroupIn(parts).second;
-  return name == nullptr || name->empty() ? "" : parts.id.namespace_name + "/" + *name;
-}
-
-Result<int> GangSizeOf(const PodParts& parts) {
-  const Convention* const convention = GroupIn(parts).first;
-  if (convention == nullptr) return 0;
-  for (const std::string_view key : convention->sizes) {
-    if (key.empty()) break;
-    const std::string* const value = Find(parts, convention->size_where, key);
-    if (value == nullptr) continue;
-    const auto size = ParseInt(*value, 1, std::numeric_limits<int>::max());
-    if (size) return static_cast<int>(*size);
-    return Unreadable(convention->size_where, key, "a number of pods from 1 on", *value);
-  }
-  return 0;
+Status ReadGang(const PodParts& parts, Gang& gang) {
+  const auto [convention, name] = GroupIn(parts);
+  if (convention == nullptr || name->empty()) return {};
+  gang.id = {std::string(convention->name), parts.id.namespace_name, *name};
+  if (convention->has_object()) gang.object = Gang::Object::kNotServed;
+  std::optional<int> total, minimum;
+  BERTH_TRY_STATUS(ReadPods(parts, *convention, convention->total, total));
+  BERTH_TRY_STATUS(ReadPods(parts, *convention, convention->minimum, minimum));
+  gang.total = total;
+  gang.minimum = minimum ? minimum : total;
+  return {};
 }
 
 Result<DomainAsk> DomainAskOf(const PodParts& parts, const TopologyLevels& levels) {

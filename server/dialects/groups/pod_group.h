@@ -3,17 +3,19 @@
 // Which group a pod belongs to, how many members it is to have, and how near to each other they are
 // to be - in our own words and in those of other schedulers and controllers.
 //
-// Group (the first that is there) and size:
-//   annotation berth.dev/gang                             annotation berth.dev/gang-size
-//   label      scheduling.x-k8s.io/pod-group              - (its PodGroup has it)
-//   field      spec.schedulingGroup.podGroupName          - (likewise)
+// Group (the first that is there), in whose words (GangId::convention), and its numbers:
+//   annotation berth.dev/gang                          berth         total: .../gang-size,
+//                                                                    minimum: .../gang-min
+//   label      scheduling.x-k8s.io/pod-group           coscheduling  its PodGroup has the minimum
+//   field      spec.schedulingGroup.podGroupName       kubernetes    likewise
 //   annotation scheduling.k8s.io/group-name,
-//              scheduling.volcano.sh/group-name           - (likewise)
-//   annotation gang.scheduling.koordinator.sh/name        annotations .../total-number,
-//                                                         .../min-available
-//   label      pod-group.scheduling.sigs.k8s.io/name      label .../min-available
-//   label or annotation kueue.x-k8s.io/pod-group-name     annotation .../pod-group-total-count
-//   annotation pod-group-name (KAI)                       - (its PodGroup has it)
+//              scheduling.volcano.sh/group-name        volcano       likewise
+//   annotation gang.scheduling.koordinator.sh/name     koordinator   .../total-number,
+//                                                                    .../min-available
+//   label      pod-group.scheduling.sigs.k8s.io/name   labels        label .../min-available
+//   label or annotation kueue.x-k8s.io/pod-group-name  kueue         .../pod-group-total-count
+//   annotation pod-group-name                          kai           its PodGroup has the minimum
+// A minimum that nobody says is the total.
 //
 // Levels of the topology, by name or by label key; the first family of which a key is there:
 //   berth.dev/required-domain, berth.dev/preferred-domain
@@ -48,11 +50,15 @@ inline constexpr std::string_view kVolcanoTier = "volcano.sh/network-topology-hi
 // The annotations above.
 std::span<const std::string_view> GroupAnnotations();
 
-// "namespace/name"; "" = it stands alone.
-std::string GangOf(const wire::PodParts& parts);
+// The conventions whose PodGroups have the minimum (group_watch.cc).
+inline constexpr std::string_view kCoscheduling = "coscheduling";
+inline constexpr std::string_view kKubernetes = "kubernetes";
+inline constexpr std::string_view kVolcano = "volcano";
+inline constexpr std::string_view kKai = "kai";
 
-// 0 = not told. Error: kInvalidArgument naming the key where it is not a number from 1 on.
-Result<int> GangSizeOf(const wire::PodParts& parts);
+// What the pod says of its gang. Error: kInvalidArgument naming the key where it is not a number
+// from 1 on; the gang then has its name alone.
+Status ReadGang(const wire::PodParts& parts, Gang& gang);
 
 // Error: kInvalidArgument naming the key: a level that is not configured, a value that cannot be
 // read, packs of pods (podset-slice-*) that nobody has placed.

@@ -24,7 +24,7 @@ using simdjson::ondemand::value;
 
 class PodGroupReader {
  public:
-  explicit PodGroupReader(PodGroupApi api) : api_(api) {}
+  explicit PodGroupReader(std::string_view convention) : convention_(convention) {}
 
   Status Read(object fields) {
     std::string kind = "PodGroup";
@@ -43,12 +43,11 @@ class PodGroupReader {
 
   // What pods would say of the group.
   [[nodiscard]] const PodParts& parts() const { return parts_; }
-  [[nodiscard]] int min_members() const { return members_ > 1 ? static_cast<int>(members_) : 0; }
+  [[nodiscard]] int min_members() const { return std::max(static_cast<int>(members_), 1); }
 
  private:
   [[nodiscard]] std::string MembersField() const {
-    return api_ == PodGroupApi::kKubernetes ? "spec.schedulingPolicy.gang.minCount"
-                                            : "spec.minMember";
+    return convention_ == kKubernetes ? "spec.schedulingPolicy.gang.minCount" : "spec.minMember";
   }
 
   void ReadMetadata(object metadata) {
@@ -67,15 +66,15 @@ class PodGroupReader {
 
   void ReadSpec(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
-      if (api_ == PodGroupApi::kKubernetes) {
+      if (convention_ == kKubernetes) {
         if (key == "schedulingPolicy") ReadPolicy(content.get_object());
         return;
       }
       if (key == "minMember") members_ = content.get_int64();
-      if (api_ == PodGroupApi::kVolcano && key == "networkTopology") {
+      if (convention_ == kVolcano && key == "networkTopology") {
         ReadNetworkTopology(content.get_object());
       }
-      if (api_ == PodGroupApi::kKai && key == "topologyConstraint") {
+      if (convention_ == kKai && key == "topologyConstraint") {
         ReadTopologyConstraint(content.get_object());
       }
     });
@@ -113,16 +112,16 @@ class PodGroupReader {
     if (!text.empty()) parts_.annotations.emplace(std::string(annotation), std::move(text));
   }
 
-  const PodGroupApi api_;
+  const std::string_view convention_;
   PodParts parts_;
   std::int64_t members_ = 0;
 };
 
 }  // namespace
 
-Result<PodGroup> DecodePodGroup(const PaddedText& text, PodGroupApi api,
+Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convention,
                                 const TopologyLevels& levels, std::string& problem) {
-  PodGroupReader reader(api);
+  PodGroupReader reader(convention);
   BERTH_TRY_STATUS(ReadObject(text, [&reader](object fields) { return reader.Read(fields); }));
   const PodId& id = reader.parts().id;
   PodGroup group{id.namespace_name, id.name, reader.min_members(), {}};

@@ -5,8 +5,8 @@
 //   scheduling.x-k8s.io, scheduling.volcano.sh, scheduling.run.ai   spec.minMember
 //   scheduling.k8s.io                            spec.schedulingPolicy.gang.minCount
 //
-// Of one pod at least is every group, so that 1 tells nothing: Spark's, whose driver starts the
-// rest, says 1 on purpose.
+// Where there is no such number each of the pods may start alone, as where it is 1: Spark's groups,
+// whose driver starts the rest, say 1 on purpose.
 //
 // How near to each other: the annotations of pod_group.h, on the object instead of its pods; else
 // Volcano's spec.networkTopology (mode, highestTierAllowed) and KAI's spec.topologyConstraint
@@ -15,6 +15,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/padded_text.h"
 #include "base/result.h"
@@ -23,10 +24,10 @@
 
 namespace berth::dialects {
 
-// problem: how near, where that cannot be read; the group then has its size alone. Error:
+// convention: one of those of pod_group.h. problem: how near, where that cannot be read; the group then has its size alone. Error:
 // kInvalidArgument for what is not JSON, not a PodGroup, has no name or no number where one is to
 // be.
-Result<PodGroup> DecodePodGroup(const PaddedText& text, PodGroupApi api,
+Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convention,
                                 const TopologyLevels& levels, std::string& problem);
 
 }  // namespace berth::dialects

@@ -56,8 +56,8 @@ PodRequest SomePod(RandomWorld& world, int number) {
     pod.constraints = std::make_shared<const NodeConstraints>(std::move(constraints));
   }
   if (world.Chance(40)) {
-    pod.gang = "ns/g" + std::to_string(world.Between(1, 3));
-    pod.gang_size = world.OneOf<int>({0, 2, 4});
+    pod.gang.id = {"", "ns", "g" + std::to_string(world.Between(1, 3))};
+    pod.gang.total = world.OneOf<std::optional<int>>({std::nullopt, 2, 4});
     if (world.Chance(50)) pod.domain.required = static_cast<std::size_t>(world.Between(0, 1));
     if (world.Chance(30)) pod.domain.preferred = 1;
   }

@@ -46,7 +46,7 @@ class GangPlanTest : public testing::Test {
     std::vector<GangMember> members;
     for (int i = 0; i < count; ++i) {
       GangMember member{like.Request(), i};
-      member.pod.gang = "default/gang";
+      member.pod.gang.id = GangId::Of("default/gang");
       member.pod.id.name = of + std::to_string(i / 10) + std::to_string(i % 10);
       member.pod.id.uid = "uid-" + member.pod.id.name;
       members.push_back(std::move(member));

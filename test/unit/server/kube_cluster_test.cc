@@ -755,13 +755,15 @@ TEST_F(KubeClusterTest, APodGroupTellsHowManyPodsTheGroupIsToHave) {
   parts.id = {"u", "ns", "p"};
   parts.labels = {{"scheduling.x-k8s.io/pod-group", "g"}};
   const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources, {}, &berth.groups);
-  EXPECT_EQ(rules.ToRequest(parts).gang_size, 0);
+  const auto minimum = [&] { return rules.ToRequest(parts).gang.minimum; };
+  EXPECT_EQ(minimum(), std::nullopt);
+  EXPECT_EQ(rules.ToRequest(parts).gang.object, Gang::Object::kMissing);
   api_.Put(kPodGroups, PodGroupOf("g", 3));
-  EXPECT_TRUE(Eventually([&] { return rules.ToRequest(parts).gang_size == 3; })) << "after its pod";
+  EXPECT_TRUE(Eventually([&] { return minimum() == 3; })) << "after its pod";
   api_.Put(kPodGroups, PodGroupOf("g", 5));
-  EXPECT_TRUE(Eventually([&] { return rules.ToRequest(parts).gang_size == 5; }));
+  EXPECT_TRUE(Eventually([&] { return minimum() == 5; }));
   api_.Delete(kPodGroups, "ns/g");
-  EXPECT_TRUE(Eventually([&] { return rules.ToRequest(parts).gang_size == 0; }));
+  EXPECT_TRUE(Eventually([&] { return !minimum(); }));
 }
 
 TEST_F(KubeClusterTest, OneOfTwoLeadsAndTheOtherTakesOver) {

@@ -172,8 +172,8 @@ TEST_F(RefusedPodsTest, WhatItRemembersIsBounded) {
 
 TEST_F(RefusedPodsTest, APodOfAGroupThatNeedsADomainIsLookedAtWholeAfterAnyChange) {
   PodRequest pod = Pod("a");
-  pod.gang = "ns/g";
-  pod.gang_size = 2;
+  pod.gang.id = GangId::Of("ns/g");
+  pod.gang.total = 2;
   pod.domain.required = 0;
   Refuse(pod);
   Free("holder-1");
@@ -190,11 +190,11 @@ TEST_F(RefusedPodsTest, APodOfAGroupThatNeedsADomainIsLookedAtWholeAfterAnyChang
 // No Kubernetes event of a PodGroup wakes its pods.
 TEST_F(RefusedPodsTest, APodIsNamedWhenItsGroupSaysSomethingElse) {
   PodRequest pod = Pod("a");
-  pod.gang = "ns/g";
+  pod.gang = {.id = GangId::Of("kubernetes:ns/g"), .object = Gang::Object::kMissing};
   Refuse(pod);
   EXPECT_EQ(Wakeable(), Names{});
   EXPECT_LE(refused_.next(), now_ + seconds(1)) << "groups are looked at from time to time";
-  groups_.Of(PodGroupApi::kKubernetes).Put({"ns", "g", 4, {}});
+  groups_.Of("kubernetes").Put({"ns", "g", 4, {}});
   EXPECT_EQ(Wakeable(), Names{"a"});
 }
 
