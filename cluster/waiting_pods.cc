@@ -1,61 +1,172 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/waiting_pods.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
-#include "base/dns_name.h"
-
 namespace berth {
-WaitingPods::Pods WaitingPods::Current() const {
-  const MutexLock lock(mutex_);
-  Pods pods;
-  for (const auto& [name, entry] : by_name_) {
-    if (entry.waits_for_mig != nullptr) pods.push_back(entry.waits_for_mig);
-  }
-  return pods;
+namespace {
+
+bool IsKept(const PodRequest& pod) { return pod.shape.wants_gpu() || !pod.gang.empty(); }
+
+// Most changes of a pod that waits are why it still does: they are no news to its gang.
+bool SayTheSame(const WaitingPod& a, const WaitingPod& b) {
+  if (a.gated != b.gated || (a.pod == nullptr) != (b.pod == nullptr)) return false;
+  if (a.pod == nullptr) return true;
+  const PodRequest& x = *a.pod;
+  const PodRequest& y = *b.pod;
+  return x.shape == y.shape && x.gang == y.gang && x.scheduler == y.scheduler &&
+         x.refusal == y.refusal && x.domain == y.domain && x.priority == y.priority;
 }
 
-void WaitingPods::PutInto(ByName& by_name, WaitingPod pod, const ByName& known, Pods& arrived) {
-  std::string name = FullName(pod.namespace_name, pod.name);
-  const auto before = known.find(name);
-  const bool is_new = before == known.end() || before->second.uid != pod.pod.id.uid;
-  const bool waits_for_mig = pod.waits && pod.pod.shape.mig() != nullptr;
-  Entry entry{pod.pod.id.uid, nullptr};
-  if (is_new || waits_for_mig) {
-    const auto request = std::make_shared<const PodRequest>(std::move(pod.pod));
-    if (is_new) arrived.push_back(request);
-    if (waits_for_mig) entry.waits_for_mig = request;
-  }
-  by_name.insert_or_assign(std::move(name), std::move(entry));
+}  // namespace
+
+void WaitingPods::Insert(const std::string& uid, Entry entry) {
+  if (!entry.shown) ++asked_;
+  const auto [at, is_new] = by_uid_.insert_or_assign(uid, std::move(entry));
+  const PodRequest* const pod = at->second.pod.pod.get();
+  if (pod == nullptr || pod->gang.empty()) return;
+  Unit& unit = by_gang_[pod->gang.id];
+  unit.members.insert_or_assign(uid, &at->second);
+  unit.changed = ++changes_;
 }
 
-void WaitingPods::Tell(const Pods& arrived) const {
-  if (on_arrival_ && !arrived.empty()) on_arrival_(arrived);
+void WaitingPods::Erase(const std::string& uid) {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end()) return;
+  const Entry entry = std::move(found->second);
+  by_uid_.erase(found);
+  if (!entry.shown) --asked_;
+  if (entry.pod.pod == nullptr || entry.pod.pod->gang.empty()) return;
+  const auto unit = by_gang_.find(entry.pod.pod->gang.id);
+  unit->second.members.erase(uid);
+  unit->second.changed = ++changes_;
+  if (unit->second.members.empty()) by_gang_.erase(unit);
+}
+
+void WaitingPods::EraseForGood(const std::string& uid) {
+  const auto found = by_uid_.find(uid);
+  const bool was_shown = found != by_uid_.end() && found->second.shown;
+  Erase(uid);
+  if (!was_shown || !dead_.insert(uid).second) return;
+  graves_.push_back(uid);
+  if (graves_.size() <= kGraves) return;
+  dead_.erase(graves_.front());
+  graves_.pop_front();
 }
 
 void WaitingPods::Put(WaitingPod pod) {
+  const std::string uid = pod.pod->id.uid;
   Pods arrived;
   {
     const MutexLock lock(mutex_);
-    PutInto(by_name_, std::move(pod), by_name_, arrived);
+    const auto known = by_uid_.find(uid);
+    if (known == by_uid_.end() || !known->second.shown) {
+      (tells_ ? arrived : held_back_).push_back(pod.pod);
+    }
+    if (!IsKept(*pod.pod)) pod.pod = nullptr;
+    dead_.erase(uid);
+    if (known != by_uid_.end() && SayTheSame(known->second.pod, pod)) {
+      if (!std::exchange(known->second.shown, true)) --asked_;
+      known->second.pod = std::move(pod);
+    } else {
+      const std::uint64_t added = known == by_uid_.end() ? ++added_ : known->second.added;
+      Erase(uid);
+      Insert(uid, {std::move(pod), true, added});
+    }
   }
-  Tell(arrived);
+  if (on_arrival_ && !arrived.empty()) on_arrival_(arrived);
 }
 
-void WaitingPods::Remove(std::string_view namespace_name, std::string_view name) {
+void WaitingPods::Note(const PodRequest& pod) {
   const MutexLock lock(mutex_);
-  by_name_.erase(FullName(namespace_name, name));
+  const std::string& uid = pod.id.uid;
+  if (!IsKept(pod) || by_uid_.contains(uid) || dead_.contains(uid)) return;
+  if (asked_ >= kMostAsked) return;
+  Insert(uid, {{.pod = std::make_shared<const PodRequest>(pod)}, false, ++added_});
 }
 
-void WaitingPods::Reset(std::vector<WaitingPod> pods) {
+void WaitingPods::Remove(std::string_view uid) {
+  const std::string name(uid);
+  const MutexLock lock(mutex_);
+  EraseForGood(name);
+}
+
+WaitingPods::Mark WaitingPods::Here() const {
+  const MutexLock lock(mutex_);
+  return added_;
+}
+
+void WaitingPods::RemoveUnless(const std::function<bool(const std::string& uid)>& is_there,
+                               Mark mark) {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> gone;
+  for (const auto& [uid, entry] : by_uid_) {
+    if (entry.added <= mark && !is_there(uid)) gone.push_back(uid);
+  }
+  for (const std::string& uid : gone) EraseForGood(uid);
+}
+
+void WaitingPods::TellArrivals() {
   Pods arrived;
   {
     const MutexLock lock(mutex_);
-    ByName by_name;
-    for (WaitingPod& pod : pods) PutInto(by_name, std::move(pod), by_name_, arrived);
-    by_name_.swap(by_name);
+    tells_ = true;
+    arrived.swap(held_back_);
   }
-  Tell(arrived);
+  if (on_arrival_ && !arrived.empty()) on_arrival_(arrived);
+}
+
+void WaitingPods::HoldArrivalsBack() {
+  const MutexLock lock(mutex_);
+  tells_ = false;
+}
+
+WaitingPods::Pods WaitingPods::Current() const {
+  Pods pods;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [uid, entry] : by_uid_) {
+      const WaitingPod& waiting = entry.pod;
+      if (!waiting.unschedulable || waiting.pod == nullptr) continue;
+      if (waiting.pod->shape.mig() != nullptr) pods.push_back(waiting.pod);
+    }
+  }
+  std::ranges::sort(pods, {}, [](const auto& pod) {
+    return std::tie(pod->id.namespace_name, pod->id.name, pod->id.uid);
+  });
+  return pods;
+}
+
+std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang,
+                                                    std::string_view scheduler) const {
+  std::vector<WaitingPod> members;
+  const MutexLock lock(mutex_);
+  const auto unit = by_gang_.find(gang);
+  if (unit == by_gang_.end()) return members;
+  for (const auto& [uid, entry] : unit->second.members) {
+    if (!entry->pod.gated && entry->pod.pod->scheduler == scheduler) members.push_back(entry->pod);
+  }
+  return members;
+}
+
+std::vector<GangId> WaitingPods::Gangs() const {
+  std::vector<GangId> gangs;
+  const MutexLock lock(mutex_);
+  for (const auto& [gang, unit] : by_gang_) gangs.push_back(gang);
+  return gangs;
+}
+
+std::uint64_t WaitingPods::changes() const {
+  const MutexLock lock(mutex_);
+  return changes_;
+}
+
+std::uint64_t WaitingPods::ChangesOf(const GangId& gang) const {
+  const MutexLock lock(mutex_);
+  const auto unit = by_gang_.find(gang);
+  return unit == by_gang_.end() ? 0 : unit->second.changed;
 }
 
 }  // namespace berth

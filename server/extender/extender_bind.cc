@@ -216,7 +216,7 @@ Result<PodTruth> Extender::Settle(const PodId& id) {
   const std::optional<ClusterState::Doubt> doubt = parts_.state.DoubtAbout(id.uid);
   Result<PodTruth> truth = parts_.binder.Find(id);
   if (doubt && truth && truth->placement) {
-    parts_.state.Settle(*doubt, PodBound{truth->pod, *truth->placement, true});
+    parts_.state.Settle(*doubt, PodBound{truth->pod, *truth->placement, true, truth->leaving});
   } else if (doubt && (truth || truth.error().code == Errc::kNotFound)) {
     parts_.state.Settle(*doubt, std::nullopt);
   }

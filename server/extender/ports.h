@@ -32,6 +32,7 @@ struct BindOrder {
 struct PodTruth {
   PodRequest pod;
   std::optional<Placement> placement;  // empty: not bound
+  bool leaving = false;                // it was told to end
 };
 
 // The cluster, as far as one pod is concerned. Any thread may call it, several at a time; it may

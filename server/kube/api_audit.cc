@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t kMostSuspects = 100;
 constexpr std::size_t kMostFindings = 20;
 constexpr int kMostRepairs = 3;  // of one pod
+constexpr const char* kBoundPods =
+    "fieldSelector=spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
 
 // A bound pod.
 struct Bound {
@@ -37,7 +39,7 @@ Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules
   };
   ApiResponse refusal;
   auto listed =
-      ListPages(client, {.path = "/api/v1/pods", .query = PodSink::kQuery}, stop, take, refusal);
+      ListPages(client, {.path = "/api/v1/pods", .query = kBoundPods}, stop, take, refusal);
   if (stop.stop_requested()) return Fail(Errc::kUnavailable, "list of pods: stopped");
   if (!listed) return tl::unexpected(std::move(listed).error().Within("list of pods"));
   return placements;
@@ -95,7 +97,9 @@ class Comparison {
   Status Repair(const PodId& id, std::optional<PodTruth> truth) {
     for (int attempt = 0; attempt < kMostRepairs; ++attempt) {
       ClusterEvent event = PodGone{id.uid};
-      if (truth && truth->placement) event = PodBound{truth->pod, *truth->placement, true};
+      if (truth && truth->placement) {
+        event = PodBound{truth->pod, *truth->placement, true, truth->leaving};
+      }
       BERTH_TRY_STATUS(state_.Apply(std::span(&event, 1)));
       BERTH_TRY(truth, Ask(id));
       if (Agree(id, PlacementIn(truth))) break;

@@ -82,16 +82,18 @@ void NodeSink::Remove(const std::string& name) {
 // --- pods
 
 PodSink::PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report,
-                 OnDispute on_dispute)
+                 OnDispute on_dispute, WaitingPods* waiting)
     : state_(state),
       rules_(rules),
       unreadable_("pods", std::move(report)),
-      on_dispute_(std::move(on_dispute)) {}
+      on_dispute_(std::move(on_dispute)),
+      waiting_(waiting) {}
 
 void PodSink::ListBegins() {
   unreadable_.ListBegins();
   ++list_;
   bound_before_ = state_.BoundUids();
+  if (waiting_ != nullptr) waiting_before_ = waiting_->Here();
 }
 
 void PodSink::Listed(const PaddedText& object) {
@@ -109,12 +111,22 @@ void PodSink::ListEnds() {
     Bury(pod->first);
     pod = seen_.erase(pod);
   }
-  // Also those that no watch has ever shown: bound by us, and deleted while the watch was away.
+  // Also those that no watch has ever shown: bound by us, and deleted while the watch was away. A
+  // pod that has lost its node was bound before the API server was restored from a backup.
   for (const std::string& uid : bound_before_) {
-    if (!seen_.contains(uid)) Bury(uid);
+    const auto pod = seen_.find(uid);
+    if (pod == seen_.end()) {
+      Bury(uid);
+    } else if (!pod->second.bound) {
+      batch_.emplace_back(PodGone{uid});
+    }
   }
   bound_before_ = {};
   Flush();
+  if (waiting_ != nullptr) {
+    waiting_->RemoveUnless([this](const std::string& uid) { return seen_.contains(uid); },
+                           waiting_before_);
+  }
   // Bound by us while the list was made, or after it, or not at all: the list cannot say.
   for (const std::string& uid : state_.UnshownUids()) {
     if (!seen_.contains(uid)) batch_.emplace_back(PodMissed{uid});
@@ -125,6 +137,7 @@ void PodSink::ListEnds() {
 
 void PodSink::Changed(const PaddedText& object) {
   Take(object, false);
+  if (batch_.empty()) return;
   Flush();
   ReportDisputes();
 }
@@ -163,15 +176,31 @@ void PodSink::Take(const PaddedText& object, bool listed) {
   } else {
     unreadable_.Add(name, observed->problem);
   }
-  if (observed->over || (observed->node.empty() && observed->terminating)) {
-    batch_.emplace_back(PodGone{id.uid});
-  } else if (!observed->node.empty()) {
-    batch_.emplace_back(PodBound{std::move(observed->pod), std::move(observed->placement), true});
+  seen.bound = !observed->node.empty() && !observed->over;
+  Place(*std::move(observed));
+}
+
+void PodSink::Place(wire::ObservedPod observed) {
+  const std::string& uid = observed.pod.id.uid;
+  if (!observed.over && observed.node.empty() && !observed.terminating) {
+    if (waiting_ == nullptr) return;
+    return waiting_->Put({.pod = std::make_shared<const PodRequest>(std::move(observed.pod)),
+                          .gated = observed.gated,
+                          .unschedulable = observed.unschedulable,
+                          .created = observed.created});
+  }
+  off_.push_back(uid);
+  if (observed.over || observed.node.empty()) {
+    batch_.emplace_back(PodGone{uid});
+  } else {
+    batch_.emplace_back(PodBound{std::move(observed.pod), std::move(observed.placement), true,
+                                 observed.terminating});
   }
 }
 
 void PodSink::Bury(const std::string& uid) {
   batch_.emplace_back(PodGone{uid});
+  off_.push_back(uid);
   if (!dead_.insert(uid).second) return;
   graves_.push_back(uid);
   if (graves_.size() > kGraves) {
@@ -194,6 +223,10 @@ void PodSink::ReportDisputes() {
 void PodSink::Flush() {
   if (!batch_.empty()) (void)state_.Apply(batch_);  // no node in it: cannot fail
   batch_.clear();
+  for (const std::string& uid : off_) {
+    if (waiting_ != nullptr) waiting_->Remove(uid);
+  }
+  off_.clear();
 }
 
 }  // namespace berth::kube

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "cluster/cluster_state.h"
+#include "cluster/waiting_pods.h"
 #include "server/kube/reflector.h"
 #include "server/kube/unreadable_objects.h"
 #include "server/kube/watch_source.h"
@@ -61,18 +62,19 @@ class NodeSink final : public ObjectSink {
 
 class PodSink final : public ObjectSink {
  public:
-  // Pods that hold something. A pod that waits for a node comes with kube-scheduler's requests. A
-  // pod that ends leaves the selection, which the API server reports as its deletion.
+  // Pods that hold something or wait for it. One watch for both: what it says of a pod comes in
+  // order, its binding and its end too. A pod that ends leaves the selection, which the API server
+  // reports as its deletion.
   static constexpr const char* kQuery =
-      "fieldSelector=spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
+      "fieldSelector=status.phase!=Succeeded,status.phase!=Failed";
 
   // Called once for each pod whose annotation is not believed, and again when the annotation
   // changes. On the reflector's thread; must not block.
   using OnDispute = std::function<void(const DeviceDispute&)>;
 
-  // References: they outlive the sink.
+  // References: they outlive the sink. waiting: nullptr = nobody asks for pods without a node.
   PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report,
-          OnDispute on_dispute = {});
+          OnDispute on_dispute = {}, WaitingPods* waiting = nullptr);
 
   void ListBegins() override;
   void Listed(const PaddedText& object) override;
@@ -89,10 +91,12 @@ class PodSink final : public ObjectSink {
   struct Seen {
     std::int64_t version = -1;
     std::uint64_t list = 0;  // the list that had it last
+    bool bound = false;
   };
 
   // Adds the events of the object to the batch. A listed object is the newest state.
   void Take(const PaddedText& object, bool listed);
+  void Place(wire::ObservedPod observed);
   void Bury(const std::string& uid);
   void Flush();
   // In a list a pod may come before another one has left its GPU: only when it has ended.
@@ -102,13 +106,16 @@ class PodSink final : public ObjectSink {
   const wire::PodRules& rules_;
   UnreadableObjects unreadable_;
   const OnDispute on_dispute_;
+  WaitingPods* const waiting_;
   std::map<std::string, std::string> disputed_;  // what was reported, by UID
   std::uint64_t list_ = 0;
   std::vector<std::string> bound_before_;       // UIDs bound in the state when the list began
+  WaitingPods::Mark waiting_before_ = 0;        // likewise
   std::unordered_map<std::string, Seen> seen_;  // by UID: pods that exist
   std::unordered_set<std::string> dead_;        // the last UIDs that were deleted...
   std::deque<std::string> graves_;              // ...in that order
   std::vector<ClusterEvent> batch_;
+  std::vector<std::string> off_;  // UIDs that wait no longer once the batch is applied
 };
 
 }  // namespace berth::kube

@@ -11,7 +11,6 @@ namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(100);
 
-constexpr const char* kWaitingPods = "waitingpods";
 constexpr const char* kNotLeading = "another process leads, or the lease cannot be had";
 // A reservation that nobody has settled for this long after its deadline is an orphan.
 constexpr Duration kOrphanGrace = std::chrono::minutes(2);
@@ -37,16 +36,11 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
           [this](const std::string& problem) { options_.on_log(true, "wake_refused", problem); }),
       extensions_(Extend()),
       nodes_(NodePublisher(), parts.node_rules, ReportUnreadable()),
-      pods_(parts.state, parts.pod_rules, ReportUnreadable(),
-            [this](const DeviceDispute& dispute) { Report(dispute); }),
+      pods_(
+          parts.state, parts.pod_rules, ReportUnreadable(),
+          [this](const DeviceDispute& dispute) { Report(dispute); }, parts.waiting),
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
-               ReportUnreadable()) {
-  if (parts.waiting == nullptr) return;
-  const auto decode = [&rules = parts.pod_rules](const PaddedText& text, std::string&) {
-    return wire::DecodeWaitingPod(text, rules);
-  };
-  waiting_.emplace(*parts.waiting, decode, kWaitingPods, ReportUnreadable());
-}
+               ReportUnreadable()) {}
 
 WriteContext KubeCluster::Writing() const {
   return {
@@ -129,9 +123,10 @@ void KubeCluster::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     FollowLeadership();
     const char* const why_not = WhyNotReady();
-    if (why_not == nullptr && waiting_ && !watching_waiting_) {
+    if (why_not == nullptr && parts_.waiting != nullptr && !tells_arrivals_) {
       if (options_.on_listed) options_.on_listed();
-      WatchWaiting();
+      parts_.waiting->TellArrivals();
+      tells_arrivals_ = true;
     }
     options_.on_readiness(why_not);
     ready_watch_ = why_not == nullptr ? watches_ : 0;
@@ -228,26 +223,15 @@ KubeCluster::Watched KubeCluster::Watch(WatchSource source) {
 void KubeCluster::Watch() {
   watching_ = true;
   ++watches_;
+  if (parts_.waiting != nullptr) parts_.waiting->HoldArrivalsBack();
   std::vector<Watched> watched;
   for (WatchSource& source : Sources()) watched.push_back(Watch(std::move(source)));
   const MutexLock lock(mutex_);
   watched_ = std::move(watched);
 }
 
-void KubeCluster::WatchWaiting() {
-  watching_waiting_ = true;
-  Watched watched = Watch({.kind = {.name = kWaitingPods,
-                                    .paths = {"/api/v1/pods"},
-                                    .query = "fieldSelector=spec.nodeName=,status.phase=Pending",
-                                    .await = Await::kNot},
-                           .sink = *waiting_,
-                           .unreadable = [this] { return waiting_->unreadable(); }});
-  const MutexLock lock(mutex_);
-  watched_.push_back(std::move(watched));
-}
-
 void KubeCluster::Unwatch() {
-  watching_ = watching_waiting_ = false;
+  watching_ = tells_arrivals_ = false;
   std::vector<Watched> watched;
   {
     const MutexLock lock(mutex_);

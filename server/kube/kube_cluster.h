@@ -68,7 +68,7 @@ class KubeCluster final {
     const wire::PodRules& pod_rules;
     const wire::NodeRules& node_rules;
     const Clock& clock;
-    WaitingPods* waiting = nullptr;  // nullptr: they are not watched
+    WaitingPods* waiting = nullptr;  // nullptr: nobody asks for them
     MakeExtensions extensions = {};  // called once
   };
   struct Options {
@@ -79,7 +79,7 @@ class KubeCluster final {
     // For an API that is not served.
     Duration look_again_every = std::chrono::seconds(30);
     // Called each time that it has taken over and all that is awaited is listed, before the pods
-    // that wait are.
+    // that wait arrive.
     std::function<void()> on_listed = {};
     // Called from threads of the object; must not block.
     std::function<void(const char* why_not)> on_readiness;  // nullptr = ready; constant texts
@@ -127,8 +127,6 @@ class KubeCluster final {
   [[nodiscard]] std::vector<WatchSource> Sources();
   [[nodiscard]] Watched Watch(WatchSource source);
   void Watch() BERTH_EXCLUDES(mutex_);
-  // Pods that wait are watched once all the others are known: they are the ones that arrive.
-  void WatchWaiting() BERTH_EXCLUDES(mutex_);
   void Unwatch() BERTH_EXCLUDES(mutex_);
   [[nodiscard]] const char* WhyNotReady() const BERTH_EXCLUDES(mutex_);
   [[nodiscard]] static bool HoldsBack(const Watched& watched);
@@ -148,7 +146,6 @@ class KubeCluster final {
   NodeSink nodes_;
   PodSink pods_;
   TableSink<DisruptionBudgets> budgets_;
-  std::optional<TableSink<WaitingPods>> waiting_;
 
   // The thread that elects alone.
   Instant next_step_{};
@@ -156,8 +153,8 @@ class KubeCluster final {
 
   // The thread that watches alone.
   bool watching_ = false;
-  bool watching_waiting_ = false;
-  std::uint64_t term_ = 0;  // in which it began to watch
+  bool tells_arrivals_ = false;  // of pods that wait: once all that is there is known
+  std::uint64_t term_ = 0;       // in which it began to watch
   // How often it has begun to watch, while that is complete; 0 = it is not.
   std::uint64_t watches_ = 0;
   std::atomic<std::uint64_t> ready_watch_{0};

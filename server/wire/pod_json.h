@@ -6,9 +6,11 @@
 
 #include <simdjson.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "cluster/pod_request.h"
 #include "server/wire/object_reader.h"
 #include "server/wire/pod_rules.h"
@@ -31,7 +33,9 @@ struct PodFields {
   // The names of its ResourceClaims: those of the spec, and those that were made from the spec's
   // templates (status).
   std::vector<std::string> claims = {};
-  bool unschedulable = false;  // status: kube-scheduler has said that no node will do
+  bool unschedulable = false;            // status: kube-scheduler has said that no node will do
+  bool gated = false;                    // spec.schedulingGates has some
+  std::optional<WallTime> created = {};  // metadata.creationTimestamp
 };
 PodFields ReadPod(simdjson::ondemand::object pod, const PodRules& rules);
 

@@ -68,18 +68,12 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   observed.node = std::move(fields.node);
   observed.over = IsOver(fields);
   observed.terminating = fields.terminating;
+  observed.gated = fields.gated;
+  observed.unschedulable = fields.unschedulable;
+  observed.created = fields.created;
   observed.resource_version = std::move(fields.resource_version);
   if (!observed.node.empty()) Place(observed, dialect, grants);
   return observed;
-}
-
-Result<WaitingPod> DecodeWaitingPod(const PaddedText& text, const PodRules& rules) {
-  BERTH_TRY(PodFields fields, ReadWholePod(text, rules));
-  WaitingPod waiting{fields.parts.id.namespace_name, fields.parts.id.name, {}, false};
-  waiting.waits =
-      fields.unschedulable && fields.node.empty() && !fields.terminating && !IsOver(fields);
-  waiting.pod = rules.ToRequest(std::move(fields.parts));
-  return waiting;
 }
 
 }  // namespace berth::wire

@@ -3,13 +3,14 @@
 // A Pod as the API server lists and watches it -> ObservedPod: what it asks for, and where it is.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
-#include "cluster/waiting_pods.h"
 #include "server/wire/pod_rules.h"
 
 namespace berth::wire {
@@ -19,6 +20,10 @@ struct ObservedPod {
   std::string node;          // spec.nodeName; empty = not bound
   bool over = false;         // it has ended and holds nothing any more
   bool terminating = false;  // it was told to end, and still holds what it has
+  // Of a pod without a node:
+  bool gated = false;          // scheduling gates keep it from every scheduler
+  bool unschedulable = false;  // kube-scheduler has said that no node will do
+  std::optional<WallTime> created;
   std::string resource_version;
   // Once bound: its effective request, and the devices by the first dialect that has recorded them.
   // A GPU pod without grants was bound past Berth, or has a problem; its node counts it all the
@@ -30,9 +35,5 @@ struct ObservedPod {
 
 // Error: kInvalidArgument for what is not JSON, not a Pod, or a Pod without a name or UID.
 Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules);
-
-// The same, of a pod that may be waiting (it has not ended, and is not told to). Error and
-// requirement: as above.
-Result<WaitingPod> DecodeWaitingPod(const PaddedText& text, const PodRules& rules);
 
 }  // namespace berth::wire

@@ -142,7 +142,6 @@ void Bind(std::string_view input) {
 
 void Pod(std::string_view input) {
   const PaddedText text(input);
-  (void)wire::DecodeWaitingPod(text, Rules());
   const auto pod = wire::DecodeObservedPod(text, Rules());
   if (!pod || pod->node.empty()) return;
   ClusterState state;

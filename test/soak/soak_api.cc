@@ -133,20 +133,20 @@ void SoakApi::AddPod(SoakPod pod) {
   pod.version = ++version_;
   const std::string name = pod.name;
   pods_.emplace(name, std::move(pod));
+  ChangePod(name, [](SoakPod&) {});
 }
 
 void SoakApi::ChangePod(const std::string& name, const std::function<void(SoakPod&)>& change) {
   SoakPod& pod = pods_.at(name);
   change(pod);
   pod.version = ++version_;
-  if (pod.node.empty()) return;  // no watch selects it
   Note(SoakKind::kPod, pod.over ? SoakChange::kDeleted : SoakChange::kChanged, name, TextOf(pod));
 }
 
 void SoakApi::DeletePod(const std::string& name) {
   SoakPod& pod = pods_.at(name);
   pod.version = ++version_;
-  if (pod.bound()) Note(SoakKind::kPod, SoakChange::kDeleted, name, TextOf(pod));
+  if (!pod.over) Note(SoakKind::kPod, SoakChange::kDeleted, name, TextOf(pod));
   pods_.erase(name);
 }
 
@@ -161,7 +161,7 @@ std::vector<std::pair<std::string, std::string>> SoakApi::List(SoakKind kind) co
     for (const auto& [name, node] : nodes_) list.emplace_back(name, TextOf(node));
   } else {
     for (const auto& [name, pod] : pods_) {
-      if (pod.bound()) list.emplace_back(name, TextOf(pod));
+      if (!pod.over) list.emplace_back(name, TextOf(pod));
     }
   }
   return list;

@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = 4;
 
+bool HasNode(const std::string& pod) { return pod.find(R"("nodeName")") != pod.npos; }
+
 }  // namespace
 
 // --- SoakMirror
@@ -34,8 +36,8 @@ void SoakMirror::Step(Random& random, bool disturbed) {
 void SoakMirror::Bring(Random& random) {
   for (std::size_t i = 0; i < kMostAtOnce && !list_.empty(); ++i) {
     auto& [name, object] = list_.back();
+    if (HasNode(object)) brought_.insert(name);
     sink_.Listed(PaddedText(std::move(object)));
-    brought_.insert(name);
     list_.pop_back();
   }
   if (!list_.empty() || random.Below(3) == 0) return;
@@ -58,10 +60,11 @@ void SoakMirror::Watch(Random& random, bool disturbed) {
     if (random.Below(8) == 0) std::swap(events.back(), events[random.Below(events.size())]);
   }
   for (SoakEvent& event : events) {
+    const bool has_node = HasNode(event.object);
     const PaddedText object(std::move(event.object));
     if (event.change == SoakChange::kChanged) {
       sink_.Changed(object);
-      brought_.insert(event.name);
+      if (has_node) brought_.insert(event.name);
     } else {
       sink_.Deleted(object);
     }

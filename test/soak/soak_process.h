@@ -38,7 +38,7 @@ class SoakMirror {
   [[nodiscard]] bool synced() const { return synced_; }
   // It watches, and has brought all that there is.
   [[nodiscard]] bool caught_up() const;
-  // Names of the objects that were brought since they were last taken from here.
+  // Names of the pods that were brought with a node since they were last taken from here.
   std::set<std::string>& brought() { return brought_; }
   [[nodiscard]] std::uint64_t lists() const { return lists_; }
 

@@ -138,36 +138,42 @@ TEST(PodObject, NodeConstraintsAreRead) {
       << Decode(pod).pod.refusal;
 }
 
-TEST(PodObject, APodWaitsOnceItIsSaidThatNoNodeWillDo) {
-  const auto waits = [](const Json& pod) {
-    const auto read = DecodeWaitingPod(test::Padded(pod.dump()), Rules());
-    EXPECT_TRUE(read) << read.error().message;
-    return read && read->waits;
-  };
+TEST(PodObject, OfAPodWithoutANodeItIsSaidWhyItHasNone) {
   Json pod = test::PodWithGpus("u", 2);
   pod["status"] = {{"phase", "Pending"}};
-  EXPECT_FALSE(waits(pod));
+  EXPECT_FALSE(Decode(pod).unschedulable);
+  EXPECT_FALSE(Decode(pod).gated);
   pod["status"]["conditions"] = {{{"type", "PodReadyToStartContainers"}, {"status", "False"}},
                                  {{"type", "PodScheduled"},
                                   {"status", "False"},
                                   {"reason", "Unschedulable"},
                                   {"message", "0/4 nodes are available"}}};
-  EXPECT_TRUE(waits(pod));
-  const auto read = *DecodeWaitingPod(test::Padded(pod.dump()), Rules());
-  EXPECT_EQ(read.namespace_name + "/" + read.name, "ns/pod-u");
-  EXPECT_EQ(read.pod.shape.gpu_count(), 2);
-  Json other = pod;
-  other["status"]["conditions"][1]["reason"] = "SchedulingGated";
-  EXPECT_FALSE(waits(other));
-  other = pod;
-  other["spec"]["nodeName"] = "n1";
-  EXPECT_FALSE(waits(other));
-  other = pod;
-  other["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
-  EXPECT_FALSE(waits(other));
-  other = pod;
-  other["status"]["phase"] = "Failed";
-  EXPECT_FALSE(waits(other));
+  EXPECT_TRUE(Decode(pod).unschedulable);
+  pod["status"]["conditions"][1]["reason"] = "SchedulingGated";
+  EXPECT_FALSE(Decode(pod).unschedulable);
+  pod["spec"]["schedulingGates"] = Json::array();
+  EXPECT_FALSE(Decode(pod).gated);
+  pod["spec"]["schedulingGates"] = {{{"name", "kueue.x-k8s.io/admission"}}};
+  EXPECT_TRUE(Decode(pod).gated);
+  EXPECT_EQ(Decode(pod).pod.shape.gpu_count(), 2);
+}
+
+TEST(PodObject, WhoIsToPlaceAPodAndSinceWhenItIsThere) {
+  Json pod = test::PodWithGpus("u", 1);
+  EXPECT_EQ(Decode(pod).pod.scheduler, "");
+  EXPECT_EQ(Decode(pod).created, std::nullopt);
+  pod["spec"]["schedulerName"] = "default-scheduler";
+  EXPECT_EQ(Decode(pod).pod.scheduler, "") << "whom nobody names";
+  pod["spec"]["schedulerName"] = "berth-scheduler";
+  EXPECT_EQ(Decode(pod).pod.scheduler, "berth-scheduler");
+  pod["metadata"]["creationTimestamp"] = "2026-08-21T10:00:05Z";
+  EXPECT_EQ(Decode(pod).created, SimClock().Wall() + std::chrono::seconds(5));
+  for (const char* text : {"", "2026-08-21", "2026-02-30T10:00:05Z", "2026-08-21 10:00:05Z"}) {
+    pod["metadata"]["creationTimestamp"] = text;
+    EXPECT_EQ(Decode(pod).created, std::nullopt) << text;
+  }
+  pod["metadata"]["creationTimestamp"] = nullptr;
+  EXPECT_EQ(Decode(pod).created, std::nullopt);
 }
 
 TEST(PodObject, WhatIsNoPodIsAnError) {

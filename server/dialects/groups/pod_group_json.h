@@ -24,9 +24,9 @@
 
 namespace berth::dialects {
 
-// convention: one of those of pod_group.h. problem: how near, where that cannot be read; the group then has its size alone. Error:
-// kInvalidArgument for what is not JSON, not a PodGroup, has no name or no number where one is to
-// be.
+// convention: one of those of pod_group.h. problem: how near, where that cannot be read; the group
+// then has its size alone. Error: kInvalidArgument for what is not JSON, not a PodGroup, has no
+// name or no number where one is to be.
 Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convention,
                                 const TopologyLevels& levels, std::string& problem);
 

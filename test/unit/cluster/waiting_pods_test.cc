@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,59 +13,165 @@ namespace berth {
 namespace {
 
 using test::APod;
-
-WaitingPod Waiting(const APod& pod, const std::string& name, bool waits = true) {
-  return {"ns", name, pod.Request(), waits};
-}
-
-std::vector<std::string> NamesOf(const WaitingPods& waiting) {
-  std::vector<std::string> names;
-  for (const auto& pod : waiting.Current()) names.push_back(pod->id.name);
-  return names;
-}
 using Names = std::vector<std::string>;
 
-TEST(WaitingPods, AreThoseWithMigDevicesThatWait) {
-  WaitingPods waiting;
-  waiting.Put(Waiting(APod("b").Mig("1g.5gb"), "b"));
-  waiting.Put(Waiting(APod("a").Mig("2g.10gb"), "a"));
-  waiting.Put(Waiting(APod("whole").Whole(1), "whole"));
-  waiting.Put(Waiting(APod("new").Mig("1g.5gb"), "new", false));
-  EXPECT_EQ(NamesOf(waiting), (Names{"a", "b"}));
+WaitingPod Waiting(const APod& pod, bool unschedulable = true) {
+  return {.pod = std::make_shared<const PodRequest>(pod.Request()), .unschedulable = unschedulable};
+}
+WaitingPod Gated(const APod& pod) {
+  return {.pod = std::make_shared<const PodRequest>(pod.Request()), .gated = true};
+}
+WaitingPod OfScheduler(const APod& pod, const std::string& scheduler) {
+  PodRequest request = pod.Request();
+  request.scheduler = scheduler;
+  return {.pod = std::make_shared<const PodRequest>(std::move(request))};
+}
+APod Member(const std::string& name) { return APod(name).Whole(1).Gang("ns/g"); }
+
+class WaitingPodsTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] Names ForMig() const {
+    Names names;
+    for (const auto& pod : waiting_.Current()) names.push_back(pod->id.name);
+    return names;
+  }
+  [[nodiscard]] Names Members(const std::string& scheduler = "") const {
+    Names names;
+    for (const WaitingPod& member : waiting_.WaitingMembers(kGang, scheduler)) {
+      names.push_back(member.pod->id.name);
+    }
+    return names;
+  }
+
+  const GangId kGang = GangId::Of("ns/g");
+  Names arrived_;
+  WaitingPods waiting_{[this](const WaitingPods::Pods& pods) {
+    for (const auto& pod : pods) arrived_.push_back(pod->id.uid);
+  }};
+};
+
+TEST_F(WaitingPodsTest, ThoseWithMigDevicesWaitOnceNoNodeWillDo) {
+  waiting_.Put(Waiting(APod("b").Mig("1g.5gb")));
+  waiting_.Put(Waiting(APod("a").Mig("2g.10gb")));
+  waiting_.Put(Waiting(APod("whole").Whole(1)));
+  waiting_.Put(Waiting(APod("new").Mig("1g.5gb"), false));
+  EXPECT_EQ(ForMig(), (Names{"a", "b"}));
+  waiting_.Put(Waiting(APod("a").Mig("2g.10gb"), false));
+  EXPECT_EQ(ForMig(), (Names{"b"}));
+  waiting_.Remove("uid-other");
+  waiting_.Remove("uid-b");
+  EXPECT_EQ(ForMig(), (Names{}));
 }
 
-TEST(WaitingPods, LeaveWithTheirNodeAndWithTheirObject) {
-  WaitingPods waiting;
-  waiting.Put(Waiting(APod("a").Mig("1g.5gb"), "a"));
-  waiting.Put(Waiting(APod("b").Mig("1g.5gb"), "b"));
-  waiting.Put(Waiting(APod("a").Mig("1g.5gb"), "a", false));
-  EXPECT_EQ(NamesOf(waiting), (Names{"b"}));
-  waiting.Remove("other", "b");
-  EXPECT_EQ(NamesOf(waiting), (Names{"b"}));
-  waiting.Remove("ns", "b");
-  EXPECT_EQ(NamesOf(waiting), (Names{}));
+TEST_F(WaitingPodsTest, MembersThatNobodyMayPlaceNowDoNotWait) {
+  waiting_.Put(Waiting(Member("b"), false));
+  waiting_.Put(Waiting(Member("a")));
+  waiting_.Put(Gated(Member("gated")));
+  waiting_.Put(OfScheduler(Member("other"), "other-scheduler"));
+  waiting_.Put(Waiting(APod("single").Whole(1)));
+  waiting_.Put(Waiting(APod("stranger").Whole(1).Gang("labels:ns/g")));
+  waiting_.Put(Waiting(APod("neighbour").Whole(1).Gang("elsewhere/g")));
+  EXPECT_EQ(Members(), (Names{"a", "b"}));
+  EXPECT_EQ(Members("other-scheduler"), (Names{"other"}));
+  waiting_.Put(Waiting(Member("gated"), false));
+  EXPECT_EQ(Members(), (Names{"a", "b", "gated"})) << "its gates are gone";
+  waiting_.Remove("uid-a");
+  EXPECT_EQ(Members(), (Names{"b", "gated"}));
 }
 
-TEST(WaitingPods, AreAllThatAListSays) {
-  WaitingPods waiting;
-  waiting.Put(Waiting(APod("a").Mig("1g.5gb"), "a"));
-  waiting.Reset({Waiting(APod("c").Mig("1g.5gb"), "c"), Waiting(APod("d").Whole(1), "d")});
-  EXPECT_EQ(NamesOf(waiting), (Names{"c"}));
+TEST_F(WaitingPodsTest, AMemberWithoutGpusWaitsToo) {
+  waiting_.Put(Waiting(APod("launcher").Cpu(1).Gang("ns/g")));
+  EXPECT_EQ(Members(), (Names{"launcher"}));
 }
 
-TEST(WaitingPods, ArriveOnceEachWhateverTheyAskForAndHoweverOftenTheyAreShown) {
-  Names arrived;
-  WaitingPods waiting([&](const WaitingPods::Pods& pods) {
-    for (const auto& pod : pods) arrived.push_back(pod->id.uid);
-  });
-  waiting.Reset({Waiting(APod("a").Mig("1g.5gb"), "a", false), Waiting(APod("b").Whole(1), "b")});
-  EXPECT_EQ(arrived, (Names{"uid-a", "uid-b"}));
-  waiting.Put(Waiting(APod("a").Mig("1g.5gb"), "a"));
-  waiting.Put(Waiting(APod("c").Cpu(1), "c", false));
-  waiting.Reset({Waiting(APod("a").Mig("1g.5gb"), "a"), Waiting(APod("c").Cpu(1), "c", false)});
-  EXPECT_EQ(arrived, (Names{"uid-a", "uid-b", "uid-c"})) << "a list shows them again";
-  waiting.Put(Waiting(APod("next"), "c"));
-  EXPECT_EQ(arrived.back(), "uid-next") << "another pod of the same name";
+TEST_F(WaitingPodsTest, ChangesOfAGangAreCountedAndNothingElse) {
+  EXPECT_EQ(waiting_.ChangesOf(kGang), 0U);
+  waiting_.Put(Waiting(Member("a"), false));
+  const std::uint64_t first = waiting_.ChangesOf(kGang);
+  EXPECT_GT(first, 0U);
+  waiting_.Put(Waiting(Member("a"), true));
+  waiting_.Put(Waiting(APod("single").Whole(1)));
+  waiting_.Put(Waiting(APod("cpu").Cpu(1)));
+  EXPECT_EQ(waiting_.changes(), first) << "why it waits is no news";
+  waiting_.Put(Gated(Member("b")));
+  const std::uint64_t second = waiting_.ChangesOf(kGang);
+  EXPECT_GT(second, first);
+  waiting_.Put(Waiting(Member("b")));
+  EXPECT_GT(waiting_.ChangesOf(kGang), second);
+  EXPECT_EQ(waiting_.Gangs(), std::vector<GangId>{kGang});
+  waiting_.Remove("uid-a");
+  waiting_.Remove("uid-b");
+  EXPECT_EQ(waiting_.ChangesOf(kGang), 0U);
+  EXPECT_EQ(waiting_.Gangs(), std::vector<GangId>());
+  const std::uint64_t last = waiting_.changes();
+  waiting_.Put(Waiting(Member("c")));
+  EXPECT_GT(waiting_.ChangesOf(kGang), last) << "no number comes twice";
+}
+
+TEST_F(WaitingPodsTest, WhatAListDoesNotShowIsGoneUnlessItCameWhileTheListWasMade) {
+  waiting_.Put(Waiting(Member("old")));
+  waiting_.Note(Member("asked").Request());
+  waiting_.Put(Waiting(Member("stays")));
+  const WaitingPods::Mark mark = waiting_.Here();
+  waiting_.Note(Member("meanwhile").Request());
+  waiting_.RemoveUnless([](const std::string& uid) { return uid == "uid-stays"; }, mark);
+  EXPECT_EQ(Members(), (Names{"meanwhile", "stays"}));
+}
+
+TEST_F(WaitingPodsTest, APodThatIsAskedAboutBeforeItIsShownWaits) {
+  waiting_.Note(Member("a").Request());
+  waiting_.Note(APod("cpu").Cpu(1).Request());
+  EXPECT_EQ(Members(), (Names{"a"}));
+  EXPECT_EQ(arrived_, Names{}) << "it may be a program that simulates";
+  waiting_.Put(Gated(Member("a")));
+  EXPECT_EQ(arrived_, (Names{"uid-a"}));
+  waiting_.Note(Member("a").Request());
+  EXPECT_EQ(Members(), Names{}) << "what is shown counts";
+  waiting_.Remove("uid-a");
+  waiting_.Note(Member("a").Request());
+  EXPECT_EQ(Members(), Names{}) << "who asks now does not know yet that it is gone";
+  waiting_.Put(Waiting(Member("a")));
+  EXPECT_EQ(Members(), (Names{"a"})) << "a list has it";
+}
+
+TEST_F(WaitingPodsTest, WithoutAnApiServerWhoLeftMayComeAgain) {
+  waiting_.Note(Member("a").Request());
+  waiting_.Remove("uid-a");
+  waiting_.Note(Member("a").Request());
+  EXPECT_EQ(Members(), (Names{"a"}));
+}
+
+TEST_F(WaitingPodsTest, PodsThatNobodyHasShownAreBounded) {
+  for (std::size_t i = 0; i <= WaitingPods::kMostAsked; ++i) {
+    waiting_.Note(Member(std::to_string(i)).Request());
+  }
+  EXPECT_EQ(Members().size(), WaitingPods::kMostAsked);
+  waiting_.Put(Waiting(Member("shown")));
+  waiting_.Put(Waiting(Member("0")));
+  waiting_.Note(Member("late").Request());
+  EXPECT_EQ(Members().size(), WaitingPods::kMostAsked + 2);
+}
+
+TEST_F(WaitingPodsTest, PodsArriveOnceEachWhateverTheyAskForAndHoweverOftenTheyAreShown) {
+  waiting_.Put(Waiting(APod("a").Mig("1g.5gb"), false));
+  waiting_.Put(Waiting(APod("b").Whole(1)));
+  EXPECT_EQ(arrived_, (Names{"uid-a", "uid-b"}));
+  waiting_.Put(Waiting(APod("a").Mig("1g.5gb")));
+  waiting_.Put(Waiting(APod("c").Cpu(1), false));
+  waiting_.Put(Waiting(APod("c").Cpu(1)));
+  EXPECT_EQ(arrived_, (Names{"uid-a", "uid-b", "uid-c"}));
+}
+
+TEST_F(WaitingPodsTest, ArrivalsCanBeHeldBack) {
+  waiting_.HoldArrivalsBack();
+  waiting_.Put(Waiting(APod("a").Whole(1)));
+  waiting_.Put(Waiting(APod("b").Cpu(1)));
+  waiting_.Put(Waiting(APod("a").Whole(1)));
+  EXPECT_EQ(arrived_, Names{});
+  waiting_.TellArrivals();
+  EXPECT_EQ(arrived_, (Names{"uid-a", "uid-b"}));
+  waiting_.Put(Waiting(APod("c").Whole(1)));
+  EXPECT_EQ(arrived_, (Names{"uid-a", "uid-b", "uid-c"}));
 }
 
 }  // namespace

@@ -35,6 +35,19 @@ Json BoundPod(const std::string& name, int gpu, int version) {
   return pod;
 }
 
+// The same, not bound yet: a member of a group.
+Json WaitingMember(const std::string& name, int version) {
+  Json pod = FakePod(name, {{"nvidia.com/gpu", "1"}});
+  pod["metadata"]["resourceVersion"] = std::to_string(version);
+  pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "g";
+  return pod;
+}
+Json BoundMember(const std::string& name, int gpu, int version) {
+  Json pod = BoundPod(name, gpu, version);
+  pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "g";
+  return pod;
+}
+
 class PodSinkTest : public testing::Test {
  protected:
   PodSinkTest() {
@@ -63,14 +76,27 @@ class PodSinkTest : public testing::Test {
     const auto held = state_.FindPod(uid);
     return held ? std::optional(held->state) : std::nullopt;
   }
+  // The members of the group that wait.
+  [[nodiscard]] std::vector<std::string> Waiting() const {
+    std::vector<std::string> uids;
+    for (const auto& member : waiting_.WaitingMembers(GangId::Of("coscheduling:ns/g"), "")) {
+      uids.push_back(member.pod->id.uid);
+    }
+    return uids;
+  }
   [[nodiscard]] std::size_t Overdue() const { return state_.Overdue(Instant()).size(); }
 
   ClusterState state_;
   const wire::PodRules rules_{test::AllDialects(), DefaultConfig().resources};
   std::vector<std::string> problems_;
-  PodSink sink_{state_, rules_, [this](auto, auto object, const std::string& why) {
+  WaitingPods waiting_;
+  PodSink sink_{state_,
+                rules_,
+                [this](auto, auto object, const std::string& why) {
                   problems_.push_back(std::string(object) + ": " + why);
-                }};
+                },
+                {},
+                &waiting_};
 };
 
 TEST_F(PodSinkTest, AReservationOutlivesAListThatDoesNotShowItsPod) {
@@ -158,6 +184,77 @@ TEST_F(PodSinkTest, AListThatBeginsAnewCountsFromItsOwnBegin) {
   List({});  // the first one broke off; both pods were deleted before the second one
   EXPECT_FALSE(StateOf("uid-a"));
   EXPECT_FALSE(StateOf("uid-b"));
+}
+
+using Uids = std::vector<std::string>;
+
+TEST_F(PodSinkTest, APodWaitsUntilItIsBoundToldToEndOrGone) {
+  for (const char* name : {"a", "b", "c", "d"}) Changed(WaitingMember(name, 1));
+  EXPECT_EQ(Waiting(), (Uids{"uid-a", "uid-b", "uid-c", "uid-d"}));
+  Changed(BoundMember("a", 0, 2));
+  EXPECT_EQ(StateOf("uid-a"), PodState::kBound);
+  EXPECT_EQ(Waiting(), (Uids{"uid-b", "uid-c", "uid-d"}));
+  Json ending = WaitingMember("b", 2);
+  ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  Changed(ending);
+  Deleted(WaitingMember("c", 2));
+  EXPECT_EQ(Waiting(), (Uids{"uid-d"}));
+  Changed(WaitingMember("a", 1));
+  EXPECT_EQ(Waiting(), (Uids{"uid-d"})) << "an event that came late";
+  List({WaitingMember("e", 9)});
+  EXPECT_EQ(Waiting(), (Uids{"uid-e"}));
+}
+
+TEST_F(PodSinkTest, GatedMembersAndThoseOfOtherSchedulersDoNotWait) {
+  Json gated = WaitingMember("a", 1);
+  gated["spec"]["schedulingGates"] = {{{"name", "kueue.x-k8s.io/admission"}}};
+  Changed(gated);
+  Json foreign = WaitingMember("b", 1);
+  foreign["spec"]["schedulerName"] = "other-scheduler";
+  Changed(foreign);
+  EXPECT_EQ(Waiting(), Uids{});
+  Changed(WaitingMember("a", 2));
+  EXPECT_EQ(Waiting(), (Uids{"uid-a"})) << "its gate is gone";
+}
+
+TEST_F(PodSinkTest, AReservationOutlivesAListThatShowsItsPodWithoutANode) {
+  Changed(WaitingMember("a", 1));
+  Reserve(WaitingMember("a", 1), 0);
+  List({WaitingMember("a", 1)});
+  EXPECT_EQ(StateOf("uid-a"), PodState::kReserved);
+  List({});
+  EXPECT_FALSE(StateOf("uid-a")) << "it was deleted while the watch was away";
+}
+
+TEST_F(PodSinkTest, APodThatIsDeletedBeforeItIsBoundHoldsNothing) {
+  Changed(WaitingMember("a", 1));
+  Reserve(WaitingMember("a", 1), 0);
+  Changed(WaitingMember("a", 2));
+  EXPECT_EQ(StateOf("uid-a"), PodState::kReserved);
+  Deleted(WaitingMember("a", 3));
+  EXPECT_FALSE(StateOf("uid-a"));
+}
+
+TEST_F(PodSinkTest, ABoundPodThatIsToldToEndHoldsItsDevicesAndIsLeaving) {
+  Changed(BoundMember("a", 0, 1));
+  EXPECT_FALSE(state_.FindPod("uid-a")->leaving);
+  Json ending = BoundMember("a", 0, 2);
+  ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  Changed(ending);
+  EXPECT_TRUE(state_.FindPod("uid-a")->leaving);
+  EXPECT_EQ(state_.FindPod("uid-a")->placement.grants.size(), 1U);
+  List({ending});
+  EXPECT_TRUE(state_.FindPod("uid-a")->leaving);
+}
+
+// Its binding was undone: the backup is older.
+TEST_F(PodSinkTest, APodThatHasLostItsNodeToARestoredBackupHoldsNothing) {
+  Changed(BoundMember("a", 0, 7));
+  List({WaitingMember("a", 5)});
+  EXPECT_FALSE(StateOf("uid-a"));
+  EXPECT_EQ(Waiting(), (Uids{"uid-a"}));
+  Changed(BoundMember("a", 1, 8));
+  EXPECT_EQ(StateOf("uid-a"), PodState::kBound);
 }
 
 TEST_F(PodSinkTest, AProblemOfAPodThatAListDoesNotShowIsOver) {

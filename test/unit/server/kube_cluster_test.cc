@@ -373,17 +373,11 @@ TEST_F(KubeClusterTest, PodsWithMigDevicesWaitUntilTheyHaveANodeOrAreGone) {
   api_.Put(kPods, pod);
   Process berth(api_, "");
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
-  const auto is_watched = [&] {
-    return std::ranges::any_of(berth.kube.stats().resources, [](const auto& resource) {
-      return resource.name == "waitingpods" && resource.watch.synced;
-    });
-  };
   Json node = FakeNode("n1", 0);
   node["metadata"]["labels"]["nvidia.com/gpu.product"] = "NVIDIA-A100-SXM4-40GB";
   node["metadata"]["labels"]["nvidia.com/mig.strategy"] = "mixed";
   node["status"]["allocatable"]["nvidia.com/mig-1g.5gb"] = "7";
   api_.Put(kNodes, node);
-  ASSERT_TRUE(Eventually(is_watched));
   EXPECT_EQ(berth.waiting.Current().size(), 0u) << "nobody has looked for a node yet";
   pod["status"]["conditions"] = {
       {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}}};
@@ -399,6 +393,36 @@ TEST_F(KubeClusterTest, PodsWithMigDevicesWaitUntilTheyHaveANodeOrAreGone) {
   EXPECT_TRUE(Eventually([&] { return berth.waiting.Current().size() == 1; }));
   api_.Delete(kPods, "ns/b");
   EXPECT_TRUE(Eventually([&] { return berth.waiting.Current().empty(); }));
+}
+
+// Its bind may be on its way for as long as the API server takes.
+TEST_F(KubeClusterTest, AReservationOutlivesListsOfThePods) {
+  api_.Put(kNodes, FakeNode("n1", 4));
+  const Json pod = FakePod("a", {{"nvidia.com/gpu", "1"}});
+  api_.Put(kPods, pod);
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  const PodRequest request = wire::DecodeObservedPod(PaddedText(pod.dump()), berth.pod_rules)->pod;
+  ASSERT_TRUE(berth.state.Reserve(request, {"n1", 0, 0, {{0, kMilliPerGpu, 0}}},
+                                  berth.clock.Now() + std::chrono::hours(1)));
+  const auto lists = [&] {
+    for (const auto& resource : berth.kube.stats().resources) {
+      if (resource.name == "pods") return resource.watch.lists;
+    }
+    return std::uint64_t{0};
+  };
+  for (int i = 0; i < 3; ++i) {
+    const std::uint64_t before = lists();
+    api_.Compact();
+    api_.CutWatches();
+    ASSERT_TRUE(Eventually([&] { return lists() > before; }));
+    const auto held = berth.state.FindPod(request.id.uid);
+    ASSERT_TRUE(held);
+    EXPECT_EQ(held->state, PodState::kReserved);
+  }
+  api_.Delete(kPods, "ns/a");
+  EXPECT_TRUE(Eventually([&] { return !berth.state.FindPod(request.id.uid); }))
+      << "a pod that is deleted before it is bound holds nothing";
 }
 
 TEST_F(KubeClusterTest, PodsArriveOnceEachAfterAllThatIsBoundIsKnown) {
