@@ -8,14 +8,13 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "test/support/build_paths.h"
+#include "test/support/read_text.h"
 
 namespace berth {
 namespace {
@@ -25,8 +24,8 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 5> kWords = {"hami", "koordinator", "instaslice", "volcano",
                                                     "kueue"};
 // Not looked at: config, where an ecosystem is switched on by its name, and bench.
-constexpr std::array<std::string_view, 5> kRooms = {"base", "topology", "cluster", "scoring",
-                                                    "server"};
+constexpr std::array<std::string_view, 5> kLookedAt = {"base", "topology", "cluster", "scoring",
+                                                       "server"};
 
 // Files that still name an ecosystem. The list may only become shorter.
 const std::set<std::string>& Remaining() {
@@ -52,25 +51,17 @@ std::string_view WordIn(std::string text) {
   return "";
 }
 
-std::string ReadText(const fs::path& path) {
-  std::ifstream stream(path);
-  EXPECT_TRUE(stream.is_open()) << path;
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
 TEST(DialectWords, AreOnlyWhereDialectsAre) {
   const fs::path root = test::SourceDir();
   std::size_t looked_at = 0;
-  for (const std::string_view room : kRooms) {
+  for (const std::string_view room : kLookedAt) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
       const fs::path& path = entry.path();
       if (path.extension() != ".h" && path.extension() != ".cc") continue;
       const std::string name = path.lexically_relative(root).generic_string();
       if (name.starts_with("server/dialects/")) continue;
       ++looked_at;
-      const std::string_view word = WordIn(ReadText(path));
+      const std::string_view word = WordIn(test::ReadText(path));
       if (Remaining().contains(name)) {
         EXPECT_NE(word, "") << name << " names no ecosystem any more: take it off the list";
       } else {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
@@ -15,19 +14,12 @@
 
 #include "scoring/reason.h"
 #include "test/support/build_paths.h"
+#include "test/support/read_text.h"
 
 namespace berth {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string ReadText(const fs::path& path) {
-  std::ifstream stream(path);
-  EXPECT_TRUE(stream.is_open()) << path;
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 std::vector<std::string> LinesOf(const std::string& text) {
   std::vector<std::string> lines;
@@ -100,7 +92,7 @@ std::string WrongWith(const std::string& link, const fs::path& file) {
   if (!exists(target)) return "there is no " + name;
   if (link.find('#') == std::string::npos) return "";
   const std::string anchor = link.substr(link.find('#') + 1);
-  return HasAnchor(ReadText(target), anchor) ? "" : "no heading there is #" + anchor;
+  return HasAnchor(test::ReadText(target), anchor) ? "" : "no heading there is #" + anchor;
 }
 
 // The first cells of all table rows in the sections whose heading begins so, heads and rulers left
@@ -123,7 +115,7 @@ std::vector<std::string> FirstCells(const std::string& text, std::string_view he
 TEST(Documents, HaveLinksThatLeadSomewhere) {
   int links = 0;
   for (const fs::path& file : FilesOf(test::SourceDir(), {".md"})) {
-    for (const std::string& link : LinksIn(ReadText(file))) {
+    for (const std::string& link : LinksIn(test::ReadText(file))) {
       const std::string wrong = WrongWith(link, file);
       EXPECT_TRUE(wrong.empty()) << file << ": (" << link << "): " << wrong;
       ++links;
@@ -153,7 +145,7 @@ TEST(Documents, AreThereWhereOtherFilesNameThem) {
   for (const fs::path& file : FilesOf(root, {".h", ".cc", ".go", ".yaml", ".sh", ".txt"})) {
     // The one has examples, the other sources in documents of another project.
     if (file.filename() == "docs_test.cc" || file.filename() == "topology_levels.cc") continue;
-    for (const std::string& name : DocumentsIn(ReadText(file))) {
+    for (const std::string& name : DocumentsIn(test::ReadText(file))) {
       EXPECT_TRUE(exists(root / name)) << file << " names " << name;
       ++mentions;
     }
@@ -194,14 +186,14 @@ TEST(Documents, NameAnnotationsAndMetricsThatAreThere) {
   std::string sources;
   for (const char* room : {"cluster", "config", "manifests", "scoring", "server"}) {
     for (const fs::path& file : FilesOf(root / room, {".h", ".cc", ".yaml"})) {
-      sources += ReadText(file);
+      sources += test::ReadText(file);
     }
   }
   for (const std::string_view beginning : {"berth.dev/", "berth_"}) {
     const std::set<std::string> known = WordsIn(sources, beginning);
     std::size_t named = 0;
     for (const fs::path& file : FilesOf(root / "docs", {".md"})) {
-      for (const std::string& word : WordsIn(ReadText(file), beginning)) {
+      for (const std::string& word : WordsIn(test::ReadText(file), beginning)) {
         EXPECT_TRUE(known.contains(word)) << file << " names " << word;
         ++named;
       }
@@ -262,7 +254,7 @@ TEST(Documents, NameFilesThatAreThere) {
   rooms.erase("build");
   std::size_t named = 0;
   for (const char* document : {"ARCHITECTURE.md", "docs/internals.md"}) {
-    for (const NamedPath& path : PathsIn(ReadText(root / document), rooms)) {
+    for (const NamedPath& path : PathsIn(test::ReadText(root / document), rooms)) {
       EXPECT_TRUE(path.name.find(' ') != std::string::npos || IsThere(path))
           << document << " names " << path.name << " in \"" << path.folder << "\"";
       ++named;
@@ -275,7 +267,7 @@ TEST(Documents, NameFilesThatAreThere) {
 // Every text that a pod's condition may have is where a reader of docs/my-pod-waits.md looks for
 // it: under "Not now" if waiting or a preemption can help, else under "Never".
 TEST(Documents, ExplainEveryReason) {
-  const std::string page = ReadText(fs::path(test::SourceDir()) / "docs/my-pod-waits.md");
+  const std::string page = test::ReadText(fs::path(test::SourceDir()) / "docs/my-pod-waits.md");
   const auto rows = [&page](std::string_view heading) {
     const std::vector<std::string> cells = FirstCells(page, heading);
     return std::set<std::string>(cells.begin(), cells.end());
@@ -297,11 +289,13 @@ TEST(Documents, ExplainEveryReason) {
 TEST(Documents, SayWhereToLookForEveryAlert) {
   const fs::path root = test::SourceDir();
   std::set<std::string> alerts, rows;
-  for (const std::string& line : LinesOf(ReadText(root / "manifests/monitoring/alerts.yaml"))) {
+  for (const std::string& line :
+       LinesOf(test::ReadText(root / "manifests/monitoring/alerts.yaml"))) {
     const std::size_t at = line.find("- alert: ");
     if (at != std::string::npos) alerts.insert(line.substr(at + 9));
   }
-  for (const std::string& cell : FirstCells(ReadText(root / "docs/monitoring.md"), "## Alerts")) {
+  for (const std::string& cell :
+       FirstCells(test::ReadText(root / "docs/monitoring.md"), "## Alerts")) {
     std::istringstream names(cell);
     for (std::string name; std::getline(names >> std::ws, name, ',');) rows.insert(name);
   }

@@ -15,14 +15,13 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "test/support/build_paths.h"
+#include "test/support/read_text.h"
 
 namespace berth {
 namespace {
@@ -229,11 +228,7 @@ TEST(IncludeRule, HoldsInEveryFile) {
   std::set<std::string_view> rooms;
   Checker checker;
   for (const std::string& file : files) {
-    std::ifstream stream(root / file);
-    ASSERT_TRUE(stream.is_open()) << file;
-    std::ostringstream text;
-    text << stream.rdbuf();
-    checker.Check(file, text.str());
+    checker.Check(file, test::ReadText(root / file));
     if (const Room* room = RoomOf(file)) rooms.insert(room->path);
   }
   for (const std::string& violation : checker.violations()) ADD_FAILURE() << violation;
@@ -266,10 +261,9 @@ std::vector<std::string> EcosystemsNamedIn(const std::string& path, std::string 
 TEST(Ecosystems, AreNamedInNoRoomThatWorksForAllAlike) {
   const std::filesystem::path root = test::SourceDir();
   for (const std::string& file : SourceFiles(root)) {
-    std::ifstream stream(root / file);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    for (const std::string& named : EcosystemsNamedIn(file, text.str())) ADD_FAILURE() << named;
+    for (const std::string& named : EcosystemsNamedIn(file, test::ReadText(root / file))) {
+      ADD_FAILURE() << named;
+    }
   }
   EXPECT_EQ(EcosystemsNamedIn("server/kube/a.cc", "// HAMi's lock\n"),
             std::vector<std::string>{"server/kube/a.cc: names hami"});

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of the HTTP server share: a server with a few routes, and a wait for what happens
-// on its threads.
+// What the tests of the HTTP server share: a server with a few routes.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include <gtest/gtest.h>
 
 #include "server/http/http_server.h"
 #include "server/http/router.h"
+#include "test/support/eventually.h"
 #include "test/support/raw_client.h"
 
 namespace berth::test {
@@ -57,19 +55,6 @@ inline std::unique_ptr<http::HttpServer> StartServer(
 
 inline RawClient ConnectTo(const http::HttpServer& server) {
   return RawClient("127.0.0.1", server.port());
-}
-
-// True as soon as the condition holds, false if it does not within 10 s.
-template <class Condition>
-bool Eventually(Condition condition) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > limit) {
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
 }
 
 inline bool NobodyConnected(const http::HttpServer& server) {

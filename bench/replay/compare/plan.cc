@@ -8,8 +8,11 @@
 #include "bench/replay/engine_session.h"
 
 namespace berth::replay {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 RunKey Plan::Key(std::size_t number) const {
   const std::size_t rest = number / policies.size();

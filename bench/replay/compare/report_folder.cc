@@ -11,8 +11,11 @@
 #include "bench/replay/report.h"
 
 namespace berth::replay {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 std::string ReportPage(const Json& summary) {
   Json shown = summary;
