@@ -52,7 +52,7 @@ void Preempt(benchmark::State& state, int wanted, int low_priority, int high_pri
              bool found) {
   const auto snapshot = FullCluster(low_priority, high_priority);
   const PodRequest pod = Pod("preemptor", wanted, 50);
-  const EvictionLimits limits{{}, [](std::string_view) { return std::size_t{0}; }};
+  const EvictionLimits limits{{}, [](const GangId&) { return std::size_t{0}; }};
   for (auto _ : state) {
     for (NodeIndex i = 0; i < snapshot->size(); ++i) {
       std::vector<std::string> victims;

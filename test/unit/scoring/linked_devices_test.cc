@@ -106,7 +106,7 @@ TEST(LinkedDevices, VictimsLeaveGpusThatAreLinked) {
   for (int gpu = 0; gpu < 8; ++gpu) {
     node.Holding(APod(std::string(1, static_cast<char>('a' + gpu))).Whole(1), {gpu});
   }
-  const EvictionLimits no_limits{{}, [](std::string_view) { return std::size_t{0}; }};
+  const EvictionLimits no_limits{{}, [](const GangId&) { return std::size_t{0}; }};
   const auto victims = [&](const ANode& from, const APod& pod) {
     return AddedVictims(from.Build(), pod.Request(), {}, no_limits);
   };

@@ -18,7 +18,7 @@ using Uids = std::vector<std::string>;
 
 // No budgets, no gangs beyond the node.
 EvictionLimits NoLimits() {
-  return {{}, [](std::string_view) { return std::size_t{0}; }};
+  return {{}, [](const GangId&) { return std::size_t{0}; }};
 }
 
 std::optional<Uids> Added(const ANode& node, const APod& pod, const Uids& given = {},
@@ -128,8 +128,8 @@ TEST(AddedVictims, OfAGangAreAllOfItAndOnlyIfNothingElseSuffices) {
   node.Holding(APod("a").Whole(1).Gang("default/g"), {0});
   node.Holding(APod("b").Whole(1).Gang("default/g"), {1});
   node.Holding(APod("c").Whole(1).Priority(90), {2});
-  const EvictionLimits here{{}, [](std::string_view) { return std::size_t{2}; }};
-  const EvictionLimits elsewhere{{}, [](std::string_view) { return std::size_t{3}; }};
+  const EvictionLimits here{{}, [](const GangId&) { return std::size_t{2}; }};
+  const EvictionLimits elsewhere{{}, [](const GangId&) { return std::size_t{3}; }};
   EXPECT_EQ(Added(node, Preemptor().Whole(1), {}, here), Uids{"uid-c"});
   EXPECT_EQ(Added(node, Preemptor().Whole(2), {}, here), (Uids{"uid-a", "uid-b"}));
   EXPECT_EQ(Added(node, Preemptor().Whole(2), {}, elsewhere), std::nullopt);
@@ -141,7 +141,7 @@ TEST(AddedVictims, OfAGangAreNoneIfOneOfItMustStay) {
   ANode node = ANode("n").Gpus(2);
   node.Holding(APod("a").Whole(1).Gang("default/g"), {0});
   node.Holding(APod("b").Whole(1).Gang("default/g").Priority(300), {1});
-  const EvictionLimits limits{{}, [](std::string_view) { return std::size_t{2}; }};
+  const EvictionLimits limits{{}, [](const GangId&) { return std::size_t{2}; }};
   EXPECT_EQ(Added(node, Preemptor().Whole(1), {}, limits), std::nullopt);
 }
 

@@ -103,7 +103,7 @@ TEST_F(ExtenderDomains, AGroupThatRequiresARackGetsTheOneThatHoldsAllOfIt) {
   }
   EXPECT_EQ(Passing(Member(4).Requires(kRack)), Names());
   EXPECT_EQ(ReasonOf(Member(4).Requires(kRack), "a1"), kOutsideDomain);
-  EXPECT_EQ(state_.GangNodes("default/g"), (Names{"b1", "b2"}));
+  EXPECT_EQ(state_.GangNodes(GangId::Of("default/g")), (Names{"b1", "b2"}));
 }
 
 TEST_F(ExtenderDomains, MembersGetTheSameGpusOnEveryNode) {

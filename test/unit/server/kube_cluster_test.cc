@@ -56,6 +56,8 @@ Json Claim(const std::string& name, const std::string& pool, const std::vector<s
   return claim;
 }
 
+const GangId kGroup = GangId::Of("coscheduling:ns/g");
+
 Json PodGroupOf(const std::string& name, int members) {
   return {{"kind", "PodGroup"},
           {"metadata", {{"name", name}, {"namespace", "ns"}}},
@@ -666,9 +668,9 @@ TEST_F(KubeClusterTest, ApisThatAreNotServedKeepNobodyWaitingAndAreFoundWhenThey
   api_.SetStatus(kClaims, 200);
   EXPECT_TRUE(Eventually([&] { return berth.Free("n1") == 3000; }));
   api_.SetStatus(kPodGroups, 200);
-  EXPECT_TRUE(Eventually([&] { return berth.groups.Find("ns/g").has_value(); }));
+  EXPECT_TRUE(Eventually([&] { return berth.groups.Find(kGroup).has_value(); }));
   api_.SetStatus(kPodGroups, 404);
-  EXPECT_TRUE(Eventually([&] { return !berth.groups.Find("ns/g"); })) << "and when they go";
+  EXPECT_TRUE(Eventually([&] { return !berth.groups.Find(kGroup); })) << "and when they go";
   EXPECT_TRUE(berth.ready);
 }
 
@@ -713,7 +715,7 @@ TEST_F(KubeClusterTest, AnApiThatHoldsNoDevicesAndAnswersWithErrorsKeepsNobodyWa
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); })) << berth.why;
   EXPECT_GE(berth.problems, 5);
   api_.SetStatus(kPodGroups, 200);
-  EXPECT_TRUE(Eventually([&] { return berth.groups.Find("ns/g").has_value(); }));
+  EXPECT_TRUE(Eventually([&] { return berth.groups.Find(kGroup).has_value(); }));
 }
 
 TEST_F(KubeClusterTest, WhatHoldsDevicesIsWaitedForAndNamed) {

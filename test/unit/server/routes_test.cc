@@ -137,7 +137,8 @@ TEST(Routes, DebugRoutesCanBeLeftOut) {
 TEST(Routes, TheAdviceToCutNodesOtherwiseIsThatOfThisMoment) {
   TestService service({test::ANode("n1").Mig(test::StaticMig(2, test::kSevenSmall)).Spec()});
   WaitingPods waiting;
-  waiting.Put({"ns", "p", test::APod("p").Mig("3g.20gb").Request(), true});
+  const test::APod pod = test::APod("p").Mig("3g.20gb");
+  waiting.Put({.pod = std::make_shared<const PodRequest>(pod.Request()), .unschedulable = true});
   Metrics metrics;
   Verbs verbs(service.extender(), service.rules(), metrics);
   Readiness readiness(nullptr);
@@ -160,7 +161,7 @@ TEST(Routes, TheAdviceToCutNodesOtherwiseIsThatOfThisMoment) {
   readiness.Set("another process leads");
   EXPECT_EQ(get("/debug/repartition"), "[]");
   readiness.Set(nullptr);
-  waiting.Remove("ns", "p");
+  waiting.Remove(pod.Request().id.uid);
   EXPECT_EQ(get("/debug/repartition"), "[]");
   EXPECT_NE(get("/metrics").find(line + "0\n"), std::string::npos);
 }
