@@ -110,17 +110,17 @@ TEST(PodGroup, ASizeThatIsNoNumberIsRefusedWithItsKey) {
   for (const char* size : {"", "0", "-1", "two", "1.5", "99999999999"}) {
     EXPECT_EQ(Refusal({{"kueue.x-k8s.io/pod-group-name", "g"},
                        {"kueue.x-k8s.io/pod-group-total-count", size}}),
-              "annotation kueue.x-k8s.io/pod-group-total-count: want a number of pods from 1 on, "
-              "got \"" +
+              "annotation kueue.x-k8s.io/pod-group-total-count: want a number of pods from 1 to "
+              "10000, got \"" +
                   std::string(size) + "\"");
   }
-  EXPECT_EQ(
-      Read(With({{"pod-group.scheduling.sigs.k8s.io/name", "g"},
-                 {"pod-group.scheduling.sigs.k8s.io/min-available", "x"}},
-                Json::object()))
-          .refusal,
-      "label pod-group.scheduling.sigs.k8s.io/min-available: want a number of pods from 1 on, "
-      "got \"x\"");
+  EXPECT_EQ(Read(With({{"pod-group.scheduling.sigs.k8s.io/name", "g"},
+                       {"pod-group.scheduling.sigs.k8s.io/min-available", "x"}},
+                      Json::object()))
+                .refusal,
+            "label pod-group.scheduling.sigs.k8s.io/min-available: want a number of pods from 1 to "
+            "10000, "
+            "got \"x\"");
   // Without the group that it belongs to it says nothing.
   EXPECT_EQ(Refusal({{"kueue.x-k8s.io/pod-group-total-count", "x"}}), "");
 }

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <charconv>
+#include <chrono>
 #include <optional>
 #include <span>
 #include <utility>
@@ -22,6 +23,13 @@ constexpr std::string_view kKueueSlices[] = {
 
 constexpr std::string_view kKueueUnconstrained = "kueue.x-k8s.io/podset-unconstrained-topology";
 
+constexpr std::string_view kBerth = "berth";
+constexpr std::string_view kKoordinator = "koordinator";
+constexpr std::string_view kKueue = "kueue";
+
+constexpr std::string_view kPodsWanted = "a number of pods from 1 to 10000";
+static_assert(kMaxGangPods == 10'000);
+
 enum class Where { kAnnotation, kLabel, kField };
 
 // One way to name a group, and the keys of its numbers; "" = it has none.
@@ -36,20 +44,26 @@ struct Convention {
   // Its PodGroup has the minimum.
   [[nodiscard]] bool has_object() const { return total.empty() && minimum.empty(); }
 };
+constexpr std::string_view kBerthTotal = "berth.dev/gang-size";
+constexpr std::string_view kKueueFast = "kueue.x-k8s.io/pod-group-fast-admission";
+constexpr std::string_view kKoordinatorWait = "gang.scheduling.koordinator.sh/waiting-time";
+constexpr std::string_view kKoordinatorGroups = "gang.scheduling.koordinator.sh/groups";
+constexpr std::string_view kKoordinatorTopology =
+    "gang.scheduling.koordinator.sh/network-topology-spec";
 constexpr std::string_view kKueueTotal = "kueue.x-k8s.io/pod-group-total-count";
 constexpr std::array<Convention, 10> kConventions = {{
-    {"berth", Where::kAnnotation, "berth.dev/gang", Where::kAnnotation, "berth.dev/gang-size",
+    {kBerth, Where::kAnnotation, "berth.dev/gang", Where::kAnnotation, kBerthTotal,
      "berth.dev/gang-min"},
     {kCoscheduling, Where::kLabel, "scheduling.x-k8s.io/pod-group"},
     {kKubernetes, Where::kField, ""},
     {kVolcano, Where::kAnnotation, "scheduling.k8s.io/group-name"},
     {kVolcano, Where::kAnnotation, "scheduling.volcano.sh/group-name"},
-    {"koordinator", Where::kAnnotation, "gang.scheduling.koordinator.sh/name", Where::kAnnotation,
+    {kKoordinator, Where::kAnnotation, "gang.scheduling.koordinator.sh/name", Where::kAnnotation,
      "gang.scheduling.koordinator.sh/total-number", "gang.scheduling.koordinator.sh/min-available"},
     {"labels", Where::kLabel, "pod-group.scheduling.sigs.k8s.io/name", Where::kLabel, "",
      "pod-group.scheduling.sigs.k8s.io/min-available"},
-    {"kueue", Where::kLabel, "kueue.x-k8s.io/pod-group-name", Where::kAnnotation, kKueueTotal},
-    {"kueue", Where::kAnnotation, "kueue.x-k8s.io/pod-group-name", Where::kAnnotation, kKueueTotal},
+    {kKueue, Where::kLabel, "kueue.x-k8s.io/pod-group-name", Where::kAnnotation, kKueueTotal},
+    {kKueue, Where::kAnnotation, "kueue.x-k8s.io/pod-group-name", Where::kAnnotation, kKueueTotal},
     {kKai, Where::kAnnotation, "pod-group-name"},
 }};
 
@@ -81,10 +95,10 @@ std::pair<const Convention*, const std::string*> GroupIn(const PodParts& parts) 
   return {nullptr, nullptr};
 }
 
-tl::unexpected<Error> Unreadable(Where where, std::string_view key, const std::string& wanted,
+tl::unexpected<Error> Unreadable(Where where, std::string_view key, std::string_view wanted,
                                  const std::string& value) {
   return Invalid(std::string(where == Where::kLabel ? "label " : "annotation ") + std::string(key) +
-                 ": want " + wanted + ", got \"" + value + "\"");
+                 ": want " + std::string(wanted) + ", got \"" + value + "\"");
 }
 
 std::string Names(const TopologyLevels& levels) {
@@ -96,13 +110,71 @@ std::string Names(const TopologyLevels& levels) {
                        : "a topology level (" + names + ") or the node label of one";
 }
 
+// As Go writes them: "1h30m", "600s", "1.5m". Nothing where it is no such text.
+std::optional<Duration> ReadGoDuration(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 6> kUnits = {
+      {{"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"h", 3600}, {"m", 60}, {"s", 1}}};
+  double seconds = 0;
+  if (text.empty()) return std::nullopt;
+  while (!text.empty()) {
+    double number = 0;
+    const auto [end, problem] =
+        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    if (problem != std::errc() || number < 0) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    const auto unit = std::ranges::find_if(
+        kUnits, [&text](const auto& known) { return text.starts_with(known.first); });
+    if (unit == kUnits.end()) return std::nullopt;
+    text.remove_prefix(unit->first.size());
+    seconds += number * unit->second;
+  }
+  if (seconds > static_cast<double>(kLongestHoldSeconds)) return std::nullopt;
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+// What is said of Koordinator's gangs beside their sizes.
+Status ReadKoordinator(const PodParts& parts, Gang& gang) {
+  if (const std::string* const wait = FindAnnotation(parts, kKoordinatorWait)) {
+    const std::optional<Duration> hold = ReadGoDuration(*wait);
+    if (!hold) {
+      return Unreadable(Where::kAnnotation, kKoordinatorWait, "a duration such as 600s", *wait);
+    }
+    if (*hold > Duration::zero()) gang.hold = hold;
+  }
+  if (const std::string* const groups = FindAnnotation(parts, kKoordinatorGroups)) {
+    std::string names = *groups;
+    std::erase(names, ' ');
+    const std::string alone = "[\"" + gang.id.full_name() + "\"]";
+    if (!names.empty() && names != "[]" && names != alone) {
+      return Unreadable(Where::kAnnotation, kKoordinatorGroups,
+                        alone + ", since berth starts no groups of gangs", *groups);
+    }
+  }
+  const std::string* const topology = FindAnnotation(parts, kKoordinatorTopology);
+  if (topology != nullptr && topology->find("MustGather") != topology->npos) {
+    return Unreadable(Where::kAnnotation, kKoordinatorTopology,
+                      "no MustGather (berth.dev/required-domain says the same)", *topology);
+  }
+  return {};
+}
+
+Status ReadKueueGroup(const PodParts& parts, Gang& gang) {
+  const std::string* const fast = FindAnnotation(parts, kKueueFast);
+  if (fast == nullptr) return {};
+  if (*fast != "true" && *fast != "false") {
+    return Unreadable(Where::kAnnotation, kKueueFast, "true or false", *fast);
+  }
+  if (*fast == "true") gang.minimum = 1;
+  return {};
+}
+
 // A number of pods, where the key is there.
 Status ReadPods(const PodParts& parts, const Convention& convention, std::string_view key,
                 std::optional<int>& pods) {
   const std::string* const value = key.empty() ? nullptr : Find(parts, convention.size_where, key);
   if (value == nullptr) return {};
-  const auto number = ParseInt(*value, 1, std::numeric_limits<int>::max());
-  if (!number) return Unreadable(convention.size_where, key, "a number of pods from 1 on", *value);
+  const auto number = ParseInt(*value, 1, kMaxGangPods);
+  if (!number) return Unreadable(convention.size_where, key, kPodsWanted, *value);
   pods = static_cast<int>(*number);
   return {};
 }
@@ -197,7 +269,9 @@ Result<DomainAsk> ReadVolcano(const PodParts& parts, const TopologyLevels& level
 
 std::span<const std::string_view> GroupAnnotations() {
   static const std::vector<std::string_view> annotations = [] {
-    std::vector<std::string_view> keys = {kKueueUnconstrained, kVolcanoMode, kVolcanoTier};
+    std::vector<std::string_view> keys = {kKueueUnconstrained, kKueueFast,       kVolcanoMode,
+                                          kVolcanoTier,        kKoordinatorWait, kKoordinatorGroups,
+                                          kKoordinatorTopology};
     for (const Convention& convention : kConventions) {
       if (convention.where == Where::kAnnotation) keys.push_back(convention.key);
       if (convention.size_where != Where::kAnnotation) continue;
@@ -213,6 +287,12 @@ std::span<const std::string_view> GroupAnnotations() {
   return annotations;
 }
 
+std::span<const std::string_view> PreferredLevelKeys() {
+  static constexpr std::array<std::string_view, 3> kKeys = {
+      kOwnLevels.preferred, kKueueLevels.preferred, kKaiLevels.preferred};
+  return kKeys;
+}
+
 Status ReadGang(const PodParts& parts, Gang& gang) {
   const auto [convention, name] = GroupIn(parts);
   if (convention == nullptr || name->empty()) return {};
@@ -221,8 +301,22 @@ Status ReadGang(const PodParts& parts, Gang& gang) {
   std::optional<int> total, minimum;
   BERTH_TRY_STATUS(ReadPods(parts, *convention, convention->total, total));
   BERTH_TRY_STATUS(ReadPods(parts, *convention, convention->minimum, minimum));
-  gang.total = total;
-  gang.minimum = minimum ? minimum : total;
+  if (total && minimum && *minimum > *total) {
+    return Unreadable(
+        convention->size_where, convention->minimum,
+        "at most the " + std::to_string(*total) + " of " + std::string(convention->total),
+        std::to_string(*minimum));
+  }
+  if (convention->name == kBerth && !total && !minimum) {
+    return Invalid("annotation " + std::string(kBerthTotal) + ": want " + std::string(kPodsWanted) +
+                   " beside " + std::string(convention->key) + ", got none");
+  }
+  Gang said = gang;
+  said.total = total;
+  said.minimum = minimum ? minimum : total;
+  if (convention->name == kKoordinator) BERTH_TRY_STATUS(ReadKoordinator(parts, said));
+  if (convention->name == kKueue) BERTH_TRY_STATUS(ReadKueueGroup(parts, said));
+  gang = std::move(said);
   return {};
 }
 

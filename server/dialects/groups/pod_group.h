@@ -15,7 +15,9 @@
 //   label      pod-group.scheduling.sigs.k8s.io/name   labels        label .../min-available
 //   label or annotation kueue.x-k8s.io/pod-group-name  kueue         .../pod-group-total-count
 //   annotation pod-group-name                          kai           its PodGroup has the minimum
-// A minimum that nobody says is the total.
+// A minimum that nobody says is the total; a pod group of Kueue that may be admitted before all of
+// its pods are there (.../pod-group-fast-admission) has the minimum 1. Koordinator's
+// .../waiting-time is the hold time. docs/gangs.md says what is ignored and what is refused.
 //
 // Levels of the topology, by name or by label key; the first family of which a key is there:
 //   berth.dev/required-domain, berth.dev/preferred-domain
@@ -30,6 +32,7 @@
 // for is done.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,8 +59,13 @@ inline constexpr std::string_view kKubernetes = "kubernetes";
 inline constexpr std::string_view kVolcano = "volcano";
 inline constexpr std::string_view kKai = "kai";
 
-// What the pod says of its gang. Error: kInvalidArgument naming the key where it is not a number
-// from 1 on; the gang then has its name alone.
+inline constexpr std::int64_t kLongestHoldSeconds = 10'000'000;
+
+// The annotations above by which a level is preferred.
+std::span<const std::string_view> PreferredLevelKeys();
+
+// What the pod says of its gang. Error: kInvalidArgument naming the key of a number that makes no
+// sense, or of a demand that nobody here meets; the gang then has its name alone.
 Status ReadGang(const wire::PodParts& parts, Gang& gang);
 
 // Error: kInvalidArgument naming the key: a level that is not configured, a value that cannot be

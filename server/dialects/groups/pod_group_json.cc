@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <span>
 
+#include <chrono>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -19,6 +19,7 @@ using wire::ForEachField;
 using wire::PodParts;
 using wire::ReadObject;
 
+using simdjson::ondemand::array;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
@@ -35,19 +36,33 @@ class PodGroupReader {
     });
     if (kind != "PodGroup") return Invalid("kind: want PodGroup, got \"" + kind + "\"");
     if (parts_.id.name.empty()) return Invalid("metadata.name: want a name, got \"\"");
-    if (members_ < 0 || members_ > std::numeric_limits<int>::max()) {
-      return Invalid(MembersField() + ": want a number of pods, got " + std::to_string(members_));
+    // Volcano's groups of nobody start pod by pod.
+    const std::int64_t least = convention_ == kVolcano ? 0 : 1;
+    if (members_ < least || members_ > kMaxGangPods) {
+      Refuse(MembersField(), "want a number of pods from " + std::to_string(least) + " to " +
+                                 std::to_string(kMaxGangPods) + ", got " +
+                                 std::to_string(members_));
+      members_ = 1;
     }
+    // Volcano leaves minimums of tasks aside where they are more than that of the group.
+    group_.has_roles = roles_ > 1 && of_roles_ <= members_;
+    group_.min_members = std::max(static_cast<int>(members_), 1);
     return {};
   }
 
   // What pods would say of the group.
   [[nodiscard]] const PodParts& parts() const { return parts_; }
-  [[nodiscard]] int min_members() const { return std::max(static_cast<int>(members_), 1); }
+  // All but the levels.
+  [[nodiscard]] const PodGroup& group() const { return group_; }
 
  private:
   [[nodiscard]] std::string MembersField() const {
     return convention_ == kKubernetes ? "spec.schedulingPolicy.gang.minCount" : "spec.minMember";
+  }
+
+  // The first objection counts.
+  void Refuse(const std::string& field, const std::string& why) {
+    if (group_.refusal.empty()) group_.refusal = field + ": " + why;
   }
 
   void ReadMetadata(object metadata) {
@@ -68,16 +83,59 @@ class PodGroupReader {
     ForEachField(spec, [this](std::string_view key, value content) {
       if (convention_ == kKubernetes) {
         if (key == "schedulingPolicy") ReadPolicy(content.get_object());
+        if (key == "parentCompositePodGroupName") RefuseParent(content.get_string());
         return;
       }
       if (key == "minMember") members_ = content.get_int64();
-      if (convention_ == kVolcano && key == "networkTopology") {
-        ReadNetworkTopology(content.get_object());
+      if (convention_ == kCoscheduling && key == "scheduleTimeoutSeconds") {
+        const std::int64_t seconds = content.get_int64();
+        if (seconds > 0) group_.hold = std::chrono::seconds(std::min(seconds, kLongestHoldSeconds));
       }
+      if (convention_ == kVolcano) ReadVolcano(key, content);
       if (convention_ == kKai && key == "topologyConstraint") {
         ReadTopologyConstraint(content.get_object());
       }
+      if (convention_ == kKai && key == "subGroups") ReadSubGroups(content.get_array());
     });
+  }
+
+  void RefuseParent(std::string_view parent) {
+    if (parent.empty()) return;
+    Refuse(
+        "spec.parentCompositePodGroupName",
+        "want none, since berth starts no groups of groups, got \"" + std::string(parent) + "\"");
+  }
+
+  void ReadVolcano(std::string_view key, value content) {
+    if (key == "networkTopology") ReadNetworkTopology(content.get_object());
+    if (key == "minTaskMember") {
+      ForEachField(content.get_object(), [this](std::string_view, value count) {
+        ++roles_;
+        of_roles_ += std::clamp<std::int64_t>(count.get_int64(), 0, kMaxGangPods + 1);
+      });
+    }
+    if (key == "subGroupPolicy") {
+      array policies = content.get_array();
+      if (policies.is_empty()) return;
+      Refuse("spec.subGroupPolicy", "want none, since berth places a group as one");
+    }
+  }
+
+  void ReadSubGroups(array groups) {
+    for (auto item : groups) {
+      ++roles_;
+      ForEachField(item.get_object(), [this](std::string_view key, value content) {
+        if (key != "topologyConstraint") return;
+        ForEachField(content.get_object(), [this](std::string_view level, value name) {
+          if (level != "requiredTopologyLevel") return;
+          const std::string_view required = name.get_string();
+          if (required.empty()) return;
+          Refuse("spec.subGroups.topologyConstraint.requiredTopologyLevel",
+                 "want none, since berth places a group as one, got \"" + std::string(required) +
+                     "\"");
+        });
+      });
+    }
   }
 
   void ReadPolicy(object policy) {
@@ -94,6 +152,10 @@ class PodGroupReader {
       if (key == "mode") Say(kVolcanoMode, std::string(std::string_view(content.get_string())));
       if (key == "highestTierAllowed") {
         Say(kVolcanoTier, std::to_string(std::int64_t{content.get_int64()}));
+      }
+      if (key == "highestTierName" && !std::string_view(content.get_string()).empty()) {
+        Refuse("spec.networkTopology.highestTierName",
+               "want highestTierAllowed, since berth knows tiers by their number");
       }
     });
   }
@@ -114,8 +176,23 @@ class PodGroupReader {
 
   const std::string_view convention_;
   PodParts parts_;
-  std::int64_t members_ = 0;
+  PodGroup group_;
+  std::int64_t members_ = 1;
+  std::size_t roles_ = 0;      // kinds of pods with a minimum of their own
+  std::int64_t of_roles_ = 0;  // these together
 };
+
+// How near its members have to be, where how near they should be cannot be read.
+PodParts WithoutPreferences(PodParts parts) {
+  const auto mode = parts.annotations.find(kVolcanoMode);
+  if (mode != parts.annotations.end() && mode->second == "soft") {
+    parts.annotations.erase(std::string(kVolcanoTier));
+  }
+  for (const std::string_view key : PreferredLevelKeys()) {
+    parts.annotations.erase(std::string(key));
+  }
+  return parts;
+}
 
 }  // namespace
 
@@ -124,10 +201,20 @@ Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convent
   PodGroupReader reader(convention);
   BERTH_TRY_STATUS(ReadObject(text, [&reader](object fields) { return reader.Read(fields); }));
   const PodId& id = reader.parts().id;
-  PodGroup group{id.namespace_name, id.name, reader.min_members(), {}};
-  const Result<DomainAsk> domain = DomainAskOf(reader.parts(), levels);
-  if (domain) group.domain = *domain;
-  if (!domain) problem = domain.error().message;
+  PodGroup group = reader.group();
+  group.namespace_name = id.namespace_name;
+  group.name = id.name;
+  problem = group.refusal;
+  Result<DomainAsk> domain = DomainAskOf(reader.parts(), levels);
+  if (!domain) {
+    if (problem.empty()) problem = domain.error().message;
+    domain = DomainAskOf(WithoutPreferences(reader.parts()), levels);
+  }
+  if (domain) {
+    group.domain = *domain;
+  } else if (group.refusal.empty()) {
+    group.refusal = domain.error().message;
+  }
   return group;
 }
 

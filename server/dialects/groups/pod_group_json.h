@@ -5,6 +5,8 @@
 //   scheduling.x-k8s.io, scheduling.volcano.sh, scheduling.run.ai   spec.minMember
 //   scheduling.k8s.io                            spec.schedulingPolicy.gang.minCount
 //
+// For how long the first pods wait: spec.scheduleTimeoutSeconds of scheduling.x-k8s.io.
+//
 // Where there is no such number each of the pods may start alone, as where it is 1: Spark's groups,
 // whose driver starts the rest, say 1 on purpose.
 //
@@ -24,9 +26,11 @@
 
 namespace berth::dialects {
 
-// convention: one of those of pod_group.h. problem: how near, where that cannot be read; the group
-// then has its size alone. Error: kInvalidArgument for what is not JSON, not a PodGroup, has no
-// name or no number where one is to be.
+// convention: one of those of pod_group.h. problem: what cannot be read. A number that makes no
+// sense, a level that is required and not known, and a demand that nobody here meets are the
+// group's refusal too; without a level that is only preferred the group does. Error:
+// kInvalidArgument for what is not JSON, not a PodGroup, has no name or no number where one is to
+// be.
 Result<PodGroup> DecodePodGroup(const PaddedText& text, std::string_view convention,
                                 const TopologyLevels& levels, std::string& problem);
 
