@@ -37,6 +37,7 @@
 #include "server/wire/pod_object.h"
 #include "server/wire/watch_json.h"
 #include "test/support/bind_now.h"
+#include "test/support/dialects.h"
 
 #ifdef BERTH_FUZZ_TRACES
 #include <unistd.h>
@@ -44,7 +45,6 @@
 #include <sys/mman.h>
 
 #include "bench/replay/trace.h"
-#include "test/support/dialects.h"
 #endif
 
 namespace berth::fuzz {
