@@ -9,8 +9,9 @@ import (
 	"berth.dev/e2e/harness"
 )
 
-func TestAPodOfHigherPriorityTakesTheGPUsOfLowerOnes(t *testing.T) {
-	needBerth(t)
+// A plane with Berth whose two nodes are full of 16 pods, and a class of priority, high, that overrides theirs.
+func fullPlane(t *testing.T) *harness.Plane {
+	t.Helper()
 	plane := harness.NewPlane(t)
 	plane.CreateNodes(2)
 	plane.AddPriorityClass("high", 1000)
@@ -18,6 +19,12 @@ func TestAPodOfHigherPriorityTakesTheGPUsOfLowerOnes(t *testing.T) {
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	plane.CreatePods(oneGPUEach("low", 16)...)
 	plane.WaitBound(30 * time.Second)
+	return plane
+}
+
+func TestAPodOfHigherPriorityTakesTheGPUsOfLowerOnes(t *testing.T) {
+	needBerth(t)
+	plane := fullPlane(t)
 
 	high := harness.Pod("high", harness.Ask{harness.GPUResource: "4"})
 	high.Spec.PriorityClassName = "high"
@@ -33,13 +40,7 @@ func TestAPodOfHigherPriorityTakesTheGPUsOfLowerOnes(t *testing.T) {
 // Shares are invisible to the scheduler's own preemption: without a victim that helps nobody may be evicted.
 func TestNobodyIsEvictedForAPodThatCannotFitAnyway(t *testing.T) {
 	needBerth(t)
-	plane := harness.NewPlane(t)
-	plane.CreateNodes(2)
-	plane.AddPriorityClass("high", 1000)
-	berth := plane.StartBerth("")
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-	plane.CreatePods(oneGPUEach("low", 16)...)
-	plane.WaitBound(30 * time.Second)
+	plane := fullPlane(t)
 
 	high := harness.Pod("high", harness.Ask{harness.GPUResource: "4"})
 	high.Spec.PriorityClassName = "high"

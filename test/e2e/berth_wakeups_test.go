@@ -176,13 +176,7 @@ func TestNobodyWaitsBesideADeviceThatWasFreed(t *testing.T) {
 // What is evicted for a pod is that pod's: others wait for the same GPUs.
 func TestThePodThatPreemptsGetsTheGPUOfItsVictim(t *testing.T) {
 	needBerth(t)
-	plane := harness.NewPlane(t)
-	plane.CreateNodes(2)
-	plane.AddPriorityClass("high", 1000)
-	berth := plane.StartBerth("")
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-	plane.CreatePods(oneGPUEach("low", 16)...)
-	plane.WaitBound(30 * time.Second)
+	plane := fullPlane(t)
 	plane.CreatePods(oneGPUEach("other", 4)...)
 	plane.WaitPending("other-0003", 20*time.Second)
 

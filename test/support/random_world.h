@@ -56,7 +56,9 @@ class RandomWorld {
     if (Chance(5)) node.NotReady();
     if (!node.Spec().gpus.empty() && Chance(30)) node.Linked(LinksOfSome(node.Spec().gpus.size()));
     if (node.Spec().gpus.empty() && Chance(30)) {
-      node.Places(Between(1, 20), Chance(10));
+      // One draw a statement: in which order arguments are computed is up to the compiler.
+      const int places = Between(1, 20);
+      node.Places(places, Chance(10));
       node.Missing(Between(0, 1));
     } else if (AllAlike(node.Spec()) && Chance(20)) {
       node.Missing(Between(1, gpus));

@@ -89,7 +89,11 @@ std::string RandomNames(Random& random) {
   std::string text = AnyOf(random, gaps);
   const std::uint64_t count = random.Below(9);
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (i > 0) text += AnyOf(random, gaps) + "," + AnyOf(random, gaps);
+    // One draw a statement: in which order operands are computed is up to the compiler.
+    if (i > 0) {
+      text += AnyOf(random, gaps) + ",";
+      text += AnyOf(random, gaps);
+    }
     // Mostly plain ones, or the fast lane would hardly ever be taken to the end.
     text += random.Below(8) == 0 ? AnyOf(random, names) : names[random.Below(8)];
   }
