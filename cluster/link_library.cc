@@ -8,10 +8,10 @@
 
 namespace berth {
 
-GpuLinks LinkLibrary::LinksOf(LinkMatrix matrix, std::string_view product, std::string source) {
+GpuLinks LinkLibrary::LinksOf(LinkMatrix matrix, std::string_view product, LinkOrigin origin) {
   const MutexLock lock(mutex_);
   const auto known = std::ranges::find_if(entries_, [&](const Entry& entry) {
-    return entry.product == product && entry.links.source() == source &&
+    return entry.product == product && entry.links.origin() == origin &&
            entry.links.matrix() == matrix;
   });
   if (known != entries_.end()) return known->links;
@@ -21,7 +21,7 @@ GpuLinks LinkLibrary::LinksOf(LinkMatrix matrix, std::string_view product, std::
   }
   const LinkSpeeds speeds = SpeedsFor(matrix, product);
   entries_.push_back(
-      {std::string(product), GpuLinks(std::move(matrix), speeds, std::move(source), tables_)});
+      {std::string(product), GpuLinks(std::move(matrix), speeds, std::move(origin), tables_)});
   return entries_.back().links;
 }
 

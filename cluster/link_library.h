@@ -25,9 +25,8 @@ class LinkLibrary {
   // on in their nodes.
   static constexpr std::size_t kMostWirings = 256;
 
-  // `product`: as in SpeedsFor (topology/links/product_links.h). `source`: where the matrix was
-  // read.
-  GpuLinks LinksOf(LinkMatrix matrix, std::string_view product, std::string source)
+  // `product`: as in SpeedsFor (topology/links/product_links.h).
+  GpuLinks LinksOf(LinkMatrix matrix, std::string_view product, LinkOrigin origin)
       BERTH_EXCLUDES(mutex_);
 
  private:

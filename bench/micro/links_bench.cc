@@ -63,7 +63,8 @@ class LinkedCluster {
       spec.cpu_milli = 128'000;
       spec.memory_bytes = std::int64_t{1} << 40;
       spec.gpus.assign(kGpus, GpuSpec{"", 80'000, true});
-      if (linked) spec.links = library_.LinksOf(Machine(random_.Below(4)), "", "bench");
+      if (linked)
+        spec.links = library_.LinksOf(Machine(random_.Below(4)), "", {LinkSource::kNode, "bench"});
       events.emplace_back(NodeUpserted{std::move(spec)});
     }
     BERTH_CHECK(state_.Apply(events).has_value());

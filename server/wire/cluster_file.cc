@@ -9,6 +9,7 @@
 
 #include "server/wire/mig_grant_json.h"
 #include "server/wire/mig_json.h"
+#include "server/wire/node_links.h"
 #include "server/wire/strict_json.h"
 #include "server/wire/topology_json.h"
 #include "topology/gpu_model.h"
@@ -92,7 +93,7 @@ Json NodeJson(const Node& node) {
   if (!spec.links.known()) return json;
   if (const auto topology = TopologyAnnotation(spec.links.matrix())) {
     json["topology"] = Json::parse(*topology);
-    json["topology_source"] = spec.links.source();
+    json["topology_source"] = spec.links.origin().name;
   }
   return json;
 }
@@ -255,7 +256,9 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   fields.List("mig_use", [](const Json&, const std::string&) { return Status(); });  // follows
   BERTH_TRY_STATUS(fields.Finish());
   if (matrix) {
-    spec.links = rules.links->LinksOf(*std::move(matrix), spec.gpu_model, std::move(source));
+    const auto rank = source == kCatalogueSource ? LinkSource::kCatalogue : LinkSource::kNode;
+    spec.links =
+        rules.links->LinksOf(*std::move(matrix), spec.gpu_model, {rank, std::move(source)});
   }
   if (Status valid = Validate(spec); !valid) {
     return tl::unexpected(std::move(valid).error().Within(path));

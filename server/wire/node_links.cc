@@ -21,6 +21,13 @@ void AddProblem(std::string& problem, std::string_view annotation, const Error& 
 
 }  // namespace
 
+GpuLinks CatalogueLinks(std::string_view product, int gpus, LinkLibrary& library) {
+  auto matrix = LinksOfProduct(product, gpus);
+  if (!matrix) return {};
+  return library.LinksOf(*std::move(matrix), product,
+                         {LinkSource::kCatalogue, std::string(kCatalogueSource)});
+}
+
 NodeLinks ReadNodeLinks(const NodeReadings& readings, std::string_view product, int gpus,
                         LinkLibrary& library) {
   NodeLinks found;
@@ -31,16 +38,14 @@ NodeLinks ReadNodeLinks(const NodeReadings& readings, std::string_view product, 
     const Status fits =
         said->matrix ? CheckCount(*said->matrix, gpus) : tl::unexpected(said->matrix.error());
     if (fits) {
-      found.links =
-          library.LinksOf(*std::move(said->matrix), product, std::string(said->annotation));
+      found.links = library.LinksOf(*std::move(said->matrix), product,
+                                    {LinkSource::kNode, std::string(said->annotation)});
       found.uuids = std::move(said->uuids);
       return found;
     }
     AddProblem(found.problem, said->annotation, fits.error());
   }
-  if (auto matrix = LinksOfProduct(product, gpus)) {
-    found.links = library.LinksOf(*std::move(matrix), product, std::string(kCatalogueSource));
-  }
+  found.links = CatalogueLinks(product, gpus, library);
   return found;
 }
 

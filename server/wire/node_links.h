@@ -28,6 +28,9 @@ struct NodeLinks {
   std::string problem;             // what was passed over, with its key; empty = nothing
 };
 
+// Those of the product catalogue; unknown if it does not have the product.
+GpuLinks CatalogueLinks(std::string_view product, int gpus, LinkLibrary& library);
+
 NodeLinks ReadNodeLinks(const NodeReadings& readings, std::string_view product, int gpus,
                         LinkLibrary& library);
 

@@ -90,7 +90,7 @@ inline LinkMatrix RandomMatrix(Random& random, int gpus) {
 // What is known of a machine alone in its cluster.
 inline GpuLinks LinksOf(const LinkMatrix& matrix) {
   WiringTables tables;
-  return GpuLinks(matrix, SpeedsFor(matrix), "test", tables);
+  return GpuLinks(matrix, SpeedsFor(matrix), {LinkSource::kNode, "test"}, tables);
 }
 
 inline std::vector<int> RandomNumbering(Random& random, int gpus) {

@@ -83,7 +83,7 @@ TEST(NodeLinks, OurAnnotationComesFirst) {
       Read({DgxAnnotation(), kHamiScores, kHamiRegister}, 8, "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(found.problem, "");
   ASSERT_TRUE(found.links.known());
-  EXPECT_EQ(found.links.source(), "berth.dev/topology");
+  EXPECT_EQ(found.links.origin().name, "berth.dev/topology");
   EXPECT_EQ(found.links.Between(0, 3), 50'000);
 }
 
@@ -91,7 +91,7 @@ TEST(NodeLinks, HamisScoresAreReadInTheOrderOfItsRegister) {
   const NodeLinks found = Read({"", kHamiScores, kHamiRegister}, 4);
   EXPECT_EQ(found.problem, "");
   ASSERT_TRUE(found.links.known());
-  EXPECT_EQ(found.links.source(), "hami.io/node-nvidia-score");
+  EXPECT_EQ(found.links.origin().name, "hami.io/node-nvidia-score");
   EXPECT_EQ(found.uuids, (std::vector<std::string>{"GPU-a", "GPU-b", "GPU-c", "GPU-d"}));
   const LinkMatrix& matrix = found.links.matrix();
   EXPECT_EQ(matrix.link(0, 3), (Link{LinkType::kSys, LinkType::kNvlink, 2}));
@@ -104,7 +104,7 @@ TEST(NodeLinks, WhatCannotBeReadIsToldAndTheNextSourceTaken) {
   const LinkTexts both = {R"({"version":2})", kHamiScores, kHamiRegister};
   NodeLinks found = Read(both, 4);
   EXPECT_EQ(found.problem, "annotation berth.dev/topology: version: want 1, got 2");
-  EXPECT_EQ(found.links.source(), "hami.io/node-nvidia-score");
+  EXPECT_EQ(found.links.origin().name, "hami.io/node-nvidia-score");
 
   found = Read({DgxAnnotation(), "", ""}, 7);
   EXPECT_EQ(found.problem, "annotation berth.dev/topology: want the node's 7 GPUs, got 8");
@@ -114,7 +114,18 @@ TEST(NodeLinks, WhatCannotBeReadIsToldAndTheNextSourceTaken) {
   EXPECT_EQ(found.problem,
             "annotation berth.dev/topology: want JSON, got something else; "
             "annotation hami.io/node-nvidia-score: want at least one GPU, got none");
-  EXPECT_EQ(found.links.source(), "product catalogue");
+  EXPECT_EQ(found.links.origin().name, "product catalogue");
+}
+
+TEST(NodeLinks, OfTheNodeItselfOverrideTheCatalogues) {
+  const std::string product = "NVIDIA-H100-80GB-HBM3";
+  const LinkSource unknown = Read({}, 8, "").links.source();
+  const LinkSource catalogue = Read({}, 8, product).links.source();
+  const LinkSource node = Read({DgxAnnotation(), "", ""}, 8, product).links.source();
+  EXPECT_EQ(unknown, LinkSource::kUnknown);
+  EXPECT_GT(catalogue, unknown);
+  EXPECT_GT(LinkSource::kObject, catalogue);
+  EXPECT_GT(node, LinkSource::kObject);
 }
 
 TEST(NodeLinks, ANodeThatSaysNothingIsNotKnown) {

@@ -49,9 +49,9 @@ std::vector<GpuMask> FabricOf(const LinkMatrix& matrix) {
 }  // namespace
 
 struct GpuLinks::Parts {
-  Parts(LinkMatrix of, const LinkSpeeds& speeds, std::string where, WiringTables& tables)
+  Parts(LinkMatrix of, const LinkSpeeds& speeds, LinkOrigin where, WiringTables& tables)
       : matrix(std::move(of)),
-        source(std::move(where)),
+        origin(std::move(where)),
         wiring(WiringOf(matrix, speeds)),
         sets(tables.SetsOf(wiring)),
         linked(FabricOf(matrix)),
@@ -61,7 +61,7 @@ struct GpuLinks::Parts {
   }
 
   const LinkMatrix matrix;
-  const std::string source;
+  const LinkOrigin origin;
   const Wiring wiring;
   const WiringSets sets;
   const std::vector<GpuMask> linked;
@@ -72,12 +72,13 @@ struct GpuLinks::Parts {
   mutable std::array<std::vector<int>, kLinkPatterns> pattern_scores;
 };
 
-GpuLinks::GpuLinks(LinkMatrix matrix, const LinkSpeeds& speeds, std::string source,
+GpuLinks::GpuLinks(LinkMatrix matrix, const LinkSpeeds& speeds, LinkOrigin origin,
                    WiringTables& tables)
-    : parts_(std::make_shared<const Parts>(std::move(matrix), speeds, std::move(source), tables)) {}
+    : parts_(std::make_shared<const Parts>(std::move(matrix), speeds, std::move(origin), tables)) {}
 
 const LinkMatrix& GpuLinks::matrix() const { return parts_->matrix; }
-const std::string& GpuLinks::source() const { return parts_->source; }
+LinkSource GpuLinks::source() const { return known() ? origin().source : LinkSource::kUnknown; }
+const LinkOrigin& GpuLinks::origin() const { return parts_->origin; }
 bool GpuLinks::knows_numa() const { return parts_->knows_numa; }
 int GpuLinks::Between(int a, int b) const { return parts_->wiring.Between(a, b); }
 int GpuLinks::span(GpuMask set) const { return parts_->wiring.Span(set); }
@@ -223,7 +224,7 @@ GpuMask GpuLinks::GrowFrom(int seed, GpuMask free, int size, const LinkAsk& ask)
 
 bool operator==(const GpuLinks& a, const GpuLinks& b) {
   if (a.parts_ == b.parts_) return true;
-  return a.known() && b.known() && a.source() == b.source() && a.matrix() == b.matrix() &&
+  return a.known() && b.known() && a.origin() == b.origin() && a.matrix() == b.matrix() &&
          a.parts_->wiring == b.parts_->wiring;
 }
 

@@ -8,6 +8,7 @@
 // as alike. Cheap to copy; any number of threads may ask.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,18 +20,32 @@
 
 namespace berth {
 
+// What a machine's links were read from, in rising order of precedence.
+enum class LinkSource : std::uint8_t {
+  kUnknown,    // the links are unknown
+  kCatalogue,  // what is known of the product (product_links.h)
+  kObject,     // an object beside the Node
+  kNode,       // the Node itself, or a file
+};
+struct LinkOrigin {
+  LinkSource source = LinkSource::kUnknown;
+  std::string name;  // for people: the annotation's key, ...
+  friend bool operator==(const LinkOrigin&, const LinkOrigin&) = default;
+};
+
 class GpuLinks {
  public:
   GpuLinks() = default;
-  // `source`: where the matrix was read. `tables`: shared by all machines of one wiring.
-  GpuLinks(LinkMatrix matrix, const LinkSpeeds& speeds, std::string source, WiringTables& tables);
+  // `tables`: shared by all machines of one wiring.
+  GpuLinks(LinkMatrix matrix, const LinkSpeeds& speeds, LinkOrigin origin, WiringTables& tables);
 
   [[nodiscard]] bool known() const { return parts_ != nullptr; }
+  [[nodiscard]] LinkSource source() const;
 
   // All that follows requires known().
 
   [[nodiscard]] const LinkMatrix& matrix() const;
-  [[nodiscard]] const std::string& source() const;
+  [[nodiscard]] const LinkOrigin& origin() const;
   [[nodiscard]] bool knows_numa() const;
   [[nodiscard]] int Between(int a, int b) const;        // MB/s
   [[nodiscard]] int span(GpuMask set) const;            // NUMA groups

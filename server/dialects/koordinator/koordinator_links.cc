@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "server/wire/node_links.h"
-#include "topology/links/product_links.h"
 
 namespace berth::dialects {
 
@@ -62,9 +61,8 @@ void KoordinatorLinks::RelinkNodes(const std::vector<std::string>& names) {
 
 void KoordinatorLinks::Relink(NodeSpec& spec) {
   unfit_.Remove(spec.name);
-  const std::string before = spec.links.known() ? spec.links.source() : "";
-  const bool ours = before == kKoordinatorSource;
-  if (!before.empty() && !ours && before != wire::kCatalogueSource) return;
+  if (spec.links.source() > LinkSource::kObject) return;
+  const bool ours = spec.links.source() == LinkSource::kObject;
   const auto found = devices_.find(spec.name);
   if ((found == devices_.end() && !ours) || spec.gpus.empty()) return;
   const auto gpus = static_cast<int>(spec.gpus.size());
@@ -79,17 +77,14 @@ void KoordinatorLinks::Relink(NodeSpec& spec) {
     }
   }
   if (links) {
-    spec.links =
-        library_.LinksOf(*std::move(links), spec.gpu_model, std::string(kKoordinatorSource));
+    spec.links = library_.LinksOf(*std::move(links), spec.gpu_model,
+                                  {LinkSource::kObject, std::string(kKoordinatorSource)});
     for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
       spec.gpus[i].uuid = found->second.gpus[i].uuid;
     }
     return;
   }
-  auto known = LinksOfProduct(spec.gpu_model, gpus);
-  spec.links = known ? library_.LinksOf(*std::move(known), spec.gpu_model,
-                                        std::string(wire::kCatalogueSource))
-                     : GpuLinks();
+  spec.links = wire::CatalogueLinks(spec.gpu_model, gpus, library_);
 }
 
 }  // namespace berth::dialects

@@ -12,30 +12,33 @@
 namespace berth {
 namespace {
 
+LinkOrigin From(std::string name) { return {LinkSource::kNode, std::move(name)}; }
+
 TEST(LinkLibrary, SharesWhatNodesOfOneWiringKnow) {
   LinkLibrary library;
-  const GpuLinks first = library.LinksOf(test::Dgx1V(), "", "a");
-  const GpuLinks second = library.LinksOf(test::Dgx1V(), "", "a");
+  const GpuLinks first = library.LinksOf(test::Dgx1V(), "", From("a"));
+  const GpuLinks second = library.LinksOf(test::Dgx1V(), "", From("a"));
   EXPECT_EQ(&first.matrix(), &second.matrix());
   EXPECT_EQ(first, second);
-  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "", "b").source(), "b");
-  EXPECT_NE(library.LinksOf(test::BridgedCards(), "", "a"), first);
+  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "", From("b")).origin().name, "b");
+  EXPECT_NE(library.LinksOf(test::BridgedCards(), "", From("a")), first);
 }
 
 TEST(LinkLibrary, KnowsTheSpeedOfTheProduct) {
   LinkLibrary library;
-  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "", "a").Between(0, 3), 50'000);
-  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "Tesla-P100-SXM2-16GB", "a").Between(0, 3), 40'000);
+  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "", From("a")).Between(0, 3), 50'000);
+  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "Tesla-P100-SXM2-16GB", From("a")).Between(0, 3),
+            40'000);
 }
 
 TEST(LinkLibrary, ForgetsInsteadOfGrowingWithoutEnd) {
   LinkLibrary library;
-  const GpuLinks kept = library.LinksOf(test::Dgx1V(), "", "a");
+  const GpuLinks kept = library.LinksOf(test::Dgx1V(), "", From("a"));
   for (std::size_t i = 0; i <= LinkLibrary::kMostWirings; ++i) {
-    (void)library.LinksOf(test::BridgedCards(), "", std::to_string(i));
+    (void)library.LinksOf(test::BridgedCards(), "", From(std::to_string(i)));
   }
   EXPECT_EQ(kept.Ring(0b1001), 50'000) << "lives on in who has it";
-  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "", "a"), kept);
+  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "", From("a")), kept);
 }
 
 TEST(LinkLibrary, IsAskedByManyThreads) {
@@ -46,8 +49,8 @@ TEST(LinkLibrary, IsAskedByManyThreads) {
     threads.emplace_back([&library, &chosen, t] {
       Random random(t);
       for (int i = 0; i < 50; ++i) {
-        (void)library.LinksOf(test::RandomMatrix(random, 6), "", "x");
-        const GpuLinks links = library.LinksOf(test::Dgx1V(), "", "a");
+        (void)library.LinksOf(test::RandomMatrix(random, 6), "", From("x"));
+        const GpuLinks links = library.LinksOf(test::Dgx1V(), "", From("a"));
         chosen[t] = links.Choose(0xff, 2, {.pattern = LinkPattern::kPairs});
       }
     });

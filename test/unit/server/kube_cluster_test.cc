@@ -600,7 +600,7 @@ TEST_F(KubeClusterTest, KoordinatorTellsTheLinksOfNodesThatHaveNothingBetter) {
   };
   const auto source = [&spec](const std::string& node) {
     const GpuLinks links = spec(node).links;
-    return links.known() ? links.source() : "";
+    return links.known() ? links.origin().name : "";
   };
   ASSERT_TRUE(Eventually([&] { return source("n1") == dialects::kKoordinatorSource; }));
   EXPECT_EQ(spec("n1").links.span(0b11), 2);
@@ -634,7 +634,7 @@ TEST_F(KubeClusterTest, ADeviceThatIsNotOfThatNodeIsNamedAndLeavesItAsItWas) {
   EXPECT_EQ(berth.Free("n1"), 4000);
   const auto snapshot = berth.state.Current();
   ASSERT_TRUE(snapshot->node(0).spec().links.known());
-  EXPECT_EQ(snapshot->node(0).spec().links.source(), wire::kCatalogueSource);
+  EXPECT_EQ(snapshot->node(0).spec().links.source(), LinkSource::kCatalogue);
   api_.Put(kNodes, FakeNode("n1", 2));
   EXPECT_TRUE(Eventually([&] { return unreadable() == 0; }));
 }
