@@ -40,14 +40,13 @@ struct PodGone {
 struct PodMissed {
   std::string uid;
 };
-// The source of the claims; each source reports all of its own.
-enum class ClaimSource { kResourceClaims, kInstaslice };
 // Everything that claims of that source hold on the node now. Replaces what the source reported
 // before.
 struct GpusClaimed {
   std::string node;
   std::vector<ClaimedGpu> gpus;
-  ClaimSource source = ClaimSource::kResourceClaims;
+  // The kind of the claims, each of which is reported by one watcher. Empty: ResourceClaims.
+  std::string source = {};
 };
 // The part of the node's GPUs that pods can get now by the claims that kube-scheduler makes for
 // their extended resources; unknown = nothing. If the Node publishes its own MIG devices, those

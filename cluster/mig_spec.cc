@@ -9,21 +9,6 @@
 
 namespace berth {
 
-std::string_view MigKnowledgeName(MigKnowledge knowledge) {
-  constexpr std::array<std::string_view, 3> kNames = {"counts", "per-gpu", "exact"};
-  return kNames[static_cast<std::size_t>(knowledge)];
-}
-
-std::string_view MigAllocatorName(MigAllocator allocator) {
-  constexpr std::array<std::string_view, 5> kNames = {"berth", "first-fit", "driver", "hami",
-                                                      "kube-scheduler"};
-  return kNames[static_cast<std::size_t>(allocator)];
-}
-
-std::string_view MigDialectName(MigDialect dialect) {
-  return dialect == MigDialect::kHami ? "hami" : "berth";
-}
-
 std::string_view MigTroubleName(MigTrouble trouble) {
   constexpr std::array<std::string_view, 5> kNames = {"", "changing", "failed", "invalid", "stale"};
   return kNames[static_cast<std::size_t>(trouble)];
@@ -46,8 +31,9 @@ Status Validate(const MigSpec& spec) {
       return Invalid(place + ".index: want each GPU once and in ascending order, got " +
                      std::to_string(spec.gpus[i].index));
     }
-    if (spec.dialect == MigDialect::kHami && spec.gpus[i].uuid.empty()) {
-      return Invalid(place + ".uuid: want one, by which HAMi's agent knows the GPU, got none");
+    if (!spec.agent.empty() && spec.gpus[i].uuid.empty()) {
+      return Invalid(place + ".uuid: want one, by which the agent of " + spec.agent +
+                     " knows the GPU, got none");
     }
     if (auto layout = MigLayout::Of(*spec.product, spec.gpus[i].instances); !layout) {
       return tl::unexpected(std::move(layout).error().Within(place + ".instances"));

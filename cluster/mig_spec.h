@@ -33,7 +33,6 @@ enum class MigKnowledge : std::uint8_t {
   kPerGpu,  // how many per GPU: where they begin is assumed
   kExact,
 };
-std::string_view MigKnowledgeName(MigKnowledge knowledge);  // "counts", "per-gpu", "exact"
 
 // Who picks the device for a pod once its node is chosen. Berth chooses the node by what it expects
 // the others to pick.
@@ -41,19 +40,11 @@ enum class MigAllocator : std::uint8_t {
   kBerth,     // Berth: GPU and start, written with the binding
   kFirstFit,  // the first GPU that has room, the lowest start: assumed of the kubelet
   kDriver,  // the first GPU that has room, NVIDIA's driver's start (topology/mig/mig_start_rule.h)
-  kHami,    // the first GPU that has room, HAMi's start
+  kHighOrLow,  // the first GPU that has room, the highest or lowest start (mig_start_rule.h)
   // kube-scheduler, which makes a ResourceClaim for the pod's extended resources (KEP-5004): the
   // first fit, in the order of `gpus`. It is the claim that holds the devices, and no pod.
   kKubeScheduler,
 };
-std::string_view MigAllocatorName(MigAllocator allocator);  // "berth", "first-fit", ...
-
-// How the node's agent learns which devices to create for a pod, if Berth picks them.
-enum class MigDialect : std::uint8_t {
-  kBerth,  // by the pod's annotation berth.dev/devices
-  kHami,   // HAMi's: by annotations of its own, under its lock on the node (wire/hami_binding.h)
-};
-std::string_view MigDialectName(MigDialect dialect);  // "berth", "hami"
 
 enum class MigTrouble : std::uint8_t {
   kNone,
@@ -90,7 +81,10 @@ struct MigSpec {
   // Another scheduler gives them out: Berth counts what its pods have and gives none.
   bool foreign = false;
   bool fixed = false;  // static, and cannot be repartitioned
-  MigDialect dialect = MigDialect::kBerth;
+  // The agent that makes the devices which Berth picks. Empty: one that reads the pod's annotation
+  // berth.dev/devices. Otherwise the name of the dialect that writes what the agent reads; such an
+  // agent knows GPUs by their UUIDs.
+  std::string agent;
   std::vector<MigStock> shared;
   std::optional<MigProfile> single;  // what each of NodeSpec::gpus is
   std::int64_t single_memory_mib = 0;
@@ -99,6 +93,8 @@ struct MigSpec {
 
   // Pods get devices by the name of an extended resource, and a claim holds them.
   [[nodiscard]] bool by_claims() const { return allocator == MigAllocator::kKubeScheduler; }
+  // Pods may name profiles as extended resources. Agents of other dialects serve none of those.
+  [[nodiscard]] bool takes_names() const { return agent.empty(); }
   // The position in `gpus` of the GPU with that index.
   [[nodiscard]] std::optional<std::size_t> PositionOf(int index) const;
   // The placements for which there is room on the GPU at that position, beside `taken`.

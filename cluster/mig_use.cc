@@ -31,8 +31,8 @@ MigStartRule StartRuleOf(MigAllocator allocator) {
     case MigAllocator::kFirstFit:
     case MigAllocator::kKubeScheduler:
       return MigStartRule::kLowest;
-    case MigAllocator::kHami:
-      return MigStartRule::kHami;
+    case MigAllocator::kHighOrLow:
+      return MigStartRule::kHighOrLow;
     case MigAllocator::kBerth:
     case MigAllocator::kDriver:
       break;

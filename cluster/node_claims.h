@@ -29,7 +29,7 @@ class NodeClaims {
 
  private:
   struct Held {
-    std::map<ClaimSource, std::vector<ClaimedGpu>> by_source;
+    std::map<std::string, std::vector<ClaimedGpu>> by_source;
     Node::Claims all;  // of these, one after the other
   };
   std::unordered_map<std::string, Held> held_;

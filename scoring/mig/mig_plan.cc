@@ -206,8 +206,7 @@ Reason CheckMig(const Node& node, const MigSlices& ask) {
   if (spec.foreign) return Reason::kMigForeign;
   // The kubelet assigns the resources that the containers name, and these containers name none.
   if (!ask.by_name() && (!spec.dynamic || spec.by_claims())) return Reason::kMigByNameOnly;
-  // HAMi's agent serves the resource nvidia.com/gpu and no other.
-  if (ask.by_name() && spec.dialect == MigDialect::kHami) return Reason::kMigByNeedOnly;
+  if (ask.by_name() && !spec.takes_names()) return Reason::kMigByNeedOnly;
   for (const MigWant& want : ask.wants) {
     if (!HasProfile(spec, want)) return Reason::kNoMigProfile;
   }

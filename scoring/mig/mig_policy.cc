@@ -144,7 +144,7 @@ int MigChooser::StartIn(int state, int row) const {
     case MigPolicy::kLoadBalancing:
       return by_rule(MigStartRule::kDriver);
     case MigPolicy::kHami:
-      return by_rule(MigStartRule::kHami);
+      return by_rule(MigStartRule::kHighOrLow);
     case MigPolicy::kFirstFit:
     case MigPolicy::kDra:
     case MigPolicy::kInstaslice:

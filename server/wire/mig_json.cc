@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/mig_json.h"
 
+#include <array>
 #include <bit>
 #include <utility>
 
@@ -13,6 +14,18 @@ namespace {
 
 constexpr int kMostCount = 1'000'000;
 constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 30;
+constexpr std::string_view kOwnAgent = "berth", kOtherAgent = "hami";
+
+std::string_view KnowledgeName(MigKnowledge knowledge) {
+  constexpr std::array<std::string_view, 3> kNames = {"counts", "per-gpu", "exact"};
+  return kNames[static_cast<std::size_t>(knowledge)];
+}
+
+std::string_view AllocatorName(MigAllocator allocator) {
+  constexpr std::array<std::string_view, 5> kNames = {"berth", "first-fit", "driver", "hami",
+                                                      "kube-scheduler"};
+  return kNames[static_cast<std::size_t>(allocator)];
+}
 
 // One of a few words; nothing where the text is empty.
 template <class Enum>
@@ -145,12 +158,22 @@ void AddProduct(const MigProduct& product, Json& json) {
 Status ReadAllocator(const std::string& name, const std::string& path, MigSpec& spec) {
   using enum MigAllocator;
   spec.allocator = spec.dynamic ? kBerth : kFirstFit;
-  if (name == MigAllocatorName(kKubeScheduler)) {
+  if (name == AllocatorName(kKubeScheduler)) {
     spec.allocator = kKubeScheduler;  // not for people to say
     return {};
   }
-  return ReadWord(name, path, {kBerth, kFirstFit, kDriver, kHami}, MigAllocatorName,
+  return ReadWord(name, path, {kBerth, kFirstFit, kDriver, kHighOrLow}, AllocatorName,
                   spec.allocator);
+}
+
+Status ReadAgent(const std::string& name, const std::string& path, std::string& agent) {
+  if (name.empty() || name == kOwnAgent) return {};
+  if (name != kOtherAgent) {
+    return Invalid(path + ": want one of " + std::string(kOwnAgent) + ", " +
+                   std::string(kOtherAgent) + ", got \"" + name + "\"");
+  }
+  agent = name;
+  return {};
 }
 
 Status ReadWords(const std::string& knowledge, const std::string& trouble, const std::string& dot,
@@ -158,7 +181,7 @@ Status ReadWords(const std::string& knowledge, const std::string& trouble, const
   if (!knowledge.empty()) {
     BERTH_TRY_STATUS(ReadWord(knowledge, dot + "knowledge",
                               {MigKnowledge::kCounts, MigKnowledge::kPerGpu, MigKnowledge::kExact},
-                              MigKnowledgeName, announced.knowledge.emplace()));
+                              KnowledgeName, announced.knowledge.emplace()));
   }
   return ReadWord(
       trouble, dot + "trouble",
@@ -204,20 +227,19 @@ Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_v
   }
   rest.dynamic = partitioning == "dynamic";
   BERTH_TRY_STATUS(ReadAllocator(allocator, dot + "allocator", rest));
-  BERTH_TRY_STATUS(ReadWord(dialect, dot + "dialect", {MigDialect::kBerth, MigDialect::kHami},
-                            MigDialectName, rest.dialect));
+  BERTH_TRY_STATUS(ReadAgent(dialect, dot + "dialect", rest.agent));
   BERTH_TRY_STATUS(ReadWords(knowledge, trouble, dot, announced));
   return BuildMig(std::move(announced), path, label, library);
 }
 
 Json MigJson(const MigSpec& spec) {
   Json json = {{"partitioning", spec.dynamic ? "dynamic" : "static"},
-               {"allocator", MigAllocatorName(spec.allocator)},
-               {"knowledge", MigKnowledgeName(spec.knowledge)}};
+               {"allocator", AllocatorName(spec.allocator)},
+               {"knowledge", KnowledgeName(spec.knowledge)}};
   if (spec.foreign) json["foreign"] = true;
   if (spec.fixed) json["fixed"] = true;
   if (spec.product != nullptr) AddProduct(*spec.product, json);
-  if (spec.dialect != MigDialect::kBerth) json["dialect"] = MigDialectName(spec.dialect);
+  if (!spec.agent.empty()) json["dialect"] = spec.agent;
   Json gpus = Json::array();
   for (const MigGpu& gpu : spec.gpus) {
     Json entry = {{"index", gpu.index}, {"uuid", gpu.uuid}};

@@ -21,8 +21,8 @@
 //   foreign       true: another scheduler gives the devices out; Berth counts what its pods have
 //                 and gives none
 //   fixed         true: static, and nobody can cut the GPUs otherwise
-//   dialect       where the allocator is berth, how the node's agent hears of its pick: "berth" (by
-//                 berth.dev/devices) or "hami"
+//   dialect       where the allocator is berth, the agent that makes the devices: "berth" (one that
+//                 reads berth.dev/devices) or the name of another dialect (MigSpec::agent)
 //   instances     with "start", or "count" of them (1) whose starts are assumed as the driver
 //                 would have chosen them, the largest first
 //   profiles      rows in place of those of the product: {"profile": "1g.5gb", "size": 1,

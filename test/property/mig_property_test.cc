@@ -112,7 +112,7 @@ class MigRun {
       for (MigGpu& gpu : spec.gpus) gpu.instances = SomeInstances(*spec.product);
     }
     const std::vector<MigAllocator> allocators = {MigAllocator::kBerth, MigAllocator::kFirstFit,
-                                                  MigAllocator::kDriver, MigAllocator::kHami};
+                                                  MigAllocator::kDriver, MigAllocator::kHighOrLow};
     spec.allocator = allocators[random_.Below(allocators.size())];
     return spec;
   }

@@ -31,7 +31,7 @@ NodeSpec HamiNode() {
   NodeSpec node;
   node.name = "n1";
   MigSpec mig = test::DynamicMig(2, "H100-80GB");
-  mig.dialect = MigDialect::kHami;
+  mig.agent = "hami";
   mig.gpus[0].uuid = "GPU-a";
   mig.gpus[1].uuid = "GPU-b";
   node.mig = NodeMig(mig);
@@ -128,7 +128,7 @@ TEST(HamiBinding, IsReadBackAsTheSameDevices) {
 TEST(HamiBinding, IsNoPartOfABindingOnOtherNodes) {
   NodeSpec node = HamiNode();
   MigSpec mig = *node.mig;
-  mig.dialect = MigDialect::kBerth;
+  mig.agent.clear();
   node.mig = NodeMig(mig);
   EXPECT_EQ(Bound(PodJson(), node)["metadata"]["annotations"].size(), 3U)
       << "its own, devices and decision";

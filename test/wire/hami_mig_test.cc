@@ -83,7 +83,7 @@ TEST(HamiMig, GpusInModeMigAreCutByHamiAndAreNoWholeGpus) {
   const MigSpec& mig = *decoded.spec.mig;
   EXPECT_TRUE(mig.dynamic);
   EXPECT_TRUE(mig.foreign);
-  EXPECT_EQ(mig.allocator, MigAllocator::kHami);
+  EXPECT_EQ(mig.allocator, MigAllocator::kHighOrLow);
   EXPECT_EQ(mig.knowledge, MigKnowledge::kExact);
   MigSet made = 0;
   for (const char* const profile : {"1g.10gb", "3g.40gb", "7g.80gb"}) {
@@ -250,7 +250,7 @@ NodeSpec DecodeGiven(const Json& node) {
 TEST(HamiMig, WithTheOptionBerthGivesThem) {
   const NodeSpec spec = DecodeGiven(NodeObject(kTwoGpus, 14));
   EXPECT_FALSE(spec.mig->foreign);
-  EXPECT_EQ(spec.mig->dialect, MigDialect::kHami);
+  EXPECT_EQ(spec.mig->agent, "hami");
   EXPECT_EQ(spec.mig->allocator, MigAllocator::kBerth);
   const Node node(std::make_shared<const NodeSpec>(spec));
   const auto check = [&node](int slices) { return CheckMig(node, test::MigWith(slices)); };

@@ -197,7 +197,7 @@ TEST(NodeMig, BelievesTheAnnotationPerGpuAndExactly) {
   EXPECT_EQ(dynamic.allocator, MigAllocator::kBerth);
   EXPECT_EQ(dynamic.knowledge, MigKnowledge::kExact);
   node.annotation = R"({"partitioning":"dynamic","allocator":"hami","gpus":[{"index":0}]})";
-  EXPECT_EQ(Decode(node).spec.mig->allocator, MigAllocator::kHami);
+  EXPECT_EQ(Decode(node).spec.mig->allocator, MigAllocator::kHighOrLow);
 }
 
 TEST(NodeMig, TakesRowsAndProductsOfTheNodesOwn) {
@@ -236,6 +236,7 @@ TEST(NodeMig, TellsWhatItPassesOver) {
        "allocator: want one of berth, first-fit, driver, hami, got \"me\""},
       {R"({"partitioning":"dynamic","allocator":"kube-scheduler","gpus":[{"index":0}]})",
        "allocator: want one of berth, first-fit, driver, hami, got \"kube-scheduler\""},
+      {R"({"dialect":"hum"})", "dialect: want one of berth, hami, got \"hum\""},
       {R"({"product":"A1","gpus":[{"index":0}]})",
        "product: want a GPU product that is known, or memory_units and profiles, got \"A1\""},
       {R"({"gpus":[{"index":0,"instances":[{"profile":"1g.10gb","start":1}]}]})",
@@ -251,6 +252,22 @@ TEST(NodeMig, TellsWhatItPassesOver) {
     ASSERT_TRUE(decoded.spec.mig.known());
     EXPECT_EQ(decoded.spec.mig->gpus.size(), 8U) << "the counts are taken instead";
   }
+}
+
+TEST(NodeMig, TheAgentThatMakesTheDevicesIsOneOfAnotherDialectOnlyIfItIsNamed) {
+  ANodeObject node = Mixed({{"nvidia.com/mig-1g.5gb", "56"}});
+  const auto spec_with = [&node](const std::string& dialect) {
+    node.annotation = R"({"partitioning":"dynamic","gpus":[{"index":0,"uuid":"GPU-a"}])" +
+                      (dialect.empty() ? "" : ",\"dialect\":\"" + dialect + "\"") + "}";
+    return *Decode(node).spec.mig;
+  };
+  for (const std::string own : {"", "berth"}) {
+    EXPECT_TRUE(spec_with(own).takes_names()) << own;
+    EXPECT_FALSE(MigJson(spec_with(own)).contains("dialect")) << own;
+  }
+  EXPECT_EQ(spec_with("hami").agent, "hami");
+  EXPECT_FALSE(spec_with("hami").takes_names()) << "such agents serve no resource of a profile";
+  EXPECT_EQ(MigJson(spec_with("hami"))["dialect"], "hami");
 }
 
 TEST(NodeMig, OffersNoMoreInstancesThanAreAllocatable) {

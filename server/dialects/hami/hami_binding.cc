@@ -83,7 +83,7 @@ std::string Allocations(const std::vector<Device>& devices) {
 }  // namespace
 
 bool SpeaksHami(const Placement& placement, const NodeSpec& node) {
-  return !placement.mig.empty() && node.mig.known() && node.mig->dialect == MigDialect::kHami;
+  return !placement.mig.empty() && node.mig.known() && node.mig->agent == kHamiAgent;
 }
 
 Annotations HamiAnnotations(const PodRequest& pod, const Placement& placement, const NodeSpec& node,

@@ -90,7 +90,7 @@ class HamiDialect final : public wire::Dialect {
  public:
   explicit HamiDialect(bool gives_devices) : gives_devices_(gives_devices) {}
 
-  [[nodiscard]] std::string_view name() const override { return "hami"; }
+  [[nodiscard]] std::string_view name() const override { return kHamiAgent; }
   [[nodiscard]] wire::DialectKeys keys() const override {
     return {.of_nodes = kNodeKeys, .of_pods = kPodKeys, .resources = kHamiResources};
   }

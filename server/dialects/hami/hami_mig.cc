@@ -193,9 +193,9 @@ wire::MigAnnouncement Announce(const Register& all, const HamiFacts& facts) {
   rest.dynamic = true;
   if (facts.give) {
     rest.allocator = MigAllocator::kBerth;
-    rest.dialect = MigDialect::kHami;
+    rest.agent = kHamiAgent;
   } else {
-    rest.allocator = MigAllocator::kHami;
+    rest.allocator = MigAllocator::kHighOrLow;
     rest.foreign = true;
   }
   const std::string own_label = LabelOf(all.gpus.front().type);

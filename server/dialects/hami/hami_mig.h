@@ -38,6 +38,9 @@ namespace berth::dialects {
 
 inline constexpr std::string_view kHamiMigAnnotation = "hami.io/vgpu-mig-allocations";
 
+// MigSpec::agent of a node whose devices HAMi's plugin makes.
+inline constexpr std::string_view kHamiAgent = "hami";
+
 inline constexpr std::string_view kHamiCordonAnnotation = "hami.io/device-cordon";
 
 // The value of an annotation that is a list, as JSON; "discarded" where it is not JSON. Error:

@@ -55,7 +55,7 @@ void InstasliceClaims::Publish(const Nodes& nodes) {
     if (const auto known = on_node_.find(node); known != on_node_.end()) {
       for (const auto& [name, device] : known->second) held.push_back(device);
     }
-    events.emplace_back(GpusClaimed{node, std::move(held), ClaimSource::kInstaslice});
+    events.emplace_back(GpusClaimed{node, std::move(held), "instaslice"});
   }
   if (!events.empty()) (void)state_.Apply(events);  // no NodeSpec in it: cannot fail
 }

@@ -95,13 +95,13 @@ TEST_F(ClaimsInTheState, WhatIsSaidLastHolds) {
 TEST_F(ClaimsInTheState, EachSourceSaysItsOwn) {
   Up(4);
   Claim({ByIndex(0)});
-  Apply(GpusClaimed{"n", {ByIndex(1)}, ClaimSource::kInstaslice});
+  Apply(GpusClaimed{"n", {ByIndex(1)}, "instaslice"});
   EXPECT_EQ(Now().claimed(), 0b11u);
   Claim({ByIndex(2)});
   EXPECT_EQ(Now().claimed(), 0b110u);
   Claim({});
   EXPECT_EQ(Now().claimed(), 0b010u);
-  Apply(GpusClaimed{"n", {}, ClaimSource::kInstaslice});
+  Apply(GpusClaimed{"n", {}, "instaslice"});
   EXPECT_EQ(Now().claims(), nullptr);
   EXPECT_EQ(Report(), AuditReport());
 }

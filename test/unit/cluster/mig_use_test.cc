@@ -95,7 +95,7 @@ TEST(MigUse, AssumesWhatTheAllocatorPicksWhereOnlyTheProfileIsKnown) {
   };
   EXPECT_EQ(taken_by(MigAllocator::kFirstFit), SetOf(*spec.product, {{"1g.5gb", 0}}));
   EXPECT_EQ(taken_by(MigAllocator::kDriver), SetOf(*spec.product, {{"1g.5gb", 6}}));
-  EXPECT_EQ(taken_by(MigAllocator::kHami), SetOf(*spec.product, {{"1g.5gb", 6}}));
+  EXPECT_EQ(taken_by(MigAllocator::kHighOrLow), SetOf(*spec.product, {{"1g.5gb", 6}}));
 }
 
 TEST(MigUse, CountsAPodThatWasBoundPastBerth) {
@@ -226,7 +226,7 @@ TEST(MigUse, TheAuditSeesPodsThatWereGivenWhatClaimsHold) {
   placement.mig = {AGrant(0, "1g.5gb", 4)};
   const ClaimedGpu held = {"das/c", "c", "GPU-a", -1, "3g.20gb", 4};
   const std::vector<ClusterEvent> events = {NodeUpserted{ANode("n").Mig(spec).Spec()},
-                                            GpusClaimed{"n", {held}, ClaimSource::kInstaslice},
+                                            GpusClaimed{"n", {held}, "instaslice"},
                                             PodBound{APod("a").Mig("1g.5gb").Request(), placement}};
   ASSERT_TRUE(state.Apply(events));
   const AuditReport report = Audit(state.Everything(), Instant(), std::chrono::seconds(1));

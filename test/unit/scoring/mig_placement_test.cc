@@ -90,7 +90,7 @@ TEST(MigFilter, SaysWhyTheDevicesCannotBeGiven) {
 
 TEST(MigFilter, GivesByNeedAloneWhereHamisAgentMakesTheDevices) {
   MigSpec spec = DynamicMig(2, "H100-80GB");
-  spec.dialect = MigDialect::kHami;
+  spec.agent = "hami";
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.10gb")), Reason::kMigByNeedOnly);
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").MigNeeding(1, 0)), Reason::kFits);
 }

@@ -40,7 +40,7 @@ class HamiBindTest : public testing::Test, protected WriteFence {
     pod_.containers.push_back({"main", pod_.shape.gpus, false});
     pod_.container_count = 1;
     MigSpec mig = test::DynamicMig(1, "H100-80GB");
-    mig.dialect = MigDialect::kHami;
+    mig.agent = "hami";
     mig.gpus[0].uuid = "GPU-a";
     node_.mig = NodeMig(mig);
     api_.fault = [this](const ApiRequest& request) {
@@ -120,7 +120,7 @@ TEST_F(HamiBindTest, TakesTheLockAndLeavesItToTheAgent) {
 
 TEST_F(HamiBindTest, OtherNodesAreNotLockedOrAskedAbout) {
   MigSpec mig = *node_.mig;
-  mig.dialect = MigDialect::kBerth;
+  mig.agent.clear();
   node_.mig = NodeMig(mig);
   int asked = 0;
   before_ = [&](const ApiRequest&) { ++asked; };

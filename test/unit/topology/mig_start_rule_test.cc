@@ -45,10 +45,10 @@ TEST(MigStartRule, TheDriversSequences) {
 TEST(MigStartRule, LowestAndHami) {
   EXPECT_EQ(Starts(MigStartRule::kLowest, {"1g.5gb", "2g.10gb", "3g.20gb", "1g.10gb"}),
             (Ints{0, 2, 4, kFails}));
-  EXPECT_EQ(Starts(MigStartRule::kHami, {"1g.5gb", "2g.10gb", "1g.10gb", "1g.5gb", "3g.20gb"}),
+  EXPECT_EQ(Starts(MigStartRule::kHighOrLow, {"1g.5gb", "2g.10gb", "1g.10gb", "1g.5gb", "3g.20gb"}),
             (Ints{6, 0, 4, 3, kFails}));
-  EXPECT_EQ(Starts(MigStartRule::kHami, {"3g.20gb", "3g.20gb"}), (Ints{4, 0}));
-  EXPECT_EQ(Starts(MigStartRule::kHami, {"7g.40gb", "4g.20gb"}), (Ints{0, kFails}));
+  EXPECT_EQ(Starts(MigStartRule::kHighOrLow, {"3g.20gb", "3g.20gb"}), (Ints{4, 0}));
+  EXPECT_EQ(Starts(MigStartRule::kHighOrLow, {"7g.40gb", "4g.20gb"}), (Ints{0, kFails}));
 }
 
 }  // namespace
