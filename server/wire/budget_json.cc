@@ -16,44 +16,41 @@ using simdjson::ondemand::value;
 
 constexpr std::int64_t kNone = 0, kMost = 1 << 30;
 
-Status ReadBudget(object fields, PodDisruptionBudget& budget) {
-  std::string kind = "PodDisruptionBudget";
-  Status selector;
-  ForEachField(fields, [&](std::string_view key, value content) {
-    if (IsField(key, "kind")) kind = std::string_view(content.get_string());
-    const bool metadata = IsField(key, "metadata"), spec = IsField(key, "spec");
-    if (!metadata && !spec && !IsField(key, "status")) return;
-    ForEachField(content.get_object(), [&](std::string_view name, value part) {
-      if (metadata && IsField(name, "name")) budget.name = std::string_view(part.get_string());
-      if (metadata && IsField(name, "namespace")) {
-        budget.namespace_name = std::string_view(part.get_string());
-      }
-      if (spec && IsField(name, "selector")) {
-        auto read = ReadLabelSelector(part.get_object());
-        if (read) {
-          budget.selector = *std::move(read);
-        } else {
-          selector = tl::unexpected(std::move(read).error().Within("spec.selector"));
-        }
-      }
-      if (!metadata && !spec && IsField(name, "disruptionsAllowed")) {
-        budget.disruptions_allowed =
-            static_cast<int>(std::clamp(std::int64_t{part.get_int64()}, kNone, kMost));
-      }
-    });
+Status ReadSpec(object spec, PodDisruptionBudget& budget) {
+  Status status;
+  ForEachField(spec, [&](std::string_view key, value content) {
+    if (!IsField(key, "selector")) return;
+    auto read = ReadLabelSelector(content.get_object());
+    if (read) {
+      budget.selector = *std::move(read);
+    } else {
+      status = tl::unexpected(std::move(read).error().Within("spec.selector"));
+    }
   });
-  if (kind != "PodDisruptionBudget") {
-    return Invalid("kind: want PodDisruptionBudget, got \"" + kind + "\"");
-  }
-  if (budget.name.empty()) return Invalid("metadata.name: want a name, got \"\"");
-  return selector;
+  return status;
+}
+
+void ReadStatus(object status, PodDisruptionBudget& budget) {
+  ForEachField(status, [&budget](std::string_view key, value content) {
+    if (!IsField(key, "disruptionsAllowed")) return;
+    budget.disruptions_allowed =
+        static_cast<int>(std::clamp(std::int64_t{content.get_int64()}, kNone, kMost));
+  });
 }
 
 }  // namespace
 
 Result<PodDisruptionBudget> DecodeBudget(const PaddedText& text) {
   PodDisruptionBudget budget;
-  BERTH_TRY_STATUS(ReadObject(text, [&](object fields) { return ReadBudget(fields, budget); }));
+  Status spec;
+  BERTH_TRY(ObjectMeta meta,
+            ReadNamed(text, "PodDisruptionBudget", [&](std::string_view key, value content) {
+              if (IsField(key, "spec")) spec = ReadSpec(content.get_object(), budget);
+              if (IsField(key, "status")) ReadStatus(content.get_object(), budget);
+            }));
+  BERTH_TRY_STATUS(spec);
+  budget.namespace_name = std::move(meta.namespace_name);
+  budget.name = std::move(meta.name);
   return budget;
 }
 

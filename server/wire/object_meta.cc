@@ -8,15 +8,25 @@ namespace berth::wire {
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
+ObjectMeta ReadMetadata(object metadata) {
+  ObjectMeta meta;
+  ForEachField(metadata, [&meta](std::string_view key, value content) {
+    if (IsField(key, "namespace")) meta.namespace_name = TextOf(content);
+    if (IsField(key, "name")) meta.name = TextOf(content);
+    if (IsField(key, "uid")) meta.uid = TextOf(content);
+    if (IsField(key, "resourceVersion")) meta.resource_version = TextOf(content);
+    if (IsField(key, "creationTimestamp")) meta.created = TextOf(content);
+    if (IsField(key, "deletionTimestamp")) meta.deleting = true;
+    if (!IsField(key, "finalizers")) return;
+    for (auto finalizer : content.get_array()) meta.finalizers.push_back(TextOf(finalizer.value()));
+  });
+  return meta;
+}
+
 ObjectMeta ReadObjectMeta(object whole) {
   ObjectMeta meta;
-  ForEachField(whole, [&](std::string_view key, value content) {
-    if (!IsField(key, "metadata")) return;
-    ForEachField(content.get_object(), [&](std::string_view name, value text) {
-      if (IsField(name, "namespace")) meta.namespace_name = std::string_view(text.get_string());
-      if (IsField(name, "name")) meta.name = std::string_view(text.get_string());
-      if (IsField(name, "uid")) meta.uid = std::string_view(text.get_string());
-    });
+  ForEachField(whole, [&meta](std::string_view key, value content) {
+    if (IsField(key, "metadata")) meta = ReadMetadata(content.get_object());
   });
   return meta;
 }

@@ -4,9 +4,8 @@
 // of it matters, or can be read.
 #pragma once
 
-#include <simdjson.h>
-
 #include <string>
+#include <vector>
 
 #include "base/padded_text.h"
 #include "base/result.h"
@@ -17,15 +16,16 @@ struct ObjectMeta {
   std::string namespace_name;  // empty: it is in none
   std::string name;
   std::string uid;
+  std::string resource_version = {};
+  std::string created = {};  // as Kubernetes writes times: a later one compares greater
+  bool deleting = false;     // it has a deletionTimestamp
+  std::vector<std::string> finalizers = {};
 
   // "namespace/name", or the name alone.
   [[nodiscard]] std::string FullName() const {
     return namespace_name.empty() ? name : namespace_name + "/" + name;
   }
 };
-
-// What is absent stays empty. Throws simdjson::simdjson_error where a field has another type.
-ObjectMeta ReadObjectMeta(simdjson::ondemand::object object);
 
 // Error: kInvalidArgument for what is not JSON or has no name.
 Result<ObjectMeta> DecodeObjectMeta(const PaddedText& text);

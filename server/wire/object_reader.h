@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reading the fields of JSON objects as Kubernetes writes them: keys in any case, null means "not
-// there". For the decoders of this room; they throw simdjson::simdjson_error and stop it at the
-// room's door.
+// there". For decoders alone: what takes simdjson's values throws simdjson::simdjson_error, and
+// ReadObject and ReadNamed stop it.
 #pragma once
 
 #include <simdjson.h>
@@ -12,6 +12,7 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
+#include "server/wire/object_meta.h"
 
 namespace berth::wire {
 
@@ -49,6 +50,37 @@ Status ReadObject(const PaddedText& text, Read read) {
   } catch (const simdjson::simdjson_error& problem) {
     return Invalid(problem.what());
   }
+}
+
+// What is absent stays empty.
+ObjectMeta ReadMetadata(simdjson::ondemand::object metadata);
+// The same, of the object that has the metadata.
+ObjectMeta ReadObjectMeta(simdjson::ondemand::object object);
+
+// Reads the one object that the text is: its metadata, and read(key, value) for every other field
+// but the kind. Error: as ReadObject; kInvalidArgument for an object of another kind (lists leave
+// it out) or without a name.
+template <class Read>
+Result<ObjectMeta> ReadNamed(const PaddedText& text, std::string_view kind, Read read) {
+  ObjectMeta meta;
+  std::string found(kind);
+  BERTH_TRY_STATUS(ReadObject(text, [&](simdjson::ondemand::object fields) -> Status {
+    ForEachField(fields, [&](std::string_view key, simdjson::ondemand::value content) {
+      if (IsField(key, "kind")) {
+        found = TextOf(content);
+      } else if (IsField(key, "metadata")) {
+        meta = ReadMetadata(content.get_object());
+      } else {
+        read(key, content);
+      }
+    });
+    return {};
+  }));
+  if (found != kind) {
+    return Invalid("kind: want " + std::string(kind) + ", got \"" + found + "\"");
+  }
+  if (meta.name.empty()) return Invalid("metadata.name: want a name, got \"\"");
+  return meta;
 }
 
 }  // namespace berth::wire

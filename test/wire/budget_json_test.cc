@@ -44,6 +44,9 @@ TEST(BudgetJson, WhatIsNoBudgetIsAnError) {
   Json other = Budget(nullptr);
   other["kind"] = "Pod";
   EXPECT_EQ(Decode(other).error().message, "kind: want PodDisruptionBudget, got \"Pod\"");
+  Json nameless = Budget(nullptr);
+  nameless["metadata"].erase("name");
+  EXPECT_EQ(Decode(nameless).error().message, "metadata.name: want a name, got \"\"");
   const Json wrong = {{"matchExpressions", {{{"key", "a"}, {"operator", "Like"}}}}};
   EXPECT_EQ(Decode(Budget(wrong)).error().message,
             "spec.selector.matchExpressions[0].operator: want In, NotIn, Exists, DoesNotExist, Gt "

@@ -15,7 +15,6 @@ namespace {
 using wire::AppendString;
 using wire::ForEachField;
 using wire::MicroTime;
-using wire::ReadObject;
 using wire::TextOf;
 
 using simdjson::ondemand::array;
@@ -35,45 +34,32 @@ constexpr std::string_view kDeleting = "it is being deleted";
 
 class ClaimReader {
  public:
-  OpenClaim Read(object fields) {
-    std::string kind = "ResourceClaim";
-    ForEachField(fields, [&](std::string_view key, value content) {
-      if (key == "kind") kind = TextOf(content);
-      if (key == "metadata") ReadMetadata(content.get_object());
-      if (key == "spec") ReadSpec(content.get_object());
-      if (key == "status") {
-        ForEachField(content.get_object(), [this](std::string_view name, value) {
-          if (name == "allocation") claim_.allocated = true;
-        });
-      }
+  void ReadField(std::string_view key, value content) {
+    if (key == "spec") ReadSpec(content.get_object());
+    if (key != "status") return;
+    ForEachField(content.get_object(), [this](std::string_view name, value) {
+      if (name == "allocation") claim_.allocated = true;
     });
-    if (kind != "ResourceClaim") claim_.name.clear();
+  }
+
+  OpenClaim Finish(wire::ObjectMeta meta) {
+    if (meta.deleting) claim_.obstacle = kDeleting;
     if (requests_ != 1) Refuse(kNotOneRequest);
     if (!of_mig_class_) Refuse(kOtherClass);
     const auto profile = ParseMigProfile(profile_);
     if (!profile) Refuse(kNoProfile);
     if (profile) claim_.profile = *profile;
+    claim_.namespace_name = std::move(meta.namespace_name);
+    claim_.name = std::move(meta.name);
+    claim_.uid = std::move(meta.uid);
+    claim_.resource_version = std::move(meta.resource_version);
+    claim_.finalizers = std::move(meta.finalizers);
     return std::move(claim_);
   }
 
  private:
   void Refuse(std::string_view why) {
     if (claim_.obstacle.empty()) claim_.obstacle = why;
-  }
-
-  void ReadMetadata(object metadata) {
-    ForEachField(metadata, [this](std::string_view key, value content) {
-      if (key == "name") claim_.name = TextOf(content);
-      if (key == "namespace") claim_.namespace_name = TextOf(content);
-      if (key == "uid") claim_.uid = TextOf(content);
-      if (key == "resourceVersion") claim_.resource_version = TextOf(content);
-      if (key == "deletionTimestamp") Refuse(kDeleting);
-      if (key == "finalizers") {
-        for (auto finalizer : content.get_array()) {
-          claim_.finalizers.emplace_back(std::string_view(finalizer.get_string()));
-        }
-      }
-    });
   }
 
   void ReadSpec(object spec) {
@@ -172,15 +158,15 @@ bool OpenClaim::has_finalizer() const {
 }
 
 Result<OpenClaim> DecodeOpenClaim(const PaddedText& text) {
-  OpenClaim claim;
-  BERTH_TRY_STATUS(ReadObject(text, [&claim](object fields) -> Status {
-    claim = ClaimReader().Read(fields);
-    return {};
-  }));
-  if (claim.name.empty() || claim.uid.empty() || claim.resource_version.empty()) {
-    return Invalid("want a ResourceClaim with name, uid and resourceVersion, got name \"" +
-                   claim.name + "\", uid \"" + claim.uid + "\", resourceVersion \"" +
-                   claim.resource_version + "\"");
+  ClaimReader reader;
+  BERTH_TRY(wire::ObjectMeta meta,
+            wire::ReadNamed(text, "ResourceClaim", [&reader](std::string_view key, value content) {
+              reader.ReadField(key, content);
+            }));
+  OpenClaim claim = reader.Finish(std::move(meta));
+  if (claim.uid.empty() || claim.resource_version.empty()) {
+    return Invalid("want a ResourceClaim with uid and resourceVersion, got uid \"" + claim.uid +
+                   "\", resourceVersion \"" + claim.resource_version + "\"");
   }
   return claim;
 }

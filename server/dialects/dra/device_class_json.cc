@@ -13,7 +13,6 @@ namespace berth::dialects {
 namespace {
 
 using wire::ForEachField;
-using wire::ReadObject;
 using wire::TextOf;
 
 using simdjson::ondemand::array;
@@ -26,12 +25,16 @@ constexpr std::array<std::string_view, 2> kOfEveryMigDevice = {
 
 class ClassReader {
  public:
-  DeviceClass Read(object fields, std::string& kind) {
-    ForEachField(fields, [&](std::string_view key, value content) {
-      if (key == "kind") kind = TextOf(content);
-      if (key == "metadata") ReadMetadata(content.get_object());
-      if (key == "spec") ReadSpec(content.get_object());
+  void ReadSpec(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      if (key == "extendedResourceName") class_.extended_resource = TextOf(content);
+      if (key == "selectors") ReadSelectors(content.get_array());
     });
+  }
+
+  DeviceClass Finish(wire::ObjectMeta meta) {
+    class_.name = std::move(meta.name);
+    class_.created = std::move(meta.created);
     const auto profile = ParseMigProfile(profile_);
     if (unread_.empty() && profile) class_.profile = *profile;
     return std::move(class_);
@@ -40,20 +43,6 @@ class ClassReader {
   [[nodiscard]] const std::string& unread() const { return unread_; }
 
  private:
-  void ReadMetadata(object metadata) {
-    ForEachField(metadata, [this](std::string_view key, value content) {
-      if (key == "name") class_.name = TextOf(content);
-      if (key == "creationTimestamp") class_.created = TextOf(content);
-    });
-  }
-
-  void ReadSpec(object spec) {
-    ForEachField(spec, [this](std::string_view key, value content) {
-      if (key == "extendedResourceName") class_.extended_resource = TextOf(content);
-      if (key == "selectors") ReadSelectors(content.get_array());
-    });
-  }
-
   void ReadSelectors(array selectors) {
     for (auto selector : selectors) {
       ForEachField(selector.get_object(), [this](std::string_view key, value content) {
@@ -96,15 +85,12 @@ class ClassReader {
 }  // namespace
 
 Result<DeviceClass> DecodeDeviceClass(const PaddedText& text, std::string& problem) {
-  DeviceClass read;
   ClassReader reader;
-  std::string kind = "DeviceClass";
-  BERTH_TRY_STATUS(ReadObject(text, [&](object fields) -> Status {
-    read = reader.Read(fields, kind);
-    return {};
-  }));
-  if (kind != "DeviceClass") return Invalid("kind: want DeviceClass, got \"" + kind + "\"");
-  if (read.name.empty()) return Invalid("metadata.name: want a name, got \"\"");
+  BERTH_TRY(wire::ObjectMeta meta,
+            wire::ReadNamed(text, "DeviceClass", [&reader](std::string_view key, value content) {
+              if (key == "spec") reader.ReadSpec(content.get_object());
+            }));
+  DeviceClass read = reader.Finish(std::move(meta));
   const auto named = ParseMigResource(read.extended_resource);
   if (!named || (read.profile && read.profile == named->profile && !named->shared)) return read;
   problem = "spec.selectors: want what Berth reads as the MIG profile of " +

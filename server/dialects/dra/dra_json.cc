@@ -13,7 +13,6 @@ namespace {
 
 using wire::ForEachField;
 using wire::IsField;
-using wire::ReadObject;
 using wire::TextOf;
 
 using simdjson::ondemand::array;
@@ -185,30 +184,19 @@ Status ReadClaimStatus(object status, ResourceClaim& claim) {
   return results;
 }
 
-// The kind, the metadata, and what `part` is read by.
+// The names, and what `part` is read by.
 template <class Object, class Read>
-Status ReadNamed(const PaddedText& text, std::string_view kind, std::string_view part,
-                 Object& target, Read read_part) {
-  std::string found(kind);
+Result<Object> ReadPart(const PaddedText& text, std::string_view kind, std::string_view part,
+                        Read read_part) {
+  Object target;
   Status status;
-  BERTH_TRY_STATUS(ReadObject(text, [&](object fields) -> Status {
-    ForEachField(fields, [&](std::string_view key, value content) {
-      if (key == "kind") found = TextOf(content);
-      if (key == "metadata") {
-        ForEachField(content.get_object(), [&target](std::string_view name, value field) {
-          if (name == "name") target.name = TextOf(field);
-          if (name == "namespace") target.namespace_name = TextOf(field);
-        });
-      }
-      if (key == part) status = read_part(content.get_object(), target);
-    });
-    return {};
-  }));
-  if (found != kind) {
-    return Invalid("kind: want " + std::string(kind) + ", got \"" + found + "\"");
-  }
-  if (target.name.empty()) return Invalid("metadata.name: want a name, got \"\"");
-  return status;
+  BERTH_TRY(wire::ObjectMeta meta, wire::ReadNamed(text, kind, [&](std::string_view key, value it) {
+              if (key == part) status = read_part(it.get_object(), target);
+            }));
+  BERTH_TRY_STATUS(status);
+  target.namespace_name = std::move(meta.namespace_name);
+  target.name = std::move(meta.name);
+  return target;
 }
 
 }  // namespace
@@ -224,16 +212,14 @@ int GpuIndexIn(std::string_view device) {
 }
 
 Result<ResourceSlice> DecodeResourceSlice(const PaddedText& text) {
-  ResourceSlice slice;
-  BERTH_TRY_STATUS(ReadNamed(text, "ResourceSlice", "spec", slice, ReadSliceSpec));
+  BERTH_TRY(ResourceSlice slice,
+            ReadPart<ResourceSlice>(text, "ResourceSlice", "spec", ReadSliceSpec));
   std::ranges::sort(slice.devices, {}, &GpuDevice::name);
   return slice;
 }
 
 Result<ResourceClaim> DecodeResourceClaim(const PaddedText& text) {
-  ResourceClaim claim;
-  BERTH_TRY_STATUS(ReadNamed(text, "ResourceClaim", "status", claim, ReadClaimStatus));
-  return claim;
+  return ReadPart<ResourceClaim>(text, "ResourceClaim", "status", ReadClaimStatus);
 }
 
 }  // namespace berth::dialects
