@@ -1,33 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/binding_json.h"
 
-#include "server/wire/json_text.h"
+#include "server/wire/strict_json.h"
 
 namespace berth::wire {
 
 std::string EncodeBinding(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
                           std::string_view decision, WallTime now, const Dialects& dialects) {
-  std::string out = R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":)";
-  AppendString(out, pod.id.name);
-  out += R"(,"namespace":)";
-  AppendString(out, pod.id.namespace_name);
-  out += R"(,"uid":)";
-  AppendString(out, pod.id.uid);
-  out += R"(,"annotations":{"berth.dev/decision":)";
-  AppendString(out, decision);
-  Annotations annotations;
+  Annotations written;
   for (const Dialect& dialect : dialects) {
-    dialect.WriteGrants(pod, placement, node, now, annotations);
+    dialect.WriteGrants(pod, placement, node, now, written);
   }
-  for (const auto& [key, value] : annotations) {
-    out += ',';
-    AppendString(out, key);
-    out += ':';
-    AppendString(out, value);
-  }
-  out += R"(}},"target":{"apiVersion":"v1","kind":"Node","name":)";
-  AppendString(out, placement.node);
-  return out + "}}";
+  Json annotations = {{"berth.dev/decision", decision}};
+  for (const auto& [key, value] : written) annotations[key] = value;
+  return JsonText({{"apiVersion", "v1"},
+                   {"kind", "Binding"},
+                   {"metadata",
+                    {{"name", pod.id.name},
+                     {"namespace", pod.id.namespace_name},
+                     {"uid", pod.id.uid},
+                     {"annotations", std::move(annotations)}}},
+                   {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", placement.node}}}});
 }
 
 }  // namespace berth::wire

@@ -487,7 +487,7 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
   std::string text = R"({"version":1,"observed":true,"nodes":[)";
   const auto append = [&text](const Json& item, bool is_first) {
     text += is_first ? "\n" : ",\n";
-    text += item.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += JsonText(item);
   };
   for (NodeIndex i = 0; i < contents.snapshot->size(); ++i) {
     append(NodeJson(contents.snapshot->node(i)), i == 0);
@@ -499,7 +499,7 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
   text += ']';
   if (learned) {
     text += ",\n\"learned_mix\":";
-    text += LearnedJson(*learned).dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += JsonText(LearnedJson(*learned));
   }
   return text += '}';
 }

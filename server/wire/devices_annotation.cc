@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cluster/mig_use.h"
-#include "server/wire/json_text.h"
 #include "server/wire/mig_grant_json.h"
 #include "server/wire/strict_json.h"
 
@@ -28,25 +27,18 @@ struct ShareSum {
   std::int64_t memory_mib = 0;
 };
 
-void AppendGpu(std::string& out, const DeviceGrant& grant, const NodeSpec& node) {
-  out += "{\"index\":";
-  AppendNumber(out, grant.gpu);
+Json GpuJson(const DeviceGrant& grant, const NodeSpec& node) {
+  Json json = {{"index", grant.gpu}};
   const std::string& uuid = node.gpus[static_cast<std::size_t>(grant.gpu)].uuid;
-  if (!uuid.empty()) {
-    out += ",\"uuid\":";
-    AppendString(out, uuid);
-  }
-  out += ",\"milli\":";
-  AppendNumber(out, grant.milli);
-  out += ",\"memory_mib\":";
-  AppendNumber(out, grant.memory_mib);
-  out += "},";
+  if (!uuid.empty()) json["uuid"] = uuid;
+  json["milli"] = grant.milli;
+  json["memory_mib"] = grant.memory_mib;
+  return json;
 }
 
-void AppendMig(std::string& out, const MigGrant& grant, const NodeSpec& node) {
+Json MigDeviceJson(const MigGrant& grant, const NodeSpec& node) {
   const auto gpu = node.mig.known() ? node.mig->PositionOf(grant.gpu) : std::nullopt;
-  out += MigGrantJson(grant, gpu ? node.mig->gpus[*gpu].uuid : "").dump();
-  out += ',';
+  return MigGrantJson(grant, gpu ? node.mig->gpus[*gpu].uuid : "");
 }
 
 Status ReadGpu(const Json& json, const std::string& path, std::vector<DeviceGrant>& grants) {
@@ -186,22 +178,17 @@ Status CheckSame(const Given& given, Found found) {
 }  // namespace
 
 std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node) {
-  std::string out = "{\"version\":1,\"node\":";
-  AppendString(out, placement.node);
-  out += ",\"containers\":{";
-  const auto append = [&](const auto& by_container, std::string_view kind, auto append_one) {
-    for (const auto& [name, grants] : by_container) {
-      AppendString(out, name);
-      out.append(":{\"").append(kind).append("\":[");
-      for (const auto& grant : grants) append_one(out, grant, node);
-      out.back() = ']';
-      out += "},";
-    }
-  };
-  append(GrantsByContainer(pod, placement), "gpus", AppendGpu);
-  append(MigByContainer(pod, placement), "mig", AppendMig);
-  if (out.back() == ',') out.pop_back();
-  return out += "}}";
+  Json containers = Json::object();
+  for (const auto& [name, grants] : GrantsByContainer(pod, placement)) {
+    for (const DeviceGrant& grant : grants)
+      containers[name]["gpus"].push_back(GpuJson(grant, node));
+  }
+  for (const auto& [name, grants] : MigByContainer(pod, placement)) {
+    for (const MigGrant& grant : grants)
+      containers[name]["mig"].push_back(MigDeviceJson(grant, node));
+  }
+  return JsonText(
+      {{"version", 1}, {"node", placement.node}, {"containers", std::move(containers)}});
 }
 
 Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& pod,

@@ -4,12 +4,11 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
-#include <nlohmann/json.hpp>
+
+#include "server/wire/strict_json.h"
 
 namespace berth::wire {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 template <class T>
 void Read(const Json& object, const char* key, T& value) {
@@ -52,7 +51,7 @@ std::string EncodeLease(const Lease& lease) {
                   {"acquireTime", lease.acquire_time},
                   {"renewTime", lease.renew_time},
                   {"leaseTransitions", lease.transitions}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return JsonText(json);
 }
 
 std::string MicroTime(WallTime time) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fields: JSON objects, read strictly. A wrong type and a number out of range are errors with the
+// JSON documents in memory. Fields: JSON objects, read strictly. A wrong type and a number out of range are errors with the
 // path of the field; so is a key that is not known, but in objects that others write.
 #pragma once
 
@@ -20,6 +20,11 @@
 namespace berth::wire {
 
 using Json = nlohmann::ordered_json;
+
+// On one line, in the order in which it was put together; bytes that are not UTF-8 become U+FFFD.
+inline std::string JsonText(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 // Takes typed fields out of one object and refuses what is left over; the first problem is kept.
 class Fields {

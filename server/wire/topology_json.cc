@@ -28,7 +28,7 @@ Result<Json> ParseJson(std::string_view text) {
 // A list may be nested so deeply that printing it would overflow the stack.
 std::string Shown(const Json& json) {
   if (json.is_structured()) return json.type_name();
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 40);
+  return JsonText(json).substr(0, 40);
 }
 
 std::vector<std::string> Names(std::string_view prefix, std::int64_t count) {
@@ -273,7 +273,7 @@ std::string TopologyJson(const LinkMatrix& matrix) {
                {"numa_affinity", matrix.numa_affinity},
                {"warnings", matrix.warnings}};
   if (!matrix.nic_devices.empty()) json["nic_devices"] = matrix.nic_devices;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return JsonText(json);
 }
 
 Result<std::string> TopologyAnnotation(const LinkMatrix& matrix) {
@@ -300,7 +300,7 @@ Result<std::string> TopologyAnnotation(const LinkMatrix& matrix) {
     json["nics"] = matrix.nic_devices.empty() ? matrix.nics : matrix.nic_devices;
     json["nic_links"] = nic_links;
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return JsonText(json);
 }
 
 Result<LinkMatrix> ParseTopologyAnnotation(std::string_view text) {

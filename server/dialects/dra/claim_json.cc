@@ -5,15 +5,16 @@
 #include <utility>
 
 #include "server/dialects/dra/dra_json.h"
-#include "server/wire/json_text.h"
 #include "server/wire/lease_json.h"
 #include "server/wire/object_reader.h"
+#include "server/wire/strict_json.h"
 
 namespace berth::dialects {
 namespace {
 
-using wire::AppendString;
 using wire::ForEachField;
+using wire::Json;
+using wire::JsonText;
 using wire::MicroTime;
 using wire::TextOf;
 
@@ -136,19 +137,9 @@ bool TakeWord(std::string_view& text, std::string_view word) {
   return true;
 }
 
-void AppendField(std::string& out, std::string_view key, std::string_view text) {
-  AppendString(out, key);
-  out += ':';
-  AppendString(out, text);
-}
-
-// {"metadata":{"uid":..,"resourceVersion":.. for what follows.
-std::string PatchOf(const OpenClaim& claim) {
-  std::string out = "{\"metadata\":{";
-  AppendField(out, "uid", claim.uid);
-  out += ',';
-  AppendField(out, "resourceVersion", claim.resource_version);
-  return out;
+// The claim that is patched, and no later version of it.
+Json MetadataOf(const OpenClaim& claim) {
+  return {{"uid", claim.uid}, {"resourceVersion", claim.resource_version}};
 }
 
 }  // namespace
@@ -184,36 +175,28 @@ std::string ProfileIn(std::string_view expression) {
 }
 
 std::string EncodeFinalizerPatch(const OpenClaim& claim) {
-  std::string out = PatchOf(claim) + ",\"finalizers\":[";
-  for (const std::string& finalizer : claim.finalizers) {
-    AppendString(out, finalizer);
-    out += ',';
-  }
-  AppendString(out, kFinalizer);
-  return out + "]}}";
+  Json metadata = MetadataOf(claim);
+  metadata["finalizers"] = claim.finalizers;
+  metadata["finalizers"].push_back(kFinalizer);
+  return JsonText({{"metadata", std::move(metadata)}});
 }
 
 std::string EncodeAllocationPatch(const OpenClaim& claim, const ClaimAllocation& allocation,
                                   const PodId& pod, WallTime now) {
-  std::string out = PatchOf(claim) + "},\"status\":{\"allocation\":{\"devices\":{\"results\":[{";
-  AppendField(out, "request", claim.request);
-  out += ',';
-  AppendField(out, "driver", kGpuDriver);
-  out += ',';
-  AppendField(out, "pool", allocation.pool);
-  out += ',';
-  AppendField(out, "device", allocation.device);
-  out +=
-      "}]},\"nodeSelector\":{\"nodeSelectorTerms\":[{\"matchFields\":[{\"key\":"
-      "\"metadata.name\",\"operator\":\"In\",\"values\":[";
-  AppendString(out, allocation.node);
-  out += "]}]}]},";
-  AppendField(out, "allocationTimestamp", MicroTime(now));
-  out += "},\"reservedFor\":[{\"resource\":\"pods\",";
-  AppendField(out, "name", pod.name);
-  out += ',';
-  AppendField(out, "uid", pod.uid);
-  return out + "}]}}";
+  const Json device = {{"request", claim.request},
+                       {"driver", kGpuDriver},
+                       {"pool", allocation.pool},
+                       {"device", allocation.device}};
+  const Json on_node = {
+      {"key", "metadata.name"}, {"operator", "In"}, {"values", Json::array({allocation.node})}};
+  const Json term = {{"matchFields", Json::array({on_node})}};
+  const Json reserved = {{"resource", "pods"}, {"name", pod.name}, {"uid", pod.uid}};
+  const Json written = {{"devices", {{"results", Json::array({device})}}},
+                        {"nodeSelector", {{"nodeSelectorTerms", Json::array({term})}}},
+                        {"allocationTimestamp", MicroTime(now)}};
+  return JsonText(
+      {{"metadata", MetadataOf(claim)},
+       {"status", {{"allocation", written}, {"reservedFor", Json::array({reserved})}}}});
 }
 
 }  // namespace berth::dialects

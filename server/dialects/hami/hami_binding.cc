@@ -6,14 +6,13 @@
 
 #include "cluster/mig_use.h"
 #include "server/dialects/hami/hami_mig.h"
-#include "server/wire/json_text.h"
+#include "server/wire/strict_json.h"
 
 namespace berth::dialects {
 namespace {
 
 using wire::Annotations;
-using wire::AppendNumber;
-using wire::AppendString;
+using wire::Json;
 
 constexpr int kCoresPerGpu = 100;
 
@@ -49,11 +48,9 @@ std::string Segments(const std::vector<Device>& devices, int containers, int sli
   for (int container = 0; container < containers; ++container) {
     for (const Device& device : devices) {
       if (device.container != container) continue;
-      out += device.uuid + ",NVIDIA,";
-      AppendNumber(out, device.row.memory_mib);
-      out += ',';
-      AppendNumber(out, device.row.profile.compute_slices * kCoresPerGpu / slices_of_gpu);
-      out += ':';
+      const int cores = device.row.profile.compute_slices * kCoresPerGpu / slices_of_gpu;
+      out += device.uuid + ",NVIDIA," + std::to_string(device.row.memory_mib) + "," +
+             std::to_string(cores) + ":";
     }
     out += ';';
   }
@@ -61,23 +58,15 @@ std::string Segments(const std::vector<Device>& devices, int containers, int sli
 }
 
 std::string Allocations(const std::vector<Device>& devices) {
-  std::string out = "[";
+  Json json = Json::array();
   for (const Device& device : devices) {
-    out += out.size() > 1 ? ",{\"containerIndex\":" : "{\"containerIndex\":";
-    AppendNumber(out, device.container);
-    out += ",\"deviceIndex\":";
-    AppendNumber(out, device.index);
-    out += ",\"gpuUUID\":";
-    AppendString(out, device.uuid);
-    out += ",\"profile\":";
-    AppendString(out, MigProfileName(device.row.profile));
-    out += ",\"placement\":{\"start\":";
-    AppendNumber(out, device.start);
-    out += ",\"size\":";
-    AppendNumber(out, device.row.memory_units);
-    out += "}}";
+    json.push_back({{"containerIndex", device.container},
+                    {"deviceIndex", device.index},
+                    {"gpuUUID", device.uuid},
+                    {"profile", MigProfileName(device.row.profile)},
+                    {"placement", {{"start", device.start}, {"size", device.row.memory_units}}}});
   }
-  return out + "]";
+  return wire::JsonText(json);
 }
 
 }  // namespace

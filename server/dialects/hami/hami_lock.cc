@@ -4,17 +4,17 @@
 #include <chrono>
 
 #include "base/number.h"
-#include "server/wire/json_text.h"
 #include "server/wire/lease_json.h"
 #include "server/wire/object_reader.h"
+#include "server/wire/strict_json.h"
 
 namespace berth::dialects {
 namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
-using wire::AppendString;
 using wire::ForEachField;
+using wire::Json;
 using wire::ReadObject;
 
 // The number that the text has at a place, as so many digits.
@@ -112,17 +112,11 @@ Result<LockedNode> DecodeLockedNode(const PaddedText& text) {
 }
 
 std::string EncodeLockPatch(std::string_view resource_version, std::string_view lock) {
-  std::string out = "{\"metadata\":{\"resourceVersion\":";
-  AppendString(out, resource_version);
-  out += ",\"annotations\":{";
-  AppendString(out, kHamiLockAnnotation);
-  out += ':';
-  if (lock.empty()) {
-    out += "null";
-  } else {
-    AppendString(out, lock);
-  }
-  return out + "}}}";
+  Json annotations = {{kHamiLockAnnotation, nullptr}};
+  if (!lock.empty()) annotations[std::string(kHamiLockAnnotation)] = lock;
+  return wire::JsonText(
+      {{"metadata",
+        {{"resourceVersion", resource_version}, {"annotations", std::move(annotations)}}}});
 }
 
 }  // namespace berth::dialects
