@@ -6,11 +6,9 @@
 
 namespace berth::replay {
 
-Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ProfileSpec& spec,
-                                                             const Workload& workload,
-                                                             const Arrivals& arrivals,
-                                                             std::uint64_t seed,
-                                                             const WasteParameters& waste) {
+Result<std::unique_ptr<EngineSession>> EngineSession::Create(
+    const ProfileSpec& spec, const Workload& workload, const Arrivals& arrivals, std::uint64_t seed,
+    const WasteParameters& waste, std::size_t nodes_to_score) {
   std::shared_ptr<LearnedMix> mix;
   std::shared_ptr<Engine> engine;
   if (Learns(spec)) {
@@ -20,8 +18,8 @@ Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ProfileSpec& 
     BERTH_TRY(Profile profile, BuildProfile(spec, OracleMix(workload.tasks)));
     engine = std::make_shared<Engine>(std::move(profile));
   }
-  return std::unique_ptr<EngineSession>(
-      new EngineSession(std::move(engine), std::move(mix), workload, arrivals, seed));
+  return std::unique_ptr<EngineSession>(new EngineSession(
+      std::move(engine), std::move(mix), workload, arrivals, seed, nodes_to_score));
 }
 
 bool Learns(const ProfileSpec& spec) { return MixUseOf(spec) == MixUse::kDraws; }

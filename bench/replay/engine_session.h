@@ -4,6 +4,7 @@
 // simulation and search starts with one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,21 +21,24 @@ namespace berth::replay {
 class EngineSession {
  public:
   // Nodes are named by their rank in `arrivals`; the seed is for ties. The request mix is the
-  // oracle of the workload, as in the published protocol, but for a policy that learns it. Error:
-  // as BuildProfile.
+  // oracle of the workload, as in the published protocol, but for a policy that learns it.
+  // nodes_to_score: EnginePlacer::Serving. Error: as BuildProfile.
   static Result<std::unique_ptr<EngineSession>> Create(const ProfileSpec& spec,
                                                        const Workload& workload,
                                                        const Arrivals& arrivals, std::uint64_t seed,
-                                                       const WasteParameters& waste = {});
+                                                       const WasteParameters& waste = {},
+                                                       std::size_t nodes_to_score = 0);
 
   [[nodiscard]] EnginePlacer& placer() { return placer_; }
 
  private:
   EngineSession(std::shared_ptr<Engine> engine, std::shared_ptr<LearnedMix> mix,
-                const Workload& workload, const Arrivals& arrivals, std::uint64_t seed)
+                const Workload& workload, const Arrivals& arrivals, std::uint64_t seed,
+                std::size_t nodes_to_score)
       : mix_(std::move(mix)),
         engine_(std::move(engine)),
-        placer_(*engine_, OrderedNodes(workload.nodes, arrivals), seed, mix_.get()) {}
+        placer_(*engine_, OrderedNodes(workload.nodes, arrivals), seed, mix_.get(),
+                {nodes_to_score, {}}) {}
 
   const std::shared_ptr<LearnedMix> mix_;  // nullptr: nothing is learned
   const std::shared_ptr<Engine> engine_;

@@ -115,6 +115,7 @@ Result<bool> HttpPlacer::Place(const PodRequest& pod) {
 
 Result<std::string> HttpPlacer::Choose(const std::string& pod_json, std::string_view names) {
   if (names.find(',') == std::string_view::npos) {
+    ties_.Pick(1);  // as EnginePlacer does, so that both draw the same later
     return std::string(names.substr(1, names.size() - 2));  // no prioritize for one node
   }
   BERTH_TRY(const std::string answer,

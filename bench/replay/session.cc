@@ -42,6 +42,7 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
                                      const RequestMix& mix, const Progress& progress) {
   Config config = DefaultConfig();
   config.profile = options.policy;
+  if (options.nodes_to_score) config.nodes_to_score = static_cast<int>(*options.nodes_to_score);
   if (!Learns(*FindBuiltinProfile(options.policy))) config.request_mix = MixEntries(mix);
   const std::vector<NodeSpec> nodes = OrderedNodes(workload.nodes, arrivals);
   BERTH_TRY(const ServerProcess server, ServerProcess::Start(options.berth_binary, config, nodes));
@@ -64,15 +65,18 @@ Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arriv
     BERTH_TRY(const Profile profile, BuildProfile(spec, mix));
     return RunThroughHttp(workload, arrivals, options, profile, mix, progress);
   }
-  BERTH_TRY(const auto session, EngineSession::Create(spec, workload, arrivals, options.seed));
+  BERTH_TRY(const auto session, EngineSession::Create(spec, workload, arrivals, options.seed, {},
+                                                      options.nodes_to_score.value_or(0)));
   return Measure(workload, arrivals, session->placer(), progress);
 }
 
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
                                          const Stream& stream, const std::string& policy,
-                                         std::uint64_t seed, const Progress& progress) {
+                                         std::uint64_t seed, const Progress& progress,
+                                         std::size_t nodes_to_score) {
   BERTH_TRY(const ProfileSpec spec, ProfileNamed(policy));
-  BERTH_TRY(const auto session, EngineSession::Create(spec, workload, arrivals, seed));
+  BERTH_TRY(const auto session,
+            EngineSession::Create(spec, workload, arrivals, seed, {}, nodes_to_score));
   return Simulate(workload, stream, session->placer(), progress);
 }
 

@@ -3,7 +3,9 @@
 // One replay from options to result: policy, workload, and whether the engine or a server decides.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,8 @@ struct SessionOptions {
   std::uint64_t seed = 42;
   Through through = Through::kEngine;
   std::string berth_binary;  // for kHttp
+  // The server's nodesToScore. Nothing: all nodes in this process, the default for kHttp.
+  std::optional<std::size_t> nodes_to_score = {};
 };
 
 struct SessionResult {
@@ -38,8 +42,10 @@ Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arriv
                                  const SessionOptions& options, const Progress& progress);
 
 // The same with departures: the stream instead of the order of arrivals; through the engine.
+// nodes_to_score: as the server's; 0: all.
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
                                          const Stream& stream, const std::string& policy,
-                                         std::uint64_t seed, const Progress& progress);
+                                         std::uint64_t seed, const Progress& progress,
+                                         std::size_t nodes_to_score = 0);
 
 }  // namespace berth::replay

@@ -27,10 +27,13 @@ class BerthReplay : public testing::Test {
   }
 
   // The result of a short replay without its timings.
-  [[nodiscard]] nlohmann::json Run(const std::string& policy, const std::string& through) const {
-    ChildProcess process("berth-replay",
-                         {"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", policy, "--seed",
-                          "3", "--inflate", "0.05", "--through", through, "--json", "-"});
+  [[nodiscard]] nlohmann::json Run(const std::string& policy, const std::string& through,
+                                   const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {"run",      "--nodes",   nodes_,   "--tasks", tasks_,
+                                          "--policy", policy,      "--seed", "3",       "--inflate",
+                                          inflate_,   "--through", through,  "--json",  "-"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    ChildProcess process("berth-replay", arguments);
     EXPECT_EQ(process.Wait(), 0) << process.err();
     EXPECT_EQ(process.err(), "") << "progress belongs on a terminal only";
     auto result = nlohmann::json::parse(process.out());
@@ -46,7 +49,7 @@ class BerthReplay : public testing::Test {
   }
 
   const TemporaryFolder folder_;
-  std::string nodes_, tasks_;
+  std::string nodes_, tasks_, inflate_ = "0.05";
 };
 
 TEST_F(BerthReplay, GivesTheSameResultForTheSameInput) {
@@ -69,6 +72,34 @@ TEST_F(BerthReplay, GetsTheSameFromAServerAsFromTheEngine) {
   }
 }
 
+// Small tasks and ones of whole machines: which nodes the small ones took decides how many of the
+// others find one.
+class BerthReplayShortlist : public BerthReplay {
+ protected:
+  void SetUp() override {
+    std::string nodes = "sn,cpu_milli,memory_mib,gpu,model\n";
+    for (int i = 0; i < 150; ++i) nodes += "n" + std::to_string(i) + ",64000,262144,8,T4\n";
+    nodes_ = folder_.WriteText("nodes.csv", nodes);
+    tasks_ = folder_.WriteText("tasks.csv",
+                               "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"
+                               "a,1000,1024,1,1000\nb,1000,1024,8,1000\n");
+    inflate_ = "1.3";
+  }
+};
+
+TEST_F(BerthReplayShortlist, ReplaysAsManyNodesAsTheServerIsToldToScore) {
+  // A scheduler that is given no scores draws one of the nodes that go on.
+  const std::vector<std::string> few = {"--nodes-to-score", "5"}, all = {"--nodes-to-score", "0"};
+  const nlohmann::json of_few = Run("random", "engine", few), of_all = Run("random", "engine", all);
+  EXPECT_EQ(of_few.dump(), Run("random", "http", few).dump());
+  EXPECT_EQ(of_all.dump(), Run("random", "http", all).dump());
+  EXPECT_EQ(of_all.dump(), Run("random", "engine").dump()) << "the published protocol";
+  EXPECT_EQ(Run("random", "http").dump(),
+            Run("random", "engine", {"--nodes-to-score", "100"}).dump())
+      << "the server's default";
+  EXPECT_GT(of_few["allocated_pct"][130], of_all["allocated_pct"][130]);
+}
+
 TEST_F(BerthReplay, NamesTheFileTheLineAndTheColumn) {
   const std::string wrong = folder_.WriteText("wrong.csv", "name,cpu\na,1\n");
   ExpectFailure({"run", "--nodes", nodes_, "--tasks", wrong, "--policy", "best-fit"}, 1,
@@ -88,6 +119,9 @@ TEST_F(BerthReplay, EndsWithTwoWhereItIsNotUsedAsItsHelpSays) {
   ExpectFailure({"run", "--policy", "best-fit"}, 2, "--nodes is required");
   ExpectFailure({"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", "best-fit", "--bogus"}, 2,
                 "--bogus");
+  ExpectFailure({"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", "best-fit",
+                 "--nodes-to-score", "-1"},
+                2, "--nodes-to-score");
 }
 
 // A cluster and tasks so small that every command is done in a moment.

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct RunFlags {
   double inflate = 1.3;
   std::uint64_t seed = 42;
   Through through = Through::kEngine;
+  std::optional<std::size_t> nodes_to_score;
   DepartureOptions departures;
 };
 
@@ -57,10 +59,10 @@ Status RunArrivals(const RunFlags& flags, const Input& input) {
     return Invalid("policy: want one without --with-departures, got " +
                    std::to_string(flags.policies.size()) + " (compare takes several)");
   }
-  BERTH_TRY(const SessionResult session,
-            RunSession(input.workload, input.arrivals,
-                       {policy, flags.seed, flags.through, BerthBinaryBeside()},
-                       TerminalProgress(policy)));
+  BERTH_TRY(const SessionResult session, RunSession(input.workload, input.arrivals,
+                                                    {policy, flags.seed, flags.through,
+                                                     BerthBinaryBeside(), flags.nodes_to_score},
+                                                    TerminalProgress(policy)));
   const RunLabels labels{input.workload.name, policy, flags.seed, input.workload.nodes.size()};
   if (flags.json.empty()) return WriteOutput("-", ResultText(labels, session.replay));
   return WriteOutput(flags.json, ResultJson(labels, session.replay));
@@ -78,7 +80,7 @@ Status RunWithDepartures(const RunFlags& flags, const Input& input) {
   for (const std::string& policy : flags.policies) {
     BERTH_TRY(SimulationResult result,
               RunTimedSession(input.workload, input.arrivals, stream, policy, flags.seed,
-                              TerminalProgress(policy)));
+                              TerminalProgress(policy), flags.nodes_to_score.value_or(0)));
     results.push_back({policy, std::move(result)});
   }
   if (flags.json.empty()) {
@@ -124,6 +126,11 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
                  "Decide with the engine in this process, or ask a `berth serve` over HTTP")
       ->transform(CLI::CheckedTransformer(kThrough))
       ->type_name("engine|http");
+  run.add_option("--nodes-to-score", flags.nodes_to_score,
+                 "Nodes that go on to be scored, as the server's nodesToScore; 0: all. Left out: "
+                 "all with the engine, the server's default over HTTP")
+      ->check(CLI::Range(0, 1'000'000))
+      ->type_name("N");
   run.add_option("--json", flags.json, "Write the result as JSON; - is stdout")
       ->type_name("FILE|-");
   AddDepartureOptions(run, flags.departures);
