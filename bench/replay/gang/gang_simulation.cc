@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "bench/replay/latency.h"
 #include "cluster/cluster_state.h"
 #include "cluster/node_domains.h"
@@ -32,7 +33,7 @@ class Simulation {
       : workload_(workload), rule_(rule), domains_(GangLevels()) {
     std::vector<ClusterEvent> events;
     for (const NodeSpec& node : workload.nodes) events.emplace_back(NodeUpserted{node});
-    (void)state_.Apply(events);
+    BERTH_CHECK(state_.Apply(events).has_value());
   }
 
   Result<GangResult> Run() {

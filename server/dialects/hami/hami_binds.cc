@@ -19,7 +19,7 @@ Status HamiBinds::AroundBind(const BindOrder& order, const std::function<Status(
     }
     bound = bind();
   }
-  if (!bound && !held.text.empty()) (void)LetGo({id, std::move(held)});
+  if (!bound && !held.text.empty()) (void)LetGo({id, std::move(held)});  // else Upkeep does
   return bound;
 }
 
