@@ -18,6 +18,7 @@ namespace {
 using wire::ForEachField;
 using wire::PodParts;
 using wire::ReadObject;
+using wire::TextOf;
 
 using simdjson::ondemand::array;
 using simdjson::ondemand::object;
@@ -73,8 +74,7 @@ class PodGroupReader {
       const std::span<const std::string_view> annotations = GroupAnnotations();
       ForEachField(content.get_object(), [&](std::string_view name, value text) {
         if (std::ranges::find(annotations, name) == annotations.end()) return;
-        parts_.annotations.insert_or_assign(std::string(name),
-                                            std::string(std::string_view(text.get_string())));
+        parts_.annotations.insert_or_assign(std::string(name), TextOf(text));
       });
     });
   }
@@ -149,7 +149,7 @@ class PodGroupReader {
 
   void ReadNetworkTopology(object topology) {
     ForEachField(topology, [this](std::string_view key, value content) {
-      if (key == "mode") Say(kVolcanoMode, std::string(std::string_view(content.get_string())));
+      if (key == "mode") Say(kVolcanoMode, TextOf(content));
       if (key == "highestTierAllowed") {
         Say(kVolcanoTier, std::to_string(std::int64_t{content.get_int64()}));
       }
@@ -164,8 +164,7 @@ class PodGroupReader {
     ForEachField(constraint, [this](std::string_view key, value content) {
       const bool required = key == "requiredTopologyLevel";
       if (!required && key != "preferredTopologyLevel") return;
-      Say(required ? kKaiRequired : kKaiPreferred,
-          std::string(std::string_view(content.get_string())));
+      Say(required ? kKaiRequired : kKaiPreferred, TextOf(content));
     });
   }
 
