@@ -201,10 +201,47 @@ Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
   return {};
 }
 
+Status ClusterState::Plan(std::span<const PodPlacement> pods) {
+  const MutexLock lock(mutex_);
+  Transaction checked(std::make_shared<const Snapshot>(next_));
+  for (const PodPlacement& planned : pods) {
+    const std::shared_ptr<const PodRecord> held = Find(planned.pod.id.uid);
+    if (held == nullptr) continue;
+    if (held->state != PodState::kPlanned) {
+      return Fail(Errc::kConflict, "pod " + planned.pod.id.full_name() +
+                                       " is being bound to node " + held->placement.node +
+                                       " already");
+    }
+    const NodeIndex index = next_.names().Find(held->placement.node);
+    if (index != kNoNode) checked.Take(planned.pod.id.uid, index);
+  }
+  for (const PodPlacement& planned : pods) {
+    BERTH_TRY_STATUS(checked.Put(planned.pod, planned.placement));
+  }
+  for (const PodPlacement& planned : pods) {
+    Keep(RecordOf(planned.pod, planned.placement, PodState::kPlanned, {}));
+  }
+  Publish();
+  return {};
+}
+
+std::size_t ClusterState::Unplan(std::span<const std::string> uids) {
+  const MutexLock lock(mutex_);
+  std::size_t dropped = 0;
+  for (const std::string& uid : uids) {
+    const std::shared_ptr<const PodRecord> held = Find(uid);
+    if (held == nullptr || held->state != PodState::kPlanned) continue;
+    Erase(uid);
+    ++dropped;
+  }
+  if (dropped > 0) Publish();
+  return dropped;
+}
+
 Status ClusterState::Confirm(std::string_view uid) {
   const MutexLock lock(mutex_);
   const std::shared_ptr<const PodRecord> held = Find(uid);
-  if (held == nullptr) {
+  if (held == nullptr || held->state == PodState::kPlanned) {
     return Fail(Errc::kNotFound, "no reservation for pod " + std::string(uid));
   }
   if (held->state == PodState::kBound) return {};
@@ -268,6 +305,17 @@ std::optional<PodRecord> ClusterState::FindPod(std::string_view uid) const {
 std::size_t ClusterState::GangSize(const GangId& gang) const {
   const MutexLock lock(mutex_);
   return gangs_.Count(gang);
+}
+
+PodRecords ClusterState::GangPods(const GangId& gang) const {
+  const MutexLock lock(mutex_);
+  PodRecords members;
+  for (const std::string& node : gangs_.NodesOf(gang)) {
+    for (const auto& pod : PodsOn(node)) {
+      if (pod->pod.gang.id == gang) members.push_back(pod);
+    }
+  }
+  return members;
 }
 
 std::vector<std::string> ClusterState::GangNodes(const GangId& gang) const {

@@ -13,6 +13,14 @@
 //       |   +------------------------- PodBound -------------------+ |
 //       +--------------------------- PodGone ------------------------+
 //
+//                Plan                Reserve
+//      unknown ----------> planned ----------> reserved
+//           ^                 | Unplan, PodGone
+//           +-----------------+
+//
+// A plan is a placement of every member of a gang, made before the first of them is bound. It holds
+// the devices as a reservation does; no bind has begun, so it leaves no doubt.
+//
 // A reservation is a placement that was decided here and is not yet confirmed. It holds its devices
 // until it is forgotten or its pod is gone. Its deadline frees nothing, because the pod may be
 // bound by then: the caller has to ask the cluster (Overdue, Settle). The same holds for a pod that
@@ -54,6 +62,7 @@
 #include "cluster/node_claims.h"
 #include "cluster/pod_record.h"
 #include "cluster/snapshot.h"
+#include "cluster/transaction.h"
 
 namespace berth {
 
@@ -79,6 +88,15 @@ class ClusterState {
   // or the pod is bound, kNotFound if the node is unknown; nothing changes then.
   Status Reserve(const PodRequest& pod, const Placement& placement, Instant settle_after)
       BERTH_EXCLUDES(mutex_);
+
+  // Holds the placements for the pods, all of them or none, with one new snapshot. Each is checked
+  // with those before it in place. Pods that are planned already are moved. Error: as Reserve, of
+  // the first that does not fit; kConflict also for a pod that is reserved. Nothing changes then.
+  Status Plan(std::span<const PodPlacement> pods) BERTH_EXCLUDES(mutex_);
+
+  // Drops those of the pods that are planned, with one new snapshot, and leaves the others alone.
+  // Returns how many.
+  std::size_t Unplan(std::span<const std::string> uids) BERTH_EXCLUDES(mutex_);
 
   // reserved -> bound. Error: kNotFound when there is no reservation: the pod is gone.
   Status Confirm(std::string_view uid) BERTH_EXCLUDES(mutex_);
@@ -107,7 +125,9 @@ class ClusterState {
   [[nodiscard]] std::vector<std::string> UnshownUids() const BERTH_EXCLUDES(mutex_);
   // The pods whose annotation is not believed, by UID.
   [[nodiscard]] std::vector<DeviceDispute> Disputes() const BERTH_EXCLUDES(mutex_);
-  // How many pods of that gang are reserved or bound, on any node.
+  // The pods of that gang, on any node.
+  [[nodiscard]] PodRecords GangPods(const GangId& gang) const BERTH_EXCLUDES(mutex_);
+  // How many pods of that gang are planned, reserved or bound, on any node.
   [[nodiscard]] std::size_t GangSize(const GangId& gang) const BERTH_EXCLUDES(mutex_);
   // The names of their nodes, sorted; includes unknown nodes.
   [[nodiscard]] std::vector<std::string> GangNodes(const GangId& gang) const BERTH_EXCLUDES(mutex_);

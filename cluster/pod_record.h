@@ -14,7 +14,11 @@
 
 namespace berth {
 
-enum class PodState { kReserved, kBound };
+enum class PodState {
+  kPlanned,   // its gang has a plan in which it goes there; no bind of it has begun
+  kReserved,  // its bind is under way, or in doubt
+  kBound,
+};
 
 // What ClusterState holds for one pod.
 struct PodRecord {

@@ -151,6 +151,16 @@ std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang,
   return members;
 }
 
+std::shared_ptr<const PodRequest> WaitingPods::AnyMember(const GangId& gang) const {
+  const MutexLock lock(mutex_);
+  const auto unit = by_gang_.find(gang);
+  if (unit == by_gang_.end()) return nullptr;
+  for (const auto& [uid, entry] : unit->second.members) {
+    if (!entry->pod.gated) return entry->pod.pod;
+  }
+  return nullptr;
+}
+
 std::vector<GangId> WaitingPods::Gangs() const {
   std::vector<GangId> gangs;
   const MutexLock lock(mutex_);

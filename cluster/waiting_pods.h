@@ -71,6 +71,9 @@ class WaitingPods {
   [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang,
                                                        std::string_view scheduler) const
       BERTH_EXCLUDES(mutex_);
+  // Any of them, of whichever scheduler; nullptr: it has none without gates.
+  [[nodiscard]] std::shared_ptr<const PodRequest> AnyMember(const GangId& gang) const
+      BERTH_EXCLUDES(mutex_);
   // The gangs that have pods here, gated ones and those of any scheduler too.
   [[nodiscard]] std::vector<GangId> Gangs() const BERTH_EXCLUDES(mutex_);
   // The number of the last change of any gang's pods / of that gang's: it grows, and no two changes

@@ -98,6 +98,11 @@ Json NodeJson(const Node& node) {
   return json;
 }
 
+const char* StateText(PodState state) {
+  if (state == PodState::kBound) return "bound";
+  return state == PodState::kPlanned ? "planned" : "reserved";
+}
+
 Json PodJson(const PodRecord& record) {
   Json containers = Json::array();
   for (const ContainerAsk& container : record.pod.containers) {
@@ -114,7 +119,7 @@ Json PodJson(const PodRecord& record) {
   Json json = {{"uid", id.uid},
                {"namespace", id.namespace_name},
                {"name", id.name},
-               {"state", record.state == PodState::kBound ? "bound" : "reserved"},
+               {"state", StateText(record.state)},
                {"node", record.placement.node},
                {"cpu_milli", AtMost(record.placement.cpu_milli)},
                {"memory_bytes", AtMost(record.placement.memory_bytes)},
@@ -368,13 +373,13 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   });
   BERTH_TRY_STATUS(fields.Finish());
   if (request.id.uid.empty()) return Invalid(path + ".uid: want a UID, got \"\"");
-  if (state != "bound" && state != "reserved") {
-    return Invalid(path + ".state: want bound or reserved, got \"" + state + "\"");
+  if (state != "bound" && state != "reserved" && state != "planned") {
+    return Invalid(path + ".state: want bound, reserved or planned, got \"" + state + "\"");
   }
   std::ranges::sort(placement.mig);
   request.shape.cpu_milli = placement.cpu_milli;
   request.shape.memory_bytes = placement.memory_bytes;
-  pod.reserved = state == "reserved";
+  pod.reserved = state != "bound";
   return pod;
 }
 

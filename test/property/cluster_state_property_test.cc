@@ -131,7 +131,9 @@ class RandomRun {
     old_ = world_.Chance(30) ? old_ : state_.Current();  // decisions may rest on an older snapshot
     const int what = world_.Between(0, 99);
     const std::string uid = "uid-" + std::to_string(world_.Between(0, kPods - 1));
-    if (what < 50) return Reserve();
+    if (what < 42) return Reserve();
+    if (what < 50) return Plan();
+    if (what < 53) return Unplan();
     if (what < 60) return Confirm(uid);
     if (what < 68) return Forget(uid);
     if (what < 75) return Overdue();
@@ -175,6 +177,61 @@ class RandomRun {
     ExpectWithinCapacity(*placement);
   }
 
+  // Of up to three pods, each where the engine would put it alone: what fits together is the
+  // state's to say.
+  void Plan() {
+    std::map<std::string, PodPlacement> plan;  // by UID
+    for (int i = world_.Between(1, 3); i > 0 && old_->size() > 0; --i) {
+      const PodRequest pod = APod();
+      const auto node =
+          static_cast<NodeIndex>(world_.Between(0, static_cast<int>(old_->size()) - 1));
+      if (auto placement = engine_.PlaceOn(old_, pod.shape, node)) {
+        plan.insert_or_assign(pod.id.uid, PodPlacement{pod, *placement});
+      }
+    }
+    std::vector<PodPlacement> pods;
+    for (const auto& [uid, planned] : plan) pods.push_back(planned);
+    const bool want = WhatPlanSays(pods);
+    ASSERT_EQ(state_.Plan(pods).has_value(), want);
+    if (!want) return;
+    for (const PodPlacement& planned : pods) {
+      model_.pods[planned.pod.id.uid] = {planned.pod, planned.placement, PodState::kPlanned, {}};
+    }
+    for (const PodPlacement& planned : pods) ExpectWithinCapacity(planned.placement);
+  }
+
+  [[nodiscard]] bool WhatPlanSays(const std::vector<PodPlacement>& pods) const {
+    Model after = model_;
+    for (const PodPlacement& planned : pods) {
+      const auto held = after.pods.find(planned.pod.id.uid);
+      if (held == after.pods.end()) continue;
+      if (held->second.state != PodState::kPlanned) return false;
+      after.pods.erase(held);
+    }
+    for (const PodPlacement& planned : pods) {
+      const std::string& uid = planned.pod.id.uid;
+      if (!after.specs.contains(planned.placement.node)) return false;
+      if (!after.NodeWithout(planned.placement.node, uid).CanTake(planned.placement)) return false;
+      after.pods[uid] = {planned.pod, planned.placement, PodState::kPlanned, {}};
+    }
+    return true;
+  }
+
+  void Unplan() {
+    std::vector<std::string> uids;
+    for (int i = world_.Between(0, 5); i > 0; --i) {
+      uids.push_back("uid-" + std::to_string(world_.Between(0, kPods - 1)));
+    }
+    std::size_t want = 0;
+    for (const std::string& uid : uids) {
+      const auto held = model_.pods.find(uid);
+      if (held == model_.pods.end() || held->second.state != PodState::kPlanned) continue;
+      model_.pods.erase(held);
+      ++want;
+    }
+    ASSERT_EQ(state_.Unplan(uids), want);
+  }
+
   [[nodiscard]] Status WhatReserveSays(const PodRequest& pod, const Placement& placement) const {
     if (!model_.specs.contains(placement.node)) return Fail(Errc::kNotFound, "");
     const auto held = model_.pods.find(pod.id.uid);
@@ -208,8 +265,9 @@ class RandomRun {
 
   void Confirm(const std::string& uid) {
     const auto held = model_.pods.find(uid);
-    ASSERT_EQ(state_.Confirm(uid).has_value(), held != model_.pods.end()) << uid;
-    if (held != model_.pods.end()) held->second.state = PodState::kBound;
+    const bool held_here = held != model_.pods.end() && held->second.state != PodState::kPlanned;
+    ASSERT_EQ(state_.Confirm(uid).has_value(), held_here) << uid;
+    if (held_here) held->second.state = PodState::kBound;
   }
 
   void Forget(const std::string& uid) {

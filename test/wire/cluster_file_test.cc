@@ -313,7 +313,7 @@ constexpr BadFile kBadFiles[] = {
     {"UnknownEffect", "/nodes/0/taints", "[{\"effect\":\"No\"}]",
      "nodes[0].taints[0].effect: want NoSchedule or NoExecute"},
     {"ObservedNoBool", "/observed", "1", "observed: want true or false"},
-    {"UnknownState", "/pods/0/state", "\"lost\"", "pods[0].state: want bound or reserved"},
+    {"UnknownState", "/pods/0/state", "\"lost\"", "pods[0].state: want bound, reserved or planned"},
     {"ModelNoText", "/pods/0/models/0", "1", "pods[0].models[0]: want a text"},
     {"NegativePodCpu", "/pods/0/cpu_milli", "-5", "pods[0].cpu_milli: want 0.."},
     {"AskAboveOneGpu", "/pods/0/ask", "{\"milli\":1001}", "pods[0].ask.milli: want 0..1000"},

@@ -195,6 +195,73 @@ TEST_F(ClusterStateTest, RefusesAReservationThatDoesNotFitAndChangesNothing) {
   EXPECT_EQ(state_.FindPod("uid-one")->placement.node, "m") << "the old reservation is kept";
 }
 
+TEST_F(ClusterStateTest, PlansAllPodsOfAListWithOneSnapshotOrNone) {
+  Up(ANode("n").Gpus(2));
+  const APod two("two");
+  const auto before = state_.Current();
+  int published = 0;
+  state_.OnPublish([&published] { ++published; });
+  const PodPlacement one{one_.Request(), one_.On("n", {0})};
+  const Status refused = state_.Plan(std::vector{
+      one, PodPlacement{APod("big").Whole(2).Request(), APod("big").Whole(2).On("n", {0, 1})}});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::kConflict);
+  EXPECT_EQ(state_.Current(), before) << "nothing was changed";
+  EXPECT_EQ(published, 0);
+
+  const PodPlacement half{half_.Request(), half_.On("n", {1})};
+  ASSERT_TRUE(state_.Plan(std::vector{one, half}).has_value());
+  EXPECT_EQ(published, 1);
+  EXPECT_EQ(Free("n", 0), 0);
+  EXPECT_EQ(Free("n", 1), 500);
+  EXPECT_EQ(state_.FindPod("uid-one")->state, PodState::kPlanned);
+  EXPECT_EQ(Overdue(Instant::max()), Uids()) << "no bind has begun, so nothing is in doubt";
+  EXPECT_FALSE(state_.Forget("uid-one")) << "there is no reservation";
+  EXPECT_FALSE(state_.Confirm("uid-one").has_value());
+}
+
+TEST_F(ClusterStateTest, MovesPodsThatArePlannedAlready) {
+  Up(ANode("n").Gpus(2));
+  const APod other = APod("other").Whole(1);
+  ASSERT_TRUE(state_.Plan(std::vector{PodPlacement{one_.Request(), one_.On("n", {0})},
+                                      PodPlacement{other.Request(), other.On("n", {1})}}));
+  ASSERT_TRUE(state_.Plan(std::vector{PodPlacement{one_.Request(), one_.On("n", {1})},
+                                      PodPlacement{other.Request(), other.On("n", {0})}}))
+      << "each takes what the other gives up";
+  EXPECT_EQ(state_.FindPod("uid-one")->placement.grants[0].gpu, 1);
+}
+
+TEST_F(ClusterStateTest, ReservesAPlannedPodAndDropsPlansAlone) {
+  Up(ANode("n").Gpus(3));
+  const APod other = APod("other").Whole(1);
+  const PodPlacement planned{other.Request(), other.On("n", {1})};
+  ASSERT_TRUE(state_.Plan(std::vector{PodPlacement{one_.Request(), one_.On("n", {0})}, planned}));
+  Reserve(one_, one_.On("n", {0}));
+  EXPECT_EQ(Overdue(Instant::max()), Uids{"uid-one"});
+  EXPECT_EQ(state_.Plan(std::vector{PodPlacement{one_.Request(), one_.On("n", {2})}}).error().code,
+            Errc::kConflict)
+      << "its bind is under way";
+  EXPECT_EQ(state_.Unplan(std::vector<std::string>{"uid-one", "uid-other", "uid-nobody"}), 1U);
+  EXPECT_EQ(Free("n", 0), 0);
+  EXPECT_EQ(Free("n", 1), 1000);
+  ASSERT_TRUE(state_.Plan(std::vector{planned}));
+  Apply({PodGone{"uid-other"}});
+  EXPECT_EQ(Free("n", 1), 1000) << "a plan goes with its pod";
+}
+
+TEST_F(ClusterStateTest, ListsTheMembersOfAGang) {
+  Up(ANode("n").Gpus(4));
+  const APod a = APod("a").Whole(1).Gang("ns/g"), b = APod("b").Whole(1).Gang("ns/g");
+  const APod c = APod("c").Whole(1).Gang("ns/h");
+  Bound(a, a.On("n", {0}));
+  Bound(c, c.On("n", {1}));
+  ASSERT_TRUE(state_.Plan(std::vector{PodPlacement{b.Request(), b.On("n", {2})}}));
+  const PodRecords members = state_.GangPods(a.Request().gang.id);
+  ASSERT_EQ(members.size(), 2U);
+  EXPECT_EQ(members[0]->state, PodState::kBound);
+  EXPECT_EQ(members[1]->state, PodState::kPlanned);
+}
+
 TEST_F(ClusterStateTest, RefusesToReserveOnANodeThatItDoesNotKnow) {
   const Status refused = state_.Reserve(one_.Request(), one_.On("n", {0}), kLater);
   ASSERT_FALSE(refused.has_value());
