@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/connection.h"
 
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -26,6 +29,9 @@ constexpr std::size_t kLingerBytes = std::size_t{256} << 20;
 
 // An answer up to this size is never refused because of max_answer_bytes.
 constexpr std::size_t kSmallAnswerBytes = std::size_t{64} << 10;
+
+// How often a client that waits for an answer is looked for.
+constexpr Duration kLookForClient = std::chrono::seconds(1);
 
 // A read buffer above this size is freed between requests.
 constexpr std::size_t kKeptBufferBytes = 4096;
@@ -75,6 +81,7 @@ void Connection::Close() {
     return;
   }
   state_ = State::kClosed;
+  if (client_closed_ != nullptr) client_closed_->store(true);
   timer_.cancel();
   ErrorCode ignored;
   transport_->socket().close(ignored);
@@ -126,8 +133,9 @@ Duration Connection::TransferTime(Duration grace, std::size_t bytes) const {
 // therefore never lies before the next check, and setting one costs a store instead of a system
 // call.
 void Connection::StartTimer() {
-  const Duration look = std::min(
+  Duration look = std::min(
       {options_.header_timeout, options_.idle_timeout, options_.body_grace, options_.write_grace});
+  if (answers_later_) look = std::min(look, kLookForClient);
   timer_.expires_at(std::min(deadline_, Now() + look));
   timer_.async_wait([self = shared_from_this()](const ErrorCode& code) {
     if (!code && self->state_ != State::kClosed) {
@@ -141,6 +149,8 @@ void Connection::OnTimer() {
     OnDeadline();
   } else if (state_ == State::kIdle) {
     ReleaseMemory(0);
+  } else if (answers_later_) {
+    LookForClient();
   }
   if (state_ != State::kClosed) {
     StartTimer();
@@ -179,18 +189,35 @@ void Connection::Answer() {
 // The connection reads nothing meanwhile and lives on in the Reply.
 void Connection::AnswerLater(const std::function<void(Reply)>& later) {
   Enter(State::kAnswering, options_.later_limit);
-  Reply reply([self = shared_from_this()](HttpResponse response) {
+  if (client_closed_ == nullptr) client_closed_ = std::make_shared<std::atomic<bool>>(false);
+  const auto send = [self = shared_from_this()](HttpResponse response) {
     asio::post(self->shard_.loop(), [self, response = std::move(response)]() mutable {
+      self->answers_later_ = false;
       if (self->state_ == State::kClosed) return;
       self->response_ = std::move(response);
       self->SendAnswer();
     });
-  });
+  };
+  Reply reply(send, [closed = client_closed_] { return !closed->load(); });
+  answers_later_ = true;
+  StartTimer();  // to look more often
   try {
     later(std::move(reply));
   } catch (...) {
     counters_.handler_exceptions.Increment();  // the destroyed Reply answers 500
   }
+}
+
+// By the state of the TCP connection: what the client has sent meanwhile is not read, and may not
+// be to be read before the answer.
+void Connection::LookForClient() {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(transport_->socket().native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    return;
+  }
+  if (info.tcpi_state == TCP_CLOSE_WAIT || info.tcpi_state == TCP_CLOSE)
+    client_closed_->store(true);
 }
 
 void Connection::SendAnswer() {

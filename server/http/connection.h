@@ -5,6 +5,7 @@
 // keeps it alive. A state has one deadline, and no state has none.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -96,6 +97,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // Answering: connection.cc.
   void Answer();
   void AnswerLater(const std::function<void(Reply)>& later);
+  void LookForClient();  // whether it has closed its side, while the answer is made
   void SendAnswer();
   HttpResponse CallHandler(const RequestHead& head);
   void Refuse(const Refusal& refusal);
@@ -134,6 +136,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Instant body_began_{};
 
   HttpResponse response_;
+  bool answers_later_ = false;
+  // Read from any thread; made for the first answer that comes later.
+  std::shared_ptr<std::atomic<bool>> client_closed_;
   std::string response_header_;
   WriteBuffers to_write_;
   void (Connection::*after_write_)() = nullptr;

@@ -16,7 +16,8 @@ char Printable(char c) { return c < ' ' || c > '~' || c == '"' || c == '\\' ? '?
 // Sends once; 500 when it goes without having sent.
 class Reply::Once {
  public:
-  explicit Once(std::function<void(HttpResponse)> send) : send_(std::move(send)) {}
+  Once(std::function<void(HttpResponse)> send, std::function<bool()> waits)
+      : send_(std::move(send)), waits_(std::move(waits)) {}
   ~Once() { Send(ErrorResponse(500, "internal error")); }
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
@@ -24,16 +25,20 @@ class Reply::Once {
   void Send(HttpResponse response) {
     if (!sent_.exchange(true)) send_(std::move(response));
   }
+  [[nodiscard]] bool waits() const { return !waits_ || waits_(); }
 
  private:
   const std::function<void(HttpResponse)> send_;
+  const std::function<bool()> waits_;
   std::atomic<bool> sent_{false};
 };
 
-Reply::Reply(std::function<void(HttpResponse)> send)
-    : once_(std::make_shared<Once>(std::move(send))) {}
+Reply::Reply(std::function<void(HttpResponse)> send, std::function<bool()> waits)
+    : once_(std::make_shared<Once>(std::move(send), std::move(waits))) {}
 
 void Reply::operator()(HttpResponse response) const { once_->Send(std::move(response)); }
+
+bool Reply::waits() const { return once_->waits(); }
 
 HttpResponse ErrorResponse(int status, std::string_view message) {
   HttpResponse response;

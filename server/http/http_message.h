@@ -49,8 +49,12 @@ struct HttpResponse {
 // without a call the client gets 500. Every copy is dropped before the server is destroyed.
 class Reply {
  public:
-  explicit Reply(std::function<void(HttpResponse)> send);
+  explicit Reply(std::function<void(HttpResponse)> send, std::function<bool()> waits = {});
   void operator()(HttpResponse response) const;
+
+  // False once the client is known to have closed its side, which is looked at once a second. It is
+  // answered all the same: some close their side and read on.
+  [[nodiscard]] bool waits() const;
 
  private:
   class Once;

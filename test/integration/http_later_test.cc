@@ -71,6 +71,22 @@ class HttpLater : public testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
+TEST_F(HttpLater, TellsThatAClientHasGoneWhileItsAnswerIsMade) {
+  RawClient stays = ConnectTo(*server_);
+  stays.Send(Post("/bind", "stays"));
+  const std::vector<Reply> staying = parked_.Take(1);
+  auto leaves = std::make_unique<RawClient>(ConnectTo(*server_));
+  leaves->Send(Post("/bind", "leaves"));
+  const std::vector<Reply> leaving = parked_.Take(1);
+  EXPECT_TRUE(leaving[0].waits());
+  leaves.reset();
+  EXPECT_TRUE(test::Eventually([&] { return !leaving[0].waits(); }));
+  EXPECT_TRUE(staying[0].waits());
+  leaving[0](Parked::Saying("into the void"));
+  staying[0](Parked::Saying("here"));
+  EXPECT_EQ(stays.Read().body, "here");
+}
+
 TEST_F(HttpLater, OneThreadHoldsManyRequestsAndServesOthersMeanwhile) {
   std::vector<RawClient> held;
   for (int i = 0; i < 40; ++i) {
