@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/dns_name.h"
+#include "config/words.h"
 #include "scoring/registry.h"
 
 namespace berth {
@@ -90,6 +91,18 @@ Status ValidateLeaderElection(const LeaderElectionConfig& config) {
   return {};
 }
 
+Status ValidateGangs(const GangsConfig& config) {
+  for (std::size_t i = 0; i < config.conventions.size(); ++i) {
+    const std::string& name = config.conventions[i];
+    if (std::ranges::find(kGangConventionWords, name) != kGangConventionWords.end()) continue;
+    std::string known;
+    for (const std::string_view word : kGangConventionWords) known += " " + std::string(word);
+    return Invalid("gangs.conventions[" + std::to_string(i) + "]: want one of" + known +
+                   ", got \"" + name + "\"");
+  }
+  return {};
+}
+
 }  // namespace
 
 Config DefaultConfig() {
@@ -100,6 +113,7 @@ Config DefaultConfig() {
       {"berth.dev/gpu-memory-mib", ResourceMeaning::kShareMemory, "MiB"},
   };
   config.topology_levels = DefaultTopologyLevels();
+  config.gangs.conventions.assign(kGangConventionWords.begin(), kGangConventionWords.end());
   return config;
 }
 
@@ -112,6 +126,7 @@ Status Validate(const Config& config) {
   BERTH_TRY_STATUS(ValidateProfiles(config));
   BERTH_TRY_STATUS(ValidateResources(config));
   BERTH_TRY_STATUS(ValidateLeaderElection(config.leader_election));
+  BERTH_TRY_STATUS(ValidateGangs(config.gangs));
   if (Status levels = Validate(config.topology_levels); !levels) {
     return tl::unexpected(std::move(levels).error().Within("topology.levels"));
   }

@@ -84,6 +84,13 @@ struct HamiConfig {
   friend bool operator==(const HamiConfig&, const HamiConfig&) = default;
 };
 
+// Groups of pods that start whole or not at all.
+struct GangsConfig {
+  std::vector<std::string> conventions;  // in whose words; groups of others are kept near alone
+  int hold_seconds = 50;                 // how long a bind waits for the others
+  friend bool operator==(const GangsConfig&, const GangsConfig&) = default;
+};
+
 // A class of the request mix as written: a share of a GPU or whole GPUs, with a weight of any
 // scale.
 struct MixEntry {
@@ -104,6 +111,7 @@ struct Config {
   std::vector<ResourceRule> resources;
   NodeLabelKeys node_labels;
   TopologyLevels topology_levels;  // which nodes are near each other; none: distance is ignored
+  GangsConfig gangs;
   DraConfig dra;
   HamiConfig hami;
   ServerConfig server;

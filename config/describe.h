@@ -153,6 +153,15 @@ void Describe(Visitor& v, HamiConfig& hami) {
 }
 
 template <class Visitor>
+void Describe(Visitor& v, GangsConfig& gangs) {
+  v.Field("conventions", gangs.conventions, TextList{},
+          "in whose words groups of pods are named that start whole; other groups are kept near");
+  v.Field("holdSeconds", gangs.hold_seconds, Integers{5, 3600},
+          "how long a bind waits for the other pods of its group; less than the `httpTimeout` of "
+          "kube-scheduler's entry for bind");
+}
+
+template <class Visitor>
 void Describe(Visitor& v, TlsConfig& tls) {
   v.Field("certificateFile", tls.certificate_file, AnyText{}, "PEM; empty: plain HTTP");
   v.Field("keyFile", tls.key_file, AnyText{}, "PEM");
@@ -195,6 +204,7 @@ void Describe(Visitor& v, Config& config) {
   v.Group("nodeLabels", config.node_labels, "where nodes publish facts about their GPUs");
   TopologyConfig topology{config.topology_levels};
   v.Group("topology", topology, "which nodes are near each other");
+  v.Group("gangs", config.gangs, "groups of pods that start whole or not at all");
   v.Group("dra", config.dra, "Dynamic Resource Allocation");
   v.Group("hami", config.hami, "HAMi");
   v.Group("server", config.server, "");

@@ -32,6 +32,7 @@ Config Reloaded(const Config& now, const Config& wanted) {
   next.expected_waste = wanted.expected_waste;
   next.reservation_seconds = wanted.reservation_seconds;
   next.nodes_to_score = wanted.nodes_to_score;
+  next.gangs = wanted.gangs;
   next.log_level = wanted.log_level;
   return next;
 }

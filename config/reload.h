@@ -12,7 +12,7 @@
 namespace berth {
 
 // `now` with the settings that a running service can take over from `wanted`: profile, profiles,
-// requestMix, expectedWaste, reservationSeconds, nodesToScore, logLevel.
+// requestMix, expectedWaste, reservationSeconds, nodesToScore, gangs, logLevel.
 Config Reloaded(const Config& now, const Config& wanted);
 
 // The paths of the other settings in which `wanted` differs, as they are written ("server.threads",

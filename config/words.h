@@ -15,6 +15,9 @@ inline constexpr std::array<std::string_view, 4> kDeviceRuleWords = {"first", "t
 inline constexpr std::array<std::string_view, 3> kTieRuleWords = {"equal", "first", "fullest"};
 inline constexpr std::array<std::string_view, 4> kLogLevelWords = {"debug", "info", "warn",
                                                                    "error"};
+// In whose words pods name their group (docs/gangs.md).
+inline constexpr std::array<std::string_view, 8> kGangConventionWords = {
+    "berth", "coscheduling", "kubernetes", "volcano", "koordinator", "labels", "kueue", "kai"};
 
 template <class Words, class Enum>
 constexpr std::string_view WordOf(const Words& words, Enum value) {

@@ -108,6 +108,11 @@ constexpr Refusal kRanges[] = {
      "berth.yaml:1: leaderElection.leaseSeconds: want an integer from 5 to 300"},
     {"LeaseNameEmpty", "leaderElection:\n  name: \"\"",
      "berth.yaml:2: leaderElection.name: want a DNS-1123 name, got \"\""},
+    {"GangConventionUnknown", "gangs:\n  conventions: [berth, slurm]",
+     "berth.yaml:2: gangs.conventions[1]: want one of berth coscheduling kubernetes volcano "
+     "koordinator labels kueue kai, got \"slurm\""},
+    {"HoldTooShort", "gangs: {holdSeconds: 2}",
+     "berth.yaml:1: gangs.holdSeconds: want an integer from 5 to 3600"},
     {"LeaseNameUpperCase", "leaderElection: {name: Berth}",
      "berth.yaml:1: leaderElection.name: want"},
     {"LeaseNameWithSlash", "leaderElection: {name: a/b}",
