@@ -113,7 +113,7 @@ fuzz: ## Every decoder on hostile input, FUZZ_SECONDS (10) each, with clang's li
 # Seeded; a failure prints the seed of its world, and SEED=that SOAK_STEPS=10000 repeats it.
 SOAK_STEPS ?= 1000000
 
-soak: ## The books under stress: SOAK_STEPS (1000000) random steps, what must hold checked after each; SEED=n
+soak: ## The books and gangs under stress: SOAK_STEPS (1000000) random steps, what must hold checked after each; SEED=n
 	$(call install,$(PACKAGES))
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target soak_tests

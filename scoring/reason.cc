@@ -81,6 +81,11 @@ constexpr auto kRows = [] {
       "node is outside the topology domain of the pod's group");
   set(kNoDomainHasRoom, kNow, "no_domain_has_room",
       "no topology domain of the required level has room for the pod's group");
+  set(kGangUnknown, kNever, "gang_unknown", "no PodGroup of the name of the pod's group is known");
+  set(kGangIncomplete, kNever, "gang_incomplete",
+      "the pod's group has fewer pods than have to start together");
+  set(kGangNoRoom, kNever, "gang_no_room",
+      "no room for as many pods of the pod's group as have to start together");
   set(kBetterElsewhere, Verdict::kPassedOver, "better_elsewhere",
       "enough other nodes are better for the pod");
   set(kPodRefused, kNever, "pod_refused", "");

@@ -64,6 +64,9 @@ enum class Reason : std::uint8_t {
   kNoTopologyDomain,  // it has no value at the level that the pod's group requires
   kOutsideDomain,     // it is not in the domain of the pod's group
   kNoDomainHasRoom,   // it fits, and no domain of that level holds the group
+  kGangUnknown,       // nothing says how many pods the pod's gang needs
+  kGangIncomplete,    // the gang has too few pods
+  kGangNoRoom,        // there is no room for all of the gang that has to start together
   kBetterElsewhere,   // it fits, and is passed over
   kPodRefused,        // the pod itself is at fault; PodRequest::refusal is the text
   kCount,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/routes.h"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "server/pages/gang_metrics.h"
 #include "server/pages/http_metrics.h"
 #include "server/pages/metrics_text.h"
 #include "server/pages/mig_metrics.h"
@@ -16,6 +18,7 @@
 #include "server/pages/waste_metrics.h"
 #include "server/ui/live_page.h"
 #include "server/wire/cluster_file.h"
+#include "server/wire/gangs_json.h"
 #include "server/wire/json_text.h"
 #include "server/wire/repartition_json.h"
 
@@ -50,6 +53,11 @@ std::vector<NodeAdvice> AdviceOf(const RouteParts& parts) {
   return AdviseNodes(*parts.state.Current(), parts.waiting->Current());
 }
 
+std::vector<GangView> GangsOf(const RouteParts& parts) {
+  if (parts.gangs == nullptr) return {};
+  return parts.gangs->Views(std::chrono::steady_clock::now());
+}
+
 void AddPage(http::Router& router, const RouteParts& parts, std::string_view path, Page page) {
   if (parts.pages != nullptr) {
     router.Add("GET", path, parts.pages->Handler(std::move(page)));
@@ -73,6 +81,7 @@ std::string MetricsOf(const RouteParts& parts) {
                           ? parts.mig_offers->Current()
                           : std::make_shared<const MigOffers::ByNode>();
   text += MigMetricsText(ReportMig(*snapshot, *offers), AdviceOf(parts));
+  text += GangMetricsText(ready ? GangsOf(parts) : std::vector<GangView>());
   text += MetricsText()
               .Family("berth_ready", "gauge", "1 while verbs are answered")
               .Sample(ready ? 1 : 0)
@@ -144,6 +153,10 @@ void AddDebugRoutes(http::Router& router, const RouteParts& parts) {
   AddPage(router, parts, "/debug/repartition",
           {"application/json", [parts] {
              return PageDraft{{}, {}, [parts] { return wire::EncodeRepartition(AdviceOf(parts)); }};
+           }});
+  AddPage(router, parts, "/debug/gangs",
+          {"application/json", [parts] {
+             return PageDraft{{}, {}, [parts] { return wire::EncodeGangs(GangsOf(parts)); }};
            }});
   router.Add("GET", "/", [](HttpRequest&) {
     return Answer("text/html; charset=utf-8", std::string(LivePage()));

@@ -12,6 +12,7 @@
 #include "cluster/waiting_pods.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_report.h"
+#include "server/extender/gang_table.h"
 #include "server/http/http_server.h"
 #include "server/http/router.h"
 #include "server/pages/page_writer.h"
@@ -52,6 +53,7 @@ struct RouteParts {
   NodeDomains* domains = nullptr;         // nullptr: /metrics leaves them out
   const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
   const WaitingPods* waiting = nullptr;   // nullptr: none wait
+  const GangTable* gangs = nullptr;       // nullptr: no gang starts whole
   // Writes /metrics and the pages under /debug; nullptr: the I/O thread of the request does.
   PageWriter* pages = nullptr;
 };
@@ -62,7 +64,7 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts);
 // GET /healthz /readyz /metrics /version.
 void AddHealthRoutes(http::Router& router, const RouteParts& parts);
 
-// GET /debug/snapshot, /debug/repartition and the live page GET /.
+// GET /debug/snapshot, /debug/repartition, /debug/gangs and the live page GET /.
 void AddDebugRoutes(http::Router& router, const RouteParts& parts);
 
 }  // namespace berth

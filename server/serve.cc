@@ -25,6 +25,7 @@
 #include "server/extender/embedded_cluster.h"
 #include "server/held_memory.h"
 #include "server/http/http_server.h"
+#include "server/http_options.h"
 #include "server/kube/http_api_client.h"
 #include "server/kube/kube_cluster.h"
 #include "server/pages/kube_metrics.h"
@@ -40,34 +41,6 @@
 namespace berth {
 namespace {
 
-constexpr int kTlsConnections = 1000;  // each holds some 80 KiB for its keys and buffers
-
-http::HttpServerOptions OptionsOf(const ServerConfig& config, Log& log) {
-  http::HttpServerOptions options;
-  options.listen = config.listen;
-  options.threads = config.threads;
-  options.max_body_bytes = static_cast<std::size_t>(config.max_body_bytes);
-  if (!config.tls.certificate_file.empty()) {
-    http::TlsOptions tls;
-    tls.certificate_file = config.tls.certificate_file;
-    tls.key_file = config.tls.key_file;
-    tls.client_ca_file = config.tls.client_ca_file;
-    tls.on_reload = [&log](const Status& status) {
-      if (status) {
-        log.Write(LogLevel::kInfo, "certificate_reloaded", {});
-      } else {
-        log.Write(LogLevel::kError, "certificate_refused", {{"error", status.error().message}});
-      }
-    };
-    options.tls = std::move(tls);
-    options.max_connections = kTlsConnections;
-  }
-  return options;
-}
-
-constexpr std::size_t kDebugRequestBytes = std::size_t{8} << 20;
-constexpr std::size_t kDebugAnswerBytes = std::size_t{8} << 20;
-constexpr int kDebugConnections = 500;
 constexpr std::size_t kMostClusterBytes = std::size_t{256} << 20;  // of a cluster file
 constexpr int kBindThreads = 32;  // each waits for the API server most of the time
 constexpr std::size_t kMaxWaitingBinds = 10'000;
@@ -105,7 +78,10 @@ class Service {
                    .mix = mix_.get(),
                    .domains = &domains_,
                    .watches_arrivals = kube_ != nullptr,
-                   .behind_scheduler = kube_ != nullptr},
+                   .behind_scheduler = kube_ != nullptr,
+                   .gangs = &gangs_,
+                   .waiting = &waiting_,
+                   .waker = kube_ ? &kube_->pod_waker() : nullptr},
                   PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_, InBackground(learning_)}),
         verbs_(extender_, pod_rules_, metrics_) {}
@@ -159,23 +135,17 @@ class Service {
                            .domains = &domains_,
                            .mig_offers = &mig_offers_,
                            .waiting = &waiting_,
+                           .gangs = &gangs_,
                            .pages = pages_.get()};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
     AddHealthRoutes(debug_routes, parts);
     AddDebugRoutes(debug_routes, parts);
-    BERTH_TRY(server_, http::HttpServer::Start(OptionsOf(config_.server, log_), routes));
+    BERTH_TRY(server_, http::HttpServer::Start(ServiceOptions(config_.server, log_), routes));
     serving_ = server_.get();
     if (!config_.server.debug_listen.empty() && config_.server.debug_listen != "off") {
-      http::HttpServerOptions options;
-      options.listen = config_.server.debug_listen;
-      options.threads = 1;
-      options.max_body_bytes = 4096;  // nothing there reads one
-      options.max_request_bytes = kDebugRequestBytes;
-      options.max_answer_bytes = kDebugAnswerBytes;
-      options.max_connections = kDebugConnections;
-      BERTH_TRY(debug_server_, http::HttpServer::Start(std::move(options), debug_routes));
+      BERTH_TRY(debug_server_, http::HttpServer::Start(DebugOptions(config_.server), debug_routes));
       debugging_ = debug_server_.get();
     }
     return {};
@@ -202,6 +172,8 @@ class Service {
   }
   bool IsToLook() { return look_soon_.exchange(false); }
 
+  void LookAtGangs() { extender_.LookAtGangs(); }
+
   void Tick() {
     reload_.Look();
     if (const std::size_t settled = extender_.SettleOverdue(); settled > 0) {
@@ -222,6 +194,7 @@ class Service {
   void Drain() {
     log_.Write(LogLevel::kInfo, "draining", {});
     readiness_.BeginDrain();
+    extender_.LetGoOfGangs({Errc::kUnavailable, "berth is stopping"});
     server_->Drain(std::chrono::seconds(config_.server.drain_seconds));
     if (kube_) kube_->Stop();
     log_.Write(LogLevel::kInfo, "stopped", {});
@@ -236,6 +209,14 @@ class Service {
       mix_->Restore(BoundPods(*snapshot, config_.learning.half_life_pods));
     }
     extender_.Arrived({});
+  }
+
+  // nullptr: verbs are answered. What gangs that have begun lack is planned before anybody asks.
+  void BeReady(const char* why_not) {
+    const bool was_ready = readiness_.reason() == nullptr;
+    if (why_not == nullptr && !was_ready) extender_.TakeOverGangs();
+    readiness_.Set(why_not);
+    if (why_not != nullptr && was_ready) extender_.LetGoOfGangs({Errc::kUnavailable, why_not});
   }
 
   [[nodiscard]] Extender::Policy PolicyNow() {
@@ -253,7 +234,7 @@ class Service {
                           std::chrono::seconds(election.lease_seconds)};
     }
     options.on_listed = [this] { BeginToLearn(); };
-    options.on_readiness = [this](const char* why_not) { readiness_.Set(why_not); };
+    options.on_readiness = [this](const char* why_not) { BeReady(why_not); };
     options.on_log = [this](bool is_problem, std::string_view event, std::string_view text) {
       log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event, {{"text", text}});
     };
@@ -331,6 +312,7 @@ class Service {
   WasteReport waste_{config_.expected_waste};
   NodeDomains domains_{config_.topology_levels};
   WorkerPool learning_{1, kMaxWaitingTables};  // makes what engines need next
+  GangTable gangs_{{state_, waiting_, domains_, &groups_}};
   Extender extender_;
   ConfigReload reload_;
   Verbs verbs_;
@@ -356,6 +338,17 @@ Result<ClusterAccess> AccessTo(const ServeTarget& target) {
         "(KUBERNETES_SERVICE_HOST is not set)");
   }
   return InClusterAccess(host, port);
+}
+
+// What pods that start together wait for: not beside anything that may wait for the API server.
+void LookAtGangs(Service& service, const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    try {
+      service.LookAtGangs();
+    } catch (const std::exception&) {  // out of memory: the next look is soon
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
 }
 
 // What goes on beside the requests.
@@ -392,6 +385,8 @@ Status Serve(ConfigFile config_file, const ServeTarget& target) {
   service.Join();
   {
     const std::jthread upkeep([&service](const std::stop_token& stop) { Upkeep(service, stop); });
+    const std::jthread gangs(
+        [&service](const std::stop_token& stop) { LookAtGangs(service, stop); });
     signals.AwaitStop([&service] { service.LookSoon(); });
   }
   service.Drain();

@@ -97,7 +97,7 @@ http::HttpResponse Verbs::HeldBack(PaddedText body, Look look, Instant began) {
 
 void Verbs::Note(const Look& look) {
   if (second_look_ == nullptr || !look.pod) return;
-  if (look.answer.result == CallResult::kOk) {
+  if (look.answer.result == CallResult::kOk || look.gang_wakes) {
     second_look_->Found(*look.pod);
   } else if (auto pod = extender_.Remembered(*look.pod)) {
     second_look_->Refused(std::move(pod), look.snapshot);
@@ -126,10 +126,13 @@ Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
   }
   const FilterAnswer filtered =
       extender_.Filter(snapshot, *args->pod, args->known, !args->unknown.empty(), !is_first);
-  std::string answer = wire::EncodeFilterResult(*args, snapshot->names(), filtered.reasons);
+  std::string answer = filtered.nowhere.empty()
+                           ? wire::EncodeFilterResult(*args, snapshot->names(), filtered.reasons)
+                           : wire::EncodeFilterNowhere(*args, snapshot->names(), filtered.nowhere);
   Look look{.answer = {},
             .may_change = filtered.may_change,
             .for_evicted = filtered.for_evicted,
+            .gang_wakes = filtered.gang_wakes,
             .pod = args->pod->id,
             .snapshot = snapshot};
   if (!filtered.fits) {
@@ -204,7 +207,7 @@ Verbs::Answer Verbs::AnswerBind(http::HttpRequest& http_request) {
                          std::chrono::steady_clock::now() - began);
       reply(Json(wire::EncodeBindingResult(bound ? "" : bound.error().message)));
     };
-    if (!extender_.Bind(request, done)) {
+    if (!extender_.Bind(request, done, [reply] { return reply.waits(); })) {
       reply(http::ErrorResponse(503, kTooManyBinds));
     }
   };

@@ -8,6 +8,7 @@
 namespace berth {
 
 void Extender::Use(Policy policy) {
+  if (parts_.gangs != nullptr) parts_.gangs->Use(policy.gangs);
   const MutexLock lock(policy_mutex_);
   std::swap(policy_, policy);  // the old engine is freed after the lock
 }
@@ -41,6 +42,9 @@ FilterAnswer Extender::Filter(const std::shared_ptr<const Snapshot>& snapshot,
   } else {
     is_new = pending_.Remember(pod);
     if (is_new) Arrived(*policy.engine, snapshot, pod.shape);
+  }
+  if (StartsWithGang(pod)) {
+    if (auto answer = FilterMember(policy, snapshot, pod, candidates)) return *std::move(answer);
   }
   Judgement judged = Judge(*policy.engine, snapshot, QuestionAbout(snapshot, pod, candidates));
   parts_.sink.Record({.verb = Verb::kFilter,

@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +36,7 @@
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
 #include "server/extender/evictions.h"
+#include "server/extender/gang_table.h"
 #include "server/extender/node_victims.h"
 #include "server/extender/pending_pods.h"
 #include "server/extender/ports.h"
@@ -49,6 +51,10 @@ struct FilterAnswer {
   // No node does, and...
   bool may_change = false;   // ...a newer state may say otherwise within moments
   bool for_evicted = false;  // ...room is being made for the pod (evictions.h)
+  // The pod's gang keeps it from every node, also from those that are not known: why. "" = it does
+  // not.
+  std::string nowhere = {};
+  bool gang_wakes = false;  // ...and GangTable has it asked about again
 };
 
 class Extender {
@@ -68,16 +74,21 @@ class Extender {
     // kube-scheduler is in front, which knows CPU, memory, taints and which nodes are ready: it
     // decides about pods that ask for no GPU. Where there is none we do.
     bool behind_scheduler = false;
+    GangTable* gangs = nullptr;      // nullptr: pods of a gang are pods like others
+    WaitingPods* waiting = nullptr;  // hears of members that are asked about
+    PodWaker* waker = nullptr;       // of members that sleep; nullptr: nobody wakes them
   };
   // What can be exchanged while it runs.
   struct Policy {
     std::shared_ptr<Engine> engine;
     Duration reservation_time;       // how long a bind may take
     std::size_t nodes_to_score = 0;  // that Filter lets pass, see there; 0: all of them
+    GangTable::Settings gangs = {};
   };
 
-  Extender(const Parts& parts, Policy policy)
-      : parts_(parts), pending_(kMaxPendingPods), policy_(std::move(policy)) {}
+  Extender(const Parts& parts, Policy policy) : parts_(parts), pending_(kMaxPendingPods) {
+    Use(std::move(policy));
+  }
 
   // Verbs that begin from now on decide so. A verb that is under way takes the policy once, at its
   // beginning, and ends with it.
@@ -93,7 +104,7 @@ class Extender {
   // ours. Every node fits it, also one that is not ready or not known: the pods that make a node
   // ready are of this kind. What it takes is in the books once the cluster shows it.
   [[nodiscard]] bool LeavesToScheduler(const PodRequest& pod) const {
-    return parts_.behind_scheduler && AsksForNothingOfOurs(pod);
+    return parts_.behind_scheduler && AsksForNothingOfOurs(pod) && !StartsWithGang(pod);
   }
   // What Filter does for such a pod, without a look at the nodes.
   void PassBy(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod);
@@ -139,7 +150,17 @@ class Extender {
   // UID; a second bind of a pod whose bind is under way waits for that one (binds_under_way.h). On
   // an Error nothing stays reserved, unless the pod may be bound all the same (kUnavailable): then
   // SettleOverdue finds out. False: too many binds wait, and `done` is not called.
-  [[nodiscard]] bool Bind(BindRequest request, BindDone done);
+  // waits: whether whoever asked still waits for the answer; none: it does.
+  [[nodiscard]] bool Bind(BindRequest request, BindDone done, std::function<bool()> waits = {});
+
+  // Whether the pod may have to wait for others of its gang.
+  [[nodiscard]] bool StartsWithGang(const PodRequest& pod) const {
+    return parts_.gangs != nullptr && parts_.gangs->Concerns(pod);
+  }
+  // As the functions of GangTable; what follows is carried out.
+  void LookAtGangs();
+  void TakeOverGangs();
+  void LetGoOfGangs(const Error& why);
 
   // Asks the cluster about every doubt that is overdue, but for pods whose bind is under way, and
   // books what it says; binds of these pods wait meanwhile. Returns how many were settled; gives up
@@ -160,13 +181,32 @@ class Extender {
                const RequestShape& shape);
   // Remembers that these may be evicted, as far as our books have them. Requires: known nodes.
   void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
+  // Filter for a pod whose gang decides; nothing: it is for the pod alone to decide.
+  std::optional<FilterAnswer> FilterMember(const Policy& policy,
+                                           const std::shared_ptr<const Snapshot>& snapshot,
+                                           const PodRequest& pod,
+                                           std::span<const NodeIndex> candidates);
+  // Without a lock.
+  void Do(GangActions actions);
+
+  // Whether a bind still has to ask the pod's gang, or has been released by it.
+  enum class Turn { kAsksGang, kReleased };
   // Carries the bind out, answers it, and goes on with those that stand in line behind it.
-  void CarryOut(BindsUnderWay::Entry bind);
+  void CarryOut(BindsUnderWay::Entry bind, Turn turn = Turn::kAsksGang);
   // Has it carried out as a job; false: there is no room, or there are no jobs.
-  bool Post(const BindsUnderWay::Entry& bind);
+  bool Post(const BindsUnderWay::Entry& bind, Turn turn = Turn::kAsksGang);
   // The bind whose turn it is, if there is one: as a job, else here.
   void CarryOnWith(const BindsUnderWay::Entry& next);
-  Status BindOnce(const BindRequest& request);
+  // Ends a bind that is not carried out.
+  void Answer(const BindsUnderWay::Entry& bind, Status bound);
+  // Nothing: the pod's gang holds the bind.
+  std::optional<Status> BindOnce(const BindsUnderWay::Entry& bind, Turn turn);
+  // What is to be bound, and where it is bound already.
+  struct Known {
+    std::shared_ptr<const PodRequest> pod;
+    std::optional<Placement> bound;
+  };
+  Result<Known> Know(const PodId& id);
   // Where the pod's group is, where domains matter to the pod.
   [[nodiscard]] GroupPlaces GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod) const;
@@ -181,7 +221,7 @@ class Extender {
   // kFits unless the newest state has the pod's group in another domain than its node's.
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();
-  Result<Granted> Commit(const Policy& policy, const PodId& id, const std::string& node,
+  Result<Granted> Commit(const Policy& policy, Known known, const std::string& node,
                          std::string_view decision);
   // For a pod that is kube-scheduler's alone.
   Result<Granted> BindUnbooked(const Policy& policy, const PodRequest& pod, const std::string& node,

@@ -33,7 +33,7 @@ void Tell(const BindsUnderWay::Bind& bind, Status bound) {
 
 }  // namespace
 
-bool Extender::Bind(BindRequest request, BindDone done) {
+bool Extender::Bind(BindRequest request, BindDone done, std::function<bool()> waits) {
   if (request.pod_name.empty() || request.node.empty()) {
     done(Invalid("bind: want PodName and Node, got PodName \"" + request.pod_name +
                  "\" and Node \"" + request.node + "\""));
@@ -41,7 +41,7 @@ bool Extender::Bind(BindRequest request, BindDone done) {
   }
   if (request.uid.empty()) request.uid = request.namespace_name + "/" + request.pod_name;
   const auto bind = std::make_shared<const BindsUnderWay::Bind>(
-      BindsUnderWay::Bind{std::move(request), std::move(done)});
+      BindsUnderWay::Bind{std::move(request), std::move(done), std::move(waits)});
   const BindsUnderWay::Begun begun = under_way_.Begin(bind);
   switch (begun.outcome) {
     case BindsUnderWay::Outcome::kInLine:
@@ -66,9 +66,9 @@ bool Extender::Bind(BindRequest request, BindDone done) {
   return false;
 }
 
-bool Extender::Post(const BindsUnderWay::Entry& bind) {
+bool Extender::Post(const BindsUnderWay::Entry& bind, Turn turn) {
   try {
-    return jobs_ && jobs_([this, bind] { CarryOut(bind); });
+    return jobs_ && jobs_([this, bind, turn] { CarryOut(bind, turn); });
   } catch (const std::exception&) {  // out of memory
     return false;
   }
@@ -78,12 +78,19 @@ void Extender::CarryOnWith(const BindsUnderWay::Entry& next) {
   if (next != nullptr && !Post(next)) CarryOut(next);
 }
 
-void Extender::CarryOut(BindsUnderWay::Entry bind) {
+void Extender::Answer(const BindsUnderWay::Entry& bind, Status bound) {
+  const BindsUnderWay::Entry next = under_way_.End(bind->request.uid);
+  Tell(*bind, std::move(bound));
+  CarryOnWith(next);
+}
+
+void Extender::CarryOut(BindsUnderWay::Entry bind, Turn turn) {
   while (bind != nullptr) {
     std::optional<Status> bound;
     try {
-      bound = BindOnce(bind->request);
-    } catch (...) {  // the others in line are carried out
+      bound = BindOnce(bind, std::exchange(turn, Turn::kAsksGang));
+      if (!bound) return;  // held: it is still under way
+    } catch (...) {        // the others in line are carried out
     }
     // Before the answer: whoever has it may ask for the next bind of the pod at once.
     BindsUnderWay::Entry next = under_way_.End(bind->request.uid);
@@ -92,22 +99,44 @@ void Extender::CarryOut(BindsUnderWay::Entry bind) {
   }
 }
 
-Status Extender::BindOnce(const BindRequest& request) {
+std::optional<Status> Extender::BindOnce(const BindsUnderWay::Entry& bind, Turn turn) {
   const Policy policy = this->policy();
+  const BindRequest& request = bind->request;
   const PodId id{request.uid, request.namespace_name, request.pod_name};
   // kube-scheduler waits for a bind a little longer than Berth tries one (reservationSeconds). What
   // has waited for its turn for all that time is refused: it would be carried out after it was
   // given up, while the pod is scheduled anew.
-  if (request.asked) {
+  if (request.asked && turn == Turn::kAsksGang) {
     const Duration waited = parts_.clock.Now() - *request.asked;
     if (waited >= policy.reservation_time * 4 / 5) return WaitedTooLong(waited);
   }
+  Result<Known> known = Know(id);
+  const bool is_member = known && !known->bound && StartsWithGang(*known->pod);
+  if (is_member) {
+    GangActions actions;
+    const bool is_held =
+        parts_.gangs->Hold(*policy.engine, bind, known->pod, parts_.clock.Now(), actions);
+    Do(std::move(actions));
+    if (is_held) return std::nullopt;
+  }
+  Status bound = Fail(Errc::kInternal, "the bind did not end");
+  const std::shared_ptr<const PodRequest> member = is_member ? known->pod : nullptr;
+  const Cleanup ended([&] {  // also where the binder throws
+    if (member == nullptr) return;
+    try {
+      GangActions actions;
+      parts_.gangs->Ended(*member, bound, parts_.clock.Now(), actions);
+      Do(std::move(actions));
+    } catch (const std::exception&) {  // out of memory: GangTable finds out by looking
+    }
+  });
   const std::string decision = NextDecisionId();
-  const Result<Granted> granted = Commit(policy, id, request.node, decision);
+  const Result<Granted> granted = known ? Commit(policy, *std::move(known), request.node, decision)
+                                        : Result<Granted>(tl::unexpected(std::move(known).error()));
   if (!granted) {
     parts_.sink.Record(
         {.verb = Verb::kBind, .pod = &id, .error = &granted.error(), .id = decision});
-    return tl::unexpected(granted.error());
+    return bound = tl::unexpected(granted.error());
   }
   pending_.Forget(id.uid);
   evictions_.Forget(id.uid);
@@ -116,7 +145,7 @@ Status Extender::BindOnce(const BindRequest& request) {
                       .placement = &granted->placement,
                       .id = decision,
                       .link_quality = granted->link_quality});
-  return {};
+  return bound = Status();
 }
 
 // Sixteen hexadecimal digits: no two of a process are alike, and those of two hardly ever.
@@ -128,32 +157,37 @@ std::string Extender::NextDecisionId() {
   return text;
 }
 
-// Reserve, tell the cluster, confirm.
-Result<Extender::Granted> Extender::Commit(const Policy& policy, const PodId& id,
-                                           const std::string& node, std::string_view decision) {
-  std::shared_ptr<const PodRequest> pod = pending_.Find(id.uid);
+Result<Extender::Known> Extender::Know(const PodId& id) {
+  Known known{pending_.Find(id.uid), {}};
   std::optional<PodRecord> held = parts_.state.FindPod(id.uid);
-  std::optional<Placement> bound;
   // In doubt since an earlier bind, or never heard of since a restart: the cluster knows.
-  if (held ? held->state == PodState::kReserved : pod == nullptr) {
+  if (held ? held->state == PodState::kReserved : known.pod == nullptr) {
     BERTH_TRY(PodTruth truth, Settle(id));
-    pod = std::make_shared<const PodRequest>(std::move(truth.pod));
-    bound = std::move(truth.placement);
+    known.pod = std::make_shared<const PodRequest>(std::move(truth.pod));
+    known.bound = std::move(truth.placement);
     held = parts_.state.FindPod(id.uid);
   }
-  if (held && held->state == PodState::kBound) bound = held->placement;
-  if (bound) {
-    if (bound->node == node) return Granted{*std::move(bound)};
-    return Fail(Errc::kConflict, "pod is bound to node " + bound->node + " already");
+  if (held && held->state == PodState::kBound) known.bound = held->placement;
+  if (known.pod == nullptr && held) known.pod = std::make_shared<const PodRequest>(held->pod);
+  return known;
+}
+
+// Reserve, tell the cluster, confirm.
+Result<Extender::Granted> Extender::Commit(const Policy& policy, Known known,
+                                           const std::string& node, std::string_view decision) {
+  if (known.bound) {
+    if (known.bound->node == node) return Granted{*std::move(known.bound)};
+    return Fail(Errc::kConflict, "pod is bound to node " + known.bound->node + " already");
   }
-  if (!pod->refusal.empty()) return Invalid(pod->refusal);
-  if (LeavesToScheduler(*pod)) return BindUnbooked(policy, *pod, node, decision);
-  BERTH_TRY(Granted granted, ReserveOn(policy, *pod, node));
-  if (Status told = TellReserved(policy, *pod, granted.placement, decision); !told) {
-    return AsBoundBefore(id, node, std::move(told).error());
+  const PodRequest& pod = *known.pod;
+  if (!pod.refusal.empty()) return Invalid(pod.refusal);
+  if (LeavesToScheduler(pod)) return BindUnbooked(policy, pod, node, decision);
+  BERTH_TRY(Granted granted, ReserveOn(policy, pod, node));
+  if (Status told = TellReserved(policy, pod, granted.placement, decision); !told) {
+    return AsBoundBefore(pod.id, node, std::move(told).error());
   }
   // A reservation that is gone by now went with its pod.
-  (void)parts_.state.Confirm(id.uid);
+  (void)parts_.state.Confirm(pod.id.uid);
   return granted;
 }
 
@@ -251,6 +285,18 @@ Reason Extender::DomainAllows(const PodRequest& pod, const std::string& node) co
 Result<Extender::Granted> Extender::ReserveOn(const Policy& policy, const PodRequest& pod,
                                               const std::string& node) {
   Error last{Errc::kInternal, ""};
+  // What a plan holds for the pod is the pod's; elsewhere the plan only stands in its way.
+  if (const auto held = parts_.state.FindPod(pod.id.uid);
+      held && held->state == PodState::kPlanned) {
+    const Instant deadline = parts_.clock.Now() + policy.reservation_time;
+    if (held->placement.node == node && parts_.state.Reserve(pod, held->placement, deadline)) {
+      const auto snapshot = parts_.state.Current();
+      const NodeIndex index = snapshot->names().Find(node);
+      if (index == kNoNode) return Granted{held->placement};
+      return Granted{held->placement, LinkQualityRatio(snapshot->node(index), held->placement)};
+    }
+    parts_.state.Unplan(std::span(&pod.id.uid, 1));
+  }
   for (int attempt = 0; attempt < kBindAttempts; ++attempt) {
     const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
     const NodeIndex index = snapshot->names().Find(node);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "cluster/gang.h"
 #include "cluster/node.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
@@ -91,11 +92,28 @@ struct Decision {
   std::optional<double> link_quality = {};  // bind: link_report.h
 };
 
+// What became of a gang. pod: one of its members.
+struct GangNews {
+  enum class What {
+    kPlanned,  // all that it needs have a place
+    kNoRoom,   // they have none
+    kBegun,    // the first of them is bound
+    kAborted,  // the plan was given up before
+  };
+  What what = What::kPlanned;
+  GangId gang;
+  PodId pod;
+  std::string text;           // what a person would want to know
+  std::string_view why = {};  // kAborted: a constant
+  Duration took{};            // kBegun: for how long the first of its binds was held
+};
+
 // Where decisions leave to: log, metrics. Any thread may call it; it must not block.
 class DecisionSink {
  public:
   virtual ~DecisionSink() = default;
   virtual void Record(const Decision& decision) = 0;
+  virtual void Record(const GangNews& /*news*/) {}
 };
 
 }  // namespace berth

@@ -40,6 +40,14 @@ void EventRecorder::Record(const Decision& decision) {
        failed ? decision.error->message : Assigned(*decision.placement), clock_.Wall(), instance_});
 }
 
+void EventRecorder::Record(const GangNews& news) {
+  using enum GangNews::What;
+  if (news.what == kPlanned || news.pod.name.empty()) return;
+  const bool begun = news.what == kBegun;
+  Put({news.pod, !begun, begun ? "GangStarts" : "GangWaits",
+       "gang " + news.gang.name + ": " + news.text, clock_.Wall(), instance_});
+}
+
 void EventRecorder::Warn(const PodId& pod, std::string reason, std::string message) {
   Put({pod, true, std::move(reason), std::move(message), clock_.Wall(), instance_});
 }

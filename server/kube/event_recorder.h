@@ -30,6 +30,7 @@ class EventRecorder final : public DecisionSink {
   EventRecorder(ApiClient& client, const Clock& clock, std::string instance, OnProblem on_problem);
 
   void Record(const Decision& decision) override;
+  void Record(const GangNews& news) override;
   // A warning about a pod that no decision is about. reason: CamelCase, a few words.
   void Warn(const PodId& pod, std::string reason, std::string message);
 

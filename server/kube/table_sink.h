@@ -18,7 +18,8 @@
 namespace berth::kube {
 
 // A table has an Object with namespace_name and name, Put(Object), Remove(namespace, name) and
-// Reset(vector of Objects), and NotServed() where that differs from no objects. An object that can be read in part comes with its problem.
+// Reset(vector of Objects), and NotServed() where that differs from no objects. An object that can
+// be read in part comes with its problem.
 template <class Table>
 class TableSink final : public ObjectSink {
  public:

@@ -16,6 +16,11 @@ class BothSinks final : public DecisionSink {
     if (second_ != nullptr) second_->Record(decision);
   }
 
+  void Record(const GangNews& news) override {
+    first_.Record(news);
+    if (second_ != nullptr) second_->Record(news);
+  }
+
  private:
   DecisionSink& first_;
   DecisionSink* const second_;

@@ -55,4 +55,16 @@ void DecisionRecorder::Record(const Decision& decision) {
   }
 }
 
+void DecisionRecorder::Record(const GangNews& news) {
+  metrics_.Count(news);
+  using enum GangNews::What;
+  const bool is_problem = news.what == kNoRoom || news.what == kAborted;
+  const char* const event = news.what == kPlanned  ? "gang_planned"
+                            : news.what == kNoRoom ? "gang_without_room"
+                            : news.what == kBegun  ? "gang_begun"
+                                                   : "gang_aborted";
+  log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event,
+             {{"gang", news.gang.text()}, {"text", news.text}});
+}
+
 }  // namespace berth

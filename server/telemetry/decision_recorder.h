@@ -15,6 +15,7 @@ class DecisionRecorder final : public DecisionSink {
   DecisionRecorder(Log& log, Metrics& metrics) : log_(log), metrics_(metrics) {}
 
   void Record(const Decision& decision) override;
+  void Record(const GangNews& news) override;
 
  private:
   Log& log_;

@@ -39,6 +39,14 @@ prometheus::Histogram::BucketBoundaries RatioBuckets() {
   return {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1};
 }
 
+prometheus::Histogram::BucketBoundaries HoldBuckets() {
+  return {0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 50};
+}
+
+// Of GangNews::why.
+constexpr std::array<const char*, 6> kGangAborts = {"timeout",     "no_room",       "plan_broken",
+                                                    "member_gone", "first_refused", "no_size"};
+
 template <class Enum>
 constexpr std::size_t Index(Enum value) {
   return static_cast<std::size_t>(value);
@@ -173,7 +181,16 @@ class Metrics::Impl {
                                .Help("Share of the last decisions before the last change of "
                                      "policy whose best node it changed")
                                .Register(registry_)
-                               .Add({})) {
+                               .Add({})),
+        gang_aborts_(prometheus::BuildCounter()
+                         .Name("berth_gang_aborts_total")
+                         .Help("Plans of pod groups that were given up before a pod was bound")
+                         .Register(registry_)),
+        gang_hold_(prometheus::BuildHistogram()
+                       .Name("berth_gang_hold_seconds")
+                       .Help("For how long the first bind of a pod group waited for the others")
+                       .Register(registry_)
+                       .Add({}, HoldBuckets())) {
     auto& reloads = prometheus::BuildCounter()
                         .Name("berth_config_reloads_total")
                         .Help(
@@ -205,6 +222,13 @@ class Metrics::Impl {
     for (std::size_t s = 0; s < kSizes.size(); ++s) {
       link_quality_[s] = &link_quality.Add({{"size", std::string(kSizes[s])}}, RatioBuckets());
     }
+    auto& plans = prometheus::BuildCounter()
+                      .Name("berth_gang_plans_total")
+                      .Help("Plans for pod groups that start whole, by whether there was room")
+                      .Register(registry_);
+    gang_planned_ = &plans.Add({{"result", "found"}});
+    gang_without_room_ = &plans.Add({{"result", "none"}});
+    for (const char* const reason : kGangAborts) gang_aborts_.Add({{"reason", reason}});
     for (std::size_t r = 0; r < Index(Reason::kCount); ++r) {
       if (Reason(r) == Reason::kFits) continue;
       refusal_[r] = &refusals_.Add({{"reason", std::string(CodeOf(Reason(r)))}});
@@ -222,6 +246,19 @@ class Metrics::Impl {
 
   void CountRefusal(Reason reason) {
     if (reason != Reason::kFits) refusal_[Index(reason)]->Increment();
+  }
+
+  void Count(const GangNews& news) {
+    switch (news.what) {
+      case GangNews::What::kPlanned:
+        return gang_planned_->Increment();
+      case GangNews::What::kNoRoom:
+        return gang_without_room_->Increment();
+      case GangNews::What::kAborted:
+        return gang_aborts_.Add({{"reason", std::string(news.why)}}).Increment();
+      case GangNews::What::kBegun:
+        return gang_hold_.Observe(std::chrono::duration<double>(news.took).count());
+    }
   }
 
   void ObserveLinkQuality(std::size_t gpus, double ratio) {
@@ -318,6 +355,10 @@ class Metrics::Impl {
   prometheus::Gauge& reload_failed_;
   prometheus::Gauge& needs_restart_;
   prometheus::Gauge& decisions_changed_;
+  prometheus::Family<prometheus::Counter>& gang_aborts_;
+  prometheus::Histogram& gang_hold_;
+  prometheus::Counter* gang_planned_ = nullptr;
+  prometheus::Counter* gang_without_room_ = nullptr;
   std::array<prometheus::Counter*, kReloadResults.size()> reloads_{};
   Mutex scrape_mutex_;  // gauges of one scrape are of one snapshot
   std::map<std::string, ModelGauges> shown_ BERTH_GUARDED_BY(scrape_mutex_);
@@ -336,6 +377,8 @@ void Metrics::CountCall(Verb verb, CallResult result, std::chrono::duration<doub
 void Metrics::CountUnavailable(Verb verb) { impl_->CountUnavailable(verb); }
 
 void Metrics::CountRefusal(Reason reason) { impl_->CountRefusal(reason); }
+
+void Metrics::Count(const GangNews& news) { impl_->Count(news); }
 
 void Metrics::ObserveLinkQuality(std::size_t gpus, double ratio) {
   impl_->ObserveLinkQuality(gpus, ratio);

@@ -45,6 +45,9 @@ class Metrics {
   // Candidates that were refused for that reason, first reason per call only.
   void CountRefusal(Reason reason);
 
+  // What became of a gang.
+  void Count(const GangNews& news);
+
   // How good the links of a pod's GPUs are, relative to the best that were idle (link_report.h).
   void ObserveLinkQuality(std::size_t gpus, double ratio);
 

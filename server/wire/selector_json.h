@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON of labels, selectors, affinities and tolerations. They throw as object_reader.h says; what
-// is JSON but makes no sense (an operator that there is not) is an Error. The values of In and
+// The JSON of labels, selectors, affinities and tolerations. They throw as object_reader.h says;
+// what is JSON but makes no sense (an operator that there is not) is an Error. The values of In and
 // NotIn come sorted, as Holds (cluster/labels.h) wants them.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON documents in memory. Fields: JSON objects, read strictly. A wrong type and a number out of range are errors with the
-// path of the field; so is a key that is not known, but in objects that others write.
+// JSON documents in memory. Fields: JSON objects, read strictly. A wrong type and a number out of
+// range are errors with the path of the field; so is a key that is not known, but in objects that
+// others write.
 #pragma once
 
 #include <algorithm>

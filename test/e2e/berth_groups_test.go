@@ -87,10 +87,10 @@ func byField(pod *v1.Pod, group string) {
 	pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group}
 }
 
-// placeGroup creates two pods of a group that must be in one rack, and gives the node of the first.
-func placeGroup(t *testing.T, plane *harness.Plane, group string, join func(*v1.Pod, string)) string {
+// placeGroup creates pods of a group that must be in one rack, and gives the node of the first.
+func placeGroup(t *testing.T, plane *harness.Plane, group string, size int, join func(*v1.Pod, string)) string {
 	t.Helper()
-	pods := oneGPUEach(group, 2)
+	pods := oneGPUEach(group, size)
 	for _, pod := range pods {
 		join(pod, group)
 		pod.Annotations["berth.dev/required-domain"] = "rack"
@@ -106,7 +106,7 @@ func TestPodGroupsAreReadFromWhenTheirAPIIsServed(t *testing.T) {
 	plane := harness.NewPlane(t)
 	berth := plane.StartBerth(addTwoRacks(plane))
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-	if node := placeGroup(t, plane, "unknown", byLabel); node != "large" {
+	if node := placeGroup(t, plane, "unknown", 2, byLabel); node != "large" {
 		t.Errorf("want a group of unknown size in the larger rack, got %s", node)
 	}
 	missing := len(samplesOf(berth.Metrics())["berth_watch_served"]) - int(berth.Metric("berth_watch_served"))
@@ -123,7 +123,7 @@ func TestPodGroupsAreReadFromWhenTheirAPIIsServed(t *testing.T) {
 		}
 		return nil
 	})
-	if node := placeGroup(t, plane, "known", byLabel); node != "small" {
+	if node := placeGroup(t, plane, "known", 2, byLabel); node != "small" {
 		t.Errorf("want a group of two in the smaller rack, got %s", node)
 	}
 
@@ -131,7 +131,7 @@ func TestPodGroupsAreReadFromWhenTheirAPIIsServed(t *testing.T) {
 	apply(t, plane, fmt.Sprintf(podGroup, "grown", 2))
 	apply(t, plane, fmt.Sprintf(podGroup, "grown", 4))
 	waitEvents(t, berth, "podgroups.scheduling.x-k8s.io", 2)
-	if node := placeGroup(t, plane, "grown", byLabel); node != "large" {
+	if node := placeGroup(t, plane, "grown", 4, byLabel); node != "large" {
 		t.Errorf("want a group of four in the larger rack, got %s", node)
 	}
 	plane.CheckGrants()
@@ -154,7 +154,7 @@ func TestPodGroupsOfKubernetesAreRead(t *testing.T) {
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	apply(t, plane, fmt.Sprintf(nativePodGroup, "two", 2))
 	waitEvents(t, berth, "podgroups.scheduling.k8s.io", 1)
-	if node := placeGroup(t, plane, "two", byField); node != "small" {
+	if node := placeGroup(t, plane, "two", 2, byField); node != "small" {
 		t.Errorf("want a group of two in the smaller rack, got %s", node)
 	}
 	plane.CheckGrants()

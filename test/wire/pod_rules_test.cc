@@ -191,8 +191,8 @@ TEST(PodRules, TheFirstProblemNamesItsPlace) {
 }
 
 TEST(PodRules, AnAnnotationThatIsNotKnownRefusesThePodAndIsNamed) {
-  EXPECT_EQ(Read(Annotated("berth.dev/gang", "g")).refusal,
-            "annotation berth.dev/gang: not known to this version of berth");
+  EXPECT_EQ(Read(Annotated("berth.dev/gangs", "g")).refusal,
+            "annotation berth.dev/gangs: not known to this version of berth");
   EXPECT_EQ(Read(Annotated("berth.dev/GPU-model", "A100")).refusal,
             "annotation berth.dev/GPU-model: not known to this version of berth");
 }

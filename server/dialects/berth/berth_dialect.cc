@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::string_view kPrefix = "berth.dev/";
 constexpr std::string_view kGpuModelKey = "berth.dev/gpu-model";
-constexpr std::string_view kGangPrefix = "berth.dev/gang";
 constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is compared with them
@@ -105,9 +104,7 @@ Status ReadModels(const std::string& key, std::string_view value, RequestShape& 
                  " GPU models, got " + std::to_string(count));
 }
 
-// Groups of our own are not planned as a whole yet: a pod with GPUs that asks for one is refused.
-bool IsKnown(std::string_view key, const RequestShape& shape) {
-  if (key.starts_with(kGangPrefix)) return !shape.wants_gpu();
+bool IsKnown(std::string_view key) {
   return std::ranges::find(kOtherKeys, key) != kOtherKeys.end();
 }
 
@@ -122,7 +119,7 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
     const Status read = wire::ReadMigNeed(key, value, need);
     return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
   }
-  if (IsKnown(key, shape)) return {};
+  if (IsKnown(key)) return {};
   return Invalid("annotation " + key + ": not known to this version of berth");
 }
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the verbs do for pods that start together with others (gang_table.h).
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "server/extender/extender.h"
+
+namespace berth {
+
+std::optional<FilterAnswer> Extender::FilterMember(const Policy& policy,
+                                                   const std::shared_ptr<const Snapshot>& snapshot,
+                                                   const PodRequest& pod,
+                                                   std::span<const NodeIndex> candidates) {
+  if (parts_.waiting != nullptr) parts_.waiting->Note(pod);
+  GangActions actions;
+  const GangVerdict verdict =
+      parts_.gangs->Filter(*policy.engine, snapshot, pod, candidates, parts_.clock.Now(), actions);
+  Do(std::move(actions));
+  if (verdict.kind == GangVerdict::Kind::kAlone) return std::nullopt;
+  FilterAnswer answer;
+  answer.fits = verdict.kind == GangVerdict::Kind::kThere;
+  answer.reasons.assign(candidates.size(), answer.fits ? Reason::kBetterElsewhere : verdict.reason);
+  if (answer.fits) {
+    const auto there = std::ranges::find(candidates, verdict.node);
+    answer.reasons[static_cast<std::size_t>(there - candidates.begin())] = Reason::kFits;
+  } else {
+    answer.gang_wakes = verdict.reason != Reason::kGangUnknown;
+    answer.nowhere = verdict.text.empty() ? std::string(TextOf(verdict.reason)) : verdict.text;
+  }
+  parts_.sink.Record({.verb = Verb::kFilter,
+                      .pod = &pod.id,
+                      .candidates = candidates.size(),
+                      .fitting = answer.fits ? 1U : 0U,
+                      .first_reason = answer.fits ? Reason::kBetterElsewhere : verdict.reason});
+  return answer;
+}
+
+void Extender::Do(GangActions actions) {
+  for (auto& [bind, bound] : actions.answers) Answer(bind, std::move(bound));
+  for (const BindsUnderWay::Entry& bind : actions.binds) {
+    if (!Post(bind, Turn::kReleased)) CarryOut(bind, Turn::kReleased);
+  }
+  for (const PodId& pod : actions.wakes) {
+    if (parts_.waker != nullptr) parts_.waker->Wake(pod);
+  }
+  for (const GangNews& news : actions.news) parts_.sink.Record(news);
+}
+
+void Extender::LookAtGangs() {
+  if (parts_.gangs == nullptr) return;
+  GangActions actions;
+  parts_.gangs->Look(*policy().engine, parts_.clock.Now(), actions);
+  Do(std::move(actions));
+}
+
+void Extender::TakeOverGangs() {
+  if (parts_.gangs == nullptr) return;
+  GangActions actions;
+  parts_.gangs->TakeOver(*policy().engine, parts_.clock.Now(), actions);
+  Do(std::move(actions));
+}
+
+void Extender::LetGoOfGangs(const Error& why) {
+  if (parts_.gangs == nullptr) return;
+  GangActions actions;
+  parts_.gangs->LetGo(why, actions);
+  Do(std::move(actions));
+}
+
+}  // namespace berth

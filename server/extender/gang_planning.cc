@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/extender/gang_planning.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "cluster/labels.h"
+#include "cluster/transaction.h"
+#include "scoring/admission.h"
+#include "scoring/groups/group_domains.h"
+
+namespace berth {
+namespace {
+
+constexpr std::array<std::string_view, 2> kIndexLabels = {
+    "batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index"};
+constexpr std::string_view kDigits = "0123456789";
+
+int NumberIn(std::string_view text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// The value by which its nodes name the domain; "" = the cluster.
+std::string NameOf(const Snapshot& snapshot, const TopologyLevels& levels, const DomainTree& tree,
+                   TopologyDomain domain) {
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    const DomainTree::Range of_level = tree.Level(level);
+    if (domain < of_level.first || domain >= of_level.last) continue;
+    for (NodeIndex node = 0; node < snapshot.size(); ++node) {
+      if (tree.DomainOf(node, level) != domain) continue;
+      for (const std::string& key : levels[level].labels) {
+        if (const std::string* const value = FindLabel(snapshot.node(node).spec().labels, key)) {
+          return levels[level].name + " " + *value;
+        }
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+int RankOf(const PodRequest& pod) {
+  for (const std::string_view key : kIndexLabels) {
+    if (pod.labels == nullptr) break;
+    if (const std::string* const value = FindLabel(*pod.labels, key)) return NumberIn(*value);
+  }
+  const std::string_view name = pod.id.name;
+  const std::size_t last = name.find_last_not_of(kDigits);
+  return NumberIn(last == std::string_view::npos ? name : name.substr(last + 1));
+}
+
+bool PlanHolds(const Snapshot& snapshot, const PodRequest& pod, const std::string& node) {
+  const NodeIndex index = snapshot.names().Find(node);
+  if (index == kNoNode) return false;
+  const Node& now = snapshot.node(index);
+  const PodRecord* const record = now.FindPod(pod.id.uid);
+  if (record == nullptr || record->state != PodState::kPlanned) return false;
+  if (Admits(now.spec(), pod) != Reason::kFits) return false;
+  Node without = now;
+  without.Remove(pod.id.uid);
+  return without.CanTake(record->placement).has_value();
+}
+
+GangAsk GangPlanning::AskOf(const Snapshot& snapshot, const GangToPlan& ask) const {
+  GangAsk asked;
+  const PodRequest& first = *ask.members.front();
+  for (const auto& pod : ask.members) {
+    GangMember member{.pod = *pod, .rank = RankOf(*pod)};
+    if (const auto fixed = ask.fixed.find(pod->id.uid); fixed != ask.fixed.end()) {
+      member.fixed = snapshot.names().Find(fixed->second);
+    }
+    if (const auto excluded = ask.excluded.find(pod->id.uid); excluded != ask.excluded.end()) {
+      for (const std::string& name : excluded->second) {
+        const NodeIndex index = snapshot.names().Find(name);
+        if (index != kNoNode) member.excluded.push_back(index);
+      }
+      std::ranges::sort(member.excluded);
+    }
+    asked.members.push_back(std::move(member));
+  }
+  asked.minimum = ask.minimum;
+  asked.present = MembersOn(snapshot, first, state_.GangNodes(first.gang.id));
+  asked.domain = first.domain;
+  return asked;
+}
+
+// The cluster without what the members hold by an earlier plan.
+std::shared_ptr<const Snapshot> GangPlanning::Lifted(const std::shared_ptr<const Snapshot>& from,
+                                                     const GangToPlan& ask) const {
+  Transaction lifted(from);
+  for (const auto& pod : ask.members) {
+    const std::optional<PodRecord> held = state_.FindPod(pod->id.uid);
+    if (!held || held->state != PodState::kPlanned) continue;
+    const NodeIndex index = from->names().Find(held->placement.node);
+    if (index != kNoNode) lifted.Take(pod->id.uid, index);
+  }
+  return lifted.now();
+}
+
+tl::expected<NodesByUid, NoGangPlan> GangPlanning::Plan(Engine& engine, const GangToPlan& ask) {
+  NoGangPlan none;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    none.snapshot = state_.Current();
+    const auto is_gone = [&names = none.snapshot->names()](const auto& fixed) {
+      return names.Find(fixed.second) == kNoNode;
+    };
+    if (std::ranges::any_of(ask.fixed, is_gone)) break;
+    const std::shared_ptr<const DomainTree> tree = domains_.Of(none.snapshot);
+    const std::shared_ptr<const Snapshot> lifted = Lifted(none.snapshot, ask);
+    const GangAsk asked = AskOf(*lifted, ask);
+    auto plan = PlanGang({lifted, *tree, engine, room_}, asked);
+    if (!plan) {
+      none.shortage = plan.error();
+      none.domain = NameOf(*none.snapshot, domains_.levels(), *tree, none.shortage.domain);
+      break;
+    }
+    NodesByUid nodes;
+    std::vector<PodPlacement> placements;
+    for (GangPlan::Place& place : plan->places) {
+      const PodRequest& pod = asked.members[place.member].pod;
+      nodes.emplace(pod.id.uid, place.placement.node);
+      placements.push_back({pod, std::move(place.placement)});
+    }
+    if (!state_.Plan(placements)) continue;
+    std::vector<std::string> left_out;
+    for (const auto& pod : ask.members) {
+      if (!nodes.contains(pod->id.uid)) left_out.push_back(pod->id.uid);
+    }
+    state_.Unplan(left_out);
+    return nodes;
+  }
+  return tl::unexpected(std::move(none));
+}
+
+}  // namespace berth

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GangPlanning: from the members of a gang to planned pods in ClusterState.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster_state.h"
+#include "cluster/node_domains.h"
+#include "cluster/pod_request.h"
+#include "scoring/engine.h"
+#include "scoring/gangs/gang_plan.h"
+#include "scoring/gangs/gang_room.h"
+
+namespace berth {
+
+struct GangToPlan {
+  std::vector<std::shared_ptr<const PodRequest>> members;      // of one gang, UIDs unique
+  std::int64_t minimum = 1;                                    // how many of them at least
+  std::map<std::string, std::string> fixed = {};               // by UID: the node where it stays
+  std::map<std::string, std::set<std::string>> excluded = {};  // by UID: nodes that are not offered
+};
+
+// Where the members go, by UID.
+using NodesByUid = std::map<std::string, std::string>;
+
+// What there is no room for, in words of the cluster.
+struct NoGangPlan {
+  GangShortage shortage;
+  std::string domain;                        // that comes nearest; "" = the cluster
+  std::shared_ptr<const Snapshot> snapshot;  // on which
+};
+
+// Any thread may call it.
+class GangPlanning {
+ public:
+  // References: they outlive the object.
+  GangPlanning(ClusterState& state, NodeDomains& domains) : state_(state), domains_(domains) {}
+
+  // Plans the members on the newest state and books the plan. What of the members is planned
+  // already is moved or, where the new plan has no place for it, dropped.
+  tl::expected<NodesByUid, NoGangPlan> Plan(Engine& engine, const GangToPlan& ask);
+
+ private:
+  // A lost race is planned anew.
+  static constexpr int kAttempts = 3;
+
+  [[nodiscard]] GangAsk AskOf(const Snapshot& snapshot, const GangToPlan& ask) const;
+  [[nodiscard]] std::shared_ptr<const Snapshot> Lifted(const std::shared_ptr<const Snapshot>& from,
+                                                       const GangToPlan& ask) const;
+
+  ClusterState& state_;
+  NodeDomains& domains_;
+  GangRoom room_;
+};
+
+// Neighbours in rank should be neighbours in the cluster: the index that its controller gave the
+// pod (Job, StatefulSet), else the number at the end of its name; 0 where there is none.
+int RankOf(const PodRequest& pod);
+
+// Whether the planned pod may still go where its plan has it: the node is there, admits it, and has
+// not lost what it was to give.
+bool PlanHolds(const Snapshot& snapshot, const PodRequest& pod, const std::string& node);
+
+}  // namespace berth

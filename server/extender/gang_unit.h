@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GangUnit: what is remembered of one gang between verbs. What it holds is not here: a plan is
+// planned pods of ClusterState.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "cluster/gang.h"
+#include "cluster/pod_request.h"
+#include "cluster/snapshot.h"
+#include "scoring/gangs/gang_plan.h"
+#include "server/extender/binds_under_way.h"
+
+namespace berth {
+
+struct GangUnit {
+  enum class Phase {
+    kWaiting,     // there is no plan
+    kPlanned,     // its members hold their places; binds of them are held
+    kCommitting,  // the first Binding is under way
+  };
+
+  // One that has its place in the plan.
+  struct Member {
+    std::shared_ptr<const PodRequest> pod;
+    std::string node;
+    BindsUnderWay::Entry bind = nullptr;  // held; nullptr: nobody has asked for it
+    Instant held{}, until{};              // since when, and when it is answered at the latest
+  };
+
+  Gang says;
+  std::string scheduler;  // of the member that came last: only its members wait together
+  Instant since{};        // when it was heard of first
+  Phase phase = Phase::kWaiting;
+  bool began = false;  // a member that holds GPUs was bound, now or before
+
+  std::map<std::string, Member, std::less<>> plan;        // by UID
+  std::map<std::string, std::set<std::string>> excluded;  // by UID: nodes not offered for it
+  std::map<std::string, PodId, std::less<>> asleep;       // refused when they came last
+  std::set<std::string, std::less<>> alone;               // let go like pods of no gang
+  std::string first;                                      // the UID of the first Binding
+
+  Instant touched{};     // a member of the plan came last
+  Instant not_before{};  // no plan until then
+  Duration pause{};      // the last one after an abort
+  Instant grew{};        // when there were more members than ever before
+  std::size_t most = 0;
+  Instant next_nudge{};
+
+  // Members as they were counted last: bound or being bound; waiting, planned ones too.
+  std::int64_t placed = 0, waiting = 0;
+  Instant counted{};
+
+  // No plan was found for so many members on that snapshot.
+  std::shared_ptr<const Snapshot> refused_on;
+  std::size_t refused_members = 0;
+  Instant refused_at{};
+  std::optional<GangShortage> shortage;
+  bool told = false;            // of the shortage, since there was a plan
+  std::string shortage_domain;  // its name; "" the cluster
+
+  // Nobody waits for anything.
+  [[nodiscard]] bool is_idle() const { return plan.empty() && asleep.empty(); }
+  [[nodiscard]] std::size_t held() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(plan, [](const auto& m) { return m.second.bind != nullptr; }));
+  }
+};
+
+}  // namespace berth

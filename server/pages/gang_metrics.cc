@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/gang_metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+
+#include "server/pages/metrics_text.h"
+
+namespace berth {
+namespace {
+
+constexpr std::array<std::string_view, 6> kStates = {"gathering",  "waiting", "planned",
+                                                     "committing", "begun",   "whole"};
+
+}  // namespace
+
+std::string GangMetricsText(std::span<const GangView> gangs) {
+  MetricsText text;
+  const auto in = [gangs](std::string_view state) {
+    return std::ranges::count(gangs, state, &GangView::state);
+  };
+  text.Family("berth_gangs", "gauge", "Pod groups that start whole, by how far they are");
+  for (const std::string_view state : kStates) text.Sample(in(state), {{"state", state}});
+  text.Family("berth_gang_oldest_seconds", "gauge",
+              "Age of the oldest pod group that is as far as that, since Berth heard of it");
+  for (const std::string_view state : kStates) {
+    Duration oldest{};
+    for (const GangView& gang : gangs) {
+      if (gang.state == state) oldest = std::max(oldest, gang.age);
+    }
+    text.Sample(std::chrono::duration<double>(oldest).count(), {{"state", state}});
+  }
+  text.Family("berth_gangs_partial", "gauge",
+              "Pod groups of which some pods hold GPUs, and fewer than have to start together");
+  text.Sample(in("begun"));
+  text.Family("berth_binds_held", "gauge", "Binds that wait for other pods of their group");
+  std::int64_t held = 0;
+  for (const GangView& gang : gangs) held += gang.held;
+  text.Sample(held);
+  return text.Take();
+}
+
+}  // namespace berth

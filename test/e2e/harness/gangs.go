@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// GangLabel names the gang of a pod for the harness; Berth does not read it.
+const GangLabel = "e2e.berth.dev/gang"
+
+// Gangs records when the pods of each gang get their nodes, and deletes a gang that has run for a while, so that the
+// next one has room.
+type Gangs struct {
+	plane *Plane
+	stop  context.CancelFunc
+	runs  time.Duration // 0: for ever
+
+	mutex   sync.Mutex
+	minimum map[string]int
+	bound   map[string]map[string]time.Time // [gang][pod]
+	whole   map[string]time.Time
+}
+
+// WatchGangs records from now on; minimum has the number of pods that each gang needs.
+func (p *Plane) WatchGangs(minimum map[string]int, runs time.Duration) *Gangs {
+	p.T.Helper()
+	ctx, stop := context.WithCancel(background())
+	g := &Gangs{plane: p, stop: stop, runs: runs, minimum: minimum,
+		bound: map[string]map[string]time.Time{}, whole: map[string]time.Time{}}
+	go g.read(ctx)
+	return g
+}
+
+func (g *Gangs) read(ctx context.Context) {
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		w, err := g.plane.Client.CoreV1().Pods(Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="})
+		if err != nil {
+			continue
+		}
+		for event := range w.ResultChan() {
+			if pod, isPod := event.Object.(*v1.Pod); isPod && event.Type != watch.Deleted {
+				g.see(pod.Labels[GangLabel], pod.Name)
+			}
+		}
+	}
+}
+
+func (g *Gangs) see(gang, pod string) {
+	if gang == "" {
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.bound[gang] == nil {
+		g.bound[gang] = map[string]time.Time{}
+	}
+	if _, known := g.bound[gang][pod]; known {
+		return
+	}
+	g.bound[gang][pod] = time.Now()
+	if _, is := g.whole[gang]; is || len(g.bound[gang]) < g.minimum[gang] {
+		return
+	}
+	g.whole[gang] = time.Now()
+	if g.runs > 0 {
+		time.AfterFunc(g.runs, func() { g.end(gang) })
+	}
+}
+
+// end deletes the pods of a gang that has run.
+func (g *Gangs) end(gang string) {
+	_ = g.plane.Client.CoreV1().Pods(Namespace).DeleteCollection(background(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: GangLabel + "=" + gang})
+}
+
+// WaitWhole waits until so many gangs have had as many pods with a node as they need.
+func (g *Gangs) WaitWhole(count int, limit time.Duration) {
+	g.plane.T.Helper()
+	Eventually(g.plane.T, fmt.Sprintf("%d gangs to be whole", count), limit, func() error {
+		g.mutex.Lock()
+		defer g.mutex.Unlock()
+		if len(g.whole) >= count {
+			return nil
+		}
+		for gang, minimum := range g.minimum {
+			if _, is := g.whole[gang]; !is {
+				return fmt.Errorf("%d are; %s has %d of %d", len(g.whole), gang, len(g.bound[gang]), minimum)
+			}
+		}
+		return nil
+	})
+}
+
+// Bound is how many pods of the gang have got a node.
+func (g *Gangs) Bound(gang string) int {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return len(g.bound[gang])
+}
+
+// SlowestStart is the longest time from the first pod of a gang with a node to its being whole; and which gang that is.
+func (g *Gangs) SlowestStart() (time.Duration, string) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	slowest, which := time.Duration(0), ""
+	for gang, whole := range g.whole {
+		for _, at := range g.bound[gang] {
+			if took := whole.Sub(at); took > slowest {
+				slowest, which = took, gang
+			}
+		}
+	}
+	return slowest, which
+}
+
+// Stop ends the recording.
+func (g *Gangs) Stop() { g.stop() }

@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gangs through the verbs of the Extender: every arrow of gang_table.h.
+#include "server/extender/gang_table.h"
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/extender/extender.h"
+#include "test/support/builders.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::ANode;
+using test::APod;
+using Names = std::vector<std::string>;
+
+class Woken final : public PodWaker {
+ public:
+  void Wake(const PodId& pod) override { names.push_back(pod.name); }
+  Names names;
+};
+
+class NewsSink final : public DecisionSink {
+ public:
+  void Record(const Decision&) override {}
+  void Record(const GangNews& news) override { texts.push_back(news.text); }
+  Names texts;
+};
+
+// What a refusal says.
+std::string Text(Reason reason) { return std::string(TextOf(reason)); }
+const std::string kIncomplete = Text(Reason::kGangIncomplete);
+const std::string kNoRoom = Text(Reason::kGangNoRoom);
+
+class GangTableTest : public testing::Test {
+ protected:
+  GangTableTest() {
+    extender_.BindOn([this](std::function<void()> job) {
+      jobs_.push_back(std::move(job));
+      return true;
+    });
+  }
+
+  void Apply(const ClusterEvent& event) {
+    ASSERT_TRUE(state_.Apply(std::span(&event, 1)).has_value());
+  }
+  void Add(const ANode& node) { Apply(NodeUpserted{node.Spec()}); }
+  static ANode InRack(const std::string& name, const std::string& rack, int gpus) {
+    return ANode(name).Gpus(gpus).Labelled({{"rack", rack}});
+  }
+
+  static APod Member(const std::string& name, const std::string& gang = "train") {
+    return APod(name).Whole(1).Gang("berth:default/" + gang).GangSize(3);
+  }
+  // The API server shows the pod.
+  void Arrive(const APod& pod) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod.Request())});
+  }
+  void Arrive(const std::vector<APod>& pods) {
+    for (const APod& pod : pods) Arrive(pod);
+  }
+  void Delete(const APod& pod) {
+    Apply(PodGone{pod.Request().id.uid});
+    waiting_.Remove(pod.Request().id.uid);
+  }
+  // The watch shows the pod on its node.
+  void ShowBound(const APod& pod, const std::string& node, const std::vector<int>& gpus,
+                 bool leaving = false) {
+    PodBound bound{pod.Request(), pod.On(node, gpus)};
+    bound.leaving = leaving;
+    Apply(bound);
+    waiting_.Remove(pod.Request().id.uid);
+  }
+
+  // The node that passes the filter; several: with a space between; none: why.
+  std::string Filter(const APod& pod, const Names& offered = {}) {
+    const auto snapshot = state_.Current();
+    std::vector<NodeIndex> candidates(snapshot->size());
+    std::iota(candidates.begin(), candidates.end(), NodeIndex{0});
+    if (!offered.empty()) {
+      candidates.clear();
+      for (const std::string& name : offered) candidates.push_back(snapshot->names().Find(name));
+    }
+    const FilterAnswer answer = extender_.Filter(snapshot, pod.Request(), candidates);
+    if (!answer.fits) {
+      return answer.nowhere.empty() ? Text(answer.reasons.front()) : answer.nowhere;
+    }
+    std::string fitting;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (answer.reasons[i] != Reason::kFits) continue;
+      fitting += (fitting.empty() ? "" : " ") + std::string(snapshot->names().name(candidates[i]));
+    }
+    return fitting;
+  }
+
+  void Bind(const APod& pod, const std::string& node) {
+    const PodId& id = pod.Request().id;
+    const auto done = [this, name = id.name](const Status& bound) {
+      answers_[name] = bound ? "bound" : bound.error().message;
+    };
+    const auto waits = [this, name = id.name] { return !gone_.contains(name); };
+    ASSERT_TRUE(
+        extender_.Bind({id.namespace_name, id.name, id.uid, node, clock_.Now()}, done, waits));
+    RunJobs();
+  }
+  // Filter, and bind to what it says.
+  void Place(const APod& pod) {
+    const std::string node = Filter(pod);
+    ASSERT_NE(state_.Current()->names().Find(node), kNoNode)
+        << pod.Request().id.name << ": " << node;
+    Bind(pod, node);
+  }
+  void RunJobs() {
+    while (!jobs_.empty()) {
+      const auto job = std::move(jobs_.front());
+      jobs_.pop_front();
+      job();
+    }
+  }
+  void Pass(Duration time) {
+    clock_.Advance(time);
+    extender_.LookAtGangs();
+    RunJobs();
+  }
+
+  [[nodiscard]] std::string AnswerTo(const std::string& name) const {
+    const auto answer = answers_.find(name);
+    return answer == answers_.end() ? "" : answer->second;
+  }
+  [[nodiscard]] std::string StateOf(const std::string& gang = "train") const {
+    for (const GangView& view : gangs_.Views(clock_.Now())) {
+      if (view.id.name == gang) return std::string(view.state);
+    }
+    return "";
+  }
+  [[nodiscard]] std::int64_t Free(const std::string& node) const {
+    const auto snapshot = state_.Current();
+    return snapshot->node(snapshot->names().Find(node)).free_gpu_milli();
+  }
+
+  SimClock clock_;
+  ClusterState state_;
+  WaitingPods waiting_;
+  std::deque<std::function<void()>> jobs_;
+  std::map<std::string, std::string> answers_;
+  std::set<std::string> gone_;          // whose client does not wait any more
+  Names bound_;                         // Bindings in their order
+  std::map<std::string, Errc> refuse_;  // Bindings, by the pod's name
+  test::ScriptedBinder binder_{[this](const PodRequest& pod, const Placement&) -> Status {
+    if (const auto refused = refuse_.find(pod.id.name); refused != refuse_.end()) {
+      return Fail(refused->second, "refused by the API server");
+    }
+    bound_.push_back(pod.id.name);
+    return {};
+  }};
+  NewsSink sink_;
+  Woken waker_;
+  NodeDomains domains_{{{"rack", {"rack"}}}};
+  GangTable gangs_{{state_, waiting_, domains_}};
+  Extender extender_{{.state = state_,
+                      .binder = binder_,
+                      .sink = sink_,
+                      .clock = clock_,
+                      .domains = &domains_,
+                      .behind_scheduler = true,
+                      .gangs = &gangs_,
+                      .waiting = &waiting_,
+                      .waker = &waker_},
+                     {.engine = test::EngineOf("best-fit"),
+                      .reservation_time = seconds(30),
+                      .gangs = {{"berth"}, seconds(50)}}};
+  const APod a_ = Member("a"), b_ = Member("b"), c_ = Member("c"), d_ = Member("d");
+};
+
+TEST_F(GangTableTest, MembersFitNoNodeUntilEnoughOfThemAreThere) {
+  Add(ANode("n").Gpus(8));
+  Arrive({a_, b_});
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  EXPECT_EQ(Filter(b_), kIncomplete);
+  EXPECT_EQ(Free("n"), 8000) << "nothing is held for a gang that is not there";
+  EXPECT_EQ(StateOf(), "gathering");
+  Arrive(c_);
+  EXPECT_EQ(Filter(c_), "n");
+  EXPECT_EQ(Free("n"), 5000) << "all three hold their places from now on";
+  EXPECT_EQ(StateOf(), "planned");
+}
+
+TEST_F(GangTableTest, AGangThatDoesNotFitHoldsNothing) {
+  Add(ANode("n").Gpus(2));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), kNoRoom);
+  EXPECT_EQ(Free("n"), 2000);
+  EXPECT_EQ(StateOf(), "waiting");
+  ASSERT_EQ(sink_.texts.size(), 1U);
+  EXPECT_EQ(sink_.texts[0], "2 of 3 members fit");
+  EXPECT_EQ(Filter(b_), kNoRoom);
+  EXPECT_EQ(sink_.texts.size(), 1U) << "it is said once";
+  EXPECT_EQ(Filter(APod("single").Whole(2)), "n");
+}
+
+TEST_F(GangTableTest, NobodyIsBoundBeforeAllAreHeldAndTheFirstGoesAlone) {
+  Add(ANode("n").Gpus(2));
+  Add(ANode("m").Gpus(2));
+  Arrive({a_, b_, c_});
+  Place(a_);
+  Place(b_);
+  EXPECT_EQ(bound_, Names());
+  EXPECT_EQ(AnswerTo("a"), "");
+  const std::string node = Filter(c_);
+  const PodId& id = c_.Request().id;
+  ASSERT_TRUE(extender_.Bind({id.namespace_name, id.name, id.uid, node, clock_.Now()},
+                             [](const Status&) {}));
+  jobs_.front()();  // the bind of c: all are held now
+  jobs_.pop_front();
+  ASSERT_EQ(jobs_.size(), 1U) << "one Binding, which decides";
+  EXPECT_EQ(StateOf(), "committing");
+  jobs_.front()();
+  jobs_.pop_front();
+  EXPECT_EQ(bound_, Names{"a"});
+  RunJobs();
+  EXPECT_EQ(bound_.size(), 3U);
+  EXPECT_EQ(AnswerTo("a"), "bound");
+  EXPECT_EQ(AnswerTo("b"), "bound");
+  Pass(seconds(6));
+  EXPECT_EQ(StateOf(), "whole");
+}
+
+TEST_F(GangTableTest, WhereTheFirstBindingIsRefusedAllAreAndNothingStays) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_});
+  refuse_["a"] = Errc::kConflict;
+  Place(a_);
+  Place(b_);
+  Place(c_);
+  EXPECT_EQ(bound_, Names());
+  EXPECT_EQ(AnswerTo("a"), "refused by the API server");
+  EXPECT_EQ(AnswerTo("b"), AnswerTo("c"));
+  EXPECT_NE(AnswerTo("b"), "");
+  EXPECT_EQ(Free("n"), 4000);
+  EXPECT_EQ(Filter(b_), kNoRoom) << "not at once";
+  refuse_.clear();
+  Pass(seconds(2));
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, AMemberWhosePodIsGoneAtTheFirstBindingIsReplacedByTheNext) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_, d_});
+  refuse_["a"] = Errc::kNotFound;
+  Place(a_);
+  Place(b_);
+  Place(c_);
+  waiting_.Remove("uid-a");
+  Pass(milliseconds(100));
+  EXPECT_EQ(bound_, Names()) << "two of three are held";
+  Place(d_);
+  Pass(milliseconds(100));
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, AllThatIsHeldIsAnsweredTogetherWhenTheOthersDoNotCome) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_});
+  Place(a_);
+  Pass(seconds(20));
+  Place(b_);
+  Pass(seconds(28));
+  EXPECT_EQ(AnswerTo("a"), "");
+  Pass(seconds(2));
+  EXPECT_EQ(AnswerTo("a"), AnswerTo("b"));
+  EXPECT_NE(AnswerTo("a"), "");
+  EXPECT_EQ(Free("n"), 4000);
+  EXPECT_EQ(bound_, Names());
+}
+
+TEST_F(GangTableTest, AHeldMemberThatIsDeletedGivesItsPlaceUpAndTheGangWaits) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  Place(a_);
+  Place(b_);
+  Delete(a_);
+  Pass(milliseconds(100));
+  EXPECT_NE(AnswerTo("a"), "");
+  EXPECT_NE(AnswerTo("b"), "") << "two pods are no gang of three";
+  EXPECT_EQ(Free("n"), 3000);
+  Pass(seconds(2));
+  EXPECT_EQ(Filter(b_), kIncomplete);
+  Arrive(d_);
+  EXPECT_EQ(Filter(d_), "n");
+}
+
+TEST_F(GangTableTest, AnotherMemberTakesThePlaceOfOneThatIsDeleted) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  Place(a_);
+  Place(b_);
+  Arrive(d_);
+  Delete(a_);
+  Pass(milliseconds(100));
+  EXPECT_EQ(AnswerTo("b"), "") << "it is held on";
+  Place(c_);
+  Place(d_);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, WhatAGangThatHasBegunLacksIsPlannedTogetherAndBoundAsItComes) {
+  Add(ANode("n").Gpus(3));
+  ShowBound(a_, "n", {0});
+  Arrive({b_, c_});
+  Place(b_);
+  EXPECT_EQ(AnswerTo("b"), "bound") << "nothing is held";
+  EXPECT_EQ(Free("n"), 0) << "the place of c is kept";
+  Place(c_);
+  EXPECT_EQ(AnswerTo("c"), "bound");
+}
+
+TEST_F(GangTableTest, NoPartOfWhatIsMissingIsPlacedAlone) {
+  Add(ANode("n").Gpus(2));
+  ShowBound(a_, "n", {0});
+  Arrive({b_, c_});
+  EXPECT_EQ(Filter(b_), kNoRoom) << "there is room for one of two";
+  EXPECT_EQ(Free("n"), 1000);
+}
+
+TEST_F(GangTableTest, MembersBeyondTheMinimumArePlannedAndNotWaitedFor) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_, d_});
+  Place(a_);
+  EXPECT_EQ(Free("n"), 0);
+  Place(b_);
+  Place(c_);
+  EXPECT_EQ(bound_.size(), 3U);
+  Place(d_);
+  EXPECT_EQ(bound_.size(), 4U);
+}
+
+TEST_F(GangTableTest, AMemberThatComesWhenTheOthersArePlannedGetsAPlaceToo) {
+  Add(ANode("n").Gpus(5));
+  Arrive({a_, b_, c_});
+  Place(a_);
+  Arrive(d_);
+  EXPECT_EQ(Filter(d_), "n");
+  EXPECT_EQ(Free("n"), 1000);
+}
+
+TEST_F(GangTableTest, TheRoomOfExtrasThatNobodyComesForIsGivenBack) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_, d_});
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  EXPECT_EQ(Free("n"), 0);
+  Pass(seconds(51));
+  EXPECT_EQ(Free("n"), 1000);
+}
+
+TEST_F(GangTableTest, AMemberWithoutGpusIsReleasedWhenTheOthersHaveBegun) {
+  Add(ANode("n").Gpus(2));
+  const APod launcher = APod("launcher").Cpu(1).Gang("berth:default/train").GangSize(3);
+  Arrive({a_, b_, launcher});
+  EXPECT_EQ(Filter(launcher), kNoRoom);
+  Place(a_);
+  EXPECT_EQ(Filter(launcher), kNoRoom) << "the others are not there";
+  Place(b_);
+  EXPECT_EQ(bound_.size(), 2U) << "it counts as held: kube-scheduler binds it";
+  EXPECT_EQ(waker_.names, Names{"launcher"});
+  EXPECT_EQ(Filter(launcher), "n");
+}
+
+TEST_F(GangTableTest, PodsWithoutGpusAreNotHeldForEachOther) {
+  Add(ANode("n").Gpus(2));
+  const APod worker = APod("worker").Cpu(1).Gang("berth:default/etl").GangSize(3);
+  Arrive(worker);
+  EXPECT_EQ(Filter(worker), "n");
+}
+
+TEST_F(GangTableTest, APlanIsMadeAnewWhereANodeIsLostBeforeTheFirstBinding) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_), "n");
+  EXPECT_EQ(Filter(b_), "n");
+  Add(ANode("spare").Gpus(4));
+  Apply(NodeRemoved{"n"});
+  EXPECT_EQ(Filter(a_), "spare");
+  Place(a_);
+  Place(b_);
+  Place(c_);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, AHeldMemberThatLosesItsNodeIsPlannedElsewhereAndTheOthersAreHeldOn) {
+  Add(ANode("n").Gpus(2));
+  Add(ANode("m").Gpus(1));
+  Arrive({a_, b_, c_});
+  std::map<std::string, APod> on;  // by node
+  for (const APod& pod : {a_, b_, c_}) on.insert_or_assign(Filter(pod), pod);
+  ASSERT_EQ(on.size(), 2U);
+  Bind(on.at("m"), "m");
+  Bind(on.at("n"), "n");
+  Add(ANode("spare").Gpus(4));
+  Apply(NodeRemoved{"m"});
+  Pass(milliseconds(100));
+  EXPECT_NE(AnswerTo(on.at("m").Request().id.name), "");
+  EXPECT_EQ(AnswerTo(on.at("n").Request().id.name), "");
+  for (const APod& pod : {a_, b_, c_}) {
+    if (pod.Request().id.uid != on.at("n").Request().id.uid) Place(pod);
+  }
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, ABindWhoseClientHasGoneDoesNotCount) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  Place(a_);
+  gone_.insert("a");
+  Pass(milliseconds(100));
+  Place(b_);
+  Place(c_);
+  Pass(milliseconds(100));
+  EXPECT_EQ(bound_, Names()) << "kube-scheduler has given a up";
+  gone_.clear();
+  Place(a_);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, MembersThatSleepAreWokenWhenThereIsAPlan) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_});
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  EXPECT_EQ(Filter(b_), kIncomplete);
+  Arrive(c_);
+  EXPECT_EQ(Filter(c_), "n");
+  EXPECT_EQ(waker_.names, (Names{"a", "b"}));
+}
+
+TEST_F(GangTableTest, AGangThatSleepsIsPlannedWhenRoomComes) {
+  Add(ANode("n").Gpus(3));
+  const APod single = APod("single").Whole(1);
+  ShowBound(single, "n", {0});
+  Arrive({a_, b_, c_});
+  for (const APod& pod : {a_, b_, c_}) EXPECT_EQ(Filter(pod), kNoRoom);
+  Pass(seconds(1));
+  EXPECT_EQ(waker_.names, Names());
+  Delete(single);
+  Pass(milliseconds(200));
+  EXPECT_EQ(waker_.names, (Names{"a", "b", "c"}));
+  EXPECT_EQ(Free("n"), 0) << "and nobody else gets it";
+}
+
+TEST_F(GangTableTest, ARefusedBindWakesThoseThatDoNotHearOfTheirCondition) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_});
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  Arrive(c_);
+  Place(c_);
+  Pass(milliseconds(1500));
+  EXPECT_EQ(AnswerTo("c"), "");
+  Pass(milliseconds(1000));
+  EXPECT_NE(AnswerTo("c"), "") << "kube-scheduler looks at all pods again";
+  Place(c_);
+  Place(a_);
+  Place(b_);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, ABindWithoutAPlanIsRefusedAfterASecond) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_});
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  Bind(a_, "n");
+  EXPECT_EQ(AnswerTo("a"), "");
+  Pass(milliseconds(900));
+  EXPECT_EQ(AnswerTo("a"), "");
+  Pass(milliseconds(200));
+  EXPECT_NE(AnswerTo("a"), "");
+  EXPECT_EQ(bound_, Names());
+}
+
+TEST_F(GangTableTest, WhoLeadsNoMoreAnswersWhatItHoldsAndHoldsNothing) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  Place(a_);
+  extender_.LetGoOfGangs({Errc::kUnavailable, "another process leads"});
+  EXPECT_EQ(AnswerTo("a"), "another process leads");
+  EXPECT_EQ(Free("n"), 3000);
+  EXPECT_EQ(Filter(b_), kNoRoom);
+  Bind(b_, "n");
+  EXPECT_NE(AnswerTo("b"), "") << "and at once: nobody looks any more";
+}
+
+TEST_F(GangTableTest, WhoLeadsFromNowOnPlansWhatGangsLackBeforeOthersArePlaced) {
+  Add(ANode("n").Gpus(3));
+  ShowBound(a_, "n", {0});
+  Arrive({b_, c_});
+  extender_.TakeOverGangs();
+  EXPECT_EQ(Free("n"), 0);
+  EXPECT_EQ(Filter(APod("single").Whole(1)), Text(Reason::kGpusBusy));
+}
+
+TEST_F(GangTableTest, AFirstBindingInDoubtIsWaitedFor) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  refuse_["a"] = Errc::kUnavailable;
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  EXPECT_EQ(AnswerTo("a"), "refused by the API server");
+  EXPECT_EQ(bound_, Names());
+  Pass(seconds(1));
+  EXPECT_EQ(AnswerTo("b"), "") << "nobody knows yet whether the gang has begun";
+  ShowBound(a_, "n", {0});
+  Pass(milliseconds(100));
+  EXPECT_EQ(AnswerTo("b"), "bound");
+  EXPECT_EQ(AnswerTo("c"), "bound");
+}
+
+TEST_F(GangTableTest, AFirstBindingThatNeverCameIsTriedWithAnother) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_, d_});
+  refuse_["a"] = Errc::kUnavailable;
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  Delete(a_);
+  Pass(milliseconds(100));
+  EXPECT_EQ(bound_, Names());
+  Place(d_);
+  Pass(milliseconds(100));
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, MembersMaySayOneSizeOnly) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_});
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  const APod other = Member("c").GangSize(2);
+  Arrive(other);
+  EXPECT_EQ(Filter(other),
+            "the pod's group default/train: want one size, got 2 and, of other pods, 3");
+  EXPECT_EQ(Free("n"), 4000);
+}
+
+TEST_F(GangTableTest, ANodeThatKubeSchedulerDoesNotOfferIsPlannedAround) {
+  Add(ANode("m").Gpus(3));
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  const std::string first = Filter(a_);
+  const std::string other = first == "m" ? "n" : "m";
+  EXPECT_EQ(Filter(b_, {other}), other);
+}
+
+TEST_F(GangTableTest, WhatIsLeftOfAGangThatWasWholeIsPlacedAlone) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_});
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  for (const APod& pod : {a_, b_, c_}) {
+    ShowBound(pod, "n", {});
+    Delete(pod);
+  }
+  const APod again = Member("again");
+  Arrive(again);
+  EXPECT_EQ(Filter(again), kIncomplete);
+  Pass(seconds(61));
+  EXPECT_EQ(Filter(again), "n");
+  Bind(again, "n");
+  EXPECT_EQ(AnswerTo("again"), "bound");
+}
+
+TEST_F(GangTableTest, MembersThatEndDoNotCount) {
+  Add(ANode("n").Gpus(8));
+  for (const auto& [name, gpu] :
+       std::map<std::string, int>{{"old-a", 0}, {"old-b", 1}, {"old-c", 2}}) {
+    ShowBound(Member(name), "n", {gpu}, true);
+  }
+  Arrive({a_, b_});
+  EXPECT_EQ(Filter(a_), kIncomplete) << "a job that is started anew under its old name";
+  Arrive(c_);
+  EXPECT_EQ(Filter(c_), "n");
+}
+
+TEST_F(GangTableTest, AGangThatRequiresARackIsWholeInOne) {
+  Add(InRack("a1", "a", 2));
+  Add(InRack("b1", "b", 2));
+  Add(InRack("b2", "b", 1));
+  const auto in_rack = [](const std::string& name) { return Member(name).Requires(0); };
+  Arrive({in_rack("a"), in_rack("b"), in_rack("c")});
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(Filter(in_rack(name)).substr(0, 1), "b");
+}
+
+TEST_F(GangTableTest, TwoGangsOfWhichOneFitsDoNotHoldEachOtherUp) {
+  Add(ANode("n").Gpus(4));
+  const APod x = Member("x", "other"), y = Member("y", "other"), z = Member("z", "other");
+  Arrive({a_, b_, c_, x, y, z});
+  EXPECT_EQ(Filter(a_), "n");
+  EXPECT_EQ(Filter(x), kNoRoom);
+  Bind(a_, "n");
+  EXPECT_EQ(Filter(y), kNoRoom);
+  Place(b_);
+  Place(c_);
+  EXPECT_EQ(bound_.size(), 3U);
+  for (const APod& pod : {a_, b_, c_}) Delete(pod);
+  Pass(seconds(1));
+  for (const APod& pod : {x, y, z}) Place(pod);
+  EXPECT_EQ(bound_.size(), 6U);
+}
+
+TEST_F(GangTableTest, GangsOfOtherConventionsArePodsLikeOthers) {
+  Add(ANode("n").Gpus(4));
+  EXPECT_EQ(Filter(APod("p").Whole(1).Gang("volcano:default/g").GangSize(3)), "n");
+  EXPECT_EQ(Filter(APod("q").Whole(1).Gang("berth:default/g").GangSize(1)), "n");
+}
+
+}  // namespace
+}  // namespace berth
