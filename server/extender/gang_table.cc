@@ -113,6 +113,7 @@ GangTable::Roster GangTable::RosterOf(const Unit& unit,
     roster.waiting.push_back(is_asker ? asker : std::move(waiting.pod));
   }
   if (!has_asker && !placed.contains(asker->id.uid)) roster.waiting.push_back(asker);
+  for (const auto& pod : roster.waiting) roster.uids.insert(pod->id.uid);
   return roster;
 }
 
@@ -171,6 +172,29 @@ GangVerdict GangTable::NotNow(Unit& unit, const PodRequest& pod, Reason reason) 
   return {GangVerdict::Kind::kNotNow, kNoNode, reason};
 }
 
+bool GangTable::IsBeingBound(std::string_view uid) const {
+  const std::optional<PodRecord> held = parts_.state.FindPod(uid);
+  return held && held->state == PodState::kReserved;
+}
+
+Reason GangTable::FindPlace(Engine& engine, Unit& unit,
+                            const std::shared_ptr<const PodRequest>& pod, Instant now,
+                            GangActions& actions) {
+  const std::string& uid = pod->id.uid;
+  const Roster roster = RosterOf(unit, pod);
+  Note(unit, roster, now);
+  if (Tend(engine, unit, roster, now, actions) && unit.plan.contains(uid)) return Reason::kFits;
+  if (MayGo(unit, roster, *pod, now)) {
+    unit.asleep.erase(uid);
+    unit.alone.insert(uid);
+    return Reason::kFits;
+  }
+  if (roster.placed + std::ssize(roster.waiting) < *unit.says.minimum) {
+    return Reason::kGangIncomplete;
+  }
+  return PlanFor(engine, unit, roster, pod, now, actions) ? Reason::kFits : Reason::kGangNoRoom;
+}
+
 GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
                              const std::shared_ptr<const Snapshot>& snapshot,
                              const std::shared_ptr<const PodRequest>& pod,
@@ -178,21 +202,19 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
                              GangActions& actions) {
   if (!pod->gang.minimum) return NotNow(unit, *pod, Reason::kGangUnknown);
   const std::string& uid = pod->id.uid;
+  if (const auto held = parts_.state.FindPod(uid); held && held->state == PodState::kReserved) {
+    // A bind of it is in doubt, and another one to that node finds out.
+    const NodeIndex node = snapshot->names().Find(held->placement.node);
+    if (node == kNoNode || std::ranges::find(candidates, node) == candidates.end()) {
+      return NotNow(unit, *pod, Reason::kGangNoRoom);
+    }
+    return {GangVerdict::Kind::kThere, node, Reason::kFits};
+  }
   for (int tries = 0; tries <= kExclusionsOfAFilter; ++tries) {
-    const Roster roster = RosterOf(unit, pod);
-    Note(unit, roster, now);
-    if (!Tend(engine, unit, roster, now, actions) || !unit.plan.contains(uid)) {
-      if (MayGo(unit, roster, *pod, now)) {
-        unit.asleep.erase(uid);
-        unit.alone.insert(uid);
-        return {};
-      }
-      if (roster.placed + static_cast<std::int64_t>(roster.waiting.size()) < *unit.says.minimum) {
-        return NotNow(unit, *pod, Reason::kGangIncomplete);
-      }
-      if (!PlanFor(engine, unit, roster, pod, now, actions)) {
-        return NotNow(unit, *pod, Reason::kGangNoRoom);
-      }
+    if (!unit.plan.contains(uid) || !IsChecked(unit)) {
+      const Reason reason = FindPlace(engine, unit, pod, now, actions);
+      if (reason != Reason::kFits) return NotNow(unit, *pod, reason);
+      if (!unit.plan.contains(uid)) return {};
     }
     const auto planned = unit.plan.find(uid);
     unit.touched = now;
@@ -330,26 +352,35 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
   if (!ConcernsLocked(*pod) || !pod->gang.minimum) return false;
   Unit& unit = UnitOf(*pod, now);
   const std::string& uid = pod->id.uid;
-  const Roster roster = RosterOf(unit, pod);
-  Note(unit, roster, now);
-  unit.asleep.erase(uid);
-  if (unit.phase == Unit::Phase::kCommitting && unit.first == uid) {
-    // Others may have gone since its turn came.
-    std::int64_t members = roster.placed;
-    for (const auto& waiting : roster.waiting)
-      members += unit.plan.contains(waiting->id.uid) ? 1 : 0;
-    if (members >= *unit.says.minimum && !lets_go_) return false;
-    unit.phase = Unit::Phase::kPlanned;
-  }
   const Instant asked = bind->request.asked.value_or(now);
-  if (const auto planned = unit.plan.find(uid);
-      planned != unit.plan.end() && planned->second.node == bind->request.node) {
-    if (unit.began) return false;
+  unit.asleep.erase(uid);
+  const auto planned = unit.plan.find(uid);
+  const bool is_there = planned != unit.plan.end() && planned->second.node == bind->request.node;
+  if (is_there && unit.phase == Unit::Phase::kPlanned && !unit.began) {
     planned->second.bind = bind;
     planned->second.held = now;
     planned->second.until = asked + HoldOf(unit);
     unit.touched = now;
+    if (ReadyMembers(unit, now) < *unit.says.minimum) return true;  // by far the most
+    const Roster roster = RosterOf(unit, pod);
+    Note(unit, roster, now);
     CommitIfWhole(engine, unit, roster, now, actions);
+    return true;
+  }
+  const Roster roster = RosterOf(unit, pod);
+  Note(unit, roster, now);
+  if (unit.phase == Unit::Phase::kCommitting && unit.first == uid) {
+    // Others may have gone since its turn came.
+    std::int64_t members = roster.placed;
+    for (const auto& [other, member] : unit.plan) members += roster.uids.contains(other) ? 1 : 0;
+    if (members >= *unit.says.minimum && !lets_go_) return false;
+    unit.phase = Unit::Phase::kPlanned;
+  }
+  if (is_there && unit.began) return false;
+  if (is_there) {
+    planned->second.bind = bind;
+    planned->second.held = now;
+    planned->second.until = asked + HoldOf(unit);
     return true;
   }
   if (!unit.plan.contains(uid) && (MayGo(unit, roster, *pod, now) || unit.alone.contains(uid))) {
@@ -387,18 +418,19 @@ void GangTable::Ended(const PodRequest& pod, const Status& bound, Instant now,
   Abort(unit, Conflict(kFirstRefused), "first_refused", now, actions);
 }
 
+std::int64_t GangTable::ReadyMembers(const Unit& unit, Instant now) const {
+  return unit.placed + std::ranges::count_if(unit.plan, [now](const auto& entry) {
+           const Unit::Member& member = entry.second;
+           const bool is_held = member.bind != nullptr && member.until - now > kMargin;
+           return is_held || !member.pod->shape.wants_gpu();
+         });
+}
+
 void GangTable::CommitIfWhole(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                               GangActions& actions) {
   if (unit.phase != Unit::Phase::kPlanned || lets_go_) return;
   if (unit.began) return Release(unit, actions);
-  std::int64_t ready = roster.placed;
-  bool one_is_held = false;
-  for (const auto& [uid, member] : unit.plan) {
-    const bool is_held = member.bind != nullptr && member.until - now > kMargin;
-    one_is_held = one_is_held || is_held;
-    if (is_held || !member.pod->shape.wants_gpu()) ++ready;
-  }
-  if (!one_is_held || ready < *unit.says.minimum) return;
+  if (unit.held() == 0 || ReadyMembers(unit, now) < *unit.says.minimum) return;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   const bool holds = std::ranges::all_of(unit.plan, [&snapshot](const auto& member) {
     return PlanHolds(*snapshot, *member.second.pod, member.second.node);
@@ -488,20 +520,24 @@ void GangTable::Abort(Unit& unit, const Error& why, std::string_view label, Inst
 
 // --- what time and the cluster bring -------------------------------------------------------------
 
+bool GangTable::IsChecked(const Unit& unit) const {
+  return unit.checked_on == parts_.state.Current() &&
+         unit.checked_members == parts_.waiting.ChangesOf(unit.says.id);
+}
+
 bool GangTable::Tend(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                      GangActions& actions) {
   if (unit.plan.empty() || unit.phase == Unit::Phase::kCommitting) return !unit.plan.empty();
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const bool is_checked = IsChecked(unit);
   bool is_broken = false, is_over = false;
   std::vector<std::string> gone;
   for (auto& [uid, member] : unit.plan) {
-    const auto waits = std::ranges::any_of(
-        roster.waiting, [&uid = uid](const auto& pod) { return pod->id.uid == uid; });
-    if (!waits) {
+    if (!roster.uids.contains(uid)) {
       gone.push_back(uid);
       continue;
     }
-    const bool holds = PlanHolds(*snapshot, *member.pod, member.node);
+    const bool holds = is_checked || PlanHolds(*snapshot, *member.pod, member.node);
     is_broken = is_broken || !holds;
     if (member.bind == nullptr) continue;
     if (!holds) {  // it needs another node, and its bind names this one
@@ -514,6 +550,10 @@ bool GangTable::Tend(Engine& engine, Unit& unit, const Roster& roster, Instant n
       actions.answers.emplace_back(std::exchange(member.bind, nullptr),
                                    tl::unexpected(Conflict(kClientGone)));
     }
+  }
+  if (!is_broken) {
+    unit.checked_on = snapshot;
+    unit.checked_members = parts_.waiting.ChangesOf(unit.says.id);
   }
   for (const std::string& uid : gone) DropMember(unit, uid, Conflict(kMemberGone), actions);
   parts_.state.Unplan(gone);
@@ -589,13 +629,11 @@ void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, Gang
   if (unit.is_idle() && now - unit.counted < kCountIdleEvery) return;
   const Roster roster = RosterOf(unit, nullptr);
   Note(unit, roster, now);
-  std::erase_if(unit.alone, [&roster](const std::string& uid) {
-    return std::ranges::none_of(roster.waiting,
-                                [&uid](const auto& pod) { return pod->id.uid == uid; });
-  });
+  std::erase_if(unit.alone,
+                [&roster](const std::string& uid) { return !roster.uids.contains(uid); });
   for (auto asleep = unit.asleep.begin(); asleep != unit.asleep.end();) {
-    const bool waits = std::ranges::any_of(
-        roster.waiting, [&asleep](const auto& pod) { return pod->id.uid == asleep->first; });
+    // One whose bind is in doubt may wait again soon.
+    const bool waits = roster.uids.contains(asleep->first) || IsBeingBound(asleep->first);
     asleep = waits ? std::next(asleep) : unit.asleep.erase(asleep);
   }
   if (Tend(engine, unit, roster, now, actions)) {
@@ -603,6 +641,7 @@ void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, Gang
     return Nudge(unit, roster, now, actions);
   }
   if (plans <= 0 || unit.asleep.empty() || lets_go_ || now < unit.not_before) return;
+  if (roster.waiting.empty()) return;
   if (MayGo(unit, roster, *roster.waiting.front(), now)) {
     for (const auto& [uid, id] : unit.asleep) actions.wakes.push_back(id);
     unit.asleep.clear();
@@ -643,6 +682,8 @@ void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
     unit.scheduler = pod->scheduler;
     const Roster roster = RosterOf(unit, nullptr);
     Note(unit, roster, now);
+    // Whoever led before may have refused any of them.
+    for (const auto& waiting : roster.waiting) unit.asleep.emplace(waiting->id.uid, waiting->id);
     if (!unit.began || roster.placed >= *unit.says.minimum || !unit.plan.empty()) continue;
     Plan(engine, unit, roster, now, actions);
   }

@@ -41,6 +41,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -151,8 +153,9 @@ class GangTable {
   // The members at one moment.
   struct Roster {
     std::vector<std::shared_ptr<const PodRequest>> waiting;  // for a node, planned ones too
-    std::int64_t placed = 0;  // bound or being bound, and not leaving
-    bool gpus_bound = false;  // one of these has GPUs, and is bound
+    std::int64_t placed = 0;                         // bound or being bound, and not leaving
+    bool gpus_bound = false;                         // one of these has GPUs, and is bound
+    std::unordered_set<std::string_view> uids = {};  // of `waiting`
   };
 
   // The size that other pods of the gang say, where this pod contradicts them.
@@ -167,6 +170,10 @@ class GangTable {
   // How long binds of the gang are held.
   [[nodiscard]] Duration HoldOf(const Unit& unit) const BERTH_REQUIRES(mutex_);
 
+  [[nodiscard]] bool IsBeingBound(std::string_view uid) const BERTH_REQUIRES(mutex_);
+  // Sees to it that the pod is in a plan: kFits, and it is, or it goes alone; else why not.
+  Reason FindPlace(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
+                   Instant now, GangActions& actions) BERTH_REQUIRES(mutex_);
   GangVerdict Judge(Engine& engine, Unit& unit, const std::shared_ptr<const Snapshot>& snapshot,
                     const std::shared_ptr<const PodRequest>& pod,
                     std::span<const NodeIndex> candidates, Instant now, GangActions& actions)
@@ -192,6 +199,11 @@ class GangTable {
       BERTH_REQUIRES(mutex_);
   // Members of the plan that are gone, or whose client is; false: there is no plan any more.
   bool Tend(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions)
+      BERTH_REQUIRES(mutex_);
+  // Whether nothing has changed since the plan was looked at.
+  [[nodiscard]] bool IsChecked(const Unit& unit) const BERTH_REQUIRES(mutex_);
+  // How many need nobody any more: placed, held, or kube-scheduler's own to bind.
+  [[nodiscard]] std::int64_t ReadyMembers(const Unit& unit, Instant now) const
       BERTH_REQUIRES(mutex_);
   void CommitIfWhole(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                      GangActions& actions) BERTH_REQUIRES(mutex_);

@@ -524,6 +524,34 @@ TEST_F(GangTableTest, AFirstBindingInDoubtIsWaitedFor) {
   EXPECT_EQ(AnswerTo("c"), "bound");
 }
 
+TEST_F(GangTableTest, AMemberWhoseBindIsInDoubtGoesToItsNodeAgainAndIsNotForgotten) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  refuse_["a"] = Errc::kUnavailable;
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  EXPECT_EQ(Filter(a_), "n") << "the bind that follows finds out";
+  EXPECT_EQ(Filter(a_, {}), "n");
+  Add(ANode("m").Gpus(3));
+  EXPECT_EQ(Filter(a_, {"m"}), kNoRoom);
+  Delete(b_);
+  Delete(c_);
+  Pass(milliseconds(100));
+  waiting_.Remove("uid-a");  // nobody waits but the pod in doubt
+  Pass(seconds(1));
+  EXPECT_EQ(bound_, Names());
+}
+
+TEST_F(GangTableTest, WhoLeadsFromNowOnWakesMembersThatAnotherProcessRefused) {
+  Add(ANode("n").Gpus(3));
+  const APod single = APod("single").Whole(1);
+  ShowBound(single, "n", {0});
+  Arrive({a_, b_, c_});
+  extender_.TakeOverGangs();
+  Delete(single);
+  Pass(milliseconds(200));
+  EXPECT_EQ(waker_.names, (Names{"a", "b", "c"}));
+}
+
 TEST_F(GangTableTest, AFirstBindingThatNeverCameIsTriedWithAnother) {
   Add(ANode("n").Gpus(4));
   Arrive({a_, b_, c_, d_});
