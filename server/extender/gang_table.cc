@@ -30,8 +30,8 @@ constexpr Duration kRemnantAfter = seconds(60);
 // condition: it hears of a bind that fails.
 constexpr Duration kNudgeAfter = seconds(2);
 constexpr Duration kBetweenNudges = seconds(5);
-// Gangs of which nobody waits are counted anew so often.
-constexpr Duration kCountIdleEvery = seconds(5);
+// Gangs for which nothing can be done are counted anew so often.
+constexpr Duration kCountEvery = seconds(5);
 // Plans of one Look: the lock is held meanwhile.
 constexpr int kPlansOfALook = 4;
 constexpr int kExclusionsOfAFilter = 8;
@@ -200,7 +200,9 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
                              const std::shared_ptr<const PodRequest>& pod,
                              std::span<const NodeIndex> candidates, Instant now,
                              GangActions& actions) {
-  if (!pod->gang.minimum) return NotNow(unit, *pod, Reason::kGangUnknown);
+  if (!pod->gang.minimum) {  // what holds no GPU keeps none idle
+    return pod->shape.wants_gpu() ? NotNow(unit, *pod, Reason::kGangUnknown) : GangVerdict();
+  }
   const std::string& uid = pod->id.uid;
   if (const auto held = parts_.state.FindPod(uid); held && held->state == PodState::kReserved) {
     // A bind of it is in doubt, and another one to that node finds out.
@@ -618,7 +620,9 @@ void GangTable::LookAtFirst(Unit& unit, Instant now, GangActions& actions) {
 }
 
 void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, GangActions& actions) {
+  const std::optional<int> minimum = unit.says.minimum;
   if (parts_.groups != nullptr) parts_.groups->Update(unit.says);
+  if (minimum != unit.says.minimum) unit.nothing_to_do = false;
   if (!unit.says.minimum) {  // its object has gone
     if (unit.phase == Unit::Phase::kPlanned && !unit.began) {
       Abort(unit, Conflict(kNoSize), "no_size", now, actions);
@@ -626,7 +630,10 @@ void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, Gang
     return;
   }
   if (unit.phase == Unit::Phase::kCommitting) return LookAtFirst(unit, now, actions);
-  if (unit.is_idle() && now - unit.counted < kCountIdleEvery) return;
+  const bool is_quiet =
+      unit.is_idle() || (unit.plan.empty() && unit.nothing_to_do && IsChecked(unit));
+  if (is_quiet && now - unit.counted < kCountEvery) return;
+  unit.nothing_to_do = false;
   const Roster roster = RosterOf(unit, nullptr);
   Note(unit, roster, now);
   std::erase_if(unit.alone,
@@ -647,10 +654,12 @@ void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, Gang
     unit.asleep.clear();
     return;
   }
-  if (roster.placed + std::ssize(roster.waiting) < *unit.says.minimum) return;
-  if (!IsWorthATry(unit, roster, now)) return;
-  --plans;
-  Plan(engine, unit, roster, now, actions);
+  const bool enough = roster.placed + std::ssize(roster.waiting) >= *unit.says.minimum;
+  if (enough && !IsWorthATry(unit, roster, now)) return;
+  unit.checked_on = parts_.state.Current();
+  unit.checked_members = parts_.waiting.ChangesOf(unit.says.id);
+  if (enough) --plans;
+  unit.nothing_to_do = !enough || !Plan(engine, unit, roster, now, actions);
 }
 
 void GangTable::Look(Engine& engine, Instant now, GangActions& actions) {

@@ -60,9 +60,10 @@ struct GangUnit {
   std::int64_t placed = 0, waiting = 0;
   Instant counted{};
 
-  // The plan was found to hold then, with these members.
+  // The plan was found to hold then, with these members; or that there can be none.
   std::shared_ptr<const Snapshot> checked_on;
   std::uint64_t checked_members = 0;  // WaitingPods::ChangesOf
+  bool nothing_to_do = false;
 
   // No plan was found for so many members on that snapshot.
   std::shared_ptr<const Snapshot> refused_on;

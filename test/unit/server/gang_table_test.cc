@@ -386,6 +386,21 @@ TEST_F(GangTableTest, PodsWithoutGpusAreNotHeldForEachOther) {
   EXPECT_EQ(Filter(worker), "n");
 }
 
+TEST_F(GangTableTest, AMissingPodGroupKeepsOnlyPodsWithGpusFromTheirNodes) {
+  Add(ANode("n").Gpus(2));
+  const auto without_object = [](const APod& pod) {
+    PodRequest request = pod.Request();
+    request.gang.id = GangId::Of("berth:default/later");
+    request.gang.object = Gang::Object::kMissing;
+    return request;
+  };
+  const auto filter = [this](const PodRequest& pod) {
+    return extender_.Filter(state_.Current(), pod, std::vector<NodeIndex>{0}).fits;
+  };
+  EXPECT_FALSE(filter(without_object(APod("trainer").Whole(1))));
+  EXPECT_TRUE(filter(without_object(APod("driver").Cpu(1))));
+}
+
 TEST_F(GangTableTest, APlanIsMadeAnewWhereANodeIsLostBeforeTheFirstBinding) {
   Add(ANode("n").Gpus(3));
   Arrive({a_, b_, c_});
