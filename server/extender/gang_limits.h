@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long things take that GangTable waits for, and what it says to binds that it refuses.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace berth::gangs {
+
+// A gang may want a shorter hold, not one that ends before kube-scheduler has come with a member
+// that it refused before: it waits for up to 10 s.
+inline constexpr Duration kShortestHold = std::chrono::seconds(12);
+// A hold that counts for a commit lasts for so long at least: its client has to hear the answer.
+inline constexpr Duration kMargin = std::chrono::seconds(2);
+// kube-scheduler tries again at once what failed at once.
+inline constexpr Duration kFailsAfter = std::chrono::seconds(1);
+inline constexpr Duration kFirstAbortPause =
+    std::chrono::seconds(1);  // after an abort, doubled each time
+inline constexpr Duration kLongestAbortPause = std::chrono::seconds(60);
+// A plan that was not found is tried again so often, if the cluster has changed.
+inline constexpr Duration kBetweenPlans = std::chrono::milliseconds(200);
+// What is left of a gang that was whole is placed pod by pod when nobody has joined for so long.
+inline constexpr Duration kRemnantAfter = std::chrono::seconds(60);
+// Members that were woken and do not come sleep beside a kube-scheduler that does not hear of their
+// condition: it hears of a bind that fails.
+inline constexpr Duration kNudgeAfter = std::chrono::seconds(2);
+inline constexpr Duration kBetweenNudges = std::chrono::seconds(5);
+// Gangs for which nothing can be done are counted anew so often.
+inline constexpr Duration kCountEvery = std::chrono::seconds(5);
+// Plans of one Look: the lock is held meanwhile.
+inline constexpr int kPlansOfALook = 4;
+inline constexpr int kExclusionsOfAFilter = 8;
+
+// Constants: kube-scheduler retries at once what fails with another text each time.
+inline constexpr std::string_view kNoPlan = "the pod's group has no plan at present";
+inline constexpr std::string_view kMemberGone = "the pod has left its group";
+inline constexpr std::string_view kClientGone = "whoever asked for this bind has gone";
+inline constexpr std::string_view kHoldOver = "the pod's group did not come together in time";
+inline constexpr std::string_view kPlanBroken =
+    "the pod's group lost its place and there is no other";
+inline constexpr std::string_view kFirstRefused = "the first bind of the pod's group was refused";
+inline constexpr std::string_view kNoSize = "nothing says any more how large the pod's group is";
+inline constexpr std::string_view kWaking = "the others of the pod's group are being woken";
+
+inline Error Conflict(std::string_view text) { return {Errc::kConflict, std::string(text)}; }
+
+// "1 pod", "3 pods".
+inline std::string Count(std::int64_t number, std::string_view one) {
+  return std::to_string(number) + " " + std::string(one) + (number == 1 ? "" : "s");
+}
+
+}  // namespace berth::gangs
