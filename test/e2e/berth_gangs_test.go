@@ -186,10 +186,13 @@ func TestAMemberWithoutGPUsStartsWithTheOthers(t *testing.T) {
 	}
 	watched := plane.WatchGangs(map[string]int{"mpi": 3}, 0)
 	defer watched.Stop()
-	plane.CreatePods(launcher, workers[0])
-	harness.Eventually(t, "the reason", 30*time.Second, func() error {
-		return contains(harness.WhyPending(plane.Pod("launcher")), "the pod's group")
-	})
+	// The launcher comes second: a pod without GPUs waits only for members with GPUs that are there.
+	for _, pod := range []*v1.Pod{workers[0], launcher} {
+		plane.CreatePods(pod)
+		harness.Eventually(t, "the reason", 30*time.Second, func() error {
+			return contains(harness.WhyPending(plane.Pod(pod.Name)), "the pod's group")
+		})
+	}
 	if bound := watched.Bound("mpi"); bound > 0 {
 		t.Errorf("%d pods of three were bound before the others came", bound)
 	}
