@@ -171,6 +171,7 @@ void GangTable::Abort(Unit& unit, const Error& why, std::string_view label, Inst
     if (member.bind != nullptr) actions.answers.emplace_back(member.bind, tl::unexpected(why));
   }
   unit.plan.clear();
+  unit.excluded.clear();  // what kept a pod from a node may be over by the next plan
   unit.phase = Unit::Phase::kWaiting;
   parts_.state.Unplan(uids);
   unit.pause = std::clamp(unit.pause * 2, gangs::kFirstAbortPause, gangs::kLongestAbortPause);

@@ -600,6 +600,15 @@ TEST_F(GangTableTest, ANodeThatKubeSchedulerDoesNotOfferIsPlannedAround) {
   EXPECT_EQ(Filter(b_, {other}), other);
 }
 
+TEST_F(GangTableTest, ANodeThatIsOfferedAgainIsPlannedForAgain) {
+  Add(ANode("empty"));
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  EXPECT_EQ(Filter(a_, {"empty"}), kNoRoom) << "n is cordoned";
+  Pass(seconds(2));
+  EXPECT_EQ(Filter(a_), "n");
+}
+
 TEST_F(GangTableTest, WhatIsLeftOfAGangThatWasWholeIsPlacedAlone) {
   Add(ANode("n").Gpus(4));
   Arrive({a_, b_, c_});
