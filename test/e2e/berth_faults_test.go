@@ -24,7 +24,6 @@ func halfwayThroughManyPods(t *testing.T) (*harness.Plane, *harness.Berth, *harn
 	berth.Start()
 	berth.WaitReady()
 	bound := plane.WatchBound()
-	defer bound.Stop()
 	// All are there when the first is placed: else they may be placed as fast as they are created.
 	plane.CreatePods(oneGPUEach("pod", manyPods)...)
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)

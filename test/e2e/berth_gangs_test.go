@@ -52,13 +52,8 @@ func aGang(name string, size, gpus int, in convention) []*v1.Pod {
 // Gangs of four conventions contend for a cluster that holds some of them at a time, half of them created pod by pod in
 // turns, with single pods beside them; kube-scheduler and Berth are killed on the way.
 func TestGangsStartWholeThroughKills(t *testing.T) {
-	needBerth(t)
 	const nodes, gangs, singles = 100, 50, 40
-	plane := harness.NewPlane(t)
-	plane.CreateNodes(nodes)
-	apply(t, plane, podGroupDefinition)
-	plane.Kubectl("wait", "--for=condition=Established", "crd/podgroups.scheduling.x-k8s.io", "--timeout=30s")
-	berth := plane.StartBerth("")
+	plane := startCluster(t, nodes, podGroupDefinition)
 
 	minimum := map[string]int{}
 	var inTurns [][]*v1.Pod
@@ -67,7 +62,7 @@ func TestGangsStartWholeThroughKills(t *testing.T) {
 		name, size := fmt.Sprintf("gang%02d", i), 2+(i*i*7)%63
 		in := conventions[i%len(conventions)]
 		if in.name == "coscheduling" {
-			apply(t, plane, fmt.Sprintf(podGroup, name, size))
+			apply(t, plane.Plane, fmt.Sprintf(podGroup, name, size))
 		}
 		minimum[name] = size
 		if pods := aGang(name, size, 1+i%2, in); i%4 < 2 {
@@ -78,8 +73,6 @@ func TestGangsStartWholeThroughKills(t *testing.T) {
 	}
 	never := aGang("never", nodes+1, 8, inBerthsWords)
 	watched := plane.WatchGangs(minimum, time.Second)
-	defer watched.Stop()
-	scheduler := plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 
 	plane.CreatePods(never...)
 	plane.CreatePods(atOnce...)
@@ -96,10 +89,10 @@ func TestGangsStartWholeThroughKills(t *testing.T) {
 		inTurns = left
 	}
 	watched.WaitWhole(gangs/5, time.Minute)
-	berth.Kill()
-	berth.Start()
+	plane.berth.Kill()
+	plane.berth.Start()
 	watched.WaitWhole(2*gangs/5, time.Minute)
-	scheduler.Restart()
+	plane.scheduler.Restart()
 	plane.CheckGrants()
 	watched.WaitWhole(gangs, 2*time.Minute)
 	plane.CheckGrants()
@@ -112,7 +105,7 @@ func TestGangsStartWholeThroughKills(t *testing.T) {
 		t.Errorf("want at most 20 s across a kill, got %s", slowest)
 	}
 	harness.Eventually(t, "no gang to be partial", 30*time.Second, func() error {
-		if partial := berth.Metric("berth_gangs_partial"); partial != 0 {
+		if partial := plane.berth.Metric("berth_gangs_partial"); partial != 0 {
 			return fmt.Errorf("%v are", partial)
 		}
 		return nil
@@ -121,14 +114,9 @@ func TestGangsStartWholeThroughKills(t *testing.T) {
 
 // Members that were refused before the last one came sleep, and nothing else happens in the cluster that would wake them.
 func TestAGangInAnIdleClusterStartsWhenItsLastMemberComes(t *testing.T) {
-	needBerth(t)
-	plane := harness.NewPlane(t)
-	plane.CreateNodes(4)
-	berth := plane.StartBerth("")
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane := startCluster(t, 4)
 	pods := aGang("train", 4, 8, inBerthsWords)
 	watched := plane.WatchGangs(map[string]int{"train": 4}, 0)
-	defer watched.Stop()
 	for i, pod := range pods {
 		if i > 0 {
 			time.Sleep(time.Second)
@@ -142,16 +130,11 @@ func TestAGangInAnIdleClusterStartsWhenItsLastMemberComes(t *testing.T) {
 }
 
 func TestAGangThatDoesNotFitHoldsNothingAndStartsWhenItDoes(t *testing.T) {
-	needBerth(t)
-	plane := harness.NewPlane(t)
-	plane.CreateNodes(2)
-	berth := plane.StartBerth("")
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane := startCluster(t, 2)
 	first := harness.Pod("first", harness.Ask{harness.GPUResource: "8"})
 	plane.CreatePods(first)
 	plane.WaitBound(30 * time.Second)
 	watched := plane.WatchGangs(map[string]int{"pair": 2}, 0)
-	defer watched.Stop()
 	plane.CreatePods(aGang("pair", 2, 8, inBerthsWords)...)
 	harness.Eventually(t, "the reason", 30*time.Second, func() error {
 		return contains(harness.WhyPending(plane.Pod("pair-0000")), "no room for as many pods of the pod's group")
@@ -171,11 +154,7 @@ func TestAGangThatDoesNotFitHoldsNothingAndStartsWhenItDoes(t *testing.T) {
 
 // What holds no GPU waits with the others, and starts with them.
 func TestAMemberWithoutGPUsStartsWithTheOthers(t *testing.T) {
-	needBerth(t)
-	plane := harness.NewPlane(t)
-	plane.CreateNodes(2)
-	berth := plane.StartBerth("")
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane := startCluster(t, 2)
 	launcher := harness.Pod("launcher", nil)
 	launcher.Labels = map[string]string{harness.GangLabel: "mpi"}
 	inBerthsWords.join(launcher, "mpi", 3)
@@ -185,7 +164,6 @@ func TestAMemberWithoutGPUsStartsWithTheOthers(t *testing.T) {
 		inBerthsWords.join(pod, "mpi", 3)
 	}
 	watched := plane.WatchGangs(map[string]int{"mpi": 3}, 0)
-	defer watched.Stop()
 	// The launcher comes second: a pod without GPUs waits only for members with GPUs that are there.
 	for _, pod := range []*v1.Pod{workers[0], launcher} {
 		plane.CreatePods(pod)

@@ -69,6 +69,13 @@ func apply(t *testing.T, plane *harness.Plane, text string) {
 	plane.Kubectl("apply", "--filename="+file)
 }
 
+// define applies a definition of a resource and waits until its API is served.
+func define(t *testing.T, plane *harness.Plane, definition string) {
+	t.Helper()
+	apply(t, plane, definition)
+	plane.Kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+}
+
 // addTwoRacks adds a rack of five GPUs and one of eight, and gives Berth's configuration for them.
 func addTwoRacks(plane *harness.Plane) string {
 	for name, gpus := range map[string]int{"small": 5, "large": 8} {
@@ -114,8 +121,7 @@ func TestPodGroupsAreReadFromWhenTheirAPIIsServed(t *testing.T) {
 		t.Fatal("every API is served from the beginning")
 	}
 
-	apply(t, plane, podGroupDefinition)
-	plane.Kubectl("wait", "--for=condition=Established", "crd/podgroups.scheduling.x-k8s.io", "--timeout=30s")
+	define(t, plane, podGroupDefinition)
 	apply(t, plane, fmt.Sprintf(podGroup, "known", 2))
 	harness.Eventually(t, "Berth to find the API", time.Minute, func() error {
 		if still := len(samplesOf(berth.Metrics())["berth_watch_served"]) - int(berth.Metric("berth_watch_served")); still != missing-1 {

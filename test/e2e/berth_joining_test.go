@@ -27,12 +27,7 @@ func daemon(name, node string, ask harness.Ask) *v1.Pod {
 
 // What makes a node ready - its network, kube-proxy, the GPU driver - are pods that kube-scheduler places on it before.
 func TestANodeThatJoinsGetsThePodsThatMakeItReady(t *testing.T) {
-	needBerth(t)
-	plane := harness.NewPlane(t)
-	plane.CreateNodes(1)
-	berth := plane.StartBerth("")
-	scheduler := plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-
+	plane := startCluster(t, 1)
 	joining := harness.Node("joining", harness.GPUModel, 8)
 	joining.Status.Conditions[0].Status = v1.ConditionFalse
 	plane.AddNodes(joining)
@@ -40,11 +35,11 @@ func TestANodeThatJoinsGetsThePodsThatMakeItReady(t *testing.T) {
 	plane.WaitBound(10 * time.Second)
 
 	// Also where every pod is bound by Berth, and whole nodes are sent.
-	for i := range scheduler.Config.Extenders {
-		scheduler.Config.Extenders[i].ManagedResources = nil
-		scheduler.Config.Extenders[i].NodeCacheCapable = false
+	for i := range plane.scheduler.Config.Extenders {
+		plane.scheduler.Config.Extenders[i].ManagedResources = nil
+		plane.scheduler.Config.Extenders[i].NodeCacheCapable = false
 	}
-	scheduler.Restart()
+	plane.scheduler.Restart()
 	plane.CreatePods(daemon("gpu-driver", "joining", nil))
 	plane.WaitBound(10 * time.Second)
 

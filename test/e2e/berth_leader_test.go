@@ -49,7 +49,6 @@ func TestLeadershipIsHandedOverInTheMiddleOfBinds(t *testing.T) {
 	leader := ready(t, berths)
 	service := harness.NewProxy(t, berths[leader].Listen)
 	bound := plane.WatchBound()
-	defer bound.Stop()
 	plane.CreatePods(oneGPUEach("pod", manyPods)...)
 	plane.StartScheduler(harness.ShippedExtenders(t, "http://"+service.Address())...)
 	bound.WaitFor(manyPods/4, time.Minute)

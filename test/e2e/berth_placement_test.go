@@ -12,14 +12,6 @@ import (
 	"berth.dev/e2e/harness"
 )
 
-// needBerth fails the test where there is no Berth to test.
-func needBerth(t *testing.T) {
-	t.Helper()
-	if missing := harness.BerthMissing(); missing != "" {
-		t.Fatal(missing)
-	}
-}
-
 func wantEveryKindPlaced(t *testing.T, nodeCacheCapable bool) {
 	needBerth(t)
 	plane := harness.NewPlane(t)
@@ -42,11 +34,7 @@ func TestEveryKindOfRequestIsPlacedByName(t *testing.T)       { wantEveryKindPla
 func TestEveryKindOfRequestIsPlacedByWholeNodes(t *testing.T) { wantEveryKindPlaced(t, false) }
 
 func TestDescribePodShowsWhichGPUsItGot(t *testing.T) {
-	needBerth(t)
-	plane := harness.NewPlane(t)
-	plane.CreateNodes(1)
-	berth := plane.StartBerth("")
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane := startCluster(t, 1)
 	plane.CreatePods(harness.Pod("two-gpus", harness.Ask{harness.GPUResource: "2"}))
 	plane.WaitBound(30 * time.Second)
 	harness.Eventually(t, "the GPUs to be in kubectl describe", 10*time.Second, func() error {
@@ -61,11 +49,7 @@ func TestDescribePodShowsWhichGPUsItGot(t *testing.T) {
 }
 
 func TestDescribePodShowsWhyItDoesNotFit(t *testing.T) {
-	needBerth(t)
-	plane := harness.NewPlane(t)
-	plane.CreateNodes(3)
-	berth := plane.StartBerth("")
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane := startCluster(t, 3)
 	pod := harness.Pod("no-such-model", harness.Ask{harness.GPUResource: "1"})
 	pod.Annotations["berth.dev/gpu-model"] = "H100"
 	plane.CreatePods(pod)

@@ -12,18 +12,14 @@ import (
 // A plane with Berth whose two nodes are full of 16 pods, and a class of priority, high, that overrides theirs.
 func fullPlane(t *testing.T) *harness.Plane {
 	t.Helper()
-	plane := harness.NewPlane(t)
-	plane.CreateNodes(2)
+	plane := startCluster(t, 2)
 	plane.AddPriorityClass("high", 1000)
-	berth := plane.StartBerth("")
-	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	plane.CreatePods(oneGPUEach("low", 16)...)
 	plane.WaitBound(30 * time.Second)
-	return plane
+	return plane.Plane
 }
 
 func TestAPodOfHigherPriorityTakesTheGPUsOfLowerOnes(t *testing.T) {
-	needBerth(t)
 	plane := fullPlane(t)
 
 	high := harness.Pod("high", harness.Ask{harness.GPUResource: "4"})
@@ -39,7 +35,6 @@ func TestAPodOfHigherPriorityTakesTheGPUsOfLowerOnes(t *testing.T) {
 
 // Shares are invisible to the scheduler's own preemption: without a victim that helps nobody may be evicted.
 func TestNobodyIsEvictedForAPodThatCannotFitAnyway(t *testing.T) {
-	needBerth(t)
 	plane := fullPlane(t)
 
 	high := harness.Pod("high", harness.Ask{harness.GPUResource: "4"})

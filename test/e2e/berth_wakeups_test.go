@@ -175,7 +175,6 @@ func TestNobodyWaitsBesideADeviceThatWasFreed(t *testing.T) {
 
 // What is evicted for a pod is that pod's: others wait for the same GPUs.
 func TestThePodThatPreemptsGetsTheGPUOfItsVictim(t *testing.T) {
-	needBerth(t)
 	plane := fullPlane(t)
 	plane.CreatePods(oneGPUEach("other", 4)...)
 	plane.WaitPending("other-0003", 20*time.Second)

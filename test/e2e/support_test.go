@@ -5,12 +5,42 @@ package e2e
 import (
 	"fmt"
 	"strings"
+	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"berth.dev/e2e/harness"
 )
+
+// needBerth fails the test where there is no Berth to test.
+func needBerth(t *testing.T) {
+	t.Helper()
+	if missing := harness.BerthMissing(); missing != "" {
+		t.Fatal(missing)
+	}
+}
+
+// cluster is a control plane with Berth in front of kube-scheduler, as the shipped configuration puts it there.
+type cluster struct {
+	*harness.Plane
+	berth     *harness.Berth
+	scheduler *harness.Scheduler
+}
+
+// startCluster starts one with so many nodes of 8 GPUs; Berth finds these definitions of resources there.
+func startCluster(t *testing.T, nodes int, definitions ...string) cluster {
+	t.Helper()
+	needBerth(t)
+	c := cluster{Plane: harness.NewPlane(t)}
+	c.CreateNodes(nodes)
+	for _, definition := range definitions {
+		define(t, c.Plane, definition)
+	}
+	c.berth = c.StartBerth("")
+	c.scheduler = c.StartScheduler(harness.ShippedExtenders(t, c.berth.URL)...)
+	return c
+}
 
 // contains is nil when part is in text.
 func contains(text, part string) error {

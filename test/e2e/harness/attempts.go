@@ -3,21 +3,20 @@
 package harness
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Attempts knows which pods the scheduler has placed, and which it has tried in vain.
 type Attempts struct {
-	plane *Plane
-	stop  context.CancelFunc
+	// Stop ends the following before the test does.
+	Stop func()
 
+	plane   *Plane
 	mutex   sync.Mutex
 	bound   map[string]bool
 	refused map[string]bool
@@ -25,34 +24,18 @@ type Attempts struct {
 
 // WatchAttempts follows all pods from now on.
 func (p *Plane) WatchAttempts() *Attempts {
-	ctx, stop := context.WithCancel(background())
-	a := &Attempts{plane: p, stop: stop, bound: map[string]bool{}, refused: map[string]bool{}}
-	go a.read(ctx)
+	a := &Attempts{plane: p, bound: map[string]bool{}, refused: map[string]bool{}}
+	a.Stop = p.followPods("", func(pod *v1.Pod) {
+		a.mutex.Lock()
+		defer a.mutex.Unlock()
+		if pod.Spec.NodeName != "" {
+			a.bound[pod.Name] = true
+			delete(a.refused, pod.Name)
+		} else if WhyPending(pod) != "" {
+			a.refused[pod.Name] = true
+		}
+	})
 	return a
-}
-
-// read watches again whenever the API server ends a watch; each begins with the pods that are there.
-func (a *Attempts) read(ctx context.Context) {
-	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-		w, err := a.plane.Client.CoreV1().Pods(Namespace).Watch(ctx, metav1.ListOptions{})
-		if err != nil {
-			continue
-		}
-		for event := range w.ResultChan() {
-			pod, isPod := event.Object.(*v1.Pod)
-			if !isPod {
-				continue
-			}
-			a.mutex.Lock()
-			if pod.Spec.NodeName != "" {
-				a.bound[pod.Name] = true
-				delete(a.refused, pod.Name)
-			} else if WhyPending(pod) != "" {
-				a.refused[pod.Name] = true
-			}
-			a.mutex.Unlock()
-		}
-	}
 }
 
 // WaitForAll returns the names of the pods with a node, once all of count have been tried and none has been placed for
@@ -76,6 +59,3 @@ func (a *Attempts) WaitForAll(count int, limit time.Duration) map[string]bool {
 	})
 	return bound
 }
-
-// Stop ends the following.
-func (a *Attempts) Stop() { a.stop() }

@@ -3,14 +3,12 @@
 package harness
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // GangLabel names the gang of a pod for the harness; Berth does not read it.
@@ -20,7 +18,6 @@ const GangLabel = "e2e.berth.dev/gang"
 // next one has room.
 type Gangs struct {
 	plane *Plane
-	stop  context.CancelFunc
 	runs  time.Duration // 0: for ever
 
 	mutex   sync.Mutex
@@ -32,25 +29,10 @@ type Gangs struct {
 // WatchGangs records from now on; minimum has the number of pods that each gang needs.
 func (p *Plane) WatchGangs(minimum map[string]int, runs time.Duration) *Gangs {
 	p.T.Helper()
-	ctx, stop := context.WithCancel(background())
-	g := &Gangs{plane: p, stop: stop, runs: runs, minimum: minimum,
+	g := &Gangs{plane: p, runs: runs, minimum: minimum,
 		bound: map[string]map[string]time.Time{}, whole: map[string]time.Time{}}
-	go g.read(ctx)
+	p.followPods("spec.nodeName!=", func(pod *v1.Pod) { g.see(pod.Labels[GangLabel], pod.Name) })
 	return g
-}
-
-func (g *Gangs) read(ctx context.Context) {
-	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-		w, err := g.plane.Client.CoreV1().Pods(Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="})
-		if err != nil {
-			continue
-		}
-		for event := range w.ResultChan() {
-			if pod, isPod := event.Object.(*v1.Pod); isPod && event.Type != watch.Deleted {
-				g.see(pod.Labels[GangLabel], pod.Name)
-			}
-		}
-	}
 }
 
 func (g *Gangs) see(gang, pod string) {
@@ -120,6 +102,3 @@ func (g *Gangs) SlowestStart() (time.Duration, string) {
 	}
 	return slowest, which
 }
-
-// Stop ends the recording.
-func (g *Gangs) Stop() { g.stop() }
