@@ -223,7 +223,9 @@ void Connection::LookForClient() {
 void Connection::SendAnswer() {
   const RequestHead& head = parser_.head();
   AfterResponse after = AfterResponse::kClose;
-  if (head.keep_alive && !shard_.service().draining.load(std::memory_order_relaxed)) {
+  const bool ends =
+      response_.ends_connection || shard_.service().draining.load(std::memory_order_relaxed);
+  if (head.keep_alive && !ends) {
     after = head.http_1_1 ? AfterResponse::kKeepAlive : AfterResponse::kKeepAliveHttp10;
   }
   Send(after, head.method == "HEAD" ? Part::kHeaderOnly : Part::kHeaderAndBody);

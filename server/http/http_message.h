@@ -40,6 +40,7 @@ struct HttpResponse {
   std::shared_ptr<const std::string> shared_body = {};
   bool gzip = false;      // the body is compressed
   std::string etag = {};  // empty: no ETag
+  bool ends_connection = false;
   // If set, the answer comes later: this function is called at once, on the I/O thread, with the
   // Reply that will take the answer. An exception of it is answered with 500.
   std::function<void(Reply)> later = {};

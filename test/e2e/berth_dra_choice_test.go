@@ -3,12 +3,8 @@
 package e2e
 
 import (
-	"crypto/tls"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,45 +214,14 @@ func TestBerthChoosesTheDeviceOfAClaim(t *testing.T) {
 	}
 }
 
-// beforeWrite is an API server in front of the plane's, for Berth: the first time that it would write the status of a
-// claim, do runs before.
-func beforeWrite(t *testing.T, plane *harness.Plane, do func()) string {
-	t.Helper()
-	target, err := url.Parse(plane.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair := plane.CA.Issue(t, "interceptor")
-	certificate, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.FlushInterval = -1 // watches
-	proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
-	var once sync.Once
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/status") {
-			once.Do(do)
-		}
-		proxy.ServeHTTP(w, r)
-	}))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	server.StartTLS()
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return server.URL
-}
-
 func TestAClaimThatSomebodyElseAllocatesFirstIsTheirs(t *testing.T) {
 	needBerth(t)
 	plane := harness.NewPlane(t)
 	publishCut(t, plane, 2, 1)
 	grantChoice(plane)
 	const theirs = "gpu-0-mig-1g5gb-19-2"
-	server := beforeWrite(t, plane, func() {
+	var once sync.Once
+	allocateFirst := func() {
 		claims := plane.Client.ResourceV1().ResourceClaims(harness.Namespace)
 		claim, err := claims.Get(t.Context(), "wanted", metav1.GetOptions{})
 		if err != nil {
@@ -273,6 +238,11 @@ func TestAClaimThatSomebodyElseAllocatesFirstIsTheirs(t *testing.T) {
 		}
 		if _, err := claims.UpdateStatus(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
 			t.Error(err)
+		}
+	}
+	server := plane.InFrontOfAPIServer(func(r *http.Request) {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/status") {
+			once.Do(allocateFirst)
 		}
 	})
 	berth := plane.NewBerth("berth", plane.BerthKubeconfig(server, plane.Token()), choosing)

@@ -104,8 +104,13 @@ func TestGangsStartWholeThroughKills(t *testing.T) {
 	if slowest > 20*time.Second {
 		t.Errorf("want at most 20 s across a kill, got %s", slowest)
 	}
+	wantNonePartial(t, plane.berth)
+}
+
+func wantNonePartial(t *testing.T, berth *harness.Berth) {
+	t.Helper()
 	harness.Eventually(t, "no gang to be partial", 30*time.Second, func() error {
-		if partial := plane.berth.Metric("berth_gangs_partial"); partial != 0 {
+		if partial := berth.Metric("berth_gangs_partial"); partial != 0 {
 			return fmt.Errorf("%v are", partial)
 		}
 		return nil
@@ -114,7 +119,12 @@ func TestGangsStartWholeThroughKills(t *testing.T) {
 
 // Members that were refused before the last one came sleep, and nothing else happens in the cluster that would wake them.
 func TestAGangInAnIdleClusterStartsWhenItsLastMemberComes(t *testing.T) {
-	plane := startCluster(t, 4)
+	wantWholeWithItsLastMember(t, startCluster(t, 4), 10*time.Second)
+}
+
+// wantWholeWithItsLastMember creates the four members of a gang one after the other.
+func wantWholeWithItsLastMember(t *testing.T, plane cluster, limit time.Duration) {
+	t.Helper()
 	pods := aGang("train", 4, 8, inBerthsWords)
 	watched := plane.WatchGangs(map[string]int{"train": 4}, 0)
 	for i, pod := range pods {
@@ -124,7 +134,7 @@ func TestAGangInAnIdleClusterStartsWhenItsLastMemberComes(t *testing.T) {
 		plane.CreatePods(pod)
 	}
 	last := time.Now()
-	watched.WaitWhole(1, 10*time.Second)
+	watched.WaitWhole(1, limit)
 	t.Logf("whole %s after its last member came", time.Since(last))
 	plane.CheckGrants()
 }

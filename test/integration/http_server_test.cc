@@ -137,6 +137,20 @@ TEST(HttpServer, SpeaksHttp10) {
   }
 }
 
+TEST(HttpServer, AnAnswerMayEndItsConnection) {
+  const auto server = StartServer(LocalOptions(), [](HttpRequest& request) {
+    HttpResponse response;
+    response.ends_connection = request.path == "/last";
+    return response;
+  });
+  RawClient client = ConnectTo(*server);
+  client.Send(Request("GET", "/first"));
+  EXPECT_EQ(client.Read().Field("Connection"), "");
+  client.Send(Request("GET", "/last"));
+  EXPECT_EQ(client.Read().Field("Connection"), "close");
+  EXPECT_TRUE(client.ReachesEnd());
+}
+
 TEST(HttpServer, ForgivesEmptyLinesBetweenRequests) {
   const auto server = StartServer();
   RawClient client = ConnectTo(*server);

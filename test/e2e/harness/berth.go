@@ -3,9 +3,9 @@
 package harness
 
 import (
-	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -131,27 +131,54 @@ func (b *Berth) WaitReady() {
 // Ready is nil when Berth can decide, else why it cannot.
 func (b *Berth) Ready() error { return okAt(b.client, b.URL+"/readyz") }
 
-// Metric is the sum of a metric over its labels; 0 where it is not there.
-func (b *Berth) Metric(name string) float64 {
+// Page is what Berth shows at a path.
+func (b *Berth) Page(path string) string {
 	b.plane.T.Helper()
-	response, err := b.client.Get(b.URL + "/metrics")
+	response, err := b.client.Get(b.URL + path)
 	if err != nil {
 		b.plane.T.Fatalf("%v", err)
 	}
 	defer response.Body.Close()
-	return sumOfMetric(response.Body, name)
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		b.plane.T.Fatalf("%s: %s %v", path, response.Status, err)
+	}
+	return string(text)
 }
 
-func sumOfMetric(text io.Reader, name string) float64 {
+// Metrics is what /metrics shows.
+func (b *Berth) Metrics() string { return b.Page("/metrics") }
+
+// Metric is the sum of a metric over its labels; 0 where it is not there.
+func (b *Berth) Metric(name string) float64 {
+	b.plane.T.Helper()
 	sum := 0.0
-	for lines := bufio.NewScanner(text); lines.Scan(); {
-		rest, found := strings.CutPrefix(lines.Text(), name)
+	for line := range strings.Lines(b.Metrics()) {
+		rest, found := strings.CutPrefix(strings.TrimSpace(line), name)
 		if found && (strings.HasPrefix(rest, "{") || strings.HasPrefix(rest, " ")) {
 			value, _ := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
 			sum += value
 		}
 	}
 	return sum
+}
+
+// Planned are the pods that have a place by the plan of their gang and are not bound, with their nodes.
+func (b *Berth) Planned() map[string]string {
+	b.plane.T.Helper()
+	var snapshot struct {
+		Pods []struct{ Name, Node, State string } `json:"pods"`
+	}
+	if err := json.Unmarshal([]byte(b.Page("/debug/snapshot")), &snapshot); err != nil {
+		b.plane.T.Fatalf("/debug/snapshot: %v", err)
+	}
+	planned := map[string]string{}
+	for _, pod := range snapshot.Pods {
+		if pod.State == "planned" {
+			planned[pod.Name] = pod.Node
+		}
+	}
+	return planned
 }
 
 // shippedConfig is what users are told to give kube-scheduler; run.sh and program.sh run everything at the top of the tree.

@@ -3,6 +3,8 @@
 package harness
 
 import (
+	"os"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,11 +55,15 @@ func (p *Plane) kubeconfig(name string, cluster clientcmdapi.Cluster, namespace 
 	config.AuthInfos[name] = &user
 	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: name, Namespace: namespace}
 	config.CurrentContext = "e2e"
-	file := p.file(name + ".kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
+	file, err := os.CreateTemp(p.Dir, name+"-*.kubeconfig")
+	if err != nil {
 		p.T.Fatalf("%v", err)
 	}
-	return file
+	defer file.Close()
+	if err := clientcmd.WriteToFile(*config, file.Name()); err != nil {
+		p.T.Fatalf("%v", err)
+	}
+	return file.Name()
 }
 
 // GrantBerth gives BerthUser the rights that manifests/base ships, and no more. Its Lease is as a Berth leaves it that

@@ -77,21 +77,6 @@ func (b *Berth) AskAt(listen string) {
 	b.client = http.DefaultClient
 }
 
-// Metrics is what /metrics shows.
-func (b *Berth) Metrics() string {
-	b.plane.T.Helper()
-	response, err := b.client.Get(b.URL + "/metrics")
-	if err != nil {
-		b.plane.T.Fatalf("%v", err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		b.plane.T.Fatalf("/metrics: %s %v", response.Status, err)
-	}
-	return string(text)
-}
-
 // FreeAddress is HOST:PORT on loopback that nobody listens on.
 func FreeAddress(t T) string {
 	t.Helper()

@@ -38,6 +38,17 @@ TEST(Routes, ReadyzTellsTheReasonWhileNotReady) {
   EXPECT_EQ(service.Call("GET", "/readyz").status, 200);
 }
 
+// A client that kept its connection to a process that leads no longer would not find the next one.
+TEST(Routes, AVerbThatCannotBeAnsweredEndsItsConnection) {
+  TestService service({MachineWith("n1", 2)});
+  for (const bool ready : {true, false}) {
+    service.readiness().Set(ready ? nullptr : "caches are cold");
+    const http::HttpResponse response = service.Call("POST", "/extender/filter", "{}");
+    EXPECT_EQ(response.status == 503, !ready);
+    EXPECT_EQ(response.ends_connection, !ready);
+  }
+}
+
 TEST(Routes, WhileItDrainsReadyzSaysNoAndVerbsAreAnswered) {
   TestService service({MachineWith("n1", 2)});
   service.readiness().BeginDrain();
