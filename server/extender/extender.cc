@@ -43,6 +43,7 @@ FilterAnswer Extender::Filter(const std::shared_ptr<const Snapshot>& snapshot,
     is_new = pending_.Remember(pod);
     if (is_new) Arrived(*policy.engine, snapshot, pod.shape);
   }
+  if (auto answer = FilterInDoubt(snapshot, pod, candidates)) return *std::move(answer);
   if (StartsWithGang(pod)) {
     if (auto answer = FilterMember(policy, snapshot, pod, candidates)) return *std::move(answer);
   }
@@ -65,6 +66,33 @@ FilterAnswer Extender::Filter(const std::shared_ptr<const Snapshot>& snapshot,
     answer.for_evicted = !looks_again && evictions_.Awaited(pod.id.uid, *snapshot, candidates);
   }
   answer.reasons = std::move(judged.reasons);
+  return answer;
+}
+
+std::optional<FilterAnswer> Extender::FilterInDoubt(const std::shared_ptr<const Snapshot>& snapshot,
+                                                    const PodRequest& pod,
+                                                    std::span<const NodeIndex> candidates) const {
+  const std::optional<PodRecord> held = parts_.state.FindPod(pod.id.uid);
+  if (!held || held->state != PodState::kReserved) return std::nullopt;
+  const NodeIndex node = snapshot->names().Find(held->placement.node);
+  if (node == kNoNode || std::ranges::find(candidates, node) == candidates.end()) {
+    return std::nullopt;
+  }
+  return OnlyOn(node, pod, candidates);
+}
+
+FilterAnswer Extender::OnlyOn(NodeIndex node, const PodRequest& pod,
+                              std::span<const NodeIndex> candidates) const {
+  FilterAnswer answer;
+  answer.fits = true;
+  answer.reasons.assign(candidates.size(), Reason::kBetterElsewhere);
+  const auto there = std::ranges::find(candidates, node);
+  answer.reasons[static_cast<std::size_t>(there - candidates.begin())] = Reason::kFits;
+  parts_.sink.Record({.verb = Verb::kFilter,
+                      .pod = &pod.id,
+                      .candidates = candidates.size(),
+                      .fitting = 1,
+                      .first_reason = Reason::kBetterElsewhere});
   return answer;
 }
 

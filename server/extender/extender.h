@@ -181,6 +181,14 @@ class Extender {
                const RequestShape& shape);
   // Remembers that these may be evicted, as far as our books have them. Requires: known nodes.
   void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
+  // Filter for a pod of which a bind is in doubt: another one to that node finds out, and what it
+  // holds there is its own. Nothing: there is no doubt, or that node is no candidate.
+  std::optional<FilterAnswer> FilterInDoubt(const std::shared_ptr<const Snapshot>& snapshot,
+                                            const PodRequest& pod,
+                                            std::span<const NodeIndex> candidates) const;
+  // Requires: the node is a candidate.
+  [[nodiscard]] FilterAnswer OnlyOn(NodeIndex node, const PodRequest& pod,
+                                    std::span<const NodeIndex> candidates) const;
   // Filter for a pod whose gang decides; nothing: it is for the pod alone to decide.
   std::optional<FilterAnswer> FilterMember(const Policy& policy,
                                            const std::shared_ptr<const Snapshot>& snapshot,

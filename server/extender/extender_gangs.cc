@@ -20,21 +20,16 @@ std::optional<FilterAnswer> Extender::FilterMember(const Policy& policy,
       parts_.gangs->Filter(*policy.engine, snapshot, pod, candidates, parts_.clock.Now(), actions);
   Do(std::move(actions));
   if (verdict.kind == GangVerdict::Kind::kAlone) return std::nullopt;
+  if (verdict.kind == GangVerdict::Kind::kThere) return OnlyOn(verdict.node, pod, candidates);
   FilterAnswer answer;
-  answer.fits = verdict.kind == GangVerdict::Kind::kThere;
-  answer.reasons.assign(candidates.size(), answer.fits ? Reason::kBetterElsewhere : verdict.reason);
-  if (answer.fits) {
-    const auto there = std::ranges::find(candidates, verdict.node);
-    answer.reasons[static_cast<std::size_t>(there - candidates.begin())] = Reason::kFits;
-  } else {
-    answer.gang_wakes = verdict.reason != Reason::kGangUnknown;
-    answer.nowhere = verdict.text.empty() ? std::string(TextOf(verdict.reason)) : verdict.text;
-  }
+  answer.fits = false;
+  answer.reasons.assign(candidates.size(), verdict.reason);
+  answer.gang_wakes = verdict.reason != Reason::kGangUnknown;
+  answer.nowhere = verdict.text.empty() ? std::string(TextOf(verdict.reason)) : verdict.text;
   parts_.sink.Record({.verb = Verb::kFilter,
                       .pod = &pod.id,
                       .candidates = candidates.size(),
-                      .fitting = answer.fits ? 1U : 0U,
-                      .first_reason = answer.fits ? Reason::kBetterElsewhere : verdict.reason});
+                      .first_reason = verdict.reason});
   return answer;
 }
 

@@ -35,10 +35,7 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
   const Roster roster = RosterOf(unit, pod);
   Note(unit, roster, now);
   if (unit.phase == Unit::Phase::kCommitting && unit.first == uid) {
-    // Others may have gone since its turn came.
-    std::int64_t members = roster.placed;
-    for (const auto& [other, member] : unit.plan) members += roster.uids.contains(other) ? 1 : 0;
-    if (members >= *unit.says.minimum && !lets_go_) return false;
+    if (IsStillWhole(unit, roster, actions) && !lets_go_) return false;
     unit.phase = Unit::Phase::kPlanned;
   }
   if (is_there && unit.began) return false;
@@ -84,18 +81,41 @@ void GangTable::Ended(const PodRequest& pod, const Status& bound, Instant now,
 }
 
 std::int64_t GangTable::ReadyMembers(const Unit& unit, Instant now) const {
-  return unit.placed + std::ranges::count_if(unit.plan, [now](const auto& entry) {
+  return unit.bound + std::ranges::count_if(unit.plan, [now](const auto& entry) {
            const Unit::Member& member = entry.second;
            const bool is_held = member.bind != nullptr && member.until - now > gangs::kMargin;
            return is_held || !member.pod->shape.wants_gpu();
          });
 }
 
+bool GangTable::IsStillWhole(Unit& unit, const Roster& roster, GangActions& actions) {
+  DropUnawaited(unit, actions);
+  std::int64_t ready = roster.bound + 1;
+  for (const auto& [uid, member] : unit.plan) {
+    const bool is_ready = member.bind != nullptr || !member.pod->shape.wants_gpu();
+    if (uid != unit.first && is_ready && roster.uids.contains(uid)) ++ready;
+  }
+  return ready >= *unit.says.minimum;
+}
+
+void GangTable::DropUnawaited(Unit& unit, GangActions& actions) {
+  for (auto& [uid, member] : unit.plan) {
+    if (member.bind == nullptr || !member.bind->waits || member.bind->waits()) continue;
+    actions.answers.emplace_back(std::exchange(member.bind, nullptr),
+                                 tl::unexpected(gangs::Conflict(gangs::kClientGone)));
+  }
+}
+
 void GangTable::CommitIfWhole(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                               GangActions& actions) {
   if (unit.phase != Unit::Phase::kPlanned || lets_go_) return;
   if (unit.began) return Release(unit, actions);
-  if (unit.held() == 0 || ReadyMembers(unit, now) < *unit.says.minimum) return;
+  const auto is_whole = [&] {
+    return unit.held() > 0 && ReadyMembers(unit, now) >= *unit.says.minimum;
+  };
+  if (!is_whole()) return;
+  DropUnawaited(unit, actions);
+  if (!is_whole()) return;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   const bool holds = std::ranges::all_of(unit.plan, [&snapshot](const auto& member) {
     return PlanHolds(*snapshot, *member.second.pod, member.second.node);
@@ -124,7 +144,7 @@ void GangTable::SendFirst(Unit& unit, GangActions& actions) {
 
 void GangTable::Begin(Unit& unit, const PodId& first, Instant now, GangActions& actions) {
   unit.phase = Unit::Phase::kPlanned;
-  unit.began = true;
+  unit.began = unit.ran = true;
   unit.pause = {};
   unit.touched = now;
   Instant held = now;

@@ -36,11 +36,8 @@ bool GangTable::Tend(Engine& engine, Unit& unit, const Roster& roster, Instant n
       continue;
     }
     is_over = is_over || member.until <= now + gangs::kMargin / 2;
-    if (member.bind->waits && !member.bind->waits()) {
-      actions.answers.emplace_back(std::exchange(member.bind, nullptr),
-                                   tl::unexpected(gangs::Conflict(gangs::kClientGone)));
-    }
   }
+  DropUnawaited(unit, actions);
   if (!is_broken) {
     unit.checked_on = snapshot;
     unit.checked_members = parts_.waiting.ChangesOf(unit.says.id);

@@ -55,8 +55,9 @@ GangTable::Roster GangTable::RosterOf(const Unit& unit,
     placed.insert(record->pod.id.uid);
     if (record->leaving) continue;
     ++roster.placed;
-    roster.gpus_bound =
-        roster.gpus_bound || (record->state == PodState::kBound && record->pod.shape.wants_gpu());
+    if (record->state != PodState::kBound) continue;
+    ++roster.bound;
+    roster.gpus_bound = roster.gpus_bound || record->pod.shape.wants_gpu();
   }
   bool has_asker = asker == nullptr;
   const std::string& scheduler = asker == nullptr ? unit.scheduler : asker->scheduler;
@@ -86,16 +87,17 @@ std::optional<int> GangTable::OtherSize(const Unit& unit, const PodRequest& pod)
 }
 
 void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
+  const std::int64_t members = roster.placed + std::ssize(roster.waiting);
+  // Its controller may create all of it anew, under the same name: that is another beginning.
+  const bool began = roster.bound > 0 && (unit.began || roster.gpus_bound);
+  if (members > unit.placed + unit.waiting || (unit.began && !began)) unit.grew = now;
+  unit.began = began;
+  unit.ran = unit.ran || began;
+  if (roster.bound == 0) unit.alone.clear();
   unit.placed = roster.placed;
+  unit.bound = roster.bound;
   unit.waiting = std::ssize(roster.waiting);
   unit.counted = now;
-  const auto members = static_cast<std::size_t>(roster.placed) + roster.waiting.size();
-  if (members > unit.most) {
-    unit.most = members;
-    unit.grew = now;
-  }
-  if (members == 0) unit.most = 0;  // they come anew
-  unit.began = unit.began || roster.gpus_bound;
   // Minimums of kinds of pods are met for certain where all that there are start.
   if (unit.says.has_roles && unit.says.minimum) {
     unit.says.minimum = std::max(*unit.says.minimum, static_cast<int>(members));
@@ -159,14 +161,7 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
     return pod->shape.wants_gpu() ? NotNow(unit, *pod, Reason::kGangUnknown) : GangVerdict();
   }
   const std::string& uid = pod->id.uid;
-  if (const auto held = parts_.state.FindPod(uid); held && held->state == PodState::kReserved) {
-    // A bind of it is in doubt, and another one to that node finds out.
-    const NodeIndex node = snapshot->names().Find(held->placement.node);
-    if (node == kNoNode || std::ranges::find(candidates, node) == candidates.end()) {
-      return NotNow(unit, *pod, Reason::kGangNoRoom);
-    }
-    return {GangVerdict::Kind::kThere, node, Reason::kFits};
-  }
+  if (IsBeingBound(uid)) return NotNow(unit, *pod, Reason::kGangNoRoom);  // or in doubt
   for (int tries = 0; tries <= gangs::kExclusionsOfAFilter; ++tries) {
     if (!unit.plan.contains(uid) || !IsChecked(unit)) {
       const Reason reason = FindPlace(engine, unit, pod, now, actions);
@@ -209,9 +204,9 @@ bool GangTable::MayGo(const Unit& unit, const Roster& roster, const PodRequest& 
   if (!pod.shape.wants_gpu() && (unit.began || std::ranges::none_of(roster.waiting, wants))) {
     return true;
   }
-  if (roster.placed >= *unit.says.minimum) return true;
+  if ((unit.began ? roster.placed : roster.bound) >= *unit.says.minimum) return true;
   const std::int64_t members = roster.placed + static_cast<std::int64_t>(roster.waiting.size());
-  return unit.began && members < *unit.says.minimum && now - unit.grew >= gangs::kRemnantAfter;
+  return unit.ran && members < *unit.says.minimum && now - unit.grew >= gangs::kRemnantAfter;
 }
 
 bool GangTable::IsWorthATry(const Unit& unit, const Roster& roster, Instant now) const {
@@ -262,7 +257,7 @@ bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant n
     if (node == nodes->end()) continue;
     Unit::Member member{.pod = pod, .node = node->second};
     if (const auto before = unit.plan.find(uid); before != unit.plan.end()) {
-      member = before->second;
+      member = std::exchange(before->second, {});
       member.node = node->second;
     }
     plan.emplace(uid, std::move(member));
@@ -270,6 +265,11 @@ bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant n
     if (const auto asleep = unit.asleep.find(uid); may_come && asleep != unit.asleep.end()) {
       actions.wakes.push_back(asleep->second);
     }
+  }
+  for (auto& [uid, left_out] : unit.plan) {  // it is gone, or was beyond the minimum
+    if (left_out.bind == nullptr) continue;
+    actions.answers.emplace_back(std::move(left_out.bind),
+                                 tl::unexpected(gangs::Conflict(gangs::kNoPlan)));
   }
   const bool is_new = unit.phase == Unit::Phase::kWaiting;
   unit.plan = std::move(plan);

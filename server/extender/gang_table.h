@@ -153,8 +153,9 @@ class GangTable {
   // The members at one moment.
   struct Roster {
     std::vector<std::shared_ptr<const PodRequest>> waiting;  // for a node, planned ones too
-    std::int64_t placed = 0;                         // bound or being bound, and not leaving
-    bool gpus_bound = false;                         // one of these has GPUs, and is bound
+    std::int64_t placed = 0;  // bound, being bound or in doubt, and not leaving
+    std::int64_t bound = 0;   // of these, those that are
+    bool gpus_bound = false;  // one of these has GPUs, and is bound
     std::unordered_set<std::string_view> uids = {};  // of `waiting`
   };
 
@@ -202,7 +203,11 @@ class GangTable {
       BERTH_REQUIRES(mutex_);
   // Whether nothing has changed since the plan was looked at.
   [[nodiscard]] bool IsChecked(const Unit& unit) const BERTH_REQUIRES(mutex_);
-  // How many need nobody any more: placed, held, or kube-scheduler's own to bind.
+  // Whether the others are as they were when the turn of the first came.
+  static bool IsStillWhole(Unit& unit, const Roster& roster, GangActions& actions);
+  // Binds for whose answer nobody waits any more are held no longer.
+  static void DropUnawaited(Unit& unit, GangActions& actions);
+  // How many need nobody any more: bound, held, or kube-scheduler's own to bind.
   [[nodiscard]] std::int64_t ReadyMembers(const Unit& unit, Instant now) const
       BERTH_REQUIRES(mutex_);
   void CommitIfWhole(Engine& engine, Unit& unit, const Roster& roster, Instant now,

@@ -41,7 +41,8 @@ struct GangUnit {
   std::string scheduler;  // of the member that came last: only its members wait together
   Instant since{};        // when it was heard of first
   Phase phase = Phase::kWaiting;
-  bool began = false;  // a member that holds GPUs was bound, now or before
+  bool began = false;  // a member that has GPUs was bound, and some member is since then
+  bool ran = false;    // it had begun once
 
   std::map<std::string, Member, std::less<>> plan;        // by UID
   std::map<std::string, std::set<std::string>> excluded;  // by UID: nodes not offered for it
@@ -52,12 +53,11 @@ struct GangUnit {
   Instant touched{};     // a member of the plan came last
   Instant not_before{};  // no plan until then
   Duration pause{};      // the last one after an abort
-  Instant grew{};        // when there were more members than ever before
-  std::size_t most = 0;
+  Instant grew{};        // when a member joined last, or all began anew
   Instant next_nudge{};
 
-  // Members as they were counted last: bound or being bound; waiting, planned ones too.
-  std::int64_t placed = 0, waiting = 0;
+  // Members as they were counted last: bound, being bound or in doubt; bound; waiting, planned too.
+  std::int64_t placed = 0, bound = 0, waiting = 0;
   Instant counted{};
 
   // The plan was found to hold then, with these members; or that there can be none.

@@ -73,6 +73,10 @@ class APod {
     return *this;
   }
 
+  APod& Uid(const std::string& uid) {
+    pod_.id.uid = uid;
+    return *this;
+  }
   APod& Priority(int priority) {
     pod_.priority = priority;
     return *this;
@@ -83,6 +87,10 @@ class APod {
   }
   APod& GangSize(int size) {
     pod_.gang.minimum = pod_.gang.total = size;
+    return *this;
+  }
+  APod& GangMinimum(int minimum) {
+    pod_.gang.minimum = minimum;
     return *this;
   }
   APod& Requires(std::size_t level) {

@@ -298,6 +298,23 @@ TEST_F(ExtenderTest, ASecondBindAfterOneInDoubtAsksTheClusterFirst) {
   EXPECT_EQ(FreeMilli("n2"), 2000);
 }
 
+TEST_F(ExtenderTest, WhatAPodHoldsInDoubtStandsInNobodysWayButItsOwn) {
+  bool works = false;
+  Start({MachineWith("n1", 2), MachineWith("n2", 2)},
+        [&works](const PodRequest&, const Placement&) -> Status {
+          if (!works) return Fail(Errc::kUnavailable, "no answer");
+          return {};
+        });
+  const PodRequest pod = Pod("1", WholeGpus{2});
+  Filter(pod);
+  ASSERT_FALSE(Bind("1", "n1"));
+  EXPECT_EQ(Filter(pod), (std::vector{Reason::kFits, Reason::kBetterElsewhere}));
+  EXPECT_EQ(Filter(Pod("2", WholeGpus{2})).at(0), Reason::kGpusHeld);
+  works = true;
+  binder_->truths["1"] = {pod, std::nullopt};
+  EXPECT_TRUE(Bind("1", "n1"));
+}
+
 TEST_F(ExtenderTest, AConflictTellsWhereThePodReallyIs) {
   Start({MachineWith("n1", 2), MachineWith("n2", 2)},
         [](const PodRequest&, const Placement&) -> Status {

@@ -450,6 +450,76 @@ TEST_F(GangTableTest, ABindWhoseClientHasGoneDoesNotCount) {
   EXPECT_EQ(bound_.size(), 3U);
 }
 
+TEST_F(GangTableTest, ABindWhoseClientHasGoneSinceTheLastLookDoesNotCountForACommit) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_});
+  Place(a_);
+  Place(b_);
+  gone_.insert("a");  // kube-scheduler was restarted
+  Place(c_);
+  EXPECT_EQ(bound_, Names());
+  EXPECT_EQ(StateOf(), "planned");
+  gone_.clear();
+  Place(a_);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, AFirstBindingThatIsTriedAgainGoesOnlyWhileTheOthersAreHeld) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_});
+  refuse_["a"] = Errc::kUnavailable;
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  EXPECT_EQ(StateOf(), "committing") << "the Binding of a is in doubt";
+  refuse_.clear();
+  binder_.truths["uid-a"] = {a_.Request(), std::nullopt};
+  gone_ = {"b", "c"};
+  answers_.clear();
+  Place(a_);
+  EXPECT_EQ(bound_, Names());
+  gone_.clear();
+  for (const APod& pod : {b_, c_, a_}) Place(pod);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, AMemberInDoubtDoesNotCountForACommit) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_});
+  refuse_["a"] = Errc::kConflict;
+  binder_.unreachable = true;  // so that nobody knows where a is
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  EXPECT_NE(AnswerTo("b"), "");
+  Pass(seconds(2));
+  Place(b_);
+  Place(c_);
+  EXPECT_EQ(bound_, Names()) << "a may be bound, and may be not";
+}
+
+TEST_F(GangTableTest, AGangThatIsCreatedAnewUnderItsNameBeginsAnew) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_});
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  ASSERT_EQ(bound_.size(), 3U);
+  clock_.Advance(std::chrono::hours(1));
+  for (const APod& pod : {a_, b_, c_}) Delete(pod);
+  const APod anew = Member("a").Uid("another");
+  Arrive(anew);
+  EXPECT_EQ(Filter(anew), kIncomplete);
+  Arrive({d_, Member("e")});
+  EXPECT_EQ(Filter(anew), "n");
+}
+
+TEST_F(GangTableTest, AHeldMemberThatIsGoneIsAnsweredAlsoWhereThePlanIsMadeAnew) {
+  Add(ANode("m").Gpus(8));
+  Add(ANode("n").Gpus(8));
+  Arrive({a_, b_, c_, d_});
+  Place(a_);
+  const std::string other = Filter(b_) == "m" ? "n" : "m";
+  Delete(a_);
+  EXPECT_EQ(Filter(b_, {other}), other);
+  Pass(seconds(1));
+  EXPECT_NE(AnswerTo("a"), "");
+}
+
 TEST_F(GangTableTest, MembersThatSleepAreWokenWhenThereIsAPlan) {
   Add(ANode("n").Gpus(3));
   Arrive({a_, b_});

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/model/sim_api.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace berth::test {
+namespace {
+
+std::string NodeName(int index) { return "n" + std::to_string(index); }
+
+}  // namespace
+
+std::string RackOf(const std::string& node) {
+  return "r" + std::to_string((node.back() - '0') / 2);
+}
+
+SimApi::SimApi(SimWorld& world, SimCalls& calls) : world_(world), calls_(calls) {
+  for (int i = 0; i < kModelNodes; ++i) nodes_.insert(NodeName(i));
+}
+
+// --- what Berth asks
+
+Status SimApi::Bind(const BindOrder& order, bool leads) {
+  if (!leads && world_.planted != Planted::kOpenFence) {
+    return Fail(Errc::kUnavailable, "another one leads");
+  }
+  auto found = pods_.find(order.pod.id.uid);
+  if (found == pods_.end() && world_.planted == Planted::kIgnoresUids) {
+    found = std::ranges::find_if(pods_, [&order](const auto& pod) {
+      return pod.second.pod.Request().id.name == order.pod.id.name;
+    });
+  }
+  if (found == pods_.end()) return Fail(Errc::kNotFound, "the pod is gone");
+  SimPod& pod = found->second;
+  if (!pod.node.empty()) {
+    if (pod.node == order.placement.node) return {};
+    return Fail(Errc::kConflict, "bound elsewhere");
+  }
+  if (world_.planted == Planted::kSaysBoundTooEarly && world_.dice.Chance(2)) return {};
+  const int luck = world_.disturbed ? world_.dice.Below(100) : 99;
+  if (luck < 2) return Fail(Errc::kConflict, "refused");
+  if (luck < 4) return Fail(Errc::kUnavailable, "no answer, and not done");
+  if (!leads) world_.Violation("order: a Berth that does not lead has bound " + found->first);
+  Take(pod, order.placement);
+  if (world_.planted == Planted::kDeniesBindings && luck < 20) {
+    return Fail(Errc::kNotFound, "the pod is gone");
+  }
+  if (luck < 6) return Fail(Errc::kUnavailable, "no answer, and done");
+  return {};
+}
+
+Result<PodTruth> SimApi::Find(const PodId& id) {
+  if (world_.disturbed && world_.dice.Chance(5)) return Fail(Errc::kUnavailable, "no answer");
+  const auto found = pods_.find(id.uid);
+  if (found == pods_.end()) return Fail(Errc::kNotFound, "the pod is gone");
+  const SimPod& pod = found->second;
+  PodTruth truth{pod.pod.Request(), std::nullopt};
+  if (!pod.node.empty()) truth.placement = pod.pod.On(pod.node, pod.devices);
+  return truth;
+}
+
+void SimApi::Take(SimPod& pod, const Placement& placement) {
+  const std::string& uid = pod.pod.Request().id.uid;
+  if (!calls_.Asked(uid, placement.node)) {
+    world_.Violation("order: nobody has asked to bind " + uid + " to " + placement.node);
+  }
+  world_.Log("bound", uid, pod.gang, "to", placement.node);
+  CheckOnce(pod, placement);
+  for (const DeviceGrant& grant : placement.grants) {
+    const bool misplaced = world_.planted == Planted::kBindsTwice && world_.dice.Chance(2);
+    pod.devices.push_back(misplaced ? (grant.gpu + 1) % kModelGpus : grant.gpu);
+  }
+  pod.node = placement.node;
+  ++world_.report.bindings;
+  if (!pod.gang.empty()) {
+    CheckBegin(pod);
+    CheckRack(pod);
+    gangs_.at(pod.gang).ran = true;
+  }
+  Tell(Shown(pod));
+}
+
+void SimApi::CheckOnce(const SimPod& pod, const Placement& placement) {
+  for (const auto& [uid, other] : pods_) {
+    if (other.node != placement.node) continue;
+    for (const DeviceGrant& grant : placement.grants) {
+      if (std::ranges::find(other.devices, grant.gpu) == other.devices.end()) continue;
+      world_.Violation("once: GPU " + std::to_string(grant.gpu) + " of " + placement.node +
+                       " is given to " + pod.pod.Request().id.name + " and " +
+                       other.pod.Request().id.name);
+    }
+  }
+}
+
+// When the first pod of a gang is bound enough others exist, and kube-scheduler waited for their
+// binds when it was decided.
+void SimApi::CheckBegin(const SimPod& pod) {
+  const SimGang& gang = gangs_.at(pod.gang);
+  int bound = 0, there = 0;
+  Instant joined{};  // when the last of them was created
+  for (const std::string& uid : MembersOf(pod.gang)) {
+    ++there;
+    joined = std::max(joined, pods_.at(uid).created);
+    bound += pods_.at(uid).node.empty() ? 0 : 1;
+  }
+  if (bound == gang.minimum) ++world_.report.whole;
+  if (bound != 1 || gang.ran) return;
+  // A deletion that Berth had not heard of is not its fault.
+  if (gang.dying > 0 || gang.heard >= world_.cause) return;
+  const bool is_remnant = world_.clock.Now() - joined >= kRemnantAfter;
+  if (gang.ran_before && there < gang.minimum && is_remnant) return;
+  if (there < gang.minimum) {
+    world_.Violation("whole: " + pod.gang + " began with " + std::to_string(there) + " of " +
+                     std::to_string(gang.minimum));
+  }
+  const std::size_t waited = calls_.WaitedIn(world_.cause, pod.gang).size();
+  if (waited < static_cast<std::size_t>(gang.minimum)) {
+    world_.Violation("order: " + pod.gang + " began when " + std::to_string(waited) +
+                     " clients waited for binds of it, not " + std::to_string(gang.minimum));
+  }
+}
+
+void SimApi::CheckRack(const SimPod& pod) {
+  if (!gangs_.at(pod.gang).one_rack) return;
+  for (const std::string& uid : MembersOf(pod.gang)) {
+    const SimPod& other = pods_.at(uid);
+    if (other.node.empty() || RackOf(other.node) == RackOf(pod.node)) continue;
+    world_.Violation("domain: " + pod.gang + " is on " + other.node + " and " + pod.node);
+  }
+}
+
+// --- what Berth hears
+
+bool SimApi::Deliver(ClusterState& state, WaitingPods& waiting) {
+  if (watch_.empty()) return false;
+  const Told event = std::move(watch_.front());
+  watch_.pop_front();
+  event(state, waiting);
+  return true;
+}
+
+void SimApi::ListTo(ClusterState& state, WaitingPods& waiting) {
+  watch_.clear();
+  for (auto& [name, gang] : gangs_) gang.dying = 0;
+  for (const std::string& node : nodes_) ShownNode(node)(state, waiting);
+  for (const auto& [uid, pod] : pods_) {
+    if (!pod.node.empty() && world_.planted == Planted::kForgetsBoundPods) continue;
+    Shown(pod, world_.planted != Planted::kForgetsGangs)(state, waiting);
+  }
+}
+
+void SimApi::Apply(ClusterState& state, const ClusterEvent& event) {
+  if (!state.Apply(std::span(&event, 1))) world_.Violation("an event was refused");
+}
+
+SimApi::Told SimApi::Shown(const SimPod& pod, bool with_gang) {
+  if (pod.node.empty()) {
+    auto request = std::make_shared<PodRequest>(pod.pod.Request());
+    return [request](ClusterState&, WaitingPods& waiting) { waiting.Put({.pod = request}); };
+  }
+  PodBound bound{pod.pod.Request(), pod.pod.On(pod.node, pod.devices)};
+  if (!with_gang) bound.pod.gang = {};
+  return [this, bound](ClusterState& state, WaitingPods& waiting) {
+    Apply(state, bound);
+    waiting.Remove(bound.pod.id.uid);
+  };
+}
+
+SimApi::Told SimApi::ShownNode(const std::string& node) {
+  return [this, node](ClusterState& state, WaitingPods&) {
+    Apply(state,
+          NodeUpserted{ANode(node).Gpus(kModelGpus).Labelled({{"rack", RackOf(node)}}).Spec()});
+  };
+}
+
+// --- what happens
+
+std::string SimApi::Create(const std::string& name, const std::string& gang, int gpus) {
+  SimPod pod;
+  const std::string uid = "uid-" + std::to_string(++created_);
+  pod.pod = APod(name).Uid(uid).Whole(gpus);
+  pod.gang = gang;
+  pod.gpus = gpus;
+  pod.created = world_.clock.Now();
+  if (!gang.empty()) {
+    const SimGang& of = gangs_.at(gang);
+    const int less = world_.planted == Planted::kSizeTooSmall ? 1 : 0;
+    pod.pod.Gang("berth:default/" + gang).GangSize(std::max(of.total - less, 1));
+    pod.pod.GangMinimum(std::max(of.minimum - less, 1));
+    if (of.one_rack) pod.pod.Requires(0);
+  }
+  world_.Log("created", uid, gang);
+  Tell(Shown(pod));
+  pods_.emplace(uid, std::move(pod));
+  return uid;
+}
+
+void SimApi::Delete(const std::string& uid) {
+  world_.Log("deleted", uid);
+  const std::string gang = pods_.at(uid).gang;
+  pods_.erase(uid);
+  if (world_.planted == Planted::kHidesDeletions) return;
+  if (!gang.empty()) ++gangs_.at(gang).dying;
+  Tell([this, uid, gang](ClusterState& state, WaitingPods& waiting) {
+    Apply(state, PodGone{uid});
+    waiting.Remove(uid);
+    if (gang.empty()) return;
+    --gangs_.at(gang).dying;
+    gangs_.at(gang).heard = world_.report.steps;
+  });
+}
+
+std::vector<std::string> SimApi::Toggle(const std::string& node) {
+  if (nodes_.insert(node).second) {
+    Tell(ShownNode(node));
+    return {};
+  }
+  nodes_.erase(node);
+  Tell([this, node](ClusterState& state, WaitingPods&) { Apply(state, NodeRemoved{node}); });
+  std::vector<std::string> lost;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.node == node) lost.push_back(uid);
+  }
+  return lost;
+}
+
+std::vector<std::string> SimApi::Stranded() const {
+  std::vector<std::string> stranded;
+  for (const auto& [uid, pod] : pods_) {
+    if (!pod.node.empty() && !nodes_.contains(pod.node)) stranded.push_back(uid);
+  }
+  return stranded;
+}
+
+void SimApi::Restore() {
+  for (int i = 0; i < kModelNodes; ++i) {
+    if (!nodes_.contains(NodeName(i))) Toggle(NodeName(i));
+  }
+}
+
+// --- what there is
+
+std::vector<std::string> SimApi::MembersOf(const std::string& gang) const {
+  std::vector<std::string> uids;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.gang == gang) uids.push_back(uid);
+  }
+  return uids;
+}
+
+int SimApi::FreeGpus(const std::string& node) const {
+  int free = kModelGpus;
+  for (const auto& [uid, pod] : pods_) free -= pod.node == node ? pod.gpus : 0;
+  return free;
+}
+
+int SimApi::RoomFor(const std::string& name, const SimGang& gang) const {
+  std::map<std::string, int> by_rack;
+  for (const std::string& node : nodes_) {
+    by_rack[gang.one_rack ? RackOf(node) : ""] += FreeGpus(node) / gang.gpus;
+  }
+  for (const std::string& uid : MembersOf(name)) {
+    const std::string& node = pods_.at(uid).node;
+    if (gang.one_rack && !node.empty()) return by_rack[RackOf(node)];
+  }
+  int most = 0;
+  for (const auto& [rack, room] : by_rack) most = std::max(most, room);
+  return most;
+}
+
+void SimApi::CheckGangs() {
+  for (const auto& [name, gang] : gangs_) CheckGang(name, gang);
+}
+
+void SimApi::CheckGang(const std::string& name, const SimGang& gang) {
+  const std::vector<std::string> uids = MembersOf(name);
+  int bound = 0;
+  for (const std::string& uid : uids) bound += pods_.at(uid).node.empty() ? 0 : 1;
+  const int there = static_cast<int>(uids.size()), room = RoomFor(name, gang);
+  const std::string text = name + " of " + std::to_string(gang.minimum) + " to " +
+                           std::to_string(gang.total) + " has " + std::to_string(bound) + " of " +
+                           std::to_string(there) + " bound and room for " + std::to_string(room);
+  const int needed = std::min(gang.minimum, there);
+  if (bound > 0 && bound < needed && room >= needed - bound) world_.Violation("live: " + text);
+  if (bound == 0 && there >= gang.minimum && room >= gang.minimum) {
+    world_.Violation("live: " + text);
+  }
+  if (bound > 0 && bound >= gang.minimum && bound < there && room > 0) {
+    world_.Violation("live: " + text);
+  }
+}
+
+}  // namespace berth::test

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SimApi: the API server of the model: nodes, pods and gangs as they are, the watch by which Berth
+// hears of them later, and the Bindings that it asks for. What may never be is looked for in these
+// books, with every Binding.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster_state.h"
+#include "cluster/waiting_pods.h"
+#include "server/extender/ports.h"
+#include "test/model/sim_calls.h"
+#include "test/model/sim_world.h"
+#include "test/support/builders.h"
+
+namespace berth::test {
+
+// What is left of a gang that ran may go alone after so long (gang_limits.h).
+constexpr Duration kRemnantAfter = std::chrono::seconds(60);
+constexpr int kModelNodes = 6, kModelGpus = 4, kModelGangs = 5;
+
+struct SimPod {
+  APod pod{""};
+  std::string gang;  // "" = none
+  int gpus = 1;
+  Instant created{};
+  std::string node;  // "" = not bound
+  std::vector<int> devices;
+};
+
+struct SimGang {
+  int minimum = 2, total = 2;
+  int gpus = 1;             // of each pod
+  bool one_rack = false;    // all of it in one
+  bool ran = false;         // a pod of it was bound
+  bool ran_before = false;  // it was created anew
+  int dying = 0;            // pods of it are gone, and Berth has not heard of it
+  std::uint64_t heard = 0;  // in which step it last heard of one
+};
+
+class SimApi {
+ public:
+  // References: they outlive the object.
+  SimApi(SimWorld& world, SimCalls& calls);
+
+  // What Berth asks. leads: whether it is the one that may write.
+  Status Bind(const BindOrder& order, bool leads);
+  Result<PodTruth> Find(const PodId& id);
+
+  // What Berth has not heard of yet, in order.
+  bool Deliver(ClusterState& state, WaitingPods& waiting);  // false: it has heard of everything
+  // Everything as it is, to a Berth that begins.
+  void ListTo(ClusterState& state, WaitingPods& waiting);
+
+  std::string Create(const std::string& name, const std::string& gang, int gpus);  // its UID
+  void Delete(const std::string& uid);
+  // A node that is there goes, with its pods; one that is not comes. The pods that went.
+  std::vector<std::string> Toggle(const std::string& node);
+  // Pods that were bound to a node after it had gone: they are deleted soon.
+  [[nodiscard]] std::vector<std::string> Stranded() const;
+  // All nodes are there again.
+  void Restore();
+
+  [[nodiscard]] const std::map<std::string, SimPod>& pods() const { return pods_; }  // by UID
+  [[nodiscard]] const std::set<std::string>& nodes() const { return nodes_; }
+  [[nodiscard]] std::map<std::string, SimGang>& gangs() { return gangs_; }  // that ever were
+  [[nodiscard]] std::vector<std::string> MembersOf(const std::string& gang) const;
+  // GPUs of the node that no pod has.
+  [[nodiscard]] int FreeGpus(const std::string& node) const;
+
+  // At the end, when nothing has disturbed for long: gangs that are not whole and could be.
+  void CheckGangs();
+
+ private:
+  using Told = std::function<void(ClusterState&, WaitingPods&)>;
+
+  void Take(SimPod& pod, const Placement& placement);
+  void CheckOnce(const SimPod& pod, const Placement& placement);
+  void CheckBegin(const SimPod& pod);
+  void CheckRack(const SimPod& pod);
+  void CheckGang(const std::string& name, const SimGang& gang);
+  // How many more pods of the gang there is room for.
+  [[nodiscard]] int RoomFor(const std::string& name, const SimGang& gang) const;
+
+  void Apply(ClusterState& state, const ClusterEvent& event);
+  void Tell(Told what) { watch_.push_back(std::move(what)); }
+  [[nodiscard]] Told Shown(const SimPod& pod, bool with_gang = true);
+  [[nodiscard]] Told ShownNode(const std::string& node);
+
+  SimWorld& world_;
+  SimCalls& calls_;
+  std::set<std::string> nodes_;
+  std::map<std::string, SimPod> pods_;
+  std::map<std::string, SimGang> gangs_;
+  std::deque<Told> watch_;
+  int created_ = 0;
+};
+
+// The rack of the model's node: two nodes have one.
+std::string RackOf(const std::string& node);
+
+}  // namespace berth::test

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/model/sim_scheduler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "scoring/reason.h"
+
+namespace berth::test {
+
+using std::chrono::milliseconds;
+
+void SimScheduler::Deleted(const std::string& uid) {
+  pending_.erase(uid);
+  asleep_.erase(uid);
+  texts_.erase(uid);
+  looks_.erase(uid);
+  WakeAll();
+}
+
+void SimScheduler::Woken(const std::string& uid) {
+  if (world_.planted != Planted::kNeverWakes) asleep_.erase(uid);
+}
+
+void SimScheduler::WakeAll() {
+  if (world_.planted != Planted::kNeverWakes) asleep_.clear();
+}
+
+void SimScheduler::Retry(const std::string& uid) {
+  assumed_.erase(uid);
+  const auto pod = api_.pods().find(uid);
+  if (pod == api_.pods().end() || !pod->second.node.empty()) return;
+  pending_[uid] = world_.clock.Now() + milliseconds(1000 + world_.dice.Below(1000));
+  WakeAll();  // a pod that was assumed is gone
+}
+
+void SimScheduler::Restart() {
+  world_.Log("kube-scheduler starts anew");
+  calls_.EndAll();
+  assumed_.clear();
+  asleep_.clear();
+  pending_.clear();
+  for (const auto& [uid, pod] : api_.pods()) {
+    if (pod.node.empty()) Created(uid);
+  }
+}
+
+int SimScheduler::MostLooks() const {
+  int most = 0;
+  for (const auto& [uid, looks] : looks_) most = std::max(most, looks);
+  return most;
+}
+
+std::string SimScheduler::NextPod() {
+  std::vector<std::string> ready;
+  for (const auto& [uid, not_before] : pending_) {
+    if (not_before <= world_.clock.Now() && !asleep_.contains(uid)) ready.push_back(uid);
+  }
+  if (ready.empty()) return "";
+  return ready[static_cast<std::size_t>(world_.dice.Below(static_cast<int>(ready.size())))];
+}
+
+int SimScheduler::FreeGpus(const std::string& node) const {
+  int free = api_.FreeGpus(node);
+  for (const auto& [uid, assumed] : assumed_) {
+    const auto pod = api_.pods().find(uid);
+    if (assumed != node || pod == api_.pods().end() || !pod->second.node.empty()) continue;
+    free -= pod->second.gpus;
+  }
+  return free;
+}
+
+std::vector<NodeIndex> SimScheduler::Offered(const Snapshot& snapshot, const SimPod& pod) {
+  std::vector<NodeIndex> offered;
+  for (const std::string& node : api_.nodes()) {
+    const NodeIndex index = snapshot.names().Find(node);
+    if (index != kNoNode && FreeGpus(node) >= pod.gpus) offered.push_back(index);
+  }
+  if (world_.planted == Planted::kOffersOneNode && !offered.empty()) {
+    offered = {
+        offered[static_cast<std::size_t>(world_.dice.Below(static_cast<int>(offered.size())))]};
+  }
+  return offered;
+}
+
+void SimScheduler::Schedule(Extender& berth, int number_of_berth) {
+  const std::string uid = NextPod();
+  if (uid.empty()) return;
+  ++looks_[uid];
+  const SimPod& pod = api_.pods().at(uid);
+  const std::shared_ptr<const Snapshot> snapshot = berth.Current();
+  const std::vector<NodeIndex> offered = Offered(*snapshot, pod);
+  const FilterAnswer answer = berth.Filter(snapshot, pod.pod.Request(), offered);
+  std::string node;
+  for (std::size_t i = 0; i < offered.size(); ++i) {
+    if (answer.reasons[i] != Reason::kFits) continue;
+    if (node.empty() || world_.dice.Chance(50)) node = snapshot->names().name(offered[i]);
+  }
+  if (node.empty()) return Refused(uid, answer);
+  world_.Log("bind of", uid, "to", node, "asked for");
+  pending_.erase(uid);
+  assumed_[uid] = node;
+  const int number = calls_.Add({uid, pod.gang, node, number_of_berth});
+  const PodId& id = pod.pod.Request().id;
+  const bool taken = berth.Bind(
+      {id.namespace_name, id.name, id.uid, node, world_.clock.Now()},
+      [this, number](const Status& bound) { Answered(number, bound); },
+      [this, number] { return calls_.at(number).waits; });
+  if (!taken) Answered(number, Fail(Errc::kUnavailable, "too many"));
+}
+
+void SimScheduler::Refused(const std::string& uid, const FilterAnswer& answer) {
+  std::string text = answer.nowhere;
+  for (const Reason reason : answer.reasons) text += "; " + std::string(TextOf(reason));
+  if (world_.planted == Planted::kCountsInTexts) text += " " + std::to_string(++refusals_);
+  pending_[uid] = world_.clock.Now() + milliseconds(1000 + world_.dice.Below(1000));
+  world_.Log("refused", uid, text);
+  std::string& last = texts_[uid];
+  if (text == last) asleep_.insert(uid);
+  last = text;
+}
+
+void SimScheduler::Answered(int number, const Status& bound) {
+  SimCall& call = calls_.at(number);
+  world_.Log("bind of", call.uid, bound ? "done" : bound.error().message);
+  if (++call.answers > 1) world_.Violation("answered: a bind was answered twice");
+  if (!call.waits) return;
+  calls_.End(call);
+  assumed_.erase(call.uid);
+  const auto pod = api_.pods().find(call.uid);
+  if (pod == api_.pods().end()) return;
+  if (!bound) return Retry(call.uid);
+  if (pod->second.node != call.node) {
+    world_.Violation("truthful: " + call.uid + " is not on " + call.node);
+  }
+}
+
+}  // namespace berth::test

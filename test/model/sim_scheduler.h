@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SimScheduler: the kube-scheduler of the model. One pod at a time asks for a node; its bind waits
+// for an answer while the next pod is looked at. A pod that fits nowhere sleeps until something
+// happens that kube-scheduler hears of: its condition changes (also because the refusal's text is
+// another), a pod or node comes or goes, or a bind that it had assumed fails.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "server/extender/extender.h"
+#include "test/model/sim_api.h"
+#include "test/model/sim_calls.h"
+#include "test/model/sim_world.h"
+
+namespace berth::test {
+
+class SimScheduler {
+ public:
+  // References: they outlive the object.
+  SimScheduler(SimWorld& world, SimCalls& calls, const SimApi& api)
+      : world_(world), calls_(calls), api_(api) {}
+
+  // Looks at one of the pods that may be looked at.
+  void Schedule(Extender& berth, int number_of_berth);
+
+  void Created(const std::string& uid) { pending_[uid] = world_.clock.Now(); }
+  void Deleted(const std::string& uid);
+  void Woken(const std::string& uid);
+  void WakeAll();
+  // The pod's bind has failed.
+  void Retry(const std::string& uid);
+  void Restart();
+
+  // How often a pod that is there was looked at since Reset, the most of all pods.
+  [[nodiscard]] int MostLooks() const;
+  void ResetLooks() { looks_.clear(); }
+
+ private:
+  [[nodiscard]] std::string NextPod();
+  [[nodiscard]] std::vector<NodeIndex> Offered(const Snapshot& snapshot, const SimPod& pod);
+  [[nodiscard]] int FreeGpus(const std::string& node) const;
+  void Refused(const std::string& uid, const FilterAnswer& answer);
+  void Answered(int number, const Status& bound);
+
+  SimWorld& world_;
+  SimCalls& calls_;
+  const SimApi& api_;
+  std::map<std::string, Instant> pending_;  // by UID: not before
+  std::set<std::string> asleep_;
+  std::map<std::string, std::string> assumed_;  // [uid] node
+  std::map<std::string, std::string> texts_;    // [uid] why it was refused last
+  std::map<std::string, int> looks_;            // [uid]
+  int refusals_ = 0;
+};
+
+}  // namespace berth::test
