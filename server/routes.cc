@@ -35,8 +35,9 @@ HttpResponse Answer(std::string content_type, std::string body) {
   return response;
 }
 
-// While not ready a verb is answered 503 without a body: an empty 200 would mean "no node fits". The
-// connection ends with it: behind a Service a client reaches whoever leads with its next one only.
+// While not ready a verb is answered 503 without a body: an empty 200 would mean "no node fits".
+// The connection ends with it: behind a Service a client reaches whoever leads with its next one
+// only.
 http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandler handler) {
   return [&readiness = parts.readiness, &metrics = parts.metrics, verb,
           handler = std::move(handler)](HttpRequest& request) {
