@@ -63,7 +63,7 @@ test: ## Every test
 	if [[ -n $${BERTH_E2E_REASON:-} ]]; then echo "The e2e tests were skipped: $$BERTH_E2E_REASON"; fi; \
 	exit $$failed
 
-e2e: build e2e-binaries ## Only the end-to-end tests: Berth with etcd, kube-apiserver and kube-scheduler
+e2e: build e2e-binaries ## Only the end-to-end tests, in front of Kubernetes 1.36.3; K8S=1.37.2 takes that (first builds it)
 	@ctest --preset release -L '^e2e$$'
 
 e2e-binaries: ## Build or find etcd, kube-apiserver, kube-scheduler, kubectl; the last line is their folder

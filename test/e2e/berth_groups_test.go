@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,18 +148,32 @@ func TestPodGroupsAreReadFromWhenTheirAPIIsServed(t *testing.T) {
 }
 
 const nativePodGroup = `
-apiVersion: scheduling.k8s.io/v1alpha2
+apiVersion: %s
 kind: PodGroup
 metadata: {name: %s, namespace: default}
 spec: {schedulingPolicy: {gang: {minCount: %d}}}
 `
 
+// nativeAPI is the API of Kubernetes' own pod groups.
+func nativeAPI(t *testing.T) string {
+	if strings.HasPrefix(harness.KubernetesVersion(t), "1.36.") {
+		return "scheduling.k8s.io/v1alpha2"
+	}
+	return "scheduling.k8s.io/v1beta1"
+}
+
+// planeWithNativeGroups has an API server that serves them.
+func planeWithNativeGroups(t *testing.T) *harness.Plane {
+	t.Helper()
+	return harness.NewPlane(t, "--feature-gates=GenericWorkload=true", "--runtime-config="+nativeAPI(t)+"=true")
+}
+
 func TestPodGroupsOfKubernetesAreRead(t *testing.T) {
 	needBerth(t)
-	plane := harness.NewPlane(t, "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
+	plane := planeWithNativeGroups(t)
 	berth := plane.StartBerth(addTwoRacks(plane))
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-	apply(t, plane, fmt.Sprintf(nativePodGroup, "two", 2))
+	apply(t, plane, fmt.Sprintf(nativePodGroup, nativeAPI(t), "two", 2))
 	waitEvents(t, berth, "podgroups.scheduling.k8s.io", 1)
 	if node := placeGroup(t, plane, "two", 2, byField); node != "small" {
 		t.Errorf("want a group of two in the smaller rack, got %s", node)

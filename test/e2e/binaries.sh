@@ -6,6 +6,9 @@
 #   binaries.sh --find          build nothing; fail where something is missing
 #   binaries.sh --find-tests    the same, and print the folder of the tests instead
 #
+# K8S=VERSION in the environment takes the Kubernetes of k8s-VERSION/go.mod instead of that of go.mod; the tests are the
+# same.
+#
 # In the cache folder, outside the work tree, FOLDER/{etcd,kube-apiserver,kube-scheduler,kubectl} depend on go.sum
 # alone, and FOLDER/tests-HASH/{e2e.test,stub,bench,demo,replay} on our sources too, so that work trees share the one and
 # not the other. Each folder is built under another name and renamed: what has its name is complete.
@@ -16,11 +19,24 @@ go_wanted=1.26
 toolchain=v0.0.1-go1.26.5
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/berth-e2e
 hash_of() { sha256sum | cut -c 1-16; }
-plane=$cache/$(hash_of <go.sum)
-tests=$plane/tests-$(find . -name '*.go' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | hash_of)
-
 say() { echo "e2e: $*" >&2; }
 trap 'say "could not build"' ERR
+
+# kubernetes_of GO.MOD: the version that it names.
+kubernetes_of() { sed -n 's|^\tk8s.io/kubernetes v\([0-9.]*\).*|\1|p' "$1"; }
+
+module=.
+lock=$cache/lock
+if [[ ${K8S:-$(kubernetes_of go.mod)} != "$(kubernetes_of go.mod)" ]]; then
+  module=k8s-$K8S
+  lock=$cache/lock-$K8S  # it takes minutes: nobody who wants the other one waits for it
+  if [[ ! -f $module/go.mod ]]; then
+    say "K8S=$K8S: want $(kubernetes_of go.mod)$(printf ' or %s' k8s-*/ | sed 's|k8s-||g; s|/||g')"
+    exit 2
+  fi
+fi
+plane=$cache/$(hash_of <"$module/go.sum")
+tests=$plane/tests-$(find . -name '*.go' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | hash_of)
 
 new_enough() {
   local version
@@ -58,9 +74,11 @@ run_go() {
   GOTOOLCHAIN=local GOFLAGS='' CGO_ENABLED=0 "$go" "$command" -trimpath -buildvcs=false "$@" >&2
 }
 
-build_plane() {
+# In a shell of its own, for the folder.
+build_plane() (
   local version major minor package=k8s.io/component-base/version
-  version=$(sed -n 's|^\tk8s.io/kubernetes \(v[0-9.]*\).*|\1|p' go.mod)
+  cd "$module"
+  version=v$(kubernetes_of go.mod)
   IFS=. read -r major minor _ <<<"${version#v}"
   # As Kubernetes' own build sets them; without, the API server says that it is v0.0.0.
   local set="-X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
@@ -72,7 +90,7 @@ build_plane() {
   # The repository has other main packages of similar names.
   [[ $("$1/etcd" --version) == "etcd Version: 3."* ]]
   [[ $("$1/kube-apiserver" --version) == "Kubernetes $version" ]]
-}
+)
 
 build_tests() {
   say "building the tests"
@@ -86,7 +104,7 @@ build_tests() {
 provide() {
   if [[ -d $1 ]]; then return; fi
   if [[ -n $find_only ]]; then
-    say "the control plane of these tests is not built: run make e2e-binaries"
+    say "the control plane of these tests is not built: run make e2e-binaries${K8S:+ K8S=$K8S}"
     exit 1
   fi
   if [[ -z ${go:-} ]]; then find_go; fi
@@ -100,7 +118,7 @@ find_only=
 case ${1:-} in
   --find | --find-tests) find_only=yes ;;
   '') mkdir -p "$cache"
-      exec 9>"$cache/lock"
+      exec 9>"$lock"
       flock -n 9 || { say "another run is building: waiting for it"; flock 9; } ;;
   *) echo "usage: binaries.sh [--find | --find-tests]" >&2; exit 2 ;;
 esac

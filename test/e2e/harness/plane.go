@@ -25,6 +25,8 @@ type Plane struct {
 	CA    *Authority
 
 	Etcd, APIServer *Process
+	// SchedulerFlags are given to each kube-scheduler beside its own.
+	SchedulerFlags []string
 
 	apiServerFlags    []string
 	etcdPort, apiPort int
@@ -45,6 +47,17 @@ func Binary(t T, name string) string {
 	}
 	t.Fatalf("no %s in BERTH_E2E_BINARIES=%q; `make e2e-binaries` builds it and prints the folder", name, folder)
 	return ""
+}
+
+// KubernetesVersion is that of the control plane, as in "1.36.3".
+func KubernetesVersion(t T) string {
+	t.Helper()
+	out, err := exec.Command(Binary(t, "kube-apiserver"), "--version").Output()
+	version, found := strings.CutPrefix(strings.TrimSpace(string(out)), "Kubernetes v")
+	if err != nil || !found {
+		t.Fatalf("kube-apiserver --version: %v %q", err, out)
+	}
+	return version
 }
 
 // NewPlane starts etcd and the API server, with these flags beside its own, and waits until they answer.

@@ -54,11 +54,11 @@ func (s *Scheduler) Restart() {
 	}
 	file := s.plane.file("scheduler.yaml")
 	writeFile(t, file, text)
-	s.Process = StartProcess(t, s.plane.Dir, "kube-scheduler", Binary(t, "kube-scheduler"),
+	s.Process = StartProcess(t, s.plane.Dir, "kube-scheduler", Binary(t, "kube-scheduler"), append(s.plane.SchedulerFlags,
 		"--config="+file, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", s.port),
 		"--tls-cert-file="+s.plane.file("apiserver.crt"), "--tls-private-key-file="+s.plane.file("apiserver.key"),
 		"--authentication-skip-lookup", "--authentication-kubeconfig="+s.Config.ClientConnection.Kubeconfig,
-		"--authorization-kubeconfig="+s.Config.ClientConnection.Kubeconfig)
+		"--authorization-kubeconfig="+s.Config.ClientConnection.Kubeconfig)...)
 	Eventually(t, "kube-scheduler to be ready", 30*time.Second, func() error {
 		if !s.Running() {
 			t.Fatalf("kube-scheduler ended: %s", s.State())
