@@ -56,6 +56,8 @@ Status Validate(const NodeSpec& spec) {
     return Invalid(".places: want none beside GPUs, got " + std::to_string(spec.places.count));
   }
   BERTH_TRY_STATUS(check("places.count", spec.places.count, kMaxGpuPlaces));
+  BERTH_TRY_STATUS(check("places.gpus", spec.places.gpus, spec.places.count));
+  BERTH_TRY_STATUS(check("places.memory_mib", spec.places.memory_mib, kMostGpuMemoryMib));
   BERTH_TRY_STATUS(
       check("missing", spec.missing, std::ssize(spec.gpus) + std::int64_t{spec.places.count}));
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {

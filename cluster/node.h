@@ -28,6 +28,7 @@
 
 #include "base/result.h"
 #include "cluster/claimed_gpu.h"
+#include "cluster/gpu_places.h"
 #include "cluster/labels.h"
 #include "cluster/mig_spec.h"
 #include "cluster/mig_use.h"
@@ -49,15 +50,6 @@ struct GpuSpec {
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
 
-// GPUs with several users each (time slicing, MPS, an agent of another scheduler): a pod gets a
-// place on one of them; which one is unknown.
-struct GpuPlaces {
-  int count = 0;         // users in all
-  bool foreign = false;  // another scheduler gives them out, or `gpus`: Berth counts and gives none
-  friend bool operator==(const GpuPlaces&, const GpuPlaces&) = default;
-};
-constexpr int kMaxGpuPlaces = 1'000'000;
-
 struct NodeSpec {
   std::string name;       // DNS-1123
   std::string gpu_model;  // as the node publishes it; empty without GPUs
@@ -74,7 +66,14 @@ struct NodeSpec {
   int missing = 0;
   // The resource by which pods ask for `gpus` or places ("nvidia.com/gpu"); empty: any.
   std::string gpu_resource = {};
+  // No shares are given of `gpus` while the UUID of one is unknown: nobody could carry them out.
+  bool shares_need_uuids = false;
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
+
+  // Whether who asks for a GPU gets a part of one: a place, or a MIG device that counts as a GPU.
+  [[nodiscard]] bool gives_parts() const {
+    return places.count > 0 || (mig.known() && mig->single);
+  }
 };
 
 // Error: kInvalidArgument naming the field: no name, a negative capacity, more than kMaxGpusPerNode

@@ -59,6 +59,14 @@ using GpuAsk = std::variant<NoGpu, WholeGpus, GpuShare, MigSlices>;
 
 constexpr int kMilliPerGpu = 1000;
 
+// What has to keep the pod apart from others on the same GPU, the weakest first.
+enum class Isolation : std::uint8_t {
+  kUnsaid,    // nothing; a whole GPU is better than a part of one
+  kNone,      // nothing
+  kMemory,    // something that keeps everybody to their part of the memory
+  kHardware,  // it has the GPU, or the MIG device, for itself
+};
+
 // Everything that decides where a pod fits and how well. Pods of one shape are interchangeable for
 // the engine, which evaluates nodes once per shape.
 struct RequestShape {
@@ -71,6 +79,9 @@ struct RequestShape {
   // The resource by which whole GPUs are asked for, if pods can use several ("amd.com/gpu"); empty:
   // any.
   std::string gpu_resource = {};
+  Isolation isolation = Isolation::kUnsaid;
+  // Of whole GPUs: memory that each has at least, or each part that stands for one; 0 = not said.
+  std::int64_t min_gpu_memory_mib = 0;
 
   friend bool operator==(const RequestShape&, const RequestShape&) = default;
   friend auto operator<=>(const RequestShape&, const RequestShape&) = default;
@@ -84,6 +95,11 @@ struct RequestShape {
   // Compute asked of each of these, in thousandths; 0 for a share by memory alone (it depends on
   // the GPU) and where there are none.
   [[nodiscard]] int milli_per_gpu() const;
+  // Whether it asks for whole GPUs and does not say what it needs of them.
+  [[nodiscard]] bool is_plain() const {
+    return std::holds_alternative<WholeGpus>(gpus) && isolation == Isolation::kUnsaid &&
+           min_gpu_memory_mib == 0;
+  }
   // Whether the GPU model is accepted.
   [[nodiscard]] bool Admits(std::string_view model) const;
 };

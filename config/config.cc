@@ -109,6 +109,7 @@ Config DefaultConfig() {
   Config config;
   config.resources = {
       {"nvidia.com/gpu", ResourceMeaning::kWholeGpus, "gpu"},
+      {"nvidia.com/gpu.shared", ResourceMeaning::kWholeGpus, "gpu"},  // as time slicing renames it
       {"berth.dev/gpu-milli", ResourceMeaning::kShareCompute, "milli"},
       {"berth.dev/gpu-memory-mib", ResourceMeaning::kShareMemory, "MiB"},
   };

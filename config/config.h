@@ -84,6 +84,13 @@ struct HamiConfig {
   friend bool operator==(const HamiConfig&, const HamiConfig&) = default;
 };
 
+// Shares of GPUs (docs/share-a-gpu.md) on nodes where nobody carries them out.
+enum class UnenforcedShares { kAllow, kRefuse };
+struct SharesConfig {
+  UnenforcedShares unenforced = UnenforcedShares::kAllow;
+  friend bool operator==(const SharesConfig&, const SharesConfig&) = default;
+};
+
 // Groups of pods that start whole or not at all.
 struct GangsConfig {
   std::vector<std::string> conventions;  // in whose words; groups of others are kept near alone
@@ -114,6 +121,7 @@ struct Config {
   GangsConfig gangs;
   DraConfig dra;
   HamiConfig hami;
+  SharesConfig shares;
   ServerConfig server;
   LeaderElectionConfig leader_election;
   // How long a bind may take before Berth asks the API server for its outcome.

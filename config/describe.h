@@ -153,6 +153,12 @@ void Describe(Visitor& v, HamiConfig& hami) {
 }
 
 template <class Visitor>
+void Describe(Visitor& v, SharesConfig& shares) {
+  v.Field("unenforced", shares.unenforced, Words{kUnenforcedWords},
+          "what becomes of shares on nodes where nobody carries them out");
+}
+
+template <class Visitor>
 void Describe(Visitor& v, GangsConfig& gangs) {
   v.Field("conventions", gangs.conventions, TextList{},
           "in whose words groups of pods are named that start whole; other groups are kept near");
@@ -207,6 +213,7 @@ void Describe(Visitor& v, Config& config) {
   v.Group("gangs", config.gangs, "groups of pods that start whole or not at all");
   v.Group("dra", config.dra, "Dynamic Resource Allocation");
   v.Group("hami", config.hami, "HAMi");
+  v.Group("shares", config.shares, "shares of GPUs");
   v.Group("server", config.server, "");
   v.Group("leaderElection", config.leader_election, "");
   v.Field("reservationSeconds", config.reservation_seconds, Integers{1, 3600},

@@ -13,6 +13,7 @@ inline constexpr std::array<std::string_view, 3> kMeaningWords = {"whole-gpus", 
 inline constexpr std::array<std::string_view, 4> kDeviceRuleWords = {"first", "tightest",
                                                                      "best-score", "random"};
 inline constexpr std::array<std::string_view, 3> kTieRuleWords = {"equal", "first", "fullest"};
+inline constexpr std::array<std::string_view, 2> kUnenforcedWords = {"allow", "refuse"};
 inline constexpr std::array<std::string_view, 4> kLogLevelWords = {"debug", "info", "warn",
                                                                    "error"};
 // In whose words pods name their group (docs/gangs.md).

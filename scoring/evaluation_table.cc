@@ -54,6 +54,7 @@ EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
       shape_(std::move(shape)),
       scorers_(ScorersFor(profile, shape_)),
       compares_emptiness_(profile.ties == TieRule::kFullest && shape_.wants_gpu()),
+      prefers_whole_(shape_.is_plain()),
       normalizes_(Normalizes(scorers_)) {
   for (std::size_t s = 0; s < scorers_.size(); ++s) {
     weights_ += scorers_[s]->weight;
@@ -85,6 +86,11 @@ void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
   waiting_ -= waits_[index] != 0 ? 1U : 0U;
   waits_[index] = fits ? 1 : 0;
   if (fits && compares_emptiness_) emptiness_[index] = EmptinessOf(node);
+  if (!prefers_whole_) return;
+  const bool parts = node.spec().gives_parts();
+  parts_ += parts ? 1U : 0U;
+  parts_ -= gives_parts_[index] != 0 ? 1U : 0U;
+  gives_parts_[index] = parts ? 1 : 0;
 }
 
 void EvaluationTable::ScoreWaiting(const RefreshEffort& effort) {
@@ -108,6 +114,8 @@ void EvaluationTable::Resize(std::size_t nodes) {
   const std::size_t rows = market_ == nullptr ? nodes : nodes * kOptions;
   reasons_.resize(nodes);
   if (compares_emptiness_) emptiness_.resize(nodes);
+  if (prefers_whole_) gives_parts_.assign(nodes, 0);
+  parts_ = 0;
   waits_.assign(nodes, 0);
   waiting_ = 0;
   choices_.resize(rows);
@@ -255,6 +263,22 @@ std::vector<int> EvaluationTable::Emptiness(std::span<const NodeIndex> candidate
 
 std::vector<int> EvaluationTable::Totals(std::span<const NodeIndex> candidates,
                                          std::span<const double> prices) {
+  std::vector<int> totals = TotalsOfAll(candidates, prices);
+  if (parts_ > 0) PutPartsLast(candidates, totals);
+  return totals;
+}
+
+void EvaluationTable::PutPartsLast(std::span<const NodeIndex> candidates,
+                                   std::span<int> totals) const {
+  const auto parts = [this](NodeIndex node) { return gives_parts_[node] != 0; };
+  if (std::ranges::all_of(candidates, parts) || std::ranges::none_of(candidates, parts)) return;
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    totals[i] = parts(candidates[i]) ? 0 : std::max(totals[i], 1);
+  }
+}
+
+std::vector<int> EvaluationTable::TotalsOfAll(std::span<const NodeIndex> candidates,
+                                              std::span<const double> prices) {
   if (waiting_ == 0 || candidates.empty()) return TotalsOfScored(candidates, prices);
   std::vector<NodeIndex> scored;
   std::ranges::copy_if(candidates, std::back_inserter(scored),

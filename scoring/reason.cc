@@ -28,7 +28,22 @@ constexpr auto kRows = [] {
       "node has no GPUs of the resource that the pod asks for");
   set(kGpusForeign, kNever, "gpus_foreign", "GPUs of the node are given out by another scheduler");
   set(kOnePlaceEach, kNever, "one_place_each",
-      "GPUs of the node have several users: a pod gets a place on one, no share and no second GPU");
+      "GPUs of the node have several users: of several places the device plugin gives no more than "
+      "of one, or fails the pod");
+  set(kPlacesOnly, kNever, "places_only",
+      "GPUs of the node have several users with a place each, and are not shared otherwise");
+  set(kTimeSliced, kNever, "time_sliced",
+      "the node shares its GPUs by time slicing; the pod needs memory protection");
+  set(kSharedSomehow, kNever, "shared_somehow",
+      "the node does not say how it shares its GPUs; the pod needs memory protection");
+  set(kSharesUnguarded, kNever, "shares_unguarded",
+      "nothing on the node enforces shares of a GPU; the pod needs memory protection");
+  set(kSharesNotCarriedOut, kNever, "shares_not_carried_out",
+      "nobody on the node carries out shares of a GPU");
+  set(kNotItsOwn, kNever, "not_its_own",
+      "the node shares its GPUs; the pod needs a GPU or MIG device of its own");
+  set(kGpuTooSmall, kNever, "gpu_too_small",
+      "GPUs of the node, or the parts of them that it gives, have less memory than the pod needs");
   set(kModelMismatch, kNever, "model_mismatch", "GPU model is not one the pod accepts");
   set(kTooFewGpus, kNever, "too_few_gpus", "node has fewer healthy GPUs than the pod asks for");
   set(kShareNeverFits, kNever, "share_never_fits",

@@ -24,10 +24,17 @@ enum class Reason : std::uint8_t {
   kNodeUnknown,  // not in the snapshot (yet)
   kNodeNotReady,
   kNoGpu,
-  kNoGpuOffered,   // it has GPUs, and its device plugin offers none of them
-  kOtherResource,  // its GPUs are of another resource than the pod asks for
-  kGpusForeign,    // another scheduler gives its GPUs out
-  kOnePlaceEach,   // its GPUs have several users, and the pod asks for more than one place
+  kNoGpuOffered,         // it has GPUs, and its device plugin offers none of them
+  kOtherResource,        // its GPUs are of another resource than the pod asks for
+  kGpusForeign,          // another scheduler gives its GPUs out
+  kOnePlaceEach,         // its GPUs have several users, and the pod asks for more than one place
+  kPlacesOnly,           // likewise, and the pod asks for a share
+  kTimeSliced,           // the pod needs memory protection, and its GPUs are shared by time slicing
+  kSharedSomehow,        // likewise, and nobody says how they are shared
+  kSharesUnguarded,      // likewise, and the pod asks for a share, which nobody enforces
+  kSharesNotCarriedOut,  // the pod asks for a share, and nobody could give it that GPU
+  kNotItsOwn,            // the pod needs a GPU for itself, and these have several users
+  kGpuTooSmall,          // the pod needs more memory than its GPUs have, or than their parts
   kModelMismatch,
   kTooFewGpus,        // the whole node has fewer healthy GPUs than asked
   kShareNeverFits,    // no GPU of the node is large enough for the share

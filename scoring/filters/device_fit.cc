@@ -35,9 +35,16 @@ Reason CheckWhole(const Node& node, int wanted, const LinkAsk& ask) {
 // A node whose GPUs have several users.
 Reason CheckPlaces(const Node& node, const RequestShape& shape) {
   const NodeSpec& spec = node.spec();
-  if (shape.is_share() || shape.gpu_count() > 1) return Reason::kOnePlaceEach;
+  if (shape.is_share()) return Reason::kPlacesOnly;
+  if (shape.gpu_count() > 1) return Reason::kOnePlaceEach;
   if (spec.places.count <= spec.missing) return Reason::kNoGpuOffered;
   return node.free_places() > 0 ? Reason::kFits : Reason::kGpusBusy;
+}
+
+// Whether somebody can give a container the GPU of which Berth has given it a share.
+bool CanCarryOut(const NodeSpec& spec) {
+  return !spec.shares_need_uuids ||
+         std::ranges::none_of(spec.gpus, [](const GpuSpec& gpu) { return gpu.uuid.empty(); });
 }
 
 Reason CheckShare(const Node& node, const GpuShare& share) {
@@ -68,8 +75,7 @@ Reason CheckWithMig(const Node& node, const RequestShape& shape) {
   return CheckMig(node, *ask);
 }
 
-Reason CheckGpus(const Node& node, const RequestShape& shape) {
-  if (!shape.wants_gpu()) return Reason::kFits;
+Reason CheckDevices(const Node& node, const RequestShape& shape) {
   if (node.spec().mig.known()) {
     const Reason reason = CheckWithMig(node, shape);
     if (shape.mig() != nullptr || reason != Reason::kFits) return reason;
@@ -79,8 +85,79 @@ Reason CheckGpus(const Node& node, const RequestShape& shape) {
   if (node.spec().places.count > 0) return CheckPlaces(node, shape);
   if (node.gpus().empty()) return Reason::kNoGpu;
   if (node.healthy_gpus() == 0) return Reason::kNoGpuOffered;
-  if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) return CheckShare(node, *share);
+  if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
+    return CanCarryOut(node.spec()) ? CheckShare(node, *share) : Reason::kSharesNotCarriedOut;
+  }
   return CheckWhole(node, shape.gpu_count(), shape.links);
+}
+
+// Whether one of the MIG devices has other users.
+bool GetsSharedMig(const Node& node, const MigSlices& ask) {
+  const NodeMig& mig = node.spec().mig;
+  if (!mig.known() || mig->shared.empty()) return false;
+  auto plan = PlanMig(*mig, node.mig(), ask);
+  if (!plan) plan = PlanMig(*mig, MigUse(*mig), ask);
+  return plan && std::ranges::any_of(plan->grants, &MigGrant::shared);
+}
+
+Reason LackOf(GpuSharing sharing, Isolation isolation) {
+  if (isolation == Isolation::kHardware) return Reason::kNotItsOwn;
+  switch (sharing) {
+    case GpuSharing::kTimeSlicing:
+      return Reason::kTimeSliced;
+    case GpuSharing::kMps:
+      return Reason::kFits;
+    case GpuSharing::kUnknown:
+      break;
+  }
+  return Reason::kSharedSomehow;
+}
+
+Reason CheckIsolation(const Node& node, const RequestShape& shape) {
+  if (shape.isolation < Isolation::kMemory) return Reason::kFits;
+  if (shape.is_share()) return Reason::kSharesUnguarded;
+  if (const MigSlices* const ask = shape.mig()) {
+    // MIG devices are shared by time slicing alone.
+    return GetsSharedMig(node, *ask) ? LackOf(GpuSharing::kTimeSlicing, shape.isolation)
+                                     : Reason::kFits;
+  }
+  const GpuPlaces& places = node.spec().places;
+  const bool shared = places.count > places.gpus;
+  return shared ? LackOf(places.sharing, shape.isolation) : Reason::kFits;
+}
+
+Reason CheckMemory(const NodeSpec& spec, std::int64_t wanted_mib) {
+  if (wanted_mib == 0) return Reason::kFits;
+  std::int64_t least = spec.places.memory_mib;
+  if (!spec.gpus.empty()) {
+    least = std::ranges::min(spec.gpus, {}, &GpuSpec::memory_mib).memory_mib;
+  }
+  if (least == 0) return Reason::kGpuMemoryUnknown;
+  return least < wanted_mib ? Reason::kGpuTooSmall : Reason::kFits;
+}
+
+// Whether what the pod would get is what it needs (RequestShape::isolation, min_gpu_memory_mib):
+//
+//   a whole GPU, a MIG device      hardware keeps it apart
+//   a place by MPS                 its memory is kept apart
+//   a place by time slicing, a user of a shared MIG device, a share of a GPU      nothing is
+//
+// The memory of a place is its part of the GPU's. If the GPUs of a node differ, the smallest counts:
+// the kubelet may give any of them.
+//
+// Requires: the node has what the pod asks for, free or not.
+Reason CheckNeeds(const Node& node, const RequestShape& shape) {
+  const Reason isolation = CheckIsolation(node, shape);
+  return isolation == Reason::kFits ? CheckMemory(node.spec(), shape.min_gpu_memory_mib)
+                                    : isolation;
+}
+
+Reason CheckGpus(const Node& node, const RequestShape& shape) {
+  if (!shape.wants_gpu()) return Reason::kFits;
+  const Reason reason = CheckDevices(node, shape);
+  if (VerdictOf(reason) == Verdict::kUnresolvable) return reason;
+  const Reason needs = CheckNeeds(node, shape);
+  return needs == Reason::kFits ? reason : needs;
 }
 
 }  // namespace

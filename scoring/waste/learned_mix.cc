@@ -12,10 +12,12 @@ namespace {
 constexpr double kLargestUnit = 1e12;
 constexpr double kForgotten = 1e-9;  // pods
 
-// The key that distinguishes classes. Link requirements do not say how many GPUs will be asked for.
+// The key that distinguishes classes. Links and needs do not say how many GPUs will be asked for.
 RequestShape KeyOf(RequestShape shape) {
   shape.memory_bytes = 0;
   shape.links = {};
+  shape.isolation = Isolation::kUnsaid;
+  shape.min_gpu_memory_mib = 0;
   return shape;
 }
 

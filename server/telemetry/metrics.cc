@@ -78,6 +78,7 @@ void AddGpusOf(const Node& node, GpuTotals& totals) {
 // Places on GPUs with several users.
 struct PlaceTotals {
   double taken = 0, free = 0, unhealthy = 0;
+  double taken_bytes = 0, free_bytes = 0;  // of the places whose memory is known
 };
 
 std::map<std::string, PlaceTotals> PlacesByModel(const Snapshot& snapshot) {
@@ -89,6 +90,9 @@ std::map<std::string, PlaceTotals> PlacesByModel(const Snapshot& snapshot) {
     totals.taken += node.places_taken();
     totals.free += std::max(node.free_places(), 0);
     totals.unhealthy += node.spec().missing;
+    const double bytes_each = static_cast<double>(node.spec().places.memory_mib) * (1 << 20);
+    totals.taken_bytes += node.places_taken() * bytes_each;
+    totals.free_bytes += std::max(node.free_places(), 0) * bytes_each;
   }
   return by_model;
 }
@@ -147,6 +151,10 @@ class Metrics::Impl {
                     .Name("berth_gpu_places")
                     .Help("Users of GPUs that have several (time slicing, MPS), by model and state")
                     .Register(registry_)),
+        place_memory_(prometheus::BuildGauge()
+                          .Name("berth_gpu_place_memory_bytes")
+                          .Help("Memory of GPUs that have several users: each place has its part")
+                          .Register(registry_)),
         nodes_(prometheus::BuildGauge()
                    .Name("berth_nodes")
                    .Help("Nodes in the snapshot")
@@ -312,16 +320,23 @@ class Metrics::Impl {
 
  private:
   void ShowPlaces(const Snapshot& snapshot) BERTH_REQUIRES(scrape_mutex_) {
-    for (prometheus::Gauge* gauge : places_shown_) places_.Remove(gauge);
+    for (const auto& [family, gauge] : places_shown_) family->Remove(gauge);
     places_shown_.clear();
     for (const auto& [model, totals] : PlacesByModel(snapshot)) {
-      for (const auto& [state, value] : {std::pair("taken", totals.taken),
-                                         {"free", totals.free},
-                                         {"unhealthy", totals.unhealthy}}) {
-        places_shown_.push_back(&places_.Add({{"model", model}, {"state", state}}));
-        places_shown_.back()->Set(value);
-      }
+      ShowPlaces(places_, model, "taken", totals.taken);
+      ShowPlaces(places_, model, "free", totals.free);
+      ShowPlaces(places_, model, "unhealthy", totals.unhealthy);
+      if (totals.taken_bytes + totals.free_bytes == 0) continue;  // not known
+      ShowPlaces(place_memory_, model, "taken", totals.taken_bytes);
+      ShowPlaces(place_memory_, model, "free", totals.free_bytes);
     }
+  }
+
+  void ShowPlaces(prometheus::Family<prometheus::Gauge>& family, const std::string& model,
+                  const char* state, double value) BERTH_REQUIRES(scrape_mutex_) {
+    prometheus::Gauge& gauge = family.Add({{"model", model}, {"state", state}});
+    gauge.Set(value);
+    places_shown_.emplace_back(&family, &gauge);
   }
 
   struct ModelGauges {
@@ -344,6 +359,7 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Gauge>& idle_;
   prometheus::Family<prometheus::Gauge>& claimed_;
   prometheus::Family<prometheus::Gauge>& places_;
+  prometheus::Family<prometheus::Gauge>& place_memory_;
   prometheus::Gauge& nodes_;
   prometheus::Gauge& reservations_;
   prometheus::Gauge& without_devices_;
@@ -362,7 +378,8 @@ class Metrics::Impl {
   std::array<prometheus::Counter*, kReloadResults.size()> reloads_{};
   Mutex scrape_mutex_;  // gauges of one scrape are of one snapshot
   std::map<std::string, ModelGauges> shown_ BERTH_GUARDED_BY(scrape_mutex_);
-  std::vector<prometheus::Gauge*> places_shown_ BERTH_GUARDED_BY(scrape_mutex_);
+  std::vector<std::pair<prometheus::Family<prometheus::Gauge>*, prometheus::Gauge*>> places_shown_
+      BERTH_GUARDED_BY(scrape_mutex_);
   prometheus::Gauge* config_shown_ BERTH_GUARDED_BY(scrape_mutex_) = nullptr;
 };
 

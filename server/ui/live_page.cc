@@ -85,7 +85,10 @@ function draw(snapshot) {
     });
     if (node.places && node.places.count > 0) {
       const cell = document.createElement("span");
-      cell.textContent = `${node.places.taken} of ${node.places.count} places`;
+      const on = node.places.gpus ? ` on ${node.places.gpus} GPUs` : "";
+      cell.textContent = `${node.places.taken} of ${node.places.count} places${on}`;
+      cell.title = [node.places.sharing, node.places.memory_mib && node.places.memory_mib + " MiB each"]
+        .filter(Boolean).join(", ");
       row.append(cell);
     }
     (node.mig_use || []).forEach((use, i) => {

@@ -2,6 +2,7 @@
 #include "server/wire/cluster_file.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <memory>
@@ -63,6 +64,16 @@ Json ClaimsJson(const std::vector<ClaimedGpu>& claims) {
   return json;
 }
 
+constexpr std::array<std::string_view, 3> kSharingWords = {"", "time-slicing", "mps"};
+
+// What is known of the GPUs under them.
+void AddPlacesJson(const GpuPlaces& places, Json& json) {
+  if (places.gpus > 0) json["gpus"] = places.gpus;
+  if (places.memory_mib > 0) json["memory_mib"] = AtMost(places.memory_mib);
+  if (places.sharing == GpuSharing::kUnknown) return;
+  json["sharing"] = kSharingWords[static_cast<std::size_t>(places.sharing)];
+}
+
 Json NodeJson(const Node& node) {
   const NodeSpec& spec = node.spec();
   Json gpus = Json::array();
@@ -80,6 +91,7 @@ Json NodeJson(const Node& node) {
     json["places"] = {{"count", spec.places.count},
                       {"foreign", spec.places.foreign},
                       {"taken", node.places_taken()}};
+    AddPlacesJson(spec.places, json["places"]);
   }
   if (spec.missing > 0) json["missing"] = spec.missing;
   if (!spec.gpu_resource.empty()) json["gpu_resource"] = spec.gpu_resource;
@@ -168,7 +180,17 @@ Status ReadPlaces(const Json& json, const std::string& path, GpuPlaces& places) 
   fields.Int("count", 0, kMaxGpuPlaces, places.count);
   fields.Bool("foreign", places.foreign);
   fields.Int("taken", std::numeric_limits<int>::min(), std::numeric_limits<int>::max(), taken);
-  return fields.Finish();
+  fields.Int("gpus", 0, kMaxGpuPlaces, places.gpus);
+  fields.Integer("memory_mib", 0, kMost, places.memory_mib);
+  std::string sharing;
+  fields.Text("sharing", sharing);
+  BERTH_TRY_STATUS(fields.Finish());
+  const auto word = std::ranges::find(kSharingWords, sharing);
+  if (word == kSharingWords.end()) {
+    return Invalid(path + ".sharing: want time-slicing or mps, got \"" + sharing + "\"");
+  }
+  places.sharing = static_cast<GpuSharing>(word - kSharingWords.begin());
+  return {};
 }
 
 Status ReadLabelsOf(const Json& json, const std::string& path, Labels& labels) {

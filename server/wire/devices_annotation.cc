@@ -191,6 +191,12 @@ std::string EncodeDevices(const PodRequest& pod, const Placement& placement, con
       {{"version", 1}, {"node", placement.node}, {"containers", std::move(containers)}});
 }
 
+std::string VisibleDevices(const PodRequest& pod, const Placement& placement,
+                           const NodeSpec& node) {
+  if (!pod.shape.is_share() || placement.grants.size() != 1) return "";
+  return node.gpus[static_cast<std::size_t>(placement.grants.front().gpu)].uuid;
+}
+
 Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
                                      std::string_view node) {
   BERTH_TRY(Containers containers, ReadContainers(text, node));

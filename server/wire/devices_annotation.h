@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The annotation berth.dev/devices: which GPUs or MIG devices each container of a bound pod has.
-// Written with the binding, read back from the watch, so that a restart loses nothing.
+// Written with the binding, read back from the watch, so that a restart loses nothing. Beside it,
+// for a share of a GPU whose UUID is known, berth.dev/visible-devices: that UUID, as the NVIDIA
+// runtime takes it from a container's environment. It is never read back.
 //
 //   {"version":1,"node":"n1","containers":
 //     {"main":{"gpus":[{"index":3,"uuid":"GPU-..","milli":1000,"memory_mib":81920}]}}}
@@ -23,6 +25,7 @@
 namespace berth::wire {
 
 inline constexpr std::string_view kDevicesKey = "berth.dev/devices";
+inline constexpr std::string_view kVisibleDevicesKey = "berth.dev/visible-devices";
 
 // As in Placement.
 struct GrantedDevices {
@@ -33,6 +36,9 @@ struct GrantedDevices {
 // The value for that pod; UUIDs are those of the node, where they are known. Requires: the grants
 // are of GPUs that the node has.
 std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node);
+
+// The value of berth.dev/visible-devices; empty: none is written. Requires: likewise.
+std::string VisibleDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node);
 
 // The pod's grants, put together again from those of its containers: exactly what EncodeDevices
 // took apart. Error: kInvalidArgument with the path of the key for another version or node, a wrong

@@ -70,9 +70,15 @@ struct DeviceCount {
   std::int64_t allocatable = 0;
 };
 
+struct AnnouncedUuids {
+  std::string_view annotation;              // where they were read
+  Result<std::vector<std::string>> by_gpu;  // by index
+};
+
 // What the numbers of the node's GPU resources stand for.
 struct GpuDraft {
   std::vector<DeviceCount> devices;  // by configured resource, in its order; none below 0
+  std::int64_t gpu_memory_mib = 0;   // of each GPU, as labelled; 0 = not known
   // What an agent announces that another scheduler may speak to:
   std::int64_t partitioned = 0;  // of the devices, those that stand for GPUs in `mig`
   bool served_by_other = false;  // the others are another scheduler's to give,
@@ -80,9 +86,10 @@ struct GpuDraft {
   // The outcome.
   int gpus = 0;  // whole ones
   GpuPlaces places;
-  int missing = 0;       // of either
-  std::string resource;  // "" without any
-  std::string problem;   // what was passed over; empty = nothing
+  int missing = 0;                                     // of either
+  std::string resource;                                // "" without any
+  std::optional<AnnouncedUuids> uuids = std::nullopt;  // of the whole ones
+  std::string problem;                                 // what was passed over; empty = nothing
 };
 
 struct AnnouncedLinks {

@@ -166,13 +166,6 @@ class NodeReader {
   }
 
   Status AddGpus() {
-    GpuDraft found;
-    found.devices = std::move(devices_);
-    for (const auto& reading : readings_) reading->CountGpus(found);
-    spec_.places = found.places;
-    spec_.missing = found.missing;
-    if (rules_.gpu_resources.size() > 1) spec_.gpu_resource = std::move(found.resource);
-    gpu_problem_ = std::move(found.problem);
     GpuSpec gpu;
     if (!memory_label_.empty()) {
       auto memory = ParseInt(memory_label_, 0, std::int64_t{1} << 40);
@@ -184,8 +177,35 @@ class NodeReader {
     } else {
       gpu.memory_mib = CataloguedMemoryMib(spec_.gpu_model);
     }
+    GpuDraft found;
+    found.devices = std::move(devices_);
+    found.gpu_memory_mib = gpu.memory_mib;
+    for (const auto& reading : readings_) reading->CountGpus(found);
+    spec_.places = found.places;
+    spec_.missing = found.missing;
+    if (rules_.gpu_resources.size() > 1) spec_.gpu_resource = std::move(found.resource);
+    gpu_problem_ = std::move(found.problem);
     spec_.gpus.assign(static_cast<std::size_t>(found.gpus), gpu);
+    spec_.shares_need_uuids = rules_.shares_need_uuids;
+    if (found.uuids && !spec_.gpus.empty()) AddUuids(*found.uuids);
     return {};
+  }
+
+  void AddUuids(AnnouncedUuids& said) {
+    const std::size_t gpus = spec_.gpus.size();
+    std::string wrong = said.by_gpu ? "" : said.by_gpu.error().message;
+    if (said.by_gpu && said.by_gpu->size() != gpus) {
+      wrong = "want those of the node's " + std::to_string(gpus) + " GPUs, got " +
+              std::to_string(said.by_gpu->size());
+    }
+    if (!wrong.empty()) {
+      if (!gpu_problem_.empty()) gpu_problem_ += "; ";
+      gpu_problem_ += "annotation " + std::string(said.annotation) + ": " + wrong;
+      return;
+    }
+    for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
+      spec_.gpus[gpu].uuid = std::move((*said.by_gpu)[gpu]);
+    }
   }
 
   // Returns what could not be read.
@@ -231,7 +251,9 @@ class NodeReader {
 }  // namespace
 
 NodeRules::NodeRules(const Config& config, std::shared_ptr<const Dialects> all)
-    : labels(config.node_labels), dialects(std::move(all)) {
+    : labels(config.node_labels),
+      shares_need_uuids(config.shares.unenforced == UnenforcedShares::kRefuse),
+      dialects(std::move(all)) {
   for (const ResourceRule& rule : config.resources) {
     if (rule.meaning == ResourceMeaning::kWholeGpus) gpu_resources.push_back(rule.name);
   }

@@ -8,6 +8,7 @@
 
 #include "cluster/node.h"
 #include "cluster/quantity.h"
+#include "server/wire/pod_needs.h"
 
 namespace berth::wire {
 namespace {
@@ -138,8 +139,9 @@ Status PodRules::ReadAnnotations(const PodParts& parts, PodRequest& request) con
     BERTH_TRY_STATUS(dialect.FinishAsk(parts, request, need));
   }
   if (need != MigWant{}) BERTH_TRY_STATUS(ApplyMigNeed(need, request));
-  // One GPU has no links to choose among.
   RequestShape& shape = request.shape;
+  BERTH_TRY_STATUS(CheckGpuNeeds(shape));
+  // One GPU has no links to choose among.
   if (!std::holds_alternative<WholeGpus>(shape.gpus) || shape.gpu_count() < 2) shape.links = {};
   return {};
 }

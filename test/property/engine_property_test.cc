@@ -13,6 +13,7 @@
 
 #include "cluster/cluster_state.h"
 #include "scoring/priority.h"
+#include "scoring/registry.h"
 #include "test/support/random_world.h"
 
 namespace berth {
@@ -101,6 +102,53 @@ TEST(EngineProperty, SaysNeverExactlyWhereTheEmptyNodeWouldNotTakeThePodEither) 
       }
     }
   }
+}
+
+// Whether a pod of whole GPUs or of a share would have on that node what it says that it needs.
+bool HasWhatIsNeeded(const NodeSpec& node, const RequestShape& shape) {
+  const bool in_places = !shape.is_share() && node.places.count > node.places.gpus;
+  if (shape.isolation == Isolation::kHardware && (shape.is_share() || in_places)) return false;
+  if (shape.isolation == Isolation::kMemory) {
+    if (shape.is_share()) return false;
+    if (in_places && node.places.sharing != GpuSharing::kMps) return false;
+  }
+  const std::int64_t least = shape.min_gpu_memory_mib;
+  if (least > 0 && node.places.count > 0) return node.places.memory_mib >= least;
+  return std::ranges::all_of(node.gpus,
+                             [least](const GpuSpec& gpu) { return gpu.memory_mib >= least; });
+}
+
+TEST(EngineProperty, GivesPodsWhatTheySayThatTheyNeedAndNothingElseChanges) {
+  int lacked = 0, had = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(SeedIs(seed));
+    RandomWorld world(seed);
+    for (int i = 0; i < kNodes; ++i) {
+      NodeSpec spec = world.ANodeNamed("n");
+      if (spec.places.count > 0) {
+        spec.places.gpus = world.OneOf<int>({0, 1, spec.places.count});
+        spec.places.memory_mib = world.OneOf<std::int64_t>({0, 4000, 9000});
+        spec.places.sharing = static_cast<GpuSharing>(world.Between(0, 2));
+      }
+      const Node node(std::make_shared<const NodeSpec>(spec));
+      const RequestShape plain = world.AShape();
+      if (!plain.wants_gpu()) continue;
+      RequestShape shape = plain;
+      shape.isolation = static_cast<Isolation>(world.Between(0, 3));
+      if (!shape.is_share())
+        shape.min_gpu_memory_mib = world.OneOf<std::int64_t>({0, 0, 4000, 9000});
+      const Reason before = FirstObjection(node, plain), after = FirstObjection(node, shape);
+      if (HasWhatIsNeeded(spec, shape)) {
+        ASSERT_EQ(after, before) << CodeOf(after);
+        had += before == Reason::kFits ? 1 : 0;
+      } else {
+        ASSERT_EQ(VerdictOf(after), Verdict::kUnresolvable) << CodeOf(after);
+        ++lacked;
+      }
+    }
+  }
+  EXPECT_GT(lacked, 300);
+  EXPECT_GT(had, 300);
 }
 
 TEST(EngineProperty, AgreesWithItselfOnTheBest) {

@@ -64,6 +64,10 @@ class APod {
     pod_.shape.links = ask;
     return *this;
   }
+  APod& Isolated(Isolation isolation) {
+    pod_.shape.isolation = isolation;
+    return *this;
+  }
   APod& Container(const std::string& name, const GpuAsk& gpus) {
     pod_.containers.push_back({name, gpus, false});
     return *this;

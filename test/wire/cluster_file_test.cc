@@ -118,7 +118,7 @@ TEST(ClusterFile, WhatIsWrittenIsReadBackToAnEqualSnapshot) {
 
 TEST(ClusterFile, PlacesAndMissingGpusAndResourcesComeBack) {
   NodeSpec shared = MachineWith("shared", 0, "T4");
-  shared.places = {16, false};
+  shared.places = {16, false, 4, 3840, GpuSharing::kTimeSlicing};
   NodeSpec foreign = MachineWith("foreign", 0, "T4");
   foreign.places = {80, true};
   NodeSpec sick = MachineWith("sick", 8);

@@ -30,6 +30,18 @@ TEST(DevicesAnnotation, IsWrittenAsItsInterfaceSays) {
             R"({"version":1,"node":"n1","containers":{}})");
 }
 
+TEST(VisibleDevices, AreTheUuidOfTheGpuOfAShareWhereItIsKnown) {
+  NodeSpec node = ANode("n1").Gpus(4).Spec();
+  node.gpus[3].uuid = "GPU-3";
+  const auto of = [&](const APod& pod, int gpu) {
+    return VisibleDevices(pod.Request(), pod.On("n1", {gpu}), node);
+  };
+  EXPECT_EQ(of(APod("p").Share(300), 3), "GPU-3");
+  EXPECT_EQ(of(APod("p").Share(300), 2), "") << "not known";
+  EXPECT_EQ(of(APod("p").Whole(1), 3), "") << "the kubelet picks";
+  EXPECT_EQ(VisibleDevices(APod("p").Request(), {"n1", 0, 0, {}}, node), "");
+}
+
 // What pods may ask of their containers, init containers and sidecars among them.
 PodRequest RandomPod(test::RandomWorld& world) {
   APod pod("p");

@@ -138,14 +138,17 @@ TEST(SickGpu, AllOfThemAreADevicePluginThatOffersNoneAndComesBack) {
 
 TEST(SharedGpus, GiveOnePlaceToAPodAndSayWhyNotMore) {
   TestService service({Decode(FourSharedT4()).spec});
-  EXPECT_EQ(Refusal(service, PodWithGpus("sixteen", 16), "t4"),
-            "never: GPUs of the node have several users: a pod gets a place on one, no share and "
-            "no second GPU");
-  EXPECT_TRUE(Refusal(service, PodWithGpus("two", 2), "t4").starts_with("never: GPUs of the node"));
-  EXPECT_TRUE(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "100"}}), "t4")
-                  .starts_with("never: GPUs of the node have"));
-  EXPECT_TRUE(Refusal(service, PodAsking("mem", {{"berth.dev/gpu-memory-mib", "100"}}), "t4")
-                  .starts_with("never: GPUs of the node have"));
+  const std::string several =
+      "never: GPUs of the node have several users: of several places the device plugin gives no "
+      "more than of one, or fails the pod";
+  EXPECT_EQ(Refusal(service, PodWithGpus("sixteen", 16), "t4"), several);
+  EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "t4"), several);
+  const std::string no_shares =
+      "never: GPUs of the node have several users with a place each, and are not shared otherwise";
+  EXPECT_EQ(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "100"}}), "t4"),
+            no_shares);
+  EXPECT_EQ(Refusal(service, PodAsking("mem", {{"berth.dev/gpu-memory-mib", "100"}}), "t4"),
+            no_shares);
   for (int pod = 0; pod < 16; ++pod) {
     ASSERT_EQ(service.Place(PodWithGpus(std::to_string(pod), 1), "t4"), "") << pod;
   }
@@ -309,7 +312,8 @@ TEST(SeveralVendors, OnOneNodeAreToldAndTheLargerCounts) {
   EXPECT_EQ(decoded.problem,
             "allocatable amd.com/gpu: want GPUs of one resource on a node, those of nvidia.com/gpu "
             "count alone");
-  EXPECT_EQ(Decode(EightA100(8)).spec.gpu_resource, "") << "one resource needs no name";
+  config.resources = {{"nvidia.com/gpu", ResourceMeaning::kWholeGpus, "gpu"}};
+  EXPECT_EQ(Decode(EightA100(8), config).spec.gpu_resource, "") << "one resource needs no name";
 }
 
 TEST(AksOverlay, ItsModelLabelIsRecognised) {

@@ -54,6 +54,7 @@ TEST(NodeJson, ReadsNameLabelsAndAllocatable) {
   expected.memory_bytes = std::int64_t{256} << 30;
   expected.gpus.assign(2, GpuSpec{"", 15'360, true});
   expected.labels = {{kMemoryLabel, "15360"}, {kModelLabel, "Tesla-T4"}};
+  expected.gpu_resource = "nvidia.com/gpu";
   EXPECT_EQ(DecodeOne(GpuKubeNode()), expected);
 }
 

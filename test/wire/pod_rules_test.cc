@@ -43,12 +43,19 @@ Json Annotated(const std::string& key, const std::string& value) {
   return pod;
 }
 
+// A pod's shape that asks for so many whole GPUs.
+RequestShape Whole(std::int64_t cpu_milli, int gpus) {
+  RequestShape shape{cpu_milli, std::int64_t{1} << 30, WholeGpus{gpus}, {}};
+  shape.gpu_resource = "nvidia.com/gpu";
+  return shape;
+}
+
 TEST(PodRules, ContainersAddUp) {
   const PodRequest pod =
       Read(Spec(Json::array(), {Container("a", {{"cpu", "1"}, {"memory", "1Gi"}}),
                                 Container("b", {{"cpu", "250m"}, {"nvidia.com/gpu", "2"}}),
                                 Container("c", {{"nvidia.com/gpu", "1"}})}));
-  EXPECT_EQ(pod.shape, (RequestShape{1250, std::int64_t{1} << 30, WholeGpus{3}, {}}));
+  EXPECT_EQ(pod.shape, Whole(1250, 3));
   EXPECT_EQ(pod.id, (PodId{"u", "ns", "p"}));
 }
 
@@ -117,7 +124,7 @@ TEST(PodRules, ALimitStandsInForARequestThatIsNotThere) {
   Json pod = Spec(Json::array(), Json::array({Container("m", {{"memory", "1Gi"}})}));
   pod["spec"]["containers"][0]["resources"]["limits"] = {
       {"cpu", "2"}, {"memory", "8Gi"}, {"nvidia.com/gpu", "1"}};
-  EXPECT_EQ(Read(pod).shape, (RequestShape{2000, std::int64_t{1} << 30, WholeGpus{1}, {}}));
+  EXPECT_EQ(Read(pod).shape, Whole(2000, 1));
 }
 
 TEST(PodRules, ARequestOfZeroIsARequest) {

@@ -12,6 +12,7 @@
 #include "server/wire/devices_annotation.h"
 #include "server/wire/mig_json.h"
 #include "server/wire/pod_mig.h"
+#include "server/wire/pod_needs.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/topology_json.h"
 
@@ -25,15 +26,15 @@ constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is compared with them
 
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
-constexpr std::array<std::string_view, 7> kOtherKeys = {wire::kDevicesKey,
-                                                        "berth.dev/decision",
-                                                        "berth.dev/required-domain",
-                                                        "berth.dev/preferred-domain",
-                                                        "berth.dev/gang",
-                                                        "berth.dev/gang-size",
-                                                        "berth.dev/gang-min"};
+constexpr std::array<std::string_view, 8> kOtherKeys = {
+    wire::kDevicesKey,           wire::kVisibleDevicesKey,     "berth.dev/decision",
+    "berth.dev/required-domain", "berth.dev/preferred-domain", "berth.dev/gang",
+    "berth.dev/gang-size",       "berth.dev/gang-min"};
 
-constexpr std::array kNodeKeys = {wire::kTopologyAnnotation, wire::kMigAnnotation};
+constexpr std::string_view kUuidsKey = "berth.dev/gpu-uuids";
+constexpr std::size_t kLongestUuid = 64;
+
+constexpr std::array kNodeKeys = {wire::kTopologyAnnotation, wire::kMigAnnotation, kUuidsKey};
 constexpr std::array kPodKeys = {kPrefix};
 
 // "A100|H100": the models that will do.
@@ -119,13 +120,42 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
     const Status read = wire::ReadMigNeed(key, value, need);
     return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
   }
+  if (wire::IsGpuNeedKey(key)) {
+    const Status read = wire::ReadGpuNeed(key, value, shape);
+    return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
+  }
   if (IsKnown(key)) return {};
   return Invalid("annotation " + key + ": not known to this version of berth");
+}
+
+// "GPU-a,GPU-b": by index.
+Result<std::vector<std::string>> ReadUuids(std::string_view text) {
+  std::vector<std::string> uuids;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view uuid = Trimmed(text.substr(begin, end - begin));
+    const std::string place = "[" + std::to_string(uuids.size()) + "]: ";
+    if (uuid.empty() || uuid.size() > kLongestUuid) {
+      return Invalid(place + "want a UUID of 1.." + std::to_string(kLongestUuid) +
+                     " characters, got \"" + std::string(uuid.substr(0, kLongestUuid)) + "\"");
+    }
+    if (std::ranges::find(uuids, uuid) != uuids.end()) {
+      return Invalid(place + "\"" + std::string(uuid) + "\" is there twice");
+    }
+    uuids.emplace_back(uuid);
+    begin = end + 1;
+  }
+  return uuids;
 }
 
 class BerthNode final : public wire::NodeReading {
  public:
   explicit BerthNode(const wire::NodeFacts& facts) : facts_(facts) {}
+
+  void CountGpus(wire::GpuDraft& draft) override {
+    const std::string_view text = facts_.Annotation(kUuidsKey);
+    if (!text.empty()) draft.uuids = wire::AnnouncedUuids{kUuidsKey, ReadUuids(text)};
+  }
 
   std::optional<wire::AnnouncedLinks> Links() override {
     const std::string_view text = facts_.Annotation(wire::kTopologyAnnotation);
@@ -190,6 +220,9 @@ class BerthDialect final : public wire::Dialect {
                    WallTime, wire::Annotations& annotations) const override {
     if (placement.grants.empty() && placement.mig.empty()) return;
     annotations.emplace_back(wire::kDevicesKey, wire::EncodeDevices(pod, placement, node));
+    if (std::string visible = wire::VisibleDevices(pod, placement, node); !visible.empty()) {
+      annotations.emplace_back(wire::kVisibleDevicesKey, std::move(visible));
+    }
   }
 };
 

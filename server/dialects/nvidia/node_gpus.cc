@@ -22,15 +22,55 @@ std::int64_t NumberOf(const Labels& labels, std::string_view key) {
   return number ? *number : 0;
 }
 
-bool HaveSeveralUsers(const NodeFacts& facts, const std::string& resource, std::int64_t devices,
-                      std::int64_t healthy) {
+bool SaySoThemselves(const NodeFacts& facts, const std::string& resource) {
   const std::string_view strategy = LabelOf(facts.labels, "nvidia.com/gpu.sharing-strategy");
   if (!strategy.empty() && strategy != "none") return true;
   if (NumberOf(facts.labels, "nvidia.com/gpu.replicas") > 1) return true;
-  if (facts.product.ends_with("-SHARED") || resource.ends_with(".shared")) return true;
+  return facts.product.ends_with("-SHARED") || resource.ends_with(".shared");
+}
+
+bool HaveSeveralUsers(const NodeFacts& facts, const std::string& resource, std::int64_t devices,
+                      std::int64_t healthy) {
+  if (SaySoThemselves(facts, resource)) return true;
   const bool each_is_cut = facts.product.find("-MIG-") != std::string_view::npos;
   const std::int64_t gpus = NumberOf(facts.labels, "nvidia.com/gpu.count");
   return (!each_is_cut && gpus > 0 && healthy >= 2 * gpus) || devices > kMaxGpusPerNode;
+}
+
+GpuSharing SharingOf(const Labels& labels) {
+  const std::string_view strategy = LabelOf(labels, "nvidia.com/gpu.sharing-strategy");
+  if (strategy == "time-slicing") return GpuSharing::kTimeSlicing;
+  const bool mps = strategy.empty() && LabelOf(labels, "nvidia.com/mps.capable") == "true";
+  return mps || strategy == "mps" ? GpuSharing::kMps : GpuSharing::kUnknown;
+}
+
+std::int64_t MostClients(const Labels& labels) {
+  constexpr std::int64_t kClients = 48, kMoreClients = 60, kFromDriver = 610;
+  const std::int64_t driver = NumberOf(labels, "nvidia.com/cuda.driver-version.major");
+  return driver >= kFromDriver ? kMoreClients : kClients;
+}
+
+// Which GPUs the places are on. On each there are as many.
+void SpreadPlaces(const NodeFacts& facts, GpuDraft& draft) {
+  GpuPlaces& places = draft.places;
+  places.sharing = SharingOf(facts.labels);
+  const std::int64_t labelled = NumberOf(facts.labels, "nvidia.com/gpu.count");
+  std::int64_t each = NumberOf(facts.labels, "nvidia.com/gpu.replicas");
+  if (each <= 1 && labelled > 0) each = places.count / labelled;
+  if (each <= 0 || (each == 1 && SaySoThemselves(facts, draft.resource))) return;
+  places.gpus = static_cast<int>((places.count + each - 1) / each);
+  places.memory_mib = draft.gpu_memory_mib / each;
+  const std::int64_t most = MostClients(facts.labels);
+  if (places.sharing != GpuSharing::kMps || each <= most) return;
+  const auto within = [&](int number) {
+    return static_cast<int>((number * most + each - 1) / each);
+  };
+  draft.missing = within(draft.missing);
+  places.count = within(places.count);
+  if (!draft.problem.empty()) draft.problem += "; ";
+  draft.problem += "nvidia.com/gpu.replicas: want at most " + std::to_string(most) +
+                   " clients of MPS on a GPU, got " + std::to_string(each) +
+                   ", of which the others do not count";
 }
 
 }  // namespace
@@ -55,6 +95,7 @@ void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
   const std::int64_t healthy = devices - draft.missing;
   if (draft.shared_by_other || HaveSeveralUsers(facts, most->resource, devices, healthy)) {
     draft.places.count = static_cast<int>(devices);
+    SpreadPlaces(facts, draft);
   } else {
     draft.gpus = static_cast<int>(devices);
   }

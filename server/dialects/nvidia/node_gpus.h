@@ -13,6 +13,12 @@
 //   more devices than kMaxGpusPerNode
 //   another dialect has said so (GpuDraft::shared_by_other)
 //
+// Places are on as many GPUs as nvidia.com/gpu.replicas, else gpu.count says, and each has its part
+// of the memory. How they are kept apart is said by gpu.sharing-strategy, else by mps.capable. Of
+// MPS the places beyond its most clients on a GPU do not count: 48, and 60 from driver 610 on.
+// (NVIDIA, Multi-Process Service, Client-Server Connection Limits; the device plugin refuses more
+// than 48: cmd/mps-control-daemon/mps/device.go at b5b9ab7.)
+//
 // What the agent of another scheduler serves is that one's to give, whether shared or not. (Labels
 // as GPU Feature Discovery 0.20 writes them.) A node has GPUs of one resource: of several, that
 // with the most allocatable, and it is told that the others do not count.

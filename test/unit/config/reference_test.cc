@@ -28,7 +28,7 @@ TEST(SettingsTable, ASettingHasItsPathFormDefaultAndMeaning) {
            "\n| `server.tls.keyFile` | text | | PEM |\n",
            "\n| `expectedWaste.coverage` | number, 0.01 to 1 | `0.99` | ",
            "\n| `profiles[].scorers[].weight` | 1 to 1000 | `1` | ",
-           "\n| `resources` | list | `3 entries` | ",
+           "\n| `resources` | list | `4 entries` | ",
            "\n| `topology.levels[].labels` | list of texts | | ",
            "\n| `logLevel` | debug, info, warn, error | `info` | ",
        }) {

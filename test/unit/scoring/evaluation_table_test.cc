@@ -45,6 +45,35 @@ TEST(EvaluationTable, TotalsTheWeightedMeanInHundredths) {
   EXPECT_TRUE(table.Totals({}).empty());
 }
 
+TEST(EvaluationTable, PutsPartsOfGpusLastForPodsThatDoNotSayWhatTheyNeed) {
+  const std::vector<ANode> nodes = {ANode("a").Cpu(90).Places(4), ANode("b").Cpu(0).Gpus(1),
+                                    ANode("c").Cpu(70).Gpus(1)};
+  const Profile profile = ProfileOf(Scorers(Weighted(CoresOf, 1), Weighted(CoresOf, 1)));
+  const auto totals = [&](const APod& pod, const std::vector<NodeIndex>& candidates) {
+    EvaluationTable table(profile, pod.Shape());
+    table.Refresh(SnapshotOf(nodes));
+    return table.Totals(candidates);
+  };
+  const APod plain = APod("p").Whole(1), content = APod("p").Whole(1).Isolated(Isolation::kNone);
+  EXPECT_EQ(totals(plain, {0, 1, 2}), (std::vector<int>{0, 1, 7000}));
+  EXPECT_EQ(totals(plain, {0}), std::vector<int>{9000}) << "nothing to compare it with";
+  EXPECT_EQ(totals(plain, {1, 2}), (std::vector<int>{0, 7000}));
+  EXPECT_EQ(totals(content, {0, 1, 2}), (std::vector<int>{9000, 0, 7000}));
+}
+
+TEST(EvaluationTable, SeesNodesBecomeShared) {
+  const Profile profile = ProfileOf(Scorers(Weighted(CoresOf, 1), Weighted(CoresOf, 1)));
+  EvaluationTable table(profile, APod("p").Whole(1).Shape());
+  const ANode other = ANode("b").Cpu(10).Gpus(1);
+  const auto with = [&](const ANode& node) {
+    table.Refresh(SnapshotOf({node, other}));
+    return table.Totals(std::vector<NodeIndex>{0, 1});
+  };
+  EXPECT_EQ(with(ANode("a").Cpu(60).Gpus(1)), (std::vector<int>{6000, 1000}));
+  EXPECT_EQ(with(ANode("a").Cpu(60).Places(2)), (std::vector<int>{0, 1000}));
+  EXPECT_EQ(with(ANode("a").Cpu(60).Gpus(1)), (std::vector<int>{6000, 1000}));
+}
+
 TEST(EvaluationTable, KeepsTheLargestWeightsInRange) {
   const auto snapshot = SnapshotOf({ANode("a").Cpu(100)});
   const Profile profile =

@@ -52,6 +52,16 @@ TEST(LearnedMix, IsOneClassWhateverTheMemoryAndKeepsTheMean) {
               1e4);
 }
 
+TEST(LearnedMix, IsOneClassWhateverThePodsSayThatTheyNeed) {
+  LearnedMix mix({1'000'000, 1});
+  RequestShape large = Whole(1);
+  large.min_gpu_memory_mib = 40'960;
+  mix.Observe(large);
+  mix.Observe(APod("b").Whole(1).Isolated(Isolation::kHardware).Shape());
+  ASSERT_EQ(mix.Current().mix->size(), 1u);
+  EXPECT_EQ(mix.Current().mix->front().shape, Whole(1));
+}
+
 TEST(LearnedMix, CountsAPodHalfAfterTheHalfLife) {
   LearnedMix mix({100, 1});
   mix.Observe(Whole(8));

@@ -162,8 +162,8 @@ TEST(GpuPlaces, AreGivenOneToAPodUntilNoneIsLeft) {
   ANode node = ANode("n").Places(2);
   EXPECT_EQ(ReasonFor(node.Build(), APod("p").Whole(1)), Reason::kFits);
   EXPECT_EQ(ReasonFor(node.Build(), APod("p").Whole(2)), Reason::kOnePlaceEach);
-  EXPECT_EQ(ReasonFor(node.Build(), APod("p").Share(1)), Reason::kOnePlaceEach);
-  EXPECT_EQ(ReasonFor(node.Build(), APod("p").ShareByMemory(1)), Reason::kOnePlaceEach);
+  EXPECT_EQ(ReasonFor(node.Build(), APod("p").Share(1)), Reason::kPlacesOnly);
+  EXPECT_EQ(ReasonFor(node.Build(), APod("p").ShareByMemory(1)), Reason::kPlacesOnly);
   EXPECT_EQ(ReasonFor(node.Build(), APod("p").Mig("1g.5gb")), Reason::kNoMig);
   node.Holding(APod("a").Whole(1)).Holding(APod("b").Whole(1));
   EXPECT_EQ(ReasonFor(node.Build(), APod("p").Whole(1)), Reason::kGpusBusy);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GpuPlaces: the GPUs of a node that have several users each (time slicing, MPS, an agent of
+// another scheduler). A pod gets a place on one of them. Which one is unknown: the kubelet picks it.
+#pragma once
+
+#include <cstdint>
+
+namespace berth {
+
+// What keeps the users of one GPU apart.
+enum class GpuSharing : std::uint8_t {
+  kUnknown,      // nobody says
+  kTimeSlicing,  // they take turns; each of them can take all of the memory
+  kMps,          // they run side by side; each has its part of the memory and no more
+};
+
+struct GpuPlaces {
+  int count = 0;         // users in all
+  bool foreign = false;  // another scheduler gives them out, or `gpus`: Berth counts and gives none
+  // On so many GPUs, or MIG devices, as many users on each; 0 = not known. As many as there are
+  // places: more devices than a node can have GPUs, each for one user.
+  int gpus = 0;
+  // What a place has of its GPU's memory; 0 = not known.
+  std::int64_t memory_mib = 0;
+  GpuSharing sharing = GpuSharing::kUnknown;
+  friend bool operator==(const GpuPlaces&, const GpuPlaces&) = default;
+};
+constexpr int kMaxGpuPlaces = 1'000'000;
+
+}  // namespace berth
