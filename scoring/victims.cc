@@ -404,6 +404,28 @@ Node WithoutPods(const Node& node, std::span<const std::string> uids) {
       [&gone](const PodRecord& held) { return std::ranges::binary_search(gone, &held); });
 }
 
+std::vector<std::string> EvictableFrom(const Node& node, const PodRequest& pod,
+                                       const EvictionLimits& limits) {
+  const Allowance allowance(limits.budgets, node, {});
+  std::vector<Unit> units = UnitsOf(node, node, pod, allowance, limits, true);
+  for (const auto& held : node.pods()) {
+    if (!MayBeEvictedFor(*held, pod) || held->pod.shape.wants_gpu()) continue;
+    if (held->pod.gang.empty()) units.push_back(UnitOf({held.get()}, allowance));
+  }
+  std::ranges::stable_sort(units, {}, &Unit::priority);
+  std::vector<const Unit*> chosen;
+  std::vector<std::string> uids;
+  for (const Unit& unit : units) {
+    chosen.push_back(&unit);
+    if (!allowance.Allows(chosen)) {
+      chosen.pop_back();
+      continue;
+    }
+    for (const PodRecord* held : unit.pods) uids.push_back(held->pod.id.uid);
+  }
+  return uids;
+}
+
 std::optional<std::vector<std::string>> AddedVictims(const Node& node, const PodRequest& pod,
                                                      std::span<const std::string> given,
                                                      const EvictionLimits& limits) {

@@ -39,6 +39,11 @@ struct EvictionLimits {
 // The node without the pods with these UIDs; UIDs of others change nothing.
 Node WithoutPods(const Node& node, std::span<const std::string> uids);
 
+// Everything on the node that may be evicted for the pod, gangs whole and as many pods of a budget
+// as it allows, those of the lowest priority first; also pods without GPUs.
+std::vector<std::string> EvictableFrom(const Node& node, const PodRequest& pod,
+                                       const EvictionLimits& limits);
+
 // The UIDs to evict in addition to the given ones (given ones that are not on the node free
 // nothing), so that the pod fits the node; none if it fits without. nullopt: no permitted set
 // suffices.

@@ -9,13 +9,8 @@
 namespace berth {
 namespace {
 
-bool SameConstraints(const PodRequest& a, const PodRequest& b) {
-  if (a.constraints == b.constraints) return true;
-  return a.constraints != nullptr && b.constraints != nullptr && *a.constraints == *b.constraints;
-}
-
 bool Alike(const GangMember& a, const GangMember& b) {
-  return a.pod.shape == b.pod.shape && SameConstraints(a.pod, b.pod) && a.excluded == b.excluded;
+  return AskForTheSame(a.pod, b.pod) && a.excluded == b.excluded;
 }
 
 std::int64_t MilliOf(const RequestShape& shape) {
@@ -41,6 +36,12 @@ void FindRoom(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& memo,
 }
 
 }  // namespace
+
+bool AskForTheSame(const PodRequest& a, const PodRequest& b) {
+  if (a.shape != b.shape) return false;
+  if (a.constraints == b.constraints) return true;
+  return a.constraints != nullptr && b.constraints != nullptr && *a.constraints == *b.constraints;
+}
 
 std::vector<std::size_t> ByRank(std::span<const GangMember> members) {
   std::vector<std::size_t> order(members.size());

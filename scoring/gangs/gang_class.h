@@ -15,6 +15,9 @@
 
 namespace berth {
 
+// Whether the pods are equal in shape and constraints.
+bool AskForTheSame(const PodRequest& a, const PodRequest& b);
+
 // Equal in shape, constraints and excluded nodes: which of them goes where makes no difference.
 struct GangClass {
   const PodRequest* pod = nullptr;   // of the first member; it differs from the others in name

@@ -144,15 +144,22 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
   const auto budgets = (parts_.budgets == nullptr ? kNoBudgets : *parts_.budgets).Current();
   const EvictionLimits limits{*budgets,
                               [this](const GangId& gang) { return parts_.state.GangSize(gang); }};
-  const GroupPlaces group = pod.domain.required ? GroupOf(snapshot, pod) : GroupPlaces();
+  GroupPlaces group = pod.domain.required ? GroupOf(snapshot, pod) : GroupPlaces();
   std::vector<NodeVictims> kept;
   std::vector<bool> seen(snapshot->size());
-  const bool in_vain = !pod.refusal.empty() || !pod.may_preempt ||
-                       evictions_.AwaitedElsewhere(pod.id.uid, *snapshot, nodes);
+  bool in_vain = !pod.refusal.empty() || !pod.may_preempt ||
+                 evictions_.AwaitedElsewhere(pod.id.uid, *snapshot, nodes);
+  NodeIndex only = kNoNode;  // kNoNode: any of them
+  if (!in_vain && StartsWithGang(pod)) {
+    const GangVerdict verdict = PreemptMember(snapshot, pod, nodes, limits);
+    in_vain = verdict.kind == GangVerdict::Kind::kNotNow;
+    only = verdict.node;
+    if (only != kNoNode) group = {};  // the plan has the whole gang in one domain
+  }
   for (const NodeVictims& asked : nodes) {
     if (in_vain) break;
     const NodeIndex index = snapshot->names().Find(asked.node);
-    if (index == kNoNode || seen[index]) continue;
+    if (index == kNoNode || seen[index] || (only != kNoNode && index != only)) continue;
     seen[index] = true;  // a node that is named again is not searched again
     const auto added = VictimsOn(*snapshot, pod, group, index, asked.uids, limits);
     if (!added) continue;

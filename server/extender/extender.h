@@ -52,7 +52,7 @@ struct FilterAnswer {
   bool may_change = false;   // ...a newer state may say otherwise within moments
   bool for_evicted = false;  // ...room is being made for the pod (evictions.h)
   // The pod's gang keeps it from every node, also from those that are not known: why. "" = it does
-  // not.
+  // not. `reasons` tell then for which nodes an eviction may help.
   std::string nowhere = {};
   bool gang_wakes = false;  // ...and GangTable has it asked about again
 };
@@ -194,6 +194,9 @@ class Extender {
                                            const std::shared_ptr<const Snapshot>& snapshot,
                                            const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);
+  // For which of the nodes others may be evicted for such a pod (GangTable::Preempt).
+  GangVerdict PreemptMember(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
+                            std::span<const NodeVictims> nodes, const EvictionLimits& limits);
   // Without a lock.
   void Do(GangActions actions);
 

@@ -24,6 +24,12 @@ std::optional<FilterAnswer> Extender::FilterMember(const Policy& policy,
   FilterAnswer answer;
   answer.fits = false;
   answer.reasons.assign(candidates.size(), verdict.reason);
+  if (verdict.reason == Reason::kGangNoRoom && pod.may_preempt) {
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const Node& node = snapshot->node(candidates[i]);
+      if (node.lowest_priority() < pod.priority) answer.reasons[i] = Reason::kGpusBusy;
+    }
+  }
   answer.gang_wakes = verdict.reason != Reason::kGangUnknown;
   answer.nowhere = verdict.text.empty() ? std::string(TextOf(verdict.reason)) : verdict.text;
   parts_.sink.Record({.verb = Verb::kFilter,
@@ -31,6 +37,18 @@ std::optional<FilterAnswer> Extender::FilterMember(const Policy& policy,
                       .candidates = candidates.size(),
                       .first_reason = verdict.reason});
   return answer;
+}
+
+GangVerdict Extender::PreemptMember(const std::shared_ptr<const Snapshot>& snapshot,
+                                    const PodRequest& pod, std::span<const NodeVictims> nodes,
+                                    const EvictionLimits& limits) {
+  std::vector<NodeIndex> candidates;
+  for (const NodeVictims& asked : nodes) {
+    const NodeIndex node = snapshot->names().Find(asked.node);
+    if (node != kNoNode) candidates.push_back(node);
+  }
+  return parts_.gangs->Preempt(*policy().engine, snapshot, pod, candidates, limits,
+                               parts_.clock.Now());
 }
 
 void Extender::Do(GangActions actions) {

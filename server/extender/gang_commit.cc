@@ -26,7 +26,7 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
     planned->second.held = now;
     planned->second.until = asked + HoldOf(unit);
     unit.touched = now;
-    if (ReadyMembers(unit, now) < *unit.says.minimum) return true;  // by far the most
+    if (!IsReady(unit, now)) return true;  // by far the most
     const Roster roster = RosterOf(unit, pod);
     Note(unit, roster, now);
     CommitIfWhole(engine, unit, roster, now, actions);
@@ -80,12 +80,13 @@ void GangTable::Ended(const PodRequest& pod, const Status& bound, Instant now,
   Abort(unit, gangs::Conflict(gangs::kFirstRefused), "first_refused", now, actions);
 }
 
-std::int64_t GangTable::ReadyMembers(const Unit& unit, Instant now) const {
-  return unit.bound + std::ranges::count_if(unit.plan, [now](const auto& entry) {
-           const Unit::Member& member = entry.second;
-           const bool is_held = member.bind != nullptr && member.until - now > gangs::kMargin;
-           return is_held || !member.pod->shape.wants_gpu();
-         });
+bool GangTable::IsReady(const Unit& unit, Instant now) const {
+  const auto ready = std::ranges::count_if(unit.plan, [now](const auto& entry) {
+    const Unit::Member& member = entry.second;
+    const bool is_held = member.bind != nullptr && member.until - now > gangs::kMargin;
+    return is_held || !member.pod->shape.wants_gpu();
+  });
+  return unit.held() > 0 && unit.bound + ready >= *unit.says.minimum;
 }
 
 bool GangTable::IsStillWhole(Unit& unit, const Roster& roster, GangActions& actions) {
@@ -110,12 +111,9 @@ void GangTable::CommitIfWhole(Engine& engine, Unit& unit, const Roster& roster, 
                               GangActions& actions) {
   if (unit.phase != Unit::Phase::kPlanned || lets_go_) return;
   if (unit.began) return Release(unit, actions);
-  const auto is_whole = [&] {
-    return unit.held() > 0 && ReadyMembers(unit, now) >= *unit.says.minimum;
-  };
-  if (!is_whole()) return;
+  if (!IsReady(unit, now)) return;
   DropUnawaited(unit, actions);
-  if (!is_whole()) return;
+  if (!IsReady(unit, now)) return;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   const bool holds = std::ranges::all_of(unit.plan, [&snapshot](const auto& member) {
     return PlanHolds(*snapshot, *member.second.pod, member.second.node);

@@ -25,6 +25,8 @@ inline constexpr Duration kFirstAbortPause =
 inline constexpr Duration kLongestAbortPause = std::chrono::seconds(60);
 // A plan that was not found is tried again so often, if the cluster has changed.
 inline constexpr Duration kBetweenPlans = std::chrono::milliseconds(200);
+// Where room could be made for a gang is looked for so often, if the cluster has changed.
+inline constexpr Duration kBetweenClearings = std::chrono::seconds(1);
 // What is left of a gang that was whole is placed pod by pod when nobody has joined for so long.
 inline constexpr Duration kRemnantAfter = std::chrono::seconds(60);
 // Members that were woken and do not come sleep beside a kube-scheduler that does not hear of their

@@ -10,6 +10,7 @@
 #include "cluster/labels.h"
 #include "cluster/transaction.h"
 #include "scoring/admission.h"
+#include "scoring/gangs/gang_evictions.h"
 #include "scoring/groups/group_domains.h"
 
 namespace berth {
@@ -101,6 +102,23 @@ std::shared_ptr<const Snapshot> GangPlanning::Lifted(const std::shared_ptr<const
     if (index != kNoNode) lifted.Take(pod->id.uid, index);
   }
   return lifted.now();
+}
+
+NodesByUid GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& ask,
+                                            const EvictionLimits& limits) {
+  const std::shared_ptr<const Snapshot> lifted = Lifted(state_.Current(), ask);
+  const std::shared_ptr<const DomainTree> tree = domains_.Of(lifted);
+  const auto plan =
+      berth::PlanAfterEvictions({lifted, *tree, engine, room_}, AskOf(*lifted, ask), limits);
+  NodesByUid nodes;
+  if (!plan) return nodes;
+  Transaction as_it_is(lifted);
+  for (const GangPlan::Place& place : plan->places) {
+    const PodRequest& pod = *ask.members[place.member];
+    if (as_it_is.Put(pod, place.placement)) continue;  // nobody has to go for it
+    nodes.emplace(pod.id.uid, place.placement.node);
+  }
+  return nodes;
 }
 
 tl::expected<NodesByUid, NoGangPlan> GangPlanning::Plan(Engine& engine, const GangToPlan& ask) {

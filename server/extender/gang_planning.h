@@ -17,6 +17,7 @@
 #include "scoring/engine.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_room.h"
+#include "scoring/victims.h"
 
 namespace berth {
 
@@ -46,6 +47,11 @@ class GangPlanning {
   // Plans the members on the newest state and books the plan. What of the members is planned
   // already is moved or, where the new plan has no place for it, dropped.
   tl::expected<NodesByUid, NoGangPlan> Plan(Engine& engine, const GangToPlan& ask);
+
+  // Where members would go if pods of lower priority went: those that need it. Empty: all together
+  // would not fit even so. Books nothing.
+  NodesByUid PlanAfterEvictions(Engine& engine, const GangToPlan& ask,
+                                const EvictionLimits& limits);
 
  private:
   // A lost race is planned anew.

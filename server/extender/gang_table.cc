@@ -235,16 +235,21 @@ bool GangTable::PlanFor(Engine& engine, Unit& unit, const Roster& roster,
   return false;
 }
 
-bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now,
-                     GangActions& actions) {
+GangToPlan GangTable::MembersToPlan(const Unit& unit, const Roster& roster) const {
   GangToPlan ask{.members = roster.waiting,
                  .minimum = std::max<std::int64_t>(*unit.says.minimum - roster.placed, 1),
                  .excluded = unit.excluded};
-  if (ask.members.empty() || static_cast<std::int64_t>(ask.members.size()) < ask.minimum)
-    return false;
   for (const auto& [uid, member] : unit.plan) {
     if (member.bind != nullptr) ask.fixed.emplace(uid, member.node);
   }
+  return ask;
+}
+
+bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now,
+                     GangActions& actions) {
+  const GangToPlan ask = MembersToPlan(unit, roster);
+  if (ask.members.empty() || static_cast<std::int64_t>(ask.members.size()) < ask.minimum)
+    return false;
   const auto nodes = planning_.Plan(engine, ask);
   if (!nodes) {
     Refuse(unit, nodes.error(), ask.members.size(), now, actions);

@@ -55,6 +55,7 @@
 #include "cluster/waiting_pods.h"
 #include "scoring/engine.h"
 #include "scoring/reason.h"
+#include "scoring/victims.h"
 #include "server/extender/binds_under_way.h"
 #include "server/extender/gang_planning.h"
 #include "server/extender/gang_unit.h"
@@ -124,6 +125,12 @@ class GangTable {
                      const PodRequest& pod, std::span<const NodeIndex> candidates, Instant now,
                      GangActions& actions) BERTH_EXCLUDES(mutex_);
 
+  // Where others may be evicted for the pod: on its node of a plan for the whole gang, which fits
+  // once pods of lower priority are gone; else nowhere. Requires: as for Filter.
+  GangVerdict Preempt(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                      const PodRequest& pod, std::span<const NodeIndex> candidates,
+                      const EvictionLimits& limits, Instant now) BERTH_EXCLUDES(mutex_);
+
   // A bind of the pod has come. True: it is held, and one of the actions of this call or of a later
   // one answers it or has it carried out. False: it may be carried out now.
   bool Hold(Engine& engine, const BindsUnderWay::Entry& bind,
@@ -187,6 +194,12 @@ class GangTable {
   // Whether something is another since no plan was found.
   [[nodiscard]] bool IsWorthATry(const Unit& unit, const Roster& roster, Instant now) const
       BERTH_REQUIRES(mutex_);
+  // What is to be planned for all that wait; those whose binds are held stay where they are.
+  [[nodiscard]] GangToPlan MembersToPlan(const Unit& unit, const Roster& roster) const
+      BERTH_REQUIRES(mutex_);
+  // Sees to it that unit.to_clear is of this moment.
+  void PlanToClear(Engine& engine, Unit& unit, const Roster& roster, const EvictionLimits& limits,
+                   Instant now) BERTH_REQUIRES(mutex_);
   // Plans all that wait anew; those whose binds are held stay where they are. False: none was
   // found, and the plan that was there is as it was.
   bool Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions)
@@ -207,9 +220,9 @@ class GangTable {
   static bool IsStillWhole(Unit& unit, const Roster& roster, GangActions& actions);
   // Binds for whose answer nobody waits any more are held no longer.
   static void DropUnawaited(Unit& unit, GangActions& actions);
-  // How many need nobody any more: bound, held, or kube-scheduler's own to bind.
-  [[nodiscard]] std::int64_t ReadyMembers(const Unit& unit, Instant now) const
-      BERTH_REQUIRES(mutex_);
+  // Whether binds are held, and enough members need nobody any more: bound, held, or
+  // kube-scheduler's own to bind.
+  [[nodiscard]] bool IsReady(const Unit& unit, Instant now) const BERTH_REQUIRES(mutex_);
   void CommitIfWhole(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                      GangActions& actions) BERTH_REQUIRES(mutex_);
   void SendFirst(Unit& unit, GangActions& actions) BERTH_REQUIRES(mutex_);

@@ -19,6 +19,7 @@
 #include "cluster/snapshot.h"
 #include "scoring/gangs/gang_plan.h"
 #include "server/extender/binds_under_way.h"
+#include "server/extender/gang_planning.h"
 
 namespace berth {
 
@@ -70,6 +71,12 @@ struct GangUnit {
   std::size_t refused_members = 0;
   Instant refused_at{};
   std::optional<GangShortage> shortage;
+  // Where those of its members would go, by UID, for which pods of lower priority have to go; empty:
+  // all together would not fit even so.
+  NodesByUid to_clear;
+  std::shared_ptr<const Snapshot> cleared_on;
+  std::size_t cleared_members = 0;
+  Instant cleared_at{};
   bool told = false;            // of the shortage, since there was a plan
   std::string shortage_domain;  // its name; "" the cluster
 

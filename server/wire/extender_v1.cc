@@ -391,20 +391,23 @@ std::string EncodeFilterAll(const ExtenderArgs& args) {
 }
 
 std::string EncodeFilterNowhere(const ExtenderArgs& args, const NodeNameTable& names,
-                                std::string_view why) {
+                                std::string_view why, std::span<const Reason> reasons) {
+  std::string failed, unresolvable;
+  const auto add = [why](std::string& to, std::string_view name) {
+    if (!to.empty()) to += ',';
+    AppendString(to, name);
+    to += ':';
+    AppendString(to, why);
+  };
+  for (std::size_t i = 0; i < args.known.size(); ++i) {
+    const bool may_help = i < reasons.size() && VerdictOf(reasons[i]) == Verdict::kUnschedulable;
+    add(may_help ? failed : unresolvable, names.name(args.known[i]));
+  }
+  for (const std::string& name : args.unknown) add(unresolvable, name);
   std::string out = "{\"Nodes\":";
   out += args.has_items ? "{\"metadata\":{},\"items\":[]}" : "null";
-  out += ",\"NodeNames\":[],\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{";
-  const auto add = [&out, why](std::string_view name) {
-    AppendString(out, name);
-    out += ':';
-    AppendString(out, why);
-    out += ',';
-  };
-  for (const NodeIndex node : args.known) add(names.name(node));
-  for (const std::string& name : args.unknown) add(name);
-  if (out.back() == ',') out.pop_back();
-  return out + "},\"Error\":\"\"}";
+  out += ",\"NodeNames\":[],\"FailedNodes\":{" + failed;
+  return out + "},\"FailedAndUnresolvableNodes\":{" + unresolvable + "},\"Error\":\"\"}";
 }
 
 std::string EncodeFilterError(std::string_view error) {

@@ -75,9 +75,10 @@ std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& na
                                std::span<const Reason> reasons);
 // Every node fits. Requires: args.nodes_unread.
 std::string EncodeFilterAll(const ExtenderArgs& args);
-// An answer by which the pod fits nowhere this time, and evictions do not help.
+// An answer by which the pod fits nowhere this time, for one cause. Evictions help on those of
+// args.known whose reason is kUnschedulable; without reasons, nowhere.
 std::string EncodeFilterNowhere(const ExtenderArgs& args, const NodeNameTable& names,
-                                std::string_view why);
+                                std::string_view why, std::span<const Reason> reasons = {});
 // A filter answer that fails the whole call.
 std::string EncodeFilterError(std::string_view error);
 

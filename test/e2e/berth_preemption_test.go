@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"berth.dev/e2e/harness"
 )
 
@@ -31,6 +34,42 @@ func TestAPodOfHigherPriorityTakesTheGPUsOfLowerOnes(t *testing.T) {
 	if err != nil || len(left) != 1+12 {
 		t.Errorf("want the pod and the 12 whose GPUs it did not need, got %d pods (%v)", len(left), err)
 	}
+}
+
+// The first gang would fit on no empty cluster of this size; the second one needs 12 of the 16 GPUs.
+func TestAGangOfHigherPriorityMakesRoomForAllOfItOrForNoneOfIt(t *testing.T) {
+	plane := fullPlane(t)
+	gang := func(name string, size int) []*v1.Pod {
+		pods := aGang(name, size, 4, inBerthsWords)
+		for _, pod := range pods {
+			pod.Spec.PriorityClassName = "high"
+		}
+		return pods
+	}
+	left := func(want int) {
+		t.Helper()
+		if pods, err := plane.ListPods(""); err != nil || len(pods) != want {
+			t.Errorf("want %d pods, got %d (%v)", want, len(pods), err)
+		}
+	}
+
+	large := gang("large", 5)
+	plane.CreatePods(large...)
+	plane.WaitPending(large[4].Name, 30*time.Second)
+	time.Sleep(3 * time.Second) // room for evictions that must not come
+	left(16 + 5)
+	for _, pod := range large {
+		if err := plane.Client.CoreV1().Pods(harness.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	began := time.Now()
+	plane.CreatePods(gang("fits", 3)...)
+	plane.WaitBound(60 * time.Second)
+	t.Logf("the gang ran after %.1f s", time.Since(began).Seconds())
+	plane.CheckGrants()
+	left(3 + 4)
 }
 
 // Shares are invisible to the scheduler's own preemption: without a victim that helps nobody may be evicted.

@@ -116,6 +116,17 @@ class GangTableTest : public testing::Test {
         extender_.Bind({id.namespace_name, id.name, id.uid, node, clock_.Now()}, done, waits));
     RunJobs();
   }
+  // Whom kube-scheduler may evict for the pod, of the nodes that it asks about: "n: a b; m: c".
+  std::string Preempt(const APod& pod, const Names& asked) {
+    std::vector<NodeVictims> nodes;
+    for (const std::string& name : asked) nodes.push_back({name, {}});
+    std::string text;
+    for (const NodeVictims& node : extender_.Preempt(state_.Current(), pod.Request(), nodes)) {
+      text += (text.empty() ? "" : "; ") + node.node + ":";
+      for (const std::string& uid : node.uids) text += " " + uid.substr(4);
+    }
+    return text;
+  }
   // Filter, and bind to what it says.
   void Place(const APod& pod) {
     const std::string node = Filter(pod);
@@ -648,6 +659,77 @@ TEST_F(GangTableTest, AFirstBindingThatNeverCameIsTriedWithAnother) {
   Place(d_);
   Pass(milliseconds(100));
   EXPECT_EQ(bound_.size(), 3U);
+}
+
+// --- preemption
+
+TEST_F(GangTableTest, NobodyIsEvictedForAGangThatWouldNotFitEvenSo) {
+  Add(ANode("m").Gpus(1));
+  Add(ANode("n").Gpus(1));
+  ShowBound(APod("low-m").Whole(1), "m", {0});
+  ShowBound(APod("low-n").Whole(1), "n", {0});
+  const APod a = Member("a").Priority(10), b = Member("b").Priority(10),
+             c = Member("c").Priority(10);
+  Arrive({a, b, c});
+  EXPECT_EQ(Filter(a), kNoRoom);
+  EXPECT_EQ(Preempt(a, {"m", "n"}), "");
+  EXPECT_EQ(Preempt(APod("single").Whole(1).Priority(10), {"m"}), "m: low-m");
+}
+
+TEST_F(GangTableTest, EachMemberMakesRoomOnItsNodeOfThePlanAndIdleNodesComeFirst) {
+  Add(ANode("k").Gpus(1));
+  for (const std::string name : {"l", "m", "n"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1).Priority(name == "l" ? 5 : 1), name, {0});
+  }
+  const APod a = Member("a").Priority(10), b = Member("b").Priority(10),
+             c = Member("c").Priority(10);
+  Arrive({a, b, c});
+  EXPECT_EQ(Filter(a), kNoRoom);
+  const Names all = {"l", "m", "n"};
+  Names evicted = {Preempt(a, all), Preempt(b, all), Preempt(c, all)};
+  std::ranges::sort(evicted);
+  EXPECT_EQ(evicted, (Names{"", "m: low-m", "n: low-n"})) << "one has room, l is dearest";
+  Delete(APod("low-m"));
+  EXPECT_EQ(Filter(a), kNoRoom);
+  EXPECT_EQ(Free("m"), 1000) << "nothing is held before there is room for all";
+  Delete(APod("low-n"));
+  Pass(seconds(1));
+  for (const APod& pod : {a, b, c}) Place(pod);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, KubeSchedulerMayAskAboutTheNodesOfOtherMembers) {
+  for (const std::string name : {"l", "m", "n"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  const APod a = Member("a").Priority(10), b = Member("b").Priority(10),
+             c = Member("c").Priority(10);
+  Arrive({a, b, c});
+  Names evicted = {Preempt(a, {"n"}), Preempt(b, {"m"}), Preempt(c, {"l"})};
+  EXPECT_EQ(evicted, (Names{"n: low-n", "m: low-m", "l: low-l"}));
+}
+
+TEST_F(GangTableTest, APodOfLowerPriorityInAGangElsewhereIsNotEvicted) {
+  Add(ANode("m").Gpus(2));
+  Add(ANode("n").Gpus(1));
+  ShowBound(Member("other-1", "other"), "m", {0});
+  ShowBound(Member("other-2", "other"), "n", {0});
+  const APod a = Member("a").Priority(10), b = Member("b").Priority(10),
+             c = Member("c").Priority(10);
+  Arrive({a, b, c});
+  EXPECT_EQ(Preempt(a, {"m", "n"}), "") << "a gang goes whole or not at all";
+}
+
+TEST_F(GangTableTest, AMemberBeyondTheMinimumMakesRoomForItselfAlone) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_, c_});
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  ShowBound(APod("low").Whole(1), "n", {3});
+  const APod d = Member("d").Priority(10);
+  Arrive(d);
+  EXPECT_EQ(Preempt(d, {"n"}), "n: low");
 }
 
 TEST_F(GangTableTest, MembersMaySayOneSizeOnly) {
