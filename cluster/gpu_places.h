@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GpuPlaces: the GPUs of a node that have several users each (time slicing, MPS, an agent of
-// another scheduler). A pod gets a place on one of them. Which one is unknown: the kubelet picks it.
+// another scheduler). A pod gets a place on one of them. Which one is unknown: the kubelet picks
+// it.
 #pragma once
 
 #include <cstdint>

@@ -142,8 +142,8 @@ Reason CheckMemory(const NodeSpec& spec, std::int64_t wanted_mib) {
 //   a place by MPS                 its memory is kept apart
 //   a place by time slicing, a user of a shared MIG device, a share of a GPU      nothing is
 //
-// The memory of a place is its part of the GPU's. If the GPUs of a node differ, the smallest counts:
-// the kubelet may give any of them.
+// The memory of a place is its part of the GPU's. If the GPUs of a node differ, the smallest
+// counts: the kubelet may give any of them.
 //
 // Requires: the node has what the pod asks for, free or not.
 Reason CheckNeeds(const Node& node, const RequestShape& shape) {

@@ -71,8 +71,8 @@ struct GangUnit {
   std::size_t refused_members = 0;
   Instant refused_at{};
   std::optional<GangShortage> shortage;
-  // Where those of its members would go, by UID, for which pods of lower priority have to go; empty:
-  // all together would not fit even so.
+  // Where those of its members would go, by UID, for which pods of lower priority have to go.
+  // Empty: all together would not fit even so.
   NodesByUid to_clear;
   std::shared_ptr<const Snapshot> cleared_on;
   std::size_t cleared_members = 0;

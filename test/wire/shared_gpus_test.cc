@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes that share their GPUs, as the kubelet, NVIDIA's device plugin and GPU Feature Discovery 0.20
-// publish them; what is booked there; and pods that say what they need.
+// Nodes that share their GPUs, as the kubelet, NVIDIA's device plugin and GPU Feature Discovery
+// 0.20 publish them; what is booked there; and pods that say what they need.
 #include <gtest/gtest.h>
 
 #include <algorithm>
