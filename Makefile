@@ -49,6 +49,7 @@ demo: build ## A GPU workload over HTTP against `berth serve`, and a table; TRAC
 	@$(BIN)/berth-replay demo $(if $(TRACE),--trace '$(TRACE)') $(if $(SEED),--seed $(SEED))
 
 # The control plane is built beside Berth, at low priority; what it lacks does not keep the other tests from running.
+# End-to-end tests wait more than they compute: one more at a time than there are cores.
 test: ## Every test
 	$(call install,$(PACKAGES))
 	@mkdir -p build; nice $(E2E)/binaries.sh >/dev/null 2>$(E2E_LOG) & plane=$$!; \
@@ -58,7 +59,7 @@ test: ## Every test
 	if kill -0 $$plane 2>/dev/null; then echo "the control plane of the e2e tests is being built, see $(E2E_LOG)"; fi; \
 	wait $$plane || export BERTH_E2E_REASON="$$(tail -n 3 $(E2E_LOG) | uniq | paste -sd ' ') ($(E2E_LOG))"; \
 	$(call phase,control plane); \
-	failed=0; ctest --preset release -j $(JOBS) || failed=$$?; \
+	failed=0; ctest --preset release -j $$(( $(JOBS) + 1 )) || failed=$$?; \
 	$(call phase,all tests); \
 	if [[ -n $${BERTH_E2E_REASON:-} ]]; then echo "The e2e tests were skipped: $$BERTH_E2E_REASON"; fi; \
 	exit $$failed
