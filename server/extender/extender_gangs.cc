@@ -9,6 +9,17 @@
 #include "server/extender/extender.h"
 
 namespace berth {
+namespace {
+
+// kube-scheduler asks about gangs of its own kind when it has seen their PodGroup and all of their
+// pods, and after a "no" not again for seconds, whatever happens: what is missing then has not been
+// heard of here yet.
+bool IsAheadOfUs(const PodRequest& pod, Reason reason) {
+  return pod.gang.id.convention == "kubernetes" &&
+         (reason == Reason::kGangIncomplete || reason == Reason::kGangUnknown);
+}
+
+}  // namespace
 
 std::optional<FilterAnswer> Extender::FilterMember(const Policy& policy,
                                                    const std::shared_ptr<const Snapshot>& snapshot,
@@ -30,6 +41,7 @@ std::optional<FilterAnswer> Extender::FilterMember(const Policy& policy,
       if (node.lowest_priority() < pod.priority) answer.reasons[i] = Reason::kGpusBusy;
     }
   }
+  answer.may_change = IsAheadOfUs(pod, verdict.reason);
   answer.gang_wakes = verdict.reason != Reason::kGangUnknown;
   answer.nowhere = verdict.text.empty() ? std::string(TextOf(verdict.reason)) : verdict.text;
   parts_.sink.Record({.verb = Verb::kFilter,

@@ -192,7 +192,7 @@ class GangTableTest : public testing::Test {
                       .waker = &waker_},
                      {.engine = test::EngineOf("best-fit"),
                       .reservation_time = seconds(30),
-                      .gangs = {{"berth"}, seconds(50)}}};
+                      .gangs = {{"berth", "kubernetes"}, seconds(50)}}};
   const APod a_ = Member("a"), b_ = Member("b"), c_ = Member("c"), d_ = Member("d");
 };
 
@@ -207,6 +207,23 @@ TEST_F(GangTableTest, MembersFitNoNodeUntilEnoughOfThemAreThere) {
   EXPECT_EQ(Filter(c_), "n");
   EXPECT_EQ(Free("n"), 5000) << "all three hold their places from now on";
   EXPECT_EQ(StateOf(), "planned");
+}
+
+TEST_F(GangTableTest, PodsThatAGangOfKubeSchedulersOwnLacksMayComeAtOnce) {
+  Add(ANode("n").Gpus(2));
+  const auto may_change = [this](const APod& pod) {
+    const std::vector<NodeIndex> candidates = {0};
+    const FilterAnswer answer = extender_.Filter(state_.Current(), pod.Request(), candidates);
+    EXPECT_FALSE(answer.fits);
+    return answer.may_change;
+  };
+  const auto native = [](const std::string& name) {
+    return APod(name).Whole(1).Gang("kubernetes:default/native").GangSize(3);
+  };
+  EXPECT_FALSE(may_change(a_));
+  EXPECT_TRUE(may_change(native("x")));
+  Arrive({native("x"), native("y"), native("z")});
+  EXPECT_FALSE(may_change(native("x"))) << "all are there, and there is no room";
 }
 
 TEST_F(GangTableTest, AGangThatDoesNotFitHoldsNothing) {
