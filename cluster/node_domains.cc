@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -74,6 +75,23 @@ DomainTree DomainsOf(const Snapshot& snapshot, const TopologyLevels& levels) {
                std::span(values).subspan(i * levels.size(), levels.size()), ranks);
   }
   return {snapshot.size(), levels.size(), values};
+}
+
+std::string DomainName(const Snapshot& snapshot, const TopologyLevels& levels,
+                       const DomainTree& tree, TopologyDomain domain) {
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    const DomainTree::Range of_level = tree.Level(level);
+    if (domain < of_level.first || domain >= of_level.last) continue;
+    for (NodeIndex node = 0; node < snapshot.size(); ++node) {
+      if (tree.DomainOf(node, level) != domain) continue;
+      for (const std::string& key : levels[level].labels) {
+        if (const std::string* const value = FindLabel(snapshot.node(node).spec().labels, key)) {
+          return levels[level].name + " " + *value;
+        }
+      }
+    }
+  }
+  return "";
 }
 
 }  // namespace berth

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/mutex.h"
 #include "cluster/snapshot.h"
@@ -35,5 +36,10 @@ class NodeDomains {
 
 // Builds it; the label of a level is the first of its keys that the node has with a value.
 DomainTree DomainsOf(const Snapshot& snapshot, const TopologyLevels& levels);
+
+// "rack r7": what the nodes of the domain call it. "" = the cluster. Requires: the tree is that of
+// the snapshot and the levels.
+std::string DomainName(const Snapshot& snapshot, const TopologyLevels& levels,
+                       const DomainTree& tree, TopologyDomain domain);
 
 }  // namespace berth

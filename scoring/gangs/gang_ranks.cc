@@ -2,19 +2,34 @@
 #include "scoring/gangs/gang_ranks.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
 #include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <variant>
 
+#include "cluster/labels.h"
 #include "scoring/device_picker.h"
 #include "scoring/groups/group_rails.h"
 #include "topology/links/rail_alignment.h"
 
 namespace berth {
 namespace {
+
+constexpr std::array<std::string_view, 2> kIndexLabels = {
+    "batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index"};
+constexpr std::string_view kDigits = "0123456789";
+
+int NumberIn(std::string_view text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 using Places = std::vector<GangPlan::Place*>;
 
@@ -87,6 +102,16 @@ std::vector<Placement> Realigned(const Node& from, const GangAsk& ask, const Pla
 }
 
 }  // namespace
+
+int MemberRank(const PodRequest& pod) {
+  for (const std::string_view key : kIndexLabels) {
+    if (pod.labels == nullptr) break;
+    if (const std::string* const value = FindLabel(*pod.labels, key)) return NumberIn(*value);
+  }
+  const std::string_view name = pod.id.name;
+  const std::size_t last = name.find_last_not_of(kDigits);
+  return NumberIn(last == std::string_view::npos ? name : name.substr(last + 1));
+}
 
 std::vector<GangPlan::Place> DealByRank(const DomainTree& tree, std::span<const GangClass> classes,
                                         std::vector<ClassPlace> places) {

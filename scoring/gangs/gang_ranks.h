@@ -8,12 +8,17 @@
 #include <span>
 #include <vector>
 
+#include "cluster/pod_request.h"
 #include "cluster/snapshot.h"
 #include "scoring/gangs/gang_class.h"
 #include "scoring/gangs/gang_plan.h"
 #include "topology/domains/domain_tree.h"
 
 namespace berth {
+
+// Neighbours in rank should be neighbours in the cluster: the index that its controller gave the
+// pod (Job, StatefulSet), else the number at the end of its name; 0 where there is none.
+int MemberRank(const PodRequest& pod);
 
 // A place for some member of a class.
 struct ClassPlace {

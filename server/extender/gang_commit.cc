@@ -179,19 +179,27 @@ void GangTable::DropMember(Unit& unit, const std::string& uid, const Error& why,
   unit.plan.erase(member);
 }
 
+void GangTable::AnswerHeld(Unit& unit, const Error& why, GangActions& actions) {
+  for (auto& [uid, member] : unit.plan) {
+    if (member.bind == nullptr) continue;
+    actions.answers.emplace_back(std::exchange(member.bind, nullptr), tl::unexpected(why));
+  }
+}
+
+void GangTable::DropPlan(Unit& unit, const Error& why, GangActions& actions) {
+  AnswerHeld(unit, why, actions);
+  std::vector<std::string> uids;
+  for (const auto& [uid, member] : unit.plan) uids.push_back(uid);
+  parts_.state.Unplan(uids);
+  unit.plan.clear();
+  unit.phase = Unit::Phase::kWaiting;
+}
+
 void GangTable::Abort(Unit& unit, const Error& why, std::string_view label, Instant now,
                       GangActions& actions) {
-  PodId one;
-  std::vector<std::string> uids;
-  for (auto& [uid, member] : unit.plan) {
-    uids.push_back(uid);
-    one = member.pod->id;
-    if (member.bind != nullptr) actions.answers.emplace_back(member.bind, tl::unexpected(why));
-  }
-  unit.plan.clear();
+  const PodId one = unit.plan.empty() ? PodId() : unit.plan.begin()->second.pod->id;
+  DropPlan(unit, why, actions);
   unit.excluded.clear();  // what kept a pod from a node may be over by the next plan
-  unit.phase = Unit::Phase::kWaiting;
-  parts_.state.Unplan(uids);
   unit.pause = std::clamp(unit.pause * 2, gangs::kFirstAbortPause, gangs::kLongestAbortPause);
   unit.not_before = now + unit.pause;
   unit.refused_on = nullptr;

@@ -55,11 +55,7 @@ bool GangTable::Tend(Engine& engine, Unit& unit, const Roster& roster, Instant n
     }
   } else if (now - unit.touched > HoldOf(unit)) {  // nobody comes for it
     if (unit.began && roster.placed >= *unit.says.minimum) {
-      std::vector<std::string> extras;
-      for (const auto& [uid, member] : unit.plan) extras.push_back(uid);
-      parts_.state.Unplan(extras);
-      unit.plan.clear();
-      unit.phase = Unit::Phase::kWaiting;
+      DropPlan(unit, gangs::Conflict(gangs::kHoldOver), actions);
       return false;
     }
     Abort(unit, gangs::Conflict(gangs::kHoldOver), "timeout", now, actions);
@@ -98,11 +94,7 @@ void GangTable::LookAtFirst(Unit& unit, Instant now, GangActions& actions) {
   });
   if (!is_over) return;
   // Those that are held come again, and find the gang begun, or not.
-  for (auto& [uid, member] : unit.plan) {
-    if (member.bind == nullptr) continue;
-    actions.answers.emplace_back(std::exchange(member.bind, nullptr),
-                                 tl::unexpected(gangs::Conflict(gangs::kHoldOver)));
-  }
+  AnswerHeld(unit, gangs::Conflict(gangs::kHoldOver), actions);
 }
 
 void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, GangActions& actions) {
@@ -191,14 +183,7 @@ void GangTable::LetGo(const Error& why, GangActions& actions) {
     actions.answers.emplace_back(std::move(failing.bind), tl::unexpected(std::move(failing.why)));
   }
   failing_.clear();
-  for (auto& [id, unit] : units_) {
-    std::vector<std::string> uids;
-    for (auto& [uid, member] : unit.plan) {
-      uids.push_back(uid);
-      if (member.bind != nullptr) actions.answers.emplace_back(member.bind, tl::unexpected(why));
-    }
-    parts_.state.Unplan(uids);
-  }
+  for (auto& [id, unit] : units_) DropPlan(unit, why, actions);
   units_.clear();
 }
 

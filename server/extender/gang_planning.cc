@@ -2,59 +2,15 @@
 #include "server/extender/gang_planning.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <string_view>
 #include <utility>
 
-#include "cluster/labels.h"
 #include "cluster/transaction.h"
 #include "scoring/admission.h"
 #include "scoring/gangs/gang_evictions.h"
+#include "scoring/gangs/gang_ranks.h"
 #include "scoring/groups/group_domains.h"
 
 namespace berth {
-namespace {
-
-constexpr std::array<std::string_view, 2> kIndexLabels = {
-    "batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index"};
-constexpr std::string_view kDigits = "0123456789";
-
-int NumberIn(std::string_view text) {
-  int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-// The value by which its nodes name the domain; "" = the cluster.
-std::string NameOf(const Snapshot& snapshot, const TopologyLevels& levels, const DomainTree& tree,
-                   TopologyDomain domain) {
-  for (std::size_t level = 0; level < levels.size(); ++level) {
-    const DomainTree::Range of_level = tree.Level(level);
-    if (domain < of_level.first || domain >= of_level.last) continue;
-    for (NodeIndex node = 0; node < snapshot.size(); ++node) {
-      if (tree.DomainOf(node, level) != domain) continue;
-      for (const std::string& key : levels[level].labels) {
-        if (const std::string* const value = FindLabel(snapshot.node(node).spec().labels, key)) {
-          return levels[level].name + " " + *value;
-        }
-      }
-    }
-  }
-  return "";
-}
-
-}  // namespace
-
-int RankOf(const PodRequest& pod) {
-  for (const std::string_view key : kIndexLabels) {
-    if (pod.labels == nullptr) break;
-    if (const std::string* const value = FindLabel(*pod.labels, key)) return NumberIn(*value);
-  }
-  const std::string_view name = pod.id.name;
-  const std::size_t last = name.find_last_not_of(kDigits);
-  return NumberIn(last == std::string_view::npos ? name : name.substr(last + 1));
-}
 
 bool PlanHolds(const Snapshot& snapshot, const PodRequest& pod, const std::string& node) {
   const NodeIndex index = snapshot.names().Find(node);
@@ -72,7 +28,7 @@ GangAsk GangPlanning::AskOf(const Snapshot& snapshot, const GangToPlan& ask) con
   GangAsk asked;
   const PodRequest& first = *ask.members.front();
   for (const auto& pod : ask.members) {
-    GangMember member{.pod = *pod, .rank = RankOf(*pod)};
+    GangMember member{.pod = *pod, .rank = MemberRank(*pod)};
     if (const auto fixed = ask.fixed.find(pod->id.uid); fixed != ask.fixed.end()) {
       member.fixed = snapshot.names().Find(fixed->second);
     }
@@ -135,7 +91,7 @@ tl::expected<NodesByUid, NoGangPlan> GangPlanning::Plan(Engine& engine, const Ga
     auto plan = PlanGang({lifted, *tree, engine, room_}, asked);
     if (!plan) {
       none.shortage = plan.error();
-      none.domain = NameOf(*none.snapshot, domains_.levels(), *tree, none.shortage.domain);
+      none.domain = DomainName(*none.snapshot, domains_.levels(), *tree, none.shortage.domain);
       break;
     }
     NodesByUid nodes;

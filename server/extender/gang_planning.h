@@ -66,10 +66,6 @@ class GangPlanning {
   GangRoom room_;
 };
 
-// Neighbours in rank should be neighbours in the cluster: the index that its controller gave the
-// pod (Job, StatefulSet), else the number at the end of its name; 0 where there is none.
-int RankOf(const PodRequest& pod);
-
 // Whether the planned pod may still go where its plan has it: the node is there, admits it, and has
 // not lost what it was to give.
 bool PlanHolds(const Snapshot& snapshot, const PodRequest& pod, const std::string& node);

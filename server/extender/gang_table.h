@@ -230,6 +230,9 @@ class GangTable {
   void Release(Unit& unit, GangActions& actions) BERTH_REQUIRES(mutex_);
   void Begin(Unit& unit, const PodId& first, Instant now, GangActions& actions)
       BERTH_REQUIRES(mutex_);
+  static void AnswerHeld(Unit& unit, const Error& why, GangActions& actions);
+  // Nothing is planned for the gang any more.
+  void DropPlan(Unit& unit, const Error& why, GangActions& actions) BERTH_REQUIRES(mutex_);
   void Abort(Unit& unit, const Error& why, std::string_view label, Instant now,
              GangActions& actions) BERTH_REQUIRES(mutex_);
   void Nudge(Unit& unit, const Roster& roster, Instant now, GangActions& actions)
