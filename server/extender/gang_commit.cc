@@ -193,6 +193,7 @@ void GangTable::DropPlan(Unit& unit, const Error& why, GangActions& actions) {
   parts_.state.Unplan(uids);
   unit.plan.clear();
   unit.phase = Unit::Phase::kWaiting;
+  StopClearing(unit);
 }
 
 void GangTable::Abort(Unit& unit, const Error& why, std::string_view label, Instant now,

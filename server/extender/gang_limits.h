@@ -27,6 +27,9 @@ inline constexpr Duration kLongestAbortPause = std::chrono::seconds(60);
 inline constexpr Duration kBetweenPlans = std::chrono::milliseconds(200);
 // Where room could be made for a gang is looked for so often, if the cluster has changed.
 inline constexpr Duration kBetweenClearings = std::chrono::seconds(1);
+// What is free on the nodes where others are evicted for a gang is kept for it for so long after
+// the last one: pods may take their time to end.
+inline constexpr Duration kKeepsFor = std::chrono::minutes(5);
 // What is left of a gang that was whole is placed pod by pod when nobody has joined for so long.
 inline constexpr Duration kRemnantAfter = std::chrono::seconds(60);
 // Members that were woken and do not come sleep beside a kube-scheduler that does not hear of their

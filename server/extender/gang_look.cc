@@ -105,6 +105,7 @@ void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, Gang
     if (unit.phase == Unit::Phase::kPlanned && !unit.began) {
       Abort(unit, gangs::Conflict(gangs::kNoSize), "no_size", now, actions);
     }
+    StopClearing(unit);
     return;
   }
   if (unit.phase == Unit::Phase::kCommitting) return LookAtFirst(unit, now, actions);
@@ -125,6 +126,7 @@ void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, Gang
     CommitIfWhole(engine, unit, roster, now, actions);
     return Nudge(unit, roster, now, actions);
   }
+  TendClearing(engine, unit, roster, now);
   if (plans <= 0 || unit.asleep.empty() || lets_go_ || now < unit.not_before) return;
   if (roster.waiting.empty()) return;
   if (MayGo(unit, roster, *roster.waiting.front(), now)) {

@@ -60,21 +60,31 @@ std::shared_ptr<const Snapshot> GangPlanning::Lifted(const std::shared_ptr<const
   return lifted.now();
 }
 
-NodesByUid GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& ask,
-                                            const EvictionLimits& limits) {
+GangClearing GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& ask,
+                                              const EvictionLimits& limits) {
   const std::shared_ptr<const Snapshot> lifted = Lifted(state_.Current(), ask);
   const std::shared_ptr<const DomainTree> tree = domains_.Of(lifted);
   const auto plan =
       berth::PlanAfterEvictions({lifted, *tree, engine, room_}, AskOf(*lifted, ask), limits);
-  NodesByUid nodes;
-  if (!plan) return nodes;
+  GangClearing clearing;
+  if (!plan) return clearing;
   Transaction as_it_is(lifted);
   for (const GangPlan::Place& place : plan->places) {
     const PodRequest& pod = *ask.members[place.member];
-    if (as_it_is.Put(pod, place.placement)) continue;  // nobody has to go for it
-    nodes.emplace(pod.id.uid, place.placement.node);
+    const bool fits = as_it_is.Put(pod, place.placement).has_value();
+    (fits ? clearing.beside : clearing.to_clear).emplace(pod.id.uid, place.placement.node);
   }
-  return nodes;
+  return clearing;
+}
+
+bool GangPlanning::Keep(Engine& engine, const PodRequest& pod, const std::string& node) {
+  const std::shared_ptr<const Snapshot> snapshot = state_.Current();
+  const NodeIndex index = snapshot->names().Find(node);
+  if (index == kNoNode) return false;
+  auto placement = engine.PlaceOn(snapshot, pod.shape, index);
+  if (!placement) return false;
+  const PodPlacement planned{pod, *std::move(placement)};
+  return state_.Plan(std::span(&planned, 1)).has_value();
 }
 
 tl::expected<NodesByUid, NoGangPlan> GangPlanning::Plan(Engine& engine, const GangToPlan& ask) {

@@ -31,6 +31,13 @@ struct GangToPlan {
 // Where the members go, by UID.
 using NodesByUid = std::map<std::string, std::string>;
 
+// Where the members of a gang go for which there is room when others are gone. Empty: all together
+// would not fit even so.
+struct GangClearing {
+  NodesByUid to_clear;  // for these others have to go
+  NodesByUid beside;    // for these nobody has to
+};
+
 // What there is no room for, in words of the cluster.
 struct NoGangPlan {
   GangShortage shortage;
@@ -48,10 +55,11 @@ class GangPlanning {
   // already is moved or, where the new plan has no place for it, dropped.
   tl::expected<NodesByUid, NoGangPlan> Plan(Engine& engine, const GangToPlan& ask);
 
-  // Where members would go if pods of lower priority went: those that need it. Empty: all together
-  // would not fit even so. Books nothing.
-  NodesByUid PlanAfterEvictions(Engine& engine, const GangToPlan& ask,
-                                const EvictionLimits& limits);
+  // Where the members would go if pods of lower priority went. Books nothing.
+  GangClearing PlanAfterEvictions(Engine& engine, const GangToPlan& ask,
+                                  const EvictionLimits& limits);
+  // Books a place on the node for the pod alone; false: there is no room (yet).
+  bool Keep(Engine& engine, const PodRequest& pod, const std::string& node);
 
  private:
   // A lost race is planned anew.

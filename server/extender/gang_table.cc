@@ -41,7 +41,9 @@ GangUnit& GangTable::UnitOf(const PodRequest& pod, Instant now) {
     if (&other->second == &unit || other->second.phase != Unit::Phase::kWaiting) continue;
     if (oldest == units_.end() || other->second.grew < oldest->second.grew) oldest = other;
   }
-  if (oldest != units_.end()) units_.erase(oldest);
+  if (oldest == units_.end()) return unit;
+  StopClearing(oldest->second);
+  units_.erase(oldest);
   return unit;
 }
 
@@ -279,6 +281,8 @@ bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant n
   const bool is_new = unit.phase == Unit::Phase::kWaiting;
   unit.plan = std::move(plan);
   unit.phase = Unit::Phase::kPlanned;
+  std::erase_if(unit.kept, [&nodes](const std::string& uid) { return nodes->contains(uid); });
+  StopClearing(unit);
   unit.touched = now;
   unit.refused_on = nullptr;
   unit.shortage.reset();

@@ -12,7 +12,8 @@
 //       |  no member is left                                                    | the first Binding
 //       +-------------------------------- begun <-------------------------------+ is there
 //
-//   waiting      no member fits any node (kGangNoRoom), and none holds anything
+//   waiting      no member fits any node (kGangNoRoom), and none holds anything; only while others
+//                are evicted for the gang its members keep what is free on their nodes
 //   planned      every member of the plan fits one node, and holds its place there (ClusterState);
 //                its bind is held, without a thread
 //   committing   the first Binding goes alone: until it is there, nothing has begun and everything
@@ -197,9 +198,14 @@ class GangTable {
   // What is to be planned for all that wait; those whose binds are held stay where they are.
   [[nodiscard]] GangToPlan MembersToPlan(const Unit& unit, const Roster& roster) const
       BERTH_REQUIRES(mutex_);
-  // Sees to it that unit.to_clear is of this moment.
+  // Sees to it that unit.clearing is of this moment.
   void PlanToClear(Engine& engine, Unit& unit, const Roster& roster, const EvictionLimits& limits,
                    Instant now) BERTH_REQUIRES(mutex_);
+  void KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) BERTH_REQUIRES(mutex_);
+  // What time and the cluster bring while others are evicted for the gang.
+  void TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now)
+      BERTH_REQUIRES(mutex_);
+  void StopClearing(Unit& unit) BERTH_REQUIRES(mutex_);
   // Plans all that wait anew; those whose binds are held stay where they are. False: none was
   // found, and the plan that was there is as it was.
   bool Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions)

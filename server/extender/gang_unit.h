@@ -71,14 +71,18 @@ struct GangUnit {
   std::size_t refused_members = 0;
   Instant refused_at{};
   std::optional<GangShortage> shortage;
-  // Where those of its members would go, by UID, for which pods of lower priority have to go.
-  // Empty: all together would not fit even so.
-  NodesByUid to_clear;
+  // Where its members would go if pods of lower priority went, as it was looked at then.
+  GangClearing clearing;
   std::shared_ptr<const Snapshot> cleared_on;
   std::size_t cleared_members = 0;
   Instant cleared_at{};
-  bool told = false;            // of the shortage, since there was a plan
-  std::string shortage_domain;  // its name; "" the cluster
+  // Pods are evicted for it: until then its members keep what is free on their nodes of that plan,
+  // each its own place (planned in ClusterState), those of `kept` by UID.
+  Instant keeps_until{};
+  std::set<std::string, std::less<>> kept;
+  std::set<std::string, std::less<>> nominated;  // those for which pods are evicted, by UID
+  bool told = false;                             // of the shortage, since there was a plan
+  std::string shortage_domain;                   // its name; "" the cluster
 
   // Nobody waits for anything.
   [[nodiscard]] bool is_idle() const { return plan.empty() && asleep.empty(); }

@@ -16,7 +16,7 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) const {
                 .total = unit.says.total,
                 .placed = unit.placed,
                 .waiting = unit.waiting,
-                .planned = std::ssize(unit.plan),
+                .planned = std::ssize(unit.plan) + std::ssize(unit.kept),
                 .held = static_cast<std::int64_t>(unit.held()),
                 .age = now - unit.since,
                 .why = {}};
@@ -37,6 +37,8 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) const {
   if (!view.why.empty() || view.state == "whole") return view;
   if (members < view.minimum) {
     view.why = gangs::Count(members, "pod") + " of " + std::to_string(view.minimum) + " are there";
+  } else if (now < unit.keeps_until) {
+    view.why = "pods of lower priority are evicted for it";
   } else if (unit.shortage) {
     view.why = std::to_string(view.placed + unit.shortage->fits) + " of " +
                gangs::Count(view.minimum, "member") + " fit" +
