@@ -126,7 +126,7 @@ void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, Gang
     CommitIfWhole(engine, unit, roster, now, actions);
     return Nudge(unit, roster, now, actions);
   }
-  TendClearing(engine, unit, roster, now);
+  TendClearing(engine, unit, roster, now, actions);
   if (plans <= 0 || unit.asleep.empty() || lets_go_ || now < unit.not_before) return;
   if (roster.waiting.empty()) return;
   if (MayGo(unit, roster, *roster.waiting.front(), now)) {

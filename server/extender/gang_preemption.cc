@@ -2,13 +2,32 @@
 //
 // GangTable: for which members others may be evicted, and where.
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "scoring/gangs/gang_class.h"
+#include "scoring/reason.h"
+#include "scoring/registry.h"
 #include "server/extender/gang_limits.h"
 #include "server/extender/gang_table.h"
 
 namespace berth {
+namespace {
+
+// Whether each of the pods may still come to its node, once there is room.
+bool MayStillCome(const Snapshot& snapshot, std::span<const std::shared_ptr<const PodRequest>> pods,
+                  const NodesByUid& nodes) {
+  return std::ranges::all_of(pods, [&](const auto& pod) {
+    const auto at = nodes.find(pod->id.uid);
+    if (at == nodes.end()) return true;
+    const NodeIndex node = snapshot.names().Find(at->second);
+    if (node == kNoNode) return false;
+    return VerdictOf(FirstObjection(snapshot.node(node), pod->shape)) != Verdict::kUnresolvable;
+  });
+}
+
+}  // namespace
 
 GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                                const PodRequest& pod, std::span<const NodeIndex> candidates,
@@ -80,10 +99,18 @@ void GangTable::KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster)
   }
 }
 
-void GangTable::TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now) {
+void GangTable::TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now,
+                             GangActions& actions) {
   if (unit.keeps_until == Instant()) return;
   const bool is_enough = roster.placed + std::ssize(roster.waiting) >= *unit.says.minimum;
   if (now >= unit.keeps_until || !is_enough) return StopClearing(unit);
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  if (!MayStillCome(*snapshot, roster.waiting, unit.clearing.to_clear) ||
+      !MayStillCome(*snapshot, roster.waiting, unit.clearing.beside)) {
+    StopClearing(unit);  // kube-scheduler asks again about those that are woken
+    for (const auto& [uid, id] : unit.asleep) actions.wakes.push_back(id);
+    return;
+  }
   std::vector<std::string> gone;
   std::erase_if(unit.kept, [&](const std::string& uid) {
     if (roster.uids.contains(uid)) return false;

@@ -203,8 +203,8 @@ class GangTable {
                    Instant now) BERTH_REQUIRES(mutex_);
   void KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) BERTH_REQUIRES(mutex_);
   // What time and the cluster bring while others are evicted for the gang.
-  void TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now)
-      BERTH_REQUIRES(mutex_);
+  void TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now,
+                    GangActions& actions) BERTH_REQUIRES(mutex_);
   void StopClearing(Unit& unit) BERTH_REQUIRES(mutex_);
   // Plans all that wait anew; those whose binds are held stay where they are. False: none was
   // found, and the plan that was there is as it was.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -759,6 +760,28 @@ TEST_F(GangTableTest, WhatIsKeptForAGangIsGivenBackWhenItTakesTooLongOrTheGangGo
   EXPECT_EQ(Free("k"), 0);
   extender_.LetGoOfGangs({Errc::kUnavailable, "another one leads"});
   EXPECT_EQ(Free("k"), 1000);
+}
+
+TEST_F(GangTableTest, WhereANodeOfTheEvictionsIsLostRoomIsMadeElsewhere) {
+  for (const std::string name : {"l", "m", "n", "o"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  const APod a = Member("a").Priority(10), b = Member("b").Priority(10),
+             c = Member("c").Priority(10);
+  Arrive({a, b, c});
+  const Names all = {"l", "m", "n", "o"};
+  const std::string lost = Preempt(a, all).substr(0, 1);
+  for (const APod& pod : {b, c}) Preempt(pod, all);
+  Apply(NodeRemoved{lost});
+  Pass(seconds(2));
+  EXPECT_EQ(waker_.names, (Names{"a", "b", "c"}));
+  Names left = all;
+  std::erase(left, lost);
+  std::set<std::string> evicted;
+  for (const APod& pod : {a, b, c}) evicted.insert(Preempt(pod, left));
+  EXPECT_EQ(evicted.size(), 3U);
+  EXPECT_FALSE(evicted.contains(""));
 }
 
 TEST_F(GangTableTest, KubeSchedulerMayAskAboutTheNodesOfOtherMembers) {
