@@ -87,7 +87,7 @@ struct HamiConfig {
 // Shares of GPUs (docs/share-a-gpu.md) on nodes where nobody carries them out.
 enum class UnenforcedShares { kAllow, kRefuse };
 struct SharesConfig {
-  UnenforcedShares unenforced = UnenforcedShares::kAllow;
+  UnenforcedShares unenforced = UnenforcedShares::kRefuse;
   friend bool operator==(const SharesConfig&, const SharesConfig&) = default;
 };
 

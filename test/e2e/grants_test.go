@@ -17,6 +17,7 @@ func granted(name string, ask harness.Ask, devices string) v1.Pod {
 	if devices != "" {
 		pod.Annotations[harness.DevicesAnnotation] =
 			`{"version":1,"node":"n1","containers":{"main":{"gpus":[` + devices + `]}}}`
+		pod.Annotations[harness.VisibleDevicesAnnotation] = "GPU-n1-0"
 	}
 	return *pod
 }
@@ -37,6 +38,7 @@ func TestDoubleGrantsAreFound(t *testing.T) {
 		{"memory beyond the GPU", []v1.Pod{granted("a", share, `{"index":0,"milli":600,"memory_mib":81921}`)}, "81921 MiB"},
 		{"a GPU that is not there", []v1.Pod{granted("a", one, `{"index":2,"milli":1000}`)}, "exists: false"},
 		{"fewer than asked for", []v1.Pod{granted("a", harness.Ask{harness.GPUResource: "2"}, whole)}, "want 2 GPUs"},
+		{"a share of one GPU that sees another", []v1.Pod{granted("a", share, `{"index":1,"milli":600}`)}, "want GPU-n1-1"},
 		{"no annotation", []v1.Pod{granted("a", one, "")}, "has no annotation"},
 	} {
 		err := harness.GrantErrors([]v1.Node{*harness.Node("n1", "A100", 2)}, c.pods)

@@ -29,6 +29,7 @@ Json EightA100(int allocatable) {
       {"kind", "Node"},
       {"metadata",
        {{"name", "a100"},
+        {"annotations", {{"berth.dev/gpu-uuids", "g0,g1,g2,g3,g4,g5,g6,g7"}}},
         {"labels",
          {{"nvidia.com/gpu.count", "8"},
           {"nvidia.com/gpu.memory", "81920"},
@@ -268,7 +269,8 @@ TEST(SeveralVendors, AreNotOnePot) {
   Config config = DefaultConfig();
   config.resources.push_back({"amd.com/gpu", ResourceMeaning::kWholeGpus, "gpu"});
   Json amd = EightA100(8);
-  amd["metadata"] = {{"name", "mi300"}};
+  amd["metadata"]["name"] = "mi300";
+  amd["metadata"].erase("labels");
   for (const char* list : {"capacity", "allocatable"}) {
     amd["status"][list].erase("nvidia.com/gpu");
     amd["status"][list]["amd.com/gpu"] = "8";

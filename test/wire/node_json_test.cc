@@ -55,6 +55,7 @@ TEST(NodeJson, ReadsNameLabelsAndAllocatable) {
   expected.gpus.assign(2, GpuSpec{"", 15'360, true});
   expected.labels = {{kMemoryLabel, "15360"}, {kModelLabel, "Tesla-T4"}};
   expected.gpu_resource = "nvidia.com/gpu";
+  expected.shares_need_uuids = true;
   EXPECT_EQ(DecodeOne(GpuKubeNode()), expected);
 }
 

@@ -95,6 +95,7 @@ TEST(UnenforcedSharesSetting, KeepsSharesOffNodesWhereNobodyCarriesThemOut) {
   const std::string nobody = "nobody on the node carries out shares of a GPU";
   EXPECT_EQ(told("", UnenforcedShares::kAllow, share), "");
   EXPECT_EQ(told("", UnenforcedShares::kRefuse, share), nobody);
+  EXPECT_EQ(told("", DefaultConfig().shares.unenforced, share), nobody);
   EXPECT_EQ(told("GPU-a,GPU-b", UnenforcedShares::kRefuse, share), "");
   EXPECT_EQ(told("", UnenforcedShares::kRefuse, test::PodWithGpus("w", 2)), "") << "no share";
 }

@@ -289,7 +289,8 @@ TEST(Isolation, IsThatOfMigDevicesAlsoWhereThereAreMoreThanGpusCanBe) {
 }
 
 TEST(Isolation, OfAShareIsNobodysOnAPlainNode) {
-  const TestService service(Specs({WholeA100("whole")}));
+  const TestService service(
+      Specs({Annotated(WholeA100("whole", 1), "berth.dev/gpu-uuids", "GPU-a")}));
   const Json share = PodAsking("p", {{"berth.dev/gpu-milli", "500"}});
   EXPECT_EQ(Refusal(service, Annotated(share, "berth.dev/isolation", "none"), "whole"), "");
   EXPECT_EQ(Refusal(service, Annotated(share, "berth.dev/isolation", "memory"), "whole"),

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,9 @@ import (
 
 // DevicesAnnotation is where Berth writes which GPUs a pod got.
 const DevicesAnnotation = "berth.dev/devices"
+
+// VisibleDevicesAnnotation is where Berth writes the UUID of the GPU of which a pod got a share, for the runtime.
+const VisibleDevicesAnnotation = "berth.dev/visible-devices"
 
 // Devices is the value of DevicesAnnotation.
 type Devices struct {
@@ -80,8 +84,10 @@ type gpuID struct {
 // GrantErrors is what CheckGrants finds wrong with these pods on these nodes.
 func GrantErrors(nodes []v1.Node, pods []v1.Pod) error {
 	memory := map[gpuID]int64{} // of every GPU that exists
+	uuids := map[string][]string{}
 	for _, node := range nodes {
 		mib, _ := strconv.ParseInt(node.Labels[gpuMemoryLabel], 10, 64)
+		uuids[node.Name] = strings.Split(node.Annotations[UUIDsAnnotation], ",")
 		gpus := node.Status.Allocatable[GPUResource]
 		for i := range int(gpus.Value()) {
 			memory[gpuID{node.Name, i}] = mib
@@ -94,7 +100,7 @@ func GrantErrors(nodes []v1.Node, pods []v1.Pod) error {
 			continue
 		}
 		gpus, err := gpusOf(&pod)
-		errs = append(errs, err)
+		errs = append(errs, err, sharesAreVisible(&pod, gpus, uuids[pod.Spec.NodeName]))
 		for _, gpu := range gpus {
 			id := gpuID{pod.Spec.NodeName, gpu.Index}
 			sum := used[id]
@@ -130,6 +136,20 @@ func gpusOf(pod *v1.Pod) ([]AssignedGPU, error) {
 		all = append(all, gpus...)
 	}
 	return all, nil
+}
+
+// sharesAreVisible: the container of a pod with a share sees the very GPU that Berth booked, by its UUID, where the node
+// says them.
+func sharesAreVisible(pod *v1.Pod, gpus []AssignedGPU, uuids []string) error {
+	for _, gpu := range gpus {
+		if gpu.Milli == 1000 || gpu.Index >= len(uuids) || uuids[gpu.Index] == "" {
+			continue
+		}
+		if got := pod.Annotations[VisibleDevicesAnnotation]; got != uuids[gpu.Index] {
+			return fmt.Errorf("pod %s: %s: want %s, got %q", pod.Name, VisibleDevicesAnnotation, uuids[gpu.Index], got)
+		}
+	}
+	return nil
 }
 
 func isWhatWasAsked(limits v1.ResourceList, got []AssignedGPU) error {

@@ -5,6 +5,7 @@ package harness
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,11 +19,14 @@ const (
 	GPUResource    = "nvidia.com/gpu"
 	ProductLabel   = "nvidia.com/gpu.product"
 	gpuMemoryLabel = "nvidia.com/gpu.memory"
+	// UUIDsAnnotation is where the UUIDs of a node's GPUs are, by index.
+	UUIDsAnnotation = "berth.dev/gpu-uuids"
 	// GPUModel is the model of every GPU of CreateNodes, as its node publishes it.
 	GPUModel = "NVIDIA-A100-SXM4-80GB"
 )
 
-// Node is a node without a kubelet: Ready, 96 CPUs, 512 GiB, and gpus GPUs of a model with 80 GiB each.
+// Node is a node without a kubelet: Ready, 96 CPUs, 512 GiB, and gpus GPUs of a model with 80 GiB each, which have
+// UUIDs.
 func Node(name, model string, gpus int) *v1.Node {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}},
@@ -39,6 +43,11 @@ func Node(name, model string, gpus int) *v1.Node {
 		node.Labels[ProductLabel] = model
 		node.Labels[gpuMemoryLabel] = strconv.Itoa(80 * 1024)
 		node.Status.Capacity[GPUResource] = *resource.NewQuantity(int64(gpus), resource.DecimalSI)
+		var uuids []string
+		for i := range gpus {
+			uuids = append(uuids, fmt.Sprintf("GPU-%s-%d", name, i))
+		}
+		node.Annotations = map[string]string{UUIDsAnnotation: strings.Join(uuids, ",")}
 	}
 	node.Status.Allocatable = node.Status.Capacity.DeepCopy()
 	return node
