@@ -11,6 +11,7 @@
 #include "server/dialects/hami/hami_binds.h"
 #include "server/dialects/hami/hami_dialect.h"
 #include "server/dialects/instaslice/instaslice_watch.h"
+#include "server/dialects/koordinator/koordinator_dialect.h"
 #include "server/dialects/koordinator/koordinator_watch.h"
 #include "server/dialects/nvidia/nvidia_dialect.h"
 
@@ -20,6 +21,7 @@ std::shared_ptr<const wire::Dialects> AllDialects(const Config& config) {
   std::vector<std::unique_ptr<const wire::Dialect>> in_order;
   in_order.push_back(MakeBerth());
   in_order.push_back(MakeHami(config.hami.give_devices));
+  in_order.push_back(MakeKoordinator());
   in_order.push_back(MakeNvidia());
   in_order.push_back(MakeGroups());
   return std::make_shared<const wire::Dialects>(std::move(in_order));

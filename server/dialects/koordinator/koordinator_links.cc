@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/koordinator/koordinator_links.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -11,8 +12,14 @@ namespace berth::dialects {
 void KoordinatorLinks::Publish(std::vector<ClusterEvent> events, const kube::PublishNodes& next) {
   const MutexLock lock(mutex_);
   for (ClusterEvent& event : events) {
-    if (auto* const node = std::get_if<NodeUpserted>(&event)) Relink(node->spec);
-    if (auto* const node = std::get_if<NodeRemoved>(&event)) unfit_.Remove(node->name);
+    if (auto* const node = std::get_if<NodeUpserted>(&event)) {
+      named_.erase(node->spec.name);
+      Relink(node->spec);
+    }
+    if (auto* const node = std::get_if<NodeRemoved>(&event)) {
+      named_.erase(node->name);
+      unfit_.Remove(node->name);
+    }
   }
   next(std::move(events));
 }
@@ -60,14 +67,27 @@ void KoordinatorLinks::RelinkNodes(const std::vector<std::string>& names) {
   if (!events.empty()) (void)state_.Apply(events);
 }
 
+void KoordinatorLinks::NameGpus(NodeSpec& spec) {
+  if (named_.erase(spec.name) > 0) {
+    for (GpuSpec& gpu : spec.gpus) gpu.uuid.clear();
+  }
+  const auto found = devices_.find(spec.name);
+  if (found == devices_.end() || found->second.gpus.size() != spec.gpus.size()) return;
+  if (std::ranges::any_of(spec.gpus, [](const GpuSpec& gpu) { return !gpu.uuid.empty(); })) return;
+  for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
+    spec.gpus[i].uuid = found->second.gpus[i].uuid;
+  }
+  named_.insert(spec.name);
+}
+
 void KoordinatorLinks::Relink(NodeSpec& spec) {
+  NameGpus(spec);
   unfit_.Remove(spec.name);
   if (spec.links.source() > LinkSource::kObject) return;
   const bool ours = spec.links.source() == LinkSource::kObject;
   const auto found = devices_.find(spec.name);
   if ((found == devices_.end() && !ours) || spec.gpus.empty()) return;
   const auto gpus = static_cast<int>(spec.gpus.size());
-  for (GpuSpec& gpu : spec.gpus) gpu.uuid.clear();  // those of a Device, if any
   std::optional<LinkMatrix> links;
   if (found != devices_.end()) {
     links = LinksOfKoordinator(found->second, spec.gpu_model);
@@ -80,9 +100,6 @@ void KoordinatorLinks::Relink(NodeSpec& spec) {
   if (links) {
     spec.links = library_.LinksOf(*std::move(links), spec.gpu_model,
                                   {LinkSource::kObject, std::string(kKoordinatorSource)});
-    for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
-      spec.gpus[i].uuid = found->second.gpus[i].uuid;
-    }
     return;
   }
   spec.links = wire::CatalogueLinks(spec.gpu_model, gpus, library_);

@@ -2,11 +2,12 @@
 //
 // KoordinatorLinks: puts nodes and Koordinator's Devices together. A Device overrides the links
 // that the product catalogue has for the node of its name (server/wire/node_links.h has the
-// precedence), and sets the UUIDs of the GPUs. Node and Device may come in either order; when the
-// Device is deleted, the catalogue's links return.
+// precedence), and names the UUIDs of the GPUs where the node does not. Node and Device may come
+// in either order; when the Device is deleted, the catalogue's links return.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,7 @@ class KoordinatorLinks {
   [[nodiscard]] std::size_t unfit() const { return unfit_.count(); }
 
  private:
+  void NameGpus(NodeSpec& spec) BERTH_REQUIRES(mutex_);
   void Relink(NodeSpec& spec) BERTH_REQUIRES(mutex_);
   // The nodes of these names that are there, with the links that they have now.
   void RelinkNodes(const std::vector<std::string>& names) BERTH_REQUIRES(mutex_);
@@ -53,6 +55,8 @@ class KoordinatorLinks {
   kube::UnreadableObjects unfit_;  // changed under the mutex
   Mutex mutex_;
   std::map<std::string, Object, std::less<>> devices_ BERTH_GUARDED_BY(mutex_);  // by node
+  // Nodes whose UUIDs, as the state has them, are those of a Device.
+  std::set<std::string, std::less<>> named_ BERTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace berth::dialects

@@ -619,6 +619,29 @@ TEST_F(KubeClusterTest, KoordinatorTellsTheLinksOfNodesThatHaveNothingBetter) {
   EXPECT_EQ(source("n1"), dialects::kKoordinatorSource);
 }
 
+TEST_F(KubeClusterTest, KoordinatorNamesTheUuidsThatTheNodeDoesNotSayItself) {
+  Json says = FakeNode("says", 2), linked = FakeNode("linked", 2);
+  says["metadata"]["annotations"]["berth.dev/gpu-uuids"] = "own-0,own-1";
+  linked["metadata"]["annotations"]["berth.dev/topology"] =
+      R"({"version":1,"gpus":2,"cells":["NV12"],"links":"0"})";
+  for (const char* node : {"says", "linked"}) {
+    api_.Put(kDevices, KoordinatorDevice(node, {{0, "a"}, {1, "b"}}));
+  }
+  api_.Put(kNodes, says);
+  api_.Put(kNodes, linked);
+  Process berth(api_, "");
+  const auto uuid = [&berth](const std::string& node) {
+    const auto snapshot = berth.state.Current();
+    return snapshot->node(snapshot->names().Find(node)).spec().gpus[1].uuid;
+  };
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load() && uuid("linked") == "GPU-1"; }))
+      << "also where the links of the node are better";
+  EXPECT_EQ(uuid("says"), "own-1");
+  for (const char* node : {"says", "linked"}) api_.Delete(kDevices, node);
+  EXPECT_TRUE(Eventually([&] { return uuid("linked").empty(); }));
+  EXPECT_EQ(uuid("says"), "own-1");
+}
+
 TEST_F(KubeClusterTest, ADeviceThatIsNotOfThatNodeIsNamedAndLeavesItAsItWas) {
   api_.Put(kNodes, FakeNode("n1", 4));
   api_.Put(kDevices, KoordinatorDevice("n1", {{0, "a"}, {1, "b"}}));
