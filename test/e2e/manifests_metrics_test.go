@@ -46,7 +46,7 @@ func alerts(t *testing.T) []query {
 	var queries []query
 	for _, group := range rules.Spec.Groups {
 		for _, rule := range group.Rules {
-			queries = append(queries, query{rule.Alert, rule.Expr, rule.Annotations["summary"] + rule.Annotations["runbook"]})
+			queries = append(queries, query{rule.Alert, rule.Expr, rule.Annotations["summary"] + rule.Annotations["description"]})
 		}
 	}
 	return queries
@@ -86,7 +86,7 @@ var (
 	selector   = regexp.MustCompile(`\b(berth_[a-z0-9_]+)(?:\{([^}]*)\})?`)
 	matcher    = regexp.MustCompile(`([a-z_]+)\s*(=~|!~|!=|=)\s*"([^"]*)"`)
 	grouping   = regexp.MustCompile(`\b(?:by|on)\s*\(([^)]*)\)`)
-	aggregated = regexp.MustCompile(`\b(?:sum|max|min|count|avg)\b`)
+	aggregated = regexp.MustCompile(`\b(?:sum|max|min|count|avg|group)\b`)
 	// {{verb}} of Grafana, {{ $labels.verb }} of Prometheus.
 	shown = regexp.MustCompile(`\{\{\s*(?:\$labels\.)?([a-z_]+)\s*\}\}`)
 )
@@ -108,8 +108,8 @@ var onlyAfterAnEvent = map[string]string{
 	`berth_kube_requests_total{code="5xx"}`: "the API server answered 5xx",
 }
 
-// Labels that Prometheus adds.
-var ofTheScrape = []string{"instance", "job"}
+// Labels that Prometheus adds, or whoever collects the series of several clusters.
+var ofTheScrape = []string{"instance", "job", "namespace", "cluster"}
 
 // problems are what is wrong with a query, given what is on /metrics.
 func (q query) problems(samples map[string][]sample) []string {
@@ -131,6 +131,9 @@ func (q query) problems(samples map[string][]sample) []string {
 			}
 		}
 		for _, match := range matcher.FindAllStringSubmatch(use[2], -1) {
+			if slices.Contains(ofTheScrape, match[1]) {
+				continue
+			}
 			for _, value := range strings.Split(match[3], "|") {
 				_, excused := onlyAfterAnEvent[fmt.Sprintf("%s{%s=%q}", metric, match[1], value)]
 				if !excused && !hasSample(samples[metric], match[1], value) {
@@ -233,6 +236,7 @@ func TestQueriesOfMetricsThatAreNotThereAreFound(t *testing.T) {
 	for _, c := range []struct{ expr, text, want string }{
 		{`sum by (verb) (rate(berth_a_total{code="2xx"}[5m]))`, "{{ $labels.verb }}", ""},
 		{`berth_a_total > 0 and on (instance) berth_b == 1`, "{{verb}} {{instance}}", ""},
+		{`sum by (cluster, verb) (rate(berth_a_total{cluster=~"$cluster"}[5m]))`, "{{verb}}", ""},
 		{`berth_c > 0`, "", "there is no berth_c"},
 		{`berth_b{verb="bind"}`, "", `no berth_b has verb="bind"`},
 		{`rate(berth_a_total{code=~"2..|403"}[5m])`, "", `code="403"`},

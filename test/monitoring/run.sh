@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# `promtool test rules` on the alerts of manifests/monitoring, for ctest: 0 passed, 77 skipped (the reason is printed),
+# anything else failed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+# Debian has promtool in the package prometheus. That is unpacked and not installed: it would start a server.
+promtool=$(command -v promtool) || promtool=${XDG_CACHE_HOME:-$HOME/.cache}/berth-promtool/promtool
+if [[ ! -x $promtool ]]; then
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  if ! (cd "$scratch" && apt-get download prometheus && dpkg -x ./*.deb unpacked) >"$scratch/log" 2>&1; then
+    echo "SKIPPED: there is no promtool, and no package of Debian that has it: $(tail -n 1 "$scratch/log")"
+    exit 77
+  fi
+  mkdir -p "${promtool%/*}"
+  mv "$scratch/unpacked/usr/bin/promtool" "$promtool"
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "${scratch:-}" "$work"' EXIT
+# The rules of the PrometheusRule, as Prometheus itself reads them.
+sed -n '/^spec:/,$p' ../../manifests/monitoring/alerts.yaml | sed '1d; s/^  //' >"$work/alerts.yaml"
+cp alerts_test.yaml "$work"
+cd "$work"
+"$promtool" test rules alerts_test.yaml
