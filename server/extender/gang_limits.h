@@ -27,8 +27,10 @@ inline constexpr Duration kLongestAbortPause = std::chrono::seconds(60);
 inline constexpr Duration kBetweenPlans = std::chrono::milliseconds(200);
 // Where room could be made for a gang is looked for so often, if the cluster has changed.
 inline constexpr Duration kBetweenClearings = std::chrono::seconds(1);
-// What is free on the nodes where others are evicted for a gang is kept for it for so long after
-// the last one: pods may take their time to end.
+// What is free on the nodes where others are evicted for a gang is kept for it: so long after the
+// last eviction for the next one, as kube-scheduler may come with its pods one by one; and while
+// pods that were evicted take their time to end, so long at most.
+inline constexpr Duration kBetweenNominations = std::chrono::seconds(30);
 inline constexpr Duration kKeepsFor = std::chrono::minutes(5);
 // What is left of a gang that was whole is placed pod by pod when nobody has joined for so long.
 inline constexpr Duration kRemnantAfter = std::chrono::seconds(60);

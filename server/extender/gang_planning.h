@@ -36,6 +36,14 @@ using NodesByUid = std::map<std::string, std::string>;
 struct GangClearing {
   NodesByUid to_clear;  // for these others have to go
   NodesByUid beside;    // for these nobody has to
+  [[nodiscard]] bool empty() const { return to_clear.empty() && beside.empty(); }
+  // nullptr: it has none.
+  [[nodiscard]] const std::string* NodeOf(const std::string& uid) const {
+    for (const NodesByUid* nodes : {&to_clear, &beside}) {
+      if (const auto found = nodes->find(uid); found != nodes->end()) return &found->second;
+    }
+    return nullptr;
+  }
 };
 
 // What there is no room for, in words of the cluster.

@@ -15,16 +15,19 @@
 namespace berth {
 namespace {
 
-// Whether each of the pods may still come to its node, once there is room.
-bool MayStillCome(const Snapshot& snapshot, std::span<const std::shared_ptr<const PodRequest>> pods,
-                  const NodesByUid& nodes) {
-  return std::ranges::all_of(pods, [&](const auto& pod) {
-    const auto at = nodes.find(pod->id.uid);
-    if (at == nodes.end()) return true;
-    const NodeIndex node = snapshot.names().Find(at->second);
-    if (node == kNoNode) return false;
-    return VerdictOf(FirstObjection(snapshot.node(node), pod->shape)) != Verdict::kUnresolvable;
-  });
+// Whether the pod fits the node, or would without pods of lower priority.
+bool MayStillCome(const Snapshot& snapshot, const PodRequest& pod, const std::string& name) {
+  const NodeIndex index = snapshot.names().Find(name);
+  if (index == kNoNode) return false;
+  const Node& node = snapshot.node(index);
+  const Reason reason = AfterEvictions(node, pod, FirstObjection(node, pod.shape));
+  return VerdictOf(reason) != Verdict::kUnresolvable;
+}
+
+bool HasLeaving(const Snapshot& snapshot, const std::string& name) {
+  const NodeIndex index = snapshot.names().Find(name);
+  return index != kNoNode && std::ranges::any_of(snapshot.node(index).pods(),
+                                                 [](const auto& held) { return held->leaving; });
 }
 
 }  // namespace
@@ -70,43 +73,64 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   }
   if (!is_asked(own->second)) return nowhere;
   unit.nominated.insert(pod.id.uid);
-  unit.keeps_until = now + gangs::kKeepsFor;
+  unit.nominated_at = now;
   KeepWhatIsFree(engine, unit, roster);
   return {GangVerdict::Kind::kThere, snapshot->names().Find(own->second), Reason::kFits};
 }
 
 void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
                             const EvictionLimits& limits, Instant now) {
-  if (unit.cleared_members == roster.waiting.size()) {
-    if (now < unit.keeps_until || now - unit.cleared_at < gangs::kBetweenClearings) return;
-    if (unit.cleared_on == parts_.state.Current()) return;
+  const bool is_same = unit.cleared_members == roster.waiting.size();
+  const bool is_young = now - unit.cleared_at < gangs::kBetweenClearings;
+  if (is_same && (is_young || unit.cleared_on == parts_.state.Current())) return;
+  const GangToPlan ask = MembersToPlan(unit, roster);
+  // Those for which others are evicted already, or that keep a place, stay where they are.
+  GangToPlan as_begun = ask;
+  for (const auto& pod : roster.waiting) {
+    const std::string& uid = pod->id.uid;
+    if (!unit.nominated.contains(uid) && !unit.kept.contains(uid)) continue;
+    if (const auto* const node = unit.clearing.NodeOf(uid)) as_begun.fixed.emplace(uid, *node);
   }
-  StopClearing(unit);
+  GangClearing clearing = planning_.PlanAfterEvictions(engine, as_begun, limits);
+  if (clearing.empty() && as_begun.fixed.size() > ask.fixed.size()) {
+    StopClearing(unit);
+    clearing = planning_.PlanAfterEvictions(engine, ask, limits);
+  }
+  unit.clearing = std::move(clearing);
   unit.cleared_on = parts_.state.Current();
   unit.cleared_at = now;
   unit.cleared_members = roster.waiting.size();
-  unit.clearing = planning_.PlanAfterEvictions(engine, MembersToPlan(unit, roster), limits);
 }
 
 void GangTable::KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) {
   for (const auto& pod : roster.waiting) {
     const std::string& uid = pod->id.uid;
     if (unit.kept.contains(uid)) continue;
-    for (const NodesByUid* nodes : {&unit.clearing.to_clear, &unit.clearing.beside}) {
-      const auto node = nodes->find(uid);
-      if (node != nodes->end() && planning_.Keep(engine, *pod, node->second)) unit.kept.insert(uid);
-    }
+    const std::string* const node = unit.clearing.NodeOf(uid);
+    if (node != nullptr && planning_.Keep(engine, *pod, *node)) unit.kept.insert(uid);
   }
+}
+
+bool GangTable::MayFinishClearing(const Unit& unit, const Roster& roster, Instant now) const {
+  if (roster.placed + std::ssize(roster.waiting) < *unit.says.minimum) return false;
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  bool ending = false;
+  for (const auto& pod : roster.waiting) {
+    const std::string& uid = pod->id.uid;
+    if (unit.kept.contains(uid)) continue;
+    const std::string* const node = unit.clearing.NodeOf(uid);
+    if (node == nullptr) continue;
+    if (!MayStillCome(*snapshot, *pod, *node)) return false;
+    ending = ending || (unit.nominated.contains(uid) && HasLeaving(*snapshot, *node));
+  }
+  const Duration since = now - unit.nominated_at;
+  return since < gangs::kBetweenNominations || (ending && since < gangs::kKeepsFor);
 }
 
 void GangTable::TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                              GangActions& actions) {
-  if (unit.keeps_until == Instant()) return;
-  const bool is_enough = roster.placed + std::ssize(roster.waiting) >= *unit.says.minimum;
-  if (now >= unit.keeps_until || !is_enough) return StopClearing(unit);
-  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  if (!MayStillCome(*snapshot, roster.waiting, unit.clearing.to_clear) ||
-      !MayStillCome(*snapshot, roster.waiting, unit.clearing.beside)) {
+  if (unit.nominated.empty()) return;
+  if (!MayFinishClearing(unit, roster, now)) {
     StopClearing(unit);  // kube-scheduler asks again about those that are woken
     for (const auto& [uid, id] : unit.asleep) actions.wakes.push_back(id);
     return;
@@ -127,7 +151,7 @@ void GangTable::StopClearing(Unit& unit) {
   unit.kept.clear();
   unit.nominated.clear();
   unit.clearing = {};
-  unit.keeps_until = {};
+  unit.nominated_at = {};
   unit.cleared_members = 0;
 }
 

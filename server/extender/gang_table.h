@@ -202,6 +202,9 @@ class GangTable {
   void PlanToClear(Engine& engine, Unit& unit, const Roster& roster, const EvictionLimits& limits,
                    Instant now) BERTH_REQUIRES(mutex_);
   void KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) BERTH_REQUIRES(mutex_);
+  // Whether all of its members may still come to their nodes, soon.
+  [[nodiscard]] bool MayFinishClearing(const Unit& unit, const Roster& roster, Instant now) const
+      BERTH_REQUIRES(mutex_);
   // What time and the cluster bring while others are evicted for the gang.
   void TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                     GangActions& actions) BERTH_REQUIRES(mutex_);

@@ -76,13 +76,13 @@ struct GangUnit {
   std::shared_ptr<const Snapshot> cleared_on;
   std::size_t cleared_members = 0;
   Instant cleared_at{};
-  // Pods are evicted for it: until then its members keep what is free on their nodes of that plan,
-  // each its own place (planned in ClusterState), those of `kept` by UID.
-  Instant keeps_until{};
-  std::set<std::string, std::less<>> kept;
-  std::set<std::string, std::less<>> nominated;  // those for which pods are evicted, by UID
-  bool told = false;                             // of the shortage, since there was a plan
-  std::string shortage_domain;                   // its name; "" the cluster
+  // Those for which pods are evicted, by UID, and when the last of them was answered so. While
+  // there are any, its members keep what is free on their nodes of that plan, each its own place
+  // (planned in ClusterState): those of `kept`.
+  std::set<std::string, std::less<>> nominated, kept;
+  Instant nominated_at{};
+  bool told = false;            // of the shortage, since there was a plan
+  std::string shortage_domain;  // its name; "" the cluster
 
   // Nobody waits for anything.
   [[nodiscard]] bool is_idle() const { return plan.empty() && asleep.empty(); }

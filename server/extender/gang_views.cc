@@ -37,7 +37,7 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) const {
   if (!view.why.empty() || view.state == "whole") return view;
   if (members < view.minimum) {
     view.why = gangs::Count(members, "pod") + " of " + std::to_string(view.minimum) + " are there";
-  } else if (now < unit.keeps_until) {
+  } else if (!unit.nominated.empty()) {
     view.why = "pods of lower priority are evicted for it";
   } else if (unit.shortage) {
     view.why = std::to_string(view.placed + unit.shortage->fits) + " of " +

@@ -180,6 +180,7 @@ class Model final : public PodWaker {
 
   void Step() {
     for (const std::string& uid : api_.Stranded()) Delete(uid);
+    EndEvicted();
     const int what = Below(1000);
     if (what < 300) return Deliver();
     if (what < 480) return RunJob();
@@ -196,8 +197,11 @@ class Model final : public PodWaker {
     ++world_.report.restarts;
     scheduler_.Restart();
   }
-  void Create(const std::string& name, const std::string& gang, int gpus) {
-    scheduler_.Created(api_.Create(name, gang, gpus));
+  void EndEvicted() {
+    for (const std::string& uid : api_.Ended()) Delete(uid);
+  }
+  void Create(const std::string& name, const std::string& gang, int gpus, int priority = 0) {
+    scheduler_.Created(api_.Create(name, gang, gpus, priority));
   }
   void Delete(const std::string& uid) {
     api_.Delete(uid);
@@ -220,7 +224,8 @@ class Model final : public PodWaker {
   void CreateSome() {
     if (api_.pods().size() > 40) return;
     if (world_.dice.Chance(30)) {
-      return Create("single-" + std::to_string(++singles_), "", 1 + Below(2));
+      const std::string name = "single-" + std::to_string(++singles_);
+      return Create(name, "", 1 + Below(2), 10 * Below(3));
     }
     std::string& name = current_[Below(kModelGangs)];
     if (name.empty() || api_.MembersOf(name).empty()) {
@@ -235,6 +240,7 @@ class Model final : public PodWaker {
     gang.total = 2 + Below(5);
     gang.minimum = world_.dice.Chance(70) ? gang.total : 2 + Below(gang.total - 1);
     gang.one_rack = world_.dice.Chance(30);
+    gang.priority = 10 * Below(3);
     gang.gpus = 1 + Below(gang.one_rack ? 2 : 3);
     const std::string name = "gang" + std::to_string(api_.gangs().size());
     api_.gangs().emplace(name, gang);
@@ -284,6 +290,7 @@ class Model final : public PodWaker {
   void LetTimePass(Duration time) {
     for (const Instant end = world_.clock.Now() + time;
          world_.clock.Now() < end && world_.report.violation.empty();) {
+      EndEvicted();
       for (int i = 0; i < 20; ++i) {
         while (api_.Deliver(berth_->state, berth_->waiting)) {
         }

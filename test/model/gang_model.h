@@ -16,6 +16,8 @@
 //   truthful   what was answered "bound" is bound
 //   quiet      kube-scheduler does not ask again and again while nothing changes
 //   domain     a gang that has to be in one rack is
+//   evictions  nobody is evicted for a pod of no higher priority, or for a gang that would not fit
+//              even so
 //   order      a Binding is one that was asked for, by a Berth that leads; a gang begins only while
 //              enough clients wait
 #pragma once

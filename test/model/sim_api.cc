@@ -10,6 +10,9 @@
 namespace berth::test {
 namespace {
 
+// Berth may look so long at an older picture of where room can be made (gang_limits.h).
+constexpr Duration kStale = std::chrono::seconds(1);
+
 std::string NodeName(int index) { return "n" + std::to_string(index); }
 
 }  // namespace
@@ -70,6 +73,7 @@ void SimApi::Take(SimPod& pod, const Placement& placement) {
   }
   world_.Log("bound", uid, pod.gang, "to", placement.node);
   CheckOnce(pod, placement);
+  changed_ = world_.clock.Now();
   for (const DeviceGrant& grant : placement.grants) {
     const bool misplaced = world_.planted == Planted::kBindsTwice && world_.dice.Chance(2);
     pod.devices.push_back(misplaced ? (grant.gpu + 1) % kModelGpus : grant.gpu);
@@ -104,7 +108,7 @@ void SimApi::CheckBegin(const SimPod& pod) {
   Instant joined{};  // when the last of them was created
   for (const std::string& uid : MembersOf(pod.gang)) {
     ++there;
-    joined = std::max(joined, pods_.at(uid).created);
+    if (pods_.at(uid).heard) joined = std::max(joined, pods_.at(uid).created);
     bound += pods_.at(uid).node.empty() ? 0 : 1;
   }
   if (bound == gang.minimum) ++world_.report.whole;
@@ -160,9 +164,14 @@ void SimApi::Apply(ClusterState& state, const ClusterEvent& event) {
 SimApi::Told SimApi::Shown(const SimPod& pod, bool with_gang) {
   if (pod.node.empty()) {
     auto request = std::make_shared<PodRequest>(pod.pod.Request());
-    return [request](ClusterState&, WaitingPods& waiting) { waiting.Put({.pod = request}); };
+    return [this, request](ClusterState&, WaitingPods& waiting) {
+      waiting.Put({.pod = request});
+      const auto found = pods_.find(request->id.uid);
+      if (found != pods_.end()) found->second.heard = true;
+    };
   }
   PodBound bound{pod.pod.Request(), pod.pod.On(pod.node, pod.devices)};
+  bound.leaving = pod.leaving;
   if (!with_gang) bound.pod.gang = {};
   return [this, bound](ClusterState& state, WaitingPods& waiting) {
     Apply(state, bound);
@@ -179,12 +188,15 @@ SimApi::Told SimApi::ShownNode(const std::string& node) {
 
 // --- what happens
 
-std::string SimApi::Create(const std::string& name, const std::string& gang, int gpus) {
+std::string SimApi::Create(const std::string& name, const std::string& gang, int gpus,
+                           int priority) {
   SimPod pod;
   const std::string uid = "uid-" + std::to_string(++created_);
   pod.pod = APod(name).Uid(uid).Whole(gpus);
   pod.gang = gang;
   pod.gpus = gpus;
+  pod.priority = gang.empty() ? priority : gangs_.at(gang).priority;
+  pod.pod.Priority(pod.priority);
   pod.created = world_.clock.Now();
   if (!gang.empty()) {
     const SimGang& of = gangs_.at(gang);
@@ -203,6 +215,7 @@ void SimApi::Delete(const std::string& uid) {
   world_.Log("deleted", uid);
   const std::string gang = pods_.at(uid).gang;
   pods_.erase(uid);
+  changed_ = world_.clock.Now();
   if (world_.planted == Planted::kHidesDeletions) return;
   if (!gang.empty()) ++gangs_.at(gang).dying;
   Tell([this, uid, gang](ClusterState& state, WaitingPods& waiting) {
@@ -214,12 +227,55 @@ void SimApi::Delete(const std::string& uid) {
   });
 }
 
+void SimApi::Evict(const std::string& uid, const std::string& preemptor) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  SimPod& pod = found->second;
+  const SimPod& by = pods_.at(preemptor);
+  world_.Log("evicted", uid, pod.gang, "on", pod.node, "for", preemptor, by.gang);
+  ++world_.report.evictions;
+  if (pod.priority >= by.priority || pod.node.empty()) {
+    world_.Violation("evictions: " + uid + " may not be evicted for " + preemptor);
+  }
+  CheckIsOfUse(by);
+  if (pod.leaving) return;
+  pod.leaving = true;
+  pod.ends = world_.clock.Now() + std::chrono::milliseconds(world_.dice.Below(5000));
+  Tell(Shown(pod));
+}
+
+// Nobody is evicted for a gang that would not fit even if all of lower priority were gone. What
+// Berth has not heard of for long is not its fault.
+void SimApi::CheckIsOfUse(const SimPod& preemptor) {
+  if (preemptor.gang.empty() || !watch_.empty()) return;
+  if (world_.clock.Now() - changed_ < kStale) return;
+  const SimGang& gang = gangs_.at(preemptor.gang);
+  int placed = 0;
+  for (const std::string& uid : MembersOf(preemptor.gang)) {
+    placed += pods_.at(uid).node.empty() || pods_.at(uid).leaving ? 0 : 1;
+  }
+  const int room = RoomFor(preemptor.gang, gang, gang.priority);
+  if (room >= gang.minimum - placed) return;
+  world_.Violation("evictions: in vain for " + preemptor.gang + ", which has " +
+                   std::to_string(placed) + " of " + std::to_string(gang.minimum) +
+                   " and room for " + std::to_string(room));
+}
+
+std::vector<std::string> SimApi::Ended() const {
+  std::vector<std::string> ended;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.leaving && pod.ends <= world_.clock.Now()) ended.push_back(uid);
+  }
+  return ended;
+}
+
 std::vector<std::string> SimApi::Toggle(const std::string& node) {
   if (nodes_.insert(node).second) {
     Tell(ShownNode(node));
     return {};
   }
   nodes_.erase(node);
+  changed_ = world_.clock.Now();
   Tell([this, node](ClusterState& state, WaitingPods&) { Apply(state, NodeRemoved{node}); });
   std::vector<std::string> lost;
   for (const auto& [uid, pod] : pods_) {
@@ -252,16 +308,18 @@ std::vector<std::string> SimApi::MembersOf(const std::string& gang) const {
   return uids;
 }
 
-int SimApi::FreeGpus(const std::string& node) const {
+int SimApi::FreeGpus(const std::string& node, int priority) const {
   int free = kModelGpus;
-  for (const auto& [uid, pod] : pods_) free -= pod.node == node ? pod.gpus : 0;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.node == node && pod.priority >= priority) free -= pod.gpus;
+  }
   return free;
 }
 
-int SimApi::RoomFor(const std::string& name, const SimGang& gang) const {
+int SimApi::RoomFor(const std::string& name, const SimGang& gang, int priority) const {
   std::map<std::string, int> by_rack;
   for (const std::string& node : nodes_) {
-    by_rack[gang.one_rack ? RackOf(node) : ""] += FreeGpus(node) / gang.gpus;
+    by_rack[gang.one_rack ? RackOf(node) : ""] += FreeGpus(node, priority) / gang.gpus;
   }
   for (const std::string& uid : MembersOf(name)) {
     const std::string& node = pods_.at(uid).node;
@@ -280,7 +338,7 @@ void SimApi::CheckGang(const std::string& name, const SimGang& gang) {
   const std::vector<std::string> uids = MembersOf(name);
   int bound = 0;
   for (const std::string& uid : uids) bound += pods_.at(uid).node.empty() ? 0 : 1;
-  const int there = static_cast<int>(uids.size()), room = RoomFor(name, gang);
+  const int there = static_cast<int>(uids.size()), room = RoomFor(name, gang, kLowest);
   const std::string text = name + " of " + std::to_string(gang.minimum) + " to " +
                            std::to_string(gang.total) + " has " + std::to_string(bound) + " of " +
                            std::to_string(there) + " bound and room for " + std::to_string(room);

@@ -8,6 +8,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -24,6 +25,7 @@ namespace berth::test {
 
 // What is left of a gang that ran may go alone after so long (gang_limits.h).
 constexpr Duration kRemnantAfter = std::chrono::seconds(60);
+constexpr int kLowest = std::numeric_limits<int>::min();
 constexpr int kModelNodes = 6, kModelGpus = 4, kModelGangs = 5;
 
 struct SimPod {
@@ -33,11 +35,16 @@ struct SimPod {
   Instant created{};
   std::string node;  // "" = not bound
   std::vector<int> devices;
+  int priority = 0;
+  bool heard = false;    // by the watch
+  bool leaving = false;  // it was evicted, and ends soon
+  Instant ends{};
 };
 
 struct SimGang {
   int minimum = 2, total = 2;
-  int gpus = 1;             // of each pod
+  int gpus = 1;  // of each pod
+  int priority = 0;
   bool one_rack = false;    // all of it in one
   bool ran = false;         // a pod of it was bound
   bool ran_before = false;  // it was created anew
@@ -59,8 +66,13 @@ class SimApi {
   // Everything as it is, to a Berth that begins.
   void ListTo(ClusterState& state, WaitingPods& waiting);
 
-  std::string Create(const std::string& name, const std::string& gang, int gpus);  // its UID
+  // Its UID. The priority is that of the gang, if it is in one.
+  std::string Create(const std::string& name, const std::string& gang, int gpus, int priority);
   void Delete(const std::string& uid);
+  // The pod ends in some seconds, for the other one.
+  void Evict(const std::string& uid, const std::string& preemptor);
+  // Pods that were evicted and whose time has come.
+  [[nodiscard]] std::vector<std::string> Ended() const;
   // A node that is there goes, with its pods; one that is not comes. The pods that went.
   std::vector<std::string> Toggle(const std::string& node);
   // Pods that were bound to a node after it had gone: they are deleted soon.
@@ -72,8 +84,8 @@ class SimApi {
   [[nodiscard]] const std::set<std::string>& nodes() const { return nodes_; }
   [[nodiscard]] std::map<std::string, SimGang>& gangs() { return gangs_; }  // that ever were
   [[nodiscard]] std::vector<std::string> MembersOf(const std::string& gang) const;
-  // GPUs of the node that no pod has.
-  [[nodiscard]] int FreeGpus(const std::string& node) const;
+  // GPUs of the node that no pod has, or none of at least that priority.
+  [[nodiscard]] int FreeGpus(const std::string& node, int priority = kLowest) const;
 
   // At the end, when nothing has disturbed for long: gangs that are not whole and could be.
   void CheckGangs();
@@ -86,8 +98,9 @@ class SimApi {
   void CheckBegin(const SimPod& pod);
   void CheckRack(const SimPod& pod);
   void CheckGang(const std::string& name, const SimGang& gang);
-  // How many more pods of the gang there is room for.
-  [[nodiscard]] int RoomFor(const std::string& name, const SimGang& gang) const;
+  void CheckIsOfUse(const SimPod& preemptor);
+  // How many more pods of the gang there is room for, beside those of at least that priority.
+  [[nodiscard]] int RoomFor(const std::string& name, const SimGang& gang, int priority) const;
 
   void Apply(ClusterState& state, const ClusterEvent& event);
   void Tell(Told what) { watch_.push_back(std::move(what)); }
@@ -100,6 +113,7 @@ class SimApi {
   std::map<std::string, SimPod> pods_;
   std::map<std::string, SimGang> gangs_;
   std::deque<Told> watch_;
+  Instant changed_{};  // when there was less room, or one of a gang less
   int created_ = 0;
 };
 

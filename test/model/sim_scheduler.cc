@@ -16,6 +16,7 @@ void SimScheduler::Deleted(const std::string& uid) {
   asleep_.erase(uid);
   texts_.erase(uid);
   looks_.erase(uid);
+  nominated_.erase(uid);
   WakeAll();
 }
 
@@ -61,8 +62,15 @@ std::string SimScheduler::NextPod() {
   return ready[static_cast<std::size_t>(world_.dice.Below(static_cast<int>(ready.size())))];
 }
 
-int SimScheduler::FreeGpus(const std::string& node) const {
+int SimScheduler::FreeGpus(const std::string& node, const std::string& uid_of_asker) const {
   int free = api_.FreeGpus(node);
+  const int priority = api_.pods().at(uid_of_asker).priority;
+  for (const auto& [uid, there] : nominated_) {
+    if (there != node || uid == uid_of_asker || assumed_.contains(uid)) continue;
+    const auto pod = api_.pods().find(uid);
+    if (pod == api_.pods().end() || !pod->second.node.empty()) continue;
+    if (pod->second.priority >= priority) free -= pod->second.gpus;
+  }
   for (const auto& [uid, assumed] : assumed_) {
     const auto pod = api_.pods().find(uid);
     if (assumed != node || pod == api_.pods().end() || !pod->second.node.empty()) continue;
@@ -75,7 +83,8 @@ std::vector<NodeIndex> SimScheduler::Offered(const Snapshot& snapshot, const Sim
   std::vector<NodeIndex> offered;
   for (const std::string& node : api_.nodes()) {
     const NodeIndex index = snapshot.names().Find(node);
-    if (index != kNoNode && FreeGpus(node) >= pod.gpus) offered.push_back(index);
+    if (index == kNoNode) continue;
+    if (FreeGpus(node, pod.pod.Request().id.uid) >= pod.gpus) offered.push_back(index);
   }
   if (world_.planted == Planted::kOffersOneNode && !offered.empty()) {
     offered = {
@@ -97,10 +106,19 @@ void SimScheduler::Schedule(Extender& berth, int number_of_berth) {
     if (answer.reasons[i] != Reason::kFits) continue;
     if (node.empty() || world_.dice.Chance(50)) node = snapshot->names().name(offered[i]);
   }
-  if (node.empty()) return Refused(uid, answer);
+  if (node.empty()) {
+    std::set<std::string> never;
+    for (std::size_t i = 0; i < offered.size(); ++i) {
+      if (VerdictOf(answer.reasons[i]) != Verdict::kUnresolvable) continue;
+      never.emplace(snapshot->names().name(offered[i]));
+    }
+    Preempt(berth, uid, never);
+    return Refused(uid, answer);
+  }
   world_.Log("bind of", uid, "to", node, "asked for");
   pending_.erase(uid);
   assumed_[uid] = node;
+  nominated_.erase(uid);
   const int number = calls_.Add({uid, pod.gang, node, number_of_berth});
   const PodId& id = pod.pod.Request().id;
   const bool taken = berth.Bind(
@@ -119,6 +137,54 @@ void SimScheduler::Refused(const std::string& uid, const FilterAnswer& answer) {
   std::string& last = texts_[uid];
   if (text == last) asleep_.insert(uid);
   last = text;
+}
+
+std::vector<std::string> SimScheduler::VictimsOn(const std::string& node,
+                                                 const std::string& uid) const {
+  const SimPod& pod = api_.pods().at(uid);
+  int free = FreeGpus(node, uid);
+  if (free >= pod.gpus) return {};
+  std::vector<std::pair<int, std::string>> lower;
+  for (const auto& [other, there] : api_.pods()) {
+    if (there.node != node || there.priority >= pod.priority) continue;
+    lower.emplace_back(-there.priority, other);
+    free += there.gpus;
+  }
+  std::vector<std::string> victims;
+  if (free < pod.gpus) return victims;
+  std::ranges::sort(lower);
+  for (const auto& [priority, other] : lower) {  // the dearest are reprieved first
+    const int gpus = api_.pods().at(other).gpus;
+    if (free - gpus >= pod.gpus) {
+      free -= gpus;
+    } else {
+      victims.push_back(other);
+    }
+  }
+  return victims;
+}
+
+void SimScheduler::Preempt(Extender& berth, const std::string& uid,
+                           const std::set<std::string>& never) {
+  const SimPod& pod = api_.pods().at(uid);
+  if (const auto at = nominated_.find(uid); at != nominated_.end()) {
+    for (const auto& [other, there] : api_.pods()) {  // it waits for these
+      if (there.node == at->second && there.leaving && there.priority < pod.priority) return;
+    }
+  }
+  std::vector<NodeVictims> asked;
+  for (const std::string& node : api_.nodes()) {
+    if (never.contains(node)) continue;
+    std::vector<std::string> victims = VictimsOn(node, uid);
+    if (!victims.empty()) asked.push_back({node, std::move(victims)});
+  }
+  nominated_.erase(uid);
+  if (asked.empty()) return;
+  const auto kept = berth.Preempt(berth.Current(), pod.pod.Request(), asked);
+  if (kept.empty()) return;
+  const auto at = static_cast<std::size_t>(world_.dice.Below(static_cast<int>(kept.size())));
+  nominated_[uid] = kept[at].node;
+  for (const std::string& victim : kept[at].uids) api_.Evict(victim, uid);
 }
 
 void SimScheduler::Answered(int number, const Status& bound) {

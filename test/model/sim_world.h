@@ -39,6 +39,7 @@ struct ModelReport {
   int bindings = 0;   // of single pods too
   int restarts = 0;   // of Berth or kube-scheduler
   int handovers = 0;  // from one Berth to another
+  int evictions = 0;
 };
 
 class Dice {
