@@ -39,7 +39,7 @@ using test::Fault;
 using Json = nlohmann::json;
 
 constexpr int kNodeCount = 100;
-constexpr int kGpusPerNode = 8;
+constexpr int kGpusPerNode = 8;  // with UUIDs: shares are given of them
 constexpr int kThreads = 8;
 const std::string kNodes = "/api/v1/nodes";
 const std::string kPods = "/api/v1/pods";
@@ -76,7 +76,9 @@ class FaultRun : public testing::Test {
  protected:
   FaultRun() {
     for (int i = 0; i < kNodeCount; ++i) {
-      api_.Put(kNodes, FakeNode("n" + std::to_string(i), kGpusPerNode));
+      Json node = FakeNode("n" + std::to_string(i), kGpusPerNode);
+      node["metadata"]["annotations"]["berth.dev/gpu-uuids"] = "0,1,2,3,4,5,6,7";
+      api_.Put(kNodes, node);
     }
     api_.fault = [this](const kube::ApiRequest& request) { return FaultFor(request); };
     api_.before_answer = [this](const kube::ApiRequest& request) {

@@ -22,9 +22,14 @@ std::string TextOf(const SoakNode& node) {
     return R"({"cpu":"64","memory":"256Gi","pods":"110","nvidia.com/gpu":")" +
            std::to_string(gpus) + "\"}";
   };
+  std::string uuids;
+  for (int gpu = 0; gpu < kSoakGpusPerNode; ++gpu) {
+    uuids += (gpu == 0 ? "g" : ",g") + std::to_string(gpu);
+  }
   std::string text = R"({"apiVersion":"v1","kind":"Node",)" + Meta(node.name, node.version) +
                      R"(,"labels":{"nvidia.com/gpu.product":"A100-SXM4-80GB",)"
-                     R"("nvidia.com/gpu.memory":"81920"}},"spec":{},"status":{"allocatable":)" +
+                     R"("nvidia.com/gpu.memory":"81920"},"annotations":{"berth.dev/gpu-uuids":")" +
+                     uuids + R"("}},"spec":{},"status":{"allocatable":)" +
                      resources(kSoakGpusPerNode - node.lost_gpus) + R"(,"capacity":)" +
                      resources(kSoakGpusPerNode) + R"(,"conditions":[{"type":"Ready","status":")" +
                      (node.ready ? "True" : "False") + "\"}]}}";
