@@ -82,6 +82,8 @@ struct RequestShape {
   Isolation isolation = Isolation::kUnsaid;
   // Of whole GPUs: memory that each has at least, or each part that stands for one; 0 = not said.
   std::int64_t min_gpu_memory_mib = 0;
+  // It asks for several whole GPUs, and none of its containers for more than one.
+  bool one_per_container = false;
 
   friend bool operator==(const RequestShape&, const RequestShape&) = default;
   friend auto operator<=>(const RequestShape&, const RequestShape&) = default;

@@ -32,13 +32,17 @@ Reason CheckWhole(const Node& node, int wanted, const LinkAsk& ask) {
   return idle < wanted ? Reason::kGpusBusy : Reason::kFits;
 }
 
-// A node whose GPUs have several users.
+// A node whose GPUs have several users. The device plugin is asked by each container for itself:
+// several of one place each are as good as several pods.
 Reason CheckPlaces(const Node& node, const RequestShape& shape) {
   const NodeSpec& spec = node.spec();
+  const int wanted = shape.gpu_count();
   if (shape.is_share()) return Reason::kPlacesOnly;
-  if (shape.gpu_count() > 1) return Reason::kOnePlaceEach;
+  if (wanted > 1 && !shape.one_per_container) return Reason::kOnePlaceEach;
+  if (wanted > 1 && shape.links.limits()) return Reason::kNeverLinked;
   if (spec.places.count <= spec.missing) return Reason::kNoGpuOffered;
-  return node.free_places() > 0 ? Reason::kFits : Reason::kGpusBusy;
+  if (spec.places.count - spec.missing < wanted) return Reason::kTooFewGpus;
+  return node.free_places() >= wanted ? Reason::kFits : Reason::kGpusBusy;
 }
 
 // Whether somebody can give a container the GPU of which Berth has given it a share.

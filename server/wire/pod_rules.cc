@@ -175,6 +175,11 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   if (request.refusal.empty()) {
     request.shape.gpus = GpuAskOf(ask);
     if (several_gpu_resources_) request.shape.gpu_resource = ask.gpu_resource;
+    const auto asks_for_one = [](const ContainerSpec& container) {
+      return container.ask.gpus <= 1;
+    };
+    request.shape.one_per_container =
+        ask.mig.empty() && ask.gpus > 1 && std::ranges::all_of(parts.containers, asks_for_one);
     int index = 0;
     for (const ContainerSpec& container : parts.containers) {
       const int at = index++;

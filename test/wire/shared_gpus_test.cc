@@ -227,6 +227,33 @@ TEST(RenamedGpus, AreAskedForByTheirOwnName) {
             "pod asks for nvidia.com/gpu.shared and for nvidia.com/gpu: want one of the two");
 }
 
+TEST(SharedGpus, GiveAPlaceToEachContainerOfAPod) {
+  const auto pod_of = [](const std::string& name, int containers, const char* gpus = "1") {
+    Json pod = PodWithGpus(name, 1);
+    Json& list = pod["spec"]["containers"];
+    list = Json::array();
+    for (int i = 0; i < containers; ++i) {
+      list.push_back({{"name", "c" + std::to_string(i)},
+                      {"resources", {{"limits", {{"nvidia.com/gpu", gpus}}}}}});
+    }
+    return pod;
+  };
+  TestService service(Specs({SlicedT4("t4")}));
+  const std::string each =
+      "GPUs of the node have several users: of several places the device plugin gives no more than "
+      "of one, or fails the pod";
+  EXPECT_EQ(Refusal(service, pod_of("of-two", 2, "2"), "t4"), each);
+  EXPECT_EQ(Refusal(service, pod_of("many", 17), "t4"),
+            "node has fewer healthy GPUs than the pod asks for");
+  EXPECT_EQ(Refusal(service, Annotated(pod_of("linked", 2), "berth.dev/link", "required"), "t4"),
+            "node has no GPUs linked as the pod asks");
+  ASSERT_EQ(service.Place(pod_of("fourteen", 14), "t4"), "");
+  EXPECT_EQ(FreePlaces(service), 2);
+  EXPECT_EQ(Refusal(service, pod_of("three", 3), "t4"), "not enough idle GPUs");
+  EXPECT_EQ(service.Place(pod_of("two", 2), "t4"), "");
+  EXPECT_EQ(FreePlaces(service), 0);
+}
+
 TEST(SharedGpus, ThatOthersGaveAreCounted) {
   TestService service(Specs({SlicedT4("t4")}));
   ABoundPod(service, PodWithGpus("one", 1), "t4");
