@@ -199,6 +199,12 @@ class Metrics::Impl {
                        .Help("For how long the first bind of a pod group waited for the others")
                        .Register(registry_)
                        .Add({}, HoldBuckets())) {
+    prometheus::BuildGauge()
+        .Name("berth_build_info")
+        .Help("1 for the version of the program")
+        .Register(registry_)
+        .Add({{"version", BERTH_VERSION}})
+        .Set(1);
     auto& reloads = prometheus::BuildCounter()
                         .Name("berth_config_reloads_total")
                         .Help(

@@ -46,9 +46,9 @@ TEST(Metrics, EverySeriesIsThereFromTheStartWithHelpAndType) {
   service.metrics().ShowConfig("0123456789ab", false);
   const std::string text = Text(service);
   for (const char* name :
-       {"berth_calls_total", "berth_refusals_total", "berth_gpus", "berth_gpus_idle", "berth_nodes",
-        "berth_call_duration_seconds", "berth_config_info", "berth_config_reload_failed",
-        "berth_config_needs_restart", "berth_config_reloads_total",
+       {"berth_build_info", "berth_calls_total", "berth_refusals_total", "berth_gpus",
+        "berth_gpus_idle", "berth_nodes", "berth_call_duration_seconds", "berth_config_info",
+        "berth_config_reload_failed", "berth_config_needs_restart", "berth_config_reloads_total",
         "berth_config_decisions_changed_ratio", "berth_link_quality_ratio"}) {
     EXPECT_NE(text.find("# HELP " + std::string(name) + " "), std::string::npos) << name;
     EXPECT_NE(text.find("# TYPE " + std::string(name) + " "), std::string::npos) << name;
@@ -69,8 +69,8 @@ TEST(Metrics, OnlyKnownLabelsAreUsedAndNamesHaveThePrefix) {
   TestService service({MachineWith("n1", 2), MachineWith("n2", 1, "we\"ird\\model\n")});
   service.metrics().ShowConfig("0123456789ab", false);
   std::istringstream lines(Text(service));
-  const std::set<std::string> known = {"verb",  "result", "reason", "model",
-                                       "state", "le",     "hash",   "size"};
+  const std::set<std::string> known = {"verb", "result", "reason", "model",  "state",
+                                       "le",   "hash",   "size",   "version"};
   std::size_t labels = 0;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with('#')) continue;
