@@ -844,6 +844,17 @@ TEST_F(GangTableTest, AMemberBeyondTheMinimumMakesRoomForItselfAlone) {
   EXPECT_EQ(Preempt(d, {"n"}), "n: low");
 }
 
+TEST_F(GangTableTest, MembersMayShareGpusThatANodeSharesWhereThereArePlacesForAll) {
+  Add(ANode("n").Places(2));
+  Arrive({a_, b_, c_});
+  for (const APod& pod : {a_, b_, c_}) EXPECT_EQ(Filter(pod), kNoRoom);
+  Add(ANode("n").Places(3));
+  Pass(seconds(1));
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  EXPECT_EQ(bound_.size(), 3U);
+  EXPECT_EQ(state_.Current()->node(0).free_places(), 0);
+}
+
 TEST_F(GangTableTest, MembersMaySayOneSizeOnly) {
   Add(ANode("n").Gpus(4));
   Arrive({a_, b_});
