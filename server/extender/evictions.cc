@@ -72,6 +72,14 @@ bool Evictions::AwaitedElsewhere(const std::string& pod_uid, const Snapshot& sna
   return !asked_again;
 }
 
+NodeVictims Evictions::AgreedOn(const std::string& pod_uid, const std::string& node) {
+  const MutexLock lock(mutex_);
+  const auto found = by_pod_.find(pod_uid);
+  if (found == by_pod_.end()) return {node, {}};
+  const auto agreed = std::ranges::find(found->second.nodes, node, &NodeVictims::node);
+  return agreed == found->second.nodes.end() ? NodeVictims{node, {}} : *agreed;
+}
+
 void Evictions::Forget(const std::string& pod_uid) {
   const MutexLock lock(mutex_);
   if (by_pod_.erase(pod_uid) > 0) std::erase(order_, pod_uid);

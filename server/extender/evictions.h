@@ -34,6 +34,9 @@ class Evictions {
   bool AwaitedElsewhere(const std::string& pod_uid, const Snapshot& snapshot,
                         std::span<const NodeVictims> asked) BERTH_EXCLUDES(mutex_);
 
+  // Those that were agreed on for the pod on that node last; none: without any UIDs.
+  NodeVictims AgreedOn(const std::string& pod_uid, const std::string& node) BERTH_EXCLUDES(mutex_);
+
   void Forget(const std::string& pod_uid) BERTH_EXCLUDES(mutex_);
 
  private:

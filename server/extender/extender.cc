@@ -130,6 +130,23 @@ std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snaps
   return policy().engine->Prioritize(snapshot, pod.shape, candidates, pull);
 }
 
+namespace {
+
+// kube-scheduler may ask again while the victims that were agreed on are ending, and has seen some
+// of them go. It is to stay at these, those that are there. nullopt: there are none.
+std::optional<NodeVictims> RestOf(const NodeVictims& agreed, const NodeVictims& asked,
+                                  const Node& node) {
+  if (asked.uids.empty()) return std::nullopt;
+  NodeVictims rest = asked;
+  rest.uids = agreed.uids;
+  std::erase_if(rest.uids,
+                [&node](const std::string& uid) { return node.FindPod(uid) == nullptr; });
+  if (rest.uids.empty()) return std::nullopt;
+  return rest;
+}
+
+}  // namespace
+
 std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>& snapshot,
                                            const PodRequest& pod,
                                            std::span<const NodeVictims> nodes) {
@@ -145,7 +162,7 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
   const EvictionLimits limits{*budgets,
                               [this](const GangId& gang) { return parts_.state.GangSize(gang); }};
   GroupPlaces group = pod.domain.required ? GroupOf(snapshot, pod) : GroupPlaces();
-  std::vector<NodeVictims> kept;
+  std::vector<NodeVictims> kept, going;
   std::vector<bool> seen(snapshot->size());
   bool in_vain = !pod.refusal.empty() || !pod.may_preempt ||
                  evictions_.AwaitedElsewhere(pod.id.uid, *snapshot, nodes);
@@ -161,13 +178,23 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
     const NodeIndex index = snapshot->names().Find(asked.node);
     if (index == kNoNode || seen[index] || (only != kNoNode && index != only)) continue;
     seen[index] = true;  // a node that is named again is not searched again
+    NodeVictims agreed = evictions_.AgreedOn(pod.id.uid, asked.node);
+    if (auto rest = RestOf(agreed, asked, snapshot->node(index))) {
+      const auto more = VictimsOn(*snapshot, pod, group, index, agreed.uids, limits);
+      if (more && more->empty()) {
+        kept.push_back(*std::move(rest));
+        going.push_back(std::move(agreed));
+        continue;
+      }
+    }
     const auto added = VictimsOn(*snapshot, pod, group, index, asked.uids, limits);
     if (!added) continue;
     NodeVictims all = asked;
     all.uids.insert(all.uids.end(), added->begin(), added->end());
-    kept.push_back(std::move(all));
+    kept.push_back(all);
+    going.push_back(std::move(all));
   }
-  AgreeOn(*snapshot, pod, kept);
+  AgreeOn(*snapshot, pod, std::move(going));
   parts_.sink.Record(
       {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = kept.size()});
   return kept;

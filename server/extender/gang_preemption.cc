@@ -49,6 +49,7 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   unit.asleep.insert_or_assign(pod.id.uid, pod.id);
   const bool is_enough = roster.placed + std::ssize(roster.waiting) >= *unit.says.minimum;
   if (!is_enough || unit.phase != Unit::Phase::kWaiting || lets_go_) return nowhere;
+  if (!unit.nominated.empty()) KeepWhatIsFree(engine, unit, roster);
   PlanToClear(engine, unit, roster, limits, now);
   NodesByUid& nodes = unit.clearing.to_clear;
   const auto is_asked = [&](const std::string& name) {

@@ -517,6 +517,33 @@ TEST_F(ExtenderTest, WhoeverMadeRoomWaitsUntilTheVictimsAreSeenGone) {
   EXPECT_FALSE(extender_->Preempt(extender_->Current(), high, {{{"n2", {"low-n2"}}}}).empty());
 }
 
+// Berth hears later than kube-scheduler that the first ones have ended.
+TEST_F(ExtenderTest, NobodyElseIsEvictedWhenKubeSchedulerAsksForTheRestOfItsVictims) {
+  Start({MachineWith("n1", 6)});
+  for (int gpu = 0; gpu < 6; ++gpu) {
+    const PodRequest low = Pod("low-" + std::to_string(gpu), WholeGpus{1});
+    const ClusterEvent event = PodBound{low, {"n1", 0, 0, {{gpu, kMilliPerGpu, 0}}}};
+    ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
+  }
+  PodRequest high = Pod("high", WholeGpus{4});
+  high.priority = 100;
+  using Victims = std::vector<NodeVictims>;
+  const Victims first = {{"n1", {"low-2", "low-3", "low-4", "low-5"}}}, rest = {{"n1", {"low-5"}}};
+  ASSERT_EQ(extender_->Preempt(extender_->Current(), high, first), first);
+  EXPECT_EQ(extender_->Preempt(extender_->Current(), high, rest), first);
+  EXPECT_EQ(extender_->Preempt(extender_->Current(), high, {{{"n1", {"low-0"}}}}), first)
+      << "it stays at those that were agreed on";
+  for (const char* const gone : {"low-2", "low-3", "low-4"}) {
+    const ClusterEvent event = PodGone{gone};
+    ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
+  }
+  EXPECT_EQ(extender_->Preempt(extender_->Current(), high, {{{"n1", {"low-0"}}}}), rest);
+  const ClusterEvent event = PodGone{"low-5"};
+  ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
+  const Victims other = {{"n1", {"low-0"}}};
+  EXPECT_EQ(extender_->Preempt(extender_->Current(), high, other), other) << "all have gone";
+}
+
 TEST_F(ExtenderTest, WaitingForVictimsOfANodeThatWasNotChosenEnds) {
   Start({MachineWith("n1", 1)});
   const ClusterEvent event =
