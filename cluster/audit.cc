@@ -40,7 +40,8 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
     for (const DeviceGrant& grant : pod->placement.grants) {
       const auto index = static_cast<std::size_t>(grant.gpu);
       if (grant.gpu < 0 || index >= gpus.size()) {
-        ++report.unknown_devices;
+        // A name may become known with the node's UUIDs.
+        if (grant.uuid.empty()) ++report.unknown_devices;
         continue;
       }
       sums[index].milli += grant.milli;

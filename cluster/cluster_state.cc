@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "cluster/named_grants.h"
 
 namespace berth {
 namespace {
@@ -87,12 +88,21 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
 
 void ClusterState::Show(const PodBound& bound) {
   const std::string& uid = bound.pod.id.uid;
-  const std::string& node = bound.placement.node;
-  const std::shared_ptr<const PodRecord> held = Find(uid);
-  const Placement placement = bound.devices_annotated
-                                  ? disputes_.Believe(bound, held.get(), PodsOn(node), SpecOf(node))
-                                  : bound.placement;
   if (unshown_.erase(uid) > 0) deadlines_.erase({Instant(), uid});
+  Book(bound);
+}
+
+void ClusterState::Book(const PodBound& said) {
+  const std::string& node = said.placement.node;
+  const NodeSpec* const spec = SpecOf(node);
+  PodBound bound = said;
+  if (spec != nullptr && HasNamedGrants(said.placement)) {
+    bound.placement = WithIndices(said.placement, *spec);
+  }
+  const std::shared_ptr<const PodRecord> held = Find(bound.pod.id.uid);
+  const Placement placement = bound.devices_annotated
+                                  ? disputes_.Believe(bound, held.get(), PodsOn(node), spec)
+                                  : bound.placement;
   if (held != nullptr && !IsNews(*held, bound, placement)) return;
   Keep(
       RecordOf(bound.pod, placement, PodState::kBound, {}, bound.devices_annotated, bound.leaving));
@@ -106,6 +116,13 @@ void ClusterState::Reconsider(const std::string& node) {
     if (auto placement = disputes_.Reconsider(uid, *held, PodsOn(node), SpecOf(node))) {
       Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, true, held->leaving));
     }
+  }
+}
+
+void ClusterState::FindNamedGpus(const NodeSpec& spec) {
+  for (const auto& held : PodRecords(PodsOn(spec.name))) {
+    if (!HasNamedGrants(held->placement)) continue;
+    Book({held->pod, held->placement, held->annotated, held->leaving});
   }
 }
 
@@ -129,6 +146,7 @@ void ClusterState::Leave(std::string_view uid) {
   }
   Erase(uid);
   disputes_.Forget(uid);
+  if (held != nullptr) Reconsider(held->placement.node);
 }
 
 // A reservation belongs to its bind, which finds out its outcome: the doubt is for later.
@@ -156,6 +174,7 @@ void ClusterState::UpsertNode(const NodeSpec& said) {
   } else {
     ReplaceNode(shared);
   }
+  FindNamedGpus(*shared);
   if (is_new) DisputeUnknownDevices(*shared);
   Reconsider(shared->name);
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cluster/mig_use.h"
+#include "cluster/named_grants.h"
 
 namespace berth {
 namespace {
@@ -58,7 +59,15 @@ bool HasDevices(const Placement& placement) {
 
 // Why that node cannot have given the devices; "" = it can.
 std::string WhyNotOnNode(const Placement& said, const NodeSpec& node) {
+  const bool says_all = std::ranges::none_of(node.gpus, &std::string::empty, &GpuSpec::uuid);
   for (const DeviceGrant& grant : said.grants) {
+    if (!grant.uuid.empty()) {
+      if (!says_all ||
+          std::ranges::find(node.gpus, grant.uuid, &GpuSpec::uuid) != node.gpus.end()) {
+        continue;
+      }
+      return "the node has no GPU of that UUID";
+    }
     if (static_cast<std::size_t>(grant.gpu) < node.gpus.size()) continue;
     return "the node has " + std::to_string(node.gpus.size()) + " GPUs";
   }
@@ -72,6 +81,7 @@ std::string WhyNotBeside(const Placement& said, std::string_view uid, const PodR
     if (std::string why_not = WhyNotOnNode(said, *node); !why_not.empty()) return why_not;
   }
   for (const DeviceGrant& grant : said.grants) {
+    if (grant.gpu < 0) continue;
     const Held held = HeldOf(grant.gpu, uid, pods);
     if (held.by == nullptr) continue;
     const std::int64_t memory_mib =
@@ -86,14 +96,14 @@ std::string WhyNotBeside(const Placement& said, std::string_view uid, const PodR
   return WhyNotMigBeside(said, uid, pods, *node->mig);
 }
 
-// Whether other pods hold every device in `said`. Then an assumption may take its place: none of
+// Whether other pods hold every device in `said` whole. Then an assumption may take its place: none of
 // these GPUs is given away, even if the annotation is true and the other pod has left unnoticed.
 bool IsHeldByOthers(const Placement& said, std::string_view uid, const PodRecords& pods,
                     const NodeSpec* node) {
   const auto holds = [uid](const PodRecord& pod, const DeviceGrant& wanted) {
     return pod.pod.id.uid != uid &&
            std::ranges::any_of(pod.placement.grants, [&wanted](const DeviceGrant& grant) {
-             return grant.gpu == wanted.gpu && grant.milli >= wanted.milli &&
+             return grant.gpu == wanted.gpu && grant.milli == kMilliPerGpu &&
                     grant.memory_mib >= wanted.memory_mib;
            });
   };
@@ -136,7 +146,8 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
   const auto entry = by_uid_.find(uid);
   const bool waits = entry != by_uid_.end() && entry->second.open;
   const Placement first = waits ? entry->second.said : said;
-  const bool known = has && held->state == PodState::kBound && !waits;
+  const bool known = has && held->state == PodState::kBound && !waits &&
+                     !HasNamedGrants(held->placement);  // it may only be said more exactly
   std::string why_not;
   if (known && !Specifies(held->placement, said)) {
     why_not = "it is known to have " + DevicesText(held->placement);
@@ -187,7 +198,8 @@ std::vector<std::string> DeviceDisputes::OpenOn(std::string_view node) const {
 std::optional<Placement> DeviceDisputes::Reconsider(std::string_view uid, const PodRecord& held,
                                                     const PodRecords& pods, const NodeSpec* node) {
   const auto entry = by_uid_.find(uid);
-  const Placement& said = entry->second.said;
+  const Placement said =
+      node == nullptr ? entry->second.said : WithIndices(entry->second.said, *node);
   Placement placement = held.placement;
   placement.grants = said.grants;
   placement.mig = said.mig;
@@ -214,7 +226,8 @@ std::vector<DeviceDispute> DeviceDisputes::List() const {
 std::string DevicesText(const Placement& placement) {
   std::string text;
   for (const DeviceGrant& grant : placement.grants) {
-    text += (text.empty() ? "GPU " : ", GPU ") + std::to_string(grant.gpu);
+    text += (text.empty() ? "GPU " : ", GPU ") +
+            (grant.uuid.empty() ? std::to_string(grant.gpu) : grant.uuid);
     if (grant.milli != kMilliPerGpu) text += " (" + std::to_string(grant.milli) + " milli)";
   }
   for (const MigGrant& grant : placement.mig) text += (text.empty() ? "" : ", ") + NameOf(grant);

@@ -63,6 +63,8 @@ Status Validate(const NodeSpec& spec) {
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
     BERTH_TRY_STATUS(check("gpus[" + std::to_string(i) + "].memory_mib", spec.gpus[i].memory_mib,
                            kMostGpuMemoryMib));
+    BERTH_TRY_STATUS(check("gpus[" + std::to_string(i) + "].most_users", spec.gpus[i].most_users,
+                           kMaxGpuPlaces));
   }
   return spec.mig.known() ? Validate(*spec.mig) : Status();
 }
@@ -109,6 +111,10 @@ Status Node::CanTake(const Placement& placement) const {
     }
     if (grant.memory_mib > 0 && grant.memory_mib > gpus_[index].memory_mib) {
       return ShortOf(name + " memory_mib", grant.memory_mib, gpus_[index].memory_mib);
+    }
+    if (!HasPlace(spec_->gpus[index], gpus_[index])) {
+      return Fail(Errc::kConflict,
+                  name + ": has its " + std::to_string(spec_->gpus[index].most_users) + " users");
     }
   }
   if (placement.places > 0 && placement.places > free_places()) {
@@ -158,8 +164,8 @@ void Node::CountAll() {
   free_memory_bytes_ = spec_->memory_bytes;
   gpus_.clear();
   gpus_.reserve(spec_->gpus.size());
-  for (const GpuSpec& gpu : spec_->gpus) gpus_.push_back({kMilliPerGpu, gpu.memory_mib});
-  ForEachGpu(claimed(), [this](int gpu) { gpus_[static_cast<std::size_t>(gpu)] = {0, 0}; });
+  for (const GpuSpec& gpu : spec_->gpus) gpus_.push_back({.memory_mib = gpu.memory_mib});
+  ForEachGpu(claimed(), [this](int gpu) { gpus_[static_cast<std::size_t>(gpu)] = {.milli = 0}; });
   tenants_.clear();
   unattributed_ = 0;
   places_taken_ = 0;
@@ -251,6 +257,7 @@ void Node::Take(std::span<const DeviceGrant> grants, int sign) {
     GpuFree& gpu = gpus_[static_cast<std::size_t>(grant.gpu)];
     gpu.milli -= sign * grant.milli;
     gpu.memory_mib -= sign * grant.memory_mib;
+    if (spec_->gpus[static_cast<std::size_t>(grant.gpu)].most_users > 0) gpu.users += sign;
   }
 }
 

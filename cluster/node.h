@@ -47,6 +47,7 @@ struct GpuSpec {
   std::string uuid;             // empty = not known
   std::int64_t memory_mib = 0;  // 0 = not known: memory of this GPU is then not tracked
   bool healthy = true;
+  int most_users = 0;  // pods that its agent serves on it at a time; 0 = any number
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
 
@@ -66,6 +67,11 @@ struct NodeSpec {
   int missing = 0;
   // The resource by which pods ask for `gpus` or places ("nvidia.com/gpu"); empty: any.
   std::string gpu_resource = {};
+  // The agent that hands out `gpus`, in parts too, to pods that ask in its words; empty: one that
+  // knows no parts.
+  std::string share_agent = {};
+  // What keeps the users of one GPU apart there: kNone, or kMemory.
+  Isolation share_isolation = Isolation::kNone;
   // No shares are given of `gpus` while the UUID of one is unknown: nobody could carry them out.
   bool shares_need_uuids = false;
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
@@ -102,10 +108,16 @@ inline std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu,
 // What is free on one GPU.
 struct GpuFree {
   int milli = kMilliPerGpu;
+  int users = 0;  // where GpuSpec::most_users bounds them
   std::int64_t memory_mib = 0;
   [[nodiscard]] bool idle() const { return milli == kMilliPerGpu; }
   friend bool operator==(const GpuFree&, const GpuFree&) = default;
 };
+
+// Whether its agent serves one more pod on the GPU.
+inline bool HasPlace(const GpuSpec& spec, const GpuFree& free) {
+  return spec.most_users == 0 || free.users < spec.most_users;
+}
 
 // How many pods on the node ask for the same number of GPUs; gpus = 0 stands for a share. Pods with
 // MIG devices are not among them.

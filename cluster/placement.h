@@ -14,9 +14,14 @@ namespace berth {
 
 // One GPU (or a share of it) given to a pod.
 struct DeviceGrant {
-  int gpu = 0;                  // index on the node
-  int milli = kMilliPerGpu;     // thousandths of its compute; 1000 = whole
-  std::int64_t memory_mib = 0;  // of its memory; 0 where the node's GPU memory is not known
+  static constexpr int kUnknown = -1;
+  int gpu = 0;               // index on the node; kUnknown beside a UUID
+  int milli = kMilliPerGpu;  // thousandths of its compute; 1000 = whole
+  // Of its memory; 0 where the node's GPU memory is not known.
+  std::int64_t memory_mib = 0;
+  // If another scheduler's record names the GPU by it, and as long as it is not known which one of
+  // the node that is (named_grants.h).
+  std::string uuid = {};
   friend bool operator==(const DeviceGrant&, const DeviceGrant&) = default;
 };
 
@@ -38,7 +43,7 @@ struct Placement {
   std::string node;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_bytes = 0;
-  std::vector<DeviceGrant> grants;  // by ascending GPU index, each GPU at most once
+  std::vector<DeviceGrant> grants;  // by ascending GPU index, each known GPU at most once
   std::vector<MigGrant> mig = {};   // sorted
   int places = 0;                   // on GPUs with several users (NodeSpec::places)
   friend bool operator==(const Placement&, const Placement&) = default;

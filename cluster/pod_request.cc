@@ -51,6 +51,7 @@ std::size_t HashValue(const RequestShape& shape) {
   }
   for (const std::string& model : shape.models) add(std::hash<std::string>{}(model));
   if (!shape.gpu_resource.empty()) add(std::hash<std::string>{}(shape.gpu_resource));
+  if (!shape.share_agent.empty()) add(std::hash<std::string>{}(shape.share_agent));
   if (shape.isolation != Isolation::kUnsaid) add(static_cast<std::uint64_t>(shape.isolation));
   if (shape.min_gpu_memory_mib > 0) add(static_cast<std::uint64_t>(shape.min_gpu_memory_mib));
   if (shape.one_per_container) add(1);

@@ -82,6 +82,9 @@ struct RequestShape {
   Isolation isolation = Isolation::kUnsaid;
   // Of whole GPUs: memory that each has at least, or each part that stands for one; 0 = not said.
   std::int64_t min_gpu_memory_mib = 0;
+  // Who has to hand out the share of a GPU, by the words in which it is asked for (NodeSpec::
+  // share_agent); empty: whoever reads what Berth writes.
+  std::string share_agent = {};
   // It asks for several whole GPUs, and none of its containers for more than one.
   bool one_per_container = false;
 
@@ -156,6 +159,7 @@ struct PodRequest {
   DomainAsk domain = {};
   std::shared_ptr<const NodeConstraints> constraints = nullptr;  // nullptr = none
   std::shared_ptr<const Labels> labels = nullptr;                // nullptr = none
+  int init_container_count = 0;                                  // of container_count, sidecars too
 };
 
 }  // namespace berth

@@ -84,6 +84,13 @@ struct HamiConfig {
   friend bool operator==(const HamiConfig&, const HamiConfig&) = default;
 };
 
+// Nodes whose GPUs gpushare's device plugin hands out by memory.
+enum class MemoryUnit { kGib, kMib };
+struct GpushareConfig {
+  MemoryUnit memory_unit = MemoryUnit::kGib;  // of aliyun.com/gpu-mem: its option --memory-unit
+  friend bool operator==(const GpushareConfig&, const GpushareConfig&) = default;
+};
+
 // Shares of GPUs (docs/share-a-gpu.md) on nodes where nobody carries them out.
 enum class UnenforcedShares { kAllow, kRefuse };
 struct SharesConfig {
@@ -121,6 +128,7 @@ struct Config {
   GangsConfig gangs;
   DraConfig dra;
   HamiConfig hami;
+  GpushareConfig gpushare;
   SharesConfig shares;
   ServerConfig server;
   LeaderElectionConfig leader_election;

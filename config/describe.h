@@ -153,6 +153,12 @@ void Describe(Visitor& v, HamiConfig& hami) {
 }
 
 template <class Visitor>
+void Describe(Visitor& v, GpushareConfig& gpushare) {
+  v.Field("memoryUnit", gpushare.memory_unit, Words{kMemoryUnitWords},
+          "of `aliyun.com/gpu-mem`, as the device plugin's `--memory-unit` says");
+}
+
+template <class Visitor>
 void Describe(Visitor& v, SharesConfig& shares) {
   v.Field("unenforced", shares.unenforced, Words{kUnenforcedWords},
           "what becomes of shares on nodes where nobody carries them out");
@@ -213,6 +219,7 @@ void Describe(Visitor& v, Config& config) {
   v.Group("gangs", config.gangs, "groups of pods that start whole or not at all");
   v.Group("dra", config.dra, "Dynamic Resource Allocation");
   v.Group("hami", config.hami, "HAMi");
+  v.Group("gpushare", config.gpushare, "gpushare");
   v.Group("shares", config.shares, "shares of GPUs");
   v.Group("server", config.server, "");
   v.Group("leaderElection", config.leader_election, "");

@@ -157,6 +157,7 @@ std::uint64_t IdleGpus(const Node& node) {
 bool HasFree(const Node& node, int gpu, const DeviceChoice& choice) {
   const GpuFree& free = FreeOf(node, gpu);
   return node.IsOpen(gpu) && choice.milli <= free.milli &&
+         HasPlace(node.spec().gpus[static_cast<std::size_t>(gpu)], free) &&
          (choice.memory_mib == 0 || choice.memory_mib <= free.memory_mib);
 }
 

@@ -40,6 +40,8 @@ constexpr auto kRows = [] {
       "nothing on the node enforces shares of a GPU; the pod needs memory protection");
   set(kSharesNotCarriedOut, kNever, "shares_not_carried_out",
       "nobody on the node carries out shares of a GPU");
+  set(kShareOfOtherAgent, kNever, "share_of_other_agent",
+      "nobody on the node carries out a share of a GPU that is asked for by that resource");
   set(kNotItsOwn, kNever, "not_its_own",
       "the node shares its GPUs; the pod needs a GPU or MIG device of its own");
   set(kGpuTooSmall, kNever, "gpu_too_small",

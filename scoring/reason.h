@@ -33,6 +33,7 @@ enum class Reason : std::uint8_t {
   kSharedSomehow,        // likewise, and nobody says how they are shared
   kSharesUnguarded,      // likewise, and the pod asks for a share, which nobody enforces
   kSharesNotCarriedOut,  // the pod asks for a share, and nobody could give it that GPU
+  kShareOfOtherAgent,    // likewise, by words that the node's agent does not read
   kNotItsOwn,            // the pod needs a GPU for itself, and these have several users
   kGpuTooSmall,          // the pod needs more memory than its GPUs have, or than their parts
   kModelMismatch,

@@ -281,10 +281,11 @@ class Choice {
           if (grant.gpu != static_cast<int>(gpu)) continue;
           free.milli += grant.milli;
           free.memory_mib += grant.memory_mib;
+          --free.users;
         }
       }
     }
-    return choice.milli <= free.milli &&
+    return choice.milli <= free.milli && HasPlace(node_.spec().gpus[gpu], free) &&
            (choice.memory_mib == 0 || choice.memory_mib <= free.memory_mib);
   }
 

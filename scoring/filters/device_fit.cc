@@ -45,13 +45,17 @@ Reason CheckPlaces(const Node& node, const RequestShape& shape) {
   return node.free_places() >= wanted ? Reason::kFits : Reason::kGpusBusy;
 }
 
-// Whether somebody can give a container the GPU of which Berth has given it a share.
-bool CanCarryOut(const NodeSpec& spec) {
-  return !spec.shares_need_uuids ||
-         std::ranges::none_of(spec.gpus, [](const GpuSpec& gpu) { return gpu.uuid.empty(); });
+// Whether somebody gives a container the GPU of which Berth has given it a share.
+Reason CheckAgent(const NodeSpec& spec, const RequestShape& shape) {
+  if (shape.share_agent != spec.share_agent) return Reason::kShareOfOtherAgent;
+  if (!spec.share_agent.empty() || !spec.shares_need_uuids) return Reason::kFits;
+  return std::ranges::any_of(spec.gpus, &std::string::empty, &GpuSpec::uuid)
+             ? Reason::kSharesNotCarriedOut
+             : Reason::kFits;
 }
 
-Reason CheckShare(const Node& node, const GpuShare& share) {
+Reason CheckShare(const Node& node, const RequestShape& shape, const GpuShare& share) {
+  if (const Reason agent = CheckAgent(node.spec(), shape); agent != Reason::kFits) return agent;
   bool could = false, memory_known = false;
   for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
     memory_known = memory_known || node.spec().gpus[static_cast<std::size_t>(gpu)].memory_mib > 0;
@@ -90,7 +94,7 @@ Reason CheckDevices(const Node& node, const RequestShape& shape) {
   if (node.gpus().empty()) return Reason::kNoGpu;
   if (node.healthy_gpus() == 0) return Reason::kNoGpuOffered;
   if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
-    return CanCarryOut(node.spec()) ? CheckShare(node, *share) : Reason::kSharesNotCarriedOut;
+    return CheckShare(node, shape, *share);
   }
   return CheckWhole(node, shape.gpu_count(), shape.links);
 }
@@ -119,7 +123,10 @@ Reason LackOf(GpuSharing sharing, Isolation isolation) {
 
 Reason CheckIsolation(const Node& node, const RequestShape& shape) {
   if (shape.isolation < Isolation::kMemory) return Reason::kFits;
-  if (shape.is_share()) return Reason::kSharesUnguarded;
+  if (shape.is_share()) {
+    const bool keeps = shape.isolation <= node.spec().share_isolation;
+    return keeps ? Reason::kFits : Reason::kSharesUnguarded;
+  }
   if (const MigSlices* const ask = shape.mig()) {
     // MIG devices are shared by time slicing alone.
     return GetsSharedMig(node, *ask) ? LackOf(GpuSharing::kTimeSlicing, shape.isolation)
@@ -144,7 +151,8 @@ Reason CheckMemory(const NodeSpec& spec, std::int64_t wanted_mib) {
 //
 //   a whole GPU, a MIG device      hardware keeps it apart
 //   a place by MPS                 its memory is kept apart
-//   a place by time slicing, a user of a shared MIG device, a share of a GPU      nothing is
+//   a share of a GPU               as the node's agent does (NodeSpec::share_isolation)
+//   a place by time slicing, a user of a shared MIG device      nothing is
 //
 // The memory of a place is its part of the GPU's. If the GPUs of a node differ, the smallest
 // counts: the kubelet may give any of them.

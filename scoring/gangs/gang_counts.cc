@@ -72,11 +72,12 @@ bool Interchangeable(const Node& a, const Node& b) {
   }
   const NodeSpec &x = a.spec(), &y = b.spec();
   const bool same_gpus = std::ranges::equal(x.gpus, y.gpus, [](const auto& g, const auto& h) {
-    return g.memory_mib == h.memory_mib && g.healthy == h.healthy;
+    return g.memory_mib == h.memory_mib && g.healthy == h.healthy && g.most_users == h.most_users;
   });
   return same_gpus && x.gpu_model == y.gpu_model && x.ready == y.ready && x.links == y.links &&
          x.mig == y.mig && x.places == y.places && x.missing == y.missing &&
-         x.gpu_resource == y.gpu_resource && a.mig() == b.mig();
+         x.gpu_resource == y.gpu_resource && x.share_agent == y.share_agent &&
+         x.share_isolation == y.share_isolation && a.mig() == b.mig();
 }
 
 class Search {

@@ -18,7 +18,9 @@ GpuMask HeldBy(const GangId& gang, const Node& node) {
   GpuMask held = 0;
   for (const auto& record : node.pods()) {
     if (record->pod.gang.id != gang) continue;
-    for (const DeviceGrant& grant : record->placement.grants) held |= GpuBit(grant.gpu);
+    for (const DeviceGrant& grant : record->placement.grants) {
+      if (grant.gpu >= 0) held |= GpuBit(grant.gpu);
+    }
   }
   return held;
 }

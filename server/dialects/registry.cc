@@ -6,14 +6,17 @@
 
 #include "server/dialects/berth/berth_dialect.h"
 #include "server/dialects/dra/dra_watch.h"
+#include "server/dialects/gpushare/gpushare_dialect.h"
 #include "server/dialects/groups/group_dialect.h"
 #include "server/dialects/groups/group_watch.h"
 #include "server/dialects/hami/hami_binds.h"
 #include "server/dialects/hami/hami_dialect.h"
 #include "server/dialects/instaslice/instaslice_watch.h"
+#include "server/dialects/kai/kai_dialect.h"
 #include "server/dialects/koordinator/koordinator_dialect.h"
 #include "server/dialects/koordinator/koordinator_watch.h"
 #include "server/dialects/nvidia/nvidia_dialect.h"
+#include "server/dialects/volcano/volcano_dialect.h"
 
 namespace berth::dialects {
 
@@ -22,6 +25,9 @@ std::shared_ptr<const wire::Dialects> AllDialects(const Config& config) {
   in_order.push_back(MakeBerth());
   in_order.push_back(MakeHami(config.hami.give_devices));
   in_order.push_back(MakeKoordinator());
+  in_order.push_back(MakeVolcano());
+  in_order.push_back(MakeGpushare(config.gpushare));
+  in_order.push_back(MakeKai());
   in_order.push_back(MakeNvidia());
   in_order.push_back(MakeGroups());
   return std::make_shared<const wire::Dialects>(std::move(in_order));
@@ -35,6 +41,8 @@ kube::MakeExtensions AllExtensions(const ExtensionParts& parts) {
     all.push_back(WatchInstaslice(context));
     all.push_back(WatchKoordinator(context, parts.links));
     all.push_back(std::make_unique<HamiBinds>(context.write, parts.pod_rules));
+    all.push_back(std::make_unique<OneAtATime>(context.write, VolcanoHandover()));
+    all.push_back(std::make_unique<OneAtATime>(context.write, GpushareHandover()));
     return all;
   };
 }

@@ -80,6 +80,7 @@ Json NodeJson(const Node& node) {
   for (const GpuSpec& gpu : spec.gpus) {
     gpus.push_back(
         {{"uuid", gpu.uuid}, {"memory_mib", AtMost(gpu.memory_mib)}, {"healthy", gpu.healthy}});
+    if (gpu.most_users > 0) gpus.back()["most_users"] = gpu.most_users;
   }
   Json json = {{"name", spec.name},
                {"gpu_model", spec.gpu_model},
@@ -95,6 +96,8 @@ Json NodeJson(const Node& node) {
   }
   if (spec.missing > 0) json["missing"] = spec.missing;
   if (!spec.gpu_resource.empty()) json["gpu_resource"] = spec.gpu_resource;
+  if (!spec.share_agent.empty()) json["share_agent"] = spec.share_agent;
+  if (spec.share_isolation == Isolation::kMemory) json["shares_keep_memory"] = true;
   if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
   if (!spec.taints.empty()) json["taints"] = TaintsJson(spec.taints);
   if (spec.mig.known()) {
@@ -124,8 +127,13 @@ Json PodJson(const PodRecord& record) {
   }
   Json grants = Json::array();
   for (const DeviceGrant& grant : record.placement.grants) {
-    grants.push_back(
-        {{"gpu", grant.gpu}, {"milli", grant.milli}, {"memory_mib", AtMost(grant.memory_mib)}});
+    Json item = {{"milli", grant.milli}, {"memory_mib", AtMost(grant.memory_mib)}};
+    if (grant.uuid.empty()) {
+      item["gpu"] = grant.gpu;
+    } else {
+      item["uuid"] = grant.uuid;
+    }
+    grants.push_back(std::move(item));
   }
   const PodId& id = record.pod.id;
   Json json = {{"uid", id.uid},
@@ -143,6 +151,8 @@ Json PodJson(const PodRecord& record) {
   if (record.placement.places > 0) json["places"] = record.placement.places;
   const std::string& resource = record.pod.shape.gpu_resource;
   if (!resource.empty()) json["gpu_resource"] = resource;
+  const std::string& agent = record.pod.shape.share_agent;
+  if (!agent.empty()) json["share_agent"] = agent;
   if (record.pod.priority != 0) json["priority"] = record.pod.priority;
   if (!record.pod.gang.empty()) json["gang"] = record.pod.gang.id.text();
   if (record.pod.labels != nullptr) json["labels"] = LabelsJson(*record.pod.labels);
@@ -160,6 +170,8 @@ Json LearnedJson(const LearnedMix::Memory& learned) {
                        {"models", entry.shape.models}});
     const std::string& resource = entry.shape.gpu_resource;
     if (!resource.empty()) classes.back()["gpu_resource"] = resource;
+    const std::string& agent = entry.shape.share_agent;
+    if (!agent.empty()) classes.back()["share_agent"] = agent;
   }
   return {{"pods", learned.pods}, {"classes", std::move(classes)}};
 }
@@ -170,6 +182,7 @@ Status ReadGpus(const Json& json, const std::string& path, NodeSpec& spec) {
   fields.Text("uuid", gpu.uuid);
   fields.Integer("memory_mib", 0, kMost, gpu.memory_mib);
   fields.Bool("healthy", gpu.healthy);
+  fields.Int("most_users", 0, kMaxGpuPlaces, gpu.most_users);
   spec.gpus.push_back(std::move(gpu));
   return fields.Finish();
 }
@@ -248,6 +261,10 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   });
   fields.Int("missing", 0, kMaxGpuPlaces, spec.missing);
   fields.Text("gpu_resource", spec.gpu_resource);
+  fields.Text("share_agent", spec.share_agent);
+  bool shares_keep_memory = false;
+  fields.Bool("shares_keep_memory", shares_keep_memory);
+  if (shares_keep_memory) spec.share_isolation = Isolation::kMemory;
   fields.Object("labels", [&](const Json& labels, const std::string& place) {
     return ReadLabelsOf(labels, place, spec.labels);
   });
@@ -332,8 +349,11 @@ Status ReadGrant(const Json& json, const std::string& path, Placement& placement
   fields.Int("gpu", 0, kMaxGpusPerNode - 1, grant.gpu);
   fields.Int("milli", 0, kMilliPerGpu, grant.milli);
   fields.Integer("memory_mib", 0, kMost, grant.memory_mib);
+  fields.Text("uuid", grant.uuid);
   BERTH_TRY_STATUS(fields.Finish());
-  if (!placement.grants.empty() && grant.gpu <= placement.grants.back().gpu) {
+  if (!grant.uuid.empty()) {
+    grant.gpu = DeviceGrant::kUnknown;
+  } else if (!placement.grants.empty() && grant.gpu <= placement.grants.back().gpu) {
     return Invalid(path + ".gpu: want each GPU once and in ascending order, got " +
                    std::to_string(grant.gpu));
   }
@@ -382,6 +402,7 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   });
   fields.Int("places", 0, kMaxGpuPlaces, placement.places);
   fields.Text("gpu_resource", request.shape.gpu_resource);
+  fields.Text("share_agent", request.shape.share_agent);
   fields.Int("priority", std::numeric_limits<int>::min(), std::numeric_limits<int>::max(),
              request.priority);
   std::string gang;
@@ -416,6 +437,7 @@ Result<RequestClass> ReadClass(const Json& json, const std::string& path) {
   });
   ReadModels(fields, entry.shape.models);
   fields.Text("gpu_resource", entry.shape.gpu_resource);
+  fields.Text("share_agent", entry.shape.share_agent);
   BERTH_TRY_STATUS(fields.Finish());
   if (entry.weight <= 0) return Invalid(path + ".pods: want a number above 0");
   return entry;

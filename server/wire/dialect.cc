@@ -9,7 +9,9 @@ Dialects::Dialects(std::vector<std::unique_ptr<const Dialect>> in_order)
     const DialectKeys keys = dialect.keys();
     of_nodes_.Add(keys.of_nodes, dialect);
     of_pods_.Add(keys.of_pods, dialect);
+    of_pods_.Add(keys.grants, dialect);
     resources_.Add(keys.resources, dialect);
+    of_node_resources_.Add(keys.node_resources, dialect);
   }
 }
 

@@ -7,7 +7,7 @@
 // one has said:
 //
 //   a Node   ReadNode -> CountGpus, Links (until one fits the node), AddMig
-//   a Pod    AddAsk per resource, FinishAsk, ReadGroup; of a bound one ReadGrants
+//   a Pod    AddAsk per resource, FindShares, FinishAsk, ReadGroup; of a bound one ReadGrants
 //   a bind   WriteGrants
 #pragma once
 
@@ -45,9 +45,18 @@ struct DialectKeys {
   std::span<const std::string_view> of_nodes = {};  // annotations
   std::span<const std::string_view> of_pods = {};   // likewise
   std::span<const std::string_view> resources = {};
+  std::span<const std::string_view> node_resources = {};  // of which nodes say how much they have
+  // The annotations by which a bound pod has its devices, the most exact first.
+  std::span<const std::string_view> grants = {};
 };
 
 // --- Nodes
+
+struct DeviceCount {
+  std::string resource;  // "nvidia.com/gpu"
+  std::int64_t capacity = 0;
+  std::int64_t allocatable = 0;
+};
 
 // References and views: valid while the node is decoded.
 struct NodeFacts {
@@ -56,23 +65,35 @@ struct NodeFacts {
   // Those that some dialect reads.
   const std::map<std::string, std::string, std::less<>>& annotations;
   MigLibrary& library;  // of MIG products
+  // Of the resources that some dialect reads; those that the node does not have are left out.
+  std::span<const DeviceCount> resources = {};
 
   // "" where it is not there.
   [[nodiscard]] std::string_view Annotation(std::string_view key) const {
     const auto found = annotations.find(key);
     return found == annotations.end() ? std::string_view() : found->second;
   }
-};
-
-struct DeviceCount {
-  std::string resource;  // "nvidia.com/gpu"
-  std::int64_t capacity = 0;
-  std::int64_t allocatable = 0;
+  // Nothing where the node does not have it.
+  [[nodiscard]] DeviceCount Resource(std::string_view name) const {
+    for (const DeviceCount& count : resources) {
+      if (count.resource == name) return count;
+    }
+    return {};
+  }
 };
 
 struct AnnouncedUuids {
   std::string_view annotation;              // where they were read
   Result<std::vector<std::string>> by_gpu;  // by index
+};
+
+// GPUs that an agent hands out in parts, in place of what the numbers of the resources stand for.
+struct SharedGpus {
+  std::string agent;     // NodeSpec::share_agent
+  std::string resource;  // by which it is asked for GPUs
+  Isolation isolation = Isolation::kNone;
+  std::vector<GpuSpec> gpus = {};  // by index
+  int missing = 0;                 // so many of them, it is not known which
 };
 
 // What the numbers of the node's GPU resources stand for.
@@ -83,6 +104,7 @@ struct GpuDraft {
   std::int64_t partitioned = 0;  // of the devices, those that stand for GPUs in `mig`
   bool served_by_other = false;  // the others are another scheduler's to give,
   bool shared_by_other = false;  // to several users each
+  std::optional<SharedGpus> shared = std::nullopt;  // of the first agent that has some
   // The outcome.
   int gpus = 0;  // whole ones
   GpuPlaces places;
@@ -90,6 +112,10 @@ struct GpuDraft {
   std::string resource;                                // "" without any
   std::optional<AnnouncedUuids> uuids = std::nullopt;  // of the whole ones
   std::string problem;                                 // what was passed over; empty = nothing
+  void AddProblem(const std::string& text) {
+    if (!problem.empty()) problem += "; ";
+    problem += text;
+  }
 };
 
 struct AnnouncedLinks {
@@ -147,6 +173,8 @@ class Dialect {
   [[nodiscard]] virtual Status AddAsk(std::string_view, std::int64_t, ResourceAsk&) const {
     return {};
   }
+  // Makes shares of GPUs of what the containers ask for in its words. Error: kInvalidArgument.
+  [[nodiscard]] virtual Status FindShares(PodParts&) const { return {}; }
   // Reads the pod's annotations. need: what each of its devices has to be at least, unless an
   // earlier dialect has said that. Error: kInvalidArgument with what is wrong.
   [[nodiscard]] virtual Status FinishAsk(const PodParts&, PodRequest&, MigWant&) const {
@@ -154,10 +182,12 @@ class Dialect {
   }
   virtual void ReadGroup(const PodParts&, const TopologyLevels&, GroupAsk&) const {}
 
-  // The annotation by which a bound pod has its devices; "" = there is none.
-  [[nodiscard]] virtual std::string_view grants_key() const { return ""; }
-  // Reads its value into the placement. Error: kInvalidArgument with what is wrong.
-  [[nodiscard]] virtual Status ReadGrants(const std::string&, ObservedPod&) const { return {}; }
+  // Reads the value of one of keys().grants into the placement. Error: kInvalidArgument with what
+  // is wrong.
+  [[nodiscard]] virtual Status ReadGrants(std::string_view /*key*/, const std::string& /*value*/,
+                                          ObservedPod&) const {
+    return {};
+  }
   // Adds the annotations by which the node's agent hears of the placement.
   virtual void WriteGrants(const PodRequest&, const Placement&, const NodeSpec&, WallTime,
                            Annotations&) const {}
@@ -190,6 +220,9 @@ class Dialects {
   [[nodiscard]] bool ReadsPod(std::string_view annotation) const {
     return of_pods_.Find(annotation) != nullptr;
   }
+  [[nodiscard]] bool ReadsNodeResource(std::string_view resource) const {
+    return of_node_resources_.Find(resource) != nullptr;
+  }
   // nullptr: no dialect reads it.
   [[nodiscard]] const Dialect* ReaderOfResource(std::string_view resource) const {
     return resources_.Find(resource);
@@ -207,7 +240,7 @@ class Dialects {
   };
 
   std::vector<std::unique_ptr<const Dialect>> dialects_;
-  Keys of_nodes_, of_pods_, resources_;
+  Keys of_nodes_, of_pods_, resources_, of_node_resources_;
 };
 
 }  // namespace berth::wire

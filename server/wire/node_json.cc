@@ -45,7 +45,7 @@ class NodeReader {
     }
     AddCordon();
     if (!problem_.empty()) return Invalid(problem_);
-    const NodeFacts facts{spec_.labels, spec_.gpu_model, annotations_, *rules_.mig};
+    const NodeFacts facts{spec_.labels, spec_.gpu_model, annotations_, *rules_.mig, others_};
     for (const Dialect& dialect : *rules_.dialects) {
       if (auto reading = dialect.ReadNode(facts)) readings_.push_back(std::move(reading));
     }
@@ -108,14 +108,22 @@ class NodeReader {
       const std::string_view name = field.unescaped_key();
       const auto gpus = std::ranges::find(devices_, name, &DeviceCount::resource);
       const bool mig = name.starts_with(kMigResourcePrefix);
-      if (gpus == devices_.end() && !mig && name != "cpu" && name != "memory") continue;
+      const bool other = gpus == devices_.end() && rules_.dialects->ReadsNodeResource(name);
+      if (gpus == devices_.end() && !mig && !other && name != "cpu" && name != "memory") continue;
       const auto quantity = ReadAmount("allocatable", name, field.value());
       if (!quantity) continue;
       if (name == "cpu") spec_.cpu_milli = quantity->MilliValue();
       if (name == "memory") spec_.memory_bytes = quantity->Value();
       if (gpus != devices_.end()) gpus->allocatable = quantity->Value();
       if (mig) AddMigDevices(name, quantity->Value());
+      if (other) Other(name).allocatable = quantity->Value();
     }
+  }
+
+  DeviceCount& Other(std::string_view resource) {
+    const auto known = std::ranges::find(others_, resource, &DeviceCount::resource);
+    return known != others_.end() ? *known
+                                  : others_.emplace_back(DeviceCount{std::string(resource)});
   }
 
   // Of the GPUs alone: what is not healthy is not allocatable, and there all the same.
@@ -123,9 +131,10 @@ class NodeReader {
     for (auto field : capacity) {
       const std::string_view name = field.unescaped_key();
       const auto gpus = std::ranges::find(devices_, name, &DeviceCount::resource);
-      if (gpus == devices_.end()) continue;
+      const bool other = gpus == devices_.end() && rules_.dialects->ReadsNodeResource(name);
+      if (gpus == devices_.end() && !other) continue;
       const auto quantity = ReadAmount("capacity", name, field.value());
-      if (quantity) gpus->capacity = quantity->Value();
+      if (quantity) (other ? Other(name) : *gpus).capacity = quantity->Value();
     }
   }
 
@@ -181,14 +190,26 @@ class NodeReader {
     found.devices = std::move(devices_);
     found.gpu_memory_mib = gpu.memory_mib;
     for (const auto& reading : readings_) reading->CountGpus(found);
+    gpu_problem_ = std::move(found.problem);
+    if (found.shared) {
+      AddShared(*std::move(found.shared));
+      return {};
+    }
     spec_.places = found.places;
     spec_.missing = found.missing;
-    if (rules_.gpu_resources.size() > 1) spec_.gpu_resource = std::move(found.resource);
-    gpu_problem_ = std::move(found.problem);
+    spec_.gpu_resource = std::move(found.resource);
     spec_.gpus.assign(static_cast<std::size_t>(found.gpus), gpu);
     spec_.shares_need_uuids = rules_.shares_need_uuids;
     if (found.uuids && !spec_.gpus.empty()) AddUuids(*found.uuids);
     return {};
+  }
+
+  void AddShared(SharedGpus said) {
+    spec_.gpus = std::move(said.gpus);
+    spec_.missing = said.missing;
+    spec_.gpu_resource = std::move(said.resource);
+    spec_.share_agent = std::move(said.agent);
+    spec_.share_isolation = said.isolation;
   }
 
   void AddUuids(AnnouncedUuids& said) {
@@ -241,6 +262,7 @@ class NodeReader {
   NodeReadings readings_;
   std::vector<MigStock> mig_devices_;
   std::vector<DeviceCount> devices_;  // by configured resource
+  std::vector<DeviceCount> others_;   // that some dialect reads
   std::string gpu_problem_;
   std::string mig_problem_;
   std::string memory_label_;

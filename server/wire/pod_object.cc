@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/pod_object.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
@@ -16,19 +17,35 @@ using Annotation = std::map<std::string, std::string, std::less<>>::node_type;
 // Takes the annotation out by which the pod has its devices, of the first dialect that has one.
 std::pair<const Dialect*, Annotation> TakeGrants(const Dialects& dialects, PodParts& parts) {
   for (const Dialect& dialect : dialects) {
-    if (dialect.grants_key().empty()) continue;
-    Annotation taken = parts.annotations.extract(std::string(dialect.grants_key()));
-    if (!taken.empty()) return {&dialect, std::move(taken)};
+    for (const std::string_view key : dialect.keys().grants) {
+      Annotation taken = parts.annotations.extract(std::string(key));
+      if (!taken.empty()) return {&dialect, std::move(taken)};
+    }
   }
   return {nullptr, Annotation()};
 }
 
+// Whether it asks for GPUs, or parts of them, in anybody's words.
+bool AsksForGpus(const PodParts& parts) {
+  return std::ranges::any_of(parts.containers, [](const ContainerSpec& container) {
+    return container.ask.wants_gpu() || !container.ask.part_resource.empty();
+  });
+}
+
+Status ReadGrants(const Dialect& dialect, const Annotation& grants, bool asks_for_gpus,
+                  ObservedPod& observed) {
+  // Who may write a pod may write its annotations: they give nothing that it does not ask for.
+  if (!asks_for_gpus) return Invalid("want a pod that asks for GPUs beside it");
+  return dialect.ReadGrants(grants.key(), grants.mapped(), observed);
+}
+
 // Where the pod is and what it holds there.
-void Place(ObservedPod& observed, const Dialect* dialect, const Annotation& grants) {
+void Place(ObservedPod& observed, const Dialect* dialect, const Annotation& grants,
+           bool asks_for_gpus) {
   const PodRequest& pod = observed.pod;
   observed.placement = {observed.node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
   if (dialect == nullptr) return;
-  const Status placed = dialect->ReadGrants(grants.mapped(), observed);
+  const Status placed = ReadGrants(*dialect, grants, asks_for_gpus, observed);
   if (placed) return;
   const PodId& id = pod.id;
   observed.problem = "pod " + id.namespace_name + "/" + id.name + ": annotation " + grants.key() +
@@ -64,6 +81,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   BERTH_TRY(PodFields fields, ReadWholePod(text, rules));
   ObservedPod observed;
   const auto [dialect, grants] = TakeGrants(rules.dialects(), fields.parts);
+  const bool asks_for_gpus = AsksForGpus(fields.parts);
   observed.pod = rules.ToRequest(std::move(fields.parts));
   observed.node = std::move(fields.node);
   observed.over = IsOver(fields);
@@ -72,7 +90,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   observed.unschedulable = fields.unschedulable;
   observed.created = fields.created;
   observed.resource_version = std::move(fields.resource_version);
-  if (!observed.node.empty()) Place(observed, dialect, grants);
+  if (!observed.node.empty()) Place(observed, dialect, grants, asks_for_gpus);
   return observed;
 }
 

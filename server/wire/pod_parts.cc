@@ -4,29 +4,33 @@
 namespace berth::wire {
 
 ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
+  AddWords(other);
   cpu_milli = Capped(cpu_milli + other.cpu_milli);
   memory_bytes = Capped(memory_bytes + other.memory_bytes);
   gpus = Capped(gpus + other.gpus);
   share_milli = Capped(share_milli + other.share_milli);
   share_bytes = Capped(share_bytes + other.share_bytes);
   mig += other.mig;
-  AddWords(other);
   return *this;
 }
 
 void ResourceAsk::Raise(const ResourceAsk& other) {
+  AddWords(other);
   cpu_milli = std::max(cpu_milli, other.cpu_milli);
   memory_bytes = std::max(memory_bytes, other.memory_bytes);
   gpus = std::max(gpus, other.gpus);
   share_milli = std::max(share_milli, other.share_milli);
   share_bytes = std::max(share_bytes, other.share_bytes);
   mig.Raise(other.mig);
-  AddWords(other);
 }
 
 void ResourceAsk::AddWords(const ResourceAsk& other) {
   gpu_memory_mib_each = std::max(gpu_memory_mib_each, other.gpu_memory_mib_each);
-  gpu_memory_percent = gpu_memory_percent || other.gpu_memory_percent;
+  gpu_memory_percent = std::max(gpu_memory_percent, other.gpu_memory_percent);
+  gpu_cores_percent = std::max(gpu_cores_percent, other.gpu_cores_percent);
+  several_share_agents = several_share_agents || other.several_share_agents ||
+                         (wants_share() && other.wants_share() && share_agent != other.share_agent);
+  if (share_agent.empty()) share_agent = other.share_agent;
   if (part_resource.empty()) part_resource = other.part_resource;
   if (gpu_resource.empty()) gpu_resource = other.gpu_resource;
   for (const std::string_view resource : {other.gpu_resource, other.other_gpu_resource}) {

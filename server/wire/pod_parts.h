@@ -34,9 +34,14 @@ struct ResourceAsk {
   std::int64_t share_bytes = 0;
   MigCounts mig = {};
   std::int64_t gpu_memory_mib_each = 0;  // of each of the GPUs at least; 0 = not said
-  bool gpu_memory_percent = false;       // a percentage of each GPU's memory is asked for
-  // The resource by which a part of a GPU is asked for that another scheduler gives; empty = none.
+  std::int64_t gpu_memory_percent = 0;   // likewise, of its memory
+  std::int64_t gpu_cores_percent = 0;    // likewise, of its compute
+  // The resource by which a part of a GPU is asked for, as long as no dialect has made a share of
+  // it (Dialect::FindShares); empty = none.
   std::string_view part_resource = {};
+  // In whose words the share is asked for (RequestShape::share_agent); empty: Berth's.
+  std::string_view share_agent = {};
+  bool several_share_agents = false;
   // By which resource of the rules the GPUs are asked for, and another one; empty = none.
   std::string_view gpu_resource = {};
   std::string_view other_gpu_resource = {};

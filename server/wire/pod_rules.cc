@@ -69,6 +69,8 @@ std::string Objection(const ResourceAsk& ask) {
     return "pod asks for whole GPUs and for a share of one: want one of the two";
   }
   if (ask.gpus > kMaxGpusPerNode) return "pod asks for more GPUs than any node has";
+  if (ask.several_share_agents)
+    return "pod asks for shares of a GPU in the words of several agents";
   if (ask.share_milli > kMilliPerGpu) return "pod asks for a share above one GPU";
   return "";
 }
@@ -85,8 +87,6 @@ PodRules::PodRules(std::shared_ptr<const Dialects> dialects,
   for (const ResourceRule& rule : resources) {
     rules_.push_back({rule.name, rule.meaning, UnitFactor(rule)});
   }
-  several_gpu_resources_ =
-      std::ranges::count(rules_, ResourceMeaning::kWholeGpus, &Rule::meaning) > 1;
 }
 
 Status PodRules::Add(std::string_view resource, std::string_view text, ResourceAsk& ask) const {
@@ -168,13 +168,18 @@ void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
 
 PodRequest PodRules::ToRequest(PodParts parts) const {
   PodRequest request;
+  for (const Dialect& dialect : *dialects_) {
+    const Status found = dialect.FindShares(parts);
+    if (!found && parts.problem.empty()) parts.problem = found.error().message;
+  }
   const ResourceAsk ask = Effective(parts);
   request.refusal = parts.problem.empty() ? Objection(ask) : parts.problem;
   request.shape.cpu_milli = ask.cpu_milli;
   request.shape.memory_bytes = ask.memory_bytes;
   if (request.refusal.empty()) {
     request.shape.gpus = GpuAskOf(ask);
-    if (several_gpu_resources_) request.shape.gpu_resource = ask.gpu_resource;
+    request.shape.gpu_resource = ask.gpu_resource;
+    if (request.shape.is_share()) request.shape.share_agent = ask.share_agent;
     const auto asks_for_one = [](const ContainerSpec& container) {
       return container.ask.gpus <= 1;
     };
@@ -183,6 +188,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     int index = 0;
     for (const ContainerSpec& container : parts.containers) {
       const int at = index++;
+      if (container.kind != ContainerKind::kMain) ++request.init_container_count;
       if (!container.ask.wants_gpu()) continue;
       request.containers.push_back(
           {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit, at});

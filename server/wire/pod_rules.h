@@ -59,7 +59,6 @@ class PodRules {
   };
   std::shared_ptr<const Dialects> dialects_;
   std::vector<Rule> rules_;
-  bool several_gpu_resources_ = false;  // by which whole GPUs can be asked for
   TopologyLevels levels_;
   const PodGroups* groups_;
   const DeviceClasses* classes_;

@@ -26,6 +26,19 @@ const (
 	giving   = "hami: {giveDevices: true}\n"
 )
 
+const hamiMemoryMiB = 40960
+
+// GPUs of a node that HAMi's device plugin shares without cutting them.
+func hamiSharedRegister(gpus int) string {
+	var list []map[string]any
+	for gpu := range gpus {
+		list = append(list, map[string]any{"id": fmt.Sprintf("GPU-%d", gpu), "index": gpu, "count": 10, "devmem": hamiMemoryMiB,
+			"devcore": 100, "type": "NVIDIA-A100-SXM4-40GB", "mode": "hami-core", "health": true})
+	}
+	text, _ := json.Marshal(list)
+	return string(text)
+}
+
 // An A100-40GB as HAMi's device plugin publishes it: only what it makes by the number of slices.
 func hamiRegister(gpus int) string {
 	memory := map[int]int{1: 4864, 2: 9856, 4: 19968, 8: 40192}
@@ -60,6 +73,7 @@ type hamiAgent struct {
 	t      *testing.T
 	plane  *harness.Plane
 	slices map[string]string // "GPU-0/3" -> the pod that has it
+	memory map[string]int64  // MiB that pods have of GPUs that are not cut
 	served []string
 }
 
@@ -111,6 +125,9 @@ func (a *hamiAgent) allocate(pod *v1.Pod) error {
 	}
 	segments := strings.Split(strings.TrimSuffix(notes["hami.io/vgpu-devices-to-allocate"], ";"), ";")
 	devices := strings.Split(strings.TrimSuffix(segments[0], ":"), ":")
+	if _, cut := notes["hami.io/vgpu-mig-allocations"]; !cut {
+		return a.share(pod, devices)
+	}
 	var allocations []migAllocation
 	if err := json.Unmarshal([]byte(notes["hami.io/vgpu-mig-allocations"]), &allocations); err != nil {
 		return err
@@ -125,6 +142,29 @@ func (a *hamiAgent) allocate(pod *v1.Pod) error {
 		}
 		if err := a.create(pod.Name, allocation); err != nil {
 			return err
+		}
+	}
+	a.served = append(a.served, pod.Name)
+	return nil
+}
+
+// share gives a pod with one container parts of GPUs, which have to be those that Berth booked.
+func (a *hamiAgent) share(pod *v1.Pod, devices []string) error {
+	booked, err := harness.DevicesOf(pod)
+	if err != nil {
+		return err
+	}
+	gpus := booked.Containers["main"].GPUs
+	if len(gpus) != len(devices) {
+		return fmt.Errorf("want %d devices, got %v", len(gpus), devices)
+	}
+	for i, gpu := range gpus {
+		if want := fmt.Sprintf("GPU-%d,NVIDIA,%d,", gpu.Index, gpu.MemoryMiB); !strings.HasPrefix(devices[i], want) {
+			return fmt.Errorf("device %d: want %s, got %s", i, want, devices[i])
+		}
+		uuid := fmt.Sprintf("GPU-%d", gpu.Index)
+		if a.memory[uuid] += gpu.MemoryMiB; a.memory[uuid] > hamiMemoryMiB {
+			return fmt.Errorf("%d MiB of %s were given", a.memory[uuid], uuid)
 		}
 	}
 	a.served = append(a.served, pod.Name)
@@ -176,9 +216,13 @@ func (a *hamiAgent) run() (stop func()) {
 
 // startHami has a node of HAMi's with so many GPUs to cut, Berth, which gives them, and kube-scheduler.
 func startHami(t *testing.T, gpus int) (*harness.Plane, *harness.Berth) {
+	return startHamiWith(t, 7*gpus, hamiRegister(gpus))
+}
+
+func startHamiWith(t *testing.T, devices int, register string) (*harness.Plane, *harness.Berth) {
 	plane := harness.NewPlane(t)
-	node := harness.Node(hamiNode, "NVIDIA-A100-SXM4-40GB", 7*gpus)
-	node.Annotations = map[string]string{"hami.io/node-nvidia-register": hamiRegister(gpus)}
+	node := harness.Node(hamiNode, "NVIDIA-A100-SXM4-40GB", devices)
+	node.Annotations = map[string]string{"hami.io/node-nvidia-register": register}
 	plane.AddNodes(node)
 	plane.GrantBerth()
 	plane.Kubectl("apply", "--filename=manifests/components/hami-nodes/rbac.yaml")
@@ -250,6 +294,37 @@ func TestBerthGivesTheDevicesOfHamisAgent(t *testing.T) {
 	plane.WaitPending("by-name", 30*time.Second)
 	if err := contains(berth.Log(), "forbidden"); err == nil {
 		t.Errorf("Berth lacks a right:\n%s", berth.Log())
+	}
+}
+
+func TestBerthGivesPartsOfTheGpusOfHamisAgent(t *testing.T) {
+	needBerth(t)
+	plane, berth := startHamiWith(t, 40, hamiSharedRegister(4))
+	agent := &hamiAgent{t: t, plane: plane, memory: map[string]int64{}}
+	stop := agent.run()
+	var pods []*v1.Pod
+	for i := range 9 {
+		pod := asking(fmt.Sprintf("part-%d", i), 13000)
+		delete(pod.Annotations, "nvidia.com/vgpu-mode")
+		pods = append(pods, pod)
+	}
+	pods = append(pods, harness.Pod("whole", harness.Ask{harness.GPUResource: "1"}))
+	plane.CreatePods(pods...)
+	plane.WaitBound(60 * time.Second)
+	harness.Eventually(t, "the agent to have served every pod", 30*time.Second, func() error {
+		if lock := lockOf(t, plane); lock != "" {
+			return fmt.Errorf("the node is locked: %s", lock)
+		}
+		return nil
+	})
+	stop()
+	if len(agent.served) != len(pods) {
+		t.Errorf("want each of %d pods served once, got %v", len(pods), agent.served)
+	}
+	for _, metric := range []string{"berth_audit_double_grants", "berth_audit_unknown_devices"} {
+		if got := berth.Metric(metric); got != 0 {
+			t.Errorf("want no %s, got %g", metric, got)
+		}
 	}
 }
 

@@ -146,6 +146,33 @@ TEST(ClusterFile, PlacesAndMissingGpusAndResourcesComeBack) {
   EXPECT_EQ(EncodeCluster(copy.Everything(), mix.Remember()), text);
 }
 
+TEST(ClusterFile, AgentsThatHandOutPartsOfGpusComeBack) {
+  NodeSpec spec;
+  spec.name = "n1";
+  spec.gpus = {{"GPU-a", 40'960, true, 10}, {"", 40'960, true}};
+  spec.share_agent = "hami";
+  spec.share_isolation = Isolation::kMemory;
+  PodRequest pod;
+  pod.id = {"u", "ns", "p"};
+  pod.shape.gpus = GpuShare{300, 0};
+  pod.shape.share_agent = "hami";
+  Placement known{"n1", 0, 0, {{0, 300, 12'288}}};
+  Placement named = known;  // the node may yet say its UUIDs
+  named.grants = {{.gpu = DeviceGrant::kUnknown, .milli = 300, .memory_mib = 9, .uuid = "GPU-b"}};
+  PodRequest other = pod;
+  other.id.uid = "v";
+  ClusterState written;
+  ASSERT_TRUE(written.Apply(
+      std::vector<ClusterEvent>{NodeUpserted{spec}, PodBound{pod, known}, PodBound{other, named}}));
+  const auto events = Decode(EncodeCluster(written.Everything()));
+  ASSERT_TRUE(events) << events.error().message;
+  ClusterState read;
+  ASSERT_TRUE(read.Apply(*events));
+  EXPECT_EQ(read.Current()->node(0), written.Current()->node(0));
+  EXPECT_EQ(read.FindPod("u")->pod.shape, pod.shape);
+  EXPECT_EQ(read.FindPod("v")->placement, named);
+}
+
 TEST(ClusterFile, ReservationsAreShownButNotRestored) {
   TestService service({MachineWith("n1", 4)});
   PodRequest pod;

@@ -92,8 +92,8 @@ TEST(HamiAsk, OfAnotherModeOrForCertainGpusIsRefused) {
   EXPECT_NE(refusal("nvidia.com/nouse-gpuuuid", "GPU-a", whole), "");
   EXPECT_NE(refusal("nvidia.com/numa-bind", "true", whole), "");
   EXPECT_EQ(refusal("nvidia.com/numa-bind", "false", whole), "");
-  EXPECT_EQ(refusal("nvidia.com/use-gputype", "A100", {{"volcano.sh/vgpu-number", "1"}}), "")
-      << "of GPUs that are not Berth's";
+  EXPECT_NE(refusal("nvidia.com/use-gputype", "A100", {{"volcano.sh/vgpu-number", "1"}}), "")
+      << "Volcano's users choose by it too";
   const Json none = PodOf(Json::array({Container("main", {{"cpu", "1"}})}));
   EXPECT_EQ(Read(none).shape.gpus, GpuAsk(NoGpu{}));
   EXPECT_EQ(Read(none).refusal, "");

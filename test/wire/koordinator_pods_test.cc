@@ -86,7 +86,7 @@ TEST_F(KoordinatorPods, HoldTheVeryGpusThatTheyGot) {
 
 TEST_F(KoordinatorPods, LeaveWhatTheyDoNotHoldOfAGpuToShares) {
   Show(Bound("half", {Part(0, 50)}));
-  EXPECT_EQ(Free()[0], (GpuFree{500, kGpuMib / 2}));
+  EXPECT_EQ(Free()[0], (GpuFree{.milli = 500, .memory_mib = kGpuMib / 2}));
   EXPECT_FALSE(Passes(PodWithGpus("four", 4)));
   ASSERT_EQ(service_.Place(PodWithGpus("three", 3), "n1"), "");
   EXPECT_FALSE(Passes(PodAsking("more", {{"berth.dev/gpu-milli", "501"}})));

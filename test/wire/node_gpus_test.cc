@@ -315,7 +315,8 @@ TEST(SeveralVendors, OnOneNodeAreToldAndTheLargerCounts) {
             "allocatable amd.com/gpu: want GPUs of one resource on a node, those of nvidia.com/gpu "
             "count alone");
   config.resources = {{"nvidia.com/gpu", ResourceMeaning::kWholeGpus, "gpu"}};
-  EXPECT_EQ(Decode(EightA100(8), config).spec.gpu_resource, "") << "one resource needs no name";
+  EXPECT_EQ(Decode(EightA100(8), config).spec.gpu_resource, "nvidia.com/gpu")
+      << "GPUs of other agents have other resources";
 }
 
 TEST(AksOverlay, ItsModelLabelIsRecognised) {

@@ -36,6 +36,7 @@ constexpr std::size_t kLongestUuid = 64;
 
 constexpr std::array kNodeKeys = {wire::kTopologyAnnotation, wire::kMigAnnotation, kUuidsKey};
 constexpr std::array kPodKeys = {kPrefix};
+constexpr std::array kGrants = {wire::kDevicesKey};
 
 // "A100|H100": the models that will do.
 std::vector<std::string> ParseModels(std::string_view text) {
@@ -191,7 +192,7 @@ class BerthDialect final : public wire::Dialect {
  public:
   [[nodiscard]] std::string_view name() const override { return "berth"; }
   [[nodiscard]] wire::DialectKeys keys() const override {
-    return {.of_nodes = kNodeKeys, .of_pods = kPodKeys};
+    return {.of_nodes = kNodeKeys, .of_pods = kPodKeys, .grants = kGrants};
   }
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
@@ -208,8 +209,7 @@ class BerthDialect final : public wire::Dialect {
     return {};
   }
 
-  [[nodiscard]] std::string_view grants_key() const override { return wire::kDevicesKey; }
-  [[nodiscard]] Status ReadGrants(const std::string& text,
+  [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
                                   wire::ObservedPod& observed) const override {
     BERTH_TRY(wire::GrantedDevices granted, wire::DecodeDevices(text, observed.pod, observed.node));
     observed.placement.grants = std::move(granted.gpus);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/hami/hami_ask.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 
@@ -14,16 +15,8 @@ constexpr std::string_view kModeKey = kHamiAskKeys[0];
 // Which GPU, or which profile: Berth does not read them.
 constexpr auto kChoiceKeys = std::span(kHamiAskKeys).subspan(1);
 
-// The resource, where so much of it is less than a whole GPU; else empty.
-std::string_view ShareResource(std::string_view resource, std::int64_t amount) {
-  if (amount <= 0) return "";
-  if (resource == kHamiMemoryResource) return kHamiMemoryResource;
-  if (amount >= 100) return "";
-  return resource == kHamiCoresResource ? kHamiCoresResource : kHamiMemoryPercentResource;
-}
-
 Status WantsMemory(const ContainerSpec& container) {
-  if (container.ask.gpu_memory_percent) {
+  if (container.ask.gpu_memory_percent > 0) {
     return Invalid("container " + container.name + ": want " + std::string(kHamiMemoryResource) +
                    " with vgpu-mode mig, got " + std::string(kHamiMemoryPercentResource) +
                    ", of which it depends on the GPU how much that is");
@@ -34,11 +27,14 @@ Status WantsMemory(const ContainerSpec& container) {
 }
 
 // Of a pod that is of no mode, or of another one than mig.
-Status RefuseOthers(const PodParts& parts) {
+Status RefuseOthers(const PodParts& parts, bool gives_devices) {
   bool wants_gpus = false;
   for (const ContainerSpec& container : parts.containers) {
-    wants_gpus = wants_gpus || container.ask.gpus > 0;
-    if (container.ask.part_resource.empty()) continue;
+    wants_gpus =
+        wants_gpus || container.ask.gpus > 0 || container.ask.share_agent == kHamiWords.agent;
+    if (std::ranges::find(kHamiResources, container.ask.part_resource) == kHamiResources.end()) {
+      continue;
+    }
     return Invalid("container " + container.name + ": " + std::string(container.ask.part_resource) +
                    " asks for a share of a GPU, which HAMi's scheduler gives; want the annotation "
                    "nvidia.com/vgpu-mode: mig, or berth.dev/gpu-milli or berth.dev/gpu-memory-mib "
@@ -46,8 +42,11 @@ Status RefuseOthers(const PodParts& parts) {
   }
   if (!wants_gpus) return {};
   const auto mode = parts.annotations.find(kModeKey);
-  if (mode != parts.annotations.end() && !mode->second.empty()) {
-    return Invalid("annotation " + std::string(kModeKey) + ": want mig, got \"" +
+  const bool any_mode = mode == parts.annotations.end() || mode->second.empty() ||
+                        (gives_devices && mode->second == "hami-core");
+  if (!any_mode) {
+    return Invalid("annotation " + std::string(kModeKey) + ": want " +
+                   (gives_devices ? "mig or hami-core" : "mig") + ", got \"" +
                    mode->second.substr(0, 40) + "\", which HAMi's scheduler gives");
   }
   for (const std::string_view key : kChoiceKeys) {
@@ -62,16 +61,16 @@ Status RefuseOthers(const PodParts& parts) {
 
 }  // namespace
 
-void AddHamiAsk(std::string_view resource, std::int64_t amount, wire::ResourceAsk& ask) {
-  if (resource == kHamiMemoryResource) ask.gpu_memory_mib_each = wire::Capped(amount);
-  ask.gpu_memory_percent = resource == kHamiMemoryPercentResource;
-  ask.part_resource = ShareResource(resource, amount);
+Status FindHamiShares(PodParts& parts) {
+  const auto mode = parts.annotations.find(kModeKey);
+  if (mode != parts.annotations.end() && mode->second == "mig") return {};
+  return FindVgpuShares(kHamiWords, parts);
 }
 
-Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts) {
+Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts, bool gives_devices) {
   const auto mode = parts.annotations.find(kModeKey);
   if (mode == parts.annotations.end() || mode->second != "mig") {
-    BERTH_TRY_STATUS(RefuseOthers(parts));
+    BERTH_TRY_STATUS(RefuseOthers(parts, gives_devices));
     return std::nullopt;
   }
   std::optional<MigWant> need;

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pod that asks for MIG devices as HAMi's users do:
+// What HAMi's users ask for:
 //
 //   annotation nvidia.com/vgpu-mode: mig
-//   resources  nvidia.com/gpu: N with nvidia.com/gpumem: M, which are N devices, each of any
-//              profile that has at least M MiB
+//   resources  nvidia.com/gpu: N with nvidia.com/gpumem: M, which are N MIG devices, each of any
+//              profile that has at least M MiB; nvidia.com/gpucores does not choose a profile, with
+//              HAMi neither
 //
-// nvidia.com/gpucores does not choose a profile, with HAMi neither. What else HAMi's users can say
-// is refused rather than passed over: which GPU it is to be, other modes, and without a mode a part
-// of a GPU (nvidia.com/gpumem; nvidia.com/gpumem-percentage and nvidia.com/gpucores below 100),
-// which is HAMi's scheduler's to give. (HAMi at c447cab, pkg/device/nvidia/device.go.)
+//   no mode, or hami-core
+//   resources  nvidia.com/gpu with nvidia.com/gpumem, nvidia.com/gpumem-percentage and
+//              nvidia.com/gpucores: a part of a GPU (vgpu/vgpu_ask.h), if Berth gives the devices of
+//              HAMi's agent
+//
+// What else they can say is refused rather than passed over: which GPU it is to be, other modes,
+// and a part of a GPU which is HAMi's scheduler's to give. (HAMi at c447cab,
+// pkg/device/nvidia/device.go.)
 #pragma once
 
 #include <array>
@@ -18,6 +23,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "server/dialects/vgpu/vgpu_ask.h"
 #include "server/wire/pod_parts.h"
 
 namespace berth::dialects {
@@ -39,11 +45,15 @@ inline constexpr std::array<std::string_view, 7> kHamiAskKeys = {
     "nvidia.com/numa-bind",
     "nvidia.com/mig-profile-preference"};
 
-// Requires: one of kHamiResources.
-void AddHamiAsk(std::string_view resource, std::int64_t amount, wire::ResourceAsk& ask);
+inline constexpr VgpuWords kHamiWords = {"hami", "nvidia.com/gpu", kHamiMemoryResource,
+                                         kHamiMemoryPercentResource, kHamiCoresResource};
 
-// The one need of all the devices; nothing where the pod says nothing in HAMi's words, or asks for
-// no GPUs. Error: kInvalidArgument with annotation or resource.
-Result<std::optional<MigWant>> ReadHamiAsk(const wire::PodParts& parts);
+// Makes shares of the parts of GPUs that are not to be MIG devices. Error: kInvalidArgument.
+Status FindHamiShares(wire::PodParts& parts);
+
+// The one need of all the MIG devices; nothing where the pod says nothing of them in HAMi's words,
+// or asks for no GPUs. gives_devices: Berth gives those of HAMi's agent. Error: kInvalidArgument
+// with annotation or resource.
+Result<std::optional<MigWant>> ReadHamiAsk(const wire::PodParts& parts, bool gives_devices);
 
 }  // namespace berth::dialects

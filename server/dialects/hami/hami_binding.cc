@@ -6,6 +6,7 @@
 
 #include "cluster/mig_use.h"
 #include "server/dialects/hami/hami_mig.h"
+#include "server/dialects/vgpu/vgpu_devices.h"
 #include "server/wire/strict_json.h"
 
 namespace berth::dialects {
@@ -43,16 +44,19 @@ std::vector<Device> DevicesOf(const PodRequest& pod, const Placement& placement,
   return devices;
 }
 
-std::string Segments(const std::vector<Device>& devices, int containers, int slices_of_gpu) {
+std::vector<VgpuDevice> AsVgpu(const std::vector<Device>& devices, int slices_of_gpu) {
+  std::vector<VgpuDevice> all;
+  for (const Device& device : devices) {
+    all.push_back({device.container, device.uuid, device.row.memory_mib,
+                   device.row.profile.compute_slices * kCoresPerGpu / slices_of_gpu});
+  }
+  return all;
+}
+
+std::string Segments(const std::vector<VgpuDevice>& devices, int containers) {
   std::string out;
   for (int container = 0; container < containers; ++container) {
-    for (const Device& device : devices) {
-      if (device.container != container) continue;
-      const int cores = device.row.profile.compute_slices * kCoresPerGpu / slices_of_gpu;
-      out += device.uuid + ",NVIDIA," + std::to_string(device.row.memory_mib) + "," +
-             std::to_string(cores) + ":";
-    }
-    out += ';';
+    out += VgpuSegment(devices, container) + ";";
   }
   return out;
 }
@@ -72,23 +76,29 @@ std::string Allocations(const std::vector<Device>& devices) {
 }  // namespace
 
 bool SpeaksHami(const Placement& placement, const NodeSpec& node) {
+  if (!placement.grants.empty() && node.share_agent == kHamiAgent) return true;
   return !placement.mig.empty() && node.mig.known() && node.mig->agent == kHamiAgent;
 }
 
 Annotations HamiAnnotations(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
                             WallTime now) {
-  const MigSpec& mig = *node.mig;
-  const std::vector<Device> devices = DevicesOf(pod, placement, mig);
-  const std::string segments =
-      Segments(devices, pod.container_count, mig.product->compute_slices());
+  std::vector<VgpuDevice> given = VgpuDevicesOf(pod, placement, node);
+  std::string mig;
+  if (!placement.mig.empty()) {
+    const std::vector<Device> devices = DevicesOf(pod, placement, *node.mig);
+    given = AsVgpu(devices, node.mig->product->compute_slices());
+    mig = Allocations(devices);
+  }
+  const std::string segments = Segments(given, pod.container_count);
   const std::string time = std::to_string(std::chrono::system_clock::to_time_t(now));
-  return {{"hami.io/vgpu-node", placement.node},
-          {"hami.io/vgpu-time", time},
-          {"hami.io/vgpu-devices-to-allocate", segments},
-          {"hami.io/vgpu-devices-allocated", segments},
-          {std::string(kHamiMigAnnotation), Allocations(devices)},
-          {"hami.io/bind-phase", "allocating"},
-          {"hami.io/bind-time", time}};
+  Annotations all = {{"hami.io/vgpu-node", placement.node},
+                     {"hami.io/vgpu-time", time},
+                     {"hami.io/vgpu-devices-to-allocate", segments},
+                     {std::string(kHamiDevicesAnnotation), segments},
+                     {"hami.io/bind-phase", "allocating"},
+                     {"hami.io/bind-time", time}};
+  if (!mig.empty()) all.emplace_back(kHamiMigAnnotation, std::move(mig));
+  return all;
 }
 
 }  // namespace berth::dialects

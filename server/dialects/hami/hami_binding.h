@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Binding in HAMi's dialect: what a pod has to carry so that HAMi's device plugin makes the MIG
-// devices that it was given.
+// Binding in HAMi's dialect: what a pod has to carry so that HAMi's device plugin gives it the GPUs
+// and parts of them, and makes the MIG devices, that it was given.
 //
 //   hami.io/vgpu-node, hami.io/vgpu-time     node and unix seconds of the decision
 //   hami.io/vgpu-devices-to-allocate         "GPU-a,NVIDIA,9984,14:;" - a segment per container, in
 //   hami.io/vgpu-devices-allocated           the order of the plugin (init containers first), each
-//                                            ended by ";"; in it "UUID,NVIDIA,MiB,cores:" per
-//                                            device. The plugin empties the segments of the first
-//                                            as it serves them, the second stays.
-//   hami.io/vgpu-mig-allocations             hami_mig.h; containerIndex counts the segments,
+//                                            ended by ";" (vgpu/vgpu_devices.h). The plugin empties
+//                                            the segments of the first as it serves them, the
+//                                            second stays.
+//   hami.io/vgpu-mig-allocations             of MIG devices (hami_mig.h); containerIndex counts the segments,
 //                                            deviceIndex the devices of one
 //   hami.io/bind-phase, hami.io/bind-time    "allocating", until the plugin says success or failed
 //
-// Cores are hundredths of the GPU's compute. The plugin looks for the pod by its lock on the node
+// The plugin looks for the pod by its lock on the node
 // (hami_lock.h), takes the first segment that is not empty, and makes exactly that profile at that
 // start. (HAMi at 31a8ae5, pkg/device/nvidia/mig_allocations.go; at 0269521, GetNextDeviceRequest
 // and GetContainerDeviceStrArray of pkg/device-plugin/nvidiadevice/nvinternal/plugin/util.go.)
 #pragma once
+
+#include <string_view>
 
 #include "base/clock.h"
 #include "cluster/node.h"
@@ -26,6 +28,8 @@
 #include "server/wire/dialect.h"
 
 namespace berth::dialects {
+
+inline constexpr std::string_view kHamiDevicesAnnotation = "hami.io/vgpu-devices-allocated";
 
 // Whether that placement has to be told in HAMi's dialect.
 bool SpeaksHami(const Placement& placement, const NodeSpec& node);

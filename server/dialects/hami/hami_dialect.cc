@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/hami/hami_dialect.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "server/dialects/hami/hami_binding.h"
 #include "server/dialects/hami/hami_links.h"
 #include "server/dialects/hami/hami_mig.h"
+#include "server/dialects/vgpu/vgpu_devices.h"
 #include "server/wire/pod_object.h"
 
 namespace berth::dialects {
@@ -15,11 +17,7 @@ namespace {
 
 constexpr std::array kNodeKeys = {kHamiRegisterAnnotation, kHamiCordonAnnotation,
                                   kHamiScoreAnnotation};
-constexpr auto kPodKeys = [] {
-  std::array<std::string_view, kHamiAskKeys.size() + 1> keys{kHamiMigAnnotation};
-  for (std::size_t i = 0; i < kHamiAskKeys.size(); ++i) keys[i + 1] = kHamiAskKeys[i];
-  return keys;
-}();
+constexpr std::array kGrants = {kHamiMigAnnotation, kHamiDevicesAnnotation};
 
 // One node of HAMi's. The register is parsed once, for MIG devices and for links.
 class HamiNode final : public wire::NodeReading {
@@ -28,12 +26,14 @@ class HamiNode final : public wire::NodeReading {
       : scores_(facts.Annotation(kHamiScoreAnnotation)),
         register_text_(facts.Annotation(kHamiRegisterAnnotation)),
         register_(ParseHamiList(register_text_)),
+        gives_devices_(gives_devices),
         mig_(ReadMig(facts, gives_devices)) {}
 
   // HAMi announces each GPU as several devices.
   void CountGpus(wire::GpuDraft& draft) override {
     // What cannot be read may be anything; HAMi's agent is there all the same.
     draft.partitioned += mig_ ? mig_->devices : 0;
+    if (gives_devices_ && mig_ && !mig_->others.empty()) return Share(draft);
     draft.served_by_other = draft.served_by_other || !mig_ || mig_->serves_others;
     draft.shared_by_other = draft.shared_by_other || !mig_ || mig_->shares_others;
   }
@@ -63,6 +63,19 @@ class HamiNode final : public wire::NodeReading {
   }
 
  private:
+  // Those that it does not cut are Berth's to give.
+  void Share(wire::GpuDraft& draft) {
+    if (draft.shared) return;
+    draft.shared = wire::SharedGpus{.agent = std::string(kHamiAgent),
+                                    .resource = std::string(kHamiWords.number),
+                                    .isolation = Isolation::kMemory,
+                                    .gpus = std::move(mig_->others)};
+    const auto count =
+        std::ranges::find(draft.devices, kHamiWords.number, &wire::DeviceCount::resource);
+    if (count != draft.devices.end() && count->allocatable > 0) return;
+    for (GpuSpec& gpu : draft.shared->gpus) gpu.healthy = false;  // nobody serves them now
+  }
+
   Result<HamiMig> ReadMig(const wire::NodeFacts& facts, bool gives_devices) {
     if (register_text_.empty()) return HamiMig();
     // The older form, which is no JSON.
@@ -83,6 +96,7 @@ class HamiNode final : public wire::NodeReading {
   const std::string_view scores_;
   const std::string_view register_text_;
   const Result<wire::Json> register_;
+  const bool gives_devices_;
   Result<HamiMig> mig_;
 };
 
@@ -92,7 +106,10 @@ class HamiDialect final : public wire::Dialect {
 
   [[nodiscard]] std::string_view name() const override { return kHamiAgent; }
   [[nodiscard]] wire::DialectKeys keys() const override {
-    return {.of_nodes = kNodeKeys, .of_pods = kPodKeys, .resources = kHamiResources};
+    return {.of_nodes = kNodeKeys,
+            .of_pods = kHamiAskKeys,
+            .resources = kHamiResources,
+            .grants = kGrants};
   }
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
@@ -106,22 +123,25 @@ class HamiDialect final : public wire::Dialect {
 
   [[nodiscard]] Status AddAsk(std::string_view resource, std::int64_t amount,
                               wire::ResourceAsk& ask) const override {
-    AddHamiAsk(resource, amount, ask);
+    AddVgpuAsk(kHamiWords, resource, amount, ask);
     return {};
+  }
+  [[nodiscard]] Status FindShares(wire::PodParts& parts) const override {
+    return gives_devices_ ? FindHamiShares(parts) : Status();
   }
   [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest&,
                                  MigWant& need) const override {
     if (need != MigWant{}) return {};
-    BERTH_TRY(const std::optional<MigWant> asked, ReadHamiAsk(parts));
+    BERTH_TRY(const std::optional<MigWant> asked, ReadHamiAsk(parts, gives_devices_));
     need = asked.value_or(need);
     return {};
   }
 
-  [[nodiscard]] std::string_view grants_key() const override { return kHamiMigAnnotation; }
   // Such a pod asks in HAMi's terms (nvidia.com/gpu with nvidia.com/gpumem); what it got says the
   // same in ours.
-  [[nodiscard]] Status ReadGrants(const std::string& text,
+  [[nodiscard]] Status ReadGrants(std::string_view key, const std::string& text,
                                   wire::ObservedPod& observed) const override {
+    if (key == kHamiDevicesAnnotation) return ReadVgpuDevices(text, observed);
     BERTH_TRY(observed.placement.mig, ParseHamiMigAllocations(text));
     wire::MigCounts counts;
     for (const MigGrant& grant : observed.placement.mig) counts.Add({grant.profile, false}, 1);

@@ -2,6 +2,7 @@
 #include "server/dialects/hami/hami_mig.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@ using wire::Fields;
 using wire::Json;
 
 constexpr int kMostNumber = 1'000'000;
+constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
 
 // Calls read(item, path) for each item of the list.
 template <class Read>
@@ -78,8 +80,9 @@ struct Register {
   std::vector<Gpu> gpus;
   std::vector<Profile> profiles;  // of the first: all of a node are alike
   std::int64_t devices = 0;
-  bool has_others = false;     // GPUs that are not cut, and announced,
-  bool shares_others = false;  // as more devices than one
+  bool has_others = false;             // GPUs that are not cut, and announced,
+  bool shares_others = false;          // as more devices than one
+  std::map<int, GpuSpec> others = {};  // these, by index
 };
 
 Status ReadGpu(const Json& json, const std::string& path, Register& all) {
@@ -98,10 +101,14 @@ Status ReadGpu(const Json& json, const std::string& path, Register& all) {
       return ReadMigProfile(profile, at, all.profiles);
     });
   }
+  std::int64_t memory_mib = 0;
+  fields.Integer("devmem", 0, kMostMemoryMib, memory_mib);  // as HAMi scales it
   BERTH_TRY_STATUS(fields.FinishForeign());
   if (mode != "mig") {
     all.has_others = all.has_others || count > 0;
     all.shares_others = all.shares_others || count > 1;
+    const bool healthy = gpu.healthy && count > 0 && !gpu.uuid.empty();
+    all.others.insert_or_assign(gpu.index, GpuSpec{gpu.uuid, memory_mib, healthy, count});
     return {};
   }
   if (gpu.uuid.empty()) return Invalid(path + ".id: want a UUID, got none");
@@ -241,6 +248,10 @@ Result<HamiMig> ReadHamiMig(const HamiFacts& facts) {
     return ReadGpu(json, path, all);
   }));
   HamiMig read{std::nullopt, all.devices, all.has_others, all.shares_others};
+  for (auto& [index, gpu] : all.others) {
+    gpu.healthy = gpu.healthy && !Lists(facts.cordoned, gpu.uuid);
+    read.others.push_back(std::move(gpu));
+  }
   if (!all.gpus.empty()) read.announced = Announce(all, facts);
   return read;
 }

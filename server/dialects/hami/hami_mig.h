@@ -62,7 +62,8 @@ struct HamiMig {
   // HAMi's agent serves GPUs that it does not cut, too: to pods that HAMi's scheduler has placed,
   // and to no others (Allocate of its plugin fails without HAMi's annotations on the pod).
   bool serves_others = false;
-  bool shares_others = false;  // among several users each, as far as is known
+  bool shares_others = false;        // among several users each, as far as is known
+  std::vector<GpuSpec> others = {};  // those GPUs, by index, that its register has
 };
 
 // A profile that the catalogue has otherwise, or not at all, is taken as HAMi read it from the GPU.

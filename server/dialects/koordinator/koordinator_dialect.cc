@@ -18,7 +18,10 @@ using wire::Fields;
 using wire::Json;
 
 constexpr std::string_view kAllocatedKey = "scheduling.koordinator.sh/device-allocated";
-constexpr std::array kPodKeys = {kAllocatedKey};
+constexpr std::array kGrants = {kAllocatedKey};
+constexpr std::array<std::string_view, 5> kResources = {
+    "koordinator.sh/gpu", "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory",
+    "koordinator.sh/gpu-memory-ratio", "koordinator.sh/gpu.shared"};
 
 constexpr const char* kCore = "koordinator.sh/gpu-core";
 constexpr const char* kMemoryRatio = "koordinator.sh/gpu-memory-ratio";
@@ -95,9 +98,27 @@ GpuAsk AskOf(const std::vector<DeviceGrant>& grants) {
 class KoordinatorDialect final : public wire::Dialect {
  public:
   [[nodiscard]] std::string_view name() const override { return "koordinator"; }
-  [[nodiscard]] wire::DialectKeys keys() const override { return {.of_pods = kPodKeys}; }
-  [[nodiscard]] std::string_view grants_key() const override { return kAllocatedKey; }
-  [[nodiscard]] Status ReadGrants(const std::string& text,
+  [[nodiscard]] wire::DialectKeys keys() const override {
+    return {.resources = kResources, .grants = kGrants};
+  }
+  [[nodiscard]] Status AddAsk(std::string_view resource, std::int64_t amount,
+                              wire::ResourceAsk& ask) const override {
+    if (amount > 0) ask.part_resource = *std::ranges::find(kResources, resource);
+    return {};
+  }
+  [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest&,
+                                 MigWant&) const override {
+    for (const wire::ContainerSpec& container : parts.containers) {
+      const std::string_view part = container.ask.part_resource;
+      if (std::ranges::find(kResources, part) == kResources.end()) continue;
+      return Invalid("container " + container.name + ": " + std::string(part) +
+                     " asks for GPUs, or a share of one, which Koordinator's scheduler gives; want "
+                     "its scheduler in spec.schedulerName, or nvidia.com/gpu, or "
+                     "berth.dev/gpu-milli");
+    }
+    return {};
+  }
+  [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
                                   wire::ObservedPod& observed) const override {
     auto grants = ParseAllocated(text);
     GpuAsk& ask = observed.pod.shape.gpus;

@@ -67,10 +67,9 @@ void SpreadPlaces(const NodeFacts& facts, GpuDraft& draft) {
   };
   draft.missing = within(draft.missing);
   places.count = within(places.count);
-  if (!draft.problem.empty()) draft.problem += "; ";
-  draft.problem += "nvidia.com/gpu.replicas: want at most " + std::to_string(most) +
+  draft.AddProblem("nvidia.com/gpu.replicas: want at most " + std::to_string(most) +
                    " clients of MPS on a GPU, got " + std::to_string(each) +
-                   ", of which the others do not count";
+                   ", of which the others do not count");
 }
 
 }  // namespace
@@ -82,11 +81,16 @@ void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
     const DeviceCount* other = &count;
     if (most == nullptr || other->allocatable > most->allocatable) std::swap(most, other);
     if (other == nullptr || other->allocatable == 0) continue;
-    if (!draft.problem.empty()) draft.problem += "; ";
-    draft.problem += "allocatable " + other->resource + ": want GPUs of one resource on a node, " +
-                     "those of " + most->resource + " count alone";
+    draft.AddProblem("allocatable " + other->resource + ": want GPUs of one resource on a node, " +
+                     "those of " + most->resource + " count alone");
   }
   if (most == nullptr) return;
+  if (draft.shared) {
+    if (most->allocatable == 0 || most->resource == draft.shared->resource) return;
+    draft.AddProblem("allocatable " + most->resource + ": want GPUs of one resource on a node, " +
+                     "those of " + draft.shared->resource + " count alone");
+    return;
+  }
   const std::int64_t all = std::max(most->capacity, most->allocatable);
   const std::int64_t devices = std::min<std::int64_t>(
       all - std::clamp<std::int64_t>(draft.partitioned, 0, all), kMaxGpuPlaces);

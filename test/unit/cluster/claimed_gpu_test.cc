@@ -71,8 +71,8 @@ TEST_F(ClaimsInTheState, AGpuThatIsHeldHasNothingFree) {
   Up(2);
   Claim({ByIndex(1)});
   EXPECT_EQ(Now().claimed(), 0b10u);
-  EXPECT_EQ(Now().gpus()[0], (GpuFree{1000, 16'000}));
-  EXPECT_EQ(Now().gpus()[1], (GpuFree{0, 0}));
+  EXPECT_EQ(Now().gpus()[0], (GpuFree{.milli = 1000, .memory_mib = 16'000}));
+  EXPECT_EQ(Now().gpus()[1], (GpuFree{.milli = 0, .memory_mib = 0}));
   const APod pod = APod("a").Whole(1), share = APod("b").Share(1);
   EXPECT_FALSE(state_.Reserve(pod.Request(), pod.On("n", {1}), Instant() + std::chrono::hours(1)));
   EXPECT_FALSE(

@@ -56,7 +56,7 @@ TEST(Node, StartsWithAllThatItsSpecHas) {
   EXPECT_EQ(node.free_cpu_milli(), 8000);
   EXPECT_EQ(node.free_memory_bytes(), 32 * kGib);
   ASSERT_EQ(node.gpus().size(), 2U);
-  EXPECT_EQ(node.gpus()[1], (GpuFree{1000, 15'000}));
+  EXPECT_EQ(node.gpus()[1], (GpuFree{.milli = 1000, .memory_mib = 15'000}));
   EXPECT_TRUE(node.gpus()[1].idle());
   EXPECT_EQ(node.free_gpu_milli(), 2000);
   EXPECT_TRUE(node.tenants().empty());
@@ -68,8 +68,8 @@ TEST(Node, TakesAPlacementFromWhatIsFree) {
   node.Put(pod.BoundOn("n", {1}));
   EXPECT_EQ(node.free_cpu_milli(), 7500);
   EXPECT_EQ(node.free_memory_bytes(), 30 * kGib);
-  EXPECT_EQ(node.gpus()[0], (GpuFree{1000, 16'000}));
-  EXPECT_EQ(node.gpus()[1], (GpuFree{700, 12'000}));
+  EXPECT_EQ(node.gpus()[0], (GpuFree{.milli = 1000, .memory_mib = 16'000}));
+  EXPECT_EQ(node.gpus()[1], (GpuFree{.milli = 700, .memory_mib = 12'000}));
   EXPECT_FALSE(node.gpus()[1].idle());
   EXPECT_EQ(node.free_gpu_milli(), 2700);
 }

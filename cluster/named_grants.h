@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Named grants: GPUs that another scheduler's record names by their UUIDs. Which ones of the node
+// these are is known once the node is, and says its UUIDs; until then their pod counts as one with
+// unknown devices (assumed_grants.h).
+#pragma once
+
+#include "cluster/node.h"
+#include "cluster/placement.h"
+
+namespace berth {
+
+// Whether its node has to say something of one of the grants.
+bool HasNamedGrants(const Placement& placement);
+
+// The placement with the indices of the node's GPUs in place of their UUIDs, where the node has
+// them. What a record leaves open follows there: the compute (0) goes with the memory, the memory
+// (0) with the compute. GPUs of a node that shows none of its GPUs by themselves are left out.
+Placement WithIndices(Placement said, const NodeSpec& node);
+
+}  // namespace berth

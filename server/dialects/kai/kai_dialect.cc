@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/kai/kai_dialect.h"
+
+#include <array>
+#include <string>
+
+#include "server/wire/pod_object.h"
+
+namespace berth::dialects {
+namespace {
+
+constexpr std::string_view kReservedKey = "run.ai/reserve_for_gpu_index";
+constexpr std::string_view kFractionKey = "gpu-fraction";
+constexpr std::string_view kNotKnown = "-1";
+constexpr std::size_t kLongest = 64;
+constexpr std::array kPods = {kFractionKey};
+constexpr std::array kReserved = {kReservedKey};
+
+class KaiDialect final : public wire::Dialect {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "kai"; }
+  [[nodiscard]] wire::DialectKeys keys() const override {
+    return {.of_pods = kPods, .grants = kReserved};
+  }
+
+  [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
+                                 MigWant&) const override {
+    if (pod.shape.wants_gpu() || !parts.annotations.contains(kFractionKey)) return {};
+    return Invalid("annotation " + std::string(kFractionKey) +
+                   ": asks for a part of a GPU, which KAI's scheduler gives; want its scheduler in "
+                   "spec.schedulerName, or berth.dev/gpu-milli");
+  }
+
+  [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
+                                  wire::ObservedPod& observed) const override {
+    if (text == kNotKnown) return {};
+    if (text.empty() || text.size() > kLongest) {
+      return Invalid("want the UUID of a GPU, got \"" + text.substr(0, kLongest) + "\"");
+    }
+    observed.placement.grants = {{.gpu = DeviceGrant::kUnknown, .uuid = text}};
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const wire::Dialect> MakeKai() { return std::make_unique<KaiDialect>(); }
+
+}  // namespace berth::dialects

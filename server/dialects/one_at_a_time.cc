@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/one_at_a_time.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/cleanup.h"
+#include "server/kube/api_path.h"
+
+namespace berth::dialects {
+namespace {
+
+using wire::Json;
+
+constexpr Duration kMostPerRequest = std::chrono::seconds(3);
+constexpr Duration kFirstWait = std::chrono::milliseconds(50);
+constexpr Duration kMostWait = std::chrono::milliseconds(500);
+
+// {} where it is not there.
+const Json& FieldOf(const Json& object, const char* field) {
+  static const Json kNothing = Json::object();
+  if (!object.is_object()) return kNothing;
+  const auto found = object.find(field);
+  return found == object.end() || found->is_null() ? kNothing : *found;
+}
+
+bool IsOver(const Json& pod) {
+  const std::string phase = TextIn(FieldOf(pod, "status"), "phase");
+  return phase == "Succeeded" || phase == "Failed" ||
+         !TextIn(FieldOf(pod, "metadata"), "deletionTimestamp").empty();
+}
+
+}  // namespace
+
+std::string TextIn(const Json& object, const char* field) {
+  const Json& text = FieldOf(object, field);
+  return text.is_string() ? text.get<std::string>() : "";
+}
+
+Result<std::string> OneAtATime::WaitingOn(const std::string& node, const PodId& but,
+                                          Duration timeout) {
+  const std::string query = kube::EscapeForQuery("spec.nodeName=" + node);
+  auto response = write_.client.Send({.path = "/api/v1/pods?fieldSelector=" + query,
+                                      .timeout = std::min(timeout, kMostPerRequest)});
+  if (!response) return Fail(Errc::kDeadline, std::move(response).error().message);
+  if (!response->ok()) {
+    const bool for_now = kube::IsTransient(response->status);
+    return Fail(for_now ? Errc::kDeadline : Errc::kInvalidArgument,
+                "pods of node " + node + ": " + kube::RefusalText(*response));
+  }
+  const Json list = Json::parse(response->body, nullptr, false);
+  if (!list.is_object()) return Fail(Errc::kDeadline, "pods of node " + node + ": want a list");
+  for (const Json& pod : FieldOf(list, "items")) {
+    const Json& metadata = FieldOf(pod, "metadata");
+    if (IsOver(pod) || TextIn(metadata, "uid") == but.uid) continue;
+    const auto since = handover_.waits_since(FieldOf(metadata, "annotations"));
+    if (!since || write_.clock.Wall() - *since > kExpires) continue;
+    return TextIn(metadata, "namespace") + "/" + TextIn(metadata, "name");
+  }
+  return "";
+}
+
+kube::Attempt OneAtATime::LookAt(const BindOrder& order, Duration left, bool& entered) {
+  if (!entered) {
+    const MutexLock lock(mutex_);
+    entered = binding_.insert(order.node.name).second;
+  }
+  if (!entered) {
+    return {.status =
+                Fail(Errc::kDeadline, "another pod is being bound to node " + order.node.name +
+                                          ", whose agent serves one at a "
+                                          "time")};
+  }
+  const auto waiting = WaitingOn(order.node.name, order.pod.id, left);
+  if (!waiting) {
+    return {.status = tl::unexpected(waiting.error()),
+            .final = waiting.error().code != Errc::kDeadline};
+  }
+  if (waiting->empty()) return {.status = {}, .final = true};
+  return {.status = Fail(Errc::kDeadline, "the agent of node " + order.node.name +
+                                              " has not served pod " + *waiting + " yet")};
+}
+
+Status OneAtATime::Await(const BindOrder& order, bool& entered) {
+  const auto seed = static_cast<std::uint64_t>(write_.clock.Now().time_since_epoch().count());
+  bool waits = false;
+  const Cleanup leave([&] {
+    if (waits) --waiting_;
+  });
+  return kube::FencedRetry(write_, order.deadline, {kFirstWait, kMostWait, seed},
+                           [&](Duration left) {
+                             kube::Attempt attempt = LookAt(order, left, entered);
+                             if (!attempt.final && !waits) {
+                               waits = ++waiting_ <= kMostWaiting;
+                               if (!waits) --waiting_;
+                               attempt.final = !waits;
+                             }
+                             return attempt;
+                           });
+}
+
+Status OneAtATime::AroundBind(const BindOrder& order, const std::function<Status()>& bind) {
+  if (order.node.share_agent != handover_.agent || order.placement.grants.empty()) return bind();
+  bool entered = false;
+  Status bound = Await(order, entered);
+  if (bound) bound = bind();
+  if (entered) {
+    const MutexLock lock(mutex_);
+    binding_.erase(order.node.name);
+  }
+  return bound;
+}
+
+}  // namespace berth::dialects

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OneAtATime: some agents are not told for which pod the kubelet asks them, and take the one that
+// has waited longest for as much. Of two pods on their way to their GPUs one could so get the
+// other's. So a pod is bound to a node of such an agent when no other pod there waits to be served.
+//
+// A pod that has waited for kExpires is passed over: the agent, or the kubelet, does not serve.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "server/kube/retry.h"
+#include "server/kube/watch_source.h"
+#include "server/wire/strict_json.h"
+
+namespace berth::dialects {
+
+// The text of that field; "" where it is not there.
+std::string TextIn(const wire::Json& object, const char* field);
+
+// How the pods of one agent show that they wait.
+struct Handover {
+  std::string_view agent;  // NodeSpec::share_agent
+  // Since when the pod with these annotations waits; nullopt: it has been served, or is not the
+  // agent's. A time that cannot be read is the longest ago.
+  std::optional<WallTime> (*waits_since)(const wire::Json& annotations) = nullptr;
+};
+
+// Any thread may call any function.
+class OneAtATime final : public kube::ClusterExtension {
+ public:
+  static constexpr Duration kExpires = std::chrono::minutes(5);
+  // More fail at once: threads that wait here cannot bind pods of other nodes.
+  static constexpr int kMostWaiting = 8;
+
+  OneAtATime(kube::WriteContext write, Handover handover)
+      : write_(std::move(write)), handover_(handover) {}
+
+  // Error, beside those of bind: kDeadline when another pod still waits at the deadline, or the API
+  // server does not answer.
+  Status AroundBind(const BindOrder& order, const std::function<Status()>& bind) override
+      BERTH_EXCLUDES(mutex_);
+
+ private:
+  // Waits until nobody else binds there, and no pod there waits to be served.
+  Status Await(const BindOrder& order, bool& entered) BERTH_EXCLUDES(mutex_);
+  kube::Attempt LookAt(const BindOrder& order, Duration left, bool& entered) BERTH_EXCLUDES(mutex_);
+  // The pod there that waits; "" = none.
+  Result<std::string> WaitingOn(const std::string& node, const PodId& but, Duration timeout);
+
+  const kube::WriteContext write_;
+  const Handover handover_;
+  std::atomic<int> waiting_{0};
+  Mutex mutex_;
+  std::set<std::string> binding_ BERTH_GUARDED_BY(mutex_);  // nodes
+};
+
+}  // namespace berth::dialects

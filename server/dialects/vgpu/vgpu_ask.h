@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How pods ask HAMi's and Volcano's agents for a part of a GPU: a number of GPUs, and of each of
+// them memory in MiB or in percent, and compute in percent ("cores"), per container.
+//
+//   1 GPU, memory            that much memory; compute goes with it
+//   1 GPU, memory, cores     both
+//   1 GPU, percent           of the memory; compute goes with it
+//   1 GPU, cores             all of the memory, so the whole GPU
+//   GPUs alone               whole ones
+//
+// Parts of several GPUs are not given. (HAMi at c447cab, pkg/device/nvidia/device.go.)
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "server/wire/pod_parts.h"
+
+namespace berth::dialects {
+
+// The resources of one agent.
+struct VgpuWords {
+  std::string_view agent;  // NodeSpec::share_agent
+  std::string_view number, memory, percent, cores;
+};
+
+// Adds so much of words.memory, words.percent or words.cores.
+void AddVgpuAsk(const VgpuWords& words, std::string_view resource, std::int64_t amount,
+                wire::ResourceAsk& ask);
+
+// Makes shares of the parts that containers ask for in these words. Error: kInvalidArgument with
+// the container and the resource.
+Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts);
+
+}  // namespace berth::dialects

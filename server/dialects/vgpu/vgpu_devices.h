@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text by which a pod has its GPUs, or parts of them, from HAMi's and from Volcano's agent:
+//
+//   GPU-a,NVIDIA,3000,30:GPU-b,NVIDIA,3000,30:;;GPU-a,NVIDIA,5000,0:
+//
+// A segment per container, with "UUID,vendor,MiB,cores:" per device. Cores are percent of the GPU's
+// compute; 0: no part of its own. HAMi ends each segment by ";", Volcano has it between them.
+// (HAMi at 0269521, pkg/util/util.go; Project-HAMi/volcano-vgpu-device-plugin at 0798272,
+// pkg/util/util.go.)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/node.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+#include "server/wire/pod_object.h"
+
+namespace berth::dialects {
+
+// One device of one container.
+struct VgpuDevice {
+  int container = 0;  // among all of the pod, init containers first
+  std::string uuid;
+  std::int64_t memory_mib = 0;
+  int cores = 0;
+};
+
+// The GPUs of the placement and parts of them. Requires: GPUs that the node has.
+std::vector<VgpuDevice> VgpuDevicesOf(const PodRequest& pod, const Placement& placement,
+                                      const NodeSpec& node);
+
+// The devices of one container, "" without any.
+std::string VgpuSegment(const std::vector<VgpuDevice>& devices, int container);
+
+// Reads the text into the placement, as named grants (cluster/named_grants.h): of each GPU the sum
+// over the containers. Error: kInvalidArgument with the device.
+Status ReadVgpuDevices(std::string_view text, wire::ObservedPod& observed);
+
+}  // namespace berth::dialects

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/dialects/volcano/volcano_dialect.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/number.h"
+#include "base/text.h"
+#include "server/dialects/vgpu/vgpu_ask.h"
+#include "server/dialects/vgpu/vgpu_devices.h"
+
+namespace berth::dialects {
+namespace {
+
+constexpr VgpuWords kVolcanoWords = {kVolcanoAgent, "volcano.sh/vgpu-number",
+                                     "volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage",
+                                     "volcano.sh/vgpu-cores"};
+constexpr std::array kVolcanoResources = {kVolcanoWords.number, kVolcanoWords.memory,
+                                          kVolcanoWords.percent, kVolcanoWords.cores};
+constexpr std::array kVolcanoNumber = {kVolcanoWords.number};
+
+constexpr std::string_view kVolcanoRegister = "volcano.sh/node-vgpu-register";
+constexpr std::string_view kVolcanoIds = "volcano.sh/vgpu-ids-new";
+constexpr const char* kVolcanoToAllocate = "volcano.sh/devices-to-allocate";
+constexpr const char* kVolcanoTime = "volcano.sh/vgpu-time";
+constexpr const char* kVolcanoPhase = "volcano.sh/bind-phase";
+constexpr const char* kVolcanoAllocating = "allocating";
+// By which its users choose GPUs: Berth does not read them.
+constexpr std::array<std::string_view, 3> kVolcanoChoices = {
+    "volcano.sh/vgpu-mode", "volcano.sh/vgpu-use-gpuuuid", "volcano.sh/vgpu-nouse-gpuuuid"};
+constexpr std::array kVolcanoNodeKeys = {kVolcanoRegister};
+constexpr std::array kVolcanoGrants = {kVolcanoIds};
+
+constexpr std::int64_t kMostMib = std::int64_t{1} << 40;
+constexpr std::string_view kSharedMode = "hami-core";
+
+struct VolcanoGpus {
+  std::vector<GpuSpec> gpus;
+  std::string other_mode;  // of one of them; empty = none
+};
+
+Status ReadRegistered(std::string_view text, VolcanoGpus& read) {
+  std::array<std::string_view, 6> fields;
+  std::string_view rest = text;
+  for (std::string_view& field : fields) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    field = Trimmed(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  const auto users = ParseInt(fields[1], 0, kMaxGpuPlaces);
+  const auto memory = ParseInt(fields[2], 0, kMostMib);
+  if (fields[0].empty() || !users || !memory) {
+    return Invalid("[" + std::to_string(read.gpus.size()) +
+                   "]: want UUID,COUNT,MIB,TYPE,HEALTHY,MODE, got \"" +
+                   std::string(text.substr(0, 100)) + "\"");
+  }
+  const bool shared = fields[5].empty() || fields[5] == kSharedMode;
+  if (!shared) read.other_mode = fields[5];
+  read.gpus.push_back({.uuid = std::string(fields[0]),
+                       .memory_mib = *memory,
+                       .healthy = shared && *users > 0 && fields[4] == "true",
+                       .most_users = static_cast<int>(*users)});
+  return {};
+}
+
+Result<VolcanoGpus> ReadRegister(std::string_view text) {
+  VolcanoGpus read;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(':'), text.size());
+    if (end > 0) BERTH_TRY_STATUS(ReadRegistered(text.substr(0, end), read));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (read.gpus.size() <= static_cast<std::size_t>(kMaxGpusPerNode)) continue;
+    return Invalid("want at most " + std::to_string(kMaxGpusPerNode) + " GPUs, got more");
+  }
+  return read;
+}
+
+class VolcanoNode final : public wire::NodeReading {
+ public:
+  VolcanoNode(std::string_view registered, std::int64_t offered)
+      : read_(ReadRegister(registered)), offered_(offered) {}
+
+  void CountGpus(wire::GpuDraft& draft) override {
+    if (draft.shared) return;
+    draft.shared = wire::SharedGpus{.agent = std::string(kVolcanoAgent),
+                                    .resource = std::string(kVolcanoWords.number),
+                                    .isolation = Isolation::kMemory};
+    const std::string place = "annotation " + std::string(kVolcanoRegister) + ": ";
+    if (!read_) {
+      draft.AddProblem(place + read_.error().message);
+      return;
+    }
+    draft.shared->gpus = std::move(read_->gpus);
+    if (!read_->other_mode.empty()) {
+      draft.AddProblem(place + "GPUs of mode \"" + read_->other_mode.substr(0, 40) +
+                       "\" are Volcano's scheduler's to give");
+    }
+    if (offered_ > 0) return;
+    for (GpuSpec& gpu : draft.shared->gpus) gpu.healthy = false;  // nobody serves them now
+  }
+
+ private:
+  Result<VolcanoGpus> read_;
+  std::int64_t offered_;
+};
+
+Status RefuseInitContainers(const wire::PodParts& parts) {
+  for (const wire::ContainerSpec& container : parts.containers) {
+    const bool asks = container.ask.share_agent == kVolcanoAgent ||
+                      container.ask.gpu_resource == kVolcanoWords.number;
+    if (!asks || container.kind == wire::ContainerKind::kMain) continue;
+    return Invalid("container " + container.name + ": " + std::string(kVolcanoWords.number) +
+                   ": want it in spec.containers, since Volcano's device plugin serves no others");
+  }
+  return {};
+}
+
+bool IsVolcanos(const PodRequest& pod) {
+  return pod.shape.share_agent == kVolcanoAgent || pod.shape.gpu_resource == kVolcanoWords.number;
+}
+
+class VolcanoDialect final : public wire::Dialect {
+ public:
+  [[nodiscard]] std::string_view name() const override { return kVolcanoAgent; }
+  [[nodiscard]] wire::DialectKeys keys() const override {
+    return {.of_nodes = kVolcanoNodeKeys,
+            .of_pods = kVolcanoChoices,
+            .resources = kVolcanoResources,
+            .node_resources = kVolcanoNumber,
+            .grants = kVolcanoGrants};
+  }
+
+  [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
+      const wire::NodeFacts& facts) const override {
+    const std::string_view registered = facts.Annotation(kVolcanoRegister);
+    if (registered.empty()) return nullptr;
+    return std::make_unique<VolcanoNode>(registered,
+                                         facts.Resource(kVolcanoWords.number).allocatable);
+  }
+
+  [[nodiscard]] Status AddAsk(std::string_view resource, std::int64_t amount,
+                              wire::ResourceAsk& ask) const override {
+    if (resource != kVolcanoWords.number) {
+      AddVgpuAsk(kVolcanoWords, resource, amount, ask);
+      return {};
+    }
+    ask.gpus = wire::Capped(amount);
+    if (amount > 0) ask.gpu_resource = kVolcanoWords.number;
+    return {};
+  }
+  [[nodiscard]] Status FindShares(wire::PodParts& parts) const override {
+    BERTH_TRY_STATUS(FindVgpuShares(kVolcanoWords, parts));
+    return RefuseInitContainers(parts);
+  }
+
+  [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
+                                 MigWant&) const override {
+    if (!IsVolcanos(pod)) return {};
+    for (const std::string_view key : kVolcanoChoices) {
+      const auto choice = parts.annotations.find(key);
+      if (choice == parts.annotations.end() || choice->second == kSharedMode) continue;
+      return Invalid("annotation " + std::string(key) +
+                     ": not understood; want berth.dev/gpu-model, a node selector or affinity");
+    }
+    return {};
+  }
+
+  [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
+                                  wire::ObservedPod& observed) const override {
+    return ReadVgpuDevices(text, observed);
+  }
+  void WriteGrants(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
+                   WallTime now, wire::Annotations& annotations) const override {
+    if (placement.grants.empty() || node.share_agent != kVolcanoAgent) return;
+    const std::vector<VgpuDevice> devices = VgpuDevicesOf(pod, placement, node);
+    std::string segments;
+    for (int i = pod.init_container_count; i < pod.container_count; ++i) {
+      segments += (i > pod.init_container_count ? ";" : "") + VgpuSegment(devices, i);
+    }
+    const std::string time = std::to_string(std::chrono::system_clock::to_time_t(now));
+    const std::pair<std::string, std::string> all[] = {
+        {"volcano.sh/vgpu-node", placement.node}, {kVolcanoTime, time},
+        {std::string(kVolcanoIds), segments},     {kVolcanoToAllocate, segments},
+        {kVolcanoPhase, kVolcanoAllocating},      {"volcano.sh/bind-time", time}};
+    annotations.insert(annotations.end(), std::begin(all), std::end(all));
+  }
+};
+
+std::optional<WallTime> WaitsForVolcano(const wire::Json& annotations) {
+  if (TextIn(annotations, kVolcanoPhase) != kVolcanoAllocating) return std::nullopt;
+  if (TextIn(annotations, kVolcanoToAllocate).find(',') == std::string::npos) return std::nullopt;
+  const auto seconds = ParseInt(TextIn(annotations, kVolcanoTime), 0, std::int64_t{1} << 40);
+  return WallTime(std::chrono::seconds(seconds.value_or(0)));
+}
+
+}  // namespace
+
+std::unique_ptr<const wire::Dialect> MakeVolcano() { return std::make_unique<VolcanoDialect>(); }
+
+Handover VolcanoHandover() { return {kVolcanoAgent, WaitsForVolcano}; }
+
+}  // namespace berth::dialects

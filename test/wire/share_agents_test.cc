@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GPUs that the agents of other schedulers hand out in parts: what they publish, what their users
+// ask for, what they read of a pod that Berth has bound, and what their own schedulers gave.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "test/support/agent_world.h"
+
+namespace berth {
+namespace {
+
+using test::AgentWorld;
+using test::Json;
+using test::NodeWith;
+using test::Texts;
+
+Json Container(const std::string& name, const Json& limits) {
+  return {{"name", name}, {"resources", {{"limits", limits}}}};
+}
+
+// --- HAMi
+
+Json HamiNodeJson() {
+  const Json list = {{{"id", "GPU-a"},
+                      {"count", 10},
+                      {"devmem", 40960},
+                      {"devcore", 100},
+                      {"type", "NVIDIA-A100"},
+                      {"mode", "hami-core"},
+                      {"health", true}},
+                     {{"id", "GPU-b"},
+                      {"index", 1},
+                      {"count", 2},
+                      {"devmem", 40960},
+                      {"type", "NVIDIA-A100"},
+                      {"mode", "hami-core"},
+                      {"health", true}}};
+  return NodeWith({{"nvidia.com/gpu", "12"}}, {{"hami.io/node-nvidia-register", list.dump()}});
+}
+
+Config GivingHami() {
+  Config config = DefaultConfig();
+  config.hami.give_devices = true;
+  return config;
+}
+
+Json HamiPod(const std::string& uid, const char* memory, const char* cores = "0") {
+  return test::PodAsking(
+      uid,
+      {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", memory}, {"nvidia.com/gpucores", cores}});
+}
+
+TEST(HamiShares, AreOfTheGpusOfTheRegisterWhereBerthGivesThem) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  EXPECT_EQ(world.problem, "");
+  const NodeSpec& spec = world.node().spec();
+  EXPECT_EQ(spec.share_agent, "hami");
+  EXPECT_EQ(spec.share_isolation, Isolation::kMemory);
+  ASSERT_EQ(spec.gpus.size(), 2U);
+  EXPECT_EQ(spec.gpus[1], (GpuSpec{"GPU-b", 40'960, true, 2}));
+  EXPECT_EQ(spec.places.count, 0);
+}
+
+TEST(HamiShares, AreWrittenAsHamisPluginReadsThem) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  Texts written = world.Bind(HamiPod("a", "30000", "30"));
+  EXPECT_EQ(written["hami.io/vgpu-devices-allocated"], "GPU-a,NVIDIA,30000,30:;");
+  EXPECT_EQ(written["hami.io/vgpu-devices-to-allocate"], "GPU-a,NVIDIA,30000,30:;");
+  EXPECT_EQ(written["hami.io/vgpu-node"], "n1");
+  EXPECT_EQ(written["hami.io/vgpu-time"], "1724212800");
+  EXPECT_EQ(written["hami.io/bind-phase"], "allocating");
+  EXPECT_FALSE(written.contains("hami.io/vgpu-mig-allocations"));
+  EXPECT_TRUE(written.contains("berth.dev/devices"));
+
+  EXPECT_EQ(world.Bind(HamiPod("b", "20000"))["hami.io/vgpu-devices-allocated"],
+            "GPU-b,NVIDIA,20000,0:;")
+      << "compute of its own was not asked for";
+  EXPECT_EQ(world.Check(HamiPod("c", "30000")), Reason::kShareBusy);
+  const Json percent =
+      test::PodAsking("d", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}});
+  EXPECT_EQ(world.Bind(percent)["hami.io/vgpu-devices-allocated"], "GPU-b,NVIDIA,20480,0:;");
+}
+
+TEST(HamiShares, HaveASegmentForEachContainerInitContainersFirst) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  Json pod = HamiPod("a", "8000", "20");
+  const Json half = {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "4000"}};
+  pod["spec"]["initContainers"] = Json::array({Container("first", half)});
+  pod["spec"]["containers"].push_back(Container("plain", {{"cpu", "1"}}));
+  pod["spec"]["containers"].push_back(Container("b", half));
+  EXPECT_EQ(world.Bind(pod)["hami.io/vgpu-devices-to-allocate"],
+            "GPU-a,NVIDIA,4000,0:;GPU-a,NVIDIA,8000,20:;;GPU-a,NVIDIA,4000,0:;");
+  EXPECT_EQ(world.node().gpus()[0].memory_mib, 40'960 - 12'000);
+}
+
+TEST(HamiShares, StopAtTheUsersThatThePluginServesOfAGpu) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  ASSERT_FALSE(world.Bind(HamiPod("a", "40960")).empty());
+  for (const char* uid : {"b", "c"}) {
+    EXPECT_EQ(world.Bind(HamiPod(uid, "100"))["hami.io/vgpu-devices-allocated"],
+              "GPU-b,NVIDIA,100,0:;");
+  }
+  EXPECT_EQ(world.Check(HamiPod("d", "100")), Reason::kShareBusy);
+}
+
+TEST(HamiShares, WithoutAPartAreWholeGpus) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  const Json two = test::PodAsking("a", {{"nvidia.com/gpu", "2"}});
+  EXPECT_EQ(world.Bind(two)["hami.io/vgpu-devices-allocated"],
+            "GPU-a,NVIDIA,40960,100:GPU-b,NVIDIA,40960,100:;");
+  const Json cores = test::PodAsking("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpucores", "40"}});
+  EXPECT_EQ(world.Decode(cores).shape.gpus, GpuAsk(WholeGpus{1})) << "all of the memory";
+}
+
+TEST(HamiShares, ThatCannotBeMeantAreRefusedWithTheWord) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  const auto refusal = [&](const Json& asks) {
+    return world.Decode(test::PodAsking("a", asks)).refusal;
+  };
+  EXPECT_EQ(refusal({{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "3000"}}),
+            "container main: nvidia.com/gpumem: want nvidia.com/gpu: 1 beside it, since a part is "
+            "of one GPU, got 2");
+  EXPECT_NE(refusal({{"nvidia.com/gpumem", "3000"}}).find("got 0"), std::string::npos);
+  EXPECT_EQ(refusal({{"nvidia.com/gpu", "1"},
+                     {"nvidia.com/gpumem-percentage", "30"},
+                     {"nvidia.com/gpucores", "30"}}),
+            "container main: nvidia.com/gpumem-percentage beside nvidia.com/gpucores: want "
+            "nvidia.com/gpumem alone or with nvidia.com/gpucores");
+  Json mixed = HamiPod("a", "3000");
+  mixed["spec"]["containers"].push_back(
+      Container("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "30"}}));
+  EXPECT_NE(world.Decode(mixed).refusal.find("container b: want nvidia.com/gpumem in all"),
+            std::string::npos);
+  Json words = HamiPod("a", "3000");
+  words["spec"]["containers"].push_back(Container("b", {{"berth.dev/gpu-milli", "300"}}));
+  EXPECT_EQ(world.Decode(words).refusal,
+            "pod asks for shares of a GPU in the words of several agents");
+  Json mode = HamiPod("a", "3000");
+  mode["metadata"]["annotations"]["nvidia.com/vgpu-mode"] = "mps";
+  EXPECT_NE(world.Decode(mode).refusal, "");
+  mode["metadata"]["annotations"]["nvidia.com/vgpu-mode"] = "hami-core";
+  EXPECT_EQ(world.Decode(mode).refusal, "");
+}
+
+TEST(HamiShares, ThatItsSchedulerGaveCountOnTheGpuOfTheUuid) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  const std::string key = "hami.io/vgpu-devices-allocated";
+  EXPECT_EQ(world.Show(HamiPod("a", "10240", "60"), key, "GPU-b,NVIDIA,10240,60:;"), "");
+  EXPECT_EQ(world.node().gpus()[1], (GpuFree{.milli = 400, .users = 1, .memory_mib = 30'720}));
+  // Without cores the compute goes with the memory; several containers and GPUs add up.
+  const Json two = test::PodAsking("b", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "4096"}});
+  EXPECT_EQ(world.Show(two, key, ";GPU-a,NVIDIA,4096,0:GPU-b,NVIDIA,4096,0:;GPU-a,NVIDIA,4096,0:;"),
+            "");
+  EXPECT_EQ(world.node().gpus()[0].memory_mib, 40'960 - 8192);
+  EXPECT_EQ(world.node().gpus()[0].milli, 800);
+  EXPECT_EQ(world.node().gpus()[1].milli, 300);
+  EXPECT_EQ(world.node().gpus()[1].users, 2);
+  EXPECT_TRUE(world.Disputes().empty());
+}
+
+TEST(HamiShares, ThatCannotBeReadCountAsWholeGpusAndAreTold) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  EXPECT_NE(world.Show(HamiPod("a", "3000"), "hami.io/vgpu-devices-allocated", "GPU-a,NVIDIA,3000"),
+            "");
+  EXPECT_EQ(world.node().unattributed(), 1);
+  world.Show(HamiPod("b", "3000"), "hami.io/vgpu-devices-allocated", "GPU-x,NVIDIA,3000,0:;");
+  EXPECT_EQ(world.Disputes().size(), 1U) << "the node has no such GPU";
+}
+
+TEST(HamiShares, AreLeftToHamisSchedulerUnlessTheConfigurationSaysOtherwise) {
+  AgentWorld world(HamiNodeJson());
+  EXPECT_TRUE(world.node().spec().places.foreign);
+  EXPECT_NE(world.Decode(HamiPod("a", "3000")).refusal, "");
+  EXPECT_EQ(
+      world.Show(HamiPod("a", "3000"), "hami.io/vgpu-devices-allocated", "GPU-a,NVIDIA,3000,0:;"),
+      "");
+  EXPECT_EQ(world.node().places_taken(), 1);
+  EXPECT_TRUE(world.Disputes().empty());
+}
+
+TEST(HamiShares, OfOtherWordsStayAway) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  EXPECT_EQ(world.Check(test::PodAsking("a", {{"berth.dev/gpu-milli", "300"}})),
+            Reason::kShareOfOtherAgent);
+  EXPECT_EQ(world.Check(test::PodAsking("a", {{"aliyun.com/gpu-mem", "3"}})),
+            Reason::kShareOfOtherAgent);
+  AgentWorld plain(NodeWith({{"nvidia.com/gpu", "2"}}, {{"berth.dev/gpu-uuids", "GPU-a,GPU-b"}}),
+                   GivingHami());
+  EXPECT_EQ(plain.Check(HamiPod("a", "3000")), Reason::kShareOfOtherAgent);
+}
+
+TEST(HamiShares, KeepMemoryApart) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  Json pod = HamiPod("a", "3000");
+  pod["metadata"]["annotations"]["berth.dev/isolation"] = "memory";
+  EXPECT_EQ(world.Check(pod), Reason::kFits);
+}
+
+TEST(HamiShares, AreNotGivenOfGpusThatThePluginDoesNotServe) {
+  Json node = HamiNodeJson();
+  node["metadata"]["annotations"]["hami.io/device-cordon"] = "GPU-a";
+  AgentWorld cordoned(node, GivingHami());
+  EXPECT_EQ(cordoned.Bind(HamiPod("a", "3000"))["hami.io/vgpu-devices-allocated"],
+            "GPU-b,NVIDIA,3000,0:;");
+  node["status"]["allocatable"]["nvidia.com/gpu"] = "0";
+  AgentWorld gone(node, GivingHami());
+  EXPECT_EQ(gone.Check(HamiPod("a", "3000")), Reason::kNoGpuOffered);
+}
+
+// --- Volcano
+
+Json VolcanoNodeJson(const std::string& mode = "hami-core") {
+  const std::string text =
+      "GPU-a,10,81920,NVIDIA-A100,true," + mode + ":GPU-b,10,81920,NVIDIA-A100,false," + mode + ":";
+  return NodeWith({{"volcano.sh/vgpu-number", "20"}}, {{"volcano.sh/node-vgpu-register", text}});
+}
+
+Json VolcanoPod(const std::string& uid, const char* memory) {
+  return test::PodAsking(uid, {{"volcano.sh/vgpu-number", "1"},
+                               {"volcano.sh/vgpu-memory", memory},
+                               {"volcano.sh/vgpu-cores", "30"}});
+}
+
+TEST(VolcanoShares, AreWrittenAsVolcanosPluginReadsThem) {
+  AgentWorld world(VolcanoNodeJson());
+  EXPECT_EQ(world.problem, "");
+  EXPECT_EQ(world.node().spec().share_agent, "volcano");
+  Json pod = VolcanoPod("a", "20000");
+  pod["spec"]["initContainers"] = Json::array({Container("first", {{"cpu", "1"}})});
+  pod["spec"]["containers"].insert(pod["spec"]["containers"].begin(),
+                                   Container("plain", {{"cpu", "1"}}));
+  Texts written = world.Bind(pod);
+  EXPECT_EQ(written["volcano.sh/vgpu-ids-new"], ";GPU-a,NVIDIA,20000,30:") << "no init containers";
+  EXPECT_EQ(written["volcano.sh/devices-to-allocate"], ";GPU-a,NVIDIA,20000,30:");
+  EXPECT_EQ(written["volcano.sh/vgpu-node"], "n1");
+  EXPECT_EQ(written["volcano.sh/vgpu-time"], "1724212800");
+  EXPECT_EQ(written["volcano.sh/bind-phase"], "allocating");
+  EXPECT_EQ(world.node().gpus()[0].memory_mib, 61'920);
+  EXPECT_EQ(world.Check(VolcanoPod("b", "70000")), Reason::kShareBusy) << "GPU-b is not healthy";
+}
+
+TEST(VolcanoShares, AndWholeGpusAreOfNodesOfVolcanoAlone) {
+  AgentWorld world(VolcanoNodeJson());
+  EXPECT_EQ(world.Check(test::PodAsking("a", {{"nvidia.com/gpu", "1"}})), Reason::kOtherResource);
+  const Json whole = test::PodAsking("a", {{"volcano.sh/vgpu-number", "1"}});
+  EXPECT_EQ(world.Bind(whole)["volcano.sh/vgpu-ids-new"], "GPU-a,NVIDIA,81920,100:");
+  AgentWorld plain(NodeWith({{"nvidia.com/gpu", "2"}}, {}));
+  EXPECT_EQ(plain.Check(whole), Reason::kOtherResource);
+}
+
+TEST(VolcanoShares, ThatItsSchedulerGaveCountOnTheGpuOfTheUuid) {
+  AgentWorld world(VolcanoNodeJson());
+  EXPECT_EQ(
+      world.Show(VolcanoPod("a", "40960"), "volcano.sh/vgpu-ids-new", "GPU-a,NVIDIA,40960,50:"),
+      "");
+  EXPECT_EQ(world.node().gpus()[0], (GpuFree{.milli = 500, .users = 1, .memory_mib = 40'960}));
+}
+
+TEST(VolcanoShares, ThatThePluginWouldNotServeAreRefused) {
+  AgentWorld world(VolcanoNodeJson());
+  Json init = VolcanoPod("a", "3000");
+  init["spec"]["initContainers"] = init["spec"]["containers"];
+  EXPECT_EQ(world.Decode(init).refusal,
+            "container main: volcano.sh/vgpu-number: want it in spec.containers, since Volcano's "
+            "device plugin serves no others");
+  Json chosen = VolcanoPod("a", "3000");
+  chosen["metadata"]["annotations"]["volcano.sh/vgpu-use-gpuuuid"] = "GPU-a";
+  EXPECT_NE(world.Decode(chosen).refusal.find("volcano.sh/vgpu-use-gpuuuid"), std::string::npos);
+  AgentWorld mig(VolcanoNodeJson("mig"));
+  EXPECT_NE(mig.problem.find("GPUs of mode \"mig\""), std::string::npos);
+  EXPECT_EQ(mig.Check(VolcanoPod("a", "3000")), Reason::kNoGpuOffered);
+  AgentWorld bad(NodeWith({{"volcano.sh/vgpu-number", "20"}},
+                          {{"volcano.sh/node-vgpu-register", "GPU-a,ten,1,x,true,:"}}));
+  EXPECT_NE(bad.problem.find("[0]: want UUID,COUNT,MIB,TYPE,HEALTHY,MODE"), std::string::npos);
+  EXPECT_EQ(bad.Check(VolcanoPod("a", "3000")), Reason::kNoGpu);
+}
+
+// --- gpushare
+
+Json GpushareNodeJson(const char* units, const char* count = "2") {
+  return NodeWith({{"aliyun.com/gpu-mem", units}, {"aliyun.com/gpu-count", count}}, {});
+}
+
+Json GpusharePod(const std::string& uid, const char* units) {
+  return test::PodAsking(uid, {{"aliyun.com/gpu-mem", units}});
+}
+
+TEST(GpushareShares, AreWrittenAsItsPluginReadsThem) {
+  AgentWorld world(GpushareNodeJson("30"));
+  EXPECT_EQ(world.problem, "");
+  ASSERT_EQ(world.node().gpus().size(), 2U);
+  EXPECT_EQ(world.node().gpus()[0].memory_mib, 15 * 1024);
+  ASSERT_FALSE(world.Bind(GpusharePod("a", "8")).empty());
+  Texts written = world.Bind(GpusharePod("b", "9"));
+  EXPECT_EQ(written["ALIYUN_COM_GPU_MEM_IDX"], "1");
+  EXPECT_EQ(written["ALIYUN_COM_GPU_MEM_DEV"], "15");
+  EXPECT_EQ(written["ALIYUN_COM_GPU_MEM_POD"], "9");
+  EXPECT_EQ(written["ALIYUN_COM_GPU_MEM_ASSIGNED"], "false");
+  EXPECT_EQ(written["ALIYUN_COM_GPU_MEM_ASSUME_TIME"], "1724212800000000000");
+  EXPECT_EQ(world.Check(GpusharePod("c", "8")), Reason::kShareBusy);
+  EXPECT_EQ(world.Check(GpusharePod("c", "16")), Reason::kShareNeverFits);
+}
+
+TEST(GpushareShares, AreInTheUnitOfTheConfiguration) {
+  Config mib = DefaultConfig();
+  mib.gpushare.memory_unit = MemoryUnit::kMib;
+  AgentWorld world(GpushareNodeJson("30218"), mib);
+  EXPECT_EQ(world.problem, "");
+  EXPECT_EQ(world.Bind(GpusharePod("a", "3000"))["ALIYUN_COM_GPU_MEM_POD"], "3000");
+  EXPECT_EQ(world.node().gpus()[0].memory_mib, 15'109 - 3000);
+  AgentWorld wrong(GpushareNodeJson("30218"));
+  EXPECT_EQ(wrong.problem,
+            "aliyun.com/gpu-mem: want GiB (gpushare.memoryUnit), got 15109 for each GPU");
+  EXPECT_EQ(wrong.Check(GpusharePod("a", "3")), Reason::kNoGpu);
+  EXPECT_NE(AgentWorld(GpushareNodeJson("30"), mib).problem, "");
+  EXPECT_NE(AgentWorld(GpushareNodeJson("30", "0")).problem, "");
+}
+
+TEST(GpushareShares, ThatItsExtenderGaveCountOnTheGpuOfTheIndex) {
+  AgentWorld world(GpushareNodeJson("30"));
+  EXPECT_EQ(world.Show(GpusharePod("a", "6"), "ALIYUN_COM_GPU_MEM_IDX", "1"), "");
+  EXPECT_EQ(world.node().gpus()[1].memory_mib, 9 * 1024);
+  EXPECT_EQ(world.node().gpus()[1].milli, 600);
+  EXPECT_TRUE(world.node().gpus()[0].idle());
+  EXPECT_NE(world.Show(GpusharePod("b", "6"), "ALIYUN_COM_GPU_MEM_IDX", "-1"), "");
+  EXPECT_EQ(world.node().unattributed(), 1);
+}
+
+TEST(GpushareShares, OfSeveralContainersAreRefused) {
+  AgentWorld world(GpushareNodeJson("30"));
+  Json pod = GpusharePod("a", "3");
+  pod["spec"]["containers"].push_back(Container("b", {{"aliyun.com/gpu-mem", "2"}}));
+  EXPECT_EQ(world.Decode(pod).refusal,
+            "container b: aliyun.com/gpu-mem: want it in one of spec.containers, since gpushare's "
+            "device plugin serves no others");
+}
+
+TEST(GpushareShares, CloseGpusWhoseMemoryIsNotOffered) {
+  Json node = GpushareNodeJson("30");
+  node["status"]["allocatable"]["aliyun.com/gpu-mem"] = "15";
+  AgentWorld world(node);
+  EXPECT_EQ(world.node().healthy_gpus(), 1);
+}
+
+// --- KAI
+
+TEST(KaiFractions, AreHeldByThePodThatReservesTheirGpu) {
+  AgentWorld world(NodeWith({{"nvidia.com/gpu", "2"}}, {{"berth.dev/gpu-uuids", "GPU-a,GPU-b"}}));
+  const Json reservation = test::PodAsking("r", {{"nvidia.com/gpu", "1"}});
+  EXPECT_EQ(world.Show(reservation, "run.ai/reserve_for_gpu_index", "GPU-a"), "");
+  EXPECT_EQ(world.node().gpus()[0].milli, 0);
+  EXPECT_TRUE(world.node().gpus()[1].idle());
+  EXPECT_EQ(world.Show(test::PodAsking("f", {{"cpu", "1"}}), "gpu-fraction", "0.5"), "");
+  EXPECT_TRUE(world.node().gpus()[1].idle()) << "of the reserved GPU";
+}
+
+TEST(KaiFractions, CountOnAnyGpuUntilItIsKnownWhich) {
+  AgentWorld world(NodeWith({{"nvidia.com/gpu", "2"}}, {}));
+  const Json reservation = test::PodAsking("r", {{"nvidia.com/gpu", "1"}});
+  EXPECT_EQ(world.Show(reservation, "run.ai/reserve_for_gpu_index", "-1"), "");
+  EXPECT_EQ(world.Show(reservation, "run.ai/reserve_for_gpu_index", "GPU-b"), "");
+  EXPECT_EQ(world.node().unattributed(), 1) << "the node does not say its UUIDs";
+  EXPECT_EQ(world.node().free_gpu_milli(), 1000);
+  EXPECT_TRUE(world.Disputes().empty());
+}
+
+TEST(KaiFractions, ThatKaiDoesNotPlaceAreRefused) {
+  AgentWorld world(NodeWith({{"nvidia.com/gpu", "2"}}, {}));
+  Json pod = test::PodAsking("f", {{"cpu", "1"}});
+  pod["metadata"]["annotations"]["gpu-fraction"] = "0.5";
+  EXPECT_NE(world.Decode(pod).refusal.find("annotation gpu-fraction"), std::string::npos);
+}
+
+// --- all of them
+
+TEST(Grants, OfAPodThatAsksForNoGpuAreNotBelieved) {
+  AgentWorld world(NodeWith({{"nvidia.com/gpu", "2"}}, {{"berth.dev/gpu-uuids", "GPU-a,GPU-b"}}));
+  const Json none = test::PodAsking("forged", {{"cpu", "1"}});
+  const std::vector<std::pair<const char*, const char*>> forged = {
+      {"hami.io/vgpu-devices-allocated", "GPU-a,NVIDIA,3000,0:;"},
+      {"volcano.sh/vgpu-ids-new", "GPU-a,NVIDIA,3000,0:"},
+      {"ALIYUN_COM_GPU_MEM_IDX", "0"},
+      {"run.ai/reserve_for_gpu_index", "GPU-a"},
+      {"scheduling.koordinator.sh/device-allocated",
+       R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100"}}]})"}};
+  for (const auto& [key, value] : forged) {
+    EXPECT_NE(world.Show(none, key, value).find("want a pod that asks for GPUs"), std::string::npos)
+        << key;
+    EXPECT_EQ(world.node().free_gpu_milli(), 2000) << key;
+  }
+}
+
+}  // namespace
+}  // namespace berth
