@@ -96,8 +96,8 @@ std::string WhyNotBeside(const Placement& said, std::string_view uid, const PodR
   return WhyNotMigBeside(said, uid, pods, *node->mig);
 }
 
-// Whether other pods hold every device in `said` whole. Then an assumption may take its place: none of
-// these GPUs is given away, even if the annotation is true and the other pod has left unnoticed.
+// Whether other pods hold every device in `said` whole. Then an assumption may take its place: none
+// of these GPUs is given away, even if the annotation is true and the other pod has left unnoticed.
 bool IsHeldByOthers(const Placement& said, std::string_view uid, const PodRecords& pods,
                     const NodeSpec* node) {
   const auto holds = [uid](const PodRecord& pod, const DeviceGrant& wanted) {

@@ -9,8 +9,8 @@
 //
 //   no mode, or hami-core
 //   resources  nvidia.com/gpu with nvidia.com/gpumem, nvidia.com/gpumem-percentage and
-//              nvidia.com/gpucores: a part of a GPU (vgpu/vgpu_ask.h), if Berth gives the devices of
-//              HAMi's agent
+//              nvidia.com/gpucores: a part of a GPU (vgpu/vgpu_ask.h), if Berth gives the devices
+//              of HAMi's agent
 //
 // What else they can say is refused rather than passed over: which GPU it is to be, other modes,
 // and a part of a GPU which is HAMi's scheduler's to give. (HAMi at c447cab,

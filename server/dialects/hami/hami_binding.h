@@ -9,13 +9,13 @@
 //                                            ended by ";" (vgpu/vgpu_devices.h). The plugin empties
 //                                            the segments of the first as it serves them, the
 //                                            second stays.
-//   hami.io/vgpu-mig-allocations             of MIG devices (hami_mig.h); containerIndex counts the segments,
-//                                            deviceIndex the devices of one
+//   hami.io/vgpu-mig-allocations             of MIG devices (hami_mig.h); containerIndex counts the
+//                                            segments, deviceIndex the devices of one
 //   hami.io/bind-phase, hami.io/bind-time    "allocating", until the plugin says success or failed
 //
-// The plugin looks for the pod by its lock on the node
-// (hami_lock.h), takes the first segment that is not empty, and makes exactly that profile at that
-// start. (HAMi at 31a8ae5, pkg/device/nvidia/mig_allocations.go; at 0269521, GetNextDeviceRequest
+// The plugin looks for the pod by its lock on the node (hami_lock.h), takes the first segment that
+// is not empty, and makes exactly that profile at that start. (HAMi at 31a8ae5,
+// pkg/device/nvidia/mig_allocations.go; at 0269521, GetNextDeviceRequest
 // and GetContainerDeviceStrArray of pkg/device-plugin/nvidiadevice/nvinternal/plugin/util.go.)
 #pragma once
 

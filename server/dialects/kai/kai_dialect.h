@@ -5,10 +5,10 @@
 //
 //   run.ai/reserve_for_gpu_index: GPU-a
 //
-// The pods with a fraction (annotation gpu-fraction) ask the kubelet for nothing, so nothing of them
-// is counted: their GPU is held by that one. Such a pod that KAI does not place gets no GPU, and is
-// refused. (KAI-Scheduler at 0.13, pkg/binder/binding/resourcereservation; pkg/resourcereservation/
-// patcher/pod_patcher.go.)
+// The pods with a fraction (annotation gpu-fraction) ask the kubelet for nothing, so nothing of
+// them is counted: their GPU is held by that one. Such a pod that KAI does not place gets no GPU,
+// and is refused. (KAI-Scheduler at 0.13, pkg/binder/binding/resourcereservation;
+// pkg/resourcereservation/patcher/pod_patcher.go.)
 #pragma once
 
 #include <memory>

@@ -15,9 +15,9 @@
 //         volcano.sh/devices-to-allocate                 the same; the plugin empties the segments
 //         volcano.sh/bind-phase, volcano.sh/bind-time    "allocating", then success or failed
 //
-// Asked for so many devices, the plugin takes the pod of its node with the oldest vgpu-time that has
-// as many left to allocate, whichever pod it was asked for: one pod at a time may be on its way to
-// its devices (server/dialects/one_at_a_time.h). (Project-HAMi/volcano-vgpu-device-plugin at
+// Asked for so many devices, the plugin takes the pod of its node with the oldest vgpu-time that
+// has as many left to allocate, whichever pod it was asked for: one pod at a time may be on its way
+// to its devices (server/dialects/one_at_a_time.h). (Project-HAMi/volcano-vgpu-device-plugin at
 // 0798272, pkg/util/util.go.)
 #pragma once
 
