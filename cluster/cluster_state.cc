@@ -12,11 +12,21 @@ namespace {
 
 std::shared_ptr<const PodRecord> RecordOf(const PodRequest& pod, const Placement& placement,
                                           PodState state, Instant settle_after,
-                                          bool annotated = false, bool leaving = false) {
+                                          bool annotated = false, bool leaving = false,
+                                          std::shared_ptr<const Placement> said = nullptr) {
   auto record = std::make_shared<PodRecord>(
-      PodRecord{pod, placement, state, settle_after, annotated, leaving});
+      PodRecord{pod, placement, state, settle_after, annotated, leaving, std::move(said)});
   record->pod.constraints = nullptr;  // it has its node: nobody asks again where it may go
   return record;
+}
+
+// What of the record to keep beside the placement that is believed. `read`: what it means now.
+std::shared_ptr<const Placement> SaidToKeep(const Placement& said, const Placement& read,
+                                            const Placement& believed, const PodRecord* held) {
+  if (held != nullptr && held->said != nullptr && *held->said == said) return held->said;
+  if (believed == read && HasNamedGrants(said)) return std::make_shared<const Placement>(said);
+  const bool stays = held != nullptr && believed.grants == held->placement.grants;
+  return stays ? held->said : nullptr;
 }
 
 bool SameLabels(const std::shared_ptr<const Labels>& a, const std::shared_ptr<const Labels>& b) {
@@ -24,12 +34,13 @@ bool SameLabels(const std::shared_ptr<const Labels>& a, const std::shared_ptr<co
 }
 
 // Whether the event changes anything: most changes of a pod concern its status.
-bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& placement) {
+bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& placement,
+            const std::shared_ptr<const Placement>& said) {
   const PodRequest& a = held.pod;
   const PodRequest& b = bound.pod;
   const bool same = held.state == PodState::kBound && held.placement == placement &&
-                    held.leaving == bound.leaving && a.id == b.id && a.shape == b.shape &&
-                    a.containers == b.containers && a.refusal == b.refusal &&
+                    held.said == said && held.leaving == bound.leaving && a.id == b.id &&
+                    a.shape == b.shape && a.containers == b.containers && a.refusal == b.refusal &&
                     a.priority == b.priority && a.may_preempt == b.may_preempt &&
                     a.gang.id == b.gang.id && SameLabels(a.labels, b.labels);
   return !same;
@@ -92,21 +103,18 @@ void ClusterState::Show(const PodBound& bound) {
   Book(bound);
 }
 
-void ClusterState::Book(const PodBound& said) {
-  const std::string& node = said.placement.node;
+void ClusterState::Book(const PodBound& bound) {
+  const std::string& node = bound.placement.node;
   const NodeSpec* const spec = SpecOf(node);
-  PodBound bound = said;
-  if (spec != nullptr && HasNamedGrants(said.placement)) {
-    bound.placement = WithIndices(said.placement, *spec);
-  }
   const std::shared_ptr<const PodRecord> held = Find(bound.pod.id.uid);
-  const Placement placement = bound.devices_annotated
-                                  ? disputes_.Believe(bound, held.get(), PodsOn(node), spec)
-                                  : bound.placement;
-  if (held != nullptr && !IsNews(*held, bound, placement)) return;
-  Keep(
-      RecordOf(bound.pod, placement, PodState::kBound, {}, bound.devices_annotated, bound.leaving));
-  Reconsider(placement.node);
+  const Placement read = WithIndices(bound.placement, spec);
+  const Placement placement =
+      bound.devices_annotated ? disputes_.Believe(bound, held.get(), PodsOn(node), spec) : read;
+  const auto said = SaidToKeep(bound.placement, read, placement, held.get());
+  if (held != nullptr && !IsNews(*held, bound, placement, said)) return;
+  Keep(RecordOf(bound.pod, placement, PodState::kBound, {}, bound.devices_annotated, bound.leaving,
+                said));
+  Reconsider(node);
 }
 
 void ClusterState::Reconsider(const std::string& node) {
@@ -121,8 +129,7 @@ void ClusterState::Reconsider(const std::string& node) {
 
 void ClusterState::FindNamedGpus(const NodeSpec& spec) {
   for (const auto& held : PodRecords(PodsOn(spec.name))) {
-    if (!HasNamedGrants(held->placement)) continue;
-    Book({held->pod, held->placement, held->annotated, held->leaving});
+    if (held->said != nullptr) Book({held->pod, *held->said, held->annotated, held->leaving});
   }
 }
 

@@ -150,7 +150,7 @@ class ClusterState {
   void Miss(const std::string& uid) BERTH_REQUIRES(mutex_);
   void Show(const PodBound& bound) BERTH_REQUIRES(mutex_);
   // Keeps what is believed of it.
-  void Book(const PodBound& said) BERTH_REQUIRES(mutex_);
+  void Book(const PodBound& bound) BERTH_REQUIRES(mutex_);
   // Of the pods there, the GPUs that the node has by the UUIDs that it says now.
   void FindNamedGpus(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
   // Believes devices of disputed pods on the node for which there is room now.

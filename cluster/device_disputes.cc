@@ -139,14 +139,16 @@ bool Specifies(const Placement& known, const Placement& said) {
 Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
                                   const PodRecords& pods, const NodeSpec* node) {
   const std::string& uid = bound.pod.id.uid;
-  const Placement& said = bound.placement;
+  const Placement said = WithIndices(bound.placement, node);
   const bool has =
       held != nullptr && held->placement.node == said.node && HasDevices(held->placement);
   // The devices that it named first, if these could not be believed yet.
   const auto entry = by_uid_.find(uid);
   const bool waits = entry != by_uid_.end() && entry->second.open;
-  const Placement first = waits ? entry->second.said : said;
-  const bool known = has && held->state == PodState::kBound && !waits &&
+  const Placement first_said = waits ? entry->second.said : bound.placement;
+  const Placement first = WithIndices(first_said, node);
+  const bool anew = has && held->said != nullptr && *held->said == bound.placement;
+  const bool known = has && held->state == PodState::kBound && !waits && !anew &&
                      !HasNamedGrants(held->placement);  // it may only be said more exactly
   std::string why_not;
   if (known && !Specifies(held->placement, said)) {
@@ -171,7 +173,7 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
     believed.grants = reserved ? held->placement.grants : std::vector<DeviceGrant>();
   }
   std::string problem = "says " + DevicesText(said) + " on node " + said.node + ", but " + why_not;
-  by_uid_[uid] = {{bound.pod.id, std::move(problem)}, first, !known};
+  by_uid_[uid] = {{bound.pod.id, std::move(problem)}, first_said, !known};
   return believed;
 }
 
@@ -198,8 +200,7 @@ std::vector<std::string> DeviceDisputes::OpenOn(std::string_view node) const {
 std::optional<Placement> DeviceDisputes::Reconsider(std::string_view uid, const PodRecord& held,
                                                     const PodRecords& pods, const NodeSpec* node) {
   const auto entry = by_uid_.find(uid);
-  const Placement said =
-      node == nullptr ? entry->second.said : WithIndices(entry->second.said, *node);
+  const Placement said = WithIndices(entry->second.said, node);
   Placement placement = held.placement;
   placement.grants = said.grants;
   placement.mig = said.mig;

@@ -24,20 +24,22 @@ bool HasNamedGrants(const Placement& placement) {
   return std::ranges::any_of(placement.grants, LeavesOpen);
 }
 
-Placement WithIndices(Placement said, const NodeSpec& node) {
-  if (node.gpus.empty()) {
+Placement WithIndices(Placement said, const NodeSpec* node) {
+  if (node == nullptr || !HasNamedGrants(said)) return said;
+  const std::vector<GpuSpec>& gpus = node->gpus;
+  if (gpus.empty()) {
     std::erase_if(said.grants, [](const DeviceGrant& grant) { return !grant.uuid.empty(); });
   }
   for (DeviceGrant& grant : said.grants) {
     if (!LeavesOpen(grant)) continue;
     if (!grant.uuid.empty()) {
-      const auto gpu = std::ranges::find(node.gpus, grant.uuid, &GpuSpec::uuid);
-      if (gpu == node.gpus.end()) continue;
-      grant.gpu = static_cast<int>(gpu - node.gpus.begin());
+      const auto gpu = std::ranges::find(gpus, grant.uuid, &GpuSpec::uuid);
+      if (gpu == gpus.end()) continue;
+      grant.gpu = static_cast<int>(gpu - gpus.begin());
       grant.uuid.clear();
     }
     const auto index = static_cast<std::size_t>(grant.gpu);
-    if (index < node.gpus.size()) Complete(grant, node.gpus[index]);
+    if (index < gpus.size()) Complete(grant, gpus[index]);
   }
   std::ranges::sort(said.grants, {}, &DeviceGrant::gpu);
   return said;

@@ -10,12 +10,13 @@
 
 namespace berth {
 
-// Whether its node has to say something of one of the grants.
+// Whether it depends on its node what one of the grants is.
 bool HasNamedGrants(const Placement& placement);
 
 // The placement with the indices of the node's GPUs in place of their UUIDs, where the node has
-// them. What a record leaves open follows there: the compute (0) goes with the memory, the memory
-// (0) with the compute. GPUs of a node that shows none of its GPUs by themselves are left out.
-Placement WithIndices(Placement said, const NodeSpec& node);
+// them (nullptr: not known). What a record leaves open follows there: the compute (0) goes with the
+// memory, the memory (0) with the compute. GPUs of a node that shows none of its GPUs by themselves
+// are left out.
+Placement WithIndices(Placement said, const NodeSpec* node);
 
 }  // namespace berth

@@ -29,6 +29,9 @@ struct PodRecord {
 
   bool annotated = false;  // its devices come from its annotation (device_disputes.h)
   bool leaving = false;    // it was told to end: it holds its devices and is no member of its gang
+  // What its record says, if the placement is what that means on the node as it is now
+  // (named_grants.h); nullptr: the placement says it all.
+  std::shared_ptr<const Placement> said = nullptr;
 
   // It has GPUs, and they are unknown: it was bound past Berth.
   [[nodiscard]] bool unattributed() const {

@@ -35,25 +35,27 @@ PodBound Bound(const std::string& uid, const Placement& placement) {
   return {pod, placement, true, false};
 }
 
+const NodeSpec kNode = TwoGpus("a", "b");
+
 TEST(WithIndices, PutsTheGpuOfThatUuidInItsPlace) {
-  const Placement found = WithIndices(Named("b", 300, 8000), TwoGpus("a", "b"));
+  const Placement found = WithIndices(Named("b", 300, 8000), &kNode);
   EXPECT_EQ(found.grants, (std::vector<DeviceGrant>{{1, 300, 8000}}));
   EXPECT_FALSE(HasNamedGrants(found));
 }
 
 TEST(WithIndices, FillsInWhatTheRecordLeavesOpen) {
-  EXPECT_EQ(WithIndices(Named("b", 0, 8000), TwoGpus("a", "b")).grants[0].milli, 100);
-  EXPECT_EQ(WithIndices(Named("a", 0, 8001), TwoGpus("a", "b")).grants[0].milli, 201) << "upwards";
-  EXPECT_EQ(WithIndices(Named("b", 1000, 0), TwoGpus("a", "b")).grants[0].memory_mib, 80'000);
-  EXPECT_EQ(WithIndices(Named("b", 0, 90'000), TwoGpus("a", "b")).grants[0].milli, 1000);
+  EXPECT_EQ(WithIndices(Named("b", 0, 8000), &kNode).grants[0].milli, 100);
+  EXPECT_EQ(WithIndices(Named("a", 0, 8001), &kNode).grants[0].milli, 201) << "upwards";
+  EXPECT_EQ(WithIndices(Named("b", 1000, 0), &kNode).grants[0].memory_mib, 80'000);
+  EXPECT_EQ(WithIndices(Named("b", 0, 90'000), &kNode).grants[0].milli, 1000);
 }
 
 TEST(WithIndices, LeavesWhatTheNodeDoesNotHaveAsItIs) {
   const Placement said = Named("c", 300, 8000);
-  EXPECT_EQ(WithIndices(said, TwoGpus("a", "b")), said);
+  EXPECT_EQ(WithIndices(said, &kNode), said);
   NodeSpec places = TwoGpus("a", "b");
   places.gpus.clear();
-  EXPECT_TRUE(WithIndices(said, places).grants.empty()) << "it shows no GPU by itself";
+  EXPECT_TRUE(WithIndices(said, &places).grants.empty()) << "it shows no GPU by itself";
 }
 
 class NamedGpus : public testing::Test {
@@ -89,6 +91,30 @@ TEST_F(NamedGpus, AreFoundWhenTheNodeSaysItsUuids) {
   Apply(Bound("p", Named("b", 250, 20'000)));  // the pod's next status
   EXPECT_EQ(node().gpus()[1].memory_mib, 60'000);
   EXPECT_TRUE(state_.Disputes().empty());
+}
+
+// The labels with the memory come from another agent than the GPUs, after these.
+TEST_F(NamedGpus, AreReadAgainWhenTheNodeSaysHowMuchMemoryTheyHave) {
+  NodeSpec bare = TwoGpus("a", "b");
+  for (GpuSpec& gpu : bare.gpus) gpu.memory_mib = 0;
+  Apply(NodeUpserted{bare});
+  Apply(Bound("p", Named("b", 0, 20'000)));
+  EXPECT_EQ(node().gpus()[1].milli, 0) << "how much 20,000 MiB are is not known yet";
+  Apply(NodeUpserted{TwoGpus("a", "b")});
+  EXPECT_EQ(node().gpus()[1], (GpuFree{.milli = 750, .memory_mib = 60'000}));
+  Apply(NodeUpserted{TwoGpus("b", "a")});
+  EXPECT_EQ(node().gpus()[0], (GpuFree{.milli = 500, .memory_mib = 20'000}));
+  EXPECT_TRUE(state_.Disputes().empty());
+}
+
+TEST_F(NamedGpus, OfARecordThatChangesAreNotBelieved) {
+  Apply(NodeUpserted{TwoGpus("a", "b")});
+  Apply(Bound("p", Named("b", 0, 20'000)));
+  for (int status = 0; status < 2; ++status) {
+    Apply(Bound("p", Named("a", 0, 20'000)));
+    EXPECT_EQ(node().gpus()[1].memory_mib, 60'000);
+    EXPECT_EQ(state_.Disputes().size(), 1U);
+  }
 }
 
 TEST_F(NamedGpus, ThatTheNodeDoesNotHaveAreDisputedAndCountAsSomeOfIts) {
