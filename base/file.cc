@@ -32,4 +32,16 @@ Result<std::string> ReadFile(const std::string& path, std::size_t most_bytes) {
   return text;
 }
 
+std::string ReadStandardInput(std::size_t most_bytes) {
+  std::string text;
+  char part[1 << 16];
+  while (text.size() <= most_bytes) {
+    const std::size_t wanted = std::min(sizeof part, most_bytes + 1 - text.size());
+    const std::size_t got = std::fread(part, 1, wanted, stdin);
+    if (got == 0) break;
+    text.append(part, got);
+  }
+  return text;
+}
+
 }  // namespace berth

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
-#include "base/dns_name.h"
 #include "config/words.h"
 #include "scoring/registry.h"
 
@@ -41,68 +39,6 @@ RequestMix ScaledMix(const std::vector<MixEntry>& entries) {
   return mix;
 }
 
-Status ValidateProfiles(const Config& config) {
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < config.profiles.size(); ++i) {
-    const ProfileSpec& spec = config.profiles[i];
-    const std::string place = "profiles[" + std::to_string(i) + "]";
-    if (spec.name.empty()) return Invalid(place + ".name: want a name, got \"\"");
-    if (!names.insert(spec.name).second) {
-      return Invalid(place + ".name: \"" + spec.name + "\" is there twice");
-    }
-    if (auto built = BuildProfile(spec, MixOf(config)); !built) {
-      return tl::unexpected(std::move(built).error().Within(place));
-    }
-  }
-  if (names.contains(config.profile) || FindBuiltinProfile(config.profile) != nullptr) return {};
-  for (const ProfileSpec& spec : BuiltinProfiles()) names.insert(spec.name);
-  std::string known;
-  for (const std::string& name : names) known += " " + name;
-  return Invalid("profile: want one of" + known + ", got \"" + config.profile + "\"");
-}
-
-Status ValidateResources(const Config& config) {
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < config.resources.size(); ++i) {
-    const ResourceRule& rule = config.resources[i];
-    const std::string place = "resources[" + std::to_string(i) + "]";
-    if (rule.name.empty()) return Invalid(place + ".name: want a resource name, got \"\"");
-    if (!names.insert(rule.name).second) {
-      return Invalid(place + ".name: \"" + rule.name + "\" is there twice");
-    }
-    if (UnitFactor(rule) == 0) {
-      return Invalid(place +
-                     ".unit: want a unit of the meaning (whole-gpus: gpu; share-compute: milli, "
-                     "percent; share-memory: bytes, MiB, GiB), got \"" +
-                     rule.unit + "\"");
-    }
-  }
-  return {};
-}
-
-Status ValidateLeaderElection(const LeaderElectionConfig& config) {
-  if (!config.namespace_name.empty() && !IsDnsLabel(config.namespace_name)) {
-    return Invalid("leaderElection.namespace: want a DNS-1123 label or \"\", got \"" +
-                   config.namespace_name + "\"");
-  }
-  if (!IsDnsSubdomain(config.name)) {
-    return Invalid("leaderElection.name: want a DNS-1123 name, got \"" + config.name + "\"");
-  }
-  return {};
-}
-
-Status ValidateGangs(const GangsConfig& config) {
-  for (std::size_t i = 0; i < config.conventions.size(); ++i) {
-    const std::string& name = config.conventions[i];
-    if (std::ranges::find(kGangConventionWords, name) != kGangConventionWords.end()) continue;
-    std::string known;
-    for (const std::string_view word : kGangConventionWords) known += " " + std::string(word);
-    return Invalid("gangs.conventions[" + std::to_string(i) + "]: want one of" + known +
-                   ", got \"" + name + "\"");
-  }
-  return {};
-}
-
 }  // namespace
 
 Config DefaultConfig() {
@@ -116,29 +52,6 @@ Config DefaultConfig() {
   config.topology_levels = DefaultTopologyLevels();
   config.gangs.conventions.assign(kGangConventionWords.begin(), kGangConventionWords.end());
   return config;
-}
-
-Status Validate(const Config& config) {
-  for (std::size_t i = 0; i < config.request_mix.size(); ++i) {
-    if (config.request_mix[i].gpus > 0 && config.request_mix[i].gpu_milli > 0) {
-      return Invalid("requestMix[" + std::to_string(i) + "]: want gpus or gpuMilli, got both");
-    }
-  }
-  BERTH_TRY_STATUS(ValidateProfiles(config));
-  BERTH_TRY_STATUS(ValidateResources(config));
-  BERTH_TRY_STATUS(ValidateLeaderElection(config.leader_election));
-  BERTH_TRY_STATUS(ValidateGangs(config.gangs));
-  if (Status levels = Validate(config.topology_levels); !levels) {
-    return tl::unexpected(std::move(levels).error().Within("topology.levels"));
-  }
-  const TlsConfig& tls = config.server.tls;
-  if (tls.certificate_file.empty() != tls.key_file.empty()) {
-    return Invalid("server.tls: want certificateFile and keyFile, got only one of them");
-  }
-  if (tls.certificate_file.empty() && !tls.client_ca_file.empty()) {
-    return Invalid("server.tls.clientCaFile: want a certificateFile beside it, got none");
-  }
-  return {};
 }
 
 const ProfileSpec& ChosenProfile(const Config& config) {

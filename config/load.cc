@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "config/describe.h"
 #include "config/parse_yaml.h"
+#include "config/validate.h"
 #include "config/yaml_reader.h"
 
 namespace berth {
@@ -28,6 +29,7 @@ void ReadTopologyLevel(YamlReader& reader, TopologyLevels& levels) {
   if (ways != 1 || (!preset.empty() && !name.empty())) {
     return reader.Refuse("want preset, or nodeLabel or labels with or without a name");
   }
+  const std::size_t before = levels.size();
   if (!preset.empty()) {
     const TopologyPreset* const found = FindTopologyPreset(preset);
     if (found == nullptr) {
@@ -40,8 +42,9 @@ void ReadTopologyLevel(YamlReader& reader, TopologyLevels& levels) {
     if (!node_label.empty()) labels = {node_label};
     levels.push_back({name.empty() ? labels.front() : name, labels});
   }
-  // Checked here, where the faulty entry is known.
+  // Checked here, where the faulty entry is known; the others are checked without it.
   if (const Status valid = Validate(levels); !valid) {
+    levels.resize(before);
     const std::string& message = valid.error().message;  // "[3].labels: ...", of the whole list
     reader.Refuse(message.starts_with('[') ? message.substr(message.find('.') + 1) : message);
   }
@@ -128,19 +131,40 @@ YAML::Node NearestTo(const YAML::Node& node, std::string_view path) {
   return next.IsDefined() && !next.IsNull() ? NearestTo(next, path.substr(end)) : node;
 }
 
-// The error of Validate with the line of the field whose path its message begins with.
-Error Located(Error error, const YAML::Node& document, std::string_view origin) {
-  const std::string_view path = std::string_view(error.message).substr(0, error.message.find(": "));
-  const int line = NearestTo(document, path).Mark().line + 1;
-  return std::move(error).Within(std::string(origin) + ":" + std::to_string(line));
+// A message that begins with the path of a field, with the line of that field.
+YamlProblem Located(std::string message, const YAML::Node& document) {
+  const std::string_view path = std::string_view(message).substr(0, message.find(": "));
+  return {NearestTo(document, path).Mark().line + 1, std::move(message)};
 }
 
-}  // namespace
+struct Reading {
+  Config config;
+  std::vector<YamlProblem> problems;
+};
 
-Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
-  BERTH_TRY(const YAML::Node document, ParseYaml(text, origin));
-  Config config = DefaultConfig();
-  YamlReader yaml(document, origin, "");
+void SortByLine(std::vector<YamlProblem>& problems) {
+  std::ranges::stable_sort(problems, {}, &YamlProblem::line);
+}
+
+// Of a field that could not be read the default stands in the configuration. What goes wrong with
+// that is left out, as far as it is on the same line.
+void AddProblemsOf(const Config& config, const YAML::Node& document,
+                   std::vector<YamlProblem>& problems) {
+  std::vector<YamlProblem> more;
+  for (std::string& message : ProblemsOf(config)) {
+    YamlProblem problem = Located(std::move(message), document);
+    if (std::ranges::find(problems, problem.line, &YamlProblem::line) == problems.end()) {
+      more.push_back(std::move(problem));
+    }
+  }
+  SortByLine(more);
+  problems.insert(problems.end(), more.begin(), more.end());
+}
+
+Reading ReadSettings(const YAML::Node& document) {
+  Reading reading{DefaultConfig(), {}};
+  Config& config = reading.config;
+  YamlReader yaml(document, "");
   constexpr std::array<std::string_view, 1> kVersions = {"berth.dev/v1alpha1"};
   constexpr std::array<std::string_view, 1> kKinds = {"BerthConfiguration"};
   std::size_t ignored = 0;
@@ -148,15 +172,44 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
   yaml.Word("kind", kKinds, ignored);
   SettingsReader reader(yaml);
   Describe(reader, config);
-  BERTH_TRY_STATUS(yaml.Finish());
+  yaml.Finish();
   for (MixEntry& entry : config.request_mix) {
     std::ranges::sort(entry.models);
     entry.models.erase(std::unique(entry.models.begin(), entry.models.end()), entry.models.end());
   }
-  if (Status valid = Validate(config); !valid) {
-    return tl::unexpected(Located(std::move(valid).error(), document, origin));
+  reading.problems = yaml.problems();
+  SortByLine(reading.problems);
+  AddProblemsOf(config, document, reading.problems);
+  return reading;
+}
+
+std::string AtLine(std::string_view origin, const YamlProblem& problem) {
+  return std::string(origin) + ":" + std::to_string(problem.line) + ": " + problem.message;
+}
+
+}  // namespace
+
+Result<Config> LoadConfig(const std::string& text, std::string_view origin) {
+  BERTH_TRY(const YAML::Node document, ParseYaml(text, origin));
+  Reading reading = ReadSettings(document);
+  if (!reading.problems.empty()) return Invalid(AtLine(origin, reading.problems.front()));
+  return std::move(reading.config);
+}
+
+ConfigFindings CheckConfig(const std::string& text, std::string_view origin) {
+  const auto document = ParseYaml(text, origin);
+  if (!document) return {{document.error().message}, {}};
+  const Reading reading = ReadSettings(*document);
+  ConfigFindings findings;
+  for (const YamlProblem& problem : reading.problems) {
+    if (findings.problems.size() == kMostFindings) break;
+    findings.problems.push_back(AtLine(origin, problem));
   }
-  return config;
+  if (!reading.problems.empty()) return findings;
+  for (std::string& note : NotesOn(reading.config)) {
+    findings.notes.push_back(AtLine(origin, Located(std::move(note), *document)));
+  }
+  return findings;
 }
 
 Result<Config> LoadConfigFile(const std::string& path) {

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "config/config.h"
@@ -18,5 +19,16 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin);
 
 // Error: kNotFound when the file cannot be read; else as LoadConfig.
 Result<Config> LoadConfigFile(const std::string& path);
+
+// Everything that is to be said of a text, each as the error of LoadConfig is written.
+struct ConfigFindings {
+  // At most kMostFindings; LoadConfig's is the first. What is written wrongly comes before what does
+  // not go together, each by line. Empty: the text is a configuration.
+  std::vector<std::string> problems;
+  std::vector<std::string> notes;  // NotesOn (validate.h); none beside problems
+};
+inline constexpr std::size_t kMostFindings = 100;
+
+ConfigFindings CheckConfig(const std::string& text, std::string_view origin);
 
 }  // namespace berth

@@ -11,8 +11,8 @@
 
 namespace berth {
 
-YamlReader::YamlReader(const YAML::Node& node, std::string_view origin, std::string path)
-    : node_(node), origin_(origin), path_(std::move(path)) {
+YamlReader::YamlReader(const YAML::Node& node, std::string path)
+    : node_(node), path_(std::move(path)) {
   if (!node_.IsMap() && !node_.IsNull()) Refuse(node_, path_, "want a mapping");
 }
 
@@ -22,15 +22,13 @@ std::string YamlReader::PathOf(std::string_view key) const {
 
 void YamlReader::Refuse(const YAML::Node& where, const std::string& path,
                         const std::string& problem) {
-  if (problem_) return;
   const int line = where.Mark().line + 1;  // counted from 0 there
-  problem_ = Error{Errc::kInvalidArgument, std::string(origin_) + ":" + std::to_string(line) +
-                                               ": " + (path.empty() ? "" : path + ": ") + problem};
+  problems_.push_back({line, (path.empty() ? "" : path + ": ") + problem});
 }
 
 std::optional<YAML::Node> YamlReader::Take(const char* key) {
   taken_.insert(key);
-  if (problem_ || !node_.IsMap()) return std::nullopt;
+  if (!node_.IsMap()) return std::nullopt;
   const YAML::Node& mapping = node_;  // the const operator[] does not create keys
   YAML::Node value = mapping[key];
   if (!value.IsDefined() || value.IsNull()) return std::nullopt;
@@ -134,9 +132,7 @@ std::optional<std::size_t> YamlReader::WordAt(const char* key,
 void YamlReader::Mapping(const char* key, const std::function<void(YamlReader&)>& read) {
   const auto value = Take(key);
   if (!value) return;
-  YamlReader reader(*value, origin_, PathOf(key));
-  read(reader);
-  if (Status finished = reader.Finish(); !finished) problem_ = std::move(finished).error();
+  Read(*value, PathOf(key), read);
 }
 
 bool YamlReader::List(const char* key, const std::function<void(YamlReader&)>& read) {
@@ -146,21 +142,28 @@ bool YamlReader::List(const char* key, const std::function<void(YamlReader&)>& r
     Refuse(*list, PathOf(key), "want a list");
     return false;
   }
-  for (std::size_t i = 0; i < list->size() && !problem_; ++i) {
-    YamlReader reader((*list)[i], origin_, PathOf(key) + "[" + std::to_string(i) + "]");
-    read(reader);
-    if (Status finished = reader.Finish(); !finished) problem_ = std::move(finished).error();
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    Read((*list)[i], PathOf(key) + "[" + std::to_string(i) + "]", read);
   }
   return true;
 }
 
-void YamlReader::Refuse(const std::string& problem) {
-  RefuseUnknownKeys();
-  Refuse(node_, path_, problem);
+void YamlReader::Read(const YAML::Node& value, const std::string& path,
+                      const std::function<void(YamlReader&)>& read) {
+  YamlReader reader(value, path);
+  read(reader);
+  reader.Finish();
+  problems_.insert(problems_.end(), reader.problems_.begin(), reader.problems_.end());
 }
 
-void YamlReader::RefuseUnknownKeys() {
-  if (problem_ || !node_.IsMap()) return;
+void YamlReader::Refuse(const std::string& problem) {
+  Finish();
+  if (problems_.empty()) Refuse(node_, path_, problem);
+}
+
+void YamlReader::Finish() {
+  if (finished_ || !node_.IsMap()) return;
+  finished_ = true;
   std::set<std::string> seen;
   for (const auto& entry : node_) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a text)";
@@ -170,12 +173,6 @@ void YamlReader::RefuseUnknownKeys() {
       Refuse(entry.first, PathOf(key), "the key is there twice");
     }
   }
-}
-
-Status YamlReader::Finish() {
-  RefuseUnknownKeys();
-  if (problem_) return tl::unexpected(*problem_);
-  return {};
 }
 
 }  // namespace berth

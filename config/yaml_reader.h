@@ -2,13 +2,14 @@
 //
 // YamlReader: takes typed fields out of one YAML mapping and refuses what is left over.
 //
-// The first problem is kept and every later call does nothing, so that a mapping reads as a list of
-// fields:
+// Problems are kept and reading goes on, so that a mapping reads as a list of fields and a faulty
+// file is told all of its faults at once:
 //
 //   YamlReader reader(node, origin, "server");
 //   reader.Text("listen", server.listen);
 //   reader.Integer("threads", 1, 64, server.threads);
-//   return reader.Finish();
+//   reader.Finish();
+//   if (!reader.problems().empty()) ...
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -23,14 +24,17 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
-
 namespace berth {
+
+struct YamlProblem {
+  int line;             // from 1
+  std::string message;  // without origin and line: "server.threads: want ..., got ..."
+};
 
 class YamlReader {
  public:
   // A null node reads as an empty mapping.
-  YamlReader(const YAML::Node& node, std::string_view origin, std::string path);
+  YamlReader(const YAML::Node& node, std::string path);
 
   void Text(const char* key, std::string& value);
   void TextList(const char* key, std::vector<std::string>& values);
@@ -54,26 +58,31 @@ class YamlReader {
   bool List(const char* key, const std::function<void(YamlReader&)>& read);
 
   // Reports a problem of the mapping as a whole, after every key of it has been read; `problem`
-  // follows its path. An unknown key takes precedence.
+  // follows its path. Of other problems of this mapping it would be a consequence: then it is left
+  // out.
   void Refuse(const std::string& problem);
 
-  // Reports unknown keys. Returns the first problem, or success.
-  Status Finish();
+  // Reports unknown keys, once; to be called after every key has been read.
+  void Finish();
+
+  // In the order in which they were met: the fields as they were read, then the unknown keys.
+  [[nodiscard]] const std::vector<YamlProblem>& problems() const { return problems_; }
 
  private:
   std::optional<YAML::Node> Take(const char* key);
   std::optional<std::string> Scalar(const char* key, std::string_view wanted);
   std::optional<std::int64_t> IntegerAt(const char* key, std::int64_t low, std::int64_t high);
   std::optional<std::size_t> WordAt(const char* key, std::span<const std::string_view> words);
-  void RefuseUnknownKeys();
+  void Read(const YAML::Node& value, const std::string& path,
+            const std::function<void(YamlReader&)>& read);
   void Refuse(const YAML::Node& where, const std::string& path, const std::string& problem);
   [[nodiscard]] std::string PathOf(std::string_view key) const;
 
   YAML::Node node_;
-  std::string_view origin_;
   std::string path_;
   std::set<std::string> taken_;
-  std::optional<Error> problem_;
+  std::vector<YamlProblem> problems_;
+  bool finished_ = false;
 };
 
 }  // namespace berth

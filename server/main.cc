@@ -5,8 +5,9 @@
 #include <cstdio>
 #include <string>
 
-#include "config/load.h"
 #include "config/print.h"
+#include "config/schema.h"
+#include "server/config_command.h"
 #include "server/serve.h"
 #include "server/topology_command.h"
 
@@ -19,10 +20,6 @@ constexpr int kUsage = 2;
 int Report(const Error& error) {
   std::fprintf(stderr, "berth: %s\n", error.message.c_str());
   return kFailure;
-}
-
-Result<Config> ConfigFrom(const std::string& file) {
-  return file.empty() ? DefaultConfig() : LoadConfigFile(file);
 }
 
 struct ServeFlags {
@@ -92,14 +89,19 @@ int RunTopology(const CLI::App& topology, const TopologyFlags& flags) {
 }
 
 int RunCheck(const std::string& file) {
-  const auto config = LoadConfigFile(file);
-  if (!config) return Report(config.error());
+  const auto found = CheckConfigFile(file);
+  if (!found) return Report(found.error());
+  for (const std::string& problem : found->problems) {
+    std::fprintf(stderr, "berth: %s\n", problem.c_str());
+  }
+  if (!found->problems.empty()) return kFailure;
+  for (const std::string& note : found->notes) std::printf("note: %s\n", note.c_str());
   std::printf("%s: ok\n", file.c_str());
   return 0;
 }
 
 int RunPrint(const std::string& file) {
-  const auto config = ConfigFrom(file);
+  const Result<Config> config = file.empty() ? DefaultConfig() : ConfigForPrint(file);
   if (!config) return Report(config.error());
   std::fputs(PrintConfig(*config).c_str(), stdout);
   return 0;
@@ -110,14 +112,16 @@ int Main(int argc, char** argv) {
   app.require_subcommand(0, 1);  // at least one: see below
   ServeFlags serve;
   AddServe(app, serve);
-  CLI::App* const config = app.add_subcommand("config", "Check or print a configuration");
+  CLI::App* const config = app.add_subcommand("config", "Check, print or describe a configuration");
   config->require_subcommand(0, 1);
   std::string check_file, print_file;
-  config->add_subcommand("check", "Check a configuration file")
-      ->add_option("FILE", check_file, "BerthConfiguration (YAML)")
+  config->add_subcommand("check", "Name everything that is wrong with a configuration")
+      ->add_option("FILE", check_file,
+                   "BerthConfiguration (YAML), or a ConfigMap with one; - is standard input")
       ->required();
   config->add_subcommand("print", "Print a configuration with every default filled in")
-      ->add_option("FILE", print_file, "BerthConfiguration (YAML); default: built in");
+      ->add_option("FILE", print_file, "as for check; default: built in");
+  config->add_subcommand("schema", "Print the JSON Schema of a configuration, for editors");
   TopologyFlags topology_flags;
   CLI::App* const topology = AddTopology(app, topology_flags);
   app.add_subcommand("version", "Print the version");
@@ -136,6 +140,10 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand(topology)) return RunTopology(*topology, topology_flags);
   if (app.got_subcommand("version")) {
     std::printf("berth %s\n", BERTH_VERSION);
+    return 0;
+  }
+  if (config->got_subcommand("schema")) {
+    std::fputs(ConfigSchema().c_str(), stdout);
     return 0;
   }
   return config->got_subcommand("check") ? RunCheck(check_file) : RunPrint(print_file);

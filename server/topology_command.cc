@@ -18,17 +18,10 @@
 namespace berth {
 namespace {
 
-// Up to one byte more than a topology may have, so that its reader can refuse the rest.
-std::string ReadStandardInput() {
-  std::string text(kMaxTopologyBytes + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), stdin));
-  return text;
-}
-
 Result<LinkMatrix> Load(const std::string& file) {
   std::string text;
   if (file == "-") {
-    text = ReadStandardInput();
+    text = ReadStandardInput(kMaxTopologyBytes);
   } else {
     BERTH_TRY(text, ReadFile(file));
   }

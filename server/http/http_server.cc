@@ -65,7 +65,8 @@ class HttpServer::Impl {
   Status Start() {
     const HttpServerOptions& options = service_.options;
     BERTH_TRY_STATUS(CheckOptions(options));
-    BERTH_TRY(const ListenAddress address, ParseListenAddress(options.listen));
+    auto address = ParseListenAddress(options.listen);
+    if (!address) return tl::unexpected(std::move(address).error().Within("listen"));
     std::optional<TlsFiles> tls;
     if (options.tls) {
       BERTH_TRY(tls, TlsFiles::Load(*options.tls));
@@ -74,7 +75,7 @@ class HttpServer::Impl {
     for (int i = 0; i < options.threads; ++i) {
       shards_.push_back(std::make_unique<Shard>(service_));
     }
-    BERTH_TRY(listener_, Listener::Start(service_, shards_, address, std::move(tls)));
+    BERTH_TRY(listener_, Listener::Start(service_, shards_, *address, std::move(tls)));
     const auto& endpoint = listener_->endpoint();
     port_ = endpoint.port();
     const std::string host = endpoint.address().to_string();

@@ -15,8 +15,8 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/listen_address.h"
 #include "base/result.h"
-#include "server/http/listen_address.h"
 #include "server/http/shard.h"
 #include "server/http/tls_files.h"
 

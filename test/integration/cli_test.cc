@@ -69,6 +69,7 @@ TEST_F(CommandLine, EverySubcommandExplainsItself) {
                                                              {"config"},
                                                              {"config", "check"},
                                                              {"config", "print"},
+                                                             {"config", "schema"},
                                                              {"version"},
                                                              {"topology"},
                                                              {"topology", "show"},
@@ -134,6 +135,37 @@ TEST_F(CommandLine, ABadConfigurationIsNamedWithLineAndPath) {
   ExpectFailure({"serve", "--cluster", "x", "--config", file}, line);
   ExpectFailure({"config", "check", file + "x"}, "berth: " + file + "x: cannot be read: No such");
   ExpectFailure({"config", "check", "/"}, "berth: /: cannot be read");
+}
+
+TEST_F(CommandLine, EveryProblemOfAConfigurationIsALine) {
+  const std::string file = File("bad.yaml", "profil: x\nserver: {threads: 0, listen: here}\n");
+  const Outcome outcome = Berth({"config", "check", file});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "");
+  std::istringstream lines(outcome.err);
+  std::string line;
+  for (const char* problem : {":1: profil: unknown key", ":2: server.threads: want"}) {
+    ASSERT_TRUE(std::getline(lines, line)) << outcome.err;
+    EXPECT_TRUE(line.starts_with("berth: " + file + problem)) << line;
+  }
+  EXPECT_FALSE(std::getline(lines, line)) << line;
+}
+
+TEST_F(CommandLine, TheManifestOfAConfigMapIsCheckedAsAConfiguration) {
+  const std::string good = File("cm.yaml", "kind: ConfigMap\ndata:\n  a: |\n    logLevel: warn\n");
+  EXPECT_EQ(Berth({"config", "check", good}).out, good + ": ok\n");
+  EXPECT_NE(Berth({"config", "print", good}).out.find("logLevel: warn"), std::string::npos);
+  const std::string bad = File("cm.yaml", "kind: ConfigMap\ndata:\n  a: |\n    logLevel: x\n");
+  ExpectFailure({"config", "check", bad}, "berth: " + bad + ":4: logLevel: want one of");
+}
+
+TEST_F(CommandLine, WhatMayBeAMistakeIsANoteOfConfigCheck) {
+  const std::string file = File("notes.yaml", "profile: x\nprofiles: [{name: x}]\n");
+  const Outcome outcome = Berth({"config", "check", file});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("note: " + file + ":2: profiles[0].scorers: "))
+      << outcome.out;
+  EXPECT_TRUE(outcome.out.ends_with(file + ": ok\n")) << outcome.out;
 }
 
 TEST_F(CommandLine, ServeNeedsACluster) {

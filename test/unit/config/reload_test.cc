@@ -35,7 +35,7 @@ TEST(Reload, WhatDecidesIsTakenOverWithoutARestart) {
 
 TEST(Reload, WhatNeedsARestartIsNamedAndLeftAlone) {
   const std::pair<const char*, Paths> cases[] = {
-      {"server: {threads: 3, listen: a}", {"server.listen", "server.threads"}},
+      {"server: {threads: 3, listen: \":1\"}", {"server.listen", "server.threads"}},
       {"server: {tls: {certificateFile: a, keyFile: b}}",
        {"server.tls.certificateFile", "server.tls.keyFile"}},
       {"resources: []", {"resources"}},
@@ -69,7 +69,7 @@ nodeLabels: {gpuModel: a, gpuMemoryMib: b}
 topology: {levels: []}
 dra: {chooseDevices: true}
 hami: {giveDevices: true}
-server: {listen: a, debugListen: b, threads: 1, maxBodyBytes: 1024, drainSeconds: 0,
+server: {listen: ":1", debugListen: ":2", threads: 1, maxBodyBytes: 1024, drainSeconds: 0,
          tls: {certificateFile: a, keyFile: b, clientCaFile: c}}
 leaderElection: {enabled: false, namespace: a, name: b, leaseSeconds: 5}
 reservationSeconds: 1

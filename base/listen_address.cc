@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/listen_address.h"
+#include "base/listen_address.h"
 
 #include "base/number.h"
 
-namespace berth::http {
+namespace berth {
 namespace {
 
 tl::unexpected<Error> NotAnAddress(std::string_view text) {
-  return Invalid("listen: want HOST:PORT, [V6]:PORT or :PORT, got \"" + std::string(text) + "\"");
+  return Invalid("want HOST:PORT, [V6]:PORT or :PORT, got \"" + std::string(text) + "\"");
 }
 
 }  // namespace
@@ -33,4 +33,4 @@ Result<ListenAddress> ParseListenAddress(std::string_view text) {
   return ListenAddress{std::string(host), static_cast<std::uint16_t>(*port)};
 }
 
-}  // namespace berth::http
+}  // namespace berth

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/validate.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/dns_name.h"
+#include "base/listen_address.h"
+#include "base/text.h"
+#include "config/words.h"
+#include "scoring/registry.h"
+
+namespace berth {
+namespace {
+
+using Problems = std::vector<std::string>;
+
+std::string Element(const char* list, std::size_t i) {
+  return std::string(list) + "[" + std::to_string(i) + "]";
+}
+
+std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+void CheckMix(const Config& config, Problems& problems) {
+  for (std::size_t i = 0; i < config.request_mix.size(); ++i) {
+    if (config.request_mix[i].gpus > 0 && config.request_mix[i].gpu_milli > 0) {
+      problems.push_back(Element("requestMix", i) + ": want gpus or gpuMilli, got both");
+    }
+  }
+}
+
+// One profile alone is built with each scorer by itself, so that every faulty one is named.
+void CheckScorers(const ProfileSpec& spec, const std::string& place, const RequestMix& mix,
+                  Problems& problems) {
+  auto built = BuildProfile(spec, mix);
+  if (built) return;
+  const std::size_t before = problems.size();
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < spec.scorers.size(); ++i) {
+    const std::string& name = spec.scorers[i].name;
+    const std::string path = place + "." + Element("scorers", i) + ".name: ";
+    if (!names.insert(name).second) {
+      problems.push_back(path + Quoted(name) + " is there twice");
+    } else if (name != kDomainLocality) {
+      if (auto scorer = MakeScorer(name, mix); !scorer) {
+        problems.push_back(path + scorer.error().message);
+      }
+    }
+  }
+  if (problems.size() == before) {
+    problems.push_back(std::move(built).error().Within(place).message);
+  }
+}
+
+void CheckProfiles(const Config& config, Problems& problems) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < config.profiles.size(); ++i) {
+    const ProfileSpec& spec = config.profiles[i];
+    const std::string place = Element("profiles", i);
+    if (spec.name.empty()) {
+      problems.push_back(place + ".name: want a name, got \"\"");
+    } else if (!names.insert(spec.name).second) {
+      problems.push_back(place + ".name: " + Quoted(spec.name) + " is there twice");
+    }
+    CheckScorers(spec, place, MixOf(config), problems);
+  }
+  if (names.contains(config.profile) || FindBuiltinProfile(config.profile) != nullptr) return;
+  for (const ProfileSpec& spec : BuiltinProfiles()) names.insert(spec.name);
+  problems.push_back("profile: want one of " + Join(names, " ") + ", got " +
+                     Quoted(config.profile));
+}
+
+void CheckResources(const Config& config, Problems& problems) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < config.resources.size(); ++i) {
+    const ResourceRule& rule = config.resources[i];
+    const std::string place = Element("resources", i);
+    if (rule.name.empty()) {
+      problems.push_back(place + ".name: want a resource name, got \"\"");
+    } else if (!names.insert(rule.name).second) {
+      problems.push_back(place + ".name: " + Quoted(rule.name) + " is there twice");
+    }
+    if (UnitFactor(rule) == 0) {
+      problems.push_back(place +
+                         ".unit: want a unit of the meaning (whole-gpus: gpu; share-compute: "
+                         "milli, percent; share-memory: bytes, MiB, GiB), got " +
+                         Quoted(rule.unit));
+    }
+  }
+}
+
+void CheckLeaderElection(const LeaderElectionConfig& config, Problems& problems) {
+  if (!config.namespace_name.empty() && !IsDnsLabel(config.namespace_name)) {
+    problems.push_back("leaderElection.namespace: want a DNS-1123 label or \"\", got " +
+                       Quoted(config.namespace_name));
+  }
+  if (!IsDnsSubdomain(config.name)) {
+    problems.push_back("leaderElection.name: want a DNS-1123 name, got " + Quoted(config.name));
+  }
+}
+
+void CheckGangs(const GangsConfig& config, Problems& problems) {
+  for (std::size_t i = 0; i < config.conventions.size(); ++i) {
+    const std::string& name = config.conventions[i];
+    if (std::ranges::find(kGangConventionWords, name) != kGangConventionWords.end()) continue;
+    problems.push_back("gangs." + Element("conventions", i) + ": want one of " +
+                       Join(kGangConventionWords, " ") + ", got " + Quoted(name));
+  }
+}
+
+void CheckTls(const TlsConfig& tls, Problems& problems) {
+  if (tls.certificate_file.empty() != tls.key_file.empty()) {
+    problems.emplace_back("server.tls: want certificateFile and keyFile, got only one of them");
+  } else if (tls.certificate_file.empty() && !tls.client_ca_file.empty()) {
+    problems.emplace_back("server.tls.clientCaFile: want a certificateFile beside it, got none");
+  }
+}
+
+bool IsEveryAddress(const std::string& host) {
+  return host.empty() || host == "0.0.0.0" || host == "::";
+}
+
+// Whether the second of two listeners would find its port taken.
+bool Collide(const ListenAddress& a, const ListenAddress& b) {
+  return a.port != 0 && a.port == b.port &&
+         (a.host == b.host || IsEveryAddress(a.host) || IsEveryAddress(b.host));
+}
+
+void CheckAddresses(const ServerConfig& server, Problems& problems) {
+  const auto listen = ParseListenAddress(server.listen);
+  if (!listen) problems.push_back("server.listen: " + listen.error().message);
+  if (server.debug_listen.empty() || server.debug_listen == "off") return;
+  const auto debug = ParseListenAddress(server.debug_listen);
+  if (!debug) {
+    problems.push_back("server.debugListen: " + debug.error().message + " (or off)");
+  } else if (listen && Collide(*listen, *debug)) {
+    problems.push_back("server.debugListen: want another port than server.listen (" +
+                       server.listen + "), got " + Quoted(server.debug_listen));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> ProblemsOf(const Config& config) {
+  Problems problems;
+  CheckMix(config, problems);
+  CheckProfiles(config, problems);
+  CheckResources(config, problems);
+  CheckLeaderElection(config.leader_election, problems);
+  CheckGangs(config.gangs, problems);
+  if (Status levels = Validate(config.topology_levels); !levels) {
+    problems.push_back(std::move(levels).error().Within("topology.levels").message);
+  }
+  CheckTls(config.server.tls, problems);
+  CheckAddresses(config.server, problems);
+  return problems;
+}
+
+std::vector<std::string> NotesOn(const Config& config) {
+  std::vector<std::string> notes;
+  for (std::size_t i = 0; i < config.profiles.size(); ++i) {
+    const ProfileSpec& spec = config.profiles[i];
+    const std::string place = Element("profiles", i);
+    if (FindBuiltinProfile(spec.name) != nullptr) {
+      notes.push_back(place + ".name: takes the place of the built-in profile " +
+                      Quoted(spec.name));
+    }
+    if (spec.scorers.empty() && spec.ties == TieRule::kEqual) {
+      notes.push_back(place + ".scorers: there is none, so every node scores the same");
+    }
+    if (spec.name != config.profile) {
+      notes.push_back(place + ": is not used, profile is " + Quoted(config.profile));
+    }
+  }
+  return notes;
+}
+
+Status Validate(const Config& config) {
+  std::vector<std::string> problems = ProblemsOf(config);
+  if (problems.empty()) return {};
+  return Invalid(std::move(problems.front()));
+}
+
+}  // namespace berth

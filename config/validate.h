@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is wrong with settings that are each well formed: names that must exist, pairs that belong
+// together, addresses. Validate (config.h) is the first of the problems.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+
+namespace berth {
+
+// Each begins with the path of its field: "profiles[1].name: want a name, got \"\"".
+std::vector<std::string> ProblemsOf(const Config& config);
+
+// What is allowed and may yet be a mistake, likewise: a profile that no node can win by, one that
+// takes the place of a built-in one, one that is not used.
+std::vector<std::string> NotesOn(const Config& config);
+
+}  // namespace berth
