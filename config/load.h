@@ -22,8 +22,8 @@ Result<Config> LoadConfigFile(const std::string& path);
 
 // Everything that is to be said of a text, each as the error of LoadConfig is written.
 struct ConfigFindings {
-  // At most kMostFindings; LoadConfig's is the first. What is written wrongly comes before what does
-  // not go together, each by line. Empty: the text is a configuration.
+  // At most kMostFindings; LoadConfig's is the first. What is written wrongly comes before what
+  // does not go together, each by line. Empty: the text is a configuration.
   std::vector<std::string> problems;
   std::vector<std::string> notes;  // NotesOn (validate.h); none beside problems
 };

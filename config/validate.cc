@@ -20,7 +20,7 @@ std::string Element(const char* list, std::size_t i) {
   return std::string(list) + "[" + std::to_string(i) + "]";
 }
 
-std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string InQuotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 void CheckMix(const Config& config, Problems& problems) {
   for (std::size_t i = 0; i < config.request_mix.size(); ++i) {
@@ -41,7 +41,7 @@ void CheckScorers(const ProfileSpec& spec, const std::string& place, const Reque
     const std::string& name = spec.scorers[i].name;
     const std::string path = place + "." + Element("scorers", i) + ".name: ";
     if (!names.insert(name).second) {
-      problems.push_back(path + Quoted(name) + " is there twice");
+      problems.push_back(path + InQuotes(name) + " is there twice");
     } else if (name != kDomainLocality) {
       if (auto scorer = MakeScorer(name, mix); !scorer) {
         problems.push_back(path + scorer.error().message);
@@ -61,14 +61,14 @@ void CheckProfiles(const Config& config, Problems& problems) {
     if (spec.name.empty()) {
       problems.push_back(place + ".name: want a name, got \"\"");
     } else if (!names.insert(spec.name).second) {
-      problems.push_back(place + ".name: " + Quoted(spec.name) + " is there twice");
+      problems.push_back(place + ".name: " + InQuotes(spec.name) + " is there twice");
     }
     CheckScorers(spec, place, MixOf(config), problems);
   }
   if (names.contains(config.profile) || FindBuiltinProfile(config.profile) != nullptr) return;
   for (const ProfileSpec& spec : BuiltinProfiles()) names.insert(spec.name);
   problems.push_back("profile: want one of " + Join(names, " ") + ", got " +
-                     Quoted(config.profile));
+                     InQuotes(config.profile));
 }
 
 void CheckResources(const Config& config, Problems& problems) {
@@ -79,13 +79,13 @@ void CheckResources(const Config& config, Problems& problems) {
     if (rule.name.empty()) {
       problems.push_back(place + ".name: want a resource name, got \"\"");
     } else if (!names.insert(rule.name).second) {
-      problems.push_back(place + ".name: " + Quoted(rule.name) + " is there twice");
+      problems.push_back(place + ".name: " + InQuotes(rule.name) + " is there twice");
     }
     if (UnitFactor(rule) == 0) {
       problems.push_back(place +
                          ".unit: want a unit of the meaning (whole-gpus: gpu; share-compute: "
                          "milli, percent; share-memory: bytes, MiB, GiB), got " +
-                         Quoted(rule.unit));
+                         InQuotes(rule.unit));
     }
   }
 }
@@ -93,10 +93,10 @@ void CheckResources(const Config& config, Problems& problems) {
 void CheckLeaderElection(const LeaderElectionConfig& config, Problems& problems) {
   if (!config.namespace_name.empty() && !IsDnsLabel(config.namespace_name)) {
     problems.push_back("leaderElection.namespace: want a DNS-1123 label or \"\", got " +
-                       Quoted(config.namespace_name));
+                       InQuotes(config.namespace_name));
   }
   if (!IsDnsSubdomain(config.name)) {
-    problems.push_back("leaderElection.name: want a DNS-1123 name, got " + Quoted(config.name));
+    problems.push_back("leaderElection.name: want a DNS-1123 name, got " + InQuotes(config.name));
   }
 }
 
@@ -105,7 +105,7 @@ void CheckGangs(const GangsConfig& config, Problems& problems) {
     const std::string& name = config.conventions[i];
     if (std::ranges::find(kGangConventionWords, name) != kGangConventionWords.end()) continue;
     problems.push_back("gangs." + Element("conventions", i) + ": want one of " +
-                       Join(kGangConventionWords, " ") + ", got " + Quoted(name));
+                       Join(kGangConventionWords, " ") + ", got " + InQuotes(name));
   }
 }
 
@@ -136,7 +136,7 @@ void CheckAddresses(const ServerConfig& server, Problems& problems) {
     problems.push_back("server.debugListen: " + debug.error().message + " (or off)");
   } else if (listen && Collide(*listen, *debug)) {
     problems.push_back("server.debugListen: want another port than server.listen (" +
-                       server.listen + "), got " + Quoted(server.debug_listen));
+                       server.listen + "), got " + InQuotes(server.debug_listen));
   }
 }
 
@@ -164,13 +164,13 @@ std::vector<std::string> NotesOn(const Config& config) {
     const std::string place = Element("profiles", i);
     if (FindBuiltinProfile(spec.name) != nullptr) {
       notes.push_back(place + ".name: takes the place of the built-in profile " +
-                      Quoted(spec.name));
+                      InQuotes(spec.name));
     }
     if (spec.scorers.empty() && spec.ties == TieRule::kEqual) {
       notes.push_back(place + ".scorers: there is none, so every node scores the same");
     }
     if (spec.name != config.profile) {
-      notes.push_back(place + ": is not used, profile is " + Quoted(config.profile));
+      notes.push_back(place + ": is not used, profile is " + InQuotes(config.profile));
     }
   }
   return notes;

@@ -12,7 +12,7 @@
 
 namespace berth {
 
-// `file` "-" is standard input. Error: what cannot be read, or is a ConfigMap without configuration.
+// `file` "-" is standard input. Error: what cannot be read, or a ConfigMap without configuration.
 Result<ConfigFindings> CheckConfigFile(const std::string& file);
 
 // Error: as CheckConfigFile, or the first problem.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "server/kube/kube_cluster.h"
 #include "server/pages/gang_metrics.h"
 #include "server/pages/http_metrics.h"
 #include "server/pages/metrics_text.h"
@@ -119,6 +120,8 @@ PageDraft DraftSnapshot(const RouteParts& parts) {
 
 }  // namespace
 
+bool Readiness::is_standby() const { return reason_.load() == kube::kStandby; }
+
 void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
   const auto add_verb = [&](Verb verb, HttpResponse (Verbs::*answer)(HttpRequest&)) {
     const http::HttpHandler handler = [&verbs = parts.verbs, answer](HttpRequest& request) {
@@ -136,8 +139,11 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
 void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
   router.Add("GET", "/healthz", [](HttpRequest&) { return Answer("text/plain", "ok\n"); });
   router.Add("GET", "/readyz", [&readiness = parts.readiness](HttpRequest&) {
-    const char* const reason = readiness.draining() ? "draining" : readiness.reason();
-    HttpResponse response = Answer("text/plain", std::string(reason ? reason : "ok") + "\n");
+    const char* const fine = readiness.is_standby() ? kube::kStandby : "ok";
+    const char* reason = readiness.is_standby() ? nullptr : readiness.reason();
+    if (reason == nullptr) reason = readiness.unreachable();
+    if (readiness.draining()) reason = "draining";
+    HttpResponse response = Answer("text/plain", std::string(reason ? reason : fine) + "\n");
     response.status = reason == nullptr ? 200 : 503;
     return response;
   });

@@ -28,12 +28,20 @@ class Readiness {
   void Set(const char* reason) { reason_.store(reason); }
   [[nodiscard]] const char* reason() const { return reason_.load(); }
 
+  // Nothing is wrong with a standby (kube::kStandby): verbs are answered 503, and /readyz 200.
+  [[nodiscard]] bool is_standby() const;
+
+  // Why nobody is led here all the same: /readyz answers 503; nullptr: nothing stands in the way.
+  void SetUnreachable(const char* why) { unreachable_.store(why); }
+  [[nodiscard]] const char* unreachable() const { return unreachable_.load(); }
+
   // From now on /readyz answers 503, for good; verbs are still answered.
   void BeginDrain() { draining_.store(true); }
   [[nodiscard]] bool draining() const { return draining_.load(); }
 
  private:
   std::atomic<const char*> reason_;
+  std::atomic<const char*> unreachable_{nullptr};
   std::atomic<bool> draining_{false};
 };
 

@@ -235,6 +235,12 @@ class Service {
     }
     options.on_listed = [this] { BeginToLearn(); };
     options.on_readiness = [this](const char* why_not) { BeReady(why_not); };
+    options.on_unreachable = [this](const char* why) { readiness_.SetUnreachable(why); };
+    if (const char* const pod = std::getenv("BERTH_POD_NAME"); pod != nullptr && *pod != '\0') {
+      options.label.emplace();
+      options.label->namespace_name = pod_namespace;
+      options.label->pod = pod;
+    }
     options.on_log = [this](bool is_problem, std::string_view event, std::string_view text) {
       log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event, {{"text", text}});
     };

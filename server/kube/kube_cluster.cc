@@ -12,6 +12,8 @@ namespace {
 constexpr Duration kLook = std::chrono::milliseconds(100);
 
 constexpr const char* kNotLeading = "another process leads, or the lease cannot be had";
+constexpr const char* kLabelUnknown =
+    "the label berth.dev/leader of its own pod cannot be written (the log says why)";
 // A reservation that nobody has settled for this long after its deadline is an orphan.
 constexpr Duration kOrphanGrace = std::chrono::minutes(2);
 
@@ -24,6 +26,9 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
                    ? std::make_unique<LeaderElector>(parts.client, parts.clock, *options_.election)
                    : nullptr),
       fence_(elector_ ? static_cast<WriteFence&>(*elector_) : no_fence_),
+      label_(options_.label
+                 ? std::make_unique<LeaderLabel>(parts.client, parts.clock, *options_.label)
+                 : nullptr),
       binder_({.write = Writing(),
                .rules = parts.pod_rules,
                .surround = [this](const BindOrder& order,
@@ -89,13 +94,14 @@ void KubeCluster::Report(const DeviceDispute& dispute) {
 
 void KubeCluster::Start() {
   if (elector_) elects_ = std::jthread([this](const std::stop_token& stop) { Elect(stop); });
+  if (label_) labels_ = std::jthread([this](const std::stop_token& stop) { KeepLabel(stop); });
   watches_and_tells_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   audits_again_ = std::jthread([this](const std::stop_token& stop) { AuditAgain(stop); });
 }
 
 void KubeCluster::Stop() {
   if (!watches_and_tells_.joinable()) return;
-  const auto threads = {&elects_, &watches_and_tells_, &audits_again_};
+  const auto threads = {&labels_, &elects_, &watches_and_tells_, &audits_again_};
   for (std::jthread* const thread : threads) thread->request_stop();
   for (std::jthread* const thread : threads) *thread = {};  // waits for it
   Upkeep();
@@ -129,6 +135,8 @@ void KubeCluster::Run(const std::stop_token& stop) {
       tells_arrivals_ = true;
     }
     options_.on_readiness(why_not);
+    const bool has_label = !label_ || label_->written() == (why_not == nullptr);
+    options_.on_unreachable(has_label ? nullptr : kLabelUnknown);
     ready_watch_ = why_not == nullptr ? watches_ : 0;
     std::this_thread::sleep_for(kLook);
   }
@@ -171,6 +179,23 @@ void KubeCluster::StepElection() {
   }
   if (!led && elector_->leading()) {
     options_.on_log(false, "leading", options_.election->identity);
+  }
+}
+
+const char* KubeCluster::WhyNotLeading() const {
+  return label_ && elector_ && elector_->another_leads() ? kStandby : kNotLeading;
+}
+
+// On a thread of its own: neither the lease nor the verbs wait for it.
+void KubeCluster::KeepLabel(const std::stop_token& stop) {
+  std::string problem;
+  while (!stop.stop_requested()) {
+    const bool answers = ready_watch_ != 0 && parts_.clock.Now() < fence_.WritableUntil();
+    const Status step = label_->Step(answers);
+    const std::string now = step ? "" : step.error().message;
+    if (now != problem && !step) options_.on_log(true, "leader_label_refused", now);
+    problem = now;
+    std::this_thread::sleep_for(kLook);
   }
 }
 
@@ -240,7 +265,7 @@ void KubeCluster::Unwatch() {
 }  // which ends their threads, without the lock
 
 const char* KubeCluster::WhyNotReady() const {
-  if (!watching_) return kNotLeading;
+  if (!watching_) return WhyNotLeading();
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {
     if (HoldsBack(watched)) return watched.source.kind.why_not_ready;
@@ -327,6 +352,7 @@ void KubeCluster::LogAudit(const AuditReport& report) {
 KubeClusterStats KubeCluster::stats() const {
   KubeClusterStats stats;
   stats.leading = parts_.clock.Now() < fence_.WritableUntil();
+  if (label_) stats.labelled = label_->written().value_or(false);
   stats.binds = binder_.stats();
   stats.events_dropped = events_.dropped();
   stats.wakes = waker_.stats();

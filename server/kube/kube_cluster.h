@@ -3,6 +3,10 @@
 // KubeCluster: Berth's side of a real cluster - who leads, what is watched, what is bound, and
 // whether the books agree with the API server.
 //
+// Where it knows its pod (Options::label), the pod of the process that answers verbs has a label,
+// by which the Service leads to it, and the others are ready as standbys. Where it does not,
+// whoever does not lead is not ready.
+//
 // Only the process that leads watches. It begins with full lists, so that a new leader decides on
 // the newest state and not on what it remembers. It is not ready until the lists are complete.
 //
@@ -32,11 +36,15 @@
 #include "server/kube/cluster_sync.h"
 #include "server/kube/event_recorder.h"
 #include "server/kube/leader_elector.h"
+#include "server/kube/leader_label.h"
 #include "server/kube/reflector.h"
 #include "server/kube/table_sink.h"
 #include "server/kube/watch_source.h"
 
 namespace berth::kube {
+
+// The text by which Options::on_readiness says that nothing is wrong: another process leads.
+inline constexpr char kStandby[] = "standby: another process leads";
 
 // What /metrics shows of it.
 struct KubeClusterStats {
@@ -46,6 +54,7 @@ struct KubeClusterStats {
     std::size_t unreadable = 0;
   };
   bool leading = false;
+  std::optional<bool> labelled;     // whether the pod has the leader's label; none: it is not used
   std::vector<Resource> resources;  // empty while it does not watch
   ApiBinder::Stats binds;
   std::uint64_t events_dropped = 0;
@@ -73,6 +82,7 @@ class KubeCluster final {
   };
   struct Options {
     std::optional<LeaderElector::Options> election;  // none: this process is alone
+    std::optional<LeaderLabel::Options> label;       // none: pods are not labelled
     std::string instance;                            // names this process in Events
     Duration audit_every = std::chrono::minutes(1);
     int api_audit_every = 10;  // one audit in so many also lists the pods
@@ -83,6 +93,8 @@ class KubeCluster final {
     std::function<void()> on_listed = {};
     // Called from threads of the object; must not block.
     std::function<void(const char* why_not)> on_readiness;  // nullptr = ready; constant texts
+    // Likewise: why the Service does not lead here although this process is ready or a standby.
+    std::function<void(const char* why_not)> on_unreachable = [](const char*) {};
     std::function<void(bool is_problem, std::string_view event, std::string_view text)> on_log;
   };
 
@@ -110,6 +122,7 @@ class KubeCluster final {
  private:
   void Elect(const std::stop_token& stop);
   void StepElection();
+  void KeepLabel(const std::stop_token& stop);
   void Run(const std::stop_token& stop);
   // Watches while this process leads; every term begins with new lists.
   void FollowLeadership();
@@ -128,6 +141,7 @@ class KubeCluster final {
   [[nodiscard]] Watched Watch(WatchSource source);
   void Watch() BERTH_EXCLUDES(mutex_);
   void Unwatch() BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] const char* WhyNotLeading() const;
   [[nodiscard]] const char* WhyNotReady() const BERTH_EXCLUDES(mutex_);
   [[nodiscard]] static bool HoldsBack(const Watched& watched);
   void AuditNow(bool lists_pods, std::uint64_t watch, const std::stop_token& stop)
@@ -139,6 +153,7 @@ class KubeCluster final {
   NoFence no_fence_;
   const std::unique_ptr<LeaderElector> elector_;
   WriteFence& fence_;  // of the elector, if there is one
+  const std::unique_ptr<LeaderLabel> label_;
   ApiBinder binder_;
   EventRecorder events_;
   ApiPodWaker waker_;
@@ -169,7 +184,7 @@ class KubeCluster final {
   std::size_t differences_to_api_ BERTH_GUARDED_BY(mutex_) = 0;
 
   // Last: they use all the others.
-  std::jthread elects_, watches_and_tells_, audits_again_;
+  std::jthread labels_, elects_, watches_and_tells_, audits_again_;
 };
 
 }  // namespace berth::kube

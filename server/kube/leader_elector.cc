@@ -21,6 +21,11 @@ Instant LeaderElector::WritableUntil() const {
   return writable_until_;
 }
 
+bool LeaderElector::another_leads() const {
+  const MutexLock lock(mutex_);
+  return another_leads_;
+}
+
 std::uint64_t LeaderElector::term() const {
   const MutexLock lock(mutex_);
   return term_;
@@ -63,9 +68,17 @@ void LeaderElector::Observe(const std::string& version) {
   observed_at_ = clock_.Now();
 }
 
+Status LeaderElector::Step() {
+  found_another_ = false;
+  Status status = TakeOrRenew();
+  const MutexLock lock(mutex_);
+  another_leads_ = found_another_;
+  return status;
+}
+
 // A conflict ends leading; but the lease may be ours all the same, since the client sends a request
 // again whose connection was closed: so it is read once more.
-Status LeaderElector::Step() {
+Status LeaderElector::TakeOrRenew() {
   for (int attempt = 0;; ++attempt) {
     BERTH_TRY(std::optional<wire::Lease> held, Read());
     if (!held) return CreateUnheld();
@@ -91,6 +104,7 @@ Result<wire::Lease> LeaderElector::Claim(wire::Lease lease) {
     EndLeading();
     const bool released = lease.holder.empty() && lease.seconds <= kReleasedSeconds;
     if (!released && clock_.Now() < observed_at_ + std::chrono::seconds(lease.seconds)) {
+      found_another_ = !lease.holder.empty();
       return Fail(Errc::kConflict,
                   "lease " + options_.name +
                       (lease.holder.empty() ? " is new, a leader of before may still write"

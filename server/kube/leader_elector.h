@@ -48,6 +48,8 @@ class LeaderElector final : public WriteFence {
 
   [[nodiscard]] Duration RetryPeriod() const { return options_.lease / 8; }
   [[nodiscard]] bool leading() const { return clock_.Now() < WritableUntil(); }
+  // Whether the newest Step found another process that holds the lease, and may be at work.
+  [[nodiscard]] bool another_leads() const BERTH_EXCLUDES(mutex_);
   // How often this process has taken the lease: another process may have led between two terms.
   [[nodiscard]] std::uint64_t term() const BERTH_EXCLUDES(mutex_);
 
@@ -56,6 +58,7 @@ class LeaderElector final : public WriteFence {
   void WriteEnds(bool answered) override BERTH_EXCLUDES(mutex_);
 
  private:
+  Status TakeOrRenew();
   Result<std::optional<wire::Lease>> Read();
   Status CreateUnheld();
   // The lease as it is to be written. Error: another process holds it.
@@ -72,7 +75,9 @@ class LeaderElector final : public WriteFence {
   const Options options_;
   std::string observed_version_;  // of the lease, when it was last seen to change...
   Instant observed_at_{};         // ... which was then
+  bool found_another_ = false;    // in this Step
   mutable Mutex mutex_;
+  bool another_leads_ BERTH_GUARDED_BY(mutex_) = false;
   Instant writable_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();
   std::uint64_t term_ BERTH_GUARDED_BY(mutex_) = 0;
   int writes_ BERTH_GUARDED_BY(mutex_) = 0;  // on their way

@@ -90,6 +90,11 @@ std::string KubeMetricsText(const kube::KubeClusterStats& cluster,
   MetricsText text;
   text.Family("berth_leader", "gauge", "1 while this process leads")
       .Sample(cluster.leading ? 1 : 0);
+  if (cluster.labelled) {
+    text.Family("berth_leader_labelled", "gauge",
+                "1 while the pod has the label berth.dev/leader, by which the Service finds it")
+        .Sample(*cluster.labelled ? 1 : 0);
+  }
   AddWatches(cluster, now, text);
   AddRequests(client, text);
   text.Family("berth_bind_retries_total", "counter", "Bindings that were sent again")

@@ -185,6 +185,7 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	plane.Kubectl("apply", "-k", "manifests/base")
 	config := render(t, "manifests/base")
 	berth := plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"), configOfBerth(t, config))
+	isPod(t, plane, berth, "berth-0")
 	berth.Start()
 	berth.WaitReady()
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
@@ -196,7 +197,7 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 
 	// The gauges of the books follow what happens.
 	for name, want := range map[string]float64{"berth_pods_without_devices": 1, "berth_reservations": 0, "berth_nodes": 5,
-		"berth_ready": 1, "berth_leader": 1, "berth_gpus": 32} {
+		"berth_ready": 1, "berth_leader": 1, "berth_leader_labelled": 1, "berth_gpus": 32} {
 		harness.Eventually(t, name, 15*time.Second, func() error {
 			if got := berth.Metric(name); len(samplesOf(berth.Metrics())[name]) == 0 || got != want {
 				return fmt.Errorf("want %g, got %g", want, got)

@@ -59,6 +59,7 @@ var usedByBerth = []string{
 	"create /pods/binding",
 	"patch /pods/status",
 	"create /events",
+	"patch /pods berth-system",
 	"create coordination.k8s.io/leases berth-system",
 	"get coordination.k8s.io/leases berth-system berth", "update coordination.k8s.io/leases berth-system berth",
 }

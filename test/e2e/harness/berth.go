@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,8 @@ type Berth struct {
 	Listen, URL string
 	// ConfigFile is the file of its BerthConfiguration.
 	ConfigFile string
+	// Env is what it finds in its environment beside ours: NAME=VALUE.
+	Env []string
 
 	plane  *Plane
 	name   string
@@ -114,7 +117,8 @@ func (b *Berth) ExpectTLS(ca *Authority, client KeyPair) {
 // Start starts the process, also again after Kill or Stop: same port.
 func (b *Berth) Start() {
 	b.plane.T.Helper()
-	b.Process = StartProcess(b.plane.T, b.plane.Dir, b.name, BerthBinary(), b.args...)
+	b.Process = StartProcess(b.plane.T, b.plane.Dir, b.name, "/usr/bin/env",
+		slices.Concat(b.Env, []string{BerthBinary()}, b.args)...)
 }
 
 // WaitReady waits until Berth has seen the cluster.

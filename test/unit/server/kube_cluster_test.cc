@@ -113,6 +113,7 @@ struct Process {
       ready = why_not == nullptr;
       why = why_not == nullptr ? "" : why_not;
     };
+    options.on_unreachable = [this](const char* why_not) { reachable = why_not == nullptr; };
     options.on_log = [this](bool is_problem, std::string_view, std::string_view text) {
       if (is_problem) ++problems;
       if (text.find("is not served") != std::string_view::npos) ++not_served;
@@ -158,6 +159,7 @@ struct Process {
   const SystemClock clock;
   std::atomic<bool> ready{false};
   std::atomic<const char*> why{""};
+  std::atomic<bool> reachable{false};
   std::mutex log_mutex;
   std::vector<std::string> log;
   std::atomic<int> problems{0}, not_served{0};
@@ -848,6 +850,74 @@ TEST_F(KubeClusterTest, AnAnnotationThatChangesIsReportedAndNotBelieved) {
             "annotation berth.dev/devices says GPU 3 on node n1, but it is known to have GPU 0");
   api_.Put(kPods, BoundPod("a", "n1", {0}));
   EXPECT_TRUE(Eventually([&] { return berth.kube.stats().disputed_pods == 0; }));
+}
+
+// Who has the label of the pods a and b.
+std::string Labelled(const FakeApiServer& api) {
+  std::string who;
+  for (const char* pod : {"a", "b"}) {
+    const Json metadata = api.Get(kPods, std::string("ns/") + pod)["metadata"];
+    if (metadata.value("labels", Json::object()).contains(kLeaderLabel)) who += pod;
+  }
+  return who;
+}
+
+std::function<void(KubeCluster::Options&)> WithLabelOf(const std::string& pod) {
+  return [pod](KubeCluster::Options& options) {
+    options.label.emplace();
+    options.label->namespace_name = "ns";
+    options.label->pod = pod;
+    options.label->retry_every = milliseconds(20);
+  };
+}
+
+TEST_F(KubeClusterTest, TheLabelOfThePodsFollowsTheLeaderAndTheOtherIsAStandby) {
+  PutReleasedLease();
+  for (const char* pod : {"a", "b"}) api_.Put(kPods, FakePod(pod, Json::object()));
+  auto a = std::make_unique<Process>(api_, "a", WithLabelOf("a"));
+  ASSERT_TRUE(Eventually([&] { return a->ready && a->reachable; }));
+  EXPECT_EQ(a->kube.stats().labelled, true);
+  Process b(api_, "b", WithLabelOf("b"));
+  ASSERT_TRUE(Eventually([&] { return b.why.load() == kStandby && b.reachable; }));
+  EXPECT_EQ(Labelled(api_), "a");
+  EXPECT_EQ(b.kube.stats().labelled, false);
+  a.reset();
+  ASSERT_TRUE(Eventually([&] { return b.ready && b.reachable; }));
+  EXPECT_TRUE(Labelled(api_).ends_with("b")) << "a pod that is gone may keep it";
+  // Its container starts anew.
+  Process again(api_, "a", WithLabelOf("a"));
+  ASSERT_TRUE(Eventually([&] { return again.why.load() == kStandby && again.reachable; }));
+  EXPECT_EQ(Labelled(api_), "b");
+}
+
+TEST_F(KubeClusterTest, ALeaderThatMayNotLabelItsPodAnswersButIsNotLedTo) {
+  PutReleasedLease();
+  for (const char* pod : {"a", "b"}) api_.Put(kPods, FakePod(pod, Json::object()));
+  std::atomic<bool> may{false};
+  api_.fault = [&may](const ApiRequest& request) {
+    return request.method == "PATCH" && !may ? test::Fault::kForbidden : test::Fault::kNone;
+  };
+  Process a(api_, "a", WithLabelOf("a"));
+  ASSERT_TRUE(Eventually([&] { return a.ready.load(); }));
+  EXPECT_FALSE(a.reachable);
+  EXPECT_EQ(a.kube.stats().labelled, false);
+  Process b(api_, "b", WithLabelOf("b"));
+  ASSERT_TRUE(Eventually([&] { return b.why.load() == kStandby; }));
+  EXPECT_FALSE(b.reachable) << "a rollout stops before the old pods go";
+  may = true;
+  EXPECT_TRUE(Eventually([&] { return a.reachable.load(); }));
+  EXPECT_EQ(Labelled(api_), "a");
+}
+
+TEST_F(KubeClusterTest, WithoutAPodToLabelWhoDoesNotLeadIsNotReady) {
+  PutReleasedLease();
+  Process a(api_, "a");
+  ASSERT_TRUE(Eventually([&] { return a.ready.load(); }));
+  EXPECT_EQ(a.kube.stats().labelled, std::nullopt);
+  Process b(api_, "b");
+  ASSERT_TRUE(Eventually([&] { return !std::string_view(b.why.load()).empty(); }));
+  EXPECT_NE(b.why.load(), kStandby);
+  EXPECT_TRUE(a.reachable);
 }
 
 TEST_F(KubeClusterTest, ALeaseThatIsDeletedMakesItUnreadyAndItComesBack) {

@@ -113,6 +113,30 @@ TEST_F(LeaderElectorTest, AHolderThatIsErasedByHandIsNotARelease) {
   EXPECT_FALSE(a.leading());
 }
 
+TEST_F(LeaderElectorTest, KnowsWhetherAnotherLeads) {
+  LeaderElector a = Candidate("a"), b = Candidate("b");
+  EXPECT_FALSE(b.another_leads());
+  ASSERT_TRUE(a.Step());
+  EXPECT_FALSE(a.another_leads());
+  EXPECT_FALSE(b.Step());
+  EXPECT_TRUE(b.another_leads());
+  api_.SetUp(false);
+  EXPECT_FALSE(b.Step());
+  EXPECT_FALSE(b.another_leads()) << "it cannot know";
+  api_.SetUp(true);
+  ASSERT_TRUE(a.Release());
+  ASSERT_TRUE(b.Step());
+  EXPECT_FALSE(b.another_leads());
+}
+
+TEST_F(LeaderElectorTest, ALeaseThatNobodyHoldsYetIsNotAnothers) {
+  DeleteLease();
+  LeaderElector a = Candidate("a");
+  EXPECT_FALSE(a.Step());
+  EXPECT_FALSE(a.Step());
+  EXPECT_FALSE(a.another_leads());
+}
+
 TEST_F(LeaderElectorTest, ASecondWaitsUntilTheLeaseWasUnchangedForItsWholeTime) {
   LeaderElector a = Candidate("a"), b = Candidate("b");
   ASSERT_TRUE(a.Step());

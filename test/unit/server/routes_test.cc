@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/kube/kube_cluster.h"
 #include "server/wire/cluster_file.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
@@ -47,6 +48,30 @@ TEST(Routes, AVerbThatCannotBeAnsweredEndsItsConnection) {
     EXPECT_EQ(response.status == 503, !ready);
     EXPECT_EQ(response.ends_connection, !ready);
   }
+}
+
+TEST(Routes, AStandbyIsReadyAndAnswersNoVerb) {
+  TestService service({MachineWith("n1", 2)});
+  service.readiness().Set(kube::kStandby);
+  EXPECT_EQ(service.Call("GET", "/readyz").status, 200);
+  EXPECT_EQ(service.Call("GET", "/readyz").body, "standby: another process leads\n");
+  EXPECT_EQ(service.Call("POST", "/extender/filter", "{}").status, 503);
+  EXPECT_NE(service.Call("GET", "/metrics").body.find("berth_ready 0\n"), std::string::npos);
+  service.readiness().BeginDrain();
+  EXPECT_EQ(service.Call("GET", "/readyz").body, "draining\n");
+}
+
+TEST(Routes, WhoIsNotLedToIsNotReadyAndAnswersVerbs) {
+  TestService service({MachineWith("n1", 2)});
+  service.readiness().SetUnreachable("no label");
+  EXPECT_EQ(service.Call("GET", "/readyz").status, 503);
+  EXPECT_EQ(service.Call("GET", "/readyz").body, "no label\n");
+  EXPECT_NE(service.Call("GET", "/metrics").body.find("berth_ready 1\n"), std::string::npos);
+  EXPECT_EQ(service.Place(PodWithGpus("1", 1), "n1"), "");
+  service.readiness().Set(kube::kStandby);
+  EXPECT_EQ(service.Call("GET", "/readyz").body, "no label\n");
+  service.readiness().SetUnreachable(nullptr);
+  EXPECT_EQ(service.Call("GET", "/readyz").status, 200);
 }
 
 TEST(Routes, WhileItDrainsReadyzSaysNoAndVerbsAreAnswered) {
