@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+// manifests/install.yaml and the templates of manifests/helm are generated from the kustomizations. These tests fail
+// where they are not what the kustomizations give, and write them anew where BERTH_WRITE is set:
+//
+//	BERTH_WRITE=1 BERTH_BIN=$PWD/build/release/bin test/e2e/run.sh TestInstallYamlIsCurrent     (or TestTheChartIsCurrent)
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"berth.dev/e2e/harness"
+)
+
+const (
+	chart       = "manifests/helm/berth"
+	installYaml = "manifests/install.yaml"
+	generated   = "# Generated from %s by test/e2e/manifests_install_test.go, which says how. Do not edit.\n"
+)
+
+func TestInstallYamlIsCurrent(t *testing.T) {
+	text := fmt.Sprintf(generated, "overlays/single-file") +
+		"# The image is called berth and is in no public registry: docs/install.md.\n"
+	for i, object := range harness.Kustomize(t, "manifests/overlays/single-file") {
+		if i > 0 {
+			text += "---\n"
+		}
+		text += marshal(t, object.Object)
+	}
+	wantCurrent(t, installYaml, text)
+}
+
+func TestTheChartIsCurrent(t *testing.T) {
+	templates := map[string]string{}
+	for _, object := range mergedObjects(t) {
+		file := "berth.yaml"
+		if strings.Contains(object.key, "berth-scheduler") {
+			file = "second-scheduler.yaml"
+		}
+		templates[file] += "---\n" + object.text
+	}
+	for file, text := range templates {
+		wantCurrent(t, filepath.Join(chart, "templates", file), fmt.Sprintf(generated, "manifests/")+text)
+	}
+	version := strings.Fields(berth(t, "version"))[1]
+	var about struct{ AppVersion, Version string }
+	if err := yaml.Unmarshal([]byte(fileText(t, chart+"/Chart.yaml")), &about); err != nil {
+		t.Fatal(err)
+	}
+	if about.AppVersion != version || about.Version != version {
+		t.Errorf("Chart.yaml: want version and appVersion %s, got %s and %s", version, about.Version, about.AppVersion)
+	}
+}
+
+func wantCurrent(t *testing.T, file, text string) {
+	t.Helper()
+	if os.Getenv("BERTH_WRITE") != "" {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if fileText(t, file) != text {
+		t.Errorf("%s is not what the kustomizations give: write it anew", file)
+	}
+}
+
+// How Berth can be installed by the chart.
+type variant struct {
+	scheduler string // "own", "second"
+	tls       bool
+}
+
+var variants = []variant{{"own", false}, {"own", true}, {"second", false}, {"second", true}}
+
+// objects are what kustomize makes of it, without the namespace: that is Helm's.
+func (v variant) objects(t *testing.T) []unstructured.Unstructured {
+	t.Helper()
+	components := []string{"two-replicas"}
+	if v.tls {
+		components = append(components, "mtls")
+	}
+	if v.scheduler == "second" {
+		components = append(components, "second-scheduler")
+		if v.tls {
+			components = append(components, "second-scheduler-tls")
+		}
+	}
+	folder := t.TempDir()
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [" + relative(t, folder, "manifests/base") +
+		"]\ncomponents:\n"
+	for _, component := range components {
+		text += "- " + relative(t, folder, "manifests/components/"+component) + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(harness.Kustomize(t, folder), func(object unstructured.Unstructured) bool {
+		return object.GetKind() == "Namespace" || (v.scheduler == "second" && object.GetName() == "berth-control-plane")
+	})
+}
+
+func relative(t *testing.T, from, to string) string {
+	t.Helper()
+	to, err := filepath.Abs(to)
+	if err == nil {
+		to, err = filepath.Rel(from, to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func keyOf(object unstructured.Unstructured) string { return object.GetKind() + "/" + object.GetName() }
+
+func marshal(t *testing.T, object any) string {
+	t.Helper()
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+type templateOf struct{ key, text string }
+
+// mergedObjects is a template of each object of any variant, but for the configuration, which is written by hand. It takes
+// them to differ by TLS alone where they are there; TestTheChartGivesTheObjectsOfTheKustomizations finds where they do not.
+func mergedObjects(t *testing.T) []templateOf {
+	t.Helper()
+	texts := map[string]map[variant]string{}
+	var keys []string
+	for _, v := range slices.Backward(variants) { // the last has most
+		for _, object := range v.objects(t) {
+			key := keyOf(object)
+			if key == "ConfigMap/berth" {
+				continue
+			}
+			if texts[key] == nil {
+				texts[key] = map[variant]string{}
+				keys = append(keys, key)
+			}
+			texts[key][v] = withValues(t, object)
+		}
+	}
+	var merged []templateOf
+	for _, key := range keys {
+		of := texts[key]
+		var text string
+		for _, scheduler := range []string{"own", "second"} {
+			if _, there := of[variant{scheduler, false}]; there {
+				text = mergeLines(of[variant{scheduler, false}], of[variant{scheduler, true}])
+			}
+		}
+		if len(of) == 2 {
+			for v := range of {
+				text = fmt.Sprintf("{{- if eq .Values.scheduler.kind %q }}\n%s{{- end }}\n", v.scheduler, text)
+				break
+			}
+		}
+		merged = append(merged, templateOf{key, text})
+	}
+	return merged
+}
+
+// withValues is the object with actions where the chart has values.
+func withValues(t *testing.T, object unstructured.Unstructured) string {
+	t.Helper()
+	tokens := map[string]string{"berth-system": "{{ .Release.Namespace }}"}
+	set := func(token, action string, path ...string) {
+		if _, there, _ := unstructured.NestedFieldNoCopy(object.Object, path...); !there {
+			t.Fatalf("%s has no %v", keyOf(object), path)
+		}
+		if err := unstructured.SetNestedField(object.Object, token, path...); err != nil {
+			t.Fatal(err)
+		}
+		tokens[token] = action
+	}
+	switch keyOf(object) {
+	case "Deployment/berth", "Deployment/berth-scheduler":
+		values := ".Values"
+		if object.GetName() == "berth-scheduler" {
+			values = ".Values.scheduler"
+		}
+		set("TOKEN_REPLICAS", "{{ "+values+".replicas }}", "spec", "replicas")
+		pod, _, _ := unstructured.NestedMap(object.Object, "spec", "template", "spec")
+		pod["nodeSelector"], pod["tolerations"] = "TOKEN_SELECTOR", "TOKEN_TOLERATIONS"
+		container := pod["containers"].([]any)[0].(map[string]any)
+		container["image"], container["resources"] = "TOKEN_IMAGE", "TOKEN_RESOURCES"
+		if err := unstructured.SetNestedMap(object.Object, pod, "spec", "template", "spec"); err != nil {
+			t.Fatal(err)
+		}
+		tokens["TOKEN_IMAGE"] = `{{ printf "%q" ` + values + ".image }}"
+		tokens["resources: TOKEN_RESOURCES"] = "resources: {{- toYaml " + values + ".resources | nindent 10 }}"
+		for field, token := range map[string]string{"nodeSelector": "TOKEN_SELECTOR", "tolerations": "TOKEN_TOLERATIONS"} {
+			tokens["      "+field+": "+token] = "      {{- with .Values." + field + " }}\n      " + field +
+				": {{- toYaml . | nindent 8 }}\n      {{- end }}"
+		}
+	case "NetworkPolicy/berth":
+		tokens["kubernetes.io/metadata.name: monitoring"] = "kubernetes.io/metadata.name: {{ .Values.monitoringNamespace }}"
+	case "NetworkPolicy/berth-control-plane":
+		rules, _, _ := unstructured.NestedSlice(object.Object, "spec", "ingress")
+		rules[0].(map[string]any)["from"] = "TOKEN_FROM"
+		if err := unstructured.SetNestedSlice(object.Object, rules, "spec", "ingress"); err != nil {
+			t.Fatal(err)
+		}
+		tokens["from: TOKEN_FROM"] = "from:\n    {{- range .Values.controlPlaneCIDRs }}\n    - ipBlock:\n        cidr: {{ . }}\n    {{- end }}"
+	}
+	text := marshal(t, object.Object)
+	for _, token := range slices.Sorted(maps.Keys(tokens)) {
+		text = strings.ReplaceAll(text, token, tokens[token])
+	}
+	if strings.Contains(text, "TOKEN_") {
+		t.Fatalf("%s: a token was left:\n%s", keyOf(object), text)
+	}
+	return text
+}
+
+// mergeLines is a template of both texts: plain without TLS, with it the other. What they share is there once.
+func mergeLines(plain, tls string) string {
+	a, b := strings.SplitAfter(plain, "\n"), strings.SplitAfter(tls, "\n")
+	common := make([][]int, len(a)+1) // the length of the longest sequence that a[i:] and b[j:] share
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	var text, without, with strings.Builder
+	flush := func() {
+		switch {
+		case without.Len() > 0 && with.Len() > 0:
+			fmt.Fprintf(&text, "{{- if eq .Values.tls.mode \"none\" }}\n%s{{- else }}\n%s{{- end }}\n", without.String(), with.String())
+		case without.Len() > 0:
+			fmt.Fprintf(&text, "{{- if eq .Values.tls.mode \"none\" }}\n%s{{- end }}\n", without.String())
+		case with.Len() > 0:
+			fmt.Fprintf(&text, "{{- if ne .Values.tls.mode \"none\" }}\n%s{{- end }}\n", with.String())
+		}
+		without.Reset()
+		with.Reset()
+	}
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			flush()
+			text.WriteString(a[i])
+			i, j = i+1, j+1
+		case j == len(b) || (i < len(a) && common[i+1][j] >= common[i][j+1]):
+			without.WriteString(a[i])
+			i++
+		default:
+			with.WriteString(b[j])
+			j++
+		}
+	}
+	flush()
+	return text.String()
+}
+
+// valuesOf are the values of the chart by which it gives the variant: the defaults, and what a user would set.
+func valuesOf(t *testing.T, v variant) map[string]any {
+	t.Helper()
+	values := map[string]any{}
+	if err := yaml.Unmarshal([]byte(fileText(t, chart+"/values.yaml")), &values); err != nil {
+		t.Fatal(err)
+	}
+	values["image"] = "berth"
+	values["scheduler"].(map[string]any)["kind"] = v.scheduler
+	values["tls"].(map[string]any)["mode"] = map[bool]string{false: "none", true: "own"}[v.tls]
+	return values
+}
+
+// execute renders as Helm does, with those of its functions that the chart uses.
+func execute(t *testing.T, name, text string, values map[string]any, namespace string) string {
+	t.Helper()
+	indent := func(spaces int, text string) string {
+		pad := strings.Repeat(" ", spaces)
+		return pad + strings.ReplaceAll(text, "\n", "\n"+pad)
+	}
+	functions := template.FuncMap{
+		"toYaml":  func(value any) string { return strings.TrimSuffix(marshal(t, value), "\n") },
+		"nindent": func(spaces int, text string) string { return "\n" + indent(spaces, text) },
+		"fail":    func(message string) (string, error) { return "", fmt.Errorf("%s", message) },
+	}
+	parsed, err := template.New(name).Option("missingkey=zero").Funcs(functions).Parse(text)
+	var out bytes.Buffer
+	if err == nil {
+		err = parsed.Execute(&out, map[string]any{"Values": values, "Release": map[string]any{"Name": "berth", "Namespace": namespace}})
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return out.String()
+}
+
+// chartObjects is what `helm template` gives.
+func chartObjects(t *testing.T, values map[string]any, namespace string) rendered {
+	t.Helper()
+	files, err := filepath.Glob(chart + "/templates/*.yaml")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("templates: %v %v", files, err)
+	}
+	objects := rendered{}
+	for _, file := range files {
+		for _, part := range regexp.MustCompile(`(?m)^---\n`).Split(execute(t, file, fileText(t, file), values, namespace), -1) {
+			var object unstructured.Unstructured
+			if err := yaml.UnmarshalStrict([]byte(part), &object.Object); err != nil {
+				t.Fatalf("%s: %v\n%s", file, err, part)
+			}
+			if len(object.Object) == 0 {
+				continue
+			}
+			if _, twice := objects[keyOf(object)]; twice {
+				t.Errorf("%s is there twice", keyOf(object))
+			}
+			objects[keyOf(object)] = object
+		}
+	}
+	return objects
+}
+
+// parsedConfig is the ConfigMap with the configuration as values, so that comments do not count.
+func parsedConfig(t *testing.T, object unstructured.Unstructured) map[string]any {
+	t.Helper()
+	text, _, _ := unstructured.NestedString(object.Object, "data", "berth.yaml")
+	config := map[string]any{}
+	if err := yaml.UnmarshalStrict([]byte(text), &config); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	object = *object.DeepCopy()
+	if err := unstructured.SetNestedMap(object.Object, config, "data", "berth.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	return object.Object
+}
+
+func TestTheChartGivesTheObjectsOfTheKustomizations(t *testing.T) {
+	for _, v := range variants {
+		t.Run(fmt.Sprintf("%s, TLS %v", v.scheduler, v.tls), func(t *testing.T) {
+			got := chartObjects(t, valuesOf(t, v), "berth-system")
+			for _, object := range v.objects(t) {
+				key := keyOf(object)
+				want, is := object.Object, got[key].Object
+				if key == "ConfigMap/berth" {
+					want, is = parsedConfig(t, object), parsedConfig(t, got[key])
+				}
+				if wantText, isText := marshal(t, want), marshal(t, is); !reflect.DeepEqual(wantText, isText) {
+					t.Errorf("%s: want\n%s\ngot\n%s", key, wantText, isText)
+				}
+				delete(got, key)
+			}
+			if len(got) > 0 {
+				t.Errorf("it has more: %v", slices.Collect(maps.Keys(got)))
+			}
+		})
+	}
+}
+
+func TestTheValuesOfTheChartAreUsed(t *testing.T) {
+	values := valuesOf(t, variant{"own", true})
+	values["image"], values["replicas"] = "example.com/berth:1", 3.0
+	values["nodeSelector"] = map[string]any{"pool": "system"}
+	values["controlPlaneCIDRs"] = []any{"192.0.2.1/32"}
+	values["config"] = map[string]any{"profile": "best-fit", "nodesToScore": 7.0}
+	values["tls"].(map[string]any)["mode"] = "certManager"
+	objects := chartObjects(t, values, "gpu")
+	text := ""
+	for _, object := range objects {
+		text += marshal(t, object.Object)
+	}
+	for _, want := range []string{"image: example.com/berth:1\n", "replicas: 3\n", "pool: system\n", "cidr: 192.0.2.1/32\n",
+		"profile: best-fit\n", "nodesToScore: 7\n", "kind: Certificate\n", "berth.gpu.svc\n", "secretName: berth-server-tls\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "berth-system") {
+		t.Error("berth-system is there although the namespace is another")
+	}
+	// What Berth reads of it, and what it mounts, is there.
+	config := configOfBerth(t, objects)
+	file := filepath.Join(t.TempDir(), "berth.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	berth(t, "config", "check", file)
+}
