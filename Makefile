@@ -19,7 +19,7 @@ LINT_PACKAGES := clang-format-14 shellcheck
 E2E := test/e2e
 E2E_LOG := build/e2e-binaries.log
 
-.PHONY: help build demo test sanitize fuzz soak bench lint tidy clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop
+.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,10 @@ e2e-demo: build ## A control plane with Berth in front, left running to look at
 
 e2e-demo-stop: ## Stop what e2e-demo left running
 	@$(E2E)/program.sh demo -stop build/e2e-demo
+
+release: ## The files of a release in dist/: VERSION=x.y.z IMAGE=registry/berth
+	$(call install,$(PACKAGES))
+	@release/release.sh '$(VERSION)' '$(IMAGE)'
 
 sanitize: ## All tests of one process under address+undefined, those with threads under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))

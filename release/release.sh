@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Makes the files of a release in dist/, for the architecture that it runs on, without the network:
+#
+#   release.sh VERSION IMAGE        release.sh 0.2.0 registry.example.com/berth
+#
+#   berth-VERSION-linux-ARCH.tar.gz         the programs, stripped
+#   berth-VERSION-linux-ARCH.debug.tar.gz   their symbols, for who reads a core dump
+#   berth-VERSION-linux-ARCH.spdx.json      what is in them (sbom.sh)
+#   install.yaml, berth-VERSION.tgz         manifests/install.yaml and the Helm chart, with IMAGE:VERSION in them
+#   SHA256SUMS-ARCH                         of all that; its first line says the commit
+#
+# VERSION is that of CMakeLists.txt and of the chart, and CHANGELOG.md has a section of it. The last lines that it prints are
+# those that make the image for both architectures with an SBOM and provenance of its own, which needs the network.
+set -euo pipefail
+
+fail() { echo "release.sh: $*" >&2; exit 1; }
+(( $# == 2 )) || { sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
+version=$1
+image=$2
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+grep -q "^project(berth VERSION $version " CMakeLists.txt || fail "$version: CMakeLists.txt has another version"
+grep -q "^version: $version$" manifests/helm/berth/Chart.yaml || fail "$version: the chart has another version"
+grep -q "^## $version\( \|$\)" CHANGELOG.md || fail "$version: CHANGELOG.md has no section of it"
+[[ -z $(git status --porcelain) ]] || fail "want a clean work tree: the commit is to say what was built"
+[[ $image =~ ^[a-z0-9./:_-]+$ ]] || fail "want the name of an image without a tag, got \"$image\""
+commit=$(git rev-parse HEAD)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+architecture=$(dpkg --print-architecture)
+name=berth-$version-linux-$architecture
+
+make build
+rm -rf dist
+mkdir -p "dist/$name" "dist/$name.debug"
+for program in berth berth-replay; do
+  objcopy --only-keep-debug "build/release/bin/$program" "dist/$name.debug/$program.debug"
+  strip -o "dist/$name/$program" "build/release/bin/$program"
+  objcopy --add-gnu-debuglink="dist/$name.debug/$program.debug" "dist/$name/$program"
+done
+cp LICENSE CHANGELOG.md docs/berth-configuration.schema.json "dist/$name/"
+release/sbom.sh "$version" "dist/$name/berth" "dist/$name/berth-replay" >"dist/$name.spdx.json"
+sed "s|image: berth\$|image: $image:$version|" manifests/install.yaml >dist/install.yaml
+cp -r manifests/helm/berth dist/berth
+sed -i "s|^image: berth\$|image: $image:$version|" dist/berth/values.yaml
+
+pack() { tar -C dist --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -c "$2" | gzip -n9 >"dist/$1"; }
+pack "$name.tar.gz" "$name"
+pack "$name.debug.tar.gz" "$name.debug"
+pack "berth-$version.tgz" berth
+rm -r "dist/$name" "dist/$name.debug" dist/berth
+(cd dist && { echo "# commit $commit"; sha256sum berth-* install.yaml; } >"SHA256SUMS-$architecture")
+
+cat <<END
+dist/ is complete for $architecture. The image, for both architectures:
+
+  docker buildx build --platform linux/amd64,linux/arm64 --sbom=true --provenance=mode=max \\
+    --label org.opencontainers.image.revision=$commit --label org.opencontainers.image.version=$version \\
+    --tag $image:$version --push .
+END

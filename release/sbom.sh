@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# What is in the programs of a release, as SPDX 2.3 (JSON) on stdout: the Debian packages of the libraries that they load,
+# and of those that are compiled into them.
+#
+#   sbom.sh VERSION PROGRAM...
+#
+# Versions are those that are installed here, so run it where the programs were built. Needs dpkg, ldd and sha256sum; asks
+# nothing of the network. Licenses are in /usr/share/doc/PACKAGE/copyright of each package and not repeated.
+set -euo pipefail
+
+fail() { echo "sbom.sh: $*" >&2; exit 1; }
+(( $# >= 2 )) || { sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
+version=$1
+shift
+[[ $version =~ ^[0-9A-Za-z.+-]+$ ]] || fail "want a version, got \"$version\""
+# Headers alone, so that no library says that they were used.
+compiled_in=(libboost-dev libcli11-dev libexpected-dev nlohmann-json3-dev)
+
+# package_of FILE: the package that a library belongs to. /lib is a link to /usr/lib, and dpkg knows either.
+package_of() {
+  local name
+  for name in "$1" "$(readlink -f "$1")" "/usr$1" "${1#/usr}"; do
+    if dpkg-query -S "$name" 2>/dev/null; then return; fi
+  done | sed -n '1s/: .*//p'
+}
+
+declare -A packages=()
+for program in "$@"; do
+  [[ -x $program ]] || fail "$program: want a program, got none"
+  libraries=$(ldd "$program" | awk '$2 == "=>" {print $3}')
+  for library in $libraries; do
+    package=$(package_of "$library")
+    [[ -n $package ]] || fail "$library: no package has it"
+    packages[${package%%:*}]=DYNAMIC_LINK
+  done
+done
+for package in "${compiled_in[@]}"; do
+  if dpkg-query -W "$package" >/dev/null 2>&1; then packages[$package]=CONTAINS; fi
+done
+
+created=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)
+sum=$(cat "$@" | sha256sum | cut -c 1-64)
+distribution=$(sed -n 's/^ID=//p' /etc/os-release)-$(sed -n 's/^VERSION_ID="\{0,1\}\([^"]*\).*/\1/p' /etc/os-release)
+cat <<END
+{
+  "spdxVersion": "SPDX-2.3",
+  "dataLicense": "CC0-1.0",
+  "SPDXID": "SPDXRef-DOCUMENT",
+  "name": "berth-$version",
+  "documentNamespace": "https://spdx.org/spdxdocs/berth-$version-$sum",
+  "creationInfo": {"created": "$created", "creators": ["Tool: berth-release-sbom"]},
+  "packages": [
+    {"SPDXID": "SPDXRef-berth", "name": "berth", "versionInfo": "$version", "downloadLocation": "NOASSERTION",
+     "filesAnalyzed": false, "licenseConcluded": "Apache-2.0", "licenseDeclared": "Apache-2.0", "copyrightText": "NOASSERTION"}
+END
+relations=$'    {"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-berth"}'
+for package in $(printf '%s\n' "${!packages[@]}" | LC_ALL=C sort); do
+  installed=$(dpkg-query -W -f '${Version}' "$package")
+  architecture=$(dpkg-query -W -f '${Architecture}' "$package")
+  id=SPDXRef-${package//[^A-Za-z0-9.-]/-}
+  in_url=${installed//+/%2B}
+  cat <<END
+    ,{"SPDXID": "$id", "name": "$package", "versionInfo": "$installed", "downloadLocation": "NOASSERTION",
+      "filesAnalyzed": false, "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION", "copyrightText": "NOASSERTION",
+      "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+        "referenceLocator": "pkg:deb/debian/${package//+/%2B}@${in_url//:/%3A}?arch=$architecture&distro=$distribution"}]}
+END
+  relations+=$',\n    {"spdxElementId": "SPDXRef-berth", "relationshipType": "'${packages[$package]}$'", "relatedSpdxElement": "'$id$'"}'
+done
+cat <<END
+  ],
+  "relationships": [
+$relations
+  ]
+}
+END
