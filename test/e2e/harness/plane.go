@@ -99,8 +99,7 @@ var admissionOff = strings.Join([]string{
 	"CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "DefaultIngressClass",
 	"DefaultStorageClass", "DefaultTolerationSeconds", "LimitRanger", "MutatingAdmissionPolicy",
 	"MutatingAdmissionWebhook", "PersistentVolumeClaimResize", "PodSecurity", "ResourceQuota", "RuntimeClass",
-	"ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition", "ValidatingAdmissionPolicy",
-	"ValidatingAdmissionWebhook",
+	"ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition", "ValidatingAdmissionWebhook",
 }, ",")
 
 // StartAPIServer starts kube-apiserver, also again after StopAPIServer: same port, same data.
