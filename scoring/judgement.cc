@@ -9,14 +9,23 @@
 #include "scoring/admission.h"
 #include "scoring/groups/group_rails.h"
 #include "scoring/link_report.h"
+#include "scoring/registry.h"
 
 namespace berth {
 namespace {
 
-// What depends on the pod and not on its shape: whether the pod may go there at all, and whether
-// evictions could make room for it.
-void Refine(const Snapshot& snapshot, const PodRequest& pod, std::span<const NodeIndex> candidates,
-            std::span<Reason> reasons) {
+// What is said of every node alike; nothing: the nodes decide.
+std::optional<Reason> SameForAll(const Question& question) {
+  if (!question.pod.refusal.empty()) return Reason::kPodRefused;
+  if (question.behind_scheduler && AsksForNothingOfOurs(question.pod)) return Reason::kFits;
+  return std::nullopt;
+}
+
+// What depends on the pod and not on its shape: whether the pod may go there at all, whether
+// evictions could make room for it, and the domain of its group.
+void Refine(const Snapshot& snapshot, const Question& question, std::span<Reason> reasons) {
+  const PodRequest& pod = question.pod;
+  const std::span<const NodeIndex> candidates = question.candidates;
   const bool admission_matters = AdmissionMatters(snapshot, pod);
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     if (reasons[i] == Reason::kFits) {
@@ -24,6 +33,9 @@ void Refine(const Snapshot& snapshot, const PodRequest& pod, std::span<const Nod
     } else if (VerdictOf(reasons[i]) == Verdict::kUnschedulable) {
       reasons[i] = AfterEvictions(snapshot.node(candidates[i]), pod, reasons[i]);
     }
+  }
+  if (question.group.tree && pod.domain.required) {
+    RequireDomain(snapshot, *question.group.tree, pod, question.group.members, candidates, reasons);
   }
 }
 
@@ -37,18 +49,24 @@ bool AsksForNothingOfOurs(const PodRequest& pod) {
 
 std::vector<Reason> ReasonsFor(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                                const Question& question) {
-  const PodRequest& pod = question.pod;
-  const std::size_t count = question.candidates.size();
-  if (!pod.refusal.empty()) return std::vector<Reason>(count, Reason::kPodRefused);
-  if (question.behind_scheduler && AsksForNothingOfOurs(pod)) {
-    return std::vector<Reason>(count, Reason::kFits);
+  if (const auto same = SameForAll(question)) {
+    return std::vector<Reason>(question.candidates.size(), *same);
   }
-  std::vector<Reason> reasons = engine.Filter(snapshot, pod.shape, question.candidates);
-  Refine(*snapshot, pod, question.candidates, reasons);
-  if (question.group.tree && pod.domain.required) {
-    RequireDomain(*snapshot, *question.group.tree, pod, question.group.members, question.candidates,
-                  reasons);
+  std::vector<Reason> reasons = engine.Filter(snapshot, question.pod.shape, question.candidates);
+  Refine(*snapshot, question, reasons);
+  return reasons;
+}
+
+std::vector<Reason> ReasonsAnew(const Snapshot& snapshot, const Question& question) {
+  std::vector<Reason> reasons(question.candidates.size());
+  if (const auto same = SameForAll(question)) {
+    std::ranges::fill(reasons, *same);
+    return reasons;
   }
+  std::ranges::transform(question.candidates, reasons.begin(), [&](NodeIndex node) {
+    return FirstObjection(snapshot.node(node), question.pod.shape);
+  });
+  Refine(snapshot, question, reasons);
   return reasons;
 }
 

@@ -28,7 +28,7 @@ Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix,
     }
     auto scorer = MakeScorer(wanted.name, mix, waste, fleet);
     if (!scorer) return tl::unexpected(std::move(scorer).error().Within(place + ".name"));
-    profile.scorers.push_back({*std::move(scorer), wanted.weight});
+    profile.scorers.push_back({*std::move(scorer), wanted.weight, wanted.name});
   }
   return profile;
 }

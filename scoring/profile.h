@@ -58,6 +58,7 @@ struct Profile {
   struct Weighted {
     std::unique_ptr<const Scorer> scorer;
     int weight;
+    std::string name = {};  // as the registry has it; empty: built by hand
   };
   std::string name;
   std::vector<Weighted> scorers;

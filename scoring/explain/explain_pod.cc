@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/explain_pod.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "cluster/mig_use.h"
+#include "scoring/admission.h"
+
+namespace berth {
+namespace {
+
+constexpr std::size_t kEvictionTries = 24;  // nodes on which victims are searched for
+
+std::vector<NodeIndex> AllNodes(const Snapshot& snapshot) {
+  std::vector<NodeIndex> nodes(snapshot.size());
+  std::iota(nodes.begin(), nodes.end(), NodeIndex{0});
+  return nodes;
+}
+
+std::vector<ReasonCount> CountReasons(std::span<const Reason> reasons) {
+  std::array<std::int64_t, static_cast<std::size_t>(Reason::kCount)> nodes{};
+  for (const Reason reason : reasons) ++nodes[static_cast<std::size_t>(reason)];
+  std::vector<ReasonCount> counts;
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    if (nodes[i] > 0) counts.push_back({static_cast<Reason>(i), nodes[i]});
+  }
+  std::ranges::stable_sort(counts, std::greater<>(), &ReasonCount::nodes);
+  return counts;
+}
+
+SchedulerCounts CountForScheduler(const Snapshot& snapshot, const PodRequest& pod) {
+  SchedulerCounts counts;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    const Reason admits = Admits(node.spec(), pod);
+    const std::array<std::pair<std::int64_t*, bool>, 5> checks = {
+        {{&counts.not_ready, !node.spec().ready},
+         {&counts.tainted, admits == Reason::kTaintNotTolerated},
+         {&counts.not_selected,
+          pod.constraints != nullptr && pod.constraints->selects() &&
+              !SelectsNode(*pod.constraints, node.spec().name, node.spec().labels)},
+         {&counts.cpu, pod.shape.cpu_milli > std::max<std::int64_t>(node.free_cpu_milli(), 0)},
+         {&counts.memory,
+          pod.shape.memory_bytes > std::max<std::int64_t>(node.free_memory_bytes(), 0)}}};
+    bool any = false;
+    for (const auto& [count, refuses] : checks) {
+      *count += refuses ? 1 : 0;
+      any = any || refuses;
+    }
+    counts.any += any ? 1 : 0;
+  }
+  return counts;
+}
+
+class Explaining {
+ public:
+  Explaining(Engine& engine, const PodToExplain& ask)
+      : engine_(engine), ask_(ask), pod_(ask.pod), snapshot_(ask.snapshot) {
+    told_.pod = pod_.id;
+    told_.shape = pod_.shape;
+    told_.priority = pod_.priority;
+    told_.nodes = snapshot_->size();
+  }
+
+  PodExplanation Explain() {
+    FindPod();
+    const std::vector<NodeIndex> nodes = AllNodes(*snapshot_);
+    const Question question{.pod = pod_,
+                            .candidates = nodes,
+                            .group = ask_.group,
+                            .behind_scheduler = ask_.behind_scheduler};
+    const std::vector<Reason> reasons = ReasonsAnew(*snapshot_, question);
+    std::vector<NodeIndex> fitting;
+    for (std::size_t i = 0; i < reasons.size(); ++i) {
+      if (reasons[i] == Reason::kFits) fitting.push_back(nodes[i]);
+    }
+    told_.fitting = fitting.size();
+    told_.counts = CountReasons(reasons);
+    told_.scheduler = CountForScheduler(*snapshot_, pod_);
+    told_.models = SummarizeModels(*snapshot_);
+    if (pod_.gang.empty() && pod_.refusal.empty()) {
+      told_.best =
+          ReportScores(engine_, ask_.snapshot, snapshot_, pod_.shape, fitting, kToldNodes, on_);
+    }
+    if (!told_.placed && fitting.empty() && pod_.refusal.empty()) {
+      LookForRoom(question, reasons);
+    }
+    told_.sentence = told_.placed ? SentenceOfPlaced() : SentenceOfWaiting();
+    return std::move(told_);
+  }
+
+ private:
+  // Where the pod is; from then on the snapshot is without it.
+  void FindPod() {
+    for (NodeIndex i = 0; i < snapshot_->size() && on_ == kNoNode; ++i) {
+      const PodRecord* const record = snapshot_->node(i).FindPod(pod_.id.uid);
+      if (record == nullptr) continue;
+      told_.placed = *record;
+      on_ = i;
+    }
+    if (on_ == kNoNode) return;
+    const auto leaves = [this](const PodRecord& pod) { return pod.pod.id.uid == pod_.id.uid; };
+    snapshot_ = std::make_shared<const Snapshot>(
+        snapshot_->With(on_, std::make_shared<const Node>(snapshot_->node(on_).Without(leaves))));
+  }
+
+  void LookForRoom(const Question& question, std::span<const Reason> reasons) {
+    for (NearNode& near : NearNodes(*snapshot_, question, reasons, kToldNodes)) {
+      NodeFacts facts = FactsOf(snapshot_->node(near.node));
+      told_.nearest.push_back({std::move(near), std::move(facts)});
+    }
+    told_.preemption = Outlook(reasons);
+    const auto alone = std::make_shared<const PodRequest>(pod_);
+    told_.recuts = AdviseNodes(*snapshot_, std::span(&alone, 1));
+  }
+
+  PreemptionOutlook Outlook(std::span<const Reason> reasons) {
+    if (!pod_.may_preempt) return {.helps = false, .text = "the pod's preemptionPolicy is Never"};
+    std::vector<NodeIndex> nodes;  // the nearest first
+    for (const NearNodeFacts& near : told_.nearest) nodes.push_back(near.near.node);
+    for (NodeIndex i = 0; i < reasons.size(); ++i) {
+      if (std::ranges::find(nodes, i) == nodes.end()) nodes.push_back(i);
+    }
+    std::size_t tries = 0;
+    for (const NodeIndex node : nodes) {
+      if (VerdictOf(reasons[node]) != Verdict::kUnschedulable) continue;
+      if (++tries > kEvictionTries) break;
+      const auto victims = VictimsOn(*snapshot_, pod_, ask_.group, node, {}, ask_.limits);
+      if (victims && !victims->empty()) return OutlookOn(node, *victims);
+    }
+    if (tries > 0) {
+      return {.helps = false,
+              .text =
+                  "pods of lower priority hold what it lacks, and gangs, disruption budgets or "
+                  "binds under way stand in the way of evicting them"};
+    }
+    return {.helps = false,
+            .text = "no pods of a priority below " + std::to_string(pod_.priority) +
+                    " hold what it lacks"};
+  }
+
+  PreemptionOutlook OutlookOn(NodeIndex index, std::span<const std::string> uids) {
+    const Node& node = snapshot_->node(index);
+    PreemptionOutlook outlook{.helps = true};
+    outlook.node = node.spec().name;
+    for (const std::string& uid : uids) {
+      if (const PodRecord* const pod = node.FindPod(uid)) {
+        outlook.victims.push_back(pod->pod.id.full_name());
+      }
+    }
+    outlook.text = "by its priority " + std::to_string(pod_.priority) +
+                   " it may have others evicted, for example on " + outlook.node + ":";
+    for (const std::string& victim : outlook.victims) outlook.text += " " + victim;
+    return outlook;
+  }
+
+  // "9 not enough idle GPUs, 3 node is not ready": by the texts that kube-scheduler shows.
+  [[nodiscard]] std::string CountsText() const {
+    constexpr std::size_t kTold = 4;
+    std::vector<std::pair<std::string_view, std::int64_t>> texts;
+    for (const ReasonCount& count : told_.counts) {
+      const std::string_view text = TextOf(count.reason);
+      const auto same = std::ranges::find(texts, text, [](const auto& pair) { return pair.first; });
+      if (same == texts.end()) {
+        texts.emplace_back(text, count.nodes);
+      } else {
+        same->second += count.nodes;
+      }
+    }
+    std::ranges::stable_sort(texts, std::greater<>(), [](const auto& pair) { return pair.second; });
+    std::string all;
+    for (std::size_t i = 0; i < std::min(kTold, texts.size()); ++i) {
+      all += (i == 0 ? "" : ", ") + std::to_string(texts[i].second) + " ";
+      all += texts[i].first;
+    }
+    return all + (texts.size() > kTold ? ", ..." : "");
+  }
+
+  [[nodiscard]] std::string SentenceOfWaiting() const {
+    const std::string asks = "asks for " + AskText(pod_.shape.gpus) + "; ";
+    if (!pod_.refusal.empty()) return "no node can take the pod as it is: " + pod_.refusal;
+    if (told_.nodes == 0) return asks + "no node is known";
+    if (ask_.behind_scheduler && AsksForNothingOfOurs(pod_)) {
+      return "asks for no GPU: where it goes is kube-scheduler's alone to decide";
+    }
+    const auto nodes = static_cast<std::int64_t>(told_.nodes);
+    if (told_.fitting > 0) {
+      const std::string best =
+          told_.best.empty() ? "" : "; best: " + snapshot_->node(told_.best[0].node).spec().name;
+      return asks + "fits " + std::to_string(told_.fitting) + " of " + CountText(nodes, "node") +
+             " now" + best;
+    }
+    std::string text =
+        asks + "fits none of " + CountText(nodes, "node") + " (" + CountsText() + ")";
+    if (told_.scheduler.any == nodes) {
+      text += "; kube-scheduler's own filters keep it from all of them";
+    }
+    if (!told_.nearest.empty()) text += "; nearest: " + TextOf(*snapshot_, told_.nearest[0].near);
+    if (told_.preemption && told_.preemption->helps) text += "; " + told_.preemption->text;
+    if (!told_.recuts.empty()) {
+      text += "; idle node " + told_.recuts[0].node + " would take it if cut to " +
+              told_.recuts[0].advice.config;
+    }
+    return text;
+  }
+
+  // "GPUs 0 and 3", "1g.5gb at 4 of GPU 2".
+  static std::string DevicesText(const Placement& placement) {
+    std::vector<std::string> devices;
+    for (const DeviceGrant& grant : placement.grants) {
+      std::string device = "GPU " + std::to_string(grant.gpu);
+      if (grant.milli < kMilliPerGpu)
+        device += " (" + std::to_string(grant.milli) + " thousandths)";
+      devices.push_back(std::move(device));
+    }
+    for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
+    if (placement.places > 0) devices.push_back(CountText(placement.places, "place"));
+    std::string text;
+    for (const std::string& device : devices) text += (text.empty() ? "" : ", ") + device;
+    return text.empty() ? AskText(NoGpu{}) : text;
+  }
+
+  [[nodiscard]] std::string SentenceOfPlaced() const {
+    const PodRecord& record = *told_.placed;
+    const std::string& node = record.placement.node;
+    const char* const is = record.state == PodState::kBound      ? "is on "
+                           : record.state == PodState::kReserved ? "is being bound to "
+                                                                 : "is planned for ";
+    std::string text = is + node + " with ";
+    text += record.unattributed() && record.placement.places == 0
+                ? AskText(pod_.shape.gpus) + ", which of them is not known"
+                : DevicesText(record.placement);
+    if (told_.fitting == 0) return text + "; now it would fit nowhere";
+    const auto own = std::ranges::find(told_.best, on_, &ScoredNode::node);
+    if (own == told_.best.end()) return text;
+    text += "; judged now, the node is number " + std::to_string(own->place) + " of " +
+            std::to_string(told_.fitting) + " that fit";
+    const auto other = std::ranges::find_if(
+        told_.best, [this](const ScoredNode& scored) { return scored.node != on_; });
+    if (other == told_.best.end()) return text;
+    text += own->place <= other->place ? ", before " : ", behind ";
+    return text + snapshot_->node(other->node).spec().name + CompareText(*own, *other);
+  }
+
+  // " (gpu-packing 90 against 70)", of the scorers that tell the two apart.
+  static std::string CompareText(const ScoredNode& own, const ScoredNode& other) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(own.parts.size(), other.parts.size()); ++i) {
+      if (own.parts[i].score == other.parts[i].score) continue;
+      text += (text.empty() ? " (" : ", ") + own.parts[i].scorer + " " +
+              std::to_string(own.parts[i].score) + " against " +
+              std::to_string(other.parts[i].score);
+    }
+    return text.empty() ? "" : text + ")";
+  }
+
+  Engine& engine_;
+  const PodToExplain& ask_;
+  const PodRequest& pod_;
+  std::shared_ptr<const Snapshot> snapshot_;
+  NodeIndex on_ = kNoNode;
+  PodExplanation told_;
+};
+
+}  // namespace
+
+PodExplanation ExplainPod(Engine& engine, const PodToExplain& ask) {
+  return Explaining(engine, ask).Explain();
+}
+
+}  // namespace berth

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ExplainPod: where one pod is and why, or why it waits and what would change that. For people and
+// programs that ask; it decides nothing, holds nothing, and leaves no trace in the state, the mix
+// or the books.
+//
+//   PodExplanation told = ExplainPod(engine, {.snapshot = state.Current(), .pod = pod});
+//   told.sentence;  // "fits none of 12 nodes (9 not enough idle GPUs, 3 ...); nearest: n17: ..."
+//
+// A pod that is on a node is judged again without itself: what the answer says of scores and other
+// nodes is of this moment, not of the moment of the decision.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/pod_record.h"
+#include "cluster/pod_request.h"
+#include "cluster/snapshot.h"
+#include "scoring/engine.h"
+#include "scoring/explain/model_summary.h"
+#include "scoring/explain/near_nodes.h"
+#include "scoring/explain/node_facts.h"
+#include "scoring/explain/score_report.h"
+#include "scoring/judgement.h"
+#include "scoring/mig/repartition_report.h"
+#include "scoring/victims.h"
+
+namespace berth {
+
+struct PodToExplain {
+  std::shared_ptr<const Snapshot> snapshot;
+  const PodRequest& pod;
+  GroupPlaces group = {};
+  EvictionLimits limits = {};
+  bool behind_scheduler = false;  // as in Question
+};
+
+struct ReasonCount {
+  Reason reason = Reason::kFits;  // the first that decided against the node
+  std::int64_t nodes = 0;
+};
+
+// On how many nodes kube-scheduler's own filters would refuse the pod, whatever Berth says. A node
+// may count more than once.
+struct SchedulerCounts {
+  std::int64_t not_ready = 0, tainted = 0, not_selected = 0, cpu = 0, memory = 0;
+  std::int64_t any = 0;  // of these at least one
+};
+
+// Whether others could be evicted for the pod.
+struct PreemptionOutlook {
+  bool helps = false;
+  std::string text = {};                  // in a sentence
+  std::string node = {};                  // where, and...
+  std::vector<std::string> victims = {};  // ...whom: "namespace/name"; one way of several
+};
+
+struct NearNodeFacts {
+  NearNode near;
+  NodeFacts facts;
+};
+
+struct PodExplanation {
+  PodId pod;
+  RequestShape shape;
+  int priority = 0;
+  std::string sentence;  // the answer in one
+  // Where it is; empty: nowhere.
+  std::optional<PodRecord> placed;
+
+  std::size_t nodes = 0;            // that there are
+  std::size_t fitting = 0;          // that fit now (without the pod itself)
+  std::vector<ReasonCount> counts;  // of the others, the most frequent first
+  SchedulerCounts scheduler;
+  std::vector<ScoredNode> best;        // of those that fit; empty for members of a group, whose
+                                       // nodes depend on the others
+  std::vector<NearNodeFacts> nearest;  // where none fits
+  std::optional<PreemptionOutlook> preemption;  // where none fits
+  std::vector<NodeAdvice> recuts;               // idle nodes that would take it if cut otherwise
+  std::vector<ModelSummary> models;
+};
+
+inline constexpr std::size_t kToldNodes = 5;  // of the nearest and of the best
+
+PodExplanation ExplainPod(Engine& engine, const PodToExplain& ask);
+
+}  // namespace berth

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/model_summary.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <string_view>
+
+#include "scoring/device_picker.h"
+#include "scoring/groups/pod_room.h"
+
+namespace berth {
+namespace {
+
+bool TakesPods(const NodeSpec& spec) {
+  return spec.ready && std::ranges::none_of(spec.taints, [](const Taint& taint) {
+           return taint.key == "node.kubernetes.io/unschedulable";
+         });
+}
+
+void AddTo(ModelSummary& summary, const Node& node) {
+  const NodeSpec& spec = node.spec();
+  const auto gpus = static_cast<int>(std::ssize(spec.gpus));
+  ++summary.nodes;
+  summary.gpus += gpus;
+  summary.out_of_order += gpus - node.healthy_gpus();
+  for (const GpuFree& free : node.gpus()) {
+    summary.allocated_milli += kMilliPerGpu - std::clamp(free.milli, 0, kMilliPerGpu);
+  }
+  summary.places += spec.places.count;
+  if (spec.mig.known()) summary.mig_gpus += static_cast<int>(std::ssize(spec.mig->gpus));
+  if (!TakesPods(spec)) return;
+  summary.free_places += std::max(node.free_places(), 0);
+  const int idle = std::popcount(IdleGpus(node));
+  summary.idle += idle;
+  if (idle > summary.largest_hole) {
+    summary.largest_hole = idle;
+    summary.hole_node = spec.name;
+  }
+  for (std::size_t i = 0; i < ModelSummary::kSizes.size(); ++i) {
+    RequestShape shape;
+    shape.gpus = WholeGpus{ModelSummary::kSizes[i]};
+    summary.fit[i] += PodsThatFit(node, shape);
+  }
+}
+
+}  // namespace
+
+std::vector<ModelSummary> SummarizeModels(const Snapshot& snapshot) {
+  std::map<std::string_view, ModelSummary> by_model;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const NodeSpec& spec = snapshot.node(i).spec();
+    if (spec.gpus.empty() && spec.places.count == 0 && !spec.mig.known()) continue;
+    AddTo(by_model[spec.gpu_model], snapshot.node(i));
+  }
+  std::vector<ModelSummary> summaries;
+  for (auto& [model, summary] : by_model) {
+    summary.model = model;
+    summaries.push_back(std::move(summary));
+  }
+  return summaries;
+}
+
+}  // namespace berth

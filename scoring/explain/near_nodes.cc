@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/near_nodes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+
+#include "scoring/admission.h"
+#include "scoring/device_picker.h"
+#include "scoring/explain/needs.h"
+#include "scoring/explain/node_facts.h"
+#include "scoring/registry.h"
+
+namespace berth {
+namespace {
+
+using NeedMask = std::uint32_t;
+
+NeedMask BitOf(Need need) { return NeedMask{1} << static_cast<unsigned>(need); }
+
+// Wishes, of which nobody but the pod's author knows how much they matter.
+constexpr NeedMask kWishes = (NeedMask{1} << static_cast<unsigned>(Need::kTaints)) - 1;
+
+bool IsShortNow(Reason reason) {
+  return (reason >= Reason::kCpuShort && reason <= Reason::kMigHeld) ||
+         reason == Reason::kNoDomainHasRoom;
+}
+
+// How many GPUs, or thousandths of one, are missing.
+int MissingOn(const Node& node, const RequestShape& shape) {
+  if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
+    int most = 0;
+    for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
+      if (node.IsOpen(static_cast<int>(gpu))) most = std::max(most, node.gpus()[gpu].milli);
+    }
+    return std::max(share->milli - most, 0);
+  }
+  const int wanted = shape.gpu_count();
+  if (wanted == 0) return 0;
+  const int free =
+      node.spec().places.count > 0 ? node.free_places() : std::popcount(IdleGpus(node));
+  return std::max(wanted - free, 0);
+}
+
+class Search {
+ public:
+  Search(const Snapshot& snapshot, const Question& question, std::span<const Reason> reasons)
+      : snapshot_(snapshot), question_(question), reasons_(reasons), without_(reasons.size(), 0) {
+    for (const Need need : kNeeds) {
+      if (Has(question.pod, need)) TryWithout(need);
+    }
+  }
+
+  [[nodiscard]] std::vector<NearNode> Nearest(std::size_t most) const {
+    // A few more are looked at than are told: what a pod that ends frees is known only then.
+    const std::vector<std::size_t> nearest = Positions(most * 2);
+    std::vector<std::pair<std::size_t, NearNode>> ranked;
+    for (const std::size_t at : nearest) {
+      std::size_t rank = 0;
+      NearNode near = NodeAt(at, rank);
+      ranked.emplace_back(rank, std::move(near));
+    }
+    std::ranges::stable_sort(ranked, {}, &std::pair<std::size_t, NearNode>::first);
+    std::vector<NearNode> told;
+    for (auto& [rank, near] : ranked) {
+      if (told.size() < most) told.push_back(std::move(near));
+    }
+    return told;
+  }
+
+ private:
+  void TryWithout(Need need) {
+    const PodRequest pod = Without(question_.pod, need);
+    if (need == Need::kTaints && snapshot_.tainted_nodes() == 0) return;
+    Question other{.pod = pod, .candidates = question_.candidates, .group = question_.group};
+    const std::vector<Reason> reasons = ReasonsAnew(snapshot_, other);
+    for (std::size_t i = 0; i < reasons.size(); ++i) {
+      if (reasons[i] == Reason::kFits) without_[i] |= BitOf(need);
+    }
+  }
+
+  [[nodiscard]] const Node& NodeOf(std::size_t at) const {
+    return snapshot_.node(question_.candidates[at]);
+  }
+
+  // Before the search for pods that could end: nodes that lack what others have come first, then
+  // those that one change would open, then the rest.
+  [[nodiscard]] std::vector<std::size_t> Positions(std::size_t most) const {
+    using Key = std::tuple<int, int, NodeIndex, std::size_t>;
+    std::vector<Key> keys;
+    for (std::size_t i = 0; i < reasons_.size(); ++i) {
+      const Reason reason = reasons_[i];
+      if (VerdictOf(reason) == Verdict::kFits || reason == Reason::kPodRefused) continue;
+      const bool wish = (without_[i] & kWishes) != 0;
+      const int kind = wish ? 0 : IsShortNow(reason) ? 1 : without_[i] != 0 ? 2 : 3;
+      const int missing = MissingOn(NodeOf(i), question_.pod.shape);
+      const bool no_gpu = question_.pod.shape.wants_gpu() && reason == Reason::kNoGpu;
+      keys.emplace_back(no_gpu ? 4 : kind, missing, question_.candidates[i], i);
+    }
+    const std::size_t count = std::min(most, keys.size());
+    std::ranges::partial_sort(keys, keys.begin() + static_cast<std::ptrdiff_t>(count));
+    std::vector<std::size_t> positions;
+    for (std::size_t i = 0; i < count; ++i) positions.push_back(std::get<3>(keys[i]));
+    return positions;
+  }
+
+  // Ranks, the lower the better: a wish, pods that end, another need, less of it, another node.
+  [[nodiscard]] NearNode NodeAt(std::size_t at, std::size_t& best_rank) const {
+    const Node& node = NodeOf(at);
+    const PodRequest& pod = question_.pod;
+    NearNode near{question_.candidates[at], reasons_[at], LackText(node, pod, reasons_[at]), {}};
+    std::vector<std::pair<std::size_t, WayIn>> ways;
+    for (const Need need : kNeeds) {
+      if ((without_[at] & BitOf(need)) == 0) continue;
+      if (need == Need::kLinks && (without_[at] & (BitOf(Need::kLinks) - 1)) != 0) continue;
+      std::string text = Instead(pod, need, node);
+      if (text.empty()) continue;
+      ways.emplace_back((kWishes & BitOf(need)) != 0 ? 0
+                        : need < Need::kCpu          ? 2
+                                                     : 3,
+                        WayIn{std::string(CodeOf(need)), std::move(text)});
+    }
+    if (WayIn pods = PodsThatEnd(near.node, node); !pods.pods.empty()) {
+      ways.emplace_back(1 + (pods.pods.size() > 1 ? 1 : 0), std::move(pods));
+    }
+    if (WayIn node_way = NodeChange(near.node, node); !node_way.text.empty()) {
+      ways.emplace_back(2, std::move(node_way));
+    }
+    if (!pod.domain.required && Admits(node.spec(), pod) == Reason::kFits) {
+      if (std::string less = WithLess(pod, node); !less.empty()) {
+        ways.emplace_back(3, WayIn{"size", std::move(less)});
+      }
+    }
+    std::ranges::stable_sort(ways, {}, &std::pair<std::size_t, WayIn>::first);
+    best_rank = ways.empty() ? 4 : ways.front().first;
+    for (auto& [rank, way] : ways) near.ways.push_back(std::move(way));
+    return near;
+  }
+
+  // Whether the pod would fit if the node were so.
+  [[nodiscard]] bool FitsOn(NodeIndex index, const Node& node) const {
+    const PodRequest& pod = question_.pod;
+    if (FirstObjection(node, pod.shape) != Reason::kFits) return false;
+    if (Admits(node.spec(), pod) != Reason::kFits) return false;
+    if (!question_.group.tree || !pod.domain.required) return true;
+    return MayJoin(*question_.group.tree, pod, question_.group.members, index) == Reason::kFits &&
+           HoldsRestOfGroup(snapshot_, *question_.group.tree, pod, question_.group.members, index,
+                            node);
+  }
+
+  // The pods of the node, so few that the pod fits without them: one if that is enough; of several
+  // such the one with the least GPU, then by name.
+  [[nodiscard]] WayIn PodsThatEnd(NodeIndex index, const Node& node) const {
+    using Pod = const PodRecord*;
+    std::vector<Pod> pods;
+    for (const auto& pod : node.pods()) pods.push_back(pod.get());
+    const auto size = [](Pod pod) {
+      std::int64_t milli = 0;
+      for (const DeviceGrant& grant : pod->placement.grants) milli += grant.milli;
+      return std::tuple(milli, pod->placement.mig.size(), pod->pod.id.full_name());
+    };
+    std::ranges::sort(pods, {}, size);
+    const auto fits_without = [&](const std::vector<Pod>& gone) {
+      const auto leaves = [&gone](const PodRecord& pod) {
+        return std::ranges::any_of(gone, [&](Pod one) { return one->pod.id == pod.pod.id; });
+      };
+      return FitsOn(index, node.Without(leaves));
+    };
+    if (pods.empty() || !fits_without(pods)) return {};
+    for (Pod pod : pods) {
+      if (fits_without({pod})) return Ending({pod});
+    }
+    std::vector<Pod> gone;
+    for (auto pod = pods.rbegin(); pod != pods.rend() && !fits_without(gone); ++pod) {
+      gone.push_back(*pod);
+    }
+    for (std::size_t i = gone.size(); i-- > 0;) {  // what turned out not to be needed
+      std::vector<Pod> fewer = gone;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (fits_without(fewer)) gone = std::move(fewer);
+    }
+    return Ending(gone);
+  }
+
+  static WayIn Ending(const std::vector<const PodRecord*>& pods) {
+    WayIn way{"pods_end", "when ", {}};
+    for (const PodRecord* const pod : pods) way.pods.push_back(pod->pod.id.full_name());
+    std::ranges::sort(way.pods);
+    if (way.pods.size() > kMostEnding) {
+      way.text += std::to_string(way.pods.size()) + " of its pods end";
+      return way;
+    }
+    for (std::size_t i = 0; i < way.pods.size(); ++i) {
+      way.text += (i == 0 ? "" : i + 1 == way.pods.size() ? " and " : ", ") + way.pods[i];
+    }
+    way.text += way.pods.size() == 1 ? " ends" : " end";
+    return way;
+  }
+
+  // What would have to become of the node itself.
+  [[nodiscard]] WayIn NodeChange(NodeIndex index, const Node& node) const {
+    NodeSpec spec = node.spec();
+    const auto fits_as = [&](const NodeSpec& other) {
+      const PodRecords pods(node.pods().begin(), node.pods().end());
+      return FitsOn(index, Node(std::make_shared<const NodeSpec>(other), pods, node.claims()));
+    };
+    if (!spec.ready) {
+      spec.ready = true;
+      return fits_as(spec) ? WayIn{"node_ready", "once the node is ready"} : WayIn{};
+    }
+    int sick = spec.missing;
+    for (GpuSpec& gpu : spec.gpus) sick += std::exchange(gpu.healthy, true) ? 0 : 1;
+    spec.missing = 0;
+    if (sick == 0 || !fits_as(spec)) return {};
+    return {"gpus_well", "once " + CountText(sick, "GPU") + " of it " + (sick == 1 ? "is" : "are") +
+                             " in order again"};
+  }
+
+  const Snapshot& snapshot_;
+  const Question& question_;
+  const std::span<const Reason> reasons_;
+  std::vector<NeedMask> without_;  // by candidate: the needs without which it would fit
+};
+
+}  // namespace
+
+std::vector<NearNode> NearNodes(const Snapshot& snapshot, const Question& question,
+                                std::span<const Reason> reasons, std::size_t most) {
+  return Search(snapshot, question, reasons).Nearest(most);
+}
+
+std::string TextOf(const Snapshot& snapshot, const NearNode& near) {
+  constexpr std::size_t kTold = 2;
+  std::string text = snapshot.node(near.node).spec().name + ": " + near.lack;
+  for (std::size_t i = 0; i < std::min(kTold, near.ways.size()); ++i) {
+    text += (i == 0 ? "; fits " : ", or ") + near.ways[i].text;
+  }
+  return text;
+}
+
+}  // namespace berth

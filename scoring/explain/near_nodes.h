@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NearNodes: the nodes that come nearest to taking a pod that no node takes, and what each of them
+// lacks. Found by asking the same judgement again: about the pod with one of its needs taken back
+// (needs.h), about the node once it is ready or its GPUs are well, and about the node without some
+// of its pods, those of any priority.
+//
+// Pure functions; they leave nothing in the engine's tables.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/snapshot.h"
+#include "scoring/judgement.h"
+#include "scoring/reason.h"
+
+namespace berth {
+
+// One thing that would let the pod onto the node; nothing else needs to change.
+struct WayIn {
+  std::string code;  // of the need (needs.h), "pods_end", "node_ready", "gpus_well", "size"
+  std::string text;  // after "fits": "with berth.dev/link: preferred", "when ns/a ends"
+  std::vector<std::string> pods = {};  // of "pods_end": "namespace/name"
+};
+
+struct NearNode {
+  NodeIndex node = kNoNode;
+  Reason reason = Reason::kFits;
+  std::string lack;         // "4 of 8 GPUs idle, needs 4 linked (largest linked set 2)"
+  std::vector<WayIn> ways;  // the cheapest first
+};
+
+// So many pods are named at most that would have to end together.
+inline constexpr std::size_t kMostEnding = 4;
+
+// At most `most` nodes, the nearest first. reasons: what the judgement said, one per candidate of
+// the question.
+std::vector<NearNode> NearNodes(const Snapshot& snapshot, const Question& question,
+                                std::span<const Reason> reasons, std::size_t most);
+
+// "n17: 4 of 8 GPUs idle, needs 4 linked (largest linked set 2); fits with berth.dev/link:
+// preferred, or when default/train-7 ends".
+std::string TextOf(const Snapshot& snapshot, const NearNode& near);
+
+}  // namespace berth

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/needs.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "scoring/explain/node_facts.h"
+#include "scoring/registry.h"
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kCordon = "node.kubernetes.io/unschedulable";
+
+NodeConstraints ConstraintsOf(const PodRequest& pod) {
+  return pod.constraints == nullptr ? NodeConstraints() : *pod.constraints;
+}
+
+bool Fits(const Node& node, const RequestShape& shape) {
+  return FirstObjection(node, shape) == Reason::kFits;
+}
+
+// The largest of low..high that fits; low - 1: none does. fits: once it does not, nothing larger
+// does.
+template <class Fits>
+std::int64_t Largest(std::int64_t low, std::int64_t high, Fits fits) {
+  std::int64_t best = low - 1;
+  while (low <= high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (fits(middle)) {
+      best = middle;
+      low = middle + 1;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return best;
+}
+
+std::string FewerGpus(const RequestShape& shape, int wanted, const Node& node) {
+  RequestShape fewer = shape;
+  for (int count = wanted - 1; count > 0; --count) {
+    fewer.gpus = WholeGpus{count};
+    if (count == 1) fewer.links = {};
+    if (Fits(node, fewer))
+      return "with " + CountText(count, "GPU") + " instead of " + std::to_string(wanted);
+  }
+  return "";
+}
+
+std::string SmallerShare(const RequestShape& shape, const GpuShare& share, const Node& node) {
+  RequestShape smaller = shape;
+  const auto fits = [&](const GpuShare& ask) {
+    smaller.gpus = ask;
+    return Fits(node, smaller);
+  };
+  // Of a share of both, one alone may be what is too much.
+  if (share.milli > 0) {
+    const auto milli = Largest(1, share.milli - 1, [&](std::int64_t tried) {
+      return fits({static_cast<int>(tried), share.memory_mib});
+    });
+    if (milli > 0) {
+      return "with " + std::to_string(milli) + " thousandths of a GPU instead of " +
+             std::to_string(share.milli);
+    }
+  }
+  if (share.memory_mib > 0) {
+    const auto memory = Largest(1, share.memory_mib - 1, [&](std::int64_t tried) {
+      return fits({share.milli, tried});
+    });
+    if (memory > 0) {
+      return "with " + std::to_string(memory) + " MiB of a GPU instead of " +
+             std::to_string(share.memory_mib);
+    }
+  }
+  return "";
+}
+
+// The largest device that is free now and smaller than what is asked for.
+std::string SmallerMig(const RequestShape& shape, const MigSlices& ask, const Node& node) {
+  const NodeMig& mig = node.spec().mig;
+  if (!mig.known() || mig->product == nullptr || !ask.by_name() || ask.wants.size() != 1) return "";
+  const MigWant& want = ask.wants.front();
+  RequestShape smaller = shape;
+  for (int count = want.count - 1; count > 0; --count) {
+    MigWant fewer = want;
+    fewer.count = count;
+    smaller.gpus = MigSlices{{fewer}};
+    if (Fits(node, smaller)) {
+      return "with " + std::to_string(count) + " " + MigProfileName(*want.profile) +
+             " instead of " + std::to_string(want.count);
+    }
+  }
+  const MigRow* best = nullptr;
+  for (const MigRow& row : mig->product->rows()) {
+    if (row.profile == *want.profile || row.profile.memory_gb > want.profile->memory_gb) continue;
+    if (best != nullptr && row.memory_units <= best->memory_units) continue;
+    MigWant other = want;
+    other.profile = row.profile;
+    smaller.gpus = MigSlices{{other}};
+    if (Fits(node, smaller)) best = &row;
+  }
+  if (best == nullptr) return "";
+  return "with " + MigProfileName(best->profile) + " instead of " + MigProfileName(*want.profile);
+}
+
+std::string TolerationOf(const PodRequest& pod, const NodeSpec& spec) {
+  const NodeConstraints constraints = ConstraintsOf(pod);
+  std::string text;
+  bool cordoned = false;
+  for (const Taint& taint : spec.taints) {
+    if (Tolerates(constraints.tolerations, taint)) continue;
+    if (taint.key == kCordon) {
+      cordoned = true;
+      continue;
+    }
+    text += (text.empty() ? "with a toleration of " : " and ") + TextOf(taint);
+  }
+  if (!cordoned) return text;
+  return (text.empty() ? "" : text + " and ") + "once the node is uncordoned";
+}
+
+std::string SelectionOf(const PodRequest& pod, const NodeSpec& spec) {
+  const NodeConstraints constraints = ConstraintsOf(pod);
+  for (const LabelRequirement& wanted : constraints.selector) {
+    if (!Holds(wanted, spec.labels)) return "without the node selector " + wanted.key;
+  }
+  return "without the required node affinity";
+}
+
+std::string LessGpuMemory(const Node& node) {
+  std::int64_t least = node.spec().places.memory_mib;
+  if (!node.spec().gpus.empty()) {
+    least = std::ranges::min(node.spec().gpus, {}, &GpuSpec::memory_mib).memory_mib;
+  }
+  if (least < 1024) return "without berth.dev/min-gpu-memory-gib";
+  return "with berth.dev/min-gpu-memory-gib: " + std::to_string(least / 1024);
+}
+
+}  // namespace
+
+std::string_view CodeOf(Need need) {
+  constexpr std::array<std::string_view, kNeeds.size()> kCodes = {
+      "link",      "numa",       "min_bandwidth", "links",     "required_domain",
+      "isolation", "gpu_memory", "taints",        "selection", "model",
+      "resource",  "cpu",        "memory"};
+  return kCodes[static_cast<std::size_t>(need)];
+}
+
+bool Has(const PodRequest& pod, Need need) {
+  const RequestShape& shape = pod.shape;
+  const LinkAsk& links = shape.links;
+  const int limits = (links.link == LinkWish::kRequired ? 1 : 0) +
+                     (links.numa == NumaWish::kRequired ? 1 : 0) +
+                     (links.min_megabytes_per_s > 0 ? 1 : 0);
+  switch (need) {
+    case Need::kLink:
+      return links.link == LinkWish::kRequired;
+    case Need::kNuma:
+      return links.numa == NumaWish::kRequired;
+    case Need::kBandwidth:
+      return links.min_megabytes_per_s > 0;
+    case Need::kLinks:
+      return limits > 1;
+    case Need::kDomain:
+      return pod.domain.required.has_value();
+    case Need::kIsolation:
+      return shape.isolation != Isolation::kUnsaid;
+    case Need::kGpuMemory:
+      return shape.min_gpu_memory_mib > 0;
+    case Need::kTaints:
+      return true;
+    case Need::kSelection:
+      return pod.constraints != nullptr && pod.constraints->selects();
+    case Need::kModel:
+      return !shape.models.empty();
+    case Need::kResource:
+      return !shape.gpu_resource.empty();
+    case Need::kCpu:
+      return shape.cpu_milli > 0;
+    case Need::kMemory:
+      return shape.memory_bytes > 0;
+    case Need::kCount:
+      break;
+  }
+  return false;
+}
+
+PodRequest Without(const PodRequest& pod, Need need) {
+  PodRequest other = pod;
+  RequestShape& shape = other.shape;
+  NodeConstraints constraints = ConstraintsOf(pod);
+  switch (need) {
+    case Need::kLink:
+      shape.links.link = LinkWish::kPreferred;
+      break;
+    case Need::kNuma:
+      shape.links.numa = NumaWish::kPreferred;
+      break;
+    case Need::kBandwidth:
+      shape.links.min_megabytes_per_s = 0;
+      break;
+    case Need::kLinks:
+      shape.links = {};
+      break;
+    case Need::kDomain:
+      other.domain.required.reset();
+      break;
+    case Need::kIsolation:
+      shape.isolation = Isolation::kUnsaid;
+      break;
+    case Need::kGpuMemory:
+      shape.min_gpu_memory_mib = 0;
+      break;
+    case Need::kTaints:
+      constraints.tolerations = {{"", TolerationOperator::kExists, "", std::nullopt}};
+      other.constraints = std::make_shared<const NodeConstraints>(std::move(constraints));
+      break;
+    case Need::kSelection:
+      constraints.selector.clear();
+      constraints.either.reset();
+      other.constraints = std::make_shared<const NodeConstraints>(std::move(constraints));
+      break;
+    case Need::kModel:
+      shape.models.clear();
+      break;
+    case Need::kResource:
+      shape.gpu_resource.clear();
+      break;
+    case Need::kCpu:
+      shape.cpu_milli = 0;
+      break;
+    case Need::kMemory:
+      shape.memory_bytes = 0;
+      break;
+    case Need::kCount:
+      break;
+  }
+  return other;
+}
+
+std::string Instead(const PodRequest& pod, Need need, const Node& node) {
+  const RequestShape& shape = pod.shape;
+  switch (need) {
+    case Need::kLink:
+      return "with berth.dev/link: preferred";
+    case Need::kNuma:
+      return "with berth.dev/numa: preferred";
+    case Need::kBandwidth:
+      return "without berth.dev/min-bandwidth-gbps";
+    case Need::kLinks:
+      return "without requirements on links and NUMA groups";
+    case Need::kDomain:
+      return "with a preferred topology domain instead of a required one";
+    case Need::kIsolation:
+      return "without berth.dev/isolation";
+    case Need::kGpuMemory:
+      return LessGpuMemory(node);
+    case Need::kTaints:
+      return TolerationOf(pod, node.spec());
+    case Need::kSelection:
+      return SelectionOf(pod, node.spec());
+    case Need::kModel:
+      if (node.spec().gpu_model.empty()) return "without berth.dev/gpu-model";
+      return "if it takes GPU model " + node.spec().gpu_model;
+    case Need::kResource:
+      return "if it asks for " + node.spec().gpu_resource;
+    case Need::kCpu:
+      if (node.free_cpu_milli() < 1) return "";
+      return "with " + CpuText(node.free_cpu_milli()) + " CPUs instead of " +
+             CpuText(shape.cpu_milli);
+    case Need::kMemory:
+      if (node.free_memory_bytes() < (std::int64_t{1} << 20)) return "";
+      return "with " + MemoryText(node.free_memory_bytes()) + " of memory instead of " +
+             MemoryText(shape.memory_bytes);
+    case Need::kCount:
+      break;
+  }
+  return "";
+}
+
+std::string WithLess(const PodRequest& pod, const Node& node) {
+  const RequestShape& shape = pod.shape;
+  if (const auto* const whole = std::get_if<WholeGpus>(&shape.gpus)) {
+    return FewerGpus(shape, whole->count, node);
+  }
+  if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
+    return SmallerShare(shape, *share, node);
+  }
+  const MigSlices* const mig = shape.mig();
+  return mig == nullptr ? "" : SmallerMig(shape, *mig, node);
+}
+
+}  // namespace berth

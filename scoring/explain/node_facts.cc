@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/node_facts.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "cluster/mig_use.h"
+#include "scoring/device_picker.h"
+#include "scoring/link_report.h"
+
+namespace berth {
+namespace {
+
+constexpr std::int64_t kMib = std::int64_t{1} << 20, kGib = std::int64_t{1} << 30;
+
+// 12500 -> "12.5": at most one decimal, rounded down.
+std::string Tenths(std::int64_t tenths) {
+  std::string text = std::to_string(tenths / 10);
+  if (const std::int64_t rest = tenths % 10; rest > 0) text += "." + std::to_string(rest);
+  return text;
+}
+
+NodeTenant TenantOf(const PodRecord& record) {
+  NodeTenant tenant{.pod = record.pod.id.full_name(),
+                    .uid = record.pod.id.uid,
+                    .priority = record.pod.priority,
+                    .state = record.state,
+                    .grants = record.placement.grants,
+                    .mig = {},
+                    .places = record.placement.places,
+                    .gpus_unknown = record.unattributed() && record.placement.places == 0};
+  for (const MigGrant& grant : record.placement.mig) tenant.mig.push_back(NameOf(grant));
+  return tenant;
+}
+
+std::vector<GpuFacts> GpusOf(const Node& node, const std::vector<NodeTenant>& tenants) {
+  std::vector<GpuFacts> gpus;
+  for (std::size_t i = 0; i < node.gpus().size(); ++i) {
+    const GpuSpec& spec = node.spec().gpus[i];
+    const int index = static_cast<int>(i);
+    gpus.push_back({index, spec.uuid, node.gpus()[i], spec.memory_mib, node.IsOpen(index), {}});
+  }
+  for (const NodeTenant& tenant : tenants) {
+    for (const DeviceGrant& grant : tenant.grants) {
+      const auto gpu = static_cast<std::size_t>(grant.gpu);
+      if (gpu < gpus.size()) gpus[gpu].held_by.push_back(tenant.pod);
+    }
+  }
+  if (node.claims() == nullptr) return gpus;
+  for (const ClaimedGpu& claimed : *node.claims()) {
+    ForEachGpu(HeldByClaims(node.spec(), std::span(&claimed, 1)), [&](int gpu) {
+      gpus[static_cast<std::size_t>(gpu)].held_by.push_back("claim " + claimed.claim);
+    });
+  }
+  return gpus;
+}
+
+// So many of that row alone fit on the GPU beside what is taken.
+int CutsOf(const MigSpec& spec, std::size_t gpu, MigSet taken, int row) {
+  int cuts = 0;
+  while (true) {
+    const MigSet free = spec.Free(gpu, taken) & spec.product->PlacementsOf(row);
+    if (free == 0) return cuts;
+    taken |= LowestBit(free);
+    ++cuts;
+  }
+}
+
+std::vector<MigFree> MigFreeOf(const MigSpec& spec, const MigUse& use) {
+  std::vector<MigFree> free;
+  for (std::size_t row = 0; row < spec.product->rows().size(); ++row) {
+    int count = 0;
+    for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+      count += CutsOf(spec, gpu, use.taken()[gpu], static_cast<int>(row));
+    }
+    if (count > 0) free.push_back({MigProfileName(spec.product->rows()[row].profile), count});
+  }
+  return free;
+}
+
+std::string IdleText(const Node& node) {
+  const std::size_t gpus = node.gpus().size();
+  std::string text = std::to_string(std::popcount(IdleGpus(node))) + " of " +
+                     CountText(static_cast<std::int64_t>(gpus), "GPU") + " idle";
+  const int closed = static_cast<int>(gpus) - node.healthy_gpus();
+  if (closed > 0) text += " (" + std::to_string(closed) + " out of order)";
+  return text;
+}
+
+// What a set of linked GPUs lacks, after the number of idle ones.
+std::string LinkText(const Node& node, const RequestShape& shape) {
+  const std::string shortage = LinkShortage(node, shape);
+  const std::string idle = IdleText(node);
+  const LinkAsk& ask = shape.links;
+  const GpuLinks& links = node.spec().links;
+  if (shortage.empty()) return idle;
+  if (!links.known()) return idle + "; " + shortage;
+  const std::string wanted = std::to_string(shape.gpu_count());
+  const int linked = std::popcount(links.LargestLinked(IdleGpus(node)));
+  if (ask.link == LinkWish::kRequired && linked < shape.gpu_count()) {
+    return idle + ", needs " + wanted + " linked (largest linked set " + std::to_string(linked) +
+           ")";
+  }
+  if (ask.numa == NumaWish::kRequired && links.knows_numa()) {
+    const int most = links.MostOfOneGroup(IdleGpus(node));
+    if (most < shape.gpu_count()) {
+      return idle + ", needs " + wanted + " of one NUMA group (at most " + std::to_string(most) +
+             " of one)";
+    }
+  }
+  return idle + "; " + shortage;
+}
+
+std::string ShareText(const Node& node, const GpuShare& share) {
+  int milli = 0;
+  std::int64_t memory_mib = 0;
+  for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
+    if (!node.IsOpen(static_cast<int>(gpu))) continue;
+    milli = std::max(milli, node.gpus()[gpu].milli);
+    memory_mib = std::max(memory_mib, node.gpus()[gpu].memory_mib);
+  }
+  std::string text = "largest free part of a GPU ";
+  if (share.milli > 0) {
+    text += std::to_string(milli) + " thousandths, needs " + std::to_string(share.milli);
+  }
+  if (share.memory_mib == 0) return text;
+  if (share.milli > 0) text += "; ";
+  return text + std::to_string(memory_mib) + " MiB, needs " + std::to_string(share.memory_mib);
+}
+
+std::string MigText(const Node& node, const MigSlices& ask) {
+  const NodeMig& mig = node.spec().mig;
+  if (!mig.known()) return std::string(TextOf(Reason::kNoMig));
+  std::string text;
+  if (mig->product != nullptr) {
+    for (const MigFree& free : MigFreeOf(*mig, node.mig())) {
+      text += (text.empty() ? "" : ", ") + std::to_string(free.free) + " " + free.profile;
+    }
+  }
+  text = (text.empty() ? "no MIG device" : text) + " free on " +
+         CountText(std::ssize(mig->gpus), "partitioned GPU") + ", needs ";
+  return text + AskText(ask);
+}
+
+std::string TaintsText(const NodeSpec& spec, const PodRequest& pod) {
+  std::string text;
+  for (const Taint& taint : spec.taints) {
+    std::span<const Toleration> tolerations;
+    if (pod.constraints != nullptr) tolerations = pod.constraints->tolerations;
+    if (!Tolerates(tolerations, taint)) text += (text.empty() ? "" : ", ") + TextOf(taint);
+  }
+  return "has taint " + text;
+}
+
+std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
+  constexpr std::size_t kMost = 3;
+  std::string wanted;
+  for (std::size_t i = 0; i < std::min(kMost, shape.models.size()); ++i) {
+    wanted += (i == 0 ? "" : " or ") + shape.models[i];
+  }
+  if (shape.models.size() > kMost) wanted += " or others";
+  return "has " + (spec.gpu_model.empty() ? "GPUs of unknown model" : spec.gpu_model) +
+         ", the pod takes " + wanted;
+}
+
+std::string DevicesText(const Node& node, const RequestShape& shape) {
+  if (const MigSlices* const mig = shape.mig()) return MigText(node, *mig);
+  if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) return ShareText(node, *share);
+  const std::string needs = ", needs " + std::to_string(shape.gpu_count());
+  if (node.spec().places.count > 0) {
+    return std::to_string(std::max(node.free_places(), 0)) + " of " +
+           CountText(node.spec().places.count, "place") + " on shared GPUs free" + needs;
+  }
+  return IdleText(node) + needs;
+}
+
+}  // namespace
+
+std::string TextOf(const Taint& taint) {
+  return taint.key + (taint.value.empty() ? "" : "=" + taint.value) +
+         (taint.effect == TaintEffect::kNoExecute ? ":NoExecute" : ":NoSchedule");
+}
+
+std::string CpuText(std::int64_t milli) {
+  if (milli % 1000 == 0) return std::to_string(milli / 1000);
+  std::string rest = std::to_string(std::abs(milli % 1000));
+  rest.insert(0, 3 - rest.size(), '0');
+  rest.erase(rest.find_last_not_of('0') + 1);
+  return (milli < 0 && milli > -1000 ? "-" : "") + std::to_string(milli / 1000) + "." + rest;
+}
+
+std::string MemoryText(std::int64_t bytes) {
+  if (bytes < 0) return "0 MiB";
+  if (bytes < kGib) return std::to_string(bytes / kMib) + " MiB";
+  return Tenths(bytes / kGib * 10 + bytes % kGib * 10 / kGib) + " GiB";
+}
+
+std::string CountText(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string AskText(const GpuAsk& ask) {
+  if (const auto* const whole = std::get_if<WholeGpus>(&ask)) return CountText(whole->count, "GPU");
+  if (const auto* const share = std::get_if<GpuShare>(&ask)) {
+    std::string text = "a share of ";
+    if (share->milli > 0) text += std::to_string(share->milli) + " thousandths";
+    if (share->milli > 0 && share->memory_mib > 0) text += " and ";
+    if (share->memory_mib > 0) text += std::to_string(share->memory_mib) + " MiB";
+    return text + " of a GPU";
+  }
+  const auto* const mig = std::get_if<MigSlices>(&ask);
+  if (mig == nullptr) return "no GPU";
+  std::string text;
+  for (const MigWant& want : mig->wants) {
+    if (!text.empty()) text += " and ";
+    text += std::to_string(want.count) + " ";
+    if (want.profile) {
+      text += MigProfileName(*want.profile) + (want.shared ? " (shared)" : "");
+      continue;
+    }
+    text += "MIG device";
+    if (want.min_slices > 0) text += " of " + CountText(want.min_slices, "slice");
+    if (want.min_memory_mib > 0) text += " with " + std::to_string(want.min_memory_mib) + " MiB";
+  }
+  return text;
+}
+
+NodeFacts FactsOf(const Node& node) {
+  const NodeSpec& spec = node.spec();
+  NodeFacts facts{.name = spec.name,
+                  .gpu_model = spec.gpu_model,
+                  .ready = spec.ready,
+                  .cpu_milli = spec.cpu_milli,
+                  .free_cpu_milli = node.free_cpu_milli(),
+                  .memory_bytes = spec.memory_bytes,
+                  .free_memory_bytes = node.free_memory_bytes(),
+                  .taints = {},
+                  .gpus = {},
+                  .idle_gpus = std::popcount(IdleGpus(node)),
+                  .places = spec.places.count,
+                  .free_places = std::max(node.free_places(), 0),
+                  .mig_gpus = 0,
+                  .mig_cut_at_will = false,
+                  .mig = {},
+                  .tenants = {}};
+  for (const Taint& taint : spec.taints) facts.taints.push_back(TextOf(taint));
+  for (const auto& pod : node.pods()) {
+    if (pod->pod.shape.wants_gpu()) facts.tenants.push_back(TenantOf(*pod));
+  }
+  std::ranges::sort(facts.tenants, {}, &NodeTenant::pod);
+  facts.gpus = GpusOf(node, facts.tenants);
+  if (!spec.mig.known()) return facts;
+  facts.mig_gpus = static_cast<int>(std::ssize(spec.mig->gpus));
+  facts.mig_cut_at_will = spec.mig->dynamic;
+  if (spec.mig->product != nullptr) facts.mig = MigFreeOf(*spec.mig, node.mig());
+  return facts;
+}
+
+std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
+  const NodeSpec& spec = node.spec();
+  const RequestShape& shape = pod.shape;
+  switch (reason) {
+    case Reason::kGpusBusy:
+    case Reason::kGpusHeld:
+    case Reason::kTooFewGpus:
+    case Reason::kShareBusy:
+    case Reason::kShareHeld:
+    case Reason::kShareNeverFits:
+    case Reason::kMigBusy:
+    case Reason::kMigHeld:
+    case Reason::kNoMigProfile:
+    case Reason::kTooFewMig:
+      return DevicesText(node, shape);
+    case Reason::kLinkedBusy:
+    case Reason::kLinkedHeld:
+    case Reason::kNeverLinked:
+      return LinkText(node, shape);
+    case Reason::kCpuShort:
+    case Reason::kCpuHeld:
+    case Reason::kTooFewCpus:
+      return CpuText(std::max<std::int64_t>(node.free_cpu_milli(), 0)) + " of " +
+             CpuText(spec.cpu_milli) + " CPUs free, needs " + CpuText(shape.cpu_milli);
+    case Reason::kMemoryShort:
+    case Reason::kMemoryHeld:
+    case Reason::kTooLittleMemory:
+      return MemoryText(node.free_memory_bytes()) + " of " + MemoryText(spec.memory_bytes) +
+             " of memory free, needs " + MemoryText(shape.memory_bytes);
+    case Reason::kModelMismatch:
+      return ModelText(spec, shape);
+    case Reason::kTaintNotTolerated:
+      return TaintsText(spec, pod);
+    default:
+      return std::string(TextOf(reason));
+  }
+}
+
+}  // namespace berth

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NodeFacts: what one node has, what is free of it and who holds the rest, for people. A value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cluster/node.h"
+#include "cluster/pod_request.h"
+#include "scoring/reason.h"
+
+namespace berth {
+
+// A pod on the node that holds GPUs, parts of them, places or MIG devices.
+struct NodeTenant {
+  std::string pod;  // "namespace/name"
+  std::string uid;
+  int priority = 0;
+  PodState state = PodState::kBound;
+  std::vector<DeviceGrant> grants;  // none of a pod whose GPUs are unknown (`gpus_unknown`)
+  std::vector<std::string> mig;     // "1g.5gb at 4 of GPU 2"
+  int places = 0;
+  bool gpus_unknown = false;  // it was bound past Berth: its GPUs are assumed
+};
+
+struct GpuFacts {
+  int index = 0;
+  std::string uuid;  // empty = not known
+  GpuFree free;
+  std::int64_t memory_mib = 0;       // in all; 0 = not known
+  bool open = true;                  // false: unhealthy, or closed for one that is missing
+  std::vector<std::string> held_by;  // "namespace/name" of pods; "claim namespace/name"
+};
+
+// A profile that can be had on a partitioned node.
+struct MigFree {
+  std::string profile;
+  // Devices of it that are free. Where they are cut at will: how many of this profile alone could
+  // be cut now.
+  int free = 0;
+};
+
+struct NodeFacts {
+  std::string name;
+  std::string gpu_model;
+  bool ready = true;
+  std::int64_t cpu_milli = 0, free_cpu_milli = 0;
+  std::int64_t memory_bytes = 0, free_memory_bytes = 0;
+  std::vector<std::string> taints;  // "key=value:NoSchedule"
+  std::vector<GpuFacts> gpus;
+  int idle_gpus = 0;  // that can be given whole now
+  int places = 0, free_places = 0;
+  int mig_gpus = 0;  // partitioned ones, beside `gpus`
+  bool mig_cut_at_will = false;
+  std::vector<MigFree> mig;         // profiles of which some are free
+  std::vector<NodeTenant> tenants;  // by name
+};
+
+NodeFacts FactsOf(const Node& node);
+
+// "key=value:NoSchedule", "key:NoExecute".
+std::string TextOf(const Taint& taint);
+
+// "16", "0.5": of thousandths, without needless zeros.
+std::string CpuText(std::int64_t milli);
+// "12.5 GiB", "200 MiB".
+std::string MemoryText(std::int64_t bytes);
+// "2 GPUs", "1 GPU", "a share of 300 thousandths of a GPU", "2 x mig-1g.5gb"; "no GPU".
+std::string AskText(const GpuAsk& ask);
+// "2 pods", "1 pod".
+std::string CountText(std::int64_t count, const std::string& what);
+
+// What the node has of what decided against the pod, in numbers: "4 of 8 GPUs idle, needs 4 linked
+// (largest linked set 2)". Where no number decided, the text of the reason.
+std::string LackText(const Node& node, const PodRequest& pod, Reason reason);
+
+}  // namespace berth

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/score_report.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "scoring/device_picker.h"
+
+namespace berth {
+namespace {
+
+// The choice that became the placement.
+DeviceChoice ChoiceOf(const Placement& placement) {
+  DeviceChoice choice;
+  for (const DeviceGrant& grant : placement.grants) {
+    choice.gpus |= GpuBit(grant.gpu);
+    choice.milli = grant.milli;
+    choice.memory_mib = grant.memory_mib;
+  }
+  return choice;
+}
+
+std::vector<ScorePart> PartsOf(const Profile& profile, const Node& node, const RequestShape& shape,
+                               const Placement& placement) {
+  const DeviceChoice choice = ChoiceOf(placement);
+  std::vector<ScorePart> parts;
+  for (const Profile::Weighted& weighted : profile.scorers) {
+    if (!weighted.scorer->Applies(shape)) continue;
+    int score = 0;
+    weighted.scorer->Score(node, shape, std::span(&choice, 1), std::span(&score, 1));
+    parts.push_back({weighted.name, weighted.weight, score});
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const Snapshot>& real,
+                                     const std::shared_ptr<const Snapshot>& snapshot,
+                                     const RequestShape& shape, std::span<const NodeIndex> fitting,
+                                     std::size_t most, NodeIndex always) {
+  if (fitting.empty()) return {};
+  PlanTable table = engine.TableFor(real, shape);
+  table.Follow(snapshot);
+  const std::vector<std::int64_t> ranks = table.Ranks(fitting);
+  std::vector<std::size_t> order(fitting.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return ranks[i]; });
+  const std::shared_ptr<const Profile> profile = engine.profile();
+  std::vector<ScoredNode> report;
+  std::size_t place = 1;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i > 0 && ranks[order[i]] != ranks[order[i - 1]]) place = i + 1;
+    const NodeIndex node = fitting[order[i]];
+    if (i >= most && node != always) continue;
+    ScoredNode scored{node, place, table.PlaceOn(node), {}};
+    scored.parts = PartsOf(*profile, snapshot->node(node), shape, scored.placement);
+    report.push_back(std::move(scored));
+  }
+  return report;
+}
+
+}  // namespace berth

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Situations in which people ask why a pod waits or why it is where it is. Each answer is compared
+// with what is true of the nodes that the test builds.
+#include "scoring/explain/explain_pod.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cluster/node_domains.h"
+#include "scoring/registry.h"
+#include "test/support/builders.h"
+#include "test/support/mig_nodes.h"
+#include "test/support/wirings.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+
+// BridgedCards: bridges join 0-1, 2-3 and 6-7; 0 to 3 are of one NUMA group, 4 to 7 of the other.
+ANode Cards(const std::string& name) {
+  return ANode(name).Gpus(8).Linked(test::LinksOf(test::BridgedCards()));
+}
+
+class ExplainPodTest : public testing::Test {
+ protected:
+  PodExplanation Explain(const std::vector<ANode>& nodes, const PodRequest& pod) {
+    snapshot_ = test::SnapshotOf(nodes);
+    PodToExplain ask{.snapshot = snapshot_, .pod = pod};
+    if (pod.domain.required) {
+      tree_ = std::make_shared<const DomainTree>(DomainsOf(*snapshot_, {{"rack", {"rack"}}}));
+      ask.group.tree = tree_;
+    }
+    ask.limits.gang_size = [](const GangId&) { return std::size_t{4}; };
+    return ExplainPod(engine_, ask);
+  }
+  PodExplanation Explain(const std::vector<ANode>& nodes, const APod& pod) {
+    return Explain(nodes, pod.Request());
+  }
+  // The nearest node and what would let the pod in.
+  std::string Nearest(const std::vector<ANode>& nodes, const APod& pod) {
+    const PodExplanation told = Explain(nodes, pod);
+    if (told.nearest.empty()) return "";
+    return TextOf(*snapshot_, told.nearest[0].near);
+  }
+
+  Engine engine_{BuildProfile(*FindBuiltinProfile("best-fit"), {}).value()};
+  std::shared_ptr<const Snapshot> snapshot_;
+  std::shared_ptr<const DomainTree> tree_;
+};
+
+// --- GPUs that others have
+
+TEST_F(ExplainPodTest, AGpuThatOnePodHasIsFreeWhenItEnds) {
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Holding(APod("a").Whole(2), {0, 1})}, APod("p").Whole(1)),
+            "n1: 0 of 2 GPUs idle, needs 1; fits when default/a ends");
+}
+
+TEST_F(ExplainPodTest, OfPodsEachOfWhichWouldDoTheSmallestIsNamed) {
+  const ANode node = ANode("n1")
+                         .Gpus(4)
+                         .Holding(APod("big").Whole(3), {0, 1, 2})
+                         .Holding(APod("small").Whole(1), {3});
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(1)),
+            "n1: 0 of 4 GPUs idle, needs 1; fits when default/small ends");
+}
+
+TEST_F(ExplainPodTest, WhereOneIsNotEnoughTheFewestAreNamed) {
+  const ANode node = ANode("n1")
+                         .Gpus(4)
+                         .Holding(APod("a").Whole(1), {0})
+                         .Holding(APod("b").Whole(1), {1})
+                         .Holding(APod("c").Whole(2), {2, 3});
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(3)),
+            "n1: 0 of 4 GPUs idle, needs 3; fits when default/b and default/c end");
+}
+
+TEST_F(ExplainPodTest, TheNodeThatLacksLeastIsNearest) {
+  const PodExplanation told =
+      Explain({ANode("n1").Gpus(8).Holding(APod("a").Whole(8), {0, 1, 2, 3, 4, 5, 6, 7}),
+               ANode("n2").Gpus(8).Holding(APod("b").Whole(5), {0, 1, 2, 3, 4}), ANode("n3")},
+              APod("p").Whole(4));
+  ASSERT_EQ(told.nearest.size(), 3u);
+  EXPECT_EQ(told.nearest[0].facts.name, "n2");
+  EXPECT_EQ(told.nearest[0].near.ways[0].text, "when default/b ends");
+  EXPECT_EQ(told.nearest[0].near.ways[1].text, "with 3 GPUs instead of 4");
+  EXPECT_EQ(told.nearest[2].facts.name, "n3") << "it has no GPU";
+}
+
+TEST_F(ExplainPodTest, SaysWhoHoldsWhichGpu) {
+  const PodExplanation told = Explain(
+      {ANode("n1").Gpus(3).Holding(APod("a").Whole(1), {1}).Claimed({2})}, APod("p").Whole(2));
+  const NodeFacts& facts = told.nearest.at(0).facts;
+  EXPECT_TRUE(facts.gpus[0].held_by.empty());
+  EXPECT_EQ(facts.gpus[1].held_by, std::vector<std::string>{"default/a"});
+  EXPECT_EQ(facts.gpus[2].held_by, std::vector<std::string>{"claim ns/claim"});
+  EXPECT_EQ(facts.idle_gpus, 1);
+}
+
+TEST_F(ExplainPodTest, ANodeThatIsTooSmallCouldTakeLess) {
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(4)}, APod("p").Whole(8)),
+            "n1: 4 of 4 GPUs idle, needs 8; fits with 4 GPUs instead of 8");
+}
+
+TEST_F(ExplainPodTest, AGpuThatIsOutOfOrderIsSaid) {
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Unhealthy(1)}, APod("p").Whole(2)),
+            "n1: 1 of 2 GPUs idle (1 out of order), needs 2; fits once 1 GPU of it is in order "
+            "again, or with 1 GPU instead of 2");
+}
+
+TEST_F(ExplainPodTest, AGpuThatIsMissingIsSaid) {
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Missing(2)}, APod("p").Whole(1)),
+            "n1: the device plugin of the node offers no GPU; fits once 2 GPUs of it are in order "
+            "again");
+}
+
+// --- Links and NUMA groups
+
+TEST_F(ExplainPodTest, IdleGpusThatAreNotLinkedFitIfLinksArePreferred) {
+  const ANode node =
+      Cards("n17").Holding(APod("train-7").Whole(4), {1, 3, 6, 0}).Holding(APod("x").Share(1), {4});
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(2).Links({.link = LinkWish::kRequired})),
+            "n17: 3 of 8 GPUs idle, needs 2 linked (largest linked set 1); fits with "
+            "berth.dev/link: preferred, or when default/train-7 ends");
+}
+
+TEST_F(ExplainPodTest, GpusOfTwoNumaGroupsFitIfOneIsPreferred) {
+  const ANode node = Cards("n1").Holding(APod("a").Whole(4), {0, 1, 4, 5});
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(3).Links({.numa = NumaWish::kRequired})),
+            "n1: 4 of 8 GPUs idle, needs 3 of one NUMA group (at most 2 of one); fits with "
+            "berth.dev/numa: preferred, or when default/a ends");
+}
+
+TEST_F(ExplainPodTest, ABandwidthThatNoSetHasIsSaid) {
+  const PodExplanation told =
+      Explain({Cards("n1")}, APod("p").Whole(8).Links({.min_megabytes_per_s = 100'000}));
+  ASSERT_FALSE(told.nearest.empty());
+  EXPECT_EQ(told.nearest[0].near.ways[0].text, "without berth.dev/min-bandwidth-gbps");
+  EXPECT_NE(told.nearest[0].near.lack.find("needs a ring of 100 GB/s through 8 GPUs"),
+            std::string::npos)
+      << told.nearest[0].near.lack;
+}
+
+TEST_F(ExplainPodTest, WhereTwoRequirementsAreTooMuchBothAreNamedTogether) {
+  const ANode node = Cards("n1").Holding(APod("a").Whole(5), {0, 1, 3, 6, 7});
+  const APod pod =
+      APod("p").Whole(3).Links({.link = LinkWish::kRequired, .numa = NumaWish::kRequired});
+  const PodExplanation told = Explain({node}, pod);
+  EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text,
+            "without requirements on links and NUMA groups");
+}
+
+TEST_F(ExplainPodTest, LinksThatNobodyKnowsAreSaid) {
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(4)}, APod("p").Whole(2).Links({.link = LinkWish::kRequired})),
+            "n1: node does not publish the GPU links or NUMA groups that the pod asks for; fits "
+            "with berth.dev/link: preferred, or with 1 GPU instead of 2");
+}
+
+// --- Shares
+
+TEST_F(ExplainPodTest, TheLargestFreePartOfAGpuIsSaid) {
+  const ANode node =
+      ANode("n1").Gpus(2).Holding(APod("a").Share(700), {0}).Holding(APod("b").Share(800), {1});
+  EXPECT_EQ(Nearest({node}, APod("p").Share(500)),
+            "n1: largest free part of a GPU 300 thousandths, needs 500; fits when default/a ends, "
+            "or with 300 thousandths of a GPU instead of 500");
+}
+
+TEST_F(ExplainPodTest, AShareByMemoryIsTold) {
+  const ANode node = ANode("n1").Gpus(1, 16'000).Holding(APod("a").ShareByMemory(12'000), {0});
+  const PodExplanation told = Explain({node}, APod("p").ShareByMemory(24'000));
+  EXPECT_NE(told.nearest.at(0).near.lack.find("needs 24000"), std::string::npos);
+  EXPECT_EQ(told.counts.at(0).reason, Reason::kShareNeverFits);
+}
+
+TEST_F(ExplainPodTest, PlacesOnSharedGpusAreCounted) {
+  const ANode node = ANode("n1").Places(4);
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(2)).substr(0, 4), "n1: ");
+  EXPECT_EQ(Explain({node}, APod("p").Whole(2)).counts.at(0).reason, Reason::kOnePlaceEach);
+  const PodExplanation told = Explain({node}, APod("p").Whole(1).Isolated(Isolation::kHardware));
+  EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text, "without berth.dev/isolation");
+}
+
+TEST_F(ExplainPodTest, MemoryThatNoGpuHasIsSaidWithWhatThereIs) {
+  PodRequest pod = APod("p").Whole(1).Request();
+  pod.shape.min_gpu_memory_mib = 80 * 1024;
+  const PodExplanation told = Explain({ANode("n1").Gpus(1, 24 * 1024)}, pod);
+  EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text, "with berth.dev/min-gpu-memory-gib: 24");
+}
+
+// --- MIG
+
+TEST_F(ExplainPodTest, AProfileThatIsTakenIsToldWithWhatIsFree) {
+  const ANode node = ANode("n1")
+                         .Mig(test::StaticMig(1, test::kBalanced))
+                         .HoldingMig(APod("a").Mig("3g.20gb"), {test::AGrantOf("3g.20gb")});
+  EXPECT_EQ(Nearest({node}, APod("p").Mig("3g.20gb")),
+            "n1: 2 1g.5gb, 1 2g.10gb free on 1 partitioned GPU, needs 1 3g.20gb; fits when "
+            "default/a ends, or with 2g.10gb instead of 3g.20gb");
+}
+
+TEST_F(ExplainPodTest, AnIdleNodeThatIsCutOtherwiseIsAdvisedToBeCutAnew) {
+  const PodExplanation told =
+      Explain({ANode("n1").Mig(test::StaticMig(2, test::kSevenSmall))}, APod("p").Mig("3g.20gb"));
+  ASSERT_EQ(told.recuts.size(), 1u);
+  EXPECT_EQ(told.recuts[0].node, "n1");
+  EXPECT_EQ(told.recuts[0].advice.config, "all-3g.20gb");
+  EXPECT_NE(told.sentence.find("idle node n1 would take it if cut to all-3g.20gb"),
+            std::string::npos)
+      << told.sentence;
+}
+
+TEST_F(ExplainPodTest, WithoutPartitionedGpusThereIsNoMigDevice) {
+  EXPECT_EQ(Explain({ANode("n1").Gpus(1)}, APod("p").Mig("1g.5gb")).counts.at(0).reason,
+            Reason::kNoMig);
+}
+
+// --- What kube-scheduler decides by itself
+
+TEST_F(ExplainPodTest, ATaintIsNamedWithTheTolerationThatIsMissing) {
+  const PodExplanation told =
+      Explain({ANode("n1").Gpus(1).Tainted("nvidia.com/gpu", "present")}, APod("p").Whole(1));
+  EXPECT_EQ(told.scheduler.tainted, 1);
+  EXPECT_EQ(told.sentence,
+            "asks for 1 GPU; fits none of 1 node (1 node has a taint that the pod does not "
+            "tolerate); kube-scheduler's own filters keep it from all of them; nearest: n1: has "
+            "taint nvidia.com/gpu=present:NoSchedule; fits with a toleration of "
+            "nvidia.com/gpu=present:NoSchedule");
+}
+
+TEST_F(ExplainPodTest, ANodeThatIsCordonedHasToBeUncordoned) {
+  EXPECT_EQ(
+      Explain({ANode("n1").Gpus(1).Tainted("node.kubernetes.io/unschedulable")}, APod("p").Whole(1))
+          .nearest.at(0)
+          .near.ways.at(0)
+          .text,
+      "once the node is uncordoned");
+}
+
+TEST_F(ExplainPodTest, TheNodeSelectorThatDoesNotHoldIsNamed) {
+  const APod pod = APod("p").Whole(1).Constrained({{{"pool", LabelOperator::kIn, {"b"}}}, {}, {}});
+  const PodExplanation told = Explain({ANode("n1").Gpus(1).Labelled({{"pool", "a"}})}, pod);
+  EXPECT_EQ(told.scheduler.not_selected, 1);
+  EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text, "without the node selector pool");
+}
+
+TEST_F(ExplainPodTest, ANodeThatIsNotReadyIsWaitedFor) {
+  const PodExplanation told = Explain({ANode("n1").Gpus(1).NotReady()}, APod("p").Whole(1));
+  EXPECT_EQ(told.scheduler.not_ready, 1);
+  EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text, "once the node is ready");
+}
+
+TEST_F(ExplainPodTest, CpuThatIsTakenIsToldBesideTheIdleGpu) {
+  const ANode node = ANode("n1").Gpus(2).Cpu(64).Holding(APod("a").Cpu(60));
+  const PodExplanation told = Explain({node}, APod("p").Whole(1).Cpu(8));
+  EXPECT_EQ(told.scheduler.cpu, 1);
+  EXPECT_EQ(
+      TextOf(*snapshot_, told.nearest.at(0).near),
+      "n1: 4 of 64 CPUs free, needs 8; fits when default/a ends, or with 4 CPUs instead of 8");
+}
+
+TEST_F(ExplainPodTest, MemoryThatIsTakenIsTold) {
+  const ANode node = ANode("n1").Gpus(2).MemoryGib(256).Holding(APod("a").MemoryGib(200));
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(1).MemoryGib(64)),
+            "n1: 56 GiB of 256 GiB of memory free, needs 64 GiB; fits when default/a ends, or with "
+            "56 GiB of memory instead of 64 GiB");
+}
+
+// --- Models, groups, the pod itself
+
+TEST_F(ExplainPodTest, AModelThatTheClusterDoesNotHaveIsToldWithThoseThatItHas) {
+  const PodExplanation told =
+      Explain({ANode("n1").Gpus(2).Model("T4")}, APod("p").Whole(1).Models({"A100", "H100"}));
+  EXPECT_EQ(TextOf(*snapshot_, told.nearest.at(0).near),
+            "n1: has T4, the pod takes A100 or H100; fits if it takes GPU model T4");
+  ASSERT_EQ(told.models.size(), 1u);
+  EXPECT_EQ(told.models[0].model, "T4");
+}
+
+TEST_F(ExplainPodTest, ADomainThatIsTooSmallForTheGroupIsTold) {
+  const APod pod = APod("p").Whole(1).Gang("ns/g").GangSize(4).Requires(0);
+  const PodExplanation told = Explain({ANode("n1").Gpus(2).Labelled({{"rack", "r1"}}),
+                                       ANode("n2").Gpus(2).Labelled({{"rack", "r2"}})},
+                                      pod);
+  EXPECT_EQ(told.counts.at(0).reason, Reason::kNoDomainHasRoom);
+  EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text,
+            "with a preferred topology domain instead of a required one");
+}
+
+TEST_F(ExplainPodTest, APodThatIsAtFaultIsToldItsFault) {
+  PodRequest pod = APod("p").Whole(1).Request();
+  pod.refusal = "annotation berth.dev/link: want required, preferred or none, got \"yes\"";
+  const PodExplanation told = Explain({ANode("n1").Gpus(1)}, pod);
+  EXPECT_EQ(told.sentence, "no node can take the pod as it is: " + pod.refusal);
+  EXPECT_TRUE(told.nearest.empty());
+}
+
+TEST_F(ExplainPodTest, WithoutNodesThereIsNothingToCompare) {
+  EXPECT_EQ(Explain({}, APod("p").Whole(1)).sentence, "asks for 1 GPU; no node is known");
+}
+
+// --- Preemption
+
+TEST_F(ExplainPodTest, WhoCouldBeEvictedIsNamed) {
+  const ANode node = ANode("n1").Gpus(1).Holding(APod("low").Whole(1).Priority(1), {0});
+  const PodExplanation told = Explain({node}, APod("p").Whole(1).Priority(5));
+  ASSERT_TRUE(told.preemption);
+  EXPECT_TRUE(told.preemption->helps);
+  EXPECT_EQ(told.preemption->node, "n1");
+  EXPECT_EQ(told.preemption->victims, std::vector<std::string>{"default/low"});
+}
+
+TEST_F(ExplainPodTest, ThatNobodyOfLowerPriorityIsThereIsSaid) {
+  const ANode node = ANode("n1").Gpus(1).Holding(APod("same").Whole(1).Priority(5), {0});
+  const PodExplanation told = Explain({node}, APod("p").Whole(1).Priority(5));
+  EXPECT_FALSE(told.preemption->helps);
+  EXPECT_EQ(told.preemption->text, "no pods of a priority below 5 hold what it lacks");
+  PodRequest meek = APod("p").Whole(1).Priority(9).Request();
+  meek.may_preempt = false;
+  EXPECT_EQ(Explain({node}, meek).preemption->text, "the pod's preemptionPolicy is Never");
+}
+
+// --- Pods that are somewhere, or could be
+
+TEST_F(ExplainPodTest, APodThatFitsIsToldTheBestNodes) {
+  const PodExplanation told =
+      Explain({ANode("n1").Gpus(8), ANode("n2").Gpus(2)}, APod("p").Whole(2));
+  EXPECT_EQ(told.sentence, "asks for 2 GPUs; fits 2 of 2 nodes now; best: n2");
+  ASSERT_EQ(told.best.size(), 2u);
+  EXPECT_EQ(told.best[0].parts.at(0).scorer, "best-fit");
+  EXPECT_GT(told.best[0].parts[0].score, told.best[1].parts.at(0).score);
+  EXPECT_TRUE(told.nearest.empty());
+  EXPECT_FALSE(told.preemption);
+}
+
+TEST_F(ExplainPodTest, APodThatIsBoundIsJudgedAgainWithoutItself) {
+  const APod pod = APod("p").Whole(2);
+  const PodExplanation told =
+      Explain({ANode("n1").Gpus(8), ANode("n2").Gpus(2).Holding(pod, {0, 1})}, pod);
+  ASSERT_TRUE(told.placed);
+  EXPECT_EQ(told.placed->placement.node, "n2");
+  EXPECT_EQ(told.fitting, 2u);
+  EXPECT_TRUE(
+      told.sentence.starts_with("is on n2 with GPU 0, GPU 1; judged now, the node is number "
+                                "1 of 2 that fit, before n1 (best-fit "))
+      << told.sentence;
+}
+
+TEST_F(ExplainPodTest, APodWhoseNodeIsNotTheBestAnyMoreIsToldWhichIs) {
+  const APod pod = APod("p").Whole(2);
+  const PodExplanation told =
+      Explain({ANode("n1").Gpus(8).Holding(pod, {0, 1}), ANode("n2").Gpus(2)}, pod);
+  EXPECT_NE(told.sentence.find("the node is number 2 of 2 that fit, behind n2"), std::string::npos)
+      << told.sentence;
+}
+
+TEST_F(ExplainPodTest, APodThatWasBoundPastBerthHasGpusThatNobodyKnows) {
+  const APod pod = APod("p").Whole(1);
+  const PodExplanation told = Explain({ANode("n1").Gpus(2).Holding(pod)}, pod);
+  EXPECT_TRUE(told.sentence.starts_with("is on n1 with 1 GPU, which of them is not known"))
+      << told.sentence;
+}
+
+// --- The question leaves no trace
+
+TEST_F(ExplainPodTest, TheEngineAnswersAsBefore) {
+  const std::vector<ANode> nodes = {ANode("n1").Gpus(2), ANode("n2").Gpus(4)};
+  const auto snapshot = test::SnapshotOf(nodes);
+  const RequestShape shape = APod("x").Whole(1).Shape();
+  const auto before = engine_.Best(snapshot, shape);
+  Explain(nodes, APod("p").Whole(8));
+  Explain(nodes, APod("p").Whole(1));
+  EXPECT_EQ(engine_.Best(snapshot, shape), before);
+}
+
+}  // namespace
+}  // namespace berth

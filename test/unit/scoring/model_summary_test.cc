@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/model_summary.h"
+
+#include <gtest/gtest.h>
+
+#include "test/support/builders.h"
+#include "test/support/mig_nodes.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+
+TEST(ModelSummary, CountsWhatIsAllocatedIdleAndInOnePiece) {
+  const auto models = SummarizeModels(*test::SnapshotOf(
+      {ANode("n1").Gpus(8).Model("A100").Holding(APod("a").Whole(5), {0, 1, 2, 3, 4}),
+       ANode("n2").Gpus(8).Model("A100").Holding(APod("b").Share(250), {0}).Unhealthy(7),
+       ANode("n3").Gpus(4).Model("T4"), ANode("n4")}));
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0].model, "A100");
+  EXPECT_EQ(models[0].nodes, 2);
+  EXPECT_EQ(models[0].gpus, 16);
+  EXPECT_EQ(models[0].out_of_order, 1);
+  EXPECT_EQ(models[0].allocated_milli, 5250);
+  EXPECT_EQ(models[0].idle, 9);  // 3 and 6
+  EXPECT_EQ(models[0].largest_hole, 6);
+  EXPECT_EQ(models[0].hole_node, "n2");
+  EXPECT_EQ(models[0].fit, (std::array<std::int64_t, 4>{9, 4, 1, 0}));
+  EXPECT_EQ(models[1].model, "T4");
+  EXPECT_EQ(models[1].fit, (std::array<std::int64_t, 4>{4, 2, 1, 0}));
+}
+
+TEST(ModelSummary, GpusOfNodesThatTakeNoPodAreThereAndNotIdle) {
+  const auto models = SummarizeModels(*test::SnapshotOf(
+      {ANode("n1").Gpus(2).NotReady(),
+       ANode("n2").Gpus(2).Tainted("node.kubernetes.io/unschedulable"), ANode("n3").Places(4)}));
+  ASSERT_EQ(models.size(), 1u);
+  EXPECT_EQ(models[0].gpus, 4);
+  EXPECT_EQ(models[0].idle, 0);
+  EXPECT_EQ(models[0].hole_node, "");
+  EXPECT_EQ(models[0].free_places, 4);
+  EXPECT_EQ(models[0].fit[0], 4) << "a place is as good as a GPU";
+}
+
+TEST(ModelSummary, PartitionedGpusAreCountedApart) {
+  const auto models =
+      SummarizeModels(*test::SnapshotOf({ANode("n1").Mig(test::StaticMig(2, test::kSevenSmall))}));
+  ASSERT_EQ(models.size(), 1u);
+  EXPECT_EQ(models[0].gpus, 0);
+  EXPECT_EQ(models[0].mig_gpus, 2);
+}
+
+}  // namespace
+}  // namespace berth
