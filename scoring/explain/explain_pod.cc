@@ -15,6 +15,7 @@
 namespace berth {
 namespace {
 
+constexpr std::string_view kSchedulers = "where it goes is kube-scheduler's alone to decide";
 constexpr std::size_t kEvictionTries = 24;  // nodes on which victims are searched for
 
 std::vector<NodeIndex> AllNodes(const Snapshot& snapshot) {
@@ -84,7 +85,7 @@ class Explaining {
     told_.counts = CountReasons(reasons);
     told_.scheduler = CountForScheduler(*snapshot_, pod_);
     told_.models = SummarizeModels(*snapshot_);
-    if (pod_.gang.empty() && pod_.refusal.empty()) {
+    if (pod_.gang.empty() && pod_.refusal.empty() && !is_schedulers_) {
       told_.best =
           ReportScores(engine_, ask_.snapshot, snapshot_, pod_.shape, fitting, kToldNodes, on_);
     }
@@ -116,6 +117,8 @@ class Explaining {
       told_.nearest.push_back({std::move(near), std::move(facts)});
     }
     told_.preemption = Outlook(reasons);
+    // A group that starts whole has room made for it as a whole (gang_evictions.h).
+    if (!pod_.gang.empty()) told_.preemption->text.insert(0, "for the pod by itself: ");
     const auto alone = std::make_shared<const PodRequest>(pod_);
     told_.recuts = AdviseNodes(*snapshot_, std::span(&alone, 1));
   }
@@ -186,9 +189,7 @@ class Explaining {
     const std::string asks = "asks for " + AskText(pod_.shape.gpus) + "; ";
     if (!pod_.refusal.empty()) return "no node can take the pod as it is: " + pod_.refusal;
     if (told_.nodes == 0) return asks + "no node is known";
-    if (ask_.behind_scheduler && AsksForNothingOfOurs(pod_)) {
-      return "asks for no GPU: where it goes is kube-scheduler's alone to decide";
-    }
+    if (is_schedulers_) return "asks for no GPU: " + std::string(kSchedulers);
     const auto nodes = static_cast<std::int64_t>(told_.nodes);
     if (told_.fitting > 0) {
       const std::string best =
@@ -236,6 +237,7 @@ class Explaining {
     text += record.unattributed() && record.placement.places == 0
                 ? AskText(pod_.shape.gpus) + ", which of them is not known"
                 : DevicesText(record.placement);
+    if (is_schedulers_) return text + ": " + std::string(kSchedulers);
     if (told_.fitting == 0) return text + "; now it would fit nowhere";
     const auto own = std::ranges::find(told_.best, on_, &ScoredNode::node);
     if (own == told_.best.end()) return text;
@@ -264,6 +266,8 @@ class Explaining {
   const PodToExplain& ask_;
   const PodRequest& pod_;
   std::shared_ptr<const Snapshot> snapshot_;
+  // Every node "fits" it: Berth has no say.
+  const bool is_schedulers_ = ask_.behind_scheduler && AsksForNothingOfOurs(pod_);
   NodeIndex on_ = kNoNode;
   PodExplanation told_;
 };

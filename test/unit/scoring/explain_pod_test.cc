@@ -30,7 +30,10 @@ ANode Cards(const std::string& name) {
 class ExplainPodTest : public testing::Test {
  protected:
   PodExplanation Explain(const std::vector<ANode>& nodes, const PodRequest& pod) {
-    snapshot_ = test::SnapshotOf(nodes);
+    return ExplainOn(test::SnapshotOf(nodes), pod);
+  }
+  PodExplanation ExplainOn(std::shared_ptr<const Snapshot> snapshot, const PodRequest& pod) {
+    snapshot_ = std::move(snapshot);
     PodToExplain ask{.snapshot = snapshot_, .pod = pod};
     if (pod.domain.required) {
       tree_ = std::make_shared<const DomainTree>(DomainsOf(*snapshot_, {{"rack", {"rack"}}}));
@@ -364,6 +367,95 @@ TEST_F(ExplainPodTest, APodThatWasBoundPastBerthHasGpusThatNobodyKnows) {
   const PodExplanation told = Explain({ANode("n1").Gpus(2).Holding(pod)}, pod);
   EXPECT_TRUE(told.sentence.starts_with("is on n1 with 1 GPU, which of them is not known"))
       << told.sentence;
+}
+
+// --- Every other class of reason: its code, and the change that is told first
+
+struct Situation {
+  const char* name;
+  Node node;
+  PodRequest pod;
+  Reason reason;
+  const char* change;  // "" = none helps
+};
+
+Node SharingItsGpus(GpuSharing sharing) {
+  NodeSpec spec = ANode("n1").Places(8).Spec();
+  spec.places.gpus = 2;
+  spec.places.sharing = sharing;
+  return Node(std::make_shared<const NodeSpec>(spec));
+}
+
+Node OfVendor(const std::string& resource, bool shares_need_uuids = false) {
+  NodeSpec spec = ANode("n1").Gpus(2).Spec();
+  spec.gpu_resource = resource;
+  spec.shares_need_uuids = shares_need_uuids;
+  return Node(std::make_shared<const NodeSpec>(spec));
+}
+
+Node Cut(MigTrouble trouble = MigTrouble::kNone, bool foreign = false) {
+  MigSpec spec = test::StaticMig(1, test::kSevenSmall);
+  spec.trouble = trouble;
+  spec.foreign = foreign;
+  return ANode("n1").Mig(std::move(spec)).Build();
+}
+
+Node HeldBy(const APod& pod, const std::vector<int>& gpus) {
+  return ANode("n1").Gpus(1).Holding(APod(pod).Priority(9), gpus).Build();
+}
+
+std::vector<Situation> Situations() {
+  const PodRequest one = APod("p").Whole(1).Request(), share = APod("p").Share(500).Request();
+  const PodRequest small = APod("p").Mig("1g.5gb").Request();
+  const PodRequest guarded = APod("p").Whole(1).Isolated(Isolation::kMemory).Request();
+  PodRequest nvidia = one, large = one;
+  nvidia.shape.gpu_resource = "nvidia.com/gpu";
+  large.shape.min_gpu_memory_mib = 1024;
+  using enum Reason;
+  return {
+      {"no GPU", ANode("n1").Build(), one, kNoGpu, ""},
+      {"another vendor", OfVendor("amd.com/gpu"), nvidia, kOtherResource, "resource"},
+      {"foreign GPUs", ANode("n1").Places(4, true).Build(), one, kGpusForeign, ""},
+      {"a share of places", ANode("n1").Places(4).Build(), share, kPlacesOnly, ""},
+      {"time slicing", SharingItsGpus(GpuSharing::kTimeSlicing), guarded, kTimeSliced, "isolation"},
+      {"unknown sharing", SharingItsGpus(GpuSharing::kUnknown), guarded, kSharedSomehow,
+       "isolation"},
+      {"a GPU of its own", SharingItsGpus(GpuSharing::kMps),
+       APod("p").Whole(1).Isolated(Isolation::kHardware).Request(), kNotItsOwn, "isolation"},
+      {"shares unguarded", ANode("n1").Gpus(1).Build(),
+       APod("p").Share(500).Isolated(Isolation::kMemory).Request(), kSharesUnguarded, "isolation"},
+      {"shares without UUIDs", OfVendor("", true), share, kSharesNotCarriedOut, ""},
+      {"unknown GPU memory", ANode("n1").Gpus(1, 0).Build(), large, kGpuMemoryUnknown,
+       "gpu_memory"},
+      {"too few CPUs", ANode("n1").Gpus(1).Cpu(4).Build(), APod("p").Whole(1).Cpu(8).Request(),
+       kTooFewCpus, "cpu"},
+      {"too little memory", ANode("n1").Gpus(1).MemoryGib(4).Build(),
+       APod("p").Whole(1).MemoryGib(8).Request(), kTooLittleMemory, "memory"},
+      {"no such profile", Cut(), APod("p").Mig("3g.20gb").Request(), kNoMigProfile, "size"},
+      {"too few devices", Cut(), APod("p").Mig("1g.5gb", 8).Request(), kTooFewMig, "size"},
+      {"by name only", Cut(), APod("p").MigNeeding(1, 1000).Request(), kMigByNameOnly, ""},
+      {"changing", Cut(MigTrouble::kChanging), small, kMigChanging, ""},
+      {"foreign devices", Cut(MigTrouble::kNone, true), small, kMigForeign, ""},
+      {"held for good", HeldBy(APod("a").Whole(1), {0}), one, kGpusHeld, "pods_end"},
+      {"a share held", HeldBy(APod("a").Share(800), {0}), share, kShareHeld, "pods_end"},
+      {"CPU held", HeldBy(APod("a").Cpu(60), {}), APod("p").Whole(1).Cpu(8).Request(), kCpuHeld,
+       "pods_end"},
+  };
+}
+
+TEST_F(ExplainPodTest, EveryClassOfReasonIsCountedAndToldWithTheChangeThatHelps) {
+  for (const Situation& situation : Situations()) {
+    SCOPED_TRACE(situation.name);
+    const std::vector<std::shared_ptr<const Node>> nodes = {
+        std::make_shared<const Node>(situation.node)};
+    const PodExplanation told = ExplainOn(std::make_shared<const Snapshot>(nodes), situation.pod);
+    ASSERT_EQ(told.counts.size(), 1u);
+    EXPECT_EQ(CodeOf(told.counts[0].reason), CodeOf(situation.reason));
+    ASSERT_EQ(told.nearest.size(), 1u);
+    EXPECT_FALSE(told.nearest[0].near.lack.empty());
+    const std::vector<WayIn>& ways = told.nearest[0].near.ways;
+    EXPECT_EQ(ways.empty() ? "" : ways[0].code, situation.change);
+  }
 }
 
 // --- The question leaves no trace
