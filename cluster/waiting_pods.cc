@@ -139,6 +139,34 @@ WaitingPods::Pods WaitingPods::Current() const {
   return pods;
 }
 
+std::vector<WaitingPod> WaitingPods::Everybody() const {
+  std::vector<WaitingPod> pods;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [uid, entry] : by_uid_) {
+      if (entry.pod.pod != nullptr) pods.push_back(entry.pod);
+    }
+  }
+  std::ranges::sort(pods, {}, [](const WaitingPod& waiting) {
+    const PodId& id = waiting.pod->id;
+    return std::tie(id.namespace_name, id.name, id.uid);
+  });
+  return pods;
+}
+
+std::optional<WaitingPod> WaitingPods::FindNamed(std::string_view namespace_name,
+                                                 std::string_view name) const {
+  const MutexLock lock(mutex_);
+  const Entry* newest = nullptr;
+  for (const auto& [uid, entry] : by_uid_) {
+    if (entry.pod.pod == nullptr) continue;
+    const PodId& id = entry.pod.pod->id;
+    if (id.name != name || id.namespace_name != namespace_name) continue;
+    if (newest == nullptr || entry.added > newest->added) newest = &entry;
+  }
+  return newest == nullptr ? std::nullopt : std::optional(newest->pod);
+}
+
 std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang,
                                                     std::string_view scheduler) const {
   std::vector<WaitingPod> members;

@@ -66,6 +66,12 @@ class WaitingPods {
 
   // The pods that ask for MIG devices and that kube-scheduler found no node for, sorted by name.
   [[nodiscard]] Pods Current() const BERTH_EXCLUDES(mutex_);
+  // All that are kept whole: that ask for GPUs or name a gang. Sorted by name.
+  [[nodiscard]] std::vector<WaitingPod> Everybody() const BERTH_EXCLUDES(mutex_);
+  // One of them by its name; of several, one that was deleted and its successor, the last added.
+  [[nodiscard]] std::optional<WaitingPod> FindNamed(std::string_view namespace_name,
+                                                    std::string_view name) const
+      BERTH_EXCLUDES(mutex_);
   // The members of the gang that this scheduler will place: its own ones, without gates. Sorted by
   // UID. A gang is read with its pod: PodGroups::Update tells what its object says now.
   [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "server/kube/kube_cluster.h"
+#include "server/pages/explain_pages.h"
 #include "server/pages/gang_metrics.h"
 #include "server/pages/http_metrics.h"
 #include "server/pages/metrics_text.h"
@@ -95,6 +96,32 @@ std::string MetricsOf(const RouteParts& parts) {
   return text;
 }
 
+http::HttpHandler OwnHandler(const RouteParts& parts, OwnAnswer answer) {
+  if (parts.pages != nullptr) return parts.pages->Handler(std::move(answer));
+  return [answer = std::move(answer)](HttpRequest& request) {
+    return answer(std::string(request.path), std::string(request.query));
+  };
+}
+
+void AddExplainRoutes(http::Router& router, const RouteParts& parts) {
+  if (parts.extender == nullptr) return;
+  const ExplainParts explain{
+      .extender = *parts.extender,
+      .state = parts.state,
+      .waiting = parts.waiting,
+      .gangs = parts.gangs,
+      .not_ready = [&readiness = parts.readiness] { return readiness.reason(); }};
+  const auto handler = [&](auto page) {
+    return OwnHandler(parts, [explain, page](const std::string& path, const std::string& query) {
+      return page(explain, path, query);
+    });
+  };
+  router.AddUnder("GET", "/debug/pods", handler(ExplainPodPage));
+  router.AddUnder("GET", "/debug/nodes", handler(ExplainNodePage));
+  router.AddUnder("GET", "/debug/gangs", handler(ExplainGangPage));
+  router.Add("GET", "/debug/top", handler(TopPage));
+}
+
 // The snapshot says what is on its nodes; what it does not have are pods on nodes that are not
 // known, and what was learned.
 std::string VersionOf(const ClusterState::Contents& contents,
@@ -167,6 +194,7 @@ void AddDebugRoutes(http::Router& router, const RouteParts& parts) {
           {"application/json", [parts] {
              return PageDraft{{}, {}, [parts] { return wire::EncodeGangs(GangsOf(parts)); }};
            }});
+  AddExplainRoutes(router, parts);
   router.Add("GET", "/", [](HttpRequest&) {
     return Answer("text/html; charset=utf-8", std::string(LivePage()));
   });

@@ -64,6 +64,7 @@ struct RouteParts {
   const GangTable* gangs = nullptr;       // nullptr: no gang starts whole
   // Writes /metrics and the pages under /debug; nullptr: the I/O thread of the request does.
   PageWriter* pages = nullptr;
+  const Extender* extender = nullptr;  // nullptr: nothing explains pods
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), and the health routes.
@@ -72,7 +73,8 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts);
 // GET /healthz /readyz /metrics /version.
 void AddHealthRoutes(http::Router& router, const RouteParts& parts);
 
-// GET /debug/snapshot, /debug/repartition, /debug/gangs and the live page GET /.
+// GET /debug/snapshot, /debug/repartition, /debug/gangs, those of explain_pages.h, and the live
+// page GET /.
 void AddDebugRoutes(http::Router& router, const RouteParts& parts);
 
 }  // namespace berth

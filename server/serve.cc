@@ -136,7 +136,8 @@ class Service {
                            .mig_offers = &mig_offers_,
                            .waiting = &waiting_,
                            .gangs = &gangs_,
-                           .pages = pages_.get()};
+                           .pages = pages_.get(),
+                           .extender = &extender_};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);

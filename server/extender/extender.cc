@@ -106,6 +106,24 @@ GroupPlaces Extender::GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
   return group;
 }
 
+Extender::Limits Extender::LimitsNow() const {
+  static const DisruptionBudgets kNoBudgets;
+  auto budgets = (parts_.budgets == nullptr ? kNoBudgets : *parts_.budgets).Current();
+  const EvictionLimits limits{*budgets,
+                              [this](const GangId& gang) { return parts_.state.GangSize(gang); }};
+  return {std::move(budgets), limits};
+}
+
+PodExplanation Extender::Explain(const PodRequest& pod) const {
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const auto [budgets, limits] = LimitsNow();
+  return ExplainPod(*policy().engine, {.snapshot = snapshot,
+                                       .pod = pod,
+                                       .group = GroupOf(snapshot, pod),
+                                       .limits = limits,
+                                       .behind_scheduler = parts_.behind_scheduler});
+}
+
 void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) {
   if (parts_.mix == nullptr) return;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
@@ -157,10 +175,7 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
                         .fitting = nodes.size()});
     return {nodes.begin(), nodes.end()};
   }
-  static const DisruptionBudgets kNoBudgets;
-  const auto budgets = (parts_.budgets == nullptr ? kNoBudgets : *parts_.budgets).Current();
-  const EvictionLimits limits{*budgets,
-                              [this](const GangId& gang) { return parts_.state.GangSize(gang); }};
+  const auto [budgets, limits] = LimitsNow();
   GroupPlaces group = pod.domain.required ? GroupOf(snapshot, pod) : GroupPlaces();
   std::vector<NodeVictims> kept, going;
   std::vector<bool> seen(snapshot->size());

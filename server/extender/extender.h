@@ -32,6 +32,7 @@
 #include "cluster/disruption_budgets.h"
 #include "cluster/node_domains.h"
 #include "scoring/engine.h"
+#include "scoring/explain/explain_pod.h"
 #include "scoring/judgement.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
@@ -129,6 +130,13 @@ class Extender {
   [[nodiscard]] std::shared_ptr<const PodRequest> Remembered(const PodId& pod) {
     return pending_.Find(pod.uid);
   }
+  [[nodiscard]] std::shared_ptr<const PodRequest> RememberedNamed(std::string_view namespace_name,
+                                                                  std::string_view name) const {
+    return pending_.FindNamed(namespace_name, name);
+  }
+  // Where the pod is and why, or why it waits, at this moment. Changes nothing and remembers
+  // nothing; some milliseconds per thousand nodes, so not for threads that answer kube-scheduler.
+  [[nodiscard]] PodExplanation Explain(const PodRequest& pod) const;
 
   // One priority 0..10 per candidate. Requires: as for Filter.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(
@@ -218,6 +226,12 @@ class Extender {
     std::optional<Placement> bound;
   };
   Result<Known> Know(const PodId& id);
+  // What evictions have to respect, at this moment. Valid while the object is.
+  struct Limits {
+    std::shared_ptr<const DisruptionBudgets::List> budgets;
+    EvictionLimits limits;
+  };
+  [[nodiscard]] Limits LimitsNow() const;
   // Where the pod's group is, where domains matter to the pod.
   [[nodiscard]] GroupPlaces GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod) const;

@@ -74,6 +74,15 @@ std::shared_ptr<const PodRequest> PendingPods::Find(std::string_view uid) {
   return recent_.front();
 }
 
+std::shared_ptr<const PodRequest> PendingPods::FindNamed(std::string_view namespace_name,
+                                                         std::string_view name) const {
+  const MutexLock lock(mutex_);
+  for (const auto& pod : recent_) {
+    if (pod->id.name == name && pod->id.namespace_name == namespace_name) return pod;
+  }
+  return nullptr;
+}
+
 void PendingPods::Forget(std::string_view uid) {
   const MutexLock lock(mutex_);
   const auto known = by_uid_.find(uid);

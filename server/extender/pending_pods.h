@@ -29,6 +29,10 @@ class PendingPods {
   bool Remember(const PodRequest& pod) BERTH_EXCLUDES(mutex_);
   // nullptr when it is not known.
   [[nodiscard]] std::shared_ptr<const PodRequest> Find(std::string_view uid) BERTH_EXCLUDES(mutex_);
+  // By its name; of several the one touched last. Counts as no touch.
+  [[nodiscard]] std::shared_ptr<const PodRequest> FindNamed(std::string_view namespace_name,
+                                                            std::string_view name) const
+      BERTH_EXCLUDES(mutex_);
   void Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::size_t size() const BERTH_EXCLUDES(mutex_);
   // About what the pods take.

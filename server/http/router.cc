@@ -15,10 +15,11 @@ bool MayBeAdded(std::string_view method) {
 
 }  // namespace
 
-void Router::Add(std::string_view method, std::string_view path, HttpHandler handler) {
+void Router::AddTo(Routes& routes, std::string_view method, std::string_view path,
+                   HttpHandler handler) {
   BERTH_CHECK(MayBeAdded(method));
   BERTH_CHECK(!path.empty() && path.front() == '/' && (path.size() == 1 || path.back() != '/'));
-  Route& route = routes_[std::string(path)];
+  Route& route = routes[std::string(path)];
   route.methods.insert_or_assign(std::string(method), std::move(handler));
   route.allow.clear();
   for (const auto& [name, unused] : route.methods) {
@@ -27,12 +28,30 @@ void Router::Add(std::string_view method, std::string_view path, HttpHandler han
   }
 }
 
+void Router::Add(std::string_view method, std::string_view path, HttpHandler handler) {
+  AddTo(routes_, method, path, std::move(handler));
+}
+
+void Router::AddUnder(std::string_view method, std::string_view path, HttpHandler handler) {
+  AddTo(under_, method, path, std::move(handler));
+}
+
+const Router::Route* Router::Find(std::string_view path) const {
+  if (const auto found = routes_.find(path); found != routes_.end()) return &found->second;
+  for (std::size_t end = path.rfind('/'); end != std::string_view::npos && end > 0;
+       end = path.rfind('/', end - 1)) {
+    const auto found = under_.find(path.substr(0, end));
+    if (found != under_.end()) return &found->second;
+  }
+  return nullptr;
+}
+
 HttpResponse Router::operator()(HttpRequest& request) const {
-  const auto found = routes_.find(request.path);
-  if (found == routes_.end()) {
+  const Route* const known = Find(request.path);
+  if (known == nullptr) {
     return ErrorResponse(404, "no such path");
   }
-  const Route& route = found->second;
+  const Route& route = *known;
   const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
   const auto handler = route.methods.find(method);
   if (handler != route.methods.end()) {

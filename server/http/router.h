@@ -2,6 +2,7 @@
 //
 // Router: an HttpHandler that hands each request to the handler of its exact path and method.
 //
+//   path under a known prefix        the handler of the longest such prefix
 //   unknown path                     404 {"error": "..."}
 //   known path, method not added     405 with Allow, {"error": "..."}
 //   HEAD on a path with GET          what GET answers (the server sends no body for HEAD)
@@ -27,6 +28,10 @@ class Router {
   // PUT, PATCH or DELETE (HEAD and OPTIONS come for free).
   void Add(std::string_view method, std::string_view path, HttpHandler handler);
 
+  // The same for all paths below one: of "/pods" the handler answers "/pods/a/b" and not "/pods". A
+  // path that was added itself comes first.
+  void AddUnder(std::string_view method, std::string_view path, HttpHandler handler);
+
   HttpResponse operator()(HttpRequest& request) const;
 
  private:
@@ -35,7 +40,12 @@ class Router {
     std::string allow;  // "GET, HEAD"
   };
 
-  std::map<std::string, Route, std::less<>> routes_;
+  using Routes = std::map<std::string, Route, std::less<>>;
+  static void AddTo(Routes& routes, std::string_view method, std::string_view path,
+                    HttpHandler handler);
+  [[nodiscard]] const Route* Find(std::string_view path) const;  // nullptr: there is none
+
+  Routes routes_, under_;
 };
 
 }  // namespace berth::http

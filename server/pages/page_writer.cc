@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -92,6 +93,7 @@ PageWriter::~PageWriter() {
   for (const auto& shelf : shelves_) {
     for (const Request& request : shelf->waiting) request.reply(Unavailable("the server stops"));
   }
+  for (const Errand& errand : errands_) errand.reply(Unavailable("the server stops"));
 }
 
 http::HttpHandler PageWriter::Handler(Page page) {
@@ -114,6 +116,41 @@ http::HttpHandler PageWriter::Handler(Page page) {
   };
 }
 
+http::HttpHandler PageWriter::Handler(OwnAnswer answer) {
+  return [this, answer = std::move(answer)](http::HttpRequest& request) {
+    http::HttpResponse response;
+    response.later = [this, written = [answer, path = std::string(request.path),
+                                       query = std::string(request.query)] {
+      return answer(path, query);
+    }](const http::Reply& reply) {
+      bool has_room = false;
+      {
+        const MutexLock lock(mutex_);
+        has_room = errands_.size() < kMostWaiting;
+        if (has_room) errands_.push_back({reply, written});
+      }
+      if (!has_room) return reply(Unavailable("too many requests wait"));
+      changed_.NotifyOne();
+    };
+    return response;
+  };
+}
+
+bool PageWriter::ErrandIsDue(Instant now, Instant& next) const {
+  if (errands_.empty()) return false;
+  if (errands_rested_ <= now) return true;
+  next = std::min(next, errands_rested_);
+  return false;
+}
+
+void PageWriter::Serve(const Errand& errand) {
+  try {
+    errand.reply(errand.answer());
+  } catch (const std::exception&) {  // out of memory: it costs the answer, not the process
+    errand.reply(Unavailable("out of memory"));
+  }
+}
+
 PageWriter::Shelf* PageWriter::NextDue(Instant now, Instant& next) {
   next = Instant::max();
   for (const auto& shelf : shelves_) {
@@ -126,13 +163,21 @@ PageWriter::Shelf* PageWriter::NextDue(Instant now, Instant& next) {
 
 void PageWriter::Run() {
   LowerPriority();
+  const auto rest_after = [](Instant began) {
+    const Instant now = std::chrono::steady_clock::now();
+    return now + std::min<Duration>(kRestPerWork * (now - began), kMostRest);
+  };
   while (true) {
     Shelf* shelf = nullptr;
     std::vector<Request> requests;
+    std::optional<Errand> errand;
     {
       const MutexLock lock(mutex_);
-      Instant next{};
-      while (!ending_ && (shelf = NextDue(std::chrono::steady_clock::now(), next)) == nullptr) {
+      while (!ending_) {
+        Instant next{};
+        const Instant now = std::chrono::steady_clock::now();
+        shelf = NextDue(now, next);
+        if (shelf != nullptr || ErrandIsDue(now, next)) break;
         if (next == Instant::max()) {
           changed_.Wait(mutex_);
         } else {
@@ -140,13 +185,21 @@ void PageWriter::Run() {
         }
       }
       if (ending_) return;
-      requests.swap(shelf->waiting);
+      if (shelf != nullptr) {
+        requests.swap(shelf->waiting);
+      } else {
+        errand = std::move(errands_.front());
+        errands_.pop_front();
+      }
     }
     const Instant began = std::chrono::steady_clock::now();
-    Serve(*shelf, requests);
-    const Instant now = std::chrono::steady_clock::now();
+    if (errand) {
+      Serve(*errand);
+    } else {
+      Serve(*shelf, requests);
+    }
     const MutexLock lock(mutex_);
-    shelf->rested = now + std::min<Duration>(kRestPerWork * (now - began), kMostRest);
+    (errand ? errands_rested_ : shelf->rested) = rest_after(began);
   }
 }
 

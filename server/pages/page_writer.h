@@ -8,12 +8,16 @@
 // Between two versions of a page the writer pauses four times as long as the last one took, at most
 // three seconds: a page costs at most a fifth of a core, whatever the number of viewers.
 //
+// Answers that are another one for every request (about one pod, say) are written in the order of
+// the requests, between the pages and with the same pauses, as if they were one page.
+//
 // Memory: the last text of each page (and its compressed form) is kept, and up to kMostSentBytes of
 // older texts may still be on their way to slow clients; beyond that requests get 503.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -44,10 +48,16 @@ struct Page {
 // The answer to one request for the page, written on the calling thread.
 http::HttpResponse WritePage(const Page& page);
 
+// The answer to one request for that path and query.
+using OwnAnswer =
+    std::function<http::HttpResponse(const std::string& path, const std::string& query)>;
+
 // Any thread may call it.
 class PageWriter {
  public:
   static constexpr std::size_t kMostSentBytes = std::size_t{64} << 20;
+  // So many requests for answers of their own wait at most; beyond that they get 503.
+  static constexpr std::size_t kMostWaiting = 64;
 
   // Throws what std::thread throws.
   PageWriter();
@@ -59,6 +69,9 @@ class PageWriter {
   // The handler that answers with the page; the writer outlives its calls.
   http::HttpHandler Handler(Page page) BERTH_EXCLUDES(mutex_);
 
+  // Likewise, for requests that get an answer of their own.
+  http::HttpHandler Handler(OwnAnswer answer) BERTH_EXCLUDES(mutex_);
+
   // Bytes of the texts that are kept: the current ones, and those on their way to clients.
   [[nodiscard]] std::size_t held_bytes() const { return *held_bytes_; }
 
@@ -68,12 +81,19 @@ class PageWriter {
     bool accepts_gzip = false;
     std::string if_none_match;
   };
+  struct Errand {
+    http::Reply reply;
+    std::function<http::HttpResponse()> answer;
+  };
   class Shelf;  // a page, the requests that wait for it, and its last text
 
   void Run() BERTH_EXCLUDES(mutex_);
   // A page with waiting requests whose pause is over; nullptr if there is none: then *next is when
   // to check again.
   Shelf* NextDue(Instant now, Instant& next) BERTH_REQUIRES(mutex_);
+  // Whether the first of the errands is due; if not, *next is brought forward to when it is.
+  [[nodiscard]] bool ErrandIsDue(Instant now, Instant& next) const BERTH_REQUIRES(mutex_);
+  static void Serve(const Errand& errand);
   void Serve(Shelf& shelf, const std::vector<Request>& requests);
   bool Write(Shelf& shelf);
   [[nodiscard]] http::HttpResponse AnswerTo(const Request& request, Shelf& shelf) const;
@@ -85,6 +105,8 @@ class PageWriter {
   Mutex mutex_;
   CondVar changed_;
   std::vector<std::unique_ptr<Shelf>> shelves_ BERTH_GUARDED_BY(mutex_);
+  std::deque<Errand> errands_ BERTH_GUARDED_BY(mutex_);
+  Instant errands_rested_ BERTH_GUARDED_BY(mutex_){};  // end of their pause
   bool ending_ BERTH_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -50,6 +50,23 @@ TEST(Router, FindsTheHandlerOfPathAndMethod) {
   EXPECT_EQ(Call(router, "POST", "/config").allow, "GET, HEAD, PUT");
 }
 
+TEST(Router, APathThatWasAddedItselfComesBeforeThePrefixesAboveItTheLongestFirst) {
+  const auto answer = [](const char* body) {
+    return [body](HttpRequest&) { return HttpResponse{200, "", "", body}; };
+  };
+  Router router;
+  router.AddUnder("GET", "/pods", answer("pods"));
+  router.AddUnder("GET", "/pods/kept", answer("kept"));
+  router.Add("GET", "/pods/list", answer("list"));
+  EXPECT_EQ(Call(router, "GET", "/pods/a/b").body, "pods");
+  EXPECT_EQ(Call(router, "GET", "/pods/kept/b").body, "kept");
+  EXPECT_EQ(Call(router, "GET", "/pods/list").body, "list");
+  EXPECT_EQ(Call(router, "POST", "/pods/a").status, 405);
+  EXPECT_EQ(Call(router, "GET", "/pods").status, 404) << "nothing below it";
+  EXPECT_EQ(Call(router, "GET", "/podsmith/a").status, 404);
+  EXPECT_EQ(Call(router, "GET", "*").status, 404);
+}
+
 TEST(Router, RefusesTraceAndConnect) {
   for (const char* method : {"TRACE", "CONNECT"}) {
     EXPECT_EQ(Call(EchoRoutes(), method, "/filter").status, 405);

@@ -4,6 +4,7 @@
 // as they are told, and the pods and bodies that clients send.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <future>
@@ -126,14 +127,17 @@ class TestService {
     std::vector<ClusterEvent> events;
     for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
     EXPECT_TRUE(state_.Apply(events));
-    const RouteParts parts{verbs_, state_, metrics_, readiness_};
+    RouteParts parts{verbs_, state_, metrics_, readiness_};
+    parts.extender = &extender_;
     AddServiceRoutes(router_, parts);
     AddDebugRoutes(router_, parts);
   }
 
   http::HttpResponse Call(std::string_view method, std::string_view path,
                           std::string_view body = "") const {
-    http::HttpRequest request{method, path, "", Padded(body)};
+    const std::size_t mark = std::min(path.find('?'), path.size());
+    const std::string_view query = path.substr(std::min(mark + 1, path.size()));
+    http::HttpRequest request{method, path.substr(0, mark), query, Padded(body)};
     return router_(request);
   }
 

@@ -50,6 +50,27 @@ class WaitingPodsTest : public ::testing::Test {
   }};
 };
 
+TEST_F(WaitingPodsTest, APodIsFoundByItsNameTheOneThatCameLastFirst) {
+  waiting_.Put(Waiting(APod("p").Whole(1)));
+  waiting_.Put(Waiting(APod("p").Uid("uid-next").Whole(2)));
+  waiting_.Put(Waiting(APod("plain")));
+  ASSERT_TRUE(waiting_.FindNamed("default", "p"));
+  EXPECT_EQ(waiting_.FindNamed("default", "p")->pod->id.uid, "uid-next");
+  waiting_.Remove("uid-next");
+  EXPECT_EQ(waiting_.FindNamed("default", "p")->pod->id.uid, "uid-p");
+  EXPECT_FALSE(waiting_.FindNamed("other", "p"));
+  EXPECT_FALSE(waiting_.FindNamed("default", "plain")) << "it asks for nothing of ours";
+}
+
+TEST_F(WaitingPodsTest, EverybodyIsWhoAsksForGpusOrNamesAGangByName) {
+  for (const APod& pod : {APod("b").Whole(1), APod("a").Share(100), Member("m"), APod("plain")}) {
+    waiting_.Put(Waiting(pod));
+  }
+  Names names;
+  for (const WaitingPod& pod : waiting_.Everybody()) names.push_back(pod.pod->id.name);
+  EXPECT_EQ(names, (Names{"a", "b", "m"}));
+}
+
 TEST_F(WaitingPodsTest, ThoseWithMigDevicesWaitOnceNoNodeWillDo) {
   waiting_.Put(Waiting(APod("b").Mig("1g.5gb")));
   waiting_.Put(Waiting(APod("a").Mig("2g.10gb")));

@@ -207,5 +207,64 @@ TEST(PageWriter, NobodyElseWaitsForAPageOnTheOneThreadOfAServer) {
   EXPECT_EQ(viewer.Read().body, "page") << "the connection goes on after a 304";
 }
 
+// --- Answers of their own
+
+HttpResponse AskFor(const http::HttpHandler& handler, std::string_view path) {
+  HttpRequest request{"GET", path, "text", {}};
+  const HttpResponse response = handler(request);
+  std::promise<HttpResponse> answer;
+  response.later(http::Reply([&answer](HttpResponse given) { answer.set_value(given); }));
+  return answer.get_future().get();
+}
+
+TEST(PageWriter, ARequestForItsOwnAnswerGetsTheAnswerToItsPathAndQuery) {
+  PageWriter writer;
+  const auto handler = writer.Handler([](const std::string& path, const std::string& query) {
+    HttpResponse response;
+    response.body = path + "?" + query;
+    return response;
+  });
+  EXPECT_EQ(AskFor(handler, "/a").body, "/a?text");
+  EXPECT_EQ(AskFor(handler, "/b").body, "/b?text");
+}
+
+TEST(PageWriter, AnAnswerThatFindsNoMemoryIs503) {
+  PageWriter writer;
+  const auto handler = writer.Handler(
+      [](const std::string&, const std::string&) -> HttpResponse { throw std::bad_alloc(); });
+  EXPECT_EQ(AskFor(handler, "/a").status, 503);
+}
+
+TEST(PageWriter, RequestsBeyondThoseThatMayWaitGet503AndTheOthersAreAnsweredWhenItEnds) {
+  std::latch begun(1), go_on(1);
+  std::vector<std::future<HttpResponse>> answers;
+  {
+    PageWriter writer;
+    const auto handler = writer.Handler([&](const std::string& path, const std::string&) {
+      if (path == "/page") {
+        begun.count_down();
+        go_on.wait();
+      }
+      return HttpResponse();
+    });
+    auto first = Ask(handler);
+    begun.wait();
+    http::HttpRequest request{"GET", "/next", "", {}};
+    for (std::size_t i = 0; i <= PageWriter::kMostWaiting; ++i) {
+      auto answer = std::make_shared<std::promise<HttpResponse>>();
+      answers.push_back(answer->get_future());
+      handler(request).later(
+          http::Reply([answer](HttpResponse given) { answer->set_value(given); }));
+    }
+    EXPECT_EQ(answers.back().get().status, 503) << "one too many";
+    go_on.count_down();
+    EXPECT_EQ(first.get().status, 200);
+  }
+  for (std::size_t i = 0; i < PageWriter::kMostWaiting; ++i) {
+    const int status = answers[i].get().status;
+    EXPECT_TRUE(status == 200 || status == 503) << status;
+  }
+}
+
 }  // namespace
 }  // namespace berth

@@ -91,5 +91,14 @@ TEST(PendingPods, NeverHoldsMoreThanItsCapacity) {
   EXPECT_NE(pods.Find(std::to_string(999 % 37)), nullptr);
 }
 
+TEST(PendingPods, APodIsFoundByItsName) {
+  PendingPods pods(10);
+  pods.Remember(Pod("p", 3));
+  ASSERT_NE(pods.FindNamed("ns", "p"), nullptr);
+  EXPECT_EQ(pods.FindNamed("ns", "p")->shape.gpu_count(), 3);
+  EXPECT_EQ(pods.FindNamed("ns", "q"), nullptr);
+  EXPECT_EQ(pods.FindNamed("other", "p"), nullptr);
+}
+
 }  // namespace
 }  // namespace berth

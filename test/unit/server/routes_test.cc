@@ -140,6 +140,20 @@ TEST(Routes, TheSnapshotSaysForTheLivePageWhatIsTakenOfGpusThatAreCut) {
   EXPECT_NE(service.Call("GET", "/").body.find("mig_use"), std::string::npos);
 }
 
+TEST(Routes, PodsNodesAndModelsAreExplained) {
+  TestService service({MachineWith("n1", 2)});
+  ASSERT_EQ(service.Place(PodWithGpus("1", 1), "n1"), "");
+  EXPECT_EQ(Json::parse(service.Call("GET", "/debug/pods/ns/pod-1").body)["node"], "n1");
+  EXPECT_EQ(Json::parse(service.Call("GET", "/debug/nodes/n1").body)["idle_gpus"], 1);
+  EXPECT_EQ(Json::parse(service.Call("GET", "/debug/top").body)["models"][0]["gpus"], 2);
+  EXPECT_EQ(service.Call("GET", "/debug/top?text").content_type, "text/plain; charset=utf-8");
+  EXPECT_EQ(service.Call("GET", "/debug/pods/ns/none").status, 404);
+  EXPECT_EQ(service.Call("GET", "/debug/gangs").status, 200) << "the list is another page";
+  EXPECT_EQ(service.Call("POST", "/debug/pods/ns/pod-1").status, 405);
+  service.readiness().Set("caches are cold");
+  EXPECT_EQ(service.Call("GET", "/debug/pods/ns/pod-1").status, 503);
+}
+
 TEST(Routes, TheLivePageIsHtml) {
   const TestService service({});
   const http::HttpResponse response = service.Call("GET", "/");

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/explain_pages.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/wire/explain_json.h"
+
+namespace berth {
+namespace {
+
+using http::HttpResponse;
+
+template <class Report>
+HttpResponse Answer(const Report& report, const std::string& query) {
+  HttpResponse response;
+  if (query == "text") {
+    response.content_type = "text/plain; charset=utf-8";
+    response.body = wire::TextOf(report);
+  } else {
+    response.body = wire::EncodeReport(report);
+  }
+  return response;
+}
+
+// What a path ends with: "NS/NAME" (parts: 2) or "NAME" (1), without the route before it.
+std::string_view NameIn(std::string_view path, int parts) {
+  std::size_t begin = path.size();
+  for (int i = 0; i < parts && begin != std::string_view::npos; ++i) {
+    begin = begin == 0 ? std::string_view::npos : path.rfind('/', begin - 1);
+  }
+  return begin == std::string_view::npos ? path : path.substr(begin + 1);
+}
+
+std::optional<HttpResponse> NotReady(const ExplainParts& parts) {
+  const char* const why = parts.not_ready ? parts.not_ready() : nullptr;
+  if (why == nullptr) return std::nullopt;
+  return http::ErrorResponse(503, std::string("not ready: ") + why);
+}
+
+std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
+  if (!created) return std::nullopt;
+  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now() - *created);
+}
+
+std::optional<GangView> ViewOf(const ExplainParts& parts, const GangId& gang) {
+  if (parts.gangs == nullptr || gang.empty()) return std::nullopt;
+  for (GangView& view : parts.gangs->Views(std::chrono::steady_clock::now())) {
+    if (view.id == gang) return std::move(view);
+  }
+  return std::nullopt;
+}
+
+// A pod on a node that is known; nullptr: none has that name.
+std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::string_view space,
+                                             std::string_view name) {
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& pod : snapshot.node(i).pods()) {
+      if (pod->pod.id.name == name && pod->pod.id.namespace_name == space) return pod;
+    }
+  }
+  return nullptr;
+}
+
+// What keeps the pod apart from all that is said of nodes.
+std::string SentenceOf(const wire::PodReport& report) {
+  const std::string& told = report.told.sentence;
+  if (report.told.placed && report.told.placed->state == PodState::kBound) return told;
+  if (report.gated) return "scheduling gates keep it from every scheduler; " + told;
+  if (!report.gang) return told;
+  const GangView& gang = *report.gang;
+  const bool waits = gang.state != "whole" && gang.state != "begun";
+  if (!waits) return told;
+  std::string text =
+      "its group " + gang.id.full_name() + " starts whole and is " + std::string(gang.state);
+  if (!gang.why.empty()) text += " (" + gang.why + ")";
+  return text + "; by itself it " + told;
+}
+
+wire::PodReport ReportOn(const ExplainParts& parts, const PodRequest& pod,
+                         const std::optional<WaitingPod>& waiting) {
+  wire::PodReport report{.told = parts.extender.Explain(pod), .sentence = {}};
+  report.scheduler = pod.scheduler;
+  report.gang = ViewOf(parts, pod.gang.id);
+  if (waiting) {
+    report.gated = waiting->gated;
+    report.age = AgeOf(waiting->created);
+  }
+  report.sentence = SentenceOf(report);
+  return report;
+}
+
+// "1 GPU" ... "64 GPUs", "share", "MIG", in this order.
+std::pair<int, std::string> ClassOf(const RequestShape& shape) {
+  constexpr int kShare = 100, kMig = 101;
+  if (shape.is_share()) return {kShare, "share"};
+  if (shape.mig() != nullptr) return {kMig, "MIG"};
+  return {shape.gpu_count(), AskText(shape.gpus)};
+}
+
+std::vector<wire::WaitingClass> WaitingClasses(const std::vector<WaitingPod>& waiting) {
+  std::map<std::pair<int, std::string>, wire::WaitingClass> classes;
+  for (const WaitingPod& pod : waiting) {
+    if (!pod.pod->shape.wants_gpu()) continue;
+    const auto key = ClassOf(pod.pod->shape);
+    wire::WaitingClass& kind = classes[key];
+    kind.asks = key.second;
+    ++kind.pods;
+    const std::optional<Duration> age = AgeOf(pod.created);
+    if (age && (!kind.oldest || *age > *kind.oldest)) kind.oldest = age;
+  }
+  std::vector<wire::WaitingClass> sorted;
+  for (auto& [key, kind] : classes) sorted.push_back(std::move(kind));
+  return sorted;
+}
+
+const char* StateOf(PodState state) {
+  if (state == PodState::kBound) return "bound";
+  return state == PodState::kPlanned ? "planned" : "reserved";
+}
+
+// All members, and the first of those that wait.
+std::optional<WaitingPod> ListMembers(const ExplainParts& parts, const GangId& gang,
+                                      std::vector<wire::GangMemberReport>& members) {
+  std::optional<WaitingPod> first;
+  std::map<std::string, wire::GangMemberReport> by_name;
+  if (parts.waiting != nullptr) {
+    for (const WaitingPod& waiting : parts.waiting->Everybody()) {
+      if (waiting.pod->gang.id != gang) continue;
+      const std::string name = waiting.pod->id.full_name();
+      by_name[name] = {name, waiting.gated ? "gated" : "waiting"};
+      if (!first && !waiting.gated) first = waiting;
+    }
+  }
+  for (const auto& pod : parts.state.GangPods(gang)) {
+    const std::string name = pod->pod.id.full_name();
+    by_name[name] = {name, StateOf(pod->state), pod->placement.node};
+  }
+  for (auto& [name, member] : by_name) members.push_back(std::move(member));
+  return first;
+}
+
+}  // namespace
+
+HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,
+                            const std::string& query) {
+  if (auto unready = NotReady(parts)) return *std::move(unready);
+  const std::string_view full = NameIn(path, 2);
+  const std::size_t slash = full.find('/');
+  if (slash == std::string_view::npos) return http::ErrorResponse(404, "want NAMESPACE/NAME");
+  const std::string_view space = full.substr(0, slash), name = full.substr(slash + 1);
+  if (const auto placed = FindOnNodes(*parts.extender.Current(), space, name)) {
+    return Answer(ReportOn(parts, placed->pod, std::nullopt), query);
+  }
+  if (parts.waiting != nullptr) {
+    if (const auto waiting = parts.waiting->FindNamed(space, name)) {
+      return Answer(ReportOn(parts, *waiting->pod, waiting), query);
+    }
+  }
+  if (const auto asked = parts.extender.RememberedNamed(space, name)) {
+    return Answer(ReportOn(parts, *asked, std::nullopt), query);
+  }
+  return http::ErrorResponse(404, "pod " + std::string(full) +
+                                      " is not known: it does not exist, has ended, or neither "
+                                      "asks for GPUs nor is on a node that Berth knows");
+}
+
+HttpResponse ExplainNodePage(const ExplainParts& parts, const std::string& path,
+                             const std::string& query) {
+  if (auto unready = NotReady(parts)) return *std::move(unready);
+  const std::string_view name = NameIn(path, 1);
+  const auto snapshot = parts.extender.Current();
+  const NodeIndex node = snapshot->names().Find(name);
+  if (node == kNoNode) {
+    return http::ErrorResponse(404, "node " + std::string(name) + " is not known");
+  }
+  return Answer(FactsOf(snapshot->node(node)), query);
+}
+
+HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string& path,
+                             const std::string& query) {
+  if (auto unready = NotReady(parts)) return *std::move(unready);
+  const std::string_view full = NameIn(path, 2);
+  const auto views = parts.gangs == nullptr ? std::vector<GangView>()
+                                            : parts.gangs->Views(std::chrono::steady_clock::now());
+  const auto found =
+      std::ranges::find(views, full, [](const GangView& view) { return view.id.full_name(); });
+  if (found == views.end()) {
+    return http::ErrorResponse(404,
+                               "no group " + std::string(full) + " that starts whole is known");
+  }
+  wire::GangReport report{.gang = *found, .members = {}, .sentence = {}};
+  const auto first = ListMembers(parts, found->id, report.members);
+  const std::int64_t there = found->placed + found->waiting;
+  report.sentence = std::string(found->state) + ": " + std::to_string(there) + " of " +
+                    CountText(found->minimum, "pod") + " that have to start together are there";
+  if (!found->why.empty()) report.sentence += "; " + found->why;
+  if (first) report.waiting = ReportOn(parts, *first->pod, first);
+  return Answer(report, query);
+}
+
+HttpResponse TopPage(const ExplainParts& parts, const std::string&, const std::string& query) {
+  if (auto unready = NotReady(parts)) return *std::move(unready);
+  wire::TopReport report{.models = SummarizeModels(*parts.extender.Current()), .waiting = {}};
+  if (parts.waiting != nullptr) report.waiting = WaitingClasses(parts.waiting->Everybody());
+  return Answer(report, query);
+}
+
+}  // namespace berth

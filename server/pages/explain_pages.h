@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pages that explain: /debug/pods/NS/NAME, /debug/nodes/NAME, /debug/gangs/NS/NAME and
+// /debug/top, as JSON, or as text where the query is "text". They are of the moment of the request.
+//
+// Any thread may ask; what they do takes milliseconds per thousand nodes, so the PageWriter's is
+// the one that should.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "cluster/cluster_state.h"
+#include "cluster/waiting_pods.h"
+#include "server/extender/extender.h"
+#include "server/extender/gang_table.h"
+#include "server/http/http_message.h"
+
+namespace berth {
+
+// References: they outlive the pages.
+struct ExplainParts {
+  const Extender& extender;
+  const ClusterState& state;
+  const WaitingPods* waiting = nullptr;  // nullptr: those that were asked about are known
+  const GangTable* gangs = nullptr;      // nullptr: no gang starts whole
+  // Why there is nothing to explain at present; nullptr when there is.
+  std::function<const char*()> not_ready;
+};
+
+// 404 with the reason where nothing of that name is known; 503 while not ready.
+http::HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,
+                                  const std::string& query);
+http::HttpResponse ExplainNodePage(const ExplainParts& parts, const std::string& path,
+                                   const std::string& query);
+http::HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string& path,
+                                   const std::string& query);
+http::HttpResponse TopPage(const ExplainParts& parts, const std::string& path,
+                           const std::string& query);
+
+}  // namespace berth

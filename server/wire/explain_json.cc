@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/explain_json.h"
+
+#include <chrono>
+#include <string_view>
+
+#include "server/wire/mig_grant_json.h"
+#include "server/wire/strict_json.h"
+
+namespace berth::wire {
+namespace {
+
+constexpr int kVersion = 1;
+
+Json SecondsJson(const std::optional<Duration>& age) {
+  if (!age) return nullptr;
+  return std::chrono::duration_cast<std::chrono::seconds>(*age).count();
+}
+
+const char* StateOf(PodState state) {
+  if (state == PodState::kBound) return "bound";
+  return state == PodState::kPlanned ? "planned" : "reserved";
+}
+
+Json AsksJson(const RequestShape& shape) {
+  Json json = {{"text", AskText(shape.gpus)},
+               {"cpu_milli", shape.cpu_milli},
+               {"memory_bytes", shape.memory_bytes}};
+  if (const auto* const whole = std::get_if<WholeGpus>(&shape.gpus)) {
+    json["gpus"] = whole->count;
+  } else if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
+    json["milli"] = share->milli;
+    json["memory_mib"] = share->memory_mib;
+  } else if (const MigSlices* const mig = shape.mig()) {
+    json["mig"] = MigWantsJson(*mig);
+  }
+  if (!shape.models.empty()) json["models"] = shape.models;
+  return json;
+}
+
+Json DevicesJson(const Placement& placement) {
+  Json gpus = Json::array();
+  for (const DeviceGrant& grant : placement.grants) {
+    gpus.push_back(
+        {{"index", grant.gpu}, {"milli", grant.milli}, {"memory_mib", grant.memory_mib}});
+  }
+  Json json = {{"gpus", std::move(gpus)}};
+  for (const MigGrant& grant : placement.mig) json["mig"].push_back(MigGrantJson(grant));
+  if (placement.places > 0) json["places"] = placement.places;
+  return json;
+}
+
+Json TenantJson(const NodeTenant& tenant) {
+  Json gpus = Json::array();
+  for (const DeviceGrant& grant : tenant.grants) {
+    gpus.push_back(
+        {{"index", grant.gpu}, {"milli", grant.milli}, {"memory_mib", grant.memory_mib}});
+  }
+  Json json = {{"pod", tenant.pod},
+               {"priority", tenant.priority},
+               {"state", StateOf(tenant.state)},
+               {"gpus", std::move(gpus)}};
+  if (!tenant.mig.empty()) json["mig"] = tenant.mig;
+  if (tenant.places > 0) json["places"] = tenant.places;
+  if (tenant.gpus_unknown) json["gpus_unknown"] = true;
+  return json;
+}
+
+Json FactsJson(const NodeFacts& facts) {
+  Json json = {{"node", facts.name},
+               {"model", facts.gpu_model},
+               {"ready", facts.ready},
+               {"cpu_milli", facts.cpu_milli},
+               {"free_cpu_milli", facts.free_cpu_milli},
+               {"memory_bytes", facts.memory_bytes},
+               {"free_memory_bytes", facts.free_memory_bytes},
+               {"taints", facts.taints},
+               {"idle_gpus", facts.idle_gpus}};
+  json["gpus"] = Json::array();
+  for (const GpuFacts& gpu : facts.gpus) {
+    json["gpus"].push_back({{"index", gpu.index},
+                            {"uuid", gpu.uuid},
+                            {"free_milli", gpu.free.milli},
+                            {"free_memory_mib", gpu.free.memory_mib},
+                            {"memory_mib", gpu.memory_mib},
+                            {"open", gpu.open},
+                            {"held_by", gpu.held_by}});
+  }
+  if (facts.places > 0) json["places"] = {{"count", facts.places}, {"free", facts.free_places}};
+  if (facts.mig_gpus > 0) {
+    json["mig"] = {{"gpus", facts.mig_gpus}, {"cut_at_will", facts.mig_cut_at_will}};
+    Json& free = json["mig"]["free"] = Json::object();
+    for (const MigFree& profile : facts.mig) free[profile.profile] = profile.free;
+  }
+  json["pods"] = Json::array();
+  for (const NodeTenant& tenant : facts.tenants) json["pods"].push_back(TenantJson(tenant));
+  return json;
+}
+
+Json CountsJson(const std::vector<ReasonCount>& counts) {
+  Json json = Json::array();
+  for (const ReasonCount& count : counts) {
+    json.push_back({{"reason", CodeOf(count.reason)},
+                    {"text", TextOf(count.reason)},
+                    {"nodes", count.nodes},
+                    {"preemption_can_help", VerdictOf(count.reason) == Verdict::kUnschedulable}});
+  }
+  return json;
+}
+
+Json NearJson(const NearNodeFacts& at) {
+  Json ways = Json::array();
+  for (const WayIn& way : at.near.ways) {
+    ways.push_back({{"change", way.code}, {"text", way.text}});
+    if (!way.pods.empty()) ways.back()["pods"] = way.pods;
+  }
+  return {{"node", at.facts.name},
+          {"reason", CodeOf(at.near.reason)},
+          {"lack", at.near.lack},
+          {"fits", std::move(ways)},
+          {"has", FactsJson(at.facts)}};
+}
+
+Json ModelJson(const ModelSummary& model) {
+  Json fit = Json::object();
+  for (std::size_t i = 0; i < model.fit.size(); ++i) {
+    fit[std::to_string(ModelSummary::kSizes[i])] = model.fit[i];
+  }
+  return {{"model", model.model},
+          {"nodes", model.nodes},
+          {"gpus", model.gpus},
+          {"out_of_order", model.out_of_order},
+          {"allocated_milli", model.allocated_milli},
+          {"idle", model.idle},
+          {"largest_hole", model.largest_hole},
+          {"hole_node", model.hole_node},
+          {"pods_that_fit", std::move(fit)},
+          {"places", model.places},
+          {"free_places", model.free_places},
+          {"mig_gpus", model.mig_gpus}};
+}
+
+Json ModelsJson(const std::vector<ModelSummary>& models) {
+  Json json = Json::array();
+  for (const ModelSummary& model : models) json.push_back(ModelJson(model));
+  return json;
+}
+
+Json BestJson(const ScoredNode& scored) {
+  Json scores = Json::array();
+  for (const ScorePart& part : scored.parts) {
+    scores.push_back({{"scorer", part.scorer}, {"weight", part.weight}, {"score", part.score}});
+  }
+  return {{"node", scored.placement.node},
+          {"place", scored.place},
+          {"devices", DevicesJson(scored.placement)},
+          {"scores", std::move(scores)}};
+}
+
+Json GangJson(const GangView& gang) {
+  Json json = {{"gang", gang.id.text()},  {"state", gang.state},   {"minimum", gang.minimum},
+               {"total", nullptr},        {"placed", gang.placed}, {"waiting", gang.waiting},
+               {"planned", gang.planned}, {"held", gang.held},     {"why", gang.why}};
+  if (gang.total) json["total"] = *gang.total;
+  return json;
+}
+
+Json ReportJson(const PodReport& report) {
+  const PodExplanation& told = report.told;
+  Json json = {{"version", kVersion},
+               {"pod", told.pod.full_name()},
+               {"uid", told.pod.uid},
+               {"state", told.placed ? StateOf(told.placed->state) : "waiting"},
+               {"sentence", report.sentence},
+               {"asks", AsksJson(told.shape)},
+               {"priority", told.priority},
+               {"age_seconds", SecondsJson(report.age)},
+               {"gated", report.gated},
+               {"scheduler", report.scheduler}};
+  if (told.placed) {
+    json["node"] = told.placed->placement.node;
+    json["devices"] = DevicesJson(told.placed->placement);
+    json["devices_known"] = !told.placed->unattributed() || told.placed->placement.places > 0;
+  }
+  if (report.gang) json["gang"] = GangJson(*report.gang);
+  json["nodes"] = told.nodes;
+  json["fitting"] = told.fitting;
+  json["reasons"] = CountsJson(told.counts);
+  json["kube_scheduler"] = {
+      {"nodes", told.scheduler.any},       {"not_ready", told.scheduler.not_ready},
+      {"tainted", told.scheduler.tainted}, {"not_selected", told.scheduler.not_selected},
+      {"cpu", told.scheduler.cpu},         {"memory", told.scheduler.memory}};
+  json["best"] = Json::array();
+  for (const ScoredNode& scored : told.best) json["best"].push_back(BestJson(scored));
+  json["nearest"] = Json::array();
+  for (const NearNodeFacts& near : told.nearest) json["nearest"].push_back(NearJson(near));
+  if (told.preemption) {
+    json["preemption"] = {{"helps", told.preemption->helps},
+                          {"node", told.preemption->node},
+                          {"victims", told.preemption->victims},
+                          {"text", told.preemption->text}};
+  }
+  json["recuts"] = Json::array();
+  for (const NodeAdvice& at : told.recuts) {
+    json["recuts"].push_back(
+        {{"node", at.node}, {"product", at.product}, {"config", at.advice.config}});
+  }
+  json["models"] = ModelsJson(told.models);
+  return json;
+}
+
+// Indented by one space, a line per value.
+std::string TextOfJson(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string EncodeReport(const PodReport& report) { return TextOfJson(ReportJson(report)); }
+
+std::string EncodeReport(const NodeFacts& node) {
+  Json json = {{"version", kVersion}};
+  json.update(FactsJson(node));
+  return TextOfJson(json);
+}
+
+std::string EncodeReport(const GangReport& report) {
+  Json json = {{"version", kVersion}};
+  json.update(GangJson(report.gang));
+  json["sentence"] = report.sentence;
+  json["members"] = Json::array();
+  for (const GangMemberReport& member : report.members) {
+    json["members"].push_back(
+        {{"pod", member.pod}, {"state", member.state}, {"node", member.node}});
+  }
+  json["waiting_member"] = report.waiting ? ReportJson(*report.waiting) : Json(nullptr);
+  return TextOfJson(json);
+}
+
+std::string EncodeReport(const TopReport& report) {
+  Json json = {{"version", kVersion}, {"models", ModelsJson(report.models)}};
+  json["waiting"] = Json::array();
+  for (const WaitingClass& kind : report.waiting) {
+    json["waiting"].push_back(
+        {{"asks", kind.asks}, {"pods", kind.pods}, {"oldest_seconds", SecondsJson(kind.oldest)}});
+  }
+  return TextOfJson(json);
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What /debug/pods/NS/NAME, /debug/nodes/NAME, /debug/gangs/NS/NAME and /debug/top answer, as JSON
+// for programs (docs/explain.md has every field) and as text for people.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "scoring/explain/explain_pod.h"
+#include "scoring/explain/model_summary.h"
+#include "scoring/explain/node_facts.h"
+#include "server/extender/gang_table.h"
+
+namespace berth::wire {
+
+struct PodReport {
+  PodExplanation told;
+  // What the API server says of a pod that waits.
+  bool gated = false;
+  std::optional<Duration> age = {};  // since it was created; empty: not known
+  std::string scheduler = {};        // spec.schedulerName; empty = not said
+  std::optional<GangView> gang = {};
+  std::string sentence;  // the whole answer in one
+};
+
+struct GangMemberReport {
+  std::string pod;    // "namespace/name"
+  std::string state;  // "waiting", "gated", "planned", "reserved", "bound"
+  std::string node = {};
+};
+
+struct GangReport {
+  GangView gang;
+  std::vector<GangMemberReport> members;  // by name
+  std::string sentence;
+  // Of the first member that waits, what keeps it alone from the nodes; empty: none waits.
+  std::optional<PodReport> waiting = {};
+};
+
+// Pods that wait and ask for the same number of GPUs.
+struct WaitingClass {
+  std::string asks;  // "1 GPU", "share", "mig"
+  std::int64_t pods = 0;
+  std::optional<Duration> oldest = {};
+};
+
+struct TopReport {
+  std::vector<ModelSummary> models;
+  std::vector<WaitingClass> waiting;
+};
+
+std::string EncodeReport(const PodReport& report);
+std::string EncodeReport(const NodeFacts& node);
+std::string EncodeReport(const GangReport& report);
+std::string EncodeReport(const TopReport& report);
+
+// Several lines, the last of which ends with a newline.
+std::string TextOf(const PodReport& report);
+std::string TextOf(const NodeFacts& node);
+std::string TextOf(const GangReport& report);
+std::string TextOf(const TopReport& report);
+
+}  // namespace berth::wire

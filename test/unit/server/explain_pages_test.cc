@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/explain_pages.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cluster/node_domains.h"
+#include "test/support/builders.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::APod;
+using test::ArgsWithNames;
+using test::Json;
+using test::MachineWith;
+using test::PodWithGpus;
+using test::TestService;
+
+class ExplainPages : public testing::Test {
+ protected:
+  Json Pod(const std::string& name, const std::string& query = "") {
+    const http::HttpResponse response = ExplainPodPage(parts_, "/debug/pods/" + name, query);
+    EXPECT_EQ(response.status, 200) << response.body;
+    return Json::parse(response.body, nullptr, false);
+  }
+  void Waits(const APod& pod, std::chrono::seconds age = std::chrono::seconds(60),
+             bool gated = false) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod.Request()),
+                  .gated = gated,
+                  .unschedulable = true,
+                  .created = std::chrono::system_clock::now() - age});
+  }
+
+  TestService service_{{MachineWith("n1", 2), MachineWith("n2", 4)}};
+  WaitingPods waiting_;
+  const char* not_ready_ = nullptr;
+  const ExplainParts parts_{service_.extender(), service_.state(), &waiting_, nullptr,
+                            [this] { return not_ready_; }};
+};
+
+TEST_F(ExplainPages, APodThatWaitsIsToldWhatItLacks) {
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 4), "n2"), "");
+  Waits(APod("p").Whole(4));
+  const Json told = Pod("default/p");
+  EXPECT_EQ(told["version"], 1);
+  EXPECT_EQ(told["state"], "waiting");
+  EXPECT_EQ(told["pod"], "default/p");
+  EXPECT_EQ(told["asks"]["gpus"], 4);
+  EXPECT_EQ(told["nodes"], 2);
+  EXPECT_EQ(told["fitting"], 0);
+  EXPECT_GE(told["age_seconds"], 60);
+  EXPECT_EQ(told["nearest"][0]["node"], "n2");
+  EXPECT_EQ(told["nearest"][0]["fits"][0]["change"], "pods_end");
+  EXPECT_EQ(told["nearest"][0]["fits"][0]["pods"], Json::array({"ns/pod-1"}));
+  EXPECT_EQ(told["nearest"][0]["has"]["gpus"][3]["held_by"], Json::array({"ns/pod-1"}));
+  EXPECT_EQ(told["models"][0]["largest_hole"], 2);
+  EXPECT_EQ(told["preemption"]["helps"], false);
+  EXPECT_NE(told["sentence"].get<std::string>().find("nearest: n2: 0 of 4 GPUs idle, needs 4; fits "
+                                                     "when ns/pod-1 ends"),
+            std::string::npos)
+      << told["sentence"];
+}
+
+TEST_F(ExplainPages, APodThatIsBoundIsToldItsNodeAndDevices) {
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 2), "n1"), "");
+  const Json told = Pod("ns/pod-1");
+  EXPECT_EQ(told["state"], "bound");
+  EXPECT_EQ(told["node"], "n1");
+  EXPECT_EQ(told["devices"]["gpus"].size(), 2u);
+  EXPECT_EQ(told["devices_known"], true);
+  EXPECT_EQ(told["best"][0]["node"], "n1");
+  EXPECT_EQ(told["best"][0]["scores"][0]["scorer"], "best-fit");
+}
+
+TEST_F(ExplainPages, APodThatWasAskedAboutIsKnownWhereNoneAreWatched) {
+  service_.Ask("filter", ArgsWithNames(PodWithGpus("9", 8), Json::array({"n1", "n2"})));
+  EXPECT_EQ(Pod("ns/pod-9")["reasons"][0]["reason"], "too_few_gpus");
+}
+
+TEST_F(ExplainPages, APodThatSchedulingGatesKeepIsToldSo) {
+  Waits(APod("p").Whole(1), std::chrono::seconds(1), true);
+  EXPECT_TRUE(Pod("default/p")["sentence"].get<std::string>().starts_with("scheduling gates"));
+}
+
+TEST_F(ExplainPages, WhatIsNotKnownIs404WithTheReason) {
+  const http::HttpResponse pod = ExplainPodPage(parts_, "/debug/pods/ns/none", "");
+  EXPECT_EQ(pod.status, 404);
+  EXPECT_NE(Json::parse(pod.body)["error"].get<std::string>().find("pod ns/none is not known"),
+            std::string::npos);
+  EXPECT_EQ(ExplainPodPage(parts_, "/debug/pods/ns", "").status, 404);
+  EXPECT_EQ(ExplainNodePage(parts_, "/debug/nodes/none", "").status, 404);
+  EXPECT_EQ(ExplainGangPage(parts_, "/debug/gangs/ns/none", "").status, 404);
+}
+
+TEST_F(ExplainPages, NothingIsExplainedByAProcessThatDoesNotLead) {
+  not_ready_ = "another process leads";
+  EXPECT_EQ(ExplainPodPage(parts_, "/debug/pods/ns/p", "").status, 503);
+  EXPECT_EQ(TopPage(parts_, "/debug/top", "").status, 503);
+}
+
+TEST_F(ExplainPages, ANodeIsToldWithItsPods) {
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 1), "n1"), "");
+  const Json told = Json::parse(ExplainNodePage(parts_, "/debug/nodes/n1", "").body);
+  EXPECT_EQ(told["version"], 1);
+  EXPECT_EQ(told["idle_gpus"], 1);
+  EXPECT_EQ(told["pods"][0]["pod"], "ns/pod-1");
+  const std::string text = ExplainNodePage(parts_, "/debug/nodes/n1", "text").body;
+  EXPECT_NE(text.find("GPU 0: held by ns/pod-1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("GPU 1: idle\n"), std::string::npos) << text;
+}
+
+TEST_F(ExplainPages, TopTellsModelsAndWhatWaits) {
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 1), "n1"), "");
+  Waits(APod("a").Whole(8), std::chrono::seconds(10));
+  Waits(APod("b").Whole(8), std::chrono::seconds(100));
+  Waits(APod("c").Share(100));
+  Waits(APod("d").Gang("ns/g"));  // asks for no GPU
+  const Json told = Json::parse(TopPage(parts_, "/debug/top", "").body);
+  EXPECT_EQ(told["models"][0]["model"], "A100");
+  EXPECT_EQ(told["models"][0]["idle"], 5);
+  EXPECT_EQ(told["models"][0]["pods_that_fit"], Json::parse(R"({"1":5,"2":2,"4":1,"8":0})"));
+  ASSERT_EQ(told["waiting"].size(), 2u);
+  EXPECT_EQ(told["waiting"][0]["asks"], "8 GPUs");
+  EXPECT_EQ(told["waiting"][0]["pods"], 2);
+  EXPECT_GE(told["waiting"][0]["oldest_seconds"], 100);
+  EXPECT_EQ(told["waiting"][1]["asks"], "share");
+}
+
+TEST_F(ExplainPages, TheTextBeginsWithTheSentence) {
+  Waits(APod("p").Whole(8));
+  const http::HttpResponse response = ExplainPodPage(parts_, "/debug/pods/default/p", "text");
+  EXPECT_EQ(response.content_type, "text/plain; charset=utf-8");
+  EXPECT_TRUE(response.body.starts_with("default/p: asks for 8 GPUs; fits none of 2 nodes ("))
+      << response.body;
+  EXPECT_NE(response.body.find("Nearest nodes:\n  n2: 4 of 4 GPUs idle, needs 8\n"),
+            std::string::npos)
+      << response.body;
+}
+
+// --- Groups that start whole
+
+class ExplainGangs : public ExplainPages {
+ protected:
+  ExplainGangs() { table_.Use({.conventions = {"berth"}}); }
+
+  static APod Member(const std::string& name) {
+    return APod(name).Whole(4).Gang("berth:default/train").GangSize(3);
+  }
+  // kube-scheduler asks about it.
+  void Ask(const APod& pod) {
+    GangActions actions;
+    const std::vector<NodeIndex> nodes = {0, 1};
+    table_.Filter(*service_.extender().policy().engine, service_.state().Current(), pod.Request(),
+                  nodes, std::chrono::steady_clock::now(), actions);
+  }
+
+  NodeDomains domains_{{}};
+  GangTable table_{{service_.state(), waiting_, domains_}};
+  const ExplainParts gangs_{service_.extender(), service_.state(), &waiting_, &table_, {}};
+};
+
+TEST_F(ExplainGangs, AMemberIsToldHowManyAreThere) {
+  Waits(Member("a"));
+  Waits(Member("b"));
+  Ask(Member("a"));
+  const Json told = Json::parse(ExplainPodPage(gangs_, "/debug/pods/default/a", "").body);
+  EXPECT_EQ(told["gang"]["waiting"], 2);
+  EXPECT_EQ(told["gang"]["minimum"], 3);
+  EXPECT_TRUE(told["sentence"].get<std::string>().starts_with(
+      "its group default/train starts whole and is gathering (2 pods of 3 are there); by itself it "
+      "asks for 4 GPUs; fits 1 of 2 nodes now"))
+      << told["sentence"];
+}
+
+TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
+  for (const char* name : {"a", "b", "c"}) Waits(Member(name));
+  Ask(Member("a"));
+  const Json told = Json::parse(ExplainGangPage(gangs_, "/debug/gangs/default/train", "").body);
+  EXPECT_EQ(told["version"], 1);
+  EXPECT_EQ(told["state"], "waiting");
+  EXPECT_EQ(told["sentence"],
+            "waiting: 3 of 3 pods that have to start together are there; 1 of 3 members fit");
+  ASSERT_EQ(told["members"].size(), 3u);
+  EXPECT_EQ(told["members"][2]["pod"], "default/c");
+  EXPECT_EQ(told["members"][2]["state"], "waiting");
+  EXPECT_EQ(told["waiting_member"]["pod"], "default/a");
+  const std::string text = ExplainGangPage(gangs_, "/debug/gangs/default/train", "text").body;
+  EXPECT_TRUE(text.starts_with("berth:default/train: waiting: ")) << text;
+}
+
+}  // namespace
+}  // namespace berth
