@@ -8,6 +8,7 @@
 #include "config/print.h"
 #include "config/schema.h"
 #include "server/config_command.h"
+#include "server/explain_command.h"
 #include "server/serve.h"
 #include "server/topology_command.h"
 
@@ -55,6 +56,12 @@ int RunServe(const ServeFlags& flags) {
   return served ? 0 : Report(served.error());
 }
 
+int PrintOr(const Result<std::string>& text) {
+  if (!text) return Report(text.error());
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
 CLI::App* AddTopology(CLI::App& app, TopologyFlags& flags) {
   CLI::App* const topology = app.add_subcommand("topology", "How the GPUs of a machine are linked");
   topology->require_subcommand(0, 1);
@@ -80,12 +87,38 @@ CLI::App* AddTopology(CLI::App& app, TopologyFlags& flags) {
 }
 
 int RunTopology(const CLI::App& topology, const TopologyFlags& flags) {
-  const auto text = topology.got_subcommand("show")       ? ShowTopology(flags)
-                    : topology.got_subcommand("annotate") ? AnnotateTopology(flags)
-                                                          : ChooseOnTopology(flags);
-  if (!text) return Report(text.error());
-  std::fputs(text->c_str(), stdout);
-  return 0;
+  return PrintOr(topology.got_subcommand("show")       ? ShowTopology(flags)
+                 : topology.got_subcommand("annotate") ? AnnotateTopology(flags)
+                                                       : ChooseOnTopology(flags));
+}
+
+void AddServer(CLI::App& command, ExplainFlags& flags) {
+  command.add_option("--server", flags.server, "The Berth to ask, or its debugListen")
+      ->type_name("URL")
+      ->capture_default_str();
+  command.add_flag("--json", flags.json, "Print the JSON of the server");
+}
+
+CLI::App* AddExplain(CLI::App& app, ExplainFlags& flags) {
+  CLI::App* const explain =
+      app.add_subcommand("explain", "Why a pod is where it is, or why it waits");
+  explain->require_subcommand(0, 1);
+  const auto add = [explain, &flags](const char* name, const char* what, const char* of) {
+    CLI::App* const command = explain->add_subcommand(name, what);
+    command->add_option("NAME", flags.name, of)->required();
+    AddServer(*command, flags);
+  };
+  add("pod", "Where a pod is and why, or why it waits and what would change that",
+      "NAMESPACE/NAME of the pod");
+  add("node", "What a node has, what is free of it, and who holds the rest", "Name of the node");
+  add("gang", "What pods that start together wait for", "NAMESPACE/NAME of the group");
+  return explain;
+}
+
+int RunExplain(const CLI::App& explain, const ExplainFlags& flags) {
+  return PrintOr(explain.got_subcommand("pod")    ? ExplainPodCommand(flags)
+                 : explain.got_subcommand("node") ? ExplainNodeCommand(flags)
+                                                  : ExplainGangCommand(flags));
 }
 
 int RunCheck(const std::string& file) {
@@ -124,6 +157,10 @@ int Main(int argc, char** argv) {
   config->add_subcommand("schema", "Print the JSON Schema of a configuration, for editors");
   TopologyFlags topology_flags;
   CLI::App* const topology = AddTopology(app, topology_flags);
+  ExplainFlags explain_flags;
+  CLI::App* const explain = AddExplain(app, explain_flags);
+  AddServer(*app.add_subcommand("top", "What the cluster has per GPU model, and what waits"),
+            explain_flags);
   app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -131,6 +168,7 @@ int Main(int argc, char** argv) {
     // know.
     const CLI::App& last = app.got_subcommand(config)     ? *config
                            : app.got_subcommand(topology) ? *topology
+                           : app.got_subcommand(explain)  ? *explain
                                                           : app;
     if (last.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
   } catch (const CLI::ParseError& problem) {
@@ -138,6 +176,8 @@ int Main(int argc, char** argv) {
   }
   if (app.got_subcommand("serve")) return RunServe(serve);
   if (app.got_subcommand(topology)) return RunTopology(*topology, topology_flags);
+  if (app.got_subcommand(explain)) return RunExplain(*explain, explain_flags);
+  if (app.got_subcommand("top")) return PrintOr(TopCommand(explain_flags));
   if (app.got_subcommand("version")) {
     std::printf("berth %s\n", BERTH_VERSION);
     return 0;

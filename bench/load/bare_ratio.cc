@@ -12,14 +12,14 @@
 #include "base/check.h"
 #include "bench/load/bare_server.h"
 #include "bench/load/berth_server.h"
-#include "bench/replay/http_client.h"
 #include "bench/replay/latency.h"
+#include "server/http/http_client.h"
 #include "server/http/http_server.h"
 
 namespace berth::load {
 namespace {
 
-using replay::HttpClient;
+using http::HttpClient;
 
 constexpr char kOneGpu[] = R"("cpu":"8","memory":"32Gi","nvidia.com/gpu":"1")";
 constexpr char kTwoGpus[] = R"("cpu":"8","memory":"32Gi","nvidia.com/gpu":"2")";

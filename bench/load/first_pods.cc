@@ -11,13 +11,13 @@
 #include "base/random.h"
 #include "bench/load/berth_server.h"
 #include "bench/load/timed_call.h"
-#include "bench/replay/http_client.h"
 #include "bench/replay/latency.h"
+#include "server/http/http_client.h"
 
 namespace berth::load {
 namespace {
 
-using replay::HttpClient;
+using http::HttpClient;
 
 // 48 shapes, as a cluster of several teams may have.
 std::string Amounts(Random& random) {

@@ -11,12 +11,12 @@
 
 #include "base/check.h"
 #include "bench/load/berth_server.h"
-#include "bench/replay/http_client.h"
+#include "server/http/http_client.h"
 
 namespace berth::load {
 namespace {
 
-using replay::HttpClient;
+using http::HttpClient;
 
 constexpr char kOneGpu[] = R"("cpu":"8","memory":"32Gi","nvidia.com/gpu":"1")";
 

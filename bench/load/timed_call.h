@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "bench/replay/http_client.h"
+#include "server/http/http_client.h"
 
 namespace berth::load {
 
@@ -18,7 +18,7 @@ struct Times {
 };
 
 // Returns the answer; appends its time in microseconds to `us`.
-inline std::string Timed(replay::HttpClient& client, const char* path, const std::string& body,
+inline std::string Timed(http::HttpClient& client, const char* path, const std::string& body,
                          std::vector<double>& us) {
   const auto start = std::chrono::steady_clock::now();
   auto answer = client.Post(path, body);

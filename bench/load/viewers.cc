@@ -22,8 +22,8 @@
 #include "base/check.h"
 #include "bench/load/berth_server.h"
 #include "bench/load/timed_call.h"
-#include "bench/replay/http_client.h"
 #include "bench/replay/latency.h"
+#include "server/http/http_client.h"
 
 namespace berth::load {
 
@@ -33,7 +33,7 @@ using tcp = boost::asio::ip::tcp;
 
 namespace {
 
-using replay::HttpClient;
+using http::HttpClient;
 
 constexpr std::chrono::milliseconds kEvery(3000);
 

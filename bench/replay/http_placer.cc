@@ -78,7 +78,7 @@ Result<std::vector<std::string_view>> BestHosts(std::string_view answer) {
 
 }  // namespace
 
-HttpPlacer::HttpPlacer(HttpClient client, const std::vector<NodeSpec>& nodes, TieBreaker ties)
+HttpPlacer::HttpPlacer(http::HttpClient client, const std::vector<NodeSpec>& nodes, TieBreaker ties)
     : client_(std::move(client)), ties_(ties) {
   std::vector<std::string> names;
   for (const NodeSpec& node : nodes) names.push_back(node.name);

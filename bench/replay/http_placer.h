@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "bench/replay/engine_placer.h"
-#include "bench/replay/http_client.h"
 #include "bench/replay/replay.h"
+#include "server/http/http_client.h"
 
 namespace berth::replay {
 
 class HttpPlacer final : public Placer {
  public:
-  HttpPlacer(HttpClient client, const std::vector<NodeSpec>& nodes, TieBreaker ties);
+  HttpPlacer(http::HttpClient client, const std::vector<NodeSpec>& nodes, TieBreaker ties);
 
   // A refused bind is an Error, because no other scheduler uses this cluster.
   Result<bool> Place(const PodRequest& pod) override;
@@ -30,7 +30,7 @@ class HttpPlacer final : public Placer {
   // Chooses the node of the pod from the names of a JSON list (without its brackets).
   Result<std::string> Choose(const std::string& pod_json, std::string_view names);
 
-  HttpClient client_;
+  http::HttpClient client_;
   TieBreaker ties_;
   std::string all_names_;  // "\"a\",\"b\""
   std::array<std::vector<double>, kVerbs> us_;

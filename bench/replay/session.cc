@@ -46,7 +46,7 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
   if (!Learns(*FindBuiltinProfile(options.policy))) config.request_mix = MixEntries(mix);
   const std::vector<NodeSpec> nodes = OrderedNodes(workload.nodes, arrivals);
   BERTH_TRY(const ServerProcess server, ServerProcess::Start(options.berth_binary, config, nodes));
-  BERTH_TRY(HttpClient client, HttpClient::Connect(server.address()));
+  BERTH_TRY(http::HttpClient client, http::HttpClient::Connect(server.address()));
   HttpPlacer placer(std::move(client), nodes, TieBreaker(profile, options.seed));
   BERTH_TRY(SessionResult result, Measure(workload, arrivals, placer, progress));
   result.filter_us = Summarize(placer.latencies_us(HttpPlacer::kFilter));

@@ -71,6 +71,11 @@ TEST_F(CommandLine, EverySubcommandExplainsItself) {
                                                              {"config", "print"},
                                                              {"config", "schema"},
                                                              {"version"},
+                                                             {"explain"},
+                                                             {"explain", "pod"},
+                                                             {"explain", "node"},
+                                                             {"explain", "gang"},
+                                                             {"top"},
                                                              {"topology"},
                                                              {"topology", "show"},
                                                              {"topology", "annotate"},
@@ -101,6 +106,8 @@ TEST_F(CommandLine, WrongUsageIsExit2AndNamesWhatIsWrong) {
       {{"config"}, "subcommand"},
       {{"config", "chuck"}, "chuck"},
       {{"config", "check"}, "FILE"},
+      {{"explain"}, "subcommand"},
+      {{"explain", "pod"}, "NAME"},
       {{"version", "now"}, "now"}};
   for (const auto& [arguments, named] : wrong) {
     const Outcome outcome = Berth(arguments);

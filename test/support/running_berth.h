@@ -52,6 +52,7 @@ class Running {
   }
 
   [[nodiscard]] RawClient Connect() const { return RawClient("127.0.0.1", port_); }
+  [[nodiscard]] int port() const { return port_; }
   ChildProcess& process() { return process_; }
 
  private:

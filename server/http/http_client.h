@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HttpClient: one keep-alive connection that posts and waits, as kube-scheduler's scheduling loop
-// does.
+// HttpClient: one keep-alive connection that asks and waits, as kube-scheduler's scheduling loop
+// does. Without TLS and without deadlines: for the command line and for measurements, which end
+// with their process. The API server is asked by server/kube/api_client.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 #include "base/result.h"
 
-namespace berth::replay {
+namespace berth::http {
 
 // Not thread-safe.
 class HttpClient {
@@ -22,6 +23,12 @@ class HttpClient {
   HttpClient(HttpClient&&) noexcept;
   HttpClient& operator=(HttpClient&&) noexcept;
 
+  struct Answer {
+    int status = 0;
+    std::string body;
+  };
+  // Error: kUnavailable when the exchange fails; any status is an answer.
+  Result<Answer> Ask(const char* method, std::string_view path, const std::string& body = "");
   // The body of the answer. Error: kUnavailable when the exchange fails or the status is not 200.
   Result<std::string> Post(std::string_view path, const std::string& body);
   Result<std::string> Get(std::string_view path);
@@ -32,4 +39,4 @@ class HttpClient {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace berth::replay
+}  // namespace berth::http

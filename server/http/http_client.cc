@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/replay/http_client.h"
+#include "server/http/http_client.h"
 
 #include <array>
 #include <limits>
@@ -11,7 +11,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
-namespace berth::replay {
+namespace berth::http {
 
 namespace beast = boost::beast;
 using tcp = boost::asio::ip::tcp;
@@ -32,7 +32,7 @@ class HttpClient::Impl {
     return {};
   }
 
-  Result<std::string> Exchange(const char* method, std::string_view path, const std::string& body) {
+  Result<Answer> Exchange(const char* method, std::string_view path, const std::string& body) {
     const std::string head =
         std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: " + host_ +
         "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
@@ -47,12 +47,7 @@ class HttpClient::Impl {
     if (code) {
       return Fail(Errc::kUnavailable, std::string(path) + ": " + code.message());
     }
-    if (parser.get().result_int() != 200) {
-      return Fail(Errc::kUnavailable, std::string(path) + ": status " +
-                                          std::to_string(parser.get().result_int()) + ": " +
-                                          parser.get().body().substr(0, 200));
-    }
-    return std::move(parser.get().body());
+    return Answer{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
   }
 
  private:
@@ -73,12 +68,28 @@ Result<HttpClient> HttpClient::Connect(const std::string& address) {
   return HttpClient(std::move(impl));
 }
 
+Result<HttpClient::Answer> HttpClient::Ask(const char* method, std::string_view path,
+                                           const std::string& body) {
+  return impl_->Exchange(method, path, body);
+}
+
+namespace {
+
+Result<std::string> BodyOf(Result<HttpClient::Answer> answer, std::string_view path) {
+  if (!answer) return tl::unexpected(std::move(answer).error());
+  if (answer->status == 200) return std::move(answer->body);
+  return Fail(Errc::kUnavailable, std::string(path) + ": status " + std::to_string(answer->status) +
+                                      ": " + answer->body.substr(0, 200));
+}
+
+}  // namespace
+
 Result<std::string> HttpClient::Post(std::string_view path, const std::string& body) {
-  return impl_->Exchange("POST", path, body);
+  return BodyOf(Ask("POST", path, body), path);
 }
 
 Result<std::string> HttpClient::Get(std::string_view path) {
-  return impl_->Exchange("GET", path, "");
+  return BodyOf(Ask("GET", path), path);
 }
 
-}  // namespace berth::replay
+}  // namespace berth::http

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `berth explain` and `berth top`: they fetch a page of a running Berth and print it
+// (server/pages/explain_pages.h).
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace berth {
+
+struct ExplainFlags {
+  // http://HOST:PORT of a Berth, or of its debugListen; HOST:PORT alone means the same.
+  std::string server = "http://127.0.0.1:8888";
+  std::string name;   // NAMESPACE/NAME of a pod or group, NAME of a node
+  bool json = false;  // else text
+};
+
+// What is to be printed. Error: kInvalidArgument for a name or an address that is none, kNotFound
+// where the server knows nothing of that name, kUnavailable.
+Result<std::string> ExplainPodCommand(const ExplainFlags& flags);
+Result<std::string> ExplainNodeCommand(const ExplainFlags& flags);
+Result<std::string> ExplainGangCommand(const ExplainFlags& flags);
+Result<std::string> TopCommand(const ExplainFlags& flags);
+
+}  // namespace berth
