@@ -8,7 +8,10 @@
 namespace berth {
 namespace {
 
-bool IsKept(const PodRequest& pod) { return pod.shape.wants_gpu() || !pod.gang.empty(); }
+// What is at fault with a pod may be what it asks for.
+bool IsKept(const PodRequest& pod) {
+  return pod.shape.wants_gpu() || !pod.gang.empty() || !pod.refusal.empty();
+}
 
 // Most changes of a pod that waits are why it still does: they are no news to its gang.
 bool SayTheSame(const WaitingPod& a, const WaitingPod& b) {

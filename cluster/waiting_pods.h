@@ -5,9 +5,9 @@
 // extender does not learn of all of them: if kube-scheduler's own filters leave no node, it is not
 // called. And it may be asked about pods that do not exist, by programs that simulate scheduling.
 //
-// Pods that neither ask for GPUs nor name a gang are known by their UIDs alone. A pod leaves when
-// it has a node, is told to end, or is gone. One that gets its node is bound in ClusterState first:
-// for a moment it is in both, never in neither.
+// Pods that neither ask for GPUs nor name a gang, nor are refused, are known by their UIDs alone. A
+// pod leaves when it has a node, is told to end, or is gone. One that gets its node is bound in
+// ClusterState first: for a moment it is in both, never in neither.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ class WaitingPods {
 
   // The pods that ask for MIG devices and that kube-scheduler found no node for, sorted by name.
   [[nodiscard]] Pods Current() const BERTH_EXCLUDES(mutex_);
-  // All that are kept whole: that ask for GPUs or name a gang. Sorted by name.
+  // All that are kept whole: that ask for GPUs, name a gang or are refused. Sorted by name.
   [[nodiscard]] std::vector<WaitingPod> Everybody() const BERTH_EXCLUDES(mutex_);
   // One of them by its name; of several, one that was deleted and its successor, the last added.
   [[nodiscard]] std::optional<WaitingPod> FindNamed(std::string_view namespace_name,
@@ -93,7 +93,7 @@ class WaitingPods {
   static constexpr std::size_t kGraves = 4096;
 
   struct Entry {
-    WaitingPod pod;  // pod.pod is nullptr where it neither asks for GPUs nor names a gang
+    WaitingPod pod;  // pod.pod is nullptr where it is known by its UID alone
     bool shown = false;
     std::uint64_t added = 0;  // in the order of additions
   };

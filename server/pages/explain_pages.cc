@@ -167,8 +167,8 @@ HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,
     return Answer(ReportOn(parts, *asked, std::nullopt), query);
   }
   return http::ErrorResponse(404, "pod " + std::string(full) +
-                                      " is not known: it does not exist, has ended, or neither "
-                                      "asks for GPUs nor is on a node that Berth knows");
+                                      " is not known: it does not exist, has ended, or waits "
+                                      "and asks for no GPU");
 }
 
 HttpResponse ExplainNodePage(const ExplainParts& parts, const std::string& path,

@@ -116,7 +116,9 @@ std::string GpusLines(const NodeFacts& facts, std::string_view indent) {
 std::string ReasonsText(const PodExplanation& told) {
   std::vector<Row> rows;
   for (const ReasonCount& count : told.counts) {
-    rows.push_back({std::to_string(count.nodes), std::string(TextOf(count.reason))});
+    const std::string text(TextOf(count.reason));
+    rows.push_back(
+        {std::to_string(count.nodes), text.empty() ? "the pod itself is refused" : text});
   }
   if (rows.empty()) return "";
   return "Nodes by the first reason against them:\n" + TableOf(rows);

@@ -62,6 +62,14 @@ TEST_F(WaitingPodsTest, APodIsFoundByItsNameTheOneThatCameLastFirst) {
   EXPECT_FALSE(waiting_.FindNamed("default", "plain")) << "it asks for nothing of ours";
 }
 
+TEST_F(WaitingPodsTest, APodThatIsRefusedIsKeptWhateverItAsksFor) {
+  PodRequest pod = APod("p").Request();
+  pod.refusal = "container main: want whole GPUs, got \"0.5\"";
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(pod)});
+  ASSERT_TRUE(waiting_.FindNamed("default", "p"));
+  EXPECT_EQ(waiting_.FindNamed("default", "p")->pod->refusal, pod.refusal);
+}
+
 TEST_F(WaitingPodsTest, EverybodyIsWhoAsksForGpusOrNamesAGangByName) {
   for (const APod& pod : {APod("b").Whole(1), APod("a").Share(100), Member("m"), APod("plain")}) {
     waiting_.Put(Waiting(pod));

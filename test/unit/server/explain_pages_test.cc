@@ -32,7 +32,11 @@ class ExplainPages : public testing::Test {
   }
   void Waits(const APod& pod, std::chrono::seconds age = std::chrono::seconds(60),
              bool gated = false) {
-    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod.Request()),
+    Waits(pod.Request(), age, gated);
+  }
+  void Waits(const PodRequest& pod, std::chrono::seconds age = std::chrono::seconds(60),
+             bool gated = false) {
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod),
                   .gated = gated,
                   .unschedulable = true,
                   .created = std::chrono::system_clock::now() - age});
@@ -87,6 +91,17 @@ TEST_F(ExplainPages, APodThatWasAskedAboutIsKnownWhereNoneAreWatched) {
 TEST_F(ExplainPages, APodThatSchedulingGatesKeepIsToldSo) {
   Waits(APod("p").Whole(1), std::chrono::seconds(1), true);
   EXPECT_TRUE(Pod("default/p")["sentence"].get<std::string>().starts_with("scheduling gates"));
+}
+
+TEST_F(ExplainPages, APodThatIsRefusedIsToldItsFault) {
+  PodRequest pod = APod("p").Request();
+  pod.refusal = "annotation berth.dev/link: want required, preferred or none, got \"yes\"";
+  Waits(pod);
+  const Json told = Pod("default/p");
+  EXPECT_EQ(told["sentence"], "no node can take the pod as it is: " + pod.refusal);
+  EXPECT_EQ(told["reasons"][0]["reason"], "pod_refused");
+  const std::string text = ExplainPodPage(parts_, "/debug/pods/default/p", "text").body;
+  EXPECT_NE(text.find("2  the pod itself is refused\n"), std::string::npos) << text;
 }
 
 TEST_F(ExplainPages, WhatIsNotKnownIs404WithTheReason) {
