@@ -44,6 +44,47 @@ int MissingOn(const Node& node, const RequestShape& shape) {
   return std::max(wanted - free, 0);
 }
 
+// Whether the reason may be another one for a pod without that need: no other check asks for it. So
+// few pairs remain that every node can be asked again.
+bool MayDecide(Need need, Reason reason) {
+  using enum Reason;
+  switch (need) {
+    case Need::kLink:
+    case Need::kNuma:
+    case Need::kBandwidth:
+    case Need::kLinks:
+      return IsAboutLinks(reason);
+    case Need::kDomain:
+      return reason == kNoTopologyDomain || reason == kOutsideDomain || reason == kNoDomainHasRoom;
+    case Need::kIsolation:
+      return reason == kTimeSliced || reason == kSharedSomehow || reason == kSharesUnguarded ||
+             reason == kNotItsOwn;
+    case Need::kGpuMemory:
+      return reason == kGpuTooSmall || reason == kGpuMemoryUnknown;
+    case Need::kTaints:
+      return reason == kTaintNotTolerated;
+    case Need::kSelection:
+      return reason == kNodeNotSelected;
+    case Need::kModel:
+      return reason == kModelMismatch;
+    case Need::kResource:
+      return reason == kOtherResource;
+    case Need::kCpu:
+      return reason == kCpuShort || reason == kCpuHeld || reason == kTooFewCpus;
+    case Need::kMemory:
+      return reason == kMemoryShort || reason == kMemoryHeld || reason == kTooLittleMemory;
+    case Need::kCount:
+      break;
+  }
+  return false;
+}
+
+// Whether the node would take the pod if the pod's group did not matter.
+bool TakesAlone(const Node& node, const PodRequest& pod) {
+  return FirstObjection(node, pod.shape) == Reason::kFits &&
+         Admits(node.spec(), pod) == Reason::kFits;
+}
+
 class Search {
  public:
   Search(const Snapshot& snapshot, const Question& question, std::span<const Reason> reasons)
@@ -73,11 +114,8 @@ class Search {
  private:
   void TryWithout(Need need) {
     const PodRequest pod = Without(question_.pod, need);
-    if (need == Need::kTaints && snapshot_.tainted_nodes() == 0) return;
-    Question other{.pod = pod, .candidates = question_.candidates, .group = question_.group};
-    const std::vector<Reason> reasons = ReasonsAnew(snapshot_, other);
-    for (std::size_t i = 0; i < reasons.size(); ++i) {
-      if (reasons[i] == Reason::kFits) without_[i] |= BitOf(need);
+    for (std::size_t i = 0; i < reasons_.size(); ++i) {
+      if (MayDecide(need, reasons_[i]) && TakesAlone(NodeOf(i), pod)) without_[i] |= BitOf(need);
     }
   }
 
@@ -116,7 +154,7 @@ class Search {
       if ((without_[at] & BitOf(need)) == 0) continue;
       if (need == Need::kLinks && (without_[at] & (BitOf(Need::kLinks) - 1)) != 0) continue;
       std::string text = Instead(pod, need, node);
-      if (text.empty()) continue;
+      if (text.empty() || !FitsOn(near.node, node, Without(pod, need))) continue;
       ways.emplace_back((kWishes & BitOf(need)) != 0 ? 0
                         : need < Need::kCpu          ? 2
                                                      : 3,
@@ -140,10 +178,8 @@ class Search {
   }
 
   // Whether the pod would fit if the node were so.
-  [[nodiscard]] bool FitsOn(NodeIndex index, const Node& node) const {
-    const PodRequest& pod = question_.pod;
-    if (FirstObjection(node, pod.shape) != Reason::kFits) return false;
-    if (Admits(node.spec(), pod) != Reason::kFits) return false;
+  [[nodiscard]] bool FitsOn(NodeIndex index, const Node& node, const PodRequest& pod) const {
+    if (!TakesAlone(node, pod)) return false;
     if (!question_.group.tree || !pod.domain.required) return true;
     return MayJoin(*question_.group.tree, pod, question_.group.members, index) == Reason::kFits &&
            HoldsRestOfGroup(snapshot_, *question_.group.tree, pod, question_.group.members, index,
@@ -166,7 +202,7 @@ class Search {
       const auto leaves = [&gone](const PodRecord& pod) {
         return std::ranges::any_of(gone, [&](Pod one) { return one->pod.id == pod.pod.id; });
       };
-      return FitsOn(index, node.Without(leaves));
+      return FitsOn(index, node.Without(leaves), question_.pod);
     };
     if (pods.empty() || !fits_without(pods)) return {};
     for (Pod pod : pods) {
@@ -204,7 +240,8 @@ class Search {
     NodeSpec spec = node.spec();
     const auto fits_as = [&](const NodeSpec& other) {
       const PodRecords pods(node.pods().begin(), node.pods().end());
-      return FitsOn(index, Node(std::make_shared<const NodeSpec>(other), pods, node.claims()));
+      return FitsOn(index, Node(std::make_shared<const NodeSpec>(other), pods, node.claims()),
+                    question_.pod);
     };
     if (!spec.ready) {
       spec.ready = true;
@@ -221,7 +258,8 @@ class Search {
   const Snapshot& snapshot_;
   const Question& question_;
   const std::span<const Reason> reasons_;
-  std::vector<NeedMask> without_;  // by candidate: the needs without which it would fit
+  // By candidate: the needs without which it would fit, if the pod's group did not matter.
+  std::vector<NeedMask> without_;
 };
 
 }  // namespace
