@@ -67,8 +67,8 @@ struct Judgement {
 // The reasons alone, one per candidate.
 std::vector<Reason> ReasonsFor(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                                const Question& question);
-// The same, asked of the filters themselves: it leaves nothing in the engine's tables, which are for
-// the shapes that pods have. For questions of which no answer is awaited by a scheduler.
+// The same, asked of the filters themselves: it leaves nothing in the engine's tables, which are
+// for the shapes that pods have. For questions of which no answer is awaited by a scheduler.
 std::vector<Reason> ReasonsAnew(const Snapshot& snapshot, const Question& question);
 Judgement Judge(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                 const Question& question);

@@ -33,7 +33,7 @@ using tcp = boost::asio::ip::tcp;
 
 namespace {
 
-using http::HttpClient;
+using berth::http::HttpClient;
 
 constexpr std::chrono::milliseconds kEvery(3000);
 
