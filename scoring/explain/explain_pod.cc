@@ -215,10 +215,7 @@ class Explaining {
   static std::string DevicesText(const Placement& placement) {
     std::vector<std::string> devices;
     for (const DeviceGrant& grant : placement.grants) {
-      std::string device = "GPU " + std::to_string(grant.gpu);
-      if (grant.milli < kMilliPerGpu)
-        device += " (" + std::to_string(grant.milli) + " thousandths)";
-      devices.push_back(std::move(device));
+      devices.push_back(TextOf(grant));
     }
     for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
     if (placement.places > 0) devices.push_back(CountText(placement.places, "place"));

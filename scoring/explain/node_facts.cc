@@ -42,6 +42,7 @@ std::vector<GpuFacts> GpusOf(const Node& node, const std::vector<NodeTenant>& te
   }
   for (const NodeTenant& tenant : tenants) {
     for (const DeviceGrant& grant : tenant.grants) {
+      if (grant.gpu < 0) continue;
       const auto gpu = static_cast<std::size_t>(grant.gpu);
       if (gpu < gpus.size()) gpus[gpu].held_by.push_back(tenant.pod);
     }
@@ -115,7 +116,8 @@ std::string ShareText(const Node& node, const GpuShare& share) {
   int milli = 0;
   std::int64_t memory_mib = 0;
   for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
-    if (!node.IsOpen(static_cast<int>(gpu))) continue;
+    const GpuFree& free = node.gpus()[gpu];
+    if (!node.IsOpen(static_cast<int>(gpu)) || !HasPlace(node.spec().gpus[gpu], free)) continue;
     milli = std::max(milli, node.gpus()[gpu].milli);
     memory_mib = std::max(memory_mib, node.gpus()[gpu].memory_mib);
   }
@@ -179,6 +181,12 @@ std::string DevicesText(const Node& node, const RequestShape& shape) {
 std::string TextOf(const Taint& taint) {
   return taint.key + (taint.value.empty() ? "" : "=" + taint.value) +
          (taint.effect == TaintEffect::kNoExecute ? ":NoExecute" : ":NoSchedule");
+}
+
+std::string TextOf(const DeviceGrant& grant) {
+  std::string text = "GPU " + (grant.gpu < 0 ? grant.uuid : std::to_string(grant.gpu));
+  if (grant.milli < kMilliPerGpu) text += " (" + std::to_string(grant.milli) + " thousandths)";
+  return text;
 }
 
 std::string CpuText(std::int64_t milli) {

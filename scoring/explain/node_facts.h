@@ -72,6 +72,9 @@ std::string AskText(const GpuAsk& ask);
 // "2 pods", "1 pod".
 std::string CountText(std::int64_t count, const std::string& what);
 
+// "GPU 3", "GPU 3 (300 thousandths)"; by the UUID where the index is not known.
+std::string TextOf(const DeviceGrant& grant);
+
 // What the node has of what decided against the pod, in numbers: "4 of 8 GPUs idle, needs 4 linked
 // (largest linked set 2)". Where no number decided, the text of the reason.
 std::string LackText(const Node& node, const PodRequest& pod, Reason reason);

@@ -38,11 +38,17 @@ Json AsksJson(const RequestShape& shape) {
   return json;
 }
 
+Json GrantJson(const DeviceGrant& grant) {
+  Json json = {{"index", grant.gpu}, {"milli", grant.milli}, {"memory_mib", grant.memory_mib}};
+  if (!grant.uuid.empty()) json["uuid"] = grant.uuid;
+  if (grant.gpu < 0) json["index"] = nullptr;
+  return json;
+}
+
 Json DevicesJson(const Placement& placement) {
   Json gpus = Json::array();
   for (const DeviceGrant& grant : placement.grants) {
-    gpus.push_back(
-        {{"index", grant.gpu}, {"milli", grant.milli}, {"memory_mib", grant.memory_mib}});
+    gpus.push_back(GrantJson(grant));
   }
   Json json = {{"gpus", std::move(gpus)}};
   for (const MigGrant& grant : placement.mig) json["mig"].push_back(MigGrantJson(grant));
@@ -53,8 +59,7 @@ Json DevicesJson(const Placement& placement) {
 Json TenantJson(const NodeTenant& tenant) {
   Json gpus = Json::array();
   for (const DeviceGrant& grant : tenant.grants) {
-    gpus.push_back(
-        {{"index", grant.gpu}, {"milli", grant.milli}, {"memory_mib", grant.memory_mib}});
+    gpus.push_back(GrantJson(grant));
   }
   Json json = {{"pod", tenant.pod},
                {"priority", tenant.priority},

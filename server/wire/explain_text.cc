@@ -201,8 +201,7 @@ std::string TextOf(const NodeFacts& node) {
   for (const NodeTenant& tenant : node.tenants) {
     std::string devices;
     for (const DeviceGrant& grant : tenant.grants) {
-      devices += (devices.empty() ? "GPU " : ",") + std::to_string(grant.gpu);
-      if (grant.milli < kMilliPerGpu) devices += " (" + std::to_string(grant.milli) + ")";
+      devices += (devices.empty() ? "" : ", ") + TextOf(grant);
     }
     for (const std::string& mig : tenant.mig) devices += (devices.empty() ? "" : ", ") + mig;
     if (tenant.places > 0) devices = CountText(tenant.places, "place");
