@@ -37,7 +37,7 @@ void Engine::Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot) {
   if (use_ == MixUse::kDraws) {
     InheritDraws(mix_, mix);
     turnover_.Look(static_cast<double>(epoch.gpu_pods), static_cast<double>(snapshot.departed()));
-    used_ = UsedOf(snapshot);
+    used_ = UsedOf(snapshot, WorthOf(mix, fleet_));
     if (!fleet_.empty() && !mix.empty()) rounds_left_ = knows_draws ? kRounds : kFirstRounds;
     rounds_at_once_ = epoch.pods < kBeginningPods ? rounds_left_ : 1;
   }

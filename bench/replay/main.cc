@@ -17,7 +17,7 @@ constexpr int kUsage = 2;
 int Main(int argc, char** argv) {
   CLI::App app("Replays GPU workloads on Berth's engine", "berth-replay");
   app.require_subcommand(1);
-  const std::array<std::pair<const char*, Command>, 10> commands = {{
+  const std::array<std::pair<const char*, Command>, 11> commands = {{
       {"run", AddRun(app)},
       {"compare", AddCompare(app)},
       {"merge", AddMerge(app)},
@@ -26,6 +26,7 @@ int Main(int argc, char** argv) {
       {"mig", AddMig(app)},
       {"waves", AddWaves(app)},
       {"gang", AddGang(app)},
+      {"shares", AddShares(app)},
       {"generate", AddGenerate(app)},
       {"demo", AddDemo(app)},
   }};

@@ -11,11 +11,11 @@ namespace berth {
 ExpectedWaste::ExpectedWaste(const RequestMix& mix, const Fleet& fleet,
                              const WasteParameters& parameters)
     : potential_(mix, fleet, parameters),
-      market_(mix, potential_.groups(), fleet, parameters, kPointsPerGpu),
+      market_(mix, potential_.groups(), fleet, parameters, kPointsPerGpu, potential_.worth()),
       fragmentation_weight_(parameters.fragmentation),
       best_fit_(parameters.best_fit),
       cpu_price_(CpuPriceOf(mix, fleet)) {
-  if (fragmentation_weight_ > 0) fragmentation_.emplace(mix);
+  if (fragmentation_weight_ > 0) fragmentation_.emplace(mix, potential_.worth());
 }
 
 double ExpectedWaste::CostMilli(const GpuState& state, std::size_t group) const {
@@ -26,7 +26,7 @@ double ExpectedWaste::CostMilli(const GpuState& state, std::size_t group) const 
 
 void ExpectedWaste::Score(const Node& node, const RequestShape& shape,
                           std::span<const DeviceChoice> choices, std::span<int> scores) const {
-  const GpuState before(node);
+  const GpuState before = potential_.worth().StateOf(node);
   const std::size_t group = potential_.groups().GroupOf(node.spec().gpu_model);
   const double cost_before = CostMilli(before, group);
   const double cpu_price = shape.wants_gpu() || before.count == 0 ? 0 : cpu_price_;

@@ -70,7 +70,7 @@ Fleet FleetOf(const Snapshot& snapshot) {
   for (const auto& [key, kind] : kinds) {
     // Alive as long as the node: it has no use for a copy of the spec.
     const std::shared_ptr<const NodeSpec> spec(std::shared_ptr<void>(), kind.spec);
-    fleet.push_back({kind.spec->gpu_model, GpuState(Node(spec)), kind.nodes});
+    fleet.push_back({kind.spec->gpu_model, GpuState::WithMemory(Node(spec)), kind.nodes});
   }
   return fleet.size() > kMostKinds ? Coarsened(fleet) : fleet;
 }
@@ -84,18 +84,26 @@ Fleet SampleOf(const Snapshot& snapshot, std::size_t nodes) {
   Fleet sample;
   for (std::size_t i = 0; i < with_gpus.size(); i += step) {
     const Node& node = snapshot.node(with_gpus[i]);
-    sample.push_back({node.spec().gpu_model, GpuState(node), 1});
+    sample.push_back({node.spec().gpu_model, GpuState::WithMemory(node), 1});
   }
   return sample;
 }
 
-double UsedOf(const Snapshot& snapshot) {
+double UsedOf(const Snapshot& snapshot, const CardWorth& worth) {
   double free = 0, all = 0;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
-      all += node.spec().gpus[gpu].healthy ? kMilliPerGpu : 0;
-      free += UsableMilli(node, gpu);
+      const GpuSpec& spec = node.spec().gpus[gpu];
+      const int milli = UsableMilli(node, gpu), whole = spec.healthy ? kMilliPerGpu : 0;
+      if (!worth.counts_memory) {
+        all += whole;
+        free += milli;
+        continue;
+      }
+      all += worth.MilliOf(whole, spec.healthy ? spec.memory_mib : 0);
+      // Nobody gets memory of a GPU without compute.
+      free += worth.MilliOf(milli, milli > 0 ? UsableMib(node, gpu) : 0);
     }
   }
   return all > 0 ? 1 - free / all : 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cluster/snapshot.h"
+#include "scoring/waste/card_worth.h"
 #include "scoring/waste/gpu_state.h"
 
 namespace berth {
@@ -26,7 +27,7 @@ Fleet FleetOf(const Snapshot& snapshot);
 // now, in even steps by name.
 Fleet SampleOf(const Snapshot& snapshot, std::size_t nodes);
 
-// The part of the compute of its healthy GPUs that is in use, 0..1; 0 without GPUs.
-double UsedOf(const Snapshot& snapshot);
+// The part of its healthy GPUs that is in use, 0..1; 0 without GPUs.
+double UsedOf(const Snapshot& snapshot, const CardWorth& worth = {});
 
 }  // namespace berth

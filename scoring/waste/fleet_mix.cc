@@ -2,12 +2,15 @@
 #include "scoring/waste/fleet_mix.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <utility>
 
 namespace berth {
 namespace {
+
+constexpr double kWorthExponent = 4;
 
 // Merges a class into one that asks for the same; the memory is the mean of both.
 void Join(RequestClass& into, const RequestClass& from) {
@@ -55,6 +58,33 @@ RequestMix OnFleet(RequestMix mix, const FleetModels& models) {
   for (RequestClass& entry : mix) entry.weight /= sum;
   std::ranges::stable_sort(mix, std::greater<>(), &RequestClass::weight);
   return mix;
+}
+
+CardWorth WorthOf(const RequestMix& mix, const Fleet& fleet) {
+  CardWorth worth;
+  double cards = 0, memory_mib = 0;
+  for (const NodeKind& kind : fleet) {
+    if (kind.state.card_mib == 0) continue;
+    const double here = static_cast<double>(kind.nodes) * kind.state.count;
+    cards += here;
+    memory_mib += here * static_cast<double>(kind.state.card_mib);
+  }
+  if (memory_mib <= 0) return worth;
+  worth.mean_card_mib = memory_mib / cards;
+  double compute = 0, memory = 0;
+  for (const RequestClass& entry : mix) {
+    const double asked = entry.shape.gpu_count() * entry.shape.milli_per_gpu();
+    const std::int64_t says = ShareMemoryMib(entry.shape);
+    compute += entry.weight * asked / kMilliPerGpu;
+    memory += entry.weight *
+              (says == 0 ? asked / kMilliPerGpu : static_cast<double>(says) / worth.mean_card_mib);
+    worth.counts_memory = worth.counts_memory || says > 0;
+  }
+  if (!worth.counts_memory) return worth;
+  const double ratio = std::pow(memory / compute, kWorthExponent);
+  worth.compute = 1 / (1 + ratio);
+  worth.memory = ratio / (1 + ratio);
+  return worth;
 }
 
 }  // namespace berth

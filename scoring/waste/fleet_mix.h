@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "scoring/waste/card_worth.h"
 #include "scoring/waste/fleet.h"
 #include "scoring/waste/request_mix.h"
 
@@ -26,5 +27,8 @@ FleetModels ModelsOf(const Fleet& fleet);
 // names models, but none of these, is left out: its pods can be placed nowhere. Weights sum to 1
 // again.
 RequestMix OnFleet(RequestMix mix, const FleetModels& models);
+
+// What compute and memory are worth to the mix. Memory is not counted if the fleet's is unknown.
+CardWorth WorthOf(const RequestMix& mix, const Fleet& fleet);
 
 }  // namespace berth

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GpuState: the part of a node that metrics depend on - free CPU and the free compute of its GPUs,
-// sorted and without indices, so that equally full nodes are equal. A value.
+// sorted and without indices, so that equally full nodes are equal. With the memory of the GPUs,
+// where it is counted (card_worth.h): then those with equal compute are sorted by it. A value.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <tuple>
 #include <utility>
 
 #include "base/random.h"
@@ -20,6 +23,12 @@ inline int UsableMilli(const Node& node, std::size_t gpu) {
   return node.IsOpen(static_cast<int>(gpu)) ? std::max(node.gpus()[gpu].milli, 0) : 0;
 }
 
+inline std::int32_t UsableMib(const Node& node, std::size_t gpu) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (!node.IsOpen(static_cast<int>(gpu))) return 0;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(node.gpus()[gpu].memory_mib, 0, kMost));
+}
+
 struct GpuState {
   explicit GpuState(const Node& node)
       : cpu_milli(node.free_cpu_milli()), count(static_cast<int>(node.gpus().size())) {
@@ -28,6 +37,23 @@ struct GpuState {
       total += free[g];
     }
     std::sort(free.begin(), free.begin() + count);
+  }
+
+  static GpuState WithMemory(const Node& node) {
+    GpuState state(node);
+    for (const GpuSpec& gpu : node.spec().gpus) {
+      state.card_mib = std::max(state.card_mib, gpu.memory_mib);
+    }
+    if (state.card_mib == 0) return state;
+    std::array<Card, kMaxGpusPerNode> cards;
+    for (std::size_t g = 0; g < node.gpus().size(); ++g) {
+      cards[g] = {UsableMilli(node, g), UsableMib(node, g)};
+    }
+    std::sort(cards.begin(), cards.begin() + state.count);
+    for (std::size_t g = 0; g < node.gpus().size(); ++g) {
+      std::tie(state.free[g], state.memory_mib[g]) = cards[g];
+    }
+    return state;
   }
 
   // `kind` stands for what else the metric distinguishes nodes by.
@@ -40,7 +66,11 @@ struct GpuState {
       if (g % kPerWord == 0) hash = Mix64(hash ^ std::exchange(word, 0));
       word = word << kBits | static_cast<std::uint64_t>(free[static_cast<std::size_t>(g)]);
     }
-    return Mix64(hash ^ word);
+    if (card_mib == 0) return Mix64(hash ^ word);
+    for (int g = 0; g < count; ++g) {
+      hash = Mix64(hash ^ static_cast<std::uint64_t>(memory_mib[static_cast<std::size_t>(g)]));
+    }
+    return Mix64(hash ^ word ^ static_cast<std::uint64_t>(card_mib));
   }
 
   // Replaces one free amount by another one and keeps the order.
@@ -53,14 +83,34 @@ struct GpuState {
     total += to - from;
   }
 
+  // The same where memory is counted.
+  void Change(std::pair<int, std::int32_t> from, std::pair<int, std::int32_t> to) {
+    std::size_t g = 0;
+    while (CardAt(g) != from) ++g;
+    const auto put = [this](std::size_t at, const Card& card) {
+      std::tie(free[at], memory_mib[at]) = card;
+    };
+    for (; g > 0 && to < CardAt(g - 1); --g) put(g, CardAt(g - 1));
+    put(g, to);
+    total += to.first - from.first;
+  }
+
   // This state once the node has given the choice to a pod of that shape.
   [[nodiscard]] GpuState After(const Node& node, const RequestShape& shape,
                                const DeviceChoice& choice) const {
     GpuState after = *this;
     after.cpu_milli -= shape.cpu_milli;
     for (std::uint64_t rest = choice.gpus; rest != 0; rest &= rest - 1) {
-      const int before = UsableMilli(node, static_cast<std::size_t>(__builtin_ctzll(rest)));
-      after.Change(before, before - choice.milli);
+      const auto gpu = static_cast<std::size_t>(__builtin_ctzll(rest));
+      const int before = UsableMilli(node, gpu);
+      if (card_mib == 0) {
+        after.Change(before, before - choice.milli);
+        continue;
+      }
+      const std::int32_t memory = UsableMib(node, gpu);
+      const auto taken = static_cast<std::int32_t>(
+          shape.is_share() ? std::min<std::int64_t>(choice.memory_mib, memory) : memory);
+      after.Change(Card(before, memory), Card(before - choice.milli, memory - taken));
     }
     return after;
   }
@@ -74,7 +124,13 @@ struct GpuState {
   std::int64_t cpu_milli;
   int count;                              // GPUs
   int total = 0;                          // sum of free
+  std::int64_t card_mib = 0;              // memory of the largest GPU; 0: memory is not counted
   std::array<int, kMaxGpusPerNode> free;  // the first `count`, ascending
+  std::array<std::int32_t, kMaxGpusPerNode> memory_mib;  // of the same GPUs; where it is counted
+
+ private:
+  using Card = std::pair<int, std::int32_t>;  // free compute and memory
+  [[nodiscard]] Card CardAt(std::size_t g) const { return {free[g], memory_mib[g]}; }
 };
 
 }  // namespace berth

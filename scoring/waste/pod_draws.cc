@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "scoring/waste/fleet_mix.h"
 
 namespace berth {
 
@@ -53,12 +54,12 @@ std::vector<double> RarityOf(const RequestMix& mix, const Fleet& fleet) {
   return rarity;
 }
 
-double OptimisticMean(std::span<const int> values, double optimism) {
+double OptimisticMean(std::span<const double> values, double optimism) {
   const auto count = static_cast<double>(values.size());
   if (optimism <= 0) return std::accumulate(values.begin(), values.end(), 0.0) / count;
-  const int least = *std::ranges::min_element(values);  // so that no term vanishes
+  const double least = *std::ranges::min_element(values);  // so that no term vanishes
   double sum = 0;
-  for (const int value : values) sum += std::exp((least - value) / optimism);
+  for (const double value : values) sum += std::exp((least - value) / optimism);
   return least - optimism * std::log(sum / count);
 }
 
@@ -108,6 +109,7 @@ struct PodDraws::Filling {
   static std::size_t Index(int gpu) { return static_cast<std::size_t>(gpu); }
   [[nodiscard]] int Free(int gpu) const { return free[Index(gpu)]; }
 
+  [[nodiscard]] double Left() const { return total; }  // in thousandths of a GPU
   // Requires: it asks for GPUs.
   [[nodiscard]] bool Fits(const Class& pod) const {
     return pod.cpu_milli <= cpu_milli && pod.gpus <= count && Free(count - pod.gpus) >= pod.milli;
@@ -133,15 +135,104 @@ struct PodDraws::Filling {
   }
 };
 
+// The same where memory is counted: GPUs with what is free of both, in no order.
+struct PodDraws::CardFilling {
+  std::int64_t cpu_milli;
+  int count;
+  std::int64_t card_mib;
+  const CardWorth* worth;
+  std::array<std::int32_t, kMaxGpusPerNode> milli;  // the first `count`
+  std::array<std::int32_t, kMaxGpusPerNode> memory_mib;
+  std::int32_t most_milli = 0, most_mib = 0;  // of one GPU: most pods that do not fit fail here
+
+  CardFilling(const GpuState& state, const CardWorth& of)
+      : cpu_milli(state.cpu_milli), count(state.count), card_mib(state.card_mib), worth(&of) {
+    const auto cards_end = static_cast<std::ptrdiff_t>(count);
+    std::copy(state.free.begin(), state.free.begin() + cards_end, milli.begin());
+    std::fill_n(memory_mib.begin(), count, 0);
+    if (card_mib > 0) {
+      std::copy(state.memory_mib.begin(), state.memory_mib.begin() + cards_end, memory_mib.begin());
+    }
+    FindMost();
+  }
+
+  void FindMost() {
+    most_milli = count > 0 ? *std::max_element(milli.begin(), milli.begin() + count) : 0;
+    most_mib = count > 0 ? *std::max_element(memory_mib.begin(), memory_mib.begin() + count) : 0;
+  }
+
+  [[nodiscard]] std::size_t cards() const { return static_cast<std::size_t>(count); }
+  [[nodiscard]] static bool IsWhole(const Class& pod) {
+    return pod.milli == kMilliPerGpu && pod.memory_mib == 0;
+  }
+  [[nodiscard]] std::int64_t MemoryOf(const Class& share) const {
+    return share.memory_mib > 0 ? share.memory_mib : card_mib * share.milli / kMilliPerGpu;
+  }
+  [[nodiscard]] bool Takes(std::size_t g, const Class& share, std::int64_t memory) const {
+    return milli[g] >= share.milli && memory_mib[g] >= memory;
+  }
+
+  [[nodiscard]] bool Fits(const Class& pod) const {
+    if (pod.cpu_milli > cpu_milli || pod.milli > most_milli) return false;
+    if (IsWhole(pod)) {
+      return std::count(milli.begin(), milli.begin() + count, kMilliPerGpu) >= pod.gpus;
+    }
+    const std::int64_t memory = MemoryOf(pod);
+    if (memory > most_mib) return false;
+    for (std::size_t g = 0; g < cards(); ++g) {
+      if (Takes(g, pod, memory)) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool FitsAny(const std::vector<Class>& pods) const {
+    return std::ranges::any_of(pods, [this](const Class& pod) { return Fits(pod); });
+  }
+
+  void Place(const Class& pod) {
+    cpu_milli -= pod.cpu_milli;
+    if (IsWhole(pod)) {
+      int left = pod.gpus;
+      for (std::size_t g = 0; g < cards() && left > 0; ++g) {
+        if (milli[g] != kMilliPerGpu) continue;
+        milli[g] = memory_mib[g] = 0;
+        --left;
+      }
+      return FindMost();
+    }
+    const std::int64_t memory = MemoryOf(pod);
+    std::size_t best = cards();
+    double least = 0;
+    for (std::size_t g = 0; g < cards(); ++g) {
+      if (!Takes(g, pod, memory)) continue;
+      const double left = Left(g);
+      if (best != cards() && left >= least) continue;
+      best = g;
+      least = left;
+    }
+    milli[best] -= pod.milli;
+    memory_mib[best] -= static_cast<std::int32_t>(memory);
+    FindMost();
+  }
+
+  // In thousandths of a GPU.
+  [[nodiscard]] double Left(std::size_t g) const { return worth->MilliOf(milli[g], memory_mib[g]); }
+  [[nodiscard]] double Left() const {
+    double sum = 0;
+    for (std::size_t g = 0; g < cards(); ++g) sum += Left(g);
+    return sum;
+  }
+};
+
 PodDraws::PodDraws(const RequestMix& mix, const Fleet& fleet, const WasteParameters& parameters)
     : fills_(parameters.fills),
       patience_(parameters.patience),
       optimism_milli_(parameters.optimism * kMilliPerGpu),
       groups_(mix),
+      worth_(WorthOf(mix, fleet)),
       drawn_(MostFrequent(mix, parameters.coverage)) {
   for (const RequestClass& entry : mix) {
-    classes_.push_back(
-        {entry.shape.cpu_milli, entry.shape.gpu_count(), entry.shape.milli_per_gpu()});
+    classes_.push_back({entry.shape.cpu_milli, entry.shape.gpu_count(), entry.shape.milli_per_gpu(),
+                        worth_.counts_memory ? ShareMemoryMib(entry.shape) : 0});
   }
   const std::vector<double> rarity = RarityOf(mix, fleet);
   for (std::size_t g = 0; g < groups_.size(); ++g) by_group_.push_back(MakeGroup(mix, g, rarity));
@@ -149,7 +240,8 @@ PodDraws::PodDraws(const RequestMix& mix, const Fleet& fleet, const WasteParamet
 
 void PodDraws::KeepLeast(const Class& asked, std::vector<Class>& least) {
   const auto no_less = [](const Class& a, const Class& b) {
-    return a.cpu_milli >= b.cpu_milli && a.gpus >= b.gpus && a.milli >= b.milli;
+    return a.cpu_milli >= b.cpu_milli && a.gpus >= b.gpus && a.milli >= b.milli &&
+           a.memory_mib >= b.memory_mib;
   };
   if (std::ranges::any_of(least, [&](const Class& other) { return no_less(asked, other); })) return;
   std::erase_if(least, [&](const Class& other) { return no_less(other, asked); });
@@ -178,8 +270,8 @@ PodDraws::Group PodDraws::MakeGroup(const RequestMix& mix, std::size_t group,
   return made;
 }
 
-template <class Accept>
-void PodDraws::Fill(const Group& group, std::size_t fill, Filling& filling, Accept accept) const {
+template <class Filled, class Accept>
+void PodDraws::Fill(const Group& group, std::size_t fill, Filled& filling, Accept accept) const {
   const std::uint16_t* const draws = group.draws.data() + fill * kDraws;
   int refused = 0;
   for (std::size_t i = 0; i < kDraws; ++i) {
@@ -199,19 +291,24 @@ void PodDraws::Fill(const Group& group, std::size_t fill, Filling& filling, Acce
   }
 }
 
-double PodDraws::LeftMilli(const GpuState& state, std::size_t group) const {
-  const Group& pods = by_group_[group];
-  const Filling start(state);
-  if (!start.FitsAny(pods.least)) return state.total;
-  std::array<int, kMostFills> left{};
+template <class Filled>
+double PodDraws::LeftAfterFills(const Filled& start, const Group& group) const {
+  if (!start.FitsAny(group.least)) return start.Left();
+  std::array<double, kMostFills> left{};
   for (int fill = 0; fill < fills_; ++fill) {
-    Filling filling = start;
+    Filled filling = start;
     // Pods without GPU change nothing any more where no other one fits.
-    Fill(pods, static_cast<std::size_t>(fill), filling,
-         [&](const Filling& now, std::uint16_t) { return !now.FitsAny(pods.least); });
-    left[static_cast<std::size_t>(fill)] = filling.total;
+    Fill(group, static_cast<std::size_t>(fill), filling,
+         [&](const Filled& now, std::uint16_t) { return !now.FitsAny(group.least); });
+    left[static_cast<std::size_t>(fill)] = filling.Left();
   }
   return OptimisticMean({left.data(), static_cast<std::size_t>(fills_)}, optimism_milli_);
+}
+
+double PodDraws::LeftMilli(const GpuState& state, std::size_t group) const {
+  const Group& pods = by_group_[group];
+  return worth_.counts_memory ? LeftAfterFills(CardFilling(state, worth_), pods)
+                              : LeftAfterFills(Filling(state), pods);
 }
 
 void PodDraws::CountAccepted(const GpuState& state, std::size_t group, double times,
@@ -221,8 +318,17 @@ void PodDraws::CountAccepted(const GpuState& state, std::size_t group, double ti
   const std::int64_t least_cpu = std::ranges::min(pods.least, {}, &Class::cpu_milli).cpu_milli;
   const int least_milli = std::ranges::min(pods.least, {}, &Class::milli).milli;
   for (int fill = 0; fill < fills_; ++fill) {
+    const auto number = static_cast<std::size_t>(fill);
+    if (worth_.counts_memory) {
+      CardFilling filling(state, worth_);
+      Fill(pods, number, filling, [&](const CardFilling& now, std::uint16_t m) {
+        accepted[m] += times;
+        return classes_[m].gpus > 0 && !now.FitsAny(pods.least);
+      });
+      continue;
+    }
     Filling filling(state);
-    Fill(pods, static_cast<std::size_t>(fill), filling, [&](const Filling& now, std::uint16_t m) {
+    Fill(pods, number, filling, [&](const Filling& now, std::uint16_t m) {
       accepted[m] += times;
       return classes_[m].gpus > 0 &&
              (now.cpu_milli < least_cpu || now.Free(now.count - 1) < least_milli);

@@ -4,9 +4,9 @@
 //
 // A fill draws pods, independently, from the most frequent classes of the mix that make up
 // `coverage` of it. A pod without GPU takes its CPU if it fits; a share goes to the fullest GPU
-// that takes it. The fill ends after `patience` GPU pods in a row that did not fit: one node sees
-// only so many before the others have taken them. All draws come from fixed seeds, and the fills of
-// all states see the same pods, so that what differs between two states is the states.
+// that takes it (by card_worth.h). The fill ends after `patience` GPU pods in a row that do not
+// fit: one node sees only so many before the others have taken them. Draws are from fixed seeds,
+// the same for all states, so that what differs between two states is the states.
 //
 // A class is drawn on the nodes of a GPU model with the weight
 //
@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scoring/waste/card_worth.h"
 #include "scoring/waste/fleet.h"
 #include "scoring/waste/gpu_state.h"
 #include "scoring/waste/model_groups.h"
@@ -38,8 +39,10 @@ class PodDraws {
   PodDraws(const RequestMix& mix, const Fleet& fleet, const WasteParameters& parameters);
 
   [[nodiscard]] const ModelGroups& groups() const { return groups_; }
+  [[nodiscard]] const CardWorth& worth() const { return worth_; }
 
-  // The free compute left, in thousandths of a GPU, as a mean over the fills: 0..state.total.
+  // The free GPU left (card_worth.h), in thousandths, as a mean over the fills: no more than there
+  // was. Requires: a state of worth().StateOf.
   // `group`: of the node's GPU model.
   [[nodiscard]] double LeftMilli(const GpuState& state, std::size_t group) const;
 
@@ -58,6 +61,7 @@ class PodDraws {
     std::int64_t cpu_milli;
     int gpus;
     int milli;
+    std::int64_t memory_mib;  // of a share that says it; else 0
   };
   // What the nodes of one model group need to know.
   struct Group {
@@ -68,17 +72,21 @@ class PodDraws {
     std::vector<Class> least;
   };
   struct Filling;
+  struct CardFilling;
 
   [[nodiscard]] Group MakeGroup(const RequestMix& mix, std::size_t group,
                                 std::span<const double> rarity) const;
   static void KeepLeast(const Class& asked, std::vector<Class>& least);
-  template <class Accept>
-  void Fill(const Group& group, std::size_t fill, Filling& filling, Accept accept) const;
+  template <class Filled, class Accept>
+  void Fill(const Group& group, std::size_t fill, Filled& filling, Accept accept) const;
+  template <class Filled>
+  [[nodiscard]] double LeftAfterFills(const Filled& start, const Group& group) const;
 
   const int fills_;
   const int patience_;
   const double optimism_milli_;
   const ModelGroups groups_;
+  const CardWorth worth_;
   std::vector<Class> classes_;  // of the mix
   std::vector<std::uint16_t> drawn_;
   std::vector<Group> by_group_;

@@ -10,7 +10,7 @@
 namespace berth {
 
 struct RequestClass {
-  RequestShape shape;  // scorers do not look at its memory
+  RequestShape shape;  // scorers do not look at its main memory
   double weight = 0;   // > 0
   double draw = 1;     // how often it is drawn beside its weight (pod_draws.h); > 0
 };

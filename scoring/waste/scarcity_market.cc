@@ -16,21 +16,19 @@ namespace berth {
 
 namespace {
 
-double GpusOf(const RequestShape& shape) {
-  return static_cast<double>(shape.gpu_count() * shape.milli_per_gpu()) / kMilliPerGpu;
-}
-
 constexpr double kRoomExponent = 8, kRoomLimit = 2;
 
 }  // namespace
 
 ScarcityMarket::ScarcityMarket(const RequestMix& mix, const ModelGroups& groups, const Fleet& fleet,
-                               const WasteParameters& parameters, double points_per_gpu)
-    : groups_(groups), parameters_(parameters), points_per_gpu_(points_per_gpu) {
-  for (const RequestClass& entry : mix) mean_ask_ += entry.weight * GpusOf(entry.shape);
-  for (const NodeKind& kind : fleet) all_milli_ += double(kind.nodes) * kind.state.total;
+                               const WasteParameters& parameters, double points_per_gpu,
+                               const CardWorth& worth)
+    : groups_(groups), parameters_(parameters), points_per_gpu_(points_per_gpu), worth_(worth) {
+  for (const RequestClass& entry : mix) mean_ask_ += entry.weight * worth_.GpusOf(entry.shape);
+  for (const NodeKind& kind : fleet) all_milli_ += double(kind.nodes) * worth_.MilliOf(kind.state);
   FindSlots(mix, fleet);
   FindRoom(mix);
+  if (worth_.counts_memory) FindRoomInMemory(mix);
   FindModelSets(mix);
 }
 
@@ -86,10 +84,31 @@ void ScarcityMarket::FindRoom(const RequestMix& mix) {
   slots_.push_back(room);
 }
 
+void ScarcityMarket::FindRoomInMemory(const RequestMix& mix) {
+  std::map<std::int64_t, double> asked;  // memory by size, of pods with a share that says it
+  for (const RequestClass& entry : mix) {
+    const std::int64_t says = ShareMemoryMib(entry.shape);
+    if (2 * static_cast<double>(says) > worth_.mean_card_mib) {
+      asked[says] += entry.weight * static_cast<double>(says);
+    }
+  }
+  if (asked.empty()) return;
+  const auto most = std::ranges::max_element(
+      asked, [](const auto& a, const auto& b) { return a.second <= b.second; });
+  Slot room{1, 0, 0, 0, most->first};
+  for (const RequestClass& entry : mix) {
+    const bool is_whole = entry.shape.milli_per_gpu() == kMilliPerGpu;
+    if (is_whole || ShareMemoryMib(entry.shape) >= room.memory_mib) {
+      room.demand += entry.weight * entry.shape.gpu_count();
+    }
+  }
+  slots_.push_back(room);
+}
+
 void ScarcityMarket::FindModelSets(const RequestMix& mix) {
   std::map<Groups, double> demand;  // of the classes that name just these models
   for (const RequestClass& entry : mix) {
-    const double gpus = entry.weight * GpusOf(entry.shape);
+    const double gpus = entry.weight * worth_.GpusOf(entry.shape);
     if (entry.shape.models.empty() || gpus <= 0) continue;
     Groups groups;  // ascending, as the models are sorted by name like the groups
     for (const std::string& model : entry.shape.models) groups.push_back(groups_.GroupOf(model));
@@ -109,6 +128,12 @@ void ScarcityMarket::FindModelSets(const RequestMix& mix) {
 
 std::int64_t ScarcityMarket::CountSlots(const GpuState& state, const Slot& slot) {
   const auto end = state.free.begin() + state.count;
+  if (slot.memory_mib > 0) {
+    if (state.card_mib == 0) return 0;
+    const auto memory = state.memory_mib.begin();
+    return std::count_if(memory, memory + state.count,
+                         [&](std::int32_t free) { return free >= slot.memory_mib; });
+  }
   const std::int64_t slots =
       (end - std::lower_bound(state.free.begin(), end, slot.milli)) / slot.gpus;
   if (slots == 0 || slot.cpu_milli == 0) return slots;
@@ -124,8 +149,9 @@ void ScarcityMarket::CountSlots(const GpuState& state, std::span<int> amounts) c
 void ScarcityMarket::Supply(const Node& node, std::span<int> amounts) const {
   std::ranges::fill(amounts, 0);
   if (node.gpus().empty()) return;
-  const GpuState state(node);
-  amounts[groups_.GroupOf(node.spec().gpu_model)] = state.total;
+  const GpuState state = worth_.StateOf(node);
+  amounts[groups_.GroupOf(node.spec().gpu_model)] =
+      static_cast<int>(std::lround(worth_.MilliOf(state)));
   CountSlots(state, amounts.subspan(groups_.size()));
   amounts.back() = SlotGpus(state);
 }
@@ -134,11 +160,12 @@ void ScarcityMarket::Taken(const Node& node, const RequestShape& shape, const De
                            std::span<int> amounts) const {
   std::ranges::fill(amounts, 0);
   if (node.gpus().empty()) return;
-  const GpuState before(node), after = before.After(node, shape, choice);
-  amounts[groups_.GroupOf(node.spec().gpu_model)] = before.total - after.total;
+  const GpuState before = worth_.StateOf(node), after = before.After(node, shape, choice);
+  amounts[groups_.GroupOf(node.spec().gpu_model)] =
+      static_cast<int>(std::lround(worth_.MilliOf(before) - worth_.MilliOf(after)));
   const std::span<int> slots = amounts.subspan(groups_.size());
   CountSlots(before, slots);
-  std::array<int, kMostSlots + 1> left{};
+  std::array<int, kMostSlots + kMostRooms> left{};
   CountSlots(after, left);
   for (std::size_t i = 0; i < slots_.size(); ++i) slots[i] -= left[i];
   amounts.back() = SlotGpus(before) - SlotGpus(after);
@@ -147,8 +174,12 @@ void ScarcityMarket::Taken(const Node& node, const RequestShape& shape, const De
 double ScarcityMarket::SlotPrice(const Slot& slot, double pods, std::int64_t slots) const {
   if (slots <= 0) return 0;
   const double scarcity = pods * slot.demand / static_cast<double>(slots);
+  if (slot.memory_mib > 0) {
+    return parameters_.share_price * static_cast<double>(slot.memory_mib) / worth_.mean_card_mib *
+           worth_.memory * std::min(kRoomLimit, std::pow(scarcity, kRoomExponent));
+  }
   if (slot.gpus == 1) {
-    return parameters_.share_price * slot.milli / kMilliPerGpu *
+    return worth_.compute * parameters_.share_price * slot.milli / kMilliPerGpu *
            std::min(kRoomLimit, std::pow(scarcity, kRoomExponent));
   }
   return slot.gpus *

@@ -12,7 +12,8 @@
 //     demand: slots that a pod of the mix needs in the mean; larger asks that do not need less CPU
 //     per GPU count as several
 //   room for a large share, of the size (above half a GPU, or a whole one) that pods with one GPU
-//   ask most of:
+//   ask most of; where memory is counted (card_worth.h), likewise in memory, and both prices are
+//   multiplied by what the one is worth:
 //     price = share_price * size * min(2, (N * demand / rooms)^8)
 //     demand: GPUs that a pod needs in the mean with as much free as that
 //   a GPU of a model, for each of the 64 sets of models that classes name most and the model
@@ -25,6 +26,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "scoring/waste/card_worth.h"
 #include "scoring/waste/fleet.h"
 #include "scoring/waste/gpu_state.h"
 #include "scoring/waste/market.h"
@@ -39,9 +41,10 @@ class ScarcityMarket final : public Market {
   // points_per_gpu: of the raw scores in which prices are told. Requires: groups outlives it and is
   // of the same mix.
   ScarcityMarket(const RequestMix& mix, const ModelGroups& groups, const Fleet& fleet,
-                 const WasteParameters& parameters, double points_per_gpu);
+                 const WasteParameters& parameters, double points_per_gpu,
+                 const CardWorth& worth = {});
 
-  // First the free compute of each model group, in thousandths; then the slots; last those of every
+  // First the free GPU of each model group, in thousandths; then the slots; last those of every
   // size (SlotGpus).
   [[nodiscard]] std::size_t goods() const override { return groups_.size() + slots_.size() + 1; }
   void Supply(const Node& node, std::span<int> amounts) const override;
@@ -50,7 +53,8 @@ class ScarcityMarket final : public Market {
   [[nodiscard]] std::vector<double> Prices(std::span<const std::int64_t> supply) const override;
 
  private:
-  static constexpr std::size_t kMostSlots = 8;       // beside the room
+  static constexpr std::size_t kMostSlots = 8;  // beside the rooms
+  static constexpr std::size_t kMostRooms = 2;
   static constexpr std::size_t kMostModelSets = 64;  // those that most GPUs are asked of
   using Groups = std::vector<std::size_t>;           // of models
 
@@ -60,6 +64,7 @@ class ScarcityMarket final : public Market {
     int milli;  // free of each
     std::int64_t cpu_milli;
     double demand;
+    std::int64_t memory_mib = 0;  // of a room in memory, and milli is then 0
   };
   struct ModelSet {
     Groups groups;
@@ -69,6 +74,7 @@ class ScarcityMarket final : public Market {
   void FindSlots(const RequestMix& mix, const Fleet& fleet);
   void FindModelSets(const RequestMix& mix);
   void FindRoom(const RequestMix& mix);
+  void FindRoomInMemory(const RequestMix& mix);
   [[nodiscard]] static std::int64_t CountSlots(const GpuState& state, const Slot& slot);
   // How many slots of each size there are.
   void CountSlots(const GpuState& state, std::span<int> amounts) const;
@@ -79,6 +85,7 @@ class ScarcityMarket final : public Market {
   const ModelGroups& groups_;
   const WasteParameters parameters_;
   const double points_per_gpu_;
+  const CardWorth worth_;
   std::vector<Slot> slots_;
   std::vector<ModelSet> model_sets_;
   double mean_ask_ = 0;   // GPUs of a pod

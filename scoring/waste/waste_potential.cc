@@ -4,7 +4,7 @@
 namespace berth {
 
 double WastePotential::WasteMilli(const GpuState& state, std::size_t group) const {
-  if (state.total == 0) return 0;
+  if (state.total == 0 && !worth().counts_memory) return 0;
   const std::uint64_t key = state.Hash(group);
   if (const auto known = memo_->Find(key)) return *known;
   computed_.fetch_add(1, std::memory_order_relaxed);

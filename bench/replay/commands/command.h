@@ -26,5 +26,6 @@ Command AddTopology(CLI::App& app);
 Command AddMig(CLI::App& app);
 Command AddWaves(CLI::App& app);
 Command AddGang(CLI::App& app);
+Command AddShares(CLI::App& app);
 
 }  // namespace berth::replay
