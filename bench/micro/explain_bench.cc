@@ -49,7 +49,7 @@ LinkMatrix TwoIslands() {
 
 struct Cluster {
   Cluster() {
-    LinkLibrary links({});
+    LinkLibrary links;
     const GpuLinks of_node = links.LinksOf(TwoIslands(), "", {LinkSource::kNode, "bench"});
     Random random(7);
     std::vector<ClusterEvent> events;
