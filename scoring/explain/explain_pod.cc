@@ -113,7 +113,7 @@ class Explaining {
 
   void LookForRoom(const Question& question, std::span<const Reason> reasons) {
     for (NearNode& near : NearNodes(*snapshot_, question, reasons, kToldNodes)) {
-      NodeFacts facts = FactsOf(snapshot_->node(near.node));
+      NodeReport facts = ReportOf(snapshot_->node(near.node));
       told_.nearest.push_back({std::move(near), std::move(facts)});
     }
     told_.preemption = Outlook(reasons);

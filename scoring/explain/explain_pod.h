@@ -24,7 +24,7 @@
 #include "scoring/engine.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/near_nodes.h"
-#include "scoring/explain/node_facts.h"
+#include "scoring/explain/node_report.h"
 #include "scoring/explain/score_report.h"
 #include "scoring/judgement.h"
 #include "scoring/mig/repartition_report.h"
@@ -62,7 +62,7 @@ struct PreemptionOutlook {
 
 struct NearNodeFacts {
   NearNode near;
-  NodeFacts facts;
+  NodeReport facts;
 };
 
 struct PodExplanation {

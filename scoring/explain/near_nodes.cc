@@ -10,7 +10,7 @@
 #include "scoring/admission.h"
 #include "scoring/device_picker.h"
 #include "scoring/explain/needs.h"
-#include "scoring/explain/node_facts.h"
+#include "scoring/explain/node_report.h"
 #include "scoring/registry.h"
 
 namespace berth {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "scoring/explain/node_facts.h"
+#include "scoring/explain/node_report.h"
 #include "scoring/registry.h"
 
 namespace berth {

@@ -71,7 +71,8 @@ double FragmentationGradient::ComputeWithMemory(const GpuState& state, std::size
   std::array<double, kMaxGpusPerNode> worth{};
   double total = 0, sum = 0;
   for (std::size_t g = 0; g < cards; ++g) {
-    worth[g] = worth_.MilliOf(state.free[g], known ? state.memory_mib[g] : 0);
+    worth[g] = worth_.MilliOf(state.free[g], known ? state.memory_mib[g] : 0,
+                              std::max<std::int64_t>(state.card_mib, 1));
     total += worth[g];
   }
   for (std::size_t m = 0; m < classes_.size(); ++m) {

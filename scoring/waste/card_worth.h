@@ -6,14 +6,13 @@
 // other. Where no pod of the mix says how much memory its share needs, memory follows compute, and
 // compute alone is counted. Else free GPU is
 //
-//   compute * free compute + memory * free memory, of GPUs; memory in that of the mean GPU
+//   compute * free compute + memory * free memory, each as a part of a GPU
 //   compute : memory = asked compute ^ 4 : asked memory ^ 4, and their sum is 1
 //   asked: by a pod of the mix in the mean, as parts of a GPU of the fleet
 //
-// so the mean GPU is one, if it is free, and memory is worth the same on whichever GPU it is. What
-// more is asked of fills up first, and nearly all that counts is what is left of that: in a cluster
-// that could be packed without remainders the shadow prices would be 1 and 0. The exponent says how
-// soon that is taken for certain.
+// so a wholly free GPU is one GPU. What more is asked of fills up first, and nearly all that counts
+// is what is left of that: in a cluster that could be packed without remainders the shadow prices
+// would be 1 and 0. The exponent says how soon that is taken for certain.
 #pragma once
 
 #include <cstdint>
@@ -29,17 +28,18 @@ struct CardWorth {
   bool counts_memory = false;
   double mean_card_mib = 0;  // of the fleet; > 0 where memory is counted
 
-  // In thousandths of a GPU. Requires: memory is counted.
-  [[nodiscard]] double MilliOf(int milli, std::int64_t memory_mib) const {
-    const double gpus = static_cast<double>(memory_mib) / mean_card_mib;
-    return compute * milli + memory * kMilliPerGpu * gpus;
+  // In thousandths of a GPU. Requires: card_mib > 0.
+  [[nodiscard]] double MilliOf(int milli, std::int64_t memory_mib, std::int64_t card_mib) const {
+    const double part = static_cast<double>(memory_mib) / static_cast<double>(card_mib);
+    return compute * milli + memory * kMilliPerGpu * part;
   }
   // All that is free on a node. Requires: a state of StateOf.
   [[nodiscard]] double MilliOf(const GpuState& state) const {
     if (!counts_memory) return state.total;
     double sum = 0;
     for (std::size_t g = 0; g < static_cast<std::size_t>(state.count); ++g) {
-      sum += MilliOf(state.free[g], state.card_mib == 0 ? 0 : state.memory_mib[g]);
+      sum += state.card_mib == 0 ? compute * state.free[g]
+                                 : MilliOf(state.free[g], state.memory_mib[g], state.card_mib);
     }
     return sum;
   }

@@ -94,16 +94,12 @@ double UsedOf(const Snapshot& snapshot, const CardWorth& worth) {
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
-      const GpuSpec& spec = node.spec().gpus[gpu];
-      const int milli = UsableMilli(node, gpu), whole = spec.healthy ? kMilliPerGpu : 0;
-      if (!worth.counts_memory) {
-        all += whole;
-        free += milli;
-        continue;
-      }
-      all += worth.MilliOf(whole, spec.healthy ? spec.memory_mib : 0);
+      all += node.spec().gpus[gpu].healthy ? kMilliPerGpu : 0;
+      const int milli = UsableMilli(node, gpu);
+      const std::int64_t card_mib = node.spec().gpus[gpu].memory_mib;
       // Nobody gets memory of a GPU without compute.
-      free += worth.MilliOf(milli, milli > 0 ? UsableMib(node, gpu) : 0);
+      const bool counts_memory = worth.counts_memory && card_mib > 0 && milli > 0;
+      free += counts_memory ? worth.MilliOf(milli, UsableMib(node, gpu), card_mib) : milli;
     }
   }
   return all > 0 ? 1 - free / all : 0;

@@ -141,15 +141,14 @@ struct PodDraws::CardFilling {
   int count;
   std::int64_t card_mib;
   const CardWorth* worth;
-  std::array<std::int32_t, kMaxGpusPerNode> milli;  // the first `count`
-  std::array<std::int32_t, kMaxGpusPerNode> memory_mib;
+  std::array<std::int32_t, kMaxGpusPerNode> milli{};  // the first `count`
+  std::array<std::int32_t, kMaxGpusPerNode> memory_mib{};
   std::int32_t most_milli = 0, most_mib = 0;  // of one GPU: most pods that do not fit fail here
 
   CardFilling(const GpuState& state, const CardWorth& of)
       : cpu_milli(state.cpu_milli), count(state.count), card_mib(state.card_mib), worth(&of) {
     const auto cards_end = static_cast<std::ptrdiff_t>(count);
     std::copy(state.free.begin(), state.free.begin() + cards_end, milli.begin());
-    std::fill_n(memory_mib.begin(), count, 0);
     if (card_mib > 0) {
       std::copy(state.memory_mib.begin(), state.memory_mib.begin() + cards_end, memory_mib.begin());
     }
@@ -215,7 +214,9 @@ struct PodDraws::CardFilling {
   }
 
   // In thousandths of a GPU.
-  [[nodiscard]] double Left(std::size_t g) const { return worth->MilliOf(milli[g], memory_mib[g]); }
+  [[nodiscard]] double Left(std::size_t g) const {
+    return worth->MilliOf(milli[g], memory_mib[g], std::max<std::int64_t>(card_mib, 1));
+  }
   [[nodiscard]] double Left() const {
     double sum = 0;
     for (std::size_t g = 0; g < cards(); ++g) sum += Left(g);

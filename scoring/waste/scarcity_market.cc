@@ -25,7 +25,7 @@ ScarcityMarket::ScarcityMarket(const RequestMix& mix, const ModelGroups& groups,
                                const CardWorth& worth)
     : groups_(groups), parameters_(parameters), points_per_gpu_(points_per_gpu), worth_(worth) {
   for (const RequestClass& entry : mix) mean_ask_ += entry.weight * worth_.GpusOf(entry.shape);
-  for (const NodeKind& kind : fleet) all_milli_ += double(kind.nodes) * worth_.MilliOf(kind.state);
+  for (const NodeKind& kind : fleet) all_milli_ += double(kind.nodes) * kind.state.total;
   FindSlots(mix, fleet);
   FindRoom(mix);
   if (worth_.counts_memory) FindRoomInMemory(mix);

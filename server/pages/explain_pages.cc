@@ -180,7 +180,7 @@ HttpResponse ExplainNodePage(const ExplainParts& parts, const std::string& path,
   if (node == kNoNode) {
     return http::ErrorResponse(404, "node " + std::string(name) + " is not known");
   }
-  return Answer(FactsOf(snapshot->node(node)), query);
+  return Answer(ReportOf(snapshot->node(node)), query);
 }
 
 HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string& path,

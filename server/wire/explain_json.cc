@@ -71,7 +71,7 @@ Json TenantJson(const NodeTenant& tenant) {
   return json;
 }
 
-Json FactsJson(const NodeFacts& facts) {
+Json FactsJson(const NodeReport& facts) {
   Json json = {{"node", facts.name},
                {"model", facts.gpu_model},
                {"ready", facts.ready},
@@ -223,7 +223,7 @@ std::string TextOfJson(const Json& json) {
 
 std::string EncodeReport(const PodReport& report) { return TextOfJson(ReportJson(report)); }
 
-std::string EncodeReport(const NodeFacts& node) {
+std::string EncodeReport(const NodeReport& node) {
   Json json = {{"version", kVersion}};
   json.update(FactsJson(node));
   return TextOfJson(json);

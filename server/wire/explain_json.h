@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "scoring/explain/explain_pod.h"
 #include "scoring/explain/model_summary.h"
-#include "scoring/explain/node_facts.h"
+#include "scoring/explain/node_report.h"
 #include "server/extender/gang_table.h"
 
 namespace berth::wire {
@@ -54,13 +54,13 @@ struct TopReport {
 };
 
 std::string EncodeReport(const PodReport& report);
-std::string EncodeReport(const NodeFacts& node);
+std::string EncodeReport(const NodeReport& node);
 std::string EncodeReport(const GangReport& report);
 std::string EncodeReport(const TopReport& report);
 
 // Several lines, the last of which ends with a newline.
 std::string TextOf(const PodReport& report);
-std::string TextOf(const NodeFacts& node);
+std::string TextOf(const NodeReport& node);
 std::string TextOf(const GangReport& report);
 std::string TextOf(const TopReport& report);
 

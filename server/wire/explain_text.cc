@@ -78,7 +78,7 @@ std::string ModelsTable(const std::vector<ModelSummary>& models) {
 }
 
 // "0 1 3: idle; 2: held by ns/a": GPUs of one state on one line.
-std::string GpusLines(const NodeFacts& facts, std::string_view indent) {
+std::string GpusLines(const NodeReport& facts, std::string_view indent) {
   std::vector<std::pair<std::string, std::string>> lines;  // what they are -> which
   for (const GpuFacts& gpu : facts.gpus) {
     std::string is = gpu.open ? "" : "out of order";
@@ -189,7 +189,7 @@ std::string TextOf(const PodReport& report) {
   return text;
 }
 
-std::string TextOf(const NodeFacts& node) {
+std::string TextOf(const NodeReport& node) {
   std::string text = node.name + ": " + (node.gpu_model.empty() ? "no GPU model" : node.gpu_model) +
                      (node.ready ? "" : ", not ready") + "\n";
   text += "  CPU " + CpuText(node.free_cpu_milli) + " of " + CpuText(node.cpu_milli) +

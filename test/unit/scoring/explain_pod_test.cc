@@ -98,7 +98,7 @@ TEST_F(ExplainPodTest, TheNodeThatLacksLeastIsNearest) {
 TEST_F(ExplainPodTest, SaysWhoHoldsWhichGpu) {
   const PodExplanation told = Explain(
       {ANode("n1").Gpus(3).Holding(APod("a").Whole(1), {1}).Claimed({2})}, APod("p").Whole(2));
-  const NodeFacts& facts = told.nearest.at(0).facts;
+  const NodeReport& facts = told.nearest.at(0).facts;
   EXPECT_TRUE(facts.gpus[0].held_by.empty());
   EXPECT_EQ(facts.gpus[1].held_by, std::vector<std::string>{"default/a"});
   EXPECT_EQ(facts.gpus[2].held_by, std::vector<std::string>{"claim ns/claim"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/explain/node_facts.h"
+#include "scoring/explain/node_report.h"
 
 #include <algorithm>
 #include <bit>
@@ -233,24 +233,24 @@ std::string AskText(const GpuAsk& ask) {
   return text;
 }
 
-NodeFacts FactsOf(const Node& node) {
+NodeReport ReportOf(const Node& node) {
   const NodeSpec& spec = node.spec();
-  NodeFacts facts{.name = spec.name,
-                  .gpu_model = spec.gpu_model,
-                  .ready = spec.ready,
-                  .cpu_milli = spec.cpu_milli,
-                  .free_cpu_milli = node.free_cpu_milli(),
-                  .memory_bytes = spec.memory_bytes,
-                  .free_memory_bytes = node.free_memory_bytes(),
-                  .taints = {},
-                  .gpus = {},
-                  .idle_gpus = std::popcount(IdleGpus(node)),
-                  .places = spec.places.count,
-                  .free_places = std::max(node.free_places(), 0),
-                  .mig_gpus = 0,
-                  .mig_cut_at_will = false,
-                  .mig = {},
-                  .tenants = {}};
+  NodeReport facts{.name = spec.name,
+                   .gpu_model = spec.gpu_model,
+                   .ready = spec.ready,
+                   .cpu_milli = spec.cpu_milli,
+                   .free_cpu_milli = node.free_cpu_milli(),
+                   .memory_bytes = spec.memory_bytes,
+                   .free_memory_bytes = node.free_memory_bytes(),
+                   .taints = {},
+                   .gpus = {},
+                   .idle_gpus = std::popcount(IdleGpus(node)),
+                   .places = spec.places.count,
+                   .free_places = std::max(node.free_places(), 0),
+                   .mig_gpus = 0,
+                   .mig_cut_at_will = false,
+                   .mig = {},
+                   .tenants = {}};
   for (const Taint& taint : spec.taints) facts.taints.push_back(TextOf(taint));
   for (const auto& pod : node.pods()) {
     if (pod->pod.shape.wants_gpu()) facts.tenants.push_back(TenantOf(*pod));

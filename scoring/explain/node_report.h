@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NodeFacts: what one node has, what is free of it and who holds the rest, for people. A value.
+// NodeReport: what one node has, what is free of it and who holds the rest, for people. A value.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct MigFree {
   int free = 0;
 };
 
-struct NodeFacts {
+struct NodeReport {
   std::string name;
   std::string gpu_model;
   bool ready = true;
@@ -58,7 +58,7 @@ struct NodeFacts {
   std::vector<NodeTenant> tenants;  // by name
 };
 
-NodeFacts FactsOf(const Node& node);
+NodeReport ReportOf(const Node& node);
 
 // "key=value:NoSchedule", "key:NoExecute".
 std::string TextOf(const Taint& taint);
