@@ -16,7 +16,7 @@
 namespace berth::load {
 
 namespace beast = boost::beast;
-namespace http = boost::beast::http;
+namespace beast_http = boost::beast::http;
 using tcp = boost::asio::ip::tcp;
 
 class BareServer::Impl {
@@ -47,30 +47,31 @@ class BareServer::Impl {
   void Read() {
     parser_.emplace();
     parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
-    http::async_read(*stream_, buffer_, *parser_,
-                     [this](boost::system::error_code code, std::size_t) {
-                       if (code) return Accept();
-                       Write();
-                     });
+    beast_http::async_read(*stream_, buffer_, *parser_,
+                           [this](boost::system::error_code code, std::size_t) {
+                             if (code) return Accept();
+                             Write();
+                           });
   }
 
   void Write() {
-    response_ = http::response<http::string_body>(http::status::ok, 11);
-    response_.set(http::field::content_type, "application/json");
+    response_ = beast_http::response<beast_http::string_body>(beast_http::status::ok, 11);
+    response_.set(beast_http::field::content_type, "application/json");
     response_.body() = *answer_.load();
     response_.prepare_payload();
-    http::async_write(*stream_, response_, [this](boost::system::error_code code, std::size_t) {
-      if (code) return Accept();
-      Read();
-    });
+    beast_http::async_write(*stream_, response_,
+                            [this](boost::system::error_code code, std::size_t) {
+                              if (code) return Accept();
+                              Read();
+                            });
   }
 
   boost::asio::io_context context_;
   tcp::acceptor acceptor_;
   std::optional<beast::tcp_stream> stream_;
   beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::string_body>> parser_;
-  http::response<http::string_body> response_;
+  std::optional<beast_http::request_parser<beast_http::string_body>> parser_;
+  beast_http::response<beast_http::string_body> response_;
   std::atomic<const std::string*> answer_{nullptr};
   std::thread thread_;
 };

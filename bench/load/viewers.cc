@@ -28,7 +28,7 @@
 namespace berth::load {
 
 namespace beast = boost::beast;
-namespace http = boost::beast::http;
+namespace beast_http = boost::beast::http;
 using tcp = boost::asio::ip::tcp;
 
 namespace {
@@ -49,15 +49,15 @@ class Tab {
 
   // The bytes of the page's body.
   std::size_t Look(const std::string& path) {
-    http::request<http::empty_body> request(http::verb::get, path, 11);
-    request.set(http::field::host, "berth");
-    request.set(http::field::accept_encoding, "gzip, deflate, br");
-    if (!tags_[path].empty()) request.set(http::field::if_none_match, tags_[path]);
-    http::write(socket_, request);
-    http::response_parser<http::string_body> parser;
+    beast_http::request<beast_http::empty_body> request(beast_http::verb::get, path, 11);
+    request.set(beast_http::field::host, "berth");
+    request.set(beast_http::field::accept_encoding, "gzip, deflate, br");
+    if (!tags_[path].empty()) request.set(beast_http::field::if_none_match, tags_[path]);
+    beast_http::write(socket_, request);
+    beast_http::response_parser<beast_http::string_body> parser;
     parser.body_limit(std::numeric_limits<std::uint64_t>::max());
-    http::read(socket_, buffer_, parser);
-    tags_[path] = std::string(parser.get()[http::field::etag]);
+    beast_http::read(socket_, buffer_, parser);
+    tags_[path] = std::string(parser.get()[beast_http::field::etag]);
     return parser.get().body().size();
   }
 

@@ -15,16 +15,7 @@
 namespace berth::test {
 namespace {
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-Outcome Berth(const std::vector<std::string>& arguments) {
-  ChildProcess process("berth", arguments);
-  const int code = process.Wait();
-  return {code, process.out(), process.err()};
-}
+Outcome Berth(const std::vector<std::string>& arguments) { return RunProgram("berth", arguments); }
 
 // The one line of stderr that is not a line of the log.
 std::string ErrorLine(const Outcome& outcome) {

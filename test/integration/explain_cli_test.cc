@@ -12,17 +12,6 @@
 namespace berth::test {
 namespace {
 
-struct Printed {
-  int code;
-  std::string out, err;
-};
-
-Printed Berth(const std::vector<std::string>& arguments) {
-  ChildProcess process("berth", arguments);
-  const int code = process.Wait();
-  return {code, process.out(), process.err()};
-}
-
 class ExplainCommands : public testing::Test {
  protected:
   void SetUp() override {
@@ -32,9 +21,9 @@ class ExplainCommands : public testing::Test {
                      R"({"PodName":"pod-1","PodNamespace":"ns","PodUID":"1","Node":"n2"})");
     berth::test::Ask(client, "filter", ArgsFor("2", 4));
   }
-  Printed Ask(std::vector<std::string> arguments) const {
+  Outcome Ask(std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(), {"--server", "http://127.0.0.1:" + std::to_string(port_)});
-    return Berth(arguments);
+    return RunProgram("berth", arguments);
   }
 
   const TemporaryFolder folder_;
@@ -43,17 +32,17 @@ class ExplainCommands : public testing::Test {
 };
 
 TEST_F(ExplainCommands, APodThatWaitsIsExplainedAsTextAndAsJson) {
-  const Printed text = Ask({"explain", "pod", "ns/pod-2"});
+  const Outcome text = Ask({"explain", "pod", "ns/pod-2"});
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_TRUE(text.out.starts_with("ns/pod-2: asks for 4 GPUs; fits none of 2 nodes ("))
       << text.out;
   EXPECT_NE(text.out.find("fits when ns/pod-1 ends"), std::string::npos) << text.out;
-  const Printed json = Ask({"explain", "pod", "ns/pod-2", "--json"});
+  const Outcome json = Ask({"explain", "pod", "ns/pod-2", "--json"});
   EXPECT_EQ(Json::parse(json.out)["nearest"][0]["node"], "n2");
 }
 
 TEST_F(ExplainCommands, APodThatIsBoundIsExplained) {
-  const Printed text = Ask({"explain", "pod", "ns/pod-1"});
+  const Outcome text = Ask({"explain", "pod", "ns/pod-1"});
   EXPECT_TRUE(text.out.starts_with("ns/pod-1: is on n2 with GPU 0, GPU 1, GPU 2, GPU 3; "))
       << text.out;
 }
@@ -66,7 +55,7 @@ TEST_F(ExplainCommands, NodesAndModelsAreTold) {
 }
 
 TEST_F(ExplainCommands, WhatTheServerDoesNotKnowIsAFailureInOneLine) {
-  const Printed none = Ask({"explain", "pod", "ns/none"});
+  const Outcome none = Ask({"explain", "pod", "ns/none"});
   EXPECT_EQ(none.code, 1);
   EXPECT_EQ(none.out, "");
   EXPECT_NE(none.err.find("pod ns/none is not known"), std::string::npos) << none.err;
@@ -74,13 +63,13 @@ TEST_F(ExplainCommands, WhatTheServerDoesNotKnowIsAFailureInOneLine) {
 }
 
 TEST_F(ExplainCommands, ANameOrAddressThatIsNoneIsNotAsked) {
-  const Printed name = Ask({"explain", "pod", "pod-2"});
+  const Outcome name = Ask({"explain", "pod", "pod-2"});
   EXPECT_EQ(name.code, 1);
   EXPECT_EQ(name.err, "berth: want NAMESPACE/NAME, got \"pod-2\"\n");
-  const Printed address = Berth({"top", "--server", "https://berth"});
+  const Outcome address = RunProgram("berth", {"top", "--server", "https://berth"});
   EXPECT_EQ(address.code, 1);
   EXPECT_NE(address.err.find("want http://HOST:PORT"), std::string::npos) << address.err;
-  EXPECT_EQ(Berth({"top", "--server", "http://127.0.0.1:1"}).code, 1);
+  EXPECT_EQ(RunProgram("berth", {"top", "--server", "http://127.0.0.1:1"}).code, 1);
 }
 
 }  // namespace

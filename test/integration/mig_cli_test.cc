@@ -14,16 +14,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 Outcome Mig(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "mig");
-  ChildProcess process("berth-replay", arguments);
-  const int code = process.Wait();
-  return {code, process.out(), process.err()};
+  return RunProgram("berth-replay", arguments);
 }
 
 // Short runs: two seeds of 900 pods on 10 GPUs.

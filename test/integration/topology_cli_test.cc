@@ -12,16 +12,9 @@
 namespace berth::test {
 namespace {
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 Outcome Topology(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "topology");
-  ChildProcess process("berth", arguments);
-  const int code = process.Wait();
-  return {code, process.out(), process.err()};
+  return RunProgram("berth", arguments);
 }
 
 class TopologyCommand : public testing::Test {

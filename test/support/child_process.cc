@@ -100,4 +100,10 @@ bool ChildProcess::Pump() {
   return true;
 }
 
+Outcome RunProgram(const std::string& program, const std::vector<std::string>& arguments) {
+  ChildProcess process(program, arguments);
+  const int code = process.Wait();
+  return {code, process.out(), process.err()};
+}
+
 }  // namespace berth::test

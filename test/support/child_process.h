@@ -49,4 +49,11 @@ class ChildProcess {
   Stream out_, err_;
 };
 
+// What a program that ends by itself left behind.
+struct Outcome {
+  int code;  // as Wait
+  std::string out, err;
+};
+Outcome RunProgram(const std::string& program, const std::vector<std::string>& arguments);
+
 }  // namespace berth::test
