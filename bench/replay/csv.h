@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading text files, plain or gzipped, and simple comma-separated tables (no quoting: the traces
-// have none).
+// Reading text files, plain or gzipped, and tables as RFC 4180 describes them and pandas, Excel and
+// LibreOffice write them.
 #pragma once
 
 #include <memory>
@@ -31,32 +31,41 @@ std::vector<std::string_view> SplitLines(std::string_view text);
 
 std::vector<std::string_view> SplitFields(std::string_view line, char separator);
 
-// A table with a header line.
+// The text as a field of a table: in quotes where it needs them.
+std::string CsvField(std::string_view text);
+
+// The names of a table's columns, as CsvTable reads them; none where it cannot be read.
+std::vector<std::string> CsvHeader(std::string text);
+
+// A table with a header line. Fields may be quoted, and then have separators, line ends and doubled
+// quotes in them. The separator is the first of comma, semicolon and tab that the header has. A
+// byte order mark, empty lines and columns without a name (an index of pandas) are left out.
 class CsvTable {
  public:
-  // Reads the file and checks that its header begins with `required`; columns after those may be
-  // missing or be others. Error: kInvalidArgument "FILE:LINE: want ..., got ...".
+  // Columns are numbered as in `required`; the file may have them in any order, and others. Error:
+  // kInvalidArgument "FILE:LINE: want ..., got ...".
   static Result<CsvTable> Read(const std::string& path, std::span<const std::string_view> required);
 
-  [[nodiscard]] std::size_t rows() const { return rows_.size(); }
+  [[nodiscard]] std::size_t rows() const { return line_of_row_.size(); }
   [[nodiscard]] std::string_view at(std::size_t row, std::size_t column) const {
-    return rows_[row][column];
+    return fields_[row * header_.size() + column];
   }
   // The index of a column, or npos.
   [[nodiscard]] std::size_t ColumnNamed(std::string_view name) const;
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
 
-  // A whole number in [low, high]; the error names file, line and column.
+  // A whole number in [low, high], also as a program writes it that takes it for a float ("2.0",
+  // "1e3"); the error names file, line and column.
   [[nodiscard]] Result<std::int64_t> Integer(std::size_t row, std::size_t column, std::int64_t low,
                                              std::int64_t high) const;
-  // "FILE:LINE" of a row.
+  // "FILE:LINE" of a row: the line on which it begins.
   [[nodiscard]] std::string PlaceOf(std::size_t row) const;
 
  private:
   std::string path_;
   std::unique_ptr<std::string> text_;  // on the heap: the views below survive a move
   std::vector<std::string> header_;
-  std::vector<std::vector<std::string_view>> rows_;  // into *text_
+  std::vector<std::string_view> fields_;  // row after row, into *text_
   std::vector<std::size_t> line_of_row_;
 };
 

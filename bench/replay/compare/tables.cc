@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "bench/replay/csv.h"
 #include "bench/replay/time/service_report.h"
 #include "bench/replay/time/size_class.h"
 
@@ -124,8 +125,8 @@ std::string RunsCsv(const Json& summary) {
     text += "," + (value.is_null() ? "" : value.dump());
   };
   for (const Json& run : summary.at("runs")) {
-    text += run.at("trace").get<std::string>() + "," + run.at("policy").get<std::string>() + "," +
-            run.at("seed").dump();
+    text += CsvField(run.at("trace").get<std::string>()) + "," +
+            CsvField(run.at("policy").get<std::string>()) + "," + run.at("seed").dump();
     for (const std::string& key : arrivals_keys) add(run.at("arrivals").at(key));
     if (departures) {
       const Json& timed = run.at("departures");

@@ -37,8 +37,11 @@ Result<std::vector<std::string>> TablesOfTasks(const std::string& folder) {
     if (!entry.is_regular_file() || !(path.ends_with(".csv") || path.ends_with(".csv.gz"))) {
       continue;
     }
-    BERTH_TRY(const std::string text, ReadTextFile(path));
-    if (text.starts_with("name,")) tables.push_back(path);
+    BERTH_TRY(std::string text, ReadTextFile(path));
+    const std::vector<std::string> header = CsvHeader(std::move(text));
+    if (std::ranges::count(header, "name") > 0 && std::ranges::count(header, "cpu_milli") > 0) {
+      tables.push_back(path);
+    }
   }
   if (tables.empty()) return Fail(Errc::kNotFound, folder + ": want tables of tasks, found none");
   std::ranges::sort(tables);
