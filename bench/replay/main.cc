@@ -17,6 +17,8 @@ constexpr int kUsage = 2;
 int Main(int argc, char** argv) {
   CLI::App app("Replays GPU workloads on Berth's engine", "berth-replay");
   app.require_subcommand(1);
+  const MadeWith made_with = MadeWithCommand(argc, argv);
+  app.set_version_flag("--version", "berth-replay " + made_with.version);
   const std::array<std::pair<const char*, Command>, 11> commands = {{
       {"run", AddRun(app)},
       {"compare", AddCompare(app)},
@@ -37,7 +39,7 @@ int Main(int argc, char** argv) {
   }
   for (const auto& [name, command] : commands) {
     if (!app.got_subcommand(name)) continue;
-    const Status status = command();
+    const Status status = command(made_with);
     if (status) return 0;
     std::fprintf(stderr, "berth-replay: %s\n", status.error().message.c_str());
   }

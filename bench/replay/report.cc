@@ -22,26 +22,25 @@ double Tenths(double value) { return std::round(value * 10) / 10; }
 
 }  // namespace
 
-std::string ResultJson(const RunLabels& labels, const ReplayResult& result) {
+Json ResultJson(const RunLabels& labels, const ReplayResult& result) {
   Json curve = Json::array();
   for (const auto& point : result.allocated_pct) curve.push_back(Hundredths(point));
   const LatencySummary us = Summarize(result.decision_us);
-  const Json json = {{"trace", labels.trace},
-                     {"policy", labels.policy},
-                     {"seed", labels.seed},
-                     {"nodes", labels.nodes},
-                     {"gpus_total", result.gpus_total},
-                     {"allocated_pct", std::move(curve)},
-                     {"allocated_at_100", Hundredths(result.allocated_pct[100])},
-                     {"allocated_at_130", Hundredths(result.allocated_pct[kLastPercent])},
-                     {"placed", result.placed},
-                     {"refused", result.refused},
-                     {"decision_us",
-                      {{"mean", Tenths(us.mean)},
-                       {"p50", Tenths(us.p50)},
-                       {"p99", Tenths(us.p99)},
-                       {"max", Tenths(us.max)}}}};
-  return json.dump() + "\n";
+  return {{"trace", labels.trace},
+          {"policy", labels.policy},
+          {"seed", labels.seed},
+          {"nodes", labels.nodes},
+          {"gpus_total", result.gpus_total},
+          {"allocated_pct", std::move(curve)},
+          {"allocated_at_100", Hundredths(result.allocated_pct[100])},
+          {"allocated_at_130", Hundredths(result.allocated_pct[kLastPercent])},
+          {"placed", result.placed},
+          {"refused", result.refused},
+          {"decision_us",
+           {{"mean", Tenths(us.mean)},
+            {"p50", Tenths(us.p50)},
+            {"p99", Tenths(us.p99)},
+            {"max", Tenths(us.max)}}}};
 }
 
 std::string ResultText(const RunLabels& labels, const ReplayResult& result) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/result.h"
@@ -20,7 +21,7 @@ struct RunLabels {
 
 // One object, keys as in the command's documentation; percentages to a hundredth, as the published
 // tables have them. Same replay, same bytes, but for decision_us.
-std::string ResultJson(const RunLabels& labels, const ReplayResult& result);
+nlohmann::ordered_json ResultJson(const RunLabels& labels, const ReplayResult& result);
 
 std::string ResultText(const RunLabels& labels, const ReplayResult& result);
 

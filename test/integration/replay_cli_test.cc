@@ -38,6 +38,10 @@ class BerthReplay : public testing::Test {
     EXPECT_EQ(process.err(), "") << "progress belongs on a terminal only";
     auto result = nlohmann::json::parse(process.out());
     EXPECT_EQ(result.erase("decision_us"), 1U);
+    const std::string command = result.at("made_with").at("command");
+    EXPECT_TRUE(command.starts_with("berth-replay run --nodes " + nodes_)) << command;
+    EXPECT_EQ(command.find("--json"), std::string::npos) << command;
+    result.erase("made_with");
     return result;
   }
 
@@ -220,6 +224,22 @@ TEST_F(BerthReplayCompare, WritesAConfigurationThatBerthTakes) {
   EXPECT_NE(TextOf(out).find("profile: tuned"), std::string::npos);
 }
 
+TEST_F(BerthReplayCompare, WarnsOfModelsThatNoNodeHas) {
+  const std::string tasks = folder_.WriteText(
+      "models.csv",
+      "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
+      "a,4000,1024,1,500,T4\nb,8000,1024,1,1000,A10|T4\nc,8000,1024,1,1000,A10\n");
+  ChildProcess run("berth-replay", {"run", "--nodes", nodes_, "--tasks", tasks, "--policy",
+                                    "best-fit", "--json", "-"});
+  EXPECT_EQ(run.Wait(), 0);
+  EXPECT_EQ(
+      run.err(),
+      "berth-replay: warning: models: no node has the GPU model \"A10\" of 2 tasks; 1 of them "
+      "fit nowhere\n");
+  EXPECT_EQ(nlohmann::json::parse(run.out())["missing_models"].dump(),
+            R"([{"model":"A10","stuck":1,"tasks":2}])");
+}
+
 TEST_F(BerthReplayCompare, SaysWhatIsWrongAndWhere) {
   const std::string untimed = folder_.WriteText(
       "untimed.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,1000\n");
@@ -256,11 +276,14 @@ TEST_F(BerthReplay, OfOneMachinesLinksIsRepeatableAndNamesTheMatrixThatIsWrong) 
                           "--seeds", "1", "--policies", "first-fit,berth", "--json", "-"});
     EXPECT_EQ(process.Wait(), 0) << process.err();
     auto rows = nlohmann::json::parse(process.out());
-    for (auto& row : rows) EXPECT_EQ(row.erase("decision_us"), 1U);
+    for (auto& row : rows["results"]) EXPECT_EQ(row.erase("decision_us"), 1U);
     return rows;
   };
-  const nlohmann::json rows = run();
-  EXPECT_EQ(rows, run());
+  const nlohmann::json report = run();
+  EXPECT_EQ(report, run());
+  EXPECT_EQ(report["seeds"], 1);
+  EXPECT_TRUE(report["made_with"].contains("version"));
+  const nlohmann::json& rows = report["results"];
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0]["policy"], "first-fit");
   EXPECT_EQ(rows[1]["policy"], "berth");

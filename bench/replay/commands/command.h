@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The subcommands of berth-replay. Each Add... declares one and returns what to run when it was
-// chosen and its options were read.
+// chosen and its options were read; reports say what they were made with.
 #pragma once
 
 #include <functional>
 
 #include "base/result.h"
+#include "bench/replay/made_with.h"
 
 namespace CLI {
 class App;
@@ -14,7 +15,7 @@ class App;
 
 namespace berth::replay {
 
-using Command = std::function<Status()>;
+using Command = std::function<Status(const MadeWith&)>;
 
 Command AddRun(CLI::App& app);
 Command AddGenerate(CLI::App& app);

@@ -14,6 +14,7 @@
 #include "bench/replay/compare/plan.h"
 #include "bench/replay/compare/report_folder.h"
 #include "bench/replay/compare/runs.h"
+#include "bench/replay/missing_models.h"
 #include "bench/replay/parallel.h"
 #include "bench/replay/progress.h"
 
@@ -27,7 +28,7 @@ struct CompareFlags {
   std::size_t threads = AllCores();
 };
 
-Status Compare(CompareFlags& flags) {
+Status Compare(CompareFlags& flags, const MadeWith& made_with) {
   Plan& plan = flags.plan;
   BERTH_TRY_STATUS(Validate(plan));
   Shard shard;
@@ -36,12 +37,14 @@ Status Compare(CompareFlags& flags) {
   }
   flags.source.times = plan.departures.times();
   BERTH_TRY(plan.traces, ReadTraces(flags.source));
+  for (const Trace& trace : plan.traces) WarnOfMissingModels(trace.workload);
   BERTH_TRY(std::vector<nlohmann::ordered_json> records,
             RunPlan(plan, shard, flags.threads, TerminalProgress("compare")));
+  const Runs runs{PlanJson(plan), std::move(records), made_with};
   if (!flags.shard.empty()) {
-    return WriteInto(flags.report, PartFileName(shard), PartText(PlanJson(plan), shard, records));
+    return WriteInto(flags.report, PartFileName(shard), PartText(runs, shard));
   }
-  return WriteReport({PlanJson(plan), std::move(records)}, flags.report, flags.json);
+  return WriteReport(runs, flags.report, flags.json);
 }
 
 std::string ShardProblem(const std::string& text) {
@@ -78,7 +81,7 @@ Command AddCompare(CLI::App& app) {
       ->type_name("");
   compare->add_option("--threads", flags->threads, "Runs at a time; default: every core")
       ->check(CLI::Range(1, 1024));
-  return [flags] { return Compare(*flags); };
+  return [flags](const MadeWith& made_with) { return Compare(*flags, made_with); };
 }
 
 Command AddMerge(CLI::App& app) {
@@ -97,7 +100,7 @@ Command AddMerge(CLI::App& app) {
       ->type_name("DIR");
   merge->add_option("--json", flags->json, "Where the JSON goes as well; - is stdout")
       ->type_name("FILE|-");
-  return [flags]() -> Status {
+  return [flags](const MadeWith&) -> Status {
     BERTH_TRY(const Runs runs, JoinParts(flags->parts));
     return WriteReport(runs, flags->report, flags->json);
   };

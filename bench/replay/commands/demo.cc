@@ -27,7 +27,7 @@ Command AddDemo(CLI::App& app) {
       ->type_name("NAME,...");
   demo->add_option("--seed", options->seed, "Seed of the workload and of the order")
       ->capture_default_str();
-  return [options] { return RunDemo(*options); };
+  return [options](const MadeWith&) { return RunDemo(*options); };
 }
 
 }  // namespace berth::replay

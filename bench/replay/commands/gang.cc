@@ -67,7 +67,8 @@ std::string Text(const std::vector<GangRow>& rows) {
 
 double Rounded(double value) { return std::round(value * 1000) / 1000; }
 
-std::string JsonText(const GangFlags& flags, const std::vector<GangRow>& rows) {
+std::string JsonText(const GangFlags& flags, const MadeWith& made_with,
+                     const std::vector<GangRow>& rows) {
   using Json = nlohmann::ordered_json;
   Json results = Json::array();
   for (const GangRow& row : rows) {
@@ -88,7 +89,8 @@ std::string JsonText(const GangFlags& flags, const std::vector<GangRow>& rows) {
                        {"cross_domain_pairs", row.result.cross_pairs},
                        {"sizes", sizes}});
   }
-  const Json json = {{"seed", flags.options.seed},
+  const Json json = {{"made_with", MadeWithJson(made_with)},
+                     {"seed", flags.options.seed},
                      {"seeds", flags.seeds},
                      {"load", flags.options.load},
                      {"hours", flags.options.hours},
@@ -115,7 +117,7 @@ Result<GangRow> RunRow(const std::string& name, const std::string& rule_name,
   return row;
 }
 
-Status Run(const GangFlags& flags) {
+Status Run(const GangFlags& flags, const MadeWith& made_with) {
   std::vector<GangRow> rows;
   for (const std::string& workload : flags.workloads) {
     for (const std::string& rule : flags.rules) {
@@ -124,7 +126,7 @@ Status Run(const GangFlags& flags) {
     }
   }
   if (flags.json.empty()) return WriteOutput("-", Text(rows));
-  return WriteOutput(flags.json, JsonText(flags, rows));
+  return WriteOutput(flags.json, JsonText(flags, made_with, rows));
 }
 
 }  // namespace
@@ -157,7 +159,7 @@ Command AddGang(CLI::App& app) {
       ->capture_default_str();
   gang->add_option("--json", flags->json, "Write the result as JSON; - is stdout")
       ->type_name("FILE|-");
-  return [flags] { return Run(*flags); };
+  return [flags](const MadeWith& made_with) { return Run(*flags, made_with); };
 }
 
 }  // namespace berth::replay

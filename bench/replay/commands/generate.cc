@@ -21,8 +21,9 @@ Command AddGenerate(CLI::App& app) {
   generate->add_option("--nodes", flags->nodes, "Where the nodes go")->capture_default_str();
   generate->add_option("--tasks", flags->tasks, "Where the tasks go")->capture_default_str();
   generate->add_option("--seed", flags->seed, "Seed of the tasks")->capture_default_str();
-  return
-      [flags] { return WriteWorkload(GenerateWorkload(flags->seed), flags->nodes, flags->tasks); };
+  return [flags](const MadeWith&) {
+    return WriteWorkload(GenerateWorkload(flags->seed), flags->nodes, flags->tasks);
+  };
 }
 
 }  // namespace berth::replay

@@ -36,7 +36,8 @@ Json EstimateJson(const std::vector<double>& values) {
   return {{"mean", Thousandths(estimate.mean)}, {"half_width", Thousandths(estimate.half_width)}};
 }
 
-std::string ScoresJson(const MigFlags& flags, const std::vector<MigScore>& scores) {
+std::string ScoresJson(const MigFlags& flags, const MadeWith& made_with,
+                       const std::vector<MigScore>& scores) {
   Json rows = Json::array();
   for (const MigScore& score : scores) {
     Json rejected = Json::object();
@@ -55,7 +56,11 @@ std::string ScoresJson(const MigFlags& flags, const std::vector<MigScore>& score
          {"rejected_by_profile", rejected},
          {"decision_us", {{"mean", us.mean}, {"p50", us.p50}, {"p99", us.p99}, {"max", us.max}}}});
   }
-  return Json{{"results", rows}}.dump() + "\n";
+  const Json json = {{"made_with", MadeWithJson(made_with)},
+                     {"first_seed", flags.options.first_seed},
+                     {"seeds", flags.options.seeds},
+                     {"results", rows}};
+  return json.dump() + "\n";
 }
 
 // Of accepted memory, with the paired difference to the first policy.
@@ -79,7 +84,7 @@ Status Within(std::string_view place, Error error) {
   return tl::unexpected(std::move(error).Within(place));
 }
 
-Status Replay(MigFlags flags) {
+Status Replay(MigFlags flags, const MadeWith& made_with) {
   MigReplayOptions& options = flags.options;
   options.product = FindMigProduct(flags.product);
   if (options.product == nullptr) options.product = MigProductOfLabel(flags.product);
@@ -104,7 +109,8 @@ Status Replay(MigFlags flags) {
   BERTH_TRY(const std::vector<MigScore> scores,
             ReplayMig(options, TerminalProgress("mig " + flags.mix)));
   if (flags.json != "-") Print(scores);
-  return flags.json.empty() ? Status() : WriteOutput(flags.json, ScoresJson(flags, scores));
+  return flags.json.empty() ? Status()
+                            : WriteOutput(flags.json, ScoresJson(flags, made_with, scores));
 }
 
 void AddWorkload(CLI::App& mig, MigFlags& flags) {
@@ -153,7 +159,7 @@ Command AddMig(CLI::App& app) {
       ->capture_default_str();
   mig->add_option("--json", flags->json, "Write the scores as JSON; - is stdout")
       ->type_name("FILE|-");
-  return [flags] { return Replay(*flags); };
+  return [flags](const MadeWith& made_with) { return Replay(*flags, made_with); };
 }
 
 }  // namespace berth::replay

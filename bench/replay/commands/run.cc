@@ -13,6 +13,7 @@
 #include "bench/replay/commands/command.h"
 #include "bench/replay/commands/departure_options.h"
 #include "bench/replay/engine_session.h"
+#include "bench/replay/missing_models.h"
 #include "bench/replay/progress.h"
 #include "bench/replay/report.h"
 #include "bench/replay/server_process.h"
@@ -53,7 +54,7 @@ Result<Input> Read(const RunFlags& flags) {
   return input;
 }
 
-Status RunArrivals(const RunFlags& flags, const Input& input) {
+Status RunArrivals(const RunFlags& flags, const Input& input, const MadeWith& made_with) {
   const std::string& policy = flags.policies.front();
   if (flags.policies.size() > 1) {
     return Invalid("policy: want one without --with-departures, got " +
@@ -65,10 +66,13 @@ Status RunArrivals(const RunFlags& flags, const Input& input) {
                                                     TerminalProgress(policy)));
   const RunLabels labels{input.workload.name, policy, flags.seed, input.workload.nodes.size()};
   if (flags.json.empty()) return WriteOutput("-", ResultText(labels, session.replay));
-  return WriteOutput(flags.json, ResultJson(labels, session.replay));
+  nlohmann::ordered_json json = {{"made_with", MadeWithJson(made_with)}};
+  json.update(ResultJson(labels, session.replay));
+  json["missing_models"] = MissingModelsJson(input.workload);
+  return WriteOutput(flags.json, json.dump() + "\n");
 }
 
-Status RunWithDepartures(const RunFlags& flags, const Input& input) {
+Status RunWithDepartures(const RunFlags& flags, const Input& input, const MadeWith& made_with) {
   if (flags.through == Through::kHttp) {
     return Invalid("through: want engine with --with-departures, got http");
   }
@@ -87,9 +91,11 @@ Status RunWithDepartures(const RunFlags& flags, const Input& input) {
     const std::string title = input.workload.name + ", seed " + std::to_string(flags.seed);
     return WriteOutput("-", SideBySide(title, results));
   }
-  nlohmann::ordered_json json = {{"trace", input.workload.name},
+  nlohmann::ordered_json json = {{"made_with", MadeWithJson(made_with)},
+                                 {"trace", input.workload.name},
                                  {"seed", flags.seed},
                                  {"nodes", input.workload.nodes.size()},
+                                 {"missing_models", MissingModelsJson(input.workload)},
                                  {"policies", nlohmann::ordered_json::array()}};
   for (const auto& [policy, result] : results) {
     nlohmann::ordered_json entry = {{"policy", policy}};
@@ -143,9 +149,11 @@ Command AddRun(CLI::App& app) {
       "run", "Offer the tasks of a trace to one policy, or let them come and go");
   const auto flags = std::make_shared<RunFlags>();
   AddOptions(*run, *flags);
-  return [flags]() -> Status {
+  return [flags](const MadeWith& made_with) -> Status {
     BERTH_TRY(const Input input, Read(*flags));
-    return flags->departures.on ? RunWithDepartures(*flags, input) : RunArrivals(*flags, input);
+    WarnOfMissingModels(input.workload);
+    return flags->departures.on ? RunWithDepartures(*flags, input, made_with)
+                                : RunArrivals(*flags, input, made_with);
   };
 }
 

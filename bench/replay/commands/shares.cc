@@ -95,7 +95,8 @@ ShareJson JsonOf(const ShareResult& run, std::uint64_t seed) {
           {"waits", waits}};
 }
 
-std::string ShareJsonText(const ShareFlags& flags, const std::vector<ShareRow>& rows) {
+std::string ShareJsonText(const ShareFlags& flags, const MadeWith& made_with,
+                          const std::vector<ShareRow>& rows) {
   ShareJson results = ShareJson::array();
   for (const ShareRow& row : rows) {
     ShareJson runs = ShareJson::array();
@@ -107,7 +108,8 @@ std::string ShareJsonText(const ShareFlags& flags, const std::vector<ShareRow>& 
                        {"served_pct", ToThousandths(row.ServedPct())},
                        {"runs", runs}});
   }
-  const ShareJson json = {{"seed", flags.options.seed},
+  const ShareJson json = {{"made_with", MadeWithJson(made_with)},
+                          {"seed", flags.options.seed},
                           {"seeds", flags.seeds},
                           {"load", flags.options.load},
                           {"hours", flags.options.hours},
@@ -118,7 +120,7 @@ std::string ShareJsonText(const ShareFlags& flags, const std::vector<ShareRow>& 
 }
 
 // Every mix under every policy on the same streams, on all cores.
-Status RunShares(ShareFlags flags) {
+Status RunShares(ShareFlags flags, const MadeWith& made_with) {
   BERTH_TRY(flags.options.fleet, ParseShareFleet(flags.fleet));
   const auto seeds = static_cast<std::size_t>(flags.seeds);
   std::vector<ShareRow> rows;
@@ -141,7 +143,8 @@ Status RunShares(ShareFlags flags) {
     if (!one) return one;
   }
   if (flags.json != "-") BERTH_TRY_STATUS(WriteOutput("-", ShareText(rows)));
-  return flags.json.empty() ? Status() : WriteOutput(flags.json, ShareJsonText(flags, rows));
+  return flags.json.empty() ? Status()
+                            : WriteOutput(flags.json, ShareJsonText(flags, made_with, rows));
 }
 
 }  // namespace
@@ -180,7 +183,7 @@ Command AddShares(CLI::App& app) {
       ->capture_default_str();
   shares->add_option("--json", flags->json, "Write every run as JSON; - is stdout")
       ->type_name("FILE|-");
-  return [flags] { return RunShares(*flags); };
+  return [flags](const MadeWith& made_with) { return RunShares(*flags, made_with); };
 }
 
 }  // namespace berth::replay

@@ -32,7 +32,8 @@ std::string NameOf(ChoicePolicy policy) {
   return "";
 }
 
-std::string Json(const std::vector<TopologyScore>& scores) {
+std::string Json(const TopologyFlags& flags, const MadeWith& made_with,
+                 const std::vector<TopologyScore>& scores) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const TopologyScore& score : scores) {
     rows.push_back({{"policy", NameOf(score.policy)},
@@ -41,7 +42,11 @@ std::string Json(const std::vector<TopologyScore>& scores) {
                     {"numa_span_ratio", score.numa_span_ratio},
                     {"decision_us", score.decision_us}});
   }
-  return rows.dump() + "\n";
+  const nlohmann::ordered_json json = {{"made_with", MadeWithJson(made_with)},
+                                       {"first_seed", flags.options.first_seed},
+                                       {"seeds", flags.options.seeds},
+                                       {"results", rows}};
+  return json.dump() + "\n";
 }
 
 void Print(const std::vector<TopologyScore>& scores) {
@@ -54,7 +59,7 @@ void Print(const std::vector<TopologyScore>& scores) {
   }
 }
 
-Status Replay(TopologyFlags flags) {
+Status Replay(TopologyFlags flags, const MadeWith& made_with) {
   BERTH_TRY(const std::string text, ReadFile(flags.matrix));
   const auto matrix = wire::ParseTopologyFile(text);
   if (!matrix) return tl::unexpected(Error(matrix.error()).Within(flags.matrix));
@@ -72,7 +77,7 @@ Status Replay(TopologyFlags flags) {
   BERTH_TRY(const std::vector<TopologyScore> scores,
             ReplayTopology(*matrix, WiringOf(*matrix, speeds), flags.options));
   if (flags.json != "-") Print(scores);
-  return flags.json.empty() ? Status() : WriteOutput(flags.json, Json(scores));
+  return flags.json.empty() ? Status() : WriteOutput(flags.json, Json(flags, made_with, scores));
 }
 
 }  // namespace
@@ -112,7 +117,7 @@ Command AddTopology(CLI::App& app) {
       ->check(CLI::Range(3, 5));
   topology->add_option("--json", flags->json, "Write the scores as JSON; - is stdout")
       ->type_name("FILE|-");
-  return [flags] { return Replay(*flags); };
+  return [flags](const MadeWith& made_with) { return Replay(*flags, made_with); };
 }
 
 }  // namespace berth::replay

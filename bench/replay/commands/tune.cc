@@ -11,6 +11,7 @@
 #include "bench/replay/commands/departure_options.h"
 #include "bench/replay/commands/trace_options.h"
 #include "bench/replay/engine_session.h"
+#include "bench/replay/missing_models.h"
 #include "bench/replay/parallel.h"
 #include "bench/replay/progress.h"
 #include "bench/replay/report.h"
@@ -77,7 +78,7 @@ std::string ConfigText(Config config, const TuningResult& result) {
   return text;
 }
 
-Status RunTune(TuneFlags& flags) {
+Status RunTune(TuneFlags& flags, const MadeWith& made_with) {
   if (flags.scorers.empty() == flags.config.empty()) {
     return Invalid("want --scorers or --config, got both or neither");
   }
@@ -88,10 +89,19 @@ Status RunTune(TuneFlags& flags) {
   BERTH_TRY(const TunedPolicy start, StartOf(flags, config));
   flags.source.times = flags.options.departures.times();
   BERTH_TRY(const std::vector<Trace> traces, ReadTraces(flags.source));
+  for (const Trace& trace : traces) WarnOfMissingModels(trace.workload);
   BERTH_TRY(const TuningResult result,
             Tune(start, traces, flags.options, TerminalProgress("tune")));
   BERTH_TRY_STATUS(WriteOutput(flags.out, ConfigText(std::move(config), result)));
-  if (!flags.json.empty()) return WriteOutput(flags.json, TuningJson(result, start).dump() + "\n");
+  if (!flags.json.empty()) {
+    nlohmann::ordered_json json = {{"made_with", MadeWithJson(made_with)},
+                                   {"first_seed", flags.options.first_seed},
+                                   {"seeds", flags.options.seeds},
+                                   {"first_holdout_seed", flags.options.first_holdout_seed},
+                                   {"holdout_seeds", flags.options.holdout_seeds}};
+    json.update(TuningJson(result, start));
+    return WriteOutput(flags.json, json.dump() + "\n");
+  }
   if (flags.out == "-") return {};  // the configuration alone
   return WriteOutput("-", TuningText(result, start));
 }
@@ -129,7 +139,7 @@ Command AddTune(CLI::App& app) {
       ->type_name("FILE|-");
   tune->add_option("--json", flags->json, "Write the result as JSON instead of text; - is stdout")
       ->type_name("FILE|-");
-  return [flags] { return RunTune(*flags); };
+  return [flags](const MadeWith& made_with) { return RunTune(*flags, made_with); };
 }
 
 }  // namespace berth::replay

@@ -39,7 +39,8 @@ std::string Text(const std::vector<WavesTotal>& totals) {
   return text;
 }
 
-std::string JsonText(const WavesFlags& flags, const std::vector<WavesTotal>& totals) {
+std::string JsonText(const WavesFlags& flags, const MadeWith& made_with,
+                     const std::vector<WavesTotal>& totals) {
   using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const WavesTotal& total : totals) {
@@ -51,14 +52,15 @@ std::string JsonText(const WavesFlags& flags, const std::vector<WavesTotal>& tot
                     {"most_whole_gpus", total.most_whole_gpus},
                     {"lost_pct", std::round(total.lost_pct() * 100) / 100}});
   }
-  const Json json = {{"seed", flags.options.seed},
+  const Json json = {{"made_with", MadeWithJson(made_with)},
+                     {"seed", flags.options.seed},
                      {"seeds", flags.seeds},
                      {"extender_weight", flags.options.extender_weight},
                      {"results", rows}};
   return json.dump() + "\n";
 }
 
-Status Run(const WavesFlags& flags) {
+Status Run(const WavesFlags& flags, const MadeWith& made_with) {
   std::vector<ProfileSpec> policies;
   for (const std::string& name : flags.policies) {
     BERTH_TRY(ProfileSpec policy, ProfileNamed(name));
@@ -66,7 +68,7 @@ Status Run(const WavesFlags& flags) {
   }
   BERTH_TRY(const auto totals, RunAllWaves(policies, flags.seeds, flags.options));
   if (flags.json.empty()) return WriteOutput("-", Text(totals));
-  return WriteOutput(flags.json, JsonText(flags, totals));
+  return WriteOutput(flags.json, JsonText(flags, made_with, totals));
 }
 
 }  // namespace
@@ -91,7 +93,7 @@ Command AddWaves(CLI::App& app) {
       ->capture_default_str();
   waves->add_option("--json", flags->json, "Write the result as JSON; - is stdout")
       ->type_name("FILE|-");
-  return [flags] { return Run(*flags); };
+  return [flags](const MadeWith& made_with) { return Run(*flags, made_with); };
 }
 
 }  // namespace berth::replay

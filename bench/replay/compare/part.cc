@@ -11,13 +11,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "berth-replay compare part";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 struct Part {
   std::string path;
   Json plan;
   Shard shard;
   std::vector<Json> records;
+  MadeWith made_with;
 };
 
 std::string Written(const Shard& shard) {
@@ -33,7 +34,10 @@ Result<Part> ReadPart(const std::string& path) {
                      std::to_string(kVersion) + ", got " + json.at("format").dump() + ", " +
                      json.at("version").dump());
     }
-    Part part{path, json.at("plan"), {}, json.at("runs").get<std::vector<Json>>()};
+    Part part{path, json.at("plan"), {}, json.at("runs").get<std::vector<Json>>(), {}};
+    const Json& made_with = json.at("made_with");
+    part.made_with = {made_with.at("version").get<std::string>(),
+                      made_with.at("command").get<std::string>()};
     auto shard = ParseShard(json.at("shard").get<std::string>());
     if (!shard) return tl::unexpected(std::move(shard).error().Within(path + ": shard"));
     part.shard = *shard;
@@ -58,6 +62,10 @@ Status CheckBelongs(const Part& part, const Part& first) {
     return Invalid(part.path + ": does not belong to " + first.path + ": " +
                    Difference(first.plan, part.plan));
   }
+  if (part.made_with.version != first.made_with.version) {
+    return Invalid(part.path + ": does not belong to " + first.path + ": version: want " +
+                   first.made_with.version + ", got " + part.made_with.version);
+  }
   if (part.shard.count != first.shard.count) {
     return Invalid(part.path + ": does not belong to " + first.path + ": want one of " +
                    std::to_string(first.shard.count) + " parts, got part " + Written(part.shard));
@@ -75,7 +83,7 @@ Result<Runs> Join(const std::map<std::size_t, const Part*>& parts, const Part& f
     if (parts.contains(index)) continue;
     return Invalid("part " + Written({index, first.shard.count}) + " is missing");
   }
-  Runs runs{first.plan, std::vector<Json>(RunsOf(first.plan))};
+  Runs runs{first.plan, std::vector<Json>(RunsOf(first.plan)), parts.at(1)->made_with};
   std::size_t found = 0;
   for (const auto& [index, part] : parts) {
     for (const Json& record : part->records) {
@@ -96,12 +104,10 @@ Result<Runs> Join(const std::map<std::size_t, const Part*>& parts, const Part& f
 
 }  // namespace
 
-std::string PartText(const Json& plan, const Shard& shard, const std::vector<Json>& records) {
-  const Json json = {{"format", kFormat},
-                     {"version", kVersion},
-                     {"plan", plan},
-                     {"shard", Written(shard)},
-                     {"runs", records}};
+std::string PartText(const Runs& runs, const Shard& shard) {
+  const Json json = {
+      {"format", kFormat}, {"version", kVersion},     {"made_with", MadeWithJson(runs.made_with)},
+      {"plan", runs.plan}, {"shard", Written(shard)}, {"runs", runs.records}};
   return json.dump() + "\n";
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "bench/replay/compare/plan.h"
+#include "bench/replay/made_with.h"
 
 namespace berth::replay {
 
@@ -16,14 +17,16 @@ namespace berth::replay {
 struct Runs {
   nlohmann::ordered_json plan;
   std::vector<nlohmann::ordered_json> records;
+  MadeWith made_with = {};
 };
 
-std::string PartText(const nlohmann::ordered_json& plan, const Shard& shard,
-                     const std::vector<nlohmann::ordered_json>& records);
+// `runs` has the records of the shard alone.
+std::string PartText(const Runs& runs, const Shard& shard);
 std::string PartFileName(const Shard& shard);  // "part-2-of-4.json"
 
 // Joins the parts of one plan, given in any order. Error: kInvalidArgument naming the file: not a
-// part, of another plan (and where the plans differ), one there twice; or the part that is missing.
+// part, of another plan (and where the plans differ), made by another version, one there twice; or
+// the part that is missing.
 Result<Runs> JoinParts(const std::vector<std::string>& paths);
 
 }  // namespace berth::replay

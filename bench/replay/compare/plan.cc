@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "bench/replay/engine_session.h"
+#include "bench/replay/missing_models.h"
 
 namespace berth::replay {
 namespace {
@@ -38,7 +39,8 @@ Json PlanJson(const Plan& plan) {
                       {"nodes", trace.workload.nodes.size()},
                       {"gpus", GpuCapacityMilli(trace.workload.nodes) / kMilliPerGpu},
                       {"tasks", trace.workload.tasks.size()},
-                      {"fingerprint", trace.fingerprint}});
+                      {"fingerprint", trace.fingerprint},
+                      {"missing_models", MissingModelsJson(trace.workload)}});
   }
   Json departures = nullptr;
   const DepartureOptions& options = plan.departures;

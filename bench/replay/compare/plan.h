@@ -42,7 +42,8 @@ struct Plan {
 // Error: kInvalidArgument naming the field: a policy that does not exist or is there twice.
 Status Validate(const Plan& plan);
 
-// Everything that the results depend on; of the traces their names and fingerprints.
+// Everything that the results depend on; of the traces their names and fingerprints, and
+// the models that their tasks want in vain (missing_models.h).
 nlohmann::ordered_json PlanJson(const Plan& plan);
 
 // Part I of N, written "I/N", 1 <= I <= N: the runs whose number is I - 1 modulo N, so that every

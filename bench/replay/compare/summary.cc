@@ -125,7 +125,8 @@ Json Build(const Runs& runs) {
   if (traces > 1) {
     for (const std::vector<Json>& of_policy : by_policy) results.push_back(OverTraces(of_policy));
   }
-  return {{"plan", runs.plan},
+  return {{"made_with", MadeWithJson(runs.made_with)},
+          {"plan", runs.plan},
           {"baseline", baseline},
           {"results", std::move(results)},
           {"runs", runs.records}};

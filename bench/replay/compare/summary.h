@@ -2,7 +2,7 @@
 //
 // Summary: the report of a comparison as data - means over the seeds, and over the traces.
 //
-//   {"plan", "baseline", "results": [{"trace", "policy", "seeds", "mean", "deviation",
+//   {"made_with", "plan", "baseline", "results": [{"trace", "policy", "seeds", "mean", "deviation",
 //     "won_at_100_pct", "won_at_130_pct"}], "runs": the records}
 //
 // "mean" has the form of a record without its keys; every number is the mean over the seeds (of

@@ -91,6 +91,19 @@ std::string DeparturesTable(const Json& summary) {
          Aligned(rows);
 }
 
+std::string MissingModelsLines(const Json& plan) {
+  std::string text;
+  for (const Json& trace : plan.at("traces")) {
+    if (!trace.contains("missing_models")) continue;
+    for (const Json& missing : trace.at("missing_models")) {
+      text += "\n" + trace.at("name").get<std::string>() + ": no node has the GPU model \"" +
+              missing.at("model").get<std::string>() + "\" of " + missing.at("tasks").dump() +
+              " tasks; " + missing.at("stuck").dump() + " of them fit nowhere";
+    }
+  }
+  return text.empty() ? text : text + "\n";
+}
+
 }  // namespace
 
 std::string SummaryText(const Json& summary) {
@@ -100,7 +113,10 @@ std::string SummaryText(const Json& summary) {
                                     plan.at("seeds").get<std::uint64_t>() - 1) +
                      "; every figure is the mean over them\n\n" + ArrivalsTable(summary);
   if (!plan.at("departures").is_null()) text += "\n" + DeparturesTable(summary);
-  return text;
+  const Json& made_with = summary.at("made_with");
+  return text + MissingModelsLines(plan) + "\nberth-replay " +
+         made_with.at("version").get<std::string>() + ": " +
+         made_with.at("command").get<std::string>() + "\n";
 }
 
 std::string RunsCsv(const Json& summary) {

@@ -42,8 +42,10 @@ Plan SmallPlan() {
   return plan;
 }
 
+const MadeWith kMadeWith = {"1.2.3", "berth-replay compare --seeds 2"};
+
 std::string PartOf(const Plan& plan, const Shard& shard) {
-  return PartText(PlanJson(plan), shard, RunPlan(plan, shard, 2, {}).value());
+  return PartText({PlanJson(plan), RunPlan(plan, shard, 2, {}).value(), kMadeWith}, shard);
 }
 
 std::string ErrorOfJoining(const std::vector<std::string>& paths) {
@@ -86,7 +88,7 @@ TEST(ParseShard, GivesEveryRunToOnePart) {
 
 TEST(JoinParts, MakesTheSameReportAsTheWholeByteForByte) {
   const Plan plan = SmallPlan();
-  const Runs whole{PlanJson(plan), RunPlan(plan, {1, 1}, 1, {}).value()};
+  const Runs whole{PlanJson(plan), RunPlan(plan, {1, 1}, 1, {}).value(), kMadeWith};
   const TempFile first(PartOf(plan, {1, 3})), second(PartOf(plan, {2, 3})),
       third(PartOf(plan, {3, 3}));
   const auto joined = JoinParts({third.path(), first.path(), second.path()});
@@ -114,6 +116,12 @@ TEST(JoinParts, NamesWhatIsMissingTwiceOrForeign) {
   EXPECT_EQ(ErrorOfJoining({first.path(), other_plan.path()}),
             other_plan.path() + ": does not belong to " + first.path() +
                 ": plan.first_seed: want 5, got 6");
+  Json newer = Json::parse(PartOf(SmallPlan(), {1, 2}));
+  newer["made_with"]["version"] = "1.3.0";
+  const TempFile of_newer(newer.dump()), of_older(PartOf(SmallPlan(), {2, 2}));
+  EXPECT_EQ(ErrorOfJoining({of_older.path(), of_newer.path()}),
+            of_newer.path() + ": does not belong to " + of_older.path() +
+                ": version: want 1.2.3, got 1.3.0");
 }
 
 TEST(JoinParts, RefusesWhatIsNoPart) {
@@ -126,10 +134,10 @@ TEST(JoinParts, RefusesWhatIsNoPart) {
   Plan plan = SmallPlan();
   plan.departures.on = false;
   Json part = Json::parse(PartOf(plan, {1, 1}));
-  part["version"] = 2;
+  part["version"] = 3;
   const TempFile newer(part.dump());
   EXPECT_TRUE(ErrorOfJoining({newer.path()}).starts_with(newer.path() + ": want format"));
-  part["version"] = 1;
+  part["version"] = 2;
   part["runs"].erase(0);
   const TempFile fewer(part.dump());
   EXPECT_EQ(ErrorOfJoining({fewer.path()}), fewer.path() + ": want 12 runs in all parts, got 11");
@@ -189,6 +197,21 @@ TEST(SummaryText, AlignsOneLinePerPolicy) {
   EXPECT_NE(text.find("t      best-fit                   75.00     92.00       1.41         16"),
             std::string::npos)
       << text;
+}
+
+TEST(SummaryText, EndsWithModelsThatNoNodeHasAndWhatItWasMadeWith) {
+  Runs runs = Headlines({{80, 89}, {80, 91}, {80, 91}, {70, 93}});
+  runs.made_with = kMadeWith;
+  runs.plan["traces"][0]["missing_models"] =
+      Json::parse(R"([{"model": "T5", "tasks": 3, "stuck": 2}])");
+  const Json summary = Summarize(runs).value();
+  EXPECT_TRUE(SummaryText(summary).ends_with(
+      "\nt: no node has the GPU model \"T5\" of 3 tasks; 2 of them fit nowhere\n"
+      "\nberth-replay 1.2.3: berth-replay compare --seeds 2\n"))
+      << SummaryText(summary);
+  EXPECT_NE(ReportPage(summary).find("\"command\":\"berth-replay compare --seeds 2\""),
+            std::string::npos);
+  EXPECT_NE(ReportPage(summary).find("\"missing_models\":[{\"model\":\"T5\""), std::string::npos);
 }
 
 TEST(RunsCsv, HasOneLinePerRun) {
