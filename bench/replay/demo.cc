@@ -78,10 +78,11 @@ Status RunDemo(const DemoOptions& options) {
   for (const std::string& policy : options.policies) {
     std::printf("  %s ...\n", policy.c_str());
     std::fflush(stdout);
-    BERTH_TRY(
-        SessionResult session,
-        RunSession(workload, arrivals, {policy, options.seed, Through::kHttp, options.berth_binary},
-                   TerminalProgress(policy)));
+    BERTH_TRY(ReplayPolicy decides, PolicyNamed(policy));
+    BERTH_TRY(SessionResult session,
+              RunSession(workload, arrivals,
+                         {std::move(decides), options.seed, Through::kHttp, options.berth_binary},
+                         TerminalProgress(policy)));
     sessions.push_back(std::move(session));
   }
   PrintHead();

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "bench/replay/arrivals.h"
 #include "bench/replay/engine_placer.h"
+#include "bench/replay/policy.h"
 #include "bench/replay/workload.h"
 #include "scoring/engine.h"
 #include "scoring/profile.h"
@@ -23,10 +24,9 @@ class EngineSession {
   // Nodes are named by their rank in `arrivals`; the seed is for ties. The request mix is the
   // oracle of the workload, as in the published protocol, but for a policy that learns it.
   // nodes_to_score: EnginePlacer::Serving. Error: as BuildProfile.
-  static Result<std::unique_ptr<EngineSession>> Create(const ProfileSpec& spec,
+  static Result<std::unique_ptr<EngineSession>> Create(const ReplayPolicy& policy,
                                                        const Workload& workload,
                                                        const Arrivals& arrivals, std::uint64_t seed,
-                                                       const WasteParameters& waste = {},
                                                        std::size_t nodes_to_score = 0);
 
   [[nodiscard]] EnginePlacer& placer() { return placer_; }
@@ -47,8 +47,5 @@ class EngineSession {
 
 // Whether the policy never sees the oracle and learns the mix, as it does in service.
 bool Learns(const ProfileSpec& spec);
-
-// The built-in profile. Error: kInvalidArgument naming those there are.
-Result<ProfileSpec> ProfileNamed(const std::string& policy);
 
 }  // namespace berth::replay

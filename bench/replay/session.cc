@@ -8,7 +8,6 @@
 #include "bench/replay/oracle_mix.h"
 #include "bench/replay/server_process.h"
 #include "config/config.h"
-#include "scoring/registry.h"
 
 namespace berth::replay {
 namespace {
@@ -41,9 +40,13 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
                                      const SessionOptions& options, const Profile& profile,
                                      const RequestMix& mix, const Progress& progress) {
   Config config = DefaultConfig();
-  config.profile = options.policy;
+  const ReplayPolicy& policy = options.policy;
+  config.profile = policy.profile.name;
+  if (!policy.configuration.empty()) config.profiles = {policy.profile};
+  config.expected_waste = policy.waste;
+  config.learning = policy.learning;
   if (options.nodes_to_score) config.nodes_to_score = static_cast<int>(*options.nodes_to_score);
-  if (!Learns(*FindBuiltinProfile(options.policy))) config.request_mix = MixEntries(mix);
+  if (!Learns(policy.profile)) config.request_mix = MixEntries(mix);
   const std::vector<NodeSpec> nodes = OrderedNodes(workload.nodes, arrivals);
   BERTH_TRY(const ServerProcess server, ServerProcess::Start(options.berth_binary, config, nodes));
   BERTH_TRY(http::HttpClient client, http::HttpClient::Connect(server.address()));
@@ -59,24 +62,24 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
 
 Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arrivals,
                                  const SessionOptions& options, const Progress& progress) {
-  BERTH_TRY(const ProfileSpec spec, ProfileNamed(options.policy));
   if (options.through == Through::kHttp) {
     const RequestMix mix = OracleMix(workload.tasks);
-    BERTH_TRY(const Profile profile, BuildProfile(spec, mix));
+    BERTH_TRY(const Profile profile,
+              BuildProfile(options.policy.profile, mix, options.policy.waste));
     return RunThroughHttp(workload, arrivals, options, profile, mix, progress);
   }
-  BERTH_TRY(const auto session, EngineSession::Create(spec, workload, arrivals, options.seed, {},
-                                                      options.nodes_to_score.value_or(0)));
+  BERTH_TRY(const auto session,
+            EngineSession::Create(options.policy, workload, arrivals, options.seed,
+                                  options.nodes_to_score.value_or(0)));
   return Measure(workload, arrivals, session->placer(), progress);
 }
 
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
-                                         const Stream& stream, const std::string& policy,
+                                         const Stream& stream, const ReplayPolicy& policy,
                                          std::uint64_t seed, const Progress& progress,
                                          std::size_t nodes_to_score) {
-  BERTH_TRY(const ProfileSpec spec, ProfileNamed(policy));
   BERTH_TRY(const auto session,
-            EngineSession::Create(spec, workload, arrivals, seed, {}, nodes_to_score));
+            EngineSession::Create(policy, workload, arrivals, seed, nodes_to_score));
   return Simulate(workload, stream, session->placer(), progress);
 }
 

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "bench/replay/arrivals.h"
 #include "bench/replay/latency.h"
+#include "bench/replay/policy.h"
 #include "bench/replay/replay.h"
 #include "bench/replay/time/simulation.h"
 #include "bench/replay/time/stream.h"
@@ -22,7 +23,7 @@ namespace berth::replay {
 enum class Through { kEngine, kHttp };
 
 struct SessionOptions {
-  std::string policy;
+  ReplayPolicy policy;
   std::uint64_t seed = 42;
   Through through = Through::kEngine;
   std::string berth_binary;  // for kHttp
@@ -36,15 +37,15 @@ struct SessionResult {
   LatencySummary filter_us, prioritize_us, bind_us;  // kHttp only
 };
 
-// The request mix is the oracle of the workload. Error: an unknown policy, a server that does not
-// start.
+// The request mix is the oracle of the workload. Error: a profile that cannot be built, a server
+// that does not start.
 Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arrivals,
                                  const SessionOptions& options, const Progress& progress);
 
 // The same with departures: the stream instead of the order of arrivals; through the engine.
 // nodes_to_score: as the server's; 0: all.
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
-                                         const Stream& stream, const std::string& policy,
+                                         const Stream& stream, const ReplayPolicy& policy,
                                          std::uint64_t seed, const Progress& progress,
                                          std::size_t nodes_to_score = 0);
 

@@ -121,6 +121,7 @@ TEST_F(BerthReplay, NamesThePoliciesThereAre) {
 
 TEST_F(BerthReplay, EndsWithTwoWhereItIsNotUsedAsItsHelpSays) {
   ExpectFailure({"run", "--policy", "best-fit"}, 2, "--nodes is required");
+  ExpectFailure({"run", "--nodes", nodes_, "--tasks", tasks_}, 2, "--config");
   ExpectFailure({"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", "best-fit", "--bogus"}, 2,
                 "--bogus");
   ExpectFailure({"run", "--nodes", nodes_, "--tasks", tasks_, "--policy", "best-fit",
@@ -222,6 +223,31 @@ TEST_F(BerthReplayCompare, WritesAConfigurationThatBerthTakes) {
   ChildProcess check("berth", {"config", "check", out});
   EXPECT_EQ(check.Wait(), 0) << check.err();
   EXPECT_NE(TextOf(out).find("profile: tuned"), std::string::npos);
+}
+
+TEST_F(BerthReplayCompare, RunsAConfigurationBesideBuiltInProfiles) {
+  const std::string same = folder_.WriteText(
+      "same.yaml", "apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\nprofile: best-fit\n");
+  const std::vector<std::string> run = {"run",      "--nodes",  nodes_,     "--tasks",
+                                        tasks_,     "--json",   "-",        "--with-departures",
+                                        "--policy", "best-fit", "--config", same};
+  const auto json = nlohmann::json::parse(OutOf(run));
+  ASSERT_EQ(json["policies"].size(), 2U);
+  auto built_in = json["policies"][0], own = json["policies"][1];
+  EXPECT_EQ(own["policy"], "same.yaml");
+  own["policy"] = "best-fit";
+  EXPECT_EQ(own, built_in);
+  EXPECT_EQ(json["configurations"]["same.yaml"], TextOf(same));
+  const auto through = [&](const char* how) {
+    auto result = nlohmann::json::parse(OutOf({"run", "--nodes", nodes_, "--tasks", tasks_,
+                                               "--config", same, "--through", how, "--json", "-"}));
+    result.erase("decision_us");
+    result.erase("made_with");
+    return result;
+  };
+  EXPECT_EQ(through("engine"), through("http"));
+  OutOf(Compare("configured", {"--config", same}));
+  EXPECT_NE(TextOf(Folder("configured/report.csv")).find("tasks,same.yaml,42,"), std::string::npos);
 }
 
 TEST_F(BerthReplayCompare, WarnsOfModelsThatNoNodeHas) {

@@ -9,6 +9,7 @@
 
 #include "bench/replay/commands/command.h"
 #include "bench/replay/commands/departure_options.h"
+#include "bench/replay/commands/policy_options.h"
 #include "bench/replay/commands/trace_options.h"
 #include "bench/replay/compare/part.h"
 #include "bench/replay/compare/plan.h"
@@ -23,6 +24,7 @@ namespace {
 
 struct CompareFlags {
   Plan plan;
+  PolicyFlags policies;
   TraceSource source;
   std::string report, json, shard;
   std::size_t threads = AllCores();
@@ -30,7 +32,7 @@ struct CompareFlags {
 
 Status Compare(CompareFlags& flags, const MadeWith& made_with) {
   Plan& plan = flags.plan;
-  BERTH_TRY_STATUS(Validate(plan));
+  BERTH_TRY(plan.policies, flags.policies.Read());
   Shard shard;
   if (!flags.shard.empty()) {
     BERTH_TRY(shard, ParseShard(flags.shard));
@@ -58,10 +60,7 @@ Command AddCompare(CLI::App& app) {
   const auto flags = std::make_shared<CompareFlags>();
   CLI::App* const compare = app.add_subcommand(
       "compare", "Policies side by side: tables and a page with curves, on traces and seeds");
-  compare->add_option("--policies", flags->plan.policies, "Built-in profiles, separated by commas")
-      ->required()
-      ->delimiter(',')
-      ->type_name("NAME,...");
+  AddPolicyOptions(*compare, "--policies", flags->policies);
   AddTraceOptions(*compare, flags->source, flags->plan.first_seed, flags->plan.seeds);
   compare
       ->add_option("--orders", flags->plan.orders_folder,

@@ -12,6 +12,7 @@
 
 #include "bench/replay/commands/command.h"
 #include "bench/replay/commands/departure_options.h"
+#include "bench/replay/commands/policy_options.h"
 #include "bench/replay/engine_session.h"
 #include "bench/replay/missing_models.h"
 #include "bench/replay/progress.h"
@@ -25,7 +26,7 @@ namespace {
 
 struct RunFlags {
   std::string nodes, tasks, order, json;
-  std::vector<std::string> policies;
+  PolicyFlags policies;
   double inflate = 1.3;
   std::uint64_t seed = 42;
   Through through = Through::kEngine;
@@ -34,12 +35,14 @@ struct RunFlags {
 };
 
 struct Input {
+  std::vector<ReplayPolicy> policies;
   Workload workload;
   Arrivals arrivals;
 };
 
 Result<Input> Read(const RunFlags& flags) {
   Input input;
+  BERTH_TRY(input.policies, flags.policies.Read());
   BERTH_TRY(input.workload.nodes, ReadNodes(flags.nodes));
   BERTH_TRY(input.workload.tasks, ReadTasks(flags.tasks, flags.departures.times()));
   const Workload& workload = input.workload;
@@ -54,21 +57,27 @@ Result<Input> Read(const RunFlags& flags) {
   return input;
 }
 
+// What every result begins with.
+nlohmann::ordered_json HeadOf(const Input& input, const MadeWith& made_with) {
+  return {{"made_with", MadeWithJson(made_with)},
+          {"configurations", ConfigurationsJson(input.policies)},
+          {"missing_models", MissingModelsJson(input.workload)}};
+}
+
 Status RunArrivals(const RunFlags& flags, const Input& input, const MadeWith& made_with) {
-  const std::string& policy = flags.policies.front();
-  if (flags.policies.size() > 1) {
+  const ReplayPolicy& policy = input.policies.front();
+  if (input.policies.size() > 1) {
     return Invalid("policy: want one without --with-departures, got " +
-                   std::to_string(flags.policies.size()) + " (compare takes several)");
+                   std::to_string(input.policies.size()) + " (compare takes several)");
   }
   BERTH_TRY(const SessionResult session, RunSession(input.workload, input.arrivals,
                                                     {policy, flags.seed, flags.through,
                                                      BerthBinaryBeside(), flags.nodes_to_score},
-                                                    TerminalProgress(policy)));
-  const RunLabels labels{input.workload.name, policy, flags.seed, input.workload.nodes.size()};
+                                                    TerminalProgress(policy.name)));
+  const RunLabels labels{input.workload.name, policy.name, flags.seed, input.workload.nodes.size()};
   if (flags.json.empty()) return WriteOutput("-", ResultText(labels, session.replay));
-  nlohmann::ordered_json json = {{"made_with", MadeWithJson(made_with)}};
+  nlohmann::ordered_json json = HeadOf(input, made_with);
   json.update(ResultJson(labels, session.replay));
-  json["missing_models"] = MissingModelsJson(input.workload);
   return WriteOutput(flags.json, json.dump() + "\n");
 }
 
@@ -76,27 +85,23 @@ Status RunWithDepartures(const RunFlags& flags, const Input& input, const MadeWi
   if (flags.through == Through::kHttp) {
     return Invalid("through: want engine with --with-departures, got http");
   }
-  for (const std::string& policy : flags.policies) {
-    BERTH_TRY([[maybe_unused]] const ProfileSpec spec, ProfileNamed(policy));
-  }
   BERTH_TRY(const Stream stream, flags.departures.StreamFor(input.workload, flags.seed));
   std::vector<PolicyResult> results;
-  for (const std::string& policy : flags.policies) {
+  for (const ReplayPolicy& policy : input.policies) {
     BERTH_TRY(SimulationResult result,
               RunTimedSession(input.workload, input.arrivals, stream, policy, flags.seed,
-                              TerminalProgress(policy), flags.nodes_to_score.value_or(0)));
-    results.push_back({policy, std::move(result)});
+                              TerminalProgress(policy.name), flags.nodes_to_score.value_or(0)));
+    results.push_back({policy.name, std::move(result)});
   }
   if (flags.json.empty()) {
     const std::string title = input.workload.name + ", seed " + std::to_string(flags.seed);
     return WriteOutput("-", SideBySide(title, results));
   }
-  nlohmann::ordered_json json = {{"made_with", MadeWithJson(made_with)},
-                                 {"trace", input.workload.name},
-                                 {"seed", flags.seed},
-                                 {"nodes", input.workload.nodes.size()},
-                                 {"missing_models", MissingModelsJson(input.workload)},
-                                 {"policies", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json = HeadOf(input, made_with);
+  json["trace"] = input.workload.name;
+  json["seed"] = flags.seed;
+  json["nodes"] = input.workload.nodes.size();
+  json["policies"] = nlohmann::ordered_json::array();
   for (const auto& [policy, result] : results) {
     nlohmann::ordered_json entry = {{"policy", policy}};
     entry.update(SimulationJson(result));
@@ -113,11 +118,7 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
                  "Tasks: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec...]; may be gzipped")
       ->required()
       ->type_name("CSV");
-  run.add_option("--policy", flags.policies,
-                 "A built-in profile, such as best-fit; with departures several, by commas")
-      ->required()
-      ->delimiter(',')
-      ->type_name("NAME");
+  AddPolicyOptions(run, "--policy", flags.policies);
   run.add_option("--order", flags.order,
                  "Arrival orders by seed, instead of drawing one here; may be gzipped")
       ->type_name("FILE");

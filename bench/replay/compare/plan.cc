@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/compare/plan.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/number.h"
-#include "bench/replay/engine_session.h"
 #include "bench/replay/missing_models.h"
 
 namespace berth::replay {
@@ -18,18 +16,6 @@ using Json = nlohmann::ordered_json;
 RunKey Plan::Key(std::size_t number) const {
   const std::size_t rest = number / policies.size();
   return {number, rest / seeds, number % policies.size(), first_seed + rest % seeds};
-}
-
-Status Validate(const Plan& plan) {
-  for (const std::string& policy : plan.policies) {
-    if (auto known = ProfileNamed(policy); !known) {
-      return tl::unexpected(std::move(known).error());
-    }
-    if (std::ranges::count(plan.policies, policy) > 1) {
-      return Invalid("policies: \"" + policy + "\" is there twice");
-    }
-  }
-  return {};
 }
 
 Json PlanJson(const Plan& plan) {
@@ -53,7 +39,10 @@ Json PlanJson(const Plan& plan) {
                   {"mean_lifetime_s", options.mean_lifetime_s},
                   {"hours", options.hours}};
   }
-  return {{"policies", plan.policies},
+  Json policies = Json::array();
+  for (const ReplayPolicy& policy : plan.policies) policies.push_back(policy.name);
+  return {{"policies", std::move(policies)},
+          {"configurations", ConfigurationsJson(plan.policies)},
           {"traces", std::move(traces)},
           {"orders", plan.orders_folder.empty() ? "drawn" : "published"},
           {"first_seed", plan.first_seed},

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "bench/replay/compare/trace_set.h"
+#include "bench/replay/policy.h"
 #include "bench/replay/time/departures.h"
 
 namespace berth::replay {
@@ -26,7 +27,7 @@ struct RunKey {
 };
 
 struct Plan {
-  std::vector<std::string> policies;
+  std::vector<ReplayPolicy> policies;
   std::vector<Trace> traces;
   std::string orders_folder;  // published arrival orders; empty = drawn
   std::uint64_t first_seed = 42;
@@ -39,10 +40,7 @@ struct Plan {
   [[nodiscard]] RunKey Key(std::size_t number) const;
 };
 
-// Error: kInvalidArgument naming the field: a policy that does not exist or is there twice.
-Status Validate(const Plan& plan);
-
-// Everything that the results depend on; of the traces their names and fingerprints, and
+// Everything that the results depend on: of policies their names and the texts of configurations, of traces their names and fingerprints, and
 // the models that their tasks want in vain (missing_models.h).
 nlohmann::ordered_json PlanJson(const Plan& plan);
 

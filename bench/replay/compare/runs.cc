@@ -68,9 +68,8 @@ class IdleCurve {
 };
 
 Result<Json> RunArrivals(const Workload& workload, const Arrivals& arrivals,
-                         const std::string& policy, std::uint64_t seed) {
-  BERTH_TRY(const ProfileSpec spec, ProfileNamed(policy));
-  BERTH_TRY(const auto session, EngineSession::Create(spec, workload, arrivals, seed));
+                         const ReplayPolicy& policy, std::uint64_t seed) {
+  BERTH_TRY(const auto session, EngineSession::Create(policy, workload, arrivals, seed));
   EnginePlacer& placer = session->placer();
   IdleCurve idle(workload, arrivals, placer.state());
   BERTH_TRY(const ReplayResult result,
@@ -101,11 +100,11 @@ Result<Arrivals> ArrivalsOf(const Plan& plan, const Workload& workload, std::uin
 
 Result<Json> RunOne(const Plan& plan, const RunKey& key) {
   const Workload& workload = plan.traces[key.trace].workload;
-  const std::string& policy = plan.policies[key.policy];
+  const ReplayPolicy& policy = plan.policies[key.policy];
   BERTH_TRY(const Arrivals arrivals, ArrivalsOf(plan, workload, key.seed));
   Json record = {{"number", key.number},
                  {"trace", workload.name},
-                 {"policy", policy},
+                 {"policy", policy.name},
                  {"seed", key.seed},
                  {"gpus_total", GpuCapacityMilli(workload.nodes) / kMilliPerGpu}};
   BERTH_TRY(record["arrivals"], RunArrivals(workload, arrivals, policy, key.seed));

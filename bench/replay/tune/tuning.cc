@@ -58,8 +58,8 @@ double ValueOf(const SimulationResult& result) {
 }
 
 Result<double> Replay(const TunedPolicy& policy, const Case& at) {
-  BERTH_TRY(const auto session, EngineSession::Create(policy.profile, *at.workload, at.arrivals,
-                                                      at.seed, policy.waste));
+  BERTH_TRY(const auto session, EngineSession::Create({"tuned", policy.profile, policy.waste},
+                                                      *at.workload, at.arrivals, at.seed));
   if (at.stream) {
     BERTH_TRY(const SimulationResult result,
               Simulate(*at.workload, *at.stream, session->placer(), {}));

@@ -31,7 +31,7 @@ Trace SmallTrace(const std::string& name, std::uint64_t seed) {
 
 Plan SmallPlan() {
   Plan plan;
-  plan.policies = {"best-fit", "fragmentation-gradient", "random"};
+  plan.policies = Policies({"best-fit", "fragmentation-gradient", "random"}, {}).value();
   plan.traces = {SmallTrace("one", 1), SmallTrace("two", 2)};
   plan.first_seed = 5;
   plan.seeds = 2;
@@ -62,12 +62,13 @@ TEST(Plan, NumbersPoliciesFastestThenSeedsThenTraces) {
   EXPECT_EQ(key.policy, 1U);
 }
 
-TEST(Plan, RefusesPoliciesThatItCannotRun) {
-  Plan plan;
-  plan.policies = {"best-fit", "best"};
-  EXPECT_TRUE(Validate(plan).error().message.starts_with("policy: want one of best-fit"));
-  plan.policies = {"best-fit", "best-fit"};
-  EXPECT_EQ(Validate(plan).error().message, "policies: \"best-fit\" is there twice");
+TEST(Plan, HasTheTextOfItsConfigurations) {
+  Plan plan = SmallPlan();
+  plan.policies.push_back(
+      {"tuned.yaml", plan.policies.front().profile, {}, {}, "profile: best-fit"});
+  const Json json = PlanJson(plan);
+  EXPECT_EQ(json["policies"].back(), "tuned.yaml");
+  EXPECT_EQ(json["configurations"].dump(), R"({"tuned.yaml":"profile: best-fit"})");
 }
 
 TEST(ParseShard, TakesOneToN) {

@@ -31,8 +31,8 @@ constexpr std::size_t kHalf = 0, kOne = 1, kTwo = 2, kZero = 3;
 SimulationResult OnTwoGpus(const std::vector<Arrival>& arrivals, Millis horizon,
                            std::size_t primed = 0, const std::vector<TraceTask>& tasks = kTasks) {
   const Workload workload{"test", {{"n", 64'000, 1024, 2, "T4"}}, tasks};
-  const auto result =
-      RunTimedSession(workload, {{}, {0}}, {arrivals, horizon, primed}, "first-fit", 1, {});
+  const auto result = RunTimedSession(workload, {{}, {0}}, {arrivals, horizon, primed},
+                                      PolicyNamed("first-fit").value(), 1, {});
   EXPECT_TRUE(result.has_value()) << result.error().message;
   return *result;
 }
@@ -146,7 +146,8 @@ TEST(Simulate, GivesTheSameForTheSame) {
   for (const ProfileSpec& spec : BuiltinProfiles()) {
     const auto run = [&] {
       return SimulationJson(
-          RunTimedSession(crowd.workload, crowd.order, crowd.stream, spec.name, 9, {}).value());
+          RunTimedSession(crowd.workload, crowd.order, crowd.stream, {spec.name, spec}, 9, {})
+              .value());
     };
     EXPECT_EQ(run().dump(), run().dump()) << spec.name;
   }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/policy.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/file.h"
+#include "config/load.h"
+#include "scoring/registry.h"
+
+namespace berth::replay {
+
+Result<ProfileSpec> ProfileNamed(const std::string& name) {
+  if (const ProfileSpec* spec = FindBuiltinProfile(name)) return *spec;
+  std::string known;
+  for (const ProfileSpec& spec : BuiltinProfiles()) known += " " + spec.name;
+  return Invalid("policy: want one of" + known + ", got \"" + name + "\"");
+}
+
+Result<ReplayPolicy> PolicyNamed(const std::string& name) {
+  BERTH_TRY(ProfileSpec profile, ProfileNamed(name));
+  return ReplayPolicy{name, std::move(profile)};
+}
+
+Result<ReplayPolicy> PolicyOfFile(const std::string& path) {
+  BERTH_TRY(std::string text, ReadFile(path));
+  BERTH_TRY(const Config config, LoadConfig(text, path));
+  ReplayPolicy policy{std::filesystem::path(path).filename().string(), ChosenProfile(config),
+                      config.expected_waste, config.learning, std::move(text)};
+  if (FindBuiltinProfile(policy.name) == nullptr) return policy;
+  return Invalid(path + ": want a name that is no built-in profile's");
+}
+
+Result<std::vector<ReplayPolicy>> Policies(const std::vector<std::string>& names,
+                                           const std::vector<std::string>& files) {
+  std::vector<ReplayPolicy> policies;
+  for (const std::string& name : names) {
+    BERTH_TRY(ReplayPolicy policy, PolicyNamed(name));
+    policies.push_back(std::move(policy));
+  }
+  for (const std::string& file : files) {
+    BERTH_TRY(ReplayPolicy policy, PolicyOfFile(file));
+    policies.push_back(std::move(policy));
+  }
+  if (policies.empty()) return Invalid("policies: want at least one, or a configuration, got none");
+  for (auto policy = policies.begin(); policy != policies.end(); ++policy) {
+    if (std::ranges::count(policies, policy->name, &ReplayPolicy::name) == 1) continue;
+    return Invalid("policies: \"" + policy->name + "\" is there twice");
+  }
+  return policies;
+}
+
+nlohmann::ordered_json ConfigurationsJson(const std::vector<ReplayPolicy>& policies) {
+  nlohmann::ordered_json texts = nlohmann::ordered_json::object();
+  for (const ReplayPolicy& policy : policies) {
+    if (!policy.configuration.empty()) texts[policy.name] = policy.configuration;
+  }
+  return texts;
+}
+
+}  // namespace berth::replay

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ReplayPolicy: what decides in a replay - a built-in profile, or the profile of a
+// BerthConfiguration with its parameters, such as `tune` writes.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "scoring/profile.h"
+#include "scoring/waste/learned_mix.h"
+
+namespace berth::replay {
+
+struct ReplayPolicy {
+  std::string name;  // in reports: of the profile, or of the file without its folder
+  ProfileSpec profile;
+  WasteParameters waste = {};        // of the scorer expected-waste
+  LearningParameters learning = {};  // of the mix, where the profile learns it
+  std::string configuration = {};    // the text of the file; empty: built in
+};
+
+// The built-in profile. Error: kInvalidArgument naming those there are.
+Result<ProfileSpec> ProfileNamed(const std::string& name);
+// The same with default parameters.
+Result<ReplayPolicy> PolicyNamed(const std::string& name);
+
+// `profile`, `expectedWaste` and `learning` of a configuration; what else it says is about a
+// server, and about the mix, which a replay has from its tasks. Error: that of LoadConfig; for a
+// name that is a built-in profile's.
+Result<ReplayPolicy> PolicyOfFile(const std::string& path);
+
+// Those of the names, then those of the files. Error: none at all; one twice.
+Result<std::vector<ReplayPolicy>> Policies(const std::vector<std::string>& names,
+                                           const std::vector<std::string>& files);
+
+// {name: the text of its configuration}, of those that have one.
+nlohmann::ordered_json ConfigurationsJson(const std::vector<ReplayPolicy>& policies);
+
+}  // namespace berth::replay
