@@ -23,10 +23,10 @@ EnginePlacer::EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, s
   std::iota(all_.begin(), all_.end(), NodeIndex{0});
 }
 
-Result<bool> EnginePlacer::Place(const PodRequest& pod) {
+Result<std::optional<Placement>> EnginePlacer::Place(const PodRequest& pod) {
   Hear(pod);
-  BERTH_TRY(const std::optional<NodeIndex> node, Put(pod));
-  return node.has_value();
+  BERTH_TRY([[maybe_unused]] const std::optional<NodeIndex> node, Put(pod));
+  return last_;
 }
 
 void EnginePlacer::Hear(const PodRequest& pod) {
@@ -55,6 +55,7 @@ Judgement EnginePlacer::Look(const PodRequest& pod) {
 
 Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& pod) {
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
+  last_.reset();
   Judgement judged = Look(pod);
   if (judged.fitting.empty()) {
     if (nodes_to_score_ != 0) waiting_.insert(pod.id.uid);
@@ -72,6 +73,7 @@ Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& pod) {
   BERTH_TRY_STATUS(state_.Reserve(pod, *placement, Instant::max()));
   BERTH_TRY_STATUS(state_.Confirm(pod.id.uid));
   waiting_.erase(pod.id.uid);
+  last_ = *placement;
   return node;
 }
 

@@ -56,12 +56,14 @@ class EnginePlacer final : public Placer {
       : EnginePlacer(engine, nodes, seed, mix, Serving()) {}
 
   // Hear, then Put.
-  Result<bool> Place(const PodRequest& pod) override;
+  Result<std::optional<Placement>> Place(const PodRequest& pod) override;
 
   // A pod has arrived: told once, before the first attempt to place it.
   void Hear(const PodRequest& pod);
   // Where it is now, as an index into the snapshot; empty when there is no room.
   Result<std::optional<NodeIndex>> Put(const PodRequest& pod);
+  // What the last Put took; empty where there was no room.
+  [[nodiscard]] const std::optional<Placement>& last() const { return last_; }
   // What the server would say of the pod's nodes, after its short list. Requires: as for Put.
   [[nodiscard]] Judgement Look(const PodRequest& pod);
   // The pod has ended, as the watch would say it.
@@ -80,6 +82,7 @@ class EnginePlacer final : public Placer {
   TieBreaker ties_;
   ClusterState state_;
   std::vector<NodeIndex> all_;
+  std::optional<Placement> last_;
   std::unordered_set<std::string> waiting_;  // UIDs that found no place: they get no short list
 };
 

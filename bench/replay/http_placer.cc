@@ -96,13 +96,13 @@ Result<std::string> HttpPlacer::Post(Verb verb, std::string_view path, const std
   return answer;
 }
 
-Result<bool> HttpPlacer::Place(const PodRequest& pod) {
+Result<std::optional<Placement>> HttpPlacer::Place(const PodRequest& pod) {
   const std::string pod_json = PodJson(pod);
   BERTH_TRY(const std::string filtered,
             Post(kFilter, "/extender/filter", ArgsJson(pod_json, all_names_)));
   if (!filtered.ends_with("\"Error\":\"\"}")) return Unreadable("filter", filtered);
   BERTH_TRY(const std::string_view names, ListAfter(filtered, "\"NodeNames\":["));
-  if (names.empty()) return false;
+  if (names.empty()) return std::nullopt;
   BERTH_TRY(const std::string node, Choose(pod_json, names));
   const Json binding = {{"PodName", pod.id.name},
                         {"PodNamespace", pod.id.namespace_name},
@@ -110,7 +110,7 @@ Result<bool> HttpPlacer::Place(const PodRequest& pod) {
                         {"Node", node}};
   BERTH_TRY(const std::string bound, Post(kBind, "/extender/bind", binding.dump()));
   if (bound != "{\"Error\":\"\"}") return Unreadable("bind", bound);
-  return true;
+  return Placement{node, 0, 0, {}};
 }
 
 Result<std::string> HttpPlacer::Choose(const std::string& pod_json, std::string_view names) {

@@ -18,8 +18,9 @@ class HttpPlacer final : public Placer {
  public:
   HttpPlacer(http::HttpClient client, const std::vector<NodeSpec>& nodes, TieBreaker ties);
 
-  // A refused bind is an Error, because no other scheduler uses this cluster.
-  Result<bool> Place(const PodRequest& pod) override;
+  // The node alone, without devices. A refused bind is an Error, because no other scheduler uses
+  // this cluster.
+  Result<std::optional<Placement>> Place(const PodRequest& pod) override;
 
   enum Verb { kFilter, kPrioritize, kBind, kVerbs };
   // Microseconds of every call, from the first byte written to the last one read.

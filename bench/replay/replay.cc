@@ -58,7 +58,7 @@ PodRequest PodOf(const TraceTask& task, std::size_t n) {
 
 Result<ReplayResult> RunReplay(const std::vector<TraceNode>& nodes,
                                const std::vector<TraceTask>& tasks, const Arrivals& arrivals,
-                               Placer& placer, const Progress& progress) {
+                               Placer& placer, const Progress& progress, PodStarts* starts) {
   using Stopwatch = std::chrono::steady_clock;
   ReplayResult result;
   const std::int64_t capacity = GpuCapacityMilli(nodes);
@@ -71,12 +71,13 @@ Result<ReplayResult> RunReplay(const std::vector<TraceNode>& nodes,
     const TraceTask& task = tasks[arrivals.tasks[n]];
     const PodRequest pod = PodOf(task, n);
     const auto start = Stopwatch::now();
-    BERTH_TRY(const bool placed, placer.Place(pod));
+    BERTH_TRY(const std::optional<Placement> placed, placer.Place(pod));
     const std::chrono::duration<double, std::micro> taken = Stopwatch::now() - start;
     result.decision_us.push_back(taken.count());
     ++(placed ? result.placed : result.refused);
     arrived += GpuDemandMilli(task);
     if (placed) result.allocated_milli += GpuDemandMilli(task);
+    if (starts != nullptr) starts->push_back(placed ? StartOf(*placed, Millis(0)) : PodStart{});
     curve.Add(arrived, result.allocated_milli);
     if (progress) progress(n + 1, arrivals.tasks.size());
   }

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "bench/replay/arrivals.h"
+#include "bench/replay/pod_table.h"
 #include "bench/replay/trace.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
@@ -23,8 +24,8 @@ namespace berth::replay {
 class Placer {
  public:
   virtual ~Placer() = default;
-  // Whether the pod found a place (it then holds it). An Error ends the replay.
-  virtual Result<bool> Place(const PodRequest& pod) = 0;
+  // Where the pod found a place (it then holds it), empty: nowhere. An Error ends the replay.
+  virtual Result<std::optional<Placement>> Place(const PodRequest& pod) = 0;
 };
 
 // A point of the curve per percent of arrived GPU, as in the published tables.
@@ -44,9 +45,11 @@ struct ReplayResult {
 // Called after every task with (tasks done, tasks in all).
 using Progress = std::function<void(std::size_t, std::size_t)>;
 
+// starts: gets those of the pods; their times are 0.
 Result<ReplayResult> RunReplay(const std::vector<TraceNode>& nodes,
                                const std::vector<TraceTask>& tasks, const Arrivals& arrivals,
-                               Placer& placer, const Progress& progress);
+                               Placer& placer, const Progress& progress,
+                               PodStarts* starts = nullptr);
 
 // The cluster that a replay runs on: names are chosen so that their order is the node order.
 std::vector<NodeSpec> OrderedNodes(const std::vector<TraceNode>& nodes, const Arrivals& arrivals);

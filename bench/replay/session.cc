@@ -28,10 +28,11 @@ std::vector<MixEntry> MixEntries(const RequestMix& mix) {
 }
 
 Result<SessionResult> Measure(const Workload& workload, const Arrivals& arrivals, Placer& placer,
-                              const Progress& progress) {
+                              PodStarts* starts, const Progress& progress) {
   SessionResult result;
   const auto start = std::chrono::steady_clock::now();
-  BERTH_TRY(result.replay, RunReplay(workload.nodes, workload.tasks, arrivals, placer, progress));
+  BERTH_TRY(result.replay,
+            RunReplay(workload.nodes, workload.tasks, arrivals, placer, progress, starts));
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
@@ -51,7 +52,7 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
   BERTH_TRY(const ServerProcess server, ServerProcess::Start(options.berth_binary, config, nodes));
   BERTH_TRY(http::HttpClient client, http::HttpClient::Connect(server.address()));
   HttpPlacer placer(std::move(client), nodes, TieBreaker(profile, options.seed));
-  BERTH_TRY(SessionResult result, Measure(workload, arrivals, placer, progress));
+  BERTH_TRY(SessionResult result, Measure(workload, arrivals, placer, options.starts, progress));
   result.filter_us = Summarize(placer.latencies_us(HttpPlacer::kFilter));
   result.prioritize_us = Summarize(placer.latencies_us(HttpPlacer::kPrioritize));
   result.bind_us = Summarize(placer.latencies_us(HttpPlacer::kBind));
@@ -71,16 +72,16 @@ Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arriv
   BERTH_TRY(const auto session,
             EngineSession::Create(options.policy, workload, arrivals, options.seed,
                                   options.nodes_to_score.value_or(0)));
-  return Measure(workload, arrivals, session->placer(), progress);
+  return Measure(workload, arrivals, session->placer(), options.starts, progress);
 }
 
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
                                          const Stream& stream, const ReplayPolicy& policy,
                                          std::uint64_t seed, const Progress& progress,
-                                         std::size_t nodes_to_score) {
+                                         std::size_t nodes_to_score, PodStarts* starts) {
   BERTH_TRY(const auto session,
             EngineSession::Create(policy, workload, arrivals, seed, nodes_to_score));
-  return Simulate(workload, stream, session->placer(), progress);
+  return Simulate(workload, stream, session->placer(), progress, starts);
 }
 
 }  // namespace berth::replay

@@ -29,6 +29,7 @@ struct SessionOptions {
   std::string berth_binary;  // for kHttp
   // The server's nodesToScore. Nothing: all nodes in this process, the default for kHttp.
   std::optional<std::size_t> nodes_to_score = {};
+  PodStarts* starts = nullptr;  // gets those of the pods, where there is one
 };
 
 struct SessionResult {
@@ -47,6 +48,7 @@ Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arriv
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
                                          const Stream& stream, const ReplayPolicy& policy,
                                          std::uint64_t seed, const Progress& progress,
-                                         std::size_t nodes_to_score = 0);
+                                         std::size_t nodes_to_score = 0,
+                                         PodStarts* starts = nullptr);
 
 }  // namespace berth::replay

@@ -4,6 +4,7 @@
 // over HTTP the same result, and errors name the place.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -248,6 +249,29 @@ TEST_F(BerthReplayCompare, RunsAConfigurationBesideBuiltInProfiles) {
   EXPECT_EQ(through("engine"), through("http"));
   OutOf(Compare("configured", {"--config", same}));
   EXPECT_NE(TextOf(Folder("configured/report.csv")).find("tasks,same.yaml,42,"), std::string::npos);
+}
+
+TEST_F(BerthReplayCompare, WritesARowForEveryPod) {
+  const std::string pods = folder_.WriteText("pods.csv", "");
+  const std::vector<std::string> run = {"run",      "--nodes", nodes_,   "--tasks", tasks_,
+                                        "--pods",   pods,      "--json", "-",       "--policy",
+                                        "best-fit", "--seed",  "4"};
+  const auto json = nlohmann::json::parse(OutOf(run));
+  EXPECT_EQ(json["made_with"]["command"].get<std::string>().find("--pods"), std::string::npos);
+  const std::string text = TextOf(pods);
+  EXPECT_EQ(std::ranges::count(text, '\n'),
+            1 + json["placed"].get<int>() + json["refused"].get<int>());
+  std::vector<std::string> timed = run;
+  timed.insert(timed.end(), {"--with-departures", "--config",
+                             folder_.WriteText("own.yaml",
+                                               "apiVersion: berth.dev/v1alpha1\n"
+                                               "kind: BerthConfiguration\nprofile: best-fit\n")});
+  OutOf(timed);
+  const std::string rows = TextOf(pods);
+  EXPECT_EQ(std::ranges::count(rows, '\n'), 1 + 5 + 5);
+  for (const char* policy : {"\nbest-fit,", "\nown.yaml,"}) {
+    EXPECT_NE(rows.find(policy + std::string("c-2,c,2,1000,n")), std::string::npos) << rows;
+  }
 }
 
 TEST_F(BerthReplayCompare, WarnsOfModelsThatNoNodeHas) {

@@ -25,7 +25,7 @@ namespace berth::replay {
 namespace {
 
 struct RunFlags {
-  std::string nodes, tasks, order, json;
+  std::string nodes, tasks, order, json, pods;
   PolicyFlags policies;
   double inflate = 1.3;
   std::uint64_t seed = 42;
@@ -70,10 +70,16 @@ Status RunArrivals(const RunFlags& flags, const Input& input, const MadeWith& ma
     return Invalid("policy: want one without --with-departures, got " +
                    std::to_string(input.policies.size()) + " (compare takes several)");
   }
-  BERTH_TRY(const SessionResult session, RunSession(input.workload, input.arrivals,
-                                                    {policy, flags.seed, flags.through,
-                                                     BerthBinaryBeside(), flags.nodes_to_score},
-                                                    TerminalProgress(policy.name)));
+  PodStarts starts;
+  BERTH_TRY(const SessionResult session,
+            RunSession(input.workload, input.arrivals,
+                       {policy, flags.seed, flags.through, BerthBinaryBeside(),
+                        flags.nodes_to_score, flags.pods.empty() ? nullptr : &starts},
+                       TerminalProgress(policy.name)));
+  if (!flags.pods.empty()) {
+    const std::string rows = PodRows(policy.name, input.workload.tasks, input.arrivals, starts);
+    BERTH_TRY_STATUS(WriteOutput(flags.pods, PodTableHead() + rows));
+  }
   const RunLabels labels{input.workload.name, policy.name, flags.seed, input.workload.nodes.size()};
   if (flags.json.empty()) return WriteOutput("-", ResultText(labels, session.replay));
   nlohmann::ordered_json json = HeadOf(input, made_with);
@@ -87,12 +93,17 @@ Status RunWithDepartures(const RunFlags& flags, const Input& input, const MadeWi
   }
   BERTH_TRY(const Stream stream, flags.departures.StreamFor(input.workload, flags.seed));
   std::vector<PolicyResult> results;
+  std::string pods = PodTableHead();
   for (const ReplayPolicy& policy : input.policies) {
+    PodStarts starts;
     BERTH_TRY(SimulationResult result,
               RunTimedSession(input.workload, input.arrivals, stream, policy, flags.seed,
-                              TerminalProgress(policy.name), flags.nodes_to_score.value_or(0)));
+                              TerminalProgress(policy.name), flags.nodes_to_score.value_or(0),
+                              flags.pods.empty() ? nullptr : &starts));
     results.push_back({policy.name, std::move(result)});
+    pods += PodRows(policy.name, input.workload.tasks, stream, starts);
   }
+  if (!flags.pods.empty()) BERTH_TRY_STATUS(WriteOutput(flags.pods, pods));
   if (flags.json.empty()) {
     const std::string title = input.workload.name + ", seed " + std::to_string(flags.seed);
     return WriteOutput("-", SideBySide(title, results));
@@ -140,6 +151,8 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
       ->type_name("N");
   run.add_option("--json", flags.json, "Write the result as JSON; - is stdout")
       ->type_name("FILE|-");
+  run.add_option("--pods", flags.pods, "Write a row for every pod: where, when, how it ended")
+      ->type_name("CSV");
   AddDepartureOptions(run, flags.departures);
 }
 

@@ -18,6 +18,7 @@ double Rounded(double value) { return std::round(value * 1e4) / 1e4; }
 Json MeanOfNumbers(const std::vector<Json>& values) {
   double sum = 0;
   int count = 0;
+  if (values.front().is_boolean()) return std::ranges::count(values, Json(true)) > 0;
   for (const Json& value : values) {
     if (!value.is_number()) continue;
     sum += value.get<double>();

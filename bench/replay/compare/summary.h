@@ -6,7 +6,7 @@
 //     "won_at_100_pct", "won_at_130_pct"}], "runs": the records}
 //
 // "mean" has the form of a record without its keys; every number is the mean over the seeds (of
-// quantiles too), null where no seed has one. The results end with those of trace "mean", the means
+// quantiles too), null where no seed has one; what is true with one seed is true. The results end with those of trace "mean", the means
 // over all traces, where there are several. "deviation" is the sample standard deviation over the
 // seeds of the headline figures. "won_at_x_pct" is the share of the GPUs that the baseline leaves
 // idle at x % arrived and this policy allocates: 100 * (a - b) / (100 - b).

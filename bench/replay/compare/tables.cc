@@ -63,6 +63,11 @@ std::string ArrivalsTable(const Json& summary) {
          " leaves idle, % that this policy allocates\n\n" + Aligned(rows);
 }
 
+std::string WaitOf(const Json& figures, const std::string& quantile) {
+  return WaitText(figures.at("wait_" + quantile + "_s").get<double>(),
+                  figures.at("wait_" + quantile + "_cut_off").get<bool>());
+}
+
 std::string DeparturesTable(const Json& summary) {
   std::vector<std::vector<std::string>> rows = {
       {"trace", "policy", "GPU-hours", "% of demand", "idle waiting", "never"}};
@@ -80,15 +85,15 @@ std::string DeparturesTable(const Json& summary) {
         Number(mean.at("classes").at("all").at("never_started"), 0)};
     for (const std::string_view size : kSizeClassNames) {
       const Json& figures = mean.at("classes").at(std::string(size));
-      row.push_back(figures.at("arrived") == 0.0 ? "-"
-                                                 : ShortDuration(figures.at("wait_p50_s")) + " / " +
-                                                       ShortDuration(figures.at("wait_p99_s")));
+      row.push_back(figures.at("arrived") == 0.0
+                        ? "-"
+                        : WaitOf(figures, "p50") + " / " + WaitOf(figures, "p99"));
     }
     rows.push_back(std::move(row));
   }
   return "With departures: GPU-hours served, idle GPU-hours while a GPU pod waits, pods never "
          "started, and\nwaits p50 / p99 by number of GPUs asked for\n\n" +
-         Aligned(rows);
+         Aligned(rows) + "\n" + kCutOffNote;
 }
 
 std::string MissingModelsLines(const Json& plan) {

@@ -48,7 +48,9 @@ void ServiceMeter::NeverStarted(std::size_t n, const TraceTask& task) {
     sums.demand += Demand(n, task);
     if (primed(n)) return;
     ++sums.never;
-    sums.waits_s.push_back(Seconds(stream_.horizon - stream_.arrivals[n].at));
+    const double wait_s = Seconds(stream_.horizon - stream_.arrivals[n].at);
+    sums.waits_s.push_back(wait_s);
+    sums.shortest_cut_off_s = std::min(sums.shortest_cut_off_s, wait_s);
   });
 }
 
@@ -66,6 +68,8 @@ Service ServiceMeter::Summary() const {
     figures.wait_mean_s = waits.mean;
     figures.wait_p50_s = waits.p50;
     figures.wait_p99_s = waits.p99;
+    figures.p50_cut_off = sums.shortest_cut_off_s <= waits.p50;
+    figures.p99_cut_off = sums.shortest_cut_off_s <= waits.p99;
     for (std::size_t i = 0; i < kWaitSeconds.size(); ++i) {
       const auto longer = std::ranges::count_if(
           sums.waits_s, [limit = kWaitSeconds[i]](double wait_s) { return wait_s > limit; });

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "bench/replay/time/size_class.h"
@@ -25,6 +26,9 @@ struct ClassService {
   std::int64_t arrived = 0;
   std::int64_t never = 0;  // of those, not started within the horizon
   double wait_mean_s = 0, wait_p50_s = 0, wait_p99_s = 0;
+  // A pod that never started is among those that waited at most so long: the quantile would be
+  // longer, had the horizon been later.
+  bool p50_cut_off = false, p99_cut_off = false;
   std::array<double, kWaitSeconds.size()> longer{};  // parts, 0..1, by kWaitSeconds
   // Within the horizon: what the pods ran, and what they would have run had none waited.
   double served_gpu_hours = 0, demand_gpu_hours = 0;
@@ -48,6 +52,7 @@ class ServiceMeter {
     std::int64_t never = 0;
     std::int64_t served = 0, demand = 0;  // thousandths of a GPU * ms
     std::vector<double> waits_s;
+    double shortest_cut_off_s = std::numeric_limits<double>::infinity();
   };
 
   template <class Change>

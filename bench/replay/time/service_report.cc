@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/time/service_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -21,6 +22,8 @@ Json ClassJson(const ClassService& figures) {
           {"wait_mean_s", Thousandths(figures.wait_mean_s)},
           {"wait_p50_s", figures.wait_p50_s},
           {"wait_p99_s", figures.wait_p99_s},
+          {"wait_p50_cut_off", figures.p50_cut_off},
+          {"wait_p99_cut_off", figures.p99_cut_off},
           {"gpu_hours_served", Thousandths(figures.served_gpu_hours)},
           {"gpu_hours_demand", Thousandths(figures.demand_gpu_hours)},
           {"waited_longer", std::move(longer)}};
@@ -90,6 +93,13 @@ std::string ShortDuration(double seconds) {
   return seconds == 0 ? "0" : text;
 }
 
+std::string WaitText(double seconds, bool cut_off) {
+  return (cut_off ? "> " : "") + ShortDuration(seconds);
+}
+
+const char* const kCutOffNote =
+    "pods that never started have waited until the end; > marks what would be longer without it\n";
+
 std::string SideBySide(const std::string& title, const std::vector<PolicyResult>& results) {
   const SimulationResult& first = results.front().result;
   std::string text = title;
@@ -118,12 +128,16 @@ std::string SideBySide(const std::string& title, const std::vector<PolicyResult>
   for (const auto& [policy, result] : results) {
     Append(text, "%-24s", policy.c_str());
     for (const ClassService& figures : result.service) {
-      const std::string waits =
-          ShortDuration(figures.wait_p50_s) + " / " + ShortDuration(figures.wait_p99_s);
+      const std::string waits = WaitText(figures.wait_p50_s, figures.p50_cut_off) + " / " +
+                                WaitText(figures.wait_p99_s, figures.p99_cut_off);
       Append(text, " %19s", figures.arrived == 0 ? "-" : waits.c_str());
     }
     text += '\n';
   }
+  const auto cut_off = [](const PolicyResult& of) {
+    return Of(of.result, SizeClass::kAll).never > 0;
+  };
+  if (std::ranges::any_of(results, cut_off)) text += std::string("\n") + kCutOffNote;
   return text;
 }
 

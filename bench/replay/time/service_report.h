@@ -12,8 +12,9 @@
 namespace berth::replay {
 
 // One object: gpu_hours_*, idle_gpu_hours_waiting, waiting_hours, classes (by the names of
-// SizeClass; `waited_longer` by `waited_longer_than_s`), samples (columns by time). Hours to a
-// thousandth, seconds as they are.
+// SizeClass; `waited_longer` by `waited_longer_than_s`; `never_started` waits are cut off at the
+// horizon, and where they make a quantile too short its `..._cut_off` is true), samples (columns by
+// time). Hours to a thousandth, seconds as they are.
 nlohmann::ordered_json SimulationJson(const SimulationResult& result);
 
 struct PolicyResult {
@@ -25,5 +26,8 @@ std::string SideBySide(const std::string& title, const std::vector<PolicyResult>
 
 // "0", "12 s", "3.4 min", "2.1 h": for tables.
 std::string ShortDuration(double seconds);
+// "12 s", "> 2.1 h" where it is cut off at the horizon; kCutOffNote says so below a table.
+std::string WaitText(double seconds, bool cut_off);
+extern const char* const kCutOffNote;
 
 }  // namespace berth::replay

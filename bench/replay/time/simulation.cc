@@ -32,7 +32,8 @@ struct Shapes {
 
 class Simulation {
  public:
-  Simulation(const Workload& workload, const Stream& stream, EnginePlacer& placer)
+  Simulation(const Workload& workload, const Stream& stream, EnginePlacer& placer,
+             PodStarts* starts)
       : tasks_(workload.tasks),
         stream_(stream),
         placer_(placer),
@@ -41,6 +42,7 @@ class Simulation {
         shapes_(workload.tasks),
         room_(shapes_.all.size()),
         service_(stream),
+        starts_(starts),
         node_of_(stream.arrivals.size(), kNoNode) {}
 
   Result<SimulationResult> Run(const Progress& progress);
@@ -81,6 +83,7 @@ class Simulation {
   SchedulingQueue queue_;
   RoomMemo room_;
   ServiceMeter service_;
+  PodStarts* const starts_;  // nullptr: nobody asks
   std::priority_queue<Leaving, std::vector<Leaving>, std::greater<>> leaving_;
   std::vector<NodeIndex> node_of_;  // per arrival; kNoNode = not started
   std::size_t next_arrival_ = 0;
@@ -170,6 +173,7 @@ Status Simulation::TryPods() {
     allocated_milli_ += milli;
     waiting_milli_ -= milli;
     service_.Started(n, TaskOf(n), Now());
+    if (starts_ != nullptr) (*starts_)[n] = StartOf(*placer_.last(), Now());
     leaving_.emplace(clock_.Now() + stream_.arrivals[n].runs, turn->pod);
     queue_.Event(clock_.Now());
   }
@@ -211,11 +215,13 @@ Result<SimulationResult> Simulation::Run(const Progress& progress) {
 }  // namespace
 
 Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream,
-                                  EnginePlacer& placer, const Progress& progress) {
+                                  EnginePlacer& placer, const Progress& progress,
+                                  PodStarts* starts) {
   if (GpuCapacityMilli(workload.nodes) == 0) {
     return Invalid("nodes: want at least one GPU, got none");
   }
-  return Simulation(workload, stream, placer).Run(progress);
+  if (starts != nullptr) starts->assign(stream.arrivals.size(), {});
+  return Simulation(workload, stream, placer, starts).Run(progress);
 }
 
 }  // namespace berth::replay

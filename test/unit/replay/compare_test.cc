@@ -158,6 +158,12 @@ TEST(MeanOf, TakesTheMeanOfEveryNumber) {
   EXPECT_EQ(MeanOf(values), Json::parse(R"({"a": 1.5, "b": [2.0, 5.0, null], "c": null})"));
 }
 
+TEST(MeanOf, IsTrueWhereOneIsTrue) {
+  const std::vector<Json> values = {Json::parse(R"({"a": false, "b": false})"),
+                                    Json::parse(R"({"a": true, "b": false})")};
+  EXPECT_EQ(MeanOf(values), Json::parse(R"({"a": true, "b": false})"));
+}
+
 // A plan of two policies, one trace and two seeds, with these figures at 100 and 130 %.
 Runs Headlines(const std::vector<std::array<double, 2>>& figures) {
   Runs runs{Json::parse(R"({"policies": ["fragmentation-gradient", "best-fit"], "seeds": 2,

@@ -8,15 +8,16 @@
 namespace berth::replay {
 namespace {
 
-TraceTask Task(const std::string& name, int gpus, const std::string& spec) {
+TraceTask NamedTask(const std::string& name, int gpus, const std::string& spec) {
   return {name, 1000, 1024, gpus, gpus == 0 ? 0 : 1000, spec};
 }
 
 TEST(MissingModels, CountsTasksThatNameThemAndTasksThatFitNowhere) {
-  const Workload workload{"w",
-                          {{"a", 1000, 1024, 8, "T4"}, {"b", 1000, 1024, 0, "A10"}},
-                          {Task("1", 1, "T4"), Task("2", 1, "A10|T4"), Task("3", 2, "A10"),
-                           Task("4", 1, "t4"), Task("5", 0, "H100"), Task("6", 1, "")}};
+  const Workload workload{
+      "w",
+      {{"a", 1000, 1024, 8, "T4"}, {"b", 1000, 1024, 0, "A10"}},
+      {NamedTask("1", 1, "T4"), NamedTask("2", 1, "A10|T4"), NamedTask("3", 2, "A10"),
+       NamedTask("4", 1, "t4"), NamedTask("5", 0, "H100"), NamedTask("6", 1, "")}};
   const auto missing = MissingModels(workload);
   ASSERT_EQ(missing.size(), 2U);
   EXPECT_EQ(missing[0].model, "A10") << "the node of that model has no GPU";
@@ -28,7 +29,7 @@ TEST(MissingModels, CountsTasksThatNameThemAndTasksThatFitNowhere) {
 }
 
 TEST(MissingModels, AreNoneWhereEveryModelIsThere) {
-  EXPECT_TRUE(MissingModels({"w", {{"a", 1, 1, 1, "T4"}}, {Task("1", 1, "T4|T4")}}).empty());
+  EXPECT_TRUE(MissingModels({"w", {{"a", 1, 1, 1, "T4"}}, {NamedTask("1", 1, "T4|T4")}}).empty());
   EXPECT_EQ(MissingModelsJson({"w", {}, {}}).dump(), "[]");
 }
 

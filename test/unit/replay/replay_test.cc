@@ -18,9 +18,11 @@ namespace {
 class ScriptedPlacer final : public Placer {
  public:
   explicit ScriptedPlacer(std::vector<Result<bool>> answers) : answers_(std::move(answers)) {}
-  Result<bool> Place(const PodRequest& pod) override {
+  Result<std::optional<Placement>> Place(const PodRequest& pod) override {
     pods.push_back(pod);
-    return answers_.at(pods.size() - 1);
+    BERTH_TRY(const bool placed, answers_.at(pods.size() - 1));
+    if (!placed) return std::nullopt;
+    return Placement{"0.a", 0, 0, {{static_cast<int>(pods.size()) - 1}}};
   }
   std::vector<PodRequest> pods;
 
@@ -66,6 +68,16 @@ TEST(RunReplay, TakesTheMeanOfReadingsAtOnePoint) {
   const auto result = RunReplay(many, tasks, {{0, 0, 0}, {}}, placer, {});
   ASSERT_TRUE(result.has_value());
   EXPECT_NEAR(result->allocated_pct[0].value(), (0.1 + 0.1 + 0.2) / 3, 0.005);
+}
+
+TEST(RunReplay, TellsWhereEveryPodWent) {
+  ScriptedPlacer placer({true, false, true});
+  PodStarts starts;
+  ASSERT_TRUE(RunReplay(kFourGpus, kTasks, {{0, 1, 1}, {0}}, placer, {}, &starts));
+  ASSERT_EQ(starts.size(), 3U);
+  EXPECT_EQ(starts[0].node, "a") << "as the trace has it";
+  EXPECT_EQ(starts[1].node, "");
+  EXPECT_EQ(starts[2].gpus, std::vector<int>{2});
 }
 
 TEST(RunReplay, EndsWithTheErrorOfThePlacer) {
@@ -120,9 +132,11 @@ TEST(TieBreaker, DrawsOnlyForAPolicyThatLeavesTheChoiceOpen) {
 TEST(EnginePlacer, HoldsWhatItPlacedAndRefusesWhatDoesNotFit) {
   Engine engine(BuildProfile(*FindBuiltinProfile("first-fit"), {}).value());
   EnginePlacer placer(engine, OrderedNodes(kFourGpus, {{}, {0}}), 1);
-  for (std::size_t n = 0; n < 4; ++n) EXPECT_EQ(placer.Place(PodOf(kTasks[1], n)), true) << n;
-  EXPECT_EQ(placer.Place(PodOf(kTasks[1], 4)), false);
-  EXPECT_EQ(placer.Place(PodOf(kTasks[2], 5)), true) << "a pod without GPU still fits";
+  for (std::size_t n = 0; n < 4; ++n)
+    EXPECT_TRUE(placer.Place(PodOf(kTasks[1], n)).value().has_value()) << n;
+  EXPECT_FALSE(placer.Place(PodOf(kTasks[1], 4)).value().has_value());
+  EXPECT_TRUE(placer.Place(PodOf(kTasks[2], 5)).value().has_value())
+      << "a pod without GPU still fits";
   const ClusterState::Contents contents = placer.state().Everything();
   EXPECT_EQ(contents.snapshot->node(0).free_gpu_milli(), 0);
   ASSERT_EQ(contents.pods.size(), 5U);

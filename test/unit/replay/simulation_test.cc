@@ -56,6 +56,26 @@ TEST(Simulate, GivesDevicesBackWhenAPodHasRun) {
   EXPECT_DOUBLE_EQ(result.idle_gpu_hours_waiting, 0) << "nothing was idle meanwhile";
 }
 
+TEST(Simulate, MarksQuantilesThatAPodStillWaitingWouldLengthen) {
+  // Of four pods of two GPUs three start at once; the last waits for the last five minutes.
+  const std::vector<Arrival> three = {{kTwo, minutes(0), minutes(10)},
+                                      {kTwo, minutes(10), minutes(10)},
+                                      {kTwo, minutes(20), minutes(40)}};
+  std::vector<Arrival> four = three;
+  four.push_back({kTwo, minutes(25), minutes(1)});
+  const SimulationResult none = OnTwoGpus(three, minutes(30)), one = OnTwoGpus(four, minutes(30));
+  EXPECT_FALSE(Of(none, SizeClass::kTwo).p99_cut_off);
+  EXPECT_FALSE(Of(one, SizeClass::kTwo).p50_cut_off) << "half of the pods waited for less";
+  EXPECT_TRUE(Of(one, SizeClass::kTwo).p99_cut_off);
+  EXPECT_TRUE(Of(one, SizeClass::kAll).p99_cut_off);
+  EXPECT_FALSE(Of(one, SizeClass::kOne).p99_cut_off) << "there is none";
+  EXPECT_EQ(SimulationJson(one)["classes"]["2"]["wait_p99_cut_off"], true);
+  const std::string text = SideBySide("t", {{"first-fit", one}});
+  EXPECT_NE(text.find("0 / > 5.0 min"), std::string::npos) << text;
+  EXPECT_NE(text.find(kCutOffNote), std::string::npos) << text;
+  EXPECT_EQ(SideBySide("t", {{"first-fit", none}}).find('>'), std::string::npos);
+}
+
 TEST(Simulate, CutsOffAtTheHorizon) {
   // The first runs on; the second comes at 15 min and would have run 45 min of the hour.
   const SimulationResult result =
