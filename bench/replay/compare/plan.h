@@ -40,8 +40,9 @@ struct Plan {
   [[nodiscard]] RunKey Key(std::size_t number) const;
 };
 
-// Everything that the results depend on: of policies their names and the texts of configurations, of traces their names and fingerprints, and
-// the models that their tasks want in vain (missing_models.h).
+// Everything that the results depend on: of policies their names and the texts of configurations,
+// of traces their names and fingerprints, and the models that their tasks want in vain
+// (missing_models.h).
 nlohmann::ordered_json PlanJson(const Plan& plan);
 
 // Part I of N, written "I/N", 1 <= I <= N: the runs whose number is I - 1 modulo N, so that every

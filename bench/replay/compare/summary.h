@@ -6,10 +6,11 @@
 //     "won_at_100_pct", "won_at_130_pct"}], "runs": the records}
 //
 // "mean" has the form of a record without its keys; every number is the mean over the seeds (of
-// quantiles too), null where no seed has one; what is true with one seed is true. The results end with those of trace "mean", the means
-// over all traces, where there are several. "deviation" is the sample standard deviation over the
-// seeds of the headline figures. "won_at_x_pct" is the share of the GPUs that the baseline leaves
-// idle at x % arrived and this policy allocates: 100 * (a - b) / (100 - b).
+// quantiles too), null where no seed has one; what is true with one seed is true. The results end
+// with those of trace "mean", the means over all traces, where there are several. "deviation" is
+// the sample standard deviation over the seeds of the headline figures. "won_at_x_pct" is the share
+// of the GPUs that the baseline leaves idle at x % arrived and this policy allocates:
+// 100 * (a - b) / (100 - b).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -98,7 +98,8 @@ std::string WaitText(double seconds, bool cut_off) {
 }
 
 const char* const kCutOffNote =
-    "pods that never started have waited until the end; > marks what would be longer without it\n";
+    "a pod that never started counts as waiting until the end; > marks quantiles that this cuts "
+    "off\n";
 
 std::string SideBySide(const std::string& title, const std::vector<PolicyResult>& results) {
   const SimulationResult& first = results.front().result;

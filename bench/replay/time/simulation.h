@@ -44,8 +44,8 @@ struct SimulationResult {
   std::vector<Sample> samples;
 };
 
-// The placer has the workload's nodes and no pod yet. `progress` counts arrivals; `starts`
-// gets those of the pods. Error: those of the placer; kInvalidArgument for a workload without a GPU.
+// The placer has the workload's nodes and no pod yet. `progress` counts arrivals; `starts` gets
+// those of the pods. Error: those of the placer; kInvalidArgument for a workload without a GPU.
 Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream,
                                   EnginePlacer& placer, const Progress& progress,
                                   PodStarts* starts = nullptr);
