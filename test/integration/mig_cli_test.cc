@@ -44,7 +44,8 @@ TEST(MigCommand, WritesOneResultPerPolicy) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "") << "progress belongs on a terminal only";
   const Json json = Json::parse(outcome.out);
-  EXPECT_EQ(Keys(json), std::vector<std::string>{"results"});
+  EXPECT_EQ(Keys(json), (std::vector<std::string>{"made_with", "first_seed", "seeds", "results"}));
+  EXPECT_EQ(Keys(json["made_with"]), (std::vector<std::string>{"version", "command"}));
   ASSERT_EQ(json["results"].size(), 2U);
   const Json& first = json["results"][0];
   EXPECT_EQ(Keys(first),
