@@ -219,9 +219,10 @@ Result<CsvTable> CsvTable::Read(const std::string& path,
     return tl::unexpected(std::move(error).Within(path + ":" + std::to_string(reader.line())));
   };
   auto record = reader.Next();
-  if (record && record->empty())
+  if (!record) return within(std::move(record).error());
+  if (record->empty())
     return Invalid(path + ": want the columns " + Join(required, ",") + ", got an empty file");
-  auto order = record ? ColumnOrder(*record, required) : tl::unexpected(std::move(record).error());
+  auto order = ColumnOrder(*record, required);
   if (!order) return within(std::move(order).error());
   for (const std::size_t column : *order) table.header_.emplace_back((*record)[column]);
   for (const std::size_t width = record->size();;) {

@@ -29,6 +29,7 @@ std::vector<MissingModel> MissingModels(const Workload& workload) {
     }
   }
   std::vector<MissingModel> list;
+  list.reserve(missing.size());
   for (auto& [model, entry] : missing) list.push_back(std::move(entry));
   return list;
 }
