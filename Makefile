@@ -99,7 +99,7 @@ sanitize: ## All tests of one process under address+undefined, those with thread
 # What each fuzzer found stays in build/fuzz/corpus and is where the next run begins.
 FUZZ_SECONDS ?= 10
 FUZZERS := topo_text nccl_xml topology_json hami_links
-DECODERS := filter preempt bind pod node objects cluster_file configuration kubeconfig
+DECODERS := filter preempt bind pod node objects cluster_file plan configuration kubeconfig
 FUZZ_LIMITS := -max_len=8192 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256
 
 fuzz: ## Every decoder on hostile input, FUZZ_SECONDS (10) each, with clang's libFuzzer

@@ -17,6 +17,7 @@ Status Transaction::Put(const PodRequest& pod, Placement placement) {
   auto record = std::make_shared<PodRecord>();
   record->pod = pod;
   record->placement = placement;
+  record->state = PodState::kPlanned;
   node->Put(std::move(record));
   now_ = std::make_shared<const Snapshot>(now_->With(index, std::move(node)));
   placed_.push_back({pod, std::move(placement)});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/engine.h"
 
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -69,6 +70,11 @@ std::shared_ptr<ProfileTables> Engine::Tables() const {
 std::shared_ptr<const Profile> Engine::profile() const {
   const std::shared_ptr<const ProfileTables> tables = Tables();
   return {tables, &tables->profile()};
+}
+
+std::shared_ptr<Engine> Engine::Apart() const {
+  constexpr RefreshEffort kAll{std::numeric_limits<std::uint64_t>::max()};
+  return std::shared_ptr<Engine>(new Engine(std::make_shared<ProfileTables>(profile(), kAll), {}));
 }
 
 void Engine::Use(std::shared_ptr<ProfileTables> tables) {

@@ -64,6 +64,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // That decides at present.
   [[nodiscard]] std::shared_ptr<const Profile> profile() const;
 
+  // An engine that decides by that profile for good, on tables of its own that leave no node
+  // waiting: for questions of which nothing is to stay in the tables here.
+  [[nodiscard]] std::shared_ptr<Engine> Apart() const;
+
   // One reason per candidate: kFits or why not. Requires: candidates are nodes of the snapshot.
   [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                            const RequestShape& shape,

@@ -21,8 +21,11 @@ const Market* MarketOf(const Profile& profile) {
 
 }  // namespace
 
-ProfileTables::ProfileTables(Profile profile, const RefreshEffort& effort)
-    : profile_(std::move(profile)), effort_(effort), has_market_(MarketOf(profile_) != nullptr) {
+ProfileTables::ProfileTables(std::shared_ptr<const Profile> profile, const RefreshEffort& effort)
+    : held_(std::move(profile)),
+      profile_(*held_),
+      effort_(effort),
+      has_market_(MarketOf(profile_) != nullptr) {
   const MutexLock lock(ledger_mutex_);
   if (has_market_) ledger_.emplace(*MarketOf(profile_));
 }

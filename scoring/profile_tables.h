@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -32,7 +33,9 @@ class ProfileTables {
   static constexpr std::size_t kMaxShapes = 512;
 
   // effort: of one decision on a table.
-  explicit ProfileTables(Profile profile, const RefreshEffort& effort = {});
+  explicit ProfileTables(Profile profile, const RefreshEffort& effort = {})
+      : ProfileTables(std::make_shared<const Profile>(std::move(profile)), effort) {}
+  ProfileTables(std::shared_ptr<const Profile> profile, const RefreshEffort& effort);
 
   [[nodiscard]] const Profile& profile() const { return profile_; }
 
@@ -102,7 +105,8 @@ class ProfileTables {
   void AddPull(int weights, std::span<const std::size_t> positions, std::span<const int> pull,
                std::span<int> totals) const;
 
-  const Profile profile_;
+  const std::shared_ptr<const Profile> held_;
+  const Profile& profile_;  // that is held
   const RefreshEffort effort_;
   Mutex mutex_;
   Recent recent_ BERTH_GUARDED_BY(mutex_);

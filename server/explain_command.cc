@@ -1,47 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/explain_command.h"
 
-#include <string_view>
-#include <utility>
-
 #include "base/dns_name.h"
-#include "server/http/http_client.h"
+#include "server/ask_server.h"
 
 namespace berth {
 namespace {
 
-// HOST:PORT of the address.
-Result<std::string> AddressOf(const std::string& server) {
-  std::string_view address = server;
-  constexpr std::string_view kHttp = "http://";
-  if (address.starts_with(kHttp)) address.remove_prefix(kHttp.size());
-  while (address.ends_with('/')) address.remove_suffix(1);
-  if (address.find('/') != std::string_view::npos || address.rfind(':') == std::string_view::npos) {
-    return Invalid("--server: want http://HOST:PORT, got \"" + server +
-                   "\"; behind mutual TLS, server.debugListen has an address without it");
-  }
-  return std::string(address);
-}
-
-// What a server says of an error: {"error":"TEXT"}.
-std::string ErrorIn(const http::HttpClient::Answer& answer) {
-  constexpr std::string_view kBegin = R"({"error":")", kEnd = R"("})";
-  std::string_view text = answer.body;
-  if (text.starts_with(kBegin) && text.ends_with(kEnd)) {
-    text.remove_prefix(kBegin.size());
-    text.remove_suffix(kEnd.size());
-    return std::string(text);
-  }
-  return "status " + std::to_string(answer.status);
-}
-
 Result<std::string> Fetch(const ExplainFlags& flags, const std::string& path) {
-  BERTH_TRY(const std::string address, AddressOf(flags.server));
-  BERTH_TRY(http::HttpClient client, http::HttpClient::Connect(address));
-  BERTH_TRY(http::HttpClient::Answer answer, client.Ask("GET", path + (flags.json ? "" : "?text")));
-  if (answer.status == 200) return std::move(answer.body);
-  return Fail(answer.status == 404 ? Errc::kNotFound : Errc::kUnavailable,
-              flags.server + ": " + ErrorIn(answer));
+  return AskServer(flags.server, "GET", path + (flags.json ? "" : "?text"));
 }
 
 // NAMESPACE/NAME.

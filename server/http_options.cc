@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "server/wire/plan_json.h"
+
 namespace berth {
 namespace {
 
@@ -39,7 +41,7 @@ http::HttpServerOptions DebugOptions(const ServerConfig& config) {
   http::HttpServerOptions options;
   options.listen = config.debug_listen;
   options.threads = 1;
-  options.max_body_bytes = 4096;  // nothing there reads one
+  options.max_body_bytes = wire::kMostPlanBytes;
   options.max_request_bytes = kDebugRequestBytes;
   options.max_answer_bytes = kDebugAnswerBytes;
   options.max_connections = kDebugConnections;

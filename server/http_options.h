@@ -12,7 +12,7 @@
 namespace berth {
 
 // Of all requests, and all answers, that the debug server holds.
-constexpr std::size_t kDebugRequestBytes = std::size_t{8} << 20;
+constexpr std::size_t kDebugRequestBytes = std::size_t{16} << 20;
 constexpr std::size_t kDebugAnswerBytes = std::size_t{8} << 20;
 
 // The server that kube-scheduler calls. The log outlives it.

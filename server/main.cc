@@ -7,8 +7,10 @@
 
 #include "config/print.h"
 #include "config/schema.h"
+#include "scoring/explain/node_edits.h"
 #include "server/config_command.h"
 #include "server/explain_command.h"
+#include "server/plan_command.h"
 #include "server/serve.h"
 #include "server/topology_command.h"
 
@@ -39,7 +41,7 @@ void AddServe(CLI::App& app, ServeFlags& flags) {
   serve
       ->add_option("--cluster", flags.target.cluster_file,
                    "Serve an embedded cluster from this file (a /debug/snapshot, or the JSON of "
-                   "`kubectl get nodes -o json`) instead of one behind an API server")
+                   "`kubectl get nodes,pods -A -o json`) instead of one behind an API server")
       ->type_name("FILE");
   serve->add_option("--listen", flags.listen, "Where to listen; overrides the configuration")
       ->type_name("HOST:PORT");
@@ -121,6 +123,33 @@ int RunExplain(const CLI::App& explain, const ExplainFlags& flags) {
                                                   : ExplainGangCommand(flags));
 }
 
+void AddPlan(CLI::App& app, PlanFlags& flags) {
+  CLI::App* const plan = app.add_subcommand("plan", "Where pods would go that do not exist yet");
+  plan->add_option("-f,--file", flags.files,
+                   "Manifests with pods, Jobs, Deployments, StatefulSets (YAML or JSON); - is "
+                   "standard input")
+      ->type_name("FILE")
+      ->required();
+  plan->add_option("--server", flags.server, "The Berth to ask, or its debugListen")
+      ->type_name("URL")
+      ->capture_default_str();
+  CLI::Option* const cluster =
+      plan->add_option("--cluster", flags.cluster,
+                       "Plan on this file instead (a /debug/snapshot, or the JSON of `kubectl get "
+                       "nodes,pods -A -o json`)")
+          ->type_name("FILE")
+          ->excludes("--server");
+  plan->add_option("--config", flags.config, "With --cluster: BerthConfiguration (YAML)")
+      ->type_name("FILE")
+      ->needs(cluster);
+  plan->add_option("--add-nodes", flags.add_nodes, "So many nodes come, as the one of --like")
+      ->check(CLI::Range(1, kMostAddedNodes));
+  plan->add_option("--like", flags.like, "The node of which they are copies")->type_name("NODE");
+  plan->add_option("--remove", flags.remove, "This node goes; may be given several times")
+      ->type_name("NODE");
+  plan->add_flag("--json", flags.json, "Print JSON");
+}
+
 int RunCheck(const std::string& file) {
   const auto found = CheckConfigFile(file);
   if (!found) return Report(found.error());
@@ -161,6 +190,8 @@ int Main(int argc, char** argv) {
   CLI::App* const explain = AddExplain(app, explain_flags);
   AddServer(*app.add_subcommand("top", "What the cluster has per GPU model, and what waits"),
             explain_flags);
+  PlanFlags plan_flags;
+  AddPlan(app, plan_flags);
   app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -178,6 +209,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand(topology)) return RunTopology(*topology, topology_flags);
   if (app.got_subcommand(explain)) return RunExplain(*explain, explain_flags);
   if (app.got_subcommand("top")) return PrintOr(TopCommand(explain_flags));
+  if (app.got_subcommand("plan")) return PrintOr(PlanCommand(plan_flags));
   if (app.got_subcommand("version")) {
     std::printf("berth %s\n", BERTH_VERSION);
     return 0;

@@ -16,6 +16,7 @@
 #include "server/pages/http_metrics.h"
 #include "server/pages/metrics_text.h"
 #include "server/pages/mig_metrics.h"
+#include "server/pages/plan_page.h"
 #include "server/pages/topology_metrics.h"
 #include "server/pages/waste_metrics.h"
 #include "server/ui/live_page.h"
@@ -96,11 +97,25 @@ std::string MetricsOf(const RouteParts& parts) {
   return text;
 }
 
-http::HttpHandler OwnHandler(const RouteParts& parts, OwnAnswer answer) {
-  if (parts.pages != nullptr) return parts.pages->Handler(std::move(answer));
+// writer: nullptr: the I/O thread of the request writes the answer.
+http::HttpHandler OwnHandler(PageWriter* writer, OwnAnswer answer) {
+  if (writer != nullptr) return writer->Handler(std::move(answer));
   return [answer = std::move(answer)](HttpRequest& request) {
-    return answer(std::string(request.path), std::string(request.query));
+    OwnRequest own{std::string(request.path), std::string(request.query), std::move(request.body)};
+    return answer(own);
   };
+}
+
+void AddPlanRoute(http::Router& router, const RouteParts& parts) {
+  if (parts.extender == nullptr || parts.pod_rules == nullptr) return;
+  const PlanParts plan{.extender = *parts.extender,
+                       .rules = *parts.pod_rules,
+                       .not_ready = [&readiness = parts.readiness] {
+                         return readiness.draining() ? "draining" : readiness.reason();
+                       }};
+  router.Add("POST", "/plan", OwnHandler(parts.plans, [plan](OwnRequest& request) {
+               return PlanPage(plan, request);
+             }));
 }
 
 void AddExplainRoutes(http::Router& router, const RouteParts& parts) {
@@ -112,8 +127,8 @@ void AddExplainRoutes(http::Router& router, const RouteParts& parts) {
       .gangs = parts.gangs,
       .not_ready = [&readiness = parts.readiness] { return readiness.reason(); }};
   const auto handler = [&](auto page) {
-    return OwnHandler(parts, [explain, page](const std::string& path, const std::string& query) {
-      return page(explain, path, query);
+    return OwnHandler(parts.pages, [explain, page](const OwnRequest& request) {
+      return page(explain, request.path, request.query);
     });
   };
   router.AddUnder("GET", "/debug/pods", handler(ExplainPodPage));
@@ -195,6 +210,7 @@ void AddDebugRoutes(http::Router& router, const RouteParts& parts) {
              return PageDraft{{}, {}, [parts] { return wire::EncodeGangs(GangsOf(parts)); }};
            }});
   AddExplainRoutes(router, parts);
+  AddPlanRoute(router, parts);
   router.Add("GET", "/", [](HttpRequest&) {
     return Answer("text/html; charset=utf-8", std::string(LivePage()));
   });

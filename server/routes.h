@@ -65,6 +65,9 @@ struct RouteParts {
   // Writes /metrics and the pages under /debug; nullptr: the I/O thread of the request does.
   PageWriter* pages = nullptr;
   const Extender* extender = nullptr;  // nullptr: nothing explains pods
+  // How the pods of a plan are read; nullptr: there are no plans.
+  const wire::PodRules* pod_rules = nullptr;
+  PageWriter* plans = nullptr;  // makes them; nullptr: the I/O thread of the request does
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), and the health routes.
@@ -73,8 +76,8 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts);
 // GET /healthz /readyz /metrics /version.
 void AddHealthRoutes(http::Router& router, const RouteParts& parts);
 
-// GET /debug/snapshot, /debug/repartition, /debug/gangs, those of explain_pages.h, and the live
-// page GET /.
+// GET /debug/snapshot, /debug/repartition, /debug/gangs, those of explain_pages.h, the live page
+// GET /, and POST /plan.
 void AddDebugRoutes(http::Router& router, const RouteParts& parts);
 
 }  // namespace berth

@@ -30,6 +30,7 @@
 #include "server/kube/kube_cluster.h"
 #include "server/pages/kube_metrics.h"
 #include "server/pages/metrics_text.h"
+#include "server/pages/plan_page.h"
 #include "server/routes.h"
 #include "server/signals.h"
 #include "server/telemetry/both_sinks.h"
@@ -88,7 +89,7 @@ class Service {
 
   Status Load(const std::string& cluster_file) {
     BERTH_TRY(std::string text, ReadFile(cluster_file, kMostClusterBytes));
-    auto cluster = wire::DecodeCluster(std::move(text), node_rules_);
+    auto cluster = wire::DecodeCluster(std::move(text), node_rules_, &pod_rules_);
     if (!cluster) return tl::unexpected(std::move(cluster).error().Within(cluster_file));
     BERTH_TRY_STATUS(state_.Apply(cluster->events));
     for (const std::string& problem : cluster->problems) {
@@ -109,6 +110,7 @@ class Service {
 
   Status Listen() {
     pages_ = std::make_unique<PageWriter>();
+    plans_ = std::make_unique<PageWriter>(kMostWaitingPlans);
     if (kube_) {
       bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
       extender_.BindOn(InBackground(*bind_pool_));
@@ -137,7 +139,9 @@ class Service {
                            .waiting = &waiting_,
                            .gangs = &gangs_,
                            .pages = pages_.get(),
-                           .extender = &extender_};
+                           .extender = &extender_,
+                           .pod_rules = &pod_rules_,
+                           .plans = plans_.get()};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
@@ -331,6 +335,7 @@ class Service {
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<http::HttpServer> debug_server_;
   std::unique_ptr<PageWriter> pages_;        // ends before the servers, to which it answers
+  std::unique_ptr<PageWriter> plans_;        // likewise
   std::unique_ptr<WorkerPool> bind_pool_;    // ends before the server, to which its jobs answer
   std::unique_ptr<SecondLook> second_look_;  // and so does this, before the pool that it uses
 };

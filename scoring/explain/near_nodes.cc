@@ -191,7 +191,9 @@ class Search {
   [[nodiscard]] WayIn PodsThatEnd(NodeIndex index, const Node& node) const {
     using Pod = const PodRecord*;
     std::vector<Pod> pods;
-    for (const auto& pod : node.pods()) pods.push_back(pod.get());
+    for (const auto& pod : node.pods()) {  // a planned one runs nowhere yet
+      if (pod->state != PodState::kPlanned) pods.push_back(pod.get());
+    }
     const auto size = [](Pod pod) {
       std::int64_t milli = 0;
       for (const DeviceGrant& grant : pod->placement.grants) milli += grant.milli;

@@ -124,6 +124,19 @@ PodExplanation Extender::Explain(const PodRequest& pod) const {
                                        .behind_scheduler = parts_.behind_scheduler});
 }
 
+Result<WhatIfAnswer> Extender::WouldPlace(std::span<const PodRequest> pods, const NodeEdits& nodes,
+                                          std::function<const char*()> stops) const {
+  const auto [budgets, limits] = LimitsNow();
+  return WhatIf(*policy().engine,
+                {.snapshot = parts_.state.Current(),
+                 .pods = pods,
+                 .nodes = nodes,
+                 .levels = parts_.domains == nullptr ? TopologyLevels() : parts_.domains->levels(),
+                 .starts_whole = [this](const PodRequest& pod) { return StartsWithGang(pod); },
+                 .limits = limits,
+                 .stops = std::move(stops)});
+}
+
 void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) {
   if (parts_.mix == nullptr) return;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();

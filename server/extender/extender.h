@@ -33,6 +33,7 @@
 #include "cluster/node_domains.h"
 #include "scoring/engine.h"
 #include "scoring/explain/explain_pod.h"
+#include "scoring/explain/what_if.h"
 #include "scoring/judgement.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/extender/binds_under_way.h"
@@ -137,6 +138,11 @@ class Extender {
   // Where the pod is and why, or why it waits, at this moment. Changes nothing and remembers
   // nothing; some milliseconds per thousand nodes, so not for threads that answer kube-scheduler.
   [[nodiscard]] PodExplanation Explain(const PodRequest& pod) const;
+  // Where these pods would go at this moment (what_if.h), likewise. Pods without GPUs are judged
+  // too, by what Berth knows. stops, and errors: as WhatIf.
+  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(std::span<const PodRequest> pods,
+                                                const NodeEdits& nodes,
+                                                std::function<const char*()> stops = {}) const;
 
   // One priority 0..10 per candidate. Requires: as for Filter.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(

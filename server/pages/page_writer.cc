@@ -80,7 +80,8 @@ class PageWriter::Shelf {
   std::shared_ptr<const std::string> text, packed;  // packed: once a request accepts it
 };
 
-PageWriter::PageWriter() : thread_([this] { Run(); }) {}
+PageWriter::PageWriter(std::size_t most_waiting)
+    : most_waiting_(most_waiting), thread_([this] { Run(); }) {}
 
 PageWriter::~PageWriter() {
   {
@@ -119,14 +120,14 @@ http::HttpHandler PageWriter::Handler(Page page) {
 http::HttpHandler PageWriter::Handler(OwnAnswer answer) {
   return [this, answer = std::move(answer)](http::HttpRequest& request) {
     http::HttpResponse response;
-    response.later = [this, written = [answer, path = std::string(request.path),
-                                       query = std::string(request.query)] {
-      return answer(path, query);
-    }](const http::Reply& reply) {
+    auto own = std::make_shared<OwnRequest>(
+        OwnRequest{std::string(request.path), std::string(request.query), std::move(request.body)});
+    response.later = [this,
+                      written = [answer, own] { return answer(*own); }](const http::Reply& reply) {
       bool has_room = false;
       {
         const MutexLock lock(mutex_);
-        has_room = errands_.size() < kMostWaiting;
+        has_room = errands_.size() < most_waiting_;
         if (has_room) errands_.push_back({reply, written});
       }
       if (!has_room) return reply(Unavailable("too many requests wait"));

@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/padded_text.h"
 #include "server/http/http_message.h"
 
 namespace berth {
@@ -48,19 +49,23 @@ struct Page {
 // The answer to one request for the page, written on the calling thread.
 http::HttpResponse WritePage(const Page& page);
 
-// The answer to one request for that path and query.
-using OwnAnswer =
-    std::function<http::HttpResponse(const std::string& path, const std::string& query)>;
+// What an answer of its own may depend on.
+struct OwnRequest {
+  std::string path, query;
+  PaddedText body = {};
+};
+using OwnAnswer = std::function<http::HttpResponse(OwnRequest& request)>;
 
 // Any thread may call it.
 class PageWriter {
  public:
   static constexpr std::size_t kMostSentBytes = std::size_t{64} << 20;
-  // So many requests for answers of their own wait at most; beyond that they get 503.
+  // So many requests for answers of their own, bodies and all, wait at most unless it is said
+  // otherwise; beyond that they get 503.
   static constexpr std::size_t kMostWaiting = 64;
 
   // Throws what std::thread throws.
-  PageWriter();
+  explicit PageWriter(std::size_t most_waiting = kMostWaiting);
   // Requests that wait for a page get 503.
   ~PageWriter();
   PageWriter(const PageWriter&) = delete;
@@ -102,6 +107,7 @@ class PageWriter {
   // Shared with the texts, which may outlive the writer.
   const std::shared_ptr<std::atomic<std::size_t>> held_bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);
+  const std::size_t most_waiting_;
   Mutex mutex_;
   CondVar changed_;
   std::vector<std::unique_ptr<Shelf>> shelves_ BERTH_GUARDED_BY(mutex_);

@@ -8,9 +8,11 @@
 #include <memory>
 #include <set>
 
+#include "server/wire/json_check.h"
 #include "server/wire/mig_grant_json.h"
 #include "server/wire/mig_json.h"
 #include "server/wire/node_links.h"
+#include "server/wire/pod_object.h"
 #include "server/wire/strict_json.h"
 #include "server/wire/topology_json.h"
 #include "topology/gpu_model.h"
@@ -512,6 +514,50 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
   return file;
 }
 
+// Objects of Kubernetes, each of the kind that it says.
+Status TakeObject(const Json& item, const NodeRules& rules, const PodRules& pods,
+                  std::set<std::string>& names, ClusterFile& file) {
+  const auto kind = item.is_object() ? item.find("kind") : item.end();
+  const std::string found = kind != item.end() && kind->is_string() ? kind->get<std::string>() : "";
+  if (found == "Node") {
+    BERTH_TRY(DecodedNode node, DecodeNode(PaddedText(JsonText(item)), rules));
+    const std::string name = node.spec.name;
+    if (!names.insert(name).second) {
+      return Invalid(".metadata.name: node \"" + name + "\" is there twice");
+    }
+    if (!node.problem.empty()) file.problems.push_back("node " + name + ": " + node.problem);
+    file.events.emplace_back(NodeUpserted{std::move(node.spec)});
+    return {};
+  }
+  if (found != "Pod") return Invalid(".kind: want Node or Pod, got \"" + found + "\"");
+  BERTH_TRY(ObservedPod pod, DecodeObservedPod(PaddedText(JsonText(item)), pods));
+  if (pod.over || pod.node.empty()) return {};
+  if (!pod.problem.empty()) file.problems.push_back(pod.problem);
+  file.events.emplace_back(
+      PodBound{std::move(pod.pod), std::move(pod.placement), true, pod.terminating});
+  return {};
+}
+
+bool HasPods(const Json& list) {
+  const auto items = list.find("items");
+  return items != list.end() && items->is_array() &&
+         std::ranges::any_of(*items, [](const Json& item) {
+           return item.is_object() && item.contains("kind") && item["kind"] == "Pod";
+         });
+}
+
+Result<ClusterFile> ReadObjects(const Json& items, const NodeRules& rules, const PodRules& pods) {
+  ClusterFile file;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Status taken = TakeObject(items[i], rules, pods, names, file);
+    if (!taken) {
+      return tl::unexpected(std::move(taken).error().Within("items[" + std::to_string(i) + "]"));
+    }
+  }
+  return file;
+}
+
 Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
   ClusterFile file;
   std::vector<ClusterEvent>& events = file.events;
@@ -553,13 +599,17 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
   return text += '}';
 }
 
-Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules) {
+Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, const PodRules* pods) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid("file: want JSON, got something else");
   const auto kind = json.is_object() ? json.find("kind") : json.end();
   if (kind != json.end() && kind->is_string()) {
     if (*kind != "NodeList" && *kind != "List") {
       return Invalid("kind: want NodeList or List, got " + kind->dump(-1, ' ', true));
+    }
+    if (pods != nullptr && HasPods(json)) {
+      BERTH_TRY_STATUS(CheckJson(text));  // bounds the levels, which are gone through below
+      return ReadObjects(json["items"], rules, *pods);
     }
     BERTH_TRY(std::vector<DecodedNode> nodes, DecodeNodeList(PaddedText(std::move(text)), rules));
     return EventsOf(std::move(nodes));

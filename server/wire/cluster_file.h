@@ -34,7 +34,8 @@
 //
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
 // all but the name may be left out. A Kubernetes NodeList (kubectl get nodes -o json) is taken as
-// well.
+// well, and a List of nodes and pods (kubectl get nodes,pods -A -o json): pods that wait or have
+// ended are passed over.
 #pragma once
 
 #include <optional>
@@ -47,6 +48,7 @@
 #include "cluster/cluster_state.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/wire/node_json.h"
+#include "server/wire/pod_rules.h"
 
 namespace berth::wire {
 
@@ -56,13 +58,16 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
 struct ClusterFile {
   std::vector<ClusterEvent> events;           // that build the cluster
   std::optional<LearnedMix::Memory> learned;  // where the file has it
-  std::vector<std::string> problems;  // what the nodes of a NodeList do without (node_json.h)
+  // What the nodes of a NodeList do without (node_json.h), and pods whose devices cannot be read.
+  std::vector<std::string> problems;
 };
 
 // Reservations are left out, as a restart leaves them out.
 // Error: kInvalidArgument with the path of the field: an unknown key, a wrong type, a node that is
 // there twice, a negative capacity; unless it was observed so, a pod on a node that is not there or
 // a GPU granted beyond what it has.
-Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules);
+// pods: how those of a List are read; nullptr: it has nodes alone.
+Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules,
+                                  const PodRules* pods = nullptr);
 
 }  // namespace berth::wire

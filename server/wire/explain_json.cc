@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "server/wire/explain_parts.h"
 #include "server/wire/mig_grant_json.h"
 #include "server/wire/strict_json.h"
 
@@ -45,6 +46,8 @@ Json GrantJson(const DeviceGrant& grant) {
   return json;
 }
 
+}  // namespace
+
 Json DevicesJson(const Placement& placement) {
   Json gpus = Json::array();
   for (const DeviceGrant& grant : placement.grants) {
@@ -55,6 +58,8 @@ Json DevicesJson(const Placement& placement) {
   if (placement.places > 0) json["places"] = placement.places;
   return json;
 }
+
+namespace {
 
 Json TenantJson(const NodeTenant& tenant) {
   Json gpus = Json::array();
@@ -102,6 +107,8 @@ Json FactsJson(const NodeReport& facts) {
   return json;
 }
 
+}  // namespace
+
 Json CountsJson(const std::vector<ReasonCount>& counts) {
   Json json = Json::array();
   for (const ReasonCount& count : counts) {
@@ -122,9 +129,10 @@ Json NearJson(const NearNodeFacts& at) {
   return {{"node", at.facts.name},
           {"reason", CodeOf(at.near.reason)},
           {"lack", at.near.lack},
-          {"fits", std::move(ways)},
-          {"has", FactsJson(at.facts)}};
+          {"fits", std::move(ways)}};
 }
+
+namespace {
 
 Json ModelJson(const ModelSummary& model) {
   Json fit = Json::object();
@@ -145,11 +153,15 @@ Json ModelJson(const ModelSummary& model) {
           {"mig_gpus", model.mig_gpus}};
 }
 
+}  // namespace
+
 Json ModelsJson(const std::vector<ModelSummary>& models) {
   Json json = Json::array();
   for (const ModelSummary& model : models) json.push_back(ModelJson(model));
   return json;
 }
+
+namespace {
 
 Json BestJson(const ScoredNode& scored) {
   Json scores = Json::array();
@@ -198,7 +210,10 @@ Json ReportJson(const PodReport& report) {
   json["best"] = Json::array();
   for (const ScoredNode& scored : told.best) json["best"].push_back(BestJson(scored));
   json["nearest"] = Json::array();
-  for (const NearNodeFacts& near : told.nearest) json["nearest"].push_back(NearJson(near));
+  for (const NearNodeFacts& near : told.nearest) {
+    json["nearest"].push_back(NearJson(near));
+    json["nearest"].back()["has"] = FactsJson(near.facts);
+  }
   if (told.preemption) {
     json["preemption"] = {{"helps", told.preemption->helps},
                           {"node", told.preemption->node},

@@ -20,6 +20,7 @@
 #include "config/load.h"
 #include "config/policy.h"
 #include "config/print.h"
+#include "config/yaml_json.h"
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
@@ -34,6 +35,7 @@
 #include "server/wire/extender_v1.h"
 #include "server/wire/lease_json.h"
 #include "server/wire/node_json.h"
+#include "server/wire/plan_json.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/watch_json.h"
 #include "test/support/bind_now.h"
@@ -184,12 +186,27 @@ void Objects(std::string_view input) {
 }
 
 void ClusterFile(std::string_view input) {
-  const auto file = wire::DecodeCluster(std::string(input), RulesOfNodes());
+  const auto file = wire::DecodeCluster(std::string(input), RulesOfNodes(), &Rules());
   if (!file) return;
   ClusterState state;
   if (!state.Apply(file->events)) return;
   const std::string text = wire::EncodeCluster(state.Everything(), file->learned);
   BERTH_CHECK(wire::DecodeCluster(text, RulesOfNodes()).has_value());
+}
+
+// A manifest as `berth plan` reads it; what comes of it is asked about.
+void Plan(std::string_view input) {
+  const auto documents = JsonDocuments(std::string(input), "f");
+  if (!documents) return;
+  for (const std::string& document : *documents) {
+    const auto plan = wire::DecodePlan(document, Rules());
+    if (!plan || plan->pods.size() > 100) continue;
+    Service service;
+    const auto answer = service.extender().WouldPlace(plan->pods, plan->nodes);
+    if (!answer) continue;
+    (void)wire::TextOf(*plan, *answer);
+    (void)wire::EncodePlan(*plan, *answer);
+  }
 }
 
 void Configuration(std::string_view input) {
@@ -231,6 +248,7 @@ constexpr Target kTargets[] = {
     {"node", Node},
     {"objects", Objects},
     {"cluster_file", ClusterFile},
+    {"plan", Plan},
     {"configuration", Configuration},
     {"kubeconfig", Kubeconfig},
 #ifdef BERTH_FUZZ_TRACES

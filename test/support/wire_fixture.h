@@ -129,6 +129,7 @@ class TestService {
     EXPECT_TRUE(state_.Apply(events));
     RouteParts parts{verbs_, state_, metrics_, readiness_};
     parts.extender = &extender_;
+    parts.pod_rules = &rules_;
     AddServiceRoutes(router_, parts);
     AddDebugRoutes(router_, parts);
   }

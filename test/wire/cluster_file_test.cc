@@ -412,6 +412,49 @@ TEST(ClusterFile, AKubernetesListWithSomethingElseInItIsRefused) {
             "items[1].metadata.name: node \"n1\" is there twice");
 }
 
+// --- nodes and pods, as kubectl lists them
+
+Result<ClusterFile> DecodeList(const Json& items) {
+  static const PodRules kPods(test::AllDialects(), DefaultConfig().resources);
+  return DecodeCluster(Json{{"kind", "List"}, {"items", items}}.dump(),
+                       NodeRules(DefaultConfig(), test::AllDialects()), &kPods);
+}
+
+Json ListedNode(const std::string& name) {
+  return {{"kind", "Node"},
+          {"metadata", {{"name", name}}},
+          {"status", {{"allocatable", {{"cpu", "4"}, {"nvidia.com/gpu", "2"}}}}}};
+}
+
+Json ListedPod(const std::string& uid, const std::string& node, const std::string& phase) {
+  Json pod = PodWithGpus(uid, 1);
+  pod["kind"] = "Pod";
+  if (!node.empty()) pod["spec"]["nodeName"] = node;
+  pod["status"]["phase"] = phase;
+  return pod;
+}
+
+TEST(ClusterFile, AListOfNodesAndPodsHasThePodsThatHoldSomething) {
+  const auto file = DecodeList({ListedPod("1", "n1", "Running"), ListedNode("n1"),
+                                ListedPod("2", "", "Pending"), ListedPod("3", "n1", "Succeeded")});
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->events.size(), 2u);
+  ClusterState state;
+  ASSERT_TRUE(state.Apply(file->events));
+  EXPECT_EQ(state.Current()->node(0).pods().size(), 1u);
+  EXPECT_EQ(state.Current()->node(0).unattributed(), 1);
+}
+
+TEST(ClusterFile, AListWithSomethingElseBesidePodsIsRefused) {
+  const auto other = DecodeList({ListedPod("1", "n1", "Running"), {{"kind", "Service"}}});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().message, "items[1].kind: want Node or Pod, got \"Service\"");
+  const auto twice =
+      DecodeList({ListedPod("1", "n1", "Running"), ListedNode("n1"), ListedNode("n1")});
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().message, "items[2].metadata.name: node \"n1\" is there twice");
+}
+
 TEST(ClusterFile, AKubernetesObjectThatIsNoListIsRefused) {
   for (const char* kind : {"Node", "PodList", ""}) {
     EXPECT_EQ(ErrorOf(R"({"kind":")" + std::string(kind) + R"(","metadata":{"name":"n1"}})"),

@@ -219,19 +219,32 @@ HttpResponse AskFor(const http::HttpHandler& handler, std::string_view path) {
 
 TEST(PageWriter, ARequestForItsOwnAnswerGetsTheAnswerToItsPathAndQuery) {
   PageWriter writer;
-  const auto handler = writer.Handler([](const std::string& path, const std::string& query) {
+  const auto handler = writer.Handler([](OwnRequest& request) {
     HttpResponse response;
-    response.body = path + "?" + query;
+    response.body = request.path + "?" + request.query;
     return response;
   });
   EXPECT_EQ(AskFor(handler, "/a").body, "/a?text");
   EXPECT_EQ(AskFor(handler, "/b").body, "/b?text");
 }
 
+TEST(PageWriter, AnAnswerOfItsOwnMayDependOnTheBody) {
+  PageWriter writer;
+  const auto handler = writer.Handler([](OwnRequest& request) {
+    HttpResponse response;
+    response.body = request.body.str() + "!";
+    return response;
+  });
+  HttpRequest request{"POST", "/a", "", PaddedText("body")};
+  const HttpResponse response = handler(request);
+  std::promise<HttpResponse> answer;
+  response.later(http::Reply([&answer](HttpResponse given) { answer.set_value(given); }));
+  EXPECT_EQ(answer.get_future().get().body, "body!");
+}
+
 TEST(PageWriter, AnAnswerThatFindsNoMemoryIs503) {
   PageWriter writer;
-  const auto handler = writer.Handler(
-      [](const std::string&, const std::string&) -> HttpResponse { throw std::bad_alloc(); });
+  const auto handler = writer.Handler([](OwnRequest&) -> HttpResponse { throw std::bad_alloc(); });
   EXPECT_EQ(AskFor(handler, "/a").status, 503);
 }
 
@@ -240,8 +253,8 @@ TEST(PageWriter, RequestsBeyondThoseThatMayWaitGet503AndTheOthersAreAnsweredWhen
   std::vector<std::future<HttpResponse>> answers;
   {
     PageWriter writer;
-    const auto handler = writer.Handler([&](const std::string& path, const std::string&) {
-      if (path == "/page") {
+    const auto handler = writer.Handler([&](const OwnRequest& request) {
+      if (request.path == "/page") {
         begun.count_down();
         go_on.wait();
       }

@@ -5,6 +5,7 @@
 
 #include "server/kube/kube_cluster.h"
 #include "server/wire/cluster_file.h"
+#include "server/wire/plan_json.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
@@ -152,6 +153,40 @@ TEST(Routes, PodsNodesAndModelsAreExplained) {
   EXPECT_EQ(service.Call("POST", "/debug/pods/ns/pod-1").status, 405);
   service.readiness().Set("caches are cold");
   EXPECT_EQ(service.Call("GET", "/debug/pods/ns/pod-1").status, 503);
+}
+
+TEST(Routes, APlanIsMadeAndChangesNothing) {
+  TestService service({MachineWith("n1", 2), MachineWith("n2", 4)});
+  Json body;
+  body["pods"] = Json::array({PodWithGpus("1", 4), PodWithGpus("2", 4)});
+  const std::string request = body.dump();
+  const auto before = service.state().Current();
+  const Json told = Json::parse(service.Call("POST", "/plan", request).body);
+  EXPECT_EQ(told["version"], 1);
+  EXPECT_EQ(told["fitting"], 1);
+  EXPECT_EQ(told["pods"][0]["node"], "n2");
+  EXPECT_EQ(told["pods"][0]["devices"]["gpus"].size(), 4u);
+  EXPECT_EQ(told["pods"][1]["fits"], false);
+  EXPECT_EQ(told["whys"][0]["pods"], 1);
+  EXPECT_FALSE(told["whys"][0]["nearest"][0]["fits"].empty());
+  EXPECT_EQ(told["after"][0]["idle"], 2);
+  EXPECT_EQ(service.state().Current(), before);
+  EXPECT_EQ(service.Call("POST", "/plan?text", request).content_type, "text/plain; charset=utf-8");
+}
+
+TEST(Routes, APlanThatCannotBeMadeSaysWhy) {
+  TestService service({MachineWith("n1", 2)});
+  const auto status = [&service](const std::string& body) {
+    return service.Call("POST", "/plan", body).status;
+  };
+  EXPECT_EQ(service.Call("GET", "/plan").status, 405);
+  EXPECT_EQ(status(""), 400);
+  EXPECT_EQ(status(R"({"pods":[],"remove":["n9"]})"), 404);
+  EXPECT_EQ(status(std::string(wire::kMostPlanBytes + 1, ' ')), 413);
+  EXPECT_EQ(service.Call("POST", "/plan", R"({"pods":7})").body,
+            R"({"error":"pods: want a list, got number"})");
+  service.readiness().Set("caches are cold");
+  EXPECT_EQ(status(R"({"pods":[]})"), 503);
 }
 
 TEST(Routes, TheLivePageIsHtml) {

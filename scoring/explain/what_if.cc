@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/what_if.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "cluster/node_domains.h"
+#include "cluster/transaction.h"
+#include "scoring/gangs/gang_class.h"
+#include "scoring/gangs/gang_plan.h"
+#include "scoring/gangs/gang_ranks.h"
+#include "scoring/judgement.h"
+
+namespace berth {
+namespace {
+
+// Of both the same is said, if nothing but pods came to the nodes in between: what is free shrinks.
+bool AreAlike(const PodRequest& a, const PodRequest& b) {
+  return AskForTheSame(a, b) && a.refusal == b.refusal && a.priority == b.priority &&
+         a.may_preempt == b.may_preempt && !NeedsGroup(a) && !NeedsGroup(b);
+}
+
+class WhatIfPlanner {
+ public:
+  WhatIfPlanner(const Engine& engine, const WhatIfAsk& ask, EditedNodes nodes)
+      : ask_(ask),
+        base_(engine.Apart()),
+        transaction_(nodes.snapshot),
+        tree_(std::make_shared<const DomainTree>(DomainsOf(*nodes.snapshot, ask.levels))),
+        all_(nodes.snapshot->size()) {
+    std::iota(all_.begin(), all_.end(), NodeIndex{0});
+    told_.pods.resize(ask.pods.size());
+    told_.before = SummarizeModels(*nodes.snapshot);
+    told_.nodes = std::move(nodes);
+    FindGangs();
+  }
+
+  Result<WhatIfAnswer> Plan() {
+    for (std::size_t i = 0; i < ask_.pods.size(); ++i) {
+      if (const char* const why = ask_.stops ? ask_.stops() : nullptr) {
+        return Fail(Errc::kUnavailable, why);
+      }
+      const PodRequest& pod = ask_.pods[i];
+      if (!StartsWhole(pod)) {
+        PlaceAlone(i);
+      } else if (planned_.insert(pod.gang.id).second) {
+        PlaceGang(pod.gang.id);
+      }
+    }
+    for (const WhatIfPod& pod : told_.pods) {
+      if (pod.placement) ++told_.fitting;
+    }
+    told_.nodes.snapshot = transaction_.now();
+    told_.after = SummarizeModels(*transaction_.now());
+    return std::move(told_);
+  }
+
+ private:
+  [[nodiscard]] bool StartsWhole(const PodRequest& pod) const {
+    return !pod.gang.empty() && pod.refusal.empty() && ask_.starts_whole && ask_.starts_whole(pod);
+  }
+
+  // The members of each gang that starts whole, and where members of any are already.
+  void FindGangs() {
+    std::set<GangId> asked;
+    for (std::size_t i = 0; i < ask_.pods.size(); ++i) {
+      const PodRequest& pod = ask_.pods[i];
+      if (pod.gang.empty()) continue;
+      asked.insert(pod.gang.id);
+      if (StartsWhole(pod)) gangs_[pod.gang.id].push_back(i);
+    }
+    if (asked.empty()) return;
+    const Snapshot& snapshot = *transaction_.now();
+    for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+      for (const auto& pod : snapshot.node(i).pods()) {
+        const GangId& gang = pod->pod.gang.id;
+        if (asked.contains(gang)) gang_nodes_[gang].insert(snapshot.node(i).spec().name);
+      }
+    }
+  }
+
+  [[nodiscard]] GroupMembers MembersOf(const PodRequest& pod) const {
+    const auto found = gang_nodes_.find(pod.gang.id);
+    if (found == gang_nodes_.end()) return {};
+    const std::vector<std::string> names(found->second.begin(), found->second.end());
+    return MembersOn(*transaction_.now(), pod, names);
+  }
+
+  // As the Extender asks.
+  [[nodiscard]] Question QuestionAbout(const PodRequest& pod) const {
+    Question question{.pod = pod, .candidates = all_};
+    if (!NeedsGroup(pod) || !pod.refusal.empty()) return question;
+    question.group.tree = tree_;
+    if (!pod.gang.empty()) question.group.members = MembersOf(pod);
+    return question;
+  }
+
+  bool Put(const PodRequest& pod, const Placement& placement) {
+    if (!transaction_.Put(pod, placement)) return false;
+    if (!pod.gang.empty()) gang_nodes_[pod.gang.id].insert(placement.node);
+    return true;
+  }
+
+  // The best node takes it, the first by name of equal ones. Empty: none does.
+  std::optional<Placement> Place(const PodRequest& pod) {
+    MakeRoomFor(pod.shape);
+    const Question question = QuestionAbout(pod);
+    const auto& snapshot = transaction_.now();
+    const Judgement judged = Judge(*engine_, snapshot, question);
+    if (judged.fitting.empty()) return std::nullopt;
+    const auto priorities = engine_->Prioritize(snapshot, pod.shape, judged.fitting, judged.pull);
+    const auto best = std::ranges::max_element(priorities) - priorities.begin();
+    auto placement = PlaceInGroup(*engine_, snapshot, pod, question.group,
+                                  judged.fitting[static_cast<std::size_t>(best)]);
+    if (!placement || !Put(pod, *placement)) return std::nullopt;
+    return *std::move(placement);
+  }
+
+  void PlaceAlone(std::size_t i) {
+    const PodRequest& pod = ask_.pods[i];
+    const auto known =
+        std::ranges::find_if(alike_, [&](const auto& kind) { return AreAlike(*kind.first, pod); });
+    if (known != alike_.end()) return Refuse(i, known->second);
+    told_.pods[i].placement = Place(pod);
+    if (told_.pods[i].placement) return;
+    const std::size_t why = WhyOf(pod);
+    if (why < kMostWhys) alike_.emplace_back(&pod, why);
+    Refuse(i, why);
+  }
+
+  void Refuse(std::size_t i, std::size_t why) {
+    told_.pods[i].why = why;
+    ++told_.whys[why].pods;
+  }
+
+  // A new entry of `whys`; beyond kMostWhys the last one, which explains nothing.
+  std::size_t NewWhy(WhyNot why) {
+    if (told_.whys.size() == kMostWhys) {
+      told_.whys.push_back({"not explained: more than " + std::to_string(kMostWhys) +
+                                " kinds of pods and groups fit nowhere",
+                            std::nullopt});
+    } else if (told_.whys.size() < kMostWhys) {
+      told_.whys.push_back(std::move(why));
+    }
+    return told_.whys.size() - 1;
+  }
+
+  [[nodiscard]] std::optional<PodExplanation> Explain(const PodRequest& pod) {
+    if (told_.whys.size() >= kMostWhys) return std::nullopt;
+    const Question question = QuestionAbout(pod);
+    return ExplainPod(*engine_, {.snapshot = transaction_.now(),
+                                 .pod = pod,
+                                 .group = question.group,
+                                 .limits = ask_.limits});
+  }
+
+  std::size_t WhyOf(const PodRequest& pod) {
+    auto explained = Explain(pod);
+    std::string text = explained ? explained->sentence : "";
+    return NewWhy({std::move(text), std::move(explained)});
+  }
+
+  // --- gangs
+
+  void RefuseAll(const std::vector<std::size_t>& members, std::size_t why) {
+    for (const std::size_t i : members) Refuse(i, why);
+  }
+
+  void PlaceGang(const GangId& id) {
+    const std::vector<std::size_t>& members = gangs_[id];
+    const PodRequest& first = ask_.pods[members.front()];
+    const auto given = static_cast<std::int64_t>(members.size());
+    GangAsk ask;
+    ask.present = MembersOf(first);
+    ask.domain = first.domain;
+    const std::int64_t minimum = first.gang.minimum.value_or(given + ask.present.placed);
+    ask.minimum = minimum - ask.present.placed;
+    if (ask.minimum <= 0) {  // it has begun: the others come as they come
+      for (const std::size_t i : members) PlaceAlone(i);
+      return;
+    }
+    if (given < ask.minimum) {
+      const std::string text = "its group " + id.full_name() + " starts with " +
+                               std::to_string(minimum) + " pods; " + std::to_string(given) +
+                               " are asked about and " + std::to_string(ask.present.placed) +
+                               " are on nodes";
+      return RefuseAll(members, NewWhy({text, std::nullopt}));
+    }
+    for (const std::size_t i : members) {
+      ask.members.push_back({.pod = ask_.pods[i], .rank = MemberRank(ask_.pods[i])});
+    }
+    const auto plan = PlanGang({transaction_.now(), *tree_, *engine_, room_}, ask);
+    if (!plan) return RefuseAll(members, WhyNotWhole(members, ask, plan.error()));
+    for (const GangPlan::Place& place : plan->places) {
+      const std::size_t i = members[place.member];
+      BERTH_CHECK(Put(ask_.pods[i], place.placement));  // each was planned beside the others
+      told_.pods[i].placement = place.placement;
+    }
+    for (const std::size_t i : members) {  // beyond the minimum
+      if (!told_.pods[i].placement) PlaceAlone(i);
+    }
+  }
+
+  // One after the other, so many fit; the next one is explained where it does not.
+  std::size_t WhyNotWhole(const std::vector<std::size_t>& members, const GangAsk& ask,
+                          const GangShortage& shortage) {
+    const PodRequest& first = ask_.pods[members.front()];
+    const Transaction::Mark before = transaction_.Here();
+    const auto nodes_before = gang_nodes_;
+    std::int64_t fit = 0;
+    std::optional<PodExplanation> next;
+    for (const std::size_t i : members) {
+      const PodRequest& pod = ask_.pods[i];
+      if (Place(pod)) {
+        ++fit;
+      } else if (!next) {
+        next = Explain(pod);
+      }
+    }
+    transaction_.Return(before);
+    gang_nodes_ = nodes_before;
+    std::string text = "its group " + first.gang.id.full_name() + " starts with " +
+                       std::to_string(ask.minimum) + " of these " +
+                       CountText(std::ssize(members), "pod") + " or not at all, and ";
+    if (fit < ask.minimum) {
+      text += std::to_string(fit) + " would fit one by one";
+      if (next) text += "; the next one " + next->sentence;
+    } else {
+      text += "they would fit one by one, not together as near to each other as they ask";
+    }
+    if (!shortage.searched) text += " (not all ways were tried)";
+    return NewWhy({std::move(text), std::move(next)});
+  }
+
+  // The engine has a table per shape, of some 100 bytes a node: there are not too many of them.
+  void MakeRoomFor(const RequestShape& shape) {
+    constexpr std::size_t kMostTables = 128;
+    if (!shapes_.insert(shape).second || shapes_.size() <= kMostTables) return;
+    engine_ = base_->Apart();
+    shapes_ = {shape};
+  }
+
+  const WhatIfAsk& ask_;
+  const std::shared_ptr<Engine> base_;  // is never asked, so that it has no tables
+  std::shared_ptr<Engine> engine_ = base_->Apart();
+  std::set<RequestShape> shapes_;  // of which it has tables
+  Transaction transaction_;
+  const std::shared_ptr<const DomainTree> tree_;
+  std::vector<NodeIndex> all_;
+  GangRoom room_;
+  std::map<GangId, std::vector<std::size_t>> gangs_;  // indices into the ask
+  std::map<GangId, std::set<std::string>> gang_nodes_;
+  std::set<GangId> planned_;
+  std::vector<std::pair<const PodRequest*, std::size_t>> alike_;  // that fit nowhere, and why
+  WhatIfAnswer told_;
+};
+
+}  // namespace
+
+Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask) {
+  BERTH_TRY(EditedNodes nodes, Edit(ask.snapshot, ask.nodes));
+  return WhatIfPlanner(engine, ask, std::move(nodes)).Plan();
+}
+
+}  // namespace berth

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WhatIf: where pods would go that do not exist yet, on the cluster as it is or with other nodes.
+//
+//   auto told = WhatIf(engine, {.snapshot = state.Current(), .pods = pods, .nodes = edits, ...});
+//   told->pods[3].placement;               // node and devices, or...
+//   told->whys[told->pods[3].why].text;    // ...why there is none, and the nearest miss
+//
+// One pod after the other, in the order in which they are given, each by the judgement that serves
+// kube-scheduler, with those before it in place. Members of a gang that starts whole are planned
+// together at the place of the first, all or none. Nothing is evicted, and pods of nodes that are
+// removed are not placed again.
+//
+// It works on a Transaction and on an engine apart: neither the state, nor the mix, nor the
+// engine's tables change.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/placement.h"
+#include "cluster/pod_request.h"
+#include "cluster/snapshot.h"
+#include "scoring/engine.h"
+#include "scoring/explain/explain_pod.h"
+#include "scoring/explain/model_summary.h"
+#include "scoring/explain/node_edits.h"
+#include "scoring/victims.h"
+#include "topology/domains/topology_levels.h"
+
+namespace berth {
+
+struct WhatIfAsk {
+  std::shared_ptr<const Snapshot> snapshot;
+  std::span<const PodRequest> pods;  // UIDs unique, none of them in the snapshot
+  NodeEdits nodes = {};
+  TopologyLevels levels = {};
+  // Whether the pod's gang starts whole; empty: no gang does. A gang of which no size is known has
+  // as many pods as are given.
+  std::function<bool(const PodRequest& pod)> starts_whole = {};
+  EvictionLimits limits = {};  // as VictimsOn takes them
+  // Asked before each pod: why there is to be no answer any more; nullptr: go on. Empty: it goes on.
+  std::function<const char*()> stops = {};
+};
+
+// Why pods that are alike, or those of a gang, have no place.
+struct WhyNot {
+  std::string text;                    // in a sentence
+  std::optional<PodExplanation> told;  // of the first of them, at its turn; empty: not asked
+  std::int64_t pods = 0;
+};
+
+struct WhatIfPod {
+  std::optional<Placement> placement;
+  std::size_t why = 0;  // where it has none: index into `whys`
+};
+
+struct WhatIfAnswer {
+  std::vector<WhatIfPod> pods;  // in the order of the ask
+  std::vector<WhyNot> whys;
+  std::int64_t fitting = 0;  // how many pods have a place
+  EditedNodes nodes;         // its snapshot has all of these pods
+  std::vector<ModelSummary> before, after;
+};
+
+// So many kinds of pods that fit nowhere are explained; the others are counted.
+inline constexpr std::size_t kMostWhys = 40;
+
+// Error: as Edit; kUnavailable with what stops it.
+Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask);
+
+}  // namespace berth

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// POST /plan: where pods would go that do not exist yet (scoring/explain/what_if.h), as JSON, or as
+// text where the query is "text". It changes nothing.
+//
+// Any thread may ask. It takes seconds for thousands of pods on thousands of nodes: a PageWriter of
+// its own is the one that should, so that /metrics does not wait.
+#pragma once
+
+#include <functional>
+
+#include "server/extender/extender.h"
+#include "server/http/http_message.h"
+#include "server/pages/page_writer.h"
+#include "server/wire/pod_rules.h"
+
+namespace berth {
+
+// References: they outlive the page.
+struct PlanParts {
+  const Extender& extender;
+  const wire::PodRules& rules;
+  // Why nothing can be planned at present; nullptr when it can. Asked between pods too: neither a
+  // process that ends nor one that leads no longer goes on with a plan.
+  std::function<const char*()> not_ready;
+};
+
+// So many plans wait at most, beside the one that is being made.
+inline constexpr std::size_t kMostWaitingPlans = 4;
+
+// 400 for a body that is wrong, 404 where a node is not known, 413 beyond the limits of
+// plan_json.h, 503 while not ready.
+http::HttpResponse PlanPage(const PlanParts& parts, OwnRequest& request);
+
+}  // namespace berth

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `berth plan` against a running berth and on a file.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/child_process.h"
+#include "test/support/running_berth.h"
+
+namespace berth::test {
+namespace {
+
+struct PlanPrinted {
+  int code;
+  std::string out, err;
+};
+
+PlanPrinted RunPlan(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "plan");
+  ChildProcess process("berth", arguments);
+  const int code = process.Wait();
+  return {code, process.out(), process.err()};
+}
+
+constexpr char kManifests[] = R"(# A pod, and a deployment with a service.
+apiVersion: v1
+kind: Pod
+metadata: {name: train, namespace: team}
+spec:
+  containers:
+    - name: main
+      resources: {limits: {nvidia.com/gpu: 4}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: team}
+spec:
+  replicas: 3
+  template:
+    spec:
+      containers:
+        - name: main
+          resources: {limits: {nvidia.com/gpu: "1", cpu: 500m}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: team}
+)";
+
+class PlanCommands : public testing::Test {
+ protected:
+  PlanPrinted Ask(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(),
+                     {"-f", pods_, "--server", "http://127.0.0.1:" + std::to_string(port_)});
+    return RunPlan(arguments);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string pods_ = folder_.WriteText("pods.yaml", kManifests);
+  Running berth_{folder_, kCluster};
+  const int port_ = berth_.port();
+};
+
+TEST_F(PlanCommands, WhatFitsWhereIsPrintedALinePerObject) {
+  const PlanPrinted text = Ask({});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(
+      text.out.starts_with("Pod team/train: fits on n2 with GPU 0, GPU 1, GPU 2, GPU 3\n"
+                           "Deployment team/web: 2 of 3 pods fit: 2 on n1\n"
+                           "  1 does not: asks for 1 GPU; fits none of 2 nodes (2 not enough idle "
+                           "GPUs); nearest: n1: 0 of 2 GPUs idle, needs 1"))
+      << text.out;
+  EXPECT_TRUE(
+      text.out.ends_with("Left out: Service team/web: no pods of this kind are known\n"
+                         "3 of 4 pods fit; idle GPUs: 6 before, 0 after\n"))
+      << text.out;
+}
+
+TEST_F(PlanCommands, NodesMayComeAndGo) {
+  const PlanPrinted more = Ask({"--add-nodes", "1", "--like", "n1", "--json"});
+  EXPECT_EQ(more.code, 0) << more.err;
+  const Json told = Json::parse(more.out);
+  EXPECT_EQ(told["fitting"], 4);
+  EXPECT_EQ(told["nodes"]["added"], Json::array({"n1-new-1"}));
+  EXPECT_NE(Ask({"--remove", "n2"}).out.find("1 node removed: no pod is there"), std::string::npos);
+  const PlanPrinted unknown = Ask({"--remove", "n9"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_NE(unknown.err.find("remove[0]: want the name of a node, got \"n9\""), std::string::npos)
+      << unknown.err;
+}
+
+TEST_F(PlanCommands, AFileIsPlannedOnWithoutAServer) {
+  const std::string cluster = folder_.WriteText("cluster2.json", kCluster);
+  const PlanPrinted on_file = RunPlan({"-f", pods_, "--cluster", cluster});
+  EXPECT_EQ(on_file.code, 0) << on_file.err;
+  EXPECT_EQ(on_file.out, Ask({}).out) << "the server says the same";
+}
+
+TEST_F(PlanCommands, WhatKubectlPrintsOfNodesAndPodsIsACluster) {
+  const std::string listed = R"({"kind":"List","items":[
+    {"kind":"Node","metadata":{"name":"n1","labels":{"nvidia.com/gpu.product":"Tesla-T4"}},
+     "status":{"allocatable":{"cpu":"8","memory":"32Gi","pods":"110","nvidia.com/gpu":"4"},
+               "conditions":[{"type":"Ready","status":"True"}]}},
+    {"kind":"Pod","metadata":{"name":"a","namespace":"team","uid":"1"},
+     "spec":{"nodeName":"n1","containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"2"}}}]},
+     "status":{"phase":"Running"}},
+    {"kind":"Pod","metadata":{"name":"b","namespace":"team","uid":"2"},
+     "spec":{"nodeName":"n1","containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"2"}}}]},
+     "status":{"phase":"Succeeded"}}]})";
+  const std::string cluster = folder_.WriteText("kubectl.json", listed);
+  const PlanPrinted told = RunPlan({"-f", pods_, "--cluster", cluster, "--json"});
+  EXPECT_EQ(told.code, 0) << told.err;
+  const Json json = Json::parse(told.out);
+  EXPECT_EQ(json["before"][0]["idle"], 2);
+  EXPECT_EQ(json["fitting"], 2);
+}
+
+TEST_F(PlanCommands, WrongFlagsAndFilesAreAFailure) {
+  EXPECT_EQ(RunPlan({}).code, 2);
+  EXPECT_EQ(Ask({"--add-nodes", "0", "--like", "n1"}).code, 2);
+  EXPECT_EQ(Ask({"--like", "n1"}).err,
+            "berth: plan: want --add-nodes K and --like NODE together\n");
+  EXPECT_EQ(RunPlan({"-f", pods_, "--cluster", "x", "--server", "y"}).code, 2);
+  EXPECT_EQ(RunPlan({"-f", folder_.WriteText("bad.yaml", "a: [\n")}).code, 1);
+  EXPECT_EQ(RunPlan({"-f", "/none"}).code, 1);
+}
+
+TEST_F(PlanCommands, ManyPlansLeaveStateAndCountersAsTheyWere) {
+  RawClient client = berth_.Connect();
+  berth::test::Ask(client, "filter", ArgsFor("1", 2));
+  const auto counters = [&client] {
+    std::string all = Get(client, "/metrics"), kept;
+    for (std::size_t at = 0; at < all.size();) {
+      const std::size_t end = all.find('\n', at);
+      const std::string line = all.substr(at, end - at);
+      // What HTTP and the process themselves take goes on.
+      const bool is_own = line.starts_with("berth_") && !line.starts_with("berth_http_") &&
+                          !line.starts_with("berth_held_") && line.find("_seconds") == line.npos;
+      if (is_own) kept += line + "\n";
+      at = end + 1;
+    }
+    return kept;
+  };
+  const std::string snapshot = Get(client, "/debug/snapshot"), before = counters();
+  EXPECT_NE(before.find("berth_"), std::string::npos);
+  const std::string request =
+      R"({"pods":[{"spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}],
+          "add":[{"like":"n1"}],"remove":["n2"]})";
+  for (int i = 0; i < 200; ++i) {
+    client.Send(Post("/plan", request));
+    ASSERT_EQ(client.Read().status, 200);
+  }
+  EXPECT_EQ(Get(client, "/debug/snapshot"), snapshot);
+  EXPECT_EQ(counters(), before);
+}
+
+}  // namespace
+}  // namespace berth::test

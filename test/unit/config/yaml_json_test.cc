@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/yaml_json.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts Read(const std::string& text) {
+  const auto documents = JsonDocuments(text, "pods.yaml");
+  EXPECT_TRUE(documents) << documents.error().message;
+  return documents ? *documents : Texts();
+}
+
+std::string ErrorOf(const std::string& text) {
+  const auto documents = JsonDocuments(text, "pods.yaml");
+  EXPECT_FALSE(documents);
+  return documents ? "" : documents.error().message;
+}
+
+TEST(YamlJson, PlainScalarsAreWhatTheyLookLikeAndQuotedOnesAreTexts) {
+  EXPECT_EQ(Read("a: 1\nb: '1'\nc: true\nd: \"true\"\ne:\nf: ~\ng: -0.5e3\nh: 010\ni: 1Gi\n"),
+            (Texts{R"({"a":1,"b":"1","c":true,"d":"true","e":null,"f":null,"g":-0.5e3,"h":"010",)"
+                   R"("i":"1Gi"})"}));
+  EXPECT_EQ(Read("[1., .5, 1e, yes, FALSE, !!str 1]"),
+            (Texts{R"(["1.",".5","1e","yes",false,"1"])"}));
+}
+
+TEST(YamlJson, KeysAreTextsAndCollectionsMayBeEmpty) {
+  EXPECT_EQ(Read("1: [a, {}]\nb: {c: []}\n"), (Texts{R"({"1":["a",{}],"b":{"c":[]}})"}));
+}
+
+TEST(YamlJson, WhatJsonHasToEscapeIsEscaped) {
+  EXPECT_EQ(Read("a: \"x\\\"\\\\\\n\\t\"\n"), (Texts{R"({"a":"x\"\\\u000a\u0009"})"}));
+}
+
+TEST(YamlJson, AnchorsAreFollowed) {
+  EXPECT_EQ(Read("a: &x {n: 1}\nb: *x\n"), (Texts{R"({"a":{"n":1},"b":{"n":1}})"}));
+}
+
+TEST(YamlJson, DocumentsAreDividedAtTheirMarkers) {
+  EXPECT_EQ(Read("# nothing\n---\na: 1\n---\n# nothing\n--- {b: 2}\n...\n---\nc: |\n  ---\n  x\n"),
+            (Texts{R"({"a":1})", R"({"b":2})", R"({"c":"---\u000ax\u000a"})"}));
+  EXPECT_EQ(Read("---\r\na: 1\r\n---\r\nb: 2\r\n"), (Texts{R"({"a":1})", R"({"b":2})"}));
+  EXPECT_EQ(Read(""), Texts());
+}
+
+TEST(YamlJson, JsonIsHandedBackAsItIs) { EXPECT_EQ(Read(" {\"a\":\t1}"), (Texts{" {\"a\":\t1}"})); }
+
+TEST(YamlJson, WhatIsNoYamlIsRefusedWithItsLine) {
+  EXPECT_TRUE(ErrorOf("a: [\n").starts_with("pods.yaml:")) << ErrorOf("a: [\n");
+  const std::string second = ErrorOf("a: 1\n---\nb:\n  c: '\n");
+  EXPECT_TRUE(second.starts_with("pods.yaml document 2:")) << second;
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/what_if.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scoring/registry.h"
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+using test::SnapshotOf;
+
+class WhatIfTest : public testing::Test {
+ protected:
+  void On(const std::vector<ANode>& nodes) { snapshot_ = SnapshotOf(nodes); }
+
+  Result<WhatIfAnswer> Ask(const std::vector<APod>& pods, NodeEdits nodes = {}) {
+    std::vector<PodRequest> requests;
+    for (const APod& pod : pods) requests.push_back(pod.Request());
+    return WhatIf(
+        engine_,
+        {.snapshot = snapshot_,
+         .pods = requests,
+         .nodes = std::move(nodes),
+         .levels = {{"rack", {"rack"}}},
+         .starts_whole = [](const PodRequest& pod) { return pod.gang.id.convention == "whole"; },
+         .limits = {{}, [](const GangId&) { return std::size_t{4}; }}});
+  }
+  WhatIfAnswer Tell(const std::vector<APod>& pods, NodeEdits nodes = {}) {
+    auto told = Ask(pods, std::move(nodes));
+    EXPECT_TRUE(told) << told.error().message;
+    return told ? *std::move(told) : WhatIfAnswer();
+  }
+  std::string ErrorOf(NodeEdits nodes) {
+    const auto told = Ask({}, std::move(nodes));
+    EXPECT_FALSE(told);
+    return told ? "" : told.error().message;
+  }
+  // The node of each pod; "-" where it has none.
+  static std::string NodesOf(const WhatIfAnswer& told) {
+    std::string text;
+    for (const WhatIfPod& pod : told.pods) {
+      text += (text.empty() ? "" : " ") + (pod.placement ? pod.placement->node : "-");
+    }
+    return text;
+  }
+  static std::string WhyOf(const WhatIfAnswer& told, std::size_t pod) {
+    return told.whys[told.pods[pod].why].text;
+  }
+  static std::vector<APod> Gang(int pods, int gpus, int minimum) {
+    std::vector<APod> gang;
+    for (int i = 0; i < pods; ++i) {
+      gang.push_back(APod("g" + std::to_string(i)).Whole(gpus).Gang("whole:default/g"));
+      if (minimum > 0) gang.back().GangMinimum(minimum);
+    }
+    return gang;
+  }
+
+  Engine engine_{BuildProfile(*FindBuiltinProfile("best-fit"), {}).value()};
+  std::shared_ptr<const Snapshot> snapshot_;
+};
+
+TEST_F(WhatIfTest, APodThatFitsHasANodeAndDevices) {
+  On({ANode("n1").Gpus(2).Holding(APod("a").Whole(1), {0}), ANode("n2")});
+  const WhatIfAnswer told = Tell({APod("p").Whole(1)});
+  ASSERT_EQ(NodesOf(told), "n1");
+  ASSERT_EQ(told.pods[0].placement->grants.size(), 1u);
+  EXPECT_EQ(told.pods[0].placement->grants[0].gpu, 1);
+  EXPECT_EQ(told.fitting, 1);
+  EXPECT_EQ(told.before[0].idle, 1);
+  EXPECT_EQ(told.after[0].idle, 0);
+}
+
+TEST_F(WhatIfTest, PodsArePlacedInTheirOrderEachBesideThoseBeforeIt) {
+  On({ANode("n1").Gpus(4)});
+  EXPECT_EQ(NodesOf(Tell({APod("a").Whole(3), APod("b").Whole(2), APod("c").Whole(1)})), "n1 - n1");
+  EXPECT_EQ(NodesOf(Tell({APod("b").Whole(2), APod("c").Whole(1), APod("a").Whole(3)})), "n1 n1 -");
+}
+
+TEST_F(WhatIfTest, TheSnapshotStaysAsItWas) {
+  const std::vector<ANode> nodes = {ANode("n1").Gpus(4).Holding(APod("a").Whole(1), {2}),
+                                    ANode("n2").Gpus(2)};
+  On(nodes);
+  const auto before = snapshot_;
+  (void)Tell({APod("p").Whole(2), APod("q").Whole(8)}, {{{"n1", 2}}, {"n2"}});
+  EXPECT_EQ(*before, *SnapshotOf(nodes));
+  EXPECT_TRUE(before->IsSame(*snapshot_));
+}
+
+TEST_F(WhatIfTest, WhatDoesNotFitIsExplainedAtItsTurnOnceForAllThatAreAlike) {
+  On({ANode("n1").Gpus(4).Holding(APod("a").Whole(1), {0})});
+  const WhatIfAnswer told =
+      Tell({APod("p").Whole(4), APod("q").Whole(4), APod("r").Whole(3), APod("s").Whole(4)});
+  EXPECT_EQ(NodesOf(told), "- - n1 -");
+  ASSERT_EQ(told.whys.size(), 1u);
+  EXPECT_EQ(told.whys[0].pods, 3);
+  EXPECT_EQ(told.whys[0].text,
+            "asks for 4 GPUs; fits none of 1 node (1 not enough idle GPUs); nearest: n1: 3 of 4 "
+            "GPUs idle, needs 4; fits when default/a ends, or with 3 GPUs instead of 4");
+}
+
+TEST_F(WhatIfTest, APodOfThePlanIsNoneThatCouldEnd) {
+  On({ANode("n1").Gpus(2)});
+  const WhatIfAnswer told = Tell({APod("p").Whole(2), APod("q").Whole(1)});
+  EXPECT_EQ(NodesOf(told), "n1 -");
+  EXPECT_EQ(WhyOf(told, 1).find("ends"), std::string::npos) << WhyOf(told, 1);
+}
+
+TEST_F(WhatIfTest, APodThatNoNodeCanTakeSaysWhy) {
+  On({ANode("n1").Gpus(2)});
+  std::vector<PodRequest> pods = {APod("p").Whole(1).Request()};
+  pods[0].refusal = "berth.dev/link: want required, got \"yes\"";
+  const auto told = WhatIf(engine_, {.snapshot = snapshot_, .pods = pods});
+  ASSERT_TRUE(told);
+  EXPECT_EQ(WhyOf(*told, 0), "no node can take the pod as it is: " + pods[0].refusal);
+}
+
+TEST_F(WhatIfTest, AnAnswerThatNobodyNeedsAnyMoreIsGivenUp) {
+  On({ANode("n1").Gpus(2)});
+  const std::vector<PodRequest> pods(3, APod("p").Whole(1).Request());
+  int asked = 0;
+  const auto told = WhatIf(engine_, {.snapshot = snapshot_, .pods = pods, .stops = [&asked] {
+                                       return ++asked == 2 ? "the server stops" : nullptr;
+                                     }});
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, Errc::kUnavailable);
+  EXPECT_EQ(told.error().message, "the server stops");
+  EXPECT_EQ(asked, 2);
+}
+
+TEST_F(WhatIfTest, BeyondSomeKindsOfPodsTheyAreCountedAlone) {
+  On({ANode("n1").Gpus(1)});
+  std::vector<APod> pods;
+  for (int i = 0; i < static_cast<int>(kMostWhys) + 5; ++i) {
+    pods.push_back(APod("p" + std::to_string(i)).Whole(2).CpuMilli(i));
+  }
+  const WhatIfAnswer told = Tell(pods);
+  ASSERT_EQ(told.whys.size(), kMostWhys + 1);
+  EXPECT_FALSE(told.whys.back().told);
+  EXPECT_EQ(told.whys.back().pods, 5);
+}
+
+// --- gangs
+
+TEST_F(WhatIfTest, AGangHasAPlaceForAllOrForNone) {
+  On({ANode("n1").Gpus(4), ANode("n2").Gpus(2)});
+  EXPECT_EQ(NodesOf(Tell(Gang(3, 2, 3))), "n1 n1 n2");
+  std::vector<APod> pods = Gang(4, 2, 4);
+  pods.push_back(APod("p").Whole(4));
+  const WhatIfAnswer told = Tell(pods);
+  EXPECT_EQ(NodesOf(told), "- - - - n1") << "a gang without a place holds nothing";
+  EXPECT_TRUE(WhyOf(told, 0).starts_with(
+      "its group default/g starts with 4 of these 4 pods or not at all, and 3 would fit one by "
+      "one; the next one asks for 2 GPUs; fits none of 2 nodes ("))
+      << WhyOf(told, 0);
+}
+
+TEST_F(WhatIfTest, AGangOfUnknownSizeHasAsManyPodsAsAreAskedAbout) {
+  On({ANode("n1").Gpus(4)});
+  EXPECT_EQ(NodesOf(Tell(Gang(2, 2, 0))), "n1 n1");
+  EXPECT_EQ(NodesOf(Tell(Gang(3, 2, 0))), "- - -");
+}
+
+TEST_F(WhatIfTest, MembersBeyondTheMinimumArePlacedWhereThereIsRoom) {
+  On({ANode("n1").Gpus(4)});
+  const WhatIfAnswer told = Tell(Gang(3, 2, 2));
+  EXPECT_EQ(told.fitting, 2);
+  EXPECT_EQ(told.whys.size(), 1u);
+}
+
+TEST_F(WhatIfTest, AGangThatIsNotAllThereHasNoPlace) {
+  On({ANode("n1").Gpus(8)});
+  const WhatIfAnswer told = Tell(Gang(2, 1, 4));
+  EXPECT_EQ(NodesOf(told), "- -");
+  EXPECT_EQ(WhyOf(told, 0),
+            "its group default/g starts with 4 pods; 2 are asked about and 0 are on nodes");
+}
+
+TEST_F(WhatIfTest, MembersThatAreOnNodesCount) {
+  On({ANode("n1")
+          .Gpus(8)
+          .Holding(APod("a").Whole(1).Gang("whole:default/g"), {0})
+          .Holding(APod("b").Whole(1).Gang("whole:default/g"), {1})});
+  EXPECT_EQ(NodesOf(Tell(Gang(2, 1, 4))), "n1 n1");
+}
+
+TEST_F(WhatIfTest, AGangThatStartsPodByPodKeepsToItsDomain) {
+  On({ANode("n1").Gpus(2).Labelled({{"rack", "a"}}), ANode("n2").Gpus(4).Labelled({{"rack", "b"}}),
+      ANode("n3").Gpus(4).Labelled({{"rack", "b"}})});
+  std::vector<APod> pods;
+  for (const char* name : {"p", "q", "r"}) {
+    pods.push_back(APod(name).Whole(2).Gang("single:default/g").GangSize(3).Requires(0));
+  }
+  const std::string nodes = NodesOf(Tell(pods));
+  EXPECT_EQ(nodes.find("n1"), std::string::npos) << nodes;
+  EXPECT_EQ(nodes.find('-'), std::string::npos) << nodes;
+}
+
+// --- nodes that come and go
+
+TEST_F(WhatIfTest, NodesThatComeAreLikeTheOtherOneAndEmpty) {
+  On({ANode("n1")
+          .Gpus(4)
+          .NotReady()
+          .Unhealthy(1)
+          .Tainted("node.kubernetes.io/unschedulable")
+          .Tainted("dedicated")
+          .Labelled({{"kubernetes.io/hostname", "n1"}, {"rack", "a"}})
+          .Holding(APod("a").Whole(2), {2, 3}),
+      ANode("n1-new-1")});
+  const WhatIfAnswer told = Tell({}, {{{"n1", 2}}, {}});
+  EXPECT_EQ(told.nodes.added, (std::vector<std::string>{"n1-new-2", "n1-new-3"}));
+  const Snapshot& snapshot = *told.nodes.snapshot;
+  ASSERT_EQ(snapshot.size(), 4u);
+  const Node& added = snapshot.node(snapshot.names().Find("n1-new-2"));
+  EXPECT_TRUE(added.spec().ready);
+  EXPECT_TRUE(added.pods().empty());
+  EXPECT_EQ(added.healthy_gpus(), 4);
+  ASSERT_EQ(added.spec().taints.size(), 1u);
+  EXPECT_EQ(added.spec().taints[0].key, "dedicated");
+  EXPECT_EQ(added.spec().labels, (Labels{{"kubernetes.io/hostname", "n1-new-2"}, {"rack", "a"}}));
+}
+
+TEST_F(WhatIfTest, PodsGoToNodesThatComeAndNotToThoseThatGo) {
+  On({ANode("n1").Gpus(2), ANode("n2").Gpus(2).Holding(APod("a").Whole(1), {0})});
+  EXPECT_EQ(NodesOf(Tell({APod("p").Whole(2), APod("q").Whole(2)}, {{{"n2", 1}}, {"n1"}})),
+            "n2-new-1 -");
+}
+
+TEST_F(WhatIfTest, PodsOfNodesThatGoAreCountedAndNotPlaced) {
+  On({ANode("n1").Gpus(2).Holding(APod("a").Whole(1), {0}).Holding(APod("b").Cpu(1)),
+      ANode("n2").Gpus(2)});
+  const WhatIfAnswer told = Tell({}, {{}, {"n1", "n1"}});
+  EXPECT_EQ(told.nodes.removed, (std::vector<std::string>{"n1"}));
+  EXPECT_EQ(told.nodes.pods_lost, 2);
+  EXPECT_EQ(told.nodes.gpu_pods_lost, (std::vector<std::string>{"default/a"}));
+  EXPECT_EQ(told.after[0].idle, 2);
+}
+
+TEST_F(WhatIfTest, ANodeThatIsNotThereCanNeitherGoNorBeCopied) {
+  On({ANode("n1")});
+  EXPECT_EQ(ErrorOf({{}, {"n1", "n9"}}), "remove[1]: want the name of a node, got \"n9\"");
+  EXPECT_EQ(ErrorOf({{{"n9", 1}}, {}}), "add[0].like: want the name of a node, got \"n9\"");
+  EXPECT_EQ(ErrorOf({{{"n1", 999}, {"n1", 2}}, {}}),
+            "add[1].count: want 1..1000 nodes in all, got 2");
+}
+
+}  // namespace
+}  // namespace berth

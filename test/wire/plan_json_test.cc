@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/plan_json.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/dialects.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth::wire {
+namespace {
+
+using test::Json;
+using test::PodWithGpus;
+
+const PodRules& PlanRules() {
+  static const PodRules rules(test::AllDialects(), DefaultConfig().resources);
+  return rules;
+}
+
+// The body of a request about these objects.
+template <class... Objects>
+std::string BodyWith(const Objects&... objects) {
+  Json body;
+  body["pods"] = Json::array();
+  (body["pods"].push_back(objects), ...);
+  return body.dump();
+}
+template <class... Objects>
+PlanRequest Read(const Objects&... objects) {
+  auto plan = DecodePlan(BodyWith(objects...), PlanRules());
+  EXPECT_TRUE(plan) << plan.error().message;
+  return plan ? *std::move(plan) : PlanRequest();
+}
+std::string ErrorIn(const std::string& text) {
+  const auto plan = DecodePlan(text, PlanRules());
+  EXPECT_FALSE(plan) << text;
+  return plan ? "" : plan.error().message;
+}
+std::string ErrorOf(const Json& object) { return ErrorIn(BodyWith(object)); }
+
+// An owner of pods of two GPUs.
+Json Owner(const std::string& kind, const Json& spec) {
+  Json owner = {{"kind", kind}, {"metadata", {{"name", "w"}, {"namespace", "team"}}}};
+  owner["spec"] = spec;
+  owner["spec"]["template"] = {{"metadata", {{"labels", {{"app", "w"}}}}},
+                               {"spec", PodWithGpus("x", 2)["spec"]}};
+  return owner;
+}
+
+std::vector<std::string> NamesOf(const PlanRequest& plan) {
+  std::vector<std::string> names;
+  for (const PodRequest& pod : plan.pods) names.push_back(pod.id.full_name());
+  return names;
+}
+using Names = std::vector<std::string>;
+
+TEST(PlanJson, APodIsAskedAboutUnderItsNameAndWithAUidOfItsOwn) {
+  const PlanRequest plan = Read(PodWithGpus("1", 2), PodWithGpus("1", 4));
+  EXPECT_EQ(NamesOf(plan), (Names{"ns/pod-1", "ns/pod-1"}));
+  EXPECT_NE(plan.pods[0].id.uid, plan.pods[1].id.uid);
+  EXPECT_EQ(plan.pods[1].shape.gpu_count(), 4);
+  EXPECT_EQ(plan.sources[1].what, "Pod ns/pod-1");
+}
+
+TEST(PlanJson, APodWithoutANameOrNamespaceGetsThem) {
+  const Json pod = {{"spec", PodWithGpus("x", 1)["spec"]}};
+  EXPECT_EQ(NamesOf(Read(pod, pod)), (Names{"default/pod-0", "default/pod-1"}));
+}
+
+TEST(PlanJson, OwnersStandForTheirPods) {
+  EXPECT_EQ(NamesOf(Read(Owner("Deployment", {{"replicas", 2}}))), (Names{"team/w-0", "team/w-1"}));
+  EXPECT_EQ(Read(Owner("StatefulSet", Json::object())).pods.size(), 1u);
+  EXPECT_EQ(Read(Owner("ReplicaSet", {{"replicas", 0}})).pods.size(), 0u);
+  EXPECT_EQ(Read(Owner("Job", {{"parallelism", 5}})).pods.size(), 5u);
+  const PlanRequest job = Read(Owner("Job", {{"parallelism", 5}, {"completions", 3}}));
+  ASSERT_EQ(job.pods.size(), 3u);
+  EXPECT_EQ(job.pods[2].shape.gpu_count(), 2);
+  EXPECT_NE(job.pods[1].id.uid, job.pods[2].id.uid);
+  ASSERT_EQ(job.sources.size(), 1u);
+  EXPECT_EQ(job.sources[0].what, "Job team/w");
+  EXPECT_EQ(job.sources[0].count, 3u);
+}
+
+TEST(PlanJson, ListsStandForTheirItems) {
+  const Json list = {{"kind", "List"},
+                     {"items", {PodWithGpus("1", 1), Owner("Deployment", {{"replicas", 2}})}}};
+  const Json pods = {{"kind", "PodList"}, {"items", Json::array({PodWithGpus("2", 1)})}};
+  EXPECT_EQ(NamesOf(Read(list, pods)), (Names{"ns/pod-1", "team/w-0", "team/w-1", "ns/pod-2"}));
+  const Json nested = {{"kind", "List"}, {"items", Json::array({list})}};
+  EXPECT_EQ(ErrorOf(nested), "pods[0].items[0].kind: want no list inside of a list");
+}
+
+TEST(PlanJson, WhatHasNoPodsToPlaceIsLeftOutByName) {
+  Json bound = PodWithGpus("1", 1), over = PodWithGpus("2", 1);
+  bound["spec"]["nodeName"] = "n1";
+  over["status"]["phase"] = "Succeeded";
+  const PlanRequest plan =
+      Read(Json::parse(R"({"kind":"Service","metadata":{"name":"s"}})"), bound, over);
+  EXPECT_TRUE(plan.pods.empty());
+  EXPECT_EQ(plan.left_out, (Names{"Service default/s: no pods of this kind are known",
+                                  "Pod ns/pod-1: it is on node n1", "Pod ns/pod-2: it has ended"}));
+}
+
+TEST(PlanJson, NodesComeAndGo) {
+  const auto plan = DecodePlan(
+      R"({"pods":[],"add":[{"like":"n1","count":3},{"like":"n2"}],"remove":["n3"]})", PlanRules());
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_EQ(plan->nodes.add.size(), 2u);
+  EXPECT_EQ(plan->nodes.add[0].like, "n1");
+  EXPECT_EQ(plan->nodes.add[0].count, 3);
+  EXPECT_EQ(plan->nodes.add[1].count, 1);
+  EXPECT_EQ(plan->nodes.remove, Names{"n3"});
+}
+
+TEST(PlanJson, WhatIsWrongIsRefusedWithItsPlace) {
+  EXPECT_EQ(ErrorIn("[]"), "file: want an object");
+  EXPECT_TRUE(ErrorIn("{").starts_with("JSON: byte ")) << ErrorIn("{");
+  EXPECT_TRUE(ErrorIn(std::string(100'000, '[')).starts_with("JSON: byte "));
+  EXPECT_EQ(ErrorIn(R"({"pod":[]})"), "pod: unknown key");
+  EXPECT_EQ(ErrorIn(R"({"pods":[7]})"), "pods[0]: want an object, got number");
+  EXPECT_EQ(ErrorIn(R"({"remove":[7]})"), "remove[0]: want the name of a node");
+  EXPECT_EQ(ErrorIn(R"({"add":[{"like":"n1","count":0}]})"), "add[0].count: want 1..1000, got 0");
+  EXPECT_EQ(ErrorOf(Json::parse(R"({"metadata":7})")),
+            "pods[0].metadata: want an object, got number");
+  EXPECT_EQ(ErrorOf(Owner("Deployment", {{"replicas", -1}})),
+            "pods[0].spec.replicas: want a number of pods, got -1");
+  EXPECT_EQ(ErrorOf(Json::parse(R"({"kind":"Job","metadata":{"name":"w"}})")),
+            "pods[0].spec.template: want a template of pods, got none");
+  EXPECT_EQ(ErrorOf(Json::parse(R"({"kind":"Job"})")),
+            "pods[0].metadata.name: want a name, got none");
+  EXPECT_TRUE(ErrorOf(Json::parse(R"({"spec":7})")).starts_with("pods[0]: pod: "));
+}
+
+TEST(PlanJson, TooManyPodsAreRefusedBeforeTheyAreMade) {
+  EXPECT_EQ(ErrorIn(BodyWith(PodWithGpus("1", 1), Owner("Job", {{"parallelism", 10'000}}))),
+            "pods[1]: want at most 10000 pods in all, got more");
+  EXPECT_EQ(ErrorOf(Owner("Job", {{"parallelism", 18'446'744'073'709'551'615U}})),
+            "pods[0]: want at most 10000 pods in all, got more");
+  EXPECT_EQ(ErrorIn(std::string(kMostPlanBytes + 1, ' ')),
+            "body: want at most 4194304 bytes, got 4194305");
+}
+
+TEST(PlanJson, AnUnreadableAnnotationIsTheAnswerAndNoError) {
+  Json pod = PodWithGpus("1", 2);
+  pod["metadata"]["annotations"]["berth.dev/link"] = "perhaps";
+  EXPECT_NE(Read(pod).pods[0].refusal, "");
+}
+
+}  // namespace
+}  // namespace berth::wire
