@@ -2,12 +2,22 @@
 #include "server/pages/plan_page.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "server/wire/json_text.h"
 #include "server/wire/plan_json.h"
 
 namespace berth {
 namespace {
+
+// With its quotes, of which http::ErrorResponse knows nothing.
+http::HttpResponse Refusal(int status, std::string_view why) {
+  http::HttpResponse response;
+  response.status = status;
+  response.body = wire::ObjectOf("error", why);
+  return response;
+}
 
 int StatusOf(Errc code) {
   if (code == Errc::kUnavailable) return 503;
@@ -22,9 +32,9 @@ http::HttpResponse PlanPage(const PlanParts& parts, OwnRequest& request) {
   }
   const bool is_large = request.body.size() > wire::kMostPlanBytes;
   const auto plan = wire::DecodePlan(request.body, parts.rules);
-  if (!plan) return http::ErrorResponse(is_large ? 413 : 400, plan.error().message);
+  if (!plan) return Refusal(is_large ? 413 : 400, plan.error().message);
   const auto answer = parts.extender.WouldPlace(plan->pods, plan->nodes, parts.not_ready);
-  if (!answer) return http::ErrorResponse(StatusOf(answer.error().code), answer.error().message);
+  if (!answer) return Refusal(StatusOf(answer.error().code), answer.error().message);
   http::HttpResponse response;
   if (request.query == "text") {
     response.content_type = "text/plain; charset=utf-8";

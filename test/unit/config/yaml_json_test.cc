@@ -54,7 +54,7 @@ TEST(YamlJson, JsonIsHandedBackAsItIs) { EXPECT_EQ(Read(" {\"a\":\t1}"), (Texts{
 
 TEST(YamlJson, WhatIsNoYamlIsRefusedWithItsLine) {
   EXPECT_TRUE(ErrorOf("a: [\n").starts_with("pods.yaml:")) << ErrorOf("a: [\n");
-  const std::string second = ErrorOf("a: 1\n---\nb:\n  c: '\n");
+  const std::string second = ErrorOf("a: 1\n---\nb:\n  c: [\n");
   EXPECT_TRUE(second.starts_with("pods.yaml document 2:")) << second;
 }
 
