@@ -46,7 +46,7 @@ struct WhatIfAsk {
   // as many pods as are given.
   std::function<bool(const PodRequest& pod)> starts_whole = {};
   EvictionLimits limits = {};  // as VictimsOn takes them
-  // Asked before each pod: why there is to be no answer any more; nullptr: go on. Empty: it goes on.
+  // Asked before each pod: why nobody needs the answer any more; nullptr: go on. Empty: go on.
   std::function<const char*()> stops = {};
 };
 

@@ -184,8 +184,8 @@ TEST_F(CommandLine, ABadClusterFileIsNamedWithItsPath) {
        ": nodes[1].name: node \"n1\" is there twice"},
       {R"({"version":1,"nodes":[{"name":"n1","cpu_milli":-4}]})", ": nodes[0].cpu_milli: want 0.."},
       {R"({"version":1,"nodes":[{"name":"n1","gpuz":4}]})", ": nodes[0].gpuz: unknown key"},
-      {R"({"kind":"List","items":[{"kind":"Pod","metadata":{"name":"p"}}]})",
-       ": items[0].kind: want Node, got \"Pod\""}};
+      {R"({"kind":"List","items":[{"kind":"Service","metadata":{"name":"s"}}]})",
+       ": items[0].kind: want Node, got \"Service\""}};
   for (const auto& [text, message] : bad) {
     const std::string file = File("cluster.json", text);
     ExpectFailure({"serve", "--cluster", file}, "berth: " + file + message);
