@@ -17,8 +17,8 @@ struct ConfigText {
 
 // The manifest's one key in `data`, of several `berth.yaml`. Of a block (`|`) lines are counted in
 // the manifest; of any other form in the value, and the origin is then "ORIGIN data.KEY". A text
-// that is not of kind ConfigMap is handed back as it is. Error: kInvalidArgument "ORIGIN:LINE: data:
-// want ..., got ...".
+// that is not of kind ConfigMap is handed back as it is. Error: kInvalidArgument "ORIGIN:LINE:
+// data: want ..., got ...".
 Result<ConfigText> ConfigInside(std::string text, std::string_view origin);
 
 }  // namespace berth
