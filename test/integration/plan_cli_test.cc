@@ -12,16 +12,9 @@
 namespace berth::test {
 namespace {
 
-struct PlanPrinted {
-  int code;
-  std::string out, err;
-};
-
-PlanPrinted RunPlan(std::vector<std::string> arguments) {
+Outcome RunPlan(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "plan");
-  ChildProcess process("berth", arguments);
-  const int code = process.Wait();
-  return {code, process.out(), process.err()};
+  return RunProgram("berth", arguments);
 }
 
 constexpr char kManifests[] = R"(# A pod, and a deployment with a service.
@@ -51,7 +44,7 @@ metadata: {name: web, namespace: team}
 
 class PlanCommands : public testing::Test {
  protected:
-  PlanPrinted Ask(std::vector<std::string> arguments) const {
+  Outcome Ask(std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(),
                      {"-f", pods_, "--server", "http://127.0.0.1:" + std::to_string(port_)});
     return RunPlan(arguments);
@@ -64,7 +57,7 @@ class PlanCommands : public testing::Test {
 };
 
 TEST_F(PlanCommands, WhatFitsWhereIsPrintedALinePerObject) {
-  const PlanPrinted text = Ask({});
+  const Outcome text = Ask({});
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_TRUE(
       text.out.starts_with("Pod team/train: fits on n2 with GPU 0, GPU 1, GPU 2, GPU 3\n"
@@ -79,13 +72,13 @@ TEST_F(PlanCommands, WhatFitsWhereIsPrintedALinePerObject) {
 }
 
 TEST_F(PlanCommands, NodesMayComeAndGo) {
-  const PlanPrinted more = Ask({"--add-nodes", "1", "--like", "n1", "--json"});
+  const Outcome more = Ask({"--add-nodes", "1", "--like", "n1", "--json"});
   EXPECT_EQ(more.code, 0) << more.err;
   const Json told = Json::parse(more.out);
   EXPECT_EQ(told["fitting"], 4);
   EXPECT_EQ(told["nodes"]["added"], Json::array({"n1-new-1"}));
   EXPECT_NE(Ask({"--remove", "n2"}).out.find("1 node removed: no pod is there"), std::string::npos);
-  const PlanPrinted unknown = Ask({"--remove", "n9"});
+  const Outcome unknown = Ask({"--remove", "n9"});
   EXPECT_EQ(unknown.code, 1);
   EXPECT_NE(unknown.err.find("remove[0]: want the name of a node, got \"n9\""), std::string::npos)
       << unknown.err;
@@ -93,7 +86,7 @@ TEST_F(PlanCommands, NodesMayComeAndGo) {
 
 TEST_F(PlanCommands, AFileIsPlannedOnWithoutAServer) {
   const std::string cluster = folder_.WriteText("cluster2.json", kCluster);
-  const PlanPrinted on_file = RunPlan({"-f", pods_, "--cluster", cluster});
+  const Outcome on_file = RunPlan({"-f", pods_, "--cluster", cluster});
   EXPECT_EQ(on_file.code, 0) << on_file.err;
   EXPECT_EQ(on_file.out, Ask({}).out) << "the server says the same";
 }
@@ -110,7 +103,7 @@ TEST_F(PlanCommands, WhatKubectlPrintsOfNodesAndPodsIsACluster) {
      "spec":{"nodeName":"n1","containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"2"}}}]},
      "status":{"phase":"Succeeded"}}]})";
   const std::string cluster = folder_.WriteText("kubectl.json", listed);
-  const PlanPrinted told = RunPlan({"-f", pods_, "--cluster", cluster, "--json"});
+  const Outcome told = RunPlan({"-f", pods_, "--cluster", cluster, "--json"});
   EXPECT_EQ(told.code, 0) << told.err;
   const Json json = Json::parse(told.out);
   EXPECT_EQ(json["before"][0]["idle"], 2);
