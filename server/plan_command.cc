@@ -129,8 +129,7 @@ Result<std::string> PlanCommand(const PlanFlags& flags) {
     return AskServer(flags.server, "POST", flags.json ? "/plan" : "/plan?text", request);
   }
   BERTH_TRY(const ConfigFile config, ConfigFile::Open(flags.config, ""));
-  const Config settings = config.config();
-  ClusterOfFile cluster(settings);
+  ClusterOfFile cluster(config.config());
   BERTH_TRY_STATUS(cluster.Load(flags.cluster));
   return cluster.Plan(request, flags.json);
 }
