@@ -145,12 +145,12 @@ TEST(ShareWorkload, IsTheSameForTheSameSeedAndAsksForAsMuchAsThereIs) {
     EXPECT_EQ(workload.kinds, again.kinds);
     double compute = 0, memory = 0;  // GPU-hours asked for
     for (std::size_t i = workload.primed; i < workload.pods.size(); ++i) {
-      const double hours = static_cast<double>(workload.pods[i].runs.count()) / 3'600'000;
+      const double ran_hours = static_cast<double>(workload.pods[i].runs.count()) / 3'600'000;
       const RequestShape& shape = workload.kinds[workload.pods[i].kind];
       const auto* const share = std::get_if<GpuShare>(&shape.gpus);
-      compute += hours * shape.gpu_count() * shape.milli_per_gpu() / kMilliPerGpu;
-      memory += hours * (share == nullptr ? shape.gpu_count()
-                                          : static_cast<double>(share->memory_mib) / 81'920);
+      compute += ran_hours * shape.gpu_count() * shape.milli_per_gpu() / kMilliPerGpu;
+      memory += ran_hours * (share == nullptr ? shape.gpu_count()
+                                              : static_cast<double>(share->memory_mib) / 81'920);
     }
     EXPECT_NEAR(std::max(compute, memory) / (128 * 200), 1, 0.05) << mix;
   }
