@@ -123,7 +123,7 @@ func serve(folder string, stub bool) {
 	}
 	plane := harness.NewPlane(command)
 	plane.CreateNodes(8)
-	inFront, page := extenders(plane, stub)
+	inFront, url := extenders(plane, stub)
 	plane.StartScheduler(inFront...)
 	plane.CreatePods(harness.Pods("train", 12, harness.Ask{harness.GPUResource: "2"})...)
 	if !stub { // which does not know shares
@@ -131,6 +131,11 @@ func serve(folder string, stub bool) {
 		plane.CreatePods(harness.Pods("infer", 20, harness.Ask{harness.MilliResource: "250"})...)
 	}
 	plane.WaitBound(time.Minute)
+	ask := ""
+	if url != "" {
+		plane.CreatePods(harness.Pod(waits, harness.Ask{harness.GPUResource: "16"}))
+		ask = linesToAsk(command, folder, url)
+	}
 
 	kubectl := harness.Binary(command, "kubectl") + " --kubeconfig " + plane.Admin
 	write(command, readyFile(folder), fmt.Sprintf(`The control plane is running, with pods placed. To look at it:
@@ -138,17 +143,40 @@ func serve(folder string, stub bool) {
   %s get pods -o custom-columns='NAME:.metadata.name,NODE:.spec.nodeName,DEVICES:.metadata.annotations.berth\.dev/devices'
 To stop it:
   make e2e-demo-stop
-`, page, kubectl, kubectl))
+`, ask, kubectl, kubectl))
 	<-signals
 }
 
-// extenders starts what is in front, and says where its live page is; the stub has none.
-func extenders(plane *harness.Plane, stub bool) (inFront []configv1.Extender, page string) {
+// extenders starts what is in front, and says where it answers; nobody asks the stub anything.
+func extenders(plane *harness.Plane, stub bool) (inFront []configv1.Extender, url string) {
 	if stub {
 		return plane.StartStub().Extenders(), ""
 	}
 	berth := plane.StartBerth("")
-	return harness.ShippedExtenders(plane.T, berth.URL), fmt.Sprintf("  %s/ in a browser\n", berth.URL)
+	return harness.ShippedExtenders(plane.T, berth.URL), berth.URL
+}
+
+// waits is a pod that no node is large enough for.
+const waits = "more-than-a-node-has"
+
+// linesToAsk are the questions that Berth answers, to be copied to a shell.
+func linesToAsk(t harness.T, folder, url string) string {
+	job := filepath.Join(folder, "job.yaml")
+	write(t, job, `apiVersion: batch/v1
+kind: Job
+metadata: {name: what-if}
+spec:
+  parallelism: 6
+  template:
+    spec:
+      containers: [{name: main, image: none, resources: {limits: {nvidia.com/gpu: "8"}}}]
+`)
+	berth := harness.BerthBinary()
+	return fmt.Sprintf(`  %s/ in a browser
+  %s top --server %s
+  %s explain pod %s/%s --server %s
+  %s plan -f %s --server %s
+`, url, berth, url, berth, harness.Namespace, waits, url, berth, job, url)
 }
 
 // write makes the file appear with its content.
