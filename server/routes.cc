@@ -18,6 +18,7 @@
 #include "server/pages/mig_metrics.h"
 #include "server/pages/plan_page.h"
 #include "server/pages/topology_metrics.h"
+#include "server/pages/waiting_classes.h"
 #include "server/pages/waste_metrics.h"
 #include "server/ui/live_page.h"
 #include "server/wire/cluster_file.h"
@@ -87,6 +88,9 @@ std::string MetricsOf(const RouteParts& parts) {
                           ? parts.mig_offers->Current()
                           : std::make_shared<const MigOffers::ByNode>();
   text += MigMetricsText(ReportMig(*snapshot, *offers), AdviceOf(parts));
+  const bool shows_waiting = ready && parts.waiting != nullptr;
+  text += WaitingMetricsText(shows_waiting ? parts.waiting->Everybody() : std::vector<WaitingPod>(),
+                             std::chrono::system_clock::now());
   text += GangMetricsText(ready ? GangsOf(parts) : std::vector<GangView>());
   text += MetricsText()
               .Family("berth_ready", "gauge", "1 while verbs are answered")

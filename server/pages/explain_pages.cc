@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/pages/waiting_classes.h"
 #include "server/wire/explain_json.h"
 
 namespace berth {
@@ -94,30 +95,6 @@ wire::PodReport ReportOn(const ExplainParts& parts, const PodRequest& pod,
   }
   report.sentence = SentenceOf(report);
   return report;
-}
-
-// "1 GPU" ... "64 GPUs", "share", "MIG", in this order.
-std::pair<int, std::string> ClassOf(const RequestShape& shape) {
-  constexpr int kShare = 100, kMig = 101;
-  if (shape.is_share()) return {kShare, "share"};
-  if (shape.mig() != nullptr) return {kMig, "MIG"};
-  return {shape.gpu_count(), AskText(shape.gpus)};
-}
-
-std::vector<wire::WaitingClass> WaitingClasses(const std::vector<WaitingPod>& waiting) {
-  std::map<std::pair<int, std::string>, wire::WaitingClass> classes;
-  for (const WaitingPod& pod : waiting) {
-    if (!pod.pod->shape.wants_gpu()) continue;
-    const auto key = ClassOf(pod.pod->shape);
-    wire::WaitingClass& kind = classes[key];
-    kind.asks = key.second;
-    ++kind.pods;
-    const std::optional<Duration> age = AgeOf(pod.created);
-    if (age && (!kind.oldest || *age > *kind.oldest)) kind.oldest = age;
-  }
-  std::vector<wire::WaitingClass> sorted;
-  for (auto& [key, kind] : classes) sorted.push_back(std::move(kind));
-  return sorted;
 }
 
 const char* StateOf(PodState state) {
@@ -208,7 +185,9 @@ HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string& path,
 HttpResponse TopPage(const ExplainParts& parts, const std::string&, const std::string& query) {
   if (auto unready = NotReady(parts)) return *std::move(unready);
   wire::TopReport report{.models = SummarizeModels(*parts.extender.Current()), .waiting = {}};
-  if (parts.waiting != nullptr) report.waiting = WaitingClasses(parts.waiting->Everybody());
+  if (parts.waiting != nullptr) {
+    report.waiting = WaitingClasses(parts.waiting->Everybody(), std::chrono::system_clock::now());
+  }
   return Answer(report, query);
 }
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/waiting_classes.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::APod;
+
+constexpr WallTime kNow{std::chrono::hours(500'000)};
+
+WaitingPod Waiting(const APod& pod, std::optional<Duration> age, bool gated = false) {
+  WaitingPod waiting{.pod = std::make_shared<const PodRequest>(pod.Request()), .gated = gated};
+  if (age) waiting.created = kNow - std::chrono::duration_cast<WallTime::duration>(*age);
+  return waiting;
+}
+
+std::vector<WaitingPod> AFewPods() {
+  return {Waiting(APod("a").Whole(8), std::chrono::seconds(5)),
+          Waiting(APod("b").Whole(8), std::chrono::hours(3)),
+          Waiting(APod("c").Whole(8), std::chrono::hours(9), true),
+          Waiting(APod("d").Whole(3), std::chrono::minutes(1)),
+          Waiting(APod("e").Share(500), std::nullopt),
+          Waiting(APod("f").Mig("1g.5gb"), std::chrono::minutes(59)),
+          Waiting(APod("g"), std::chrono::hours(1))};
+}
+
+TEST(WaitingClasses, AreOrderedBySizeAndLeaveOutPodsThatAreGatedOrAskForNoGpu) {
+  const auto classes = WaitingClasses(AFewPods(), kNow);
+  std::vector<std::string> told;
+  for (const wire::WaitingClass& kind : classes) {
+    const auto oldest = kind.oldest.value_or(Duration(-1));
+    told.push_back(
+        kind.asks + ": " + std::to_string(kind.pods) + ", " +
+        std::to_string(std::chrono::duration_cast<std::chrono::minutes>(oldest).count()));
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"3 GPUs: 1, 1", "8 GPUs: 2, 180", "share: 1, 0",
+                                            "MIG: 1, 59"}));
+  EXPECT_FALSE(classes[2].oldest) << "its age is not known";
+}
+
+TEST(WaitingMetrics, CountPodsByWhatTheyAskForAndByAge) {
+  const std::string text = WaitingMetricsText(AFewPods(), kNow);
+  for (const char* line : {"berth_waiting_gpu_pods{asks=\"8 GPUs\",age=\"under 1m\"} 1\n",
+                           "berth_waiting_gpu_pods{asks=\"8 GPUs\",age=\"under 10m\"} 0\n",
+                           "berth_waiting_gpu_pods{asks=\"8 GPUs\",age=\"1h or more\"} 1\n",
+                           "berth_waiting_gpu_pods{asks=\"3 GPUs\",age=\"under 10m\"} 1\n",
+                           "berth_waiting_gpu_pods{asks=\"share\",age=\"under 1m\"} 1\n",
+                           "berth_waiting_gpu_pods{asks=\"MIG\",age=\"under 1h\"} 1\n",
+                           "berth_waiting_gpu_pods{asks=\"1 GPU\",age=\"under 1m\"} 0\n",
+                           "berth_waiting_gpu_pod_oldest_seconds{asks=\"8 GPUs\"} 10800.000000\n",
+                           "berth_waiting_gpu_pod_oldest_seconds{asks=\"1 GPU\"} 0.000000\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
+TEST(WaitingMetrics, AreThereWhereNoPodWaits) {
+  const std::string text = WaitingMetricsText({}, kNow);
+  EXPECT_NE(text.find("berth_waiting_gpu_pods{asks=\"4 GPUs\",age=\"1h or more\"} 0\n"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth
