@@ -17,6 +17,7 @@
 #include "server/pages/metrics_text.h"
 #include "server/pages/mig_metrics.h"
 #include "server/pages/plan_page.h"
+#include "server/pages/process_metrics.h"
 #include "server/pages/topology_metrics.h"
 #include "server/pages/waiting_classes.h"
 #include "server/pages/waste_metrics.h"
@@ -98,7 +99,7 @@ std::string MetricsOf(const RouteParts& parts) {
               .Take();
   if (parts.http_stats) text += HttpMetricsText(parts.http_stats());
   if (parts.more_metrics) text += parts.more_metrics();
-  return text;
+  return text + ProcessMetricsText();
 }
 
 // writer: nullptr: the I/O thread of the request writes the answer.

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/process_metrics.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "server/pages/metrics_text.h"
+
+namespace berth {
+namespace {
+
+std::string TextOf(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The number behind `name` in a file of lines "NAME NUMBER ...".
+std::optional<std::int64_t> Behind(std::string_view name, const std::string& text) {
+  const std::size_t at = text.find(name);
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtoll(text.c_str() + at + name.size(), nullptr, 10);
+}
+
+// Of /proc/self/stat, numbered as in proc(5); the second one may have blanks in its parentheses.
+std::optional<std::int64_t> FieldOf(const std::string& stat, int number) {
+  std::size_t at = stat.rfind(')');
+  for (int field = 2; field < number && at != std::string::npos; ++field) {
+    at = stat.find(' ', at + 1);
+  }
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtoll(stat.c_str() + at, nullptr, 10);
+}
+
+// Seconds since 1970: the kernel counts from the start of the machine.
+std::optional<double> StartTime(const std::string& stat) {
+  const auto started = FieldOf(stat, 22), booted = Behind("btime ", TextOf("/proc/stat"));
+  const std::int64_t per_second = sysconf(_SC_CLK_TCK);
+  if (!started || !booted || per_second <= 0) return std::nullopt;
+  return static_cast<double>(*booted) +
+         static_cast<double>(*started) / static_cast<double>(per_second);
+}
+
+std::optional<std::int64_t> OpenFiles() {
+  std::error_code error;
+  const std::filesystem::directory_iterator files("/proc/self/fd", error);
+  if (error) return std::nullopt;
+  return std::distance(begin(files), end(files)) - 1;  // without the one that lists them
+}
+
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+std::int64_t MostFiles() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return static_cast<std::int64_t>(limit.rlim_cur);
+}
+
+}  // namespace
+
+std::string ProcessMetricsText() {
+  MetricsText text;
+  const auto gauge = [&text](const char* name, const char* help, auto value) {
+    if (value) text.Family(name, "gauge", help).Sample(*value);
+  };
+  const std::string stat = TextOf("/proc/self/stat");
+  text.Family("process_cpu_seconds_total", "counter", "CPU time, user and system")
+      .Sample(CpuSeconds());
+  gauge("process_start_time_seconds", "When the process started, since 1970", StartTime(stat));
+  gauge("process_virtual_memory_bytes", "Virtual memory", FieldOf(stat, 23));
+  auto resident = FieldOf(stat, 24);  // pages
+  if (resident) *resident *= sysconf(_SC_PAGESIZE);
+  gauge("process_resident_memory_bytes", "Resident memory", resident);
+  gauge("process_open_fds", "Open file descriptors", OpenFiles());
+  gauge("process_max_fds", "Limit of open file descriptors", std::optional(MostFiles()));
+  return text.Take();
+}
+
+}  // namespace berth
