@@ -102,6 +102,7 @@ class HttpServer::Impl {
     stats.timeouts = counters.timeouts.value();
     stats.handler_exceptions = counters.handler_exceptions.value();
     stats.tls_handshake_failures = counters.tls_handshake_failures.value();
+    stats.certificate_expires = counters.certificate_expires.load(std::memory_order_relaxed);
     return stats;
   }
 

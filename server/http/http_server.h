@@ -83,6 +83,7 @@ struct HttpServerStats {
   std::uint64_t timeouts = 0;          // handshake, header, body or answer; not idle connections
   std::uint64_t handler_exceptions = 0;
   std::uint64_t tls_handshake_failures = 0;
+  std::int64_t certificate_expires = 0;  // of the one in use, in seconds since 1970; 0: plain HTTP
 };
 
 class HttpServer {

@@ -206,6 +206,7 @@ void Listener::WatchTlsFiles() {
   if (!tls_) {
     return;
   }
+  service_.counters.certificate_expires.store(tls_->expires(), std::memory_order_relaxed);
   tls_timer_.expires_after(service_.options.tls->reload_interval);
   tls_timer_.async_wait([this](const error_code& code) {
     if (code || !acceptor_.is_open()) {

@@ -31,6 +31,7 @@ struct ServerCounters {
   Counter timeouts;
   Counter handler_exceptions;
   Counter tls_handshake_failures;
+  std::atomic<std::int64_t> certificate_expires{0};  // as in HttpServerStats
 };
 
 }  // namespace berth::http

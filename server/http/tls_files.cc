@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/tls_files.h"
 
+#include <ctime>
 #include <string_view>
 #include <utility>
 
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <boost/asio/buffer.hpp>
 #include <boost/system/error_code.hpp>
 
@@ -57,6 +59,13 @@ Result<TlsFiles> TlsFiles::Load(const TlsOptions& options) {
   BERTH_TRY(files.tried_, ReadFiles(options));
   BERTH_TRY(files.context_, MakeContext(options, files.tried_));
   return files;
+}
+
+std::int64_t TlsFiles::expires() const {
+  const X509* const certificate = SSL_CTX_get0_certificate(context_->native_handle());
+  tm end{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1) return 0;
+  return timegm(&end);
 }
 
 std::optional<Status> TlsFiles::Reload() {

@@ -4,6 +4,7 @@
 // (Kubernetes renews the files of a mounted secret in place).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,9 @@ class TlsFiles {
   [[nodiscard]] const std::shared_ptr<boost::asio::ssl::context>& context() const {
     return context_;
   }
+
+  // When the certificate in use ends, in seconds since 1970.
+  [[nodiscard]] std::int64_t expires() const;
 
   // Reads the files again. nullopt if nothing has changed since the last call; else whether the new
   // content is in use now.

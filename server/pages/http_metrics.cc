@@ -21,6 +21,9 @@ std::string HttpMetricsText(const http::HttpServerStats& stats) {
       .Sample(stats.timeouts);
   text.Family("berth_http_tls_failures_total", "counter", "TLS handshakes that failed")
       .Sample(stats.tls_handshake_failures);
+  text.Family("berth_tls_certificate_expiry_timestamp_seconds", "gauge",
+              "When the server's certificate in use ends, since 1970; 0 with plain HTTP")
+      .Sample(stats.certificate_expires);
   text.Family("berth_unexpected_exceptions_total", "counter",
               "Handlers that threw: always a bug of Berth")
       .Sample(stats.handler_exceptions);

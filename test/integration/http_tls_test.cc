@@ -82,6 +82,15 @@ TEST_F(HttpTls, SaysGoodbyeWhenItCloses) {
   EXPECT_NE(client.ReadUntil("").find("\r\n\r\nok"), std::string::npos);
 }
 
+TEST_F(HttpTls, SaysWhenTheCertificateInUseEnds) {
+  const auto server = StartServer(options_);
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  EXPECT_GT(server->stats().certificate_expires, now + 3000) << "made for an hour";
+  EXPECT_LE(server->stats().certificate_expires, now + 3600);
+  options_.tls.reset();
+  EXPECT_EQ(StartServer(options_)->stats().certificate_expires, 0);
+}
+
 TEST_F(HttpTls, LetsTheClientReadThatItsBodyIsTooLarge) {
   options_.max_body_bytes = 10;
   const auto server = StartServer(options_);
