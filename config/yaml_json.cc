@@ -95,6 +95,19 @@ void AppendNode(std::string& json, const YAML::Node& node) {
   }
 }
 
+// A mapping whose first key is quoted. YAML would read it too, within narrower limits.
+bool LooksLikeJson(std::string_view text) {
+  const auto next_is = [&text](std::string_view any) {
+    const std::size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos || any.find(text[begin]) == std::string_view::npos) {
+      return false;
+    }
+    text.remove_prefix(begin + 1);
+    return true;
+  };
+  return next_is("{") && next_is("\"}");
+}
+
 // A line that begins or ends a document, wherever it stands (YAML 1.2, 9.1.2 and 9.1.3).
 bool IsMarker(std::string_view line) {
   if (!line.starts_with("---") && !line.starts_with("...")) return false;
@@ -123,8 +136,7 @@ std::vector<std::string> Divide(std::string_view text) {
 }  // namespace
 
 Result<std::vector<std::string>> JsonDocuments(const std::string& text, std::string_view origin) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin != std::string::npos && text[begin] == '{') return std::vector<std::string>{text};
+  if (LooksLikeJson(text)) return std::vector<std::string>{text};
   std::vector<std::string> all;
   std::size_t number = 0;
   for (const std::string& document : Divide(text)) {

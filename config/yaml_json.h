@@ -13,9 +13,9 @@
 namespace berth {
 
 // One JSON text per document; documents without content are left out. A text that begins with '{'
-// is taken for JSON and handed back as it is. Each document is within the limits of ParseYaml.
-// Error: kInvalidArgument "ORIGIN:LINE: ..." or, of a later document, "ORIGIN document 2:LINE: ..."
-// where lines are counted from the beginning of the document.
+// and a quoted key is taken for JSON and handed back as it is. Each document is within the limits
+// of ParseYaml. Error: kInvalidArgument "ORIGIN:LINE: ..." or, of a later document, "ORIGIN
+// document 2:LINE: ..." where lines are counted from the beginning of the document.
 Result<std::vector<std::string>> JsonDocuments(const std::string& text, std::string_view origin);
 
 }  // namespace berth

@@ -52,6 +52,10 @@ TEST(YamlJson, DocumentsAreDividedAtTheirMarkers) {
 
 TEST(YamlJson, JsonIsHandedBackAsItIs) { EXPECT_EQ(Read(" {\"a\":\t1}"), (Texts{" {\"a\":\t1}"})); }
 
+TEST(YamlJson, AMappingOnOneLineIsYaml) {
+  EXPECT_EQ(Read("{kind: Pod}\n"), (Texts{R"({"kind":"Pod"})"}));
+}
+
 TEST(YamlJson, WhatIsNoYamlIsRefusedWithItsLine) {
   EXPECT_TRUE(ErrorOf("a: [\n").starts_with("pods.yaml:")) << ErrorOf("a: [\n");
   const std::string second = ErrorOf("a: 1\n---\nb:\n  c: [\n");
