@@ -121,8 +121,10 @@ void ClusterState::Reconsider(const std::string& node) {
   for (const std::string& uid : disputes_.OpenOn(node)) {
     const std::shared_ptr<const PodRecord> held = Find(uid);
     if (held == nullptr) continue;
+    const Placement said = disputes_.SaidOf(uid);
     if (auto placement = disputes_.Reconsider(uid, *held, PodsOn(node), SpecOf(node))) {
-      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, true, held->leaving));
+      const auto kept = SaidToKeep(said, *placement, *placement, held.get());
+      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, true, held->leaving, kept));
     }
   }
 }

@@ -197,6 +197,10 @@ std::vector<std::string> DeviceDisputes::OpenOn(std::string_view node) const {
   return uids;
 }
 
+const Placement& DeviceDisputes::SaidOf(std::string_view uid) const {
+  return by_uid_.find(uid)->second.said;
+}
+
 std::optional<Placement> DeviceDisputes::Reconsider(std::string_view uid, const PodRecord& held,
                                                     const PodRecords& pods, const NodeSpec* node) {
   const auto entry = by_uid_.find(uid);

@@ -7,8 +7,7 @@
 //   annotation named them when the pod was first seen. An annotation that names others is reported.
 //   It may only add detail to what was known in part (which MIG device of a profile).
 // - Devices that an annotation names first are believed if the node, where it is known, has them
-// and
-//   no other pod is known to hold them. Otherwise the pod counts as one with unknown devices
+//   and no other pod is known to hold them. Otherwise the pod counts as one with unknown devices
 //   (assumed_grants.h) until there is room for those that it names.
 #pragma once
 
@@ -47,6 +46,8 @@ class DeviceDisputes {
 
   // The pods that may still get the devices that they name on that node, by UID.
   [[nodiscard]] std::vector<std::string> OpenOn(std::string_view node) const;
+  // What one of these says.
+  [[nodiscard]] const Placement& SaidOf(std::string_view uid) const;
   // What to book for one of these now; nullopt: no change. Ends its dispute if there is room.
   std::optional<Placement> Reconsider(std::string_view uid, const PodRecord& held,
                                       const PodRecords& pods, const NodeSpec* node);

@@ -107,6 +107,19 @@ TEST_F(NamedGpus, AreReadAgainWhenTheNodeSaysHowMuchMemoryTheyHave) {
   EXPECT_TRUE(state_.Disputes().empty());
 }
 
+TEST_F(NamedGpus, ThatWereDisputedAreReadAgainToo) {
+  Apply(NodeUpserted{TwoGpus("a", "b")});
+  Apply(Bound("p", Named("c", 0, 20'000)));
+  ASSERT_EQ(state_.Disputes().size(), 1U);
+  NodeSpec bare = TwoGpus("a", "c");  // a GPU was replaced; how much memory it has comes later
+  for (GpuSpec& gpu : bare.gpus) gpu.memory_mib = 0;
+  Apply(NodeUpserted{bare});
+  EXPECT_TRUE(state_.Disputes().empty());
+  EXPECT_EQ(node().gpus()[1].milli, 0);
+  Apply(NodeUpserted{TwoGpus("a", "c")});
+  EXPECT_EQ(node().gpus()[1], (GpuFree{.milli = 750, .memory_mib = 60'000}));
+}
+
 TEST_F(NamedGpus, OfARecordThatChangesAreNotBelieved) {
   Apply(NodeUpserted{TwoGpus("a", "b")});
   Apply(Bound("p", Named("b", 0, 20'000)));
