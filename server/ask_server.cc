@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/http/http_client.h"
+#include "server/wire/strict_json.h"
 
 namespace berth {
 namespace {
@@ -24,20 +25,11 @@ Result<std::string> AddressOf(const std::string& server) {
 
 // What a server says of an error: {"error":"TEXT"}.
 std::string ErrorIn(const http::HttpClient::Answer& answer) {
-  constexpr std::string_view kBegin = R"({"error":")", kEnd = R"("})";
-  std::string_view text = answer.body;
-  if (!text.starts_with(kBegin) || !text.ends_with(kEnd)) {
-    return "status " + std::to_string(answer.status);
+  const wire::Json json = wire::Json::parse(answer.body, nullptr, false);
+  if (json.is_object() && json.contains("error") && json["error"].is_string()) {
+    return json["error"].get<std::string>();
   }
-  text.remove_prefix(kBegin.size());
-  text.remove_suffix(kEnd.size());
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_escaped =
-        text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '"' || text[i + 1] == '\\');
-    plain += text[is_escaped ? ++i : i];
-  }
-  return plain;
+  return "status " + std::to_string(answer.status);
 }
 
 Errc CodeOf(int status) {

@@ -99,7 +99,8 @@ std::string MetricsOf(const RouteParts& parts) {
               .Take();
   if (parts.http_stats) text += HttpMetricsText(parts.http_stats());
   if (parts.more_metrics) text += parts.more_metrics();
-  return text + ProcessMetricsText();
+  text += ProcessMetricsText();
+  return text;
 }
 
 // writer: nullptr: the I/O thread of the request writes the answer.

@@ -78,9 +78,10 @@ std::string ProcessMetricsText() {
     if (value) text.Family(name, "gauge", help).Sample(*value);
   };
   const std::string stat = TextOf("/proc/self/stat");
+  static const std::optional<double> kStarted = StartTime(stat);  // /proc/stat is long
   text.Family("process_cpu_seconds_total", "counter", "CPU time, user and system")
       .Sample(CpuSeconds());
-  gauge("process_start_time_seconds", "When the process started, since 1970", StartTime(stat));
+  gauge("process_start_time_seconds", "When the process started, since 1970", kStarted);
   gauge("process_virtual_memory_bytes", "Virtual memory", FieldOf(stat, 23));
   auto resident = FieldOf(stat, 24);  // pages
   if (resident) *resident *= sysconf(_SC_PAGESIZE);

@@ -255,6 +255,26 @@ func lockOf(t *testing.T, plane *harness.Plane) string {
 	return node.Annotations[hamiLock]
 }
 
+// wantServed waits until the agent has served so many pods, each once, and stops it.
+func wantServed(t *testing.T, plane *harness.Plane, berth *harness.Berth, agent *hamiAgent, stop func(), pods int) {
+	t.Helper()
+	harness.Eventually(t, "the agent to have served every pod", 30*time.Second, func() error {
+		if lock := lockOf(t, plane); lock != "" {
+			return fmt.Errorf("the node is locked: %s", lock)
+		}
+		return nil
+	})
+	stop()
+	if len(agent.served) != pods {
+		t.Errorf("want each of %d pods served once, got %v", pods, agent.served)
+	}
+	for _, metric := range []string{"berth_audit_double_grants", "berth_audit_unknown_devices"} {
+		if got := berth.Metric(metric); got != 0 {
+			t.Errorf("want no %s, got %g", metric, got)
+		}
+	}
+}
+
 func TestBerthGivesTheDevicesOfHamisAgent(t *testing.T) {
 	needBerth(t)
 	plane, berth := startHami(t, 2)
@@ -270,21 +290,7 @@ func TestBerthGivesTheDevicesOfHamisAgent(t *testing.T) {
 	pods = append(pods, need)
 	plane.CreatePods(pods...)
 	plane.WaitBound(60 * time.Second)
-	harness.Eventually(t, "the agent to have served every pod", 30*time.Second, func() error {
-		if lock := lockOf(t, plane); lock != "" {
-			return fmt.Errorf("the node is locked: %s", lock)
-		}
-		return nil
-	})
-	stop()
-	if len(agent.served) != len(pods) {
-		t.Errorf("want each of %d pods served once, got %v", len(pods), agent.served)
-	}
-	for _, metric := range []string{"berth_audit_double_grants", "berth_audit_unknown_devices"} {
-		if got := berth.Metric(metric); got != 0 {
-			t.Errorf("want no %s, got %g", metric, got)
-		}
-	}
+	wantServed(t, plane, berth, agent, stop, len(pods))
 	// What cannot be made there is refused with its reason.
 	byName := harness.Pod("by-name", harness.Ask{"nvidia.com/mig-1g.5gb": "1"})
 	plane.CreatePods(byName, asking("too-much", 50000))
@@ -311,21 +317,7 @@ func TestBerthGivesPartsOfTheGpusOfHamisAgent(t *testing.T) {
 	pods = append(pods, harness.Pod("whole", harness.Ask{harness.GPUResource: "1"}))
 	plane.CreatePods(pods...)
 	plane.WaitBound(60 * time.Second)
-	harness.Eventually(t, "the agent to have served every pod", 30*time.Second, func() error {
-		if lock := lockOf(t, plane); lock != "" {
-			return fmt.Errorf("the node is locked: %s", lock)
-		}
-		return nil
-	})
-	stop()
-	if len(agent.served) != len(pods) {
-		t.Errorf("want each of %d pods served once, got %v", len(pods), agent.served)
-	}
-	for _, metric := range []string{"berth_audit_double_grants", "berth_audit_unknown_devices"} {
-		if got := berth.Metric(metric); got != 0 {
-			t.Errorf("want no %s, got %g", metric, got)
-		}
-	}
+	wantServed(t, plane, berth, agent, stop, len(pods))
 }
 
 func TestABindWaitsForHamisLock(t *testing.T) {
