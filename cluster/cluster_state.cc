@@ -155,7 +155,6 @@ void ClusterState::Leave(std::string_view uid) {
   }
   Erase(uid);
   disputes_.Forget(uid);
-  if (held != nullptr) Reconsider(held->placement.node);
 }
 
 // A reservation belongs to its bind, which finds out its outcome: the doubt is for later.
