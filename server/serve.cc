@@ -28,6 +28,7 @@
 #include "server/http_options.h"
 #include "server/kube/http_api_client.h"
 #include "server/kube/kube_cluster.h"
+#include "server/pages/explain_pages.h"
 #include "server/pages/kube_metrics.h"
 #include "server/pages/metrics_text.h"
 #include "server/pages/plan_page.h"
@@ -37,6 +38,7 @@
 #include "server/telemetry/decision_recorder.h"
 #include "server/telemetry/line_writer.h"
 #include "server/telemetry/log.h"
+#include "server/waiting_news.h"
 #include "server/wire/cluster_file.h"
 
 namespace berth {
@@ -185,8 +187,9 @@ class Service {
       log_.Write(LogLevel::kWarn, "overdue_binds_settled", {{"count", settled}});
     }
     if (kube_) kube_->Upkeep();
+    const bool leads = readiness_.reason() == nullptr;
+    if (kube_ && leads) waiting_news_.Look();
     if (advice_.IsDue(clock_.Now())) {
-      const bool leads = readiness_.reason() == nullptr;
       advice_.Write(
           leads ? AdviseNodes(*state_.Current(), waiting_.Current()) : std::vector<NodeAdvice>(),
           clock_.Now());
@@ -222,6 +225,19 @@ class Service {
     if (why_not == nullptr && !was_ready) extender_.TakeOverGangs();
     readiness_.Set(why_not);
     if (why_not != nullptr && was_ready) extender_.LetGoOfGangs({Errc::kUnavailable, why_not});
+  }
+
+  WaitingNews::Parts NewsParts() {
+    const ExplainParts explain{.extender = extender_,
+                               .state = state_,
+                               .waiting = &waiting_,
+                               .gangs = &gangs_,
+                               .not_ready = {}};
+    return {.waiting = waiting_,
+            .askers = [this] { return extender_.Askers(); },
+            .report = [explain](const WaitingPod& pod) { return ReportOn(explain, pod); },
+            .sink = sinks_,
+            .clock = clock_};
   }
 
   [[nodiscard]] Extender::Policy PolicyNow() {
@@ -330,6 +346,7 @@ class Service {
   std::atomic<bool> look_soon_{false};
   MemoryTrim trim_;         // the upkeep's thread alone, as what follows
   AdviceLog advice_{log_};  // how nodes had better be partitioned
+  WaitingNews waiting_news_{NewsParts()};
   // server_ and debug_server_, once they are there.
   std::atomic<const http::HttpServer*> serving_{nullptr}, debugging_{nullptr};
   std::unique_ptr<http::HttpServer> server_;

@@ -202,7 +202,11 @@ class Explaining {
     if (told_.scheduler.any == nodes) {
       text += "; kube-scheduler's own filters keep it from all of them";
     }
-    if (!told_.nearest.empty()) text += "; nearest: " + TextOf(*snapshot_, told_.nearest[0].near);
+    if (!told_.nearest.empty()) {
+      const bool one_reason = told_.counts.size() == 1;
+      const std::string near = TextOf(*snapshot_, told_.nearest[0].near, one_reason);
+      if (!near.empty()) text += "; nearest: " + near;
+    }
     if (told_.preemption && told_.preemption->helps) text += "; " + told_.preemption->text;
     if (!told_.recuts.empty()) {
       text += "; idle node " + told_.recuts[0].node + " would take it if cut to " +

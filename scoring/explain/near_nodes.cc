@@ -271,11 +271,14 @@ std::vector<NearNode> NearNodes(const Snapshot& snapshot, const Question& questi
   return Search(snapshot, question, reasons).Nearest(most);
 }
 
-std::string TextOf(const Snapshot& snapshot, const NearNode& near) {
+std::string TextOf(const Snapshot& snapshot, const NearNode& near, bool told) {
   constexpr std::size_t kTold = 2;
-  std::string text = snapshot.node(near.node).spec().name + ": " + near.lack;
+  const bool says_more = !told || near.lack != TextOf(near.reason);
+  if (!says_more && near.ways.empty()) return "";
+  std::string text = snapshot.node(near.node).spec().name + ": ";
+  if (says_more) text += near.lack + (near.ways.empty() ? "" : "; ");
   for (std::size_t i = 0; i < std::min(kTold, near.ways.size()); ++i) {
-    text += (i == 0 ? "; fits " : ", or ") + near.ways[i].text;
+    text += (i == 0 ? "fits " : ", or ") + near.ways[i].text;
   }
   return text;
 }

@@ -165,6 +165,47 @@ std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
          ", the pod takes " + wanted;
 }
 
+// Of the label that the requirement does not hold for.
+std::string LabelText(const LabelRequirement& wanted, const Labels& labels) {
+  const std::string* const label = FindLabel(labels, wanted.key);
+  const std::string has = (label == nullptr ? "has no label " : "has label ") + wanted.key +
+                          (label == nullptr ? "" : "=" + *label);
+  if (wanted.op != LabelOperator::kIn) return has;
+  constexpr std::size_t kMost = 3;
+  std::string values;
+  for (std::size_t i = 0; i < std::min(kMost, wanted.values.size()); ++i) {
+    values += (i == 0 ? "" : " or ") + wanted.values[i];
+  }
+  if (wanted.values.size() > kMost) values += " or others";
+  return has + ", the pod takes " + values;
+}
+
+// Of the first label that is in the way of a node selector, or of an affinity with one alternative.
+std::string SelectionText(const NodeSpec& spec, const PodRequest& pod) {
+  if (pod.constraints != nullptr) {
+    const auto fails = [&spec](const LabelRequirement& one) { return !Holds(one, spec.labels); };
+    const LabelSelector& selector = pod.constraints->selector;
+    const auto& either = pod.constraints->either;
+    const auto first = std::ranges::find_if(selector, fails);
+    if (first != selector.end()) return LabelText(*first, spec.labels);
+    if (either && either->size() == 1) {
+      const LabelSelector& labels = either->front().labels;
+      const auto other = std::ranges::find_if(labels, fails);
+      if (other != labels.end()) return LabelText(*other, spec.labels);
+    }
+  }
+  return std::string(TextOf(Reason::kNodeNotSelected));
+}
+
+// What the largest of its GPUs, or a place on one, has.
+std::string GpuMemoryText(const NodeSpec& spec, const RequestShape& shape) {
+  std::int64_t most_mib = spec.places.memory_mib;
+  for (const GpuSpec& gpu : spec.gpus) most_mib = std::max(most_mib, gpu.memory_mib);
+  if (most_mib <= 0) return std::string(TextOf(Reason::kGpuTooSmall));
+  return (spec.places.count > 0 ? "a place on a GPU has " : "GPUs have ") +
+         MemoryText(most_mib * kMib) + ", needs " + MemoryText(shape.min_gpu_memory_mib * kMib);
+}
+
 std::string DevicesText(const Node& node, const RequestShape& shape) {
   if (const MigSlices* const mig = shape.mig()) return MigText(node, *mig);
   if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) return ShareText(node, *share);
@@ -221,12 +262,11 @@ std::string AskText(const GpuAsk& ask) {
   std::string text;
   for (const MigWant& want : mig->wants) {
     if (!text.empty()) text += " and ";
-    text += std::to_string(want.count) + " ";
+    text += CountText(want.count, "MIG device");
     if (want.profile) {
-      text += MigProfileName(*want.profile) + (want.shared ? " (shared)" : "");
+      text += " " + MigProfileName(*want.profile) + (want.shared ? " (shared)" : "");
       continue;
     }
-    text += "MIG device";
     if (want.min_slices > 0) text += " of " + CountText(want.min_slices, "slice");
     if (want.min_memory_mib > 0) text += " with " + std::to_string(want.min_memory_mib) + " MiB";
   }
@@ -297,6 +337,10 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
       return ModelText(spec, shape);
     case Reason::kTaintNotTolerated:
       return TaintsText(spec, pod);
+    case Reason::kNodeNotSelected:
+      return SelectionText(spec, pod);
+    case Reason::kGpuTooSmall:
+      return GpuMemoryText(spec, shape);
     default:
       return std::string(TextOf(reason));
   }

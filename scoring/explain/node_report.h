@@ -67,7 +67,7 @@ std::string TextOf(const Taint& taint);
 std::string CpuText(std::int64_t milli);
 // "12.5 GiB", "200 MiB".
 std::string MemoryText(std::int64_t bytes);
-// "2 GPUs", "1 GPU", "a share of 300 thousandths of a GPU", "2 x mig-1g.5gb"; "no GPU".
+// "2 GPUs", "1 GPU", "a share of 300 thousandths of a GPU", "2 MIG devices 1g.5gb"; "no GPU".
 std::string AskText(const GpuAsk& ask);
 // "2 pods", "1 pod".
 std::string CountText(std::int64_t count, const std::string& what);

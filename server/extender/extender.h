@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -135,6 +136,8 @@ class Extender {
                                                                   std::string_view name) const {
     return pending_.FindNamed(namespace_name, name);
   }
+  // The schedulers (spec.schedulerName) that have asked about pods.
+  [[nodiscard]] std::set<std::string> Askers() const { return pending_.Schedulers(); }
   // Where the pod is and why, or why it waits, at this moment. Changes nothing and remembers
   // nothing; some milliseconds per thousand nodes, so not for threads that answer kube-scheduler.
   [[nodiscard]] PodExplanation Explain(const PodRequest& pod) const;

@@ -54,6 +54,7 @@ void PendingPods::Erase(Recent::iterator entry) {
 bool PendingPods::Remember(const PodRequest& pod) {
   auto copy = std::make_shared<const PodRequest>(pod);
   const MutexLock lock(mutex_);
+  if (schedulers_.size() < kMostSchedulers) schedulers_.insert(pod.scheduler);
   const auto known = by_uid_.find(pod.id.uid);
   const bool is_new = known == by_uid_.end();
   if (!is_new) Erase(known->second);
@@ -87,6 +88,11 @@ void PendingPods::Forget(std::string_view uid) {
   const MutexLock lock(mutex_);
   const auto known = by_uid_.find(uid);
   if (known != by_uid_.end()) Erase(known->second);
+}
+
+std::set<std::string> PendingPods::Schedulers() const {
+  const MutexLock lock(mutex_);
+  return schedulers_;
 }
 
 std::size_t PendingPods::size() const {

@@ -9,6 +9,7 @@
 
 #include <list>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -22,6 +23,8 @@ class PendingPods {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
 
+  static constexpr std::size_t kMostSchedulers = 64;
+
   explicit PendingPods(std::size_t capacity, std::size_t most_bytes = kMostBytes)
       : capacity_(capacity), most_bytes_(most_bytes) {}
 
@@ -34,6 +37,8 @@ class PendingPods {
                                                             std::string_view name) const
       BERTH_EXCLUDES(mutex_);
   void Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);
+  // The spec.schedulerName of all pods that it was ever told to remember; kMostSchedulers at most.
+  [[nodiscard]] std::set<std::string> Schedulers() const BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::size_t size() const BERTH_EXCLUDES(mutex_);
   // About what the pods take.
   [[nodiscard]] std::size_t bytes() const BERTH_EXCLUDES(mutex_);
@@ -50,6 +55,7 @@ class PendingPods {
   Recent recent_ BERTH_GUARDED_BY(mutex_);
   // The keys are the UIDs inside the list's pods.
   std::unordered_map<std::string_view, Recent::iterator> by_uid_ BERTH_GUARDED_BY(mutex_);
+  std::set<std::string> schedulers_ BERTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace berth

@@ -108,12 +108,19 @@ struct GangNews {
   Duration took{};            // kBegun: for how long the first of its binds was held
 };
 
+// A pod keeps waiting. sentence: why, and what would change that (docs/explain.md).
+struct PodWaits {
+  PodId pod;
+  std::string sentence;
+};
+
 // Where decisions leave to: log, metrics. Any thread may call it; it must not block.
 class DecisionSink {
  public:
   virtual ~DecisionSink() = default;
   virtual void Record(const Decision& decision) = 0;
   virtual void Record(const GangNews& /*news*/) {}
+  virtual void Record(const PodWaits& /*news*/) {}
 };
 
 }  // namespace berth

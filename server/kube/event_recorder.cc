@@ -48,6 +48,12 @@ void EventRecorder::Record(const GangNews& news) {
        "gang " + news.gang.name + ": " + news.text, clock_.Wall(), instance_});
 }
 
+// Not a warning: kube-scheduler warns of such a pod already, and this makes room for what it cannot
+// know.
+void EventRecorder::Record(const PodWaits& news) {
+  Put({news.pod, false, "WaitsForGpus", news.sentence, clock_.Wall(), instance_});
+}
+
 void EventRecorder::Warn(const PodId& pod, std::string reason, std::string message) {
   Put({pod, true, std::move(reason), std::move(message), clock_.Wall(), instance_});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EventRecorder: reports binds as Events on the pod, where `kubectl describe pod` shows them.
+// EventRecorder: reports binds, and why a pod waits, as Events on the pod, where `kubectl describe pod` shows them.
 //
 // Events are a courtesy: they are posted by a thread of their own, at a limited rate, warnings
 // first; what exceeds the rate or the queue is dropped and counted.
@@ -31,6 +31,7 @@ class EventRecorder final : public DecisionSink {
 
   void Record(const Decision& decision) override;
   void Record(const GangNews& news) override;
+  void Record(const PodWaits& news) override;
   // A warning about a pod that no decision is about. reason: CamelCase, a few words.
   void Warn(const PodId& pod, std::string reason, std::string message);
 

@@ -6,17 +6,22 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "server/pages/waiting_classes.h"
-#include "server/wire/explain_json.h"
 
 namespace berth {
 namespace {
 
 using http::HttpResponse;
+
+// Of a pod that fits and waits.
+constexpr const char* kOthers =
+    "; kube-scheduler found none when it looked last: what Berth does not judge stands in the way "
+    "(volumes, ports, spread, affinity between pods), or it is about to look again";
 
 template <class Report>
 HttpResponse Answer(const Report& report, const std::string& query) {
@@ -69,12 +74,19 @@ std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::stri
   return nullptr;
 }
 
-// What keeps the pod apart from all that is said of nodes.
-std::string SentenceOf(const wire::PodReport& report) {
+// What keeps the pod apart from all that is said of nodes. askers: the schedulers that ask.
+std::string SentenceOf(const wire::PodReport& report, const std::set<std::string>& askers) {
   const std::string& told = report.told.sentence;
   if (report.told.placed && report.told.placed->state == PodState::kBound) return told;
+  if (!askers.empty() && !askers.contains(report.scheduler)) {
+    return "spec.schedulerName is \"" + report.scheduler +
+           "\", and that scheduler has asked this Berth about no pod; " + told;
+  }
   if (report.gated) return "scheduling gates keep it from every scheduler; " + told;
-  if (!report.gang) return told;
+  if (!report.gang) {
+    const bool others = report.unschedulable && report.told.fitting > 0 && !report.told.placed;
+    return told + (others ? kOthers : "");
+  }
   const GangView& gang = *report.gang;
   const bool waits = gang.state != "whole" && gang.state != "begun";
   if (!waits) return told;
@@ -91,9 +103,10 @@ wire::PodReport ReportOn(const ExplainParts& parts, const PodRequest& pod,
   report.gang = ViewOf(parts, pod.gang.id);
   if (waiting) {
     report.gated = waiting->gated;
+    report.unschedulable = waiting->unschedulable;
     report.age = AgeOf(waiting->created);
   }
-  report.sentence = SentenceOf(report);
+  report.sentence = SentenceOf(report, parts.extender.Askers());
   return report;
 }
 
@@ -125,6 +138,10 @@ std::optional<WaitingPod> ListMembers(const ExplainParts& parts, const GangId& g
 
 }  // namespace
 
+wire::PodReport ReportOn(const ExplainParts& parts, const WaitingPod& waiting) {
+  return ReportOn(parts, *waiting.pod, waiting);
+}
+
 HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,
                             const std::string& query) {
   if (auto unready = NotReady(parts)) return *std::move(unready);
@@ -137,7 +154,7 @@ HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,
   }
   if (parts.waiting != nullptr) {
     if (const auto waiting = parts.waiting->FindNamed(space, name)) {
-      return Answer(ReportOn(parts, *waiting->pod, waiting), query);
+      return Answer(ReportOn(parts, *waiting), query);
     }
   }
   if (const auto asked = parts.extender.RememberedNamed(space, name)) {
@@ -177,8 +194,8 @@ HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string& path,
   const std::int64_t there = found->placed + found->waiting;
   report.sentence = std::string(found->state) + ": " + std::to_string(there) + " of " +
                     CountText(found->minimum, "pod") + " that have to start together are there";
-  if (!found->why.empty()) report.sentence += "; " + found->why;
-  if (first) report.waiting = ReportOn(parts, *first->pod, first);
+  if (!found->why.empty() && found->state != "gathering") report.sentence += "; " + found->why;
+  if (first) report.waiting = ReportOn(parts, *first);
   return Answer(report, query);
 }
 

@@ -15,6 +15,7 @@
 #include "server/extender/extender.h"
 #include "server/extender/gang_table.h"
 #include "server/http/http_message.h"
+#include "server/wire/explain_json.h"
 
 namespace berth {
 
@@ -27,6 +28,9 @@ struct ExplainParts {
   // Why there is nothing to explain at present; nullptr when there is.
   std::function<const char*()> not_ready;
 };
+
+// What ExplainPodPage tells of a pod that waits.
+wire::PodReport ReportOn(const ExplainParts& parts, const WaitingPod& waiting);
 
 // 404 with the reason where nothing of that name is known; 503 while not ready.
 http::HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,

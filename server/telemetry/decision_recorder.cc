@@ -67,4 +67,9 @@ void DecisionRecorder::Record(const GangNews& news) {
              {{"gang", news.gang.text()}, {"text", news.text}});
 }
 
+void DecisionRecorder::Record(const PodWaits& news) {
+  log_.Write(LogLevel::kInfo, "pod_waits",
+             {{"pod", news.pod.full_name()}, {"text", news.sentence}});
+}
+
 }  // namespace berth

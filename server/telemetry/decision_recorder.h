@@ -16,6 +16,7 @@ class DecisionRecorder final : public DecisionSink {
 
   void Record(const Decision& decision) override;
   void Record(const GangNews& news) override;
+  void Record(const PodWaits& news) override;
 
  private:
   Log& log_;

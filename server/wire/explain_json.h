@@ -21,6 +21,7 @@ struct PodReport {
   PodExplanation told;
   // What the API server says of a pod that waits.
   bool gated = false;
+  bool unschedulable = false;        // its scheduler has found no node
   std::optional<Duration> age = {};  // since it was created; empty: not known
   std::string scheduler = {};        // spec.schedulerName; empty = not said
   std::optional<GangView> gang = {};

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"berth.dev/e2e/harness"
 )
 
@@ -58,6 +60,40 @@ func TestPodsThatWaitAreExplained(t *testing.T) {
 	wantParts(t, c.ask("explain", "pod", "default/held"), "default/held: is on node-0000 with GPU 0, GPU 1, GPU 2, GPU 3")
 	wantParts(t, c.ask("top"), "8 GPUs", "1 GPU ", "8 on node-0001")
 	wantParts(t, c.ask("explain", "node", "node-0000"), "held by default/held")
+
+	// The same sentences, where `kubectl describe pod` shows them, once each.
+	for _, pod := range []string{"whole", "nowhere"} {
+		harness.Eventually(t, "the Event of "+pod, 40*time.Second, func() error {
+			messages := c.events(t, pod, "WaitsForGpus")
+			if len(messages) == 0 {
+				return fmt.Errorf("there is none")
+			}
+			return contains(c.ask("explain", "pod", "default/"+pod), messages[0])
+		})
+	}
+	time.Sleep(7 * time.Second)
+	if messages := c.events(t, "whole", "WaitsForGpus"); len(messages) != 1 {
+		t.Errorf("want one Event for one cause, got %q", messages)
+	}
+	if messages := c.events(t, "held", "WaitsForGpus"); len(messages) != 0 {
+		t.Errorf("a pod that runs waits: %q", messages)
+	}
+}
+
+// events are the messages of the Events of that reason on the pod.
+func (c cluster) events(t *testing.T, pod, reason string) []string {
+	t.Helper()
+	events, err := c.Client.CoreV1().Events(harness.Namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var messages []string
+	for _, event := range events.Items {
+		if event.InvolvedObject.Name == pod && event.Reason == reason {
+			messages = append(messages, event.Message)
+		}
+	}
+	return messages
 }
 
 func TestAPlanIsWhatHappensThen(t *testing.T) {

@@ -106,6 +106,10 @@ Status ReadModels(const std::string& key, std::string_view value, RequestShape& 
                  " GPU models, got " + std::to_string(count));
 }
 
+// Names of resources by which pods ask unless it is configured otherwise.
+constexpr std::array<std::string_view, 2> kResources = {"berth.dev/gpu-milli",
+                                                        "berth.dev/gpu-memory-mib"};
+
 bool IsKnown(std::string_view key) {
   return std::ranges::find(kOtherKeys, key) != kOtherKeys.end();
 }
@@ -126,6 +130,10 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
     return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
   }
   if (IsKnown(key)) return {};
+  if (std::ranges::find(kResources, key) != kResources.end()) {
+    return Invalid("annotation " + key +
+                   ": want this as a resource, under resources.limits of a container");
+  }
   return Invalid("annotation " + key + ": not known to this version of berth");
 }
 

@@ -28,7 +28,7 @@ class KaiDialect final : public wire::Dialect {
     if (pod.shape.wants_gpu() || !parts.annotations.contains(kFractionKey)) return {};
     return Invalid("annotation " + std::string(kFractionKey) +
                    ": asks for a part of a GPU, which KAI's scheduler gives; want its scheduler in "
-                   "spec.schedulerName, or berth.dev/gpu-milli");
+                   "spec.schedulerName, or the resource berth.dev/gpu-milli");
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,

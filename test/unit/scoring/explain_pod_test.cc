@@ -202,9 +202,10 @@ TEST_F(ExplainPodTest, AProfileThatIsTakenIsToldWithWhatIsFree) {
   const ANode node = ANode("n1")
                          .Mig(test::StaticMig(1, test::kBalanced))
                          .HoldingMig(APod("a").Mig("3g.20gb"), {test::AGrantOf("3g.20gb")});
-  EXPECT_EQ(Nearest({node}, APod("p").Mig("3g.20gb")),
-            "n1: 2 1g.5gb, 1 2g.10gb free on 1 partitioned GPU, needs 1 3g.20gb; fits when "
-            "default/a ends, or with 2g.10gb instead of 3g.20gb");
+  EXPECT_EQ(
+      Nearest({node}, APod("p").Mig("3g.20gb")),
+      "n1: 2 1g.5gb, 1 2g.10gb free on 1 partitioned GPU, needs 1 MIG device 3g.20gb; fits when "
+      "default/a ends, or with 2g.10gb instead of 3g.20gb");
 }
 
 TEST_F(ExplainPodTest, AnIdleNodeThatIsCutOtherwiseIsAdvisedToBeCutAnew) {

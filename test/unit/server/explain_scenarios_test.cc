@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// test/scenarios/explain.yaml: what Berth answers to those who ask why.
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cluster/node_domains.h"
+#include "config/policy.h"
+#include "config/yaml_json.h"
+#include "server/config_reload.h"
+#include "server/extender/embedded_cluster.h"
+#include "server/pages/explain_pages.h"
+#include "server/wire/cluster_file.h"
+#include "server/wire/pod_object.h"
+#include "test/support/build_paths.h"
+#include "test/support/dialects.h"
+#include "test/support/read_text.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::Json;
+
+// Berth behind a kube-scheduler, with its default configuration, without sockets.
+class ScenarioWorld {
+ public:
+  explicit ScenarioWorld(Json cluster) {
+    if (!cluster.contains("kind")) cluster["version"] = 1;
+    const wire::NodeRules nodes(config_, test::AllDialects());
+    auto file = wire::DecodeCluster(cluster.dump(), nodes, &rules_);
+    EXPECT_TRUE(file) << (file ? "" : file.error().message);
+    if (file) {
+      EXPECT_TRUE(state_.Apply(file->events));
+    }
+    extender_.Use(PolicyOf(config_, EngineFor(config_, nullptr, *state_.Current())));
+  }
+
+  void Arrive(Json pod) {
+    Json& metadata = pod["metadata"];
+    metadata["namespace"] = metadata.value("namespace", "default");
+    metadata["uid"] = metadata["name"];
+    pod["spec"]["schedulerName"] = pod["spec"].value("schedulerName", "default-scheduler");
+    const auto seen = wire::DecodeObservedPod(PaddedText(pod.dump()), rules_);
+    ASSERT_TRUE(seen) << seen.error().message;
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(seen->pod),
+                  .gated = seen->gated,
+                  .unschedulable = true});
+  }
+  // Their scheduler asks about all that it may, and finds no node.
+  void AskAboutAll() {
+    for (const WaitingPod& pod : waiting_.Everybody()) {
+      const auto snapshot = state_.Current();
+      std::vector<NodeIndex> nodes(snapshot->size());
+      std::iota(nodes.begin(), nodes.end(), NodeIndex{0});
+      if (!pod.gated) (void)extender_.Filter(snapshot, *pod.pod, nodes);
+    }
+    extender_.LookAtGangs();
+  }
+
+  // The first line of the answer.
+  std::string Answer(const std::string& ask) {
+    const std::size_t space = ask.find(' ');
+    const std::string what = ask.substr(0, space), name = ask.substr(space + 1);
+    const auto page = what == "pod"    ? ExplainPodPage
+                      : what == "gang" ? ExplainGangPage
+                                       : ExplainNodePage;
+    const std::string text = page(parts_, "/debug/" + what + "s/" + name, "text").body;
+    return text.substr(0, text.find('\n'));
+  }
+
+ private:
+  const Config config_ = DefaultConfig();
+  const wire::PodRules rules_{test::AllDialects(), config_.resources};
+  ClusterState state_;
+  WaitingPods waiting_;
+  PodGroups groups_;
+  NodeDomains domains_{config_.topology_levels};
+  GangTable gangs_{{state_, waiting_, domains_, &groups_}};
+  EmbeddedCluster embedded_;
+  test::SilentSink sink_;
+  SystemClock clock_;
+  Extender extender_{{.state = state_,
+                      .binder = embedded_,
+                      .sink = sink_,
+                      .clock = clock_,
+                      .domains = &domains_,
+                      .behind_scheduler = true,
+                      .gangs = &gangs_,
+                      .waiting = &waiting_},
+                     PolicyOf(config_, EngineFor(config_, nullptr, *state_.Current()))};
+  const ExplainParts parts_{extender_, state_, &waiting_, &gangs_, {}};
+};
+
+std::vector<Json> Scenarios() {
+  const auto documents =
+      JsonDocuments(test::ReadText(test::SourceDir() + "/test/scenarios/explain.yaml"), "explain");
+  EXPECT_TRUE(documents) << documents.error().message;
+  std::vector<Json> scenarios;
+  for (const std::string& document : *documents) scenarios.push_back(Json::parse(document));
+  return scenarios;
+}
+
+TEST(ExplainScenarios, EveryAnswerIsTheOneThatSomebodyHasReadAndFoundTrue) {
+  const std::vector<Json> scenarios = Scenarios();
+  EXPECT_GE(scenarios.size(), 30U);
+  for (const Json& scenario : scenarios) {
+    SCOPED_TRACE(scenario["situation"].get<std::string>());
+    ScenarioWorld world(scenario["cluster"]);
+    for (const Json& pod : scenario.value("waiting", Json::array())) world.Arrive(pod);
+    world.AskAboutAll();
+    for (const Json& pod : scenario.value("elsewhere", Json::array())) world.Arrive(pod);
+    EXPECT_EQ(world.Answer(scenario["ask"]), scenario["answer"].get<std::string>());
+  }
+}
+
+}  // namespace
+}  // namespace berth

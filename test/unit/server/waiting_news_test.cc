@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/waiting_news.h"
+
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/pages/explain_pages.h"
+#include "test/support/builders.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using test::APod;
+using test::MachineWith;
+using test::PodWithGpus;
+using test::TestService;
+
+class TellingSink final : public DecisionSink {
+ public:
+  void Record(const Decision& /*decision*/) override {}
+  void Record(const PodWaits& news) override {
+    texts.push_back(news.pod.full_name() + ": " + news.sentence);
+  }
+  std::vector<std::string> texts;
+};
+
+class WaitingNewsTest : public testing::Test {
+ protected:
+  void Waits(const APod& pod, bool unschedulable = true, bool gated = false) {
+    auto request = std::make_shared<PodRequest>(pod.Request());
+    if (request->scheduler.empty()) request->scheduler = scheduler_;
+    waiting_.Put(
+        {.pod = request, .gated = gated, .unschedulable = unschedulable, .created = clock_.Wall()});
+  }
+  // As many seconds of looks.
+  std::vector<std::string> After(seconds time) {
+    sink_.texts.clear();
+    for (seconds passed{0}; passed < time; passed += seconds(1)) {
+      clock_.Advance(seconds(1));
+      news_.Look();
+    }
+    return sink_.texts;
+  }
+
+  TestService service_{{MachineWith("n1", 2), MachineWith("n2", 4)}};
+  WaitingPods waiting_;
+  SimClock clock_;
+  TellingSink sink_;
+  std::string scheduler_ = "default-scheduler";
+  std::set<std::string> askers_ = {"default-scheduler"};
+  const ExplainParts explain_{service_.extender(), service_.state(), &waiting_, nullptr, {}};
+  WaitingNews news_{{.waiting = waiting_,
+                     .askers = [this] { return askers_; },
+                     .report = [this](const WaitingPod& pod) { return ReportOn(explain_, pod); },
+                     .sink = sink_,
+                     .clock = clock_}};
+};
+
+TEST_F(WaitingNewsTest, APodThatKeepsWaitingIsToldWhyOnce) {
+  Waits(APod("p").Whole(8));
+  EXPECT_TRUE(After(seconds(8)).empty()) << "it may yet be placed";
+  const auto told = After(seconds(20));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(
+      told.front(),
+      "default/p: asks for 8 GPUs; fits none of 2 nodes (2 node has fewer healthy GPUs than the "
+      "pod asks for); nearest: n2: 4 of 4 GPUs idle, needs 8; fits with 4 GPUs instead of 8");
+  EXPECT_TRUE(After(minutes(50)).empty()) << "the numbers alone are no other cause";
+  EXPECT_EQ(After(minutes(15)).size(), 1U) << "the API server has forgotten the first";
+}
+
+TEST_F(WaitingNewsTest, AnotherCauseIsToldToo) {
+  Waits(APod("p").Whole(8));
+  ASSERT_EQ(After(seconds(20)).size(), 1U);
+  for (const char* node : {"n1", "n2"}) {
+    NodeSpec spec = service_.state().Current()->node(0).spec();
+    spec.name = node;
+    spec.ready = false;
+    const ClusterEvent event = NodeUpserted{spec};
+    ASSERT_TRUE(service_.state().Apply(std::span(&event, 1)));
+  }
+  const auto told = After(minutes(6));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_NE(told.front().find("node is not ready"), std::string::npos) << told.front();
+}
+
+TEST_F(WaitingNewsTest, APodThatFitsIsGivenTheTimeToBePlaced) {
+  Waits(APod("p").Whole(1));
+  EXPECT_TRUE(After(minutes(4)).empty());
+  const auto told = After(minutes(4));
+  ASSERT_EQ(told.size(), 1U) << "something else keeps it from the nodes";
+  EXPECT_NE(told.front().find("fits 2 of 2 nodes now"), std::string::npos) << told.front();
+}
+
+TEST_F(WaitingNewsTest, OthersArePassedOver) {
+  Waits(APod("gated").Whole(8), true, true);
+  Waits(APod("new").Whole(8), false);
+  EXPECT_TRUE(After(minutes(1)).empty());
+}
+
+TEST_F(WaitingNewsTest, PodsOfASchedulerThatNeverAsksAreNotOurs) {
+  askers_ = {"another-scheduler"};
+  Waits(APod("p").Whole(8));
+  EXPECT_TRUE(After(minutes(1)).empty());
+  askers_.insert("default-scheduler");
+  EXPECT_EQ(After(minutes(1)).size(), 1U);
+}
+
+TEST_F(WaitingNewsTest, APodThatHasGoneIsNotTold) {
+  for (int i = 0; i < 10; ++i) Waits(APod("p" + std::to_string(i)).Whole(8));
+  const auto first = After(seconds(11));
+  ASSERT_EQ(first.size(), 2U) << "a few a second";
+  for (int i = 0; i < 10; ++i) waiting_.Remove("uid-p" + std::to_string(i));
+  EXPECT_TRUE(After(minutes(1)).empty());
+}
+
+}  // namespace
+}  // namespace berth
