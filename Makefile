@@ -13,6 +13,7 @@ PACKAGES := g++ cmake ninja-build ccache pkg-config libboost-dev libssl-dev zlib
   nlohmann-json3-dev prometheus-cpp-dev libcivetweb-dev libcurl4-openssl-dev libyaml-cpp-dev libspdlog-dev \
   libcli11-dev libexpected-dev libcpprest-dev libpugixml-dev libgtest-dev libgmock-dev libbenchmark-dev
 CLANG_PACKAGES := clang-14 libclang-rt-14-dev
+E2E_PACKAGES := iproute2  # a network of its own for a test
 LINT_PACKAGES := clang-format-14 shellcheck
 
 # The end-to-end tests run in front of a real control plane, which test/e2e/binaries.sh builds from source, once.
@@ -51,7 +52,7 @@ demo: build ## A GPU workload over HTTP against `berth serve`, and a table; TRAC
 # The control plane is built beside Berth, at low priority; what it lacks does not keep the other tests from running.
 # End-to-end tests wait more than they compute: one more at a time than there are cores.
 test: ## Every test
-	$(call install,$(PACKAGES))
+	$(call install,$(PACKAGES) $(E2E_PACKAGES))
 	@mkdir -p build; nice $(E2E)/binaries.sh >/dev/null 2>$(E2E_LOG) & plane=$$!; \
 	cmake --preset release >/dev/null; \
 	cmake --build --preset release -j $(JOBS); \
@@ -82,9 +83,9 @@ e2e-demo: build ## A control plane with Berth in front, left running to look at
 e2e-demo-stop: ## Stop what e2e-demo left running
 	@$(E2E)/program.sh demo -stop build/e2e-demo
 
-release: ## The files of a release in dist/: VERSION=x.y.z IMAGE=registry/berth
+release: ## The files of a release in dist/: VERSION=x.y.z IMAGE=registry/berth [URL=where they will be]
 	$(call install,$(PACKAGES))
-	@release/release.sh '$(VERSION)' '$(IMAGE)'
+	@release/release.sh '$(VERSION)' '$(IMAGE)' $(if $(URL),'$(URL)')
 
 sanitize: ## All tests of one process under address+undefined, those with threads under thread sanitizer
 	$(call install,$(PACKAGES) $(CLANG_PACKAGES))

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Makes the files of a release in dist/, for the architecture that it runs on, without the network:
 #
-#   release.sh VERSION IMAGE        release.sh 0.2.0 registry.example.com/berth
+#   release.sh VERSION IMAGE [URL]  release.sh 0.2.0 registry.example.com/berth https://example.com/berth/0.2.0
 #
-#   berth-VERSION-linux-ARCH.tar.gz         the programs, stripped
+#   berth-VERSION-linux-ARCH.tar.gz         the programs, stripped, with manual pages and completions
+#   kubectl-berth-VERSION-linux-ARCH.tar.gz kubectl's plugin with its libraries (kubectl-plugin.sh)
+#   berth.yaml                              krew's manifest of it, where URL says from where it will be fetched
 #   berth-VERSION-linux-ARCH.debug.tar.gz   their symbols, for who reads a core dump
 #   berth-VERSION-linux-ARCH.spdx.json      what is in them (sbom.sh)
 #   install.yaml, berth-VERSION.tgz         manifests/install.yaml and the Helm chart, with IMAGE:VERSION in them
@@ -14,9 +16,10 @@
 set -euo pipefail
 
 fail() { echo "release.sh: $*" >&2; exit 1; }
-(( $# == 2 )) || { sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
+(( $# == 2 || $# == 3 )) || { sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
 version=$1
 image=$2
+url=${3:-}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 grep -q "^project(berth VERSION $version " CMakeLists.txt || fail "$version: CMakeLists.txt has another version"
@@ -39,6 +42,12 @@ for program in berth berth-replay; do
   objcopy --add-gnu-debuglink="dist/$name.debug/$program.debug" "dist/$name/$program"
 done
 cp LICENSE CHANGELOG.md docs/berth-configuration.schema.json "dist/$name/"
+for program in berth berth-replay; do
+  "build/release/bin/$program" man | gzip -n9 >"dist/$name/$program.1.gz"
+  for shell in bash zsh fish; do "build/release/bin/$program" completion $shell >"dist/$name/$program.$shell"; done
+done
+plugin=kubectl-berth-$version-linux-$architecture
+release/kubectl-plugin.sh build/release/bin/berth "dist/$plugin"
 release/sbom.sh "$version" "dist/$name/berth" "dist/$name/berth-replay" >"dist/$name.spdx.json"
 sed "s|image: berth\$|image: $image:$version|" manifests/install.yaml >dist/install.yaml
 cp -r manifests/helm/berth dist/berth
@@ -48,8 +57,14 @@ pack() { tar -C dist --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group
 pack "$name.tar.gz" "$name"
 pack "$name.debug.tar.gz" "$name.debug"
 pack "berth-$version.tgz" berth
-rm -r "dist/$name" "dist/$name.debug" dist/berth
-(cd dist && { echo "# commit $commit"; sha256sum berth-* install.yaml; } >"SHA256SUMS-$architecture")
+pack "$plugin.tar.gz" "$plugin"
+rm -r "dist/$name" "dist/$name.debug" "dist/$plugin" dist/berth
+if [[ -n $url ]]; then
+  sum=$(sha256sum "dist/$plugin.tar.gz" | cut -c 1-64)
+  sed "s|@VERSION@|v$version|; s|@URL@|$url/$plugin.tar.gz|; s|@SHA256@|$sum|; s|@ARCH@|$architecture|; s|@FOLDER@|$plugin|" \
+    release/krew.yaml.in >dist/berth.yaml
+fi
+(cd dist && { echo "# commit $commit"; sha256sum berth* kubectl-berth* install.yaml; } >"SHA256SUMS-$architecture")
 
 cat <<END
 dist/ is complete for $architecture. The image, for both architectures:

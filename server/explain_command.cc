@@ -8,24 +8,32 @@ namespace berth {
 namespace {
 
 Result<std::string> Fetch(const ExplainFlags& flags, const std::string& path) {
-  return AskServer(flags.server, "GET", path + (flags.json ? "" : "?text"));
+  return AskServer(flags.at, "GET", path + (flags.json ? "" : "?text"));
 }
 
 // NAMESPACE/NAME.
-Status CheckFullName(const std::string& name) {
+Result<std::string> FullName(const ExplainFlags& flags) {
+  std::string name = flags.name;
+  if (name.find('/') == std::string::npos) {
+    std::string space = flags.namespace_name;
+    if (space.empty() && flags.at.cluster) {
+      BERTH_TRY(space, CurrentNamespace(*flags.at.cluster));
+    }
+    if (!space.empty()) name.insert(0, space + "/");
+  }
   const std::size_t slash = name.find('/');
   if (slash != std::string::npos && IsDnsLabel(name.substr(0, slash)) &&
       IsDnsSubdomain(name.substr(slash + 1))) {
-    return {};
+    return name;
   }
-  return Invalid("want NAMESPACE/NAME, got \"" + name + "\"");
+  return Invalid("want NAMESPACE/NAME, or --namespace beside NAME, got \"" + flags.name + "\"");
 }
 
 }  // namespace
 
 Result<std::string> ExplainPodCommand(const ExplainFlags& flags) {
-  BERTH_TRY_STATUS(CheckFullName(flags.name));
-  return Fetch(flags, "/debug/pods/" + flags.name);
+  BERTH_TRY(const std::string name, FullName(flags));
+  return Fetch(flags, "/debug/pods/" + name);
 }
 
 Result<std::string> ExplainNodeCommand(const ExplainFlags& flags) {
@@ -36,8 +44,8 @@ Result<std::string> ExplainNodeCommand(const ExplainFlags& flags) {
 }
 
 Result<std::string> ExplainGangCommand(const ExplainFlags& flags) {
-  BERTH_TRY_STATUS(CheckFullName(flags.name));
-  return Fetch(flags, "/debug/gangs/" + flags.name);
+  BERTH_TRY(const std::string name, FullName(flags));
+  return Fetch(flags, "/debug/gangs/" + name);
 }
 
 Result<std::string> TopCommand(const ExplainFlags& flags) { return Fetch(flags, "/debug/top"); }

@@ -7,14 +7,15 @@
 #include <string>
 
 #include "base/result.h"
+#include "server/ask_server.h"
 
 namespace berth {
 
 struct ExplainFlags {
-  // http://HOST:PORT of a Berth, or of its debugListen; HOST:PORT alone means the same.
-  std::string server = "http://127.0.0.1:8888";
-  std::string name;   // NAMESPACE/NAME of a pod or group, NAME of a node
-  bool json = false;  // else text
+  ServerAddress at;
+  std::string name;            // [NAMESPACE/]NAME of a pod or group, NAME of a node
+  std::string namespace_name;  // of a pod or group without; empty: that of kubectl's context
+  bool json = false;           // else text
 };
 
 // What is to be printed. Error: kInvalidArgument for a name or an address that is none, kNotFound

@@ -2,12 +2,17 @@
 //
 // The command line of berth: exit 0 success, 1 failure, 2 usage.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "config/print.h"
 #include "config/schema.h"
 #include "scoring/explain/node_edits.h"
+#include "server/cli/command_line.h"
 #include "server/config_command.h"
 #include "server/explain_command.h"
 #include "server/plan_command.h"
@@ -17,8 +22,7 @@
 namespace berth {
 namespace {
 
-constexpr int kFailure = 1;
-constexpr int kUsage = 2;
+constexpr int kFailure = CommandLine::kFailure;
 
 int Report(const Error& error) {
   std::fprintf(stderr, "berth: %s\n", error.message.c_str());
@@ -94,26 +98,66 @@ int RunTopology(const CLI::App& topology, const TopologyFlags& flags) {
                                                        : ChooseOnTopology(flags));
 }
 
-void AddServer(CLI::App& command, ExplainFlags& flags) {
-  command.add_option("--server", flags.server, "The Berth to ask, or its debugListen")
-      ->type_name("URL")
+// Which Berth is asked: one with an address, or one in a cluster that kubectl knows.
+struct ServerFlags {
+  ServerAddress at;
+  KubectlTarget target;
+  std::string via = "proxy";
+  std::vector<CLI::Option*> urls, of_cluster;  // of every command that asks
+};
+
+void AddServer(CLI::App& command, ServerFlags& flags) {
+  CLI::Option* const url =
+      command.add_option("--server", flags.at.url, "The Berth to ask, or its debugListen");
+  url->type_name("URL")->capture_default_str();
+  flags.urls.push_back(url);
+  const auto add = [&](const char* name, std::string& value, const char* type, const char* what) {
+    CLI::Option* const option = command.add_option(name, value, what);
+    option->type_name(type)->excludes(url);
+    flags.of_cluster.push_back(option);
+    return option;
+  };
+  add("--context", flags.target.context, "NAME", "Ask Berth in the cluster of kubectl's context");
+  add("--kubeconfig", flags.target.kubeconfig, "FILE", "Ask Berth in the cluster of this file");
+  add("--service", flags.target.service, "NAMESPACE/NAME", "The Service of Berth in the cluster")
       ->capture_default_str();
-  command.add_flag("--json", flags.json, "Print the JSON of the server");
+  add("--via", flags.via, "WAY", "How to reach it there: proxy (of Services) or port-forward")
+      ->check(CLI::IsMember({"proxy", "port-forward"}))
+      ->capture_default_str();
 }
 
-CLI::App* AddExplain(CLI::App& app, ExplainFlags& flags) {
+// After parsing. The plugin of kubectl asks in a cluster unless it is told otherwise.
+ServerAddress AddressOf(const ServerFlags& flags, bool is_plugin) {
+  const auto given = [](const CLI::Option* option) { return option->count() > 0; };
+  ServerAddress at = flags.at;
+  if (std::ranges::any_of(flags.of_cluster, given) ||
+      (is_plugin && std::ranges::none_of(flags.urls, given))) {
+    at.cluster = flags.target;
+    at.cluster->port_forward = flags.via == "port-forward";
+  }
+  return at;
+}
+
+CLI::App* AddExplain(CLI::App& app, ExplainFlags& flags, ServerFlags& server) {
   CLI::App* const explain =
       app.add_subcommand("explain", "Why a pod is where it is, or why it waits");
   explain->require_subcommand(0, 1);
-  const auto add = [explain, &flags](const char* name, const char* what, const char* of) {
+  const auto add = [explain, &flags, &server](const char* name, const char* what, const char* of) {
     CLI::App* const command = explain->add_subcommand(name, what);
     command->add_option("NAME", flags.name, of)->required();
-    AddServer(*command, flags);
+    command->add_flag("--json", flags.json, "Print JSON");
+    AddServer(*command, server);
+    return command;
   };
-  add("pod", "Where a pod is and why, or why it waits and what would change that",
-      "NAMESPACE/NAME of the pod");
+  const auto add_namespaced = [&](const char* name, const char* what, const char* of) {
+    add(name, what, of)
+        ->add_option("-n,--namespace", flags.namespace_name, "Where NAME has none")
+        ->type_name("NAMESPACE");
+  };
+  add_namespaced("pod", "Where a pod is and why, or why it waits and what would change that",
+                 "NAMESPACE/NAME of the pod");
   add("node", "What a node has, what is free of it, and who holds the rest", "Name of the node");
-  add("gang", "What pods that start together wait for", "NAMESPACE/NAME of the group");
+  add_namespaced("gang", "What pods that start together wait for", "NAMESPACE/NAME of the group");
   return explain;
 }
 
@@ -123,16 +167,14 @@ int RunExplain(const CLI::App& explain, const ExplainFlags& flags) {
                                                   : ExplainGangCommand(flags));
 }
 
-void AddPlan(CLI::App& app, PlanFlags& flags) {
+void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
   CLI::App* const plan = app.add_subcommand("plan", "Where pods would go that do not exist yet");
   plan->add_option("-f,--file", flags.files,
                    "Manifests with pods, Jobs, Deployments, StatefulSets (YAML or JSON); - is "
                    "standard input")
       ->type_name("FILE")
       ->required();
-  plan->add_option("--server", flags.server, "The Berth to ask, or its debugListen")
-      ->type_name("URL")
-      ->capture_default_str();
+  AddServer(*plan, server);
   CLI::Option* const cluster =
       plan->add_option("--cluster", flags.cluster,
                        "Plan on this file instead (a /debug/snapshot, or the JSON of `kubectl get "
@@ -170,8 +212,11 @@ int RunPrint(const std::string& file) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Berth: GPU placement for Kubernetes as a scheduler extender", "berth");
-  app.require_subcommand(0, 1);  // at least one: see below
+  // `kubectl berth` runs kubectl-berth: this program under another name.
+  const bool is_plugin = std::string_view(argv[0]).ends_with("kubectl-berth");
+  CLI::App app("GPU placement for Kubernetes as a scheduler extender",
+               is_plugin ? "kubectl-berth" : "berth");
+  CommandLine line(app, BERTH_VERSION);
   ServeFlags serve;
   AddServe(app, serve);
   CLI::App* const config = app.add_subcommand("config", "Check, print or describe a configuration");
@@ -186,25 +231,18 @@ int Main(int argc, char** argv) {
   config->add_subcommand("schema", "Print the JSON Schema of a configuration, for editors");
   TopologyFlags topology_flags;
   CLI::App* const topology = AddTopology(app, topology_flags);
+  ServerFlags server;
   ExplainFlags explain_flags;
-  CLI::App* const explain = AddExplain(app, explain_flags);
-  AddServer(*app.add_subcommand("top", "What the cluster has per GPU model, and what waits"),
-            explain_flags);
+  CLI::App* const explain = AddExplain(app, explain_flags, server);
+  CLI::App* const top =
+      app.add_subcommand("top", "What the cluster has per GPU model, and what waits");
+  top->add_flag("--json", explain_flags.json, "Print JSON");
+  AddServer(*top, server);
   PlanFlags plan_flags;
-  AddPlan(app, plan_flags);
+  AddPlan(app, plan_flags, server);
   app.add_subcommand("version", "Print the version");
-  try {
-    app.parse(argc, argv);
-    // Asked for here, because CLI11 would miss a subcommand before it names a word it does not
-    // know.
-    const CLI::App& last = app.got_subcommand(config)     ? *config
-                           : app.got_subcommand(topology) ? *topology
-                           : app.got_subcommand(explain)  ? *explain
-                                                          : app;
-    if (last.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
-  } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? 0 : kUsage;
-  }
+  if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
+  explain_flags.at = plan_flags.at = AddressOf(server, is_plugin);
   if (app.got_subcommand("serve")) return RunServe(serve);
   if (app.got_subcommand(topology)) return RunTopology(*topology, topology_flags);
   if (app.got_subcommand(explain)) return RunExplain(*explain, explain_flags);

@@ -126,7 +126,7 @@ class ClusterOfFile {
 Result<std::string> PlanCommand(const PlanFlags& flags) {
   BERTH_TRY(const std::string request, RequestOf(flags));
   if (flags.cluster.empty()) {
-    return AskServer(flags.server, "POST", flags.json ? "/plan" : "/plan?text", request);
+    return AskServer(flags.at, "POST", flags.json ? "/plan" : "/plan?text", request);
   }
   BERTH_TRY(const ConfigFile config, ConfigFile::Open(flags.config, ""));
   ClusterOfFile cluster(config.config());

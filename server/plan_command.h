@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "server/ask_server.h"
 
 namespace berth {
 
 struct PlanFlags {
   std::vector<std::string> files;  // YAML or JSON; "-" is standard input
-  std::string server = "http://127.0.0.1:8888";
+  ServerAddress at;
   std::string cluster;  // a file in the place of the server; empty: the server is asked
   std::string config;   // BerthConfiguration for it; empty: built in
   int add_nodes = 0;

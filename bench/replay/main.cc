@@ -4,21 +4,19 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "bench/replay/commands/command.h"
+#include "server/cli/command_line.h"
 
 namespace berth::replay {
 namespace {
 
-constexpr int kFailure = 1;
-constexpr int kUsage = 2;
-
 int Main(int argc, char** argv) {
-  CLI::App app("Replays GPU workloads on Berth's engine", "berth-replay");
-  app.require_subcommand(1);
+  CLI::App app("replays GPU workloads on the engine of Berth", "berth-replay");
   const MadeWith made_with = MadeWithCommand(argc, argv);
-  app.set_version_flag("--version", "berth-replay " + made_with.version);
+  CommandLine line(app, made_with.version);
   const std::array<std::pair<const char*, Command>, 11> commands = {{
       {"run", AddRun(app)},
       {"compare", AddCompare(app)},
@@ -32,18 +30,14 @@ int Main(int argc, char** argv) {
       {"generate", AddGenerate(app)},
       {"demo", AddDemo(app)},
   }};
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? 0 : kUsage;
-  }
+  if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
   for (const auto& [name, command] : commands) {
     if (!app.got_subcommand(name)) continue;
     const Status status = command(made_with);
     if (status) return 0;
     std::fprintf(stderr, "berth-replay: %s\n", status.error().message.c_str());
   }
-  return kFailure;
+  return CommandLine::kFailure;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EventRecorder: reports binds, and why a pod waits, as Events on the pod, where `kubectl describe pod` shows them.
+// EventRecorder: reports binds, and why a pod waits, as Events on the pod, where `kubectl describe
+// pod` shows them.
 //
 // Events are a courtesy: they are posted by a thread of their own, at a limited rate, warnings
 // first; what exceeds the rate or the queue is dropped and counted.

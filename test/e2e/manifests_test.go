@@ -296,15 +296,38 @@ func wantPorts(t *testing.T, objects rendered, container v1.Container, listen, d
 			t.Errorf("%s probe: want port %d, got %d (%v)", name, debug, got, probe.HTTPGet.Port)
 		}
 	}
-	for name, want := range map[string]int32{"Service/berth": service, "Service/berth-metrics": debug} {
-		ports := as[v1.Service](t, objects, name).Spec.Ports
-		if len(ports) != 1 || ports[0].Port != want || named[ports[0].TargetPort.StrVal] != want {
-			t.Errorf("%s: want port %d, got %v", name, want, ports)
-		}
+	wantPortsLead(t, objects, "Service/berth", map[string]int32{"http": service, "debug": debug}, named)
+	wantPortsLead(t, objects, "Service/berth-metrics", map[string]int32{"metrics": debug}, named)
+	if port := portNamed(as[v1.Service](t, objects, "Service/berth"), "http"); port != service {
+		t.Errorf("Service/berth: kube-scheduler is told port %d, got %d", service, port)
 	}
 	wantLetIn(t, objects, service, debug)
 	if strings.Contains(debugListen+listen, "127.0.0.1") {
 		t.Error("a pod that listens on loopback is reached by nobody")
+	}
+}
+
+// portNamed is the number of that port of the Service; 0: it has none.
+func portNamed(service v1.Service, name string) int32 {
+	for _, port := range service.Spec.Ports {
+		if port.Name == name {
+			return port.Port
+		}
+	}
+	return 0
+}
+
+// wantPortsLead checks that the ports of the Service, by name, lead to those of the container.
+func wantPortsLead(t *testing.T, objects rendered, name string, want, named map[string]int32) {
+	t.Helper()
+	ports := as[v1.Service](t, objects, name).Spec.Ports
+	if len(ports) != len(want) {
+		t.Errorf("%s: want %v, got %v", name, want, ports)
+	}
+	for _, port := range ports {
+		if got := named[port.TargetPort.StrVal]; got != want[port.Name] {
+			t.Errorf("%s: port %s: want %d of the container, got %d", name, port.Name, want[port.Name], got)
+		}
 	}
 }
 
@@ -370,7 +393,7 @@ func wantItsService(t *testing.T, objects rendered, extender configv1.Extender) 
 	if strings.Contains(configOfBerth(t, objects), "clientCaFile:") {
 		scheme = "https"
 	}
-	want := fmt.Sprintf("%s://%s.%s.svc:%d/extender", scheme, service.Name, service.Namespace, service.Spec.Ports[0].Port)
+	want := fmt.Sprintf("%s://%s.%s.svc:%d/extender", scheme, service.Name, service.Namespace, portNamed(service, "http"))
 	if extender.URLPrefix != want || (extender.TLSConfig != nil) != (scheme == "https") {
 		t.Errorf("want %s, got %s (tlsConfig %v)", want, extender.URLPrefix, extender.TLSConfig)
 	}

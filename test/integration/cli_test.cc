@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command line of berth: exit codes, help, and errors in one line that names the place.
+#include <cstdio>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "server/http/http_server.h"
+#include "test/support/build_paths.h"
 #include "test/support/child_process.h"
 #include "test/support/http_fixture.h"
 #include "test/support/test_certificates.h"
@@ -52,6 +55,28 @@ TEST_F(CommandLine, AFileWithoutEndIsRefused) {
   ExpectFailure({"topology", "show", "/dev/zero"}, "berth: " + endless + "16 MiB");
   ExpectFailure({"serve", "--kubeconfig", "/dev/zero"}, "berth: " + endless + "16 MiB");
   ExpectFailure({"serve", "--cluster", "/dev/zero"}, "berth: " + endless + "256 MiB");
+}
+
+// As bash does it with the script loaded: what the words are completed with, joined by spaces.
+std::string CompletedByBash(const std::string& folder, const std::string& words) {
+  const std::string script =
+      "cd " + folder + " && PATH=" + BinDir() +
+      ":$PATH && source <(berth completion bash) && COMP_WORDS=(" + words +
+      ") && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) && _berth_complete && echo \"${COMPREPLY[*]}\"";
+  std::string out;
+  FILE* const bash = popen(("bash -c '" + script + "'").c_str(), "r");
+  for (int letter = fgetc(bash); letter != EOF; letter = fgetc(bash))
+    out += static_cast<char>(letter);
+  EXPECT_EQ(pclose(bash), 0) << script;
+  return out;
+}
+
+TEST_F(CommandLine, BashCompletesCommandsOptionsAndFiles) {
+  const std::string folder = std::filesystem::path(File("cluster.json", "{}")).parent_path();
+  EXPECT_EQ(CompletedByBash(folder, "berth expl"), "explain\n");
+  EXPECT_EQ(CompletedByBash(folder, "berth explain pod --kubec"), "--kubeconfig\n");
+  EXPECT_EQ(CompletedByBash(folder, "berth serve --cluster clu"), "cluster.json\n");
+  EXPECT_EQ(CompletedByBash(folder, "berth topology show clu"), "cluster.json\n");
 }
 
 TEST_F(CommandLine, EverySubcommandExplainsItself) {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/cli/completion.h"
+
+#include <vector>
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kNoFiles = ":4\n", kFiles = ":0\n";
+
+// Each asks `PROGRAM __complete WORD...`.
+constexpr std::string_view kBash =
+    R"(# bash completion of PROGRAM: source <(PROGRAM completion bash)
+_PROGRAM_complete() {
+  local line lines word=${COMP_WORDS[COMP_CWORD]}
+  COMPREPLY=()
+  mapfile -t lines < <(PROGRAM __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  (( ${#lines[@]} )) || return
+  for line in "${lines[@]::${#lines[@]}-1}"; do COMPREPLY+=("${line%%$'\t'*}"); done
+  if [[ ${lines[-1]} == :0 ]]; then
+    compopt -o filenames 2>/dev/null
+    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$word")
+  fi
+}
+complete -F _PROGRAM_complete PROGRAM
+)";
+
+constexpr std::string_view kZsh = R"(#compdef PROGRAM
+# zsh completion of PROGRAM: PROGRAM completion zsh > "${fpath[1]}/_PROGRAM"
+_PROGRAM() {
+  local -a lines commands
+  local line
+  lines=("${(@f)$(PROGRAM __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  for line in "${(@)lines[1,-2]}"; do commands+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}"); done
+  (( ${#commands} )) && _describe 'PROGRAM' commands
+  [[ ${lines[-1]} == :0 ]] && _files
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _PROGRAM "$@"; else compdef _PROGRAM PROGRAM; fi
+)";
+
+constexpr std::string_view kFish =
+    R"(# fish: PROGRAM completion fish > ~/.config/fish/completions/PROGRAM.fish
+function __PROGRAM_complete
+  set -l words (commandline -opc) (commandline -ct)
+  set -l lines (PROGRAM __complete $words[2..-1] 2>/dev/null)
+  test (count $lines) -gt 1; and string join -- \n $lines[1..-2]
+  test "$lines[-1]" = :0; and __fish_complete_path (commandline -ct)
+end
+complete -c PROGRAM -f -a '(__PROGRAM_complete)'
+)";
+
+// "--json" of "-j,--json", or the short name where there is no other.
+std::string LongNameOf(const CLI::Option& option) {
+  const auto& longs = option.get_lnames();
+  if (!longs.empty()) return "--" + longs.front();
+  const auto& shorts = option.get_snames();
+  return shorts.empty() ? "" : "-" + shorts.front();
+}
+
+bool TakesFiles(const CLI::Option& option) {
+  return option.get_type_name() == "FILE" || option.get_name() == "FILE";
+}
+
+const auto kAny = [](const CLI::App*) { return true; };
+
+// The subcommand of that name; without one the command itself.
+const CLI::App* Below(const CLI::App& command, const std::string& name) {
+  for (const CLI::App* next : command.get_subcommands(kAny)) {
+    if (next->get_name() == name) return next;
+  }
+  return &command;
+}
+
+// A line where it begins as typed.
+void Offer(const std::string& word, const std::string& what, const std::string& typed,
+           std::string& text) {
+  if (!word.empty() && word.starts_with(typed)) text += word + "\t" + what + "\n";
+}
+
+}  // namespace
+
+std::string Complete(const CLI::App& app, std::span<const std::string> words) {
+  const CLI::App* command = &app;
+  const CLI::Option* valued = nullptr;  // whose value the next word is
+  const std::string typed = words.empty() ? "" : words.back();
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (valued != nullptr) {
+      valued = nullptr;
+    } else if (word.starts_with("-")) {
+      const CLI::Option* const option = command->get_option_no_throw(word);
+      if (option != nullptr && option->get_items_expected_max() > 0) valued = option;
+    } else {
+      command = Below(*command, word);
+    }
+  }
+  if (valued != nullptr) return std::string(TakesFiles(*valued) ? kFiles : kNoFiles);
+  std::string text;
+  if (typed.starts_with("-")) {
+    for (const CLI::Option* option : command->get_options()) {
+      if (!option->get_positional()) {
+        Offer(LongNameOf(*option), option->get_description(), typed, text);
+      }
+    }
+    return text + std::string(kNoFiles);
+  }
+  for (const CLI::App* next : command->get_subcommands(kAny)) {
+    Offer(next->get_name(), next->get_description(), typed, text);
+  }
+  bool files = false;
+  for (const CLI::Option* option : command->get_options()) {
+    files = files || (option->get_positional() && TakesFiles(*option));
+  }
+  return text + std::string(files ? kFiles : kNoFiles);
+}
+
+Result<std::string> CompletionScript(std::string_view shell, const std::string& program) {
+  const std::string_view script = shell == "bash"   ? kBash
+                                  : shell == "zsh"  ? kZsh
+                                  : shell == "fish" ? kFish
+                                                    : "";
+  if (script.empty()) {
+    return Invalid("completion: want bash, zsh or fish, got \"" + std::string(shell) + "\"");
+  }
+  constexpr std::string_view kProgram = "PROGRAM";
+  std::string text(script);
+  for (std::size_t at = text.find(kProgram); at != std::string::npos;
+       at = text.find(kProgram, at + program.size())) {
+    text.replace(at, kProgram.size(), program);
+  }
+  return text;
+}
+
+}  // namespace berth

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The manual page of a program, from the commands and options that its parser knows.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace berth {
+
+// Section 1, as troff with the macros of man(7).
+std::string ManPage(const CLI::App& app, const std::string& version);
+
+}  // namespace berth

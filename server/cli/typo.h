@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What somebody may have meant who wrote something else.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace berth {
+
+// The candidate that is the fewest insertions, deletions and replacements of a character away
+// (Levenshtein 1966), of several the first; empty: none is within a third of the word's length.
+std::string NearestWord(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace berth
