@@ -55,7 +55,12 @@ struct GpusOffered {
   std::string node;
   NodeMig mig;
 };
-using ClusterEvent =
-    std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone, PodMissed, GpusClaimed, GpusOffered>;
+// From now on NodeSpec::refuses_gpu_pods of the node, whatever its Node says.
+struct GpuPodsRefused {
+  std::string node;
+  bool refused = false;
+};
+using ClusterEvent = std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone, PodMissed,
+                                  GpusClaimed, GpusOffered, GpuPodsRefused>;
 
 }  // namespace berth

@@ -84,6 +84,7 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
     UpsertNode(upserted->spec);
   } else if (const auto* removed = std::get_if<NodeRemoved>(&event)) {
     node_set_changed_ = specs_.erase(removed->name) > 0 || node_set_changed_;
+    refusing_.erase(removed->name);  // another machine may come under its name
   } else if (const auto* bound = std::get_if<PodBound>(&event)) {
     Show(*bound);
   } else if (const auto* missed = std::get_if<PodMissed>(&event)) {
@@ -92,6 +93,8 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
     Claim(*claimed);
   } else if (const auto* offered = std::get_if<GpusOffered>(&event)) {
     Offer(*offered);
+  } else if (const auto* refused = std::get_if<GpuPodsRefused>(&event)) {
+    Refuse(*refused);
   } else {
     Leave(std::get<PodGone>(event).uid);
   }
@@ -170,8 +173,20 @@ void ClusterState::Offer(const GpusOffered& offered) {
   if (claims_.Put(offered) && spec != nullptr) UpsertNode(NodeSpec(*spec));
 }
 
+void ClusterState::Refuse(const GpuPodsRefused& refused) {
+  const NodeSpec* const spec = SpecOf(refused.node);
+  if (spec == nullptr) return;
+  if (refused.refused) {
+    refusing_.insert(refused.node);
+  } else {
+    refusing_.erase(refused.node);
+  }
+  UpsertNode(NodeSpec(*spec));
+}
+
 void ClusterState::UpsertNode(const NodeSpec& said) {
   NodeSpec spec = claims_.WithOffers(said);
+  spec.refuses_gpu_pods = refusing_.contains(spec.name);
   const auto known = specs_.find(spec.name);
   if (known != specs_.end() && *known->second == spec) return;  // a heartbeat
   auto shared = std::make_shared<const NodeSpec>(std::move(spec));

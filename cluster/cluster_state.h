@@ -166,6 +166,7 @@ class ClusterState {
   void ApplyOne(const ClusterEvent& event) BERTH_REQUIRES(mutex_);
   void UpsertNode(const NodeSpec& said) BERTH_REQUIRES(mutex_);
   void Offer(const GpusOffered& offered) BERTH_REQUIRES(mutex_);
+  void Refuse(const GpuPodsRefused& refused) BERTH_REQUIRES(mutex_);
   void Claim(const GpusClaimed& claimed) BERTH_REQUIRES(mutex_);
   void ReplaceNode(const std::shared_ptr<const NodeSpec>& spec) BERTH_REQUIRES(mutex_);
   // The node with the pods and claims that are on it now.
@@ -180,6 +181,7 @@ class ClusterState {
 
   mutable Mutex mutex_;
   Specs specs_ BERTH_GUARDED_BY(mutex_);
+  std::set<std::string> refusing_ BERTH_GUARDED_BY(mutex_);  // nodes: NodeSpec::refuses_gpu_pods
   // The keys are the UIDs inside the records.
   std::unordered_map<std::string_view, std::shared_ptr<const PodRecord>> pods_
       BERTH_GUARDED_BY(mutex_);

@@ -74,6 +74,9 @@ struct NodeSpec {
   Isolation share_isolation = Isolation::kNone;
   // No shares are given of `gpus` while the UUID of one is unknown: nobody could carry them out.
   bool shares_need_uuids = false;
+  // Its kubelet refused the pods with GPUs that were bound there last: it gets none for a while
+  // (GpuPodsRefused).
+  bool refuses_gpu_pods = false;
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
   // Whether who asks for a GPU gets a part of one: a place, or a MIG device that counts as a GPU.

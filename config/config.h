@@ -98,6 +98,13 @@ struct SharesConfig {
   friend bool operator==(const SharesConfig&, const SharesConfig&) = default;
 };
 
+// Metrics of which there are many: none of them unless somebody wants them.
+struct MetricsConfig {
+  bool by_namespace = false;
+  bool by_gpu = false;
+  friend bool operator==(const MetricsConfig&, const MetricsConfig&) = default;
+};
+
 // Groups of pods that start whole or not at all.
 struct GangsConfig {
   std::vector<std::string> conventions;  // in whose words; groups of others are kept near alone
@@ -130,6 +137,7 @@ struct Config {
   HamiConfig hami;
   GpushareConfig gpushare;
   SharesConfig shares;
+  MetricsConfig metrics;
   ServerConfig server;
   LeaderElectionConfig leader_election;
   // How long a bind may take before Berth asks the API server for its outcome.

@@ -165,6 +165,14 @@ void Describe(Visitor& v, SharesConfig& shares) {
 }
 
 template <class Visitor>
+void Describe(Visitor& v, MetricsConfig& metrics) {
+  v.Field("byNamespace", metrics.by_namespace, TrueOrFalse{},
+          "GPUs held and pods waiting, a series for each namespace and model");
+  v.Field("byGpu", metrics.by_gpu, TrueOrFalse{},
+          "how much of each GPU is allocated, a series for each whose UUID is known");
+}
+
+template <class Visitor>
 void Describe(Visitor& v, GangsConfig& gangs) {
   v.Field("conventions", gangs.conventions, TextList{},
           "in whose words groups of pods are named that start whole; other groups are kept near");
@@ -221,6 +229,7 @@ void Describe(Visitor& v, Config& config) {
   v.Group("hami", config.hami, "HAMi");
   v.Group("gpushare", config.gpushare, "gpushare");
   v.Group("shares", config.shares, "shares of GPUs");
+  v.Group("metrics", config.metrics, "metrics of which there are many");
   v.Group("server", config.server, "");
   v.Group("leaderElection", config.leader_election, "");
   v.Field("reservationSeconds", config.reservation_seconds, Integers{1, 3600},

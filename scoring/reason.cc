@@ -22,6 +22,8 @@ constexpr auto kRows = [] {
   set(kFits, Verdict::kFits, "fits", "");
   set(kNodeUnknown, kNow, "node_unknown", "node not known to berth yet");
   set(kNodeNotReady, kNever, "node_not_ready", "node is not ready");
+  set(kRefusesGpuPods, kNever, "refuses_gpu_pods",
+      "the kubelet of the node refused the pods with GPUs that were bound there last");
   set(kNoGpu, kNever, "no_gpu", "node has no GPU");
   set(kNoGpuOffered, kNever, "no_gpu_offered", "the device plugin of the node offers no GPU");
   set(kOtherResource, kNever, "other_resource",

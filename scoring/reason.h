@@ -23,6 +23,7 @@ enum class Reason : std::uint8_t {
   kFits,
   kNodeUnknown,  // not in the snapshot (yet)
   kNodeNotReady,
+  kRefusesGpuPods,  // its kubelet refused the last ones
   kNoGpu,
   kNoGpuOffered,         // it has GPUs, and its device plugin offers none of them
   kOtherResource,        // its GPUs are of another resource than the pod asks for

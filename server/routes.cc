@@ -19,6 +19,7 @@
 #include "server/pages/plan_page.h"
 #include "server/pages/process_metrics.h"
 #include "server/pages/topology_metrics.h"
+#include "server/pages/usage_metrics.h"
 #include "server/pages/waiting_classes.h"
 #include "server/pages/waste_metrics.h"
 #include "server/ui/live_page.h"
@@ -92,6 +93,9 @@ std::string MetricsOf(const RouteParts& parts) {
   const bool shows_waiting = ready && parts.waiting != nullptr;
   text += WaitingMetricsText(shows_waiting ? parts.waiting->Everybody() : std::vector<WaitingPod>(),
                              std::chrono::system_clock::now());
+  text += UsageMetricsText(*snapshot,
+                           shows_waiting ? parts.waiting->Everybody() : std::vector<WaitingPod>(),
+                           parts.many_metrics);
   text += GangMetricsText(ready ? GangsOf(parts) : std::vector<GangView>());
   text += MetricsText()
               .Family("berth_ready", "gauge", "1 while verbs are answered")

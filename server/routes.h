@@ -67,6 +67,7 @@ struct RouteParts {
   const Extender* extender = nullptr;  // nullptr: nothing explains pods
   // How the pods of a plan are read; nullptr: there are no plans.
   const wire::PodRules* pod_rules = nullptr;
+  MetricsConfig many_metrics = {};
   PageWriter* plans = nullptr;  // makes them; nullptr: the I/O thread of the request does
 };
 

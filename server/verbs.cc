@@ -37,6 +37,7 @@ Verbs::Answer Verbs::Malformed(const Error& error) {
 
 template <class Handle>
 http::HttpResponse Verbs::Timed(Verb verb, const http::HttpRequest& request, Handle handle) {
+  metrics_.ObserveArrival(verb, std::chrono::steady_clock::now() - request.began);
   Answer answer = handle();
   wire::ReleaseDecoder();
   if (answer.response.later) return std::move(answer.response);  // counted when it is there

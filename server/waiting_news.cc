@@ -8,17 +8,17 @@
 namespace berth {
 namespace {
 
-constexpr std::string_view kFits = "fits";
+const std::string kFits = "fits";
 
 // Of a pod that is somewhere: empty.
 std::string CauseOf(const wire::PodReport& report) {
   const PodExplanation& told = report.told;
   if (told.placed) return "";
-  std::string cause = report.gang ? "group " + std::string(report.gang->state) + ", " : "";
-  if (told.nodes == 0) return cause + "no nodes";
-  if (told.fitting > 0) return cause + std::string(kFits);
-  if (told.scheduler.any == static_cast<std::int64_t>(told.nodes)) cause += "kept away, ";
-  return cause + std::string(TextOf(told.counts.front().reason));
+  if (report.gang && wire::Waits(*report.gang)) return "group " + std::string(report.gang->state);
+  if (told.nodes == 0) return "no nodes";
+  if (told.fitting > 0) return kFits;
+  const bool kept_away = told.scheduler.any == static_cast<std::int64_t>(told.nodes);
+  return (kept_away ? "kept away, " : "") + std::string(TextOf(told.counts.front().reason));
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ void WaitingNews::LookAt(const WaitingPod& pod, Instant now) {
   const std::string before = std::exchange(told.last, cause);
   told.next = now + kRecheck;
   // A pod that fits is about to be placed, unless it still waits at the next look.
-  if (cause.empty() || (cause.ends_with(kFits) && before != cause)) return;
+  if (cause.empty() || (cause == kFits && before != cause)) return;
   const auto [said, is_new] = told.causes.emplace(cause, now);
   if (!is_new && now - said->second < kAgain) return;
   said->second = now;

@@ -13,7 +13,8 @@ namespace berth {
 namespace {
 
 bool TakesPods(const NodeSpec& spec) {
-  return spec.ready && std::ranges::none_of(spec.taints, [](const Taint& taint) {
+  return spec.ready && !spec.refuses_gpu_pods &&
+         std::ranges::none_of(spec.taints, [](const Taint& taint) {
            return taint.key == "node.kubernetes.io/unschedulable";
          });
 }

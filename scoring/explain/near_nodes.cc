@@ -249,6 +249,11 @@ class Search {
       spec.ready = true;
       return fits_as(spec) ? WayIn{"node_ready", "once the node is ready"} : WayIn{};
     }
+    if (spec.refuses_gpu_pods) {
+      spec.refuses_gpu_pods = false;
+      return fits_as(spec) ? WayIn{"node_ready", "once its kubelet takes pods with GPUs again"}
+                           : WayIn{};
+    }
     int sick = spec.missing;
     for (GpuSpec& gpu : spec.gpus) sick += std::exchange(gpu.healthy, true) ? 0 : 1;
     spec.missing = 0;

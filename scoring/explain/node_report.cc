@@ -278,6 +278,7 @@ NodeReport ReportOf(const Node& node) {
   NodeReport facts{.name = spec.name,
                    .gpu_model = spec.gpu_model,
                    .ready = spec.ready,
+                   .refuses_gpu_pods = spec.refuses_gpu_pods,
                    .cpu_milli = spec.cpu_milli,
                    .free_cpu_milli = node.free_cpu_milli(),
                    .memory_bytes = spec.memory_bytes,

@@ -3,8 +3,10 @@
 
 namespace berth {
 
-Reason NodeHealth::Check(const Node& node, const RequestShape&) const {
-  return node.spec().ready ? Reason::kFits : Reason::kNodeNotReady;
+Reason NodeHealth::Check(const Node& node, const RequestShape& shape) const {
+  if (!node.spec().ready) return Reason::kNodeNotReady;
+  const bool refused = node.spec().refuses_gpu_pods && shape.wants_gpu();
+  return refused ? Reason::kRefusesGpuPods : Reason::kFits;
 }
 
 }  // namespace berth

@@ -255,6 +255,9 @@ class Extender {
   // kFits unless the newest state has the pod's group in another domain than its node's.
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
   std::string NextDecisionId();
+  // Since when the pod waits, as the API server has it; empty: not known.
+  [[nodiscard]] std::optional<WallTime> CreatedOf(const PodId& id) const;
+  [[nodiscard]] std::optional<Duration> SinceWall(const std::optional<WallTime>& then) const;
   Result<Granted> Commit(const Policy& policy, Known known, const std::string& node,
                          std::string_view decision);
   // For a pod that is kube-scheduler's alone.

@@ -131,6 +131,7 @@ std::optional<Status> Extender::BindOnce(const BindsUnderWay::Entry& bind, Turn 
     }
   });
   const std::string decision = NextDecisionId();
+  const std::optional<WallTime> created = CreatedOf(id);  // the watch may forget it meanwhile
   const Result<Granted> granted = known ? Commit(policy, *std::move(known), request.node, decision)
                                         : Result<Granted>(tl::unexpected(std::move(known).error()));
   if (!granted) {
@@ -144,8 +145,20 @@ std::optional<Status> Extender::BindOnce(const BindsUnderWay::Entry& bind, Turn 
                       .pod = &id,
                       .placement = &granted->placement,
                       .id = decision,
-                      .link_quality = granted->link_quality});
+                      .link_quality = granted->link_quality,
+                      .waited = SinceWall(created)});
   return bound = Status();
+}
+
+std::optional<WallTime> Extender::CreatedOf(const PodId& id) const {
+  if (parts_.waiting == nullptr) return std::nullopt;
+  const auto waiting = parts_.waiting->FindNamed(id.namespace_name, id.name);
+  return waiting && waiting->pod->id.uid == id.uid ? waiting->created : std::nullopt;
+}
+
+std::optional<Duration> Extender::SinceWall(const std::optional<WallTime>& then) const {
+  if (!then) return std::nullopt;
+  return std::chrono::duration_cast<Duration>(parts_.clock.Wall() - *then);
 }
 
 // Sixteen hexadecimal digits: no two of a process are alike, and those of two hardly ever.

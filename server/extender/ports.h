@@ -90,6 +90,8 @@ struct Decision {
   std::string_view id = {};                 // bind
   std::string_view shortage = {};           // filter: what links that node lacks (link_report.h)
   std::optional<double> link_quality = {};  // bind: link_report.h
+  // bind: since the pod was created; empty: not known, or it failed.
+  std::optional<Duration> waited = {};
 };
 
 // What became of a gang. pod: one of its members.

@@ -82,12 +82,13 @@ void NodeSink::Remove(const std::string& name) {
 // --- pods
 
 PodSink::PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report,
-                 OnDispute on_dispute, WaitingPods* waiting)
+                 OnDispute on_dispute, WaitingPods* waiting, KubeletRefusals* starts)
     : state_(state),
       rules_(rules),
       unreadable_("pods", std::move(report)),
       on_dispute_(std::move(on_dispute)),
-      waiting_(waiting) {}
+      waiting_(waiting),
+      starts_(starts) {}
 
 void PodSink::ListBegins() {
   unreadable_.ListBegins();
@@ -146,6 +147,11 @@ void PodSink::Deleted(const PaddedText& object) {
   const auto meta = wire::DecodeObjectMeta(object);
   if (!meta) return unreadable_.Add("(unnamed)", meta.error().message);
   unreadable_.Remove(meta->FullName());
+  const auto seen = seen_.find(meta->uid);
+  if (seen != seen_.end() && !seen->second.starting_on.empty()) {
+    // Gone, or ended: the object is as it was before that.
+    starts_->Vanished({meta->uid, meta->namespace_name, meta->name}, seen->second.starting_on);
+  }
   seen_.erase(meta->uid);
   Bury(meta->uid);
   Flush();
@@ -177,7 +183,17 @@ void PodSink::Take(const PaddedText& object, bool listed) {
     unreadable_.Add(name, observed->problem);
   }
   seen.bound = !observed->node.empty() && !observed->over;
+  FollowStart(*observed, seen);
   Place(*std::move(observed));
+}
+
+void PodSink::FollowStart(const wire::ObservedPod& observed, Seen& seen) {
+  if (starts_ == nullptr || !seen.bound || !observed.pod.shape.wants_gpu()) return;
+  if (!observed.running) {
+    seen.starting_on = observed.node;
+  } else if (!std::exchange(seen.starting_on, "").empty()) {
+    starts_->Runs(observed.node);
+  }
 }
 
 void PodSink::Place(wire::ObservedPod observed) {

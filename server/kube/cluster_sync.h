@@ -23,6 +23,7 @@
 
 #include "cluster/cluster_state.h"
 #include "cluster/waiting_pods.h"
+#include "server/kube/kubelet_refusals.h"
 #include "server/kube/reflector.h"
 #include "server/kube/unreadable_objects.h"
 #include "server/kube/watch_source.h"
@@ -73,8 +74,10 @@ class PodSink final : public ObjectSink {
   using OnDispute = std::function<void(const DeviceDispute&)>;
 
   // References: they outlive the sink. waiting: nullptr = nobody asks for pods without a node.
+  // starts: hears what becomes of pods with GPUs on their nodes; nullptr: nobody does.
   PodSink(ClusterState& state, const wire::PodRules& rules, OnUnreadable report,
-          OnDispute on_dispute = {}, WaitingPods* waiting = nullptr);
+          OnDispute on_dispute = {}, WaitingPods* waiting = nullptr,
+          KubeletRefusals* starts = nullptr);
 
   void ListBegins() override;
   void Listed(const PaddedText& object) override;
@@ -92,11 +95,13 @@ class PodSink final : public ObjectSink {
     std::int64_t version = -1;
     std::uint64_t list = 0;  // the list that had it last
     bool bound = false;
+    std::string starting_on;  // of a pod with GPUs that is not running yet: the node
   };
 
   // Adds the events of the object to the batch. A listed object is the newest state.
   void Take(const PaddedText& object, bool listed);
   void Place(wire::ObservedPod observed);
+  void FollowStart(const wire::ObservedPod& observed, Seen& seen);
   void Bury(const std::string& uid);
   void Flush();
   // In a list a pod may come before another one has left its GPU: only when it has ended.
@@ -107,6 +112,7 @@ class PodSink final : public ObjectSink {
   UnreadableObjects unreadable_;
   const OnDispute on_dispute_;
   WaitingPods* const waiting_;
+  KubeletRefusals* const starts_;
   std::map<std::string, std::string> disputed_;  // what was reported, by UID
   std::uint64_t list_ = 0;
   std::vector<std::string> bound_before_;       // UIDs bound in the state when the list began

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "server/kube/api_audit.h"
+#include "server/kube/api_path.h"
 #include "server/wire/budget_json.h"
+#include "server/wire/pod_object.h"
 
 namespace berth::kube {
 namespace {
@@ -39,11 +41,15 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       waker_(
           parts.client, parts.clock, fence_,
           [this](const std::string& problem) { options_.on_log(true, "wake_refused", problem); }),
+      starts_({.state = parts.state,
+               .clock = parts.clock,
+               .why_not_admitted = [this](const PodId& pod) { return WhyNotAdmitted(pod); },
+               .log = options_.on_log}),
       extensions_(Extend()),
       nodes_(NodePublisher(), parts.node_rules, ReportUnreadable()),
       pods_(
           parts.state, parts.pod_rules, ReportUnreadable(),
-          [this](const DeviceDispute& dispute) { Report(dispute); }, parts.waiting),
+          [this](const DeviceDispute& dispute) { Report(dispute); }, parts.waiting, &starts_),
       budgets_(parts.budgets, Whole(wire::DecodeBudget), "poddisruptionbudgets",
                ReportUnreadable()) {}
 
@@ -84,6 +90,15 @@ OnUnreadable KubeCluster::ReportUnreadable() const {
   };
 }
 
+std::string KubeCluster::WhyNotAdmitted(const PodId& id) const {
+  Result<std::string> path = PodPath(id.namespace_name, id.name);
+  if (!path) return "";
+  Result<ApiResponse> response = parts_.client.Send({.path = *std::move(path)});
+  if (!response || !response->ok()) return "";  // gone, or not to be had: nothing is learned
+  const auto pod = wire::DecodeObservedPod(PaddedText(std::move(response->body)), parts_.pod_rules);
+  return pod && pod->pod.id.uid == id.uid ? pod->not_admitted : "";
+}
+
 void KubeCluster::Report(const DeviceDispute& dispute) {
   const PodId& id = dispute.pod;
   const std::string problem = "annotation berth.dev/devices " + dispute.problem;
@@ -122,6 +137,7 @@ Status KubeCluster::AroundBind(const BindOrder& order, const std::function<Statu
 }
 
 void KubeCluster::Upkeep() {
+  starts_.Look();
   for (const auto& extension : extensions_) extension->Upkeep();
 }
 
@@ -356,6 +372,7 @@ KubeClusterStats KubeCluster::stats() const {
   stats.binds = binder_.stats();
   stats.events_dropped = events_.dropped();
   stats.wakes = waker_.stats();
+  stats.refusals = starts_.stats();
   stats.disputed_pods = parts_.state.Disputes().size();
   for (const auto& extension : extensions_) extension->AddTo(stats.extensions);
   const MutexLock lock(mutex_);

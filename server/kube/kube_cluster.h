@@ -35,6 +35,7 @@
 #include "server/kube/api_pod_waker.h"
 #include "server/kube/cluster_sync.h"
 #include "server/kube/event_recorder.h"
+#include "server/kube/kubelet_refusals.h"
 #include "server/kube/leader_elector.h"
 #include "server/kube/leader_label.h"
 #include "server/kube/reflector.h"
@@ -64,6 +65,7 @@ struct KubeClusterStats {
   std::size_t differences_to_api = 0;  // pods that the API server has elsewhere; newest audit
   std::size_t disputed_pods = 0;       // whose annotation is not believed (device_disputes.h)
   ExtensionStats extensions;
+  KubeletRefusals::Stats refusals;
 };
 
 // Any thread may call it.
@@ -129,6 +131,8 @@ class KubeCluster final {
   void AuditAgain(const std::stop_token& stop);
   [[nodiscard]] OnUnreadable ReportUnreadable() const;
   void Report(const DeviceDispute& dispute);
+  // The kubelet's words; empty: it admitted the pod, or nobody can say.
+  [[nodiscard]] std::string WhyNotAdmitted(const PodId& id) const;
   struct Watched {
     WatchSource source;
     std::unique_ptr<Reflector> reflector;
@@ -157,6 +161,7 @@ class KubeCluster final {
   ApiBinder binder_;
   EventRecorder events_;
   ApiPodWaker waker_;
+  KubeletRefusals starts_;
   const ClusterExtensions extensions_;
   NodeSink nodes_;
   PodSink pods_;

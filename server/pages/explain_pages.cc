@@ -88,8 +88,7 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
     return told + (others ? kOthers : "");
   }
   const GangView& gang = *report.gang;
-  const bool waits = gang.state != "whole" && gang.state != "begun";
-  if (!waits) return told;
+  if (!wire::Waits(gang)) return told;
   std::string text =
       "its group " + gang.id.full_name() + " starts whole and is " + std::string(gang.state);
   if (!gang.why.empty()) text += " (" + gang.why + ")";

@@ -108,6 +108,12 @@ std::string KubeMetricsText(const kube::KubeClusterStats& cluster,
               "Pods that had been refused and that kube-scheduler was made to ask about again")
       .Sample(cluster.wakes.woken, {{"result", "woken"}})
       .Sample(cluster.wakes.failed, {{"result", "failed"}});
+  text.Family("berth_kubelet_refusals_total", "counter",
+              "Pods with GPUs that the kubelet of their node did not admit")
+      .Sample(cluster.refusals.refused);
+  text.Family("berth_nodes_refusing_gpu_pods", "gauge",
+              "Nodes that get no pods with GPUs because their kubelet refused the last ones")
+      .Sample(cluster.refusals.closed);
   AddAllocations(cluster.extensions, text);
   AddAudit(cluster, text);
   return text.Take();

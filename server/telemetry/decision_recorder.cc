@@ -27,6 +27,7 @@ void DecisionRecorder::Record(const Decision& decision) {
   if (decision.link_quality) {
     metrics_.ObserveLinkQuality(decision.placement->grants.size(), *decision.link_quality);
   }
+  if (decision.waited) metrics_.ObserveWait(*decision.placement, *decision.waited);
   const PodId& pod = *decision.pod;
   if (decision.error != nullptr) {
     log_.Write(LogLevel::kWarn, "bind_failed",

@@ -35,6 +35,23 @@ prometheus::Histogram::BucketBoundaries LatencyBuckets() {
 constexpr std::array<std::string_view, 4> kSizes = {"2", "3-4", "5-8", "9+"};
 std::size_t SizeOf(std::size_t gpus) { return gpus <= 2 ? 0 : gpus <= 4 ? 1 : gpus <= 8 ? 2 : 3; }
 
+// What pods have been given.
+constexpr std::array<std::string_view, 7> kAsks = {"share", "MIG", "1", "2", "3-4", "5-8", "9+"};
+// kAsks.size(): no GPU.
+std::size_t AskOf(const Placement& placement) {
+  if (!placement.mig.empty()) return 1;
+  const bool is_share = !placement.grants.empty() && placement.grants[0].milli < kMilliPerGpu;
+  if (is_share) return 0;
+  const std::size_t gpus =
+      placement.grants.size() + static_cast<std::size_t>(std::max(placement.places, 0));
+  if (gpus == 0) return kAsks.size();
+  return gpus == 1 ? 2 : 3 + SizeOf(gpus);
+}
+
+prometheus::Histogram::BucketBoundaries WaitBuckets() {
+  return {0.1, 0.5, 1, 5, 10, 30, 60, 300, 1800, 3600, 4 * 3600, 24 * 3600};
+}
+
 prometheus::Histogram::BucketBoundaries RatioBuckets() {
   return {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1};
 }
@@ -219,9 +236,23 @@ class Metrics::Impl {
             .Name("berth_call_duration_seconds")
             .Help("Time from the first byte of the request to the encoded answer, by verb")
             .Register(registry_);
+    auto& arrival = prometheus::BuildHistogram()
+                        .Name("berth_call_arrival_seconds")
+                        .Help(
+                            "Time from the first byte of the request to its handler, by verb: what "
+                            "the network and other requests take of it")
+                        .Register(registry_);
+    auto& waits = prometheus::BuildHistogram()
+                      .Name("berth_pod_wait_seconds")
+                      .Help("How long bound pods had waited since they were created, by their GPUs")
+                      .Register(registry_);
+    for (std::size_t a = 0; a < kAsks.size(); ++a) {
+      waits_[a] = &waits.Add({{"size", std::string(kAsks[a])}}, WaitBuckets());
+    }
     for (const Verb verb : kVerbs) {
       const std::string name(NameOf(verb));
       seconds_[Index(verb)] = &seconds.Add({{"verb", name}}, LatencyBuckets());
+      arrival_[Index(verb)] = &arrival.Add({{"verb", name}}, LatencyBuckets());
       for (std::size_t r = 0; r < kResults.size(); ++r) {
         count_[Index(verb)][r] =
             &calls_.Add({{"verb", name}, {"result", std::string(kResults[r])}});
@@ -253,6 +284,13 @@ class Metrics::Impl {
     count_[Index(verb)][Index(result)]->Increment();
     seconds_[Index(verb)]->Observe(seconds);
   }
+
+  void ObserveWait(const Placement& placement, double seconds) {
+    const std::size_t ask = AskOf(placement);
+    if (ask < kAsks.size()) waits_[ask]->Observe(std::max(seconds, 0.0));
+  }
+
+  void ObserveArrival(Verb verb, double seconds) { arrival_[Index(verb)]->Observe(seconds); }
 
   void CountUnavailable(Verb verb) {
     count_[Index(verb)][Index(CallResult::kUnavailable)]->Increment();
@@ -370,6 +408,8 @@ class Metrics::Impl {
   prometheus::Gauge& reservations_;
   prometheus::Gauge& without_devices_;
   std::array<prometheus::Histogram*, kVerbs.size()> seconds_{};
+  std::array<prometheus::Histogram*, kVerbs.size()> arrival_{};
+  std::array<prometheus::Histogram*, kAsks.size()> waits_{};
   std::array<prometheus::Histogram*, kSizes.size()> link_quality_{};
   std::array<std::array<prometheus::Counter*, kResults.size()>, kVerbs.size()> count_{};
   std::array<prometheus::Counter*, static_cast<std::size_t>(Reason::kCount)> refusal_{};
@@ -400,6 +440,14 @@ void Metrics::CountCall(Verb verb, CallResult result, std::chrono::duration<doub
 void Metrics::CountUnavailable(Verb verb) { impl_->CountUnavailable(verb); }
 
 void Metrics::CountRefusal(Reason reason) { impl_->CountRefusal(reason); }
+
+void Metrics::ObserveWait(const Placement& placement, std::chrono::duration<double> waited) {
+  impl_->ObserveWait(placement, waited.count());
+}
+
+void Metrics::ObserveArrival(Verb verb, std::chrono::duration<double> taken) {
+  impl_->ObserveArrival(verb, taken.count());
+}
 
 void Metrics::Count(const GangNews& news) { impl_->Count(news); }
 

@@ -51,6 +51,11 @@ class Metrics {
   // How good the links of a pod's GPUs are, relative to the best that were idle (link_report.h).
   void ObserveLinkQuality(std::size_t gpus, double ratio);
 
+  // How long a pod that was bound had waited for it.
+  void ObserveWait(const Placement& placement, std::chrono::duration<double> waited);
+  // From the first byte of a call to its handler.
+  void ObserveArrival(Verb verb, std::chrono::duration<double> taken);
+
   // The hash of the configuration that is in use from now on, and whether some of it waits for a
   // restart.
   void ShowConfig(std::string_view hash, bool needs_restart);

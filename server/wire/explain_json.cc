@@ -80,6 +80,7 @@ Json FactsJson(const NodeReport& facts) {
   Json json = {{"node", facts.name},
                {"model", facts.gpu_model},
                {"ready", facts.ready},
+               {"refuses_gpu_pods", facts.refuses_gpu_pods},
                {"cpu_milli", facts.cpu_milli},
                {"free_cpu_milli", facts.free_cpu_milli},
                {"memory_bytes", facts.memory_bytes},

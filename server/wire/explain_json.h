@@ -28,6 +28,9 @@ struct PodReport {
   std::string sentence;  // the whole answer in one
 };
 
+// Whether the gang as a whole keeps its members waiting.
+inline bool Waits(const GangView& gang) { return gang.state != "whole" && gang.state != "begun"; }
+
 struct GangMemberReport {
   std::string pod;    // "namespace/name"
   std::string state;  // "waiting", "gated", "planned", "reserved", "bound"

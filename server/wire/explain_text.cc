@@ -190,8 +190,10 @@ std::string TextOf(const PodReport& report) {
 }
 
 std::string TextOf(const NodeReport& node) {
-  std::string text = node.name + ": " + (node.gpu_model.empty() ? "no GPU model" : node.gpu_model) +
-                     (node.ready ? "" : ", not ready") + "\n";
+  std::string text =
+      node.name + ": " + (node.gpu_model.empty() ? "no GPU model" : node.gpu_model) +
+      (node.ready ? "" : ", not ready") +
+      (node.refuses_gpu_pods ? ", its kubelet refused the last pods with GPUs" : "") + "\n";
   text += "  CPU " + CpuText(node.free_cpu_milli) + " of " + CpuText(node.cpu_milli) +
           " free, memory " + MemoryText(node.free_memory_bytes) + " of " +
           MemoryText(node.memory_bytes) + " free\n";

@@ -177,6 +177,8 @@ class PodReader {
   void ReadStatus(object status) {
     ForEachField(status, [this](std::string_view key, value content) {
       if (IsField(key, "phase")) Take(fields_.phase, content);
+      if (IsField(key, "reason")) Take(fields_.reason, content);
+      if (IsField(key, "message")) Take(fields_.message, content);
       if (IsField(key, "resourceClaimStatuses")) ReadClaimNames(content.get_array());
       if (IsField(key, "conditions")) ReadConditions(content.get_array());
     });

@@ -30,6 +30,7 @@ struct PodFields {
   bool terminating = false;      // metadata.deletionTimestamp is set
   std::string node;              // spec.nodeName
   std::string phase;             // status
+  std::string reason, message;   // status: why the kubelet refused it, where it did
   // The names of its ResourceClaims: those of the spec, and those that were made from the spec's
   // templates (status).
   std::vector<std::string> claims = {};

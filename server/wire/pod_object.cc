@@ -71,6 +71,14 @@ Result<PodFields> ReadWholePod(const PaddedText& text, const PodRules& rules) {
   return fields;
 }
 
+// The kubelet's words where it had no devices, CPU or memory for the pod (k8s.io/kubernetes
+// pkg/kubelet/lifecycle: AdmissionFailureHandlers, UnexpectedAdmissionError, OutOfcpu, ...).
+std::string NotAdmitted(const PodFields& fields) {
+  const bool refused = fields.phase == "Failed" && (fields.reason == "UnexpectedAdmissionError" ||
+                                                    fields.reason.starts_with("OutOf"));
+  return refused ? fields.reason + ": " + fields.message.substr(0, 300) : "";
+}
+
 bool IsOver(const PodFields& fields) {
   return fields.phase == "Succeeded" || fields.phase == "Failed";
 }
@@ -85,6 +93,8 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   observed.pod = rules.ToRequest(std::move(fields.parts));
   observed.node = std::move(fields.node);
   observed.over = IsOver(fields);
+  observed.running = fields.phase == "Running";
+  observed.not_admitted = NotAdmitted(fields);
   observed.terminating = fields.terminating;
   observed.gated = fields.gated;
   observed.unschedulable = fields.unschedulable;

@@ -17,8 +17,11 @@ namespace berth::wire {
 
 struct ObservedPod {
   PodRequest pod;
-  std::string node;          // spec.nodeName; empty = not bound
-  bool over = false;         // it has ended and holds nothing any more
+  std::string node;      // spec.nodeName; empty = not bound
+  bool over = false;     // it has ended and holds nothing any more
+  bool running = false;  // its containers have been started
+  // It never ran, because the kubelet did not admit it: "UnexpectedAdmissionError: ...". Empty: no.
+  std::string not_admitted;
   bool terminating = false;  // it was told to end, and still holds what it has
   // Of a pod without a node:
   bool gated = false;          // scheduling gates keep it from every scheduler

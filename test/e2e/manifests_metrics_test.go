@@ -54,13 +54,18 @@ func alerts(t *testing.T) []query {
 
 func panels(t *testing.T) []query {
 	t.Helper()
+	return append(panelsOf(t, "dashboard.json"), panelsOf(t, "dashboard-usage.json")...)
+}
+
+func panelsOf(t *testing.T, file string) []query {
+	t.Helper()
 	var dashboard struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr, LegendFormat string }
 		}
 	}
-	text, err := os.ReadFile("manifests/monitoring/dashboard.json")
+	text, err := os.ReadFile("manifests/monitoring/" + file)
 	if err == nil {
 		err = json.Unmarshal(text, &dashboard)
 	}
@@ -108,8 +113,8 @@ var onlyAfterAnEvent = map[string]string{
 	`berth_kube_requests_total{code="5xx"}`: "the API server answered 5xx",
 }
 
-// Labels that Prometheus adds, or whoever collects the series of several clusters.
-var ofTheScrape = []string{"instance", "job", "namespace", "cluster"}
+// Labels that Prometheus adds, or whoever collects the series of several clusters; and DCGM's name of a GPU.
+var ofTheScrape = []string{"instance", "job", "namespace", "cluster", "UUID"}
 
 // problems are what is wrong with a query, given what is on /metrics.
 func (q query) problems(samples map[string][]sample) []string {
@@ -184,16 +189,17 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	plane.AddBerthNamespace()
 	plane.Kubectl("apply", "-k", "manifests/base")
 	config := render(t, "manifests/base")
-	berth := plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"), configOfBerth(t, config))
+	berth := plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"),
+		configOfBerth(t, config)+"\nmetrics: {byNamespace: true, byGpu: true}\n")
 	isPod(t, plane, berth, "berth-0")
 	berth.Start()
 	berth.WaitReady()
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
-	plane.CreatePods(withAndWithoutGPUs("pod")...)
+	plane.CreatePods(append(withAndWithoutGPUs("pod"), harness.Pod("slice", harness.Ask{"nvidia.com/mig-1g.10gb": "1"}))...)
 	plane.WaitBound(30 * time.Second)
 	past := harness.Pod("past-berth", harness.Ask{harness.GPUResource: "1"})
 	past.Spec.NodeName = "node-0003"
-	plane.CreatePods(past)
+	plane.CreatePods(past, harness.Pod("too-large", harness.Ask{harness.GPUResource: "9"}))
 
 	// The gauges of the books follow what happens.
 	for name, want := range map[string]float64{"berth_pods_without_devices": 1, "berth_reservations": 0, "berth_nodes": 5,

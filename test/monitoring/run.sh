@@ -22,5 +22,17 @@ trap 'rm -rf "${scratch:-}" "$work"' EXIT
 # The rules of the PrometheusRule, as Prometheus itself reads them.
 sed -n '/^spec:/,$p' ../../manifests/monitoring/alerts.yaml | sed '1d; s/^  //' >"$work/alerts.yaml"
 cp alerts_test.yaml "$work"
+dashboards=$PWD/../../manifests/monitoring
 cd "$work"
 "$promtool" test rules alerts_test.yaml
+
+# The queries of the dashboards, with Grafana's variables filled in, are PromQL.
+{
+  echo "groups: [{name: dashboards, rules: ["
+  # shellcheck disable=SC2016  # Grafana's variables
+  sed -n 's/^ *"expr": \(".*"\),\{0,1\}$/{record: query, expr: \1},/p' "$dashboards"/dashboard*.json |
+    sed 's/\$__rate_interval/5m/g; s/\$cluster\|\$namespace/.*/g'
+  echo "]}]"
+} >queries.yaml
+grep -c '^{record' queries.yaml | sed 's/$/ queries of dashboards/'
+"$promtool" check rules --lint=none queries.yaml

@@ -81,6 +81,10 @@ class APod {
     pod_.id.uid = uid;
     return *this;
   }
+  APod& Namespace(const std::string& name) {
+    pod_.id.namespace_name = name;
+    return *this;
+  }
   APod& Priority(int priority) {
     pod_.priority = priority;
     return *this;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth {
@@ -136,6 +137,28 @@ TEST(Metrics, LinkQualityIsCountedBySizeClass) {
   EXPECT_EQ(ValueOf(text, "berth_link_quality_ratio_count{size=\"3-4\"}"), "1");
   EXPECT_EQ(ValueOf(text, "berth_link_quality_ratio_count{size=\"5-8\"}"), "0");
   EXPECT_EQ(ValueOf(text, "berth_link_quality_ratio_sum{size=\"9+\"}"), "1");
+}
+
+TEST(Metrics, WaitsAreCountedByWhatThePodHasBeenGiven) {
+  TestService service({});
+  const auto wait = [&](const Placement& placement, int seconds) {
+    service.metrics().ObserveWait(placement, std::chrono::seconds(seconds));
+  };
+  wait(test::APod("a").Share(300).On("n", {0}), 2);
+  wait(test::APod("b").Whole(1).On("n", {0}), 20);
+  wait(test::APod("c").Whole(8).On("n", {0, 1, 2, 3, 4, 5, 6, 7}), 2000);
+  wait({.node = "n", .grants = {}, .places = 2}, -3);  // clocks differ
+  wait(test::APod("d").On("n"), 1);
+  const std::string text = Text(service);
+  const auto count = [&](const std::string& labels) {
+    return ValueOf(text, "berth_pod_wait_seconds_" + labels);
+  };
+  EXPECT_EQ(count("bucket{size=\"share\",le=\"5\"}"), "1");
+  EXPECT_EQ(count("sum{size=\"1\"}"), "20");
+  EXPECT_EQ(count("bucket{size=\"5-8\",le=\"1800\"}"), "0");
+  EXPECT_EQ(count("bucket{size=\"5-8\",le=\"3600\"}"), "1");
+  EXPECT_EQ(count("sum{size=\"2\"}"), "0");
+  EXPECT_EQ(count("count{size=\"3-4\"}"), "0");
 }
 
 TEST(Metrics, OneConfigurationIsShownAndHowItsReloadsEnded) {

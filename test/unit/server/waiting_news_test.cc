@@ -100,6 +100,21 @@ TEST_F(WaitingNewsTest, APodThatFitsIsGivenTheTimeToBePlaced) {
   EXPECT_NE(told.front().find("fits 2 of 2 nodes now"), std::string::npos) << told.front();
 }
 
+TEST_F(WaitingNewsTest, AMemberOfAGroupThatWaitsIsToldThoughItWouldFitAlone) {
+  const auto report = [this](const WaitingPod& pod) {
+    wire::PodReport told = ReportOn(explain_, pod);
+    told.gang = GangView{.id = pod.pod->gang.id, .state = "waiting", .total = {}, .why = "no room"};
+    return told;
+  };
+  WaitingNews news({waiting_, [this] { return askers_; }, report, sink_, clock_});
+  Waits(APod("a").Whole(1).Gang("berth:default/g").GangSize(4));
+  for (int second = 0; second < 60; ++second) {
+    clock_.Advance(seconds(1));
+    news.Look();
+  }
+  EXPECT_EQ(sink_.texts.size(), 1U);
+}
+
 TEST_F(WaitingNewsTest, OthersArePassedOver) {
   Waits(APod("gated").Whole(8), true, true);
   Waits(APod("new").Whole(8), false);

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/usage_metrics.h"
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "server/pages/metrics_text.h"
+#include "topology/mig/mig_profile.h"
+
+namespace berth {
+namespace {
+
+struct NamespaceUse {
+  std::map<std::string, double> gpus;       // by model
+  std::map<std::string, std::int64_t> mig;  // devices, by profile
+};
+
+// In GPUs; a place is its part of one. GPUs of a pod that are not known count as it asks.
+double GpusOf(const PodRecord& record, const GpuPlaces& places) {
+  double gpus = 0;
+  for (const DeviceGrant& grant : record.placement.grants) {
+    gpus += grant.milli / double{kMilliPerGpu};
+  }
+  if (record.placement.places > 0) {
+    const double part = places.gpus > 0 ? double(places.gpus) / places.count : 1;
+    return record.placement.places * part;
+  }
+  return record.unattributed() ? record.pod.shape.gpu_count() : gpus;
+}
+
+// Devices of a pod that are not known count as it asks.
+void AddMig(const PodRecord& record, std::map<std::string, std::int64_t>& mig) {
+  for (const MigGrant& grant : record.placement.mig) ++mig[MigProfileName(grant.profile)];
+  const MigSlices* const asked = record.pod.shape.mig();
+  if (!record.placement.mig.empty() || asked == nullptr) return;
+  for (const MigWant& want : asked->wants) {
+    if (want.profile) mig[MigProfileName(*want.profile)] += want.count;
+  }
+}
+
+void AddNode(const Node& node, std::map<std::string, NamespaceUse>& by_namespace) {
+  for (const auto& pod : node.pods()) {
+    if (!pod->pod.shape.wants_gpu() || pod->state == PodState::kPlanned) continue;
+    NamespaceUse& use = by_namespace[pod->pod.id.namespace_name];
+    AddMig(*pod, use.mig);
+    const double gpus = GpusOf(*pod, node.spec().places);
+    if (gpus > 0) use.gpus[node.spec().gpu_model] += gpus;
+  }
+}
+
+std::string ByNamespace(const Snapshot& snapshot, std::span<const WaitingPod> waiting) {
+  std::map<std::string, NamespaceUse> by_namespace;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) AddNode(snapshot.node(i), by_namespace);
+  std::map<std::string, std::int64_t> waits;
+  for (const WaitingPod& pod : waiting) {
+    if (!pod.gated && pod.pod->shape.wants_gpu()) ++waits[pod.pod->id.namespace_name];
+  }
+  MetricsText text;
+  text.Family("berth_namespace_gpus", "gauge",
+              "GPUs that pods of the namespace hold, shares and places as parts of one");
+  for (const auto& [name, use] : by_namespace) {
+    for (const auto& [model, gpus] : use.gpus) {
+      text.Sample(gpus, {{"pod_namespace", name}, {"model", model}});
+    }
+  }
+  text.Family("berth_namespace_mig_devices", "gauge", "MIG devices that pods of it hold");
+  for (const auto& [name, use] : by_namespace) {
+    for (const auto& [profile, devices] : use.mig) {
+      text.Sample(devices, {{"pod_namespace", name}, {"profile", profile}});
+    }
+  }
+  text.Family("berth_namespace_waiting_gpu_pods", "gauge",
+              "Pods of the namespace that ask for GPUs and wait, without gated ones");
+  for (const auto& [name, pods] : waits) text.Sample(pods, {{"pod_namespace", name}});
+  return text.Take();
+}
+
+std::string ByGpu(const Snapshot& snapshot) {
+  MetricsText text;
+  text.Family("berth_gpu_allocated_ratio", "gauge",
+              "How much of the GPU pods and claims hold, 0 to 1");
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
+      const std::string& uuid = node.spec().gpus[gpu].uuid;
+      if (uuid.empty()) continue;
+      text.Sample(1 - node.gpus()[gpu].milli / double{kMilliPerGpu},
+                  {{"node", node.spec().name}, {"gpu", std::to_string(gpu)}, {"uuid", uuid}});
+    }
+  }
+  return text.Take();
+}
+
+}  // namespace
+
+std::string UsageMetricsText(const Snapshot& snapshot, std::span<const WaitingPod> waiting,
+                             const MetricsConfig& wanted) {
+  std::string text;
+  if (wanted.by_namespace) text += ByNamespace(snapshot, waiting);
+  if (wanted.by_gpu) text += ByGpu(snapshot);
+  return text;
+}
+
+}  // namespace berth

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/usage_metrics.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/builders.h"
+#include "test/support/mig_nodes.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+
+std::shared_ptr<const Snapshot> Cluster() {
+  return test::SnapshotOf(
+      {ANode("n1")
+           .Gpus(4)
+           .Model("A100")
+           .Holding(APod("a").Whole(2).Namespace("ml"), {0, 1})
+           .Holding(APod("b").Share(250).Namespace("web"), {2}),
+       ANode("n2").Gpus(2).Model("T4").Holding(APod("c").Whole(1).Namespace("ml"), {0})});
+}
+
+void ExpectLines(const std::string& text, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    EXPECT_NE(text.find(line + "\n"), std::string::npos) << line << " in\n" << text;
+  }
+}
+
+TEST(UsageMetrics, AreThereWhereTheyAreWanted) {
+  EXPECT_EQ(UsageMetricsText(*Cluster(), {}, {}), "");
+  const std::string text = UsageMetricsText(*Cluster(), {}, {.by_namespace = true});
+  EXPECT_EQ(text.find("berth_gpu_allocated_ratio"), std::string::npos);
+}
+
+TEST(UsageMetrics, CountWhatPodsOfANamespaceHold) {
+  const std::vector<WaitingPod> waiting = {
+      {.pod = std::make_shared<PodRequest>(APod("w").Whole(8).Namespace("ml").Request())},
+      {.pod = std::make_shared<PodRequest>(APod("g").Whole(8).Namespace("ml").Request()),
+       .gated = true}};
+  ExpectLines(UsageMetricsText(*Cluster(), waiting, {.by_namespace = true}),
+              {"berth_namespace_gpus{pod_namespace=\"ml\",model=\"A100\"} 2.000000",
+               "berth_namespace_gpus{pod_namespace=\"ml\",model=\"T4\"} 1.000000",
+               "berth_namespace_gpus{pod_namespace=\"web\",model=\"A100\"} 0.250000",
+               "berth_namespace_waiting_gpu_pods{pod_namespace=\"ml\"} 1"});
+}
+
+TEST(UsageMetrics, CountMigDevicesByThemselves) {
+  const auto node =
+      ANode("n1")
+          .Mig(test::StaticMig(1, test::kSevenSmall))
+          .HoldingMig(APod("a").Mig("1g.5gb").Namespace("ml"), {test::AGrantOf("1g.5gb")});
+  const std::string text = UsageMetricsText(*test::SnapshotOf({node}), {}, {.by_namespace = true});
+  ExpectLines(text, {"berth_namespace_mig_devices{pod_namespace=\"ml\",profile=\"1g.5gb\"} 1"});
+  EXPECT_EQ(text.find("berth_namespace_gpus{"), std::string::npos) << text;
+}
+
+TEST(UsageMetrics, SayHowMuchOfEachGpuIsAllocatedWhoseUuidIsKnown) {
+  NodeSpec spec = ANode("n1").Gpus(2).Spec();
+  spec.gpus[1].uuid = "GPU-b";
+  const auto node = std::make_shared<const Node>(
+      std::make_shared<const NodeSpec>(spec), PodRecords{APod("a").Share(250).BoundOn("n1", {1})});
+  const std::vector<std::shared_ptr<const Node>> nodes = {node};
+  const std::string text = UsageMetricsText(Snapshot(nodes), {}, {.by_gpu = true});
+  ExpectLines(text, {"berth_gpu_allocated_ratio{node=\"n1\",gpu=\"1\",uuid=\"GPU-b\"} 0.250000"});
+  EXPECT_EQ(text.find("gpu=\"0\""), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace berth
