@@ -184,9 +184,16 @@ void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
   plan->add_option("--config", flags.config, "With --cluster: BerthConfiguration (YAML)")
       ->type_name("FILE")
       ->needs(cluster);
-  plan->add_option("--add-nodes", flags.add_nodes, "So many nodes come, as the one of --like")
+  plan->add_option("--add-nodes", flags.add_nodes,
+                   "So many nodes come, as the one of --like; both may be given several times")
+      ->type_name("COUNT")
+      ->allow_extra_args(false)
       ->check(CLI::Range(1, kMostAddedNodes));
-  plan->add_option("--like", flags.like, "The node of which they are copies")->type_name("NODE");
+  plan->add_option("--like", flags.like,
+                   "The node of which they are copies: its name, or a file with a Node (YAML or "
+                   "JSON, as `kubectl get node -o yaml` writes it; - is standard input)")
+      ->type_name("NODE|FILE")
+      ->allow_extra_args(false);
   plan->add_option("--remove", flags.remove, "This node goes; may be given several times")
       ->type_name("NODE");
   plan->add_flag("--json", flags.json, "Print JSON");

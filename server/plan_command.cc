@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/plan_command.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
@@ -37,12 +40,39 @@ Result<std::string> TextIn(const std::string& file) {
   return text;
 }
 
+Status Check(const PlanFlags& flags) {
+  if (flags.files.empty()) return Invalid("plan: want a file of pods, -f FILE");
+  if (flags.add_nodes.size() != flags.like.size()) {
+    return Invalid("plan: want one --like for each --add-nodes, got " +
+                   std::to_string(flags.like.size()) + " and " +
+                   std::to_string(flags.add_nodes.size()));
+  }
+  if (std::ranges::count(flags.files, "-") + std::ranges::count(flags.like, "-") > 1) {
+    return Invalid("plan: want standard input (-) once");
+  }
+  return {};
+}
+
+// Adds what --like says: the name of a node, or the Node that is in a file.
+Status AddLike(const std::string& like, std::string& body) {
+  if (!IsShapeFile(like)) {
+    wire::AppendString(body, like);
+    return {};
+  }
+  BERTH_TRY(const std::string text, TextIn(like));
+  BERTH_TRY(const std::vector<std::string> documents, JsonDocuments(text, like));
+  if (documents.size() != 1) {
+    return Invalid("--like " + like + ": want one Node, got " + std::to_string(documents.size()) +
+                   " documents");
+  }
+  if (!documents.front().starts_with('{')) return Invalid("--like " + like + ": want a Node");
+  body += documents.front();
+  return {};
+}
+
 // The body of POST /plan.
 Result<std::string> RequestOf(const PlanFlags& flags) {
-  if (flags.files.empty()) return Invalid("plan: want a file of pods, -f FILE");
-  if ((flags.add_nodes > 0) != !flags.like.empty()) {
-    return Invalid("plan: want --add-nodes K and --like NODE together");
-  }
+  BERTH_TRY_STATUS(Check(flags));
   std::string body = R"({"pods":[)";
   bool is_first = true;
   for (const std::string& file : flags.files) {
@@ -54,16 +84,30 @@ Result<std::string> RequestOf(const PlanFlags& flags) {
     }
   }
   body += ']';
-  if (flags.add_nodes > 0) {
-    body += R"(,"add":[{"like":)";
-    wire::AppendString(body, flags.like);
-    body += R"(,"count":)" + std::to_string(flags.add_nodes) + "}]";
+  for (std::size_t i = 0; i < flags.like.size(); ++i) {
+    body += i == 0 ? R"(,"add":[{"like":)" : R"(,{"like":)";
+    BERTH_TRY_STATUS(AddLike(flags.like[i], body));
+    body += R"(,"count":)" + std::to_string(flags.add_nodes[i]) + "}";
   }
+  if (!flags.like.empty()) body += ']';
   for (std::size_t i = 0; i < flags.remove.size(); ++i) {
     body += i == 0 ? R"(,"remove":[)" : ",";
     wire::AppendString(body, flags.remove[i]);
   }
   return body + (flags.remove.empty() ? "}" : "]}");
+}
+
+// An error about a field of the request, in the words in which it was asked.
+Error AsAsked(Error error, const PlanFlags& flags) {
+  for (std::size_t i = 0; i < flags.like.size(); ++i) {
+    const std::string field = "add[" + std::to_string(i) + "].like";
+    const std::size_t at = error.message.find(field);
+    if (at == std::string::npos) continue;
+    const bool goes_on = error.message.compare(at + field.size(), 1, ".") == 0;
+    error.message.replace(at, field.size() + (goes_on ? 1 : 0),
+                          "--like " + flags.like[i] + (goes_on ? ": " : ""));
+  }
+  return error;
 }
 
 class NoSink final : public DecisionSink {
@@ -78,8 +122,7 @@ class ClusterOfFile {
 
   Status Load(const std::string& path) {
     BERTH_TRY(std::string text, ReadFile(path, kMostClusterFileBytes));
-    const wire::NodeRules nodes(config_, dialects_);
-    auto cluster = wire::DecodeCluster(std::move(text), nodes, &rules_);
+    auto cluster = wire::DecodeCluster(std::move(text), nodes_, &rules_);
     if (!cluster) return tl::unexpected(std::move(cluster).error().Within(path));
     BERTH_TRY_STATUS(state_.Apply(cluster->events));
     const auto snapshot = state_.Current();
@@ -100,7 +143,7 @@ class ClusterOfFile {
 
   // Requires: Load.
   Result<std::string> Plan(const std::string& request, bool json) const {
-    BERTH_TRY(const wire::PlanRequest plan, wire::DecodePlan(request, rules_));
+    BERTH_TRY(const wire::PlanRequest plan, wire::DecodePlan(request, rules_, nodes_));
     BERTH_TRY(const WhatIfAnswer answer, extender_->WouldPlace(plan.pods, plan.nodes));
     return json ? wire::EncodePlan(plan, answer) : wire::TextOf(plan, answer);
   }
@@ -108,6 +151,7 @@ class ClusterOfFile {
  private:
   const Config& config_;
   const std::shared_ptr<const wire::Dialects> dialects_ = dialects::AllDialects(config_);
+  const wire::NodeRules nodes_{config_, dialects_};
   PodGroups groups_;
   const wire::PodRules rules_{dialects_, config_.resources, config_.topology_levels, &groups_};
   ClusterState state_;
@@ -121,10 +165,7 @@ class ClusterOfFile {
   std::unique_ptr<Extender> extender_;
 };
 
-}  // namespace
-
-Result<std::string> PlanCommand(const PlanFlags& flags) {
-  BERTH_TRY(const std::string request, RequestOf(flags));
+Result<std::string> Ask(const PlanFlags& flags, const std::string& request) {
   if (flags.cluster.empty()) {
     return AskServer(flags.at, "POST", flags.json ? "/plan" : "/plan?text", request);
   }
@@ -132,6 +173,24 @@ Result<std::string> PlanCommand(const PlanFlags& flags) {
   ClusterOfFile cluster(config.config());
   BERTH_TRY_STATUS(cluster.Load(flags.cluster));
   return cluster.Plan(request, flags.json);
+}
+
+}  // namespace
+
+bool IsShapeFile(const std::string& like) {
+  if (like == "-" || like.find('/') != std::string::npos) return true;
+  for (const char* ending : {".yaml", ".yml", ".json"}) {
+    if (like.ends_with(ending)) return true;
+  }
+  std::error_code ignored;  // what cannot be asked about is no file
+  return std::filesystem::is_regular_file(like, ignored);
+}
+
+Result<std::string> PlanCommand(const PlanFlags& flags) {
+  BERTH_TRY(const std::string request, RequestOf(flags));
+  auto told = Ask(flags, request);
+  if (!told) return tl::unexpected(AsAsked(std::move(told).error(), flags));
+  return told;
 }
 
 }  // namespace berth

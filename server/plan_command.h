@@ -17,11 +17,16 @@ struct PlanFlags {
   ServerAddress at;
   std::string cluster;  // a file in the place of the server; empty: the server is asked
   std::string config;   // BerthConfiguration for it; empty: built in
-  int add_nodes = 0;
-  std::string like;  // the node of which they are copies
+  // Pairs: so many nodes come, like that one of the cluster, or like the Node of that file.
+  std::vector<int> add_nodes;
+  std::vector<std::string> like;
   std::vector<std::string> remove;
   bool json = false;  // else text
 };
+
+// Whether an argument of --like names a file and not a node of the cluster: "-", what ends in
+// .yaml, .yml or .json, what has a '/', and what is the name of a file that is there.
+bool IsShapeFile(const std::string& like);
 
 // What is to be printed. Error: kInvalidArgument for what is wrong with flags, files or manifests,
 // kNotFound for a file or a node that is not there, kUnavailable.

@@ -117,9 +117,12 @@ http::HttpHandler OwnHandler(PageWriter* writer, OwnAnswer answer) {
 }
 
 void AddPlanRoute(http::Router& router, const RouteParts& parts) {
-  if (parts.extender == nullptr || parts.pod_rules == nullptr) return;
+  if (parts.extender == nullptr || parts.pod_rules == nullptr || parts.node_rules == nullptr) {
+    return;
+  }
   const PlanParts plan{.extender = *parts.extender,
-                       .rules = *parts.pod_rules,
+                       .pods = *parts.pod_rules,
+                       .nodes = *parts.node_rules,
                        .not_ready = [&readiness = parts.readiness] {
                          return readiness.draining() ? "draining" : readiness.reason();
                        }};

@@ -18,6 +18,7 @@
 #include "server/pages/page_writer.h"
 #include "server/telemetry/metrics.h"
 #include "server/verbs.h"
+#include "server/wire/node_json.h"
 
 namespace berth {
 
@@ -65,8 +66,9 @@ struct RouteParts {
   // Writes /metrics and the pages under /debug; nullptr: the I/O thread of the request does.
   PageWriter* pages = nullptr;
   const Extender* extender = nullptr;  // nullptr: nothing explains pods
-  // How the pods of a plan are read; nullptr: there are no plans.
+  // How the pods and nodes of a plan are read; nullptr: there are no plans.
   const wire::PodRules* pod_rules = nullptr;
+  const wire::NodeRules* node_rules = nullptr;
   MetricsConfig many_metrics = {};
   PageWriter* plans = nullptr;  // makes them; nullptr: the I/O thread of the request does
 };

@@ -143,6 +143,7 @@ class Service {
                            .pages = pages_.get(),
                            .extender = &extender_,
                            .pod_rules = &pod_rules_,
+                           .node_rules = &node_rules_,
                            .many_metrics = config_.metrics,
                            .plans = plans_.get()};
     http::Router routes, debug_routes;

@@ -45,8 +45,9 @@ Status Add(const Snapshot& snapshot, const NodeEdits& edits, EditedNodes& edited
   for (std::size_t i = 0; i < edits.add.size(); ++i) {
     const NodeCopies& copies = edits.add[i];
     const std::string place = "add[" + std::to_string(i) + "]";
-    const NodeIndex like = snapshot.names().Find(copies.like);
-    if (like == kNoNode) return Unknown(place + ".like", copies.like);
+    const NodeIndex like = copies.shape ? kNoNode : snapshot.names().Find(copies.like);
+    if (!copies.shape && like == kNoNode) return Unknown(place + ".like", copies.like);
+    const NodeSpec& spec = copies.shape ? *copies.shape : snapshot.node(like).spec();
     if (copies.count < 1 || copies.count > left) {
       return Invalid(place + ".count: want 1.." + std::to_string(kMostAddedNodes) +
                      " nodes in all, got " + std::to_string(copies.count));
@@ -57,7 +58,6 @@ Status Add(const Snapshot& snapshot, const NodeEdits& edits, EditedNodes& edited
       const std::string suffix = "-new-" + std::to_string(number);
       const std::string name = copies.like + suffix;
       if (nodes.contains(name)) continue;
-      const NodeSpec& spec = snapshot.node(like).spec();
       nodes.emplace(name, std::make_shared<const Node>(
                               std::make_shared<const NodeSpec>(CopyOf(spec, name, suffix))));
       edited.added.push_back(name);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,11 @@
 namespace berth {
 
 struct NodeCopies {
-  std::string like;  // the name of a node
+  std::string like;  // the name of a node of the snapshot, or of `shape`
   int count = 1;     // 1..kMostAddedNodes
+  // A node that the snapshot need not have. Its wiring and MIG products are its own: tables of
+  // them are made anew for every shape.
+  std::optional<NodeSpec> shape = {};
 };
 struct NodeEdits {
   std::vector<NodeCopies> add;
@@ -33,10 +37,11 @@ struct EditedNodes {
   std::vector<std::string> gpu_pods_lost;  // "namespace/name"
 };
 
-// An added node has what the other one has and no pods. It is ready, its GPUs are in order, and it
-// has no taint of a passing condition (node.kubernetes.io/...). Its domains are those of the other
-// one. Nodes may be removed and copied at once. Error: kNotFound for a node that is not there,
-// kInvalidArgument for a count out of range; the message begins with the field ("add[0].like: ").
+// An added node has what the other one or the shape has and no pods. It is ready, its GPUs are in
+// order, and it has no taint of a passing condition (node.kubernetes.io/...). Its domains are those
+// of the other one. Nodes may be removed and copied at once. Error: kNotFound for a node that is
+// not there, kInvalidArgument for a count out of range; the message begins with the field
+// ("add[0].like: ").
 Result<EditedNodes> Edit(const std::shared_ptr<const Snapshot>& snapshot, const NodeEdits& edits);
 
 }  // namespace berth

@@ -31,7 +31,7 @@ http::HttpResponse PlanPage(const PlanParts& parts, OwnRequest& request) {
     return http::ErrorResponse(503, std::string("not ready: ") + why);
   }
   const bool is_large = request.body.size() > wire::kMostPlanBytes;
-  const auto plan = wire::DecodePlan(request.body, parts.rules);
+  const auto plan = wire::DecodePlan(request.body, parts.pods, parts.nodes);
   if (!plan) return Refusal(is_large ? 413 : 400, plan.error().message);
   const auto answer = parts.extender.WouldPlace(plan->pods, plan->nodes, parts.not_ready);
   if (!answer) return Refusal(StatusOf(answer.error().code), answer.error().message);

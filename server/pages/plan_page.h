@@ -12,6 +12,7 @@
 #include "server/extender/extender.h"
 #include "server/http/http_message.h"
 #include "server/pages/page_writer.h"
+#include "server/wire/node_json.h"
 #include "server/wire/pod_rules.h"
 
 namespace berth {
@@ -19,7 +20,8 @@ namespace berth {
 // References: they outlive the page.
 struct PlanParts {
   const Extender& extender;
-  const wire::PodRules& rules;
+  const wire::PodRules& pods;
+  const wire::NodeRules& nodes;
   // Why nothing can be planned at present; nullptr when it can. Asked between pods too: neither a
   // process that ends nor one that leads no longer goes on with a plan.
   std::function<const char*()> not_ready;

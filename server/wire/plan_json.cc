@@ -7,6 +7,7 @@
 
 #include "server/wire/explain_parts.h"
 #include "server/wire/json_check.h"
+#include "server/wire/node_shape.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/strict_json.h"
 
@@ -283,9 +284,32 @@ std::string NodeEditsText(const EditedNodes& nodes) {
   return text + "; they are not placed again here\n";
 }
 
+Status ReadCopies(const Json& json, const std::string& path, const NodeRules& rules,
+                  PlanRequest& request) {
+  NodeCopies copies;
+  Fields fields(json, path);
+  const Json* const like = fields.Peek("like");
+  if (like != nullptr && like->is_object()) {
+    fields.Object("like", [&](const Json& shape, const std::string& place) -> Status {
+      auto node = DecodeNodeShape(shape, rules);
+      if (!node) return tl::unexpected(std::move(node).error().Within(place));
+      if (!node->problem.empty()) request.left_out.push_back(place + ": " + node->problem);
+      copies.like = node->spec.name;
+      copies.shape = std::move(node->spec);
+      return {};
+    });
+  } else {
+    fields.Text("like", copies.like);
+  }
+  fields.Int("count", 1, kMostAddedNodes, copies.count);
+  request.nodes.add.push_back(std::move(copies));
+  return fields.Finish();
+}
+
 }  // namespace
 
-Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules) {
+Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
+                               const NodeRules& nodes) {
   if (text.size() > kMostPlanBytes) {
     return Invalid("body: want at most " + std::to_string(kMostPlanBytes) + " bytes, got " +
                    std::to_string(text.size()));
@@ -299,12 +323,7 @@ Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules) {
   fields.List("pods",
               [&](const Json& item, const std::string& path) { return reader.Read(item, path); });
   fields.List("add", [&](const Json& item, const std::string& path) {
-    NodeCopies copies;
-    Fields copy(item, path);
-    copy.Text("like", copies.like);
-    copy.Int("count", 1, kMostAddedNodes, copies.count);
-    request.nodes.add.push_back(std::move(copies));
-    return copy.Finish();
+    return ReadCopies(item, path, nodes, request);
   });
   fields.List("remove", [&](const Json& item, const std::string& path) -> Status {
     if (!item.is_string()) return Invalid(path + ": want the name of a node");

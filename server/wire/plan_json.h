@@ -3,9 +3,10 @@
 // What POST /plan is asked and answers (docs/plan.md has every field), as JSON for programs and as
 // text for people.
 //
-//   {"pods": [Pod, Job, Deployment, List, ...], "add": [{"like": "n1", "count": 3}],
-//    "remove": ["n2"]}
+//   {"pods": [Pod, Job, Deployment, List, ...],
+//    "add": [{"like": "n1", "count": 3}, {"like": {"status": {...}}}], "remove": ["n2"]}
 //
+// Nodes that come are like one of the cluster, by its name, or like a Node (node_shape.h).
 // Of a Deployment, ReplicaSet, ReplicationController or StatefulSet its replicas are pods, of a Job
 // as many as run side by side. They are named as the owner with a number, and a Pod without a name
 // by its number. What has no pods that are known here is named and left out, and so are pods that
@@ -21,6 +22,7 @@
 #include "cluster/pod_request.h"
 #include "scoring/explain/node_edits.h"
 #include "scoring/explain/what_if.h"
+#include "server/wire/node_json.h"
 #include "server/wire/pod_rules.h"
 
 namespace berth::wire {
@@ -42,7 +44,8 @@ struct PlanRequest {
 
 // Error: kInvalidArgument with the path of the field, also for a text beyond kMostPlanBytes and for
 // more pods than kMostPlannedPods.
-Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules);
+Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
+                               const NodeRules& nodes);
 
 // answer: of these pods.
 std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer);

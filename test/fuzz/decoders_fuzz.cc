@@ -199,7 +199,7 @@ void Plan(std::string_view input) {
   const auto documents = JsonDocuments(std::string(input), "f");
   if (!documents) return;
   for (const std::string& document : *documents) {
-    const auto plan = wire::DecodePlan(document, Rules());
+    const auto plan = wire::DecodePlan(document, Rules(), RulesOfNodes());
     if (!plan || plan->pods.size() > 100) continue;
     Service service;
     const auto answer = service.extender().WouldPlace(plan->pods, plan->nodes);

@@ -84,6 +84,49 @@ TEST_F(PlanCommands, NodesMayComeAndGo) {
       << unknown.err;
 }
 
+constexpr char kShape[] = R"(apiVersion: v1
+kind: Node
+metadata:
+  labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}
+status:
+  allocatable: {cpu: 96, memory: 1Ti, nvidia.com/gpu: 8}
+)";
+
+TEST_F(PlanCommands, NodesMayComeThatAreDescribedInAFile) {
+  const std::string shape = folder_.WriteText("shape.yaml", kShape);
+  const Outcome more =
+      Ask({"--add-nodes", "1", "--like", shape, "--add-nodes", "2", "--like", "n1", "--json"});
+  EXPECT_EQ(more.code, 0) << more.err;
+  const Json told = Json::parse(more.out);
+  EXPECT_EQ(told["nodes"]["added"], Json::array({"node-new-1", "n1-new-1", "n1-new-2"}));
+  EXPECT_EQ(told["fitting"], 4);
+  const std::string cluster = folder_.WriteText("cluster2.json", kCluster);
+  const Outcome on_file =
+      RunPlan({"-f", pods_, "--cluster", cluster, "--add-nodes", "1", "--like", shape, "--json"});
+  EXPECT_EQ(Json::parse(on_file.out)["nodes"]["added"], Json::array({"node-new-1"}));
+}
+
+TEST_F(PlanCommands, AShapeThatIsNoneIsNamedAsItWasGiven) {
+  const std::string pod = folder_.WriteText("pod.json", R"({"kind":"Pod"})");
+  EXPECT_NE(Ask({"--add-nodes", "1", "--like", pod})
+                .err.find("--like " + pod + ": kind: want Node, got \"Pod\""),
+            std::string::npos)
+      << Ask({"--add-nodes", "1", "--like", pod}).err;
+  EXPECT_NE(Ask({"--add-nodes", "1", "--like", "n7"})
+                .err.find("--like n7: want the name of a node, got \"n7\""),
+            std::string::npos);
+  EXPECT_NE(Ask({"--add-nodes", "1", "--like", "./none"}).err.find("./none: cannot be read"),
+            std::string::npos);
+  const std::string two = folder_.WriteText("two.yml", std::string(kShape) + "---\n" + kShape);
+  EXPECT_EQ(Ask({"--add-nodes", "1", "--like", two}).err,
+            "berth: --like " + two + ": want one Node, got 2 documents\n");
+  const std::string text = folder_.WriteText("text.yml", "n1\n");
+  EXPECT_EQ(Ask({"--add-nodes", "1", "--like", text}).err,
+            "berth: --like " + text + ": want a Node\n");
+  EXPECT_EQ(RunPlan({"-f", "-", "--add-nodes", "1", "--like", "-"}).err,
+            "berth: plan: want standard input (-) once\n");
+}
+
 TEST_F(PlanCommands, AFileIsPlannedOnWithoutAServer) {
   const std::string cluster = folder_.WriteText("cluster2.json", kCluster);
   const Outcome on_file = RunPlan({"-f", pods_, "--cluster", cluster});
@@ -114,7 +157,7 @@ TEST_F(PlanCommands, WrongFlagsAndFilesAreAFailure) {
   EXPECT_EQ(RunPlan({}).code, 2);
   EXPECT_EQ(Ask({"--add-nodes", "0", "--like", "n1"}).code, 2);
   EXPECT_EQ(Ask({"--like", "n1"}).err,
-            "berth: plan: want --add-nodes K and --like NODE together\n");
+            "berth: plan: want one --like for each --add-nodes, got 1 and 0\n");
   EXPECT_EQ(RunPlan({"-f", pods_, "--cluster", "x", "--server", "y"}).code, 2);
   EXPECT_EQ(RunPlan({"-f", folder_.WriteText("bad.yaml", "a: [\n")}).code, 1);
   EXPECT_EQ(RunPlan({"-f", "/none"}).code, 1);

@@ -130,6 +130,7 @@ class TestService {
     RouteParts parts{verbs_, state_, metrics_, readiness_};
     parts.extender = &extender_;
     parts.pod_rules = &rules_;
+    parts.node_rules = &node_rules_;
     AddServiceRoutes(router_, parts);
     AddDebugRoutes(router_, parts);
   }
@@ -188,6 +189,7 @@ class TestService {
 
  private:
   const wire::PodRules rules_;
+  const wire::NodeRules node_rules_{DefaultConfig(), AllDialects()};
   SimClock clock_;
   ClusterState state_;
   Metrics metrics_;

@@ -20,6 +20,11 @@ const PodRules& PlanRules() {
   return rules;
 }
 
+const NodeRules& PlanNodes() {
+  static const NodeRules rules(DefaultConfig(), test::AllDialects());
+  return rules;
+}
+
 // The body of a request about these objects.
 template <class... Objects>
 std::string BodyWith(const Objects&... objects) {
@@ -30,12 +35,12 @@ std::string BodyWith(const Objects&... objects) {
 }
 template <class... Objects>
 PlanRequest Read(const Objects&... objects) {
-  auto plan = DecodePlan(BodyWith(objects...), PlanRules());
+  auto plan = DecodePlan(BodyWith(objects...), PlanRules(), PlanNodes());
   EXPECT_TRUE(plan) << plan.error().message;
   return plan ? *std::move(plan) : PlanRequest();
 }
 std::string ErrorIn(const std::string& text) {
-  const auto plan = DecodePlan(text, PlanRules());
+  const auto plan = DecodePlan(text, PlanRules(), PlanNodes());
   EXPECT_FALSE(plan) << text;
   return plan ? "" : plan.error().message;
 }
@@ -105,14 +110,72 @@ TEST(PlanJson, WhatHasNoPodsToPlaceIsLeftOutByName) {
 }
 
 TEST(PlanJson, NodesComeAndGo) {
-  const auto plan = DecodePlan(
-      R"({"pods":[],"add":[{"like":"n1","count":3},{"like":"n2"}],"remove":["n3"]})", PlanRules());
+  const auto plan =
+      DecodePlan(R"({"pods":[],"add":[{"like":"n1","count":3},{"like":"n2"}],"remove":["n3"]})",
+                 PlanRules(), PlanNodes());
   ASSERT_TRUE(plan) << plan.error().message;
   ASSERT_EQ(plan->nodes.add.size(), 2u);
   EXPECT_EQ(plan->nodes.add[0].like, "n1");
   EXPECT_EQ(plan->nodes.add[0].count, 3);
   EXPECT_EQ(plan->nodes.add[1].count, 1);
   EXPECT_EQ(plan->nodes.remove, Names{"n3"});
+}
+
+// A request to add nodes like this one.
+Result<PlanRequest> AddLike(const std::string& node) {
+  return DecodePlan(R"({"add":[{"like":)" + node + R"(,"count":2}]})", PlanRules(), PlanNodes());
+}
+std::string ShapeErrorOf(const std::string& node) {
+  const auto plan = AddLike(node);
+  EXPECT_FALSE(plan) << node;
+  return plan ? "" : plan.error().message;
+}
+
+TEST(PlanJson, ANodeThatComesMayBeDescribedByHand) {
+  const auto plan = AddLike(R"({
+      "metadata":{"labels":{"nvidia.com/gpu.product":"NVIDIA-H100-80GB-HBM3","rack":"r7"}},
+      "status":{"allocatable":{"cpu":128,"memory":"1Ti"},"capacity":{"nvidia.com/gpu":8}}})");
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_EQ(plan->nodes.add.size(), 1u);
+  const NodeCopies& copies = plan->nodes.add[0];
+  EXPECT_EQ(copies.like, "node");
+  EXPECT_EQ(copies.count, 2);
+  ASSERT_TRUE(copies.shape);
+  EXPECT_EQ(copies.shape->gpu_model, "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(copies.shape->cpu_milli, 128'000);
+  EXPECT_EQ(copies.shape->memory_bytes, std::int64_t{1} << 40);
+  EXPECT_EQ(copies.shape->gpus.size(), 8u) << "capacity alone is allocatable too";
+  EXPECT_EQ(copies.shape->missing, 0);
+}
+
+TEST(PlanJson, ANodeThatComesMayBeOneOfAnotherCluster) {
+  const auto plan = AddLike(R"({"apiVersion":"v1","kind":"Node",
+      "metadata":{"name":"gpu-17","labels":{"nvidia.com/gpu.product":"Tesla-T4"},
+                  "annotations":{"berth.dev/topology":"nonsense"}},
+      "spec":{"taints":[{"key":"gpu","effect":"NoSchedule"}]},
+      "status":{"allocatable":{"cpu":"8","memory":"32Gi","nvidia.com/gpu":"4"},
+                "capacity":{"cpu":"8","memory":"33Gi","nvidia.com/gpu":"4"}}})");
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->nodes.add[0].like, "gpu-17");
+  EXPECT_EQ(plan->nodes.add[0].shape->memory_bytes, std::int64_t{32} << 30);
+  EXPECT_EQ(plan->nodes.add[0].shape->taints.size(), 1u);
+  ASSERT_EQ(plan->left_out.size(), 1u) << "what cannot be read is named";
+  EXPECT_TRUE(plan->left_out[0].starts_with("add[0].like: ")) << plan->left_out[0];
+}
+
+TEST(PlanJson, ADescriptionThatIsNoneIsRefusedWithItsPlace) {
+  EXPECT_EQ(ShapeErrorOf(R"({"kind":"Pod"})"), "add[0].like.kind: want Node, got \"Pod\"");
+  EXPECT_EQ(ShapeErrorOf("{}"),
+            "add[0].like.status.allocatable.cpu: want how much pods can have of it, got none");
+  EXPECT_EQ(ShapeErrorOf(R"({"status":{"allocatable":{"cpu":"1"}}})"),
+            "add[0].like.status.allocatable.memory: want how much pods can have of it, got none");
+  EXPECT_EQ(ShapeErrorOf(R"({"status":{"capacity":7}})"),
+            "add[0].like.status.capacity: want an object, got number");
+  EXPECT_EQ(ShapeErrorOf(R"({"metadata":{"name":7}})"),
+            "add[0].like.metadata.name: want a name, got 7");
+  EXPECT_TRUE(ShapeErrorOf(R"({"status":{"capacity":{"cpu":"x","memory":"1"}}})")
+                  .starts_with("add[0].like: node node: status.allocatable.cpu: "));
+  EXPECT_EQ(ShapeErrorOf("7"), "add[0].like: want a text, got number");
 }
 
 TEST(PlanJson, WhatIsWrongIsRefusedWithItsPlace) {

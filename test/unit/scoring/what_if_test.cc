@@ -229,6 +229,16 @@ TEST_F(WhatIfTest, NodesThatComeAreLikeTheOtherOneAndEmpty) {
   EXPECT_EQ(added.spec().labels, (Labels{{"kubernetes.io/hostname", "n1-new-2"}, {"rack", "a"}}));
 }
 
+TEST_F(WhatIfTest, NodesThatComeMayBeLikeNoneThatIsThere) {
+  On({ANode("n1").Gpus(1)});
+  NodeSpec shape = ANode("big").Gpus(8).Spec();
+  shape.ready = false;
+  const WhatIfAnswer told = Tell({APod("p").Whole(8), APod("q").Whole(8), APod("r").Whole(8)},
+                                 {{{"big", 1, shape}, {"n1", 1}, {"big", 1, shape}}, {}});
+  EXPECT_EQ(told.nodes.added, (std::vector<std::string>{"big-new-1", "n1-new-1", "big-new-2"}));
+  EXPECT_EQ(NodesOf(told), "big-new-1 big-new-2 -");
+}
+
 TEST_F(WhatIfTest, PodsGoToNodesThatComeAndNotToThoseThatGo) {
   On({ANode("n1").Gpus(2), ANode("n2").Gpus(2).Holding(APod("a").Whole(1), {0})});
   EXPECT_EQ(NodesOf(Tell({APod("p").Whole(2), APod("q").Whole(2)}, {{{"n2", 1}}, {"n1"}})),
