@@ -71,14 +71,16 @@ const PodGroupTable* PodGroups::TableOf(const GangId& gang) const {
 
 std::optional<PodGroup> PodGroups::Find(const GangId& gang) const {
   const PodGroupTable* const table = TableOf(gang);
-  if (table == nullptr) return std::nullopt;
-  return table->Find(gang.full_name());
+  auto group = table == nullptr ? std::nullopt : table->Find(gang.full_name());
+  if (!group && behind_ != nullptr) return behind_->Find(gang);
+  return group;
 }
 
 void PodGroups::Update(Gang& gang) const {
   if (gang.object == Gang::Object::kNone) return;
   const PodGroupTable* const table = TableOf(gang.id);
   const auto group = table == nullptr ? std::nullopt : table->Find(gang.id.full_name());
+  if (!group && behind_ != nullptr) return behind_->Update(gang);
   gang.minimum.reset();
   gang.hold.reset();
   gang.has_roles = false;
@@ -95,7 +97,7 @@ void PodGroups::Update(Gang& gang) const {
 
 std::uint64_t PodGroups::changes() const {
   const MutexLock lock(mutex_);
-  std::uint64_t changes = 0;
+  std::uint64_t changes = behind_ == nullptr ? 0 : behind_->changes();
   for (const auto& [convention, table] : tables_) changes += table.changes();
   return changes;
 }

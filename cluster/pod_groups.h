@@ -64,6 +64,11 @@ class PodGroupTable {
 // The tables live as long as the object. Any thread may call any function.
 class PodGroups {
  public:
+  PodGroups() = default;
+  // What is not here is looked for in `behind`, which outlives the object: groups that are asked
+  // about beside those that are there.
+  explicit PodGroups(const PodGroups* behind) : behind_(behind) {}
+
   // That of the convention, which is made where there is none yet.
   [[nodiscard]] PodGroupTable& Of(std::string_view convention) BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::optional<PodGroup> Find(const GangId& gang) const;
@@ -76,6 +81,7 @@ class PodGroups {
  private:
   [[nodiscard]] const PodGroupTable* TableOf(const GangId& gang) const BERTH_EXCLUDES(mutex_);
 
+  const PodGroups* const behind_ = nullptr;
   mutable Mutex mutex_;
   std::map<std::string, PodGroupTable, std::less<>> tables_ BERTH_GUARDED_BY(mutex_);
 };

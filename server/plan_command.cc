@@ -122,7 +122,7 @@ class ClusterOfFile {
 
   Status Load(const std::string& path) {
     BERTH_TRY(std::string text, ReadFile(path, kMostClusterFileBytes));
-    auto cluster = wire::DecodeCluster(std::move(text), nodes_, &rules_);
+    auto cluster = wire::DecodeCluster(std::move(text), nodes_, &rules_, &groups_);
     if (!cluster) return tl::unexpected(std::move(cluster).error().Within(path));
     BERTH_TRY_STATUS(state_.Apply(cluster->events));
     const auto snapshot = state_.Current();

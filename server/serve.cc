@@ -91,7 +91,7 @@ class Service {
 
   Status Load(const std::string& cluster_file) {
     BERTH_TRY(std::string text, ReadFile(cluster_file, kMostClusterBytes));
-    auto cluster = wire::DecodeCluster(std::move(text), node_rules_, &pod_rules_);
+    auto cluster = wire::DecodeCluster(std::move(text), node_rules_, &pod_rules_, &groups_);
     if (!cluster) return tl::unexpected(std::move(cluster).error().Within(cluster_file));
     BERTH_TRY_STATUS(state_.Apply(cluster->events));
     for (const std::string& problem : cluster->problems) {

@@ -12,6 +12,7 @@
 #include "server/wire/mig_grant_json.h"
 #include "server/wire/mig_json.h"
 #include "server/wire/node_links.h"
+#include "server/wire/pod_group_object.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/strict_json.h"
 #include "server/wire/topology_json.h"
@@ -514,48 +515,92 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
   return file;
 }
 
-// Objects of Kubernetes, each of the kind that it says.
-Status TakeObject(const Json& item, const NodeRules& rules, const PodRules& pods,
-                  std::set<std::string>& names, ClusterFile& file) {
+std::string KindOf(const Json& item) {
   const auto kind = item.is_object() ? item.find("kind") : item.end();
-  const std::string found = kind != item.end() && kind->is_string() ? kind->get<std::string>() : "";
-  if (found == "Node") {
-    BERTH_TRY(DecodedNode node, DecodeNode(PaddedText(JsonText(item)), rules));
-    const std::string name = node.spec.name;
-    if (!names.insert(name).second) {
-      return Invalid(".metadata.name: node \"" + name + "\" is there twice");
-    }
-    if (!node.problem.empty()) file.problems.push_back("node " + name + ": " + node.problem);
-    file.events.emplace_back(NodeUpserted{std::move(node.spec)});
-    return {};
-  }
-  if (found != "Pod") return Invalid(".kind: want Node or Pod, got \"" + found + "\"");
-  BERTH_TRY(ObservedPod pod, DecodeObservedPod(PaddedText(JsonText(item)), pods));
-  if (pod.over || pod.node.empty()) return {};
-  if (!pod.problem.empty()) file.problems.push_back(pod.problem);
-  file.events.emplace_back(
-      PodBound{std::move(pod.pod), std::move(pod.placement), true, pod.terminating});
-  return {};
+  return kind != item.end() && kind->is_string() ? kind->get<std::string>() : "";
 }
 
-bool HasPods(const Json& list) {
+// Objects of Kubernetes, each of the kind that it says.
+class ObjectReader {
+ public:
+  ObjectReader(const NodeRules& rules, const PodRules& pods, PodGroups* groups)
+      : rules_(rules), pods_(pods), groups_(groups) {}
+
+  Result<ClusterFile> Read(const Json& items) {
+    // The pods of a group are read with what it says, which comes behind them as kubectl sorts.
+    for (const bool is_for_groups : {true, false}) {
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        const std::string kind = KindOf(items[i]);
+        if ((kind == "PodGroup") != is_for_groups) continue;
+        Status taken = Take(items[i], kind);
+        if (taken) continue;
+        return tl::unexpected(std::move(taken).error().Within("items[" + std::to_string(i) + "]"));
+      }
+    }
+    return std::move(file_);
+  }
+
+ private:
+  Status Take(const Json& item, const std::string& kind) {
+    if (kind == "Node") return TakeNode(item);
+    if (kind == "Pod") return TakePod(item);
+    if (kind == "PodGroup") return TakeGroup(item);
+    return Invalid(".kind: want Node, Pod or PodGroup, got \"" + kind + "\"");
+  }
+
+  Status TakeNode(const Json& item) {
+    BERTH_TRY(DecodedNode node, DecodeNode(PaddedText(JsonText(item)), rules_));
+    const std::string name = node.spec.name;
+    if (!names_.insert(name).second) {
+      return Invalid(".metadata.name: node \"" + name + "\" is there twice");
+    }
+    if (!node.problem.empty()) file_.problems.push_back("node " + name + ": " + node.problem);
+    file_.events.emplace_back(NodeUpserted{std::move(node.spec)});
+    return {};
+  }
+
+  Status TakePod(const Json& item) {
+    BERTH_TRY(ObservedPod pod, DecodeObservedPod(PaddedText(JsonText(item)), pods_));
+    if (pod.over) return {};
+    if (pod.node.empty()) {
+      if (pod.terminating) return {};
+      file_.waiting.push_back({std::make_shared<const PodRequest>(std::move(pod.pod)), pod.gated,
+                               pod.unschedulable, pod.created});
+      return {};
+    }
+    if (!pod.problem.empty()) file_.problems.push_back(pod.problem);
+    file_.events.emplace_back(
+        PodBound{std::move(pod.pod), std::move(pod.placement), true, pod.terminating});
+    return {};
+  }
+
+  Status TakeGroup(const Json& item) {
+    if (groups_ == nullptr) return {};
+    std::string problem;
+    BERTH_TRY(const bool is_read, TakePodGroup(item, pods_, *groups_, problem));
+    if (!is_read) {
+      const Json version = item.value("apiVersion", Json());
+      return Invalid(".apiVersion: want one whose PodGroups are read, got " +
+                     JsonText(version).substr(0, 100));
+    }
+    if (!problem.empty()) file_.problems.push_back("PodGroup " + problem);
+    return {};
+  }
+
+  const NodeRules& rules_;
+  const PodRules& pods_;
+  PodGroups* const groups_;
+  std::set<std::string> names_;
+  ClusterFile file_;
+};
+
+bool HasPodsOrGroups(const Json& list) {
   const auto items = list.find("items");
   return items != list.end() && items->is_array() &&
          std::ranges::any_of(*items, [](const Json& item) {
-           return item.is_object() && item.contains("kind") && item["kind"] == "Pod";
+           const std::string kind = KindOf(item);
+           return kind == "Pod" || kind == "PodGroup";
          });
-}
-
-Result<ClusterFile> ReadObjects(const Json& items, const NodeRules& rules, const PodRules& pods) {
-  ClusterFile file;
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    Status taken = TakeObject(items[i], rules, pods, names, file);
-    if (!taken) {
-      return tl::unexpected(std::move(taken).error().Within("items[" + std::to_string(i) + "]"));
-    }
-  }
-  return file;
 }
 
 Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
@@ -599,7 +644,8 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
   return text += '}';
 }
 
-Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, const PodRules* pods) {
+Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, const PodRules* pods,
+                                  PodGroups* groups) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid("file: want JSON, got something else");
   const auto kind = json.is_object() ? json.find("kind") : json.end();
@@ -607,9 +653,9 @@ Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, cons
     if (*kind != "NodeList" && *kind != "List") {
       return Invalid("kind: want NodeList or List, got " + kind->dump(-1, ' ', true));
     }
-    if (pods != nullptr && HasPods(json)) {
+    if (pods != nullptr && HasPodsOrGroups(json)) {
       BERTH_TRY_STATUS(CheckJson(text));  // bounds the levels, which are gone through below
-      return ReadObjects(json["items"], rules, *pods);
+      return ObjectReader(rules, *pods, groups).Read(json["items"]);
     }
     BERTH_TRY(std::vector<DecodedNode> nodes, DecodeNodeList(PaddedText(std::move(text)), rules));
     return EventsOf(std::move(nodes));

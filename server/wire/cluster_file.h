@@ -34,8 +34,8 @@
 //
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
 // all but the name may be left out. A Kubernetes NodeList (kubectl get nodes -o json) is taken as
-// well, and a List of nodes and pods (kubectl get nodes,pods -A -o json): pods that wait or have
-// ended are passed over.
+// well, and a List of nodes, pods and PodGroups (kubectl get nodes,pods,podgroups -A -o json): pods
+// that have ended are passed over.
 #pragma once
 
 #include <optional>
@@ -46,6 +46,8 @@
 #include "base/result.h"
 #include "cluster/cluster_event.h"
 #include "cluster/cluster_state.h"
+#include "cluster/pod_groups.h"
+#include "cluster/waiting_pods.h"
 #include "scoring/waste/learned_mix.h"
 #include "server/wire/node_json.h"
 #include "server/wire/pod_rules.h"
@@ -57,8 +59,10 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
 
 struct ClusterFile {
   std::vector<ClusterEvent> events;           // that build the cluster
+  std::vector<WaitingPod> waiting;            // of a List: the pods without a node, in its order
   std::optional<LearnedMix::Memory> learned;  // where the file has it
-  // What the nodes of a NodeList do without (node_json.h), and pods whose devices cannot be read.
+  // What the nodes of a NodeList do without (node_json.h), pods whose devices cannot be read, and
+  // what cannot be read of PodGroups.
   std::vector<std::string> problems;
 };
 
@@ -66,8 +70,9 @@ struct ClusterFile {
 // Error: kInvalidArgument with the path of the field: an unknown key, a wrong type, a node that is
 // there twice, a negative capacity; unless it was observed so, a pod on a node that is not there or
 // a GPU granted beyond what it has.
-// pods: how those of a List are read; nullptr: it has nodes alone.
+// pods: how those of a List are read; nullptr: it has nodes alone. groups: where PodGroups go,
+// which the pods are read with (PodRules::groups); nullptr: they are passed over.
 Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules,
-                                  const PodRules* pods = nullptr);
+                                  const PodRules* pods = nullptr, PodGroups* groups = nullptr);
 
 }  // namespace berth::wire

@@ -9,6 +9,7 @@
 //   a Node   ReadNode -> CountGpus, Links (until one fits the node), AddMig
 //   a Pod    AddAsk per resource, FindShares, FinishAsk, ReadGroup; of a bound one ReadGrants
 //   a bind   WriteGrants
+//   a file   ReadPodGroup
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,14 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/labels.h"
 #include "cluster/mig_library.h"
 #include "cluster/mig_spec.h"
 #include "cluster/node.h"
 #include "cluster/placement.h"
+#include "cluster/pod_groups.h"
 #include "cluster/pod_request.h"
 #include "server/wire/pod_parts.h"
 #include "topology/domains/topology_levels.h"
@@ -181,6 +184,16 @@ class Dialect {
     return {};
   }
   virtual void ReadGroup(const PodParts&, const TopologyLevels&, GroupAsk&) const {}
+
+  // Whether it reads PodGroup objects of that "apiVersion", which files may have.
+  [[nodiscard]] virtual bool ReadsPodGroups(std::string_view) const { return false; }
+  // Puts such an object into the groups. problem: what of it cannot be read. Error:
+  // kInvalidArgument with the field.
+  [[nodiscard]] virtual Status ReadPodGroup(std::string_view, const PaddedText&,
+                                            const TopologyLevels&, PodGroups&,
+                                            std::string& /*problem*/) const {
+    return {};
+  }
 
   // Reads the value of one of keys().grants into the placement. Error: kInvalidArgument with what
   // is wrong.

@@ -15,9 +15,9 @@
 
 namespace berth::wire {
 
-// The node that the object is; without a name it is called "node". Error: kInvalidArgument with the place
-// (".status.allocatable.cpu: ..."): another kind, no CPU or memory, or as DecodeNode. Requires: an
-// object.
+// The node that the object is; without a name it is called "node". Error: kInvalidArgument with the
+// place (".status.allocatable.cpu: ..."): another kind, no CPU or memory, or as DecodeNode.
+// Requires: an object.
 Result<DecodedNode> DecodeNodeShape(const Json& object, const NodeRules& rules);
 
 }  // namespace berth::wire

@@ -36,6 +36,13 @@ class PodRules {
 
   [[nodiscard]] const TopologyLevels& levels() const { return levels_; }
   [[nodiscard]] const Dialects& dialects() const { return *dialects_; }
+  [[nodiscard]] const PodGroups* groups() const { return groups_; }
+  // The same, with other PodGroups, which outlive it.
+  [[nodiscard]] PodRules With(const PodGroups& groups) const {
+    PodRules rules = *this;
+    rules.groups_ = &groups;
+    return rules;
+  }
 
   // Adds the quantity of that resource to the ask; names without a meaning are ignored, and those
   // of DeviceClasses of which the profile cannot be said: kube-scheduler alone places them. Error:

@@ -153,6 +153,34 @@ TEST_F(PlanCommands, WhatKubectlPrintsOfNodesAndPodsIsACluster) {
   EXPECT_EQ(json["fitting"], 2);
 }
 
+constexpr char kGang[] = R"(apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: g, namespace: team}
+spec: {minMember: 3}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, namespace: team}
+spec:
+  parallelism: 4
+  completions: 4
+  template:
+    metadata: {labels: {scheduling.x-k8s.io/pod-group: g}}
+    spec: {containers: [{name: main, resources: {limits: {nvidia.com/gpu: 2}}}]}
+)";
+
+TEST_F(PlanCommands, AGangStartsWithTheMinimumOfItsPodGroup) {
+  const std::string gang = folder_.WriteText("gang.yaml", kGang);
+  const std::string server = "http://127.0.0.1:" + std::to_string(port_);
+  const Outcome told = RunPlan({"-f", gang, "--server", server});
+  EXPECT_TRUE(told.out.starts_with("Job team/train: 3 of 4 pods fit: ")) << told.out << told.err;
+  const Outcome less = RunPlan({"-f", gang, "--server", server, "--remove", "n1"});
+  EXPECT_NE(less.out.find("its group team/g starts with 3 of these 4 pods or not at all, and 2 "
+                          "would fit one by one"),
+            std::string::npos)
+      << less.out;
+}
+
 TEST_F(PlanCommands, WrongFlagsAndFilesAreAFailure) {
   EXPECT_EQ(RunPlan({}).code, 2);
   EXPECT_EQ(Ask({"--add-nodes", "0", "--like", "n1"}).code, 2);

@@ -448,11 +448,50 @@ TEST(ClusterFile, AListOfNodesAndPodsHasThePodsThatHoldSomething) {
 TEST(ClusterFile, AListWithSomethingElseBesidePodsIsRefused) {
   const auto other = DecodeList({ListedPod("1", "n1", "Running"), {{"kind", "Service"}}});
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().message, "items[1].kind: want Node or Pod, got \"Service\"");
+  EXPECT_EQ(other.error().message, "items[1].kind: want Node, Pod or PodGroup, got \"Service\"");
   const auto twice =
       DecodeList({ListedPod("1", "n1", "Running"), ListedNode("n1"), ListedNode("n1")});
   ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().message, "items[2].metadata.name: node \"n1\" is there twice");
+}
+
+TEST(ClusterFile, ThePodsOfAListThatWaitAreThereToo) {
+  Json gated = ListedPod("2", "", "Pending"), leaving = ListedPod("3", "", "Pending");
+  gated["spec"]["schedulingGates"] = Json::array({{{"name", "g"}}});
+  leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  const auto file = DecodeList({ListedNode("n1"), ListedPod("1", "", "Pending"), gated, leaving});
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->waiting.size(), 2u);
+  EXPECT_EQ(file->waiting[0].pod->id.uid, "1");
+  EXPECT_FALSE(file->waiting[0].gated);
+  EXPECT_TRUE(file->waiting[1].gated);
+}
+
+TEST(ClusterFile, PodGroupsOfAListSayWhatTheirPodsNeed) {
+  Json pod = ListedPod("1", "", "Pending");
+  pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "g";
+  Json group = {{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
+                {"kind", "PodGroup"},
+                {"metadata", {{"name", "g"}, {"namespace", "ns"}}},
+                {"spec", {{"minMember", 4}}}};
+  PodGroups groups;
+  const PodRules rules(test::AllDialects(), DefaultConfig().resources, {}, &groups);
+  const auto decode = [&rules, &groups](const Json& items) {
+    return DecodeCluster(Json{{"kind", "List"}, {"items", items}}.dump(),
+                         NodeRules(DefaultConfig(), test::AllDialects()), &rules, &groups);
+  };
+  const auto file = decode({ListedNode("n1"), pod, group});
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->waiting.at(0).pod->gang.minimum, 4);
+  EXPECT_EQ(groups.Of("coscheduling").Find("ns/g")->min_members, 4);
+  group["spec"]["minMember"] = 0;
+  EXPECT_EQ(decode(Json::array({group}))->problems.size(), 1u);
+  group["apiVersion"] = "scheduling.x-k8s.io/v2";
+  const auto newer = decode({ListedNode("n1"), group});
+  ASSERT_FALSE(newer);
+  EXPECT_EQ(newer.error().message,
+            "items[1].apiVersion: want one whose PodGroups are read, got "
+            "\"scheduling.x-k8s.io/v2\"");
 }
 
 TEST(ClusterFile, AKubernetesObjectThatIsNoListIsRefused) {

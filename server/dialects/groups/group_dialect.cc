@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/groups/group_dialect.h"
 
+#include <utility>
+
+#include "server/dialects/groups/group_apis.h"
 #include "server/dialects/groups/pod_group.h"
+#include "server/dialects/groups/pod_group_json.h"
 
 namespace berth::dialects {
 namespace {
@@ -14,6 +18,17 @@ class GroupDialect final : public wire::Dialect {
                  wire::GroupAsk& ask) const override {
     ask.sizes = ReadGang(parts, ask.gang);
     ask.domain = DomainAskOf(parts, levels);
+  }
+  [[nodiscard]] bool ReadsPodGroups(std::string_view api_version) const override {
+    return !ConventionOf(api_version).empty();
+  }
+  [[nodiscard]] Status ReadPodGroup(std::string_view api_version, const PaddedText& text,
+                                    const TopologyLevels& levels, PodGroups& groups,
+                                    std::string& problem) const override {
+    const std::string_view convention = ConventionOf(api_version);
+    BERTH_TRY(PodGroup group, DecodePodGroup(text, convention, levels, problem));
+    groups.Of(convention).Put(std::move(group));
+    return {};
   }
 };
 

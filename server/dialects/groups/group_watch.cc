@@ -5,27 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "server/dialects/groups/pod_group.h"
+#include "server/dialects/groups/group_apis.h"
 #include "server/dialects/groups/pod_group_json.h"
 #include "server/kube/table_sink.h"
 
 namespace berth::dialects {
 namespace {
-
-struct GroupApi {
-  std::string_view convention;
-  std::string group;
-  std::vector<std::string> versions;  // the best first
-};
-
-const std::vector<GroupApi>& GroupApis() {
-  static const std::vector<GroupApi> apis = {
-      {kCoscheduling, "scheduling.x-k8s.io", {"v1alpha1"}},
-      {kKubernetes, "scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"}},
-      {kVolcano, "scheduling.volcano.sh", {"v1beta1"}},
-      {kKai, "scheduling.run.ai", {"v2alpha2"}}};
-  return apis;
-}
 
 class GroupWatch final : public kube::ClusterExtension {
  public:

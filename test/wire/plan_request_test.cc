@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/plan_json.h"
+#include "server/wire/plan_request.h"
 
 #include <string>
 #include <vector>
@@ -62,7 +62,7 @@ std::vector<std::string> NamesOf(const PlanRequest& plan) {
 }
 using Names = std::vector<std::string>;
 
-TEST(PlanJson, APodIsAskedAboutUnderItsNameAndWithAUidOfItsOwn) {
+TEST(PlanRequests, APodIsAskedAboutUnderItsNameAndWithAUidOfItsOwn) {
   const PlanRequest plan = Read(PodWithGpus("1", 2), PodWithGpus("1", 4));
   EXPECT_EQ(NamesOf(plan), (Names{"ns/pod-1", "ns/pod-1"}));
   EXPECT_NE(plan.pods[0].id.uid, plan.pods[1].id.uid);
@@ -70,12 +70,12 @@ TEST(PlanJson, APodIsAskedAboutUnderItsNameAndWithAUidOfItsOwn) {
   EXPECT_EQ(plan.sources[1].what, "Pod ns/pod-1");
 }
 
-TEST(PlanJson, APodWithoutANameOrNamespaceGetsThem) {
+TEST(PlanRequests, APodWithoutANameOrNamespaceGetsThem) {
   const Json pod = {{"spec", PodWithGpus("x", 1)["spec"]}};
   EXPECT_EQ(NamesOf(Read(pod, pod)), (Names{"default/pod-0", "default/pod-1"}));
 }
 
-TEST(PlanJson, OwnersStandForTheirPods) {
+TEST(PlanRequests, OwnersStandForTheirPods) {
   EXPECT_EQ(NamesOf(Read(Owner("Deployment", {{"replicas", 2}}))), (Names{"team/w-0", "team/w-1"}));
   EXPECT_EQ(Read(Owner("StatefulSet", Json::object())).pods.size(), 1u);
   EXPECT_EQ(Read(Owner("ReplicaSet", {{"replicas", 0}})).pods.size(), 0u);
@@ -89,7 +89,7 @@ TEST(PlanJson, OwnersStandForTheirPods) {
   EXPECT_EQ(job.sources[0].count, 3u);
 }
 
-TEST(PlanJson, ListsStandForTheirItems) {
+TEST(PlanRequests, ListsStandForTheirItems) {
   const Json list = {{"kind", "List"},
                      {"items", {PodWithGpus("1", 1), Owner("Deployment", {{"replicas", 2}})}}};
   const Json pods = {{"kind", "PodList"}, {"items", Json::array({PodWithGpus("2", 1)})}};
@@ -98,7 +98,7 @@ TEST(PlanJson, ListsStandForTheirItems) {
   EXPECT_EQ(ErrorOf(nested), "pods[0].items[0].kind: want no list inside of a list");
 }
 
-TEST(PlanJson, WhatHasNoPodsToPlaceIsLeftOutByName) {
+TEST(PlanRequests, WhatHasNoPodsToPlaceIsLeftOutByName) {
   Json bound = PodWithGpus("1", 1), over = PodWithGpus("2", 1);
   bound["spec"]["nodeName"] = "n1";
   over["status"]["phase"] = "Succeeded";
@@ -109,7 +109,94 @@ TEST(PlanJson, WhatHasNoPodsToPlaceIsLeftOutByName) {
                                   "Pod ns/pod-1: it is on node n1", "Pod ns/pod-2: it has ended"}));
 }
 
-TEST(PlanJson, NodesComeAndGo) {
+// --- PodGroups among the objects
+
+Json GroupOf(const std::string& api_version, const Json& spec) {
+  return {{"apiVersion", api_version},
+          {"kind", "PodGroup"},
+          {"metadata", {{"name", "g"}, {"namespace", "ns"}}},
+          {"spec", spec}};
+}
+Json WithLabel(const std::string& key) {
+  Json pod = PodWithGpus("1", 2);
+  pod["metadata"]["labels"][key] = "g";
+  return pod;
+}
+constexpr char kCoscheduled[] = "scheduling.x-k8s.io/pod-group";
+
+TEST(PlanRequests, AGroupThatIsAskedAboutSaysWhatItsPodsNeed) {
+  const Json group = GroupOf("scheduling.x-k8s.io/v1alpha1", {{"minMember", 3}});
+  for (const PlanRequest& plan :
+       {Read(group, WithLabel(kCoscheduled)), Read(WithLabel(kCoscheduled), group)}) {
+    ASSERT_EQ(plan.pods.size(), 1u);
+    EXPECT_EQ(plan.pods[0].gang.object, Gang::Object::kFound);
+    EXPECT_EQ(plan.pods[0].gang.minimum, 3);
+    EXPECT_TRUE(plan.left_out.empty());
+  }
+}
+
+TEST(PlanRequests, GroupsOfEveryConventionAreReadByTheirApi) {
+  Json volcano = PodWithGpus("1", 2);
+  volcano["metadata"]["annotations"]["scheduling.k8s.io/group-name"] = "g";
+  const Json list = {
+      {"kind", "List"},
+      {"items", {GroupOf("scheduling.volcano.sh/v1beta1", {{"minMember", 4}}), volcano}}};
+  EXPECT_EQ(Read(list).pods[0].gang.minimum, 4);
+  Json native = PodWithGpus("1", 2);
+  native["spec"]["schedulingGroup"]["podGroupName"] = "g";
+  const Json policy = {{"schedulingPolicy", {{"gang", {{"minCount", 5}}}}}};
+  EXPECT_EQ(Read(native, GroupOf("scheduling.k8s.io/v1alpha2", policy)).pods[0].gang.minimum, 5);
+  EXPECT_EQ(Read(native, GroupOf("scheduling.x-k8s.io/v1alpha1", {{"minMember", 3}}))
+                .pods[0]
+                .gang.minimum,
+            std::nullopt)
+      << "a group of another convention is another group";
+}
+
+TEST(PlanRequests, AGroupOfTheRequestComesBeforeThatOfTheCluster) {
+  PodGroups cluster;
+  cluster.Of("coscheduling").Put({.namespace_name = "ns", .name = "g", .min_members = 2});
+  cluster.Of("coscheduling").Put({.namespace_name = "ns", .name = "h", .min_members = 7});
+  const PodRules rules = PlanRules().With(cluster);
+  Json other = WithLabel(kCoscheduled);
+  other["metadata"]["labels"][kCoscheduled] = "h";
+  const auto plan =
+      DecodePlan(BodyWith(WithLabel(kCoscheduled), other,
+                          GroupOf("scheduling.x-k8s.io/v1alpha1", {{"minMember", 3}})),
+                 rules, PlanNodes());
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->pods[0].gang.minimum, 3);
+  EXPECT_EQ(plan->pods[1].gang.minimum, 7);
+  EXPECT_EQ(cluster.Of("coscheduling").Find("ns/g")->min_members, 2) << "it stays as it was";
+}
+
+TEST(PlanRequests, AGroupThatCannotBeReadIsNamed) {
+  const PlanRequest old =
+      Read(WithLabel(kCoscheduled), GroupOf("scheduling.x-k8s.io/v1", {{"minMember", 3}}));
+  EXPECT_EQ(old.left_out, Names{"PodGroup ns/g: PodGroups of apiVersion "
+                                "\"scheduling.x-k8s.io/v1\" are not read"});
+  EXPECT_EQ(old.pods[0].gang.minimum, std::nullopt);
+  const PlanRequest wrong =
+      Read(WithLabel(kCoscheduled), GroupOf("scheduling.x-k8s.io/v1alpha1", {{"minMember", -1}}));
+  EXPECT_NE(wrong.pods[0].refusal.find("spec.minMember: want a number of pods"), std::string::npos)
+      << wrong.pods[0].refusal;
+  EXPECT_EQ(wrong.left_out.size(), 1u);
+  EXPECT_EQ(
+      ErrorOf(Json::parse(R"({"kind":"PodGroup","apiVersion":"scheduling.run.ai/v2alpha2"})")),
+      "pods[0]: metadata.name: want a name, got \"\"");
+}
+
+TEST(PlanRequests, AJobOfVolcanoIsNoJobOfKubernetes) {
+  Json job = Owner("Job", {{"minAvailable", 2}});
+  job["apiVersion"] = "batch.volcano.sh/v1alpha1";
+  EXPECT_EQ(Read(job).left_out, Names{"Job team/w: no pods of this kind are known"});
+  job["apiVersion"] = "batch/v1";
+  EXPECT_EQ(Read(job).pods.size(), 1u);
+}
+
+// --- nodes
+
+TEST(PlanRequests, NodesComeAndGo) {
   const auto plan =
       DecodePlan(R"({"pods":[],"add":[{"like":"n1","count":3},{"like":"n2"}],"remove":["n3"]})",
                  PlanRules(), PlanNodes());
@@ -131,7 +218,7 @@ std::string ShapeErrorOf(const std::string& node) {
   return plan ? "" : plan.error().message;
 }
 
-TEST(PlanJson, ANodeThatComesMayBeDescribedByHand) {
+TEST(PlanRequests, ANodeThatComesMayBeDescribedByHand) {
   const auto plan = AddLike(R"({
       "metadata":{"labels":{"nvidia.com/gpu.product":"NVIDIA-H100-80GB-HBM3","rack":"r7"}},
       "status":{"allocatable":{"cpu":128,"memory":"1Ti"},"capacity":{"nvidia.com/gpu":8}}})");
@@ -148,7 +235,7 @@ TEST(PlanJson, ANodeThatComesMayBeDescribedByHand) {
   EXPECT_EQ(copies.shape->missing, 0);
 }
 
-TEST(PlanJson, ANodeThatComesMayBeOneOfAnotherCluster) {
+TEST(PlanRequests, ANodeThatComesMayBeOneOfAnotherCluster) {
   const auto plan = AddLike(R"({"apiVersion":"v1","kind":"Node",
       "metadata":{"name":"gpu-17","labels":{"nvidia.com/gpu.product":"Tesla-T4"},
                   "annotations":{"berth.dev/topology":"nonsense"}},
@@ -163,7 +250,7 @@ TEST(PlanJson, ANodeThatComesMayBeOneOfAnotherCluster) {
   EXPECT_TRUE(plan->left_out[0].starts_with("add[0].like: ")) << plan->left_out[0];
 }
 
-TEST(PlanJson, ADescriptionThatIsNoneIsRefusedWithItsPlace) {
+TEST(PlanRequests, ADescriptionThatIsNoneIsRefusedWithItsPlace) {
   EXPECT_EQ(ShapeErrorOf(R"({"kind":"Pod"})"), "add[0].like.kind: want Node, got \"Pod\"");
   EXPECT_EQ(ShapeErrorOf("{}"),
             "add[0].like.status.allocatable.cpu: want how much pods can have of it, got none");
@@ -178,7 +265,7 @@ TEST(PlanJson, ADescriptionThatIsNoneIsRefusedWithItsPlace) {
   EXPECT_EQ(ShapeErrorOf("7"), "add[0].like: want a text, got number");
 }
 
-TEST(PlanJson, WhatIsWrongIsRefusedWithItsPlace) {
+TEST(PlanRequests, WhatIsWrongIsRefusedWithItsPlace) {
   EXPECT_EQ(ErrorIn("[]"), "file: want an object");
   EXPECT_TRUE(ErrorIn("{").starts_with("JSON: byte ")) << ErrorIn("{");
   EXPECT_TRUE(ErrorIn(std::string(100'000, '[')).starts_with("JSON: byte "));
@@ -197,7 +284,7 @@ TEST(PlanJson, WhatIsWrongIsRefusedWithItsPlace) {
   EXPECT_TRUE(ErrorOf(Json::parse(R"({"spec":7})")).starts_with("pods[0]: pod: "));
 }
 
-TEST(PlanJson, TooManyPodsAreRefusedBeforeTheyAreMade) {
+TEST(PlanRequests, TooManyPodsAreRefusedBeforeTheyAreMade) {
   EXPECT_EQ(ErrorIn(BodyWith(PodWithGpus("1", 1), Owner("Job", {{"parallelism", 10'000}}))),
             "pods[1]: want at most 10000 pods in all, got more");
   EXPECT_EQ(ErrorOf(Owner("Job", {{"parallelism", 18'446'744'073'709'551'615U}})),
@@ -206,7 +293,7 @@ TEST(PlanJson, TooManyPodsAreRefusedBeforeTheyAreMade) {
             "body: want at most 4194304 bytes, got 4194305");
 }
 
-TEST(PlanJson, AnUnreadableAnnotationIsTheAnswerAndNoError) {
+TEST(PlanRequests, AnUnreadableAnnotationIsTheAnswerAndNoError) {
   Json pod = PodWithGpus("1", 2);
   pod["metadata"]["annotations"]["berth.dev/link"] = "perhaps";
   EXPECT_NE(Read(pod).pods[0].refusal, "");

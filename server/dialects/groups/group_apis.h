@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The APIs that have PodGroups, and in whose words their pods name them (docs/gangs.md).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::dialects {
+
+struct GroupApi {
+  std::string_view convention;  // one of those of pod_group.h
+  std::string group;
+  std::vector<std::string> versions;  // that are read, the best first
+};
+
+std::span<const GroupApi> GroupApis();
+
+// The convention of an "apiVersion" as objects say it; "" = no such API or version is read.
+std::string_view ConventionOf(std::string_view api_version);
+
+}  // namespace berth::dialects
