@@ -12,6 +12,7 @@
 #include "config/print.h"
 #include "config/schema.h"
 #include "scoring/explain/node_edits.h"
+#include "scoring/explain/pool_growth.h"
 #include "server/cli/command_line.h"
 #include "server/config_command.h"
 #include "server/explain_command.h"
@@ -168,12 +169,20 @@ int RunExplain(const CLI::App& explain, const ExplainFlags& flags) {
 }
 
 void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
-  CLI::App* const plan = app.add_subcommand("plan", "Where pods would go that do not exist yet");
+  CLI::App* const plan = app.add_subcommand(
+      "plan", "Where pods would go that do not exist yet, and what new nodes would take");
   plan->add_option("-f,--file", flags.files,
                    "Manifests with pods, Jobs, Deployments, StatefulSets (YAML or JSON); - is "
                    "standard input")
-      ->type_name("FILE")
-      ->required();
+      ->type_name("FILE");
+  plan->add_option("--grow", flags.grow,
+                   "What the next 1, ..., COUNT nodes of each pool would take of the pods that "
+                   "wait, or of those of -f")
+      ->type_name("COUNT")
+      ->check(CLI::Range(1, kMostGrowth));
+  plan->callback([&flags] {
+    if (flags.files.empty() && flags.grow == 0) throw CLI::RequiredError("--file or --grow");
+  });
   AddServer(*plan, server);
   CLI::Option* const cluster =
       plan->add_option("--cluster", flags.cluster,

@@ -22,9 +22,10 @@
 #include "server/extender/embedded_cluster.h"
 #include "server/extender/extender.h"
 #include "server/extender/gang_table.h"
+#include "server/pages/plan_page.h"
 #include "server/wire/cluster_file.h"
 #include "server/wire/json_text.h"
-#include "server/wire/plan_json.h"
+#include "server/wire/plan_request.h"
 
 namespace berth {
 namespace {
@@ -41,7 +42,9 @@ Result<std::string> TextIn(const std::string& file) {
 }
 
 Status Check(const PlanFlags& flags) {
-  if (flags.files.empty()) return Invalid("plan: want a file of pods, -f FILE");
+  if (flags.files.empty() && flags.grow == 0) {
+    return Invalid("plan: want a file of pods, -f FILE, or --grow COUNT");
+  }
   if (flags.add_nodes.size() != flags.like.size()) {
     return Invalid("plan: want one --like for each --add-nodes, got " +
                    std::to_string(flags.like.size()) + " and " +
@@ -73,7 +76,9 @@ Status AddLike(const std::string& like, std::string& body) {
 // The body of POST /plan.
 Result<std::string> RequestOf(const PlanFlags& flags) {
   BERTH_TRY_STATUS(Check(flags));
-  std::string body = R"({"pods":[)";
+  std::string body = "{";
+  if (flags.grow > 0) body += R"("grow":)" + std::to_string(flags.grow);
+  if (!flags.files.empty()) body += flags.grow > 0 ? R"(,"pods":[)" : R"("pods":[)";
   bool is_first = true;
   for (const std::string& file : flags.files) {
     BERTH_TRY(const std::string text, TextIn(file));
@@ -83,7 +88,7 @@ Result<std::string> RequestOf(const PlanFlags& flags) {
       body += document;
     }
   }
-  body += ']';
+  if (!flags.files.empty()) body += ']';
   for (std::size_t i = 0; i < flags.like.size(); ++i) {
     body += i == 0 ? R"(,"add":[{"like":)" : R"(,{"like":)";
     BERTH_TRY_STATUS(AddLike(flags.like[i], body));
@@ -125,6 +130,7 @@ class ClusterOfFile {
     auto cluster = wire::DecodeCluster(std::move(text), nodes_, &rules_, &groups_);
     if (!cluster) return tl::unexpected(std::move(cluster).error().Within(path));
     BERTH_TRY_STATUS(state_.Apply(cluster->events));
+    for (WaitingPod& pod : cluster->waiting) waiting_.Put(std::move(pod));
     const auto snapshot = state_.Current();
     // Without a memory of the pods that came, those that are there stand for them.
     mix_->Restore(cluster->learned ? *cluster->learned
@@ -143,9 +149,12 @@ class ClusterOfFile {
 
   // Requires: Load.
   Result<std::string> Plan(const std::string& request, bool json) const {
-    BERTH_TRY(const wire::PlanRequest plan, wire::DecodePlan(request, rules_, nodes_));
-    BERTH_TRY(const WhatIfAnswer answer, extender_->WouldPlace(plan.pods, plan.nodes));
-    return json ? wire::EncodePlan(plan, answer) : wire::TextOf(plan, answer);
+    const PlanParts parts{.extender = *extender_,
+                          .pods = rules_,
+                          .nodes = nodes_,
+                          .waiting = &waiting_,
+                          .not_ready = {}};
+    return MakePlan(parts, request, !json);
   }
 
  private:

@@ -123,6 +123,7 @@ void AddPlanRoute(http::Router& router, const RouteParts& parts) {
   const PlanParts plan{.extender = *parts.extender,
                        .pods = *parts.pod_rules,
                        .nodes = *parts.node_rules,
+                       .waiting = parts.waiting,
                        .not_ready = [&readiness = parts.readiness] {
                          return readiness.draining() ? "draining" : readiness.reason();
                        }};

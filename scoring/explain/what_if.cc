@@ -26,15 +26,15 @@ bool AreAlike(const PodRequest& a, const PodRequest& b) {
 
 class WhatIfPlanner {
  public:
-  WhatIfPlanner(const Engine& engine, const WhatIfAsk& ask, EditedNodes nodes)
+  WhatIfPlanner(EngineApart& engine, const WhatIfAsk& ask, EditedNodes nodes)
       : ask_(ask),
-        base_(engine.Apart()),
+        engine_(engine),
         transaction_(nodes.snapshot),
         tree_(std::make_shared<const DomainTree>(DomainsOf(*nodes.snapshot, ask.levels))),
         all_(nodes.snapshot->size()) {
     std::iota(all_.begin(), all_.end(), NodeIndex{0});
     told_.pods.resize(ask.pods.size());
-    told_.before = SummarizeModels(*nodes.snapshot);
+    if (ask.explains) told_.before = SummarizeModels(*nodes.snapshot);
     told_.nodes = std::move(nodes);
     FindGangs();
   }
@@ -55,7 +55,7 @@ class WhatIfPlanner {
       if (pod.placement) ++told_.fitting;
     }
     told_.nodes.snapshot = transaction_.now();
-    told_.after = SummarizeModels(*transaction_.now());
+    if (ask_.explains) told_.after = SummarizeModels(*transaction_.now());
     return std::move(told_);
   }
 
@@ -107,14 +107,14 @@ class WhatIfPlanner {
 
   // The best node takes it, the first by name of equal ones. Empty: none does.
   std::optional<Placement> Place(const PodRequest& pod) {
-    MakeRoomFor(pod.shape);
+    Engine& engine = engine_.For(pod.shape);
     const Question question = QuestionAbout(pod);
     const auto& snapshot = transaction_.now();
-    const Judgement judged = Judge(*engine_, snapshot, question);
+    const Judgement judged = Judge(engine, snapshot, question);
     if (judged.fitting.empty()) return std::nullopt;
-    const auto priorities = engine_->Prioritize(snapshot, pod.shape, judged.fitting, judged.pull);
+    const auto priorities = engine.Prioritize(snapshot, pod.shape, judged.fitting, judged.pull);
     const auto best = std::ranges::max_element(priorities) - priorities.begin();
-    auto placement = PlaceInGroup(*engine_, snapshot, pod, question.group,
+    auto placement = PlaceInGroup(engine, snapshot, pod, question.group,
                                   judged.fitting[static_cast<std::size_t>(best)]);
     if (!placement || !Put(pod, *placement)) return std::nullopt;
     return *std::move(placement);
@@ -150,12 +150,12 @@ class WhatIfPlanner {
   }
 
   [[nodiscard]] std::optional<PodExplanation> Explain(const PodRequest& pod) {
-    if (told_.whys.size() >= kMostWhys) return std::nullopt;
+    if (!ask_.explains || told_.whys.size() >= kMostWhys) return std::nullopt;
     const Question question = QuestionAbout(pod);
-    return ExplainPod(*engine_, {.snapshot = transaction_.now(),
-                                 .pod = pod,
-                                 .group = question.group,
-                                 .limits = ask_.limits});
+    return ExplainPod(engine_.current(), {.snapshot = transaction_.now(),
+                                          .pod = pod,
+                                          .group = question.group,
+                                          .limits = ask_.limits});
   }
 
   std::size_t WhyOf(const PodRequest& pod) {
@@ -193,7 +193,7 @@ class WhatIfPlanner {
     for (const std::size_t i : members) {
       ask.members.push_back({.pod = ask_.pods[i], .rank = MemberRank(ask_.pods[i])});
     }
-    const auto plan = PlanGang({transaction_.now(), *tree_, *engine_, room_}, ask);
+    const auto plan = PlanGang({transaction_.now(), *tree_, engine_.For(first.shape), room_}, ask);
     if (!plan) return RefuseAll(members, WhyNotWhole(members, ask, plan.error()));
     for (const GangPlan::Place& place : plan->places) {
       const std::size_t i = members[place.member];
@@ -208,6 +208,7 @@ class WhatIfPlanner {
   // One after the other, so many fit; the next one is explained where it does not.
   std::size_t WhyNotWhole(const std::vector<std::size_t>& members, const GangAsk& ask,
                           const GangShortage& shortage) {
+    if (!ask_.explains) return NewWhy({});
     const PodRequest& first = ask_.pods[members.front()];
     const Transaction::Mark before = transaction_.Here();
     const auto nodes_before = gang_nodes_;
@@ -236,18 +237,8 @@ class WhatIfPlanner {
     return NewWhy({std::move(text), std::move(next)});
   }
 
-  // The engine has a table per shape, of some 100 bytes a node: there are not too many of them.
-  void MakeRoomFor(const RequestShape& shape) {
-    constexpr std::size_t kMostTables = 128;
-    if (!shapes_.insert(shape).second || shapes_.size() <= kMostTables) return;
-    engine_ = base_->Apart();
-    shapes_ = {shape};
-  }
-
   const WhatIfAsk& ask_;
-  const std::shared_ptr<Engine> base_;  // is never asked, so that it has no tables
-  std::shared_ptr<Engine> engine_ = base_->Apart();
-  std::set<RequestShape> shapes_;  // of which it has tables
+  EngineApart& engine_;
   Transaction transaction_;
   const std::shared_ptr<const DomainTree> tree_;
   std::vector<NodeIndex> all_;
@@ -261,9 +252,23 @@ class WhatIfPlanner {
 
 }  // namespace
 
-Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask) {
+Engine& EngineApart::For(const RequestShape& shape) {
+  constexpr std::size_t kMostTables = 128;
+  if (shapes_.insert(shape).second && shapes_.size() > kMostTables) {
+    engine_ = base_->Apart();
+    shapes_ = {shape};
+  }
+  return *engine_;
+}
+
+Result<WhatIfAnswer> WhatIf(EngineApart& engine, const WhatIfAsk& ask) {
   BERTH_TRY(EditedNodes nodes, Edit(ask.snapshot, ask.nodes));
   return WhatIfPlanner(engine, ask, std::move(nodes)).Plan();
+}
+
+Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask) {
+  EngineApart apart(engine);
+  return WhatIf(apart, ask);
 }
 
 }  // namespace berth

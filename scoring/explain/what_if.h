@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ struct WhatIfAsk {
   // as many pods as are given.
   std::function<bool(const PodRequest& pod)> starts_whole = {};
   EvictionLimits limits = {};  // as VictimsOn takes them
+  bool explains = true;        // else `whys` have no texts, and the summaries are empty
   // Asked before each pod: why nobody needs the answer any more; nullptr: go on. Empty: go on.
   std::function<const char*()> stops = {};
 };
@@ -73,7 +75,25 @@ struct WhatIfAnswer {
 // So many kinds of pods that fit nowhere are explained; the others are counted.
 inline constexpr std::size_t kMostWhys = 40;
 
+// An engine apart from the one that decides, for questions of which nothing stays there. What it
+// has evaluated for one question it knows for the next one on the same nodes.
+class EngineApart {
+ public:
+  explicit EngineApart(const Engine& engine) : base_(engine.Apart()) {}
+
+  // To be asked about pods of that shape; the one before may end with the call. It has a table per
+  // shape, of some 100 bytes a node: there are not too many of them.
+  Engine& For(const RequestShape& shape);
+  [[nodiscard]] Engine& current() const { return *engine_; }
+
+ private:
+  const std::shared_ptr<Engine> base_;  // is never asked, so that it has no tables
+  std::shared_ptr<Engine> engine_ = base_->Apart();
+  std::set<RequestShape> shapes_;  // of which it has tables
+};
+
 // Error: as Edit; kUnavailable with what stops it.
+Result<WhatIfAnswer> WhatIf(EngineApart& engine, const WhatIfAsk& ask);
 Result<WhatIfAnswer> WhatIf(const Engine& engine, const WhatIfAsk& ask);
 
 }  // namespace berth

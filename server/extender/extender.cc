@@ -124,17 +124,28 @@ PodExplanation Extender::Explain(const PodRequest& pod) const {
                                        .behind_scheduler = parts_.behind_scheduler});
 }
 
+WhatIfAsk Extender::AskAbout(std::span<const PodRequest> pods, const NodeEdits& nodes,
+                             const EvictionLimits& limits,
+                             std::function<const char*()> stops) const {
+  return {.snapshot = parts_.state.Current(),
+          .pods = pods,
+          .nodes = nodes,
+          .levels = parts_.domains == nullptr ? TopologyLevels() : parts_.domains->levels(),
+          .starts_whole = [this](const PodRequest& pod) { return StartsWithGang(pod); },
+          .limits = limits,
+          .stops = std::move(stops)};
+}
+
 Result<WhatIfAnswer> Extender::WouldPlace(std::span<const PodRequest> pods, const NodeEdits& nodes,
                                           std::function<const char*()> stops) const {
   const auto [budgets, limits] = LimitsNow();
-  return WhatIf(*policy().engine,
-                {.snapshot = parts_.state.Current(),
-                 .pods = pods,
-                 .nodes = nodes,
-                 .levels = parts_.domains == nullptr ? TopologyLevels() : parts_.domains->levels(),
-                 .starts_whole = [this](const PodRequest& pod) { return StartsWithGang(pod); },
-                 .limits = limits,
-                 .stops = std::move(stops)});
+  return WhatIf(*policy().engine, AskAbout(pods, nodes, limits, std::move(stops)));
+}
+
+Result<Growth> Extender::WouldTake(std::span<const PodRequest> pods, const NodeEdits& nodes,
+                                   int most_nodes, std::function<const char*()> stops) const {
+  const auto [budgets, limits] = LimitsNow();
+  return GrowPools(*policy().engine, AskAbout(pods, nodes, limits, std::move(stops)), most_nodes);
 }
 
 void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) {

@@ -34,6 +34,7 @@
 #include "cluster/node_domains.h"
 #include "scoring/engine.h"
 #include "scoring/explain/explain_pod.h"
+#include "scoring/explain/pool_growth.h"
 #include "scoring/explain/what_if.h"
 #include "scoring/judgement.h"
 #include "scoring/waste/learned_mix.h"
@@ -146,6 +147,10 @@ class Extender {
   [[nodiscard]] Result<WhatIfAnswer> WouldPlace(std::span<const PodRequest> pods,
                                                 const NodeEdits& nodes,
                                                 std::function<const char*()> stops = {}) const;
+  // What the next nodes of each pool would take of these pods (pool_growth.h), likewise.
+  [[nodiscard]] Result<Growth> WouldTake(std::span<const PodRequest> pods, const NodeEdits& nodes,
+                                         int most_nodes,
+                                         std::function<const char*()> stops = {}) const;
 
   // One priority 0..10 per candidate. Requires: as for Filter.
   [[nodiscard]] std::vector<std::uint8_t> Prioritize(
@@ -241,6 +246,10 @@ class Extender {
     EvictionLimits limits;
   };
   [[nodiscard]] Limits LimitsNow() const;
+  // limits: they outlive the ask, as pods do.
+  [[nodiscard]] WhatIfAsk AskAbout(std::span<const PodRequest> pods, const NodeEdits& nodes,
+                                   const EvictionLimits& limits,
+                                   std::function<const char*()> stops) const;
   // Where the pod's group is, where domains matter to the pod.
   [[nodiscard]] GroupPlaces GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod) const;

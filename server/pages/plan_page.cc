@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "server/extender/waiting_line.h"
+#include "server/wire/growth_json.h"
 #include "server/wire/json_text.h"
 #include "server/wire/plan_json.h"
 
@@ -24,24 +26,44 @@ int StatusOf(Errc code) {
   return code == Errc::kNotFound ? 404 : 400;
 }
 
+Result<std::string> MakeGrowth(const PlanParts& parts, const wire::PlanRequest& plan,
+                               bool as_text) {
+  WaitingLine line;
+  if (!plan.has_pods && parts.waiting != nullptr) {
+    line = LineOf(*parts.waiting, *parts.extender.Current(), parts.pods.groups(),
+                  wire::kMostPlannedPods);
+  }
+  wire::GrowthReport report{.request = plan, .pods = plan.has_pods ? plan.pods : line.pods};
+  report.gated = line.gated;
+  report.beyond = line.beyond;
+  BERTH_TRY(report.told,
+            parts.extender.WouldTake(report.pods, plan.nodes, plan.grow, parts.not_ready));
+  return as_text ? wire::TextOf(report) : wire::EncodeGrowth(report);
+}
+
 }  // namespace
+
+Result<std::string> MakePlan(const PlanParts& parts, std::string_view request, bool as_text) {
+  BERTH_TRY(const wire::PlanRequest plan, wire::DecodePlan(request, parts.pods, parts.nodes));
+  if (plan.grow > 0) return MakeGrowth(parts, plan, as_text);
+  BERTH_TRY(const WhatIfAnswer answer,
+            parts.extender.WouldPlace(plan.pods, plan.nodes, parts.not_ready));
+  return as_text ? wire::TextOf(plan, answer) : wire::EncodePlan(plan, answer);
+}
 
 http::HttpResponse PlanPage(const PlanParts& parts, OwnRequest& request) {
   if (const char* const why = parts.not_ready ? parts.not_ready() : nullptr) {
     return http::ErrorResponse(503, std::string("not ready: ") + why);
   }
   const bool is_large = request.body.size() > wire::kMostPlanBytes;
-  const auto plan = wire::DecodePlan(request.body, parts.pods, parts.nodes);
-  if (!plan) return Refusal(is_large ? 413 : 400, plan.error().message);
-  const auto answer = parts.extender.WouldPlace(plan->pods, plan->nodes, parts.not_ready);
-  if (!answer) return Refusal(StatusOf(answer.error().code), answer.error().message);
-  http::HttpResponse response;
-  if (request.query == "text") {
-    response.content_type = "text/plain; charset=utf-8";
-    response.body = wire::TextOf(*plan, *answer);
-  } else {
-    response.body = wire::EncodePlan(*plan, *answer);
+  const bool as_text = request.query == "text";
+  auto answer = MakePlan(parts, request.body, as_text);
+  if (!answer) {
+    return Refusal(is_large ? 413 : StatusOf(answer.error().code), answer.error().message);
   }
+  http::HttpResponse response;
+  if (as_text) response.content_type = "text/plain; charset=utf-8";
+  response.body = *std::move(answer);
   return response;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/wire/edited_nodes.h"
 #include "server/wire/explain_parts.h"
 #include "server/wire/strict_json.h"
 
@@ -104,27 +105,6 @@ std::string SourceText(const PlanRequest::Source& source, const WhatIfAnswer& an
   return text;
 }
 
-std::string NodeEditsText(const EditedNodes& nodes) {
-  constexpr std::size_t kTold = 5;
-  std::string text;
-  if (!nodes.added.empty()) {
-    text += CountText(std::ssize(nodes.added), "node") + " added: " + nodes.added.front();
-    if (nodes.added.size() > 1) text += " to " + nodes.added.back();
-    text += "\n";
-  }
-  if (nodes.removed.empty()) return text;
-  text += CountText(std::ssize(nodes.removed), "node") + " removed: ";
-  if (nodes.pods_lost == 0) return text + "no pod is there\n";
-  text += CountText(nodes.pods_lost, "pod") + " lost with it, " +
-          std::to_string(nodes.gpu_pods_lost.size()) + " with GPUs";
-  for (std::size_t i = 0; i < std::min(kTold, nodes.gpu_pods_lost.size()); ++i) {
-    text += (i == 0 ? " (" : ", ") + nodes.gpu_pods_lost[i];
-  }
-  if (nodes.gpu_pods_lost.size() > kTold) text += ", ...";
-  if (!nodes.gpu_pods_lost.empty()) text += ")";
-  return text + "; they are not placed again here\n";
-}
-
 }  // namespace
 
 std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {
@@ -150,10 +130,7 @@ std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {
   }
   json["whys"] = Json::array();
   for (const WhyNot& why : answer.whys) json["whys"].push_back(WhyJson(why));
-  json["nodes"] = {{"added", answer.nodes.added},
-                   {"removed", answer.nodes.removed},
-                   {"pods_lost", answer.nodes.pods_lost},
-                   {"gpu_pods_lost", answer.nodes.gpu_pods_lost}};
+  json["nodes"] = EditedNodesJson(answer.nodes);
   json["before"] = ModelsJson(answer.before);
   json["after"] = ModelsJson(answer.after);
   json["left_out"] = request.left_out;
@@ -163,7 +140,7 @@ std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {
 std::string TextOf(const PlanRequest& request, const WhatIfAnswer& answer) {
   std::string text;
   for (const PlanRequest::Source& source : request.sources) text += SourceText(source, answer);
-  text += NodeEditsText(answer.nodes);
+  text += TextOf(answer.nodes);
   for (const std::string& what : request.left_out) text += "Left out: " + what + "\n";
   return text + PlanSentence(answer) + "\n";
 }

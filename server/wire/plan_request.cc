@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "scoring/explain/pool_growth.h"
 #include "server/wire/json_check.h"
 #include "server/wire/node_shape.h"
 #include "server/wire/pod_group_object.h"
@@ -252,6 +253,8 @@ Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
   PlanRequest request;
   std::vector<Item> items;
   Fields fields(json, "");
+  request.has_pods = fields.Peek("pods") != nullptr;
+  fields.Int("grow", 1, kMostGrowth, request.grow);
   fields.List("pods", [&](const Json& item, const std::string& path) {
     return AddItem(item, path, "", items);
   });

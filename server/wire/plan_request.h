@@ -5,6 +5,9 @@
 //   {"pods": [Pod, Job, Deployment, List, ...],
 //    "add": [{"like": "n1", "count": 3}, {"like": {"status": {...}}}], "remove": ["n2"]}
 //
+// With "grow": 3 it is asked what the next three nodes of each pool would take of these pods, or,
+// where there are no "pods", of those that wait (scoring/explain/pool_growth.h).
+//
 // Nodes that come are like one of the cluster, by its name, or like a Node (node_shape.h).
 //
 // Of a Deployment, ReplicaSet, ReplicationController or StatefulSet its replicas are pods, of a Job
@@ -37,6 +40,8 @@ struct PlanRequest {
     std::size_t first = 0, count = 0;
   };
   std::vector<PodRequest> pods;
+  bool has_pods = false;              // said, if only that there are none
+  int grow = 0;                       // so many nodes of each pool at most; 0: that is not asked
   std::vector<Source> sources;        // of all of them
   std::vector<std::string> left_out;  // "Service team-a/web: no pods of this kind are known"
   NodeEdits nodes;

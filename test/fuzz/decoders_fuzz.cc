@@ -33,6 +33,7 @@
 #include "server/wire/budget_json.h"
 #include "server/wire/cluster_file.h"
 #include "server/wire/extender_v1.h"
+#include "server/wire/growth_json.h"
 #include "server/wire/lease_json.h"
 #include "server/wire/node_json.h"
 #include "server/wire/plan_json.h"
@@ -202,6 +203,15 @@ void Plan(std::string_view input) {
     const auto plan = wire::DecodePlan(document, Rules(), RulesOfNodes());
     if (!plan || plan->pods.size() > 100) continue;
     Service service;
+    if (plan->grow > 0) {
+      auto told = service.extender().WouldTake(plan->pods, plan->nodes, plan->grow);
+      if (!told) continue;
+      const wire::GrowthReport report{
+          .request = *plan, .pods = plan->pods, .told = *std::move(told)};
+      (void)wire::TextOf(report);
+      (void)wire::EncodeGrowth(report);
+      continue;
+    }
     const auto answer = service.extender().WouldPlace(plan->pods, plan->nodes);
     if (!answer) continue;
     (void)wire::TextOf(*plan, *answer);

@@ -153,6 +153,48 @@ TEST_F(PlanCommands, WhatKubectlPrintsOfNodesAndPodsIsACluster) {
   EXPECT_EQ(json["fitting"], 2);
 }
 
+constexpr char kWaiting[] = R"({"kind":"List","items":[
+    {"kind":"Node","metadata":{"name":"n1","labels":{"nvidia.com/gpu.product":"Tesla-T4",
+                               "cloud.google.com/gke-nodepool":"t4"}},
+     "status":{"allocatable":{"cpu":"8","memory":"32Gi","pods":"110","nvidia.com/gpu":"4"},
+               "conditions":[{"type":"Ready","status":"True"}]}},
+    {"kind":"Pod","metadata":{"name":"a","namespace":"team","uid":"1"},
+     "spec":{"nodeName":"n1","containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"2"}}}]},
+     "status":{"phase":"Running"}},
+    {"kind":"Pod","metadata":{"name":"b","namespace":"team","uid":"2"},
+     "spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"4"}}}]},
+     "status":{"phase":"Pending"}},
+    {"kind":"Pod","metadata":{"name":"c","namespace":"team","uid":"3"},
+     "spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"8"}}}]},
+     "status":{"phase":"Pending"}}]})";
+
+TEST_F(PlanCommands, WhatPoolsWouldTakeOfThePodsThatWait) {
+  const std::string cluster = folder_.WriteText("waiting.json", kWaiting);
+  const Outcome told = RunPlan({"--grow", "2", "--cluster", cluster});
+  EXPECT_EQ(told.out,
+            "2 pods wait, for 12 GPUs\n"
+            "pool t4 (1 node of 4 GPUs, Tesla-T4): 1 to 2 more nodes take 1 pod (4 GPUs)\n"
+            "No pool takes 1 pod, even if no other waited: team/c\n")
+      << told.err;
+  EXPECT_EQ(Json::parse(RunPlan({"--grow", "2", "--cluster", cluster, "--json"}).out)["nowhere"],
+            Json::array({"team/c"}));
+}
+
+TEST_F(PlanCommands, WhatPoolsWouldTakeOfThePodsOfAFile) {
+  const Outcome told = Ask({"--grow", "1"});
+  EXPECT_EQ(told.out,
+            "Left out: Service team/web: no pods of this kind are known\n"
+            "4 pods asked about, for 7 GPUs; 3 fit as the cluster is\n"
+            "pool A100 x2 (1 node of 2 GPUs, A100): 1 more node takes 1 pod (1 GPU)\n"
+            "pool A100 x4 (1 node of 4 GPUs, A100): 1 more node takes 1 pod (1 GPU)\n")
+      << told.err;
+}
+
+TEST_F(PlanCommands, OnAnEmbeddedClusterNoPodWaits) {
+  const std::string server = "http://127.0.0.1:" + std::to_string(port_);
+  EXPECT_EQ(RunPlan({"--grow", "1", "--server", server}).out, "no pod waits\n");
+}
+
 constexpr char kGang[] = R"(apiVersion: scheduling.x-k8s.io/v1alpha1
 kind: PodGroup
 metadata: {name: g, namespace: team}

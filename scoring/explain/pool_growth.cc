@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/explain/pool_growth.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "scoring/gangs/gang_class.h"
+
+namespace berth {
+namespace {
+
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+Taken& operator+=(Taken& sum, const PodRequest& pod) {
+  ++sum.pods;
+  sum.gpu_milli += std::int64_t{pod.shape.gpu_count()} * pod.shape.milli_per_gpu();
+  return sum;
+}
+
+// The nodes that may come, of all pools, are in every snapshot, not ready until it is their turn:
+// so all snapshots have the same nodes, and the engine evaluates those anew that change.
+struct Stage {
+  SnapshotPtr closed;                            // without any of them
+  std::vector<std::vector<NodeIndex>> of_pools;  // where they are
+  std::vector<std::vector<std::shared_ptr<const Node>>> open;
+};
+
+Result<Stage> MakeStage(const SnapshotPtr& from, const std::vector<NodePool>& pools, int nodes) {
+  if (static_cast<std::size_t>(nodes) * pools.size() > kMostAddedNodes) {
+    return Invalid("grow: want at most " + std::to_string(kMostAddedNodes) + " nodes in all, got " +
+                   std::to_string(nodes) + " of each of " + std::to_string(pools.size()) +
+                   " pools");
+  }
+  NodeEdits edits;
+  for (const NodePool& pool : pools) edits.add.push_back({pool.like, nodes});
+  BERTH_TRY(const EditedNodes edited, Edit(from, edits));
+  Stage stage{edited.snapshot, {}, {}};
+  auto name = edited.added.begin();
+  for (std::size_t p = 0; p < pools.size(); ++p) {
+    stage.of_pools.emplace_back();
+    stage.open.emplace_back();
+    for (int i = 0; i < nodes; ++i, ++name) {
+      const NodeIndex at = edited.snapshot->names().Find(*name);
+      const Node& node = edited.snapshot->node(at);
+      auto spec = std::make_shared<NodeSpec>(node.spec());
+      spec->ready = false;
+      stage.of_pools.back().push_back(at);
+      stage.open.back().push_back(std::make_shared<const Node>(node));
+      stage.closed = std::make_shared<const Snapshot>(
+          stage.closed->With(at, std::make_shared<const Node>(std::move(spec))));
+    }
+  }
+  return stage;
+}
+
+class Grower {
+ public:
+  Grower(const Engine& engine, const WhatIfAsk& ask) : engine_(engine), ask_(ask) {
+    ask_.nodes = {};
+    ask_.explains = false;
+  }
+
+  // Places all pods; `growth` hears of those that have a place. The others are left over.
+  Status PlaceNow(const SnapshotPtr& closed, Growth& growth) {
+    ask_.snapshot = closed;
+    BERTH_TRY(const WhatIfAnswer answer, WhatIf(engine_, ask_));
+    for (std::size_t i = 0; i < ask_.pods.size(); ++i) {
+      growth.asked += ask_.pods[i];
+      if (answer.pods[i].placement) {
+        growth.now += ask_.pods[i];
+      } else {
+        left_.push_back(ask_.pods[i]);
+        places_.push_back(i);
+      }
+    }
+    full_ = answer.nodes.snapshot;
+    return {};
+  }
+
+  // Requires: PlaceNow.
+  Result<std::vector<Taken>> Grow(const Stage& stage, std::size_t pool) {
+    std::vector<Taken> all;
+    Snapshot grown = *full_;
+    for (std::size_t i = 0; i < stage.open[pool].size(); ++i) {
+      grown = grown.With(stage.of_pools[pool][i], stage.open[pool][i]);
+      if (!all.empty() && all.back().pods == std::ssize(left_)) {
+        all.push_back(all.back());
+        continue;
+      }
+      BERTH_TRY(const Taken taken, PlaceLeft(std::make_shared<const Snapshot>(grown)));
+      all.push_back(taken);
+    }
+    return all;
+  }
+
+  // With all nodes of all pools.
+  [[nodiscard]] SnapshotPtr Open(const Stage& stage) const {
+    Snapshot open = *full_;
+    for (std::size_t p = 0; p < stage.open.size(); ++p) {
+      for (std::size_t i = 0; i < stage.open[p].size(); ++i) {
+        open = open.With(stage.of_pools[p][i], stage.open[p][i]);
+      }
+    }
+    return std::make_shared<const Snapshot>(std::move(open));
+  }
+
+  // Those that were left over every time and have no place in the snapshot even without the others.
+  Result<std::vector<std::size_t>> Nowhere(const SnapshotPtr& open) {
+    std::vector<Kind> kinds;
+    std::vector<std::size_t> nowhere;
+    for (std::size_t i = 0; i < left_.size(); ++i) {
+      if (somewhere_.contains(i)) continue;
+      auto kind = std::ranges::find_if(kinds, [&](const Kind& k) { return IsOf(k, left_[i]); });
+      if (kind == kinds.end()) {
+        if (kinds.size() == kMostToldKinds) continue;
+        BERTH_TRY(const bool fits, FitsAlone(open, left_[i]));
+        kind = kinds.insert(kinds.end(), {&left_[i], fits});
+      }
+      if (!kind->fits) nowhere.push_back(places_[i]);
+    }
+    return nowhere;
+  }
+
+ private:
+  struct Kind {
+    const PodRequest* pod;
+    bool fits;
+  };
+  // Pods of a gang are one kind.
+  static bool IsOf(const Kind& kind, const PodRequest& pod) {
+    if (!pod.gang.empty() || !kind.pod->gang.empty()) return pod.gang.id == kind.pod->gang.id;
+    return AskForTheSame(*kind.pod, pod) && kind.pod->refusal == pod.refusal;
+  }
+
+  Result<bool> FitsAlone(const SnapshotPtr& open, const PodRequest& pod) {
+    std::vector<PodRequest> members;
+    for (const PodRequest& other : left_) {
+      if (&other == &pod || (!pod.gang.empty() && other.gang.id == pod.gang.id)) {
+        members.push_back(other);
+      }
+    }
+    WhatIfAsk ask = ask_;
+    ask.snapshot = open;
+    ask.pods = members;
+    BERTH_TRY(const WhatIfAnswer answer, WhatIf(engine_, ask));
+    return answer.fitting > 0;
+  }
+
+  Result<Taken> PlaceLeft(const SnapshotPtr& snapshot) {
+    WhatIfAsk ask = ask_;
+    ask.snapshot = snapshot;
+    ask.pods = left_;
+    BERTH_TRY(const WhatIfAnswer answer, WhatIf(engine_, ask));
+    Taken taken;
+    for (std::size_t i = 0; i < left_.size(); ++i) {
+      if (!answer.pods[i].placement) continue;
+      taken += left_[i];
+      somewhere_.insert(i);
+    }
+    return taken;
+  }
+
+  EngineApart engine_;
+  WhatIfAsk ask_;
+  SnapshotPtr full_;
+  std::vector<PodRequest> left_;
+  std::vector<std::size_t> places_;  // of `left_` in the ask
+  std::set<std::size_t> somewhere_;  // of `left_`
+};
+
+}  // namespace
+
+Result<Growth> GrowPools(const Engine& engine, const WhatIfAsk& ask, int most_nodes) {
+  Growth growth;
+  BERTH_TRY(growth.nodes, Edit(ask.snapshot, ask.nodes));
+  const std::vector<NodePool> pools = PoolsOf(*growth.nodes.snapshot);
+  BERTH_TRY(const Stage stage, MakeStage(growth.nodes.snapshot, pools, most_nodes));
+  Grower grower(engine, ask);
+  BERTH_TRY_STATUS(grower.PlaceNow(stage.closed, growth));
+  for (std::size_t p = 0; p < pools.size(); ++p) {
+    BERTH_TRY(std::vector<Taken> taken, grower.Grow(stage, p));
+    growth.pools.push_back({pools[p], std::move(taken)});
+  }
+  BERTH_TRY(growth.nowhere, grower.Nowhere(grower.Open(stage)));
+  return growth;
+}
+
+}  // namespace berth

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WaitingLine: the pods that wait for a node now, in the order in which kube-scheduler takes them:
+// by priority, then by age.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "cluster/pod_groups.h"
+#include "cluster/pod_request.h"
+#include "cluster/snapshot.h"
+#include "cluster/waiting_pods.h"
+
+namespace berth {
+
+struct WaitingLine {
+  std::vector<PodRequest> pods;
+  std::size_t gated = 0;   // others, which scheduling gates keep from every scheduler
+  std::size_t beyond = 0;  // others, which are further back than `most`
+};
+
+// Without those that the snapshot has: their place is reserved or planned. groups: what their gangs
+// need now; nullptr: as they were read.
+WaitingLine LineOf(const WaitingPods& waiting, const Snapshot& snapshot, const PodGroups* groups,
+                   std::size_t most);
+
+}  // namespace berth

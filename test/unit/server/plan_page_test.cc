@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/plan_page.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "test/support/builders.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth::test {
+namespace {
+
+class PlanPageTest : public testing::Test {
+ protected:
+  Json Ask(const std::string& request) {
+    const auto answer = MakePlan({.extender = service_.extender(),
+                                  .pods = service_.rules(),
+                                  .nodes = nodes_,
+                                  .waiting = &waiting_,
+                                  .not_ready = {}},
+                                 request, false);
+    EXPECT_TRUE(answer) << answer.error().message;
+    return answer ? Json::parse(*answer) : Json();
+  }
+
+  TestService service_{{MachineWith("n1", 2)}};
+  const wire::NodeRules nodes_{DefaultConfig(), AllDialects()};
+  WaitingPods waiting_;
+};
+
+TEST_F(PlanPageTest, WhatPoolsWouldTakeIsAskedOfThePodsThatWait) {
+  const Json before = Ask(R"({"grow":1})");
+  EXPECT_EQ(before["asked"], 0);
+  EXPECT_EQ(before["sentence"], "no pod waits");
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(APod("p").Whole(2).Request())});
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(APod("q").Whole(2).Request())});
+  waiting_.Put(
+      {.pod = std::make_shared<const PodRequest>(APod("g").Whole(2).Request()), .gated = true});
+  const Json told = Ask(R"({"grow":2})");
+  EXPECT_EQ(told["asked"], 2);
+  EXPECT_EQ(told["fitting"], 1);
+  EXPECT_EQ(told["gated"], 1);
+  EXPECT_EQ(told["pools"][0]["takes"][0]["pods"], 1);
+}
+
+TEST_F(PlanPageTest, OrOfThoseOfTheRequestIfItHasAny) {
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(APod("p").Whole(2).Request())});
+  Json request = {{"grow", 1}, {"pods", Json::array()}};
+  EXPECT_EQ(Ask(request.dump())["asked"], 0);
+  request["pods"].push_back(PodWithGpus("1", 8));
+  const Json told = Ask(request.dump());
+  EXPECT_EQ(told["nowhere"], Json::array({"ns/pod-1"}));
+}
+
+}  // namespace
+}  // namespace berth::test

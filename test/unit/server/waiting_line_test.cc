@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/extender/waiting_line.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::ANode;
+using test::APod;
+
+WaitingPod Since(const APod& pod, int second) {
+  return {.pod = std::make_shared<const PodRequest>(pod.Request()),
+          .created = WallTime(std::chrono::seconds(second))};
+}
+
+std::string NamesOf(const WaitingLine& line) {
+  std::string names;
+  for (const PodRequest& pod : line.pods) names += pod.id.name;
+  return names;
+}
+
+TEST(WaitingLine, IsByPriorityAndThenByAge) {
+  WaitingPods waiting;
+  waiting.Put(Since(APod("a").Whole(1), 30));
+  waiting.Put(Since(APod("b").Whole(1), 10));
+  waiting.Put(Since(APod("c").Whole(1).Priority(5), 40));
+  waiting.Put({.pod = std::make_shared<const PodRequest>(APod("d").Whole(1).Request())});
+  EXPECT_EQ(NamesOf(LineOf(waiting, Snapshot(), nullptr, 100)), "cbad");
+}
+
+TEST(WaitingLine, HasNeitherGatedPodsNorThoseWithAPlace) {
+  WaitingPods waiting;
+  WaitingPod gated = Since(APod("a").Whole(1), 1);
+  gated.gated = true;
+  waiting.Put(gated);
+  waiting.Put(Since(APod("b").Whole(1), 1));
+  waiting.Put(Since(APod("c").Whole(1), 1));
+  const auto snapshot =
+      test::SnapshotOf({ANode("n1").Gpus(2).HoldingReserved(APod("b").Whole(1), {0})});
+  const WaitingLine line = LineOf(waiting, *snapshot, nullptr, 100);
+  EXPECT_EQ(NamesOf(line), "c");
+  EXPECT_EQ(line.gated, 1u);
+}
+
+TEST(WaitingLine, EndsWhereItIsLongEnough) {
+  WaitingPods waiting;
+  for (const char* name : {"a", "b", "c"}) waiting.Put(Since(APod(name).Whole(1), 1));
+  const WaitingLine line = LineOf(waiting, Snapshot(), nullptr, 2);
+  EXPECT_EQ(NamesOf(line), "ab");
+  EXPECT_EQ(line.beyond, 1u);
+}
+
+TEST(WaitingLine, KnowsWhatAGangNeedsNow) {
+  WaitingPods waiting;
+  PodRequest pod = APod("a").Whole(1).Gang("coscheduling:default/g").Request();
+  pod.gang.object = Gang::Object::kMissing;
+  waiting.Put({.pod = std::make_shared<const PodRequest>(pod)});
+  PodGroups groups;
+  groups.Of("coscheduling").Put({.namespace_name = "default", .name = "g", .min_members = 3});
+  EXPECT_EQ(LineOf(waiting, Snapshot(), &groups, 1).pods.at(0).gang.minimum, 3);
+}
+
+}  // namespace
+}  // namespace berth
