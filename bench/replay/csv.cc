@@ -207,16 +207,31 @@ std::vector<std::string> CsvHeader(std::string text) {
 
 Result<CsvTable> CsvTable::Read(const std::string& path,
                                 std::span<const std::string_view> required) {
+  BERTH_TRY(std::string text, ReadTextFile(path));
+  return Parse(path, std::move(text), required, 0);
+}
+
+Result<CsvTable> CsvTable::ReadWithoutHeader(const std::string& path,
+                                             std::span<const std::string_view> columns) {
+  BERTH_TRY(std::string text, ReadTextFile(path));
+  const std::string header = Join(columns, ",");
+  if (text.starts_with(header)) return Parse(path, std::move(text), columns, 0);
+  text.insert(0, header + "\n");
+  return Parse(path, std::move(text), columns, 1);
+}
+
+Result<CsvTable> CsvTable::Parse(const std::string& path, std::string text,
+                                 std::span<const std::string_view> required, std::size_t added) {
   CsvTable table;
   table.path_ = path;
-  BERTH_TRY(std::string text, ReadTextFile(path));
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     return Invalid(path + ": want UTF-8, got UTF-16");
   }
   table.text_ = std::make_unique<std::string>(std::move(text));
   RecordReader reader(*table.text_);
   const auto within = [&](Error&& error) {
-    return tl::unexpected(std::move(error).Within(path + ":" + std::to_string(reader.line())));
+    return tl::unexpected(
+        std::move(error).Within(path + ":" + std::to_string(reader.line() - added)));
   };
   auto record = reader.Next();
   if (!record) return within(std::move(record).error());
@@ -234,7 +249,7 @@ Result<CsvTable> CsvTable::Read(const std::string& path,
                                                  std::to_string(record->size())});
     }
     for (const std::size_t column : *order) table.fields_.push_back((*record)[column]);
-    table.line_of_row_.push_back(reader.line());
+    table.line_of_row_.push_back(reader.line() - added);
   }
 }
 

@@ -45,7 +45,11 @@ class CsvTable {
   // Columns are numbered as in `required`; the file may have them in any order, and others. Error:
   // kInvalidArgument "FILE:LINE: want ..., got ...".
   static Result<CsvTable> Read(const std::string& path, std::span<const std::string_view> required);
+  // A table of these columns in this order, whose header line somebody may have added or not.
+  static Result<CsvTable> ReadWithoutHeader(const std::string& path,
+                                            std::span<const std::string_view> columns);
 
+  [[nodiscard]] std::size_t columns() const { return header_.size(); }
   [[nodiscard]] std::size_t rows() const { return line_of_row_.size(); }
   [[nodiscard]] std::string_view at(std::size_t row, std::size_t column) const {
     return fields_[row * header_.size() + column];
@@ -62,6 +66,10 @@ class CsvTable {
   [[nodiscard]] std::string PlaceOf(std::size_t row) const;
 
  private:
+  // added: lines that are in front of what the file has.
+  static Result<CsvTable> Parse(const std::string& path, std::string text,
+                                std::span<const std::string_view> required, std::size_t added);
+
   std::string path_;
   std::unique_ptr<std::string> text_;  // on the heap: the views below survive a move
   std::vector<std::string> header_;

@@ -251,6 +251,20 @@ TEST_F(BerthReplayCompare, RunsAConfigurationBesideBuiltInProfiles) {
   EXPECT_NE(TextOf(Folder("configured/report.csv")).find("tasks,same.yaml,42,"), std::string::npos);
 }
 
+TEST_F(BerthReplayCompare, ImportsAPublicTrace) {
+  const std::string jobs = folder_.WriteText(
+      "cluster_log.csv",
+      "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,"
+      "queue\n7,u,v,8,16,2,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 "
+      "18:42:01,60,0\n");
+  const std::string out = folder_.WriteText("imported.csv", "");
+  OutOf({"import", "--from", "helios", jobs, "--tasks", out});
+  EXPECT_EQ(TextOf(out),
+            "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time\n"
+            "7-0,8000,0,4,1000,,0,60\n"
+            "7-1,8000,0,4,1000,,0,60\n");
+}
+
 TEST_F(BerthReplayCompare, WritesARowForEveryPod) {
   const std::string pods = folder_.WriteText("pods.csv", "");
   const std::vector<std::string> run = {"run",      "--nodes", nodes_,   "--tasks", tasks_,
