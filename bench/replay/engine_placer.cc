@@ -8,20 +8,31 @@
 #include "base/check.h"
 
 namespace berth::replay {
+namespace {
 
-EnginePlacer::EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed,
-                           LearnedMix* mix, Serving serving)
+std::vector<ClusterEvent> EventsOf(const std::vector<NodeSpec>& nodes) {
+  std::vector<ClusterEvent> events;
+  for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
+  return events;
+}
+
+}  // namespace
+
+EnginePlacer::EnginePlacer(Engine& engine, const std::vector<ClusterEvent>& cluster,
+                           std::uint64_t seed, LearnedMix* mix, Serving serving)
     : engine_(engine),
       mix_(mix),
       nodes_to_score_(serving.nodes_to_score),
       domains_(std::move(serving.levels)),
-      ties_(*engine.profile(), seed),
-      all_(nodes.size()) {
-  std::vector<ClusterEvent> events;
-  for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
-  BERTH_CHECK(state_.Apply(events).has_value());
+      ties_(*engine.profile(), seed) {
+  BERTH_CHECK(state_.Apply(cluster).has_value());
+  all_.resize(state_.Current()->size());
   std::iota(all_.begin(), all_.end(), NodeIndex{0});
 }
+
+EnginePlacer::EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed,
+                           LearnedMix* mix, Serving serving)
+    : EnginePlacer(engine, EventsOf(nodes), seed, mix, std::move(serving)) {}
 
 Result<std::optional<Placement>> EnginePlacer::Place(const PodRequest& pod) {
   Hear(pod);

@@ -48,7 +48,11 @@ class EnginePlacer final : public Placer {
     TopologyLevels levels = {};
   };
 
-  // Requires: the engine and the mix outlive the placer. mix: what is learned; nullptr: nothing is.
+  // cluster: what builds it. mix: what is learned; nullptr: nothing is. Requires: the engine and
+  // the mix outlive the placer.
+  EnginePlacer(Engine& engine, const std::vector<ClusterEvent>& cluster, std::uint64_t seed,
+               LearnedMix* mix, Serving serving);
+  // The same on nodes without pods.
   EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed,
                LearnedMix* mix, Serving serving);
   EnginePlacer(Engine& engine, const std::vector<NodeSpec>& nodes, std::uint64_t seed,

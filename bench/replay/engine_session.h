@@ -37,7 +37,7 @@ class EngineSession {
                 std::size_t nodes_to_score)
       : mix_(std::move(mix)),
         engine_(std::move(engine)),
-        placer_(*engine_, OrderedNodes(workload.nodes, arrivals), seed, mix_.get(),
+        placer_(*engine_, OrderedCluster(workload, arrivals), seed, mix_.get(),
                 {nodes_to_score, {}}) {}
 
   const std::shared_ptr<LearnedMix> mix_;  // nullptr: nothing is learned

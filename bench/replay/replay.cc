@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "bench/replay/text.h"
 
@@ -37,15 +38,34 @@ class Curve {
   std::array<std::int64_t, kLastPercent + 1> count_{};
 };
 
+std::string OrderedName(const std::vector<TraceNode>& nodes, const Arrivals& arrivals,
+                        std::size_t node) {
+  return Padded(arrivals.node_rank[node], nodes.size()) + "." + nodes[node].name;
+}
+
 }  // namespace
 
 std::vector<NodeSpec> OrderedNodes(const std::vector<TraceNode>& nodes, const Arrivals& arrivals) {
   std::vector<NodeSpec> specs;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::string rank = Padded(arrivals.node_rank[i], nodes.size());
-    specs.push_back(ToNodeSpec(nodes[i], rank + "." + nodes[i].name));
+    specs.push_back(ToNodeSpec(nodes[i], OrderedName(nodes, arrivals, i)));
   }
   return specs;
+}
+
+std::vector<ClusterEvent> OrderedCluster(const Workload& workload, const Arrivals& arrivals) {
+  std::vector<ClusterEvent> events;
+  if (workload.start == nullptr) {
+    for (NodeSpec& node : OrderedNodes(workload.nodes, arrivals)) {
+      events.emplace_back(NodeUpserted{std::move(node)});
+    }
+    return events;
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < workload.nodes.size(); ++i) {
+    names.push_back(OrderedName(workload.nodes, arrivals, i));
+  }
+  return workload.start->Events(names);
 }
 
 PodRequest PodOf(const TraceTask& task, std::size_t n) {

@@ -15,6 +15,8 @@
 #include "bench/replay/arrivals.h"
 #include "bench/replay/pod_table.h"
 #include "bench/replay/trace.h"
+#include "bench/replay/workload.h"
+#include "cluster/cluster_event.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
 
@@ -53,6 +55,8 @@ Result<ReplayResult> RunReplay(const std::vector<TraceNode>& nodes,
 
 // The cluster that a replay runs on: names are chosen so that their order is the node order.
 std::vector<NodeSpec> OrderedNodes(const std::vector<TraceNode>& nodes, const Arrivals& arrivals);
+// The same with the pods that are there at the start.
+std::vector<ClusterEvent> OrderedCluster(const Workload& workload, const Arrivals& arrivals);
 
 // The pod of the n-th arrival.
 PodRequest PodOf(const TraceTask& task, std::size_t n);

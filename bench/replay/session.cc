@@ -40,6 +40,9 @@ Result<SessionResult> Measure(const Workload& workload, const Arrivals& arrivals
 Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& arrivals,
                                      const SessionOptions& options, const Profile& profile,
                                      const RequestMix& mix, const Progress& progress) {
+  if (workload.start != nullptr) {
+    return Invalid("through: want engine with a cluster that has pods, got http");
+  }
   Config config = DefaultConfig();
   const ReplayPolicy& policy = options.policy;
   config.profile = policy.profile.name;

@@ -154,7 +154,9 @@ RequestShape ToShape(const TraceTask& task) {
 
 std::int64_t GpuCapacityMilli(const std::vector<TraceNode>& nodes) {
   std::int64_t total = 0;
-  for (const TraceNode& node : nodes) total += std::int64_t{node.gpus} * kMilliPerGpu;
+  for (const TraceNode& node : nodes) {
+    total += node.free_milli.value_or(std::int64_t{node.gpus} * kMilliPerGpu);
+  }
   return total;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct TraceNode {
   std::int64_t memory_mib = 0;
   int gpus = 0;
   std::string model;
+  // What is free of its GPUs at the start, thousandths, where others are there (start_state.h);
+  // empty: all.
+  std::optional<std::int64_t> free_milli = {};
 };
 
 struct TraceTask {
@@ -52,7 +56,7 @@ RequestShape ToShape(const TraceTask& task);
 // The `gpu_spec` of a task as a list.
 std::vector<std::string> ModelsOf(const std::string& gpu_spec);
 
-// Sum over all GPUs, thousandths.
+// Sum over all GPUs of what is free at the start, thousandths.
 std::int64_t GpuCapacityMilli(const std::vector<TraceNode>& nodes);
 inline std::int64_t GpuDemandMilli(const TraceTask& task) {
   return std::int64_t{task.gpus} * task.gpu_milli;

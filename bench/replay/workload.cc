@@ -136,6 +136,16 @@ Workload GenerateWorkload(std::uint64_t seed, std::size_t tasks) {
   return workload;
 }
 
+Status ReadCluster(const std::string& path, Workload& workload) {
+  if (!StartState::IsIn(path)) {
+    BERTH_TRY(workload.nodes, ReadNodes(path));
+    return {};
+  }
+  BERTH_TRY(workload.start, StartState::Read(path));
+  workload.nodes = workload.start->nodes();
+  return {};
+}
+
 Status WriteWorkload(const Workload& workload, const std::string& nodes_path,
                      const std::string& tasks_path) {
   std::ofstream nodes(nodes_path);

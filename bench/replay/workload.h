@@ -8,10 +8,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "bench/replay/start_state.h"
 #include "bench/replay/trace.h"
 
 namespace berth::replay {
@@ -20,7 +22,13 @@ struct Workload {
   std::string name;
   std::vector<TraceNode> nodes;
   std::vector<TraceTask> tasks;  // sorted by name
+  // What is there when the tasks begin to arrive; nullptr: the nodes alone.
+  std::shared_ptr<const StartState> start = nullptr;
 };
+
+// Reads the nodes: a table of them, or a cluster with its pods. Error: as ReadNodes and
+// StartState::Read.
+Status ReadCluster(const std::string& path, Workload& workload);
 
 // The name of a trace in reports: the file's name without folder and extensions.
 std::string TraceNameOf(const std::string& path);

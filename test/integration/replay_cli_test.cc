@@ -251,6 +251,19 @@ TEST_F(BerthReplayCompare, RunsAConfigurationBesideBuiltInProfiles) {
   EXPECT_NE(TextOf(Folder("configured/report.csv")).find("tasks,same.yaml,42,"), std::string::npos);
 }
 
+TEST_F(BerthReplayCompare, RunsOnAClusterWithItsPods) {
+  const std::string cluster = folder_.WriteText("cluster.json", R"({"version":1,"nodes":[
+    {"name":"n1","gpu_model":"T4","cpu_milli":96000,"memory_bytes":400000000000,"gpus":4}],"pods":[
+    {"uid":"1","namespace":"x","name":"p","node":"n1","ask":{"gpus":3},
+     "grants":[{"gpu":0,"milli":1000},{"gpu":1,"milli":1000},{"gpu":2,"milli":1000}]}]})");
+  const auto json = nlohmann::json::parse(
+      OutOf({"run", "--nodes", cluster, "--tasks", tasks_, "--policy", "best-fit", "--json", "-"}));
+  EXPECT_EQ(json["pods_at_start"], 1);
+  EXPECT_EQ(json["gpus_total"], 1);
+  OutOf({"compare", "--policies", "best-fit", "--traces", tasks_, "--nodes", cluster, "--seeds",
+         "1", "--report", Folder("on_a_cluster")});
+}
+
 TEST_F(BerthReplayCompare, ImportsAPublicTrace) {
   const std::string jobs = folder_.WriteText(
       "cluster_log.csv",

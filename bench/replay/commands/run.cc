@@ -43,7 +43,7 @@ struct Input {
 Result<Input> Read(const RunFlags& flags) {
   Input input;
   BERTH_TRY(input.policies, flags.policies.Read());
-  BERTH_TRY(input.workload.nodes, ReadNodes(flags.nodes));
+  BERTH_TRY_STATUS(ReadCluster(flags.nodes, input.workload));
   BERTH_TRY(input.workload.tasks, ReadTasks(flags.tasks, flags.departures.times()));
   const Workload& workload = input.workload;
   if (workload.tasks.empty()) return Invalid(flags.tasks + ": want at least one task, got none");
@@ -61,6 +61,7 @@ Result<Input> Read(const RunFlags& flags) {
 nlohmann::ordered_json HeadOf(const Input& input, const MadeWith& made_with) {
   return {{"made_with", MadeWithJson(made_with)},
           {"configurations", ConfigurationsJson(input.policies)},
+          {"pods_at_start", input.workload.start == nullptr ? 0 : input.workload.start->pods()},
           {"missing_models", MissingModelsJson(input.workload)}};
 }
 
@@ -122,9 +123,11 @@ Status RunWithDepartures(const RunFlags& flags, const Input& input, const MadeWi
 }
 
 void AddOptions(CLI::App& run, RunFlags& flags) {
-  run.add_option("--nodes", flags.nodes, "Nodes: sn,cpu_milli,memory_mib,gpu,model")
+  run.add_option("--nodes", flags.nodes,
+                 "Nodes: sn,cpu_milli,memory_mib,gpu,model; or a cluster with its pods (a "
+                 "/debug/snapshot, or the JSON of `kubectl get nodes,pods -A -o json`)")
       ->required()
-      ->type_name("CSV");
+      ->type_name("CSV|JSON");
   run.add_option("--tasks", flags.tasks,
                  "Tasks: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec...]; may be gzipped")
       ->required()

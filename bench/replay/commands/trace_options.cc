@@ -19,8 +19,9 @@ void AddTraceOptions(CLI::App& command, TraceSource& source, std::uint64_t& firs
       ->type_name("DIR");
   command
       .add_option("--nodes", source.nodes,
-                  "The cluster; default: openb_node_list_gpu_node.csv of the data folder")
-      ->type_name("CSV");
+                  "The cluster: nodes, or a cluster with its pods as for run; default: "
+                  "openb_node_list_gpu_node.csv of the data folder")
+      ->type_name("CSV|JSON");
   command.add_option("--first-seed", first_seed, "The first seed")->capture_default_str();
   command.add_option("--seeds", seeds, "How many seeds")
       ->check(CLI::Range(1, 10'000))
