@@ -12,8 +12,9 @@
 namespace berth {
 namespace {
 
+// CLI11 keeps groups of options among them, which have no name.
 std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
+  return app.get_subcommands([](const CLI::App* command) { return !command->get_name().empty(); });
 }
 
 const CLI::App& LastParsed(const CLI::App& app) {
