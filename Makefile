@@ -19,8 +19,11 @@ LINT_PACKAGES := clang-format-14 shellcheck
 # The end-to-end tests run in front of a real control plane, which test/e2e/binaries.sh builds from source, once.
 E2E := test/e2e
 E2E_LOG := build/e2e-binaries.log
+# Those of the live page drive Debian's chromium, which test/page/build.sh installs.
+PAGE := test/page
+PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop
+.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,15 +57,18 @@ demo: build ## A GPU workload over HTTP against `berth serve`, and a table; TRAC
 test: ## Every test
 	$(call install,$(PACKAGES) $(E2E_PACKAGES))
 	@mkdir -p build; nice $(E2E)/binaries.sh >/dev/null 2>$(E2E_LOG) & plane=$$!; \
+	nice $(PAGE)/build.sh >/dev/null 2>$(PAGE_LOG) & page=$$!; \
 	cmake --preset release >/dev/null; \
 	cmake --build --preset release -j $(JOBS); \
 	$(call phase,release build); \
 	if kill -0 $$plane 2>/dev/null; then echo "the control plane of the e2e tests is being built, see $(E2E_LOG)"; fi; \
 	wait $$plane || export BERTH_E2E_REASON="$$(tail -n 3 $(E2E_LOG) | uniq | paste -sd ' ') ($(E2E_LOG))"; \
+	wait $$page || export BERTH_PAGE_REASON="$$(tail -n 3 $(PAGE_LOG) | uniq | paste -sd ' ') ($(PAGE_LOG))"; \
 	$(call phase,control plane); \
 	failed=0; ctest --preset release -j $$(( $(JOBS) + 1 )) || failed=$$?; \
 	$(call phase,all tests); \
 	if [[ -n $${BERTH_E2E_REASON:-} ]]; then echo "The e2e tests were skipped: $$BERTH_E2E_REASON"; fi; \
+	if [[ -n $${BERTH_PAGE_REASON:-} ]]; then echo "The tests of the live page were skipped: $$BERTH_PAGE_REASON"; fi; \
 	exit $$failed
 
 e2e: build e2e-binaries ## Only the end-to-end tests, in front of Kubernetes 1.36.3; K8S=1.37.2 takes that (first builds it)
@@ -76,6 +82,13 @@ bench-e2e: build ## kube-scheduler's throughput alone, with a stub and with Bert
 
 replay-e2e: build ## A trace through kube-scheduler, with Berth and alone (needs BERTH_DATA); ARGS="-trace default -arms ..."
 	@$(E2E)/program.sh replay -json build/replay-e2e.json $(ARGS)
+
+page: build ## Only the tests of the live page in a browser; pictures of it stay in build/page
+	@$(PAGE)/build.sh >/dev/null
+	@ctest --preset release -L '^page$$'
+
+bench-page: build ## The live page of 5,000 nodes of 8 GPUs in a browser: bytes, first paint, refresh
+	@$(PAGE)/program.sh bench $(ARGS)
 
 e2e-demo: build ## A control plane with Berth in front, left running to look at
 	@$(E2E)/program.sh demo $(ARGS) build/e2e-demo
@@ -139,7 +152,7 @@ lint: ## Format and shell scripts
 	@git ls-files '*.h' '*.cc' | xargs clang-format-14 --dry-run --Werror
 	@! git ls-files '*.h' '*.cc' | xargs grep -nP '^(?=.{101})\s*//' || { echo "lint: comments beyond 100 columns"; exit 1; }
 	@git ls-files '*.sh' .ci/run | xargs shellcheck
-	@if command -v gofmt >/dev/null; then test -z "$$(gofmt -l $(E2E) | tee /dev/stderr)"; fi
+	@if command -v gofmt >/dev/null; then test -z "$$(gofmt -l $(E2E) $(PAGE) | tee /dev/stderr)"; fi
 	@$(call phase,lint)
 	@echo "lint: ok"
 

@@ -14,6 +14,7 @@
 #include "server/pages/explain_pages.h"
 #include "server/pages/gang_metrics.h"
 #include "server/pages/http_metrics.h"
+#include "server/pages/live_view.h"
 #include "server/pages/metrics_text.h"
 #include "server/pages/mig_metrics.h"
 #include "server/pages/plan_page.h"
@@ -22,7 +23,7 @@
 #include "server/pages/usage_metrics.h"
 #include "server/pages/waiting_classes.h"
 #include "server/pages/waste_metrics.h"
-#include "server/ui/live_page.h"
+#include "server/ui/page_files.h"
 #include "server/wire/cluster_file.h"
 #include "server/wire/gangs_json.h"
 #include "server/wire/json_text.h"
@@ -67,12 +68,13 @@ std::vector<GangView> GangsOf(const RouteParts& parts) {
   return parts.gangs->Views(std::chrono::steady_clock::now());
 }
 
+http::HttpHandler PageHandler(const RouteParts& parts, Page page) {
+  if (parts.pages != nullptr) return parts.pages->Handler(std::move(page));
+  return [page = std::move(page)](HttpRequest&) { return WritePage(page); };
+}
+
 void AddPage(http::Router& router, const RouteParts& parts, std::string_view path, Page page) {
-  if (parts.pages != nullptr) {
-    router.Add("GET", path, parts.pages->Handler(std::move(page)));
-    return;
-  }
-  router.Add("GET", path, [page = std::move(page)](HttpRequest&) { return WritePage(page); });
+  router.Add("GET", path, PageHandler(parts, std::move(page)));
 }
 
 std::string MetricsOf(const RouteParts& parts) {
@@ -151,6 +153,33 @@ void AddExplainRoutes(http::Router& router, const RouteParts& parts) {
   router.Add("GET", "/debug/top", handler(TopPage));
 }
 
+// The live page: its files, which never change while the program runs, and what they show.
+void AddLivePage(http::Router& router, const RouteParts& parts) {
+  for (const PageFile& file : PageFiles()) {
+    const auto text = std::make_shared<const std::string>(file.text);
+    AddPage(router, parts, file.path,
+            {file.content_type,
+             [text] {
+               return PageDraft{BERTH_VERSION, text, [text] { return *text; }};
+             },
+             std::string(kPagePolicy)});
+  }
+  const LivePages live =
+      MakeLivePages({.state = parts.state,
+                     .berth = BERTH_VERSION,
+                     .extender = parts.extender,
+                     .waiting = parts.waiting,
+                     .gangs = parts.gangs,
+                     .domains = parts.domains,
+                     .bound = parts.bound,
+                     .not_ready = [&readiness = parts.readiness] { return readiness.reason(); }});
+  router.Add("GET", "/debug/live",
+             [whole = PageHandler(parts, live.whole), brief = PageHandler(parts, live.brief),
+              has_set = live.has_set](HttpRequest& request) {
+               return has_set(request.query) ? brief(request) : whole(request);
+             });
+}
+
 // The snapshot says what is on its nodes; what it does not have are pods on nodes that are not
 // known, and what was learned.
 std::string VersionOf(const ClusterState::Contents& contents,
@@ -225,9 +254,7 @@ void AddDebugRoutes(http::Router& router, const RouteParts& parts) {
            }});
   AddExplainRoutes(router, parts);
   AddPlanRoute(router, parts);
-  router.Add("GET", "/", [](HttpRequest&) {
-    return Answer("text/html; charset=utf-8", std::string(LivePage()));
-  });
+  AddLivePage(router, parts);
 }
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <vector>
 
 #include "cluster/cluster_state.h"
 #include "cluster/mig_offers.h"
@@ -18,6 +19,7 @@
 #include "server/pages/page_writer.h"
 #include "server/telemetry/metrics.h"
 #include "server/verbs.h"
+#include "server/wire/live_json.h"
 #include "server/wire/node_json.h"
 
 namespace berth {
@@ -71,6 +73,8 @@ struct RouteParts {
   const wire::NodeRules* node_rules = nullptr;
   MetricsConfig many_metrics = {};
   PageWriter* plans = nullptr;  // makes them; nullptr: the I/O thread of the request does
+  // The last pods that got a node, newest first; empty: nobody keeps them.
+  std::function<std::vector<wire::BoundRow>()> bound = {};
 };
 
 // POST /extender/{filter,prioritize,preempt,bind} (503 while not ready), and the health routes.
@@ -79,8 +83,8 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts);
 // GET /healthz /readyz /metrics /version.
 void AddHealthRoutes(http::Router& router, const RouteParts& parts);
 
-// GET /debug/snapshot, /debug/repartition, /debug/gangs, those of explain_pages.h, the live page
-// GET /, and POST /plan.
+// GET /debug/snapshot, /debug/repartition, /debug/gangs, /debug/live, those of explain_pages.h, the
+// files of the live page (GET / and others), and POST /plan.
 void AddDebugRoutes(http::Router& router, const RouteParts& parts);
 
 }  // namespace berth

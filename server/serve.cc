@@ -38,6 +38,7 @@
 #include "server/telemetry/decision_recorder.h"
 #include "server/telemetry/line_writer.h"
 #include "server/telemetry/log.h"
+#include "server/telemetry/recent_binds.h"
 #include "server/waiting_news.h"
 #include "server/wire/cluster_file.h"
 
@@ -73,9 +74,10 @@ class Service {
         client_(std::move(client)),
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
         sinks_(recorder_, kube_ ? &kube_->events() : nullptr),
+        all_sinks_(sinks_, &recent_binds_),
         extender_({.state = state_,
                    .binder = kube_ ? kube_->binder() : embedded_,
-                   .sink = sinks_,
+                   .sink = all_sinks_,
                    .clock = clock_,
                    .budgets = &budgets_,
                    .mix = mix_.get(),
@@ -145,7 +147,8 @@ class Service {
                            .pod_rules = &pod_rules_,
                            .node_rules = &node_rules_,
                            .many_metrics = config_.metrics,
-                           .plans = plans_.get()};
+                           .plans = plans_.get(),
+                           .bound = [this] { return recent_binds_.All(); }};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
@@ -337,6 +340,8 @@ class Service {
   EmbeddedCluster embedded_;
   const std::unique_ptr<kube::KubeCluster> kube_;  // none: embedded_ it is
   BothSinks sinks_;
+  RecentBinds recent_binds_{clock_};
+  BothSinks all_sinks_;
   const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);
   WasteReport waste_{config_.expected_waste};
   NodeDomains domains_{config_.topology_levels};

@@ -9,8 +9,8 @@
 namespace berth::replay {
 namespace {
 
-constexpr std::array<std::string_view, 6> kWithoutFigures = {"--json",   "--out",   "--pods",
-                                                             "--report", "--shard", "--threads"};
+constexpr std::array<std::string_view, 7> kWithoutFigures = {
+    "--json", "--out", "--page", "--pods", "--report", "--shard", "--threads"};
 
 std::string ForShell(std::string_view argument) {
   constexpr std::string_view kPlain =

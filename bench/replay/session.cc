@@ -75,16 +75,21 @@ Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arriv
   BERTH_TRY(const auto session,
             EngineSession::Create(options.policy, workload, arrivals, options.seed,
                                   options.nodes_to_score.value_or(0)));
-  return Measure(workload, arrivals, session->placer(), options.starts, progress);
+  auto result = Measure(workload, arrivals, session->placer(), options.starts, progress);
+  if (options.end != nullptr) *options.end = session->placer().state().Current();
+  return result;
 }
 
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
                                          const Stream& stream, const ReplayPolicy& policy,
                                          std::uint64_t seed, const Progress& progress,
-                                         std::size_t nodes_to_score, PodStarts* starts) {
+                                         std::size_t nodes_to_score, PodStarts* starts,
+                                         std::shared_ptr<const Snapshot>* end) {
   BERTH_TRY(const auto session,
             EngineSession::Create(policy, workload, arrivals, seed, nodes_to_score));
-  return Simulate(workload, stream, session->placer(), progress, starts);
+  auto result = Simulate(workload, stream, session->placer(), progress, starts);
+  if (end != nullptr) *end = session->placer().state().Current();
+  return result;
 }
 
 }  // namespace berth::replay

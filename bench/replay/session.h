@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "bench/replay/time/simulation.h"
 #include "bench/replay/time/stream.h"
 #include "bench/replay/workload.h"
+#include "cluster/snapshot.h"
 
 namespace berth::replay {
 
@@ -29,7 +31,8 @@ struct SessionOptions {
   std::string berth_binary;  // for kHttp
   // The server's nodesToScore. Nothing: all nodes in this process, the default for kHttp.
   std::optional<std::size_t> nodes_to_score = {};
-  PodStarts* starts = nullptr;  // gets those of the pods, where there is one
+  PodStarts* starts = nullptr;                     // gets those of the pods, where there is one
+  std::shared_ptr<const Snapshot>* end = nullptr;  // gets the cluster at the end; kEngine only
 };
 
 struct SessionResult {
@@ -44,11 +47,12 @@ Result<SessionResult> RunSession(const Workload& workload, const Arrivals& arriv
                                  const SessionOptions& options, const Progress& progress);
 
 // The same with departures: the stream instead of the order of arrivals; through the engine.
-// nodes_to_score: as the server's; 0: all.
+// nodes_to_score: as the server's; 0: all. end: gets the cluster at the horizon.
 Result<SimulationResult> RunTimedSession(const Workload& workload, const Arrivals& arrivals,
                                          const Stream& stream, const ReplayPolicy& policy,
                                          std::uint64_t seed, const Progress& progress,
                                          std::size_t nodes_to_score = 0,
-                                         PodStarts* starts = nullptr);
+                                         PodStarts* starts = nullptr,
+                                         std::shared_ptr<const Snapshot>* end = nullptr);
 
 }  // namespace berth::replay

@@ -7,17 +7,11 @@
 #include <string_view>
 
 #include "scoring/device_picker.h"
+#include "scoring/explain/gpu_cells.h"
 #include "scoring/groups/pod_room.h"
 
 namespace berth {
 namespace {
-
-bool TakesPods(const NodeSpec& spec) {
-  return spec.ready && !spec.refuses_gpu_pods &&
-         std::ranges::none_of(spec.taints, [](const Taint& taint) {
-           return taint.key == "node.kubernetes.io/unschedulable";
-         });
-}
 
 void AddTo(ModelSummary& summary, const Node& node) {
   const NodeSpec& spec = node.spec();

@@ -291,7 +291,10 @@ NodeReport ReportOf(const Node& node) {
                    .mig_gpus = 0,
                    .mig_cut_at_will = false,
                    .mig = {},
-                   .tenants = {}};
+                   .tenants = {},
+                   .links = spec.links,
+                   .mig_spec = spec.mig,
+                   .mig_use = node.mig()};
   for (const Taint& taint : spec.taints) facts.taints.push_back(TextOf(taint));
   for (const auto& pod : node.pods()) {
     if (pod->pod.shape.wants_gpu()) facts.tenants.push_back(TenantOf(*pod));

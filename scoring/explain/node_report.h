@@ -57,6 +57,10 @@ struct NodeReport {
   bool mig_cut_at_will = false;
   std::vector<MigFree> mig;         // profiles of which some are free
   std::vector<NodeTenant> tenants;  // by name
+  // As the node has them; what is not known is not known here either.
+  GpuLinks links = {};
+  NodeMig mig_spec = {};
+  MigUse mig_use = {};
 };
 
 NodeReport ReportOf(const Node& node);

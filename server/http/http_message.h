@@ -40,6 +40,8 @@ struct HttpResponse {
   std::shared_ptr<const std::string> shared_body = {};
   bool gzip = false;      // the body is compressed
   std::string etag = {};  // empty: no ETag
+  // What a browser may load and run for a document (Content-Security-Policy); empty: not said.
+  std::string policy = {};
   bool ends_connection = false;
   // If set, the answer comes later: this function is called at once, on the I/O thread, with the
   // Reply that will take the answer. An exception of it is answered with 500.

@@ -94,6 +94,11 @@ void FormatResponseHeader(const HttpResponse& response, AfterResponse after, std
     AppendField(header, "Cache-Control", "no-cache");
     AppendField(header, "Vary", "Accept-Encoding");
   }
+  if (!response.policy.empty()) {
+    AppendField(header, "Content-Security-Policy", response.policy);
+    AppendField(header, "X-Content-Type-Options", "nosniff");
+    AppendField(header, "Referrer-Policy", "no-referrer");
+  }
   if (after != AfterResponse::kKeepAlive) {
     AppendField(header, "Connection", after == AfterResponse::kClose ? "close" : "keep-alive");
   }

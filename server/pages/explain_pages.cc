@@ -198,6 +198,32 @@ HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string& path,
   return Answer(report, query);
 }
 
+wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const WaitingPod& waiting) {
+  const PodRequest& pod = *waiting.pod;
+  if (!pod.refusal.empty()) return {pod.refusal, {}};
+  if (waiting.gated) return {"scheduling gates keep it from every scheduler", {}};
+  if (const auto gang = ViewOf(parts, pod.gang.id); gang && !gang->why.empty()) {
+    return {"its group is " + std::string(gang->state) + ": " + gang->why, {}};
+  }
+  const PodExplanation told = parts.extender.Explain(pod);
+  const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
+  if (told.fitting > 0)
+    return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
+  wire::WaitingWhy why{"fits none of " + nodes, {}};
+  constexpr std::size_t kTold = 2;
+  for (std::size_t i = 0; i < std::min(kTold, told.counts.size()); ++i) {
+    why.text += (i == 0 ? ": " : ", ") + std::string(TextOf(told.counts[i].reason)) + " (" +
+                std::to_string(told.counts[i].nodes) + ")";
+  }
+  if (told.nearest.empty() || told.nearest[0].near.ways.empty()) return why;
+  const NearNodeFacts& nearest = told.nearest[0];
+  why.fits = "on " + nearest.facts.name;
+  for (std::size_t i = 0; i < std::min(kTold, nearest.near.ways.size()); ++i) {
+    why.fits += (i == 0 ? " " : ", or ") + nearest.near.ways[i].text;
+  }
+  return why;
+}
+
 HttpResponse TopPage(const ExplainParts& parts, const std::string&, const std::string& query) {
   if (auto unready = NotReady(parts)) return *std::move(unready);
   wire::TopReport report{.models = SummarizeModels(*parts.extender.Current()), .waiting = {}};

@@ -16,6 +16,7 @@
 #include "server/extender/gang_table.h"
 #include "server/http/http_message.h"
 #include "server/wire/explain_json.h"
+#include "server/wire/live_json.h"
 
 namespace berth {
 
@@ -41,5 +42,8 @@ http::HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string&
                                    const std::string& query);
 http::HttpResponse TopPage(const ExplainParts& parts, const std::string& path,
                            const std::string& query);
+
+// Why a pod waits, in short: what decides and on how many nodes, and the nearest miss.
+wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const WaitingPod& waiting);
 
 }  // namespace berth

@@ -63,6 +63,7 @@ http::HttpResponse Unavailable(std::string_view why) { return http::ErrorRespons
 http::HttpResponse WritePage(const Page& page) {
   http::HttpResponse response;
   response.content_type = page.content_type;
+  response.policy = page.policy;
   response.body = page.draft().write();
   return response;
 }
@@ -236,6 +237,7 @@ http::HttpResponse PageWriter::AnswerTo(const Request& request, Shelf& shelf) co
     return response;
   }
   response.content_type = shelf.page.content_type;
+  response.policy = shelf.page.policy;
   if (request.accepts_gzip && !shelf.packed) shelf.packed = Hold(Gzip(*shelf.text));
   response.gzip = request.accepts_gzip && !shelf.packed->empty();
   response.shared_body = response.gzip ? shelf.packed : shelf.text;

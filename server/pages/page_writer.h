@@ -44,6 +44,7 @@ struct PageDraft {
 struct Page {
   std::string content_type;
   std::function<PageDraft()> draft;  // takes little time
+  std::string policy = {};           // as HttpResponse::policy
 };
 
 // The answer to one request for the page, written on the calling thread.

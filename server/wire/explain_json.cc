@@ -6,6 +6,7 @@
 
 #include "server/wire/explain_parts.h"
 #include "server/wire/mig_grant_json.h"
+#include "server/wire/mig_json.h"
 #include "server/wire/strict_json.h"
 
 namespace berth::wire {
@@ -230,6 +231,20 @@ Json ReportJson(const PodReport& report) {
   return json;
 }
 
+// As nvidia-smi prints them, without the NICs.
+Json LinksJson(const GpuLinks& links) {
+  const LinkMatrix& matrix = links.matrix();
+  Json rows = Json::array();
+  for (int a = 0; a < matrix.gpu_count(); ++a) {
+    Json row = Json::array();
+    for (int b = 0; b < matrix.gpu_count(); ++b) {
+      row.push_back(a == b ? "X" : LinkText(matrix.link(a, b)));
+    }
+    rows.push_back(std::move(row));
+  }
+  return {{"source", links.origin().name}, {"matrix", std::move(rows)}};
+}
+
 // Indented by one space, a line per value.
 std::string TextOfJson(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -242,6 +257,10 @@ std::string EncodeReport(const PodReport& report) { return TextOfJson(ReportJson
 std::string EncodeReport(const NodeReport& node) {
   Json json = {{"version", kVersion}};
   json.update(FactsJson(node));
+  if (node.mig_spec.known() && node.mig_spec->product != nullptr) {
+    json["mig"]["devices"] = MigUseJson(*node.mig_spec, node.mig_use);
+  }
+  if (node.links.known()) json["links"] = LinksJson(node.links);
   return TextOfJson(json);
 }
 

@@ -15,11 +15,11 @@
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-go_wanted=1.26
-toolchain=v0.0.1-go1.26.5
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/berth-e2e
 hash_of() { sha256sum | cut -c 1-16; }
 say() { echo "e2e: $*" >&2; }
+# shellcheck source=test/e2e/find_go.sh
+. ./find_go.sh
 trap 'say "could not build"' ERR
 
 # kubernetes_of GO.MOD: the version that it names.
@@ -37,42 +37,6 @@ if [[ ${K8S:-$(kubernetes_of go.mod)} != "$(kubernetes_of go.mod)" ]]; then
 fi
 plane=$cache/$(hash_of <"$module/go.sum")
 tests=$plane/tests-$(find . -name '*.go' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | hash_of)
-
-new_enough() {
-  local version
-  version=$("$1" env GOVERSION 2>/dev/null) || return 1
-  [[ $(printf '%s\n' "$go_wanted" "${version#go}" | sort -V | head -n 1) == "$go_wanted" ]]
-}
-
-# Sets $go to a Go that is new enough: the one on PATH, or one that an older Go (Debian's) fetches as a module.
-find_go() {
-  go=$(command -v go) || install_go
-  if new_enough "$go"; then return; fi
-  local module root
-  module=golang.org/toolchain@$toolchain.linux-$("$go" env GOARCH)
-  say "Go $go_wanted is needed: fetching $module"
-  (cd / && "$go" mod download "$module") >&2
-  root=$("$go" env GOMODCACHE)/$module
-  chmod -R u+w,a+x "$root/bin" "$root/pkg/tool"  # modules are stored without the execute bit
-  go=$root/bin/go
-}
-
-install_go() {
-  say "installing golang-go"
-  local as_root=()
-  if (( $(id -u) != 0 )); then as_root=(sudo); fi
-  "${as_root[@]}" apt-get update -qq >&2
-  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends golang-go \
-    ca-certificates >/dev/null
-  go=$(command -v go)
-}
-
-# go COMMAND, with the same result wherever it runs: static, no paths of this machine.
-run_go() {
-  local command=$1
-  shift
-  GOTOOLCHAIN=local GOFLAGS='' CGO_ENABLED=0 "$go" "$command" -trimpath -buildvcs=false "$@" >&2
-}
 
 # In a shell of its own, for the folder.
 build_plane() (

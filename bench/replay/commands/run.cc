@@ -13,6 +13,7 @@
 #include "bench/replay/commands/command.h"
 #include "bench/replay/commands/departure_options.h"
 #include "bench/replay/commands/policy_options.h"
+#include "bench/replay/end_page.h"
 #include "bench/replay/engine_session.h"
 #include "bench/replay/missing_models.h"
 #include "bench/replay/progress.h"
@@ -25,7 +26,7 @@ namespace berth::replay {
 namespace {
 
 struct RunFlags {
-  std::string nodes, tasks, order, json, pods;
+  std::string nodes, tasks, order, json, pods, page;
   PolicyFlags policies;
   double inflate = 1.3;
   std::uint64_t seed = 42;
@@ -65,21 +66,36 @@ nlohmann::ordered_json HeadOf(const Input& input, const MadeWith& made_with) {
           {"missing_models", MissingModelsJson(input.workload)}};
 }
 
+std::string TitleOf(const RunFlags& flags, const Input& input, const ReplayPolicy& policy) {
+  return "end of " + input.workload.name + " with " + policy.name + ", seed " +
+         std::to_string(flags.seed);
+}
+
 Status RunArrivals(const RunFlags& flags, const Input& input, const MadeWith& made_with) {
   const ReplayPolicy& policy = input.policies.front();
   if (input.policies.size() > 1) {
     return Invalid("policy: want one without --with-departures, got " +
                    std::to_string(input.policies.size()) + " (compare takes several)");
   }
+  if (!flags.page.empty() && flags.through == Through::kHttp) {
+    return Invalid("page: want --through engine, got http");
+  }
   PodStarts starts;
+  std::shared_ptr<const Snapshot> end;
+  const bool wants_starts = !flags.pods.empty() || !flags.page.empty();
   BERTH_TRY(const SessionResult session,
             RunSession(input.workload, input.arrivals,
                        {policy, flags.seed, flags.through, BerthBinaryBeside(),
-                        flags.nodes_to_score, flags.pods.empty() ? nullptr : &starts},
+                        flags.nodes_to_score, wants_starts ? &starts : nullptr, &end},
                        TerminalProgress(policy.name)));
   if (!flags.pods.empty()) {
     const std::string rows = PodRows(policy.name, input.workload.tasks, input.arrivals, starts);
     BERTH_TRY_STATUS(WriteOutput(flags.pods, PodTableHead() + rows));
+  }
+  if (!flags.page.empty()) {
+    BERTH_TRY_STATUS(
+        WriteOutput(flags.page, EndPage(TitleOf(flags, input, policy), made_with.version, *end,
+                                        PodsLeft(input.workload.tasks, input.arrivals, starts))));
   }
   const RunLabels labels{input.workload.name, policy.name, flags.seed, input.workload.nodes.size()};
   if (flags.json.empty()) return WriteOutput("-", ResultText(labels, session.replay));
@@ -93,14 +109,24 @@ Status RunWithDepartures(const RunFlags& flags, const Input& input, const MadeWi
     return Invalid("through: want engine with --with-departures, got http");
   }
   BERTH_TRY(const Stream stream, flags.departures.StreamFor(input.workload, flags.seed));
+  if (!flags.page.empty() && input.policies.size() > 1) {
+    return Invalid("page: want one policy, got " + std::to_string(input.policies.size()));
+  }
   std::vector<PolicyResult> results;
   std::string pods = PodTableHead();
+  const bool wants_starts = !flags.pods.empty() || !flags.page.empty();
   for (const ReplayPolicy& policy : input.policies) {
     PodStarts starts;
+    std::shared_ptr<const Snapshot> end;
     BERTH_TRY(SimulationResult result,
               RunTimedSession(input.workload, input.arrivals, stream, policy, flags.seed,
                               TerminalProgress(policy.name), flags.nodes_to_score.value_or(0),
-                              flags.pods.empty() ? nullptr : &starts));
+                              wants_starts ? &starts : nullptr, &end));
+    if (!flags.page.empty()) {
+      BERTH_TRY_STATUS(
+          WriteOutput(flags.page, EndPage(TitleOf(flags, input, policy), made_with.version, *end,
+                                          PodsLeft(input.workload.tasks, stream, starts))));
+    }
     results.push_back({policy.name, std::move(result)});
     pods += PodRows(policy.name, input.workload.tasks, stream, starts);
   }
@@ -156,6 +182,9 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
       ->type_name("FILE|-");
   run.add_option("--pods", flags.pods, "Write a row for every pod: where, when, how it ended")
       ->type_name("CSV");
+  run.add_option("--page", flags.page,
+                 "Write the cluster at the end as a page to look at in a browser")
+      ->type_name("FILE");
   AddDepartureOptions(run, flags.departures);
 }
 

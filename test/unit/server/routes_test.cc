@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "server/kube/kube_cluster.h"
+#include "server/ui/page_files.h"
 #include "server/wire/cluster_file.h"
 #include "server/wire/plan_json.h"
 #include "test/support/builders.h"
@@ -115,7 +116,7 @@ TEST(Routes, TheSnapshotLoadsAgain) {
   EXPECT_EQ(wire::EncodeCluster(copy.Everything()), response.body);
 }
 
-TEST(Routes, TheSnapshotSaysForTheLivePageWhatIsTakenOfGpusThatAreCut) {
+TEST(Routes, TheSnapshotSaysForPeopleWhatIsTakenOfGpusThatAreCut) {
   NodeSpec cut = MachineWith("n1", 0), dynamic = MachineWith("n2", 0);
   cut.mig = NodeMig(test::StaticMig(1, test::kBalanced));
   dynamic.mig = NodeMig(test::DynamicMig(1));
@@ -138,7 +139,7 @@ TEST(Routes, TheSnapshotSaysForTheLivePageWhatIsTakenOfGpusThatAreCut) {
   EXPECT_EQ(nodes[1]["mig_use"][0]["free"], Json::array()) << "cut when a pod comes";
   EXPECT_TRUE(
       wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig(), test::AllDialects())));
-  EXPECT_NE(service.Call("GET", "/").body.find("mig_use"), std::string::npos);
+  EXPECT_EQ(Json::parse(service.Call("GET", "/debug/live").body)["cells"], "[TtFFFfff] [....Tttt]");
 }
 
 TEST(Routes, PodsNodesAndModelsAreExplained) {
@@ -189,11 +190,31 @@ TEST(Routes, APlanThatCannotBeMadeSaysWhy) {
   EXPECT_EQ(status(R"({"pods":[]})"), 503);
 }
 
-TEST(Routes, TheLivePageIsHtml) {
+TEST(Routes, TheLivePageIsADocumentAStyleAndAScriptThatLoadNothingElse) {
   const TestService service({});
-  const http::HttpResponse response = service.Call("GET", "/");
-  EXPECT_EQ(response.content_type, "text/html; charset=utf-8");
-  EXPECT_NE(response.body.find("<html"), std::string::npos);
+  const http::HttpResponse page = service.Call("GET", "/");
+  EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
+  EXPECT_NE(page.body.find("<html"), std::string::npos);
+  EXPECT_EQ(page.policy, kPagePolicy);
+  EXPECT_EQ(service.Call("GET", "/page.css").content_type, "text/css; charset=utf-8");
+  EXPECT_EQ(service.Call("GET", "/page.js").content_type, "text/javascript; charset=utf-8");
+}
+
+TEST(Routes, TheLivePageSaysWhyAStandbyShowsNothing) {
+  TestService service({MachineWith("n1", 2)});
+  EXPECT_EQ(Json::parse(service.Call("GET", "/debug/live").body)["cells"], "..");
+  service.readiness().Set(kube::kStandby);
+  const http::HttpResponse response = service.Call("GET", "/debug/live");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(Json::parse(response.body)["not_ready"], kube::kStandby);
+  EXPECT_EQ(Json::parse(response.body)["cells"], "");
+}
+
+TEST(Routes, TheSetOfNodesIsLeftOutForWhoHasIt) {
+  const TestService service({MachineWith("n1", 2)});
+  const std::string set = Json::parse(service.Call("GET", "/debug/live").body)["set"];
+  EXPECT_FALSE(Json::parse(service.Call("GET", "/debug/live?set=" + set).body).contains("names"));
+  EXPECT_TRUE(Json::parse(service.Call("GET", "/debug/live?set=1").body).contains("names"));
 }
 
 TEST(Routes, DebugRoutesCanBeLeftOut) {
@@ -209,7 +230,7 @@ TEST(Routes, DebugRoutesCanBeLeftOut) {
     http::HttpRequest request{"GET", path, "", {}};
     return router(request).status;
   };
-  for (const char* path : {"/debug/snapshot", "/debug/repartition", "/"}) {
+  for (const char* path : {"/debug/snapshot", "/debug/live", "/", "/page.js"}) {
     EXPECT_EQ(status(only_service, path), 404) << path;
     EXPECT_EQ(status(only_debug, path), 200) << path;
   }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EndPage: the live page of a cluster as a replay leaves it, one file that needs no server.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/replay/arrivals.h"
+#include "bench/replay/pod_table.h"
+#include "bench/replay/time/stream.h"
+#include "bench/replay/trace.h"
+#include "cluster/snapshot.h"
+#include "server/wire/live_json.h"
+
+namespace berth::replay {
+
+// The pods that got no place, in the order of arrival. Requires: one start per arrival.
+std::vector<wire::WaitingRow> PodsLeft(const std::vector<TraceTask>& tasks,
+                                       const Arrivals& arrivals, const PodStarts& starts);
+// With departures: those that wait at the horizon.
+std::vector<wire::WaitingRow> PodsLeft(const std::vector<TraceTask>& tasks, const Stream& stream,
+                                       const PodStarts& starts);
+
+// title: what was replayed, how. version: of berth-replay.
+std::string EndPage(const std::string& title, const std::string& version, const Snapshot& end,
+                    std::vector<wire::WaitingRow> left);
+
+}  // namespace berth::replay

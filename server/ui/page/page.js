@@ -1,0 +1,258 @@
+// The page put together: asks every few seconds while somebody looks, draws what has changed, finds and opens things.
+"use strict";
+
+const kEvery = 3000, kSoon = 700, kMostPause = 30000, kPatience = 15000;
+const embedded = byId("data");  // of a file that shows one picture and has no server
+const isLive = embedded === null;
+const page = {picture: null, set: null, tag: null, at: null, failures: 0, timer: null, asking: false, drawn: 0};
+const tables = {};
+
+function openTables() {
+  const isOpen = key => row => detail.open?.key === key && detail.open.value === (row.pod || row.name || row.gang);
+  const make = (id, columns, options) => { tables[id] = new Table(byId(id + "-table"), columns, options); };
+  make("waiting", waitingColumns, {key: row => row.pod, name: "Waiting pods", empty: "No pod waits for a GPU.", cards: true, most: 25, isOpen: isOpen("pod")});
+  make("models", modelColumns, {key: row => row.model, name: "GPUs by model", empty: "No node with GPUs is known.", most: 100});
+  make("nodes", nodeColumns, {key: row => row.name, name: "Nodes", empty: "No node with GPUs is known.", cards: true, most: 25, isOpen: isOpen("node")});
+  make("groups", groupColumns, {key: row => row.gang, name: "Groups", empty: "No group.", cards: true, isOpen: isOpen("group")});
+  make("bound", boundColumns, {key: row => row.pod + row.since, name: "Last decisions", empty: "No decision yet.", cards: true, most: 12, isOpen: isOpen("pod")});
+  make("recuts", recutColumns, {key: row => row.node, name: "Recuts", empty: "None."});
+}
+
+const wanted = () => byId("query").value.trim().toLowerCase();
+
+// Rows of which one of the texts has every word that is looked for.
+function matching(rows, texts) {
+  const words = wanted().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return rows;
+  return rows.filter(row => {
+    const text = texts(row).join(" ").toLowerCase();
+    return words.every(word => text.includes(word));
+  });
+}
+
+function drawSums(picture) {
+  const sum = sumUp(picture.nodes);
+  const held = sum.held + sum.gang + sum.part;
+  const asked = picture.waiting.reduce((gpus, row) => gpus + (row.gated ? 0 : row.gpus || 0), 0);
+  const oldest = Math.min(...picture.waiting.filter(row => row.since && !row.gated).map(row => row.since));
+  const card = (number, text) => make("div", {class: "sum"}, make("b", {}, number), make("span", {}, text));
+  const cards = [
+    card(picture.waiting_in_all.toLocaleString("en"), (picture.waiting_in_all === 1 ? "pod waits" : "pods wait") + (asked > 0 ? `, for ${count(Math.round(asked * 10) / 10, "GPU")}` : "") + (isFinite(oldest) ? `; the oldest ${since(oldest)}` : "")),
+    card(percent(held, sum.gpus), `${short(held)} of ${count(sum.gpus, "GPU")} held`),
+    card(sum.idle.toLocaleString("en"), "idle and usable"),
+    card(sum.useless.toLocaleString("en"), "idle, of no use now"),
+    card(sum.sick.toLocaleString("en"), "out of order"),
+  ];
+  if (sum.mig > 0) cards.push(card(percent(sum.unitsHeld, sum.units), `of ${count(sum.mig, "partitioned GPU")} held`));
+  const split = [["held", sum.held], ["gang", sum.gang], ["part", sum.part], ["plan", sum.planned], ["idle", sum.idle], ["useless", sum.useless], ["sick", sum.sick]];
+  const bar = make("div", {class: "split", "aria-hidden": "true"}, split.filter(([, gpus]) => gpus > 0).map(([colour, gpus]) => {
+    const part = make("i");
+    part.style.flexGrow = gpus;
+    part.style.background = `var(--${colour})`;
+    return part;
+  }));
+  const shown = sum.gpus > 0 ? [...cards, bar] : cards;
+  byId("sums").replaceChildren(...shown);
+}
+
+function draw() {
+  const picture = page.picture;
+  if (!picture) return;
+  drawSums(picture);
+  drawLists();
+  drawMap(picture, byId("group-by").value, Number(byId("size").value));
+  const hidden = picture.without_gpus ? `, ${count(picture.without_gpus, "node")} without GPUs left out` : "";
+  setText(byId("map-sum"), count(picture.nodes.length, "node") + hidden);
+  setText(byId("made"), `Berth ${picture.berth || ""}`);
+  page.drawn = Date.now();
+}
+
+// All that a search narrows down.
+function drawLists() {
+  const picture = page.picture;
+  const waiting = matching(picture.waiting, row => [row.pod, row.gang || "", row.asks, row.why || "", ...(row.models || [])]);
+  const nodes = matching(picture.nodes, row => [row.name, row.model, row.place, row.state]);
+  const groups = matching(picture.gangs, row => [row.gang, row.state]);
+  const bound = matching(picture.bound, row => [row.pod, row.node]);
+  const looks = wanted() !== "";
+  tables.waiting.show(waiting, looks && picture.waiting.length > 0 ? "No pod that waits matches." : picture.not_ready ? "Not known here." : "No pod waits for a GPU.");
+  tables.models.show(matching(picture.top, row => [row.model]), looks ? "No model matches." : undefined);
+  tables.nodes.show(nodes, looks ? "No node matches." : undefined);
+  tables.groups.show(groups);
+  tables.bound.show(bound);
+  tables.recuts.show(picture.recuts);
+  byId("groups-section").hidden = groups.length === 0;
+  byId("bound-section").hidden = bound.length === 0;
+  byId("recuts-section").hidden = picture.recuts.length === 0;
+  const listed = picture.waiting.length < picture.waiting_in_all ? `the ${picture.waiting.length.toLocaleString("en")} that have waited longest of ${picture.waiting_in_all.toLocaleString("en")}` : "";
+  setText(byId("waiting-sum"), listed);
+  setText(byId("nodes-sum"), looks ? `${nodes.length.toLocaleString("en")} of ${count(picture.nodes.length, "node")}` : "");
+  highlight(looks && nodes.length > 0 ? new Set(nodes.map(node => node.name)) : null);
+  sayFound(looks, waiting.length, nodes.length, bound.length);
+}
+
+function sayFound(looks, waiting, nodes, bound) {
+  const found = byId("found");
+  found.hidden = !looks;
+  if (!looks) return;
+  const text = byId("query").value.trim();
+  const parts = [`${count(waiting, "waiting pod")}, ${count(nodes, "node")} and ${count(bound, "decision")} match. `];
+  if (/^[^\s/]+\/[^\s/]+$/.test(text) && isLive) parts.push(make("a", {href: addressOf("pod", text)}, "Open pod " + text));
+  found.replaceChildren(...parts);
+}
+
+// Enter opens what is meant without doubt.
+function openFound() {
+  const text = byId("query").value.trim();
+  if (text === "" || !page.picture) return;
+  if (page.picture.byName.has(text)) return void (location.hash = addressOf("node", text));
+  if (page.picture.waiting.some(row => row.pod === text) || (isLive && /^[^\s/]+\/[^\s/]+$/.test(text))) {
+    return void (location.hash = addressOf("pod", text));
+  }
+  const rows = [...tables.waiting.rows.map(row => ["pod", row.pod]), ...tables.nodes.rows.map(row => ["node", row.name])];
+  if (rows.length === 1) location.hash = addressOf(...rows[0]);
+}
+
+const clockText = time => new Date(time).toLocaleTimeString("en-GB");
+
+function sayStatus() {
+  const status = byId("status"), trouble = byId("trouble");
+  const picture = page.picture;
+  if (!isLive) {
+    status.className = "status still";
+    return setText(status, picture.title || "one picture");
+  }
+  const seconds = page.at === null ? 0 : (Date.now() - page.at) / 1000;
+  const lost = page.failures > 0;
+  status.className = lost || picture?.not_ready ? "status off" : "status";
+  if (lost) {
+    setText(status, page.at === null ? "no answer" : `picture of ${age(seconds)} ago`);
+    setText(trouble, `No answer from Berth (${page.problem}). ` +
+      (page.at === null ? "Trying again." : `This is the last picture, of ${clockText(page.at)}. Trying again.`));
+  } else if (picture?.not_ready) {
+    setText(status, "not leading");
+    setText(trouble, `This process has nothing to show: ${picture.not_ready}. The leader has the label berth.dev/leader, and the page of it shows the cluster.`);
+  } else {
+    setText(status, page.at === null ? "asking" : "live");
+  }
+  trouble.hidden = !lost && !picture?.not_ready;
+}
+
+// Takes what is new, if anything is. The set of nodes, most of it, comes again only when it is another.
+async function look(signal) {
+  const headers = page.tag ? {"If-None-Match": page.tag} : {};
+  const answer = await fetch("debug/live" + (page.set ? "?set=" + page.set.set : ""), {cache: "no-store", headers, signal});
+  if (answer.status === 304) return;
+  if (!answer.ok) throw new Error("status " + answer.status);
+  const live = await answer.json();
+  page.tag = answer.headers.get("ETag");
+  if (!live.names && page.set?.set !== live.set) {
+    page.set = page.tag = null;
+    return look(signal);
+  }
+  if (live.names) {
+    const {set, names, model, place, model_names, place_names} = live;
+    page.set = {set, names, model, place, model_names, place_names};
+  }
+  show(readPicture({...live, ...page.set}));
+}
+
+async function ask() {
+  if (page.asking || document.hidden) return;
+  page.asking = true;
+  const patience = new AbortController();
+  const bell = setTimeout(() => patience.abort(new Error("it takes too long")), kPatience);
+  let pause = kEvery;
+  try {
+    await look(patience.signal);
+    page.at = Date.now();
+    page.failures = 0;
+    if (page.picture.explains_more) pause = kSoon;
+  } catch (problem) {
+    page.failures += 1;
+    page.problem = problem.message;
+    pause = Math.min(kMostPause, kEvery * 2 ** (page.failures - 1));
+  } finally {
+    clearTimeout(bell);
+    page.asking = false;
+  }
+  sayStatus();
+  clearTimeout(page.timer);
+  if (!document.hidden) page.timer = setTimeout(ask, pause);
+}
+
+function show(picture) {
+  const began = performance.now();
+  page.picture = picture;
+  draw();
+  // What is open is asked for again, not with every refresh: it costs the server more than the picture does.
+  if (detail.open && Date.now() - detail.seen > 10000) showDetail(picture, isLive);
+  performance.measure("refresh", {start: began, end: performance.now()});
+}
+
+// Once a second while somebody looks: how old the picture is, and every half a minute all ages.
+function tick() {
+  if (document.hidden) return;
+  if (isLive) sayStatus();
+  if (page.picture && Date.now() - page.drawn > 30000) { drawSums(page.picture); drawLists(); page.drawn = Date.now(); }
+}
+
+let ticking = null;
+function wake() {
+  clearTimeout(page.timer);
+  clearInterval(ticking);
+  ticking = null;
+  if (document.hidden) return;
+  if (isLive) ask();
+  ticking = setInterval(tick, 1000);
+}
+
+const kThemes = ["system", "light", "dark"];
+let theme = "system";
+function setTheme(chosen) {
+  theme = chosen;
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  setText(byId("theme"), "Theme: " + theme);
+  try {
+    localStorage.setItem("berth-theme", theme);
+  } catch { /* a file, or a browser that keeps nothing */ }
+  repaintMap();
+}
+function keptTheme() {
+  try {
+    const kept = localStorage.getItem("berth-theme");
+    return kThemes.includes(kept) ? kept : "system";
+  } catch {
+    return "system";
+  }
+}
+
+function start() {
+  map.box = byId("map");
+  map.onOpen = name => { location.hash = addressOf("node", name); };
+  openTables();
+  setTheme(keptTheme());
+  byId("theme").onclick = () => setTheme(kThemes[(kThemes.indexOf(theme) + 1) % kThemes.length]);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaintMap);
+  let later = null;
+  byId("query").oninput = () => { clearTimeout(later); later = setTimeout(() => page.picture && drawLists(), 120); };
+  byId("query").onkeydown = event => { if (event.key === "Enter") openFound(); };
+  byId("group-by").onchange = byId("size").onchange = draw;
+  new ResizeObserver(() => page.picture && draw()).observe(map.box);
+  const mark = () => { for (const table of Object.values(tables)) table.draw(); };
+  addEventListener("hashchange", () => { showDetail(page.picture, isLive); mark(); });
+  addEventListener("closed", mark);
+  addEventListener("keydown", event => {
+    if (event.key === "Escape" && detail.open) closeDetail();
+    else if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName)) { event.preventDefault(); byId("query").focus(); }
+  });
+  addEventListener("beforeprint", drawAllGroups);
+  document.addEventListener("visibilitychange", wake);
+  if (!isLive) show(readPicture(JSON.parse(embedded.textContent)));
+  sayStatus();
+  wake();
+  if (readAddress()) showDetail(page.picture, isLive);
+}
+
+start();

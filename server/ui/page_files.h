@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The live page: a document, a style and a script, which are files of their own to work on
+// (server/ui/page) and part of the program. The script asks for /debug/live every few seconds.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth {
+
+struct PageFile {
+  std::string path;  // "/page.js"
+  std::string content_type;
+  std::string text;
+};
+
+// All of it. The first is the document, at "/".
+std::vector<PageFile> PageFiles();
+
+// What a browser may load and run for the document: the files above, and answers of this server.
+// As the value of Content-Security-Policy.
+inline constexpr std::string_view kPagePolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+// One document with all of it inside, which shows that picture and asks nobody. live: as /debug/live
+// answers.
+std::string PageWith(std::string_view live);
+
+}  // namespace berth

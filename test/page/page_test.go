@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// kept is where pictures of the page stay, to look at.
+func kept(t *testing.T, name string) string {
+	folder := os.Getenv("BERTH_PICTURES")
+	if folder == "" {
+		folder = t.TempDir()
+	}
+	must(t, os.MkdirAll(folder, 0o755))
+	return filepath.Join(folder, name)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eval[T any](t *testing.T, tab *Tab, expression string) T {
+	t.Helper()
+	value, err := Eval[T](tab, expression)
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+const alone = "leaderElection: {enabled: false}\n"
+
+// world is a Berth that watches the cluster, and a tab. At the end the console must be empty.
+type world struct {
+	*Tab
+	api   *APIServer
+	berth *Berth
+	// What is expected on the console: parts of texts.
+	expected []string
+}
+
+func newWorld(t *testing.T, cluster Cluster, config string) *world {
+	t.Helper()
+	api := NewAPIServer(cluster)
+	t.Cleanup(api.Stop)
+	berth, err := StartBerth(t.TempDir(), api.URL, config)
+	must(t, err)
+	t.Cleanup(berth.Stop)
+	tab, err := OpenTab(1440, 900)
+	must(t, err)
+	w := &world{Tab: tab, api: api, berth: berth}
+	t.Cleanup(func() {
+		tab.Close()
+		for _, fault := range tab.Faults() {
+			known := false
+			for _, text := range w.expected {
+				known = known || strings.Contains(fault, text)
+			}
+			if !known {
+				t.Errorf("on the console: %s", fault)
+			}
+		}
+	})
+	return w
+}
+
+// open waits until the page shows nodes, and why all pods wait.
+func (w *world) open(t *testing.T, hash string) {
+	t.Helper()
+	must(t, w.Go(w.berth.URL+"/"+hash))
+	w.await(t, `document.querySelector("#nodes-table tbody tr") && !document.querySelector("#waiting-table").innerText.includes("open it to see why")`)
+}
+
+func (w *world) await(t *testing.T, expression string) {
+	t.Helper()
+	must(t, w.Await(expression))
+}
+
+func (w *world) sees(t *testing.T, selector string, texts ...string) {
+	t.Helper()
+	seen := w.Text(selector)
+	for _, text := range texts {
+		if !strings.Contains(seen, text) {
+			t.Errorf("%s: want %q in %q", selector, text, seen)
+		}
+	}
+}
+
+func TestThePageShowsEverythingThatThereIs(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "")
+	w.sees(t, "#waiting-table", "team-a/too-big", "16 GPUs", "26 h", "on l4-2 with 1 GPU instead of 16",
+		"its group is gathering: 3 pods of 6 are there", "team-b/sweep", "scheduling gates",
+		`annotation berth.dev/link: want one of required, preferred, none, got "sideways"`, "when team-b/train-01-2 ends")
+	w.sees(t, "#sums", "11", "idle and usable", "out of order")
+	w.sees(t, "#models-table", "NVIDIA-H100-80GB-HBM3", "34 of 48")
+	w.sees(t, "#map", "NVIDIA-H100-80GB-HBM3 · zone eu-1a / leaf leaf-1", "16 partitioned GPUs")
+	w.sees(t, "#groups-table", "team-b/sweep", "gathering")
+	if rows := eval[int](t, w.Tab, `page.picture.nodes.length`); rows != 43 {
+		t.Errorf("want 43 nodes with GPUs, got %d", rows)
+	}
+	// Eight wide: what is drawn of a node is what the picture says of its GPUs.
+	drawn := eval[string](t, w.Tab, `[...map.groups.flatMap(group => group.drawn)].filter(Boolean).length + ""`)
+	if drawn == "0" {
+		t.Error("nothing is drawn")
+	}
+	w.await(t, `byId("status").textContent === "live"`)
+}
+
+func TestNamesArePlainText(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "")
+	w.sees(t, "#waiting-table", EvilName)
+	w.expected = []string{"404"} // it is no name of a pod
+	must(t, w.Go(w.berth.URL+"/#pod=team-a/"+"%3Cimg%20src%3Dx%20onerror%3D%22document.title%3D'run'%22%3E"))
+	w.await(t, `byId("detail").innerText.includes("<img src=x")`)
+	if eval[int](t, w.Tab, `document.querySelectorAll("img").length`) != 0 {
+		t.Error("a name became an element")
+	}
+	if title := eval[string](t, w.Tab, `document.title`); title != "Berth" {
+		t.Errorf("a name was run: %q", title)
+	}
+}
+
+func TestSearchNarrowsEverythingDown(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "")
+	must(t, w.Press("/"))
+	w.await(t, `document.activeElement === byId("query")`)
+	eval[any](t, w.Tab, `(byId("query").value = "", 0)`) // the driver types the key all the same
+	must(t, w.Press("leaf-2 h100"))
+	w.await(t, `byId("nodes-sum").textContent === "6 of 43 nodes"`)
+	w.sees(t, "#waiting-table", "No pod that waits matches.")
+	w.await(t, `map.matches.size === 6`)
+	eval[any](t, w.Tab, `(byId("query").value = "", byId("query").oninput(), 0)`)
+	w.await(t, `byId("found").hidden && map.matches === null`)
+	must(t, w.Press("h100-11\r"))
+	w.await(t, `location.hash === "#node=h100-11"`)
+	eval[any](t, w.Tab, `(byId("query").value = "", byId("query").focus(), 0)`)
+	must(t, w.Press("team-b/train-01-2\r"))
+	w.await(t, `location.hash === "#pod=team-b/train-01-2"`)
+	w.await(t, `byId("detail").innerText.includes("is on h100-01 with GPU 2")`)
+}
+
+func TestTablesAreSorted(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "")
+	click := func() {
+		eval[any](t, w.Tab, `([...document.querySelectorAll("#nodes-table .sorter")].find(one => one.textContent === "Idle").click(), 0)`)
+	}
+	first := `[...document.querySelectorAll("#nodes-table tbody tr")].slice(0, 1).map(row => row.cells[4].innerText)[0]`
+	click()
+	if idle := eval[string](t, w.Tab, first); idle != "8" {
+		t.Errorf("want the node with most idle GPUs first, got one with %s", idle)
+	}
+	if sort := eval[string](t, w.Tab, `document.querySelector("#nodes-table th[aria-sort=descending]").innerText`); sort != "Idle" {
+		t.Errorf("want the head to say so, got %q", sort)
+	}
+	click()
+	if idle := eval[string](t, w.Tab, first); idle != "0" && idle != "" {
+		t.Errorf("want the other way round, got %s", idle)
+	}
+}
+
+func TestAddressesLeadToNodesPodsAndGroups(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "#node=h100-02")
+	w.await(t, `byId("detail").innerText.includes("team-a/train-02-0")`)
+	w.sees(t, "#detail", "Node h100-02", "CPU free", "Namespaces", "GPU 7", "3 of 8 GPUs held, 5 idle", "Links between its GPUs")
+	eval[any](t, w.Tab, `(location.hash = "#node=mig-0", 0)`)
+	w.await(t, `byId("detail").innerText.includes("3g.20gb at 4")`)
+	eval[any](t, w.Tab, `(location.hash = "#pod=team-a/big-3", 0)`)
+	w.await(t, `byId("detail").innerText.includes("Nodes by the first reason")`)
+	w.sees(t, "#detail", "not enough idle GPUs", "Nearest nodes", "h100-01")
+	eval[any](t, w.Tab, `(location.hash = "#pod=team-b/train-01-2", 0)`)
+	w.await(t, `byId("detail").innerText.includes("Why this node")`)
+	w.sees(t, "#detail", "expected-waste", "its node")
+	eval[any](t, w.Tab, `(location.hash = "#group=team-b/sweep", 0)`)
+	w.await(t, `byId("detail").innerText.includes("team-b/sweep-2")`)
+	w.expected = []string{"404"}
+	eval[any](t, w.Tab, `(location.hash = "#pod=team-a/gone", 0)`)
+	w.await(t, `byId("detail").innerText.includes("is not known")`)
+	must(t, w.Press("\x1b"))
+	w.await(t, `byId("detail").hidden && location.hash === ""`)
+}
+
+func TestTheMapIsWalkedByKeys(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	w.open(t, "")
+	eval[any](t, w.Tab, `(document.querySelector("#map canvas").focus(), 0)`)
+	right := `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight", bubbles: true}))`
+	eval[any](t, w.Tab, "("+right+", 0)")
+	w.await(t, `byId("map-voice").textContent.startsWith("a100-01: ")`)
+	for range 5 {
+		eval[any](t, w.Tab, "("+right+", 0)")
+	}
+	w.await(t, `byId("map-voice").textContent.startsWith("a100-06: ") && document.activeElement === map.groups[1].canvas`)
+	must(t, w.Press("\r"))
+	w.await(t, `location.hash === "#node=a100-06" && document.activeElement === byId("detail")`)
+	must(t, w.Press("\x1b"))
+	w.await(t, `document.activeElement === map.groups[1].canvas`)
+}
+
+func TestWhatChangesIsSeenWithoutAReload(t *testing.T) {
+	cluster := EightPlainNodes()
+	w := newWorld(t, cluster, alone)
+	w.open(t, "")
+	w.sees(t, "#waiting-table", "No pod waits for a GPU.")
+	w.sees(t, "#map", "NVIDIA-A100-SXM4-80GB", "64 of 64 GPUs idle")
+	w.api.Change("/api/v1/pods", "ADDED", waiting(pod("late", gpus(8), Object{}), time.Minute))
+	w.await(t, `byId("waiting-table").innerText.includes("team-a/late")`)
+	w.api.Change("/api/v1/pods", "MODIFIED", bound(pod("late", gpus(8), Object{}), "gpu-3", span(0, 8), 1000))
+
+	w.await(t, `byId("map").innerText.includes("56 of 64 GPUs idle")`)
+	w.await(t, `map.groups[0].drawn[3] === "+########"`)
+	// A node more is another set of nodes.
+	cluster.node("gpu-9", "NVIDIA-A100-SXM4-80GB", Object{"nvidia.com/gpu": "8"}, nil)
+	w.api.Change("/api/v1/nodes", "ADDED", cluster.Nodes[8])
+	w.await(t, `byId("map").innerText.includes("9 nodes, 64 of 72 GPUs idle")`)
+}
+
+func TestNothingIsAskedWhileNobodyLooksOrNothingChanges(t *testing.T) {
+	w := newWorld(t, EightPlainNodes(), alone)
+	w.open(t, "")
+	requests := `performance.getEntriesByType("resource").filter(one => one.name.includes("/debug/live")).length`
+	w.await(t, requests+" >= 3")
+	if drawn := eval[int](t, w.Tab, `performance.getEntriesByName("refresh").length`); drawn > 2 {
+		t.Errorf("nothing has changed, and the page was drawn %d times", drawn)
+	}
+	hide := func(hidden bool) {
+		eval[any](t, w.Tab, fmt.Sprintf(`(Object.defineProperty(document, "hidden", {configurable: true, get: () => %v}),
+			document.dispatchEvent(new Event("visibilitychange")), 0)`, hidden))
+	}
+	hide(true)
+	time.Sleep(300 * time.Millisecond) // what was asked before may still be answered
+	before := eval[int](t, w.Tab, requests)
+	time.Sleep(5 * time.Second)
+	if after := eval[int](t, w.Tab, requests); after != before {
+		t.Errorf("it asked %d times while it was hidden", after-before)
+	}
+	if eval[bool](t, w.Tab, `ticking !== null`) {
+		t.Error("a timer runs while it is hidden")
+	}
+	hide(false)
+	w.await(t, fmt.Sprintf("%s > %d", requests, before))
+}
+
+func TestAServerThatIsGoneLeavesItsLastPicture(t *testing.T) {
+	w := newWorld(t, EightPlainNodes(), alone)
+	w.expected = []string{"ERR_CONNECTION", "ERR_EMPTY_RESPONSE"}
+	w.open(t, "")
+	w.berth.Stop()
+	w.await(t, `byId("status").className.includes("off") && !byId("trouble").hidden`)
+	w.sees(t, "#trouble", "No answer from Berth", "This is the last picture, of ")
+	w.sees(t, "#status", "picture of")
+	w.sees(t, "#map", "64 of 64 GPUs idle")
+}
+
+func TestAnEmptyCluster(t *testing.T) {
+	w := newWorld(t, Cluster{}, alone)
+	must(t, w.Go(w.berth.URL))
+	w.await(t, `byId("status").textContent === "live"`)
+	w.sees(t, "#waiting-table", "No pod waits for a GPU.")
+	w.sees(t, "#nodes-table", "No node with GPUs is known.")
+	must(t, w.Picture(kept(t, "page-empty.png"), false))
+}
+
+func TestAStandbySaysThatItIsOne(t *testing.T) {
+	w := newWorld(t, EightPlainNodes(), "") // the lease is somebody else's
+	must(t, w.Go(w.berth.URL))
+	w.await(t, `!byId("trouble").hidden`)
+	w.sees(t, "#trouble", "This process has nothing to show: another process leads")
+	w.sees(t, "#status", "not leading")
+	w.sees(t, "#waiting-table", "Not known here.")
+	must(t, w.Picture(kept(t, "page-standby.png"), false))
+}
+
+func TestDarkAndLight(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	ground := `getComputedStyle(document.body).backgroundColor`
+	must(t, w.Prefer("dark"))
+	w.open(t, "")
+	dark := eval[string](t, w.Tab, ground)
+	must(t, w.Prefer("light"))
+	w.await(t, fmt.Sprintf(`%s !== %q`, ground, dark))
+	light := eval[string](t, w.Tab, ground)
+	press := func(want string) {
+		eval[any](t, w.Tab, `(byId("theme").click(), 0)`)
+		w.sees(t, "#theme", "Theme: "+want)
+	}
+	press("light")
+	press("dark")
+	if now := eval[string](t, w.Tab, ground); now != dark {
+		t.Errorf("the switch: want %s, got %s", dark, now)
+	}
+	must(t, w.Go(w.berth.URL))
+	w.await(t, fmt.Sprintf(`%s === %q`, ground, dark)) // it is remembered
+	press("system")
+	if now := eval[string](t, w.Tab, ground); now != light {
+		t.Errorf("by the system again: want %s, got %s", light, now)
+	}
+}
+
+func TestPicturesAreKept(t *testing.T) {
+	w := newWorld(t, SomeOfEverything(), alone)
+	for _, scheme := range []string{"light", "dark"} {
+		must(t, w.Prefer(scheme))
+		must(t, w.Size(1440, 2600, false))
+		w.open(t, "#node=h100-02")
+		w.await(t, `map.groups.every(group => group.drawn.length > 0)`)
+		must(t, w.Picture(kept(t, "page-"+scheme+".png"), false))
+		must(t, w.Size(390, 844, true))
+		must(t, w.Go("about:blank"))
+		w.open(t, "")
+		if wide := eval[int](t, w.Tab, `document.documentElement.scrollWidth`); wide > 390 {
+			t.Errorf("the page is %d wide on a phone of 390", wide)
+		}
+		must(t, w.Picture(kept(t, "page-phone-"+scheme+".png"), true))
+	}
+}

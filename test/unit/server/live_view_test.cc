@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/live_view.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "test/support/builders.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::APod;
+using test::Json;
+using test::MachineWith;
+using test::PodWithGpus;
+using test::TestService;
+
+NodeSpec InRack(const std::string& name, const std::string& zone, const std::string& rack) {
+  NodeSpec spec = MachineWith(name, 2);
+  spec.labels = {{"rack", rack}, {"zone", zone}};
+  return spec;
+}
+
+class LiveViewTest : public testing::Test {
+ protected:
+  void Waits(const std::string& name, int gpus, std::chrono::seconds age) {
+    PodRequest pod = APod(name).Whole(gpus).Request();
+    pod.id = {name, "ns", name};
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod), .created = kBegin - age});
+  }
+  std::string Text(bool whole = true) const {
+    return WritePage(whole ? pages_.whole : pages_.brief).body;
+  }
+  Json Shown(bool whole = true) const { return Json::parse(Text(whole)); }
+
+  static constexpr WallTime kBegin{std::chrono::seconds(1'800'000'000)};
+  TestService service_{{InRack("a1", "z1", "r1"), InRack("a2", "z1", "r1"),
+                        InRack("b1", "z2", "r1"), InRack("b2", "z2", "r1"), MachineWith("cpu", 0)}};
+  WaitingPods waiting_;
+  NodeDomains domains_{{{"zone", {"zone"}}, {"leaf", {"rack"}}}};
+  const char* not_ready_ = nullptr;
+  std::vector<wire::BoundRow> bound_;
+  LivePages pages_ = MakeLivePages({.state = service_.state(),
+                                    .berth = "1.2.3",
+                                    .extender = &service_.extender(),
+                                    .waiting = &waiting_,
+                                    .domains = &domains_,
+                                    .bound = [this] { return bound_; },
+                                    .not_ready = [this] { return not_ready_; }});
+};
+
+TEST_F(LiveViewTest, AllNodesWithGpusAreThereWithTheirPlaces) {
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 1), "a2"), "");
+  const Json live = Shown();
+  EXPECT_EQ(live["version"], 1);
+  EXPECT_EQ(live["berth"], "1.2.3");
+  EXPECT_EQ(live["names"], Json::array({"a1", "a2", "b1", "b2"}));
+  EXPECT_EQ(live["cells"], ".. #. .. ..");
+  EXPECT_EQ(live["flags"], "....");
+  EXPECT_EQ(live["model_names"], Json::array({"A100"}));
+  EXPECT_EQ(live["place_names"], Json::array({"zone z1 / leaf r1", "zone z2 / leaf r1"}))
+      << "one rack's name in two zones is two racks";
+  EXPECT_EQ(live["place"], Json::array({0, 0, 1, 1}));
+  EXPECT_EQ(live["without_gpus"], 1);
+  EXPECT_EQ(live["top"][0]["gpus"], 8);
+}
+
+TEST_F(LiveViewTest, PodsThatWaitAreThereTheOldestFirstWithWhy) {
+  Waits("young", 2, std::chrono::seconds(5));
+  Waits("old", 4, std::chrono::seconds(500));
+  const Json live = Shown();
+  EXPECT_EQ(live["waiting_in_all"], 2);
+  EXPECT_EQ(live["waiting"][0]["pod"], "ns/old");
+  EXPECT_EQ(live["waiting"][0]["asks"], "4 GPUs");
+  EXPECT_EQ(live["waiting"][0]["since"], 1'800'000'000 - 500);
+  EXPECT_NE(live["waiting"][0]["why"].get<std::string>().find("fits none of 5 nodes: "),
+            std::string::npos);
+  EXPECT_EQ(live["waiting"][0]["fits"], "on a1 with 2 GPUs instead of 4");
+  EXPECT_EQ(live["waiting"][1]["why"], "fits 4 of 5 nodes now");
+  EXPECT_FALSE(live["waiting"][1].contains("fits"));
+}
+
+TEST_F(LiveViewTest, OfVeryManyPodsThoseThatHaveWaitedLongestAreListed) {
+  for (std::size_t i = 0; i < wire::kMostWaitingRows + 5; ++i) {
+    Waits("p" + std::to_string(i), 1, std::chrono::seconds(i));
+  }
+  const Json live = Shown();
+  EXPECT_EQ(live["waiting_in_all"], wire::kMostWaitingRows + 5);
+  EXPECT_EQ(live["waiting"].size(), wire::kMostWaitingRows);
+  EXPECT_EQ(live["waiting"][0]["pod"], "ns/p" + std::to_string(wire::kMostWaitingRows + 4));
+}
+
+TEST_F(LiveViewTest, WhoHasTheSetOfNodesIsNotSentItAgain) {
+  const std::string set = Shown()["set"];
+  EXPECT_TRUE(pages_.has_set("set=" + set));
+  EXPECT_FALSE(pages_.has_set(""));
+  EXPECT_FALSE(pages_.has_set("set=" + set + "1"));
+  const Json brief = Shown(false);
+  EXPECT_EQ(brief["set"], set);
+  EXPECT_FALSE(brief.contains("names"));
+  EXPECT_EQ(brief["cells"], Shown()["cells"]);
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 1), "a2"), "");
+  EXPECT_EQ(Shown()["set"], set) << "a pod changes no names";
+  ASSERT_TRUE(
+      service_.state().Apply(std::vector<ClusterEvent>{NodeUpserted{InRack("c1", "z3", "r9")}}));
+  EXPECT_NE(Shown(false)["set"], set) << "so that the page asks for the whole";
+  EXPECT_FALSE(pages_.has_set("set=" + set));
+}
+
+TEST_F(LiveViewTest, TheTextIsWrittenAnewOnlyWhenSomethingHasChanged) {
+  Waits("p", 4, std::chrono::seconds(5));
+  const auto version = [this] { return pages_.whole.draft().version; };
+  const std::string before = version();
+  EXPECT_EQ(version(), before);
+  EXPECT_EQ(Text(), Text());
+  Waits("q", 4, std::chrono::seconds(5));
+  const std::string with_pod = version();
+  EXPECT_NE(with_pod, before);
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 1), "a2"), "");
+  EXPECT_NE(version(), with_pod);
+}
+
+TEST_F(LiveViewTest, WhoDoesNotLeadShowsWhyAndNothingElse) {
+  Waits("p", 1, std::chrono::seconds(5));
+  not_ready_ = "standby: another process leads";
+  const Json live = Shown();
+  EXPECT_EQ(live["not_ready"], "standby: another process leads");
+  EXPECT_TRUE(live["names"].empty());
+  EXPECT_TRUE(live["waiting"].empty());
+  EXPECT_EQ(live["cells"], "");
+}
+
+TEST_F(LiveViewTest, TheLastDecisionsAreThere) {
+  bound_ = {
+      {.pod = "ns/p", .node = "a1", .devices = "GPU 0", .at = 7, .candidates = 9, .fitting = 3}};
+  EXPECT_EQ(Shown()["bound"], Json::parse(R"([{"pod":"ns/p","node":"a1","devices":"GPU 0",
+                                               "since":7,"candidates":9,"fitting":3}])"));
+}
+
+TEST(DevicesText, WholeGpusAreRanges) {
+  Placement placement{.node = "n", .grants = {{0}, {1}, {2}, {5}}};
+  EXPECT_EQ(wire::DevicesText(placement), "GPUs 0-2,5");
+  placement.grants = {{3}};
+  EXPECT_EQ(wire::DevicesText(placement), "GPU 3");
+  placement.grants = {{3, 300}};
+  EXPECT_EQ(wire::DevicesText(placement), "GPU 3 (300 thousandths)");
+  placement.grants = {};
+  placement.places = 1;
+  EXPECT_EQ(wire::DevicesText(placement), "1 place");
+}
+
+}  // namespace
+}  // namespace berth

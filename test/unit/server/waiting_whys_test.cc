@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/waiting_whys.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "test/support/builders.h"
+
+namespace berth {
+namespace {
+
+using test::APod;
+
+class WaitingWhysTest : public testing::Test {
+ protected:
+  static WaitingPod Asking(const std::string& name, int gpus) {
+    return {.pod = std::make_shared<const PodRequest>(APod(name).Whole(gpus).Request())};
+  }
+  static std::shared_ptr<const Snapshot> Newer() {
+    const auto node = std::make_shared<const Node>(std::make_shared<const NodeSpec>());
+    return std::make_shared<const Snapshot>(std::vector{node});
+  }
+  std::vector<std::string> Texts(const std::vector<WaitingPod>& pods) {
+    std::vector<std::string> texts;
+    told_ = whys_.Of(pods, snapshot_);
+    for (const wire::WaitingWhy& why : told_.whys) texts.push_back(why.text);
+    return texts;
+  }
+
+  std::shared_ptr<const Snapshot> snapshot_ = Newer();
+  Instant now_{};
+  Duration takes_{};
+  int explained_ = 0;
+  WaitingWhys whys_{[this](const WaitingPod& pod) {
+                      ++explained_;
+                      now_ += takes_;
+                      return wire::WaitingWhy{pod.pod->id.name, {}};
+                    },
+                    [this] { return now_; }};
+  WaitingWhys::Told told_;
+};
+
+TEST_F(WaitingWhysTest, PodsThatAreAlikeShareOne) {
+  EXPECT_EQ(Texts({Asking("a", 1), Asking("b", 2), Asking("c", 1)}),
+            (std::vector<std::string>{"c", "b", "c"}));
+  EXPECT_EQ(explained_, 2);
+  EXPECT_FALSE(told_.more);
+}
+
+TEST_F(WaitingWhysTest, WhatTakesLongIsSpreadOverSeveralCalls) {
+  takes_ = WaitingWhys::kBudget;
+  const std::vector<WaitingPod> pods = {Asking("a", 1), Asking("b", 2), Asking("c", 3)};
+  EXPECT_EQ(Texts(pods), (std::vector<std::string>{"a", "", ""}));
+  EXPECT_TRUE(told_.more);
+  EXPECT_EQ(Texts(pods), (std::vector<std::string>{"a", "b", ""}));
+  EXPECT_EQ(Texts(pods), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_FALSE(told_.more);
+}
+
+TEST_F(WaitingWhysTest, OneIsKeptForAWhileAndAsLongAsNothingChanges) {
+  const std::vector<WaitingPod> pods = {Asking("a", 1)};
+  Texts(pods);
+  now_ += 10 * WaitingWhys::kFresh;
+  Texts(pods);
+  EXPECT_EQ(explained_, 1) << "the cluster is the same";
+  now_ = {};
+  snapshot_ = Newer();
+  Texts(pods);
+  EXPECT_EQ(explained_, 1) << "it is fresh";
+  now_ += WaitingWhys::kFresh;
+  Texts(pods);
+  EXPECT_EQ(explained_, 2);
+}
+
+TEST_F(WaitingWhysTest, WhatKeepsPodsApartIsNotShared) {
+  WaitingPod gated = Asking("b", 1);
+  gated.gated = true;
+  PodRequest in_gang = *Asking("c", 1).pod;
+  in_gang.gang.id = {"", "ns", "g"};
+  PodRequest refused = *Asking("d", 1).pod;
+  refused.refusal = "no";
+  PodRequest picky = *Asking("e", 1).pod;
+  auto constraints = std::make_shared<NodeConstraints>();
+  constraints->selector = {{"zone", LabelOperator::kExists, {}}};
+  picky.constraints = constraints;
+  Texts({Asking("a", 1),
+         gated,
+         {.pod = std::make_shared<const PodRequest>(in_gang)},
+         {.pod = std::make_shared<const PodRequest>(refused)},
+         {.pod = std::make_shared<const PodRequest>(picky)}});
+  EXPECT_EQ(explained_, 5);
+}
+
+TEST_F(WaitingWhysTest, KindsBeyondTheLimitAreLeftOutAndMakeRoomAgain) {
+  std::vector<WaitingPod> pods;
+  for (std::size_t i = 0; i < WaitingWhys::kMostKinds + 1; ++i) {
+    PodRequest pod = *Asking("p" + std::to_string(i), 1).pod;
+    pod.priority = static_cast<int>(i);
+    pods.push_back({.pod = std::make_shared<const PodRequest>(pod)});
+  }
+  EXPECT_EQ(Texts(pods).back(), "");
+  EXPECT_FALSE(told_.more);
+  EXPECT_EQ(Texts({pods.back()}), (std::vector<std::string>{pods.back().pod->id.name}));
+}
+
+}  // namespace
+}  // namespace berth
