@@ -25,8 +25,8 @@ inline constexpr std::string_view kPagePolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-// One document with all of it inside, which shows that picture and asks nobody. live: as /debug/live
-// answers.
+// One document with all of it inside, which shows that picture and asks nobody. live: what
+// /debug/live answers.
 std::string PageWith(std::string_view live);
 
 }  // namespace berth

@@ -135,11 +135,20 @@ function groupsOf(nodes, by) {
 
 const fittingCell = nodes => nodes.length > 400 ? 8 : nodes.length > 48 ? 14 : map.box.clientWidth < 420 ? 18 : 22;
 
+// A number that is another one when a node has other numbers of GPUs.
+function shapeOf(nodes) {
+  let shape = 0;
+  for (const {counts, shared} of nodes) {
+    shape = (Math.imul(shape, 31) + counts.gpus + Math.imul(counts.mig, 64) + Math.imul(counts.units, 4096) + (shared ? shared.gpus << 20 : 0)) | 0;
+  }
+  return shape;
+}
+
 // Builds what is missing, and draws what has changed.
 function drawMap(picture, by, wantedCell) {
   map.cell = wantedCell || fittingCell(picture.nodes);
   const width = Math.max(200, map.box.clientWidth);
-  const layoutKey = [by, map.cell, width, devicePixelRatio, picture.nodes.map(node => node.name + drawnGpus(node).length + groupKey(node, by))].join();
+  const layoutKey = [by, map.cell, width, devicePixelRatio, picture.set, shapeOf(picture.nodes)].join();
   if (layoutKey === map.layoutKey) {
     const byName = picture.byName;
     for (const group of map.groups) {
@@ -210,8 +219,11 @@ function labelGroup(group) {
   const parts = [count(group.nodes.length, "node")];
   if (sum.gpus > 0) parts.push(`${sum.idle.toLocaleString("en")} of ${count(sum.gpus, "GPU")} idle`);
   if (sum.mig > 0) parts.push(count(sum.mig, "partitioned GPU"));
-  setText(group.head, parts.join(", "));
-  group.canvas.setAttribute("aria-label", `Map of ${group.key}: ${parts.join(", ")}`);
+  const label = parts.join(", ");
+  if (label === group.said) return;
+  group.said = label;
+  setText(group.head, label);
+  group.canvas.setAttribute("aria-label", `Map of ${group.key}: ${label}`);
 }
 
 function seeGroups(entries) {

@@ -58,6 +58,8 @@ function drawSums(picture) {
 function draw() {
   const picture = page.picture;
   if (!picture) return;
+  byId("main").hidden = Boolean(picture.not_ready);  // it would look like an empty cluster
+  if (picture.not_ready) return;
   drawSums(picture);
   drawLists();
   drawMap(picture, byId("group-by").value, Number(byId("size").value));
@@ -75,7 +77,7 @@ function drawLists() {
   const groups = matching(picture.gangs, row => [row.gang, row.state]);
   const bound = matching(picture.bound, row => [row.pod, row.node]);
   const looks = wanted() !== "";
-  tables.waiting.show(waiting, looks && picture.waiting.length > 0 ? "No pod that waits matches." : picture.not_ready ? "Not known here." : "No pod waits for a GPU.");
+  tables.waiting.show(waiting, looks && picture.waiting.length > 0 ? "No pod that waits matches." : "No pod waits for a GPU.");
   tables.models.show(matching(picture.top, row => [row.model]), looks ? "No model matches." : undefined);
   tables.nodes.show(nodes, looks ? "No node matches." : undefined);
   tables.groups.show(groups);

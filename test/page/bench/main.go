@@ -157,14 +157,17 @@ func refreshes(tab *page.Tab, api *page.APIServer, cluster page.Cluster, rounds 
 			return err
 		}
 		for round := range rounds {
-			for i := round; i < len(cluster.Pods); i += 100 {
-				pod := cluster.Pods[i]
-				if pod["spec"].(page.Object)["nodeName"] == nil {
-					continue
+			for i := round / 2; i < len(cluster.Pods); i += 100 {
+				if pod := cluster.Pods[i]; pod["spec"].(page.Object)["nodeName"] != nil {
+					api.Change("/api/v1/pods", []string{"DELETED", "ADDED"}[round%2], pod)
 				}
-				api.Change("/api/v1/pods", []string{"DELETED", "ADDED"}[round%2], pod)
 			}
-			if err := tab.Await(fmt.Sprintf(`performance.getEntriesByName("refresh").length > %d`, begun+round)); err != nil {
+			// Without asking again and again, which would be measured too.
+			if _, err := page.Eval[int](tab, fmt.Sprintf(`new Promise(done => {
+				const look = () => { const seen = performance.getEntriesByName("refresh").length; if (seen > %d) done(seen); };
+				new PerformanceObserver(look).observe({type: "measure"});
+				look();
+			})`, begun+round)); err != nil {
 				return err
 			}
 		}
@@ -176,7 +179,7 @@ func refreshes(tab *page.Tab, api *page.APIServer, cluster page.Cluster, rounds 
 		if err != nil {
 			return err
 		}
-		fmt.Printf("a refresh, %s in view: drawn in %.1f ms (worst %.1f); the page's thread %.1f ms, polls and parsing included\n",
+		fmt.Printf("a refresh, %s in view: drawn in %.1f ms (worst %.1f); the page's thread %.1f ms, with all that it does in these three seconds\n",
 			where, median(times), slices.Max(times), 1000*(after-before)/float64(len(times)))
 	}
 	tasks, err := page.Eval[[]float64](tab, `tasks`)
