@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The time of filter, prioritize and bind with viewers of the live page, compared with none. A
-// viewer behaves like a browser: every three seconds it requests the data of the page, compressed,
-// with the ETag of the version that it has.
+// viewer behaves like a browser: every three seconds it requests what the page shows, compressed,
+// with the ETag of the version that it has. Each answer is the whole, names of nodes too.
 #pragma once
 
 #include <cstddef>

@@ -21,16 +21,21 @@ type APIServer struct {
 	*httptest.Server
 	mu      sync.Mutex
 	objects map[string][]Object // by path
-	watches map[string][]chan Object
+	watches map[string][]watch
 	version int // of the last change
 	done    chan struct{}
+}
+
+type watch struct {
+	events chan Object
+	ended  <-chan struct{}
 }
 
 // NewAPIServer serves these.
 func NewAPIServer(cluster Cluster) *APIServer {
 	s := &APIServer{
 		objects: map[string][]Object{"/api/v1/nodes": cluster.Nodes, "/api/v1/pods": cluster.Pods},
-		watches: map[string][]chan Object{},
+		watches: map[string][]watch{},
 		version: 1,
 		done:    make(chan struct{}),
 	}
@@ -52,7 +57,11 @@ func (s *APIServer) Change(path, kind string, object Object) {
 	s.version++
 	object["metadata"].(Object)["resourceVersion"] = fmt.Sprint(s.version)
 	for _, watch := range s.watches[path] {
-		watch <- Object{"type": kind, "object": object}
+		select {
+		case watch.events <- Object{"type": kind, "object": object}:
+		case <-watch.ended:
+		case <-s.done:
+		}
 	}
 }
 
@@ -80,9 +89,9 @@ func (s *APIServer) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *APIServer) watch(w http.ResponseWriter, r *http.Request) {
-	events := make(chan Object, 64)
+	events := make(chan Object)
 	s.mu.Lock()
-	s.watches[r.URL.Path] = append(s.watches[r.URL.Path], events)
+	s.watches[r.URL.Path] = append(s.watches[r.URL.Path], watch{events, r.Context().Done()})
 	s.mu.Unlock()
 	w.(http.Flusher).Flush()
 	for {

@@ -100,7 +100,9 @@ func (t *Tab) Go(url string) error { return t.do(chromedp.Navigate(url)) }
 
 // Eval is the value of an expression, which may be a promise.
 func Eval[T any](t *Tab, expression string) (T, error) {
-	return chromedp.Run(t.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	ctx, cancel := context.WithTimeout(t.ctx, time.Minute)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
 // Await asks until the expression holds.

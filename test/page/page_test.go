@@ -5,6 +5,7 @@ package page
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -326,4 +327,40 @@ func TestPicturesAreKept(t *testing.T) {
 		}
 		must(t, w.Picture(kept(t, "page-phone-"+scheme+".png"), true))
 	}
+}
+
+func TestTheEndOfAReplayIsTheSamePage(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+		return filepath.Join(folder, name)
+	}
+	nodes := write("nodes.csv", "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,4,A100\nn2,64000,262144,4,A100\n")
+	tasks := write("tasks.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"+
+		"a,4000,1024,3,1000,\nb,4000,1024,2,1000,\nc,4000,1024,1,500,\nd,4000,1024,4,1000,\n")
+	end := filepath.Join(folder, "end.html")
+	replay := exec.Command(filepath.Join(os.Getenv("BERTH_BIN"), "berth-replay"), "run", "--nodes", nodes, "--tasks", tasks,
+		"--policy", "best-fit", "--page", end)
+	if output, err := replay.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	tab, err := OpenTab(1440, 900)
+	must(t, err)
+	defer tab.Close()
+	w := &world{Tab: tab}
+	must(t, w.Go("file://"+end))
+	w.await(t, `document.querySelector("#nodes-table tbody tr")`)
+	w.sees(t, "#status", "end of tasks with best-fit, seed 42")
+	w.sees(t, "#waiting-table", "no node took it when it came")
+	w.sees(t, "#map", "A100", "2 nodes")
+	eval[any](t, w.Tab, `(document.querySelector("#nodes-table a").click(), 0)`)
+	w.await(t, `byId("detail").innerText.includes("GPU 3")`)
+	time.Sleep(4 * time.Second)
+	if requests := eval[int](t, w.Tab, `performance.getEntriesByType("resource").length`); requests != 0 {
+		t.Errorf("a file asks nobody, and it asked %d times", requests)
+	}
+	for _, fault := range tab.Faults() {
+		t.Errorf("on the console: %s", fault)
+	}
+	must(t, w.Picture(kept(t, "page-replay.png"), false))
 }
