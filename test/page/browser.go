@@ -108,7 +108,7 @@ func Eval[T any](t *Tab, expression string) (T, error) {
 // Await asks until the expression holds.
 func (t *Tab) Await(expression string) error {
 	var last error
-	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(50 * time.Millisecond) {
 		var holds bool
 		if holds, last = Eval[bool](t, "Boolean("+expression+")"); holds {
 			return nil

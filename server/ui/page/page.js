@@ -184,11 +184,12 @@ async function ask() {
 }
 
 function show(picture) {
-  const began = performance.now();
+  const began = performance.now(), isFirst = page.picture === null;
   page.picture = picture;
   draw();
+  if (isFirst) showDetail(picture, isLive);  // what the address names
   // What is open is asked for again, not with every refresh: it costs the server more than the picture does.
-  if (detail.open && Date.now() - detail.seen > 10000) showDetail(picture, isLive);
+  else if (detail.open && Date.now() - detail.seen > 10000) showDetail(picture, isLive);
   performance.measure("refresh", {start: began, end: performance.now()});
 }
 
@@ -254,7 +255,6 @@ function start() {
   if (!isLive) show(readPicture(JSON.parse(embedded.textContent)));
   sayStatus();
   wake();
-  if (readAddress()) showDetail(page.picture, isLive);
 }
 
 start();
