@@ -271,7 +271,8 @@ TEST_F(BerthReplayCompare, ImportsAPublicTrace) {
       "queue\n7,u,v,8,16,2,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 "
       "18:42:01,60,0\n");
   const std::string out = folder_.WriteText("imported.csv", "");
-  OutOf({"import", "--from", "helios", jobs, "--tasks", out});
+  EXPECT_EQ(OutOf({"import", "--from", "helios", jobs, "--tasks", out}),
+            "jobs: 1, tasks: 2, nodes: 0\n");
   EXPECT_EQ(TextOf(out),
             "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time\n"
             "7-0,8000,0,4,1000,,0,60\n"

@@ -32,10 +32,10 @@ Status Import(const ImportFlags& flags) {
   if (!flags.node_table.empty()) {
     BERTH_TRY_STATUS(WriteTable(NodesCsv(imported), flags.nodes));
   }
-  std::fprintf(stderr, "%lld jobs, %zu tasks, %zu nodes\n", static_cast<long long>(imported.jobs),
-               imported.tasks.size(), imported.nodes.size());
+  std::printf("jobs: %lld, tasks: %zu, nodes: %zu\n", static_cast<long long>(imported.jobs),
+              imported.tasks.size(), imported.nodes.size());
   for (const auto& [why, jobs] : imported.passed_over) {
-    std::fprintf(stderr, "%lld jobs passed over: %s\n", static_cast<long long>(jobs), why.c_str());
+    std::printf("jobs passed over: %lld: %s\n", static_cast<long long>(jobs), why.c_str());
   }
   return {};
 }
