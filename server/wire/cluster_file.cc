@@ -100,6 +100,7 @@ Json NodeJson(const Node& node) {
   if (spec.missing > 0) json["missing"] = spec.missing;
   if (!spec.gpu_resource.empty()) json["gpu_resource"] = spec.gpu_resource;
   if (!spec.share_agent.empty()) json["share_agent"] = spec.share_agent;
+  if (spec.refuses_gpu_pods) json["refuses_gpu_pods"] = true;
   if (spec.share_isolation == Isolation::kMemory) json["shares_keep_memory"] = true;
   if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
   if (!spec.taints.empty()) json["taints"] = TaintsJson(spec.taints);
@@ -259,6 +260,7 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   fields.Integer("cpu_milli", 0, kMost, spec.cpu_milli);
   fields.Integer("memory_bytes", 0, kMost, spec.memory_bytes);
   fields.Bool("ready", spec.ready);
+  fields.Bool("refuses_gpu_pods", spec.refuses_gpu_pods);
   fields.Object("places", [&](const Json& places, const std::string& place) {
     return ReadPlaces(places, place, spec.places);
   });
@@ -481,7 +483,9 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
       return Invalid(path + ".name: node \"" + name + "\" is there twice");
     }
     if (spec.mig.known() && spec.mig->by_claims()) events.emplace_back(GpusOffered{name, spec.mig});
+    const bool refuses = spec.refuses_gpu_pods;
     events.emplace_back(NodeUpserted{std::move(spec)});
+    if (refuses) events.emplace_back(GpuPodsRefused{name, true});
     if (!claims.empty()) events.emplace_back(GpusClaimed{name, std::move(claims)});
     return {};
   });

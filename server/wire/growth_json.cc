@@ -15,12 +15,8 @@ namespace {
 constexpr int kGrowthVersion = 1;
 
 // "8 GPUs", "0.5 GPUs" where there are shares.
-std::string GpusText(std::int64_t milli) {
-  if (milli % 1000 == 0) return CountText(milli / 1000, "GPU");
-  std::string text =
-      std::to_string(milli / 1000) + "." + std::to_string(1000 + milli % 1000).substr(1);
-  text.erase(text.find_last_not_of('0') + 1);
-  return text + " GPUs";
+std::string GpuCountText(std::int64_t milli) {
+  return milli % 1000 == 0 ? CountText(milli / 1000, "GPU") : CpuText(milli) + " GPUs";
 }
 
 Json GpusJson(std::int64_t milli) {
@@ -32,7 +28,7 @@ std::string SentenceOf(const GrowthReport& report) {
   const bool waits = !report.request.has_pods;
   std::string text = CountText(told.asked.pods, "pod");
   text += waits ? (told.asked.pods == 1 ? " waits" : " wait") : " asked about";
-  text += ", for " + GpusText(told.asked.gpu_milli);
+  text += ", for " + GpuCountText(told.asked.gpu_milli);
   if (told.asked.pods == 0) return waits ? "no pod waits" : "no pod is asked about";
   if (told.now.pods > 0) {
     text += "; " + std::to_string(told.now.pods) + (told.now.pods == 1 ? " fits" : " fit") +
@@ -57,7 +53,7 @@ std::string TakenText(const std::vector<Taken>& taken) {
     if (i == 0) text += end > 1 ? " more nodes" : " more node";
     text += end > 1 ? " take " : " takes ";
     text += taken[i].pods == 0 ? "none" : CountText(taken[i].pods, "pod");
-    if (taken[i].gpu_milli > 0) text += " (" + GpusText(taken[i].gpu_milli) + ")";
+    if (taken[i].gpu_milli > 0) text += " (" + GpuCountText(taken[i].gpu_milli) + ")";
     i = end;
   }
   return text;

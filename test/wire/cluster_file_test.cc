@@ -238,6 +238,18 @@ TEST(ClusterFile, WhatPodsGetByClaimsComesBack) {
   EXPECT_EQ(EncodeCluster(copy.Everything()), text);
 }
 
+TEST(ClusterFile, ThatANodeRefusesPodsComesBack) {
+  ClusterState state, copy;
+  ASSERT_TRUE(state.Apply(
+      std::vector<ClusterEvent>{NodeUpserted{MachineWith("n1", 2)}, GpuPodsRefused{"n1", true}}));
+  const std::string text = EncodeCluster(state.Everything());
+  const auto events = Decode(text);
+  ASSERT_TRUE(events) << events.error().message;
+  ASSERT_TRUE(copy.Apply(*events));
+  EXPECT_TRUE(copy.Current()->node(0).spec().refuses_gpu_pods);
+  EXPECT_EQ(EncodeCluster(copy.Everything()), text);
+}
+
 TEST(ClusterFile, WhatWasObservedIsTakenAsItIs) {
   ClusterState state, copy;
   const auto bound = [](const std::string& uid, const std::string& node,
