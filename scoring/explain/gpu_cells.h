@@ -28,7 +28,8 @@ namespace berth {
 inline constexpr std::int64_t kLeastCpuMilli = 1000;
 inline constexpr std::int64_t kLeastMemoryBytes = std::int64_t{1} << 30;
 
-// Whether pods with GPUs may go to the node: it is ready and not cordoned, and its kubelet takes them.
+// Whether pods with GPUs may go to the node: it is ready and not cordoned, and its kubelet takes
+// them.
 bool TakesPods(const NodeSpec& spec);
 
 // Whether idle GPUs of the node are of no use to anybody at present.
