@@ -26,16 +26,16 @@
 namespace berth {
 
 struct NodePool {
-  std::string name;           // the value of the label; without one the instance type or the model
-  std::string label;          // "" = there is none
-  std::string instance_type;  // "" = not said
-  std::string model;          // of its GPUs, those of `like`; "" = not known
-  std::string like;           // the node that a new one is like: the first by name that is ready
+  std::string name = {};   // the value of the label; without one the instance type or the model
+  std::string label = {};  // "" = there is none
+  std::string instance_type = {};  // "" = not said
+  std::string model = {};          // of its GPUs, those of `like`; "" = not known
+  std::string like = {};  // the node that a new one is like: the first by name that is ready
   int nodes = 0;
   int gpus = 0;  // of `like`: whole ones or places, partitioned ones too
   // Why its cloud's autoscaler adds no nodes to it, whatever waits; "" = nothing is known against
   // it. A constant.
-  std::string not_autoscaled;
+  std::string not_autoscaled = {};
 };
 
 // Those whose nodes have GPUs, sorted by label, name and instance type.
