@@ -5,17 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "server/cli/commands.h"
 #include "server/cli/completion.h"
 #include "server/cli/man_page.h"
 #include "server/cli/typo.h"
 
 namespace berth {
 namespace {
-
-// CLI11 keeps groups of options among them, which have no name.
-std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* command) { return !command->get_name().empty(); });
-}
 
 const CLI::App& LastParsed(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
@@ -29,7 +25,7 @@ std::vector<std::string> WordsLike(const CLI::App& command, const std::string& w
     for (const CLI::App* next : CommandsOf(command)) words.push_back(next->get_name());
     return words;
   }
-  for (const CLI::Option* option : command.get_options()) {
+  for (const CLI::Option* option : OptionsOf(command)) {
     for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
   }
   return words;

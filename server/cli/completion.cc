@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "server/cli/commands.h"
+
 namespace berth {
 namespace {
 
@@ -61,11 +63,9 @@ bool TakesFiles(const CLI::Option& option) {
   return option.get_type_name() == "FILE" || option.get_name() == "FILE";
 }
 
-const auto kAny = [](const CLI::App*) { return true; };
-
 // The subcommand of that name; without one the command itself.
 const CLI::App* Below(const CLI::App& command, const std::string& name) {
-  for (const CLI::App* next : command.get_subcommands(kAny)) {
+  for (const CLI::App* next : CommandsOf(command)) {
     if (next->get_name() == name) return next;
   }
   return &command;
@@ -88,7 +88,7 @@ std::string Complete(const CLI::App& app, std::span<const std::string> words) {
     if (valued != nullptr) {
       valued = nullptr;
     } else if (word.starts_with("-")) {
-      const CLI::Option* const option = command->get_option_no_throw(word);
+      const CLI::Option* const option = command->get_option_no_throw(word);  // of groups too
       if (option != nullptr && option->get_items_expected_max() > 0) valued = option;
     } else {
       command = Below(*command, word);
@@ -97,18 +97,18 @@ std::string Complete(const CLI::App& app, std::span<const std::string> words) {
   if (valued != nullptr) return std::string(TakesFiles(*valued) ? kFiles : kNoFiles);
   std::string text;
   if (typed.starts_with("-")) {
-    for (const CLI::Option* option : command->get_options()) {
+    for (const CLI::Option* option : OptionsOf(*command)) {
       if (!option->get_positional()) {
         Offer(LongNameOf(*option), option->get_description(), typed, text);
       }
     }
     return text + std::string(kNoFiles);
   }
-  for (const CLI::App* next : command->get_subcommands(kAny)) {
+  for (const CLI::App* next : CommandsOf(*command)) {
     Offer(next->get_name(), next->get_description(), typed, text);
   }
   bool files = false;
-  for (const CLI::Option* option : command->get_options()) {
+  for (const CLI::Option* option : OptionsOf(*command)) {
     files = files || (option->get_positional() && TakesFiles(*option));
   }
   return text + std::string(files ? kFiles : kNoFiles);

@@ -3,6 +3,8 @@
 
 #include <cctype>
 
+#include "server/cli/commands.h"
+
 namespace berth {
 namespace {
 
@@ -36,14 +38,14 @@ std::string Names(const CLI::Option& option) {
 }
 
 void AddCommand(const CLI::App& command, const std::string& path, std::string& page) {
-  const auto below = command.get_subcommands([](const CLI::App*) { return true; });
+  const auto below = CommandsOf(command);
   std::string synopsis = Bold(path);
-  for (const CLI::Option* option : command.get_options()) {
+  for (const CLI::Option* option : OptionsOf(command)) {
     if (option->get_positional()) synopsis += " " + Italic(option->get_name());
   }
   if (below.empty()) {
     page += ".SS " + synopsis + "\n" + Plain(command.get_description()) + ".\n";
-    for (const CLI::Option* option : command.get_options()) {
+    for (const CLI::Option* option : OptionsOf(command)) {
       const std::string names =
           option->get_positional() ? Italic(option->get_name()) : Names(*option);
       page += ".TP\n" + names + "\n" + Plain(option->get_description()) + ".\n";

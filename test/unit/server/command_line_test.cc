@@ -20,7 +20,9 @@ class CommandLineTest : public testing::Test {
     CLI::App* const pod = explain->add_subcommand("pod", "Why a pod waits");
     pod->add_option("NAME", name_, "Which")->required();
     pod->add_flag("--json", json_, "Print JSON");
-    pod->add_option("-f,--file", file_, "Where from")->type_name("FILE");
+    pod->add_option_group("source")
+        ->add_option("-f,--file", file_, "Where from")
+        ->type_name("FILE");
     app_.add_subcommand("export", "Write it")->add_option("FILE", file_, "Where to");
   }
 
