@@ -132,6 +132,7 @@ class Places {
 
 char FlagOf(const NodeSpec& spec) {
   if (!spec.ready) return 'n';
+  if (spec.refuses_gpu_pods) return 'r';
   if (!TakesPods(spec)) return 'c';
   return spec.places.foreign || (spec.mig.known() && spec.mig->foreign) ? 'f' : '.';
 }

@@ -354,7 +354,7 @@ function repaintMap() {
 
 const kLegend = [
   ["#", "held by a pod"], ["g", "held by a pod of a group"], ["h", "held for a group that has not begun"], ["5", "shared, filled as far as it is held"],
-  [".", "idle"], ["u", "idle, of no use: cordoned, not ready, or no CPU or memory left"], ["x", "out of order"],
+  [".", "idle"], ["u", "idle, of no use: it takes no pods, or has no CPU or memory left"], ["x", "out of order"],
   ["[TtttFf..]", "partitioned: devices held and free, from unit 0 on the left"],
 ];
 

@@ -70,6 +70,16 @@ TEST_F(LiveViewTest, AllNodesWithGpusAreThereWithTheirPlaces) {
   EXPECT_EQ(live["top"][0]["gpus"], 8);
 }
 
+TEST_F(LiveViewTest, ANodeSaysWhyItTakesNoPods) {
+  NodeSpec not_ready = MachineWith("a1", 1), cordoned = MachineWith("b1", 1);
+  not_ready.ready = false;
+  cordoned.taints = {{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule}};
+  ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{
+      NodeUpserted{not_ready}, NodeUpserted{cordoned}, GpuPodsRefused{"a2", true}}));
+  EXPECT_EQ(Shown()["flags"], "nrc.");
+  EXPECT_EQ(Shown()["cells"], "u uu u ..");
+}
+
 TEST_F(LiveViewTest, PodsThatWaitAreThereTheOldestFirstWithWhy) {
   Waits("young", 2, std::chrono::seconds(5));
   Waits("old", 4, std::chrono::seconds(500));
