@@ -172,9 +172,10 @@ class Service {
     const bool tls = !config_.server.tls.certificate_file.empty();
     const std::string text = std::string("berth: listening on ") + (tls ? "https" : "http") +
                              "://" + server_->address() + "\n";
-    WriteWithin(STDOUT_FILENO, text, std::chrono::seconds(1));
     log_.Write(LogLevel::kInfo, "listening",
                {{"address", server_->address()}, {"profile", config_.profile}});
+    // Last: who waits for it asks at once.
+    WriteWithin(STDOUT_FILENO, text, std::chrono::seconds(1));
   }
 
   // The next look at the configuration is due at once.
