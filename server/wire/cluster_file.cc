@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "config/yaml_json.h"
 #include "server/wire/json_check.h"
 #include "server/wire/mig_grant_json.h"
 #include "server/wire/mig_json.h"
@@ -607,6 +608,18 @@ bool HasPodsOrGroups(const Json& list) {
          });
 }
 
+// Documents of YAML are items of one List.
+Result<std::string> AsJson(std::string text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos || text[begin] == '{' || text[begin] == '[') return text;
+  BERTH_TRY(std::vector<std::string> documents, JsonDocuments(text, "file"));
+  if (documents.empty()) return text;  // "null"
+  if (documents.size() == 1) return std::move(documents.front());
+  std::string list = R"({"kind":"List","items":[)";
+  for (std::size_t i = 0; i < documents.size(); ++i) list += (i == 0 ? "" : ",") + documents[i];
+  return list + "]}";
+}
+
 Result<ClusterFile> EventsOf(std::vector<DecodedNode> nodes) {
   ClusterFile file;
   std::vector<ClusterEvent>& events = file.events;
@@ -650,8 +663,9 @@ std::string EncodeCluster(const ClusterState::Contents& contents,
 
 Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules, const PodRules* pods,
                                   PodGroups* groups) {
+  BERTH_TRY(text, AsJson(std::move(text)));
   const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return Invalid("file: want JSON, got something else");
+  if (json.is_discarded()) return Invalid("file: want JSON or YAML, got something else");
   const auto kind = json.is_object() ? json.find("kind") : json.end();
   if (kind != json.end() && kind->is_string()) {
     if (*kind != "NodeList" && *kind != "List") {

@@ -204,7 +204,7 @@ TEST_F(CommandLine, ABadClusterFileIsNamedWithItsPath) {
   ExpectFailure({"serve", "--cluster", missing}, "berth: " + missing + ": cannot be read");
   ExpectFailure({"serve", "--cluster", "/"}, "berth: /: cannot be read");
   const std::pair<const char*, const char*> bad[] = {
-      {"", ": file: want JSON, got something else"},
+      {"", ": file: want JSON or YAML, got something else"},
       {R"({"version":1,"nodes":[{"name":"n1"},{"name":"n1"}]})",
        ": nodes[1].name: node \"n1\" is there twice"},
       {R"({"version":1,"nodes":[{"name":"n1","cpu_milli":-4}]})", ": nodes[0].cpu_milli: want 0.."},

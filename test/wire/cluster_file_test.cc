@@ -238,6 +238,24 @@ TEST(ClusterFile, WhatPodsGetByClaimsComesBack) {
   EXPECT_EQ(EncodeCluster(copy.Everything()), text);
 }
 
+TEST(ClusterFile, YamlIsReadAsWell) {
+  const auto one = Decode("version: 1\nnodes:\n- {name: n1, gpus: 4}\n");
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->size(), 1U);
+  const auto several = Decode(R"(
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "4", memory: 8Gi, nvidia.com/gpu: "2"}}
+---
+kind: Node
+metadata: {name: n2}
+status: {allocatable: {cpu: "4", memory: 8Gi}}
+)");
+  ASSERT_TRUE(several) << several.error().message;
+  ASSERT_EQ(several->size(), 2U);
+  EXPECT_EQ(std::get<NodeUpserted>(several->front()).spec.gpus.size(), 2U);
+}
+
 TEST(ClusterFile, ThatANodeRefusesPodsComesBack) {
   ClusterState state, copy;
   ASSERT_TRUE(state.Apply(
@@ -395,13 +413,14 @@ TEST(ClusterFile, AGpuGrantedToTwoPodsBeyondWhatItHasIsRefused) {
 }
 
 TEST(ClusterFile, WhatIsNotAClusterIsRefused) {
-  EXPECT_EQ(ErrorOf(""), "file: want JSON, got something else");
-  EXPECT_EQ(ErrorOf("apiVersion: v1"), "file: want JSON, got something else");
-  EXPECT_EQ(ErrorOf("{\"version\":1"), "file: want JSON, got something else");
+  EXPECT_EQ(ErrorOf(""), "file: want JSON or YAML, got something else");
+  EXPECT_EQ(ErrorOf("apiVersion: v1"), "apiVersion: unknown key");
+  EXPECT_EQ(ErrorOf("nodes: [a"), "file:1: not YAML: end of sequence flow not found");
+  EXPECT_EQ(ErrorOf("{\"version\":1"), "file: want JSON or YAML, got something else");
   EXPECT_EQ(ErrorOf("[]"), "file: want an object");
   EXPECT_EQ(ErrorOf("null"), "file: want an object");
   EXPECT_EQ(ErrorOf("{}"), "version: want 1, got none");
-  EXPECT_EQ(ErrorOf(std::string(100'000, '[')), "file: want JSON, got something else");
+  EXPECT_EQ(ErrorOf(std::string(100'000, '[')), "file: want JSON or YAML, got something else");
 }
 
 TEST(ClusterFile, ANodeListOfKubernetesIsTakenAsWell) {
