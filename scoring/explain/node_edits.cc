@@ -17,6 +17,7 @@ NodeSpec CopyOf(const NodeSpec& like, const std::string& name, const std::string
   NodeSpec spec = like;
   spec.name = name;
   spec.ready = true;
+  spec.refuses_gpu_pods = false;
   spec.missing = 0;
   for (GpuSpec& gpu : spec.gpus) {
     gpu.healthy = true;

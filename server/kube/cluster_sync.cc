@@ -148,8 +148,8 @@ void PodSink::Deleted(const PaddedText& object) {
   if (!meta) return unreadable_.Add("(unnamed)", meta.error().message);
   unreadable_.Remove(meta->FullName());
   const auto seen = seen_.find(meta->uid);
-  if (seen != seen_.end() && !seen->second.starting_on.empty()) {
-    // Gone, or ended: the object is as it was before that.
+  if (seen != seen_.end() && !seen->second.starting_on.empty() && !meta->deleting) {
+    // Ended, most probably: the object is as it was before that.
     starts_->Vanished({meta->uid, meta->namespace_name, meta->name}, seen->second.starting_on);
   }
   seen_.erase(meta->uid);

@@ -90,11 +90,12 @@ OnUnreadable KubeCluster::ReportUnreadable() const {
   };
 }
 
-std::string KubeCluster::WhyNotAdmitted(const PodId& id) const {
+std::optional<std::string> KubeCluster::WhyNotAdmitted(const PodId& id) const {
   Result<std::string> path = PodPath(id.namespace_name, id.name);
   if (!path) return "";
   Result<ApiResponse> response = parts_.client.Send({.path = *std::move(path)});
-  if (!response || !response->ok()) return "";  // gone, or not to be had: nothing is learned
+  if (!response) return std::nullopt;
+  if (!response->ok()) return "";  // gone, or not to be had: nothing is learned
   const auto pod = wire::DecodeObservedPod(PaddedText(std::move(response->body)), parts_.pod_rules);
   return pod && pod->pod.id.uid == id.uid ? pod->not_admitted : "";
 }

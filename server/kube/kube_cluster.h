@@ -131,8 +131,8 @@ class KubeCluster final {
   void AuditAgain(const std::stop_token& stop);
   [[nodiscard]] OnUnreadable ReportUnreadable() const;
   void Report(const DeviceDispute& dispute);
-  // The kubelet's words; empty: it admitted the pod, or nobody can say.
-  [[nodiscard]] std::string WhyNotAdmitted(const PodId& id) const;
+  // As KubeletRefusals asks.
+  [[nodiscard]] std::optional<std::string> WhyNotAdmitted(const PodId& id) const;
   struct Watched {
     WatchSource source;
     std::unique_ptr<Reflector> reflector;

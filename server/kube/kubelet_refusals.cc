@@ -44,15 +44,24 @@ void KubeletRefusals::Look() {
     trouble_.erase(trouble);
   }
   const Instant now = parts_.clock.Now();
-  for (const Lost& one : lost) {
-    const std::string words = parts_.why_not_admitted(one.pod);
-    if (!words.empty()) Refused(one, words, now);
-  }
+  AskAbout(lost, now);
   Reopen(now);
   const auto closed = std::ranges::count_if(
       trouble_, [](const auto& entry) { return entry.second.closed_until.has_value(); });
   const MutexLock lock(mutex_);
   stats_.closed = static_cast<std::size_t>(closed);
+}
+
+void KubeletRefusals::AskAbout(const std::vector<Lost>& lost, Instant now) {
+  for (auto one = lost.begin(); one != lost.end(); ++one) {
+    const std::optional<std::string> words = parts_.why_not_admitted(one->pod);
+    if (!words) {  // the others would wait as long, and what comes after this look with them
+      const MutexLock lock(mutex_);
+      lost_.insert(lost_.begin(), one, lost.end());
+      return;
+    }
+    if (!words->empty()) Refused(*one, *words, now);
+  }
 }
 
 std::optional<KubeletRefusals::Facts> KubeletRefusals::FactsOf(const std::string& node) const {
@@ -92,7 +101,8 @@ void KubeletRefusals::Reopen(Instant now) {
   for (auto entry = trouble_.begin(); entry != trouble_.end();) {
     auto& [node, trouble] = *entry;
     const std::optional<Facts> facts = FactsOf(node);
-    const bool is_another = facts != trouble.facts;
+    // Closed here and open there: it went, and another one came under its name.
+    const bool is_another = facts != trouble.facts || (trouble.closed_until && !IsClosed(node));
     if (trouble.closed_until && (is_another || now >= *trouble.closed_until)) {
       parts_.log(false, "node_is_tried",
                  "node " + node + ": pods with GPUs are bound there again" +
@@ -102,6 +112,12 @@ void KubeletRefusals::Reopen(Instant now) {
     }
     entry = is_another ? trouble_.erase(entry) : std::next(entry);
   }
+}
+
+bool KubeletRefusals::IsClosed(const std::string& node) const {
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const NodeIndex index = snapshot->names().Find(node);
+  return index != kNoNode && snapshot->node(index).spec().refuses_gpu_pods;
 }
 
 void KubeletRefusals::Close(const std::string& node, bool closed) {

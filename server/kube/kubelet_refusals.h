@@ -50,7 +50,8 @@ class KubeletRefusals {
     ClusterState& state;
     const Clock& clock;
     // Asks what became of the pod: the kubelet's words where it did not admit it, else empty.
-    std::function<std::string(const PodId& pod)> why_not_admitted;
+    // nullopt: the API server does not answer.
+    std::function<std::optional<std::string>(const PodId& pod)> why_not_admitted;
     std::function<void(bool is_problem, std::string_view event, std::string_view text)> log;
   };
   explicit KubeletRefusals(Parts parts) : parts_(std::move(parts)) {}
@@ -86,6 +87,9 @@ class KubeletRefusals {
   };
 
   [[nodiscard]] std::optional<Facts> FactsOf(const std::string& node) const;
+  // Until one question goes unanswered: the rest is for the next look.
+  void AskAbout(const std::vector<Lost>& lost, Instant now) BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] bool IsClosed(const std::string& node) const;
   void Refused(const Lost& lost, const std::string& words, Instant now);
   // Open again, or forgotten altogether.
   void Reopen(Instant now);

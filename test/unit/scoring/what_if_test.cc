@@ -229,6 +229,19 @@ TEST_F(WhatIfTest, NodesThatComeAreLikeTheOtherOneAndEmpty) {
   EXPECT_EQ(added.spec().labels, (Labels{{"kubernetes.io/hostname", "n1-new-2"}, {"rack", "a"}}));
 }
 
+TEST_F(WhatIfTest, ANodeThatComesRefusesNoPodsThoughTheOtherOneDoes) {
+  NodeSpec spec = ANode("n1").Gpus(4).Spec();
+  spec.refuses_gpu_pods = true;
+  const std::vector<std::shared_ptr<const Node>> nodes = {
+      std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec))};
+  const auto edited =
+      Edit(std::make_shared<const Snapshot>(nodes), {.add = {{"n1", 1}}, .remove = {}});
+  ASSERT_TRUE(edited) << edited.error().message;
+  const Snapshot& now = *edited->snapshot;
+  EXPECT_TRUE(now.node(now.names().Find("n1")).spec().refuses_gpu_pods);
+  EXPECT_FALSE(now.node(now.names().Find("n1-new-1")).spec().refuses_gpu_pods);
+}
+
 TEST_F(WhatIfTest, NodesThatComeMayBeLikeNoneThatIsThere) {
   On({ANode("n1").Gpus(1)});
   NodeSpec shape = ANode("big").Gpus(8).Spec();

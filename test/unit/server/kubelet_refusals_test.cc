@@ -75,15 +75,18 @@ class KubeletRefusalsTest : public testing::Test {
   const wire::PodRules rules_{test::AllDialects(), DefaultConfig().resources};
   std::map<std::string, Json> api_;  // the pods that have failed
   std::vector<std::string> log_;
+  bool answers_ = true;
+  int asked_ = 0;
   KubeletRefusals refusals_{
       {.state = state_,
        .clock = clock_,
-       .why_not_admitted =
-           [this](const PodId& pod) {
-             const auto found = api_.find(pod.name);
-             if (found == api_.end()) return std::string();
-             return wire::DecodeObservedPod(Text(found->second), rules_)->not_admitted;
-           },
+       .why_not_admitted = [this](const PodId& pod) -> std::optional<std::string> {
+         ++asked_;
+         if (!answers_) return std::nullopt;
+         const auto found = api_.find(pod.name);
+         if (found == api_.end()) return "";
+         return wire::DecodeObservedPod(Text(found->second), rules_)->not_admitted;
+       },
        .log =
            [this](bool, std::string_view event, std::string_view text) {
              log_.push_back(std::string(event) + " " + std::string(text));
@@ -177,6 +180,41 @@ TEST_F(KubeletRefusalsTest, AnotherMachineOfThatNameBeginsAnew) {
   EXPECT_EQ(ReasonOf("dead"), Reason::kFits);
   Place("c", "dead");
   EXPECT_EQ(ReasonOf("dead"), Reason::kFits);
+}
+
+TEST_F(KubeletRefusalsTest, AnotherMachineThatComesBetweenTwoLooksBeginsAnewToo) {
+  Place("a", "dead");
+  Place("b", "dead");
+  const ClusterEvent gone = NodeRemoved{"dead"};
+  ASSERT_TRUE(state_.Apply(std::span(&gone, 1)));
+  Show(ANode("dead").Gpus(8));
+  refusals_.Look();
+  EXPECT_EQ(refusals_.stats().closed, 0U);
+  Place("c", "dead");
+  EXPECT_EQ(ReasonOf("dead"), Reason::kFits);
+  Place("d", "dead");
+  EXPECT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods) << "two in a row of this one";
+}
+
+// A control plane that is upgraded: each question would wait for its deadline.
+TEST_F(KubeletRefusalsTest, WhereTheApiServerDoesNotAnswerOneQuestionIsAskedInALook) {
+  answers_ = false;
+  for (const char* name : {"a", "b", "c"}) Place(name, "dead");
+  EXPECT_EQ(asked_, 3) << "three looks";
+  EXPECT_EQ(refusals_.stats().refused, 0U);
+  answers_ = true;
+  refusals_.Look();
+  EXPECT_EQ(refusals_.stats().refused, 3U) << "and none is forgotten";
+  EXPECT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods);
+}
+
+TEST_F(KubeletRefusalsTest, NobodyAsksAboutPodsThatWereToldToEnd) {
+  Json pod = PodOn("a", "well", "Pending", ++version_);
+  sink_.Changed(Text(pod));
+  pod["metadata"]["deletionTimestamp"] = "2026-08-21T10:00:00Z";
+  sink_.Deleted(Text(pod));
+  refusals_.Look();
+  EXPECT_EQ(asked_, 0);
 }
 
 TEST_F(KubeletRefusalsTest, AHeartbeatOfTheNodeDoesNotOpenIt) {
