@@ -55,6 +55,10 @@ std::size_t HashValue(const RequestShape& shape) {
   if (shape.isolation != Isolation::kUnsaid) add(static_cast<std::uint64_t>(shape.isolation));
   if (shape.min_gpu_memory_mib > 0) add(static_cast<std::uint64_t>(shape.min_gpu_memory_mib));
   if (shape.one_per_container) add(1);
+  if (shape.spread != Spread::kNone) {
+    add(static_cast<std::uint64_t>(shape.spread));
+    add(std::hash<std::string>{}(shape.workload));
+  }
   if (const LinkAsk& links = shape.links; links != LinkAsk{}) {
     add(static_cast<std::uint64_t>(links.link) << 16 | static_cast<std::uint64_t>(links.numa) << 8 |
         static_cast<std::uint64_t>(links.pattern));

@@ -67,6 +67,13 @@ enum class Isolation : std::uint8_t {
   kHardware,  // it has the GPU, or the MIG device, for itself
 };
 
+// What pods of one workload keep off each other for reliability, where they can.
+enum class Spread : std::uint8_t {
+  kNone,
+  kCard,  // the GPUs that others of it have a part of
+  kNode,  // the nodes of the others
+};
+
 // Everything that decides where a pod fits and how well. Pods of one shape are interchangeable for
 // the engine, which evaluates nodes once per shape.
 struct RequestShape {
@@ -87,6 +94,8 @@ struct RequestShape {
   std::string share_agent = {};
   // It asks for several whole GPUs, and none of its containers for more than one.
   bool one_per_container = false;
+  Spread spread = Spread::kNone;
+  std::string workload = {};  // equal for all pods of it; empty unless they spread
 
   friend bool operator==(const RequestShape&, const RequestShape&) = default;
   friend auto operator<=>(const RequestShape&, const RequestShape&) = default;

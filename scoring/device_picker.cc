@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/random.h"
+#include "scoring/crowding.h"
 #include "scoring/mig/mig_plan.h"
 
 namespace berth {
@@ -112,9 +113,20 @@ void KeepDistinct(const Node& node, std::vector<DeviceChoice>& choices) {
   choices.resize(kept);
 }
 
-std::vector<DeviceChoice> ShareChoices(const Node& node, const GpuShare& share, DeviceRule rule) {
-  std::vector<DeviceChoice> fitting = FittingShares(node, share);
+// Drops the GPUs that have more pods of the shape's workload than others.
+void KeepLeastCrowded(const Node& node, const RequestShape& shape,
+                      std::vector<DeviceChoice>& choices) {
+  const int least = CrowdOn(node, shape);
+  std::erase_if(choices, [&](const DeviceChoice& choice) {
+    return CrowdOnGpu(node, LowestGpu(choice), shape) > least;
+  });
+}
+
+std::vector<DeviceChoice> ShareChoices(const Node& node, const RequestShape& shape,
+                                       DeviceRule rule) {
+  std::vector<DeviceChoice> fitting = FittingShares(node, std::get<GpuShare>(shape.gpus));
   if (fitting.empty()) return fitting;
+  if (shape.spread == Spread::kCard) KeepLeastCrowded(node, shape, fitting);
   if (rule != DeviceRule::kFirst && node.spec().links.known()) LeastMissedFirst(node, fitting);
   switch (rule) {
     case DeviceRule::kFirst:
@@ -180,9 +192,7 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
     return node.spec().links.known() ? LinkedChoice(node, whole->count, shape.links)
                                      : FirstChoice(node, whole->count);
   }
-  if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
-    return ShareChoices(node, *share, rule);
-  }
+  if (shape.is_share()) return ShareChoices(node, shape, rule);
   if (const MigSlices* const ask = shape.mig()) {
     if (const int devices = GpusInsteadOfMig(node, shape); devices > 0) {
       return FirstChoice(node, devices);

@@ -47,7 +47,7 @@ bool HasFree(const Node& node, int gpu, const DeviceChoice& choice);
 int GpusInsteadOfMig(const Node& node, const RequestShape& shape);
 
 // The choices worth scoring, never more than one per GPU; of GPUs with equal free amounts only one
-// is offered. Empty if the pod does not fit. One empty choice for a pod without GPU, for one with
+// is offered, and of a pod that spreads over GPUs only the least crowded (crowding.h). Empty if the pod does not fit. One empty choice for a pod without GPU, for one with
 // MIG devices (mig/mig_plan.h decides which it gets), and for one that gets a place on GPUs with
 // several users.
 std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <ranges>
 #include <utility>
 
 #include "base/check.h"
+#include "scoring/crowding.h"
 #include "scoring/device_picker.h"
 #include "scoring/emptiness.h"
 #include "scoring/priority.h"
@@ -54,7 +56,7 @@ EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
       shape_(std::move(shape)),
       scorers_(ScorersFor(profile, shape_)),
       compares_emptiness_(profile.ties == TieRule::kFullest && shape_.wants_gpu()),
-      prefers_whole_(shape_.is_plain()),
+      some_come_last_(shape_.is_plain() || shape_.spread != Spread::kNone),
       normalizes_(Normalizes(scorers_)) {
   for (std::size_t s = 0; s < scorers_.size(); ++s) {
     weights_ += scorers_[s]->weight;
@@ -86,11 +88,16 @@ void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
   waiting_ -= waits_[index] != 0 ? 1U : 0U;
   waits_[index] = fits ? 1 : 0;
   if (fits && compares_emptiness_) emptiness_[index] = EmptinessOf(node);
-  if (!prefers_whole_) return;
-  const bool parts = node.spec().gives_parts();
-  parts_ += parts ? 1U : 0U;
-  parts_ -= gives_parts_[index] != 0 ? 1U : 0U;
-  gives_parts_[index] = parts ? 1 : 0;
+  if (!some_come_last_) return;
+  const int behind = fits ? BehindOf(node) : 0;
+  are_behind_ += behind > 0 ? 1U : 0U;
+  are_behind_ -= behind_[index] > 0 ? 1U : 0U;
+  behind_[index] = behind;
+}
+
+int EvaluationTable::BehindOf(const Node& node) const {
+  constexpr int kParts = 1 << 20;  // more than pods of a workload on a node
+  return (shape_.is_plain() && node.spec().gives_parts() ? kParts : 0) + CrowdOn(node, shape_);
 }
 
 void EvaluationTable::ScoreWaiting(const RefreshEffort& effort) {
@@ -114,8 +121,8 @@ void EvaluationTable::Resize(std::size_t nodes) {
   const std::size_t rows = market_ == nullptr ? nodes : nodes * kOptions;
   reasons_.resize(nodes);
   if (compares_emptiness_) emptiness_.resize(nodes);
-  if (prefers_whole_) gives_parts_.assign(nodes, 0);
-  parts_ = 0;
+  if (some_come_last_) behind_.assign(nodes, 0);
+  are_behind_ = 0;
   waits_.assign(nodes, 0);
   waiting_ = 0;
   choices_.resize(rows);
@@ -264,16 +271,17 @@ std::vector<int> EvaluationTable::Emptiness(std::span<const NodeIndex> candidate
 std::vector<int> EvaluationTable::Totals(std::span<const NodeIndex> candidates,
                                          std::span<const double> prices) {
   std::vector<int> totals = TotalsOfAll(candidates, prices);
-  if (parts_ > 0) PutPartsLast(candidates, totals);
+  if (are_behind_ > 0 && !candidates.empty()) PutSomeLast(candidates, totals);
   return totals;
 }
 
-void EvaluationTable::PutPartsLast(std::span<const NodeIndex> candidates,
-                                   std::span<int> totals) const {
-  const auto parts = [this](NodeIndex node) { return gives_parts_[node] != 0; };
-  if (std::ranges::all_of(candidates, parts) || std::ranges::none_of(candidates, parts)) return;
+void EvaluationTable::PutSomeLast(std::span<const NodeIndex> candidates,
+                                  std::span<int> totals) const {
+  const auto behind = [this](NodeIndex node) { return behind_[node]; };
+  const auto [least, most] = std::ranges::minmax(candidates | std::views::transform(behind));
+  if (least == most) return;
   for (std::size_t i = 0; i < totals.size(); ++i) {
-    totals[i] = parts(candidates[i]) ? 0 : std::max(totals[i], 1);
+    totals[i] = behind(candidates[i]) > least ? 0 : std::max(totals[i], 1);
   }
 }
 

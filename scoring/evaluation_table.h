@@ -57,9 +57,9 @@ class EvaluationTable {
   // market.
   [[nodiscard]] const DeviceChoice& choice(NodeIndex node, std::span<const double> prices = {});
   // Weighted mean score of each candidate in hundredths, 0..kMaxTotal; 0 for a waiting one, unless
-  // all of them wait. For a pod that asks for GPUs and does not say what it needs of them, those
-  // candidates have 0 that give parts of GPUs, and the others more, if there are both. Requires:
-  // all of them fit.
+  // all of them wait. Some come last, with 0, behind the others, who have more: for a pod that asks
+  // for GPUs and does not say what it needs of them, the candidates that give parts of GPUs; for
+  // one that spreads, all but the least crowded (crowding.h). Requires: all of them fit.
   [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates,
                                         std::span<const double> prices = {});
 
@@ -83,7 +83,9 @@ class EvaluationTable {
   void Score(NodeIndex index);
   [[nodiscard]] std::vector<int> TotalsOfAll(std::span<const NodeIndex> candidates,
                                              std::span<const double> prices);
-  void PutPartsLast(std::span<const NodeIndex> candidates, std::span<int> totals) const;
+  // 0 = nothing puts the node behind others; Totals has what does.
+  [[nodiscard]] int BehindOf(const Node& node) const;
+  void PutSomeLast(std::span<const NodeIndex> candidates, std::span<int> totals) const;
   [[nodiscard]] std::vector<int> TotalsOfScored(std::span<const NodeIndex> candidates,
                                                 std::span<const double> prices) const;
   void Resize(std::size_t nodes);
@@ -108,9 +110,9 @@ class EvaluationTable {
   std::vector<Reason> reasons_;
   const bool compares_emptiness_;
   std::vector<int> emptiness_;         // [node] of those that fit, if compares_emptiness_
-  const bool prefers_whole_;           // the shape does
-  std::vector<char> gives_parts_;      // [node] if prefers_whole_
-  std::size_t parts_ = 0;              // how many of these
+  const bool some_come_last_;          // the shape says so
+  std::vector<int> behind_;            // [node] if some_come_last_: how far it comes behind others
+  std::size_t are_behind_ = 0;         // how many nodes that is not 0 of
   std::vector<char> waits_;            // [node] true: the node fits but has not been scored yet
   std::size_t waiting_ = 0;            // how many
   std::vector<DeviceChoice> choices_;  // [row]

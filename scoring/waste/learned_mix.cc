@@ -18,6 +18,8 @@ RequestShape KeyOf(RequestShape shape) {
   shape.links = {};
   shape.isolation = Isolation::kUnsaid;
   shape.min_gpu_memory_mib = 0;
+  shape.spread = Spread::kNone;
+  shape.workload.clear();
   return shape;
 }
 

@@ -2,9 +2,9 @@
 //
 // LearnedMix: the request mix observed from the pods that arrive; older pods are slowly forgotten.
 //
-// A class is a pod shape without its memory and its links. Every pod counts 1 when it arrives and
-// half of that `half_life` pods later: this follows a mix that drifts, and needs no clock. The mix
-// is published in epochs, so that tables on it are built rarely: at first after every pod, then
+// A class is a pod shape without its memory, its links and its workload. Every pod counts 1 when it
+// arrives and half of that `half_life` pods later: this follows a mix that drifts, and needs no
+// clock. The mix is published in epochs, so that tables on it are built rarely: at first after every pod, then
 // each time that the number of pods has grown by two fifths, and in the long run every
 // `longest_epoch` pods. Before the first pod it is empty.
 //

@@ -123,6 +123,13 @@ const char* StateText(PodState state) {
   return state == PodState::kPlanned ? "planned" : "reserved";
 }
 
+constexpr std::array<std::string_view, 3> kSpreadWords = {"", "card", "node"};
+
+Json SpreadJson(const RequestShape& shape) {
+  return {{"over", kSpreadWords[static_cast<std::size_t>(shape.spread)]},
+          {"workload", shape.workload}};
+}
+
 Json PodJson(const PodRecord& record) {
   Json containers = Json::array();
   for (const ContainerAsk& container : record.pod.containers) {
@@ -158,6 +165,7 @@ Json PodJson(const PodRecord& record) {
   if (!resource.empty()) json["gpu_resource"] = resource;
   const std::string& agent = record.pod.shape.share_agent;
   if (!agent.empty()) json["share_agent"] = agent;
+  if (record.pod.shape.spread != Spread::kNone) json["spread"] = SpreadJson(record.pod.shape);
   if (record.pod.priority != 0) json["priority"] = record.pod.priority;
   if (!record.pod.gang.empty()) json["gang"] = record.pod.gang.id.text();
   if (record.pod.labels != nullptr) json["labels"] = LabelsJson(*record.pod.labels);
@@ -233,6 +241,20 @@ Status ReadTaint(const Json& json, const std::string& path, NodeSpec& spec) {
   }
   if (effect == "NoExecute") taint.effect = TaintEffect::kNoExecute;
   spec.taints.push_back(std::move(taint));
+  return {};
+}
+
+Status ReadSpreadOf(const Json& json, const std::string& path, RequestShape& shape) {
+  Fields fields(json, path);
+  std::string over;
+  fields.Text("over", over);
+  fields.Text("workload", shape.workload);
+  BERTH_TRY_STATUS(fields.Finish());
+  const auto word = std::ranges::find(kSpreadWords, over);
+  if (over.empty() || word == kSpreadWords.end()) {
+    return Invalid(path + ".over: want card or node, got \"" + over + "\"");
+  }
+  shape.spread = static_cast<Spread>(word - kSpreadWords.begin());
   return {};
 }
 
@@ -409,6 +431,9 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   fields.Int("places", 0, kMaxGpuPlaces, placement.places);
   fields.Text("gpu_resource", request.shape.gpu_resource);
   fields.Text("share_agent", request.shape.share_agent);
+  fields.Object("spread", [&](const Json& spread, const std::string& place) {
+    return ReadSpreadOf(spread, place, request.shape);
+  });
   fields.Int("priority", std::numeric_limits<int>::min(), std::numeric_limits<int>::max(),
              request.priority);
   std::string gang;

@@ -28,9 +28,10 @@
 // Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}], "claims": [{"claim": ..,
 // "device": .., "index": 0, ..}] (cluster/claimed_gpu.h) and the links of their GPUs as "topology",
 // in either form of JSON that topology_json.h reads, with "topology_source"; pods "priority",
-// "gang" ("convention:namespace/name") and "labels". What a snapshot was *observed* to be is the
-// truth and is taken as it is: GPUs granted twice, pods on nodes that are not there. Without that
-// mark the file is what somebody wants, and has to fit.
+// "gang" ("convention:namespace/name"), "labels" and "spread": {"over": "card" or "node",
+// "workload": ".."}. What a snapshot was *observed* to be is the truth and is taken as it is: GPUs
+// granted twice, pods on nodes that are not there. Without that mark the file is what somebody
+// wants, and has to fit.
 //
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
 // all but the name may be left out. A Kubernetes NodeList (kubectl get nodes -o json) is taken as

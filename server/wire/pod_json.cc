@@ -120,6 +120,7 @@ class PodReader {
       if (IsField(key, "deletionTimestamp")) fields_.terminating = true;
       if (IsField(key, "creationTimestamp")) fields_.created = ReadTime(content);
       if (IsField(key, "labels")) parts_.labels = ReadLabels(content.get_object());
+      if (IsField(key, "ownerReferences")) ReadOwners(content.get_array());
       if (IsField(key, "annotations")) {
         ForEachField(content.get_object(), [this](std::string_view name, value text) {
           if (!rules_.dialects().ReadsPod(name)) return;
@@ -127,6 +128,19 @@ class PodReader {
         });
       }
     });
+  }
+
+  // At most one of them is the controller.
+  void ReadOwners(array owners) {
+    for (auto owner : owners) {
+      std::string_view uid;
+      bool controls = false;
+      ForEachField(owner.get_object(), [&](std::string_view key, value content) {
+        if (IsField(key, "uid")) uid = content.get_string();
+        if (IsField(key, "controller")) controls = content.get_bool();
+      });
+      if (controls) parts_.controller = uid;
+    }
   }
 
   void ReadSpec(object spec) {

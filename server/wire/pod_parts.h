@@ -77,8 +77,9 @@ struct PodParts {
   std::string problem;  // the first thing that could not be read; empty = none
   int priority = 0;
   bool may_preempt = true;
-  std::string pod_group;  // spec.schedulingGroup.podGroupName
-  std::string scheduler;  // spec.schedulerName; empty = the default one
+  std::string pod_group;   // spec.schedulingGroup.podGroupName
+  std::string scheduler;   // spec.schedulerName; empty = the default one
+  std::string controller;  // the UID of its controller; empty = none
   Labels labels;
   NodeConstraints constraints;
 };

@@ -30,6 +30,8 @@ var annotated = []struct {
 	{map[string]string{"berth.dev/numa": "none"}, "berth.dev/numa: want one of required, preferred"},
 	{map[string]string{"berth.dev/pattern": "Ring"}, "berth.dev/pattern: want one of"},
 	{map[string]string{"berth.dev/isolation": "memory"}, ""},
+	{map[string]string{"berth.dev/spread": "card", "berth.dev/spread-by": "app"}, ""},
+	{map[string]string{"berth.dev/spread": "gpu"}, "berth.dev/spread: want one of card, node"},
 	{map[string]string{"berth.dev/isolation": "full"}, "berth.dev/isolation: want one of hardware, memory, none"},
 	{map[string]string{"berth.dev/min-bandwidth-gbps": "0"}, ""},
 	{map[string]string{"berth.dev/min-bandwidth-gbps": "0050"}, ""},

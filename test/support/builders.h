@@ -68,6 +68,11 @@ class APod {
     pod_.shape.isolation = isolation;
     return *this;
   }
+  APod& Spreads(Spread spread, const std::string& workload) {
+    pod_.shape.spread = spread;
+    pod_.shape.workload = workload;
+    return *this;
+  }
   APod& Container(const std::string& name, const GpuAsk& gpus) {
     pod_.containers.push_back({name, gpus, false});
     return *this;

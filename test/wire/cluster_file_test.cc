@@ -156,6 +156,8 @@ TEST(ClusterFile, AgentsThatHandOutPartsOfGpusComeBack) {
   pod.id = {"u", "ns", "p"};
   pod.shape.gpus = GpuShare{300, 0};
   pod.shape.share_agent = "hami";
+  pod.shape.spread = Spread::kCard;
+  pod.shape.workload = "ns/rs-1";
   Placement known{"n1", 0, 0, {{0, 300, 12'288}}};
   Placement named = known;  // the node may yet say its UUIDs
   named.grants = {{.gpu = DeviceGrant::kUnknown, .milli = 300, .memory_mib = 9, .uuid = "GPU-b"}};

@@ -14,6 +14,7 @@
 #include "server/wire/pod_mig.h"
 #include "server/wire/pod_needs.h"
 #include "server/wire/pod_object.h"
+#include "server/wire/pod_spread.h"
 #include "server/wire/topology_json.h"
 
 namespace berth::dialects {
@@ -129,7 +130,7 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
     const Status read = wire::ReadGpuNeed(key, value, shape);
     return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
   }
-  if (IsKnown(key)) return {};
+  if (IsKnown(key) || wire::IsSpreadKey(key)) return {};
   if (std::ranges::find(kResources, key) != kResources.end()) {
     return Invalid("annotation " + key +
                    ": want this as a resource, under resources.limits of a container");
@@ -214,7 +215,7 @@ class BerthDialect final : public wire::Dialect {
       if (!key.starts_with(kPrefix)) continue;
       BERTH_TRY_STATUS(ReadAnnotation(key, value, pod.shape, need));
     }
-    return {};
+    return wire::ReadSpread(parts, pod.shape);
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,

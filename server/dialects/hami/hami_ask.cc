@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "server/wire/pod_spread.h"
+
 namespace berth::dialects {
 namespace {
 
@@ -92,6 +94,16 @@ Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts, bool gives_dev
     }
   }
   return need;
+}
+
+void ReadHamiPolicies(const PodParts& parts, RequestShape& shape) {
+  constexpr std::array kSpreads = {Spread::kCard, Spread::kNode};
+  for (std::size_t i = 0; i < kSpreads.size() && shape.spread == Spread::kNone; ++i) {
+    const auto policy = parts.annotations.find(kHamiPolicyKeys[i]);
+    if (policy == parts.annotations.end() || policy->second.find("spread") == std::string::npos)
+      continue;
+    wire::SpreadByController(parts, kSpreads[i], shape);
+  }
 }
 
 }  // namespace berth::dialects

@@ -12,6 +12,11 @@
 //              nvidia.com/gpucores: a part of a GPU (vgpu/vgpu_ask.h), if Berth gives the devices
 //              of HAMi's agent
 //
+//   annotation hami.io/gpu-scheduler-policy: spread, or hami.io/node-scheduler-policy: spread
+//              as berth.dev/spread: card or node by the controller (server/wire/pod_spread.h), where
+//              the pod does not say that itself. HAMi takes the least used card or node for it,
+//              whoever uses the others; other policies choose nothing here
+//
 // What else they can say is refused rather than passed over: which GPU it is to be, other modes,
 // and a part of a GPU which is HAMi's scheduler's to give. (HAMi at c447cab,
 // pkg/device/nvidia/device.go.)
@@ -45,6 +50,9 @@ inline constexpr std::array<std::string_view, 7> kHamiAskKeys = {
     "nvidia.com/numa-bind",
     "nvidia.com/mig-profile-preference"};
 
+inline constexpr std::array<std::string_view, 2> kHamiPolicyKeys = {
+    "hami.io/gpu-scheduler-policy", "hami.io/node-scheduler-policy"};
+
 inline constexpr VgpuWords kHamiWords = {"hami", "nvidia.com/gpu", kHamiMemoryResource,
                                          kHamiMemoryPercentResource, kHamiCoresResource};
 
@@ -55,5 +63,8 @@ Status FindHamiShares(wire::PodParts& parts);
 // or asks for no GPUs. gives_devices: Berth gives those of HAMi's agent. Error: kInvalidArgument
 // with annotation or resource.
 Result<std::optional<MigWant>> ReadHamiAsk(const wire::PodParts& parts, bool gives_devices);
+
+// Reads the policies.
+void ReadHamiPolicies(const wire::PodParts& parts, RequestShape& shape);
 
 }  // namespace berth::dialects

@@ -17,6 +17,11 @@ namespace {
 
 constexpr std::array kNodeKeys = {kHamiRegisterAnnotation, kHamiCordonAnnotation,
                                   kHamiScoreAnnotation};
+constexpr std::array kPodKeys = [] {
+  std::array<std::string_view, kHamiAskKeys.size() + kHamiPolicyKeys.size()> keys;
+  std::ranges::copy(kHamiPolicyKeys, std::ranges::copy(kHamiAskKeys, keys.begin()).out);
+  return keys;
+}();
 constexpr std::array kGrants = {kHamiMigAnnotation, kHamiDevicesAnnotation};
 
 // One node of HAMi's. The register is parsed once, for MIG devices and for links.
@@ -106,10 +111,8 @@ class HamiDialect final : public wire::Dialect {
 
   [[nodiscard]] std::string_view name() const override { return kHamiAgent; }
   [[nodiscard]] wire::DialectKeys keys() const override {
-    return {.of_nodes = kNodeKeys,
-            .of_pods = kHamiAskKeys,
-            .resources = kHamiResources,
-            .grants = kGrants};
+    return {
+        .of_nodes = kNodeKeys, .of_pods = kPodKeys, .resources = kHamiResources, .grants = kGrants};
   }
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
@@ -129,8 +132,9 @@ class HamiDialect final : public wire::Dialect {
   [[nodiscard]] Status FindShares(wire::PodParts& parts) const override {
     return gives_devices_ ? FindHamiShares(parts) : Status();
   }
-  [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest&,
+  [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
                                  MigWant& need) const override {
+    ReadHamiPolicies(parts, pod.shape);
     if (need != MigWant{}) return {};
     BERTH_TRY(const std::optional<MigWant> asked, ReadHamiAsk(parts, gives_devices_));
     need = asked.value_or(need);

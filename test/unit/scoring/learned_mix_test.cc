@@ -58,6 +58,7 @@ TEST(LearnedMix, IsOneClassWhateverThePodsSayThatTheyNeed) {
   large.min_gpu_memory_mib = 40'960;
   mix.Observe(large);
   mix.Observe(APod("b").Whole(1).Isolated(Isolation::kHardware).Shape());
+  mix.Observe(APod("c").Whole(1).Spreads(Spread::kNode, "web").Shape());
   ASSERT_EQ(mix.Current().mix->size(), 1u);
   EXPECT_EQ(mix.Current().mix->front().shape, Whole(1));
 }
