@@ -15,6 +15,7 @@
 #include "server/dialects/kai/kai_dialect.h"
 #include "server/dialects/koordinator/koordinator_dialect.h"
 #include "server/dialects/koordinator/koordinator_watch.h"
+#include "server/dialects/mps/mps_dialect.h"
 #include "server/dialects/nvidia/nvidia_dialect.h"
 #include "server/dialects/volcano/volcano_dialect.h"
 
@@ -27,6 +28,7 @@ std::shared_ptr<const wire::Dialects> AllDialects(const Config& config) {
   in_order.push_back(MakeKoordinator());
   in_order.push_back(MakeVolcano());
   in_order.push_back(MakeGpushare(config.gpushare));
+  in_order.push_back(MakeMps());
   in_order.push_back(MakeKai());
   in_order.push_back(MakeNvidia());
   in_order.push_back(MakeGroups());

@@ -346,6 +346,56 @@ TEST(GpushareShares, CloseGpusWhoseMemoryIsNotOffered) {
   EXPECT_EQ(world.node().healthy_gpus(), 1);
 }
 
+// --- MPS by amounts
+
+Json MpsNodeJson(const char* core = "200", const char* memory = "48") {
+  return NodeWith({{"nvidia.com/mps-core", core}, {"nvidia.com/mps-memory", memory}}, {});
+}
+
+Json MpsPod(const std::string& uid, const Json& limits) { return test::PodAsking(uid, limits); }
+
+TEST(MpsShares, AreBookedByPercentAndGibOfOneGpu) {
+  AgentWorld world(MpsNodeJson());
+  EXPECT_EQ(world.problem, "");
+  const NodeSpec& spec = world.node().spec();
+  EXPECT_EQ(spec.share_agent, "mps");
+  EXPECT_EQ(spec.share_isolation, Isolation::kMemory);
+  EXPECT_EQ(spec.gpus, std::vector<GpuSpec>(2, GpuSpec{"", 24 * 1024, true, 48}));
+  const Json pod = MpsPod("a", {{"nvidia.com/mps-core", "30"}, {"nvidia.com/mps-memory", "20"}});
+  EXPECT_TRUE(world.Bind(pod).contains("berth.dev/devices"));
+  EXPECT_EQ(world.node().gpus()[0].milli, 700);
+  EXPECT_EQ(world.node().gpus()[0].memory_mib, 4 * 1024);
+  // Either goes with the other: half of the compute is 12 GiB, which GPU 0 does not have.
+  EXPECT_FALSE(world.Bind(MpsPod("b", {{"nvidia.com/mps-core", "50"}})).empty());
+  EXPECT_EQ(world.node().gpus()[1].memory_mib, 12 * 1024);
+  EXPECT_EQ(world.Check(MpsPod("c", {{"nvidia.com/mps-memory", "13"}})), Reason::kShareBusy);
+}
+
+TEST(MpsShares, AreOfNodesThatSpeakOfThemAlone) {
+  AgentWorld plain(NodeWith({{"nvidia.com/gpu", "2"}}, {}));
+  const Json pod = MpsPod("a", {{"nvidia.com/mps-core", "30"}});
+  EXPECT_EQ(plain.Check(pod), Reason::kShareOfOtherAgent);
+  AgentWorld mps(MpsNodeJson());
+  EXPECT_EQ(mps.Check(MpsPod("a", {{"berth.dev/gpu-milli", "300"}})), Reason::kShareOfOtherAgent);
+  EXPECT_EQ(mps.Decode(MpsPod("a", {{"nvidia.com/mps-core", "101"}})).refusal,
+            "pod asks for a share above one GPU");
+}
+
+TEST(MpsShares, StopAtTheClientsOfMpsAndAtGpusThatAreLost) {
+  AgentWorld world(MpsNodeJson("100", "48"));
+  for (int i = 0; i < 48; ++i) {
+    const Json pod = MpsPod("p" + std::to_string(i), {{"nvidia.com/mps-core", "1"}});
+    ASSERT_FALSE(world.Bind(pod).empty()) << i;
+  }
+  EXPECT_EQ(world.Check(MpsPod("z", {{"nvidia.com/mps-core", "1"}})), Reason::kShareBusy);
+
+  Json lost = MpsNodeJson();
+  lost["status"]["allocatable"]["nvidia.com/mps-core"] = "100";
+  EXPECT_EQ(AgentWorld(lost).node().healthy_gpus(), 1);
+  EXPECT_EQ(AgentWorld(MpsNodeJson("150")).problem,
+            "nvidia.com/mps-core: want 100 for each of 1..64 GPUs, got 150");
+}
+
 // --- KAI
 
 TEST(KaiFractions, AreHeldByThePodThatReservesTheirGpu) {
