@@ -59,10 +59,11 @@ struct NodeSpec {
   bool ready = true;  // able to run new pods
   std::vector<GpuSpec> gpus;
   Labels labels = {};
-  std::vector<Taint> taints = {};
-  GpuLinks links = {};    // of `gpus`, by index; unknown: all GPUs count as alike
-  NodeMig mig = {};       // partitioned GPUs, beside `gpus`; unknown: none
-  GpuPlaces places = {};  // instead of `gpus`
+  std::vector<Taint> taints = {};       // that exclude pods
+  std::vector<Taint> soft_taints = {};  // PreferNoSchedule
+  GpuLinks links = {};                  // of `gpus`, by index; unknown: all GPUs count as alike
+  NodeMig mig = {};                     // partitioned GPUs, beside `gpus`; unknown: none
+  GpuPlaces places = {};                // instead of `gpus`
   // So many of `gpus`, or of the places, are out of order; which ones is unknown.
   int missing = 0;
   // The resource by which pods ask for `gpus` or places ("nvidia.com/gpu"); empty: any.
@@ -77,6 +78,9 @@ struct NodeSpec {
   // Its kubelet refused the pods with GPUs that were bound there last: it gets none for a while
   // (GpuPodsRefused).
   bool refuses_gpu_pods = false;
+  // The condition of the node by which somebody says that its GPUs are out of order ("XIDErrors");
+  // empty: nobody does. It gets no pods with GPUs.
+  std::string gpu_condition = {};
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
   // Whether who asks for a GPU gets a part of one: a place, or a MIG device that counts as a GPU.

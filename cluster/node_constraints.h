@@ -5,6 +5,7 @@
 // scheduling/corev1).
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,11 +13,13 @@
 #include <vector>
 
 #include "cluster/labels.h"
+#include "cluster/version_needs.h"
 
 namespace berth {
 
-// PreferNoSchedule excludes no pod and is not held here.
-enum class TaintEffect { kNoSchedule, kNoExecute };
+enum class TaintEffect { kNoSchedule, kNoExecute, kPreferNoSchedule };
+inline constexpr std::array<std::string_view, 3> kTaintEffectWords = {"NoSchedule", "NoExecute",
+                                                                      "PreferNoSchedule"};
 
 // spec.unschedulable of a node stands here as the taint node.kubernetes.io/unschedulable.
 struct Taint {
@@ -47,6 +50,7 @@ struct NodeConstraints {
   LabelSelector selector;                               // spec.nodeSelector
   std::optional<std::vector<NodeSelectorTerm>> either;  // required affinity: any one of these
   std::vector<Toleration> tolerations;
+  VersionNeeds versions = {};  // of what the pod asks in Berth's words
 
   // Whether the labels of a node matter.
   [[nodiscard]] bool selects() const { return !selector.empty() || either.has_value(); }

@@ -169,6 +169,9 @@ struct PodRequest {
   std::shared_ptr<const NodeConstraints> constraints = nullptr;  // nullptr = none
   std::shared_ptr<const Labels> labels = nullptr;                // nullptr = none
   int init_container_count = 0;                                  // of container_count, sidecars too
+  // Without GPUs it may still have business on a node of any kind: it is of a DaemonSet or of the
+  // system, or asks for other devices (ResourceClaims, resources that we do not know).
+  bool belongs_on_any_node = false;
 };
 
 }  // namespace berth

@@ -7,6 +7,7 @@ namespace berth {
 namespace {
 
 std::size_t Tainted(const Node& node) { return node.spec().taints.empty() ? 0U : 1U; }
+std::size_t SoftTainted(const Node& node) { return node.spec().soft_taints.empty() ? 0U : 1U; }
 
 }  // namespace
 
@@ -18,6 +19,7 @@ Snapshot::Snapshot(const std::vector<std::shared_ptr<const Node>>& nodes) {
   for (const auto& node : nodes) {
     names.push_back(node->spec().name);
     tainted_nodes_ += Tainted(*node);
+    soft_tainted_nodes_ += SoftTainted(*node);
   }
   names_ = std::make_shared<const NodeNameTable>(names);
   for (std::size_t from = 0; from < nodes.size(); from += kChunkNodes) {
@@ -47,6 +49,8 @@ Snapshot Snapshot::With(NodeIndex index, std::shared_ptr<const Node> node) const
   Snapshot copy = *this;
   copy.tainted_nodes_ -= Tainted(this->node(index));
   copy.tainted_nodes_ += Tainted(*node);
+  copy.soft_tainted_nodes_ -= SoftTainted(this->node(index));
+  copy.soft_tainted_nodes_ += SoftTainted(*node);
   auto chunk = std::make_shared<Chunk>(*chunks_[index / kChunkNodes]);
   (*chunk)[index % kChunkNodes] = std::move(node);
   copy.chunks_[index / kChunkNodes] = std::move(chunk);

@@ -38,6 +38,7 @@ class Snapshot {
 
   // How many nodes have taints.
   [[nodiscard]] std::size_t tainted_nodes() const { return tainted_nodes_; }
+  [[nodiscard]] std::size_t soft_tainted_nodes() const { return soft_tainted_nodes_; }
   // How many pods have only assumed GPUs (node.h). Visits every node.
   [[nodiscard]] std::size_t CountUnattributed() const;
   // How many pods are reserved, not bound. Visits every pod.
@@ -69,6 +70,7 @@ class Snapshot {
   std::shared_ptr<const NodeNameTable> names_;
   std::vector<std::shared_ptr<const Chunk>> chunks_;
   std::size_t tainted_nodes_ = 0;
+  std::size_t soft_tainted_nodes_ = 0;
   std::uint64_t departed_ = 0;
 };
 

@@ -49,6 +49,11 @@ Config DefaultConfig() {
       {"berth.dev/gpu-milli", ResourceMeaning::kShareCompute, "milli"},
       {"berth.dev/gpu-memory-mib", ResourceMeaning::kShareMemory, "MiB"},
   };
+  // Of AKS' node problem detector (learn.microsoft.com/azure/aks/node-problem-detector) and of EKS'
+  // node monitoring agent (docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html). GPUs that
+  // are missing are not allocatable, and count so.
+  config.gpu_nodes.conditions = {"XIDErrors", "NVLinkStatusInactive", "UnhealthyNvidiaDevicePlugin",
+                                 "AcceleratedHardwareReady=False"};
   config.topology_levels = DefaultTopologyLevels();
   config.gangs.conventions.assign(kGangConventionWords.begin(), kGangConventionWords.end());
   return config;

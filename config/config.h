@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "scoring/node_guard.h"
 #include "scoring/profile.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/request_mix.h"
@@ -98,6 +99,15 @@ struct SharesConfig {
   friend bool operator==(const SharesConfig&, const SharesConfig&) = default;
 };
 
+// Nodes that have GPUs.
+struct GpuNodesConfig {
+  NodeGuard guard = NodeGuard::kScore;  // against pods that ask for no GPU
+  // Conditions of a node by which it gets no pods with GPUs: TYPE (its status is True) or
+  // TYPE=STATUS.
+  std::vector<std::string> conditions;
+  friend bool operator==(const GpuNodesConfig&, const GpuNodesConfig&) = default;
+};
+
 // Metrics of which there are many: none of them unless somebody wants them.
 struct MetricsConfig {
   bool by_namespace = false;
@@ -137,6 +147,7 @@ struct Config {
   HamiConfig hami;
   GpushareConfig gpushare;
   SharesConfig shares;
+  GpuNodesConfig gpu_nodes;
   MetricsConfig metrics;
   ServerConfig server;
   LeaderElectionConfig leader_election;

@@ -165,6 +165,16 @@ void Describe(Visitor& v, SharesConfig& shares) {
 }
 
 template <class Visitor>
+void Describe(Visitor& v, GpuNodesConfig& nodes) {
+  v.Field("guard", nodes.guard, Words{kNodeGuardWords},
+          "what keeps pods that ask for no GPU off nodes that have some: nothing, the score, or a "
+          "refusal, but for DaemonSets and pods of the system");
+  v.Field("conditions", nodes.conditions, TextList{},
+          "conditions by which a node gets no pods with GPUs: `TYPE` (its status is True) or "
+          "`TYPE=STATUS`");
+}
+
+template <class Visitor>
 void Describe(Visitor& v, MetricsConfig& metrics) {
   v.Field("byNamespace", metrics.by_namespace, TrueOrFalse{},
           "GPUs held and pods waiting, a series for each namespace and model");
@@ -229,6 +239,7 @@ void Describe(Visitor& v, Config& config) {
   v.Group("hami", config.hami, "HAMi");
   v.Group("gpushare", config.gpushare, "gpushare");
   v.Group("shares", config.shares, "shares of GPUs");
+  v.Group("gpuNodes", config.gpu_nodes, "nodes that have GPUs");
   v.Group("metrics", config.metrics, "metrics of which there are many");
   v.Group("server", config.server, "");
   v.Group("leaderElection", config.leader_election, "");

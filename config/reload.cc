@@ -33,6 +33,7 @@ Config Reloaded(const Config& now, const Config& wanted) {
   next.reservation_seconds = wanted.reservation_seconds;
   next.nodes_to_score = wanted.nodes_to_score;
   next.gangs = wanted.gangs;
+  next.gpu_nodes = wanted.gpu_nodes;
   next.log_level = wanted.log_level;
   return next;
 }

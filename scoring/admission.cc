@@ -6,24 +6,39 @@
 
 namespace berth {
 
+namespace {
+
+bool ToleratesAll(std::span<const Taint> taints, const PodRequest& pod) {
+  std::span<const Toleration> tolerations;
+  if (pod.constraints != nullptr) tolerations = pod.constraints->tolerations;
+  return std::ranges::all_of(
+      taints, [tolerations](const Taint& taint) { return Tolerates(tolerations, taint); });
+}
+
+}  // namespace
+
 Reason Admits(const NodeSpec& node, const PodRequest& pod) {
   const NodeConstraints* const constraints = pod.constraints.get();
-  if (!node.taints.empty()) {
-    std::span<const Toleration> tolerations;
-    if (constraints != nullptr) tolerations = constraints->tolerations;
-    const bool all = std::ranges::all_of(
-        node.taints, [tolerations](const Taint& taint) { return Tolerates(tolerations, taint); });
-    if (!all) return Reason::kTaintNotTolerated;
-  }
+  if (!ToleratesAll(node.taints, pod)) return Reason::kTaintNotTolerated;
   if (constraints != nullptr && constraints->selects() &&
       !SelectsNode(*constraints, node.name, node.labels)) {
     return Reason::kNodeNotSelected;
   }
+  if (constraints == nullptr) return Reason::kFits;
+  if (const auto unmet = constraints->versions.Unmet(node.labels)) {
+    return static_cast<Reason>(static_cast<int>(Reason::kDriverTooOld) + static_cast<int>(*unmet));
+  }
   return Reason::kFits;
 }
 
+bool IsWelcome(const NodeSpec& node, const PodRequest& pod) {
+  return ToleratesAll(node.soft_taints, pod);
+}
+
 bool AdmissionMatters(const Snapshot& snapshot, const PodRequest& pod) {
-  return snapshot.tainted_nodes() > 0 || (pod.constraints != nullptr && pod.constraints->selects());
+  if (snapshot.tainted_nodes() > 0) return true;
+  return pod.constraints != nullptr &&
+         (pod.constraints->selects() || pod.constraints->versions.any());
 }
 
 }  // namespace berth

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Admission: may the pod use this node at all - taints, node selector, required node affinity?
+// Admission: may the pod use this node at all - taints, node selector, required node
+// affinity, versions?
 // Separate from the filters, because pods of one shape differ in it. kube-scheduler checks the same
 // before it asks Berth; the replay and Berth's own plans have no other check.
 #pragma once
@@ -12,8 +13,11 @@
 
 namespace berth {
 
-// kFits, kTaintNotTolerated or kNodeNotSelected.
+// kFits, kTaintNotTolerated, kNodeNotSelected, or that the versions are not what the pod needs.
 Reason Admits(const NodeSpec& node, const PodRequest& pod);
+
+// Whether the pod tolerates the taints of effect PreferNoSchedule.
+bool IsWelcome(const NodeSpec& node, const PodRequest& pod);
 
 // Whether any node of the snapshot could refuse the pod; if none can, Admits need not be called.
 bool AdmissionMatters(const Snapshot& snapshot, const PodRequest& pod);

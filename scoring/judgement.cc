@@ -17,8 +17,23 @@ namespace {
 // What is said of every node alike; nothing: the nodes decide.
 std::optional<Reason> SameForAll(const Question& question) {
   if (!question.pod.refusal.empty()) return Reason::kPodRefused;
-  if (question.behind_scheduler && AsksForNothingOfOurs(question.pod)) return Reason::kFits;
-  return std::nullopt;
+  if (!question.behind_scheduler || !AsksForNothingOfOurs(question.pod)) return std::nullopt;
+  if (IsTurnedAway(question.pod, question.guard)) return std::nullopt;
+  return Reason::kFits;
+}
+
+// For a pod that SameForAll leaves to the nodes.
+bool IsGuarded(const Question& question) {
+  return question.behind_scheduler && AsksForNothingOfOurs(question.pod);
+}
+
+std::vector<Reason> GuardedReasons(const Snapshot& snapshot,
+                                   std::span<const NodeIndex> candidates) {
+  std::vector<Reason> reasons(candidates.size());
+  std::ranges::transform(candidates, reasons.begin(), [&](NodeIndex node) {
+    return IsGpuNode(snapshot.node(node).spec()) ? Reason::kKeptForGpuPods : Reason::kFits;
+  });
+  return reasons;
 }
 
 // What depends on the pod and not on its shape: whether the pod may go there at all, whether
@@ -52,6 +67,7 @@ std::vector<Reason> ReasonsFor(Engine& engine, const std::shared_ptr<const Snaps
   if (const auto same = SameForAll(question)) {
     return std::vector<Reason>(question.candidates.size(), *same);
   }
+  if (IsGuarded(question)) return GuardedReasons(*snapshot, question.candidates);
   std::vector<Reason> reasons = engine.Filter(snapshot, question.pod.shape, question.candidates);
   Refine(*snapshot, question, reasons);
   return reasons;
@@ -63,6 +79,7 @@ std::vector<Reason> ReasonsAnew(const Snapshot& snapshot, const Question& questi
     std::ranges::fill(reasons, *same);
     return reasons;
   }
+  if (IsGuarded(question)) return GuardedReasons(snapshot, question.candidates);
   std::ranges::transform(question.candidates, reasons.begin(), [&](NodeIndex node) {
     return FirstObjection(snapshot.node(node), question.pod.shape);
   });
@@ -97,7 +114,7 @@ void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
   std::vector<NodeIndex>& fitting = judgement.fitting;
   std::vector<int>& pull = judgement.pull;
   if (most == 0 || fitting.size() <= most) return;
-  const auto priorities = engine.Prioritize(snapshot, pod.shape, fitting, pull);
+  const auto priorities = Priorities(engine, snapshot, pod, fitting, pull);
   // Among equals the first by name, whatever the order of the question: one that turns from pod to
   // pod would spread pods over nodes that are alike.
   std::vector<std::size_t> order(fitting.size());
@@ -158,6 +175,31 @@ std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, cons
     return std::nullopt;
   }
   return added;
+}
+
+std::vector<std::uint8_t> Priorities(Engine& engine,
+                                     const std::shared_ptr<const Snapshot>& snapshot,
+                                     const PodRequest& pod, std::span<const NodeIndex> candidates,
+                                     std::span<const int> pull) {
+  const auto is_welcome = [&](NodeIndex node) {
+    return IsWelcome(snapshot->node(node).spec(), pod);
+  };
+  if (snapshot->soft_tainted_nodes() == 0 || std::ranges::none_of(candidates, is_welcome)) {
+    return engine.Prioritize(snapshot, pod.shape, candidates, pull);
+  }
+  std::vector<NodeIndex> welcome;
+  std::vector<int> their_pull;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!is_welcome(candidates[i])) continue;
+    welcome.push_back(candidates[i]);
+    if (!pull.empty()) their_pull.push_back(pull[i]);
+  }
+  const auto theirs = engine.Prioritize(snapshot, pod.shape, welcome, their_pull);
+  std::vector<std::uint8_t> priorities(candidates.size(), 0);
+  for (std::size_t i = 0, next = 0; i < candidates.size(); ++i) {
+    if (next < welcome.size() && candidates[i] == welcome[next]) priorities[i] = theirs[next++];
+  }
+  return priorities;
 }
 
 Reason ReasonOfUnknown(const PodRequest& pod) {

@@ -30,6 +30,7 @@
 #include "cluster/snapshot.h"
 #include "scoring/engine.h"
 #include "scoring/groups/group_domains.h"
+#include "scoring/node_guard.h"
 #include "scoring/reason.h"
 #include "scoring/victims.h"
 #include "topology/domains/domain_tree.h"
@@ -54,6 +55,7 @@ struct Question {
   GroupPlaces group = {};
   // kube-scheduler is in front and decides about pods that ask for nothing of ours: all nodes fit.
   bool behind_scheduler = false;
+  NodeGuard guard = NodeGuard::kOff;  // of GPU nodes, against such pods
 };
 
 struct Judgement {
@@ -94,6 +96,13 @@ std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, cons
                                                   const GroupPlaces& group, NodeIndex index,
                                                   std::span<const std::string> given,
                                                   const EvictionLimits& limits);
+
+// Engine::Prioritize. Candidates with a taint of effect PreferNoSchedule that the pod does not
+// tolerate come behind all others, with 0, if there are others.
+std::vector<std::uint8_t> Priorities(Engine& engine,
+                                     const std::shared_ptr<const Snapshot>& snapshot,
+                                     const PodRequest& pod, std::span<const NodeIndex> candidates,
+                                     std::span<const int> pull);
 
 // What a node that the snapshot does not have is to the pod.
 Reason ReasonOfUnknown(const PodRequest& pod);

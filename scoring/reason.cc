@@ -24,6 +24,8 @@ constexpr auto kRows = [] {
   set(kNodeNotReady, kNever, "node_not_ready", "node is not ready");
   set(kRefusesGpuPods, kNever, "refuses_gpu_pods",
       "the kubelet of the node refused the pods with GPUs that were bound there last");
+  set(kGpuCondition, kNever, "gpu_condition",
+      "a condition of the node says that its GPUs are out of order");
   set(kNoGpu, kNever, "no_gpu", "node has no GPU");
   set(kNoGpuOffered, kNever, "no_gpu_offered", "the device plugin of the node offers no GPU");
   set(kOtherResource, kNever, "other_resource",
@@ -92,6 +94,14 @@ constexpr auto kRows = [] {
   held(kMigHeld, "mig_held", kMigBusy);
   set(kTaintNotTolerated, kNever, "taint_not_tolerated",
       "node has a taint that the pod does not tolerate");
+  set(kDriverTooOld, kNever, "driver_too_old",
+      "driver of the node is older than the pod needs, or its version is not known");
+  set(kCudaTooOld, kNever, "cuda_too_old",
+      "driver of the node runs no CUDA as new as the pod needs, or does not say which");
+  set(kCapabilityTooLow, kNever, "capability_too_low",
+      "GPUs of the node have a lower compute capability than the pod needs, or do not say which");
+  set(kKeptForGpuPods, kNever, "kept_for_gpu_pods",
+      "node has GPUs, and is kept for pods that ask for some");
   set(kNodeNotSelected, kNever, "node_not_selected",
       "node is not one that the pod's node selector or affinity takes");
   set(kNoTopologyDomain, kNever, "no_topology_domain",

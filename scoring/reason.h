@@ -24,6 +24,7 @@ enum class Reason : std::uint8_t {
   kNodeUnknown,  // not in the snapshot (yet)
   kNodeNotReady,
   kRefusesGpuPods,  // its kubelet refused the last ones
+  kGpuCondition,    // a condition says that its GPUs are out of order
   kNoGpu,
   kNoGpuOffered,         // it has GPUs, and its device plugin offers none of them
   kOtherResource,        // its GPUs are of another resource than the pod asks for
@@ -69,6 +70,10 @@ enum class Reason : std::uint8_t {
   kLinkedHeld,
   kMigHeld,
   kTaintNotTolerated,
+  kKeptForGpuPods,  // the pod asks for no GPU, and the node's CPU is for those that do
+  kDriverTooOld,    // or not known; likewise the next two, in the order of Versioned
+  kCudaTooOld,
+  kCapabilityTooLow,
   kNodeNotSelected,   // by the pod's node selector or required affinity
   kNoTopologyDomain,  // it has no value at the level that the pod's group requires
   kOutsideDomain,     // it is not in the domain of the pod's group

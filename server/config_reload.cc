@@ -17,7 +17,8 @@ Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) 
   return {std::move(engine),
           std::chrono::seconds(config.reservation_seconds),
           static_cast<std::size_t>(config.nodes_to_score),
-          {config.gangs.conventions, std::chrono::seconds(config.gangs.hold_seconds)}};
+          {config.gangs.conventions, std::chrono::seconds(config.gangs.hold_seconds)},
+          config.gpu_nodes.guard};
 }
 
 ConfigReload::ConfigReload(ConfigFile file, const Parts& parts)

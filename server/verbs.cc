@@ -116,7 +116,7 @@ Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
   const std::shared_ptr<const Snapshot> snapshot = extender_.Current();
   // A claim may be for us to allocate: then it matters which nodes there are.
   const auto leaves = [this](const wire::ExtenderArgs& args) {
-    return extender_.LeavesToScheduler(*args.pod) && (args.claims.empty() || allocator_ == nullptr);
+    return extender_.FitsAnywhere(*args.pod) && (args.claims.empty() || allocator_ == nullptr);
   };
   const auto args = wire::DecodeExtenderArgs(body, rules_, snapshot->names(), leaves);
   if (!args) return {Malformed(args.error())};

@@ -75,7 +75,8 @@ class Explaining {
     const Question question{.pod = pod_,
                             .candidates = nodes,
                             .group = ask_.group,
-                            .behind_scheduler = ask_.behind_scheduler};
+                            .behind_scheduler = ask_.behind_scheduler,
+                            .guard = ask_.guard};
     const std::vector<Reason> reasons = ReasonsAnew(*snapshot_, question);
     std::vector<NodeIndex> fitting;
     for (std::size_t i = 0; i < reasons.size(); ++i) {
@@ -268,7 +269,8 @@ class Explaining {
   const PodRequest& pod_;
   std::shared_ptr<const Snapshot> snapshot_;
   // Every node "fits" it: Berth has no say.
-  const bool is_schedulers_ = ask_.behind_scheduler && AsksForNothingOfOurs(pod_);
+  const bool is_schedulers_ =
+      ask_.behind_scheduler && AsksForNothingOfOurs(pod_) && !IsTurnedAway(pod_, ask_.guard);
   NodeIndex on_ = kNoNode;
   PodExplanation told_;
 };

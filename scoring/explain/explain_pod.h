@@ -37,7 +37,8 @@ struct PodToExplain {
   const PodRequest& pod;
   GroupPlaces group = {};
   EvictionLimits limits = {};
-  bool behind_scheduler = false;  // as in Question
+  bool behind_scheduler = false;      // as in Question
+  NodeGuard guard = NodeGuard::kOff;  // likewise
 };
 
 struct ReasonCount {

@@ -57,7 +57,7 @@ void Draw(const MigProduct& product, MigSet devices, char first, std::string& un
 }  // namespace
 
 bool TakesPods(const NodeSpec& spec) {
-  return spec.ready && !spec.refuses_gpu_pods &&
+  return spec.ready && !spec.refuses_gpu_pods && spec.gpu_condition.empty() &&
          std::ranges::none_of(spec.taints, [](const Taint& taint) {
            return taint.key == "node.kubernetes.io/unschedulable";
          });

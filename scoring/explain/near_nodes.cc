@@ -249,6 +249,11 @@ class Search {
       spec.ready = true;
       return fits_as(spec) ? WayIn{"node_ready", "once the node is ready"} : WayIn{};
     }
+    if (!spec.gpu_condition.empty()) {
+      const std::string condition = std::exchange(spec.gpu_condition, "");
+      return fits_as(spec) ? WayIn{"node_ready", "once its condition " + condition + " ends"}
+                           : WayIn{};
+    }
     if (spec.refuses_gpu_pods) {
       spec.refuses_gpu_pods = false;
       return fits_as(spec) ? WayIn{"node_ready", "once its kubelet takes pods with GPUs again"}

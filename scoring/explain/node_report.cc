@@ -154,6 +154,14 @@ std::string TaintsText(const NodeSpec& spec, const PodRequest& pod) {
   return "has taint " + text;
 }
 
+// Requires: the pod needs it.
+std::string VersionText(const char* name, Versioned what, const NodeSpec& spec,
+                        const PodRequest& pod) {
+  const auto has = VersionOf(spec.labels, what);
+  const Version least = *pod.constraints->versions.least[static_cast<std::size_t>(what)];
+  return std::string(name) + " " + (has ? TextOf(*has) : "not known") + ", needs " + TextOf(least);
+}
+
 std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
   constexpr std::size_t kMost = 3;
   std::string wanted;
@@ -220,8 +228,8 @@ std::string DevicesText(const Node& node, const RequestShape& shape) {
 }  // namespace
 
 std::string TextOf(const Taint& taint) {
-  return taint.key + (taint.value.empty() ? "" : "=" + taint.value) +
-         (taint.effect == TaintEffect::kNoExecute ? ":NoExecute" : ":NoSchedule");
+  return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" +
+         std::string(kTaintEffectWords[static_cast<std::size_t>(taint.effect)]);
 }
 
 std::string TextOf(const DeviceGrant& grant) {
@@ -279,6 +287,7 @@ NodeReport ReportOf(const Node& node) {
                    .gpu_model = spec.gpu_model,
                    .ready = spec.ready,
                    .refuses_gpu_pods = spec.refuses_gpu_pods,
+                   .gpu_condition = spec.gpu_condition,
                    .cpu_milli = spec.cpu_milli,
                    .free_cpu_milli = node.free_cpu_milli(),
                    .memory_bytes = spec.memory_bytes,
@@ -296,6 +305,7 @@ NodeReport ReportOf(const Node& node) {
                    .mig_spec = spec.mig,
                    .mig_use = node.mig()};
   for (const Taint& taint : spec.taints) facts.taints.push_back(TextOf(taint));
+  for (const Taint& taint : spec.soft_taints) facts.taints.push_back(TextOf(taint));
   for (const auto& pod : node.pods()) {
     if (pod->pod.shape.wants_gpu()) facts.tenants.push_back(TenantOf(*pod));
   }
@@ -341,6 +351,14 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
       return ModelText(spec, shape);
     case Reason::kTaintNotTolerated:
       return TaintsText(spec, pod);
+    case Reason::kDriverTooOld:
+      return VersionText("driver", Versioned::kDriver, spec, pod);
+    case Reason::kCudaTooOld:
+      return VersionText("CUDA", Versioned::kCuda, spec, pod);
+    case Reason::kCapabilityTooLow:
+      return VersionText("compute capability", Versioned::kCapability, spec, pod);
+    case Reason::kGpuCondition:
+      return "has condition " + spec.gpu_condition;
     case Reason::kNodeNotSelected:
       return SelectionText(spec, pod);
     case Reason::kGpuTooSmall:

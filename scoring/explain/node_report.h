@@ -46,7 +46,8 @@ struct NodeReport {
   std::string name;
   std::string gpu_model;
   bool ready = true;
-  bool refuses_gpu_pods = false;  // NodeSpec
+  bool refuses_gpu_pods = false;   // NodeSpec
+  std::string gpu_condition = {};  // likewise
   std::int64_t cpu_milli = 0, free_cpu_milli = 0;
   std::int64_t memory_bytes = 0, free_memory_bytes = 0;
   std::vector<std::string> taints;  // "key=value:NoSchedule"

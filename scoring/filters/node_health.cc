@@ -5,8 +5,9 @@ namespace berth {
 
 Reason NodeHealth::Check(const Node& node, const RequestShape& shape) const {
   if (!node.spec().ready) return Reason::kNodeNotReady;
-  const bool refused = node.spec().refuses_gpu_pods && shape.wants_gpu();
-  return refused ? Reason::kRefusesGpuPods : Reason::kFits;
+  if (!shape.wants_gpu()) return Reason::kFits;
+  if (!node.spec().gpu_condition.empty()) return Reason::kGpuCondition;
+  return node.spec().refuses_gpu_pods ? Reason::kRefusesGpuPods : Reason::kFits;
 }
 
 }  // namespace berth

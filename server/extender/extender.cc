@@ -121,7 +121,8 @@ PodExplanation Extender::Explain(const PodRequest& pod) const {
                                        .pod = pod,
                                        .group = GroupOf(snapshot, pod),
                                        .limits = limits,
-                                       .behind_scheduler = parts_.behind_scheduler});
+                                       .behind_scheduler = parts_.behind_scheduler,
+                                       .guard = policy().guard});
 }
 
 WhatIfAsk Extender::AskAbout(std::span<const PodRequest> pods, const NodeEdits& nodes,
@@ -168,8 +169,13 @@ std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snaps
                                                const PodRequest& pod,
                                                std::span<const NodeIndex> candidates) {
   parts_.sink.Record({.verb = Verb::kPrioritize, .pod = &pod.id, .candidates = candidates.size()});
+  const Policy policy = this->policy();
+  if (policy.guard != NodeGuard::kOff && LeavesToScheduler(pod)) {
+    auto guarded = GuardedPriorities(*snapshot, candidates);
+    if (!guarded.empty()) return guarded;
+  }
   const std::vector<int> pull = PullOn(*snapshot, pod, GroupOf(snapshot, pod), candidates);
-  return policy().engine->Prioritize(snapshot, pod.shape, candidates, pull);
+  return Priorities(*policy.engine, snapshot, pod, candidates, pull);
 }
 
 namespace {

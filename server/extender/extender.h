@@ -88,6 +88,7 @@ class Extender {
     Duration reservation_time;       // how long a bind may take
     std::size_t nodes_to_score = 0;  // that Filter lets pass, see there; 0: all of them
     GangTable::Settings gangs = {};
+    NodeGuard guard = NodeGuard::kOff;  // of GPU nodes
   };
 
   Extender(const Parts& parts, Policy policy) : parts_(parts), pending_(kMaxPendingPods) {
@@ -105,12 +106,16 @@ class Extender {
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
 
   // Whether the pod is kube-scheduler's alone: it asks for no GPU, and for nothing in words of
-  // ours. Every node fits it, also one that is not ready or not known: the pods that make a node
-  // ready are of this kind. What it takes is in the books once the cluster shows it.
+  // ours. What it takes is in the books once the cluster shows it.
   [[nodiscard]] bool LeavesToScheduler(const PodRequest& pod) const {
     return parts_.behind_scheduler && AsksForNothingOfOurs(pod) && !StartsWithGang(pod);
   }
-  // What Filter does for such a pod, without a look at the nodes.
+  // Whether every node fits such a pod, also one that is not ready or not known: the pods that make
+  // a node ready are of this kind. Others the guard of GPU nodes may turn away from these.
+  [[nodiscard]] bool FitsAnywhere(const PodRequest& pod) const {
+    return LeavesToScheduler(pod) && !IsTurnedAway(pod, policy().guard);
+  }
+  // What Filter does for one that fits anywhere, without a look at the nodes.
   void PassBy(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod);
 
   // Judges the candidates (scoring/judgement.h) and remembers the pod. Of a pod with GPUs that
@@ -259,7 +264,8 @@ class Extender {
     return {.pod = pod,
             .candidates = candidates,
             .group = GroupOf(snapshot, pod),
-            .behind_scheduler = parts_.behind_scheduler};
+            .behind_scheduler = parts_.behind_scheduler,
+            .guard = policy().guard};
   }
   // kFits unless the newest state has the pod's group in another domain than its node's.
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;

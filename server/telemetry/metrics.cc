@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "scoring/node_guard.h"
 
 namespace berth {
 namespace {
@@ -187,6 +188,11 @@ class Metrics::Impl {
                              .Help("GPU pods bound past Berth, whose GPUs are only assumed")
                              .Register(registry_)
                              .Add({})),
+        unguarded_(prometheus::BuildGauge()
+                       .Name("berth_unguarded_gpu_nodes")
+                       .Help("GPU nodes without a taint that keeps pods without GPUs off them")
+                       .Register(registry_)
+                       .Add({})),
         config_(prometheus::BuildGauge()
                     .Name("berth_config_info")
                     .Help("1 for the configuration in use, by the start of its SHA-256")
@@ -337,6 +343,7 @@ class Metrics::Impl {
     nodes_.Set(static_cast<double>(snapshot.size()));
     reservations_.Set(static_cast<double>(snapshot.CountReserved()));
     without_devices_.Set(static_cast<double>(snapshot.CountUnattributed()));
+    unguarded_.Set(UnguardedGpuNodes(snapshot));
     const auto by_model = TotalsByModel(snapshot);
     std::erase_if(shown_, [&](const auto& shown) {
       if (by_model.contains(shown.first)) return false;
@@ -407,6 +414,7 @@ class Metrics::Impl {
   prometheus::Gauge& nodes_;
   prometheus::Gauge& reservations_;
   prometheus::Gauge& without_devices_;
+  prometheus::Gauge& unguarded_;
   std::array<prometheus::Histogram*, kVerbs.size()> seconds_{};
   std::array<prometheus::Histogram*, kVerbs.size()> arrival_{};
   std::array<prometheus::Histogram*, kAsks.size()> waits_{};

@@ -44,15 +44,13 @@ Json LabelsJson(const Labels& labels) {
   return json;
 }
 
-Json TaintsJson(const std::vector<Taint>& taints) {
-  Json json = Json::array();
+void AddTaintsJson(const std::vector<Taint>& taints, Json& json) {
   for (const Taint& taint : taints) {
-    const bool no_execute = taint.effect == TaintEffect::kNoExecute;
-    json.push_back({{"key", taint.key},
-                    {"value", taint.value},
-                    {"effect", no_execute ? "NoExecute" : "NoSchedule"}});
+    json["taints"].push_back(
+        {{"key", taint.key},
+         {"value", taint.value},
+         {"effect", kTaintEffectWords[static_cast<std::size_t>(taint.effect)]}});
   }
-  return json;
 }
 
 Json ClaimsJson(const std::vector<ClaimedGpu>& claims) {
@@ -102,9 +100,11 @@ Json NodeJson(const Node& node) {
   if (!spec.gpu_resource.empty()) json["gpu_resource"] = spec.gpu_resource;
   if (!spec.share_agent.empty()) json["share_agent"] = spec.share_agent;
   if (spec.refuses_gpu_pods) json["refuses_gpu_pods"] = true;
+  if (!spec.gpu_condition.empty()) json["gpu_condition"] = spec.gpu_condition;
   if (spec.share_isolation == Isolation::kMemory) json["shares_keep_memory"] = true;
   if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
-  if (!spec.taints.empty()) json["taints"] = TaintsJson(spec.taints);
+  AddTaintsJson(spec.taints, json);
+  AddTaintsJson(spec.soft_taints, json);
   if (spec.mig.known()) {
     json["mig"] = MigJson(*spec.mig);
     json["mig_use"] = MigUseJson(*spec.mig, node.mig());
@@ -236,11 +236,14 @@ Status ReadTaint(const Json& json, const std::string& path, NodeSpec& spec) {
   fields.Text("value", taint.value);
   fields.Text("effect", effect);
   BERTH_TRY_STATUS(fields.Finish());
-  if (effect != "NoSchedule" && effect != "NoExecute") {
-    return Invalid(path + ".effect: want NoSchedule or NoExecute, got \"" + effect + "\"");
+  const auto word = std::ranges::find(kTaintEffectWords, effect);
+  if (word == kTaintEffectWords.end()) {
+    return Invalid(path + ".effect: want NoSchedule, NoExecute or PreferNoSchedule, got \"" +
+                   effect + "\"");
   }
-  if (effect == "NoExecute") taint.effect = TaintEffect::kNoExecute;
-  spec.taints.push_back(std::move(taint));
+  taint.effect = static_cast<TaintEffect>(word - kTaintEffectWords.begin());
+  const bool soft = taint.effect == TaintEffect::kPreferNoSchedule;
+  (soft ? spec.soft_taints : spec.taints).push_back(std::move(taint));
   return {};
 }
 
@@ -284,6 +287,7 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   fields.Integer("memory_bytes", 0, kMost, spec.memory_bytes);
   fields.Bool("ready", spec.ready);
   fields.Bool("refuses_gpu_pods", spec.refuses_gpu_pods);
+  fields.Text("gpu_condition", spec.gpu_condition);
   fields.Object("places", [&](const Json& places, const std::string& place) {
     return ReadPlaces(places, place, spec.places);
   });

@@ -82,6 +82,7 @@ Json FactsJson(const NodeReport& facts) {
                {"model", facts.gpu_model},
                {"ready", facts.ready},
                {"refuses_gpu_pods", facts.refuses_gpu_pods},
+               {"gpu_condition", facts.gpu_condition},
                {"cpu_milli", facts.cpu_milli},
                {"free_cpu_milli", facts.free_cpu_milli},
                {"memory_bytes", facts.memory_bytes},

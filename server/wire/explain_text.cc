@@ -193,6 +193,7 @@ std::string TextOf(const NodeReport& node) {
   std::string text =
       node.name + ": " + (node.gpu_model.empty() ? "no GPU model" : node.gpu_model) +
       (node.ready ? "" : ", not ready") +
+      (node.gpu_condition.empty() ? "" : ", condition " + node.gpu_condition) +
       (node.refuses_gpu_pods ? ", its kubelet refused the last pods with GPUs" : "") + "\n";
   text += "  CPU " + CpuText(node.free_cpu_milli) + " of " + CpuText(node.cpu_milli) +
           " free, memory " + MemoryText(node.free_memory_bytes) + " of " +

@@ -82,9 +82,17 @@ class NodeReader {
 
   void ReadSpec(object spec) {
     ForEachField(spec, [this](std::string_view key, value content) {
-      if (IsField(key, "taints")) spec_.taints = ReadTaints(content.get_array());
+      if (IsField(key, "taints")) TakeTaints(ReadTaints(content.get_array()));
       if (IsField(key, "unschedulable")) cordoned_ = content.get_bool();
     });
+  }
+
+  void TakeTaints(std::vector<Taint> taints) {
+    const auto soft = std::ranges::stable_partition(
+        taints, [](const Taint& taint) { return taint.effect != TaintEffect::kPreferNoSchedule; });
+    spec_.soft_taints.assign(soft.begin(), soft.end());
+    taints.erase(soft.begin(), soft.end());
+    spec_.taints = std::move(taints);
   }
 
   // Kubernetes treats the field as this taint, and its controller adds it as well, if later.
@@ -171,6 +179,9 @@ class NodeReader {
         if (IsField(key, "status")) status = content.get_string();
       });
       if (type == "Ready") spec_.ready = status == "True";
+      const std::string said = std::string(type).append("=").append(status);
+      if (std::ranges::find(rules_.gpu_conditions, said) == rules_.gpu_conditions.end()) continue;
+      if (spec_.gpu_condition.empty() || said < spec_.gpu_condition) spec_.gpu_condition = said;
     }
   }
 
@@ -276,6 +287,10 @@ NodeRules::NodeRules(const Config& config, std::shared_ptr<const Dialects> all)
     : labels(config.node_labels),
       shares_need_uuids(config.shares.unenforced == UnenforcedShares::kRefuse),
       dialects(std::move(all)) {
+  for (const std::string& condition : config.gpu_nodes.conditions) {
+    const bool has_status = condition.find('=') != std::string::npos;
+    gpu_conditions.push_back(condition + (has_status ? "" : "=True"));
+  }
   for (const ResourceRule& rule : config.resources) {
     if (rule.meaning == ResourceMeaning::kWholeGpus) gpu_resources.push_back(rule.name);
   }

@@ -23,6 +23,8 @@ struct NodeRules {
   std::vector<std::string> gpu_resources;  // names that count whole GPUs
   NodeLabelKeys labels;
   bool shares_need_uuids = false;  // NodeSpec::shares_need_uuids
+  // By which a node gets no pods with GPUs: "TYPE=STATUS".
+  std::vector<std::string> gpu_conditions;
   std::shared_ptr<const Dialects> dialects;
   // Shared by all that decode nodes of one cluster.
   std::shared_ptr<LinkLibrary> links = std::make_shared<LinkLibrary>();

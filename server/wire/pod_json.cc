@@ -133,13 +133,16 @@ class PodReader {
   // At most one of them is the controller.
   void ReadOwners(array owners) {
     for (auto owner : owners) {
-      std::string_view uid;
+      std::string_view uid, kind;
       bool controls = false;
       ForEachField(owner.get_object(), [&](std::string_view key, value content) {
         if (IsField(key, "uid")) uid = content.get_string();
+        if (IsField(key, "kind")) kind = content.get_string();
         if (IsField(key, "controller")) controls = content.get_bool();
       });
-      if (controls) parts_.controller = uid;
+      if (!controls) continue;
+      parts_.controller = uid;
+      parts_.of_daemon_set = kind == "DaemonSet";
     }
   }
 
@@ -153,7 +156,10 @@ class PodReader {
         AddAll(parts_.overhead, ReadAmounts(content.get_object()), "overhead");
       }
       if (IsField(key, "resources")) ReadPodResources(content.get_object());
-      if (IsField(key, "resourceClaims")) ReadClaimNames(content.get_array());
+      if (IsField(key, "resourceClaims")) {
+        parts_.claims_devices = true;
+        ReadClaimNames(content.get_array());
+      }
       if (IsField(key, "schedulingGates")) {
         array gates = content.get_array();
         fields_.gated = !gates.is_empty();

@@ -30,6 +30,7 @@ void ResourceAsk::AddWords(const ResourceAsk& other) {
   gpu_cores_percent = std::max(gpu_cores_percent, other.gpu_cores_percent);
   several_share_agents = several_share_agents || other.several_share_agents ||
                          (wants_share() && other.wants_share() && share_agent != other.share_agent);
+  other_devices = other_devices || other.other_devices;
   if (share_agent.empty()) share_agent = other.share_agent;
   if (part_resource.empty()) part_resource = other.part_resource;
   if (gpu_resource.empty()) gpu_resource = other.gpu_resource;

@@ -45,6 +45,7 @@ struct ResourceAsk {
   // By which resource of the rules the GPUs are asked for, and another one; empty = none.
   std::string_view gpu_resource = {};
   std::string_view other_gpu_resource = {};
+  bool other_devices = false;  // of resources that nobody here reads
 
   ResourceAsk& operator+=(const ResourceAsk& other);
   // The larger of each.
@@ -80,6 +81,8 @@ struct PodParts {
   std::string pod_group;   // spec.schedulingGroup.podGroupName
   std::string scheduler;   // spec.schedulerName; empty = the default one
   std::string controller;  // the UID of its controller; empty = none
+  bool of_daemon_set = false;
+  bool claims_devices = false;  // spec.resourceClaims
   Labels labels;
   NodeConstraints constraints;
 };

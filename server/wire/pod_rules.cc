@@ -9,6 +9,7 @@
 #include "cluster/node.h"
 #include "cluster/quantity.h"
 #include "server/wire/pod_needs.h"
+#include "server/wire/pod_versions.h"
 
 namespace berth::wire {
 namespace {
@@ -17,6 +18,18 @@ constexpr std::int64_t kBytesPerMib = 1 << 20;
 
 std::int64_t Times(std::int64_t value, std::int64_t factor) {
   return value > kMostAsked / factor ? kMostAsked : value * factor;
+}
+
+// Extended resources have a domain, and it is not Kubernetes' own.
+bool IsDevice(std::string_view resource) {
+  const std::size_t domain = resource.find('/');
+  return domain != std::string_view::npos && !resource.substr(0, domain).ends_with("kubernetes.io");
+}
+
+bool BelongsOnAnyNode(const PodParts& parts, const ResourceAsk& ask) {
+  constexpr int kSystemPriority = 2'000'000'000;  // of PriorityClass system-cluster-critical
+  return parts.of_daemon_set || parts.claims_devices || ask.other_devices ||
+         parts.priority >= kSystemPriority || parts.id.namespace_name == "kube-system";
 }
 
 ResourceAsk Effective(const PodParts& parts) {
@@ -96,10 +109,16 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   const bool is_other = !is_cpu && !is_memory && rule == rules_.end();
   const auto of_class =
       is_other && classes_ != nullptr ? classes_->ClassOf(resource) : std::optional<DeviceClass>();
-  if (of_class && !of_class->profile) return {};
+  if (of_class && !of_class->profile) {
+    ask.other_devices = true;
+    return {};
+  }
   const Dialect* const dialect =
       is_other && !of_class ? dialects_->ReaderOfResource(resource) : nullptr;
-  if (is_other && !of_class && dialect == nullptr) return {};
+  if (is_other && !of_class && dialect == nullptr) {
+    ask.other_devices = ask.other_devices || IsDevice(resource);
+    return {};
+  }
   auto quantity = Quantity::Parse(text);
   if (!quantity) return tl::unexpected(std::move(quantity).error().Within(resource));
   if (quantity->MilliValue() < 0) {
@@ -198,7 +217,12 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
       request.refusal = read.error().message;
     }
   }
+  if (const Status read = ReadVersionNeeds(parts); !read && request.refusal.empty()) {
+    request.refusal = read.error().message;
+  }
+  if (!request.shape.wants_gpu()) parts.constraints.versions = {};
   ReadGroup(parts, request);
+  request.belongs_on_any_node = BelongsOnAnyNode(parts, ask);
   request.priority = parts.priority;
   request.may_preempt = parts.may_preempt;
   request.scheduler = std::move(parts.scheduler);

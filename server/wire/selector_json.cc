@@ -41,10 +41,11 @@ constexpr std::array<std::pair<std::string_view, TolerationOperator>, 5> kTolera
     {"Gt", TolerationOperator::kGreater},
     {"Lt", TolerationOperator::kLess},
 }};
-constexpr std::array<std::pair<std::string_view, TaintEffect>, 2> kEffects = {{
-    {"NoSchedule", TaintEffect::kNoSchedule},
-    {"NoExecute", TaintEffect::kNoExecute},
-}};
+std::optional<TaintEffect> EffectNamed(std::string_view name) {
+  const auto word = std::ranges::find(kTaintEffectWords, name);
+  if (word == kTaintEffectWords.end()) return std::nullopt;
+  return static_cast<TaintEffect>(word - kTaintEffectWords.begin());
+}
 
 // Calls read(key, text) for every field of the object, all of which are texts.
 template <class Read>
@@ -184,7 +185,7 @@ std::vector<Toleration> ReadTolerations(array tolerations) {
       if (IsField(key, "effect")) effect = std::string_view(content.get_string());
     });
     const auto named = Named<TolerationOperator>(kTolerationOperators, op);
-    toleration.effect = Named<TaintEffect>(kEffects, effect);
+    toleration.effect = EffectNamed(effect);
     if (!named || (!effect.empty() && !toleration.effect)) continue;  // tolerates nothing of ours
     toleration.op = *named;
     read.push_back(std::move(toleration));
@@ -202,7 +203,7 @@ std::vector<Taint> ReadTaints(array taints) {
       if (IsField(key, "value")) taint.value = text;
       if (IsField(key, "effect")) effect = text;
     });
-    const auto named = Named<TaintEffect>(kEffects, effect);
+    const auto named = EffectNamed(effect);
     if (!named) continue;
     taint.effect = *named;
     read.push_back(std::move(taint));

@@ -25,10 +25,10 @@ LabelSelector ReadNodeSelector(simdjson::ondemand::object selector);
 // spec.affinity: the required node affinity in it.
 Status ReadAffinity(simdjson::ondemand::object affinity, NodeConstraints& constraints);
 
-// spec.tolerations; those of PreferNoSchedule are left out.
+// spec.tolerations.
 std::vector<Toleration> ReadTolerations(simdjson::ondemand::array tolerations);
 
-// spec.taints of a node; those of PreferNoSchedule are left out.
+// spec.taints of a node.
 std::vector<Taint> ReadTaints(simdjson::ondemand::array taints);
 
 }  // namespace berth::wire

@@ -247,7 +247,8 @@ class ANode {
   }
   ANode& Tainted(const std::string& key, const std::string& value = "",
                  TaintEffect effect = TaintEffect::kNoSchedule) {
-    spec_.taints.push_back({key, value, effect});
+    const bool soft = effect == TaintEffect::kPreferNoSchedule;
+    (soft ? spec_.soft_taints : spec_.taints).push_back({key, value, effect});
     return *this;
   }
 

@@ -15,6 +15,7 @@
 #include "server/wire/pod_needs.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/pod_spread.h"
+#include "server/wire/pod_versions.h"
 #include "server/wire/topology_json.h"
 
 namespace berth::dialects {
@@ -130,7 +131,7 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
     const Status read = wire::ReadGpuNeed(key, value, shape);
     return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
   }
-  if (IsKnown(key) || wire::IsSpreadKey(key)) return {};
+  if (IsKnown(key) || wire::IsSpreadKey(key) || wire::IsVersionKey(key)) return {};
   if (std::ranges::find(kResources, key) != kResources.end()) {
     return Invalid("annotation " + key +
                    ": want this as a resource, under resources.limits of a container");

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The guard of GPU nodes: pods that ask for no GPU stay away from nodes that have some, whose CPU
+// and memory are for those that do. Which other node they take is kube-scheduler's to say.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cluster/node.h"
+#include "cluster/pod_request.h"
+#include "cluster/snapshot.h"
+
+namespace berth {
+
+enum class NodeGuard {
+  kOff,
+  kScore,   // they go there where no other node fits
+  kRefuse,  // never, but for those that belong on any node (PodRequest::belongs_on_any_node)
+};
+
+// Whether it has GPUs of any kind, given out or not.
+bool IsGpuNode(const NodeSpec& node);
+
+// Whether the guard keeps the pod off GPU nodes for good.
+inline bool IsTurnedAway(const PodRequest& pod, NodeGuard guard) {
+  return guard == NodeGuard::kRefuse && !pod.shape.wants_gpu() && !pod.belongs_on_any_node;
+}
+
+// How many GPU nodes have no taint of effect NoSchedule or NoExecute, but for those by which
+// Kubernetes tells the condition of a node (node.kubernetes.io/...): every pod may go there.
+int UnguardedGpuNodes(const Snapshot& snapshot);
+
+// Priorities for a pod that asks for no GPU: kMaxPriority for candidates without GPUs, 0 for those
+// with some. Empty where the candidates are all of one sort.
+std::vector<std::uint8_t> GuardedPriorities(const Snapshot& snapshot,
+                                            std::span<const NodeIndex> candidates);
+
+}  // namespace berth

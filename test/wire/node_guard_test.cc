@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The guard of GPU nodes: where pods without GPUs go behind kube-scheduler, and taints of effect
+// PreferNoSchedule.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "server/wire/node_json.h"
+#include "test/support/dialects.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::ArgsWithNames;
+using test::Json;
+using test::MachineWith;
+using test::PodAsking;
+using test::PodWithGpus;
+using test::TestService;
+
+constexpr const char* kKept = "node has GPUs, and is kept for pods that ask for some";
+
+NodeSpec PlacesOf(const std::string& name) {
+  NodeSpec node = MachineWith(name, 0);
+  node.places.count = 4;
+  return node;
+}
+
+class NodeGuardTest : public ::testing::Test {
+ protected:
+  void Guard(NodeGuard guard) {
+    Extender::Policy policy = service_.extender().policy();
+    policy.guard = guard;
+    service_.extender().Use(policy);
+  }
+  Json Scores(const Json& pod, const Json& names) {
+    Json scores;
+    for (const Json& score : service_.Ask("prioritize", ArgsWithNames(pod, names))) {
+      scores[score["Host"].get<std::string>()] = score["Score"];
+    }
+    return scores;
+  }
+  Json Fitting(const Json& pod, const Json& names = {"cpu-a", "gpu", "places"}) {
+    return service_.Ask("filter", ArgsWithNames(pod, names))["NodeNames"];
+  }
+  static Json Plain(const std::string& uid) { return PodAsking(uid, {{"cpu", "1"}}); }
+
+  TestService service_{
+      {MachineWith("cpu-a", 0), MachineWith("cpu-b", 0), MachineWith("gpu", 8), PlacesOf("places")},
+      nullptr,
+      "expected-waste",
+      true};
+};
+
+TEST_F(NodeGuardTest, ByScoreGpuNodesGetNothingWhileAnotherNodeFits) {
+  Guard(NodeGuard::kScore);
+  EXPECT_EQ(Scores(Plain("a"), {"cpu-a", "gpu", "cpu-b", "places"}),
+            (Json{{"cpu-a", 10}, {"gpu", 0}, {"cpu-b", 10}, {"places", 0}}));
+  EXPECT_EQ(Fitting(Plain("a")), (Json{"cpu-a", "gpu", "places"})) << "it refuses nothing";
+  // Where kube-scheduler has no other node left, the policy says which GPU node is the least loss.
+  const Json left = Scores(Plain("a"), {"gpu", "places"});
+  EXPECT_EQ(std::max(left["gpu"].get<int>(), left["places"].get<int>()), 10);
+}
+
+TEST_F(NodeGuardTest, OfPodsWithGpusThereIsNone) {
+  Guard(NodeGuard::kRefuse);
+  EXPECT_EQ(Fitting(PodWithGpus("a", 1)), (Json{"gpu", "places"}));
+  EXPECT_EQ(Scores(PodWithGpus("a", 1), {"gpu"}), (Json{{"gpu", 10}}));
+}
+
+TEST_F(NodeGuardTest, ByRefusalPodsWithoutGpusWait) {
+  Guard(NodeGuard::kRefuse);
+  EXPECT_EQ(Fitting(Plain("a")), Json{"cpu-a"});
+  const Json answer = service_.Ask("filter", ArgsWithNames(Plain("b"), {"gpu", "joining"}));
+  EXPECT_EQ(answer["FailedAndUnresolvableNodes"], (Json{{"gpu", kKept}})) << "no eviction helps";
+  EXPECT_EQ(answer["NodeNames"], Json{"joining"}) << "nobody knows yet what it has";
+}
+
+TEST_F(NodeGuardTest, ByRefusalThoseThatBelongOnAnyNodePass) {
+  Guard(NodeGuard::kRefuse);
+  const Json all = {"cpu-a", "gpu", "places"};
+  Json daemon = Plain("a");
+  daemon["metadata"]["ownerReferences"] = {
+      {{"kind", "DaemonSet"}, {"uid", "ds"}, {"controller", true}}};
+  EXPECT_EQ(Fitting(daemon), all);
+  Json replica = Plain("b");
+  replica["metadata"]["ownerReferences"] = {
+      {{"kind", "ReplicaSet"}, {"uid", "rs"}, {"controller", true}}};
+  EXPECT_EQ(Fitting(replica), Json{"cpu-a"});
+  Json system = Plain("c");
+  system["metadata"]["namespace"] = "kube-system";
+  EXPECT_EQ(Fitting(system), all);
+  Json critical = Plain("d");
+  critical["spec"]["priority"] = 2'000'001'000;
+  EXPECT_EQ(Fitting(critical), all);
+  EXPECT_EQ(Fitting(PodAsking("e", {{"example.com/fpga", "1"}})), all) << "it may be there alone";
+  EXPECT_EQ(Fitting(PodAsking("f", {{"ephemeral-storage", "1Gi"}})), Json{"cpu-a"});
+  Json claims = Plain("g");
+  claims["spec"]["resourceClaims"] = {{{"name", "gpu"}, {"resourceClaimName", "c"}}};
+  EXPECT_EQ(Fitting(claims), all) << "its GPU is what the claim is for";
+}
+
+TEST_F(NodeGuardTest, IsWhatTheConfigurationSays) {
+  Guard(NodeGuard::kOff);
+  EXPECT_EQ(Fitting(Plain("a")), (Json{"cpu-a", "gpu", "places"}));
+  EXPECT_NE(Scores(Plain("a"), {"cpu-a", "cpu-b", "gpu"})["gpu"], 0);
+}
+
+// --- Taints of effect PreferNoSchedule
+
+NodeSpec Decoded(const std::string& name, const char* effect) {
+  Json node = {{"metadata", {{"name", name}}},
+               {"spec", {{"taints", {{{"key", "spot"}, {"value", "yes"}, {"effect", effect}}}}}}};
+  for (const char* list : {"capacity", "allocatable"}) {
+    node["status"][list] = {{"cpu", "64"}, {"memory", "256Gi"}, {"nvidia.com/gpu", "4"}};
+  }
+  const auto decoded = wire::DecodeNode(test::Padded(node.dump()),
+                                        wire::NodeRules(DefaultConfig(), test::AllDialects()));
+  EXPECT_TRUE(decoded) << decoded.error().message;
+  return decoded ? decoded->spec : NodeSpec();
+}
+
+TEST(SoftTaints, PutANodeBehindTheOthersOfPodsThatDoNotTolerateThem) {
+  const TestService service({Decoded("a", "PreferNoSchedule"), MachineWith("b", 8)}, nullptr,
+                            "expected-waste", true);
+  const auto scores = [&](const Json& pod, const Json& names) {
+    Json read;
+    for (const Json& score : service.Ask("prioritize", ArgsWithNames(pod, names))) {
+      read[score["Host"].get<std::string>()] = score["Score"];
+    }
+    return read;
+  };
+  const Json plain = PodWithGpus("p", 4);
+  EXPECT_EQ(scores(plain, {"a", "b"}), (Json{{"a", 0}, {"b", 10}}));
+  EXPECT_EQ(scores(plain, {"a"}), (Json{{"a", 10}})) << "nothing else is left";
+  EXPECT_EQ(service.Ask("filter", ArgsWithNames(plain, {"a", "b"}))["NodeNames"], (Json{"a", "b"}));
+  Json tolerant = PodWithGpus("t", 4);
+  tolerant["spec"]["tolerations"] = {
+      {{"key", "spot"}, {"operator", "Exists"}, {"effect", "PreferNoSchedule"}}};
+  EXPECT_EQ(scores(tolerant, {"a", "b"})["a"], 10) << "the node that it fills";
+}
+
+}  // namespace
+}  // namespace berth
