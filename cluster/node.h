@@ -68,6 +68,8 @@ struct NodeSpec {
   int missing = 0;
   // The resource by which pods ask for `gpus` or places ("nvidia.com/gpu"); empty: any.
   std::string gpu_resource = {};
+  // `gpus` are fixed parts of GPUs that the vendor's agent counts as GPUs (AMD's partitions).
+  bool gpus_are_parts = false;
   // The agent that hands out `gpus`, in parts too, to pods that ask in its words; empty: one that
   // knows no parts.
   std::string share_agent = {};
@@ -83,9 +85,10 @@ struct NodeSpec {
   std::string gpu_condition = {};
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
-  // Whether who asks for a GPU gets a part of one: a place, or a MIG device that counts as a GPU.
+  // Whether who asks for a GPU gets a part of one: a place, or a partition or MIG device that
+  // counts as a GPU.
   [[nodiscard]] bool gives_parts() const {
-    return places.count > 0 || (mig.known() && mig->single);
+    return places.count > 0 || gpus_are_parts || (mig.known() && mig->single);
   }
 };
 

@@ -46,9 +46,8 @@ Config DefaultConfig() {
   config.resources = {
       {"nvidia.com/gpu", ResourceMeaning::kWholeGpus, "gpu"},
       {"nvidia.com/gpu.shared", ResourceMeaning::kWholeGpus, "gpu"},  // as time slicing renames it
-      {"berth.dev/gpu-milli", ResourceMeaning::kShareCompute, "milli"},
-      {"berth.dev/gpu-memory-mib", ResourceMeaning::kShareMemory, "MiB"},
   };
+  for (ResourceRule& own : BerthsOwnResources()) config.resources.push_back(std::move(own));
   // Of AKS' node problem detector (learn.microsoft.com/azure/aks/node-problem-detector) and of EKS'
   // node monitoring agent (docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html). GPUs that
   // are missing are not allocatable, and count so.
@@ -57,6 +56,11 @@ Config DefaultConfig() {
   config.topology_levels = DefaultTopologyLevels();
   config.gangs.conventions.assign(kGangConventionWords.begin(), kGangConventionWords.end());
   return config;
+}
+
+std::vector<ResourceRule> BerthsOwnResources() {
+  return {{"berth.dev/gpu-milli", ResourceMeaning::kShareCompute, "milli"},
+          {"berth.dev/gpu-memory-mib", ResourceMeaning::kShareMemory, "MiB"}};
 }
 
 const ProfileSpec& ChosenProfile(const Config& config) {
@@ -71,6 +75,7 @@ RequestMix MixOf(const Config& config) {
 std::int64_t UnitFactor(const ResourceRule& rule) {
   switch (rule.meaning) {
     case ResourceMeaning::kWholeGpus:
+    case ResourceMeaning::kIgnored:
       return rule.unit == "gpu" ? 1 : 0;
     case ResourceMeaning::kShareCompute:
       return rule.unit == "milli" ? 1 : rule.unit == "percent" ? kMilliPerGpu / 100 : 0;

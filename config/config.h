@@ -24,13 +24,14 @@ enum class ResourceMeaning {
   kWholeGpus,     // number of GPUs
   kShareCompute,  // part of one GPU's compute
   kShareMemory,   // part of one GPU's memory
+  kIgnored,       // nothing: who asks for it is none of Berth's, whatever is known of the name
 };
 
 struct ResourceRule {
   std::string name;  // "nvidia.com/gpu"
   ResourceMeaning meaning = ResourceMeaning::kWholeGpus;
-  // The unit of the amounts: kWholeGpus "gpu"; kShareCompute "milli" or "percent" of a GPU;
-  // kShareMemory "bytes", "MiB" or "GiB".
+  // The unit of the amounts: kWholeGpus and kIgnored "gpu"; kShareCompute "milli" or "percent" of a
+  // GPU; kShareMemory "bytes", "MiB" or "GiB".
   std::string unit = "gpu";
   friend bool operator==(const ResourceRule&, const ResourceRule&) = default;
 };
@@ -139,6 +140,8 @@ struct Config {
   std::vector<MixEntry> request_mix;       // empty: learned from the pods that arrive
   LearningParameters learning;             // how the mix is learned
   WasteParameters expected_waste;          // of the scorer of that name
+  // In addition to what is known of the vendors' (topology/gpu_vendor.h) and Berth's own; of the
+  // same name these count.
   std::vector<ResourceRule> resources;
   NodeLabelKeys node_labels;
   TopologyLevels topology_levels;  // which nodes are near each other; none: distance is ignored
@@ -160,6 +163,9 @@ struct Config {
 };
 
 Config DefaultConfig();
+
+// Those by which pods ask for shares in Berth's words.
+std::vector<ResourceRule> BerthsOwnResources();
 
 // Checks across fields: names that must exist, pairs that belong together. Error: kInvalidArgument
 // with the path of the field.

@@ -110,8 +110,8 @@ void Describe(Visitor& v, ResourceRule& rule) {
   v.Field("name", rule.name, AnyText{}, "resource name in a container's requests");
   v.Field("meaning", rule.meaning, Words{kMeaningWords}, "what the resource stands for");
   v.Field("unit", rule.unit, AnyText{},
-          "whole-gpus: `gpu`; share-compute: `milli` or `percent`; share-memory: `bytes`, `MiB` or "
-          "`GiB`");
+          "whole-gpus, ignored: `gpu`; share-compute: `milli` or `percent`; share-memory: `bytes`, "
+          "`MiB` or `GiB`");
 }
 
 template <class Visitor>
@@ -230,7 +230,8 @@ void Describe(Visitor& v, Config& config) {
          "the kinds of pods to expect; empty: learned from the pods that arrive");
   v.Group("learning", config.learning, "how the mix is learned");
   v.Group("expectedWaste", config.expected_waste, "of the scorer `expected-waste`");
-  v.List("resources", config.resources, "resource names by which pods request GPUs");
+  v.List("resources", config.resources,
+         "resource names by which pods request GPUs, besides those of the known vendors");
   v.Group("nodeLabels", config.node_labels, "where nodes publish facts about their GPUs");
   TopologyConfig topology{config.topology_levels};
   v.Group("topology", topology, "which nodes are near each other");

@@ -82,10 +82,11 @@ void CheckResources(const Config& config, Problems& problems) {
       problems.push_back(place + ".name: " + InQuotes(rule.name) + " is there twice");
     }
     if (UnitFactor(rule) == 0) {
-      problems.push_back(place +
-                         ".unit: want a unit of the meaning (whole-gpus: gpu; share-compute: "
-                         "milli, percent; share-memory: bytes, MiB, GiB), got " +
-                         InQuotes(rule.unit));
+      problems.push_back(
+          place +
+          ".unit: want a unit of the meaning (whole-gpus, ignored: gpu; share-compute: "
+          "milli, percent; share-memory: bytes, MiB, GiB), got " +
+          InQuotes(rule.unit));
     }
   }
 }

@@ -8,8 +8,8 @@
 
 namespace berth {
 
-inline constexpr std::array<std::string_view, 3> kMeaningWords = {"whole-gpus", "share-compute",
-                                                                  "share-memory"};
+inline constexpr std::array<std::string_view, 4> kMeaningWords = {"whole-gpus", "share-compute",
+                                                                  "share-memory", "ignored"};
 inline constexpr std::array<std::string_view, 4> kDeviceRuleWords = {"first", "tightest",
                                                                      "best-score", "random"};
 inline constexpr std::array<std::string_view, 3> kTieRuleWords = {"equal", "first", "fullest"};

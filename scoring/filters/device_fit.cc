@@ -6,6 +6,7 @@
 
 #include "scoring/device_picker.h"
 #include "scoring/mig/mig_plan.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth {
 namespace {
@@ -49,6 +50,9 @@ Reason CheckPlaces(const Node& node, const RequestShape& shape) {
 Reason CheckAgent(const NodeSpec& spec, const RequestShape& shape) {
   if (shape.share_agent != spec.share_agent) return Reason::kShareOfOtherAgent;
   if (!spec.share_agent.empty() || !spec.shares_need_uuids) return Reason::kFits;
+  // What tells a container its GPU is NVIDIA's; of a resource that is not known it may be.
+  const GpuVendor* const vendor = FindGpuVendor(spec.gpu_resource);
+  if (vendor != nullptr && vendor->name != kNvidiaVendor) return Reason::kSharesNotCarriedOut;
   return std::ranges::any_of(spec.gpus, &std::string::empty, &GpuSpec::uuid)
              ? Reason::kSharesNotCarriedOut
              : Reason::kFits;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "server/dialects/berth/berth_dialect.h"
+#include "server/dialects/devices/devices_dialect.h"
 #include "server/dialects/dra/dra_watch.h"
 #include "server/dialects/gpushare/gpushare_dialect.h"
 #include "server/dialects/groups/group_dialect.h"
@@ -12,6 +13,7 @@
 #include "server/dialects/hami/hami_binds.h"
 #include "server/dialects/hami/hami_dialect.h"
 #include "server/dialects/instaslice/instaslice_watch.h"
+#include "server/dialects/intel/intel_dialect.h"
 #include "server/dialects/kai/kai_dialect.h"
 #include "server/dialects/koordinator/koordinator_dialect.h"
 #include "server/dialects/koordinator/koordinator_watch.h"
@@ -30,6 +32,8 @@ std::shared_ptr<const wire::Dialects> AllDialects(const Config& config) {
   in_order.push_back(MakeGpushare(config.gpushare));
   in_order.push_back(MakeMps());
   in_order.push_back(MakeKai());
+  in_order.push_back(MakeIntel());
+  in_order.push_back(MakeDevices());
   in_order.push_back(MakeNvidia());
   in_order.push_back(MakeGroups());
   return std::make_shared<const wire::Dialects>(std::move(in_order));

@@ -98,6 +98,7 @@ Json NodeJson(const Node& node) {
   }
   if (spec.missing > 0) json["missing"] = spec.missing;
   if (!spec.gpu_resource.empty()) json["gpu_resource"] = spec.gpu_resource;
+  if (spec.gpus_are_parts) json["gpus_are_parts"] = true;
   if (!spec.share_agent.empty()) json["share_agent"] = spec.share_agent;
   if (spec.refuses_gpu_pods) json["refuses_gpu_pods"] = true;
   if (!spec.gpu_condition.empty()) json["gpu_condition"] = spec.gpu_condition;
@@ -293,6 +294,7 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   });
   fields.Int("missing", 0, kMaxGpuPlaces, spec.missing);
   fields.Text("gpu_resource", spec.gpu_resource);
+  fields.Bool("gpus_are_parts", spec.gpus_are_parts);
   fields.Text("share_agent", spec.share_agent);
   bool shares_keep_memory = false;
   fields.Bool("shares_keep_memory", shares_keep_memory);

@@ -20,7 +20,8 @@
 // of "gpus", and their pods "places": 1 ("foreign" is of "gpus" too). Beside the count, where they
 // are known: "gpus": 4 that they are on, "memory_mib" of each place, "sharing": "time-slicing" or
 // "mps". "missing" says how many of either are out of order. Where pods can ask for GPUs by several
-// resources, nodes, pods and classes have "gpu_resource".
+// resources, nodes, pods and classes have "gpu_resource"; a node whose GPUs are fixed parts of some
+// has "gpus_are_parts": true.
 //
 // Nodes may have "mig" (mig_json.h); pods that have MIG devices {"mig": [want, ..]} as their ask
 // and "mig" beside the grants (mig_grant_json.h).

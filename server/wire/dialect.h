@@ -55,10 +55,18 @@ struct DialectKeys {
 
 // --- Nodes
 
+// Which of several GPU resources of a node counts, the least first (gpu_words.h, CountedOf).
+enum class GpuRank : std::uint8_t {
+  kPart,        // known: one is a fixed part of a GPU
+  kWhole,       // known: one is a GPU
+  kConfigured,  // as the configuration says
+};
+
 struct DeviceCount {
   std::string resource;  // "nvidia.com/gpu"
   std::int64_t capacity = 0;
   std::int64_t allocatable = 0;
+  GpuRank rank = GpuRank::kConfigured;
 };
 
 // References and views: valid while the node is decoded.
@@ -101,8 +109,9 @@ struct SharedGpus {
 
 // What the numbers of the node's GPU resources stand for.
 struct GpuDraft {
-  std::vector<DeviceCount> devices;  // by configured resource, in its order; none below 0
-  std::int64_t gpu_memory_mib = 0;   // of each GPU, as labelled; 0 = not known
+  std::vector<DeviceCount> devices;  // by GPU resource; none below 0
+  std::int64_t gpu_memory_mib = 0;   // of each device, as the node says; 0 = not known
+  bool parts = false;                // each device is a fixed part of a GPU
   // What an agent announces that another scheduler may speak to:
   std::int64_t partitioned = 0;  // of the devices, those that stand for GPUs in `mig`
   bool served_by_other = false;  // the others are another scheduler's to give,

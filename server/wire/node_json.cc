@@ -9,13 +9,12 @@
 #include <optional>
 #include <utility>
 
-#include "base/number.h"
 #include "cluster/quantity.h"
 #include "server/wire/mig_json.h"
+#include "server/wire/node_gpu_facts.h"
 #include "server/wire/node_links.h"
 #include "server/wire/object_reader.h"
 #include "server/wire/selector_json.h"
-#include "topology/gpu_model.h"
 
 namespace berth::wire {
 namespace {
@@ -26,9 +25,7 @@ using simdjson::ondemand::value;
 
 class NodeReader {
  public:
-  explicit NodeReader(const NodeRules& rules) : rules_(rules) {
-    for (const std::string& resource : rules.gpu_resources) devices_.push_back({resource});
-  }
+  explicit NodeReader(const NodeRules& rules) : rules_(rules) {}
 
   Result<DecodedNode> Read(object node) {
     for (auto field : node) {
@@ -45,11 +42,13 @@ class NodeReader {
     }
     AddCordon();
     if (!problem_.empty()) return Invalid(problem_);
+    BERTH_TRY(gpus_, ReadNodeGpuFacts(spec_.labels, rules_.labels, CountedOf(devices_)));
+    spec_.gpu_model = std::move(gpus_.model);
     const NodeFacts facts{spec_.labels, spec_.gpu_model, annotations_, *rules_.mig, others_};
     for (const Dialect& dialect : *rules_.dialects) {
       if (auto reading = dialect.ReadNode(facts)) readings_.push_back(std::move(reading));
     }
-    BERTH_TRY_STATUS(AddGpus());
+    AddGpus();
     std::string passed_over = AddLinks();
     AddMig(passed_over);
     BERTH_TRY_STATUS(Validate(spec_));
@@ -65,12 +64,6 @@ class NodeReader {
       if (IsField(key, "labels")) spec_.labels = ReadLabels(content.get_object());
       if (IsField(key, "annotations")) ReadAnnotations(content.get_object());
     });
-    if (const auto* model = FindLabel(spec_.labels, rules_.labels.gpu_model)) {
-      spec_.gpu_model = *model;
-    }
-    if (const auto* memory = FindLabel(spec_.labels, rules_.labels.gpu_memory_mib)) {
-      memory_label_ = *memory;
-    }
   }
 
   void ReadAnnotations(object annotations) {
@@ -114,19 +107,37 @@ class NodeReader {
   void ReadAllocatable(object allocatable) {
     for (auto field : allocatable) {
       const std::string_view name = field.unescaped_key();
-      const auto gpus = std::ranges::find(devices_, name, &DeviceCount::resource);
+      const auto gpus = GpusBy(name);
       const bool mig = name.starts_with(kMigResourcePrefix);
-      const bool other = gpus == devices_.end() && rules_.dialects->ReadsNodeResource(name);
-      if (gpus == devices_.end() && !mig && !other && name != "cpu" && name != "memory") continue;
-      const auto quantity = ReadAmount("allocatable", name, field.value());
+      const bool other = !gpus && rules_.dialects->ReadsNodeResource(name);
+      if (!gpus && !mig && !other && name != "cpu" && name != "memory") continue;
+      const auto quantity = ReadAmount("allocatable", name, field.value(), gpus.has_value());
       if (!quantity) continue;
       if (name == "cpu") spec_.cpu_milli = quantity->MilliValue();
       if (name == "memory") spec_.memory_bytes = quantity->Value();
-      if (gpus != devices_.end()) gpus->allocatable = quantity->Value();
+      if (gpus) Raise(Devices(*gpus, name).allocatable, quantity->Value());
       if (mig) AddMigDevices(name, quantity->Value());
       if (other) Other(name).allocatable = quantity->Value();
     }
   }
+
+  // Nothing where it does not count whole GPUs.
+  [[nodiscard]] std::optional<GpuWord> GpusBy(std::string_view name) const {
+    const auto word = rules_.words.Find(name);
+    return word && word->meaning == ResourceMeaning::kWholeGpus ? word : std::nullopt;
+  }
+
+  DeviceCount& Devices(const GpuWord& word, std::string_view name) {
+    const std::string_view resource = word.CountedAs(name);
+    const auto known = std::ranges::find(devices_, resource, &DeviceCount::resource);
+    if (known != devices_.end()) return *known;
+    DeviceCount& added = devices_.emplace_back(DeviceCount{std::string(resource)});
+    added.rank = word.rank;
+    return added;
+  }
+
+  // The same devices may be there by several names.
+  static void Raise(std::int64_t& count, std::int64_t found) { count = std::max(count, found); }
 
   DeviceCount& Other(std::string_view resource) {
     const auto known = std::ranges::find(others_, resource, &DeviceCount::resource);
@@ -138,18 +149,20 @@ class NodeReader {
   void ReadCapacity(object capacity) {
     for (auto field : capacity) {
       const std::string_view name = field.unescaped_key();
-      const auto gpus = std::ranges::find(devices_, name, &DeviceCount::resource);
-      const bool other = gpus == devices_.end() && rules_.dialects->ReadsNodeResource(name);
-      if (gpus == devices_.end() && !other) continue;
-      const auto quantity = ReadAmount("capacity", name, field.value());
-      if (quantity) (other ? Other(name) : *gpus).capacity = quantity->Value();
+      const auto gpus = GpusBy(name);
+      const bool other = !gpus && rules_.dialects->ReadsNodeResource(name);
+      if (!gpus && !other) continue;
+      const auto quantity = ReadAmount("capacity", name, field.value(), gpus.has_value());
+      if (!quantity) continue;
+      DeviceCount& count = gpus ? Devices(*gpus, name) : Other(name);
+      Raise(count.capacity, quantity->Value());
     }
   }
 
-  std::optional<Quantity> ReadAmount(std::string_view list, std::string_view name, value content) {
+  std::optional<Quantity> ReadAmount(std::string_view list, std::string_view name, value content,
+                                     bool gpus) {
     const std::string_view text = content.get_string();
     const auto quantity = Quantity::Parse(text);
-    const bool gpus = std::ranges::find(devices_, name, &DeviceCount::resource) != devices_.end();
     if (quantity && (!gpus || quantity->Value() >= 0)) return *quantity;
     problem_ = ".status." + std::string(list) + "." + std::string(name) + ": " +
                (quantity ? "want 0 or more, got " + std::string(text) : quantity.error().message);
@@ -185,34 +198,23 @@ class NodeReader {
     }
   }
 
-  Status AddGpus() {
-    GpuSpec gpu;
-    if (!memory_label_.empty()) {
-      auto memory = ParseInt(memory_label_, 0, std::int64_t{1} << 40);
-      if (!memory) {
-        return tl::unexpected(std::move(memory).error().Within(".metadata.labels[" +
-                                                               rules_.labels.gpu_memory_mib + "]"));
-      }
-      gpu.memory_mib = *memory;
-    } else {
-      gpu.memory_mib = CataloguedMemoryMib(spec_.gpu_model);
-    }
+  void AddGpus() {
     GpuDraft found;
     found.devices = std::move(devices_);
-    found.gpu_memory_mib = gpu.memory_mib;
+    found.gpu_memory_mib = gpus_.memory_mib;
+    found.parts = gpus_.parts;
+    if (!gpus_.problem.empty()) found.AddProblem(gpus_.problem);
     for (const auto& reading : readings_) reading->CountGpus(found);
     gpu_problem_ = std::move(found.problem);
-    if (found.shared) {
-      AddShared(*std::move(found.shared));
-      return {};
-    }
+    if (found.shared) return AddShared(*std::move(found.shared));
     spec_.places = found.places;
     spec_.missing = found.missing;
     spec_.gpu_resource = std::move(found.resource);
+    const GpuSpec gpu{.uuid = "", .memory_mib = gpus_.memory_mib};
     spec_.gpus.assign(static_cast<std::size_t>(found.gpus), gpu);
+    spec_.gpus_are_parts = gpus_.parts && found.gpus > 0;
     spec_.shares_need_uuids = rules_.shares_need_uuids;
     if (found.uuids && !spec_.gpus.empty()) AddUuids(*found.uuids);
-    return {};
   }
 
   void AddShared(SharedGpus said) {
@@ -242,8 +244,10 @@ class NodeReader {
 
   // Returns what could not be read.
   std::string AddLinks() {
-    NodeLinks found = ReadNodeLinks(readings_, spec_.gpu_model, static_cast<int>(spec_.gpus.size()),
-                                    *rules_.links);
+    // Parts of one GPU are linked otherwise than the GPUs that the catalogue knows.
+    const std::string_view product = spec_.gpus_are_parts ? "" : std::string_view(spec_.gpu_model);
+    NodeLinks found =
+        ReadNodeLinks(readings_, product, static_cast<int>(spec_.gpus.size()), *rules_.links);
     spec_.links = std::move(found.links);
     for (std::size_t gpu = 0; gpu < found.uuids.size(); ++gpu) {
       spec_.gpus[gpu].uuid = std::move(found.uuids[gpu]);
@@ -272,11 +276,11 @@ class NodeReader {
   std::map<std::string, std::string, std::less<>> annotations_;  // that some dialect reads
   NodeReadings readings_;
   std::vector<MigStock> mig_devices_;
-  std::vector<DeviceCount> devices_;  // by configured resource
+  std::vector<DeviceCount> devices_;  // by GPU resource that the node has
   std::vector<DeviceCount> others_;   // that some dialect reads
+  NodeGpuFacts gpus_;
   std::string gpu_problem_;
   std::string mig_problem_;
-  std::string memory_label_;
   bool cordoned_ = false;
   std::string problem_;
 };
@@ -284,15 +288,13 @@ class NodeReader {
 }  // namespace
 
 NodeRules::NodeRules(const Config& config, std::shared_ptr<const Dialects> all)
-    : labels(config.node_labels),
+    : words(config.resources),
+      labels(config.node_labels),
       shares_need_uuids(config.shares.unenforced == UnenforcedShares::kRefuse),
       dialects(std::move(all)) {
   for (const std::string& condition : config.gpu_nodes.conditions) {
     const bool has_status = condition.find('=') != std::string::npos;
     gpu_conditions.push_back(condition + (has_status ? "" : "=True"));
-  }
-  for (const ResourceRule& rule : config.resources) {
-    if (rule.meaning == ResourceMeaning::kWholeGpus) gpu_resources.push_back(rule.name);
   }
 }
 

@@ -15,12 +15,13 @@
 #include "cluster/node.h"
 #include "config/config.h"
 #include "server/wire/dialect.h"
+#include "server/wire/gpu_words.h"
 
 namespace berth::wire {
 
 // How nodes publish what they have.
 struct NodeRules {
-  std::vector<std::string> gpu_resources;  // names that count whole GPUs
+  GpuWords words;
   NodeLabelKeys labels;
   bool shares_need_uuids = false;  // NodeSpec::shares_need_uuids
   // By which a node gets no pods with GPUs: "TYPE=STATUS".
@@ -40,8 +41,8 @@ struct DecodedNode {
 };
 
 // Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. CPU and memory
-// are those of status.allocatable, GPUs and MIG devices as the dialects say; memory per GPU comes
-// from the label, else from the product catalogue; links as in node_links.h. Error:
+// are those of status.allocatable, GPUs and MIG devices as the dialects say, their model and
+// memory as in node_gpu_facts.h, links as in node_links.h. Error:
 // kInvalidArgument with the place ("items[3].status.allocatable.cpu: ..."). Labels and taints come
 // along; a node that is cordoned (spec.unschedulable) has the taint
 // node.kubernetes.io/unschedulable.

@@ -34,8 +34,8 @@ void ResourceAsk::AddWords(const ResourceAsk& other) {
   if (share_agent.empty()) share_agent = other.share_agent;
   if (part_resource.empty()) part_resource = other.part_resource;
   if (gpu_resource.empty()) gpu_resource = other.gpu_resource;
-  for (const std::string_view resource : {other.gpu_resource, other.other_gpu_resource}) {
-    if (other_gpu_resource.empty() && resource != gpu_resource) other_gpu_resource = resource;
+  for (const std::string* const resource : {&other.gpu_resource, &other.other_gpu_resource}) {
+    if (other_gpu_resource.empty() && *resource != gpu_resource) other_gpu_resource = *resource;
   }
 }
 

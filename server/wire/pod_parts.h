@@ -43,8 +43,8 @@ struct ResourceAsk {
   std::string_view share_agent = {};
   bool several_share_agents = false;
   // By which resource of the rules the GPUs are asked for, and another one; empty = none.
-  std::string_view gpu_resource = {};
-  std::string_view other_gpu_resource = {};
+  std::string gpu_resource = {};
+  std::string other_gpu_resource = {};
   bool other_devices = false;  // of resources that nobody here reads
 
   ResourceAsk& operator+=(const ResourceAsk& other);

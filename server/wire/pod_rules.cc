@@ -94,21 +94,24 @@ PodRules::PodRules(std::shared_ptr<const Dialects> dialects,
                    const std::vector<ResourceRule>& resources, TopologyLevels levels,
                    const PodGroups* groups, const DeviceClasses* classes)
     : dialects_(std::move(dialects)),
+      words_(std::make_shared<const GpuWords>(resources)),
       levels_(std::move(levels)),
       groups_(groups),
-      classes_(classes) {
-  for (const ResourceRule& rule : resources) {
-    rules_.push_back({rule.name, rule.meaning, UnitFactor(rule)});
-  }
-}
+      classes_(classes) {}
 
 Status PodRules::Add(std::string_view resource, std::string_view text, ResourceAsk& ask) const {
   const bool is_cpu = resource == "cpu";
   const bool is_memory = resource == "memory";
-  const auto rule = std::ranges::find(rules_, resource, &Rule::name);
-  const bool is_other = !is_cpu && !is_memory && rule == rules_.end();
-  const auto of_class =
-      is_other && classes_ != nullptr ? classes_->ClassOf(resource) : std::optional<DeviceClass>();
+  if (!is_cpu && !is_memory && words_->IsIgnored(resource)) {
+    ask.other_devices = true;
+    return {};
+  }
+  const auto word = is_cpu || is_memory ? std::nullopt : words_->Find(resource);
+  const bool is_other = !is_cpu && !is_memory && !word;
+  // What only the catalogue knows may be what DRA gives out by that name here.
+  const bool may_be_class = is_other || (word && word->rank != GpuRank::kConfigured);
+  const auto of_class = may_be_class && classes_ != nullptr ? classes_->ClassOf(resource)
+                                                            : std::optional<DeviceClass>();
   if (of_class && !of_class->profile) {
     ask.other_devices = true;
     return {};
@@ -134,11 +137,13 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   } else if (dialect != nullptr) {
     BERTH_TRY_STATUS(dialect->AddAsk(resource, quantity->Value(), added));
   } else {
-    const std::int64_t amount = Times(quantity->Value(), rule->factor);
-    switch (rule->meaning) {
+    const std::int64_t amount = Times(quantity->Value(), word->factor);
+    switch (word->meaning) {
       case ResourceMeaning::kWholeGpus:
         added.gpus = amount;
-        if (amount > 0) added.gpu_resource = rule->name;
+        if (amount > 0) added.gpu_resource = word->CountedAs(resource);
+        break;
+      case ResourceMeaning::kIgnored:
         break;
       case ResourceMeaning::kShareCompute:
         added.share_milli = amount;

@@ -21,6 +21,7 @@
 #include "cluster/pod_request.h"
 #include "config/config.h"
 #include "server/wire/dialect.h"
+#include "server/wire/gpu_words.h"
 #include "server/wire/pod_parts.h"
 #include "topology/domains/topology_levels.h"
 
@@ -28,7 +29,7 @@ namespace berth::wire {
 
 class PodRules {
  public:
-  // levels: that pods can ask for. groups: what pods do not say about their group. classes: what
+  // resources: as configured; those of the catalogue count besides. levels: that pods can ask for. groups: what pods do not say about their group. classes: what
   // resources stand for that DRA gives out. Both outlive the object; nullptr = there are none.
   PodRules(std::shared_ptr<const Dialects> dialects, const std::vector<ResourceRule>& resources,
            TopologyLevels levels = {}, const PodGroups* groups = nullptr,
@@ -59,13 +60,8 @@ class PodRules {
   // The group, and near to whom; a problem becomes the refusal where there is none yet.
   void ReadGroup(const PodParts& parts, PodRequest& request) const;
 
-  struct Rule {
-    std::string name;
-    ResourceMeaning meaning;
-    std::int64_t factor;
-  };
   std::shared_ptr<const Dialects> dialects_;
-  std::vector<Rule> rules_;
+  std::shared_ptr<const GpuWords> words_;
   TopologyLevels levels_;
   const PodGroups* groups_;
   const DeviceClasses* classes_;

@@ -110,8 +110,9 @@ Result<LinkMatrix> MatrixOfPairs(const Json& json) {
 // "SYS+NV2": both are known.
 std::string CellText(const Link& link) {
   const std::string text = LinkText(link);
-  if (link.fabric == LinkType::kXgmi && link.fabric_links != 1) {
-    return LinkText(Link{link.pcie, {}, 0}) + "+XGMI" + std::to_string(link.fabric_links);
+  const bool counted = link.fabric == LinkType::kXgmi || link.fabric == LinkType::kHccs;
+  if (counted && link.fabric_links != 1) {
+    return LinkText(Link{link.pcie, {}, 0}) + "+" + text + std::to_string(link.fabric_links);
   }
   if (link.fabric == LinkType::kUnknown || link.pcie == LinkType::kUnknown) return text;
   return LinkText(Link{link.pcie, {}, 0}) + "+" + text;
@@ -133,9 +134,9 @@ Result<Link> ParseCell(std::string_view text) {
   } else if (plus != std::string_view::npos) {
     return wrong();
   }
-  const bool nvlink = fabric.starts_with("NV");
-  if (!nvlink && !fabric.starts_with("XGMI")) return wrong();
-  link.fabric = nvlink ? LinkType::kNvlink : LinkType::kXgmi;
+  const bool nvlink = fabric.starts_with("NV"), hccs = fabric.starts_with("HCCS");
+  if (!nvlink && !hccs && !fabric.starts_with("XGMI")) return wrong();
+  link.fabric = nvlink ? LinkType::kNvlink : hccs ? LinkType::kHccs : LinkType::kXgmi;
   const std::string_view count = fabric.substr(nvlink ? 2 : 4);
   link.fabric_links = 1;
   if (!nvlink && count.empty()) return link;

@@ -2,7 +2,7 @@
 //
 // Nodes as the kubelet, NVIDIA's device plugin and GPU Feature Discovery write them, and what pods
 // are told about them.
-#include "server/dialects/nvidia/node_gpus.h"
+#include "server/dialects/devices/node_gpus.h"
 
 #include <gtest/gtest.h>
 
@@ -292,7 +292,8 @@ TEST(SeveralVendors, AreNotOnePot) {
   EXPECT_EQ(FirstObjection(nvidia_node, wants_nvidia.shape), Reason::kFits);
   EXPECT_EQ(FirstObjection(amd_node, wants_nvidia.shape), Reason::kOtherResource);
   const PodRequest share = read({{"berth.dev/gpu-milli", "100"}});
-  EXPECT_EQ(FirstObjection(amd_node, share.shape), Reason::kFits);
+  EXPECT_EQ(FirstObjection(amd_node, share.shape), Reason::kSharesNotCarriedOut)
+      << "a container is told its GPU in NVIDIA's words";
   EXPECT_EQ(FirstObjection(nvidia_node, share.shape), Reason::kFits);
   const std::string refusal = read({{"nvidia.com/gpu", "1"}, {"amd.com/gpu", "1"}}).refusal;
   EXPECT_NE(refusal.find("amd.com/gpu"), std::string::npos) << refusal;

@@ -283,7 +283,8 @@ TEST(PodRules, UnitsOfConfiguredResourcesAreTakenIntoAccount) {
   ASSERT_TRUE(rules.Add("ex/bytes", "1", ask));
   ASSERT_TRUE(rules.Add("ex/gpu", "1", ask));
   ASSERT_TRUE(rules.Add("ex/gpu-too", "2", ask));
-  ASSERT_TRUE(rules.Add("nvidia.com/gpu", "not even a number", ask));  // means nothing here
+  ASSERT_TRUE(rules.Add("ex/other", "not even a number", ask));  // means nothing here
+  EXPECT_FALSE(rules.Add("nvidia.com/gpu", "not even a number", ask)) << "known without a word";
   EXPECT_EQ(ask.share_milli, 250);
   EXPECT_EQ(ask.share_bytes, (std::int64_t{2} << 30) + 1);
   EXPECT_EQ(ask.gpus, 3);

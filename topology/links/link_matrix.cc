@@ -31,6 +31,7 @@ std::string TooMany(std::string_view what, std::size_t most, std::size_t found) 
 std::string LinkText(const Link& link) {
   if (link.fabric == LinkType::kNvlink) return "NV" + std::to_string(link.fabric_links);
   if (link.fabric == LinkType::kXgmi) return "XGMI";
+  if (link.fabric == LinkType::kHccs) return "HCCS";
   for (const auto& [name, type] : kRelations) {
     if (type == link.pcie) return std::string(name);
   }

@@ -2,7 +2,7 @@
 //
 // LinkMatrix: how the GPUs and NICs of one machine are linked, as its tools print it.
 //
-// A pair has a PCIe relation, a fabric (NVLink, xGMI), or both. `nvidia-smi topo -m` hides the PCIe
+// A pair has a PCIe relation, a fabric (NVLink, xGMI, HCCS), or both. `nvidia-smi topo -m` hides the PCIe
 // relation of a pair with NVLinks; a form that knows both keeps both. Values, safe to share.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace berth {
 
-// Worst to best, the levels of NVML's nvmlGpuTopologyLevel_t; kXgmi and kNvlink are fabrics.
+// Worst to best, the levels of NVML's nvmlGpuTopologyLevel_t; from kHccs on they are fabrics.
 enum class LinkType : std::uint8_t {
   kUnknown,  // not printed, or not known
   kSys,      // crosses the socket interconnect ("SOC" before 2017)
@@ -27,7 +27,8 @@ enum class LinkType : std::uint8_t {
   kPxb,      // several PCIe bridges, no host bridge
   kPix,      // at most one PCIe bridge
   kBoard,    // two GPUs on one board ("PSB")
-  kXgmi,
+  kHccs,     // of Huawei's Ascend
+  kXgmi,     // of AMD's
   kNvlink,
 };
 
@@ -38,7 +39,7 @@ inline constexpr std::size_t kMaxTopologyBytes = 1 << 20;  // of a file that des
 
 struct Link {
   LinkType pcie = LinkType::kUnknown;    // kUnknown..kBoard
-  LinkType fabric = LinkType::kUnknown;  // kNvlink, kXgmi, or kUnknown for none
+  LinkType fabric = LinkType::kUnknown;  // kNvlink, kXgmi, kHccs, or kUnknown for none
   std::uint8_t fabric_links = 0;         // bonded links of the fabric, 0..kMaxNvlinks
 
   [[nodiscard]] bool known() const {
@@ -47,14 +48,16 @@ struct Link {
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-// As nvidia-smi prints it: "NV12", "XGMI", "PIX", ..., "?" for kUnknown. Fabric before PCIe.
+// As the vendors' tools print it: "NV12", "XGMI", "HCCS", "PIX", ..., "?" for kUnknown. Fabric
+// before PCIe.
 std::string LinkText(const Link& link);
 
 // "PIX" -> kPix, "SOC" and "SYS" -> kSys, ...; nullopt for what is no PCIe relation.
 std::optional<LinkType> ParsePcieRelation(std::string_view text);
 
 // The name of the cells that ParsePcieRelation and the NVLinks take, for messages.
-inline constexpr std::string_view kCellsWanted = "X, NV#, PIX, PXB, PHB, NODE, SYS, SOC or XGMI";
+inline constexpr std::string_view kCellsWanted =
+    "X, NV#, PIX, PXB, PHB, NODE, SYS, SOC, XGMI or HCCS";
 
 struct LinkMatrix {
   std::vector<std::string> gpus;         // names, at most kMaxGpus

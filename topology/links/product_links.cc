@@ -10,7 +10,19 @@
 namespace berth {
 namespace {
 
-constexpr std::array<ProductLinks, 14> kCatalogue = {{
+// Where the vendor's own scheduler cuts the NPUs of a node into groups, and that it does not.
+constexpr std::string_view kAscendRings =
+    "Huawei's Ascend scheduler plugin, README: two HCCS rings of four, nothing between them";
+constexpr std::string_view kAscendEight =
+    "Huawei's Ascend scheduler plugin, module910bx8: any of eight, one HCCS group";
+constexpr std::string_view kAscendSixteen =
+    "Huawei's Ascend scheduler plugin, module910bx16: HCCS groups of 0-7 and 8-15";
+constexpr std::string_view kMi300x =
+    "ROCm/rccl, tools/topo_expl topo_8p_940.xml: a machine of eight 0x74a1";
+constexpr std::string_view kAsMi300x = "MI300X: a platform of the same links";
+constexpr LinkType kXgmi = LinkType::kXgmi, kHccs = LinkType::kHccs;
+
+constexpr std::array<ProductLinks, 30> kCatalogue = {{
     {"A100-SXM4-40GB", 8, 12, false, "topo -m of an AWS p4d.24xlarge"},
     {"A100-SXM4-40GB", 4, 4, true, "HGX A100 4-GPU; four of an 8-GPU board have NV12"},
     {"A100-SXM4-80GB", 8, 12, false, "topo -m of a DGX A100, NVIDIA/nccl issue 1505"},
@@ -27,6 +39,22 @@ constexpr std::array<ProductLinks, 14> kCatalogue = {{
     {"H800", 8, 8, true, "an H100 with 8 of its NVLinks"},
     {"Tesla-V100-SXM3-32GB", 16, 6, false,
      "DGX-2, NVLink bandwidths in hwloc's tests; NVIDIA/nccl-tests issue 78"},
+    {"MI300X", 8, 1, false, kMi300x, kXgmi},
+    {"MI308X", 8, 1, true, kAsMi300x, kXgmi},
+    {"MI325", 8, 1, true, kAsMi300x, kXgmi},
+    {"MI350", 8, 1, true, kAsMi300x, kXgmi},
+    {"MI355", 8, 1, true, kAsMi300x, kXgmi},
+    {"910A", 8, 1, false, kAscendRings, kHccs, 4},
+    {"module", 8, 1, false, kAscendRings, kHccs, 4},
+    {"910B1", 8, 1, true, kAscendEight, kHccs},
+    {"910B2", 8, 1, true, kAscendEight, kHccs},
+    {"910B3", 8, 1, true, kAscendEight, kHccs},
+    {"910B4", 8, 1, true, kAscendEight, kHccs},
+    {"module-910b-8", 8, 1, true, kAscendEight, kHccs},
+    {"910B1", 16, 1, false, kAscendSixteen, kHccs, 8},
+    {"910B2", 16, 1, false, kAscendSixteen, kHccs, 8},
+    {"910B3", 16, 1, false, kAscendSixteen, kHccs, 8},
+    {"module-910b-16", 16, 1, false, kAscendSixteen, kHccs, 8},
 }};
 
 struct ProductSpeed {
@@ -43,9 +71,16 @@ constexpr std::array<ProductSpeed, 8> kSpeeds = {{{"A40", 14'062},
                                                   {"Tesla-P100", 20'000}}};
 
 std::string_view WithoutVendor(std::string_view product) {
-  constexpr std::string_view kVendor = "NVIDIA-";
-  if (product.starts_with(kVendor)) product.remove_prefix(kVendor.size());
+  for (const std::string_view vendor : {"NVIDIA-", "AMD_Instinct_", "Ascend"}) {
+    if (product.starts_with(vendor)) return product.substr(vendor.size());
+  }
   return product;
+}
+
+// Whether the row is of that product, without its vendor.
+bool IsOf(const ProductLinks& row, std::string_view product) {
+  const bool by_beginning = row.fabric == kXgmi || row.product.starts_with("910B");
+  return by_beginning ? product.starts_with(row.product) : product == row.product;
 }
 
 }  // namespace
@@ -54,7 +89,7 @@ std::span<const ProductLinks> ProductLinksCatalogue() { return kCatalogue; }
 
 std::optional<LinkMatrix> LinksOfProduct(std::string_view product, int gpus) {
   const auto row = std::ranges::find_if(kCatalogue, [&](const ProductLinks& links) {
-    return links.product == WithoutVendor(product) && links.gpus == gpus;
+    return links.gpus == gpus && IsOf(links, WithoutVendor(product));
   });
   if (row == kCatalogue.end()) return std::nullopt;
   std::vector<std::string> names;
@@ -63,9 +98,8 @@ std::optional<LinkMatrix> LinksOfProduct(std::string_view product, int gpus) {
   if (!matrix) return std::nullopt;
   for (int a = 0; a < gpus; ++a) {
     for (int b = 0; b < gpus; ++b) {
-      if (a == b) continue;
-      matrix->link(a, b) = {LinkType::kUnknown, LinkType::kNvlink,
-                            static_cast<std::uint8_t>(row->nvlinks)};
+      if (a == b || (row->group > 0 && a / row->group != b / row->group)) continue;
+      matrix->link(a, b) = {LinkType::kUnknown, row->fabric, static_cast<std::uint8_t>(row->links)};
     }
   }
   return *std::move(matrix);

@@ -2,10 +2,11 @@
 //
 // The links of a machine of which only the GPU product and the number of GPUs are known.
 //
-// Only boards on which every two GPUs have the same NVLinks, so that the GPU numbering does not
-// matter: a V100 cube mesh comes in four numberings, and PCIe cards with any bridges or none. A
-// product is named as GPU Feature Discovery does (label nvidia.com/gpu.product), with or without
-// "NVIDIA-" before it.
+// Only boards on which every two GPUs have the same links, so that the GPU numbering does not
+// matter, or those of consecutive groups have: a V100 cube mesh comes in four numberings, and PCIe
+// cards with any bridges or none. A product is named as the vendor's labels do (gpu_vendor.h), with
+// or without "NVIDIA-", "AMD_Instinct_" or "Ascend" before it. What AMD and Huawei add to a name is
+// another package or bin of the same: MI300X_OAM, MI300X_VF, 910B4-1.
 #pragma once
 
 #include <optional>
@@ -18,11 +19,13 @@
 namespace berth {
 
 struct ProductLinks {
-  std::string_view product;  // without "NVIDIA-"
+  std::string_view product;  // without the vendor
   int gpus;                  // of the machine
-  int nvlinks;               // between every two of them
+  int links;                 // between every two of them, or of a group
   bool guess;                // no machine's own output was seen, or other machines differ
   std::string_view source;   // where the row was read, or what it is guessed from
+  LinkType fabric = LinkType::kNvlink;
+  int group = 0;  // so many that follow each other are linked, and no others; 0 = all
 };
 std::span<const ProductLinks> ProductLinksCatalogue();
 

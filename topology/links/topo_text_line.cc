@@ -209,8 +209,8 @@ Cell ReadCell(std::string_view text, std::size_t& at) {
       cell.link.fabric_links = static_cast<std::uint8_t>(links);
       cell.valid = true;
     }
-  } else if (rest.starts_with("XGMI")) {
-    cell.link.fabric = LinkType::kXgmi;
+  } else if (rest.starts_with("XGMI") || rest.starts_with("HCCS")) {
+    cell.link.fabric = rest.front() == 'H' ? LinkType::kHccs : LinkType::kXgmi;
     cell.link.fabric_links = 1;
     cell.valid = true;
     length = 4;

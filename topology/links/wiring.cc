@@ -50,6 +50,7 @@ std::array<int, kMaxGpus> GroupSizes(const Wiring& wiring, GpuMask set) {
 int LinkSpeeds::Of(const Link& link) const {
   if (link.fabric == LinkType::kNvlink) return nvlink * link.fabric_links;
   if (link.fabric == LinkType::kXgmi) return xgmi * link.fabric_links;
+  if (link.fabric == LinkType::kHccs) return hccs * link.fabric_links;
   switch (link.pcie) {
     case LinkType::kBoard:
       return board;

@@ -18,11 +18,12 @@ namespace berth {
 //
 // Sources: NCCL's topo.h for PCIe x16 (12, 24, 48 GB/s), through a CPU 5/6 of it, and socket links
 // (Skylake 10, EPYC 16, Sapphire Rapids 22 GB/s); NVLink 2 to 4 have 25 GB/s per link (NVLink 5:
-// 50); xGMI 48 GB/s as measured between two MI300X. PXB, NODE and PSB keep the order of the
-// taxonomy by 5 %.
+// 50); xGMI 48 GB/s as measured between two MI300X; HCCS 30 GB/s, a third of the 720 Gbit/s of the
+// first Ascend 910 (Huawei, Hot Chips 31). PXB, NODE and PSB keep the order of the taxonomy by 5 %.
 struct LinkSpeeds {
   int nvlink = 25'000;  // per link
   int xgmi = 48'000;    // per link
+  int hccs = 30'000;    // per link
   int board = 0, pix = 0, pxb = 0, phb = 0, node = 0, sys = 0;
 
   [[nodiscard]] int Of(const Link& link) const;  // unknown counts as sys, the slowest

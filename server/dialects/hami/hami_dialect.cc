@@ -15,8 +15,15 @@
 namespace berth::dialects {
 namespace {
 
-constexpr std::array kNodeKeys = {kHamiRegisterAnnotation, kHamiCordonAnnotation,
-                                  kHamiScoreAnnotation};
+// The registers of its agents for other vendors: hami.io/node-register-Ascend910B3, ...
+constexpr std::string_view kHamiOtherRegisters = "hami.io/node-register-";
+constexpr std::string_view kHamiAmdRegister = "hami.io/node-amd-register";
+constexpr std::string_view kHamiDcuRegister = "hami.io/node-dcu-register";
+constexpr std::string_view kHamiMluRegister = "hami.io/node-mlu-register";
+
+constexpr std::array kNodeKeys = {
+    kHamiRegisterAnnotation, kHamiCordonAnnotation, kHamiScoreAnnotation, kHamiOtherRegisters,
+    kHamiAmdRegister,        kHamiDcuRegister,      kHamiMluRegister};
 constexpr std::array kPodKeys = [] {
   std::array<std::string_view, kHamiAskKeys.size() + kHamiPolicyKeys.size()> keys;
   std::ranges::copy(kHamiPolicyKeys, std::ranges::copy(kHamiAskKeys, keys.begin()).out);
@@ -105,6 +112,24 @@ class HamiNode final : public wire::NodeReading {
   Result<HamiMig> mig_;
 };
 
+// A node whose GPUs, of another vendor than NVIDIA, HAMi's agent hands out in parts: they are its
+// scheduler's to give.
+class HamiOtherNode final : public wire::NodeReading {
+ public:
+  void CountGpus(wire::GpuDraft& draft) override {
+    draft.served_by_other = draft.shared_by_other = true;
+  }
+};
+
+bool RegistersOthers(const wire::NodeFacts& facts) {
+  for (const auto& [key, value] : facts.annotations) {
+    const bool is_register = key.starts_with(kHamiOtherRegisters) || key == kHamiAmdRegister ||
+                             key == kHamiDcuRegister || key == kHamiMluRegister;
+    if (is_register && !value.empty()) return true;
+  }
+  return false;
+}
+
 class HamiDialect final : public wire::Dialect {
  public:
   explicit HamiDialect(bool gives_devices) : gives_devices_(gives_devices) {}
@@ -119,7 +144,7 @@ class HamiDialect final : public wire::Dialect {
       const wire::NodeFacts& facts) const override {
     if (facts.Annotation(kHamiRegisterAnnotation).empty() &&
         facts.Annotation(kHamiScoreAnnotation).empty()) {
-      return nullptr;
+      return RegistersOthers(facts) ? std::make_unique<HamiOtherNode>() : nullptr;
     }
     return std::make_unique<HamiNode>(facts, gives_devices_);
   }

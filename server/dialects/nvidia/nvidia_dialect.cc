@@ -3,7 +3,6 @@
 
 #include <array>
 
-#include "server/dialects/nvidia/node_gpus.h"
 #include "server/dialects/nvidia/node_mig.h"
 #include "topology/mig/mig_profile.h"
 
@@ -15,7 +14,6 @@ constexpr std::array kResources = {kMigResourcePrefix};
 class NvidiaNode final : public wire::NodeReading {
  public:
   explicit NvidiaNode(const wire::NodeFacts& facts) : facts_(facts) {}
-  void CountGpus(wire::GpuDraft& draft) override { CountNodeGpus(facts_, draft); }
   void AddMig(wire::MigDraft& draft) override { CompleteNodeMig(facts_, draft); }
 
  private:

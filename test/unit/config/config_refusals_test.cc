@@ -178,6 +178,8 @@ constexpr Refusal kTogether[] = {
      "berth.yaml:3: requestMix[1]: want gpus or gpuMilli, got both"},
     {"ResourceWithoutName", "resources:\n- unit: gpu", "berth.yaml:2: resources[0].name: want a r"},
     {"ResourceTwice", "resources:\n- name: x\n- name: x", "berth.yaml:3: resources[1].name: \"x\""},
+    {"UnitOfWhatIsIgnored", "resources:\n- name: x\n  meaning: ignored\n  unit: MiB",
+     "berth.yaml:4: resources[0].unit"},
     {"UnitOfAnotherMeaning", "resources:\n- name: x\n  unit: MiB",
      "berth.yaml:3: resources[0].unit"},
     {"UnknownPreset", "topology:\n  levels:\n  - preset: gke\n  - preset: azure",

@@ -140,6 +140,8 @@ TEST(LoadConfig, WeightsSurvivePrintingToTheLastBit) {
 TEST(LoadConfig, AListThatIsWrittenReplacesTheDefaultAsAWhole) {
   EXPECT_EQ(Load("requestMix: [{gpus: 1}]").request_mix.size(), 1u);
   EXPECT_EQ(Load("resources: []").resources.size(), 0u);
+  EXPECT_EQ(Load("resources: [{name: amd.com/gpu, meaning: ignored}]").resources,
+            (std::vector<ResourceRule>{{"amd.com/gpu", ResourceMeaning::kIgnored, "gpu"}}));
   EXPECT_EQ(Load("profiles: []\nresources: null").resources, DefaultConfig().resources);
 }
 

@@ -97,7 +97,7 @@ TEST(TopoText, NotesThatTheDriverRefusesPeerAccess) {
 }
 
 TEST(TopoText, ErrorsNameLineAndCellAndWhatWasWanted) {
-  const std::string wanted = "want X, NV#, PIX, PXB, PHB, NODE, SYS, SOC or XGMI, got ";
+  const std::string wanted = "want X, NV#, PIX, PXB, PHB, NODE, SYS, SOC, XGMI or HCCS, got ";
   const std::pair<std::string, std::string> cases[] = {
       {"", "want a line with GPU0 GPU1 ..., got none"},
       {"nonsense\n", "want a line with GPU0 GPU1 ..., got none"},

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/nvidia/node_gpus.h"
+#include "server/dialects/devices/node_gpus.h"
 
 #include <algorithm>
 
 #include "base/number.h"
+#include "server/wire/gpu_words.h"
+#include "server/wire/node_gpu_facts.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth::dialects {
 namespace {
@@ -22,18 +25,31 @@ std::int64_t NumberOf(const Labels& labels, std::string_view key) {
   return number ? *number : 0;
 }
 
+// Whether NVIDIA's labels are about GPUs of that resource.
+bool MayBeNvidias(const std::string& resource) {
+  const GpuVendor* const vendor = FindGpuVendor(resource);
+  return vendor == nullptr || vendor->name == kNvidiaVendor;
+}
+
+// How many GPUs the node's labels say that there are; 0 = they do not.
+std::int64_t GpusByLabel(const Labels& labels, const std::string& resource) {
+  const GpuVendor* const vendor = FindGpuVendor(resource);
+  return wire::LabelledGpus(labels, vendor == nullptr ? GpuVendors().front() : *vendor);
+}
+
 bool SaySoThemselves(const NodeFacts& facts, const std::string& resource) {
+  if (!MayBeNvidias(resource)) return false;
   const std::string_view strategy = LabelOf(facts.labels, "nvidia.com/gpu.sharing-strategy");
   if (!strategy.empty() && strategy != "none") return true;
   if (NumberOf(facts.labels, "nvidia.com/gpu.replicas") > 1) return true;
   return facts.product.ends_with("-SHARED") || resource.ends_with(".shared");
 }
 
-bool HaveSeveralUsers(const NodeFacts& facts, const std::string& resource, std::int64_t devices,
+bool HaveSeveralUsers(const NodeFacts& facts, const GpuDraft& draft, std::int64_t devices,
                       std::int64_t healthy) {
-  if (SaySoThemselves(facts, resource)) return true;
-  const bool each_is_cut = facts.product.find("-MIG-") != std::string_view::npos;
-  const std::int64_t gpus = NumberOf(facts.labels, "nvidia.com/gpu.count");
+  if (SaySoThemselves(facts, draft.resource)) return true;
+  const bool each_is_cut = draft.parts || facts.product.find("-MIG-") != std::string_view::npos;
+  const std::int64_t gpus = GpusByLabel(facts.labels, draft.resource);
   return (!each_is_cut && gpus > 0 && healthy >= 2 * gpus) || devices > kMaxGpusPerNode;
 }
 
@@ -53,9 +69,10 @@ std::int64_t MostClients(const Labels& labels) {
 // Which GPUs the places are on. On each there are as many.
 void SpreadPlaces(const NodeFacts& facts, GpuDraft& draft) {
   GpuPlaces& places = draft.places;
-  places.sharing = SharingOf(facts.labels);
-  const std::int64_t labelled = NumberOf(facts.labels, "nvidia.com/gpu.count");
-  std::int64_t each = NumberOf(facts.labels, "nvidia.com/gpu.replicas");
+  const bool nvidias = MayBeNvidias(draft.resource);
+  if (nvidias) places.sharing = SharingOf(facts.labels);
+  const std::int64_t labelled = GpusByLabel(facts.labels, draft.resource);
+  std::int64_t each = nvidias ? NumberOf(facts.labels, "nvidia.com/gpu.replicas") : 0;
   if (each <= 1 && labelled > 0) each = places.count / labelled;
   if (each <= 0 || (each == 1 && SaySoThemselves(facts, draft.resource))) return;
   places.gpus = static_cast<int>((places.count + each - 1) / each);
@@ -75,16 +92,13 @@ void SpreadPlaces(const NodeFacts& facts, GpuDraft& draft) {
 }  // namespace
 
 void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
-  const DeviceCount* most = nullptr;
-  for (const DeviceCount& count : draft.devices) {
-    if (std::max(count.capacity, count.allocatable) == 0) continue;
-    const DeviceCount* other = &count;
-    if (most == nullptr || other->allocatable > most->allocatable) std::swap(most, other);
-    if (other == nullptr || other->allocatable == 0) continue;
-    draft.AddProblem("allocatable " + other->resource + ": want GPUs of one resource on a node, " +
+  const DeviceCount* const most = wire::CountedOf(draft.devices);
+  if (most == nullptr) return;
+  for (const DeviceCount& other : draft.devices) {
+    if (&other == most || other.allocatable == 0) continue;
+    draft.AddProblem("allocatable " + other.resource + ": want GPUs of one resource on a node, " +
                      "those of " + most->resource + " count alone");
   }
-  if (most == nullptr) return;
   if (draft.shared) {
     if (most->allocatable == 0 || most->resource == draft.shared->resource) return;
     draft.AddProblem("allocatable " + most->resource + ": want GPUs of one resource on a node, " +
@@ -97,7 +111,7 @@ void CountNodeGpus(const NodeFacts& facts, GpuDraft& draft) {
   draft.resource = most->resource;
   draft.missing = static_cast<int>(std::min(all - most->allocatable, devices));
   const std::int64_t healthy = devices - draft.missing;
-  if (draft.shared_by_other || HaveSeveralUsers(facts, most->resource, devices, healthy)) {
+  if (draft.shared_by_other || HaveSeveralUsers(facts, draft, devices, healthy)) {
     draft.places.count = static_cast<int>(devices);
     SpreadPlaces(facts, draft);
   } else {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/node_gpu_facts.h"
+
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/number.h"
+#include "topology/gpu_model.h"
+
+namespace berth::wire {
+namespace {
+
+struct FoundLabel {
+  std::string_view key;
+  const std::string* value = nullptr;
+};
+
+FoundLabel FirstOf(const Labels& labels, std::span<const std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (const std::string* const value = FindLabel(labels, key)) return {key, value};
+  }
+  return {};
+}
+
+// NVIDIA's labels, which stand in the configuration unless others do, say nothing of the GPUs of
+// another vendor.
+const std::string* ConfiguredLabel(const Labels& labels, const std::string& key,
+                                   std::string_view nvidias, const GpuVendor* vendor) {
+  const bool of_other = vendor != nullptr && vendor->name != kNvidiaVendor && key == nvidias;
+  return of_other ? nullptr : FindLabel(labels, key);
+}
+
+std::string_view LabelOf(const Labels& labels, std::string_view key) {
+  const std::string* const value = key.empty() ? nullptr : FindLabel(labels, key);
+  return value == nullptr ? std::string_view() : *value;
+}
+
+// As the vendor's label says it of a whole GPU; 0 where there is none.
+std::int64_t LabelledMib(const Labels& labels, const GpuVendor& vendor, std::string& problem) {
+  const auto [key, value] = FirstOf(labels, vendor.memory_labels);
+  if (value == nullptr) return 0;
+  const auto refuse = [&, key = key, value = value] {
+    problem = "label " + std::string(key) + ": want an amount of memory such as 64G, got \"" +
+              value->substr(0, 40) + "\"";
+    return 0;
+  };
+  if (vendor.memory_unit == MemoryLabelUnit::kMib) {
+    const std::int64_t mib = MemoryLabelMib(*value);
+    return mib > 0 ? mib : refuse();
+  }
+  const auto bytes = ParseInt(*value, 1, std::int64_t{1} << 60);
+  if (!bytes) return refuse();
+  const int gpus = LabelledGpus(labels, vendor);
+  return gpus > 0 ? *bytes / gpus >> 20 : 0;
+}
+
+// Where the memory of a partition is not said it is its part of the GPU's: of the label if that is
+// about the whole GPU, which the catalogue shows.
+std::int64_t PartitionMib(std::int64_t labelled, std::int64_t catalogued, int parts) {
+  if (parts == 0 || catalogued == 0) return 0;
+  const bool of_part = labelled > 0 && labelled < catalogued / 2;
+  return of_part ? labelled : (labelled > 0 ? labelled : catalogued) / parts;
+}
+
+void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const std::string& resource,
+                     NodeGpuFacts& facts) {
+  if (facts.model.empty()) {
+    const FoundLabel model = FirstOf(labels, vendor.model_labels);
+    facts.model = model.value != nullptr ? *model.value : ChipOf(vendor, resource);
+  }
+  const GpuResource* const row = FindGpuResource(resource);
+  facts.parts = row != nullptr && IsPart(*row, resource);
+  std::string_view partitioning = PartitioningOf(resource);
+  if (partitioning.empty()) partitioning = LabelOf(labels, vendor.partitioning_label);
+  const int parts = PartsPerGpu(partitioning, facts.model);
+  facts.parts = facts.parts || parts != 1;
+  if (facts.memory_mib > 0) return;
+  const std::int64_t labelled = LabelledMib(labels, vendor, facts.problem);
+  const std::int64_t catalogued = CataloguedMemoryMib(facts.model);
+  if (!facts.parts) {
+    facts.memory_mib = labelled > 0 ? labelled : catalogued;
+  } else if (const std::int64_t named = PartMemoryMib(resource); named > 0) {
+    facts.memory_mib = named;
+  } else if (!partitioning.empty()) {
+    facts.memory_mib = PartitionMib(labelled, catalogued, parts);
+  }
+}
+
+}  // namespace
+
+int LabelledGpus(const Labels& labels, const GpuVendor& vendor) {
+  const auto count = ParseInt(LabelOf(labels, vendor.count_label), 0, kMaxGpuPlaces);
+  if (count && *count > 0) return static_cast<int>(*count);
+  return CountOfNumbers(LabelOf(labels, vendor.numbers_label));
+}
+
+Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
+                                      const DeviceCount* counted) {
+  const NodeLabelKeys nvidias;
+  const GpuVendor* const vendor = counted == nullptr ? nullptr : FindGpuVendor(counted->resource);
+  NodeGpuFacts facts;
+  if (const auto* model = ConfiguredLabel(labels, keys.gpu_model, nvidias.gpu_model, vendor)) {
+    facts.model = *model;
+  }
+  const auto* const memory =
+      ConfiguredLabel(labels, keys.gpu_memory_mib, nvidias.gpu_memory_mib, vendor);
+  if (memory != nullptr && !memory->empty()) {
+    auto mib = ParseInt(*memory, 0, std::int64_t{1} << 40);
+    if (!mib) {
+      return tl::unexpected(
+          std::move(mib).error().Within(".metadata.labels[" + keys.gpu_memory_mib + "]"));
+    }
+    facts.memory_mib = *mib;
+  }
+  const bool said = memory != nullptr && !memory->empty();
+  if (vendor != nullptr && vendor->name != kNvidiaVendor) {
+    AddVendorsFacts(labels, *vendor, counted->resource, facts);
+  } else if (!said) {
+    facts.memory_mib = CataloguedMemoryMib(facts.model);
+  }
+  return facts;
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/gpu_vendor.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "base/number.h"
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kAmdGuide =
+    "ROCm/k8s-device-plugin at 0f70a17, docs/user-guide/configuration.md";
+constexpr std::string_view kAscendPlugin =
+    "Ascend/ascend-device-plugin at 4cd80a8, pkg/common/constants.go";
+constexpr std::string_view kVgpuChart =
+    "device-configmap.yaml of the vGPU chart at 00160eb, charts/*/templates/scheduler";
+
+constexpr std::array<GpuResource, 2> kNvidia = {{
+    {.name = "nvidia.com/gpu", .source = "NVIDIA/k8s-device-plugin, README.md"},
+    {.name = "nvidia.com/gpu.shared",
+     .source = "NVIDIA/k8s-device-plugin, README.md, renameByDefault"},
+}};
+constexpr std::array<std::string_view, 1> kNvidiaModel = {"nvidia.com/gpu.product"};
+constexpr std::array<std::string_view, 1> kNvidiaMemory = {"nvidia.com/gpu.memory"};
+
+// By strategy single all are amd.com/gpu, by mixed they are called after their partitioning.
+constexpr std::array<GpuResource, 6> kAmd = {{
+    {.name = "amd.com/gpu", .source = kAmdGuide},
+    {.name = "amd.com/spx_nps", .family = true, .source = kAmdGuide},
+    {.name = "amd.com/dpx_nps", .family = true, .part = true, .source = kAmdGuide},
+    {.name = "amd.com/tpx_nps", .family = true, .part = true, .source = kAmdGuide},
+    {.name = "amd.com/qpx_nps", .family = true, .part = true, .source = kAmdGuide},
+    {.name = "amd.com/cpx_nps", .family = true, .part = true, .source = kAmdGuide},
+}};
+constexpr std::array<std::string_view, 2> kAmdModel = {"amd.com/gpu.product-name",
+                                                       "beta.amd.com/gpu.product-name"};
+constexpr std::array<std::string_view, 2> kAmdMemory = {"amd.com/gpu.vram",
+                                                        "beta.amd.com/gpu.vram"};
+
+// The plugin's *_monitoring resources give access to all GPUs at once and are no GPUs.
+constexpr std::string_view kIntelReadme =
+    "intel/intel-device-plugins-for-kubernetes at 00d4ebc, cmd/gpu_plugin/README.md";
+constexpr std::array<GpuResource, 2> kIntel = {{
+    {.name = "gpu.intel.com/i915", .source = kIntelReadme},
+    {.name = "gpu.intel.com/xe", .source = kIntelReadme},
+}};
+constexpr std::array<std::string_view, 1> kIntelModel = {"gpu.intel.com/product"};
+constexpr std::array<std::string_view, 1> kIntelMemory = {"gpu.intel.com/memory.max"};
+
+// Its own plugin calls all 910 alike (Ascend910), others by chip (Ascend910B3), cloud providers by
+// year (ascend-1980). What a name ends with after its last hyphen is a virtual NPU.
+constexpr std::array<GpuResource, 5> kHuawei = {{
+    {.name = "huawei.com/Ascend310", .source = kAscendPlugin},
+    {.name = "huawei.com/Ascend310P", .source = kAscendPlugin},
+    {.name = "huawei.com/Ascend910", .source = kAscendPlugin},
+    {.name = "huawei.com/Ascend", .family = true, .source = kAscendPlugin},
+    {.name = "huawei.com/ascend-",
+     .family = true,
+     .source = "Huawei Cloud CCE, NPU scheduling (huawei.com/ascend-1980)"},
+}};
+constexpr std::array<std::string_view, 2> kHuaweiModel = {"node.kubernetes.io/npu.chip.name",
+                                                          "accelerator-type"};
+
+constexpr std::array<GpuResource, 1> kHabana = {{
+    {.name = "habana.ai/gaudi", .source = "HabanaAI/gaudi-device-plugin at 2d8e327, README.md"},
+}};
+
+constexpr std::array<GpuResource, 1> kIluvatar = {{
+    {.name = "iluvatar.com/gpu", .source = "deep-spark/ix-device-plugin, config: IXResourceName"},
+}};
+constexpr std::array<GpuResource, 1> kIluvatarOld = {{
+    {.name = "iluvatar.ai/gpu", .source = "deep-spark/ix-device-plugin, before it was renamed"},
+}};
+
+constexpr std::string_view kCambriconReadme =
+    "Cambricon/cambricon-k8s-device-plugin at cc0f773, device-plugin/README.md";
+constexpr std::array<GpuResource, 2> kCambricon = {{
+    {.name = "cambricon.com/mlu", .source = kCambriconReadme},
+    {.name = "cambricon.com/mlu", .family = true, .source = kCambriconReadme},
+}};
+
+constexpr std::string_view kHygonGuide =
+    "developer.sourcefind.cn, DCU on Kubernetes: standard, vDCU and MIG mode";
+constexpr std::array<GpuResource, 3> kHygon = {{
+    {.name = "hygon.com/dcu", .source = kHygonGuide},
+    {.name = "hygon.com/dcu-share-", .family = true, .part = true, .source = kHygonGuide},
+    {.name = "hygon.com/dcu-mig-", .family = true, .part = true, .source = kHygonGuide},
+}};
+constexpr std::array<std::string_view, 1> kHygonModel = {"hygon.com/dcu.name"};
+constexpr std::array<std::string_view, 1> kHygonMemory = {"hygon.com/dcu.vram"};
+
+constexpr std::string_view kMetaxGuide =
+    "developer.metax-tech.com, Kubernetes component guide (1269/k8s/03_component)";
+constexpr std::array<GpuResource, 2> kMetax = {{
+    {.name = "metax-tech.com/gpu", .source = kMetaxGuide},
+    {.name = "metax-tech.com/vfio-gpu", .source = kMetaxGuide},
+}};
+constexpr std::array<std::string_view, 1> kMetaxModel = {"metax-tech.com/gpu.product"};
+constexpr std::array<std::string_view, 1> kMetaxMemory = {"metax-tech.com/gpu.memory"};
+
+constexpr std::array<GpuResource, 1> kMooreThreads = {{
+    {.name = "mthreads.com/gpu", .source = "docs.mthreads.com, KUAE cloud native guide"},
+}};
+
+constexpr std::string_view kEnflameGuide =
+    "EnflameTechnology/gcushare at ee04a65, config/topscloud.json";
+constexpr std::array<GpuResource, 1> kEnflame = {{
+    {.name = "enflame.com/gcu", .source = kEnflameGuide},
+}};
+constexpr std::array<std::string_view, 1> kEnflameModel = {"enflame.com/gcu.model"};
+constexpr std::array<std::string_view, 1> kEnflameMemory = {"enflame.com/gcu.memory"};
+
+constexpr std::array<GpuResource, 1> kKunlun = {{
+    {.name = "kunlunxin.com/xpu", .source = kVgpuChart},
+}};
+
+// Its plugin publishes the devices under two names, and their cores under a third
+// (aws.amazon.com/neuroncore), all at once. Cores are not counted: a pod does not say how many of
+// them are a device.
+constexpr std::string_view kNeuronGuide =
+    "awsdocs-neuron.readthedocs-hosted.com, Neuron device plugin";
+constexpr std::array<GpuResource, 2> kNeuron = {{
+    {.name = "aws.amazon.com/neuron", .source = kNeuronGuide},
+    {.name = "aws.amazon.com/neurondevice",
+     .same_as = "aws.amazon.com/neuron",
+     .source = kNeuronGuide},
+}};
+constexpr std::array<std::string_view, 1> kNeuronModel = {
+    "karpenter.k8s.aws/instance-accelerator-name"};
+
+constexpr std::array<GpuVendor, 14> kVendors = {{
+    {.name = kNvidiaVendor,
+     .domain = "nvidia.com",
+     .resources = kNvidia,
+     .model_labels = kNvidiaModel,
+     .memory_labels = kNvidiaMemory,
+     .count_label = "nvidia.com/gpu.count",
+     .labels_source = "GPU Feature Discovery 0.20"},
+    {.name = "amd",
+     .domain = "amd.com",
+     .resources = kAmd,
+     .model_labels = kAmdModel,
+     .memory_labels = kAmdMemory,
+     .partitioning_label = "amd.com/compute-memory-partition",
+     .labels_source = "ROCm/k8s-device-plugin, cmd/k8s-node-labeller at 06c7abd"},
+    {.name = "intel",
+     .domain = "gpu.intel.com",
+     .resources = kIntel,
+     .model_labels = kIntelModel,
+     .memory_labels = kIntelMemory,
+     .memory_unit = MemoryLabelUnit::kBytesOfAll,
+     .count_label = "gpu.intel.com/device.count",
+     .numbers_label = "gpu.intel.com/gpu-numbers",
+     .labels_source = "intel/intel-device-plugins-for-kubernetes, cmd/gpu_plugin/labels.md"},
+    {.name = "huawei",
+     .domain = "huawei.com",
+     .resources = kHuawei,
+     .model_labels = kHuaweiModel,
+     .chip_prefix = "Ascend",
+     .labels_source = "Ascend/mind-cluster: ChipNameLabel, AcceleratorType"},
+    {.name = "habana", .domain = "habana.ai", .resources = kHabana},
+    {.name = "iluvatar", .domain = "iluvatar.com", .resources = kIluvatar},
+    {.name = "iluvatar", .domain = "iluvatar.ai", .resources = kIluvatarOld},
+    {.name = "cambricon", .domain = "cambricon.com", .resources = kCambricon},
+    {.name = "hygon",
+     .domain = "hygon.com",
+     .resources = kHygon,
+     .model_labels = kHygonModel,
+     .memory_labels = kHygonMemory,
+     .labels_source = kHygonGuide},
+    {.name = "metax",
+     .domain = "metax-tech.com",
+     .resources = kMetax,
+     .model_labels = kMetaxModel,
+     .memory_labels = kMetaxMemory,
+     .labels_source = "nodes of MetaX's gpu-label, gpu.memory: 64GB"},
+    {.name = "mthreads", .domain = "mthreads.com", .resources = kMooreThreads},
+    {.name = "enflame",
+     .domain = "enflame.com",
+     .resources = kEnflame,
+     .model_labels = kEnflameModel,
+     .memory_labels = kEnflameMemory,
+     .count_label = "enflame.com/gcu.count",
+     .labels_source = "Enflame's gcu-feature-discovery, README.md"},
+    {.name = "kunlun", .domain = "kunlunxin.com", .resources = kKunlun},
+    {.name = "aws",
+     .domain = "aws.amazon.com",
+     .resources = kNeuron,
+     .model_labels = kNeuronModel,
+     .labels_source = "Karpenter, well-known labels of instance types"},
+}};
+
+bool IsNameDigit(char c) { return c >= '0' && c <= '9'; }
+
+std::string_view WithoutDomain(std::string_view resource) {
+  const std::size_t slash = resource.find('/');
+  return slash == std::string_view::npos ? std::string_view() : resource.substr(slash + 1);
+}
+
+// The number that a text begins with, and what follows it; nothing where it begins with none.
+std::optional<std::int64_t> TakeLeadingNumber(std::string_view& text) {
+  std::int64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc() || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+  return number;
+}
+
+// A chip is capitals, digits and hyphens before digits: Ascend910B4-1. What else there is after a
+// hyphen is one of other things: the memory or the cores of a chip, or a virtual NPU.
+std::string_view EndOfAscend(std::string_view name) {
+  const std::size_t hyphen = name.rfind('-');
+  if (hyphen == std::string_view::npos) return {};
+  const std::string_view end = name.substr(hyphen + 1);
+  return std::ranges::all_of(end, IsNameDigit) ? std::string_view() : end;
+}
+
+// "10c.3cpu.16g": it has so many cores, CPUs and, if it says so, GiB of memory.
+bool IsAscendTemplate(std::string_view end) {
+  const auto cores = TakeLeadingNumber(end);
+  return cores && end.starts_with('c') && (end.size() == 1 || end[1] == '.');
+}
+
+bool FitsFamily(const GpuResource& row, std::string_view resource) {
+  if (!resource.starts_with(row.name) || resource.size() == row.name.size()) return false;
+  const std::string_view rest = resource.substr(row.name.size());
+  if (row.name == "huawei.com/Ascend" || row.name == "huawei.com/ascend-") {
+    const std::string_view end = EndOfAscend(rest);
+    return IsNameDigit(rest.front()) && (end.empty() || IsAscendTemplate(end));
+  }
+  if (row.name == "cambricon.com/mlu") {
+    // mlu370, mlu370.mim-2m.8gb; not mlu.smlu.vmemory, and not mlu370.share, whose users are many.
+    std::string_view after = rest;
+    if (!TakeLeadingNumber(after)) return false;
+    return after.empty() || after.starts_with(".mim-");
+  }
+  return IsNameDigit(rest.front());
+}
+
+struct AscendTemplate {
+  std::string_view chip;  // as the resource has it
+  int cores;
+  int memory_mib;
+};
+// vir02 .. vir16 of the 910A, vir01 .. vir04 of the 310P (kVgpuChart).
+constexpr std::array<AscendTemplate, 7> kAscendTemplates = {{
+    {"910", 2, 2184},
+    {"910", 4, 4369},
+    {"910", 8, 8738},
+    {"910", 16, 17476},
+    {"310P", 1, 3072},
+    {"310P", 2, 6144},
+    {"310P", 4, 12288},
+}};
+
+// GiB at the end of a name: ".16g", "-16g", ".8gb".
+std::int64_t GibAtTheEnd(std::string_view name) {
+  if (name.ends_with('b')) name.remove_suffix(1);
+  if (!name.ends_with('g')) return 0;
+  name.remove_suffix(1);
+  std::size_t begin = name.size();
+  while (begin > 0 && IsNameDigit(name[begin - 1])) --begin;
+  if (begin == 0 || (name[begin - 1] != '.' && name[begin - 1] != '-')) return 0;
+  const auto gib = ParseInt(name.substr(begin), 0, 1 << 20);
+  return gib ? *gib : 0;
+}
+
+}  // namespace
+
+std::span<const GpuVendor> GpuVendors() { return kVendors; }
+
+const GpuVendor* FindGpuVendor(std::string_view resource) {
+  const std::string_view domain = resource.substr(0, resource.find('/'));
+  if (domain.size() == resource.size()) return nullptr;
+  const auto vendor = std::ranges::find(kVendors, domain, &GpuVendor::domain);
+  return vendor == kVendors.end() ? nullptr : &*vendor;
+}
+
+std::string_view VendorOf(std::string_view resource) {
+  if (const GpuVendor* const vendor = FindGpuVendor(resource)) return vendor->name;
+  const std::size_t slash = resource.find('/');
+  return slash == std::string_view::npos ? std::string_view() : resource.substr(0, slash);
+}
+
+const GpuResource* FindGpuResource(std::string_view resource) {
+  const GpuVendor* const vendor = FindGpuVendor(resource);
+  if (vendor == nullptr) return nullptr;
+  for (const GpuResource& row : vendor->resources) {
+    if (row.family ? FitsFamily(row, resource) : row.name == resource) return &row;
+  }
+  return nullptr;
+}
+
+bool IsPart(const GpuResource& row, std::string_view resource) {
+  if (row.part || !row.family) return row.part;
+  if (resource.starts_with("huawei.com/")) return !EndOfAscend(WithoutDomain(resource)).empty();
+  return resource.find(".mim-") != std::string_view::npos;
+}
+
+std::string_view ChipOf(const GpuVendor& vendor, std::string_view resource) {
+  const std::string_view name = WithoutDomain(resource);
+  if (vendor.chip_prefix.empty() || !name.starts_with(vendor.chip_prefix)) return {};
+  if (!EndOfAscend(name).empty()) return {};
+  // Its own plugin calls all 910, 310 and 310P so.
+  const std::string_view chip = name.substr(vendor.chip_prefix.size());
+  return chip == "910" ? std::string_view() : name;
+}
+
+std::int64_t PartMemoryMib(std::string_view resource) {
+  constexpr std::int64_t kMibPerGib = 1024;
+  const std::string_view name = WithoutDomain(resource);
+  if (const std::int64_t gib = GibAtTheEnd(name); gib > 0) return gib * kMibPerGib;
+  const std::string_view end = EndOfAscend(name);
+  if (!name.starts_with("Ascend") || !IsAscendTemplate(end)) return 0;
+  const std::string_view chip = name.substr(6, name.rfind('-') - 6);
+  std::string_view rest = end;
+  const auto cores = TakeLeadingNumber(rest);
+  for (const AscendTemplate& row : kAscendTemplates) {
+    if (row.chip == chip && row.cores == *cores) return row.memory_mib;
+  }
+  return 0;
+}
+
+int PartsPerGpu(std::string_view partitioning, std::string_view model) {
+  const std::string_view mode = partitioning.substr(0, partitioning.find('_'));
+  if (mode.empty() || mode == "spx") return 1;
+  if (mode == "dpx") return 2;
+  if (mode == "tpx") return 3;
+  if (mode == "qpx") return 4;
+  if (mode != "cpx") return 0;
+  // As many as it has compute dies (XCDs).
+  const auto is = [model](std::string_view name) { return model.find(name) != model.npos; };
+  if (is("MI308X")) return 4;
+  if (is("MI300A")) return 6;
+  return is("MI300X") || is("MI325") || is("MI350") || is("MI355") ? 8 : 0;
+}
+
+std::string_view PartitioningOf(std::string_view resource) {
+  const std::string_view name = WithoutDomain(resource);
+  return name.size() > 7 && name.substr(3).starts_with("_nps") ? name : std::string_view();
+}
+
+std::int64_t MemoryLabelMib(std::string_view text) {
+  const auto number = TakeLeadingNumber(text);
+  if (!number || *number > std::numeric_limits<std::int64_t>::max() / 1024) return 0;
+  if (text.empty() || text == "M" || text == "MB" || text == "Mi" || text == "MiB") return *number;
+  return text == "G" || text == "GB" || text == "Gi" || text == "GiB" ? *number * 1024 : 0;
+}
+
+int CountOfNumbers(std::string_view text) {
+  int count = 0;
+  while (TakeLeadingNumber(text)) {
+    ++count;
+    if (text.empty()) return count;
+    if (text.front() != '.') return 0;
+    text.remove_prefix(1);
+  }
+  return 0;
+}
+
+}  // namespace berth
