@@ -17,6 +17,7 @@
 
 #include "base/mutex.h"
 #include "scoring/node_guard.h"
+#include "topology/gpu_vendor.h"
 
 namespace berth {
 namespace {
@@ -99,18 +100,21 @@ struct PlaceTotals {
   double taken_bytes = 0, free_bytes = 0;  // of the places whose memory is known
 };
 
+void AddPlacesOf(const Node& node, PlaceTotals& totals) {
+  totals.taken += node.places_taken();
+  totals.free += std::max(node.free_places(), 0);
+  totals.unhealthy += node.spec().missing;
+  const double bytes_each = static_cast<double>(node.spec().places.memory_mib) * (1 << 20);
+  totals.taken_bytes += node.places_taken() * bytes_each;
+  totals.free_bytes += std::max(node.free_places(), 0) * bytes_each;
+}
+
 std::map<std::string, PlaceTotals> PlacesByModel(const Snapshot& snapshot) {
   std::map<std::string, PlaceTotals> by_model;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     if (node.spec().places.count == 0) continue;
-    PlaceTotals& totals = by_model[node.spec().gpu_model];
-    totals.taken += node.places_taken();
-    totals.free += std::max(node.free_places(), 0);
-    totals.unhealthy += node.spec().missing;
-    const double bytes_each = static_cast<double>(node.spec().places.memory_mib) * (1 << 20);
-    totals.taken_bytes += node.places_taken() * bytes_each;
-    totals.free_bytes += std::max(node.free_places(), 0) * bytes_each;
+    AddPlacesOf(node, by_model[node.spec().gpu_model]);
   }
   return by_model;
 }
@@ -123,6 +127,27 @@ std::map<std::string, GpuTotals> TotalsByModel(const Snapshot& snapshot) {
     AddGpusOf(node, by_model[node.spec().gpu_model]);
   }
   return by_model;
+}
+
+// GPUs and places of one vendor.
+struct VendorTotals {
+  GpuTotals gpus;
+  PlaceTotals places;
+  bool has_places = false;
+};
+
+std::map<std::string, VendorTotals> TotalsByVendor(const Snapshot& snapshot) {
+  std::map<std::string, VendorTotals> by_vendor;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    const NodeSpec& spec = node.spec();
+    if (spec.gpus.empty() && spec.places.count == 0) continue;
+    VendorTotals& totals = by_vendor[std::string(VendorOf(spec.gpu_resource))];
+    AddGpusOf(node, totals.gpus);
+    if (spec.places.count > 0) AddPlacesOf(node, totals.places);
+    totals.has_places = totals.has_places || spec.places.count > 0;
+  }
+  return by_vendor;
 }
 
 }  // namespace
@@ -173,6 +198,14 @@ class Metrics::Impl {
                           .Name("berth_gpu_place_memory_bytes")
                           .Help("Memory of GPUs that have several users: each place has its part")
                           .Register(registry_)),
+        vendor_gpus_(prometheus::BuildGauge()
+                         .Name("berth_vendor_gpus")
+                         .Help("GPUs as in berth_gpus, by vendor and state")
+                         .Register(registry_)),
+        vendor_places_(prometheus::BuildGauge()
+                           .Name("berth_vendor_gpu_places")
+                           .Help("Users of GPUs as in berth_gpu_places, by vendor and state")
+                           .Register(registry_)),
         nodes_(prometheus::BuildGauge()
                    .Name("berth_nodes")
                    .Help("Nodes in the snapshot")
@@ -364,6 +397,7 @@ class Metrics::Impl {
       gauges.claimed->Set(totals.claimed);
     }
     ShowPlaces(snapshot);
+    ShowVendors(snapshot);
     std::ostringstream text;
     prometheus::TextSerializer().Serialize(text, registry_.Collect());
     return text.str();
@@ -371,23 +405,37 @@ class Metrics::Impl {
 
  private:
   void ShowPlaces(const Snapshot& snapshot) BERTH_REQUIRES(scrape_mutex_) {
-    for (const auto& [family, gauge] : places_shown_) family->Remove(gauge);
-    places_shown_.clear();
+    for (const auto& [family, gauge] : shown_once_) family->Remove(gauge);
+    shown_once_.clear();
     for (const auto& [model, totals] : PlacesByModel(snapshot)) {
-      ShowPlaces(places_, model, "taken", totals.taken);
-      ShowPlaces(places_, model, "free", totals.free);
-      ShowPlaces(places_, model, "unhealthy", totals.unhealthy);
+      Show(places_, "model", model, "taken", totals.taken);
+      Show(places_, "model", model, "free", totals.free);
+      Show(places_, "model", model, "unhealthy", totals.unhealthy);
       if (totals.taken_bytes + totals.free_bytes == 0) continue;  // not known
-      ShowPlaces(place_memory_, model, "taken", totals.taken_bytes);
-      ShowPlaces(place_memory_, model, "free", totals.free_bytes);
+      Show(place_memory_, "model", model, "taken", totals.taken_bytes);
+      Show(place_memory_, "model", model, "free", totals.free_bytes);
     }
   }
 
-  void ShowPlaces(prometheus::Family<prometheus::Gauge>& family, const std::string& model,
-                  const char* state, double value) BERTH_REQUIRES(scrape_mutex_) {
-    prometheus::Gauge& gauge = family.Add({{"model", model}, {"state", state}});
+  void ShowVendors(const Snapshot& snapshot) BERTH_REQUIRES(scrape_mutex_) {
+    for (const auto& [vendor, totals] : TotalsByVendor(snapshot)) {
+      Show(vendor_gpus_, "vendor", vendor, "allocated", totals.gpus.allocated);
+      Show(vendor_gpus_, "vendor", vendor, "free", totals.gpus.free);
+      Show(vendor_gpus_, "vendor", vendor, "unhealthy", totals.gpus.unhealthy);
+      if (!totals.has_places) continue;
+      Show(vendor_places_, "vendor", vendor, "taken", totals.places.taken);
+      Show(vendor_places_, "vendor", vendor, "free", totals.places.free);
+      Show(vendor_places_, "vendor", vendor, "unhealthy", totals.places.unhealthy);
+    }
+  }
+
+  // Until the next scrape.
+  void Show(prometheus::Family<prometheus::Gauge>& family, const char* label,
+            const std::string& whose, const char* state, double value)
+      BERTH_REQUIRES(scrape_mutex_) {
+    prometheus::Gauge& gauge = family.Add({{label, whose}, {"state", state}});
     gauge.Set(value);
-    places_shown_.emplace_back(&family, &gauge);
+    shown_once_.emplace_back(&family, &gauge);
   }
 
   struct ModelGauges {
@@ -411,6 +459,8 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Gauge>& claimed_;
   prometheus::Family<prometheus::Gauge>& places_;
   prometheus::Family<prometheus::Gauge>& place_memory_;
+  prometheus::Family<prometheus::Gauge>& vendor_gpus_;
+  prometheus::Family<prometheus::Gauge>& vendor_places_;
   prometheus::Gauge& nodes_;
   prometheus::Gauge& reservations_;
   prometheus::Gauge& without_devices_;
@@ -432,7 +482,7 @@ class Metrics::Impl {
   std::array<prometheus::Counter*, kReloadResults.size()> reloads_{};
   Mutex scrape_mutex_;  // gauges of one scrape are of one snapshot
   std::map<std::string, ModelGauges> shown_ BERTH_GUARDED_BY(scrape_mutex_);
-  std::vector<std::pair<prometheus::Family<prometheus::Gauge>*, prometheus::Gauge*>> places_shown_
+  std::vector<std::pair<prometheus::Family<prometheus::Gauge>*, prometheus::Gauge*>> shown_once_
       BERTH_GUARDED_BY(scrape_mutex_);
   prometheus::Gauge* config_shown_ BERTH_GUARDED_BY(scrape_mutex_) = nullptr;
 };

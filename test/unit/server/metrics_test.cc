@@ -204,6 +204,34 @@ TEST(Metrics, GaugesShowTheSnapshot) {
   EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"T4\"}"), "1");
 }
 
+TEST(Metrics, GpusAndPlacesAreShownByVendor) {
+  NodeSpec amd = MachineWith("n2", 8, ""), gaudi = MachineWith("n3", 4, "");
+  amd.gpu_resource = "amd.com/gpu";
+  gaudi.gpu_resource = "habana.ai/gaudi";
+  gaudi.missing = 1;
+  NodeSpec intel = MachineWith("n4", 0, "Flex_170"), other = MachineWith("n5", 1, "X");
+  intel.gpu_resource = "gpu.intel.com/i915";
+  intel.places = {.count = 10, .gpus = 1};
+  other.gpu_resource = "vendor.com/thing";
+  TestService service({MachineWith("n1", 2), amd, gaudi, intel, other});
+  ASSERT_EQ(service.Place(PodAsking("train", {{"amd.com/gpu", "2"}}), "n2"), "");
+  ASSERT_EQ(service.Place(PodAsking("infer", {{"gpu.intel.com/i915", "1"}}), "n4"), "");
+  const std::string text = Text(service);
+  const auto value = [&text](const char* what, const std::string& vendor, const char* state) {
+    return ValueOf(text, std::string(what) + "{state=\"" + state + "\",vendor=\"" + vendor + "\"}");
+  };
+  EXPECT_EQ(value("berth_vendor_gpus", "amd", "allocated"), "2");
+  EXPECT_EQ(value("berth_vendor_gpus", "amd", "free"), "6");
+  EXPECT_EQ(value("berth_vendor_gpus", "habana", "unhealthy"), "1");
+  EXPECT_EQ(value("berth_vendor_gpus", "habana", "free"), "3");
+  EXPECT_EQ(value("berth_vendor_gpus", "vendor.com", "free"), "1");
+  EXPECT_EQ(value("berth_vendor_gpus", "", "free"), "2") << "of a file that does not say";
+  EXPECT_EQ(value("berth_vendor_gpu_places", "intel", "taken"), "1");
+  EXPECT_EQ(value("berth_vendor_gpu_places", "intel", "free"), "9");
+  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{NodeRemoved{"n5"}}));
+  EXPECT_EQ(Text(service).find("vendor.com"), std::string::npos);
+}
+
 TEST(Metrics, GpusThatClaimsHoldCountAsAllocated) {
   TestService service({MachineWith("n1", 4)});
   ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{
