@@ -20,7 +20,7 @@ constexpr std::string_view kAscendSize =
     "vGPU chart at 00160eb, device-configmap.yaml, memoryCapacity";
 constexpr std::string_view kNeuronSize = "awsdocs-neuron.readthedocs-hosted.com, Neuron hardware";
 
-constexpr std::array<GpuModel, 32> kCatalogue = {{
+constexpr std::array<GpuModel, 31> kCatalogue = {{
     {"1080", 11178, kOpenb},
     {"2080", 11019, kOpenb},
     {"3090", 24268, kOpenb},

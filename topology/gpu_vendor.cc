@@ -13,7 +13,7 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kAmdGuide =
-    "ROCm/k8s-device-plugin at 0f70a17, docs/user-guide/configuration.md";
+    "ROCm/k8s-device-plugin/docs/user-guide/configuration.md at 0f70a17";
 constexpr std::string_view kAscendPlugin =
     "Ascend/ascend-device-plugin at 4cd80a8, pkg/common/constants.go";
 constexpr std::string_view kVgpuChart =

@@ -133,7 +133,6 @@ std::map<std::string, GpuTotals> TotalsByModel(const Snapshot& snapshot) {
 struct VendorTotals {
   GpuTotals gpus;
   PlaceTotals places;
-  bool has_places = false;
 };
 
 std::map<std::string, VendorTotals> TotalsByVendor(const Snapshot& snapshot) {
@@ -145,7 +144,6 @@ std::map<std::string, VendorTotals> TotalsByVendor(const Snapshot& snapshot) {
     VendorTotals& totals = by_vendor[std::string(VendorOf(spec.gpu_resource))];
     AddGpusOf(node, totals.gpus);
     if (spec.places.count > 0) AddPlacesOf(node, totals.places);
-    totals.has_places = totals.has_places || spec.places.count > 0;
   }
   return by_vendor;
 }
@@ -422,7 +420,6 @@ class Metrics::Impl {
       Show(vendor_gpus_, "vendor", vendor, "allocated", totals.gpus.allocated);
       Show(vendor_gpus_, "vendor", vendor, "free", totals.gpus.free);
       Show(vendor_gpus_, "vendor", vendor, "unhealthy", totals.gpus.unhealthy);
-      if (!totals.has_places) continue;
       Show(vendor_places_, "vendor", vendor, "taken", totals.places.taken);
       Show(vendor_places_, "vendor", vendor, "free", totals.places.free);
       Show(vendor_places_, "vendor", vendor, "unhealthy", totals.places.unhealthy);

@@ -394,6 +394,24 @@ TEST(Vendors, AConfiguredResourceReplacesWhatIsKnownOfTheName) {
   EXPECT_EQ(ReadPodOf({{"amd.com/gpu", "25"}}, config).shape.gpus, GpuAsk(GpuShare{250, 0}));
 }
 
+TEST(Vendors, WhatDraGivesOutByAKnownNameStaysKubeSchedulers) {
+  DeviceClasses classes;
+  DeviceClass given;
+  given.name = "gpu.amd.com";
+  given.extended_resource = "amd.com/gpu";
+  classes.Put(given);
+  const auto asks = [&classes](const std::vector<ResourceRule>& resources) {
+    const PodRules rules(test::AllDialects(), resources, {}, nullptr, &classes);
+    ResourceAsk ask;
+    EXPECT_TRUE(rules.Add("amd.com/gpu", "2", ask));
+    return ask.gpus;
+  };
+  std::vector<ResourceRule> resources = DefaultConfig().resources;
+  EXPECT_EQ(asks(resources), 0);
+  resources.push_back({"amd.com/gpu", ResourceMeaning::kWholeGpus, "gpu"});
+  EXPECT_EQ(asks(resources), 2) << "as the configuration says";
+}
+
 TEST(Vendors, OfSeveralOnANodeTheWholeGpusCountAndTheOthersAreTold) {
   const DecodedNode node =
       ReadNodeOf(NodeHaving({{"amd.com/cpx_nps1", 24}, {"amd.com/spx_nps1", 5}}));

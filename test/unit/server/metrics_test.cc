@@ -71,7 +71,7 @@ TEST(Metrics, OnlyKnownLabelsAreUsedAndNamesHaveThePrefix) {
   service.metrics().ShowConfig("0123456789ab", false);
   std::istringstream lines(Text(service));
   const std::set<std::string> known = {"verb", "result", "reason", "model",  "state",
-                                       "le",   "hash",   "size",   "version"};
+                                       "le",   "hash",   "size",   "vendor", "version"};
   std::size_t labels = 0;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with('#')) continue;
@@ -228,6 +228,7 @@ TEST(Metrics, GpusAndPlacesAreShownByVendor) {
   EXPECT_EQ(value("berth_vendor_gpus", "", "free"), "2") << "of a file that does not say";
   EXPECT_EQ(value("berth_vendor_gpu_places", "intel", "taken"), "1");
   EXPECT_EQ(value("berth_vendor_gpu_places", "intel", "free"), "9");
+  EXPECT_EQ(value("berth_vendor_gpu_places", "amd", "free"), "0");
   ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{NodeRemoved{"n5"}}));
   EXPECT_EQ(Text(service).find("vendor.com"), std::string::npos);
 }
