@@ -11,6 +11,7 @@
 namespace berth::wire {
 namespace {
 
+using dialects::ClaimedDevice;
 using dialects::DecodeResourceClaim;
 using dialects::DecodeResourceSlice;
 using dialects::GpuDevice;
@@ -205,6 +206,67 @@ TEST(DraJson, AClaimHoldsWhatIsAllocatedToItFromTheGpuDriver) {
   EXPECT_EQ(claim->devices[0].pool, "n1");
   EXPECT_EQ(claim->devices[0].device, "gpu-0");
   EXPECT_EQ(claim->devices[1].device, "gpu-1");
+}
+
+// A claim as kube-scheduler leaves it, with the configuration for NVIDIA's driver to share the GPU
+// among its users.
+constexpr const char* kSharedByItsUsers = R"({
+  "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+  "metadata": {"name": "shared-gpu", "namespace": "gpu-test5", "uid": "5d0e",
+               "finalizers": ["resource.kubernetes.io/delete-protection"]},
+  "spec": {"devices": {
+    "requests": [{"name": "mps-gpu", "exactly": {"deviceClassName": "gpu.nvidia.com",
+                  "allocationMode": "ExactCount", "count": 1}}],
+    "config": [{"requests": ["mps-gpu"], "opaque": {"driver": "gpu.nvidia.com", "parameters": {
+      "apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig",
+      "sharing": {"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 50,
+                                                   "defaultPinnedDeviceMemoryLimit": "10Gi"}}}}}]}},
+  "status": {
+    "allocation": {"allocationTimestamp": "2026-08-24T08:20:42Z",
+      "devices": {
+        "config": [{"source": "FromClaim", "requests": ["mps-gpu"], "opaque": {
+          "driver": "gpu.nvidia.com", "parameters": {"apiVersion": "resource.nvidia.com/v1beta1",
+            "kind": "GpuConfig", "sharing": {"strategy": "MPS"}}}}],
+        "results": [{"request": "mps-gpu", "driver": "gpu.nvidia.com", "pool": "n1",
+                     "device": "gpu-1", "adminAccess": null, "tolerations": []}]},
+      "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [
+        {"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]}},
+    "reservedFor": [{"resource": "pods", "name": "a", "uid": "1"},
+                    {"resource": "pods", "name": "b", "uid": "2"}],
+    "devices": [{"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-1", "data": {}}]}})";
+
+// By capacity (KEP-5075): two parts of one GPU, and all of another.
+constexpr const char* kPartsByCapacity = R"({
+  "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+  "metadata": {"name": "parts", "namespace": "gpu-share-memory", "uid": "77aa"},
+  "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {
+    "deviceClassName": "gpu.nvidia.com", "capacity": {"requests": {"memory": "4Gi"}}}}]}},
+  "status": {"allocation": {"devices": {"results": [
+    {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-0",
+     "shareID": "04f9a7e2-7c14-4b29-8d8c-8e8a57a4f0e6", "consumedCapacity": {"memory": "4Gi"}},
+    {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-0",
+     "shareID": "a2d9c8f0-15b4-43a5-9f0f-3b1f33a3f3f1", "consumedCapacity": {"memory": "4Gi"}},
+    {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-3"}]}}}})";
+
+TEST(DraJson, AClaimIsReadWithWhateverItsUsersShareItBy) {
+  const auto by_users = DecodeResourceClaim(test::Padded(kSharedByItsUsers));
+  ASSERT_TRUE(by_users) << by_users.error().message;
+  EXPECT_EQ(by_users->devices, (std::vector<ClaimedDevice>{{"n1", "gpu-1"}}));
+  const auto by_capacity = DecodeResourceClaim(test::Padded(kPartsByCapacity));
+  ASSERT_TRUE(by_capacity) << by_capacity.error().message;
+  EXPECT_EQ(by_capacity->devices,
+            (std::vector<ClaimedDevice>{{"n1", "gpu-0", true}, {"n1", "gpu-3"}}));
+}
+
+TEST(DraJson, ADeviceSaysWhetherSeveralClaimsMayHaveParts) {
+  Json device = WholeGpu(0);
+  EXPECT_FALSE(Decode(Slice(Json::array({device})))->devices[0].divisible);
+  device["allowMultipleAllocations"] = true;
+  device["capacity"]["memory"] = {
+      {"value", "81920Mi"},
+      {"requestPolicy",
+       {{"default", "0"}, {"validRange", {{"min", "0"}, {"max", "81920Mi"}, {"step", "1Mi"}}}}}};
+  EXPECT_TRUE(Decode(Slice(Json::array({device})))->devices[0].divisible);
 }
 
 TEST(DraJson, AClaimThatIsNotAllocatedHoldsNothing) {

@@ -90,8 +90,9 @@ void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
     DropClaim(name, changed);
     for (ClaimedDevice& held : claim.devices) {
       pools_of_claim_[name].insert(held.pool);
-      pools_[held.pool].claims[name].push_back(std::move(held.device));
-      RehomePool(held.pool, changed);
+      const std::string pool = held.pool;
+      pools_[pool].claims[name].push_back(std::move(held));
+      RehomePool(pool, changed);
     }
   }
   Publish(changed);
@@ -180,9 +181,10 @@ void DeviceClaims::Publish(const Nodes& nodes) {
   std::vector<ClusterEvent> events;
   std::vector<std::pair<std::string, OfferedGpus>> offers;
   for (const std::string& node : nodes) {
-    std::vector<ClaimedGpu> claimed = ClaimedOn(node);
+    std::vector<ClaimedGpu> once;
+    std::vector<ClaimedGpu> claimed = ClaimedOn(node, once);
     OfferedGpus offered = OfferedOn(node);
-    NoteOverlaps(node, TakeClaimed(claimed, offered));
+    NoteOverlaps(node, TakeClaimed(once, offered));
     NodeMig mig = MigByExtendedResources(offered, by_name_);
     if (mig.known()) (void)MigTablesOf(mig->product);  // here, and not when the first pod is placed
     events.emplace_back(GpusClaimed{node, std::move(claimed)});
@@ -229,20 +231,24 @@ void DeviceClaims::NoteOverlaps(const std::string& node,
   for (const std::string& claim : before) overlapping_.Remove(claim);
 }
 
-std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node) {
+std::vector<ClaimedGpu> DeviceClaims::ClaimedOn(const std::string& node,
+                                                std::vector<ClaimedGpu>& once) {
   std::vector<ClaimedGpu> claimed;
   const auto pools = pools_on_node_.find(node);
   if (pools == pools_on_node_.end()) return claimed;
   for (const std::string& pool_name : pools->second) {
     const Pool& pool = pools_.find(pool_name)->second;
+    std::set<std::string_view> shared;
     for (const auto& [claim, devices] : pool.claims) {
       std::string problem;
-      for (const std::string& name : devices) {
+      for (const ClaimedDevice& device : devices) {
+        const std::string& name = device.device;
         ClaimedGpu gpu = Describe(claim, name, FindDevice(pool.slices, name));
         if (gpu.uuid.empty() && gpu.index < 0) {
           problem = "device " + name + " of pool " + pool_name +
                     ": want a ResourceSlice that says its GPU, or a name like gpu-0, got neither";
         } else {
+          if (!device.shared || shared.insert(name).second) once.push_back(gpu);
           claimed.push_back(std::move(gpu));
         }
       }

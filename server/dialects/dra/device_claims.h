@@ -104,8 +104,8 @@ class DeviceClaims {
  private:
   struct Pool {
     std::string node;
-    std::map<std::string, ResourceSlice> slices;             // by name
-    std::map<std::string, std::vector<std::string>> claims;  // devices, by "namespace/name"
+    std::map<std::string, ResourceSlice> slices;               // by name
+    std::map<std::string, std::vector<ClaimedDevice>> claims;  // by "namespace/name"
     std::optional<OfferedGpus> offers;  // nothing: to be read from the slices again
   };
   using Nodes = std::set<std::string>;
@@ -125,7 +125,11 @@ class DeviceClaims {
   void RehomePool(const std::string& pool_name, Nodes& changed) BERTH_REQUIRES(mutex_);
 
   void Publish(const Nodes& nodes) BERTH_REQUIRES(mutex_);
-  [[nodiscard]] std::vector<ClaimedGpu> ClaimedOn(const std::string& node) BERTH_REQUIRES(mutex_);
+  // What claims have on the node. `once` gets the same without the second and later parts of a
+  // device of which several have some: these take nothing from each other.
+  [[nodiscard]] std::vector<ClaimedGpu> ClaimedOn(const std::string& node,
+                                                  std::vector<ClaimedGpu>& once)
+      BERTH_REQUIRES(mutex_);
   [[nodiscard]] OfferedGpus OfferedOn(const std::string& node) BERTH_REQUIRES(mutex_);
   void NoteOverlaps(const std::string& node, std::span<const ClaimedGpu* const> overlapping)
       BERTH_REQUIRES(mutex_);

@@ -55,6 +55,7 @@ class DeviceReader {
       if (key == "basic") ReadFields(content.get_object());  // v1beta1
       if (key == "attributes") ReadAttributes(content.get_object());
       if (key == "consumesCounters") ReadCounters(content.get_array());
+      if (key == "allowMultipleAllocations") device_.divisible = content.get_bool();
       if (key == "taints") ReadTaints(content.get_array());
     });
   }
@@ -147,6 +148,7 @@ AllocatedDevice ReadResult(object result) {
     if (key == "driver") read.driver = TextOf(content);
     if (key == "pool") read.device.pool = TextOf(content);
     if (key == "device") read.device.device = TextOf(content);
+    if (key == "shareID") read.device.shared = !TextOf(content).empty();
     if (key == "adminAccess") read.for_administration = content.get_bool();
   });
   return read;
@@ -164,6 +166,8 @@ Status ReadResults(array results, ResourceClaim& claim) {
                        "]: want a pool and a device, got \"" + read.device.pool + "\" and \"" +
                        read.device.device + "\"");
     }
+    // Of one device a claim may have several parts.
+    if (std::ranges::find(claim.devices, read.device) != claim.devices.end()) continue;
     claim.devices.push_back(std::move(read.device));
   }
   return status;

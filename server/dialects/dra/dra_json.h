@@ -32,6 +32,7 @@ struct GpuDevice {
   MigUnits units = 0;        // its memory slices; none = not said
   std::string product = {};  // as the driver calls the GPU: "NVIDIA A100-SXM4-40GB"
   bool tainted = false;      // so that a claim gets it only if it tolerates that
+  bool divisible = false;    // several claims may have parts of it (allowMultipleAllocations)
 };
 
 // The GPU that a device of such a name is or belongs to: "gpu-2", "gpu-2-mig-1g5gb-19-6",
@@ -50,12 +51,15 @@ struct ResourceSlice {
 struct ClaimedDevice {
   std::string pool;
   std::string device;
+  // Other claims may have parts of the device too (KEP-5075): it has a shareID.
+  bool shared = false;
+  friend bool operator==(const ClaimedDevice&, const ClaimedDevice&) = default;
 };
 
 struct ResourceClaim {
   std::string namespace_name;
   std::string name;
-  // What it holds: allocated devices of the GPU driver. None while it is not allocated.
+  // What it holds: allocated devices of the GPU driver, each once. None while it is not allocated.
   std::vector<ClaimedDevice> devices;
   bool allocated = false;  // by whichever driver
 };

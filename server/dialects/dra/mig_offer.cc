@@ -69,7 +69,7 @@ OfferedGpu Offer(const std::string& pool, const Devices& devices, const MigProdu
   for (const GpuDevice* device : devices) {
     const int placement = *PlacementOf(*device, product);
     gpu.devices[static_cast<std::size_t>(placement)] = device->name;
-    if (!device->tainted) gpu.offered |= MigSet{1} << placement;
+    if (!device->tainted && !device->divisible) gpu.offered |= MigSet{1} << placement;
   }
   return gpu;
 }

@@ -187,6 +187,40 @@ TEST_F(DeviceAllocatorTest, AClaimThatHasItsDeviceIsLetThrough) {
   EXPECT_TRUE(Allocate("b")) << "it was left to nobody";
 }
 
+TEST_F(DeviceAllocatorTest, PodsOfOneClaimHaveItsOneDevice) {
+  Add("a");
+  EXPECT_TRUE(allocator_.Allocate({"uid-p", "ns", "p"}, Names{"a"}, Names{"n1", "n2"}));
+  const std::string device = DeviceOf("a");
+  const MigUnits taken = TakenOn("n1");
+  // kube-scheduler has asked about the claim's node alone by then, and reserves it for the others.
+  EXPECT_FALSE(allocator_.Allocate({"uid-q", "ns", "q"}, Names{"a"}, Names{"n1"}));
+  EXPECT_FALSE(allocator_.Allocate({"uid-r", "ns", "r"}, Names{"a"}, Names{"n2"}))
+      << "no device on another node in its place";
+  EXPECT_EQ(DeviceOf("a"), device);
+  EXPECT_EQ(TakenOn("n1"), taken);
+  EXPECT_EQ(api_.claims.at("a")["status"]["reservedFor"].size(), 1u);
+  EXPECT_EQ(allocator_.stats().allocated, 1u);
+  EXPECT_EQ(allocator_.stats().left, 0u);
+}
+
+TEST_F(DeviceAllocatorTest, AClaimWithAPartOfAGpuKeepsItsInstancesFromOthers) {
+  Json part = Claim("part", "1g.5gb");
+  part["status"]["allocation"]["devices"]["results"] =
+      Json::array({{{"request", "r"},
+                    {"driver", "gpu.nvidia.com"},
+                    {"pool", "n1"},
+                    {"device", "gpu-0"},
+                    {"shareID", "04f9a7e2-7c14-4b29-8d8c-8e8a57a4f0e6"},
+                    {"consumedCapacity", {{"memory", "4Gi"}}}}});
+  api_.claims["part"] = part;
+  Show("part");
+  Add("a");
+  EXPECT_TRUE(Allocate("a"));
+  EXPECT_EQ(DeviceOf("a").substr(0, 3), "n2/");
+  Add("b");
+  EXPECT_FALSE(Allocate("b", {"n1"}));
+}
+
 TEST_F(DeviceAllocatorTest, TheFinalizersOfOthersStay) {
   Add("a");
   api_.claims["a"]["metadata"]["finalizers"] = Json::array({"x/y"});

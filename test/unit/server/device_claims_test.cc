@@ -226,6 +226,38 @@ TEST_F(DeviceClaimsTest, ClaimsOfOneDeviceAreTold) {
   EXPECT_EQ(all_.overlapping(), 0u);
 }
 
+TEST_F(DeviceClaimsTest, ADeviceOfWhichClaimsHavePartsIsHeldUntilTheLastIsGone) {
+  slices().Put(Slice("s", "n1", "n1", Instances(0)));
+  claims().Put(Claim("a", {{"n1", "gpu-0", true}}));
+  claims().Put(Claim("b", {{"n1", "gpu-0", true}}));
+  EXPECT_EQ(On("n1"), 0b0001u);
+  EXPECT_EQ(Offered("n1").Free(), 0u);
+  EXPECT_EQ(all_.overlapping(), 0u) << "they share it";
+  claims().Remove("ns", "a");
+  EXPECT_EQ(On("n1"), 0b0001u);
+  EXPECT_EQ(Offered("n1").Free(), 0u);
+  claims().Put(Claim("b", {}));
+  EXPECT_EQ(On("n1"), 0u);
+  EXPECT_NE(Offered("n1").Free(), 0u);
+}
+
+TEST_F(DeviceClaimsTest, WhoHasAllOfADeviceBesideThoseWithPartsIsTold) {
+  slices().Put(Slice("s", "n1", "n1", Instances(0)));
+  claims().Put(Claim("a", {{"n1", "gpu-0", true}}));
+  claims().Put(Claim("b", {{"n1", "gpu-0", true}}));
+  claims().Put(Claim("c", {{"n1", "gpu-0-mig-1g.5gb-6"}}));
+  EXPECT_EQ(all_.overlapping(), 1u);
+  claims().Remove("ns", "c");
+  EXPECT_EQ(all_.overlapping(), 0u);
+}
+
+TEST_F(DeviceClaimsTest, ADeviceThatMayBeHadInPartsIsNotOfferedWhole) {
+  std::vector<GpuDevice> devices = Instances(0);
+  devices[1].divisible = true;
+  slices().Put(Slice("s", "n1", "n1", devices));
+  EXPECT_EQ(std::popcount(Offered("n1").Free()), 3);
+}
+
 DeviceClass ClassOf(const std::string& profile) {
   return {"", "of-" + profile, "nvidia.com/mig-" + profile, "", test::ProfileOf(profile)};
 }
