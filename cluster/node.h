@@ -73,6 +73,8 @@ struct NodeSpec {
   // The agent that hands out `gpus`, in parts too, to pods that ask in its words; empty: one that
   // knows no parts.
   std::string share_agent = {};
+  // It serves whoever is bound there: pods that ask for shares in Berth's words, too.
+  bool agent_serves_all = false;
   // What keeps the users of one GPU apart there: kNone, or kMemory.
   Isolation share_isolation = Isolation::kNone;
   // No shares are given of `gpus` while the UUID of one is unknown: nobody could carry them out.

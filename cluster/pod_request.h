@@ -89,8 +89,8 @@ struct RequestShape {
   Isolation isolation = Isolation::kUnsaid;
   // Of whole GPUs: memory that each has at least, or each part that stands for one; 0 = not said.
   std::int64_t min_gpu_memory_mib = 0;
-  // Who has to hand out the share of a GPU, by the words in which it is asked for (NodeSpec::
-  // share_agent); empty: whoever reads what Berth writes.
+  // Who has to hand out the share of a GPU, or the GPUs, by the words in which they are asked for
+  // (NodeSpec::share_agent); empty: whoever reads what Berth writes.
   std::string share_agent = {};
   // It asks for several whole GPUs, and none of its containers for more than one.
   bool one_per_container = false;

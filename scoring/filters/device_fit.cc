@@ -46,9 +46,14 @@ Reason CheckPlaces(const Node& node, const RequestShape& shape) {
   return node.free_places() >= wanted ? Reason::kFits : Reason::kGpusBusy;
 }
 
+// Whether the node's agent reads the words in which the GPUs are asked for.
+bool IsOfOtherAgent(const NodeSpec& spec, const RequestShape& shape) {
+  if (shape.share_agent == spec.share_agent) return false;
+  return !shape.share_agent.empty() || (shape.is_share() && !spec.agent_serves_all);
+}
+
 // Whether somebody gives a container the GPU of which Berth has given it a share.
-Reason CheckAgent(const NodeSpec& spec, const RequestShape& shape) {
-  if (shape.share_agent != spec.share_agent) return Reason::kShareOfOtherAgent;
+Reason CheckCarrier(const NodeSpec& spec) {
   if (!spec.share_agent.empty() || !spec.shares_need_uuids) return Reason::kFits;
   // What tells a container its GPU is NVIDIA's; of a resource that is not known it may be.
   const GpuVendor* const vendor = FindGpuVendor(spec.gpu_resource);
@@ -58,8 +63,8 @@ Reason CheckAgent(const NodeSpec& spec, const RequestShape& shape) {
              : Reason::kFits;
 }
 
-Reason CheckShare(const Node& node, const RequestShape& shape, const GpuShare& share) {
-  if (const Reason agent = CheckAgent(node.spec(), shape); agent != Reason::kFits) return agent;
+Reason CheckShare(const Node& node, const GpuShare& share) {
+  if (const Reason carrier = CheckCarrier(node.spec()); carrier != Reason::kFits) return carrier;
   bool could = false, memory_known = false;
   for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
     memory_known = memory_known || node.spec().gpus[static_cast<std::size_t>(gpu)].memory_mib > 0;
@@ -94,11 +99,16 @@ Reason CheckDevices(const Node& node, const RequestShape& shape) {
   }
   if (shape.mig() != nullptr) return Reason::kNoMig;
   if (node.spec().places.foreign) return Reason::kGpusForeign;
+  const bool has_gpus = node.spec().places.count > 0 || !node.gpus().empty();
+  const bool of_places = node.spec().places.count > 0 && shape.share_agent.empty();
+  if (has_gpus && !of_places && IsOfOtherAgent(node.spec(), shape)) {
+    return Reason::kShareOfOtherAgent;
+  }
   if (node.spec().places.count > 0) return CheckPlaces(node, shape);
   if (node.gpus().empty()) return Reason::kNoGpu;
   if (node.healthy_gpus() == 0) return Reason::kNoGpuOffered;
   if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
-    return CheckShare(node, shape, *share);
+    return CheckShare(node, *share);
   }
   return CheckWhole(node, shape.gpu_count(), shape.links);
 }

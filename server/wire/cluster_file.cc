@@ -100,6 +100,7 @@ Json NodeJson(const Node& node) {
   if (!spec.gpu_resource.empty()) json["gpu_resource"] = spec.gpu_resource;
   if (spec.gpus_are_parts) json["gpus_are_parts"] = true;
   if (!spec.share_agent.empty()) json["share_agent"] = spec.share_agent;
+  if (spec.agent_serves_all) json["agent_serves_all"] = true;
   if (spec.refuses_gpu_pods) json["refuses_gpu_pods"] = true;
   if (!spec.gpu_condition.empty()) json["gpu_condition"] = spec.gpu_condition;
   if (spec.share_isolation == Isolation::kMemory) json["shares_keep_memory"] = true;
@@ -296,6 +297,7 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   fields.Text("gpu_resource", spec.gpu_resource);
   fields.Bool("gpus_are_parts", spec.gpus_are_parts);
   fields.Text("share_agent", spec.share_agent);
+  fields.Bool("agent_serves_all", spec.agent_serves_all);
   bool shares_keep_memory = false;
   fields.Bool("shares_keep_memory", shares_keep_memory);
   if (shares_keep_memory) spec.share_isolation = Isolation::kMemory;

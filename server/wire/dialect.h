@@ -103,6 +103,7 @@ struct SharedGpus {
   std::string agent;     // NodeSpec::share_agent
   std::string resource;  // by which it is asked for GPUs
   Isolation isolation = Isolation::kNone;
+  bool serves_all = false;         // NodeSpec::agent_serves_all
   std::vector<GpuSpec> gpus = {};  // by index
   int missing = 0;                 // so many of them, it is not known which
 };
@@ -117,6 +118,9 @@ struct GpuDraft {
   bool served_by_other = false;  // the others are another scheduler's to give,
   bool shared_by_other = false;  // to several users each
   std::optional<SharedGpus> shared = std::nullopt;  // of the first agent that has some
+  // Where the numbers stand for whole GPUs: the agent that hands them out too, in parts as well, to
+  // whoever is bound there.
+  std::string agent_beside;
   // The outcome.
   int gpus = 0;  // whole ones
   GpuPlaces places;

@@ -214,6 +214,10 @@ class NodeReader {
     spec_.gpus.assign(static_cast<std::size_t>(found.gpus), gpu);
     spec_.gpus_are_parts = gpus_.parts && found.gpus > 0;
     spec_.shares_need_uuids = rules_.shares_need_uuids;
+    if (!spec_.gpus.empty() && !found.places.foreign) {
+      spec_.share_agent = std::move(found.agent_beside);
+      spec_.agent_serves_all = !spec_.share_agent.empty();
+    }
     if (found.uuids && !spec_.gpus.empty()) AddUuids(*found.uuids);
   }
 
@@ -222,6 +226,7 @@ class NodeReader {
     spec_.missing = said.missing;
     spec_.gpu_resource = std::move(said.resource);
     spec_.share_agent = std::move(said.agent);
+    spec_.agent_serves_all = said.serves_all;
     spec_.share_isolation = said.isolation;
   }
 

@@ -34,9 +34,13 @@ bool AsksForGpus(const PodParts& parts) {
 
 Status ReadGrants(const Dialect& dialect, const Annotation& grants, bool asks_for_gpus,
                   ObservedPod& observed) {
-  // Who may write a pod may write its annotations: they give nothing that it does not ask for.
-  if (!asks_for_gpus) return Invalid("want a pod that asks for GPUs beside it");
-  return dialect.ReadGrants(grants.key(), grants.mapped(), observed);
+  if (asks_for_gpus) return dialect.ReadGrants(grants.key(), grants.mapped(), observed);
+  // Who may write a pod may write its annotations: they give nothing that it does not ask for. That
+  // it has other devices than GPUs is all right.
+  ObservedPod as_if = observed;
+  const bool none = dialect.ReadGrants(grants.key(), grants.mapped(), as_if) &&
+                    as_if.placement.grants.empty() && as_if.placement.mig.empty();
+  return none ? Status() : Invalid("want a pod that asks for GPUs beside it");
 }
 
 // Where the pod is and what it holds there.

@@ -10,6 +10,9 @@ ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
   gpus = Capped(gpus + other.gpus);
   share_milli = Capped(share_milli + other.share_milli);
   share_bytes = Capped(share_bytes + other.share_bytes);
+  for (std::size_t i = 0; i < agent_amounts.size(); ++i) {
+    agent_amounts[i] = Capped(agent_amounts[i] + other.agent_amounts[i]);
+  }
   mig += other.mig;
   return *this;
 }
@@ -21,6 +24,9 @@ void ResourceAsk::Raise(const ResourceAsk& other) {
   gpus = std::max(gpus, other.gpus);
   share_milli = std::max(share_milli, other.share_milli);
   share_bytes = std::max(share_bytes, other.share_bytes);
+  for (std::size_t i = 0; i < agent_amounts.size(); ++i) {
+    agent_amounts[i] = std::max(agent_amounts[i], other.agent_amounts[i]);
+  }
   mig.Raise(other.mig);
 }
 
@@ -37,6 +43,33 @@ void ResourceAsk::AddWords(const ResourceAsk& other) {
   for (const std::string* const resource : {&other.gpu_resource, &other.other_gpu_resource}) {
     if (other_gpu_resource.empty() && *resource != gpu_resource) other_gpu_resource = *resource;
   }
+}
+
+ResourceAsk EffectiveAsk(const PodParts& parts) {
+  ResourceAsk together, sidecars, highest_init;
+  for (const ContainerSpec& container : parts.containers) {
+    switch (container.kind) {
+      case ContainerKind::kMain:
+        together += container.ask;
+        break;
+      case ContainerKind::kSidecar:
+        sidecars += container.ask;
+        highest_init.Raise(sidecars);
+        break;
+      case ContainerKind::kInit: {
+        ResourceAsk with_sidecars = sidecars;
+        with_sidecars += container.ask;
+        highest_init.Raise(with_sidecars);
+        break;
+      }
+    }
+  }
+  together += sidecars;
+  together.Raise(highest_init);
+  if (parts.pod_cpu_milli) together.cpu_milli = *parts.pod_cpu_milli;
+  if (parts.pod_memory_bytes) together.memory_bytes = *parts.pod_memory_bytes;
+  together += parts.overhead;
+  return together;
 }
 
 }  // namespace berth::wire

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -39,9 +40,12 @@ struct ResourceAsk {
   // The resource by which a part of a GPU is asked for, as long as no dialect has made a share of
   // it (Dialect::FindShares); empty = none.
   std::string_view part_resource = {};
-  // In whose words the share is asked for (RequestShape::share_agent); empty: Berth's.
+  // In whose words GPUs, or the share of one, are asked for (RequestShape::share_agent); empty:
+  // Berth's.
   std::string_view share_agent = {};
   bool several_share_agents = false;
+  // How much of a dialect's own resources, which it alone reads (Dialect::FindShares).
+  std::array<std::int64_t, 5> agent_amounts = {};
   // By which resource of the rules the GPUs are asked for, and another one; empty = none.
   std::string gpu_resource = {};
   std::string other_gpu_resource = {};
@@ -86,5 +90,8 @@ struct PodParts {
   Labels labels;
   NodeConstraints constraints;
 };
+
+// What the containers ask for together, by the rule of Kubernetes (pod_rules.h).
+ResourceAsk EffectiveAsk(const PodParts& parts);
 
 }  // namespace berth::wire

@@ -32,33 +32,6 @@ bool BelongsOnAnyNode(const PodParts& parts, const ResourceAsk& ask) {
          parts.priority >= kSystemPriority || parts.id.namespace_name == "kube-system";
 }
 
-ResourceAsk Effective(const PodParts& parts) {
-  ResourceAsk together, sidecars, highest_init;
-  for (const ContainerSpec& container : parts.containers) {
-    switch (container.kind) {
-      case ContainerKind::kMain:
-        together += container.ask;
-        break;
-      case ContainerKind::kSidecar:
-        sidecars += container.ask;
-        highest_init.Raise(sidecars);
-        break;
-      case ContainerKind::kInit: {
-        ResourceAsk with_sidecars = sidecars;
-        with_sidecars += container.ask;
-        highest_init.Raise(with_sidecars);
-        break;
-      }
-    }
-  }
-  together += sidecars;
-  together.Raise(highest_init);
-  if (parts.pod_cpu_milli) together.cpu_milli = *parts.pod_cpu_milli;
-  if (parts.pod_memory_bytes) together.memory_bytes = *parts.pod_memory_bytes;
-  together += parts.overhead;
-  return together;
-}
-
 GpuAsk GpuAskOf(const ResourceAsk& ask) {
   if (!ask.mig.empty()) return ask.mig.ToSlices();
   if (ask.gpus > 0) return WholeGpus{static_cast<int>(Capped(ask.gpus))};
@@ -196,14 +169,14 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     const Status found = dialect.FindShares(parts);
     if (!found && parts.problem.empty()) parts.problem = found.error().message;
   }
-  const ResourceAsk ask = Effective(parts);
+  const ResourceAsk ask = EffectiveAsk(parts);
   request.refusal = parts.problem.empty() ? Objection(ask) : parts.problem;
   request.shape.cpu_milli = ask.cpu_milli;
   request.shape.memory_bytes = ask.memory_bytes;
   if (request.refusal.empty()) {
     request.shape.gpus = GpuAskOf(ask);
     request.shape.gpu_resource = ask.gpu_resource;
-    if (request.shape.is_share()) request.shape.share_agent = ask.share_agent;
+    if (request.shape.gpu_count() > 0) request.shape.share_agent = ask.share_agent;
     const auto asks_for_one = [](const ContainerSpec& container) {
       return container.ask.gpus <= 1;
     };

@@ -16,6 +16,10 @@
 #include "scoring/device_picker.h"
 #include "scoring/filters/device_fit.h"
 #include "scoring/filters/gpu_model_match.h"
+#include "server/dialects/dra/device_claims.h"
+#include "server/dialects/dra/dra_json.h"
+#include "server/dialects/koordinator/koordinator_json.h"
+#include "server/dialects/koordinator/koordinator_links.h"
 #include "server/dialects/registry.h"
 #include "server/wire/node_json.h"
 #include "server/wire/pod_object.h"
@@ -31,15 +35,39 @@ inline constexpr WallTime kDecidedAt = WallTime() + std::chrono::seconds(1'724'2
 class AgentWorld {
  public:
   explicit AgentWorld(const std::vector<Json>& nodes, const Config& config = DefaultConfig())
-      : dialects_(dialects::AllDialects(config)), rules_(dialects_, config.resources) {
-    for (const Json& node : nodes) {
-      auto decoded = wire::DecodeNode(Padded(node.dump()), wire::NodeRules(config, dialects_));
-      EXPECT_TRUE(decoded) << decoded.error().message;
-      if (!decoded) continue;
-      problem = decoded->problem;
-      EXPECT_TRUE(state_.Apply(std::vector<ClusterEvent>{NodeUpserted{decoded->spec}}));
-    }
+      : dialects_(dialects::AllDialects(config)),
+        rules_(dialects_, config.resources),
+        node_rules_(config, dialects_),
+        devices_(state_, *node_rules_.links,
+                 [this](auto, auto, const std::string& why) { problem = why; }),
+        claims_(state_, offers_, classes_,
+                [this](auto, auto, const std::string& why) { problem = why; }) {
+    for (const Json& node : nodes) PutNode(node);
   }
+  // A node is there, or has changed.
+  void PutNode(const Json& node) {
+    auto decoded = wire::DecodeNode(Padded(node.dump()), node_rules_);
+    EXPECT_TRUE(decoded) << decoded.error().message;
+    if (!decoded) return;
+    problem = decoded->problem;
+    devices_.Publish({NodeUpserted{decoded->spec}}, [this](std::vector<ClusterEvent> events) {
+      EXPECT_TRUE(state_.Apply(events));
+    });
+  }
+  // A Device of Koordinator is there, or has changed / is gone.
+  void PutDevice(const Json& device) {
+    auto decoded = dialects::DecodeKoordinatorDevice(Padded(device.dump()));
+    EXPECT_TRUE(decoded) << decoded.error().message;
+    if (decoded) devices_.Put(*std::move(decoded));
+  }
+  void RemoveDevice(const std::string& node) { devices_.Remove("", node); }
+  // A ResourceClaim of DRA is there, or has changed / is gone.
+  void PutClaim(const Json& claim) {
+    auto decoded = dialects::DecodeResourceClaim(Padded(claim.dump()));
+    EXPECT_TRUE(decoded) << decoded.error().message;
+    if (decoded) claims_.claims().Put(*std::move(decoded));
+  }
+  void RemoveClaim(const std::string& name) { claims_.claims().Remove("ns", name); }
   explicit AgentWorld(const Json& node, const Config& config = DefaultConfig())
       : AgentWorld(std::vector<Json>{node}, config) {}
 
@@ -92,12 +120,17 @@ class AgentWorld {
   }
   [[nodiscard]] std::vector<DeviceDispute> Disputes() const { return state_.Disputes(); }
 
-  std::string problem;  // with the last of the nodes
+  std::string problem;  // with the last of the nodes and Devices
 
  private:
   std::shared_ptr<const wire::Dialects> dialects_;
   wire::PodRules rules_;
+  wire::NodeRules node_rules_;
   ClusterState state_;
+  dialects::KoordinatorLinks devices_;
+  MigOffers offers_;
+  DeviceClasses classes_;
+  dialects::DeviceClaims claims_;
   std::shared_ptr<const Snapshot> snapshot_;
 };
 

@@ -151,6 +151,7 @@ TEST(ClusterFile, AgentsThatHandOutPartsOfGpusComeBack) {
   spec.name = "n1";
   spec.gpus = {{"GPU-a", 40'960, true, 10}, {"", 40'960, true}};
   spec.share_agent = "hami";
+  spec.agent_serves_all = true;
   spec.share_isolation = Isolation::kMemory;
   PodRequest pod;
   pod.id = {"u", "ns", "p"};

@@ -51,7 +51,7 @@ TEST(KoordinatorDevice, SaysWhereTheGpusArePluggedIn) {
   ASSERT_TRUE(device) << device.error().message;
   EXPECT_EQ(device->name, "n1");
   ASSERT_EQ(device->gpus.size(), 4U);
-  EXPECT_EQ(device->gpus[3], (KoordinatorGpu{"GPU-3", 1, "p2"}));
+  EXPECT_EQ(device->gpus[3], (KoordinatorGpu{"GPU-3", 1, "p2", true, 0}));
   const auto links = LinksOfKoordinator(*device, "NVIDIA-L40S");
   ASSERT_TRUE(links);
   EXPECT_EQ(Row(*links, 0), "X PXB NODE SYS ");

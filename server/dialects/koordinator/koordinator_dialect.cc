@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/quantity.h"
+#include "server/dialects/koordinator/koordinator_ask.h"
+#include "server/dialects/koordinator/koordinator_json.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/strict_json.h"
 
@@ -18,35 +19,25 @@ using wire::Fields;
 using wire::Json;
 
 constexpr std::string_view kAllocatedKey = "scheduling.koordinator.sh/device-allocated";
+constexpr const char* kMinorsKey = "scheduling.koordinator.sh/gpu-minors";
+constexpr const char* kBoundKey = "scheduling.koordinator.sh/bind-timestamp";
 constexpr std::array kGrants = {kAllocatedKey};
-constexpr std::array<std::string_view, 5> kResources = {
-    "koordinator.sh/gpu", "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory",
-    "koordinator.sh/gpu-memory-ratio", "koordinator.sh/gpu.shared"};
+constexpr std::array kNodeAmounts = {kKoordinatorCore, kKoordinatorMemory};
+constexpr std::string_view kVendorLabel = "node.koordinator.sh/gpu-vendor";
 
-constexpr const char* kCore = "koordinator.sh/gpu-core";
-constexpr const char* kMemoryRatio = "koordinator.sh/gpu-memory-ratio";
-constexpr const char* kMemory = "koordinator.sh/gpu-memory";
+constexpr int kPercentPerGpu = 100;
+constexpr int kMilliPerPercent = kMilliPerGpu / kPercentPerGpu;
 
-constexpr int kMilliPerPercent = kMilliPerGpu / 100;
-
-// 0 where it is not there. Kubernetes reads a quantity from a text or a number.
-Result<std::int64_t> AmountOf(const Json& resources, const std::string& path, const char* key) {
-  if (!resources.contains(key)) return 0;
-  const Json& value = resources[key];
-  const auto read = Quantity::Parse(value.is_string() ? value.get<std::string>() : value.dump());
-  if (!read) return tl::unexpected(Error(read.error()).Within(path + "." + key));
-  return read->Value();
-}
-
-// The compute asked for; by memory alone it goes with the memory.
-Result<int> MilliOf(const Json& resources, const std::string& path) {
-  BERTH_TRY(std::int64_t percent, AmountOf(resources, path, kCore));
+// The compute; 0 where it goes with the memory.
+Result<int> MilliOf(const Json& resources, const std::string& path, bool has_memory) {
+  BERTH_TRY(std::int64_t percent, KoordinatorAmount(resources, path, kKoordinatorCore));
   if (percent == 0) {
-    BERTH_TRY(percent, AmountOf(resources, path, kMemoryRatio));
+    BERTH_TRY(percent, KoordinatorAmount(resources, path, kKoordinatorRatio));
   }
-  if (percent < 1 || percent > 100) {
-    return Invalid(path + ": want 1 to 100 percent of a GPU in " + kCore + " or " + kMemoryRatio +
-                   ", got " + std::to_string(percent));
+  const int least = has_memory ? 0 : 1;  // of little memory it is below one percent
+  if (percent < least || percent > kPercentPerGpu) {
+    return Invalid(path + ": want 1 to 100 percent of a GPU in " + std::string(kKoordinatorCore) +
+                   " or " + std::string(kKoordinatorRatio) + ", got " + std::to_string(percent));
   }
   return static_cast<int>(percent) * kMilliPerPercent;
 }
@@ -56,10 +47,9 @@ Status ReadGpu(const Json& json, const std::string& path, std::vector<DeviceGran
   DeviceGrant grant{.gpu = -1};
   fields.Int("minor", 0, kMaxGpus - 1, grant.gpu);
   fields.Object("resources", [&grant](const Json& resources, const std::string& at) -> Status {
-    BERTH_TRY(grant.milli, MilliOf(resources, at));
-    BERTH_TRY(const std::int64_t bytes, AmountOf(resources, at, kMemory));
-    if (bytes < 0) return Invalid(at + "." + kMemory + ": want 0 or more");
+    BERTH_TRY(const std::int64_t bytes, KoordinatorAmount(resources, at, kKoordinatorMemory));
     grant.memory_mib = bytes >> 20;
+    BERTH_TRY(grant.milli, MilliOf(resources, at, grant.memory_mib > 0));
     return {};
   });
   BERTH_TRY_STATUS(fields.FinishForeign());
@@ -95,29 +85,95 @@ GpuAsk AskOf(const std::vector<DeviceGrant>& grants) {
   return WholeGpus{static_cast<int>(grants.size())};
 }
 
+class KoordinatorNode final : public wire::NodeReading {
+ public:
+  explicit KoordinatorNode(const wire::NodeFacts& facts)
+      : core_(facts.Resource(kKoordinatorCore).allocatable),
+        memory_(facts.Resource(kKoordinatorMemory).allocatable) {}
+
+  void CountGpus(wire::GpuDraft& draft) override {
+    if (draft.shared || draft.served_by_other) return;
+    const bool counted = std::ranges::any_of(draft.devices, [](const wire::DeviceCount& count) {
+      return std::max(count.capacity, count.allocatable) > 0;
+    });
+    if (counted) {  // by a device plugin
+      draft.agent_beside = kKoordinatorAgent;
+      return;
+    }
+    draft.shared = wire::SharedGpus{.agent = std::string(kKoordinatorAgent),
+                                    .resource = std::string(kKoordinatorCore),
+                                    .serves_all = true};
+    const std::int64_t gpus = core_ / kPercentPerGpu;
+    if (core_ % kPercentPerGpu != 0 || gpus > kMaxGpusPerNode) {
+      draft.AddProblem(std::string(kKoordinatorCore) + ": want 100 for each of 1.." +
+                       std::to_string(kMaxGpusPerNode) + " GPUs, got " + std::to_string(core_));
+      return;
+    }
+    GpuSpec gpu;
+    gpu.memory_mib = std::max<std::int64_t>(memory_, 0) / gpus >> 20;
+    draft.shared->gpus.assign(static_cast<std::size_t>(gpus), gpu);
+  }
+
+ private:
+  const std::int64_t core_, memory_;
+};
+
+// As its scheduler rounds: down, and nothing is no part.
+std::int64_t RatioOf(const DeviceGrant& grant, std::int64_t gpu_mib, bool by_memory) {
+  const std::int64_t ratio = gpu_mib > 0 && by_memory ? grant.memory_mib * kPercentPerGpu / gpu_mib
+                                                      : grant.milli / kMilliPerPercent;
+  return std::clamp<std::int64_t>(ratio, 1, kPercentPerGpu);
+}
+
+Json GrantJson(const DeviceGrant& grant, const GpuSpec& gpu, const GpuShare* share) {
+  const bool by_memory = share != nullptr && share->memory_mib > 0;
+  const bool asks_compute = share == nullptr || share->milli > 0;
+  Json resources = Json::object();
+  if (asks_compute) {
+    const int core = (grant.milli + kMilliPerPercent - 1) / kMilliPerPercent;
+    resources[std::string(kKoordinatorCore)] = std::to_string(core);
+  }
+  if (grant.memory_mib > 0) {
+    resources[std::string(kKoordinatorMemory)] = std::to_string(grant.memory_mib) + "Mi";
+  }
+  resources[std::string(kKoordinatorRatio)] =
+      std::to_string(RatioOf(grant, gpu.memory_mib, by_memory));
+  Json json = {{"minor", grant.gpu}, {"resources", std::move(resources)}};
+  if (!gpu.uuid.empty()) json["id"] = gpu.uuid;
+  return json;
+}
+
 class KoordinatorDialect final : public wire::Dialect {
  public:
-  [[nodiscard]] std::string_view name() const override { return "koordinator"; }
+  [[nodiscard]] std::string_view name() const override { return kKoordinatorAgent; }
   [[nodiscard]] wire::DialectKeys keys() const override {
-    return {.resources = kResources, .grants = kGrants};
+    return {.of_pods = kKoordinatorChoices,
+            .resources = kKoordinatorResources,
+            .node_resources = kNodeAmounts,
+            .grants = kGrants};
   }
+
+  [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
+      const wire::NodeFacts& facts) const override {
+    if (facts.Resource(kKoordinatorCore).allocatable < kPercentPerGpu) return nullptr;
+    const std::string* const vendor = FindLabel(facts.labels, kVendorLabel);
+    if (vendor != nullptr && *vendor != "nvidia") return nullptr;
+    return std::make_unique<KoordinatorNode>(facts);
+  }
+
   [[nodiscard]] Status AddAsk(std::string_view resource, std::int64_t amount,
                               wire::ResourceAsk& ask) const override {
-    if (amount > 0) ask.part_resource = *std::ranges::find(kResources, resource);
+    AddKoordinatorAsk(resource, amount, ask);
     return {};
   }
-  [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest&,
+  [[nodiscard]] Status FindShares(wire::PodParts& parts) const override {
+    return FindKoordinatorShares(parts);
+  }
+  [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
                                  MigWant&) const override {
-    for (const wire::ContainerSpec& container : parts.containers) {
-      const std::string_view part = container.ask.part_resource;
-      if (std::ranges::find(kResources, part) == kResources.end()) continue;
-      return Invalid("container " + container.name + ": " + std::string(part) +
-                     " asks for GPUs, or a share of one, which Koordinator's scheduler gives; want "
-                     "its scheduler in spec.schedulerName, or nvidia.com/gpu, or "
-                     "berth.dev/gpu-milli");
-    }
-    return {};
+    return pod.shape.share_agent == kKoordinatorAgent ? RefuseKoordinatorChoices(parts) : Status();
   }
+
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
                                   wire::ObservedPod& observed) const override {
     auto grants = ParseAllocated(text);
@@ -130,6 +186,24 @@ class KoordinatorDialect final : public wire::Dialect {
     ask = AskOf(*grants);
     observed.placement.grants = *std::move(grants);
     return {};
+  }
+
+  void WriteGrants(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
+                   WallTime now, wire::Annotations& annotations) const override {
+    if (placement.grants.empty() || node.share_agent != kKoordinatorAgent) return;
+    const auto* const share = std::get_if<GpuShare>(&pod.shape.gpus);
+    Json gpus = Json::array();
+    std::string minors;
+    for (const DeviceGrant& grant : placement.grants) {
+      const GpuSpec& gpu = node.gpus[static_cast<std::size_t>(grant.gpu)];
+      gpus.push_back(GrantJson(grant, gpu, share));
+      minors += (minors.empty() ? "" : ",") + std::to_string(grant.gpu);
+    }
+    const auto nanoseconds =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+    annotations.emplace_back(kAllocatedKey, wire::JsonText({{"gpu", std::move(gpus)}}));
+    annotations.emplace_back(kMinorsKey, std::move(minors));
+    annotations.emplace_back(kBoundKey, std::to_string(nanoseconds));
   }
 };
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/wire/strict_json.h"
+#include "cluster/quantity.h"
+#include "server/dialects/koordinator/koordinator_ask.h"
 #include "topology/links/product_links.h"
 
 namespace berth::dialects {
@@ -28,6 +29,12 @@ Status ReadDevice(const Json& json, const std::string& path, std::vector<MinorGp
   if (type != "gpu") return fields.FinishForeign();
   fields.Int("minor", 0, kMaxGpus - 1, read.minor);
   fields.Text("id", read.gpu.uuid);
+  fields.Bool("health", read.gpu.healthy);
+  fields.Object("resources", [&read](const Json& resources, const std::string& at) -> Status {
+    BERTH_TRY(const std::int64_t bytes, KoordinatorAmount(resources, at, kKoordinatorMemory));
+    read.gpu.memory_mib = bytes >> 20;
+    return {};
+  });
   fields.Object("topology", [&read](const Json& topology, const std::string& at) {
     Fields place(topology, at);
     place.Int("nodeID", -1, kMostNumaNodes, read.gpu.numa);
@@ -46,6 +53,17 @@ LinkType RelationOf(const KoordinatorGpu& a, const KoordinatorGpu& b) {
 }
 
 }  // namespace
+
+Result<std::int64_t> KoordinatorAmount(const Json& resources, const std::string& path,
+                                       std::string_view resource) {
+  const auto found = resources.find(std::string(resource));
+  if (found == resources.end()) return 0;
+  const auto read = Quantity::Parse(found->is_string() ? found->get<std::string>() : found->dump());
+  const std::string place = path + "." + std::string(resource);
+  if (!read) return tl::unexpected(Error(read.error()).Within(place));
+  if (read->Value() < 0) return Invalid(place + ": want 0 or more, got " + found->dump());
+  return read->Value();
+}
 
 Result<KoordinatorDevice> DecodeKoordinatorDevice(const PaddedText& text) {
   const Json json = Json::parse(text.view(), nullptr, false);

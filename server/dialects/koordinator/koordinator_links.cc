@@ -5,19 +5,54 @@
 #include <span>
 #include <utility>
 
+#include "server/dialects/koordinator/koordinator_ask.h"
 #include "server/wire/node_links.h"
 
 namespace berth::dialects {
+namespace {
+
+// Why these are not the GPUs of the node, in its order; empty = they are.
+std::string Mismatch(const NodeSpec& spec, const KoordinatorDevice& device) {
+  const std::size_t gpus = spec.gpus.size();
+  if (device.gpus.size() != gpus) {
+    return "want the node's " + std::to_string(gpus) + " GPUs, got " +
+           std::to_string(device.gpus.size());
+  }
+  for (std::size_t i = 0; i < gpus; ++i) {
+    const std::string &wanted = spec.gpus[i].uuid, &got = device.gpus[i].uuid;
+    if (wanted.empty() || got.empty() || wanted == got) continue;
+    return "spec.devices: want " + wanted.substr(0, 64) + " as minor " + std::to_string(i) +
+           ", as the node says, got " + got.substr(0, 64);
+  }
+  return "";
+}
+
+// Takes over how much memory the GPUs have and which are not healthy. Some of these may be missing
+// from the counts of a device plugin.
+void TakeState(const KoordinatorDevice& device, NodeSpec& spec) {
+  int closed = 0;
+  for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
+    const KoordinatorGpu& said = device.gpus[i];
+    if (said.memory_mib > 0) spec.gpus[i].memory_mib = said.memory_mib;
+    spec.gpus[i].healthy = said.healthy;
+    closed += said.healthy ? 0 : 1;
+  }
+  spec.missing = std::max(spec.missing - closed, 0);
+}
+
+}  // namespace
 
 void KoordinatorLinks::Publish(std::vector<ClusterEvent> events, const kube::PublishNodes& next) {
   const MutexLock lock(mutex_);
   for (ClusterEvent& event : events) {
     if (auto* const node = std::get_if<NodeUpserted>(&event)) {
       named_.erase(node->spec.name);
+      Read(node->spec);
       Relink(node->spec);
     }
     if (auto* const node = std::get_if<NodeRemoved>(&event)) {
       named_.erase(node->name);
+      offers_.erase(node->name);
       unfit_.Remove(node->name);
     }
   }
@@ -80,23 +115,52 @@ void KoordinatorLinks::NameGpus(NodeSpec& spec) {
   named_.insert(spec.name);
 }
 
+void KoordinatorLinks::Read(const NodeSpec& spec) {
+  offers_.erase(spec.name);
+  if (spec.share_agent != kKoordinatorAgent) return;
+  offers_.insert_or_assign(spec.name, Offer{spec.gpus, spec.missing, spec.links});
+}
+
+void KoordinatorLinks::Serve(NodeSpec& spec) {
+  const auto offer = offers_.find(spec.name);
+  if (offer == offers_.end()) return;
+  spec.gpus = offer->second.gpus;
+  spec.missing = offer->second.missing;
+  spec.links = offer->second.links;
+  const bool counts = spec.gpu_resource == kKoordinatorCore;  // nobody else does
+  const auto device = devices_.find(spec.name);
+  const bool served = device != devices_.end() && !device->second.gpus.empty() &&
+                      (counts || Mismatch(spec, device->second).empty());
+  spec.share_agent = served ? kKoordinatorAgent : std::string_view();
+  spec.agent_serves_all = served;
+  if (!served) {
+    for (GpuSpec& gpu : spec.gpus) gpu.healthy = gpu.healthy && !counts;
+    return;
+  }
+  if (spec.gpus.size() != device->second.gpus.size()) {
+    spec.gpus.resize(device->second.gpus.size());
+    spec.links = wire::CatalogueLinks(spec.gpu_model, static_cast<int>(spec.gpus.size()), library_);
+  }
+  TakeState(device->second, spec);
+}
+
 void KoordinatorLinks::Relink(NodeSpec& spec) {
+  Serve(spec);
   NameGpus(spec);
   unfit_.Remove(spec.name);
-  if (spec.links.source() > LinkSource::kObject) return;
+  const bool has_better = spec.links.source() > LinkSource::kObject;
+  if (has_better && !offers_.contains(spec.name)) return;
   const bool ours = spec.links.source() == LinkSource::kObject;
   const auto found = devices_.find(spec.name);
   if ((found == devices_.end() && !ours) || spec.gpus.empty()) return;
   const auto gpus = static_cast<int>(spec.gpus.size());
   std::optional<LinkMatrix> links;
   if (found != devices_.end()) {
-    links = LinksOfKoordinator(found->second, spec.gpu_model);
-    if (found->second.gpus.size() != spec.gpus.size()) {
-      links.reset();
-      unfit_.Add(spec.name, "want the node's " + std::to_string(gpus) + " GPUs, got " +
-                                std::to_string(found->second.gpus.size()));
-    }
+    const std::string wrong = Mismatch(spec, found->second);
+    if (!wrong.empty()) unfit_.Add(spec.name, wrong);
+    if (wrong.empty()) links = LinksOfKoordinator(found->second, spec.gpu_model);
   }
+  if (has_better) return;
   if (links) {
     spec.links = library_.LinksOf(*std::move(links), spec.gpu_model,
                                   {LinkSource::kObject, std::string(kKoordinatorSource)});

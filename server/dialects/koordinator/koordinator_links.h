@@ -4,6 +4,11 @@
 // that the product catalogue has for the node of its name (server/wire/node_links.h has the
 // precedence), and names the UUIDs of the GPUs where the node does not. Node and Device may come
 // in either order; when the Device is deleted, the catalogue's links return.
+//
+// A node that has Koordinator's resources (koordinator_dialect.h) is served by its agent while a
+// Device of as many GPUs, with the node's UUIDs, is there. The Device then says how much memory
+// each GPU has, and which are not healthy. Where the GPUs are counted by these resources alone, all
+// is as the Device says, and without one no GPU is given.
 #pragma once
 
 #include <map>
@@ -41,10 +46,21 @@ class KoordinatorLinks {
   void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
   void Reset(std::vector<Object> devices) BERTH_EXCLUDES(mutex_);
 
-  // Devices with another number of GPUs than their node has.
+  // Devices with other GPUs than their node has.
   [[nodiscard]] std::size_t unfit() const { return unfit_.count(); }
 
  private:
+  // What a node says that has Koordinator's resources, without its Device.
+  struct Offer {
+    std::vector<GpuSpec> gpus;
+    int missing = 0;
+    GpuLinks links;
+  };
+
+  // Takes down what the node says, as decoded.
+  void Read(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
+  // Who serves its GPUs, which of them, and how large they are.
+  void Serve(NodeSpec& spec) BERTH_REQUIRES(mutex_);
   void NameGpus(NodeSpec& spec) BERTH_REQUIRES(mutex_);
   void Relink(NodeSpec& spec) BERTH_REQUIRES(mutex_);
   // The nodes of these names that are there, with the links that they have now.
@@ -55,6 +71,7 @@ class KoordinatorLinks {
   kube::UnreadableObjects unfit_;  // changed under the mutex
   Mutex mutex_;
   std::map<std::string, Object, std::less<>> devices_ BERTH_GUARDED_BY(mutex_);  // by node
+  std::map<std::string, Offer, std::less<>> offers_ BERTH_GUARDED_BY(mutex_);    // by node
   // Nodes whose UUIDs, as the state has them, are those of a Device.
   std::set<std::string, std::less<>> named_ BERTH_GUARDED_BY(mutex_);
 };

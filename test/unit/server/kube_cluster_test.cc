@@ -644,6 +644,25 @@ TEST_F(KubeClusterTest, KoordinatorNamesTheUuidsThatTheNodeDoesNotSayItself) {
   EXPECT_EQ(uuid("says"), "own-1");
 }
 
+TEST_F(KubeClusterTest, KoordinatorServesANodeWhileItsDeviceIsThere) {
+  Json node = FakeNode("n1", 2);
+  node["status"]["allocatable"]["koordinator.sh/gpu-core"] = "200";
+  api_.Put(kNodes, node);
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  const auto spec = [&berth] { return berth.state.Current()->node(0).spec(); };
+  EXPECT_EQ(spec().share_agent, "");
+  Json device = KoordinatorDevice("n1", {{0, "a"}, {1, "b"}});
+  device["spec"]["devices"][1]["health"] = false;
+  api_.Put(kDevices, device);
+  ASSERT_TRUE(Eventually([&] { return spec().share_agent == "koordinator"; }));
+  EXPECT_FALSE(spec().gpus[1].healthy);
+  EXPECT_EQ(spec().gpus[0].uuid, "GPU-0");
+  api_.Delete(kDevices, "n1");
+  EXPECT_TRUE(Eventually([&] { return spec().share_agent.empty(); }));
+  EXPECT_TRUE(spec().gpus[1].healthy);
+}
+
 TEST_F(KubeClusterTest, ADeviceThatIsNotOfThatNodeIsNamedAndLeavesItAsItWas) {
   api_.Put(kNodes, FakeNode("n1", 4));
   api_.Put(kDevices, KoordinatorDevice("n1", {{0, "a"}, {1, "b"}}));

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How pods ask for GPUs in Koordinator's words. The containers' amounts add up first, and the sum
+// is read:
+//
+//   koordinator.sh/gpu: P                                P percent of compute and memory, alone
+//   koordinator.sh/gpu-memory-ratio: P                   P percent of the memory
+//   koordinator.sh/gpu-memory: M                         M bytes of the memory of one GPU
+//   koordinator.sh/gpu-core: C  beside one of these two  C percent of the compute
+//   koordinator.sh/gpu.shared: N  beside them            all of it on N GPUs, an Nth on each
+//
+// Without gpu.shared P is up to 100, a part of one GPU, or N times 100, which are N GPUs. What is
+// given:
+//
+//   100 percent of the memory of each of N GPUs (with as much compute, or without)   whole GPUs
+//   fewer percent of one GPU, with as many of the compute, or without                a share
+//   memory of one GPU, with or without compute                                       a share
+//
+// What Koordinator's scheduler refuses is refused, and beyond that parts of several GPUs, and
+// percent of compute other than of memory: how much that is depends on the GPU. (koordinator at
+// 138d457, pkg/scheduler/plugins/deviceshare/utils.go and devicehandler_gpu.go.)
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/result.h"
+#include "server/wire/pod_parts.h"
+
+namespace berth::dialects {
+
+inline constexpr std::string_view kKoordinatorAgent = "koordinator";
+
+inline constexpr std::string_view kKoordinatorGpu = "koordinator.sh/gpu";
+inline constexpr std::string_view kKoordinatorCore = "koordinator.sh/gpu-core";
+inline constexpr std::string_view kKoordinatorMemory = "koordinator.sh/gpu-memory";
+inline constexpr std::string_view kKoordinatorRatio = "koordinator.sh/gpu-memory-ratio";
+inline constexpr std::string_view kKoordinatorShared = "koordinator.sh/gpu.shared";
+inline constexpr std::array kKoordinatorResources = {
+    kKoordinatorGpu, kKoordinatorCore, kKoordinatorMemory, kKoordinatorRatio, kKoordinatorShared};
+
+// The annotations by which its users choose GPUs: Berth does not read them.
+inline constexpr std::array<std::string_view, 3> kKoordinatorChoices = {
+    "scheduling.koordinator.sh/device-allocate-hint",
+    "scheduling.koordinator.sh/device-joint-allocate",
+    "scheduling.koordinator.sh/gpu-partition-spec"};
+
+// Adds so much of one of the resources. Requires: it is one of them.
+void AddKoordinatorAsk(std::string_view resource, std::int64_t amount, wire::ResourceAsk& ask);
+
+// Makes GPUs, or shares of one, of what the containers ask for. Error: kInvalidArgument with the
+// resource.
+Status FindKoordinatorShares(wire::PodParts& parts);
+
+// Error: kInvalidArgument with the annotation.
+Status RefuseKoordinatorChoices(const wire::PodParts& parts);
+
+}  // namespace berth::dialects
