@@ -193,7 +193,13 @@ func TestContainersGetTheGpusThatBerthBookedFromKoordlet(t *testing.T) {
 			configv1.ExtenderManagedResource{Name: "koordinator.sh/gpu.shared", IgnoredByScheduler: true})
 	}
 	plane.StartScheduler(stanzas...)
-	waitEvents(t, berth, "devices", 1)
+	harness.Eventually(t, "Berth to know who serves the nodes", 10*time.Second, func() error {
+		served := strings.Count(strings.ReplaceAll(berth.Page("/debug/snapshot"), " ", ""), `"share_agent":"koordinator"`)
+		if served != 2 {
+			return fmt.Errorf("want 2 nodes, got %d", served)
+		}
+		return nil
+	})
 	// Whole ones, in the words of the device plugin and of Koordinator.
 	plane.CreatePods(harness.Pod("plain", harness.Ask{harness.GPUResource: "1"}),
 		harness.Pod("two", harness.Ask{"koordinator.sh/gpu": "200"}))
