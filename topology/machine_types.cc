@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/machine_types.h"
+
+#include <algorithm>
+#include <array>
+
+namespace berth {
+namespace {
+
+// Where rows were read. Azure: pages of MicrosoftDocs/azure-compute-docs; a size with "r" has RDMA.
+// A temporary disk counts as NVMe only where the page calls it so.
+constexpr std::string_view kDocNcT4V3 = "azure-compute-docs, ncast4v3-series.md";
+constexpr std::string_view kDocNcA100V4 =
+    "azure-compute-docs, nca100v4-series.md and nca100v4-series-specs.md";
+constexpr std::string_view kDocNcH100V5 = "azure-compute-docs, ncadsh100v5-series.md";
+constexpr std::string_view kDocNccH100V5 = "azure-compute-docs, nccadsh100v5-series.md";
+constexpr std::string_view kDocNcV3 = "azure-compute-docs, ncv3-series.md";
+constexpr std::string_view kDocNdV2 = "azure-compute-docs, ndv2-series.md and ndv2-series-specs.md";
+constexpr std::string_view kDocNdA100V4 = "azure-compute-docs, ndasra100v4-series.md";
+constexpr std::string_view kDocNdmA100V4 = "azure-compute-docs, ndma100v4-series.md";
+constexpr std::string_view kDocNdH100V5 = "azure-compute-docs, ndh100v5-series.md";
+constexpr std::string_view kDocNdH200V5 = "azure-compute-docs, nd-h200-v5-series.md";
+constexpr std::string_view kDocNdMi300xV5 = "azure-compute-docs, ndmi300xv5-series.md";
+constexpr std::string_view kDocNdGb200V6 =
+    "azure-compute-docs, nd-gb200-v6-series.md and nd-gb200-v6-series-specs.md";
+constexpr std::string_view kDocNdGb300V6 =
+    "azure-compute-docs, nd-gb300-v6-series.md and nd-gb300-v6-series-specs.md";
+constexpr std::string_view kDocNvA10V5 = "azure-compute-docs, nvadsa10v5-series.md";
+constexpr std::string_view kDocNvV710V5 = "azure-compute-docs, nvadsv710-v5-series.md";
+constexpr std::string_view kDocNvV3 = "azure-compute-docs, nvv3-series.md";
+constexpr std::string_view kDocNvV4 = "azure-compute-docs, nvv4-series.md";
+constexpr std::string_view kDocNgV620 = "azure-compute-docs, ngadsv620-series.md";
+
+// AWS: labels and resources that Karpenter gives each type, vpc.amazonaws.com/efa among them.
+constexpr std::string_view kDocKarpenter =
+    "aws/karpenter-provider-aws at fbab471, reference/instance-types.md";
+constexpr std::string_view kDocKarpenterDra =
+    "aws/karpenter-provider-aws, documentation of DRA, Supported Instance Types";
+constexpr std::string_view kDocUltraServer =
+    "AWS reference architecture of the P6e-GB200 UltraServer: 18 of them have 72 GPUs";
+
+// Google: a local SSD that one may attach is none of the type's own.
+constexpr std::string_view kDocAcceleratorOptimized =
+    "docs.cloud.google.com/compute/docs/gpus and docs/accelerator-optimized-machines";
+constexpr std::string_view kDocClusterToolkit =
+    "GoogleCloudPlatform/cluster-toolkit at 147e356, modules/internal/gpu-definition/main.tf";
+constexpr std::string_view kDocGkeGpus =
+    "GKE documentation, Run GPUs in Standard node pools, MACHINE_TYPE";
+
+// Oracle.
+constexpr std::string_view kDocOciShapes =
+    "docs.oracle.com, Compute Shapes, as of 2025-02-13 (jacklty/oci_doc_crawler)";
+constexpr std::string_view kDocOciShapesLater = "docs.oracle.com, Compute Shapes, a later copy";
+
+// The GPUs of the machines, or the parts of them.
+struct CloudBoard {
+  std::string_view model;
+  std::int64_t memory_mib;
+  int parts = 1;
+  bool guessed = false;
+};
+
+// Memory is what MIG has of the whole GPU (mig_catalog.h).
+constexpr CloudBoard kBoardA100PcieWith80{"NVIDIA-A100-80GB-PCIe", 0};
+constexpr CloudBoard kBoardA100Sxm4With40{"NVIDIA-A100-SXM4-40GB", 0};
+constexpr CloudBoard kBoardA100Sxm4With80{"NVIDIA-A100-SXM4-80GB", 0};
+constexpr CloudBoard kBoardH100{"NVIDIA-H100-80GB-HBM3", 0};
+constexpr CloudBoard kBoardH100Nvl{"NVIDIA-H100-NVL", 0};
+constexpr CloudBoard kBoardRtxPro6000{"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 0};
+
+// Memory as NVIDIA's DRA driver publishes it of nodes on AWS (karpenter-provider-aws, drametadata).
+constexpr CloudBoard kBoardA10g{"NVIDIA-A10G", 23'028};
+constexpr CloudBoard kBoardB200{"NVIDIA-B200", 182'784};
+constexpr CloudBoard kBoardB300{"NVIDIA-B300-SXM6-AC", 268 * 1024};
+constexpr CloudBoard kBoardH200{"NVIDIA-H200", 140 * 1024};
+constexpr CloudBoard kBoardL4{"NVIDIA-L4", 23'034};
+constexpr CloudBoard kBoardL4Half{"NVIDIA-L4-12Q", 12 * 1024, 2};
+constexpr CloudBoard kBoardL4Quarter{"NVIDIA-L4-6Q", 6 * 1024, 4};
+constexpr CloudBoard kBoardL4Eighth{"NVIDIA-L4-3Q", 3 * 1024, 8};
+constexpr CloudBoard kBoardL40s{"NVIDIA-L40S", 46'068};
+constexpr CloudBoard kBoardT4{"Tesla-T4", 15 * 1024};
+
+// Memory as nvidia-smi printed it in public notes.
+constexpr CloudBoard kBoardA10Sixth{"NVIDIA-A10-4Q", 4 * 1024, 6};
+constexpr CloudBoard kBoardA10Vgpu{"NVIDIA-A10-24Q", 24'512};
+constexpr CloudBoard kBoardGb200{"NVIDIA-GB200", 189'471};
+constexpr CloudBoard kBoardGb300{"NVIDIA-GB300", 284'208};
+constexpr CloudBoard kBoardT4g{"NVIDIA-T4G", 15 * 1024};
+constexpr CloudBoard kBoardV100PcieWith16{"Tesla-V100-PCIE-16GB", 16'160};
+constexpr CloudBoard kBoardV100Sxm2With16{"Tesla-V100-SXM2-16GB", 16'160};
+constexpr CloudBoard kBoardV100Sxm2With32{"Tesla-V100-SXM2-32GB", 32'510};
+
+// Memory as devices of the openb cluster reported it (gpu_model.cc).
+constexpr CloudBoard kBoardA10{"NVIDIA-A10", 22'731};
+constexpr CloudBoard kBoardOciV100{"Tesla-V100-SXM2-16GB", 16'160, 1, true};
+constexpr CloudBoard kBoardP100Pcie{"Tesla-P100-PCIE-16GB", 16'280, 1, true};
+constexpr CloudBoard kBoardP100Sxm2{"Tesla-P100-SXM2-16GB", 16'280, 1, true};
+constexpr CloudBoard kBoardP4{"Tesla-P4", 7'611, 1, true};
+
+// Memory is the vendor's size. A MI300X of Azure is a virtual function, one of Oracle's a module.
+constexpr CloudBoard kBoardA10Half{"NVIDIA-A10-12Q", 12 * 1024, 2};
+constexpr CloudBoard kBoardA10Third{"NVIDIA-A10-8Q", 8 * 1024, 3};
+constexpr CloudBoard kBoardM60{"Tesla-M60", 8 * 1024, 1, true};
+constexpr CloudBoard kBoardMi25{"AMD_Radeon_Instinct_MI25", 16 * 1024, 1, true};
+constexpr CloudBoard kBoardMi25Half{"AMD_Radeon_Instinct_MI25", 8 * 1024, 2, true};
+constexpr CloudBoard kBoardMi25Quarter{"AMD_Radeon_Instinct_MI25", 4 * 1024, 4, true};
+constexpr CloudBoard kBoardMi25Eighth{"AMD_Radeon_Instinct_MI25", 2 * 1024, 8, true};
+constexpr CloudBoard kBoardMi300x{"AMD_Instinct_MI300X_OAM", 192 * 1024};
+constexpr CloudBoard kBoardMi300xVf{"AMD_Instinct_MI300X_VF", 192 * 1024};
+constexpr CloudBoard kBoardRtxPro6000Half{"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 48 * 1024,
+                                          2, true};
+constexpr CloudBoard kBoardRtxPro6000Quarter{"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition",
+                                             24 * 1024, 4, true};
+constexpr CloudBoard kBoardRtxPro6000Eighth{"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition",
+                                            12 * 1024, 8, true};
+constexpr CloudBoard kBoardV520{"AMD_Radeon_Pro_V520", 8 * 1024, 1, true};
+constexpr CloudBoard kBoardV620{"AMD_Radeon_Pro_V620", 32 * 1024, 1, true};
+constexpr CloudBoard kBoardV620Half{"AMD_Radeon_Pro_V620", 16 * 1024, 2, true};
+constexpr CloudBoard kBoardV620Quarter{"AMD_Radeon_Pro_V620", 8 * 1024, 4, true};
+constexpr CloudBoard kBoardV710{"AMD_Radeon_Pro_V710", 24 * 1024, 1, true};
+constexpr CloudBoard kBoardV710Half{"AMD_Radeon_Pro_V710", 12 * 1024, 2, true};
+constexpr CloudBoard kBoardV710Third{"AMD_Radeon_Pro_V710", 8 * 1024, 3, true};
+constexpr CloudBoard kBoardV710Sixth{"AMD_Radeon_Pro_V710", 4 * 1024, 6, true};
+
+enum CloudFabric : bool { kCloudEthernet = false, kCloudRdma = true };
+
+// AWS and Oracle print disks in units of 10^9 bytes.
+constexpr std::int64_t GibOfGb(std::int64_t gigabytes) {
+  return gigabytes * 1'000'000'000 / (std::int64_t{1} << 30);
+}
+
+constexpr MachineType MachineRow(std::string_view name, int gpus, const CloudBoard& board,
+                                 CloudFabric fabric, std::int64_t nvme_gib,
+                                 std::string_view source) {
+  return {name,        gpus,         board.model, board.guessed, board.memory_mib,
+          board.parts, bool{fabric}, nvme_gib,    source};
+}
+
+constexpr std::array kMachineTypes = {
+    MachineRow("BM.GPU.A10.4", 4, kBoardA10, kCloudEthernet, GibOfGb(7680), kDocOciShapes),
+    MachineRow("BM.GPU.A100-v2.8", 8, kBoardA100Sxm4With80, kCloudRdma, GibOfGb(27200),
+               kDocOciShapes),
+    MachineRow("BM.GPU.B200.8", 8, kBoardB200, kCloudRdma, GibOfGb(30720), kDocOciShapesLater),
+    MachineRow("BM.GPU.GB200.4", 4, kBoardGb200, kCloudRdma, GibOfGb(30720), kDocOciShapesLater),
+    MachineRow("BM.GPU.H100.8", 8, kBoardH100, kCloudRdma, GibOfGb(61440), kDocOciShapes),
+    MachineRow("BM.GPU.H200.8", 8, kBoardH200, kCloudRdma, GibOfGb(30720), kDocOciShapes),
+    MachineRow("BM.GPU.L40S.4", 4, kBoardL40s, kCloudRdma, GibOfGb(7680), kDocOciShapes),
+    MachineRow("BM.GPU.MI300X.8", 8, kBoardMi300x, kCloudRdma, GibOfGb(30720), kDocOciShapes),
+    MachineRow("BM.GPU2.2", 2, kBoardP100Sxm2, kCloudEthernet, 0, kDocOciShapes),
+    MachineRow("BM.GPU3.8", 8, kBoardOciV100, kCloudEthernet, 0, kDocOciShapes),
+    MachineRow("BM.GPU4.8", 8, kBoardA100Sxm4With40, kCloudRdma, GibOfGb(27200), kDocOciShapes),
+    MachineRow("Standard_NC12s_v3", 2, kBoardV100PcieWith16, kCloudEthernet, 0, kDocNcV3),
+    MachineRow("Standard_NC16as_T4_v3", 1, kBoardT4, kCloudEthernet, 0, kDocNcT4V3),
+    MachineRow("Standard_NC24ads_A100_v4", 1, kBoardA100PcieWith80, kCloudEthernet, 960,
+               kDocNcA100V4),
+    MachineRow("Standard_NC24rs_v3", 4, kBoardV100PcieWith16, kCloudRdma, 0, kDocNcV3),
+    MachineRow("Standard_NC24s_v3", 4, kBoardV100PcieWith16, kCloudEthernet, 0, kDocNcV3),
+    MachineRow("Standard_NC40ads_H100_v5", 1, kBoardH100Nvl, kCloudEthernet, 0, kDocNcH100V5),
+    MachineRow("Standard_NC48ads_A100_v4", 2, kBoardA100PcieWith80, kCloudEthernet, 1920,
+               kDocNcA100V4),
+    MachineRow("Standard_NC4as_T4_v3", 1, kBoardT4, kCloudEthernet, 0, kDocNcT4V3),
+    MachineRow("Standard_NC64as_T4_v3", 4, kBoardT4, kCloudEthernet, 0, kDocNcT4V3),
+    MachineRow("Standard_NC6s_v3", 1, kBoardV100PcieWith16, kCloudEthernet, 0, kDocNcV3),
+    MachineRow("Standard_NC80adis_H100_v5", 2, kBoardH100Nvl, kCloudEthernet, 0, kDocNcH100V5),
+    MachineRow("Standard_NC8as_T4_v3", 1, kBoardT4, kCloudEthernet, 0, kDocNcT4V3),
+    MachineRow("Standard_NC96ads_A100_v4", 4, kBoardA100PcieWith80, kCloudEthernet, 3840,
+               kDocNcA100V4),
+    MachineRow("Standard_NCC40ads_H100_v5", 1, kBoardH100Nvl, kCloudEthernet, 0, kDocNccH100V5),
+    MachineRow("Standard_ND128isrG5_GB300_v6", 4, kBoardGb300, kCloudRdma, 16384, kDocNdGb300V6),
+    MachineRow("Standard_ND128isr_GB300_v6", 4, kBoardGb300, kCloudRdma, 16384, kDocNdGb300V6),
+    MachineRow("Standard_ND128isr_NDR_GB200_v6", 4, kBoardGb200, kCloudRdma, 16384, kDocNdGb200V6),
+    MachineRow("Standard_ND40rs_v2", 8, kBoardV100Sxm2With32, kCloudRdma, 0, kDocNdV2),
+    MachineRow("Standard_ND96amsr_A100_v4", 8, kBoardA100Sxm4With80, kCloudRdma, 0, kDocNdmA100V4),
+    MachineRow("Standard_ND96asr_v4", 8, kBoardA100Sxm4With40, kCloudRdma, 0, kDocNdA100V4),
+    MachineRow("Standard_ND96isr_H100_v5", 8, kBoardH100, kCloudRdma, 28672, kDocNdH100V5),
+    MachineRow("Standard_ND96isr_H200_v5", 8, kBoardH200, kCloudRdma, 28672, kDocNdH200V5),
+    MachineRow("Standard_ND96isr_MI300X_v5", 8, kBoardMi300xVf, kCloudRdma, 28672, kDocNdMi300xV5),
+    MachineRow("Standard_NG16ads_V620_v1", 1, kBoardV620Half, kCloudEthernet, 1920, kDocNgV620),
+    MachineRow("Standard_NG32adms_V620_v1", 1, kBoardV620, kCloudEthernet, 3840, kDocNgV620),
+    MachineRow("Standard_NG32ads_V620_v1", 1, kBoardV620, kCloudEthernet, 3840, kDocNgV620),
+    MachineRow("Standard_NG8ads_V620_v1", 1, kBoardV620Quarter, kCloudEthernet, 960, kDocNgV620),
+    MachineRow("Standard_NV12ads_A10_v5", 1, kBoardA10Third, kCloudEthernet, 0, kDocNvA10V5),
+    MachineRow("Standard_NV12ads_V710_v5", 1, kBoardV710Half, kCloudEthernet, 0, kDocNvV710V5),
+    MachineRow("Standard_NV12s_v3", 1, kBoardM60, kCloudEthernet, 0, kDocNvV3),
+    MachineRow("Standard_NV16as_v4", 1, kBoardMi25Half, kCloudEthernet, 0, kDocNvV4),
+    MachineRow("Standard_NV18ads_A10_v5", 1, kBoardA10Half, kCloudEthernet, 0, kDocNvA10V5),
+    MachineRow("Standard_NV24ads_V710_v5", 1, kBoardV710, kCloudEthernet, 0, kDocNvV710V5),
+    MachineRow("Standard_NV24s_v3", 2, kBoardM60, kCloudEthernet, 0, kDocNvV3),
+    MachineRow("Standard_NV28adms_V710_v5", 1, kBoardV710, kCloudEthernet, 0, kDocNvV710V5),
+    MachineRow("Standard_NV32as_v4", 1, kBoardMi25, kCloudEthernet, 0, kDocNvV4),
+    MachineRow("Standard_NV36adms_A10_v5", 1, kBoardA10Vgpu, kCloudEthernet, 0, kDocNvA10V5),
+    MachineRow("Standard_NV36ads_A10_v5", 1, kBoardA10Vgpu, kCloudEthernet, 0, kDocNvA10V5),
+    MachineRow("Standard_NV48s_v3", 4, kBoardM60, kCloudEthernet, 0, kDocNvV3),
+    MachineRow("Standard_NV4ads_V710_v5", 1, kBoardV710Sixth, kCloudEthernet, 0, kDocNvV710V5),
+    MachineRow("Standard_NV4as_v4", 1, kBoardMi25Eighth, kCloudEthernet, 0, kDocNvV4),
+    MachineRow("Standard_NV6ads_A10_v5", 1, kBoardA10Sixth, kCloudEthernet, 0, kDocNvA10V5),
+    MachineRow("Standard_NV72ads_A10_v5", 2, kBoardA10Vgpu, kCloudEthernet, 0, kDocNvA10V5),
+    MachineRow("Standard_NV8ads_V710_v5", 1, kBoardV710Third, kCloudEthernet, 0, kDocNvV710V5),
+    MachineRow("Standard_NV8as_v4", 1, kBoardMi25Quarter, kCloudEthernet, 0, kDocNvV4),
+    MachineRow("VM.GPU.A10.1", 1, kBoardA10, kCloudEthernet, 0, kDocOciShapes),
+    MachineRow("VM.GPU.A10.2", 2, kBoardA10, kCloudEthernet, 0, kDocOciShapes),
+    MachineRow("VM.GPU2.1", 1, kBoardP100Sxm2, kCloudEthernet, 0, kDocOciShapes),
+    MachineRow("VM.GPU3.1", 1, kBoardOciV100, kCloudEthernet, 0, kDocOciShapes),
+    MachineRow("VM.GPU3.2", 2, kBoardOciV100, kCloudEthernet, 0, kDocOciShapes),
+    MachineRow("VM.GPU3.4", 4, kBoardOciV100, kCloudEthernet, 0, kDocOciShapes),
+    MachineRow("a2-highgpu-1g", 1, kBoardA100Sxm4With40, kCloudEthernet, 0,
+               kDocAcceleratorOptimized),
+    MachineRow("a2-highgpu-2g", 2, kBoardA100Sxm4With40, kCloudEthernet, 0,
+               kDocAcceleratorOptimized),
+    MachineRow("a2-highgpu-4g", 4, kBoardA100Sxm4With40, kCloudEthernet, 0,
+               kDocAcceleratorOptimized),
+    MachineRow("a2-highgpu-8g", 8, kBoardA100Sxm4With40, kCloudEthernet, 0,
+               kDocAcceleratorOptimized),
+    MachineRow("a2-megagpu-16g", 16, kBoardA100Sxm4With40, kCloudEthernet, 0,
+               kDocAcceleratorOptimized),
+    MachineRow("a2-ultragpu-1g", 1, kBoardA100Sxm4With80, kCloudEthernet, 375,
+               kDocAcceleratorOptimized),
+    MachineRow("a2-ultragpu-2g", 2, kBoardA100Sxm4With80, kCloudEthernet, 750,
+               kDocAcceleratorOptimized),
+    MachineRow("a2-ultragpu-4g", 4, kBoardA100Sxm4With80, kCloudEthernet, 1500,
+               kDocAcceleratorOptimized),
+    MachineRow("a2-ultragpu-8g", 8, kBoardA100Sxm4With80, kCloudEthernet, 3000,
+               kDocAcceleratorOptimized),
+    MachineRow("a3-edgegpu-8g", 8, kBoardH100, kCloudRdma, 6000, kDocAcceleratorOptimized),
+    MachineRow("a3-highgpu-1g", 1, kBoardH100, kCloudEthernet, 750, kDocAcceleratorOptimized),
+    MachineRow("a3-highgpu-2g", 2, kBoardH100, kCloudEthernet, 1500, kDocAcceleratorOptimized),
+    MachineRow("a3-highgpu-4g", 4, kBoardH100, kCloudEthernet, 3000, kDocAcceleratorOptimized),
+    MachineRow("a3-highgpu-8g", 8, kBoardH100, kCloudRdma, 6000, kDocAcceleratorOptimized),
+    MachineRow("a3-megagpu-8g", 8, kBoardH100, kCloudRdma, 6000, kDocAcceleratorOptimized),
+    MachineRow("a3-ultragpu-8g", 8, kBoardH200, kCloudRdma, 12000, kDocAcceleratorOptimized),
+    MachineRow("a4-highgpu-8g", 8, kBoardB200, kCloudRdma, 12000, kDocAcceleratorOptimized),
+    MachineRow("a4x-highgpu-4g", 4, kBoardGb200, kCloudRdma, 12000, kDocAcceleratorOptimized),
+    MachineRow("a4x-highgpu-4g-nolssd", 4, kBoardGb200, kCloudRdma, 0, kDocClusterToolkit),
+    MachineRow("a4x-maxgpu-4g-metal", 4, kBoardGb300, kCloudRdma, 12000, kDocAcceleratorOptimized),
+    MachineRow("g2-standard-12", 1, kBoardL4, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g2-standard-16", 1, kBoardL4, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g2-standard-24", 2, kBoardL4, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g2-standard-32", 1, kBoardL4, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g2-standard-4", 1, kBoardL4, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g2-standard-48", 4, kBoardL4, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g2-standard-8", 1, kBoardL4, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g2-standard-96", 8, kBoardL4, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g4-standard-12", 1, kBoardRtxPro6000Quarter, kCloudEthernet, 0,
+               kDocAcceleratorOptimized),
+    MachineRow("g4-standard-192", 4, kBoardRtxPro6000, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g4-standard-24", 1, kBoardRtxPro6000Half, kCloudEthernet, 0,
+               kDocAcceleratorOptimized),
+    MachineRow("g4-standard-384", 8, kBoardRtxPro6000, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g4-standard-48", 1, kBoardRtxPro6000, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g4-standard-6", 1, kBoardRtxPro6000Eighth, kCloudEthernet, 0,
+               kDocAcceleratorOptimized),
+    MachineRow("g4-standard-96", 2, kBoardRtxPro6000, kCloudEthernet, 0, kDocAcceleratorOptimized),
+    MachineRow("g4ad.16xlarge", 4, kBoardV520, kCloudEthernet, GibOfGb(2400), kDocKarpenter),
+    MachineRow("g4ad.2xlarge", 1, kBoardV520, kCloudEthernet, GibOfGb(300), kDocKarpenter),
+    MachineRow("g4ad.4xlarge", 1, kBoardV520, kCloudEthernet, GibOfGb(600), kDocKarpenter),
+    MachineRow("g4ad.8xlarge", 2, kBoardV520, kCloudEthernet, GibOfGb(1200), kDocKarpenter),
+    MachineRow("g4ad.xlarge", 1, kBoardV520, kCloudEthernet, GibOfGb(150), kDocKarpenter),
+    MachineRow("g4dn.12xlarge", 4, kBoardT4, kCloudRdma, GibOfGb(900), kDocKarpenter),
+    MachineRow("g4dn.16xlarge", 1, kBoardT4, kCloudRdma, GibOfGb(900), kDocKarpenter),
+    MachineRow("g4dn.2xlarge", 1, kBoardT4, kCloudEthernet, GibOfGb(225), kDocKarpenter),
+    MachineRow("g4dn.4xlarge", 1, kBoardT4, kCloudEthernet, GibOfGb(225), kDocKarpenter),
+    MachineRow("g4dn.8xlarge", 1, kBoardT4, kCloudRdma, GibOfGb(900), kDocKarpenter),
+    MachineRow("g4dn.metal", 8, kBoardT4, kCloudRdma, GibOfGb(1800), kDocKarpenter),
+    MachineRow("g4dn.xlarge", 1, kBoardT4, kCloudEthernet, GibOfGb(125), kDocKarpenter),
+    MachineRow("g5.12xlarge", 4, kBoardA10g, kCloudRdma, GibOfGb(3800), kDocKarpenter),
+    MachineRow("g5.16xlarge", 1, kBoardA10g, kCloudRdma, GibOfGb(1900), kDocKarpenter),
+    MachineRow("g5.24xlarge", 4, kBoardA10g, kCloudRdma, GibOfGb(3800), kDocKarpenter),
+    MachineRow("g5.2xlarge", 1, kBoardA10g, kCloudEthernet, GibOfGb(450), kDocKarpenter),
+    MachineRow("g5.48xlarge", 8, kBoardA10g, kCloudRdma, GibOfGb(7600), kDocKarpenter),
+    MachineRow("g5.4xlarge", 1, kBoardA10g, kCloudEthernet, GibOfGb(600), kDocKarpenter),
+    MachineRow("g5.8xlarge", 1, kBoardA10g, kCloudRdma, GibOfGb(900), kDocKarpenter),
+    MachineRow("g5.xlarge", 1, kBoardA10g, kCloudEthernet, GibOfGb(250), kDocKarpenter),
+    MachineRow("g5g.16xlarge", 2, kBoardT4g, kCloudEthernet, 0, kDocKarpenter),
+    MachineRow("g5g.2xlarge", 1, kBoardT4g, kCloudEthernet, 0, kDocKarpenter),
+    MachineRow("g5g.4xlarge", 1, kBoardT4g, kCloudEthernet, 0, kDocKarpenter),
+    MachineRow("g5g.8xlarge", 1, kBoardT4g, kCloudEthernet, 0, kDocKarpenter),
+    MachineRow("g5g.metal", 2, kBoardT4g, kCloudEthernet, 0, kDocKarpenter),
+    MachineRow("g5g.xlarge", 1, kBoardT4g, kCloudEthernet, 0, kDocKarpenter),
+    MachineRow("g6.12xlarge", 4, kBoardL4, kCloudRdma, GibOfGb(3760), kDocKarpenter),
+    MachineRow("g6.16xlarge", 1, kBoardL4, kCloudRdma, GibOfGb(1880), kDocKarpenter),
+    MachineRow("g6.24xlarge", 4, kBoardL4, kCloudRdma, GibOfGb(3760), kDocKarpenter),
+    MachineRow("g6.2xlarge", 1, kBoardL4, kCloudEthernet, GibOfGb(450), kDocKarpenter),
+    MachineRow("g6.48xlarge", 8, kBoardL4, kCloudRdma, GibOfGb(7520), kDocKarpenter),
+    MachineRow("g6.4xlarge", 1, kBoardL4, kCloudEthernet, GibOfGb(600), kDocKarpenter),
+    MachineRow("g6.8xlarge", 1, kBoardL4, kCloudRdma, GibOfGb(900), kDocKarpenter),
+    MachineRow("g6.xlarge", 1, kBoardL4, kCloudEthernet, GibOfGb(250), kDocKarpenter),
+    MachineRow("g6e.12xlarge", 4, kBoardL40s, kCloudRdma, GibOfGb(3800), kDocKarpenter),
+    MachineRow("g6e.16xlarge", 1, kBoardL40s, kCloudRdma, GibOfGb(1900), kDocKarpenter),
+    MachineRow("g6e.24xlarge", 4, kBoardL40s, kCloudRdma, GibOfGb(3800), kDocKarpenter),
+    MachineRow("g6e.2xlarge", 1, kBoardL40s, kCloudEthernet, GibOfGb(450), kDocKarpenter),
+    MachineRow("g6e.48xlarge", 8, kBoardL40s, kCloudRdma, GibOfGb(7600), kDocKarpenter),
+    MachineRow("g6e.4xlarge", 1, kBoardL40s, kCloudEthernet, GibOfGb(600), kDocKarpenter),
+    MachineRow("g6e.8xlarge", 1, kBoardL40s, kCloudRdma, GibOfGb(900), kDocKarpenter),
+    MachineRow("g6e.xlarge", 1, kBoardL40s, kCloudEthernet, GibOfGb(250), kDocKarpenter),
+    MachineRow("g6f.2xlarge", 1, kBoardL4Quarter, kCloudEthernet, GibOfGb(200), kDocKarpenter),
+    MachineRow("g6f.4xlarge", 1, kBoardL4Half, kCloudEthernet, GibOfGb(450), kDocKarpenter),
+    MachineRow("g6f.large", 1, kBoardL4Eighth, kCloudEthernet, GibOfGb(100), kDocKarpenter),
+    MachineRow("g6f.xlarge", 1, kBoardL4Eighth, kCloudEthernet, GibOfGb(100), kDocKarpenter),
+    MachineRow("gr6.4xlarge", 1, kBoardL4, kCloudEthernet, GibOfGb(600), kDocKarpenter),
+    MachineRow("gr6.8xlarge", 1, kBoardL4, kCloudRdma, GibOfGb(900), kDocKarpenter),
+    MachineRow("gr6f.4xlarge", 1, kBoardL4Half, kCloudEthernet, GibOfGb(450), kDocKarpenter),
+    MachineRow("p3.16xlarge", 8, kBoardV100Sxm2With16, kCloudEthernet, 0, kDocKarpenter),
+    MachineRow("p3.2xlarge", 1, kBoardV100Sxm2With16, kCloudEthernet, 0, kDocKarpenter),
+    MachineRow("p3.8xlarge", 4, kBoardV100Sxm2With16, kCloudEthernet, 0, kDocKarpenter),
+    MachineRow("p3dn.24xlarge", 8, kBoardV100Sxm2With32, kCloudRdma, GibOfGb(1800), kDocKarpenter),
+    MachineRow("p4d.24xlarge", 8, kBoardA100Sxm4With40, kCloudRdma, GibOfGb(8000), kDocKarpenter),
+    MachineRow("p4de.24xlarge", 8, kBoardA100Sxm4With80, kCloudRdma, GibOfGb(8000), kDocKarpenter),
+    MachineRow("p5.48xlarge", 8, kBoardH100, kCloudRdma, GibOfGb(30400), kDocKarpenter),
+    MachineRow("p5.4xlarge", 1, kBoardH100, kCloudRdma, GibOfGb(3800), kDocKarpenter),
+    MachineRow("p5e.48xlarge", 8, kBoardH200, kCloudRdma, GibOfGb(30400), kDocKarpenter),
+    MachineRow("p5en.48xlarge", 8, kBoardH200, kCloudRdma, GibOfGb(30400), kDocKarpenter),
+    MachineRow("p6-b200.48xlarge", 8, kBoardB200, kCloudRdma, GibOfGb(30400), kDocKarpenter),
+    MachineRow("p6-b300.48xlarge", 8, kBoardB300, kCloudRdma, 0, kDocKarpenterDra),
+    MachineRow("p6e-gb200.36xlarge", 4, kBoardGb200, kCloudRdma, 0, kDocUltraServer),
+};
+
+constexpr GkeAccelerator GkeRow(std::string_view value, const CloudBoard& board,
+                                std::string_view source) {
+  return {value, board.model, board.guessed, board.memory_mib, source};
+}
+
+constexpr std::array kGkeAccelerators = {
+    GkeRow("nvidia-a100-80gb", kBoardA100Sxm4With80, kDocGkeGpus),
+    GkeRow("nvidia-b200", kBoardB200, kDocGkeGpus),
+    GkeRow("nvidia-gb200", kBoardGb200, kDocAcceleratorOptimized),
+    GkeRow("nvidia-gb300", kBoardGb300, kDocAcceleratorOptimized),
+    GkeRow("nvidia-h100-80gb", kBoardH100, kDocGkeGpus),
+    GkeRow("nvidia-h100-mega-80gb", kBoardH100, kDocGkeGpus),
+    GkeRow("nvidia-h200-141gb", kBoardH200, kDocGkeGpus),
+    GkeRow("nvidia-l4", kBoardL4, kDocGkeGpus),
+    GkeRow("nvidia-rtx-pro-6000", kBoardRtxPro6000, kDocGkeGpus),
+    GkeRow("nvidia-tesla-a100", kBoardA100Sxm4With40, kDocGkeGpus),
+    GkeRow("nvidia-tesla-p100", kBoardP100Pcie, kDocGkeGpus),
+    GkeRow("nvidia-tesla-p4", kBoardP4, kDocAcceleratorOptimized),
+    GkeRow("nvidia-tesla-t4", kBoardT4, kDocGkeGpus),
+    GkeRow("nvidia-tesla-v100", kBoardV100Sxm2With16, kDocAcceleratorOptimized),
+};
+
+constexpr std::string_view kDocGkeSpot =
+    "README of nullplatform's GKE node pools, Keeping workloads off spot capacity";
+constexpr std::array<SpotLabel, 6> kSpotLabels = {{
+    {"cloud.google.com/gke-provisioning", "spot", kDocGkeSpot},
+    {"cloud.google.com/gke-spot", "true", kDocGkeSpot},
+    {"eks.amazonaws.com/capacityType", "SPOT",
+     "awsdocs/amazon-eks-user-guide, managed-node-groups.adoc"},
+    {"karpenter.sh/capacity-type", "spot",
+     "aws/karpenter-provider-aws, concepts/scheduling.md, Well-Known Labels"},
+    {"kubernetes.azure.com/scalesetpriority", "spot",
+     "MicrosoftDocs/azure-aks-docs, spot-node-pool.md"},
+    {"oci.oraclecloud.com/oke-is-preemptible", "true",
+     "docs.oracle.com, Cluster Management Best Practices of OKE (jacklty/oci_doc_crawler)"},
+}};
+
+}  // namespace
+
+std::span<const MachineType> MachineTypeCatalogue() { return kMachineTypes; }
+
+const MachineType* FindMachineType(std::string_view name) {
+  const auto row = std::ranges::lower_bound(kMachineTypes, name, {}, &MachineType::name);
+  return row != kMachineTypes.end() && row->name == name ? &*row : nullptr;
+}
+
+std::span<const GkeAccelerator> GkeAcceleratorCatalogue() { return kGkeAccelerators; }
+
+const GkeAccelerator* FindGkeAccelerator(std::string_view value) {
+  const auto row = std::ranges::lower_bound(kGkeAccelerators, value, {}, &GkeAccelerator::value);
+  return row != kGkeAccelerators.end() && row->value == value ? &*row : nullptr;
+}
+
+std::span<const SpotLabel> SpotLabels() { return kSpotLabels; }
+
+}  // namespace berth

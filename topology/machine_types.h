@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MachineType: what the catalogue knows of a machine type of a cloud.
+//
+// A node of a cloud names its type in the label node.kubernetes.io/instance-type. That tells how
+// many GPUs of which model the node has as a whole before any agent on it has said so: while it is
+// starting, and where no agent publishes labels. The catalogue only fills gaps: what a node
+// publishes itself takes precedence.
+//
+// Only types that have a fixed number of GPUs. A GKE node whose GPUs were attached to it (n1-*)
+// names them in cloud.google.com/gke-accelerator and gke-accelerator-count: GkeAccelerator. Look up
+// the type first: g4-standard-6 has the same gke-accelerator as g4-standard-48, and an eighth of
+// its GPU.
+//
+// Thread-safe: constant data.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace berth {
+
+struct MachineType {
+  std::string_view name;  // "Standard_ND96isr_H100_v5", "p5.48xlarge", "BM.GPU.H100.8"
+  int gpus;               // that the node has as a whole; 1 where it has a part of one
+
+  // As GPU Feature Discovery publishes it ("NVIDIA-H100-80GB-HBM3"), of AMD as its node labeller
+  // does ("AMD_Instinct_MI300X_OAM"). The name of a virtual GPU has its size ("NVIDIA-A10-4Q").
+  std::string_view gpu_model;
+  bool model_guessed;  // put together from the vendor's name: no node's own output was seen
+
+  // MiB of each GPU, or of the part, as its driver reports it; the vendor's size, which is some
+  // percent more, where no report was seen. 0: CataloguedMemoryMib(gpu_model) knows it.
+  std::int64_t gpu_memory_mib;
+
+  // 1: whole GPUs. n: one GPU that is an n-th of a card, the rest of which other tenants have. The
+  // memory alone does not tell: an eighth of an L4 has an eighth of its speed too.
+  int gpu_parts;
+
+  bool rdma;              // has NICs for GPUs: InfiniBand, EFA, RoCE, GPUDirect-TCPX or -TCPXO
+  std::int64_t nvme_gib;  // local NVMe that the type always has; 0: none, or the source names none
+  std::string_view source;  // where the row was read
+};
+
+// All rows, sorted by name.
+std::span<const MachineType> MachineTypeCatalogue();
+
+// The row of that name (exact match), or nullptr.
+const MachineType* FindMachineType(std::string_view name);
+
+// What a value of the label cloud.google.com/gke-accelerator means; fields as in MachineType.
+struct GkeAccelerator {
+  std::string_view value;  // "nvidia-h100-80gb"
+  std::string_view gpu_model;
+  bool model_guessed;
+  std::int64_t gpu_memory_mib;
+  std::string_view source;
+};
+
+// All rows, sorted by value.
+std::span<const GkeAccelerator> GkeAcceleratorCatalogue();
+
+// The row of that value (exact match), or nullptr.
+const GkeAccelerator* FindGkeAccelerator(std::string_view value);
+
+// A label by which a cloud says that it may take the node away at any time.
+struct SpotLabel {
+  std::string_view key;
+  std::string_view value;
+  std::string_view source;
+};
+
+// All rows, sorted by key.
+std::span<const SpotLabel> SpotLabels();
+
+}  // namespace berth
