@@ -106,7 +106,7 @@ constexpr CloudBoard kBoardMi25Half{"AMD_Radeon_Instinct_MI25", 8 * 1024, 2, tru
 constexpr CloudBoard kBoardMi25Quarter{"AMD_Radeon_Instinct_MI25", 4 * 1024, 4, true};
 constexpr CloudBoard kBoardMi25Eighth{"AMD_Radeon_Instinct_MI25", 2 * 1024, 8, true};
 constexpr CloudBoard kBoardMi300x{"AMD_Instinct_MI300X_OAM", 192 * 1024};
-constexpr CloudBoard kBoardMi300xVf{"AMD_Instinct_MI300X_VF", 192 * 1024};
+constexpr CloudBoard kBoardMi300xVf{"AMD_Instinct_MI300X_VF", 192 * 1024, 1, true};
 constexpr CloudBoard kBoardRtxPro6000Half{"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 48 * 1024,
                                           2, true};
 constexpr CloudBoard kBoardRtxPro6000Quarter{"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition",
