@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/node_gpu_facts.h"
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/number.h"
 #include "topology/gpu_model.h"
+#include "topology/machine_types.h"
 
 namespace berth::wire {
 namespace {
@@ -87,6 +89,35 @@ void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const std::s
   }
 }
 
+// What the node's machine type has, or what was attached to it.
+struct MachineGpus {
+  std::string_view model;
+  std::int64_t memory_mib = 0;
+  int gpus = 0;
+};
+
+MachineGpus GpusOfMachine(const Labels& labels) {
+  const MachineType* const type =
+      FindMachineType(LabelOf(labels, "node.kubernetes.io/instance-type"));
+  if (type != nullptr) return {type->gpu_model, type->gpu_memory_mib, type->gpus};
+  const GkeAccelerator* const attached =
+      FindGkeAccelerator(LabelOf(labels, "cloud.google.com/gke-accelerator"));
+  const auto count =
+      ParseInt(LabelOf(labels, "cloud.google.com/gke-accelerator-count"), 1, kMaxGpusPerNode);
+  if (attached == nullptr || !count) return {};
+  return {attached->gpu_model, attached->gpu_memory_mib, static_cast<int>(*count)};
+}
+
+void AddMachinesFacts(const Labels& labels, const DeviceCount& counted, NodeGpuFacts& facts) {
+  if (facts.parts || !facts.model.empty()) return;
+  const MachineGpus machine = GpusOfMachine(labels);
+  if (machine.gpus == 0 || machine.gpus != std::max(counted.capacity, counted.allocatable)) return;
+  facts.model = machine.model;
+  if (facts.memory_mib > 0) return;
+  facts.memory_mib =
+      machine.memory_mib > 0 ? machine.memory_mib : CataloguedMemoryMib(machine.model);
+}
+
 }  // namespace
 
 int LabelledGpus(const Labels& labels, const GpuVendor& vendor) {
@@ -113,10 +144,11 @@ Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys&
     }
     facts.memory_mib = *mib;
   }
+  const bool is_nvidias = vendor == nullptr || vendor->name == kNvidiaVendor;
+  if (!is_nvidias) AddVendorsFacts(labels, *vendor, counted->resource, facts);
+  if (vendor != nullptr) AddMachinesFacts(labels, *counted, facts);
   const bool said = memory != nullptr && !memory->empty();
-  if (vendor != nullptr && vendor->name != kNvidiaVendor) {
-    AddVendorsFacts(labels, *vendor, counted->resource, facts);
-  } else if (!said) {
+  if (is_nvidias && !said && facts.memory_mib == 0) {
     facts.memory_mib = CataloguedMemoryMib(facts.model);
   }
   return facts;

@@ -4,7 +4,9 @@
 //
 //   1. the configured labels (nodeLabels), which are NVIDIA's unless others are set
 //   2. the labels of the vendor whose resource counts, and the chip or part that its name says
-//   3. for the memory, the catalogue of products (topology/gpu_model.h)
+//   3. the catalogue of cloud machine types (topology/machine_types.h), where the node has as many
+//      GPUs as its type: fewer or more are MIG devices, or GPUs that are shared
+//   4. for the memory, the catalogue of products (topology/gpu_model.h)
 #pragma once
 
 #include <cstdint>

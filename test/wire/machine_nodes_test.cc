@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes of clouds on which no agent publishes what their GPUs are: the machine type tells.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/wire/node_json.h"
+#include "test/support/dialects.h"
+#include "test/support/wire_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::Json;
+
+NodeSpec Read(const Json& labels, const std::string& resource, const char* count) {
+  Json node = {{"metadata", {{"name", "n"}, {"labels", labels}}}};
+  for (const char* list : {"capacity", "allocatable"}) {
+    node["status"][list] = {{"cpu", "96"}, {"memory", "900Gi"}, {resource, count}};
+  }
+  const auto decoded = wire::DecodeNode(test::Padded(node.dump()),
+                                        wire::NodeRules(DefaultConfig(), test::AllDialects()));
+  EXPECT_TRUE(decoded) << decoded.error().message;
+  return decoded ? decoded->spec : NodeSpec();
+}
+
+Json OfType(const char* type) { return {{"node.kubernetes.io/instance-type", type}}; }
+
+// AKS without GPU Feature Discovery: the device plugin alone.
+TEST(MachineNodes, HaveModelMemoryAndLinksOfTheirType) {
+  const NodeSpec h100 = Read(OfType("Standard_ND96isr_H100_v5"), "nvidia.com/gpu", "8");
+  EXPECT_EQ(h100.gpu_model, "NVIDIA-H100-80GB-HBM3");
+  ASSERT_EQ(h100.gpus.size(), 8U);
+  EXPECT_EQ(h100.gpus[0].memory_mib, 81'559);
+  EXPECT_TRUE(h100.links.known()) << "NVLink, by the product";
+  const NodeSpec t4 = Read(OfType("Standard_NC64as_T4_v3"), "nvidia.com/gpu", "4");
+  EXPECT_EQ(t4.gpu_model, "Tesla-T4");
+  EXPECT_GT(t4.gpus.at(0).memory_mib, 14'000);
+}
+
+TEST(MachineNodes, SayMoreThemselvesIfTheyDo) {
+  Json labels = OfType("Standard_ND96isr_H100_v5");
+  labels["nvidia.com/gpu.product"] = "NVIDIA-H100-80GB-HBM3-SHARED";
+  labels["nvidia.com/gpu.memory"] = "81000";
+  const NodeSpec said = Read(labels, "nvidia.com/gpu", "8");
+  EXPECT_EQ(said.gpu_model, "NVIDIA-H100-80GB-HBM3-SHARED");
+}
+
+// AKS cuts the GPUs of a pool by --gpu-instance-profile; without GFD nobody says so.
+TEST(MachineNodes, WithAnotherNumberOfGpusThanTheirTypeAreNotWhatItSays) {
+  const NodeSpec cut = Read(OfType("Standard_ND96asr_v4"), "nvidia.com/gpu", "56");
+  EXPECT_EQ(cut.gpu_model, "");
+  EXPECT_EQ(cut.gpus.at(0).memory_mib, 0);
+  EXPECT_EQ(Read(OfType("Standard_D8s_v5"), "nvidia.com/gpu", "1").gpu_model, "");
+}
+
+TEST(MachineNodes, OfGkeAreKnownByTheAcceleratorThatIsAttached) {
+  const Json labels = {{"node.kubernetes.io/instance-type", "n1-standard-8"},
+                       {"cloud.google.com/gke-accelerator", "nvidia-tesla-t4"},
+                       {"cloud.google.com/gke-accelerator-count", "2"}};
+  EXPECT_EQ(Read(labels, "nvidia.com/gpu", "2").gpu_model, "Tesla-T4");
+  EXPECT_EQ(Read(labels, "nvidia.com/gpu", "8").gpu_model, "") << "each has four users";
+}
+
+TEST(MachineNodes, OfAnotherVendorHaveItsModel) {
+  const NodeSpec amd = Read(OfType("Standard_ND96isr_MI300X_v5"), "amd.com/gpu", "8");
+  EXPECT_NE(amd.gpu_model.find("MI300X"), std::string::npos) << amd.gpu_model;
+  EXPECT_GT(amd.gpus.at(0).memory_mib, 190'000);
+}
+
+}  // namespace
+}  // namespace berth
