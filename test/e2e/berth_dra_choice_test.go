@@ -302,3 +302,38 @@ func TestTwoAllocatorsTakeNoDeviceTwice(t *testing.T) {
 		}
 	}
 }
+
+func TestPodsOfOneClaimGoToTheNodeOfItsDevice(t *testing.T) {
+	needBerth(t)
+	plane, berth := startChoosing(t, 3, 1)
+	first := claiming(t, plane, "shared", ofProfile("1g.5gb"))
+	pods := []*v1.Pod{first}
+	for _, pod := range harness.Pods("user", 5, nil) {
+		pod.Spec.ResourceClaims = first.Spec.ResourceClaims
+		pod.Spec.Containers[0].Resources.Claims = first.Spec.Containers[0].Resources.Claims
+		pods = append(pods, pod)
+	}
+	plane.CreatePods(pods...) // at once: the first that is asked about is the one it is allocated for
+	plane.WaitBound(30 * time.Second)
+	claim, err := plane.Client.ResourceV1().ResourceClaims(harness.Namespace).Get(t.Context(), "shared", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := claim.Status.Allocation.Devices.Results[0].Pool
+	for _, pod := range pods {
+		if got := plane.Pod(pod.Name).Spec.NodeName; got != node {
+			t.Errorf("pod %s: want it on %s, where the device of its claim is, got %s", pod.Name, node, got)
+		}
+	}
+	if got := len(claim.Status.ReservedFor); got != len(pods) {
+		t.Errorf("want the claim reserved for %d pods, got %d", len(pods), got)
+	}
+	for metric, want := range map[string]float64{"berth_claim_allocations_total": 1, "berth_audit_double_grants": 0} {
+		if got := berth.Metric(metric); got != want {
+			t.Errorf("%s: want %g, got %g", metric, want, got)
+		}
+	}
+	if want := `berth_mig_memory_units{product="A100-40GB",state="taken"} 1`; !strings.Contains(berth.Metrics(), want) {
+		t.Errorf("want %s, the device counted once:\n%s", want, berth.Metrics())
+	}
+}
