@@ -3,8 +3,8 @@
 // GpuModel: what the product catalogue knows of a GPU model.
 //
 // A model is named as the node publishes it (the value of its model label, "NVIDIA-A100-SXM4-80GB";
-// in the openb trace "V100M32"; of AMD and Huawei without "AMD_Instinct_" and "Ascend"). The catalogue only fills gaps: values that a node publishes itself
-// take precedence.
+// in the openb trace "V100M32"; of AMD and Huawei without "AMD_Instinct_" and "Ascend"). The
+// catalogue only fills gaps: values that a node publishes itself take precedence.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 // for them, and the labels in which nodes say what they are. Facts, each with its source; a node
 // that says more than its vendor's labels, and a configuration, come before them.
 //
-// A resource belongs to the vendor of its domain ("amd.com/gpu": amd). One unit of it is a GPU, or a
-// fixed part of one that its vendor's device plugin counts: a partition, a virtual NPU. Some names
-// are families: what follows the beginning says the chip or the part.
+// A resource belongs to the vendor of its domain ("amd.com/gpu": amd). One unit of it is a GPU, or
+// a fixed part of one that its vendor's device plugin counts: a partition, a virtual NPU. Some
+// names are families: what follows the beginning says the chip or the part.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ class GpuGraph {
   GpuGraph(GpuGraph&&) noexcept;
   GpuGraph& operator=(GpuGraph&&) noexcept;
 
-  // GPUs joined by NVLink or xGMI, transitively; a GPU without is alone. Each sorted, in the order
+  // GPUs joined by a fabric, transitively; a GPU without is alone. Each sorted, in the order
   // of their first GPU.
   [[nodiscard]] std::vector<std::vector<int>> Islands() const;
 

@@ -3,7 +3,7 @@
 // GpuLinks: the known links between one node's GPUs, and the set of GPUs that a pod should
 // therefore get.
 //
-// A set is *linked* if each of its GPUs reaches every other one over NVLinks or xGMI inside the
+// A set is *linked* if each of its GPUs reaches every other one over a fabric inside the
 // set. Masks use the node's own GPU numbers. If the links are unknown (the default), all GPUs count
 // as alike. Cheap to copy; any number of threads may ask.
 #pragma once

@@ -11,7 +11,7 @@ namespace berth {
 
 enum class LinkWish : std::uint8_t {
   kPreferred,  // the fastest set there is
-  kRequired,   // its GPUs are connected by NVLink or xGMI (GpuLinks::Satisfies)
+  kRequired,   // its GPUs are connected by a fabric (GpuLinks::Satisfies)
   kNone,       // it does not matter: the fast sets are left to others
 };
 

@@ -2,8 +2,8 @@
 //
 // LinkMatrix: how the GPUs and NICs of one machine are linked, as its tools print it.
 //
-// A pair has a PCIe relation, a fabric (NVLink, xGMI, HCCS), or both. `nvidia-smi topo -m` hides the PCIe
-// relation of a pair with NVLinks; a form that knows both keeps both. Values, safe to share.
+// A pair has a PCIe relation, a fabric (NVLink, xGMI, HCCS), or both. `nvidia-smi topo -m` hides
+// the PCIe relation of a pair with NVLinks; what knows both keeps both. Values, safe to share.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 // one (topology/gpu_vendor.h), or a place on a GPU that has several users, where any of this holds:
 //
 //   twice as many allocatable devices as the vendor's label of their number knows GPUs (but under
-//   MIG's strategy single, and of parts). A few more are no sign: a GPU may have fallen off the bus.
+//   MIG's strategy single, and of parts). A few more are no sign: one may have fallen off the bus
 //   more devices than kMaxGpusPerNode
 //   another dialect has said so (GpuDraft::shared_by_other)
 //   of NVIDIA's, and of a vendor that is not known:
