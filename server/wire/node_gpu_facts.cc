@@ -41,7 +41,7 @@ std::string_view LabelOf(const Labels& labels, std::string_view key) {
 // As the vendor's label says it of a whole GPU; 0 where there is none.
 std::int64_t LabelledMib(const Labels& labels, const GpuVendor& vendor, std::string& problem) {
   const auto [key, value] = FirstOf(labels, vendor.memory_labels);
-  if (value == nullptr) return 0;
+  if (value == nullptr || value->empty()) return 0;
   const auto refuse = [&, key = key, value = value] {
     problem = "label " + std::string(key) + ": want an amount of memory such as 64G, got \"" +
               value->substr(0, 40) + "\"";
@@ -65,8 +65,9 @@ std::int64_t PartitionMib(std::int64_t labelled, std::int64_t catalogued, int pa
   return of_part ? labelled : (labelled > 0 ? labelled : catalogued) / parts;
 }
 
+// What is not said yet: the model if it is empty, the memory if memory_said is false.
 void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const std::string& resource,
-                     NodeGpuFacts& facts) {
+                     bool memory_said, NodeGpuFacts& facts) {
   if (facts.model.empty()) {
     const FoundLabel model = FirstOf(labels, vendor.model_labels);
     facts.model = model.value != nullptr ? *model.value : ChipOf(vendor, resource);
@@ -77,7 +78,7 @@ void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const std::s
   if (partitioning.empty()) partitioning = LabelOf(labels, vendor.partitioning_label);
   const int parts = PartsPerGpu(partitioning, facts.model);
   facts.parts = facts.parts || parts != 1;
-  if (facts.memory_mib > 0) return;
+  if (memory_said) return;
   const std::int64_t labelled = LabelledMib(labels, vendor, facts.problem);
   const std::int64_t catalogued = CataloguedMemoryMib(facts.model);
   if (!facts.parts) {
@@ -136,7 +137,8 @@ Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys&
   }
   const auto* const memory =
       ConfiguredLabel(labels, keys.gpu_memory_mib, nvidias.gpu_memory_mib, vendor);
-  if (memory != nullptr && !memory->empty()) {
+  const bool memory_said = memory != nullptr && !memory->empty();
+  if (memory_said) {
     auto mib = ParseInt(*memory, 0, std::int64_t{1} << 40);
     if (!mib) {
       return tl::unexpected(
@@ -144,11 +146,10 @@ Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys&
     }
     facts.memory_mib = *mib;
   }
-  const bool is_nvidias = vendor == nullptr || vendor->name == kNvidiaVendor;
-  if (!is_nvidias) AddVendorsFacts(labels, *vendor, counted->resource, facts);
-  if (vendor != nullptr) AddMachinesFacts(labels, *counted, facts);
-  const bool said = memory != nullptr && !memory->empty();
-  if (is_nvidias && !said && facts.memory_mib == 0) {
+  if (vendor != nullptr) {
+    AddVendorsFacts(labels, *vendor, counted->resource, memory_said, facts);
+    AddMachinesFacts(labels, *counted, facts);
+  } else if (!memory_said) {
     facts.memory_mib = CataloguedMemoryMib(facts.model);
   }
   return facts;

@@ -466,6 +466,15 @@ TEST(Vendors, AConfiguredLabelComesFirst) {
           .spec;
   EXPECT_EQ(spec.gpu_model, "big");
   EXPECT_EQ(spec.gpus.front().memory_mib, 1000);
+  // Where a node does not have it, its vendor's.
+  const NodeSpec nvidia =
+      ReadNodeOf(
+          NodeHaving({{"nvidia.com/gpu", 8}}, {{"nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
+                                               {"nvidia.com/gpu.memory", "81559"}}),
+          config)
+          .spec;
+  EXPECT_EQ(nvidia.gpu_model, "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(nvidia.gpus.front().memory_mib, 81559);
 }
 
 TEST(Vendors, ALabelThatCannotBeReadIsToldAndPassedOver) {
