@@ -48,9 +48,9 @@ Config DefaultConfig() {
       {"nvidia.com/gpu.shared", ResourceMeaning::kWholeGpus, "gpu"},  // as time slicing renames it
   };
   for (ResourceRule& own : BerthsOwnResources()) config.resources.push_back(std::move(own));
-  // Of AKS' node problem detector (learn.microsoft.com/azure/aks/node-problem-detector) and of EKS'
-  // node monitoring agent (docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html). GPUs that
-  // are missing are not allocatable, and count so.
+  // Of AKS' node problem detector (learn.microsoft.com/azure/aks/node-problem-detector) and EKS'
+  // node monitoring agent (docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html). Missing
+  // GPUs are not allocatable, and count so.
   config.gpu_nodes.conditions = {"XIDErrors", "NVLinkStatusInactive", "UnhealthyNvidiaDevicePlugin",
                                  "AcceleratedHardwareReady=False"};
   config.topology_levels = DefaultTopologyLevels();

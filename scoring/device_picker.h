@@ -46,10 +46,10 @@ bool HasFree(const Node& node, int gpu, const DeviceChoice& choice);
 // node on which each device counts as a GPU (MigSpec::single) and is large enough; else 0.
 int GpusInsteadOfMig(const Node& node, const RequestShape& shape);
 
-// The choices worth scoring, never more than one per GPU; of GPUs with equal free amounts only one
-// is offered, and of a pod that spreads over GPUs only the least crowded (crowding.h). Empty if the pod does not fit. One empty choice for a pod without GPU, for one with
-// MIG devices (mig/mig_plan.h decides which it gets), and for one that gets a place on GPUs with
-// several users.
+// The choices worth scoring, at most one per GPU: of equally free GPUs only one, and for a pod that
+// spreads over GPUs the least crowded (crowding.h). Empty if the pod does not fit. One empty choice
+// for a pod without GPU, for one with MIG devices (mig/mig_plan.h decides which it gets), and for
+// one that gets a place on GPUs with several users.
 std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
                                         DeviceRule rule);
 

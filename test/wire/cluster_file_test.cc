@@ -371,7 +371,7 @@ constexpr BadFile kBadFiles[] = {
     {"PriorityNoNumber", "/pods/0/priority", "\"high\"", "pods[0].priority: want an integer"},
     {"LabelNoText", "/nodes/0/labels", "{\"a\":1}", "nodes[0].labels.a: want a text"},
     {"UnknownEffect", "/nodes/0/taints", "[{\"effect\":\"No\"}]",
-     "nodes[0].taints[0].effect: want NoSchedule or NoExecute"},
+     "nodes[0].taints[0].effect: want NoSchedule, NoExecute or PreferNoSchedule, got \"No\""},
     {"ObservedNoBool", "/observed", "1", "observed: want true or false"},
     {"UnknownState", "/pods/0/state", "\"lost\"", "pods[0].state: want bound, reserved or planned"},
     {"ModelNoText", "/pods/0/models/0", "1", "pods[0].models[0]: want a text"},

@@ -129,6 +129,7 @@ TEST(PodObject, NodeConstraintsAreRead) {
       {{{{{"rack", LabelOperator::kGreater, {"5"}}}, {}},
         {{}, {{"metadata.name", LabelOperator::kIn, {"n1"}}}}}},
       {{"gpu", TolerationOperator::kExists, "", TaintEffect::kNoSchedule},
+       {"soft", TolerationOperator::kExists, "", TaintEffect::kPreferNoSchedule},
        {"k", TolerationOperator::kEqual, "v", {}}}};
   EXPECT_TRUE(*constraints == expected);
   pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]

@@ -13,9 +13,9 @@
 //              of HAMi's agent
 //
 //   annotation hami.io/gpu-scheduler-policy: spread, or hami.io/node-scheduler-policy: spread
-//              as berth.dev/spread: card or node by the controller (server/wire/pod_spread.h), where
-//              the pod does not say that itself. HAMi takes the least used card or node for it,
-//              whoever uses the others; other policies choose nothing here
+//              as berth.dev/spread: card or node by the controller (wire/pod_spread.h), where the
+//              pod does not say that itself. HAMi takes the least used card or node for it, whoever
+//              uses the others; other policies choose nothing here
 //
 // What else they can say is refused rather than passed over: which GPU it is to be, other modes,
 // and a part of a GPU which is HAMi's scheduler's to give. (HAMi at c447cab,
