@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <ranges>
 #include <utility>
 
 #include "base/check.h"
@@ -278,8 +277,9 @@ std::vector<int> EvaluationTable::Totals(std::span<const NodeIndex> candidates,
 void EvaluationTable::PutSomeLast(std::span<const NodeIndex> candidates,
                                   std::span<int> totals) const {
   const auto behind = [this](NodeIndex node) { return behind_[node]; };
-  const auto [least, most] = std::ranges::minmax(candidates | std::views::transform(behind));
-  if (least == most) return;
+  const auto [first, last] = std::ranges::minmax_element(candidates, {}, behind);
+  const int least = behind(*first);
+  if (behind(*last) == least) return;
   for (std::size_t i = 0; i < totals.size(); ++i) {
     totals[i] = behind(candidates[i]) > least ? 0 : std::max(totals[i], 1);
   }
