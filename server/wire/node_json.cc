@@ -81,11 +81,10 @@ class NodeReader {
   }
 
   void TakeTaints(std::vector<Taint> taints) {
-    const auto soft = std::ranges::stable_partition(
-        taints, [](const Taint& taint) { return taint.effect != TaintEffect::kPreferNoSchedule; });
-    spec_.soft_taints.assign(soft.begin(), soft.end());
-    taints.erase(soft.begin(), soft.end());
-    spec_.taints = std::move(taints);
+    for (Taint& taint : taints) {
+      const bool soft = taint.effect == TaintEffect::kPreferNoSchedule;
+      (soft ? spec_.soft_taints : spec_.taints).push_back(std::move(taint));
+    }
   }
 
   // Kubernetes treats the field as this taint, and its controller adds it as well, if later.
