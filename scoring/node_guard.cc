@@ -30,9 +30,8 @@ std::vector<std::uint8_t> GuardedPriorities(const Snapshot& snapshot,
   std::ranges::transform(candidates, priorities.begin(), [&](NodeIndex node) {
     return IsGpuNode(snapshot.node(node).spec()) ? std::uint8_t{0} : std::uint8_t{kMaxPriority};
   });
-  const auto other = std::ranges::adjacent_find(priorities, std::ranges::not_equal_to{});
-  if (other == priorities.end()) priorities.clear();
-  return priorities;
+  const bool any = std::ranges::find(priorities, kMaxPriority) != priorities.end();
+  return any ? priorities : std::vector<std::uint8_t>();
 }
 
 }  // namespace berth

@@ -33,7 +33,7 @@ inline bool IsTurnedAway(const PodRequest& pod, NodeGuard guard) {
 int UnguardedGpuNodes(const Snapshot& snapshot);
 
 // Priorities for a pod that asks for no GPU: kMaxPriority for candidates without GPUs, 0 for those
-// with some. Empty where the candidates are all of one sort.
+// with some. Empty where all of them have some: then it matters which.
 std::vector<std::uint8_t> GuardedPriorities(const Snapshot& snapshot,
                                             std::span<const NodeIndex> candidates);
 

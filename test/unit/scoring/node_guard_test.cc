@@ -25,11 +25,12 @@ TEST(NodeGuard, CountsGpuNodesThatNoTaintKeepsPodsOff) {
       << "that ends with the cordon";
 }
 
-TEST(NodeGuard, HasNothingToSayWhereAllCandidatesAreOfOneSort) {
+TEST(NodeGuard, LeavesNodesWithoutGpusToKubeSchedulerAndGpuNodesToThePolicy) {
   const auto snapshot = SnapshotOf({ANode("a").Gpus(2), ANode("b"), ANode("c")});
   EXPECT_EQ(GuardedPriorities(*snapshot, std::vector<NodeIndex>{0, 1, 2}),
             (std::vector<std::uint8_t>{0, 10, 10}));
-  EXPECT_TRUE(GuardedPriorities(*snapshot, std::vector<NodeIndex>{1, 2}).empty());
+  EXPECT_EQ(GuardedPriorities(*snapshot, std::vector<NodeIndex>{1, 2}),
+            (std::vector<std::uint8_t>{10, 10}));
   EXPECT_TRUE(GuardedPriorities(*snapshot, std::vector<NodeIndex>{0}).empty());
   EXPECT_TRUE(GuardedPriorities(*snapshot, {}).empty());
 }
