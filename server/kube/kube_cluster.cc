@@ -274,6 +274,7 @@ void KubeCluster::Watch() {
 
 void KubeCluster::Unwatch() {
   watching_ = tells_arrivals_ = false;
+  starts_.BeginAnew();
   std::vector<Watched> watched;
   {
     const MutexLock lock(mutex_);

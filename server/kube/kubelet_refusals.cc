@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace berth::kube {
 
@@ -18,6 +19,13 @@ void KubeletRefusals::Runs(const std::string& node) {
   run_.insert(node);
 }
 
+void KubeletRefusals::BeginAnew() {
+  const MutexLock lock(mutex_);
+  lost_.clear();
+  run_.clear();
+  begins_anew_ = true;
+}
+
 KubeletRefusals::Stats KubeletRefusals::stats() const {
   const MutexLock lock(mutex_);
   return stats_;
@@ -26,14 +34,17 @@ KubeletRefusals::Stats KubeletRefusals::stats() const {
 void KubeletRefusals::Look() {
   std::vector<Lost> lost;
   std::set<std::string> run;
+  bool begins_anew = false;
   {
     const MutexLock lock(mutex_);
+    begins_anew = std::exchange(begins_anew_, false);
     run.swap(run_);
     const auto some = static_cast<std::ptrdiff_t>(std::min(lost_.size(), kPerLook));
     lost.assign(std::make_move_iterator(lost_.begin()),
                 std::make_move_iterator(lost_.begin() + some));
     lost_.erase(lost_.begin(), lost_.begin() + some);
   }
+  if (begins_anew) ForgetAll();
   for (const std::string& node : run) {
     const auto trouble = trouble_.find(node);
     if (trouble == trouble_.end()) continue;
@@ -112,6 +123,13 @@ void KubeletRefusals::Reopen(Instant now) {
     }
     entry = is_another ? trouble_.erase(entry) : std::next(entry);
   }
+}
+
+void KubeletRefusals::ForgetAll() {
+  for (const auto& [node, trouble] : trouble_) {
+    if (trouble.closed_until) Close(node, false);
+  }
+  trouble_.clear();
 }
 
 bool KubeletRefusals::IsClosed(const std::string& node) const {

@@ -60,6 +60,10 @@ class KubeletRefusals {
   void Vanished(PodId pod, std::string node) BERTH_EXCLUDES(mutex_);
   void Runs(const std::string& node) BERTH_EXCLUDES(mutex_);
 
+  // Any thread: what was learned is forgotten with the next Look, and its nodes are open again. For
+  // the end of a term: whoever leads next learns anew, and this process may not lead for long.
+  void BeginAnew() BERTH_EXCLUDES(mutex_);
+
   // Call it about once a second, from one thread. Blocks while the API server is asked.
   void Look() BERTH_EXCLUDES(mutex_);
 
@@ -93,6 +97,7 @@ class KubeletRefusals {
   void Refused(const Lost& lost, const std::string& words, Instant now);
   // Open again, or forgotten altogether.
   void Reopen(Instant now);
+  void ForgetAll();
   void Close(const std::string& node, bool closed);
 
   const Parts parts_;
@@ -100,6 +105,7 @@ class KubeletRefusals {
   mutable Mutex mutex_;
   std::deque<Lost> lost_ BERTH_GUARDED_BY(mutex_);
   std::set<std::string> run_ BERTH_GUARDED_BY(mutex_);
+  bool begins_anew_ BERTH_GUARDED_BY(mutex_) = false;
   Stats stats_ BERTH_GUARDED_BY(mutex_);
 };
 

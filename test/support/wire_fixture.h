@@ -10,7 +10,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,11 +27,12 @@
 #include "server/telemetry/metrics.h"
 #include "server/verbs.h"
 #include "server/wire/extender_v1.h"
+#include "server/wire/strict_json.h"
 #include "test/support/dialects.h"
 
 namespace berth::test {
 
-using Json = nlohmann::ordered_json;
+using Json = wire::Json;
 
 inline PaddedText Padded(std::string_view text) { return PaddedText(text); }
 

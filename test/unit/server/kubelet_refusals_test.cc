@@ -208,6 +208,22 @@ TEST_F(KubeletRefusalsTest, WhereTheApiServerDoesNotAnswerOneQuestionIsAskedInAL
   EXPECT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods);
 }
 
+// A leader that is deposed is told nothing more of these nodes: an alert would stay for hours.
+TEST_F(KubeletRefusalsTest, WithATermEndsWhatWasLearnedInIt) {
+  Place("a", "dead");
+  Place("b", "dead");
+  ASSERT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods);
+  refusals_.BeginAnew();
+  refusals_.Look();
+  EXPECT_EQ(ReasonOf("dead"), Reason::kFits);
+  EXPECT_EQ(refusals_.stats().closed, 0U);
+  EXPECT_EQ(refusals_.stats().refused, 2U) << "since the process began";
+  Place("c", "dead");
+  EXPECT_EQ(ReasonOf("dead"), Reason::kFits) << "the first one of this term";
+  Place("d", "dead");
+  EXPECT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods);
+}
+
 TEST_F(KubeletRefusalsTest, NobodyAsksAboutPodsThatWereToldToEnd) {
   Json pod = PodOn("a", "well", "Pending", ++version_);
   sink_.Changed(Text(pod));
