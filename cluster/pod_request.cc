@@ -24,8 +24,32 @@ int RequestShape::milli_per_gpu() const {
   return std::holds_alternative<WholeGpus>(gpus) ? kMilliPerGpu : 0;
 }
 
+namespace {
+
+bool HasPart(std::string_view model, std::string_view lower_part) {
+  const auto same = [](char c, char lower) {
+    return (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) == lower;
+  };
+  return std::search(model.begin(), model.end(), lower_part.begin(), lower_part.end(), same) !=
+         model.end();
+}
+
+bool AdmittedBy(const std::vector<ModelRule>& rules, std::string_view model) {
+  bool wanted = false, found = false;
+  for (const ModelRule& rule : rules) {
+    const bool has = HasPart(model, rule.part);
+    if (rule.refused && has) return false;
+    wanted = wanted || !rule.refused;
+    found = found || (!rule.refused && has);
+  }
+  return found || !wanted;
+}
+
+}  // namespace
+
 bool RequestShape::Admits(std::string_view model) const {
-  return models.empty() || std::ranges::find(models, model) != models.end();
+  if (!models.empty() && std::ranges::find(models, model) == models.end()) return false;
+  return model_rules.empty() || AdmittedBy(model_rules, model);
 }
 
 std::size_t HashValue(const RequestShape& shape) {
@@ -50,6 +74,9 @@ std::size_t HashValue(const RequestShape& shape) {
     }
   }
   for (const std::string& model : shape.models) add(std::hash<std::string>{}(model));
+  for (const ModelRule& rule : shape.model_rules) {
+    add(std::hash<std::string>{}(rule.part) + (rule.refused ? 1U : 0U));
+  }
   if (!shape.gpu_resource.empty()) add(std::hash<std::string>{}(shape.gpu_resource));
   if (!shape.share_agent.empty()) add(std::hash<std::string>{}(shape.share_agent));
   if (shape.isolation != Isolation::kUnsaid) add(static_cast<std::uint64_t>(shape.isolation));

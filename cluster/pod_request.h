@@ -74,6 +74,14 @@ enum class Spread : std::uint8_t {
   kNode,  // the nodes of the others
 };
 
+// A part of the name of a GPU model, whatever the case: models that have it are accepted, or are
+// not.
+struct ModelRule {
+  bool refused = false;
+  std::string part;  // lower case, not empty
+  friend auto operator<=>(const ModelRule&, const ModelRule&) = default;
+};
+
 // Everything that decides where a pod fits and how well. Pods of one shape are interchangeable for
 // the engine, which evaluates nodes once per shape.
 struct RequestShape {
@@ -94,6 +102,9 @@ struct RequestShape {
   std::string share_agent = {};
   // It asks for several whole GPUs, and none of its containers for more than one.
   bool one_per_container = false;
+  // Sorted, unique. Models have any of the parts that are not refused, if there are such, and none
+  // of the others.
+  std::vector<ModelRule> model_rules = {};
   Spread spread = Spread::kNone;
   std::string workload = {};  // equal for all pods of it; empty unless they spread
 
@@ -114,7 +125,7 @@ struct RequestShape {
     return std::holds_alternative<WholeGpus>(gpus) && isolation == Isolation::kUnsaid &&
            min_gpu_memory_mib == 0;
   }
-  // Whether the GPU model is accepted.
+  // Whether the GPU model is accepted, by `models` and by the rules.
   [[nodiscard]] bool Admits(std::string_view model) const;
 };
 

@@ -173,7 +173,7 @@ bool Has(const PodRequest& pod, Need need) {
     case Need::kSelection:
       return pod.constraints != nullptr && pod.constraints->selects();
     case Need::kModel:
-      return !shape.models.empty();
+      return !shape.models.empty() || !shape.model_rules.empty();
     case Need::kResource:
       return !shape.gpu_resource.empty();
     case Need::kCpu:
@@ -223,6 +223,7 @@ PodRequest Without(const PodRequest& pod, Need need) {
       break;
     case Need::kModel:
       shape.models.clear();
+      shape.model_rules.clear();
       break;
     case Need::kResource:
       shape.gpu_resource.clear();

@@ -169,6 +169,10 @@ std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
     wanted += (i == 0 ? "" : " or ") + shape.models[i];
   }
   if (shape.models.size() > kMost) wanted += " or others";
+  for (const ModelRule& rule : shape.model_rules) {
+    wanted += (wanted.empty() ? "" : ", ") + std::string(rule.refused ? "none with \"" : "\"") +
+              rule.part + "\"" + (rule.refused ? " in its name" : "");
+  }
   return "has " + (spec.gpu_model.empty() ? "GPUs of unknown model" : spec.gpu_model) +
          ", the pod takes " + wanted;
 }

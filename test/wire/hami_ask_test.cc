@@ -86,17 +86,58 @@ TEST(HamiAsk, OfAnotherModeOrForCertainGpusIsRefused) {
             "annotation nvidia.com/vgpu-mode: want mig, got \"hami-core\", which HAMi's scheduler "
             "gives");
   EXPECT_EQ(refusal("nvidia.com/vgpu-mode", "", whole), "");
-  EXPECT_EQ(refusal("nvidia.com/use-gputype", "A100,H100", whole),
-            "annotation nvidia.com/use-gputype: not understood; want berth.dev/gpu-model, "
+  EXPECT_EQ(refusal("nvidia.com/use-gpuuuid", "GPU-a,GPU-b", whole),
+            "annotation nvidia.com/use-gpuuuid: not understood; want berth.dev/gpu-model, "
             "berth.dev/numa, a node selector or affinity");
   EXPECT_NE(refusal("nvidia.com/nouse-gpuuuid", "GPU-a", whole), "");
-  EXPECT_NE(refusal("nvidia.com/numa-bind", "true", whole), "");
-  EXPECT_EQ(refusal("nvidia.com/numa-bind", "false", whole), "");
-  EXPECT_NE(refusal("nvidia.com/use-gputype", "A100", {{"volcano.sh/vgpu-number", "1"}}), "")
-      << "Volcano's users choose by it too";
   const Json none = PodOf(Json::array({Container("main", {{"cpu", "1"}})}));
   EXPECT_EQ(Read(none).shape.gpus, GpuAsk(NoGpu{}));
   EXPECT_EQ(Read(none).refusal, "");
+}
+
+TEST(HamiAsk, TypesAreThePartsOfTheNamesOfModels) {
+  const auto admits = [](const char* key, const char* types, const char* model,
+                         const Json& limits = {{"nvidia.com/gpu", "1"}}) {
+    Json pod = PodOf(Json::array({Container("main", limits)}));
+    pod["metadata"]["annotations"] = {{key, types}};
+    const PodRequest read = Read(pod);
+    EXPECT_EQ(read.refusal, "");
+    return read.shape.Admits(model);
+  };
+  const char* const use = "nvidia.com/use-gputype";
+  EXPECT_TRUE(admits(use, "A100,H100", "NVIDIA-A100-SXM4-80GB"));
+  EXPECT_TRUE(admits(use, " h100 , a100", "NVIDIA-H100-80GB-HBM3")) << "whatever the case";
+  EXPECT_FALSE(admits(use, "A100,H100", "Tesla-T4"));
+  EXPECT_FALSE(admits(use, "A100", "")) << "not known to be one";
+  EXPECT_TRUE(admits(use, "", "Tesla-T4"));
+  const char* const not_use = "nvidia.com/nouse-gputype";
+  EXPECT_FALSE(admits(not_use, "t4", "Tesla-T4"));
+  EXPECT_TRUE(admits(not_use, "T4", "NVIDIA-A100-SXM4-80GB"));
+  EXPECT_FALSE(admits(use, "A100", "Tesla-T4", {{"volcano.sh/vgpu-number", "1"}}))
+      << "Volcano's users choose by it too";
+}
+
+TEST(HamiAsk, TypesOfBothSortsAndOwnModelsHoldTogether) {
+  Json pod = PodOf(Json::array({Container("main", {{"nvidia.com/gpu", "1"}})}));
+  pod["metadata"]["annotations"] = {{"nvidia.com/use-gputype", "A100"},
+                                    {"nvidia.com/nouse-gputype", "40GB"}};
+  EXPECT_TRUE(Read(pod).shape.Admits("NVIDIA-A100-SXM4-80GB"));
+  EXPECT_FALSE(Read(pod).shape.Admits("NVIDIA-A100-SXM4-40GB"));
+  pod["metadata"]["annotations"]["berth.dev/gpu-model"] = "NVIDIA-A100-PCIE-80GB";
+  EXPECT_FALSE(Read(pod).shape.Admits("NVIDIA-A100-SXM4-80GB"));
+  EXPECT_TRUE(Read(pod).shape.Admits("NVIDIA-A100-PCIE-80GB"));
+}
+
+TEST(HamiAsk, NumaBindIsOneNumaNodeForAllGpus) {
+  const auto numa = [](const char* gpus, const char* value) {
+    Json pod = PodOf(Json::array({Container("main", {{"nvidia.com/gpu", gpus}})}));
+    pod["metadata"]["annotations"] = {{"nvidia.com/numa-bind", value}};
+    EXPECT_EQ(Read(pod).refusal, "");
+    return Read(pod).shape.links.numa;
+  };
+  EXPECT_EQ(numa("2", "true"), NumaWish::kRequired);
+  EXPECT_EQ(numa("2", "false"), NumaWish::kAmongEquals);
+  EXPECT_EQ(numa("1", "true"), NumaWish::kAmongEquals) << "one GPU is in one";
 }
 
 TEST(HamiAsk, BerthsOwnAnnotationsGoBeforeIt) {

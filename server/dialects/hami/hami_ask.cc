@@ -2,9 +2,12 @@
 #include "server/dialects/hami/hami_ask.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 
+#include "base/text.h"
 #include "server/wire/pod_spread.h"
 
 namespace berth::dialects {
@@ -14,8 +17,28 @@ using wire::ContainerSpec;
 using wire::PodParts;
 
 constexpr std::string_view kModeKey = kHamiAskKeys[0];
+constexpr std::string_view kUseTypeKey = kHamiAskKeys[1], kNoUseTypeKey = kHamiAskKeys[2];
+constexpr std::string_view kNumaBindKey = kHamiAskKeys[3];
 // Which GPU, or which profile: Berth does not read them.
-constexpr auto kChoiceKeys = std::span(kHamiAskKeys).subspan(1);
+constexpr auto kChoiceKeys = std::span(kHamiAskKeys).subspan(4);
+constexpr auto kMigChoiceKeys = std::span(kHamiAskKeys).subspan(3);  // numa-bind neither
+
+// "A100, H100": in lower case.
+std::set<std::string> WordsOf(const PodParts& parts, std::string_view key) {
+  std::set<std::string> words;
+  const auto said = parts.annotations.find(key);
+  std::string_view text = said == parts.annotations.end() ? std::string_view() : said->second;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    std::string word(Trimmed(text.substr(0, end)));
+    std::ranges::transform(word, word.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    if (!word.empty()) words.insert(std::move(word));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
 
 Status WantsMemory(const ContainerSpec& container) {
   if (container.ask.gpu_memory_percent > 0) {
@@ -87,7 +110,7 @@ Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts, bool gives_dev
     }
     need = MigWant{.profile = {}, .min_memory_mib = memory_mib};
   }
-  for (const std::string_view key : kChoiceKeys) {
+  for (const std::string_view key : kMigChoiceKeys) {
     if (need && parts.annotations.contains(key)) {
       return Invalid("annotation " + std::string(key) +
                      ": not understood for MIG devices; leave it to a node selector or affinity");
@@ -96,14 +119,20 @@ Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts, bool gives_dev
   return need;
 }
 
-void ReadHamiPolicies(const PodParts& parts, RequestShape& shape) {
+void ReadHamiChoices(const PodParts& parts, RequestShape& shape) {
   constexpr std::array kSpreads = {Spread::kCard, Spread::kNode};
   for (std::size_t i = 0; i < kSpreads.size() && shape.spread == Spread::kNone; ++i) {
-    const auto policy = parts.annotations.find(kHamiPolicyKeys[i]);
-    if (policy == parts.annotations.end() || policy->second.find("spread") == std::string::npos)
-      continue;
-    wire::SpreadByController(parts, kSpreads[i], shape);
+    if (WordsOf(parts, kHamiPolicyKeys[i]).contains("spread")) {
+      wire::SpreadByController(parts, kSpreads[i], shape);
+    }
   }
+  if (!shape.wants_gpu()) return;
+  for (const std::string_view key : {kUseTypeKey, kNoUseTypeKey}) {
+    for (const std::string& part : WordsOf(parts, key)) {
+      shape.model_rules.push_back({key == kNoUseTypeKey, part});
+    }
+  }
+  if (WordsOf(parts, kNumaBindKey).contains("true")) shape.links.numa = NumaWish::kRequired;
 }
 
 }  // namespace berth::dialects

@@ -12,12 +12,16 @@
 //              nvidia.com/gpucores: a part of a GPU (vgpu/vgpu_ask.h), if Berth gives the devices
 //              of HAMi's agent
 //
+//   annotation nvidia.com/use-gputype: A100,H100 and nouse-gputype: T4
+//              parts of the names of models, whatever the case
+//   annotation nvidia.com/numa-bind: "true"
+//              all GPUs of one NUMA node, as berth.dev/numa: required; of one GPU nothing
 //   annotation hami.io/gpu-scheduler-policy: spread, or hami.io/node-scheduler-policy: spread
 //              as berth.dev/spread: card or node by the controller (wire/pod_spread.h), where the
 //              pod does not say that itself. HAMi takes the least used card or node for it, whoever
 //              uses the others; other policies choose nothing here
 //
-// What else they can say is refused rather than passed over: which GPU it is to be, other modes,
+// What else they can say is refused rather than passed over: the UUID of a GPU, other modes,
 // and a part of a GPU which is HAMi's scheduler's to give. (HAMi at c447cab,
 // pkg/device/nvidia/device.go.)
 #pragma once
@@ -40,14 +44,14 @@ inline constexpr std::string_view kHamiCoresResource = "nvidia.com/gpucores";
 inline constexpr std::array kHamiResources = {kHamiMemoryResource, kHamiMemoryPercentResource,
                                               kHamiCoresResource};
 
-// The annotations by which HAMi's users choose devices: the mode first.
+// The annotations by which HAMi's users choose devices: the mode, those that Berth reads, the rest.
 inline constexpr std::array<std::string_view, 7> kHamiAskKeys = {
     "nvidia.com/vgpu-mode",
     "nvidia.com/use-gputype",
     "nvidia.com/nouse-gputype",
+    "nvidia.com/numa-bind",
     "nvidia.com/use-gpuuuid",
     "nvidia.com/nouse-gpuuuid",
-    "nvidia.com/numa-bind",
     "nvidia.com/mig-profile-preference"};
 
 inline constexpr std::array<std::string_view, 2> kHamiPolicyKeys = {
@@ -64,7 +68,7 @@ Status FindHamiShares(wire::PodParts& parts);
 // with annotation or resource.
 Result<std::optional<MigWant>> ReadHamiAsk(const wire::PodParts& parts, bool gives_devices);
 
-// Reads the policies.
-void ReadHamiPolicies(const wire::PodParts& parts, RequestShape& shape);
+// Reads the policies, the types and numa-bind.
+void ReadHamiChoices(const wire::PodParts& parts, RequestShape& shape);
 
 }  // namespace berth::dialects

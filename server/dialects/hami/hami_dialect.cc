@@ -159,7 +159,7 @@ class HamiDialect final : public wire::Dialect {
   }
   [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
                                  MigWant& need) const override {
-    ReadHamiPolicies(parts, pod.shape);
+    ReadHamiChoices(parts, pod.shape);
     if (need != MigWant{}) return {};
     BERTH_TRY(const std::optional<MigWant> asked, ReadHamiAsk(parts, gives_devices_));
     need = asked.value_or(need);
