@@ -33,7 +33,7 @@ Config Reloaded(const Config& now, const Config& wanted) {
   next.reservation_seconds = wanted.reservation_seconds;
   next.nodes_to_score = wanted.nodes_to_score;
   next.gangs = wanted.gangs;
-  next.gpu_nodes = wanted.gpu_nodes;
+  next.gpu_nodes.guard = wanted.gpu_nodes.guard;  // the conditions are read with the nodes
   next.log_level = wanted.log_level;
   return next;
 }

@@ -274,13 +274,14 @@ void KubeCluster::Watch() {
 
 void KubeCluster::Unwatch() {
   watching_ = tells_arrivals_ = false;
-  starts_.BeginAnew();
   std::vector<Watched> watched;
   {
     const MutexLock lock(mutex_);
     watched.swap(watched_);
   }
-}  // which ends their threads, without the lock
+  watched.clear();      // which ends their threads, without the lock
+  starts_.BeginAnew();  // nobody tells it of that term any more
+}
 
 const char* KubeCluster::WhyNotReady() const {
   if (!watching_) return WhyNotLeading();

@@ -138,6 +138,10 @@ TEST(HamiAsk, NumaBindIsOneNumaNodeForAllGpus) {
   EXPECT_EQ(numa("2", "true"), NumaWish::kRequired);
   EXPECT_EQ(numa("2", "false"), NumaWish::kAmongEquals);
   EXPECT_EQ(numa("1", "true"), NumaWish::kAmongEquals) << "one GPU is in one";
+  Json own = PodOf(Json::array({Container("main", {{"nvidia.com/gpu", "2"}})}));
+  own["metadata"]["annotations"] = {{"nvidia.com/numa-bind", "true"},
+                                    {"berth.dev/numa", "preferred"}};
+  EXPECT_EQ(Read(own).shape.links.numa, NumaWish::kPreferred) << "Berth's own word goes first";
 }
 
 TEST(HamiAsk, BerthsOwnAnnotationsGoBeforeIt) {

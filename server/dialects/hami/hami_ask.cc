@@ -132,7 +132,9 @@ void ReadHamiChoices(const PodParts& parts, RequestShape& shape) {
       shape.model_rules.push_back({key == kNoUseTypeKey, part});
     }
   }
-  if (WordsOf(parts, kNumaBindKey).contains("true")) shape.links.numa = NumaWish::kRequired;
+  if (shape.links.numa == NumaWish::kAmongEquals && WordsOf(parts, kNumaBindKey).contains("true")) {
+    shape.links.numa = NumaWish::kRequired;
+  }
 }
 
 }  // namespace berth::dialects

@@ -15,7 +15,7 @@
 //   annotation nvidia.com/use-gputype: A100,H100 and nouse-gputype: T4
 //              parts of the names of models, whatever the case
 //   annotation nvidia.com/numa-bind: "true"
-//              all GPUs of one NUMA node, as berth.dev/numa: required; of one GPU nothing
+//              all GPUs of one NUMA node, as berth.dev/numa: required, unless that says preferred
 //   annotation hami.io/gpu-scheduler-policy: spread, or hami.io/node-scheduler-policy: spread
 //              as berth.dev/spread: card or node by the controller (wire/pod_spread.h), where the
 //              pod does not say that itself. HAMi takes the least used card or node for it, whoever

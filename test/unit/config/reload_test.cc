@@ -23,9 +23,10 @@ Config Load(const std::string& text) {
 using Paths = std::vector<std::string>;
 
 TEST(Reload, WhatDecidesIsTakenOverWithoutARestart) {
-  for (const char* text : {"profile: best-fit", "profiles: [{name: x}]\nprofile: x",
-                           "requestMix: [{gpus: 8}]", "expectedWaste: {fills: 8}",
-                           "reservationSeconds: 7", "nodesToScore: 7", "logLevel: debug"}) {
+  for (const char* text :
+       {"profile: best-fit", "profiles: [{name: x}]\nprofile: x", "requestMix: [{gpus: 8}]",
+        "expectedWaste: {fills: 8}", "reservationSeconds: 7", "nodesToScore: 7", "logLevel: debug",
+        "gpuNodes: {guard: refuse}"}) {
     const Config wanted = Load(text);
     ASSERT_NE(wanted, DefaultConfig());
     EXPECT_EQ(Reloaded(DefaultConfig(), wanted), wanted) << text;
@@ -43,6 +44,7 @@ TEST(Reload, WhatNeedsARestartIsNamedAndLeftAlone) {
       {"topology: {levels: [{preset: gke}]}", {"topology.levels"}},
       {"dra: {chooseDevices: true}", {"dra.chooseDevices"}},
       {"hami: {giveDevices: true}", {"hami.giveDevices"}},
+      {"gpuNodes: {conditions: [Bad]}", {"gpuNodes.conditions"}},
       {"leaderElection: {enabled: false}", {"leaderElection.enabled"}},
       {"profile: best-fit\nnodeLabels: {gpuMemoryMib: x}", {"nodeLabels.gpuMemoryMib"}}};
   for (const auto& [text, paths] : cases) {
