@@ -42,7 +42,8 @@ bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& place
                     held.said == said && held.leaving == bound.leaving && a.id == b.id &&
                     a.shape == b.shape && a.containers == b.containers && a.refusal == b.refusal &&
                     a.priority == b.priority && a.may_preempt == b.may_preempt &&
-                    a.gang.id == b.gang.id && SameLabels(a.labels, b.labels);
+                    a.gang.id == b.gang.id && a.checkpointed == b.checkpointed &&
+                    SameLabels(a.labels, b.labels);
   return !same;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "base/number.h"
 
@@ -20,7 +21,38 @@ bool ComparesWith(const LabelRequirement& requirement, const std::string& label)
   return requirement.op == LabelOperator::kGreater ? *number > *bound : *number < *bound;
 }
 
+std::optional<LabelRequirement> ParseRequirement(std::string_view text) {
+  const bool lacks = text.starts_with('!');
+  if (lacks) text.remove_prefix(1);
+  const std::size_t equals = text.find('=');
+  std::string_view key = text.substr(0, equals);
+  const bool unequal = equals != std::string_view::npos && key.ends_with('!');
+  if (unequal) key.remove_suffix(1);
+  if (key.empty() || key.find_first_of("!, ()") != std::string_view::npos) return std::nullopt;
+  if (equals == std::string_view::npos) {
+    const auto op = lacks ? LabelOperator::kDoesNotExist : LabelOperator::kExists;
+    return LabelRequirement{std::string(key), op, {}};
+  }
+  const std::string_view value = text.substr(equals + 1);
+  if (lacks || value.find_first_of("=, ()") != std::string_view::npos) return std::nullopt;
+  const auto op = unequal ? LabelOperator::kNotIn : LabelOperator::kIn;
+  return LabelRequirement{std::string(key), op, {std::string(value)}};
+}
+
 }  // namespace
+
+Result<LabelSelector> ParseSelector(std::span<const std::string> texts) {
+  LabelSelector selector;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    auto requirement = ParseRequirement(texts[i]);
+    if (!requirement) {
+      return Invalid("[" + std::to_string(i) +
+                     "]: want KEY=VALUE, KEY!=VALUE, KEY or !KEY, got \"" + texts[i] + "\"");
+    }
+    selector.push_back(*std::move(requirement));
+  }
+  return selector;
+}
 
 const std::string* FindLabel(const Labels& labels, std::string_view key) {
   const auto found = std::ranges::lower_bound(

@@ -4,10 +4,13 @@
 // pkg/labels, k8s.io/component-helpers scheduling/corev1/nodeaffinity).
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/result.h"
 
 namespace berth {
 
@@ -29,6 +32,10 @@ struct LabelRequirement {
 
 // All of them must hold; an empty selector selects everything.
 using LabelSelector = std::vector<LabelRequirement>;
+
+// Each of the texts is KEY=VALUE, KEY!=VALUE, KEY or !KEY, as for kubectl -l. Error:
+// kInvalidArgument "[I]: want ...".
+Result<LabelSelector> ParseSelector(std::span<const std::string> texts);
 
 bool Holds(const LabelRequirement& requirement, const Labels& labels);
 bool Selects(const LabelSelector& selector, const Labels& labels);

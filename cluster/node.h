@@ -85,8 +85,15 @@ struct NodeSpec {
   // The condition of the node by which somebody says that its GPUs are out of order ("XIDErrors");
   // empty: nobody does. It gets no pods with GPUs.
   std::string gpu_condition = {};
+  // Nobody on it offers GPUs, and its labels say that the machine has some.
+  bool gpus_to_come = false;
+  // What sort of node it is, by name: sorted, unique (server/wire/node_traits.h).
+  std::vector<std::string> traits = {};
+  double gpu_price = 0;  // of one of its GPUs in an hour, in any currency; 0 = not known
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
+  // Whether it offers GPUs of any kind, given out or not.
+  [[nodiscard]] bool has_gpus() const { return !gpus.empty() || places.count > 0 || mig.known(); }
   // Whether who asks for a GPU gets a part of one: a place, or a partition or MIG device that
   // counts as a GPU.
   [[nodiscard]] bool gives_parts() const {

@@ -22,6 +22,14 @@ bool ValueTolerated(const Toleration& toleration, const std::string& value) {
 
 }  // namespace
 
+std::optional<TaintEffect> TaintEffectNamed(std::string_view word) {
+  const auto found = std::ranges::find(kTaintEffectWords, word);
+  if (found == kTaintEffectWords.end()) return std::nullopt;
+  return static_cast<TaintEffect>(found - kTaintEffectWords.begin());
+}
+
+bool IsOfCondition(const Taint& taint) { return taint.key.starts_with("node.kubernetes.io/"); }
+
 bool Tolerates(std::span<const Toleration> tolerations, const Taint& taint) {
   return std::ranges::any_of(tolerations, [&taint](const Toleration& toleration) {
     return (!toleration.effect || *toleration.effect == taint.effect) &&

@@ -29,6 +29,13 @@ struct Taint {
   friend bool operator==(const Taint&, const Taint&) = default;
 };
 
+// Nothing where the word is no effect.
+std::optional<TaintEffect> TaintEffectNamed(std::string_view word);
+
+// Whether Kubernetes' controllers put the taint there for a condition of the node
+// (node.kubernetes.io/not-ready).
+bool IsOfCondition(const Taint& taint);
+
 enum class TolerationOperator { kEqual, kExists, kGreater, kLess };
 
 struct Toleration {

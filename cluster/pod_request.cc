@@ -86,6 +86,11 @@ std::size_t HashValue(const RequestShape& shape) {
     add(static_cast<std::uint64_t>(shape.spread));
     add(std::hash<std::string>{}(shape.workload));
   }
+  for (const TraitWish& wish : shape.nodes.wishes) {
+    add(std::hash<std::string>{}(wish.trait) + static_cast<std::uint64_t>(wish.weight));
+  }
+  for (const std::string& trait : shape.nodes.required) add(std::hash<std::string>{}(trait));
+  for (const std::string& trait : shape.nodes.forbidden) add(std::hash<std::string>{}(trait) + 1);
   if (const LinkAsk& links = shape.links; links != LinkAsk{}) {
     add(static_cast<std::uint64_t>(links.link) << 16 | static_cast<std::uint64_t>(links.numa) << 8 |
         static_cast<std::uint64_t>(links.pattern));

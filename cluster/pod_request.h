@@ -12,10 +12,12 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/dns_name.h"
 #include "cluster/gang.h"
 #include "cluster/labels.h"
 #include "cluster/node_constraints.h"
+#include "cluster/node_wishes.h"
 #include "topology/links/link_ask.h"
 #include "topology/mig/mig_profile.h"
 
@@ -107,6 +109,7 @@ struct RequestShape {
   std::vector<ModelRule> model_rules = {};
   Spread spread = Spread::kNone;
   std::string workload = {};  // equal for all pods of it; empty unless they spread
+  NodeWishes nodes = {};      // of a pod with GPUs
 
   friend bool operator==(const RequestShape&, const RequestShape&) = default;
   friend auto operator<=>(const RequestShape&, const RequestShape&) = default;
@@ -183,6 +186,10 @@ struct PodRequest {
   // Without GPUs it may still have business on a node of any kind: it is of a DaemonSet or of the
   // system, or asks for other devices (ResourceClaims, resources that we do not know).
   bool belongs_on_any_node = false;
+  // The workload classes that it matches, by name and in their order; the first is its own.
+  std::vector<std::string> classes = {};
+  // When it saved its work last, as it says itself (berth.dev/checkpointed-at); empty: it does not.
+  std::optional<WallTime> checkpointed = std::nullopt;
 };
 
 }  // namespace berth

@@ -2,6 +2,7 @@
 #include "config/config.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "config/words.h"
@@ -61,6 +62,19 @@ Config DefaultConfig() {
 std::vector<ResourceRule> BerthsOwnResources() {
   return {{"berth.dev/gpu-milli", ResourceMeaning::kShareCompute, "milli"},
           {"berth.dev/gpu-memory-mib", ResourceMeaning::kShareMemory, "MiB"}};
+}
+
+Result<ConditionRule> ParseConditionRule(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kStatuses = {"True", "False", "Unknown"};
+  const std::size_t equals = text.find('=');
+  const std::string_view type = text.substr(0, equals);
+  const std::string_view status =
+      equals == std::string_view::npos ? kStatuses.front() : text.substr(equals + 1);
+  if (type.empty() || std::ranges::find(kStatuses, status) == kStatuses.end()) {
+    return Invalid("want TYPE, or TYPE=STATUS with a status of True, False or Unknown, got \"" +
+                   std::string(text) + "\"");
+  }
+  return ConditionRule{std::string(type), std::string(status)};
 }
 
 const ProfileSpec& ChosenProfile(const Config& config) {

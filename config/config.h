@@ -40,6 +40,7 @@ struct ResourceRule {
 struct NodeLabelKeys {
   std::string gpu_model = "nvidia.com/gpu.product";
   std::string gpu_memory_mib = "nvidia.com/gpu.memory";
+  std::string price_per_hour = "berth.dev/price-per-hour";  // of the node, in any currency
   friend bool operator==(const NodeLabelKeys&, const NodeLabelKeys&) = default;
 };
 
@@ -100,11 +101,18 @@ struct SharesConfig {
   friend bool operator==(const SharesConfig&, const SharesConfig&) = default;
 };
 
+// A condition of a node, and the status in which it counts.
+struct ConditionRule {
+  std::string type;
+  std::string status;  // True, False, Unknown
+};
+// "TYPE" (True) or "TYPE=STATUS". Error: kInvalidArgument with what was wanted.
+Result<ConditionRule> ParseConditionRule(std::string_view text);
+
 // Nodes that have GPUs.
 struct GpuNodesConfig {
   NodeGuard guard = NodeGuard::kScore;  // against pods that ask for no GPU
-  // Conditions of a node by which it gets no pods with GPUs: TYPE (its status is True) or
-  // TYPE=STATUS.
+  // Conditions of a node by which it gets no pods with GPUs (ParseConditionRule).
   std::vector<std::string> conditions;
   friend bool operator==(const GpuNodesConfig&, const GpuNodesConfig&) = default;
 };
@@ -121,6 +129,39 @@ struct GangsConfig {
   std::vector<std::string> conventions;  // in whose words; groups of others are kept near alone
   int hold_seconds = 50;                 // how long a bind waits for the others
   friend bool operator==(const GangsConfig&, const GangsConfig&) = default;
+};
+
+// A sort of nodes (NodeSpec::traits), beside those that Berth knows.
+struct TraitConfig {
+  std::string name;
+  std::vector<std::string> labels;  // that its nodes have (ParseSelector), all of them
+  std::string resource;             // of which they offer some; empty: whatever they offer
+  friend bool operator==(const TraitConfig&, const TraitConfig&) = default;
+};
+
+// A trait, or kPriceWish, and how much it matters: percent of the GPUs that a pod takes
+// (TraitWish).
+struct WishConfig {
+  std::string trait;
+  int weight = 100;  // 1..kMaxWishWeight
+  friend bool operator==(const WishConfig&, const WishConfig&) = default;
+};
+constexpr int kMaxWishWeight = 1000;
+
+// Pods with GPUs that do the same sort of work, and the nodes that they want for it. Those of any
+// of the namespaces, with all of the labels, of any of the PriorityClasses; where a list is empty
+// it says nothing. A pod may also name its class by annotation.
+struct WorkloadClass {
+  std::string name;
+  std::vector<std::string> namespaces;
+  std::vector<std::string> labels;  // ParseSelector
+  std::vector<std::string> priority_classes;
+  std::vector<WishConfig> prefer;
+  std::vector<WishConfig> avoid;
+  std::vector<std::string> require;
+  std::vector<std::string> forbid;
+  Spread spread = Spread::kNone;  // of pods that do not say it themselves
+  friend bool operator==(const WorkloadClass&, const WorkloadClass&) = default;
 };
 
 // A class of the request mix as written: a share of a GPU or whole GPUs, with a weight of any
@@ -151,6 +192,8 @@ struct Config {
   GpushareConfig gpushare;
   SharesConfig shares;
   GpuNodesConfig gpu_nodes;
+  std::vector<TraitConfig> traits;
+  std::vector<WorkloadClass> workload_classes;  // a pod is of the first that it matches
   MetricsConfig metrics;
   ServerConfig server;
   LeaderElectionConfig leader_election;

@@ -119,6 +119,8 @@ void Describe(Visitor& v, NodeLabelKeys& keys) {
   v.Field("gpuModel", keys.gpu_model, AnyText{}, "node label with the GPU model");
   v.Field("gpuMemoryMib", keys.gpu_memory_mib, AnyText{},
           "node label with the memory of one GPU in MiB");
+  v.Field("pricePerHour", keys.price_per_hour, AnyText{},
+          "node label with the price of the node in an hour, in any currency");
 }
 
 // As printed. The reader accepts more forms (ReadTopologyLevel in load.cc).
@@ -172,6 +174,44 @@ void Describe(Visitor& v, GpuNodesConfig& nodes) {
   v.Field("conditions", nodes.conditions, TextList{},
           "conditions by which a node gets no pods with GPUs: `TYPE` (its status is True) or "
           "`TYPE=STATUS`");
+}
+
+template <class Visitor>
+void Describe(Visitor& v, TraitConfig& trait) {
+  v.Field("name", trait.name, AnyText{}, "by which classes name it");
+  v.Field("labels", trait.labels, TextList{true},
+          "labels that nodes with the trait have, all of them: `KEY=VALUE`, `KEY!=VALUE`, `KEY` or "
+          "`!KEY`");
+  v.Field("resource", trait.resource, AnyText{}, "a resource of which they offer some");
+}
+
+template <class Visitor>
+void Describe(Visitor& v, WishConfig& wish) {
+  v.Field("trait", wish.trait, AnyText{},
+          "rdma, nvlink, nvswitch, nvme, spot, leaving, mig, shared, `family=F`, one of `traits`; "
+          "to prefer: "
+          "price");
+  v.Field(
+      "weight", wish.weight, Integers{1, kMaxWishWeight},
+      "percent of the GPUs that a pod takes: so much of them may rather stay idle; of price: for "
+      "every unit of money that a GPU costs in an hour");
+}
+
+template <class Visitor>
+void Describe(Visitor& v, WorkloadClass& workload) {
+  v.Field("name", workload.name, AnyText{},
+          "by which pods may name it in the annotation `berth.dev/workload-class`");
+  v.Field("namespaces", workload.namespaces, TextList{true}, "of its pods: any of these");
+  v.Field("labels", workload.labels, TextList{true}, "of its pods: all of these, as for traits");
+  v.Field("priorityClasses", workload.priority_classes, TextList{true},
+          "of its pods: any of these");
+  v.List("prefer", workload.prefer, "traits of nodes that it rather has");
+  v.List("avoid", workload.avoid, "traits of nodes that it rather has not");
+  v.Field("require", workload.require, TextList{true},
+          "traits without which a node is none for it");
+  v.Field("forbid", workload.forbid, TextList{true}, "traits with which a node is none for it");
+  v.Field("spread", workload.spread, Words{kSpreadWords},
+          "what its pods of one controller keep off each other, unless they say so themselves");
 }
 
 template <class Visitor>
@@ -241,6 +281,9 @@ void Describe(Visitor& v, Config& config) {
   v.Group("gpushare", config.gpushare, "gpushare");
   v.Group("shares", config.shares, "shares of GPUs");
   v.Group("gpuNodes", config.gpu_nodes, "nodes that have GPUs");
+  v.List("traits", config.traits, "sorts of nodes of your own, beside those that Berth knows");
+  v.List("workloadClasses", config.workload_classes,
+         "sorts of pods and the nodes that they want; a pod is of the first that it matches");
   v.Group("metrics", config.metrics, "metrics of which there are many");
   v.Group("server", config.server, "");
   v.Group("leaderElection", config.leader_election, "");

@@ -2,12 +2,14 @@
 #include "config/validate.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "base/dns_name.h"
 #include "base/listen_address.h"
 #include "base/text.h"
+#include "config/check_classes.h"
 #include "config/words.h"
 #include "scoring/registry.h"
 
@@ -110,6 +112,15 @@ void CheckGangs(const GangsConfig& config, Problems& problems) {
   }
 }
 
+void CheckGpuNodes(const GpuNodesConfig& config, Problems& problems) {
+  for (std::size_t i = 0; i < config.conditions.size(); ++i) {
+    auto rule = ParseConditionRule(config.conditions[i]);
+    if (rule) continue;
+    const std::string place = "gpuNodes." + Element("conditions", i);
+    problems.push_back(std::move(rule).error().Within(place).message);
+  }
+}
+
 void CheckTls(const TlsConfig& tls, Problems& problems) {
   if (tls.certificate_file.empty() != tls.key_file.empty()) {
     problems.emplace_back("server.tls: want certificateFile and keyFile, got only one of them");
@@ -150,6 +161,8 @@ std::vector<std::string> ProblemsOf(const Config& config) {
   CheckResources(config, problems);
   CheckLeaderElection(config.leader_election, problems);
   CheckGangs(config.gangs, problems);
+  CheckGpuNodes(config.gpu_nodes, problems);
+  std::ranges::move(ProblemsOfClasses(config), std::back_inserter(problems));
   if (Status levels = Validate(config.topology_levels); !levels) {
     problems.push_back(std::move(levels).error().Within("topology.levels").message);
   }
@@ -174,6 +187,7 @@ std::vector<std::string> NotesOn(const Config& config) {
       notes.push_back(place + ": is not used, profile is " + InQuotes(config.profile));
     }
   }
+  std::ranges::move(NotesOnClasses(config), std::back_inserter(notes));
   return notes;
 }
 

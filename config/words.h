@@ -15,6 +15,7 @@ inline constexpr std::array<std::string_view, 4> kDeviceRuleWords = {"first", "t
 inline constexpr std::array<std::string_view, 3> kTieRuleWords = {"equal", "first", "fullest"};
 inline constexpr std::array<std::string_view, 2> kUnenforcedWords = {"allow", "refuse"};
 inline constexpr std::array<std::string_view, 3> kNodeGuardWords = {"off", "score", "refuse"};
+inline constexpr std::array<std::string_view, 3> kSpreadWords = {"none", "card", "node"};
 inline constexpr std::array<std::string_view, 2> kMemoryUnitWords = {"GiB", "MiB"};
 inline constexpr std::array<std::string_view, 4> kLogLevelWords = {"debug", "info", "warn",
                                                                    "error"};

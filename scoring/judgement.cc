@@ -14,23 +14,17 @@
 namespace berth {
 namespace {
 
-// What is said of every node alike; nothing: the nodes decide.
-std::optional<Reason> SameForAll(const Question& question) {
-  if (!question.pod.refusal.empty()) return Reason::kPodRefused;
+// The reasons where the pod's shape plays no part; nothing: it decides.
+std::optional<std::vector<Reason>> WhateverItsShape(const Snapshot& snapshot,
+                                                    const Question& question) {
+  std::vector<Reason> reasons(question.candidates.size(), Reason::kFits);
+  if (!question.pod.refusal.empty()) {
+    std::ranges::fill(reasons, Reason::kPodRefused);
+    return reasons;
+  }
   if (!question.behind_scheduler || !AsksForNothingOfOurs(question.pod)) return std::nullopt;
-  if (IsTurnedAway(question.pod, question.guard)) return std::nullopt;
-  return Reason::kFits;
-}
-
-// For a pod that SameForAll leaves to the nodes.
-bool IsGuarded(const Question& question) {
-  return question.behind_scheduler && AsksForNothingOfOurs(question.pod);
-}
-
-std::vector<Reason> GuardedReasons(const Snapshot& snapshot,
-                                   std::span<const NodeIndex> candidates) {
-  std::vector<Reason> reasons(candidates.size());
-  std::ranges::transform(candidates, reasons.begin(), [&](NodeIndex node) {
+  if (!IsTurnedAway(question.pod, question.guard)) return reasons;
+  std::ranges::transform(question.candidates, reasons.begin(), [&](NodeIndex node) {
     return IsGpuNode(snapshot.node(node).spec()) ? Reason::kKeptForGpuPods : Reason::kFits;
   });
   return reasons;
@@ -64,22 +58,15 @@ bool AsksForNothingOfOurs(const PodRequest& pod) {
 
 std::vector<Reason> ReasonsFor(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                                const Question& question) {
-  if (const auto same = SameForAll(question)) {
-    return std::vector<Reason>(question.candidates.size(), *same);
-  }
-  if (IsGuarded(question)) return GuardedReasons(*snapshot, question.candidates);
+  if (auto same = WhateverItsShape(*snapshot, question)) return *std::move(same);
   std::vector<Reason> reasons = engine.Filter(snapshot, question.pod.shape, question.candidates);
   Refine(*snapshot, question, reasons);
   return reasons;
 }
 
 std::vector<Reason> ReasonsAnew(const Snapshot& snapshot, const Question& question) {
+  if (auto same = WhateverItsShape(snapshot, question)) return *std::move(same);
   std::vector<Reason> reasons(question.candidates.size());
-  if (const auto same = SameForAll(question)) {
-    std::ranges::fill(reasons, *same);
-    return reasons;
-  }
-  if (IsGuarded(question)) return GuardedReasons(snapshot, question.candidates);
   std::ranges::transform(question.candidates, reasons.begin(), [&](NodeIndex node) {
     return FirstObjection(snapshot.node(node), question.pod.shape);
   });

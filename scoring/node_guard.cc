@@ -2,24 +2,18 @@
 #include "scoring/node_guard.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "scoring/priority.h"
 
 namespace berth {
 
-bool IsGpuNode(const NodeSpec& node) {
-  return !node.gpus.empty() || node.places.count > 0 || node.mig.known();
-}
+bool IsGpuNode(const NodeSpec& node) { return node.has_gpus() || node.gpus_to_come; }
 
 int UnguardedGpuNodes(const Snapshot& snapshot) {
-  constexpr std::string_view kConditions = "node.kubernetes.io/";
   int unguarded = 0;
   for (NodeIndex node = 0; node < snapshot.size(); ++node) {
     const NodeSpec& spec = snapshot.node(node).spec();
-    const bool tainted = std::ranges::any_of(
-        spec.taints, [&](const Taint& taint) { return !taint.key.starts_with(kConditions); });
-    if (IsGpuNode(spec) && !tainted) ++unguarded;
+    if (IsGpuNode(spec) && std::ranges::all_of(spec.taints, IsOfCondition)) ++unguarded;
   }
   return unguarded;
 }

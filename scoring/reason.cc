@@ -51,6 +51,10 @@ constexpr auto kRows = [] {
   set(kGpuTooSmall, kNever, "gpu_too_small",
       "GPUs of the node, or the parts of them that it gives, have less memory than the pod needs");
   set(kModelMismatch, kNever, "model_mismatch", "GPU model is not one the pod accepts");
+  set(kTraitMissing, kNever, "trait_missing",
+      "node lacks a trait that the workload class of the pod requires");
+  set(kTraitForbidden, kNever, "trait_forbidden",
+      "node has a trait that the workload class of the pod forbids");
   set(kTooFewGpus, kNever, "too_few_gpus", "node has fewer healthy GPUs than the pod asks for");
   set(kShareNeverFits, kNever, "share_never_fits",
       "no GPU of the node is large enough for the share");

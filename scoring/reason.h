@@ -39,6 +39,8 @@ enum class Reason : std::uint8_t {
   kNotItsOwn,            // the pod needs a GPU for itself, and these have several users
   kGpuTooSmall,          // the pod needs more memory than its GPUs have, or than their parts
   kModelMismatch,
+  kTraitMissing,      // that the pod's workload class requires
+  kTraitForbidden,    // that it forbids
   kTooFewGpus,        // the whole node has fewer healthy GPUs than asked
   kShareNeverFits,    // no GPU of the node is large enough for the share
   kGpuMemoryUnknown,  // asked by GPU memory, which the node does not publish

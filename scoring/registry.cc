@@ -7,6 +7,7 @@
 #include "scoring/filters/device_fit.h"
 #include "scoring/filters/gpu_model_match.h"
 #include "scoring/filters/node_health.h"
+#include "scoring/filters/node_traits_match.h"
 #include "scoring/scorers/best_fit.h"
 #include "scoring/scorers/dot_product.h"
 #include "scoring/scorers/expected_waste.h"
@@ -16,6 +17,7 @@
 #include "scoring/scorers/link_locality.h"
 #include "scoring/scorers/mig_packing.h"
 #include "scoring/scorers/spreading.h"
+#include "scoring/scorers/workload_fit.h"
 
 namespace berth {
 namespace {
@@ -42,7 +44,7 @@ struct Entry {
   Factory make;
 };
 
-constexpr std::array<Entry, 10> kScorers = {{
+constexpr std::array<Entry, 11> kScorers = {{
     {"best-fit", MixUse::kNone, Make<BestFit>},
     {"dot-product", MixUse::kNone, Make<DotProduct>},
     {"expected-waste", MixUse::kDraws, MakeExpectedWaste},
@@ -53,6 +55,7 @@ constexpr std::array<Entry, 10> kScorers = {{
     {"mig-packing", MixUse::kNone, Make<MigPacking>},
     {"numa-locality", MixUse::kNone, Make<NumaLocality>},
     {"spreading", MixUse::kNone, Make<Spreading>},
+    {kWorkloadClassScorer, MixUse::kNone, Make<WorkloadFit>},
 }};
 
 }  // namespace
@@ -60,8 +63,9 @@ constexpr std::array<Entry, 10> kScorers = {{
 std::span<const Filter* const> BuiltinFilters() {
   static const NodeHealth health;
   static const GpuModelMatch model;
+  static const NodeTraitsMatch traits;
   static const DeviceFit fit;
-  static const std::array<const Filter*, 3> filters = {&health, &model, &fit};
+  static const std::array<const Filter*, 4> filters = {&health, &model, &traits, &fit};
   return filters;
 }
 
@@ -100,7 +104,10 @@ std::span<const ProfileSpec> BuiltinProfiles() {
       {"dot-product", {{"dot-product", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       // To a pod, a level nearer to its group is worth a few wasted GPUs.
       {"expected-waste",
-       {{"expected-waste", 1}, {"mig-packing", 1}, {std::string(kDomainLocality), 1}},
+       {{"expected-waste", 1},
+        {"mig-packing", 1},
+        {std::string(kWorkloadClassScorer), 1},
+        {std::string(kDomainLocality), 1}},
        DeviceRule::kBestScore,
        TieRule::kFullest},
       {"first-fit", {}, DeviceRule::kFirst, TieRule::kFirst},

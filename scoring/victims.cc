@@ -36,6 +36,7 @@ struct Unit {
   std::vector<const PodRecord*> pods;  // by UID
   int priority = 0;                    // the highest
   std::int64_t priority_sum = 0;
+  std::int64_t lost = 0;   // work, in thousandths of GPU-minutes
   std::int64_t milli = 0;  // GPU compute that they have
   bool is_gang = false;
   bool budgeted = false;
@@ -44,6 +45,7 @@ struct Unit {
 struct Cost {
   int pods = 0;
   std::int64_t priority_sum = 0;
+  std::int64_t lost = 0;
   std::int64_t milli = 0;
   friend auto operator<=>(const Cost&, const Cost&) = default;
 };
@@ -295,6 +297,7 @@ class Choice {
       const Unit& unit = units_[static_cast<std::size_t>(std::countr_zero(mask))];
       cost.pods += static_cast<int>(unit.pods.size());
       cost.priority_sum += unit.priority_sum;
+      cost.lost += unit.lost;
       cost.milli += unit.milli;
     }
     return cost;
@@ -344,14 +347,22 @@ std::int64_t MilliOf(const Placement& placement) {
   return milli;
 }
 
-Unit UnitOf(std::vector<const PodRecord*> pods, const Allowance& allowance) {
+std::chrono::minutes SinceCheckpoint(const PodRequest& pod, WallTime now) {
+  if (!pod.checkpointed) return kMostLost;
+  const auto since = std::chrono::floor<std::chrono::minutes>(now - *pod.checkpointed);
+  return std::clamp(since, std::chrono::minutes(0), kMostLost);
+}
+
+Unit UnitOf(std::vector<const PodRecord*> pods, const Allowance& allowance, WallTime now) {
   Unit unit;
   unit.pods = std::move(pods);
   unit.priority = unit.pods.front()->pod.priority;
   for (const PodRecord* held : unit.pods) {
     unit.priority = std::max(unit.priority, held->pod.priority);
     unit.priority_sum += held->pod.priority;
-    unit.milli += MilliOf(held->placement);
+    const std::int64_t milli = MilliOf(held->placement);
+    unit.milli += milli;
+    unit.lost += milli * SinceCheckpoint(held->pod, now).count();
   }
   unit.is_gang = !unit.pods.front()->pod.gang.empty();
   unit.budgeted = allowance.Covers(unit);
@@ -374,14 +385,14 @@ std::vector<Unit> UnitsOf(const Node& node, const Node& left, const PodRequest& 
     if (!held->pod.gang.empty()) {
       by_gang[held->pod.gang.id].push_back(held.get());
     } else if (held->pod.shape.wants_gpu()) {
-      units.push_back(UnitOf({held.get()}, allowance));
+      units.push_back(UnitOf({held.get()}, allowance, limits.now));
     }
   }
   for (auto& [gang, members] : by_gang) {
     if (!gangs || gang == pod.gang.id || !limits.gang_size) continue;
     const bool all_may_go = members.size() == MembersOn(left, gang);
     if (!all_may_go || MembersOn(node, gang) != limits.gang_size(gang)) continue;
-    units.push_back(UnitOf(std::move(members), allowance));
+    units.push_back(UnitOf(std::move(members), allowance, limits.now));
   }
   std::erase_if(units, [&allowance](const Unit& unit) {
     const Unit* const alone = &unit;
@@ -411,7 +422,7 @@ std::vector<std::string> EvictableFrom(const Node& node, const PodRequest& pod,
   std::vector<Unit> units = UnitsOf(node, node, pod, allowance, limits, true);
   for (const auto& held : node.pods()) {
     if (!MayBeEvictedFor(*held, pod) || held->pod.shape.wants_gpu()) continue;
-    if (held->pod.gang.empty()) units.push_back(UnitOf({held.get()}, allowance));
+    if (held->pod.gang.empty()) units.push_back(UnitOf({held.get()}, allowance, limits.now));
   }
   std::ranges::stable_sort(units, {}, &Unit::priority);
   std::vector<const Unit*> chosen;

@@ -6,8 +6,9 @@
 // may be under way. A gang is evicted whole or not at all, and only if no other set suffices. A
 // disruption budget is never exceeded. Among the remaining sets the best is the one with
 //   1. no gang in it, 2. the lowest highest priority, 3. the fewest pods, 4. the lowest sum of
-//   priorities, 5. the least GPU compute set free, 6. the lowest UIDs
-// This is kube-scheduler's order (priority before number), continued by criteria for GPUs. The
+//   priorities, 5. the least work lost, 6. the least GPU compute set free, 7. the lowest UIDs
+// Work is GPU compute times the time since the pod was checkpointed (PodRequest::checkpointed), at
+// most kMostLost, which is also that of a pod that does not say it. This is kube-scheduler's order (priority before number), continued by criteria for GPUs. The
 // result is exact for the GPUs of a node, and for one MIG device, within the bounds of victims.cc.
 // Beyond them, for several MIG devices, and if CPU or memory is short as well, pods are reprieved
 // one after the other from the highest priority down, as kube-scheduler does.
@@ -15,6 +16,7 @@
 // Pure functions.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <span>
@@ -22,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "cluster/disruption_budgets.h"
 #include "cluster/node.h"
 #include "cluster/pod_request.h"
@@ -29,11 +32,14 @@
 
 namespace berth {
 
-// The limits of evictions: gangs and disruption budgets.
+inline constexpr std::chrono::minutes kMostLost = std::chrono::days(30);
+
+// The limits of evictions: gangs and disruption budgets; and what they cost.
 struct EvictionLimits {
   std::span<const PodDisruptionBudget> budgets;
   // How many pods of a gang there are, on all nodes.
   std::function<std::size_t(const GangId& gang)> gang_size;
+  WallTime now = {};
 };
 
 // The node without the pods with these UIDs; UIDs of others change nothing.

@@ -162,7 +162,7 @@ class ClusterOfFile {
   const std::shared_ptr<const wire::Dialects> dialects_ = dialects::AllDialects(config_);
   const wire::NodeRules nodes_{config_, dialects_};
   PodGroups groups_;
-  const wire::PodRules rules_{dialects_, config_.resources, config_.topology_levels, &groups_};
+  const wire::PodRules rules_{dialects_, config_, &groups_};
   ClusterState state_;
   EmbeddedCluster binder_;
   NoSink sink_;

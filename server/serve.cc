@@ -69,7 +69,7 @@ class Service {
         log_(LevelNamed(config.log_level)),
         recorder_(log_, metrics_),
         dialects_(dialects::AllDialects(config)),
-        pod_rules_(dialects_, config.resources, config.topology_levels, &groups_, &device_classes_),
+        pod_rules_(dialects_, config, &groups_, &device_classes_),
         node_rules_(config, dialects_),
         client_(std::move(client)),
         kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),

@@ -64,6 +64,7 @@ class Explaining {
   Explaining(Engine& engine, const PodToExplain& ask)
       : engine_(engine), ask_(ask), pod_(ask.pod), snapshot_(ask.snapshot) {
     told_.pod = pod_.id;
+    told_.classes = pod_.classes;
     told_.shape = pod_.shape;
     told_.priority = pod_.priority;
     told_.nodes = snapshot_->size();

@@ -70,7 +70,8 @@ struct PodExplanation {
   PodId pod;
   RequestShape shape;
   int priority = 0;
-  std::string sentence;  // the answer in one
+  std::vector<std::string> classes;  // PodRequest::classes
+  std::string sentence;              // the answer in one
   // Where it is; empty: nowhere.
   std::optional<PodRecord> placed;
 

@@ -67,6 +67,8 @@ bool MayDecide(Need need, Reason reason) {
       return reason == kNodeNotSelected;
     case Need::kModel:
       return reason == kModelMismatch;
+    case Need::kTraits:
+      return reason == kTraitMissing || reason == kTraitForbidden;
     case Need::kResource:
       return reason == kOtherResource;
     case Need::kCpu:

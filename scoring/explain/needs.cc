@@ -143,7 +143,7 @@ std::string_view CodeOf(Need need) {
   constexpr std::array<std::string_view, kNeeds.size()> kCodes = {
       "link",      "numa",       "min_bandwidth", "links",     "required_domain",
       "isolation", "gpu_memory", "taints",        "selection", "model",
-      "resource",  "cpu",        "memory"};
+      "traits",    "resource",   "cpu",           "memory"};
   return kCodes[static_cast<std::size_t>(need)];
 }
 
@@ -174,6 +174,8 @@ bool Has(const PodRequest& pod, Need need) {
       return pod.constraints != nullptr && pod.constraints->selects();
     case Need::kModel:
       return !shape.models.empty() || !shape.model_rules.empty();
+    case Need::kTraits:
+      return !shape.nodes.required.empty() || !shape.nodes.forbidden.empty();
     case Need::kResource:
       return !shape.gpu_resource.empty();
     case Need::kCpu:
@@ -225,6 +227,10 @@ PodRequest Without(const PodRequest& pod, Need need) {
       shape.models.clear();
       shape.model_rules.clear();
       break;
+    case Need::kTraits:
+      shape.nodes.required.clear();
+      shape.nodes.forbidden.clear();
+      break;
     case Need::kResource:
       shape.gpu_resource.clear();
       break;
@@ -264,6 +270,8 @@ std::string Instead(const PodRequest& pod, Need need, const Node& node) {
     case Need::kModel:
       if (node.spec().gpu_model.empty()) return "without berth.dev/gpu-model";
       return "if it takes GPU model " + node.spec().gpu_model;
+    case Need::kTraits:
+      return "in another workload class";
     case Need::kResource:
       return "if it asks for " + node.spec().gpu_resource;
     case Need::kCpu:

@@ -26,6 +26,7 @@ enum class Need : std::uint8_t {
   kTaints,     // that it does not tolerate
   kSelection,  // node selector and required affinity
   kModel,      // berth.dev/gpu-model
+  kTraits,     // that its workload class requires or forbids
   kResource,   // the vendor's resource
   kCpu,        // as much CPU
   kMemory,     // as much memory

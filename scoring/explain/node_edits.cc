@@ -11,7 +11,6 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kHostname = "kubernetes.io/hostname";
-constexpr std::string_view kConditions = "node.kubernetes.io/";
 
 NodeSpec CopyOf(const NodeSpec& like, const std::string& name, const std::string& suffix) {
   NodeSpec spec = like;
@@ -27,7 +26,7 @@ NodeSpec CopyOf(const NodeSpec& like, const std::string& name, const std::string
   for (auto& [key, value] : spec.labels) {
     if (key == kHostname) value = name;
   }
-  std::erase_if(spec.taints, [](const Taint& taint) { return taint.key.starts_with(kConditions); });
+  std::erase_if(spec.taints, IsOfCondition);
   if (spec.mig.known() && spec.mig->trouble != MigTrouble::kNone) {
     MigSpec mig = *spec.mig;
     mig.trouble = MigTrouble::kNone;

@@ -162,6 +162,22 @@ std::string VersionText(const char* name, Versioned what, const NodeSpec& spec,
   return std::string(name) + " " + (has ? TextOf(*has) : "not known") + ", needs " + TextOf(least);
 }
 
+// What the pod's workload class wants otherwise.
+std::string TraitsText(const NodeSpec& spec, const PodRequest& pod) {
+  std::string text;
+  const auto add = [&](const std::string& trait, const char* what) {
+    text += (text.empty() ? "" : ", ") + std::string(what) + trait;
+  };
+  for (const std::string& trait : pod.shape.nodes.required) {
+    if (!HasTrait(spec.traits, trait)) add(trait, "lacks ");
+  }
+  for (const std::string& trait : pod.shape.nodes.forbidden) {
+    if (HasTrait(spec.traits, trait)) add(trait, "has ");
+  }
+  const std::string name = pod.classes.empty() ? "its workload" : pod.classes.front();
+  return text + ", against class " + name;
+}
+
 std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
   constexpr std::size_t kMost = 3;
   std::string wanted;
@@ -292,6 +308,8 @@ NodeReport ReportOf(const Node& node) {
                    .ready = spec.ready,
                    .refuses_gpu_pods = spec.refuses_gpu_pods,
                    .gpu_condition = spec.gpu_condition,
+                   .traits = spec.traits,
+                   .gpu_price = spec.gpu_price,
                    .cpu_milli = spec.cpu_milli,
                    .free_cpu_milli = node.free_cpu_milli(),
                    .memory_bytes = spec.memory_bytes,
@@ -353,6 +371,9 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
              " of memory free, needs " + MemoryText(shape.memory_bytes);
     case Reason::kModelMismatch:
       return ModelText(spec, shape);
+    case Reason::kTraitMissing:
+    case Reason::kTraitForbidden:
+      return TraitsText(spec, pod);
     case Reason::kTaintNotTolerated:
       return TaintsText(spec, pod);
     case Reason::kDriverTooOld:

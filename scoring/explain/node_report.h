@@ -48,6 +48,8 @@ struct NodeReport {
   bool ready = true;
   bool refuses_gpu_pods = false;   // NodeSpec
   std::string gpu_condition = {};  // likewise
+  std::vector<std::string> traits = {};
+  double gpu_price = 0;
   std::int64_t cpu_milli = 0, free_cpu_milli = 0;
   std::int64_t memory_bytes = 0, free_memory_bytes = 0;
   std::vector<std::string> taints;  // "key=value:NoSchedule"

@@ -110,7 +110,8 @@ Extender::Limits Extender::LimitsNow() const {
   static const DisruptionBudgets kNoBudgets;
   auto budgets = (parts_.budgets == nullptr ? kNoBudgets : *parts_.budgets).Current();
   const EvictionLimits limits{*budgets,
-                              [this](const GangId& gang) { return parts_.state.GangSize(gang); }};
+                              [this](const GangId& gang) { return parts_.state.GangSize(gang); },
+                              parts_.clock.Wall()};
   return {std::move(budgets), limits};
 }
 

@@ -224,6 +224,10 @@ class Metrics::Impl {
                        .Help("GPU nodes without a taint that keeps pods without GPUs off them")
                        .Register(registry_)
                        .Add({})),
+        conditions_(prometheus::BuildGauge()
+                        .Name("berth_nodes_with_gpu_condition")
+                        .Help("Nodes that get no pods with GPUs for a condition of theirs")
+                        .Register(registry_)),
         config_(prometheus::BuildGauge()
                     .Name("berth_config_info")
                     .Help("1 for the configuration in use, by the start of its SHA-256")
@@ -396,6 +400,7 @@ class Metrics::Impl {
     }
     ShowPlaces(snapshot);
     ShowVendors(snapshot);
+    ShowConditions(snapshot);
     std::ostringstream text;
     prometheus::TextSerializer().Serialize(text, registry_.Collect());
     return text.str();
@@ -412,6 +417,19 @@ class Metrics::Impl {
       if (totals.taken_bytes + totals.free_bytes == 0) continue;  // not known
       Show(place_memory_, "model", model, "taken", totals.taken_bytes);
       Show(place_memory_, "model", model, "free", totals.free_bytes);
+    }
+  }
+
+  void ShowConditions(const Snapshot& snapshot) BERTH_REQUIRES(scrape_mutex_) {
+    std::map<std::string, int> nodes;
+    for (NodeIndex node = 0; node < snapshot.size(); ++node) {
+      const std::string& condition = snapshot.node(node).spec().gpu_condition;
+      if (!condition.empty()) ++nodes[condition];
+    }
+    for (const auto& [condition, count] : nodes) {
+      prometheus::Gauge& gauge = conditions_.Add({{"condition", condition}});
+      gauge.Set(count);
+      shown_once_.emplace_back(&conditions_, &gauge);
     }
   }
 
@@ -462,6 +480,7 @@ class Metrics::Impl {
   prometheus::Gauge& reservations_;
   prometheus::Gauge& without_devices_;
   prometheus::Gauge& unguarded_;
+  prometheus::Family<prometheus::Gauge>& conditions_;
   std::array<prometheus::Histogram*, kVerbs.size()> seconds_{};
   std::array<prometheus::Histogram*, kVerbs.size()> arrival_{};
   std::array<prometheus::Histogram*, kAsks.size()> waits_{};

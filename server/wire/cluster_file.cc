@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "config/words.h"
 #include "config/yaml_json.h"
 #include "server/wire/json_check.h"
 #include "server/wire/mig_grant_json.h"
@@ -66,6 +67,7 @@ Json ClaimsJson(const std::vector<ClaimedGpu>& claims) {
   return json;
 }
 
+constexpr double kDearest = 1e6;  // of a GPU in an hour, in any currency
 constexpr std::array<std::string_view, 3> kSharingWords = {"", "time-slicing", "mps"};
 
 // What is known of the GPUs under them.
@@ -103,6 +105,9 @@ Json NodeJson(const Node& node) {
   if (spec.agent_serves_all) json["agent_serves_all"] = true;
   if (spec.refuses_gpu_pods) json["refuses_gpu_pods"] = true;
   if (!spec.gpu_condition.empty()) json["gpu_condition"] = spec.gpu_condition;
+  if (spec.gpus_to_come) json["gpus_to_come"] = true;
+  if (!spec.traits.empty()) json["traits"] = spec.traits;
+  if (spec.gpu_price > 0) json["gpu_price"] = spec.gpu_price;
   if (spec.share_isolation == Isolation::kMemory) json["shares_keep_memory"] = true;
   if (!spec.labels.empty()) json["labels"] = LabelsJson(spec.labels);
   AddTaintsJson(spec.taints, json);
@@ -124,8 +129,6 @@ const char* StateText(PodState state) {
   if (state == PodState::kBound) return "bound";
   return state == PodState::kPlanned ? "planned" : "reserved";
 }
-
-constexpr std::array<std::string_view, 3> kSpreadWords = {"", "card", "node"};
 
 Json SpreadJson(const RequestShape& shape) {
   return {{"over", kSpreadWords[static_cast<std::size_t>(shape.spread)]},
@@ -230,6 +233,14 @@ Status ReadLabelsOf(const Json& json, const std::string& path, Labels& labels) {
   return {};
 }
 
+void ReadTexts(Fields& fields, const char* key, std::vector<std::string>& texts) {
+  fields.List(key, [&](const Json& text, const std::string& place) -> Status {
+    if (!text.is_string()) return Invalid(place + ": want a text");
+    texts.push_back(text);
+    return {};
+  });
+}
+
 Status ReadTaint(const Json& json, const std::string& path, NodeSpec& spec) {
   Fields fields(json, path);
   Taint taint;
@@ -238,12 +249,12 @@ Status ReadTaint(const Json& json, const std::string& path, NodeSpec& spec) {
   fields.Text("value", taint.value);
   fields.Text("effect", effect);
   BERTH_TRY_STATUS(fields.Finish());
-  const auto word = std::ranges::find(kTaintEffectWords, effect);
-  if (word == kTaintEffectWords.end()) {
+  const auto named = TaintEffectNamed(effect);
+  if (!named) {
     return Invalid(path + ".effect: want NoSchedule, NoExecute or PreferNoSchedule, got \"" +
                    effect + "\"");
   }
-  taint.effect = static_cast<TaintEffect>(word - kTaintEffectWords.begin());
+  taint.effect = *named;
   const bool soft = taint.effect == TaintEffect::kPreferNoSchedule;
   (soft ? spec.soft_taints : spec.taints).push_back(std::move(taint));
   return {};
@@ -256,7 +267,7 @@ Status ReadSpreadOf(const Json& json, const std::string& path, RequestShape& sha
   fields.Text("workload", shape.workload);
   BERTH_TRY_STATUS(fields.Finish());
   const auto word = std::ranges::find(kSpreadWords, over);
-  if (over.empty() || word == kSpreadWords.end()) {
+  if (word == kSpreadWords.begin() || word == kSpreadWords.end()) {
     return Invalid(path + ".over: want card or node, got \"" + over + "\"");
   }
   shape.spread = static_cast<Spread>(word - kSpreadWords.begin());
@@ -290,6 +301,9 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   fields.Bool("ready", spec.ready);
   fields.Bool("refuses_gpu_pods", spec.refuses_gpu_pods);
   fields.Text("gpu_condition", spec.gpu_condition);
+  fields.Bool("gpus_to_come", spec.gpus_to_come);
+  ReadTexts(fields, "traits", spec.traits);
+  fields.Number("gpu_price", 0, kDearest, spec.gpu_price);
   fields.Object("places", [&](const Json& places, const std::string& place) {
     return ReadPlaces(places, place, spec.places);
   });
@@ -339,6 +353,9 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
     const auto rank = source == kCatalogueSource ? LinkSource::kCatalogue : LinkSource::kNode;
     spec.links =
         rules.links->LinksOf(*std::move(matrix), spec.gpu_model, {rank, std::move(source)});
+  }
+  if (std::string problem = rules.traits.AddTo(spec, {}); !problem.empty()) {
+    return Invalid(path + ": " + problem);
   }
   if (Status valid = Validate(spec); !valid) {
     return tl::unexpected(std::move(valid).error().Within(path));
@@ -397,14 +414,6 @@ Status ReadGrant(const Json& json, const std::string& path, Placement& placement
   return {};
 }
 
-void ReadModels(Fields& fields, std::vector<std::string>& models) {
-  fields.List("models", [&](const Json& model, const std::string& place) -> Status {
-    if (!model.is_string()) return Invalid(place + ": want a text");
-    models.push_back(model);
-    return {};
-  });
-}
-
 struct FilePod {
   PodBound bound;
   bool reserved = false;
@@ -426,7 +435,7 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   fields.Object("ask", [&](const Json& ask, const std::string& place) {
     return ReadAsk(ask, place, request.shape.gpus);
   });
-  ReadModels(fields, request.shape.models);
+  ReadTexts(fields, "models", request.shape.models);
   fields.List("containers", [&](const Json& container, const std::string& place) {
     return ReadContainer(container, place, request);
   });
@@ -474,7 +483,7 @@ Result<RequestClass> ReadClass(const Json& json, const std::string& path) {
   fields.Object("ask", [&](const Json& ask, const std::string& place) {
     return ReadAsk(ask, place, entry.shape.gpus);
   });
-  ReadModels(fields, entry.shape.models);
+  ReadTexts(fields, "models", entry.shape.models);
   fields.Text("gpu_resource", entry.shape.gpu_resource);
   fields.Text("share_agent", entry.shape.share_agent);
   BERTH_TRY_STATUS(fields.Finish());

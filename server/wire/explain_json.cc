@@ -83,12 +83,14 @@ Json FactsJson(const NodeReport& facts) {
                {"ready", facts.ready},
                {"refuses_gpu_pods", facts.refuses_gpu_pods},
                {"gpu_condition", facts.gpu_condition},
+               {"traits", facts.traits},
                {"cpu_milli", facts.cpu_milli},
                {"free_cpu_milli", facts.free_cpu_milli},
                {"memory_bytes", facts.memory_bytes},
                {"free_memory_bytes", facts.free_memory_bytes},
                {"taints", facts.taints},
                {"idle_gpus", facts.idle_gpus}};
+  if (facts.gpu_price > 0) json["gpu_price"] = facts.gpu_price;
   json["gpus"] = Json::array();
   for (const GpuFacts& gpu : facts.gpus) {
     json["gpus"].push_back({{"index", gpu.index},
@@ -190,6 +192,7 @@ Json ReportJson(const PodReport& report) {
   Json json = {{"version", kVersion},
                {"pod", told.pod.full_name()},
                {"uid", told.pod.uid},
+               {"workload_classes", told.classes},
                {"state", told.placed ? StateOf(told.placed->state) : "waiting"},
                {"sentence", report.sentence},
                {"asks", AsksJson(told.shape)},

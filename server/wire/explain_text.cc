@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "server/wire/explain_json.h"
 
 namespace berth::wire {
@@ -171,6 +172,16 @@ std::string GangLine(const GangView& gang) {
   return text + "\n";
 }
 
+std::string ClassLine(const std::vector<std::string>& classes) {
+  if (classes.empty()) return "";
+  std::string text = "Workload class: " + classes.front();
+  for (std::size_t i = 1; i < classes.size(); ++i) {
+    text += (i == 1 ? "; it comes before " : ", ") + classes[i] +
+            (i + 1 == classes.size() ? ", which the pod matches too" : "");
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string TextOf(const PodReport& report) {
@@ -178,6 +189,7 @@ std::string TextOf(const PodReport& report) {
   std::string text = told.pod.full_name() + ": " + report.sentence + "\n";
   if (report.age) text += "Age: " + AgeText(*report.age) + "\n";
   if (report.gang) text += GangLine(*report.gang);
+  text += ClassLine(told.classes);
   if (told.placed) return text + BestText(told);
   text += ReasonsText(told) + SchedulerText(told.scheduler) + BestText(told);
   text += NearestText(told.nearest);
@@ -199,6 +211,7 @@ std::string TextOf(const NodeReport& node) {
           " free, memory " + MemoryText(node.free_memory_bytes) + " of " +
           MemoryText(node.memory_bytes) + " free\n";
   for (const std::string& taint : node.taints) text += "  taint " + taint + "\n";
+  if (!node.traits.empty()) text += "  traits " + Join(node.traits, ", ") + "\n";
   text += GpusLines(node, "  ");
   std::vector<Row> rows;
   for (const NodeTenant& tenant : node.tenants) {

@@ -133,12 +133,9 @@ class Places {
 char FlagOf(const NodeSpec& spec) {
   if (!spec.ready) return 'n';
   if (spec.refuses_gpu_pods) return 'r';
+  if (!spec.gpu_condition.empty()) return 'd';
   if (!TakesPods(spec)) return 'c';
   return spec.places.foreign || (spec.mig.known() && spec.mig->foreign) ? 'f' : '.';
-}
-
-bool HasGpus(const NodeSpec& spec) {
-  return !spec.gpus.empty() || spec.places.count > 0 || spec.mig.known();
 }
 
 template <class Item>
@@ -188,7 +185,7 @@ void AppendShared(std::string& out, const std::vector<const Node*>& nodes) {
 std::vector<const Node*> GpuNodes(const Snapshot& snapshot) {
   std::vector<const Node*> nodes;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
-    if (HasGpus(snapshot.node(i).spec())) nodes.push_back(&snapshot.node(i));
+    if (snapshot.node(i).spec().has_gpus()) nodes.push_back(&snapshot.node(i));
   }
   return nodes;
 }
@@ -269,7 +266,7 @@ NodeSet EncodeNodeSet(const Snapshot& snapshot, const TopologyLevels& levels,
   std::vector<std::size_t> model, place;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const NodeSpec& spec = snapshot.node(i).spec();
-    if (!HasGpus(spec)) continue;
+    if (!spec.has_gpus()) continue;
     names.push_back(spec.name);
     model.push_back(models.Of(spec.gpu_model));
     place.push_back(places.Of(i, spec));

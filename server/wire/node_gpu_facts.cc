@@ -2,6 +2,7 @@
 #include "server/wire/node_gpu_facts.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -125,6 +126,25 @@ int LabelledGpus(const Labels& labels, const GpuVendor& vendor) {
   const auto count = ParseInt(LabelOf(labels, vendor.count_label), 0, kMaxGpuPlaces);
   if (count && *count > 0) return static_cast<int>(*count);
   return CountOfNumbers(LabelOf(labels, vendor.numbers_label));
+}
+
+bool IsGpuMachine(const Labels& labels) {
+  // Of clouds, and of what the GPU operators of NVIDIA and AMD look for.
+  constexpr std::array<std::string_view, 8> kKeys = {
+      "cloud.google.com/gke-accelerator",
+      "kubernetes.azure.com/accelerator",
+      "karpenter.k8s.aws/instance-gpu-count",
+      "nvidia.com/gpu.present",
+      "feature.node.kubernetes.io/pci-10de.present",
+      "feature.node.kubernetes.io/pci-0300_10de.present",
+      "feature.node.kubernetes.io/pci-0302_10de.present",
+      "feature.node.kubernetes.io/amd-gpu"};
+  const auto says_so = [&labels](std::string_view key) {
+    const std::string_view value = LabelOf(labels, key);
+    return !value.empty() && value != "false" && value != "0";
+  };
+  return std::ranges::any_of(kKeys, says_so) ||
+         FindMachineType(LabelOf(labels, "node.kubernetes.io/instance-type")) != nullptr;
 }
 
 Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,

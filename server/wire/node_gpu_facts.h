@@ -31,6 +31,9 @@ struct NodeGpuFacts {
 // How many GPUs the vendor's labels say that there are; 0 = they do not.
 int LabelledGpus(const Labels& labels, const GpuVendor& vendor);
 
+// Whether the labels say that the machine has GPUs, which nobody on it may offer yet.
+bool IsGpuMachine(const Labels& labels);
+
 // counted: the resource by which the node has GPUs; nullptr = none. Error: kInvalidArgument with
 // the key, for a configured label that cannot be read.
 Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
 #include "cluster/quantity.h"
 #include "server/wire/mig_json.h"
 #include "server/wire/node_gpu_facts.h"
@@ -51,6 +52,8 @@ class NodeReader {
     AddGpus();
     std::string passed_over = AddLinks();
     AddMig(passed_over);
+    spec_.gpus_to_come = !spec_.has_gpus() && IsGpuMachine(spec_.labels);
+    AddProblem(rules_.traits.AddTo(spec_, of_traits_), passed_over);
     BERTH_TRY_STATUS(Validate(spec_));
     return DecodedNode{std::move(spec_), std::move(passed_over)};
   }
@@ -109,7 +112,8 @@ class NodeReader {
       const auto gpus = GpusBy(name);
       const bool mig = name.starts_with(kMigResourcePrefix);
       const bool other = !gpus && rules_.dialects->ReadsNodeResource(name);
-      if (!gpus && !mig && !other && name != "cpu" && name != "memory") continue;
+      const bool of_trait = rules_.traits.Reads(name);
+      if (!gpus && !mig && !other && !of_trait && name != "cpu" && name != "memory") continue;
       const auto quantity = ReadAmount("allocatable", name, field.value(), gpus.has_value());
       if (!quantity) continue;
       if (name == "cpu") spec_.cpu_milli = quantity->MilliValue();
@@ -117,6 +121,7 @@ class NodeReader {
       if (gpus) Raise(Devices(*gpus, name).allocatable, quantity->Value());
       if (mig) AddMigDevices(name, quantity->Value());
       if (other) Other(name).allocatable = quantity->Value();
+      if (of_trait && quantity->Value() > 0) of_traits_.emplace_back(name);
     }
   }
 
@@ -191,9 +196,15 @@ class NodeReader {
         if (IsField(key, "status")) status = content.get_string();
       });
       if (type == "Ready") spec_.ready = status == "True";
-      const std::string said = std::string(type).append("=").append(status);
-      if (std::ranges::find(rules_.gpu_conditions, said) == rules_.gpu_conditions.end()) continue;
-      if (spec_.gpu_condition.empty() || said < spec_.gpu_condition) spec_.gpu_condition = said;
+      if (status == "True" && SaysThatItLeaves(type)) spec_.traits.emplace_back(kTraitLeaving);
+      const bool counts = std::ranges::any_of(
+          rules_.gpu_conditions,
+          [&](const ConditionRule& rule) { return rule.type == type && rule.status == status; });
+      if (!counts) continue;
+      std::string said = std::string(type).append("=").append(status);
+      if (spec_.gpu_condition.empty() || said < spec_.gpu_condition) {
+        spec_.gpu_condition = std::move(said);
+      }
     }
   }
 
@@ -268,9 +279,13 @@ class NodeReader {
     for (const auto& reading : readings_) reading->AddMig(found);
     if (found.spec) spec_.mig = NodeMig(*std::move(found.spec));
     for (const std::string& passed_over : {gpu_problem_, mig_problem_, found.problem}) {
-      if (!problem.empty() && !passed_over.empty()) problem += "; ";
-      problem += passed_over;
+      AddProblem(passed_over, problem);
     }
+  }
+
+  static void AddProblem(const std::string& added, std::string& problem) {
+    if (!problem.empty() && !added.empty()) problem += "; ";
+    problem += added;
   }
 
   static constexpr std::int64_t kMostMigDevices = 10'000;  // with their users, of one name
@@ -280,8 +295,9 @@ class NodeReader {
   std::map<std::string, std::string, std::less<>> annotations_;  // that some dialect reads
   NodeReadings readings_;
   std::vector<MigStock> mig_devices_;
-  std::vector<DeviceCount> devices_;  // by GPU resource that the node has
-  std::vector<DeviceCount> others_;   // that some dialect reads
+  std::vector<DeviceCount> devices_;    // by GPU resource that the node has
+  std::vector<DeviceCount> others_;     // that some dialect reads
+  std::vector<std::string> of_traits_;  // resources that it has some of, and a trait depends on
   NodeGpuFacts gpus_;
   std::string gpu_problem_;
   std::string mig_problem_;
@@ -295,10 +311,12 @@ NodeRules::NodeRules(const Config& config, std::shared_ptr<const Dialects> all)
     : words(config.resources),
       labels(config.node_labels),
       shares_need_uuids(config.shares.unenforced == UnenforcedShares::kRefuse),
+      traits(config),
       dialects(std::move(all)) {
   for (const std::string& condition : config.gpu_nodes.conditions) {
-    const bool has_status = condition.find('=') != std::string::npos;
-    gpu_conditions.push_back(condition + (has_status ? "" : "=True"));
+    auto rule = ParseConditionRule(condition);
+    BERTH_CHECK(rule.has_value());  // the configuration was validated
+    gpu_conditions.push_back(*std::move(rule));
   }
 }
 

@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "server/wire/dialect.h"
 #include "server/wire/gpu_words.h"
+#include "server/wire/node_traits.h"
 
 namespace berth::wire {
 
@@ -23,9 +24,9 @@ namespace berth::wire {
 struct NodeRules {
   GpuWords words;
   NodeLabelKeys labels;
-  bool shares_need_uuids = false;  // NodeSpec::shares_need_uuids
-  // By which a node gets no pods with GPUs: "TYPE=STATUS".
-  std::vector<std::string> gpu_conditions;
+  bool shares_need_uuids = false;             // NodeSpec::shares_need_uuids
+  std::vector<ConditionRule> gpu_conditions;  // by which a node gets no pods with GPUs
+  NodeTraits traits;
   std::shared_ptr<const Dialects> dialects;
   // Shared by all that decode nodes of one cluster.
   std::shared_ptr<LinkLibrary> links = std::make_shared<LinkLibrary>();

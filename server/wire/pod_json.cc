@@ -2,17 +2,15 @@
 #include "server/wire/pod_json.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "base/number.h"
 #include "server/wire/object_meta.h"
 #include "server/wire/selector_json.h"
+#include "server/wire/wall_time.h"
 
 namespace berth::wire {
 namespace {
@@ -32,27 +30,6 @@ std::string_view QuantityText(value content) {
     token.remove_suffix(1);
   }
   return token;
-}
-
-// "2026-11-23T00:15:00Z".
-std::optional<WallTime> ReadTime(value content) {
-  const std::string_view text = content.get_string();
-  constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:ddZ";
-  if (text.size() != kForm.size()) return std::nullopt;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    if (kForm[i] != 'd' && text[i] != kForm[i]) return std::nullopt;
-  }
-  std::array<int, 6> parts{};  // year to second
-  constexpr std::array<std::size_t, 6> kBegins = {0, 5, 8, 11, 14, 17};
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto number = ParseInt(text.substr(kBegins[i], i == 0 ? 4 : 2), 0, 9999);
-    if (!number) return std::nullopt;
-    parts[i] = static_cast<int>(*number);
-  }
-  const std::chrono::year_month_day day = std::chrono::year(parts[0]) / parts[1] / parts[2];
-  if (!day.ok()) return std::nullopt;
-  return std::chrono::sys_days(day) + std::chrono::hours(parts[3]) +
-         std::chrono::minutes(parts[4]) + std::chrono::seconds(parts[5]);
 }
 
 // One entry of a resource list, as written.
@@ -118,7 +95,7 @@ class PodReader {
       if (IsField(key, "uid")) Take(parts_.id.uid, content);
       if (IsField(key, "resourceVersion")) Take(fields_.resource_version, content);
       if (IsField(key, "deletionTimestamp")) fields_.terminating = true;
-      if (IsField(key, "creationTimestamp")) fields_.created = ReadTime(content);
+      if (IsField(key, "creationTimestamp")) fields_.created = ParseTime(content.get_string());
       if (IsField(key, "labels")) parts_.labels = ReadLabels(content.get_object());
       if (IsField(key, "ownerReferences")) ReadOwners(content.get_array());
       if (IsField(key, "annotations")) {
@@ -187,6 +164,7 @@ class PodReader {
       }
     }
     if (IsField(key, "schedulerName")) Take(parts_.scheduler, content);
+    if (IsField(key, "priorityClassName")) Take(parts_.priority_class, content);
     if (IsField(key, "schedulingGroup")) {
       ForEachField(content.get_object(), [this](std::string_view name, value text) {
         if (IsField(name, "podGroupName")) Take(parts_.pod_group, text);

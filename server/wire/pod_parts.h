@@ -82,9 +82,10 @@ struct PodParts {
   std::string problem;  // the first thing that could not be read; empty = none
   int priority = 0;
   bool may_preempt = true;
-  std::string pod_group;   // spec.schedulingGroup.podGroupName
-  std::string scheduler;   // spec.schedulerName; empty = the default one
-  std::string controller;  // the UID of its controller; empty = none
+  std::string pod_group;       // spec.schedulingGroup.podGroupName
+  std::string scheduler;       // spec.schedulerName; empty = the default one
+  std::string priority_class;  // spec.priorityClassName; empty = none
+  std::string controller;      // the UID of its controller; empty = none
   bool of_daemon_set = false;
   bool claims_devices = false;  // spec.resourceClaims
   Labels labels;

@@ -65,12 +65,13 @@ std::string Objection(const ResourceAsk& ask) {
 
 PodRules::PodRules(std::shared_ptr<const Dialects> dialects,
                    const std::vector<ResourceRule>& resources, TopologyLevels levels,
-                   const PodGroups* groups, const DeviceClasses* classes)
+                   const PodGroups* groups, const DeviceClasses* classes, WorkloadClasses workloads)
     : dialects_(std::move(dialects)),
       words_(std::make_shared<const GpuWords>(resources)),
       levels_(std::move(levels)),
       groups_(groups),
-      classes_(classes) {}
+      classes_(classes),
+      workloads_(std::move(workloads)) {}
 
 Status PodRules::Add(std::string_view resource, std::string_view text, ResourceAsk& ask) const {
   const bool is_cpu = resource == "cpu";
@@ -193,6 +194,8 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     request.container_count = index;
     if (const Status read = ReadAnnotations(parts, request); !read) {
       request.refusal = read.error().message;
+    } else if (const Status named = workloads_.Apply(parts, request); !named) {
+      request.refusal = named.error().message;
     }
   }
   if (const Status read = ReadVersionNeeds(parts); !read && request.refusal.empty()) {

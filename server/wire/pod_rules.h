@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cluster/device_classes.h"
@@ -22,6 +23,7 @@
 #include "config/config.h"
 #include "server/wire/dialect.h"
 #include "server/wire/gpu_words.h"
+#include "server/wire/pod_class.h"
 #include "server/wire/pod_parts.h"
 #include "topology/domains/topology_levels.h"
 
@@ -31,10 +33,16 @@ class PodRules {
  public:
   // resources: as configured; those of the catalogue count besides (gpu_words.h). levels: that pods
   // can ask for. groups: what pods do not say about their group. classes: what resources stand for
-  // that DRA gives out. Both outlive the object; nullptr = there are none.
+  // that DRA gives out. Both outlive the object; nullptr = there are none. workloads: the classes of
+  // pods.
   PodRules(std::shared_ptr<const Dialects> dialects, const std::vector<ResourceRule>& resources,
            TopologyLevels levels = {}, const PodGroups* groups = nullptr,
-           const DeviceClasses* classes = nullptr);
+           const DeviceClasses* classes = nullptr, WorkloadClasses workloads = {});
+  // As the configuration says; requires Validate(config).
+  PodRules(std::shared_ptr<const Dialects> dialects, const Config& config,
+           const PodGroups* groups = nullptr, const DeviceClasses* classes = nullptr)
+      : PodRules(std::move(dialects), config.resources, config.topology_levels, groups, classes,
+                 WorkloadClasses(config)) {}
 
   [[nodiscard]] const TopologyLevels& levels() const { return levels_; }
   [[nodiscard]] const Dialects& dialects() const { return *dialects_; }
@@ -66,6 +74,7 @@ class PodRules {
   TopologyLevels levels_;
   const PodGroups* groups_;
   const DeviceClasses* classes_;
+  WorkloadClasses workloads_;
 };
 
 }  // namespace berth::wire

@@ -41,11 +41,6 @@ constexpr std::array<std::pair<std::string_view, TolerationOperator>, 5> kTolera
     {"Gt", TolerationOperator::kGreater},
     {"Lt", TolerationOperator::kLess},
 }};
-std::optional<TaintEffect> EffectNamed(std::string_view name) {
-  const auto word = std::ranges::find(kTaintEffectWords, name);
-  if (word == kTaintEffectWords.end()) return std::nullopt;
-  return static_cast<TaintEffect>(word - kTaintEffectWords.begin());
-}
 
 // Calls read(key, text) for every field of the object, all of which are texts.
 template <class Read>
@@ -185,7 +180,7 @@ std::vector<Toleration> ReadTolerations(array tolerations) {
       if (IsField(key, "effect")) effect = std::string_view(content.get_string());
     });
     const auto named = Named<TolerationOperator>(kTolerationOperators, op);
-    toleration.effect = EffectNamed(effect);
+    toleration.effect = TaintEffectNamed(effect);
     if (!named || (!effect.empty() && !toleration.effect)) continue;  // tolerates nothing of ours
     toleration.op = *named;
     read.push_back(std::move(toleration));
@@ -203,7 +198,7 @@ std::vector<Taint> ReadTaints(array taints) {
       if (IsField(key, "value")) taint.value = text;
       if (IsField(key, "effect")) effect = text;
     });
-    const auto named = EffectNamed(effect);
+    const auto named = TaintEffectNamed(effect);
     if (!named) continue;
     taint.effect = *named;
     read.push_back(std::move(taint));

@@ -22,8 +22,10 @@ using test::RandomWorld;
 constexpr std::uint64_t kSeeds = 3000;
 constexpr int kPreemptor = 3;  // its priority
 
-// Highest priority, pods, sum of priorities, GPU compute set free.
-using Cost = std::tuple<int, int, std::int64_t, std::int64_t>;
+const WallTime kNow = SimClock().Wall();
+
+// Highest priority, pods, sum of priorities, work lost, GPU compute set free.
+using Cost = std::tuple<int, int, std::int64_t, std::int64_t, std::int64_t>;
 
 struct World {
   explicit World(std::uint64_t seed) : random(seed) {
@@ -35,6 +37,7 @@ struct World {
       pod.Priority(random.Between(0, 4));
       pod.Cpu(random.Between(0, 4));
       if (random.Chance(40)) pod.Labelled({{"app", "web"}});
+      if (random.Chance(60)) pod.Checkpointed(kNow - std::chrono::minutes(random.Between(-5, 90)));
       const int gpu = random.Between(0, gpus - 1);
       if (random.Chance(60)) {
         a_node.Holding(pod.Share(random.Between(1, 4) * 100), {gpu});
@@ -55,14 +58,17 @@ struct World {
 
   // What it costs to evict these pods; none if that is not allowed or not enough.
   [[nodiscard]] std::optional<Cost> CostOf(const std::vector<const PodRecord*>& set) const {
-    Cost cost{std::numeric_limits<int>::min(), 0, 0, 0};
+    Cost cost{std::numeric_limits<int>::min(), 0, 0, 0, 0};
     int covered = 0;
     for (const PodRecord* pod : set) {
       if (pod->pod.priority >= kPreemptor) return std::nullopt;
       std::get<0>(cost) = std::max(std::get<0>(cost), pod->pod.priority);
       std::get<1>(cost) += 1;
       std::get<2>(cost) += pod->pod.priority;
-      for (const DeviceGrant& grant : pod->placement.grants) std::get<3>(cost) += grant.milli;
+      for (const DeviceGrant& grant : pod->placement.grants) {
+        std::get<3>(cost) += grant.milli * MinutesLost(pod->pod);
+        std::get<4>(cost) += grant.milli;
+      }
       covered += pod->pod.labels != nullptr ? 1 : 0;
     }
     if (!budgets.empty() && covered > budgets[0].disruptions_allowed) return std::nullopt;
@@ -70,6 +76,12 @@ struct World {
         [&set](const PodRecord& pod) { return std::ranges::find(set, &pod) != set.end(); });
     if (FirstObjection(left, preemptor.Shape()) != Reason::kFits) return std::nullopt;
     return cost;
+  }
+
+  static std::int64_t MinutesLost(const PodRequest& pod) {
+    if (!pod.checkpointed) return kMostLost.count();
+    return std::max<std::int64_t>(
+        std::chrono::floor<std::chrono::minutes>(kNow - *pod.checkpointed).count(), 0);
   }
 
   [[nodiscard]] std::optional<Cost> Cheapest() const {
@@ -98,7 +110,7 @@ TEST(VictimsProperty, AreAllowedAndSufficeAndAreTheBestSetWhereOnlyGpusAreShort)
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const World world(seed);
-    const EvictionLimits limits{world.budgets, {}};
+    const EvictionLimits limits{world.budgets, {}, kNow};
     const auto added = AddedVictims(*world.node, world.preemptor.Request(), {}, limits);
     const auto best = world.Cheapest();
     (added ? chosen : vetoed) += 1;

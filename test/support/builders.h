@@ -94,6 +94,10 @@ class APod {
     pod_.priority = priority;
     return *this;
   }
+  APod& Checkpointed(WallTime at) {
+    pod_.checkpointed = at;
+    return *this;
+  }
   APod& Gang(const std::string& gang) {
     pod_.gang.id = GangId::Of(gang);
     return *this;

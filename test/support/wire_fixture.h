@@ -115,8 +115,10 @@ inline std::shared_ptr<Engine> EngineOf(const std::string& profile) {
 class TestService {
  public:
   explicit TestService(const std::vector<NodeSpec>& nodes, PodBinder* binder = nullptr,
-                       const std::string& profile = "best-fit", bool behind_scheduler = false)
-      : rules_(AllDialects(), DefaultConfig().resources),
+                       const std::string& profile = "best-fit", bool behind_scheduler = false,
+                       const Config& config = DefaultConfig())
+      : rules_(AllDialects(), config.resources, {}, nullptr, nullptr,
+               wire::WorkloadClasses(config)),
         extender_({.state = state_,
                    .binder = binder == nullptr ? embedded_ : *binder,
                    .sink = sink_,

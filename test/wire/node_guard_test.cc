@@ -22,6 +22,22 @@ using test::TestService;
 
 constexpr const char* kKept = "node has GPUs, and is kept for pods that ask for some";
 
+// The score of each node for the pod.
+Json ScoresOf(const TestService& service, const Json& pod, const Json& names) {
+  Json scores;
+  for (const Json& score : service.Ask("prioritize", ArgsWithNames(pod, names))) {
+    scores[score["Host"].get<std::string>()] = score["Score"];
+  }
+  return scores;
+}
+
+NodeSpec Decoded(const Json& node) {
+  const auto decoded = wire::DecodeNode(test::Padded(node.dump()),
+                                        wire::NodeRules(DefaultConfig(), test::AllDialects()));
+  EXPECT_TRUE(decoded) << decoded.error().message;
+  return decoded ? decoded->spec : NodeSpec();
+}
+
 NodeSpec PlacesOf(const std::string& name) {
   NodeSpec node = MachineWith(name, 0);
   node.places.count = 4;
@@ -35,13 +51,7 @@ class NodeGuardTest : public ::testing::Test {
     policy.guard = guard;
     service_.extender().Use(policy);
   }
-  Json Scores(const Json& pod, const Json& names) {
-    Json scores;
-    for (const Json& score : service_.Ask("prioritize", ArgsWithNames(pod, names))) {
-      scores[score["Host"].get<std::string>()] = score["Score"];
-    }
-    return scores;
-  }
+  Json Scores(const Json& pod, const Json& names) { return ScoresOf(service_, pod, names); }
   Json Fitting(const Json& pod, const Json& names = {"cpu-a", "gpu", "places"}) {
     return service_.Ask("filter", ArgsWithNames(pod, names))["NodeNames"];
   }
@@ -108,29 +118,54 @@ TEST_F(NodeGuardTest, IsWhatTheConfigurationSays) {
   EXPECT_NE(Scores(Plain("a"), {"cpu-a", "cpu-b", "gpu"})["gpu"], 0);
 }
 
+// The operator of a plain cluster adds a GPU node: until its device plugin has registered it looks
+// like the emptiest node without GPUs that there is.
+TEST(JoiningGpuNodes, AreKeptForGpuPodsBeforeTheyOfferAny) {
+  const std::pair<const char*, const char*> labels[] = {
+      {"node.kubernetes.io/instance-type", "Standard_NC24ads_A100_v4"},
+      {"cloud.google.com/gke-accelerator", "nvidia-l4"},
+      {"feature.node.kubernetes.io/pci-10de.present", "true"},
+      {"nvidia.com/gpu.present", "true"}};
+  for (const auto& [key, value] : labels) {
+    Json node = {{"metadata", {{"name", "joining"}, {"labels", {{key, value}}}}}};
+    node["status"]["allocatable"] = {{"cpu", "64"}, {"memory", "256Gi"}};
+    const NodeSpec joining = Decoded(node);
+    EXPECT_TRUE(joining.gpus_to_come) << key;
+    TestService service({joining, MachineWith("cpu", 0)}, nullptr, "expected-waste", true);
+    Extender::Policy policy = service.extender().policy();
+    policy.guard = NodeGuard::kScore;
+    service.extender().Use(policy);
+    EXPECT_EQ(ScoresOf(service, PodAsking("a", {{"cpu", "1"}}), {"cpu", "joining"}),
+              (Json{{"cpu", 10}, {"joining", 0}}))
+        << key;
+    node["status"]["allocatable"]["nvidia.com/gpu"] = "1";
+    EXPECT_FALSE(Decoded(node).gpus_to_come) << "they have come";
+  }
+  Json plain = {{"metadata",
+                 {{"name", "cpu"},
+                  {"labels",
+                   {{"node.kubernetes.io/instance-type", "Standard_D4s_v5"},
+                    {"feature.node.kubernetes.io/pci-10de.present", "false"}}}}}};
+  plain["status"]["allocatable"] = {{"cpu", "64"}, {"memory", "256Gi"}};
+  EXPECT_FALSE(Decoded(plain).gpus_to_come);
+}
+
 // --- Taints of effect PreferNoSchedule
 
-NodeSpec Decoded(const std::string& name, const char* effect) {
+NodeSpec WithTaint(const std::string& name, const char* effect) {
   Json node = {{"metadata", {{"name", name}}},
                {"spec", {{"taints", {{{"key", "spot"}, {"value", "yes"}, {"effect", effect}}}}}}};
   for (const char* list : {"capacity", "allocatable"}) {
     node["status"][list] = {{"cpu", "64"}, {"memory", "256Gi"}, {"nvidia.com/gpu", "4"}};
   }
-  const auto decoded = wire::DecodeNode(test::Padded(node.dump()),
-                                        wire::NodeRules(DefaultConfig(), test::AllDialects()));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded ? decoded->spec : NodeSpec();
+  return Decoded(node);
 }
 
 TEST(SoftTaints, PutANodeBehindTheOthersOfPodsThatDoNotTolerateThem) {
-  const TestService service({Decoded("a", "PreferNoSchedule"), MachineWith("b", 8)}, nullptr,
+  const TestService service({WithTaint("a", "PreferNoSchedule"), MachineWith("b", 8)}, nullptr,
                             "expected-waste", true);
   const auto scores = [&](const Json& pod, const Json& names) {
-    Json read;
-    for (const Json& score : service.Ask("prioritize", ArgsWithNames(pod, names))) {
-      read[score["Host"].get<std::string>()] = score["Score"];
-    }
-    return read;
+    return ScoresOf(service, pod, names);
   };
   const Json plain = PodWithGpus("p", 4);
   EXPECT_EQ(scores(plain, {"a", "b"}), (Json{{"a", 0}, {"b", 10}}));

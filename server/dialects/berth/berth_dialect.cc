@@ -11,12 +11,14 @@
 #include "base/text.h"
 #include "server/wire/devices_annotation.h"
 #include "server/wire/mig_json.h"
+#include "server/wire/pod_class.h"
 #include "server/wire/pod_mig.h"
 #include "server/wire/pod_needs.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/pod_spread.h"
 #include "server/wire/pod_versions.h"
 #include "server/wire/topology_json.h"
+#include "server/wire/wall_time.h"
 
 namespace berth::dialects {
 namespace {
@@ -27,11 +29,13 @@ constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is compared with them
 
+constexpr std::string_view kCheckpointKey = "berth.dev/checkpointed-at";
+
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
-constexpr std::array<std::string_view, 8> kOtherKeys = {
+constexpr std::array<std::string_view, 9> kOtherKeys = {
     wire::kDevicesKey,           wire::kVisibleDevicesKey,     "berth.dev/decision",
     "berth.dev/required-domain", "berth.dev/preferred-domain", "berth.dev/gang",
-    "berth.dev/gang-size",       "berth.dev/gang-min"};
+    "berth.dev/gang-size",       "berth.dev/gang-min",         kCheckpointKey};
 
 constexpr std::string_view kUuidsKey = "berth.dev/gpu-uuids";
 constexpr std::size_t kLongestUuid = 64;
@@ -42,14 +46,8 @@ constexpr std::array kGrants = {wire::kDevicesKey};
 
 // "A100|H100": the models that will do.
 std::vector<std::string> ParseModels(std::string_view text) {
-  std::vector<std::string> models;
-  while (true) {
-    const std::size_t end = text.find('|');
-    const std::string_view model = Trimmed(text.substr(0, end));
-    if (!model.empty()) models.emplace_back(model);
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
+  const std::vector<std::string_view> parts = PartsOf(text, '|');
+  std::vector<std::string> models(parts.begin(), parts.end());
   std::ranges::sort(models);
   models.erase(std::unique(models.begin(), models.end()), models.end());
   return models;
@@ -131,7 +129,9 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
     const Status read = wire::ReadGpuNeed(key, value, shape);
     return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
   }
-  if (IsKnown(key) || wire::IsSpreadKey(key) || wire::IsVersionKey(key)) return {};
+  if (IsKnown(key) || wire::IsSpreadKey(key) || wire::IsVersionKey(key) || wire::IsClassKey(key)) {
+    return {};
+  }
   if (std::ranges::find(kResources, key) != kResources.end()) {
     return Invalid("annotation " + key +
                    ": want this as a resource, under resources.limits of a container");
@@ -215,6 +215,14 @@ class BerthDialect final : public wire::Dialect {
     for (const auto& [key, value] : parts.annotations) {
       if (!key.starts_with(kPrefix)) continue;
       BERTH_TRY_STATUS(ReadAnnotation(key, value, pod.shape, need));
+    }
+    if (const auto said = parts.annotations.find(kCheckpointKey); said != parts.annotations.end()) {
+      pod.checkpointed = wire::ParseTime(said->second);
+      if (!pod.checkpointed) {
+        return Invalid("annotation " + std::string(kCheckpointKey) +
+                       ": want a time such as 2026-11-23T00:15:00Z, got \"" +
+                       said->second.substr(0, 40) + "\"");
+      }
     }
     return wire::ReadSpread(parts, pod.shape);
   }

@@ -41,7 +41,7 @@ function countCells(cells) {
   return counts;
 }
 
-const stateNames = {".": "", n: "not ready", r: "refuses pods", c: "cordoned", f: "another scheduler's"};
+const stateNames = {".": "", n: "not ready", r: "refuses pods", d: "GPUs out of order", c: "cordoned", f: "another scheduler's"};
 
 // {nodes: [{name, model, place, state, cells, counts, shared}], waiting, gangs, bound, recuts, top, ...}
 function readPicture(live) {

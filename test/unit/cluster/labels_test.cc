@@ -55,5 +55,27 @@ TEST(Labels, AreSelectedWhenEveryRequirementHolds) {
   EXPECT_FALSE(Selects({{"arch", kExists, {}}, {"rack", kIn, {"8"}}}, kLabels));
 }
 
+TEST(ParseSelector, ReadsTheFourFormsOfKubectl) {
+  const std::vector<std::string> texts = {"a=1", "b!=2", "c", "!d", "e="};
+  const auto selector = ParseSelector(texts);
+  ASSERT_TRUE(selector) << selector.error().message;
+  EXPECT_TRUE(Selects(*selector, {{"a", "1"}, {"b", "1"}, {"c", ""}, {"e", ""}}));
+  EXPECT_TRUE(Selects(*selector, {{"a", "1"}, {"c", "x"}, {"e", ""}})) << "b may be missing";
+  EXPECT_FALSE(Selects(*selector, {{"a", "1"}, {"b", "2"}, {"c", ""}, {"e", ""}}));
+  EXPECT_FALSE(Selects(*selector, {{"a", "1"}, {"c", ""}, {"d", ""}, {"e", ""}}));
+  EXPECT_FALSE(Selects(*selector, {{"a", "1"}, {"e", ""}}));
+  EXPECT_FALSE(Selects(*selector, {{"a", "1"}, {"c", ""}, {"e", "x"}}));
+}
+
+TEST(ParseSelector, RefusesOtherFormsByTheirPlace) {
+  for (const char* wrong : {"", "!", "=x", "a==b", "a in (b, c)", "!a=b", "a=b,c=d", "a b"}) {
+    const std::vector<std::string> texts = {"fine", wrong};
+    const auto selector = ParseSelector(texts);
+    ASSERT_FALSE(selector) << wrong;
+    EXPECT_EQ(selector.error().message,
+              "[1]: want KEY=VALUE, KEY!=VALUE, KEY or !KEY, got \"" + std::string(wrong) + "\"");
+  }
+}
+
 }  // namespace
 }  // namespace berth

@@ -45,6 +45,8 @@ TEST(Reload, WhatNeedsARestartIsNamedAndLeftAlone) {
       {"dra: {chooseDevices: true}", {"dra.chooseDevices"}},
       {"hami: {giveDevices: true}", {"hami.giveDevices"}},
       {"gpuNodes: {conditions: [Bad]}", {"gpuNodes.conditions"}},
+      {"workloadClasses: [{name: a}]", {"workloadClasses"}},
+      {"traits: [{name: a, resource: x}]", {"traits"}},
       {"leaderElection: {enabled: false}", {"leaderElection.enabled"}},
       {"profile: best-fit\nnodeLabels: {gpuMemoryMib: x}", {"nodeLabels.gpuMemoryMib"}}};
   for (const auto& [text, paths] : cases) {

@@ -12,6 +12,7 @@
 #include "scoring/scorers/gpu_clustering.h"
 #include "scoring/scorers/gpu_packing.h"
 #include "scoring/scorers/spreading.h"
+#include "scoring/scorers/workload_fit.h"
 #include "test/support/builders.h"
 
 namespace berth {
@@ -160,6 +161,31 @@ TEST(Spreading, PrefersTheNodeThatStaysEmptiest) {
                 {"a node of no CPU: memory alone", ANode("n").Cpu(0), APod("p").MemoryGib(64), 75},
                 {"an overcommitted CPU counts as full: (0 + 1) / 2",
                  ANode("n").Cpu(16).Holding(APod("a").Cpu(32)), APod("p"), 50}});
+}
+
+// raw = 200 * GPUs * (weights of the traits it has - weight of price * price) / 100
+TEST(WorkloadFit, CountsWishesInGpusThatThePodTakes) {
+  const auto node = [](const std::vector<std::string>& traits, double price = 0) {
+    NodeSpec spec = ANode("n").Gpus(8).Build().spec();
+    spec.traits = traits;
+    spec.gpu_price = price;
+    return Node(std::make_shared<const NodeSpec>(spec));
+  };
+  const auto score = [](const Node& at, RequestShape shape) {
+    shape.nodes.wishes = {{"price", 10}, {"rdma", 40}, {"spot", -60}};
+    const auto choices = DeviceChoices(at, shape, DeviceRule::kTightest);
+    std::vector<int> scores(choices.size(), -1);
+    WorkloadFit().Score(at, shape, choices, scores);
+    return scores.front();
+  };
+  const RequestShape four = APod("p").Whole(4).Shape();
+  EXPECT_EQ(score(node({}), four), 0);
+  EXPECT_EQ(score(node({"nvme", "rdma"}), four), 320) << "1.6 GPUs";
+  EXPECT_EQ(score(node({"spot"}), four), -480);
+  EXPECT_EQ(score(node({"rdma", "spot"}), four), -160);
+  EXPECT_EQ(score(node({}, 2.5), four), -200) << "a quarter of each GPU";
+  EXPECT_EQ(score(node({"rdma"}), APod("p").Share(250).Shape()), 20);
+  EXPECT_FALSE(WorkloadFit().Applies(four)) << "that has no wishes";
 }
 
 }  // namespace

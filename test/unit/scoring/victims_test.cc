@@ -65,6 +65,27 @@ TEST(AddedVictims, AreOnlyAddedForGpus) {
   EXPECT_EQ(Added(node, Preemptor().Cpu(4).Whole(1)), Uids{"uid-a"});
 }
 
+TEST(AddedVictims, AreThoseThatLoseTheLeastWork) {
+  const WallTime now = SimClock().Wall();
+  const auto ago = [now](int minutes) { return now - std::chrono::minutes(minutes); };
+  EvictionLimits limits = NoLimits();
+  limits.now = now;
+  const auto added = [&](const APod& a, const APod& b) {
+    return Added(ANode("n").Gpus(4).Holding(a, {0, 1}).Holding(b, {2, 3}), Preemptor().Whole(1), {},
+                 limits);
+  };
+  const auto saved = [&](const char* name, int minutes) {
+    return APod(name).Whole(2).Checkpointed(ago(minutes));
+  };
+  EXPECT_EQ(added(saved("a", 50), saved("b", 3)), Uids{"uid-b"});
+  EXPECT_EQ(added(APod("a").Whole(2), saved("b", 900)), Uids{"uid-b"}) << "a never says it";
+  EXPECT_EQ(added(APod("a").Whole(2), APod("b").Whole(2)), Uids{"uid-a"}) << "as it was";
+  EXPECT_EQ(added(saved("a", 50).Priority(1), saved("b", 60)), Uids{"uid-b"})
+      << "priority goes first";
+  // A clock that is ahead loses nothing, and no more than nothing.
+  EXPECT_EQ(added(saved("a", 0), saved("b", -30)), Uids{"uid-a"});
+}
+
 TEST(AddedVictims, OfPodsOnOneGpuAreTheFewest) {
   ANode node = ANode("n").Gpus(2);
   for (const char* name : {"a", "b", "c"}) node.Holding(APod(name).Share(300), {0});

@@ -72,12 +72,15 @@ TEST_F(LiveViewTest, AllNodesWithGpusAreThereWithTheirPlaces) {
 
 TEST_F(LiveViewTest, ANodeSaysWhyItTakesNoPods) {
   NodeSpec not_ready = MachineWith("a1", 1), cordoned = MachineWith("b1", 1);
+  NodeSpec disordered = MachineWith("b2", 1);
+  disordered.gpu_condition = "XIDErrors=True";
   not_ready.ready = false;
   cordoned.taints = {{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule}};
-  ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{
-      NodeUpserted{not_ready}, NodeUpserted{cordoned}, GpuPodsRefused{"a2", true}}));
-  EXPECT_EQ(Shown()["flags"], "nrc.");
-  EXPECT_EQ(Shown()["cells"], "u uu u ..");
+  ASSERT_TRUE(service_.state().Apply(
+      std::vector<ClusterEvent>{NodeUpserted{not_ready}, NodeUpserted{cordoned},
+                                NodeUpserted{disordered}, GpuPodsRefused{"a2", true}}));
+  EXPECT_EQ(Shown()["flags"], "nrcd");
+  EXPECT_EQ(Shown()["cells"], "u uu u u");
 }
 
 TEST_F(LiveViewTest, PodsThatWaitAreThereTheOldestFirstWithWhy) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/scorers/workload_fit.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "scoring/scorers/expected_waste.h"
+
+namespace berth {
+namespace {
+
+constexpr double kSlicesPerGpu = 7;
+constexpr double kMostPoints = 1e6;
+
+// Of one GPU that the pod takes, in GPUs.
+double WorthPerGpu(const NodeSpec& spec, const NodeWishes& wishes) {
+  double percent = 0;
+  for (const TraitWish& wish : wishes.wishes) {
+    if (wish.trait == kPriceWish) {
+      percent -= wish.weight * spec.gpu_price;
+    } else if (HasTrait(spec.traits, wish.trait)) {
+      percent += wish.weight;
+    }
+  }
+  return percent / 100;
+}
+
+double MigGpus(const MigSlices& ask) {
+  double slices = 0;
+  for (const MigWant& want : ask.wants) {
+    const int each = want.profile ? want.profile->compute_slices : want.min_slices;
+    slices += want.count * std::max(each, 1);
+  }
+  return slices / kSlicesPerGpu;
+}
+
+double GpusTaken(const RequestShape& shape, const DeviceChoice& choice) {
+  if (choice.gpus != 0) return std::popcount(choice.gpus) * choice.milli / double{kMilliPerGpu};
+  if (const MigSlices* const mig = shape.mig()) return MigGpus(*mig);
+  return shape.gpu_count();
+}
+
+}  // namespace
+
+void WorkloadFit::Score(const Node& node, const RequestShape& shape,
+                        std::span<const DeviceChoice> choices, std::span<int> scores) const {
+  const double worth = WorthPerGpu(node.spec(), shape.nodes);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const double points = worth * GpusTaken(shape, choices[i]) * ExpectedWaste::kPointsPerGpu;
+    scores[i] = static_cast<int>(std::lround(std::clamp(points, -kMostPoints, kMostPoints)));
+  }
+}
+
+}  // namespace berth

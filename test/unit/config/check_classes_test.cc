@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/check_classes.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+#include "config/print.h"
+
+namespace berth {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+constexpr const char* kWhole = R"(traits:
+- {name: fast, labels: [disk=nvme], resource: example.com/disk}
+workloadClasses:
+- name: training
+  namespaces: [a, b]
+  labels: [kind=training, "!test"]
+  priorityClasses: [high]
+  prefer: [{trait: rdma}, {trait: family=ND, weight: 5}]
+  avoid: [{trait: spot, weight: 1000}]
+  require: [nvlink, fast]
+  forbid: [shared]
+  spread: node
+- {name: rest, prefer: [{trait: price, weight: 3}]}
+)";
+
+TEST(WorkloadClassSettings, ReadWhatIsWrittenAndPrintIt) {
+  const auto config = LoadConfig(kWhole, "f");
+  ASSERT_TRUE(config) << config.error().message;
+  ASSERT_EQ(config->workload_classes.size(), 2U);
+  const WorkloadClass& training = config->workload_classes.front();
+  EXPECT_THAT(training.namespaces, ElementsAre("a", "b"));
+  EXPECT_EQ(training.prefer.front(), (WishConfig{"rdma", 100})) << "the default weight";
+  EXPECT_EQ(training.avoid.front(), (WishConfig{"spot", 1000}));
+  EXPECT_EQ(training.spread, Spread::kNode);
+  EXPECT_EQ(config->traits.front(), (TraitConfig{"fast", {"disk=nvme"}, "example.com/disk"}));
+  const auto again = LoadConfig(PrintConfig(*config), "printed");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, *config);
+}
+
+TEST(WorkloadClassSettings, WhatIsWrongIsToldAtItsLine) {
+  const ConfigFindings found = CheckConfig(R"yaml(traits:
+- {name: Fast, labels: [a=b]}
+- {name: spot, labels: [a=b]}
+- {name: none}
+- {name: odd, labels: ["a in (b)"]}
+workloadClasses:
+- {
+name:
+  a, labels : [x = a], prefer : [ {trait : rmda} ]
+}
+- {
+name:
+  a, labels : [x = b], avoid : [ {trait : price} ]
+}
+- {
+name:
+  c, labels : [x = c], prefer : [ {trait : spot, weight : 0} ]
+}
+- {
+name:
+  d, labels : [x = d], require : [spot], forbid : [spot]
+}
+- {
+name:
+  e, labels : [x = e], require : [family = ]
+}
+- {
+name:
+  f, labels : [x = f], spread : rack
+}
+- {name: g, labels: [x=g], prefer: [{trait: spot, weight: cheap}]}
+)yaml",
+                                           "f");
+  EXPECT_THAT(
+      found.problems,
+      ElementsAre(
+          StartsWith("f:9: workloadClasses[2].prefer[0].weight: want an integer"),
+          StartsWith("f:12: workloadClasses[5].spread: want one of none"),
+          StartsWith("f:13: workloadClasses[6].prefer[0].weight: want an integer"),
+          "f:2: traits[0].name: want a DNS-1123 label, got \"Fast\"",
+          "f:3: traits[1].name: \"spot\" is there twice",
+          "f:4: traits[2]: want labels or a resource, got neither",
+          "f:5: traits[3].labels[0]: want KEY=VALUE, KEY!=VALUE, KEY or !KEY, got \"a in (b)\"",
+          "f:7: workloadClasses[0].prefer[0].trait: want one of Fast leaving mig none nvlink nvme "
+          "nvswitch "
+          "odd rdma shared spot family=F price, got \"rmda\"",
+          "f:8: workloadClasses[1].name: \"a\" is there twice",
+          HasSubstr("f:8: workloadClasses[1].avoid[0].trait: want one of "),
+          "f:10: workloadClasses[3].forbid[0]: the class names \"spot\" twice",
+          HasSubstr("f:11: workloadClasses[4].require[0]: want one of ")));
+}
+
+std::string Problem(const std::string& classes) {
+  const auto config = LoadConfig("workloadClasses:\n" + classes, "f");
+  return config ? "" : config.error().message;
+}
+
+TEST(WorkloadClassSettings, AClassThatNoPodCanBeOfIsRefused) {
+  constexpr const char* kTaken = "no pod can be of it but by annotation, for \"a\" before it";
+  EXPECT_THAT(Problem("- {name: a}\n- {name: b, labels: [x]}\n"), HasSubstr(kTaken));
+  EXPECT_THAT(Problem("- {name: a, labels: [x]}\n- {name: b, labels: [x]}\n"),
+              HasSubstr("f:3: workloadClasses[1]: "));
+  EXPECT_THAT(Problem("- {name: a, labels: [x]}\n- {name: b, labels: [y, x], namespaces: [n]}\n"),
+              HasSubstr(kTaken));
+  EXPECT_THAT(Problem("- {name: a, namespaces: [m, n]}\n- {name: b, namespaces: [n]}\n"),
+              HasSubstr(kTaken));
+  EXPECT_EQ(Problem("- {name: a, namespaces: [n]}\n- {name: b, namespaces: [m, n]}\n"), "");
+  EXPECT_EQ(Problem("- {name: a, labels: [y, x]}\n- {name: b, labels: [x]}\n- {name: c}\n"), "");
+  EXPECT_EQ(Problem("- {name: a, namespaces: [n]}\n- {name: b}\n"), "");
+}
+
+TEST(WorkloadClassSettings, WishesThatCountForNothingAreNoted) {
+  constexpr const char* kWishes = "workloadClasses: [{name: a, prefer: [{trait: spot}]}]\n";
+  EXPECT_THAT(CheckConfig(kWishes, "f").notes, IsEmpty());
+  EXPECT_THAT(CheckConfig(std::string(kWishes) + "profile: best-fit\n", "f").notes,
+              ElementsAre("f:1: workloadClasses[0]: prefer and avoid count for nothing, for the "
+                          "profile \"best-fit\" has no scorer workload-class"));
+  EXPECT_THAT(
+      CheckConfig("workloadClasses: [{name: a, require: [spot]}]\nprofile: best-fit\n", "f").notes,
+      IsEmpty());
+}
+
+TEST(GpuConditionSettings, AreTypesWithAStatus) {
+  const auto problem = [](const std::string& condition) {
+    const auto config = LoadConfig("gpuNodes: {conditions: [\"" + condition + "\"]}", "f");
+    return config ? "" : config.error().message;
+  };
+  for (const char* good : {"Bad", "Bad=True", "Good=False", "Good=Unknown"}) {
+    EXPECT_EQ(problem(good), "") << good;
+  }
+  for (const char* bad : {"", "=True", "Bad=true", "Bad=", "Bad==True"}) {
+    EXPECT_EQ(problem(bad),
+              "f:1: gpuNodes.conditions[0]: want TYPE, or TYPE=STATUS with a status of True, False "
+              "or Unknown, got \"" +
+                  std::string(bad) + "\"");
+  }
+}
+
+}  // namespace
+}  // namespace berth
