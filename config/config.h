@@ -16,6 +16,7 @@
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/request_mix.h"
 #include "topology/domains/topology_levels.h"
+#include "topology/known_machine_types.h"
 
 namespace berth {
 
@@ -185,6 +186,7 @@ struct Config {
   // same name these count.
   std::vector<ResourceRule> resources;
   NodeLabelKeys node_labels;
+  std::vector<MachineTypeSpec> machine_types;  // besides the catalogue, and instead of parts of it
   TopologyLevels topology_levels;  // which nodes are near each other; none: distance is ignored
   GangsConfig gangs;
   DraConfig dra;

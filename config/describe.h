@@ -37,7 +37,11 @@ struct Numbers {
 };
 struct NumbersAboveZero {};
 struct MilliQuantities {};  // Kubernetes quantities, held in thousandths
-struct Words {              // of an enumerator or, where the value is a text, of itself
+template <class Form>
+struct Optional {  // of a std::optional: no default, not printed unless it is said
+  Form form;
+};
+struct Words {  // of an enumerator or, where the value is a text, of itself
   std::span<const std::string_view> words;
 };
 
@@ -121,6 +125,24 @@ void Describe(Visitor& v, NodeLabelKeys& keys) {
           "node label with the memory of one GPU in MiB");
   v.Field("pricePerHour", keys.price_per_hour, AnyText{},
           "node label with the price of the node in an hour, in any currency");
+}
+
+template <class Visitor>
+void Describe(Visitor& v, MachineTypeSpec& type) {
+  v.Field("name", type.name, AnyText{}, "as nodes have it in `node.kubernetes.io/instance-type`");
+  v.Field("gpus", type.gpus, Optional<Integers>{{1, kMaxGpusPerNode}},
+          "of the whole machine; needed unless the catalogue knows the type");
+  v.Field("model", type.gpu_model, Optional<AnyText>{},
+          "of its GPUs, as their vendor's agent publishes it");
+  v.Field("memoryMib", type.gpu_memory_mib, Optional<Integers>{{1, std::int64_t{1} << 40}},
+          "memory of each GPU, or of the part, as its driver reports it");
+  v.Field("parts", type.gpu_parts, Optional<Integers>{{1, 64}},
+          "n: one GPU of the machine is an n-th of a card");
+  v.Field("rdma", type.rdma, Optional<TrueOrFalse>{}, "whether it has NICs for GPUs");
+  v.Field("nvmeGib", type.nvme_gib, Optional<Integers>{{0, std::int64_t{1} << 40}},
+          "local NVMe that it always has");
+  v.Field("pricePerHour", type.price_per_hour, Optional<Numbers>{{0, 1e9}},
+          "of the whole machine, in any currency; 0: not known");
 }
 
 // As printed. The reader accepts more forms (ReadTopologyLevel in load.cc).
@@ -273,6 +295,9 @@ void Describe(Visitor& v, Config& config) {
   v.List("resources", config.resources,
          "resource names by which pods request GPUs, besides those of the known vendors");
   v.Group("nodeLabels", config.node_labels, "where nodes publish facts about their GPUs");
+  v.List("machineTypes", config.machine_types,
+         "machine types of your own, and what is otherwise of those of the catalogue; what is not "
+         "said of them stays");
   TopologyConfig topology{config.topology_levels};
   v.Group("topology", topology, "which nodes are near each other");
   v.Group("gangs", config.gangs, "groups of pods that start whole or not at all");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/file.h"
 #include "base/number.h"
@@ -81,6 +82,12 @@ class SettingsReader {
     std::size_t word = words.words.size();
     yaml_.Word(key, words.words, word);
     if (word < words.words.size()) value = words.words[word];
+  }
+  template <class T, class Form>
+  void Field(const char* key, std::optional<T>& value, Optional<Form> form, const char* meaning) {
+    if (!yaml_.Has(key)) return;
+    value.emplace();
+    Field(key, *value, form.form, meaning);
   }
 
   template <class T>

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <charconv>
+#include <optional>
 
 #include "config/describe.h"
 
@@ -50,6 +51,11 @@ class Printer {
     Field(key, std::string(WordOf(words.words, value)));
   }
   void Field(const char* key, const std::string& value, Words, const char*) { Field(key, value); }
+  template <class T, class Form>
+  void Field(const char* key, const std::optional<T>& value, Optional<Form> form,
+             const char* meaning) {
+    if (value) Field(key, *value, form.form, meaning);
+  }
 
   template <class T>
   void Group(const char* key, T& settings, const char*) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/reference.h"
 
+#include <optional>
 #include <sstream>
 
 #include "base/text.h"
@@ -43,6 +44,12 @@ class TableWriter {
   void Field(const char* key, const std::string& value, Words words, const char* meaning) {
     Row(key, Join(words.words, ", "), value, meaning);
   }
+  template <class T, class Form>
+  void Field(const char* key, const std::optional<T>&, Optional<Form> form, const char* meaning) {
+    has_default_ = false;
+    Field(key, T(), form.form, meaning);
+    has_default_ = true;
+  }
 
   template <class T>
   void Group(const char* key, T& settings, const char* meaning) {
@@ -70,12 +77,13 @@ class TableWriter {
 
   void Row(const char* key, std::string_view form, std::string_view value, const char* meaning) {
     out_ << "| `" << path_ << key << "` | " << form << " | ";
-    if (!value.empty()) out_ << '`' << value << "` ";
+    if (has_default_ && !value.empty()) out_ << '`' << value << "` ";
     out_ << "| " << meaning << " |\n";
   }
 
   std::ostringstream& out_;
   const std::string path_;
+  bool has_default_ = true;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/schema.h"
 
+#include <optional>
 #include <sstream>
 #include <string_view>
 
@@ -65,6 +66,12 @@ class SchemaWriter {
   void Field(const char* key, const std::string& value, Words words, const char* meaning) {
     OneOf(key, value, words, meaning);
   }
+  template <class T, class Form>
+  void Field(const char* key, const std::optional<T>&, Optional<Form> form, const char* meaning) {
+    has_default_ = false;
+    Field(key, T(), form.form, meaning);
+    has_default_ = true;
+  }
 
   template <class T>
   void Group(const char* key, T& settings, const char* meaning) {
@@ -96,7 +103,7 @@ class SchemaWriter {
                 std::string_view meaning) {
     properties_ += properties_.empty() ? "" : ",";
     properties_ += "\n" + indent_ + JsonText(key) + ": {" + form;
-    if (!value.empty()) properties_ += ", \"default\": " + value;
+    if (has_default_ && !value.empty()) properties_ += ", \"default\": " + value;
     if (!meaning.empty()) properties_ += ", \"description\": " + JsonText(meaning);
     properties_ += "}";
   }
@@ -120,6 +127,7 @@ class SchemaWriter {
 
   const std::string indent_;
   std::string properties_;
+  bool has_default_ = true;
 };
 
 }  // namespace

@@ -93,6 +93,22 @@ void CheckResources(const Config& config, Problems& problems) {
   }
 }
 
+void CheckMachineTypes(const Config& config, Problems& problems) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < config.machine_types.size(); ++i) {
+    const MachineTypeSpec& type = config.machine_types[i];
+    const std::string place = Element("machineTypes", i);
+    if (type.name.empty()) {
+      problems.push_back(place + ".name: want the name of a machine type, got \"\"");
+    } else if (!names.insert(type.name).second) {
+      problems.push_back(place + ".name: " + InQuotes(type.name) + " is there twice");
+    } else if (!type.gpus && FindMachineType(type.name) == nullptr) {
+      problems.push_back(place + ".gpus: want how many GPUs " + InQuotes(type.name) +
+                         " has, which the catalogue does not know, got none");
+    }
+  }
+}
+
 void CheckLeaderElection(const LeaderElectionConfig& config, Problems& problems) {
   if (!config.namespace_name.empty() && !IsDnsLabel(config.namespace_name)) {
     problems.push_back("leaderElection.namespace: want a DNS-1123 label or \"\", got " +
@@ -159,6 +175,7 @@ std::vector<std::string> ProblemsOf(const Config& config) {
   CheckMix(config, problems);
   CheckProfiles(config, problems);
   CheckResources(config, problems);
+  CheckMachineTypes(config, problems);
   CheckLeaderElection(config.leader_election, problems);
   CheckGangs(config.gangs, problems);
   CheckGpuNodes(config.gpu_nodes, problems);

@@ -35,6 +35,8 @@ std::optional<YAML::Node> YamlReader::Take(const char* key) {
   return value;
 }
 
+bool YamlReader::Has(const char* key) { return Take(key).has_value(); }
+
 std::optional<std::string> YamlReader::Scalar(const char* key, std::string_view wanted) {
   const auto value = Take(key);
   if (!value) return std::nullopt;

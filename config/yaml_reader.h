@@ -36,6 +36,7 @@ class YamlReader {
   // A null node reads as an empty mapping.
   YamlReader(const YAML::Node& node, std::string path);
 
+  bool Has(const char* key);  // whether a value is written; the key is read by that
   void Text(const char* key, std::string& value);
   void TextList(const char* key, std::vector<std::string>& values);
   void Flag(const char* key, bool& value);  // true or false

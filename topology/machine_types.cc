@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "topology/gpu_model.h"
+
 namespace berth {
 namespace {
 
@@ -352,6 +354,15 @@ constexpr std::array<SpotLabel, 6> kSpotLabels = {{
 }};
 
 }  // namespace
+
+std::int64_t GpuMemoryMibOf(const MachineType& type) {
+  if (type.gpu_memory_mib > 0) return type.gpu_memory_mib;
+  return CataloguedMemoryMib(type.gpu_model) / std::max(type.gpu_parts, 1);
+}
+
+std::string_view GpuResourceOf(const MachineType& type) {
+  return type.gpu_model.starts_with("AMD_") ? "amd.com/gpu" : "nvidia.com/gpu";
+}
 
 std::span<const MachineType> MachineTypeCatalogue() { return kMachineTypes; }
 

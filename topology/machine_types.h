@@ -21,6 +21,8 @@
 
 namespace berth {
 
+inline constexpr std::string_view kInstanceTypeLabel = "node.kubernetes.io/instance-type";
+
 struct MachineType {
   std::string_view name;  // "Standard_ND96isr_H100_v5", "p5.48xlarge", "BM.GPU.H100.8"
   int gpus;               // that the node has as a whole; 1 where it has a part of one
@@ -31,7 +33,8 @@ struct MachineType {
   bool model_guessed;  // put together from the vendor's name: no node's own output was seen
 
   // MiB of each GPU, or of the part, as its driver reports it; the vendor's size, which is some
-  // percent more, where no report was seen. 0: CataloguedMemoryMib(gpu_model) knows it.
+  // percent more, where no report was seen. 0: CataloguedMemoryMib(gpu_model) knows it
+  // (GpuMemoryMibOf).
   std::int64_t gpu_memory_mib;
 
   // 1: whole GPUs. n: one GPU that is an n-th of a card, the rest of which other tenants have. The
@@ -41,7 +44,16 @@ struct MachineType {
   bool rdma;              // has NICs for GPUs: InfiniBand, EFA, RoCE, GPUDirect-TCPX or -TCPXO
   std::int64_t nvme_gib;  // local NVMe that the type always has; 0: none, or the source names none
   std::string_view source;  // where the row was read
+  // Of the whole machine, in any currency; 0 = not known: the catalogue has no prices.
+  double price_per_hour = 0;
 };
+
+// Memory of each GPU, or of the part, of a row in MiB; 0 = not known.
+std::int64_t GpuMemoryMibOf(const MachineType& type);
+
+// The resource by which the device plugin of their vendor counts the GPUs: AMD's by the model, all
+// others are NVIDIA's.
+std::string_view GpuResourceOf(const MachineType& type);
 
 // All rows, sorted by name.
 std::span<const MachineType> MachineTypeCatalogue();

@@ -9,8 +9,8 @@
 
 namespace berth {
 
-// The candidate that is the fewest insertions, deletions and replacements of a character away
-// (Levenshtein 1966), of several the first; empty: none is within a third of the word's length.
+// The candidate at the least EditDistance (base/edit_distance.h), of several the first; empty: none
+// is within a third of the word's length.
 std::string NearestWord(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace berth

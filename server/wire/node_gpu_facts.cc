@@ -9,7 +9,6 @@
 
 #include "base/number.h"
 #include "topology/gpu_model.h"
-#include "topology/machine_types.h"
 
 namespace berth::wire {
 namespace {
@@ -98,10 +97,9 @@ struct MachineGpus {
   int gpus = 0;
 };
 
-MachineGpus GpusOfMachine(const Labels& labels) {
-  const MachineType* const type =
-      FindMachineType(LabelOf(labels, "node.kubernetes.io/instance-type"));
-  if (type != nullptr) return {type->gpu_model, type->gpu_memory_mib, type->gpus};
+MachineGpus GpusOfMachine(const Labels& labels, const MachineTypes& types) {
+  const MachineType* const type = types.Find(LabelOf(labels, kInstanceTypeLabel));
+  if (type != nullptr) return {type->gpu_model, GpuMemoryMibOf(*type), type->gpus};
   const GkeAccelerator* const attached =
       FindGkeAccelerator(LabelOf(labels, "cloud.google.com/gke-accelerator"));
   const auto count =
@@ -110,9 +108,10 @@ MachineGpus GpusOfMachine(const Labels& labels) {
   return {attached->gpu_model, attached->gpu_memory_mib, static_cast<int>(*count)};
 }
 
-void AddMachinesFacts(const Labels& labels, const DeviceCount& counted, NodeGpuFacts& facts) {
+void AddMachinesFacts(const Labels& labels, const MachineTypes& types, const DeviceCount& counted,
+                      NodeGpuFacts& facts) {
   if (facts.parts || !facts.model.empty()) return;
-  const MachineGpus machine = GpusOfMachine(labels);
+  const MachineGpus machine = GpusOfMachine(labels, types);
   if (machine.gpus == 0 || machine.gpus != std::max(counted.capacity, counted.allocatable)) return;
   facts.model = machine.model;
   if (facts.memory_mib > 0) return;
@@ -128,7 +127,7 @@ int LabelledGpus(const Labels& labels, const GpuVendor& vendor) {
   return CountOfNumbers(LabelOf(labels, vendor.numbers_label));
 }
 
-bool IsGpuMachine(const Labels& labels) {
+bool IsGpuMachine(const Labels& labels, const MachineTypes& types) {
   // Of clouds, and of what the GPU operators of NVIDIA and AMD look for.
   constexpr std::array<std::string_view, 8> kKeys = {
       "cloud.google.com/gke-accelerator",
@@ -144,11 +143,11 @@ bool IsGpuMachine(const Labels& labels) {
     return !value.empty() && value != "false" && value != "0";
   };
   return std::ranges::any_of(kKeys, says_so) ||
-         FindMachineType(LabelOf(labels, "node.kubernetes.io/instance-type")) != nullptr;
+         types.Find(LabelOf(labels, kInstanceTypeLabel)) != nullptr;
 }
 
 Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
-                                      const DeviceCount* counted) {
+                                      const MachineTypes& types, const DeviceCount* counted) {
   const NodeLabelKeys nvidias;
   const GpuVendor* const vendor = counted == nullptr ? nullptr : FindGpuVendor(counted->resource);
   NodeGpuFacts facts;
@@ -168,7 +167,7 @@ Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys&
   }
   if (vendor != nullptr) {
     AddVendorsFacts(labels, *vendor, counted->resource, memory_said, facts);
-    AddMachinesFacts(labels, *counted, facts);
+    AddMachinesFacts(labels, types, *counted, facts);
   } else if (!memory_said) {
     facts.memory_mib = CataloguedMemoryMib(facts.model);
   }

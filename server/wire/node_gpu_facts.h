@@ -4,8 +4,8 @@
 //
 //   1. the configured labels (nodeLabels), which are NVIDIA's unless others are set
 //   2. the labels of the vendor whose resource counts, and the chip or part that its name says
-//   3. the catalogue of cloud machine types (topology/machine_types.h), where the node has as many
-//      GPUs as its type: fewer or more are MIG devices, or GPUs that are shared
+//   3. the machine types that are known (topology/known_machine_types.h), where the node has as
+//      many GPUs as its type: fewer or more are MIG devices, or GPUs that are shared
 //   4. for the memory, the catalogue of products (topology/gpu_model.h)
 #pragma once
 
@@ -17,6 +17,7 @@
 #include "config/config.h"
 #include "server/wire/dialect.h"
 #include "topology/gpu_vendor.h"
+#include "topology/known_machine_types.h"
 
 namespace berth::wire {
 
@@ -32,11 +33,11 @@ struct NodeGpuFacts {
 int LabelledGpus(const Labels& labels, const GpuVendor& vendor);
 
 // Whether the labels say that the machine has GPUs, which nobody on it may offer yet.
-bool IsGpuMachine(const Labels& labels);
+bool IsGpuMachine(const Labels& labels, const MachineTypes& types);
 
 // counted: the resource by which the node has GPUs; nullptr = none. Error: kInvalidArgument with
 // the key, for a configured label that cannot be read.
 Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
-                                      const DeviceCount* counted);
+                                      const MachineTypes& types, const DeviceCount* counted);
 
 }  // namespace berth::wire

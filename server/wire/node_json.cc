@@ -43,7 +43,8 @@ class NodeReader {
     }
     AddCordon();
     if (!problem_.empty()) return Invalid(problem_);
-    BERTH_TRY(gpus_, ReadNodeGpuFacts(spec_.labels, rules_.labels, CountedOf(devices_)));
+    BERTH_TRY(gpus_, ReadNodeGpuFacts(spec_.labels, rules_.labels, *rules_.machine_types,
+                                      CountedOf(devices_)));
     spec_.gpu_model = std::move(gpus_.model);
     const NodeFacts facts{spec_.labels, spec_.gpu_model, annotations_, *rules_.mig, others_};
     for (const Dialect& dialect : *rules_.dialects) {
@@ -52,7 +53,7 @@ class NodeReader {
     AddGpus();
     std::string passed_over = AddLinks();
     AddMig(passed_over);
-    spec_.gpus_to_come = !spec_.has_gpus() && IsGpuMachine(spec_.labels);
+    spec_.gpus_to_come = !spec_.has_gpus() && IsGpuMachine(spec_.labels, *rules_.machine_types);
     AddProblem(rules_.traits.AddTo(spec_, of_traits_), passed_over);
     BERTH_TRY_STATUS(Validate(spec_));
     return DecodedNode{std::move(spec_), std::move(passed_over)};
@@ -311,7 +312,8 @@ NodeRules::NodeRules(const Config& config, std::shared_ptr<const Dialects> all)
     : words(config.resources),
       labels(config.node_labels),
       shares_need_uuids(config.shares.unenforced == UnenforcedShares::kRefuse),
-      traits(config),
+      machine_types(std::make_shared<const MachineTypes>(config.machine_types)),
+      traits(config, machine_types),
       dialects(std::move(all)) {
   for (const std::string& condition : config.gpu_nodes.conditions) {
     auto rule = ParseConditionRule(condition);

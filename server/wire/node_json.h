@@ -17,6 +17,7 @@
 #include "server/wire/dialect.h"
 #include "server/wire/gpu_words.h"
 #include "server/wire/node_traits.h"
+#include "topology/known_machine_types.h"
 
 namespace berth::wire {
 
@@ -26,6 +27,7 @@ struct NodeRules {
   NodeLabelKeys labels;
   bool shares_need_uuids = false;             // NodeSpec::shares_need_uuids
   std::vector<ConditionRule> gpu_conditions;  // by which a node gets no pods with GPUs
+  std::shared_ptr<const MachineTypes> machine_types;
   NodeTraits traits;
   std::shared_ptr<const Dialects> dialects;
   // Shared by all that decode nodes of one cluster.

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "topology/machine_types.h"
@@ -12,7 +13,6 @@
 namespace berth::wire {
 namespace {
 
-constexpr std::string_view kInstanceType = "node.kubernetes.io/instance-type";
 constexpr std::string_view kEfa = "vpc.amazonaws.com/efa";
 constexpr std::string_view kRdmaPrefix = "rdma/";
 
@@ -119,7 +119,8 @@ std::string_view MachineFamily(std::string_view type) {
   return type.substr(0, type.find_first_of(".-"));
 }
 
-NodeTraits::NodeTraits(const Config& config) : price_label_(config.node_labels.price_per_hour) {
+NodeTraits::NodeTraits(const Config& config, std::shared_ptr<const MachineTypes> types)
+    : price_label_(config.node_labels.price_per_hour), types_(std::move(types)) {
   for (const TraitConfig& trait : config.traits) {
     auto labels = ParseSelector(trait.labels);
     BERTH_CHECK(labels.has_value());  // the configuration was validated
@@ -135,8 +136,8 @@ std::string NodeTraits::AddTo(NodeSpec& spec, std::span<const std::string> resou
   const auto add = [&spec](std::string_view trait, bool has) {
     if (has) spec.traits.emplace_back(trait);
   };
-  const std::string* const type_name = FindLabel(spec.labels, kInstanceType);
-  const MachineType* const type = type_name == nullptr ? nullptr : FindMachineType(*type_name);
+  const std::string* const type_name = FindLabel(spec.labels, kInstanceTypeLabel);
+  const MachineType* const type = type_name == nullptr ? nullptr : types_->Find(*type_name);
   add(kTraitRdma, std::ranges::any_of(resources, IsRdma) || HasAny(spec.labels, kRdmaLabels) ||
                       (type != nullptr && type->rdma));
   add(kTraitNvlink, spec.links.known() && HasNvlink(spec.links));
@@ -159,9 +160,11 @@ std::string NodeTraits::AddTo(NodeSpec& spec, std::span<const std::string> resou
   std::ranges::sort(spec.traits);
   spec.traits.erase(std::unique(spec.traits.begin(), spec.traits.end()), spec.traits.end());
 
-  const std::string* const said = FindLabel(spec.labels, price_label_);
   const int gpus = GpusOf(spec);
-  if (said == nullptr || gpus == 0) return "";
+  if (gpus == 0) return "";
+  if (type != nullptr) spec.gpu_price = type->price_per_hour / gpus;
+  const std::string* const said = FindLabel(spec.labels, price_label_);
+  if (said == nullptr) return "";
   const std::optional<double> price = ReadPrice(*said);
   if (!price) {
     return "label " + price_label_ + ": want a price above 0 such as 12.5, got \"" +

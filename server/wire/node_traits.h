@@ -21,6 +21,7 @@
 // Immutable: any thread may ask.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,13 +30,14 @@
 #include "cluster/labels.h"
 #include "cluster/node.h"
 #include "config/config.h"
+#include "topology/known_machine_types.h"
 
 namespace berth::wire {
 
 class NodeTraits {
  public:
-  // Requires: Validate(config).
-  explicit NodeTraits(const Config& config);
+  // Requires: Validate(config). types: those of the configuration.
+  NodeTraits(const Config& config, std::shared_ptr<const MachineTypes> types);
 
   // Whether a trait depends on a node's having some of the resource.
   [[nodiscard]] bool Reads(std::string_view resource) const;
@@ -53,6 +55,7 @@ class NodeTraits {
 
   std::vector<OwnTrait> own_;
   std::string price_label_;
+  std::shared_ptr<const MachineTypes> types_;
 };
 
 // Whether a condition of the node, which is True, makes it kTraitLeaving.

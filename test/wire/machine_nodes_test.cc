@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "server/wire/node_json.h"
 #include "test/support/dialects.h"
@@ -14,13 +16,14 @@ namespace {
 
 using test::Json;
 
-NodeSpec Read(const Json& labels, const std::string& resource, const char* count) {
+NodeSpec Read(const Json& labels, const std::string& resource, const char* count,
+              const Config& config = DefaultConfig()) {
   Json node = {{"metadata", {{"name", "n"}, {"labels", labels}}}};
   for (const char* list : {"capacity", "allocatable"}) {
     node["status"][list] = {{"cpu", "96"}, {"memory", "900Gi"}, {resource, count}};
   }
-  const auto decoded = wire::DecodeNode(test::Padded(node.dump()),
-                                        wire::NodeRules(DefaultConfig(), test::AllDialects()));
+  const auto decoded =
+      wire::DecodeNode(test::Padded(node.dump()), wire::NodeRules(config, test::AllDialects()));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded ? decoded->spec : NodeSpec();
 }
@@ -61,6 +64,49 @@ TEST(MachineNodes, OfGkeAreKnownByTheAcceleratorThatIsAttached) {
                        {"cloud.google.com/gke-accelerator-count", "2"}};
   EXPECT_EQ(Read(labels, "nvidia.com/gpu", "2").gpu_model, "Tesla-T4");
   EXPECT_EQ(Read(labels, "nvidia.com/gpu", "8").gpu_model, "") << "each has four users";
+}
+
+Config WithTypes(std::vector<MachineTypeSpec> types) {
+  Config config = DefaultConfig();
+  config.machine_types = std::move(types);
+  return config;
+}
+
+TEST(MachineNodes, OfATypeOfOnesOwnAreWhatTheConfigurationSays) {
+  const Config config = WithTypes(
+      {{.name = "hq-l40s", .gpus = 4, .gpu_model = "NVIDIA-L40S", .gpu_memory_mib = 46'000}});
+  const NodeSpec own = Read(OfType("hq-l40s"), "nvidia.com/gpu", "4", config);
+  EXPECT_EQ(own.gpu_model, "NVIDIA-L40S");
+  ASSERT_EQ(own.gpus.size(), 4U);
+  EXPECT_EQ(own.gpus[0].memory_mib, 46'000);
+  EXPECT_EQ(Read(OfType("hq-l40s"), "nvidia.com/gpu", "2", config).gpu_model, "")
+      << "its GPUs are shared, or cut";
+  EXPECT_EQ(Read(OfType("hq-l40s"), "nvidia.com/gpu", "4").gpu_model, "");
+}
+
+TEST(MachineNodes, OfATypeOfOnesOwnSayMoreThemselvesIfTheyDo) {
+  const Config config = WithTypes(
+      {{.name = "hq-l40s", .gpus = 4, .gpu_model = "NVIDIA-L40S", .gpu_memory_mib = 46'000}});
+  Json labels = OfType("hq-l40s");
+  labels["nvidia.com/gpu.product"] = "NVIDIA-L4";
+  labels["nvidia.com/gpu.memory"] = "23034";
+  const NodeSpec said = Read(labels, "nvidia.com/gpu", "4", config);
+  EXPECT_EQ(said.gpu_model, "NVIDIA-L4");
+  EXPECT_EQ(said.gpus.at(0).memory_mib, 23'034);
+}
+
+TEST(MachineNodes, OfACataloguedTypeKeepWhatTheConfigurationDoesNotSay) {
+  const NodeSpec before = Read(OfType("Standard_ND96isr_H100_v5"), "nvidia.com/gpu", "8");
+  const NodeSpec priced =
+      Read(OfType("Standard_ND96isr_H100_v5"), "nvidia.com/gpu", "8",
+           WithTypes({{.name = "Standard_ND96isr_H100_v5", .price_per_hour = 98.3}}));
+  EXPECT_EQ(priced, before);
+  const NodeSpec renamed =
+      Read(OfType("Standard_NC64as_T4_v3"), "nvidia.com/gpu", "4",
+           WithTypes({{.name = "Standard_NC64as_T4_v3", .gpu_model = "NVIDIA-T4"}}));
+  EXPECT_EQ(renamed.gpu_model, "NVIDIA-T4");
+  EXPECT_EQ(renamed.gpus.at(0).memory_mib,
+            Read(OfType("Standard_NC64as_T4_v3"), "nvidia.com/gpu", "4").gpus.at(0).memory_mib);
 }
 
 TEST(MachineNodes, OfAnotherVendorHaveItsModel) {

@@ -144,6 +144,20 @@ TEST(NodeTraits, APriceIsOfOneGpu) {
   }
 }
 
+TEST(NodeTraits, OfAMachineTypeOfYourOwnAreInTheConfiguration) {
+  const Config config = Load(
+      "machineTypes:\n"
+      "- {name: HQ_L40S, gpus: 4, rdma: true, nvmeGib: 3500, pricePerHour: 8}\n"
+      "- {name: Standard_NC4as_T4_v3, pricePerHour: 0.6}\n");
+  const NodeSpec own = Read("n", {"HQ_L40S", 4}, config);
+  EXPECT_THAT(own.traits, ElementsAre("family=HQ_L40S", "nvme", "rdma"));
+  EXPECT_DOUBLE_EQ(own.gpu_price, 2);
+  EXPECT_DOUBLE_EQ(Read("n", {"Standard_NC4as_T4_v3", 1}, config).gpu_price, 0.6);
+  const Json labelled = {{"berth.dev/price-per-hour", "4"}};
+  EXPECT_DOUBLE_EQ(Read("n", {"HQ_L40S", 4, labelled}, config).gpu_price, 1)
+      << "what the node says goes first";
+}
+
 TEST(MachineFamily, IsThePartOfTheNameThatIsOfTheFamily) {
   EXPECT_EQ(wire::MachineFamily("Standard_ND96isr_H100_v5"), "ND");
   EXPECT_EQ(wire::MachineFamily("Standard_NC24ads_A100_v4"), "NC");

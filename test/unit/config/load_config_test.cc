@@ -37,6 +37,10 @@ resources:
   - {name: "my/share", meaning: share-compute, unit: percent}
   - {name: my/memory, meaning: share-memory, unit: GiB}
 nodeLabels: {gpuModel: my/model, gpuMemoryMib: my/memory-mib}
+machineTypes:
+  - {name: p5.48xlarge, pricePerHour: 98.32}
+  - {name: hq-l40s, gpus: 4, model: NVIDIA-L40S, memoryMib: 46068, parts: 2, rdma: false, nvmeGib: 0,
+     pricePerHour: 0}
 topology:
   levels:
     - preset: zone-region
@@ -87,6 +91,8 @@ TEST(LoadConfig, EveryFieldIsRead) {
                         {"my/share", ResourceMeaning::kShareCompute, "percent"},
                         {"my/memory", ResourceMeaning::kShareMemory, "GiB"}};
   expected.node_labels = {"my/model", "my/memory-mib"};
+  expected.machine_types = {{.name = "p5.48xlarge", .price_per_hour = 98.32},
+                            {"hq-l40s", 4, "NVIDIA-L40S", 46'068, 2, false, 0, 0.0}};
   expected.topology_levels = {{"region", {"topology.kubernetes.io/region"}},
                               {"zone", {"topology.kubernetes.io/zone"}},
                               {"row", {"my/row", "my/old-row"}},
@@ -113,6 +119,15 @@ TEST(LoadConfig, APrintedConfigurationReadsBackToAnEqualOne) {
   const Config full = Load(kFull);
   EXPECT_EQ(Load(PrintConfig(full)), full);
   EXPECT_EQ(PrintConfig(Load(PrintConfig(full))), PrintConfig(full));
+}
+
+TEST(LoadConfig, WhatIsNotSaidOfAMachineTypeIsNotPrintedEither) {
+  const std::string text = PrintConfig(Load("machineTypes: [{name: p5.48xlarge, rdma: false}]"));
+  EXPECT_NE(text.find("machineTypes:\n  - name: p5.48xlarge\n    rdma: false\ntopology:"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(Load("machineTypes: [{name: p5.48xlarge, rdma: null, gpus: ~}]").machine_types,
+            (std::vector<MachineTypeSpec>{{.name = "p5.48xlarge"}}));
 }
 
 TEST(LoadConfig, TextsThatLookLikeSomethingElseSurvivePrinting) {

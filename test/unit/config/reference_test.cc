@@ -29,6 +29,9 @@ TEST(SettingsTable, ASettingHasItsPathFormDefaultAndMeaning) {
            "\n| `expectedWaste.coverage` | number, 0.01 to 1 | `0.99` | ",
            "\n| `profiles[].scorers[].weight` | 1 to 1000 | `1` | ",
            "\n| `resources` | list | `4 entries` | ",
+           "\n| `machineTypes[].gpus` | 1 to 64 | | ",
+           "\n| `machineTypes[].rdma` | true, false | | ",
+           "\n| `machineTypes[].pricePerHour` | number, 0 to 1e+09 | | ",
            "\n| `topology.levels[].labels` | list of texts | | ",
            "\n| `logLevel` | debug, info, warn, error | `info` | ",
        }) {

@@ -41,6 +41,7 @@ TEST(Reload, WhatNeedsARestartIsNamedAndLeftAlone) {
        {"server.tls.certificateFile", "server.tls.keyFile"}},
       {"resources: []", {"resources"}},
       {"nodeLabels: {gpuModel: x}", {"nodeLabels.gpuModel"}},
+      {"machineTypes: [{name: x, gpus: 1}]", {"machineTypes"}},
       {"topology: {levels: [{preset: gke}]}", {"topology.levels"}},
       {"dra: {chooseDevices: true}", {"dra.chooseDevices"}},
       {"hami: {giveDevices: true}", {"hami.giveDevices"}},
@@ -70,6 +71,7 @@ expectedWaste: {fills: 1, patience: 1, settledPatience: 1, optimismGpus: 1, cove
                 modelPriceGpus: 1, bestFitGpus: 1}
 resources: []
 nodeLabels: {gpuModel: a, gpuMemoryMib: b}
+machineTypes: [{name: x, gpus: 1}]
 topology: {levels: []}
 dra: {chooseDevices: true}
 hami: {giveDevices: true}
@@ -81,7 +83,7 @@ nodesToScore: 1
 logLevel: debug
 )");
   const Paths waiting = NeedsRestart(DefaultConfig(), wanted);
-  EXPECT_EQ(waiting.size(), 2u + 1u + 2u + 1u + 1u + 1u + 8u + 4u);
+  EXPECT_EQ(waiting.size(), 2u + 1u + 2u + 1u + 1u + 1u + 1u + 8u + 4u);
   EXPECT_EQ(NeedsRestart(wanted, DefaultConfig()), waiting);
   EXPECT_EQ(NeedsRestart(wanted, wanted), Paths());
 }

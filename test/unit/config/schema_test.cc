@@ -128,6 +128,8 @@ TEST(ConfigSchema, WhatIsPrintedIsValid) {
   EXPECT_EQ(RefusedText(PrintConfig(config)), "");
   config.profiles = {{"mine", {{"best-fit", 3}}, DeviceRule::kBestScore, TieRule::kFirst}};
   config.request_mix = {{1500, 0, 250, {"A100", "T4"}, 2.5}, {4000, 8, 0, {}, 1e-3}};
+  config.machine_types = {{.name = "p5.48xlarge", .price_per_hour = 98.32},
+                          {"own", 4, "NVIDIA-L40S", 46'068, 1, false, 0, 0.0}};
   EXPECT_EQ(RefusedText(PrintConfig(config)), "");
 }
 
@@ -154,6 +156,9 @@ TEST(ConfigSchema, AFaultyValueIsRefusedAtItsPathAsTheReaderDoes) {
       {"requestMix: [{models: A100}]", "$.requestMix[0].models"},
       {"expectedWaste: {coverage: 0}", "$.expectedWaste.coverage"},
       {"topology: {levels: [{preset: azure}]}", "$.topology.levels[0].preset"},
+      {"machineTypes: [{name: x, gpus: 0}]", "$.machineTypes[0].gpus"},
+      {"machineTypes: [{name: x, gpus: 1, pricePerHour: -1}]", "$.machineTypes[0].pricePerHour"},
+      {"machineTypes: [{name: x, gpus: 1, rdma: yes}]", "$.machineTypes[0].rdma"},
       {"logLevel: loud", "$.logLevel"},
       {"kind: Pod", "$.kind"},
       {"apiVersion: v1", "$.apiVersion"}};

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/edit_distance.h"
+
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+TEST(EditDistance, CountsInsertionsDeletionsAndReplacements) {
+  EXPECT_EQ(EditDistance("", ""), 0u);
+  EXPECT_EQ(EditDistance("abc", "abc"), 0u);
+  EXPECT_EQ(EditDistance("", "abc"), 3u);
+  EXPECT_EQ(EditDistance("abc", ""), 3u);
+  EXPECT_EQ(EditDistance("abc", "abxc"), 1u);
+  EXPECT_EQ(EditDistance("abc", "ac"), 1u);
+  EXPECT_EQ(EditDistance("abc", "axc"), 1u);
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
+  EXPECT_EQ(EditDistance("ab", "ba"), 2u) << "a swap is no step of its own";
+}
+
+}  // namespace
+}  // namespace berth
