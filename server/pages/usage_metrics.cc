@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/pages/usage_metrics.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -76,6 +77,52 @@ std::string ByNamespace(const Snapshot& snapshot, std::span<const WaitingPod> wa
   return text.Take();
 }
 
+struct ClassUse {
+  std::map<std::string, double> gpus;  // by model
+  double avoided = 0;                  // of these, on nodes with a trait that the class avoids
+  std::int64_t waiting = 0;
+};
+
+bool Avoids(const NodeWishes& wishes, const NodeSpec& spec) {
+  return std::ranges::any_of(wishes.wishes, [&spec](const TraitWish& wish) {
+    return wish.weight < 0 && HasTrait(spec.traits, wish.trait);
+  });
+}
+
+// Whether anybody is of a class is for the configuration to say: there is no switch.
+std::string ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waiting) {
+  std::map<std::string, ClassUse> by_class;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    const Node& node = snapshot.node(i);
+    for (const auto& pod : node.pods()) {
+      if (pod->pod.classes.empty() || pod->state == PodState::kPlanned) continue;
+      ClassUse& use = by_class[pod->pod.classes.front()];
+      const double gpus = GpusOf(*pod, node.spec().places);
+      use.gpus[node.spec().gpu_model] += gpus;
+      if (Avoids(pod->pod.shape.nodes, node.spec())) use.avoided += gpus;
+    }
+  }
+  for (const WaitingPod& pod : waiting) {
+    if (!pod.gated && !pod.pod->classes.empty()) ++by_class[pod.pod->classes.front()].waiting;
+  }
+  if (by_class.empty()) return "";
+  MetricsText text;
+  text.Family("berth_workload_class_gpus", "gauge",
+              "GPUs that pods of the workload class hold, shares and places as parts of one");
+  for (const auto& [name, use] : by_class) {
+    for (const auto& [model, gpus] : use.gpus) {
+      text.Sample(gpus, {{"workload_class", name}, {"model", model}});
+    }
+  }
+  text.Family("berth_workload_class_avoided_gpus", "gauge",
+              "Of these, GPUs of nodes with a trait that the class avoids");
+  for (const auto& [name, use] : by_class) text.Sample(use.avoided, {{"workload_class", name}});
+  text.Family("berth_workload_class_waiting_pods", "gauge",
+              "Pods of the workload class that wait, without gated ones");
+  for (const auto& [name, use] : by_class) text.Sample(use.waiting, {{"workload_class", name}});
+  return text.Take();
+}
+
 std::string ByGpu(const Snapshot& snapshot) {
   MetricsText text;
   text.Family("berth_gpu_allocated_ratio", "gauge",
@@ -96,7 +143,7 @@ std::string ByGpu(const Snapshot& snapshot) {
 
 std::string UsageMetricsText(const Snapshot& snapshot, std::span<const WaitingPod> waiting,
                              const MetricsConfig& wanted) {
-  std::string text;
+  std::string text = ByClass(snapshot, waiting);
   if (wanted.by_namespace) text += ByNamespace(snapshot, waiting);
   if (wanted.by_gpu) text += ByGpu(snapshot);
   return text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who has the GPUs, as metrics: by namespace, and by GPU, where these are switched on.
+// Who has the GPUs, as metrics: by workload class, where there are some; by namespace, and by GPU,
+// where these are switched on.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@
 
 namespace berth {
 
-// In Prometheus' text format; "" where none are wanted. MIG devices count as their part of the
+// In Prometheus' text format; "" where there are none. MIG devices count as their part of the
 // memory units of their GPU, places and shares as their part of a GPU.
 std::string UsageMetricsText(const Snapshot& snapshot, std::span<const WaitingPod> waiting,
                              const MetricsConfig& wanted);

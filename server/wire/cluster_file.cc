@@ -354,9 +354,6 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
     spec.links =
         rules.links->LinksOf(*std::move(matrix), spec.gpu_model, {rank, std::move(source)});
   }
-  if (std::string problem = rules.traits.AddTo(spec, {}); !problem.empty()) {
-    return Invalid(path + ": " + problem);
-  }
   if (Status valid = Validate(spec); !valid) {
     return tl::unexpected(std::move(valid).error().Within(path));
   }

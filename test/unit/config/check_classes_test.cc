@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-constexpr const char* kWhole = R"(traits:
+constexpr const char* kClasses = R"(traits:
 - {name: fast, labels: [disk=nvme], resource: example.com/disk}
 workloadClasses:
 - name: training
@@ -34,7 +34,7 @@ workloadClasses:
 )";
 
 TEST(WorkloadClassSettings, ReadWhatIsWrittenAndPrintIt) {
-  const auto config = LoadConfig(kWhole, "f");
+  const auto config = LoadConfig(kClasses, "f");
   ASSERT_TRUE(config) << config.error().message;
   ASSERT_EQ(config->workload_classes.size(), 2U);
   const WorkloadClass& training = config->workload_classes.front();
@@ -49,38 +49,20 @@ TEST(WorkloadClassSettings, ReadWhatIsWrittenAndPrintIt) {
 }
 
 TEST(WorkloadClassSettings, WhatIsWrongIsToldAtItsLine) {
-  const ConfigFindings found = CheckConfig(R"yaml(traits:
+  const ConfigFindings found = CheckConfig(R"text(traits:
 - {name: Fast, labels: [a=b]}
 - {name: spot, labels: [a=b]}
 - {name: none}
 - {name: odd, labels: ["a in (b)"]}
 workloadClasses:
-- {
-name:
-  a, labels : [x = a], prefer : [ {trait : rmda} ]
-}
-- {
-name:
-  a, labels : [x = b], avoid : [ {trait : price} ]
-}
-- {
-name:
-  c, labels : [x = c], prefer : [ {trait : spot, weight : 0} ]
-}
-- {
-name:
-  d, labels : [x = d], require : [spot], forbid : [spot]
-}
-- {
-name:
-  e, labels : [x = e], require : [family = ]
-}
-- {
-name:
-  f, labels : [x = f], spread : rack
-}
+- {name: a, labels: [x=a], prefer: [{trait: rmda}]}
+- {name: a, labels: [x=b], avoid: [{trait: price}]}
+- {name: c, labels: [x=c], prefer: [{trait: spot, weight: 0}]}
+- {name: d, labels: [x=d], require: [spot], forbid: [spot]}
+- {name: e, labels: [x=e], require: ["family="]}
+- {name: f, labels: [x=f], spread: rack}
 - {name: g, labels: [x=g], prefer: [{trait: spot, weight: cheap}]}
-)yaml",
+)text",
                                            "f");
   EXPECT_THAT(
       found.problems,
@@ -92,7 +74,7 @@ name:
           "f:3: traits[1].name: \"spot\" is there twice",
           "f:4: traits[2]: want labels or a resource, got neither",
           "f:5: traits[3].labels[0]: want KEY=VALUE, KEY!=VALUE, KEY or !KEY, got \"a in (b)\"",
-          "f:7: workloadClasses[0].prefer[0].trait: want one of Fast leaving mig none nvlink nvme "
+          "f:7: workloadClasses[0].prefer[0].trait: want one of leaving mig none nvlink nvme "
           "nvswitch "
           "odd rdma shared spot family=F price, got \"rmda\"",
           "f:8: workloadClasses[1].name: \"a\" is there twice",

@@ -50,6 +50,32 @@ TEST(UsageMetrics, CountWhatPodsOfANamespaceHold) {
                "berth_namespace_waiting_gpu_pods{pod_namespace=\"ml\"} 1"});
 }
 
+TEST(UsageMetrics, CountClassesWhereThereAreSome) {
+  const auto of_class = [](const char* name, int gpus) {
+    PodRequest pod = APod(name).Whole(gpus).Request();
+    pod.classes = {"training", "batch"};
+    pod.shape.nodes.wishes = {{"rdma", 40}, {"spot", -60}};
+    return std::make_shared<PodRecord>(PodRecord{
+        .pod = pod, .placement = {}, .state = PodState::kBound, .settle_after = {}});
+  };
+  NodeSpec spot = ANode("n1").Gpus(8).Model("T4").Spec(), rdma = ANode("n2").Gpus(8).Spec();
+  spot.traits = {"spot"};
+  rdma.traits = {"rdma"};
+  const std::vector<std::shared_ptr<const Node>> nodes = {
+      std::make_shared<const Node>(std::make_shared<const NodeSpec>(spot),
+                                   PodRecords{of_class("a", 2)}),
+      std::make_shared<const Node>(std::make_shared<const NodeSpec>(rdma),
+                                   PodRecords{of_class("b", 4), of_class("c", 1)})};
+  const std::vector<WaitingPod> waiting = {
+      {.pod = std::make_shared<PodRequest>(of_class("w", 8)->pod)},
+      {.pod = std::make_shared<PodRequest>(APod("x").Whole(1).Request())}};
+  ExpectLines(UsageMetricsText(Snapshot(nodes), waiting, {}),
+              {"berth_workload_class_gpus{workload_class=\"training\",model=\"T4\"} 2.000000",
+               "berth_workload_class_gpus{workload_class=\"training\",model=\"\"} 5.000000",
+               "berth_workload_class_avoided_gpus{workload_class=\"training\"} 2.000000",
+               "berth_workload_class_waiting_pods{workload_class=\"training\"} 1"});
+}
+
 TEST(UsageMetrics, CountMigDevicesByThemselves) {
   const auto node =
       ANode("n1")
