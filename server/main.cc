@@ -175,11 +175,19 @@ void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
                    "Manifests with pods, Jobs, Deployments, StatefulSets (YAML or JSON); - is "
                    "standard input")
       ->type_name("FILE");
-  plan->add_option("--grow", flags.grow,
-                   "What the next 1, ..., COUNT nodes of each pool would take of the pods that "
-                   "wait, or of those of -f")
-      ->type_name("COUNT")
-      ->check(CLI::Range(1, kMostGrowth));
+  CLI::Option* const grow =
+      plan->add_option("--grow", flags.grow,
+                       "What the next 1, ..., COUNT nodes of each pool would take of the pods that "
+                       "wait, or of those of -f")
+          ->type_name("COUNT")
+          ->check(CLI::Range(1, kMostGrowth));
+  plan->add_option("--machine-type", flags.machine_types,
+                   "With --grow: also what nodes of this type would take, of a pool that has none "
+                   "yet; several with commas, or given several times")
+      ->type_name("TYPE")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->needs(grow);
   plan->callback([&flags] {
     if (flags.files.empty() && flags.grow == 0) throw CLI::RequiredError("--file or --grow");
   });

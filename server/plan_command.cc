@@ -45,6 +45,9 @@ Status Check(const PlanFlags& flags) {
   if (flags.files.empty() && flags.grow == 0) {
     return Invalid("plan: want a file of pods, -f FILE, or --grow COUNT");
   }
+  if (!flags.machine_types.empty() && flags.grow == 0) {
+    return Invalid("plan: want --grow COUNT beside --machine-type");
+  }
   if (flags.add_nodes.size() != flags.like.size()) {
     return Invalid("plan: want one --like for each --add-nodes, got " +
                    std::to_string(flags.like.size()) + " and " +
@@ -73,6 +76,17 @@ Status AddLike(const std::string& like, std::string& body) {
   return {};
 }
 
+// Adds a list after other fields; nothing where it is empty.
+void AddNames(const char* field, const std::vector<std::string>& names, std::string& body) {
+  if (names.empty()) return;
+  body += std::string(",\"") + field + "\":[";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) body += ',';
+    wire::AppendString(body, names[i]);
+  }
+  body += ']';
+}
+
 // The body of POST /plan.
 Result<std::string> RequestOf(const PlanFlags& flags) {
   BERTH_TRY_STATUS(Check(flags));
@@ -95,15 +109,18 @@ Result<std::string> RequestOf(const PlanFlags& flags) {
     body += R"(,"count":)" + std::to_string(flags.add_nodes[i]) + "}";
   }
   if (!flags.like.empty()) body += ']';
-  for (std::size_t i = 0; i < flags.remove.size(); ++i) {
-    body += i == 0 ? R"(,"remove":[)" : ",";
-    wire::AppendString(body, flags.remove[i]);
-  }
-  return body + (flags.remove.empty() ? "}" : "]}");
+  AddNames("remove", flags.remove, body);
+  AddNames("machine_types", flags.machine_types, body);
+  return body + "}";
 }
 
 // An error about a field of the request, in the words in which it was asked.
 Error AsAsked(Error error, const PlanFlags& flags) {
+  for (std::size_t i = 0; i < flags.machine_types.size(); ++i) {
+    const std::string field = "machine_types[" + std::to_string(i) + "]";
+    const std::size_t at = error.message.find(field);
+    if (at != std::string::npos) error.message.replace(at, field.size(), "--machine-type");
+  }
   for (std::size_t i = 0; i < flags.like.size(); ++i) {
     const std::string field = "add[" + std::to_string(i) + "].like";
     const std::size_t at = error.message.find(field);

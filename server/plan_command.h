@@ -15,6 +15,7 @@ namespace berth {
 struct PlanFlags {
   std::vector<std::string> files;  // YAML or JSON; "-" is standard input; none: pods that wait
   int grow = 0;  // so many nodes of each pool, one after the other; 0: that is not asked
+  std::vector<std::string> machine_types;  // with grow: of pools that have no node yet
   ServerAddress at;
   std::string cluster;  // a file in the place of the server; empty: the server is asked
   std::string config;   // BerthConfiguration for it; empty: built in

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cluster/labels.h"
+#include "topology/machine_types.h"
 
 namespace berth {
 namespace {
@@ -21,7 +22,6 @@ constexpr std::array<std::string_view, 7> kPoolLabels = {"karpenter.sh/nodepool"
                                                          kAzurePool,
                                                          kOldAzurePool,
                                                          "worker.gardener.cloud/pool"};
-constexpr std::string_view kInstanceType = "node.kubernetes.io/instance-type";
 
 // learn.microsoft.com/azure/aks/gpu-multi-instance: no cluster autoscaler with such pools; scaling
 // by hand works (github.com/Azure/AKS/issues/4216, 5161).
@@ -37,7 +37,7 @@ int GpusOf(const NodeSpec& spec) {
 using PoolKey = std::tuple<std::string, std::string, std::string>;
 
 PoolKey KeyOf(const NodeSpec& spec) {
-  const std::string* const type = FindLabel(spec.labels, kInstanceType);
+  const std::string* const type = FindLabel(spec.labels, kInstanceTypeLabel);
   // The model stands for the type of machines that have none.
   const std::string kind =
       type != nullptr ? *type : spec.gpu_model + " x" + std::to_string(GpusOf(spec));
@@ -46,6 +46,12 @@ PoolKey KeyOf(const NodeSpec& spec) {
     if (name != nullptr && !name->empty()) return {std::string(label), *name, kind};
   }
   return {"", kind, kind};
+}
+
+NodePool PoolOf(const PoolKey& key, const NodeSpec& spec) {
+  NodePool pool{.name = std::get<1>(key), .label = std::get<0>(key)};
+  if (const auto* type = FindLabel(spec.labels, kInstanceTypeLabel)) pool.instance_type = *type;
+  return pool;
 }
 
 void Describe(const NodeSpec& spec, NodePool& pool) {
@@ -69,11 +75,8 @@ std::vector<NodePool> PoolsOf(const Snapshot& snapshot) {
     if (GpusOf(spec) == 0) continue;
     PoolKey key = KeyOf(spec);
     auto& [pool, is_ready] = pools[key];
-    if (pool.nodes++ == 0) {
-      pool.label = std::get<0>(key);
-      pool.name = std::get<1>(key);
-      if (const auto* type = FindLabel(spec.labels, kInstanceType)) pool.instance_type = *type;
-    }
+    if (pool.nodes == 0) pool = PoolOf(key, spec);
+    ++pool.nodes;
     if (!pool.like.empty() && (is_ready || !spec.ready)) continue;
     Describe(spec, pool);
     is_ready = spec.ready;
@@ -81,6 +84,12 @@ std::vector<NodePool> PoolsOf(const Snapshot& snapshot) {
   std::vector<NodePool> all;
   for (auto& [key, found] : pools) all.push_back(std::move(found.pool));
   return all;
+}
+
+NodePool PoolAtZero(const NodeSpec& node) {
+  NodePool pool = PoolOf(KeyOf(node), node);
+  Describe(node, pool);
+  return pool;
 }
 
 }  // namespace berth

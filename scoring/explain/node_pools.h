@@ -31,8 +31,8 @@ struct NodePool {
   std::string instance_type = {};  // "" = not said
   std::string model = {};          // of its GPUs, those of `like`; "" = not known
   std::string like = {};  // the node that a new one is like: the first by name that is ready
-  int nodes = 0;
-  int gpus = 0;  // of `like`: whole ones or places, partitioned ones too
+  int nodes = 0;          // 0: it has none yet, and `like` is not in the cluster
+  int gpus = 0;           // of `like`: whole ones or places, partitioned ones too
   // Why its cloud's autoscaler adds no nodes to it, whatever waits; "" = nothing is known against
   // it. A constant.
   std::string not_autoscaled = {};
@@ -40,5 +40,8 @@ struct NodePool {
 
 // Those whose nodes have GPUs, sorted by label, name and instance type.
 std::vector<NodePool> PoolsOf(const Snapshot& snapshot);
+
+// A pool that has no node yet, of nodes like that one.
+NodePool PoolAtZero(const NodeSpec& node);
 
 }  // namespace berth

@@ -20,6 +20,19 @@ Taken& operator+=(Taken& sum, const PodRequest& pod) {
   return sum;
 }
 
+// A pool, with a template of its nodes where it has none.
+struct Source {
+  NodePool pool;
+  const NodeSpec* shape = nullptr;
+};
+
+std::vector<Source> SourcesOf(const Snapshot& snapshot, std::span<const NodeSpec> at_zero) {
+  std::vector<Source> sources;
+  for (NodePool& pool : PoolsOf(snapshot)) sources.push_back({std::move(pool), nullptr});
+  for (const NodeSpec& node : at_zero) sources.push_back({PoolAtZero(node), &node});
+  return sources;
+}
+
 // The nodes that may come, of all pools, are in every snapshot, not ready until it is their turn:
 // so all snapshots have the same nodes, and the engine evaluates those anew that change.
 struct Stage {
@@ -28,14 +41,17 @@ struct Stage {
   std::vector<std::vector<std::shared_ptr<const Node>>> open;
 };
 
-Result<Stage> MakeStage(const SnapshotPtr& from, const std::vector<NodePool>& pools, int nodes) {
+Result<Stage> MakeStage(const SnapshotPtr& from, const std::vector<Source>& pools, int nodes) {
   if (static_cast<std::size_t>(nodes) * pools.size() > kMostAddedNodes) {
     return Invalid("grow: want at most " + std::to_string(kMostAddedNodes) + " nodes in all, got " +
                    std::to_string(nodes) + " of each of " + std::to_string(pools.size()) +
                    " pools");
   }
   NodeEdits edits;
-  for (const NodePool& pool : pools) edits.add.push_back({pool.like, nodes});
+  for (const auto& [pool, shape] : pools) {
+    NodeCopies& copies = edits.add.emplace_back(NodeCopies{pool.like, nodes});
+    if (shape != nullptr) copies.shape = *shape;
+  }
   BERTH_TRY(const EditedNodes edited, Edit(from, edits));
   Stage stage{edited.snapshot, {}, {}};
   auto name = edited.added.begin();
@@ -173,16 +189,17 @@ class Grower {
 
 }  // namespace
 
-Result<Growth> GrowPools(const Engine& engine, const WhatIfAsk& ask, int most_nodes) {
+Result<Growth> GrowPools(const Engine& engine, const WhatIfAsk& ask, int most_nodes,
+                         std::span<const NodeSpec> at_zero) {
   Growth growth;
   BERTH_TRY(growth.nodes, Edit(ask.snapshot, ask.nodes));
-  const std::vector<NodePool> pools = PoolsOf(*growth.nodes.snapshot);
+  const std::vector<Source> pools = SourcesOf(*growth.nodes.snapshot, at_zero);
   BERTH_TRY(const Stage stage, MakeStage(growth.nodes.snapshot, pools, most_nodes));
   Grower grower(engine, ask);
   BERTH_TRY_STATUS(grower.PlaceNow(stage.closed, growth));
   for (std::size_t p = 0; p < pools.size(); ++p) {
     BERTH_TRY(std::vector<Taken> taken, grower.Grow(stage, p));
-    growth.pools.push_back({pools[p], std::move(taken)});
+    growth.pools.push_back({pools[p].pool, std::move(taken)});
   }
   BERTH_TRY(growth.nowhere, grower.Nowhere(grower.Open(stage)));
   return growth;

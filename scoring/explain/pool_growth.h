@@ -5,11 +5,13 @@
 // First the pods are placed as the cluster is, as a plan places them (what_if.h). Those that are
 // left over are then tried with one, two, ... more nodes of one pool at a time: each a copy of a
 // node of the pool, empty, beside all that there is. So pools are alternatives, and so are the
-// numbers of one pool: they do not add up.
+// numbers of one pool: they do not add up. Pools that have no node yet are tried after the others,
+// by a template of their nodes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -41,8 +43,9 @@ struct Growth {
   std::vector<std::size_t> nowhere;
 };
 
-// most_nodes: 1..kMostGrowth of each pool. Error: as WhatIf, and kInvalidArgument where pools times
-// nodes are more than kMostAddedNodes.
-Result<Growth> GrowPools(const Engine& engine, const WhatIfAsk& ask, int most_nodes);
+// most_nodes: 1..kMostGrowth of each pool. at_zero: a template for each pool that has no node yet.
+// Error: as WhatIf, and kInvalidArgument where pools times nodes are more than kMostAddedNodes.
+Result<Growth> GrowPools(const Engine& engine, const WhatIfAsk& ask, int most_nodes,
+                         std::span<const NodeSpec> at_zero = {});
 
 }  // namespace berth

@@ -145,9 +145,11 @@ Result<WhatIfAnswer> Extender::WouldPlace(std::span<const PodRequest> pods, cons
 }
 
 Result<Growth> Extender::WouldTake(std::span<const PodRequest> pods, const NodeEdits& nodes,
-                                   int most_nodes, std::function<const char*()> stops) const {
+                                   int most_nodes, std::span<const NodeSpec> at_zero,
+                                   std::function<const char*()> stops) const {
   const auto [budgets, limits] = LimitsNow();
-  return GrowPools(*policy().engine, AskAbout(pods, nodes, limits, std::move(stops)), most_nodes);
+  return GrowPools(*policy().engine, AskAbout(pods, nodes, limits, std::move(stops)), most_nodes,
+                   at_zero);
 }
 
 void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) {

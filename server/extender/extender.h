@@ -154,7 +154,7 @@ class Extender {
                                                 std::function<const char*()> stops = {}) const;
   // What the next nodes of each pool would take of these pods (pool_growth.h), likewise.
   [[nodiscard]] Result<Growth> WouldTake(std::span<const PodRequest> pods, const NodeEdits& nodes,
-                                         int most_nodes,
+                                         int most_nodes, std::span<const NodeSpec> at_zero = {},
                                          std::function<const char*()> stops = {}) const;
 
   // One priority 0..10 per candidate. Requires: as for Filter.

@@ -36,8 +36,8 @@ Result<std::string> MakeGrowth(const PlanParts& parts, const wire::PlanRequest& 
   wire::GrowthReport report{.request = plan, .pods = plan.has_pods ? plan.pods : line.pods};
   report.gated = line.gated;
   report.beyond = line.beyond;
-  BERTH_TRY(report.told,
-            parts.extender.WouldTake(report.pods, plan.nodes, plan.grow, parts.not_ready));
+  BERTH_TRY(report.told, parts.extender.WouldTake(report.pods, plan.nodes, plan.grow, plan.at_zero,
+                                                  parts.not_ready));
   return as_text ? wire::TextOf(report) : wire::EncodeGrowth(report);
 }
 

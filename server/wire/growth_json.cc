@@ -8,6 +8,7 @@
 #include "scoring/explain/node_report.h"
 #include "server/wire/edited_nodes.h"
 #include "server/wire/strict_json.h"
+#include "server/wire/template_node.h"
 
 namespace berth::wire {
 namespace {
@@ -37,20 +38,21 @@ std::string SentenceOf(const GrowthReport& report) {
   return text;
 }
 
-// "1 more node takes 3 pods (24 GPUs), 2 to 3 take 5 (40 GPUs)".
-std::string TakenText(const std::vector<Taken>& taken) {
+// "1 more node takes 3 pods (24 GPUs), 2 to 3 take 5 (40 GPUs)". node: "more node", or "node" of a
+// pool that has none.
+std::string TakenText(const std::vector<Taken>& taken, const std::string& node) {
   std::string text;
   for (std::size_t i = 0; i < taken.size();) {
     std::size_t end = i + 1;
     while (end < taken.size() && taken[end] == taken[i]) ++end;
     if (i == 0 && end == taken.size() && taken[i].pods == 0) {
-      return CountText(static_cast<std::int64_t>(end), "more node") +
+      return CountText(static_cast<std::int64_t>(end), node) +
              (end == 1 ? " takes none of them" : " take none of them");
     }
     if (i > 0) text += ", ";
     text += std::to_string(i + 1);
     if (end > i + 1) text += " to " + std::to_string(end);
-    if (i == 0) text += end > 1 ? " more nodes" : " more node";
+    if (i == 0) text += " " + node + (end > 1 ? "s" : "");
     text += end > 1 ? " take " : " takes ";
     text += taken[i].pods == 0 ? "none" : CountText(taken[i].pods, "pod");
     if (taken[i].gpu_milli > 0) text += " (" + GpuCountText(taken[i].gpu_milli) + ")";
@@ -59,24 +61,38 @@ std::string TakenText(const std::vector<Taken>& taken) {
   return text;
 }
 
+// "machine type a3-highgpu-8g (no node yet, 8 GPUs, H100): 1 node takes 3 pods (24 GPUs)".
+std::string AtZeroText(const PoolGrowth& growth) {
+  const NodePool& pool = growth.pool;
+  return "machine type " + pool.name + " (no node yet, " + CountText(pool.gpus, "GPU") +
+         (pool.model.empty() ? "" : ", " + pool.model) + "): " + TakenText(growth.taken, "node") +
+         "\n";
+}
+
 std::string PoolText(const PoolGrowth& growth) {
   const NodePool& pool = growth.pool;
+  if (pool.nodes == 0) return AtZeroText(growth);
   std::string text = "pool " + pool.name;
   if (!pool.instance_type.empty() && pool.instance_type != pool.name) {
     text += ", " + pool.instance_type;
   }
   text += " (" + CountText(pool.nodes, "node") + " of " + CountText(pool.gpus, "GPU");
   if (!pool.model.empty()) text += ", " + pool.model;
-  text += "): " + TakenText(growth.taken) + "\n";
+  text += "): " + TakenText(growth.taken, "more node") + "\n";
   if (!pool.not_autoscaled.empty()) text += "  " + pool.not_autoscaled + "\n";
   return text;
 }
 
 Json PoolJson(const PoolGrowth& growth) {
   const NodePool& pool = growth.pool;
-  Json json = {{"pool", pool.name}, {"label", pool.label}, {"instance_type", pool.instance_type},
-               {"like", pool.like}, {"model", pool.model}, {"nodes", pool.nodes},
+  Json json = {{"pool", pool.name},
+               {"label", pool.label},
+               {"instance_type", pool.instance_type},
+               {"like", pool.nodes == 0 ? "" : pool.like},
+               {"model", pool.model},
+               {"nodes", pool.nodes},
                {"gpus", pool.gpus}};
+  if (pool.nodes == 0) json["assumes"] = kTemplateAssumes;
   if (!pool.not_autoscaled.empty()) json["not_autoscaled"] = pool.not_autoscaled;
   json["takes"] = Json::array();
   for (std::size_t i = 0; i < growth.taken.size(); ++i) {
@@ -132,6 +148,9 @@ std::string TextOf(const GrowthReport& report) {
   text += "\n";
   if (report.told.asked.pods == 0) return text;
   for (const PoolGrowth& growth : report.told.pools) text += PoolText(growth);
+  if (!report.request.at_zero.empty()) {
+    text += "  assumed of a machine type: " + std::string(kTemplateAssumes) + "\n";
+  }
   if (report.told.pools.empty()) text += "no node has GPUs: there is no pool to grow\n";
   return text + NowhereText(report);
 }

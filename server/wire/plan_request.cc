@@ -11,6 +11,7 @@
 #include "server/wire/pod_group_object.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/strict_json.h"
+#include "server/wire/template_node.h"
 
 namespace berth::wire {
 namespace {
@@ -239,6 +240,20 @@ Status ReadCopies(const Json& json, const std::string& path, const NodeRules& ru
   return fields.Finish();
 }
 
+Status ReadMachineType(const Json& json, const std::string& path, const NodeRules& rules,
+                       PlanRequest& request) {
+  if (!json.is_string()) return Invalid(path + ": want the name of a machine type");
+  if (request.grow == 0) return Invalid("machine_types: want grow beside it, got none");
+  if (request.at_zero.size() == kMostMachineTypes) {
+    return Invalid("machine_types: want at most " + std::to_string(kMostMachineTypes) +
+                   " types, got more");
+  }
+  auto node = TemplateNode(json.get_ref<const std::string&>(), rules);
+  if (!node) return tl::unexpected(std::move(node).error().Within(path));
+  request.at_zero.push_back(*std::move(node));
+  return {};
+}
+
 }  // namespace
 
 Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
@@ -255,6 +270,9 @@ Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
   Fields fields(json, "");
   request.has_pods = fields.Peek("pods") != nullptr;
   fields.Int("grow", 1, kMostGrowth, request.grow);
+  fields.List("machine_types", [&](const Json& item, const std::string& path) {
+    return ReadMachineType(item, path, nodes, request);
+  });
   fields.List("pods", [&](const Json& item, const std::string& path) {
     return AddItem(item, path, "", items);
   });

@@ -6,7 +6,9 @@
 //    "add": [{"like": "n1", "count": 3}, {"like": {"status": {...}}}], "remove": ["n2"]}
 //
 // With "grow": 3 it is asked what the next three nodes of each pool would take of these pods, or,
-// where there are no "pods", of those that wait (scoring/explain/pool_growth.h).
+// where there are no "pods", of those that wait (scoring/explain/pool_growth.h). With
+// "machine_types": ["Standard_ND96isr_H100_v5"] beside it also what those of a pool of that type
+// would take that has none yet (template_node.h).
 //
 // Nodes that come are like one of the cluster, by its name, or like a Node (node_shape.h).
 //
@@ -32,6 +34,7 @@ namespace berth::wire {
 
 inline constexpr std::size_t kMostPlanBytes = std::size_t{4} << 20;
 inline constexpr std::size_t kMostPlannedPods = 10'000;
+inline constexpr std::size_t kMostMachineTypes = 100;
 
 struct PlanRequest {
   // Pods of one object, in a row.
@@ -42,6 +45,7 @@ struct PlanRequest {
   std::vector<PodRequest> pods;
   bool has_pods = false;              // said, if only that there are none
   int grow = 0;                       // so many nodes of each pool at most; 0: that is not asked
+  std::vector<NodeSpec> at_zero;      // templates of pools that have no node yet; with `grow`
   std::vector<Source> sources;        // of all of them
   std::vector<std::string> left_out;  // "Service team-a/web: no pods of this kind are known"
   NodeEdits nodes;

@@ -204,7 +204,7 @@ void Plan(std::string_view input) {
     if (!plan || plan->pods.size() > 100) continue;
     Service service;
     if (plan->grow > 0) {
-      auto told = service.extender().WouldTake(plan->pods, plan->nodes, plan->grow);
+      auto told = service.extender().WouldTake(plan->pods, plan->nodes, plan->grow, plan->at_zero);
       if (!told) continue;
       const wire::GrowthReport report{
           .request = *plan, .pods = plan->pods, .told = *std::move(told)};

@@ -180,6 +180,62 @@ TEST_F(PlanCommands, WhatPoolsWouldTakeOfThePodsThatWait) {
             Json::array({"team/c"}));
 }
 
+// AKS without GPU Feature Discovery, with a pool of a machine type of its own and one at zero.
+constexpr char kAks[] = R"({"kind":"List","items":[
+    {"kind":"Node","metadata":{"name":"aks-h100-0","labels":{"agentpool":"h100",
+                               "node.kubernetes.io/instance-type":"Standard_ND96isr_H100_v5"}},
+     "status":{"allocatable":{"cpu":"96","memory":"1800Gi","nvidia.com/gpu":"8"}}},
+    {"kind":"Node","metadata":{"name":"hq-0","labels":{"node.kubernetes.io/instance-type":"HQ_L40S"}},
+     "status":{"allocatable":{"cpu":"64","memory":"500Gi","nvidia.com/gpu":"4"}}},
+    {"kind":"Pod","metadata":{"name":"full","namespace":"team","uid":"1"},
+     "spec":{"nodeName":"aks-h100-0","containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"8"}}}]},
+     "status":{"phase":"Running"}},
+    {"kind":"Pod","metadata":{"name":"render","namespace":"team","uid":"2",
+                              "annotations":{"berth.dev/gpu-model":"NVIDIA-L40S"}},
+     "spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"4"}}}]},
+     "status":{"phase":"Pending"}},
+    {"kind":"Pod","metadata":{"name":"train","namespace":"team","uid":"3","creationTimestamp":"2026-01-01T00:00:00Z",
+                              "annotations":{"berth.dev/gpu-model":"NVIDIA-H200"}},
+     "spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"8"}}}]},
+     "status":{"phase":"Pending"}},
+    {"kind":"Pod","metadata":{"name":"serve","namespace":"team","uid":"4"},
+     "spec":{"nodeSelector":{"nvidia.com/gpu.product":"NVIDIA-H200"},
+             "containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"2"}}}]},
+     "status":{"phase":"Pending"}},
+    {"kind":"Pod","metadata":{"name":"picky","namespace":"team","uid":"5"},
+     "spec":{"nodeSelector":{"agentpool":"h200"},
+             "containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"1"}}}]},
+     "status":{"phase":"Pending"}}]})";
+
+TEST_F(PlanCommands, WhatAPoolWithoutNodesWouldTakeIsToldByItsMachineType) {
+  const std::string cluster = folder_.WriteText("aks.json", kAks);
+  const std::string config = folder_.WriteText(
+      "types.yaml",
+      "machineTypes: [{name: HQ_L40S, gpus: 4, model: NVIDIA-L40S, memoryMib: 46068}]");
+  const auto grow = [&](const std::string& types) {
+    return RunPlan(
+        {"--grow", "2", "--cluster", cluster, "--config", config, "--machine-type", types});
+  };
+  const Outcome told = grow("Standard_ND96isr_H200_v5,HQ_L40S");
+  EXPECT_EQ(
+      told.out,
+      "4 pods wait, for 15 GPUs; 1 fits as the cluster is\n"
+      "pool HQ_L40S (1 node of 4 GPUs, NVIDIA-L40S): 2 more nodes take none of them\n"
+      "pool h100, Standard_ND96isr_H100_v5 (1 node of 8 GPUs, NVIDIA-H100-80GB-HBM3): 2 more "
+      "nodes take none of them\n"
+      "machine type Standard_ND96isr_H200_v5 (no node yet, 8 GPUs, NVIDIA-H200): 1 node takes 1 "
+      "pod (8 GPUs), 2 take 2 pods (10 GPUs)\n"
+      "machine type HQ_L40S (no node yet, 4 GPUs, NVIDIA-L40S): 2 nodes take none of them\n"
+      "  assumed of a machine type: CPU and memory for all pods, no labels but machine type, "
+      "linux and GPU model, no taints, no MIG, no agent for shares of GPUs\n"
+      "No pool takes 1 pod, even if no other waited: team/picky\n")
+      << told.err;
+  EXPECT_EQ(grow("HQ_L40").err,
+            "berth: --machine-type: want a machine type that is known, got \"HQ_L40\"; nearest: "
+            "HQ_L40S, BM.GPU4.8, g5.xlarge\n");
+  EXPECT_EQ(RunPlan({"-f", pods_, "--cluster", cluster, "--machine-type", "HQ_L40S"}).code, 2);
+}
+
 TEST_F(PlanCommands, WhatPoolsWouldTakeOfThePodsOfAFile) {
   const Outcome told = Ask({"--grow", "1"});
   EXPECT_EQ(told.out,

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "server/wire/strict_json.h"
+#include "server/wire/template_node.h"
 #include "test/support/builders.h"
 
 namespace berth::wire {
@@ -77,6 +78,30 @@ TEST_F(GrowthJsonTest, ProgramsReadFields) {
   EXPECT_FALSE(pool.contains("not_autoscaled"));
   EXPECT_EQ(json["pools"][1]["not_autoscaled"], "by hand");
   EXPECT_EQ(json["nowhere"], Json::array({"default/q"}));
+}
+
+TEST_F(GrowthJsonTest, APoolWithoutNodesSaysWhatIsAssumedOfIt) {
+  const NodePool pool =
+      PoolAtZero(test::ANode("node")
+                     .Gpus(8)
+                     .Model("H100")
+                     .Labelled({{"node.kubernetes.io/instance-type", "a3-highgpu-8g"}})
+                     .Spec());
+  told_.pools = {{pool, {{1, 8000}, {2, 16'000}}}};
+  request_.at_zero.resize(1);
+  EXPECT_EQ(
+      TextOf(Report()),
+      "3 pods wait, for 16.5 GPUs\n"
+      "machine type a3-highgpu-8g (no node yet, 8 GPUs, H100): 1 node takes 1 pod (8 GPUs), 2 "
+            "take 2 pods (16 GPUs)\n"
+      "  assumed of a machine type: " +
+          std::string(kTemplateAssumes) + "\n");
+  const Json json = Json::parse(EncodeGrowth(Report()))["pools"][0];
+  EXPECT_EQ(json["pool"], "a3-highgpu-8g");
+  EXPECT_EQ(json["instance_type"], "a3-highgpu-8g");
+  EXPECT_EQ(json["nodes"], 0);
+  EXPECT_EQ(json["like"], "");
+  EXPECT_EQ(json["assumes"], kTemplateAssumes);
 }
 
 TEST_F(GrowthJsonTest, PodsOfTheRequestAreAskedAboutAndDoNotWait) {

@@ -97,7 +97,8 @@ class PoolGrowthTest : public testing::Test {
   void On(const std::vector<ANode>& nodes) { snapshot_ = SnapshotOf(nodes); }
 
   Result<Growth> Ask(const std::vector<APod>& pods, int nodes, NodeEdits edits = {},
-                     std::function<const char*()> stops = {}) {
+                     std::function<const char*()> stops = {},
+                     const std::vector<NodeSpec>& at_zero = {}) {
     std::vector<PodRequest> requests;
     for (const APod& pod : pods) requests.push_back(pod.Request());
     return GrowPools(
@@ -108,7 +109,14 @@ class PoolGrowthTest : public testing::Test {
          .levels = {{"rack", {"rack"}}},
          .starts_whole = [](const PodRequest& pod) { return pod.gang.id.convention == "whole"; },
          .stops = std::move(stops)},
-        nodes);
+        nodes, at_zero);
+  }
+  Growth TellAtZero(const std::vector<APod>& pods, int nodes, const std::vector<ANode>& at_zero) {
+    std::vector<NodeSpec> specs;
+    for (const ANode& node : at_zero) specs.push_back(node.Spec());
+    auto told = Ask(pods, nodes, {}, {}, specs);
+    EXPECT_TRUE(told) << told.error().message;
+    return told ? *std::move(told) : Growth();
   }
   Growth Tell(const std::vector<APod>& pods, int nodes, NodeEdits edits = {}) {
     auto told = Ask(pods, nodes, std::move(edits));
@@ -196,6 +204,28 @@ TEST_F(PoolGrowthTest, NodesThatComeAndGoAreThoughtOfFirst) {
   const Growth told = Tell(Waiting(2, 8), 1, {{{"c", 1, shape}}, {"a"}});
   EXPECT_EQ(TextOf(told), "B x4: 0;C x1: 0;");
   EXPECT_EQ(told.nodes.removed, (std::vector<std::string>{"a"}));
+}
+
+TEST_F(PoolGrowthTest, APoolWithoutNodesIsTriedAfterTheOthers) {
+  On({ANode("a").Gpus(4).Model("A").Holding(APod("x").Whole(4), {0, 1, 2, 3})});
+  const auto machine = [](const char* type) {
+    return ANode("node").Gpus(8).Labelled({{"node.kubernetes.io/instance-type", type}});
+  };
+  const Growth told = TellAtZero({APod("p").Whole(4), APod("q").Whole(8), APod("r").Whole(8)}, 2,
+                                 {machine("big").Model("B"), machine("also").Model("C")});
+  EXPECT_EQ(TextOf(told), "A x4: 1 1;big: 1 2;also: 1 2;");
+  EXPECT_EQ(told.pools[1].pool.nodes, 0);
+  EXPECT_EQ(told.pools[1].pool.gpus, 8);
+  EXPECT_EQ(told.pools[1].pool.instance_type, "big");
+  EXPECT_TRUE(told.nowhere.empty());
+}
+
+TEST_F(PoolGrowthTest, WhereNoNodeHasGpusAPoolWithoutNodesMay) {
+  On({ANode("cpu")});
+  const Growth told =
+      TellAtZero({APod("p").Whole(8), APod("q").Whole(9)}, 1, {ANode("node").Gpus(8).Model("B")});
+  EXPECT_EQ(TextOf(told), "B x8: 1;");
+  EXPECT_EQ(told.nowhere, (std::vector<std::size_t>{1}));
 }
 
 TEST_F(PoolGrowthTest, TheSnapshotStaysAsItWas) {
