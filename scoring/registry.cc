@@ -16,6 +16,7 @@
 #include "scoring/scorers/gpu_packing.h"
 #include "scoring/scorers/link_locality.h"
 #include "scoring/scorers/mig_packing.h"
+#include "scoring/scorers/power.h"
 #include "scoring/scorers/spreading.h"
 #include "scoring/scorers/workload_fit.h"
 
@@ -44,7 +45,7 @@ struct Entry {
   Factory make;
 };
 
-constexpr std::array<Entry, 11> kScorers = {{
+constexpr std::array<Entry, 13> kScorers = {{
     {"best-fit", MixUse::kNone, Make<BestFit>},
     {"dot-product", MixUse::kNone, Make<DotProduct>},
     {"expected-waste", MixUse::kDraws, MakeExpectedWaste},
@@ -54,6 +55,8 @@ constexpr std::array<Entry, 11> kScorers = {{
     {"link-quality", MixUse::kNone, Make<LinkQuality>},
     {"mig-packing", MixUse::kNone, Make<MigPacking>},
     {"numa-locality", MixUse::kNone, Make<NumaLocality>},
+    {"power", MixUse::kNone, Make<Power>},
+    {"pwr", MixUse::kNone, Make<Pwr>},
     {"spreading", MixUse::kNone, Make<Spreading>},
     {kWorkloadClassScorer, MixUse::kNone, Make<WorkloadFit>},
 }};
@@ -120,6 +123,19 @@ std::span<const ProfileSpec> BuiltinProfiles() {
       {"link-quality", {{"link-quality", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"mig-packing", {{"mig-packing", 1}}, DeviceRule::kTightest, TieRule::kEqual},
       {"numa-locality", {{"numa-locality", 1}}, DeviceRule::kTightest, TieRule::kEqual},
+      {"power", {{"power", 1}}, DeviceRule::kBestScore, TieRule::kEqual},
+      {"power-saving",
+       {{"expected-waste", 4},
+        {"power", 1},
+        {"mig-packing", 4},
+        {std::string(kDomainLocality), 4}},
+       DeviceRule::kBestScore,
+       TieRule::kFullest},
+      {"pwr", {{"pwr", 1}}, DeviceRule::kTightest, TieRule::kEqual},
+      {"pwr-fgd",
+       {{"pwr", 100}, {"fragmentation-gradient", 900}},
+       DeviceRule::kBestScore,
+       TieRule::kEqual},
       {"random", {}, DeviceRule::kRandom, TieRule::kEqual},
       {"spreading", {{"spreading", 1}}, DeviceRule::kTightest, TieRule::kEqual},
   };
