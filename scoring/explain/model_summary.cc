@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "scoring/device_picker.h"
@@ -13,8 +15,22 @@
 namespace berth {
 namespace {
 
+void AddDriver(ModelSummary& summary, const NodeSpec& spec) {
+  const std::optional<Version> driver = VersionOf(spec.labels, Versioned::kDriver);
+  if (!driver) return;
+  auto& drivers = summary.drivers;
+  const auto at =
+      std::ranges::lower_bound(drivers, *driver, std::greater<>(), &std::pair<Version, int>::first);
+  if (at != drivers.end() && at->first == *driver) {
+    ++at->second;
+  } else {
+    drivers.insert(at, {*driver, 1});
+  }
+}
+
 void AddTo(ModelSummary& summary, const Node& node) {
   const NodeSpec& spec = node.spec();
+  AddDriver(summary, spec);
   const auto gpus = static_cast<int>(std::ssize(spec.gpus));
   ++summary.nodes;
   summary.gpus += gpus;
@@ -45,7 +61,7 @@ std::vector<ModelSummary> SummarizeModels(const Snapshot& snapshot) {
   std::map<std::string_view, ModelSummary> by_model;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const NodeSpec& spec = snapshot.node(i).spec();
-    if (spec.gpus.empty() && spec.places.count == 0 && !spec.mig.known()) continue;
+    if (!spec.has_gpus()) continue;
     AddTo(by_model[spec.gpu_model], snapshot.node(i));
   }
   std::vector<ModelSummary> summaries;

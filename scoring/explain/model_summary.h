@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/snapshot.h"
+#include "cluster/version_needs.h"
 
 namespace berth {
 
@@ -29,6 +31,8 @@ struct ModelSummary {
   std::array<std::int64_t, kSizes.size()> fit{};
   int places = 0, free_places = 0;  // on GPUs with several users
   int mig_gpus = 0;                 // partitioned GPUs
+  // How many of the nodes have which driver, as far as they say it: the newest first.
+  std::vector<std::pair<Version, int>> drivers;
 };
 
 // Sorted by model; nodes without GPUs are left out. Nodes that are not ready or are cordoned have

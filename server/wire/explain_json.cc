@@ -144,6 +144,10 @@ Json ModelJson(const ModelSummary& model) {
   for (std::size_t i = 0; i < model.fit.size(); ++i) {
     fit[std::to_string(ModelSummary::kSizes[i])] = model.fit[i];
   }
+  Json drivers = Json::array();
+  for (const auto& [driver, nodes] : model.drivers) {
+    drivers.push_back({{"driver", TextOf(driver)}, {"nodes", nodes}});
+  }
   return {{"model", model.model},
           {"nodes", model.nodes},
           {"gpus", model.gpus},
@@ -155,7 +159,8 @@ Json ModelJson(const ModelSummary& model) {
           {"pods_that_fit", std::move(fit)},
           {"places", model.places},
           {"free_places", model.free_places},
-          {"mig_gpus", model.mig_gpus}};
+          {"mig_gpus", model.mig_gpus},
+          {"drivers", std::move(drivers)}};
 }
 
 }  // namespace

@@ -134,6 +134,8 @@ const modelColumns = [
   })),
   {label: "Out of order", kind: "n", spare: true, cell: row => row.out_of_order ? String(row.out_of_order) : "", sort: row => row.out_of_order},
   {label: "Partitioned", kind: "n", spare: true, cell: row => row.mig_gpus ? String(row.mig_gpus) : "", sort: row => row.mig_gpus},
+  {label: "Driver", kind: "words", spare: true, sort: row => row.drivers.length ? row.drivers[0].driver : "",
+    cell: row => row.drivers.map(found => row.drivers.length > 1 ? found.driver + " on " + found.nodes : found.driver).join(", ")},
   {label: "Places free", kind: "n one", spare: true, cell: row => row.places ? row.free_places + " of " + row.places : "", sort: row => row.free_places},
 ];
 

@@ -31,6 +31,18 @@ TEST(ModelSummary, CountsWhatIsAllocatedIdleAndInOnePiece) {
   EXPECT_EQ(models[1].fit, (std::array<std::int64_t, 4>{4, 2, 1, 0}));
 }
 
+TEST(ModelSummary, CountsTheDriversOfItsNodes) {
+  const auto node = [](const char* name, const char* major) {
+    return ANode(name).Gpus(1).Labelled({{"nvidia.com/cuda.driver-version.major", major},
+                                         {"nvidia.com/cuda.driver-version.minor", "54"}});
+  };
+  const auto models = SummarizeModels(*test::SnapshotOf(
+      {node("n1", "535"), node("n2", "550"), node("n3", "535"), ANode("n4").Gpus(1)}));
+  ASSERT_EQ(models.size(), 1u);
+  const std::vector<std::pair<Version, int>> newest_first = {{{550, 54, 0}, 1}, {{535, 54, 0}, 2}};
+  EXPECT_EQ(models[0].drivers, newest_first);
+}
+
 TEST(ModelSummary, GpusOfNodesThatTakeNoPodAreThereAndNotIdle) {
   const auto models = SummarizeModels(*test::SnapshotOf(
       {ANode("n1").Gpus(2).NotReady(),
