@@ -32,12 +32,14 @@ std::vector<DeviceGrant> AssumeWhole(std::span<const GpuSpec> gpus, std::span<co
   return grants;
 }
 
-std::vector<DeviceGrant> AssumeShare(std::span<const GpuSpec> gpus, std::span<const GpuFree> free,
-                                     const GpuShare& share) {
+// Of one of the GPUs that are not `taken`, of which there is one.
+DeviceGrant AssumeOnOne(std::span<const GpuSpec> gpus, std::span<const GpuFree> free,
+                        const GpuShare& share, GpuMask taken) {
   std::optional<DeviceGrant> tightest;
-  DeviceGrant freest{0, kMilliPerGpu, 0};
+  DeviceGrant freest{DeviceGrant::kUnknown, kMilliPerGpu, 0};
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     const int gpu = static_cast<int>(i);
+    if ((taken & GpuBit(gpu)) != 0) continue;
     const std::optional<DeviceGrant> grant = GrantOfShare(gpus[i], gpu, share);
     const bool fits = grant && gpus[i].healthy && grant->milli <= free[i].milli &&
                       (grant->memory_mib == 0 || grant->memory_mib <= free[i].memory_mib);
@@ -45,12 +47,25 @@ std::vector<DeviceGrant> AssumeShare(std::span<const GpuSpec> gpus, std::span<co
         (!tightest || free[i].milli <= free[static_cast<std::size_t>(tightest->gpu)].milli)) {
       tightest = grant;
     }
-    if (i == 0 || free[i].milli >= free[static_cast<std::size_t>(freest.gpu)].milli) {
+    if (freest.gpu < 0 || free[i].milli >= free[static_cast<std::size_t>(freest.gpu)].milli) {
       const int milli = share.milli > 0 ? share.milli : kMilliPerGpu;
       freest = grant ? *grant : DeviceGrant{gpu, milli, gpus[i].memory_mib};
     }
   }
-  return {tightest ? *tightest : freest};
+  return tightest ? *tightest : freest;
+}
+
+std::vector<DeviceGrant> AssumeShare(std::span<const GpuSpec> gpus, std::span<const GpuFree> free,
+                                     const GpuShare& share) {
+  std::vector<DeviceGrant> grants;
+  GpuMask taken = 0;
+  const std::size_t count = std::min(gpus.size(), static_cast<std::size_t>(share.count));
+  while (grants.size() < count) {
+    grants.push_back(AssumeOnOne(gpus, free, share, taken));
+    taken |= GpuBit(grants.back().gpu);
+  }
+  std::ranges::sort(grants, {}, &DeviceGrant::gpu);
+  return grants;
 }
 
 }  // namespace

@@ -107,12 +107,16 @@ struct NodeSpec {
 Status Validate(const NodeSpec& spec);
 
 // What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty if the
-// GPU can never hold it: too small, or asked by memory that is unknown. Inline: the innermost step
-// of every evaluation.
+// GPU can never hold it: too small, or asked by memory that is unknown. Of several GPUs it is one
+// of the shares. Inline: the innermost step of every evaluation.
 inline std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu,
                                                const GpuShare& share) {
   DeviceGrant grant{gpu, share.milli, share.memory_mib};
-  if (share.memory_mib > 0) {
+  if (share.memory_milli > 0) {
+    if (spec.memory_mib == 0) return std::nullopt;
+    grant.memory_mib = spec.memory_mib * share.memory_milli / kMilliPerGpu;
+    if (share.milli == 0) grant.milli = share.memory_milli;
+  } else if (share.memory_mib > 0) {
     if (share.memory_mib > spec.memory_mib) return std::nullopt;  // also where it is not known (0)
     if (share.milli == 0) {
       const std::int64_t up = share.memory_mib * kMilliPerGpu + spec.memory_mib - 1;

@@ -13,20 +13,27 @@ std::int64_t Cut(std::int64_t amount, std::int64_t whole, std::int64_t before, s
   return amount * (before + part) / whole - amount * before / whole;
 }
 
-// A container's part of the pod's share; an amount that it left open follows the share in
+// A container's part of the pod's share of a GPU; an amount that it left open follows the share in
 // proportion.
 DeviceGrant PartOfShare(const GpuShare& part, const GpuShare& whole, const GpuShare& before,
                         DeviceGrant grant) {
-  if (whole.milli > 0 && part.milli > 0) {
-    grant.memory_mib = whole.memory_mib > 0
-                           ? part.memory_mib
-                           : Cut(grant.memory_mib, whole.milli, before.milli, part.milli);
-    grant.milli = part.milli;
-  } else if (whole.memory_mib > 0) {
-    grant.milli =
-        static_cast<int>(Cut(grant.milli, whole.memory_mib, before.memory_mib, part.memory_mib));
+  const bool has_compute = whole.milli > 0 && part.milli > 0;
+  const auto by_memory = [&](std::int64_t amount) {
+    return whole.memory_mib > 0
+               ? Cut(amount, whole.memory_mib, before.memory_mib, part.memory_mib)
+               : Cut(amount, whole.memory_milli, before.memory_milli, part.memory_milli);
+  };
+  const bool says_memory = whole.memory_mib > 0 || whole.memory_milli > 0;
+  if (!has_compute && !says_memory) return grant;
+  const int milli = has_compute ? part.milli : static_cast<int>(by_memory(grant.milli));
+  if (whole.memory_mib > 0) {
     grant.memory_mib = part.memory_mib;
+  } else if (says_memory) {
+    grant.memory_mib = by_memory(grant.memory_mib);
+  } else {
+    grant.memory_mib = Cut(grant.memory_mib, whole.milli, before.milli, part.milli);
   }
+  grant.milli = milli;
   return grant;
 }
 
@@ -50,12 +57,13 @@ std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
       if (!container.ends_first) next = to;
     } else if (const auto* part = std::get_if<GpuShare>(&container.gpus)) {
       const auto* share = std::get_if<GpuShare>(&pod.shape.gpus);
-      if (share != nullptr && !placement.grants.empty()) {
-        grants.push_back(PartOfShare(*part, *share, before, placement.grants.front()));
+      for (const DeviceGrant& grant : placement.grants) {
+        if (share != nullptr) grants.push_back(PartOfShare(*part, *share, before, grant));
       }
       if (!container.ends_first) {
         before.milli += part->milli;
         before.memory_mib += part->memory_mib;
+        before.memory_milli += part->memory_milli;
       }
     }
     if (!grants.empty()) result.emplace_back(container.name, std::move(grants));

@@ -50,8 +50,8 @@ struct Placement {
 };
 
 // Divides a pod's grants among its containers: whole GPUs in the order of the containers (the GPUs
-// of an init container that ends first are reused by those after it), a share to every container
-// that asked for a part of it. Containers without a GPU are left out.
+// of an init container that ends first are reused by those after it), of a share, on each of its
+// GPUs, a part to every container that asked for one. Containers without a GPU are left out.
 std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
     const PodRequest& pod, const Placement& placement);
 

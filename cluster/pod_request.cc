@@ -16,11 +16,14 @@ int MigSlices::count() const {
 
 int RequestShape::gpu_count() const {
   if (const auto* whole = std::get_if<WholeGpus>(&gpus)) return whole->count;
-  return is_share() ? 1 : 0;
+  const auto* share = std::get_if<GpuShare>(&gpus);
+  return share != nullptr ? share->count : 0;
 }
 
 int RequestShape::milli_per_gpu() const {
-  if (const auto* share = std::get_if<GpuShare>(&gpus)) return share->milli;
+  if (const auto* share = std::get_if<GpuShare>(&gpus)) {
+    return share->milli > 0 ? share->milli : share->memory_milli;
+  }
   return std::holds_alternative<WholeGpus>(gpus) ? kMilliPerGpu : 0;
 }
 
@@ -61,6 +64,7 @@ std::size_t HashValue(const RequestShape& shape) {
   add(static_cast<std::uint64_t>(shape.milli_per_gpu()));
   if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
     add(static_cast<std::uint64_t>(share->memory_mib));
+    if (share->memory_milli > 0) add(static_cast<std::uint64_t>(share->memory_milli));
   }
   if (const MigSlices* mig = shape.mig()) {
     for (const MigWant& want : mig->wants) {

@@ -23,7 +23,7 @@
 
 namespace berth {
 
-// A pod asks for whole GPUs, or for a share of one GPU, or for MIG devices, or for none.
+// A pod asks for whole GPUs, or for shares of GPUs, or for MIG devices, or for none.
 struct NoGpu {
   friend auto operator<=>(const NoGpu&, const NoGpu&) = default;
 };
@@ -31,11 +31,14 @@ struct WholeGpus {
   int count = 1;  // 1..64, all on one node
   friend auto operator<=>(const WholeGpus&, const WholeGpus&) = default;
 };
-// A share of one GPU: compute in thousandths, memory in MiB. One of the two may be 0: it then
-// follows the other in proportion to the chosen GPU. At least one is set.
+// A share of a GPU, or an equal one of each of several GPUs: compute in thousandths, memory in MiB
+// or in thousandths of the chosen GPU's. Without compute, or without memory, the one follows the
+// other in proportion to the chosen GPU. At least one amount is set, and of memory at most one.
 struct GpuShare {
   int milli = 0;                // 0..1000
   std::int64_t memory_mib = 0;  // >= 0
+  int memory_milli = 0;         // 0..1000
+  int count = 1;                // 1..64 GPUs, all on one node
   friend auto operator<=>(const GpuShare&, const GpuShare&) = default;
 };
 // MIG devices: `count` of one profile, by name; or, without a name, of any plain profile that has
@@ -92,7 +95,7 @@ struct RequestShape {
   std::int64_t memory_bytes = 0;
   GpuAsk gpus;
   std::vector<std::string> models;  // accepted GPU models, sorted, unique; empty = any
-  LinkAsk links = {};               // the default for fewer than two whole GPUs
+  LinkAsk links = {};               // the default for fewer than two GPUs
   // The resource by which whole GPUs are asked for, if pods can use several ("amd.com/gpu"); empty:
   // any.
   std::string gpu_resource = {};
@@ -118,7 +121,7 @@ struct RequestShape {
   [[nodiscard]] bool is_share() const { return std::holds_alternative<GpuShare>(gpus); }
   // nullptr where it does not ask for MIG devices.
   [[nodiscard]] const MigSlices* mig() const { return std::get_if<MigSlices>(&gpus); }
-  // How many GPUs it uses that are not partitioned: 0, the whole-GPU count, or 1 for a share.
+  // How many GPUs it uses, wholly or in part, that are not partitioned.
   [[nodiscard]] int gpu_count() const;
   // Compute asked of each of these, in thousandths; 0 for a share by memory alone (it depends on
   // the GPU) and where there are none.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "scoring/device_picker.h"
 
@@ -17,15 +18,15 @@ int PodsOf(const Node& node, const RequestShape& shape, Counts counts) {
   }));
 }
 
-int LeastCrowdOfShares(const Node& node, const RequestShape& shape, const GpuShare& share) {
-  int least = std::numeric_limits<int>::max();
-  for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
-    const auto choice = ShareOn(node, gpu, share);
-    if (choice && HasFree(node, gpu, *choice)) {
-      least = std::min(least, CrowdOnGpu(node, gpu, shape));
-    }
-  }
-  return least;
+// On the last of as many GPUs as the pod needs, the least crowded first.
+int LeastCrowdOfShares(const Node& node, const RequestShape& shape) {
+  std::vector<int> crowds;
+  ForEachGpu(FreeGpus(node, shape),
+             [&](int gpu) { crowds.push_back(CrowdOnGpu(node, gpu, shape)); });
+  const auto last = static_cast<std::size_t>(shape.gpu_count()) - 1;
+  if (last >= crowds.size()) return std::numeric_limits<int>::max();
+  std::ranges::sort(crowds);
+  return crowds[last];
 }
 
 }  // namespace
@@ -41,9 +42,7 @@ int CrowdOnGpu(const Node& node, int gpu, const RequestShape& shape) {
 int CrowdOn(const Node& node, const RequestShape& shape) {
   if (shape.spread == Spread::kNone) return 0;
   if (shape.spread == Spread::kCard) {
-    if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
-      return LeastCrowdOfShares(node, shape, *share);
-    }
+    if (shape.is_share()) return LeastCrowdOfShares(node, shape);
     const bool whole = std::holds_alternative<WholeGpus>(shape.gpus);
     if (whole && !node.spec().gives_parts()) return 0;
   }

@@ -26,7 +26,7 @@ std::string LinkShortage(const Node& node, const RequestShape& shape) {
   if (size < 2 || !ask.limits()) return "";
   const GpuLinks& links = node.spec().links;
   if (!links.known()) return "the links of the node's GPUs are not known";
-  const GpuMask free = IdleGpus(node);
+  const GpuMask free = FreeGpus(node, shape);
   if (links.Choose(free, size, ask) != 0) return "";
   const std::string needs = "needs " + std::to_string(size);
   const std::string has = std::to_string(std::popcount(free)) + " free, ";

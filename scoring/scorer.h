@@ -13,8 +13,8 @@ namespace berth {
 
 constexpr int kMaxScore = 100;
 
-// One way to place a pod on a node: the same amount of every GPU in the set. Empty for a pod
-// without GPU.
+// One way to place a pod on a node: the same amount of every GPU in the set. (Where a share takes
+// other amounts of unequal GPUs, the largest.) Empty for a pod without GPU.
 struct DeviceChoice {
   std::uint64_t gpus = 0;       // bit i = GPU i
   int milli = 0;                // thousandths taken of each

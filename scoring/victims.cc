@@ -172,19 +172,19 @@ class Choice {
     } else if (shape_.mig() != nullptr && shape_.mig()->count() == 1) {
       SearchMig(shape_.mig()->wants.front());
     }
-    if (const auto* share = std::get_if<GpuShare>(&shape_.gpus)) SearchShare(*share);
+    if (shape_.is_share() && shape_.gpu_count() == 1) SearchShare();
   }
 
   // Every set of as many GPUs as are not idle yet, of those that can be made idle.
   void SearchWhole(const Node& emptied, int wanted) {
     std::vector<Mask> takers;  // of the GPUs that can be made idle
-    for (std::size_t gpu = 0; gpu < by_gpu_.size(); ++gpu) {
-      if (IsIdle(node_, static_cast<int>(gpu))) {
+    ForEachGpu(AllGpus(static_cast<int>(by_gpu_.size())), [&](int gpu) {
+      if (IsIdle(node_, gpu)) {
         --wanted;
-      } else if (IsIdle(emptied, static_cast<int>(gpu))) {
-        takers.push_back(by_gpu_[gpu]);
+      } else if (IsIdle(emptied, gpu)) {
+        takers.push_back(by_gpu_[static_cast<std::size_t>(gpu)]);
       }
-    }
+    });
     if (wanted <= 0) return Offer(0);
     const auto more = static_cast<std::size_t>(wanted);
     if (takers.size() < more || Combinations(takers.size(), more) > kMostGpuSets) return;
@@ -194,7 +194,7 @@ class Choice {
   // Every set of GPUs that are idle or can be made so, and are linked as the pod asks. Requires:
   // the node's links are known, since the pod fits the emptied node.
   void SearchLinked(const Node& emptied, int wanted) {
-    const GpuMask free = IdleGpus(emptied);
+    const GpuMask free = FreeGpus(emptied, shape_);
     const auto size = static_cast<std::size_t>(wanted);
     if (Combinations(static_cast<std::uint64_t>(std::popcount(free)), size) > kMostGpuSets) return;
     CombineLinked(free, 0, wanted, 0);
@@ -262,10 +262,10 @@ class Choice {
     }
   }
 
-  // Every set of those that share one GPU.
-  void SearchShare(const GpuShare& share) {
+  // Every set of those that share one GPU, for a share of one.
+  void SearchShare() {
     for (std::size_t gpu = 0; gpu < by_gpu_.size(); ++gpu) {
-      const auto choice = ShareOn(node_, static_cast<int>(gpu), share);
+      const auto choice = ShareOn(node_, static_cast<int>(gpu), shape_);
       const Mask sharers = by_gpu_[gpu];
       if (!choice || std::popcount(sharers) > static_cast<int>(kMostSharers)) continue;
       for (Mask set = sharers;; set = (set - 1) & sharers) {

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "scoring/admission.h"
 #include "scoring/device_picker.h"
@@ -31,16 +33,18 @@ bool IsShortNow(Reason reason) {
 // How many GPUs, or thousandths of one, are missing.
 int MissingOn(const Node& node, const RequestShape& shape) {
   if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
-    int most = 0;
+    std::vector<int> milli(static_cast<std::size_t>(share->count), 0);
     for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
-      if (node.IsOpen(static_cast<int>(gpu))) most = std::max(most, node.gpus()[gpu].milli);
+      if (node.IsOpen(static_cast<int>(gpu))) milli.push_back(node.gpus()[gpu].milli);
     }
-    return std::max(share->milli - most, 0);
+    const auto last = milli.begin() + share->count - 1;
+    std::ranges::nth_element(milli, last, std::greater<>());
+    return std::max(shape.milli_per_gpu() - *last, 0);
   }
   const int wanted = shape.gpu_count();
   if (wanted == 0) return 0;
   const int free =
-      node.spec().places.count > 0 ? node.free_places() : std::popcount(IdleGpus(node));
+      node.spec().places.count > 0 ? node.free_places() : std::popcount(FreeGpus(node, shape));
   return std::max(wanted - free, 0);
 }
 

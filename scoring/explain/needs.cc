@@ -48,30 +48,35 @@ std::string FewerGpus(const RequestShape& shape, int wanted, const Node& node) {
   return "";
 }
 
-std::string SmallerShare(const RequestShape& shape, const GpuShare& share, const Node& node) {
+// The largest of the amounts below the asked one that fits; 0 = none does.
+template <class Amount>
+std::int64_t LessOf(Amount GpuShare::*amount, const RequestShape& shape, const Node& node) {
   RequestShape smaller = shape;
-  const auto fits = [&](const GpuShare& ask) {
+  GpuShare ask = std::get<GpuShare>(shape.gpus);
+  return Largest(1, ask.*amount - 1, [&](std::int64_t tried) {
+    ask.*amount = static_cast<Amount>(tried);
     smaller.gpus = ask;
     return Fits(node, smaller);
+  });
+}
+
+std::string SmallerShare(const RequestShape& shape, const GpuShare& share, const Node& node) {
+  const auto instead = [](std::int64_t amount, const char* of, std::int64_t asked) {
+    return "with " + std::to_string(amount) + of + " instead of " + std::to_string(asked);
   };
-  // Of a share of both, one alone may be what is too much.
-  if (share.milli > 0) {
-    const auto milli = Largest(1, share.milli - 1, [&](std::int64_t tried) {
-      return fits({static_cast<int>(tried), share.memory_mib});
-    });
-    if (milli > 0) {
-      return "with " + std::to_string(milli) + " thousandths of a GPU instead of " +
-             std::to_string(share.milli);
-    }
+  if (const auto gpus = LessOf(&GpuShare::count, shape, node); gpus > 0) {
+    return "with shares of " + CountText(gpus, "GPU") + " instead of " +
+           std::to_string(share.count);
   }
-  if (share.memory_mib > 0) {
-    const auto memory = Largest(1, share.memory_mib - 1, [&](std::int64_t tried) {
-      return fits({share.milli, tried});
-    });
-    if (memory > 0) {
-      return "with " + std::to_string(memory) + " MiB of a GPU instead of " +
-             std::to_string(share.memory_mib);
-    }
+  // Of a share of both, one alone may be what is too much.
+  if (const auto milli = LessOf(&GpuShare::milli, shape, node); milli > 0) {
+    return instead(milli, " thousandths of a GPU", share.milli);
+  }
+  if (const auto memory = LessOf(&GpuShare::memory_mib, shape, node); memory > 0) {
+    return instead(memory, " MiB of a GPU", share.memory_mib);
+  }
+  if (const auto memory = LessOf(&GpuShare::memory_milli, shape, node); memory > 0) {
+    return instead(memory, " thousandths of a GPU's memory", share.memory_milli);
   }
   return "";
 }

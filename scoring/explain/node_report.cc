@@ -97,13 +97,14 @@ std::string LinkText(const Node& node, const RequestShape& shape) {
   if (shortage.empty()) return idle;
   if (!links.known()) return idle + "; " + shortage;
   const std::string wanted = std::to_string(shape.gpu_count());
-  const int linked = std::popcount(links.LargestLinked(IdleGpus(node)));
+  const GpuMask free = FreeGpus(node, shape);
+  const int linked = std::popcount(links.LargestLinked(free));
   if (ask.link == LinkWish::kRequired && linked < shape.gpu_count()) {
     return idle + ", needs " + wanted + " linked (largest linked set " + std::to_string(linked) +
            ")";
   }
   if (ask.numa == NumaWish::kRequired && links.knows_numa()) {
-    const int most = links.MostOfOneGroup(IdleGpus(node));
+    const int most = links.MostOfOneGroup(free);
     if (most < shape.gpu_count()) {
       return idle + ", needs " + wanted + " of one NUMA group (at most " + std::to_string(most) +
              " of one)";
@@ -112,7 +113,8 @@ std::string LinkText(const Node& node, const RequestShape& shape) {
   return idle + "; " + shortage;
 }
 
-std::string ShareText(const Node& node, const GpuShare& share) {
+std::string ShareText(const Node& node, const RequestShape& shape) {
+  const auto& share = std::get<GpuShare>(shape.gpus);
   int milli = 0;
   std::int64_t memory_mib = 0;
   for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
@@ -125,9 +127,15 @@ std::string ShareText(const Node& node, const GpuShare& share) {
   if (share.milli > 0) {
     text += std::to_string(milli) + " thousandths, needs " + std::to_string(share.milli);
   }
-  if (share.memory_mib == 0) return text;
-  if (share.milli > 0) text += "; ";
-  return text + std::to_string(memory_mib) + " MiB, needs " + std::to_string(share.memory_mib);
+  const bool by_memory = share.memory_mib > 0 || share.memory_milli > 0;
+  if (by_memory) {
+    text += (share.milli > 0 ? "; " : "") + std::to_string(memory_mib) + " MiB, needs " +
+            (share.memory_mib > 0 ? std::to_string(share.memory_mib)
+                                  : std::to_string(share.memory_milli) + " thousandths of it");
+  }
+  if (share.count == 1) return text;
+  return text + "; " + CountText(std::popcount(FreeGpus(node, shape)), "GPU") +
+         " with so much free, needs " + std::to_string(share.count);
 }
 
 std::string MigText(const Node& node, const MigSlices& ask) {
@@ -236,7 +244,7 @@ std::string GpuMemoryText(const NodeSpec& spec, const RequestShape& shape) {
 
 std::string DevicesText(const Node& node, const RequestShape& shape) {
   if (const MigSlices* const mig = shape.mig()) return MigText(node, *mig);
-  if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) return ShareText(node, *share);
+  if (shape.is_share()) return ShareText(node, shape);
   const std::string needs = ", needs " + std::to_string(shape.gpu_count());
   if (node.spec().places.count > 0) {
     return std::to_string(std::max(node.free_places(), 0)) + " of " +
@@ -283,7 +291,12 @@ std::string AskText(const GpuAsk& ask) {
     if (share->milli > 0) text += std::to_string(share->milli) + " thousandths";
     if (share->milli > 0 && share->memory_mib > 0) text += " and ";
     if (share->memory_mib > 0) text += std::to_string(share->memory_mib) + " MiB";
-    return text + " of a GPU";
+    if (share->memory_milli > 0) {
+      text += (share->milli > 0 ? " and " : "") + std::to_string(share->memory_milli) +
+              " thousandths of the memory";
+    }
+    return text +
+           (share->count > 1 ? " of each of " + CountText(share->count, "GPU") : " of a GPU");
   }
   const auto* const mig = std::get_if<MigSlices>(&ask);
   if (mig == nullptr) return "no GPU";

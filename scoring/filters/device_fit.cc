@@ -11,26 +11,40 @@
 namespace berth {
 namespace {
 
-// Whether GPUs are linked as the pod asks: all that are healthy, and then those that are idle.
-Reason CheckLinks(const Node& node, int wanted, const LinkAsk& ask) {
-  const GpuLinks& links = node.spec().links;
-  if (!links.known()) return Reason::kLinksUnknown;
-  if (ask.numa == NumaWish::kRequired && !links.knows_numa()) return Reason::kLinksUnknown;
-  GpuMask healthy = 0;
-  for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
-    if (node.spec().gpus[gpu].healthy) healthy |= GpuBit(static_cast<int>(gpu));
-  }
-  if (links.Choose(healthy, wanted, ask) == 0) return Reason::kNeverLinked;
-  const GpuMask idle = IdleGpus(node);
-  if (std::popcount(idle) < wanted) return Reason::kGpusBusy;
-  return links.Choose(idle, wanted, ask) == 0 ? Reason::kLinkedBusy : Reason::kFits;
+// The GPUs of which the pod could get one if all were free.
+GpuMask SuitingGpus(const Node& node, const RequestShape& shape) {
+  GpuMask suiting = AllGpus(static_cast<int>(node.gpus().size()));
+  ForEachGpu(suiting, [&](int gpu) {
+    const bool suits = shape.is_share() ? ShareOn(node, gpu, shape).has_value()
+                                        : node.spec().gpus[static_cast<std::size_t>(gpu)].healthy;
+    if (!suits) suiting &= ~GpuBit(gpu);
+  });
+  return suiting;
 }
 
-Reason CheckWhole(const Node& node, int wanted, const LinkAsk& ask) {
+// Whether the pod cannot be sure of that many even if all are free: any may be the missing ones.
+bool MayBeTooFew(const Node& node, const RequestShape& shape, int wanted) {
+  return std::popcount(SuitingGpus(node, shape)) - node.spec().missing < wanted;
+}
+
+// Whether GPUs are linked as the pod asks: all that suit it, and then those that are free for it.
+Reason CheckLinks(const Node& node, int wanted, const RequestShape& shape) {
+  const GpuLinks& links = node.spec().links;
+  const LinkAsk& ask = shape.links;
+  if (!links.known()) return Reason::kLinksUnknown;
+  if (ask.numa == NumaWish::kRequired && !links.knows_numa()) return Reason::kLinksUnknown;
+  if (links.Choose(SuitingGpus(node, shape), wanted, ask) == 0) return Reason::kNeverLinked;
+  const GpuMask free = FreeGpus(node, shape);
+  if (std::popcount(free) < wanted) {
+    return shape.is_share() ? Reason::kShareBusy : Reason::kGpusBusy;
+  }
+  return links.Choose(free, wanted, ask) == 0 ? Reason::kLinkedBusy : Reason::kFits;
+}
+
+Reason CheckWhole(const Node& node, int wanted, const RequestShape& shape) {
   if (node.healthy_gpus() < wanted) return Reason::kTooFewGpus;
-  const int idle = std::popcount(IdleGpus(node));
-  if (wanted > 1 && ask.limits()) return CheckLinks(node, wanted, ask);
-  return idle < wanted ? Reason::kGpusBusy : Reason::kFits;
+  if (wanted > 1 && shape.links.limits()) return CheckLinks(node, wanted, shape);
+  return std::popcount(FreeGpus(node, shape)) < wanted ? Reason::kGpusBusy : Reason::kFits;
 }
 
 // A node whose GPUs have several users. The device plugin is asked by each container for itself:
@@ -63,18 +77,27 @@ Reason CheckCarrier(const NodeSpec& spec) {
              : Reason::kFits;
 }
 
-Reason CheckShare(const Node& node, const GpuShare& share) {
+Reason CheckShare(const Node& node, const RequestShape& shape) {
   if (const Reason carrier = CheckCarrier(node.spec()); carrier != Reason::kFits) return carrier;
-  bool could = false, memory_known = false;
+  const auto& share = std::get<GpuShare>(shape.gpus);
+  const bool linked = share.count > 1 && shape.links.limits();
+  const bool few = share.count > 1 && MayBeTooFew(node, shape, share.count);
+  int could = 0, free = 0;
+  bool memory_known = false;
   for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {
     memory_known = memory_known || node.spec().gpus[static_cast<std::size_t>(gpu)].memory_mib > 0;
-    const auto choice = ShareOn(node, gpu, share);
-    could = could || choice.has_value();
-    if (choice && HasFree(node, gpu, *choice)) return Reason::kFits;
+    const auto choice = ShareOn(node, gpu, shape);
+    if (!choice) continue;
+    ++could;
+    if (few || linked || !HasFree(node, gpu, *choice)) continue;
+    if (++free == share.count) return Reason::kFits;
   }
-  if (could) return Reason::kShareBusy;
-  return share.memory_mib > 0 && !memory_known ? Reason::kGpuMemoryUnknown
-                                               : Reason::kShareNeverFits;
+  const bool by_memory = share.memory_mib > 0 || share.memory_milli > 0;
+  if (could == 0) {
+    return by_memory && !memory_known ? Reason::kGpuMemoryUnknown : Reason::kShareNeverFits;
+  }
+  if (few) return Reason::kTooFewGpus;
+  return linked ? CheckLinks(node, share.count, shape) : Reason::kShareBusy;
 }
 
 // A node that has MIG devices, or each of whose GPUs is one, or that is in trouble with them.
@@ -86,7 +109,7 @@ Reason CheckWithMig(const Node& node, const RequestShape& shape) {
     return spec.single && shape.is_share() ? Reason::kMigNotShared : Reason::kFits;
   }
   if (const int devices = GpusInsteadOfMig(node, shape); devices > 0) {
-    return CheckWhole(node, devices, {});
+    return CheckWhole(node, devices, shape);
   }
   if (spec.single && !ask->by_name()) return Reason::kNoMigProfile;
   return CheckMig(node, *ask);
@@ -107,10 +130,8 @@ Reason CheckDevices(const Node& node, const RequestShape& shape) {
   if (node.spec().places.count > 0) return CheckPlaces(node, shape);
   if (node.gpus().empty()) return Reason::kNoGpu;
   if (node.healthy_gpus() == 0) return Reason::kNoGpuOffered;
-  if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
-    return CheckShare(node, *share);
-  }
-  return CheckWhole(node, shape.gpu_count(), shape.links);
+  if (shape.is_share()) return CheckShare(node, shape);
+  return CheckWhole(node, shape.gpu_count(), shape);
 }
 
 // Whether one of the MIG devices has other users.

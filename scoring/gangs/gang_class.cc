@@ -17,7 +17,7 @@ std::int64_t MilliOf(const RequestShape& shape) {
   // A device is less than a GPU; how much less is not worth knowing here.
   if (const MigSlices* mig = shape.mig()) return std::int64_t{kMilliPerGpu} / 2 * mig->count();
   const bool by_memory = shape.is_share() && shape.milli_per_gpu() == 0;
-  if (by_memory) return kMilliPerGpu / 2;
+  if (by_memory) return std::int64_t{kMilliPerGpu} / 2 * shape.gpu_count();
   return std::int64_t{shape.gpu_count()} * shape.milli_per_gpu();
 }
 

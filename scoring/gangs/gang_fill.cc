@@ -65,7 +65,7 @@ void GangFill::SumAmounts() {
     return std::popcount(IdleGpus(node)) + std::max(node.free_places(), 0);
   }));
   const auto milli = [](const RequestShape& shape) -> std::int64_t {
-    return shape.is_share() ? shape.milli_per_gpu() : 0;
+    return shape.is_share() ? shape.gpu_count() * shape.milli_per_gpu() : 0;
   };
   const std::int64_t of_whole = amounts_.front().needed * kMilliPerGpu;
   amounts_.push_back(Sum(milli, [](const Node& node) {

@@ -106,7 +106,7 @@ Placement OnRails(const Node& node, const RequestShape& shape, Placement placeme
   for (const DeviceGrant& grant : placement.grants) chosen |= GpuBit(grant.gpu);
   if (rails == 0 || chosen == 0 || !std::holds_alternative<WholeGpus>(shape.gpus)) return placement;
   const GpuMask aligned =
-      AlignedWith(node.spec().links, rails, IdleGpus(node), chosen, shape.links);
+      AlignedWith(node.spec().links, rails, FreeGpus(node, shape), chosen, shape.links);
   return aligned == chosen ? std::move(placement)
                            : PlacementFor(node, shape, {aligned, kMilliPerGpu, 0});
 }

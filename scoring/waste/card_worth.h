@@ -54,12 +54,13 @@ struct CardWorth {
     if (!counts_memory || share == nullptr || share->memory_mib == 0) {
       return static_cast<double>(shape.gpu_count() * shape.milli_per_gpu()) / kMilliPerGpu;
     }
-    return compute * share->milli / kMilliPerGpu +
-           memory * static_cast<double>(share->memory_mib) / mean_card_mib;
+    return share->count * (compute * share->milli / kMilliPerGpu +
+                           memory * static_cast<double>(share->memory_mib) / mean_card_mib);
   }
 };
 
-// The memory that a pod says its share needs; 0 = it follows the compute, or there is no share.
+// The memory that a pod says its share of each GPU needs; 0 = it follows the compute, or there is no
+// share. Requires: memory by the card is in MiB (WithCompute).
 inline std::int64_t ShareMemoryMib(const RequestShape& shape) {
   const auto* const share = std::get_if<GpuShare>(&shape.gpus);
   return share == nullptr ? 0 : share->memory_mib;

@@ -76,8 +76,9 @@ CardWorth WorthOf(const RequestMix& mix, const Fleet& fleet) {
     const double asked = entry.shape.gpu_count() * entry.shape.milli_per_gpu();
     const std::int64_t says = ShareMemoryMib(entry.shape);
     compute += entry.weight * asked / kMilliPerGpu;
-    memory += entry.weight *
-              (says == 0 ? asked / kMilliPerGpu : static_cast<double>(says) / worth.mean_card_mib);
+    memory += entry.weight * (says == 0 ? asked / kMilliPerGpu
+                                        : entry.shape.gpu_count() * static_cast<double>(says) /
+                                              worth.mean_card_mib);
     worth.counts_memory = worth.counts_memory || says > 0;
   }
   if (!worth.counts_memory) return worth;

@@ -102,15 +102,15 @@ struct GpuState {
     after.cpu_milli -= shape.cpu_milli;
     for (std::uint64_t rest = choice.gpus; rest != 0; rest &= rest - 1) {
       const auto gpu = static_cast<std::size_t>(__builtin_ctzll(rest));
-      const int before = UsableMilli(node, gpu);
+      const int before = UsableMilli(node, gpu), left = std::max(before - choice.milli, 0);
       if (card_mib == 0) {
-        after.Change(before, before - choice.milli);
+        after.Change(before, left);
         continue;
       }
       const std::int32_t memory = UsableMib(node, gpu);
       const auto taken = static_cast<std::int32_t>(
           shape.is_share() ? std::min<std::int64_t>(choice.memory_mib, memory) : memory);
-      after.Change(Card(before, memory), Card(before - choice.milli, memory - taken));
+      after.Change(Card(before, memory), Card(left, memory - taken));
     }
     return after;
   }

@@ -131,14 +131,16 @@ LearnedMix::Memory BoundPods(const Snapshot& snapshot, double most) {
 
 RequestShape WithCompute(RequestShape shape, const Snapshot& snapshot) {
   auto* const share = std::get_if<GpuShare>(&shape.gpus);
-  if (share == nullptr || share->milli > 0) return shape;
+  if (share == nullptr || (share->milli > 0 && share->memory_milli == 0)) return shape;
   const GpuShare asked = *share;
-  share->milli = kMilliPerGpu;
+  share->milli = shape.milli_per_gpu() > 0 ? shape.milli_per_gpu() : kMilliPerGpu;
+  share->memory_milli = 0;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const NodeSpec& spec = snapshot.node(i).spec();
     if (spec.gpus.empty() || !shape.Admits(spec.gpu_model)) continue;
     if (const auto grant = GrantOfShare(spec.gpus.front(), 0, asked)) {
       share->milli = grant->milli;
+      if (asked.memory_milli > 0) share->memory_mib = grant->memory_mib;
       break;
     }
   }

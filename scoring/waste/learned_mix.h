@@ -89,7 +89,7 @@ LearnedMix::Memory BoundPods(const Snapshot& snapshot, double most);
 
 // The shape as a class of a mix: a share asked by memory alone gets the compute that goes with it
 // on the first GPU of the snapshot, by node name, that could hold it; all of a GPU if there is
-// none.
+// none. Memory in thousandths becomes that of this GPU.
 RequestShape WithCompute(RequestShape shape, const Snapshot& snapshot);
 
 }  // namespace berth

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "base/random.h"
 #include "scoring/waste/fleet_mix.h"
+#include "topology/gpu_mask.h"
 
 namespace berth {
 
@@ -127,8 +129,15 @@ struct PodDraws::Filling {
       std::fill_n(free.begin(), pod.gpus, std::int16_t{0});
       return;
     }
-    int gpu = count - 1;
+    int gpu = count - pod.gpus;
     while (gpu > 0 && Free(gpu - 1) >= pod.milli) --gpu;
+    if (pod.gpus > 1) {
+      for (int g = gpu; g < gpu + pod.gpus; ++g) {
+        free[Index(g)] = static_cast<std::int16_t>(Free(g) - pod.milli);
+      }
+      std::sort(free.begin(), free.begin() + gpu + pod.gpus);
+      return;
+    }
     const int left = Free(gpu) - pod.milli;
     for (; gpu > 0 && Free(gpu - 1) > left; --gpu) free[Index(gpu)] = free[Index(gpu - 1)];
     free[Index(gpu)] = static_cast<std::int16_t>(left);
@@ -178,8 +187,9 @@ struct PodDraws::CardFilling {
     }
     const std::int64_t memory = MemoryOf(pod);
     if (memory > most_mib) return false;
+    int takers = 0;
     for (std::size_t g = 0; g < cards(); ++g) {
-      if (Takes(g, pod, memory)) return true;
+      if (Takes(g, pod, memory) && ++takers >= pod.gpus) return true;
     }
     return false;
   }
@@ -199,18 +209,28 @@ struct PodDraws::CardFilling {
       return FindMost();
     }
     const std::int64_t memory = MemoryOf(pod);
+    for (GpuMask taken = 0; std::popcount(taken) < pod.gpus;) {
+      const std::size_t best = TightestBut(taken, pod, memory);
+      milli[best] -= pod.milli;
+      memory_mib[best] -= static_cast<std::int32_t>(memory);
+      taken |= GpuBit(static_cast<int>(best));
+    }
+    FindMost();
+  }
+
+  // Requires: one fits that is not taken.
+  [[nodiscard]] std::size_t TightestBut(GpuMask taken, const Class& pod,
+                                        std::int64_t memory) const {
     std::size_t best = cards();
     double least = 0;
     for (std::size_t g = 0; g < cards(); ++g) {
-      if (!Takes(g, pod, memory)) continue;
+      if ((taken >> g & 1) != 0 || !Takes(g, pod, memory)) continue;
       const double left = Left(g);
       if (best != cards() && left >= least) continue;
       best = g;
       least = left;
     }
-    milli[best] -= pod.milli;
-    memory_mib[best] -= static_cast<std::int32_t>(memory);
-    FindMost();
+    return best;
   }
 
   // In thousandths of a GPU.

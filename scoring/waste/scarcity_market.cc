@@ -40,9 +40,9 @@ void ScarcityMarket::FindSlots(const RequestMix& mix, const Fleet& fleet) {
   std::vector<Wanted> wanted;
   for (const RequestClass& ask : mix) {
     Slot slot{ask.shape.gpu_count(), kMilliPerGpu, ask.shape.cpu_milli, 0};
-    if (slot.gpus < 2) continue;
+    if (slot.gpus < 2 || ask.shape.is_share()) continue;
     for (const RequestClass& other : mix) {
-      const int times = other.shape.gpu_count() / slot.gpus;
+      const int times = other.shape.is_share() ? 0 : other.shape.gpu_count() / slot.gpus;
       if (times > 0 && other.shape.cpu_milli + times > slot.cpu_milli * times) {
         slot.demand += other.weight * times;
       }
@@ -89,7 +89,7 @@ void ScarcityMarket::FindRoomInMemory(const RequestMix& mix) {
   for (const RequestClass& entry : mix) {
     const std::int64_t says = ShareMemoryMib(entry.shape);
     if (2 * static_cast<double>(says) > worth_.mean_card_mib) {
-      asked[says] += entry.weight * static_cast<double>(says);
+      asked[says] += entry.weight * entry.shape.gpu_count() * static_cast<double>(says);
     }
   }
   if (asked.empty()) return;

@@ -33,7 +33,10 @@ constexpr std::size_t kMostModels = 1000;  // of the nodes of a file: metrics ar
 Json AskJson(const GpuAsk& ask) {
   if (const auto* whole = std::get_if<WholeGpus>(&ask)) return {{"gpus", whole->count}};
   if (const auto* share = std::get_if<GpuShare>(&ask)) {
-    return {{"milli", share->milli}, {"memory_mib", AtMost(share->memory_mib)}};
+    Json json = {{"milli", share->milli}, {"memory_mib", AtMost(share->memory_mib)}};
+    if (share->memory_milli > 0) json["memory_milli"] = share->memory_milli;
+    if (share->count > 1) json["shares"] = share->count;
+    return json;
   }
   if (const auto* mig = std::get_if<MigSlices>(&ask)) return {{"mig", MigWantsJson(*mig)}};
   return Json::object();
@@ -367,6 +370,8 @@ Status ReadAsk(const Json& json, const std::string& path, GpuAsk& ask) {
   fields.Int("gpus", 0, kMaxGpusPerNode, gpus);
   fields.Int("milli", 0, kMilliPerGpu, share.milli);
   fields.Integer("memory_mib", 0, kMost, share.memory_mib);
+  fields.Int("memory_milli", 0, kMilliPerGpu, share.memory_milli);
+  fields.Int("shares", 1, kMaxGpusPerNode, share.count);
   MigSlices mig;
   fields.List("mig", [&mig](const Json& want, const std::string& place) {
     return ReadMigWant(want, place, mig);
@@ -375,7 +380,7 @@ Status ReadAsk(const Json& json, const std::string& path, GpuAsk& ask) {
     ask = std::move(mig);
   } else if (gpus > 0) {
     ask = WholeGpus{gpus};
-  } else if (share.milli > 0 || share.memory_mib > 0) {
+  } else if (share.milli > 0 || share.memory_mib > 0 || share.memory_milli > 0) {
     ask = share;
   }
   return fields.Finish();

@@ -104,23 +104,26 @@ std::vector<DeviceGrant> MergeWhole(const ByContainer& containers) {
 
 std::vector<DeviceGrant> MergeShare(const PodRequest& pod, const GpuShare& share,
                                     const ByContainer& containers) {
-  DeviceGrant merged{-1, 0, 0};
-  ShareSum running;
+  std::map<int, ShareSum> most, running;  // by GPU
   for (const ContainerAsk& container : pod.containers) {
     const auto entry = containers.find(container.name);
-    if (entry == containers.end() || entry->second.empty()) continue;
-    const DeviceGrant& part = entry->second.front();
-    merged.gpu = part.gpu;
-    merged.milli = std::max(merged.milli, running.milli + part.milli);
-    merged.memory_mib = std::max(merged.memory_mib, running.memory_mib + part.memory_mib);
-    if (container.ends_first) continue;
-    running.milli += part.milli;
-    running.memory_mib += part.memory_mib;
+    if (entry == containers.end()) continue;
+    for (const DeviceGrant& part : entry->second) {
+      ShareSum& sum = most[part.gpu];
+      ShareSum& before = running[part.gpu];
+      sum.milli = std::max(sum.milli, before.milli + part.milli);
+      sum.memory_mib = std::max(sum.memory_mib, before.memory_mib + part.memory_mib);
+      if (container.ends_first) continue;
+      before.milli += part.milli;
+      before.memory_mib += part.memory_mib;
+    }
   }
-  if (merged.gpu < 0) return {};
-  if (share.milli > 0) merged.milli = share.milli;
-  if (share.memory_mib > 0) merged.memory_mib = share.memory_mib;
-  return {merged};
+  std::vector<DeviceGrant> merged;
+  for (const auto& [gpu, sum] : most) {
+    merged.push_back({gpu, share.milli > 0 ? share.milli : sum.milli,
+                      share.memory_mib > 0 ? share.memory_mib : sum.memory_mib});
+  }
+  return merged;
 }
 
 // A device that an init container used goes on to a container after it.
@@ -193,8 +196,14 @@ std::string EncodeDevices(const PodRequest& pod, const Placement& placement, con
 
 std::string VisibleDevices(const PodRequest& pod, const Placement& placement,
                            const NodeSpec& node) {
-  if (!pod.shape.is_share() || placement.grants.size() != 1) return "";
-  return node.gpus[static_cast<std::size_t>(placement.grants.front().gpu)].uuid;
+  if (!pod.shape.is_share()) return "";
+  std::string uuids;
+  for (const DeviceGrant& grant : placement.grants) {
+    const std::string& uuid = node.gpus[static_cast<std::size_t>(grant.gpu)].uuid;
+    if (uuid.empty()) return "";
+    uuids += (uuids.empty() ? "" : ",") + uuid;
+  }
+  return uuids;
 }
 
 Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& pod,

@@ -2,8 +2,8 @@
 //
 // The annotation berth.dev/devices: which GPUs or MIG devices each container of a bound pod has.
 // Written with the binding, read back from the watch, so that a restart loses nothing. Beside it,
-// for a share of a GPU whose UUID is known, berth.dev/visible-devices: that UUID, as the NVIDIA
-// runtime takes it from a container's environment. It is never read back.
+// for shares of GPUs whose UUIDs are known, berth.dev/visible-devices: these, joined by commas, as
+// the NVIDIA runtime takes them from a container's environment. It is never read back.
 //
 //   {"version":1,"node":"n1","containers":
 //     {"main":{"gpus":[{"index":3,"uuid":"GPU-..","milli":1000,"memory_mib":81920}]}}}

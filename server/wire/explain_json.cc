@@ -33,6 +33,8 @@ Json AsksJson(const RequestShape& shape) {
   } else if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
     json["milli"] = share->milli;
     json["memory_mib"] = share->memory_mib;
+    if (share->memory_milli > 0) json["memory_milli"] = share->memory_milli;
+    if (share->count > 1) json["shares"] = share->count;
   } else if (const MigSlices* const mig = shape.mig()) {
     json["mig"] = MigWantsJson(*mig);
   }

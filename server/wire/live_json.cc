@@ -29,7 +29,7 @@ Json WaitingRowJson(const WaitingRow& row) {
   const PodRequest& pod = *row.pod.pod;
   Json json = {{"pod", pod.id.full_name()}, {"asks", AskText(pod.shape.gpus)}};
   if (const int gpus = pod.shape.gpu_count(); gpus > 0) {
-    json["gpus"] = pod.shape.is_share() ? pod.shape.milli_per_gpu() / 1000.0 : gpus;
+    json["gpus"] = pod.shape.is_share() ? gpus * pod.shape.milli_per_gpu() / 1000.0 : gpus;
   }
   if (!pod.shape.models.empty()) json["models"] = pod.shape.models;
   if (pod.priority != 0) json["priority"] = pod.priority;

@@ -10,6 +10,7 @@ ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
   gpus = Capped(gpus + other.gpus);
   share_milli = Capped(share_milli + other.share_milli);
   share_bytes = Capped(share_bytes + other.share_bytes);
+  share_memory_milli = Capped(share_memory_milli + other.share_memory_milli);
   for (std::size_t i = 0; i < agent_amounts.size(); ++i) {
     agent_amounts[i] = Capped(agent_amounts[i] + other.agent_amounts[i]);
   }
@@ -24,6 +25,7 @@ void ResourceAsk::Raise(const ResourceAsk& other) {
   gpus = std::max(gpus, other.gpus);
   share_milli = std::max(share_milli, other.share_milli);
   share_bytes = std::max(share_bytes, other.share_bytes);
+  share_memory_milli = std::max(share_memory_milli, other.share_memory_milli);
   for (std::size_t i = 0; i < agent_amounts.size(); ++i) {
     agent_amounts[i] = std::max(agent_amounts[i], other.agent_amounts[i]);
   }
@@ -36,6 +38,7 @@ void ResourceAsk::AddWords(const ResourceAsk& other) {
   gpu_cores_percent = std::max(gpu_cores_percent, other.gpu_cores_percent);
   several_share_agents = several_share_agents || other.several_share_agents ||
                          (wants_share() && other.wants_share() && share_agent != other.share_agent);
+  share_gpus = std::max(share_gpus, other.share_gpus);
   other_devices = other_devices || other.other_devices;
   if (share_agent.empty()) share_agent = other.share_agent;
   if (part_resource.empty()) part_resource = other.part_resource;

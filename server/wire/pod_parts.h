@@ -33,6 +33,10 @@ struct ResourceAsk {
   std::int64_t gpus = 0;
   std::int64_t share_milli = 0;
   std::int64_t share_bytes = 0;
+  std::int64_t share_memory_milli = 0;  // in place of bytes: of the memory of whichever GPU
+  // The share is one of each of so many GPUs; 0 = of one. Dialects see to it that all containers
+  // with shares say the same.
+  std::int64_t share_gpus = 0;
   MigCounts mig = {};
   std::int64_t gpu_memory_mib_each = 0;  // of each of the GPUs at least; 0 = not said
   std::int64_t gpu_memory_percent = 0;   // likewise, of its memory
@@ -55,7 +59,9 @@ struct ResourceAsk {
   // The larger of each.
   void Raise(const ResourceAsk& other);
   [[nodiscard]] bool wants_gpu() const { return gpus > 0 || wants_share() || !mig.empty(); }
-  [[nodiscard]] bool wants_share() const { return share_milli > 0 || share_bytes > 0; }
+  [[nodiscard]] bool wants_share() const {
+    return share_milli > 0 || share_bytes > 0 || share_memory_milli > 0;
+  }
 
  private:
   void AddWords(const ResourceAsk& other);

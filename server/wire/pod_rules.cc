@@ -37,7 +37,10 @@ GpuAsk GpuAskOf(const ResourceAsk& ask) {
   if (ask.gpus > 0) return WholeGpus{static_cast<int>(Capped(ask.gpus))};
   if (!ask.wants_share()) return NoGpu{};
   const std::int64_t mib = ask.share_bytes / kBytesPerMib + (ask.share_bytes % kBytesPerMib != 0);
-  return GpuShare{static_cast<int>(ask.share_milli), mib};
+  return GpuShare{.milli = static_cast<int>(ask.share_milli),
+                  .memory_mib = mib,
+                  .memory_milli = static_cast<int>(ask.share_memory_milli),
+                  .count = static_cast<int>(std::max<std::int64_t>(ask.share_gpus, 1))};
 }
 
 // Why no node could ever take such an ask; empty = fine.
@@ -54,10 +57,12 @@ std::string Objection(const ResourceAsk& ask) {
   if (ask.gpus > 0 && ask.wants_share()) {
     return "pod asks for whole GPUs and for a share of one: want one of the two";
   }
-  if (ask.gpus > kMaxGpusPerNode) return "pod asks for more GPUs than any node has";
+  if (std::max(ask.gpus, ask.share_gpus) > kMaxGpusPerNode)
+    return "pod asks for more GPUs than any node has";
   if (ask.several_share_agents)
     return "pod asks for shares of a GPU in the words of several agents";
-  if (ask.share_milli > kMilliPerGpu) return "pod asks for a share above one GPU";
+  if (std::max(ask.share_milli, ask.share_memory_milli) > kMilliPerGpu)
+    return "pod asks for a share above one GPU";
   return "";
 }
 
@@ -140,7 +145,7 @@ Status PodRules::ReadAnnotations(const PodParts& parts, PodRequest& request) con
   RequestShape& shape = request.shape;
   BERTH_TRY_STATUS(CheckGpuNeeds(shape));
   // One GPU has no links to choose among.
-  if (!std::holds_alternative<WholeGpus>(shape.gpus) || shape.gpu_count() < 2) shape.links = {};
+  if (shape.gpu_count() < 2) shape.links = {};
   return {};
 }
 

@@ -6,8 +6,8 @@
 // Containers add up as in Kubernetes (k8s.io/component-helpers resource.PodRequests): the larger of
 // "all containers and sidecars together" and "any init container with the sidecars started before
 // it", plus the pod's overhead; CPU and memory given for the pod as a whole replace that sum. A pod
-// asks for whole GPUs of one resource, for a share of one GPU, or for MIG devices (pod_mig.h);
-// shares of its containers are parts of the same GPU.
+// asks for whole GPUs of one resource, for a share of a GPU or of several, or for MIG devices
+// (pod_mig.h); shares of its containers are parts of the same GPUs.
 #pragma once
 
 #include <cstdint>

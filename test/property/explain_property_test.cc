@@ -35,14 +35,17 @@ int NumberIn(std::string_view text) {
   return number;
 }
 
-// The ask of that size, of whole GPUs or of a share of compute alone; as it was for others.
-RequestShape Resized(const RequestShape& shape, int size) {
+// The ask of that size, of whole GPUs, of as many shares or of a share of compute alone; as it was
+// for others.
+RequestShape Resized(const RequestShape& shape, std::string_view text, int size) {
   RequestShape other = shape;
   if (std::holds_alternative<WholeGpus>(shape.gpus)) {
     other.gpus = WholeGpus{size};
     if (size == 1) other.links = {};
   } else if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
-    if (share->memory_mib == 0) other.gpus = GpuShare{size, 0};
+    GpuShare smaller = *share;
+    (text.starts_with("with shares of") ? smaller.count : smaller.milli) = size;
+    if (smaller.count != share->count || share->memory_mib == 0) other.gpus = smaller;
   }
   return other;
 }
@@ -64,10 +67,11 @@ void CheckWay(const Node& node, const PodRequest& pod, const WayIn& way) {
     return;
   }
   if (way.code == "size") {
-    const RequestShape smaller = Resized(pod.shape, NumberIn(way.text));
+    const int size = NumberIn(way.text);
+    const RequestShape smaller = Resized(pod.shape, way.text, size);
     if (smaller != pod.shape) {
       EXPECT_TRUE(FitsIn(node, smaller));
-      EXPECT_FALSE(FitsIn(node, Resized(pod.shape, NumberIn(way.text) + 1)));
+      EXPECT_FALSE(FitsIn(node, Resized(pod.shape, way.text, size + 1)));
     }
     return;
   }

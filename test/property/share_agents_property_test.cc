@@ -181,17 +181,24 @@ class AgentRun {
   Json Ask(Agent words, const std::string& uid, std::int64_t memory_mib, int cores) {
     const std::string memory = std::to_string(memory_mib), percent = std::to_string(cores);
     const bool whole = random_.Below(10) == 0;
+    const int each = random_.Below(4) == 0 ? 2 : 1;  // of so many GPUs
+    const std::string gpus = std::to_string(each);
     switch (words) {
       case kGpushare:
         return test::PodAsking(uid, {{"aliyun.com/gpu-mem", std::to_string(memory_mib / 1024)}});
       case kHami:
         if (whole) return test::PodAsking(uid, {{"nvidia.com/gpu", "2"}});
-        return test::PodAsking(uid, {{"nvidia.com/gpu", "1"},
+        if (random_.Below(4) == 0) {
+          return test::PodAsking(uid, {{"nvidia.com/gpu", gpus},
+                                       {"nvidia.com/gpumem-percentage", PercentOf(memory_mib)},
+                                       {"nvidia.com/gpucores", percent}});
+        }
+        return test::PodAsking(uid, {{"nvidia.com/gpu", gpus},
                                      {"nvidia.com/gpumem", memory},
                                      {"nvidia.com/gpucores", percent}});
       case kVolcano:
         if (whole) return test::PodAsking(uid, {{"volcano.sh/vgpu-number", "1"}});
-        return test::PodAsking(uid, {{"volcano.sh/vgpu-number", "1"},
+        return test::PodAsking(uid, {{"volcano.sh/vgpu-number", gpus},
                                      {"volcano.sh/vgpu-memory", memory},
                                      {"volcano.sh/vgpu-cores", percent}});
       case kKoordinator:
@@ -199,13 +206,22 @@ class AgentRun {
         if (random_.Below(2) == 0) {
           return test::PodAsking(uid, {{"koordinator.sh/gpu", std::to_string(cores + 10)}});
         }
-        return test::PodAsking(uid, {{"koordinator.sh/gpu-memory", memory + "Mi"},
-                                     {"koordinator.sh/gpu-core", percent}});
+        if (random_.Below(4) == 0) {
+          return test::PodAsking(uid, {{"koordinator.sh/gpu-memory-ratio", PercentOf(memory_mib)},
+                                       {"koordinator.sh/gpu-core", percent}});
+        }
+        return test::PodAsking(
+            uid, {{"koordinator.sh/gpu.shared", gpus},
+                  {"koordinator.sh/gpu-memory", std::to_string(each * memory_mib) + "Mi"},
+                  {"koordinator.sh/gpu-core", std::to_string(each * cores)}});
       default:
         return test::PodAsking(uid, {{"berth.dev/gpu-memory-mib", memory}});
     }
   }
 
+  static std::string PercentOf(std::int64_t memory_mib) {
+    return std::to_string(memory_mib * 100 / kGpuMib);
+  }
   std::int64_t SomeMemory() { return 1024 * (1 + static_cast<std::int64_t>(random_.Below(30))); }
   int SomeCores() { return 10 * static_cast<int>(random_.Below(8)); }
   Agent SomeAgent() { return static_cast<Agent>(random_.Below(kAgents)); }
@@ -230,6 +246,8 @@ class AgentRun {
     ++counts[std::string("bound on ") + kNames[agent]];
     ++counts["bound by Berth"];
     ASSERT_FALSE(added.promises.empty());
+    counts["bound to parts of several GPUs"] +=
+        added.promises.size() > 1 && added.promises[0].memory_mib < kGpuMib ? 1 : 0;
     for (const Promise& promise : added.promises) Check(agent, promise.gpu);
   }
 
@@ -447,6 +465,7 @@ TEST(ShareAgents, ArePromisedNoMoreOfAGpuThanItHas) {
   for (const char* node : kNames)
     EXPECT_GT(run.counts[std::string("bound on ") + node], steps / 1000);
   EXPECT_GT(run.counts["bound by others"], steps / 100);
+  EXPECT_GT(run.counts["bound to parts of several GPUs"], steps / 1000);
   EXPECT_GT(run.counts["reservations"], steps / 1000);
   EXPECT_GT(run.counts["claims"], steps / 1000);
   std::printf("%d steps:", steps);

@@ -36,6 +36,9 @@ class APod {
 
   APod& Whole(int count) { return Asks(WholeGpus{count}); }
   APod& Share(int milli, std::int64_t memory_mib = 0) { return Asks(GpuShare{milli, memory_mib}); }
+  APod& Shares(int count, int milli, std::int64_t memory_mib = 0) {
+    return Asks(GpuShare{.milli = milli, .memory_mib = memory_mib, .count = count});
+  }
   APod& ShareByMemory(std::int64_t memory_mib) { return Asks(GpuShare{0, memory_mib}); }
   // Devices of that profile, in addition to those of others.
   APod& Mig(const std::string& profile, int count = 1, bool shared = false) {

@@ -105,6 +105,10 @@ class RandomWorld {
       const int milli = Between(1, 1000);
       pod.Share(milli, Between(1, 12'000));
     }
+    if (kind == 8) {
+      const int count = Between(2, 3), milli = Between(0, 5) * 100;
+      pod.Shares(count, milli, milli == 0 || Chance(50) ? Between(1, 8000) : 0);
+    }
     if (Chance(15)) pod.Models(OneOf<std::vector<std::string>>({{"A100"}, {"A100", "T4"}}));
     return pod.Shape();
   }

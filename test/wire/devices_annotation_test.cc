@@ -38,6 +38,10 @@ TEST(VisibleDevices, AreTheUuidOfTheGpuOfAShareWhereItIsKnown) {
   };
   EXPECT_EQ(of(APod("p").Share(300), 3), "GPU-3");
   EXPECT_EQ(of(APod("p").Share(300), 2), "") << "not known";
+  node.gpus[1].uuid = "GPU-1";
+  const APod two = APod("p").Shares(2, 300);
+  EXPECT_EQ(VisibleDevices(two.Request(), two.On("n1", {1, 3}), node), "GPU-1,GPU-3");
+  EXPECT_EQ(VisibleDevices(two.Request(), two.On("n1", {2, 3}), node), "") << "one is not known";
   EXPECT_EQ(of(APod("p").Whole(1), 3), "") << "the kubelet picks";
   EXPECT_EQ(VisibleDevices(APod("p").Request(), {"n1", 0, 0, {}}, node), "");
 }

@@ -206,6 +206,51 @@ TEST_F(KoordinatorShares, AreOfOneGpuBelowAHundredPercent) {
       << "bytes";
 }
 
+TEST_F(KoordinatorShares, AreOfEachOfSeveralGpusWhereTheAmountsAreLess) {
+  EXPECT_EQ(AskOf({{"koordinator.sh/gpu.shared", "2"}, {"koordinator.sh/gpu-memory-ratio", "100"}}),
+            GpuAsk(GpuShare{.milli = 500, .count = 2}));
+  EXPECT_EQ(AskOf({{"koordinator.sh/gpu.shared", "4"},
+                   {"koordinator.sh/gpu-memory", "2Gi"},
+                   {"koordinator.sh/gpu-core", "40"}}),
+            GpuAsk(GpuShare{.milli = 100, .memory_mib = 512, .count = 4}));
+  EXPECT_EQ(AskOf({{"koordinator.sh/gpu-core", "100"}, {"koordinator.sh/gpu-memory-ratio", "200"}}),
+            GpuAsk(GpuShare{.milli = 500, .memory_milli = 1000, .count = 2}))
+      << "all of the memory, half of the compute";
+}
+
+TEST_F(KoordinatorShares, MayHaveOtherPercentOfComputeThanOfMemory) {
+  EXPECT_EQ(AskOf({{"koordinator.sh/gpu-core", "50"}, {"koordinator.sh/gpu-memory-ratio", "25"}}),
+            GpuAsk(GpuShare{.milli = 500, .memory_milli = 250}));
+  const Json third = PodAsking(
+      "a", {{"koordinator.sh/gpu-core", "10"}, {"koordinator.sh/gpu-memory-ratio", "33"}});
+  const Json resources = Allocated(world_.Bind(third))[0]["resources"];
+  EXPECT_EQ(resources, (Json{{"koordinator.sh/gpu-core", "10"},
+                             {"koordinator.sh/gpu-memory", "27033Mi"},
+                             {"koordinator.sh/gpu-memory-ratio", "33"}}));
+  EXPECT_EQ(world_.node().gpus()[0], (GpuFree{.milli = 900, .memory_mib = kCardMib - 27'033}));
+}
+
+TEST_F(KoordinatorShares, OfSeveralGpusAreWrittenForEach) {
+  const Json two = PodAsking("a", {{"koordinator.sh/gpu.shared", "2"},
+                                   {"koordinator.sh/gpu-core", "60"},
+                                   {"koordinator.sh/gpu-memory", "16Gi"}});
+  const Texts written = world_.Bind(two);
+  const Json gpus = Allocated(written);
+  ASSERT_EQ(gpus.size(), 2U);
+  for (int minor = 0; minor < 2; ++minor) {
+    EXPECT_EQ(gpus[static_cast<std::size_t>(minor)],
+              (Json{{"minor", minor},
+                    {"resources",
+                     {{"koordinator.sh/gpu-core", "30"},
+                      {"koordinator.sh/gpu-memory", "8192Mi"},
+                      {"koordinator.sh/gpu-memory-ratio", "10"}}},
+                    {"id", "GPU-" + std::to_string(minor)}}));
+  }
+  EXPECT_EQ(written.at("scheduling.koordinator.sh/gpu-minors"), "0,1");
+  EXPECT_EQ(written.at("berth.dev/visible-devices"), "GPU-0,GPU-1");
+  EXPECT_EQ(world_.node().gpus()[1], (GpuFree{.milli = 700, .memory_mib = kCardMib - 8192}));
+}
+
 TEST_F(KoordinatorShares, AreWholeGpusByTheHundred) {
   EXPECT_EQ(AskOf({{"koordinator.sh/gpu", "100"}}), GpuAsk(WholeGpus{1}));
   EXPECT_EQ(AskOf({{"koordinator.sh/gpu", "300"}}), GpuAsk(WholeGpus{3}));
@@ -238,8 +283,8 @@ TEST_F(KoordinatorShares, AddUpOverContainersBeforeTheyAreRead) {
   // As the webhook of koord-manager leaves them, each container counts a GPU of its own.
   const Json shared = {{"koordinator.sh/gpu.shared", "1"},
                        {"koordinator.sh/gpu-memory-ratio", "50"}};
-  EXPECT_NE(world_.Decode(with(PodAsking("a", shared), shared)).refusal.find("got parts of 2"),
-            std::string::npos);
+  EXPECT_EQ(world_.Decode(with(PodAsking("a", shared), shared)).shape.gpus,
+            GpuAsk(GpuShare{.milli = 500, .count = 2}));
   // Compute of one container, memory of the other.
   EXPECT_EQ(world_
                 .Decode(with(PodAsking("a", {{"koordinator.sh/gpu-core", "30"}}),
@@ -284,19 +329,12 @@ TEST_F(KoordinatorShares, ThatItsSchedulerRefusesAreRefusedWithTheWord) {
 }
 
 TEST_F(KoordinatorShares, ThatBerthDoesNotGiveAreRefusedWithTheWord) {
-  EXPECT_EQ(
-      RefusalOf({{"koordinator.sh/gpu.shared", "2"}, {"koordinator.sh/gpu-memory-ratio", "100"}}),
-      "koordinator.sh/gpu.shared: want 1 GPU, or all of each, since parts are given of one "
-      "GPU, got parts of 2");
-  EXPECT_NE(RefusalOf({{"koordinator.sh/gpu.shared", "2"}, {"koordinator.sh/gpu-memory", "2Gi"}}),
-            "");
-  EXPECT_EQ(
-      RefusalOf({{"koordinator.sh/gpu-core", "20"}, {"koordinator.sh/gpu-memory-ratio", "50"}}),
-      "koordinator.sh/gpu-core: want as many percent as of koordinator.sh/gpu-memory-ratio "
-      "(50), or koordinator.sh/gpu-memory in its place, got 20");
   EXPECT_EQ(RefusalOf({{"koordinator.sh/gpu-core", "200"}, {"koordinator.sh/gpu-memory", "2Gi"}}),
-            "koordinator.sh/gpu-core: want 100 at most beside koordinator.sh/gpu-memory, which is "
-            "of one GPU, got 200");
+            "koordinator.sh/gpu-core: want 100 at most of each of 1 GPU, got 200");
+  EXPECT_EQ(
+      RefusalOf({{"koordinator.sh/gpu-core", "100"}, {"koordinator.sh/gpu-memory-ratio", "300"}}),
+      "container main: koordinator.sh/gpu-core: want as much of each of 3 GPUs, in thousandths, "
+      "got 100");
   for (const std::string_view key : dialects::kKoordinatorChoices) {
     Json pod = Percent("a", 50);
     pod["metadata"]["annotations"][std::string(key)] = "{}";

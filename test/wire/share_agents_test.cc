@@ -97,6 +97,48 @@ TEST(HamiShares, HaveASegmentForEachContainerInitContainersFirst) {
   EXPECT_EQ(world.node().gpus()[0].memory_mib, 40'960 - 12'000);
 }
 
+TEST(HamiShares, OfSeveralGpusAreOfAsManyCards) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  ASSERT_FALSE(world.Bind(HamiPod("a", "10000", "50")).empty());
+  Json two = test::PodAsking(
+      "b", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "8000"}, {"nvidia.com/gpucores", "20"}});
+  two["spec"]["containers"].push_back(
+      Container("b", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "4000"}}));
+  EXPECT_EQ(world.Decode(two).shape.gpus,
+            GpuAsk(GpuShare{.milli = 200, .memory_mib = 12'000, .count = 2}));
+  const Texts written = world.Bind(two);
+  EXPECT_EQ(written.at("hami.io/vgpu-devices-to-allocate"),
+            "GPU-a,NVIDIA,8000,20:GPU-b,NVIDIA,8000,20:;GPU-a,NVIDIA,4000,0:GPU-b,NVIDIA,4000,0:;");
+  EXPECT_EQ(world.node().gpus()[0], (GpuFree{.milli = 300, .users = 2, .memory_mib = 18'960}));
+  EXPECT_EQ(world.node().gpus()[1], (GpuFree{.milli = 800, .users = 1, .memory_mib = 28'960}));
+  // A restart reads the same from what was written.
+  Json bound = two;
+  bound["spec"]["nodeName"] = "n1";
+  for (const auto& [key, value] : written) bound["metadata"]["annotations"][key] = value;
+  const wire::ObservedPod observed = world.Observe(bound);
+  EXPECT_EQ(observed.problem, "");
+  EXPECT_EQ(observed.placement.grants,
+            (std::vector<DeviceGrant>{{0, 200, 12'000}, {1, 200, 12'000}}));
+  const Json three = test::PodAsking("c", {{"nvidia.com/gpu", "3"}, {"nvidia.com/gpumem", "1"}});
+  EXPECT_EQ(world.Check(three), Reason::kTooFewGpus);
+  const Json large =
+      test::PodAsking("d", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "19000"}});
+  EXPECT_EQ(world.Check(large), Reason::kShareBusy);
+}
+
+TEST(HamiShares, MayHaveOtherPercentOfComputeThanOfMemory) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  Json pod = test::PodAsking("a", {{"nvidia.com/gpu", "1"},
+                                   {"nvidia.com/gpumem-percentage", "50"},
+                                   {"nvidia.com/gpucores", "30"}});
+  pod["spec"]["containers"].push_back(
+      Container("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "25"}}));
+  EXPECT_EQ(world.Decode(pod).shape.gpus, GpuAsk(GpuShare{.milli = 300, .memory_milli = 750}));
+  EXPECT_EQ(world.Bind(pod)["hami.io/vgpu-devices-allocated"],
+            "GPU-a,NVIDIA,20480,30:;GPU-a,NVIDIA,10240,0:;");
+  EXPECT_EQ(world.node().gpus()[0].memory_mib, 10'240);
+}
+
 TEST(HamiShares, StopAtTheUsersThatThePluginServesOfAGpu) {
   AgentWorld world(HamiNodeJson(), GivingHami());
   ASSERT_FALSE(world.Bind(HamiPod("a", "40960")).empty());
@@ -121,15 +163,21 @@ TEST(HamiShares, ThatCannotBeMeantAreRefusedWithTheWord) {
   const auto refusal = [&](const Json& asks) {
     return world.Decode(test::PodAsking("a", asks)).refusal;
   };
-  EXPECT_EQ(refusal({{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "3000"}}),
-            "container main: nvidia.com/gpumem: want nvidia.com/gpu: 1 beside it, since a part is "
-            "of one GPU, got 2");
-  EXPECT_NE(refusal({{"nvidia.com/gpumem", "3000"}}).find("got 0"), std::string::npos);
+  EXPECT_EQ(refusal({{"nvidia.com/gpumem", "3000"}}),
+            "container main: nvidia.com/gpumem: want nvidia.com/gpu beside it, got none");
   EXPECT_EQ(refusal({{"nvidia.com/gpu", "1"},
                      {"nvidia.com/gpumem-percentage", "30"},
-                     {"nvidia.com/gpucores", "30"}}),
-            "container main: nvidia.com/gpumem-percentage beside nvidia.com/gpucores: want "
-            "nvidia.com/gpumem alone or with nvidia.com/gpucores");
+                     {"nvidia.com/gpumem", "3000"}}),
+            "container main: nvidia.com/gpumem-percentage beside nvidia.com/gpumem: want one of "
+            "the two");
+  EXPECT_EQ(refusal({{"nvidia.com/gpu", "65"}, {"nvidia.com/gpumem", "3000"}}),
+            "pod asks for more GPUs than any node has");
+  Json counts = HamiPod("a", "3000");
+  counts["spec"]["containers"].push_back(
+      Container("b", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "3000"}}));
+  EXPECT_EQ(world.Decode(counts).refusal,
+            "container b: nvidia.com/gpu: want as many as in the containers before it (1), since "
+            "all have parts of the same GPUs, got 2");
   Json mixed = HamiPod("a", "3000");
   mixed["spec"]["containers"].push_back(
       Container("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "30"}}));
@@ -260,6 +308,18 @@ TEST(VolcanoShares, ThatItsSchedulerGaveCountOnTheGpuOfTheUuid) {
   EXPECT_EQ(world.node().gpus()[0], (GpuFree{.milli = 500, .users = 1, .memory_mib = 40'960}));
 }
 
+TEST(VolcanoShares, OfSeveralGpusAreOfAsManyCards) {
+  AgentWorld world(NodeWith({{"volcano.sh/vgpu-number", "30"}},
+                            {{"volcano.sh/node-vgpu-register",
+                              "GPU-a,10,81920,NVIDIA-A100,true,hami-core:GPU-b,10,81920,"
+                              "NVIDIA-A100,true,hami-core:GPU-c,10,81920,NVIDIA-A100,true,:"}}));
+  Json two = test::PodAsking("a", {{"volcano.sh/vgpu-number", "2"},
+                                   {"volcano.sh/vgpu-memory-percentage", "25"},
+                                   {"volcano.sh/vgpu-cores", "10"}});
+  EXPECT_EQ(world.Bind(two)["volcano.sh/vgpu-ids-new"],
+            "GPU-a,NVIDIA,20480,10:GPU-b,NVIDIA,20480,10:");
+}
+
 TEST(VolcanoShares, ThatThePluginWouldNotServeAreRefused) {
   AgentWorld world(VolcanoNodeJson());
   Json init = VolcanoPod("a", "3000");
@@ -337,6 +397,20 @@ TEST(GpushareShares, OfSeveralContainersAreRefused) {
   EXPECT_EQ(world.Decode(pod).refusal,
             "container b: aliyun.com/gpu-mem: want it in one of spec.containers, since gpushare's "
             "device plugin serves no others");
+}
+
+TEST(GpushareShares, OfSeveralGpusAreRefused) {
+  AgentWorld world(GpushareNodeJson("30"));
+  const auto with_count = [](const char* count) {
+    return test::PodAsking("a", {{"aliyun.com/gpu-mem", "3"}, {"aliyun.com/gpu-count", count}});
+  };
+  EXPECT_EQ(world.Decode(with_count("2")).refusal,
+            "container main: aliyun.com/gpu-count: want 1 beside aliyun.com/gpu-mem, since "
+            "gpushare's device plugin gives a part of one GPU, got more");
+  EXPECT_EQ(world.Decode(with_count("1")).refusal, "");
+  const PodRequest alone = world.Decode(test::PodAsking("b", {{"aliyun.com/gpu-count", "2"}}));
+  EXPECT_EQ(alone.refusal, "") << "another scheduler's word";
+  EXPECT_TRUE(alone.belongs_on_any_node);
 }
 
 TEST(GpushareShares, CloseGpusWhoseMemoryIsNotOffered) {

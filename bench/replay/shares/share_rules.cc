@@ -124,8 +124,9 @@ std::optional<Placement> ShareRule::Choose(const Snapshot& snapshot,
                                            const RequestShape& shape) const {
   std::optional<Placement> best;
   double best_value = 0;
-  const GpuShare ask =
-      shape.is_share() ? std::get<GpuShare>(shape.gpus) : GpuShare{kMilliPerGpu, 0};
+  RequestShape of_each = shape;
+  if (!shape.is_share()) of_each.gpus = GpuShare{kMilliPerGpu, 0};
+  const auto& ask = std::get<GpuShare>(of_each.gpus);
   const auto count = static_cast<std::size_t>(shape.gpu_count());
   for (NodeIndex n = 0; n < snapshot.size(); ++n) {
     const Node& node = snapshot.node(n);
@@ -134,7 +135,7 @@ std::optional<Placement> ShareRule::Choose(const Snapshot& snapshot,
     std::vector<Card> given;  // first all that have room
     DeviceChoice choice{0, ask.milli, ask.memory_mib};
     for (Card card : all) {
-      const std::optional<DeviceChoice> part = ShareOn(node, card.index, ask);
+      const std::optional<DeviceChoice> part = ShareOn(node, card.index, of_each);
       if (!part || !HasFree(node, card.index, *part)) continue;
       if (!shape.is_share() && !IsIdle(node, card.index)) continue;
       const auto g = static_cast<std::size_t>(card.index);

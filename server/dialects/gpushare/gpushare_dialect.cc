@@ -15,8 +15,7 @@ namespace {
 constexpr std::string_view kGpushareAgent = "gpushare";
 constexpr std::string_view kUnitsResource = "aliyun.com/gpu-mem";
 constexpr std::string_view kCountResource = "aliyun.com/gpu-count";
-constexpr std::array kGpushareResources = {kUnitsResource};
-constexpr std::array kGpushareCapacity = {kUnitsResource, kCountResource};
+constexpr std::array kGpushareResources = {kUnitsResource, kCountResource};
 
 constexpr std::string_view kIndexKey = "ALIYUN_COM_GPU_MEM_IDX";
 constexpr const char* kAssignedKey = "ALIYUN_COM_GPU_MEM_ASSIGNED";
@@ -74,7 +73,7 @@ class GpushareDialect final : public wire::Dialect {
   [[nodiscard]] std::string_view name() const override { return kGpushareAgent; }
   [[nodiscard]] wire::DialectKeys keys() const override {
     return {.resources = kGpushareResources,
-            .node_resources = kGpushareCapacity,
+            .node_resources = kGpushareResources,
             .grants = kGpushareGrants};
   }
 
@@ -84,8 +83,13 @@ class GpushareDialect final : public wire::Dialect {
     return std::make_unique<GpushareNode>(facts, unit_);
   }
 
-  [[nodiscard]] Status AddAsk(std::string_view, std::int64_t amount,
+  [[nodiscard]] Status AddAsk(std::string_view resource, std::int64_t amount,
                               wire::ResourceAsk& ask) const override {
+    if (resource == kCountResource) {
+      ask.other_devices = true;
+      if (amount > 1) ask.part_resource = kCountResource;
+      return {};
+    }
     if (amount <= 0) return {};
     ask.share_bytes = std::min(amount, kMostUnits) * mib_per_unit_ << 20;
     ask.share_agent = kGpushareAgent;
@@ -95,6 +99,11 @@ class GpushareDialect final : public wire::Dialect {
     const wire::ContainerSpec* first = nullptr;
     for (const wire::ContainerSpec& container : parts.containers) {
       if (container.ask.share_agent != kGpushareAgent) continue;
+      if (container.ask.part_resource == kCountResource) {
+        return Invalid("container " + container.name + ": " + std::string(kCountResource) +
+                       ": want 1 beside " + std::string(kUnitsResource) +
+                       ", since gpushare's device plugin gives a part of one GPU, got more");
+      }
       if (first == nullptr && container.kind == wire::ContainerKind::kMain) {
         first = &container;
         continue;

@@ -6,7 +6,9 @@
 //   node  aliyun.com/gpu-count   GPUs, all alike
 //         aliyun.com/gpu-mem     the memory of all of them together, in units
 //   pod   aliyun.com/gpu-mem     units of one GPU, of one main container: the plugin compares what
-//                                a container asks for with the whole pod
+//                                a container asks for with the whole pod. One with more than one
+//                                aliyun.com/gpu-count beside it is refused: the plugin gives a pod
+//                                one GPU
 //   pod   what its scheduler writes, and Berth with the Binding:
 //         ALIYUN_COM_GPU_MEM_IDX             index of the GPU
 //         ALIYUN_COM_GPU_MEM_DEV, _POD       units of that GPU, and of the pod

@@ -73,25 +73,12 @@ Status CheckPercent(Word word, const Amounts& asked) {
                  " GPUs (" + Name(kShared) + "), 100 at most" + got);
 }
 
-// What Koordinator's scheduler gives and Berth does not.
-Status CheckGiven(const Amounts& asked) {
-  const std::int64_t gpus = CountOf(asked), percent = PercentOf(asked);
-  if (gpus > 1 && percent != gpus * kAllPercent) {
-    const Word word = asked[kShared] > 0 ? kShared : kRatio;
-    return Invalid(Name(word) +
-                   ": want 1 GPU, or all of each, since parts are given of one GPU, "
-                   "got parts of " +
-                   std::to_string(gpus));
-  }
-  if (asked[kCore] == 0) return {};
-  if (percent > 0 && asked[kCore] != percent) {
-    return Invalid(Name(kCore) + ": want as many percent as of " + Name(kRatio) + " (" +
-                   std::to_string(percent) + "), or " + Name(kMemory) + " in its place, got " +
-                   std::to_string(asked[kCore]));
-  }
+// No GPU has more than all of its compute.
+Status CheckCore(const Amounts& asked) {
+  const std::int64_t gpus = CountOf(asked);
   if (asked[kCore] <= gpus * kAllPercent) return {};
-  return Invalid(Name(kCore) + ": want 100 at most beside " + Name(kMemory) +
-                 ", which is of one GPU, got " + std::to_string(asked[kCore]));
+  return Invalid(Name(kCore) + ": want 100 at most of each of " + std::to_string(gpus) +
+                 (gpus > 1 ? " GPUs" : " GPU") + ", got " + std::to_string(asked[kCore]));
 }
 
 Status CheckAsk(const ResourceAsk& all) {
@@ -99,14 +86,36 @@ Status CheckAsk(const ResourceAsk& all) {
   for (const Word word : {kGpu, kCore, kRatio}) {
     BERTH_TRY_STATUS(CheckPercent(word, all.agent_amounts));
   }
-  return CheckGiven(all.agent_amounts);
+  return CheckCore(all.agent_amounts);
 }
 
-// Of pods that ask by percent of the memory the compute goes with it.
-void MakePart(bool by_memory, ResourceAsk& ask) {
+// Of all containers of the pod.
+struct Pod {
+  std::int64_t gpus = 1;
+  bool by_memory = false;
+  bool apart = false;  // other percent of compute than of memory
+};
+
+// What the container has of each GPU. Of pods that ask by percent of the memory the compute goes
+// with it, unless they ask for other compute.
+Status MakePart(const Pod& pod, ContainerSpec& container) {
+  ResourceAsk& ask = container.ask;
   const Amounts& asked = ask.agent_amounts;
-  ask.share_bytes = asked[kMemory];
-  ask.share_milli = (by_memory ? asked[kCore] : PercentOf(asked)) * kMilliOfPercent;
+  for (const Word word : {kGpu, kCore, kRatio}) {
+    if (asked[word] * kMilliOfPercent % pod.gpus == 0) continue;
+    return Invalid("container " + container.name + ": " + Name(word) +
+                   ": want as much of each of " + std::to_string(pod.gpus) +
+                   " GPUs, in thousandths, got " + std::to_string(asked[word]));
+  }
+  const auto milli_of_each = [&pod](std::int64_t percent) {
+    return percent * kMilliOfPercent / pod.gpus;
+  };
+  ask.share_gpus = pod.gpus;
+  ask.share_bytes = (asked[kMemory] + pod.gpus - 1) / pod.gpus;
+  if (pod.by_memory || pod.apart) ask.share_milli = milli_of_each(asked[kCore]);
+  if (pod.apart) ask.share_memory_milli = milli_of_each(PercentOf(asked));
+  if (!pod.by_memory && !pod.apart) ask.share_milli = milli_of_each(PercentOf(asked));
+  return {};
 }
 
 // Containers may have parts of what the pod has together.
@@ -142,16 +151,17 @@ Status FindKoordinatorShares(PodParts& parts) {
   const ResourceAsk all = EffectiveAsk(parts);
   const Amounts& asked = all.agent_amounts;
   BERTH_TRY_STATUS(CheckAsk(all));
-  const std::int64_t gpus = CountOf(asked);
+  const std::int64_t percent = PercentOf(asked);
+  const Pod pod{.gpus = CountOf(asked),
+                .by_memory = asked[kMemory] > 0,
+                .apart = percent > 0 && asked[kCore] > 0 && asked[kCore] != percent};
   // What the containers of one GPU have together may be all of it.
-  const bool whole = PercentOf(asked) == gpus * kAllPercent &&
-                     (gpus > 1 || std::ranges::all_of(parts.containers, HasWholeOnes));
-  const bool by_memory = asked[kMemory] > 0;
+  const bool whole = percent == pod.gpus * kAllPercent && !pod.apart &&
+                     (pod.gpus > 1 || std::ranges::all_of(parts.containers, HasWholeOnes));
   for (ContainerSpec& container : parts.containers) {
     if (!asks(container)) continue;
     container.ask.part_resource = {};
-    if (whole) BERTH_TRY_STATUS(MakeWhole(gpus, container));
-    if (!whole) MakePart(by_memory, container.ask);
+    BERTH_TRY_STATUS(whole ? MakeWhole(pod.gpus, container) : MakePart(pod, container));
     if (container.ask.wants_gpu()) container.ask.share_agent = kKoordinatorAgent;
   }
   return {};

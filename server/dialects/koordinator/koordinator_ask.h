@@ -13,11 +13,10 @@
 // given:
 //
 //   100 percent of the memory of each of N GPUs (with as much compute, or without)   whole GPUs
-//   fewer percent of one GPU, with as many of the compute, or without                a share
-//   memory of one GPU, with or without compute                                       a share
+//   other percent of each, or memory, with or without compute                        shares
 //
-// What Koordinator's scheduler refuses is refused, and beyond that parts of several GPUs, and
-// percent of compute other than of memory: how much that is depends on the GPU. (koordinator at
+// All containers of a pod have the same GPUs. What Koordinator's scheduler refuses is refused, and
+// beyond that percent that are no whole thousandths of each of several GPUs. (koordinator at
 // 138d457, pkg/scheduler/plugins/deviceshare/utils.go and devicehandler_gpu.go.)
 #pragma once
 
@@ -48,7 +47,7 @@ inline constexpr std::array<std::string_view, 3> kKoordinatorChoices = {
 // Adds so much of one of the resources. Requires: it is one of them.
 void AddKoordinatorAsk(std::string_view resource, std::int64_t amount, wire::ResourceAsk& ask);
 
-// Makes GPUs, or shares of one, of what the containers ask for. Error: kInvalidArgument with the
+// Makes GPUs, or shares of them, of what the containers ask for. Error: kInvalidArgument with the
 // resource.
 Status FindKoordinatorShares(wire::PodParts& parts);
 

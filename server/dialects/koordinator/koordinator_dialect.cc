@@ -75,14 +75,16 @@ Result<std::vector<DeviceGrant>> ParseAllocated(const std::string& text) {
   return grants;
 }
 
-// The request in our terms. Parts of several GPUs are none of these: where it is not known which
-// GPUs they are of, they count as whole ones.
+// The request in our terms. Unequal parts of several GPUs are none of these: where it is not known
+// which GPUs they are of, they count as whole ones.
 GpuAsk AskOf(const std::vector<DeviceGrant>& grants) {
   const DeviceGrant& first = grants.front();
-  if (grants.size() == 1 && first.milli < kMilliPerGpu) {
-    return GpuShare{first.milli, first.memory_mib};
-  }
-  return WholeGpus{static_cast<int>(grants.size())};
+  const auto count = static_cast<int>(grants.size());
+  const bool alike = std::ranges::all_of(grants, [&first](const DeviceGrant& grant) {
+    return grant.milli == first.milli && grant.memory_mib == first.memory_mib;
+  });
+  if (!alike || first.milli == kMilliPerGpu) return WholeGpus{count};
+  return GpuShare{.milli = first.milli, .memory_mib = first.memory_mib, .count = count};
 }
 
 class KoordinatorNode final : public wire::NodeReading {
@@ -119,14 +121,16 @@ class KoordinatorNode final : public wire::NodeReading {
 };
 
 // As its scheduler rounds: down, and nothing is no part.
-std::int64_t RatioOf(const DeviceGrant& grant, std::int64_t gpu_mib, bool by_memory) {
-  const std::int64_t ratio = gpu_mib > 0 && by_memory ? grant.memory_mib * kPercentPerGpu / gpu_mib
-                                                      : grant.milli / kMilliPerPercent;
+std::int64_t RatioOf(const DeviceGrant& grant, std::int64_t gpu_mib, const GpuShare* share) {
+  std::int64_t ratio = grant.milli / kMilliPerPercent;
+  if (share != nullptr && share->memory_milli > 0) ratio = share->memory_milli / kMilliPerPercent;
+  if (share != nullptr && share->memory_mib > 0 && gpu_mib > 0) {
+    ratio = grant.memory_mib * kPercentPerGpu / gpu_mib;
+  }
   return std::clamp<std::int64_t>(ratio, 1, kPercentPerGpu);
 }
 
 Json GrantJson(const DeviceGrant& grant, const GpuSpec& gpu, const GpuShare* share) {
-  const bool by_memory = share != nullptr && share->memory_mib > 0;
   const bool asks_compute = share == nullptr || share->milli > 0;
   Json resources = Json::object();
   if (asks_compute) {
@@ -136,8 +140,7 @@ Json GrantJson(const DeviceGrant& grant, const GpuSpec& gpu, const GpuShare* sha
   if (grant.memory_mib > 0) {
     resources[std::string(kKoordinatorMemory)] = std::to_string(grant.memory_mib) + "Mi";
   }
-  resources[std::string(kKoordinatorRatio)] =
-      std::to_string(RatioOf(grant, gpu.memory_mib, by_memory));
+  resources[std::string(kKoordinatorRatio)] = std::to_string(RatioOf(grant, gpu.memory_mib, share));
   Json json = {{"minor", grant.gpu}, {"resources", std::move(resources)}};
   if (!gpu.uuid.empty()) json["id"] = gpu.uuid;
   return json;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace berth::dialects {
 namespace {
@@ -21,31 +22,35 @@ std::int64_t MemoryPercent(const ResourceAsk& ask) {
 
 Status CheckPart(const VgpuWords& words, const ResourceAsk& ask) {
   const std::string part(ask.part_resource);
-  if (ask.gpus != 1) {
-    return Invalid(part + ": want " + std::string(words.number) +
-                   ": 1 beside it, since a part is of one GPU, got " + std::to_string(ask.gpus));
+  if (ask.gpus < 1) {
+    return Invalid(part + ": want " + std::string(words.number) + " beside it, got none");
   }
-  if (MemoryPercent(ask) > 0 && (ask.gpu_memory_mib_each > 0 || ask.gpu_cores_percent > 0)) {
-    const bool cores = ask.gpu_cores_percent > 0;
-    return Invalid(std::string(words.percent) + " beside " +
-                   std::string(cores ? words.cores : words.memory) + ": want " +
-                   std::string(words.memory) + " alone or with " + std::string(words.cores));
+  if (MemoryPercent(ask) > 0 && ask.gpu_memory_mib_each > 0) {
+    return Invalid(std::string(words.percent) + " beside " + std::string(words.memory) +
+                   ": want one of the two");
   }
   return {};
 }
 
-void MakeShare(const VgpuWords& words, ResourceAsk& ask) {
+bool AsksPart(const ResourceAsk& ask) {
+  return ask.gpu_memory_mib_each > 0 || MemoryPercent(ask) > 0;
+}
+
+// apart: some container asks for compute beside percent of the memory, so that they add up apart.
+void MakeShare(const VgpuWords& words, bool apart, ResourceAsk& ask) {
   ask.part_resource = {};
+  if (!AsksPart(ask)) return;  // all of its memory
   const std::int64_t memory_percent = MemoryPercent(ask);
-  if (ask.gpu_memory_mib_each == 0 && memory_percent == 0) return;  // all of its memory
+  ask.share_gpus = ask.gpus;
   ask.gpus = 0;
   ask.gpu_resource = {};
   ask.share_agent = words.agent;
   ask.share_bytes = ask.gpu_memory_mib_each > wire::kMostAsked / kBytesPerMib
                         ? wire::kMostAsked
                         : ask.gpu_memory_mib_each * kBytesPerMib;
-  ask.share_milli =
-      (memory_percent > 0 ? memory_percent : ask.gpu_cores_percent) * kMilliPerPercent;
+  const bool together = memory_percent > 0 && !apart;
+  ask.share_milli = (together ? memory_percent : ask.gpu_cores_percent) * kMilliPerPercent;
+  if (!together) ask.share_memory_milli = memory_percent * kMilliPerPercent;
 }
 
 }  // namespace
@@ -66,13 +71,16 @@ void AddVgpuAsk(const VgpuWords& words, std::string_view resource, std::int64_t 
 }
 
 Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts) {
-  bool by_memory = false, by_percent = false;
+  bool by_memory = false, by_percent = false, by_cores = false;
+  std::int64_t gpus = 0;  // of each container with a part
+  std::vector<ResourceAsk*> asks;
   for (ContainerSpec& container : parts.containers) {
     ResourceAsk& ask = container.ask;
     const std::string_view part = ask.part_resource;
     if (part.empty() || (part != words.memory && part != words.percent && part != words.cores)) {
       continue;
     }
+    asks.push_back(&ask);
     if (Status fine = CheckPart(words, ask); !fine) {
       return tl::unexpected(std::move(fine).error().Within("container " + container.name));
     }
@@ -82,8 +90,16 @@ Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts) {
       return Invalid("container " + container.name + ": want " + std::string(words.memory) +
                      " in all containers or " + std::string(words.percent) + " in all");
     }
-    MakeShare(words, ask);
+    if (!AsksPart(ask)) continue;
+    by_cores = by_cores || ask.gpu_cores_percent > 0;
+    if (gpus > 0 && ask.gpus != gpus) {
+      return Invalid("container " + container.name + ": " + std::string(words.number) +
+                     ": want as many as in the containers before it (" + std::to_string(gpus) +
+                     "), since all have parts of the same GPUs, got " + std::to_string(ask.gpus));
+    }
+    gpus = ask.gpus;
   }
+  for (ResourceAsk* const ask : asks) MakeShare(words, by_cores, *ask);
   return {};
 }
 

@@ -3,13 +3,17 @@
 // How pods ask HAMi's and Volcano's agents for a part of a GPU: a number of GPUs, and of each of
 // them memory in MiB or in percent, and compute in percent ("cores"), per container.
 //
-//   1 GPU, memory            that much memory; compute goes with it
-//   1 GPU, memory, cores     both
-//   1 GPU, percent           of the memory; compute goes with it
-//   1 GPU, cores             all of the memory, so the whole GPU
+//   GPUs, memory             that much memory of each; compute goes with it
+//   GPUs, memory, cores      both
+//   GPUs, percent            of the memory of each; compute goes with it
+//   GPUs, percent, cores     both
+//   GPUs, cores              all of the memory, so whole GPUs
 //   GPUs alone               whole ones
 //
-// Parts of several GPUs are not given. (HAMi at c447cab, pkg/device/nvidia/device.go.)
+// Several GPUs of one container are different ones. Of several containers each has its part of the
+// same GPUs, so all of them ask for as many. (HAMi at c447cab, pkg/device/nvidia/device.go; volcano
+// at 011c6dc, pkg/scheduler/api/devices/nvidia/vgpu/utils.go. Their schedulers may give each
+// container other GPUs.)
 #pragma once
 
 #include <cstdint>

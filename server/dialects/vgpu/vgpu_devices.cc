@@ -18,7 +18,8 @@ constexpr std::size_t kLongestUuid = 64;
 int CoresOf(const GpuAsk& ask) {
   const auto* const share = std::get_if<GpuShare>(&ask);
   if (share == nullptr) return 100;
-  return share->memory_mib > 0 ? share->milli / kMilliPerCore : 0;
+  const bool says_memory = share->memory_mib > 0 || share->memory_milli > 0;
+  return says_memory ? share->milli / kMilliPerCore : 0;
 }
 
 // The next part of the text, up to the separator.
@@ -105,13 +106,17 @@ Status ReadVgpuDevices(std::string_view text, wire::ObservedPod& observed) {
     if (!observed.pod.shape.wants_gpu()) ask = WholeGpus{1};
     return grants ? Status() : tl::unexpected(std::move(grants).error());
   }
-  // Parts of several GPUs are none of our asks: where they are not found they count as whole ones.
+  // Unequal parts of several GPUs are none of our asks: where they are not found they count as
+  // whole ones.
   const DeviceGrant& first = grants->front();
-  const bool whole = first.milli == kMilliPerGpu;
-  if (grants->size() > 1 || whole) {
-    ask = WholeGpus{static_cast<int>(grants->size())};
+  const auto count = static_cast<int>(grants->size());
+  const bool alike = std::ranges::all_of(*grants, [&first](const DeviceGrant& grant) {
+    return grant.milli == first.milli && grant.memory_mib == first.memory_mib;
+  });
+  if (alike && first.milli < kMilliPerGpu) {
+    ask = GpuShare{.milli = first.milli, .memory_mib = first.memory_mib, .count = count};
   } else {
-    ask = GpuShare{first.milli, first.memory_mib};
+    ask = WholeGpus{count};
   }
   observed.placement.grants = *std::move(grants);
   return {};

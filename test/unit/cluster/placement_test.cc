@@ -95,6 +95,26 @@ TEST(GrantsByContainer, GivesAContainerItsPartOfTheShareAndTheRestInProportion) 
   }
 }
 
+TEST(GrantsByContainer, GivesEveryContainerItsPartOfEachOfSeveralGpus) {
+  const APod pod = APod("p")
+                       .Shares(2, 300, 3000)
+                       .Container("a", GpuShare{.milli = 200, .memory_mib = 1000, .count = 2})
+                       .Container("b", GpuShare{.milli = 100, .memory_mib = 2000, .count = 2});
+  EXPECT_EQ(GrantsByContainer(pod.Request(), pod.On("n", {1, 4})),
+            (ByContainer{{"a", {{1, 200, 1000}, {4, 200, 1000}}},
+                         {"b", {{1, 100, 2000}, {4, 100, 2000}}}}));
+}
+
+TEST(GrantsByContainer, DividesMemoryByTheCardWithoutARemainder) {
+  PodRequest pod = APod("p")
+                       .Container("a", GpuShare{.milli = 200, .memory_milli = 100})
+                       .Container("b", GpuShare{.memory_milli = 200})
+                       .Request();
+  pod.shape.gpus = GpuShare{.milli = 200, .memory_milli = 300};
+  EXPECT_EQ(GrantsByContainer(pod, {"n", 0, 0, {{0, 200, 1000}}}),
+            (ByContainer{{"a", {{0, 200, 333}}}, {"b", {{0, 134, 667}}}}));
+}
+
 TEST(GrantsByContainer, GivesEveryContainerOfASharePartsOfTheSameGpu) {
   const APod pod = APod("p")
                        .Share(500)

@@ -31,6 +31,12 @@ Node NodeWithFree(const std::vector<int>& free) {
   return node.Build();
 }
 
+RequestShape Asking(const GpuShare& share) {
+  RequestShape shape;
+  shape.gpus = share;
+  return shape;
+}
+
 TEST(ShareOn, FillsInTheAmountThatIsOpen) {
   struct Case {
     std::string description;
@@ -45,8 +51,10 @@ TEST(ShareOn, FillsInTheAmountThatIsOpen) {
                         Case{"one MiB is something", 16'000, {0, 1}, {2, 1, 1}},
                         Case{"all of the memory", 16'000, {0, 16'000}, {2, 1000, 16'000}},
                         Case{"both named", 16'000, {300, 15'000}, {2, 300, 15'000}},
+                        Case{"memory by the card", 16'000, {500, 0, 250}, {2, 500, 4000}},
+                        Case{"compute follows it", 16'000, {0, 0, 250}, {2, 250, 4000}},
                         Case{"memory not known", 0, {300, 0}, {2, 300, 0}}}) {
-    const auto choice = ShareOn(ANode("n").Gpus(2, c.gpu_memory).Build(), 1, c.share);
+    const auto choice = ShareOn(ANode("n").Gpus(2, c.gpu_memory).Build(), 1, Asking(c.share));
     ASSERT_TRUE(choice.has_value()) << c.description;
     EXPECT_EQ(*choice, c.want) << c.description << ": " << choice->milli << " milli, "
                                << choice->memory_mib << " MiB";
@@ -54,16 +62,21 @@ TEST(ShareOn, FillsInTheAmountThatIsOpen) {
 }
 
 TEST(ShareOn, IsEmptyWhereTheGpuCanNeverHoldTheShare) {
-  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1).Unhealthy(0).Build(), 0, {300, 0})) << "not healthy";
-  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1, 16'000).Build(), 0, {0, 16'001})) << "too small";
-  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1, 16'000).Build(), 0, {300, 16'001})) << "too small";
-  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1, 0).Build(), 0, {0, 1})) << "memory is not known";
-  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1, 0).Build(), 0, {300, 1})) << "memory is not known";
+  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1).Unhealthy(0).Build(), 0, Asking({300, 0})))
+      << "not healthy";
+  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1, 16'000).Build(), 0, Asking({0, 16'001}))) << "too small";
+  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1, 16'000).Build(), 0, Asking({300, 16'001})))
+      << "too small";
+  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1, 0).Build(), 0, Asking({0, 1}))) << "memory is not known";
+  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1, 0).Build(), 0, Asking({500, 0, 250})))
+      << "memory is not known";
+  EXPECT_FALSE(ShareOn(ANode("n").Gpus(1, 0).Build(), 0, Asking({300, 1})))
+      << "memory is not known";
 }
 
 TEST(ShareOn, LooksAtTheEmptyGpuNotAtWhatIsFree) {
   const Node node = ANode("n").Gpus(1).Holding(APod("a").Whole(1), {0}).Build();
-  const auto choice = ShareOn(node, 0, {300, 0});
+  const auto choice = ShareOn(node, 0, Asking({300, 0}));
   ASSERT_TRUE(choice.has_value());
   EXPECT_FALSE(HasFree(node, 0, *choice));
 }
@@ -216,6 +229,46 @@ TEST(PlacementFor, GrantsAShareOfAllComputeOnlyTheMemoryThatItAskedFor) {
   const Node node = ANode("n").Gpus(1, 16'000).Build();
   EXPECT_EQ(PlacementFor(node, APod("p").Share(1000, 2000).Shape(), {1, 1000, 2000}).grants,
             (std::vector<DeviceGrant>{{0, 1000, 2000}}));
+}
+
+// --- Shares of several GPUs
+
+TEST(SharesOfSeveral, AreOfTheFullestGpusThatFit) {
+  const Node node = NodeWithFree({1000, 600, 200, 500, 1000});
+  const RequestShape two = APod("p").Shares(2, 300).Shape();
+  EXPECT_EQ(DeviceChoices(node, two, DeviceRule::kTightest), (Choices{{0b01010, 300, 0}}));
+  EXPECT_EQ(DeviceChoices(node, two, DeviceRule::kFirst), (Choices{{0b00011, 300, 0}}));
+  EXPECT_EQ(DeviceChoices(node, APod("p").Shares(4, 300).Shape(), DeviceRule::kTightest),
+            (Choices{{0b11011, 300, 0}}));
+  EXPECT_TRUE(DeviceChoices(node, APod("p").Shares(5, 300).Shape(), DeviceRule::kTightest).empty());
+}
+
+TEST(SharesOfSeveral, AreScoredAroundEveryGpuAndOnTheFreest) {
+  const Node node = NodeWithFree({1000, 600, 200, 500, 1000});
+  EXPECT_EQ(DeviceChoices(node, APod("p").Shares(2, 300).Shape(), DeviceRule::kBestScore),
+            (Choices{{0b01001, 300, 0}, {0b01010, 300, 0}, {0b10001, 300, 0}}))
+      << "an idle one with the fullest, the two fullest, the two idle ones";
+}
+
+TEST(SharesOfSeveral, TakeOfUnequalGpusWhatEachHas) {
+  const Node node = ANode("n").Gpus(2, 16'000).GpuMemory(1, 32'000).Build();
+  RequestShape shape = APod("p").Shares(2, 0, 8000).Shape();
+  const Choices choices = DeviceChoices(node, shape, DeviceRule::kTightest);
+  ASSERT_EQ(choices, (Choices{{0b11, 500, 8000}}));
+  EXPECT_EQ(PlacementFor(node, shape, choices[0]).grants,
+            (std::vector<DeviceGrant>{{0, 500, 8000}, {1, 250, 8000}}));
+  shape.gpus = GpuShare{.milli = 300, .memory_milli = 500, .count = 2};
+  EXPECT_EQ(PlacementFor(node, shape, {0b11, 300, 16'000}).grants,
+            (std::vector<DeviceGrant>{{0, 300, 8000}, {1, 300, 16'000}}));
+}
+
+TEST(SharesOfSeveral, KeepOffTheGpusOfOtherReplicas) {
+  const APod replica = APod("a").Shares(2, 100).Spreads(Spread::kCard, "web");
+  const Node node = ANode("n").Gpus(5, 0).Holding(replica, {0, 1}).Build();
+  const RequestShape next = APod("b").Shares(2, 100).Spreads(Spread::kCard, "web").Shape();
+  EXPECT_EQ(DeviceChoices(node, next, DeviceRule::kTightest), (Choices{{0b01100, 100, 0}}));
+  const RequestShape four = APod("b").Shares(4, 100).Spreads(Spread::kCard, "web").Shape();
+  EXPECT_EQ(DeviceChoices(node, four, DeviceRule::kTightest).size(), 1U) << "there are only three";
 }
 
 }  // namespace

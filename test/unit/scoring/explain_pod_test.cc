@@ -64,6 +64,18 @@ TEST_F(ExplainPodTest, AGpuThatOnePodHasIsFreeWhenItEnds) {
             "n1: 0 of 2 GPUs idle, needs 1; fits when default/a ends");
 }
 
+TEST_F(ExplainPodTest, SharesOfSeveralGpusAreToldWithTheirNumber) {
+  const ANode node =
+      ANode("n1").Gpus(3).Holding(APod("a").Share(600), {0}).Holding(APod("b").Share(700), {1});
+  const APod two = APod("p").Shares(2, 500);
+  EXPECT_EQ(Nearest({node}, two),
+            "n1: largest free part of a GPU 1000 thousandths, needs 500; 1 GPU with so much free, "
+            "needs 2; fits when default/a ends, or with shares of 1 GPU instead of 2");
+  EXPECT_EQ(AskText(two.Shape().gpus), "a share of 500 thousandths of each of 2 GPUs");
+  EXPECT_EQ(AskText(GpuShare{.milli = 500, .memory_milli = 250}),
+            "a share of 500 thousandths and 250 thousandths of the memory of a GPU");
+}
+
 TEST_F(ExplainPodTest, OfPodsEachOfWhichWouldDoTheSmallestIsNamed) {
   const ANode node = ANode("n1")
                          .Gpus(4)

@@ -53,6 +53,20 @@ TEST(GpuModelMatch, ComparesTheModelsOfAPodThatWantsGpus) {
                   Reason::kModelMismatch}});
 }
 
+TEST(DeviceFit, CountsTheGpusOfSharesOfSeveral) {
+  const ANode three = ANode("n")
+                          .Gpus(3, 16'000)
+                          .Holding(APod("a").Share(600, 4000), {0})
+                          .Holding(APod("b").Share(100, 15'000), {1});
+  ExpectReasons(DeviceFit(),
+                {{"compute of two", three, APod("p").Shares(2, 900, 1000), Reason::kFits},
+                 {"of three", three, APod("p").Shares(3, 900, 1000), Reason::kShareBusy},
+                 {"memory of two", three, APod("p").Shares(2, 0, 6000), Reason::kFits},
+                 {"of three", three, APod("p").Shares(3, 0, 6000), Reason::kShareBusy},
+                 {"too many", three, APod("p").Shares(4, 1), Reason::kTooFewGpus},
+                 {"too large", three, APod("p").Shares(2, 0, 20'000), Reason::kShareNeverFits}});
+}
+
 TEST(DeviceFit, CountsWholeGpus) {
   const ANode four = ANode("n").Gpus(4).Unhealthy(3).Holding(APod("a").Share(1), {0});
   ExpectReasons(DeviceFit(),

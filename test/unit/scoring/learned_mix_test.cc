@@ -138,6 +138,15 @@ TEST(LearnedMix, AShareByMemoryTakesTheComputeOfTheFirstGpuThatCouldHoldIt) {
   EXPECT_EQ(compute(APod("p").Whole(2)), 1000);
 }
 
+TEST(LearnedMix, MemoryByTheCardIsThatOfTheFirstGpuThatCouldHoldIt) {
+  const auto snapshot = SnapshotOf({ANode("n").Gpus(1, 16'000)});
+  RequestShape shape;
+  shape.gpus = GpuShare{.milli = 300, .memory_milli = 250, .count = 1};
+  EXPECT_EQ(WithCompute(shape, *snapshot).gpus, GpuAsk(GpuShare{300, 4000}));
+  shape.models = {"none"};
+  EXPECT_EQ(WithCompute(shape, *snapshot).gpus, GpuAsk(GpuShare{300, 0})) << "there is none";
+}
+
 TEST(LearnedMix, AnEpochSaysHowManyPodsHadCome) {
   LearnedMix mix({100, 10});
   mix.Observe(APod("a").Whole(1).Shape());

@@ -72,6 +72,21 @@ TEST(LinkedDevices, OfGpusThatScoreTheSameAShareGetsTheOneThatOthersMissLeast) {
   EXPECT_EQ(first(two, DeviceRule::kTightest), 0b100000u) << "1 waits for 0";
 }
 
+TEST(LinkedDevices, SharesOfSeveralGpusAreOfLinkedOnes) {
+  EXPECT_EQ(WholeOn(Cards().Holding(APod("a").Share(500), {0}), APod("p").Shares(2, 300)), 0b11u)
+      << "of the idle ones beside the fullest the one with a bridge to it";
+  const APod two = APod("p").Shares(2, 300).Links(kLinked);
+  const ANode one_pair =
+      Cards().Holding(APod("a").Share(900), {0}).Holding(APod("b").Share(900), {2});
+  EXPECT_EQ(WholeOn(one_pair, two), 0b11000000u);
+  EXPECT_EQ(Objection(one_pair, two), Reason::kFits);
+  const ANode no_pair = ANode(one_pair).Holding(APod("c").Share(900), {6});
+  EXPECT_EQ(WholeOn(no_pair, two), 0u);
+  EXPECT_EQ(Objection(no_pair, two), Reason::kLinkedBusy);
+  EXPECT_EQ(Objection(no_pair, APod("p").Shares(3, 300).Links(kLinked)), Reason::kNeverLinked);
+  EXPECT_EQ(Objection(ANode("n").Gpus(8), two), Reason::kLinksUnknown);
+}
+
 TEST(LinkedDevices, ThatAreRequiredAreFoundOrRefusedWithTheReason) {
   const APod pod = APod("p").Whole(2).Links(kLinked);
   const ANode halved = Cards()

@@ -24,6 +24,8 @@ TEST(PodRoom, TheScarcestDecides) {
   EXPECT_EQ(PodsThatFit(node, APod("p").Whole(1).MemoryGib(20).Shape()), 3);
   EXPECT_EQ(PodsThatFit(node, APod("p").Share(300).Shape()), 24);
   EXPECT_EQ(PodsThatFit(node, APod("p").Share(300, 9000).Shape()), 8);
+  EXPECT_EQ(PodsThatFit(node, APod("p").Shares(2, 300).Shape()), 12);
+  EXPECT_EQ(PodsThatFit(node, APod("p").Shares(3, 600).Shape()), 2);
   EXPECT_EQ(PodsThatFit(node, APod("p").Whole(9).Shape()), 0);
   EXPECT_EQ(PodsThatFit(node, APod("p").Shape()), kMostPods);
 }

@@ -95,6 +95,17 @@ TEST(AddedVictims, OfPodsOnOneGpuAreTheFewest) {
   EXPECT_EQ(Added(node, Preemptor().Share(800)), Uids{"uid-d"});
 }
 
+TEST(AddedVictims, FreePartsOfAsManyGpusAsThePodNeeds) {
+  const ANode node = ANode("n")
+                         .Gpus(3)
+                         .Holding(APod("a").Share(800), {0})
+                         .Holding(APod("b").Share(300), {1})
+                         .Holding(APod("c").Share(900).Priority(50), {2});
+  EXPECT_EQ(Added(node, Preemptor().Shares(2, 600)), Uids{"uid-a"});
+  EXPECT_EQ(Added(node, Preemptor().Shares(2, 800)), (Uids{"uid-a", "uid-b"}));
+  EXPECT_EQ(Added(node, Preemptor().Shares(3, 100)), Uids()) << "it fits";
+}
+
 TEST(AddedVictims, OfLowerPriorityGoFirstEvenIfTheyAreMore) {
   ANode node = ANode("n").Gpus(2);
   for (const char* name : {"a", "b"}) node.Holding(APod(name).Share(500).Priority(1), {0});

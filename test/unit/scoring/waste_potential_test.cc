@@ -29,6 +29,9 @@ TEST(WastePotential, IsWhatOneKindOfPodLeaves) {
   EXPECT_EQ(WasteOf(ANode("n").Gpus(3), Only(APod("p").Whole(2).Cpu(1))), 1000);
   EXPECT_EQ(WasteOf(ANode("n").Gpus(4).Cpu(20), Only(APod("p").Whole(1).Cpu(8))), 2000)
       << "the CPU is for two";
+  const RequestMix pairs = Only(APod("p").Shares(2, 400).Cpu(1));
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(3), pairs), 1000 + 400) << "the fullest fill up together";
+  EXPECT_EQ(WasteOf(ANode("n").Gpus(2).Holding(APod("x").Share(500), {1}), pairs), 600 + 100);
   EXPECT_EQ(WasteOf(ANode("n").Gpus(0), shares), 0);
 }
 
