@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "base/random.h"
 
@@ -55,6 +56,20 @@ bool RequestShape::Admits(std::string_view model) const {
   return model_rules.empty() || AdmittedBy(model_rules, model);
 }
 
+bool RequestShape::AdmitsGpu(std::string_view uuid) const {
+  if (gpu_rules.empty()) return true;
+  if (uuid.empty()) return false;
+  const auto has = [&](bool refused) {
+    const auto rule =
+        std::ranges::lower_bound(gpu_rules, std::pair(refused, uuid), {}, [](const GpuRule& other) {
+          return std::pair<bool, std::string_view>(other.refused, other.uuid);
+        });
+    return rule != gpu_rules.end() && rule->refused == refused && rule->uuid == uuid;
+  };
+  const bool accepts_few = !gpu_rules.front().refused;
+  return !has(true) && (!accepts_few || has(false));
+}
+
 std::size_t HashValue(const RequestShape& shape) {
   std::uint64_t hash = Mix64(static_cast<std::uint64_t>(shape.cpu_milli));
   const auto add = [&hash](std::uint64_t value) { hash = Mix64(hash ^ value); };
@@ -80,6 +95,9 @@ std::size_t HashValue(const RequestShape& shape) {
   for (const std::string& model : shape.models) add(std::hash<std::string>{}(model));
   for (const ModelRule& rule : shape.model_rules) {
     add(std::hash<std::string>{}(rule.part) + (rule.refused ? 1U : 0U));
+  }
+  for (const GpuRule& rule : shape.gpu_rules) {
+    add(std::hash<std::string>{}(rule.uuid) + (rule.refused ? 1U : 0U));
   }
   if (!shape.gpu_resource.empty()) add(std::hash<std::string>{}(shape.gpu_resource));
   if (!shape.share_agent.empty()) add(std::hash<std::string>{}(shape.share_agent));

@@ -87,6 +87,13 @@ struct ModelRule {
   friend auto operator<=>(const ModelRule&, const ModelRule&) = default;
 };
 
+// A GPU by its UUID: accepted, or not.
+struct GpuRule {
+  bool refused = false;
+  std::string uuid;  // not empty
+  friend auto operator<=>(const GpuRule&, const GpuRule&) = default;
+};
+
 // Everything that decides where a pod fits and how well. Pods of one shape are interchangeable for
 // the engine, which evaluates nodes once per shape.
 struct RequestShape {
@@ -110,6 +117,8 @@ struct RequestShape {
   // Sorted, unique. Models have any of the parts that are not refused, if there are such, and none
   // of the others.
   std::vector<ModelRule> model_rules = {};
+  // Sorted, unique. GPUs are those that are accepted, if there are such, and none of the refused.
+  std::vector<GpuRule> gpu_rules = {};
   Spread spread = Spread::kNone;
   std::string workload = {};  // equal for all pods of it; empty unless they spread
   NodeWishes nodes = {};      // of a pod with GPUs
@@ -133,6 +142,9 @@ struct RequestShape {
   }
   // Whether the GPU model is accepted, by `models` and by the rules.
   [[nodiscard]] bool Admits(std::string_view model) const;
+  // Whether the GPU with that UUID is accepted. One whose UUID is not known ("") may be any: it is
+  // none of the accepted ones, and may be a refused one.
+  [[nodiscard]] bool AdmitsGpu(std::string_view uuid) const;
 };
 
 std::size_t HashValue(const RequestShape& shape);

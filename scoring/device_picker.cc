@@ -19,7 +19,8 @@ const GpuFree& FreeOf(const Node& node, int gpu) {
 // `count` free GPUs of a node whose links are known.
 std::vector<DeviceChoice> LinkedChoice(const Node& node, int count, const RequestShape& shape) {
   const GpuMask idle = IdleGpus(node);
-  const GpuMask gpus = node.spec().links.Choose(idle, count, shape.links, HoldersOf(node, idle));
+  const GpuMask free = shape.gpu_rules.empty() ? idle : idle & AcceptedGpus(node.spec(), shape);
+  const GpuMask gpus = node.spec().links.Choose(free, count, shape.links, HoldersOf(node, idle));
   DeviceChoice choice{gpus, kMilliPerGpu, 0};
   if (choice.gpus == 0) return {};
   const auto last = static_cast<std::size_t>(63 - __builtin_clzll(choice.gpus));
@@ -43,7 +44,8 @@ std::vector<DeviceChoice> FirstChoice(const Node& node, int count, const Request
 
 std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const RequestShape& shape) {
   const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
-  if (!spec.healthy) return std::nullopt;
+  if (!spec.healthy || (!shape.gpu_rules.empty() && !shape.AdmitsGpu(spec.uuid)))
+    return std::nullopt;
   const std::optional<DeviceGrant> grant =
       GrantOfShare(spec, gpu, *std::get_if<GpuShare>(&shape.gpus));
   if (!grant) return std::nullopt;
@@ -62,8 +64,23 @@ GpuMask IdleGpus(const Node& node) {
   return idle;
 }
 
+GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape) {
+  const GpuMask all = AllGpus(static_cast<int>(spec.gpus.size()));
+  if (shape.gpu_rules.empty()) return all;
+  if (spec.gives_parts()) return 0;
+  GpuMask accepted = 0;
+  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+    if (shape.AdmitsGpu(spec.gpus[gpu].uuid)) accepted |= GpuBit(static_cast<int>(gpu));
+  }
+  const bool gives_the_very_gpu = shape.is_share() || !spec.share_agent.empty();
+  return gives_the_very_gpu || accepted == all ? accepted : 0;
+}
+
 GpuMask FreeGpus(const Node& node, const RequestShape& shape) {
-  if (!shape.is_share()) return IdleGpus(node);
+  if (!shape.is_share()) {
+    const GpuMask idle = IdleGpus(node);
+    return shape.gpu_rules.empty() ? idle : idle & AcceptedGpus(node.spec(), shape);
+  }
   GpuMask free = 0;
   for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
     const std::optional<DeviceChoice> choice = ShareOn(node, gpu, shape);

@@ -30,8 +30,8 @@ enum class DeviceRule {
 };
 
 // What a share takes of GPU `gpu` of this node: both amounts filled in, the open one in
-// proportion. Empty if the GPU can never hold it: unhealthy, too small, or asked by memory that is
-// unknown. Requires: shape.is_share().
+// proportion. Empty if the GPU can never hold it: unhealthy, too small, asked by memory that is
+// unknown, or not accepted by its UUID. Requires: shape.is_share().
 std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const RequestShape& shape);
 
 // Whether GPU `gpu` can be given whole now: it is open, and no pod has any of its compute or
@@ -40,6 +40,11 @@ bool IsIdle(const Node& node, int gpu);
 
 // The GPUs that are idle.
 GpuMask IdleGpus(const Node& node);
+
+// The GPUs that the pod accepts by their UUIDs (RequestShape::gpu_rules) and that Berth can give
+// it: none where pods get parts of GPUs, which have other UUIDs, and none where the device plugin
+// picks whole GPUs and may pick another one.
+GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape);
 
 // The GPUs of which the pod could get one now, wholly or a share of it.
 GpuMask FreeGpus(const Node& node, const RequestShape& shape);

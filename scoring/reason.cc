@@ -55,6 +55,8 @@ constexpr auto kRows = [] {
       "node lacks a trait that the workload class of the pod requires");
   set(kTraitForbidden, kNever, "trait_forbidden",
       "node has a trait that the workload class of the pod forbids");
+  set(kGpuMismatch, kNever, "gpu_mismatch",
+      "node cannot give as many of the GPUs that the pod accepts by UUID");
   set(kTooFewGpus, kNever, "too_few_gpus", "node has fewer healthy GPUs than the pod asks for");
   set(kShareNeverFits, kNever, "share_never_fits",
       "no GPU of the node is large enough for the share");

@@ -41,6 +41,7 @@ enum class Reason : std::uint8_t {
   kModelMismatch,
   kTraitMissing,      // that the pod's workload class requires
   kTraitForbidden,    // that it forbids
+  kGpuMismatch,       // too few of its GPUs are accepted by their UUIDs
   kTooFewGpus,        // the whole node has fewer healthy GPUs than asked
   kShareNeverFits,    // no GPU of the node is large enough for the share
   kGpuMemoryUnknown,  // asked by GPU memory, which the node does not publish

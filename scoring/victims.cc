@@ -178,7 +178,7 @@ class Choice {
   // Every set of as many GPUs as are not idle yet, of those that can be made idle.
   void SearchWhole(const Node& emptied, int wanted) {
     std::vector<Mask> takers;  // of the GPUs that can be made idle
-    ForEachGpu(AllGpus(static_cast<int>(by_gpu_.size())), [&](int gpu) {
+    ForEachGpu(AcceptedGpus(node_.spec(), shape_), [&](int gpu) {
       if (IsIdle(node_, gpu)) {
         --wanted;
       } else if (IsIdle(emptied, gpu)) {

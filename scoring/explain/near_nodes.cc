@@ -35,7 +35,8 @@ int MissingOn(const Node& node, const RequestShape& shape) {
   if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
     std::vector<int> milli(static_cast<std::size_t>(share->count), 0);
     for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
-      if (node.IsOpen(static_cast<int>(gpu))) milli.push_back(node.gpus()[gpu].milli);
+      if (!node.IsOpen(static_cast<int>(gpu))) continue;
+      if (shape.AdmitsGpu(node.spec().gpus[gpu].uuid)) milli.push_back(node.gpus()[gpu].milli);
     }
     const auto last = milli.begin() + share->count - 1;
     std::ranges::nth_element(milli, last, std::greater<>());
@@ -73,6 +74,9 @@ bool MayDecide(Need need, Reason reason) {
       return reason == kModelMismatch;
     case Need::kTraits:
       return reason == kTraitMissing || reason == kTraitForbidden;
+    case Need::kGpuUuids:  // other GPUs may be free
+      return reason == kGpuMismatch || reason == kTooFewGpus || reason == kGpusBusy ||
+             reason == kGpusHeld || reason == kShareBusy || reason == kShareHeld;
     case Need::kResource:
       return reason == kOtherResource;
     case Need::kCpu:

@@ -148,7 +148,7 @@ std::string_view CodeOf(Need need) {
   constexpr std::array<std::string_view, kNeeds.size()> kCodes = {
       "link",      "numa",       "min_bandwidth", "links",     "required_domain",
       "isolation", "gpu_memory", "taints",        "selection", "model",
-      "traits",    "resource",   "cpu",           "memory"};
+      "traits",    "gpu_uuids",  "resource",      "cpu",       "memory"};
   return kCodes[static_cast<std::size_t>(need)];
 }
 
@@ -181,6 +181,8 @@ bool Has(const PodRequest& pod, Need need) {
       return !shape.models.empty() || !shape.model_rules.empty();
     case Need::kTraits:
       return !shape.nodes.required.empty() || !shape.nodes.forbidden.empty();
+    case Need::kGpuUuids:
+      return !shape.gpu_rules.empty();
     case Need::kResource:
       return !shape.gpu_resource.empty();
     case Need::kCpu:
@@ -236,6 +238,9 @@ PodRequest Without(const PodRequest& pod, Need need) {
       shape.nodes.required.clear();
       shape.nodes.forbidden.clear();
       break;
+    case Need::kGpuUuids:
+      shape.gpu_rules.clear();
+      break;
     case Need::kResource:
       shape.gpu_resource.clear();
       break;
@@ -277,6 +282,8 @@ std::string Instead(const PodRequest& pod, Need need, const Node& node) {
       return "if it takes GPU model " + node.spec().gpu_model;
     case Need::kTraits:
       return "in another workload class";
+    case Need::kGpuUuids:
+      return "if it takes any GPU of the node";
     case Need::kResource:
       return "if it asks for " + node.spec().gpu_resource;
     case Need::kCpu:

@@ -27,6 +27,7 @@ enum class Need : std::uint8_t {
   kSelection,  // node selector and required affinity
   kModel,      // berth.dev/gpu-model
   kTraits,     // that its workload class requires or forbids
+  kGpuUuids,   // GPUs by their UUIDs
   kResource,   // the vendor's resource
   kCpu,        // as much CPU
   kMemory,     // as much memory

@@ -79,19 +79,21 @@ std::vector<MigFree> MigFreeOf(const MigSpec& spec, const MigUse& use) {
   return free;
 }
 
-std::string IdleText(const Node& node) {
+std::string IdleText(const Node& node, const RequestShape& shape) {
   const std::size_t gpus = node.gpus().size();
   std::string text = std::to_string(std::popcount(IdleGpus(node))) + " of " +
                      CountText(static_cast<std::int64_t>(gpus), "GPU") + " idle";
   const int closed = static_cast<int>(gpus) - node.healthy_gpus();
   if (closed > 0) text += " (" + std::to_string(closed) + " out of order)";
-  return text;
+  if (shape.gpu_rules.empty()) return text;
+  return text + ", " + std::to_string(std::popcount(FreeGpus(node, shape))) +
+         " of them accepted by UUID";
 }
 
 // What a set of linked GPUs lacks, after the number of idle ones.
 std::string LinkText(const Node& node, const RequestShape& shape) {
   const std::string shortage = LinkShortage(node, shape);
-  const std::string idle = IdleText(node);
+  const std::string idle = IdleText(node, shape);
   const LinkAsk& ask = shape.links;
   const GpuLinks& links = node.spec().links;
   if (shortage.empty()) return idle;
@@ -120,6 +122,7 @@ std::string ShareText(const Node& node, const RequestShape& shape) {
   for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {
     const GpuFree& free = node.gpus()[gpu];
     if (!node.IsOpen(static_cast<int>(gpu)) || !HasPlace(node.spec().gpus[gpu], free)) continue;
+    if (!shape.AdmitsGpu(node.spec().gpus[gpu].uuid)) continue;
     milli = std::max(milli, node.gpus()[gpu].milli);
     memory_mib = std::max(memory_mib, node.gpus()[gpu].memory_mib);
   }
@@ -201,6 +204,18 @@ std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
          ", the pod takes " + wanted;
 }
 
+// How many GPUs the pod accepts by their UUIDs, and why not more.
+std::string UuidText(const NodeSpec& spec, const RequestShape& shape) {
+  const auto accepted = std::ranges::count_if(
+      spec.gpus, [&](const GpuSpec& gpu) { return shape.AdmitsGpu(gpu.uuid); });
+  const auto unknown = std::ranges::count(spec.gpus, "", &GpuSpec::uuid);
+  std::string text = std::to_string(accepted) + " of " + CountText(std::ssize(spec.gpus), "GPU") +
+                     " accepted by UUID, needs " + std::to_string(shape.gpu_count());
+  if (unknown > 0) return text + " (" + CountText(unknown, "UUID") + " not known)";
+  if (accepted >= shape.gpu_count()) text += " (the device plugin picks one of all)";
+  return text;
+}
+
 // Of the label that the requirement does not hold for.
 std::string LabelText(const LabelRequirement& wanted, const Labels& labels) {
   const std::string* const label = FindLabel(labels, wanted.key);
@@ -250,7 +265,7 @@ std::string DevicesText(const Node& node, const RequestShape& shape) {
     return std::to_string(std::max(node.free_places(), 0)) + " of " +
            CountText(node.spec().places.count, "place") + " on shared GPUs free" + needs;
   }
-  return IdleText(node) + needs;
+  return IdleText(node, shape) + needs;
 }
 
 }  // namespace
@@ -387,6 +402,8 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kTraitMissing:
     case Reason::kTraitForbidden:
       return TraitsText(spec, pod);
+    case Reason::kGpuMismatch:
+      return UuidText(spec, shape);
     case Reason::kTaintNotTolerated:
       return TaintsText(spec, pod);
     case Reason::kDriverTooOld:

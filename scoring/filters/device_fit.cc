@@ -13,7 +13,8 @@ namespace {
 
 // The GPUs of which the pod could get one if all were free.
 GpuMask SuitingGpus(const Node& node, const RequestShape& shape) {
-  GpuMask suiting = AllGpus(static_cast<int>(node.gpus().size()));
+  GpuMask suiting = shape.is_share() ? AllGpus(static_cast<int>(node.gpus().size()))
+                                     : AcceptedGpus(node.spec(), shape);
   ForEachGpu(suiting, [&](int gpu) {
     const bool suits = shape.is_share() ? ShareOn(node, gpu, shape).has_value()
                                         : node.spec().gpus[static_cast<std::size_t>(gpu)].healthy;
@@ -41,8 +42,10 @@ Reason CheckLinks(const Node& node, int wanted, const RequestShape& shape) {
   return links.Choose(free, wanted, ask) == 0 ? Reason::kLinkedBusy : Reason::kFits;
 }
 
+// Requires: that many of its GPUs are accepted (GpuModelMatch).
 Reason CheckWhole(const Node& node, int wanted, const RequestShape& shape) {
   if (node.healthy_gpus() < wanted) return Reason::kTooFewGpus;
+  if (!shape.gpu_rules.empty() && MayBeTooFew(node, shape, wanted)) return Reason::kTooFewGpus;
   if (wanted > 1 && shape.links.limits()) return CheckLinks(node, wanted, shape);
   return std::popcount(FreeGpus(node, shape)) < wanted ? Reason::kGpusBusy : Reason::kFits;
 }
@@ -81,7 +84,8 @@ Reason CheckShare(const Node& node, const RequestShape& shape) {
   if (const Reason carrier = CheckCarrier(node.spec()); carrier != Reason::kFits) return carrier;
   const auto& share = std::get<GpuShare>(shape.gpus);
   const bool linked = share.count > 1 && shape.links.limits();
-  const bool few = share.count > 1 && MayBeTooFew(node, shape, share.count);
+  const bool few =
+      (share.count > 1 || !shape.gpu_rules.empty()) && MayBeTooFew(node, shape, share.count);
   int could = 0, free = 0;
   bool memory_known = false;
   for (int gpu = 0; gpu < static_cast<int>(node.gpus().size()); ++gpu) {

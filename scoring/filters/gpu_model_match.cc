@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/filters/gpu_model_match.h"
 
+#include <bit>
+
+#include "scoring/device_picker.h"
+
 namespace berth {
 
 Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
@@ -10,8 +14,14 @@ Reason GpuModelMatch::Check(const Node& node, const RequestShape& shape) const {
       shape.gpu_resource != spec.gpu_resource) {
     return Reason::kOtherResource;
   }
-  if (!shape.wants_gpu() || shape.Admits(spec.gpu_model)) return Reason::kFits;
-  return has_gpus || spec.mig.known() ? Reason::kModelMismatch : Reason::kNoGpu;
+  if (!shape.wants_gpu()) return Reason::kFits;
+  if (!shape.Admits(spec.gpu_model)) {
+    return has_gpus || spec.mig.known() ? Reason::kModelMismatch : Reason::kNoGpu;
+  }
+  const bool named = has_gpus && !shape.gpu_rules.empty();
+  return named && std::popcount(AcceptedGpus(spec, shape)) < shape.gpu_count()
+             ? Reason::kGpuMismatch
+             : Reason::kFits;
 }
 
 }  // namespace berth

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuModelMatch: a pod gets GPUs of the resource that it asks for, if there are several, and a pod
-// that names GPU models (annotation berth.dev/gpu-model) gets one of those models.
+// GpuModelMatch: a pod gets GPUs of the resource that it asks for, if there are several, a pod
+// that names GPU models (annotation berth.dev/gpu-model) gets one of those models, and one that
+// names GPUs by their UUIDs gets these.
 #pragma once
 
 #include "scoring/filter.h"

@@ -19,6 +19,7 @@ RequestShape KeyOf(RequestShape shape) {
   shape.isolation = Isolation::kUnsaid;
   shape.min_gpu_memory_mib = 0;
   shape.model_rules.clear();
+  shape.gpu_rules.clear();
   shape.spread = Spread::kNone;
   shape.workload.clear();
   return shape;

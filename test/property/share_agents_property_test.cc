@@ -230,7 +230,13 @@ class AgentRun {
   void Bind() {
     const Agent words = SomeAgent(), agent = SomeAgent();
     const std::string uid = "p" + std::to_string(next_++);
-    const Json pod = Ask(words, uid, SomeMemory(), SomeCores());
+    Json pod = Ask(words, uid, SomeMemory(), SomeCores());
+    const int refused = random_.Below(8) == 0 ? static_cast<int>(random_.Below(kGpusEach)) : -1;
+    if (refused >= 0) {
+      const char* const key =
+          words == kVolcano ? "volcano.sh/vgpu-nouse-gpuuuid" : "nvidia.com/nouse-gpuuuid";
+      pod["metadata"]["annotations"][key] = UuidOf(refused);
+    }
     const Texts written = world_.Bind(pod, agent);
     if (written.empty()) return;
     // nvidia.com/gpu alone is asked for in HAMi's words and in those of the device plugin.
@@ -248,7 +254,11 @@ class AgentRun {
     ASSERT_FALSE(added.promises.empty());
     counts["bound to parts of several GPUs"] +=
         added.promises.size() > 1 && added.promises[0].memory_mib < kGpuMib ? 1 : 0;
-    for (const Promise& promise : added.promises) Check(agent, promise.gpu);
+    counts["bound off a GPU that the pod refuses"] += refused >= 0 ? 1 : 0;
+    for (const Promise& promise : added.promises) {
+      Check(agent, promise.gpu);
+      ASSERT_NE(promise.gpu, refused);
+    }
   }
 
   // Its own books are what pods say: what is on its way to Berth, too.
@@ -466,6 +476,7 @@ TEST(ShareAgents, ArePromisedNoMoreOfAGpuThanItHas) {
     EXPECT_GT(run.counts[std::string("bound on ") + node], steps / 1000);
   EXPECT_GT(run.counts["bound by others"], steps / 100);
   EXPECT_GT(run.counts["bound to parts of several GPUs"], steps / 1000);
+  EXPECT_GT(run.counts["bound off a GPU that the pod refuses"], steps / 1000);
   EXPECT_GT(run.counts["reservations"], steps / 1000);
   EXPECT_GT(run.counts["claims"], steps / 1000);
   std::printf("%d steps:", steps);

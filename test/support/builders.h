@@ -39,6 +39,9 @@ class APod {
   APod& Shares(int count, int milli, std::int64_t memory_mib = 0) {
     return Asks(GpuShare{.milli = milli, .memory_mib = memory_mib, .count = count});
   }
+  // Only these GPUs / none of these.
+  APod& OnGpus(const std::vector<std::string>& uuids) { return NamesGpus(false, uuids); }
+  APod& NotOnGpus(const std::vector<std::string>& uuids) { return NamesGpus(true, uuids); }
   APod& ShareByMemory(std::int64_t memory_mib) { return Asks(GpuShare{0, memory_mib}); }
   // Devices of that profile, in addition to those of others.
   APod& Mig(const std::string& profile, int count = 1, bool shared = false) {
@@ -164,6 +167,11 @@ class APod {
     pod_.shape.gpus = ask;
     return *this;
   }
+  APod& NamesGpus(bool refused, const std::vector<std::string>& uuids) {
+    for (const std::string& uuid : uuids) pod_.shape.gpu_rules.push_back({refused, uuid});
+    std::ranges::sort(pod_.shape.gpu_rules);
+    return *this;
+  }
 
   PodRequest pod_;
 };
@@ -182,6 +190,16 @@ class ANode {
   }
   ANode& GpuMemory(std::size_t gpu, std::int64_t memory_mib) {
     spec_.gpus[gpu].memory_mib = memory_mib;
+    return *this;
+  }
+  // Its GPUs are "GPU-0", "GPU-1", and so on. An agent hands them out to whoever is bound there; "":
+  // the device plugin does.
+  ANode& Named(const std::string& agent = "koordinator") {
+    spec_.share_agent = agent;
+    spec_.agent_serves_all = !agent.empty();
+    for (std::size_t gpu = 0; gpu < spec_.gpus.size(); ++gpu) {
+      spec_.gpus[gpu].uuid = "GPU-" + std::to_string(gpu);
+    }
     return *this;
   }
   ANode& Linked(GpuLinks links) {

@@ -49,6 +49,7 @@ class RandomWorld {
     node.Model(OneOf<std::string>({"", "A100", "T4"}));
     const int gpus = OneOf<int>({0, 1, 2, 4, 8});
     node.Gpus(gpus, OneOf<std::int64_t>({0, 8000, 16'000}));
+    if (Chance(50)) node.Named();
     for (std::size_t gpu = 0; gpu < node.Spec().gpus.size(); ++gpu) {
       if (Chance(10)) node.Unhealthy(gpu);
       if (Chance(10)) node.GpuMemory(gpu, 11'019);
@@ -109,6 +110,7 @@ class RandomWorld {
       const int count = Between(2, 3), milli = Between(0, 5) * 100;
       pod.Shares(count, milli, milli == 0 || Chance(50) ? Between(1, 8000) : 0);
     }
+    if (kind <= 8 && Chance(10)) pod.NotOnGpus({"GPU-1"});
     if (Chance(15)) pod.Models(OneOf<std::vector<std::string>>({{"A100"}, {"A100", "T4"}}));
     return pod.Shape();
   }

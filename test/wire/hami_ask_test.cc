@@ -75,7 +75,7 @@ TEST(HamiAsk, ForAShareIsRefusedWithTheReasonAndCountsWhereItRuns) {
   EXPECT_NE(read({{"nvidia.com/gpumem", "3000"}}).refusal, "") << "HAMi's webhook makes it one GPU";
 }
 
-TEST(HamiAsk, OfAnotherModeOrForCertainGpusIsRefused) {
+TEST(HamiAsk, OfAnotherModeOrForAProfileIsRefused) {
   const auto refusal = [](const char* key, const char* value, const Json& limits) {
     Json pod = PodOf(Json::array({Container("main", limits)}));
     pod["metadata"]["annotations"] = {{key, value}};
@@ -86,10 +86,14 @@ TEST(HamiAsk, OfAnotherModeOrForCertainGpusIsRefused) {
             "annotation nvidia.com/vgpu-mode: want mig, got \"hami-core\", which HAMi's scheduler "
             "gives");
   EXPECT_EQ(refusal("nvidia.com/vgpu-mode", "", whole), "");
-  EXPECT_EQ(refusal("nvidia.com/use-gpuuuid", "GPU-a,GPU-b", whole),
-            "annotation nvidia.com/use-gpuuuid: not understood; want berth.dev/gpu-model, "
-            "berth.dev/numa, a node selector or affinity");
-  EXPECT_NE(refusal("nvidia.com/nouse-gpuuuid", "GPU-a", whole), "");
+  EXPECT_EQ(refusal("nvidia.com/mig-profile-preference", "1g.10gb", whole),
+            "annotation nvidia.com/mig-profile-preference: not understood; want a resource with "
+            "the profile, nvidia.com/mig-PROFILE");
+  for (const char* const key : {"nvidia.com/use-gpuuuid", "nvidia.com/nouse-gpuuuid"}) {
+    EXPECT_EQ(refusal(key, "GPU-a", {{"nvidia.com/mig-1g.10gb", "1"}}),
+              "annotation " + std::string(key) +
+                  ": not understood for MIG devices; leave it to a node selector or affinity");
+  }
   const Json none = PodOf(Json::array({Container("main", {{"cpu", "1"}})}));
   EXPECT_EQ(Read(none).shape.gpus, GpuAsk(NoGpu{}));
   EXPECT_EQ(Read(none).refusal, "");
@@ -115,6 +119,25 @@ TEST(HamiAsk, TypesAreThePartsOfTheNamesOfModels) {
   EXPECT_TRUE(admits(not_use, "T4", "NVIDIA-A100-SXM4-80GB"));
   EXPECT_FALSE(admits(use, "A100", "Tesla-T4", {{"volcano.sh/vgpu-number", "1"}}))
       << "Volcano's users choose by it too";
+}
+
+TEST(HamiAsk, UuidsAreTheGpusThatAreTakenOrAreNot) {
+  Json pod = PodOf(Json::array({Container("main", {{"nvidia.com/gpu", "1"}})}));
+  pod["metadata"]["annotations"] = {{"nvidia.com/use-gpuuuid", "GPU-b, GPU-a,,GPU-b"},
+                                    {"nvidia.com/nouse-gpuuuid", "GPU-a"}};
+  const PodRequest read = Read(pod);
+  EXPECT_EQ(read.refusal, "");
+  EXPECT_EQ(read.shape.gpu_rules,
+            (std::vector<GpuRule>{{false, "GPU-a"}, {false, "GPU-b"}, {true, "GPU-a"}}));
+  EXPECT_TRUE(read.shape.AdmitsGpu("GPU-b"));
+  EXPECT_FALSE(read.shape.AdmitsGpu("GPU-a")) << "refused";
+  EXPECT_FALSE(read.shape.AdmitsGpu("GPU-c")) << "not accepted";
+  EXPECT_FALSE(read.shape.AdmitsGpu("")) << "not known to be one of them";
+  pod["metadata"]["annotations"] = {{"nvidia.com/nouse-gpuuuid", "GPU-a"}};
+  EXPECT_TRUE(Read(pod).shape.AdmitsGpu("GPU-c"));
+  EXPECT_FALSE(Read(pod).shape.AdmitsGpu("")) << "it may be that one";
+  pod["metadata"]["annotations"] = {{"nvidia.com/use-gpuuuid", " ,"}};
+  EXPECT_TRUE(Read(pod).shape.gpu_rules.empty());
 }
 
 TEST(HamiAsk, TypesOfBothSortsAndOwnModelsHoldTogether) {

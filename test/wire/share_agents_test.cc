@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "scoring/registry.h"
 #include "test/support/agent_world.h"
 
 namespace berth {
@@ -137,6 +138,29 @@ TEST(HamiShares, MayHaveOtherPercentOfComputeThanOfMemory) {
   EXPECT_EQ(world.Bind(pod)["hami.io/vgpu-devices-allocated"],
             "GPU-a,NVIDIA,20480,30:;GPU-a,NVIDIA,10240,0:;");
   EXPECT_EQ(world.node().gpus()[0].memory_mib, 10'240);
+}
+
+TEST(HamiShares, OfGpusThatArePickedByUuidAreOfThese) {
+  AgentWorld world(HamiNodeJson(), GivingHami());
+  const auto on = [](const char* key, const char* uuids, Json pod) {
+    pod["metadata"]["annotations"][key] = uuids;
+    return pod;
+  };
+  const auto check = [&world](const Json& pod) {
+    return FirstObjection(world.node(), world.Decode(pod).shape);
+  };
+  const char* const use = "nvidia.com/use-gpuuuid";
+  EXPECT_EQ(world.Bind(on(use, "GPU-x, GPU-b", HamiPod("a", "30000")))
+                .at("hami.io/vgpu-devices-allocated"),
+            "GPU-b,NVIDIA,30000,0:;");
+  EXPECT_EQ(check(on(use, "GPU-b", HamiPod("b", "30000"))), Reason::kShareBusy);
+  EXPECT_EQ(check(on(use, "gpu-a", HamiPod("b", "1"))), Reason::kGpuMismatch) << "as it is written";
+  const Json whole = test::PodAsking("c", {{"nvidia.com/gpu", "1"}});
+  EXPECT_EQ(check(on("nvidia.com/nouse-gpuuuid", "GPU-a", whole)), Reason::kGpusBusy);
+  EXPECT_EQ(check(on(use, "GPU-b", test::PodAsking("d", {{"nvidia.com/gpu", "2"}}))),
+            Reason::kGpuMismatch);
+  EXPECT_EQ(world.Bind(on(use, "GPU-a", whole)).at("hami.io/vgpu-devices-allocated"),
+            "GPU-a,NVIDIA,40960,100:;");
 }
 
 TEST(HamiShares, StopAtTheUsersThatThePluginServesOfAGpu) {
@@ -308,7 +332,7 @@ TEST(VolcanoShares, ThatItsSchedulerGaveCountOnTheGpuOfTheUuid) {
   EXPECT_EQ(world.node().gpus()[0], (GpuFree{.milli = 500, .users = 1, .memory_mib = 40'960}));
 }
 
-TEST(VolcanoShares, OfSeveralGpusAreOfAsManyCards) {
+TEST(VolcanoShares, OfSeveralGpusAndOfCertainOnes) {
   AgentWorld world(NodeWith({{"volcano.sh/vgpu-number", "30"}},
                             {{"volcano.sh/node-vgpu-register",
                               "GPU-a,10,81920,NVIDIA-A100,true,hami-core:GPU-b,10,81920,"
@@ -316,8 +340,12 @@ TEST(VolcanoShares, OfSeveralGpusAreOfAsManyCards) {
   Json two = test::PodAsking("a", {{"volcano.sh/vgpu-number", "2"},
                                    {"volcano.sh/vgpu-memory-percentage", "25"},
                                    {"volcano.sh/vgpu-cores", "10"}});
+  two["metadata"]["annotations"]["volcano.sh/vgpu-nouse-gpuuuid"] = "GPU-b";
   EXPECT_EQ(world.Bind(two)["volcano.sh/vgpu-ids-new"],
-            "GPU-a,NVIDIA,20480,10:GPU-b,NVIDIA,20480,10:");
+            "GPU-a,NVIDIA,20480,10:GPU-c,NVIDIA,20480,10:");
+  Json one = VolcanoPod("b", "1000");
+  one["metadata"]["annotations"]["volcano.sh/vgpu-use-gpuuuid"] = "GPU-b";
+  EXPECT_EQ(world.Bind(one)["volcano.sh/vgpu-ids-new"], "GPU-b,NVIDIA,1000,30:");
 }
 
 TEST(VolcanoShares, ThatThePluginWouldNotServeAreRefused) {
@@ -328,8 +356,10 @@ TEST(VolcanoShares, ThatThePluginWouldNotServeAreRefused) {
             "container main: volcano.sh/vgpu-number: want it in spec.containers, since Volcano's "
             "device plugin serves no others");
   Json chosen = VolcanoPod("a", "3000");
-  chosen["metadata"]["annotations"]["volcano.sh/vgpu-use-gpuuuid"] = "GPU-a";
-  EXPECT_NE(world.Decode(chosen).refusal.find("volcano.sh/vgpu-use-gpuuuid"), std::string::npos);
+  chosen["metadata"]["annotations"]["volcano.sh/vgpu-mode"] = "mig";
+  EXPECT_EQ(world.Decode(chosen).refusal,
+            "annotation volcano.sh/vgpu-mode: want hami-core, got \"mig\", which Volcano's "
+            "scheduler gives");
   AgentWorld mig(VolcanoNodeJson("mig"));
   EXPECT_NE(mig.problem.find("GPUs of mode \"mig\""), std::string::npos);
   EXPECT_EQ(mig.Check(VolcanoPod("a", "3000")), Reason::kNoGpuOffered);

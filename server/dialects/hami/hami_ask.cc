@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "base/text.h"
 #include "server/wire/pod_spread.h"
 
 namespace berth::dialects {
@@ -19,23 +18,20 @@ using wire::PodParts;
 constexpr std::string_view kModeKey = kHamiAskKeys[0];
 constexpr std::string_view kUseTypeKey = kHamiAskKeys[1], kNoUseTypeKey = kHamiAskKeys[2];
 constexpr std::string_view kNumaBindKey = kHamiAskKeys[3];
-// Which GPU, or which profile: Berth does not read them.
-constexpr auto kChoiceKeys = std::span(kHamiAskKeys).subspan(4);
+constexpr std::string_view kUseUuidKey = kHamiAskKeys[4], kNoUseUuidKey = kHamiAskKeys[5];
+// Which profile: Berth does not read it.
+constexpr std::string_view kProfileKey = kHamiAskKeys[6];
 constexpr auto kMigChoiceKeys = std::span(kHamiAskKeys).subspan(3);  // numa-bind neither
+constexpr auto kUuidKeys = std::span(kHamiAskKeys).subspan(4, 2);
 
 // "A100, H100": in lower case.
 std::set<std::string> WordsOf(const PodParts& parts, std::string_view key) {
   std::set<std::string> words;
-  const auto said = parts.annotations.find(key);
-  std::string_view text = said == parts.annotations.end() ? std::string_view() : said->second;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    std::string word(Trimmed(text.substr(0, end)));
+  for (std::string word : ListIn(parts, key)) {
     std::ranges::transform(word, word.begin(), [](char c) {
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     });
-    if (!word.empty()) words.insert(std::move(word));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    words.insert(std::move(word));
   }
   return words;
 }
@@ -74,12 +70,16 @@ Status RefuseOthers(const PodParts& parts, bool gives_devices) {
                    (gives_devices ? "mig or hami-core" : "mig") + ", got \"" +
                    mode->second.substr(0, 40) + "\", which HAMi's scheduler gives");
   }
-  for (const std::string_view key : kChoiceKeys) {
-    const auto choice = parts.annotations.find(key);
-    if (choice == parts.annotations.end() || choice->second == "false") continue;
+  if (!parts.annotations.contains(kProfileKey)) return {};
+  return Invalid("annotation " + std::string(kProfileKey) +
+                 ": not understood; want a resource with the profile, nvidia.com/mig-PROFILE");
+}
+
+Status RefuseForMig(const PodParts& parts, std::span<const std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (!parts.annotations.contains(key)) continue;
     return Invalid("annotation " + std::string(key) +
-                   ": not understood; want berth.dev/gpu-model, berth.dev/numa, a node selector or "
-                   "affinity");
+                   ": not understood for MIG devices; leave it to a node selector or affinity");
   }
   return {};
 }
@@ -110,14 +110,11 @@ Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts, bool gives_dev
     }
     need = MigWant{.profile = {}, .min_memory_mib = memory_mib};
   }
-  for (const std::string_view key : kMigChoiceKeys) {
-    if (need && parts.annotations.contains(key)) {
-      return Invalid("annotation " + std::string(key) +
-                     ": not understood for MIG devices; leave it to a node selector or affinity");
-    }
-  }
+  if (need) BERTH_TRY_STATUS(RefuseForMig(parts, kMigChoiceKeys));
   return need;
 }
+
+Status RefuseMigUuids(const PodParts& parts) { return RefuseForMig(parts, kUuidKeys); }
 
 void ReadHamiChoices(const PodParts& parts, RequestShape& shape) {
   constexpr std::array kSpreads = {Spread::kCard, Spread::kNode};
@@ -132,6 +129,7 @@ void ReadHamiChoices(const PodParts& parts, RequestShape& shape) {
       shape.model_rules.push_back({key == kNoUseTypeKey, part});
     }
   }
+  if (shape.gpu_count() > 0) ReadVgpuUuids(parts, kUseUuidKey, kNoUseUuidKey, shape);
   if (shape.links.numa == NumaWish::kAmongEquals && WordsOf(parts, kNumaBindKey).contains("true")) {
     shape.links.numa = NumaWish::kRequired;
   }

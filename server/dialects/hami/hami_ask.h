@@ -16,12 +16,14 @@
 //              parts of the names of models, whatever the case
 //   annotation nvidia.com/numa-bind: "true"
 //              all GPUs of one NUMA node, as berth.dev/numa: required, unless that says preferred
+//   annotation nvidia.com/use-gpuuuid: GPU-a,GPU-b and nouse-gpuuuid: GPU-c
+//              certain GPUs; those that are refused are refused too where they are accepted
 //   annotation hami.io/gpu-scheduler-policy: spread, or hami.io/node-scheduler-policy: spread
 //              as berth.dev/spread: card or node by the controller (wire/pod_spread.h), where the
 //              pod does not say that itself. HAMi takes the least used card or node for it, whoever
 //              uses the others; other policies choose nothing here
 //
-// What else they can say is refused rather than passed over: the UUID of a GPU, other modes,
+// What else they can say is refused rather than passed over: the GPU of a MIG device, other modes,
 // and a part of a GPU which is HAMi's scheduler's to give. (HAMi at c447cab,
 // pkg/device/nvidia/device.go.)
 #pragma once
@@ -68,7 +70,10 @@ Status FindHamiShares(wire::PodParts& parts);
 // with annotation or resource.
 Result<std::optional<MigWant>> ReadHamiAsk(const wire::PodParts& parts, bool gives_devices);
 
-// Reads the policies, the types and numa-bind.
+// For a pod with MIG devices. Error: kInvalidArgument with an annotation that names GPUs.
+Status RefuseMigUuids(const wire::PodParts& parts);
+
+// Reads the policies, the types, the UUIDs and numa-bind.
 void ReadHamiChoices(const wire::PodParts& parts, RequestShape& shape);
 
 }  // namespace berth::dialects

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
+
 namespace berth::dialects {
 namespace {
 
@@ -68,6 +70,30 @@ void AddVgpuAsk(const VgpuWords& words, std::string_view resource, std::int64_t 
     ask.gpu_cores_percent = std::min(amount, kWholePercent);
     if (amount < kWholePercent) ask.part_resource = words.cores;
   }
+}
+
+std::set<std::string> ListIn(const wire::PodParts& parts, std::string_view key) {
+  std::set<std::string> list;
+  const auto said = parts.annotations.find(key);
+  std::string_view text = said == parts.annotations.end() ? std::string_view() : said->second;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    if (const auto part = Trimmed(text.substr(0, end)); !part.empty()) list.emplace(part);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return list;
+}
+
+void ReadVgpuUuids(const wire::PodParts& parts, std::string_view use_key,
+                   std::string_view nouse_key, RequestShape& shape) {
+  for (const bool refused : {false, true}) {
+    for (const std::string& uuid : ListIn(parts, refused ? nouse_key : use_key)) {
+      shape.gpu_rules.push_back({refused, uuid});
+    }
+  }
+  std::ranges::sort(shape.gpu_rules);
+  shape.gpu_rules.erase(std::unique(shape.gpu_rules.begin(), shape.gpu_rules.end()),
+                        shape.gpu_rules.end());
 }
 
 Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts) {

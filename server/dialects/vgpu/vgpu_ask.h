@@ -17,6 +17,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -33,6 +35,13 @@ struct VgpuWords {
 // Adds so much of words.memory, words.percent or words.cores.
 void AddVgpuAsk(const VgpuWords& words, std::string_view resource, std::int64_t amount,
                 wire::ResourceAsk& ask);
+
+// Reads lists of UUIDs, "GPU-a,GPU-b", of annotations: GPUs that are accepted, and that are not.
+void ReadVgpuUuids(const wire::PodParts& parts, std::string_view use_key,
+                   std::string_view nouse_key, RequestShape& shape);
+
+// The parts of such a list, without blanks; "" in place of an annotation that is not there.
+std::set<std::string> ListIn(const wire::PodParts& parts, std::string_view key);
 
 // Makes shares of the parts that containers ask for in these words. Error: kInvalidArgument with
 // the container and the resource.

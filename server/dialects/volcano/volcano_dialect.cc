@@ -28,9 +28,11 @@ constexpr const char* kVolcanoToAllocate = "volcano.sh/devices-to-allocate";
 constexpr const char* kVolcanoTime = "volcano.sh/vgpu-time";
 constexpr const char* kVolcanoPhase = "volcano.sh/bind-phase";
 constexpr const char* kVolcanoAllocating = "allocating";
-// By which its users choose GPUs: Berth does not read them.
-constexpr std::array<std::string_view, 3> kVolcanoChoices = {
-    "volcano.sh/vgpu-mode", "volcano.sh/vgpu-use-gpuuuid", "volcano.sh/vgpu-nouse-gpuuuid"};
+// By which its users choose GPUs.
+constexpr std::string_view kVolcanoMode = "volcano.sh/vgpu-mode";
+constexpr std::string_view kVolcanoUse = "volcano.sh/vgpu-use-gpuuuid";
+constexpr std::string_view kVolcanoNoUse = "volcano.sh/vgpu-nouse-gpuuuid";
+constexpr std::array kVolcanoChoices = {kVolcanoMode, kVolcanoUse, kVolcanoNoUse};
 constexpr std::array kVolcanoNodeKeys = {kVolcanoRegister};
 constexpr std::array kVolcanoGrants = {kVolcanoIds};
 
@@ -159,13 +161,12 @@ class VolcanoDialect final : public wire::Dialect {
   [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
                                  MigWant&) const override {
     if (!IsVolcanos(pod)) return {};
-    for (const std::string_view key : kVolcanoChoices) {
-      const auto choice = parts.annotations.find(key);
-      if (choice == parts.annotations.end() || choice->second == kSharedMode) continue;
-      return Invalid("annotation " + std::string(key) +
-                     ": not understood; want berth.dev/gpu-model, a node selector or affinity");
-    }
-    return {};
+    ReadVgpuUuids(parts, kVolcanoUse, kVolcanoNoUse, pod.shape);
+    const auto mode = parts.annotations.find(kVolcanoMode);
+    if (mode == parts.annotations.end() || mode->second == kSharedMode) return {};
+    return Invalid("annotation " + std::string(kVolcanoMode) + ": want " +
+                   std::string(kSharedMode) + ", got \"" + mode->second.substr(0, 40) +
+                   "\", which Volcano's scheduler gives");
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,

@@ -231,6 +231,55 @@ TEST(PlacementFor, GrantsAShareOfAllComputeOnlyTheMemoryThatItAskedFor) {
             (std::vector<DeviceGrant>{{0, 1000, 2000}}));
 }
 
+// --- GPUs by their UUIDs
+
+std::vector<std::uint64_t> MasksOf(const Choices& choices) {
+  std::vector<std::uint64_t> masks;
+  for (const DeviceChoice& choice : choices) masks.push_back(choice.gpus);
+  return masks;
+}
+
+TEST(GpusByUuid, AreTheOnlyOnesThatAPodGets) {
+  const Node node = ANode("n").Gpus(4).Named().Build();
+  for (const DeviceRule rule : kEveryRule) {
+    EXPECT_EQ(MasksOf(DeviceChoices(node, APod("p").Whole(1).OnGpus({"GPU-2"}).Shape(), rule)),
+              std::vector<std::uint64_t>{0b0100});
+    EXPECT_EQ(MasksOf(DeviceChoices(node, APod("p").Share(300).OnGpus({"GPU-2"}).Shape(), rule)),
+              std::vector<std::uint64_t>{0b0100});
+  }
+  const APod two = APod("p").Whole(2).NotOnGpus({"GPU-0", "GPU-2"});
+  EXPECT_EQ(MasksOf(DeviceChoices(node, two.Shape(), DeviceRule::kTightest)),
+            std::vector<std::uint64_t>{0b1010});
+  EXPECT_EQ(WholeChoicesInTurn(node, 1, two.Shape()), 2);
+}
+
+TEST(GpusByUuid, ThatAreBusyAreWaitedFor) {
+  const Node node = ANode("n").Gpus(2).Named().Holding(APod("a").Whole(1), {1}).Build();
+  for (const APod& pod :
+       {APod("p").Whole(1).OnGpus({"GPU-1"}), APod("p").Share(1).OnGpus({"GPU-1"}),
+        APod("p").Whole(2).OnGpus({"GPU-0", "GPU-1"})}) {
+    EXPECT_TRUE(DeviceChoices(node, pod.Shape(), DeviceRule::kBestScore).empty());
+  }
+}
+
+TEST(GpusByUuid, AreNoneWhereTheDevicePluginMayPickOthers) {
+  const NodeSpec plain = ANode("n").Gpus(2).Named("").Build().spec();
+  EXPECT_EQ(AcceptedGpus(plain, APod("p").Whole(1).OnGpus({"GPU-1"}).Shape()), 0U);
+  EXPECT_EQ(AcceptedGpus(plain, APod("p").Whole(1).OnGpus({"GPU-0", "GPU-1"}).Shape()), 0b11U)
+      << "whichever it picks";
+  EXPECT_EQ(AcceptedGpus(plain, APod("p").Whole(1).NotOnGpus({"GPU-7"}).Shape()), 0b11U);
+  EXPECT_EQ(AcceptedGpus(plain, APod("p").Share(100).OnGpus({"GPU-1"}).Shape()), 0b10U)
+      << "a share's container is told";
+}
+
+TEST(GpusByUuid, AreNoneOfThoseWhoseUuidIsNotKnown) {
+  const NodeSpec unknown = ANode("n").Gpus(2).Build().spec();
+  EXPECT_EQ(AcceptedGpus(unknown, APod("p").Share(1).OnGpus({"GPU-1"}).Shape()), 0U);
+  EXPECT_EQ(AcceptedGpus(unknown, APod("p").Share(1).NotOnGpus({"GPU-1"}).Shape()), 0U)
+      << "it may be that one";
+  EXPECT_EQ(AcceptedGpus(unknown, APod("p").Share(1).Shape()), 0b11U);
+}
+
 // --- Shares of several GPUs
 
 TEST(SharesOfSeveral, AreOfTheFullestGpusThatFit) {

@@ -64,6 +64,21 @@ TEST_F(ExplainPodTest, AGpuThatOnePodHasIsFreeWhenItEnds) {
             "n1: 0 of 2 GPUs idle, needs 1; fits when default/a ends");
 }
 
+TEST_F(ExplainPodTest, GpusThatThePodNamesAreCountedApart) {
+  const ANode node = ANode("n1").Gpus(2).Named().Holding(APod("a").Whole(1), {0});
+  EXPECT_EQ(Nearest({node}, APod("p").Whole(1).OnGpus({"GPU-0"})),
+            "n1: 1 of 2 GPUs idle, 0 of them accepted by UUID, needs 1; fits when default/a ends, "
+            "or if it takes any GPU of the node");
+  EXPECT_EQ(Nearest({node}, APod("p").Share(100).OnGpus({"GPU-x"})),
+            "n1: 0 of 2 GPUs accepted by UUID, needs 1; fits if it takes any GPU of the node");
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(2)}, APod("p").Whole(1).NotOnGpus({"GPU-0"})),
+            "n1: 0 of 2 GPUs accepted by UUID, needs 1 (2 UUIDs not known); fits if it takes any "
+            "GPU of the node");
+  EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Named("")}, APod("p").Whole(1).NotOnGpus({"GPU-0"})),
+            "n1: 1 of 2 GPUs accepted by UUID, needs 1 (the device plugin picks one of all); fits "
+            "if it takes any GPU of the node");
+}
+
 TEST_F(ExplainPodTest, SharesOfSeveralGpusAreToldWithTheirNumber) {
   const ANode node =
       ANode("n1").Gpus(3).Holding(APod("a").Share(600), {0}).Holding(APod("b").Share(700), {1});

@@ -53,6 +53,37 @@ TEST(GpuModelMatch, ComparesTheModelsOfAPodThatWantsGpus) {
                   Reason::kModelMismatch}});
 }
 
+TEST(GpuModelMatch, WantsAsManyOfTheGpusThatAPodNames) {
+  const ANode two = ANode("n").Gpus(2).Named();
+  ExpectReasons(
+      GpuModelMatch(),
+      {{"this one", two, APod("p").Whole(1).OnGpus({"GPU-1"}), Reason::kFits},
+       {"a share of it", two, APod("p").Share(1).OnGpus({"GPU-1"}), Reason::kFits},
+       {"of another node", two, APod("p").Whole(1).OnGpus({"GPU-x"}), Reason::kGpuMismatch},
+       {"too few", two, APod("p").Whole(2).OnGpus({"GPU-1", "GPU-x"}), Reason::kGpuMismatch},
+       {"shares of too few", two, APod("p").Shares(2, 1).NotOnGpus({"GPU-1"}),
+        Reason::kGpuMismatch},
+       {"refused and accepted", two, APod("p").Share(1).OnGpus({"GPU-1"}).NotOnGpus({"GPU-1"}),
+        Reason::kGpuMismatch},
+       {"UUIDs not known", ANode("n").Gpus(2), APod("p").Share(1).NotOnGpus({"GPU-1"}),
+        Reason::kGpuMismatch},
+       {"the plugin picks", ANode("n").Gpus(2).Named(""), APod("p").Whole(1).OnGpus({"GPU-1"}),
+        Reason::kGpuMismatch},
+       {"places", ANode("n").Places(4), APod("p").Whole(1).OnGpus({"GPU-1"}), Reason::kGpuMismatch},
+       {"no GPU there", ANode("n"), APod("p").Whole(1).OnGpus({"GPU-1"}), Reason::kFits}});
+}
+
+TEST(DeviceFit, WaitsForTheGpusThatAPodNames) {
+  const ANode two = ANode("n").Gpus(3).Named().Unhealthy(2).Holding(APod("a").Whole(1), {1});
+  ExpectReasons(
+      DeviceFit(),
+      {{"the idle one", two, APod("p").Whole(1).OnGpus({"GPU-0"}), Reason::kFits},
+       {"the other one", two, APod("p").Whole(1).OnGpus({"GPU-1"}), Reason::kGpusBusy},
+       {"a share of it", two, APod("p").Share(1).OnGpus({"GPU-1"}), Reason::kShareBusy},
+       {"a sick one", two, APod("p").Whole(1).OnGpus({"GPU-2"}), Reason::kTooFewGpus},
+       {"a share of that", two, APod("p").Share(1).OnGpus({"GPU-2"}), Reason::kShareNeverFits}});
+}
+
 TEST(DeviceFit, CountsTheGpusOfSharesOfSeveral) {
   const ANode three = ANode("n")
                           .Gpus(3, 16'000)

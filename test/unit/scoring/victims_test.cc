@@ -95,6 +95,18 @@ TEST(AddedVictims, OfPodsOnOneGpuAreTheFewest) {
   EXPECT_EQ(Added(node, Preemptor().Share(800)), Uids{"uid-d"});
 }
 
+TEST(AddedVictims, FreeTheGpusThatThePodNames) {
+  const ANode node = ANode("n")
+                         .Gpus(2)
+                         .Named()
+                         .Holding(APod("a").Whole(1), {0})
+                         .Holding(APod("b").Share(200), {1});
+  EXPECT_EQ(Added(node, Preemptor().Whole(1)), Uids{"uid-b"}) << "less is set free";
+  EXPECT_EQ(Added(node, Preemptor().Whole(1).OnGpus({"GPU-0"})), Uids{"uid-a"});
+  EXPECT_EQ(Added(node, Preemptor().Share(900).NotOnGpus({"GPU-1"})), Uids{"uid-a"});
+  EXPECT_EQ(Added(node, Preemptor().Whole(1).OnGpus({"GPU-x"})), std::nullopt);
+}
+
 TEST(AddedVictims, FreePartsOfAsManyGpusAsThePodNeeds) {
   const ANode node = ANode("n")
                          .Gpus(3)
