@@ -61,6 +61,9 @@ class EnginePlacer final : public Placer {
 
   // Hear, then Put.
   Result<std::optional<Placement>> Place(const PodRequest& pod) override;
+  [[nodiscard]] std::shared_ptr<const Snapshot> Cluster() const override {
+    return state_.Current();
+  }
 
   // A pod has arrived: told once, before the first attempt to place it.
   void Hear(const PodRequest& pod);

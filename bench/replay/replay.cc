@@ -5,37 +5,40 @@
 #include <cmath>
 #include <utility>
 
+#include "bench/replay/power_meter.h"
 #include "bench/replay/text.h"
 
 namespace berth::replay {
 namespace {
 
-// The curve as the published tables have it: every reading is rounded to a hundredth of a percent
-// before the mean, and halves go to the even neighbour (x = 40.5 counts as 40).
-class Curve {
+// The curves as the published tables have them: every allocation is rounded to a hundredth of a
+// percent before the mean, and halves go to the even neighbour (x = 40.5 counts as 40).
+class Curves {
  public:
-  explicit Curve(std::int64_t capacity_milli) : capacity_(static_cast<double>(capacity_milli)) {}
+  explicit Curves(std::int64_t capacity_milli) : capacity_(static_cast<double>(capacity_milli)) {}
 
-  void Add(std::int64_t arrived_milli, std::int64_t allocated_milli) {
+  void Add(std::int64_t arrived_milli, std::int64_t allocated_milli, std::int64_t watts) {
     const double arrived_pct = 100.0 * static_cast<double>(arrived_milli) / capacity_;
     const auto x = static_cast<std::size_t>(std::llrint(arrived_pct));
     if (x > kLastPercent) return;
     hundredths_[x] += std::llrint(10'000.0 * static_cast<double>(allocated_milli) / capacity_);
+    watts_[x] += watts;
     ++count_[x];
   }
 
-  void Write(ReplayResult& result) const {
+  void Write(bool with_watts, ReplayResult& result) const {
     for (std::size_t x = 0; x < count_.size(); ++x) {
       if (count_[x] == 0) continue;
-      result.allocated_pct[x] =
-          static_cast<double>(hundredths_[x]) / static_cast<double>(count_[x]) / 100.0;
+      const auto count = static_cast<double>(count_[x]);
+      result.allocated_pct[x] = static_cast<double>(hundredths_[x]) / count / 100.0;
+      if (with_watts) result.watts[x] = static_cast<double>(watts_[x]) / count;
     }
   }
 
  private:
+  using Sums = std::array<std::int64_t, kLastPercent + 1>;
   double capacity_;
-  std::array<std::int64_t, kLastPercent + 1> hundredths_{};
-  std::array<std::int64_t, kLastPercent + 1> count_{};
+  Sums hundredths_{}, watts_{}, count_{};
 };
 
 std::string OrderedName(const std::vector<TraceNode>& nodes, const Arrivals& arrivals,
@@ -85,7 +88,10 @@ Result<ReplayResult> RunReplay(const std::vector<TraceNode>& nodes,
   result.gpus_total = capacity / kMilliPerGpu;
   if (capacity == 0) return Invalid("nodes: want at least one GPU, got none");
   result.decision_us.reserve(arrivals.tasks.size());
-  Curve curve(capacity);
+  const std::shared_ptr<const Snapshot> before = placer.Cluster();
+  if (before) result.gpus_without_watts = GpusWithoutWatts(*before);
+  PowerMeter power;
+  Curves curves(capacity);
   std::int64_t arrived = 0;
   for (std::size_t n = 0; n < arrivals.tasks.size(); ++n) {
     const TraceTask& task = tasks[arrivals.tasks[n]];
@@ -98,10 +104,10 @@ Result<ReplayResult> RunReplay(const std::vector<TraceNode>& nodes,
     arrived += GpuDemandMilli(task);
     if (placed) result.allocated_milli += GpuDemandMilli(task);
     if (starts != nullptr) starts->push_back(placed ? StartOf(*placed, Millis(0)) : PodStart{});
-    curve.Add(arrived, result.allocated_milli);
+    curves.Add(arrived, result.allocated_milli, before ? power.Watts(placer.Cluster()) : 0);
     if (progress) progress(n + 1, arrivals.tasks.size());
   }
-  curve.Write(result);
+  curves.Write(before != nullptr, result);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "cluster/cluster_event.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
+#include "cluster/snapshot.h"
 
 namespace berth::replay {
 
@@ -28,16 +30,22 @@ class Placer {
   virtual ~Placer() = default;
   // Where the pod found a place (it then holds it), empty: nowhere. An Error ends the replay.
   virtual Result<std::optional<Placement>> Place(const PodRequest& pod) = 0;
+  // The nodes with the pods placed so far; nullptr: a server alone knows.
+  [[nodiscard]] virtual std::shared_ptr<const Snapshot> Cluster() const { return nullptr; }
 };
 
 // A point of the curve per percent of arrived GPU, as in the published tables.
 constexpr int kLastPercent = 130;
 
+using Curve = std::array<std::optional<double>, kLastPercent + 1>;
+
 struct ReplayResult {
   std::int64_t gpus_total = 0;
   // [x] = allocated GPU in % of capacity, mean over the arrivals at which the arrived GPU, rounded
   // to whole percent, was x; empty where there was none.
-  std::array<std::optional<double>, kLastPercent + 1> allocated_pct;
+  Curve allocated_pct;
+  Curve watts;  // of all nodes, in the same way (power_meter.h); empty where Cluster() is unknown
+  std::optional<std::int64_t> gpus_without_watts;  // on nodes of unknown power
   std::int64_t placed = 0;
   std::int64_t refused = 0;
   std::int64_t allocated_milli = 0;  // at the end

@@ -17,6 +17,20 @@
 namespace berth::test {
 namespace {
 
+// Takes the power out of a result. Only the engine knows it: a server does not say which GPUs.
+void ExpectPower(nlohmann::json& result, const std::string& through) {
+  if (through == "engine") {
+    EXPECT_EQ(result.at("estimated_watts").size(), 131U);
+    EXPECT_GT(result.at("estimated_watts").at(2), 0);
+    EXPECT_EQ(result.at("gpus_without_watts"), 0);
+  } else {
+    EXPECT_TRUE(result.at("estimated_watts").is_null());
+    EXPECT_TRUE(result.at("gpus_without_watts").is_null());
+  }
+  result.erase("estimated_watts");
+  result.erase("gpus_without_watts");
+}
+
 class BerthReplay : public testing::Test {
  protected:
   void SetUp() override {
@@ -39,6 +53,7 @@ class BerthReplay : public testing::Test {
     EXPECT_EQ(process.err(), "") << "progress belongs on a terminal only";
     auto result = nlohmann::json::parse(process.out());
     EXPECT_EQ(result.erase("decision_us"), 1U);
+    ExpectPower(result, through);
     const std::string command = result.at("made_with").at("command");
     EXPECT_TRUE(command.starts_with("berth-replay run --nodes " + nodes_)) << command;
     EXPECT_EQ(command.find("--json"), std::string::npos) << command;
@@ -243,6 +258,7 @@ TEST_F(BerthReplayCompare, RunsAConfigurationBesideBuiltInProfiles) {
     auto result = nlohmann::json::parse(OutOf({"run", "--nodes", nodes_, "--tasks", tasks_,
                                                "--config", same, "--through", how, "--json", "-"}));
     result.erase("decision_us");
+    ExpectPower(result, how);
     result.erase("made_with");
     return result;
   };

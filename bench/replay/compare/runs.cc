@@ -75,14 +75,19 @@ Result<Json> RunArrivals(const Workload& workload, const Arrivals& arrivals,
   BERTH_TRY(const ReplayResult result,
             RunReplay(workload.nodes, workload.tasks, arrivals, placer,
                       [&idle](std::size_t done, std::size_t) { idle.Arrived(done); }));
-  Json curve = Json::array(), idle_at = Json::array();
+  Json curve = Json::array(), watts = Json::array(), idle_at = Json::array();
   for (const auto& point : result.allocated_pct) curve.push_back(OrNull(point));
+  for (const auto& point : result.watts) watts.push_back(OrNull(point));
   for (int pct = 0; pct <= kLastPercent; pct += kIdleStep) idle_at.push_back(pct);
   return Json{{"allocated_at_100", OrNull(result.allocated_pct[100])},
               {"allocated_at_130", OrNull(result.allocated_pct[kLastPercent])},
+              {"watts_at_50", OrNull(result.watts[50])},
+              {"watts_at_100", OrNull(result.watts[100])},
+              {"gpus_without_watts", *result.gpus_without_watts},
               {"placed", result.placed},
               {"refused", result.refused},
               {"allocated_pct", std::move(curve)},
+              {"estimated_watts", std::move(watts)},
               {"idle_at_pct", std::move(idle_at)},
               {"idle_gpus", idle.AsJson()}};
 }

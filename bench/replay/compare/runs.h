@@ -3,8 +3,10 @@
 // The runs of a plan, as JSON records:
 //
 //   {"number", "trace", "policy", "seed", "gpus_total",
-//    "arrivals": {"allocated_at_100", "allocated_at_130", "placed", "refused",
-//                 "allocated_pct": [by % arrived], "idle_at_pct": [every kIdleStep % arrived],
+//    "arrivals": {"allocated_at_100", "allocated_at_130", "watts_at_50", "watts_at_100",
+//                 "gpus_without_watts", "placed", "refused",
+//                 "allocated_pct": [by % arrived], "estimated_watts": [by % arrived],
+//                 "idle_at_pct": [every kIdleStep % arrived],
 //                 "idle_gpus": {cause: [by idle_at_pct]}},
 //    "departures": SimulationJson}        (only where the plan has departures)
 //

@@ -21,6 +21,10 @@ std::string Number(const Json& value, int decimals) {
   return text;
 }
 
+std::string Kilowatts(const Json& watts) {
+  return Number(watts.is_number() ? Json(watts.get<double>() / 1000) : watts, 1);
+}
+
 // Columns as wide as their widest cell; the first two to the left, the others to the right.
 std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
@@ -43,7 +47,7 @@ std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
 std::string ArrivalsTable(const Json& summary) {
   std::vector<std::vector<std::string>> rows = {{"trace", "policy", "at 100 %", "at 130 %",
                                                  "deviation", "GPUs idle", "won at 100",
-                                                 "won at 130"}};
+                                                 "won at 130", "kW at 50 %", "kW at 100 %"}};
   for (const Json& result : summary.at("results")) {
     const Json& arrivals = result.at("mean").at("arrivals");
     const Json& deviation = result.at("deviation");
@@ -55,12 +59,15 @@ std::string ArrivalsTable(const Json& summary) {
                     Number(arrivals.at("allocated_at_100"), 2), Number(at_130, 2),
                     deviation.is_null() ? "-" : Number(deviation.at("allocated_at_130"), 2),
                     Number(idle, 0), Number(result.at("won_at_100_pct"), 1),
-                    Number(result.at("won_at_130_pct"), 1)});
+                    Number(result.at("won_at_130_pct"), 1), Kilowatts(arrivals.at("watts_at_50")),
+                    Kilowatts(arrivals.at("watts_at_100"))});
   }
   return "GPUs allocated, % of all, when pods for so many % have arrived (none leaves); won: of "
          "the GPUs\nthat " +
          summary.at("baseline").get<std::string>() +
-         " leaves idle, % that this policy allocates\n\n" + Aligned(rows);
+         " leaves idle, % that this policy allocates; kW: "
+         "estimated power of all nodes\n\n" +
+         Aligned(rows);
 }
 
 std::string WaitOf(const Json& figures, const std::string& quantile) {
@@ -70,7 +77,7 @@ std::string WaitOf(const Json& figures, const std::string& quantile) {
 
 std::string DeparturesTable(const Json& summary) {
   std::vector<std::vector<std::string>> rows = {
-      {"trace", "policy", "GPU-hours", "% of demand", "idle waiting", "never"}};
+      {"trace", "policy", "GPU-hours", "% of demand", "kWh", "idle waiting", "never"}};
   for (const std::string_view size : kSizeClassNames) rows.front().push_back(std::string(size));
   for (const Json& result : summary.at("results")) {
     const Json& mean = result.at("mean").at("departures");
@@ -81,6 +88,7 @@ std::string DeparturesTable(const Json& summary) {
         result.at("policy"),
         Number(served, 1),
         demand > 0 ? Number(Json(100 * served.get<double>() / demand), 2) : "-",
+        Number(mean.at("estimated_kwh"), 0),
         Number(mean.at("idle_gpu_hours_waiting"), 1),
         Number(mean.at("classes").at("all").at("never_started"), 0)};
     for (const std::string_view size : kSizeClassNames) {
@@ -91,7 +99,8 @@ std::string DeparturesTable(const Json& summary) {
     }
     rows.push_back(std::move(row));
   }
-  return "With departures: GPU-hours served, idle GPU-hours while a GPU pod waits, pods never "
+  return "With departures: GPU-hours served, estimated energy, idle GPU-hours while a GPU pod "
+         "waits, pods never "
          "started, and\nwaits p50 / p99 by number of GPUs asked for\n\n" +
          Aligned(rows) + "\n" + kCutOffNote;
 }
@@ -126,11 +135,11 @@ std::string SummaryText(const Json& summary) {
 
 std::string RunsCsv(const Json& summary) {
   const bool departures = !summary.at("plan").at("departures").is_null();
-  const std::vector<std::string> arrivals_keys = {"allocated_at_100", "allocated_at_130", "placed",
-                                                  "refused"};
+  const std::vector<std::string> arrivals_keys = {
+      "allocated_at_100", "allocated_at_130", "watts_at_50", "watts_at_100", "placed", "refused"};
   const std::vector<std::string> time_keys = {"gpu_hours_demand", "gpu_hours_served",
-                                              "idle_gpu_hours_waiting", "waiting_hours",
-                                              "attempts"};
+                                              "estimated_kwh",    "idle_gpu_hours_waiting",
+                                              "waiting_hours",    "attempts"};
   const std::vector<std::string> class_keys = {"arrived", "never_started", "wait_p50_s",
                                                "wait_p99_s", "gpu_hours_served"};
   std::string text = "trace,policy,seed";

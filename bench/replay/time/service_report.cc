@@ -31,12 +31,14 @@ Json ClassJson(const ClassService& figures) {
 
 Json SamplesJson(const std::vector<Sample>& samples) {
   Json at = Json::array(), allocated = Json::array(), waiting = Json::array();
+  Json watts = Json::array();
   Json idle = Json::object();
   for (const std::string_view cause : kIdleCauseNames) idle[std::string(cause)] = Json::array();
   for (const Sample& sample : samples) {
     at.push_back(Thousandths(sample.at_hours));
     allocated.push_back(Thousandths(sample.allocated_gpus));
     waiting.push_back(Thousandths(sample.waiting_gpus));
+    watts.push_back(sample.watts);
     for (std::size_t cause = 0; cause < kIdleCauses; ++cause) {
       idle[std::string(kIdleCauseNames[cause])].push_back(Thousandths(sample.idle[cause]));
     }
@@ -44,6 +46,7 @@ Json SamplesJson(const std::vector<Sample>& samples) {
   return {{"at_hours", std::move(at)},
           {"allocated_gpus", std::move(allocated)},
           {"waiting_gpus", std::move(waiting)},
+          {"estimated_watts", std::move(watts)},
           {"idle_gpus", std::move(idle)}};
 }
 
@@ -74,6 +77,8 @@ Json SimulationJson(const SimulationResult& result) {
           {"attempts", result.attempts},
           {"gpu_hours_served", Thousandths(all.served_gpu_hours)},
           {"gpu_hours_demand", Thousandths(all.demand_gpu_hours)},
+          {"estimated_kwh", Thousandths(result.kwh)},
+          {"gpus_without_watts", result.gpus_without_watts},
           {"idle_gpu_hours_waiting", Thousandths(result.idle_gpu_hours_waiting)},
           {"waiting_hours", Thousandths(result.waiting_hours)},
           {"waited_longer_than_s", kWaitSeconds},
@@ -110,14 +115,14 @@ std::string SideBySide(const std::string& title, const std::vector<PolicyResult>
          static_cast<long long>(first.gpus_total), Of(first, SizeClass::kAll).demand_gpu_hours,
          100 * Of(first, SizeClass::kAll).demand_gpu_hours /
              (first.horizon_hours * static_cast<double>(first.gpus_total)));
-  Append(text, "%-24s %12s %9s %15s %10s %10s\n", "", "GPU-hours", "of the", "idle GPU-hours",
-         "pods never", "attempts");
-  Append(text, "%-24s %12s %9s %15s %10s %10s\n", "policy", "served", "demand", "while one waits",
-         "started", "per pod");
+  Append(text, "%-24s %12s %9s %10s %15s %10s %10s\n", "", "GPU-hours", "of the", "estimated",
+         "idle GPU-hours", "pods never", "attempts");
+  Append(text, "%-24s %12s %9s %10s %15s %10s %10s\n", "policy", "served", "demand", "kWh",
+         "while one waits", "started", "per pod");
   for (const auto& [policy, result] : results) {
     const ClassService& all = Of(result, SizeClass::kAll);
-    Append(text, "%-24s %12.1f %8.2f%% %15.1f %10lld %10.1f\n", policy.c_str(),
-           all.served_gpu_hours, 100 * all.served_gpu_hours / all.demand_gpu_hours,
+    Append(text, "%-24s %12.1f %8.2f%% %10.1f %15.1f %10lld %10.1f\n", policy.c_str(),
+           all.served_gpu_hours, 100 * all.served_gpu_hours / all.demand_gpu_hours, result.kwh,
            result.idle_gpu_hours_waiting, static_cast<long long>(all.never),
            static_cast<double>(result.attempts) / static_cast<double>(result.arrivals));
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "bench/replay/power_meter.h"
 #include "bench/replay/time/room_memo.h"
 #include "bench/replay/time/scheduling_queue.h"
 
@@ -89,6 +90,8 @@ class Simulation {
   std::size_t next_arrival_ = 0;
   std::int64_t allocated_milli_ = 0, waiting_milli_ = 0;
   std::int64_t waiting_ms_ = 0, idle_waiting_milli_ms_ = 0;
+  PowerMeter power_;
+  std::int64_t watt_ms_ = 0;
   SimulationResult result_;
 };
 
@@ -107,7 +110,8 @@ void Simulation::TakeSample(Millis at) {
   sample.at_hours = static_cast<double>(at.count()) / kMsPerHour;
   sample.allocated_gpus = static_cast<double>(allocated_milli_) / kMilliPerGpu;
   sample.waiting_gpus = static_cast<double>(waiting_milli_) / kMilliPerGpu;
-  sample.idle = waste_.Measure(*placer_.state().Current());
+  sample.idle = waste_.Measure(*placer_.Cluster());
+  sample.watts = static_cast<double>(power_.Watts(placer_.Cluster()));
   result_.samples.push_back(sample);
 }
 
@@ -119,8 +123,9 @@ void Simulation::AdvanceTo(Instant moment) {
     if (due > until) break;
     TakeSample(due);
   }
+  const std::int64_t ms = (until - Now()).count();
+  watt_ms_ += ms * power_.Watts(placer_.Cluster());
   if (waiting_milli_ > 0) {
-    const std::int64_t ms = (until - Now()).count();
     waiting_ms_ += ms;
     idle_waiting_milli_ms_ += ms * (capacity_milli_ - allocated_milli_);
   }
@@ -188,6 +193,8 @@ SimulationResult Simulation::Finish() {
   result_.gpus_total = capacity_milli_ / kMilliPerGpu;
   result_.arrivals = static_cast<std::int64_t>(stream_.arrivals.size());
   result_.service = service_.Summary();
+  result_.kwh = static_cast<double>(watt_ms_) / kMsPerHour / 1000;
+  result_.gpus_without_watts = GpusWithoutWatts(*placer_.Cluster());
   result_.waiting_hours = static_cast<double>(waiting_ms_) / kMsPerHour;
   result_.idle_gpu_hours_waiting =
       static_cast<double>(idle_waiting_milli_ms_) / kMilliPerGpu / kMsPerHour;

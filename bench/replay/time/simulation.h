@@ -29,6 +29,7 @@ struct Sample {
   double allocated_gpus = 0;
   double waiting_gpus = 0;  // what the pods in the queue ask for
   IdleByCause idle{};
+  double watts = 0;  // of all nodes (power_meter.h)
 };
 constexpr int kSamples = 48;  // evenly spaced over the horizon; the last is at its end
 
@@ -41,6 +42,9 @@ struct SimulationResult {
   // While at least one pod that asks for GPUs waits: for how long that was, and the idle GPU
   // integrated over it.
   double waiting_hours = 0, idle_gpu_hours_waiting = 0;
+  // Estimated energy of all nodes over the horizon, but for those of unknown power.
+  double kwh = 0;
+  std::int64_t gpus_without_watts = 0;
   std::vector<Sample> samples;
 };
 

@@ -178,6 +178,8 @@ Runs Headlines(const std::vector<std::array<double, 2>>& figures) {
                             {"arrivals",
                              {{"allocated_at_100", figures[i][0]},
                               {"allocated_at_130", figures[i][1]},
+                              {"watts_at_50", 1500},
+                              {"watts_at_100", 2000 + i},
                               {"placed", 1},
                               {"refused", 0}}}});
   }
@@ -223,11 +225,12 @@ TEST(SummaryText, EndsWithModelsThatNoNodeHasAndWhatItWasMadeWith) {
 
 TEST(RunsCsv, HasOneLinePerRun) {
   EXPECT_EQ(RunsCsv(Summarize(Headlines({{80, 89}, {80, 91}, {80, 91}, {70, 93}})).value()),
-            "trace,policy,seed,allocated_at_100,allocated_at_130,placed,refused\n"
-            "t,fragmentation-gradient,1,80.0,89.0,1,0\n"
-            "t,best-fit,1,80.0,91.0,1,0\n"
-            "t,fragmentation-gradient,2,80.0,91.0,1,0\n"
-            "t,best-fit,2,70.0,93.0,1,0\n");
+            "trace,policy,seed,allocated_at_100,allocated_at_130,watts_at_50,watts_at_100,placed,"
+            "refused\n"
+            "t,fragmentation-gradient,1,80.0,89.0,1500,2000,1,0\n"
+            "t,best-fit,1,80.0,91.0,1500,2001,1,0\n"
+            "t,fragmentation-gradient,2,80.0,91.0,1500,2002,1,0\n"
+            "t,best-fit,2,70.0,93.0,1500,2003,1,0\n");
 }
 
 TEST(ReportPage, NeedsNothingFromElsewhere) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PowerMeter: the estimated power of all nodes of a cluster (scoring/node_watts.h), moment after
+// moment.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cluster/snapshot.h"
+
+namespace berth::replay {
+
+// Not thread-safe.
+class PowerMeter {
+ public:
+  // Watts of all nodes of which they are known. Costs little where few nodes are new since the last
+  // call. Requires: a cluster of the same nodes as at the last call.
+  std::int64_t Watts(const std::shared_ptr<const Snapshot>& cluster);
+
+ private:
+  std::shared_ptr<const Snapshot> last_;
+  std::vector<int> of_node_;
+  std::int64_t sum_ = 0;
+};
+
+// How many GPUs are on nodes of which no watts are known.
+std::int64_t GpusWithoutWatts(const Snapshot& cluster);
+
+}  // namespace berth::replay
