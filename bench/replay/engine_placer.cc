@@ -23,6 +23,7 @@ EnginePlacer::EnginePlacer(Engine& engine, const std::vector<ClusterEvent>& clus
     : engine_(engine),
       mix_(mix),
       nodes_to_score_(serving.nodes_to_score),
+      classes_(std::move(serving.classes)),
       domains_(std::move(serving.levels)),
       ties_(*engine.profile(), seed) {
   BERTH_CHECK(state_.Apply(cluster).has_value());
@@ -40,9 +41,18 @@ Result<std::optional<Placement>> EnginePlacer::Place(const PodRequest& pod) {
   return last_;
 }
 
+const PodRequest& EnginePlacer::WithWishes(const PodRequest& pod) {
+  if (classes_.empty() || pod.classes.empty() || !pod.shape.wants_gpu()) return pod;
+  const auto found = classes_.find(pod.classes.front());
+  if (found == classes_.end() || pod.shape.nodes == found->second) return pod;
+  with_wishes_ = pod;
+  with_wishes_.shape.nodes = found->second;
+  return with_wishes_;
+}
+
 void EnginePlacer::Hear(const PodRequest& pod) {
   if (mix_ == nullptr) return;
-  mix_->Observe(pod.shape);
+  mix_->Observe(WithWishes(pod).shape);
   engine_.Follow(state_.Current());
 }
 
@@ -54,7 +64,8 @@ GroupPlaces EnginePlacer::GroupOf(const std::shared_ptr<const Snapshot>& snapsho
   return group;
 }
 
-Judgement EnginePlacer::Look(const PodRequest& pod) {
+Judgement EnginePlacer::Look(const PodRequest& asked) {
+  const PodRequest& pod = WithWishes(asked);
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
   Judgement judged =
       Judge(engine_, snapshot, {.pod = pod, .candidates = all_, .group = GroupOf(snapshot, pod)});
@@ -64,7 +75,8 @@ Judgement EnginePlacer::Look(const PodRequest& pod) {
   return judged;
 }
 
-Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& pod) {
+Result<std::optional<NodeIndex>> EnginePlacer::Put(const PodRequest& asked) {
+  const PodRequest& pod = WithWishes(asked);
   const std::shared_ptr<const Snapshot> snapshot = state_.Current();
   last_.reset();
   Judgement judged = Look(pod);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "bench/replay/policy.h"
 #include "bench/replay/replay.h"
 #include "cluster/cluster_state.h"
 #include "cluster/node_domains.h"
@@ -46,6 +47,7 @@ class EnginePlacer final : public Placer {
   struct Serving {
     std::size_t nodes_to_score = 0;  // Extender::Policy; 0: all
     TopologyLevels levels = {};
+    WishesByClass classes = {};  // of the pods, by the first of PodRequest::classes
   };
 
   // cluster: what builds it. mix: what is learned; nullptr: nothing is. Requires: the engine and
@@ -81,10 +83,14 @@ class EnginePlacer final : public Placer {
  private:
   [[nodiscard]] GroupPlaces GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod);
+  // With what its class wishes for, as the server would read it. Until the next call.
+  [[nodiscard]] const PodRequest& WithWishes(const PodRequest& pod);
 
   Engine& engine_;
   LearnedMix* const mix_;
   const std::size_t nodes_to_score_;
+  const WishesByClass classes_;
+  PodRequest with_wishes_;
   NodeDomains domains_;
   TieBreaker ties_;
   ClusterState state_;

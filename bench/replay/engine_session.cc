@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/engine_session.h"
 
+#include "base/text.h"
 #include "bench/replay/oracle_mix.h"
 
 namespace berth::replay {
+namespace {
+
+Status CheckClasses(const WishesByClass& classes, const std::vector<TraceTask>& tasks) {
+  if (classes.empty()) return {};
+  for (const TraceTask& task : tasks) {
+    if (task.workload_class.empty() || classes.contains(task.workload_class)) continue;
+    return Invalid("task " + task.name + ": column class: want one of " +
+                   Join(classes, ", ", &WishesByClass::value_type::first) + ", got \"" +
+                   task.workload_class + "\"");
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ReplayPolicy& policy,
                                                              const Workload& workload,
                                                              const Arrivals& arrivals,
                                                              std::uint64_t seed,
                                                              std::size_t nodes_to_score) {
+  BERTH_TRY_STATUS(CheckClasses(policy.classes, workload.tasks));
   std::shared_ptr<LearnedMix> mix;
   std::shared_ptr<Engine> engine;
   if (Learns(policy.profile)) {
@@ -20,7 +36,7 @@ Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ReplayPolicy&
     engine = std::make_shared<Engine>(std::move(profile));
   }
   return std::unique_ptr<EngineSession>(new EngineSession(
-      std::move(engine), std::move(mix), workload, arrivals, seed, nodes_to_score));
+      std::move(engine), std::move(mix), policy, workload, arrivals, seed, nodes_to_score));
 }
 
 bool Learns(const ProfileSpec& spec) { return MixUseOf(spec) == MixUse::kDraws; }

@@ -23,7 +23,8 @@ class EngineSession {
  public:
   // Nodes are named by their rank in `arrivals`; the seed is for ties. The request mix is the
   // oracle of the workload, as in the published protocol, but for a policy that learns it.
-  // nodes_to_score: EnginePlacer::Serving. Error: as BuildProfile.
+  // nodes_to_score: EnginePlacer::Serving. Error: as BuildProfile; a task of a class that is none
+  // of the policy's, where it has some.
   static Result<std::unique_ptr<EngineSession>> Create(const ReplayPolicy& policy,
                                                        const Workload& workload,
                                                        const Arrivals& arrivals, std::uint64_t seed,
@@ -33,12 +34,12 @@ class EngineSession {
 
  private:
   EngineSession(std::shared_ptr<Engine> engine, std::shared_ptr<LearnedMix> mix,
-                const Workload& workload, const Arrivals& arrivals, std::uint64_t seed,
-                std::size_t nodes_to_score)
+                const ReplayPolicy& policy, const Workload& workload, const Arrivals& arrivals,
+                std::uint64_t seed, std::size_t nodes_to_score)
       : mix_(std::move(mix)),
         engine_(std::move(engine)),
         placer_(*engine_, OrderedCluster(workload, arrivals), seed, mix_.get(),
-                {nodes_to_score, {}}) {}
+                {nodes_to_score, {}, policy.classes}) {}
 
   const std::shared_ptr<LearnedMix> mix_;  // nullptr: nothing is learned
   const std::shared_ptr<Engine> engine_;

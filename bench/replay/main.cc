@@ -17,7 +17,7 @@ int Main(int argc, char** argv) {
   CLI::App app("replays GPU workloads on the engine of Berth", "berth-replay");
   const MadeWith made_with = MadeWithCommand(argc, argv);
   CommandLine line(app, made_with.version);
-  const std::array<std::pair<const char*, Command>, 12> commands = {{
+  const std::array<std::pair<const char*, Command>, 13> commands = {{
       {"run", AddRun(app)},
       {"compare", AddCompare(app)},
       {"merge", AddMerge(app)},
@@ -27,6 +27,7 @@ int Main(int argc, char** argv) {
       {"waves", AddWaves(app)},
       {"gang", AddGang(app)},
       {"shares", AddShares(app)},
+      {"classes", AddClasses(app)},
       {"import", AddImport(app)},
       {"generate", AddGenerate(app)},
       {"demo", AddDemo(app)},

@@ -17,7 +17,7 @@ std::vector<MissingModel> MissingModels(const Workload& workload) {
   std::map<std::string, MissingModel> missing;
   for (const TraceTask& task : workload.tasks) {
     if (task.gpus == 0 || task.gpu_spec.empty()) continue;
-    const std::vector<std::string> models = ModelsOf(task.gpu_spec);
+    const std::vector<std::string> models = NamesIn(task.gpu_spec);
     const auto is_there = [&](const std::string& model) { return there.contains(model); };
     const bool stuck = std::ranges::none_of(models, is_there);
     for (const std::string& model : models) {

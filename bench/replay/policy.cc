@@ -6,11 +6,27 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "config/load.h"
 #include "scoring/registry.h"
+#include "server/wire/pod_class.h"
 
 namespace berth::replay {
+
+WishesByClass WishesOf(const Config& config) {
+  const wire::WorkloadClasses classes(config);
+  WishesByClass wishes;
+  for (const WorkloadClass& workload : config.workload_classes) {
+    wire::PodParts parts;
+    parts.annotations.emplace("berth.dev/workload-class", workload.name);
+    PodRequest pod;
+    pod.shape.gpus = WholeGpus{1};
+    BERTH_CHECK(classes.Apply(parts, pod).has_value());
+    wishes.emplace(workload.name, pod.shape.nodes);
+  }
+  return wishes;
+}
 
 Result<ProfileSpec> ProfileNamed(const std::string& name) {
   if (const ProfileSpec* spec = FindBuiltinProfile(name)) return *spec;
@@ -27,8 +43,12 @@ Result<ReplayPolicy> PolicyNamed(const std::string& name) {
 Result<ReplayPolicy> PolicyOfFile(const std::string& path) {
   BERTH_TRY(std::string text, ReadFile(path));
   BERTH_TRY(const Config config, LoadConfig(text, path));
-  ReplayPolicy policy{std::filesystem::path(path).filename().string(), ChosenProfile(config),
-                      config.expected_waste, config.learning, std::move(text)};
+  ReplayPolicy policy{std::filesystem::path(path).filename().string(),
+                      ChosenProfile(config),
+                      config.expected_waste,
+                      config.learning,
+                      std::move(text),
+                      WishesOf(config)};
   if (FindBuiltinProfile(policy.name) == nullptr) return policy;
   return Invalid(path + ": want a name that is no built-in profile's");
 }

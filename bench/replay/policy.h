@@ -4,15 +4,23 @@
 // BerthConfiguration with its parameters, such as `tune` writes.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/node_wishes.h"
+#include "config/config.h"
 #include "scoring/profile.h"
 #include "scoring/waste/learned_mix.h"
 
 namespace berth::replay {
+
+// By the name of the workload class.
+using WishesByClass = std::map<std::string, NodeWishes, std::less<>>;
+WishesByClass WishesOf(const Config& config);
 
 struct ReplayPolicy {
   std::string name;  // in reports: of the profile, or of the file without its folder
@@ -20,6 +28,7 @@ struct ReplayPolicy {
   WasteParameters waste = {};        // of the scorer expected-waste
   LearningParameters learning = {};  // of the mix, where the profile learns it
   std::string configuration = {};    // the text of the file; empty: built in
+  WishesByClass classes = {};        // what its workload classes want of nodes
 };
 
 // The built-in profile. Error: kInvalidArgument naming those there are.
@@ -27,7 +36,7 @@ Result<ProfileSpec> ProfileNamed(const std::string& name);
 // The same with default parameters.
 Result<ReplayPolicy> PolicyNamed(const std::string& name);
 
-// `profile`, `expectedWaste` and `learning` of a configuration; what else it says is about a
+// `profile`, `expectedWaste`, `learning` and `workloadClasses` of a configuration; what else it says is about a
 // server, and about the mix, which a replay has from its tasks. Error: that of LoadConfig; for a
 // name that is a built-in profile's.
 Result<ReplayPolicy> PolicyOfFile(const std::string& path);

@@ -75,6 +75,7 @@ PodRequest PodOf(const TraceTask& task, std::size_t n) {
   // A task may come more than once: the number makes the pod.
   const std::string name = task.name + "-" + std::to_string(n);
   PodRequest pod{{"uid-" + name, "trace", name}, ToShape(task), {}, 0, ""};
+  if (!task.workload_class.empty()) pod.classes.push_back(task.workload_class);
   if (pod.shape.wants_gpu()) pod.containers.push_back({"main", pod.shape.gpus, false});
   return pod;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/session.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "bench/replay/engine_session.h"
@@ -43,6 +44,11 @@ Result<SessionResult> RunThroughHttp(const Workload& workload, const Arrivals& a
   if (workload.start != nullptr) {
     return Invalid("through: want engine with a cluster that has pods, got http");
   }
+  const bool has_classes = !options.policy.classes.empty() &&
+                           std::ranges::any_of(workload.tasks, [](const TraceTask& t) {
+                             return !t.workload_class.empty();
+                           });
+  if (has_classes) return Invalid("through: want engine with workload classes, got http");
   Config config = DefaultConfig();
   const ReplayPolicy& policy = options.policy;
   config.profile = policy.profile.name;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@ constexpr std::int64_t kBytesPerMib = 1 << 20;
 constexpr std::int64_t kMostCpuMilli = 1'000'000'000;
 constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
 constexpr std::int64_t kMostSeconds = std::int64_t{1} << 32;  // 136 years
+constexpr double kMostPrice = 1e6;
 
 Status CheckUnique(const CsvTable& table) {
   std::vector<std::string_view> names;
@@ -38,8 +40,9 @@ struct OptionalColumns {
       : gpu_spec(table.ColumnNamed("gpu_spec")),
         created(table.ColumnNamed("creation_time")),
         deleted(table.ColumnNamed("deletion_time")),
-        priority(table.ColumnNamed("priority")) {}
-  std::size_t gpu_spec, created, deleted, priority;
+        priority(table.ColumnNamed("priority")),
+        workload_class(table.ColumnNamed("class")) {}
+  std::size_t gpu_spec, created, deleted, priority, workload_class;
 };
 
 Status ReadTimes(const CsvTable& table, std::size_t row, const OptionalColumns& columns,
@@ -72,7 +75,23 @@ Result<TraceTask> TaskOf(const CsvTable& table, std::size_t row, const OptionalC
     BERTH_TRY(const std::int64_t priority, table.Integer(row, columns.priority, -kMost, kMost));
     task.priority = static_cast<int>(priority);
   }
+  if (columns.workload_class != CsvTable::npos) {
+    task.workload_class = table.at(row, columns.workload_class);
+  }
   return task;
+}
+
+// 0 where the field is empty.
+Result<double> PriceIn(const CsvTable& table, std::size_t row, std::size_t column) {
+  const std::string text(table.at(row, column));
+  double price = 0;
+  if (text.empty()) return price;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), price);
+  if (code == std::errc() && end == text.data() + text.size() && price >= 0 && price < kMostPrice) {
+    return price;
+  }
+  return Invalid(table.PlaceOf(row) + ": column price_per_hour: want a price such as 12.5, got \"" +
+                 text + "\"");
 }
 
 }  // namespace
@@ -82,6 +101,8 @@ Result<std::vector<TraceNode>> ReadNodes(const std::string& path) {
                                                         "model"};
   BERTH_TRY(const CsvTable table, CsvTable::Read(path, kColumns));
   BERTH_TRY_STATUS(CheckUnique(table));
+  const std::size_t traits = table.ColumnNamed("traits");
+  const std::size_t price = table.ColumnNamed("price_per_hour");
   std::vector<TraceNode> nodes;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     TraceNode node{std::string(table.at(row, 0)), 0, 0, 0, std::string(table.at(row, 4))};
@@ -89,6 +110,10 @@ Result<std::vector<TraceNode>> ReadNodes(const std::string& path) {
     BERTH_TRY(node.memory_mib, table.Integer(row, 2, 0, kMostMemoryMib));
     BERTH_TRY(const std::int64_t gpus, table.Integer(row, 3, 0, kMaxGpusPerNode));
     node.gpus = static_cast<int>(gpus);
+    if (traits != CsvTable::npos) node.traits = NamesIn(table.at(row, traits));
+    if (price != CsvTable::npos) {
+      BERTH_TRY(node.price_per_hour, PriceIn(table, row, price));
+    }
     if (Status valid = Validate(ToNodeSpec(node, node.name)); !valid) {
       return tl::unexpected(std::move(valid).error().Within(table.PlaceOf(row) + ": node"));
     }
@@ -128,22 +153,24 @@ NodeSpec ToNodeSpec(const TraceNode& node, std::string name) {
   NodeSpec spec{
       std::move(name), node.model, node.cpu_milli, node.memory_mib * kBytesPerMib, true, {}};
   spec.gpus.assign(static_cast<std::size_t>(node.gpus), GpuSpec{"", gpu_memory, true});
+  spec.traits = node.traits;
+  if (node.gpus > 0) spec.gpu_price = node.price_per_hour / node.gpus;
   return spec;
 }
 
-std::vector<std::string> ModelsOf(const std::string& gpu_spec) {
-  std::vector<std::string> models;
-  for (const std::string_view model : SplitFields(gpu_spec, '|')) {
-    if (!model.empty()) models.emplace_back(model);
+std::vector<std::string> NamesIn(std::string_view joined) {
+  std::vector<std::string> names;
+  for (const std::string_view name : SplitFields(joined, '|')) {
+    if (!name.empty()) names.emplace_back(name);
   }
-  std::ranges::sort(models);
-  models.erase(std::unique(models.begin(), models.end()), models.end());
-  return models;
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
 RequestShape ToShape(const TraceTask& task) {
   RequestShape shape{task.cpu_milli, task.memory_mib * kBytesPerMib, NoGpu{},
-                     ModelsOf(task.gpu_spec)};
+                     NamesIn(task.gpu_spec)};
   if (task.gpus == 1 && task.gpu_milli < kMilliPerGpu) {
     shape.gpus = GpuShare{task.gpu_milli, 0};
   } else if (task.gpus > 0) {

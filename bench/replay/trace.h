@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -23,6 +24,8 @@ struct TraceNode {
   // What is free of its GPUs at the start, thousandths, where others are there (start_state.h);
   // empty: all.
   std::optional<std::int64_t> free_milli = {};
+  std::vector<std::string> traits = {};  // NodeSpec::traits
+  double price_per_hour = 0;             // of all its GPUs; 0 = not known
 };
 
 struct TraceTask {
@@ -35,17 +38,19 @@ struct TraceTask {
   // Read where asked for: seconds since the start of the trace, created <= deleted.
   std::int64_t created_s = 0;
   std::int64_t deleted_s = 0;
-  int priority = 0;  // column `priority` where there is one; openb has none
+  int priority = 0;                 // column `priority` where there is one; openb has none
+  std::string workload_class = {};  // column `class`, likewise; empty = none
 };
 
-// Columns: sn,cpu_milli,memory_mib,gpu,model. Errors name file, line and column.
+// Columns: sn,cpu_milli,memory_mib,gpu,model, and traits (joined by '|') and price_per_hour where
+// they are there. Errors name file, line and column.
 Result<std::vector<TraceNode>> ReadNodes(const std::string& path);
 
 // Whether the columns creation_time and deletion_time are read (they must be there then).
 enum class TaskTimes { kIgnored, kRequired };
 
-// Columns: name,cpu_milli,memory_mib,num_gpu,gpu_milli, and gpu_spec and priority where they are
-// there. Sorted by name.
+// Columns: name,cpu_milli,memory_mib,num_gpu,gpu_milli, and gpu_spec, priority and class where they
+// are there. Sorted by name.
 Result<std::vector<TraceTask>> ReadTasks(const std::string& path,
                                          TaskTimes times = TaskTimes::kIgnored);
 
@@ -53,8 +58,8 @@ Result<std::vector<TraceTask>> ReadTasks(const std::string& path,
 NodeSpec ToNodeSpec(const TraceNode& node, std::string name);
 RequestShape ToShape(const TraceTask& task);
 
-// The `gpu_spec` of a task as a list.
-std::vector<std::string> ModelsOf(const std::string& gpu_spec);
+// The `gpu_spec` of a task, or the traits of a node, as a sorted list of what it has.
+std::vector<std::string> NamesIn(std::string_view joined);
 
 // Sum over all GPUs of what is free at the start, thousandths.
 std::int64_t GpuCapacityMilli(const std::vector<TraceNode>& nodes);

@@ -2,11 +2,11 @@
 //
 // LearnedMix: the request mix observed from the pods that arrive; older pods are slowly forgotten.
 //
-// A class is a pod shape without its memory, its links and its workload. Every pod counts 1 when it
-// arrives and half of that `half_life` pods later: this follows a mix that drifts, and needs no
-// clock. The mix is published in epochs, so that tables on it are built rarely: at first after
-// every pod, then each time that the number of pods has grown by two fifths, and in the long run
-// every `longest_epoch` pods. Before the first pod it is empty.
+// A class is a pod shape without its memory, its links, its workload and what it wishes of nodes.
+// Every pod counts 1 when it arrives and half of that `half_life` pods later: this follows a mix
+// that drifts, and needs no clock. The mix is published in epochs, so that tables on it are built
+// rarely: at first after every pod, then each time that the number of pods has grown by two fifths,
+// and in the long run every `longest_epoch` pods. Before the first pod it is empty.
 //
 // A function of the pods, in their order. Bounded: of more than kMaxClasses classes the rarest are
 // dropped. Any thread may call it.

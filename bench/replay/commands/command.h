@@ -28,6 +28,7 @@ Command AddMig(CLI::App& app);
 Command AddWaves(CLI::App& app);
 Command AddGang(CLI::App& app);
 Command AddShares(CLI::App& app);
+Command AddClasses(CLI::App& app);
 Command AddImport(CLI::App& app);
 
 }  // namespace berth::replay

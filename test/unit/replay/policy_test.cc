@@ -49,6 +49,19 @@ TEST(Policies, TakeProfileAndParametersOfAConfiguration) {
   EXPECT_EQ(ConfigurationsJson(*policies), texts) << "a built-in profile has no text";
 }
 
+TEST(Policies, TakeTheWorkloadClassesOfAConfiguration) {
+  const TempFile file(
+      kConfig +
+      "workloadClasses:\n- {name: a, labels: [x=z], prefer: [{trait: rdma, weight: 7}]}\n"
+      "- {name: b, labels: [x=y], forbid: [spot]}\n");
+  const auto policies = Policies({}, {file.path()});
+  ASSERT_TRUE(policies) << policies.error().message;
+  const WishesByClass& classes = policies->front().classes;
+  ASSERT_EQ(classes.size(), 2U);
+  EXPECT_EQ(classes.at("a"), (NodeWishes{{}, {}, {{"rdma", 7}}}));
+  EXPECT_EQ(classes.at("b"), (NodeWishes{{}, {"spot"}, {}}));
+}
+
 TEST(Policies, NameTheFileAndLineThatIsWrong) {
   const TempFile file(kConfig + "colour: red\n");
   const auto policies = Policies({}, {file.path()});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/replay/engine_placer.h"
+#include "bench/replay/engine_session.h"
 #include "scoring/registry.h"
 
 namespace berth::replay {
@@ -127,6 +128,26 @@ TEST(TieBreaker, DrawsOnlyForAPolicyThatLeavesTheChoiceOpen) {
     EXPECT_EQ(picked, open ? (std::set<std::size_t>{0, 1, 2}) : std::set<std::size_t>{0})
         << spec.name;
   }
+}
+
+TEST(EngineSession, PlacesATaskByItsClassAndRefusesAnUnknownOne) {
+  Workload workload;
+  workload.nodes = {{"a", 64'000, 1000, 4, "T4"}, {"b", 64'000, 1000, 4, "T4"}};
+  workload.nodes[1].traits = {"spot"};
+  workload.tasks = {kTasks[1]};
+  workload.tasks[0].workload_class = "batch";
+  ReplayPolicy policy = PolicyNamed("expected-waste").value();
+  for (const auto& [weight, node] : {std::pair(50, "1.b"), std::pair(-50, "0.a")}) {
+    policy.classes = {{"batch", {{}, {}, {{"spot", weight}}}}};
+    const auto session = EngineSession::Create(policy, workload, {{0}, {0, 1}}, 1);
+    ASSERT_TRUE(session) << session.error().message;
+    const auto placed = (*session)->placer().Place(PodOf(workload.tasks[0], 0));
+    EXPECT_EQ(placed.value()->node, node);
+  }
+  policy.classes = {{"training", {}}, {"inference", {}}};
+  EXPECT_EQ(
+      EngineSession::Create(policy, workload, {{0}, {0, 1}}, 1).error().message,
+      "task " + kTasks[1].name + ": column class: want one of inference, training, got \"batch\"");
 }
 
 TEST(EnginePlacer, HoldsWhatItPlacedAndRefusesWhatDoesNotFit) {

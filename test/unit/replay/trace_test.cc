@@ -160,11 +160,36 @@ TEST(ReadTasks, NamesFileLineAndColumnOfTimesThatAreWrong) {
                 "creation_time (with a load, times are drawn instead)");
 }
 
-TEST(ModelsOf, SplitsSortsAndDropsRepeats) {
-  EXPECT_EQ(ModelsOf("V100M32|T4|V100M32"), (std::vector<std::string>{"T4", "V100M32"}));
-  EXPECT_EQ(ModelsOf("T4"), std::vector<std::string>{"T4"});
-  EXPECT_TRUE(ModelsOf("").empty());
-  EXPECT_TRUE(ModelsOf("||").empty());
+TEST(ReadNodes, ReadsTraitsAndPriceWhereTheyAreThere) {
+  const std::string header = "sn,traits,cpu_milli,memory_mib,gpu,model,price_per_hour\n";
+  const TempFile file(header + "a,spot|nvme|spot,1000,1000,4,T4,2.5\nb,,1000,1000,4,T4,\n");
+  const auto nodes = ReadNodes(file.path());
+  ASSERT_TRUE(nodes.has_value()) << nodes.error().message;
+  EXPECT_EQ(nodes->front().traits, (std::vector<std::string>{"nvme", "spot"}));
+  EXPECT_EQ(ToNodeSpec(nodes->front(), "a").traits, nodes->front().traits);
+  EXPECT_EQ(ToNodeSpec(nodes->front(), "a").gpu_price, 2.5 / 4);
+  EXPECT_TRUE(nodes->back().traits.empty());
+  EXPECT_EQ(ToNodeSpec(nodes->back(), "b").gpu_price, 0);
+  for (const char* price : {"-1", "x", "1e9", "2,5", "nan"}) {
+    const TempFile bad(header + "a,,1000,1000,4,T4,\"" + price + "\"\n");
+    EXPECT_EQ(
+        ReadNodes(bad.path()).error().message,
+        bad.path() + ":2: column price_per_hour: want a price such as 12.5, got \"" + price + "\"");
+  }
+}
+
+TEST(ReadTasks, ReadsTheClassWhereItIsThere) {
+  const TempFile file("name,class,cpu_milli,memory_mib,num_gpu,gpu_milli\na,batch,1000,1,1,1000\n");
+  const auto tasks = ReadTasks(file.path());
+  ASSERT_TRUE(tasks.has_value()) << tasks.error().message;
+  EXPECT_EQ(tasks->front().workload_class, "batch");
+}
+
+TEST(NamesIn, SplitsSortsAndDropsRepeats) {
+  EXPECT_EQ(NamesIn("V100M32|T4|V100M32"), (std::vector<std::string>{"T4", "V100M32"}));
+  EXPECT_EQ(NamesIn("T4"), std::vector<std::string>{"T4"});
+  EXPECT_TRUE(NamesIn("").empty());
+  EXPECT_TRUE(NamesIn("||").empty());
 }
 
 TEST(ToNodeSpec, TakesGpuMemoryFromTheCatalogue) {

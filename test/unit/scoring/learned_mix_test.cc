@@ -59,6 +59,9 @@ TEST(LearnedMix, IsOneClassWhateverThePodsSayThatTheyNeed) {
   mix.Observe(large);
   mix.Observe(APod("b").Whole(1).Isolated(Isolation::kHardware).Shape());
   mix.Observe(APod("c").Whole(1).Spreads(Spread::kNode, "web").Shape());
+  RequestShape wishing = Whole(1);
+  wishing.nodes = {{"rdma"}, {}, {{"spot", -10}}};
+  mix.Observe(wishing);
   ASSERT_EQ(mix.Current().mix->size(), 1u);
   EXPECT_EQ(mix.Current().mix->front().shape, Whole(1));
 }
