@@ -21,9 +21,11 @@ constexpr std::string_view kTakenForA10 = "undisclosed; taken for an A10 (PWR)";
 constexpr std::string_view kTakenForA100 = "undisclosed; taken for an A100 (PWR)";
 
 // The draw of GPUs that nobody used, and their power limit, in listings of nvidia-smi.
-constexpr std::string_view kH100 = "nvidia-smi: 68 to 75 W of 700 W, ten listings on GitHub";
-constexpr std::string_view kA100Pcie = "nvidia-smi: 43 to 65 W of 300 W, nine listings on GitHub";
-constexpr std::string_view kL40S = "nvidia-smi: 20 to 35 W of 350 W, nine listings on GitHub";
+constexpr std::string_view kH100 =
+    "nvidia-smi: 74 W of 700 W, Zymrael/vortex; 68 to 75 W in nine other public repositories";
+constexpr std::string_view kA100Pcie =
+    "nvidia-smi: 43 to 65 W of 300 W, in nine public repositories";
+constexpr std::string_view kL40S = "nvidia-smi: 20 to 35 W of 350 W, in nine public repositories";
 constexpr std::string_view kL4 = "nvidia-smi: 16 W of 72 W, speaches-ai/speaches#438";
 
 constexpr CpuPower kXeonE5 = {"Xeon E5-2682 v4", 15, 120, 16, kPwrCpu};
