@@ -51,8 +51,8 @@ const char* const kClassExample = R"(workloadClasses:
 - name: inference
   labels: [workload=inference]
   prefer:
-  - {trait: spot, weight: 100}
-  - {trait: price, weight: 50}
+  - {trait: spot, weight: 200}
+  - {trait: price, weight: 10}
   avoid:
   - {trait: rdma, weight: 100}
   spread: card
