@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -64,7 +65,13 @@ EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
       market_ = market;
       priced_ = s;
     }
+    step_ = std::gcd(step_, scorers_[s]->weight);
   }
+  const bool count_alike = std::ranges::all_of(scorers_, [](const Profile::Weighted* weighted) {
+    return weighted->scorer->normalization() == Normalization::kBestFirst;
+  });
+  if (market_ == nullptr || !count_alike) step_ = 0;
+  if (step_ > 0) weights_ = step_;
 }
 
 void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot,
@@ -226,15 +233,20 @@ std::vector<int> EvaluationTable::BundleCosts(std::span<const double> prices) co
   return costs;
 }
 
+std::int64_t EvaluationTable::SumOf(std::size_t row, std::span<const int> bundle_costs) const {
+  std::int64_t sum = -std::int64_t{scorers_[priced_]->weight} * bundle_costs[bundle_[row]];
+  for (std::size_t s = 0; s < raw_.size(); ++s) {
+    sum += std::int64_t{scorers_[s]->weight} * raw_[s][row];
+  }
+  return sum;
+}
+
 std::size_t EvaluationTable::BestRow(NodeIndex node, std::span<const int> bundle_costs) const {
   const std::size_t first = node * kOptions;
   std::size_t best = first;
   std::int64_t best_total = std::numeric_limits<std::int64_t>::min();
   for (std::size_t row = first; row < first + options_[node]; ++row) {
-    std::int64_t total = -std::int64_t{scorers_[priced_]->weight} * bundle_costs[bundle_[row]];
-    for (std::size_t s = 0; s < raw_.size(); ++s) {
-      total += std::int64_t{scorers_[s]->weight} * raw_[s][row];
-    }
+    const std::int64_t total = SumOf(row, bundle_costs);
     if (total <= best_total) continue;
     best = row;
     best_total = total;
@@ -314,13 +326,14 @@ std::vector<int> EvaluationTable::TotalsOfScored(std::span<const NodeIndex> cand
     return NormalizedTotals(std::vector<std::size_t>(candidates.begin(), candidates.end()), {});
   }
   const std::vector<int> bundle_costs = BundleCosts(prices);
-  if (raw_.size() == 1) {
+  if (step_ > 0) {
+    constexpr std::int64_t kMost = 1'000'000'000;
     std::vector<int> totals(candidates.size());
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const std::size_t row = candidates[i] * kOptions;
-      totals[i] = raw_[0][row] - bundle_costs[bundle_[row]];
-      if (options_[candidates[i]] == 1) continue;
-      totals[i] = std::max(totals[i], raw_[0][row + 1] - bundle_costs[bundle_[row + 1]]);
+      std::int64_t sum = SumOf(row, bundle_costs);
+      if (options_[candidates[i]] > 1) sum = std::max(sum, SumOf(row + 1, bundle_costs));
+      totals[i] = static_cast<int>(std::clamp(sum / step_, -kMost, kMost));
     }
     return BestFirst(std::move(totals));
   }

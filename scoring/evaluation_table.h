@@ -67,7 +67,8 @@ class EvaluationTable {
   // the shape; else empty.
   [[nodiscard]] std::vector<int> Emptiness(std::span<const NodeIndex> candidates) const;
 
-  // Sum of the weights of the scorers that apply to the shape.
+  // What a total weighs beside other scores: the sum of the weights of the scorers that apply to
+  // the shape or, where they are summed up in steps, the step.
   [[nodiscard]] int weights() const { return weights_; }
 
   // All nodes that fit, in order.
@@ -100,6 +101,8 @@ class EvaluationTable {
   [[nodiscard]] std::vector<int> BundleCosts(std::span<const double> prices) const;
   // The better option of the node: its row. Lower ones win ties.
   [[nodiscard]] std::size_t BestRow(NodeIndex node, std::span<const int> bundle_costs) const;
+  // Weighted, the price off.
+  [[nodiscard]] std::int64_t SumOf(std::size_t row, std::span<const int> bundle_costs) const;
   [[nodiscard]] std::vector<int> NormalizedTotals(std::span<const std::size_t> rows,
                                                   std::span<const int> bundle_costs) const;
 
@@ -119,8 +122,9 @@ class EvaluationTable {
   // Scores that do not depend on the other candidates are summed up at once. If the profile has a
   // scorer that normalizes, the parts are kept.
   const bool normalizes_;
-  int weights_ = 0;                    // sum
-  std::vector<int> totals_;            // [node], unless normalizes_
+  int weights_ = 0;          // as weights()
+  int step_ = 0;             // of sums that are scaled as one (kBestFirst); 0: they are not
+  std::vector<int> totals_;  // [node], unless normalizes_
   std::vector<std::vector<int>> raw_;  // [scorer][row], if normalizes_
 
   const Market* market_ = nullptr;

@@ -27,7 +27,8 @@ enum class Normalization {
   kNone,       // they are 0..100 already
   kMinMax,     // any integers: 100 * (s - min) / (max - min), truncated; 0 where all are equal
   kBestFirst,  // any integers: 100 for the best, a hundredth less for each point below it, at least
-               // 0
+               // 0; if all scorers that apply are of this kind and one has a market, their weighted
+               // sum is scaled so, in steps of the weights' greatest common divisor
 };
 
 class Market;
