@@ -128,6 +128,7 @@ std::span<const ProfileSpec> BuiltinProfiles() {
        {{"expected-waste", 4},
         {"power", 1},
         {"mig-packing", 4},
+        {std::string(kWorkloadClassScorer), 4},
         {std::string(kDomainLocality), 4}},
        DeviceRule::kBestScore,
        TieRule::kFullest},
@@ -138,6 +139,10 @@ std::span<const ProfileSpec> BuiltinProfiles() {
        TieRule::kEqual},
       {"random", {}, DeviceRule::kRandom, TieRule::kEqual},
       {"spreading", {{"spreading", 1}}, DeviceRule::kTightest, TieRule::kEqual},
+      {std::string(kWorkloadClassScorer),
+       {{std::string(kWorkloadClassScorer), 1}},
+       DeviceRule::kTightest,
+       TieRule::kEqual},
   };
   return profiles;
 }
