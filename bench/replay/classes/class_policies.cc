@@ -48,6 +48,7 @@ const char* const kClassExample = R"(workloadClasses:
   - {trait: nvme, weight: 10}
   avoid:
   - {trait: spot, weight: 60}
+  forbid: [leaving]
 - name: inference
   labels: [workload=inference]
   prefer:

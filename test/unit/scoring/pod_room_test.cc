@@ -34,7 +34,7 @@ TEST(PodRoom, TheScarcestDecides) {
 TEST(PodRoom, IsHowManyCanBePlacedOneAfterTheOther) {
   constexpr int kEnough = 200;  // for pods that ask for next to nothing
   int several = 0;
-  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     test::RandomWorld world(seed);
     Node node(std::make_shared<const NodeSpec>(world.ANodeNamed("n")));
     for (int i = 0; i < 3; ++i) {
