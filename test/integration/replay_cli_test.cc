@@ -20,8 +20,12 @@ namespace {
 // Takes the power out of a result. Only the engine knows it: a server does not say which GPUs.
 void ExpectPower(nlohmann::json& result, const std::string& through) {
   if (through == "engine") {
-    EXPECT_EQ(result.at("estimated_watts").size(), 131U);
-    EXPECT_GT(result.at("estimated_watts").at(2), 0);
+    const nlohmann::json& watts = result.at("estimated_watts");
+    EXPECT_EQ(watts.size(), 131U);
+    // Of the percents that arrived.
+    EXPECT_TRUE(std::any_of(watts.begin(), watts.end(), [](const auto& at) {
+      return at.is_number() && at > 0;
+    })) << watts;
     EXPECT_EQ(result.at("gpus_without_watts"), 0);
   } else {
     EXPECT_TRUE(result.at("estimated_watts").is_null());

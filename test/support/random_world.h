@@ -126,7 +126,7 @@ class RandomWorld {
     Placement placement{node, shape.cpu_milli, shape.memory_bytes, {}};
     const int gpus = Between(0, 2);
     for (int gpu = Between(0, 3), i = 0; i < gpus; ++i, gpu += Between(1, 3)) {
-      placement.grants.push_back({gpu, Between(0, 1000), Chance(50) ? Between(0, 16'000) : 0});
+      placement.grants.push_back({gpu, Between(1, 1000), Chance(50) ? Between(0, 16'000) : 0});
     }
     return placement;
   }
