@@ -16,9 +16,10 @@ namespace berth {
 int CrowdOnGpu(const Node& node, int gpu, const RequestShape& shape);
 
 // Pods of the workload that the next one would share with: on the GPU with the fewest of those that
-// it could get a share of (of several GPUs on the most crowded of these); on the node, if it spreads over nodes, or if it is not Berth that
-// chooses the GPU (places, MIG devices). 0 for a shape that does not spread, and for whole GPUs,
-// which are never shared, over GPUs. Requires: the shape fits the node.
+// it could get a share of (of several GPUs on the most crowded of these); on the node, if it
+// spreads over nodes, or if it is not Berth that chooses the GPU (places, MIG devices). 0 for a
+// shape that does not spread, and for whole GPUs, which are never shared, over GPUs. Requires: the
+// shape fits the node.
 int CrowdOn(const Node& node, const RequestShape& shape);
 
 }  // namespace berth

@@ -20,8 +20,8 @@ enum class NodeGuard {
   kRefuse,  // never, but for those that belong on any node (PodRequest::belongs_on_any_node)
 };
 
-// Whether it has GPUs of any kind, given out or not, or is to have some: on a machine with GPUs that
-// joins nobody offers them yet.
+// Whether it has GPUs of any kind, given out or not, or is to have some: on a machine with GPUs
+// that joins nobody offers them yet.
 bool IsGpuNode(const NodeSpec& node);
 
 // Whether the guard keeps the pod off GPU nodes for good.

@@ -8,10 +8,11 @@
 //   1. no gang in it, 2. the lowest highest priority, 3. the fewest pods, 4. the lowest sum of
 //   priorities, 5. the least work lost, 6. the least GPU compute set free, 7. the lowest UIDs
 // Work is GPU compute times the time since the pod was checkpointed (PodRequest::checkpointed), at
-// most kMostLost, which is also that of a pod that does not say it. This is kube-scheduler's order (priority before number), continued by criteria for GPUs. The
-// result is exact for the GPUs of a node, and for one MIG device, within the bounds of victims.cc.
-// Beyond them, for several MIG devices, and if CPU or memory is short as well, pods are reprieved
-// one after the other from the highest priority down, as kube-scheduler does.
+// most kMostLost, which is also that of a pod that does not say it. This is kube-scheduler's order
+// (priority before number), continued by criteria for GPUs. The result is exact for the GPUs of a
+// node, and for one MIG device, within the bounds of victims.cc. Beyond them, for several MIG
+// devices, and if CPU or memory is short as well, pods are reprieved one after the other from the
+// highest priority down, as kube-scheduler does.
 //
 // Pure functions.
 #pragma once

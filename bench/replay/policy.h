@@ -36,9 +36,9 @@ Result<ProfileSpec> ProfileNamed(const std::string& name);
 // The same with default parameters.
 Result<ReplayPolicy> PolicyNamed(const std::string& name);
 
-// `profile`, `expectedWaste`, `learning` and `workloadClasses` of a configuration; what else it says is about a
-// server, and about the mix, which a replay has from its tasks. Error: that of LoadConfig; for a
-// name that is a built-in profile's.
+// `profile`, `expectedWaste`, `learning` and `workloadClasses` of a configuration; what else it
+// says is about a server, and about the mix, which a replay has from its tasks. Error: that of
+// LoadConfig; for a name that is a built-in profile's.
 Result<ReplayPolicy> PolicyOfFile(const std::string& path);
 
 // Those of the names, then those of the files. Error: none at all; one twice.

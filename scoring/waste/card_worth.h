@@ -59,8 +59,8 @@ struct CardWorth {
   }
 };
 
-// The memory that a pod says its share of each GPU needs; 0 = it follows the compute, or there is no
-// share. Requires: memory by the card is in MiB (WithCompute).
+// The memory that a pod says its share of each GPU needs; 0 = it follows the compute, or there is
+// no share. Requires: memory by the card is in MiB (WithCompute).
 inline std::int64_t ShareMemoryMib(const RequestShape& shape) {
   const auto* const share = std::get_if<GpuShare>(&shape.gpus);
   return share == nullptr ? 0 : share->memory_mib;

@@ -45,8 +45,8 @@ bool HasAny(const Labels& labels, const Rows& rows) {
   });
 }
 
-// learn.microsoft.com/azure/aks/node-auto-drain; aws/aws-node-termination-handler, pkg/node/node.go;
-// GoogleCloudPlatform/k8s-node-termination-handler, README.
+// learn.microsoft.com/azure/aks/node-auto-drain; aws/aws-node-termination-handler,
+// pkg/node/node.go; GoogleCloudPlatform/k8s-node-termination-handler, README.
 constexpr std::array<std::string_view, 6> kLeavingTaints = {
     "aws-node-termination-handler/asg-lifecycle-termination",
     "aws-node-termination-handler/rebalance-recommendation",

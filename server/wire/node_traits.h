@@ -9,8 +9,8 @@
 //   nvme       local NVMe, by its machine type or a label of the cloud
 //   spot       the cloud may take it away at any time (SpotLabels)
 //   leaving    the cloud has announced that it takes the node away, moves or restarts it: AKS' node
-//              condition VMEventScheduled, taints of GKE, of AKS' node auto-drain and of the AWS node
-//              termination handler
+//              condition VMEventScheduled, taints of GKE, of AKS' node auto-drain and of the AWS
+//              node termination handler
 //   mig        some of its GPUs are partitioned
 //   shared     its GPUs have several users each, or an agent gives parts of them
 //   family=F   of its machine type: family=ND, family=p5, family=a3, family=BM.GPU.H100

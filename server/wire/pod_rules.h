@@ -33,8 +33,8 @@ class PodRules {
  public:
   // resources: as configured; those of the catalogue count besides (gpu_words.h). levels: that pods
   // can ask for. groups: what pods do not say about their group. classes: what resources stand for
-  // that DRA gives out. Both outlive the object; nullptr = there are none. workloads: the classes of
-  // pods.
+  // that DRA gives out. Both outlive the object; nullptr = there are none. workloads: the classes
+  // of pods.
   PodRules(std::shared_ptr<const Dialects> dialects, const std::vector<ResourceRule>& resources,
            TopologyLevels levels = {}, const PodGroups* groups = nullptr,
            const DeviceClasses* classes = nullptr, WorkloadClasses workloads = {});

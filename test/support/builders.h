@@ -192,8 +192,8 @@ class ANode {
     spec_.gpus[gpu].memory_mib = memory_mib;
     return *this;
   }
-  // Its GPUs are "GPU-0", "GPU-1", and so on. An agent hands them out to whoever is bound there; "":
-  // the device plugin does.
+  // Its GPUs are "GPU-0", "GPU-1", and so on. An agent hands them out to whoever is bound there;
+  // "": the device plugin does.
   ANode& Named(const std::string& agent = "koordinator") {
     spec_.share_agent = agent;
     spec_.agent_serves_all = !agent.empty();

@@ -93,7 +93,7 @@ TEST_F(GrowthJsonTest, APoolWithoutNodesSaysWhatIsAssumedOfIt) {
       TextOf(Report()),
       "3 pods wait, for 16.5 GPUs\n"
       "machine type a3-highgpu-8g (no node yet, 8 GPUs, H100): 1 node takes 1 pod (8 GPUs), 2 "
-            "take 2 pods (16 GPUs)\n"
+      "take 2 pods (16 GPUs)\n"
       "  assumed of a machine type: " +
           std::string(kTemplateAssumes) + "\n");
   const Json json = Json::parse(EncodeGrowth(Report()))["pools"][0];

@@ -55,8 +55,8 @@ TEST(UsageMetrics, CountClassesWhereThereAreSome) {
     PodRequest pod = APod(name).Whole(gpus).Request();
     pod.classes = {"training", "batch"};
     pod.shape.nodes.wishes = {{"rdma", 40}, {"spot", -60}};
-    return std::make_shared<PodRecord>(PodRecord{
-        .pod = pod, .placement = {}, .state = PodState::kBound, .settle_after = {}});
+    return std::make_shared<PodRecord>(
+        PodRecord{.pod = pod, .placement = {}, .state = PodState::kBound, .settle_after = {}});
   };
   NodeSpec spot = ANode("n1").Gpus(8).Model("T4").Spec(), rdma = ANode("n2").Gpus(8).Spec();
   spot.traits = {"spot"};
