@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
@@ -185,12 +186,14 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	cut := harness.Node("node-mig", harness.GPUModel, 0)
 	cut.Labels[harness.ProductLabel] = harness.GPUModel
 	cut.Status.Allocatable["nvidia.com/mig-1g.10gb"] = resource.MustParse("7")
-	plane.AddNodes(cut)
+	sick := harness.Node("node-sick", "", 0)
+	sick.Status.Conditions = append(sick.Status.Conditions, v1.NodeCondition{Type: "XIDErrors", Status: v1.ConditionTrue})
+	plane.AddNodes(cut, sick)
 	plane.AddBerthNamespace()
 	plane.Kubectl("apply", "-k", "manifests/base")
 	config := render(t, "manifests/base")
 	berth := plane.NewBerth("berth", plane.ServiceAccountKubeconfig("berth"),
-		configOfBerth(t, config)+"\nmetrics: {byNamespace: true, byGpu: true}\n")
+		configOfBerth(t, config)+"\nmetrics: {byNamespace: true, byGpu: true}\nworkloadClasses: [{name: all}]\n")
 	isPod(t, plane, berth, "berth-0")
 	berth.Start()
 	berth.WaitReady()
@@ -202,7 +205,7 @@ func TestMetricsOfAlertsAndDashboard(t *testing.T) {
 	plane.CreatePods(past, harness.Pod("too-large", harness.Ask{harness.GPUResource: "9"}))
 
 	// The gauges of the books follow what happens.
-	for name, want := range map[string]float64{"berth_pods_without_devices": 1, "berth_reservations": 0, "berth_nodes": 5,
+	for name, want := range map[string]float64{"berth_pods_without_devices": 1, "berth_reservations": 0, "berth_nodes": 6,
 		"berth_ready": 1, "berth_leader": 1, "berth_leader_labelled": 1, "berth_gpus": 32} {
 		harness.Eventually(t, name, 15*time.Second, func() error {
 			if got := berth.Metric(name); len(samplesOf(berth.Metrics())[name]) == 0 || got != want {
