@@ -43,7 +43,7 @@ bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& place
                     a.shape == b.shape && a.containers == b.containers && a.refusal == b.refusal &&
                     a.priority == b.priority && a.may_preempt == b.may_preempt &&
                     a.gang.id == b.gang.id && a.checkpointed == b.checkpointed &&
-                    SameLabels(a.labels, b.labels);
+                    a.classes == b.classes && SameLabels(a.labels, b.labels);
   return !same;
 }
 

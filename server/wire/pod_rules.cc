@@ -10,6 +10,7 @@
 #include "cluster/quantity.h"
 #include "server/wire/pod_needs.h"
 #include "server/wire/pod_versions.h"
+#include "server/wire/wall_time.h"
 
 namespace berth::wire {
 namespace {
@@ -64,6 +65,19 @@ std::string Objection(const ResourceAsk& ask) {
   if (std::max(ask.share_milli, ask.share_memory_milli) > kMilliPerGpu)
     return "pod asks for a share above one GPU";
   return "";
+}
+
+// A pod writes it while it runs. So it is read after everything else: what is wrong with it takes
+// nothing from what the pod is known to hold.
+Status ReadCheckpoint(const PodParts& parts, PodRequest& request) {
+  constexpr std::string_view kKey = "berth.dev/checkpointed-at";
+  const auto said = parts.annotations.find(kKey);
+  if (said == parts.annotations.end()) return {};
+  request.checkpointed = ParseTime(said->second);
+  if (request.checkpointed) return {};
+  return Invalid("annotation " + std::string(kKey) +
+                 ": want a time such as 2026-11-23T00:15:00Z, got \"" + said->second.substr(0, 40) +
+                 "\"");
 }
 
 }  // namespace
@@ -204,6 +218,9 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     }
   }
   if (const Status read = ReadVersionNeeds(parts); !read && request.refusal.empty()) {
+    request.refusal = read.error().message;
+  }
+  if (const Status read = ReadCheckpoint(parts, request); !read && request.refusal.empty()) {
     request.refusal = read.error().message;
   }
   if (!request.shape.wants_gpu()) parts.constraints.versions = {};

@@ -257,6 +257,19 @@ TEST(CheckpointedAt, IsATimeThatThePodSays) {
             "\"yesterday\"");
 }
 
+// A job writes the time while it runs. Whatever it writes, the books keep what it holds.
+TEST(CheckpointedAt, ThatIsNoTimeTakesNothingElseFromThePod) {
+  Json pod = PodAsking("p", {{"cpu", "1"}, {"nvidia.com/gpu", "1"}});
+  pod["metadata"]["annotations"] = {{"berth.dev/mig-min-slices", "2"},
+                                    {"berth.dev/spread", "node"}};
+  const RequestShape shape = RequestOf(pod, DefaultConfig()).shape;
+  ASSERT_NE(shape.mig(), nullptr);
+  pod["metadata"]["annotations"]["berth.dev/checkpointed-at"] = "an hour ago";
+  const PodRequest odd = RequestOf(pod, Classes());
+  EXPECT_EQ(odd.shape, shape);
+  EXPECT_NE(odd.refusal, "");
+}
+
 TEST(WorkloadClasses, SpreadTheirPodsUnlessThesePodsSayOtherwise) {
   Json pod = Labelled(PodWithGpus("p", 1), "batch");
   const auto spread = [&] { return RequestOf(pod, Classes()).shape.spread; };

@@ -18,7 +18,6 @@
 #include "server/wire/pod_spread.h"
 #include "server/wire/pod_versions.h"
 #include "server/wire/topology_json.h"
-#include "server/wire/wall_time.h"
 
 namespace berth::dialects {
 namespace {
@@ -29,13 +28,11 @@ constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is compared with them
 
-constexpr std::string_view kCheckpointKey = "berth.dev/checkpointed-at";
-
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
 constexpr std::array<std::string_view, 9> kOtherKeys = {
     wire::kDevicesKey,           wire::kVisibleDevicesKey,     "berth.dev/decision",
     "berth.dev/required-domain", "berth.dev/preferred-domain", "berth.dev/gang",
-    "berth.dev/gang-size",       "berth.dev/gang-min",         kCheckpointKey};
+    "berth.dev/gang-size",       "berth.dev/gang-min",         "berth.dev/checkpointed-at"};
 
 constexpr std::string_view kUuidsKey = "berth.dev/gpu-uuids";
 constexpr std::size_t kLongestUuid = 64;
@@ -215,14 +212,6 @@ class BerthDialect final : public wire::Dialect {
     for (const auto& [key, value] : parts.annotations) {
       if (!key.starts_with(kPrefix)) continue;
       BERTH_TRY_STATUS(ReadAnnotation(key, value, pod.shape, need));
-    }
-    if (const auto said = parts.annotations.find(kCheckpointKey); said != parts.annotations.end()) {
-      pod.checkpointed = wire::ParseTime(said->second);
-      if (!pod.checkpointed) {
-        return Invalid("annotation " + std::string(kCheckpointKey) +
-                       ": want a time such as 2026-11-23T00:15:00Z, got \"" +
-                       said->second.substr(0, 40) + "\"");
-      }
     }
     return wire::ReadSpread(parts, pod.shape);
   }

@@ -119,6 +119,9 @@ const waitingColumns = [
   {label: "Fits if", kind: "words", spare: true, cell: row => row.fits || ""},
 ];
 
+// A page outlives the server that it came from: an older one, after a way back, says nothing of drivers.
+const driversOf = row => row.drivers || [];
+
 const modelColumns = [
   {label: "Model", kind: "one", cell: row => row.model || "not known", sort: row => row.model},
   {label: "Nodes", kind: "n", cell: row => row.nodes.toLocaleString("en"), sort: row => row.nodes},
@@ -134,8 +137,8 @@ const modelColumns = [
   })),
   {label: "Out of order", kind: "n", spare: true, cell: row => row.out_of_order ? String(row.out_of_order) : "", sort: row => row.out_of_order},
   {label: "Partitioned", kind: "n", spare: true, cell: row => row.mig_gpus ? String(row.mig_gpus) : "", sort: row => row.mig_gpus},
-  {label: "Driver", kind: "words", spare: true, sort: row => row.drivers.length ? row.drivers[0].driver : "",
-    cell: row => row.drivers.map(found => row.drivers.length > 1 ? found.driver + " on " + found.nodes : found.driver).join(", ")},
+  {label: "Driver", kind: "words", spare: true, sort: row => driversOf(row).length ? driversOf(row)[0].driver : "",
+    cell: row => driversOf(row).map((found, i, all) => all.length > 1 ? found.driver + " on " + found.nodes : found.driver).join(", ")},
   {label: "Places free", kind: "n one", spare: true, cell: row => row.places ? row.free_places + " of " + row.places : "", sort: row => row.free_places},
 ];
 

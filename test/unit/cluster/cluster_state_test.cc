@@ -57,6 +57,20 @@ TEST_F(ClusterStateTest, StartsEmpty) {
   EXPECT_FALSE(state_.FindPod("uid-one").has_value());
 }
 
+// Annotations of a pod that runs: where it is stays as it was.
+TEST_F(ClusterStateTest, ABoundPodsClassAndCheckpointAreThoseThatItSaidLast) {
+  Up(ANode("n").Gpus(1));
+  PodRequest pod = one_.Request();
+  const Placement placement = one_.BoundOn("n", {0})->placement;
+  Apply({PodBound{pod, placement}});
+  pod.classes = {"training"};
+  Apply({PodBound{pod, placement}});
+  EXPECT_EQ(state_.FindPod(pod.id.uid)->pod.classes, pod.classes);
+  pod.checkpointed = WallTime(std::chrono::hours(1));
+  Apply({PodBound{pod, placement}});
+  EXPECT_EQ(state_.FindPod(pod.id.uid)->pod.checkpointed, pod.checkpointed);
+}
+
 TEST_F(ClusterStateTest, CountsTheBoundPodsWithGpusThatHaveGone) {
   Up(ANode("n").Gpus(1));
   Reserve(one_, one_.On("n", {0}));
