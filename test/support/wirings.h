@@ -44,6 +44,34 @@ inline LinkMatrix BridgedCards() {
       "GPU7  SYS   SYS   SYS   SYS   NODE  NODE  NV12   X    1\n");
 }
 
+// Eight GPUs behind NVSwitches, of which tools hide the PCIe relations; two each are under one PCIe
+// root with a NIC, four on each socket.
+inline LinkMatrix SwitchedPairs() {
+  std::string text = "     ";
+  for (int gpu = 0; gpu < 8; ++gpu) text += " GPU" + std::to_string(gpu);
+  for (int nic = 0; nic < 4; ++nic) text += " NIC" + std::to_string(nic);
+  text += " NUMA\n";
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    text += "GPU" + std::to_string(gpu);
+    for (int other = 0; other < 8; ++other) text += other == gpu ? " X" : " NV18";
+    for (int nic = 0; nic < 4; ++nic) {
+      text += nic == gpu / 2 ? " PXB" : nic / 2 == gpu / 4 ? " NODE" : " SYS";
+    }
+    text += " " + std::to_string(gpu / 4) + "\n";
+  }
+  return *ParseTopoText(text);
+}
+
+// Four PCIe cards, a PCIe root and a socket for two each, the NIC on the second socket.
+inline LinkMatrix CardsWithOneNic() {
+  return *ParseTopoText(
+      "      GPU0  GPU1  GPU2  GPU3  NIC0  NUMA\n"
+      "GPU0   X    PIX   SYS   SYS   SYS   0\n"
+      "GPU1  PIX    X    SYS   SYS   SYS   0\n"
+      "GPU2  SYS   SYS    X    PIX   PXB   1\n"
+      "GPU3  SYS   SYS   PIX    X    NODE  1\n");
+}
+
 inline int Draw(Random& random, int below) {
   return static_cast<int>(random.Below(static_cast<std::uint64_t>(below)));
 }

@@ -34,18 +34,6 @@ void ForEachSet(GpuMask free, int size, Visit visit) {
   }
 }
 
-// By GPU: those that it has a fabric link to.
-std::vector<GpuMask> FabricOf(const LinkMatrix& matrix) {
-  std::vector<GpuMask> linked(matrix.gpus.size(), 0);
-  for (int a = 0; a < matrix.gpu_count(); ++a) {
-    for (int b = 0; b < matrix.gpu_count(); ++b) {
-      const bool fabric = a != b && matrix.link(a, b).fabric != LinkType::kUnknown;
-      if (fabric) linked[static_cast<std::size_t>(a)] |= GpuBit(b);
-    }
-  }
-  return linked;
-}
-
 }  // namespace
 
 struct GpuLinks::Parts {
@@ -54,7 +42,7 @@ struct GpuLinks::Parts {
         origin(std::move(where)),
         wiring(WiringOf(matrix, speeds)),
         sets(tables.SetsOf(wiring)),
-        linked(FabricOf(matrix)),
+        around(SurroundingsOf(matrix)),
         uniform(wiring.Uniform()),
         knows_numa(NumaGroupsOf(matrix).has_value()) {
     if (!uniform) (void)sets.table();  // built now, so that no decision waits for it
@@ -64,7 +52,7 @@ struct GpuLinks::Parts {
   const LinkOrigin origin;
   const Wiring wiring;
   const WiringSets sets;
-  const std::vector<GpuMask> linked;
+  const std::vector<Surroundings> around;
   const bool uniform;
   const bool knows_numa;
   // Of the patterns that were asked for.
@@ -81,6 +69,9 @@ LinkSource GpuLinks::source() const { return known() ? origin().source : LinkSou
 const LinkOrigin& GpuLinks::origin() const { return parts_->origin; }
 bool GpuLinks::knows_numa() const { return parts_->knows_numa; }
 int GpuLinks::Between(int a, int b) const { return parts_->wiring.Between(a, b); }
+const Surroundings& GpuLinks::around(int gpu) const {
+  return parts_->around[static_cast<std::size_t>(gpu)];
+}
 int GpuLinks::span(GpuMask set) const { return parts_->wiring.Span(set); }
 int GpuLinks::LeastSpan(int size) const { return parts_->wiring.LeastSpan(size); }
 int GpuLinks::MostOfOneGroup(GpuMask set) const { return parts_->wiring.MostOfOneGroup(set); }
@@ -113,7 +104,7 @@ GpuMask GpuLinks::LinkedWith(GpuMask seed, GpuMask within) const {
   GpuMask reached = seed;
   for (GpuMask next = seed; next != 0;) {
     GpuMask found = 0;
-    ForEachGpu(next, [&](int gpu) { found |= parts_->linked[static_cast<std::size_t>(gpu)]; });
+    ForEachGpu(next, [&](int gpu) { found |= around(gpu).fabric; });
     next = found & within & ~reached;
     reached |= next;
   }
@@ -200,7 +191,7 @@ GpuMask GpuLinks::Grow(GpuMask free, int size, const LinkAsk& ask) const {
 GpuMask GpuLinks::GrowFrom(int seed, GpuMask free, int size, const LinkAsk& ask) const {
   const Wiring& wiring = parts_->wiring;
   const bool leaves_numa = ask.numa != NumaWish::kRequired;
-  GpuMask set = GpuBit(seed), linked = parts_->linked[static_cast<std::size_t>(seed)];
+  GpuMask set = GpuBit(seed), linked = around(seed).fabric;
   while (std::popcount(set) < size) {
     int next = -1;
     std::tuple<int, std::int64_t> next_key;
@@ -217,7 +208,7 @@ GpuMask GpuLinks::GrowFrom(int seed, GpuMask free, int size, const LinkAsk& ask)
     });
     if (next < 0) return 0;
     set |= GpuBit(next);
-    linked |= parts_->linked[static_cast<std::size_t>(next)];
+    linked |= around(next).fabric;
   }
   return set;
 }

@@ -15,6 +15,7 @@
 
 #include "topology/links/link_ask.h"
 #include "topology/links/link_matrix.h"
+#include "topology/links/surroundings.h"
 #include "topology/links/wiring.h"
 #include "topology/links/wiring_tables.h"
 
@@ -47,7 +48,8 @@ class GpuLinks {
   [[nodiscard]] const LinkMatrix& matrix() const;
   [[nodiscard]] const LinkOrigin& origin() const;
   [[nodiscard]] bool knows_numa() const;
-  [[nodiscard]] int Between(int a, int b) const;        // MB/s
+  [[nodiscard]] int Between(int a, int b) const;  // MB/s
+  [[nodiscard]] const Surroundings& around(int gpu) const;
   [[nodiscard]] int span(GpuMask set) const;            // NUMA groups
   [[nodiscard]] int LeastSpan(int size) const;          // of any set of so many GPUs of the machine
   [[nodiscard]] int MostOfOneGroup(GpuMask set) const;  // how many of the set one group has
