@@ -4,6 +4,7 @@
 // pkg/labels, k8s.io/component-helpers scheduling/corev1/nodeaffinity).
 #pragma once
 
+#include <compare>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,7 +28,7 @@ struct LabelRequirement {
   std::string key;
   LabelOperator op = LabelOperator::kIn;
   std::vector<std::string> values;
-  friend bool operator==(const LabelRequirement&, const LabelRequirement&) = default;
+  friend auto operator<=>(const LabelRequirement&, const LabelRequirement&) = default;
 };
 
 // All of them must hold; an empty selector selects everything.

@@ -113,6 +113,13 @@ std::size_t HashValue(const RequestShape& shape) {
   }
   for (const std::string& trait : shape.nodes.required) add(std::hash<std::string>{}(trait));
   for (const std::string& trait : shape.nodes.forbidden) add(std::hash<std::string>{}(trait) + 1);
+  if (shape.beside_nic) add(1);
+  for (const LabelSelector* const selector : {&shape.neighbours.near, &shape.neighbours.far}) {
+    for (const LabelRequirement& requirement : *selector) {
+      add(std::hash<std::string>{}(requirement.key));
+      for (const std::string& value : requirement.values) add(std::hash<std::string>{}(value));
+    }
+  }
   if (const LinkAsk& links = shape.links; links != LinkAsk{}) {
     add(static_cast<std::uint64_t>(links.link) << 16 | static_cast<std::uint64_t>(links.numa) << 8 |
         static_cast<std::uint64_t>(links.pattern));

@@ -94,6 +94,16 @@ struct GpuRule {
   friend auto operator<=>(const GpuRule&, const GpuRule&) = default;
 };
 
+// Pods of the namespace beside whose GPUs those of a pod are to be, or are not to be, by their
+// labels. It is a preference: how far it goes is in scoring/neighbours.h.
+struct Neighbours {
+  std::string namespace_name;  // the pod's own; empty if it says nothing of them
+  LabelSelector near, far;     // empty: it does not say
+
+  [[nodiscard]] bool empty() const { return near.empty() && far.empty(); }
+  friend auto operator<=>(const Neighbours&, const Neighbours&) = default;
+};
+
 // Everything that decides where a pod fits and how well. Pods of one shape are interchangeable for
 // the engine, which evaluates nodes once per shape.
 struct RequestShape {
@@ -122,6 +132,8 @@ struct RequestShape {
   Spread spread = Spread::kNone;
   std::string workload = {};  // equal for all pods of it; empty unless they spread
   NodeWishes nodes = {};      // of a pod with GPUs
+  Neighbours neighbours = {};
+  bool beside_nic = false;  // it asks for RDMA devices: its GPUs are to be next to NICs
 
   friend bool operator==(const RequestShape&, const RequestShape&) = default;
   friend auto operator<=>(const RequestShape&, const RequestShape&) = default;

@@ -2,9 +2,10 @@
 #include "scoring/crowding.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstddef>
 #include <vector>
 
+#include "base/check.h"
 #include "scoring/device_picker.h"
 
 namespace berth {
@@ -18,17 +19,6 @@ int PodsOf(const Node& node, const RequestShape& shape, Counts counts) {
   }));
 }
 
-// On the last of as many GPUs as the pod needs, the least crowded first.
-int LeastCrowdOfShares(const Node& node, const RequestShape& shape) {
-  std::vector<int> crowds;
-  ForEachGpu(FreeGpus(node, shape),
-             [&](int gpu) { crowds.push_back(CrowdOnGpu(node, gpu, shape)); });
-  const auto last = static_cast<std::size_t>(shape.gpu_count()) - 1;
-  if (last >= crowds.size()) return std::numeric_limits<int>::max();
-  std::ranges::sort(crowds);
-  return crowds[last];
-}
-
 }  // namespace
 
 int CrowdOnGpu(const Node& node, int gpu, const RequestShape& shape) {
@@ -39,10 +29,19 @@ int CrowdOnGpu(const Node& node, int gpu, const RequestShape& shape) {
   });
 }
 
+int CrowdOnGpus(const Node& node, GpuMask gpus, const RequestShape& shape) {
+  std::vector<int> crowds;
+  ForEachGpu(gpus, [&](int gpu) { crowds.push_back(CrowdOnGpu(node, gpu, shape)); });
+  const auto last = static_cast<std::size_t>(shape.gpu_count()) - 1;
+  BERTH_CHECK(last < crowds.size());
+  std::ranges::nth_element(crowds, crowds.begin() + static_cast<std::ptrdiff_t>(last));
+  return crowds[last];
+}
+
 int CrowdOn(const Node& node, const RequestShape& shape) {
   if (shape.spread == Spread::kNone) return 0;
   if (shape.spread == Spread::kCard) {
-    if (shape.is_share()) return LeastCrowdOfShares(node, shape);
+    if (shape.is_share()) return CrowdOnGpus(node, FreeGpus(node, shape), shape);
     const bool whole = std::holds_alternative<WholeGpus>(shape.gpus);
     if (whole && !node.spec().gives_parts()) return 0;
   }

@@ -8,12 +8,17 @@
 
 #include "cluster/node.h"
 #include "cluster/pod_request.h"
+#include "topology/gpu_mask.h"
 
 namespace berth {
 
 // Pods of the workload that have a part of GPU `gpu`, told to end or not; 0 for a shape that does
 // not spread over GPUs.
 int CrowdOnGpu(const Node& node, int gpu, const RequestShape& shape);
+
+// The same on as many of the GPUs as the pod needs, the least crowded: of these on the most crowded
+// one. Requires: there are as many.
+int CrowdOnGpus(const Node& node, GpuMask gpus, const RequestShape& shape);
 
 // Pods of the workload that the next one would share with: on the GPU with the fewest of those that
 // it could get a share of (of several GPUs on the most crowded of these); on the node, if it

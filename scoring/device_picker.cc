@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "scoring/mig/mig_plan.h"
+#include "scoring/neighbours.h"
 #include "scoring/share_choices.h"
 
 namespace berth {
@@ -19,9 +20,13 @@ const GpuFree& FreeOf(const Node& node, int gpu) {
 // `count` free GPUs of a node whose links are known.
 std::vector<DeviceChoice> LinkedChoice(const Node& node, int count, const RequestShape& shape) {
   const GpuMask idle = IdleGpus(node);
-  const GpuMask free = shape.gpu_rules.empty() ? idle : idle & AcceptedGpus(node.spec(), shape);
-  const GpuMask gpus = node.spec().links.Choose(free, count, shape.links, HoldersOf(node, idle));
-  DeviceChoice choice{gpus, kMilliPerGpu, 0};
+  const GpuMask free = idle & AcceptedGpus(node.spec(), shape);
+  const std::vector<GpuMask> holders = HoldersOf(node, idle);
+  DeviceChoice choice{0, kMilliPerGpu, 0};
+  for (const GpuMask suiting : BySuitability(node, free, shape)) {
+    choice.gpus = node.spec().links.Choose(suiting, count, shape.links, holders);
+    if (choice.gpus != 0) break;
+  }
   if (choice.gpus == 0) return {};
   const auto last = static_cast<std::size_t>(63 - __builtin_clzll(choice.gpus));
   choice.memory_mib = node.spec().gpus[last].memory_mib;
@@ -77,10 +82,7 @@ GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape) {
 }
 
 GpuMask FreeGpus(const Node& node, const RequestShape& shape) {
-  if (!shape.is_share()) {
-    const GpuMask idle = IdleGpus(node);
-    return shape.gpu_rules.empty() ? idle : idle & AcceptedGpus(node.spec(), shape);
-  }
+  if (!shape.is_share()) return IdleGpus(node) & AcceptedGpus(node.spec(), shape);
   GpuMask free = 0;
   for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
     const std::optional<DeviceChoice> choice = ShareOn(node, gpu, shape);

@@ -12,6 +12,7 @@
 #include "scoring/crowding.h"
 #include "scoring/device_picker.h"
 #include "scoring/emptiness.h"
+#include "scoring/neighbours.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
 #include "scoring/waste/market.h"
@@ -56,7 +57,8 @@ EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
       shape_(std::move(shape)),
       scorers_(ScorersFor(profile, shape_)),
       compares_emptiness_(profile.ties == TieRule::kFullest && shape_.wants_gpu()),
-      some_come_last_(shape_.is_plain() || shape_.spread != Spread::kNone),
+      some_come_last_(shape_.is_plain() || shape_.spread != Spread::kNone ||
+                      !shape_.neighbours.empty()),
       normalizes_(Normalizes(scorers_)) {
   for (std::size_t s = 0; s < scorers_.size(); ++s) {
     weights_ += scorers_[s]->weight;
@@ -102,8 +104,9 @@ void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
 }
 
 int EvaluationTable::BehindOf(const Node& node) const {
-  constexpr int kParts = 1 << 20;  // more than pods of a workload on a node
-  return (shape_.is_plain() && node.spec().gives_parts() ? kParts : 0) + CrowdOn(node, shape_);
+  constexpr int kPods = 1 << 20;  // more than of a workload on a node
+  const int parts = shape_.is_plain() && node.spec().gives_parts() ? kPods : 0;
+  return (parts + CrowdOn(node, shape_)) * (kMostAmiss + 1) + AmissOn(node, shape_);
 }
 
 void EvaluationTable::ScoreWaiting(const RefreshEffort& effort) {

@@ -59,7 +59,8 @@ class EvaluationTable {
   // Weighted mean score of each candidate in hundredths, 0..kMaxTotal; 0 for a waiting one, unless
   // all of them wait. Some come last, with 0, behind the others, who have more: for a pod that asks
   // for GPUs and does not say what it needs of them, the candidates that give parts of GPUs; for
-  // one that spreads, all but the least crowded (crowding.h). Requires: all of them fit.
+  // one that spreads, all but the least crowded (crowding.h); for one to which its neighbours
+  // matter, all but those that suit it best (neighbours.h). Requires: all of them fit.
   [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates,
                                         std::span<const double> prices = {});
 

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "scoring/crowding.h"
+#include "scoring/neighbours.h"
 
 namespace berth {
 namespace {
@@ -53,10 +54,16 @@ void LeastMissedFirst(const Node& node, std::vector<DeviceChoice>& parts) {
   });
 }
 
+GpuMask GpusOf(std::span<const DeviceChoice> parts) {
+  GpuMask gpus = 0;
+  for (const DeviceChoice& part : parts) gpus |= part.gpus;
+  return gpus;
+}
+
 // Drops the GPUs that have more pods of the shape's workload than as many others as are needed.
 void KeepLeastCrowded(const Node& node, const RequestShape& shape,
                       std::vector<DeviceChoice>& parts) {
-  const int least = CrowdOn(node, shape);
+  const int least = CrowdOnGpus(node, GpusOf(parts), shape);
   std::erase_if(parts, [&](const DeviceChoice& part) {
     return CrowdOnGpu(node, LowestGpu(part), shape) > least;
   });
@@ -105,10 +112,23 @@ DeviceChoice SetFrom(std::span<const DeviceChoice> parts, std::size_t from, int 
   return set;
 }
 
+// Drops the GPUs that suit the pod less than as many others as are needed (neighbours.h).
+void KeepMostSuiting(const Node& node, const RequestShape& shape,
+                     std::vector<DeviceChoice>& parts) {
+  for (const GpuMask suiting : BySuitability(node, GpusOf(parts), shape)) {
+    if (std::popcount(suiting) < shape.gpu_count()) continue;
+    std::erase_if(parts, [&](const DeviceChoice& part) { return (part.gpus & suiting) == 0; });
+    return;
+  }
+}
+
 std::vector<DeviceChoice> LinkedSet(const Node& node, std::span<const DeviceChoice> parts,
                                     const RequestShape& shape) {
-  const GpuMask fitting = SetFrom(parts, 0, static_cast<int>(parts.size())).gpus;
-  const GpuMask gpus = node.spec().links.Choose(fitting, shape.gpu_count(), shape.links);
+  GpuMask gpus = 0;
+  for (const GpuMask suiting : BySuitability(node, GpusOf(parts), shape)) {
+    gpus = node.spec().links.Choose(suiting, shape.gpu_count(), shape.links);
+    if (gpus != 0) break;
+  }
   if (gpus == 0) return {};
   DeviceChoice set;
   for (const DeviceChoice& part : parts) {
@@ -171,6 +191,7 @@ std::vector<DeviceChoice> ShareChoices(const Node& node, const RequestShape& sha
   if (std::ssize(parts) < count) return {};
   if (count > 1 && shape.links.limits()) return LinkedSet(node, parts, shape);
   if (shape.spread == Spread::kCard) KeepLeastCrowded(node, shape, parts);
+  if (MindsNeighbours(shape)) KeepMostSuiting(node, shape, parts);
   if (rule != DeviceRule::kFirst && node.spec().links.known()) LeastMissedFirst(node, parts);
   const auto free = [&node](const DeviceChoice& part) { return FreeOf(node, part).milli; };
   switch (rule) {

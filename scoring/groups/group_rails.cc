@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scoring/device_picker.h"
+#include "scoring/neighbours.h"
 #include "topology/links/rail_alignment.h"
 
 namespace berth {
@@ -105,8 +106,12 @@ Placement OnRails(const Node& node, const RequestShape& shape, Placement placeme
   GpuMask chosen = 0;
   for (const DeviceGrant& grant : placement.grants) chosen |= GpuBit(grant.gpu);
   if (rails == 0 || chosen == 0 || !std::holds_alternative<WholeGpus>(shape.gpus)) return placement;
-  const GpuMask aligned =
-      AlignedWith(node.spec().links, rails, FreeGpus(node, shape), chosen, shape.links);
+  GpuMask free = 0;  // that suit the pod as well as what was chosen
+  for (const GpuMask suiting : BySuitability(node, FreeGpus(node, shape), shape)) {
+    free = suiting;
+    if ((chosen & ~free) == 0) break;
+  }
+  const GpuMask aligned = AlignedWith(node.spec().links, rails, free, chosen, shape.links);
   return aligned == chosen ? std::move(placement)
                            : PlacementFor(node, shape, {aligned, kMilliPerGpu, 0});
 }

@@ -24,6 +24,8 @@ RequestShape KeyOf(RequestShape shape) {
   shape.spread = Spread::kNone;
   shape.workload.clear();
   shape.nodes = {};
+  shape.neighbours = {};
+  shape.beside_nic = false;
   return shape;
 }
 

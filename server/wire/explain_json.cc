@@ -180,10 +180,12 @@ Json BestJson(const ScoredNode& scored) {
   for (const ScorePart& part : scored.parts) {
     scores.push_back({{"scorer", part.scorer}, {"weight", part.weight}, {"score", part.score}});
   }
-  return {{"node", scored.placement.node},
-          {"place", scored.place},
-          {"devices", DevicesJson(scored.placement)},
-          {"scores", std::move(scores)}};
+  Json json = {{"node", scored.placement.node},
+               {"place", scored.place},
+               {"devices", DevicesJson(scored.placement)},
+               {"scores", std::move(scores)}};
+  if (!scored.behind.empty()) json["behind"] = scored.behind;
+  return json;
 }
 
 Json GangJson(const GangView& gang) {

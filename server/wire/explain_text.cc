@@ -159,6 +159,7 @@ std::string BestText(const PodExplanation& told) {
       row.push_back(part.scorer + " " + std::to_string(part.score) +
                     (part.weight == 1 ? "" : " x" + std::to_string(part.weight)));
     }
+    if (!scored.behind.empty()) row.push_back("behind: " + scored.behind);
     rows.push_back(std::move(row));
   }
   return "Nodes that fit now, best first (" + std::to_string(told.fitting) + "):\n" + TableOf(rows);

@@ -61,10 +61,6 @@ bool SaysSo(const std::vector<Taint>& taints) {
   });
 }
 
-bool IsRdma(std::string_view resource) {
-  return resource == kEfa || resource.starts_with(kRdmaPrefix);
-}
-
 bool IsNvlink(const Link& link) { return link.fabric == LinkType::kNvlink; }
 
 bool HasNvlink(const GpuLinks& links) {
@@ -105,6 +101,10 @@ std::optional<double> ReadPrice(const std::string& text) {
 }
 
 }  // namespace
+
+bool IsRdma(std::string_view resource) {
+  return resource == kEfa || resource.starts_with(kRdmaPrefix);
+}
 
 // learn.microsoft.com/azure/aks/node-problem-detector.
 bool SaysThatItLeaves(std::string_view condition) { return condition == "VMEventScheduled"; }

@@ -54,6 +54,7 @@ struct ResourceAsk {
   std::string gpu_resource = {};
   std::string other_gpu_resource = {};
   bool other_devices = false;  // of resources that nobody here reads
+  bool rdma_devices = false;   // among these
 
   ResourceAsk& operator+=(const ResourceAsk& other);
   // The larger of each.

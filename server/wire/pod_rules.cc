@@ -8,6 +8,7 @@
 
 #include "cluster/node.h"
 #include "cluster/quantity.h"
+#include "server/wire/node_traits.h"
 #include "server/wire/pod_needs.h"
 #include "server/wire/pod_versions.h"
 #include "server/wire/wall_time.h"
@@ -113,6 +114,7 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
       is_other && !of_class ? dialects_->ReaderOfResource(resource) : nullptr;
   if (is_other && !of_class && dialect == nullptr) {
     ask.other_devices = ask.other_devices || IsDevice(resource);
+    ask.rdma_devices = ask.rdma_devices || IsRdma(resource);
     return {};
   }
   auto quantity = Quantity::Parse(text);
@@ -197,6 +199,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     request.shape.gpus = GpuAskOf(ask);
     request.shape.gpu_resource = ask.gpu_resource;
     if (request.shape.gpu_count() > 0) request.shape.share_agent = ask.share_agent;
+    request.shape.beside_nic = ask.rdma_devices && request.shape.gpu_count() > 0;
     const auto asks_for_one = [](const ContainerSpec& container) {
       return container.ask.gpus <= 1;
     };

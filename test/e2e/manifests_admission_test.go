@@ -32,6 +32,7 @@ var annotated = []struct {
 	{map[string]string{"berth.dev/isolation": "memory"}, ""},
 	{map[string]string{"berth.dev/spread": "card"}, ""},
 	{map[string]string{"berth.dev/workload-class": "training"}, ""},
+	{map[string]string{"berth.dev/near": "role=prefill", "berth.dev/far": "role=decode, !canary"}, ""},
 	{map[string]string{"berth.dev/min-driver": "550.54.15", "berth.dev/min-cuda": "12.4", "berth.dev/min-compute-capability": "8"}, ""},
 	{map[string]string{"berth.dev/min-cuda": "12.x"}, "berth.dev/min-cuda: want a version such as 550, 12.4 or 550.54.15"},
 	{map[string]string{"berth.dev/min-driver": "550.54.15.1"}, "berth.dev/min-driver: want a version"},

@@ -79,6 +79,22 @@ class APod {
     pod_.shape.workload = workload;
     return *this;
   }
+  APod& Wishes(const TraitWish& wish) {
+    pod_.shape.nodes.wishes.push_back(wish);
+    std::ranges::sort(pod_.shape.nodes.wishes);
+    return *this;
+  }
+  // Beside the GPUs of the pods of its namespace with that label / away from them.
+  APod& Near(const std::string& key, const std::string& value) {
+    return Minds(pod_.shape.neighbours.near, key, value);
+  }
+  APod& Far(const std::string& key, const std::string& value) {
+    return Minds(pod_.shape.neighbours.far, key, value);
+  }
+  APod& BesideNic() {
+    pod_.shape.beside_nic = true;
+    return *this;
+  }
   APod& Container(const std::string& name, const GpuAsk& gpus) {
     pod_.containers.push_back({name, gpus, false});
     return *this;
@@ -165,6 +181,11 @@ class APod {
  private:
   APod& Asks(const GpuAsk& ask) {
     pod_.shape.gpus = ask;
+    return *this;
+  }
+  APod& Minds(LabelSelector& selector, const std::string& key, const std::string& value) {
+    selector.push_back({key, LabelOperator::kIn, {value}});
+    pod_.shape.neighbours.namespace_name = pod_.id.namespace_name;
     return *this;
   }
   APod& NamesGpus(bool refused, const std::vector<std::string>& uuids) {
@@ -264,6 +285,10 @@ class ANode {
   }
   ANode& ClaimedMig(int gpu, const std::string& profile, int start) {
     claims_.push_back({"ns/claim", "gpu-" + std::to_string(gpu) + "-mig", "", gpu, profile, start});
+    return *this;
+  }
+  ANode& Traits(std::vector<std::string> sorted) {
+    spec_.traits = std::move(sorted);
     return *this;
   }
   ANode& Labelled(Labels sorted) {

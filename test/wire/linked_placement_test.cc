@@ -4,8 +4,11 @@
 // the GPUs that should have been chosen.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/support/annotating_binder.h"
@@ -80,6 +83,36 @@ TEST_F(LinkedPlacement, KeepsTheCubeMeshWhole) {
   const std::vector<int> pair = Place(service, PodWithGpus("pair", 2), n1);
   ASSERT_EQ(pair.size(), 2u);
   EXPECT_EQ(LinksOf(Dgx1V()).Between(pair[0], pair[1]), 50'000) << "two NVLinks";
+}
+
+// A service of prefill and decode workers, as its manifests say it.
+TEST_F(LinkedPlacement, PutsPodsNearAndFarAsTheySay) {
+  TestService service({Machine("n1", SwitchedPairs()), Machine("n2", CardsWithOneNic())}, &binder_,
+                      "expected-waste");
+  const Json both = Json::array({"n1", "n2"});
+  const auto worker = [](const std::string& uid, const char* role, const char* key) {
+    Json pod = Annotated(PodWithGpus(uid, 1), key, "role=prefill");
+    pod["metadata"]["labels"]["role"] = role;
+    return pod;
+  };
+  std::set<std::pair<std::string, int>> roots;
+  for (int i = 0; i < 4; ++i) {
+    std::string node;
+    const auto gpus =
+        Place(service, worker("p" + std::to_string(i), "prefill", "berth.dev/far"), both, &node);
+    ASSERT_EQ(gpus.size(), 1u);
+    EXPECT_TRUE(roots.emplace(node, gpus.front() / 2).second) << node << " GPU " << gpus.front();
+  }
+  std::string node;
+  const auto decode = Place(service, worker("d", "decode", "berth.dev/near"), both, &node);
+  ASSERT_EQ(decode.size(), 1u);
+  const bool on_fabric = node == "n1";  // where every GPU has a link to every other one
+  EXPECT_TRUE(std::ranges::any_of(roots,
+                                  [&](const auto& root) {
+                                    return root.first == node &&
+                                           (on_fabric || root.second == decode.front() / 2);
+                                  }))
+      << node << " GPU " << decode.front();
 }
 
 TEST_F(LinkedPlacement, GivesLinkedGpusOrSaysWhyNot) {

@@ -14,6 +14,7 @@
 #include "server/wire/pod_class.h"
 #include "server/wire/pod_mig.h"
 #include "server/wire/pod_needs.h"
+#include "server/wire/pod_neighbours.h"
 #include "server/wire/pod_object.h"
 #include "server/wire/pod_spread.h"
 #include "server/wire/pod_versions.h"
@@ -126,7 +127,8 @@ Status ReadAnnotation(const std::string& key, const std::string& value, RequestS
     const Status read = wire::ReadGpuNeed(key, value, shape);
     return read ? Status() : Invalid("annotation " + key + ": " + read.error().message);
   }
-  if (IsKnown(key) || wire::IsSpreadKey(key) || wire::IsVersionKey(key) || wire::IsClassKey(key)) {
+  if (IsKnown(key) || wire::IsSpreadKey(key) || wire::IsNeighbourKey(key) ||
+      wire::IsVersionKey(key) || wire::IsClassKey(key)) {
     return {};
   }
   if (std::ranges::find(kResources, key) != kResources.end()) {
@@ -213,6 +215,7 @@ class BerthDialect final : public wire::Dialect {
       if (!key.starts_with(kPrefix)) continue;
       BERTH_TRY_STATUS(ReadAnnotation(key, value, pod.shape, need));
     }
+    BERTH_TRY_STATUS(wire::ReadNeighbours(parts, pod.shape));
     return wire::ReadSpread(parts, pod.shape);
   }
 

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/neighbours.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "scoring/device_picker.h"
+
+namespace berth {
+namespace {
+
+constexpr int kSteps = 8;  // more than any of the three has
+constexpr int kNoGpu = -1;
+
+// The GPUs of the pods that a selector selects.
+struct Selected {
+  bool any = false;
+  GpuMask gpus = 0;
+};
+
+GpuMask GpusOf(const PodRecord& pod, GpuMask all) {
+  GpuMask gpus = 0;
+  for (const DeviceGrant& grant : pod.placement.grants) {
+    gpus |= grant.gpu < 0 ? all : GpuBit(grant.gpu);
+  }
+  for (const MigGrant& grant : pod.placement.mig) gpus |= grant.gpu < 0 ? all : GpuBit(grant.gpu);
+  return pod.unattributed() ? all : gpus & all;
+}
+
+Selected PodsBeside(const Node& node, const std::string& namespace_name,
+                    const LabelSelector& selector) {
+  static const Labels kNoLabels;
+  Selected selected;
+  if (selector.empty()) return selected;
+  const GpuMask all = AllGpus(static_cast<int>(node.gpus().size()));
+  for (const auto& pod : node.pods()) {
+    if (pod->leaving || !pod->pod.shape.wants_gpu()) continue;
+    if (pod->pod.id.namespace_name != namespace_name) continue;
+    if (!Selects(selector, pod->pod.labels == nullptr ? kNoLabels : *pod->pod.labels)) continue;
+    selected.any = true;
+    selected.gpus |= GpusOf(*pod, all);
+  }
+  return selected;
+}
+
+class Suitability {
+ public:
+  Suitability(const Node& node, const RequestShape& shape)
+      : links_(node.spec().links),
+        shape_(shape),
+        near_(PodsBeside(node, shape.neighbours.namespace_name, shape.neighbours.near)),
+        far_(PodsBeside(node, shape.neighbours.namespace_name, shape.neighbours.far)) {}
+
+  // Of `far` and `near`. kNoGpu: of a GPU that somebody else chooses.
+  [[nodiscard]] int Amiss(int gpu) const { return FarAmiss(gpu) * kSteps + NearAmiss(gpu); }
+  // With the NIC. Less is better.
+  [[nodiscard]] int All(int gpu) const { return Amiss(gpu) * kSteps + NicAmiss(gpu); }
+
+ private:
+  [[nodiscard]] int FarAmiss(int gpu) const {
+    if (!far_.any) return 0;
+    if (gpu != kNoGpu && (far_.gpus & GpuBit(gpu)) != 0) return 3;
+    if (gpu == kNoGpu || !links_.known()) return 2;
+    const Surroundings& around = links_.around(gpu);
+    if ((far_.gpus & around.root) != 0) return 2;
+    return (far_.gpus & around.numa) != 0 ? 1 : 0;
+  }
+  [[nodiscard]] int NearAmiss(int gpu) const {
+    if (shape_.neighbours.near.empty()) return 0;
+    if (!near_.any) return 4;
+    if (gpu != kNoGpu && (near_.gpus & GpuBit(gpu)) != 0) return 0;
+    if (gpu == kNoGpu || !links_.known()) return 3;
+    const Surroundings& around = links_.around(gpu);
+    if ((near_.gpus & around.fabric) != 0) return 0;
+    if ((near_.gpus & around.root) != 0) return 1;
+    return (near_.gpus & around.numa) != 0 ? 2 : 3;
+  }
+  [[nodiscard]] int NicAmiss(int gpu) const {
+    if (!shape_.beside_nic || !links_.known() || links_.matrix().nics.empty()) return 0;
+    const LinkType nic = links_.around(gpu).nic;
+    if (nic >= LinkType::kPxb) return 0;
+    return nic > LinkType::kSys ? 1 : 2;
+  }
+
+  const GpuLinks& links_;
+  const RequestShape& shape_;
+  const Selected near_, far_;
+};
+
+template <class AmissOf>
+std::vector<GpuMask> Tiers(GpuMask free, AmissOf amiss_of) {
+  std::vector<GpuMask> tiers;
+  GpuMask so_far = 0;
+  while (so_far != free) {
+    int least = std::numeric_limits<int>::max();
+    GpuMask next = 0;
+    ForEachGpu(free & ~so_far, [&](int gpu) {
+      const int amiss = amiss_of(gpu);
+      if (amiss < least) next = 0;
+      least = std::min(least, amiss);
+      if (amiss == least) next |= GpuBit(gpu);
+    });
+    tiers.push_back(so_far |= next);
+  }
+  if (tiers.empty()) tiers.push_back(free);
+  return tiers;
+}
+
+// Whether a pod of that shape finds its GPUs there.
+bool Suffices(const GpuLinks& links, GpuMask gpus, const RequestShape& shape) {
+  const int count = shape.gpu_count();
+  if (std::popcount(gpus) < count) return false;
+  return count < 2 || !shape.links.limits() || !links.known() ||
+         links.Choose(gpus, count, shape.links) != 0;
+}
+
+}  // namespace
+
+std::vector<GpuMask> BySuitability(const Node& node, GpuMask free, const RequestShape& shape) {
+  if (!MindsNeighbours(shape)) return {free};
+  const Suitability suitability(node, shape);
+  return Tiers(free, [&](int gpu) { return suitability.All(gpu); });
+}
+
+int AmissOn(const Node& node, const RequestShape& shape) {
+  if (shape.neighbours.empty()) return 0;
+  const Suitability suitability(node, shape);
+  int amiss = suitability.Amiss(kNoGpu);
+  if (shape.gpu_count() == 0 || node.gpus().empty()) return amiss;
+  const auto amiss_of = [&](int gpu) { return suitability.Amiss(gpu); };
+  for (const GpuMask gpus : Tiers(FreeGpus(node, shape), amiss_of)) {
+    if (!Suffices(node.spec().links, gpus, shape)) continue;
+    amiss = 0;
+    ForEachGpu(gpus, [&](int gpu) { amiss = std::max(amiss, amiss_of(gpu)); });
+    return amiss;
+  }
+  return amiss;
+}
+
+std::string TextOfAmiss(int amiss) {
+  constexpr std::array<std::string_view, 4> kFar = {"", "a NUMA group", "a PCIe root", "a GPU"};
+  constexpr std::array<std::string_view, 5> kNear = {"", "the PCIe root alone",
+                                                     "the NUMA group alone", "the node alone", ""};
+  const auto far = static_cast<std::size_t>(amiss / kSteps);
+  const auto near = static_cast<std::size_t>(amiss % kSteps);
+  std::string text;
+  if (far > 0) text = "shares " + std::string(kFar[far]) + " with pods that it is to be far from";
+  if (near == 0) return text;
+  if (far > 0) text += ", ";
+  if (near + 1 == kNear.size()) return text + "none of the pods that it is to be near is there";
+  return text + "shares " + std::string(kNear[near]) + " with pods that it is to be near";
+}
+
+}  // namespace berth
