@@ -73,15 +73,10 @@ void AddVgpuAsk(const VgpuWords& words, std::string_view resource, std::int64_t 
 }
 
 std::set<std::string> ListIn(const wire::PodParts& parts, std::string_view key) {
-  std::set<std::string> list;
   const auto said = parts.annotations.find(key);
-  std::string_view text = said == parts.annotations.end() ? std::string_view() : said->second;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    if (const auto part = Trimmed(text.substr(0, end)); !part.empty()) list.emplace(part);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return list;
+  if (said == parts.annotations.end()) return {};
+  const std::vector<std::string_view> words = PartsOf(said->second, ',');
+  return {words.begin(), words.end()};
 }
 
 void ReadVgpuUuids(const wire::PodParts& parts, std::string_view use_key,
