@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "scoring/device_picker.h"
+#include "scoring/scorers/workload_fit.h"
 
 namespace berth {
 namespace {
@@ -32,6 +33,7 @@ GangFill::GangFill(Engine& engine, std::shared_ptr<const Snapshot> from, const D
     room_.push_back(tree.SumUp(alike.room));
   }
   if (classes.size() > 1) SumAmounts();
+  SumWorth();
   // Counting sort by parent; the cluster is its own and nobody's child.
   for (TopologyDomain v = 1; v < tree.size(); ++v) ++first_below_[tree.parent(v) + 1];
   for (std::size_t v = 1; v < first_below_.size(); ++v) first_below_[v] += first_below_[v - 1];
@@ -79,6 +81,23 @@ void GangFill::SumAmounts() {
   }));
 }
 
+void GangFill::SumWorth() {
+  for (const GangClass& alike : classes_) {
+    std::vector<double>& worth = worth_.emplace_back();
+    const auto heeds = [&alike](const Profile::Weighted& weighted) {
+      return weighted.name == kWorkloadClassScorer && weighted.scorer->Applies(alike.shape());
+    };
+    if (std::ranges::none_of(engine_.profile(alike.shape())->scorers, heeds)) continue;
+    worth.assign(tree_.size(), 0);
+    for (NodeIndex node = 0; node < tree_.nodes(); ++node) {
+      const NodeSpec& spec = transaction_.now()->node(node).spec();
+      worth[tree_.NodeVertex(node)] = alike.room[node] * WorthPerGpu(spec, alike.shape().nodes);
+    }
+    for (auto v = static_cast<TopologyDomain>(tree_.size() - 1); v > 0; --v)
+      worth[tree_.parent(v)] += worth[v];
+  }
+}
+
 bool GangFill::MayHoldAll(TopologyDomain domain) const {
   return std::ranges::all_of(
       amounts_, [domain](const Amount& amount) { return amount.needed <= amount.free[domain]; });
@@ -98,6 +117,18 @@ double GangFill::LoadOf(TopologyDomain domain, const Counts& counts) const {
     load += static_cast<double>(counts[c]) / static_cast<double>(room_[c][domain]);
   }
   return load;
+}
+
+double GangFill::WorthOf(TopologyDomain domain, const Counts& counts) const {
+  double worth = 0, gpus = 0;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    const auto taken =
+        static_cast<double>(counts[c] * std::max<std::int64_t>(classes_[c].milli, 1));
+    gpus += taken;
+    if (worth_[c].empty() || room_[c][domain] == 0) continue;
+    worth += taken * worth_[c][domain] / static_cast<double>(room_[c][domain]);
+  }
+  return gpus > 0 ? worth / gpus : 0;
 }
 
 bool GangFill::Holds(TopologyDomain domain, const Counts& counts) const {
@@ -144,17 +175,20 @@ std::vector<ClassPlace> GangFill::Fill(TopologyDomain domain, bool flat) {
 
 std::optional<TopologyDomain> GangFill::Next(std::span<const TopologyDomain> domains,
                                              const std::vector<char>& used) const {
-  // Named ones first; then those that hold all, the tightest first; then by how much they hold.
-  using Key = std::tuple<bool, bool, double, std::int64_t>;
+  // Named ones first; then those that hold all, the tightest first but for wishes; then by how much
+  // they hold, and then by wishes.
+  using Key = std::tuple<bool, bool, double, double>;
   std::optional<std::pair<Key, TopologyDomain>> best;
   for (std::size_t i = 0; i < domains.size(); ++i) {
-    const std::int64_t held = HeldBy(domains[i], left_);
+    const TopologyDomain domain = domains[i];
+    const auto held = static_cast<double>(HeldBy(domain, left_));
     if (used[i] != 0 || held == 0) continue;
-    const double load = LoadOf(domains[i], left_);
-    const bool holds = Holds(domains[i], left_) && load <= 1;
-    const std::pair entry(
-        Key{!tree_.named(domains[i]), !holds, holds ? -load : 0, holds ? 0 : -held}, domains[i]);
-    if (!best || entry < *best) best = entry;
+    const double load = LoadOf(domain, left_);
+    const double worth = WorthOf(domain, left_);
+    const bool holds = Holds(domain, left_) && load <= 1;
+    const Key key = holds ? Key{!tree_.named(domain), false, -load - worth, 0}
+                          : Key{!tree_.named(domain), true, -held, -worth};
+    if (!best || std::pair(key, domain) < *best) best.emplace(key, domain);
   }
   if (!best) return std::nullopt;
   return best->second;

@@ -3,6 +3,10 @@
 // GangFill: members of a gang into a domain, by score: the tightest domain below that holds what is
 // left, else the one that holds most; within the narrowest domain each member to the node that the
 // profile likes best, the members that are hardest to place first.
+//
+// What the members' workload classes wish of nodes counts beside tightness, if their profile heeds
+// it (workload_fit.h): a wish of weight 100 as much as the difference between a domain that the
+// gang fills and one of which it takes next to nothing.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +40,8 @@ class GangFill {
   // Which part of the domain the whole gang would take, the classes' parts added up. Above 1 it may
   // fit all the same. Finite where every class fits.
   [[nodiscard]] double Load(TopologyDomain domain) const { return LoadOf(domain, all_); }
+  // What its nodes are worth to a GPU of the gang, on average over the room that they have.
+  [[nodiscard]] double Worth(TopologyDomain domain) const { return WorthOf(domain, all_); }
   // In the order of the tree.
   [[nodiscard]] std::vector<NodeIndex> NodesIn(TopologyDomain domain) const;
 
@@ -58,8 +64,10 @@ class GangFill {
   [[nodiscard]] Amount Sum(NeededBy needed_by, FreeOn free_on) const;
 
   void SumAmounts();
+  void SumWorth();
 
   [[nodiscard]] double LoadOf(TopologyDomain domain, const Counts& counts) const;
+  [[nodiscard]] double WorthOf(TopologyDomain domain, const Counts& counts) const;
   [[nodiscard]] bool Holds(TopologyDomain domain, const Counts& counts) const;
   // GPU compute of as many of them as fit, about.
   [[nodiscard]] std::int64_t HeldBy(TopologyDomain domain, const Counts& counts) const;
@@ -77,8 +85,10 @@ class GangFill {
   const std::span<const GangClass> classes_;
   Transaction& transaction_;
   Counts all_;
-  std::vector<std::vector<std::int64_t>> room_;   // [class][vertex]
-  std::vector<Amount> amounts_;                   // of a gang of several classes
+  std::vector<std::vector<std::int64_t>> room_;  // [class][vertex]
+  std::vector<Amount> amounts_;                  // of a gang of several classes
+  // [class][vertex] the worth of its room there; empty for a class without wishes that count
+  std::vector<std::vector<double>> worth_;
   std::vector<std::size_t> first_below_;          // [vertex], and one more: into below_
   std::vector<TopologyDomain> below_;             // children, in order
   std::vector<std::optional<PlanTable>> tables_;  // [class], once it is asked

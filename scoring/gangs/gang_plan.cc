@@ -139,7 +139,7 @@ class Planner {
       const double load = fill_->Load(domain);
       const bool too_much = load > 1;
       return std::tuple(around_[domain] == 0, -fill_->Fits(domain), too_much,
-                        too_much ? load : -load);
+                        too_much ? load : -load - fill_->Worth(domain));
     });
     return domains;
   }

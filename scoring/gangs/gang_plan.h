@@ -4,7 +4,8 @@
 //
 //   domains     required level: one domain of it, or nothing. Preferred (the narrowest, if none is
 //               named): the narrowest level of which one domain holds them all, then wider ones, at
-//               last the cluster. Of several domains the tightest: whole ones are left whole.
+//               last the cluster. Of several domains the tightest, so that whole ones are left
+//               whole, or the one that the members' classes wish for (gang_fill.h)
 //   within      the same rule level by level, so that members are as near to each other as can be;
 //               within the narrowest domain each goes to the node that the profile likes best
 //   exactly     where that leaves a member over, a search over counts per kind of member and node

@@ -13,19 +13,6 @@ namespace {
 constexpr double kSlicesPerGpu = 7;
 constexpr double kMostPoints = 1e6;
 
-// Of one GPU that the pod takes, in GPUs.
-double WorthPerGpu(const NodeSpec& spec, const NodeWishes& wishes) {
-  double percent = 0;
-  for (const TraitWish& wish : wishes.wishes) {
-    if (wish.trait == kPriceWish) {
-      percent -= wish.weight * spec.gpu_price;
-    } else if (HasTrait(spec.traits, wish.trait)) {
-      percent += wish.weight;
-    }
-  }
-  return percent / 100;
-}
-
 double MigGpus(const MigSlices& ask) {
   double slices = 0;
   for (const MigWant& want : ask.wants) {
@@ -42,6 +29,18 @@ double GpusTaken(const RequestShape& shape, const DeviceChoice& choice) {
 }
 
 }  // namespace
+
+double WorthPerGpu(const NodeSpec& spec, const NodeWishes& wishes) {
+  double percent = 0;
+  for (const TraitWish& wish : wishes.wishes) {
+    if (wish.trait == kPriceWish) {
+      percent -= wish.weight * spec.gpu_price;
+    } else if (HasTrait(spec.traits, wish.trait)) {
+      percent += wish.weight;
+    }
+  }
+  return percent / 100;
+}
 
 void WorkloadFit::Score(const Node& node, const RequestShape& shape,
                         std::span<const DeviceChoice> choices, std::span<int> scores) const {

@@ -22,6 +22,9 @@ namespace berth {
 // Its name in profiles.
 inline constexpr std::string_view kWorkloadClassScorer = "workload-class";
 
+// Of one GPU that the pod takes on such a node, in GPUs.
+[[nodiscard]] double WorthPerGpu(const NodeSpec& spec, const NodeWishes& wishes);
+
 class WorkloadFit final : public Scorer {
  public:
   void Score(const Node& node, const RequestShape& shape, std::span<const DeviceChoice> choices,

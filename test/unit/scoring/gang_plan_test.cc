@@ -92,6 +92,40 @@ TEST_F(GangPlanTest, TheTightestRackThatHoldsTheGangIsTaken) {
   EXPECT_EQ(NodesOf(ask, plan), "c d d");
 }
 
+// The rack of two nodes is tight, the rack of four has RDMA.
+TEST_F(GangPlanTest, WishesOfAClassCountBesideTightness) {
+  std::vector<ANode> nodes = {In("a", "x", "r1"), In("b", "x", "r1")};
+  for (const char* name : {"c", "d", "e", "f"})
+    nodes.push_back(In(name, "x", "r2").Traits({"rdma"}));
+  On(nodes);
+  const auto plan = [this](int weight) {
+    APod pod = APod("p").Whole(8);
+    if (weight != 0) pod.Wishes({"rdma", weight});
+    const GangAsk ask = All(Members(pod, 2));
+    return NodesOf(ask, Plan(ask));
+  };
+  EXPECT_EQ(plan(100), "a b") << "the profile has no scorer for wishes";
+  engine_ = std::make_shared<Engine>(
+      BuildProfile({"wishes", {{"best-fit", 1}, {"workload-class", 1}}}, {}).value());
+  EXPECT_EQ(plan(0), "a b");
+  EXPECT_EQ(plan(20), "a b") << "half of a rack of four against a whole one of two";
+  EXPECT_EQ(plan(60), "c d");
+  EXPECT_EQ(plan(-60), "a b");
+  On({In("a", "x", "r1"), In("b", "x", "r2").Traits({"rdma"}),
+      In("c", "x", "r3").Traits({"rdma"})});
+  EXPECT_EQ(plan(60), "b c") << "within the block the racks that have it";
+}
+
+// A rack that has it is not left for a block that has more of it.
+TEST_F(GangPlanTest, WishesDoNotSpreadAGang) {
+  On({In("a", "x", "r1"), In("b", "x", "r1"), In("c", "x", "r2").Traits({"rdma"}),
+      In("d", "y", "r3").Traits({"rdma"})});
+  engine_ = std::make_shared<Engine>(
+      BuildProfile({"wishes", {{"best-fit", 1}, {"workload-class", 1}}}, {}).value());
+  const GangAsk ask = All(Members(APod("p").Whole(8).Wishes({"rdma", 1000}), 2));
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "a b");
+}
+
 TEST_F(GangPlanTest, WithoutARackThatHoldsItABlockDoesAndThenTheCluster) {
   On({In("a", "x", "r1"), In("b", "x", "r2"), In("c", "y", "r1")});
   GangAsk two = All(Members(APod("p").Whole(8), 2));
