@@ -24,6 +24,10 @@ inline constexpr std::array kBuiltinTraits = {kTraitRdma, kTraitNvlink, kTraitNv
                                               kTraitMig,  kTraitShared};
 inline constexpr std::string_view kFamilyPrefix = "family=";  // before that of a machine type
 
+inline bool IsFamily(std::string_view trait) {
+  return trait.starts_with(kFamilyPrefix) && trait.size() > kFamilyPrefix.size();
+}
+
 // The one wish that is not about a trait: it is for every unit of money that a GPU of the node
 // costs in an hour (NodeSpec::gpu_price).
 inline constexpr std::string_view kPriceWish = "price";
@@ -40,9 +44,10 @@ struct NodeWishes {
   std::vector<std::string> required;   // sorted: nodes that lack one are none for it
   std::vector<std::string> forbidden;  // sorted: nodes that have one likewise
   std::vector<TraitWish> wishes;       // sorted, each trait once
+  std::string profile = {};            // by which nodes are compared for it; empty: as for all pods
 
   [[nodiscard]] bool empty() const {
-    return required.empty() && forbidden.empty() && wishes.empty();
+    return required.empty() && forbidden.empty() && wishes.empty() && profile.empty();
   }
   friend auto operator<=>(const NodeWishes&, const NodeWishes&) = default;
 };

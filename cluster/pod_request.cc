@@ -113,6 +113,7 @@ std::size_t HashValue(const RequestShape& shape) {
   }
   for (const std::string& trait : shape.nodes.required) add(std::hash<std::string>{}(trait));
   for (const std::string& trait : shape.nodes.forbidden) add(std::hash<std::string>{}(trait) + 1);
+  if (!shape.nodes.profile.empty()) add(std::hash<std::string>{}(shape.nodes.profile));
   if (shape.beside_nic) add(1);
   for (const LabelSelector* const selector : {&shape.neighbours.near, &shape.neighbours.far}) {
     for (const LabelRequirement& requirement : *selector) {

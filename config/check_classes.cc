@@ -8,7 +8,6 @@
 
 #include "base/dns_name.h"
 #include "base/text.h"
-#include "scoring/registry.h"
 #include "scoring/scorers/workload_fit.h"
 
 namespace berth {
@@ -72,9 +71,8 @@ class ClassTraits {
 
  private:
   void Check(const std::string& trait, const std::string& path, bool takes_price) {
-    const bool is_family = trait.starts_with(kFamilyPrefix) && trait.size() > kFamilyPrefix.size();
     const bool is_price = takes_price && trait == kPriceWish;
-    if (!is_family && !is_price && !known_.contains(trait)) {
+    if (!IsFamily(trait) && !is_price && !known_.contains(trait)) {
       problems_.push_back(
           path + ": want one of " + Join(known_, " ") + " " + std::string(kFamilyPrefix) + "F" +
           (takes_price ? " " + std::string(kPriceWish) : "") + ", got \"" + trait + "\"");
@@ -121,6 +119,10 @@ std::vector<std::string> ProblemsOfClasses(const Config& config) {
     traits.Check("avoid", workload.avoid, false);
     traits.Check("require", workload.require);
     traits.Check("forbid", workload.forbid);
+    if (!workload.profile.empty() && FindProfile(config, workload.profile) == nullptr) {
+      problems.push_back(place + ".profile: want a built-in profile or one of profiles, got \"" +
+                         workload.profile + "\"");
+    }
     const auto end = config.workload_classes.begin() + static_cast<std::ptrdiff_t>(i);
     const auto earlier =
         std::find_if(config.workload_classes.begin(), end,
@@ -134,13 +136,14 @@ std::vector<std::string> ProblemsOfClasses(const Config& config) {
 }
 
 std::vector<std::string> NotesOnClasses(const Config& config) {
-  const ProfileSpec& profile = ChosenProfile(config);
-  const bool counts = std::ranges::find(profile.scorers, kWorkloadClassScorer, &ScorerSpec::name) !=
-                      profile.scorers.end();
   std::vector<std::string> notes;
-  for (std::size_t i = 0; i < config.workload_classes.size() && !counts; ++i) {
+  for (std::size_t i = 0; i < config.workload_classes.size(); ++i) {
     const WorkloadClass& workload = config.workload_classes[i];
-    if (workload.prefer.empty() && workload.avoid.empty()) continue;
+    const ProfileSpec& profile =
+        workload.profile.empty() ? ChosenProfile(config) : *FindProfile(config, workload.profile);
+    const bool counts = std::ranges::find(profile.scorers, kWorkloadClassScorer,
+                                          &ScorerSpec::name) != profile.scorers.end();
+    if (counts || (workload.prefer.empty() && workload.avoid.empty())) continue;
     notes.push_back(At("workloadClasses", i) +
                     ": prefer and avoid count for nothing, for the profile \"" + profile.name +
                     "\" has no scorer " + std::string(kWorkloadClassScorer));

@@ -77,9 +77,25 @@ Result<ConditionRule> ParseConditionRule(std::string_view text) {
   return ConditionRule{std::string(type), std::string(status)};
 }
 
+const ProfileSpec* FindProfile(const Config& config, std::string_view name) {
+  const auto own = std::ranges::find(config.profiles, name, &ProfileSpec::name);
+  return own != config.profiles.end() ? &*own : FindBuiltinProfile(name);
+}
+
+std::vector<ProfileSpec> ClassProfiles(const Config& config) {
+  std::vector<ProfileSpec> profiles;
+  for (const WorkloadClass& workload : config.workload_classes) {
+    const ProfileSpec* const profile = FindProfile(config, workload.profile);
+    if (profile == nullptr || profile->name == config.profile) continue;
+    if (std::ranges::find(profiles, profile->name, &ProfileSpec::name) == profiles.end()) {
+      profiles.push_back(*profile);
+    }
+  }
+  return profiles;
+}
+
 const ProfileSpec& ChosenProfile(const Config& config) {
-  const auto own = std::ranges::find(config.profiles, config.profile, &ProfileSpec::name);
-  return own != config.profiles.end() ? *own : *FindBuiltinProfile(config.profile);
+  return *FindProfile(config, config.profile);
 }
 
 RequestMix MixOf(const Config& config) {

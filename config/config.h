@@ -162,6 +162,7 @@ struct WorkloadClass {
   std::vector<std::string> require;
   std::vector<std::string> forbid;
   Spread spread = Spread::kNone;  // of pods that do not say it themselves
+  std::string profile;            // by which nodes are compared for them; empty: that of all
   friend bool operator==(const WorkloadClass&, const WorkloadClass&) = default;
 };
 
@@ -215,6 +216,13 @@ std::vector<ResourceRule> BerthsOwnResources();
 // Checks across fields: names that must exist, pairs that belong together. Error: kInvalidArgument
 // with the path of the field.
 Status Validate(const Config& config);
+
+// One of `profiles`, else a built-in one; nullptr: there is none of that name.
+const ProfileSpec* FindProfile(const Config& config, std::string_view name);
+
+// The other profiles that classes name, each once. One that does not exist is left out: classes
+// stay as they are while profiles are reloaded.
+std::vector<ProfileSpec> ClassProfiles(const Config& config);
 
 // The profile that the configuration chooses. Requires: Validate(config).
 const ProfileSpec& ChosenProfile(const Config& config);

@@ -234,6 +234,9 @@ void Describe(Visitor& v, WorkloadClass& workload) {
   v.Field("forbid", workload.forbid, TextList{true}, "traits with which a node is none for it");
   v.Field("spread", workload.spread, Words{kSpreadWords},
           "what its pods of one controller keep off each other, unless they say so themselves");
+  v.Field(
+      "profile", workload.profile, AnyText{},
+      "by which nodes are compared for its pods, built in or one of `profiles`; empty: `profile`");
 }
 
 template <class Visitor>

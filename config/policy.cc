@@ -11,6 +11,7 @@ std::shared_ptr<Engine> EngineFor(const Config& config, std::shared_ptr<const Le
                                   const Snapshot& snapshot, Background background) {
   Engine::Learning learning{ChosenProfile(config), config.expected_waste, std::move(mix)};
   learning.background = std::move(background);
+  learning.others = ClassProfiles(config);
   if (!config.request_mix.empty() || learning.mix == nullptr) {
     learning.mix = nullptr;
     learning.fixed = std::make_shared<const RequestMix>(MixOf(config));

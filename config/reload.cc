@@ -34,6 +34,8 @@ Config Reloaded(const Config& now, const Config& wanted) {
   next.nodes_to_score = wanted.nodes_to_score;
   next.gangs = wanted.gangs;
   next.gpu_nodes.guard = wanted.gpu_nodes.guard;  // the conditions are read with the nodes
+  // Classes name traits, and those of nodes are found as the nodes are read.
+  if (wanted.traits == now.traits) next.workload_classes = wanted.workload_classes;
   next.log_level = wanted.log_level;
   return next;
 }
@@ -47,8 +49,8 @@ std::vector<std::string> NeedsRestart(const Config& now, const Config& wanted) {
 }
 
 bool SamePolicy(const Config& a, const Config& b) {
-  return ChosenProfile(a) == ChosenProfile(b) && a.request_mix == b.request_mix &&
-         a.expected_waste == b.expected_waste;
+  return ChosenProfile(a) == ChosenProfile(b) && ClassProfiles(a) == ClassProfiles(b) &&
+         a.request_mix == b.request_mix && a.expected_waste == b.expected_waste;
 }
 
 }  // namespace berth

@@ -200,7 +200,10 @@ std::vector<std::string> NotesOn(const Config& config) {
     if (spec.scorers.empty() && spec.ties == TieRule::kEqual) {
       notes.push_back(place + ".scorers: there is none, so every node scores the same");
     }
-    if (spec.name != config.profile) {
+    const bool is_of_class =
+        std::ranges::find(config.workload_classes, spec.name, &WorkloadClass::profile) !=
+        config.workload_classes.end();
+    if (spec.name != config.profile && !is_of_class) {
       notes.push_back(place + ": is not used, profile is " + InQuotes(config.profile));
     }
   }

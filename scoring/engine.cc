@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/engine.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -17,10 +18,16 @@ Result<std::shared_ptr<Engine>> Engine::Create(Learning learning, const Snapshot
   const MutexLock following(self.following_mutex_);
   self.Begin(self.CurrentMix(), snapshot);
   while (self.rounds_left_ > 0) self.CalibrateOnce(snapshot);
-  BERTH_TRY(Profile profile, self.Build());
+  BERTH_TRY(Profiles profiles, self.Build());
   const MutexLock lock(self.mutex_);
-  self.tables_ = std::make_shared<ProfileTables>(std::move(profile), self.EffortOfDecisions());
+  self.tables_ = std::make_shared<ProfileTables>(std::move(profiles), self.EffortOfDecisions());
   return engine;
+}
+
+MixUse Engine::UseOf(const Learning& learning) {
+  MixUse use = MixUseOf(learning.spec);
+  for (const ProfileSpec& other : learning.others) use = std::max(use, MixUseOf(other));
+  return use;
 }
 
 LearnedMix::Epoch Engine::CurrentMix() const {
@@ -57,9 +64,15 @@ void Engine::CalibrateOnce(const Snapshot& snapshot) {
   --rounds_left_;
 }
 
-Result<Profile> Engine::Build() const {
-  return BuildProfile(learning_.spec, mix_, AtTurnover(learning_.waste, turnover_.share(), used_),
-                      fleet_);
+Result<Profiles> Engine::Build() const {
+  const WasteParameters waste = AtTurnover(learning_.waste, turnover_.share(), used_);
+  BERTH_TRY(Profile chosen, BuildProfile(learning_.spec, mix_, waste, fleet_));
+  Profiles profiles{std::make_shared<const Profile>(std::move(chosen))};
+  for (const ProfileSpec& spec : learning_.others) {
+    BERTH_TRY(Profile other, BuildProfile(spec, mix_, waste, fleet_));
+    profiles.others.push_back(std::make_shared<const Profile>(std::move(other)));
+  }
+  return profiles;
 }
 
 std::shared_ptr<ProfileTables> Engine::Tables() const {
@@ -67,14 +80,14 @@ std::shared_ptr<ProfileTables> Engine::Tables() const {
   return tables_;
 }
 
-std::shared_ptr<const Profile> Engine::profile() const {
-  const std::shared_ptr<const ProfileTables> tables = Tables();
-  return {tables, &tables->profile()};
+std::shared_ptr<const Profile> Engine::profile(const RequestShape& shape) const {
+  return Tables()->profiles().Of(shape.nodes.profile);
 }
 
 std::shared_ptr<Engine> Engine::Apart() const {
   constexpr RefreshEffort kAll{std::numeric_limits<std::uint64_t>::max()};
-  return std::shared_ptr<Engine>(new Engine(std::make_shared<ProfileTables>(profile(), kAll), {}));
+  return std::shared_ptr<Engine>(
+      new Engine(std::make_shared<ProfileTables>(Tables()->profiles(), kAll), {}));
 }
 
 void Engine::Use(std::shared_ptr<ProfileTables> tables) {
@@ -91,9 +104,9 @@ std::shared_ptr<ProfileTables> Engine::Advance(const std::shared_ptr<const Snaps
   }
   for (int i = 0; i < rounds_at_once_ && rounds_left_ > 0; ++i) CalibrateOnce(*snapshot);
   if (rounds_left_ > 0) return nullptr;
-  auto profile = Build();
-  BERTH_CHECK(profile.has_value());  // it could be built before
-  return std::make_shared<ProfileTables>(*std::move(profile), EffortOfDecisions());
+  auto profiles = Build();
+  BERTH_CHECK(profiles.has_value());  // they could be built before
+  return std::make_shared<ProfileTables>(*std::move(profiles), EffortOfDecisions());
 }
 
 void Engine::Follow(const std::shared_ptr<const Snapshot>& snapshot) {

@@ -50,7 +50,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     WasteParameters waste;
     std::shared_ptr<const LearnedMix> mix;  // nullptr: the mix is `fixed`
     std::shared_ptr<const RequestMix> fixed = nullptr;
-    Background background = {};  // empty: all is done by the calls themselves
+    Background background = {};            // empty: all is done by the calls themselves
+    std::vector<ProfileSpec> others = {};  // of pods that name one (NodeWishes::profile)
   };
   // snapshot: for the nodes that there are. Error: as BuildProfile.
   static Result<std::shared_ptr<Engine>> Create(Learning learning, const Snapshot& snapshot = {});
@@ -61,10 +62,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // takes more than a few milliseconds; until then the profile of the epoch before decides.
   void Follow(const std::shared_ptr<const Snapshot>& snapshot) BERTH_EXCLUDES(following_mutex_);
 
-  // That decides at present.
-  [[nodiscard]] std::shared_ptr<const Profile> profile() const;
+  // That decides at present about pods of that shape.
+  [[nodiscard]] std::shared_ptr<const Profile> profile(const RequestShape& shape = {}) const;
 
-  // An engine that decides by that profile for good, on tables of its own that leave no node
+  // An engine that decides by these profiles for good, on tables of its own that leave no node
   // waiting: for questions of which nothing is to stay in the tables here.
   [[nodiscard]] std::shared_ptr<Engine> Apart() const;
 
@@ -115,14 +116,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   static constexpr std::int64_t kBeginningPods = 1000;
 
   Engine(std::shared_ptr<ProfileTables> tables, Learning learning)
-      : learning_(std::move(learning)),
-        use_(MixUseOf(learning_.spec)),
-        tables_(std::move(tables)) {}
+      : learning_(std::move(learning)), use_(UseOf(learning_)), tables_(std::move(tables)) {}
 
   // Of one decision, where there is a background: less than a millisecond.
   static constexpr RefreshEffort kServedEffort{2, 150};
   static constexpr std::size_t kPreparedShapes = 64;
 
+  [[nodiscard]] static MixUse UseOf(const Learning& learning);
   [[nodiscard]] LearnedMix::Epoch CurrentMix() const;
   [[nodiscard]] RefreshEffort EffortOfDecisions() const {
     return learning_.background ? kServedEffort : RefreshEffort();
@@ -144,7 +144,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void Begin(const LearnedMix::Epoch& epoch, const Snapshot& snapshot)
       BERTH_REQUIRES(following_mutex_);
   void CalibrateOnce(const Snapshot& snapshot) BERTH_REQUIRES(following_mutex_);
-  [[nodiscard]] Result<Profile> Build() const BERTH_REQUIRES(following_mutex_);
+  [[nodiscard]] Result<Profiles> Build() const BERTH_REQUIRES(following_mutex_);
 
   const Learning learning_;
   const MixUse use_;  // kNone: the profile stays as it is

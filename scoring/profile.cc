@@ -7,6 +7,12 @@
 
 namespace berth {
 
+const std::shared_ptr<const Profile>& Profiles::Of(std::string_view name) const {
+  const auto own = std::ranges::find_if(
+      others, [&](const std::shared_ptr<const Profile>& other) { return other->name == name; });
+  return own == others.end() ? chosen : *own;
+}
+
 Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix,
                              const WasteParameters& waste, const Fleet& fleet) {
   Profile profile{spec.name, {}, spec.devices, spec.ties, 0};

@@ -67,6 +67,15 @@ struct Profile {
   int locality_weight = 0;  // of kDomainLocality; 0 = not used
 };
 
+// The policies of one configuration.
+struct Profiles {
+  std::shared_ptr<const Profile> chosen;
+  std::vector<std::shared_ptr<const Profile>> others = {};  // of pods that name one
+
+  // By NodeWishes::profile; a name that none has means the chosen one.
+  [[nodiscard]] const std::shared_ptr<const Profile>& Of(std::string_view name) const;
+};
+
 // Error: kInvalidArgument with the path: a scorer that does not exist, one named twice, a weight
 // out of range.
 Result<Profile> BuildProfile(const ProfileSpec& spec, const RequestMix& mix,

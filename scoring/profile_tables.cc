@@ -19,21 +19,50 @@ const Market* MarketOf(const Profile& profile) {
   return nullptr;
 }
 
-}  // namespace
-
-ProfileTables::ProfileTables(std::shared_ptr<const Profile> profile, const RefreshEffort& effort)
-    : held_(std::move(profile)),
-      profile_(*held_),
-      effort_(effort),
-      has_market_(MarketOf(profile_) != nullptr) {
-  const MutexLock lock(ledger_mutex_);
-  if (has_market_) ledger_.emplace(*MarketOf(profile_));
+// Adds the pull to the totals of some candidates. weights: the sum of the weights of the scorers;
+// weight: that of the pull; positions: those of the candidates in `pull`.
+void AddPull(int weights, std::int64_t weight, std::span<const std::size_t> positions,
+             std::span<const int> pull, std::span<int> totals) {
+  constexpr int kHundredths = kMaxTotal / kMaxScore;
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    const std::int64_t sum =
+        weights * std::int64_t{totals[i]} + weight * kHundredths * pull[positions[i]];
+    totals[i] = static_cast<int>(sum / (weights + weight));
+  }
 }
 
-std::vector<double> ProfileTables::PricesIn(const std::shared_ptr<const Snapshot>& snapshot) {
-  if (!has_market_) return {};
-  const MutexLock lock(ledger_mutex_);
-  return ledger_->PricesIn(snapshot);
+}  // namespace
+
+ProfileTables::Policy::Policy(const Profile& of)
+    : profile(of), has_market(MarketOf(of) != nullptr) {
+  const MutexLock lock(mutex);
+  if (has_market) ledger.emplace(*MarketOf(profile));
+}
+
+std::vector<double> ProfileTables::Policy::PricesIn(
+    const std::shared_ptr<const Snapshot>& snapshot) {
+  if (!has_market) return {};
+  const MutexLock lock(mutex);
+  return ledger->PricesIn(snapshot);
+}
+
+ProfileTables::ProfileTables(Profiles profiles, const RefreshEffort& effort)
+    : profiles_(std::move(profiles)),
+      policies_([this] {
+        std::vector<std::unique_ptr<Policy>> policies;
+        policies.push_back(std::make_unique<Policy>(*profiles_.chosen));
+        for (const auto& other : profiles_.others) {
+          policies.push_back(std::make_unique<Policy>(*other));
+        }
+        return policies;
+      }()),
+      effort_(effort) {}
+
+ProfileTables::Policy& ProfileTables::PolicyOf(const RequestShape& shape) const {
+  const Profile* const profile = profiles_.Of(shape.nodes.profile).get();
+  return **std::ranges::find_if(policies_, [profile](const std::unique_ptr<Policy>& policy) {
+    return &policy->profile == profile;
+  });
 }
 
 std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryOf(const RequestShape& shape) {
@@ -42,7 +71,7 @@ std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryOf(const RequestShape&
     recent_.splice(recent_.begin(), recent_, found->second);
     return recent_.front();
   }
-  recent_.push_front(std::make_shared<Entry>(profile_, shape));
+  recent_.push_front(std::make_shared<Entry>(PolicyOf(shape), shape));
   by_shape_.emplace(shape, recent_.begin());
   if (recent_.size() > kMaxShapes) {
     by_shape_.erase(recent_.back()->shape);
@@ -61,7 +90,7 @@ void ProfileTables::Prepare(const std::shared_ptr<const Snapshot>& snapshot, Pro
       shapes.push_back(entry->shape);
     }
   }
-  (void)PricesIn(snapshot);
+  for (const auto& policy : policies_) (void)policy->PricesIn(snapshot);
   for (auto shape = shapes.rbegin(); shape != shapes.rend(); ++shape) {  // the last one is newest
     const std::shared_ptr<Entry> entry = EntryOf(*shape);
     {
@@ -115,7 +144,8 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
   std::vector<NodeIndex> fitting(candidates.size());
   std::vector<int> totals, emptiness;
   int weights = 0;
-  const std::vector<double> prices = PricesIn(snapshot);
+  const Profile& profile = entry->policy.profile;
+  const std::vector<double> prices = entry->policy.PricesIn(snapshot);
   {
     const MutexLock lock(entry->mutex);
     entry->table.Refresh(snapshot, effort_);
@@ -129,7 +159,7 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
     }
     positions.resize(count);
     fitting.resize(count);
-    if (profile_.ties == TieRule::kFirst) {
+    if (profile.ties == TieRule::kFirst) {
       std::ranges::sort(positions, {}, [&](std::size_t i) { return candidates[i]; });
       std::ranges::sort(fitting);
     }
@@ -137,30 +167,21 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
     emptiness = entry->table.Emptiness(fitting);
     weights = entry->table.weights();
   }
-  if (!pull.empty() && profile_.locality_weight > 0) AddPull(weights, positions, pull, totals);
+  if (!pull.empty() && profile.locality_weight > 0) {
+    AddPull(weights, profile.locality_weight, positions, pull, totals);
+  }
   const std::vector<std::uint8_t> ranked =
-      emptiness.empty() ? ToPriorities(totals, profile_.ties) : ToPriorities(totals, emptiness);
+      emptiness.empty() ? ToPriorities(totals, profile.ties) : ToPriorities(totals, emptiness);
   std::vector<std::uint8_t> priorities(candidates.size(), 0);
   for (std::size_t i = 0; i < ranked.size(); ++i) priorities[positions[i]] = ranked[i];
   return priorities;
-}
-
-void ProfileTables::AddPull(int weights, std::span<const std::size_t> positions,
-                            std::span<const int> pull, std::span<int> totals) const {
-  constexpr int kHundredths = kMaxTotal / kMaxScore;
-  const std::int64_t weight = profile_.locality_weight;
-  for (std::size_t i = 0; i < totals.size(); ++i) {
-    const std::int64_t sum =
-        weights * std::int64_t{totals[i]} + weight * kHundredths * pull[positions[i]];
-    totals[i] = static_cast<int>(sum / (weights + weight));
-  }
 }
 
 std::vector<NodeIndex> ProfileTables::Best(const std::shared_ptr<const Snapshot>& snapshot,
                                            const RequestShape& shape) {
   const std::shared_ptr<Entry> entry = EntryOf(shape);
   const Asking asking(*entry);
-  const std::vector<double> prices = PricesIn(snapshot);
+  const std::vector<double> prices = entry->policy.PricesIn(snapshot);
   const MutexLock lock(entry->mutex);
   entry->table.Refresh(snapshot, effort_);
   const std::vector<NodeIndex> fitting = entry->table.Fitting();
@@ -176,7 +197,7 @@ std::vector<NodeIndex> ProfileTables::Best(const std::shared_ptr<const Snapshot>
   for (std::size_t i = 0; i < fitting.size(); ++i) {
     if (rank(i) != best) continue;
     result.push_back(fitting[i]);
-    if (profile_.ties == TieRule::kFirst) break;
+    if (entry->policy.profile.ties == TieRule::kFirst) break;
   }
   return result;
 }
@@ -189,7 +210,7 @@ tl::expected<Placement, Reason> ProfileTables::PlaceOn(
   }
   const std::shared_ptr<Entry> entry = EntryOf(shape);
   const Asking asking(*entry);
-  const std::vector<double> prices = PricesIn(snapshot);
+  const std::vector<double> prices = entry->policy.PricesIn(snapshot);
   const MutexLock lock(entry->mutex);
   entry->table.Refresh(snapshot, effort_);
   if (entry->table.reason(node) != Reason::kFits) {
@@ -203,7 +224,7 @@ PlanTable ProfileTables::TableFor(const std::shared_ptr<ProfileTables>& tables,
                                   const RequestShape& shape) {
   const std::shared_ptr<Entry> entry = tables->EntryOf(shape);
   const Asking asking(*entry);
-  std::vector<double> prices = tables->PricesIn(snapshot);
+  std::vector<double> prices = entry->policy.PricesIn(snapshot);
   const MutexLock lock(entry->mutex);
   entry->table.Refresh(snapshot, tables->effort_);
   return PlanTable(tables, snapshot, shape, entry->table, std::move(prices));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ProfileTables: the decisions of one profile, as functions of a snapshot.
+// ProfileTables: the decisions of the profiles of one configuration, as functions of a snapshot.
+// Each request shape has its profile (Profiles::Of).
 //
 // Any thread may call it: the rows per request shape are guarded, and callers with different shapes
 // do not wait for each other.
@@ -34,10 +35,10 @@ class ProfileTables {
 
   // effort: of one decision on a table.
   explicit ProfileTables(Profile profile, const RefreshEffort& effort = {})
-      : ProfileTables(std::make_shared<const Profile>(std::move(profile)), effort) {}
-  ProfileTables(std::shared_ptr<const Profile> profile, const RefreshEffort& effort);
+      : ProfileTables(Profiles{std::make_shared<const Profile>(std::move(profile))}, effort) {}
+  ProfileTables(Profiles profiles, const RefreshEffort& effort);
 
-  [[nodiscard]] const Profile& profile() const { return profile_; }
+  [[nodiscard]] const Profiles& profiles() const { return profiles_; }
 
   // As in Engine.
   [[nodiscard]] std::vector<Reason> Filter(const std::shared_ptr<const Snapshot>& snapshot,
@@ -69,9 +70,22 @@ class ProfileTables {
   void Complete(const RequestShape& shape);
 
  private:
+  // A profile, and what is dear in its market.
+  struct Policy {
+    explicit Policy(const Profile& of);
+    // None without a market.
+    [[nodiscard]] std::vector<double> PricesIn(const std::shared_ptr<const Snapshot>& snapshot)
+        BERTH_EXCLUDES(mutex);
+
+    const Profile& profile;
+    const bool has_market;
+    Mutex mutex;
+    std::optional<SupplyLedger> ledger BERTH_GUARDED_BY(mutex);
+  };
   struct Entry {
-    explicit Entry(const Profile& profile, const RequestShape& wanted)
-        : shape(wanted), table(profile, wanted) {}
+    explicit Entry(Policy& of, const RequestShape& wanted)
+        : policy(of), shape(wanted), table(of.profile, wanted) {}
+    Policy& policy;
     const RequestShape shape;
     std::atomic<int> asked{0};  // decisions that are under way; whoever completes lets them pass
     Mutex mutex;
@@ -96,24 +110,14 @@ class ProfileTables {
 
   [[nodiscard]] std::shared_ptr<Entry> EntryOf(const RequestShape& shape) BERTH_EXCLUDES(mutex_);
   static void Complete(Entry& entry, const RefreshEffort& effort);
-  // None without a market.
-  [[nodiscard]] std::vector<double> PricesIn(const std::shared_ptr<const Snapshot>& snapshot)
-      BERTH_EXCLUDES(ledger_mutex_);
+  [[nodiscard]] Policy& PolicyOf(const RequestShape& shape) const;
 
-  // Adds the pull to the totals of some candidates. weights: the sum of the weights of the scorers;
-  // positions: those of the candidates in `pull`.
-  void AddPull(int weights, std::span<const std::size_t> positions, std::span<const int> pull,
-               std::span<int> totals) const;
-
-  const std::shared_ptr<const Profile> held_;
-  const Profile& profile_;  // that is held
+  const Profiles profiles_;
+  const std::vector<std::unique_ptr<Policy>> policies_;  // the chosen one first
   const RefreshEffort effort_;
   Mutex mutex_;
   Recent recent_ BERTH_GUARDED_BY(mutex_);
   std::unordered_map<RequestShape, Recent::iterator, ShapeHash> by_shape_ BERTH_GUARDED_BY(mutex_);
-  Mutex ledger_mutex_;
-  std::optional<SupplyLedger> ledger_ BERTH_GUARDED_BY(ledger_mutex_);
-  const bool has_market_;
 };
 
 }  // namespace berth

@@ -51,6 +51,8 @@ void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
   } else {
     parts_.extender.Use(PolicyOf(next, parts_.extender.policy().engine));
   }
+  // After the policy: a class may name a profile that is new.
+  if (parts_.on_classes && next.workload_classes != now_.workload_classes) parts_.on_classes(next);
   parts_.log.SetLevel(LevelNamed(next.log_level));
   now_ = next;
   const std::vector<std::string> waiting = NeedsRestart(now_, wanted);

@@ -6,6 +6,7 @@
 // service cannot take over (config/reload.h) is named in the log and waits for a restart.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,8 @@ class ConfigReload {
     Metrics& metrics;
     std::shared_ptr<const LearnedMix> mix = nullptr;  // none: nothing is learned
     Background background = {};                       // of the engines that it makes
+    // Called with the configuration in use when its workload classes have changed.
+    std::function<void(const Config& config)> on_classes = {};
   };
   ConfigReload(ConfigFile file, const Parts& parts);
 

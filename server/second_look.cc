@@ -78,6 +78,16 @@ void SecondLook::Found(const PodId& pod) {
   if (news_.size() < kMostNews) news_.emplace_back(pod);  // no hurry
 }
 
+void SecondLook::ClassesChanged() {
+  {
+    const MutexLock lock(mutex_);
+    if (news_.size() >= kMostNews) return;
+    news_.emplace_back(OtherClasses());
+    changed_ = true;
+  }
+  work_.NotifyOne();
+}
+
 bool SecondLook::NextWork(std::vector<Held>& held, std::vector<News>& news) {
   const MutexLock lock(mutex_);
   while (!ending_ && !changed_) {
@@ -116,8 +126,10 @@ void SecondLook::Run() {
     for (News& told : news) {
       if (auto* refusal = std::get_if<Refusal>(&told)) {
         refused_.Refused(std::move(refusal->pod), std::move(refusal->snapshot), Now());
+      } else if (const auto* pod = std::get_if<PodId>(&told)) {
+        refused_.Found(pod->uid);
       } else {
-        refused_.Found(std::get<PodId>(told).uid);
+        refused_.ClassesChanged();
       }
     }
     for (const PodId& pod : refused_.TakeWakeable(parts_.state.Current(), Now())) {

@@ -7,8 +7,8 @@
 //   - the refusal is held back for some milliseconds, and filter runs again on each newer state.
 //     kube-scheduler asks about one pod at a time, so this blocks it: the waits are short, and all
 //     of them together take a small part of the time;
-//   - a pod that is refused all the same is woken by the PodWaker once there is room for it
-//     (refused_pods.h).
+//   - a pod that is refused all the same is woken by the PodWaker once there is room for it, or it
+//     asks for something else (refused_pods.h).
 //
 // Any thread may call it. A thread of the object answers and wakes pods.
 #pragma once
@@ -64,6 +64,8 @@ class SecondLook {
   void Refused(std::shared_ptr<const PodRequest> pod, std::shared_ptr<const Snapshot> snapshot)
       BERTH_EXCLUDES(mutex_);
   void Found(const PodId& pod) BERTH_EXCLUDES(mutex_);
+  // The workload classes are others now (RefusedPods::ClassesChanged).
+  void ClassesChanged() BERTH_EXCLUDES(mutex_);
 
  private:
   static constexpr std::size_t kMostHeld = 64;
@@ -77,7 +79,8 @@ class SecondLook {
     std::shared_ptr<const PodRequest> pod;
     std::shared_ptr<const Snapshot> snapshot;
   };
-  using News = std::variant<Refusal, PodId>;
+  struct OtherClasses {};
+  using News = std::variant<Refusal, PodId, OtherClasses>;
 
   void Changed() BERTH_EXCLUDES(mutex_);
   void Run() BERTH_EXCLUDES(mutex_);

@@ -88,7 +88,8 @@ class Service {
                    .waiting = &waiting_,
                    .waker = kube_ ? &kube_->pod_waker() : nullptr},
                   PolicyNow()),
-        reload_(std::move(config_file), {extender_, log_, metrics_, mix_, InBackground(learning_)}),
+        reload_(std::move(config_file), {extender_, log_, metrics_, mix_, InBackground(learning_),
+                                         [this](const Config& changed) { UseClasses(changed); }}),
         verbs_(extender_, pod_rules_, metrics_) {}
 
   Status Load(const std::string& cluster_file) {
@@ -215,6 +216,11 @@ class Service {
   }
 
  private:
+  void UseClasses(const Config& config) {
+    pod_rules_.Use(wire::WorkloadClasses(config));
+    if (second_look_) second_look_->ClassesChanged();
+  }
+
   // Whoever leads for the first time takes the pods that are bound for those that have come so far;
   // whoever led before goes on with what it knows.
   void BeginToLearn() {
@@ -331,7 +337,7 @@ class Service {
   DeviceClasses device_classes_;
   WaitingPods waiting_{[this](const WaitingPods::Pods& pods) { extender_.Arrived(pods); }};
   const std::shared_ptr<const wire::Dialects> dialects_;
-  const wire::PodRules pod_rules_;
+  wire::PodRules pod_rules_;
   const wire::NodeRules node_rules_;
   SystemClock clock_;
   ClusterState state_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/engine_session.h"
 
+#include <utility>
+
 #include "base/text.h"
 #include "bench/replay/oracle_mix.h"
 
@@ -28,9 +30,11 @@ Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ReplayPolicy&
   BERTH_TRY_STATUS(CheckClasses(policy.classes, workload.tasks));
   std::shared_ptr<LearnedMix> mix;
   std::shared_ptr<Engine> engine;
-  if (Learns(policy.profile)) {
+  if (Learns(policy.profile) || !policy.others.empty()) {
     mix = std::make_shared<LearnedMix>(policy.learning);
-    BERTH_TRY(engine, Engine::Create({policy.profile, policy.waste, mix}));
+    Engine::Learning learning{policy.profile, policy.waste, mix};
+    learning.others = policy.others;
+    BERTH_TRY(engine, Engine::Create(std::move(learning)));
   } else {
     BERTH_TRY(Profile profile, BuildProfile(policy.profile, OracleMix(workload.tasks)));
     engine = std::make_shared<Engine>(std::move(profile));

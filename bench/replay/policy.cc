@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/check.h"
 #include "base/file.h"
 #include "config/load.h"
 #include "scoring/registry.h"
@@ -15,15 +14,9 @@
 namespace berth::replay {
 
 WishesByClass WishesOf(const Config& config) {
-  const wire::WorkloadClasses classes(config);
   WishesByClass wishes;
   for (const WorkloadClass& workload : config.workload_classes) {
-    wire::PodParts parts;
-    parts.annotations.emplace("berth.dev/workload-class", workload.name);
-    PodRequest pod;
-    pod.shape.gpus = WholeGpus{1};
-    BERTH_CHECK(classes.Apply(parts, pod).has_value());
-    wishes.emplace(workload.name, pod.shape.nodes);
+    wishes.emplace(workload.name, wire::WishesOf(workload));
   }
   return wishes;
 }
@@ -48,7 +41,8 @@ Result<ReplayPolicy> PolicyOfFile(const std::string& path) {
                       config.expected_waste,
                       config.learning,
                       std::move(text),
-                      WishesOf(config)};
+                      WishesOf(config),
+                      ClassProfiles(config)};
   if (FindBuiltinProfile(policy.name) == nullptr) return policy;
   return Invalid(path + ": want a name that is no built-in profile's");
 }

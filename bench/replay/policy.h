@@ -25,10 +25,11 @@ WishesByClass WishesOf(const Config& config);
 struct ReplayPolicy {
   std::string name;  // in reports: of the profile, or of the file without its folder
   ProfileSpec profile;
-  WasteParameters waste = {};        // of the scorer expected-waste
-  LearningParameters learning = {};  // of the mix, where the profile learns it
-  std::string configuration = {};    // the text of the file; empty: built in
-  WishesByClass classes = {};        // what its workload classes want of nodes
+  WasteParameters waste = {};            // of the scorer expected-waste
+  LearningParameters learning = {};      // of the mix, where the profile learns it
+  std::string configuration = {};        // the text of the file; empty: built in
+  WishesByClass classes = {};            // what its workload classes want of nodes
+  std::vector<ProfileSpec> others = {};  // the profiles that they name
 };
 
 // The built-in profile. Error: kInvalidArgument naming those there are.

@@ -64,7 +64,7 @@ std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const
   std::vector<std::size_t> order(fitting.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return ranks[i]; });
-  const std::shared_ptr<const Profile> profile = engine.profile();
+  const std::shared_ptr<const Profile> profile = engine.profile(shape);
   std::vector<ScoredNode> report;
   std::size_t place = 1;
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -47,6 +47,10 @@ class RefusedPods {
   // It found one: whatever comes of it, the pod is not ours to wake.
   void Found(const std::string& uid);
 
+  // The workload classes have changed: what one required or forbade may be no more. The pods that
+  // waited under such a condition are named as if there were room, to be read anew.
+  void ClassesChanged();
+
   // The pods for which there is room since they were refused: those of the highest priority first,
   // at most kMostAtOnce.
   [[nodiscard]] std::vector<PodId> TakeWakeable(const std::shared_ptr<const Snapshot>& snapshot,
@@ -63,7 +67,7 @@ class RefusedPods {
     std::uint64_t refused = 0;             // in the order of refusals
     Instant refused_at{};
     bool waiting = false;           // refused, and not named since
-    bool regrouped = false;         // its group says something else now
+    bool retold = false;          // its group, or its class, says something else now
     bool changed = false;           // something changed, and only fits_ can say whether that helps
     std::vector<std::string> room;  // nodes that have room since, or had for a while
     std::optional<PodGroup> group;  // as last seen

@@ -14,8 +14,14 @@ namespace {
 constexpr std::string_view kClassKey = "berth.dev/workload-class";
 constexpr std::string_view kPreferKey = "berth.dev/prefer";
 
+bool IsAnyOf(const std::vector<std::string>& names, const std::string& name) {
+  return names.empty() || std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
+
 NodeWishes WishesOf(const WorkloadClass& workload) {
-  NodeWishes wishes{workload.require, workload.forbid, {}};
+  NodeWishes wishes{workload.require, workload.forbid, {}, workload.profile};
   for (const WishConfig& wish : workload.prefer) wishes.wishes.push_back({wish.trait, wish.weight});
   for (const WishConfig& wish : workload.avoid) wishes.wishes.push_back({wish.trait, -wish.weight});
   std::ranges::sort(wishes.required);
@@ -23,12 +29,6 @@ NodeWishes WishesOf(const WorkloadClass& workload) {
   std::ranges::sort(wishes.wishes);
   return wishes;
 }
-
-bool IsAnyOf(const std::vector<std::string>& names, const std::string& name) {
-  return names.empty() || std::ranges::find(names, name) != names.end();
-}
-
-}  // namespace
 
 bool IsClassKey(std::string_view key) { return key == kClassKey || key == kPreferKey; }
 
@@ -85,8 +85,7 @@ Status WorkloadClasses::Prefer(const std::string& said, NodeWishes& nodes) const
   for (const std::string_view word : PartsOf(said, ',')) {
     const std::string trait(word);
     const bool known = std::ranges::find(kBuiltinTraits, trait) != kBuiltinTraits.end() ||
-                       std::ranges::find(traits_, trait) != traits_.end() ||
-                       (trait.starts_with(kFamilyPrefix) && trait.size() > kFamilyPrefix.size());
+                       std::ranges::find(traits_, trait) != traits_.end() || IsFamily(trait);
     if (!known) {
       return Invalid("annotation " + std::string(kPreferKey) + ": want traits of nodes: " +
                      Join(kBuiltinTraits, ", ") + ", " + std::string(kFamilyPrefix) +

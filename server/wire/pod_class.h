@@ -9,10 +9,13 @@
 // the configuration has no classes the first says nothing. Immutable: any thread may ask.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "cluster/labels.h"
 #include "cluster/node_wishes.h"
@@ -20,6 +23,9 @@
 #include "server/wire/pod_parts.h"
 
 namespace berth::wire {
+
+// What a class says of nodes.
+[[nodiscard]] NodeWishes WishesOf(const WorkloadClass& workload);
 
 [[nodiscard]] bool IsClassKey(std::string_view key);
 
@@ -49,6 +55,25 @@ class WorkloadClasses {
 
   std::vector<Class> classes_;
   std::vector<std::string> traits_;  // of the configuration
+};
+
+// The classes in use, which a running service may take over anew. Any thread may call it.
+class CurrentClasses {
+ public:
+  explicit CurrentClasses(WorkloadClasses classes) { Use(std::move(classes)); }
+  void Use(WorkloadClasses classes) BERTH_EXCLUDES(mutex_) {
+    auto next = std::make_shared<const WorkloadClasses>(std::move(classes));
+    const MutexLock lock(mutex_);
+    std::swap(now_, next);  // the old ones are freed after the lock
+  }
+  [[nodiscard]] std::shared_ptr<const WorkloadClasses> Now() const BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return now_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::shared_ptr<const WorkloadClasses> now_ BERTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace berth::wire

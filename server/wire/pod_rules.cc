@@ -91,7 +91,7 @@ PodRules::PodRules(std::shared_ptr<const Dialects> dialects,
       levels_(std::move(levels)),
       groups_(groups),
       classes_(classes),
-      workloads_(std::move(workloads)) {}
+      workloads_(std::make_shared<CurrentClasses>(std::move(workloads))) {}
 
 Status PodRules::Add(std::string_view resource, std::string_view text, ResourceAsk& ask) const {
   const bool is_cpu = resource == "cpu";
@@ -216,7 +216,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     request.container_count = index;
     if (const Status read = ReadAnnotations(parts, request); !read) {
       request.refusal = read.error().message;
-    } else if (const Status named = workloads_.Apply(parts, request); !named) {
+    } else if (const Status named = workloads_->Now()->Apply(parts, request); !named) {
       request.refusal = named.error().message;
     }
   }

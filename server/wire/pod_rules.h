@@ -54,6 +54,9 @@ class PodRules {
     return rules;
   }
 
+  // Takes over other workload classes, from the next pod that is read on; so do its copies.
+  void Use(WorkloadClasses workloads) { workloads_->Use(std::move(workloads)); }
+
   // Adds the quantity of that resource to the ask; names without a meaning are ignored, and those
   // of DeviceClasses of which the profile cannot be said: kube-scheduler alone places them. Error:
   // kInvalidArgument when the text is not a quantity or is negative, and where a dialect refuses
@@ -74,7 +77,7 @@ class PodRules {
   TopologyLevels levels_;
   const PodGroups* groups_;
   const DeviceClasses* classes_;
-  WorkloadClasses workloads_;
+  std::shared_ptr<CurrentClasses> workloads_;  // never nullptr; copies share it
 };
 
 }  // namespace berth::wire

@@ -17,7 +17,7 @@ import (
 func exampleOfClasses(t *testing.T) string {
 	t.Helper()
 	page := fileText(t, "docs/workload-classes.md")
-	_, after, found := strings.Cut(page, "    # Berth's configuration; a restart takes it over\n")
+	_, after, found := strings.Cut(page, "    # Berth's configuration\n")
 	example, _, ends := strings.Cut(after, "\nA pod with GPUs")
 	if !found || !ends {
 		t.Fatal("docs/workload-classes.md has no example where it was")
@@ -77,4 +77,28 @@ func TestWorkloadClassesGetTheirNodes(t *testing.T) {
 	more[0].Labels = map[string]string{"workload": "inference"}
 	plane.CreatePods(more...)
 	plane.WaitBound(time.Minute)
+}
+
+// A class that asks for too much: its operator changes it, and the pods that waited go at once, not when kube-scheduler
+// happens to look through them again (5 minutes).
+func TestPodsGoWhenTheirClassNoLongerForbidsTheNodes(t *testing.T) {
+	needBerth(t)
+	plane := harness.NewPlane(t)
+	plane.AddNodes(harness.Node("plain", "Tesla-T4", 4))
+	const class = "workloadClasses:\n- {name: training, labels: [workload=training], %s: [rdma]}\n"
+	berth := plane.StartBerth(fmt.Sprintf(class, "require"))
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	pods := harness.Pods("train", 2, harness.Ask{harness.GPUResource: "1"})
+	for _, pod := range pods {
+		pod.Labels = map[string]string{"workload": "training"}
+	}
+	plane.CreatePods(pods...)
+	for _, pod := range pods {
+		why := plane.WaitPending(pod.Name, time.Minute)
+		if !strings.Contains(why, "lacks a trait") {
+			t.Errorf("%s waits because %q", pod.Name, why)
+		}
+	}
+	berth.WriteConfig(fmt.Sprintf(class, "forbid"))
+	plane.WaitBound(30 * time.Second)
 }

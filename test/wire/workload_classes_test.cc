@@ -278,6 +278,13 @@ TEST(WorkloadClasses, SpreadTheirPodsUnlessThesePodsSayOtherwise) {
   EXPECT_EQ(spread(), Spread::kCard);
 }
 
+TEST(WorkloadClasses, HaveAProfileOfTheirOwn) {
+  const Config config =
+      Load("workloadClasses: [{name: a, labels: [workload=a], profile: spreading}]");
+  EXPECT_EQ(RequestOf(Labelled(PodWithGpus("p", 1), "a"), config).shape.nodes.profile, "spreading");
+  EXPECT_EQ(RequestOf(Labelled(PodWithGpus("p", 1), "b"), config).shape.nodes.profile, "");
+}
+
 // --- What they do
 
 TEST(WorkloadClasses, RequireAndForbidAreConditions) {

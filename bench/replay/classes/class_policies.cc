@@ -90,7 +90,7 @@ ReplayPolicy BerthWithExample() {
   const Result<Config> config = LoadConfig(kClassExample, "the example");
   BERTH_CHECK(config.has_value());
   return {"example", ChosenProfile(*config), config->expected_waste, config->learning,
-          "",        WishesOf(*config)};
+          "",        WishesOf(*config),      ClassProfiles(*config)};
 }
 
 Result<PerWorkClass<NodeWishes>> WishesPerWork(const WishesByClass& classes) {

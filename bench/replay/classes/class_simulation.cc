@@ -247,8 +247,9 @@ double WorkService::held() const {
 Result<ClassResult> SimulateClasses(const ClassWorkload& workload, const ClassPolicy& policy,
                                     std::uint64_t seed) {
   const auto mix = std::make_shared<LearnedMix>(policy.engine.learning);
-  BERTH_TRY(const std::shared_ptr<Engine> engine,
-            Engine::Create({policy.engine.profile, policy.engine.waste, mix}));
+  Engine::Learning learning{policy.engine.profile, policy.engine.waste, mix};
+  learning.others = policy.engine.others;
+  BERTH_TRY(const std::shared_ptr<Engine> engine, Engine::Create(std::move(learning)));
   return ClassSimulation(workload, policy, *engine, *mix, seed).Run();
 }
 

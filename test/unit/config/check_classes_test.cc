@@ -30,6 +30,7 @@ workloadClasses:
   require: [nvlink, fast]
   forbid: [shared]
   spread: node
+  profile: best-fit
 - {name: rest, prefer: [{trait: price, weight: 3}]}
 )";
 
@@ -42,6 +43,7 @@ TEST(WorkloadClassSettings, ReadWhatIsWrittenAndPrintIt) {
   EXPECT_EQ(training.prefer.front(), (WishConfig{"rdma", 100})) << "the default weight";
   EXPECT_EQ(training.avoid.front(), (WishConfig{"spot", 1000}));
   EXPECT_EQ(training.spread, Spread::kNode);
+  EXPECT_EQ(training.profile, "best-fit");
   EXPECT_EQ(config->traits.front(), (TraitConfig{"fast", {"disk=nvme"}, "example.com/disk"}));
   const auto again = LoadConfig(PrintConfig(*config), "printed");
   ASSERT_TRUE(again) << again.error().message;
@@ -62,6 +64,7 @@ workloadClasses:
 - {name: e, labels: [x=e], require: ["family="]}
 - {name: f, labels: [x=f], spread: rack}
 - {name: g, labels: [x=g], prefer: [{trait: spot, weight: cheap}]}
+- {name: h, labels: [x=h], profile: best-fitt}
 )text",
                                            "f");
   EXPECT_THAT(
@@ -80,7 +83,9 @@ workloadClasses:
           "f:8: workloadClasses[1].name: \"a\" is there twice",
           HasSubstr("f:8: workloadClasses[1].avoid[0].trait: want one of "),
           "f:10: workloadClasses[3].forbid[0]: the class names \"spot\" twice",
-          HasSubstr("f:11: workloadClasses[4].require[0]: want one of ")));
+          HasSubstr("f:11: workloadClasses[4].require[0]: want one of "),
+          "f:14: workloadClasses[7].profile: want a built-in profile or one of profiles, got "
+          "\"best-fitt\""));
 }
 
 std::string Problem(const std::string& classes) {
@@ -111,6 +116,26 @@ TEST(WorkloadClassSettings, WishesThatCountForNothingAreNoted) {
   EXPECT_THAT(
       CheckConfig("workloadClasses: [{name: a, require: [spot]}]\nprofile: best-fit\n", "f").notes,
       IsEmpty());
+}
+
+TEST(WorkloadClassSettings, TheProfileOfAClassIsBuiltInOrAmongTheProfiles) {
+  constexpr const char* kText =
+      "profile: best-fit\n"
+      "profiles: [{name: mine, scorers: [{name: workload-class}]}]\n"
+      "workloadClasses:\n"
+      "- {name: a, labels: [x=a], profile: mine, prefer: [{trait: spot}]}\n"
+      "- {name: b, labels: [x=b], profile: spreading, prefer: [{trait: spot}]}\n"
+      "- {name: c, labels: [x=c], profile: mine}\n"
+      "- {name: d, labels: [x=d], profile: best-fit}\n";
+  const auto config = LoadConfig(kText, "f");
+  ASSERT_TRUE(config) << config.error().message;
+  std::vector<std::string> names;
+  for (const ProfileSpec& profile : ClassProfiles(*config)) names.push_back(profile.name);
+  EXPECT_THAT(names, ElementsAre("mine", "spreading")) << "each once, without the chosen one";
+  EXPECT_THAT(CheckConfig(kText, "f").notes,
+              ElementsAre(HasSubstr("workloadClasses[1]: prefer and avoid count for nothing, for "
+                                    "the profile \"spreading\"")))
+      << "the profile \"mine\" is used";
 }
 
 TEST(GpuConditionSettings, AreTypesWithAStatus) {

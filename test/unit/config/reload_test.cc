@@ -26,7 +26,7 @@ TEST(Reload, WhatDecidesIsTakenOverWithoutARestart) {
   for (const char* text :
        {"profile: best-fit", "profiles: [{name: x}]\nprofile: x", "requestMix: [{gpus: 8}]",
         "expectedWaste: {fills: 8}", "reservationSeconds: 7", "nodesToScore: 7", "logLevel: debug",
-        "gpuNodes: {guard: refuse}"}) {
+        "gpuNodes: {guard: refuse}", "workloadClasses: [{name: a}]"}) {
     const Config wanted = Load(text);
     ASSERT_NE(wanted, DefaultConfig());
     EXPECT_EQ(Reloaded(DefaultConfig(), wanted), wanted) << text;
@@ -46,7 +46,6 @@ TEST(Reload, WhatNeedsARestartIsNamedAndLeftAlone) {
       {"dra: {chooseDevices: true}", {"dra.chooseDevices"}},
       {"hami: {giveDevices: true}", {"hami.giveDevices"}},
       {"gpuNodes: {conditions: [Bad]}", {"gpuNodes.conditions"}},
-      {"workloadClasses: [{name: a}]", {"workloadClasses"}},
       {"traits: [{name: a, resource: x}]", {"traits"}},
       {"leaderElection: {enabled: false}", {"leaderElection.enabled"}},
       {"profile: best-fit\nnodeLabels: {gpuMemoryMib: x}", {"nodeLabels.gpuMemoryMib"}}};
@@ -106,6 +105,30 @@ TEST(Reload, ThePolicyIsTheChosenProfileUnderTheMix) {
   EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nrequestMix: [{gpus: 1}]")));
   EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nexpectedWaste: {fills: 3}")));
   EXPECT_FALSE(SamePolicy(now, Load("profile: best-fit\nprofiles: [{name: best-fit}]")));
+  constexpr const char* kClass = "workloadClasses: [{name: a, profile: mine}]\n";
+  const Config mine = Load(kClass + std::string("profiles: [{name: mine}]"));
+  EXPECT_TRUE(SamePolicy(mine, mine));
+  EXPECT_FALSE(
+      SamePolicy(mine, Load(kClass + std::string("profiles: [{name: mine, ties: first}]"))));
+}
+
+TEST(Reload, ClassesAreTakenOverUnlessTraitsChangeWithThem) {
+  const Config now = Load("workloadClasses: [{name: a, require: [spot]}]");
+  const Config wanted = Load("workloadClasses: [{name: b}]");
+  EXPECT_EQ(Reloaded(now, wanted).workload_classes, wanted.workload_classes);
+  EXPECT_EQ(NeedsRestart(now, wanted), Paths());
+  const Config traits =
+      Load("traits: [{name: fast, labels: [x]}]\nworkloadClasses: [{name: b, require: [fast]}]");
+  EXPECT_EQ(Reloaded(now, traits).workload_classes, now.workload_classes);
+  EXPECT_EQ(NeedsRestart(now, traits), (Paths{"traits", "workloadClasses"}));
+}
+
+TEST(Reload, AProfileThatAClassStillNamesMayGo) {
+  const Config now =
+      Load("workloadClasses: [{name: a, profile: mine}]\nprofiles: [{name: mine, ties: first}]");
+  const Config next = Reloaded(now, Load("traits: [{name: fast, labels: [x]}]"));
+  EXPECT_EQ(next.workload_classes.front().profile, "mine");
+  EXPECT_TRUE(ClassProfiles(next).empty()) << "its pods are placed as all others";
 }
 
 }  // namespace

@@ -101,6 +101,28 @@ TEST(Engine, AnswersForTheSnapshotThatItIsGiven) {
   }
 }
 
+TEST(Engine, DecidesByTheProfileThatAShapeNames) {
+  Engine::Learning learning{*FindBuiltinProfile("best-fit"), {}, nullptr};
+  learning.fixed = std::make_shared<const RequestMix>();
+  learning.others = {*FindBuiltinProfile("spreading")};
+  const auto engine = Engine::Create(std::move(learning)).value();
+  const auto snapshot = SnapshotOf(
+      {ANode("full").Gpus(4).Holding(APod("x").Whole(3), {0, 1, 2}), ANode("idle").Gpus(4)});
+  const auto best_by = [&](const std::string& profile) {
+    RequestShape shape = APod("p").Whole(1).Cpu(1).Shape();
+    shape.nodes.profile = profile;
+    EXPECT_EQ(engine->profile(shape)->name, profile == "spreading" ? profile : "best-fit");
+    return engine->Best(snapshot, shape);
+  };
+  EXPECT_EQ(best_by(""), Indices{0});
+  EXPECT_EQ(best_by("spreading"), Indices{1});
+  EXPECT_EQ(best_by("gone"), Indices{0}) << "a profile that was taken away";
+  EXPECT_EQ(engine->Apart()->profile()->name, "best-fit");
+  RequestShape spread = APod("p").Whole(1).Shape();
+  spread.nodes.profile = "spreading";
+  EXPECT_EQ(engine->Apart()->profile(spread)->name, "spreading");
+}
+
 TEST(Engine, ForgetsTheShapeThatWasNotUsedForLongest) {
   int evaluations = 0;
   const auto count = [&evaluations](const Node&, const DeviceChoice&) { return ++evaluations % 2; };

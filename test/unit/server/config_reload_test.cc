@@ -33,7 +33,14 @@ class Following {
  public:
   explicit Following(const std::string& path)
       : service_({MachineWith("n1", 4), MachineWith("n2", 2)}, nullptr, "best-fit"),
-        reload_(*ConfigFile::Open(path, ""), {service_.extender(), log_, service_.metrics()}) {
+        reload_(*ConfigFile::Open(path, ""), {service_.extender(),
+                                              log_,
+                                              service_.metrics(),
+                                              nullptr,
+                                              {},
+                                              [this](const Config& config) {
+                                                classes.push_back(config.workload_classes.size());
+                                              }}) {
     testing::internal::CaptureStderr();
   }
   ~Following() {
@@ -51,6 +58,7 @@ class Following {
   Log& log() { return log_; }
   std::shared_ptr<Engine> engine() { return service_.extender().policy().engine; }
   std::string profile() { return engine()->profile()->name; }
+  std::vector<std::size_t> classes;  // how many there were each time that they were taken over
 
   // The value of the series in /metrics, as it is written.
   std::string Metric(const std::string& series) {
@@ -135,6 +143,24 @@ TEST(ConfigReload, AnEditInPlaceAndAReplacedFileAreApplied) {
   berth.Look();
   EXPECT_EQ(berth.profile(), "random");
   EXPECT_EQ(berth.Counts(), "2 0 0 0");
+}
+
+TEST(ConfigReload, WorkloadClassesAreTakenOverWithTheirProfiles) {
+  const OrdinaryConfig config(kStart);
+  Following berth(config.path());
+  config.Replace("profile: best-fit\nworkloadClasses: [{name: a, profile: spreading}]\n");
+  berth.Look();
+  EXPECT_EQ(berth.classes, std::vector<std::size_t>{1});
+  RequestShape shape;
+  shape.nodes.profile = "spreading";
+  EXPECT_EQ(berth.engine()->profile(shape)->name, "spreading");
+  EXPECT_EQ(berth.profile(), "best-fit") << "for all others";
+  config.Replace("profile: gpu-packing\nworkloadClasses: [{name: a, profile: spreading}]\n");
+  berth.Look();
+  EXPECT_EQ(berth.classes, std::vector<std::size_t>{1}) << "they are the same";
+  config.Replace("profile: gpu-packing\n");
+  berth.Look();
+  EXPECT_EQ(berth.classes, (std::vector<std::size_t>{1, 0}));
 }
 
 TEST(ConfigReload, AFileThatVanishesLeavesTheLastGoodOneInUse) {

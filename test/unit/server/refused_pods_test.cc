@@ -163,6 +163,21 @@ TEST_F(RefusedPodsTest, APodForWhichANodeWasFoundIsForgotten) {
   EXPECT_EQ(refused_.size(), 0u);
 }
 
+TEST_F(RefusedPodsTest, APodThatWaitedUnderAConditionOfItsClassIsReadAnewWhenClassesChange) {
+  PodRequest bound = Pod("a");
+  bound.shape.nodes.required = {"rdma"};
+  PodRequest wishes = Pod("b");
+  wishes.shape.nodes.wishes = {{"rdma", 100}};
+  Refuse(bound);
+  Refuse(wishes);
+  EXPECT_EQ(Wakeable(), Names{});
+  refused_.ClassesChanged();
+  EXPECT_EQ(Wakeable(), Names{"a"}) << "a wish keeps nobody waiting";
+  EXPECT_EQ(Wakeable(), Names{});
+  Refuse(bound);
+  EXPECT_EQ(Wakeable(), Names{}) << "nothing has changed since";
+}
+
 TEST_F(RefusedPodsTest, WhatItRemembersIsBounded) {
   for (std::size_t i = 0; i <= RefusedPods::kMostPods; ++i) Refuse(Pod("p" + std::to_string(i)));
   EXPECT_EQ(refused_.size(), RefusedPods::kMostPods);
