@@ -25,7 +25,7 @@ using test::Draw;
 
 constexpr int kGpus = 6;
 
-struct World {
+struct Machine {
   LinkMatrix matrix;
   bool known = true;  // its links
   ANode node = ANode("n");
@@ -49,21 +49,21 @@ LinkMatrix WithNics(Random& random, const LinkMatrix& gpus) {
   return matrix;
 }
 
-World AWorld(Random& random) {
-  World world;
-  world.matrix = WithNics(random, test::RandomMatrix(random, kGpus));
-  world.known = Draw(random, 4) > 0;
-  world.node.Gpus(kGpus);
-  if (world.known) world.node.Linked(test::LinksOf(world.matrix));
+Machine AMachine(Random& random) {
+  Machine machine;
+  machine.matrix = WithNics(random, test::RandomMatrix(random, kGpus));
+  machine.known = Draw(random, 4) > 0;
+  machine.node.Gpus(kGpus);
+  if (machine.known) machine.node.Linked(test::LinksOf(machine.matrix));
   for (int i = 0; i < 4; ++i) {
     const int gpu = Draw(random, kGpus), role = Draw(random, 2);
     const bool counts = Draw(random, 4) > 0;
     APod pod = APod("p" + std::to_string(i)).Share(200 + 100 * Draw(random, 3));
     pod.Labelled({{"role", role == 0 ? "a" : "b"}}).Namespace(counts ? "default" : "other");
-    world.node.Holding(pod, {gpu});
-    if (counts) world.of_role[role] |= GpuBit(gpu);
+    machine.node.Holding(pod, {gpu});
+    if (counts) machine.of_role[role] |= GpuBit(gpu);
   }
-  return world;
+  return machine;
 }
 
 bool UnderOneRoot(const LinkMatrix& matrix, int a, int b) {
@@ -78,39 +78,39 @@ bool UnderOneRoot(const LinkMatrix& matrix, int a, int b) {
 
 // How far from the best the GPU is: by far, by near, by the NIC.
 using Amiss = std::tuple<int, int, int>;
-Amiss AmissOfGpu(const World& world, int gpu, bool says_near, bool says_far, bool beside_nic) {
+Amiss AmissOfGpu(const Machine& machine, int gpu, bool says_near, bool says_far, bool beside_nic) {
   const auto any_of = [](GpuMask set, auto holds) {
     bool found = false;
     ForEachGpu(set, [&](int other) { found = found || holds(other); });
     return found;
   };
-  const auto numa = NumaGroupsOf(world.matrix).value_or(std::vector<int>(kGpus, 0));
+  const auto numa = NumaGroupsOf(machine.matrix).value_or(std::vector<int>(kGpus, 0));
   const auto same_numa = [&](int other) {
     return numa[static_cast<std::size_t>(other)] == numa[static_cast<std::size_t>(gpu)];
   };
-  const auto same_root = [&](int other) { return UnderOneRoot(world.matrix, gpu, other); };
+  const auto same_root = [&](int other) { return UnderOneRoot(machine.matrix, gpu, other); };
   const auto linked = [&](int other) {
-    return world.matrix.link(gpu, other).fabric != LinkType::kUnknown;
+    return machine.matrix.link(gpu, other).fabric != LinkType::kUnknown;
   };
   int far = 0, near = 0, nic = 0;
-  const GpuMask from = world.of_role[0], to = world.of_role[1];
+  const GpuMask from = machine.of_role[0], to = machine.of_role[1];
   if (says_far && from != 0) {
-    const bool root = !world.known || any_of(from, same_root);
+    const bool root = !machine.known || any_of(from, same_root);
     far = (from & GpuBit(gpu)) != 0 ? 3 : root ? 2 : any_of(from, same_numa) ? 1 : 0;
   }
   if (says_near) {
     near = to == 0                   ? 4
            : (to & GpuBit(gpu)) != 0 ? 0
-           : !world.known            ? 3
+           : !machine.known          ? 3
            : any_of(to, linked)      ? 0
            : any_of(to, same_root)   ? 1
            : any_of(to, same_numa)   ? 2
                                      : 3;
   }
-  if (beside_nic && world.known && !world.matrix.nics.empty()) {
+  if (beside_nic && machine.known && !machine.matrix.nics.empty()) {
     LinkType best = LinkType::kUnknown;
-    for (int i = kGpus; i < world.matrix.device_count(); ++i) {
-      best = std::max(best, world.matrix.link(gpu, i).pcie);
+    for (int i = kGpus; i < machine.matrix.device_count(); ++i) {
+      best = std::max(best, machine.matrix.link(gpu, i).pcie);
     }
     nic = best == LinkType::kPxb ? 0 : best == LinkType::kNode ? 1 : 2;
   }
@@ -122,7 +122,7 @@ TEST(NeighboursProperty, NoOtherSetOfFreeGpusSuitsThePodBetter) {
   for (std::uint64_t seed = 1; seed <= 3000 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
-    const World world = AWorld(random);
+    const Machine machine = AMachine(random);
     const bool says_near = Draw(random, 2) > 0, says_far = Draw(random, 2) > 0;
     const bool beside_nic = Draw(random, 3) == 0;
     const int count = 1 + Draw(random, 2);
@@ -135,11 +135,11 @@ TEST(NeighboursProperty, NoOtherSetOfFreeGpusSuitsThePodBetter) {
     if (says_far) pod.Far("role", "a");
     if (says_near) pod.Near("role", "b");
     if (beside_nic) pod.BesideNic();
-    const Node node = world.node.Build();
+    const Node node = machine.node.Build();
     const auto worst_of = [&](GpuMask set) {
       Amiss worst{-1, -1, -1};
       ForEachGpu(set, [&](int gpu) {
-        worst = std::max(worst, AmissOfGpu(world, gpu, says_near, says_far, beside_nic));
+        worst = std::max(worst, AmissOfGpu(machine, gpu, says_near, says_far, beside_nic));
       });
       return worst;
     };
