@@ -15,6 +15,7 @@
 #include "scoring/neighbours.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
+#include "scoring/scorers/workload_fit.h"
 #include "scoring/waste/market.h"
 
 namespace berth {
@@ -35,6 +36,20 @@ bool Normalizes(const Scorers& scorers) {
   return std::ranges::any_of(scorers, [](const Profile::Weighted* weighted) {
     return weighted->scorer->normalization() != Normalization::kNone;
   });
+}
+
+// What a pod of that shape takes of GPUs on every node; 0 where it depends on the node.
+double GpusTakenAnywhere(const RequestShape& shape) {
+  return shape.gpu_count() * shape.milli_per_gpu() / double{kMilliPerGpu};
+}
+
+// The weight of WorkloadFit, if the wishes of a pod may come with the question; else 0. step: as
+// EvaluationTable has it.
+int WishWeightOf(const Profile& profile, const RequestShape& shape, int step) {
+  if (step == 0 || !shape.nodes.wishes.empty() || !(GpusTakenAnywhere(shape) > 0)) return 0;
+  const auto scorer =
+      std::ranges::find(profile.scorers, kWorkloadClassScorer, &Profile::Weighted::name);
+  return scorer == profile.scorers.end() ? 0 : scorer->weight;
 }
 
 constexpr int kHundredths = kMaxTotal / kMaxScore;
@@ -74,6 +89,7 @@ EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
   });
   if (market_ == nullptr || !count_alike) step_ = 0;
   if (step_ > 0) weights_ = step_;
+  wish_weight_ = WishWeightOf(profile_, shape_, step_);
 }
 
 void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot,
@@ -82,6 +98,7 @@ void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot,
   if (snapshot_ != nullptr && snapshot->SameNodes(*snapshot_)) {
     snapshot->ForEachDifference(*snapshot_, [&](NodeIndex i) { LookAt(i, snapshot->node(i)); });
   } else {
+    wishes_.clear();
     Resize(snapshot->size());
     for (NodeIndex i = 0; i < snapshot->size(); ++i) LookAt(i, snapshot->node(i));
   }
@@ -90,6 +107,11 @@ void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot,
 }
 
 void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
+  for (Wishes& kept : wishes_) {
+    // Of the same spec they are the same; the snapshot before keeps the old one alive.
+    if (&snapshot_->node(index).spec() == &node.spec()) break;
+    kept.points[index] = PointsOn(node.spec(), kept.wishes);
+  }
   reasons_[index] = FirstObjection(node, shape_);
   const bool fits = reasons_[index] == Reason::kFits;
   waiting_ += fits ? 1U : 0U;
@@ -283,8 +305,9 @@ std::vector<int> EvaluationTable::Emptiness(std::span<const NodeIndex> candidate
 }
 
 std::vector<int> EvaluationTable::Totals(std::span<const NodeIndex> candidates,
-                                         std::span<const double> prices) {
-  std::vector<int> totals = TotalsOfAll(candidates, prices);
+                                         std::span<const double> prices,
+                                         std::span<const TraitWish> wishes) {
+  std::vector<int> totals = TotalsOfAll(candidates, prices, wishes);
   if (are_behind_ > 0 && !candidates.empty()) PutSomeLast(candidates, totals);
   return totals;
 }
@@ -301,8 +324,9 @@ void EvaluationTable::PutSomeLast(std::span<const NodeIndex> candidates,
 }
 
 std::vector<int> EvaluationTable::TotalsOfAll(std::span<const NodeIndex> candidates,
-                                              std::span<const double> prices) {
-  if (waiting_ == 0 || candidates.empty()) return TotalsOfScored(candidates, prices);
+                                              std::span<const double> prices,
+                                              std::span<const TraitWish> wishes) {
+  if (waiting_ == 0 || candidates.empty()) return TotalsOfScored(candidates, prices, wishes);
   std::vector<NodeIndex> scored;
   std::ranges::copy_if(candidates, std::back_inserter(scored),
                        [this](NodeIndex node) { return waits_[node] == 0; });
@@ -310,7 +334,7 @@ std::vector<int> EvaluationTable::TotalsOfAll(std::span<const NodeIndex> candida
     Score(candidates.front());
     scored.push_back(candidates.front());
   }
-  const std::vector<int> known = TotalsOfScored(scored, prices);
+  const std::vector<int> known = TotalsOfScored(scored, prices, wishes);
   std::vector<int> totals(candidates.size(), 0);
   for (std::size_t i = 0, next = 0; i < candidates.size() && next < scored.size(); ++i) {
     if (candidates[i] == scored[next]) totals[i] = known[next++];
@@ -319,7 +343,8 @@ std::vector<int> EvaluationTable::TotalsOfAll(std::span<const NodeIndex> candida
 }
 
 std::vector<int> EvaluationTable::TotalsOfScored(std::span<const NodeIndex> candidates,
-                                                 std::span<const double> prices) const {
+                                                 std::span<const double> prices,
+                                                 std::span<const TraitWish> wishes) {
   if (!normalizes_) {
     std::vector<int> totals(candidates.size());
     for (std::size_t i = 0; i < candidates.size(); ++i) totals[i] = totals_[candidates[i]];
@@ -329,20 +354,52 @@ std::vector<int> EvaluationTable::TotalsOfScored(std::span<const NodeIndex> cand
     return NormalizedTotals(std::vector<std::size_t>(candidates.begin(), candidates.end()), {});
   }
   const std::vector<int> bundle_costs = BundleCosts(prices);
-  if (step_ > 0) {
-    constexpr std::int64_t kMost = 1'000'000'000;
-    std::vector<int> totals(candidates.size());
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const std::size_t row = candidates[i] * kOptions;
-      std::int64_t sum = SumOf(row, bundle_costs);
-      if (options_[candidates[i]] > 1) sum = std::max(sum, SumOf(row + 1, bundle_costs));
-      totals[i] = static_cast<int>(std::clamp(sum / step_, -kMost, kMost));
-    }
-    return BestFirst(std::move(totals));
-  }
+  if (step_ > 0) return TotalsInSteps(candidates, bundle_costs, wishes);
   std::vector<std::size_t> rows(candidates.size());
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = BestRow(candidates[i], bundle_costs);
   return NormalizedTotals(rows, bundle_costs);
+}
+
+std::vector<int> EvaluationTable::TotalsInSteps(std::span<const NodeIndex> candidates,
+                                                std::span<const int> bundle_costs,
+                                                std::span<const TraitWish> wishes) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  const int step = wishes.empty() ? step_ : StepWithWishes();
+  const int* const points = wishes.empty() ? nullptr : PointsOfWishes(wishes).data();
+  std::vector<int> totals(candidates.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const NodeIndex node = candidates[i];
+    const std::size_t row = node * kOptions;
+    std::int64_t sum = SumOf(row, bundle_costs);
+    if (options_[node] > 1) sum = std::max(sum, SumOf(row + 1, bundle_costs));
+    if (points != nullptr) sum += points[node];
+    totals[i] = static_cast<int>(std::clamp(sum / step, -kMost, kMost));
+  }
+  return BestFirst(std::move(totals));
+}
+
+int EvaluationTable::StepWithWishes() const {
+  BERTH_CHECK(takes_wishes());
+  return std::gcd(step_, wish_weight_);
+}
+
+int EvaluationTable::PointsOn(const NodeSpec& spec, std::span<const TraitWish> wishes) const {
+  return wish_weight_ * PointsOf(WorthPerGpu(spec, wishes), GpusTakenAnywhere(shape_));
+}
+
+const std::vector<int>& EvaluationTable::PointsOfWishes(std::span<const TraitWish> wishes) {
+  const auto known = std::ranges::find_if(
+      wishes_, [wishes](const Wishes& kept) { return std::ranges::equal(kept.wishes, wishes); });
+  if (known != wishes_.end()) {
+    std::rotate(wishes_.begin(), known, known + 1);
+    return wishes_.front().points;
+  }
+  if (wishes_.size() == kMostWishes) wishes_.pop_back();
+  Wishes added{{wishes.begin(), wishes.end()}, std::vector<int>(snapshot_->size())};
+  for (NodeIndex node = 0; node < snapshot_->size(); ++node) {
+    added.points[node] = PointsOn(snapshot_->node(node).spec(), wishes);
+  }
+  return wishes_.insert(wishes_.begin(), std::move(added))->points;
 }
 
 std::vector<int> EvaluationTable::NormalizedTotals(std::span<const std::size_t> rows,

@@ -16,6 +16,9 @@
 // to two options, the best choice for each of two ways to take priced goods: only the prices decide
 // which of them is better.
 //
+// So do wishes (WorkloadFit), which depend on the spec of a node alone: shapes that differ in them
+// can share a table, and a node is evaluated once for all classes of pods.
+//
 // Not thread-safe; ProfileTables guards it. A copy has nothing in common with the original but the
 // profile.
 #pragma once
@@ -61,8 +64,16 @@ class EvaluationTable {
   // for GPUs and does not say what it needs of them, the candidates that give parts of GPUs; for
   // one that spreads, all but the least crowded (crowding.h); for one to which its neighbours
   // matter, all but those that suit it best (neighbours.h). Requires: all of them fit.
+  //
+  // wishes: of this pod, beside its shape; none unless takes_wishes().
   [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates,
-                                        std::span<const double> prices = {});
+                                        std::span<const double> prices = {},
+                                        std::span<const TraitWish> wishes = {});
+
+  // Whether the table serves shapes that wish something of nodes and are else the same: the scorers
+  // count in the same steps as WorkloadFit, which the profile has, and what a pod takes of GPUs is
+  // the same on all nodes.
+  [[nodiscard]] bool takes_wishes() const { return wish_weight_ > 0; }
 
   // The emptiness of each candidate (emptiness.h), if the profile's rule for ties compares it for
   // the shape; else empty.
@@ -70,7 +81,9 @@ class EvaluationTable {
 
   // What a total weighs beside other scores: the sum of the weights of the scorers that apply to
   // the shape or, where they are summed up in steps, the step.
-  [[nodiscard]] int weights() const { return weights_; }
+  [[nodiscard]] int weights(std::span<const TraitWish> wishes = {}) const {
+    return wishes.empty() ? weights_ : StepWithWishes();
+  }
 
   // All nodes that fit, in order.
   [[nodiscard]] std::vector<NodeIndex> Fitting() const;
@@ -84,12 +97,21 @@ class EvaluationTable {
   void ScoreWaiting(const RefreshEffort& effort);
   void Score(NodeIndex index);
   [[nodiscard]] std::vector<int> TotalsOfAll(std::span<const NodeIndex> candidates,
-                                             std::span<const double> prices);
+                                             std::span<const double> prices,
+                                             std::span<const TraitWish> wishes);
   // 0 = nothing puts the node behind others; Totals has what does.
   [[nodiscard]] int BehindOf(const Node& node) const;
   void PutSomeLast(std::span<const NodeIndex> candidates, std::span<int> totals) const;
   [[nodiscard]] std::vector<int> TotalsOfScored(std::span<const NodeIndex> candidates,
-                                                std::span<const double> prices) const;
+                                                std::span<const double> prices,
+                                                std::span<const TraitWish> wishes);
+  [[nodiscard]] std::vector<int> TotalsInSteps(std::span<const NodeIndex> candidates,
+                                               std::span<const int> bundle_costs,
+                                               std::span<const TraitWish> wishes);
+  [[nodiscard]] int StepWithWishes() const;
+  // The weighted points of the wishes, per node; kept for the wishes that were asked about last.
+  [[nodiscard]] const std::vector<int>& PointsOfWishes(std::span<const TraitWish> wishes);
+  [[nodiscard]] int PointsOn(const NodeSpec& spec, std::span<const TraitWish> wishes) const;
   void Resize(std::size_t nodes);
   [[nodiscard]] std::uint64_t Computed() const;
   void KeepBest(NodeIndex index, std::span<const DeviceChoice> choices,
@@ -127,6 +149,14 @@ class EvaluationTable {
   int step_ = 0;             // of sums that are scaled as one (kBestFirst); 0: they are not
   std::vector<int> totals_;  // [node], unless normalizes_
   std::vector<std::vector<int>> raw_;  // [scorer][row], if normalizes_
+
+  struct Wishes {
+    std::vector<TraitWish> wishes;
+    std::vector<int> points;  // [node]
+  };
+  static constexpr std::size_t kMostWishes = 16;
+  int wish_weight_ = 0;         // of the scorer; 0: the table takes no wishes
+  std::vector<Wishes> wishes_;  // asked for last first
 
   const Market* market_ = nullptr;
   std::size_t priced_ = 0;                   // the scorer with the market

@@ -12,7 +12,9 @@ void PlanTable::Follow(const std::shared_ptr<const Snapshot>& snapshot) {
 }
 
 std::vector<std::int64_t> PlanTable::Ranks(std::span<const NodeIndex> candidates) {
-  const std::vector<int> totals = table_.Totals(candidates, prices_);
+  const std::vector<int> totals = table_.takes_wishes()
+                                      ? table_.Totals(candidates, prices_, shape_.nodes.wishes)
+                                      : table_.Totals(candidates, prices_);
   const std::vector<int> emptiness = table_.Emptiness(candidates);
   std::vector<std::int64_t> ranks(candidates.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {

@@ -19,6 +19,14 @@ const Market* MarketOf(const Profile& profile) {
   return nullptr;
 }
 
+// Whether wishes may come with a question: all scorers count in the same steps.
+bool MayShare(const Profile& profile) {
+  return MarketOf(profile) != nullptr &&
+         std::ranges::all_of(profile.scorers, [](const Profile::Weighted& weighted) {
+           return weighted.scorer->normalization() == Normalization::kBestFirst;
+         });
+}
+
 // Adds the pull to the totals of some candidates. weights: the sum of the weights of the scorers;
 // weight: that of the pull; positions: those of the candidates in `pull`.
 void AddPull(int weights, std::int64_t weight, std::span<const std::size_t> positions,
@@ -34,7 +42,7 @@ void AddPull(int weights, std::int64_t weight, std::span<const std::size_t> posi
 }  // namespace
 
 ProfileTables::Policy::Policy(const Profile& of)
-    : profile(of), has_market(MarketOf(of) != nullptr) {
+    : profile(of), has_market(MarketOf(of) != nullptr), may_share(MayShare(of)) {
   const MutexLock lock(mutex);
   if (has_market) ledger.emplace(*MarketOf(profile));
 }
@@ -63,6 +71,15 @@ ProfileTables::Policy& ProfileTables::PolicyOf(const RequestShape& shape) const 
   return **std::ranges::find_if(policies_, [profile](const std::unique_ptr<Policy>& policy) {
     return &policy->profile == profile;
   });
+}
+
+std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryFor(const RequestShape& shape) {
+  const bool may_share = !shape.nodes.wishes.empty() && shape.milli_per_gpu() > 0;
+  if (!may_share || !PolicyOf(shape).may_share) return EntryOf(shape);
+  RequestShape without = shape;
+  without.nodes.wishes.clear();
+  std::shared_ptr<Entry> entry = EntryOf(without);
+  return entry->takes_wishes ? entry : EntryOf(shape);
 }
 
 std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryOf(const RequestShape& shape) {
@@ -102,13 +119,13 @@ void ProfileTables::Prepare(const std::shared_ptr<const Snapshot>& snapshot, Pro
 }
 
 bool ProfileTables::NeedsCompleting(const RequestShape& shape) {
-  const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const std::shared_ptr<Entry> entry = EntryFor(shape);
   const Asking asking(*entry);
   const MutexLock lock(entry->mutex);
   return entry->table.waits() && !std::exchange(entry->completes, true);
 }
 
-void ProfileTables::Complete(const RequestShape& shape) { Complete(*EntryOf(shape), effort_); }
+void ProfileTables::Complete(const RequestShape& shape) { Complete(*EntryFor(shape), effort_); }
 
 void ProfileTables::Complete(Entry& entry, const RefreshEffort& effort) {
   for (bool waits = true; waits;) {
@@ -123,7 +140,7 @@ void ProfileTables::Complete(Entry& entry, const RefreshEffort& effort) {
 std::vector<Reason> ProfileTables::Filter(const std::shared_ptr<const Snapshot>& snapshot,
                                           const RequestShape& shape,
                                           std::span<const NodeIndex> candidates) {
-  const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const std::shared_ptr<Entry> entry = EntryFor(shape);
   const Asking asking(*entry);
   const MutexLock lock(entry->mutex);
   entry->table.Refresh(snapshot, effort_);
@@ -138,7 +155,7 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
                                                     const RequestShape& shape,
                                                     std::span<const NodeIndex> candidates,
                                                     std::span<const int> pull) {
-  const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const std::shared_ptr<Entry> entry = EntryFor(shape);
   const Asking asking(*entry);
   std::vector<std::size_t> positions(candidates.size());  // of the fitting candidates
   std::vector<NodeIndex> fitting(candidates.size());
@@ -163,9 +180,9 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
       std::ranges::sort(positions, {}, [&](std::size_t i) { return candidates[i]; });
       std::ranges::sort(fitting);
     }
-    totals = entry->table.Totals(fitting, prices);
+    totals = entry->table.Totals(fitting, prices, entry->WishesOf(shape));
     emptiness = entry->table.Emptiness(fitting);
-    weights = entry->table.weights();
+    weights = entry->table.weights(entry->WishesOf(shape));
   }
   if (!pull.empty() && profile.locality_weight > 0) {
     AddPull(weights, profile.locality_weight, positions, pull, totals);
@@ -179,14 +196,14 @@ std::vector<std::uint8_t> ProfileTables::Prioritize(const std::shared_ptr<const 
 
 std::vector<NodeIndex> ProfileTables::Best(const std::shared_ptr<const Snapshot>& snapshot,
                                            const RequestShape& shape) {
-  const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const std::shared_ptr<Entry> entry = EntryFor(shape);
   const Asking asking(*entry);
   const std::vector<double> prices = entry->policy.PricesIn(snapshot);
   const MutexLock lock(entry->mutex);
   entry->table.Refresh(snapshot, effort_);
   const std::vector<NodeIndex> fitting = entry->table.Fitting();
   if (fitting.empty()) return {};
-  const std::vector<int> totals = entry->table.Totals(fitting, prices);
+  const std::vector<int> totals = entry->table.Totals(fitting, prices, entry->WishesOf(shape));
   const std::vector<int> emptiness = entry->table.Emptiness(fitting);
   const auto rank = [&](std::size_t i) {
     return LevelRank(totals[i], emptiness.empty() ? 0 : emptiness[i]);
@@ -208,7 +225,7 @@ tl::expected<Placement, Reason> ProfileTables::PlaceOn(
   if (GetsMigByClaim(snapshot->node(node), shape)) {
     return PlacementFor(snapshot->node(node), shape, {});
   }
-  const std::shared_ptr<Entry> entry = EntryOf(shape);
+  const std::shared_ptr<Entry> entry = EntryFor(shape);
   const Asking asking(*entry);
   const std::vector<double> prices = entry->policy.PricesIn(snapshot);
   const MutexLock lock(entry->mutex);
@@ -222,7 +239,7 @@ tl::expected<Placement, Reason> ProfileTables::PlaceOn(
 PlanTable ProfileTables::TableFor(const std::shared_ptr<ProfileTables>& tables,
                                   const std::shared_ptr<const Snapshot>& snapshot,
                                   const RequestShape& shape) {
-  const std::shared_ptr<Entry> entry = tables->EntryOf(shape);
+  const std::shared_ptr<Entry> entry = tables->EntryFor(shape);
   const Asking asking(*entry);
   std::vector<double> prices = entry->policy.PricesIn(snapshot);
   const MutexLock lock(entry->mutex);

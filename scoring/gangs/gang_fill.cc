@@ -91,7 +91,8 @@ void GangFill::SumWorth() {
     worth.assign(tree_.size(), 0);
     for (NodeIndex node = 0; node < tree_.nodes(); ++node) {
       const NodeSpec& spec = transaction_.now()->node(node).spec();
-      worth[tree_.NodeVertex(node)] = alike.room[node] * WorthPerGpu(spec, alike.shape().nodes);
+      worth[tree_.NodeVertex(node)] =
+          alike.room[node] * WorthPerGpu(spec, alike.shape().nodes.wishes);
     }
     for (auto v = static_cast<TopologyDomain>(tree_.size() - 1); v > 0; --v)
       worth[tree_.parent(v)] += worth[v];

@@ -30,9 +30,9 @@ double GpusTaken(const RequestShape& shape, const DeviceChoice& choice) {
 
 }  // namespace
 
-double WorthPerGpu(const NodeSpec& spec, const NodeWishes& wishes) {
+double WorthPerGpu(const NodeSpec& spec, std::span<const TraitWish> wishes) {
   double percent = 0;
-  for (const TraitWish& wish : wishes.wishes) {
+  for (const TraitWish& wish : wishes) {
     if (wish.trait == kPriceWish) {
       percent -= wish.weight * spec.gpu_price;
     } else if (HasTrait(spec.traits, wish.trait)) {
@@ -42,12 +42,16 @@ double WorthPerGpu(const NodeSpec& spec, const NodeWishes& wishes) {
   return percent / 100;
 }
 
+int PointsOf(double worth_per_gpu, double gpus) {
+  const double points = worth_per_gpu * gpus * ExpectedWaste::kPointsPerGpu;
+  return static_cast<int>(std::lround(std::clamp(points, -kMostPoints, kMostPoints)));
+}
+
 void WorkloadFit::Score(const Node& node, const RequestShape& shape,
                         std::span<const DeviceChoice> choices, std::span<int> scores) const {
-  const double worth = WorthPerGpu(node.spec(), shape.nodes);
+  const double worth = WorthPerGpu(node.spec(), shape.nodes.wishes);
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    const double points = worth * GpusTaken(shape, choices[i]) * ExpectedWaste::kPointsPerGpu;
-    scores[i] = static_cast<int>(std::lround(std::clamp(points, -kMostPoints, kMostPoints)));
+    scores[i] = PointsOf(worth, GpusTaken(shape, choices[i]));
   }
 }
 

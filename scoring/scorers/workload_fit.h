@@ -13,6 +13,7 @@
 // Of a MIG device one seventh of a GPU is taken for each slice of compute, at least one.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "scoring/scorer.h"
@@ -23,7 +24,10 @@ namespace berth {
 inline constexpr std::string_view kWorkloadClassScorer = "workload-class";
 
 // Of one GPU that the pod takes on such a node, in GPUs.
-[[nodiscard]] double WorthPerGpu(const NodeSpec& spec, const NodeWishes& wishes);
+[[nodiscard]] double WorthPerGpu(const NodeSpec& spec, std::span<const TraitWish> wishes);
+
+// The score of so many GPUs.
+[[nodiscard]] int PointsOf(double worth_per_gpu, double gpus);
 
 class WorkloadFit final : public Scorer {
  public:
