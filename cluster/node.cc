@@ -44,6 +44,7 @@ Status Validate(const NodeSpec& spec) {
   };
   BERTH_TRY_STATUS(check("cpu_milli", spec.cpu_milli, kMostCpuMilli));
   BERTH_TRY_STATUS(check("memory_bytes", spec.memory_bytes, kMostMemoryBytes));
+  BERTH_TRY_STATUS(check("ephemeral_bytes", spec.ephemeral_bytes.value_or(0), kMostMemoryBytes));
   if (spec.gpus.size() > kMaxGpusPerNode) {
     return Invalid(".gpus: want at most " + std::to_string(kMaxGpusPerNode) + " GPUs, got " +
                    std::to_string(spec.gpus.size()));
@@ -93,6 +94,9 @@ Status Node::CanTake(const Placement& placement) const {
   }
   if (placement.memory_bytes > 0 && placement.memory_bytes > free_memory_bytes_) {
     return ShortOf("memory_bytes", placement.memory_bytes, free_memory_bytes_);
+  }
+  if (placement.ephemeral_bytes > 0 && placement.ephemeral_bytes > free_ephemeral_bytes_) {
+    return ShortOf("ephemeral_bytes", placement.ephemeral_bytes, free_ephemeral_bytes_);
   }
   int previous = -1;
   for (const DeviceGrant& grant : placement.grants) {
@@ -162,6 +166,7 @@ void Node::FindLowestPriority() {
 void Node::CountAll() {
   free_cpu_milli_ = spec_->cpu_milli;
   free_memory_bytes_ = spec_->memory_bytes;
+  free_ephemeral_bytes_ = spec_->ephemeral_bytes.value_or(kNotTracked);
   gpus_.clear();
   gpus_.reserve(spec_->gpus.size());
   for (const GpuSpec& gpu : spec_->gpus) gpus_.push_back({.memory_mib = gpu.memory_mib});
@@ -235,6 +240,7 @@ void Node::FindClosed() {
 void Node::Count(const PodRecord& pod, int sign) {
   free_cpu_milli_ -= sign * pod.placement.cpu_milli;
   free_memory_bytes_ -= sign * pod.placement.memory_bytes;
+  if (spec_->ephemeral_bytes) free_ephemeral_bytes_ -= sign * pod.placement.ephemeral_bytes;
   Take(pod.placement.grants, sign);
   const RequestShape& shape = pod.pod.shape;
   if (!shape.wants_gpu()) return;
@@ -263,7 +269,8 @@ void Node::Take(std::span<const DeviceGrant> grants, int sign) {
 
 bool operator==(const Node& a, const Node& b) {
   return *a.spec_ == *b.spec_ && a.free_cpu_milli_ == b.free_cpu_milli_ &&
-         a.free_memory_bytes_ == b.free_memory_bytes_ && a.gpus_ == b.gpus_ &&
+         a.free_memory_bytes_ == b.free_memory_bytes_ &&
+         a.free_ephemeral_bytes_ == b.free_ephemeral_bytes_ && a.gpus_ == b.gpus_ &&
          a.places_taken_ == b.places_taken_ && a.tenants_ == b.tenants_ && a.mig_ == b.mig_;
 }
 

@@ -58,6 +58,9 @@ struct NodeSpec {
   std::int64_t memory_bytes = 0;
   bool ready = true;  // able to run new pods
   std::vector<GpuSpec> gpus;
+  // Disk for the ephemeral storage of pods. Empty: the node does not say, it is not tracked, and no
+  // pod is refused for it here. (kube-scheduler takes it for 0, and refuses pods that ask for some.)
+  std::optional<std::int64_t> ephemeral_bytes = {};
   Labels labels = {};
   std::vector<Taint> taints = {};       // that exclude pods
   std::vector<Taint> soft_taints = {};  // PreferNoSchedule
@@ -155,6 +158,9 @@ class Node {
   // No bound pod has a priority as high as this.
   static constexpr int kNoPriority = std::numeric_limits<int>::max();
 
+  // More than any pod asks for.
+  static constexpr std::int64_t kNotTracked = std::numeric_limits<std::int64_t>::max();
+
   // What claims hold on one node; nullptr = nothing.
   using Claims = std::shared_ptr<const std::vector<ClaimedGpu>>;
 
@@ -164,6 +170,8 @@ class Node {
   [[nodiscard]] const NodeSpec& spec() const { return *spec_; }
   [[nodiscard]] std::int64_t free_cpu_milli() const { return free_cpu_milli_; }
   [[nodiscard]] std::int64_t free_memory_bytes() const { return free_memory_bytes_; }
+  // kNotTracked where the node does not say how much it has.
+  [[nodiscard]] std::int64_t free_ephemeral_bytes() const { return free_ephemeral_bytes_; }
   // One entry per GPU, by index.
   [[nodiscard]] std::span<const GpuFree> gpus() const { return gpus_; }
   // GPU pods on the node, by ascending number of GPUs.
@@ -232,6 +240,7 @@ class Node {
   std::shared_ptr<const NodeSpec> spec_;
   std::int64_t free_cpu_milli_ = 0;
   std::int64_t free_memory_bytes_ = 0;
+  std::int64_t free_ephemeral_bytes_ = kNotTracked;
   std::vector<GpuFree> gpus_;
   GpuMask closed_ = 0;
   int healthy_gpus_ = 0;

@@ -46,6 +46,7 @@ struct Placement {
   std::vector<DeviceGrant> grants;  // by ascending GPU index, each known GPU at most once
   std::vector<MigGrant> mig = {};   // sorted
   int places = 0;                   // on GPUs with several users (NodeSpec::places)
+  std::int64_t ephemeral_bytes = 0;
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 

@@ -74,6 +74,7 @@ std::size_t HashValue(const RequestShape& shape) {
   std::uint64_t hash = Mix64(static_cast<std::uint64_t>(shape.cpu_milli));
   const auto add = [&hash](std::uint64_t value) { hash = Mix64(hash ^ value); };
   add(static_cast<std::uint64_t>(shape.memory_bytes));
+  if (shape.ephemeral_bytes > 0) add(static_cast<std::uint64_t>(shape.ephemeral_bytes));
   add(shape.gpus.index());
   add(static_cast<std::uint64_t>(shape.gpu_count()));
   add(static_cast<std::uint64_t>(shape.milli_per_gpu()));

@@ -111,8 +111,9 @@ struct RequestShape {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_bytes = 0;
   GpuAsk gpus;
-  std::vector<std::string> models;  // accepted GPU models, sorted, unique; empty = any
-  LinkAsk links = {};               // the default for fewer than two GPUs
+  std::vector<std::string> models;   // accepted GPU models, sorted, unique; empty = any
+  std::int64_t ephemeral_bytes = 0;  // local ephemeral storage, by the same rule
+  LinkAsk links = {};                // the default for fewer than two GPUs
   // The resource by which whole GPUs are asked for, if pods can use several ("amd.com/gpu"); empty:
   // any.
   std::string gpu_resource = {};

@@ -164,6 +164,7 @@ int WholeChoicesInTurn(const Node& node, int count, const RequestShape& shape) {
 
 Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice) {
   Placement placement{node.spec().name, shape.cpu_milli, shape.memory_bytes, {}};
+  placement.ephemeral_bytes = shape.ephemeral_bytes;
   for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
     if ((choice.gpus & GpuBit(gpu)) == 0) continue;
     // GPUs of one node may differ in memory: a whole grant takes all of its own GPU, and a share

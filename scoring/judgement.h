@@ -12,7 +12,7 @@
 //
 // What decides about one node, in this order:
 //   1. the pod itself may be at fault, or none of our business;
-//   2. the filters (Engine::Filter): GPUs, CPU, memory, model, links, MIG;
+//   2. the filters (Engine::Filter): GPUs, CPU, memory, disk, model, links, MIG;
 //   3. admission: taints, node selector, required affinity;
 //   4. what is short now: whether evictions could make room for this pod;
 //   5. the topology domain that the pod's group requires.

@@ -63,6 +63,8 @@ constexpr auto kRows = [] {
   set(kGpuMemoryUnknown, kNever, "gpu_memory_unknown", "node does not publish its GPU memory");
   set(kTooFewCpus, kNever, "too_few_cpus", "node has less CPU than the pod asks for");
   set(kTooLittleMemory, kNever, "too_little_memory", "node has less memory than the pod asks for");
+  set(kTooLittleDisk, kNever, "too_little_disk",
+      "node has less ephemeral storage than the pod asks for");
   set(kLinksUnknown, kNever, "links_unknown",
       "node does not publish the GPU links or NUMA groups that the pod asks for");
   set(kNeverLinked, kNever, "never_linked", "node has no GPUs linked as the pod asks");
@@ -85,6 +87,7 @@ constexpr auto kRows = [] {
   set(kMigStale, kNever, "mig_stale", "MIG labels and devices of the node contradict each other");
   set(kCpuShort, kNow, "cpu_short", "not enough free CPU");
   set(kMemoryShort, kNow, "memory_short", "not enough free memory");
+  set(kDiskShort, kNow, "disk_short", "not enough free ephemeral storage");
   set(kGpusBusy, kNow, "gpus_busy", "not enough idle GPUs");
   set(kShareBusy, kNow, "share_busy", "no GPU with enough free share");
   set(kLinkedBusy, kNow, "linked_busy", "no idle GPUs linked as the pod asks");
@@ -94,6 +97,7 @@ constexpr auto kRows = [] {
   };
   held(kCpuHeld, "cpu_held", kCpuShort);
   held(kMemoryHeld, "memory_held", kMemoryShort);
+  held(kDiskHeld, "disk_held", kDiskShort);
   held(kGpusHeld, "gpus_held", kGpusBusy);
   held(kShareHeld, "share_held", kShareBusy);
   held(kLinkedHeld, "linked_held", kLinkedBusy);
@@ -139,6 +143,8 @@ Reason HeldForGood(Reason reason) {
       return Reason::kCpuHeld;
     case Reason::kMemoryShort:
       return Reason::kMemoryHeld;
+    case Reason::kDiskShort:
+      return Reason::kDiskHeld;
     case Reason::kGpusBusy:
       return Reason::kGpusHeld;
     case Reason::kShareBusy:

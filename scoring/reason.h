@@ -47,6 +47,7 @@ enum class Reason : std::uint8_t {
   kGpuMemoryUnknown,  // asked by GPU memory, which the node does not publish
   kTooFewCpus,        // the whole node
   kTooLittleMemory,   // the whole node
+  kTooLittleDisk,     // the whole node, for ephemeral storage
   kLinksUnknown,      // the pod asks for links or a NUMA group that the node does not publish
   kNeverLinked,       // of all healthy GPUs none are linked as the pod asks
   kNoMig,             // no GPU of the node is partitioned
@@ -62,12 +63,14 @@ enum class Reason : std::uint8_t {
   kMigStale,
   kCpuShort,
   kMemoryShort,
+  kDiskShort,
   kGpusBusy,
   kShareBusy,
   kLinkedBusy,  // enough GPUs are idle, and none of them are linked as the pod asks
   kMigBusy,     // the node has such MIG devices, and too few are free or can be cut now
   kCpuHeld,     // as kCpuShort ... kMigBusy, and no pod that holds it may be evicted for this one
   kMemoryHeld,
+  kDiskHeld,
   kGpusHeld,
   kShareHeld,
   kLinkedHeld,

@@ -40,7 +40,7 @@ SchedulerCounts CountForScheduler(const Snapshot& snapshot, const PodRequest& po
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     const Reason admits = Admits(node.spec(), pod);
-    const std::array<std::pair<std::int64_t*, bool>, 5> checks = {
+    const std::array<std::pair<std::int64_t*, bool>, 6> checks = {
         {{&counts.not_ready, !node.spec().ready},
          {&counts.tainted, admits == Reason::kTaintNotTolerated},
          {&counts.not_selected,
@@ -48,7 +48,9 @@ SchedulerCounts CountForScheduler(const Snapshot& snapshot, const PodRequest& po
               !SelectsNode(*pod.constraints, node.spec().name, node.spec().labels)},
          {&counts.cpu, pod.shape.cpu_milli > std::max<std::int64_t>(node.free_cpu_milli(), 0)},
          {&counts.memory,
-          pod.shape.memory_bytes > std::max<std::int64_t>(node.free_memory_bytes(), 0)}}};
+          pod.shape.memory_bytes > std::max<std::int64_t>(node.free_memory_bytes(), 0)},
+         {&counts.disk,
+          pod.shape.ephemeral_bytes > std::max<std::int64_t>(node.free_ephemeral_bytes(), 0)}}};
     bool any = false;
     for (const auto& [count, refuses] : checks) {
       *count += refuses ? 1 : 0;

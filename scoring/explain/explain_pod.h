@@ -49,7 +49,7 @@ struct ReasonCount {
 // On how many nodes kube-scheduler's own filters would refuse the pod, whatever Berth says. A node
 // may count more than once.
 struct SchedulerCounts {
-  std::int64_t not_ready = 0, tainted = 0, not_selected = 0, cpu = 0, memory = 0;
+  std::int64_t not_ready = 0, tainted = 0, not_selected = 0, cpu = 0, memory = 0, disk = 0;
   std::int64_t any = 0;  // of these at least one
 };
 

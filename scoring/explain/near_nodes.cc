@@ -83,6 +83,8 @@ bool MayDecide(Need need, Reason reason) {
       return reason == kCpuShort || reason == kCpuHeld || reason == kTooFewCpus;
     case Need::kMemory:
       return reason == kMemoryShort || reason == kMemoryHeld || reason == kTooLittleMemory;
+    case Need::kDisk:
+      return reason == kDiskShort || reason == kDiskHeld || reason == kTooLittleDisk;
     case Need::kCount:
       break;
   }

@@ -11,6 +11,7 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kCordon = "node.kubernetes.io/unschedulable";
+constexpr std::int64_t kLeastTold = std::int64_t{1} << 20;  // bytes
 
 NodeConstraints ConstraintsOf(const PodRequest& pod) {
   return pod.constraints == nullptr ? NodeConstraints() : *pod.constraints;
@@ -146,9 +147,9 @@ std::string LessGpuMemory(const Node& node) {
 
 std::string_view CodeOf(Need need) {
   constexpr std::array<std::string_view, kNeeds.size()> kCodes = {
-      "link",      "numa",       "min_bandwidth", "links",     "required_domain",
-      "isolation", "gpu_memory", "taints",        "selection", "model",
-      "traits",    "gpu_uuids",  "resource",      "cpu",       "memory"};
+      "link",       "numa",   "min_bandwidth", "links", "required_domain", "isolation",
+      "gpu_memory", "taints", "selection",     "model", "traits",          "gpu_uuids",
+      "resource",   "cpu",    "memory",        "disk"};
   return kCodes[static_cast<std::size_t>(need)];
 }
 
@@ -189,6 +190,8 @@ bool Has(const PodRequest& pod, Need need) {
       return shape.cpu_milli > 0;
     case Need::kMemory:
       return shape.memory_bytes > 0;
+    case Need::kDisk:
+      return shape.ephemeral_bytes > 0;
     case Need::kCount:
       break;
   }
@@ -250,6 +253,9 @@ PodRequest Without(const PodRequest& pod, Need need) {
     case Need::kMemory:
       shape.memory_bytes = 0;
       break;
+    case Need::kDisk:
+      shape.ephemeral_bytes = 0;
+      break;
     case Need::kCount:
       break;
   }
@@ -291,9 +297,13 @@ std::string Instead(const PodRequest& pod, Need need, const Node& node) {
       return "with " + CpuText(node.free_cpu_milli()) + " CPUs instead of " +
              CpuText(shape.cpu_milli);
     case Need::kMemory:
-      if (node.free_memory_bytes() < (std::int64_t{1} << 20)) return "";
+      if (node.free_memory_bytes() < kLeastTold) return "";
       return "with " + MemoryText(node.free_memory_bytes()) + " of memory instead of " +
              MemoryText(shape.memory_bytes);
+    case Need::kDisk:
+      if (node.free_ephemeral_bytes() < kLeastTold) return "";
+      return "with " + MemoryText(node.free_ephemeral_bytes()) +
+             " of ephemeral storage instead of " + MemoryText(shape.ephemeral_bytes);
     case Need::kCount:
       break;
   }

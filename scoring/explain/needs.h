@@ -31,6 +31,7 @@ enum class Need : std::uint8_t {
   kResource,   // the vendor's resource
   kCpu,        // as much CPU
   kMemory,     // as much memory
+  kDisk,       // as much ephemeral storage
   kCount,
 };
 inline constexpr auto kNeeds = [] {

@@ -342,6 +342,8 @@ NodeReport ReportOf(const Node& node) {
                    .free_cpu_milli = node.free_cpu_milli(),
                    .memory_bytes = spec.memory_bytes,
                    .free_memory_bytes = node.free_memory_bytes(),
+                   .ephemeral_bytes = spec.ephemeral_bytes,
+                   .free_ephemeral_bytes = {},
                    .taints = {},
                    .gpus = {},
                    .idle_gpus = std::popcount(IdleGpus(node)),
@@ -354,6 +356,7 @@ NodeReport ReportOf(const Node& node) {
                    .links = spec.links,
                    .mig_spec = spec.mig,
                    .mig_use = node.mig()};
+  if (spec.ephemeral_bytes) facts.free_ephemeral_bytes = node.free_ephemeral_bytes();
   for (const Taint& taint : spec.taints) facts.taints.push_back(TextOf(taint));
   for (const Taint& taint : spec.soft_taints) facts.taints.push_back(TextOf(taint));
   for (const auto& pod : node.pods()) {
@@ -397,6 +400,12 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kTooLittleMemory:
       return MemoryText(node.free_memory_bytes()) + " of " + MemoryText(spec.memory_bytes) +
              " of memory free, needs " + MemoryText(shape.memory_bytes);
+    case Reason::kDiskShort:
+    case Reason::kDiskHeld:
+    case Reason::kTooLittleDisk:
+      return MemoryText(node.free_ephemeral_bytes()) + " of " +
+             MemoryText(spec.ephemeral_bytes.value_or(0)) + " of ephemeral storage free, needs " +
+             MemoryText(shape.ephemeral_bytes);
     case Reason::kModelMismatch:
       return ModelText(spec, shape);
     case Reason::kTraitMissing:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct NodeReport {
   double gpu_price = 0;
   std::int64_t cpu_milli = 0, free_cpu_milli = 0;
   std::int64_t memory_bytes = 0, free_memory_bytes = 0;
+  // Empty: not tracked (NodeSpec).
+  std::optional<std::int64_t> ephemeral_bytes, free_ephemeral_bytes;
   std::vector<std::string> taints;  // "key=value:NoSchedule"
   std::vector<GpuFacts> gpus;
   int idle_gpus = 0;  // that can be given whole now

@@ -218,11 +218,17 @@ Reason DeviceFit::Check(const Node& node, const RequestShape& shape) const {
   if (VerdictOf(gpus) == Verdict::kUnresolvable) return gpus;
   if (shape.cpu_milli > node.spec().cpu_milli) return Reason::kTooFewCpus;
   if (shape.memory_bytes > node.spec().memory_bytes) return Reason::kTooLittleMemory;
+  if (shape.ephemeral_bytes > node.spec().ephemeral_bytes.value_or(Node::kNotTracked)) {
+    return Reason::kTooLittleDisk;
+  }
   if (gpus != Reason::kFits) return gpus;
   // A pod that asks for none of a resource fits even if it is overcommitted.
   if (shape.cpu_milli > 0 && shape.cpu_milli > node.free_cpu_milli()) return Reason::kCpuShort;
   if (shape.memory_bytes > 0 && shape.memory_bytes > node.free_memory_bytes()) {
     return Reason::kMemoryShort;
+  }
+  if (shape.ephemeral_bytes > 0 && shape.ephemeral_bytes > node.free_ephemeral_bytes()) {
+    return Reason::kDiskShort;
   }
   return Reason::kFits;
 }

@@ -66,6 +66,7 @@ bool Contains(const Counts& more, const Counts& less) {
 // Whether a search finds the same on both, but for the names.
 bool Interchangeable(const Node& a, const Node& b) {
   if (a.free_cpu_milli() != b.free_cpu_milli() || a.free_memory_bytes() != b.free_memory_bytes() ||
+      a.free_ephemeral_bytes() != b.free_ephemeral_bytes() ||
       !std::ranges::equal(a.gpus(), b.gpus()) || a.closed() != b.closed() ||
       a.free_places() != b.free_places() || a.claimed() != b.claimed()) {
     return false;

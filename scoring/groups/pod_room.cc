@@ -72,7 +72,8 @@ int PodsThatFit(const Node& node, const RequestShape& shape) {
   if (FirstObjection(node, shape) != Reason::kFits) return 0;
   const std::int64_t pods =
       std::min({DevicesFor(node, shape), Times(node.free_cpu_milli(), shape.cpu_milli),
-                Times(node.free_memory_bytes(), shape.memory_bytes)});
+                Times(node.free_memory_bytes(), shape.memory_bytes),
+                Times(node.free_ephemeral_bytes(), shape.ephemeral_bytes)});
   return static_cast<int>(std::clamp<std::int64_t>(pods, 1, kMostPods));
 }
 

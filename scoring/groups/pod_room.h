@@ -8,8 +8,8 @@
 
 namespace berth {
 
-// Placed one after the other, by devices, CPU and memory; 0 if a filter refuses the first. At most
-// kMostPods, for a pod that asks for nothing.
+// Placed one after the other, by devices, CPU, memory and disk; 0 if a filter refuses the first. At
+// most kMostPods, for a pod that asks for nothing.
 constexpr int kMostPods = 1 << 16;
 int PodsThatFit(const Node& node, const RequestShape& shape);
 

@@ -57,12 +57,15 @@ bool IsIdle(const Node& node) {
                               [](const auto& held) { return held->pod.shape.wants_gpu(); });
 }
 
-// How many of the kind the node's free CPU and memory suffice for.
+// How many of the kind the node's free CPU, memory and disk suffice for.
 int RoomFor(const Node& node, const Kind& kind) {
   std::int64_t room = kind.waiting;
   const RequestShape& shape = kind.pod->shape;
   if (shape.cpu_milli > 0) room = std::min(room, node.free_cpu_milli() / shape.cpu_milli);
   if (shape.memory_bytes > 0) room = std::min(room, node.free_memory_bytes() / shape.memory_bytes);
+  if (shape.ephemeral_bytes > 0) {
+    room = std::min(room, node.free_ephemeral_bytes() / shape.ephemeral_bytes);
+  }
   return static_cast<int>(std::max<std::int64_t>(room, 0));
 }
 

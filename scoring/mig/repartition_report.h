@@ -6,7 +6,7 @@
 // Only nodes whose GPUs are all partitioned are considered (static, and not fixed), without GPU
 // pods, devices with several users, or trouble; and only waiting pods that ask for one device by
 // the name of its profile. A pod counts for the first node, and no other, that admits it
-// (admission.h) and whose free CPU and memory suffice for so many like it.
+// (admission.h) and whose free CPU, memory and disk suffice for so many like it.
 #pragma once
 
 #include <memory>

@@ -12,10 +12,11 @@ namespace {
 constexpr double kLargestUnit = 1e12;
 constexpr double kForgotten = 1e-9;  // pods
 
-// The key that distinguishes classes. Links, needs and wishes do not say how many GPUs will be
-// asked for.
+// The key that distinguishes classes. Links, disk, needs and wishes do not say how many GPUs will
+// be asked for.
 RequestShape KeyOf(RequestShape shape) {
   shape.memory_bytes = 0;
+  shape.ephemeral_bytes = 0;
   shape.links = {};
   shape.isolation = Isolation::kUnsaid;
   shape.min_gpu_memory_mib = 0;

@@ -95,6 +95,7 @@ Json NodeJson(const Node& node) {
                {"memory_bytes", AtMost(spec.memory_bytes)},
                {"ready", spec.ready},
                {"gpus", std::move(gpus)}};
+  if (spec.ephemeral_bytes) json["ephemeral_bytes"] = AtMost(*spec.ephemeral_bytes);
   if (spec.places != GpuPlaces{}) {
     json["places"] = {{"count", spec.places.count},
                       {"foreign", spec.places.foreign},
@@ -167,6 +168,8 @@ Json PodJson(const PodRecord& record) {
                {"models", record.pod.shape.models},
                {"containers", std::move(containers)},
                {"grants", std::move(grants)}};
+  const std::int64_t ephemeral = record.placement.ephemeral_bytes;
+  if (ephemeral > 0) json["ephemeral_bytes"] = AtMost(ephemeral);
   for (const MigGrant& grant : record.placement.mig) json["mig"].push_back(MigGrantJson(grant));
   if (record.placement.places > 0) json["places"] = record.placement.places;
   const std::string& resource = record.pod.shape.gpu_resource;
@@ -301,6 +304,9 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   fields.Text("gpu_model", spec.gpu_model);
   fields.Integer("cpu_milli", 0, kMost, spec.cpu_milli);
   fields.Integer("memory_bytes", 0, kMost, spec.memory_bytes);
+  std::int64_t ephemeral = -1;  // not said
+  fields.Integer("ephemeral_bytes", 0, kMost, ephemeral);
+  if (ephemeral >= 0) spec.ephemeral_bytes = ephemeral;
   fields.Bool("ready", spec.ready);
   fields.Bool("refuses_gpu_pods", spec.refuses_gpu_pods);
   fields.Text("gpu_condition", spec.gpu_condition);
@@ -434,6 +440,7 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   fields.Text("node", placement.node);
   fields.Integer("cpu_milli", 0, kMost, placement.cpu_milli);
   fields.Integer("memory_bytes", 0, kMost, placement.memory_bytes);
+  fields.Integer("ephemeral_bytes", 0, kMost, placement.ephemeral_bytes);
   fields.Object("ask", [&](const Json& ask, const std::string& place) {
     return ReadAsk(ask, place, request.shape.gpus);
   });
@@ -472,6 +479,7 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   std::ranges::sort(placement.mig);
   request.shape.cpu_milli = placement.cpu_milli;
   request.shape.memory_bytes = placement.memory_bytes;
+  request.shape.ephemeral_bytes = placement.ephemeral_bytes;
   pod.reserved = state != "bound";
   return pod;
 }

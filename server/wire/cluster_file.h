@@ -34,6 +34,9 @@
 // granted twice, pods on nodes that are not there. Without that mark the file is what somebody
 // wants, and has to fit.
 //
+// Nodes that say how much disk pods can have, and pods that ask for some, have "ephemeral_bytes"; a
+// node without it refuses no pod for it.
+//
 // Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
 // all but the name may be left out. A Kubernetes NodeList (kubectl get nodes -o json) is taken as
 // well, and a List of nodes, pods and PodGroups (kubectl get nodes,pods,podgroups -A -o json): pods

@@ -27,7 +27,8 @@ const char* StateOf(PodState state) {
 Json AsksJson(const RequestShape& shape) {
   Json json = {{"text", AskText(shape.gpus)},
                {"cpu_milli", shape.cpu_milli},
-               {"memory_bytes", shape.memory_bytes}};
+               {"memory_bytes", shape.memory_bytes},
+               {"ephemeral_bytes", shape.ephemeral_bytes}};
   if (const auto* const whole = std::get_if<WholeGpus>(&shape.gpus)) {
     json["gpus"] = whole->count;
   } else if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
@@ -92,6 +93,10 @@ Json FactsJson(const NodeReport& facts) {
                {"free_memory_bytes", facts.free_memory_bytes},
                {"taints", facts.taints},
                {"idle_gpus", facts.idle_gpus}};
+  if (facts.ephemeral_bytes) {
+    json["ephemeral_bytes"] = *facts.ephemeral_bytes;
+    json["free_ephemeral_bytes"] = *facts.free_ephemeral_bytes;
+  }
   if (facts.gpu_price > 0) json["gpu_price"] = facts.gpu_price;
   json["gpus"] = Json::array();
   for (const GpuFacts& gpu : facts.gpus) {
@@ -221,7 +226,8 @@ Json ReportJson(const PodReport& report) {
   json["kube_scheduler"] = {
       {"nodes", told.scheduler.any},       {"not_ready", told.scheduler.not_ready},
       {"tainted", told.scheduler.tainted}, {"not_selected", told.scheduler.not_selected},
-      {"cpu", told.scheduler.cpu},         {"memory", told.scheduler.memory}};
+      {"cpu", told.scheduler.cpu},         {"memory", told.scheduler.memory},
+      {"disk", told.scheduler.disk}};
   json["best"] = Json::array();
   for (const ScoredNode& scored : told.best) json["best"].push_back(BestJson(scored));
   json["nearest"] = Json::array();

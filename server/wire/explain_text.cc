@@ -135,6 +135,7 @@ std::string SchedulerText(const SchedulerCounts& counts) {
   add(counts.not_selected, "node selector or required affinity");
   add(counts.cpu, "CPU");
   add(counts.memory, "memory");
+  add(counts.disk, "ephemeral storage");
   if (rows.empty()) return "";
   return "Nodes that kube-scheduler's own filters refuse, " + std::to_string(counts.any) +
          " in all:\n" + TableOf(rows);
@@ -210,7 +211,12 @@ std::string TextOf(const NodeReport& node) {
       (node.refuses_gpu_pods ? ", its kubelet refused the last pods with GPUs" : "") + "\n";
   text += "  CPU " + CpuText(node.free_cpu_milli) + " of " + CpuText(node.cpu_milli) +
           " free, memory " + MemoryText(node.free_memory_bytes) + " of " +
-          MemoryText(node.memory_bytes) + " free\n";
+          MemoryText(node.memory_bytes) + " free";
+  if (node.ephemeral_bytes) {
+    text += ", ephemeral storage " + MemoryText(*node.free_ephemeral_bytes) + " of " +
+            MemoryText(*node.ephemeral_bytes) + " free";
+  }
+  text += "\n";
   for (const std::string& taint : node.taints) text += "  taint " + taint + "\n";
   if (!node.traits.empty()) text += "  traits " + Join(node.traits, ", ") + "\n";
   text += GpusLines(node, "  ");

@@ -114,11 +114,13 @@ class NodeReader {
       const bool mig = name.starts_with(kMigResourcePrefix);
       const bool other = !gpus && rules_.dialects->ReadsNodeResource(name);
       const bool of_trait = rules_.traits.Reads(name);
-      if (!gpus && !mig && !other && !of_trait && name != "cpu" && name != "memory") continue;
+      const bool native = name == "cpu" || name == "memory" || name == "ephemeral-storage";
+      if (!gpus && !mig && !other && !of_trait && !native) continue;
       const auto quantity = ReadAmount("allocatable", name, field.value(), gpus.has_value());
       if (!quantity) continue;
       if (name == "cpu") spec_.cpu_milli = quantity->MilliValue();
       if (name == "memory") spec_.memory_bytes = quantity->Value();
+      if (name == "ephemeral-storage") spec_.ephemeral_bytes = quantity->Value();
       if (gpus) Raise(Devices(*gpus, name).allocatable, quantity->Value());
       if (mig) AddMigDevices(name, quantity->Value());
       if (other) Other(name).allocatable = quantity->Value();

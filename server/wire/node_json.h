@@ -43,9 +43,9 @@ struct DecodedNode {
   std::string problem;
 };
 
-// Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. CPU and memory
-// are those of status.allocatable, GPUs and MIG devices as the dialects say, their model and
-// memory as in node_gpu_facts.h, links as in node_links.h. Error:
+// Decodes a NodeList, or a List of Nodes as `kubectl get nodes -o json` prints it. CPU, memory
+// and ephemeral storage are those of status.allocatable, GPUs and MIG devices as the dialects say,
+// their model and memory as in node_gpu_facts.h, links as in node_links.h. Error:
 // kInvalidArgument with the place ("items[3].status.allocatable.cpu: ..."). Labels and taints come
 // along; a node that is cordoned (spec.unschedulable) has the taint
 // node.kubernetes.io/unschedulable.

@@ -48,6 +48,7 @@ void Place(ObservedPod& observed, const Dialect* dialect, const Annotation& gran
            bool asks_for_gpus) {
   const PodRequest& pod = observed.pod;
   observed.placement = {observed.node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
+  observed.placement.ephemeral_bytes = pod.shape.ephemeral_bytes;
   if (dialect == nullptr) return;
   const Status placed = ReadGrants(*dialect, grants, asks_for_gpus, observed);
   if (placed) return;

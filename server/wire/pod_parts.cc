@@ -7,6 +7,7 @@ ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
   AddWords(other);
   cpu_milli = Capped(cpu_milli + other.cpu_milli);
   memory_bytes = Capped(memory_bytes + other.memory_bytes);
+  ephemeral_bytes = Capped(ephemeral_bytes + other.ephemeral_bytes);
   gpus = Capped(gpus + other.gpus);
   share_milli = Capped(share_milli + other.share_milli);
   share_bytes = Capped(share_bytes + other.share_bytes);
@@ -22,6 +23,7 @@ void ResourceAsk::Raise(const ResourceAsk& other) {
   AddWords(other);
   cpu_milli = std::max(cpu_milli, other.cpu_milli);
   memory_bytes = std::max(memory_bytes, other.memory_bytes);
+  ephemeral_bytes = std::max(ephemeral_bytes, other.ephemeral_bytes);
   gpus = std::max(gpus, other.gpus);
   share_milli = std::max(share_milli, other.share_milli);
   share_bytes = std::max(share_bytes, other.share_bytes);

@@ -30,6 +30,7 @@ inline std::int64_t Capped(std::int64_t amount) { return std::min(amount, kMostA
 struct ResourceAsk {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_bytes = 0;
+  std::int64_t ephemeral_bytes = 0;
   std::int64_t gpus = 0;
   std::int64_t share_milli = 0;
   std::int64_t share_bytes = 0;

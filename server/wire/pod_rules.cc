@@ -22,6 +22,12 @@ std::int64_t Times(std::int64_t value, std::int64_t factor) {
   return value > kMostAsked / factor ? kMostAsked : value * factor;
 }
 
+// Where a resource of Kubernetes is counted that comes in bytes; nullptr: it is none.
+std::int64_t ResourceAsk::*BytesOf(std::string_view resource) {
+  if (resource == "memory") return &ResourceAsk::memory_bytes;
+  return resource == "ephemeral-storage" ? &ResourceAsk::ephemeral_bytes : nullptr;
+}
+
 // Extended resources have a domain, and it is not Kubernetes' own.
 bool IsDevice(std::string_view resource) {
   const std::size_t domain = resource.find('/');
@@ -95,13 +101,14 @@ PodRules::PodRules(std::shared_ptr<const Dialects> dialects,
 
 Status PodRules::Add(std::string_view resource, std::string_view text, ResourceAsk& ask) const {
   const bool is_cpu = resource == "cpu";
-  const bool is_memory = resource == "memory";
-  if (!is_cpu && !is_memory && words_->IsIgnored(resource)) {
+  std::int64_t ResourceAsk::*const bytes = BytesOf(resource);
+  const bool is_native = is_cpu || bytes != nullptr;
+  if (!is_native && words_->IsIgnored(resource)) {
     ask.other_devices = true;
     return {};
   }
-  const auto word = is_cpu || is_memory ? std::nullopt : words_->Find(resource);
-  const bool is_other = !is_cpu && !is_memory && !word;
+  const auto word = is_native ? std::nullopt : words_->Find(resource);
+  const bool is_other = !is_native && !word;
   // What only the catalogue knows may be what DRA gives out by that name here.
   const bool may_be_class = is_other || (word && word->rank != GpuRank::kConfigured);
   const auto of_class = may_be_class && classes_ != nullptr ? classes_->ClassOf(resource)
@@ -125,8 +132,8 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   ResourceAsk added;
   if (is_cpu) {
     added.cpu_milli = Capped(quantity->MilliValue());
-  } else if (is_memory) {
-    added.memory_bytes = Capped(quantity->Value());
+  } else if (bytes != nullptr) {
+    added.*bytes = Capped(quantity->Value());
   } else if (of_class) {
     added.mig.Add({*of_class->profile, false}, Capped(quantity->Value()));
   } else if (dialect != nullptr) {
@@ -195,6 +202,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   request.refusal = parts.problem.empty() ? Objection(ask) : parts.problem;
   request.shape.cpu_milli = ask.cpu_milli;
   request.shape.memory_bytes = ask.memory_bytes;
+  request.shape.ephemeral_bytes = ask.ephemeral_bytes;
   if (request.refusal.empty()) {
     request.shape.gpus = GpuAskOf(ask);
     request.shape.gpu_resource = ask.gpu_resource;

@@ -15,8 +15,8 @@
 namespace berth::wire {
 
 inline constexpr std::string_view kTemplateAssumes =
-    "CPU and memory for all pods, no labels but machine type, linux and GPU model, no taints, no "
-    "MIG, no agent for shares of GPUs";
+    "CPU, memory and disk for all pods, no labels but machine type, linux and GPU model, no "
+    "taints, no MIG, no agent for shares of GPUs";
 
 // Its name is "node". Error: kInvalidArgument, without a place: a type that is not known, with
 // the nearest names; GPUs by whose resource the configuration counts none.

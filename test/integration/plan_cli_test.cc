@@ -226,7 +226,7 @@ TEST_F(PlanCommands, WhatAPoolWithoutNodesWouldTakeIsToldByItsMachineType) {
       "machine type Standard_ND96isr_H200_v5 (no node yet, 8 GPUs, NVIDIA-H200): 1 node takes 1 "
       "pod (8 GPUs), 2 take 2 pods (10 GPUs)\n"
       "machine type HQ_L40S (no node yet, 4 GPUs, NVIDIA-L40S): 2 nodes take none of them\n"
-      "  assumed of a machine type: CPU and memory for all pods, no labels but machine type, "
+      "  assumed of a machine type: CPU, memory and disk for all pods, no labels but machine type, "
       "linux and GPU model, no taints, no MIG, no agent for shares of GPUs\n"
       "No pool takes 1 pod, even if no other waited: team/picky\n")
       << told.err;

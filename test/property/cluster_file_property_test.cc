@@ -34,6 +34,7 @@ PodRequest APodOf(RandomWorld& world, int number) {
   PodRequest pod = world.APodNumbered(number);
   if (number == 0) pod.shape.memory_bytes = AnAmount(world);  // of one: nodes add them up
   if (number == 1) pod.shape.cpu_milli = AnAmount(world);
+  if (number == 2) pod.shape.ephemeral_bytes = AnAmount(world);
   if (world.Chance(10)) pod.shape.gpus = GpuShare{1, AnAmount(world)};
   pod.priority = world.OneOf<int>({0, 7, std::numeric_limits<int>::min()});
   if (world.Chance(20))
@@ -48,6 +49,7 @@ void Fill(RandomWorld& world, ClusterState& state, LearnedMix& mix) {
     NodeSpec spec = world.ANodeNamed("n" + std::to_string(i));
     if (world.Chance(20)) spec.memory_bytes = std::int64_t{1} << 60;  // the most that is valid
     if (world.Chance(20)) spec.cpu_milli = 1'000'000'000'000;
+    if (world.Chance(20)) spec.ephemeral_bytes = std::int64_t{1} << 60;
     if (world.Chance(20)) spec.taints.push_back({"k", "v", TaintEffect::kNoExecute});
     events.emplace_back(NodeUpserted{std::move(spec)});
   }

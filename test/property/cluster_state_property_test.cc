@@ -251,6 +251,9 @@ class RandomRun {
     if (placement.memory_bytes > 0) {
       ASSERT_GE(whole.free_memory_bytes(), 0);
     }
+    if (placement.ephemeral_bytes > 0) {
+      ASSERT_GE(whole.free_ephemeral_bytes(), 0);
+    }
     const Node node = model_.NodeAsNamed(placement.node);
     for (const DeviceGrant& grant : placement.grants) {
       const GpuFree& free = node.gpus()[static_cast<std::size_t>(grant.gpu)];

@@ -96,6 +96,7 @@ class CaseMaker {
       }
     }
     if (world_.Chance(10)) node.Tainted("dedicated");
+    if (world_.Chance(40)) node.DiskGib(world_.Between(2, 16));
     return node;
   }
 
@@ -110,6 +111,7 @@ class CaseMaker {
     if (what == 6) pod.Cpu(world_.Between(2, 12));
     if (what == 7) pod.ShareByMemory(world_.Between(1, 16) * 1000);
     if (world_.Chance(15)) pod.Models({"A100"});
+    if (world_.Chance(40)) pod.DiskGib(world_.Between(1, 4));
     NodeConstraints constraints;
     if (world_.Chance(15)) constraints.selector = {{"disk", LabelOperator::kIn, {"ssd"}}};
     if (world_.Chance(20))

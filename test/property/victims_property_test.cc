@@ -29,13 +29,15 @@ using Cost = std::tuple<int, int, std::int64_t, std::int64_t, std::int64_t>;
 
 struct World {
   explicit World(std::uint64_t seed) : random(seed) {
-    ANode a_node = ANode("n").Gpus(random.Between(1, 4)).Cpu(cpu ? 16 : 1000);
+    ANode a_node = ANode("n").Gpus(random.Between(1, 4)).Cpu(scarce ? 16 : 1000);
+    if (scarce) a_node.DiskGib(16);
     const int gpus = static_cast<int>(a_node.Spec().gpus.size());
     const int count = random.Between(1, 7);
     for (int i = 0; i < count; ++i) {
       APod pod("v" + std::to_string(i));
       pod.Priority(random.Between(0, 4));
       pod.Cpu(random.Between(0, 4));
+      pod.DiskGib(random.Between(0, 4));
       if (random.Chance(40)) pod.Labelled({{"app", "web"}});
       if (random.Chance(60)) pod.Checkpointed(kNow - std::chrono::minutes(random.Between(-5, 90)));
       const int gpu = random.Between(0, gpus - 1);
@@ -49,6 +51,7 @@ struct World {
     }
     node.emplace(a_node.Build());
     preemptor.Priority(kPreemptor).Cpu(random.Between(0, 8));
+    preemptor.DiskGib(random.Between(0, 8));
     random.Chance(50) ? preemptor.Whole(random.Between(1, gpus))
                       : preemptor.Share(random.Between(1, 10) * 100);
     budgets = {{"default", "b", LabelSelector{{"app", LabelOperator::kIn, {"web"}}},
@@ -98,7 +101,7 @@ struct World {
   }
 
   RandomWorld random;
-  const bool cpu = random.Chance(30);  // may be short
+  const bool scarce = random.Chance(30);  // CPU and disk may be short
   const bool unattributed = random.Chance(20);
   std::optional<Node> node;
   APod preemptor{"p"};
@@ -120,10 +123,10 @@ TEST(VictimsProperty, AreAllowedAndSufficeAndAreTheBestSetWhereOnlyGpusAreShort)
       ASSERT_EQ(std::ranges::count(set, nullptr), 0);
       const auto cost = world.CostOf(set);
       ASSERT_TRUE(cost) << "not allowed, or not enough";
-      if (!world.cpu && !world.unattributed) {
+      if (!world.scarce && !world.unattributed) {
         ASSERT_EQ(*cost, *best);
       }
-    } else if (!world.cpu && !world.unattributed) {
+    } else if (!world.scarce && !world.unattributed) {
       ASSERT_FALSE(best) << "there was a set";
     }
   }

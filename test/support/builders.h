@@ -62,6 +62,10 @@ class APod {
     pod_.shape.memory_bytes = gib * kGib;
     return *this;
   }
+  APod& DiskGib(std::int64_t gib) {
+    pod_.shape.ephemeral_bytes = gib * kGib;
+    return *this;
+  }
   APod& Models(std::vector<std::string> sorted) {
     pod_.shape.models = std::move(sorted);
     return *this;
@@ -159,6 +163,7 @@ class APod {
   // What it takes on these GPUs of that node; memory of a GPU only where a share names it.
   [[nodiscard]] Placement On(const std::string& node, const std::vector<int>& gpus = {}) const {
     Placement placement{node, pod_.shape.cpu_milli, pod_.shape.memory_bytes, {}};
+    placement.ephemeral_bytes = pod_.shape.ephemeral_bytes;
     const auto* share = std::get_if<GpuShare>(&pod_.shape.gpus);
     for (const int gpu : gpus) {
       placement.grants.push_back(
@@ -237,6 +242,11 @@ class ANode {
   }
   ANode& MemoryGib(std::int64_t gib) {
     spec_.memory_bytes = gib * kGib;
+    return *this;
+  }
+  // It says how much disk it has for pods; else that is not tracked.
+  ANode& DiskGib(std::int64_t gib) {
+    spec_.ephemeral_bytes = gib * kGib;
     return *this;
   }
   ANode& Model(const std::string& model) {

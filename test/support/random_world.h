@@ -64,6 +64,7 @@ class RandomWorld {
     } else if (AllAlike(node.Spec()) && Chance(20)) {
       node.Missing(Between(1, gpus));
     }
+    if (Chance(40)) node.DiskGib(Between(0, 64));
     return node.Spec();
   }
 
@@ -112,6 +113,7 @@ class RandomWorld {
     }
     if (kind <= 8 && Chance(10)) pod.NotOnGpus({"GPU-1"});
     if (Chance(15)) pod.Models(OneOf<std::vector<std::string>>({{"A100"}, {"A100", "T4"}}));
+    if (Chance(40)) pod.DiskGib(Between(1, 8));
     return pod.Shape();
   }
 
@@ -124,6 +126,7 @@ class RandomWorld {
   // What somebody else may have put there, whether it fits or not.
   Placement AForeignPlacement(const RequestShape& shape, const std::string& node) {
     Placement placement{node, shape.cpu_milli, shape.memory_bytes, {}};
+    placement.ephemeral_bytes = shape.ephemeral_bytes;
     const int gpus = Between(0, 2);
     for (int gpu = Between(0, 3), i = 0; i < gpus; ++i, gpu += Between(1, 3)) {
       placement.grants.push_back({gpu, Between(1, 1000), Chance(50) ? Between(0, 16'000) : 0});

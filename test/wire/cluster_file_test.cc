@@ -116,6 +116,28 @@ TEST(ClusterFile, WhatIsWrittenIsReadBackToAnEqualSnapshot) {
   EXPECT_EQ(pod->state, PodState::kBound);
 }
 
+TEST(ClusterFile, DiskComesBackAndWhereNothingIsSaidOfItItIsNotTracked) {
+  std::vector<NodeSpec> nodes = {MachineWith("n1", 4), MachineWith("n2", 4)};
+  nodes[0].ephemeral_bytes = std::int64_t{100} << 30;
+  TestService service(nodes);
+  const Json asks = {{"ephemeral-storage", "60Gi"}, {"nvidia.com/gpu", "1"}};
+  ASSERT_EQ(service.Place(PodAsking("a", asks), "n1"), "");
+  ASSERT_EQ(service.Place(PodAsking("b", asks), "n2"), "");
+  const std::string text = EncodeCluster(service.state().Everything());
+  const auto events = Decode(text);
+  ASSERT_TRUE(events) << events.error().message;
+  ClusterState copy;
+  ASSERT_TRUE(copy.Apply(*events));
+  EXPECT_EQ(*copy.Current(), *service.state().Current());
+  EXPECT_EQ(EncodeCluster(copy.Everything()), text);
+  const auto free = [&](NodeIndex node) {
+    return copy.Current()->node(node).free_ephemeral_bytes();
+  };
+  EXPECT_EQ(free(0), std::int64_t{40} << 30);
+  EXPECT_EQ(free(1), Node::kNotTracked);
+  EXPECT_EQ(copy.FindPod("b")->pod.shape.ephemeral_bytes, std::int64_t{60} << 30);
+}
+
 TEST(ClusterFile, PlacesAndMissingGpusAndResourcesComeBack) {
   NodeSpec shared = MachineWith("shared", 0, "T4");
   shared.places = {16, false, 4, 3840, GpuSharing::kTimeSlicing};

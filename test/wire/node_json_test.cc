@@ -59,6 +59,21 @@ TEST(NodeJson, ReadsNameLabelsAndAllocatable) {
   EXPECT_EQ(DecodeOne(GpuKubeNode()), expected);
 }
 
+TEST(NodeJson, DiskIsWhatIsAllocatableAndWithoutItNotTracked) {
+  Json node = GpuKubeNode();
+  EXPECT_EQ(DecodeOne(node).ephemeral_bytes, std::nullopt);
+  node["status"]["capacity"] = {{"ephemeral-storage", "100Gi"}};
+  EXPECT_EQ(DecodeOne(node).ephemeral_bytes, std::nullopt) << "of which pods may have how much?";
+  node["status"]["allocatable"]["ephemeral-storage"] = "94477937300";  // the kubelet writes bytes
+  EXPECT_EQ(DecodeOne(node).ephemeral_bytes, 94'477'937'300);
+  node["status"]["allocatable"]["ephemeral-storage"] = "0";
+  EXPECT_EQ(DecodeOne(node).ephemeral_bytes, 0);
+  node["status"]["allocatable"]["ephemeral-storage"] = "lots";
+  EXPECT_TRUE(
+      ErrorOf(Json::array({node})).starts_with("items[0].status.allocatable.ephemeral-storage: "))
+      << ErrorOf(Json::array({node}));
+}
+
 TEST(NodeJson, CapacityThatIsNotAllocatableIsMissing) {
   Json node = GpuKubeNode();
   node["status"]["capacity"] = {{"cpu", "96"}, {"nvidia.com/gpu", "8"}};

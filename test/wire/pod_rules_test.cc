@@ -120,6 +120,22 @@ TEST(PodRules, OverheadIsAddedAndThePodsOwnResourcesReplaceTheSumOfCpuAndMemory)
   EXPECT_EQ(Read(pod).shape.memory_bytes, (std::int64_t{2} << 30) + (1 << 20));
 }
 
+TEST(PodRules, EphemeralStorageAddsUpAsCpuDoes) {
+  const auto gib = [](std::int64_t amount) { return amount << 30; };
+  const Json disk = {{"ephemeral-storage", "10Gi"}}, more = {{"ephemeral-storage", "25Gi"}};
+  Json pod = Spec(Json::array(), {Container("a", disk), Container("b", disk)});
+  EXPECT_EQ(Read(pod).shape.ephemeral_bytes, gib(20));
+  pod["spec"]["initContainers"] = {Container("s", disk, true), Container("i", more)};
+  EXPECT_EQ(Read(pod).shape.ephemeral_bytes, gib(35)) << "the init container beside the sidecar";
+  pod["spec"]["overhead"] = {{"ephemeral-storage", "1Gi"}};
+  EXPECT_EQ(Read(pod).shape.ephemeral_bytes, gib(36));
+  pod["spec"]["containers"][0]["resources"] = {{"limits", {{"ephemeral-storage", "30Gi"}}}};
+  EXPECT_EQ(Read(pod).shape.ephemeral_bytes, gib(51)) << "a limit stands in for a request";
+  // There is none for the pod as a whole (KEP-2837): cpu, memory and hugepages alone.
+  pod["spec"]["resources"] = {{"requests", {{"cpu", "1"}}}};
+  EXPECT_EQ(Read(pod).shape.ephemeral_bytes, gib(51));
+}
+
 TEST(PodRules, ALimitStandsInForARequestThatIsNotThere) {
   Json pod = Spec(Json::array(), Json::array({Container("m", {{"memory", "1Gi"}})}));
   pod["spec"]["containers"][0]["resources"]["limits"] = {

@@ -34,6 +34,7 @@ TEST(TemplateNodes, HaveTheGpusOfTheTypeAndTheLinksOfTheirModel) {
   EXPECT_TRUE(h100.ready);
   EXPECT_TRUE(h100.taints.empty());
   EXPECT_FALSE(h100.mig.known());
+  EXPECT_EQ(h100.ephemeral_bytes, std::nullopt) << "the type does not tell it";
   EXPECT_TRUE(h100.shares_need_uuids) << "nobody is known to carry out shares there";
 }
 

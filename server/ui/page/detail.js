@@ -59,6 +59,7 @@ function nodePanel(told, node) {
       ["Model", told.model], ["Place", node?.place], ["State", told.ready ? node?.state : "not ready"],
       ["CPU free", `${short(told.free_cpu_milli / 1000)} of ${short(told.cpu_milli / 1000)}`],
       ["Memory free", `${gib(told.free_memory_bytes)} of ${gib(told.memory_bytes)}`],
+      ["Ephemeral storage free", told.ephemeral_bytes === undefined ? "" : `${gib(told.free_ephemeral_bytes)} of ${gib(told.ephemeral_bytes)}`],
       ["Taints", told.taints.join(", ")],
       ["Places free", told.places ? `${told.places.free} of ${told.places.count}` : ""],
       ["Namespaces", [...spaces].map(([space, pods]) => `${space} (${pods})`).join(", ")],
@@ -98,6 +99,7 @@ function podPanel(told) {
     rowsOf([
       ["State", told.state], ["Node", placed ? linkTo("node", told.node) : ""], ["Devices", placed ? devicesText(told.devices) : ""],
       ["Asks for", told.asks.text], ["CPU, memory", `${short(told.asks.cpu_milli / 1000)}, ${gib(told.asks.memory_bytes)}`],
+      ["Ephemeral storage", told.asks.ephemeral_bytes ? gib(told.asks.ephemeral_bytes) : ""],
       ["Models", (told.asks.models || []).join(" or ")], ["Priority", String(told.priority)], ["Scheduler", told.scheduler],
       ["Group", told.gang ? linkTo("group", told.gang.gang.replace(/^[^:/]*:/, "")) : ""],
       ["Waits", !placed && told.age_seconds !== null ? age(told.age_seconds) : ""],

@@ -126,6 +126,26 @@ TEST(Node, CountsItsTenantsByNumberOfGpus) {
   EXPECT_EQ(tenants(), (std::vector<Tenants>{{0, 1}, {4, 1}}));
 }
 
+TEST(Node, HasNoLimitOfDiskWhereItSaysNothingOfIt) {
+  Node node = ANode("n").Build();
+  const APod pod = APod("p").DiskGib(1 << 20);
+  EXPECT_TRUE(node.CanTake(pod.On("n")).has_value());
+  node.Put(pod.BoundOn("n"));
+  EXPECT_EQ(node.free_ephemeral_bytes(), Node::kNotTracked);
+  EXPECT_TRUE(node.CanTake(APod("q").DiskGib(1 << 20).On("n")).has_value());
+}
+
+// The kubelet lowers what is allocatable when its reservations grow.
+TEST(Node, KeepsItsPodsWhereItsDiskShrinksBelowWhatTheyHave) {
+  const APod held = APod("a").DiskGib(60);
+  Node node = ANode("n").DiskGib(50).Holding(held).Build();
+  EXPECT_EQ(node.free_ephemeral_bytes(), -10 * kGib);
+  EXPECT_TRUE(node.CanTake(APod("p").On("n")).has_value());
+  EXPECT_FALSE(node.CanTake(APod("p").DiskGib(1).On("n")).has_value());
+  node.Remove(held.Request().id.uid);
+  EXPECT_EQ(node.free_ephemeral_bytes(), 50 * kGib);
+}
+
 TEST(NodeCanTake, AcceptsWhatFitsToTheLastBit) {
   const Node node = ANode("n").Cpu(4).MemoryGib(8).Gpus(2, 1000).Build();
   const APod pod = APod("p").Share(1000, 1000).Cpu(4).MemoryGib(8);
@@ -136,6 +156,7 @@ TEST(NodeCanTake, NamesTheResourceThatIsShort) {
   const Node node = ANode("n")
                         .Cpu(4)
                         .MemoryGib(8)
+                        .DiskGib(2)
                         .Gpus(3, 1000)
                         .Unhealthy(2)
                         .Holding(APod("a").Share(400, 700), {0})
@@ -149,6 +170,8 @@ TEST(NodeCanTake, NamesTheResourceThatIsShort) {
        {Case{"CPU", APod("p").CpuMilli(4001).On("n"), "cpu_milli: want 4001, free 4000"},
         Case{"memory", APod("p").MemoryGib(9).On("n"),
              "memory_bytes: want 9663676416, free 8589934592"},
+        Case{"disk", APod("p").DiskGib(3).On("n"),
+             "ephemeral_bytes: want 3221225472, free 2147483648"},
         Case{"compute of a GPU", APod("p").Share(601).On("n", {0}),
              "gpu 0 milli: want 601, free 600"},
         Case{"memory of a GPU", APod("p").Share(1, 301).On("n", {0}),
@@ -190,6 +213,9 @@ TEST(Node, EqualsAnotherOnlyWhereSpecAndFreeAmountsAndTenantsDo) {
   EXPECT_FALSE(base.Build() == ANode("n").Gpus(2).NotReady().Build());
   EXPECT_FALSE(base.Build() == ANode("n").Gpus(2).Holding(APod("p").Cpu(1)).Build());
   EXPECT_FALSE(base.Build() == ANode("n").Gpus(2).Holding(APod("p").MemoryGib(1)).Build());
+  const ANode disk = ANode("n").DiskGib(9);
+  EXPECT_FALSE(disk.Build() == ANode("n").Build());
+  EXPECT_FALSE(disk.Build() == ANode("n").DiskGib(9).Holding(APod("p").DiskGib(1)).Build());
   EXPECT_FALSE(base.Build() == ANode("n").Gpus(2).Holding(APod("p").Share(1), {0}).Build());
   EXPECT_FALSE(base.Build() == ANode("n").Gpus(2).Holding(APod("p").Share(1)).Build())
       << "a tenant without a grant";

@@ -459,6 +459,8 @@ std::vector<Situation> Situations() {
        kTooFewCpus, "cpu"},
       {"too little memory", ANode("n1").Gpus(1).MemoryGib(4).Build(),
        APod("p").Whole(1).MemoryGib(8).Request(), kTooLittleMemory, "memory"},
+      {"too little disk", ANode("n1").Gpus(1).DiskGib(4).Build(),
+       APod("p").Whole(1).DiskGib(8).Request(), kTooLittleDisk, "disk"},
       {"no such profile", Cut(), APod("p").Mig("3g.20gb").Request(), kNoMigProfile, "size"},
       {"too few devices", Cut(), APod("p").Mig("1g.5gb", 8).Request(), kTooFewMig, "size"},
       {"by name only", Cut(), APod("p").MigNeeding(1, 1000).Request(), kMigByNameOnly, ""},

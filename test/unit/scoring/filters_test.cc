@@ -151,6 +151,21 @@ TEST(DeviceFit, MeasuresCpuAndMemory) {
        {"overcommitted, memory asked", full, APod("p").MemoryGib(1), Reason::kMemoryShort}});
 }
 
+TEST(DeviceFit, MeasuresDiskWhereTheNodeSaysHowMuchItHas) {
+  const ANode node = ANode("n").DiskGib(100).Holding(APod("a").DiskGib(60));
+  const ANode full = ANode("n").DiskGib(50).Holding(APod("a").DiskGib(60));
+  const ANode silent = ANode("n").Holding(APod("a").DiskGib(60));
+  ExpectReasons(
+      DeviceFit(),
+      {{"to the last bit", node, APod("p").DiskGib(40), Reason::kFits},
+       {"taken", node, APod("p").DiskGib(41), Reason::kDiskShort},
+       {"never there", node, APod("p").DiskGib(101), Reason::kTooLittleDisk},
+       {"none at all", ANode("n").DiskGib(0), APod("p").DiskGib(1), Reason::kTooLittleDisk},
+       {"overcommitted, nothing asked", full, APod("p"), Reason::kFits},
+       {"overcommitted, some asked", full, APod("p").DiskGib(1), Reason::kDiskShort},
+       {"not tracked", silent, APod("p").DiskGib(1 << 20), Reason::kFits}});
+}
+
 TEST(DeviceFit, GivesAReasonThatNoEvictionHelpsBeforeOneThatItDoes) {
   const ANode node = ANode("n").Cpu(8).MemoryGib(16).Gpus(2).Holding(
       APod("a").Whole(2).Cpu(8).MemoryGib(16), {0, 1});
@@ -216,7 +231,7 @@ TEST(Reason, ThatIsHeldForGoodReadsAsItDidAndIsUnresolvable) {
     EXPECT_EQ(VerdictOf(reason), Verdict::kUnschedulable) << CodeOf(reason);
     EXPECT_EQ(VerdictOf(for_good), Verdict::kUnresolvable) << CodeOf(reason);
   }
-  EXPECT_EQ(held, 6);
+  EXPECT_EQ(held, 7);
 }
 
 TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {
@@ -226,9 +241,10 @@ TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {
       now.push_back(static_cast<Reason>(i));
     }
   }
-  EXPECT_EQ(now, (std::vector<Reason>{Reason::kNodeUnknown, Reason::kCpuShort, Reason::kMemoryShort,
-                                      Reason::kGpusBusy, Reason::kShareBusy, Reason::kLinkedBusy,
-                                      Reason::kMigBusy, Reason::kNoDomainHasRoom}));
+  EXPECT_EQ(now,
+            (std::vector<Reason>{Reason::kNodeUnknown, Reason::kCpuShort, Reason::kMemoryShort,
+                                 Reason::kDiskShort, Reason::kGpusBusy, Reason::kShareBusy,
+                                 Reason::kLinkedBusy, Reason::kMigBusy, Reason::kNoDomainHasRoom}));
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ ANode Full(ANode node, int priority, int pods = 1) {
 
 // The nodes of so many pods of priority 10 with two GPUs each, in order; "none".
 std::string NodesFor(const std::vector<ANode>& nodes, int members,
-                     std::vector<PodDisruptionBudget> budgets = {}, bool in_one_rack = false) {
+                     std::vector<PodDisruptionBudget> budgets = {}, bool in_one_rack = false,
+                     int disk_gib = 0) {
   const auto snapshot = SnapshotOf(nodes);
   const DomainTree tree = DomainsOf(*snapshot, kRacks);
   Engine engine(BuildProfile(*FindBuiltinProfile("best-fit"), {}).value());
@@ -46,6 +47,7 @@ std::string NodesFor(const std::vector<ANode>& nodes, int members,
   GangAsk ask;
   for (int i = 0; i < members; ++i) {
     APod pod = APod("m" + std::to_string(i)).Whole(2).Priority(10).Gang("default/gang");
+    pod.DiskGib(disk_gib);
     ask.members.push_back({pod.Request(), i});
   }
   ask.minimum = members;
@@ -80,6 +82,17 @@ TEST(PlanAfterEvictions, FindsNoneWhereHigherPodsOrBudgetsLeaveTooLittle) {
   budget.namespace_name = "default";
   budget.selector = LabelSelector();
   EXPECT_EQ(NodesFor(nodes, 1, {budget}), "none");
+}
+
+TEST(PlanAfterEvictions, EvictsWhereTheDiskSufficesAfterwards) {
+  const auto with_logs = [](ANode node, int gib) {
+    return node.DiskGib(500).Holding(APod(node.Spec().name + "-logs").Priority(20).DiskGib(gib));
+  };
+  const std::vector<ANode> nodes = {Full(with_logs(InRack("a", "r"), 400), 1),
+                                    Full(with_logs(InRack("b", "r"), 100), 5)};
+  EXPECT_EQ(NodesFor(nodes, 1, {}, false, 50), "a");
+  EXPECT_EQ(NodesFor(nodes, 1, {}, false, 200), "b");
+  EXPECT_EQ(NodesFor(nodes, 2, {}, false, 200), "none");
 }
 
 TEST(PlanAfterEvictions, EmptiesTheRackThatCostsLeast) {

@@ -151,6 +151,39 @@ TEST_F(GangPlanTest, AllOrNone) {
   EXPECT_FALSE(Plan(All(Members(APod("p").Whole(8), 2))));
 }
 
+// Workers that copy their part of the data to local disk: the GPUs of a node do for eight, its disk
+// for fewer, and logs and caches of others have taken most of it on some nodes.
+TEST_F(GangPlanTest, NoNodeGetsMoreMembersThanItsDiskHolds) {
+  std::vector<ANode> nodes;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    nodes.push_back(In(name, "x", "r1").DiskGib(1000));
+    nodes.back().Holding(APod("logs" + std::to_string(i)).DiskGib(i % 2 == 0 ? 950 : 500));
+  }
+  On(nodes);
+  const GangAsk ask = All(Members(APod("p").Whole(1).DiskGib(200), 8));
+  const auto plan = Plan(ask);
+  EXPECT_EQ(NodesOf(ask, plan), "n1 n1 n3 n3 n5 n5 n7 n7");
+  for (const GangPlan::Place& place : plan->places) {
+    EXPECT_EQ(place.placement.ephemeral_bytes, 200 * test::kGib);
+  }
+  const auto more = Plan(All(Members(APod("p").Whole(1).DiskGib(200), 9)));
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().fits, 8);
+}
+
+// Two kinds of members: what the one leaves of the disk is the other's.
+TEST_F(GangPlanTest, MembersThatDifferShareTheDiskOfANode) {
+  On({In("a", "x", "r1").DiskGib(300), In("b", "x", "r1").DiskGib(500)});
+  std::vector<GangMember> members = Members(APod("p").Whole(1).DiskGib(400), 1);
+  const std::vector<GangMember> small = Members(APod("q").Whole(1).DiskGib(100), 4, "s");
+  members.insert(members.end(), small.begin(), small.end());
+  const GangAsk ask = All(members);
+  EXPECT_EQ(NodesOf(ask, Plan(ask)), "b a a a b");
+  members.push_back(Members(APod("q").Whole(1).DiskGib(100), 5, "s").back());
+  EXPECT_FALSE(Plan(All(members)));
+}
+
 TEST_F(GangPlanTest, MembersBeyondTheMinimumArePlacedAsFarAsTheyFit) {
   On({In("a", "x", "r1"), In("b", "x", "r1")});
   GangAsk ask = All(Members(APod("p").Whole(8), 4));

@@ -59,6 +59,7 @@ TEST(LearnedMix, IsOneClassWhateverThePodsSayThatTheyNeed) {
   mix.Observe(large);
   mix.Observe(APod("b").Whole(1).Isolated(Isolation::kHardware).Shape());
   mix.Observe(APod("c").Whole(1).Spreads(Spread::kNode, "web").Shape());
+  mix.Observe(APod("d").Whole(1).DiskGib(200).Shape());
   RequestShape wishing = Whole(1);
   wishing.nodes = {{"rdma"}, {}, {{"spot", -10}}};
   mix.Observe(wishing);

@@ -22,6 +22,10 @@ TEST(PodRoom, TheScarcestDecides) {
   EXPECT_EQ(PodsThatFit(node, APod("p").Whole(3).Shape()), 2);
   EXPECT_EQ(PodsThatFit(node, APod("p").Whole(1).Cpu(4).Shape()), 2);
   EXPECT_EQ(PodsThatFit(node, APod("p").Whole(1).MemoryGib(20).Shape()), 3);
+  EXPECT_EQ(PodsThatFit(node, APod("p").Whole(1).DiskGib(900).Shape()), 8);
+  EXPECT_EQ(PodsThatFit(ANode("n").Gpus(8).DiskGib(1000).Build(),
+                        APod("p").Whole(1).DiskGib(300).Shape()),
+            3);
   EXPECT_EQ(PodsThatFit(node, APod("p").Share(300).Shape()), 24);
   EXPECT_EQ(PodsThatFit(node, APod("p").Share(300, 9000).Shape()), 8);
   EXPECT_EQ(PodsThatFit(node, APod("p").Shares(2, 300).Shape()), 12);

@@ -92,6 +92,8 @@ TEST(RepartitionReport, CountsOnlyPodsThatMayGoThereAndHaveTheRestOfWhatTheyAskF
   EXPECT_EQ(Advised({SmallOnly("n").Cpu(10)}, {{Wants("3g.20gb").Cpu(4), 3}}),
             "n all-3g.20gb 2/0\n");
   EXPECT_EQ(Advised({SmallOnly("n").MemoryGib(3)}, {{Wants("3g.20gb").MemoryGib(4)}}), "");
+  EXPECT_EQ(Advised({SmallOnly("n").DiskGib(10)}, {{Wants("3g.20gb").DiskGib(4), 3}}),
+            "n all-3g.20gb 2/0\n");
 }
 
 TEST(RepartitionReport, LeavesOutPodsThatNoDeviceOfOneProfileServes) {

@@ -65,6 +65,31 @@ TEST(AddedVictims, AreOnlyAddedForGpus) {
   EXPECT_EQ(Added(node, Preemptor().Cpu(4).Whole(1)), Uids{"uid-a"});
 }
 
+TEST(AddedVictims, LeaveEnoughDiskToo) {
+  const ANode node = ANode("n")
+                         .DiskGib(500)
+                         .Gpus(2)
+                         .Holding(APod("a").Whole(1).DiskGib(50), {0})
+                         .Holding(APod("b").Whole(1).DiskGib(400), {1});
+  EXPECT_EQ(Added(node, Preemptor().Whole(1).DiskGib(100)), Uids{"uid-a"});
+  EXPECT_EQ(Added(node, Preemptor().Whole(1).DiskGib(300)), Uids{"uid-b"})
+      << "the GPU of a alone would leave 100 GiB";
+  EXPECT_EQ(Added(node, Preemptor().Whole(1).DiskGib(480)), (Uids{"uid-a", "uid-b"}));
+  EXPECT_EQ(Added(node, Preemptor().Whole(1).DiskGib(501)), std::nullopt);
+}
+
+TEST(AddedVictims, DoNotHelpWhereTheDiskIsHeldByPodsThatStay) {
+  const ANode node = ANode("n")
+                         .DiskGib(500)
+                         .Gpus(2)
+                         .Holding(APod("a").Whole(1).DiskGib(50), {0})
+                         .Holding(APod("b").Priority(100).DiskGib(400));
+  EXPECT_EQ(Added(node, Preemptor().Whole(1).DiskGib(300)), std::nullopt);
+  EXPECT_EQ(
+      AfterEvictions(node.Build(), Preemptor().Whole(1).DiskGib(300).Request(), Reason::kDiskShort),
+      Reason::kDiskHeld);
+}
+
 TEST(AddedVictims, AreThoseThatLoseTheLeastWork) {
   const WallTime now = SimClock().Wall();
   const auto ago = [now](int minutes) { return now - std::chrono::minutes(minutes); };

@@ -85,6 +85,17 @@ TEST_F(WhatIfTest, PodsArePlacedInTheirOrderEachBesideThoseBeforeIt) {
   EXPECT_EQ(NodesOf(Tell({APod("b").Whole(2), APod("c").Whole(1), APod("a").Whole(3)})), "n1 n1 -");
 }
 
+TEST_F(WhatIfTest, PodsOfAPlanShareTheDiskOfANode) {
+  On({ANode("n1").Gpus(4).DiskGib(500)});
+  const std::vector<APod> pods = {APod("a").Whole(1).DiskGib(300), APod("b").Whole(1).DiskGib(300),
+                                  APod("c").Whole(1).DiskGib(200)};
+  const WhatIfAnswer told = Tell(pods);
+  EXPECT_EQ(NodesOf(told), "n1 - n1");
+  EXPECT_NE(WhyOf(told, 1).find("not enough free ephemeral storage"), std::string::npos)
+      << WhyOf(told, 1);
+  EXPECT_EQ(NodesOf(Tell(pods, {{{"n1", 1}}, {}})), "n1 n1-new-1 n1");
+}
+
 TEST_F(WhatIfTest, TheSnapshotStaysAsItWas) {
   const std::vector<ANode> nodes = {ANode("n1").Gpus(4).Holding(APod("a").Whole(1), {2}),
                                     ANode("n2").Gpus(2)};
