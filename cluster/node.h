@@ -88,6 +88,9 @@ struct NodeSpec {
   // The condition of the node by which somebody says that its GPUs are out of order ("XIDErrors");
   // empty: nobody does. It gets no pods with GPUs.
   std::string gpu_condition = {};
+  // The one that says which GPUs they are: these are not healthy, or among the missing. The node
+  // gives the others.
+  std::string named_gpus_condition = {};
   // Nobody on it offers GPUs, and its labels say that the machine has some.
   bool gpus_to_come = false;
   // What sort of node it is, by name: sorted, unique (server/wire/node_traits.h).

@@ -18,6 +18,7 @@ NodeSpec CopyOf(const NodeSpec& like, const std::string& name, const std::string
   spec.ready = true;
   spec.refuses_gpu_pods = false;
   spec.gpu_condition.clear();
+  spec.named_gpus_condition.clear();
   spec.missing = 0;
   for (GpuSpec& gpu : spec.gpus) {
     gpu.healthy = true;

@@ -336,6 +336,7 @@ NodeReport ReportOf(const Node& node) {
                    .ready = spec.ready,
                    .refuses_gpu_pods = spec.refuses_gpu_pods,
                    .gpu_condition = spec.gpu_condition,
+                   .named_gpus_condition = spec.named_gpus_condition,
                    .traits = spec.traits,
                    .gpu_price = spec.gpu_price,
                    .cpu_milli = spec.cpu_milli,

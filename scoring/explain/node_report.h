@@ -49,6 +49,7 @@ struct NodeReport {
   bool ready = true;
   bool refuses_gpu_pods = false;   // NodeSpec
   std::string gpu_condition = {};  // likewise
+  std::string named_gpus_condition = {};
   std::vector<std::string> traits = {};
   double gpu_price = 0;
   std::int64_t cpu_milli = 0, free_cpu_milli = 0;

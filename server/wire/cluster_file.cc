@@ -109,6 +109,9 @@ Json NodeJson(const Node& node) {
   if (spec.agent_serves_all) json["agent_serves_all"] = true;
   if (spec.refuses_gpu_pods) json["refuses_gpu_pods"] = true;
   if (!spec.gpu_condition.empty()) json["gpu_condition"] = spec.gpu_condition;
+  if (!spec.named_gpus_condition.empty()) {
+    json["named_gpus_condition"] = spec.named_gpus_condition;
+  }
   if (spec.gpus_to_come) json["gpus_to_come"] = true;
   if (!spec.traits.empty()) json["traits"] = spec.traits;
   if (spec.gpu_price > 0) json["gpu_price"] = spec.gpu_price;
@@ -310,6 +313,7 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   fields.Bool("ready", spec.ready);
   fields.Bool("refuses_gpu_pods", spec.refuses_gpu_pods);
   fields.Text("gpu_condition", spec.gpu_condition);
+  fields.Text("named_gpus_condition", spec.named_gpus_condition);
   fields.Bool("gpus_to_come", spec.gpus_to_come);
   ReadTexts(fields, "traits", spec.traits);
   fields.Number("gpu_price", 0, kDearest, spec.gpu_price);

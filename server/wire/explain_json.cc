@@ -86,6 +86,7 @@ Json FactsJson(const NodeReport& facts) {
                {"ready", facts.ready},
                {"refuses_gpu_pods", facts.refuses_gpu_pods},
                {"gpu_condition", facts.gpu_condition},
+               {"named_gpus_condition", facts.named_gpus_condition},
                {"traits", facts.traits},
                {"cpu_milli", facts.cpu_milli},
                {"free_cpu_milli", facts.free_cpu_milli},

@@ -208,6 +208,9 @@ std::string TextOf(const NodeReport& node) {
       node.name + ": " + (node.gpu_model.empty() ? "no GPU model" : node.gpu_model) +
       (node.ready ? "" : ", not ready") +
       (node.gpu_condition.empty() ? "" : ", condition " + node.gpu_condition) +
+      (node.named_gpus_condition.empty()
+           ? ""
+           : ", GPUs out of order by condition " + node.named_gpus_condition) +
       (node.refuses_gpu_pods ? ", its kubelet refused the last pods with GPUs" : "") + "\n";
   text += "  CPU " + CpuText(node.free_cpu_milli) + " of " + CpuText(node.cpu_milli) +
           " free, memory " + MemoryText(node.free_memory_bytes) + " of " +

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "cluster/quantity.h"
+#include "server/wire/gpu_conditions.h"
 #include "server/wire/mig_json.h"
 #include "server/wire/node_gpu_facts.h"
 #include "server/wire/node_links.h"
@@ -26,7 +27,7 @@ using simdjson::ondemand::value;
 
 class NodeReader {
  public:
-  explicit NodeReader(const NodeRules& rules) : rules_(rules) {}
+  explicit NodeReader(const NodeRules& rules) : rules_(rules), conditions_(rules.gpu_conditions) {}
 
   Result<DecodedNode> Read(object node) {
     for (auto field : node) {
@@ -53,6 +54,7 @@ class NodeReader {
     AddGpus();
     std::string passed_over = AddLinks();
     AddMig(passed_over);
+    conditions_.CloseIn(spec_, as_chosen_);
     spec_.gpus_to_come = !spec_.has_gpus() && IsGpuMachine(spec_.labels, *rules_.machine_types);
     AddProblem(rules_.traits.AddTo(spec_, of_traits_), passed_over);
     BERTH_TRY_STATUS(Validate(spec_));
@@ -193,21 +195,15 @@ class NodeReader {
   // A node without a Ready condition is taken as it is.
   void ReadConditions(array conditions) {
     for (auto element : conditions) {
-      std::string_view type, status;
+      std::string_view type, status, message;
       ForEachField(element.get_object(), [&](std::string_view key, value content) {
         if (IsField(key, "type")) type = content.get_string();
         if (IsField(key, "status")) status = content.get_string();
+        if (IsField(key, "message")) message = content.get_string();
       });
       if (type == "Ready") spec_.ready = status == "True";
       if (status == "True" && SaysThatItLeaves(type)) spec_.traits.emplace_back(kTraitLeaving);
-      const bool counts = std::ranges::any_of(
-          rules_.gpu_conditions,
-          [&](const ConditionRule& rule) { return rule.type == type && rule.status == status; });
-      if (!counts) continue;
-      std::string said = std::string(type).append("=").append(status);
-      if (spec_.gpu_condition.empty() || said < spec_.gpu_condition) {
-        spec_.gpu_condition = std::move(said);
-      }
+      conditions_.Read(type, status, message);
     }
   }
 
@@ -235,6 +231,7 @@ class NodeReader {
   }
 
   void AddShared(SharedGpus said) {
+    as_chosen_ = true;
     spec_.gpus = std::move(said.gpus);
     spec_.missing = said.missing;
     spec_.gpu_resource = std::move(said.resource);
@@ -302,6 +299,8 @@ class NodeReader {
   std::vector<DeviceCount> others_;     // that some dialect reads
   std::vector<std::string> of_traits_;  // resources that it has some of, and a trait depends on
   NodeGpuFacts gpus_;
+  GpuConditions conditions_;
+  bool as_chosen_ = false;  // its agent hands out the GPUs that Berth chose
   std::string gpu_problem_;
   std::string mig_problem_;
   bool cordoned_ = false;

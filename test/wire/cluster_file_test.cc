@@ -281,15 +281,21 @@ status: {allocatable: {cpu: "4", memory: 8Gi}}
   EXPECT_EQ(std::get<NodeUpserted>(several->front()).spec.gpus.size(), 2U);
 }
 
-TEST(ClusterFile, ThatANodeRefusesPodsComesBack) {
+TEST(ClusterFile, WhyANodeGetsNoPodsWithGpusComesBack) {
   ClusterState state, copy;
-  ASSERT_TRUE(state.Apply(
-      std::vector<ClusterEvent>{NodeUpserted{MachineWith("n1", 2)}, GpuPodsRefused{"n1", true}}));
+  NodeSpec node = MachineWith("n1", 2);
+  node.gpu_condition = "XIDErrors=True";
+  node.named_gpus_condition = "GpuMemWatch=True";
+  ASSERT_TRUE(
+      state.Apply(std::vector<ClusterEvent>{NodeUpserted{node}, GpuPodsRefused{"n1", true}}));
   const std::string text = EncodeCluster(state.Everything());
   const auto events = Decode(text);
   ASSERT_TRUE(events) << events.error().message;
   ASSERT_TRUE(copy.Apply(*events));
-  EXPECT_TRUE(copy.Current()->node(0).spec().refuses_gpu_pods);
+  const NodeSpec& spec = copy.Current()->node(0).spec();
+  EXPECT_TRUE(spec.refuses_gpu_pods);
+  EXPECT_EQ(spec.gpu_condition, "XIDErrors=True");
+  EXPECT_EQ(spec.named_gpus_condition, "GpuMemWatch=True");
   EXPECT_EQ(EncodeCluster(copy.Everything()), text);
 }
 

@@ -27,15 +27,16 @@ std::string Mismatch(const NodeSpec& spec, const KoordinatorDevice& device) {
   return "";
 }
 
-// Takes over how much memory the GPUs have and which are not healthy. Some of these may be missing
-// from the counts of a device plugin.
+// Takes over how much memory the GPUs have and which are not healthy, beside those that the node
+// itself says are not. Some of these may be missing from the counts of a device plugin.
 void TakeState(const KoordinatorDevice& device, NodeSpec& spec) {
   int closed = 0;
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
     const KoordinatorGpu& said = device.gpus[i];
     if (said.memory_mib > 0) spec.gpus[i].memory_mib = said.memory_mib;
-    spec.gpus[i].healthy = said.healthy;
-    closed += said.healthy ? 0 : 1;
+    if (said.healthy || !spec.gpus[i].healthy) continue;
+    spec.gpus[i].healthy = false;
+    ++closed;
   }
   spec.missing = std::max(spec.missing - closed, 0);
 }
