@@ -17,6 +17,7 @@
 
 #include "base/mutex.h"
 #include "scoring/node_guard.h"
+#include "scoring/node_watts.h"
 #include "topology/gpu_vendor.h"
 
 namespace berth {
@@ -228,6 +229,11 @@ class Metrics::Impl {
                         .Name("berth_nodes_with_gpu_condition")
                         .Help("Nodes that get no pods with GPUs for a condition of theirs")
                         .Register(registry_)),
+        watts_(prometheus::BuildGauge()
+                   .Name("berth_gpu_power_estimate_watts")
+                   .Help("What the nodes of each GPU model whose power is known are estimated to "
+                         "draw: GPUs in use at their power limit, the others idle")
+                   .Register(registry_)),
         config_(prometheus::BuildGauge()
                     .Name("berth_config_info")
                     .Help("1 for the configuration in use, by the start of its SHA-256")
@@ -401,6 +407,7 @@ class Metrics::Impl {
     ShowPlaces(snapshot);
     ShowVendors(snapshot);
     ShowConditions(snapshot);
+    ShowWatts(snapshot);
     std::ostringstream text;
     prometheus::TextSerializer().Serialize(text, registry_.Collect());
     return text.str();
@@ -427,10 +434,17 @@ class Metrics::Impl {
       if (!condition.empty()) ++nodes[condition];
     }
     for (const auto& [condition, count] : nodes) {
-      prometheus::Gauge& gauge = conditions_.Add({{"condition", condition}});
-      gauge.Set(count);
-      shown_once_.emplace_back(&conditions_, &gauge);
+      Show(conditions_, {{"condition", condition}}, count);
     }
+  }
+
+  void ShowWatts(const Snapshot& snapshot) BERTH_REQUIRES(scrape_mutex_) {
+    std::map<std::string, double> by_model;
+    for (NodeIndex node = 0; node < snapshot.size(); ++node) {
+      const auto watts = EstimatedWatts(snapshot.node(node));
+      if (watts) by_model[snapshot.node(node).spec().gpu_model] += *watts;
+    }
+    for (const auto& [model, watts] : by_model) Show(watts_, {{"model", model}}, watts);
   }
 
   void ShowVendors(const Snapshot& snapshot) BERTH_REQUIRES(scrape_mutex_) {
@@ -448,7 +462,11 @@ class Metrics::Impl {
   void Show(prometheus::Family<prometheus::Gauge>& family, const char* label,
             const std::string& whose, const char* state, double value)
       BERTH_REQUIRES(scrape_mutex_) {
-    prometheus::Gauge& gauge = family.Add({{label, whose}, {"state", state}});
+    Show(family, {{label, whose}, {"state", state}}, value);
+  }
+  void Show(prometheus::Family<prometheus::Gauge>& family, const prometheus::Labels& labels,
+            double value) BERTH_REQUIRES(scrape_mutex_) {
+    prometheus::Gauge& gauge = family.Add(labels);
     gauge.Set(value);
     shown_once_.emplace_back(&family, &gauge);
   }
@@ -481,6 +499,7 @@ class Metrics::Impl {
   prometheus::Gauge& without_devices_;
   prometheus::Gauge& unguarded_;
   prometheus::Family<prometheus::Gauge>& conditions_;
+  prometheus::Family<prometheus::Gauge>& watts_;
   std::array<prometheus::Histogram*, kVerbs.size()> seconds_{};
   std::array<prometheus::Histogram*, kVerbs.size()> arrival_{};
   std::array<prometheus::Histogram*, kAsks.size()> waits_{};

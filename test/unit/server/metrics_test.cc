@@ -243,6 +243,19 @@ TEST(Metrics, GpusThatClaimsHoldCountAsAllocated) {
   EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"A100\"}"), "3");
 }
 
+// A H200 draws 75 W idle and 700 W in use (topology/gpu_power.cc).
+TEST(Metrics, ThePowerOfTheNodesOfEachModelIsEstimated) {
+  TestService service({MachineWith("n1", 2, "NVIDIA-H200"), MachineWith("n2", 1, "NVIDIA-H200"),
+                       MachineWith("n3", 2, "GTX-9")});
+  const auto watts = [&service](const std::string& model) {
+    return ValueOf(Text(service), "berth_gpu_power_estimate_watts{model=\"" + model + "\"}");
+  };
+  EXPECT_EQ(watts("NVIDIA-H200"), "225");
+  ASSERT_EQ(service.Place(PodAsking("share", {{"berth.dev/gpu-milli", "250"}}), "n1"), "");
+  EXPECT_EQ(watts("NVIDIA-H200"), "850");
+  EXPECT_EQ(watts("GTX-9"), "") << "nobody knows";
+}
+
 TEST(Metrics, AModelThatIsGoneIsShownNoLonger) {
   TestService service({MachineWith("n1", 2), MachineWith("n2", 4, "T4")});
   EXPECT_NE(Text(service).find("model=\"T4\""), std::string::npos);
