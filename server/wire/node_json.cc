@@ -199,7 +199,8 @@ class NodeReader {
       ForEachField(element.get_object(), [&](std::string_view key, value content) {
         if (IsField(key, "type")) type = content.get_string();
         if (IsField(key, "status")) status = content.get_string();
-        if (IsField(key, "message")) message = content.get_string();
+        // The node does not fail for a text that is for people.
+        if (IsField(key, "message") && content.get_string().get(message)) message = {};
       });
       if (type == "Ready") spec_.ready = status == "True";
       if (status == "True" && SaysThatItLeaves(type)) spec_.traits.emplace_back(kTraitLeaving);

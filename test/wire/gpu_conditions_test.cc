@@ -225,9 +225,17 @@ TEST_F(GpuConditionsTest, WordsThatNameNoGpuCloseTheNode) {
   bare["status"]["conditions"] = {{{"type", "XIDErrors"}, {"status", "True"}}};
   Put(bare);
   ExpectNodeClosed();
-  bare["status"]["conditions"][0]["message"] = nullptr;
-  Put(bare);
-  ExpectNodeClosed();
+  for (const Json& unreadable : {Json(nullptr), Json(7), Json::array({Fault(3)})}) {
+    bare["status"]["conditions"][0]["message"] = unreadable;
+    Put(bare);
+    ExpectNodeClosed();
+  }
+  std::string text = Saying(HamiNode(), "half a character: ?").dump();
+  text.replace(text.find('?'), 1, "\\ud800");
+  const auto decoded =
+      wire::DecodeNode(test::Padded(text), wire::NodeRules(GivingHami(), test::AllDialects()));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->spec.gpu_condition, "XIDErrors=True");
   bare["status"]["conditions"][0] = {
       {"type", "XIDErrors"}, {"status", "False"}, {"message", Fault(3)}};
   Put(bare);
