@@ -193,9 +193,10 @@ void Describe(Visitor& v, GpuNodesConfig& nodes) {
   v.Field("guard", nodes.guard, Words{kNodeGuardWords},
           "what keeps pods that ask for no GPU off nodes that have some: nothing, the score, or a "
           "refusal, but for DaemonSets and pods of the system");
-  v.Field("conditions", nodes.conditions, TextList{},
-          "conditions by which a node gets no pods with GPUs: `TYPE` (its status is True) or "
-          "`TYPE=STATUS`");
+  v.Field(
+      "conditions", nodes.conditions, TextList{},
+      "conditions by which a node gets no pods with GPUs, or none on the GPUs that they name by "
+      "UUID: `TYPE` (its status is True) or `TYPE=STATUS`");
 }
 
 template <class Visitor>
