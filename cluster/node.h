@@ -59,7 +59,7 @@ struct NodeSpec {
   bool ready = true;  // able to run new pods
   std::vector<GpuSpec> gpus;
   // Disk for the ephemeral storage of pods. Empty: the node does not say, it is not tracked, and no
-  // pod is refused for it here. (kube-scheduler takes it for 0, and refuses pods that ask for some.)
+  // pod is refused for it here (kube-scheduler takes it for 0).
   std::optional<std::int64_t> ephemeral_bytes = {};
   Labels labels = {};
   std::vector<Taint> taints = {};       // that exclude pods

@@ -12,8 +12,9 @@
 
 namespace berth {
 
-// The chosen profile, and those of workload classes, under the mix of the configuration or, if it has none, under the learned one
-// (nullptr: under a typical mix). snapshot: the nodes of the cluster. Requires: Validate(config).
+// The chosen profile, and those of workload classes, under the mix of the configuration or, if it
+// has none, under the learned one (nullptr: under a typical mix). snapshot: the nodes of the
+// cluster. Requires: Validate(config).
 std::shared_ptr<Engine> EngineFor(const Config& config, std::shared_ptr<const LearnedMix> mix,
                                   const Snapshot& snapshot, Background background = {});
 
