@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,8 +21,9 @@
 
 namespace berth::wire {
 
-// Sums and products of asks stop at a bound that no node reaches, so that no input overflows.
-inline constexpr std::int64_t kMostAsked = std::numeric_limits<std::int64_t>::max() / 4;
+// Sums and products of asks stop at a bound that no node reaches (4 PiB, where it is bytes), and of
+// which thousands of pods on one node make no sum that overflows.
+inline constexpr std::int64_t kMostAsked = std::int64_t{1} << 52;
 inline std::int64_t Capped(std::int64_t amount) { return std::min(amount, kMostAsked); }
 
 // What one container (or the overhead, or the pod as a whole) asks for.

@@ -2,11 +2,14 @@
 //
 // Pods that name more than any pod needs. What every node would be compared with is bounded, and a
 // pod beyond the bound is refused with the number; the rest of a pod may be as large as it likes.
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
+#include "test/support/agent_world.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth {
@@ -109,6 +112,25 @@ TEST_F(HostilePods, AskForMoreMigProfilesThanThereAreDevices) {
              "gb"] = "1";
   }
   EXPECT_EQ(RefusalOf(pod), "pod asks for more MIG devices than any node has");
+}
+
+// A pod may name its node itself: nobody asks whether it fits, and it may ask for anything.
+TEST(HostilePodsOnANode, MakeNoSumThatOverflows) {
+  test::AgentWorld world(
+      test::NodeWith({{"nvidia.com/gpu", "2"}, {"ephemeral-storage", "900Gi"}}, {}));
+  const Json most = {{"cpu", "9223372036854775807"},
+                     {"memory", "9223372036854775807"},
+                     {"ephemeral-storage", "9223372036854775807"}};
+  Node node = world.node();
+  for (int i = 0; i < 1'000; ++i) {
+    PodRecord record{
+        world.Decode(test::PodAsking("p" + std::to_string(i), most)), {}, PodState::kBound, {}};
+    record.placement = PlacementFor(node, record.pod.shape, {});
+    node.Put(std::make_shared<const PodRecord>(std::move(record)));
+    ASSERT_LT(node.free_cpu_milli(), 0) << i;
+    ASSERT_LT(node.free_memory_bytes(), 0) << i;
+    ASSERT_LT(node.free_ephemeral_bytes(), 0) << i;
+  }
 }
 
 TEST_F(HostilePods, ARequestNamesAtMost200000Nodes) {
