@@ -39,6 +39,12 @@ DeviceGrant PartOfShare(const GpuShare& part, const GpuShare& whole, const GpuSh
 
 }  // namespace
 
+Placement WithoutDevices(std::string node, const RequestShape& shape) {
+  Placement placement{std::move(node), shape.cpu_milli, shape.memory_bytes, {}};
+  placement.ephemeral_bytes = shape.ephemeral_bytes;
+  return placement;
+}
+
 std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
     const PodRequest& pod, const Placement& placement) {
   std::vector<std::pair<std::string, std::vector<DeviceGrant>>> result;

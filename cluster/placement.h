@@ -50,6 +50,9 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
+// What a pod of that shape takes of the node beside devices.
+Placement WithoutDevices(std::string node, const RequestShape& shape);
+
 // Divides a pod's grants among its containers: whole GPUs in the order of the containers (the GPUs
 // of an init container that ends first are reused by those after it), of a share, on each of its
 // GPUs, a part to every container that asked for one. Containers without a GPU are left out.

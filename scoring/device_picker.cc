@@ -17,16 +17,11 @@ const GpuFree& FreeOf(const Node& node, int gpu) {
   return node.gpus()[static_cast<std::size_t>(gpu)];
 }
 
-// `count` free GPUs of a node whose links are known.
-std::vector<DeviceChoice> LinkedChoice(const Node& node, int count, const RequestShape& shape) {
+// Free GPUs of a node whose links are known.
+std::vector<DeviceChoice> LinkedChoice(const Node& node, const RequestShape& shape) {
   const GpuMask idle = IdleGpus(node);
   const GpuMask free = idle & AcceptedGpus(node.spec(), shape);
-  const std::vector<GpuMask> holders = HoldersOf(node, idle);
-  DeviceChoice choice{0, kMilliPerGpu, 0};
-  for (const GpuMask suiting : BySuitability(node, free, shape)) {
-    choice.gpus = node.spec().links.Choose(suiting, count, shape.links, holders);
-    if (choice.gpus != 0) break;
-  }
+  DeviceChoice choice{ChooseSuiting(node, free, shape, HoldersOf(node, idle)), kMilliPerGpu, 0};
   if (choice.gpus == 0) return {};
   const auto last = static_cast<std::size_t>(63 - __builtin_clzll(choice.gpus));
   choice.memory_mib = node.spec().gpus[last].memory_mib;
@@ -135,7 +130,7 @@ std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& sh
       if (whole->count > node.free_places()) return {};
       return {DeviceChoice{}};
     }
-    return node.spec().links.known() ? LinkedChoice(node, whole->count, shape)
+    return node.spec().links.known() ? LinkedChoice(node, shape)
                                      : FirstChoice(node, whole->count, shape);
   }
   if (shape.is_share()) return ShareChoices(node, shape, rule);
@@ -163,8 +158,7 @@ int WholeChoicesInTurn(const Node& node, int count, const RequestShape& shape) {
 }
 
 Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice) {
-  Placement placement{node.spec().name, shape.cpu_milli, shape.memory_bytes, {}};
-  placement.ephemeral_bytes = shape.ephemeral_bytes;
+  Placement placement = WithoutDevices(node.spec().name, shape);
   for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
     if ((choice.gpus & GpuBit(gpu)) == 0) continue;
     // GPUs of one node may differ in memory: a whole grant takes all of its own GPU, and a share

@@ -9,10 +9,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "scoring/crowding.h"
+#include "scoring/behind.h"
 #include "scoring/device_picker.h"
 #include "scoring/emptiness.h"
-#include "scoring/neighbours.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
 #include "scoring/scorers/workload_fit.h"
@@ -38,18 +37,15 @@ bool Normalizes(const Scorers& scorers) {
   });
 }
 
-// What a pod of that shape takes of GPUs on every node; 0 where it depends on the node.
-double GpusTakenAnywhere(const RequestShape& shape) {
-  return shape.gpu_count() * shape.milli_per_gpu() / double{kMilliPerGpu};
-}
-
-// The weight of WorkloadFit, if the wishes of a pod may come with the question; else 0. step: as
-// EvaluationTable has it.
-int WishWeightOf(const Profile& profile, const RequestShape& shape, int step) {
-  if (step == 0 || !shape.nodes.wishes.empty() || !(GpusTakenAnywhere(shape) > 0)) return 0;
-  const auto scorer =
-      std::ranges::find(profile.scorers, kWorkloadClassScorer, &Profile::Weighted::name);
-  return scorer == profile.scorers.end() ? 0 : scorer->weight;
+// Whether their weighted sum can be scaled as one (Normalization::kBestFirst).
+bool CountInSteps(const Scorers& scorers) {
+  const auto counts = [](const Profile::Weighted* weighted) {
+    return weighted->scorer->normalization() == Normalization::kBestFirst;
+  };
+  const auto has_market = [](const Profile::Weighted* weighted) {
+    return weighted->scorer->market() != nullptr;
+  };
+  return std::ranges::all_of(scorers, counts) && std::ranges::any_of(scorers, has_market);
 }
 
 constexpr int kHundredths = kMaxTotal / kMaxScore;
@@ -67,13 +63,17 @@ constexpr double kDearest = 1e9;  // no bundle costs more, so that scores stay i
 
 }  // namespace
 
+bool EvaluationTable::SharesWishes(const Profile& profile, const RequestShape& shape) {
+  return shape.nodes.wishes.empty() && GpusTakenAnywhere(shape) > 0 &&
+         profile.WeightOf(kWorkloadClassScorer) > 0 && CountInSteps(ScorersFor(profile, shape));
+}
+
 EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
     : profile_(profile),
       shape_(std::move(shape)),
       scorers_(ScorersFor(profile, shape_)),
       compares_emptiness_(profile.ties == TieRule::kFullest && shape_.wants_gpu()),
-      some_come_last_(shape_.is_plain() || shape_.spread != Spread::kNone ||
-                      !shape_.neighbours.empty()),
+      some_come_last_(MayPutBehind(shape_)),
       normalizes_(Normalizes(scorers_)) {
   for (std::size_t s = 0; s < scorers_.size(); ++s) {
     weights_ += scorers_[s]->weight;
@@ -84,12 +84,9 @@ EvaluationTable::EvaluationTable(const Profile& profile, RequestShape shape)
     }
     step_ = std::gcd(step_, scorers_[s]->weight);
   }
-  const bool count_alike = std::ranges::all_of(scorers_, [](const Profile::Weighted* weighted) {
-    return weighted->scorer->normalization() == Normalization::kBestFirst;
-  });
-  if (market_ == nullptr || !count_alike) step_ = 0;
+  if (!CountInSteps(scorers_)) step_ = 0;
   if (step_ > 0) weights_ = step_;
-  wish_weight_ = WishWeightOf(profile_, shape_, step_);
+  if (SharesWishes(profile_, shape_)) wish_weight_ = profile_.WeightOf(kWorkloadClassScorer);
 }
 
 void EvaluationTable::Refresh(const std::shared_ptr<const Snapshot>& snapshot,
@@ -119,16 +116,10 @@ void EvaluationTable::LookAt(NodeIndex index, const Node& node) {
   waits_[index] = fits ? 1 : 0;
   if (fits && compares_emptiness_) emptiness_[index] = EmptinessOf(node);
   if (!some_come_last_) return;
-  const int behind = fits ? BehindOf(node) : 0;
+  const int behind = fits ? BehindOn(node, shape_).rank() : 0;
   are_behind_ += behind > 0 ? 1U : 0U;
   are_behind_ -= behind_[index] > 0 ? 1U : 0U;
   behind_[index] = behind;
-}
-
-int EvaluationTable::BehindOf(const Node& node) const {
-  constexpr int kPods = 1 << 20;  // more than of a workload on a node
-  const int parts = shape_.is_plain() && node.spec().gives_parts() ? kPods : 0;
-  return (parts + CrowdOn(node, shape_)) * (kMostAmiss + 1) + AmissOn(node, shape_);
 }
 
 void EvaluationTable::ScoreWaiting(const RefreshEffort& effort) {

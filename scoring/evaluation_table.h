@@ -45,6 +45,11 @@ class EvaluationTable {
  public:
   static constexpr std::uint64_t kStatesPerRefresh = RefreshEffort().states;
 
+  // Whether the table of that shape serves others too that wish something of nodes and are else the
+  // same: the scorers count in the same steps as WorkloadFit, which the profile has, and what a pod
+  // takes of GPUs is the same on all nodes.
+  [[nodiscard]] static bool SharesWishes(const Profile& profile, const RequestShape& shape);
+
   // Requires: the profile outlives the table.
   EvaluationTable(const Profile& profile, RequestShape shape);
 
@@ -60,20 +65,15 @@ class EvaluationTable {
   // market.
   [[nodiscard]] const DeviceChoice& choice(NodeIndex node, std::span<const double> prices = {});
   // Weighted mean score of each candidate in hundredths, 0..kMaxTotal; 0 for a waiting one, unless
-  // all of them wait. Some come last, with 0, behind the others, who have more: for a pod that asks
-  // for GPUs and does not say what it needs of them, the candidates that give parts of GPUs; for
-  // one that spreads, all but the least crowded (crowding.h); for one to which its neighbours
-  // matter, all but those that suit it best (neighbours.h). Requires: all of them fit.
+  // all of them wait. Some come last, with 0, behind the others, who have more: all but the least
+  // behind (behind.h). Requires: all of them fit.
   //
-  // wishes: of this pod, beside its shape; none unless takes_wishes().
+  // wishes: of this pod, beside the table's shape; none unless takes_wishes().
   [[nodiscard]] std::vector<int> Totals(std::span<const NodeIndex> candidates,
                                         std::span<const double> prices = {},
                                         std::span<const TraitWish> wishes = {});
 
-  // Whether the table serves shapes that wish something of nodes and are else the same: the scorers
-  // count in the same steps as WorkloadFit, which the profile has, and what a pod takes of GPUs is
-  // the same on all nodes.
-  [[nodiscard]] bool takes_wishes() const { return wish_weight_ > 0; }
+  [[nodiscard]] bool takes_wishes() const { return wish_weight_ > 0; }  // SharesWishes
 
   // The emptiness of each candidate (emptiness.h), if the profile's rule for ties compares it for
   // the shape; else empty.
@@ -99,8 +99,6 @@ class EvaluationTable {
   [[nodiscard]] std::vector<int> TotalsOfAll(std::span<const NodeIndex> candidates,
                                              std::span<const double> prices,
                                              std::span<const TraitWish> wishes);
-  // 0 = nothing puts the node behind others; Totals has what does.
-  [[nodiscard]] int BehindOf(const Node& node) const;
   void PutSomeLast(std::span<const NodeIndex> candidates, std::span<int> totals) const;
   [[nodiscard]] std::vector<int> TotalsOfScored(std::span<const NodeIndex> candidates,
                                                 std::span<const double> prices,

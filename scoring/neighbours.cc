@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/neighbours.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -57,12 +56,12 @@ class Suitability {
         far_(PodsBeside(node, shape.neighbours.namespace_name, shape.neighbours.far)) {}
 
   // Of `far` and `near`. kNoGpu: of a GPU that somebody else chooses.
-  [[nodiscard]] int Amiss(int gpu) const { return FarAmiss(gpu) * kSteps + NearAmiss(gpu); }
+  [[nodiscard]] int Penalty(int gpu) const { return FarPenalty(gpu) * kSteps + NearPenalty(gpu); }
   // With the NIC. Less is better.
-  [[nodiscard]] int All(int gpu) const { return Amiss(gpu) * kSteps + NicAmiss(gpu); }
+  [[nodiscard]] int All(int gpu) const { return Penalty(gpu) * kSteps + NicPenalty(gpu); }
 
  private:
-  [[nodiscard]] int FarAmiss(int gpu) const {
+  [[nodiscard]] int FarPenalty(int gpu) const {
     if (!far_.any) return 0;
     if (gpu != kNoGpu && (far_.gpus & GpuBit(gpu)) != 0) return 3;
     if (gpu == kNoGpu || !links_.known()) return 2;
@@ -70,7 +69,7 @@ class Suitability {
     if ((far_.gpus & around.root) != 0) return 2;
     return (far_.gpus & around.numa) != 0 ? 1 : 0;
   }
-  [[nodiscard]] int NearAmiss(int gpu) const {
+  [[nodiscard]] int NearPenalty(int gpu) const {
     if (shape_.neighbours.near.empty()) return 0;
     if (!near_.any) return 4;
     if (gpu != kNoGpu && (near_.gpus & GpuBit(gpu)) != 0) return 0;
@@ -80,7 +79,7 @@ class Suitability {
     if ((near_.gpus & around.root) != 0) return 1;
     return (near_.gpus & around.numa) != 0 ? 2 : 3;
   }
-  [[nodiscard]] int NicAmiss(int gpu) const {
+  [[nodiscard]] int NicPenalty(int gpu) const {
     if (!shape_.beside_nic || !links_.known() || links_.matrix().nics.empty()) return 0;
     const LinkType nic = links_.around(gpu).nic;
     if (nic >= LinkType::kPxb) return 0;
@@ -92,23 +91,12 @@ class Suitability {
   const Selected near_, far_;
 };
 
-template <class AmissOf>
-std::vector<GpuMask> Tiers(GpuMask free, AmissOf amiss_of) {
-  std::vector<GpuMask> tiers;
-  GpuMask so_far = 0;
-  while (so_far != free) {
-    int least = std::numeric_limits<int>::max();
-    GpuMask next = 0;
-    ForEachGpu(free & ~so_far, [&](int gpu) {
-      const int amiss = amiss_of(gpu);
-      if (amiss < least) next = 0;
-      least = std::min(least, amiss);
-      if (amiss == least) next |= GpuBit(gpu);
-    });
-    tiers.push_back(so_far |= next);
-  }
-  if (tiers.empty()) tiers.push_back(free);
-  return tiers;
+// The GPUs by what `penalty_of` says of each.
+template <class PenaltyOf>
+std::map<int, GpuMask> ByPenalty(GpuMask gpus, PenaltyOf penalty_of) {
+  std::map<int, GpuMask> by_penalty;
+  ForEachGpu(gpus, [&](int gpu) { by_penalty[penalty_of(gpu)] |= GpuBit(gpu); });
+  return by_penalty;
 }
 
 // Whether a pod of that shape finds its GPUs there.
@@ -124,30 +112,45 @@ bool Suffices(const GpuLinks& links, GpuMask gpus, const RequestShape& shape) {
 std::vector<GpuMask> BySuitability(const Node& node, GpuMask free, const RequestShape& shape) {
   if (!MindsNeighbours(shape)) return {free};
   const Suitability suitability(node, shape);
-  return Tiers(free, [&](int gpu) { return suitability.All(gpu); });
+  std::vector<GpuMask> sets;
+  GpuMask so_far = 0;
+  for (const auto& [penalty, gpus] :
+       ByPenalty(free, [&](int gpu) { return suitability.All(gpu); })) {
+    sets.push_back(so_far |= gpus);
+  }
+  return sets;
 }
 
-int AmissOn(const Node& node, const RequestShape& shape) {
+GpuMask ChooseSuiting(const Node& node, GpuMask free, const RequestShape& shape,
+                      std::span<const GpuMask> tenants) {
+  for (const GpuMask suiting : BySuitability(node, free, shape)) {
+    const GpuMask chosen =
+        node.spec().links.Choose(suiting, shape.gpu_count(), shape.links, tenants);
+    if (chosen != 0) return chosen;
+  }
+  return 0;
+}
+
+int NeighbourPenalty(const Node& node, const RequestShape& shape) {
   if (shape.neighbours.empty()) return 0;
   const Suitability suitability(node, shape);
-  int amiss = suitability.Amiss(kNoGpu);
-  if (shape.gpu_count() == 0 || node.gpus().empty()) return amiss;
-  const auto amiss_of = [&](int gpu) { return suitability.Amiss(gpu); };
-  for (const GpuMask gpus : Tiers(FreeGpus(node, shape), amiss_of)) {
-    if (!Suffices(node.spec().links, gpus, shape)) continue;
-    amiss = 0;
-    ForEachGpu(gpus, [&](int gpu) { amiss = std::max(amiss, amiss_of(gpu)); });
-    return amiss;
+  if (shape.gpu_count() > 0 && !node.gpus().empty()) {
+    GpuMask so_far = 0;
+    for (const auto& [penalty, gpus] :
+         ByPenalty(FreeGpus(node, shape), [&](int gpu) { return suitability.Penalty(gpu); })) {
+      so_far |= gpus;
+      if (Suffices(node.spec().links, so_far, shape)) return penalty;
+    }
   }
-  return amiss;
+  return suitability.Penalty(kNoGpu);
 }
 
-std::string TextOfAmiss(int amiss) {
+std::string TextOfPenalty(int penalty) {
   constexpr std::array<std::string_view, 4> kFar = {"", "a NUMA group", "a PCIe root", "a GPU"};
   constexpr std::array<std::string_view, 5> kNear = {"", "the PCIe root alone",
                                                      "the NUMA group alone", "the node alone", ""};
-  const auto far = static_cast<std::size_t>(amiss / kSteps);
-  const auto near = static_cast<std::size_t>(amiss % kSteps);
+  const auto far = static_cast<std::size_t>(penalty / kSteps);
+  const auto near = static_cast<std::size_t>(penalty % kSteps);
   std::string text;
   if (far > 0) text = "shares " + std::string(kFar[far]) + " with pods that it is to be far from";
   if (near == 0) return text;

@@ -7,6 +7,11 @@
 
 namespace berth {
 
+int Profile::WeightOf(std::string_view scorer_name) const {
+  const auto found = std::ranges::find(scorers, scorer_name, &Weighted::name);
+  return found == scorers.end() ? 0 : found->weight;
+}
+
 const std::shared_ptr<const Profile>& Profiles::Of(std::string_view name) const {
   const auto own = std::ranges::find_if(
       others, [&](const std::shared_ptr<const Profile>& other) { return other->name == name; });

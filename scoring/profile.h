@@ -65,6 +65,9 @@ struct Profile {
   DeviceRule devices = DeviceRule::kTightest;
   TieRule ties = TieRule::kEqual;
   int locality_weight = 0;  // of kDomainLocality; 0 = not used
+
+  // 0 = it does not have that scorer.
+  [[nodiscard]] int WeightOf(std::string_view scorer_name) const;
 };
 
 // The policies of one configuration.

@@ -19,14 +19,6 @@ const Market* MarketOf(const Profile& profile) {
   return nullptr;
 }
 
-// Whether wishes may come with a question: all scorers count in the same steps.
-bool MayShare(const Profile& profile) {
-  return MarketOf(profile) != nullptr &&
-         std::ranges::all_of(profile.scorers, [](const Profile::Weighted& weighted) {
-           return weighted.scorer->normalization() == Normalization::kBestFirst;
-         });
-}
-
 // Adds the pull to the totals of some candidates. weights: the sum of the weights of the scorers;
 // weight: that of the pull; positions: those of the candidates in `pull`.
 void AddPull(int weights, std::int64_t weight, std::span<const std::size_t> positions,
@@ -42,7 +34,7 @@ void AddPull(int weights, std::int64_t weight, std::span<const std::size_t> posi
 }  // namespace
 
 ProfileTables::Policy::Policy(const Profile& of)
-    : profile(of), has_market(MarketOf(of) != nullptr), may_share(MayShare(of)) {
+    : profile(of), has_market(MarketOf(of) != nullptr) {
   const MutexLock lock(mutex);
   if (has_market) ledger.emplace(*MarketOf(profile));
 }
@@ -74,12 +66,10 @@ ProfileTables::Policy& ProfileTables::PolicyOf(const RequestShape& shape) const 
 }
 
 std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryFor(const RequestShape& shape) {
-  const bool may_share = !shape.nodes.wishes.empty() && shape.milli_per_gpu() > 0;
-  if (!may_share || !PolicyOf(shape).may_share) return EntryOf(shape);
+  if (shape.nodes.wishes.empty()) return EntryOf(shape);
   RequestShape without = shape;
   without.nodes.wishes.clear();
-  std::shared_ptr<Entry> entry = EntryOf(without);
-  return entry->takes_wishes ? entry : EntryOf(shape);
+  return EntryOf(EvaluationTable::SharesWishes(PolicyOf(shape).profile, without) ? without : shape);
 }
 
 std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryOf(const RequestShape& shape) {

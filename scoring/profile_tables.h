@@ -80,27 +80,22 @@ class ProfileTables {
 
     const Profile& profile;
     const bool has_market;
-    const bool may_share;  // its tables may take wishes (EvaluationTable::takes_wishes)
     Mutex mutex;
     std::optional<SupplyLedger> ledger BERTH_GUARDED_BY(mutex);
   };
   struct Entry {
     explicit Entry(Policy& of, const RequestShape& wanted)
-        : policy(of),
-          shape(wanted),
-          table(of.profile, wanted),
-          takes_wishes(table.takes_wishes()) {}
-    // Of a pod of that shape, as the table takes them.
+        : policy(of), shape(wanted), table(of.profile, wanted) {}
+    // What the table does not know of a pod of which it is the entry.
     [[nodiscard]] std::span<const TraitWish> WishesOf(const RequestShape& of_pod) const {
-      return takes_wishes ? std::span<const TraitWish>(of_pod.nodes.wishes)
-                          : std::span<const TraitWish>();
+      return shape.nodes.wishes.empty() ? std::span<const TraitWish>(of_pod.nodes.wishes)
+                                        : std::span<const TraitWish>();
     }
     Policy& policy;
     const RequestShape shape;
     std::atomic<int> asked{0};  // decisions that are under way; whoever completes lets them pass
     Mutex mutex;
     EvaluationTable table BERTH_GUARDED_BY(mutex);
-    const bool takes_wishes;
     bool completes BERTH_GUARDED_BY(mutex) = false;  // somebody does, or is going to
   };
   // A decision on an entry, from before it has the lock.
@@ -119,8 +114,7 @@ class ProfileTables {
   };
   using Recent = std::list<std::shared_ptr<Entry>>;  // most recently used first
 
-  // That decides about pods of that shape: shapes that differ in wishes alone share one if it takes
-  // them.
+  // That decides about pods of that shape; several shapes have one (EvaluationTable::SharesWishes).
   [[nodiscard]] std::shared_ptr<Entry> EntryFor(const RequestShape& shape) BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::shared_ptr<Entry> EntryOf(const RequestShape& shape) BERTH_EXCLUDES(mutex_);
   static void Complete(Entry& entry, const RefreshEffort& effort);

@@ -124,11 +124,7 @@ void KeepMostSuiting(const Node& node, const RequestShape& shape,
 
 std::vector<DeviceChoice> LinkedSet(const Node& node, std::span<const DeviceChoice> parts,
                                     const RequestShape& shape) {
-  GpuMask gpus = 0;
-  for (const GpuMask suiting : BySuitability(node, GpusOf(parts), shape)) {
-    gpus = node.spec().links.Choose(suiting, shape.gpu_count(), shape.links);
-    if (gpus != 0) break;
-  }
+  const GpuMask gpus = ChooseSuiting(node, GpusOf(parts), shape);
   if (gpus == 0) return {};
   DeviceChoice set;
   for (const DeviceChoice& part : parts) {

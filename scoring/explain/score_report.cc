@@ -7,10 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "base/text.h"
-#include "scoring/crowding.h"
+#include "scoring/behind.h"
 #include "scoring/device_picker.h"
-#include "scoring/neighbours.h"
 
 namespace berth {
 namespace {
@@ -39,18 +37,6 @@ std::vector<ScorePart> PartsOf(const Profile& profile, const Node& node, const R
   return parts;
 }
 
-std::string BehindText(const Node& node, const RequestShape& shape) {
-  std::vector<std::string> texts;
-  if (shape.is_plain() && node.spec().gives_parts()) {
-    texts.emplace_back("gives parts of GPUs, and the pod does not say what it needs");
-  }
-  if (const int crowd = CrowdOn(node, shape); crowd > 0) {
-    texts.push_back("has " + std::to_string(crowd) + " of the pods from which it spreads");
-  }
-  if (const int amiss = AmissOn(node, shape); amiss > 0) texts.push_back(TextOfAmiss(amiss));
-  return Join(texts, ", ");
-}
-
 }  // namespace
 
 std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const Snapshot>& real,
@@ -72,7 +58,7 @@ std::vector<ScoredNode> ReportScores(Engine& engine, const std::shared_ptr<const
     const NodeIndex node = fitting[order[i]];
     if (i >= most && node != always) continue;
     ScoredNode scored{
-        node, place, table.PlaceOn(node), {}, BehindText(snapshot->node(node), shape)};
+        node, place, table.PlaceOn(node), {}, BehindOn(snapshot->node(node), shape).text()};
     scored.parts = PartsOf(*profile, snapshot->node(node), shape, scored.placement);
     report.push_back(std::move(scored));
   }

@@ -27,9 +27,7 @@ struct ScoredNode {
   std::size_t place = 1;  // 1 = the best; equal ones share a place
   Placement placement;    // what the pod would get
   std::vector<ScorePart> parts;
-  // What puts it behind other nodes, whatever it scores (EvaluationTable::Totals), for people; it
-  // may hold for all of them. Empty: nothing.
-  std::string behind;
+  std::string behind;  // Behind::text; it may hold for all of them
 };
 
 // The best nodes, at most `most`, best first, and `always` if it is one of them, wherever it is.

@@ -84,18 +84,15 @@ void GangFill::SumAmounts() {
 void GangFill::SumWorth() {
   for (const GangClass& alike : classes_) {
     std::vector<double>& worth = worth_.emplace_back();
-    const auto heeds = [&alike](const Profile::Weighted& weighted) {
-      return weighted.name == kWorkloadClassScorer && weighted.scorer->Applies(alike.shape());
-    };
-    if (std::ranges::none_of(engine_.profile(alike.shape())->scorers, heeds)) continue;
-    worth.assign(tree_.size(), 0);
-    for (NodeIndex node = 0; node < tree_.nodes(); ++node) {
-      const NodeSpec& spec = transaction_.now()->node(node).spec();
-      worth[tree_.NodeVertex(node)] =
-          alike.room[node] * WorthPerGpu(spec, alike.shape().nodes.wishes);
+    const std::vector<TraitWish>& wishes = alike.shape().nodes.wishes;
+    if (wishes.empty()) continue;
+    if (engine_.profile(alike.shape())->WeightOf(kWorkloadClassScorer) == 0) continue;
+    std::vector<double> of_nodes(tree_.nodes());
+    for (NodeIndex node = 0; node < of_nodes.size(); ++node) {
+      of_nodes[node] =
+          alike.room[node] * WorthPerGpu(transaction_.now()->node(node).spec(), wishes);
     }
-    for (auto v = static_cast<TopologyDomain>(tree_.size() - 1); v > 0; --v)
-      worth[tree_.parent(v)] += worth[v];
+    worth = tree_.SumUp(of_nodes);
   }
 }
 

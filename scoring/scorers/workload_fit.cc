@@ -42,6 +42,10 @@ double WorthPerGpu(const NodeSpec& spec, std::span<const TraitWish> wishes) {
   return percent / 100;
 }
 
+double GpusTakenAnywhere(const RequestShape& shape) {
+  return shape.gpu_count() * shape.milli_per_gpu() / double{kMilliPerGpu};
+}
+
 int PointsOf(double worth_per_gpu, double gpus) {
   const double points = worth_per_gpu * gpus * ExpectedWaste::kPointsPerGpu;
   return static_cast<int>(std::lround(std::clamp(points, -kMostPoints, kMostPoints)));

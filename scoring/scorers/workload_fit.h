@@ -26,6 +26,9 @@ inline constexpr std::string_view kWorkloadClassScorer = "workload-class";
 // Of one GPU that the pod takes on such a node, in GPUs.
 [[nodiscard]] double WorthPerGpu(const NodeSpec& spec, std::span<const TraitWish> wishes);
 
+// How many GPUs pods of that shape take on every node; 0 where it depends on the node.
+[[nodiscard]] double GpusTakenAnywhere(const RequestShape& shape);
+
 // The score of so many GPUs.
 [[nodiscard]] int PointsOf(double worth_per_gpu, double gpus);
 

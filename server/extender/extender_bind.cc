@@ -223,8 +223,7 @@ Result<Extender::Granted> Extender::BindUnbooked(const Policy& policy, const Pod
   const NodeIndex index = snapshot->names().Find(node);
   NodeSpec named;
   named.name = node;
-  Placement placement{node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
-  placement.ephemeral_bytes = pod.shape.ephemeral_bytes;
+  const Placement placement = WithoutDevices(node, pod.shape);
   const Instant deadline = parts_.clock.Now() + policy.reservation_time * 4 / 5;
   Status bound =
       parts_.binder.Bind({pod, placement, index == kNoNode ? named : snapshot->node(index).spec(),

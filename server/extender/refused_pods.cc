@@ -85,12 +85,12 @@ void RefusedPods::Refused(std::shared_ptr<const PodRequest> pod,
   entry.refused = ++refusals_;
   entry.refused_at = now;
   entry.waiting = true;
-  entry.retold = false;
+  entry.outdated = false;
   entry.changed = false;
   entry.room.clear();
   if (groups_ != nullptr && !entry.pod->gang.empty()) {
     entry.group = groups_->Find(entry.pod->gang.id);
-    entry.retold = entry.group && SaysMore(*entry.group, *entry.pod);
+    entry.outdated = entry.group && SaysMore(*entry.group, *entry.pod);
   }
   if (entries_.size() <= kMostPods) return;
   entries_.erase(std::ranges::min_element(entries_, {},
@@ -102,7 +102,7 @@ void RefusedPods::Found(const std::string& uid) { entries_.erase(uid); }
 void RefusedPods::ClassesChanged() {
   for (auto& [uid, entry] : entries_) {
     const NodeWishes& nodes = entry.pod->shape.nodes;
-    if (!nodes.required.empty() || !nodes.forbidden.empty()) entry.retold = true;
+    if (!nodes.required.empty() || !nodes.forbidden.empty()) entry.outdated = true;
   }
 }
 
@@ -133,7 +133,7 @@ void RefusedPods::LookAt(Entry& entry, Change& change) const {
 
 bool RefusedPods::HasRoom(Entry& entry, const std::shared_ptr<const Snapshot>& snapshot,
                           Instant now) const {
-  if (entry.retold) return true;
+  if (entry.outdated) return true;
   if (std::exchange(entry.changed, false)) {
     if (fits_(snapshot, *entry.pod)) return true;
     entry.not_before = std::max(entry.not_before, now + kFirstPause);  // it is not cheap
@@ -157,13 +157,13 @@ std::vector<PodId> RefusedPods::TakeWakeable(const std::shared_ptr<const Snapsho
     if (entry.seen != snapshot) {
       LookAt(entry, changes.try_emplace(entry.seen.get(), *entry.seen, *snapshot).first->second);
     }
-    if (GroupChanged(entry)) entry.retold = true;
+    if (GroupChanged(entry)) entry.outdated = true;
     if (!entry.pod->gang.empty()) next_ = std::min(next_, now + kGroupsEvery);
     const bool has_some = entry.changed || !entry.room.empty();
     if (has_some && !had_some && now - entry.refused_at > kJustNow) {
       entry.not_before = std::max(entry.not_before, now + kGrace);
     }
-    if (entry.retold || has_some) candidates.push_back(&entry);
+    if (entry.outdated || has_some) candidates.push_back(&entry);
   }
   std::ranges::sort(candidates, [](const Entry* a, const Entry* b) {
     return a->pod->priority != b->pod->priority ? a->pod->priority > b->pod->priority

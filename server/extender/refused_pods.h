@@ -67,7 +67,7 @@ class RefusedPods {
     std::uint64_t refused = 0;             // in the order of refusals
     Instant refused_at{};
     bool waiting = false;           // refused, and not named since
-    bool retold = false;            // its group, or its class, says something else now
+    bool outdated = false;          // its group, or its class, says something else now
     bool changed = false;           // something changed, and only fits_ can say whether that helps
     std::vector<std::string> room;  // nodes that have room since, or had for a while
     std::optional<PodGroup> group;  // as last seen

@@ -47,8 +47,7 @@ Status ReadGrants(const Dialect& dialect, const Annotation& grants, bool asks_fo
 void Place(ObservedPod& observed, const Dialect* dialect, const Annotation& grants,
            bool asks_for_gpus) {
   const PodRequest& pod = observed.pod;
-  observed.placement = {observed.node, pod.shape.cpu_milli, pod.shape.memory_bytes, {}};
-  observed.placement.ephemeral_bytes = pod.shape.ephemeral_bytes;
+  observed.placement = WithoutDevices(observed.node, pod.shape);
   if (dialect == nullptr) return;
   const Status placed = ReadGrants(*dialect, grants, asks_for_gpus, observed);
   if (placed) return;

@@ -156,7 +156,8 @@ TEST(NeighboursProperty, NoOtherSetOfFreeGpusSuitsThePodBetter) {
       // Whole GPUs of a node without links share none, and all its GPUs suit alike.
       for (const DeviceChoice& choice : choices) EXPECT_EQ(worst_of(choice.gpus), best);
     }
-    EXPECT_EQ(AmissOn(node, pod.Shape()) == 0, std::get<0>(best) == 0 && std::get<1>(best) == 0);
+    EXPECT_EQ(NeighbourPenalty(node, pod.Shape()) == 0,
+              std::get<0>(best) == 0 && std::get<1>(best) == 0);
     ++compared;
   }
   EXPECT_GT(compared, 2000);

@@ -49,12 +49,21 @@ std::size_t DomainTree::CountNamed(std::size_t level) const {
       std::count(named_.begin() + first, named_.begin() + last, char{1}));
 }
 
-std::vector<std::int64_t> DomainTree::SumUp(std::span<const int> amounts) const {
+template <class Sum, class Amount>
+std::vector<Sum> DomainTree::SumsOf(std::span<const Amount> amounts) const {
   BERTH_CHECK(amounts.size() == nodes_);
-  std::vector<std::int64_t> sums(size(), 0);
+  std::vector<Sum> sums(size(), 0);
   std::ranges::copy(amounts, sums.begin() + NodeVertex(0));
   for (std::size_t i = size() - 1; i > 0; --i) sums[parents_[i]] += sums[i];
   return sums;
+}
+
+std::vector<std::int64_t> DomainTree::SumUp(std::span<const int> amounts) const {
+  return SumsOf<std::int64_t>(amounts);
+}
+
+std::vector<double> DomainTree::SumUp(std::span<const double> amounts) const {
+  return SumsOf<double>(amounts);
 }
 
 }  // namespace berth

@@ -62,8 +62,12 @@ class DomainTree {
 
   // Per vertex the sum over its nodes. Requires: one amount per node.
   [[nodiscard]] std::vector<std::int64_t> SumUp(std::span<const int> amounts) const;
+  [[nodiscard]] std::vector<double> SumUp(std::span<const double> amounts) const;
 
  private:
+  template <class Sum, class Amount>
+  [[nodiscard]] std::vector<Sum> SumsOf(std::span<const Amount> amounts) const;
+
   const std::size_t nodes_, levels_;
   std::vector<TopologyDomain> parents_;
   std::vector<char> named_;

@@ -35,7 +35,9 @@ GpuMask ChosenOn(const ANode& node, const APod& pod, DeviceRule rule = DeviceRul
   const auto choices = DeviceChoices(node.Build(), pod.Shape(), rule);
   return choices.empty() ? 0 : choices.front().gpus;
 }
-int Amiss(const ANode& node, const APod& pod) { return AmissOn(node.Build(), pod.Shape()); }
+int PenaltyOn(const ANode& node, const APod& pod) {
+  return NeighbourPenalty(node.Build(), pod.Shape());
+}
 
 TEST(Neighbours, FarIsAnotherSocketThenAnotherPcieRootThenAnyGpu) {
   ANode node = SwitchedNode("n").Holding(RoleOf("prefill", "a"), {0});
@@ -51,7 +53,7 @@ TEST(Neighbours, FarIsAnotherSocketThenAnotherPcieRootThenAnyGpu) {
 TEST(Neighbours, NearIsTheFabricThenThePcieRootThenTheSocket) {
   const ANode switched = SwitchedNode("n").Holding(RoleOf("prefill", "a"), {5});
   const APod decode = RoleOf("decode", "p").Near("role", "prefill");
-  EXPECT_EQ(Amiss(switched, decode), 0) << "every GPU has a link to every other one";
+  EXPECT_EQ(PenaltyOn(switched, decode), 0) << "every GPU has a link to every other one";
   EXPECT_EQ(ChosenOn(NicCards().Holding(RoleOf("prefill", "a"), {2}), decode), 0b1000u);
   const ANode taken =
       NicCards().Holding(RoleOf("prefill", "a"), {2}).Holding(RoleOf("x", "b"), {3});
@@ -90,28 +92,29 @@ TEST(Neighbours, AShareKeepsOffTheGpuAndGoesToIt) {
 
 TEST(Neighbours, AreThoseOfTheNamespaceThatAreNotToldToEnd) {
   const APod next = APod("p").Whole(1).Far("role", "prefill");
-  EXPECT_GT(Amiss(ANode("n").Gpus(2).Holding(RoleOf("prefill", "a"), {0}), next), 0);
+  EXPECT_GT(PenaltyOn(ANode("n").Gpus(2).Holding(RoleOf("prefill", "a"), {0}), next), 0);
   const APod elsewhere = RoleOf("prefill", "a").Namespace("other");
-  EXPECT_EQ(Amiss(ANode("n").Gpus(2).Holding(elsewhere, {0}), next), 0);
-  EXPECT_EQ(Amiss(ANode("n").Gpus(2).Holding(RoleOf("decode", "a"), {0}), next), 0);
-  EXPECT_EQ(Amiss(ANode("n").Gpus(2).Holding(APod("a").Whole(1), {0}), next), 0) << "no labels";
-  EXPECT_EQ(Amiss(ANode("n").Gpus(2).Holding(APod("a").Labelled({{"role", "prefill"}})), next), 0)
+  EXPECT_EQ(PenaltyOn(ANode("n").Gpus(2).Holding(elsewhere, {0}), next), 0);
+  EXPECT_EQ(PenaltyOn(ANode("n").Gpus(2).Holding(RoleOf("decode", "a"), {0}), next), 0);
+  EXPECT_EQ(PenaltyOn(ANode("n").Gpus(2).Holding(APod("a").Whole(1), {0}), next), 0) << "no labels";
+  EXPECT_EQ(PenaltyOn(ANode("n").Gpus(2).Holding(APod("a").Labelled({{"role", "prefill"}})), next),
+            0)
       << "it has no GPU";
   Node node = ANode("n").Gpus(2).Build();
   PodRecord leaving = *RoleOf("prefill", "a").BoundOn("n", {0});
   leaving.leaving = true;
   node.Put(std::make_shared<const PodRecord>(std::move(leaving)));
-  EXPECT_EQ(AmissOn(node, next.Shape()), 0);
+  EXPECT_EQ(NeighbourPenalty(node, next.Shape()), 0);
 }
 
 TEST(Neighbours, WhoseGpusAreUnknownMayBeOnAny) {
   const ANode node = SwitchedNode("n").Holding(RoleOf("prefill", "a"));  // bound past Berth
-  EXPECT_EQ(Amiss(node, APod("p").Whole(1).Near("role", "prefill")), 0);
-  EXPECT_GT(Amiss(node, APod("p").Whole(1).Far("role", "prefill")), 0);
+  EXPECT_EQ(PenaltyOn(node, APod("p").Whole(1).Near("role", "prefill")), 0);
+  EXPECT_GT(PenaltyOn(node, APod("p").Whole(1).Far("role", "prefill")), 0);
   const ANode places = ANode("n").Places(4).Holding(RoleOf("prefill", "a"));
-  EXPECT_GT(Amiss(places, APod("p").Whole(1).Far("role", "prefill")), 0);
-  EXPECT_LT(Amiss(places, APod("p").Whole(1).Near("role", "prefill")),
-            Amiss(ANode("n").Places(4), APod("p").Whole(1).Near("role", "prefill")));
+  EXPECT_GT(PenaltyOn(places, APod("p").Whole(1).Far("role", "prefill")), 0);
+  EXPECT_LT(PenaltyOn(places, APod("p").Whole(1).Near("role", "prefill")),
+            PenaltyOn(ANode("n").Places(4), APod("p").Whole(1).Near("role", "prefill")));
 }
 
 TEST(Neighbours, GpusBesideNicsAreForWhoAsksForRdma) {
@@ -124,7 +127,8 @@ TEST(Neighbours, GpusBesideNicsAreForWhoAsksForRdma) {
   EXPECT_EQ(std::popcount(ChosenOn(NicCards(), APod("p").Whole(3).BesideNic())), 3);
   EXPECT_EQ(ChosenOn(ANode("n").Gpus(4), APod("p").Whole(1).BesideNic()), 0b0001u)
       << "nothing is known of NICs";
-  EXPECT_EQ(Amiss(NicCards(), APod("p").Whole(1).BesideNic()), 0) << "it does not choose the node";
+  EXPECT_EQ(PenaltyOn(NicCards(), APod("p").Whole(1).BesideNic()), 0)
+      << "it does not choose the node";
 }
 
 TEST(Neighbours, RequiredLinksGoBeforeThem) {
@@ -133,7 +137,7 @@ TEST(Neighbours, RequiredLinksGoBeforeThem) {
       ANode(node).Holding(RoleOf("prefill", "a"), {7}).Holding(APod("b").Whole(2), {0, 1});
   const APod next = APod("p").Whole(2).Links({.link = LinkWish::kRequired}).Near("role", "prefill");
   EXPECT_EQ(ChosenOn(used, next), 0b1100u) << "the last pair with a bridge, on the other socket";
-  EXPECT_EQ(Amiss(used, next), 3);
+  EXPECT_EQ(PenaltyOn(used, next), 3);
 }
 
 TEST(Neighbours, RailsOfAGroupAreAmongTheGpusThatSuit) {

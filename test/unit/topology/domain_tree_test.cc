@@ -62,10 +62,11 @@ TEST(DomainTree, WithoutLevelsOrNodesThereIsTheClusterAlone) {
   const DomainTree flat(2, 0, {});
   EXPECT_EQ(flat.size(), 3U);
   EXPECT_EQ(flat.SumUp(std::vector<int>{3, 4})[DomainTree::kCluster], 7);
+  EXPECT_EQ(flat.SumUp(std::vector<double>{-0.5, 2})[DomainTree::kCluster], 1.5);
   const DomainTree empty(0, 2, {});
   EXPECT_EQ(empty.size(), 1U);
   EXPECT_EQ(empty.CountNamed(1), 0U);
-  EXPECT_EQ(empty.SumUp({})[DomainTree::kCluster], 0);
+  EXPECT_EQ(empty.SumUp(std::vector<int>{})[DomainTree::kCluster], 0);
 }
 
 }  // namespace
