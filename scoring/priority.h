@@ -24,11 +24,10 @@ constexpr int kMaxTotal = 10'000;  // totals are the weighted mean score in hund
 // order.
 std::vector<std::uint8_t> ToPriorities(std::span<const int> totals, TieRule ties);
 
-// The same under TieRule::kFullest: a level per total and emptiness (emptiness.h). A level is worth
-// 150 points of kube-scheduler with Berth's weight in manifests/scheduler, more than the difference
-// that kube-scheduler's own scorers of free CPU and memory make between any two nodes. Between
-// equal levels those scorers would decide, in favour of the emptiest node. Requires: as above, and
-// 0 <= emptiness <= kMostEmpty.
+// The same under TieRule::kFullest: a level per total and emptiness (emptiness.h). With the weight
+// in manifests/scheduler one level counts more than all of kube-scheduler's own scorers together
+// (docs/install.md). Between equal levels these decide, in favour of the emptiest node. Requires:
+// as above, and 0 <= emptiness <= kMostEmpty.
 std::vector<std::uint8_t> ToPriorities(std::span<const int> totals, std::span<const int> emptiness);
 
 // What that compares, higher is better.

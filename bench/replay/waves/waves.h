@@ -27,9 +27,9 @@ struct WaveResult {
 };
 
 struct WavesOptions {
-  int rounds = 2;            // that the waves of a scenario come; not of one in which pods stay
-  int extender_weight = 15;  // manifests/scheduler
-  std::uint64_t seed = 42;   // of kube-scheduler's choice
+  int rounds = 2;             // that the waves of a scenario come; not of one in which pods stay
+  int extender_weight = 141;  // manifests/scheduler
+  std::uint64_t seed = 42;    // of kube-scheduler's choice
 };
 
 // One entry per wave, in their order. A policy that learns begins with an empty mix; others get the
