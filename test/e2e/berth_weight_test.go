@@ -157,7 +157,7 @@ func TestWorkloadClassesAreMoreThanWhatKubeSchedulerPrefers(t *testing.T) {
 	rdma := harness.Node("rdma", harness.GPUModel, 8)
 	rdma.Labels["feature.node.kubernetes.io/rdma.capable"] = "true"
 	plane.AddNodes(rdma)
-	berth := plane.StartBerth("workloadClasses:\n- {name: training, labels: [workload=training], prefer: [rdma]}\n")
+	berth := plane.StartBerth("workloadClasses:\n- {name: training, labels: [workload=training], prefer: [{trait: rdma}]}\n")
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	busy := harness.Pod("busy", harness.Ask{harness.GPUResource: "1", v1.ResourceCPU: "70"})
 	busy.Spec.NodeName = rdma.Name
