@@ -350,15 +350,15 @@ std::size_t ClusterState::GangSize(const GangId& gang) const {
   return gangs_.Count(gang);
 }
 
-PodRecords ClusterState::GangPods(const GangId& gang) const {
+ClusterState::GangContents ClusterState::GangPods(const GangId& gang) const {
   const MutexLock lock(mutex_);
-  PodRecords members;
+  GangContents contents{current_, {}};
   for (const std::string& node : gangs_.NodesOf(gang)) {
     for (const auto& pod : PodsOn(node)) {
-      if (pod->pod.gang.id == gang) members.push_back(pod);
+      if (pod->pod.gang.id == gang) contents.pods.push_back(pod);
     }
   }
-  return members;
+  return contents;
 }
 
 std::vector<std::string> ClusterState::GangNodes(const GangId& gang) const {

@@ -125,8 +125,12 @@ class ClusterState {
   [[nodiscard]] std::vector<std::string> UnshownUids() const BERTH_EXCLUDES(mutex_);
   // The pods whose annotation is not believed, by UID.
   [[nodiscard]] std::vector<DeviceDispute> Disputes() const BERTH_EXCLUDES(mutex_);
-  // The pods of that gang, on any node.
-  [[nodiscard]] PodRecords GangPods(const GangId& gang) const BERTH_EXCLUDES(mutex_);
+  // The pods of that gang, on any node, with the snapshot of the same moment.
+  struct GangContents {
+    std::shared_ptr<const Snapshot> snapshot;
+    PodRecords pods;
+  };
+  [[nodiscard]] GangContents GangPods(const GangId& gang) const BERTH_EXCLUDES(mutex_);
   // How many pods of that gang are planned, reserved or bound, on any node.
   [[nodiscard]] std::size_t GangSize(const GangId& gang) const BERTH_EXCLUDES(mutex_);
   // The names of their nodes, sorted; includes unknown nodes.

@@ -42,7 +42,7 @@ std::optional<FilterAnswer> Extender::FilterMember(const Policy& policy,
     }
   }
   answer.may_change = IsAheadOfUs(pod, verdict.reason);
-  answer.gang_wakes = verdict.reason != Reason::kGangUnknown;
+  answer.gang_wakes = verdict.remembered && verdict.reason != Reason::kGangUnknown;
   answer.nowhere = verdict.text.empty() ? std::string(TextOf(verdict.reason)) : verdict.text;
   parts_.sink.Record({.verb = Verb::kFilter,
                       .pod = &pod.id,

@@ -15,7 +15,12 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
                      GangActions& actions) {
   const MutexLock lock(mutex_);
   if (!ConcernsLocked(*pod) || !pod->gang.minimum) return false;
-  Unit& unit = UnitOf(*pod, now);
+  Unit* const known = UnitOf(*pod, now);
+  if (known == nullptr) {
+    failing_.push_back({bind, gangs::Conflict(gangs::kTooManyGangs), now + gangs::kFailsAfter});
+    return true;
+  }
+  Unit& unit = *known;
   const std::string& uid = pod->id.uid;
   const Instant asked = bind->request.asked.value_or(now);
   unit.asleep.erase(uid);
@@ -177,6 +182,12 @@ void GangTable::DropMember(Unit& unit, const std::string& uid, const Error& why,
     actions.answers.emplace_back(member->second.bind, tl::unexpected(why));
   }
   unit.plan.erase(member);
+}
+
+void GangTable::GiveUp(Unit& unit, const std::string& uid, const Error& why, GangActions& actions) {
+  DropMember(unit, uid, why, actions);
+  parts_.state.Unplan(std::span(&uid, 1));
+  if (unit.plan.empty()) unit.phase = Unit::Phase::kWaiting;
 }
 
 void GangTable::AnswerHeld(Unit& unit, const Error& why, GangActions& actions) {

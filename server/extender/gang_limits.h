@@ -35,9 +35,11 @@ inline constexpr Duration kKeepsFor = std::chrono::minutes(5);
 // What is left of a gang that was whole is placed pod by pod when nobody has joined for so long.
 inline constexpr Duration kRemnantAfter = std::chrono::seconds(60);
 // Members that were woken and do not come sleep beside a kube-scheduler that does not hear of their
-// condition: it hears of a bind that fails.
-inline constexpr Duration kNudgeAfter = std::chrono::seconds(2);
-inline constexpr Duration kBetweenNudges = std::chrono::seconds(5);
+// condition: it hears of a bind that fails. Before that its largest back-off has to be over (10 s,
+// podMaxBackoffSeconds): the member whose bind is refused may have to wait as long.
+inline constexpr Duration kNudgeAfter = std::chrono::seconds(11);
+// A gang without members may be between two lives of its pods.
+inline constexpr Duration kForgottenAfter = std::chrono::minutes(10);
 // Gangs for which nothing can be done are counted anew so often.
 inline constexpr Duration kCountEvery = std::chrono::seconds(5);
 // Plans of one Look: the lock is held meanwhile.
@@ -53,6 +55,8 @@ inline constexpr std::string_view kPlanBroken =
     "the pod's group lost its place and there is no other";
 inline constexpr std::string_view kFirstRefused = "the first bind of the pod's group was refused";
 inline constexpr std::string_view kNoSize = "nothing says any more how large the pod's group is";
+inline constexpr std::string_view kTooManyGangs =
+    "too many pod groups wait: Berth remembers 16384, and this one is looked at when one has gone";
 inline constexpr std::string_view kWaking = "the others of the pod's group are being woken";
 
 inline Error Conflict(std::string_view text) { return {Errc::kConflict, std::string(text)}; }

@@ -2,7 +2,6 @@
 //
 // GangTable: what time and the cluster bring.
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "server/extender/gang_limits.h"
@@ -15,68 +14,89 @@ bool GangTable::IsChecked(const Unit& unit) const {
          unit.checked_members == parts_.waiting.ChangesOf(unit.says.id);
 }
 
-bool GangTable::Tend(Engine& engine, Unit& unit, const Roster& roster, Instant now,
-                     GangActions& actions) {
-  if (unit.plan.empty() || unit.phase == Unit::Phase::kCommitting) return !unit.plan.empty();
-  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const bool is_checked = IsChecked(unit);
-  bool is_broken = false, is_over = false;
-  std::vector<std::string> gone;
+GangTable::Amiss GangTable::LookThrough(Unit& unit, const Roster& roster, Instant now,
+                                        GangActions& actions) {
+  Amiss amiss;
+  const std::uint64_t members = parts_.waiting.ChangesOf(unit.says.id);
+  const bool is_checked = unit.checked_on == roster.snapshot && unit.checked_members == members;
   for (auto& [uid, member] : unit.plan) {
     if (!roster.uids.contains(uid)) {
-      gone.push_back(uid);
+      amiss.gone.push_back(uid);
       continue;
     }
-    const bool holds = is_checked || PlanHolds(*snapshot, *member.pod, member.node);
-    is_broken = is_broken || !holds;
+    const bool holds = is_checked || PlanHolds(*roster.snapshot, *member.pod, member.node);
+    if (!holds) amiss.broken.push_back(uid);
     if (member.bind == nullptr) continue;
     if (!holds) {  // it needs another node, and its bind names this one
       actions.answers.emplace_back(std::exchange(member.bind, nullptr),
                                    tl::unexpected(gangs::Conflict(gangs::kPlanBroken)));
       continue;
     }
-    is_over = is_over || member.until <= now + gangs::kMargin / 2;
+    amiss.is_over = amiss.is_over || member.until <= now + gangs::kMargin / 2;
   }
+  if (amiss.broken.empty()) {
+    unit.checked_on = roster.snapshot;
+    unit.checked_members = members;
+  }
+  return amiss;
+}
+
+void GangTable::TimeOut(Unit& unit, const Roster& roster, Instant now, GangActions& actions) {
+  const Error why = gangs::Conflict(gangs::kHoldOver);
+  if (!unit.began) return Abort(unit, why, "timeout", now, actions);
+  if (roster.placed >= *unit.says.minimum) return DropPlan(unit, why, actions);
+  unit.touched = now;  // it only goes forward: who is missing is woken again
+  Release(unit, actions);
+}
+
+bool GangTable::Tend(Engine& engine, Unit& unit, const Roster& roster, Instant now,
+                     GangActions& actions) {
+  if (unit.plan.empty() || unit.phase == Unit::Phase::kCommitting) return !unit.plan.empty();
+  const Amiss amiss = LookThrough(unit, roster, now, actions);
   DropUnawaited(unit, actions);
-  if (!is_broken) {
-    unit.checked_on = snapshot;
-    unit.checked_members = parts_.waiting.ChangesOf(unit.says.id);
-  }
-  for (const std::string& uid : gone)
+  for (const std::string& uid : amiss.gone)
     DropMember(unit, uid, gangs::Conflict(gangs::kMemberGone), actions);
-  parts_.state.Unplan(gone);
-  if (is_over) {
-    Abort(unit, gangs::Conflict(gangs::kHoldOver), "timeout", now, actions);
-  } else if (roster.placed + std::ssize(unit.plan) < *unit.says.minimum || is_broken) {
-    const bool enough = roster.placed + std::ssize(roster.waiting) >= *unit.says.minimum;
-    if (!enough || !Plan(engine, unit, roster, now, actions)) {
+  parts_.state.Unplan(amiss.gone);
+  const std::int64_t minimum = *unit.says.minimum;
+  const bool is_broken = !amiss.broken.empty();
+  if (amiss.is_over) {
+    TimeOut(unit, roster, now, actions);
+  } else if (roster.placed + std::ssize(unit.plan) < minimum || is_broken) {
+    const bool enough = roster.placed + std::ssize(roster.waiting) >= minimum;
+    const bool may_try = !unit.began || IsWorthATry(unit, roster, now);
+    if (enough && may_try && Plan(engine, unit, roster, now, actions)) return !unit.plan.empty();
+    if (unit.began) {  // it only goes forward: what holds stays
+      for (const std::string& uid : amiss.broken)
+        GiveUp(unit, uid, gangs::Conflict(gangs::kPlanBroken), actions);
+    } else {
       Abort(unit, gangs::Conflict(is_broken ? gangs::kPlanBroken : gangs::kMemberGone),
             is_broken ? "plan_broken" : "member_gone", now, actions);
     }
-  } else if (now - unit.touched > HoldOf(unit)) {  // nobody comes for it
-    if (unit.began && roster.placed >= *unit.says.minimum) {
-      DropPlan(unit, gangs::Conflict(gangs::kHoldOver), actions);
-      return false;
-    }
-    Abort(unit, gangs::Conflict(gangs::kHoldOver), "timeout", now, actions);
+  } else if (now - unit.touched > HoldOf(unit)) {
+    TimeOut(unit, roster, now, actions);
   }
+  if (unit.plan.empty()) unit.phase = Unit::Phase::kWaiting;
   return !unit.plan.empty();
 }
 
-// A refused bind makes kube-scheduler look again at every pod that it has put aside.
+// A refused bind makes kube-scheduler look again at every pod that it has put aside. It costs the
+// member that was held a back-off, so it is for members that the plan needs, and once.
 void GangTable::Nudge(Unit& unit, const Roster& roster, Instant now, GangActions& actions) {
-  if (unit.began || unit.phase != Unit::Phase::kPlanned) return;
-  if (now - unit.touched < gangs::kNudgeAfter || now < unit.next_nudge) return;
+  if (unit.began || unit.nudged || unit.phase != Unit::Phase::kPlanned) return;
+  if (now - unit.touched < gangs::kNudgeAfter) return;
   std::int64_t missing = *unit.says.minimum - roster.placed;
+  bool sleeps = false;
   for (const auto& [uid, member] : unit.plan) {
-    if (member.bind != nullptr || !member.pod->shape.wants_gpu()) --missing;
+    const bool is_missing = member.bind == nullptr && member.pod->shape.wants_gpu();
+    if (!is_missing) --missing;
+    sleeps = sleeps || (is_missing && unit.asleep.contains(uid));
   }
-  if (missing <= 0 || unit.asleep.empty()) return;
+  if (missing <= 0 || !sleeps) return;
   for (auto& [uid, member] : unit.plan) {
     if (member.bind == nullptr) continue;
     actions.answers.emplace_back(std::exchange(member.bind, nullptr),
                                  tl::unexpected(gangs::Conflict(gangs::kWaking)));
-    unit.next_nudge = now + gangs::kBetweenNudges;
+    unit.nudged = true;
     return;
   }
 }
@@ -97,15 +117,29 @@ void GangTable::LookAtFirst(Unit& unit, Instant now, GangActions& actions) {
   AnswerHeld(unit, gangs::Conflict(gangs::kHoldOver), actions);
 }
 
+GangTable::Roster GangTable::Count(Unit& unit, Instant now) {
+  Roster roster = RosterOf(unit, nullptr);
+  Note(unit, roster, now);
+  std::erase_if(unit.alone,
+                [&roster](const std::string& uid) { return !roster.uids.contains(uid); });
+  std::erase_if(unit.asleep, [&](const auto& asleep) {
+    // One whose bind is in doubt may wait again soon.
+    return !roster.uids.contains(asleep.first) && !IsBeingBound(asleep.first);
+  });
+  return roster;
+}
+
 void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, GangActions& actions) {
   const std::optional<int> minimum = unit.says.minimum;
   if (parts_.groups != nullptr) parts_.groups->Update(unit.says);
   if (minimum != unit.says.minimum) unit.nothing_to_do = false;
   if (!unit.says.minimum) {  // its object has gone
-    if (unit.phase == Unit::Phase::kPlanned && !unit.began) {
-      Abort(unit, gangs::Conflict(gangs::kNoSize), "no_size", now, actions);
+    const Error why = gangs::Conflict(gangs::kNoSize);
+    if (unit.phase == Unit::Phase::kPlanned) {
+      unit.began ? DropPlan(unit, why, actions) : Abort(unit, why, "no_size", now, actions);
     }
     StopClearing(unit);
+    if (now - unit.counted >= gangs::kCountEvery) Count(unit, now);
     return;
   }
   if (unit.phase == Unit::Phase::kCommitting) return LookAtFirst(unit, now, actions);
@@ -113,15 +147,7 @@ void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, Gang
       unit.is_idle() || (unit.plan.empty() && unit.nothing_to_do && IsChecked(unit));
   if (is_quiet && now - unit.counted < gangs::kCountEvery) return;
   unit.nothing_to_do = false;
-  const Roster roster = RosterOf(unit, nullptr);
-  Note(unit, roster, now);
-  std::erase_if(unit.alone,
-                [&roster](const std::string& uid) { return !roster.uids.contains(uid); });
-  for (auto asleep = unit.asleep.begin(); asleep != unit.asleep.end();) {
-    // One whose bind is in doubt may wait again soon.
-    const bool waits = roster.uids.contains(asleep->first) || IsBeingBound(asleep->first);
-    asleep = waits ? std::next(asleep) : unit.asleep.erase(asleep);
-  }
+  const Roster roster = Count(unit, now);
   if (Tend(engine, unit, roster, now, actions)) {
     CommitIfWhole(engine, unit, roster, now, actions);
     return Nudge(unit, roster, now, actions);
@@ -150,6 +176,10 @@ void GangTable::Look(Engine& engine, Instant now, GangActions& actions) {
     return true;
   });
   int plans = gangs::kPlansOfALook;
+  std::erase_if(units_, [now](const auto& entry) {
+    const Unit& unit = entry.second;
+    return unit.has_no_members() && now - unit.had_members >= gangs::kForgottenAfter;
+  });
   // Those that were not reached last time come first.
   auto unit = units_.upper_bound(last_looked_);
   for (std::size_t left = units_.size(); left > 0; --left) {
@@ -166,7 +196,9 @@ void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
   for (const GangId& gang : parts_.waiting.Gangs()) {
     const std::shared_ptr<const PodRequest> pod = parts_.waiting.AnyMember(gang);
     if (pod == nullptr || !ConcernsLocked(*pod) || !pod->gang.minimum) continue;
-    Unit& unit = UnitOf(*pod, now);
+    Unit* const known = UnitOf(*pod, now);
+    if (known == nullptr) return;
+    Unit& unit = *known;
     unit.says = pod->gang;
     unit.scheduler = pod->scheduler;
     const Roster roster = RosterOf(unit, nullptr);

@@ -2,6 +2,8 @@
 #include "server/extender/gang_planning.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "cluster/transaction.h"
@@ -47,30 +49,42 @@ GangAsk GangPlanning::AskOf(const Snapshot& snapshot, const GangToPlan& ask) con
   return asked;
 }
 
-// The cluster without what the members hold by an earlier plan.
-std::shared_ptr<const Snapshot> GangPlanning::Lifted(const std::shared_ptr<const Snapshot>& from,
-                                                     const GangToPlan& ask) const {
-  Transaction lifted(from);
+GangPlanning::Left GangPlanning::LeftOf(const GangToPlan& ask) const {
+  const ClusterState::GangContents there = state_.GangPods(ask.members.front()->gang.id);
+  std::unordered_map<std::string_view, const PodRecord*> records;
+  for (const auto& record : there.pods) records.emplace(record->pod.id.uid, record.get());
+  Left left{.now = there.snapshot, .lifted = nullptr, .ask = ask};
+  left.ask.members.clear();
+  Transaction lifted(there.snapshot);
   for (const auto& pod : ask.members) {
-    const std::optional<PodRecord> held = state_.FindPod(pod->id.uid);
-    if (!held || held->state != PodState::kPlanned) continue;
-    const NodeIndex index = from->names().Find(held->placement.node);
+    const auto held = records.find(pod->id.uid);
+    const bool has_begun = held != records.end() && held->second->state != PodState::kPlanned;
+    if (has_begun) {
+      --left.ask.minimum;
+      continue;
+    }
+    left.ask.members.push_back(pod);
+    if (held == records.end()) continue;
+    const NodeIndex index = there.snapshot->names().Find(held->second->placement.node);
     if (index != kNoNode) lifted.Take(pod->id.uid, index);
   }
-  return lifted.now();
+  left.ask.minimum = std::max<std::int64_t>(left.ask.minimum, 1);
+  left.lifted = lifted.now();
+  return left;
 }
 
 GangClearing GangPlanning::PlanAfterEvictions(Engine& engine, const GangToPlan& ask,
                                               const EvictionLimits& limits) {
-  const std::shared_ptr<const Snapshot> lifted = Lifted(state_.Current(), ask);
-  const std::shared_ptr<const DomainTree> tree = domains_.Of(lifted);
-  const auto plan =
-      berth::PlanAfterEvictions({lifted, *tree, engine, room_}, AskOf(*lifted, ask), limits);
   GangClearing clearing;
+  const Left left = LeftOf(ask);
+  if (left.ask.members.empty()) return clearing;
+  const std::shared_ptr<const DomainTree> tree = domains_.Of(left.lifted);
+  const auto plan = berth::PlanAfterEvictions({left.lifted, *tree, engine, room_},
+                                              AskOf(*left.lifted, left.ask), limits);
   if (!plan) return clearing;
-  Transaction as_it_is(lifted);
+  Transaction as_it_is(left.lifted);
   for (const GangPlan::Place& place : plan->places) {
-    const PodRequest& pod = *ask.members[place.member];
+    const PodRequest& pod = *left.ask.members[place.member];
     const bool fits = as_it_is.Put(pod, place.placement).has_value();
     (fits ? clearing.beside : clearing.to_clear).emplace(pod.id.uid, place.placement.node);
   }
@@ -90,15 +104,16 @@ bool GangPlanning::Keep(Engine& engine, const PodRequest& pod, const std::string
 tl::expected<NodesByUid, NoGangPlan> GangPlanning::Plan(Engine& engine, const GangToPlan& ask) {
   NoGangPlan none;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    none.snapshot = state_.Current();
-    const auto is_gone = [&names = none.snapshot->names()](const auto& fixed) {
+    const Left left = LeftOf(ask);
+    if (left.ask.members.empty()) return NodesByUid();
+    none.snapshot = left.now;
+    const auto is_gone = [&names = left.now->names()](const auto& fixed) {
       return names.Find(fixed.second) == kNoNode;
     };
     if (std::ranges::any_of(ask.fixed, is_gone)) break;
-    const std::shared_ptr<const DomainTree> tree = domains_.Of(none.snapshot);
-    const std::shared_ptr<const Snapshot> lifted = Lifted(none.snapshot, ask);
-    const GangAsk asked = AskOf(*lifted, ask);
-    auto plan = PlanGang({lifted, *tree, engine, room_}, asked);
+    const std::shared_ptr<const DomainTree> tree = domains_.Of(left.now);
+    const GangAsk asked = AskOf(*left.lifted, left.ask);
+    auto plan = PlanGang({left.lifted, *tree, engine, room_}, asked);
     if (!plan) {
       none.shortage = plan.error();
       none.domain = DomainName(*none.snapshot, domains_.levels(), *tree, none.shortage.domain);

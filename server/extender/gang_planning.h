@@ -60,7 +60,8 @@ class GangPlanning {
   GangPlanning(ClusterState& state, NodeDomains& domains) : state_(state), domains_(domains) {}
 
   // Plans the members on the newest state and books the plan. What of the members is planned
-  // already is moved or, where the new plan has no place for it, dropped.
+  // already is moved or, where the new plan has no place for it, dropped. Members whose bind has
+  // begun meanwhile stay where they are, count for the minimum and are not in the answer.
   tl::expected<NodesByUid, NoGangPlan> Plan(Engine& engine, const GangToPlan& ask);
 
   // Where the members would go if pods of lower priority went. Books nothing.
@@ -74,8 +75,13 @@ class GangPlanning {
   static constexpr int kAttempts = 3;
 
   [[nodiscard]] GangAsk AskOf(const Snapshot& snapshot, const GangToPlan& ask) const;
-  [[nodiscard]] std::shared_ptr<const Snapshot> Lifted(const std::shared_ptr<const Snapshot>& from,
-                                                       const GangToPlan& ask) const;
+  // What of an ask is to be planned at one moment: without the members whose bind has begun.
+  struct Left {
+    std::shared_ptr<const Snapshot> now;
+    std::shared_ptr<const Snapshot> lifted;  // without what members hold by an earlier plan
+    GangToPlan ask;
+  };
+  [[nodiscard]] Left LeftOf(const GangToPlan& ask) const;
 
   ClusterState& state_;
   NodeDomains& domains_;

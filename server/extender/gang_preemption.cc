@@ -39,7 +39,9 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   if (!ConcernsLocked(pod)) return {};
   const GangVerdict nowhere{GangVerdict::Kind::kNotNow, kNoNode, Reason::kGangNoRoom};
   if (!pod.gang.minimum) return nowhere;
-  Unit& unit = UnitOf(pod, now);
+  Unit* const known = UnitOf(pod, now);
+  if (known == nullptr) return nowhere;
+  Unit& unit = *known;
   unit.says = pod.gang;
   unit.scheduler = pod.scheduler;
   const Roster roster = RosterOf(unit, std::make_shared<const PodRequest>(pod));

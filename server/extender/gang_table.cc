@@ -15,6 +15,7 @@ void GangTable::Use(Settings settings) {
 }
 
 bool GangTable::Concerns(const PodRequest& pod) const {
+  if (pod.gang.empty()) return false;  // by far the most, and gangs may be planned meanwhile
   const MutexLock lock(mutex_);
   return ConcernsLocked(pod);
 }
@@ -29,30 +30,25 @@ bool GangTable::ConcernsLocked(const PodRequest& pod) const {
 
 // --- who is there --------------------------------------------------------------------------------
 
-GangUnit& GangTable::UnitOf(const PodRequest& pod, Instant now) {
-  const auto [entry, is_new] = units_.try_emplace(pod.gang.id);
-  Unit& unit = entry->second;
-  if (is_new) unit.since = unit.grew = now;
-  if (is_new) unit.says = pod.gang;
-  if (units_.size() <= kMostGangs) return unit;
-  // Those that hold nothing and heard nothing for longest.
-  auto oldest = units_.end();
-  for (auto other = units_.begin(); other != units_.end(); ++other) {
-    if (&other->second == &unit || other->second.phase != Unit::Phase::kWaiting) continue;
-    if (oldest == units_.end() || other->second.grew < oldest->second.grew) oldest = other;
+GangUnit* GangTable::UnitOf(const PodRequest& pod, Instant now) {
+  if (const auto known = units_.find(pod.gang.id); known != units_.end()) return &known->second;
+  if (units_.size() >= kMostGangs) {
+    std::erase_if(units_, [](const auto& entry) { return entry.second.has_no_members(); });
+    if (units_.size() >= kMostGangs) return nullptr;
   }
-  if (oldest == units_.end()) return unit;
-  StopClearing(oldest->second);
-  units_.erase(oldest);
-  return unit;
+  Unit& unit = units_[pod.gang.id];
+  unit.since = unit.grew = unit.had_members = now;
+  unit.says = pod.gang;
+  return &unit;
 }
 
 GangTable::Roster GangTable::RosterOf(const Unit& unit,
                                       const std::shared_ptr<const PodRequest>& asker) const {
   Roster roster;
   std::unordered_set<std::string_view> placed;
-  const PodRecords pods = parts_.state.GangPods(unit.says.id);
-  for (const auto& record : pods) {
+  ClusterState::GangContents there = parts_.state.GangPods(unit.says.id);
+  roster.snapshot = std::move(there.snapshot);
+  for (const auto& record : there.pods) {
     if (record->state == PodState::kPlanned) continue;
     placed.insert(record->pod.id.uid);
     if (record->leaving) continue;
@@ -90,6 +86,7 @@ std::optional<int> GangTable::OtherSize(const Unit& unit, const PodRequest& pod)
 
 void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
   const std::int64_t members = roster.placed + std::ssize(roster.waiting);
+  if (members > 0) unit.had_members = now;
   // Its controller may create all of it anew, under the same name: that is another beginning.
   const bool began = roster.bound > 0 && (unit.began || roster.gpus_bound);
   if (members > unit.placed + unit.waiting || (unit.began && !began)) unit.grew = now;
@@ -113,7 +110,14 @@ GangVerdict GangTable::Filter(Engine& engine, const std::shared_ptr<const Snapsh
                               Instant now, GangActions& actions) {
   const MutexLock lock(mutex_);
   if (!ConcernsLocked(pod)) return {};
-  Unit& unit = UnitOf(pod, now);
+  Unit* const known = UnitOf(pod, now);
+  if (known == nullptr) {
+    return {.kind = GangVerdict::Kind::kNotNow,
+            .reason = Reason::kPodRefused,
+            .text = std::string(gangs::kTooManyGangs),
+            .remembered = false};
+  }
+  Unit& unit = *known;
   if (const auto other = OtherSize(unit, pod)) {
     return {GangVerdict::Kind::kNotNow, kNoNode, Reason::kPodRefused,
             "the pod's group " + pod.gang.id.full_name() + ": want one size, got " +
@@ -184,10 +188,14 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
     }
     // kube-scheduler keeps the pod from that node for a reason of its own: planned around it.
     unit.excluded[uid].insert(planned->second.node);
-    if (!Plan(engine, unit, RosterOf(unit, pod), now, actions)) {
+    if (Plan(engine, unit, RosterOf(unit, pod), now, actions)) continue;
+    if (unit.began) {  // it only goes forward: the others keep their places
+      GiveUp(unit, uid, gangs::Conflict(gangs::kPlanBroken), actions);
+      unit.excluded.erase(uid);  // what kept it from these nodes may be over when it comes again
+    } else {
       Abort(unit, gangs::Conflict(gangs::kPlanBroken), "no_room", now, actions);
-      break;
     }
+    break;
   }
   return NotNow(unit, *pod, Reason::kGangNoRoom);
 }
@@ -228,6 +236,7 @@ bool GangTable::PlanFor(Engine& engine, Unit& unit, const Roster& roster,
   // Beyond the plan: the others stay where they are.
   const auto nodes = planning_.Plan(engine, {.members = {pod}, .excluded = unit.excluded});
   if (nodes) {
+    if (nodes->empty()) return false;  // its bind has begun
     unit.plan.emplace(pod->id.uid, Unit::Member{.pod = pod, .node = nodes->begin()->second});
     return true;
   }
@@ -280,7 +289,8 @@ bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant n
   }
   const bool is_new = unit.phase == Unit::Phase::kWaiting;
   unit.plan = std::move(plan);
-  unit.phase = Unit::Phase::kPlanned;
+  unit.phase = unit.plan.empty() ? Unit::Phase::kWaiting : Unit::Phase::kPlanned;
+  if (is_new) unit.nudged = false;
   std::erase_if(unit.kept, [&nodes](const std::string& uid) { return nodes->contains(uid); });
   StopClearing(unit);
   unit.touched = now;

@@ -82,6 +82,8 @@ struct GangVerdict {
   NodeIndex node = kNoNode;
   Reason reason = Reason::kFits;
   std::string text = {};  // of kPodRefused
+  // false: nothing is kept of the pod, and it is not woken from here.
+  bool remembered = true;
 };
 
 // What is known of a gang at one moment.
@@ -102,9 +104,10 @@ class GangTable {
     Duration hold = std::chrono::seconds(50);  // how long a bind is held at most
     friend bool operator==(const Settings&, const Settings&) = default;
   };
-  // So many gangs are remembered; those without members go first, then the one heard of longest
-  // ago.
-  static constexpr std::size_t kMostGangs = 4096;
+  // So many gangs are remembered. Those without members are forgotten to make room for others, and
+  // otherwise after a while (gangs::kForgottenAfter); one with members never is. The pods of a gang
+  // beyond the bound wait, as GangVerdict::remembered says.
+  static constexpr std::size_t kMostGangs = 16'384;
 
   // References: they outlive the object.
   struct Parts {
@@ -158,8 +161,9 @@ class GangTable {
 
  private:
   using Unit = GangUnit;
-  // The members at one moment.
+  // The members at one moment of the state: that of the snapshot.
   struct Roster {
+    std::shared_ptr<const Snapshot> snapshot;
     std::vector<std::shared_ptr<const PodRequest>> waiting;  // for a node, planned ones too
     std::int64_t placed = 0;  // bound, being bound or in doubt, and not leaving
     std::int64_t bound = 0;   // of these, those that are
@@ -171,11 +175,14 @@ class GangTable {
   [[nodiscard]] std::optional<int> OtherSize(const Unit& unit, const PodRequest& pod) const
       BERTH_REQUIRES(mutex_);
   [[nodiscard]] bool ConcernsLocked(const PodRequest& pod) const BERTH_REQUIRES(mutex_);
-  Unit& UnitOf(const PodRequest& pod, Instant now) BERTH_REQUIRES(mutex_);
+  // nullptr: there are kMostGangs others.
+  Unit* UnitOf(const PodRequest& pod, Instant now) BERTH_REQUIRES(mutex_);
   [[nodiscard]] Roster RosterOf(const Unit& unit,
                                 const std::shared_ptr<const PodRequest>& asker) const
       BERTH_REQUIRES(mutex_);
   void Note(Unit& unit, const Roster& roster, Instant now) BERTH_REQUIRES(mutex_);
+  // Notes the members that there are, and forgets what was kept of others.
+  Roster Count(Unit& unit, Instant now) BERTH_REQUIRES(mutex_);
   // How long binds of the gang are held.
   [[nodiscard]] Duration HoldOf(const Unit& unit) const BERTH_REQUIRES(mutex_);
 
@@ -220,11 +227,24 @@ class GangTable {
                            Instant now) const BERTH_REQUIRES(mutex_);
   void DropMember(Unit& unit, const std::string& uid, const Error& why, GangActions& actions)
       BERTH_REQUIRES(mutex_);
+  // The member's place is free again, and its bind, if one is held, is refused.
+  void GiveUp(Unit& unit, const std::string& uid, const Error& why, GangActions& actions)
+      BERTH_REQUIRES(mutex_);
   // Members of the plan that are gone, or whose client is; false: there is no plan any more.
   bool Tend(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions)
       BERTH_REQUIRES(mutex_);
   // Whether nothing has changed since the plan was looked at.
   [[nodiscard]] bool IsChecked(const Unit& unit) const BERTH_REQUIRES(mutex_);
+  // What of the plan is not as it was: members that are gone, places that are lost, holds that end.
+  struct Amiss {
+    std::vector<std::string> gone, broken;
+    bool is_over = false;
+  };
+  Amiss LookThrough(Unit& unit, const Roster& roster, Instant now, GangActions& actions)
+      BERTH_REQUIRES(mutex_);
+  // Nobody came for the plan for as long as binds are held.
+  void TimeOut(Unit& unit, const Roster& roster, Instant now, GangActions& actions)
+      BERTH_REQUIRES(mutex_);
   // Whether the others are as they were when the turn of the first came.
   static bool IsStillWhole(Unit& unit, const Roster& roster, GangActions& actions);
   // Binds for whose answer nobody waits any more are held no longer.

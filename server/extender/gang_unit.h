@@ -51,11 +51,12 @@ struct GangUnit {
   std::set<std::string, std::less<>> alone;               // let go like pods of no gang
   std::string first;                                      // the UID of the first Binding
 
-  Instant touched{};     // a member of the plan came last
-  Instant not_before{};  // no plan until then
-  Duration pause{};      // the last one after an abort
-  Instant grew{};        // when a member joined last, or all began anew
-  Instant next_nudge{};
+  Instant touched{};      // a member of the plan came last
+  Instant not_before{};   // no plan until then
+  Duration pause{};       // the last one after an abort
+  Instant grew{};         // when a member joined last, or all began anew
+  bool nudged = false;    // a bind was refused to wake the others, since there is this plan
+  Instant had_members{};  // was counted with members last
 
   // Members as they were counted last: bound, being bound or in doubt; bound; waiting, planned too.
   std::int64_t placed = 0, bound = 0, waiting = 0;
@@ -84,6 +85,10 @@ struct GangUnit {
   bool told = false;            // of the shortage, since there was a plan
   std::string shortage_domain;  // its name; "" the cluster
 
+  // It is over, or all that it had was counted and is gone.
+  [[nodiscard]] bool has_no_members() const {
+    return placed + waiting == 0 && is_idle() && nominated.empty() && alone.empty();
+  }
   // Nobody waits for anything.
   [[nodiscard]] bool is_idle() const { return plan.empty() && asleep.empty(); }
   [[nodiscard]] std::size_t held() const {

@@ -127,7 +127,7 @@ std::optional<WaitingPod> ListMembers(const ExplainParts& parts, const GangId& g
       if (!first && !waiting.gated) first = waiting;
     }
   }
-  for (const auto& pod : parts.state.GangPods(gang)) {
+  for (const auto& pod : parts.state.GangPods(gang).pods) {
     const std::string name = pod->pod.id.full_name();
     by_name[name] = {name, StateOf(pod->state), pod->placement.node};
   }

@@ -136,6 +136,10 @@ class APod {
     pod_.gang.minimum = minimum;
     return *this;
   }
+  APod& WithoutGangObject() {
+    pod_.gang.object = berth::Gang::Object::kMissing;
+    return *this;
+  }
   APod& Requires(std::size_t level) {
     pod_.domain.required = level;
     return *this;
