@@ -197,6 +197,17 @@ class BerthNode final : public wire::NodeReading {
   const wire::NodeFacts facts_;
 };
 
+// The amounts of shares are compared with the request as they are read.
+Status CheckWhole(const std::vector<DeviceGrant>& gpus) {
+  for (const DeviceGrant& grant : gpus) {
+    if (grant.milli == kMilliPerGpu) continue;
+    return Invalid("containers: want " + std::to_string(kMilliPerGpu) + " milli of GPU " +
+                   std::to_string(grant.gpu) + ", as the pod asks, got " +
+                   std::to_string(grant.milli));
+  }
+  return {};
+}
+
 class BerthDialect final : public wire::Dialect {
  public:
   [[nodiscard]] std::string_view name() const override { return "berth"; }
@@ -219,9 +230,10 @@ class BerthDialect final : public wire::Dialect {
     return wire::ReadSpread(parts, pod.shape);
   }
 
-  [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
+  [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text, const wire::PodParts&,
                                   wire::ObservedPod& observed) const override {
     BERTH_TRY(wire::GrantedDevices granted, wire::DecodeDevices(text, observed.pod, observed.node));
+    if (!observed.pod.shape.is_share()) BERTH_TRY_STATUS(CheckWhole(granted.gpus));
     observed.placement.grants = std::move(granted.gpus);
     observed.placement.mig = std::move(granted.mig);
     return {};

@@ -124,4 +124,19 @@ Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts) {
   return {};
 }
 
+wire::RecordedAsk VgpuAskOf(const VgpuWords& words, const ContainerSpec& container) {
+  const ResourceAsk& ask = container.ask;
+  wire::RecordedAsk asked{.where = "container " + container.name,
+                          .ends_first = container.kind == wire::ContainerKind::kInit};
+  if (ask.gpu_resource != words.number) return asked;
+  asked.count = ask.gpus;
+  const std::int64_t percent = MemoryPercent(ask), cores = ask.gpu_cores_percent;
+  wire::GpuPart& part = asked.part;
+  part.memory_mib = ask.gpu_memory_mib_each;
+  part.memory_milli = static_cast<int>(percent * kMilliPerPercent);
+  if (!AsksPart(ask)) part.memory_milli = kMilliPerGpu;
+  part.milli = cores > 0 ? static_cast<int>(cores * kMilliPerPercent) : part.memory_milli;
+  return asked;
+}
+
 }  // namespace berth::dialects

@@ -23,6 +23,7 @@
 
 #include "base/result.h"
 #include "server/wire/pod_parts.h"
+#include "server/wire/recorded_devices.h"
 
 namespace berth::dialects {
 
@@ -46,5 +47,8 @@ std::set<std::string> ListIn(const wire::PodParts& parts, std::string_view key);
 // Makes shares of the parts that containers ask for in these words. Error: kInvalidArgument with
 // the container and the resource.
 Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts);
+
+// What the container asks for in these words, before FindVgpuShares. Also where Berth refuses it.
+wire::RecordedAsk VgpuAskOf(const VgpuWords& words, const wire::ContainerSpec& container);
 
 }  // namespace berth::dialects

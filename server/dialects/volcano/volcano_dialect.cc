@@ -132,7 +132,8 @@ class VolcanoDialect final : public wire::Dialect {
             .of_pods = kVolcanoChoices,
             .resources = kVolcanoResources,
             .node_resources = kVolcanoNumber,
-            .grants = kVolcanoGrants};
+            .grants = kVolcanoGrants,
+            .grants_of_own_nodes = true};
   }
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
@@ -170,8 +171,9 @@ class VolcanoDialect final : public wire::Dialect {
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
+                                  const wire::PodParts& asked,
                                   wire::ObservedPod& observed) const override {
-    return ReadVgpuDevices(text, observed);
+    return ReadVgpuDevices(kVolcanoWords, text, asked, observed);
   }
   void WriteGrants(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
                    WallTime now, wire::Annotations& annotations) const override {
