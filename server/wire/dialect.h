@@ -249,6 +249,10 @@ class Dialects {
   [[nodiscard]] bool ReadsPod(std::string_view annotation) const {
     return of_pods_.Find(annotation) != nullptr;
   }
+  // Whether it is one by which a bound pod has its devices.
+  [[nodiscard]] bool IsRecord(std::string_view annotation) const {
+    return records_.Find(annotation) != nullptr;
+  }
   [[nodiscard]] bool ReadsNodeResource(std::string_view resource) const {
     return of_node_resources_.Find(resource) != nullptr;
   }
@@ -269,7 +273,7 @@ class Dialects {
   };
 
   std::vector<std::unique_ptr<const Dialect>> dialects_;
-  Keys of_nodes_, of_pods_, resources_, of_node_resources_;
+  Keys of_nodes_, of_pods_, records_, resources_, of_node_resources_;
 };
 
 }  // namespace berth::wire

@@ -62,7 +62,7 @@ void Place(ObservedPod& observed, const Dialect* dialect, const Annotation& gran
   }
   const PodId& id = pod.id;
   observed.problem = "pod " + id.namespace_name + "/" + id.name + ": annotation " + grants.key() +
-                     ": " + placed.error().message;
+                     ": " + placed.error().message.substr(0, 1024);
 }
 
 // The fields of a Pod that has a name and a UID.

@@ -27,7 +27,6 @@ constexpr std::string_view kPrefix = "berth.dev/";
 constexpr std::string_view kGpuModelKey = "berth.dev/gpu-model";
 constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
-constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is compared with them
 
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
 constexpr std::array<std::string_view, 9> kOtherKeys = {
@@ -98,9 +97,9 @@ Status ReadModels(const std::string& key, std::string_view value, RequestShape& 
   shape.models = ParseModels(value);
   if (shape.models.empty()) return Invalid("annotation " + key + ": want GPU models joined by |");
   const std::size_t count = shape.models.size();
-  if (count <= kMostModels) return {};
+  if (count <= wire::kMostListed) return {};
   shape.models.clear();
-  return Invalid("annotation " + key + ": want at most " + std::to_string(kMostModels) +
+  return Invalid("annotation " + key + ": want at most " + std::to_string(wire::kMostListed) +
                  " GPU models, got " + std::to_string(count));
 }
 

@@ -162,7 +162,7 @@ class HamiDialect final : public wire::Dialect {
   }
   [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
                                  MigWant& need) const override {
-    ReadHamiChoices(parts, pod.shape);
+    BERTH_TRY_STATUS(ReadHamiChoices(parts, pod.shape));
     if (pod.shape.mig() != nullptr || need != MigWant{}) return RefuseMigUuids(parts);
     BERTH_TRY(const std::optional<MigWant> asked, ReadHamiAsk(parts, gives_devices_));
     need = asked.value_or(need);

@@ -162,7 +162,7 @@ class VolcanoDialect final : public wire::Dialect {
   [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
                                  MigWant&) const override {
     if (!IsVolcanos(pod)) return {};
-    ReadVgpuUuids(parts, kVolcanoUse, kVolcanoNoUse, pod.shape);
+    BERTH_TRY_STATUS(ReadVgpuUuids(parts, kVolcanoUse, kVolcanoNoUse, pod.shape));
     const auto mode = parts.annotations.find(kVolcanoMode);
     if (mode == parts.annotations.end() || mode->second == kSharedMode) return {};
     return Invalid("annotation " + std::string(kVolcanoMode) + ": want " +
