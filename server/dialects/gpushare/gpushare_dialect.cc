@@ -161,6 +161,6 @@ std::unique_ptr<const wire::Dialect> MakeGpushare(const GpushareConfig& config) 
   return std::make_unique<GpushareDialect>(config.memory_unit);
 }
 
-Handover GpushareHandover() { return {kGpushareAgent, WaitsForGpushare}; }
+Handover GpushareHandover() { return {kGpushareAgent, kUnitsResource, WaitsForGpushare}; }
 
 }  // namespace berth::dialects

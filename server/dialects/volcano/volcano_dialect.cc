@@ -203,6 +203,6 @@ std::optional<WallTime> WaitsForVolcano(const wire::Json& annotations) {
 
 std::unique_ptr<const wire::Dialect> MakeVolcano() { return std::make_unique<VolcanoDialect>(); }
 
-Handover VolcanoHandover() { return {kVolcanoAgent, WaitsForVolcano}; }
+Handover VolcanoHandover() { return {kVolcanoAgent, kVolcanoWords.number, WaitsForVolcano}; }
 
 }  // namespace berth::dialects

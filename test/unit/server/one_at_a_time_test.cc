@@ -50,7 +50,7 @@ class OneAtATimeTest : public testing::Test, protected WriteFence {
   // Another pod of the node that waits since so long before now.
   void PutWaiting(Duration since, const std::string& assigned = "false",
                   const std::string& phase = "Pending") {
-    Json pod = FakePod("other", {{"aliyun.com/gpu-mem", "3"}});
+    Json pod = FakePod("other", asks_);
     pod["spec"]["nodeName"] = "n1";
     pod["status"]["phase"] = phase;
     const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -65,6 +65,7 @@ class OneAtATimeTest : public testing::Test, protected WriteFence {
 
   FakeApiServer api_;
   bool forbidden_ = false;
+  Json asks_ = {{"aliyun.com/gpu-mem", "3"}};  // of the other pod
   std::function<void(const ApiRequest&)> before_;
   SimClock clock_;
   NodeSpec node_;
@@ -117,6 +118,33 @@ TEST_F(OneAtATimeTest, PassesOverPodsThatAreOverOrWereNotServedForLong) {
   api_.Put(kPodsPath, FakePod("p", {{"aliyun.com/gpu-mem", "3"}}));
   PutWaiting(6min);
   EXPECT_TRUE(Bind());
+}
+
+// Whoever may write a pod may write its annotations, at any time of its life.
+TEST_F(OneAtATimeTest, WaitsForNoPodThatAsksForNothingOfTheAgent) {
+  asks_ = {{"cpu", "1"}};
+  PutWaiting(1s);
+  EXPECT_TRUE(Bind());
+  asks_ = {{"cpu", "1"}, {"aliyun.com/gpu-mem", "0"}};
+  api_.Put(kPodsPath, FakePod("p", {{"aliyun.com/gpu-mem", "3"}}));
+  PutWaiting(1s);
+  EXPECT_TRUE(Bind());
+}
+
+TEST_F(OneAtATimeTest, WaitsForAPodOnceAndNoLongerThanItExpires) {
+  PutWaiting(-std::chrono::hours(24 * 365 * 200));  // in two hundred years
+  EXPECT_FALSE(Bind()) << "as if it were now";
+  clock_.Advance(4min);
+  EXPECT_FALSE(Bind());
+  clock_.Advance(2min);
+  PutWaiting(0s);  // it says another time, and was seen long ago
+  EXPECT_TRUE(Bind());
+  api_.Put(kPodsPath, FakePod("p", {{"aliyun.com/gpu-mem", "3"}}));
+  PutWaiting(0s, "true");
+  EXPECT_TRUE(Bind());
+  api_.Put(kPodsPath, FakePod("p", {{"aliyun.com/gpu-mem", "3"}}));
+  PutWaiting(0s);
+  EXPECT_TRUE(Bind()) << "served, and waiting again: it has had its time";
 }
 
 TEST_F(OneAtATimeTest, LetsNoBindPassThatItCannotJudge) {
