@@ -81,7 +81,7 @@ std::string OneAtATime::FirstWaiting(const std::string& node, const Json& pods, 
     if (IsOver(pod) || uid == but.uid || !Asks(pod, handover_.resource)) continue;
     const auto known = before.find(uid);
     const auto says = handover_.waits_since(FieldOf(metadata, "annotations"));
-    if (!says && known == before.end()) continue;
+    if ((!says && known == before.end()) || seen.since.size() >= kMostSeen) continue;
     const WallTime since = known != before.end() ? known->second : std::min(now, *says);
     seen.since.emplace(uid, since);
     if (!says || now - since > kExpires || !first.empty()) continue;

@@ -44,8 +44,8 @@ class OneAtATime final : public kube::ClusterExtension {
   static constexpr Duration kExpires = std::chrono::minutes(5);
   // More fail at once: threads that wait here cannot bind pods of other nodes.
   static constexpr int kMostWaiting = 8;
-  // Pods that were seen waiting, of all nodes: beyond, those of the node that was looked at longest
-  // ago are forgotten.
+  // Pods that were seen waiting, of all nodes. Beyond, those of the node that was looked at longest
+  // ago are forgotten, and of one node with more nobody waits for the others.
   static constexpr std::size_t kMostSeen = 10'000;
 
   OneAtATime(kube::WriteContext write, Handover handover)
@@ -55,6 +55,12 @@ class OneAtATime final : public kube::ClusterExtension {
   // server does not answer.
   Status AroundBind(const BindOrder& order, const std::function<Status()>& bind) override
       BERTH_EXCLUDES(mutex_);
+
+  // How many pods are remembered.
+  [[nodiscard]] std::size_t seen() const BERTH_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return seen_pods_;
+  }
 
  private:
   // Waits until nobody else binds there, and no pod there waits to be served.
@@ -78,7 +84,7 @@ class OneAtATime final : public kube::ClusterExtension {
   const kube::WriteContext write_;
   const Handover handover_;
   std::atomic<int> waiting_{0};
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::set<std::string> binding_ BERTH_GUARDED_BY(mutex_);     // nodes
   std::map<std::string, Seen> seen_ BERTH_GUARDED_BY(mutex_);  // by node
   std::size_t seen_pods_ BERTH_GUARDED_BY(mutex_) = 0;

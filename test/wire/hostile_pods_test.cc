@@ -226,6 +226,44 @@ std::size_t KeptBytesOf(const PodRequest& pod) {
   return bytes;
 }
 
+std::size_t KeptBytesOf(const Placement& placement) {
+  std::size_t bytes = placement.grants.capacity() * sizeof(DeviceGrant) +
+                      placement.mig.capacity() * sizeof(MigGrant);
+  for (const DeviceGrant& grant : placement.grants) bytes += KeptBytesOf(grant.uuid);
+  for (const MigGrant& grant : placement.mig) bytes += KeptBytesOf(grant.uuid);
+  return bytes;
+}
+
+TEST(HostileAnnotations, OfMigDevicesHaveUuidsOfAtMost64Characters) {
+  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
+  const auto read = [&rules](const std::string& key, const Json& value, const char* resource) {
+    Json pod = test::PodAsking("u", {{resource, "1"}});
+    pod["metadata"]["annotations"][key] = value.dump();
+    pod["spec"]["nodeName"] = "n1";
+    auto observed = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
+    EXPECT_TRUE(observed);
+    EXPECT_LE(KeptBytesOf(observed->placement), 1024U) << key;
+    return observed->problem;
+  };
+  const std::string uuid(200'000, 'u');
+  const Json hami = {
+      {"gpuUUID", uuid}, {"profile", "1g.10gb"}, {"placement", {{"start", 0}, {"size", 1}}}};
+  EXPECT_NE(read("hami.io/vgpu-mig-allocations", Json::array({hami}), "nvidia.com/gpu")
+                .find("[0].gpuUUID: want at most 64 characters, got 200000"),
+            std::string::npos);
+  const Json one = {{"uuid", uuid}, {"profile", "1g.5gb"}};
+  const auto berth = [](const Json& devices) {
+    return Json{{"version", 1}, {"node", "n1"}, {"containers", {{"main", {{"mig", devices}}}}}};
+  };
+  EXPECT_NE(read("berth.dev/devices", berth(Json::array({one})), "nvidia.com/mig-1g.5gb")
+                .find("mig[0].uuid: want at most 64 characters, got 200000"),
+            std::string::npos);
+  const Json many(65, {{"profile", "1g.5gb"}});
+  EXPECT_NE(read("berth.dev/devices", berth(many), "nvidia.com/mig-1g.5gb")
+                .find("mig[64]: want at most 64 devices"),
+            std::string::npos);
+}
+
 TEST(HostileAnnotations, OfAnyKeyLeaveASmallRequest) {
   constexpr std::size_t kLarge = 250'000, kMostKept = 16'384;
   const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
@@ -257,7 +295,8 @@ TEST(HostileAnnotations, OfAnyKeyLeaveASmallRequest) {
       text.replace(text.find('@'), 1, key);
       const auto read = wire::DecodeObservedPod(PaddedText(std::move(text)), rules);
       ASSERT_TRUE(read) << key;
-      EXPECT_LE(KeptBytesOf(read->pod), kMostKept) << key << ", pod " << i;
+      EXPECT_LE(KeptBytesOf(read->pod) + KeptBytesOf(read->placement), kMostKept)
+          << key << ", pod " << i;
       EXPECT_LE(read->problem.size(), 2048U) << key << ", pod " << i;
       EXPECT_TRUE(read->pod.shape.wants_gpu()) << key << ": nothing is lost";
     }

@@ -217,6 +217,36 @@ TEST(RecordedDevices, OfMigHideNoWholeGpus) {
   }
 }
 
+Json PartitionedNode() {
+  Json list = Json::array();
+  for (int gpu = 0; gpu < 2; ++gpu) {
+    list.push_back(
+        {{"id", Uuid(gpu)},
+         {"index", gpu},
+         {"count", 7},
+         {"type", "NVIDIA-NVIDIA H100 80GB HBM3"},
+         {"mode", "mig"},
+         {"health", true},
+         {"migProfiles",
+          {{{"name", "1g.10gb"},
+            {"memoryMB", 9984},
+            {"placements", {{{"start", 0}, {"size", 1}}, {{"start", 1}, {"size", 1}}}}}}}});
+  }
+  return NodeWith({{"nvidia.com/gpu", "14"}}, {{"hami.io/node-nvidia-register", list.dump()}});
+}
+
+TEST(RecordedDevices, OfMigAreAsManyAsThePodAsksFor) {
+  AgentWorld world(PartitionedNode());
+  const std::string key = "hami.io/vgpu-mig-allocations";
+  EXPECT_EQ(world.Show(PodWithGpus("u", 2), key, MigRecord(2).dump()), "");
+  EXPECT_EQ(world.node().unattributed(), 0);
+  EXPECT_NE(world.node().mig().taken()[0], 0U);
+  EXPECT_NE(world.node().mig().taken()[1], 0U);
+  EXPECT_TRUE(world.node().tenants().empty());
+  const std::string more = world.Show(PodWithGpus("v", 1), key, MigRecord(2).dump());
+  EXPECT_NE(more.find("want 1 MIG device, as the pod asks, got 2"), std::string::npos) << more;
+}
+
 // --- nodes that do not speak it
 
 TEST(RecordedDevices, CountOnNodesOfTheAgentAlone) {
