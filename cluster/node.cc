@@ -249,7 +249,8 @@ void Node::Count(const PodRecord& pod, int sign) {
   const bool by_name = shape.mig() != nullptr && shape.mig()->by_name();
   if (IsAssumed(pod) && !(by_name && picks)) unattributed_ += sign;
   if (spec_->places.count > 0) places_taken_ += sign * shape.gpu_count();
-  if (shape.mig() != nullptr) return;  // beside the GPUs that tenants share
+  // MIG devices are beside the GPUs that tenants share.
+  if (shape.mig() != nullptr || !pod.placement.mig.empty()) return;
   const int kind = shape.is_share() ? 0 : shape.gpu_count();
   auto entry = std::ranges::lower_bound(tenants_, kind, {}, &Tenants::gpus);
   if (entry == tenants_.end() || entry->gpus != kind) entry = tenants_.insert(entry, {kind, 0});

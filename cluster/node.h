@@ -76,6 +76,9 @@ struct NodeSpec {
   // The agent that hands out `gpus`, in parts too, to pods that ask in its words; empty: one that
   // knows no parts.
   std::string share_agent = {};
+  // The agents that the node shows, whether they hand out its GPUs or not. What their records on
+  // pods say of devices counts there, and on no other node (named_grants.h).
+  std::vector<std::string> agents = {};
   // It serves whoever is bound there: pods that ask for shares in Berth's words, too.
   bool agent_serves_all = false;
   // What keeps the users of one GPU apart there: kNone, or kMemory.

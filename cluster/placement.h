@@ -22,6 +22,8 @@ struct DeviceGrant {
   // If another scheduler's record names the GPU by it, and as long as it is not known which one of
   // the node that is (named_grants.h).
   std::string uuid = {};
+  // Thousandths of the GPU's memory, on top of memory_mib, as long as the GPU is not known.
+  int memory_milli = 0;
   friend bool operator==(const DeviceGrant&, const DeviceGrant&) = default;
 };
 
@@ -47,6 +49,9 @@ struct Placement {
   std::vector<MigGrant> mig = {};   // sorted
   int places = 0;                   // on GPUs with several users (NodeSpec::places)
   std::int64_t ephemeral_bytes = 0;
+  // If the devices are known by the record of another scheduler's agent that counts on nodes of
+  // that agent alone (NodeSpec::agents), and as long as the node is not known (named_grants.h).
+  std::string agent = {};
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 

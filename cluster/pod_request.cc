@@ -28,32 +28,9 @@ int RequestShape::milli_per_gpu() const {
   return std::holds_alternative<WholeGpus>(gpus) ? kMilliPerGpu : 0;
 }
 
-namespace {
-
-bool HasPart(std::string_view model, std::string_view lower_part) {
-  const auto same = [](char c, char lower) {
-    return (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) == lower;
-  };
-  return std::search(model.begin(), model.end(), lower_part.begin(), lower_part.end(), same) !=
-         model.end();
-}
-
-bool AdmittedBy(const std::vector<ModelRule>& rules, std::string_view model) {
-  bool wanted = false, found = false;
-  for (const ModelRule& rule : rules) {
-    const bool has = HasPart(model, rule.part);
-    if (rule.refused && has) return false;
-    wanted = wanted || !rule.refused;
-    found = found || (!rule.refused && has);
-  }
-  return found || !wanted;
-}
-
-}  // namespace
-
 bool RequestShape::Admits(std::string_view model) const {
   if (!models.empty() && std::ranges::find(models, model) == models.end()) return false;
-  return model_rules.empty() || AdmittedBy(model_rules, model);
+  return model_rules.Admit(model);
 }
 
 bool RequestShape::AdmitsGpu(std::string_view uuid) const {
@@ -94,7 +71,7 @@ std::size_t HashValue(const RequestShape& shape) {
     }
   }
   for (const std::string& model : shape.models) add(std::hash<std::string>{}(model));
-  for (const ModelRule& rule : shape.model_rules) {
+  for (const ModelRule& rule : shape.model_rules.rules()) {
     add(std::hash<std::string>{}(rule.part) + (rule.refused ? 1U : 0U));
   }
   for (const GpuRule& rule : shape.gpu_rules) {

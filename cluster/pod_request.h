@@ -16,6 +16,7 @@
 #include "base/dns_name.h"
 #include "cluster/gang.h"
 #include "cluster/labels.h"
+#include "cluster/model_rules.h"
 #include "cluster/node_constraints.h"
 #include "cluster/node_wishes.h"
 #include "topology/links/link_ask.h"
@@ -79,14 +80,6 @@ enum class Spread : std::uint8_t {
   kNode,  // the nodes of the others
 };
 
-// A part of the name of a GPU model, whatever the case: models that have it are accepted, or are
-// not.
-struct ModelRule {
-  bool refused = false;
-  std::string part;  // lower case, not empty
-  friend auto operator<=>(const ModelRule&, const ModelRule&) = default;
-};
-
 // A GPU by its UUID: accepted, or not.
 struct GpuRule {
   bool refused = false;
@@ -125,9 +118,7 @@ struct RequestShape {
   std::string share_agent = {};
   // It asks for several whole GPUs, and none of its containers for more than one.
   bool one_per_container = false;
-  // Sorted, unique. Models have any of the parts that are not refused, if there are such, and none
-  // of the others.
-  std::vector<ModelRule> model_rules = {};
+  ModelRules model_rules = {};
   // Sorted, unique. GPUs are those that are accepted, if there are such, and none of the refused.
   std::vector<GpuRule> gpu_rules = {};
   Spread spread = Spread::kNone;

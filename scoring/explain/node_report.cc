@@ -196,7 +196,7 @@ std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
     wanted += (i == 0 ? "" : " or ") + shape.models[i];
   }
   if (shape.models.size() > kMost) wanted += " or others";
-  for (const ModelRule& rule : shape.model_rules) {
+  for (const ModelRule& rule : shape.model_rules.rules()) {
     wanted += (wanted.empty() ? "" : ", ") + std::string(rule.refused ? "none with \"" : "\"") +
               rule.part + "\"" + (rule.refused ? " in its name" : "");
   }

@@ -125,7 +125,8 @@ LearnedMix::Memory BoundPods(const Snapshot& snapshot, double most) {
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     for (const auto& record : snapshot.node(i).pods()) {
       const RequestShape& shape = record->pod.shape;
-      if (!record->pod.refusal.empty() || shape.mig() != nullptr) continue;
+      const bool has_mig = shape.mig() != nullptr || !record->placement.mig.empty();
+      if (!record->pod.refusal.empty() || has_mig) continue;
       pods[WithCompute(shape, snapshot)] += 1;
       ++memory.pods;
     }

@@ -30,6 +30,21 @@ bool IsOver(const Json& pod) {
          !TextIn(FieldOf(pod, "metadata"), "deletionTimestamp").empty();
 }
 
+// Whether a container asks for some of it. The API server has filled in requests.
+bool Asks(const Json& pod, std::string_view resource) {
+  for (const char* list : {"containers", "initContainers"}) {
+    for (const Json& container : FieldOf(FieldOf(pod, "spec"), list)) {
+      const Json& resources = FieldOf(container, "resources");
+      for (const char* amounts : {"requests", "limits"}) {
+        const std::string amount =
+            TextIn(FieldOf(resources, amounts), std::string(resource).c_str());
+        if (!amount.empty() && amount != "0") return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string TextIn(const Json& object, const char* field) {
@@ -50,14 +65,45 @@ Result<std::string> OneAtATime::WaitingOn(const std::string& node, const PodId& 
   }
   const Json list = Json::parse(response->body, nullptr, false);
   if (!list.is_object()) return Fail(Errc::kDeadline, "pods of node " + node + ": want a list");
-  for (const Json& pod : FieldOf(list, "items")) {
+  return FirstWaiting(node, FieldOf(list, "items"), but);
+}
+
+std::string OneAtATime::FirstWaiting(const std::string& node, const Json& pods, const PodId& but) {
+  const WallTime now = write_.clock.Wall();
+  const MutexLock lock(mutex_);
+  const auto seen_before = seen_.find(node);
+  const Times before = seen_before == seen_.end() ? Times() : seen_before->second.since;
+  Seen seen{write_.clock.Now(), {}};
+  std::string first;
+  for (const Json& pod : pods) {
     const Json& metadata = FieldOf(pod, "metadata");
-    if (IsOver(pod) || TextIn(metadata, "uid") == but.uid) continue;
-    const auto since = handover_.waits_since(FieldOf(metadata, "annotations"));
-    if (!since || write_.clock.Wall() - *since > kExpires) continue;
-    return TextIn(metadata, "namespace") + "/" + TextIn(metadata, "name");
+    const std::string uid = TextIn(metadata, "uid");
+    if (IsOver(pod) || uid == but.uid || !Asks(pod, handover_.resource)) continue;
+    const auto known = before.find(uid);
+    const auto says = handover_.waits_since(FieldOf(metadata, "annotations"));
+    if ((!says && known == before.end()) || seen.since.size() >= kMostSeen) continue;
+    const WallTime since = known != before.end() ? known->second : std::min(now, *says);
+    seen.since.emplace(uid, since);
+    if (!says || now - since > kExpires || !first.empty()) continue;
+    first = TextIn(metadata, "namespace") + "/" + TextIn(metadata, "name");
   }
-  return "";
+  KeepSeen(node, std::move(seen));
+  return first;
+}
+
+void OneAtATime::KeepSeen(const std::string& node, Seen seen) {
+  if (const auto before = seen_.find(node); before != seen_.end()) {
+    seen_pods_ -= before->second.since.size();
+    seen_.erase(before);
+  }
+  seen_pods_ += seen.since.size();
+  if (!seen.since.empty()) seen_.emplace(node, std::move(seen));
+  while (seen_pods_ > kMostSeen) {
+    const auto oldest =
+        std::ranges::min_element(seen_, {}, [](const auto& entry) { return entry.second.looked; });
+    seen_pods_ -= oldest->second.since.size();
+    seen_.erase(oldest);
+  }
 }
 
 kube::Attempt OneAtATime::LookAt(const BindOrder& order, Duration left, bool& entered) {

@@ -54,7 +54,8 @@ class Comparison {
   // there: nullptr = bound nowhere.
   [[nodiscard]] bool Agree(const PodId& id, const Placement* there) const {
     const std::optional<PodRecord> here = BoundHere(id);
-    return there == nullptr ? !here : here && here->placement == *there;
+    if (there == nullptr || !here) return there == nullptr && !here;
+    return here->placement == *there || (here->said != nullptr && *here->said == *there);
   }
 
   // Asks about a pod; a difference goes to the audit.

@@ -10,6 +10,7 @@ Dialects::Dialects(std::vector<std::unique_ptr<const Dialect>> in_order)
     of_nodes_.Add(keys.of_nodes, dialect);
     of_pods_.Add(keys.of_pods, dialect);
     of_pods_.Add(keys.grants, dialect);
+    records_.Add(keys.grants, dialect);
     resources_.Add(keys.resources, dialect);
     of_node_resources_.Add(keys.node_resources, dialect);
   }

@@ -51,6 +51,8 @@ struct DialectKeys {
   std::span<const std::string_view> node_resources = {};  // of which nodes say how much they have
   // The annotations by which a bound pod has its devices, the most exact first.
   std::span<const std::string_view> grants = {};
+  // These count on nodes that say something in this dialect, and on no others.
+  bool grants_of_own_nodes = false;
 };
 
 // --- Nodes
@@ -208,10 +210,11 @@ class Dialect {
     return {};
   }
 
-  // Reads the value of one of keys().grants into the placement. Error: kInvalidArgument with what
-  // is wrong.
+  // Reads the value of one of keys().grants into the placement (recorded_devices.h). asked: the
+  // containers, as they ask before FindShares. Error: kInvalidArgument with what is wrong, also
+  // where it is not what the pod asks for; the placement is as it was then.
   [[nodiscard]] virtual Status ReadGrants(std::string_view /*key*/, const std::string& /*value*/,
-                                          ObservedPod&) const {
+                                          const PodParts& /*asked*/, ObservedPod&) const {
     return {};
   }
   // Adds the annotations by which the node's agent hears of the placement.
@@ -246,6 +249,10 @@ class Dialects {
   [[nodiscard]] bool ReadsPod(std::string_view annotation) const {
     return of_pods_.Find(annotation) != nullptr;
   }
+  // Whether it is one by which a bound pod has its devices.
+  [[nodiscard]] bool IsRecord(std::string_view annotation) const {
+    return records_.Find(annotation) != nullptr;
+  }
   [[nodiscard]] bool ReadsNodeResource(std::string_view resource) const {
     return of_node_resources_.Find(resource) != nullptr;
   }
@@ -266,7 +273,7 @@ class Dialects {
   };
 
   std::vector<std::unique_ptr<const Dialect>> dialects_;
-  Keys of_nodes_, of_pods_, resources_, of_node_resources_;
+  Keys of_nodes_, of_pods_, records_, resources_, of_node_resources_;
 };
 
 }  // namespace berth::wire

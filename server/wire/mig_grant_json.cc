@@ -15,6 +15,13 @@ constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
 
 }  // namespace
 
+Status CheckGpuUuid(const std::string& path, const std::string& uuid) {
+  constexpr std::size_t kLongest = 64;
+  if (uuid.size() <= kLongest) return {};
+  return Invalid(path + ": want at most " + std::to_string(kLongest) + " characters, got " +
+                 std::to_string(uuid.size()));
+}
+
 Json MigGrantJson(const MigGrant& grant, const std::string& uuid) {
   Json json = Json::object();
   if (grant.gpu >= 0) json["gpu"] = grant.gpu;
@@ -37,6 +44,10 @@ Status ReadMigGrant(const Json& json, const std::string& path, std::vector<MigGr
   fields.Int("start", 0, kMaxMigUnits - 1, grant.start);
   fields.Bool("shared", grant.shared);
   BERTH_TRY_STATUS(fields.Finish());
+  if (grants.size() >= kMaxMigDevicesPerPod) {
+    return Invalid(path + ": want at most " + std::to_string(kMaxMigDevicesPerPod) + " devices");
+  }
+  BERTH_TRY_STATUS(CheckGpuUuid(path + ".uuid", uuid));
   if (grant.gpu < 0) grant.uuid = std::move(uuid);  // else it is for people
   if (grant.start >= 0 && !grant.exact()) {
     return Invalid(path + ".gpu: want the index of a GPU beside the start, got none");

@@ -22,8 +22,11 @@ namespace berth::wire {
 // uuid: of the GPU; empty = not known.
 Json MigGrantJson(const MigGrant& grant, const std::string& uuid = "");
 // Adds one. Error: kInvalidArgument with the path: no profile, a start without a GPU, a device that
-// is there twice.
+// is there twice, a UUID that is too long, more than kMaxMigDevicesPerPod.
 Status ReadMigGrant(const Json& json, const std::string& path, std::vector<MigGrant>& grants);
+
+// Error: kInvalidArgument with the path for a text that is longer than any UUID of a GPU.
+Status CheckGpuUuid(const std::string& path, const std::string& uuid);
 
 Json MigWantsJson(const MigSlices& ask);
 // Adds one and keeps them sorted. Error: kInvalidArgument with the path.

@@ -49,7 +49,10 @@ class NodeReader {
     spec_.gpu_model = std::move(gpus_.model);
     const NodeFacts facts{spec_.labels, spec_.gpu_model, annotations_, *rules_.mig, others_};
     for (const Dialect& dialect : *rules_.dialects) {
-      if (auto reading = dialect.ReadNode(facts)) readings_.push_back(std::move(reading));
+      auto reading = dialect.ReadNode(facts);
+      if (reading == nullptr) continue;
+      readings_.push_back(std::move(reading));
+      if (dialect.keys().grants_of_own_nodes) spec_.agents.emplace_back(dialect.name());
     }
     AddGpus();
     std::string passed_over = AddLinks();

@@ -82,7 +82,12 @@ Status WorkloadClasses::Choose(const PodParts& parts, PodRequest& request) const
 }
 
 Status WorkloadClasses::Prefer(const std::string& said, NodeWishes& nodes) const {
-  for (const std::string_view word : PartsOf(said, ',')) {
+  const std::vector<std::string_view> words = PartsOf(said, ',');
+  if (words.size() > kMostListed) {
+    return Invalid("annotation " + std::string(kPreferKey) + ": want at most " +
+                   std::to_string(kMostListed) + " traits, got " + std::to_string(words.size()));
+  }
+  for (const std::string_view word : words) {
     const std::string trait(word);
     const bool known = std::ranges::find(kBuiltinTraits, trait) != kBuiltinTraits.end() ||
                        std::ranges::find(traits_, trait) != traits_.end() || IsFamily(trait);

@@ -100,11 +100,19 @@ class PodReader {
       if (IsField(key, "ownerReferences")) ReadOwners(content.get_array());
       if (IsField(key, "annotations")) {
         ForEachField(content.get_object(), [this](std::string_view name, value text) {
-          if (!rules_.dialects().ReadsPod(name)) return;
-          parts_.annotations.emplace(name, std::string_view(text.get_string()));
+          if (rules_.dialects().ReadsPod(name)) AddAnnotation(name, text.get_string());
         });
       }
     });
+  }
+
+  void AddAnnotation(std::string_view name, std::string_view value) {
+    constexpr std::size_t kBeginning = 80;
+    if (value.size() > kMostAnnotationBytes && !rules_.dialects().IsRecord(name)) {
+      if (parts_.too_long.first.empty()) parts_.too_long = {std::string(name), value.size()};
+      value = value.substr(0, kBeginning);
+    }
+    parts_.annotations.emplace(name, value);
   }
 
   // At most one of them is the controller.

@@ -8,6 +8,7 @@
 
 #include "server/wire/object_reader.h"
 #include "server/wire/pod_json.h"
+#include "server/wire/recorded_devices.h"
 
 namespace berth::wire {
 namespace {
@@ -32,28 +33,36 @@ bool AsksForGpus(const PodParts& parts) {
   });
 }
 
-Status ReadGrants(const Dialect& dialect, const Annotation& grants, bool asks_for_gpus,
+Status ReadGrants(const Dialect& dialect, const Annotation& grants, const PodParts& asked,
                   ObservedPod& observed) {
-  if (asks_for_gpus) return dialect.ReadGrants(grants.key(), grants.mapped(), observed);
+  if (AsksForGpus(asked)) return dialect.ReadGrants(grants.key(), grants.mapped(), asked, observed);
   // Who may write a pod may write its annotations: they give nothing that it does not ask for. That
   // it has other devices than GPUs is all right.
   ObservedPod as_if = observed;
-  const bool none = dialect.ReadGrants(grants.key(), grants.mapped(), as_if) &&
+  const bool none = dialect.ReadGrants(grants.key(), grants.mapped(), asked, as_if) &&
                     as_if.placement.grants.empty() && as_if.placement.mig.empty();
   return none ? Status() : Invalid("want a pod that asks for GPUs beside it");
 }
 
-// Where the pod is and what it holds there.
+// Where the pod is and what it holds there. asked: its containers, as they ask.
 void Place(ObservedPod& observed, const Dialect* dialect, const Annotation& grants,
-           bool asks_for_gpus) {
-  const PodRequest& pod = observed.pod;
+           const PodParts& asked) {
+  PodRequest& pod = observed.pod;
+  // The node gives it what it asks for, whether Berth would have or not.
+  if (!pod.refusal.empty() && !pod.shape.wants_gpu() && AsksForGpus(asked)) {
+    pod.shape.gpus = RefusedAsk(asked);
+  }
   observed.placement = WithoutDevices(observed.node, pod.shape);
   if (dialect == nullptr) return;
-  const Status placed = ReadGrants(*dialect, grants, asks_for_gpus, observed);
-  if (placed) return;
+  const Status placed = ReadGrants(*dialect, grants, asked, observed);
+  if (placed) {
+    const bool has = !observed.placement.grants.empty() || !observed.placement.mig.empty();
+    if (has && dialect->keys().grants_of_own_nodes) observed.placement.agent = dialect->name();
+    return;
+  }
   const PodId& id = pod.id;
   observed.problem = "pod " + id.namespace_name + "/" + id.name + ": annotation " + grants.key() +
-                     ": " + placed.error().message;
+                     ": " + placed.error().message.substr(0, 1024);
 }
 
 // The fields of a Pod that has a name and a UID.
@@ -93,7 +102,11 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   BERTH_TRY(PodFields fields, ReadWholePod(text, rules));
   ObservedPod observed;
   const auto [dialect, grants] = TakeGrants(rules.dialects(), fields.parts);
-  const bool asks_for_gpus = AsksForGpus(fields.parts);
+  PodParts asked;
+  if (!fields.node.empty()) {
+    asked.containers = fields.parts.containers;
+    asked.overhead = fields.parts.overhead;
+  }
   observed.pod = rules.ToRequest(std::move(fields.parts));
   observed.node = std::move(fields.node);
   observed.over = IsOver(fields);
@@ -104,7 +117,7 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   observed.unschedulable = fields.unschedulable;
   observed.created = fields.created;
   observed.resource_version = std::move(fields.resource_version);
-  if (!observed.node.empty()) Place(observed, dialect, grants, asks_for_gpus);
+  if (!observed.node.empty()) Place(observed, dialect, grants, asked);
   return observed;
 }
 

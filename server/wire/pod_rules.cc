@@ -17,6 +17,8 @@ namespace berth::wire {
 namespace {
 
 constexpr std::int64_t kBytesPerMib = 1 << 20;
+constexpr std::ptrdiff_t kMostGpuContainers = 500;  // of one pod
+constexpr std::size_t kMostRefusalBytes = 1024;
 
 std::int64_t Times(std::int64_t value, std::int64_t factor) {
   return value > kMostAsked / factor ? kMostAsked : value * factor;
@@ -72,6 +74,23 @@ std::string Objection(const ResourceAsk& ask) {
   if (std::max(ask.share_milli, ask.share_memory_milli) > kMilliPerGpu)
     return "pod asks for a share above one GPU";
   return "";
+}
+
+// Each of them is kept.
+Status CheckContainers(const PodParts& parts) {
+  const auto with_gpus = std::ranges::count_if(
+      parts.containers, [](const ContainerSpec& container) { return container.ask.wants_gpu(); });
+  if (with_gpus <= kMostGpuContainers) return {};
+  return Invalid("pod asks for GPUs in " + std::to_string(with_gpus) +
+                 " containers: want at most " + std::to_string(kMostGpuContainers));
+}
+
+// Words of others on a pod without GPUs are none of Berth's.
+Status CheckLengths(const PodParts& parts, const PodRequest& request) {
+  const auto& [key, bytes] = parts.too_long;
+  if (key.empty() || !(request.shape.wants_gpu() || key.starts_with("berth.dev/"))) return {};
+  return Invalid("annotation " + key + ": want at most " + std::to_string(kMostAnnotationBytes) +
+                 " bytes, got " + std::to_string(bytes));
 }
 
 // A pod writes it while it runs. So it is read after everything else: what is wrong with it takes
@@ -160,6 +179,7 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
 }
 
 Status PodRules::ReadAnnotations(const PodParts& parts, PodRequest& request) const {
+  BERTH_TRY_STATUS(CheckLengths(parts, request));
   MigWant need;
   for (const Dialect& dialect : *dialects_) {
     BERTH_TRY_STATUS(dialect.FinishAsk(parts, request, need));
@@ -213,16 +233,20 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     };
     request.shape.one_per_container =
         ask.mig.empty() && ask.gpus > 1 && std::ranges::all_of(parts.containers, asks_for_one);
+    const Status counted = CheckContainers(parts);
+    if (!counted) request.refusal = counted.error().message;
     int index = 0;
     for (const ContainerSpec& container : parts.containers) {
       const int at = index++;
       if (container.kind != ContainerKind::kMain) ++request.init_container_count;
-      if (!container.ask.wants_gpu()) continue;
+      if (!container.ask.wants_gpu() || !counted) continue;
       request.containers.push_back(
           {container.name, GpuAskOf(container.ask), container.kind == ContainerKind::kInit, at});
     }
     request.container_count = index;
-    if (const Status read = ReadAnnotations(parts, request); !read) {
+    if (!counted) {
+      request.containers.clear();
+    } else if (const Status read = ReadAnnotations(parts, request); !read) {
       request.refusal = read.error().message;
     } else if (const Status named = workloads_->Now()->Apply(parts, request); !named) {
       request.refusal = named.error().message;
@@ -236,6 +260,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   }
   if (!request.shape.wants_gpu()) parts.constraints.versions = {};
   ReadGroup(parts, request);
+  if (request.refusal.size() > kMostRefusalBytes) request.refusal.resize(kMostRefusalBytes);
   request.belongs_on_any_node = BelongsOnAnyNode(parts, ask);
   request.priority = parts.priority;
   request.may_preempt = parts.may_preempt;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/pod_spread.h"
 
+#include <functional>
 #include <string>
+#include <utility>
 
 namespace berth::wire {
 namespace {
@@ -9,12 +11,21 @@ namespace {
 constexpr std::string_view kSpreadKey = "berth.dev/spread";
 constexpr std::string_view kSpreadByKey = "berth.dev/spread-by";
 
+// It is kept with every pod: what is longer is told apart by its hash.
+std::string Shortened(std::string text) {
+  constexpr std::size_t kMostBytes = 1024;
+  if (text.size() <= kMostBytes) return text;
+  const std::string hash = std::to_string(std::hash<std::string>()(text));
+  text.resize(kMostBytes);
+  return text + "#" + hash;
+}
+
 // Texts of the three kinds never meet: a UID has no "=", and a label begins with "label ".
 std::string WorkloadOf(const PodParts& parts) {
   std::string workload = parts.id.namespace_name + "/";
   if (!parts.controller.empty()) return workload + parts.controller;
   for (const auto& [key, value] : parts.labels) workload += key + "=" + value + ",";
-  return workload;
+  return Shortened(std::move(workload));
 }
 
 Status ReadSpreadBy(const PodParts& parts, const std::string& label, RequestShape& shape) {
@@ -27,7 +38,7 @@ Status ReadSpreadBy(const PodParts& parts, const std::string& label, RequestShap
   if (value == nullptr) {
     return Invalid(place + "want a label that the pod has, got \"" + label.substr(0, 80) + "\"");
   }
-  shape.workload = parts.id.namespace_name + "/label " + label + "=" + *value;
+  shape.workload = Shortened(parts.id.namespace_name + "/label " + label + "=" + *value);
   return {};
 }
 

@@ -278,8 +278,7 @@ class AgentRun {
                               ? Texts{{"ALIYUN_COM_GPU_MEM_IDX", std::to_string(promise.gpu)}}
                           : agent == kHami ? Texts{{"hami.io/vgpu-devices-allocated", text + ";"}}
                                            : Texts{{"volcano.sh/vgpu-ids-new", text}};
-    coming_.emplace_back(
-        uid, Pod{agent, {promise}, written, PartOf(agent, uid, promise.memory_mib, promise.cores)});
+    coming_.emplace_back(uid, Pod{agent, {promise}, written, AskFor(agent, uid, promise)});
   }
 
   static Texts KoordinatorTexts(const Promise& promise) {
@@ -360,12 +359,25 @@ class AgentRun {
     ++counts["Devices changed"];
   }
 
-  // As Ask, and never a whole GPU.
-  Json PartOf(Agent agent, const std::string& uid, std::int64_t memory_mib, int cores) {
-    while (true) {
-      Json pod = Ask(agent, uid, memory_mib, cores);
-      const std::string text = pod.dump();
-      if (text.find("mem") != std::string::npos) return pod;
+  // A pod that asks the agent for just that.
+  static Json AskFor(Agent agent, const std::string& uid, const Promise& promise) {
+    const std::string memory = std::to_string(promise.memory_mib);
+    const std::string cores = std::to_string(promise.cores);
+    switch (agent) {
+      case kGpushare:
+        return test::PodAsking(uid,
+                               {{"aliyun.com/gpu-mem", std::to_string(promise.memory_mib / 1024)}});
+      case kHami:
+        return test::PodAsking(uid, {{"nvidia.com/gpu", "1"},
+                                     {"nvidia.com/gpumem", memory},
+                                     {"nvidia.com/gpucores", cores}});
+      case kVolcano:
+        return test::PodAsking(uid, {{"volcano.sh/vgpu-number", "1"},
+                                     {"volcano.sh/vgpu-memory", memory},
+                                     {"volcano.sh/vgpu-cores", cores}});
+      default:
+        return test::PodAsking(uid, {{"koordinator.sh/gpu-memory", memory + "Mi"},
+                                     {"koordinator.sh/gpu-core", cores}});
     }
   }
 

@@ -2,14 +2,20 @@
 //
 // Pods that name more than any pod needs. What every node would be compared with is bounded, and a
 // pod beyond the bound is refused with the number; the rest of a pod may be as large as it likes.
+#include <filesystem>
 #include <memory>
+#include <regex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "test/support/agent_world.h"
+#include "test/support/build_paths.h"
+#include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth {
@@ -45,8 +51,10 @@ TEST_F(HostilePods, NameAtMost64Models) {
   EXPECT_EQ(RefusalOf(OfModels(64)), "");
   EXPECT_EQ(RefusalOf(OfModels(65)),
             "annotation berth.dev/gpu-model: want at most 64 GPU models, got 65");
+  EXPECT_EQ(RefusalOf(OfModels(1'000)),
+            "annotation berth.dev/gpu-model: want at most 64 GPU models, got 1000");
   EXPECT_EQ(RefusalOf(OfModels(40'000)),
-            "annotation berth.dev/gpu-model: want at most 64 GPU models, got 40000");
+            "annotation berth.dev/gpu-model: want at most 8192 bytes, got 268891");
 }
 
 TEST_F(HostilePods, HaveAtMost500ConditionsOnNodes) {
@@ -112,6 +120,198 @@ TEST_F(HostilePods, AskForMoreMigProfilesThanThereAreDevices) {
              "gb"] = "1";
   }
   EXPECT_EQ(RefusalOf(pod), "pod asks for more MIG devices than any node has");
+}
+
+Json Annotated(const std::string& key, const std::string& value) {
+  Json pod = PodWithGpus("u", 1);
+  pod["metadata"]["annotations"][key] = value;
+  return pod;
+}
+
+std::string ManyWords(int count, const std::string& separator = ",", const std::string& of = "w") {
+  std::string words;
+  for (int i = 0; i < count; ++i) words += (i > 0 ? separator : "") + of + std::to_string(i);
+  return words;
+}
+
+TEST_F(HostilePods, NameAtMost64WordsInAList) {
+  for (const char* key : {"nvidia.com/use-gputype", "nvidia.com/nouse-gputype",
+                          "nvidia.com/use-gpuuuid", "nvidia.com/nouse-gpuuuid"}) {
+    const std::string wanted = "annotation " + std::string(key) + ": want at most 64 entries, got ";
+    EXPECT_EQ(RefusalOf(Annotated(key, ManyWords(64))).find("want at most"), std::string::npos)
+        << key;
+    EXPECT_EQ(RefusalOf(Annotated(key, ManyWords(65))), wanted + "65");
+  }
+  EXPECT_EQ(RefusalOf(Annotated("berth.dev/prefer", ManyWords(65))),
+            "annotation berth.dev/prefer: want at most 64 traits, got 65");
+  Json volcano = test::PodAsking("u", {{"volcano.sh/vgpu-number", "1"}});
+  volcano["metadata"]["annotations"]["volcano.sh/vgpu-nouse-gpuuuid"] = ManyWords(65);
+  EXPECT_EQ(RefusalOf(volcano),
+            "annotation volcano.sh/vgpu-nouse-gpuuuid: want at most 64 entries, got 65");
+}
+
+TEST_F(HostilePods, HaveAnnotationsOfAtMost8KiB) {
+  EXPECT_EQ(RefusalOf(Annotated("nvidia.com/use-gputype", "A100" + std::string(8188, ','))), "");
+  EXPECT_EQ(RefusalOf(Annotated("nvidia.com/use-gputype", "A100" + std::string(8189, ','))),
+            "annotation nvidia.com/use-gputype: want at most 8192 bytes, got 8193");
+  Json none = Annotated("nvidia.com/use-gputype", std::string(8193, ','));
+  none["spec"]["containers"][0]["resources"]["requests"].erase("nvidia.com/gpu");
+  EXPECT_EQ(RefusalOf(none), "") << "without GPUs it is kube-scheduler's";
+}
+
+TEST_F(HostilePods, AskForGpusInAtMost500Containers) {
+  const auto with = [](int count) {
+    Json pod = PodWithGpus("u", 1);
+    for (int i = 1; i < count; ++i) {
+      pod["spec"]["initContainers"].push_back(
+          {{"name", "c" + std::to_string(i)},
+           {"resources", {{"requests", {{"nvidia.com/gpu", "1"}}}}}});
+    }
+    return pod;
+  };
+  EXPECT_EQ(RefusalOf(with(500)), "");
+  EXPECT_EQ(RefusalOf(with(501)), "pod asks for GPUs in 501 containers: want at most 500");
+}
+
+// --- nothing of them is kept
+
+// Every annotation of pods that Berth reads, as its sources name them.
+std::set<std::string> KeysOfPods(const wire::Dialects& dialects) {
+  static const std::regex literal("\"([A-Za-z0-9][A-Za-z0-9_./-]{2,80})\"");
+  std::set<std::string> keys;
+  for (const char* room : {"server/wire", "server/dialects"}) {
+    const auto root = std::filesystem::path(test::SourceDir()) / room;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+      if (!entry.is_regular_file()) continue;
+      const std::string text = test::ReadText(entry.path());
+      for (auto at = std::sregex_iterator(text.begin(), text.end(), literal);
+           at != std::sregex_iterator(); ++at) {
+        if (dialects.ReadsPod(at->str(1))) keys.insert(at->str(1));
+      }
+    }
+  }
+  return keys;
+}
+
+std::size_t KeptBytesOf(const std::string& text) { return text.capacity(); }
+std::size_t KeptBytesOf(const std::vector<std::string>& texts) {
+  std::size_t bytes = texts.capacity() * sizeof(std::string);
+  for (const std::string& text : texts) bytes += KeptBytesOf(text);
+  return bytes;
+}
+std::size_t KeptBytesOf(const LabelSelector& selector) {
+  std::size_t bytes = selector.capacity() * sizeof(LabelRequirement);
+  for (const LabelRequirement& one : selector)
+    bytes += KeptBytesOf(one.key) + KeptBytesOf(one.values);
+  return bytes;
+}
+
+// What is kept of a pod beside its labels and what Kubernetes itself reads of its spec.
+std::size_t KeptBytesOf(const PodRequest& pod) {
+  const RequestShape& shape = pod.shape;
+  std::size_t bytes =
+      KeptBytesOf(shape.models) + KeptBytesOf(shape.gpu_resource) + KeptBytesOf(shape.share_agent) +
+      KeptBytesOf(shape.workload) + KeptBytesOf(shape.nodes.required) +
+      KeptBytesOf(shape.nodes.forbidden) + KeptBytesOf(shape.nodes.profile) +
+      KeptBytesOf(shape.neighbours.near) + KeptBytesOf(shape.neighbours.far) +
+      KeptBytesOf(pod.refusal) + KeptBytesOf(pod.classes) + KeptBytesOf(pod.scheduler) +
+      KeptBytesOf(pod.gang.id.name) + KeptBytesOf(pod.id.uid) + KeptBytesOf(pod.id.name);
+  for (const ModelRule& rule : shape.model_rules.rules())
+    bytes += sizeof(rule) + KeptBytesOf(rule.part);
+  for (const GpuRule& rule : shape.gpu_rules) bytes += sizeof(rule) + KeptBytesOf(rule.uuid);
+  for (const TraitWish& wish : shape.nodes.wishes) bytes += sizeof(wish) + KeptBytesOf(wish.trait);
+  for (const ContainerAsk& container : pod.containers) {
+    bytes += sizeof(container) + KeptBytesOf(container.name);
+  }
+  return bytes;
+}
+
+std::size_t KeptBytesOf(const Placement& placement) {
+  std::size_t bytes = placement.grants.capacity() * sizeof(DeviceGrant) +
+                      placement.mig.capacity() * sizeof(MigGrant);
+  for (const DeviceGrant& grant : placement.grants) bytes += KeptBytesOf(grant.uuid);
+  for (const MigGrant& grant : placement.mig) bytes += KeptBytesOf(grant.uuid);
+  return bytes;
+}
+
+TEST(HostileAnnotations, OfMigDevicesHaveUuidsOfAtMost64Characters) {
+  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
+  const auto read = [&rules](const std::string& key, const Json& value, const char* resource) {
+    Json pod = test::PodAsking("u", {{resource, "1"}});
+    pod["metadata"]["annotations"][key] = value.dump();
+    pod["spec"]["nodeName"] = "n1";
+    auto observed = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
+    EXPECT_TRUE(observed);
+    EXPECT_LE(KeptBytesOf(observed->placement), 1024U) << key;
+    return observed->problem;
+  };
+  const std::string uuid(200'000, 'u');
+  const Json hami = {
+      {"gpuUUID", uuid}, {"profile", "1g.10gb"}, {"placement", {{"start", 0}, {"size", 1}}}};
+  EXPECT_NE(read("hami.io/vgpu-mig-allocations", Json::array({hami}), "nvidia.com/gpu")
+                .find("[0].gpuUUID: want at most 64 characters, got 200000"),
+            std::string::npos);
+  const Json one = {{"uuid", uuid}, {"profile", "1g.5gb"}};
+  const auto berth = [](const Json& devices) {
+    return Json{{"version", 1}, {"node", "n1"}, {"containers", {{"main", {{"mig", devices}}}}}};
+  };
+  EXPECT_NE(read("berth.dev/devices", berth(Json::array({one})), "nvidia.com/mig-1g.5gb")
+                .find("mig[0].uuid: want at most 64 characters, got 200000"),
+            std::string::npos);
+  const Json many(65, {{"profile", "1g.5gb"}});
+  EXPECT_NE(read("berth.dev/devices", berth(many), "nvidia.com/mig-1g.5gb")
+                .find("mig[64]: want at most 64 devices"),
+            std::string::npos);
+}
+
+TEST(HostileAnnotations, OfAnyKeyLeaveASmallRequest) {
+  constexpr std::size_t kLarge = 250'000, kMostKept = 16'384;
+  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
+  const std::set<std::string> keys = KeysOfPods(rules.dialects());
+  for (const char* known : {"nvidia.com/use-gputype", "volcano.sh/vgpu-use-gpuuuid",
+                            "berth.dev/near", "berth.dev/prefer", "berth.dev/devices",
+                            "hami.io/vgpu-devices-allocated", "scheduling.k8s.io/group-name",
+                            "gang.scheduling.koordinator.sh/groups", "pod-group-name"}) {
+    EXPECT_TRUE(keys.contains(known)) << known;
+  }
+  // The pods, with "@" for the key.
+  std::vector<std::string> pods;
+  for (const std::string& value :
+       {ManyWords(45'000), ManyWords(45'000, "|"), ManyWords(32'000, "=a,", "k"),
+        Json(std::vector<std::string>(32'000, "GPU-a")).dump(), std::string(kLarge, 'x')}) {
+    ASSERT_GE(value.size(), kLarge);
+    for (const char* resource : {"nvidia.com/gpu", "volcano.sh/vgpu-number"}) {
+      Json pod = test::PodAsking("u", {{resource, "1"}});
+      pod["metadata"]["annotations"] = {{"@", value}, {"hami.io/gpu-scheduler-policy", "spread"}};
+      for (const char* node : {"", "n1"}) {
+        pod["spec"]["nodeName"] = node;
+        pods.push_back(pod.dump());
+      }
+    }
+  }
+  for (const std::string& key : keys) {
+    for (std::size_t i = 0; i < pods.size(); ++i) {
+      std::string text = pods[i];
+      text.replace(text.find('@'), 1, key);
+      const auto read = wire::DecodeObservedPod(PaddedText(std::move(text)), rules);
+      ASSERT_TRUE(read) << key;
+      EXPECT_LE(KeptBytesOf(read->pod) + KeptBytesOf(read->placement), kMostKept)
+          << key << ", pod " << i;
+      EXPECT_LE(read->problem.size(), 2048U) << key << ", pod " << i;
+      EXPECT_TRUE(read->pod.shape.wants_gpu()) << key << ": nothing is lost";
+    }
+  }
+}
+
+TEST(HostileAnnotations, OfALabelSetThatSpreadsAreKeptShort) {
+  Json pod = Annotated("berth.dev/spread", "node");
+  for (int i = 0; i < 20'000; ++i) pod["metadata"]["labels"]["l" + std::to_string(i)] = "x";
+  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
+  const auto one = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
+  EXPECT_LE(KeptBytesOf(one->pod), 8192U);
+  pod["metadata"]["labels"]["l19999"] = "y";
+  const auto other = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
+  EXPECT_NE(one->pod.shape.workload, other->pod.shape.workload);
 }
 
 // A pod may name its node itself: nobody asks whether it fits, and it may ask for anything.

@@ -41,8 +41,11 @@ class KoordinatorPods : public testing::Test {
     pod["spec"]["schedulerName"] = "koord-scheduler";
     return pod;
   }
-  static Json Bound(const std::string& name, const std::vector<Json>& gpus) {
-    return Saying(name, Json{{"gpu", gpus}}.dump());
+  // With these parts, for which it asks so.
+  static Json Bound(const std::string& name, const std::vector<Json>& gpus, const Json& asks) {
+    Json pod = Saying(name, Json{{"gpu", gpus}}.dump());
+    pod["spec"]["containers"][0]["resources"]["requests"] = asks;
+    return pod;
   }
 
   static NodeSpec FourGpus() {
@@ -51,6 +54,7 @@ class KoordinatorPods : public testing::Test {
     spec.cpu_milli = 64'000;
     spec.memory_bytes = std::int64_t{256} << 30;
     spec.gpus.assign(4, GpuSpec{"", kGpuMib, true});
+    spec.agents = {"koordinator"};
     return spec;
   }
 
@@ -75,7 +79,9 @@ class KoordinatorPods : public testing::Test {
 };
 
 TEST_F(KoordinatorPods, HoldTheVeryGpusThatTheyGot) {
-  EXPECT_EQ(Show(Bound("two", {Part(3, 100), Part(1, 100)})).problem, "");
+  EXPECT_EQ(
+      Show(Bound("two", {Part(3, 100), Part(1, 100)}, {{"koordinator.sh/gpu", "200"}})).problem,
+      "");
   EXPECT_EQ(Free()[0].milli, 1000);
   EXPECT_EQ(Free()[1].milli, 0);
   EXPECT_EQ(Free()[3].milli, 0);
@@ -85,7 +91,7 @@ TEST_F(KoordinatorPods, HoldTheVeryGpusThatTheyGot) {
 }
 
 TEST_F(KoordinatorPods, LeaveWhatTheyDoNotHoldOfAGpuToShares) {
-  Show(Bound("half", {Part(0, 50)}));
+  Show(Bound("half", {Part(0, 50)}, {{"koordinator.sh/gpu", "50"}}));
   EXPECT_EQ(Free()[0], (GpuFree{.milli = 500, .memory_mib = kGpuMib / 2}));
   EXPECT_FALSE(Passes(PodWithGpus("four", 4)));
   ASSERT_EQ(service_.Place(PodWithGpus("three", 3), "n1"), "");
@@ -95,11 +101,12 @@ TEST_F(KoordinatorPods, LeaveWhatTheyDoNotHoldOfAGpuToShares) {
 }
 
 TEST_F(KoordinatorPods, MayHavePartsOfSeveralGpusOrAskByMemoryAlone) {
-  Show(Bound("both", {Part(0, 30), Part(2, 30)}));
+  Show(Bound("both", {Part(0, 30), Part(2, 30)},
+             {{"koordinator.sh/gpu.shared", "2"}, {"koordinator.sh/gpu-memory-ratio", "60"}}));
   Json by_memory = Part(0, 20);
   by_memory["resources"].erase("koordinator.sh/gpu-core");
   by_memory["resources"]["koordinator.sh/gpu-memory-ratio"] = 20;  // Kubernetes reads numbers too
-  Show(Bound("memory", {by_memory}));
+  Show(Bound("memory", {by_memory}, {{"koordinator.sh/gpu-memory", "16Gi"}}));
   EXPECT_EQ(Free()[0].milli, 500);
   EXPECT_EQ(Free()[2].milli, 700);
   EXPECT_TRUE(Passes(PodWithGpus("two", 2)));
@@ -118,12 +125,14 @@ TEST_F(KoordinatorPods, ThatAskForNvidiasResourceHaveThemToo) {
 TEST_F(KoordinatorPods, WithOtherDevicesAloneHoldNoGpu) {
   const std::string rdma =
       R"({"rdma":[{"minor":0,"id":"0000:09:00.0","resources":{"koordinator.sh/rdma":"1"}}]})";
-  EXPECT_EQ(Show(Saying("rdma", rdma)).problem, "");
+  Json pod = Saying("rdma", rdma);
+  pod["spec"]["containers"][0]["resources"]["requests"] = {{"koordinator.sh/rdma", "1"}};
+  EXPECT_EQ(Show(pod).problem, "");
   EXPECT_TRUE(Passes(PodWithGpus("four", 4)));
 }
 
 TEST_F(KoordinatorPods, ThatGiveTheirGpusBackHoldThemNoMore) {
-  Show(Bound("half", {Part(0, 50)}));
+  Show(Bound("half", {Part(0, 50)}, {{"koordinator.sh/gpu", "50"}}));
   ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{PodGone{"half"}}));
   EXPECT_TRUE(Passes(PodWithGpus("four", 4)));
 }

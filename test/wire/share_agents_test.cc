@@ -224,9 +224,14 @@ TEST(HamiShares, ThatItsSchedulerGaveCountOnTheGpuOfTheUuid) {
   EXPECT_EQ(world.Show(HamiPod("a", "10240", "60"), key, "GPU-b,NVIDIA,10240,60:;"), "");
   EXPECT_EQ(world.node().gpus()[1], (GpuFree{.milli = 400, .users = 1, .memory_mib = 30'720}));
   // Without cores the compute goes with the memory; several containers and GPUs add up.
-  const Json two = test::PodAsking("b", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "4096"}});
-  EXPECT_EQ(world.Show(two, key, ";GPU-a,NVIDIA,4096,0:GPU-b,NVIDIA,4096,0:;GPU-a,NVIDIA,4096,0:;"),
-            "");
+  Json three = test::PodAsking("b", {{"cpu", "1"}});
+  for (const char* gpus : {"2", "1"}) {
+    three["spec"]["containers"].push_back(
+        Container(gpus, {{"nvidia.com/gpu", gpus}, {"nvidia.com/gpumem", "4096"}}));
+  }
+  EXPECT_EQ(
+      world.Show(three, key, ";GPU-a,NVIDIA,4096,0:GPU-b,NVIDIA,4096,0:;GPU-a,NVIDIA,4096,0:;"),
+      "");
   EXPECT_EQ(world.node().gpus()[0].memory_mib, 40'960 - 8192);
   EXPECT_EQ(world.node().gpus()[0].milli, 800);
   EXPECT_EQ(world.node().gpus()[1].milli, 300);
@@ -327,9 +332,9 @@ TEST(VolcanoShares, AndWholeGpusAreOfNodesOfVolcanoAlone) {
 TEST(VolcanoShares, ThatItsSchedulerGaveCountOnTheGpuOfTheUuid) {
   AgentWorld world(VolcanoNodeJson());
   EXPECT_EQ(
-      world.Show(VolcanoPod("a", "40960"), "volcano.sh/vgpu-ids-new", "GPU-a,NVIDIA,40960,50:"),
+      world.Show(VolcanoPod("a", "40960"), "volcano.sh/vgpu-ids-new", "GPU-a,NVIDIA,40960,30:"),
       "");
-  EXPECT_EQ(world.node().gpus()[0], (GpuFree{.milli = 500, .users = 1, .memory_mib = 40'960}));
+  EXPECT_EQ(world.node().gpus()[0], (GpuFree{.milli = 700, .users = 1, .memory_mib = 40'960}));
 }
 
 TEST(VolcanoShares, OfSeveralGpusAndOfCertainOnes) {

@@ -27,7 +27,6 @@ constexpr std::string_view kPrefix = "berth.dev/";
 constexpr std::string_view kGpuModelKey = "berth.dev/gpu-model";
 constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
-constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is compared with them
 
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
 constexpr std::array<std::string_view, 9> kOtherKeys = {
@@ -98,9 +97,9 @@ Status ReadModels(const std::string& key, std::string_view value, RequestShape& 
   shape.models = ParseModels(value);
   if (shape.models.empty()) return Invalid("annotation " + key + ": want GPU models joined by |");
   const std::size_t count = shape.models.size();
-  if (count <= kMostModels) return {};
+  if (count <= wire::kMostListed) return {};
   shape.models.clear();
-  return Invalid("annotation " + key + ": want at most " + std::to_string(kMostModels) +
+  return Invalid("annotation " + key + ": want at most " + std::to_string(wire::kMostListed) +
                  " GPU models, got " + std::to_string(count));
 }
 
@@ -197,6 +196,17 @@ class BerthNode final : public wire::NodeReading {
   const wire::NodeFacts facts_;
 };
 
+// The amounts of shares are compared with the request as they are read.
+Status CheckWhole(const std::vector<DeviceGrant>& gpus) {
+  for (const DeviceGrant& grant : gpus) {
+    if (grant.milli == kMilliPerGpu) continue;
+    return Invalid("containers: want " + std::to_string(kMilliPerGpu) + " milli of GPU " +
+                   std::to_string(grant.gpu) + ", as the pod asks, got " +
+                   std::to_string(grant.milli));
+  }
+  return {};
+}
+
 class BerthDialect final : public wire::Dialect {
  public:
   [[nodiscard]] std::string_view name() const override { return "berth"; }
@@ -219,9 +229,10 @@ class BerthDialect final : public wire::Dialect {
     return wire::ReadSpread(parts, pod.shape);
   }
 
-  [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
+  [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text, const wire::PodParts&,
                                   wire::ObservedPod& observed) const override {
     BERTH_TRY(wire::GrantedDevices granted, wire::DecodeDevices(text, observed.pod, observed.node));
+    if (!observed.pod.shape.is_share()) BERTH_TRY_STATUS(CheckWhole(granted.gpus));
     observed.placement.grants = std::move(granted.gpus);
     observed.placement.mig = std::move(granted.mig);
     return {};

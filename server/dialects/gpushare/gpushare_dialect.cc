@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 #include "config/words.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/recorded_devices.h"
 
 namespace berth::dialects {
 namespace {
@@ -74,7 +74,8 @@ class GpushareDialect final : public wire::Dialect {
   [[nodiscard]] wire::DialectKeys keys() const override {
     return {.resources = kGpushareResources,
             .node_resources = kGpushareResources,
-            .grants = kGpushareGrants};
+            .grants = kGpushareGrants,
+            .grants_of_own_nodes = true};
   }
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
@@ -116,12 +117,15 @@ class GpushareDialect final : public wire::Dialect {
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
+                                  const wire::PodParts& asked,
                                   wire::ObservedPod& observed) const override {
     BERTH_TRY(const std::int64_t gpu, ParseInt(text, 0, kMaxGpusPerNode - 1));
-    const auto* const share = std::get_if<GpuShare>(&observed.pod.shape.gpus);
-    if (share == nullptr) return Invalid("want a pod that asks for aliyun.com/gpu-mem beside it");
-    observed.placement.grants = {{static_cast<int>(gpu), share->milli, share->memory_mib}};
-    return {};
+    if (wire::EffectiveAsk(asked).share_agent != kGpushareAgent) {
+      return Invalid("want a pod that asks for aliyun.com/gpu-mem beside it");
+    }
+    wire::RecordedAsk share = wire::PlainAsk(asked);
+    share.gpus = {{.gpu = static_cast<int>(gpu)}};
+    return wire::TakeRecordedGpus({share}, observed);
   }
   void WriteGrants(const PodRequest&, const Placement& placement, const NodeSpec& node,
                    WallTime now, wire::Annotations& annotations) const override {
@@ -157,6 +161,6 @@ std::unique_ptr<const wire::Dialect> MakeGpushare(const GpushareConfig& config) 
   return std::make_unique<GpushareDialect>(config.memory_unit);
 }
 
-Handover GpushareHandover() { return {kGpushareAgent, WaitsForGpushare}; }
+Handover GpushareHandover() { return {kGpushareAgent, kUnitsResource, WaitsForGpushare}; }
 
 }  // namespace berth::dialects

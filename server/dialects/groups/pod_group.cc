@@ -23,6 +23,8 @@ constexpr std::string_view kKueueSlices[] = {
 
 constexpr std::string_view kKueueUnconstrained = "kueue.x-k8s.io/podset-unconstrained-topology";
 
+constexpr std::size_t kLongestName = 253;  // as names of objects have
+
 constexpr std::string_view kBerth = "berth";
 constexpr std::string_view kKoordinator = "koordinator";
 constexpr std::string_view kKueue = "kueue";
@@ -98,7 +100,7 @@ std::pair<const Convention*, const std::string*> GroupIn(const PodParts& parts) 
 tl::unexpected<Error> Unreadable(Where where, std::string_view key, std::string_view wanted,
                                  const std::string& value) {
   return Invalid(std::string(where == Where::kLabel ? "label " : "annotation ") + std::string(key) +
-                 ": want " + std::string(wanted) + ", got \"" + value + "\"");
+                 ": want " + std::string(wanted) + ", got \"" + value.substr(0, 200) + "\"");
 }
 
 std::string Names(const TopologyLevels& levels) {
@@ -296,6 +298,10 @@ std::span<const std::string_view> PreferredLevelKeys() {
 Status ReadGang(const PodParts& parts, Gang& gang) {
   const auto [convention, name] = GroupIn(parts);
   if (convention == nullptr || name->empty()) return {};
+  if (name->size() > kLongestName) {
+    return Unreadable(convention->where, convention->key,
+                      "a name of at most " + std::to_string(kLongestName) + " bytes", *name);
+  }
   gang.id = {std::string(convention->name), parts.id.namespace_name, *name};
   if (convention->has_object()) gang.object = Gang::Object::kNotServed;
   std::optional<int> total, minimum;

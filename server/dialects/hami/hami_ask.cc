@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/wire/pod_spread.h"
 
@@ -25,15 +26,21 @@ constexpr auto kMigChoiceKeys = std::span(kHamiAskKeys).subspan(3);  // numa-bin
 constexpr auto kUuidKeys = std::span(kHamiAskKeys).subspan(4, 2);
 
 // "A100, H100": in lower case.
-std::set<std::string> WordsOf(const PodParts& parts, std::string_view key) {
+Result<std::set<std::string>> WordsOf(const PodParts& parts, std::string_view key) {
+  BERTH_TRY(const std::set<std::string> listed, ListIn(parts, key));
   std::set<std::string> words;
-  for (std::string word : ListIn(parts, key)) {
+  for (std::string word : listed) {
     std::ranges::transform(word, word.begin(), [](char c) {
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     });
     words.insert(std::move(word));
   }
   return words;
+}
+
+Result<bool> Says(const PodParts& parts, std::string_view key, const char* word) {
+  BERTH_TRY(const std::set<std::string> words, WordsOf(parts, key));
+  return words.contains(word);
 }
 
 Status WantsMemory(const ContainerSpec& container) {
@@ -116,23 +123,26 @@ Result<std::optional<MigWant>> ReadHamiAsk(const PodParts& parts, bool gives_dev
 
 Status RefuseMigUuids(const PodParts& parts) { return RefuseForMig(parts, kUuidKeys); }
 
-void ReadHamiChoices(const PodParts& parts, RequestShape& shape) {
+Status ReadHamiChoices(const PodParts& parts, RequestShape& shape) {
   constexpr std::array kSpreads = {Spread::kCard, Spread::kNode};
+  if (!shape.wants_gpu()) return {};
   for (std::size_t i = 0; i < kSpreads.size() && shape.spread == Spread::kNone; ++i) {
-    if (WordsOf(parts, kHamiPolicyKeys[i]).contains("spread")) {
-      wire::SpreadByController(parts, kSpreads[i], shape);
-    }
+    BERTH_TRY(const bool spreads, Says(parts, kHamiPolicyKeys[i], "spread"));
+    if (spreads) wire::SpreadByController(parts, kSpreads[i], shape);
   }
-  if (!shape.wants_gpu()) return;
+  std::vector<ModelRule> rules;
   for (const std::string_view key : {kUseTypeKey, kNoUseTypeKey}) {
-    for (const std::string& part : WordsOf(parts, key)) {
-      shape.model_rules.push_back({key == kNoUseTypeKey, part});
-    }
+    BERTH_TRY(const std::set<std::string> words, WordsOf(parts, key));
+    for (const std::string& part : words) rules.push_back({key == kNoUseTypeKey, part});
   }
-  if (shape.gpu_count() > 0) ReadVgpuUuids(parts, kUseUuidKey, kNoUseUuidKey, shape);
-  if (shape.links.numa == NumaWish::kAmongEquals && WordsOf(parts, kNumaBindKey).contains("true")) {
-    shape.links.numa = NumaWish::kRequired;
+  shape.model_rules = ModelRules(std::move(rules));
+  if (shape.gpu_count() > 0) {
+    BERTH_TRY_STATUS(ReadVgpuUuids(parts, kUseUuidKey, kNoUseUuidKey, shape));
   }
+  if (shape.links.numa != NumaWish::kAmongEquals) return {};
+  BERTH_TRY(const bool binds, Says(parts, kNumaBindKey, "true"));
+  if (binds) shape.links.numa = NumaWish::kRequired;
+  return {};
 }
 
 }  // namespace berth::dialects

@@ -73,7 +73,7 @@ Result<std::optional<MigWant>> ReadHamiAsk(const wire::PodParts& parts, bool giv
 // For a pod with MIG devices. Error: kInvalidArgument with an annotation that names GPUs.
 Status RefuseMigUuids(const wire::PodParts& parts);
 
-// Reads the policies, the types, the UUIDs and numa-bind.
-void ReadHamiChoices(const wire::PodParts& parts, RequestShape& shape);
+// Reads the policies, the types, the UUIDs and numa-bind. Error: as ListIn.
+Status ReadHamiChoices(const wire::PodParts& parts, RequestShape& shape);
 
 }  // namespace berth::dialects

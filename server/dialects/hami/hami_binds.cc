@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/hami/hami_binds.h"
 
+#include <algorithm>
+
+#include "base/cleanup.h"
 #include "server/dialects/hami/hami_binding.h"
 #include "server/kube/api_binder.h"
 
@@ -8,6 +11,25 @@ namespace berth::dialects {
 
 Status HamiBinds::AroundBind(const BindOrder& order, const std::function<Status()>& bind) {
   if (!SpeaksHami(order.placement, order.node)) return bind();
+  const std::string pod = order.pod.id.full_name();
+  {
+    const MutexLock lock(mutex_);
+    binding_.insert(pod);
+  }
+  const Cleanup leave([&] {
+    const MutexLock lock(mutex_);
+    binding_.erase(binding_.find(pod));
+  });
+  return BindUnderLock(order, bind);
+}
+
+bool HamiBinds::IsBinding(const std::string& full_name) const {
+  const MutexLock lock(mutex_);
+  const auto is_it = [&](const Locked& left) { return left.pod.full_name() == full_name; };
+  return binding_.contains(full_name) || std::ranges::any_of(left_, is_it);
+}
+
+Status HamiBinds::BindUnderLock(const BindOrder& order, const std::function<Status()>& bind) {
   const PodId& id = order.pod.id;
   HamiNodeLock::Held held{order.node.name};
   Status bound = lock_.Take(id, order.deadline, held);

@@ -5,6 +5,8 @@
 // it is known that the pod is not on the node: the agent needs the lock for a pod that is.
 #pragma once
 
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,7 +22,9 @@ class HamiBinds final : public kube::ClusterExtension {
  public:
   // rules outlive the object.
   HamiBinds(kube::WriteContext write, const wire::PodRules& rules)
-      : write_(std::move(write)), rules_(rules), lock_(write_, rules) {}
+      : write_(std::move(write)),
+        rules_(rules),
+        lock_(write_, rules, [this](const auto& pod) { return IsBinding(pod); }) {}
 
   Status AroundBind(const BindOrder& order, const std::function<Status()>& bind) override
       BERTH_EXCLUDES(mutex_);
@@ -34,13 +38,17 @@ class HamiBinds final : public kube::ClusterExtension {
     PodId pod;
     HamiNodeLock::Held held;
   };
+  [[nodiscard]] bool IsBinding(const std::string& full_name) const BERTH_EXCLUDES(mutex_);
+  Status BindUnderLock(const BindOrder& order, const std::function<Status()>& bind)
+      BERTH_EXCLUDES(mutex_);
   // False: that is not known; Upkeep tries again.
   bool LetGo(Locked locked) BERTH_EXCLUDES(mutex_);
 
   const kube::WriteContext write_;
   const wire::PodRules& rules_;
   HamiNodeLock lock_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  std::multiset<std::string> binding_ BERTH_GUARDED_BY(mutex_);  // pods, by full name
   std::vector<Locked> left_ BERTH_GUARDED_BY(mutex_);  // of binds whose outcome is unknown
 };
 

@@ -10,7 +10,7 @@
 #include "server/dialects/hami/hami_links.h"
 #include "server/dialects/hami/hami_mig.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/recorded_devices.h"
 
 namespace berth::dialects {
 namespace {
@@ -136,8 +136,11 @@ class HamiDialect final : public wire::Dialect {
 
   [[nodiscard]] std::string_view name() const override { return kHamiAgent; }
   [[nodiscard]] wire::DialectKeys keys() const override {
-    return {
-        .of_nodes = kNodeKeys, .of_pods = kPodKeys, .resources = kHamiResources, .grants = kGrants};
+    return {.of_nodes = kNodeKeys,
+            .of_pods = kPodKeys,
+            .resources = kHamiResources,
+            .grants = kGrants,
+            .grants_of_own_nodes = true};
   }
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
@@ -159,23 +162,21 @@ class HamiDialect final : public wire::Dialect {
   }
   [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
                                  MigWant& need) const override {
-    ReadHamiChoices(parts, pod.shape);
+    BERTH_TRY_STATUS(ReadHamiChoices(parts, pod.shape));
     if (pod.shape.mig() != nullptr || need != MigWant{}) return RefuseMigUuids(parts);
     BERTH_TRY(const std::optional<MigWant> asked, ReadHamiAsk(parts, gives_devices_));
     need = asked.value_or(need);
     return {};
   }
 
-  // Such a pod asks in HAMi's terms (nvidia.com/gpu with nvidia.com/gpumem); what it got says the
-  // same in ours.
+  // Such a pod asks in HAMi's terms (nvidia.com/gpu with nvidia.com/gpumem) for any profile with so
+  // much memory.
   [[nodiscard]] Status ReadGrants(std::string_view key, const std::string& text,
+                                  const wire::PodParts& asked,
                                   wire::ObservedPod& observed) const override {
-    if (key == kHamiDevicesAnnotation) return ReadVgpuDevices(text, observed);
-    BERTH_TRY(observed.placement.mig, ParseHamiMigAllocations(text));
-    wire::MigCounts counts;
-    for (const MigGrant& grant : observed.placement.mig) counts.Add({grant.profile, false}, 1);
-    if (!counts.empty()) observed.pod.shape.gpus = counts.ToSlices();
-    return {};
+    if (key == kHamiDevicesAnnotation) return ReadVgpuDevices(kHamiWords, text, asked, observed);
+    BERTH_TRY(std::vector<MigGrant> devices, ParseHamiMigAllocations(text));
+    return wire::TakeRecordedMig(asked, std::move(devices), observed);
   }
   void WriteGrants(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
                    WallTime now, wire::Annotations& annotations) const override {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "server/wire/mig_grant_json.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::dialects {
@@ -132,6 +133,7 @@ Status ReadAllocation(const Json& json, const std::string& path, MigGrant& grant
   });
   BERTH_TRY_STATUS(fields.FinishForeign());
   if (grant.uuid.empty()) return Invalid(path + ".gpuUUID: want a UUID, got none");
+  BERTH_TRY_STATUS(wire::CheckGpuUuid(path + ".gpuUUID", grant.uuid));
   if (place.size == 0) return Invalid(path + ".placement: want start and size, got none");
   grant.start = place.start;
   return {};

@@ -7,6 +7,7 @@
 #include "server/dialects/hami/hami_lock.h"
 #include "server/kube/api_path.h"
 #include "server/wire/pod_object.h"
+#include "server/wire/strict_json.h"
 
 namespace berth::dialects {
 namespace {
@@ -31,6 +32,13 @@ kube::Attempt RefusalOf(const kube::ApiResponse& response) {
 
 Result<LockedNode> NodeIn(kube::ApiResponse response) {
   return DecodeLockedNode(PaddedText(std::move(response.body)));
+}
+
+// Whether HAMi's scheduler has placed the pod; yes where that cannot be read.
+bool IsHamis(std::string_view pod) {
+  const wire::Json json = wire::Json::parse(pod, nullptr, false);
+  if (!json.is_object()) return true;
+  return json.contains(wire::Json::json_pointer("/metadata/annotations/hami.io~1vgpu-node"));
 }
 
 // Counts down at the end of the wait.
@@ -111,7 +119,10 @@ Result<bool> HamiNodeLock::IsOpen(const std::string& text, const std::string& no
   if (!response->ok()) return false;
   const PaddedText pod_text(std::move(response->body));
   const auto owner = wire::DecodeObservedPod(pod_text, rules_);
-  return owner && (owner->over || (!owner->node.empty() && owner->node != node));
+  if (!owner) return false;
+  if (owner->over || (!owner->node.empty() && owner->node != node)) return true;
+  return owner->node.empty() && write_.clock.Wall() - lock->since > kAbandoned &&
+         !is_binding_(FullName(lock->namespace_name, lock->pod)) && !IsHamis(pod_text.view());
 }
 
 Status HamiNodeLock::Release(const Held& held) {

@@ -4,11 +4,15 @@
 // it, and HAMi's agent removes it when it has served the pod.
 //
 // A lock of the same pod is taken again. A stale lock is taken over: one that is older than
-// kExpires, or for a pod that is gone, over, or on another node. Any other lock is waited for.
+// kExpires, or for a pod that is gone, over, or on another node. So is one that Berth has left
+// behind, killed between lock and Binding: it is older than kAbandoned, its pod is bound nowhere,
+// HAMi's scheduler has not placed it (it writes hami.io/vgpu-node on a pod before it takes the
+// lock), and this process does not bind it. Any other lock is waited for.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -26,6 +30,8 @@ namespace berth::dialects {
 class HamiNodeLock {
  public:
   static constexpr Duration kExpires = std::chrono::minutes(5);  // HAMi's --node-lock-timeout
+  // By then a Binding that was sent before the process died has been carried out, or never will be.
+  static constexpr Duration kAbandoned = std::chrono::seconds(10);
   // More fail at once: threads that wait here cannot bind pods of other nodes.
   static constexpr int kMostWaiting = 8;
 
@@ -35,9 +41,12 @@ class HamiNodeLock {
     std::string text = {};
   };
 
+  // Whether this process binds the pod of that "namespace/name", or does not know whether it has.
+  using IsBinding = std::function<bool(const std::string& full_name)>;
+
   // rules outlive the object.
-  HamiNodeLock(kube::WriteContext write, const wire::PodRules& rules)
-      : write_(std::move(write)), rules_(rules) {}
+  HamiNodeLock(kube::WriteContext write, const wire::PodRules& rules, IsBinding is_binding)
+      : write_(std::move(write)), rules_(rules), is_binding_(std::move(is_binding)) {}
 
   // Takes the lock of held.node. Error: kDeadline when until the deadline it is held for another
   // pod, or the API server does not answer; kNotFound when the node is gone; kInvalidArgument when
@@ -60,6 +69,7 @@ class HamiNodeLock {
 
   const kube::WriteContext write_;
   const wire::PodRules& rules_;
+  const IsBinding is_binding_;
   std::atomic<int> waiting_{0};
 };
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "server/wire/pod_object.h"
+#include "server/wire/recorded_devices.h"
 
 namespace berth::dialects {
 namespace {
@@ -32,13 +32,18 @@ class KaiDialect final : public wire::Dialect {
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
+                                  const wire::PodParts& asked,
                                   wire::ObservedPod& observed) const override {
     if (text == kNotKnown) return {};
     if (text.empty() || text.size() > kLongest) {
       return Invalid("want the UUID of a GPU, got \"" + text.substr(0, kLongest) + "\"");
     }
-    observed.placement.grants = {{.gpu = DeviceGrant::kUnknown, .uuid = text}};
-    return {};
+    if (wire::EffectiveAsk(asked).gpus == 0) {
+      return Invalid("want a pod that asks for a whole GPU beside it");
+    }
+    wire::RecordedAsk whole = wire::PlainAsk(asked);
+    whole.gpus = {{.uuid = text, .says = wire::kWholeGpu}};
+    return wire::TakeRecordedGpus({whole}, observed);
   }
 };
 

@@ -167,6 +167,20 @@ Status FindKoordinatorShares(PodParts& parts) {
   return {};
 }
 
+wire::RecordedAsk KoordinatorAskOf(const PodParts& parts) {
+  const Amounts asked = EffectiveAsk(parts).agent_amounts;
+  if (!AsksAny(asked)) return wire::PlainAsk(parts);
+  const std::int64_t gpus = CountOf(asked), percent = PercentOf(asked);
+  const auto milli_of_each = [gpus](std::int64_t of_all) {
+    return static_cast<int>(std::min<std::int64_t>(of_all * kMilliOfPercent / gpus, kMilliPerGpu));
+  };
+  wire::RecordedAsk ask{.count = gpus};
+  ask.part.milli = milli_of_each(asked[kCore] > 0 ? asked[kCore] : percent);
+  ask.part.memory_mib = ((asked[kMemory] + gpus - 1) / gpus + (1 << 20) - 1) >> 20;
+  ask.part.memory_milli = milli_of_each(percent);
+  return ask;
+}
+
 Status RefuseKoordinatorChoices(const PodParts& parts) {
   for (const std::string_view key : kKoordinatorChoices) {
     if (!parts.annotations.contains(key)) continue;

@@ -25,6 +25,7 @@
 
 #include "base/result.h"
 #include "server/wire/pod_parts.h"
+#include "server/wire/recorded_devices.h"
 
 namespace berth::dialects {
 
@@ -50,6 +51,10 @@ void AddKoordinatorAsk(std::string_view resource, std::int64_t amount, wire::Res
 // Makes GPUs, or shares of them, of what the containers ask for. Error: kInvalidArgument with the
 // resource.
 Status FindKoordinatorShares(wire::PodParts& parts);
+
+// What the containers ask for together, before FindKoordinatorShares, in whose words ever: koordlet
+// serves them all. Also where Koordinator's scheduler would refuse it.
+wire::RecordedAsk KoordinatorAskOf(const wire::PodParts& asked);
 
 // Error: kInvalidArgument with the annotation.
 Status RefuseKoordinatorChoices(const wire::PodParts& parts);

@@ -9,7 +9,7 @@
 
 #include "server/dialects/koordinator/koordinator_ask.h"
 #include "server/dialects/koordinator/koordinator_json.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/recorded_devices.h"
 #include "server/wire/strict_json.h"
 
 namespace berth::dialects {
@@ -28,63 +28,51 @@ constexpr std::string_view kVendorLabel = "node.koordinator.sh/gpu-vendor";
 constexpr int kPercentPerGpu = 100;
 constexpr int kMilliPerPercent = kMilliPerGpu / kPercentPerGpu;
 
-// The compute; 0 where it goes with the memory.
-Result<int> MilliOf(const Json& resources, const std::string& path, bool has_memory) {
-  BERTH_TRY(std::int64_t percent, KoordinatorAmount(resources, path, kKoordinatorCore));
-  if (percent == 0) {
-    BERTH_TRY(percent, KoordinatorAmount(resources, path, kKoordinatorRatio));
-  }
-  const int least = has_memory ? 0 : 1;  // of little memory it is below one percent
+// What is not there was not asked for, or follows the rest.
+Result<wire::GpuPart> ReadPart(const Json& resources, const std::string& path) {
+  BERTH_TRY(const std::int64_t bytes, KoordinatorAmount(resources, path, kKoordinatorMemory));
+  BERTH_TRY(const std::int64_t core, KoordinatorAmount(resources, path, kKoordinatorCore));
+  BERTH_TRY(const std::int64_t ratio, KoordinatorAmount(resources, path, kKoordinatorRatio));
+  const std::int64_t mib = bytes >> 20;
+  const std::int64_t percent = std::max(core, ratio);
+  const int least = mib > 0 ? 0 : 1;  // of little memory it is below one percent
   if (percent < least || percent > kPercentPerGpu) {
     return Invalid(path + ": want 1 to 100 percent of a GPU in " + std::string(kKoordinatorCore) +
                    " or " + std::string(kKoordinatorRatio) + ", got " + std::to_string(percent));
   }
-  return static_cast<int>(percent) * kMilliPerPercent;
+  return wire::GpuPart{static_cast<int>(core) * kMilliPerPercent, mib,
+                       static_cast<int>(ratio) * kMilliPerPercent};
 }
 
-Status ReadGpu(const Json& json, const std::string& path, std::vector<DeviceGrant>& grants) {
+Status ReadGpu(const Json& json, const std::string& path, std::vector<wire::RecordedGpu>& gpus) {
   Fields fields(json, path);
-  DeviceGrant grant{.gpu = -1};
-  fields.Int("minor", 0, kMaxGpus - 1, grant.gpu);
-  fields.Object("resources", [&grant](const Json& resources, const std::string& at) -> Status {
-    BERTH_TRY(const std::int64_t bytes, KoordinatorAmount(resources, at, kKoordinatorMemory));
-    grant.memory_mib = bytes >> 20;
-    BERTH_TRY(grant.milli, MilliOf(resources, at, grant.memory_mib > 0));
+  wire::RecordedGpu read;
+  fields.Int("minor", 0, kMaxGpus - 1, read.gpu);
+  fields.Object("resources", [&read](const Json& resources, const std::string& at) -> Status {
+    BERTH_TRY(read.says, ReadPart(resources, at));
     return {};
   });
   BERTH_TRY_STATUS(fields.FinishForeign());
-  if (grant.gpu < 0) return Invalid(path + ".minor: want a number, got none");
-  grants.push_back(grant);
+  if (read.gpu < 0) return Invalid(path + ".minor: want a number, got none");
+  gpus.push_back(read);
   return {};
 }
 
-Result<std::vector<DeviceGrant>> ParseAllocated(const std::string& text) {
+Result<std::vector<wire::RecordedGpu>> ParseAllocated(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Invalid("want JSON, got something else");
-  std::vector<DeviceGrant> grants;
+  std::vector<wire::RecordedGpu> gpus;
   Fields fields(json, "");
-  fields.List("gpu", [&grants](const Json& gpu, const std::string& path) {
-    return ReadGpu(gpu, path, grants);
+  fields.List("gpu", [&gpus](const Json& gpu, const std::string& path) {
+    return ReadGpu(gpu, path, gpus);
   });
   BERTH_TRY_STATUS(fields.FinishForeign());
-  std::ranges::sort(grants, {}, &DeviceGrant::gpu);
-  const auto twice = std::ranges::adjacent_find(grants, {}, &DeviceGrant::gpu);
-  if (twice != grants.end()) {
+  std::ranges::sort(gpus, {}, &wire::RecordedGpu::gpu);
+  const auto twice = std::ranges::adjacent_find(gpus, {}, &wire::RecordedGpu::gpu);
+  if (twice != gpus.end()) {
     return Invalid("gpu: want each minor once, got " + std::to_string(twice->gpu) + " twice");
   }
-  return grants;
-}
-
-// The request in our terms. Unequal parts of several GPUs are none of these: where it is not known
-// which GPUs they are of, they count as whole ones.
-GpuAsk AskOf(const std::vector<DeviceGrant>& grants) {
-  const DeviceGrant& first = grants.front();
-  const auto count = static_cast<int>(grants.size());
-  const bool alike = std::ranges::all_of(grants, [&first](const DeviceGrant& grant) {
-    return grant.milli == first.milli && grant.memory_mib == first.memory_mib;
-  });
-  if (!alike || first.milli == kMilliPerGpu) return WholeGpus{count};
-  return GpuShare{.milli = first.milli, .memory_mib = first.memory_mib, .count = count};
+  return gpus;
 }
 
 class KoordinatorNode final : public wire::NodeReading {
@@ -153,7 +141,8 @@ class KoordinatorDialect final : public wire::Dialect {
     return {.of_pods = kKoordinatorChoices,
             .resources = kKoordinatorResources,
             .node_resources = kNodeAmounts,
-            .grants = kGrants};
+            .grants = kGrants,
+            .grants_of_own_nodes = true};
   }
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
@@ -178,17 +167,13 @@ class KoordinatorDialect final : public wire::Dialect {
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
+                                  const wire::PodParts& asked,
                                   wire::ObservedPod& observed) const override {
-    auto grants = ParseAllocated(text);
-    GpuAsk& ask = observed.pod.shape.gpus;
-    if (!grants) {  // it may have any GPU
-      if (!observed.pod.shape.wants_gpu()) ask = WholeGpus{1};
-      return tl::unexpected(std::move(grants).error());
-    }
-    if (grants->empty()) return {};  // other devices alone
-    ask = AskOf(*grants);
-    observed.placement.grants = *std::move(grants);
-    return {};
+    BERTH_TRY(std::vector<wire::RecordedGpu> gpus, ParseAllocated(text));
+    if (gpus.empty()) return {};  // other devices alone
+    wire::RecordedAsk ask = KoordinatorAskOf(asked);
+    ask.gpus = std::move(gpus);
+    return wire::TakeRecordedGpus({ask}, observed);
   }
 
   void WriteGrants(const PodRequest& pod, const Placement& placement, const NodeSpec& node,

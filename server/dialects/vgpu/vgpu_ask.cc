@@ -72,23 +72,28 @@ void AddVgpuAsk(const VgpuWords& words, std::string_view resource, std::int64_t 
   }
 }
 
-std::set<std::string> ListIn(const wire::PodParts& parts, std::string_view key) {
+Result<std::set<std::string>> ListIn(const wire::PodParts& parts, std::string_view key) {
   const auto said = parts.annotations.find(key);
-  if (said == parts.annotations.end()) return {};
+  if (said == parts.annotations.end()) return std::set<std::string>();
   const std::vector<std::string_view> words = PartsOf(said->second, ',');
-  return {words.begin(), words.end()};
+  std::set<std::string> list(words.begin(), words.end());
+  if (list.size() <= wire::kMostListed) return list;
+  return Invalid("annotation " + std::string(key) + ": want at most " +
+                 std::to_string(wire::kMostListed) + " entries, got " +
+                 std::to_string(list.size()));
 }
 
-void ReadVgpuUuids(const wire::PodParts& parts, std::string_view use_key,
-                   std::string_view nouse_key, RequestShape& shape) {
+Status ReadVgpuUuids(const wire::PodParts& parts, std::string_view use_key,
+                     std::string_view nouse_key, RequestShape& shape) {
+  std::vector<GpuRule> rules = shape.gpu_rules;
   for (const bool refused : {false, true}) {
-    for (const std::string& uuid : ListIn(parts, refused ? nouse_key : use_key)) {
-      shape.gpu_rules.push_back({refused, uuid});
-    }
+    BERTH_TRY(const std::set<std::string> uuids, ListIn(parts, refused ? nouse_key : use_key));
+    for (const std::string& uuid : uuids) rules.push_back({refused, uuid});
   }
-  std::ranges::sort(shape.gpu_rules);
-  shape.gpu_rules.erase(std::unique(shape.gpu_rules.begin(), shape.gpu_rules.end()),
-                        shape.gpu_rules.end());
+  std::ranges::sort(rules);
+  rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
+  shape.gpu_rules = std::move(rules);
+  return {};
 }
 
 Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts) {
@@ -122,6 +127,21 @@ Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts) {
   }
   for (ResourceAsk* const ask : asks) MakeShare(words, by_cores, *ask);
   return {};
+}
+
+wire::RecordedAsk VgpuAskOf(const VgpuWords& words, const ContainerSpec& container) {
+  const ResourceAsk& ask = container.ask;
+  wire::RecordedAsk asked{.where = "container " + container.name,
+                          .ends_first = container.kind == wire::ContainerKind::kInit};
+  if (ask.gpu_resource != words.number) return asked;
+  asked.count = ask.gpus;
+  const std::int64_t percent = MemoryPercent(ask), cores = ask.gpu_cores_percent;
+  wire::GpuPart& part = asked.part;
+  part.memory_mib = ask.gpu_memory_mib_each;
+  part.memory_milli = static_cast<int>(percent * kMilliPerPercent);
+  if (!AsksPart(ask)) part.memory_milli = kMilliPerGpu;
+  part.milli = cores > 0 ? static_cast<int>(cores * kMilliPerPercent) : part.memory_milli;
+  return asked;
 }
 
 }  // namespace berth::dialects

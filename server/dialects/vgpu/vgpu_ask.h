@@ -23,6 +23,7 @@
 
 #include "base/result.h"
 #include "server/wire/pod_parts.h"
+#include "server/wire/recorded_devices.h"
 
 namespace berth::dialects {
 
@@ -37,14 +38,19 @@ void AddVgpuAsk(const VgpuWords& words, std::string_view resource, std::int64_t 
                 wire::ResourceAsk& ask);
 
 // Reads lists of UUIDs, "GPU-a,GPU-b", of annotations: GPUs that are accepted, and that are not.
-void ReadVgpuUuids(const wire::PodParts& parts, std::string_view use_key,
-                   std::string_view nouse_key, RequestShape& shape);
+// Error: as ListIn.
+Status ReadVgpuUuids(const wire::PodParts& parts, std::string_view use_key,
+                     std::string_view nouse_key, RequestShape& shape);
 
-// The parts of such a list, without blanks; "" in place of an annotation that is not there.
-std::set<std::string> ListIn(const wire::PodParts& parts, std::string_view key);
+// The parts of such a list, without blanks; none of an annotation that is not there. Error:
+// kInvalidArgument with the key, beyond wire::kMostListed.
+Result<std::set<std::string>> ListIn(const wire::PodParts& parts, std::string_view key);
 
 // Makes shares of the parts that containers ask for in these words. Error: kInvalidArgument with
 // the container and the resource.
 Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts);
+
+// What the container asks for in these words, before FindVgpuShares. Also where Berth refuses it.
+wire::RecordedAsk VgpuAskOf(const VgpuWords& words, const wire::ContainerSpec& container);
 
 }  // namespace berth::dialects

@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "server/wire/recorded_devices.h"
 
 namespace berth::dialects {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr int kMilliPerCore = kMilliPerGpu / 100;
 constexpr std::int64_t kMostMib = std::int64_t{1} << 40;
 constexpr std::size_t kLongestUuid = 64;
+constexpr std::size_t kMostDevices = 1000;  // of all containers
 
 // Percent of the compute that the container asks for itself.
 int CoresOf(const GpuAsk& ask) {
@@ -30,7 +32,7 @@ std::string_view Next(std::string_view& text, char separator) {
   return part;
 }
 
-Result<DeviceGrant> ReadDevice(std::string_view text) {
+Result<wire::RecordedGpu> ReadDevice(std::string_view text) {
   std::array<std::string_view, 4> fields;
   std::string_view rest = text;
   for (std::string_view& field : fields) field = Trimmed(Next(rest, ','));
@@ -39,38 +41,38 @@ Result<DeviceGrant> ReadDevice(std::string_view text) {
   const bool is_uuid = !fields[0].empty() && fields[0].size() <= kLongestUuid &&
                        fields[0].find('[') == std::string_view::npos;  // a MIG device of old
   if (is_uuid && memory && cores && rest.empty() && (*memory > 0 || *cores > 0)) {
-    return DeviceGrant{.gpu = DeviceGrant::kUnknown,
-                       .milli = static_cast<int>(*cores) * kMilliPerCore,
-                       .memory_mib = *memory,
-                       .uuid = std::string(fields[0])};
+    return wire::RecordedGpu{.uuid = std::string(fields[0]),
+                             .says = {static_cast<int>(*cores) * kMilliPerCore, *memory, 0}};
   }
   return Invalid("want UUID,VENDOR,MIB,CORES, got \"" + std::string(text.substr(0, 100)) + "\"");
 }
 
-void Add(const DeviceGrant& device, std::vector<DeviceGrant>& grants) {
-  const auto known = std::ranges::find(grants, device.uuid, &DeviceGrant::uuid);
-  if (known == grants.end()) {
-    grants.push_back(device);
-    return;
-  }
-  known->memory_mib += device.memory_mib;
-  known->milli = std::min(known->milli + device.milli, kMilliPerGpu);
-}
-
-Result<std::vector<DeviceGrant>> Parse(std::string_view text) {
-  std::vector<DeviceGrant> grants;
+// The GPUs of each segment.
+Result<std::vector<std::vector<wire::RecordedGpu>>> Parse(std::string_view text) {
+  std::vector<std::vector<wire::RecordedGpu>> segments;
+  std::size_t gpus = 0;
   while (!text.empty()) {
     std::string_view segment = Next(text, ';');
+    std::vector<wire::RecordedGpu>& read = segments.emplace_back();
     while (!segment.empty()) {
       const std::string_view part = Next(segment, ':');
       if (part.empty()) continue;
-      BERTH_TRY(const DeviceGrant device, ReadDevice(part));
-      Add(device, grants);
-      if (grants.size() <= static_cast<std::size_t>(kMaxGpusPerNode)) continue;
-      return Invalid("want at most " + std::to_string(kMaxGpusPerNode) + " GPUs, got more");
+      BERTH_TRY(wire::RecordedGpu gpu, ReadDevice(part));
+      read.push_back(std::move(gpu));
+      if (++gpus <= kMostDevices) continue;
+      return Invalid("want at most " + std::to_string(kMostDevices) + " devices, got more");
     }
   }
-  return grants;
+  return segments;
+}
+
+// Which segment is the first container's; below 0: init containers have none.
+std::ptrdiff_t FirstSegment(std::size_t segments, const wire::PodParts& asked) {
+  const auto mains =
+      std::ranges::count(asked.containers, wire::ContainerKind::kMain, &wire::ContainerSpec::kind);
+  return std::ssize(asked.containers) > mains && static_cast<std::ptrdiff_t>(segments) == mains
+             ? mains - std::ssize(asked.containers)
+             : 0;
 }
 
 }  // namespace
@@ -99,27 +101,25 @@ std::string VgpuSegment(const std::vector<VgpuDevice>& devices, int container) {
   return segment;
 }
 
-Status ReadVgpuDevices(std::string_view text, wire::ObservedPod& observed) {
-  GpuAsk& ask = observed.pod.shape.gpus;
-  auto grants = Parse(text);
-  if (!grants || grants->empty()) {  // where it asks for a part, it may have any GPU
-    if (!observed.pod.shape.wants_gpu()) ask = WholeGpus{1};
-    return grants ? Status() : tl::unexpected(std::move(grants).error());
+Status ReadVgpuDevices(const VgpuWords& words, std::string_view text, const wire::PodParts& asked,
+                       wire::ObservedPod& observed) {
+  BERTH_TRY(auto segments, Parse(text));
+  if (std::ranges::all_of(segments, [](const auto& gpus) { return gpus.empty(); })) return {};
+  std::vector<wire::RecordedAsk> asks;
+  std::ptrdiff_t at = FirstSegment(segments.size(), asked);
+  for (const wire::ContainerSpec& container : asked.containers) {
+    wire::RecordedAsk& ask = asks.emplace_back(VgpuAskOf(words, container));
+    const std::ptrdiff_t segment = at++;
+    if (segment < 0) ask.count = 0;
+    if (segment < 0 || segment >= std::ssize(segments)) continue;
+    ask.gpus = std::move(segments[static_cast<std::size_t>(segment)]);
   }
-  // Unequal parts of several GPUs are none of our asks: where they are not found they count as
-  // whole ones.
-  const DeviceGrant& first = grants->front();
-  const auto count = static_cast<int>(grants->size());
-  const bool alike = std::ranges::all_of(*grants, [&first](const DeviceGrant& grant) {
-    return grant.milli == first.milli && grant.memory_mib == first.memory_mib;
-  });
-  if (alike && first.milli < kMilliPerGpu) {
-    ask = GpuShare{.milli = first.milli, .memory_mib = first.memory_mib, .count = count};
-  } else {
-    ask = WholeGpus{count};
+  for (std::ptrdiff_t beyond = at; beyond < std::ssize(segments); ++beyond) {
+    if (segments[static_cast<std::size_t>(beyond)].empty()) continue;
+    return Invalid("want GPUs of the pod's " + std::to_string(asked.containers.size()) +
+                   " containers, got some of one more");
   }
-  observed.placement.grants = *std::move(grants);
-  return {};
+  return wire::TakeRecordedGpus(asks, observed);
 }
 
 }  // namespace berth::dialects

@@ -19,6 +19,7 @@
 #include "cluster/node.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
+#include "server/dialects/vgpu/vgpu_ask.h"
 #include "server/wire/pod_object.h"
 
 namespace berth::dialects {
@@ -38,8 +39,11 @@ std::vector<VgpuDevice> VgpuDevicesOf(const PodRequest& pod, const Placement& pl
 // The devices of one container, "" without any.
 std::string VgpuSegment(const std::vector<VgpuDevice>& devices, int container);
 
-// Reads the text into the placement, as named grants (cluster/named_grants.h): of each GPU the sum
-// over the containers. Error: kInvalidArgument with the device.
-Status ReadVgpuDevices(std::string_view text, wire::ObservedPod& observed);
+// Reads the text into the placement, as named grants (cluster/named_grants.h): the GPUs of each
+// container's segment, with what that container asks for in these words (recorded_devices.h). A text
+// with a segment for each main container alone has none for init containers. Error: kInvalidArgument
+// with the device or the container.
+Status ReadVgpuDevices(const VgpuWords& words, std::string_view text, const wire::PodParts& asked,
+                       wire::ObservedPod& observed);
 
 }  // namespace berth::dialects

@@ -132,7 +132,8 @@ class VolcanoDialect final : public wire::Dialect {
             .of_pods = kVolcanoChoices,
             .resources = kVolcanoResources,
             .node_resources = kVolcanoNumber,
-            .grants = kVolcanoGrants};
+            .grants = kVolcanoGrants,
+            .grants_of_own_nodes = true};
   }
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
@@ -161,7 +162,7 @@ class VolcanoDialect final : public wire::Dialect {
   [[nodiscard]] Status FinishAsk(const wire::PodParts& parts, PodRequest& pod,
                                  MigWant&) const override {
     if (!IsVolcanos(pod)) return {};
-    ReadVgpuUuids(parts, kVolcanoUse, kVolcanoNoUse, pod.shape);
+    BERTH_TRY_STATUS(ReadVgpuUuids(parts, kVolcanoUse, kVolcanoNoUse, pod.shape));
     const auto mode = parts.annotations.find(kVolcanoMode);
     if (mode == parts.annotations.end() || mode->second == kSharedMode) return {};
     return Invalid("annotation " + std::string(kVolcanoMode) + ": want " +
@@ -170,8 +171,9 @@ class VolcanoDialect final : public wire::Dialect {
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
+                                  const wire::PodParts& asked,
                                   wire::ObservedPod& observed) const override {
-    return ReadVgpuDevices(text, observed);
+    return ReadVgpuDevices(kVolcanoWords, text, asked, observed);
   }
   void WriteGrants(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
                    WallTime now, wire::Annotations& annotations) const override {
@@ -201,6 +203,6 @@ std::optional<WallTime> WaitsForVolcano(const wire::Json& annotations) {
 
 std::unique_ptr<const wire::Dialect> MakeVolcano() { return std::make_unique<VolcanoDialect>(); }
 
-Handover VolcanoHandover() { return {kVolcanoAgent, WaitsForVolcano}; }
+Handover VolcanoHandover() { return {kVolcanoAgent, kVolcanoWords.number, WaitsForVolcano}; }
 
 }  // namespace berth::dialects

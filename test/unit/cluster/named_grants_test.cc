@@ -50,6 +50,24 @@ TEST(WithIndices, FillsInWhatTheRecordLeavesOpen) {
   EXPECT_EQ(WithIndices(Named("b", 0, 90'000), &kNode).grants[0].milli, 1000);
 }
 
+TEST(WithIndices, TakesARecordOfAnAgentWhereTheNodeShowsIt) {
+  Placement said = Named("b", 0, 0);
+  said.grants[0].memory_milli = 250;
+  said.agent = "koordlet";
+  EXPECT_TRUE(HasNamedGrants(said));
+  EXPECT_EQ(WithIndices(said, nullptr), said) << "nobody knows yet";
+  const Placement elsewhere = WithIndices(said, &kNode);
+  EXPECT_TRUE(elsewhere.grants.empty());
+  EXPECT_FALSE(HasNamedGrants(elsewhere));
+  NodeSpec node = kNode;
+  node.agents = {"koordlet"};
+  const Placement found = WithIndices(said, &node);
+  EXPECT_EQ(found.grants, (std::vector<DeviceGrant>{{1, 250, 20'000}}));
+  EXPECT_FALSE(HasNamedGrants(found));
+  said.mig.emplace_back();
+  EXPECT_TRUE(WithIndices(said, &node).mig.empty()) << "the node is not partitioned";
+}
+
 TEST(WithIndices, LeavesWhatTheNodeDoesNotHaveAsItIs) {
   const Placement said = Named("c", 300, 8000);
   EXPECT_EQ(WithIndices(said, &kNode), said);

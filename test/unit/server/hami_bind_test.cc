@@ -71,8 +71,11 @@ class HamiBindTest : public testing::Test, protected WriteFence {
     object["metadata"]["annotations"].erase(kLock);
     api_.Put(kNodes, object);
   }
-  void PutPod(const std::string& name, const std::string& node, const std::string& phase) {
+  // hamis: HAMi's scheduler has chosen a node for it, bound or not.
+  void PutPod(const std::string& name, const std::string& node, const std::string& phase,
+              bool hamis = true) {
     Json pod = FakePod(name, Json::object());
+    if (hamis) pod["metadata"]["annotations"]["hami.io/vgpu-node"] = "n1";
     if (!node.empty()) pod["spec"]["nodeName"] = node;
     pod["status"]["phase"] = phase;
     api_.Put(kPods, pod);
@@ -171,6 +174,47 @@ TEST_F(HamiBindTest, TakesOverALockThatBindsNobody) {
     EXPECT_EQ(clock_.Now(), start) << lock << ": without waiting";
     EXPECT_EQ(Lock(), "2026-08-21T10:00:00Z,ns,p");
   }
+}
+
+// Another process of Berth took it and was killed before the Binding.
+TEST_F(HamiBindTest, TakesOverALockThatBerthHasLeftBehind) {
+  PutPod("ours", "", "Pending", false);
+  PutLock("2026-08-21T09:59:49Z,ns,ours");
+  const Instant start = clock_.Now();
+  EXPECT_TRUE(Bind());
+  EXPECT_EQ(clock_.Now(), start) << "without waiting";
+  EXPECT_TRUE(Lock().ends_with(",ns,p"));
+}
+
+TEST_F(HamiBindTest, WaitsUntilAnAbandonedLockIsOldEnough) {
+  PutPod("ours", "", "Pending", false);
+  PutLock("2026-08-21T09:59:53Z,ns,ours");  // its Binding may still be on the way
+  const Instant start = clock_.Now();
+  EXPECT_TRUE(Bind());
+  EXPECT_GE(clock_.Now() - start, 3s);
+  EXPECT_LE(clock_.Now() - start, 5s);
+}
+
+TEST_F(HamiBindTest, LeavesTheLockOfAPodThatItBindsItself) {
+  PutPod("q", "", "Pending", false);
+  // While the Binding of q goes on, somebody else's pod comes to the node.
+  PodRequest q = pod_;
+  q.id = {"uid-q", "ns", "q"};
+  Placement placement{"n1", 1000, 0, {}};
+  placement.mig = {test::AGrant(0, "1g.10gb", 5)};
+  node_.name = "n1";
+  const BindOrder order{q, placement, node_, clock_.Now() + 60s, "0123456789abcdef"};
+  Status other;
+  ASSERT_TRUE(hami_.AroundBind(order, [&]() -> Status {
+    clock_.Advance(11s);
+    other = Bind();
+    EXPECT_TRUE(Lock().ends_with(",ns,q"));
+    Json bound = api_.Get(kPods, "ns/q");
+    bound["spec"]["nodeName"] = "n1";
+    api_.Put(kPods, bound);
+    return {};
+  }));
+  EXPECT_EQ(other.error().message, "HAMi's lock on the node is held for another pod");
 }
 
 TEST_F(HamiBindTest, OfTwoWhoTakeItAtOnceOneWaits) {

@@ -38,19 +38,19 @@ class OneAtATimeTest : public testing::Test, protected WriteFence {
     node_.gpus.assign(2, GpuSpec{"", 15'360, true});
   }
 
-  Status Bind() {
+  Status Bind(Duration within = 10s) {
     PodRequest pod;
     pod.id = {"uid-p", "ns", "p"};
     pod.shape.gpus = GpuShare{0, 3072};
     pod.containers.push_back({"main", pod.shape.gpus, false});
     pod.container_count = 1;
-    const Placement placement{"n1", 1000, 0, {{1, 200, 3072}}};
-    return binder_.Bind({pod, placement, node_, clock_.Now() + 10s, "0123456789abcdef"});
+    const Placement placement{node_.name, 1000, 0, {{1, 200, 3072}}};
+    return binder_.Bind({pod, placement, node_, clock_.Now() + within, "0123456789abcdef"});
   }
   // Another pod of the node that waits since so long before now.
   void PutWaiting(Duration since, const std::string& assigned = "false",
                   const std::string& phase = "Pending") {
-    Json pod = FakePod("other", {{"aliyun.com/gpu-mem", "3"}});
+    Json pod = FakePod("other", asks_);
     pod["spec"]["nodeName"] = "n1";
     pod["status"]["phase"] = phase;
     const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -65,6 +65,7 @@ class OneAtATimeTest : public testing::Test, protected WriteFence {
 
   FakeApiServer api_;
   bool forbidden_ = false;
+  Json asks_ = {{"aliyun.com/gpu-mem", "3"}};  // of the other pod
   std::function<void(const ApiRequest&)> before_;
   SimClock clock_;
   NodeSpec node_;
@@ -117,6 +118,52 @@ TEST_F(OneAtATimeTest, PassesOverPodsThatAreOverOrWereNotServedForLong) {
   api_.Put(kPodsPath, FakePod("p", {{"aliyun.com/gpu-mem", "3"}}));
   PutWaiting(6min);
   EXPECT_TRUE(Bind());
+}
+
+// Whoever may write a pod may write its annotations, at any time of its life.
+TEST_F(OneAtATimeTest, WaitsForNoPodThatAsksForNothingOfTheAgent) {
+  asks_ = {{"cpu", "1"}};
+  PutWaiting(1s);
+  EXPECT_TRUE(Bind());
+  asks_ = {{"cpu", "1"}, {"aliyun.com/gpu-mem", "0"}};
+  api_.Put(kPodsPath, FakePod("p", {{"aliyun.com/gpu-mem", "3"}}));
+  PutWaiting(1s);
+  EXPECT_TRUE(Bind());
+}
+
+TEST_F(OneAtATimeTest, WaitsForAPodOnceAndNoLongerThanItExpires) {
+  PutWaiting(-std::chrono::hours(24 * 365 * 200));  // in two hundred years
+  EXPECT_FALSE(Bind()) << "as if it were now";
+  clock_.Advance(4min);
+  EXPECT_FALSE(Bind());
+  clock_.Advance(2min);
+  PutWaiting(0s);  // it says another time, and was seen long ago
+  EXPECT_TRUE(Bind());
+  api_.Put(kPodsPath, FakePod("p", {{"aliyun.com/gpu-mem", "3"}}));
+  PutWaiting(0s, "true");
+  EXPECT_TRUE(Bind());
+  api_.Put(kPodsPath, FakePod("p", {{"aliyun.com/gpu-mem", "3"}}));
+  PutWaiting(0s);
+  EXPECT_TRUE(Bind()) << "served, and waiting again: it has had its time";
+}
+
+TEST_F(OneAtATimeTest, RemembersABoundedNumberOfPods) {
+  constexpr std::size_t kMost = dialects::OneAtATime::kMostSeen;
+  Json pod = FakePod("w", asks_);
+  pod["metadata"]["annotations"] = {{"ALIYUN_COM_GPU_MEM_ASSIGNED", "false"},
+                                    {"ALIYUN_COM_GPU_MEM_ASSUME_TIME", "9000000000000000000"}};
+  for (std::size_t i = 0; i < kMost + 50; ++i) {
+    const std::string name = "w" + std::to_string(i);
+    pod["metadata"]["name"] = name;
+    pod["metadata"]["uid"] = name;
+    pod["spec"]["nodeName"] = "n1";
+    api_.Put(kPodsPath, pod);
+  }
+  EXPECT_FALSE(Bind(40ms));
+  EXPECT_EQ(one_.seen(), kMost);
+  node_.name = "n2";  // the server lists the same ones for it
+  EXPECT_FALSE(Bind(40ms));
+  EXPECT_EQ(one_.seen(), kMost) << "those of the other node are forgotten";
 }
 
 TEST_F(OneAtATimeTest, LetsNoBindPassThatItCannotJudge) {
