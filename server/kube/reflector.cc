@@ -91,7 +91,8 @@ Duration Reflector::List(const std::stop_token& stop) {
          .query = options_.query,
          .page_items = options_.page_items,
          .idle_timeout = options_.idle_timeout,
-         .max_page_bytes = options_.max_page_bytes},
+         .max_page_bytes = options_.max_page_bytes,
+         .max_object_bytes = options_.max_line_bytes},
         stop, [this](const PaddedText& object) { sink_.Listed(object); }, refusal_);
     if (stop.stop_requested()) return Duration::zero();
     if (version || refusal_.status != kNotFound) break;
