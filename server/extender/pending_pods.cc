@@ -1,47 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/extender/pending_pods.h"
 
+#include "cluster/held_bytes.h"
+
 namespace berth {
 namespace {
 
-constexpr std::size_t kPerText = 32;    // what a text takes beside its bytes
 constexpr std::size_t kPerEntry = 128;  // what keeping a pod takes beside it
+constexpr std::size_t kMostSchedulerBytes = 253;
 
-std::size_t BytesOf(const std::string& text) { return kPerText + text.size(); }
-
-std::size_t BytesOf(const LabelSelector& selector) {
-  std::size_t bytes = 0;
-  for (const LabelRequirement& requirement : selector) {
-    bytes += sizeof requirement + requirement.key.size();
-    for (const std::string& value : requirement.values) bytes += BytesOf(value);
-  }
-  return bytes;
-}
-
-std::size_t BytesOf(const NodeConstraints& constraints) {
-  std::size_t bytes = sizeof constraints + BytesOf(constraints.selector);
-  if (constraints.either) {
-    for (const NodeSelectorTerm& term : *constraints.either) {
-      bytes += sizeof term + BytesOf(term.labels) + BytesOf(term.fields);
-    }
-  }
-  for (const Toleration& toleration : constraints.tolerations) {
-    bytes += sizeof toleration + toleration.key.size() + toleration.value.size();
-  }
-  return bytes;
-}
-
-std::size_t BytesOf(const PodRequest& pod) {
-  std::size_t bytes = kPerEntry + sizeof pod + BytesOf(pod.id.uid) + BytesOf(pod.id.name) +
-                      BytesOf(pod.id.namespace_name) + pod.refusal.size() + pod.gang.id.name.size();
-  for (const std::string& model : pod.shape.models) bytes += BytesOf(model);
-  for (const ContainerAsk& ask : pod.containers) bytes += sizeof ask + ask.name.size();
-  if (pod.constraints != nullptr) bytes += BytesOf(*pod.constraints);
-  if (pod.labels != nullptr) {
-    for (const auto& [key, value] : *pod.labels) bytes += BytesOf(key) + BytesOf(value);
-  }
-  return bytes;
-}
+std::size_t BytesOf(const PodRequest& pod) { return kPerEntry + HeldBytes(pod); }
 
 }  // namespace
 
@@ -54,7 +22,9 @@ void PendingPods::Erase(Recent::iterator entry) {
 bool PendingPods::Remember(const PodRequest& pod) {
   auto copy = std::make_shared<const PodRequest>(pod);
   const MutexLock lock(mutex_);
-  if (schedulers_.size() < kMostSchedulers) schedulers_.insert(pod.scheduler);
+  if (schedulers_.size() < kMostSchedulers && pod.scheduler.size() <= kMostSchedulerBytes) {
+    schedulers_.insert(pod.scheduler);
+  }
   const auto known = by_uid_.find(pod.id.uid);
   const bool is_new = known == by_uid_.end();
   if (!is_new) Erase(known->second);

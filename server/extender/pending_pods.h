@@ -37,7 +37,8 @@ class PendingPods {
                                                             std::string_view name) const
       BERTH_EXCLUDES(mutex_);
   void Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);
-  // The spec.schedulerName of all pods that it was ever told to remember; kMostSchedulers at most.
+  // The spec.schedulerName of all pods that it was ever told to remember; kMostSchedulers at most,
+  // of at most 253 bytes.
   [[nodiscard]] std::set<std::string> Schedulers() const BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::size_t size() const BERTH_EXCLUDES(mutex_);
   // About what the pods take.
