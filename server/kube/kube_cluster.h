@@ -122,6 +122,8 @@ class KubeCluster final {
   [[nodiscard]] KubeClusterStats stats() const BERTH_EXCLUDES(mutex_);
 
  private:
+  // A thread for it, which outlasts that memory runs out.
+  std::jthread On(void (KubeCluster::*work)(const std::stop_token&));
   void Elect(const std::stop_token& stop);
   void StepElection();
   void KeepLabel(const std::stop_token& stop);

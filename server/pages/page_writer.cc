@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/keep_going.h"
+
 namespace berth {
 namespace {
 
@@ -82,7 +84,7 @@ class PageWriter::Shelf {
 };
 
 PageWriter::PageWriter(std::size_t most_waiting)
-    : most_waiting_(most_waiting), thread_([this] { Run(); }) {}
+    : most_waiting_(most_waiting), thread_([this] { KeepGoing([this] { Run(); }); }) {}
 
 PageWriter::~PageWriter() {
   {

@@ -114,6 +114,62 @@ TEST_F(HostilePods, AskForMoreMigProfilesThanThereAreDevices) {
   EXPECT_EQ(RefusalOf(pod), "pod asks for more MIG devices than any node has");
 }
 
+TEST_F(HostilePods, AskForAtMost64MigDevices) {
+  const auto with = [](int count) {
+    Json pod = PodWithGpus("u", 0);
+    pod["spec"]["containers"][0]["resources"]["requests"] = {
+        {"nvidia.com/mig-1g.5gb", std::to_string(count)}};
+    return pod;
+  };
+  constexpr char kTooMany[] = "pod asks for more MIG devices than any node has";
+  EXPECT_NE(RefusalOf(with(64)), kTooMany);
+  EXPECT_EQ(RefusalOf(with(65)), kTooMany);
+}
+
+TEST_F(HostilePods, HaveNamesOfAtMost253BytesAndUidsOf507) {
+  const auto status = [&](const char* field, std::size_t bytes) {
+    Json pod = PodWithGpus("u", 1);
+    pod["metadata"][field] = std::string(bytes, 'n');
+    const std::string names = ArgsWithNames(pod, Json::array({"n1"}));
+    const int by_name = service_.StatusOf("filter", names);
+    EXPECT_EQ(service_.StatusOf("prioritize", names), by_name);
+    const Json victims = {{"Pod", pod}, {"NodeNameToMetaVictims", Json::object()}};
+    EXPECT_EQ(service_.StatusOf("preempt", victims.dump()), by_name);
+    return by_name;
+  };
+  for (const char* field : {"name", "namespace"}) {
+    EXPECT_EQ(status(field, 253), 200) << field;
+    EXPECT_EQ(status(field, 254), 400) << field;
+  }
+  EXPECT_EQ(status("uid", 507), 200);
+  EXPECT_EQ(status("uid", 508), 400);
+  EXPECT_EQ(status("uid", 5'000'000), 400);
+  const auto victim = [&](std::size_t bytes) {
+    const Json args = {
+        {"Pod", PodWithGpus("u", 1)},
+        {"NodeNameToMetaVictims", {{"n1", {{"Pods", {{{"UID", std::string(bytes, 'v')}}}}}}}}};
+    return service_.StatusOf("preempt", args.dump());
+  };
+  EXPECT_EQ(victim(507), 200);
+  EXPECT_EQ(victim(508), 400);
+}
+
+// What is kept of them has a bound; they are read all the same.
+TEST_F(HostilePods, AreKeptInAtMost2MiB) {
+  const auto with = [](std::size_t values) {
+    Json pod = PodWithGpus("u", 1);
+    pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+       ["nodeSelectorTerms"] = {{{"matchExpressions",
+                                  {{{"key", "k"},
+                                    {"operator", "NotIn"},
+                                    {"values", std::vector<std::string>(values, "v")}}}}}};
+    return pod;
+  };
+  EXPECT_EQ(RefusalOf(with(50'000)), "");
+  EXPECT_TRUE(
+      RefusalOf(with(100'000)).starts_with("conditions and annotations: want at most 2048 KiB"));
+}
+
 // A pod may name its node itself: nobody asks whether it fits, and it may ask for anything.
 TEST(HostilePodsOnANode, MakeNoSumThatOverflows) {
   test::AgentWorld world(
