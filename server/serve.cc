@@ -135,6 +135,7 @@ class Service {
                            .state = state_,
                            .metrics = metrics_,
                            .readiness = readiness_,
+                           .leader = [this] { return kube_ ? kube_->leader() : ""; },
                            .http_stats = HttpStats(),
                            .more_metrics = MoreMetrics(),
                            .mix = mix_.get(),
