@@ -35,8 +35,8 @@ inline std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// The text, or as much of its beginning as fits into `most` bytes with "..." behind it: never a part
-// of a UTF-8 character. Requires: most >= 3.
+// The text, or as much of its beginning as fits into `most` bytes with "..." behind it. No UTF-8
+// character is cut. Requires: most >= 3.
 inline std::string Shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   constexpr std::string_view kMore = "...";

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describe: what the values that are kept for long consist of, member by member. What has to look at
-// all of a value - how many bytes it holds (held_bytes.h) - looks through this, so that no member is
-// overlooked: each description takes its value apart into all of its members, and does not compile
-// when there is one more or one less.
+// Describe: the members of values that are kept for long. What has to look at all of a value, such
+// as how many bytes it holds (held_bytes.h), uses this, so that no member is overlooked: each
+// description takes its value apart into all members, and does not compile when there is another.
 //
 // visit is called once, with every member in order. Values without anything on the heap (trivially
 // copyable ones) need no description.

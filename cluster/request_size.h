@@ -22,7 +22,7 @@ inline constexpr std::size_t kMostGroupNameBytes = 512;
 
 // What stays of the request is at most kMostRequestBytes: a larger one is kept in outline, and
 // refused if it asks for GPUs. Labels beyond their bound are left out, texts of refusals are cut, a
-// group whose name is too long is none.
+// group whose name is too long is ignored.
 // Requires: the pod's own names are short (server/wire/object_meta.h).
 void BoundRequest(PodRequest& pod);
 

@@ -15,6 +15,10 @@ constexpr std::size_t kPerEntry = 256;  // what keeping a pod takes beside its r
 constexpr std::string_view kOutlined =
     "the pod is one of the largest that wait, and these are too large to be kept in memory";
 
+std::size_t BytesOf(const PodRequest& pod) {
+  return kPerEntry + pod.id.uid.size() + HeldBytes(pod);
+}
+
 std::shared_ptr<const PodRequest> Outlined(const PodRequest& pod) {
   return std::make_shared<const PodRequest>(
       OutlineOf(pod, pod.refusal.empty() ? kOutlined : std::string_view(pod.refusal)));
@@ -37,11 +41,10 @@ bool SayTheSame(const WaitingPod& a, const WaitingPod& b) {
 
 }  // namespace
 
-void WaitingPods::SetPod(const std::string& uid, Entry& entry, WaitingPod pod) {
+void WaitingPods::SetPod(const std::string& uid, Entry& entry, WaitingPod pod, std::size_t bytes) {
   Uncount(uid, entry);
   entry.pod = std::move(pod);
-  entry.bytes = kPerEntry + uid.size();
-  if (entry.pod.pod != nullptr) entry.bytes += HeldBytes(*entry.pod.pod);
+  entry.bytes = bytes;
   bytes_ += entry.bytes;
   if (!entry.outlined && entry.bytes > kSmallBytes) large_.emplace(entry.bytes, uid);
 }
@@ -58,16 +61,17 @@ void WaitingPods::OutlineLargest() {
     entry.outlined = true;
     WaitingPod pod = entry.pod;
     pod.pod = Outlined(*pod.pod);
-    SetPod(found->first, entry, std::move(pod));
+    const std::size_t bytes = BytesOf(*pod.pod);
+    SetPod(found->first, entry, std::move(pod), bytes);
     const auto unit = by_gang_.find(entry.pod.pod->gang.id);
     if (unit != by_gang_.end()) unit->second.changed = ++changes_;
   }
 }
 
-void WaitingPods::Insert(const std::string& uid, Entry entry) {
+void WaitingPods::Insert(const std::string& uid, Entry entry, std::size_t bytes) {
   if (!entry.shown) ++asked_;
   const auto at = by_uid_.emplace(uid, std::move(entry)).first;
-  SetPod(at->first, at->second, std::move(at->second.pod));
+  SetPod(at->first, at->second, std::move(at->second.pod), bytes);
   const PodRequest* const pod = at->second.pod.pod.get();
   if (pod == nullptr || pod->gang.empty()) return;
   Unit& unit = by_gang_[pod->gang.id];
@@ -102,6 +106,8 @@ void WaitingPods::EraseForGood(const std::string& uid) {
 
 void WaitingPods::Put(WaitingPod pod) {
   const std::string uid = pod.pod->id.uid;
+  const bool is_kept = IsKept(*pod.pod);
+  const std::size_t whole = BytesOf(*pod.pod);
   Pods arrived;
   {
     const MutexLock lock(mutex_);
@@ -109,23 +115,27 @@ void WaitingPods::Put(WaitingPod pod) {
     if (known == by_uid_.end() || !known->second.shown) {
       if (tells_) {
         arrived.push_back(pod.pod);
-      } else if (held_back_.size() < kMostHeldBack && HeldBytes(*pod.pod) <= kSmallBytes) {
+      } else if (held_back_.size() < kMostHeldBack && whole <= kSmallBytes) {
         held_back_.push_back(pod.pod);
       }
     }
-    if (!IsKept(*pod.pod)) pod.pod = nullptr;
+    if (!is_kept) pod.pod = nullptr;
     dead_.erase(uid);
     // Else it would be made whole and outlined again with each change of its status.
     const bool outlined = known != by_uid_.end() && known->second.outlined && pod.pod != nullptr &&
-                          bytes_ + HeldBytes(*pod.pod) > most_bytes_;
+                          bytes_ + whole > most_bytes_;
     if (outlined) pod.pod = Outlined(*pod.pod);
+    const std::size_t bytes = !is_kept    ? kPerEntry + uid.size()
+                              : !outlined ? whole
+                                          : BytesOf(*pod.pod);
     if (known != by_uid_.end() && SayTheSame(known->second.pod, pod)) {
       if (!std::exchange(known->second.shown, true)) --asked_;
-      SetPod(known->first, known->second, std::move(pod));
+      SetPod(known->first, known->second, std::move(pod), bytes);
     } else {
       const std::uint64_t added = known == by_uid_.end() ? ++added_ : known->second.added;
       Erase(uid);
-      Insert(uid, {.pod = std::move(pod), .shown = true, .added = added, .outlined = outlined});
+      Insert(uid, {.pod = std::move(pod), .shown = true, .added = added, .outlined = outlined},
+             bytes);
     }
     OutlineLargest();
   }
@@ -133,11 +143,13 @@ void WaitingPods::Put(WaitingPod pod) {
 }
 
 void WaitingPods::Note(const PodRequest& pod) {
-  const MutexLock lock(mutex_);
+  if (!IsKept(pod)) return;
   const std::string& uid = pod.id.uid;
-  if (!IsKept(pod) || by_uid_.contains(uid) || dead_.contains(uid)) return;
+  const std::size_t bytes = BytesOf(pod);
+  const MutexLock lock(mutex_);
+  if (by_uid_.contains(uid) || dead_.contains(uid)) return;
   if (asked_ >= kMostAsked) return;
-  Insert(uid, {.pod = {.pod = std::make_shared<const PodRequest>(pod)}, .added = ++added_});
+  Insert(uid, {.pod = {.pod = std::make_shared<const PodRequest>(pod)}, .added = ++added_}, bytes);
   OutlineLargest();
 }
 

@@ -6,13 +6,12 @@
 // called. And it may be asked about pods that do not exist, by programs that simulate scheduling.
 //
 // Pods that neither ask for GPUs nor name a gang, nor are refused, are known by their UIDs alone.
-// Memory is bounded: beyond it the largest are kept in outline (request_size.h) and say so, so that
-// explanations have the reason, and the gangs of these wait. A change of such a pod that comes when
-// there is room again makes it whole; filter judges it whole in any case, as kube-scheduler sends it.
-//
-// A
-// pod leaves when it has a node, is told to end, or is gone. One that gets its node is bound in
+// A pod leaves when it has a node, is told to end, or is gone. One that gets its node is bound in
 // ClusterState first: for a moment it is in both, never in neither.
+//
+// Memory is bounded: beyond it the largest are kept in outline (request_size.h). Explanations of
+// these have that as the reason, and their gangs wait. A change of such a pod that comes when there
+// is room again makes it whole. Filter judges the whole pod, which kube-scheduler sends.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +55,7 @@ class WaitingPods {
   // About what the pods take; those of up to kSmallBytes are kept whole beyond it too.
   static constexpr std::size_t kMostBytes = std::size_t{128} << 20;
   static constexpr std::size_t kSmallBytes = std::size_t{4} << 10;
-  static constexpr std::size_t kMostHeldBack = 65'536;  // arrivals; more are told of nobody
+  static constexpr std::size_t kMostHeldBack = 65'536;  // arrivals; later ones are not reported
 
   explicit WaitingPods(OnArrival on_arrival = {}, std::size_t most_bytes = kMostBytes)
       : on_arrival_(std::move(on_arrival)), most_bytes_(most_bytes) {}
@@ -119,11 +118,12 @@ class WaitingPods {
     std::uint64_t changed = 0;
   };
 
-  void Insert(const std::string& uid, Entry entry) BERTH_REQUIRES(mutex_);
+  void Insert(const std::string& uid, Entry entry, std::size_t bytes) BERTH_REQUIRES(mutex_);
   // Takes it out of its gang too.
   void Erase(const std::string& uid) BERTH_REQUIRES(mutex_);
-  // The entry's pod from now on; it is counted.
-  void SetPod(const std::string& uid, Entry& entry, WaitingPod pod) BERTH_REQUIRES(mutex_);
+  // The entry's pod from now on; it takes so many bytes.
+  void SetPod(const std::string& uid, Entry& entry, WaitingPod pod, std::size_t bytes)
+      BERTH_REQUIRES(mutex_);
   void Uncount(std::string_view uid, const Entry& entry) BERTH_REQUIRES(mutex_);
   // Until the bound is kept.
   void OutlineLargest() BERTH_REQUIRES(mutex_);

@@ -9,18 +9,17 @@ namespace {
 constexpr std::size_t kPerEntry = 128;  // what keeping a pod takes beside it
 constexpr std::size_t kMostSchedulerBytes = 253;
 
-std::size_t BytesOf(const PodRequest& pod) { return kPerEntry + HeldBytes(pod); }
-
 }  // namespace
 
 void PendingPods::Erase(Recent::iterator entry) {
-  bytes_ -= BytesOf(**entry);
-  by_uid_.erase((*entry)->id.uid);  // first: its key lives in the entry
+  bytes_ -= entry->bytes;
+  by_uid_.erase(entry->pod->id.uid);  // first: its key lives in the entry
   recent_.erase(entry);
 }
 
 bool PendingPods::Remember(const PodRequest& pod) {
-  auto copy = std::make_shared<const PodRequest>(pod);
+  Entry entry{std::make_shared<const PodRequest>(pod), 0};
+  entry.bytes = kPerEntry + HeldBytes(*entry.pod);
   const MutexLock lock(mutex_);
   if (schedulers_.size() < kMostSchedulers && pod.scheduler.size() <= kMostSchedulerBytes) {
     schedulers_.insert(pod.scheduler);
@@ -28,9 +27,9 @@ bool PendingPods::Remember(const PodRequest& pod) {
   const auto known = by_uid_.find(pod.id.uid);
   const bool is_new = known == by_uid_.end();
   if (!is_new) Erase(known->second);
-  bytes_ += BytesOf(*copy);
-  recent_.push_front(std::move(copy));
-  by_uid_.emplace(recent_.front()->id.uid, recent_.begin());
+  bytes_ += entry.bytes;
+  recent_.push_front(std::move(entry));
+  by_uid_.emplace(recent_.front().pod->id.uid, recent_.begin());
   while (recent_.size() > 1 && (recent_.size() > capacity_ || bytes_ > most_bytes_)) {
     Erase(std::prev(recent_.end()));
   }
@@ -42,14 +41,15 @@ std::shared_ptr<const PodRequest> PendingPods::Find(std::string_view uid) {
   const auto known = by_uid_.find(uid);
   if (known == by_uid_.end()) return nullptr;
   recent_.splice(recent_.begin(), recent_, known->second);
-  return recent_.front();
+  return recent_.front().pod;
 }
 
 std::shared_ptr<const PodRequest> PendingPods::FindNamed(std::string_view namespace_name,
                                                          std::string_view name) const {
   const MutexLock lock(mutex_);
-  for (const auto& pod : recent_) {
-    if (pod->id.name == name && pod->id.namespace_name == namespace_name) return pod;
+  for (const Entry& entry : recent_) {
+    const PodId& id = entry.pod->id;
+    if (id.name == name && id.namespace_name == namespace_name) return entry.pod;
   }
   return nullptr;
 }

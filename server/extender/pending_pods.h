@@ -45,7 +45,11 @@ class PendingPods {
   [[nodiscard]] std::size_t bytes() const BERTH_EXCLUDES(mutex_);
 
  private:
-  using Recent = std::list<std::shared_ptr<const PodRequest>>;  // most recently touched first
+  struct Entry {
+    std::shared_ptr<const PodRequest> pod;
+    std::size_t bytes = 0;
+  };
+  using Recent = std::list<Entry>;  // most recently touched first
 
   void Erase(Recent::iterator entry) BERTH_REQUIRES(mutex_);
 

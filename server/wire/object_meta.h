@@ -30,12 +30,12 @@ struct ObjectMeta {
   }
 };
 
-// Names of Kubernetes' objects have at most 253 bytes, those of namespaces 63; its UIDs have 36, and
-// those of kubelets' own pods 32. Where there is no UID Berth takes "namespace/name".
+// Names of Kubernetes' objects have at most 253 bytes, those of namespaces 63. UIDs have 36, those
+// of static pods 32; where there is none Berth takes "namespace/name".
 inline constexpr std::size_t kMostNameBytes = 253;
 inline constexpr std::size_t kMostUidBytes = 2 * kMostNameBytes + 1;
 
-// Whether a pod's names are such as can be kept: whoever calls Berth may send any.
+// Whether the names of a pod are short enough to be kept: a client may send any.
 // Error: kInvalidArgument "PLACE.uid: want at most ... bytes, got ...".
 Status CheckNames(const PodId& id, std::string_view place);
 Status CheckLength(std::string_view text, std::size_t most, std::string_view what);
