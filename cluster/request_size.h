@@ -13,7 +13,7 @@
 
 namespace berth {
 
-// Of one request (HeldBytes): 60,000 names of nodes in its affinity take less.
+// Of one request (HeldBytes): 30,000 names of nodes in its affinity take less.
 inline constexpr std::size_t kMostRequestBytes = std::size_t{2} << 20;
 // Of its labels, for which budgets, gangs and pods that look for neighbours look at it.
 inline constexpr std::size_t kMostLabelBytes = std::size_t{64} << 10;

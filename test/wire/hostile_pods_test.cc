@@ -165,9 +165,9 @@ TEST_F(HostilePods, AreKeptInAtMost2MiB) {
                                     {"values", std::vector<std::string>(values, "v")}}}}}};
     return pod;
   };
-  EXPECT_EQ(RefusalOf(with(50'000)), "");
+  EXPECT_EQ(RefusalOf(with(30'000)), "");
   EXPECT_TRUE(
-      RefusalOf(with(100'000)).starts_with("conditions and annotations: want at most 2048 KiB"));
+      RefusalOf(with(70'000)).starts_with("conditions and annotations: want at most 2048 KiB"));
 }
 
 // A pod may name its node itself: nobody asks whether it fits, and it may ask for anything.

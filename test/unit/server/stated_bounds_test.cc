@@ -4,6 +4,7 @@
 // of what it bounds, some of them with smaller numbers; test/arch/stated_bounds.txt names them all.
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -11,8 +12,10 @@
 #include "cluster/waiting_pods.h"
 #include "config/load.h"
 #include "scoring/explain/what_if.h"
+#include "scoring/profile_tables.h"
 #include "server/extender/extender.h"
 #include "server/extender/pending_pods.h"
+#include "server/extender/recent_decisions.h"
 #include "server/extender/refused_pods.h"
 #include "server/http/http_server.h"
 #include "server/http_options.h"
@@ -88,6 +91,36 @@ TEST(StatedBounds, OfTheTablesOfAPlan) {
   for (int i = 1; i < 128; ++i) EXPECT_EQ(asked(i), first) << i;
   EXPECT_EQ(asked(0), first);
   EXPECT_NE(asked(128), first);
+}
+
+RequestShape LargeShape(int i, std::size_t bytes) {
+  RequestShape shape = test::APod("p").Whole(1).CpuMilli(i).Shape();
+  shape.model_rules = {{true, std::string(bytes, 'x')}};
+  return shape;
+}
+
+TEST(StatedBounds, OfTheShapesOfTables) {
+  EXPECT_EQ(ProfileTables::kMaxShapes, 512u);
+  EXPECT_EQ(ProfileTables::kMostShapeBytes, 16 * kMiB);
+  ProfileTables tables(test::ProfileOf(test::CoresOf));
+  const auto snapshot = test::SnapshotOf({test::ANode("n").Gpus(1)});
+  const std::vector<NodeIndex> nodes = {0};
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(tables.Filter(snapshot, LargeShape(i, 200'000), nodes).size(), 1u);
+    EXPECT_LE(tables.shape_bytes(), 16 * kMiB);
+  }
+  EXPECT_GT(tables.shape_bytes(), 8 * kMiB);
+}
+
+TEST(StatedBounds, OfTheShapesOfRecentDecisions) {
+  EXPECT_EQ(RecentDecisions::kCapacity, 64u);
+  RecentDecisions decisions;
+  const auto snapshot = test::SnapshotOf({test::ANode("n").Gpus(1)});
+  const std::vector<NodeIndex> nodes = {0};
+  decisions.Remember(snapshot, LargeShape(1, 64 * kKiB), nodes);
+  EXPECT_TRUE(decisions.All().empty());
+  decisions.Remember(snapshot, LargeShape(1, 60 * kKiB), nodes);
+  EXPECT_EQ(decisions.All().size(), 1u);
 }
 
 TEST(StatedBounds, OfTimeAndOfTheDeployment) {
