@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,17 @@ inline std::string_view Trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+// The text, or as much of its beginning as fits into `most` bytes with "..." behind it. No UTF-8
+// character is cut. Requires: most >= 3.
+inline std::string Shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  constexpr std::string_view kMore = "...";
+  std::size_t size = most - kMore.size();
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  while (size > 0 && continues(text[size])) --size;
+  return std::string(text.substr(0, size)).append(kMore);
 }
 
 // The parts between separators, trimmed; empty ones are left out. Views of the text.

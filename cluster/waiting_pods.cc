@@ -5,8 +5,24 @@
 #include <tuple>
 #include <utility>
 
+#include "cluster/held_bytes.h"
+#include "cluster/request_size.h"
+
 namespace berth {
 namespace {
+
+constexpr std::size_t kPerEntry = 256;  // what keeping a pod takes beside its request
+constexpr std::string_view kOutlined =
+    "the pod is one of the largest that wait, and these are too large to be kept in memory";
+
+std::size_t BytesOf(const PodRequest& pod) {
+  return kPerEntry + pod.id.uid.size() + HeldBytes(pod);
+}
+
+std::shared_ptr<const PodRequest> Outlined(const PodRequest& pod) {
+  return std::make_shared<const PodRequest>(
+      OutlineOf(pod, pod.refusal.empty() ? kOutlined : std::string_view(pod.refusal)));
+}
 
 // What is at fault with a pod may be what it asks for.
 bool IsKept(const PodRequest& pod) {
@@ -25,9 +41,37 @@ bool SayTheSame(const WaitingPod& a, const WaitingPod& b) {
 
 }  // namespace
 
-void WaitingPods::Insert(const std::string& uid, Entry entry) {
+void WaitingPods::SetPod(const std::string& uid, Entry& entry, WaitingPod pod, std::size_t bytes) {
+  Uncount(uid, entry);
+  entry.pod = std::move(pod);
+  entry.bytes = bytes;
+  bytes_ += entry.bytes;
+  if (!entry.outlined && entry.bytes > kSmallBytes) large_.emplace(entry.bytes, uid);
+}
+
+void WaitingPods::Uncount(std::string_view uid, const Entry& entry) {
+  bytes_ -= entry.bytes;
+  large_.erase({entry.bytes, uid});
+}
+
+void WaitingPods::OutlineLargest() {
+  while (bytes_ > most_bytes_ && !large_.empty()) {
+    const auto found = by_uid_.find(std::string(large_.rbegin()->second));
+    Entry& entry = found->second;
+    entry.outlined = true;
+    WaitingPod pod = entry.pod;
+    pod.pod = Outlined(*pod.pod);
+    const std::size_t bytes = BytesOf(*pod.pod);
+    SetPod(found->first, entry, std::move(pod), bytes);
+    const auto unit = by_gang_.find(entry.pod.pod->gang.id);
+    if (unit != by_gang_.end()) unit->second.changed = ++changes_;
+  }
+}
+
+void WaitingPods::Insert(const std::string& uid, Entry entry, std::size_t bytes) {
   if (!entry.shown) ++asked_;
-  const auto [at, is_new] = by_uid_.insert_or_assign(uid, std::move(entry));
+  const auto at = by_uid_.emplace(uid, std::move(entry)).first;
+  SetPod(at->first, at->second, std::move(at->second.pod), bytes);
   const PodRequest* const pod = at->second.pod.pod.get();
   if (pod == nullptr || pod->gang.empty()) return;
   Unit& unit = by_gang_[pod->gang.id];
@@ -38,6 +82,7 @@ void WaitingPods::Insert(const std::string& uid, Entry entry) {
 void WaitingPods::Erase(const std::string& uid) {
   const auto found = by_uid_.find(uid);
   if (found == by_uid_.end()) return;
+  Uncount(found->first, found->second);
   const Entry entry = std::move(found->second);
   by_uid_.erase(found);
   if (!entry.shown) --asked_;
@@ -61,33 +106,56 @@ void WaitingPods::EraseForGood(const std::string& uid) {
 
 void WaitingPods::Put(WaitingPod pod) {
   const std::string uid = pod.pod->id.uid;
+  const bool is_kept = IsKept(*pod.pod);
+  const std::size_t whole = BytesOf(*pod.pod);
   Pods arrived;
   {
     const MutexLock lock(mutex_);
     const auto known = by_uid_.find(uid);
     if (known == by_uid_.end() || !known->second.shown) {
-      (tells_ ? arrived : held_back_).push_back(pod.pod);
+      if (tells_) {
+        arrived.push_back(pod.pod);
+      } else if (held_back_.size() < kMostHeldBack && whole <= kSmallBytes) {
+        held_back_.push_back(pod.pod);
+      }
     }
-    if (!IsKept(*pod.pod)) pod.pod = nullptr;
+    if (!is_kept) pod.pod = nullptr;
     dead_.erase(uid);
+    // Else it would be made whole and outlined again with each change of its status.
+    const bool outlined = known != by_uid_.end() && known->second.outlined && pod.pod != nullptr &&
+                          bytes_ + whole > most_bytes_;
+    if (outlined) pod.pod = Outlined(*pod.pod);
+    const std::size_t bytes = !is_kept    ? kPerEntry + uid.size()
+                              : !outlined ? whole
+                                          : BytesOf(*pod.pod);
     if (known != by_uid_.end() && SayTheSame(known->second.pod, pod)) {
       if (!std::exchange(known->second.shown, true)) --asked_;
-      known->second.pod = std::move(pod);
+      SetPod(known->first, known->second, std::move(pod), bytes);
     } else {
       const std::uint64_t added = known == by_uid_.end() ? ++added_ : known->second.added;
       Erase(uid);
-      Insert(uid, {std::move(pod), true, added});
+      Insert(uid, {.pod = std::move(pod), .shown = true, .added = added, .outlined = outlined},
+             bytes);
     }
+    OutlineLargest();
   }
   if (on_arrival_ && !arrived.empty()) on_arrival_(arrived);
 }
 
 void WaitingPods::Note(const PodRequest& pod) {
-  const MutexLock lock(mutex_);
+  if (!IsKept(pod)) return;
   const std::string& uid = pod.id.uid;
-  if (!IsKept(pod) || by_uid_.contains(uid) || dead_.contains(uid)) return;
+  const std::size_t bytes = BytesOf(pod);
+  const MutexLock lock(mutex_);
+  if (by_uid_.contains(uid) || dead_.contains(uid)) return;
   if (asked_ >= kMostAsked) return;
-  Insert(uid, {{.pod = std::make_shared<const PodRequest>(pod)}, false, ++added_});
+  Insert(uid, {.pod = {.pod = std::make_shared<const PodRequest>(pod)}, .added = ++added_}, bytes);
+  OutlineLargest();
+}
+
+std::size_t WaitingPods::bytes() const {
+  const MutexLock lock(mutex_);
+  return bytes_;
 }
 
 void WaitingPods::Remove(std::string_view uid) {

@@ -5,9 +5,13 @@
 // extender does not learn of all of them: if kube-scheduler's own filters leave no node, it is not
 // called. And it may be asked about pods that do not exist, by programs that simulate scheduling.
 //
-// Pods that neither ask for GPUs nor name a gang, nor are refused, are known by their UIDs alone. A
-// pod leaves when it has a node, is told to end, or is gone. One that gets its node is bound in
+// Pods that neither ask for GPUs nor name a gang, nor are refused, are known by their UIDs alone.
+// A pod leaves when it has a node, is told to end, or is gone. One that gets its node is bound in
 // ClusterState first: for a moment it is in both, never in neither.
+//
+// Memory is bounded: beyond it the largest are kept in outline (request_size.h). Explanations of
+// these have that as the reason, and their gangs wait. A change of such a pod that comes when there
+// is room again makes it whole. Filter judges the whole pod, which kube-scheduler sends.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +21,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -46,7 +52,13 @@ class WaitingPods {
   // together where they were held back.
   using OnArrival = std::function<void(const Pods& arrived)>;
 
-  explicit WaitingPods(OnArrival on_arrival = {}) : on_arrival_(std::move(on_arrival)) {}
+  // About what the pods take; those of up to kSmallBytes are kept whole beyond it too.
+  static constexpr std::size_t kMostBytes = std::size_t{128} << 20;
+  static constexpr std::size_t kSmallBytes = std::size_t{4} << 10;
+  static constexpr std::size_t kMostHeldBack = 65'536;  // arrivals; later ones are not reported
+
+  explicit WaitingPods(OnArrival on_arrival = {}, std::size_t most_bytes = kMostBytes)
+      : on_arrival_(std::move(on_arrival)), most_bytes_(most_bytes) {}
 
   // The API server shows the pod: adds it, or replaces the one of that UID.
   void Put(WaitingPod pod) BERTH_EXCLUDES(mutex_);
@@ -87,6 +99,8 @@ class WaitingPods {
   [[nodiscard]] std::uint64_t changes() const BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::uint64_t ChangesOf(const GangId& gang) const BERTH_EXCLUDES(mutex_);
 
+  [[nodiscard]] std::size_t bytes() const BERTH_EXCLUDES(mutex_);
+
   static constexpr std::size_t kMostAsked = 65'536;
 
  private:
@@ -96,22 +110,34 @@ class WaitingPods {
     WaitingPod pod;  // pod.pod is nullptr where it is known by its UID alone
     bool shown = false;
     std::uint64_t added = 0;  // in the order of additions
+    std::size_t bytes = 0;
+    bool outlined = false;
   };
   struct Unit {
     std::map<std::string, const Entry*> members;  // by UID
     std::uint64_t changed = 0;
   };
 
-  void Insert(const std::string& uid, Entry entry) BERTH_REQUIRES(mutex_);
+  void Insert(const std::string& uid, Entry entry, std::size_t bytes) BERTH_REQUIRES(mutex_);
   // Takes it out of its gang too.
   void Erase(const std::string& uid) BERTH_REQUIRES(mutex_);
+  // The entry's pod from now on; it takes so many bytes.
+  void SetPod(const std::string& uid, Entry& entry, WaitingPod pod, std::size_t bytes)
+      BERTH_REQUIRES(mutex_);
+  void Uncount(std::string_view uid, const Entry& entry) BERTH_REQUIRES(mutex_);
+  // Until the bound is kept.
+  void OutlineLargest() BERTH_REQUIRES(mutex_);
   // The same; who asks about it later is behind the API server.
   void EraseForGood(const std::string& uid) BERTH_REQUIRES(mutex_);
 
   const OnArrival on_arrival_;
+  const std::size_t most_bytes_;
   mutable Mutex mutex_;
   std::unordered_map<std::string, Entry> by_uid_ BERTH_GUARDED_BY(mutex_);
   std::map<GangId, Unit> by_gang_ BERTH_GUARDED_BY(mutex_);
+  std::size_t bytes_ BERTH_GUARDED_BY(mutex_) = 0;
+  // Those that can be made smaller, by their size; the UIDs are keys of by_uid_.
+  std::set<std::pair<std::size_t, std::string_view>> large_ BERTH_GUARDED_BY(mutex_);
   std::size_t asked_ BERTH_GUARDED_BY(mutex_) = 0;  // that nobody has shown
   std::uint64_t added_ BERTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t changes_ BERTH_GUARDED_BY(mutex_) = 0;

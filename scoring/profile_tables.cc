@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "cluster/held_bytes.h"
 #include "scoring/device_picker.h"
 #include "scoring/mig/mig_plan.h"
 #include "scoring/priority.h"
@@ -73,18 +74,27 @@ std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryFor(const RequestShape
 }
 
 std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryOf(const RequestShape& shape) {
+  constexpr std::size_t kCopies = 3;  // of the entry, of its table, of the index
+  const std::size_t bytes = kCopies * HeldBytes(shape);
   const MutexLock lock(mutex_);
   if (const auto found = by_shape_.find(shape); found != by_shape_.end()) {
     recent_.splice(recent_.begin(), recent_, found->second);
     return recent_.front();
   }
-  recent_.push_front(std::make_shared<Entry>(PolicyOf(shape), shape));
+  recent_.push_front(std::make_shared<Entry>(PolicyOf(shape), shape, bytes));
   by_shape_.emplace(shape, recent_.begin());
-  if (recent_.size() > kMaxShapes) {
+  bytes_ += bytes;
+  while (recent_.size() > kMaxShapes || (bytes_ > kMostShapeBytes && recent_.size() > 1)) {
+    bytes_ -= recent_.back()->bytes;
     by_shape_.erase(recent_.back()->shape);
     recent_.pop_back();
   }
   return recent_.front();
+}
+
+std::size_t ProfileTables::shape_bytes() {
+  const MutexLock lock(mutex_);
+  return bytes_;
 }
 
 void ProfileTables::Prepare(const std::shared_ptr<const Snapshot>& snapshot, ProfileTables& others,

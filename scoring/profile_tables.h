@@ -33,6 +33,9 @@ class ProfileTables {
   // The number of tables, of one request shape each or of shapes that differ in wishes alone; the
   // least recently used one is dropped first.
   static constexpr std::size_t kMaxShapes = 512;
+  // About what the shapes themselves take (HeldBytes): tenants make them large. Beyond it tables are
+  // dropped in the same order.
+  static constexpr std::size_t kMostShapeBytes = std::size_t{16} << 20;
 
   // effort: of one decision on a table.
   explicit ProfileTables(Profile profile, const RefreshEffort& effort = {})
@@ -70,6 +73,8 @@ class ProfileTables {
   // itself.
   void Complete(const RequestShape& shape);
 
+  [[nodiscard]] std::size_t shape_bytes() BERTH_EXCLUDES(mutex_);
+
  private:
   // A profile, and what is dear in its market.
   struct Policy {
@@ -84,8 +89,8 @@ class ProfileTables {
     std::optional<SupplyLedger> ledger BERTH_GUARDED_BY(mutex);
   };
   struct Entry {
-    explicit Entry(Policy& of, const RequestShape& wanted)
-        : policy(of), shape(wanted), table(of.profile, wanted) {}
+    Entry(Policy& of, const RequestShape& wanted, std::size_t held)
+        : policy(of), shape(wanted), bytes(held), table(of.profile, wanted) {}
     // What the table does not know of a pod of which it is the entry.
     [[nodiscard]] std::span<const TraitWish> WishesOf(const RequestShape& of_pod) const {
       return shape.nodes.wishes.empty() ? std::span<const TraitWish>(of_pod.nodes.wishes)
@@ -93,6 +98,7 @@ class ProfileTables {
     }
     Policy& policy;
     const RequestShape shape;
+    const std::size_t bytes;    // of the shape, wherever it is kept
     std::atomic<int> asked{0};  // decisions that are under way; whoever completes lets them pass
     Mutex mutex;
     EvaluationTable table BERTH_GUARDED_BY(mutex);
@@ -125,6 +131,7 @@ class ProfileTables {
   const RefreshEffort effort_;
   Mutex mutex_;
   Recent recent_ BERTH_GUARDED_BY(mutex_);
+  std::size_t bytes_ BERTH_GUARDED_BY(mutex_) = 0;
   std::unordered_map<RequestShape, Recent::iterator, ShapeHash> by_shape_ BERTH_GUARDED_BY(mutex_);
 };
 

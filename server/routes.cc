@@ -42,16 +42,16 @@ HttpResponse Answer(std::string content_type, std::string body) {
   return response;
 }
 
-// While not ready a verb is answered 503 without a body: an empty 200 would mean "no node fits".
-// The connection ends with it: behind a Service a client reaches whoever leads with its next one
-// only.
+// While not ready a verb is answered 503: an empty 200 would mean "no node fits". kube-scheduler
+// does not read the text; a person does. The connection ends with it: behind a Service a client
+// reaches the leader with its next one only.
 http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandler handler) {
-  return [&readiness = parts.readiness, &metrics = parts.metrics, verb,
+  return [&readiness = parts.readiness, &metrics = parts.metrics, verb, leader = parts.leader,
           handler = std::move(handler)](HttpRequest& request) {
-    if (readiness.reason() == nullptr) return handler(request);
+    const char* const why = readiness.reason();
+    if (why == nullptr) return handler(request);
     metrics.CountUnavailable(verb);
-    HttpResponse response;
-    response.status = 503;
+    HttpResponse response = NotReadyAnswer(why, leader);
     response.ends_connection = true;
     return response;
   };
@@ -126,9 +126,11 @@ void AddPlanRoute(http::Router& router, const RouteParts& parts) {
                        .pods = *parts.pod_rules,
                        .nodes = *parts.node_rules,
                        .waiting = parts.waiting,
-                       .not_ready = [&readiness = parts.readiness] {
-                         return readiness.draining() ? "draining" : readiness.reason();
-                       }};
+                       .not_ready =
+                           [&readiness = parts.readiness] {
+                             return readiness.draining() ? "draining" : readiness.reason();
+                           },
+                       .leader = parts.leader};
   router.Add("POST", "/plan", OwnHandler(parts.plans, [plan](OwnRequest& request) {
                return PlanPage(plan, request);
              }));
@@ -141,7 +143,8 @@ void AddExplainRoutes(http::Router& router, const RouteParts& parts) {
       .state = parts.state,
       .waiting = parts.waiting,
       .gangs = parts.gangs,
-      .not_ready = [&readiness = parts.readiness] { return readiness.reason(); }};
+      .not_ready = [&readiness = parts.readiness] { return readiness.reason(); },
+      .leader = parts.leader};
   const auto handler = [&](auto page) {
     return OwnHandler(parts.pages, [explain, page](const OwnRequest& request) {
       return page(explain, request.path, request.query);

@@ -16,6 +16,7 @@
 #include "server/extender/gang_table.h"
 #include "server/http/http_server.h"
 #include "server/http/router.h"
+#include "server/pages/explain_pages.h"
 #include "server/pages/page_writer.h"
 #include "server/telemetry/metrics.h"
 #include "server/verbs.h"
@@ -57,6 +58,7 @@ struct RouteParts {
   const ClusterState& state;
   Metrics& metrics;
   const Readiness& readiness;
+  LeaderName leader = {};                          // while this process does not
   HttpStatsSource http_stats = {};                 // empty: /metrics leaves them out
   std::function<std::string()> more_metrics = {};  // in Prometheus' text format
   const LearnedMix* mix = nullptr;        // what the pods that arrive ask for; nullptr: not learned

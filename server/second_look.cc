@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/keep_going.h"
+
 namespace berth {
 namespace {
 
@@ -18,7 +20,7 @@ SecondLook::SecondLook(const Parts& parts, const Waits& waits)
       refused_(parts.groups, parts.fits),
       saved_(waits.saved),
       counted_(Now()),
-      thread_([this] { Run(); }) {
+      thread_([this] { KeepGoing([this] { Run(); }); }) {
   parts_.state.OnPublish([this] { Changed(); });
 }
 

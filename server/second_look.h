@@ -13,6 +13,7 @@
 // Any thread may call it. A thread of the object answers and wakes pods.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,6 +67,8 @@ class SecondLook {
   void Found(const PodId& pod) BERTH_EXCLUDES(mutex_);
   // The workload classes are others now (RefusedPods::ClassesChanged).
   void ClassesChanged() BERTH_EXCLUDES(mutex_);
+  // What the pods that may be woken take (RefusedPods::bytes).
+  [[nodiscard]] std::size_t refused_bytes() const { return refused_.bytes(); }
 
  private:
   static constexpr std::size_t kMostHeld = 64;
@@ -91,7 +94,7 @@ class SecondLook {
 
   const Parts parts_;
   const Waits waits_;
-  RefusedPods refused_;  // only used by the thread
+  RefusedPods refused_;  // only used by the thread, but bytes()
   Mutex mutex_;
   CondVar work_;
   std::vector<Held> held_ BERTH_GUARDED_BY(mutex_);

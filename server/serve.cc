@@ -135,6 +135,7 @@ class Service {
                            .state = state_,
                            .metrics = metrics_,
                            .readiness = readiness_,
+                           .leader = [this] { return kube_ ? kube_->leader() : ""; },
                            .http_stats = HttpStats(),
                            .more_metrics = MoreMetrics(),
                            .mix = mix_.get(),
@@ -201,6 +202,7 @@ class Service {
           leads ? AdviseNodes(*state_.Current(), waiting_.Current()) : std::vector<NodeAdvice>(),
           clock_.Now());
     }
+    if (second_look_) refused_bytes_ = second_look_->refused_bytes();
     const std::vector<HeldStore> stores = Stores();
     trim_.Look(stores[0].bytes + stores[1].bytes);  // what comes and goes: requests, answers
   }
@@ -312,6 +314,8 @@ class Service {
              limits.max_answer_bytes + kDebugAnswerBytes},
             {"pages", pages_->held_bytes(), PageWriter::kMostSentBytes},
             {"pending_pods", extender_.pending_bytes(), PendingPods::kMostBytes},
+            {"waiting_pods", waiting_.bytes(), WaitingPods::kMostBytes},
+            {"refused_pods", refused_bytes_.load(), RefusedPods::kMostBytes},
             {"log", log_.held_bytes(), Log::kMostHeldBytes}};
   }
 
@@ -358,8 +362,9 @@ class Service {
   ConfigReload reload_;
   Verbs verbs_;
   std::atomic<bool> look_soon_{false};
-  MemoryTrim trim_;         // the upkeep's thread alone, as what follows
-  AdviceLog advice_{log_};  // how nodes had better be partitioned
+  std::atomic<std::size_t> refused_bytes_{0};  // as Tick saw it
+  MemoryTrim trim_;                            // the upkeep's thread alone, as what follows
+  AdviceLog advice_{log_};                     // how nodes had better be partitioned
   WaitingNews waiting_news_{NewsParts()};
   // server_ and debug_server_, once they are there.
   std::atomic<const http::HttpServer*> serving_{nullptr}, debugging_{nullptr};

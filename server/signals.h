@@ -5,6 +5,7 @@
 #pragma once
 
 #include <csignal>
+#include <exception>
 #include <functional>
 
 #include "base/check.h"
@@ -15,17 +16,26 @@ class Signals {
  public:
   Signals() {
     sigemptyset(&set_);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
+    for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) sigaddset(&set_, signal);
     BERTH_CHECK(pthread_sigmask(SIG_BLOCK, &set_, nullptr) == 0);
     // Each of these would end the process without a drain.
-    for (const int signal : {SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
+    for (const int signal : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR,
+                             SIGXFSZ, SIGSTKFLT}) {
+      std::signal(signal, SIG_IGN);
+    }
+    for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) std::signal(signal, SIG_IGN);
   }
 
-  // Returns at SIGTERM or SIGINT. SIGHUP asks a daemon to look at its configuration again.
+  // Returns at SIGTERM, SIGINT or SIGQUIT. SIGHUP asks a daemon to look at its configuration again.
   void AwaitStop(const std::function<void()>& on_hangup) const {
-    for (int signal = 0; signal != SIGTERM && signal != SIGINT;) {
-      signal = sigwaitinfo(&set_, nullptr);
-      if (signal == SIGHUP) on_hangup();
+    while (true) {
+      const int signal = sigwaitinfo(&set_, nullptr);
+      if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT) return;
+      if (signal != SIGHUP) continue;
+      try {
+        on_hangup();
+      } catch (const std::exception&) {  // out of memory: who sent it may send it again
+      }
     }
   }
 

@@ -39,7 +39,8 @@ LearnedMix::LearnedMix(const LearningParameters& parameters)
 }
 
 void LearnedMix::Add(const RequestShape& shape, double pods) {
-  Count& count = counts_[KeyOf(shape)];
+  const RequestShape key = KeyOf(shape);
+  Count& count = counts_[key];  // a copy of it, without the memory that its lists had
   count.pods += pods;
   count.memory_bytes += pods * static_cast<double>(shape.memory_bytes);
 }

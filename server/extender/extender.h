@@ -63,6 +63,8 @@ struct FilterAnswer {
 
 class Extender {
  public:
+  static constexpr std::size_t kMaxPendingPods = 1 << 16;  // and PendingPods::kMostBytes
+
   // References: they outlive the Extender.
   struct Parts {
     ClusterState& state;
@@ -195,7 +197,6 @@ class Extender {
   std::size_t SettleOverdue();
 
  private:
-  static constexpr std::size_t kMaxPendingPods = 1 << 16;  // and PendingPods::kMostBytes
   static constexpr int kBindAttempts = 3;  // a lost race is placed anew on the newest snapshot
 
   struct Granted {

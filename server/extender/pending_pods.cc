@@ -1,66 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/extender/pending_pods.h"
 
+#include "cluster/held_bytes.h"
+
 namespace berth {
 namespace {
 
-constexpr std::size_t kPerText = 32;    // what a text takes beside its bytes
 constexpr std::size_t kPerEntry = 128;  // what keeping a pod takes beside it
-
-std::size_t BytesOf(const std::string& text) { return kPerText + text.size(); }
-
-std::size_t BytesOf(const LabelSelector& selector) {
-  std::size_t bytes = 0;
-  for (const LabelRequirement& requirement : selector) {
-    bytes += sizeof requirement + requirement.key.size();
-    for (const std::string& value : requirement.values) bytes += BytesOf(value);
-  }
-  return bytes;
-}
-
-std::size_t BytesOf(const NodeConstraints& constraints) {
-  std::size_t bytes = sizeof constraints + BytesOf(constraints.selector);
-  if (constraints.either) {
-    for (const NodeSelectorTerm& term : *constraints.either) {
-      bytes += sizeof term + BytesOf(term.labels) + BytesOf(term.fields);
-    }
-  }
-  for (const Toleration& toleration : constraints.tolerations) {
-    bytes += sizeof toleration + toleration.key.size() + toleration.value.size();
-  }
-  return bytes;
-}
-
-std::size_t BytesOf(const PodRequest& pod) {
-  std::size_t bytes = kPerEntry + sizeof pod + BytesOf(pod.id.uid) + BytesOf(pod.id.name) +
-                      BytesOf(pod.id.namespace_name) + pod.refusal.size() + pod.gang.id.name.size();
-  for (const std::string& model : pod.shape.models) bytes += BytesOf(model);
-  for (const ContainerAsk& ask : pod.containers) bytes += sizeof ask + ask.name.size();
-  if (pod.constraints != nullptr) bytes += BytesOf(*pod.constraints);
-  if (pod.labels != nullptr) {
-    for (const auto& [key, value] : *pod.labels) bytes += BytesOf(key) + BytesOf(value);
-  }
-  return bytes;
-}
+constexpr std::size_t kMostSchedulerBytes = 253;
 
 }  // namespace
 
 void PendingPods::Erase(Recent::iterator entry) {
-  bytes_ -= BytesOf(**entry);
-  by_uid_.erase((*entry)->id.uid);  // first: its key lives in the entry
+  bytes_ -= entry->bytes;
+  by_uid_.erase(entry->pod->id.uid);  // first: its key lives in the entry
   recent_.erase(entry);
 }
 
 bool PendingPods::Remember(const PodRequest& pod) {
-  auto copy = std::make_shared<const PodRequest>(pod);
+  Entry entry{std::make_shared<const PodRequest>(pod), 0};
+  entry.bytes = kPerEntry + HeldBytes(*entry.pod);
   const MutexLock lock(mutex_);
-  if (schedulers_.size() < kMostSchedulers) schedulers_.insert(pod.scheduler);
+  if (schedulers_.size() < kMostSchedulers && pod.scheduler.size() <= kMostSchedulerBytes) {
+    schedulers_.insert(pod.scheduler);
+  }
   const auto known = by_uid_.find(pod.id.uid);
   const bool is_new = known == by_uid_.end();
   if (!is_new) Erase(known->second);
-  bytes_ += BytesOf(*copy);
-  recent_.push_front(std::move(copy));
-  by_uid_.emplace(recent_.front()->id.uid, recent_.begin());
+  bytes_ += entry.bytes;
+  recent_.push_front(std::move(entry));
+  by_uid_.emplace(recent_.front().pod->id.uid, recent_.begin());
   while (recent_.size() > 1 && (recent_.size() > capacity_ || bytes_ > most_bytes_)) {
     Erase(std::prev(recent_.end()));
   }
@@ -72,14 +41,15 @@ std::shared_ptr<const PodRequest> PendingPods::Find(std::string_view uid) {
   const auto known = by_uid_.find(uid);
   if (known == by_uid_.end()) return nullptr;
   recent_.splice(recent_.begin(), recent_, known->second);
-  return recent_.front();
+  return recent_.front().pod;
 }
 
 std::shared_ptr<const PodRequest> PendingPods::FindNamed(std::string_view namespace_name,
                                                          std::string_view name) const {
   const MutexLock lock(mutex_);
-  for (const auto& pod : recent_) {
-    if (pod->id.name == name && pod->id.namespace_name == namespace_name) return pod;
+  for (const Entry& entry : recent_) {
+    const PodId& id = entry.pod->id;
+    if (id.name == name && id.namespace_name == namespace_name) return entry.pod;
   }
   return nullptr;
 }

@@ -37,14 +37,19 @@ class PendingPods {
                                                             std::string_view name) const
       BERTH_EXCLUDES(mutex_);
   void Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);
-  // The spec.schedulerName of all pods that it was ever told to remember; kMostSchedulers at most.
+  // The spec.schedulerName of all pods that it was ever told to remember; kMostSchedulers at most,
+  // of at most 253 bytes.
   [[nodiscard]] std::set<std::string> Schedulers() const BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::size_t size() const BERTH_EXCLUDES(mutex_);
   // About what the pods take.
   [[nodiscard]] std::size_t bytes() const BERTH_EXCLUDES(mutex_);
 
  private:
-  using Recent = std::list<std::shared_ptr<const PodRequest>>;  // most recently touched first
+  struct Entry {
+    std::shared_ptr<const PodRequest> pod;
+    std::size_t bytes = 0;
+  };
+  using Recent = std::list<Entry>;  // most recently touched first
 
   void Erase(Recent::iterator entry) BERTH_REQUIRES(mutex_);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/held_bytes.h"
 #include "scoring/priority.h"
 
 namespace berth {
@@ -25,6 +26,7 @@ NodeIndex BestNode(const RecentDecision& decision, Engine& engine) {
 void RecentDecisions::Remember(const std::shared_ptr<const Snapshot>& snapshot,
                                const RequestShape& shape, std::span<const NodeIndex> candidates,
                                std::span<const int> pull) {
+  if (HeldBytes(shape) > kMostShapeBytes) return;
   auto decision = std::make_shared<const RecentDecision>(RecentDecision{
       snapshot, shape, {candidates.begin(), candidates.end()}, {pull.begin(), pull.end()}});
   Ring dropped;  // destroyed after the lock is given back

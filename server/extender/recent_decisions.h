@@ -8,6 +8,7 @@
 // change in between. One placement between two decisions is a node, a chunk and the list of chunks,
 // beside four bytes per candidate: about 25 KB a decision and 2 MB in all for 5,000 nodes. At worst
 // every node changed between any two of them: kCapacity times the nodes, about 0.5 KB each.
+// Decisions about shapes of more than kMostShapeBytes are left out.
 //
 // Any thread may call it. Remembering copies the candidates before the lock is taken; under the
 // lock pointers change places.
@@ -36,6 +37,7 @@ struct RecentDecision {
 class RecentDecisions {
  public:
   static constexpr std::size_t kCapacity = 64;
+  static constexpr std::size_t kMostShapeBytes = std::size_t{64} << 10;  // HeldBytes
   using List = std::vector<std::shared_ptr<const RecentDecision>>;
 
   void Remember(const std::shared_ptr<const Snapshot>& snapshot, const RequestShape& shape,

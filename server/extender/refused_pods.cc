@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/held_bytes.h"
 #include "scoring/admission.h"
 #include "scoring/registry.h"
 
@@ -80,6 +81,8 @@ struct RefusedPods::Change {
 void RefusedPods::Refused(std::shared_ptr<const PodRequest> pod,
                           std::shared_ptr<const Snapshot> snapshot, Instant now) {
   Entry& entry = entries_[pod->id.uid];
+  bytes_ += HeldBytes(*pod) - entry.bytes;
+  entry.bytes = HeldBytes(*pod);
   entry.pod = std::move(pod);
   entry.seen = std::move(snapshot);
   entry.refused = ++refusals_;
@@ -92,12 +95,28 @@ void RefusedPods::Refused(std::shared_ptr<const PodRequest> pod,
     entry.group = groups_->Find(entry.pod->gang.id);
     entry.outdated = entry.group && SaysMore(*entry.group, *entry.pod);
   }
-  if (entries_.size() <= kMostPods) return;
-  entries_.erase(std::ranges::min_element(entries_, {},
-                                          [](const auto& known) { return known.second.refused; }));
+  ForgetSome();
 }
 
-void RefusedPods::Found(const std::string& uid) { entries_.erase(uid); }
+void RefusedPods::ForgetSome() {
+  while (bytes_ > kMostBytes && entries_.size() > 1) {
+    Erase(std::ranges::max_element(entries_, {},
+                                   [](const auto& known) { return known.second.bytes; }));
+  }
+  if (entries_.size() <= kMostPods) return;
+  Erase(std::ranges::min_element(entries_, {},
+                                 [](const auto& known) { return known.second.refused; }));
+}
+
+void RefusedPods::Erase(Entries::iterator entry) {
+  bytes_ -= entry->second.bytes;
+  entries_.erase(entry);
+}
+
+void RefusedPods::Found(const std::string& uid) {
+  const auto known = entries_.find(uid);
+  if (known != entries_.end()) Erase(known);
+}
 
 void RefusedPods::ClassesChanged() {
   for (auto& [uid, entry] : entries_) {

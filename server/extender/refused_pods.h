@@ -12,6 +12,8 @@
 // One thread at a time.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -32,6 +34,8 @@ class RefusedPods {
  public:
   // So many pods are remembered; the one refused longest ago is forgotten first.
   static constexpr std::size_t kMostPods = 4096;
+  // About what their requests take (HeldBytes); beyond it the largest is forgotten first.
+  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
   // Named at once, so that the rest is not woken for a room that the first of them takes.
   static constexpr std::size_t kMostAtOnce = 8;
 
@@ -59,10 +63,13 @@ class RefusedPods {
   [[nodiscard]] Instant next() const { return next_; }
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  // Any thread.
+  [[nodiscard]] std::size_t bytes() const { return bytes_.load(); }
 
  private:
   struct Entry {
     std::shared_ptr<const PodRequest> pod;
+    std::size_t bytes = 0;
     std::shared_ptr<const Snapshot> seen;  // up to which changes were looked at
     std::uint64_t refused = 0;             // in the order of refusals
     Instant refused_at{};
@@ -75,8 +82,12 @@ class RefusedPods {
     Instant woken{};  // last
     Instant not_before{};
   };
+  using Entries = std::unordered_map<std::string, Entry>;
   struct Change;  // from one snapshot to the newest
 
+  void Erase(Entries::iterator entry);
+  // Until both bounds are kept.
+  void ForgetSome();
   void LookAt(Entry& entry, Change& change) const;
   [[nodiscard]] bool GroupChanged(Entry& entry) const;
   [[nodiscard]] bool HasRoom(Entry& entry, const std::shared_ptr<const Snapshot>& snapshot,
@@ -84,7 +95,8 @@ class RefusedPods {
 
   const PodGroups* const groups_;
   const Fits fits_;
-  std::unordered_map<std::string, Entry> entries_;  // by pod UID
+  Entries entries_;  // by pod UID
+  std::atomic<std::size_t> bytes_{0};
   std::uint64_t refusals_ = 0;
   Instant next_ = Instant::max();
 };

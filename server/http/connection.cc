@@ -50,12 +50,17 @@ Connection::Connection(Shard& shard, std::unique_ptr<Transport> transport, Insta
       parser_(options_.max_body_bytes) {}
 
 void Connection::Serve() {
-  shard_.Add(*this);
-  ErrorCode ignored;
-  transport_->socket().set_option(tcp::no_delay(true), ignored);
-  Enter(State::kHandshake, options_.header_timeout);
-  transport_->Handshake(Then(&Connection::OnHandshake));
-  StartTimer();
+  try {
+    shard_.Add(*this);
+    ErrorCode ignored;
+    transport_->socket().set_option(tcp::no_delay(true), ignored);
+    Enter(State::kHandshake, options_.header_timeout);
+    transport_->Handshake(Then(&Connection::OnHandshake));
+    if (state_ != State::kClosed) StartTimer();
+  } catch (const std::exception&) {  // out of memory
+    counters_.handler_exceptions.Increment();
+    Close();
+  }
 }
 
 void Connection::OnHandshake(const ErrorCode& code, std::size_t) {
@@ -138,8 +143,12 @@ void Connection::StartTimer() {
   if (answers_later_) look = std::min(look, kLookForClient);
   timer_.expires_at(std::min(deadline_, Now() + look));
   timer_.async_wait([self = shared_from_this()](const ErrorCode& code) {
-    if (!code && self->state_ != State::kClosed) {
+    if (code || self->state_ == State::kClosed) return;
+    try {
       self->OnTimer();
+    } catch (const std::exception&) {  // out of memory: nothing would end it any more
+      self->counters_.handler_exceptions.Increment();
+      self->Close();
     }
   });
 }

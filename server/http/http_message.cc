@@ -2,13 +2,18 @@
 #include "server/http/http_message.h"
 
 #include <atomic>
+#include <exception>
 #include <utility>
+
+#include "base/text.h"
 
 namespace berth::http {
 namespace {
 
 // Strangers' bytes end up in these messages, so everything that JSON or a terminal could stumble
 // over is replaced rather than escaped.
+constexpr std::size_t kMostMessageBytes = 1000;
+
 char Printable(char c) { return c < ' ' || c > '~' || c == '"' || c == '\\' ? '?' : c; }
 
 }  // namespace
@@ -18,7 +23,12 @@ class Reply::Once {
  public:
   Once(std::function<void(HttpResponse)> send, std::function<bool()> waits)
       : send_(std::move(send)), waits_(std::move(waits)) {}
-  ~Once() { Send(ErrorResponse(500, "internal error")); }
+  ~Once() {
+    try {
+      Send(ErrorResponse(500, "internal error"));
+    } catch (const std::exception&) {  // out of memory: the connection's deadline ends it
+    }
+  }
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
 
@@ -44,7 +54,7 @@ HttpResponse ErrorResponse(int status, std::string_view message) {
   HttpResponse response;
   response.status = status;
   response.body = R"({"error":")";
-  for (const char c : message) {
+  for (const char c : Shortened(message, kMostMessageBytes)) {
     response.body += Printable(c);
   }
   response.body += R"("})";

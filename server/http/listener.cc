@@ -9,6 +9,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/system/error_code.hpp>
 
+#include "base/keep_going.h"
 #include "server/http/connection.h"
 
 namespace berth::http {
@@ -49,6 +50,22 @@ Result<tcp::endpoint> Resolve(asio::io_context& loop, const ListenAddress& addre
   return tcp::endpoint(found.begin()->endpoint().address(), address.port);
 }
 
+// One of the open connections until it is released, also if memory runs out on the way.
+class OpenOne {
+ public:
+  explicit OpenOne(OpenCount& count) : count_(&count) { count_->Increment(); }
+  OpenOne(OpenOne&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  OpenOne(const OpenOne&) = delete;
+  OpenOne& operator=(OpenOne&&) = delete;
+  ~OpenOne() {
+    if (count_ != nullptr) count_->Decrement();
+  }
+  void Release() { count_ = nullptr; }
+
+ private:
+  OpenCount* count_;
+};
+
 enum class Family { kAsEndpoint, kBoth };
 
 error_code Listen(tcp::acceptor& acceptor, const tcp::endpoint& endpoint, Family family) {
@@ -86,7 +103,7 @@ Result<std::unique_ptr<Listener>> Listener::Start(Service& service,
   BERTH_TRY_STATUS(listener->Open(address));
   listener->Accept();
   listener->WatchTlsFiles();
-  listener->thread_ = std::thread([&loop = listener->loop_] { loop.run(); });
+  listener->thread_ = std::thread([&accepting = *listener] { accepting.Run(); });
   return listener;
 }
 
@@ -136,6 +153,29 @@ void Listener::Close() {
   thread_.join();
 }
 
+// Running out of memory costs the client that came just then, and may cost what waits for the next
+// one: Asio makes its socket before it calls back.
+void Listener::Run() {
+  bool begins_anew = false;
+  const auto run = [&] {
+    if (begins_anew && acceptor_.is_open()) {
+      error_code ignored;
+      loop_.restart();  // it has stopped if nothing waited any more
+      acceptor_.cancel(ignored);
+      accept_timer_.cancel();
+      tls_timer_.cancel();
+      Accept();
+      WatchTlsFiles();
+    }
+    begins_anew = false;
+    loop_.run();
+  };
+  KeepGoing(run, [&] {
+    begins_anew = true;
+    service_.counters.refused_connections.Increment();
+  });
+}
+
 void Listener::Accept() {
   Shard& shard = NextShard();
   acceptor_.async_accept(shard.loop(), [this, &shard](const error_code& code, tcp::socket socket) {
@@ -147,7 +187,7 @@ void Listener::OnAccept(const error_code& code, Shard& shard, tcp::socket socket
   if (!code) {
     Adopt(shard, std::move(socket));
   }
-  if (!acceptor_.is_open()) {
+  if (!acceptor_.is_open() || code == asio::error::operation_aborted) {
     return;
   }
   if (!code || code == asio::error::connection_aborted) {
@@ -178,13 +218,15 @@ void Listener::Adopt(Shard& shard, tcp::socket socket) {
     service_.counters.refused_connections.Increment();
     return;  // closes it
   }
-  service_.open.Increment();
   std::shared_ptr<asio::ssl::context> context = tls_ ? tls_->context() : nullptr;
-  asio::post(shard.loop(), [&shard, context = std::move(context), socket = std::move(socket),
+  asio::post(shard.loop(), [open = OpenOne(service_.open), &shard, context = std::move(context),
+                            socket = std::move(socket),
                             accepted = std::chrono::steady_clock::now()]() mutable {
     auto transport = context != nullptr ? MakeTlsTransport(std::move(socket), std::move(context))
                                         : MakePlainTransport(std::move(socket));
-    std::make_shared<Connection>(shard, std::move(transport), accepted)->Serve();
+    const auto connection = std::make_shared<Connection>(shard, std::move(transport), accepted);
+    open.Release();  // the connection's from here on
+    connection->Serve();
   });
 }
 

@@ -47,6 +47,8 @@ class Listener {
            std::optional<TlsFiles> tls);
 
   Status Open(const ListenAddress& address);
+  // The thread.
+  void Run();
   void Accept();
   void OnAccept(const boost::system::error_code& code, Shard& shard,
                 boost::asio::ip::tcp::socket socket);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/keep_going.h"
 #include "server/kube/api_audit.h"
 #include "server/kube/api_path.h"
 #include "server/wire/budget_json.h"
@@ -108,11 +109,16 @@ void KubeCluster::Report(const DeviceDispute& dispute) {
   events_.Warn(id, "DevicesDisputed", problem);
 }
 
+std::jthread KubeCluster::On(void (KubeCluster::*work)(const std::stop_token&)) {
+  return std::jthread(
+      [this, work](const std::stop_token& stop) { KeepGoing([&] { (this->*work)(stop); }); });
+}
+
 void KubeCluster::Start() {
-  if (elector_) elects_ = std::jthread([this](const std::stop_token& stop) { Elect(stop); });
-  if (label_) labels_ = std::jthread([this](const std::stop_token& stop) { KeepLabel(stop); });
-  watches_and_tells_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
-  audits_again_ = std::jthread([this](const std::stop_token& stop) { AuditAgain(stop); });
+  if (elector_) elects_ = On(&KubeCluster::Elect);
+  if (label_) labels_ = On(&KubeCluster::KeepLabel);
+  watches_and_tells_ = On(&KubeCluster::Run);
+  audits_again_ = On(&KubeCluster::AuditAgain);
 }
 
 void KubeCluster::Stop() {
@@ -263,13 +269,13 @@ KubeCluster::Watched KubeCluster::Watch(WatchSource source) {
 }
 
 void KubeCluster::Watch() {
-  watching_ = true;
-  ++watches_;
   if (parts_.waiting != nullptr) parts_.waiting->HoldArrivalsBack();
   std::vector<Watched> watched;
   for (WatchSource& source : Sources()) watched.push_back(Watch(std::move(source)));
   const MutexLock lock(mutex_);
   watched_ = std::move(watched);
+  watching_ = true;  // all of them, or memory ran out before
+  ++watches_;
 }
 
 void KubeCluster::Unwatch() {

@@ -110,6 +110,8 @@ class KubeCluster final {
   // Of the first extension that allocates claims; nullptr where none does.
   [[nodiscard]] ClaimAllocator* claim_allocator();
   [[nodiscard]] PodWaker& pod_waker() { return waker_; }
+  // Which other process leads, by its identity; "" = none is known, or this one does. Any thread.
+  [[nodiscard]] std::string leader() const { return elector_ ? elector_->leader() : ""; }
 
   void Start();
   // Gives the lease up, unless a write is on its way, and watches no longer. Binds that begin now
@@ -122,6 +124,8 @@ class KubeCluster final {
   [[nodiscard]] KubeClusterStats stats() const BERTH_EXCLUDES(mutex_);
 
  private:
+  // A thread for it, which outlasts that memory runs out.
+  std::jthread On(void (KubeCluster::*work)(const std::stop_token&));
   void Elect(const std::stop_token& stop);
   void StepElection();
   void KeepLabel(const std::stop_token& stop);

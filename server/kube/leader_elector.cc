@@ -3,12 +3,15 @@
 
 #include <utility>
 
+#include "base/text.h"
+
 namespace berth::kube {
 namespace {
 
 constexpr int kGone = 404, kConflict = 409;
 // What Release writes. A Lease without a holder that lasts longer was not released by one.
 constexpr int kReleasedSeconds = 1;
+constexpr std::size_t kMostHolderBytes = 253;
 constexpr Duration kMargin = std::chrono::seconds(1);  // for clocks that run unequally fast
 
 }  // namespace
@@ -23,7 +26,12 @@ Instant LeaderElector::WritableUntil() const {
 
 bool LeaderElector::another_leads() const {
   const MutexLock lock(mutex_);
-  return another_leads_;
+  return !leader_.empty();
+}
+
+std::string LeaderElector::leader() const {
+  const MutexLock lock(mutex_);
+  return leader_;
 }
 
 std::uint64_t LeaderElector::term() const {
@@ -69,10 +77,10 @@ void LeaderElector::Observe(const std::string& version) {
 }
 
 Status LeaderElector::Step() {
-  found_another_ = false;
+  found_another_.clear();
   Status status = TakeOrRenew();
   const MutexLock lock(mutex_);
-  another_leads_ = found_another_;
+  leader_ = found_another_;
   return status;
 }
 
@@ -104,7 +112,7 @@ Result<wire::Lease> LeaderElector::Claim(wire::Lease lease) {
     EndLeading();
     const bool released = lease.holder.empty() && lease.seconds <= kReleasedSeconds;
     if (!released && clock_.Now() < observed_at_ + std::chrono::seconds(lease.seconds)) {
-      found_another_ = !lease.holder.empty();
+      found_another_ = Shortened(lease.holder, kMostHolderBytes);
       return Fail(Errc::kConflict,
                   "lease " + options_.name +
                       (lease.holder.empty() ? " is new, a leader of before may still write"

@@ -50,6 +50,8 @@ class LeaderElector final : public WriteFence {
   [[nodiscard]] bool leading() const { return clock_.Now() < WritableUntil(); }
   // Whether the newest Step found another process that holds the lease, and may be at work.
   [[nodiscard]] bool another_leads() const BERTH_EXCLUDES(mutex_);
+  // Who that is, by its identity; "" = nobody is known.
+  [[nodiscard]] std::string leader() const BERTH_EXCLUDES(mutex_);
   // How often this process has taken the lease: another process may have led between two terms.
   [[nodiscard]] std::uint64_t term() const BERTH_EXCLUDES(mutex_);
 
@@ -75,9 +77,9 @@ class LeaderElector final : public WriteFence {
   const Options options_;
   std::string observed_version_;  // of the lease, when it was last seen to change...
   Instant observed_at_{};         // ... which was then
-  bool found_another_ = false;    // in this Step
+  std::string found_another_;     // in this Step: who holds the lease; "" = nobody
   mutable Mutex mutex_;
-  bool another_leads_ BERTH_GUARDED_BY(mutex_) = false;
+  std::string leader_ BERTH_GUARDED_BY(mutex_);  // found_another_ of the newest Step
   Instant writable_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();
   std::uint64_t term_ BERTH_GUARDED_BY(mutex_) = 0;
   int writes_ BERTH_GUARDED_BY(mutex_) = 0;  // on their way

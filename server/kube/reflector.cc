@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/keep_going.h"
 #include "server/kube/api_path.h"
 #include "server/kube/line_splitter.h"
 #include "server/kube/paged_list.h"
@@ -45,7 +46,10 @@ Reflector::Reflector(ApiClient& client, ObjectSink& sink, const Clock& clock,
       clock_(clock),
       options_(std::move(options)),
       backoff_(options_.first_pause, options_.longest_pause, options_.seed),
-      thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+      thread_([this](const std::stop_token& stop) {
+        // Out of memory: of what came just then a part may be lost.
+        KeepGoing([&] { Run(stop); }, [this] { version_.clear(); });
+      }) {}
 
 Reflector::~Reflector() = default;
 
@@ -91,7 +95,8 @@ Duration Reflector::List(const std::stop_token& stop) {
          .query = options_.query,
          .page_items = options_.page_items,
          .idle_timeout = options_.idle_timeout,
-         .max_page_bytes = options_.max_page_bytes},
+         .max_page_bytes = options_.max_page_bytes,
+         .max_object_bytes = options_.max_line_bytes},
         stop, [this](const PaddedText& object) { sink_.Listed(object); }, refusal_);
     if (stop.stop_requested()) return Duration::zero();
     if (version || refusal_.status != kNotFound) break;

@@ -63,9 +63,9 @@ struct ReflectorOptions {
   Duration longest_pause = std::chrono::seconds(30);
   Duration absent_pause = std::chrono::seconds(30);    // between looks for an API that is not there
   Duration short_watch = std::chrono::seconds(1);      // an empty watch that ends sooner has failed
-  std::size_t max_line_bytes = std::size_t{64} << 20;  // of a watch
-  std::size_t max_page_bytes = std::size_t{512} << 20;  // of a list
-  std::uint64_t seed = 0;                               // of the jitter
+  std::size_t max_line_bytes = std::size_t{64} << 20;  // of a watch; an object of a list
+  std::size_t max_page_bytes = std::size_t{32} << 20;  // of a list: fewer items beyond it
+  std::uint64_t seed = 0;                              // of the jitter
   // Each failure: "list /api/v1/pods: 403 Forbidden: ...". On the reflector's thread.
   // A list that stays forbidden is reported once.
   std::function<void(const std::string& problem)> on_problem;

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/kube/unreadable_objects.h"
 
+#include "base/text.h"
 #include "server/wire/object_meta.h"
 
 namespace berth::kube {
 
-void UnreadableObjects::Add(const std::string& object, const std::string& why) {
+namespace {
+
+// Of a cause, which may quote what cannot be read.
+constexpr std::size_t kMostWhyBytes = 500;
+
+}  // namespace
+
+void UnreadableObjects::Add(const std::string& object, const std::string& cause) {
+  const std::string why = Shortened(cause, kMostWhyBytes);
   std::string& known = why_[object];
   if (known != why) report_(resource_, object, why);  // once, not at every heartbeat
   known = why;
@@ -24,7 +33,7 @@ void UnreadableObjects::Remove(const std::string& object) {
 
 std::string NameIn(const PaddedText& object) {
   const auto meta = wire::DecodeObjectMeta(object);
-  return meta ? meta->FullName() : "(unnamed)";
+  return meta ? Shortened(meta->FullName(), wire::kMostUidBytes) : "(unnamed)";
 }
 
 }  // namespace berth::kube

@@ -26,7 +26,7 @@ class UnreadableObjects {
   UnreadableObjects(std::string resource, OnUnreadable report)
       : resource_(std::move(resource)), report_(std::move(report)) {}
 
-  void Add(const std::string& object, const std::string& why);
+  void Add(const std::string& object, const std::string& cause);
   void Remove(const std::string& object);
   // What a list that has begun since, and ended, did not add is gone.
   void ListBegins() { added_.clear(); }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/keep_going.h"
 #include "base/mutex.h"
 
 namespace berth::kube {
@@ -68,8 +69,11 @@ class WorkQueue {
 
  private:
   void Run() {
-    Item item;
-    while (Next(item)) work_(std::move(item));
+    // Out of memory: it costs the item.
+    KeepGoing([this] {
+      Item item;
+      while (Next(item)) work_(std::move(item));
+    });
   }
   bool Next(Item& item) BERTH_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);

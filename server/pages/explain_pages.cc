@@ -47,7 +47,7 @@ std::string_view NameIn(std::string_view path, int parts) {
 std::optional<HttpResponse> NotReady(const ExplainParts& parts) {
   const char* const why = parts.not_ready ? parts.not_ready() : nullptr;
   if (why == nullptr) return std::nullopt;
-  return http::ErrorResponse(503, std::string("not ready: ") + why);
+  return NotReadyAnswer(why, parts.leader);
 }
 
 std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
@@ -136,6 +136,14 @@ std::optional<WaitingPod> ListMembers(const ExplainParts& parts, const GangId& g
 }
 
 }  // namespace
+
+http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader) {
+  std::string text = "not ready: " + std::string(why);
+  if (const std::string name = leader ? leader() : ""; !name.empty()) {
+    text += " (leader: " + name + ")";
+  }
+  return http::ErrorResponse(503, text);
+}
 
 wire::PodReport ReportOn(const ExplainParts& parts, const WaitingPod& waiting) {
   return ReportOn(parts, *waiting.pod, waiting);

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "cluster/cluster_state.h"
 #include "cluster/waiting_pods.h"
@@ -20,6 +21,12 @@
 
 namespace berth {
 
+// Who leads instead, by its identity; "" = nobody is known. Empty function: nobody is asked.
+using LeaderName = std::function<std::string()>;
+
+// 503 "not ready: another process leads (leader: IDENTITY)".
+http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader);
+
 // References: they outlive the pages.
 struct ExplainParts {
   const Extender& extender;
@@ -28,6 +35,7 @@ struct ExplainParts {
   const GangTable* gangs = nullptr;      // nullptr: no gang starts whole
   // Why there is nothing to explain at present; nullptr when there is.
   std::function<const char*()> not_ready;
+  LeaderName leader = {};
 };
 
 // What ExplainPodPage tells of a pod that waits.

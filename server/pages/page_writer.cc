@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/keep_going.h"
+
 namespace berth {
 namespace {
 
@@ -82,7 +84,7 @@ class PageWriter::Shelf {
 };
 
 PageWriter::PageWriter(std::size_t most_waiting)
-    : most_waiting_(most_waiting), thread_([this] { Run(); }) {}
+    : most_waiting_(most_waiting), thread_([this] { KeepGoing([this] { Run(); }); }) {}
 
 PageWriter::~PageWriter() {
   {
@@ -123,8 +125,9 @@ http::HttpHandler PageWriter::Handler(OwnAnswer answer) {
     http::HttpResponse response;
     auto own = std::make_shared<OwnRequest>(
         OwnRequest{std::string(request.path), std::string(request.query), std::move(request.body)});
-    response.later = [this,
+    response.later = [this, own,
                       written = [answer, own] { return answer(*own); }](const http::Reply& reply) {
+      own->waits = [reply] { return reply.waits(); };
       bool has_room = false;
       {
         const MutexLock lock(mutex_);
@@ -147,6 +150,7 @@ bool PageWriter::ErrandIsDue(Instant now, Instant& next) const {
 
 void PageWriter::Serve(const Errand& errand) {
   try {
+    if (!errand.reply.waits()) return errand.reply(Unavailable("the client has gone"));
     errand.reply(errand.answer());
   } catch (const std::exception&) {  // out of memory: it costs the answer, not the process
     errand.reply(Unavailable("out of memory"));

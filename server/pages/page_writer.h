@@ -54,6 +54,7 @@ http::HttpResponse WritePage(const Page& page);
 struct OwnRequest {
   std::string path, query;
   PaddedText body = {};
+  std::function<bool()> waits = {};  // Reply::waits; empty: the answer is made at once
 };
 using OwnAnswer = std::function<http::HttpResponse(OwnRequest& request)>;
 

@@ -53,11 +53,16 @@ Result<std::string> MakePlan(const PlanParts& parts, std::string_view request, b
 
 http::HttpResponse PlanPage(const PlanParts& parts, OwnRequest& request) {
   if (const char* const why = parts.not_ready ? parts.not_ready() : nullptr) {
-    return http::ErrorResponse(503, std::string("not ready: ") + why);
+    return NotReadyAnswer(why, parts.leader);
   }
+  PlanParts awaited = parts;  // between pods it is asked whether to go on
+  awaited.not_ready = [&parts, &request]() -> const char* {
+    if (request.waits && !request.waits()) return "the client of this plan has gone";
+    return parts.not_ready ? parts.not_ready() : nullptr;
+  };
   const bool is_large = request.body.size() > wire::kMostPlanBytes;
   const bool as_text = request.query == "text";
-  auto answer = MakePlan(parts, request.body, as_text);
+  auto answer = MakePlan(awaited, request.body, as_text);
   if (!answer) {
     return Refusal(is_large ? 413 : StatusOf(answer.error().code), answer.error().message);
   }

@@ -16,6 +16,7 @@
 #include "cluster/waiting_pods.h"
 #include "server/extender/extender.h"
 #include "server/http/http_message.h"
+#include "server/pages/explain_pages.h"
 #include "server/pages/page_writer.h"
 #include "server/wire/node_json.h"
 #include "server/wire/pod_rules.h"
@@ -31,6 +32,7 @@ struct PlanParts {
   // Why nothing can be planned at present; nullptr when it can. Asked between pods too: neither a
   // process that ends nor one that leads no longer goes on with a plan.
   std::function<const char*()> not_ready;
+  LeaderName leader = {};
 };
 
 // So many plans wait at most, beside the one that is being made.
@@ -41,7 +43,7 @@ inline constexpr std::size_t kMostWaitingPlans = 4;
 Result<std::string> MakePlan(const PlanParts& parts, std::string_view request, bool as_text);
 
 // 400 for a body that is wrong, 404 where a node is not known, 413 beyond the limits of
-// plan_request.h, 503 while not ready.
+// plan_request.h, 503 while not ready, and once the client has gone.
 http::HttpResponse PlanPage(const PlanParts& parts, OwnRequest& request);
 
 }  // namespace berth

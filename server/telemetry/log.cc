@@ -11,11 +11,18 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "config/words.h"
 #include "server/telemetry/line_writer.h"
 #include "server/wire/json_text.h"
 
 namespace berth {
+namespace {
+
+// Of one value. Strangers' texts are in some of them: names, annotations, answers.
+constexpr std::size_t kMostTextBytes = 4096;
+
+}  // namespace
 
 LogLevel LevelNamed(std::string_view word) {
   const auto found = std::ranges::find(kLogLevelWords, word);
@@ -83,7 +90,9 @@ void Log::Put(LogLevel level, std::string_view event, std::initializer_list<LogF
     if (const auto* number = std::get_if<std::int64_t>(&field.value)) {
       wire::AppendNumber(line, *number);
     } else {
-      wire::AppendString(line, std::get<std::string_view>(field.value));
+      const std::string_view text = std::get<std::string_view>(field.value);
+      wire::AppendString(line,
+                         text.size() <= kMostTextBytes ? text : Shortened(text, kMostTextBytes));
     }
   }
   sink_->Write(line);

@@ -5,9 +5,11 @@
 
 #include <unordered_set>
 
+#include "base/text.h"
 #include "scoring/judgement.h"
 #include "server/wire/json_check.h"
 #include "server/wire/json_text.h"
+#include "server/wire/object_meta.h"
 #include "server/wire/pod_json.h"
 
 namespace berth::wire {
@@ -53,6 +55,9 @@ void TakePod(object pod, const PodRules& rules, ExtenderArgs& args) {
   args.claims = std::move(fields.claims);
   args.pod = rules.ToRequest(std::move(fields.parts));
 }
+
+// Names and texts of others are in errors.
+constexpr std::size_t kMostErrorBytes = 1000;
 
 // More than any cluster has nodes.
 constexpr std::size_t kMostNames = 200'000;
@@ -163,6 +168,7 @@ Result<ExtenderArgs> DecodeAnyOrder(const PaddedText& text, const PodRules& rule
       }
     }
   }));
+  if (args.pod) BERTH_TRY_STATUS(CheckNames(args.pod->id, "Pod.metadata"));
   if (listed.size() > kMostNames) return TooMany("NodeNames");
   if (args.items.size() > kMostNames) return TooMany("Nodes.items");
   if (args.nodes_unread && args.has_names) return DecodeAnyOrder(text, rules, names, {});
@@ -254,7 +260,7 @@ std::optional<ExtenderArgs> DecodeSchedulerForm(PaddedText& text, const PodRules
                                           TakePod(content.get_object(), rules, args);
                                       });
   text.data()[mark] = ',';
-  if (!read) return std::nullopt;
+  if (!read || (args.pod && !CheckNames(args.pod->id, ""))) return std::nullopt;
   const std::string_view list = text.view().substr(mark + kNamesFollow.size());
   if (leaves && args.pod && leaves(args) && ArePlainNames(list)) {
     args.nodes_unread = true;
@@ -311,20 +317,10 @@ void AppendItems(std::string& out, const ExtenderArgs& args, const NodeNameTable
   out += "]}";
 }
 
-// At most kMostReasonBytes of it, at the end of a character.
-std::string Shortened(std::string_view reason) {
-  if (reason.size() <= kMostReasonBytes) return std::string(reason);
-  constexpr std::string_view kMore = "...";
-  std::size_t size = kMostReasonBytes - kMore.size();
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-  while (size > 0 && continues(reason[size])) --size;
-  return std::string(reason.substr(0, size)).append(kMore);
-}
-
 void AppendFailures(std::string& out, const ExtenderArgs& args, const NodeNameTable& names,
                     std::span<const Reason> reasons, Verdict verdict) {
   std::string refusal;  // said once for each node: written down once, and not at any length
-  AppendString(refusal, Shortened(args.pod->refusal));
+  AppendString(refusal, Shortened(args.pod->refusal, kMostReasonBytes));
   out += '{';
   ForEachVerdict(args, names, reasons, [&](std::string_view name, Reason reason) {
     if (VerdictOf(reason) != verdict) return;
@@ -414,7 +410,7 @@ std::string EncodeFilterError(std::string_view error) {
   std::string out =
       "{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":null,"
       "\"FailedAndUnresolvableNodes\":null,\"Error\":";
-  AppendString(out, error);
+  AppendString(out, Shortened(error, kMostErrorBytes));
   return out += '}';
 }
 
@@ -492,7 +488,14 @@ Result<PreemptionArgs> DecodePreemptionArgs(PaddedText& text, const PodRules& ru
     }
   }));
   if (!has_pod) return Invalid("Pod: want a pod, got none");
+  BERTH_TRY_STATUS(CheckNames(args.pod.id, "Pod.metadata"));
   if (!by_uid.nodes.empty()) args.nodes = std::move(by_uid.nodes);
+  for (const NodeVictims& victims : args.nodes) {
+    BERTH_TRY_STATUS(CheckLength(victims.node, kMostNameBytes, "name of a node"));
+    for (const std::string& uid : victims.uids) {
+      BERTH_TRY_STATUS(CheckLength(uid, kMostUidBytes, "UID of a victim"));
+    }
+  }
   return args;
 }
 
@@ -526,9 +529,13 @@ Result<BindRequest> DecodeBindingArgs(PaddedText& text) {
     take("PodUID", request.uid);
     take("Node", request.node);
   }));
+  BERTH_TRY_STATUS(CheckLength(request.node, kMostNameBytes, "Node"));
+  BERTH_TRY_STATUS(CheckNames({request.uid, request.namespace_name, request.pod_name}, "Pod"));
   return request;
 }
 
-std::string EncodeBindingResult(std::string_view error) { return ObjectOf("Error", error); }
+std::string EncodeBindingResult(std::string_view error) {
+  return ObjectOf("Error", Shortened(error, kMostErrorBytes));
+}
 
 }  // namespace berth::wire

@@ -41,4 +41,17 @@ Result<ObjectMeta> DecodeObjectMeta(const PaddedText& text) {
   return meta;
 }
 
+Status CheckLength(std::string_view text, std::size_t most, std::string_view what) {
+  if (text.size() <= most) return {};
+  return Invalid(std::string(what) + ": want at most " + std::to_string(most) + " bytes, got " +
+                 std::to_string(text.size()));
+}
+
+Status CheckNames(const PodId& id, std::string_view place) {
+  const std::string at(place);
+  BERTH_TRY_STATUS(CheckLength(id.name, kMostNameBytes, at + ".name"));
+  BERTH_TRY_STATUS(CheckLength(id.namespace_name, kMostNameBytes, at + ".namespace"));
+  return CheckLength(id.uid, kMostUidBytes, at + ".uid");
+}
+
 }  // namespace berth::wire

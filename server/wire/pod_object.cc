@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "base/text.h"
+#include "server/wire/object_meta.h"
 #include "server/wire/object_reader.h"
 #include "server/wire/pod_json.h"
 #include "server/wire/recorded_devices.h"
@@ -74,13 +76,14 @@ Result<PodFields> ReadWholePod(const PaddedText& text, const PodRules& rules) {
   });
   if (!read) return tl::unexpected(Error(read.error()).Within("pod"));
   if (!fields.kind.empty() && fields.kind != "Pod") {
-    return Invalid("kind: want Pod, got \"" + fields.kind + "\"");
+    return Invalid("kind: want Pod, got \"" + Shortened(fields.kind, 64) + "\"");
   }
   const PodId& id = fields.parts.id;
   if (id.name.empty() || id.uid.empty()) {
-    return Invalid("metadata: want a name and a uid, got \"" + id.name + "\" and \"" + id.uid +
-                   "\"");
+    return Invalid("metadata: want a name and a uid, got \"" + Shortened(id.name, 64) +
+                   "\" and \"" + Shortened(id.uid, 64) + "\"");
   }
+  BERTH_TRY_STATUS(CheckNames(id, "metadata"));
   return fields;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cluster/node.h"
 #include "cluster/quantity.h"
+#include "cluster/request_size.h"
 #include "server/wire/node_traits.h"
 #include "server/wire/pod_needs.h"
 #include "server/wire/pod_versions.h"
@@ -273,6 +274,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   if (parts.constraints != NodeConstraints{}) {
     request.constraints = std::make_shared<const NodeConstraints>(std::move(parts.constraints));
   }
+  BoundRequest(request);
   return request;
 }
 

@@ -431,6 +431,33 @@ TEST(HttpServer, BoundsTheHeader) {
   EXPECT_EQ(AnswerTo(*server, endless).status, 431);
 }
 
+// The numbers that SECURITY.md states.
+TEST(HttpServer, TakesAHeaderOf64KiBAndNoMore) {
+  const auto server = StartServer();
+  const std::string frame = Request("GET", "/healthz", "X: \r\n");
+  const std::string fits((std::size_t{64} << 10) - frame.size(), 'x');
+  EXPECT_EQ(AnswerTo(*server, Request("GET", "/healthz", "X: " + fits + "\r\n")).status, 200);
+  EXPECT_EQ(AnswerTo(*server, Request("GET", "/healthz", "X: x" + fits + "\r\n")).status, 431);
+}
+
+TEST(HttpServer, RefusesABodyOfMoreThan128MiBByItsLength) {
+  const auto server = StartServer();
+  const auto status = [&server](const char* length) {
+    const std::string field = "Content-Length: " + std::string(length) + "\r\n";
+    RawClient client = ConnectTo(*server);
+    client.Send(Request("POST", "/filter", field + "Expect: 100-continue\r\n"));
+    return client.ReadHeader().status;
+  };
+  EXPECT_EQ(status("134217728"), 100);
+  EXPECT_EQ(status("134217729"), 413);
+}
+
+TEST(HttpServer, AnErrorQuotesNotMoreThan1000Bytes) {
+  const HttpResponse response = ErrorResponse(400, std::string(1'000'000, 'x'));
+  EXPECT_LT(response.body.size(), 1100u);
+  EXPECT_TRUE(response.body.ends_with("x...\"}"));
+}
+
 TEST(HttpServer, RefusesGarbageWithoutWaitingForMore) {
   const auto server = StartServer();
   for (const std::string& garbage :

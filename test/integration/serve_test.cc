@@ -2,6 +2,7 @@
 //
 // `berth serve` as a process: its address on stdout, the verbs over a socket, a drain at the end.
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/eventually.h"
 #include "test/support/running_berth.h"
 
 namespace berth::test {
@@ -98,12 +100,13 @@ TEST(Serve, DebugPagesCanBeSwitchedOff) {
   Get(client, "/metrics");
 }
 
-TEST(Serve, SigtermAndSigintEndItWithSuccess) {
-  for (const int signal : {SIGTERM, SIGINT}) {
+TEST(Serve, SigtermSigintAndSigquitEndItWithSuccessAfterADrain) {
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT}) {
     const TemporaryFolder folder;
     Running berth(folder, kCluster);
     berth.process().Signal(signal);
     EXPECT_EQ(berth.process().Wait(), 0) << signal;
+    EXPECT_NE(berth.process().err().find("\"event\":\"stopped\""), std::string::npos) << signal;
     EXPECT_FALSE(berth.Connect().connected());
   }
 }
@@ -111,12 +114,66 @@ TEST(Serve, SigtermAndSigintEndItWithSuccess) {
 TEST(Serve, OtherSignalsDoNotEndItAndHangupLooksAtTheConfiguration) {
   const TemporaryFolder folder;
   Running berth(folder, kCluster);
-  for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE, SIGHUP}) berth.process().Signal(signal);
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR,
+                           SIGXFSZ, SIGSTKFLT, SIGRTMIN, SIGRTMAX, SIGHUP}) {
+    berth.process().Signal(signal);
+  }
   EXPECT_TRUE(berth.process().AwaitErr("\"event\":\"hangup\""));
   RawClient client = berth.Connect();
   EXPECT_EQ(Get(client, "/readyz"), "ok\n");
   berth.process().Signal(SIGTERM);
   EXPECT_EQ(berth.process().Wait(), 0);
+}
+
+// Half-sent bodies for which there is no memory cost their connections; what is given back is there
+// for others.
+TEST(Serve, MoreThanItHasMemoryForEndsConnectionsAndNotTheProcess) {
+  rlimit files{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  files.rlim_cur = files.rlim_max;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+  for (const std::size_t more : {std::size_t{8} << 20, std::size_t{40} << 20}) {
+    const TemporaryFolder folder;
+    Running berth(folder, kCluster);
+    berth.process().Signal(SIGHUP);  // it is looked for once all threads are there
+    EXPECT_TRUE(berth.process().AwaitErr("\"event\":\"hangup\""));
+    berth.process().LimitMemory(more);
+    const std::string head = Request("POST", "/extender/filter", "Content-Length: 900000\r\n");
+    const std::string part(100'000, 'x');
+    {
+      std::vector<RawClient> clients;
+      for (int i = 0; i < 1'500; ++i) {
+        clients.push_back(berth.Connect());
+        if (clients.back().Send(head)) clients.back().Send(part);
+      }
+    }
+    EXPECT_TRUE(Eventually([&berth] {
+      RawClient client = berth.Connect();
+      client.Send(Request("GET", "/readyz"));
+      return client.Read().status == 200;
+    }));
+    berth.process().Signal(SIGTERM);
+    EXPECT_EQ(berth.process().Wait(), 0) << berth.process().err();
+  }
+}
+
+TEST(Serve, NamesThatNoObjectHasAreRefusedInFewWords) {
+  const TemporaryFolder folder;
+  Running berth(folder, kCluster);
+  RawClient client = berth.Connect();
+  const std::string name(10'000'000, 'n');
+  for (const char* field : {"PodName", "PodNamespace", "PodUID", "Node"}) {
+    Json bind = {{"PodName", "p"}, {"PodNamespace", "ns"}, {"PodUID", "u"}, {"Node", "n1"}};
+    bind[field] = name;
+    client.Send(Post("/extender/bind", bind.dump()));
+    const RawResponse response = client.Read();
+    EXPECT_EQ(response.status, 400) << field;
+    EXPECT_LT(response.body.size(), 2000u) << field;
+  }
+  client.Send(Post("/extender/filter", ArgsFor(name, 1)));
+  EXPECT_EQ(client.Read().status, 400);
+  EXPECT_NE(Get(client, "/metrics").find("berth_held_bytes{store=\"pending_pods\"} 0\n"),
+            std::string::npos);
 }
 
 // More than the pipe and the queue hold is logged, and nobody reads it.

@@ -5,11 +5,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 
 #include "test/support/build_paths.h"
 
@@ -60,6 +63,15 @@ ChildProcess::~ChildProcess() {
 
 void ChildProcess::Signal(int signal) const {
   if (pid_ > 0) kill(pid_, signal);
+}
+
+void ChildProcess::LimitMemory(std::size_t more) const {
+  std::ifstream statm("/proc/" + std::to_string(pid_) + "/statm");
+  std::size_t pages = 0;
+  Require(static_cast<bool>(statm >> pages), "statm");
+  const rlim_t most = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + more;
+  const rlimit limit{most, most};
+  Require(prlimit(pid_, RLIMIT_AS, &limit, nullptr) == 0, "prlimit");
 }
 
 int ChildProcess::Wait() {

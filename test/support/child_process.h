@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ class ChildProcess {
   bool AwaitErr(std::string_view text) { return Await(err_, text); }
 
   void Signal(int signal) const;
+  // From now on it gets at most so many bytes of addresses beside those that it has (RLIMIT_AS).
+  void LimitMemory(std::size_t more) const;
 
   // Waits for its end: the exit code, or -1 if a signal ended it.
   int Wait();

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/held_bytes.h"
 #include "test/support/agent_world.h"
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
@@ -193,47 +194,6 @@ std::set<std::string> KeysOfPods(const wire::Dialects& dialects) {
   return keys;
 }
 
-std::size_t KeptBytesOf(const std::string& text) { return text.capacity(); }
-std::size_t KeptBytesOf(const std::vector<std::string>& texts) {
-  std::size_t bytes = texts.capacity() * sizeof(std::string);
-  for (const std::string& text : texts) bytes += KeptBytesOf(text);
-  return bytes;
-}
-std::size_t KeptBytesOf(const LabelSelector& selector) {
-  std::size_t bytes = selector.capacity() * sizeof(LabelRequirement);
-  for (const LabelRequirement& one : selector)
-    bytes += KeptBytesOf(one.key) + KeptBytesOf(one.values);
-  return bytes;
-}
-
-// What is kept of a pod beside its labels and what Kubernetes itself reads of its spec.
-std::size_t KeptBytesOf(const PodRequest& pod) {
-  const RequestShape& shape = pod.shape;
-  std::size_t bytes =
-      KeptBytesOf(shape.models) + KeptBytesOf(shape.gpu_resource) + KeptBytesOf(shape.share_agent) +
-      KeptBytesOf(shape.workload) + KeptBytesOf(shape.nodes.required) +
-      KeptBytesOf(shape.nodes.forbidden) + KeptBytesOf(shape.nodes.profile) +
-      KeptBytesOf(shape.neighbours.near) + KeptBytesOf(shape.neighbours.far) +
-      KeptBytesOf(pod.refusal) + KeptBytesOf(pod.classes) + KeptBytesOf(pod.scheduler) +
-      KeptBytesOf(pod.gang.id.name) + KeptBytesOf(pod.id.uid) + KeptBytesOf(pod.id.name);
-  for (const ModelRule& rule : shape.model_rules.rules())
-    bytes += sizeof(rule) + KeptBytesOf(rule.part);
-  for (const GpuRule& rule : shape.gpu_rules) bytes += sizeof(rule) + KeptBytesOf(rule.uuid);
-  for (const TraitWish& wish : shape.nodes.wishes) bytes += sizeof(wish) + KeptBytesOf(wish.trait);
-  for (const ContainerAsk& container : pod.containers) {
-    bytes += sizeof(container) + KeptBytesOf(container.name);
-  }
-  return bytes;
-}
-
-std::size_t KeptBytesOf(const Placement& placement) {
-  std::size_t bytes = placement.grants.capacity() * sizeof(DeviceGrant) +
-                      placement.mig.capacity() * sizeof(MigGrant);
-  for (const DeviceGrant& grant : placement.grants) bytes += KeptBytesOf(grant.uuid);
-  for (const MigGrant& grant : placement.mig) bytes += KeptBytesOf(grant.uuid);
-  return bytes;
-}
-
 TEST(HostileAnnotations, OfMigDevicesHaveUuidsOfAtMost64Characters) {
   const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
   const auto read = [&rules](const std::string& key, const Json& value, const char* resource) {
@@ -242,7 +202,7 @@ TEST(HostileAnnotations, OfMigDevicesHaveUuidsOfAtMost64Characters) {
     pod["spec"]["nodeName"] = "n1";
     auto observed = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
     EXPECT_TRUE(observed);
-    EXPECT_LE(KeptBytesOf(observed->placement), 1024U) << key;
+    EXPECT_LE(HeldBytes(observed->placement), 1024U) << key;
     return observed->problem;
   };
   const std::string uuid(200'000, 'u');
@@ -295,7 +255,7 @@ TEST(HostileAnnotations, OfAnyKeyLeaveASmallRequest) {
       text.replace(text.find('@'), 1, key);
       const auto read = wire::DecodeObservedPod(PaddedText(std::move(text)), rules);
       ASSERT_TRUE(read) << key;
-      EXPECT_LE(KeptBytesOf(read->pod) + KeptBytesOf(read->placement), kMostKept)
+      EXPECT_LE(HeldBytes(read->pod) + HeldBytes(read->placement), kMostKept)
           << key << ", pod " << i;
       EXPECT_LE(read->problem.size(), 2048U) << key << ", pod " << i;
       EXPECT_TRUE(read->pod.shape.wants_gpu()) << key << ": nothing is lost";
@@ -308,10 +268,64 @@ TEST(HostileAnnotations, OfALabelSetThatSpreadsAreKeptShort) {
   for (int i = 0; i < 20'000; ++i) pod["metadata"]["labels"]["l" + std::to_string(i)] = "x";
   const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
   const auto one = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
-  EXPECT_LE(KeptBytesOf(one->pod), 8192U);
+  EXPECT_LE(HeldBytes(one->pod), 8192U);
   pod["metadata"]["labels"]["l19999"] = "y";
   const auto other = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
   EXPECT_NE(one->pod.shape.workload, other->pod.shape.workload);
+TEST_F(HostilePods, AskForAtMost64MigDevices) {
+  const auto with = [](int count) {
+    Json pod = PodWithGpus("u", 0);
+    pod["spec"]["containers"][0]["resources"]["requests"] = {
+        {"nvidia.com/mig-1g.5gb", std::to_string(count)}};
+    return pod;
+  };
+  constexpr char kTooMany[] = "pod asks for more MIG devices than any node has";
+  EXPECT_NE(RefusalOf(with(64)), kTooMany);
+  EXPECT_EQ(RefusalOf(with(65)), kTooMany);
+}
+
+TEST_F(HostilePods, HaveNamesOfAtMost253BytesAndUidsOf507) {
+  const auto status = [&](const char* field, std::size_t bytes) {
+    Json pod = PodWithGpus("u", 1);
+    pod["metadata"][field] = std::string(bytes, 'n');
+    const std::string names = ArgsWithNames(pod, Json::array({"n1"}));
+    const int by_name = service_.StatusOf("filter", names);
+    EXPECT_EQ(service_.StatusOf("prioritize", names), by_name);
+    const Json victims = {{"Pod", pod}, {"NodeNameToMetaVictims", Json::object()}};
+    EXPECT_EQ(service_.StatusOf("preempt", victims.dump()), by_name);
+    return by_name;
+  };
+  for (const char* field : {"name", "namespace"}) {
+    EXPECT_EQ(status(field, 253), 200) << field;
+    EXPECT_EQ(status(field, 254), 400) << field;
+  }
+  EXPECT_EQ(status("uid", 507), 200);
+  EXPECT_EQ(status("uid", 508), 400);
+  EXPECT_EQ(status("uid", 5'000'000), 400);
+  const auto victim = [&](std::size_t bytes) {
+    const Json args = {
+        {"Pod", PodWithGpus("u", 1)},
+        {"NodeNameToMetaVictims", {{"n1", {{"Pods", {{{"UID", std::string(bytes, 'v')}}}}}}}}};
+    return service_.StatusOf("preempt", args.dump());
+  };
+  EXPECT_EQ(victim(507), 200);
+  EXPECT_EQ(victim(508), 400);
+}
+
+// What is kept of them has a bound; they are read all the same.
+TEST_F(HostilePods, AreKeptInAtMost2MiB) {
+  const auto with = [](std::size_t values) {
+    Json pod = PodWithGpus("u", 1);
+    pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+       ["nodeSelectorTerms"] = {{{"matchExpressions",
+                                  {{{"key", "k"},
+                                    {"operator", "NotIn"},
+                                    {"values", std::vector<std::string>(values, "v")}}}}}};
+    return pod;
+  };
+  EXPECT_EQ(RefusalOf(with(30'000)), "");
+  EXPECT_TRUE(
+      RefusalOf(with(70'000)).starts_with("conditions and annotations: want at most 2048 KiB"));
 }
 
 // A pod may name its node itself: nobody asks whether it fits, and it may ask for anything.

@@ -203,5 +203,83 @@ TEST_F(WaitingPodsTest, ArrivalsCanBeHeldBack) {
   EXPECT_EQ(arrived_, (Names{"uid-a", "uid-b", "uid-c"}));
 }
 
+WaitingPod Large(const std::string& name, std::size_t bytes, const std::string& gang = "") {
+  PodRequest pod = APod(name).Whole(1).Gang(gang).Request();
+  pod.labels = std::make_shared<const Labels>(Labels{{"k", std::string(bytes, 'x')}});
+  return {.pod = std::make_shared<const PodRequest>(std::move(pod))};
+}
+
+constexpr std::size_t kMost = 1'000'000;
+
+TEST(WaitingPodsMemory, TheLargestAreKeptInOutlineAndTheOthersWhole) {
+  WaitingPods waiting({}, kMost);
+  for (int i = 0; i < 100; ++i) {
+    waiting.Put(Large("small-" + std::to_string(i), 1000));
+    waiting.Put(Large("large-" + std::to_string(i), 200'000));
+    EXPECT_LE(waiting.bytes(), kMost);
+  }
+  EXPECT_EQ(waiting.Everybody().size(), 200u);
+  int outlined = 0;
+  for (const WaitingPod& pod : waiting.Everybody()) {
+    const bool is_small = pod.pod->id.name.starts_with("small");
+    EXPECT_EQ(pod.pod->shape.gpu_count(), 1);
+    EXPECT_TRUE(!is_small || pod.pod->labels != nullptr) << pod.pod->id.name;
+    if (pod.pod->labels != nullptr) continue;
+    ++outlined;
+    EXPECT_TRUE(pod.pod->refusal.starts_with("the pod is one of the largest")) << pod.pod->refusal;
+  }
+  EXPECT_GE(outlined, 96);
+  EXPECT_LT(outlined, 100);
+  for (int i = 0; i < 100; ++i) {
+    waiting.Remove("uid-small-" + std::to_string(i));
+    waiting.Remove("uid-large-" + std::to_string(i));
+  }
+  EXPECT_EQ(waiting.bytes(), 0u);
+}
+
+TEST(WaitingPodsMemory, SmallOnesAreKeptWholeWhateverTheirNumber) {
+  WaitingPods waiting({}, 10'000);
+  for (int i = 0; i < 100; ++i) waiting.Put(Large("p-" + std::to_string(i), 1000));
+  for (const WaitingPod& pod : waiting.Everybody()) EXPECT_NE(pod.pod->labels, nullptr);
+}
+
+TEST(WaitingPodsMemory, AChangeMakesOneWholeWhenThereIsRoomAgain) {
+  WaitingPods waiting({}, kMost);
+  waiting.Put(Large("b", 500'000));
+  waiting.Put(Large("a", 600'000));  // the larger one goes first
+  EXPECT_EQ(waiting.FindNamed("default", "a")->pod->labels, nullptr);
+  EXPECT_NE(waiting.FindNamed("default", "b")->pod->labels, nullptr);
+  waiting.Put(Large("a", 600'000));
+  EXPECT_EQ(waiting.FindNamed("default", "a")->pod->labels, nullptr);
+  waiting.Remove("uid-b");
+  waiting.Put(Large("a", 600'000));
+  EXPECT_NE(waiting.FindNamed("default", "a")->pod->labels, nullptr);
+  EXPECT_EQ(waiting.FindNamed("default", "a")->pod->refusal, "");
+}
+
+TEST(WaitingPodsMemory, AMemberInOutlineStaysInItsGangAndItsNewsIsNone) {
+  WaitingPods waiting({}, kMost);
+  waiting.Put(Large("m", 600'000, "ns/g"));
+  waiting.Put(Large("other", 590'000));
+  const GangId gang = GangId::Of("ns/g");
+  ASSERT_EQ(waiting.WaitingMembers(gang, "").size(), 1u);
+  EXPECT_NE(waiting.WaitingMembers(gang, "").front().pod->refusal, "");
+  const std::uint64_t changes = waiting.ChangesOf(gang);
+  waiting.Put(Large("m", 600'000, "ns/g"));  // its status has changed, say
+  EXPECT_EQ(waiting.ChangesOf(gang), changes);
+  waiting.Remove("uid-m");
+  EXPECT_TRUE(waiting.Gangs().empty());
+}
+
+TEST(WaitingPodsMemory, ArrivalsThatAreHeldBackAreSmallAndFew) {
+  std::size_t arrived = 0;
+  WaitingPods waiting([&arrived](const WaitingPods::Pods& pods) { arrived += pods.size(); }, kMost);
+  waiting.HoldArrivalsBack();
+  for (int i = 0; i < 50; ++i) waiting.Put(Large("l-" + std::to_string(i), 200'000));
+  for (int i = 0; i < 5; ++i) waiting.Put(Large("s-" + std::to_string(i), 1000));
+  waiting.TellArrivals();
+  EXPECT_EQ(arrived, 5u);
+}
+
 }  // namespace
 }  // namespace berth

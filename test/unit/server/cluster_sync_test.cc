@@ -5,11 +5,15 @@
 
 #include <chrono>
 #include <optional>
+#include <ranges>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "cluster/held_bytes.h"
+#include "cluster/request_size.h"
 #include "config/config.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
@@ -267,6 +271,97 @@ TEST_F(PodSinkTest, AProblemOfAPodThatAListDoesNotShowIsOver) {
   List({});
   EXPECT_EQ(sink_.unreadable(), 0U);
   EXPECT_EQ(problems_.size(), 1U);
+}
+
+// --- pods that are as large as the API server admits
+
+// A pod for each key that can carry a text or a list, by the key.
+std::vector<std::pair<std::string, Json>> LargePods() {
+  constexpr std::size_t kBytes = 250'000;
+  std::vector<std::string> texts = {std::string(kBytes, 'x')};
+  for (const std::string word :
+       {"a100,", "k=v,", "1,1,1:", "{\"a\":[", "[", "GPU-0,NVIDIA,1,1:;"}) {
+    texts.emplace_back();
+    while (texts.back().size() < kBytes) texts.back() += word;
+  }
+  std::vector<std::pair<std::string, Json>> pods;
+  const auto add = [&pods](const std::string& what) -> Json& {
+    Json pod = FakePod("p" + std::to_string(pods.size()), {{"nvidia.com/gpu", "1"}});
+    pod["metadata"]["resourceVersion"] = std::to_string(pods.size() + 1);
+    return pods.emplace_back(what, std::move(pod)).second;
+  };
+  for (const wire::Dialect& dialect : *test::AllDialects()) {
+    const wire::DialectKeys keys = dialect.keys();
+    for (const auto& list : {keys.of_pods, keys.grants}) {
+      for (std::string key : list | std::views::transform([](auto k) { return std::string(k); })) {
+        if (key.ends_with('/') || key.ends_with('-')) key += "main";
+        for (const std::string& text : texts) add(key)["metadata"]["annotations"][key] = text;
+      }
+    }
+  }
+  const std::string& text = texts.front();
+  const std::vector<std::string> many(20'000, "value");
+  add("label")["metadata"]["labels"]["k"] = text;
+  Json& labels = add("labels")["metadata"]["labels"];
+  for (int i = 0; i < 20'000; ++i) labels["k" + std::to_string(i)] = "";
+  Json& spread = add("labels by which pods spread");
+  spread["metadata"]["labels"] = labels;
+  spread["metadata"]["annotations"]["berth.dev/spread"] = "card";
+  add("annotation")["metadata"]["annotations"]["berth.dev/" + text] = "x";
+  add("node selector")["spec"]["nodeSelector"]["k"] = text;
+  add("node selectors")["spec"]["nodeSelector"] = labels;
+  add("toleration")["spec"]["tolerations"] = {{{"key", "k"}, {"value", text}}};
+  add("tolerations")["spec"]["tolerations"] = std::vector<Json>(20'000, {{"key", "k"}});
+  add("affinity")["spec"]["affinity"]["nodeAffinity"]
+                 ["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = {
+                     {{"matchExpressions",
+                       {{{"key", "k"}, {"operator", "In"}, {"values", many}}}}}};
+  add("scheduler")["spec"]["schedulerName"] = text;
+  add("class of priority")["spec"]["priorityClassName"] = text;
+  add("group")["spec"]["schedulingGroup"]["podGroupName"] = text;
+  add("container")["spec"]["containers"][0]["name"] = text;
+  add("quantity")["spec"]["containers"][0]["resources"]["requests"]["memory"] = text;
+  add("resource")["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/mig-" + text] = "1";
+  add("gates")["spec"]["schedulingGates"] = std::vector<Json>(20'000, {{"name", "g"}});
+  add("owner")["metadata"]["ownerReferences"] = {
+      {{"uid", text}, {"kind", "Job"}, {"controller", true}}};
+  add("name")["metadata"]["name"] = text;
+  add("UID")["metadata"]["uid"] = text;
+  return pods;
+}
+
+class LargePodsTest : public PodSinkTest {
+ protected:
+  void ExpectShortProblems(const std::string& what) {
+    for (const std::string& problem : problems_) EXPECT_LE(problem.size(), 1'100U) << what;
+    problems_.clear();
+  }
+};
+
+TEST_F(LargePodsTest, WhicheverKeyIsLongWhatIsKeptOfOneThatWaitsIsBounded) {
+  for (const auto& [what, pod] : LargePods()) {
+    Changed(pod);
+    for (const WaitingPod& waiting : waiting_.Everybody()) {
+      EXPECT_LE(HeldBytes(*waiting.pod), kMostRequestBytes) << what;
+      waiting_.Remove(waiting.pod->id.uid);
+    }
+    ExpectShortProblems(what);
+  }
+  EXPECT_EQ(waiting_.bytes(), 0U);
+}
+
+TEST_F(LargePodsTest, AndOfOneThatIsBound) {
+  for (auto& [what, pod] : LargePods()) {
+    pod["spec"]["nodeName"] = "n";
+    Changed(pod);
+    const std::string uid = pod["metadata"]["uid"];
+    if (const auto held = state_.FindPod(uid)) {
+      EXPECT_LE(HeldBytes(held->pod), kMostRequestBytes) << what;
+      EXPECT_LE(HeldBytes(held->placement), kMostRequestBytes) << what;
+      Deleted(pod);
+    }
+    ExpectShortProblems(what);
+  }
 }
 
 }  // namespace

@@ -28,5 +28,14 @@ TEST(Evictions, OfTooManyVictimsTheOldestAreForgotten) {
   EXPECT_TRUE(evictions.Awaited("second", *snapshot, candidates));
 }
 
+TEST(Evictions, OfMoreThan1024PodsTheOldestIsForgotten) {
+  const auto snapshot = SnapshotOf({ANode("n").Gpus(1).Holding(APod("held").Whole(1), {0})});
+  const std::vector<NodeIndex> candidates = {0};
+  Evictions evictions;
+  for (int i = 0; i < 1025; ++i) evictions.Agree("pod-" + std::to_string(i), {{"n", {"uid-held"}}});
+  EXPECT_FALSE(evictions.Awaited("pod-0", *snapshot, candidates));
+  EXPECT_TRUE(evictions.Awaited("pod-1", *snapshot, candidates));
+}
+
 }  // namespace
 }  // namespace berth

@@ -120,9 +120,12 @@ TEST_F(LeaderElectorTest, KnowsWhetherAnotherLeads) {
   EXPECT_FALSE(a.another_leads());
   EXPECT_FALSE(b.Step());
   EXPECT_TRUE(b.another_leads());
+  EXPECT_EQ(b.leader(), "a");
+  EXPECT_EQ(a.leader(), "");
   api_.SetUp(false);
   EXPECT_FALSE(b.Step());
   EXPECT_FALSE(b.another_leads()) << "it cannot know";
+  EXPECT_EQ(b.leader(), "");
   api_.SetUp(true);
   ASSERT_TRUE(a.Release());
   ASSERT_TRUE(b.Step());

@@ -67,6 +67,19 @@ TEST(Log, HostileTextStaysInsideItsField) {
   EXPECT_TRUE(error.starts_with("\"}\n{\"event\":\"forged\""));
 }
 
+TEST(Log, ATextIsCutAfter4KiBAtTheEndOfACharacter) {
+  std::string text;
+  for (int i = 0; i < 1'000'000; ++i) text += "\u00e4";
+  const auto lines = LinesOf(LogLevel::kDebug, [&text](Log& log) {
+    log.Write(LogLevel::kInfo, "e", {{"text", text}, {"fits", text.substr(0, 4096)}});
+  });
+  const std::string cut = lines.at(0)["text"];
+  EXPECT_LE(cut.size(), 4096u);
+  EXPECT_GE(cut.size(), 4090u);
+  EXPECT_TRUE(cut.ends_with("\u00e4..."));
+  EXPECT_EQ(lines.at(0)["fits"], text.substr(0, 4096));
+}
+
 TEST(Log, NumbersAreNumbers) {
   const auto lines = LinesOf(LogLevel::kDebug, [](Log& log) {
     log.Write(LogLevel::kInfo, "e",

@@ -242,6 +242,30 @@ TEST(PageWriter, AnAnswerOfItsOwnMayDependOnTheBody) {
   EXPECT_EQ(answer.get_future().get().body, "body!");
 }
 
+TEST(PageWriter, AnAnswerOfItsOwnIsNotMadeForAClientThatHasGone) {
+  PageWriter writer;
+  std::atomic<int> made{0};
+  const auto handler = writer.Handler([&made](OwnRequest& request) {
+    ++made;
+    HttpResponse response;
+    response.body = request.waits() ? "waits" : "gone";
+    return response;
+  });
+  std::vector<std::string> bodies;
+  for (const bool waits : {false, true}) {
+    HttpRequest request{"POST", "/plan", "", PaddedText("body")};
+    const HttpResponse response = handler(request);
+    std::promise<HttpResponse> answer;
+    response.later(http::Reply([&answer](HttpResponse given) { answer.set_value(given); },
+                               [waits] { return waits; }));
+    const HttpResponse given = answer.get_future().get();
+    EXPECT_EQ(given.status, waits ? 200 : 503);
+    bodies.push_back(given.body);
+  }
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(bodies.back(), "waits");
+}
+
 TEST(PageWriter, AnAnswerThatFindsNoMemoryIs503) {
   PageWriter writer;
   const auto handler = writer.Handler([](OwnRequest&) -> HttpResponse { throw std::bad_alloc(); });

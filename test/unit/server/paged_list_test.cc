@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/kube/paged_list.h"
 
+#include <algorithm>
 #include <deque>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -56,13 +59,125 @@ TEST_F(PagedListTest, ARefusalComesWithItsStatusAndItsReason) {
   EXPECT_EQ(refusal_.status, 403);
 }
 
-TEST_F(PagedListTest, APageThatIsTooLongIsAnErrorAndNotAShorterList) {
-  request_.max_page_bytes = 60;
+TEST_F(PagedListTest, AnObjectThatIsTooLongIsAnErrorAndNotAShorterList) {
+  request_.page_items = 1;
+  request_.max_page_bytes = 30;
+  request_.max_object_bytes = 60;
   const auto version = List({{.pieces = {R"({"metadata":{"resourceVersion":"1"},"items":[{"x":1},)",
                                          R"({"x":2},{"x":3}]})"}}});
   ASSERT_FALSE(version);
-  EXPECT_EQ(version.error().message, "a page of more than 60 bytes");
+  EXPECT_EQ(version.error().message, "an object of more than 60 bytes");
   EXPECT_TRUE(objects_.empty());
+}
+
+// A collection whose objects have these sizes, in pieces of 64 bytes. It counts what is taken.
+class Collection final : public ApiClient {
+ public:
+  explicit Collection(std::vector<std::size_t> sizes) : sizes_(std::move(sizes)) {}
+
+  Result<ApiResponse> Send(const ApiRequest&) override {
+    return Fail(Errc::kUnavailable, "a list is streamed");
+  }
+  Result<ApiResponse> Stream(const std::string& path, Duration, const std::stop_token&,
+                             const StreamSink& sink) override {
+    const std::size_t most = NumberIn(path, "limit="), begin = NumberIn(path, "continue=");
+    limits.push_back(most);
+    if (limits.size() == expires_at) return ApiResponse{410, R"({"kind":"Status","code":410})", {}};
+    const std::string page = PageOf(begin, std::min(begin + most, sizes_.size()));
+    std::size_t taken = 0;
+    for (std::size_t at = 0; at < page.size(); at += 64) {
+      const std::string_view piece = std::string_view(page).substr(at, 64);
+      taken += piece.size();
+      most_taken = std::max(most_taken, taken);
+      if (!sink(piece)) break;
+    }
+    return ApiResponse{200, "", {}};
+  }
+
+  std::vector<std::size_t> limits;  // that were asked for
+  std::size_t most_taken = 0;       // bytes of one answer
+  std::size_t expires_at = 0;       // the call that is answered 410; 0 = none
+
+ private:
+  static std::size_t NumberIn(const std::string& path, const std::string& key) {
+    const std::size_t at = path.find(key);
+    return at == std::string::npos ? 0 : std::stoul(path.substr(at + key.size()));
+  }
+  [[nodiscard]] std::string PageOf(std::size_t begin, std::size_t end) const {
+    const std::string next = end < sizes_.size() ? std::to_string(end) : "";
+    std::string text =
+        R"({"metadata":{"resourceVersion":"7","continue":")" + next + "\"},\"items\":[";
+    for (std::size_t i = begin; i < end; ++i) {
+      if (i > begin) text += ',';
+      text += "{\"i\":" + std::to_string(i) + ",\"x\":\"" + std::string(sizes_[i], 'x') + "\"}";
+    }
+    return text + "]}";
+  }
+
+  const std::vector<std::size_t> sizes_;
+};
+
+class LargeObjectsTest : public PagedListTest {
+ protected:
+  LargeObjectsTest() {
+    request_.page_items = 500;
+    request_.max_page_bytes = 4000;
+    request_.max_object_bytes = 8000;
+  }
+  Result<std::string> List(Collection& collection) {
+    return ListPages(
+        collection, request_, stop_.get_token(),
+        [this](const PaddedText& object) { objects_.push_back(NumberOf(object.str())); }, refusal_);
+  }
+  static std::string NumberOf(const std::string& object) {
+    return object.substr(5, object.find(',') - 5);
+  }
+  void ExpectAll(std::size_t count) const {
+    ASSERT_EQ(objects_.size(), count);
+    for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(objects_[i], std::to_string(i));
+  }
+};
+
+TEST_F(LargeObjectsTest, AnyNumberOfThemIsListedInPagesOfFewer) {
+  Collection collection(std::vector<std::size_t>(68, 1000));
+  const auto version = List(collection);
+  ASSERT_TRUE(version) << version.error().message;
+  EXPECT_EQ(*version, "7");
+  ExpectAll(68);
+  EXPECT_LE(collection.most_taken, 4000 + 64U);  // and the piece that was too much
+  // 500, 250, 125, 62, 31, 15 and 7 are too many; what is found is kept.
+  const std::vector<std::size_t> halved = {500, 250, 125, 62, 31, 15, 7, 3, 3, 3};
+  ASSERT_GE(collection.limits.size(), 10U);
+  EXPECT_EQ(std::vector(collection.limits.begin(), collection.limits.begin() + 10), halved);
+  EXPECT_EQ(collection.limits.size(), 7 + 23U);
+}
+
+TEST_F(LargeObjectsTest, ALargeOneComesAlone) {
+  Collection collection({10, 10, 7000, 10, 7000, 7000, 10});
+  const auto version = List(collection);
+  ASSERT_TRUE(version) << version.error().message;
+  ExpectAll(7);
+  EXPECT_LE(collection.most_taken, 8000U);
+}
+
+TEST_F(LargeObjectsTest, SmallPagesGrowAgain) {
+  std::vector<std::size_t> sizes(300, 1);
+  std::fill_n(sizes.begin(), 8, 3000);
+  request_.page_items = 64;
+  Collection collection(sizes);
+  const auto version = List(collection);
+  ASSERT_TRUE(version) << version.error().message;
+  ExpectAll(300);
+  EXPECT_GE(collection.limits.back(), 32U);
+  EXPECT_LT(collection.limits.size(), 40U);
+}
+
+TEST_F(LargeObjectsTest, APageThatExpiredInTheMiddleIsARefusal) {
+  Collection collection(std::vector<std::size_t>(68, 1000));
+  collection.expires_at = 12;
+  EXPECT_FALSE(List(collection));
+  EXPECT_EQ(refusal_.status, 410);
+  EXPECT_EQ(objects_.size(), 12U);
 }
 
 }  // namespace

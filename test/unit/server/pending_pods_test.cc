@@ -100,5 +100,32 @@ TEST(PendingPods, APodIsFoundByItsName) {
   EXPECT_EQ(pods.FindNamed("other", "p"), nullptr);
 }
 
+// As many and as large as `nvidia.com/use-gputype` and its like can make them.
+TEST(PendingPods, RulesOfModelsAndOfGpusCountLikeEverythingElse) {
+  PendingPods pods(65'536);
+  for (int i = 0; i < 1500; ++i) {
+    PodRequest pod = Pod(std::to_string(i));
+    if (i % 3 == 0) pod.shape.model_rules.resize(5000, {true, "an old model of gpu"});
+    if (i % 3 == 1) pod.shape.gpu_rules = {{true, std::string(200'000, 'x')}};
+    if (i % 3 == 2) {
+      pod.shape.neighbours.near = {{std::string(200'000, 'x'), LabelOperator::kExists, {}}};
+    }
+    pods.Remember(pod);
+    ASSERT_LE(pods.bytes(), PendingPods::kMostBytes);
+  }
+  EXPECT_LT(pods.size(), 200u);
+  EXPECT_NE(pods.Find("1499"), nullptr);
+}
+
+TEST(PendingPods, LongNamesOfSchedulersAreNotKept) {
+  PendingPods pods(10);
+  PodRequest pod = Pod("a");
+  pod.scheduler = std::string(254, 's');
+  pods.Remember(pod);
+  pod.scheduler = std::string(253, 's');
+  pods.Remember(pod);
+  EXPECT_EQ(pods.Schedulers().size(), 1u);
+}
+
 }  // namespace
 }  // namespace berth

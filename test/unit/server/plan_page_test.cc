@@ -55,5 +55,24 @@ TEST_F(PlanPageTest, OrOfThoseOfTheRequestIfItHasAny) {
   EXPECT_EQ(told["nowhere"], Json::array({"ns/pod-1"}));
 }
 
+// A plan for thousands of pods takes seconds.
+TEST_F(PlanPageTest, APlanEndsWhenItsClientHasGone) {
+  Json asked = {{"pods", Json::array()}};
+  for (int i = 0; i < 200; ++i) asked["pods"].push_back(PodWithGpus(std::to_string(i), 1));
+  int looks = 0;
+  OwnRequest request{"/plan", "", PaddedText(asked.dump()), [&looks] { return ++looks < 3; }};
+  const PlanParts parts{.extender = service_.extender(),
+                        .pods = service_.rules(),
+                        .nodes = nodes_,
+                        .waiting = &waiting_,
+                        .not_ready = {}};
+  const http::HttpResponse answer = PlanPage(parts, request);
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_NE(answer.body.find("has gone"), std::string::npos) << answer.body;
+  EXPECT_LT(looks, 10);
+  request.waits = [] { return true; };
+  EXPECT_EQ(PlanPage(parts, request).status, 200);
+}
+
 }  // namespace
 }  // namespace berth::test

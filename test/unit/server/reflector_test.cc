@@ -337,10 +337,22 @@ TEST_F(ReflectorTest, ListsAgainAfterALineThatIsTooLong) {
   EXPECT_EQ(problems(), (Lines{"watch /api/v1/pods: a line of more than 200 bytes"}));
 }
 
-TEST_F(ReflectorTest, RefusesAPageThatIsTooLarge) {
-  options_.max_page_bytes = 100;
+TEST_F(ReflectorTest, APageThatIsTooLargeComesInHalves) {
+  options_.page_items = 4;
+  options_.max_page_bytes = 200;
+  Play({Step{.pieces = {std::string(201, ' ')}}, List(10, {"a", "b"}, "more"), List(10, {"c"})});
+  EXPECT_EQ(problems(), Lines{});
+  EXPECT_EQ(sink_.notes(), (Lines{"begin", "=a", "=b", "=c", "end"}));
+  EXPECT_EQ(paths_[1], "/api/v1/pods?limit=2");
+  EXPECT_EQ(paths_[2], "/api/v1/pods?limit=2&continue=more");
+  EXPECT_EQ(Calls().back(), "watch 10");
+}
+
+TEST_F(ReflectorTest, RefusesAnObjectThatIsTooLarge) {
+  options_.page_items = 1;
+  options_.max_line_bytes = 100;
   Play({Step{.pieces = {std::string(101, ' ')}}});
-  EXPECT_EQ(problems(), (Lines{"list /api/v1/pods: a page of more than 100 bytes"}));
+  EXPECT_EQ(problems(), (Lines{"list /api/v1/pods: an object of more than 100 bytes"}));
 }
 
 TEST_F(ReflectorTest, PausesWhenWatchesEndAtOnce) {

@@ -213,5 +213,22 @@ TEST_F(RefusedPodsTest, APodIsNamedWhenItsGroupSaysSomethingElse) {
   EXPECT_EQ(Wakeable(), Names{"a"});
 }
 
+TEST_F(RefusedPodsTest, BeyondItsBytesTheLargestAreForgottenAndTheOthersStillNamed) {
+  Refuse(Pod("small"));
+  for (int i = 0; i < 400; ++i) {
+    PodRequest large = Pod("large-" + std::to_string(i));
+    large.labels = std::make_shared<const Labels>(Labels{{"k", std::string(200'000, 'x')}});
+    Refuse(large);
+    ASSERT_LE(refused_.bytes(), RefusedPods::kMostBytes);
+  }
+  EXPECT_LT(refused_.size(), 200u);
+  for (int i = 0; i < 400; ++i) refused_.Found("large-" + std::to_string(i));
+  EXPECT_EQ(refused_.size(), 1u);
+  Free("holder-1");
+  EXPECT_EQ(Wakeable(), Names{"small"});
+  refused_.Found("small");
+  EXPECT_EQ(refused_.bytes(), 0u);
+}
+
 }  // namespace
 }  // namespace berth

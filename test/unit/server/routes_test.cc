@@ -52,6 +52,17 @@ TEST(Routes, AVerbThatCannotBeAnsweredEndsItsConnection) {
   }
 }
 
+TEST(Routes, ARefusalSaysWhoLeads) {
+  EXPECT_EQ(NotReadyAnswer("standby: another process leads", [] { return "berth-1_ab"; }).body,
+            R"x({"error":"not ready: standby: another process leads (leader: berth-1_ab)"})x");
+  EXPECT_EQ(NotReadyAnswer("caches are cold", [] { return ""; }).body,
+            R"({"error":"not ready: caches are cold"})");
+  TestService service({MachineWith("n1", 2)});
+  service.readiness().Set("caches are cold");
+  EXPECT_EQ(service.Call("POST", "/extender/bind", "{}").body,
+            R"({"error":"not ready: caches are cold"})");
+}
+
 TEST(Routes, AStandbyIsReadyAndAnswersNoVerb) {
   TestService service({MachineWith("n1", 2)});
   service.readiness().Set(kube::kStandby);

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bounds that SECURITY.md states are those that are in use. That each is kept is for the tests
+// of what it bounds, some of them with smaller numbers; test/arch/stated_bounds.txt names them all.
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cluster/request_size.h"
+#include "cluster/waiting_pods.h"
+#include "config/load.h"
+#include "scoring/explain/what_if.h"
+#include "scoring/profile_tables.h"
+#include "server/extender/extender.h"
+#include "server/extender/pending_pods.h"
+#include "server/extender/recent_decisions.h"
+#include "server/extender/refused_pods.h"
+#include "server/http/http_server.h"
+#include "server/http_options.h"
+#include "server/kube/paged_list.h"
+#include "server/kube/reflector.h"
+#include "server/pages/page_writer.h"
+#include "server/pages/plan_page.h"
+#include "server/telemetry/log.h"
+#include "server/wire/object_meta.h"
+#include "server/wire/plan_json.h"
+#include "server/wire/plan_request.h"
+#include "test/support/build_paths.h"
+#include "test/support/builders.h"
+#include "test/support/fake_scorers.h"
+#include "test/support/read_text.h"
+
+namespace berth {
+namespace {
+
+constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20;
+
+TEST(StatedBounds, OfTheServer) {
+  Log log(LogLevel::kError);
+  ServerConfig config = DefaultConfig().server;
+  EXPECT_EQ(config.threads, 2);
+  const http::HttpServerOptions service = ServiceOptions(config, log);
+  EXPECT_EQ(service.max_header_bytes, 64 * kKiB);
+  EXPECT_EQ(service.max_body_bytes, 128 * kMiB);
+  EXPECT_EQ(service.max_request_bytes, 256 * kMiB);
+  EXPECT_EQ(service.max_answer_bytes, 128 * kMiB);
+  EXPECT_EQ(service.max_connections, 10'000);
+  config.tls.certificate_file = "c";
+  EXPECT_EQ(ServiceOptions(config, log).max_connections, 1'000);
+  const http::HttpServerOptions debug = DebugOptions(config);
+  EXPECT_EQ(debug.max_request_bytes, 16 * kMiB);
+  EXPECT_EQ(debug.max_answer_bytes, 8 * kMiB);
+  EXPECT_EQ(debug.max_body_bytes, 4 * kMiB);
+}
+
+TEST(StatedBounds, OfWhatIsKept) {
+  EXPECT_EQ(PageWriter::kMostSentBytes, 64 * kMiB);
+  EXPECT_EQ(PendingPods::kMostBytes, 32 * kMiB);
+  EXPECT_EQ(Extender::kMaxPendingPods, 65'536u);
+  EXPECT_EQ(WaitingPods::kMostBytes, 128 * kMiB);
+  EXPECT_EQ(WaitingPods::kSmallBytes, 4 * kKiB);
+  EXPECT_EQ(RefusedPods::kMostBytes, 32 * kMiB);
+  EXPECT_EQ(RefusedPods::kMostPods, 4'096u);
+  EXPECT_EQ(Log::kMostHeldBytes, kMiB);
+  EXPECT_EQ(kMostRequestBytes, 2 * kMiB);
+  EXPECT_EQ(kMostLabelBytes, 64 * kKiB);
+  EXPECT_EQ(wire::kMostNameBytes, 253u);
+  EXPECT_EQ(wire::kMostUidBytes, 507u);
+}
+
+TEST(StatedBounds, OfPlansAndLists) {
+  EXPECT_EQ(wire::kMostPlanBytes, 4 * kMiB);
+  EXPECT_EQ(wire::kMostPlannedPods, 10'000u);
+  EXPECT_EQ(kMostWaitingPlans, 4u);
+  EXPECT_EQ(kube::ListRequest().max_page_bytes, 32 * kMiB);
+  EXPECT_EQ(kube::ListRequest().max_object_bytes, 64 * kMiB);
+  EXPECT_EQ(kube::ReflectorOptions().max_page_bytes, 32 * kMiB);
+  EXPECT_EQ(kube::ReflectorOptions().max_line_bytes, 64 * kMiB);
+}
+
+// All tables go when there are as many as may be.
+TEST(StatedBounds, OfTheTablesOfAPlan) {
+  const Engine engine(test::ProfileOf(test::CoresOf));
+  EngineApart apart(engine);
+  const auto asked = [&apart](int i) {
+    return &apart.For(test::APod("p").Whole(1).CpuMilli(i).Shape());
+  };
+  const Engine* const first = asked(0);
+  for (int i = 1; i < 128; ++i) EXPECT_EQ(asked(i), first) << i;
+  EXPECT_EQ(asked(0), first);
+  EXPECT_NE(asked(128), first);
+}
+
+RequestShape LargeShape(int i, std::size_t bytes) {
+  RequestShape shape = test::APod("p").Whole(1).CpuMilli(i).Shape();
+  shape.model_rules = {{true, std::string(bytes, 'x')}};
+  return shape;
+}
+
+TEST(StatedBounds, OfTheShapesOfTables) {
+  EXPECT_EQ(ProfileTables::kMaxShapes, 512u);
+  EXPECT_EQ(ProfileTables::kMostShapeBytes, 16 * kMiB);
+  ProfileTables tables(test::ProfileOf(test::CoresOf));
+  const auto snapshot = test::SnapshotOf({test::ANode("n").Gpus(1)});
+  const std::vector<NodeIndex> nodes = {0};
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(tables.Filter(snapshot, LargeShape(i, 200'000), nodes).size(), 1u);
+    EXPECT_LE(tables.shape_bytes(), 16 * kMiB);
+  }
+  EXPECT_GT(tables.shape_bytes(), 8 * kMiB);
+}
+
+TEST(StatedBounds, OfTheShapesOfRecentDecisions) {
+  EXPECT_EQ(RecentDecisions::kCapacity, 64u);
+  RecentDecisions decisions;
+  const auto snapshot = test::SnapshotOf({test::ANode("n").Gpus(1)});
+  const std::vector<NodeIndex> nodes = {0};
+  decisions.Remember(snapshot, LargeShape(1, 64 * kKiB), nodes);
+  EXPECT_TRUE(decisions.All().empty());
+  decisions.Remember(snapshot, LargeShape(1, 60 * kKiB), nodes);
+  EXPECT_EQ(decisions.All().size(), 1u);
+}
+
+TEST(StatedBounds, OfTimeAndOfTheDeployment) {
+  EXPECT_EQ(DefaultConfig().reservation_seconds, 30);
+  const std::string deployment =
+      test::ReadText(test::SourceDir() + "/manifests/base/deployment.yaml");
+  EXPECT_NE(deployment.find("memory: 1Gi"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth
