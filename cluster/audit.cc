@@ -38,15 +38,16 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
              [&](int gpu) { sums[static_cast<std::size_t>(gpu)].milli = kMilliPerGpu; });
   for (const auto& pod : pods) {
     for (const DeviceGrant& grant : pod->placement.grants) {
-      const auto index = static_cast<std::size_t>(grant.gpu);
-      if (grant.gpu < 0 || index >= gpus.size()) {
+      const GpuSpec* const gpu = node.spec().FindGpu(grant.gpu);
+      if (gpu == nullptr) {
         // A name may become known with the node's UUIDs.
         if (grant.uuid.empty()) ++report.unknown_devices;
         continue;
       }
-      sums[index].milli += grant.milli;
-      sums[index].memory_mib += grant.memory_mib;
-      sums[index].holders.push_back(pod.get());
+      Sum& sum = sums[static_cast<std::size_t>(gpu - gpus.data())];
+      sum.milli += grant.milli;
+      sum.memory_mib += grant.memory_mib;
+      sum.holders.push_back(pod.get());
     }
   }
   for (std::size_t i = 0; i < gpus.size(); ++i) {

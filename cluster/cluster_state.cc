@@ -220,8 +220,9 @@ std::shared_ptr<const Node> ClusterState::BuildNode(
   return std::make_shared<const Node>(spec, PodsOn(spec->name), claims_.HeldOn(spec->name));
 }
 
-Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
-                             Instant settle_after) {
+Result<std::shared_ptr<const Node>> ClusterState::Reserve(const PodRequest& pod,
+                                                          const Placement& placement,
+                                                          Instant settle_after) {
   const MutexLock lock(mutex_);
   const NodeIndex index = next_.names().Find(placement.node);
   if (index == kNoNode) {
@@ -231,13 +232,14 @@ Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
   if (held != nullptr && held->state == PodState::kBound) {
     return Fail(Errc::kConflict, "pod is bound to node " + held->placement.node + " already");
   }
-  const Node& node = next_.node(index);
-  const bool stays = held != nullptr && held->placement.node == placement.node;
-  Status fits = stays
-                    ? node.Without([&held](const PodRecord& other) { return &other == held.get(); })
-                          .CanTake(placement)
-                    : node.CanTake(placement);
-  if (!fits) return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
+  std::shared_ptr<const Node> node = next_.shared(index);
+  if (held != nullptr && held->placement.node == placement.node) {
+    node = std::make_shared<const Node>(
+        node->Without([&held](const PodRecord& other) { return &other == held.get(); }));
+  }
+  if (Status fits = node->CanTake(placement); !fits) {
+    return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
+  }
   Keep(RecordOf(pod, placement, PodState::kReserved, settle_after));
   unshown_[pod.id.uid] = {++doubts_, false};
   Publish();
@@ -291,7 +293,7 @@ Status ClusterState::Confirm(std::string_view uid) {
   Keep(RecordOf(held->pod, held->placement, PodState::kBound, {}));
   if (unshown_[held->pod.id.uid].missed) deadlines_.emplace(Instant(), held->pod.id.uid);
   Publish();
-  return {};
+  return node;
 }
 
 bool ClusterState::Forget(std::string_view uid) {

@@ -30,8 +30,8 @@
 //
 //   BERTH_TRY_STATUS(state.Apply(events));  // nodes and bound pods
 //   const auto snapshot = state.Current();  // any decision runs on it, without a lock
-//   BERTH_TRY_STATUS(state.Reserve(pod, placement, clock.Now() + 30s));
-//   if (Bind(pod, placement.node)) {
+//   BERTH_TRY(const auto node, state.Reserve(pod, placement, clock.Now() + 30s));
+//   if (Bind(pod, placement, node->spec())) {
 //     BERTH_TRY_STATUS(state.Confirm(pod.id.uid));
 //   } else {
 //     state.Forget(pod.id.uid);
@@ -84,10 +84,12 @@ class ClusterState {
 
   // Holds the placement for the pod, if it fits the newest state, until it is confirmed or
   // forgotten. After settle_after the caller has to ask the cluster about it. A pod that is
-  // reserved already is moved (its own holdings count as free). Error: kConflict if it does not fit
-  // or the pod is bound, kNotFound if the node is unknown; nothing changes then.
-  Status Reserve(const PodRequest& pod, const Placement& placement, Instant settle_after)
-      BERTH_EXCLUDES(mutex_);
+  // reserved already is moved (its own holdings count as free). Returns the node for which that was
+  // found, without the pod: what is told of the placement has to be told by this one, since the
+  // cluster's may have other GPUs by now. Error: kConflict if it does not fit or the pod is bound,
+  // kNotFound if the node is unknown; nothing changes then.
+  Result<std::shared_ptr<const Node>> Reserve(const PodRequest& pod, const Placement& placement,
+                                              Instant settle_after) BERTH_EXCLUDES(mutex_);
 
   // Holds the placements for the pods, all of them or none, with one new snapshot. Each is checked
   // with those before it in place. Pods that are planned already are moved. Error: as Reserve, of

@@ -24,7 +24,7 @@ namespace berth {
 struct BindOrder {
   const PodRequest& pod;
   const Placement& placement;
-  const NodeSpec& node;  // the placement's
+  const NodeSpec& node;  // for which the placement was found (ClusterState::Reserve)
   Instant deadline;
   std::string_view decision;  // its id in the log
 };

@@ -31,8 +31,9 @@ Status ApiBinder::Post(const BindOrder& order) {
   request.method = "POST";
   BERTH_TRY(request.path, PodPath(order.pod.id.namespace_name, order.pod.id.name));
   request.path += "/binding";
-  request.body = wire::EncodeBinding(order.pod, order.placement, order.node, order.decision,
-                                     parts_.write.clock.Wall(), parts_.rules.dialects());
+  BERTH_TRY(request.body,
+            wire::EncodeBinding(order.pod, order.placement, order.node, order.decision,
+                                parts_.write.clock.Wall(), parts_.rules.dialects()));
   bool in_doubt = false, settled = false;
   int attempts = 0;
   const auto attempt = [&](Duration left) {

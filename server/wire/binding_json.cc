@@ -5,8 +5,10 @@
 
 namespace berth::wire {
 
-std::string EncodeBinding(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
-                          std::string_view decision, WallTime now, const Dialects& dialects) {
+Result<std::string> EncodeBinding(const PodRequest& pod, const Placement& placement,
+                                  const NodeSpec& node, std::string_view decision, WallTime now,
+                                  const Dialects& dialects) {
+  BERTH_TRY_STATUS(CheckDevices(placement, node));
   Annotations written;
   for (const Dialect& dialect : dialects) {
     dialect.WriteGrants(pod, placement, node, now, written);

@@ -29,7 +29,7 @@ struct ShareSum {
 
 Json GpuJson(const DeviceGrant& grant, const NodeSpec& node) {
   Json json = {{"index", grant.gpu}};
-  const std::string& uuid = node.gpus[static_cast<std::size_t>(grant.gpu)].uuid;
+  const std::string& uuid = node.UuidOf(grant.gpu);
   if (!uuid.empty()) json["uuid"] = uuid;
   json["milli"] = grant.milli;
   json["memory_mib"] = grant.memory_mib;
@@ -199,7 +199,7 @@ std::string VisibleDevices(const PodRequest& pod, const Placement& placement,
   if (!pod.shape.is_share()) return "";
   std::string uuids;
   for (const DeviceGrant& grant : placement.grants) {
-    const std::string& uuid = node.gpus[static_cast<std::size_t>(grant.gpu)].uuid;
+    const std::string& uuid = node.UuidOf(grant.gpu);
     if (uuid.empty()) return "";
     uuids += (uuids.empty() ? "" : ",") + uuid;
   }

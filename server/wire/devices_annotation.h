@@ -33,11 +33,11 @@ struct GrantedDevices {
   std::vector<MigGrant> mig;
 };
 
-// The value for that pod; UUIDs are those of the node, where they are known. Requires: the grants
-// are of GPUs that the node has.
+// The value for that pod; UUIDs are those of the node, where they are known. Requires: the node has
+// the devices (CheckDevices).
 std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node);
 
-// The value of berth.dev/visible-devices; empty: none is written. Requires: likewise.
+// The value of berth.dev/visible-devices; empty: none is written. Requires: as EncodeDevices.
 std::string VisibleDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node);
 
 // The pod's grants, put together again from those of its containers: exactly what EncodeDevices

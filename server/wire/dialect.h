@@ -214,7 +214,8 @@ class Dialect {
                                           ObservedPod&) const {
     return {};
   }
-  // Adds the annotations by which the node's agent hears of the placement.
+  // Adds the annotations by which the node's agent hears of the placement. Requires: the node has
+  // its devices (CheckDevices).
   virtual void WriteGrants(const PodRequest&, const Placement&, const NodeSpec&, WallTime,
                            Annotations&) const {}
 };

@@ -93,8 +93,10 @@ TEST(HamiBinding, HasTheBytesThatHamisPluginReads) {
 
 // The pod as the API server has it once it is bound so.
 Json Bound(const Json& pod, const NodeSpec& node) {
-  const Json binding = Json::parse(
-      EncodeBinding(PodOf(pod), Placed(), node, "0123456789abcdef", kNow, *test::AllDialects()));
+  const auto text =
+      EncodeBinding(PodOf(pod), Placed(), node, "0123456789abcdef", kNow, *test::AllDialects());
+  EXPECT_TRUE(text) << text.error().message;
+  const Json binding = Json::parse(text.value_or("{}"));
   Json bound = pod;
   for (const auto& [key, value] : binding["metadata"]["annotations"].items()) {
     bound["metadata"]["annotations"][key] = value;

@@ -21,6 +21,21 @@ TEST(ValidateNode, TakesNodesFromEmptyToFull) {
   EXPECT_TRUE(Validate(ANode(std::string(253, 'a')).Spec()).has_value());
 }
 
+TEST(NodeSpec, HasTheGpusThatItSaysAndNoOthers) {
+  const NodeSpec node = ANode("n").Gpus(2).Spec();
+  EXPECT_EQ(node.FindGpu(1), &node.gpus[1]);
+  for (const int beyond : {2, 63, 64, 1'000, DeviceGrant::kUnknown}) {
+    EXPECT_EQ(node.FindGpu(beyond), nullptr) << beyond;
+    EXPECT_EQ(node.UuidOf(beyond), "");
+  }
+  const Placement placement = APod("p").Whole(2).On("n", {1, 2});
+  EXPECT_EQ(GpusAmong(placement.grants, 2), GpuBit(1));
+  EXPECT_EQ(GpusAmong(placement.grants, 0), 0U);
+  EXPECT_EQ(CheckDevices(placement, node).error().message,
+            "node n: want a node with GPU 2, got one with 2 GPUs");
+  EXPECT_TRUE(CheckDevices(placement, ANode("n").Gpus(3).Spec()));
+}
+
 TEST(ValidateNode, NamesTheFieldThatIsWrong) {
   struct Case {
     std::string description;

@@ -115,6 +115,20 @@ TEST_F(ApiBinderTest, WritesNodeAndDevicesInOneStep) {
   EXPECT_EQ(api_.bindings(), 1);
 }
 
+// The node has lost GPUs, or another one came under its name: nothing else is written in its place.
+TEST_F(ApiBinderTest, ADeviceThatTheNodeDoesNotHaveIsWrittenNowhere) {
+  for (const std::size_t gpus : {0U, 1U, 3U}) {
+    node_.gpus.resize(gpus);
+    const Status bound = Bind();
+    ASSERT_FALSE(bound);
+    EXPECT_EQ(bound.error().code, Errc::kInternal);
+    const std::string missing = gpus < 2 ? "1" : "3";
+    EXPECT_EQ(bound.error().message, "node n1: want a node with GPU " + missing +
+                                         ", got one with " + std::to_string(gpus) + " GPUs");
+  }
+  EXPECT_EQ(api_.bindings(), 0);
+}
+
 TEST_F(ApiBinderTest, SendsAgainWhatIsRefusedForNow) {
   faults_ = {Fault::kTooMany, Fault::kInternal, Fault::kNeverCame};
   EXPECT_TRUE(Bind());

@@ -69,7 +69,7 @@ class PodSinkTest : public testing::Test {
     const auto observed = wire::DecodeObservedPod(Text(pod), rules_);
     ASSERT_TRUE(observed);
     const Placement placement{"n", 0, 0, {{gpu, 1000, 0}}};
-    const Status reserved = state_.Reserve(observed->pod, placement, kLater);
+    const auto reserved = state_.Reserve(observed->pod, placement, kLater);
     ASSERT_TRUE(reserved.has_value()) << reserved.error().message;
   }
   [[nodiscard]] std::optional<PodState> StateOf(const std::string& uid) const {
