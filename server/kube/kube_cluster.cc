@@ -376,7 +376,7 @@ KubeClusterStats KubeCluster::stats() const {
   stats.events_dropped = events_.dropped();
   stats.wakes = waker_.stats();
   stats.refusals = starts_.stats();
-  stats.disputed_pods = parts_.state.Disputes().size();
+  stats.disputed_pods = parts_.state.DisputeCount();
   for (const auto& extension : extensions_) extension->AddTo(stats.extensions);
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {
