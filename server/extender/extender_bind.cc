@@ -259,7 +259,8 @@ Result<PodTruth> Extender::Settle(const PodId& id) {
   const std::optional<ClusterState::Doubt> doubt = parts_.state.DoubtAbout(id.uid);
   Result<PodTruth> truth = parts_.binder.Find(id);
   if (doubt && truth && truth->placement) {
-    parts_.state.Settle(*doubt, PodBound{truth->pod, *truth->placement, true, truth->leaving});
+    parts_.state.Settle(*doubt, PodBound{truth->pod, *truth->placement, true, truth->leaving,
+                                         truth->lacks_devices});
   } else if (doubt && (truth || truth.error().code == Errc::kNotFound)) {
     parts_.state.Settle(*doubt, std::nullopt);
   }

@@ -82,7 +82,7 @@ Result<PodTruth> FindPod(ApiClient& client, const wire::PodRules& rules, const P
   auto pod = wire::DecodeObservedPod(PaddedText(std::move(response.body)), rules);
   if (!pod) return Fail(Errc::kUnavailable, std::move(pod).error().message);
   if (pod->pod.id.uid != id.uid) return Fail(Errc::kNotFound, "pod was replaced by another one");
-  PodTruth truth{std::move(pod->pod), std::nullopt, pod->terminating};
+  PodTruth truth{std::move(pod->pod), std::nullopt, pod->terminating, pod->lacks_devices};
   if (!pod->node.empty() && !pod->over) truth.placement = std::move(pod->placement);
   return truth;
 }

@@ -54,8 +54,8 @@ void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
               "another claim has a part")
       .Sample(cluster.audit.double_grants + cluster.extensions.overlapping_claims);
   text.Family("berth_pods_disputed", "gauge",
-              "Pods whose annotation names other devices than they are known to have, or that they "
-              "cannot have")
+              "Pods whose annotation berth.dev/devices is gone, or names devices that they are not "
+              "known to have or cannot have")
       .Sample(cluster.disputed_pods);
   text.Family("berth_audit_unknown_devices", "gauge", "Grants of GPUs that the node does not have")
       .Sample(cluster.audit.unknown_devices);

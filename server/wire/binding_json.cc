@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/binding_json.h"
 
+#include "server/wire/devices_annotation.h"
 #include "server/wire/strict_json.h"
 
 namespace berth::wire {
@@ -13,7 +14,7 @@ Result<std::string> EncodeBinding(const PodRequest& pod, const Placement& placem
   for (const Dialect& dialect : dialects) {
     dialect.WriteGrants(pod, placement, node, now, written);
   }
-  Json annotations = {{"berth.dev/decision", decision}};
+  Json annotations = {{kDecisionKey, decision}};
   for (const auto& [key, value] : written) annotations[key] = value;
   return JsonText({{"apiVersion", "v1"},
                    {"kind", "Binding"},

@@ -25,6 +25,8 @@
 namespace berth::wire {
 
 inline constexpr std::string_view kDevicesKey = "berth.dev/devices";
+// The decision's id in the log: beside every Binding of Berth's.
+inline constexpr std::string_view kDecisionKey = "berth.dev/decision";
 inline constexpr std::string_view kVisibleDevicesKey = "berth.dev/visible-devices";
 
 // As in Placement.

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "server/wire/devices_annotation.h"
 #include "server/wire/object_reader.h"
 #include "server/wire/pod_json.h"
 
@@ -92,6 +93,7 @@ bool IsOver(const PodFields& fields) {
 Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules) {
   BERTH_TRY(PodFields fields, ReadWholePod(text, rules));
   ObservedPod observed;
+  const bool decided = fields.parts.annotations.contains(kDecisionKey);
   const auto [dialect, grants] = TakeGrants(rules.dialects(), fields.parts);
   const bool asks_for_gpus = AsksForGpus(fields.parts);
   observed.pod = rules.ToRequest(std::move(fields.parts));
@@ -104,7 +106,10 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   observed.unschedulable = fields.unschedulable;
   observed.created = fields.created;
   observed.resource_version = std::move(fields.resource_version);
-  if (!observed.node.empty()) Place(observed, dialect, grants, asks_for_gpus);
+  observed.lacks_devices = decided && asks_for_gpus && observed.pod.shape.wants_gpu() &&
+                           !observed.node.empty() && (!grants || grants.key() != kDevicesKey);
+  const Dialect* const believed = observed.lacks_devices ? nullptr : dialect;
+  if (!observed.node.empty()) Place(observed, believed, grants, asks_for_gpus);
   return observed;
 }
 

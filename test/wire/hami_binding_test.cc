@@ -117,6 +117,7 @@ TEST(HamiBinding, IsReadBackAsTheSameDevices) {
   EXPECT_EQ(ours.placement.mig, Placed().mig);
   // By HAMi's record alone, as of a pod that its scheduler placed.
   bound["metadata"]["annotations"].erase("berth.dev/devices");
+  bound["metadata"]["annotations"].erase("berth.dev/decision");
   const ObservedPod theirs = Observe(bound);
   EXPECT_EQ(theirs.problem, "");
   const NodeSpec node = HamiNode();

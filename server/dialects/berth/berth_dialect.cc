@@ -31,7 +31,7 @@ constexpr std::size_t kMostModels = 64;  // that a pod may name; each node is co
 
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
 constexpr std::array<std::string_view, 9> kOtherKeys = {
-    wire::kDevicesKey,           wire::kVisibleDevicesKey,     "berth.dev/decision",
+    wire::kDevicesKey,           wire::kVisibleDevicesKey,     wire::kDecisionKey,
     "berth.dev/required-domain", "berth.dev/preferred-domain", "berth.dev/gang",
     "berth.dev/gang-size",       "berth.dev/gang-min",         "berth.dev/checkpointed-at"};
 
