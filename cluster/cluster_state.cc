@@ -144,7 +144,14 @@ void ClusterState::ReconsiderFreed() {
   while (!freed_.empty()) {
     const std::shared_ptr<const PodRecord> freed = std::move(freed_.back());
     freed_.pop_back();
-    for (const std::string& uid : disputes_.OpenBeside(freed->placement)) Reconsider(uid);
+    const Placement& left = freed->placement;
+    std::string uid;
+    while (!disputes_.IsHeldAgain(left, held_.On(left.node))) {
+      const auto next = disputes_.NextBeside(left, uid);
+      if (!next) break;
+      uid = *next;
+      Reconsider(uid);
+    }
   }
 }
 

@@ -234,16 +234,29 @@ std::vector<std::string> DeviceDisputes::OpenOn(std::string_view node) const {
   return {uids.begin(), uids.end()};
 }
 
-std::vector<std::string> DeviceDisputes::OpenBeside(const Placement& freed) const {
-  std::set<std::string> uids;
+std::optional<std::string> DeviceDisputes::NextBeside(const Placement& freed,
+                                                      const std::string& after) const {
+  const std::string* next = nullptr;
   const auto there = open_.find(freed.node);
-  if (there == open_.end()) return {};
+  if (there == open_.end()) return std::nullopt;
   for (const int device : NamedBy(freed)) {
-    if (device == kNotIndexed) continue;
     const auto naming = there->second.find(device);
-    if (naming != there->second.end()) uids.insert(naming->second.begin(), naming->second.end());
+    if (device == kNotIndexed || naming == there->second.end()) continue;
+    const auto uid = naming->second.upper_bound(after);
+    if (uid != naming->second.end() && (next == nullptr || *uid < *next)) next = &*uid;
   }
-  return {uids.begin(), uids.end()};
+  return next == nullptr ? std::nullopt : std::optional(*next);
+}
+
+bool DeviceDisputes::IsHeldAgain(const Placement& freed, const HeldOnNode& there) const {
+  return freed.mig.empty() && std::ranges::all_of(freed.grants, [&](const DeviceGrant& grant) {
+           const auto gpu = there.gpus.find(grant.gpu);
+           if (gpu == there.gpus.end()) return false;
+           const HeldPart& most = *gpu->second.parts.begin();
+           const auto entry = by_uid_.find(most.pod->pod.id.uid);
+           const bool waits = entry != by_uid_.end() && entry->second.open;
+           return !waits && most.milli == kMilliPerGpu && most.memory_mib >= grant.memory_mib;
+         });
 }
 
 const Placement& DeviceDisputes::SaidOf(std::string_view uid) const {
@@ -351,13 +364,22 @@ std::vector<DisputeChange> DeviceDisputes::TakeChanges(const SpecOf& spec_of) {
 }
 
 std::string DevicesText(const Placement& placement) {
-  std::string text;
+  constexpr std::size_t kMostNamed = 8;
+  std::vector<std::string> devices;
   for (const DeviceGrant& grant : placement.grants) {
-    text += (text.empty() ? "GPU " : ", GPU ") +
-            (grant.uuid.empty() ? std::to_string(grant.gpu) : grant.uuid);
-    if (grant.milli != kMilliPerGpu) text += " (" + std::to_string(grant.milli) + " milli)";
+    devices.push_back("GPU " + (grant.uuid.empty() ? std::to_string(grant.gpu) : grant.uuid));
+    if (grant.milli != kMilliPerGpu) {
+      devices.back() += " (" + std::to_string(grant.milli) + " milli)";
+    }
   }
-  for (const MigGrant& grant : placement.mig) text += (text.empty() ? "" : ", ") + NameOf(grant);
+  for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
+  std::string text;
+  for (std::size_t i = 0; i < std::min(devices.size(), kMostNamed); ++i) {
+    text += (i == 0 ? "" : ", ") + devices[i];
+  }
+  if (devices.size() > kMostNamed) {
+    text += " and " + std::to_string(devices.size() - kMostNamed) + " more";
+  }
   return text.empty() ? "no device" : text;
 }
 

@@ -65,8 +65,12 @@ class DeviceDisputes {
 
   // The pods that may still get the devices that they name on that node, by UID.
   [[nodiscard]] std::vector<std::string> OpenOn(std::string_view node) const;
-  // Those of them that name a device of the placement, which somebody has left.
-  [[nodiscard]] std::vector<std::string> OpenBeside(const Placement& freed) const;
+  // The next of them, by UID, that names a device of the placement, which somebody has left.
+  [[nodiscard]] std::optional<std::string> NextBeside(const Placement& freed,
+                                                      const std::string& after) const;
+  // Whether each GPU that somebody has left is held whole again, by a pod that is believed: then
+  // nothing has changed for the others.
+  [[nodiscard]] bool IsHeldAgain(const Placement& freed, const HeldOnNode& there) const;
   // What one of these says.
   [[nodiscard]] const Placement& SaidOf(std::string_view uid) const;
   // What to book for one of these now; nullopt: no change. Ends its dispute if there is room.
@@ -116,7 +120,7 @@ class DeviceDisputes {
 // Whether `said` is `known` with more detail.
 bool Specifies(const Placement& known, const Placement& said);
 
-// "GPU 0, GPU 3 (500 milli)".
+// "GPU 0, GPU 3 (500 milli)"; of more than eight devices the first: disputes are kept as text.
 std::string DevicesText(const Placement& placement);
 
 }  // namespace berth

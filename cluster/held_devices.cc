@@ -31,7 +31,7 @@ void HeldDevices::Add(const PodRecord& record, const NodeSpec* node) {
   HeldOnNode& held = by_node_[record.placement.node];
   for (const DeviceGrant& grant : record.placement.grants) {
     if (grant.gpu < 0) continue;
-    HeldGpu& gpu = held.gpus[grant.gpu];
+    HeldGpu& gpu = held.gpus.try_emplace(grant.gpu).first->second;
     gpu.milli += grant.milli;
     gpu.memory_mib += grant.memory_mib;
     gpu.parts.insert({grant.milli, grant.memory_mib, &record});

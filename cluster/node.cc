@@ -200,7 +200,7 @@ void Node::CountAll() {
   places_taken_ = 0;
   for (const auto& pod : pods_) Count(*pod, 1);
   for (const auto& pod : pods_) {
-    if (unattributed_ == 0) break;
+    if (unattributed_ == 0 || IsOverfull()) break;
     Assume(*pod);
   }
   FindClosed();
@@ -220,6 +220,11 @@ bool Node::IsAssumed(const PodRecord& pod) const {
   return pod.unattributed() ||
          std::ranges::any_of(pod.placement.grants,
                              [this](const DeviceGrant& grant) { return !Has(grant.gpu); });
+}
+
+bool Node::IsOverfull() const {
+  return !gpus_.empty() &&
+         std::ranges::all_of(gpus_, [](const GpuFree& gpu) { return gpu.milli < 0; });
 }
 
 // Unknown grants, or grants of GPUs that the spec does not have.

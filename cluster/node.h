@@ -5,7 +5,8 @@
 // Free amounts are the amounts of the spec minus those that the pods on the node take, so the order
 // in which pods came and went leaves no trace. They can be negative: pods may be bound past Berth.
 // If the GPUs of such a pod are unknown, some are assumed (assumed_grants.h): after the known
-// grants, in the order of the UIDs. MIG devices are counted apart (mig_use.h). A GPU of which a
+// grants, in the order of the UIDs, until each GPU is overfull: nothing fits there then, and anybody
+// may name the node in thousands of pods. MIG devices are counted apart (mig_use.h). A GPU of which a
 // ResourceClaim holds anything has nothing free. A grant of a GPU that the spec does not have (any
 // more) is assumed to be one of those that it has.
 //
@@ -247,6 +248,8 @@ class Node {
   [[nodiscard]] bool Has(int gpu) const { return spec_->FindGpu(gpu) != nullptr; }
   [[nodiscard]] bool IsAssumed(const PodRecord& pod) const;
   void Assume(const PodRecord& pod);
+  // More is held of each of its GPUs than it has.
+  [[nodiscard]] bool IsOverfull() const;
   void FindClosed();
 
   // What an evaluation reads comes first.
