@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 5> kLookedAt = {"base", "topology", "cluster", "scoring",
+constexpr std::array<std::string_view, 5> kSearched = {"base", "topology", "cluster", "scoring",
                                                        "server"};
 
 // What comes between the index and the list: "" = the text has no such place.
@@ -34,7 +34,7 @@ std::string UnboundedIn(const std::string& text) {
 TEST(GrantIndices, AreLookedUpAndNeverTakenForAPositionInAList) {
   const fs::path root = test::SourceDir();
   std::size_t looked_at = 0;
-  for (const std::string_view room : kLookedAt) {
+  for (const std::string_view room : kSearched) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
       const fs::path& path = entry.path();
       if (path.extension() != ".h" && path.extension() != ".cc") continue;
