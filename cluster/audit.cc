@@ -38,23 +38,52 @@ void CountGrants(const Node& node, const PodRecords& pods, AuditReport& report) 
              [&](int gpu) { sums[static_cast<std::size_t>(gpu)].milli = kMilliPerGpu; });
   for (const auto& pod : pods) {
     for (const DeviceGrant& grant : pod->placement.grants) {
-      const auto index = static_cast<std::size_t>(grant.gpu);
-      if (grant.gpu < 0 || index >= gpus.size()) {
+      const GpuSpec* const gpu = node.spec().FindGpu(grant.gpu);
+      if (gpu == nullptr) {
         // A name may become known with the node's UUIDs.
         if (grant.uuid.empty()) ++report.unknown_devices;
         continue;
       }
-      sums[index].milli += grant.milli;
-      sums[index].memory_mib += grant.memory_mib;
-      sums[index].holders.push_back(pod.get());
+      Sum& sum = sums[static_cast<std::size_t>(gpu - gpus.data())];
+      sum.milli += grant.milli;
+      sum.memory_mib += grant.memory_mib;
+      sum.holders.push_back(pod.get());
     }
   }
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     const bool over_memory = gpus[i].memory_mib > 0 && sums[i].memory_mib > gpus[i].memory_mib;
-    if (sums[i].milli > kMilliPerGpu || over_memory) {
+    const bool over_users =
+        gpus[i].most_users > 0 && std::ssize(sums[i].holders) > gpus[i].most_users;
+    if (sums[i].milli > kMilliPerGpu || over_memory || over_users) {
       CountDouble(node, static_cast<int>(i), sums[i].holders, report);
     }
   }
+}
+
+// Whether more is held than there is once the unknown devices are assumed somewhere.
+bool IsOverfull(const Node& node) {
+  if (node.spec().places.count > 0) return node.free_places() < 0;
+  return node.unattributed() > 0 && std::ranges::any_of(node.gpus(), [](const GpuFree& free) {
+           return free.milli < 0 || free.memory_mib < 0;
+         });
+}
+
+void CountOverfull(const Node& node, const PodRecords& pods, AuditReport& report) {
+  if (!IsOverfull(node)) return;
+  ++report.overfull_nodes;
+  if (report.overfull.size() >= kMostNamed) return;
+  const bool places = node.spec().places.count > 0;
+  std::string text =
+      "node " + node.spec().name + " has " +
+      std::to_string(places ? node.spec().places.count : static_cast<int>(node.gpus().size())) +
+      (places ? " places on GPUs; on it: " : " GPUs; bound past Berth: ");
+  std::size_t named = 0;
+  for (const auto& pod : pods) {
+    if (!(places ? pod->pod.shape.wants_gpu() : pod->unattributed())) continue;
+    if (++named > kMostNamed) break;
+    text += (named == 1 ? "" : ", ") + pod->pod.id.full_name();
+  }
+  report.overfull.push_back(std::move(text));
 }
 
 std::vector<const PodRecord*> HoldersOf(const MigSpec& spec, std::size_t gpu,
@@ -111,6 +140,7 @@ AuditReport Audit(const ClusterState::Contents& contents, Instant now, Duration 
     const Node& node = contents.snapshot->node(i);
     PodRecords& pods = by_node[node.spec().name];
     CountGrants(node, pods, report);
+    CountOverfull(node, pods, report);
     if (node.spec().mig.known()) CountMigGrants(node, pods, report);
     if (node !=
         Node(std::make_shared<const NodeSpec>(node.spec()), std::move(pods), node.claims())) {

@@ -14,14 +14,20 @@
 namespace berth {
 
 struct AuditReport {
-  // GPUs of which more was granted than they have (devices held by claims, claimed_gpu.h, count as
-  // granted), and MIG devices that cannot exist together with others.
+  // GPUs of which more was granted than they have, or to more users than their agent serves (devices
+  // held by claims, claimed_gpu.h, count as granted), and MIG devices that cannot exist together
+  // with others.
   std::size_t double_grants = 0;
   std::size_t unknown_devices = 0;  // grants of GPUs or MIG devices that the node does not have
   std::size_t orphaned_reservations = 0;  // overdue for longer than the grace
   std::size_t differences = 0;            // nodes whose free amounts are not what their pods leave
+  // Nodes on which pods with unknown devices (they were bound past Berth) hold more than the others
+  // leave. A node that shows no GPU at all, while its device plugin starts, is not one of them.
+  std::size_t overfull_nodes = 0;
   // The first of the double grants: "GPU 3 of node n1: ns/a, ns/b".
   std::vector<std::string> double_granted = {};
+  // The first of the overfull nodes: "node n1 has 2 GPUs; bound past Berth: ns/a, ns/b".
+  std::vector<std::string> overfull = {};
   friend bool operator==(const AuditReport&, const AuditReport&) = default;
 };
 

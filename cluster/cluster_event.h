@@ -30,6 +30,8 @@ struct PodBound {
   // annotation, so it is believed only if it contradicts nothing that is known (device_disputes.h).
   bool devices_annotated = false;
   bool leaving = false;  // it was told to end, and holds its devices until it has
+  // Berth chose devices for it once, and it does not say any more which they are.
+  bool lacks_devices = false;
 };
 struct PodGone {
   std::string uid;

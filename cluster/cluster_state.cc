@@ -33,6 +33,12 @@ bool SameLabels(const std::shared_ptr<const Labels>& a, const std::shared_ptr<co
   return a == b || (a != nullptr && b != nullptr && *a == *b);
 }
 
+// Whether the one has all that the other one had.
+bool HasDevicesOf(const PodRecord& now, const PodRecord& before) {
+  return now.placement.grants == before.placement.grants &&
+         now.placement.mig == before.placement.mig;
+}
+
 // Whether the event changes anything: most changes of a pod concern its status.
 bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& placement,
             const std::shared_ptr<const Placement>& said) {
@@ -75,7 +81,10 @@ Status ClusterState::Apply(std::span<const ClusterEvent> events) {
     }
   }
   const MutexLock lock(mutex_);
-  for (const ClusterEvent& event : events) ApplyOne(event);
+  for (const ClusterEvent& event : events) {
+    ApplyOne(event);
+    ReconsiderFreed();
+  }
   Publish();
   return {};
 }
@@ -84,8 +93,7 @@ void ClusterState::ApplyOne(const ClusterEvent& event) {
   if (const auto* upserted = std::get_if<NodeUpserted>(&event)) {
     UpsertNode(upserted->spec);
   } else if (const auto* removed = std::get_if<NodeRemoved>(&event)) {
-    node_set_changed_ = specs_.erase(removed->name) > 0 || node_set_changed_;
-    refusing_.erase(removed->name);  // another machine may come under its name
+    RemoveNode(removed->name);
   } else if (const auto* bound = std::get_if<PodBound>(&event)) {
     Show(*bound);
   } else if (const auto* missed = std::get_if<PodMissed>(&event)) {
@@ -113,22 +121,36 @@ void ClusterState::Book(const PodBound& bound) {
   const std::shared_ptr<const PodRecord> held = Find(bound.pod.id.uid);
   const Placement read = WithIndices(bound.placement, spec);
   const Placement placement =
-      bound.devices_annotated ? disputes_.Believe(bound, held.get(), PodsOn(node), spec) : read;
+      bound.devices_annotated ? disputes_.Believe(bound, held.get(), held_.On(node), spec) : read;
   const auto said = SaidToKeep(bound.placement, read, placement, held.get());
   if (held != nullptr && !IsNews(*held, bound, placement, said)) return;
   Keep(RecordOf(bound.pod, placement, PodState::kBound, {}, bound.devices_annotated, bound.leaving,
                 said));
-  Reconsider(node);
 }
 
-void ClusterState::Reconsider(const std::string& node) {
-  for (const std::string& uid : disputes_.OpenOn(node)) {
-    const std::shared_ptr<const PodRecord> held = Find(uid);
-    if (held == nullptr) continue;
-    const Placement said = disputes_.SaidOf(uid);
-    if (auto placement = disputes_.Reconsider(uid, *held, PodsOn(node), SpecOf(node))) {
-      const auto kept = SaidToKeep(said, *placement, *placement, held.get());
-      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, true, held->leaving, kept));
+void ClusterState::Reconsider(const std::string& uid) {
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr) return;
+  const std::string& node = held->placement.node;
+  const Placement said = disputes_.SaidOf(uid);
+  if (auto placement = disputes_.Reconsider(uid, *held, held_.On(node), SpecOf(node))) {
+    const auto kept = SaidToKeep(said, *placement, *placement, held.get());
+    Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, true, held->leaving, kept));
+  }
+}
+
+// One of them may leave devices in its turn, for another one; each changes twice at most.
+void ClusterState::ReconsiderFreed() {
+  while (!freed_.empty()) {
+    const std::shared_ptr<const PodRecord> freed = std::move(freed_.back());
+    freed_.pop_back();
+    const Placement& left = freed->placement;
+    std::string uid;
+    while (!disputes_.IsHeldAgain(left, held_.On(left.node))) {
+      const auto next = disputes_.NextBeside(left, uid);
+      if (!next) break;
+      uid = *next;
+      Reconsider(uid);
     }
   }
 }
@@ -147,9 +169,31 @@ void ClusterState::DisputeUnknownDevices(const NodeSpec& spec) {
   }
 }
 
+DeviceDisputes::SpecOf ClusterState::Specs() const {
+  return [&specs = specs_](std::string_view node) -> const NodeSpec* {
+    const auto spec = specs.find(node);
+    return spec == specs.end() ? nullptr : spec->second.get();
+  };
+}
+
 std::vector<DeviceDispute> ClusterState::Disputes() const {
   const MutexLock lock(mutex_);
-  return disputes_.List();
+  return disputes_.List(Specs());
+}
+
+std::size_t ClusterState::DisputeCount() const {
+  const MutexLock lock(mutex_);
+  return disputes_.Count(Specs());
+}
+
+std::vector<DisputeChange> ClusterState::TakeDisputeChanges() {
+  const MutexLock lock(mutex_);
+  return disputes_.TakeChanges(Specs());
+}
+
+std::uint64_t ClusterState::DisputeChecks() const {
+  const MutexLock lock(mutex_);
+  return disputes_.checks();
 }
 
 void ClusterState::Leave(std::string_view uid) {
@@ -193,6 +237,8 @@ void ClusterState::UpsertNode(const NodeSpec& said) {
   auto shared = std::make_shared<const NodeSpec>(std::move(spec));
   const bool is_new = known == specs_.end();
   specs_.insert_or_assign(shared->name, shared);
+  held_.Recount(shared->name, PodsOn(shared->name), shared.get());
+  disputes_.NodeChanges(shared->name);
   if (is_new || node_set_changed_) {
     node_set_changed_ = true;  // the snapshot is rebuilt whole when it is published
   } else {
@@ -200,7 +246,15 @@ void ClusterState::UpsertNode(const NodeSpec& said) {
   }
   FindNamedGpus(*shared);
   if (is_new) DisputeUnknownDevices(*shared);
-  Reconsider(shared->name);
+  for (const std::string& uid : disputes_.OpenOn(shared->name)) Reconsider(uid);
+}
+
+void ClusterState::RemoveNode(const std::string& name) {
+  refusing_.erase(name);  // another machine may come under its name
+  if (specs_.erase(name) == 0) return;
+  node_set_changed_ = true;
+  held_.Recount(name, PodsOn(name), nullptr);
+  disputes_.NodeChanges(name);
 }
 
 void ClusterState::Claim(const GpusClaimed& claimed) {
@@ -220,8 +274,9 @@ std::shared_ptr<const Node> ClusterState::BuildNode(
   return std::make_shared<const Node>(spec, PodsOn(spec->name), claims_.HeldOn(spec->name));
 }
 
-Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
-                             Instant settle_after) {
+Result<std::shared_ptr<const Node>> ClusterState::Reserve(const PodRequest& pod,
+                                                          const Placement& placement,
+                                                          Instant settle_after) {
   const MutexLock lock(mutex_);
   const NodeIndex index = next_.names().Find(placement.node);
   if (index == kNoNode) {
@@ -231,17 +286,18 @@ Status ClusterState::Reserve(const PodRequest& pod, const Placement& placement,
   if (held != nullptr && held->state == PodState::kBound) {
     return Fail(Errc::kConflict, "pod is bound to node " + held->placement.node + " already");
   }
-  const Node& node = next_.node(index);
-  const bool stays = held != nullptr && held->placement.node == placement.node;
-  Status fits = stays
-                    ? node.Without([&held](const PodRecord& other) { return &other == held.get(); })
-                          .CanTake(placement)
-                    : node.CanTake(placement);
-  if (!fits) return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
+  std::shared_ptr<const Node> node = next_.shared(index);
+  if (held != nullptr && held->placement.node == placement.node) {
+    node = std::make_shared<const Node>(
+        node->Without([&held](const PodRecord& other) { return &other == held.get(); }));
+  }
+  if (Status fits = node->CanTake(placement); !fits) {
+    return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
+  }
   Keep(RecordOf(pod, placement, PodState::kReserved, settle_after));
   unshown_[pod.id.uid] = {++doubts_, false};
   Publish();
-  return {};
+  return node;
 }
 
 Status ClusterState::Plan(std::span<const PodPlacement> pods) {
@@ -425,12 +481,14 @@ void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
     Erase(uid);
   } else if (held != nullptr) {
     Unlist(*held);
+    if (!HasDevicesOf(*record, *held)) freed_.push_back(held);
   }
   if (record->state == PodState::kReserved) deadlines_.emplace(record->settle_after, uid);
   gangs_.Add(record->pod.gang.id, node);
   PodRecords& pods = pods_by_node_[node];
   pods.insert(PositionOf(pods, uid), record);
   pods_.emplace(uid, record);
+  held_.Add(*record, SpecOf(node));
   ChangeNode(node, [&record](Node& changed) { changed.Put(record); });
 }
 
@@ -442,6 +500,7 @@ void ClusterState::Unlist(const PodRecord& record) {
   const auto pods = pods_by_node_.find(record.placement.node);
   pods->second.erase(PositionOf(pods->second, uid));
   if (pods->second.empty()) pods_by_node_.erase(pods);
+  held_.Remove(record, SpecOf(record.placement.node));
   pods_.erase(uid);
 }
 
@@ -451,14 +510,14 @@ void ClusterState::Erase(std::string_view uid) {
   Unlist(*held);
   unshown_.erase(held->pod.id.uid);
   ChangeNode(held->placement.node, [&held](Node& changed) { changed.Remove(held->pod.id.uid); });
-  Reconsider(held->placement.node);
+  freed_.push_back(held);
 }
 
 template <class Change>
 void ClusterState::ChangeNode(const std::string& name, Change change) {
   if (node_set_changed_) return;  // everything is rebuilt when published
   const NodeIndex index = next_.names().Find(name);
-  if (index == kNoNode) return;
+  if (index == kNoNode || ++changes_[name] > 1) return;
   auto node = std::make_shared<Node>(next_.node(index));
   change(*node);
   next_ = next_.With(index, std::move(node));
@@ -473,6 +532,12 @@ void ClusterState::RebuildSnapshot() {
 }
 
 void ClusterState::Publish() {
+  ReconsiderFreed();
+  for (const auto& [name, changes] : changes_) {
+    const auto spec = specs_.find(name);
+    if (changes > 1 && spec != specs_.end() && !node_set_changed_) ReplaceNode(spec->second);
+  }
+  changes_.clear();
   if (node_set_changed_) RebuildSnapshot();
   if (next_.IsSame(*current_)) return;
   current_ = std::make_shared<const Snapshot>(next_, departed_);

@@ -30,8 +30,8 @@
 //
 //   BERTH_TRY_STATUS(state.Apply(events));  // nodes and bound pods
 //   const auto snapshot = state.Current();  // any decision runs on it, without a lock
-//   BERTH_TRY_STATUS(state.Reserve(pod, placement, clock.Now() + 30s));
-//   if (Bind(pod, placement.node)) {
+//   BERTH_TRY(const auto node, state.Reserve(pod, placement, clock.Now() + 30s));
+//   if (Bind(pod, placement, node->spec())) {
 //     BERTH_TRY_STATUS(state.Confirm(pod.id.uid));
 //   } else {
 //     state.Forget(pod.id.uid);
@@ -41,6 +41,7 @@
 // Snapshot and run without it. Every change publishes a new Snapshot before it returns.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -59,6 +60,7 @@
 #include "cluster/cluster_event.h"
 #include "cluster/device_disputes.h"
 #include "cluster/gang_members.h"
+#include "cluster/held_devices.h"
 #include "cluster/node_claims.h"
 #include "cluster/pod_record.h"
 #include "cluster/snapshot.h"
@@ -84,10 +86,12 @@ class ClusterState {
 
   // Holds the placement for the pod, if it fits the newest state, until it is confirmed or
   // forgotten. After settle_after the caller has to ask the cluster about it. A pod that is
-  // reserved already is moved (its own holdings count as free). Error: kConflict if it does not fit
-  // or the pod is bound, kNotFound if the node is unknown; nothing changes then.
-  Status Reserve(const PodRequest& pod, const Placement& placement, Instant settle_after)
-      BERTH_EXCLUDES(mutex_);
+  // reserved already is moved (its own holdings count as free). Returns the node for which that was
+  // found, without the pod: what is told of the placement has to be told by this one, since the
+  // cluster's may have other GPUs by now. Error: kConflict if it does not fit or the pod is bound,
+  // kNotFound if the node is unknown; nothing changes then.
+  Result<std::shared_ptr<const Node>> Reserve(const PodRequest& pod, const Placement& placement,
+                                              Instant settle_after) BERTH_EXCLUDES(mutex_);
 
   // Holds the placements for the pods, all of them or none, with one new snapshot. Each is checked
   // with those before it in place. Pods that are planned already are moved. Error: as Reserve, of
@@ -123,8 +127,13 @@ class ClusterState {
   [[nodiscard]] std::vector<std::string> BoundUids() const BERTH_EXCLUDES(mutex_);
   // The UIDs of the pods that were reserved or bound here and not confirmed by a PodBound since.
   [[nodiscard]] std::vector<std::string> UnshownUids() const BERTH_EXCLUDES(mutex_);
-  // The pods whose annotation is not believed, by UID.
+  // The pods on known nodes whose annotation is not believed, by UID; how many they are.
   [[nodiscard]] std::vector<DeviceDispute> Disputes() const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::size_t DisputeCount() const BERTH_EXCLUDES(mutex_);
+  // Those of which that has changed since the last call; the first call: all. For one caller.
+  [[nodiscard]] std::vector<DisputeChange> TakeDisputeChanges() BERTH_EXCLUDES(mutex_);
+  // How often an annotation was compared with the books: the work that annotations make.
+  [[nodiscard]] std::uint64_t DisputeChecks() const BERTH_EXCLUDES(mutex_);
   // The pods of that gang, on any node, with the snapshot of the same moment.
   struct GangContents {
     std::shared_ptr<const Snapshot> snapshot;
@@ -143,7 +152,7 @@ class ClusterState {
   [[nodiscard]] Contents Everything() const BERTH_EXCLUDES(mutex_);
 
  private:
-  using Specs = std::map<std::string, std::shared_ptr<const NodeSpec>, std::less<>>;
+  using SpecMap = std::map<std::string, std::shared_ptr<const NodeSpec>, std::less<>>;
 
   // Puts the record in place of the one with its UID, if there is one / takes one out. Both change
   // the node too.
@@ -157,8 +166,11 @@ class ClusterState {
   void Book(const PodBound& bound) BERTH_REQUIRES(mutex_);
   // Of the pods there, the GPUs that the node has by the UUIDs that it says now.
   void FindNamedGpus(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
-  // Believes devices of disputed pods on the node for which there is room now.
-  void Reconsider(const std::string& node) BERTH_REQUIRES(mutex_);
+  // Believes the devices that the disputed pod names, if there is room for them now.
+  void Reconsider(const std::string& uid) BERTH_REQUIRES(mutex_);
+  // The same of all disputed pods that name a device which somebody has left.
+  void ReconsiderFreed() BERTH_REQUIRES(mutex_);
+  [[nodiscard]] DeviceDisputes::SpecOf Specs() const BERTH_REQUIRES(mutex_);
   // Disputes annotations that name devices which the new node does not have.
   void DisputeUnknownDevices(const NodeSpec& spec) BERTH_REQUIRES(mutex_);
   void Unlist(const PodRecord& record) BERTH_REQUIRES(mutex_);  // all but the node
@@ -169,6 +181,7 @@ class ClusterState {
       BERTH_REQUIRES(mutex_);  // nullptr: not known
   void ApplyOne(const ClusterEvent& event) BERTH_REQUIRES(mutex_);
   void UpsertNode(const NodeSpec& said) BERTH_REQUIRES(mutex_);
+  void RemoveNode(const std::string& name) BERTH_REQUIRES(mutex_);
   void Offer(const GpusOffered& offered) BERTH_REQUIRES(mutex_);
   void Refuse(const GpuPodsRefused& refused) BERTH_REQUIRES(mutex_);
   void Claim(const GpusClaimed& claimed) BERTH_REQUIRES(mutex_);
@@ -177,14 +190,14 @@ class ClusterState {
   [[nodiscard]] std::shared_ptr<const Node> BuildNode(
       const std::shared_ptr<const NodeSpec>& spec) const BERTH_REQUIRES(mutex_);
   void RebuildSnapshot() BERTH_REQUIRES(mutex_);
-  // Replaces the node after its pods changed. Does nothing for an unknown node, which is built when
-  // it appears.
+  // Replaces the node after its pods changed; if they change again before there is a snapshot, it is
+  // built anew then. Does nothing for an unknown node, which is built when it appears.
   template <class Change>
   void ChangeNode(const std::string& name, Change change) BERTH_REQUIRES(mutex_);
   void Publish() BERTH_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  Specs specs_ BERTH_GUARDED_BY(mutex_);
+  SpecMap specs_ BERTH_GUARDED_BY(mutex_);
   std::set<std::string> refusing_ BERTH_GUARDED_BY(mutex_);  // nodes: NodeSpec::refuses_gpu_pods
   // The keys are the UIDs inside the records.
   std::unordered_map<std::string_view, std::shared_ptr<const PodRecord>> pods_
@@ -192,6 +205,11 @@ class ClusterState {
   // Also of nodes that are not known (yet).
   std::unordered_map<std::string, PodRecords> pods_by_node_ BERTH_GUARDED_BY(mutex_);
   const PodRecords no_pods_;
+  HeldDevices held_ BERTH_GUARDED_BY(mutex_);  // of pods_
+  // Records that are not in the books any more, or not with these devices: of this moment alone.
+  std::vector<std::shared_ptr<const PodRecord>> freed_ BERTH_GUARDED_BY(mutex_);
+  // How often the pods of these nodes have changed since the last snapshot.
+  std::map<std::string, int> changes_ BERTH_GUARDED_BY(mutex_);
   NodeClaims claims_ BERTH_GUARDED_BY(mutex_);
   GangMembers gangs_ BERTH_GUARDED_BY(mutex_);
   // By UID: pods reserved or bound here that no PodBound has shown since.

@@ -141,8 +141,8 @@ void Describe(Visit&& visit, const MigGrant& value) {
 
 template <class Visit>
 void Describe(Visit&& visit, const Placement& value) {
-  const auto& [node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes] = value;
-  visit(node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes);
+  const auto& [node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes, agent] = value;
+  visit(node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes, agent);
 }
 
 }  // namespace berth

@@ -53,8 +53,7 @@ Placement WithIndices(Placement said, const NodeSpec* node) {
       grant.gpu = static_cast<int>(gpu - gpus.begin());
       grant.uuid.clear();
     }
-    const auto index = static_cast<std::size_t>(grant.gpu);
-    if (index < gpus.size()) Complete(grant, gpus[index]);
+    if (const GpuSpec* const gpu = node->FindGpu(grant.gpu)) Complete(grant, *gpu);
   }
   std::ranges::sort(said.grants, {}, &DeviceGrant::gpu);
   return said;

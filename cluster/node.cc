@@ -7,6 +7,7 @@
 
 #include "base/dns_name.h"
 #include "cluster/assumed_grants.h"
+#include "cluster/mig_use.h"
 
 namespace berth {
 namespace {
@@ -70,6 +71,29 @@ Status Validate(const NodeSpec& spec) {
   return spec.mig.known() ? Validate(*spec.mig) : Status();
 }
 
+const std::string& NodeSpec::UuidOf(int index) const {
+  static const std::string kNotKnown;
+  const GpuSpec* const gpu = FindGpu(index);
+  return gpu == nullptr ? kNotKnown : gpu->uuid;
+}
+
+Status CheckDevices(const Placement& placement, const NodeSpec& node) {
+  const std::string where = "node " + node.name + ": ";
+  for (const DeviceGrant& grant : placement.grants) {
+    if (node.FindGpu(grant.gpu) != nullptr) continue;
+    return Fail(Errc::kInternal, where + "want a node with GPU " + std::to_string(grant.gpu) +
+                                     ", got one with " + std::to_string(node.gpus.size()) +
+                                     " GPUs");
+  }
+  for (const MigGrant& grant : placement.mig) {
+    const bool has = node.mig.known() && (!grant.exact() || SlotOf(*node.mig, grant));
+    if (has) continue;
+    return Fail(Errc::kInternal,
+                where + "want a node with MIG device " + NameOf(grant) + ", got one without it");
+  }
+  return {};
+}
+
 Node::Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods, Claims claims)
     : spec_(std::move(spec)), pods_(std::move(pods)), claims_(std::move(claims)) {
   CountAll();
@@ -101,7 +125,7 @@ Status Node::CanTake(const Placement& placement) const {
   int previous = -1;
   for (const DeviceGrant& grant : placement.grants) {
     const std::string name = "gpu " + std::to_string(grant.gpu);
-    if (grant.gpu < 0 || static_cast<std::size_t>(grant.gpu) >= gpus_.size()) {
+    if (!Has(grant.gpu)) {
       return Fail(Errc::kConflict, name + ": the node has " + std::to_string(gpus_.size()));
     }
     if (grant.gpu <= previous) {
@@ -176,7 +200,7 @@ void Node::CountAll() {
   places_taken_ = 0;
   for (const auto& pod : pods_) Count(*pod, 1);
   for (const auto& pod : pods_) {
-    if (unattributed_ == 0) break;
+    if (unattributed_ == 0 || IsOverfull()) break;
     Assume(*pod);
   }
   FindClosed();
@@ -196,6 +220,11 @@ bool Node::IsAssumed(const PodRecord& pod) const {
   return pod.unattributed() ||
          std::ranges::any_of(pod.placement.grants,
                              [this](const DeviceGrant& grant) { return !Has(grant.gpu); });
+}
+
+bool Node::IsOverfull() const {
+  return !gpus_.empty() &&
+         std::ranges::all_of(gpus_, [](const GpuFree& gpu) { return gpu.milli < 0; });
 }
 
 // Unknown grants, or grants of GPUs that the spec does not have.
@@ -260,11 +289,12 @@ void Node::Count(const PodRecord& pod, int sign) {
 
 void Node::Take(std::span<const DeviceGrant> grants, int sign) {
   for (const DeviceGrant& grant : grants) {
-    if (!Has(grant.gpu)) continue;
-    GpuFree& gpu = gpus_[static_cast<std::size_t>(grant.gpu)];
+    const GpuSpec* const spec = spec_->FindGpu(grant.gpu);
+    if (spec == nullptr) continue;
+    GpuFree& gpu = gpus_[static_cast<std::size_t>(spec - spec_->gpus.data())];
     gpu.milli -= sign * grant.milli;
     gpu.memory_mib -= sign * grant.memory_mib;
-    if (spec_->gpus[static_cast<std::size_t>(grant.gpu)].most_users > 0) gpu.users += sign;
+    if (spec->most_users > 0) gpu.users += sign;
   }
 }
 

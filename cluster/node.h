@@ -5,7 +5,8 @@
 // Free amounts are the amounts of the spec minus those that the pods on the node take, so the order
 // in which pods came and went leaves no trace. They can be negative: pods may be bound past Berth.
 // If the GPUs of such a pod are unknown, some are assumed (assumed_grants.h): after the known
-// grants, in the order of the UIDs. MIG devices are counted apart (mig_use.h). A GPU of which a
+// grants, in the order of the UIDs, until each GPU is overfull: nothing fits there then, and anybody
+// may name the node in thousands of pods. MIG devices are counted apart (mig_use.h). A GPU of which a
 // ResourceClaim holds anything has nothing free. A grant of a GPU that the spec does not have (any
 // more) is assumed to be one of those that it has.
 //
@@ -101,6 +102,14 @@ struct NodeSpec {
   double gpu_price = 0;  // of one of its GPUs in an hour, in any currency; 0 = not known
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
+  // The GPU of that index; nullptr: the node has none of it. Grants outlive what the node said when
+  // they were given, so the index of a grant is looked up here and used nowhere else (test/arch).
+  [[nodiscard]] const GpuSpec* FindGpu(int index) const {
+    const bool has = index >= 0 && static_cast<std::size_t>(index) < gpus.size();
+    return has ? &gpus[static_cast<std::size_t>(index)] : nullptr;
+  }
+  // Its UUID; "" where the node has none of it, or does not say.
+  [[nodiscard]] const std::string& UuidOf(int index) const;
   // Whether it offers GPUs of any kind, given out or not.
   [[nodiscard]] bool has_gpus() const { return !gpus.empty() || places.count > 0 || mig.known(); }
   // Whether who asks for a GPU gets a part of one: a place, or a partition or MIG device that
@@ -114,6 +123,10 @@ struct NodeSpec {
 // GPUs, GPUs beside places, more missing GPUs than there are, links of another number of GPUs,
 // invalid MIG devices.
 Status Validate(const NodeSpec& spec);
+
+// Whether the node has every device that the placement names. Error: kInternal naming the first that
+// it does not have.
+Status CheckDevices(const Placement& placement, const NodeSpec& node);
 
 // What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty if the
 // GPU can never hold it: too small, or asked by memory that is unknown. Of several GPUs it is one
@@ -235,11 +248,11 @@ class Node {
   void FindLowestPriority();
   void Count(const PodRecord& pod, int sign);
   void Take(std::span<const DeviceGrant> grants, int sign);
-  [[nodiscard]] bool Has(int gpu) const {
-    return gpu >= 0 && static_cast<std::size_t>(gpu) < gpus_.size();
-  }
+  [[nodiscard]] bool Has(int gpu) const { return spec_->FindGpu(gpu) != nullptr; }
   [[nodiscard]] bool IsAssumed(const PodRecord& pod) const;
   void Assume(const PodRecord& pod);
+  // More is held of each of its GPUs than it has.
+  [[nodiscard]] bool IsOverfull() const;
   void FindClosed();
 
   // What an evaluation reads comes first.

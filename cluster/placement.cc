@@ -39,6 +39,15 @@ DeviceGrant PartOfShare(const GpuShare& part, const GpuShare& whole, const GpuSh
 
 }  // namespace
 
+GpuMask GpusAmong(std::span<const DeviceGrant> grants, std::size_t gpus) {
+  GpuMask among = 0;
+  for (const DeviceGrant& grant : grants) {
+    const bool is_there = grant.gpu >= 0 && static_cast<std::size_t>(grant.gpu) < gpus;
+    if (is_there) among |= GpuBit(grant.gpu);
+  }
+  return among;
+}
+
 Placement WithoutDevices(std::string node, const RequestShape& shape) {
   Placement placement{std::move(node), shape.cpu_milli, shape.memory_bytes, {}};
   placement.ephemeral_bytes = shape.ephemeral_bytes;

@@ -3,12 +3,15 @@
 // Placement: a pod's node and what it takes there. A value.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cluster/pod_request.h"
+#include "topology/gpu_mask.h"
 
 namespace berth {
 
@@ -54,6 +57,9 @@ struct Placement {
   std::string agent = {};
   friend bool operator==(const Placement&, const Placement&) = default;
 };
+
+// The GPUs of the grants that are among the first `gpus` of a node.
+GpuMask GpusAmong(std::span<const DeviceGrant> grants, std::size_t gpus);
 
 // What a pod of that shape takes of the node beside devices.
 Placement WithoutDevices(std::string node, const RequestShape& shape);

@@ -34,6 +34,9 @@ class Snapshot {
   [[nodiscard]] const Node& node(NodeIndex index) const {
     return *(*chunks_[index / kChunkNodes])[index % kChunkNodes];
   }
+  [[nodiscard]] const std::shared_ptr<const Node>& shared(NodeIndex index) const {
+    return (*chunks_[index / kChunkNodes])[index % kChunkNodes];
+  }
   [[nodiscard]] const NodeNameTable& names() const { return *names_; }
 
   // How many nodes have taints.

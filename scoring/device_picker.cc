@@ -91,10 +91,8 @@ std::vector<GpuMask> HoldersOf(const Node& node, GpuMask idle) {
   for (const auto& pod : node.pods()) {
     GpuMask held = 0;
     for (const DeviceGrant& grant : pod->placement.grants) {
-      if (grant.gpu < 0 || grant.gpu >= GpuCount(node)) continue;
-      if (node.spec().gpus[static_cast<std::size_t>(grant.gpu)].healthy) {
-        held |= GpuBit(grant.gpu) & ~idle;
-      }
+      const GpuSpec* const gpu = node.spec().FindGpu(grant.gpu);
+      if (gpu != nullptr && gpu->healthy) held |= GpuBit(grant.gpu) & ~idle;
     }
     if (held == 0) continue;
     std::erase_if(holders, [&held](GpuMask other) {

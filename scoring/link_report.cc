@@ -55,8 +55,7 @@ std::string LinkShortage(const Node& node, const RequestShape& shape) {
 std::optional<double> LinkQualityRatio(const Node& node, const Placement& placement) {
   const GpuLinks& links = node.spec().links;
   if (placement.grants.size() < 2 || !links.known()) return std::nullopt;
-  GpuMask gpus = 0;
-  for (const DeviceGrant& grant : placement.grants) gpus |= GpuBit(grant.gpu);
+  const GpuMask gpus = GpusAmong(placement.grants, node.gpus().size());
   const int best = links.BestQuality(IdleGpus(node), static_cast<int>(placement.grants.size()));
   return best == 0 ? 1.0 : std::min(1.0, links.quality(gpus) / double(best));
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/neighbours.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "scoring/device_picker.h"
 
@@ -23,11 +25,15 @@ struct Selected {
 };
 
 GpuMask GpusOf(const PodRecord& pod, GpuMask all) {
-  GpuMask gpus = 0;
-  for (const DeviceGrant& grant : pod.placement.grants) {
-    gpus |= grant.gpu < 0 ? all : GpuBit(grant.gpu);
+  const std::vector<DeviceGrant>& grants = pod.placement.grants;
+  GpuMask gpus = GpusAmong(grants, kMaxGpusPerNode);
+  if (std::ranges::any_of(grants, [](const DeviceGrant& grant) { return grant.gpu < 0; })) {
+    gpus = all;
   }
-  for (const MigGrant& grant : pod.placement.mig) gpus |= grant.gpu < 0 ? all : GpuBit(grant.gpu);
+  for (const MigGrant& grant : pod.placement.mig) {
+    const bool known = grant.gpu >= 0 && grant.gpu < kMaxGpusPerNode;
+    gpus |= known ? GpuBit(grant.gpu) : all;
+  }
   return pod.unattributed() ? all : gpus & all;
 }
 

@@ -156,9 +156,9 @@ class Choice {
     for (std::size_t i = 0; i < count_; ++i) {
       for (const PodRecord* held : units_[i].pods) {
         for (const DeviceGrant& grant : held->placement.grants) {
-          if (grant.gpu >= 0 && static_cast<std::size_t>(grant.gpu) < by_gpu_.size()) {
-            by_gpu_[static_cast<std::size_t>(grant.gpu)] |= Bit(i);
-          }
+          const GpuSpec* const gpu = node_.spec().FindGpu(grant.gpu);
+          if (gpu == nullptr) continue;
+          by_gpu_[static_cast<std::size_t>(gpu - node_.spec().gpus.data())] |= Bit(i);
         }
       }
     }

@@ -17,7 +17,7 @@ Holders HoldersOf(const Node& node) {
   Holders holders;
   for (const auto& pod : node.pods()) {
     for (const DeviceGrant& grant : pod->placement.grants) {
-      if (grant.gpu < 0 || grant.gpu >= kMaxGpusPerNode) continue;
+      if (node.spec().FindGpu(grant.gpu) == nullptr) continue;
       const GpuMask bit = GpuBit(grant.gpu);
       if (!pod->pod.gang.id.empty()) holders.gang |= bit;
       if (pod->state == PodState::kPlanned) holders.planned |= bit;

@@ -42,9 +42,9 @@ std::vector<GpuFacts> GpusOf(const Node& node, const std::vector<NodeTenant>& te
   }
   for (const NodeTenant& tenant : tenants) {
     for (const DeviceGrant& grant : tenant.grants) {
-      if (grant.gpu < 0) continue;
-      const auto gpu = static_cast<std::size_t>(grant.gpu);
-      if (gpu < gpus.size()) gpus[gpu].held_by.push_back(tenant.pod);
+      const GpuSpec* const gpu = node.spec().FindGpu(grant.gpu);
+      if (gpu == nullptr) continue;
+      gpus[static_cast<std::size_t>(gpu - node.spec().gpus.data())].held_by.push_back(tenant.pod);
     }
   }
   if (node.claims() == nullptr) return gpus;

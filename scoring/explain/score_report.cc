@@ -14,10 +14,9 @@ namespace berth {
 namespace {
 
 // The choice that became the placement.
-DeviceChoice ChoiceOf(const Placement& placement) {
-  DeviceChoice choice;
+DeviceChoice ChoiceOf(const Node& node, const Placement& placement) {
+  DeviceChoice choice{.gpus = GpusAmong(placement.grants, node.gpus().size())};
   for (const DeviceGrant& grant : placement.grants) {
-    choice.gpus |= GpuBit(grant.gpu);
     choice.milli = grant.milli;
     choice.memory_mib = grant.memory_mib;
   }
@@ -26,7 +25,7 @@ DeviceChoice ChoiceOf(const Placement& placement) {
 
 std::vector<ScorePart> PartsOf(const Profile& profile, const Node& node, const RequestShape& shape,
                                const Placement& placement) {
-  const DeviceChoice choice = ChoiceOf(placement);
+  const DeviceChoice choice = ChoiceOf(node, placement);
   std::vector<ScorePart> parts;
   for (const Profile::Weighted& weighted : profile.scorers) {
     if (!weighted.scorer->Applies(shape)) continue;

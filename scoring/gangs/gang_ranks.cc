@@ -33,12 +33,6 @@ int NumberIn(std::string_view text) {
 
 using Places = std::vector<GangPlan::Place*>;
 
-GpuMask MaskOf(const Placement& placement) {
-  GpuMask mask = 0;
-  for (const DeviceGrant& grant : placement.grants) mask |= GpuBit(grant.gpu);
-  return mask;
-}
-
 bool TakesWhole(const GangAsk& ask, const GangPlan::Place& place) {
   const RequestShape& shape = ask.members[place.member].pod.shape;
   return std::holds_alternative<WholeGpus>(shape.gpus) && !place.placement.grants.empty();
@@ -47,7 +41,8 @@ bool TakesWhole(const GangAsk& ask, const GangPlan::Place& place) {
 GpuMask WholeOn(const GangAsk& ask, const Places& places) {
   GpuMask mask = 0;
   for (const GangPlan::Place* place : places) {
-    if (TakesWhole(ask, *place)) mask |= MaskOf(place->placement);
+    if (!TakesWhole(ask, *place)) continue;
+    mask |= GpusAmong(place->placement.grants, kMaxGpusPerNode);
   }
   return mask;
 }
@@ -57,9 +52,10 @@ GpuMask RailsOfPresent(const Snapshot& snapshot, const GangAsk& ask) {
   GpuMask rails = 0;
   if (ask.members.empty() || ask.members.front().pod.gang.empty()) return rails;
   for (const NodeIndex node : ask.present.nodes) {
-    for (const auto& record : snapshot.node(node).pods()) {
-      if (record->pod.gang.id == ask.members.front().pod.gang.id)
-        rails |= MaskOf(record->placement);
+    const Node& there = snapshot.node(node);
+    for (const auto& record : there.pods()) {
+      if (record->pod.gang.id != ask.members.front().pod.gang.id) continue;
+      rails |= GpusAmong(record->placement.grants, there.gpus().size());
     }
   }
   return rails;

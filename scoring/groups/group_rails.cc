@@ -19,9 +19,7 @@ GpuMask HeldBy(const GangId& gang, const Node& node) {
   GpuMask held = 0;
   for (const auto& record : node.pods()) {
     if (record->pod.gang.id != gang) continue;
-    for (const DeviceGrant& grant : record->placement.grants) {
-      if (grant.gpu >= 0) held |= GpuBit(grant.gpu);
-    }
+    held |= GpusAmong(record->placement.grants, node.gpus().size());
   }
   return held;
 }
@@ -103,8 +101,7 @@ GpuMask AlignedWith(const GpuLinks& links, GpuMask rails, GpuMask free, GpuMask 
 }
 
 Placement OnRails(const Node& node, const RequestShape& shape, Placement placement, GpuMask rails) {
-  GpuMask chosen = 0;
-  for (const DeviceGrant& grant : placement.grants) chosen |= GpuBit(grant.gpu);
+  const GpuMask chosen = GpusAmong(placement.grants, node.gpus().size());
   if (rails == 0 || chosen == 0 || !std::holds_alternative<WholeGpus>(shape.gpus)) return placement;
   GpuMask free = 0;  // that suit the pod as well as what was chosen
   for (const GpuMask suiting : BySuitability(node, FreeGpus(node, shape), shape)) {

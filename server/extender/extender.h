@@ -202,6 +202,8 @@ class Extender {
   struct Granted {
     Placement placement;
     std::optional<double> link_quality = {};  // link_report.h
+    // For which it was found, if it was reserved just now.
+    std::shared_ptr<const Node> node = nullptr;
   };
 
   // A pod is filtered for the first time.
@@ -280,7 +282,8 @@ class Extender {
   Result<Granted> BindUnbooked(const Policy& policy, const PodRequest& pod, const std::string& node,
                                std::string_view decision);
   Result<Granted> ReserveOn(const Policy& policy, const PodRequest& pod, const std::string& node);
-  Status TellReserved(const Policy& policy, const PodRequest& pod, const Placement& placement,
+  // Requires: granted by ReserveOn.
+  Status TellReserved(const Policy& policy, const PodRequest& pod, const Granted& granted,
                       std::string_view decision);
   [[nodiscard]] Result<Granted> AsBoundBefore(const PodId& id, const std::string& node,
                                               Error error) const;

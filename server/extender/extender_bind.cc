@@ -196,7 +196,7 @@ Result<Extender::Granted> Extender::Commit(const Policy& policy, Known known,
   if (!pod.refusal.empty()) return Invalid(pod.refusal);
   if (LeavesToScheduler(pod)) return BindUnbooked(policy, pod, node, decision);
   BERTH_TRY(Granted granted, ReserveOn(policy, pod, node));
-  if (Status told = TellReserved(policy, pod, granted.placement, decision); !told) {
+  if (Status told = TellReserved(policy, pod, granted, decision); !told) {
     return AsBoundBefore(pod.id, node, std::move(told).error());
   }
   // A reservation that is gone by now went with its pod.
@@ -238,16 +238,12 @@ Result<Extender::Granted> Extender::BindUnbooked(const Policy& policy, const Pod
   return AsBoundBefore(pod.id, node, std::move(bound).error());
 }
 
-Status Extender::TellReserved(const Policy& policy, const PodRequest& pod,
-                              const Placement& placement, std::string_view decision) {
-  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const NodeIndex index = snapshot->names().Find(placement.node);
+Status Extender::TellReserved(const Policy& policy, const PodRequest& pod, const Granted& granted,
+                              std::string_view decision) {
   // The cluster has to be told well before the reservation is overdue.
   const Instant deadline = parts_.clock.Now() + policy.reservation_time * 4 / 5;
-  Status bound = Fail(Errc::kNotFound, "node " + placement.node + " is gone");
-  if (index != kNoNode) {
-    bound = parts_.binder.Bind({pod, placement, snapshot->node(index).spec(), deadline, decision});
-  }
+  Status bound =
+      parts_.binder.Bind({pod, granted.placement, granted.node->spec(), deadline, decision});
   if (bound || bound.error().code == Errc::kUnavailable) return bound;
   if (bound.error().code == Errc::kConflict) {
     (void)Settle(pod.id);  // it may be bound elsewhere; while nobody knows, the reservation stays
@@ -263,7 +259,8 @@ Result<PodTruth> Extender::Settle(const PodId& id) {
   const std::optional<ClusterState::Doubt> doubt = parts_.state.DoubtAbout(id.uid);
   Result<PodTruth> truth = parts_.binder.Find(id);
   if (doubt && truth && truth->placement) {
-    parts_.state.Settle(*doubt, PodBound{truth->pod, *truth->placement, true, truth->leaving});
+    parts_.state.Settle(*doubt, PodBound{truth->pod, *truth->placement, true, truth->leaving,
+                                         truth->lacks_devices});
   } else if (doubt && (truth || truth.error().code == Errc::kNotFound)) {
     parts_.state.Settle(*doubt, std::nullopt);
   }
@@ -302,11 +299,10 @@ Result<Extender::Granted> Extender::ReserveOn(const Policy& policy, const PodReq
   if (const auto held = parts_.state.FindPod(pod.id.uid);
       held && held->state == PodState::kPlanned) {
     const Instant deadline = parts_.clock.Now() + policy.reservation_time;
-    if (held->placement.node == node && parts_.state.Reserve(pod, held->placement, deadline)) {
-      const auto snapshot = parts_.state.Current();
-      const NodeIndex index = snapshot->names().Find(node);
-      if (index == kNoNode) return Granted{held->placement};
-      return Granted{held->placement, LinkQualityRatio(snapshot->node(index), held->placement)};
+    if (held->placement.node == node) {
+      if (auto on = parts_.state.Reserve(pod, held->placement, deadline)) {
+        return Granted{held->placement, LinkQualityRatio(**on, held->placement), *std::move(on)};
+      }
     }
     parts_.state.Unplan(std::span(&pod.id.uid, 1));
   }
@@ -321,7 +317,7 @@ Result<Extender::Granted> Extender::ReserveOn(const Policy& policy, const PodReq
                   "pod does not fit node " + node + ": " + std::string(TextOf(placement.error())));
     }
     const Instant deadline = parts_.clock.Now() + policy.reservation_time;
-    Status reserved = parts_.state.Reserve(pod, *placement, deadline);
+    auto reserved = parts_.state.Reserve(pod, *placement, deadline);
     if (reserved) {
       // Asked when the reservation can be seen: of two members that are bound at the same time, at
       // least the later one finds the other.
@@ -330,8 +326,7 @@ Result<Extender::Granted> Extender::ReserveOn(const Policy& policy, const PodReq
         parts_.state.Forget(pod.id.uid);
         return Fail(Errc::kConflict, std::string(TextOf(domain)));
       }
-      const auto quality = LinkQualityRatio(snapshot->node(index), *placement);
-      return Granted{*placement, quality};
+      return Granted{*placement, LinkQualityRatio(**reserved, *placement), *std::move(reserved)};
     }
     last = std::move(reserved).error();
     if (last.code != Errc::kConflict) break;

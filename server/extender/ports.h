@@ -24,7 +24,7 @@ namespace berth {
 struct BindOrder {
   const PodRequest& pod;
   const Placement& placement;
-  const NodeSpec& node;  // the placement's
+  const NodeSpec& node;  // for which the placement was found (ClusterState::Reserve)
   Instant deadline;
   std::string_view decision;  // its id in the log
 };
@@ -34,6 +34,7 @@ struct PodTruth {
   PodRequest pod;
   std::optional<Placement> placement;  // empty: not bound
   bool leaving = false;                // it was told to end
+  bool lacks_devices = false;          // PodBound::lacks_devices
 };
 
 // The cluster, as far as one pod is concerned. Any thread may call it, several at a time; it may

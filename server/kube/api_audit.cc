@@ -99,7 +99,7 @@ class Comparison {
     for (int attempt = 0; attempt < kMostRepairs; ++attempt) {
       ClusterEvent event = PodGone{id.uid};
       if (truth && truth->placement) {
-        event = PodBound{truth->pod, *truth->placement, true, truth->leaving};
+        event = PodBound{truth->pod, *truth->placement, true, truth->leaving, truth->lacks_devices};
       }
       BERTH_TRY_STATUS(state_.Apply(std::span(&event, 1)));
       BERTH_TRY(truth, Ask(id));

@@ -2,6 +2,8 @@
 #include "server/kube/api_binder.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -15,6 +17,13 @@ namespace {
 constexpr Duration kMostPerRequest = std::chrono::seconds(10);
 constexpr Duration kFirstWait = std::chrono::milliseconds(50);
 constexpr Duration kMostWait = std::chrono::seconds(2);
+
+// The API server gives the request up after that time, counted from when it came. Without it a
+// Binding may wait there for 34 s and be carried out when another process leads.
+std::string GivenUpAfter(Duration time) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  return "?timeout=" + std::to_string(std::max<std::int64_t>(ms, 1)) + "ms";
+}
 
 }  // namespace
 
@@ -30,14 +39,16 @@ Status ApiBinder::Post(const BindOrder& order) {
   ApiRequest request;
   request.method = "POST";
   BERTH_TRY(request.path, PodPath(order.pod.id.namespace_name, order.pod.id.name));
-  request.path += "/binding";
-  request.body = wire::EncodeBinding(order.pod, order.placement, order.node, order.decision,
-                                     parts_.write.clock.Wall(), parts_.rules.dialects());
+  const std::string binding = request.path + "/binding";
+  BERTH_TRY(request.body,
+            wire::EncodeBinding(order.pod, order.placement, order.node, order.decision,
+                                parts_.write.clock.Wall(), parts_.rules.dialects()));
   bool in_doubt = false, settled = false;
   int attempts = 0;
   const auto attempt = [&](Duration left) {
     if (attempts++ > 0) ++retries_;
     request.timeout = std::min(kMostPerRequest, left);
+    request.path = binding + GivenUpAfter(request.timeout);
     const bool was_in_doubt = in_doubt;
     Attempt last = TryOnce(request, in_doubt);
     // A refusal, for example by an API server that has just started and has read no rights yet,
@@ -81,7 +92,7 @@ Result<PodTruth> FindPod(ApiClient& client, const wire::PodRules& rules, const P
   auto pod = wire::DecodeObservedPod(PaddedText(std::move(response.body)), rules);
   if (!pod) return Fail(Errc::kUnavailable, std::move(pod).error().message);
   if (pod->pod.id.uid != id.uid) return Fail(Errc::kNotFound, "pod was replaced by another one");
-  PodTruth truth{std::move(pod->pod), std::nullopt, pod->terminating};
+  PodTruth truth{std::move(pod->pod), std::nullopt, pod->terminating, pod->lacks_devices};
   if (!pod->node.empty() && !pod->over) truth.placement = std::move(pod->placement);
   return truth;
 }

@@ -210,7 +210,7 @@ void PodSink::Place(wire::ObservedPod observed) {
     batch_.emplace_back(PodGone{uid});
   } else {
     batch_.emplace_back(PodBound{std::move(observed.pod), std::move(observed.placement), true,
-                                 observed.terminating});
+                                 observed.terminating, observed.lacks_devices});
   }
 }
 
@@ -226,14 +226,16 @@ void PodSink::Bury(const std::string& uid) {
 }
 
 void PodSink::ReportDisputes() {
-  std::map<std::string, std::string> disputed;
-  for (const DeviceDispute& dispute : state_.Disputes()) {
-    const auto known = disputed_.find(dispute.pod.uid);
-    const bool is_news = known == disputed_.end() || known->second != dispute.problem;
-    if (is_news && on_dispute_) on_dispute_(dispute);
-    disputed.emplace(dispute.pod.uid, dispute.problem);
+  for (const auto& [uid, dispute] : state_.TakeDisputeChanges()) {
+    if (!dispute) {
+      disputed_.erase(uid);
+      continue;
+    }
+    const auto known = disputed_.find(uid);
+    const bool is_news = known == disputed_.end() || known->second != dispute->problem;
+    if (is_news && on_dispute_) on_dispute_(*dispute);
+    disputed_.insert_or_assign(uid, dispute->problem);
   }
-  disputed_ = std::move(disputed);
 }
 
 void PodSink::Flush() {

@@ -357,6 +357,10 @@ void KubeCluster::AuditNow(bool lists_pods, std::uint64_t watch, const std::stop
     }
     if (there) told_double_ = report.double_granted;
   }
+  if (report.overfull != told_overfull_) {
+    for (const std::string& text : report.overfull) options_.on_log(true, "node_overfull", text);
+    told_overfull_ = report.overfull;
+  }
   const MutexLock lock(mutex_);
   ++audits_;
   if (asks && there) differences_to_api_ = there->differences;
@@ -369,7 +373,8 @@ void KubeCluster::LogAudit(const AuditReport& report) {
   options_.on_log(true, "audit_failed",
                   "double grants " + std::to_string(report.double_grants) + ", unknown devices " +
                       std::to_string(report.unknown_devices) + ", orphaned reservations " +
-                      std::to_string(report.orphaned_reservations) + ", nodes that differ " +
+                      std::to_string(report.orphaned_reservations) + ", overfull nodes " +
+                      std::to_string(report.overfull_nodes) + ", nodes that differ " +
                       std::to_string(report.differences) + ", pods that differ " +
                       std::to_string(differences_to_api_));
 }
@@ -382,7 +387,7 @@ KubeClusterStats KubeCluster::stats() const {
   stats.events_dropped = events_.dropped();
   stats.wakes = waker_.stats();
   stats.refusals = starts_.stats();
-  stats.disputed_pods = parts_.state.Disputes().size();
+  stats.disputed_pods = parts_.state.DisputeCount();
   for (const auto& extension : extensions_) extension->AddTo(stats.extensions);
   const MutexLock lock(mutex_);
   for (const Watched& watched : watched_) {

@@ -50,12 +50,15 @@ void AddAllocations(const kube::ExtensionStats& stats, MetricsText& text) {
 void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
   text.Family("berth_audit_runs_total", "counter", "Audits").Sample(cluster.audits);
   text.Family("berth_audit_double_grants", "gauge",
-              "GPUs of which more was granted than there is, and claims of MIG devices of which "
-              "another claim has a part")
+              "GPUs of which more was granted than there is, or to more users than are served, and "
+              "claims of MIG devices of which another claim has a part")
       .Sample(cluster.audit.double_grants + cluster.extensions.overlapping_claims);
+  text.Family("berth_audit_overfull_nodes", "gauge",
+              "Nodes whose pods, some of them bound past Berth, hold more GPUs than the node has")
+      .Sample(cluster.audit.overfull_nodes);
   text.Family("berth_pods_disputed", "gauge",
-              "Pods whose annotation names other devices than they are known to have, or that they "
-              "cannot have")
+              "Pods whose annotation berth.dev/devices is gone, or names devices that they are not "
+              "known to have or cannot have")
       .Sample(cluster.disputed_pods);
   text.Family("berth_audit_unknown_devices", "gauge", "Grants of GPUs that the node does not have")
       .Sample(cluster.audit.unknown_devices);

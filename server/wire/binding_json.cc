@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/binding_json.h"
 
+#include "server/wire/devices_annotation.h"
 #include "server/wire/strict_json.h"
 
 namespace berth::wire {
 
-std::string EncodeBinding(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
-                          std::string_view decision, WallTime now, const Dialects& dialects) {
+Result<std::string> EncodeBinding(const PodRequest& pod, const Placement& placement,
+                                  const NodeSpec& node, std::string_view decision, WallTime now,
+                                  const Dialects& dialects) {
+  BERTH_TRY_STATUS(CheckDevices(placement, node));
   Annotations written;
   for (const Dialect& dialect : dialects) {
     dialect.WriteGrants(pod, placement, node, now, written);
   }
-  Json annotations = {{"berth.dev/decision", decision}};
+  Json annotations = {{kDecisionKey, decision}};
   for (const auto& [key, value] : written) annotations[key] = value;
   return JsonText({{"apiVersion", "v1"},
                    {"kind", "Binding"},

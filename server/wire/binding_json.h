@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "cluster/node.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
@@ -15,8 +16,10 @@
 namespace berth::wire {
 
 // The pod's UID is a precondition of the write. The grants go along as the annotations that the
-// dialects write, the decision's id as berth.dev/decision.
-std::string EncodeBinding(const PodRequest& pod, const Placement& placement, const NodeSpec& node,
-                          std::string_view decision, WallTime now, const Dialects& dialects);
+// dialects write, the decision's id as berth.dev/decision. Error: kInternal if the node does not
+// have the devices (CheckDevices): a Binding that named others would give these twice.
+Result<std::string> EncodeBinding(const PodRequest& pod, const Placement& placement,
+                                  const NodeSpec& node, std::string_view decision, WallTime now,
+                                  const Dialects& dialects);
 
 }  // namespace berth::wire

@@ -29,7 +29,7 @@ struct ShareSum {
 
 Json GpuJson(const DeviceGrant& grant, const NodeSpec& node) {
   Json json = {{"index", grant.gpu}};
-  const std::string& uuid = node.gpus[static_cast<std::size_t>(grant.gpu)].uuid;
+  const std::string& uuid = node.UuidOf(grant.gpu);
   if (!uuid.empty()) json["uuid"] = uuid;
   json["milli"] = grant.milli;
   json["memory_mib"] = grant.memory_mib;
@@ -199,7 +199,7 @@ std::string VisibleDevices(const PodRequest& pod, const Placement& placement,
   if (!pod.shape.is_share()) return "";
   std::string uuids;
   for (const DeviceGrant& grant : placement.grants) {
-    const std::string& uuid = node.gpus[static_cast<std::size_t>(grant.gpu)].uuid;
+    const std::string& uuid = node.UuidOf(grant.gpu);
     if (uuid.empty()) return "";
     uuids += (uuids.empty() ? "" : ",") + uuid;
   }
@@ -217,6 +217,12 @@ Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& po
   // Only what comes apart the same way again has been put together right.
   BERTH_TRY_STATUS(CheckSame(GrantsByContainer(pod, placement), std::move(containers.gpus)));
   BERTH_TRY_STATUS(CheckSame(MigByContainer(pod, placement), std::move(containers.mig)));
+  const auto part = std::ranges::find_if(placement.grants, [share](const DeviceGrant& grant) {
+    return share == nullptr && grant.milli != kMilliPerGpu;
+  });
+  if (part != placement.grants.end()) {
+    return Invalid("containers: want whole GPUs, got " + TextOf(std::vector{*part}));
+  }
   const MigSlices* const mig = pod.shape.mig();
   const int wanted = mig != nullptr ? mig->count() : pod.shape.gpu_count();
   const auto got = static_cast<int>(placement.grants.size() + placement.mig.size());

@@ -25,6 +25,8 @@
 namespace berth::wire {
 
 inline constexpr std::string_view kDevicesKey = "berth.dev/devices";
+// The decision's id in the log: beside every Binding of Berth's.
+inline constexpr std::string_view kDecisionKey = "berth.dev/decision";
 inline constexpr std::string_view kVisibleDevicesKey = "berth.dev/visible-devices";
 
 // As in Placement.
@@ -33,11 +35,11 @@ struct GrantedDevices {
   std::vector<MigGrant> mig;
 };
 
-// The value for that pod; UUIDs are those of the node, where they are known. Requires: the grants
-// are of GPUs that the node has.
+// The value for that pod; UUIDs are those of the node, where they are known. Requires: the node has
+// the devices (CheckDevices).
 std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node);
 
-// The value of berth.dev/visible-devices; empty: none is written. Requires: likewise.
+// The value of berth.dev/visible-devices; empty: none is written. Requires: as EncodeDevices.
 std::string VisibleDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node);
 
 // The pod's grants, put together again from those of its containers: exactly what EncodeDevices

@@ -217,7 +217,8 @@ class Dialect {
                                           const PodParts& /*asked*/, ObservedPod&) const {
     return {};
   }
-  // Adds the annotations by which the node's agent hears of the placement.
+  // Adds the annotations by which the node's agent hears of the placement. Requires: the node has
+  // its devices (CheckDevices).
   virtual void WriteGrants(const PodRequest&, const Placement&, const NodeSpec&, WallTime,
                            Annotations&) const {}
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "server/wire/devices_annotation.h"
 #include "server/wire/object_meta.h"
 #include "server/wire/object_reader.h"
 #include "server/wire/pod_json.h"
@@ -104,6 +105,7 @@ bool IsOver(const PodFields& fields) {
 Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules) {
   BERTH_TRY(PodFields fields, ReadWholePod(text, rules));
   ObservedPod observed;
+  const bool decided = fields.parts.annotations.contains(kDecisionKey);
   const auto [dialect, grants] = TakeGrants(rules.dialects(), fields.parts);
   PodParts asked;
   if (!fields.node.empty()) {
@@ -120,7 +122,10 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
   observed.unschedulable = fields.unschedulable;
   observed.created = fields.created;
   observed.resource_version = std::move(fields.resource_version);
-  if (!observed.node.empty()) Place(observed, dialect, grants, asked);
+  observed.lacks_devices = decided && AsksForGpus(asked) && observed.pod.shape.wants_gpu() &&
+                           !observed.node.empty() && (!grants || grants.key() != kDevicesKey);
+  const Dialect* const believed = observed.lacks_devices ? nullptr : dialect;
+  if (!observed.node.empty()) Place(observed, believed, grants, asked);
   return observed;
 }
 

@@ -32,6 +32,10 @@ struct ObservedPod {
   // A GPU pod without grants was bound past Berth, or has a problem; its node counts it all the
   // same.
   Placement placement;
+  // It asks for GPUs and has the id of a decision of Berth's, and not the devices that Berth writes
+  // beside it: somebody took them away, or its node gave places. What other schedulers record of its
+  // devices is not read then: it would be an invention.
+  bool lacks_devices = false;
   // What is wrong with the annotation: pod, key, what was wanted and found. Empty = nothing.
   std::string problem;
 };

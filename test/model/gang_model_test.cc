@@ -51,6 +51,16 @@ TEST(GangModel, NothingGoesWrongWhateverHappens) {
   EXPECT_GT(evictions, 20);
 }
 
+TEST(GangModel, TheSameSeedTakesTheSameStepsAndMakesTheSameDecisions) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    std::vector<std::string> first, second;
+    RunGangModel(seed, kShortRun, Planted::kNothing, &first);
+    RunGangModel(seed, kShortRun, Planted::kNothing, &second);
+    EXPECT_GT(first.size(), 20U);
+    EXPECT_EQ(first, second) << "seed " << seed;
+  }
+}
+
 struct Lie {
   const char* name;
   Planted planted;

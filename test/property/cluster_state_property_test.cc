@@ -165,7 +165,7 @@ class RandomRun {
     if (!placement) return;
     const auto settle_after = clock_.Now() + seconds(world_.Between(1, 20));
     const Status want = WhatReserveSays(pod, *placement);
-    const Status got = state_.Reserve(pod, *placement, settle_after);
+    const auto got = state_.Reserve(pod, *placement, settle_after);
     ASSERT_EQ(got.has_value(), want.has_value()) << pod.id.uid;
     if (!got) {
       ASSERT_EQ(got.error().code, want.error().code);
@@ -373,7 +373,7 @@ TEST(ClusterStateProperty, ForgetUndoesReserveExactly) {
       for (NodeIndex node = 0; node < before->size(); ++node) {
         const auto placement = engine.PlaceOn(before, pod.shape, node);
         if (!placement) continue;
-        const Status reserved = state.Reserve(pod, *placement, Instant::max());
+        const auto reserved = state.Reserve(pod, *placement, Instant::max());
         ASSERT_TRUE(reserved.has_value()) << reserved.error().message;
         ASSERT_TRUE(state.Forget(pod.id.uid));
         ASSERT_TRUE(*state.Current() == *before);

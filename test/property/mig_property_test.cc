@@ -162,7 +162,7 @@ class MigRun {
       return;
     }
     ++placed_;
-    const Status reserved = state_.Reserve(pod, *placement, Instant::max());
+    const auto reserved = state_.Reserve(pod, *placement, Instant::max());
     ASSERT_TRUE(reserved) << reserved.error().message;
     for (const MigGrant& grant : placement->mig) {
       ASSERT_EQ(grant.exact(), spec.allocator == MigAllocator::kBerth);

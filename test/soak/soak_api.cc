@@ -23,15 +23,16 @@ std::string TextOf(const SoakNode& node) {
            std::to_string(gpus) + "\"}";
   };
   std::string uuids;
-  for (int gpu = 0; gpu < kSoakGpusPerNode; ++gpu) {
+  const int gpus = kSoakGpusPerNode - node.gone_gpus;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
     uuids += (gpu == 0 ? "g" : ",g") + std::to_string(gpu);
   }
   std::string text = R"({"apiVersion":"v1","kind":"Node",)" + Meta(node.name, node.version) +
                      R"(,"labels":{"nvidia.com/gpu.product":"A100-SXM4-80GB",)"
                      R"("nvidia.com/gpu.memory":"81920"},"annotations":{"berth.dev/gpu-uuids":")" +
                      uuids + R"("}},"spec":{},"status":{"allocatable":)" +
-                     resources(kSoakGpusPerNode - node.lost_gpus) + R"(,"capacity":)" +
-                     resources(kSoakGpusPerNode) + R"(,"conditions":[{"type":"Ready","status":")" +
+                     resources(std::max(gpus - node.lost_gpus, 0)) + R"(,"capacity":)" +
+                     resources(gpus) + R"(,"conditions":[{"type":"Ready","status":")" +
                      (node.ready ? "True" : "False") + "\"}]}}";
   text.reserve(text.size() + 64);
   return text;
@@ -46,11 +47,19 @@ ApiResponse Refusal(int status, const std::string& message) {
   return response;
 }
 
-std::vector<std::pair<int, int>> GrantsIn(const std::string& devices) {
+std::vector<std::pair<int, int>> GrantsIn(const std::string& devices, int& wrong) {
   std::vector<std::pair<int, int>> grants;
   const Json json = Json::parse(devices);
   for (const auto& [container, has] : json.at("containers").items()) {
-    for (const Json& gpu : has.at("gpus")) grants.emplace_back(gpu.at("index"), gpu.at("milli"));
+    for (const Json& gpu : has.at("gpus")) {
+      const int index = gpu.at("index");
+      const bool right = index < kSoakGpusPerNode && gpu.at("uuid") == "g" + std::to_string(index);
+      if (right) {
+        grants.emplace_back(index, gpu.at("milli"));
+      } else {
+        ++wrong;
+      }
+    }
   }
   return grants;
 }
@@ -63,12 +72,16 @@ std::string TextOf(const SoakPod& pod) {
                               : R"("berth.dev/gpu-milli":")" + std::to_string(pod.milli) + '"';
   std::string text =
       R"({"apiVersion":"v1","kind":"Pod",)" + Meta(pod.name, pod.version) + R"(,"namespace":"ns")";
-  if (!pod.devices.empty()) {
-    text += R"(,"annotations":{"berth.dev/devices":)";
-    wire::AppendString(text, pod.devices);
-    text += '}';
+  std::map<std::string, std::string> annotations = pod.says;
+  if (!pod.devices.empty()) annotations["berth.dev/devices"] = pod.devices;
+  text += R"(,"annotations":{)";
+  for (const auto& [key, value] : annotations) {
+    if (text.back() != '{') text += ',';
+    wire::AppendString(text, key);
+    text += ':';
+    wire::AppendString(text, value);
   }
-  text += R"(},"spec":{)";
+  text += R"(}},"spec":{)";
   if (!pod.node.empty()) text += R"("nodeName":")" + pod.node + R"(",)";
   text += R"("containers":[{"name":"main","resources":{"requests":{)" + ask + R"(},"limits":{)" +
           ask + R"(}}}]},"status":{"phase":")";
@@ -110,7 +123,9 @@ ApiResponse SoakApi::Bind(SoakPod& pod, const std::string& body) {
   pod.node = binding["target"]["name"].get<std::string>();
   pod.devices = binding["metadata"]["annotations"].value("berth.dev/devices", "");
   pod.bound_devices = pod.devices;
-  pod.granted = GrantsIn(pod.devices);
+  pod.granted = GrantsIn(pod.devices, wrong_gpus_);
+  pod.says["berth.dev/decision"] =
+      binding["metadata"]["annotations"].value("berth.dev/decision", "");
   ++bindings_;
   for (const int taken : TakenOn(pod.node)) double_grants_ += taken > kGpuMilli ? 1 : 0;
   on_bound(pod);
@@ -120,6 +135,7 @@ ApiResponse SoakApi::Bind(SoakPod& pod, const std::string& body) {
 
 void SoakApi::Note(SoakKind kind, SoakChange change, const std::string& name, std::string object) {
   events_.push_back({version_, kind, change, name, std::move(object)});
+  if (on_event) on_event(events_.back());
 }
 
 void SoakApi::AddNode(const std::string& name) {

@@ -33,6 +33,8 @@ struct SoakPod {
   std::string devices = {};                       // berth.dev/devices as it reads now
   std::vector<std::pair<int, int>> granted = {};  // GPU and milli, of the Binding
   std::string bound_devices = {};                 // berth.dev/devices of the Binding
+  std::map<std::string, std::string> says = {};   // its other annotations
+  bool hostile = false;                           // bound past Berth
   bool over = false;
   std::int64_t version = 0;
 
@@ -43,6 +45,7 @@ struct SoakPod {
 struct SoakNode {
   std::string name;
   int lost_gpus = 0;  // that the device plugin does not offer now
+  int gone_gpus = 0;  // that it does not even show now: it starts anew
   bool ready = true;
   std::int64_t version = 0;
 };
@@ -68,6 +71,8 @@ class SoakApi {
   std::function<void()> on_the_wire;
   // Told of every Binding that was carried out.
   std::function<void(const SoakPod&)> on_bound;
+  // Told of everything that a watch sends.
+  std::function<void(const SoakEvent&)> on_event;
   // Whether a write of that process may still be carried out.
   std::function<bool(int process)> may_write;
 
@@ -96,6 +101,8 @@ class SoakApi {
   [[nodiscard]] std::vector<int> TakenOn(const std::string& node) const;
   // How often a Binding gave a GPU beyond what it has.
   [[nodiscard]] int double_grants() const { return double_grants_; }
+  // How often a Binding named a GPU with the UUID of another one, or none that the machine has.
+  [[nodiscard]] int wrong_gpus() const { return wrong_gpus_; }
   [[nodiscard]] std::uint64_t bindings() const { return bindings_; }
 
  private:
@@ -108,6 +115,7 @@ class SoakApi {
   std::deque<SoakEvent> events_;
   std::int64_t version_ = 1, oldest_ = 1;
   int double_grants_ = 0;
+  int wrong_gpus_ = 0;
   std::uint64_t bindings_ = 0;
 };
 

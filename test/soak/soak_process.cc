@@ -8,6 +8,8 @@ namespace berth::test {
 namespace {
 
 constexpr std::size_t kMostAtOnce = 4;
+// A long list is not brought in more steps than that.
+constexpr std::size_t kMostSteps = 50;
 
 bool HasNode(const std::string& pod) { return pod.find(R"("nodeName")") != pod.npos; }
 
@@ -23,6 +25,7 @@ void SoakMirror::Step(Random& random, bool disturbed) {
       return;
     case Phase::kAsked:
       list_ = api_.List(kind_);
+      at_once_ = std::max(kMostAtOnce, list_.size() / kMostSteps);
       version_ = api_.version();
       phase_ = Phase::kBringing;
       return;
@@ -34,7 +37,7 @@ void SoakMirror::Step(Random& random, bool disturbed) {
 }
 
 void SoakMirror::Bring(Random& random) {
-  for (std::size_t i = 0; i < kMostAtOnce && !list_.empty(); ++i) {
+  for (std::size_t i = 0; i < at_once_ && !list_.empty(); ++i) {
     auto& [name, object] = list_.back();
     if (HasNode(object)) brought_.insert(name);
     sink_.Listed(PaddedText(std::move(object)));
@@ -93,10 +96,11 @@ SoakProcess::SoakProcess(SoakApi& api, int number, const Clock& clock,
       binder(
           {.write = {.client = client_, .clock = clock, .fence = fence_, .sleep = std::move(sleep)},
            .rules = pod_rules_}),
-      extender({state, binder, silent_, clock},
-               {std::make_shared<Engine>(
-                    *BuildProfile(*FindBuiltinProfile("best-fit"), MixOf(DefaultConfig()))),
-                std::chrono::seconds(30)}),
+      extender(
+          {.state = state, .binder = binder, .sink = silent_, .clock = clock, .waiting = &waiting},
+          {std::make_shared<Engine>(
+               *BuildProfile(*FindBuiltinProfile("best-fit"), MixOf(DefaultConfig()))),
+           std::chrono::seconds(30)}),
       nodes(api, SoakKind::kNode, node_sink_),
       pods(api, SoakKind::kPod, pod_sink_) {}
 

@@ -36,6 +36,7 @@ class SoakMirror {
   void Restart();
 
   [[nodiscard]] bool synced() const { return synced_; }
+  [[nodiscard]] bool watches() const { return phase_ == Phase::kWatching; }
   // It watches, and has brought all that there is.
   [[nodiscard]] bool caught_up() const;
   // Names of the pods that were brought with a node since they were last taken from here.
@@ -54,6 +55,7 @@ class SoakMirror {
   bool synced_ = false;
   std::int64_t version_ = 0;
   std::vector<std::pair<std::string, std::string>> list_;  // what is still to be brought of it
+  std::size_t at_once_ = 1;                                // so many of it in a step
   std::set<std::string> brought_;
   std::uint64_t lists_ = 0;
 };
@@ -69,6 +71,7 @@ class SoakProcess {
   bool leads = false;
 
   ClusterState state;
+  WaitingPods waiting;
 
  private:
   class Fence final : public kube::WriteFence {
@@ -92,13 +95,14 @@ class SoakProcess {
   Fence fence_{leads};
   Silent silent_;
   kube::NodeSink node_sink_{kube::PublishTo(state), node_rules_, [](auto, auto, auto&) {}};
-  kube::PodSink pod_sink_{state, pod_rules_, [](auto, auto, auto&) {}};
+  kube::PodSink pod_sink_{state, pod_rules_, [](auto, auto, auto&) {}, {}, &waiting};
 
  public:
   kube::ApiBinder binder;
   Extender extender;
   SoakMirror nodes, pods;
 
+  [[nodiscard]] const wire::PodRules& rules() const { return pod_rules_; }
   // What kube-scheduler would send.
   [[nodiscard]] PodRequest RequestOf(const SoakPod& pod) const;
 };

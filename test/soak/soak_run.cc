@@ -7,6 +7,7 @@
 
 #include "cluster/audit.h"
 #include "server/wire/cluster_file.h"
+#include "test/soak/hostile_pod.h"
 #include "test/support/bind_now.h"
 
 namespace berth::test {
@@ -34,6 +35,28 @@ std::string Difference(const PodRecord& held, const SoakPod& pod) {
          " and has in the books " + DevicesText(held.placement) + " on " + held.placement.node;
 }
 
+// Its devices are not known, so that the books hold what it asks for, or they are what it asks for.
+bool HoldsItsRequest(const PodRecord& held, const SoakPod& pod) {
+  const auto& grants = held.placement.grants;
+  const int each = pod.gpus > 0 ? kGpuMilli : pod.milli;
+  const bool asks_the_same = pod.gpus > 0
+                                 ? held.pod.shape.gpus == GpuAsk(WholeGpus{pod.gpus})
+                                 : held.pod.shape.gpus == GpuAsk(GpuShare{.milli = pod.milli});
+  if (!asks_the_same || held.placement.node != pod.node || !held.placement.mig.empty())
+    return false;
+  return grants.empty() ||
+         (std::ssize(grants) == std::max(pod.gpus, 1) &&
+          std::ranges::all_of(grants, [each](const DeviceGrant& g) { return g.milli == each; }));
+}
+
+std::string HeldText(const PodRecord& held, const SoakPod& pod) {
+  std::string said = pod.devices;
+  for (const auto& [key, value] : pod.says) said += " " + key + "=" + value.substr(0, 200);
+  return pod.name + " asks for " + std::to_string(pod.gpus) + " GPUs and " +
+         std::to_string(pod.milli) + " milli, says " + said + " and holds " +
+         DevicesText(held.placement) + " on " + held.placement.node;
+}
+
 // Whether a node with this much taken of each GPU has room for the pod.
 bool HasRoom(const std::vector<int>& taken, const SoakPod& pod) {
   const int most = pod.gpus > 0 ? 0 : kGpuMilli - pod.milli;
@@ -43,14 +66,17 @@ bool HasRoom(const std::vector<int>& taken, const SoakPod& pod) {
 
 }  // namespace
 
-SoakRun::SoakRun(std::uint64_t seed) : random_(seed) {
+SoakRun::SoakRun(std::uint64_t seed, std::size_t crowd) : random_(seed), crowd_(crowd) {
   api_.fault = [this](const kube::ApiRequest&) { return SomeFault(); };
   api_.on_the_wire = [this] { OnTheWire(); };
   api_.may_write = [this](int process) {
     return processes_[static_cast<std::size_t>(process)]->leads;
   };
+  api_.on_event = [this](const SoakEvent& event) { Trace(event.object); };
   api_.on_bound = [this](const SoakPod& pod) {
     Note(pod.name + " bound: " + pod.devices);
+    if (api_.wrong_gpus() > 0)
+      Fail(pod.name + " was bound with a GPU that is another: " + pod.devices);
     if (api_.double_grants() == 0) return;
     std::string others;
     for (const auto& [name, other] : api_.pods()) {
@@ -67,6 +93,10 @@ SoakRun::SoakRun(std::uint64_t seed) : random_(seed) {
         });
   }
   leader().leads = true;
+  lies_ = HoldsRecordsToTheRequest(leader().rules());
+  for (std::size_t i = 0; i < crowd_; ++i) {
+    api_.AddPod({.name = "w" + std::to_string(i), .gpus = kSoakGpusPerNode + 1});
+  }
 }
 
 bool SoakRun::Step() {
@@ -75,10 +105,18 @@ bool SoakRun::Step() {
 }
 
 void SoakRun::Fail(const std::string& what) {
+  Trace(what);
   if (failure_.empty()) failure_ = "step " + std::to_string(steps_) + ": " + what;
 }
 
+void SoakRun::Trace(std::string_view what) {
+  for (const char c : what) {
+    trace_ = (trace_ ^ static_cast<unsigned char>(c)) * 1'099'511'628'211U;
+  }
+}
+
 void SoakRun::Note(const std::string& what) {
+  Trace(what);
   constexpr std::size_t kMostLines = 500;
   history_.push_back(std::to_string(steps_) +
                      std::string(2U * static_cast<unsigned>(nested_) + 1, ' ') + what);
@@ -115,8 +153,10 @@ void SoakRun::TakeStep() {
     CutSomething();
   } else if (dice < 950) {
     PassTime();
-  } else if (dice < 980) {
+  } else if (dice < 965) {
     ChangeNode();
+  } else if (dice < 980) {
+    Harass();
   } else if (dice < 990) {
     Forge();
   } else if (dice < 993) {
@@ -149,7 +189,7 @@ Fault SoakRun::SomeFault() {
 // --- the steps
 
 void SoakRun::Create() {
-  if (api_.pods().size() >= kMostPods) return;
+  if (api_.pods().size() >= kMostPods + crowd_ + hostile_) return;
   SoakPod pod{.name = "p" + std::to_string(next_pod_++)};
   if (Chance(30)) {
     pod.gpus = 1 + static_cast<int>(random_.Below(3));
@@ -161,8 +201,10 @@ void SoakRun::Create() {
 
 void SoakRun::Schedule() {
   if (!leader().ready()) return;
-  const SoakPod* const pod =
-      Some([this](const SoakPod& p) { return p.node.empty() && !busy_.contains(p.name); });
+  const bool asks_crowd = Chance(5);
+  const SoakPod* const pod = Some([&](const SoakPod& p) {
+    return p.node.empty() && !busy_.contains(p.name) && (asks_crowd || p.gpus <= kSoakGpusPerNode);
+  });
   if (pod != nullptr) ScheduleThis(pod->name);
 }
 
@@ -173,6 +215,7 @@ void SoakRun::ScheduleThis(std::string name) {
   const auto snapshot = berth.extender.Current();
   const std::vector<NodeIndex> all = Everywhere(*snapshot);
   const std::vector<Reason> reasons = berth.extender.Filter(snapshot, pod, all).reasons;
+  for (const Reason reason : reasons) Trace(TextOf(reason));
   std::vector<NodeIndex> fitting;
   for (const NodeIndex i : all) {
     if (reasons[i] == Reason::kFits) fitting.push_back(i);
@@ -193,12 +236,15 @@ void SoakRun::ScheduleThis(std::string name) {
 
 void SoakRun::Leave() {
   const bool bound = Chance(80);
-  const SoakPod* const pod = Some([bound](const SoakPod& p) { return p.node.empty() != bound; });
+  const SoakPod* const pod = Some([bound](const SoakPod& p) {
+    return p.node.empty() != bound && p.gpus <= kSoakGpusPerNode;  // the crowd stays
+  });
   if (pod == nullptr) return;
   const std::string name = pod->name;
   if (pod->bound() && Chance(40)) {
     api_.ChangePod(name, [](SoakPod& p) { p.over = true; });
   } else {
+    if (pod->hostile) --hostile_;
     api_.DeletePod(name);
   }
   for (auto& shown : shown_) shown.erase(name);
@@ -215,6 +261,7 @@ void SoakRun::Follow() {
     ++counts_[busy_.empty() ? "lists" : "lists while binds were under way"];
   }
   if (lists != berth.pods.lists()) Note("a list of pods ends");
+  if (!berth.pods.watches()) return;  // what a list shows is booked when the list has ended
   for (const std::string& name : berth.pods.brought()) {
     Note(name + " is shown");
     const auto pod = api_.pods().find(name);
@@ -246,8 +293,15 @@ void SoakRun::PassTime() {
 
 void SoakRun::ChangeNode() {
   const std::string name = "n" + std::to_string(random_.Below(kNodes));
-  if (Chance(50)) {
+  if (Chance(30)) {
     api_.ChangeNode(name, [](SoakNode& node) { node.ready = !node.ready; });
+  } else if (Chance(50)) {
+    // Its device plugin starts anew: it shows no GPU at all, or some, and then all of them.
+    const int gone =
+        Chance(50) ? kSoakGpusPerNode : static_cast<int>(random_.Below(kSoakGpusPerNode));
+    api_.ChangeNode(name,
+                    [gone](SoakNode& node) { node.gone_gpus = node.gone_gpus > 0 ? 0 : gone; });
+    ++counts_["GPUs that flap"];
   } else {
     const int lost = static_cast<int>(random_.Below(2));
     api_.ChangeNode(name, [lost](SoakNode& node) { node.lost_gpus = lost; });
@@ -255,11 +309,48 @@ void SoakRun::ChangeNode() {
   }
 }
 
+// A tenant creates a pod on a node of its choice, there or not, or writes records of other ecosystems
+// beside those of Berth.
+void SoakRun::Harass() {
+  if (Chance(30)) {
+    const SoakPod* const pod = Some([](const SoakPod& p) { return p.bound() && !p.hostile; });
+    if (pod == nullptr) return;
+    auto records = ForeignRecords(random_, *pod, true);
+    Note(pod->name + " says " + (records.empty() ? "nothing" : records.begin()->first));
+    api_.ChangePod(pod->name, [&records](SoakPod& changed) { changed.says.merge(records); });
+    ++counts_["records beside Berth's"];
+    return;
+  }
+  if (hostile_ >= kMostHostile) return;
+  const std::string node = Chance(20) ? "ghost" : "n" + std::to_string(random_.Below(kNodes));
+  SoakPod pod = HostilePod(random_, "h" + std::to_string(next_pod_++), node, lies_);
+  Note(pod.name + " is created on " + node + " with " + pod.devices);
+  api_.AddPod(std::move(pod));
+  ++hostile_;
+  ++counts_["hostile pods"];
+}
+
+void SoakRun::SendHostileAway() {
+  std::vector<std::string> hostile;
+  for (const auto& [name, pod] : api_.pods()) {
+    if (pod.hostile) hostile.push_back(name);
+  }
+  for (const std::string& name : hostile) {
+    api_.DeletePod(name);
+    for (auto& shown : shown_) shown.erase(name);
+  }
+  hostile_ = 0;
+}
+
 // Somebody writes nonsense, nothing, or other GPUs into the annotation of a pod that the books
 // know.
 void SoakRun::Forge() {
-  if (!leader().state.Disputes().empty()) return MendForged();
+  const auto is_forged = [](const SoakPod& p) {
+    return p.bound() && !p.hostile && p.devices != p.bound_devices;
+  };
+  if (Some(is_forged) != nullptr) return MendForged();
   const SoakPod* const pod = Some([this](const SoakPod& p) {
+    if (p.hostile) return false;
     const auto held = leader().state.FindPod(p.uid());
     return held && held->state == PodState::kBound && HasWhatWasGranted(*held, p);
   });
@@ -281,7 +372,7 @@ void SoakRun::Forge() {
 void SoakRun::MendForged() {
   std::vector<std::string> forged;
   for (const auto& [name, pod] : api_.pods()) {
-    if (pod.bound() && pod.devices != pod.bound_devices) forged.push_back(name);
+    if (pod.bound() && !pod.hostile && pod.devices != pod.bound_devices) forged.push_back(name);
   }
   for (const std::string& name : forged) {
     api_.ChangePod(name, [](SoakPod& pod) { pod.devices = pod.bound_devices; });
@@ -307,7 +398,7 @@ void SoakRun::ChangeLeader() {
 // --- calm
 
 void SoakRun::CatchUp() {
-  for (int i = 0; i < 1000; ++i) {
+  for (std::size_t i = 0; i < 1000 + 5 * crowd_; ++i) {
     if (leader().ready() && leader().caught_up()) return;
     leader().nodes.Step(random_, false);
     Follow();
@@ -319,7 +410,7 @@ void SoakRun::Calm() {
   calm_ = true;
   for (const auto& [name, node] : api_.nodes()) {
     api_.ChangeNode(name, [](SoakNode& changed) {
-      changed.lost_gpus = 0;
+      changed.lost_gpus = changed.gone_gpus = 0;
       changed.ready = true;
     });
   }
@@ -328,7 +419,11 @@ void SoakRun::Calm() {
   (void)leader().extender.SettleOverdue();
   clock_.Advance(seconds(1));
   CatchUp();
+  CheckBesideHostile();
+  SendHostileAway();
+  CatchUp();
   CheckCalm();
+  CheckWaitingPods();
   CheckNobodyWaits();
   calm_ = false;
   Note("a calm ends");
@@ -352,7 +447,9 @@ void SoakRun::CheckNothingForgotten() {
     const auto held = leader().state.FindPod("uid-" + name);
     if (!held) return Fail(name + " is forgotten");
     const SoakPod& pod = api_.pods().at(name);
-    if (held->state != PodState::kBound || HasWhatWasGranted(*held, pod)) continue;
+    if (held->state != PodState::kBound) continue;
+    if (pod.hostile && !HoldsItsRequest(*held, pod)) return Fail(HeldText(*held, pod));
+    if (pod.hostile || HasWhatWasGranted(*held, pod)) continue;
     // It cannot believe the GPU of an annotation while another pod may have that: one of which it
     // has not heard that it is gone, or one whose bind is in doubt.
     const auto is_about_it = [&held](const DeviceDispute& d) { return d.pod == held->pod.id; };
@@ -361,6 +458,37 @@ void SoakRun::CheckNothingForgotten() {
                                        std::ranges::any_of(leader().state.Disputes(), is_about_it));
     if (!may_differ) return Fail(Difference(*held, pod));
   }
+}
+
+// Who is there is held, as it asks for; who was bound by Berth has what it was given, unless another
+// pod says that it has that GPU.
+void SoakRun::CheckBesideHostile() {
+  const ClusterState::Contents contents = leader().state.Everything();
+  std::size_t there = 0;
+  for (const auto& [name, pod] : api_.pods()) there += pod.bound() ? 1U : 0U;
+  if (there != contents.pods.size()) {
+    Fail(std::to_string(contents.pods.size()) + " pods are held, and " + std::to_string(there) +
+         " are there");
+  }
+  for (const PodRecord& held : contents.pods) {
+    const auto pod = api_.pods().find(held.pod.id.name);
+    if (pod == api_.pods().end() || !pod->second.bound()) {
+      Fail(held.pod.id.name + " is held and is not there");
+    } else if (!HoldsItsRequest(held, pod->second)) {
+      Fail(HeldText(held, pod->second));
+    }
+  }
+  const AuditReport report = Audit(contents, clock_.Now(), seconds(0));
+  if (report.differences + report.orphaned_reservations > 0) Fail("the audit fails");
+}
+
+void SoakRun::CheckWaitingPods() {
+  std::set<std::string> waiting;
+  for (const WaitingPod& pod : leader().waiting.Everybody()) waiting.insert(pod.pod->id.name);
+  for (const auto& [name, pod] : api_.pods()) {
+    if (pod.node.empty() && !pod.over && waiting.erase(name) == 0) Fail(name + " is not waiting");
+  }
+  if (!waiting.empty()) Fail(*waiting.begin() + " waits and is not there");
 }
 
 void SoakRun::CheckCalm() {
@@ -385,8 +513,10 @@ void SoakRun::CheckCalm() {
 
 void SoakRun::CheckNobodyWaits() {
   std::vector<std::string> waiting;
+  std::size_t crowd = 0;
   for (const auto& [name, pod] : api_.pods()) {
-    if (pod.node.empty()) waiting.push_back(name);
+    const bool is_crowd = pod.gpus > kSoakGpusPerNode;
+    if (pod.node.empty() && (!is_crowd || ++crowd <= kMostAsked)) waiting.push_back(name);
   }
   for (const std::string& name : waiting) {
     const SoakPod& pod = api_.pods().at(name);

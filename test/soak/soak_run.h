@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SoakRun: two Berths, an API server and a kube-scheduler, one random step after the other.
+// SoakRun: two Berths, an API server and a kube-scheduler, one random step after the other, and
+// tenants who write whatever a pod can say (hostile_pod.h).
 //
 // Whatever takes time is a step of its own: a list is asked for, answered, brought and ended in
 // different steps, a watch lags behind, and while a Binding is on the wire or its answer is, other
@@ -9,7 +10,11 @@
 // becomes overdue, a second passes. Then nothing may be reserved, and no pod may wait beside a
 // place that fits it.
 //
-// The same seed takes the same steps.
+// Hostile pods may make the books cautious and honest pods wait; they go before a calm is judged.
+// While they are there: no GPU is promised beyond what it has, everybody is held who is there, and
+// nobody holds more or less than it asks for.
+//
+// The same seed takes the same steps, which trace() shows.
 #pragma once
 
 #include <array>
@@ -20,6 +25,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -30,7 +36,8 @@ namespace berth::test {
 
 class SoakRun {
  public:
-  explicit SoakRun(std::uint64_t seed);
+  // crowd: so many pods wait all the time, since no node could ever take them.
+  explicit SoakRun(std::uint64_t seed, std::size_t crowd = 0);
 
   // One step and what happens while it is under way; false: something that must never happen did.
   bool Step();
@@ -41,12 +48,18 @@ class SoakRun {
   [[nodiscard]] const std::string& failure() const { return failure_; }
   // What happened last, a line each.
   [[nodiscard]] std::string History() const;
+  // All events of the API server, all answers and all Bindings so far, as one number.
+  [[nodiscard]] std::uint64_t trace() const { return trace_; }
+  // Whether hostile records claim more or less than their pods ask for.
+  [[nodiscard]] bool lies() const { return lies_; }
   // What happened how often, to see that a run was not idle.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
 
  private:
   static constexpr int kNodes = 6;
   static constexpr std::size_t kMostPods = 30;
+  static constexpr std::size_t kMostHostile = 10;
+  static constexpr std::size_t kMostAsked = 20;  // of the crowd, in a calm
   static constexpr int kMostNested = 3;
 
   [[nodiscard]] SoakProcess& leader() { return *processes_[leader_]; }
@@ -66,6 +79,7 @@ class SoakRun {
   void CutSomething();
   void PassTime();
   void ChangeNode();
+  void Harass();
   void Forge();
   void MendForged();
   void Look();
@@ -76,8 +90,12 @@ class SoakRun {
   void CatchUp();
   void Fail(const std::string& what);
   void CheckNothingForgotten();
+  void CheckBesideHostile();
   void CheckCalm();
+  void CheckWaitingPods();
   void CheckNobodyWaits();
+  void SendHostileAway();
+  void Trace(std::string_view what);
 
   Random random_;
   SimClock clock_;
@@ -86,6 +104,10 @@ class SoakRun {
   std::size_t leader_ = 0;
   bool calm_ = false;
   int nested_ = 0;
+  const std::size_t crowd_;
+  bool lies_ = false;  // records of other ecosystems claim more or less than their pods ask for
+  std::uint64_t trace_ = 14'695'981'039'346'656'037U;  // FNV-1a
+  std::size_t hostile_ = 0;
   std::uint64_t next_pod_ = 0;
   std::uint64_t steps_ = 0;
   std::set<std::string> busy_;  // pods whose bind is under way, or that are being asked about

@@ -93,8 +93,10 @@ TEST(HamiBinding, HasTheBytesThatHamisPluginReads) {
 
 // The pod as the API server has it once it is bound so.
 Json Bound(const Json& pod, const NodeSpec& node) {
-  const Json binding = Json::parse(
-      EncodeBinding(PodOf(pod), Placed(), node, "0123456789abcdef", kNow, *test::AllDialects()));
+  const auto text =
+      EncodeBinding(PodOf(pod), Placed(), node, "0123456789abcdef", kNow, *test::AllDialects());
+  EXPECT_TRUE(text) << text.error().message;
+  const Json binding = Json::parse(text.value_or("{}"));
   Json bound = pod;
   for (const auto& [key, value] : binding["metadata"]["annotations"].items()) {
     bound["metadata"]["annotations"][key] = value;
@@ -115,6 +117,7 @@ TEST(HamiBinding, IsReadBackAsTheSameDevices) {
   EXPECT_EQ(ours.placement.mig, Placed().mig);
   // By HAMi's record alone, as of a pod that its scheduler placed.
   bound["metadata"]["annotations"].erase("berth.dev/devices");
+  bound["metadata"]["annotations"].erase("berth.dev/decision");
   const ObservedPod theirs = Observe(bound);
   EXPECT_EQ(theirs.problem, "");
   const NodeSpec node = HamiNode();

@@ -82,6 +82,45 @@ TEST(PodObject, AnAnnotationThatIsNotItsOwnIsAProblemAndGrantsNothing) {
   EXPECT_EQ(observed.pod.shape.gpu_count(), 2);
 }
 
+// Berth writes its own record beside that of every other scheduler. Without it the others are forged.
+TEST(PodObject, OfAPodThatBerthDecidedAboutOnlyItsOwnRecordIsRead) {
+  Json forged = BoundPod();
+  Json& annotations = forged["metadata"]["annotations"];
+  annotations.erase("berth.dev/devices");
+  annotations["hami.io/vgpu-devices-allocated"] = "GPU-a,NVIDIA,80000,100:GPU-b,NVIDIA,80000,100:;";
+  const ObservedPod theirs = Decode(forged);
+  EXPECT_FALSE(theirs.lacks_devices) << "HAMi's scheduler may have bound it";
+  EXPECT_EQ(theirs.placement.grants.size(), 2U);
+  annotations["berth.dev/decision"] = "0123456789abcdef";
+  for (const char* record :
+       {"hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new",
+        "scheduling.koordinator.sh/device-allocated", "run.ai/reserve_for_gpu_index", ""}) {
+    Json pod = forged;
+    pod["metadata"]["annotations"].erase("hami.io/vgpu-devices-allocated");
+    if (*record != 0) {
+      pod["metadata"]["annotations"][record] = "GPU-a,NVIDIA,80000,100:GPU-b,NVIDIA,80000,100:;";
+    }
+    const ObservedPod observed = Decode(pod);
+    EXPECT_TRUE(observed.lacks_devices) << record;
+    EXPECT_TRUE(observed.placement.grants.empty()) << record;
+    EXPECT_EQ(observed.pod.shape.gpus, GpuAsk(WholeGpus{2})) << record;
+    EXPECT_EQ(observed.problem, "") << record;
+  }
+}
+
+TEST(PodObject, NoPodThatBerthBindsLacksItsDevices) {
+  Json pod = BoundPod();
+  pod["metadata"]["annotations"]["berth.dev/decision"] = "0123456789abcdef";
+  EXPECT_FALSE(Decode(pod).lacks_devices);
+  pod["metadata"]["annotations"].erase("berth.dev/devices");
+  Json waiting = pod;
+  waiting["spec"].erase("nodeName");
+  EXPECT_FALSE(Decode(waiting).lacks_devices) << "it is not bound, whatever its owner wrote";
+  Json without = pod;  // bound by Berth where that binds all pods
+  without["spec"]["containers"][0]["resources"] = {{"requests", {{"cpu", "1"}}}};
+  EXPECT_FALSE(Decode(without).lacks_devices) << "it asks for no GPU";
+}
+
 TEST(PodObject, WhatOnlyTheFilterMindsDoesNotHideABoundPodsGpus) {
   Json pod = BoundPod();
   pod["metadata"]["annotations"]["berth.dev/gang"] = "g";

@@ -114,7 +114,7 @@ std::vector<ShareRule::Card> ShareRule::CardsOf(const Node& node) {
   }
   for (const auto& pod : node.pods()) {
     for (const DeviceGrant& grant : pod->placement.grants) {
-      ++cards[static_cast<std::size_t>(grant.gpu)].pods;
+      cards.at(static_cast<std::size_t>(grant.gpu)).pods += 1;
     }
   }
   return cards;

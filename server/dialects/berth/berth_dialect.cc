@@ -30,7 +30,7 @@ constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
 constexpr std::array<std::string_view, 9> kOtherKeys = {
-    wire::kDevicesKey,           wire::kVisibleDevicesKey,     "berth.dev/decision",
+    wire::kDevicesKey,           wire::kVisibleDevicesKey,     wire::kDecisionKey,
     "berth.dev/required-domain", "berth.dev/preferred-domain", "berth.dev/gang",
     "berth.dev/gang-size",       "berth.dev/gang-min",         "berth.dev/checkpointed-at"};
 

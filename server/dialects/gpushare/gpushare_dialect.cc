@@ -131,12 +131,13 @@ class GpushareDialect final : public wire::Dialect {
                    WallTime now, wire::Annotations& annotations) const override {
     if (placement.grants.empty() || node.share_agent != kGpushareAgent) return;
     const DeviceGrant& grant = placement.grants.front();
+    const GpuSpec* const gpu = node.FindGpu(grant.gpu);
+    if (gpu == nullptr) return;
     const auto units = [this](std::int64_t mib) { return std::to_string(mib / mib_per_unit_); };
     const auto nanoseconds =
         std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
     annotations.emplace_back(kIndexKey, std::to_string(grant.gpu));
-    annotations.emplace_back("ALIYUN_COM_GPU_MEM_DEV",
-                             units(node.gpus[static_cast<std::size_t>(grant.gpu)].memory_mib));
+    annotations.emplace_back("ALIYUN_COM_GPU_MEM_DEV", units(gpu->memory_mib));
     annotations.emplace_back("ALIYUN_COM_GPU_MEM_POD", units(grant.memory_mib));
     annotations.emplace_back(kAssignedKey, "false");
     annotations.emplace_back(kAssumeTimeKey, std::to_string(nanoseconds));

@@ -183,8 +183,9 @@ class KoordinatorDialect final : public wire::Dialect {
     Json gpus = Json::array();
     std::string minors;
     for (const DeviceGrant& grant : placement.grants) {
-      const GpuSpec& gpu = node.gpus[static_cast<std::size_t>(grant.gpu)];
-      gpus.push_back(GrantJson(grant, gpu, share));
+      const GpuSpec* const gpu = node.FindGpu(grant.gpu);
+      if (gpu == nullptr) return;
+      gpus.push_back(GrantJson(grant, *gpu, share));
       minors += (minors.empty() ? "" : ",") + std::to_string(grant.gpu);
     }
     const auto nanoseconds =

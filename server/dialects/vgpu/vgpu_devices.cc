@@ -84,8 +84,8 @@ std::vector<VgpuDevice> VgpuDevicesOf(const PodRequest& pod, const Placement& pl
     const auto container = std::ranges::find(pod.containers, name, &ContainerAsk::name);
     if (container == pod.containers.end()) continue;
     for (const DeviceGrant& grant : grants) {
-      devices.push_back({container->index, node.gpus[static_cast<std::size_t>(grant.gpu)].uuid,
-                         grant.memory_mib, CoresOf(container->gpus)});
+      devices.push_back(
+          {container->index, node.UuidOf(grant.gpu), grant.memory_mib, CoresOf(container->gpus)});
     }
   }
   return devices;

@@ -55,6 +55,58 @@ TEST_F(AuditTest, NamesTheFirstDoubleGrantsAndCountsAll) {
   EXPECT_EQ(Run().double_granted.size(), 20u);
 }
 
+TEST_F(AuditTest, FindsANodeThatPodsWereBoundToPastBerthThoughItWasFull) {
+  Bound(APod("a").Whole(1), {0});
+  Bound(APod("b").Whole(1), {});
+  EXPECT_EQ(Run().overfull_nodes, 0u) << "one of its GPUs is left for it";
+  Bound(APod("c").Whole(2), {});  // by spec.nodeName
+  const AuditReport report = Run();
+  EXPECT_EQ(report.overfull_nodes, 1u);
+  EXPECT_EQ(report.overfull,
+            std::vector<std::string>{"node n has 2 GPUs; bound past Berth: default/b, default/c"});
+  EXPECT_EQ(report.double_grants, 0u) << "nobody knows which GPU that is";
+  Apply(PodGone{"uid-c"});
+  EXPECT_EQ(Run(), AuditReport());
+}
+
+TEST_F(AuditTest, FindsNodesThatHaveNoRoomForASharePastBerthEither) {
+  Bound(APod("a").Share(600), {0});
+  Bound(APod("b").Share(600), {1});
+  Bound(APod("c").Share(400), {});
+  EXPECT_EQ(Run(), AuditReport());
+  Bound(APod("d").Share(500), {});
+  EXPECT_EQ(Run().overfull_nodes, 1u);
+}
+
+TEST_F(AuditTest, ANodeWhoseDevicePluginStartsIsNotOverfull) {
+  Bound(APod("a").Whole(2), {});
+  Apply(NodeUpserted{ANode("n").Gpus(0).Spec()});
+  EXPECT_EQ(Run().overfull_nodes, 0u);
+}
+
+TEST_F(AuditTest, FindsPlacesThatWereGivenPastBerth) {
+  NodeSpec node = ANode("n").Spec();
+  node.places = {.count = 2, .gpus = 1};
+  Apply(NodeUpserted{node});
+  Bound(APod("a").Whole(2), {});
+  EXPECT_EQ(Run(), AuditReport());
+  Bound(APod("b").Whole(1), {});
+  EXPECT_EQ(Run().overfull,
+            std::vector<std::string>{"node n has 2 places on GPUs; on it: default/a, default/b"});
+}
+
+TEST_F(AuditTest, FindsAGpuWithMoreUsersThanItsAgentServes) {
+  NodeSpec node = ANode("n").Gpus(1).Spec();
+  node.gpus[0].most_users = 2;
+  Apply(NodeUpserted{node});
+  Bound(APod("a").Share(100), {0});
+  Bound(APod("b").Share(100), {0});
+  EXPECT_EQ(Run(), AuditReport());
+  Bound(APod("c").Share(100), {0});
+  EXPECT_EQ(Run().double_granted,
+            std::vector<std::string>{"GPU 0 of node n: default/a, default/b, default/c"});
+}
+
 TEST_F(AuditTest, FindsGpusThatTheNodeDoesNotHave) {
   Bound(APod("a").Whole(2), {1, 2});
   EXPECT_EQ(Run().unknown_devices, 1u);

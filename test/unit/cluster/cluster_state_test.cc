@@ -36,7 +36,7 @@ class ClusterStateTest : public testing::Test {
     return uids;
   }
   void Reserve(const APod& pod, const Placement& placement, Instant settle_after = kLater) {
-    const Status reserved = state_.Reserve(pod.Request(), placement, settle_after);
+    const auto reserved = state_.Reserve(pod.Request(), placement, settle_after);
     ASSERT_TRUE(reserved.has_value()) << reserved.error().message;
   }
   // Free thousandths of a GPU; -9999 where the node is not there.
@@ -50,6 +50,18 @@ class ClusterStateTest : public testing::Test {
   const APod half_ = APod("half").Share(500);
   const APod one_ = APod("one").Whole(1);
 };
+
+TEST_F(ClusterStateTest, AReservationReturnsTheNodeForWhichItWasMade) {
+  Up(ANode("n").Gpus(2));
+  const APod two = APod("two").Whole(2);
+  const auto node = state_.Reserve(two.Request(), two.On("n", {0, 1}), kLater);
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ((*node)->FindPod("uid-two"), nullptr) << "without the pod";
+  Up(ANode("n").Gpus(1));
+  EXPECT_TRUE(CheckDevices(two.On("n", {0, 1}), (*node)->spec())) << "as it was then";
+  const auto again = state_.Reserve(two.Request(), two.On("n", {0, 1}), kLater);
+  EXPECT_FALSE(again) << "as it is now";
+}
 
 TEST_F(ClusterStateTest, StartsEmpty) {
   EXPECT_EQ(state_.Current()->size(), 0U);
@@ -201,7 +213,7 @@ TEST_F(ClusterStateTest, RefusesAReservationThatDoesNotFitAndChangesNothing) {
   Reserve(half_, half_.On("n", {0}));
   Reserve(one_, one_.On("m", {0}));
   const auto before = state_.Current();
-  const Status refused = state_.Reserve(one_.Request(), one_.On("n", {0}), kLater);
+  const auto refused = state_.Reserve(one_.Request(), one_.On("n", {0}), kLater);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, Errc::kConflict);
   EXPECT_EQ(refused.error().message, "node n: gpu 0 milli: want 1000, free 500");
@@ -277,7 +289,7 @@ TEST_F(ClusterStateTest, ListsTheMembersOfAGang) {
 }
 
 TEST_F(ClusterStateTest, RefusesToReserveOnANodeThatItDoesNotKnow) {
-  const Status refused = state_.Reserve(one_.Request(), one_.On("n", {0}), kLater);
+  const auto refused = state_.Reserve(one_.Request(), one_.On("n", {0}), kLater);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, Errc::kNotFound);
   EXPECT_EQ(refused.error().message, "node n is not known");
@@ -287,7 +299,7 @@ TEST_F(ClusterStateTest, RefusesToReserveOnANodeThatItDoesNotKnow) {
 TEST_F(ClusterStateTest, RefusesToReserveForABoundPod) {
   Up(ANode("n").Gpus(2));
   Bound(one_, one_.On("n", {0}));
-  const Status refused = state_.Reserve(one_.Request(), one_.On("n", {1}), kLater);
+  const auto refused = state_.Reserve(one_.Request(), one_.On("n", {1}), kLater);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, Errc::kConflict);
   EXPECT_EQ(refused.error().message, "pod is bound to node n already");

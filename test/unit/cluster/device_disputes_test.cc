@@ -227,7 +227,135 @@ TEST_F(DeviceDisputesTest, AReservationGivesWayToWhatAnEarlierBindingSays) {
   EXPECT_EQ(Problems().size(), 1U);
 }
 
+TEST(DevicesText, NamesTheFirstDevicesAndCountsTheOthers) {
+  EXPECT_EQ(DevicesText(APod("p").Whole(2).On("n", {0, 3})), "GPU 0, GPU 3");
+  EXPECT_EQ(DevicesText(APod("p").Whole(10).On("n", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9})),
+            "GPU 0, GPU 1, GPU 2, GPU 3, GPU 4, GPU 5, GPU 6, GPU 7 and 2 more");
+}
+
+// It was bound by Berth, and somebody took the annotation away before this process began.
+TEST_F(DeviceDisputesTest, APodThatDoesNotSayAnyMoreWhichDevicesBerthChoseIsDisputed) {
+  const auto lacks = [this](const APod& pod) {
+    Apply(PodBound{.pod = pod.Request(),
+                   .placement = pod.On("n", {}),
+                   .devices_annotated = true,
+                   .lacks_devices = true});
+  };
+  lacks(a_);
+  EXPECT_EQ(Problems(), Texts()) << "its node is not known";
+  Up(ANode("n").Gpus(2));
+  EXPECT_EQ(Problems(), (Texts{"a is not there any more, though Berth chose the pod's devices "
+                               "(berth.dev/decision)"}));
+  EXPECT_EQ(Free(), (Gpus{1000, 0})) << "it has one, and nobody knows which";
+  Says(a_, {0});
+  EXPECT_EQ(Problems(), Texts()) << "it was mended";
+  EXPECT_EQ(Free(), (Gpus{0, 1000}));
+  lacks(a_);
+  EXPECT_EQ(GpusOf(a_), Gpus{0}) << "now it is known";
+  EXPECT_EQ(Problems().size(), 1U);
+  Apply(PodGone{"uid-a"});
+  EXPECT_EQ(Problems(), Texts());
+}
+
+TEST_F(DeviceDisputesTest, APodOnPlacesHasNoDevicesThatItCouldName) {
+  NodeSpec node = ANode("n").Spec();
+  node.places = {.count = 4, .gpus = 1};
+  Apply(NodeUpserted{node});
+  Apply(PodBound{.pod = a_.Request(),
+                 .placement = a_.On("n", {}),
+                 .devices_annotated = true,
+                 .lacks_devices = true});
+  EXPECT_EQ(Problems(), Texts());
+  Up(ANode("n").Gpus(0));  // its device plugin starts anew
+  EXPECT_EQ(Problems(), Texts());
+}
+
+TEST_F(DeviceDisputesTest, AReservedPodKeepsItsDevicesAlsoIfItsAnnotationIsGone) {
+  Up(ANode("n").Gpus(4));
+  ASSERT_TRUE(state_.Reserve(a_.Request(), a_.On("n", {2}), kLater));
+  Apply(PodBound{.pod = a_.Request(),
+                 .placement = a_.On("n", {}),
+                 .devices_annotated = true,
+                 .lacks_devices = true});
+  EXPECT_EQ(GpusOf(a_), Gpus{2});
+  EXPECT_EQ(Problems().size(), 1U);
+}
+
+// Anybody may create pods with spec.nodeName and an annotation.
+TEST_F(DeviceDisputesTest, ThousandsThatNameOneGpuCostEachOtherNothing) {
+  constexpr std::uint64_t kPods = 3'000;
+  const auto pod = [](std::uint64_t i) { return APod("p" + std::to_string(i)).Whole(1); };
+  for (const bool is_known : {false, true}) {
+    SCOPED_TRACE(is_known);
+    if (is_known) Up(ANode("n").Gpus(2));
+    const std::uint64_t before = state_.DisputeChecks();
+    for (std::uint64_t i = 0; i < kPods; ++i) Says(pod(i), {0});
+    EXPECT_LE(state_.DisputeChecks() - before, kPods) << "one check a pod";
+    EXPECT_EQ(state_.DisputeCount(), is_known ? kPods - 1 : 0U);
+    const std::uint64_t full = state_.DisputeChecks();
+    Apply(PodGone{"uid-p1"});
+    EXPECT_EQ(state_.DisputeChecks(), full) << "it held nothing that others wait for";
+    Apply(PodGone{"uid-p0"});
+    EXPECT_EQ(state_.DisputeChecks() - full, 1U) << "the next one has it, the others have not";
+    for (std::uint64_t i = 0; i < kPods; ++i) Apply(PodGone{pod(i).Request().id.uid});
+    EXPECT_LE(state_.DisputeChecks() - full, kPods) << "at most one check for each that left";
+    EXPECT_EQ(state_.DisputeCount(), 0U);
+  }
+}
+
+TEST_F(DeviceDisputesTest, OnlyThoseThatNameTheGpuThatCameFreeAreReconsidered) {
+  Up(ANode("n").Gpus(3));
+  BindHere(a_, {0});
+  BindHere(b_, {1});
+  Says(APod("of-0").Whole(1), {0});
+  Says(APod("of-1").Whole(1), {1});
+  const std::uint64_t before = state_.DisputeChecks();
+  Apply(PodGone{"uid-b"});
+  EXPECT_EQ(state_.DisputeChecks() - before, 1U);
+  EXPECT_EQ(GpusOf(APod("of-1")), Gpus{1});
+  EXPECT_EQ(GpusOf(APod("of-0")), Gpus());
+}
+
+TEST_F(DeviceDisputesTest, APodThatNamesADeviceInVainIsReportedOnceItsNodeIsKnown) {
+  Says(a_, {0});
+  Says(b_, {0});
+  EXPECT_TRUE(state_.TakeDisputeChanges().empty() || Problems().empty());
+  EXPECT_EQ(state_.DisputeCount(), 0U) << "there may be no such node";
+  Up(ANode("n").Gpus(2));
+  const std::vector<DisputeChange> changes = state_.TakeDisputeChanges();
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].uid, "uid-b");
+  ASSERT_TRUE(changes[0].dispute);
+  EXPECT_EQ(Free(), (Gpus{0, 0})) << "the first is believed, the other has one of the others";
+  EXPECT_TRUE(state_.TakeDisputeChanges().empty()) << "each change once";
+  Apply(PodGone{"uid-a"});
+  const std::vector<DisputeChange> over = state_.TakeDisputeChanges();
+  ASSERT_EQ(over.size(), 1U);
+  EXPECT_FALSE(over[0].dispute);
+}
+
+TEST_F(DeviceDisputesTest, AMigDeviceThatAnotherPodHasIsNotBelievedUntilItLeaves) {
+  NodeSpec node = ANode("n").Spec();
+  node.mig = NodeMig(test::DynamicMig(1));
+  const auto says = [this](const APod& pod, const MigGrant& grant) {
+    Placement said = pod.On("n");
+    said.mig = {grant};
+    Apply(PodBound{pod.Request(), said, true});
+  };
+  const APod first = APod("first").Mig("3g.20gb"), second = APod("second").Mig("1g.5gb");
+  says(first, test::AGrant(0, "3g.20gb", 4));
+  Apply(NodeUpserted{node});
+  says(second, test::AGrant(0, "1g.5gb", 5));
+  EXPECT_EQ(Problems(), (Texts{"second says 1g.5gb at 5 of GPU 0 on node n, but 1g.5gb at 5 of "
+                               "GPU 0 is held by pod default/first"}));
+  const std::uint64_t before = state_.DisputeChecks();
+  Apply(PodGone{"uid-first"});
+  EXPECT_EQ(state_.DisputeChecks() - before, 1U);
+  EXPECT_EQ(Problems(), Texts());
+}
+
 TEST_F(DeviceDisputesTest, AMigDeviceOfWhichTheProfileWasKnownMaySayWhichItIs) {
+  Up(ANode("n"));
   const APod pod = APod("m").Mig("1g.5gb");
   Placement known = pod.On("n"), said = known, other = known;
   const MigProfile profile = ParseMigProfile("1g.5gb").value();

@@ -21,6 +21,34 @@ TEST(ValidateNode, TakesNodesFromEmptyToFull) {
   EXPECT_TRUE(Validate(ANode(std::string(253, 'a')).Spec()).has_value());
 }
 
+// Anybody may create thousands of pods with spec.nodeName.
+TEST(Node, OfAnOverfullNodeNoMoreIsAssumedThanNothingFits) {
+  ANode few = ANode("n").Gpus(2), many = ANode("n").Gpus(2);
+  for (int i = 0; i < 4; ++i) few.Holding(APod("p" + std::to_string(i)).Whole(1), {});
+  for (int i = 0; i < 1'000; ++i) many.Holding(APod("p" + std::to_string(i)).Whole(1), {});
+  EXPECT_EQ(many.Build().unattributed(), 1'000);
+  for (std::size_t gpu = 0; gpu < 2; ++gpu) {
+    EXPECT_LT(many.Build().gpus()[gpu].milli, 0);
+    EXPECT_EQ(many.Build().gpus()[gpu], few.Build().gpus()[gpu]);
+  }
+  EXPECT_FALSE(many.Build().CanTake(APod("q").Share(1).On("n", {0})));
+}
+
+TEST(NodeSpec, HasTheGpusThatItSaysAndNoOthers) {
+  const NodeSpec node = ANode("n").Gpus(2).Spec();
+  EXPECT_EQ(node.FindGpu(1), &node.gpus[1]);
+  for (const int beyond : {2, 63, 64, 1'000, DeviceGrant::kUnknown}) {
+    EXPECT_EQ(node.FindGpu(beyond), nullptr) << beyond;
+    EXPECT_EQ(node.UuidOf(beyond), "");
+  }
+  const Placement placement = APod("p").Whole(2).On("n", {1, 2});
+  EXPECT_EQ(GpusAmong(placement.grants, 2), GpuBit(1));
+  EXPECT_EQ(GpusAmong(placement.grants, 0), 0U);
+  EXPECT_EQ(CheckDevices(placement, node).error().message,
+            "node n: want a node with GPU 2, got one with 2 GPUs");
+  EXPECT_TRUE(CheckDevices(placement, ANode("n").Gpus(3).Spec()));
+}
+
 TEST(ValidateNode, NamesTheFieldThatIsWrong) {
   struct Case {
     std::string description;

@@ -115,6 +115,39 @@ TEST_F(ApiBinderTest, WritesNodeAndDevicesInOneStep) {
   EXPECT_EQ(api_.bindings(), 1);
 }
 
+// The node has lost GPUs, or another one came under its name: nothing else is written in its place.
+TEST_F(ApiBinderTest, ADeviceThatTheNodeDoesNotHaveIsWrittenNowhere) {
+  for (const std::size_t gpus : {0U, 1U, 3U}) {
+    node_.gpus.resize(gpus);
+    const Status bound = Bind();
+    ASSERT_FALSE(bound);
+    EXPECT_EQ(bound.error().code, Errc::kInternal);
+    const std::string missing = gpus < 2 ? "1" : "3";
+    EXPECT_EQ(bound.error().message, "node n1: want a node with GPU " + missing +
+                                         ", got one with " + std::to_string(gpus) + " GPUs");
+  }
+  EXPECT_EQ(api_.bindings(), 0);
+}
+
+// A request that waits at the API server must not be carried out when another process leads.
+TEST_F(ApiBinderTest, TheApiServerGivesABindingUpWhenThisProcessMayNotWriteAnyMore) {
+  std::vector<std::string> paths;
+  api_.fault = [&](const ApiRequest& request) {
+    paths.push_back(request.path);
+    EXPECT_EQ(request.timeout, paths.size() == 1 ? milliseconds(3'000) : request.timeout);
+    return paths.size() == 1 ? Fault::kInternal : Fault::kNone;
+  };
+  writable_until_ = clock_.Now() + milliseconds(3'000);
+  ASSERT_TRUE(Bind());
+  ASSERT_EQ(paths.size(), 2U);
+  const std::string path = "/api/v1/namespaces/ns/pods/p/binding?timeout=";
+  EXPECT_EQ(paths[0], path + "3000ms");
+  const auto left = std::stoi(paths[1].substr(path.size()));
+  EXPECT_EQ(paths[1], path + std::to_string(left) + "ms");
+  EXPECT_LT(left, 3'000) << "the second attempt has less time";
+  EXPECT_GT(left, 0);
+}
+
 TEST_F(ApiBinderTest, SendsAgainWhatIsRefusedForNow) {
   faults_ = {Fault::kTooMany, Fault::kInternal, Fault::kNeverCame};
   EXPECT_TRUE(Bind());

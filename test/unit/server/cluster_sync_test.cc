@@ -73,7 +73,7 @@ class PodSinkTest : public testing::Test {
     const auto observed = wire::DecodeObservedPod(Text(pod), rules_);
     ASSERT_TRUE(observed);
     const Placement placement{"n", 0, 0, {{gpu, 1000, 0}}};
-    const Status reserved = state_.Reserve(observed->pod, placement, kLater);
+    const auto reserved = state_.Reserve(observed->pod, placement, kLater);
     ASSERT_TRUE(reserved.has_value()) << reserved.error().message;
   }
   [[nodiscard]] std::optional<PodState> StateOf(const std::string& uid) const {
@@ -102,6 +102,29 @@ class PodSinkTest : public testing::Test {
                 {},
                 &waiting_};
 };
+
+// The Binding of a leader that stood still was carried out when this process led.
+TEST(PodSinkDisputes, AGpuThatAnotherLeaderGaveAgainIsReportedOnce) {
+  ClusterState state;
+  const ClusterEvent up = NodeUpserted{ANode("n").Gpus(2).Spec()};
+  ASSERT_TRUE(state.Apply(std::span(&up, 1)));
+  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
+  std::vector<std::string> told;
+  PodSink sink(
+      state, rules, [](auto, auto, auto&) {},
+      [&told](const DeviceDispute& dispute) { told.push_back(dispute.pod.name); });
+  const auto show = [&sink](const Json& pod) { sink.Changed(PaddedText(pod.dump())); };
+  show(BoundPod("ours", 0, 1));
+  show(BoundPod("late", 0, 2));
+  EXPECT_EQ(told, std::vector<std::string>{"late"});
+  EXPECT_EQ(state.DisputeCount(), 1U);
+  Json changed = BoundPod("late", 0, 3);
+  changed["metadata"]["labels"]["a"] = "b";
+  show(changed);
+  EXPECT_EQ(told.size(), 1U) << "nothing new is said";
+  sink.Deleted(PaddedText(BoundPod("ours", 0, 4).dump()));
+  EXPECT_EQ(state.DisputeCount(), 0U);
+}
 
 TEST_F(PodSinkTest, AReservationOutlivesAListThatDoesNotShowItsPod) {
   Reserve(BoundPod("a", 0, 1), 0);

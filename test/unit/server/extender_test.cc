@@ -355,6 +355,43 @@ TEST_F(ExtenderTest, DevicesAreHeldWhileTheBinderIsAtWork) {
   EXPECT_EQ(during, 0);
 }
 
+// Refuses every bind, and counts those whose devices their node does not have.
+class CheckingBinder final : public PodBinder {
+ public:
+  Status Bind(const BindOrder& order) override {
+    ++told;
+    if (!CheckDevices(order.placement, order.node)) ++beyond;
+    return Fail(Errc::kNotFound, "pod is gone");
+  }
+  Result<PodTruth> Find(const PodId&) override { return Fail(Errc::kNotFound, "pod is gone"); }
+  std::atomic<int> told = 0, beyond = 0;
+};
+
+// Device plugins restart: the node shows all of its GPUs, and then none, again and again.
+TEST_F(ExtenderTest, APodIsBoundByTheNodeForWhichItsDevicesWereFound) {
+  Start({MachineWith("n1", 8)});
+  CheckingBinder binder;
+  Extender extender({state_, binder, journal_, clock_},
+                    {test::EngineOf("best-fit"), std::chrono::seconds(30)});
+  std::atomic<bool> ends = false;
+  std::thread flapping([&] {
+    for (int gpus = 0; !ends; gpus = 8 - gpus) {
+      const ClusterEvent event = NodeUpserted{MachineWith("n1", gpus)};
+      EXPECT_TRUE(state_.Apply(std::span(&event, 1)));
+    }
+  });
+  const PodRequest pod = Pod("p", WholeGpus{8});
+  for (int i = 0; binder.told < 1'000 && i < 20'000; ++i) {
+    const auto snapshot = extender.Current();
+    (void)extender.Filter(snapshot, pod, Everybody(*snapshot));
+    (void)test::BindNow(extender, {"ns", "pod-p", "p", "n1"});
+  }
+  ends = true;
+  flapping.join();
+  EXPECT_GT(binder.told, 0);
+  EXPECT_EQ(binder.beyond, 0);
+}
+
 TEST_F(ExtenderTest, ABindThatOutlivesItsReservationIsKeptAllTheSame) {
   Start({MachineWith("n1", 2)}, [this](const PodRequest&, const Placement&) {
     clock_.now += std::chrono::minutes(1);
