@@ -85,6 +85,7 @@ Json FactsJson(const NodeReport& facts) {
                {"model", facts.gpu_model},
                {"ready", facts.ready},
                {"refuses_gpu_pods", facts.refuses_gpu_pods},
+               {"refused_asks", facts.refused_asks},
                {"gpu_condition", facts.gpu_condition},
                {"named_gpus_condition", facts.named_gpus_condition},
                {"traits", facts.traits},
