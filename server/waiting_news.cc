@@ -57,8 +57,7 @@ void WaitingNews::Refill(Instant now) {
 }
 
 void WaitingNews::LookAt(const WaitingPod& pod, Instant now) {
-  const auto there = parts_.waiting.FindNamed(pod.pod->id.namespace_name, pod.pod->id.name);
-  if (!there || there->pod->id.uid != pod.pod->id.uid) return;
+  if (!parts_.waiting.Find(pod.pod->id.uid)) return;
   const wire::PodReport report = parts_.report(pod);
   const std::string cause = CauseOf(report);
   Told& told = told_[pod.pod->id.uid];

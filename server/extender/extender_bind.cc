@@ -152,8 +152,8 @@ std::optional<Status> Extender::BindOnce(const BindsUnderWay::Entry& bind, Turn 
 
 std::optional<WallTime> Extender::CreatedOf(const PodId& id) const {
   if (parts_.waiting == nullptr) return std::nullopt;
-  const auto waiting = parts_.waiting->FindNamed(id.namespace_name, id.name);
-  return waiting && waiting->pod->id.uid == id.uid ? waiting->created : std::nullopt;
+  const auto waiting = parts_.waiting->Find(id.uid);
+  return waiting ? waiting->created : std::nullopt;
 }
 
 std::optional<Duration> Extender::SinceWall(const std::optional<WallTime>& then) const {
