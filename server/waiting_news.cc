@@ -16,7 +16,7 @@ std::string CauseOf(const wire::PodReport& report) {
   if (told.placed) return "";
   if (report.gang && wire::Waits(*report.gang)) return "group " + std::string(report.gang->state);
   if (told.nodes == 0) return "no nodes";
-  if (told.fitting > 0) return kFits;
+  if (told.fitting + told.by_claim > 0) return kFits;
   const bool kept_away = told.scheduler.any == static_cast<std::int64_t>(told.nodes);
   return (kept_away ? "kept away, " : "") + std::string(TextOf(told.counts.front().reason));
 }

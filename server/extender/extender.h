@@ -277,7 +277,9 @@ class Extender {
   [[nodiscard]] std::optional<Duration> SinceWall(const std::optional<WallTime>& then) const;
   Result<Granted> Commit(const Policy& policy, Known known, const std::string& node,
                          std::string_view decision);
-  // For a pod that is kube-scheduler's alone.
+  // Whether the pod's GPUs there are kube-scheduler's to give (by_claim.h).
+  [[nodiscard]] bool IsGivenByClaim(const PodRequest& pod, const std::string& node) const;
+  // For a pod that is kube-scheduler's alone, or whose GPUs are.
   Result<Granted> BindUnbooked(const Policy& policy, const PodRequest& pod, const std::string& node,
                                std::string_view decision);
   Result<Granted> ReserveOn(const Policy& policy, const PodRequest& pod, const std::string& node);

@@ -224,6 +224,7 @@ Json ReportJson(const PodReport& report) {
   if (report.gang) json["gang"] = GangJson(*report.gang);
   json["nodes"] = told.nodes;
   json["fitting"] = told.fitting;
+  if (told.by_claim > 0) json["by_dra"] = told.by_claim;
   json["reasons"] = CountsJson(told.counts);
   json["kube_scheduler"] = {
       {"nodes", told.scheduler.any},       {"not_ready", told.scheduler.not_ready},
