@@ -13,6 +13,7 @@
 #include "cluster/node.h"
 #include "cluster/placement.h"
 #include "cluster/pod_request.h"
+#include "cluster/refused_ask.h"
 
 namespace berth {
 
@@ -57,10 +58,11 @@ struct GpusOffered {
   std::string node;
   NodeMig mig;
 };
-// From now on NodeSpec::refuses_gpu_pods of the node, whatever its Node says.
+// From now on NodeSpec::refuses_gpu_pods and refused_asks of the node, whatever its Node says.
 struct GpuPodsRefused {
   std::string node;
   bool refused = false;
+  RefusedAsks asks = nullptr;
 };
 using ClusterEvent = std::variant<NodeUpserted, NodeRemoved, PodBound, PodGone, PodMissed,
                                   GpusClaimed, GpusOffered, GpuPodsRefused>;

@@ -221,8 +221,8 @@ void ClusterState::Offer(const GpusOffered& offered) {
 void ClusterState::Refuse(const GpuPodsRefused& refused) {
   const NodeSpec* const spec = SpecOf(refused.node);
   if (spec == nullptr) return;
-  if (refused.refused) {
-    refusing_.insert(refused.node);
+  if (refused.refused || refused.asks != nullptr) {
+    refusing_.insert_or_assign(refused.node, refused);
   } else {
     refusing_.erase(refused.node);
   }
@@ -231,7 +231,9 @@ void ClusterState::Refuse(const GpuPodsRefused& refused) {
 
 void ClusterState::UpsertNode(const NodeSpec& said) {
   NodeSpec spec = claims_.WithOffers(said);
-  spec.refuses_gpu_pods = refusing_.contains(spec.name);
+  const auto refusing = refusing_.find(spec.name);
+  spec.refuses_gpu_pods = refusing != refusing_.end() && refusing->second.refused;
+  spec.refused_asks = refusing == refusing_.end() ? nullptr : refusing->second.asks;
   const auto known = specs_.find(spec.name);
   if (known != specs_.end() && *known->second == spec) return;  // a heartbeat
   auto shared = std::make_shared<const NodeSpec>(std::move(spec));
@@ -399,6 +401,12 @@ std::optional<PodRecord> ClusterState::FindPod(std::string_view uid) const {
   const std::shared_ptr<const PodRecord> held = Find(uid);
   if (held == nullptr) return std::nullopt;
   return *held;
+}
+
+bool ClusterState::IsBoundFromHere(std::string_view uid, std::string_view node) const {
+  const MutexLock lock(mutex_);
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  return held != nullptr && held->placement.node == node && unshown_.contains(held->pod.id.uid);
 }
 
 std::size_t ClusterState::GangSize(const GangId& gang) const {

@@ -123,6 +123,10 @@ class ClusterState {
   bool Settle(const Doubt& doubt, const std::optional<PodBound>& truth) BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] std::optional<PodRecord> FindPod(std::string_view uid) const BERTH_EXCLUDES(mutex_);
+  // Whether the pod was reserved or bound to that node here, and no watch has shown it there yet.
+  // What the pod says of itself plays no part.
+  [[nodiscard]] bool IsBoundFromHere(std::string_view uid, std::string_view node) const
+      BERTH_EXCLUDES(mutex_);
   // The UIDs of the pods that are bound.
   [[nodiscard]] std::vector<std::string> BoundUids() const BERTH_EXCLUDES(mutex_);
   // The UIDs of the pods that were reserved or bound here and not confirmed by a PodBound since.
@@ -198,7 +202,7 @@ class ClusterState {
 
   mutable Mutex mutex_;
   SpecMap specs_ BERTH_GUARDED_BY(mutex_);
-  std::set<std::string> refusing_ BERTH_GUARDED_BY(mutex_);  // nodes: NodeSpec::refuses_gpu_pods
+  std::map<std::string, GpuPodsRefused> refusing_ BERTH_GUARDED_BY(mutex_);  // by node
   // The keys are the UIDs inside the records.
   std::unordered_map<std::string_view, std::shared_ptr<const PodRecord>> pods_
       BERTH_GUARDED_BY(mutex_);

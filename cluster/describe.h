@@ -129,8 +129,8 @@ void Describe(Visit&& visit, const PodRequest& value) {
 
 template <class Visit>
 void Describe(Visit&& visit, const DeviceGrant& value) {
-  const auto& [gpu, milli, memory_mib, uuid] = value;
-  visit(gpu, milli, memory_mib, uuid);
+  const auto& [gpu, milli, memory_mib, uuid, memory_milli] = value;
+  visit(gpu, milli, memory_mib, uuid, memory_milli);
 }
 
 template <class Visit>

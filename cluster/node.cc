@@ -31,6 +31,15 @@ Status ShortOf(std::string_view what, std::int64_t wanted, std::int64_t free) {
                                    std::to_string(free));
 }
 
+// Whether the node has GPUs of which the pod could have some. Where it has none of its resource, a
+// claim gives it others.
+bool HasGpusFor(const NodeSpec& spec, const PodRequest& pod) {
+  if (pod.device_class.empty()) return true;
+  const std::string& resource = pod.shape.gpu_resource;
+  const bool is_of_other = !spec.gpu_resource.empty() && spec.gpu_resource != resource;
+  return spec.has_gpus() && !is_of_other;
+}
+
 }  // namespace
 
 Status Validate(const NodeSpec& spec) {
@@ -214,7 +223,7 @@ void Node::CountMig() {
 }
 
 bool Node::IsAssumed(const PodRecord& pod) const {
-  if (!pod.pod.shape.wants_gpu()) return false;
+  if (!pod.pod.shape.wants_gpu() || !HasGpusFor(*spec_, pod.pod)) return false;
   if (spec_->places.count > 0 && pod.pod.shape.mig() == nullptr)
     return false;  // a place has no name
   return pod.unattributed() ||

@@ -37,6 +37,7 @@
 #include "cluster/placement.h"
 #include "cluster/pod_record.h"
 #include "cluster/pod_request.h"
+#include "cluster/refused_ask.h"
 #include "topology/gpu_mask.h"
 #include "topology/links/gpu_links.h"
 
@@ -89,6 +90,12 @@ struct NodeSpec {
   // Its kubelet refused the pods with GPUs that were bound there last: it gets none for a while
   // (GpuPodsRefused).
   bool refuses_gpu_pods = false;
+  // What its kubelet's Topology Manager refused last: pods that ask for it get no place there for a
+  // while (GpuPodsRefused).
+  RefusedAsks refused_asks = nullptr;
+  // When its Ready condition changed last, in seconds since 1970 by the clock of whoever wrote it;
+  // 0: it does not say. A kubelet that starts anew changes it.
+  std::int64_t ready_since = 0;
   // The condition of the node by which somebody says that its GPUs are out of order ("XIDErrors");
   // empty: nobody does. It gets no pods with GPUs.
   std::string gpu_condition = {};

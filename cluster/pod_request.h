@@ -207,6 +207,9 @@ struct PodRequest {
   bool belongs_on_any_node = false;
   // The workload classes that it matches, by name and in their order; the first is its own.
   std::vector<std::string> classes = {};
+  // The DeviceClass by which kube-scheduler gives it the GPUs that it asks for, on nodes that do
+  // not offer that resource themselves (DRA); empty: there is none.
+  std::string device_class = {};
   // When it saved its work last, as it says itself (berth.dev/checkpointed-at); empty: it does not.
   std::optional<WallTime> checkpointed = std::nullopt;
 };

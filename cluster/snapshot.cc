@@ -6,7 +6,10 @@
 namespace berth {
 namespace {
 
-std::size_t Tainted(const Node& node) { return node.spec().taints.empty() ? 0U : 1U; }
+std::size_t Choosy(const Node& node) {
+  const NodeSpec& spec = node.spec();
+  return spec.taints.empty() && spec.refused_asks == nullptr ? 0U : 1U;
+}
 std::size_t SoftTainted(const Node& node) { return node.spec().soft_taints.empty() ? 0U : 1U; }
 
 }  // namespace
@@ -18,7 +21,7 @@ Snapshot::Snapshot(const std::vector<std::shared_ptr<const Node>>& nodes) {
   names.reserve(nodes.size());
   for (const auto& node : nodes) {
     names.push_back(node->spec().name);
-    tainted_nodes_ += Tainted(*node);
+    choosy_nodes_ += Choosy(*node);
     soft_tainted_nodes_ += SoftTainted(*node);
   }
   names_ = std::make_shared<const NodeNameTable>(names);
@@ -47,8 +50,8 @@ std::size_t Snapshot::CountReserved() const {
 
 Snapshot Snapshot::With(NodeIndex index, std::shared_ptr<const Node> node) const {
   Snapshot copy = *this;
-  copy.tainted_nodes_ -= Tainted(this->node(index));
-  copy.tainted_nodes_ += Tainted(*node);
+  copy.choosy_nodes_ -= Choosy(this->node(index));
+  copy.choosy_nodes_ += Choosy(*node);
   copy.soft_tainted_nodes_ -= SoftTainted(this->node(index));
   copy.soft_tainted_nodes_ += SoftTainted(*node);
   auto chunk = std::make_shared<Chunk>(*chunks_[index / kChunkNodes]);

@@ -39,8 +39,8 @@ class Snapshot {
   }
   [[nodiscard]] const NodeNameTable& names() const { return *names_; }
 
-  // How many nodes have taints.
-  [[nodiscard]] std::size_t tainted_nodes() const { return tainted_nodes_; }
+  // How many nodes have taints, or asks that their kubelet refused (NodeSpec::refused_asks).
+  [[nodiscard]] std::size_t choosy_nodes() const { return choosy_nodes_; }
   [[nodiscard]] std::size_t soft_tainted_nodes() const { return soft_tainted_nodes_; }
   // How many pods have only assumed GPUs (node.h). Visits every node.
   [[nodiscard]] std::size_t CountUnattributed() const;
@@ -72,7 +72,7 @@ class Snapshot {
  private:
   std::shared_ptr<const NodeNameTable> names_;
   std::vector<std::shared_ptr<const Chunk>> chunks_;
-  std::size_t tainted_nodes_ = 0;
+  std::size_t choosy_nodes_ = 0;
   std::size_t soft_tainted_nodes_ = 0;
   std::uint64_t departed_ = 0;
 };

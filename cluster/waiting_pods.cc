@@ -225,6 +225,13 @@ std::vector<WaitingPod> WaitingPods::Everybody() const {
   return pods;
 }
 
+std::optional<WaitingPod> WaitingPods::Find(const std::string& uid) const {
+  const MutexLock lock(mutex_);
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end() || found->second.pod.pod == nullptr) return std::nullopt;
+  return found->second.pod;
+}
+
 std::optional<WaitingPod> WaitingPods::FindNamed(std::string_view namespace_name,
                                                  std::string_view name) const {
   const MutexLock lock(mutex_);

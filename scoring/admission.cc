@@ -15,11 +15,18 @@ bool ToleratesAll(std::span<const Taint> taints, const PodRequest& pod) {
       taints, [tolerations](const Taint& taint) { return Tolerates(tolerations, taint); });
 }
 
+bool Refuses(const std::vector<RefusedAsk>& asks, const PodRequest& pod) {
+  return std::ranges::any_of(asks, [&pod](const RefusedAsk& ask) { return ask.Covers(pod); });
+}
+
 }  // namespace
 
 Reason Admits(const NodeSpec& node, const PodRequest& pod) {
   const NodeConstraints* const constraints = pod.constraints.get();
   if (!ToleratesAll(node.taints, pod)) return Reason::kTaintNotTolerated;
+  if (node.refused_asks != nullptr && Refuses(*node.refused_asks, pod)) {
+    return Reason::kAskRefused;
+  }
   if (constraints != nullptr && constraints->selects() &&
       !SelectsNode(*constraints, node.name, node.labels)) {
     return Reason::kNodeNotSelected;
@@ -36,7 +43,7 @@ bool IsWelcome(const NodeSpec& node, const PodRequest& pod) {
 }
 
 bool AdmissionMatters(const Snapshot& snapshot, const PodRequest& pod) {
-  if (snapshot.tainted_nodes() > 0) return true;
+  if (snapshot.choosy_nodes() > 0) return true;
   return pod.constraints != nullptr &&
          (pod.constraints->selects() || pod.constraints->versions.any());
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Admission: may the pod use this node at all - taints, node selector, required node
-// affinity, versions?
+// affinity, versions, what the node's kubelet refused?
 // Separate from the filters, because pods of one shape differ in it. kube-scheduler checks the same
-// before it asks Berth; the replay and Berth's own plans have no other check.
+// before it asks Berth, but for what was refused; the replay and Berth's own plans have no other
+// check.
 #pragma once
 
 #include "cluster/node.h"
@@ -13,7 +14,8 @@
 
 namespace berth {
 
-// kFits, kTaintNotTolerated, kNodeNotSelected, or that the versions are not what the pod needs.
+// kFits, kTaintNotTolerated, kAskRefused, kNodeNotSelected, or that the versions are not what the
+// pod needs.
 Reason Admits(const NodeSpec& node, const PodRequest& pod);
 
 // Whether the pod tolerates the taints of effect PreferNoSchedule.

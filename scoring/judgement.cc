@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "scoring/admission.h"
+#include "scoring/by_claim.h"
 #include "scoring/groups/group_rails.h"
 #include "scoring/link_report.h"
 #include "scoring/registry.h"
@@ -36,11 +37,15 @@ void Refine(const Snapshot& snapshot, const Question& question, std::span<Reason
   const PodRequest& pod = question.pod;
   const std::span<const NodeIndex> candidates = question.candidates;
   const bool admission_matters = AdmissionMatters(snapshot, pod);
+  const bool by_claim = question.behind_scheduler && !pod.device_class.empty();
   for (std::size_t i = 0; i < reasons.size(); ++i) {
+    const Node& node = snapshot.node(candidates[i]);
+    const bool claims = by_claim && reasons[i] != Reason::kFits && GetsClaimOn(node, pod);
+    if (claims) reasons[i] = ObjectionBesideGpus(node, pod);
     if (reasons[i] == Reason::kFits) {
-      if (admission_matters) reasons[i] = Admits(snapshot.node(candidates[i]).spec(), pod);
-    } else if (VerdictOf(reasons[i]) == Verdict::kUnschedulable) {
-      reasons[i] = AfterEvictions(snapshot.node(candidates[i]), pod, reasons[i]);
+      if (admission_matters) reasons[i] = Admits(node.spec(), pod);
+    } else if (!claims && VerdictOf(reasons[i]) == Verdict::kUnschedulable) {
+      reasons[i] = AfterEvictions(node, pod, reasons[i]);
     }
   }
   if (question.group.tree && pod.domain.required) {
@@ -151,6 +156,7 @@ std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, cons
   const Node& node = snapshot.node(index);
   const bool in_domain = group.tree && pod.domain.required;
   if (Admits(node.spec(), pod) != Reason::kFits) return std::nullopt;
+  if (GetsClaimOn(node, pod)) return std::vector<std::string>();  // kube-scheduler knows whom
   if (in_domain && MayJoin(*group.tree, pod, group.members, index) != Reason::kFits) {
     return std::nullopt;
   }
@@ -164,27 +170,33 @@ std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, cons
   return added;
 }
 
+// Nodes with a taint PreferNoSchedule, and those that Berth cannot judge, get 0, which ranks them
+// behind the others.
 std::vector<std::uint8_t> Priorities(Engine& engine,
                                      const std::shared_ptr<const Snapshot>& snapshot,
                                      const PodRequest& pod, std::span<const NodeIndex> candidates,
                                      std::span<const int> pull) {
-  const auto is_welcome = [&](NodeIndex node) {
-    return IsWelcome(snapshot->node(node).spec(), pod);
-  };
-  if (snapshot->soft_tainted_nodes() == 0 || std::ranges::none_of(candidates, is_welcome)) {
+  if (snapshot->soft_tainted_nodes() == 0 && pod.device_class.empty()) {
     return engine.Prioritize(snapshot, pod.shape, candidates, pull);
   }
-  std::vector<NodeIndex> welcome;
+  const auto is_judged = [&](NodeIndex node) { return !GetsClaimOn(snapshot->node(node), pod); };
+  const auto is_welcome = [&](NodeIndex node) {
+    return is_judged(node) && IsWelcome(snapshot->node(node).spec(), pod);
+  };
+  const bool any_welcome = std::ranges::any_of(candidates, is_welcome);
+  std::vector<NodeIndex> ranked;
   std::vector<int> their_pull;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (!is_welcome(candidates[i])) continue;
-    welcome.push_back(candidates[i]);
+    if (!(any_welcome ? is_welcome(candidates[i]) : is_judged(candidates[i]))) continue;
+    ranked.push_back(candidates[i]);
     if (!pull.empty()) their_pull.push_back(pull[i]);
   }
-  const auto theirs = engine.Prioritize(snapshot, pod.shape, welcome, their_pull);
   std::vector<std::uint8_t> priorities(candidates.size(), 0);
-  for (std::size_t i = 0, next = 0; i < candidates.size(); ++i) {
-    if (next < welcome.size() && candidates[i] == welcome[next]) priorities[i] = theirs[next++];
+  if (ranked.empty()) return priorities;
+  const auto theirs = engine.Prioritize(snapshot, pod.shape, ranked, their_pull);
+  const std::uint8_t least = std::ranges::all_of(candidates, is_judged) ? 0 : 1;
+  for (std::size_t i = 0, next = 0; i < candidates.size() && next < ranked.size(); ++i) {
+    if (candidates[i] == ranked[next]) priorities[i] = std::max(theirs[next++], least);
   }
   return priorities;
 }

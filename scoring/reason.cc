@@ -24,6 +24,8 @@ constexpr auto kRows = [] {
   set(kNodeNotReady, kNever, "node_not_ready", "node is not ready");
   set(kRefusesGpuPods, kNever, "refuses_gpu_pods",
       "the kubelet of the node refused the pods with GPUs that were bound there last");
+  set(kAskRefused, kNever, "ask_refused",
+      "the Topology Manager of the node refused the last pods that ask for the same GPUs");
   set(kGpuCondition, kNever, "gpu_condition",
       "a condition of the node says that its GPUs are out of order");
   set(kNoGpu, kNever, "no_gpu", "node has no GPU");

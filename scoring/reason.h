@@ -24,6 +24,7 @@ enum class Reason : std::uint8_t {
   kNodeUnknown,  // not in the snapshot (yet)
   kNodeNotReady,
   kRefusesGpuPods,  // its kubelet refused the last ones
+  kAskRefused,      // its kubelet's Topology Manager refused the last pods that ask for the same
   kGpuCondition,    // a condition says that its GPUs are out of order
   kNoGpu,
   kNoGpuOffered,         // it has GPUs, and its device plugin offers none of them

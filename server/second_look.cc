@@ -134,9 +134,8 @@ void SecondLook::Run() {
         refused_.ClassesChanged();
       }
     }
-    for (const PodId& pod : refused_.TakeWakeable(parts_.state.Current(), Now())) {
-      parts_.waker.Wake(pod);
-    }
+    refused_.WakeThoseWithRoom(parts_.state.Current(), Now(),
+                               [this](const PodId& pod) { return parts_.waker.Wake(pod); });
     const MutexLock lock(mutex_);
     next_look_ = refused_.next();
   }

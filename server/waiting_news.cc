@@ -16,7 +16,7 @@ std::string CauseOf(const wire::PodReport& report) {
   if (told.placed) return "";
   if (report.gang && wire::Waits(*report.gang)) return "group " + std::string(report.gang->state);
   if (told.nodes == 0) return "no nodes";
-  if (told.fitting > 0) return kFits;
+  if (told.fitting + told.by_claim > 0) return kFits;
   const bool kept_away = told.scheduler.any == static_cast<std::int64_t>(told.nodes);
   return (kept_away ? "kept away, " : "") + std::string(TextOf(told.counts.front().reason));
 }
@@ -57,8 +57,7 @@ void WaitingNews::Refill(Instant now) {
 }
 
 void WaitingNews::LookAt(const WaitingPod& pod, Instant now) {
-  const auto there = parts_.waiting.FindNamed(pod.pod->id.namespace_name, pod.pod->id.name);
-  if (!there || there->pod->id.uid != pod.pod->id.uid) return;
+  if (!parts_.waiting.Find(pod.pod->id.uid)) return;
   const wire::PodReport report = parts_.report(pod);
   const std::string cause = CauseOf(report);
   Told& told = told_[pod.pod->id.uid];

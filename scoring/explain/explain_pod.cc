@@ -11,6 +11,7 @@
 
 #include "cluster/mig_use.h"
 #include "scoring/admission.h"
+#include "scoring/by_claim.h"
 
 namespace berth {
 namespace {
@@ -83,7 +84,12 @@ class Explaining {
     const std::vector<Reason> reasons = ReasonsAnew(*snapshot_, question);
     std::vector<NodeIndex> fitting;
     for (std::size_t i = 0; i < reasons.size(); ++i) {
-      if (reasons[i] == Reason::kFits) fitting.push_back(nodes[i]);
+      if (reasons[i] != Reason::kFits) continue;
+      if (GetsClaimOn(snapshot_->node(nodes[i]), pod_)) {
+        ++told_.by_claim;
+      } else {
+        fitting.push_back(nodes[i]);
+      }
     }
     told_.fitting = fitting.size();
     told_.counts = CountReasons(reasons);
@@ -93,7 +99,7 @@ class Explaining {
       told_.best =
           ReportScores(engine_, ask_.snapshot, snapshot_, pod_.shape, fitting, kToldNodes, on_);
     }
-    if (!told_.placed && fitting.empty() && pod_.refusal.empty()) {
+    if (!told_.placed && fitting.empty() && told_.by_claim == 0 && pod_.refusal.empty()) {
       LookForRoom(question, reasons);
     }
     told_.sentence = told_.placed ? SentenceOfPlaced() : SentenceOfWaiting();
@@ -199,8 +205,9 @@ class Explaining {
       const std::string best =
           told_.best.empty() ? "" : "; best: " + snapshot_->node(told_.best[0].node).spec().name;
       return asks + "fits " + std::to_string(told_.fitting) + " of " + CountText(nodes, "node") +
-             " now" + best;
+             " now" + best + ByClaimText();
     }
+    if (told_.by_claim > 0) return asks + "fits none of those that Berth judges" + ByClaimText();
     std::string text =
         asks + "fits none of " + CountText(nodes, "node") + " (" + CountsText() + ")";
     if (told_.scheduler.any == nodes) {
@@ -217,6 +224,13 @@ class Explaining {
               told_.recuts[0].advice.config;
     }
     return text;
+  }
+
+  [[nodiscard]] std::string ByClaimText() const {
+    if (told_.by_claim == 0) return "";
+    const auto nodes = static_cast<std::int64_t>(told_.by_claim);
+    return "; kube-scheduler decides by DRA (DeviceClass " + pod_.device_class + ") on " +
+           CountText(nodes, "node") + " without " + pod_.shape.gpu_resource;
   }
 
   // "GPUs 0 and 3", "1g.5gb at 4 of GPU 2".
@@ -243,6 +257,9 @@ class Explaining {
                 ? AskText(pod_.shape.gpus) + ", which of them is not known"
                 : DevicesText(record.placement);
     if (is_schedulers_) return text + ": " + std::string(kSchedulers);
+    if (GetsClaimOn(snapshot_->node(on_), pod_)) {
+      return text + ": kube-scheduler gave them by DRA (DeviceClass " + pod_.device_class + ")";
+    }
     if (told_.fitting == 0) return text + "; now it would fit nowhere";
     const auto own = std::ranges::find(told_.best, on_, &ScoredNode::node);
     if (own == told_.best.end()) return text;

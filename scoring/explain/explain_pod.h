@@ -77,6 +77,7 @@ struct PodExplanation {
 
   std::size_t nodes = 0;            // that there are
   std::size_t fitting = 0;          // that fit now (without the pod itself)
+  std::size_t by_claim = 0;         // on which kube-scheduler decides (by_claim.h)
   std::vector<ReasonCount> counts;  // of the others, the most frequent first
   SchedulerCounts scheduler;
   std::vector<ScoredNode> best;        // of those that fit; empty for members of a group, whose

@@ -271,6 +271,11 @@ class Search {
       return fits_as(spec) ? WayIn{"node_ready", "once its kubelet takes pods with GPUs again"}
                            : WayIn{};
     }
+    if (spec.refused_asks != nullptr) {
+      spec.refused_asks = nullptr;
+      return fits_as(spec) ? WayIn{"node_ready", "once its Topology Manager takes such pods again"}
+                           : WayIn{};
+    }
     int sick = spec.missing;
     for (GpuSpec& gpu : spec.gpus) sick += std::exchange(gpu.healthy, true) ? 0 : 1;
     spec.missing = 0;

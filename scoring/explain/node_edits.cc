@@ -17,6 +17,7 @@ NodeSpec CopyOf(const NodeSpec& like, const std::string& name, const std::string
   spec.name = name;
   spec.ready = true;
   spec.refuses_gpu_pods = false;
+  spec.refused_asks = nullptr;
   spec.gpu_condition.clear();
   spec.named_gpus_condition.clear();
   spec.missing = 0;

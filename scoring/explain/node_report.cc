@@ -268,6 +268,13 @@ std::string DevicesText(const Node& node, const RequestShape& shape) {
   return IdleText(node, shape) + needs;
 }
 
+std::vector<std::string> TextsOf(const RefusedAsks& asks) {
+  std::vector<std::string> texts;
+  if (asks == nullptr) return texts;
+  for (const RefusedAsk& ask : *asks) texts.push_back(AskText(ask));
+  return texts;
+}
+
 }  // namespace
 
 std::string TextOf(const Taint& taint) {
@@ -329,12 +336,22 @@ std::string AskText(const GpuAsk& ask) {
   return text;
 }
 
+std::string AskText(const RefusedAsk& ask) {
+  std::string text = AskText(ask.gpus);
+  if (ask.containers.size() > 1) {
+    text += " in " + std::to_string(ask.containers.size()) + " containers";
+  }
+  return text + ", CPU " + CpuText(ask.cpu_milli) + " and memory " + MemoryText(ask.memory_bytes) +
+         " or more";
+}
+
 NodeReport ReportOf(const Node& node) {
   const NodeSpec& spec = node.spec();
   NodeReport facts{.name = spec.name,
                    .gpu_model = spec.gpu_model,
                    .ready = spec.ready,
                    .refuses_gpu_pods = spec.refuses_gpu_pods,
+                   .refused_asks = TextsOf(spec.refused_asks),
                    .gpu_condition = spec.gpu_condition,
                    .named_gpus_condition = spec.named_gpus_condition,
                    .traits = spec.traits,

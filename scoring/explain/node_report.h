@@ -47,8 +47,9 @@ struct NodeReport {
   std::string name;
   std::string gpu_model;
   bool ready = true;
-  bool refuses_gpu_pods = false;   // NodeSpec
-  std::string gpu_condition = {};  // likewise
+  bool refuses_gpu_pods = false;               // NodeSpec
+  std::vector<std::string> refused_asks = {};  // likewise, one text each
+  std::string gpu_condition = {};              // likewise
   std::string named_gpus_condition = {};
   std::vector<std::string> traits = {};
   double gpu_price = 0;
@@ -81,6 +82,8 @@ std::string CpuText(std::int64_t milli);
 std::string MemoryText(std::int64_t bytes);
 // "2 GPUs", "1 GPU", "a share of 300 thousandths of a GPU", "2 MIG devices 1g.5gb"; "no GPU".
 std::string AskText(const GpuAsk& ask);
+// "6 GPUs, CPU 8 and memory 64 GiB or more".
+std::string AskText(const RefusedAsk& ask);
 // "2 pods", "1 pod".
 std::string CountText(std::int64_t count, const std::string& what);
 

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "scoring/by_claim.h"
+
 namespace berth {
 
 void Extender::Use(Policy policy) {
@@ -57,7 +59,10 @@ FilterAnswer Extender::Filter(const std::shared_ptr<const Snapshot>& snapshot,
   FilterAnswer answer;
   answer.fits = !judged.fitting.empty() || (some_unknown && ReasonOfUnknown(pod) == Reason::kFits);
   if (!judged.fitting.empty()) {
-    recent_.Remember(snapshot, pod.shape, judged.fitting, judged.pull);
+    const auto is_judged = [&](NodeIndex node) { return !GetsClaimOn(snapshot->node(node), pod); };
+    if (std::ranges::all_of(judged.fitting, is_judged)) {
+      recent_.Remember(snapshot, pod.shape, judged.fitting, judged.pull);
+    }
     const bool is_worth_it = is_new && pod.shape.wants_gpu();
     Shortlist(*policy.engine, snapshot, pod, is_worth_it ? policy.nodes_to_score : 0, judged);
   } else if (!answer.fits) {

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -229,6 +230,7 @@ class Extender {
                             std::span<const NodeVictims> nodes, const EvictionLimits& limits);
   // Without a lock.
   void Do(GangActions actions);
+  void Wake(std::span<const PodId> pods) BERTH_EXCLUDES(wakes_mutex_);
 
   // Whether a bind still has to ask the pod's gang, or has been released by it.
   enum class Turn { kAsksGang, kReleased };
@@ -278,7 +280,9 @@ class Extender {
   [[nodiscard]] std::optional<Duration> SinceWall(const std::optional<WallTime>& then) const;
   Result<Granted> Commit(const Policy& policy, Known known, const std::string& node,
                          std::string_view decision);
-  // For a pod that is kube-scheduler's alone.
+  // Whether the pod's GPUs there are kube-scheduler's to give (by_claim.h).
+  [[nodiscard]] bool IsGivenByClaim(const PodRequest& pod, const std::string& node) const;
+  // For a pod that is kube-scheduler's alone, or whose GPUs are.
   Result<Granted> BindUnbooked(const Policy& policy, const PodRequest& pod, const std::string& node,
                                std::string_view decision);
   Result<Granted> ReserveOn(const Policy& policy, const PodRequest& pod, const std::string& node);
@@ -298,6 +302,10 @@ class Extender {
   Policy policy_ BERTH_GUARDED_BY(policy_mutex_);
   BindsUnderWay under_way_;
   Jobs jobs_;
+  static constexpr std::size_t kMostOwedWakes = 1 << 16;  // of more the others are not woken
+  Mutex wakes_mutex_;
+  // Members of gangs that the waker had no room for, by UID.
+  std::map<std::string, PodId> owed_wakes_ BERTH_GUARDED_BY(wakes_mutex_);
 };
 
 }  // namespace berth

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/random.h"
+#include "scoring/by_claim.h"
 #include "scoring/link_report.h"
 #include "server/extender/extender.h"
 
@@ -152,8 +153,8 @@ std::optional<Status> Extender::BindOnce(const BindsUnderWay::Entry& bind, Turn 
 
 std::optional<WallTime> Extender::CreatedOf(const PodId& id) const {
   if (parts_.waiting == nullptr) return std::nullopt;
-  const auto waiting = parts_.waiting->FindNamed(id.namespace_name, id.name);
-  return waiting && waiting->pod->id.uid == id.uid ? waiting->created : std::nullopt;
+  const auto waiting = parts_.waiting->Find(id.uid);
+  return waiting ? waiting->created : std::nullopt;
 }
 
 std::optional<Duration> Extender::SinceWall(const std::optional<WallTime>& then) const {
@@ -194,7 +195,9 @@ Result<Extender::Granted> Extender::Commit(const Policy& policy, Known known,
   }
   const PodRequest& pod = *known.pod;
   if (!pod.refusal.empty()) return Invalid(pod.refusal);
-  if (LeavesToScheduler(pod)) return BindUnbooked(policy, pod, node, decision);
+  if (LeavesToScheduler(pod) || IsGivenByClaim(pod, node)) {
+    return BindUnbooked(policy, pod, node, decision);
+  }
   BERTH_TRY(Granted granted, ReserveOn(policy, pod, node));
   if (Status told = TellReserved(policy, pod, granted, decision); !told) {
     return AsBoundBefore(pod.id, node, std::move(told).error());
@@ -202,6 +205,13 @@ Result<Extender::Granted> Extender::Commit(const Policy& policy, Known known,
   // A reservation that is gone by now went with its pod.
   (void)parts_.state.Confirm(pod.id.uid);
   return granted;
+}
+
+bool Extender::IsGivenByClaim(const PodRequest& pod, const std::string& node) const {
+  if (!parts_.behind_scheduler || pod.device_class.empty()) return false;
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const NodeIndex index = snapshot->names().Find(node);
+  return index != kNoNode && GetsClaimOn(snapshot->node(index), pod);
 }
 
 // Bound there by an earlier attempt: the devices are those that the cluster has.

@@ -68,10 +68,21 @@ void Extender::Do(GangActions actions) {
   for (const BindsUnderWay::Entry& bind : actions.binds) {
     if (!Post(bind, Turn::kReleased)) CarryOut(bind, Turn::kReleased);
   }
-  for (const PodId& pod : actions.wakes) {
-    if (parts_.waker != nullptr) parts_.waker->Wake(pod);
-  }
+  Wake(actions.wakes);
   for (const GangNews& news : actions.news) parts_.sink.Record(news);
+}
+
+// Those that the waker has no room for are offered again with whatever comes next; GangTable looks
+// at its gangs all the time.
+void Extender::Wake(std::span<const PodId> pods) {
+  if (parts_.waker == nullptr) return;
+  const MutexLock lock(wakes_mutex_);
+  for (const PodId& pod : pods) {
+    if (owed_wakes_.size() < kMostOwedWakes) owed_wakes_.try_emplace(pod.uid, pod);
+  }
+  while (!owed_wakes_.empty() && parts_.waker->Wake(owed_wakes_.begin()->second)) {
+    owed_wakes_.erase(owed_wakes_.begin());
+  }
 }
 
 void Extender::LookAtGangs() {

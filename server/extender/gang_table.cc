@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "scoring/by_claim.h"
 #include "server/extender/gang_limits.h"
 
 namespace berth {
@@ -24,8 +25,12 @@ bool GangTable::ConcernsLocked(const PodRequest& pod) const {
   if (pod.gang.empty() || !pod.refusal.empty()) return false;
   if (!pod.gang.minimum && pod.gang.object != Gang::Object::kMissing) return false;
   if (pod.gang.minimum && *pod.gang.minimum <= 1) return false;
-  return std::ranges::find(settings_.conventions, pod.gang.id.convention) !=
-         settings_.conventions.end();
+  if (std::ranges::find(settings_.conventions, pod.gang.id.convention) ==
+      settings_.conventions.end()) {
+    return false;
+  }
+  // There is nothing to plan where only kube-scheduler knows the GPUs.
+  return !GetsClaimAnywhere(*parts_.state.Current(), pod);
 }
 
 // --- who is there --------------------------------------------------------------------------------

@@ -71,7 +71,8 @@ class ClaimAllocator {
 class PodWaker {
  public:
   virtual ~PodWaker() = default;
-  virtual void Wake(const PodId& pod) = 0;
+  // False: it has no room for the pod now. Whoever calls keeps the pod and comes again.
+  [[nodiscard]] virtual bool Wake(const PodId& pod) = 0;
 };
 
 // Runs a job at some time, on another thread. False: it has no room for it.

@@ -18,7 +18,6 @@ constexpr Duration kForgotten = std::chrono::minutes(1);  // after which pauses 
 // ask again. For one that has waited longer it most probably will, without being woken.
 constexpr Duration kJustNow = std::chrono::seconds(1);
 constexpr Duration kGrace = std::chrono::milliseconds(100);
-constexpr Duration kBetweenLooks = std::chrono::milliseconds(100);
 constexpr Duration kGroupsEvery = std::chrono::seconds(1);
 
 bool Takes(const Node& node, const PodRequest& pod) {
@@ -94,6 +93,7 @@ void RefusedPods::Refused(std::shared_ptr<const PodRequest> pod,
   if (groups_ != nullptr && !entry.pod->gang.empty()) {
     entry.group = groups_->Find(entry.pod->gang.id);
     entry.outdated = entry.group && SaysMore(*entry.group, *entry.pod);
+    entry.outdated_from = entry.woken_for_group + kForItsGroup;
   }
   ForgetSome();
 }
@@ -121,7 +121,9 @@ void RefusedPods::Found(const std::string& uid) {
 void RefusedPods::ClassesChanged() {
   for (auto& [uid, entry] : entries_) {
     const NodeWishes& nodes = entry.pod->shape.nodes;
-    if (!nodes.required.empty() || !nodes.forbidden.empty()) entry.outdated = true;
+    if (nodes.required.empty() && nodes.forbidden.empty()) continue;
+    entry.outdated = true;
+    entry.outdated_from = {};
   }
 }
 
@@ -152,7 +154,6 @@ void RefusedPods::LookAt(Entry& entry, Change& change) const {
 
 bool RefusedPods::HasRoom(Entry& entry, const std::shared_ptr<const Snapshot>& snapshot,
                           Instant now) const {
-  if (entry.outdated) return true;
   if (std::exchange(entry.changed, false)) {
     if (fits_(snapshot, *entry.pod)) return true;
     entry.not_before = std::max(entry.not_before, now + kFirstPause);  // it is not cheap
@@ -165,9 +166,8 @@ bool RefusedPods::HasRoom(Entry& entry, const std::shared_ptr<const Snapshot>& s
   return !entry.room.empty();
 }
 
-std::vector<PodId> RefusedPods::TakeWakeable(const std::shared_ptr<const Snapshot>& snapshot,
-                                             Instant now) {
-  next_ = Instant::max();
+std::vector<RefusedPods::Entry*> RefusedPods::Candidates(
+    const std::shared_ptr<const Snapshot>& snapshot, Instant now) {
   std::unordered_map<const Snapshot*, Change> changes;  // most entries have seen the same
   std::vector<Entry*> candidates;
   for (auto& [uid, entry] : entries_) {
@@ -176,7 +176,10 @@ std::vector<PodId> RefusedPods::TakeWakeable(const std::shared_ptr<const Snapsho
     if (entry.seen != snapshot) {
       LookAt(entry, changes.try_emplace(entry.seen.get(), *entry.seen, *snapshot).first->second);
     }
-    if (GroupChanged(entry)) entry.outdated = true;
+    if (GroupChanged(entry)) {
+      entry.outdated = true;
+      entry.outdated_from = entry.woken_for_group + kForItsGroup;
+    }
     if (!entry.pod->gang.empty()) next_ = std::min(next_, now + kGroupsEvery);
     const bool has_some = entry.changed || !entry.room.empty();
     if (has_some && !had_some && now - entry.refused_at > kJustNow) {
@@ -184,28 +187,53 @@ std::vector<PodId> RefusedPods::TakeWakeable(const std::shared_ptr<const Snapsho
     }
     if (entry.outdated || has_some) candidates.push_back(&entry);
   }
+  // Only now: until here the snapshots that entries had seen were needed.
+  for (auto& [uid, entry] : entries_) entry.seen = entry.waiting ? snapshot : nullptr;
   std::ranges::sort(candidates, [](const Entry* a, const Entry* b) {
     return a->pod->priority != b->pod->priority ? a->pod->priority > b->pod->priority
                                                 : a->refused < b->refused;
   });
-  std::vector<PodId> named;
-  for (Entry* const entry : candidates) {
-    if (now < entry->not_before || named.size() == kMostAtOnce) {
-      next_ = std::min(next_, std::max(entry->not_before, now + kBetweenLooks));
+  return candidates;
+}
+
+void RefusedPods::WakeThoseWithRoom(const std::shared_ptr<const Snapshot>& snapshot, Instant now,
+                                    const Wake& wake) {
+  next_ = Instant::max();
+  if (now - outdated_since_ >= kBetweenLooks) {
+    outdated_since_ = now;
+    outdated_named_ = 0;
+  }
+  std::size_t with_room = 0;
+  bool takes = true;
+  for (Entry* const entry : Candidates(snapshot, now)) {
+    const bool is_outdated = entry->outdated && now >= entry->outdated_from;
+    const bool has_some = entry->changed || !entry->room.empty();
+    const Instant from = is_outdated || has_some
+                             ? entry->not_before
+                             : std::max(entry->not_before, entry->outdated_from);
+    std::size_t& named = is_outdated ? outdated_named_ : with_room;
+    if (!takes || now < from || named == kMostAtOnce) {
+      next_ = std::min(next_, std::max(from, now + kBetweenLooks));
       continue;
     }
-    if (!HasRoom(*entry, snapshot, now)) continue;
+    const bool changed = entry->changed;
+    if (!is_outdated && !HasRoom(*entry, snapshot, now)) continue;
+    takes = wake(entry->pod->id);
+    if (!takes) {
+      entry->changed = changed;
+      next_ = std::min(next_, now + kBetweenLooks);
+      continue;
+    }
+    ++named;
+    if (is_outdated) entry->woken_for_group = now;
     if (now - entry->woken > kForgotten) entry->wakes = 0;
     entry->woken = now;
     entry->not_before =
         now + std::min(kLongestPause, kFirstPause * (1 << std::min(entry->wakes, 3)));
     ++entry->wakes;
     entry->waiting = false;
-    named.push_back(entry->pod->id);
+    entry->seen = nullptr;
   }
-  // Only now: until here the snapshots that entries had seen were needed.
-  for (auto& [uid, entry] : entries_) entry.seen = entry.waiting ? snapshot : nullptr;
-  return named;
 }
 
 }  // namespace berth

@@ -9,6 +9,10 @@
 // Room is what a node has now and did not have in the snapshot on which the pod was refused. A pod
 // is named once for each refusal, and the later the more often that was in vain.
 //
+// Whoever may edit a PodGroup can change it several times a second. So pods whose group or class
+// says something else are named by time: kMostAtOnce in each kBetweenLooks, and each pod for its
+// group once in kForItsGroup.
+//
 // One thread at a time.
 #pragma once
 
@@ -38,6 +42,8 @@ class RefusedPods {
   static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
   // Named at once, so that the rest is not woken for a room that the first of them takes.
   static constexpr std::size_t kMostAtOnce = 8;
+  static constexpr Duration kBetweenLooks = std::chrono::milliseconds(100);
+  static constexpr Duration kForItsGroup = std::chrono::seconds(30);
 
   // Whether some node takes the pod, its group's domain included.
   using Fits = std::function<bool(const std::shared_ptr<const Snapshot>&, const PodRequest&)>;
@@ -55,10 +61,13 @@ class RefusedPods {
   // waited under such a condition are named as if there were room, to be read anew.
   void ClassesChanged();
 
-  // The pods for which there is room since they were refused: those of the highest priority first,
-  // at most kMostAtOnce.
-  [[nodiscard]] std::vector<PodId> TakeWakeable(const std::shared_ptr<const Snapshot>& snapshot,
-                                                Instant now);
+  // Has the pods woken for which there is room since they were refused: those of the highest
+  // priority first, at most kMostAtOnce, and beside them as many whose group or class says
+  // something else. wake: false where it does not take the pod, which then is left for the next
+  // call, as are all after it.
+  using Wake = std::function<bool(const PodId& pod)>;
+  void WakeThoseWithRoom(const std::shared_ptr<const Snapshot>& snapshot, Instant now,
+                         const Wake& wake);
   // When to call it again though nothing was published.
   [[nodiscard]] Instant next() const { return next_; }
 
@@ -81,6 +90,8 @@ class RefusedPods {
     int wakes = 0;
     Instant woken{};  // last
     Instant not_before{};
+    Instant outdated_from{};                             // it is not named for that before
+    Instant woken_for_group = Instant() - kForItsGroup;  // last
   };
   using Entries = std::unordered_map<std::string, Entry>;
   struct Change;  // from one snapshot to the newest
@@ -88,6 +99,9 @@ class RefusedPods {
   void Erase(Entries::iterator entry);
   // Until both bounds are kept.
   void ForgetSome();
+  // Brings what is known of the entries to that snapshot; returns those that may be woken, in their
+  // order.
+  std::vector<Entry*> Candidates(const std::shared_ptr<const Snapshot>& snapshot, Instant now);
   void LookAt(Entry& entry, Change& change) const;
   [[nodiscard]] bool GroupChanged(Entry& entry) const;
   [[nodiscard]] bool HasRoom(Entry& entry, const std::shared_ptr<const Snapshot>& snapshot,
@@ -99,6 +113,9 @@ class RefusedPods {
   std::atomic<std::size_t> bytes_{0};
   std::uint64_t refusals_ = 0;
   Instant next_ = Instant::max();
+  // Of pods that are outdated: how many were named since then.
+  Instant outdated_since_{};
+  std::size_t outdated_named_ = 0;
 };
 
 }  // namespace berth

@@ -23,9 +23,7 @@ ApiPodWaker::ApiPodWaker(ApiClient& client, const Clock& clock, const WriteFence
       on_problem_(std::move(on_problem)),
       queue_(kMostWaiting, [this](const PodId& pod) { Post(pod); }) {}
 
-void ApiPodWaker::Wake(const PodId& pod) {
-  if (!queue_.PushBack(pod)) ++failed_;
-}
+bool ApiPodWaker::Wake(const PodId& pod) { return queue_.PushBack(pod); }
 
 void ApiPodWaker::Post(const PodId& pod) {
   const Result<std::string> path = PodPath(pod.namespace_name, pod.name);

@@ -24,13 +24,16 @@ namespace berth::kube {
 // Any thread may call it.
 class ApiPodWaker final : public PodWaker {
  public:
+  static constexpr std::size_t kMostWaiting = 1024;
+
   // Called on the waker's thread when a pod cannot be woken, once for each reason.
   using OnProblem = std::function<void(const std::string& problem)>;
 
   // References: they outlive the waker.
   ApiPodWaker(ApiClient& client, const Clock& clock, const WriteFence& fence, OnProblem on_problem);
   // A pod that is gone or bound by then is left alone, and so are all while another process leads.
-  void Wake(const PodId& pod) override;
+  // False: as many wait to be woken as it keeps.
+  [[nodiscard]] bool Wake(const PodId& pod) override;
 
   struct Stats {
     std::uint64_t woken = 0;
@@ -39,7 +42,6 @@ class ApiPodWaker final : public PodWaker {
   [[nodiscard]] Stats stats() const { return {woken_.load(), failed_.load()}; }
 
  private:
-  static constexpr std::size_t kMostWaiting = 1024;
   static constexpr int kAttempts = 3;
 
   void Post(const PodId& pod);

@@ -148,9 +148,10 @@ void PodSink::Deleted(const PaddedText& object) {
   if (!meta) return unreadable_.Add("(unnamed)", meta.error().message);
   unreadable_.Remove(meta->FullName());
   const auto seen = seen_.find(meta->uid);
-  if (seen != seen_.end() && !seen->second.starting_on.empty() && !meta->deleting) {
+  if (seen != seen_.end() && seen->second.start && !meta->deleting) {
     // Ended, most probably: the object is as it was before that.
-    starts_->Vanished({meta->uid, meta->namespace_name, meta->name}, seen->second.starting_on);
+    starts_->Vanished({meta->uid, meta->namespace_name, meta->name},
+                      *std::move(seen->second.start));
   }
   seen_.erase(meta->uid);
   Bury(meta->uid);
@@ -182,17 +183,19 @@ void PodSink::Take(const PaddedText& object, bool listed) {
   } else {
     unreadable_.Add(name, observed->problem);
   }
-  seen.bound = !observed->node.empty() && !observed->over;
-  FollowStart(*observed, seen);
+  const bool was_bound = std::exchange(seen.bound, !observed->node.empty() && !observed->over);
+  FollowStart(*observed, !was_bound, seen);
   Place(*std::move(observed));
 }
 
-void PodSink::FollowStart(const wire::ObservedPod& observed, Seen& seen) {
+void PodSink::FollowStart(const wire::ObservedPod& observed, bool is_new, Seen& seen) {
   if (starts_ == nullptr || !seen.bound || !observed.pod.shape.wants_gpu()) return;
   if (!observed.running) {
-    seen.starting_on = observed.node;
-  } else if (!std::exchange(seen.starting_on, "").empty()) {
-    starts_->Runs(observed.node);
+    seen.starting = true;
+    if (is_new) seen.start = starts_->Begins(observed.pod.id.uid, observed.node);
+  } else if (std::exchange(seen.starting, false)) {
+    seen.start.reset();
+    starts_->Runs(observed.pod, observed.node);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -95,13 +96,15 @@ class PodSink final : public ObjectSink {
     std::int64_t version = -1;
     std::uint64_t list = 0;  // the list that had it last
     bool bound = false;
-    std::string starting_on;  // of a pod with GPUs that is not running yet: the node
+    bool starting = false;                        // it has GPUs, and does not run yet
+    std::optional<KubeletRefusals::Start> start;  // if this process bound it
   };
 
   // Adds the events of the object to the batch. A listed object is the newest state.
   void Take(const PaddedText& object, bool listed);
   void Place(wire::ObservedPod observed);
-  void FollowStart(const wire::ObservedPod& observed, Seen& seen);
+  // is_new: it had no node when it was shown before.
+  void FollowStart(const wire::ObservedPod& observed, bool is_new, Seen& seen);
   void Bury(const std::string& uid);
   void Flush();
   // In a list a pod may come before another one has left its GPU: only when it has ended.

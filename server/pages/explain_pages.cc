@@ -84,7 +84,8 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
   }
   if (report.gated) return "scheduling gates keep it from every scheduler; " + told;
   if (!report.gang) {
-    const bool others = report.unschedulable && report.told.fitting > 0 && !report.told.placed;
+    const bool fits = report.told.fitting + report.told.by_claim > 0;
+    const bool others = report.unschedulable && fits && !report.told.placed;
     return told + (others ? kOthers : "");
   }
   const GangView& gang = *report.gang;
@@ -217,6 +218,10 @@ wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const WaitingPod& waiting
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
   if (told.fitting > 0)
     return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
+  if (told.by_claim > 0) {
+    return {"kube-scheduler decides by DRA on " + std::to_string(told.by_claim) + " of " + nodes,
+            {}};
+  }
   wire::WaitingWhy why{"fits none of " + nodes, {}};
   constexpr std::size_t kTold = 2;
   for (std::size_t i = 0; i < std::min(kTold, told.counts.size()); ++i) {

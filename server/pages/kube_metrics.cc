@@ -117,6 +117,10 @@ std::string KubeMetricsText(const kube::KubeClusterStats& cluster,
   text.Family("berth_nodes_refusing_gpu_pods", "gauge",
               "Nodes that get no pods with GPUs because their kubelet refused the last ones")
       .Sample(cluster.refusals.closed);
+  text.Family("berth_asks_refused_by_nodes", "gauge",
+              "Pairs of a node and what pods ask for that its Topology Manager refused last: such "
+              "pods are not bound there")
+      .Sample(cluster.refusals.closed_asks);
   AddAllocations(cluster.extensions, text);
   AddAudit(cluster, text);
   return text.Take();

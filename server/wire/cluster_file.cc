@@ -42,6 +42,19 @@ Json AskJson(const GpuAsk& ask) {
   return Json::object();
 }
 
+Json RefusedAsksJson(const std::vector<RefusedAsk>& asks) {
+  Json list = Json::array();
+  for (const RefusedAsk& ask : asks) {
+    Json containers = Json::array();
+    for (const GpuAsk& container : ask.containers) containers.push_back(AskJson(container));
+    list.push_back({{"ask", AskJson(ask.gpus)},
+                    {"containers", std::move(containers)},
+                    {"cpu_milli", AtMost(ask.cpu_milli)},
+                    {"memory_bytes", AtMost(ask.memory_bytes)}});
+  }
+  return list;
+}
+
 Json LabelsJson(const Labels& labels) {
   Json json = Json::object();
   for (const auto& [key, value] : labels) json[key] = value;
@@ -108,6 +121,7 @@ Json NodeJson(const Node& node) {
   if (!spec.share_agent.empty()) json["share_agent"] = spec.share_agent;
   if (spec.agent_serves_all) json["agent_serves_all"] = true;
   if (spec.refuses_gpu_pods) json["refuses_gpu_pods"] = true;
+  if (spec.refused_asks != nullptr) json["refused_asks"] = RefusedAsksJson(*spec.refused_asks);
   if (!spec.gpu_condition.empty()) json["gpu_condition"] = spec.gpu_condition;
   if (!spec.named_gpus_condition.empty()) {
     json["named_gpus_condition"] = spec.named_gpus_condition;
@@ -297,6 +311,26 @@ Status ReadClaim(const Json& json, const std::string& path, std::vector<ClaimedG
 }
 
 // claims: those of the node are added.
+Status ReadAsk(const Json& json, const std::string& path, GpuAsk& ask);
+
+Status ReadRefusedAsk(const Json& json, const std::string& path, std::vector<RefusedAsk>& asks) {
+  if (asks.size() == kMostRefusedAsks) {
+    return Invalid(path + ": want at most " + std::to_string(kMostRefusedAsks) +
+                   " refused asks, got more");
+  }
+  Fields fields(json, path);
+  RefusedAsk& added = asks.emplace_back();
+  fields.Object("ask", [&added](const Json& ask, const std::string& place) {
+    return ReadAsk(ask, place, added.gpus);
+  });
+  fields.List("containers", [&added](const Json& ask, const std::string& place) {
+    return ReadAsk(ask, place, added.containers.emplace_back());
+  });
+  fields.Integer("cpu_milli", 0, kMost, added.cpu_milli);
+  fields.Integer("memory_bytes", 0, kMost, added.memory_bytes);
+  return fields.Finish();
+}
+
 Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeRules& rules,
                           std::vector<ClaimedGpu>& claims) {
   Fields fields(json, path);
@@ -312,6 +346,13 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   if (ephemeral >= 0) spec.ephemeral_bytes = ephemeral;
   fields.Bool("ready", spec.ready);
   fields.Bool("refuses_gpu_pods", spec.refuses_gpu_pods);
+  std::vector<RefusedAsk> refused;
+  fields.List("refused_asks", [&refused](const Json& ask, const std::string& place) {
+    return ReadRefusedAsk(ask, place, refused);
+  });
+  if (!refused.empty()) {
+    spec.refused_asks = std::make_shared<const std::vector<RefusedAsk>>(std::move(refused));
+  }
   fields.Text("gpu_condition", spec.gpu_condition);
   fields.Text("named_gpus_condition", spec.named_gpus_condition);
   fields.Bool("gpus_to_come", spec.gpus_to_come);
@@ -540,9 +581,9 @@ Result<ClusterFile> ReadCluster(const Json& json, const NodeRules& rules) {
       return Invalid(path + ".name: node \"" + name + "\" is there twice");
     }
     if (spec.mig.known() && spec.mig->by_claims()) events.emplace_back(GpusOffered{name, spec.mig});
-    const bool refuses = spec.refuses_gpu_pods;
+    const GpuPodsRefused refused{name, spec.refuses_gpu_pods, spec.refused_asks};
     events.emplace_back(NodeUpserted{std::move(spec)});
-    if (refuses) events.emplace_back(GpuPodsRefused{name, true});
+    if (refused.refused || refused.asks != nullptr) events.emplace_back(refused);
     if (!claims.empty()) events.emplace_back(GpusClaimed{name, std::move(claims)});
     return {};
   });

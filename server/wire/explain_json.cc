@@ -85,6 +85,7 @@ Json FactsJson(const NodeReport& facts) {
                {"model", facts.gpu_model},
                {"ready", facts.ready},
                {"refuses_gpu_pods", facts.refuses_gpu_pods},
+               {"refused_asks", facts.refused_asks},
                {"gpu_condition", facts.gpu_condition},
                {"named_gpus_condition", facts.named_gpus_condition},
                {"traits", facts.traits},
@@ -223,6 +224,7 @@ Json ReportJson(const PodReport& report) {
   if (report.gang) json["gang"] = GangJson(*report.gang);
   json["nodes"] = told.nodes;
   json["fitting"] = told.fitting;
+  if (told.by_claim > 0) json["by_dra"] = told.by_claim;
   json["reasons"] = CountsJson(told.counts);
   json["kube_scheduler"] = {
       {"nodes", told.scheduler.any},       {"not_ready", told.scheduler.not_ready},

@@ -212,6 +212,9 @@ std::string TextOf(const NodeReport& node) {
            ? ""
            : ", GPUs out of order by condition " + node.named_gpus_condition) +
       (node.refuses_gpu_pods ? ", its kubelet refused the last pods with GPUs" : "") + "\n";
+  for (const std::string& ask : node.refused_asks) {
+    text += "  its Topology Manager refused the last pods that ask for " + ask + "\n";
+  }
   text += "  CPU " + CpuText(node.free_cpu_milli) + " of " + CpuText(node.cpu_milli) +
           " free, memory " + MemoryText(node.free_memory_bytes) + " of " +
           MemoryText(node.memory_bytes) + " free";

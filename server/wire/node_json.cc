@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "server/wire/node_links.h"
 #include "server/wire/object_reader.h"
 #include "server/wire/selector_json.h"
+#include "server/wire/wall_time.h"
 
 namespace berth::wire {
 namespace {
@@ -24,6 +26,13 @@ namespace {
 using simdjson::ondemand::array;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
+
+// Since 1970; 0: no time.
+std::int64_t SecondsOf(std::string_view time) {
+  const std::optional<WallTime> read = ParseTime(time);
+  if (!read) return 0;
+  return std::chrono::duration_cast<std::chrono::seconds>(read->time_since_epoch()).count();
+}
 
 class NodeReader {
  public:
@@ -198,14 +207,18 @@ class NodeReader {
   // A node without a Ready condition is taken as it is.
   void ReadConditions(array conditions) {
     for (auto element : conditions) {
-      std::string_view type, status, message;
+      std::string_view type, status, message, changed;
       ForEachField(element.get_object(), [&](std::string_view key, value content) {
         if (IsField(key, "type")) type = content.get_string();
         if (IsField(key, "status")) status = content.get_string();
         // The node does not fail for a text that is for people.
         if (IsField(key, "message") && content.get_string().get(message)) message = {};
+        if (IsField(key, "lastTransitionTime") && content.get_string().get(changed)) changed = {};
       });
-      if (type == "Ready") spec_.ready = status == "True";
+      if (type == "Ready") {
+        spec_.ready = status == "True";
+        spec_.ready_since = SecondsOf(changed);
+      }
       if (status == "True" && SaysThatItLeaves(type)) spec_.traits.emplace_back(kTraitLeaving);
       conditions_.Read(type, status, message);
     }

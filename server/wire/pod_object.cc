@@ -88,10 +88,12 @@ Result<PodFields> ReadWholePod(const PaddedText& text, const PodRules& rules) {
   return fields;
 }
 
-// The kubelet's words where it had no devices, CPU or memory for the pod (k8s.io/kubernetes
-// pkg/kubelet/lifecycle: AdmissionFailureHandlers, UnexpectedAdmissionError, OutOfcpu, ...).
+// The kubelet's words where it had no devices, CPU or memory for the pod, or none that its Topology
+// Manager accepts together (k8s.io/kubernetes pkg/kubelet/lifecycle: AdmissionFailureHandlers,
+// UnexpectedAdmissionError, OutOfcpu, ...; cm/topologymanager: TopologyAffinityError).
 std::string NotAdmitted(const PodFields& fields) {
   const bool refused = fields.phase == "Failed" && (fields.reason == "UnexpectedAdmissionError" ||
+                                                    fields.reason == "TopologyAffinityError" ||
                                                     fields.reason.starts_with("OutOf"));
   return refused ? fields.reason + ": " + fields.message.substr(0, 300) : "";
 }

@@ -193,6 +193,13 @@ Status PodRules::ReadAnnotations(const PodParts& parts, PodRequest& request) con
   return {};
 }
 
+std::string PodRules::ClassOfGpus(const RequestShape& shape) const {
+  if (classes_ == nullptr || shape.gpu_resource.empty()) return "";
+  if (!std::holds_alternative<WholeGpus>(shape.gpus)) return "";
+  auto found = classes_->ClassOf(shape.gpu_resource);
+  return found ? std::move(found->name) : "";
+}
+
 void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
   GroupAsk ask;
   for (const Dialect& dialect : *dialects_) dialect.ReadGroup(parts, levels_, ask);
@@ -260,6 +267,7 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     request.refusal = read.error().message;
   }
   if (!request.shape.wants_gpu()) parts.constraints.versions = {};
+  if (request.refusal.empty()) request.device_class = ClassOfGpus(request.shape);
   ReadGroup(parts, request);
   if (request.refusal.size() > kMostRefusalBytes) request.refusal.resize(kMostRefusalBytes);
   request.belongs_on_any_node = BelongsOnAnyNode(parts, ask);

@@ -69,6 +69,8 @@ class PodRules {
  private:
   // What the annotations ask for. Error: kInvalidArgument with what is wrong.
   Status ReadAnnotations(const PodParts& parts, PodRequest& request) const;
+  // The DeviceClass of the resource by which it asks for whole GPUs; empty: there is none.
+  [[nodiscard]] std::string ClassOfGpus(const RequestShape& shape) const;
   // The group, and near to whom; a problem becomes the refusal where there is none yet.
   void ReadGroup(const PodParts& parts, PodRequest& request) const;
 

@@ -81,3 +81,73 @@ func TestANodeThatRefusesItsPodsGetsNoMore(t *testing.T) {
 		return nil
 	})
 }
+
+// A Topology Manager refuses pods of one size and takes others: each node loses two of them, not all.
+func TestANodeThatRefusesPodsOfOneSizeGoesOnTakingOthers(t *testing.T) {
+	c := startCluster(t, 2)
+	lost := map[string]int{}
+	for number := range 4 {
+		name := fmt.Sprintf("six-%d", number)
+		c.CreatePods(harness.Pod(name, harness.Ask{harness.GPUResource: "6"}))
+		c.WaitBound(30 * time.Second)
+		lost[c.Pod(name).Spec.NodeName]++
+		setStatus(t, c, name, v1.PodFailed, "TopologyAffinityError")
+		harness.Eventually(t, "Berth to learn of it", 15*time.Second, func() error {
+			if got := c.berth.Metric("berth_kubelet_refusals_total"); got != float64(number+1) {
+				return fmt.Errorf("it knows of %g refusals, want %d", got, number+1)
+			}
+			return nil
+		})
+	}
+	if lost["node-0000"] != 2 || lost["node-0001"] != 2 {
+		t.Errorf("want two pods lost on each node, got %v", lost)
+	}
+	c.CreatePods(harness.Pod("six-4", harness.Ask{harness.GPUResource: "6"}))
+	why := c.WaitPending("six-4", 30*time.Second)
+	if err := contains(why, "the Topology Manager of the node refused the last pods that ask for the same GPUs"); err != nil {
+		t.Error(err)
+	}
+	if got := c.berth.Metric("berth_asks_refused_by_nodes"); got != 2 {
+		t.Errorf("%g asks are refused, want 2", got)
+	}
+	wantParts(t, c.ask("explain", "node", "node-0000"), "its Topology Manager refused the last pods that ask for 6 GPUs")
+	if nodes := c.berth.Metric("berth_nodes_refusing_gpu_pods"); nodes != 0 {
+		t.Errorf("%g nodes are closed, want none", nodes)
+	}
+	c.CreatePods(harness.Pod("four", harness.Ask{harness.GPUResource: "4"}))
+	harness.Eventually(t, "four to be bound", 30*time.Second, func() error {
+		if c.Pod("four").Spec.NodeName == "" {
+			return fmt.Errorf("it is not: %s", harness.WhyPending(c.Pod("four")))
+		}
+		return nil
+	})
+}
+
+// Pods that name their node are refused rightly where it has no room. That closes it for nobody.
+func TestPodsThatNameTheirNodeCloseItForNobody(t *testing.T) {
+	c := startCluster(t, 1)
+	c.CreatePods(harness.Pod("full", harness.Ask{harness.GPUResource: "7"}))
+	c.WaitBound(30 * time.Second)
+	setStatus(t, c, "full", v1.PodRunning, "")
+	for number := range 3 {
+		pod := harness.Pod(fmt.Sprintf("past-%d", number), harness.Ask{harness.GPUResource: "8"})
+		pod.Spec.NodeName = "node-0000"
+		pod.Annotations = map[string]string{"berth.dev/decision": "0123456789abcdef"}
+		c.CreatePods(pod)
+		setStatus(t, c, pod.Name, v1.PodFailed, "OutOfnvidia.com/gpu")
+	}
+	// Berth asks what became of pods once a second.
+	time.Sleep(3 * time.Second)
+	c.CreatePods(harness.Pod("one", harness.Ask{harness.GPUResource: "1"}))
+	harness.Eventually(t, "one to be bound", 30*time.Second, func() error {
+		if c.Pod("one").Spec.NodeName == "" {
+			return fmt.Errorf("it is not: %s", harness.WhyPending(c.Pod("one")))
+		}
+		return nil
+	})
+	for _, metric := range []string{"berth_nodes_refusing_gpu_pods", "berth_kubelet_refusals_total"} {
+		if got := c.berth.Metric(metric); got != 0 {
+			t.Errorf("%s is %g, want 0", metric, got)
+		}
+	}
+}

@@ -82,7 +82,10 @@ class Model final : public PodWaker {
     return report;
   }
 
-  void Wake(const PodId& pod) override { scheduler_.Woken(pod.uid); }
+  bool Wake(const PodId& pod) override {
+    scheduler_.Woken(pod.uid);
+    return true;
+  }
 
  private:
   struct Job {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/cluster_state.h"
+#include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
@@ -286,14 +287,19 @@ TEST(ClusterFile, WhyANodeGetsNoPodsWithGpusComesBack) {
   NodeSpec node = MachineWith("n1", 2);
   node.gpu_condition = "XIDErrors=True";
   node.named_gpus_condition = "GpuMemWatch=True";
+  const auto asks = std::make_shared<const std::vector<RefusedAsk>>(std::vector<RefusedAsk>{
+      {WholeGpus{2}, {WholeGpus{2}}, 1000, 5},
+      {test::MigWith(1, 5000, 2), {test::MigWith(1, 5000), test::MigWith(1, 5000)}, 0, 0}});
   ASSERT_TRUE(
-      state.Apply(std::vector<ClusterEvent>{NodeUpserted{node}, GpuPodsRefused{"n1", true}}));
+      state.Apply(std::vector<ClusterEvent>{NodeUpserted{node}, GpuPodsRefused{"n1", true, asks}}));
   const std::string text = EncodeCluster(state.Everything());
   const auto events = Decode(text);
   ASSERT_TRUE(events) << events.error().message;
   ASSERT_TRUE(copy.Apply(*events));
   const NodeSpec& spec = copy.Current()->node(0).spec();
   EXPECT_TRUE(spec.refuses_gpu_pods);
+  ASSERT_NE(spec.refused_asks, nullptr);
+  EXPECT_EQ(*spec.refused_asks, *asks);
   EXPECT_EQ(spec.gpu_condition, "XIDErrors=True");
   EXPECT_EQ(spec.named_gpus_condition, "GpuMemWatch=True");
   EXPECT_EQ(EncodeCluster(copy.Everything()), text);

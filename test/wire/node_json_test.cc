@@ -126,6 +126,20 @@ TEST(NodeJson, ANodeIsReadyUnlessItsReadyConditionSaysOtherwise) {
   }
 }
 
+TEST(NodeJson, SinceWhenItIsReadyIsRead) {
+  Json node = GpuKubeNode();
+  EXPECT_EQ(DecodeOne(node).ready_since, 0);
+  const auto since = [&node](const Json& time) {
+    node["status"]["conditions"] = {
+        {{"type", "Other"}, {"status", "True"}, {"lastTransitionTime", "1970-01-01T00:00:07Z"}},
+        {{"type", "Ready"}, {"status", "True"}, {"lastTransitionTime", time}}};
+    return DecodeOne(node).ready_since;
+  };
+  EXPECT_EQ(since("1970-01-02T00:00:05Z"), 86'405);
+  EXPECT_EQ(since("soon"), 0) << "the node does not fail for it";
+  EXPECT_EQ(since(7), 0);
+}
+
 TEST(NodeJson, BadQuantitiesNameTheirPlace) {
   for (const char* resource : {"cpu", "memory", "nvidia.com/gpu"}) {
     Json bad = GpuKubeNode();

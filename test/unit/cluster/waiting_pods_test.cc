@@ -62,6 +62,17 @@ TEST_F(WaitingPodsTest, APodIsFoundByItsNameTheOneThatCameLastFirst) {
   EXPECT_FALSE(waiting_.FindNamed("default", "plain")) << "it asks for nothing of ours";
 }
 
+TEST_F(WaitingPodsTest, APodIsFoundByItsUid) {
+  waiting_.Put(Waiting(APod("p").Whole(1)));
+  waiting_.Put(Waiting(APod("p").Uid("uid-next").Whole(2)));
+  waiting_.Put(Waiting(APod("plain")));
+  ASSERT_TRUE(waiting_.Find("uid-p"));
+  EXPECT_EQ(waiting_.Find("uid-p")->pod->shape.gpu_count(), 1);
+  EXPECT_EQ(waiting_.Find("uid-next")->pod->shape.gpu_count(), 2);
+  EXPECT_FALSE(waiting_.Find("uid-plain")) << "it asks for nothing of ours";
+  EXPECT_FALSE(waiting_.Find("uid-unknown"));
+}
+
 TEST_F(WaitingPodsTest, APodThatIsRefusedIsKeptWhateverItAsksFor) {
   PodRequest pod = APod("p").Request();
   pod.refusal = "container main: want whole GPUs, got \"0.5\"";

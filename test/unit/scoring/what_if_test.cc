@@ -243,6 +243,7 @@ TEST_F(WhatIfTest, NodesThatComeAreLikeTheOtherOneAndEmpty) {
 TEST_F(WhatIfTest, ANodeThatComesRefusesNoPodsThoughTheOtherOneDoes) {
   NodeSpec spec = ANode("n1").Gpus(4).Spec();
   spec.refuses_gpu_pods = true;
+  spec.refused_asks = std::make_shared<const std::vector<RefusedAsk>>(1);
   const std::vector<std::shared_ptr<const Node>> nodes = {
       std::make_shared<const Node>(std::make_shared<const NodeSpec>(spec))};
   const auto edited =
@@ -251,6 +252,8 @@ TEST_F(WhatIfTest, ANodeThatComesRefusesNoPodsThoughTheOtherOneDoes) {
   const Snapshot& now = *edited->snapshot;
   EXPECT_TRUE(now.node(now.names().Find("n1")).spec().refuses_gpu_pods);
   EXPECT_FALSE(now.node(now.names().Find("n1-new-1")).spec().refuses_gpu_pods);
+  EXPECT_NE(now.node(now.names().Find("n1")).spec().refused_asks, nullptr);
+  EXPECT_EQ(now.node(now.names().Find("n1-new-1")).spec().refused_asks, nullptr);
 }
 
 TEST_F(WhatIfTest, NodesThatComeMayBeLikeNoneThatIsThere) {

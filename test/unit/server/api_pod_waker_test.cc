@@ -24,6 +24,7 @@ class PatchedServer final : public kube::ApiClient {
  public:
   explicit PatchedServer(std::vector<int> statuses) : statuses_(std::move(statuses)) {}
   Result<kube::ApiResponse> Send(const kube::ApiRequest& request) override {
+    const std::lock_guard turn(turn_);
     const std::lock_guard lock(mutex_);
     const int status = statuses_[std::min(requests_.size(), statuses_.size() - 1)];
     requests_.push_back(request);
@@ -33,6 +34,9 @@ class PatchedServer final : public kube::ApiClient {
                                    const kube::StreamSink&) override {
     return Fail(Errc::kUnavailable, "no streams");
   }
+  // Requests wait from now on / go on.
+  void Block() { turn_.lock(); }
+  void Unblock() { turn_.unlock(); }
   std::vector<kube::ApiRequest> requests() {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -40,6 +44,7 @@ class PatchedServer final : public kube::ApiClient {
 
  private:
   const std::vector<int> statuses_;
+  std::mutex turn_;
   std::mutex mutex_;
   std::vector<kube::ApiRequest> requests_;
 };
@@ -73,7 +78,7 @@ class ApiPodWakerTest : public testing::Test {
 TEST_F(ApiPodWakerTest, WritesOneConditionOfThatVeryPod) {
   PatchedServer server({200});
   ApiPodWaker waker(server, clock_, leading_, on_problem_);
-  waker.Wake({"uid-1", "team", "train"});
+  (void)waker.Wake({"uid-1", "team", "train"});
   ASSERT_TRUE(Eventually([&] { return waker.stats().woken == 1; }, seconds(5)));
   const kube::ApiRequest request = server.requests().front();
   EXPECT_EQ(request.method, "PATCH");
@@ -85,10 +90,27 @@ TEST_F(ApiPodWakerTest, WritesOneConditionOfThatVeryPod) {
   EXPECT_EQ(body["status"]["conditions"][0]["type"], "berth.dev/RoomSeen");
 }
 
+// Its PATCH takes long, and it says which pods it does not take.
+TEST_F(ApiPodWakerTest, WhatItTakesIsWokenAndWhatItHasNoRoomForItSays) {
+  PatchedServer server({200});
+  std::size_t taken = 0, refused = 0;
+  server.Block();
+  ApiPodWaker waker(server, clock_, leading_, on_problem_);
+  for (std::size_t i = 0; i < ApiPodWaker::kMostWaiting + 100; ++i) {
+    ++(waker.Wake({std::to_string(i), "team", "p" + std::to_string(i)}) ? taken : refused);
+  }
+  EXPECT_GE(taken, ApiPodWaker::kMostWaiting);
+  EXPECT_GE(refused, 99U) << "one may be under way";
+  server.Unblock();
+  ASSERT_TRUE(Eventually([&] { return waker.stats().woken == taken; }, seconds(60)));
+  EXPECT_TRUE(waker.Wake({"late", "team", "late"}));
+  EXPECT_EQ(waker.stats().failed, 0U) << "nobody has given up on them";
+}
+
 TEST_F(ApiPodWakerTest, WithoutTheRightItSaysSoOnceAndGoesOn) {
   PatchedServer server({403});
   ApiPodWaker waker(server, clock_, leading_, on_problem_);
-  for (const char* pod : {"a", "b", "c"}) waker.Wake({pod, "team", pod});
+  for (const char* pod : {"a", "b", "c"}) (void)waker.Wake({pod, "team", pod});
   ASSERT_TRUE(Eventually([&] { return waker.stats().failed == 3; }, seconds(5)));
   EXPECT_EQ(server.requests().size(), 3u) << "a refusal is not sent again";
   ASSERT_EQ(problems().size(), 1u);
@@ -98,7 +120,7 @@ TEST_F(ApiPodWakerTest, WithoutTheRightItSaysSoOnceAndGoesOn) {
 TEST_F(ApiPodWakerTest, WhatIsRefusedForNowIsSentAgain) {
   PatchedServer server({503, 429, 200});
   ApiPodWaker waker(server, clock_, leading_, on_problem_);
-  waker.Wake({"a", "team", "a"});
+  (void)waker.Wake({"a", "team", "a"});
   ASSERT_TRUE(Eventually([&] { return waker.stats().woken == 1; }, seconds(5)));
   EXPECT_TRUE(problems().empty());
 }
@@ -106,7 +128,7 @@ TEST_F(ApiPodWakerTest, WhatIsRefusedForNowIsSentAgain) {
 TEST_F(ApiPodWakerTest, APodThatIsGoneIsNoProblem) {
   PatchedServer server({404, 409, 200});
   ApiPodWaker waker(server, clock_, leading_, on_problem_);
-  for (const char* pod : {"gone", "replaced", "there"}) waker.Wake({pod, "team", pod});
+  for (const char* pod : {"gone", "replaced", "there"}) (void)waker.Wake({pod, "team", pod});
   ASSERT_TRUE(Eventually([&] { return waker.stats().woken == 1; }, seconds(5)));
   EXPECT_EQ(waker.stats().failed, 0u);
   EXPECT_TRUE(problems().empty());
@@ -116,8 +138,8 @@ TEST_F(ApiPodWakerTest, WhoDoesNotLeadWritesNothing) {
   PatchedServer server({200});
   const OpenUntil never(Instant::min());
   ApiPodWaker waker(server, clock_, never, on_problem_);
-  waker.Wake({"a", "team", "a"});
-  waker.Wake({"b", "team", "b"});
+  (void)waker.Wake({"a", "team", "a"});
+  (void)waker.Wake({"b", "team", "b"});
   ASSERT_TRUE(Eventually([&] { return never.asked == 2; }, seconds(5)));
   EXPECT_TRUE(server.requests().empty());
 }

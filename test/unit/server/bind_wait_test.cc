@@ -65,6 +65,18 @@ TEST_F(BindWait, IsSinceThePodWasCreated) {
   EXPECT_EQ(sink_.waits[0], seconds(42));
 }
 
+TEST_F(BindWait, IsOfThatPodThoughItsSuccessorWaitsUnderItsName) {
+  const APod pod = APod("p").Whole(1);
+  waiting_.Put(
+      {.pod = std::make_shared<const PodRequest>(pod.Request()), .created = clock_.Wall()});
+  clock_.Advance(seconds(42));
+  const APod successor = APod("p").Whole(1).Uid("another");
+  waiting_.Put(
+      {.pod = std::make_shared<const PodRequest>(successor.Request()), .created = clock_.Wall()});
+  ASSERT_TRUE(Place(pod));
+  EXPECT_EQ(sink_.waits.at(0), seconds(42));
+}
+
 TEST_F(BindWait, IsNotGuessed) {
   ASSERT_TRUE(Place(APod("unknown").Whole(1)));
   EXPECT_EQ(sink_.waits.at(0), std::nullopt);

@@ -30,7 +30,13 @@ using Names = std::vector<std::string>;
 
 class Woken final : public PodWaker {
  public:
-  void Wake(const PodId& pod) override { names.push_back(pod.name); }
+  bool Wake(const PodId& pod) override {
+    if (room == 0) return false;
+    --room;
+    names.push_back(pod.name);
+    return true;
+  }
+  int room = 1'000'000;
   Names names;
 };
 
@@ -556,6 +562,22 @@ TEST_F(GangTableTest, MembersThatSleepAreWokenWhenThereIsAPlan) {
   EXPECT_EQ(Filter(b_), kIncomplete);
   Arrive(c_);
   EXPECT_EQ(Filter(c_), "n");
+  EXPECT_EQ(waker_.names, (Names{"a", "b"}));
+}
+
+TEST_F(GangTableTest, MembersThatTheWakerHasNoRoomForAreWokenLater) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_});
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  EXPECT_EQ(Filter(b_), kIncomplete);
+  Arrive(c_);
+  waker_.room = 1;
+  EXPECT_EQ(Filter(c_), "n");
+  EXPECT_EQ(waker_.names, Names{"a"});
+  Pass(milliseconds(100));
+  EXPECT_EQ(waker_.names, Names{"a"}) << "it is full";
+  waker_.room = 1;
+  Pass(milliseconds(100));
   EXPECT_EQ(waker_.names, (Names{"a", "b"}));
 }
 

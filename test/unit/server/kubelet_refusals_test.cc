@@ -24,11 +24,13 @@ using std::chrono::seconds;
 using test::ANode;
 using test::APod;
 
-// Two nodes of 8 GPUs, of which "dead" admits nothing, and the watch of their pods.
+// Nodes of 8 GPUs and the watch of their pods: "dead" admits none, "numa" (whose policy is
+// single-numa-node, with 4 GPUs on each) none of more than 4, "well" all.
 class KubeletRefusalsTest : public testing::Test {
  protected:
   KubeletRefusalsTest() {
     Show(ANode("dead").Gpus(8));
+    Show(ANode("numa").Gpus(8));
     Show(ANode("well").Gpus(8));
   }
   void Show(const ANode& node) {
@@ -41,10 +43,22 @@ class KubeletRefusalsTest : public testing::Test {
     return ReasonsAnew(*snapshot, {.pod = pod.Request(), .candidates = nodes}).front();
   }
 
-  static Json PodOn(const std::string& name, const std::string& node, const std::string& phase,
-                    int version) {
-    Json pod = Json::parse(R"({"kind": "Pod", "spec": {"containers": [{"name": "m", "resources":
-        {"limits": {"nvidia.com/gpu": "1"}, "requests": {"nvidia.com/gpu": "1"}}}]}})");
+  // What the next pods ask for.
+  struct Ask {
+    int gpus = 1;
+    int cpu = 0;
+    int containers = 1;
+  };
+  [[nodiscard]] Json PodOn(const std::string& name, const std::string& node,
+                           const std::string& phase, int version) const {
+    const Json asked = {{"nvidia.com/gpu", std::to_string(ask_.gpus / ask_.containers)},
+                        {"cpu", std::to_string(ask_.cpu)}};
+    Json pod = {{"kind", "Pod"}};
+    for (int i = 0; i < ask_.containers; ++i) {
+      pod["spec"]["containers"].push_back(
+          {{"name", "m" + std::to_string(i)},
+           {"resources", {{"limits", asked}, {"requests", asked}}}});
+    }
     pod["metadata"] = {{"name", name},
                        {"namespace", "ns"},
                        {"uid", "uid-" + name},
@@ -54,22 +68,70 @@ class KubeletRefusalsTest : public testing::Test {
     return pod;
   }
   static PaddedText Text(const Json& object) { return PaddedText(object.dump()); }
-  // A pod is bound and shown; the kubelet of "dead" refuses it, the other one runs it.
-  void Place(const std::string& name, const std::string& node) {
+  // This process binds a pod.
+  void Bind(const std::string& name, const std::string& node) {
+    const auto pod = wire::DecodeObservedPod(Text(PodOn(name, node, "Pending", 1)), rules_);
+    ASSERT_TRUE(pod);
+    Placement placement = pod->placement;
+    const auto snapshot = state_.Current();
+    const Node& on = snapshot->node(snapshot->names().Find(node));
+    for (int gpu = 0; gpu < 8; ++gpu) {
+      const bool idle = on.gpus()[static_cast<std::size_t>(gpu)].idle() && on.IsOpen(gpu);
+      if (idle && std::ssize(placement.grants) < ask_.gpus) {
+        placement.grants.push_back({gpu, kMilliPerGpu, 0});
+      }
+    }
+    ASSERT_TRUE(state_.Reserve(pod->pod, placement, Instant::max()));
+    ASSERT_TRUE(state_.Confirm(pod->pod.id.uid));
+  }
+  // The pod is shown on its node, whoever bound it.
+  void ShowOn(const std::string& name, const std::string& node) {
     sink_.Changed(Text(PodOn(name, node, "Pending", ++version_)));
+  }
+  void Refuse(const std::string& name, const std::string& node, const std::string& reason) {
+    Json failed = PodOn(name, node, "Failed", ++version_);
+    failed["status"]["reason"] = reason;
+    failed["status"]["message"] = "Allocate failed due to no healthy devices";
+    api_[name] = failed;
+    // It leaves the watch as it was.
+    sink_.Deleted(Text(PodOn(name, node, "Pending", version_)));
+  }
+  void Run(const std::string& name, const std::string& node) {
+    sink_.Changed(Text(PodOn(name, node, "Running", ++version_)));
+  }
+  // A pod is bound and shown, and its kubelet does as it does.
+  void Place(const std::string& name, const std::string& node) {
+    Bind(name, node);
+    ShowOn(name, node);
     if (node == "dead") {
-      Json failed = PodOn(name, node, "Failed", ++version_);
-      failed["status"]["reason"] = "UnexpectedAdmissionError";
-      failed["status"]["message"] = "Allocate failed due to no healthy devices";
-      api_[name] = failed;
-      // It leaves the watch as it was.
-      sink_.Deleted(Text(PodOn(name, node, "Pending", version_)));
+      Refuse(name, node, "UnexpectedAdmissionError");
+    } else if (node == "numa" && ask_.gpus / ask_.containers > 4) {
+      Refuse(name, node, "TopologyAffinityError");
     } else {
-      sink_.Changed(Text(PodOn(name, node, "Running", ++version_)));
+      Run(name, node);
     }
     refusals_.Look();
   }
+  void End(const std::string& name, const std::string& node) {
+    Json pod = PodOn(name, node, "Running", ++version_);
+    pod["metadata"]["deletionTimestamp"] = "2026-08-21T10:00:00Z";
+    sink_.Deleted(Text(pod));
+  }
+  // A pod that asks for that, as filter knows it.
+  [[nodiscard]] PodRequest Asking(const Ask& ask) {
+    const Ask before = std::exchange(ask_, ask);
+    const auto pod = wire::DecodeObservedPod(Text(PodOn("asks", "", "Pending", 1)), rules_);
+    ask_ = before;
+    return pod->pod;
+  }
+  [[nodiscard]] Reason ReasonOf(const std::string& node, const Ask& ask) {
+    const auto snapshot = state_.Current();
+    const std::vector<NodeIndex> nodes = {snapshot->names().Find(node)};
+    const PodRequest pod = Asking(ask);
+    return ReasonsAnew(*snapshot, {.pod = pod, .candidates = nodes}).front();
+  }
 
+  Ask ask_;
   SimClock clock_;
   ClusterState state_;
   const wire::PodRules rules_{test::AllDialects(), DefaultConfig().resources};
@@ -239,6 +301,211 @@ TEST_F(KubeletRefusalsTest, AHeartbeatOfTheNodeDoesNotOpenIt) {
   Show(ANode("dead").Gpus(8));
   refusals_.Look();
   EXPECT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods);
+}
+
+// --- what counts
+
+// Whoever may create pods can name the node in them, and have its kubelet refuse them rightly. What
+// they say of themselves in annotations is theirs to write.
+TEST_F(KubeletRefusalsTest, PodsThatThisProcessDidNotBindCloseNoNode) {
+  for (int i = 0; i < 7; ++i) Place("full-" + std::to_string(i), "well");
+  asked_ = 0;
+  ask_ = {.gpus = 8};
+  for (const char* name : {"a", "b", "c"}) {
+    Json pod = PodOn(name, "well", "Pending", ++version_);
+    pod["metadata"]["annotations"] = {{"berth.dev/decision", "0123456789abcdef"}};
+    sink_.Changed(Text(pod));
+    Refuse(name, "well", "OutOfnvidia.com/gpu");
+    refusals_.Look();
+  }
+  EXPECT_EQ(ReasonOf("well"), Reason::kFits);
+  EXPECT_EQ(refusals_.stats().refused, 0U);
+  EXPECT_EQ(asked_, 0) << "nor do they cost a question";
+}
+
+// A pod bound past Berth came first: the kubelet has nothing left for the one that Berth bound.
+TEST_F(KubeletRefusalsTest, WhereMoreIsBoundThanTheNodeHasARefusalDoesNotCount) {
+  for (const char* name : {"a", "b", "c"}) {
+    Bind(name, "well");
+    ask_.gpus = 8;
+    ShowOn("of-a-tenant-" + std::string(name), "well");
+    ask_.gpus = 1;
+    ShowOn(name, "well");
+    Refuse(name, "well", "OutOfnvidia.com/gpu");
+    refusals_.Look();
+    End("of-a-tenant-" + std::string(name), "well");
+  }
+  EXPECT_EQ(ReasonOf("well"), Reason::kFits);
+  EXPECT_EQ(refusals_.stats().refused, 3U) << "it is counted and logged all the same";
+  ASSERT_EQ(log_.size(), 3U);
+  EXPECT_TRUE(log_[0].ends_with(", which does not count: more is bound there than the node has"))
+      << log_[0];
+}
+
+// A kubelet that starts may know pods that have ended for a moment: it refuses all that were bound
+// while it was away ("Available: 0").
+TEST_F(KubeletRefusalsTest, PodsThatAreRefusedTogetherAreOneRefusal) {
+  const std::vector<std::string> names = {"a", "b", "c", "d", "e", "f"};
+  for (const std::string& name : names) {
+    Bind(name, "well");
+    ShowOn(name, "well");
+  }
+  for (const std::string& name : names) Refuse(name, "well", "UnexpectedAdmissionError");
+  refusals_.Look();
+  EXPECT_EQ(refusals_.stats().refused, 6U);
+  EXPECT_EQ(ReasonOf("well"), Reason::kFits);
+  Place("next", "well");
+  Place("after", "well");
+  EXPECT_EQ(ReasonOf("well"), Reason::kFits);
+}
+
+TEST_F(KubeletRefusalsTest, AFlawThatStaysIsFoundAlthoughPodsCameTogether) {
+  for (const char* const batch : {"a", "b"}) {
+    for (const char* const name : {"1", "2", "3"}) {
+      Bind(std::string(batch) + name, "dead");
+      ShowOn(std::string(batch) + name, "dead");
+    }
+    for (const char* const name : {"1", "2", "3"}) {
+      Refuse(std::string(batch) + name, "dead", "UnexpectedAdmissionError");
+    }
+    refusals_.Look();
+  }
+  EXPECT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods);
+}
+
+TEST_F(KubeletRefusalsTest, WhereTheNodeChangedFromBindToRefusalItDoesNotCount) {
+  NodeSpec spec = ANode("well").Gpus(8).Spec();
+  for (const char* name : {"a", "b", "c"}) {
+    Bind(name, "well");
+    ShowOn(name, "well");
+    ++spec.ready_since;  // its kubelet was away
+    const ClusterEvent event = NodeUpserted{spec};
+    ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
+    Refuse(name, "well", "UnexpectedAdmissionError");
+    refusals_.Look();
+  }
+  EXPECT_EQ(ReasonOf("well"), Reason::kFits);
+  EXPECT_EQ(refusals_.stats().refused, 3U);
+}
+
+TEST_F(KubeletRefusalsTest, AKubeletThatStartsAnewBeginsAnew) {
+  Place("a", "dead");
+  Place("b", "dead");
+  ASSERT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods);
+  NodeSpec spec = ANode("dead").Gpus(8).Spec();
+  spec.ready_since = 1;
+  const ClusterEvent event = NodeUpserted{spec};
+  ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
+  refusals_.Look();
+  EXPECT_EQ(ReasonOf("dead"), Reason::kFits);
+}
+
+// --- by what was asked for
+
+TEST_F(KubeletRefusalsTest, ANodeWhoseTopologyManagerRefusesSixGpusGoesOnTakingFour) {
+  ask_ = {.gpus = 6, .cpu = 4};
+  int lost = 0;
+  for (int i = 0; i < 8; ++i) {
+    if (ReasonOf("numa", ask_) != Reason::kFits) continue;
+    Place("six-" + std::to_string(i), "numa");
+    ++lost;
+  }
+  EXPECT_EQ(lost, 2) << "of 8";
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 6, .cpu = 4}), Reason::kAskRefused);
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 6, .cpu = 5}), Reason::kAskRefused);
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 4, .cpu = 4}), Reason::kFits);
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 6, .cpu = 3}), Reason::kFits)
+      << "it may have been refused for its CPUs";
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 6, .cpu = 4, .containers = 2}), Reason::kFits)
+      << "each container may have its own NUMA node";
+  EXPECT_EQ(ReasonOf("well", {.gpus = 6, .cpu = 4}), Reason::kFits);
+  EXPECT_EQ(refusals_.stats().closed, 0U);
+  EXPECT_EQ(refusals_.stats().closed_asks, 1U);
+  ASSERT_EQ(log_.size(), 2U);
+  EXPECT_EQ(log_[1],
+            "pod_not_admitted node numa: its kubelet refused pod ns/six-1 (TopologyAffinityError: "
+            "Allocate failed due to no healthy devices), 2 in a row: no pod that asks for 6 GPUs, "
+            "CPU 4 and memory 0 MiB or more is bound there for 10 minutes");
+}
+
+TEST_F(KubeletRefusalsTest, ItIsTriedAgainAndThenForLonger) {
+  ask_ = {.gpus = 6};
+  int lost = 0;
+  for (minutes time{0}; time < hours(20); time += minutes(1)) {
+    clock_.Advance(minutes(1));
+    if (ReasonOf("numa", ask_) == Reason::kFits) Place("p" + std::to_string(lost++), "numa");
+    refusals_.Look();
+  }
+  EXPECT_EQ(lost, 6) << "2, after 10 minutes, 2 hours, 6 hours, 6 hours";
+}
+
+TEST_F(KubeletRefusalsTest, APodThatAsksForTheSameAndRunsHealsIt) {
+  ask_ = {.gpus = 6};
+  Place("a", "numa");
+  Place("b", "numa");
+  ask_ = {.gpus = 2};
+  Place("small", "numa");
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 6}), Reason::kAskRefused) << "that says nothing";
+  ask_ = {.gpus = 6};
+  ShowOn("past-berth", "numa");
+  Run("past-berth", "numa");
+  refusals_.Look();
+  EXPECT_EQ(refusals_.stats().closed_asks, 0U);
+  End("past-berth", "numa");
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 6}), Reason::kFits);
+}
+
+// Two GPUs on each NUMA node were taken; one of the pods goes.
+TEST_F(KubeletRefusalsTest, OnceAPodWithGpusHasLeftItIsTriedAgain) {
+  ask_ = {.gpus = 2};
+  Place("left", "numa");
+  Place("right", "numa");
+  ask_ = {.gpus = 4};
+  for (const char* name : {"a", "b"}) {
+    Bind(name, "numa");
+    ShowOn(name, "numa");
+    Refuse(name, "numa", "TopologyAffinityError");
+    refusals_.Look();
+  }
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 4}), Reason::kAskRefused);
+  ask_ = {.gpus = 2};
+  End("left", "numa");
+  refusals_.Look();
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 4}), Reason::kFits);
+}
+
+TEST_F(KubeletRefusalsTest, WhatIsRememberedOfANodeIsBounded) {
+  for (int cpu = 1; cpu <= 20; ++cpu) {
+    ask_ = {.gpus = 5 + cpu % 4, .cpu = cpu};
+    for (const char* const name : {"a", "b"}) Place(name + std::to_string(cpu), "numa");
+  }
+  for (int containers = 2; containers <= 8; ++containers) {
+    ask_ = {.gpus = containers, .cpu = 1, .containers = containers};
+    for (const char* const name : {"c", "d"}) {
+      Bind(name + std::to_string(containers), "numa");
+      ShowOn(name + std::to_string(containers), "numa");
+      Refuse(name + std::to_string(containers), "numa", "TopologyAffinityError");
+      refusals_.Look();
+    }
+  }
+  const auto snapshot = state_.Current();
+  const RefusedAsks asks = snapshot->node(snapshot->names().Find("numa")).spec().refused_asks;
+  ASSERT_NE(asks, nullptr);
+  EXPECT_EQ(asks->size(), kMostRefusedAsks);
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 8, .cpu = 1, .containers = 8}), Reason::kAskRefused)
+      << "the last stay";
+}
+
+TEST_F(KubeletRefusalsTest, AnotherMachineOfThatNameTakesThemAll) {
+  ask_ = {.gpus = 6};
+  Place("a", "numa");
+  Place("b", "numa");
+  const ClusterEvent gone = NodeRemoved{"numa"};
+  ASSERT_TRUE(state_.Apply(std::span(&gone, 1)));
+  Show(ANode("numa").Gpus(8));
+  EXPECT_EQ(ReasonOf("numa", {.gpus = 6}), Reason::kFits);
+  refusals_.Look();
+  EXPECT_EQ(refusals_.stats().closed_asks, 0U);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/extender/refused_pods.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -49,13 +52,19 @@ class RefusedPodsTest : public testing::Test {
   }
   Names Wakeable() {
     Names names;
-    for (const PodId& id : refused_.TakeWakeable(state_.Current(), now_)) names.push_back(id.uid);
+    refused_.WakeThoseWithRoom(state_.Current(), now_, [&](const PodId& id) {
+      if (queue_ == 0) return false;
+      --queue_;
+      names.push_back(id.uid);
+      return true;
+    });
     return names;
   }
 
   ClusterState state_;
   PodGroups groups_;
-  bool fits_ = false;  // pods of groups with a domain
+  bool fits_ = false;              // pods of groups with a domain
+  std::size_t queue_ = 1'000'000;  // so many more pods does the waker take
   RefusedPods refused_{&groups_, [this](const std::shared_ptr<const Snapshot>&, const PodRequest&) {
                          return fits_;
                        }};
@@ -228,6 +237,82 @@ TEST_F(RefusedPodsTest, BeyondItsBytesTheLargestAreForgottenAndTheOthersStillNam
   EXPECT_EQ(Wakeable(), Names{"small"});
   refused_.Found("small");
   EXPECT_EQ(refused_.bytes(), 0u);
+}
+
+// 1,500 GPUs come free while each wake takes long: 472 pods were never woken.
+TEST_F(RefusedPodsTest, WhatTheWakerHasNoRoomForIsNamedLater) {
+  constexpr std::size_t kPods = 1500, kQueue = 1024;
+  for (std::size_t i = 0; i < kPods; ++i) Refuse(Pod("p" + std::to_string(i)));
+  Free("holder-1");
+  std::set<std::string> woken;
+  const auto look = [&] {
+    for (const std::string& uid : Wakeable()) EXPECT_TRUE(woken.insert(uid).second) << uid;
+  };
+  queue_ = kQueue;
+  for (int i = 0; i < 1000 && queue_ > 0; ++i, now_ = refused_.next()) look();
+  EXPECT_EQ(woken.size(), kQueue);
+  for (int i = 0; i < 5; ++i, now_ = refused_.next()) look();
+  EXPECT_EQ(woken.size(), kQueue) << "it is full";
+  EXPECT_LT(refused_.next(), Instant::max()) << "it is tried again though nothing is published";
+  for (int i = 0; i < 1000 && woken.size() < kPods; ++i, now_ = refused_.next()) {
+    queue_ = 1;
+    look();
+  }
+  EXPECT_EQ(woken.size(), kPods);
+}
+
+TEST_F(RefusedPodsTest, APodOfADomainThatTheWakerHasNoRoomForIsNamedLaterToo) {
+  PodRequest pod = Pod("a");
+  pod.gang.id = GangId::Of("ns/g");
+  pod.domain.required = 0;
+  Refuse(pod);
+  Free("holder-1");
+  fits_ = true;
+  queue_ = 0;
+  EXPECT_EQ(Wakeable(), Names{});
+  queue_ = 1;
+  now_ = refused_.next();
+  EXPECT_EQ(Wakeable(), Names{"a"});
+}
+
+// Whoever may edit a PodGroup may do so all the time.
+TEST_F(RefusedPodsTest, AGroupThatIsEditedAllTheTimeWakesItsPodsByTime) {
+  constexpr std::size_t kPods = 40;
+  const GangId id = GangId::Of("kubernetes:ns/g");
+  const auto refuse = [&](const std::string& uid) {
+    PodRequest pod = Pod(uid);
+    pod.gang = {.id = id, .object = Gang::Object::kMissing};
+    if (const auto group = groups_.Find(id)) pod.gang.minimum = group->min_members;
+    Refuse(pod);
+  };
+  for (std::size_t i = 0; i < kPods; ++i) refuse("p" + std::to_string(i));
+  Refuse(Pod("other"));
+  std::map<std::string, int> wakes;
+  std::map<std::int64_t, std::size_t> in_a_tenth;
+  const Instant begin = now_;
+  Instant edited{};
+  int size = 2;
+  for (; now_ - begin < seconds(60); now_ += milliseconds(20)) {
+    if (now_ - edited >= milliseconds(300)) {
+      edited = now_;
+      groups_.Of("kubernetes").Put({"ns", "g", ++size, {}});
+    }
+    for (const std::string& uid : Wakeable()) {
+      ++wakes[uid];
+      ++in_a_tenth[(now_ - begin) / milliseconds(100)];
+      refuse(uid);  // kube-scheduler asks again
+    }
+  }
+  ASSERT_EQ(wakes.size(), kPods) << "each of them is asked about again";
+  for (const auto& [uid, times] : wakes) EXPECT_LE(times, 2) << uid;
+  for (const auto& [tenth, count] : in_a_tenth) {
+    EXPECT_LE(count, RefusedPods::kMostAtOnce) << tenth;
+  }
+  Free("holder-1");
+  EXPECT_EQ(Wakeable(), Names{}) << "kube-scheduler may have seen it too";
+  now_ = refused_.next();
+  const Names now = Wakeable();
+  EXPECT_NE(std::ranges::find(now, "other"), now.end()) << "others do not wait for that";
 }
 
 }  // namespace

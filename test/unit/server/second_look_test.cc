@@ -29,9 +29,10 @@ using test::PodWithGpus;
 
 class WakeList final : public PodWaker {
  public:
-  void Wake(const PodId& pod) override {
+  bool Wake(const PodId& pod) override {
     const std::lock_guard lock(mutex_);
     uids_.push_back(pod.uid);
+    return true;
   }
   std::vector<std::string> uids() {
     const std::lock_guard lock(mutex_);
