@@ -272,6 +272,8 @@ TEST(HostileAnnotations, OfALabelSetThatSpreadsAreKeptShort) {
   pod["metadata"]["labels"]["l19999"] = "y";
   const auto other = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
   EXPECT_NE(one->pod.shape.workload, other->pod.shape.workload);
+}
+
 TEST_F(HostilePods, AskForAtMost64MigDevices) {
   const auto with = [](int count) {
     Json pod = PodWithGpus("u", 0);

@@ -194,6 +194,54 @@ TEST(RecordedDevices, LeaveNoRoomBesideAPodThatDroppedBerthsOwn) {
   }
 }
 
+// --- Berth's own
+
+Texts BerthRecord(int gpus, int milli, std::int64_t memory_mib) {
+  Json list = Json::array();
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    list.push_back({{"index", gpu}, {"milli", milli}, {"memory_mib", memory_mib}});
+  }
+  const Json main = {{"main", {{"gpus", list}}}};
+  return {{"berth.dev/devices", Json{{"version", 1}, {"node", "n1"}, {"containers", main}}.dump()}};
+}
+
+TEST(RecordedDevices, OfBerthsOwnHaveTheAmountsOfTheRequestToo) {
+  ExpectUnknown(BooksOf(PlainNode(), PodWithGpus("u", kGpus), BerthRecord(kGpus, 1, 1)), 8000,
+                "whole GPUs");
+  const auto free = [](const Json& asks, const Texts& record) {
+    AgentWorld world(PlainNode(), Giving());
+    const auto& [key, value] = *record.begin();
+    EXPECT_EQ(world.Show(PodAsking("u", asks), key, value), "");
+    EXPECT_TRUE(world.Disputes().empty());
+    return world.node().gpus()[0];
+  };
+  EXPECT_EQ(free({{"berth.dev/gpu-milli", "250"}}, BerthRecord(1, 250, kMib)),
+            (GpuFree{.milli = 750, .memory_mib = kMib * 3 / 4}));
+  EXPECT_EQ(free({{"berth.dev/gpu-memory-mib", "20000"}}, BerthRecord(1, 1000, 20'000)),
+            (GpuFree{.milli = 750, .memory_mib = kMib * 3 / 4}));
+}
+
+// What was reserved is what is shown again, so that it is known from then on.
+TEST(RecordedDevices, OfBerthsOwnAreWhatWasReserved) {
+  AgentWorld world(PlainNode(), Giving());
+  std::size_t disputed = 0;
+  for (const Json& asks :
+       {Json{{"berth.dev/gpu-milli", "333"}}, Json{{"berth.dev/gpu-memory-mib", "20001"}},
+        Json{{"berth.dev/gpu-milli", "100"}, {"berth.dev/gpu-memory-mib", "7"}}}) {
+    const Json pod = PodAsking(asks.dump(), asks);
+    const Texts written = world.Bind(pod);
+    const GpuFree reserved = world.node().gpus()[0];
+    EXPECT_EQ(world.Show(pod, "berth.dev/devices", written.at("berth.dev/devices")), "");
+    EXPECT_EQ(world.node().gpus()[0], reserved);
+    EXPECT_EQ(world.Disputes().size(), disputed);
+    world.PutNode(PlainNode());
+    EXPECT_EQ(world.node().gpus()[0], reserved);
+    world.Show(pod, "berth.dev/devices", BerthRecord(8, 1000, kMib).begin()->second);
+    EXPECT_EQ(world.node().gpus()[0], reserved) << "it is known to have others";
+    EXPECT_EQ(world.Disputes().size(), ++disputed);
+  }
+}
+
 // --- MIG devices
 
 Json MigRecord(int devices) {

@@ -196,7 +196,16 @@ class BerthNode final : public wire::NodeReading {
   const wire::NodeFacts facts_;
 };
 
-// The amounts of shares are compared with the request as they are read.
+// What the request leaves open follows on the node (cluster/named_grants.h), whatever is written.
+void TakeAmounts(const GpuShare& share, std::vector<DeviceGrant>& gpus) {
+  const bool says_memory = share.memory_mib > 0 || share.memory_milli > 0;
+  for (DeviceGrant& grant : gpus) {
+    grant.milli = share.milli;
+    grant.memory_mib = share.memory_mib;
+    grant.memory_milli = says_memory ? share.memory_milli : share.milli;
+  }
+}
+
 Status CheckWhole(const std::vector<DeviceGrant>& gpus) {
   for (const DeviceGrant& grant : gpus) {
     if (grant.milli == kMilliPerGpu) continue;
@@ -232,7 +241,11 @@ class BerthDialect final : public wire::Dialect {
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text, const wire::PodParts&,
                                   wire::ObservedPod& observed) const override {
     BERTH_TRY(wire::GrantedDevices granted, wire::DecodeDevices(text, observed.pod, observed.node));
-    if (!observed.pod.shape.is_share()) BERTH_TRY_STATUS(CheckWhole(granted.gpus));
+    if (const auto* const share = std::get_if<GpuShare>(&observed.pod.shape.gpus)) {
+      TakeAmounts(*share, granted.gpus);
+    } else {
+      BERTH_TRY_STATUS(CheckWhole(granted.gpus));
+    }
     observed.placement.grants = std::move(granted.gpus);
     observed.placement.mig = std::move(granted.mig);
     return {};
