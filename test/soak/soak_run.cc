@@ -319,8 +319,8 @@ void SoakRun::ChangeNode() {
   }
 }
 
-// A tenant creates a pod on a node of its choice, there or not, or writes records of other ecosystems
-// beside those of Berth.
+// A tenant creates a pod on a node of its choice, there or not, or writes records of other
+// ecosystems beside those of Berth.
 void SoakRun::Harass() {
   if (Chance(30)) {
     const SoakPod* const pod = Some([](const SoakPod& p) { return p.bound() && !p.hostile; });
@@ -468,8 +468,8 @@ void SoakRun::CheckNothingForgotten() {
   }
 }
 
-// Who is there is held, as it asks for; who was bound by Berth has what it was given, unless another
-// pod says that it has that GPU.
+// Pods that are there are held, as they ask; those of Berth have what they were given, unless another
+// pod claims that GPU.
 void SoakRun::CheckBesideHostile() {
   const ClusterState::Contents contents = leader().state.Everything();
   std::size_t there = 0;
