@@ -468,8 +468,8 @@ void SoakRun::CheckNothingForgotten() {
   }
 }
 
-// Pods that are there are held, as they ask; those of Berth have what they were given, unless another
-// pod claims that GPU.
+// All pods that are there are held as they ask. Those of Berth have what they were given, unless
+// another pod claims that GPU.
 void SoakRun::CheckBesideHostile() {
   const ClusterState::Contents contents = leader().state.Everything();
   std::size_t there = 0;
