@@ -14,9 +14,9 @@
 namespace berth {
 
 struct AuditReport {
-  // GPUs of which more was granted than they have, or to more users than their agent serves (devices
-  // held by claims, claimed_gpu.h, count as granted), and MIG devices that cannot exist together
-  // with others.
+  // GPUs on which pods hold more than there is, or which have more users than their agent serves
+  // (devices held by claims, claimed_gpu.h, count as granted), and MIG devices that cannot exist
+  // together with others.
   std::size_t double_grants = 0;
   std::size_t unknown_devices = 0;  // grants of GPUs or MIG devices that the node does not have
   std::size_t orphaned_reservations = 0;  // overdue for longer than the grace

@@ -87,7 +87,7 @@ class ClusterState {
   // Holds the placement for the pod, if it fits the newest state, until it is confirmed or
   // forgotten. After settle_after the caller has to ask the cluster about it. A pod that is
   // reserved already is moved (its own holdings count as free). Returns the node for which that was
-  // found, without the pod: what is told of the placement has to be told by this one, since the
+  // found, without the pod: the Binding has to be written by this one, since the
   // cluster's may have other GPUs by now. Error: kConflict if it does not fit or the pod is bound,
   // kNotFound if the node is unknown; nothing changes then.
   Result<std::shared_ptr<const Node>> Reserve(const PodRequest& pod, const Placement& placement,
@@ -134,7 +134,7 @@ class ClusterState {
   // The pods on known nodes whose annotation is not believed, by UID; how many they are.
   [[nodiscard]] std::vector<DeviceDispute> Disputes() const BERTH_EXCLUDES(mutex_);
   [[nodiscard]] std::size_t DisputeCount() const BERTH_EXCLUDES(mutex_);
-  // Those of which that has changed since the last call; the first call: all. For one caller.
+  // What has changed of them since the last call; the first call: all. For one caller.
   [[nodiscard]] std::vector<DisputeChange> TakeDisputeChanges() BERTH_EXCLUDES(mutex_);
   // How often an annotation was compared with the books: the work that annotations make.
   [[nodiscard]] std::uint64_t DisputeChecks() const BERTH_EXCLUDES(mutex_);
@@ -194,8 +194,8 @@ class ClusterState {
   [[nodiscard]] std::shared_ptr<const Node> BuildNode(
       const std::shared_ptr<const NodeSpec>& spec) const BERTH_REQUIRES(mutex_);
   void RebuildSnapshot() BERTH_REQUIRES(mutex_);
-  // Replaces the node after its pods changed; if they change again before there is a snapshot, it is
-  // built anew then. Does nothing for an unknown node, which is built when it appears.
+  // Replaces the node after its pods changed; if they change again before there is a snapshot, it
+  // is built anew then. Does nothing for an unknown node, which is built when it appears.
   template <class Change>
   void ChangeNode(const std::string& name, Change change) BERTH_REQUIRES(mutex_);
   void Publish() BERTH_REQUIRES(mutex_);

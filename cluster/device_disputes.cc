@@ -169,12 +169,15 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
   const bool anew = has && held->said != nullptr && *held->said == bound.placement;
   const bool known = has && held->state == PodState::kBound && !waits && !anew &&
                      !HasNamedGrants(held->placement);  // it may only be said more exactly
+  // It was bound with what was reserved for it here, whatever others have claimed meanwhile.
+  const bool is_ours = has && held->state == PodState::kReserved && HasDevices(said) &&
+                       Specifies(held->placement, said);
   std::string why_not;
   if (known && !Specifies(held->placement, said)) {
     why_not = "it is known to have " + DevicesText(held->placement);
-  } else if (!known && HasDevices(said)) {
+  } else if (!known && !is_ours && HasDevices(said)) {
     why_not = Check(said, uid, own, there, node);
-  } else if (waits) {
+  } else if (waits && !is_ours) {
     why_not = "it said " + DevicesText(first) + " before";
   } else if (bound.lacks_devices) {
     return DisputeLack(bound, has ? held : nullptr);

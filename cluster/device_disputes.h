@@ -45,8 +45,8 @@ struct DisputeChange {
 
 // The disputes of a cluster, by UID. ClusterState guards it and gives it, with each question, what
 // is known of the pod and of its node: `held` is the pod's record (nullptr: none), `there` is what
-// the pods on the node hold, `node` is its spec (nullptr: not known). Each function takes as long as
-// the pod has devices, however many pods name the same ones.
+// the pods on the node hold, `node` is its spec (nullptr: not known). What a function costs depends
+// on the devices of the one pod, however many pods name the same ones.
 //
 // A dispute on a node that is not known keeps its pod from being believed. It is reported and
 // counted once the node is known: anybody may name nodes that do not exist. One of a pod that lacks
@@ -82,8 +82,8 @@ class DeviceDisputes {
   void NodeChanges(std::string_view node);
   [[nodiscard]] std::vector<DeviceDispute> List(const SpecOf& spec_of) const;
   [[nodiscard]] std::size_t Count(const SpecOf& spec_of) const;
-  // Those that have begun, changed or ended since the last call; the first call: all that there are.
-  // Changes are kept for whoever calls it, so one caller has to go on doing so.
+  // Those that have begun, changed or ended since the last call; the first call: all that there
+  // are. From then on changes are kept until the next call.
   [[nodiscard]] std::vector<DisputeChange> TakeChanges(const SpecOf& spec_of);
 
   // How often an annotation was compared with the books.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HeldDevices: what pods are known to hold of each GPU and each MIG device of each node, as sums.
-// So one question about a GPU costs the same whether three pods name it or three thousand: whoever
-// may create pods may name a node and a GPU in them.
+// So one question about a GPU costs the same whether three pods name it or three thousand: any
+// tenant may create pods that name a node and a GPU.
 //
-// Assumed devices (assumed_grants.h) are left out. Nodes need not be known; the MIG devices of those
-// that are not known are not counted.
+// Assumed devices (assumed_grants.h) are left out. Nodes need not be known; MIG devices are counted
+// on known nodes alone.
 #pragma once
 
 #include <cstdint>

@@ -5,10 +5,10 @@
 // Free amounts are the amounts of the spec minus those that the pods on the node take, so the order
 // in which pods came and went leaves no trace. They can be negative: pods may be bound past Berth.
 // If the GPUs of such a pod are unknown, some are assumed (assumed_grants.h): after the known
-// grants, in the order of the UIDs, until each GPU is overfull: nothing fits there then, and anybody
-// may name the node in thousands of pods. MIG devices are counted apart (mig_use.h). A GPU of which a
-// ResourceClaim holds anything has nothing free. A grant of a GPU that the spec does not have (any
-// more) is assumed to be one of those that it has.
+// grants, in the order of the UIDs, until each GPU is overfull: nothing fits there then, and any
+// tenant may name the node in thousands of pods. MIG devices are counted apart (mig_use.h). A GPU
+// of which a ResourceClaim holds anything has nothing free. A grant of a GPU that the spec does not
+// have (any more) is assumed to be one of those that it has.
 //
 // Some GPUs are closed: nothing more of them is given, and what is held stays held. These are the
 // unhealthy ones. If the node has `missing` GPUs and their identity is unknown, the freest GPUs are
@@ -131,8 +131,8 @@ struct NodeSpec {
 // invalid MIG devices.
 Status Validate(const NodeSpec& spec);
 
-// Whether the node has every device that the placement names. Error: kInternal naming the first that
-// it does not have.
+// Whether the node has every device that the placement names. Error: kInternal naming the first
+// that it does not have.
 Status CheckDevices(const Placement& placement, const NodeSpec& node);
 
 // What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty if the

@@ -185,7 +185,7 @@ class KubeCluster final {
 
   // The thread that audits alone.
   std::vector<std::string> told_double_;
-  std::vector<std::string> told_overfull_;  // likewise
+  std::vector<std::string> told_overfull_;
 
   mutable Mutex mutex_;
   std::vector<Watched> watched_ BERTH_GUARDED_BY(mutex_);

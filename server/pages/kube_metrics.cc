@@ -50,8 +50,8 @@ void AddAllocations(const kube::ExtensionStats& stats, MetricsText& text) {
 void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
   text.Family("berth_audit_runs_total", "counter", "Audits").Sample(cluster.audits);
   text.Family("berth_audit_double_grants", "gauge",
-              "GPUs of which more was granted than there is, or to more users than are served, and "
-              "claims of MIG devices of which another claim has a part")
+              "GPUs granted beyond what they have, or to more users than their agent serves, and "
+              "overlapping claims of MIG devices")
       .Sample(cluster.audit.double_grants + cluster.extensions.overlapping_claims);
   text.Family("berth_audit_overfull_nodes", "gauge",
               "Nodes whose pods, some of them bound past Berth, hold more GPUs than the node has")

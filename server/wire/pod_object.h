@@ -33,8 +33,8 @@ struct ObservedPod {
   // same.
   Placement placement;
   // It asks for GPUs and has the id of a decision of Berth's, and not the devices that Berth writes
-  // beside it: somebody took them away, or its node gave places. What other schedulers record of its
-  // devices is not read then: it would be an invention.
+  // beside it: somebody took them away, or its node gave places. Records of other schedulers are
+  // not read then: they would be inventions.
   bool lacks_devices = false;
   // What is wrong with the annotation: pod, key, what was wanted and found. Empty = nothing.
   std::string problem;

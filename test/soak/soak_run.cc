@@ -16,6 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+constexpr const char* kGhost = "ghost";  // no node of that name comes up
+
 std::vector<NodeIndex> Everywhere(const Snapshot& snapshot) {
   std::vector<NodeIndex> all(snapshot.size());
   std::iota(all.begin(), all.end(), NodeIndex{0});
@@ -36,7 +38,9 @@ std::string Difference(const PodRecord& held, const SoakPod& pod) {
 }
 
 // Its devices are not known, so that the books hold what it asks for, or they are what it asks for.
+// On a node that is not there nothing is held, and what is said of it is judged once it is.
 bool HoldsItsRequest(const PodRecord& held, const SoakPod& pod) {
+  if (pod.node == kGhost) return held.placement.node == kGhost;
   const auto& grants = held.placement.grants;
   const int each = pod.gpus > 0 ? kGpuMilli : pod.milli;
   const bool asks_the_same = pod.gpus > 0
@@ -135,6 +139,12 @@ const SoakPod* SoakRun::Some(const std::function<bool(const SoakPod&)>& wanted) 
     if (wanted(pod)) found.push_back(&pod);
   }
   return found.empty() ? nullptr : found[random_.Below(found.size())];
+}
+
+bool SoakRun::IsDisputed(const SoakPod& pod) {
+  return std::ranges::any_of(leader().state.Disputes(), [&pod](const DeviceDispute& dispute) {
+    return dispute.pod.uid == pod.uid();
+  });
 }
 
 void SoakRun::TakeStep() {
@@ -309,8 +319,8 @@ void SoakRun::ChangeNode() {
   }
 }
 
-// A tenant creates a pod on a node of its choice, there or not, or writes records of other ecosystems
-// beside those of Berth.
+// A tenant creates a pod on a node of its choice, there or not, or writes records of other
+// ecosystems beside those of Berth.
 void SoakRun::Harass() {
   if (Chance(30)) {
     const SoakPod* const pod = Some([](const SoakPod& p) { return p.bound() && !p.hostile; });
@@ -322,7 +332,7 @@ void SoakRun::Harass() {
     return;
   }
   if (hostile_ >= kMostHostile) return;
-  const std::string node = Chance(20) ? "ghost" : "n" + std::to_string(random_.Below(kNodes));
+  const std::string node = Chance(20) ? kGhost : "n" + std::to_string(random_.Below(kNodes));
   SoakPod pod = HostilePod(random_, "h" + std::to_string(next_pod_++), node, lies_);
   Note(pod.name + " is created on " + node + " with " + pod.devices);
   api_.AddPod(std::move(pod));
@@ -350,7 +360,7 @@ void SoakRun::Forge() {
   };
   if (Some(is_forged) != nullptr) return MendForged();
   const SoakPod* const pod = Some([this](const SoakPod& p) {
-    if (p.hostile) return false;
+    if (p.hostile || IsDisputed(p)) return false;
     const auto held = leader().state.FindPod(p.uid());
     return held && held->state == PodState::kBound && HasWhatWasGranted(*held, p);
   });
@@ -452,16 +462,14 @@ void SoakRun::CheckNothingForgotten() {
     if (pod.hostile || HasWhatWasGranted(*held, pod)) continue;
     // It cannot believe the GPU of an annotation while another pod may have that: one of which it
     // has not heard that it is gone, or one whose bind is in doubt.
-    const auto is_about_it = [&held](const DeviceDispute& d) { return d.pod == held->pod.id; };
     const bool may_differ =
-        !leader().pods.caught_up() || (pod.devices == pod.bound_devices &&
-                                       std::ranges::any_of(leader().state.Disputes(), is_about_it));
+        !leader().pods.caught_up() || (pod.devices == pod.bound_devices && IsDisputed(pod));
     if (!may_differ) return Fail(Difference(*held, pod));
   }
 }
 
-// Who is there is held, as it asks for; who was bound by Berth has what it was given, unless another
-// pod says that it has that GPU.
+// All pods that are there are held as they ask. Those of Berth have what they were given, unless
+// another pod claims that GPU.
 void SoakRun::CheckBesideHostile() {
   const ClusterState::Contents contents = leader().state.Everything();
   std::size_t there = 0;

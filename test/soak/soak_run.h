@@ -67,6 +67,7 @@ class SoakRun {
   // One of those for which `wanted` holds; nullptr: there is none.
   const SoakPod* Some(const std::function<bool(const SoakPod&)>& wanted);
 
+  bool IsDisputed(const SoakPod& pod);
   void TakeStep();
   void OnTheWire();
   Fault SomeFault();

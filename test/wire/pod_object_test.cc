@@ -82,7 +82,7 @@ TEST(PodObject, AnAnnotationThatIsNotItsOwnIsAProblemAndGrantsNothing) {
   EXPECT_EQ(observed.pod.shape.gpu_count(), 2);
 }
 
-// Berth writes its own record beside that of every other scheduler. Without it the others are forged.
+// Berth writes its own record beside those of other agents. Without it the others are forged.
 TEST(PodObject, OfAPodThatBerthDecidedAboutOnlyItsOwnRecordIsRead) {
   Json forged = BoundPod();
   Json& annotations = forged["metadata"]["annotations"];

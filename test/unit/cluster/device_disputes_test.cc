@@ -354,6 +354,20 @@ TEST_F(DeviceDisputesTest, AMigDeviceThatAnotherPodHasIsNotBelievedUntilItLeaves
   EXPECT_EQ(Problems(), Texts());
 }
 
+// A tenant claims the GPU while the Binding is on the wire.
+TEST_F(DeviceDisputesTest, APodThatIsShownWithWhatWasReservedForItIsBelieved) {
+  Up(ANode("n").Gpus(2));
+  const APod ours = APod("ours").Share(300), claims = APod("claims").Whole(1);
+  ASSERT_TRUE(state_.Reserve(ours.Request(), ours.On("n", {0}), kLater));
+  Says(claims, {0});
+  Says(ours, {0});
+  EXPECT_EQ(Problems(),
+            (Texts{"claims says GPU 0 on node n, but pod default/ours holds 300 milli of "
+                   "GPU 0"}));
+  Says(ours, {1});
+  EXPECT_EQ(GpusOf(ours), Gpus{0}) << "it is known";
+}
+
 TEST_F(DeviceDisputesTest, AMigDeviceOfWhichTheProfileWasKnownMaySayWhichItIs) {
   Up(ANode("n"));
   const APod pod = APod("m").Mig("1g.5gb");
