@@ -42,16 +42,15 @@ HttpResponse Answer(std::string content_type, std::string body) {
   return response;
 }
 
-// While not ready a verb is answered 503: an empty 200 would mean "no node fits". kube-scheduler
-// does not read the text; a person does. The connection ends with it: behind a Service a client
-// reaches the leader with its next one only.
+// While not ready a verb is answered 503 without a body: an empty 200 would mean "no node fits".
+// The connection ends with it: behind a Service a client reaches the leader with its next one only.
 http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandler handler) {
-  return [&readiness = parts.readiness, &metrics = parts.metrics, verb, leader = parts.leader,
+  return [&readiness = parts.readiness, &metrics = parts.metrics, verb,
           handler = std::move(handler)](HttpRequest& request) {
-    const char* const why = readiness.reason();
-    if (why == nullptr) return handler(request);
+    if (readiness.reason() == nullptr) return handler(request);
     metrics.CountUnavailable(verb);
-    HttpResponse response = NotReadyAnswer(why, leader);
+    HttpResponse response;
+    response.status = 503;
     response.ends_connection = true;
     return response;
   };

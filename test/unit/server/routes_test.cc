@@ -59,7 +59,9 @@ TEST(Routes, ARefusalSaysWhoLeads) {
             R"({"error":"not ready: caches are cold"})");
   TestService service({MachineWith("n1", 2)});
   service.readiness().Set("caches are cold");
-  EXPECT_EQ(service.Call("POST", "/extender/bind", "{}").body,
+  EXPECT_EQ(service.Call("GET", "/debug/pods/ns/p").body,
+            R"({"error":"not ready: caches are cold"})");
+  EXPECT_EQ(service.Call("POST", "/plan", R"({"pods":[]})").body,
             R"({"error":"not ready: caches are cold"})");
 }
 
