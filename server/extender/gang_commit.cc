@@ -14,7 +14,7 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
                      const std::shared_ptr<const PodRequest>& pod, Instant now,
                      GangActions& actions) {
   const MutexLock lock(mutex_);
-  if (!ConcernsLocked(*pod) || !pod->gang.minimum) return false;
+  if (!Concerns(settings_, *pod) || !pod->gang.minimum) return false;
   Unit& unit = UnitOf(*pod, now);
   const std::string& uid = pod->id.uid;
   const Instant asked = bind->request.asked.value_or(now);

@@ -165,7 +165,7 @@ void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
   lets_go_ = false;
   for (const GangId& gang : parts_.waiting.Gangs()) {
     const std::shared_ptr<const PodRequest> pod = parts_.waiting.AnyMember(gang);
-    if (pod == nullptr || !ConcernsLocked(*pod) || !pod->gang.minimum) continue;
+    if (pod == nullptr || !Concerns(settings_, *pod) || !pod->gang.minimum) continue;
     Unit& unit = UnitOf(*pod, now);
     unit.says = pod->gang;
     unit.scheduler = pod->scheduler;

@@ -14,17 +14,12 @@ void GangTable::Use(Settings settings) {
   settings_ = std::move(settings);
 }
 
-bool GangTable::Concerns(const PodRequest& pod) const {
-  const MutexLock lock(mutex_);
-  return ConcernsLocked(pod);
-}
-
-bool GangTable::ConcernsLocked(const PodRequest& pod) const {
+bool GangTable::Concerns(const Settings& settings, const PodRequest& pod) {
   if (pod.gang.empty() || !pod.refusal.empty()) return false;
   if (!pod.gang.minimum && pod.gang.object != Gang::Object::kMissing) return false;
   if (pod.gang.minimum && *pod.gang.minimum <= 1) return false;
-  return std::ranges::find(settings_.conventions, pod.gang.id.convention) !=
-         settings_.conventions.end();
+  return std::ranges::find(settings.conventions, pod.gang.id.convention) !=
+         settings.conventions.end();
 }
 
 // --- who is there --------------------------------------------------------------------------------
@@ -112,7 +107,7 @@ GangVerdict GangTable::Filter(Engine& engine, const std::shared_ptr<const Snapsh
                               const PodRequest& pod, std::span<const NodeIndex> candidates,
                               Instant now, GangActions& actions) {
   const MutexLock lock(mutex_);
-  if (!ConcernsLocked(pod)) return {};
+  if (!Concerns(settings_, pod)) return {};
   Unit& unit = UnitOf(pod, now);
   if (const auto other = OtherSize(unit, pod)) {
     return {GangVerdict::Kind::kNotNow, kNoNode, Reason::kPodRefused,

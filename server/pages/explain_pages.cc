@@ -97,7 +97,7 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
 
 wire::PodReport ReportOn(const ExplainParts& parts, const PodRequest& pod,
                          const std::optional<WaitingPod>& waiting) {
-  wire::PodReport report{.told = parts.extender.Explain(pod), .sentence = {}};
+  wire::PodReport report{.told = parts.extender.Explain(parts.extender.Now(), pod), .sentence = {}};
   report.scheduler = pod.scheduler;
   report.gang = ViewOf(parts, pod.gang.id);
   if (waiting) {
@@ -205,7 +205,7 @@ wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const WaitingPod& waiting
   if (const auto gang = ViewOf(parts, pod.gang.id); gang && !gang->why.empty()) {
     return {"its group is " + std::string(gang->state) + ": " + gang->why, {}};
   }
-  const PodExplanation told = parts.extender.Explain(pod);
+  const PodExplanation told = parts.extender.Explain(parts.extender.Now(), pod);
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
   if (told.fitting > 0)
     return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};

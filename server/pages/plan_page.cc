@@ -36,8 +36,8 @@ Result<std::string> MakeGrowth(const PlanParts& parts, const wire::PlanRequest& 
   wire::GrowthReport report{.request = plan, .pods = plan.has_pods ? plan.pods : line.pods};
   report.gated = line.gated;
   report.beyond = line.beyond;
-  BERTH_TRY(report.told, parts.extender.WouldTake(report.pods, plan.nodes, plan.grow, plan.at_zero,
-                                                  parts.not_ready));
+  BERTH_TRY(report.told, parts.extender.WouldTake(parts.extender.Now(), report.pods, plan.nodes,
+                                                  plan.grow, plan.at_zero, parts.not_ready));
   return as_text ? wire::TextOf(report) : wire::EncodeGrowth(report);
 }
 
@@ -46,8 +46,8 @@ Result<std::string> MakeGrowth(const PlanParts& parts, const wire::PlanRequest& 
 Result<std::string> MakePlan(const PlanParts& parts, std::string_view request, bool as_text) {
   BERTH_TRY(const wire::PlanRequest plan, wire::DecodePlan(request, parts.pods, parts.nodes));
   if (plan.grow > 0) return MakeGrowth(parts, plan, as_text);
-  BERTH_TRY(const WhatIfAnswer answer,
-            parts.extender.WouldPlace(plan.pods, plan.nodes, parts.not_ready));
+  BERTH_TRY(const WhatIfAnswer answer, parts.extender.WouldPlace(parts.extender.Now(), plan.pods,
+                                                                 plan.nodes, parts.not_ready));
   return as_text ? wire::TextOf(plan, answer) : wire::EncodePlan(plan, answer);
 }
 

@@ -172,7 +172,7 @@ class ExplainGangs : public ExplainPages {
   void Ask(const APod& pod) {
     GangActions actions;
     const std::vector<NodeIndex> nodes = {0, 1};
-    table_.Filter(*service_.extender().policy().engine, service_.state().Current(), pod.Request(),
+    table_.Filter(*service_.extender().policy()->engine, service_.state().Current(), pod.Request(),
                   nodes, std::chrono::steady_clock::now(), actions);
   }
 
