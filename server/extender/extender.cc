@@ -2,6 +2,7 @@
 #include "server/extender/extender.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -236,17 +237,37 @@ std::vector<NodeVictims> Extender::Preempt(const Moment& now, const PodRequest& 
         continue;
       }
     }
-    const auto added = VictimsOn(*snapshot, pod, group, index, asked.uids, limits);
-    if (!added) continue;
-    NodeVictims all = asked;
-    all.uids.insert(all.uids.end(), added->begin(), added->end());
-    kept.push_back(all);
-    going.push_back(std::move(all));
+    if (auto victims = VictimsFor(*snapshot, pod, group, index, asked, limits)) {
+      kept.push_back(*victims);
+      going.push_back(*std::move(victims));
+    }
   }
   AgreeOn(*snapshot, pod, std::move(going));
   parts_.sink.Record(
       {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = kept.size()});
   return kept;
+}
+
+std::optional<NodeVictims> Extender::VictimsFor(const Snapshot& snapshot, const PodRequest& pod,
+                                                const GroupPlaces& group, NodeIndex index,
+                                                const NodeVictims& asked,
+                                                const EvictionLimits& limits) {
+  const auto added = VictimsOn(snapshot, pod, group, index, asked.uids, limits);
+  if (!added) return std::nullopt;
+  NodeVictims all = asked;
+  all.uids.insert(all.uids.end(), added->begin(), added->end());
+  if (const auto lighter =
+          LighterVictimsOn(snapshot, pod, group, index, {all.uids, all.pdb_violations}, limits)) {
+    all.uids = lighter->uids;
+    all.pdb_violations = lighter->pdb_violations;
+  }
+  const Node& node = snapshot.node(index);
+  const auto priority = [&node](const std::string& uid) {
+    const PodRecord* const held = node.FindPod(uid);
+    return held == nullptr ? Node::kNoPriority : held->pod.priority;
+  };
+  std::ranges::stable_sort(all.uids, std::greater<>(), priority);
+  return all;
 }
 
 void Extender::AgreeOn(const Snapshot& snapshot, const PodRequest& pod,

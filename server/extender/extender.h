@@ -170,8 +170,10 @@ class Extender {
                                                      std::span<const NodeIndex> candidates);
 
   // The nodes on which the pod fits once the victims are gone: all that are given, and those that
-  // our GPU accounting needs beside them (scoring/victims.h). A node where no allowed set suffices
-  // is left out: nothing is evicted in vain. Given victims that are not on the node free nothing.
+  // our GPU accounting needs beside them (scoring/victims.h), or others in their place that lose
+  // less work (scoring/lighter_victims.h). The most important come first: of the first
+  // kube-scheduler takes the priority. A node where no allowed set suffices is left out: nothing is
+  // evicted in vain. Given victims that are not on the node free nothing.
   [[nodiscard]] std::vector<NodeVictims> Preempt(const Moment& now, const PodRequest& pod,
                                                  std::span<const NodeVictims> nodes);
 
@@ -212,6 +214,11 @@ class Extender {
   // A pod is filtered for the first time.
   void Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                const RequestShape& shape);
+  // Who is to be evicted from the node; nothing: it is left out.
+  static std::optional<NodeVictims> VictimsFor(const Snapshot& snapshot, const PodRequest& pod,
+                                               const GroupPlaces& group, NodeIndex index,
+                                               const NodeVictims& asked,
+                                               const EvictionLimits& limits);
   // Remembers that these may be evicted, as far as our books have them. Requires: known nodes.
   void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
   // Filter for a pod of which a bind is in doubt: another one to that node finds out, and what it
