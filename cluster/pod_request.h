@@ -182,6 +182,15 @@ struct DomainAsk {
   friend bool operator==(const DomainAsk&, const DomainAsk&) = default;
 };
 
+// What kube-scheduler alone judges of a pod, as far as it depends on the other pods of a node.
+struct OwnToScheduler {
+  bool host_ports = false;
+  bool volumes = false;       // that a node attaches so many of, or one pod at a time has
+  bool resources = false;     // such that Berth does not read, huge pages, claims
+  bool keeps_apart = false;   // required anti-affinity
+  bool minds_others = false;  // required affinity, or spreading that is required
+};
+
 struct PodRequest {
   PodId id;
   RequestShape shape;
@@ -212,6 +221,7 @@ struct PodRequest {
   std::string device_class = {};
   // When it saved its work last, as it says itself (berth.dev/checkpointed-at); empty: it does not.
   std::optional<WallTime> checkpointed = std::nullopt;
+  OwnToScheduler own_to_scheduler = {};
 };
 
 }  // namespace berth

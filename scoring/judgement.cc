@@ -170,6 +170,17 @@ std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, cons
   return added;
 }
 
+std::optional<VictimSet> LighterVictimsOn(const Snapshot& snapshot, const PodRequest& pod,
+                                          const GroupPlaces& group, NodeIndex index,
+                                          const VictimSet& proposed, const EvictionLimits& limits) {
+  auto lighter = LighterVictims(snapshot.node(index), pod, proposed, limits);
+  if (!lighter) return std::nullopt;
+  // The rest of the pod's group may need what other victims would have left.
+  const auto added = VictimsOn(snapshot, pod, group, index, lighter->uids, limits);
+  if (!added || !added->empty()) return std::nullopt;
+  return lighter;
+}
+
 // Nodes with a taint PreferNoSchedule, and those that Berth cannot judge, get 0, which ranks them
 // behind the others.
 std::vector<std::uint8_t> Priorities(Engine& engine,

@@ -30,6 +30,7 @@
 #include "cluster/snapshot.h"
 #include "scoring/engine.h"
 #include "scoring/groups/group_domains.h"
+#include "scoring/lighter_victims.h"
 #include "scoring/node_guard.h"
 #include "scoring/reason.h"
 #include "scoring/victims.h"
@@ -96,6 +97,12 @@ std::optional<std::vector<std::string>> VictimsOn(const Snapshot& snapshot, cons
                                                   const GroupPlaces& group, NodeIndex index,
                                                   std::span<const std::string> given,
                                                   const EvictionLimits& limits);
+
+// The pods to evict from the node in place of the proposed ones, with which VictimsOn adds none
+// (lighter_victims.h). Nothing: these stay.
+std::optional<VictimSet> LighterVictimsOn(const Snapshot& snapshot, const PodRequest& pod,
+                                          const GroupPlaces& group, NodeIndex index,
+                                          const VictimSet& proposed, const EvictionLimits& limits);
 
 // Engine::Prioritize. Candidates with a taint of effect PreferNoSchedule that the pod does not
 // tolerate come behind all others, with 0, if there are others.

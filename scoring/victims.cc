@@ -337,16 +337,6 @@ class Choice {
   Cost best_cost_;
 };
 
-// MIG devices by their slices, an eighth of a GPU each: only the order matters.
-std::int64_t MilliOf(const Placement& placement) {
-  std::int64_t milli = 0;
-  for (const DeviceGrant& grant : placement.grants) milli += grant.milli;
-  for (const MigGrant& grant : placement.mig) {
-    milli += grant.profile.compute_slices * kMilliPerGpu / 8;
-  }
-  return milli;
-}
-
 std::chrono::minutes SinceCheckpoint(const PodRequest& pod, WallTime now) {
   if (!pod.checkpointed) return kMostLost;
   const auto since = std::chrono::floor<std::chrono::minutes>(now - *pod.checkpointed);
@@ -360,9 +350,8 @@ Unit UnitOf(std::vector<const PodRecord*> pods, const Allowance& allowance, Wall
   for (const PodRecord* held : unit.pods) {
     unit.priority = std::max(unit.priority, held->pod.priority);
     unit.priority_sum += held->pod.priority;
-    const std::int64_t milli = MilliOf(held->placement);
-    unit.milli += milli;
-    unit.lost += milli * SinceCheckpoint(held->pod, now).count();
+    unit.milli += GpuMilliOf(*held);
+    unit.lost += WorkLost(*held, now);
   }
   unit.is_gang = !unit.pods.front()->pod.gang.empty();
   unit.budgeted = allowance.Covers(unit);
@@ -405,6 +394,20 @@ std::vector<Unit> UnitsOf(const Node& node, const Node& left, const PodRequest& 
 }
 
 }  // namespace
+
+std::int64_t GpuMilliOf(const PodRecord& held) {
+  std::int64_t milli = 0;
+  if (held.unattributed()) return std::int64_t{held.pod.shape.gpu_count()} * kMilliPerGpu;
+  for (const DeviceGrant& grant : held.placement.grants) milli += grant.milli;
+  for (const MigGrant& grant : held.placement.mig) {
+    milli += grant.profile.compute_slices * kMilliPerGpu / 8;
+  }
+  return milli;
+}
+
+std::int64_t WorkLost(const PodRecord& held, WallTime now) {
+  return GpuMilliOf(held) * SinceCheckpoint(held.pod, now).count();
+}
 
 Node WithoutPods(const Node& node, std::span<const std::string> uids) {
   std::vector<const PodRecord*> gone;

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -34,6 +35,12 @@
 namespace berth {
 
 inline constexpr std::chrono::minutes kMostLost = std::chrono::days(30);
+
+// The GPU compute that the pod has, in thousandths. MIG devices count by their slices, an eighth of
+// a GPU each: only the order matters.
+std::int64_t GpuMilliOf(const PodRecord& held);
+// The work that is lost if the pod ends, in thousandths of GPU-minutes.
+std::int64_t WorkLost(const PodRecord& held, WallTime now);
 
 // The limits of evictions: gangs and disruption budgets; and what they cost.
 struct EvictionLimits {

@@ -49,7 +49,7 @@ void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
   if (!SamePolicy(now_, next)) {
     ApplyPolicy(next);
   } else {
-    parts_.extender.Use(PolicyOf(next, parts_.extender.policy().engine));
+    parts_.extender.Use(PolicyOf(next, parts_.extender.policy()->engine));
   }
   // After the policy: a class may name a profile that is new.
   if (parts_.on_classes && next.workload_classes != now_.workload_classes) parts_.on_classes(next);

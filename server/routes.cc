@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cluster/still_waiting.h"
 #include "server/kube/kube_cluster.h"
 #include "server/pages/explain_pages.h"
 #include "server/pages/gang_metrics.h"
@@ -59,7 +60,9 @@ http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandle
 // Only the leader watches the cluster, so only it can advise.
 std::vector<NodeAdvice> AdviceOf(const RouteParts& parts) {
   if (parts.waiting == nullptr || parts.readiness.reason() != nullptr) return {};
-  return AdviseNodes(*parts.state.Current(), parts.waiting->Current());
+  WaitingPods::Pods listed = parts.waiting->Current();
+  const auto snapshot = parts.state.Current();  // after the list (still_waiting.h)
+  return AdviseNodes(*snapshot, StillWaiting(std::move(listed), *snapshot));
 }
 
 std::vector<GangView> GangsOf(const RouteParts& parts) {
@@ -79,7 +82,10 @@ void AddPage(http::Router& router, const RouteParts& parts, std::string_view pat
 std::string MetricsOf(const RouteParts& parts) {
   const bool ready = parts.readiness.reason() == nullptr;
   // A process without the lease no longer watches the cluster: only the leader shows the gauges.
+  const bool shows_waiting = ready && parts.waiting != nullptr;
+  auto waiting = shows_waiting ? parts.waiting->Everybody() : std::vector<WaitingPod>();
   const auto snapshot = ready ? parts.state.Current() : std::make_shared<const Snapshot>();
+  waiting = StillWaiting(std::move(waiting), *snapshot);
   std::string text = parts.metrics.Text(*snapshot);
   if (parts.mix != nullptr && parts.waste != nullptr) {
     text += WasteMetricsText(parts.waste->Of(snapshot, parts.mix->Current()));
@@ -91,12 +97,8 @@ std::string MetricsOf(const RouteParts& parts) {
                           ? parts.mig_offers->Current()
                           : std::make_shared<const MigOffers::ByNode>();
   text += MigMetricsText(ReportMig(*snapshot, *offers), AdviceOf(parts));
-  const bool shows_waiting = ready && parts.waiting != nullptr;
-  text += WaitingMetricsText(shows_waiting ? parts.waiting->Everybody() : std::vector<WaitingPod>(),
-                             std::chrono::system_clock::now());
-  text += UsageMetricsText(*snapshot,
-                           shows_waiting ? parts.waiting->Everybody() : std::vector<WaitingPod>(),
-                           parts.many_metrics);
+  text += WaitingMetricsText(waiting, std::chrono::system_clock::now());
+  text += UsageMetricsText(*snapshot, waiting, parts.many_metrics);
   text += GangMetricsText(ready ? GangsOf(parts) : std::vector<GangView>());
   text += MetricsText()
               .Family("berth_ready", "gauge", "1 while verbs are answered")

@@ -126,7 +126,9 @@ class Service {
     }
     if (kube_) {
       const auto fits = [this](const std::shared_ptr<const Snapshot>& snapshot,
-                               const PodRequest& pod) { return extender_.WouldFit(snapshot, pod); };
+                               const PodRequest& pod) {
+        return extender_.WouldFit({snapshot, extender_.policy()}, pod);
+      };
       second_look_ = std::make_unique<SecondLook>(
           SecondLook::Parts{state_, kube_->pod_waker(), &groups_, fits});
       verbs_.LookTwice(*second_look_);

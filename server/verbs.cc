@@ -113,20 +113,21 @@ void Verbs::Conclude(Look& look, const http::Reply& reply, Instant began) {
 }
 
 Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
-  const std::shared_ptr<const Snapshot> snapshot = extender_.Current();
+  const Extender::Moment now = extender_.Now();
+  const std::shared_ptr<const Snapshot>& snapshot = now.snapshot;
   // A claim may be for us to allocate: then it matters which nodes there are.
-  const auto leaves = [this](const wire::ExtenderArgs& args) {
-    return extender_.FitsAnywhere(*args.pod) && (args.claims.empty() || allocator_ == nullptr);
+  const auto leaves = [this, &now](const wire::ExtenderArgs& args) {
+    return extender_.FitsAnywhere(now, *args.pod) && (args.claims.empty() || allocator_ == nullptr);
   };
   const auto args = wire::DecodeExtenderArgs(body, rules_, snapshot->names(), leaves);
   if (!args) return {Malformed(args.error())};
   if (!args->pod) return {{CallResult::kRefused, Json(wire::EncodeFilterError(kNoPod))}};
   if (args->nodes_unread) {
-    extender_.PassBy(snapshot, *args->pod);
+    extender_.PassBy(now, *args->pod);
     return {{CallResult::kOk, Json(wire::EncodeFilterAll(*args))}};
   }
   const FilterAnswer filtered =
-      extender_.Filter(snapshot, *args->pod, args->known, !args->unknown.empty(), !is_first);
+      extender_.Filter(now, *args->pod, args->known, !args->unknown.empty(), !is_first);
   std::string answer =
       filtered.nowhere.empty()
           ? wire::EncodeFilterResult(*args, snapshot->names(), filtered.reasons)
@@ -181,19 +182,19 @@ http::HttpResponse Verbs::AfterAllocation(const std::shared_ptr<const ClaimingPo
 }
 
 Verbs::Answer Verbs::AnswerPrioritize(PaddedText& body) {
-  const std::shared_ptr<const Snapshot> snapshot = extender_.Current();
-  const auto args = wire::DecodeExtenderArgs(body, rules_, snapshot->names());
+  const Extender::Moment now = extender_.Now();
+  const auto args = wire::DecodeExtenderArgs(body, rules_, now.snapshot->names());
   if (!args) return Malformed(args.error());
   if (!args->pod) return {CallResult::kRefused, Json("[]")};
-  const auto priorities = extender_.Prioritize(snapshot, *args->pod, args->known);
+  const auto priorities = extender_.Prioritize(now, *args->pod, args->known);
   return {CallResult::kOk,
-          Json(wire::EncodeHostPriorityList(*args, snapshot->names(), priorities))};
+          Json(wire::EncodeHostPriorityList(*args, now.snapshot->names(), priorities))};
 }
 
 Verbs::Answer Verbs::AnswerPreempt(PaddedText& body) {
   const auto args = wire::DecodePreemptionArgs(body, rules_);
   if (!args) return Malformed(args.error());
-  const auto kept = extender_.Preempt(extender_.Current(), args->pod, args->nodes);
+  const auto kept = extender_.Preempt(extender_.Now(), args->pod, args->nodes);
   return {kept.empty() ? CallResult::kRefused : CallResult::kOk,
           Json(wire::EncodePreemptionResult(kept))};
 }

@@ -2,6 +2,7 @@
 #include "server/extender/extender.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -11,45 +12,45 @@ namespace berth {
 
 void Extender::Use(Policy policy) {
   if (parts_.gangs != nullptr) parts_.gangs->Use(policy.gangs);
+  auto next = std::make_shared<const Policy>(std::move(policy));
   const MutexLock lock(policy_mutex_);
-  std::swap(policy_, policy);  // the old engine is freed after the lock
+  std::swap(policy_, next);  // the old engine is freed after the lock
 }
 
-Extender::Policy Extender::policy() const {
+std::shared_ptr<const Extender::Policy> Extender::policy() const {
   const MutexLock lock(policy_mutex_);
   return policy_;
 }
 
-void Extender::PassBy(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod) {
-  if (pending_.Remember(pod)) Arrived(*policy().engine, snapshot, pod.shape);
+void Extender::PassBy(const Moment& now, const PodRequest& pod) {
+  if (pending_.Remember(pod)) Arrived(*now.policy->engine, now.snapshot, pod.shape);
   parts_.sink.Record({.verb = Verb::kFilter, .pod = &pod.id});
 }
 
-bool Extender::WouldFit(const std::shared_ptr<const Snapshot>& snapshot,
-                        const PodRequest& pod) const {
+bool Extender::WouldFit(const Moment& now, const PodRequest& pod) const {
   if (!pod.refusal.empty()) return false;
-  std::vector<NodeIndex> all(snapshot->size());
+  std::vector<NodeIndex> all(now.snapshot->size());
   std::iota(all.begin(), all.end(), NodeIndex{0});
-  const auto reasons = ReasonsFor(*policy().engine, snapshot, QuestionAbout(snapshot, pod, all));
+  const auto reasons = ReasonsFor(*now.policy->engine, now.snapshot, QuestionAbout(now, pod, all));
   return std::ranges::find(reasons, Reason::kFits) != reasons.end();
 }
 
-FilterAnswer Extender::Filter(const std::shared_ptr<const Snapshot>& snapshot,
-                              const PodRequest& pod, std::span<const NodeIndex> candidates,
-                              bool some_unknown, bool looks_again) {
-  const Policy policy = this->policy();
+FilterAnswer Extender::Filter(const Moment& now, const PodRequest& pod,
+                              std::span<const NodeIndex> candidates, bool some_unknown,
+                              bool looks_again) {
+  const auto& [snapshot, policy] = now;
   bool is_new = false;
   if (!pod.refusal.empty()) {
     pending_.Forget(pod.id.uid);  // what it asked for before no longer holds
   } else {
     is_new = pending_.Remember(pod);
-    if (is_new) Arrived(*policy.engine, snapshot, pod.shape);
+    if (is_new) Arrived(*policy->engine, snapshot, pod.shape);
   }
   if (auto answer = FilterInDoubt(snapshot, pod, candidates)) return *std::move(answer);
-  if (StartsWithGang(pod)) {
-    if (auto answer = FilterMember(policy, snapshot, pod, candidates)) return *std::move(answer);
+  if (StartsWithGang(*policy, pod)) {
+    if (auto answer = FilterMember(now, pod, candidates)) return *std::move(answer);
   }
-  Judgement judged = Judge(*policy.engine, snapshot, QuestionAbout(snapshot, pod, candidates));
+  Judgement judged = Judge(*policy->engine, snapshot, QuestionAbout(now, pod, candidates));
   parts_.sink.Record({.verb = Verb::kFilter,
                       .pod = &pod.id,
                       .candidates = candidates.size(),
@@ -64,7 +65,7 @@ FilterAnswer Extender::Filter(const std::shared_ptr<const Snapshot>& snapshot,
       recent_.Remember(snapshot, pod.shape, judged.fitting, judged.pull);
     }
     const bool is_worth_it = is_new && pod.shape.wants_gpu();
-    Shortlist(*policy.engine, snapshot, pod, is_worth_it ? policy.nodes_to_score : 0, judged);
+    Shortlist(*policy->engine, snapshot, pod, is_worth_it ? policy->nodes_to_score : 0, judged);
   } else if (!answer.fits) {
     answer.may_change =
         std::ranges::any_of(judged.reasons, MayChangeSoon) || (some_unknown && pod.refusal.empty());
@@ -120,50 +121,52 @@ Extender::Limits Extender::LimitsNow() const {
   return {std::move(budgets), limits};
 }
 
-PodExplanation Extender::Explain(const PodRequest& pod) const {
-  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+PodExplanation Extender::Explain(const Moment& now, const PodRequest& pod) const {
   const auto [budgets, limits] = LimitsNow();
-  return ExplainPod(*policy().engine, {.snapshot = snapshot,
-                                       .pod = pod,
-                                       .group = GroupOf(snapshot, pod),
-                                       .limits = limits,
-                                       .behind_scheduler = parts_.behind_scheduler,
-                                       .guard = policy().guard});
+  return ExplainPod(*now.policy->engine, {.snapshot = now.snapshot,
+                                          .pod = pod,
+                                          .group = GroupOf(now.snapshot, pod),
+                                          .limits = limits,
+                                          .behind_scheduler = parts_.behind_scheduler,
+                                          .guard = now.policy->guard});
 }
 
-WhatIfAsk Extender::AskAbout(std::span<const PodRequest> pods, const NodeEdits& nodes,
-                             const EvictionLimits& limits,
+WhatIfAsk Extender::AskAbout(const Moment& now, std::span<const PodRequest> pods,
+                             const NodeEdits& nodes, const EvictionLimits& limits,
                              std::function<const char*()> stops) const {
-  return {.snapshot = parts_.state.Current(),
+  return {.snapshot = now.snapshot,
           .pods = pods,
           .nodes = nodes,
           .levels = parts_.domains == nullptr ? TopologyLevels() : parts_.domains->levels(),
-          .starts_whole = [this](const PodRequest& pod) { return StartsWithGang(pod); },
+          .starts_whole = [this, policy = now.policy](
+                              const PodRequest& pod) { return StartsWithGang(*policy, pod); },
           .limits = limits,
           .stops = std::move(stops)};
 }
 
-Result<WhatIfAnswer> Extender::WouldPlace(std::span<const PodRequest> pods, const NodeEdits& nodes,
+Result<WhatIfAnswer> Extender::WouldPlace(const Moment& now, std::span<const PodRequest> pods,
+                                          const NodeEdits& nodes,
                                           std::function<const char*()> stops) const {
   const auto [budgets, limits] = LimitsNow();
-  return WhatIf(*policy().engine, AskAbout(pods, nodes, limits, std::move(stops)));
+  return WhatIf(*now.policy->engine, AskAbout(now, pods, nodes, limits, std::move(stops)));
 }
 
-Result<Growth> Extender::WouldTake(std::span<const PodRequest> pods, const NodeEdits& nodes,
-                                   int most_nodes, std::span<const NodeSpec> at_zero,
+Result<Growth> Extender::WouldTake(const Moment& now, std::span<const PodRequest> pods,
+                                   const NodeEdits& nodes, int most_nodes,
+                                   std::span<const NodeSpec> at_zero,
                                    std::function<const char*()> stops) const {
   const auto [budgets, limits] = LimitsNow();
-  return GrowPools(*policy().engine, AskAbout(pods, nodes, limits, std::move(stops)), most_nodes,
-                   at_zero);
+  return GrowPools(*now.policy->engine, AskAbout(now, pods, nodes, limits, std::move(stops)),
+                   most_nodes, at_zero);
 }
 
 void Extender::Arrived(std::span<const std::shared_ptr<const PodRequest>> pods) {
   if (parts_.mix == nullptr) return;
-  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const auto [snapshot, policy] = Now();
   for (const auto& pod : pods) {
     if (pod->refusal.empty()) parts_.mix->Observe(WithCompute(pod->shape, *snapshot));
   }
-  policy().engine->Follow(snapshot);
+  policy->engine->Follow(snapshot);
 }
 
 void Extender::Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
@@ -173,17 +176,16 @@ void Extender::Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& sn
   engine.Follow(snapshot);
 }
 
-std::vector<std::uint8_t> Extender::Prioritize(const std::shared_ptr<const Snapshot>& snapshot,
-                                               const PodRequest& pod,
+std::vector<std::uint8_t> Extender::Prioritize(const Moment& now, const PodRequest& pod,
                                                std::span<const NodeIndex> candidates) {
   parts_.sink.Record({.verb = Verb::kPrioritize, .pod = &pod.id, .candidates = candidates.size()});
-  const Policy policy = this->policy();
-  if (policy.guard != NodeGuard::kOff && LeavesToScheduler(pod)) {
+  const auto& [snapshot, policy] = now;
+  if (policy->guard != NodeGuard::kOff && LeavesToScheduler(*policy, pod)) {
     auto guarded = GuardedPriorities(*snapshot, candidates);
     if (!guarded.empty()) return guarded;
   }
   const std::vector<int> pull = PullOn(*snapshot, pod, GroupOf(snapshot, pod), candidates);
-  return Priorities(*policy.engine, snapshot, pod, candidates, pull);
+  return Priorities(*policy->engine, snapshot, pod, candidates, pull);
 }
 
 namespace {
@@ -203,10 +205,10 @@ std::optional<NodeVictims> RestOf(const NodeVictims& agreed, const NodeVictims& 
 
 }  // namespace
 
-std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>& snapshot,
-                                           const PodRequest& pod,
+std::vector<NodeVictims> Extender::Preempt(const Moment& now, const PodRequest& pod,
                                            std::span<const NodeVictims> nodes) {
-  if (LeavesToScheduler(pod)) {
+  const std::shared_ptr<const Snapshot>& snapshot = now.snapshot;
+  if (LeavesToScheduler(*now.policy, pod)) {
     parts_.sink.Record({.verb = Verb::kPreempt,
                         .pod = &pod.id,
                         .candidates = nodes.size(),
@@ -220,8 +222,8 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
   bool in_vain = !pod.refusal.empty() || !pod.may_preempt ||
                  evictions_.AwaitedElsewhere(pod.id.uid, *snapshot, nodes);
   NodeIndex only = kNoNode;  // kNoNode: any of them
-  if (!in_vain && StartsWithGang(pod)) {
-    const GangVerdict verdict = PreemptMember(snapshot, pod, nodes, limits);
+  if (!in_vain && StartsWithGang(*now.policy, pod)) {
+    const GangVerdict verdict = PreemptMember(now, pod, nodes, limits);
     in_vain = verdict.kind == GangVerdict::Kind::kNotNow;
     only = verdict.node;
     if (only != kNoNode) group = {};  // the plan has the whole gang in one domain
@@ -240,17 +242,37 @@ std::vector<NodeVictims> Extender::Preempt(const std::shared_ptr<const Snapshot>
         continue;
       }
     }
-    const auto added = VictimsOn(*snapshot, pod, group, index, asked.uids, limits);
-    if (!added) continue;
-    NodeVictims all = asked;
-    all.uids.insert(all.uids.end(), added->begin(), added->end());
-    kept.push_back(all);
-    going.push_back(std::move(all));
+    if (auto victims = VictimsFor(*snapshot, pod, group, index, asked, limits)) {
+      kept.push_back(*victims);
+      going.push_back(*std::move(victims));
+    }
   }
   AgreeOn(*snapshot, pod, std::move(going));
   parts_.sink.Record(
       {.verb = Verb::kPreempt, .pod = &pod.id, .candidates = nodes.size(), .fitting = kept.size()});
   return kept;
+}
+
+std::optional<NodeVictims> Extender::VictimsFor(const Snapshot& snapshot, const PodRequest& pod,
+                                                const GroupPlaces& group, NodeIndex index,
+                                                const NodeVictims& asked,
+                                                const EvictionLimits& limits) {
+  const auto added = VictimsOn(snapshot, pod, group, index, asked.uids, limits);
+  if (!added) return std::nullopt;
+  NodeVictims all = asked;
+  all.uids.insert(all.uids.end(), added->begin(), added->end());
+  if (const auto lighter =
+          LighterVictimsOn(snapshot, pod, group, index, {all.uids, all.pdb_violations}, limits)) {
+    all.uids = lighter->uids;
+    all.pdb_violations = lighter->pdb_violations;
+  }
+  const Node& node = snapshot.node(index);
+  const auto priority = [&node](const std::string& uid) {
+    const PodRecord* const held = node.FindPod(uid);
+    return held == nullptr ? Node::kNoPriority : held->pod.priority;
+  };
+  std::ranges::stable_sort(all.uids, std::greater<>(), priority);
+  return all;
 }
 
 void Extender::AgreeOn(const Snapshot& snapshot, const PodRequest& pod,

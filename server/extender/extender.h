@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extender: the four verbs in domain terms. Every verb is one call on one snapshot; nothing that
-// decides is kept between verbs but reservations and what is learned of the mix. What a verb says
-// of a node is scoring/judgement's; the Extender remembers, records and reserves.
+// Extender: the four verbs in domain terms. Every verb is answered by one snapshot and one policy;
+// nothing that decides is kept between verbs but reservations and what is learned of the mix. What
+// a verb says of a node is scoring/judgement's; the Extender remembers, records and reserves.
 //
 //   ClusterState state;
 //   Extender extender({.state = state, .binder = binder, .sink = sink, .clock = clock},
 //                     {.engine = engine, .reservation_time = std::chrono::seconds(30)});
-//   const auto snapshot = extender.Current();
-//   const FilterAnswer answer = extender.Filter(snapshot, pod, nodes);  // a reason per node
-//   extender.Prioritize(snapshot, pod, fitting);                        // 0..10 per node
+//   const Extender::Moment now = extender.Now();                   // once per question
+//   const FilterAnswer answer = extender.Filter(now, pod, nodes);  // a reason per node
+//   extender.Prioritize(now, pod, fitting);                        // 0..10 per node
 //   extender.Bind({"namespace", "pod", uid, "node"}, [](Status bound) { ... });
 //
 // Any thread may call any function. What a bind does may block in the PodBinder, so it runs as a
@@ -94,40 +94,48 @@ class Extender {
     NodeGuard guard = NodeGuard::kOff;  // of GPU nodes
   };
 
+  // What a question is answered by. Whoever answers one takes it once, at the beginning, and hands
+  // it to all functions that the answer needs: what changes meanwhile is for the next question.
+  struct Moment {
+    std::shared_ptr<const Snapshot> snapshot;
+    std::shared_ptr<const Policy> policy;
+  };
+
   Extender(const Parts& parts, Policy policy) : parts_(parts), pending_(kMaxPendingPods) {
     Use(std::move(policy));
   }
 
-  // Verbs that begin from now on decide so. A verb that is under way takes the policy once, at its
-  // beginning, and ends with it.
+  // Verbs that begin from now on decide so; one that is under way ends with the policy that it
+  // began with. A bind that its gang holds goes on with the policy of when it is carried out.
   void Use(Policy policy) BERTH_EXCLUDES(policy_mutex_);
-  [[nodiscard]] Policy policy() const BERTH_EXCLUDES(policy_mutex_);
+  [[nodiscard]] std::shared_ptr<const Policy> policy() const BERTH_EXCLUDES(policy_mutex_);
   [[nodiscard]] const RecentDecisions& recent_decisions() const { return recent_; }
   // What the pods that it remembers between verbs take.
   [[nodiscard]] std::size_t pending_bytes() const { return pending_.bytes(); }
 
   [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return parts_.state.Current(); }
+  [[nodiscard]] Moment Now() const { return {Current(), policy()}; }
 
   // Whether the pod is kube-scheduler's alone: it asks for no GPU, and for nothing in words of
   // ours. What it takes is in the books once the cluster shows it.
-  [[nodiscard]] bool LeavesToScheduler(const PodRequest& pod) const {
-    return parts_.behind_scheduler && AsksForNothingOfOurs(pod) && !StartsWithGang(pod);
+  [[nodiscard]] bool LeavesToScheduler(const Policy& policy, const PodRequest& pod) const {
+    return parts_.behind_scheduler && AsksForNothingOfOurs(pod) && !StartsWithGang(policy, pod);
   }
   // Whether every node fits such a pod, also one that is not ready or not known: the pods that make
   // a node ready are of this kind. Others the guard of GPU nodes may turn away from these.
-  [[nodiscard]] bool FitsAnywhere(const PodRequest& pod) const {
-    return LeavesToScheduler(pod) && !IsTurnedAway(pod, policy().guard);
+  [[nodiscard]] bool FitsAnywhere(const Moment& now, const PodRequest& pod) const {
+    return LeavesToScheduler(*now.policy, pod) && !IsTurnedAway(pod, now.policy->guard);
   }
   // What Filter does for one that fits anywhere, without a look at the nodes.
-  void PassBy(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod);
+  void PassBy(const Moment& now, const PodRequest& pod);
 
   // Judges the candidates (scoring/judgement.h) and remembers the pod. Of a pod with GPUs that
   // comes for the first time only the best nodes_to_score go on; one that comes again was not
   // placed on any of these and gets all that fit. Requires: candidates are nodes of the snapshot,
   // each at most once. some_unknown: the question also names nodes that the snapshot does not have.
   // looks_again: the same question was judged before, and its answer was held back.
-  [[nodiscard]] FilterAnswer Filter(const std::shared_ptr<const Snapshot>& snapshot,
-                                    const PodRequest& pod, std::span<const NodeIndex> candidates,
+  [[nodiscard]] FilterAnswer Filter(const Moment& now, const PodRequest& pod,
+                                    std::span<const NodeIndex> candidates,
                                     bool some_unknown = false, bool looks_again = false);
 
   // Pods have arrived, each told once. Whoever asks about a pod need not have one: where pods are
@@ -135,8 +143,7 @@ class Extender {
   void Arrived(std::span<const std::shared_ptr<const PodRequest>> pods);
 
   // Whether Filter would find a node for the pod among all that there are. Remembers nothing.
-  [[nodiscard]] bool WouldFit(const std::shared_ptr<const Snapshot>& snapshot,
-                              const PodRequest& pod) const;
+  [[nodiscard]] bool WouldFit(const Moment& now, const PodRequest& pod) const;
   // The request as it was filtered last; nullptr when that is forgotten.
   [[nodiscard]] std::shared_ptr<const PodRequest> Remembered(const PodId& pod) {
     return pending_.Find(pod.uid);
@@ -147,29 +154,30 @@ class Extender {
   }
   // The schedulers (spec.schedulerName) that have asked about pods.
   [[nodiscard]] std::set<std::string> Askers() const { return pending_.Schedulers(); }
-  // Where the pod is and why, or why it waits, at this moment. Changes nothing and remembers
+  // Where the pod is and why, or why it waits, at that moment. Changes nothing and remembers
   // nothing; some milliseconds per thousand nodes, so not for threads that answer kube-scheduler.
-  [[nodiscard]] PodExplanation Explain(const PodRequest& pod) const;
-  // Where these pods would go at this moment (what_if.h), likewise. Pods without GPUs are judged
+  [[nodiscard]] PodExplanation Explain(const Moment& now, const PodRequest& pod) const;
+  // Where these pods would go at that moment (what_if.h), likewise. Pods without GPUs are judged
   // too, by what Berth knows. stops, and errors: as WhatIf.
-  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(std::span<const PodRequest> pods,
+  [[nodiscard]] Result<WhatIfAnswer> WouldPlace(const Moment& now, std::span<const PodRequest> pods,
                                                 const NodeEdits& nodes,
                                                 std::function<const char*()> stops = {}) const;
   // What the next nodes of each pool would take of these pods (pool_growth.h), likewise.
-  [[nodiscard]] Result<Growth> WouldTake(std::span<const PodRequest> pods, const NodeEdits& nodes,
-                                         int most_nodes, std::span<const NodeSpec> at_zero = {},
+  [[nodiscard]] Result<Growth> WouldTake(const Moment& now, std::span<const PodRequest> pods,
+                                         const NodeEdits& nodes, int most_nodes,
+                                         std::span<const NodeSpec> at_zero = {},
                                          std::function<const char*()> stops = {}) const;
 
   // One priority 0..10 per candidate. Requires: as for Filter.
-  [[nodiscard]] std::vector<std::uint8_t> Prioritize(
-      const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
-      std::span<const NodeIndex> candidates);
+  [[nodiscard]] std::vector<std::uint8_t> Prioritize(const Moment& now, const PodRequest& pod,
+                                                     std::span<const NodeIndex> candidates);
 
   // The nodes on which the pod fits once the victims are gone: all that are given, and those that
-  // our GPU accounting needs beside them (scoring/victims.h). A node where no allowed set suffices
-  // is left out: nothing is evicted in vain. Given victims that are not on the node free nothing.
-  [[nodiscard]] std::vector<NodeVictims> Preempt(const std::shared_ptr<const Snapshot>& snapshot,
-                                                 const PodRequest& pod,
+  // our GPU accounting needs beside them (scoring/victims.h), or others in their place that lose
+  // less work (scoring/lighter_victims.h). The most important come first: of the first
+  // kube-scheduler takes the priority. A node where no allowed set suffices is left out: nothing is
+  // evicted in vain. Given victims that are not on the node free nothing.
+  [[nodiscard]] std::vector<NodeVictims> Preempt(const Moment& now, const PodRequest& pod,
                                                  std::span<const NodeVictims> nodes);
 
   // Where binds are carried out; without that, on the thread that calls Bind. To be called before
@@ -184,8 +192,8 @@ class Extender {
   [[nodiscard]] bool Bind(BindRequest request, BindDone done, std::function<bool()> waits = {});
 
   // Whether the pod may have to wait for others of its gang.
-  [[nodiscard]] bool StartsWithGang(const PodRequest& pod) const {
-    return parts_.gangs != nullptr && parts_.gangs->Concerns(pod);
+  [[nodiscard]] bool StartsWithGang(const Policy& policy, const PodRequest& pod) const {
+    return parts_.gangs != nullptr && GangTable::Concerns(policy.gangs, pod);
   }
   // As the functions of GangTable; what follows is carried out.
   void LookAtGangs();
@@ -210,6 +218,11 @@ class Extender {
   // A pod is filtered for the first time.
   void Arrived(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                const RequestShape& shape);
+  // Who is to be evicted from the node; nothing: it is left out.
+  static std::optional<NodeVictims> VictimsFor(const Snapshot& snapshot, const PodRequest& pod,
+                                               const GroupPlaces& group, NodeIndex index,
+                                               const NodeVictims& asked,
+                                               const EvictionLimits& limits);
   // Remembers that these may be evicted, as far as our books have them. Requires: known nodes.
   void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
   // Filter for a pod of which a bind is in doubt: another one to that node finds out, and what it
@@ -221,12 +234,10 @@ class Extender {
   [[nodiscard]] FilterAnswer OnlyOn(NodeIndex node, const PodRequest& pod,
                                     std::span<const NodeIndex> candidates) const;
   // Filter for a pod whose gang decides; nothing: it is for the pod alone to decide.
-  std::optional<FilterAnswer> FilterMember(const Policy& policy,
-                                           const std::shared_ptr<const Snapshot>& snapshot,
-                                           const PodRequest& pod,
+  std::optional<FilterAnswer> FilterMember(const Moment& now, const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);
   // For which of the nodes others may be evicted for such a pod (GangTable::Preempt).
-  GangVerdict PreemptMember(const std::shared_ptr<const Snapshot>& snapshot, const PodRequest& pod,
+  GangVerdict PreemptMember(const Moment& now, const PodRequest& pod,
                             std::span<const NodeVictims> nodes, const EvictionLimits& limits);
   // Without a lock.
   void Do(GangActions actions);
@@ -257,20 +268,19 @@ class Extender {
   };
   [[nodiscard]] Limits LimitsNow() const;
   // limits: they outlive the ask, as pods do.
-  [[nodiscard]] WhatIfAsk AskAbout(std::span<const PodRequest> pods, const NodeEdits& nodes,
-                                   const EvictionLimits& limits,
+  [[nodiscard]] WhatIfAsk AskAbout(const Moment& now, std::span<const PodRequest> pods,
+                                   const NodeEdits& nodes, const EvictionLimits& limits,
                                    std::function<const char*()> stops) const;
   // Where the pod's group is, where domains matter to the pod.
   [[nodiscard]] GroupPlaces GroupOf(const std::shared_ptr<const Snapshot>& snapshot,
                                     const PodRequest& pod) const;
-  [[nodiscard]] Question QuestionAbout(const std::shared_ptr<const Snapshot>& snapshot,
-                                       const PodRequest& pod,
+  [[nodiscard]] Question QuestionAbout(const Moment& now, const PodRequest& pod,
                                        std::span<const NodeIndex> candidates) const {
     return {.pod = pod,
             .candidates = candidates,
-            .group = GroupOf(snapshot, pod),
+            .group = GroupOf(now.snapshot, pod),
             .behind_scheduler = parts_.behind_scheduler,
-            .guard = policy().guard};
+            .guard = now.policy->guard};
   }
   // kFits unless the newest state has the pod's group in another domain than its node's.
   [[nodiscard]] Reason DomainAllows(const PodRequest& pod, const std::string& node) const;
@@ -299,7 +309,7 @@ class Extender {
   RecentDecisions recent_;
   std::atomic<std::uint64_t> decisions_{0};
   mutable Mutex policy_mutex_;
-  Policy policy_ BERTH_GUARDED_BY(policy_mutex_);
+  std::shared_ptr<const Policy> policy_ BERTH_GUARDED_BY(policy_mutex_);
   BindsUnderWay under_way_;
   Jobs jobs_;
   static constexpr std::size_t kMostOwedWakes = 1 << 16;  // of more the others are not woken

@@ -101,7 +101,7 @@ void Extender::CarryOut(BindsUnderWay::Entry bind, Turn turn) {
 }
 
 std::optional<Status> Extender::BindOnce(const BindsUnderWay::Entry& bind, Turn turn) {
-  const Policy policy = this->policy();
+  const std::shared_ptr<const Policy> policy = this->policy();
   const BindRequest& request = bind->request;
   const PodId id{request.uid, request.namespace_name, request.pod_name};
   // kube-scheduler waits for a bind a little longer than Berth tries one (reservationSeconds). What
@@ -109,14 +109,14 @@ std::optional<Status> Extender::BindOnce(const BindsUnderWay::Entry& bind, Turn 
   // given up, while the pod is scheduled anew.
   if (request.asked && turn == Turn::kAsksGang) {
     const Duration waited = parts_.clock.Now() - *request.asked;
-    if (waited >= policy.reservation_time * 4 / 5) return WaitedTooLong(waited);
+    if (waited >= policy->reservation_time * 4 / 5) return WaitedTooLong(waited);
   }
   Result<Known> known = Know(id);
-  const bool is_member = known && !known->bound && StartsWithGang(*known->pod);
+  const bool is_member = known && !known->bound && StartsWithGang(*policy, *known->pod);
   if (is_member) {
     GangActions actions;
     const bool is_held =
-        parts_.gangs->Hold(*policy.engine, bind, known->pod, parts_.clock.Now(), actions);
+        parts_.gangs->Hold(*policy->engine, bind, known->pod, parts_.clock.Now(), actions);
     Do(std::move(actions));
     if (is_held) return std::nullopt;
   }
@@ -133,7 +133,7 @@ std::optional<Status> Extender::BindOnce(const BindsUnderWay::Entry& bind, Turn 
   });
   const std::string decision = NextDecisionId();
   const std::optional<WallTime> created = CreatedOf(id);  // the watch may forget it meanwhile
-  const Result<Granted> granted = known ? Commit(policy, *std::move(known), request.node, decision)
+  const Result<Granted> granted = known ? Commit(*policy, *std::move(known), request.node, decision)
                                         : Result<Granted>(tl::unexpected(std::move(known).error()));
   if (!granted) {
     parts_.sink.Record(
@@ -195,7 +195,7 @@ Result<Extender::Granted> Extender::Commit(const Policy& policy, Known known,
   }
   const PodRequest& pod = *known.pod;
   if (!pod.refusal.empty()) return Invalid(pod.refusal);
-  if (LeavesToScheduler(pod) || IsGivenByClaim(pod, node)) {
+  if (LeavesToScheduler(policy, pod) || IsGivenByClaim(pod, node)) {
     return BindUnbooked(policy, pod, node, decision);
   }
   BERTH_TRY(Granted granted, ReserveOn(policy, pod, node));

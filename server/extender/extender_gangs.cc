@@ -21,14 +21,13 @@ bool IsAheadOfUs(const PodRequest& pod, Reason reason) {
 
 }  // namespace
 
-std::optional<FilterAnswer> Extender::FilterMember(const Policy& policy,
-                                                   const std::shared_ptr<const Snapshot>& snapshot,
-                                                   const PodRequest& pod,
+std::optional<FilterAnswer> Extender::FilterMember(const Moment& now, const PodRequest& pod,
                                                    std::span<const NodeIndex> candidates) {
+  const auto& [snapshot, policy] = now;
   if (parts_.waiting != nullptr) parts_.waiting->Note(pod);
   GangActions actions;
   const GangVerdict verdict =
-      parts_.gangs->Filter(*policy.engine, snapshot, pod, candidates, parts_.clock.Now(), actions);
+      parts_.gangs->Filter(*policy->engine, snapshot, pod, candidates, parts_.clock.Now(), actions);
   Do(std::move(actions));
   if (verdict.kind == GangVerdict::Kind::kAlone) return std::nullopt;
   if (verdict.kind == GangVerdict::Kind::kThere) return OnlyOn(verdict.node, pod, candidates);
@@ -51,15 +50,15 @@ std::optional<FilterAnswer> Extender::FilterMember(const Policy& policy,
   return answer;
 }
 
-GangVerdict Extender::PreemptMember(const std::shared_ptr<const Snapshot>& snapshot,
-                                    const PodRequest& pod, std::span<const NodeVictims> nodes,
+GangVerdict Extender::PreemptMember(const Moment& now, const PodRequest& pod,
+                                    std::span<const NodeVictims> nodes,
                                     const EvictionLimits& limits) {
   std::vector<NodeIndex> candidates;
   for (const NodeVictims& asked : nodes) {
-    const NodeIndex node = snapshot->names().Find(asked.node);
+    const NodeIndex node = now.snapshot->names().Find(asked.node);
     if (node != kNoNode) candidates.push_back(node);
   }
-  return parts_.gangs->Preempt(*policy().engine, snapshot, pod, candidates, limits,
+  return parts_.gangs->Preempt(*now.policy->engine, now.snapshot, pod, candidates, limits,
                                parts_.clock.Now());
 }
 
@@ -88,14 +87,14 @@ void Extender::Wake(std::span<const PodId> pods) {
 void Extender::LookAtGangs() {
   if (parts_.gangs == nullptr) return;
   GangActions actions;
-  parts_.gangs->Look(*policy().engine, parts_.clock.Now(), actions);
+  parts_.gangs->Look(*policy()->engine, parts_.clock.Now(), actions);
   Do(std::move(actions));
 }
 
 void Extender::TakeOverGangs() {
   if (parts_.gangs == nullptr) return;
   GangActions actions;
-  parts_.gangs->TakeOver(*policy().engine, parts_.clock.Now(), actions);
+  parts_.gangs->TakeOver(*policy()->engine, parts_.clock.Now(), actions);
   Do(std::move(actions));
 }
 

@@ -14,7 +14,7 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
                      const std::shared_ptr<const PodRequest>& pod, Instant now,
                      GangActions& actions) {
   const MutexLock lock(mutex_);
-  if (!ConcernsLocked(*pod) || !pod->gang.minimum) return false;
+  if (!Takes(*pod) || !pod->gang.minimum) return false;
   Unit* const known = UnitOf(*pod, now);
   if (known == nullptr) {
     failing_.push_back({bind, gangs::Conflict(gangs::kTooManyGangs), now + gangs::kFailsAfter});

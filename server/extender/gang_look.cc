@@ -195,7 +195,7 @@ void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
   lets_go_ = false;
   for (const GangId& gang : parts_.waiting.Gangs()) {
     const std::shared_ptr<const PodRequest> pod = parts_.waiting.AnyMember(gang);
-    if (pod == nullptr || !ConcernsLocked(*pod) || !pod->gang.minimum) continue;
+    if (pod == nullptr || !Takes(*pod) || !pod->gang.minimum) continue;
     Unit* const known = UnitOf(*pod, now);
     if (known == nullptr) return;
     Unit& unit = *known;

@@ -36,7 +36,7 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
                                const PodRequest& pod, std::span<const NodeIndex> candidates,
                                const EvictionLimits& limits, Instant now) {
   const MutexLock lock(mutex_);
-  if (!ConcernsLocked(pod)) return {};
+  if (!Takes(pod)) return {};
   const GangVerdict nowhere{GangVerdict::Kind::kNotNow, kNoNode, Reason::kGangNoRoom};
   if (!pod.gang.minimum) return nowhere;
   Unit* const known = UnitOf(pod, now);

@@ -15,22 +15,17 @@ void GangTable::Use(Settings settings) {
   settings_ = std::move(settings);
 }
 
-bool GangTable::Concerns(const PodRequest& pod) const {
-  if (pod.gang.empty()) return false;  // by far the most, and gangs may be planned meanwhile
-  const MutexLock lock(mutex_);
-  return ConcernsLocked(pod);
-}
-
-bool GangTable::ConcernsLocked(const PodRequest& pod) const {
+bool GangTable::Concerns(const Settings& settings, const PodRequest& pod) {
   if (pod.gang.empty() || !pod.refusal.empty()) return false;
   if (!pod.gang.minimum && pod.gang.object != Gang::Object::kMissing) return false;
   if (pod.gang.minimum && *pod.gang.minimum <= 1) return false;
-  if (std::ranges::find(settings_.conventions, pod.gang.id.convention) ==
-      settings_.conventions.end()) {
-    return false;
-  }
+  return std::ranges::find(settings.conventions, pod.gang.id.convention) !=
+         settings.conventions.end();
+}
+
+bool GangTable::Takes(const PodRequest& pod) const {
   // There is nothing to plan where only kube-scheduler knows the GPUs.
-  return !GetsClaimAnywhere(*parts_.state.Current(), pod);
+  return Concerns(settings_, pod) && !GetsClaimAnywhere(*parts_.state.Current(), pod);
 }
 
 // --- who is there --------------------------------------------------------------------------------
@@ -114,7 +109,7 @@ GangVerdict GangTable::Filter(Engine& engine, const std::shared_ptr<const Snapsh
                               const PodRequest& pod, std::span<const NodeIndex> candidates,
                               Instant now, GangActions& actions) {
   const MutexLock lock(mutex_);
-  if (!ConcernsLocked(pod)) return {};
+  if (!Takes(pod)) return {};
   Unit* const known = UnitOf(pod, now);
   if (known == nullptr) {
     return {.kind = GangVerdict::Kind::kNotNow,

@@ -121,8 +121,8 @@ class GangTable {
 
   void Use(Settings settings) BERTH_EXCLUDES(mutex_);
 
-  // Whether the pod is of a gang that starts whole, as far as the pod says.
-  [[nodiscard]] bool Concerns(const PodRequest& pod) const BERTH_EXCLUDES(mutex_);
+  // Whether the pod is of a gang that starts whole by these settings, as far as the pod says.
+  [[nodiscard]] static bool Concerns(const Settings& settings, const PodRequest& pod);
 
   // Where the pod may go. Requires: candidates are nodes of the snapshot.
   GangVerdict Filter(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
@@ -174,7 +174,8 @@ class GangTable {
   // The size that other pods of the gang say, where this pod contradicts them.
   [[nodiscard]] std::optional<int> OtherSize(const Unit& unit, const PodRequest& pod) const
       BERTH_REQUIRES(mutex_);
-  [[nodiscard]] bool ConcernsLocked(const PodRequest& pod) const BERTH_REQUIRES(mutex_);
+  // Whether the pod is planned with others, by what it says and by the nodes that there are.
+  [[nodiscard]] bool Takes(const PodRequest& pod) const BERTH_REQUIRES(mutex_);
   // nullptr: there are kMostGangs others.
   Unit* UnitOf(const PodRequest& pod, Instant now) BERTH_REQUIRES(mutex_);
   [[nodiscard]] Roster RosterOf(const Unit& unit,

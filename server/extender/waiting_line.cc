@@ -9,17 +9,16 @@
 
 namespace berth {
 
-WaitingLine LineOf(const WaitingPods& waiting, const Snapshot& snapshot, const PodGroups* groups,
+WaitingLine LineOf(std::vector<WaitingPod> all, const Snapshot& snapshot, const PodGroups* groups,
                    std::size_t most) {
   WaitingLine line;
-  std::vector<WaitingPod> all = waiting.Everybody();
   line.gated = static_cast<std::size_t>(std::erase_if(all, [](const auto& p) { return p.gated; }));
   std::unordered_set<std::string_view> placed;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     for (const auto& record : snapshot.node(i).pods()) placed.insert(record->pod.id.uid);
   }
   std::erase_if(all, [&placed](const auto& p) { return placed.contains(p.pod->id.uid); });
-  // Everybody() is sorted by name. A pod of which the age is not known comes last.
+  // They are sorted by name. A pod of which the age is not known comes last.
   std::ranges::stable_sort(all, [](const WaitingPod& a, const WaitingPod& b) {
     const auto age = [](const WaitingPod& p) { return p.created.value_or(WallTime::max()); };
     return std::tuple(-std::int64_t{a.pod->priority}, age(a)) <

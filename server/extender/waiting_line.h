@@ -20,9 +20,10 @@ struct WaitingLine {
   std::size_t beyond = 0;  // others, which are further back than `most`
 };
 
-// Without those that the snapshot has: their place is reserved or planned. groups: what their gangs
+// Of pods that were listed before the snapshot was taken (still_waiting.h), sorted by name. Without
+// those that the snapshot has: their place is bound, reserved or planned. groups: what their gangs
 // need now; nullptr: as they were read.
-WaitingLine LineOf(const WaitingPods& waiting, const Snapshot& snapshot, const PodGroups* groups,
+WaitingLine LineOf(std::vector<WaitingPod> all, const Snapshot& snapshot, const PodGroups* groups,
                    std::size_t most);
 
 }  // namespace berth

@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cluster/still_waiting.h"
 #include "server/pages/waiting_classes.h"
 
 namespace berth {
@@ -96,9 +98,9 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
   return text + "; by itself it " + told;
 }
 
-wire::PodReport ReportOn(const ExplainParts& parts, const PodRequest& pod,
-                         const std::optional<WaitingPod>& waiting) {
-  wire::PodReport report{.told = parts.extender.Explain(pod), .sentence = {}};
+wire::PodReport ReportOn(const ExplainParts& parts, const Extender::Moment& now,
+                         const PodRequest& pod, const std::optional<WaitingPod>& waiting) {
+  wire::PodReport report{.told = parts.extender.Explain(now, pod), .sentence = {}};
   report.scheduler = pod.scheduler;
   report.gang = ViewOf(parts, pod.gang.id);
   if (waiting) {
@@ -115,25 +117,43 @@ const char* StateOf(PodState state) {
   return state == PodState::kPlanned ? "planned" : "reserved";
 }
 
-// All members, and the first of those that wait.
-std::optional<WaitingPod> ListMembers(const ExplainParts& parts, const GangId& gang,
-                                      std::vector<wire::GangMemberReport>& members) {
-  std::optional<WaitingPod> first;
-  std::map<std::string, wire::GangMemberReport> by_name;
-  if (parts.waiting != nullptr) {
-    for (const WaitingPod& waiting : parts.waiting->Everybody()) {
-      if (waiting.pod->gang.id != gang) continue;
-      const std::string name = waiting.pod->id.full_name();
-      by_name[name] = {name, waiting.gated ? "gated" : "waiting"};
-      if (!first && !waiting.gated) first = waiting;
+// The pods of the gang that have a place; of nodes that the snapshot does not know, those of now.
+PodRecords PlacedMembers(const ExplainParts& parts, const Snapshot& snapshot, const GangId& gang) {
+  PodRecords placed;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& pod : snapshot.node(i).pods()) {
+      if (pod->pod.gang.id == gang) placed.push_back(pod);
     }
   }
   for (const auto& pod : parts.state.GangPods(gang).pods) {
+    if (snapshot.names().Find(pod->placement.node) == kNoNode) placed.push_back(pod);
+  }
+  return placed;
+}
+
+// All members at that moment, and the first of those that wait. listed: before it.
+std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const PodRecords& placed,
+                                      const GangId& gang,
+                                      std::vector<wire::GangMemberReport>& members) {
+  std::map<std::string, wire::GangMemberReport> by_name;
+  for (const auto& pod : placed) {
     const std::string name = pod->pod.id.full_name();
     by_name[name] = {name, StateOf(pod->state), pod->placement.node};
   }
+  std::optional<WaitingPod> first;
+  for (const WaitingPod& waiting : listed) {
+    if (waiting.pod->gang.id != gang) continue;
+    const std::string name = waiting.pod->id.full_name();
+    wire::GangMemberReport report = {name, waiting.gated ? "gated" : "waiting"};
+    const bool waits = by_name.try_emplace(name, std::move(report)).second;
+    if (waits && !waiting.gated && !first) first = waiting;
+  }
   for (auto& [name, member] : by_name) members.push_back(std::move(member));
   return first;
+}
+
+std::vector<WaitingPod> ListWaiting(const ExplainParts& parts) {
+  return parts.waiting == nullptr ? std::vector<WaitingPod>() : parts.waiting->Everybody();
 }
 
 }  // namespace
@@ -147,7 +167,7 @@ http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader
 }
 
 wire::PodReport ReportOn(const ExplainParts& parts, const WaitingPod& waiting) {
-  return ReportOn(parts, *waiting.pod, waiting);
+  return ReportOn(parts, parts.extender.Now(), *waiting.pod, waiting);
 }
 
 HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,
@@ -157,16 +177,15 @@ HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,
   const std::size_t slash = full.find('/');
   if (slash == std::string_view::npos) return http::ErrorResponse(404, "want NAMESPACE/NAME");
   const std::string_view space = full.substr(0, slash), name = full.substr(slash + 1);
-  if (const auto placed = FindOnNodes(*parts.extender.Current(), space, name)) {
-    return Answer(ReportOn(parts, placed->pod, std::nullopt), query);
+  const auto waiting =
+      parts.waiting == nullptr ? std::nullopt : parts.waiting->FindNamed(space, name);
+  const Extender::Moment now = parts.extender.Now();  // after the list (still_waiting.h)
+  if (const auto placed = FindOnNodes(*now.snapshot, space, name)) {
+    return Answer(ReportOn(parts, now, placed->pod, std::nullopt), query);
   }
-  if (parts.waiting != nullptr) {
-    if (const auto waiting = parts.waiting->FindNamed(space, name)) {
-      return Answer(ReportOn(parts, *waiting), query);
-    }
-  }
+  if (waiting) return Answer(ReportOn(parts, now, *waiting->pod, waiting), query);
   if (const auto asked = parts.extender.RememberedNamed(space, name)) {
-    return Answer(ReportOn(parts, *asked, std::nullopt), query);
+    return Answer(ReportOn(parts, now, *asked, std::nullopt), query);
   }
   return http::ErrorResponse(404, "pod " + std::string(full) +
                                       " is not known: it does not exist, has ended, or waits "
@@ -198,23 +217,27 @@ HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string& path,
                                "no group " + std::string(full) + " that starts whole is known");
   }
   wire::GangReport report{.gang = *found, .members = {}, .sentence = {}};
-  const auto first = ListMembers(parts, found->id, report.members);
+  const std::vector<WaitingPod> listed = ListWaiting(parts);
+  const Extender::Moment now = parts.extender.Now();  // after the list (still_waiting.h)
+  const PodRecords placed = PlacedMembers(parts, *now.snapshot, found->id);
+  const auto first = ListMembers(listed, placed, found->id, report.members);
   const std::int64_t there = found->placed + found->waiting;
   report.sentence = std::string(found->state) + ": " + std::to_string(there) + " of " +
                     CountText(found->minimum, "pod") + " that have to start together are there";
   if (!found->why.empty() && found->state != "gathering") report.sentence += "; " + found->why;
-  if (first) report.waiting = ReportOn(parts, *first);
+  if (first) report.waiting = ReportOn(parts, now, *first->pod, first);
   return Answer(report, query);
 }
 
-wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const WaitingPod& waiting) {
+wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const Extender::Moment& now,
+                            const WaitingPod& waiting) {
   const PodRequest& pod = *waiting.pod;
   if (!pod.refusal.empty()) return {pod.refusal, {}};
   if (waiting.gated) return {"scheduling gates keep it from every scheduler", {}};
   if (const auto gang = ViewOf(parts, pod.gang.id); gang && !gang->why.empty()) {
     return {"its group is " + std::string(gang->state) + ": " + gang->why, {}};
   }
-  const PodExplanation told = parts.extender.Explain(pod);
+  const PodExplanation told = parts.extender.Explain(now, pod);
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
   if (told.fitting > 0)
     return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
@@ -239,10 +262,11 @@ wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const WaitingPod& waiting
 
 HttpResponse TopPage(const ExplainParts& parts, const std::string&, const std::string& query) {
   if (auto unready = NotReady(parts)) return *std::move(unready);
-  wire::TopReport report{.models = SummarizeModels(*parts.extender.Current()), .waiting = {}};
-  if (parts.waiting != nullptr) {
-    report.waiting = WaitingClasses(parts.waiting->Everybody(), std::chrono::system_clock::now());
-  }
+  std::vector<WaitingPod> listed = ListWaiting(parts);
+  const auto snapshot = parts.extender.Current();  // after the list (still_waiting.h)
+  const wire::TopReport report{.models = SummarizeModels(*snapshot),
+                               .waiting = WaitingClasses(StillWaiting(std::move(listed), *snapshot),
+                                                         std::chrono::system_clock::now())};
   return Answer(report, query);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The pages that explain: /debug/pods/NS/NAME, /debug/nodes/NAME, /debug/gangs/NS/NAME and
-// /debug/top, as JSON, or as text where the query is "text". They are of the moment of the request.
+// /debug/top, as JSON, or as text where the query is "text". They are of the moment of the request:
+// each is made of one snapshot and one policy (Extender::Moment), so that no pod is in it twice.
 //
 // Any thread may ask; what they do takes milliseconds per thousand nodes, so the PageWriter's is
 // the one that should.
@@ -38,7 +39,7 @@ struct ExplainParts {
   LeaderName leader = {};
 };
 
-// What ExplainPodPage tells of a pod that waits.
+// What ExplainPodPage tells of a pod that was listed as waiting.
 wire::PodReport ReportOn(const ExplainParts& parts, const WaitingPod& waiting);
 
 // 404 with the reason where nothing of that name is known; 503 while not ready.
@@ -51,7 +52,9 @@ http::HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string&
 http::HttpResponse TopPage(const ExplainParts& parts, const std::string& path,
                            const std::string& query);
 
-// Why a pod waits, in short: what decides and on how many nodes, and the nearest miss.
-wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const WaitingPod& waiting);
+// Why a pod waits at that moment, in short: what decides and on how many nodes, and the nearest
+// miss.
+wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const Extender::Moment& now,
+                            const WaitingPod& waiting);
 
 }  // namespace berth

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "cluster/still_waiting.h"
 #include "scoring/mig/repartition_report.h"
 #include "server/pages/explain_pages.h"
 #include "server/pages/waiting_whys.h"
@@ -24,18 +25,20 @@ bool HasWaitedLonger(const WaitingPod& a, const WaitingPod& b) {
 class LiveView {
  public:
   explicit LiveView(LiveParts parts)
-      : parts_(std::move(parts)),
-        whys_([this](const WaitingPod& pod) { return WhyWaiting(explain(), pod); }) {}
+      : parts_(std::move(parts)), whys_([this](const Extender::Moment& now, const WaitingPod& pod) {
+          return WhyWaiting(explain(), now, pod);
+        }) {}
 
   PageDraft Draft(bool whole) {
     const char* const not_ready = parts_.not_ready ? parts_.not_ready() : nullptr;
-    auto snapshot = not_ready == nullptr ? parts_.state.Current() : nothing_;
+    const Listed listed = not_ready == nullptr ? List() : Listed{.now = {nothing_, nullptr}};
+    const std::shared_ptr<const Snapshot> snapshot = listed.now.snapshot;
     wire::LiveNews news;
     news.berth = parts_.berth;
     if (not_ready != nullptr) {
       news.not_ready = not_ready;
     } else {
-      Fill(news, snapshot);
+      Fill(news, listed);
     }
     std::string text = wire::EncodeNews(news);
     std::string version =
@@ -54,6 +57,28 @@ class LiveView {
   }
 
  private:
+  // All that a text is of.
+  struct Listed {
+    Extender::Moment now;  // without a policy where nothing explains pods
+    std::vector<WaitingPod> waiting = {};
+    WaitingPods::Pods for_mig = {};  // of these, those that MIG devices could be cut for
+  };
+  [[nodiscard]] Listed List() const {
+    Listed listed;
+    if (parts_.waiting != nullptr) {
+      listed.waiting = parts_.waiting->Everybody();
+      listed.for_mig = parts_.waiting->Current();
+    }
+    if (parts_.extender != nullptr) {  // after the lists (still_waiting.h)
+      listed.now = parts_.extender->Now();
+    } else {
+      listed.now.snapshot = parts_.state.Current();
+    }
+    listed.waiting = StillWaiting(std::move(listed.waiting), *listed.now.snapshot);
+    listed.for_mig = StillWaiting(std::move(listed.for_mig), *listed.now.snapshot);
+    return listed;
+  }
+
   [[nodiscard]] ExplainParts explain() const {
     return {.extender = *parts_.extender,
             .state = parts_.state,
@@ -62,19 +87,19 @@ class LiveView {
             .not_ready = parts_.not_ready};
   }
 
-  void Fill(wire::LiveNews& news, const std::shared_ptr<const Snapshot>& snapshot) {
+  void Fill(wire::LiveNews& news, const Listed& listed) {
     const Instant now = std::chrono::steady_clock::now();
     news.now = std::chrono::system_clock::now();
     if (parts_.gangs != nullptr) news.gangs = parts_.gangs->Views(now);
     if (parts_.bound) news.bound = parts_.bound();
     if (parts_.waiting == nullptr) return;
-    news.recuts = AdviseNodes(*snapshot, parts_.waiting->Current());
-    std::vector<WaitingPod> pods = parts_.waiting->Everybody();
+    news.recuts = AdviseNodes(*listed.now.snapshot, listed.for_mig);
+    std::vector<WaitingPod> pods = listed.waiting;
     news.waiting_in_all = pods.size();
     std::ranges::stable_sort(pods, HasWaitedLonger);
     if (pods.size() > wire::kMostWaitingRows) pods.resize(wire::kMostWaitingRows);
     WaitingWhys::Told told;
-    if (parts_.extender != nullptr) told = whys_.Of(pods, snapshot);
+    if (parts_.extender != nullptr) told = whys_.Of(pods, listed.now);
     told.whys.resize(pods.size());
     news.explains_more = told.more;
     for (std::size_t i = 0; i < pods.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "server/extender/waiting_line.h"
 #include "server/wire/growth_json.h"
@@ -28,16 +29,16 @@ int StatusOf(Errc code) {
 
 Result<std::string> MakeGrowth(const PlanParts& parts, const wire::PlanRequest& plan,
                                bool as_text) {
-  WaitingLine line;
-  if (!plan.has_pods && parts.waiting != nullptr) {
-    line = LineOf(*parts.waiting, *parts.extender.Current(), parts.pods.groups(),
-                  wire::kMostPlannedPods);
-  }
+  const bool of_waiting = !plan.has_pods && parts.waiting != nullptr;
+  auto listed = of_waiting ? parts.waiting->Everybody() : std::vector<WaitingPod>();
+  const Extender::Moment now = parts.extender.Now();  // after the list (still_waiting.h)
+  const WaitingLine line =
+      LineOf(std::move(listed), *now.snapshot, parts.pods.groups(), wire::kMostPlannedPods);
   wire::GrowthReport report{.request = plan, .pods = plan.has_pods ? plan.pods : line.pods};
   report.gated = line.gated;
   report.beyond = line.beyond;
-  BERTH_TRY(report.told, parts.extender.WouldTake(report.pods, plan.nodes, plan.grow, plan.at_zero,
-                                                  parts.not_ready));
+  BERTH_TRY(report.told, parts.extender.WouldTake(now, report.pods, plan.nodes, plan.grow,
+                                                  plan.at_zero, parts.not_ready));
   return as_text ? wire::TextOf(report) : wire::EncodeGrowth(report);
 }
 
@@ -46,8 +47,8 @@ Result<std::string> MakeGrowth(const PlanParts& parts, const wire::PlanRequest& 
 Result<std::string> MakePlan(const PlanParts& parts, std::string_view request, bool as_text) {
   BERTH_TRY(const wire::PlanRequest plan, wire::DecodePlan(request, parts.pods, parts.nodes));
   if (plan.grow > 0) return MakeGrowth(parts, plan, as_text);
-  BERTH_TRY(const WhatIfAnswer answer,
-            parts.extender.WouldPlace(plan.pods, plan.nodes, parts.not_ready));
+  BERTH_TRY(const WhatIfAnswer answer, parts.extender.WouldPlace(parts.extender.Now(), plan.pods,
+                                                                 plan.nodes, parts.not_ready));
   return as_text ? wire::TextOf(plan, answer) : wire::EncodePlan(plan, answer);
 }
 

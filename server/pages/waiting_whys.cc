@@ -22,6 +22,10 @@ bool Alike(const WaitingPod& a, const WaitingPod& b) {
          one.scheduler == other.scheduler && SameBehind(one.constraints, other.constraints);
 }
 
+bool SameMoment(const Extender::Moment& a, const Extender::Moment& b) {
+  return a.policy == b.policy && a.snapshot->IsSame(*b.snapshot);
+}
+
 constexpr std::size_t kNoKind = WaitingWhys::kMostKinds;
 
 }  // namespace
@@ -45,19 +49,19 @@ std::size_t WaitingWhys::KindOf(const WaitingPod& pod) {
   return kinds_.size() - 1;
 }
 
-bool WaitingWhys::Work(const std::shared_ptr<const Snapshot>& snapshot) {
+bool WaitingWhys::Work(const Extender::Moment& now) {
   const Instant began = now_();
   const auto is_due = [&](const Kind& kind, bool unexplained) {
-    if (kind.snapshot == nullptr) return unexplained;
-    return !unexplained && !kind.snapshot->IsSame(*snapshot) && began - kind.found >= kFresh;
+    if (kind.moment.snapshot == nullptr) return unexplained;
+    return !unexplained && !SameMoment(kind.moment, now) && began - kind.found >= kFresh;
   };
   bool has_worked = false;
   for (const bool unexplained : {true, false}) {
     for (Kind& kind : kinds_) {
       if (!is_due(kind, unexplained)) continue;
       if (has_worked && now_() - began >= kBudget) return true;
-      kind.why = explain_(kind.like);
-      kind.snapshot = snapshot;
+      kind.why = explain_(now, kind.like);
+      kind.moment = now;
       kind.found = now_();
       has_worked = true;
     }
@@ -65,14 +69,13 @@ bool WaitingWhys::Work(const std::shared_ptr<const Snapshot>& snapshot) {
   return false;
 }
 
-WaitingWhys::Told WaitingWhys::Of(std::span<const WaitingPod> pods,
-                                  const std::shared_ptr<const Snapshot>& snapshot) {
+WaitingWhys::Told WaitingWhys::Of(std::span<const WaitingPod> pods, const Extender::Moment& now) {
   const MutexLock lock(mutex_);
   Forget(pods);
   std::vector<std::size_t> kinds;
   for (const WaitingPod& pod : pods) kinds.push_back(KindOf(pod));
   Told told;
-  told.more = Work(snapshot);
+  told.more = Work(now);
   for (const std::size_t kind : kinds) {
     told.whys.push_back(kind == kNoKind ? wire::WaitingWhy() : kinds_[kind].why);
   }

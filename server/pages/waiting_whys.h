@@ -2,7 +2,8 @@
 //
 // WaitingWhys: why each pod that waits does so, for a list of all of them. An explanation takes
 // milliseconds per thousand nodes, so pods that are alike share one, a call makes no more than fit
-// into kBudget, and what was found stays until it is kFresh old and the cluster has changed.
+// into kBudget, and what was found stays until it is kFresh old and the cluster or the policy has
+// changed.
 //
 // Any thread may call it, one at a time works.
 #pragma once
@@ -10,14 +11,13 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "cluster/snapshot.h"
 #include "cluster/waiting_pods.h"
+#include "server/extender/extender.h"
 #include "server/wire/live_json.h"
 
 namespace berth {
@@ -29,7 +29,8 @@ class WaitingWhys {
   // Of pods of further kinds nothing is said.
   static constexpr std::size_t kMostKinds = 100;
 
-  using Explain = std::function<wire::WaitingWhy(const WaitingPod& pod)>;
+  using Explain =
+      std::function<wire::WaitingWhy(const Extender::Moment& now, const WaitingPod& pod)>;
   using Now = std::function<Instant()>;
 
   explicit WaitingWhys(
@@ -40,14 +41,13 @@ class WaitingWhys {
     std::vector<wire::WaitingWhy> whys;  // one per pod; without a text: not known (yet)
     bool more = false;                   // another call would say more
   };
-  Told Of(std::span<const WaitingPod> pods, const std::shared_ptr<const Snapshot>& snapshot)
-      BERTH_EXCLUDES(mutex_);
+  Told Of(std::span<const WaitingPod> pods, const Extender::Moment& now) BERTH_EXCLUDES(mutex_);
 
  private:
   struct Kind {
     WaitingPod like;
     wire::WaitingWhy why = {};
-    std::shared_ptr<const Snapshot> snapshot = {};  // of which it is; nullptr: not explained yet
+    Extender::Moment moment = {};  // of which it is; without a snapshot: not explained yet
     Instant found{};
   };
 
@@ -55,7 +55,7 @@ class WaitingWhys {
   void Forget(std::span<const WaitingPod> pods) BERTH_REQUIRES(mutex_);
   [[nodiscard]] std::size_t KindOf(const WaitingPod& pod) BERTH_REQUIRES(mutex_);
   // Explains kinds until the budget is spent, those without an explanation first.
-  bool Work(const std::shared_ptr<const Snapshot>& snapshot) BERTH_REQUIRES(mutex_);
+  bool Work(const Extender::Moment& now) BERTH_REQUIRES(mutex_);
 
   const Explain explain_;
   const Now now_;

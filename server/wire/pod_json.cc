@@ -2,6 +2,7 @@
 #include "server/wire/pod_json.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <unordered_set>
@@ -150,6 +151,33 @@ class PodReader {
         fields_.gated = !gates.is_empty();
       }
       ReadPlace(key, content);
+      ReadOwnToScheduler(key, content);
+    });
+  }
+
+  void ReadOwnToScheduler(std::string_view key, value content) {
+    if (IsField(key, "volumes")) {
+      for (auto volume : content.get_array()) ReadVolume(volume.get_object());
+    }
+    if (IsField(key, "topologySpreadConstraints")) {
+      for (auto constraint : content.get_array()) {
+        ForEachField(constraint.get_object(), [this](std::string_view name, value text) {
+          if (!IsField(name, "whenUnsatisfiable")) return;
+          parts_.own_to_scheduler.minds_others |=
+              std::string_view(text.get_string()) != "ScheduleAnyway";
+        });
+      }
+    }
+  }
+
+  // Those of these kinds any number of pods of a node can have.
+  void ReadVolume(object volume) {
+    ForEachField(volume, [this](std::string_view key, value) {
+      constexpr std::array kFree = {"name",      "configMap",   "secret",  "emptyDir",
+                                    "projected", "downwardAPI", "hostPath"};
+      const bool is_free =
+          std::ranges::any_of(kFree, [key](const char* kind) { return IsField(key, kind); });
+      parts_.own_to_scheduler.volumes |= !is_free;
     });
   }
 
@@ -166,7 +194,7 @@ class PodReader {
     }
     if (IsField(key, "tolerations")) constraints.tolerations = ReadTolerations(content.get_array());
     if (IsField(key, "affinity")) {
-      const Status read = ReadAffinity(content.get_object(), constraints);
+      const Status read = ReadAffinity(content.get_object(), constraints, parts_.own_to_scheduler);
       if (!read && parts_.problem.empty()) {
         parts_.problem = "affinity.nodeAffinity" + read.error().message;
       }
@@ -222,12 +250,21 @@ class PodReader {
       ForEachField(item.get_object(), [&](std::string_view key, value content) {
         if (IsField(key, "name")) container.name = std::string_view(content.get_string());
         if (IsField(key, "resources")) container.ask = ReadResources(content.get_object(), place);
+        if (IsField(key, "ports")) ReadPorts(content.get_array());
         if (IsField(key, "restartPolicy") && container.kind == ContainerKind::kInit &&
             std::string_view(content.get_string()) == "Always") {
           container.kind = ContainerKind::kSidecar;
         }
       });
       containers.push_back(std::move(container));
+    }
+  }
+
+  void ReadPorts(array ports) {
+    for (auto port : ports) {
+      ForEachField(port.get_object(), [this](std::string_view key, value number) {
+        if (IsField(key, "hostPort")) parts_.own_to_scheduler.host_ports |= Int32(number) > 0;
+      });
     }
   }
 

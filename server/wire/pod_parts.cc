@@ -43,6 +43,7 @@ void ResourceAsk::AddWords(const ResourceAsk& other) {
   share_gpus = std::max(share_gpus, other.share_gpus);
   other_devices = other_devices || other.other_devices;
   rdma_devices = rdma_devices || other.rdma_devices;
+  unread = unread || other.unread;
   if (share_agent.empty()) share_agent = other.share_agent;
   if (part_resource.empty()) part_resource = other.part_resource;
   if (gpu_resource.empty()) gpu_resource = other.gpu_resource;

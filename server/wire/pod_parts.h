@@ -62,6 +62,7 @@ struct ResourceAsk {
   std::string other_gpu_resource = {};
   bool other_devices = false;  // of resources that nobody here reads
   bool rdma_devices = false;   // among these
+  bool unread = false;         // such resources, and those of Kubernetes that only it reads
 
   ResourceAsk& operator+=(const ResourceAsk& other);
   // The larger of each.
@@ -104,7 +105,8 @@ struct PodParts {
   std::string priority_class;  // spec.priorityClassName; empty = none
   std::string controller;      // the UID of its controller; empty = none
   bool of_daemon_set = false;
-  bool claims_devices = false;  // spec.resourceClaims
+  bool claims_devices = false;      // spec.resourceClaims
+  OwnToScheduler own_to_scheduler;  // without the resources
   Labels labels;
   NodeConstraints constraints;
 };

@@ -124,7 +124,7 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   std::int64_t ResourceAsk::*const bytes = BytesOf(resource);
   const bool is_native = is_cpu || bytes != nullptr;
   if (!is_native && words_->IsIgnored(resource)) {
-    ask.other_devices = true;
+    ask.other_devices = ask.unread = true;
     return {};
   }
   const auto word = is_native ? std::nullopt : words_->Find(resource);
@@ -134,7 +134,7 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   const auto of_class = may_be_class && classes_ != nullptr ? classes_->ClassOf(resource)
                                                             : std::optional<DeviceClass>();
   if (of_class && !of_class->profile) {
-    ask.other_devices = true;
+    ask.other_devices = ask.unread = true;
     return {};
   }
   const Dialect* const dialect =
@@ -142,6 +142,7 @@ Status PodRules::Add(std::string_view resource, std::string_view text, ResourceA
   if (is_other && !of_class && dialect == nullptr) {
     ask.other_devices = ask.other_devices || IsDevice(resource);
     ask.rdma_devices = ask.rdma_devices || IsRdma(resource);
+    ask.unread = true;
     return {};
   }
   auto quantity = Quantity::Parse(text);
@@ -271,6 +272,8 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   ReadGroup(parts, request);
   if (request.refusal.size() > kMostRefusalBytes) request.refusal.resize(kMostRefusalBytes);
   request.belongs_on_any_node = BelongsOnAnyNode(parts, ask);
+  request.own_to_scheduler = parts.own_to_scheduler;
+  request.own_to_scheduler.resources = ask.unread || parts.claims_devices;
   request.priority = parts.priority;
   request.may_preempt = parts.may_preempt;
   request.scheduler = std::move(parts.scheduler);

@@ -158,12 +158,16 @@ Result<LabelSelector> ReadLabelSelector(object selector) {
   return read;
 }
 
-Status ReadAffinity(object affinity, NodeConstraints& constraints) {
+Status ReadAffinity(object affinity, NodeConstraints& constraints, OwnToScheduler& others) {
   return FirstProblem(affinity, [&](std::string_view key, value content) -> Status {
-    if (!IsField(key, "nodeAffinity")) return {};
+    const bool of_nodes = IsField(key, "nodeAffinity"), with = IsField(key, "podAffinity");
+    if (!of_nodes && !with && !IsField(key, "podAntiAffinity")) return {};
     return FirstProblem(content.get_object(), [&](std::string_view name, value part) -> Status {
       if (!IsField(name, "requiredDuringSchedulingIgnoredDuringExecution")) return {};
-      return ReadRequired(part.get_object(), constraints);
+      if (of_nodes) return ReadRequired(part.get_object(), constraints);
+      array terms = part.get_array();
+      (with ? others.minds_others : others.keeps_apart) |= !terms.is_empty();
+      return {};
     });
   });
 }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "cluster/labels.h"
 #include "cluster/node_constraints.h"
+#include "cluster/pod_request.h"
 
 namespace berth::wire {
 
@@ -22,8 +23,9 @@ Result<LabelSelector> ReadLabelSelector(simdjson::ondemand::object selector);
 // spec.nodeSelector.
 LabelSelector ReadNodeSelector(simdjson::ondemand::object selector);
 
-// spec.affinity: the required node affinity in it.
-Status ReadAffinity(simdjson::ondemand::object affinity, NodeConstraints& constraints);
+// spec.affinity: the required node affinity in it, and whether others are required.
+Status ReadAffinity(simdjson::ondemand::object affinity, NodeConstraints& constraints,
+                    OwnToScheduler& others);
 
 // spec.tolerations.
 std::vector<Toleration> ReadTolerations(simdjson::ondemand::array tolerations);

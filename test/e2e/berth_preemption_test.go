@@ -86,3 +86,34 @@ func TestNobodyIsEvictedForAPodThatCannotFitAnyway(t *testing.T) {
 		t.Errorf("want all 17 pods, got %d (%v)", len(left), err)
 	}
 }
+
+// kube-scheduler alone evicts the pod that started last, which has saved nothing for 31 hours.
+func TestOfPodsOfOnePriorityTheOneThatHasSavedItsWorkIsEvicted(t *testing.T) {
+	plane := startCluster(t, 1).Plane
+	plane.AddPriorityClass("high", 1000)
+	now := time.Now()
+	run := func(name string, started, saved time.Duration) {
+		pod := harness.Pod(name, harness.Ask{harness.GPUResource: "4"})
+		pod.Annotations["berth.dev/checkpointed-at"] = now.Add(-saved).UTC().Format(time.RFC3339)
+		plane.CreatePods(pod)
+		plane.WaitBound(30 * time.Second)
+		pod = plane.Pod(name)
+		pod.Status.Phase = v1.PodRunning
+		pod.Status.StartTime = &metav1.Time{Time: now.Add(-started)}
+		if _, err := plane.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("saved", 40*time.Hour, 30*time.Second)
+	run("unsaved", 31*time.Hour, 31*time.Hour)
+
+	high := harness.Pod("high", harness.Ask{harness.GPUResource: "4"})
+	high.Spec.PriorityClassName = "high"
+	plane.CreatePods(high)
+	plane.WaitBound(60 * time.Second)
+	plane.WaitGone("saved", 10*time.Second)
+	plane.CheckGrants()
+	if left, err := plane.ListPods(""); err != nil || len(left) != 2 {
+		t.Errorf("want the pod and the one that has saved nothing, got %d pods (%v)", len(left), err)
+	}
+}

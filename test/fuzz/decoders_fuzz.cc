@@ -93,7 +93,6 @@ class Service {
     BERTH_CHECK(state_.Apply(events).has_value());
   }
 
-  [[nodiscard]] std::shared_ptr<const Snapshot> Current() const { return state_.Current(); }
   Extender& extender() { return extender_; }
 
  private:
@@ -108,13 +107,14 @@ class Service {
 
 void Filter(std::string_view input) {
   Service service;
-  const auto snapshot = service.Current();
+  const Extender::Moment now = service.extender().Now();
+  const auto& snapshot = now.snapshot;
   PaddedText text(input);
   const auto args = wire::DecodeExtenderArgs(text, Rules(), snapshot->names());
   if (!args || !args->pod) return;
-  const auto reasons = service.extender().Filter(snapshot, *args->pod, args->known).reasons;
+  const auto reasons = service.extender().Filter(now, *args->pod, args->known).reasons;
   (void)wire::EncodeFilterResult(*args, snapshot->names(), reasons);
-  const auto scores = service.extender().Prioritize(snapshot, *args->pod, args->known);
+  const auto scores = service.extender().Prioritize(now, *args->pod, args->known);
   (void)wire::EncodeHostPriorityList(*args, snapshot->names(), scores);
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     if (reasons[i] != Reason::kFits) continue;
@@ -130,8 +130,8 @@ void Preempt(std::string_view input) {
   PaddedText text(input);
   const auto args = wire::DecodePreemptionArgs(text, Rules());
   if (!args) return;
-  (void)wire::EncodePreemptionResult(
-      service.extender().Preempt(service.Current(), args->pod, args->nodes));
+  Extender& extender = service.extender();
+  (void)wire::EncodePreemptionResult(extender.Preempt(extender.Now(), args->pod, args->nodes));
 }
 
 void Bind(std::string_view input) {
@@ -203,8 +203,10 @@ void Plan(std::string_view input) {
     const auto plan = wire::DecodePlan(document, Rules(), RulesOfNodes());
     if (!plan || plan->pods.size() > 100) continue;
     Service service;
+    const Extender& extender = service.extender();
+    const Extender::Moment now = extender.Now();
     if (plan->grow > 0) {
-      auto told = service.extender().WouldTake(plan->pods, plan->nodes, plan->grow, plan->at_zero);
+      auto told = extender.WouldTake(now, plan->pods, plan->nodes, plan->grow, plan->at_zero);
       if (!told) continue;
       const wire::GrowthReport report{
           .request = *plan, .pods = plan->pods, .told = *std::move(told)};
@@ -212,7 +214,7 @@ void Plan(std::string_view input) {
       (void)wire::EncodeGrowth(report);
       continue;
     }
-    const auto answer = service.extender().WouldPlace(plan->pods, plan->nodes);
+    const auto answer = extender.WouldPlace(now, plan->pods, plan->nodes);
     if (!answer) continue;
     (void)wire::TextOf(*plan, *answer);
     (void)wire::EncodePlan(*plan, *answer);

@@ -146,10 +146,11 @@ class FaultRun : public testing::Test {
   bool Schedule(const std::string& name, Random& random) {
     const PodRequest pod = RequestOf(name);
     for (int attempt = 0; attempt < 50; ++attempt) {
-      const auto snapshot = extender_.Current();
+      const Extender::Moment now = extender_.Now();
+      const auto& snapshot = now.snapshot;
       std::vector<NodeIndex> all(snapshot->size()), fitting;
       for (NodeIndex i = 0; i < all.size(); ++i) all[i] = i;
-      const std::vector<Reason> reasons = extender_.Filter(snapshot, pod, all).reasons;
+      const std::vector<Reason> reasons = extender_.Filter(now, pod, all).reasons;
       for (const NodeIndex i : all) {
         if (reasons[i] == Reason::kFits) fitting.push_back(i);
       }

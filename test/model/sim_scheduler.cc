@@ -98,9 +98,10 @@ void SimScheduler::Schedule(Extender& berth, int number_of_berth) {
   if (uid.empty()) return;
   ++looks_[uid];
   const SimPod& pod = api_.pods().at(uid);
-  const std::shared_ptr<const Snapshot> snapshot = berth.Current();
+  const Extender::Moment now = berth.Now();
+  const std::shared_ptr<const Snapshot>& snapshot = now.snapshot;
   const std::vector<NodeIndex> offered = Offered(*snapshot, pod);
-  const FilterAnswer answer = berth.Filter(snapshot, pod.pod.Request(), offered);
+  const FilterAnswer answer = berth.Filter(now, pod.pod.Request(), offered);
   std::string node;
   for (std::size_t i = 0; i < offered.size(); ++i) {
     if (answer.reasons[i] != Reason::kFits) continue;
@@ -180,7 +181,7 @@ void SimScheduler::Preempt(Extender& berth, const std::string& uid,
   }
   nominated_.erase(uid);
   if (asked.empty()) return;
-  const auto kept = berth.Preempt(berth.Current(), pod.pod.Request(), asked);
+  const auto kept = berth.Preempt(berth.Now(), pod.pod.Request(), asked);
   if (kept.empty()) return;
   const auto at = static_cast<std::size_t>(world_.dice.Below(static_cast<int>(kept.size())));
   nominated_[uid] = kept[at].node;

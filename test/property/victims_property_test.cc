@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "scoring/lighter_victims.h"
 #include "scoring/registry.h"
 #include "scoring/victims.h"
 #include "test/support/random_world.h"
@@ -132,6 +133,126 @@ TEST(VictimsProperty, AreAllowedAndSufficeAndAreTheBestSetWhereOnlyGpusAreShort)
   }
   EXPECT_GT(chosen, 500);
   EXPECT_GT(vetoed, 500);
+}
+
+using Set = std::vector<const PodRecord*>;
+
+bool FitsWithout(const World& world, const Set& set) {
+  const Node left = world.node->Without(
+      [&set](const PodRecord& pod) { return std::ranges::find(set, &pod) != set.end(); });
+  return FirstObjection(left, world.preemptor.Shape()) == Reason::kFits;
+}
+
+bool IsCovered(const PodRecord& pod) { return pod.pod.labels != nullptr; }
+
+// Those that may be evicted, the most important first: of equal ones the first by UID has started
+// first.
+Set Lower(const World& world) {
+  Set lower;
+  for (const auto& pod : world.node->pods()) {
+    if (pod->pod.priority < kPreemptor) lower.push_back(pod.get());
+  }
+  std::ranges::stable_sort(lower, std::greater<>(),
+                           [](const PodRecord* pod) { return pod->pod.priority; });
+  return lower;
+}
+
+// How many of the pods exceed the budget.
+std::int64_t Exceeding(const World& world, const Set& set) {
+  if (world.budgets.empty()) return 0;
+  const auto covered = std::ranges::count_if(set, [](const PodRecord* p) { return IsCovered(*p); });
+  return std::max<std::int64_t>(covered - world.budgets[0].disruptions_allowed, 0);
+}
+
+// As kube-scheduler proposes (selectVictimsOnNode): all lower ones go, then one after the other
+// stays if there is room, those that exceed a budget first.
+Set Proposal(const World& world) {
+  Set going = Lower(world);
+  if (!FitsWithout(world, going) || FitsWithout(world, {})) return {};
+  Set exceeding, others;
+  int left = world.budgets.empty() ? 0 : world.budgets[0].disruptions_allowed;
+  for (const PodRecord* pod : going) {
+    const bool exceeds = !world.budgets.empty() && IsCovered(*pod) && --left < 0;
+    (exceeds ? exceeding : others).push_back(pod);
+  }
+  for (const Set& group : {exceeding, others}) {
+    for (const PodRecord* pod : group) {
+      Set fewer = going;
+      std::erase(fewer, pod);
+      if (FitsWithout(world, fewer)) going = fewer;
+    }
+  }
+  return going;
+}
+
+std::int64_t LostBy(const Set& set) {
+  std::int64_t lost = 0;
+  for (const PodRecord* pod : set) {
+    std::int64_t milli = 0;
+    for (const DeviceGrant& grant : pod->placement.grants) milli += grant.milli;
+    lost += milli * World::MinutesLost(pod->pod);
+  }
+  return lost;
+}
+
+bool IsNoWorse(const World& world, const Set& set, const Set& proposed) {
+  if (set.empty() || set.size() > proposed.size()) return false;
+  const auto priorities = [](const Set& pods) {
+    std::vector<int> sorted;
+    for (const PodRecord* pod : pods) sorted.push_back(pod->pod.priority);
+    std::ranges::sort(sorted, std::greater<>());
+    return sorted;
+  };
+  const std::vector<int> theirs = priorities(set), most = priorities(proposed);
+  for (std::size_t i = 0; i < theirs.size(); ++i) {
+    if (theirs[i] > most[i]) return false;
+  }
+  return Exceeding(world, set) <= Exceeding(world, proposed) && FitsWithout(world, set);
+}
+
+std::int64_t LeastLost(const World& world, const Set& proposed) {
+  const Set lower = Lower(world);
+  std::int64_t least = LostBy(proposed);
+  for (unsigned mask = 1; mask < 1U << lower.size(); ++mask) {
+    Set set;
+    for (std::size_t i = 0; i < lower.size(); ++i) {
+      if ((mask >> i & 1U) != 0) set.push_back(lower[i]);
+    }
+    if (IsNoWorse(world, set, proposed)) least = std::min(least, LostBy(set));
+  }
+  return least;
+}
+
+TEST(VictimsProperty, InPlaceOfThoseOfKubeSchedulerLoseLeastOfAllThatAreNoWorse) {
+  int lighter = 0, kept = 0;
+  for (std::uint64_t seed = 1; seed <= 10 * kSeeds; ++seed) {  // in most nobody is proposed
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const World world(seed);
+    const Set proposed = Proposal(world);
+    if (proposed.empty()) continue;
+    VictimSet given{.uids = {}, .pdb_violations = Exceeding(world, proposed)};
+    for (const PodRecord* pod : proposed) given.uids.push_back(pod->pod.id.uid);
+    const EvictionLimits limits{world.budgets, {}, kNow};
+    const auto instead = LighterVictims(*world.node, world.preemptor.Request(), given, limits);
+    // kube-scheduler proposes nobody for shares; and who has which GPU has to be known.
+    if (world.preemptor.Shape().is_share() || world.node->unattributed() > 0) {
+      ASSERT_FALSE(instead);
+      continue;
+    }
+    (instead ? lighter : kept) += 1;
+    Set chosen = proposed;
+    if (instead) {
+      chosen.clear();
+      for (const std::string& uid : instead->uids) chosen.push_back(world.node->FindPod(uid));
+      ASSERT_EQ(std::ranges::count(chosen, nullptr), 0);
+      ASSERT_TRUE(IsNoWorse(world, chosen, proposed));
+      ASSERT_LT(LostBy(chosen), LostBy(proposed));
+      ASSERT_LE(instead->pdb_violations, given.pdb_violations);
+    }
+    ASSERT_EQ(LostBy(chosen), LeastLost(world, proposed));
+  }
+  EXPECT_GT(lighter, 100);
+  EXPECT_GT(kept, 100);
 }
 
 }  // namespace

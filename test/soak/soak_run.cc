@@ -222,9 +222,10 @@ void SoakRun::ScheduleThis(std::string name) {
   const std::size_t number = leader_;
   SoakProcess& berth = leader();
   const PodRequest pod = berth.RequestOf(api_.pods().at(name));
-  const auto snapshot = berth.extender.Current();
+  const Extender::Moment now = berth.extender.Now();
+  const auto& snapshot = now.snapshot;
   const std::vector<NodeIndex> all = Everywhere(*snapshot);
-  const std::vector<Reason> reasons = berth.extender.Filter(snapshot, pod, all).reasons;
+  const std::vector<Reason> reasons = berth.extender.Filter(now, pod, all).reasons;
   for (const Reason reason : reasons) Trace(TextOf(reason));
   std::vector<NodeIndex> fitting;
   for (const NodeIndex i : all) {

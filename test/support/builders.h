@@ -124,6 +124,10 @@ class APod {
     pod_.checkpointed = at;
     return *this;
   }
+  APod& LeftToScheduler(const OwnToScheduler& own) {
+    pod_.own_to_scheduler = own;
+    return *this;
+  }
   APod& Gang(const std::string& gang) {
     pod_.gang.id = GangId::Of(gang);
     return *this;

@@ -47,7 +47,7 @@ NodeSpec PlacesOf(const std::string& name) {
 class NodeGuardTest : public ::testing::Test {
  protected:
   void Guard(NodeGuard guard) {
-    Extender::Policy policy = service_.extender().policy();
+    Extender::Policy policy = *service_.extender().policy();
     policy.guard = guard;
     service_.extender().Use(policy);
   }
@@ -132,7 +132,7 @@ TEST(JoiningGpuNodes, AreKeptForGpuPodsBeforeTheyOfferAny) {
     const NodeSpec joining = Decoded(node);
     EXPECT_TRUE(joining.gpus_to_come) << key;
     TestService service({joining, MachineWith("cpu", 0)}, nullptr, "expected-waste", true);
-    Extender::Policy policy = service.extender().policy();
+    Extender::Policy policy = *service.extender().policy();
     policy.guard = NodeGuard::kScore;
     service.extender().Use(policy);
     EXPECT_EQ(ScoresOf(service, PodAsking("a", {{"cpu", "1"}}), {"cpu", "joining"}),

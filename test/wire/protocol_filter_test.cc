@@ -176,7 +176,7 @@ TEST(ExtenderProtocol, Case12_FiveThousandNamesEachGetOneVerdict) {
 
 TEST(ExtenderProtocol, NodesThatArePassedOverAreInNoList) {
   TestService service({MachineWith("n1", 4), MachineWith("n2", 2), MachineWith("n3", 0)});
-  Extender::Policy policy = service.extender().policy();
+  Extender::Policy policy = *service.extender().policy();
   policy.nodes_to_score = 1;
   service.extender().Use(policy);
   const Json names = {"n1", "n2", "n3"};

@@ -83,6 +83,34 @@ TEST_F(ExtenderPreemption, ChainedExtendersPassthrough) {
   EXPECT_EQ(Ask(pod, {{"n1", Meta({})}}), Json({{"n1", Meta({})}})) << "the GPU is not asked for";
 }
 
+TEST_F(ExtenderPreemption, WhoHasSavedTheirWorkGoesInPlaceOfAnother) {
+  TestService service({MachineWith("n", 2)});
+  const auto place = [&](const char* uid, const char* saved) {
+    Json pod = WithPriority(PodWithGpus(uid, 1), 1);
+    pod["metadata"]["annotations"]["berth.dev/checkpointed-at"] = saved;
+    EXPECT_EQ(service.Place(pod, "n"), "");
+  };
+  place("unsaved", "2026-08-20T03:00:00Z");  // 31 hours ago
+  place("saved", "2026-08-21T09:59:30Z");
+  const auto ask = [&](const Json& pod) {
+    const Json body = {{"Pod", pod}, {"NodeNameToMetaVictims", {{"n", Meta({"unsaved"}, 1)}}}};
+    return service.Ask("preempt", body.dump())["NodeNameToMetaVictims"];
+  };
+  EXPECT_EQ(ask(preemptor_), Json({{"n", Meta({"saved"}, 1)}}));
+  Json spread = WithPriority(PodWithGpus("q", 1), 100);
+  spread["spec"]["topologySpreadConstraints"] = {
+      {{"topologyKey", "zone"}, {"whenUnsatisfiable", "DoNotSchedule"}}};
+  EXPECT_EQ(ask(spread), Json({{"n", Meta({"unsaved"}, 1)}}));
+}
+
+// kube-scheduler takes the priority of the first for the highest.
+TEST_F(ExtenderPreemption, TheMostImportantVictimComesFirst) {
+  ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{PodGone{"gpu"}}));
+  ASSERT_EQ(service_.Place(WithPriority(PodWithGpus("more", 1), 2), "n1"), "");
+  const Json pod = WithPriority(PodAsking("p", {{"cpu", "10"}, {"nvidia.com/gpu", "1"}}), 100);
+  EXPECT_EQ(Ask(pod, {{"n1", Meta({"cpu"})}}), Json({{"n1", Meta({"more", "cpu"})}}));
+}
+
 TEST_F(ExtenderPreemption, PodsThatAreReservedAreNotEvicted) {
   PodRequest pod;
   pod.id = {"reserved", "ns", "reserved"};

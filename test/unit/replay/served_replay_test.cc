@@ -97,8 +97,9 @@ TEST(ServedReplay, AnswersAsTheExtenderDoes) {
       const bool again = !pods.empty() && world.Chance(20);
       const PodRequest pod = again ? pods.back() : SomePod(world, i);
       SCOPED_TRACE("seed " + std::to_string(seed) + " pod " + std::to_string(i));
-      const auto snapshot = extender.Current();
-      const std::vector<Reason> reasons = extender.Filter(snapshot, pod, all).reasons;
+      const Extender::Moment now = extender.Now();
+      const auto& snapshot = now.snapshot;
+      const std::vector<Reason> reasons = extender.Filter(now, pod, all).reasons;
       EXPECT_EQ(placer.Look(pod).reasons, reasons);
       passed_over += static_cast<int>(std::ranges::count(reasons, Reason::kBetterElsewhere));
       outside += static_cast<int>(std::ranges::count(reasons, Reason::kOutsideDomain));
@@ -115,7 +116,7 @@ TEST(ServedReplay, AnswersAsTheExtenderDoes) {
         pods.push_back(pod);
         continue;
       }
-      const auto priorities = extender.Prioritize(snapshot, pod, fitting);
+      const auto priorities = extender.Prioritize(now, pod, fitting);
       const auto best = std::ranges::max_element(priorities) - priorities.begin();
       ASSERT_EQ(**node, fitting[static_cast<std::size_t>(best)]);
       std::optional<Status> bound;

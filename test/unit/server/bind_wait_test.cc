@@ -36,7 +36,7 @@ class BindWait : public testing::Test {
   }
   Status Place(const APod& pod) {
     const std::vector<NodeIndex> nodes = {0};
-    EXPECT_TRUE(extender_.Filter(state_.Current(), pod.Request(), nodes).fits);
+    EXPECT_TRUE(extender_.Filter(extender_.Now(), pod.Request(), nodes).fits);
     const PodId& id = pod.Request().id;
     return test::BindNow(extender_, {id.namespace_name, id.name, id.uid, "n"});
   }

@@ -56,7 +56,7 @@ class Following {
 
   test::TestService& service() { return service_; }
   Log& log() { return log_; }
-  std::shared_ptr<Engine> engine() { return service_.extender().policy().engine; }
+  std::shared_ptr<Engine> engine() { return service_.extender().policy()->engine; }
   std::string profile() { return engine()->profile()->name; }
   std::vector<std::size_t> classes;  // how many there were each time that they were taken over
 

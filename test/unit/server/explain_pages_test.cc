@@ -83,6 +83,33 @@ TEST_F(ExplainPages, APodThatIsBoundIsToldItsNodeAndDevices) {
   EXPECT_EQ(told["best"][0]["scores"][0]["scorer"], "best-fit");
 }
 
+// Berth binds a pod before the API server shows it on its node.
+TEST_F(ExplainPages, APodThatWasBoundJustNowIsNotToldAsOneThatWaits) {
+  PodRequest pod = APod("pod-1").Uid("1").Namespace("ns").Whole(2).Request();
+  Waits(pod);
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 2), "n1"), "");
+  EXPECT_EQ(Pod("ns/pod-1")["state"], "bound");
+  EXPECT_EQ(ReportOn(parts_, *waiting_.FindNamed("ns", "pod-1")).told.placed->placement.node, "n1");
+  const Json top = Json::parse(TopPage(parts_, "/debug/top", "").body);
+  EXPECT_TRUE(top["waiting"].empty()) << top;
+}
+
+TEST_F(ExplainPages, AnExplanationIsOfItsMomentWhateverComesAfter) {
+  const PodRequest pod = APod("pod-1").Uid("1").Namespace("ns").Whole(2).Request();
+  const Extender::Moment before = service_.extender().Now();
+  ASSERT_EQ(service_.Place(PodWithGpus("1", 2), "n1"), "");
+  Extender::Policy other = *before.policy;
+  other.guard = NodeGuard::kRefuse;
+  service_.extender().Use(other);
+  const PodExplanation then = service_.extender().Explain(before, pod);
+  EXPECT_FALSE(then.placed);
+  EXPECT_EQ(then.fitting, 2u);
+  const wire::WaitingWhy why =
+      WhyWaiting(parts_, before, {.pod = std::make_shared<const PodRequest>(pod)});
+  EXPECT_EQ(why.text, "fits 2 of 2 nodes now");
+  EXPECT_TRUE(service_.extender().Explain(service_.extender().Now(), pod).placed);
+}
+
 TEST_F(ExplainPages, APodThatWasAskedAboutIsKnownWhereNoneAreWatched) {
   service_.Ask("filter", ArgsWithNames(PodWithGpus("9", 8), Json::array({"n1", "n2"})));
   EXPECT_EQ(Pod("ns/pod-9")["reasons"][0]["reason"], "too_few_gpus");
@@ -172,7 +199,7 @@ class ExplainGangs : public ExplainPages {
   void Ask(const APod& pod) {
     GangActions actions;
     const std::vector<NodeIndex> nodes = {0, 1};
-    table_.Filter(*service_.extender().policy().engine, service_.state().Current(), pod.Request(),
+    table_.Filter(*service_.extender().policy()->engine, service_.state().Current(), pod.Request(),
                   nodes, std::chrono::steady_clock::now(), actions);
   }
 

@@ -57,7 +57,7 @@ class ScenarioWorld {
       const auto snapshot = state_.Current();
       std::vector<NodeIndex> nodes(snapshot->size());
       std::iota(nodes.begin(), nodes.end(), NodeIndex{0});
-      if (!pod.gated) (void)extender_.Filter(snapshot, *pod.pod, nodes);
+      if (!pod.gated) (void)extender_.Filter(extender_.Now(), *pod.pod, nodes);
     }
     extender_.LookAtGangs();
   }

@@ -46,9 +46,10 @@ class ExtenderDomains : public testing::Test {
 
   // The nodes that pass the filter for the pod.
   Names Passing(const APod& pod) {
-    const auto snapshot = extender_.Current();
+    const Extender::Moment now = extender_.Now();
+    const auto& snapshot = now.snapshot;
     const std::vector<Reason> reasons =
-        extender_.Filter(snapshot, pod.Request(), Everybody(*snapshot)).reasons;
+        extender_.Filter(now, pod.Request(), Everybody(*snapshot)).reasons;
     Names names;
     for (NodeIndex i = 0; i < reasons.size(); ++i) {
       if (reasons[i] == kFits) names.emplace_back(snapshot->names().name(i));
@@ -56,20 +57,22 @@ class ExtenderDomains : public testing::Test {
     return names;
   }
   Reason ReasonOf(const APod& pod, const std::string& node) {
-    const auto snapshot = extender_.Current();
-    return extender_.Filter(snapshot, pod.Request(), Everybody(*snapshot))
+    const Extender::Moment now = extender_.Now();
+    const auto& snapshot = now.snapshot;
+    return extender_.Filter(now, pod.Request(), Everybody(*snapshot))
         .reasons[snapshot->names().Find(node)];
   }
   // The passing node of the highest priority, the first by name among equals; "" without any.
   std::string Best(const APod& pod) {
-    const auto snapshot = extender_.Current();
+    const Extender::Moment now = extender_.Now();
+    const auto& snapshot = now.snapshot;
     const std::vector<Reason> reasons =
-        extender_.Filter(snapshot, pod.Request(), Everybody(*snapshot)).reasons;
+        extender_.Filter(now, pod.Request(), Everybody(*snapshot)).reasons;
     std::vector<NodeIndex> passing;
     for (NodeIndex i = 0; i < reasons.size(); ++i) {
       if (reasons[i] == kFits) passing.push_back(i);
     }
-    const auto scores = extender_.Prioritize(snapshot, pod.Request(), passing);
+    const auto scores = extender_.Prioritize(now, pod.Request(), passing);
     if (scores.empty()) return "";
     const auto best = std::ranges::max_element(scores) - scores.begin();
     return std::string(snapshot->names().name(passing[static_cast<std::size_t>(best)]));
@@ -197,7 +200,7 @@ TEST_F(ExtenderDomains, NobodyIsEvictedOutsideOfTheGroupsDomain) {
   const std::vector<NodeVictims> in_b = {{"b1", {"uid-low"}}},
                                  both = {{"a2", {"uid-low2"}}, in_b[0]};
   const auto preempt = [&](const APod& pod) {
-    return extender_.Preempt(extender_.Current(), pod.Request(), asked);
+    return extender_.Preempt(extender_.Now(), pod.Request(), asked);
   };
   EXPECT_EQ(preempt(Member(2)), both);
   EXPECT_EQ(preempt(Member(2).Requires(kRack)), in_b);
@@ -210,7 +213,7 @@ TEST_F(ExtenderDomains, NobodyIsEvictedForAGroupThatWouldNotFitEvenSo) {
   Apply(PodBound{other.Request(), other.On("a2", {0})});
   const std::vector<NodeVictims> asked = {{"a2", {}}, {"b1", {}}};
   const auto preempt = [&](const APod& pod) {
-    return extender_.Preempt(extender_.Current(), pod.Request(), asked);
+    return extender_.Preempt(extender_.Now(), pod.Request(), asked);
   };
   EXPECT_EQ(preempt(Member(1).Requires(kRack)), (std::vector<NodeVictims>{{"b1", {"uid-low"}}}));
   EXPECT_TRUE(preempt(Member(1).GangSize(5).Requires(kRack)).empty());

@@ -84,12 +84,12 @@ class ExtenderTest : public testing::Test {
   }
 
   std::vector<Reason> Filter(const PodRequest& pod) {
-    const auto snapshot = extender_->Current();
-    return extender_->Filter(snapshot, pod, Everybody(*snapshot)).reasons;
+    const Extender::Moment now = extender_->Now();
+    return extender_->Filter(now, pod, Everybody(*now.snapshot)).reasons;
   }
   std::vector<std::uint8_t> Prioritize(const PodRequest& pod) {
-    const auto snapshot = extender_->Current();
-    return extender_->Prioritize(snapshot, pod, Everybody(*snapshot));
+    const Extender::Moment now = extender_->Now();
+    return extender_->Prioritize(now, pod, Everybody(*now.snapshot));
   }
   Status Bind(const std::string& uid, const std::string& node) {
     return test::BindNow(*extender_, {"ns", "pod-" + uid, uid, node});
@@ -206,7 +206,7 @@ TEST_F(ExtenderTest, TheDevicesThatWereScoredAreTheDevicesThatAreBound) {
     const auto best =
         static_cast<NodeIndex>(std::ranges::max_element(priorities) - priorities.begin());
     if (reasons[best] != Reason::kFits) continue;
-    const auto scored = extender_->policy().engine->PlaceOn(snapshot, pod.shape, best);
+    const auto scored = extender_->policy()->engine->PlaceOn(snapshot, pod.shape, best);
     ASSERT_TRUE(scored);
     ASSERT_TRUE(Bind(pod.id.uid, std::string(snapshot->names().name(best))));
     EXPECT_EQ(state_.FindPod(pod.id.uid)->placement, *scored);
@@ -538,20 +538,20 @@ TEST_F(ExtenderTest, WhoeverMadeRoomWaitsUntilTheVictimsAreSeenGone) {
   PodRequest high = Pod("high", WholeGpus{1});
   high.priority = 100;
   const auto awaits = [&](std::vector<NodeIndex> candidates) {
-    return extender_->Filter(extender_->Current(), high, candidates).for_evicted;
+    return extender_->Filter(extender_->Now(), high, candidates).for_evicted;
   };
   EXPECT_FALSE(awaits({0, 1})) << "nothing was agreed on";
   const std::vector<NodeVictims> victims = {{"n1", {"low-n1"}}};
-  ASSERT_EQ(extender_->Preempt(extender_->Current(), high, victims), victims);
+  ASSERT_EQ(extender_->Preempt(extender_->Now(), high, victims), victims);
   EXPECT_TRUE(awaits({0, 1}));
   EXPECT_FALSE(awaits({1})) << "kube-scheduler does not see room on n1 either";
   // Its victim is as good as gone: another one would go in vain.
-  EXPECT_TRUE(extender_->Preempt(extender_->Current(), high, {{{"n2", {"low-n2"}}}}).empty());
+  EXPECT_TRUE(extender_->Preempt(extender_->Now(), high, {{{"n2", {"low-n2"}}}}).empty());
   const ClusterEvent gone = PodGone{"low-n1"};
   ASSERT_TRUE(state_.Apply(std::span(&gone, 1)));
   EXPECT_FALSE(awaits({0, 1}));
   // Whoever has taken the room since, now others may have to go.
-  EXPECT_FALSE(extender_->Preempt(extender_->Current(), high, {{{"n2", {"low-n2"}}}}).empty());
+  EXPECT_FALSE(extender_->Preempt(extender_->Now(), high, {{{"n2", {"low-n2"}}}}).empty());
 }
 
 // Berth hears later than kube-scheduler that the first ones have ended.
@@ -566,19 +566,19 @@ TEST_F(ExtenderTest, NobodyElseIsEvictedWhenKubeSchedulerAsksForTheRestOfItsVict
   high.priority = 100;
   using Victims = std::vector<NodeVictims>;
   const Victims first = {{"n1", {"low-2", "low-3", "low-4", "low-5"}}}, rest = {{"n1", {"low-5"}}};
-  ASSERT_EQ(extender_->Preempt(extender_->Current(), high, first), first);
-  EXPECT_EQ(extender_->Preempt(extender_->Current(), high, rest), first);
-  EXPECT_EQ(extender_->Preempt(extender_->Current(), high, {{{"n1", {"low-0"}}}}), first)
+  ASSERT_EQ(extender_->Preempt(extender_->Now(), high, first), first);
+  EXPECT_EQ(extender_->Preempt(extender_->Now(), high, rest), first);
+  EXPECT_EQ(extender_->Preempt(extender_->Now(), high, {{{"n1", {"low-0"}}}}), first)
       << "it stays at those that were agreed on";
   for (const char* const gone : {"low-2", "low-3", "low-4"}) {
     const ClusterEvent event = PodGone{gone};
     ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
   }
-  EXPECT_EQ(extender_->Preempt(extender_->Current(), high, {{{"n1", {"low-0"}}}}), rest);
+  EXPECT_EQ(extender_->Preempt(extender_->Now(), high, {{{"n1", {"low-0"}}}}), rest);
   const ClusterEvent event = PodGone{"low-5"};
   ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
   const Victims other = {{"n1", {"low-0"}}};
-  EXPECT_EQ(extender_->Preempt(extender_->Current(), high, other), other) << "all have gone";
+  EXPECT_EQ(extender_->Preempt(extender_->Now(), high, other), other) << "all have gone";
 }
 
 TEST_F(ExtenderTest, WaitingForVictimsOfANodeThatWasNotChosenEnds) {
@@ -588,10 +588,10 @@ TEST_F(ExtenderTest, WaitingForVictimsOfANodeThatWasNotChosenEnds) {
   ASSERT_TRUE(state_.Apply(std::span(&event, 1)));
   PodRequest high = Pod("high", WholeGpus{1});
   high.priority = 100;
-  ASSERT_EQ(extender_->Preempt(extender_->Current(), high, {{{"n1", {"low"}}}}).size(), 1u);
+  ASSERT_EQ(extender_->Preempt(extender_->Now(), high, {{{"n1", {"low"}}}}).size(), 1u);
   const std::vector<NodeIndex> candidates = {0};
   int times = 0;
-  while (extender_->Filter(extender_->Current(), high, candidates).for_evicted) {
+  while (extender_->Filter(extender_->Now(), high, candidates).for_evicted) {
     ASSERT_LT(++times, 100);
   }
   EXPECT_GT(times, 0);
@@ -603,7 +603,7 @@ TEST_F(ExtenderTest, EveryAnswerIsRecorded) {
   Filter(pod);
   Prioritize(pod);
   const std::vector<NodeVictims> victims = {{"n1", {}}, {"n2", {"x"}}};
-  EXPECT_EQ(extender_->Preempt(extender_->Current(), pod, victims),
+  EXPECT_EQ(extender_->Preempt(extender_->Now(), pod, victims),
             (std::vector<NodeVictims>{{"n1", {}}}));
   EXPECT_FALSE(Bind("1", "n2"));
   EXPECT_TRUE(Bind("1", "n1"));
@@ -741,8 +741,7 @@ TEST_F(ExtenderTest, AmongEqualsTheFirstByNameGoOnInWhateverOrderTheyCome) {
   Start(Machines(8, 8));
   extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 2});
   const std::vector<NodeIndex> turned = {5, 6, 7, 0, 1, 2, 3, 4};
-  const auto reasons =
-      extender_->Filter(extender_->Current(), Pod("1", WholeGpus{1}), turned).reasons;
+  const auto reasons = extender_->Filter(extender_->Now(), Pod("1", WholeGpus{1}), turned).reasons;
   EXPECT_EQ(Passing(reasons), (std::vector<NodeIndex>{3, 4}));  // the positions of 0 and 1
 }
 

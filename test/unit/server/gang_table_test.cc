@@ -101,7 +101,7 @@ class GangTableTest : public testing::Test {
       candidates.clear();
       for (const std::string& name : offered) candidates.push_back(snapshot->names().Find(name));
     }
-    const FilterAnswer answer = extender_.Filter(snapshot, pod.Request(), candidates);
+    const FilterAnswer answer = extender_.Filter(extender_.Now(), pod.Request(), candidates);
     if (!answer.fits) {
       return answer.nowhere.empty() ? Text(answer.reasons.front()) : answer.nowhere;
     }
@@ -128,7 +128,7 @@ class GangTableTest : public testing::Test {
     std::vector<NodeVictims> nodes;
     for (const std::string& name : asked) nodes.push_back({name, {}});
     std::string text;
-    for (const NodeVictims& node : extender_.Preempt(state_.Current(), pod.Request(), nodes)) {
+    for (const NodeVictims& node : extender_.Preempt(extender_.Now(), pod.Request(), nodes)) {
       text += (text.empty() ? "" : "; ") + node.node + ":";
       for (const std::string& uid : node.uids) text += " " + uid.substr(4);
     }
@@ -220,7 +220,7 @@ TEST_F(GangTableTest, PodsThatAGangOfKubeSchedulersOwnLacksMayComeAtOnce) {
   Add(ANode("n").Gpus(2));
   const auto may_change = [this](const APod& pod) {
     const std::vector<NodeIndex> candidates = {0};
-    const FilterAnswer answer = extender_.Filter(state_.Current(), pod.Request(), candidates);
+    const FilterAnswer answer = extender_.Filter(extender_.Now(), pod.Request(), candidates);
     EXPECT_FALSE(answer.fits);
     return answer.may_change;
   };
@@ -430,7 +430,7 @@ TEST_F(GangTableTest, AMissingPodGroupKeepsOnlyPodsWithGpusFromTheirNodes) {
     return request;
   };
   const auto filter = [this](const PodRequest& pod) {
-    return extender_.Filter(state_.Current(), pod, std::vector<NodeIndex>{0}).fits;
+    return extender_.Filter(extender_.Now(), pod, std::vector<NodeIndex>{0}).fits;
   };
   EXPECT_FALSE(filter(without_object(APod("trainer").Whole(1))));
   EXPECT_TRUE(filter(without_object(APod("driver").Cpu(1))));

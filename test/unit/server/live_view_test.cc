@@ -98,6 +98,25 @@ TEST_F(LiveViewTest, PodsThatWaitAreThereTheOldestFirstWithWhy) {
   EXPECT_FALSE(live["waiting"][1].contains("fits"));
 }
 
+TEST_F(LiveViewTest, APodThatWasBoundJustNowIsThereOnce) {
+  Waits("pod-1", 1, std::chrono::seconds(5));
+  Waits("pod-2", 1, std::chrono::seconds(5));
+  Json pod = PodWithGpus("1", 1);
+  pod["metadata"]["uid"] = "pod-1";
+  ASSERT_EQ(service_.Ask("filter", test::ArgsWithNames(pod, Json::array({"a2"})))["NodeNames"],
+            Json::array({"a2"}));
+  ASSERT_EQ(
+      service_.Ask(
+          "bind",
+          Json{{"PodName", "pod-1"}, {"PodNamespace", "ns"}, {"PodUID", "pod-1"}, {"Node", "a2"}}
+              .dump())["Error"],
+      "");
+  const Json live = Shown();
+  EXPECT_EQ(live["cells"], ".. #. .. ..");
+  EXPECT_EQ(live["waiting_in_all"], 1);
+  EXPECT_EQ(live["waiting"][0]["pod"], "ns/pod-2");
+}
+
 TEST_F(LiveViewTest, OfVeryManyPodsThoseThatHaveWaitedLongestAreListed) {
   for (std::size_t i = 0; i < wire::kMostWaitingRows + 5; ++i) {
     Waits("p" + std::to_string(i), 1, std::chrono::seconds(i));

@@ -50,7 +50,7 @@ class SecondLookTest : public testing::Test {
   void Start(const SecondLook::Waits& waits) {
     const auto fits = [this](const std::shared_ptr<const Snapshot>& snapshot,
                              const PodRequest& pod) {
-      return service_.extender().WouldFit(snapshot, pod);
+      return service_.extender().WouldFit({snapshot, service_.extender().policy()}, pod);
     };
     second_look_.emplace(SecondLook::Parts{service_.state(), waker_, nullptr, fits}, waits);
     service_.verbs().LookTwice(*second_look_);

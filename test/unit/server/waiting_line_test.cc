@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/still_waiting.h"
 #include "test/support/builders.h"
 
 namespace berth {
@@ -33,7 +34,7 @@ TEST(WaitingLine, IsByPriorityAndThenByAge) {
   waiting.Put(Since(APod("b").Whole(1), 10));
   waiting.Put(Since(APod("c").Whole(1).Priority(5), 40));
   waiting.Put({.pod = std::make_shared<const PodRequest>(APod("d").Whole(1).Request())});
-  EXPECT_EQ(NamesOf(LineOf(waiting, Snapshot(), nullptr, 100)), "cbad");
+  EXPECT_EQ(NamesOf(LineOf(waiting.Everybody(), Snapshot(), nullptr, 100)), "cbad");
 }
 
 TEST(WaitingLine, HasNeitherGatedPodsNorThoseWithAPlace) {
@@ -45,15 +46,28 @@ TEST(WaitingLine, HasNeitherGatedPodsNorThoseWithAPlace) {
   waiting.Put(Since(APod("c").Whole(1), 1));
   const auto snapshot =
       test::SnapshotOf({ANode("n1").Gpus(2).HoldingReserved(APod("b").Whole(1), {0})});
-  const WaitingLine line = LineOf(waiting, *snapshot, nullptr, 100);
+  const WaitingLine line = LineOf(waiting.Everybody(), *snapshot, nullptr, 100);
   EXPECT_EQ(NamesOf(line), "c");
   EXPECT_EQ(line.gated, 1u);
+}
+
+TEST(WaitingLine, HasAPodThatIsBoundMeanwhileNeitherTwiceNorNowhere) {
+  WaitingPods waiting;
+  waiting.Put(Since(APod("a").Whole(1), 1));
+  const std::vector<WaitingPod> listed = waiting.Everybody();
+  waiting.Remove("uid-a");
+  const auto before = test::SnapshotOf({ANode("n1").Gpus(1)});
+  const auto after = test::SnapshotOf({ANode("n1").Gpus(1).Holding(APod("a").Whole(1), {0})});
+  EXPECT_EQ(NamesOf(LineOf(listed, *before, nullptr, 100)), "a");
+  EXPECT_EQ(NamesOf(LineOf(listed, *after, nullptr, 100)), "");
+  EXPECT_EQ(StillWaiting(listed, *before).size(), 1u);
+  EXPECT_TRUE(StillWaiting(listed, *after).empty());
 }
 
 TEST(WaitingLine, EndsWhereItIsLongEnough) {
   WaitingPods waiting;
   for (const char* name : {"a", "b", "c"}) waiting.Put(Since(APod(name).Whole(1), 1));
-  const WaitingLine line = LineOf(waiting, Snapshot(), nullptr, 2);
+  const WaitingLine line = LineOf(waiting.Everybody(), Snapshot(), nullptr, 2);
   EXPECT_EQ(NamesOf(line), "ab");
   EXPECT_EQ(line.beyond, 1u);
 }
@@ -65,7 +79,7 @@ TEST(WaitingLine, KnowsWhatAGangNeedsNow) {
   waiting.Put({.pod = std::make_shared<const PodRequest>(pod)});
   PodGroups groups;
   groups.Of("coscheduling").Put({.namespace_name = "default", .name = "g", .min_members = 3});
-  EXPECT_EQ(LineOf(waiting, Snapshot(), &groups, 1).pods.at(0).gang.minimum, 3);
+  EXPECT_EQ(LineOf(waiting.Everybody(), Snapshot(), &groups, 1).pods.at(0).gang.minimum, 3);
 }
 
 }  // namespace

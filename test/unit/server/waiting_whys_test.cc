@@ -25,17 +25,20 @@ class WaitingWhysTest : public testing::Test {
   }
   std::vector<std::string> Texts(const std::vector<WaitingPod>& pods) {
     std::vector<std::string> texts;
-    told_ = whys_.Of(pods, snapshot_);
+    told_ = whys_.Of(pods, {snapshot_, policy_});
     for (const wire::WaitingWhy& why : told_.whys) texts.push_back(why.text);
     return texts;
   }
 
   std::shared_ptr<const Snapshot> snapshot_ = Newer();
+  std::shared_ptr<const Extender::Policy> policy_ = std::make_shared<const Extender::Policy>();
+  Extender::Moment of_;  // the last explanation
   Instant now_{};
   Duration takes_{};
   int explained_ = 0;
-  WaitingWhys whys_{[this](const WaitingPod& pod) {
+  WaitingWhys whys_{[this](const Extender::Moment& now, const WaitingPod& pod) {
                       ++explained_;
+                      of_ = now;
                       now_ += takes_;
                       return wire::WaitingWhy{pod.pod->id.name, {}};
                     },
@@ -70,6 +73,21 @@ TEST_F(WaitingWhysTest, OneIsKeptForAWhileAndAsLongAsNothingChanges) {
   snapshot_ = Newer();
   Texts(pods);
   EXPECT_EQ(explained_, 1) << "it is fresh";
+  now_ += WaitingWhys::kFresh;
+  Texts(pods);
+  EXPECT_EQ(explained_, 2);
+}
+
+TEST_F(WaitingWhysTest, OneIsOfTheMomentOfTheList) {
+  Texts({Asking("a", 1)});
+  EXPECT_EQ(of_.snapshot, snapshot_);
+  EXPECT_EQ(of_.policy, policy_);
+}
+
+TEST_F(WaitingWhysTest, AnotherPolicyMayFindAnother) {
+  const std::vector<WaitingPod> pods = {Asking("a", 1)};
+  Texts(pods);
+  policy_ = std::make_shared<const Extender::Policy>();
   now_ += WaitingWhys::kFresh;
   Texts(pods);
   EXPECT_EQ(explained_, 2);
