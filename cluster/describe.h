@@ -121,10 +121,10 @@ template <class Visit>
 void Describe(Visit&& visit, const PodRequest& value) {
   const auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang,
                scheduler, domain, constraints, labels, init_container_count, belongs_on_any_node,
-               classes, checkpointed, device_class, own_to_scheduler] = value;
+               classes, device_class, checkpointed, own_to_scheduler] = value;
   visit(id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
         domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
-        checkpointed, device_class, own_to_scheduler);
+        device_class, checkpointed, own_to_scheduler);
 }
 
 template <class Visit>

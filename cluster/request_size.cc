@@ -44,6 +44,7 @@ PodRequest OutlineOf(const PodRequest& pod, std::string_view why) {
   outline.init_container_count = pod.init_container_count;
   outline.belongs_on_any_node = pod.belongs_on_any_node;
   outline.checkpointed = pod.checkpointed;
+  outline.own_to_scheduler = pod.own_to_scheduler;
   if (pod.device_class.size() <= kMostWordBytes) outline.device_class = pod.device_class;
   return PodRequest(std::as_const(outline));  // a copy is as large as it has to be
 }

@@ -65,6 +65,8 @@ struct FilterAnswer {
 class Extender {
  public:
   static constexpr std::size_t kMaxPendingPods = 1 << 16;  // and PendingPods::kMostBytes
+  // Members of gangs that the waker had no room for; of more the others are not woken.
+  static constexpr std::size_t kMostOwedWakes = 1 << 16;
 
   // References: they outlive the Extender.
   struct Parts {
@@ -312,7 +314,6 @@ class Extender {
   std::shared_ptr<const Policy> policy_ BERTH_GUARDED_BY(policy_mutex_);
   BindsUnderWay under_way_;
   Jobs jobs_;
-  static constexpr std::size_t kMostOwedWakes = 1 << 16;  // of more the others are not woken
   Mutex wakes_mutex_;
   // Members of gangs that the waker had no room for, by UID.
   std::map<std::string, PodId> owed_wakes_ BERTH_GUARDED_BY(wakes_mutex_);

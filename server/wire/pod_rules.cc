@@ -18,9 +18,7 @@ namespace berth::wire {
 namespace {
 
 constexpr std::int64_t kBytesPerMib = 1 << 20;
-constexpr std::ptrdiff_t kMostGpuContainers = 500;  // of one pod
-constexpr std::size_t kMostRefusalBytes = 1024;
-
+constexpr std::ptrdiff_t kMostGpuContainers = 500;
 std::int64_t Times(std::int64_t value, std::int64_t factor) {
   return value > kMostAsked / factor ? kMostAsked : value * factor;
 }
@@ -270,7 +268,6 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
   if (!request.shape.wants_gpu()) parts.constraints.versions = {};
   if (request.refusal.empty()) request.device_class = ClassOfGpus(request.shape);
   ReadGroup(parts, request);
-  if (request.refusal.size() > kMostRefusalBytes) request.refusal.resize(kMostRefusalBytes);
   request.belongs_on_any_node = BelongsOnAnyNode(parts, ask);
   request.own_to_scheduler = parts.own_to_scheduler;
   request.own_to_scheduler.resources = ask.unread || parts.claims_devices;

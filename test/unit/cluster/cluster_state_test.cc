@@ -282,7 +282,9 @@ TEST_F(ClusterStateTest, ListsTheMembersOfAGang) {
   Bound(a, a.On("n", {0}));
   Bound(c, c.On("n", {1}));
   ASSERT_TRUE(state_.Plan(std::vector{PodPlacement{b.Request(), b.On("n", {2})}}));
-  const PodRecords members = state_.GangPods(a.Request().gang.id);
+  const ClusterState::GangContents gang = state_.GangPods(a.Request().gang.id);
+  EXPECT_EQ(gang.snapshot, state_.Current()) << "of the same moment";
+  const PodRecords& members = gang.pods;
   ASSERT_EQ(members.size(), 2U);
   EXPECT_EQ(members[0]->state, PodState::kBound);
   EXPECT_EQ(members[1]->state, PodState::kPlanned);

@@ -49,7 +49,7 @@ class ByClaim : public testing::Test {
   }
   // By node, in the order of their names.
   std::vector<Reason> Filter(const PodRequest& pod) {
-    return extender_.Filter(state_.Current(), pod, All()).reasons;
+    return extender_.Filter(extender_.Now(), pod, All()).reasons;
   }
   Status Bind(const PodRequest& pod, const std::string& node) {
     return test::BindNow(extender_, {pod.id.namespace_name, pod.id.name, pod.id.uid, node});
@@ -119,12 +119,12 @@ TEST_F(ByClaim, PodsThatSayMoreOfTheirGpusStayWhereBerthCanJudge) {
 TEST_F(ByClaim, NodesThatBerthCanJudgeComeFirst) {
   AddAll();
   const PodRequest pod = Pod(APod("p").Whole(2));
-  const auto scores = extender_.Prioritize(state_.Current(), pod, All());
+  const auto scores = extender_.Prioritize(extender_.Now(), pod, All());
   EXPECT_EQ(scores[0], 0);
   EXPECT_EQ(scores[1], 0);
   EXPECT_GE(scores[2], 1);
   const std::vector<NodeIndex> only = {0, 1};
-  EXPECT_EQ(extender_.Prioritize(state_.Current(), pod, only), (std::vector<std::uint8_t>{0, 0}))
+  EXPECT_EQ(extender_.Prioritize(extender_.Now(), pod, only), (std::vector<std::uint8_t>{0, 0}))
       << "kube-scheduler's own scores decide";
 }
 
@@ -175,28 +175,28 @@ TEST_F(ByClaim, VictimsOfKubeSchedulerThereAreAgreedTo) {
   const PodRequest pod = Pod(APod("high").Whole(1).Cpu(60).Priority(100));
   EXPECT_EQ(Filter(pod)[0], Reason::kCpuShort) << "preemption may help";
   const std::vector<NodeVictims> asked = {{"dra", {"uid-low"}}};
-  const auto kept = extender_.Preempt(state_.Current(), pod, asked);
+  const auto kept = extender_.Preempt(extender_.Now(), pod, asked);
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(kept[0].uids, std::vector<std::string>{"uid-low"});
 }
 
 TEST_F(ByClaim, ExplainSaysWhoDecides) {
   for (const char* const name : {"dra", "far"}) Add(ANode(name));
-  const PodExplanation alone = extender_.Explain(Pod(APod("p").Whole(2)));
+  const PodExplanation alone = extender_.Explain(extender_.Now(), Pod(APod("p").Whole(2)));
   EXPECT_EQ(alone.fitting, 0U);
   EXPECT_EQ(alone.by_claim, 2U);
   EXPECT_EQ(alone.sentence,
             "asks for 2 GPUs; fits none of those that Berth judges; kube-scheduler decides by DRA "
             "(DeviceClass gpu.nvidia.com) on 2 nodes without nvidia.com/gpu");
   Add(ANode("plugin").Gpus(4));
-  const PodExplanation both = extender_.Explain(Pod(APod("p").Whole(2)));
+  const PodExplanation both = extender_.Explain(extender_.Now(), Pod(APod("p").Whole(2)));
   EXPECT_EQ(both.fitting, 1U);
   EXPECT_EQ(both.sentence,
             "asks for 2 GPUs; fits 1 of 3 nodes now; best: plugin; kube-scheduler decides by DRA "
             "(DeviceClass gpu.nvidia.com) on 2 nodes without nvidia.com/gpu");
   const PodRequest pod = Pod(APod("there").Whole(2));
   Apply(PodBound{pod, {"dra", 0, 0, {}}});
-  EXPECT_EQ(extender_.Explain(pod).sentence,
+  EXPECT_EQ(extender_.Explain(extender_.Now(), pod).sentence,
             "is on dra with 2 GPUs, which of them is not known: kube-scheduler gave them by DRA "
             "(DeviceClass gpu.nvidia.com)");
 }

@@ -382,8 +382,8 @@ TEST_F(ExtenderTest, APodIsBoundByTheNodeForWhichItsDevicesWereFound) {
   });
   const PodRequest pod = Pod("p", WholeGpus{8});
   for (int i = 0; binder.told < 1'000 && i < 20'000; ++i) {
-    const auto snapshot = extender.Current();
-    (void)extender.Filter(snapshot, pod, Everybody(*snapshot));
+    const Extender::Moment now = extender.Now();
+    (void)extender.Filter(now, pod, Everybody(*now.snapshot));
     (void)test::BindNow(extender, {"ns", "pod-p", "p", "n1"});
   }
   ends = true;

@@ -615,7 +615,9 @@ TEST_F(GangTableTest, ARefusedBindWakesThoseThatDoNotHearOfTheirCondition) {
 TEST_F(GangTableTest, NoBindIsRefusedForTheSakeOfAMemberThatNobodyNeeds) {
   Add(ANode("n").Gpus(1));
   Add(ANode("m").Gpus(1));
-  const auto member = [](const std::string& name) { return Member(name).GangSize(3).GangMinimum(2); };
+  const auto member = [](const std::string& name) {
+    return Member(name).GangSize(3).GangMinimum(2);
+  };
   const APod a = member("a"), b = member("b");
   const APod extra = member("extra").Whole(2);  // fits nowhere
   Arrive({a, b, extra});

@@ -74,12 +74,13 @@ TEST(GangThreads, AGangIsWholeHoweverSlowlyItsBindingsGo) {
                           .Request());
     waiting.Put({.pod = std::make_shared<const PodRequest>(members.back())});
   }
-  const auto snapshot = state.Current();
+  const Extender::Moment now = extender.Now();
+  const auto& snapshot = now.snapshot;
   std::vector<NodeIndex> all(snapshot->size());
   std::iota(all.begin(), all.end(), NodeIndex{0});
   std::vector<std::string> places;
   for (const PodRequest& pod : members) {
-    const FilterAnswer answer = extender.Filter(snapshot, pod, all);
+    const FilterAnswer answer = extender.Filter(now, pod, all);
     ASSERT_TRUE(answer.fits) << pod.id.name << ": " << answer.nowhere;
     const auto fits = std::ranges::find(answer.reasons, Reason::kFits) - answer.reasons.begin();
     places.emplace_back(snapshot->names().name(all[static_cast<std::size_t>(fits)]));
@@ -99,9 +100,9 @@ TEST(GangThreads, AGangIsWholeHoweverSlowlyItsBindingsGo) {
         refused += bound ? 0 : 1;
         ++answered;
       };
-      EXPECT_TRUE(extender.Bind({id.namespace_name, id.name, id.uid,
-                                 places[static_cast<std::size_t>(i)], clock.Now()},
-                                done));
+      EXPECT_TRUE(extender.Bind(
+          {id.namespace_name, id.name, id.uid, places[static_cast<std::size_t>(i)], clock.Now()},
+          done));
     }
     const Instant deadline = clock.Now() + seconds(40);
     while (answered < kMembers && clock.Now() < deadline) std::this_thread::yield();

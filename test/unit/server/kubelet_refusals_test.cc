@@ -496,6 +496,18 @@ TEST_F(KubeletRefusalsTest, WhatIsRememberedOfANodeIsBounded) {
       << "the last stay";
 }
 
+TEST_F(KubeletRefusalsTest, OfTooManyPodsTheFirstAreNotAskedAbout) {
+  Bind("a", "dead");
+  const auto start = refusals_.Begins("uid-a", "dead");
+  ASSERT_TRUE(start);
+  const int pods = static_cast<int>(KubeletRefusals::kMostWaiting) + 50;
+  for (int i = 0; i < pods; ++i) {
+    refusals_.Vanished({"uid-" + std::to_string(i), "ns", "p" + std::to_string(i)}, *start);
+  }
+  for (int looks = 0; looks < pods; ++looks) refusals_.Look();
+  EXPECT_EQ(asked_, static_cast<int>(KubeletRefusals::kMostWaiting));
+}
+
 TEST_F(KubeletRefusalsTest, AnotherMachineOfThatNameTakesThemAll) {
   ask_ = {.gpus = 6};
   Place("a", "numa");

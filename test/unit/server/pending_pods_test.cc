@@ -105,7 +105,7 @@ TEST(PendingPods, RulesOfModelsAndOfGpusCountLikeEverythingElse) {
   PendingPods pods(65'536);
   for (int i = 0; i < 1500; ++i) {
     PodRequest pod = Pod(std::to_string(i));
-    if (i % 3 == 0) pod.shape.model_rules.resize(5000, {true, "an old model of gpu"});
+    if (i % 3 == 0) pod.shape.model_rules = ModelRules({{true, std::string(200'000, 'x')}});
     if (i % 3 == 1) pod.shape.gpu_rules = {{true, std::string(200'000, 'x')}};
     if (i % 3 == 2) {
       pod.shape.neighbours.near = {{std::string(200'000, 'x'), LabelOperator::kExists, {}}};

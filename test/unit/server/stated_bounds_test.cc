@@ -2,6 +2,7 @@
 //
 // The bounds that SECURITY.md states are those that are in use. That each is kept is for the tests
 // of what it bounds, some of them with smaller numbers; test/arch/stated_bounds.txt names them all.
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -14,11 +15,14 @@
 #include "scoring/explain/what_if.h"
 #include "scoring/profile_tables.h"
 #include "server/extender/extender.h"
+#include "server/extender/gang_table.h"
 #include "server/extender/pending_pods.h"
 #include "server/extender/recent_decisions.h"
 #include "server/extender/refused_pods.h"
 #include "server/http/http_server.h"
 #include "server/http_options.h"
+#include "server/kube/api_pod_waker.h"
+#include "server/kube/kubelet_refusals.h"
 #include "server/kube/paged_list.h"
 #include "server/kube/reflector.h"
 #include "server/pages/page_writer.h"
@@ -64,7 +68,14 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(RefusedPods::kMostBytes, 32 * kMiB);
   EXPECT_EQ(RefusedPods::kMostPods, 4'096u);
   EXPECT_EQ(Log::kMostHeldBytes, kMiB);
+  EXPECT_EQ(GangTable::kMostGangs, 16'384u);
+  EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);
+  EXPECT_EQ(kube::ApiPodWaker::kMostWaiting, 1'024u);
+  EXPECT_EQ(kube::KubeletRefusals::kMostWaiting, 200u);
+  EXPECT_EQ(kube::KubeletRefusals::kMostRunning, 4'096u);
+  EXPECT_EQ(kube::KubeletRefusals::kForgotten, std::chrono::hours(24));
   EXPECT_EQ(kMostRequestBytes, 2 * kMiB);
+  EXPECT_EQ(kMostRefusalBytes, 1'000u);
   EXPECT_EQ(kMostLabelBytes, 64 * kKiB);
   EXPECT_EQ(wire::kMostNameBytes, 253u);
   EXPECT_EQ(wire::kMostUidBytes, 507u);
@@ -95,7 +106,7 @@ TEST(StatedBounds, OfTheTablesOfAPlan) {
 
 RequestShape LargeShape(int i, std::size_t bytes) {
   RequestShape shape = test::APod("p").Whole(1).CpuMilli(i).Shape();
-  shape.model_rules = {{true, std::string(bytes, 'x')}};
+  shape.model_rules = ModelRules({{true, std::string(bytes, 'x')}});
   return shape;
 }
 
