@@ -133,6 +133,30 @@ std::vector<int> NamedBy(const Placement& placement) {
   return named;
 }
 
+// Whether it names a GPU by its index that the node does not have at present: its device plugin may
+// have been restarted.
+bool NamesAbsentGpu(const Placement& placement, const NodeSpec* node) {
+  return node != nullptr && std::ranges::any_of(placement.grants, [node](const DeviceGrant& grant) {
+           return grant.uuid.empty() && node->FindGpu(grant.gpu) == nullptr;
+         });
+}
+
+// `said`, with the devices that are held.
+Placement Kept(Placement said, const Placement& held) {
+  said.grants = held.grants;
+  said.mig = held.mig;
+  return said;
+}
+
+// Whether what is known so far leaves something open, and what is said now may be the same.
+bool MayBeMoreExact(const Placement& known, const Placement& said) {
+  if (!HasNamedGrants(known) || !HasDevices(said)) return false;
+  return std::ranges::all_of(known.grants, [&said](const DeviceGrant& grant) {
+    return !grant.uuid.empty() ||
+           std::ranges::find(said.grants, grant.gpu, &DeviceGrant::gpu) != said.grants.end();
+  });
+}
+
 }  // namespace
 
 bool Specifies(const Placement& known, const Placement& said) {
@@ -167,8 +191,9 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
   const Placement first_said = waits ? entry->second.said : bound.placement;
   const Placement first = WithIndices(first_said, node);
   const bool anew = has && held->said != nullptr && *held->said == bound.placement;
+  if (anew && !waits && NamesAbsentGpu(bound.placement, node)) return Kept(said, held->placement);
   const bool known = has && held->state == PodState::kBound && !waits && !anew &&
-                     !HasNamedGrants(held->placement);  // it may only be said more exactly
+                     !MayBeMoreExact(held->placement, said);
   // It was bound with what was reserved for it here, whatever others have claimed meanwhile.
   const bool is_ours = has && held->state == PodState::kReserved && HasDevices(said) &&
                        Specifies(held->placement, said);
@@ -186,13 +211,8 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
     Forget(uid);
     return said;
   }
-  Placement believed = said;
-  believed.grants = first.grants;
-  believed.mig = first.mig;
-  if (known) {
-    believed.grants = held->placement.grants;
-    believed.mig = held->placement.mig;
-  } else if (IsHeldByOthers(first, uid, there, node)) {
+  Placement believed = Kept(said, known ? held->placement : first);
+  if (!known && IsHeldByOthers(first, uid, there, node)) {
     const bool reserved = has && held->state == PodState::kReserved;
     believed.grants = reserved ? held->placement.grants : std::vector<DeviceGrant>();
   }
@@ -203,11 +223,7 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
 
 // What it was reserved here it keeps: nothing better is known.
 Placement DeviceDisputes::DisputeLack(const PodBound& bound, const PodRecord* held) {
-  Placement believed = bound.placement;
-  if (held != nullptr) {
-    believed.grants = held->placement.grants;
-    believed.mig = held->placement.mig;
-  }
+  Placement believed = held == nullptr ? bound.placement : Kept(bound.placement, held->placement);
   const char* const problem =
       "is not there any more, though Berth chose the pod's devices (berth.dev/decision)";
   Begin({.dispute = {bound.pod.id, problem},

@@ -82,7 +82,8 @@ class WaitingPods {
   [[nodiscard]] std::vector<WaitingPod> Everybody() const BERTH_EXCLUDES(mutex_);
   // One of them by its UID.
   [[nodiscard]] std::optional<WaitingPod> Find(const std::string& uid) const BERTH_EXCLUDES(mutex_);
-  // One of them by its name, for people: it visits all of them; of several, one that was deleted and its successor, the last added.
+  // One of them by its name, for people: it visits all of them; of several, one that was deleted
+  // and its successor, the last added.
   [[nodiscard]] std::optional<WaitingPod> FindNamed(std::string_view namespace_name,
                                                     std::string_view name) const
       BERTH_EXCLUDES(mutex_);

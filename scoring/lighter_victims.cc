@@ -48,8 +48,8 @@ Room Larger(const Room& a, const Room& b) {
           std::max(a.ephemeral_bytes, b.ephemeral_bytes), std::max(a.gpu_milli, b.gpu_milli)};
 }
 
-// What has to come free for the pod at least. What it does not ask for may be taken beyond all there
-// is: pods are bound past everybody.
+// What has to come free for the pod at least. What it does not ask for may be taken beyond all
+// there is: pods are bound past everybody.
 Room Lacking(const Node& node, const RequestShape& shape) {
   const auto lacking = [](std::int64_t asked, std::int64_t free) {
     return asked == 0 ? 0 : asked - free;

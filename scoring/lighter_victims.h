@@ -2,12 +2,13 @@
 //
 // LighterVictims: pods to evict in place of those that kube-scheduler would, which lose less work.
 //
-// Of pods of equal priority kube-scheduler evicts those that started last, whatever they have saved.
-// A set takes the place of the proposed one if it
+// Of pods of equal priority kube-scheduler evicts those that started last, whatever they have
+// saved. A set takes the place of the proposed one if it
 //   1. loses less work (WorkLost), in fewer pods where several lose as little;
 //   2. has no more pods, of which the most important is no more important than theirs, nor the
 //      second most important, and so on: the node is as good a choice as it was;
-//   3. exceeds disruption budgets with no more pods. They are counted as kube-scheduler counts them:
+//   3. exceeds disruption budgets with no more pods. They are counted as kube-scheduler counts
+//   them:
 //      it prefers pods that exceed none, and evicts others where it must;
 //   4. makes room for all that Berth judges: GPUs, CPU, memory, disk;
 //   5. differs from the proposed one by single pods with GPUs: bound ones, of no gang, not ending;

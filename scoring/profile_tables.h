@@ -33,8 +33,8 @@ class ProfileTables {
   // The number of tables, of one request shape each or of shapes that differ in wishes alone; the
   // least recently used one is dropped first.
   static constexpr std::size_t kMaxShapes = 512;
-  // About what the shapes themselves take (HeldBytes): tenants make them large. Beyond it tables are
-  // dropped in the same order.
+  // About what the shapes themselves take (HeldBytes): tenants make them large. Beyond it tables
+  // are dropped in the same order.
   static constexpr std::size_t kMostShapeBytes = std::size_t{16} << 20;
 
   // effort: of one decision on a table.

@@ -217,12 +217,6 @@ Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& po
   // Only what comes apart the same way again has been put together right.
   BERTH_TRY_STATUS(CheckSame(GrantsByContainer(pod, placement), std::move(containers.gpus)));
   BERTH_TRY_STATUS(CheckSame(MigByContainer(pod, placement), std::move(containers.mig)));
-  const auto part = std::ranges::find_if(placement.grants, [share](const DeviceGrant& grant) {
-    return share == nullptr && grant.milli != kMilliPerGpu;
-  });
-  if (part != placement.grants.end()) {
-    return Invalid("containers: want whole GPUs, got " + TextOf(std::vector{*part}));
-  }
   const MigSlices* const mig = pod.shape.mig();
   const int wanted = mig != nullptr ? mig->count() : pod.shape.gpu_count();
   const auto got = static_cast<int>(placement.grants.size() + placement.mig.size());

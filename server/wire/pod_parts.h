@@ -27,8 +27,9 @@ namespace berth::wire {
 inline constexpr std::int64_t kMostAsked = std::int64_t{1} << 52;
 inline std::int64_t Capped(std::int64_t amount) { return std::min(amount, kMostAsked); }
 
-// What an annotation of a pod may have: pods are written by tenants, and thousands of them are kept.
-// Records of devices (DialectKeys::grants) are read and not kept, and may be as long as they are.
+// What an annotation of a pod may have: pods are written by tenants, and thousands of them are
+// kept. Records of devices (DialectKeys::grants) are read and not kept, and may be as long as they
+// are.
 inline constexpr std::size_t kMostAnnotationBytes = 8192;
 inline constexpr std::size_t kMostListed = 64;  // words, models or UUIDs of one list
 
@@ -94,8 +95,8 @@ struct PodParts {
   std::optional<std::int64_t> pod_memory_bytes;
   // Those that some dialect reads (dialect.h).
   std::map<std::string, std::string, std::less<>> annotations;
-  // The first of them that is longer than kMostAnnotationBytes, of which only the beginning is kept,
-  // and how long it is.
+  // The first of them that is longer than kMostAnnotationBytes, of which only the beginning is
+  // kept, and how long it is.
   std::pair<std::string, std::size_t> too_long = {};
   std::string problem;  // the first thing that could not be read; empty = none
   int priority = 0;

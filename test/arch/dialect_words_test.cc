@@ -88,10 +88,12 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
       {"intel", {"topology/gpu_vendor.cc"}},
       // An API of Kubernetes: ResourceClaims hold GPUs, whoever's driver it is.
       {"dra",
-       {"cluster/mig_offers.h", "scoring/mig/mig_policy.cc", "scoring/mig/mig_policy.h",
+       {"cluster/mig_offers.h", "cluster/pod_request.h", "scoring/by_claim.h",
+        "scoring/explain/explain_pod.cc", "scoring/mig/mig_policy.cc", "scoring/mig/mig_policy.h",
         "scoring/mig/mig_report.cc", "scoring/mig/mig_report.h", "scoring/mig/offer_choice.h",
-        "server/pages/mig_metrics.cc", "server/serve.cc", "server/wire/pod_rules.cc",
-        "server/wire/pod_rules.h", "topology/machine_types.cc", "topology/mig/mig_catalog.cc",
+        "server/pages/explain_pages.cc", "server/pages/mig_metrics.cc", "server/serve.cc",
+        "server/wire/explain_json.cc", "server/wire/pod_rules.cc", "server/wire/pod_rules.h",
+        "topology/machine_types.cc", "topology/mig/mig_catalog.cc",
         "topology/mig/mig_start_rule.h"}},
       // A way to share GPUs, beside time slicing, which plugins of several make use of.
       {"mps",

@@ -132,11 +132,6 @@ TEST(DevicesAnnotation, ErrorsNameThePath) {
            {text(R"({"other":{"gpus":[{"index":1,"milli":1000}]}})"),
             "containers.main: want GPU 1: 1000 milli, 0 MiB, got no GPU"},
            {text("{}"), "containers: want 1 GPUs, got 0"},
-           // Who may write the pod would have others put on the GPU that it takes wholly.
-           {text(R"({"main":{"gpus":[{"index":1,"milli":10,"memory_mib":7}]}})"),
-            "containers: want whole GPUs, got GPU 1: 10 milli, 7 MiB"},
-           {text(R"({"main":{"gpus":[{"index":1}]}})"),
-            "containers: want whole GPUs, got GPU 1: 0 milli, 0 MiB"},
        }) {
     EXPECT_EQ(ErrorOf(c.text, pod), c.message) << c.text;
   }

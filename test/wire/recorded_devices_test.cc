@@ -208,6 +208,8 @@ Texts BerthRecord(int gpus, int milli, std::int64_t memory_mib) {
 TEST(RecordedDevices, OfBerthsOwnHaveTheAmountsOfTheRequestToo) {
   ExpectUnknown(BooksOf(PlainNode(), PodWithGpus("u", kGpus), BerthRecord(kGpus, 1, 1)), 8000,
                 "whole GPUs");
+  ExpectUnknown(BooksOf(PlainNode(), PodWithGpus("u", 1), BerthRecord(1, 10, 7)), 1000,
+                "others would be put on the GPU that it takes wholly");
   const auto free = [](const Json& asks, const Texts& record) {
     AgentWorld world(PlainNode(), Giving());
     const auto& [key, value] = *record.begin();

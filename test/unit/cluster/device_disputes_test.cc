@@ -89,6 +89,24 @@ TEST_F(DeviceDisputesTest, WhatWasSaidFirstIsKept) {
   EXPECT_EQ(Free(), (Gpus{1000, 1000, 1000, 1000}));
 }
 
+// A share by compute takes as much of the GPU's memory; how much that is, its node says.
+TEST_F(DeviceDisputesTest, AShareOnANodeThatIsNotKnownYetKeepsItsGpuWhateverItsAnnotationSays) {
+  const APod share = APod("share").Share(800);
+  Placement said = share.On("late", {});
+  said.grants = {{.gpu = 2, .milli = 800, .memory_mib = 0, .memory_milli = 800}};
+  Apply(PodBound{share.Request(), said, true});
+  Placement other = said;
+  other.grants.front().gpu = 1;
+  for (const Placement& forged : {share.On("late", {}), other}) {
+    Apply(PodBound{share.Request(), forged, true});
+    EXPECT_EQ(GpusOf(share), Gpus{2});
+  }
+  for (const int gpus : {4, 0, 4}) {  // the device plugin is restarted
+    Apply(NodeUpserted{test::ANode("late").Gpus(gpus).Spec()});
+    EXPECT_EQ(GpusOf(share), Gpus{2}) << gpus;
+  }
+}
+
 TEST_F(DeviceDisputesTest, WhatElseChangesOfAPodIsTakenAlsoWhenItsDevicesAreNot) {
   Up(ANode("n").Gpus(2).Cpu(16));
   APod pod = APod("a").Whole(1).Cpu(4);

@@ -165,8 +165,15 @@ TEST_F(ByClaim, AGangIsPlannedOnlyWhereSomeNodeOffersTheResource) {
   };
   EXPECT_EQ(Filter(member("a")), (std::vector{kFits, kFits}));
   ASSERT_TRUE(Bind(member("a"), "dra"));
+  Apply(PodBound{member("a"), {"dra", 0, 0, {}}});
+  waiting_.Remove(member("a").id.uid);
+  const auto alone = [](const std::string& name) {
+    return Pod(APod(name).Whole(3).Gang("berth:default/other").GangSize(2));
+  };
   Add(ANode("plugin").Gpus(4));
-  EXPECT_EQ(Filter(member("b")), (std::vector(3, Reason::kGangIncomplete)));
+  EXPECT_EQ(Filter(alone("c")), (std::vector(3, Reason::kGangIncomplete)));
+  const std::vector<Reason> rest = Filter(member("b"));
+  EXPECT_EQ(rest[2], kFits) << "what its gang lacks is planned where Berth knows the GPUs";
 }
 
 TEST_F(ByClaim, VictimsOfKubeSchedulerThereAreAgreedTo) {
