@@ -170,9 +170,9 @@ void ClusterState::DisputeUnknownDevices(const NodeSpec& spec) {
 }
 
 DeviceDisputes::SpecOf ClusterState::Specs() const {
-  return [&specs = specs_](std::string_view node) -> const NodeSpec* {
-    const auto spec = specs.find(node);
-    return spec == specs.end() ? nullptr : spec->second.get();
+  return [specs = &specs_](std::string_view node) -> const NodeSpec* {
+    const auto spec = specs->find(node);
+    return spec == specs->end() ? nullptr : spec->second.get();
   };
 }
 

@@ -129,7 +129,7 @@ std::vector<int> NamedBy(const Placement& placement) {
   }
   if (!placement.mig.empty()) named.push_back(kMigDevice);
   std::ranges::sort(named);
-  named.erase(std::ranges::unique(named).begin(), named.end());
+  named.erase(std::unique(named.begin(), named.end()), named.end());
   return named;
 }
 
@@ -383,7 +383,7 @@ std::vector<DisputeChange> DeviceDisputes::TakeChanges(const SpecOf& spec_of) {
 }
 
 std::string DevicesText(const Placement& placement) {
-  constexpr std::size_t kMostNamed = 8;
+  constexpr std::size_t kMostDevicesNamed = 8;
   std::vector<std::string> devices;
   for (const DeviceGrant& grant : placement.grants) {
     devices.push_back("GPU " + (grant.uuid.empty() ? std::to_string(grant.gpu) : grant.uuid));
@@ -393,11 +393,11 @@ std::string DevicesText(const Placement& placement) {
   }
   for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
   std::string text;
-  for (std::size_t i = 0; i < std::min(devices.size(), kMostNamed); ++i) {
+  for (std::size_t i = 0; i < std::min(devices.size(), kMostDevicesNamed); ++i) {
     text += (i == 0 ? "" : ", ") + devices[i];
   }
-  if (devices.size() > kMostNamed) {
-    text += " and " + std::to_string(devices.size() - kMostNamed) + " more";
+  if (devices.size() > kMostDevicesNamed) {
+    text += " and " + std::to_string(devices.size() - kMostDevicesNamed) + " more";
   }
   return text.empty() ? "no device" : text;
 }

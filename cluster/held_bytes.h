@@ -65,7 +65,7 @@ class OwnedBytes {
   }
   template <class... Kinds>
   void Add(const std::variant<Kinds...>& value) {
-    std::visit([this](const auto& kind) { Add(kind); }, value);
+    std::visit([&](const auto& kind) { Add(kind); }, value);
   }
   template <class T>
   void Add(const std::shared_ptr<T>& value) {

@@ -60,7 +60,9 @@ FilterAnswer Extender::Filter(const Moment& now, const PodRequest& pod,
   FilterAnswer answer;
   answer.fits = !judged.fitting.empty() || (some_unknown && ReasonOfUnknown(pod) == Reason::kFits);
   if (!judged.fitting.empty()) {
-    const auto is_judged = [&](NodeIndex node) { return !GetsClaimOn(snapshot->node(node), pod); };
+    const auto is_judged = [&pod, &nodes = *now.snapshot](NodeIndex node) {
+      return !GetsClaimOn(nodes.node(node), pod);
+    };
     if (std::ranges::all_of(judged.fitting, is_judged)) {
       recent_.Remember(snapshot, pod.shape, judged.fitting, judged.pull);
     }

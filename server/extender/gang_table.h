@@ -187,7 +187,7 @@ class GangTable {
   // How long binds of the gang are held.
   [[nodiscard]] Duration HoldOf(const Unit& unit) const BERTH_REQUIRES(mutex_);
 
-  [[nodiscard]] bool IsBeingBound(std::string_view uid) const BERTH_REQUIRES(mutex_);
+  [[nodiscard]] bool IsBeingBound(std::string_view uid) const;
   // Sees to it that the pod is in a plan: kFits, and it is, or it goes alone; else why not.
   Reason FindPlace(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
                    Instant now, GangActions& actions) BERTH_REQUIRES(mutex_);

@@ -220,14 +220,14 @@ WaitingPod Large(const std::string& name, std::size_t bytes, const std::string& 
   return {.pod = std::make_shared<const PodRequest>(std::move(pod))};
 }
 
-constexpr std::size_t kMost = 1'000'000;
+constexpr std::size_t kMostBytes = 1'000'000;
 
 TEST(WaitingPodsMemory, TheLargestAreKeptInOutlineAndTheOthersWhole) {
-  WaitingPods waiting({}, kMost);
+  WaitingPods waiting({}, kMostBytes);
   for (int i = 0; i < 100; ++i) {
     waiting.Put(Large("small-" + std::to_string(i), 1000));
     waiting.Put(Large("large-" + std::to_string(i), 200'000));
-    EXPECT_LE(waiting.bytes(), kMost);
+    EXPECT_LE(waiting.bytes(), kMostBytes);
   }
   EXPECT_EQ(waiting.Everybody().size(), 200u);
   int outlined = 0;
@@ -255,7 +255,7 @@ TEST(WaitingPodsMemory, SmallOnesAreKeptWholeWhateverTheirNumber) {
 }
 
 TEST(WaitingPodsMemory, AChangeMakesOneWholeWhenThereIsRoomAgain) {
-  WaitingPods waiting({}, kMost);
+  WaitingPods waiting({}, kMostBytes);
   waiting.Put(Large("b", 500'000));
   waiting.Put(Large("a", 600'000));  // the larger one goes first
   EXPECT_EQ(waiting.FindNamed("default", "a")->pod->labels, nullptr);
@@ -269,7 +269,7 @@ TEST(WaitingPodsMemory, AChangeMakesOneWholeWhenThereIsRoomAgain) {
 }
 
 TEST(WaitingPodsMemory, AMemberInOutlineStaysInItsGangAndItsNewsIsNone) {
-  WaitingPods waiting({}, kMost);
+  WaitingPods waiting({}, kMostBytes);
   waiting.Put(Large("m", 600'000, "ns/g"));
   waiting.Put(Large("other", 590'000));
   const GangId gang = GangId::Of("ns/g");
@@ -284,7 +284,7 @@ TEST(WaitingPodsMemory, AMemberInOutlineStaysInItsGangAndItsNewsIsNone) {
 
 TEST(WaitingPodsMemory, ArrivalsThatAreHeldBackAreSmallAndFew) {
   std::size_t arrived = 0;
-  WaitingPods waiting([&arrived](const WaitingPods::Pods& pods) { arrived += pods.size(); }, kMost);
+  WaitingPods waiting([&arrived](const WaitingPods::Pods& pods) { arrived += pods.size(); }, kMostBytes);
   waiting.HoldArrivalsBack();
   for (int i = 0; i < 50; ++i) waiting.Put(Large("l-" + std::to_string(i), 200'000));
   for (int i = 0; i < 5; ++i) waiting.Put(Large("s-" + std::to_string(i), 1000));

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -316,7 +315,8 @@ std::vector<std::pair<std::string, Json>> LargePods() {
   for (const wire::Dialect& dialect : *test::AllDialects()) {
     const wire::DialectKeys keys = dialect.keys();
     for (const auto& list : {keys.of_pods, keys.grants}) {
-      for (std::string key : list | std::views::transform([](auto k) { return std::string(k); })) {
+      for (const auto name : list) {
+        std::string key(name);
         if (key.ends_with('/') || key.ends_with('-')) key += "main";
         for (const std::string& text : texts) add(key)["metadata"]["annotations"][key] = text;
       }
