@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -152,8 +154,15 @@ func TestWholeGPUsThatDRAGivesOutByTheNameOfTheResourceAreLeftToKubeScheduler(t 
 	// Nothing is left, and kube-scheduler knows it.
 	plane.CreatePods(harness.Pod("third", two))
 	plane.WaitPending("third", 30*time.Second)
+	page := "/debug/pods/" + harness.Namespace + "/third"
+	harness.Eventually(t, "Berth to hear of the pod", 10*time.Second, func() error {
+		if got := status(t, http.DefaultClient, http.MethodGet, berth.URL+page); got != http.StatusOK {
+			return fmt.Errorf("%s: %d", page, got)
+		}
+		return nil
+	})
 	harness.Eventually(t, "Berth to say who decides", 10*time.Second, func() error {
-		return contains(berth.Page("/debug/pods/"+harness.Namespace+"/third"), "kube-scheduler decides by DRA (DeviceClass gpu.nvidia.com)")
+		return contains(berth.Page(page), "kube-scheduler decides by DRA (DeviceClass gpu.nvidia.com)")
 	})
 	for _, count := range []string{"berth_audit_double_grants 0", "berth_pods_without_devices 0"} {
 		if err := contains(berth.Metrics(), count); err != nil {
