@@ -284,7 +284,8 @@ TEST(WaitingPodsMemory, AMemberInOutlineStaysInItsGangAndItsNewsIsNone) {
 
 TEST(WaitingPodsMemory, ArrivalsThatAreHeldBackAreSmallAndFew) {
   std::size_t arrived = 0;
-  WaitingPods waiting([&arrived](const WaitingPods::Pods& pods) { arrived += pods.size(); }, kMostBytes);
+  WaitingPods waiting([&arrived](const WaitingPods::Pods& pods) { arrived += pods.size(); },
+                      kMostBytes);
   waiting.HoldArrivalsBack();
   for (int i = 0; i < 50; ++i) waiting.Put(Large("l-" + std::to_string(i), 200'000));
   for (int i = 0; i < 5; ++i) waiting.Put(Large("s-" + std::to_string(i), 1000));
