@@ -56,7 +56,7 @@ inline constexpr std::string_view kPlanBroken =
 inline constexpr std::string_view kFirstRefused = "the first bind of the pod's group was refused";
 inline constexpr std::string_view kNoSize = "nothing says any more how large the pod's group is";
 inline constexpr std::string_view kTooManyGangs =
-    "too many pod groups wait: Berth remembers 16384, and this one is looked at when one has gone";
+    "too many pod groups wait (16384); Berth looks at this one when another has ended";
 inline constexpr std::string_view kWaking = "the others of the pod's group are being woken";
 
 inline Error Conflict(std::string_view text) { return {Errc::kConflict, std::string(text)}; }

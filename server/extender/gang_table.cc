@@ -15,6 +15,8 @@ void GangTable::Use(Settings settings) {
   settings_ = std::move(settings);
 }
 
+static_assert(GangTable::kMostGangs == 16'384);  // gangs::kTooManyGangs says it
+
 bool GangTable::Concerns(const Settings& settings, const PodRequest& pod) {
   if (pod.gang.empty() || !pod.refusal.empty()) return false;
   if (!pod.gang.minimum && pod.gang.object != Gang::Object::kMissing) return false;
