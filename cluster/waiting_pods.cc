@@ -267,10 +267,12 @@ std::shared_ptr<const PodRequest> WaitingPods::AnyMember(const GangId& gang) con
   return nullptr;
 }
 
-std::vector<GangId> WaitingPods::Gangs() const {
+std::vector<GangId> WaitingPods::GangsSince(std::uint64_t change) const {
   std::vector<GangId> gangs;
   const MutexLock lock(mutex_);
-  for (const auto& [gang, unit] : by_gang_) gangs.push_back(gang);
+  for (const auto& [gang, unit] : by_gang_) {
+    if (unit.changed > change) gangs.push_back(gang);
+  }
   return gangs;
 }
 

@@ -96,7 +96,9 @@ class WaitingPods {
   [[nodiscard]] std::shared_ptr<const PodRequest> AnyMember(const GangId& gang) const
       BERTH_EXCLUDES(mutex_);
   // The gangs that have pods here, gated ones and those of any scheduler too.
-  [[nodiscard]] std::vector<GangId> Gangs() const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::vector<GangId> Gangs() const { return GangsSince(0); }
+  // Of these, those whose pods have changed after that change.
+  [[nodiscard]] std::vector<GangId> GangsSince(std::uint64_t change) const BERTH_EXCLUDES(mutex_);
   // The number of the last change of any gang's pods / of that gang's: it grows, and no two changes
   // have one number. 0 while the gang has none.
   [[nodiscard]] std::uint64_t changes() const BERTH_EXCLUDES(mutex_);

@@ -10,27 +10,52 @@
 
 namespace berth {
 
+// kube-scheduler may need some seconds to come with all of them: no less than gangs::kShortestHold.
+Duration GangTable::HoldOf(const Settings& settings, const Unit& unit) {
+  if (!unit.roll.says.hold) return settings.hold;
+  return std::clamp(*unit.roll.says.hold, std::min(gangs::kShortestHold, settings.hold),
+                    settings.hold);
+}
+
+void GangTable::Fail(const BindsUnderWay::Entry& bind, std::string_view why, Instant now,
+                     GangActions& actions) {
+  if (lets_go_) {
+    actions.answers.emplace_back(bind, tl::unexpected(gangs::Conflict(why)));
+    return;
+  }
+  const MutexLock lock(mutex_);
+  failing_.push_back({bind, gangs::Conflict(why), now + gangs::kFailsAfter});
+}
+
 bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
                      const std::shared_ptr<const PodRequest>& pod, Instant now,
                      GangActions& actions) {
-  const MutexLock lock(mutex_);
-  if (!Takes(*pod) || !pod->gang.minimum) return false;
-  Unit* const known = UnitOf(*pod, now);
+  const std::shared_ptr<const Settings> settings = this->settings();
+  if (!Takes(*settings, *pod) || !pod->gang.minimum) return false;
+  const std::shared_ptr<Unit> known = UnitOf(*pod, now);
   if (known == nullptr) {
-    failing_.push_back({bind, gangs::Conflict(gangs::kTooManyGangs), now + gangs::kFailsAfter});
+    Fail(bind, gangs::kTooManyGangs, now, actions);
     return true;
   }
   Unit& unit = *known;
+  const MutexLock lock(unit.mutex);
   const std::string& uid = pod->id.uid;
-  const Instant asked = bind->request.asked.value_or(now);
-  unit.asleep.erase(uid);
-  const auto planned = unit.plan.find(uid);
-  const bool is_there = planned != unit.plan.end() && planned->second.node == bind->request.node;
-  if (is_there && unit.phase == Unit::Phase::kPlanned && !unit.began) {
+  unit.wait.asleep.erase(uid);
+  const auto planned = unit.plan.members.find(uid);
+  const bool is_there =
+      planned != unit.plan.members.end() && planned->second.node == bind->request.node;
+  const auto hold = [&] {
     planned->second.bind = bind;
     planned->second.held = now;
-    planned->second.until = asked + HoldOf(unit);
-    unit.touched = now;
+    planned->second.until = bind->request.asked.value_or(now) + HoldOf(*settings, unit);
+    unit.plan.touched = now;
+  };
+  if (is_there && unit.plan.phase == GangPlanned::Phase::kPlanned && !unit.roll.began) {
+    if (settings->most_held > 0 && unit.plan.held() >= settings->most_held) {
+      Fail(bind, gangs::kNoPlan, now, actions);  // the gang can do without it
+      return true;
+    }
+    hold();
     if (!IsReady(unit, now)) return true;  // by far the most
     const Roster roster = RosterOf(unit, pod);
     Note(unit, roster, now);
@@ -39,73 +64,65 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
   }
   const Roster roster = RosterOf(unit, pod);
   Note(unit, roster, now);
-  if (unit.phase == Unit::Phase::kCommitting && unit.first == uid) {
+  if (unit.plan.phase == GangPlanned::Phase::kCommitting && unit.plan.first == uid) {
     if (IsStillWhole(unit, roster, actions) && !lets_go_) return false;
-    unit.phase = Unit::Phase::kPlanned;
+    unit.plan.FirstIsOver();
   }
-  if (is_there && unit.began) return false;
+  if (is_there && unit.roll.began) return false;
   if (is_there) {
-    planned->second.bind = bind;
-    planned->second.held = now;
-    planned->second.until = asked + HoldOf(unit);
+    hold();
     return true;
   }
-  if (!unit.plan.contains(uid) && (MayGo(unit, roster, *pod, now) || unit.alone.contains(uid))) {
+  if (!unit.plan.members.contains(uid) &&
+      (MayGo(unit, roster, *pod, now) || unit.roll.alone.contains(uid))) {
     return false;
   }
-  if (lets_go_) {
-    actions.answers.emplace_back(bind, tl::unexpected(gangs::Conflict(gangs::kNoPlan)));
-  } else {
-    failing_.push_back({bind, gangs::Conflict(gangs::kNoPlan), now + gangs::kFailsAfter});
-  }
+  Fail(bind, gangs::kNoPlan, now, actions);
   return true;
 }
 
 void GangTable::Ended(const PodRequest& pod, const Status& bound, Instant now,
                       GangActions& actions) {
-  const MutexLock lock(mutex_);
-  const auto entry = units_.find(pod.gang.id);
-  if (entry == units_.end()) return;
-  Unit& unit = entry->second;
+  const std::shared_ptr<Unit> known = Find(pod.gang.id);
+  if (known == nullptr) return;
+  Unit& unit = *known;
+  const MutexLock lock(unit.mutex);
   const std::string& uid = pod.id.uid;
-  unit.alone.erase(uid);
-  unit.excluded.erase(uid);
-  if (unit.phase != Unit::Phase::kCommitting || unit.first != uid) {
-    if (bound) unit.plan.erase(uid);
-    return;
-  }
-  if (bound) {
-    unit.plan.erase(uid);
-    return Begin(unit, pod.id, now, actions);
-  }
+  unit.roll.alone.erase(uid);
+  unit.plan.excluded.erase(uid);
+  const bool is_first =
+      unit.plan.phase == GangPlanned::Phase::kCommitting && unit.plan.first == uid;
+  if (bound) unit.plan.Drop(uid);
+  if (!is_first) return;
+  if (bound) return Begin(unit, pod.id, now, actions);
   if (bound.error().code == Errc::kUnavailable) return;  // Look finds out
-  unit.plan.erase(uid);
-  unit.phase = Unit::Phase::kPlanned;
+  unit.plan.Drop(uid);
+  unit.plan.FirstIsOver();
   if (bound.error().code == Errc::kNotFound) return;  // the next one is tried, if enough are left
   Abort(unit, gangs::Conflict(gangs::kFirstRefused), "first_refused", now, actions);
 }
 
-bool GangTable::IsReady(const Unit& unit, Instant now) const {
-  const auto ready = std::ranges::count_if(unit.plan, [now](const auto& entry) {
-    const Unit::Member& member = entry.second;
+bool GangTable::IsReady(const Unit& unit, Instant now) {
+  const auto ready = std::ranges::count_if(unit.plan.members, [now](const auto& entry) {
+    const GangPlanned::Member& member = entry.second;
     const bool is_held = member.bind != nullptr && member.until - now > gangs::kMargin;
     return is_held || !member.pod->shape.wants_gpu();
   });
-  return unit.held() > 0 && unit.bound + ready >= *unit.says.minimum;
+  return unit.plan.held() > 0 && unit.roll.bound + ready >= *unit.roll.says.minimum;
 }
 
 bool GangTable::IsStillWhole(Unit& unit, const Roster& roster, GangActions& actions) {
   DropUnawaited(unit, actions);
   std::int64_t ready = roster.bound + 1;
-  for (const auto& [uid, member] : unit.plan) {
+  for (const auto& [uid, member] : unit.plan.members) {
     const bool is_ready = member.bind != nullptr || !member.pod->shape.wants_gpu();
-    if (uid != unit.first && is_ready && roster.uids.contains(uid)) ++ready;
+    if (uid != unit.plan.first && is_ready && roster.uids.contains(uid)) ++ready;
   }
-  return ready >= *unit.says.minimum;
+  return ready >= *unit.roll.says.minimum;
 }
 
 void GangTable::DropUnawaited(Unit& unit, GangActions& actions) {
-  for (auto& [uid, member] : unit.plan) {
+  for (auto& [uid, member] : unit.plan.members) {
     if (member.bind == nullptr || !member.bind->waits || member.bind->waits()) continue;
     actions.answers.emplace_back(std::exchange(member.bind, nullptr),
                                  tl::unexpected(gangs::Conflict(gangs::kClientGone)));
@@ -114,84 +131,78 @@ void GangTable::DropUnawaited(Unit& unit, GangActions& actions) {
 
 void GangTable::CommitIfWhole(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                               GangActions& actions) {
-  if (unit.phase != Unit::Phase::kPlanned || lets_go_) return;
-  if (unit.began) return Release(unit, actions);
+  if (unit.plan.phase != GangPlanned::Phase::kPlanned || lets_go_) return;
+  if (unit.roll.began) return Release(unit, actions);
   if (!IsReady(unit, now)) return;
   DropUnawaited(unit, actions);
   if (!IsReady(unit, now)) return;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const bool holds = std::ranges::all_of(unit.plan, [&snapshot](const auto& member) {
+  const bool holds = std::ranges::all_of(unit.plan.members, [&snapshot](const auto& member) {
     return PlanHolds(*snapshot, *member.second.pod, member.second.node);
   });
   if (!holds) {
     if (!Plan(engine, unit, roster, now, actions)) {
-      Abort(unit, gangs::Conflict(gangs::kPlanBroken), "plan_broken", now, actions);
+      return Abort(unit, gangs::Conflict(gangs::kPlanBroken), "plan_broken", now, actions);
     }
-    return;  // the next look commits it: others may have been planned elsewhere
+    if (!IsReady(unit, now)) return;  // others may have been planned elsewhere
   }
   SendFirst(unit, actions);
 }
 
 // The one whose client gives up first.
 void GangTable::SendFirst(Unit& unit, GangActions& actions) {
-  Unit::Member* first = nullptr;
-  for (auto& [uid, member] : unit.plan) {
+  const GangPlanned::Member* first = nullptr;
+  for (const auto& [uid, member] : unit.plan.members) {
     if (member.bind == nullptr) continue;
     if (first == nullptr || member.until < first->until) first = &member;
   }
   BERTH_CHECK(first != nullptr);
-  unit.phase = Unit::Phase::kCommitting;
-  unit.first = first->pod->id.uid;
-  actions.binds.push_back(std::exchange(first->bind, nullptr));
+  const std::string uid = first->pod->id.uid;
+  actions.binds.push_back(unit.plan.SendFirst(uid));
 }
 
 void GangTable::Begin(Unit& unit, const PodId& first, Instant now, GangActions& actions) {
-  unit.phase = Unit::Phase::kPlanned;
-  unit.began = unit.ran = true;
-  unit.pause = {};
-  unit.touched = now;
+  unit.plan.FirstIsOver();
+  unit.roll.began = unit.roll.ran = true;
+  unit.wait.pause = unit.wait.absent_pause = {};
+  unit.plan.touched = now;
   Instant held = now;
-  for (const auto& [uid, member] : unit.plan) {
+  for (const auto& [uid, member] : unit.plan.members) {
     if (member.bind != nullptr) held = std::min(held, member.held);
   }
   actions.news.push_back(
       {.what = GangNews::What::kBegun,
-       .gang = unit.says.id,
+       .gang = unit.roll.says.id,
        .pod = first,
-       .text = gangs::Count(1 + static_cast<std::int64_t>(unit.held()), "bind") + " released",
+       .text = gangs::Count(1 + static_cast<std::int64_t>(unit.plan.held()), "bind") + " released",
        .took = now - held});
   Release(unit, actions);
 }
 
 void GangTable::Release(Unit& unit, GangActions& actions) {
-  for (auto& [uid, member] : unit.plan) {
+  for (auto& [uid, member] : unit.plan.members) {
     if (member.bind != nullptr) {
       actions.binds.push_back(std::exchange(member.bind, nullptr));
-    } else if (const auto asleep = unit.asleep.find(uid); asleep != unit.asleep.end()) {
+    } else if (const auto asleep = unit.wait.asleep.find(uid); asleep != unit.wait.asleep.end()) {
       actions.wakes.push_back(asleep->second);
-      unit.asleep.erase(asleep);
+      unit.wait.asleep.erase(asleep);
     }
   }
 }
 
 void GangTable::DropMember(Unit& unit, const std::string& uid, const Error& why,
                            GangActions& actions) {
-  const auto member = unit.plan.find(uid);
-  if (member == unit.plan.end()) return;
-  if (member->second.bind != nullptr) {
-    actions.answers.emplace_back(member->second.bind, tl::unexpected(why));
-  }
-  unit.plan.erase(member);
+  BindsUnderWay::Entry bind = unit.plan.Drop(uid);
+  if (bind != nullptr) actions.answers.emplace_back(std::move(bind), tl::unexpected(why));
 }
 
 void GangTable::GiveUp(Unit& unit, const std::string& uid, const Error& why, GangActions& actions) {
   DropMember(unit, uid, why, actions);
   parts_.state.Unplan(std::span(&uid, 1));
-  if (unit.plan.empty()) unit.phase = Unit::Phase::kWaiting;
 }
 
 void GangTable::AnswerHeld(Unit& unit, const Error& why, GangActions& actions) {
-  for (auto& [uid, member] : unit.plan) {
+  for (auto& [uid, member] : unit.plan.members) {
     if (member.bind == nullptr) continue;
     actions.answers.emplace_back(std::exchange(member.bind, nullptr), tl::unexpected(why));
   }
@@ -200,23 +211,24 @@ void GangTable::AnswerHeld(Unit& unit, const Error& why, GangActions& actions) {
 void GangTable::DropPlan(Unit& unit, const Error& why, GangActions& actions) {
   AnswerHeld(unit, why, actions);
   std::vector<std::string> uids;
-  for (const auto& [uid, member] : unit.plan) uids.push_back(uid);
+  for (const auto& [uid, member] : unit.plan.members) uids.push_back(uid);
   parts_.state.Unplan(uids);
-  unit.plan.clear();
-  unit.phase = Unit::Phase::kWaiting;
+  unit.plan.Clear();
+  Promise(unit);
   StopClearing(unit);
 }
 
 void GangTable::Abort(Unit& unit, const Error& why, std::string_view label, Instant now,
                       GangActions& actions) {
-  const PodId one = unit.plan.empty() ? PodId() : unit.plan.begin()->second.pod->id;
+  const PodId one = unit.plan.members.empty() ? PodId() : unit.plan.members.begin()->second.pod->id;
   DropPlan(unit, why, actions);
-  unit.excluded.clear();  // what kept a pod from a node may be over by the next plan
-  unit.pause = std::clamp(unit.pause * 2, gangs::kFirstAbortPause, gangs::kLongestAbortPause);
-  unit.not_before = now + unit.pause;
-  unit.refused_on = nullptr;
+  unit.plan.excluded.clear();  // what kept a pod from a node may be over by the next plan
+  unit.wait.pause =
+      std::clamp(unit.wait.pause * 2, gangs::kFirstAbortPause, gangs::kLongestAbortPause);
+  unit.wait.not_before = now + unit.wait.pause;
+  unit.wait.refused_on = nullptr;
   actions.news.push_back({.what = GangNews::What::kAborted,
-                          .gang = unit.says.id,
+                          .gang = unit.roll.says.id,
                           .pod = one,
                           .text = why.message,
                           .why = label});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -38,13 +39,25 @@ inline constexpr Duration kRemnantAfter = std::chrono::seconds(60);
 // condition: it hears of a bind that fails. Before that its largest back-off has to be over (10 s,
 // podMaxBackoffSeconds): the member whose bind is refused may have to wait as long.
 inline constexpr Duration kNudgeAfter = std::chrono::seconds(11);
+// A member without GPUs that comes before those with GPUs waits so long for them: controllers make
+// the pods of a gang within moments, and some need this one to run before they make the others.
+inline constexpr Duration kWaitsForGpuMembers = std::chrono::seconds(10);
+// Places that were held for members that kube-scheduler did not bring are held anew after a pause
+// as long as the hold, doubled each time, up to this: others use them meanwhile.
+inline constexpr Duration kLongestAbsentPause = std::chrono::minutes(10);
 // A gang without members may be between two lives of its pods.
 inline constexpr Duration kForgottenAfter = std::chrono::minutes(10);
 // Gangs for which nothing can be done are counted anew so often.
 inline constexpr Duration kCountEvery = std::chrono::seconds(5);
-// Plans of one Look: the lock is held meanwhile.
+// Plans of one Look: what is to be done for other gangs waits for it.
 inline constexpr int kPlansOfALook = 4;
-inline constexpr int kExclusionsOfAFilter = 8;
+inline constexpr std::size_t kExclusionsOfAFilter = 8;
+// The waiting members of a gang may ask for so many different things: each is looked for on every
+// node by itself.
+inline constexpr std::size_t kMostKinds = 64;
+// Kinds of members times nodes of a plan that is made while filter is asked, some 50 ms of work. A
+// larger one is made by Look.
+inline constexpr std::size_t kWorkOfAFilter = 40'000;
 
 // Constants: kube-scheduler retries at once what fails with another text each time.
 inline constexpr std::string_view kNoPlan = "the pod's group has no plan at present";

@@ -8,23 +8,43 @@
 #include "server/extender/gang_table.h"
 
 namespace berth {
+namespace {
+
+// The nodes that are other objects than before; all of them where that cannot be told.
+class Changed {
+ public:
+  Changed(const Snapshot& now, const Snapshot* before) {
+    if (before == nullptr || !now.SameNodes(*before)) return;
+    is_known_ = true;
+    now.ForEachDifference(*before, [this](NodeIndex node) { nodes_.push_back(node); });
+  }
+  [[nodiscard]] bool Has(NodeIndex node) const {
+    return !is_known_ || node == kNoNode || std::ranges::binary_search(nodes_, node);
+  }
+
+ private:
+  bool is_known_ = false;
+  std::vector<NodeIndex> nodes_;  // sorted
+};
+
+}  // namespace
 
 bool GangTable::IsChecked(const Unit& unit) const {
-  return unit.checked_on == parts_.state.Current() &&
-         unit.checked_members == parts_.waiting.ChangesOf(unit.says.id);
+  return unit.plan.checked_on == parts_.state.Current() &&
+         unit.plan.checked_members == parts_.waiting.ChangesOf(unit.roll.says.id);
 }
 
 GangTable::Amiss GangTable::LookThrough(Unit& unit, const Roster& roster, Instant now,
                                         GangActions& actions) {
   Amiss amiss;
-  const std::uint64_t members = parts_.waiting.ChangesOf(unit.says.id);
-  const bool is_checked = unit.checked_on == roster.snapshot && unit.checked_members == members;
-  for (auto& [uid, member] : unit.plan) {
+  const Changed changed(*roster.snapshot, unit.plan.checked_on.get());
+  for (auto& [uid, member] : unit.plan.members) {
     if (!roster.uids.contains(uid)) {
       amiss.gone.push_back(uid);
       continue;
     }
-    const bool holds = is_checked || PlanHolds(*roster.snapshot, *member.pod, member.node);
+    const bool holds = !changed.Has(roster.snapshot->names().Find(member.node)) ||
+                       PlanHolds(*roster.snapshot, *member.pod, member.node);
     if (!holds) amiss.broken.push_back(uid);
     if (member.bind == nullptr) continue;
     if (!holds) {  // it needs another node, and its bind names this one
@@ -35,81 +55,92 @@ GangTable::Amiss GangTable::LookThrough(Unit& unit, const Roster& roster, Instan
     amiss.is_over = amiss.is_over || member.until <= now + gangs::kMargin / 2;
   }
   if (amiss.broken.empty()) {
-    unit.checked_on = roster.snapshot;
-    unit.checked_members = members;
+    unit.plan.checked_on = roster.snapshot;
+    unit.plan.checked_members = roster.change;
   }
   return amiss;
 }
 
 void GangTable::TimeOut(Unit& unit, const Roster& roster, Instant now, GangActions& actions) {
   const Error why = gangs::Conflict(gangs::kHoldOver);
-  if (!unit.began) return Abort(unit, why, "timeout", now, actions);
-  if (roster.placed >= *unit.says.minimum) return DropPlan(unit, why, actions);
-  unit.touched = now;  // it only goes forward: who is missing is woken again
-  Release(unit, actions);
+  if (unit.roll.began) {
+    if (roster.placed >= *unit.roll.says.minimum) return DropPlan(unit, why, actions);
+    unit.plan.touched = now;  // it only goes forward: who is missing is woken again
+    return Release(unit, actions);
+  }
+  std::map<std::string, std::string, std::less<>> absent;
+  for (const auto& [uid, member] : unit.plan.members) {
+    if (member.needs_bind()) absent.emplace(uid, member.pod->id.name);
+  }
+  Abort(unit, why, "timeout", now, actions);
+  if (absent.empty()) return;
+  GangWait& wait = unit.wait;
+  const Duration hold = HoldOf(*settings(), unit);
+  wait.absent = std::move(absent);
+  wait.absent_pause = std::clamp(wait.absent_pause * 2, hold, gangs::kLongestAbsentPause);
+  wait.not_before = std::max(wait.not_before, now + wait.absent_pause);
 }
 
 bool GangTable::Tend(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                      GangActions& actions) {
-  if (unit.plan.empty() || unit.phase == Unit::Phase::kCommitting) return !unit.plan.empty();
+  GangPlanned& plan = unit.plan;
+  if (plan.members.empty() || plan.phase == GangPlanned::Phase::kCommitting) {
+    return !plan.members.empty();
+  }
   const Amiss amiss = LookThrough(unit, roster, now, actions);
   DropUnawaited(unit, actions);
   for (const std::string& uid : amiss.gone)
     DropMember(unit, uid, gangs::Conflict(gangs::kMemberGone), actions);
   parts_.state.Unplan(amiss.gone);
-  const std::int64_t minimum = *unit.says.minimum;
+  const std::int64_t minimum = *unit.roll.says.minimum;
   const bool is_broken = !amiss.broken.empty();
   if (amiss.is_over) {
     TimeOut(unit, roster, now, actions);
-  } else if (roster.placed + std::ssize(unit.plan) < minimum || is_broken) {
-    const bool enough = roster.placed + std::ssize(roster.waiting) >= minimum;
-    const bool may_try = !unit.began || IsWorthATry(unit, roster, now);
-    if (enough && may_try && Plan(engine, unit, roster, now, actions)) return !unit.plan.empty();
-    if (unit.began) {  // it only goes forward: what holds stays
+  } else if (roster.placed + std::ssize(plan.members) < minimum || is_broken) {
+    const bool enough = roster.members() >= minimum;
+    const bool may_try = IsSmall(unit) && (!unit.roll.began || IsWorthATry(unit, roster, now));
+    if (enough && may_try && Plan(engine, unit, roster, now, actions)) return !plan.members.empty();
+    if (unit.roll.began) {  // it only goes forward: what holds stays
       for (const std::string& uid : amiss.broken)
         GiveUp(unit, uid, gangs::Conflict(gangs::kPlanBroken), actions);
     } else {
       Abort(unit, gangs::Conflict(is_broken ? gangs::kPlanBroken : gangs::kMemberGone),
             is_broken ? "plan_broken" : "member_gone", now, actions);
     }
-  } else if (now - unit.touched > HoldOf(unit)) {
+  } else if (now - plan.touched > HoldOf(*settings(), unit)) {
     TimeOut(unit, roster, now, actions);
   }
-  if (unit.plan.empty()) unit.phase = Unit::Phase::kWaiting;
-  return !unit.plan.empty();
+  return !plan.members.empty();
 }
 
 // A refused bind makes kube-scheduler look again at every pod that it has put aside. It costs the
 // member that was held a back-off, so it is for members that the plan needs, and once.
 void GangTable::Nudge(Unit& unit, const Roster& roster, Instant now, GangActions& actions) {
-  if (unit.began || unit.nudged || unit.phase != Unit::Phase::kPlanned) return;
-  if (now - unit.touched < gangs::kNudgeAfter) return;
-  std::int64_t missing = *unit.says.minimum - roster.placed;
+  GangPlanned& plan = unit.plan;
+  if (unit.roll.began || plan.nudged || plan.phase != GangPlanned::Phase::kPlanned) return;
+  if (now - plan.touched < gangs::kNudgeAfter) return;
+  std::int64_t missing = *unit.roll.says.minimum - roster.placed;
   bool sleeps = false;
-  for (const auto& [uid, member] : unit.plan) {
-    const bool is_missing = member.bind == nullptr && member.pod->shape.wants_gpu();
-    if (!is_missing) --missing;
-    sleeps = sleeps || (is_missing && unit.asleep.contains(uid));
+  for (const auto& [uid, member] : plan.members) {
+    if (!member.needs_bind()) --missing;
+    sleeps = sleeps || (member.needs_bind() && unit.wait.asleep.contains(uid));
   }
   if (missing <= 0 || !sleeps) return;
-  for (auto& [uid, member] : unit.plan) {
+  for (auto& [uid, member] : plan.members) {
     if (member.bind == nullptr) continue;
     actions.answers.emplace_back(std::exchange(member.bind, nullptr),
                                  tl::unexpected(gangs::Conflict(gangs::kWaking)));
-    unit.nudged = true;
+    plan.nudged = true;
     return;
   }
 }
 
 // The first Binding is under way, or in doubt.
 void GangTable::LookAtFirst(Unit& unit, Instant now, GangActions& actions) {
-  const std::optional<PodRecord> first = parts_.state.FindPod(unit.first);
+  const std::optional<PodRecord> first = parts_.state.FindPod(unit.plan.first);
   if (first && first->state == PodState::kBound) return Begin(unit, first->pod.id, now, actions);
-  if (!first || first->state == PodState::kPlanned) {  // nothing has begun
-    unit.phase = Unit::Phase::kPlanned;
-    return;
-  }
-  const bool is_over = std::ranges::any_of(unit.plan, [now](const auto& member) {
+  if (!first || first->state == PodState::kPlanned) return unit.plan.FirstIsOver();  // not begun
+  const bool is_over = std::ranges::any_of(unit.plan.members, [now](const auto& member) {
     return member.second.bind != nullptr && member.second.until <= now + gangs::kMargin / 2;
   });
   if (!is_over) return;
@@ -117,108 +148,99 @@ void GangTable::LookAtFirst(Unit& unit, Instant now, GangActions& actions) {
   AnswerHeld(unit, gangs::Conflict(gangs::kHoldOver), actions);
 }
 
-GangTable::Roster GangTable::Count(Unit& unit, Instant now) {
-  Roster roster = RosterOf(unit, nullptr);
-  Note(unit, roster, now);
-  std::erase_if(unit.alone,
-                [&roster](const std::string& uid) { return !roster.uids.contains(uid); });
-  std::erase_if(unit.asleep, [&](const auto& asleep) {
-    // One whose bind is in doubt may wait again soon.
-    return !roster.uids.contains(asleep.first) && !IsBeingBound(asleep.first);
-  });
-  return roster;
+void GangTable::LookAtUnsized(Unit& unit, Instant now, GangActions& actions) {
+  const Error why = gangs::Conflict(gangs::kNoSize);
+  if (unit.plan.phase == GangPlanned::Phase::kPlanned) {
+    unit.roll.began ? DropPlan(unit, why, actions) : Abort(unit, why, "no_size", now, actions);
+  }
+  StopClearing(unit);
+  if (now - unit.roll.counted >= gangs::kCountEvery) Count(unit, now);
 }
 
-void GangTable::LookAt(Engine& engine, Unit& unit, Instant now, int& plans, GangActions& actions) {
-  const std::optional<int> minimum = unit.says.minimum;
-  if (parts_.groups != nullptr) parts_.groups->Update(unit.says);
-  if (minimum != unit.says.minimum) unit.nothing_to_do = false;
-  if (!unit.says.minimum) {  // its object has gone
-    const Error why = gangs::Conflict(gangs::kNoSize);
-    if (unit.phase == Unit::Phase::kPlanned) {
-      unit.began ? DropPlan(unit, why, actions) : Abort(unit, why, "no_size", now, actions);
-    }
-    StopClearing(unit);
-    if (now - unit.counted >= gangs::kCountEvery) Count(unit, now);
-    return;
+bool GangTable::IsQuiet(const Unit& unit, Instant now) const {
+  if (unit.roll.is_stale || now - unit.roll.counted >= gangs::kCountEvery) return false;
+  if (unit.wait.again <= now && unit.roll.counted < unit.wait.again) return false;
+  return unit.is_idle() ||
+         (unit.plan.members.empty() && unit.wait.nothing_to_do && IsChecked(unit));
+}
+
+std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant now, bool may_plan,
+                                            GangActions& actions) {
+  Gang& says = unit.roll.says;
+  const std::optional<int> minimum = says.minimum;
+  if (parts_.groups != nullptr) parts_.groups->Update(says);
+  if (minimum != says.minimum) unit.wait.nothing_to_do = false;
+  if (!says.minimum) {
+    LookAtUnsized(unit, now, actions);
+    return std::nullopt;
   }
-  if (unit.phase == Unit::Phase::kCommitting) return LookAtFirst(unit, now, actions);
-  const bool is_quiet =
-      unit.is_idle() || (unit.plan.empty() && unit.nothing_to_do && IsChecked(unit));
-  if (is_quiet && now - unit.counted < gangs::kCountEvery) return;
-  unit.nothing_to_do = false;
+  if (unit.plan.phase == GangPlanned::Phase::kCommitting) {
+    LookAtFirst(unit, now, actions);
+    return std::nullopt;
+  }
+  if (IsQuiet(unit, now)) return std::nullopt;
+  unit.wait.nothing_to_do = false;
   const Roster roster = Count(unit, now);
   if (Tend(engine, unit, roster, now, actions)) {
     CommitIfWhole(engine, unit, roster, now, actions);
-    return Nudge(unit, roster, now, actions);
+    Nudge(unit, roster, now, actions);
+    return std::nullopt;
   }
   TendClearing(engine, unit, roster, now, actions);
-  if (plans <= 0 || unit.asleep.empty() || lets_go_ || now < unit.not_before) return;
-  if (roster.waiting.empty()) return;
+  auto& asleep = unit.wait.asleep;
+  if (!may_plan || asleep.empty() || lets_go_ || now < unit.wait.not_before) return std::nullopt;
+  if (roster.waiting.empty()) return std::nullopt;
   if (MayGo(unit, roster, *roster.waiting.front(), now)) {
-    for (const auto& [uid, id] : unit.asleep) actions.wakes.push_back(id);
-    unit.asleep.clear();
-    return;
+    for (const auto& [uid, id] : asleep) {
+      unit.wait.asked.insert(uid);
+      actions.wakes.push_back(id);
+    }
+    asleep.clear();
+    return std::nullopt;
   }
-  const bool enough = roster.placed + std::ssize(roster.waiting) >= *unit.says.minimum;
-  if (enough && !IsWorthATry(unit, roster, now)) return;
-  unit.checked_on = parts_.state.Current();
-  unit.checked_members = parts_.waiting.ChangesOf(unit.says.id);
-  if (enough) --plans;
-  unit.nothing_to_do = !enough || !Plan(engine, unit, roster, now, actions);
+  const bool enough = roster.members() >= *says.minimum;
+  if (enough && !IsWorthATry(unit, roster, now)) return std::nullopt;
+  unit.plan.checked_on = roster.snapshot;
+  unit.plan.checked_members = roster.change;
+  unit.wait.objection = Objection(*settings(), unit);
+  auto ask = MembersToPlan(unit, roster);
+  unit.plan.in_the_making = ask.has_value() && MayHold(unit);
+  unit.wait.nothing_to_do = !unit.plan.in_the_making;
+  return unit.plan.in_the_making ? std::move(ask) : std::nullopt;
 }
 
 void GangTable::Look(Engine& engine, Instant now, GangActions& actions) {
-  const MutexLock lock(mutex_);
-  std::erase_if(failing_, [&](Failing& failing) {
-    if (failing.at > now) return false;
-    actions.answers.emplace_back(std::move(failing.bind), tl::unexpected(std::move(failing.why)));
-    return true;
-  });
-  int plans = gangs::kPlansOfALook;
-  std::erase_if(units_, [now](const auto& entry) {
-    const Unit& unit = entry.second;
-    return unit.has_no_members() && now - unit.had_members >= gangs::kForgottenAfter;
-  });
+  {
+    const MutexLock lock(mutex_);
+    std::erase_if(failing_, [&](Failing& failing) {
+      if (failing.at > now) return false;
+      actions.answers.emplace_back(std::move(failing.bind), tl::unexpected(std::move(failing.why)));
+      return true;
+    });
+  }
+  if (lets_go_) {
+    noticed_ = 0;
+  } else {
+    Notice(now);
+  }
+  Forget(now, gangs::kForgottenAfter);
+  const std::vector<std::shared_ptr<Unit>> units = Units();
   // Those that were not reached last time come first.
-  auto unit = units_.upper_bound(last_looked_);
-  for (std::size_t left = units_.size(); left > 0; --left) {
-    if (unit == units_.end()) unit = units_.begin();
-    LookAt(engine, unit->second, now, plans, actions);
-    if (plans > 0) last_looked_ = unit->first;
-    ++unit;
+  std::size_t next = last_looked_ < units.size() ? last_looked_ : 0;
+  int plans = gangs::kPlansOfALook;
+  for (std::size_t left = units.size(); left > 0; --left) {
+    Unit& unit = *units[next];
+    next = next + 1 < units.size() ? next + 1 : 0;
+    std::optional<GangToPlan> ask;
+    {
+      const MutexLock lock(unit.mutex);
+      ask = LookAt(engine, unit, now, plans > 0, actions);
+      Promise(unit);
+    }
+    if (!ask) continue;
+    PlanOutside(engine, unit, *ask, now, actions);
+    if (--plans == 0) last_looked_ = next;
   }
-}
-
-void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
-  const MutexLock lock(mutex_);
-  lets_go_ = false;
-  for (const GangId& gang : parts_.waiting.Gangs()) {
-    const std::shared_ptr<const PodRequest> pod = parts_.waiting.AnyMember(gang);
-    if (pod == nullptr || !Takes(*pod) || !pod->gang.minimum) continue;
-    Unit* const known = UnitOf(*pod, now);
-    if (known == nullptr) return;
-    Unit& unit = *known;
-    unit.says = pod->gang;
-    unit.scheduler = pod->scheduler;
-    const Roster roster = RosterOf(unit, nullptr);
-    Note(unit, roster, now);
-    // Whoever led before may have refused any of them.
-    for (const auto& waiting : roster.waiting) unit.asleep.emplace(waiting->id.uid, waiting->id);
-    if (!unit.began || roster.placed >= *unit.says.minimum || !unit.plan.empty()) continue;
-    Plan(engine, unit, roster, now, actions);
-  }
-}
-
-void GangTable::LetGo(const Error& why, GangActions& actions) {
-  const MutexLock lock(mutex_);
-  lets_go_ = true;
-  for (Failing& failing : failing_) {
-    actions.answers.emplace_back(std::move(failing.bind), tl::unexpected(std::move(failing.why)));
-  }
-  failing_.clear();
-  for (auto& [id, unit] : units_) DropPlan(unit, why, actions);
-  units_.clear();
 }
 
 }  // namespace berth

@@ -35,36 +35,37 @@ bool HasLeaving(const Snapshot& snapshot, const std::string& name) {
 GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                                const PodRequest& pod, std::span<const NodeIndex> candidates,
                                const EvictionLimits& limits, Instant now) {
-  const MutexLock lock(mutex_);
-  if (!Takes(pod)) return {};
+  if (!Takes(*settings(), pod)) return {};
   const GangVerdict nowhere{GangVerdict::Kind::kNotNow, kNoNode, Reason::kGangNoRoom};
   if (!pod.gang.minimum) return nowhere;
-  Unit* const known = UnitOf(pod, now);
+  const std::shared_ptr<Unit> known = UnitOf(pod, now);
   if (known == nullptr) return nowhere;
   Unit& unit = *known;
-  unit.says = pod.gang;
-  unit.scheduler = pod.scheduler;
+  const MutexLock lock(unit.mutex);
+  HasCome(unit, pod, now);
+  Heed(unit, pod);
   const Roster roster = RosterOf(unit, std::make_shared<const PodRequest>(pod));
   Note(unit, roster, now);
   if (MayGo(unit, roster, pod, now)) return {};
   // kube-scheduler found no room for it, perhaps without asking filter.
-  unit.asleep.insert_or_assign(pod.id.uid, pod.id);
-  const bool is_enough = roster.placed + std::ssize(roster.waiting) >= *unit.says.minimum;
-  if (!is_enough || unit.phase != Unit::Phase::kWaiting || lets_go_) return nowhere;
-  if (!unit.nominated.empty()) KeepWhatIsFree(engine, unit, roster);
+  unit.wait.asleep.insert_or_assign(pod.id.uid, pod.id);
+  const bool is_enough = roster.members() >= *unit.roll.says.minimum;
+  if (!is_enough || unit.plan.phase != GangPlanned::Phase::kNone || lets_go_ || unit.forgotten)
+    return nowhere;
+  if (!unit.clearing.nominated.empty()) KeepWhatIsFree(engine, unit, roster);
   PlanToClear(engine, unit, roster, limits, now);
-  NodesByUid& nodes = unit.clearing.to_clear;
+  NodesByUid& nodes = unit.clearing.nodes.to_clear;
   const auto is_asked = [&](const std::string& name) {
     const NodeIndex node = snapshot->names().Find(name);
     return node != kNoNode && std::ranges::find(candidates, node) != candidates.end();
   };
   const auto own = nodes.find(pod.id.uid);
-  if (own == nodes.end() || unit.kept.contains(pod.id.uid)) return nowhere;
+  if (own == nodes.end() || unit.clearing.kept.contains(pod.id.uid)) return nowhere;
   // kube-scheduler asks about some nodes of a large cluster. Pods that ask for the same may change
   // places, until others are evicted for one of them: kube-scheduler counts it as nominated to its
   // node then, and would evict for the second one beside it.
   const auto may_move = [&unit](const std::string& uid) {
-    return !unit.kept.contains(uid) && !unit.nominated.contains(uid);
+    return !unit.clearing.kept.contains(uid) && !unit.clearing.nominated.contains(uid);
   };
   for (const auto& member : roster.waiting) {
     if (is_asked(own->second) || !may_move(pod.id.uid)) break;
@@ -75,71 +76,74 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
     }
   }
   if (!is_asked(own->second)) return nowhere;
-  unit.nominated.insert(pod.id.uid);
-  unit.nominated_at = now;
+  unit.clearing.nominated.insert(pod.id.uid);
+  unit.clearing.nominated_at = now;
   KeepWhatIsFree(engine, unit, roster);
   return {GangVerdict::Kind::kThere, snapshot->names().Find(own->second), Reason::kFits};
 }
 
 void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
                             const EvictionLimits& limits, Instant now) {
-  const bool is_same = unit.cleared_members == roster.waiting.size();
-  const bool is_young = now - unit.cleared_at < gangs::kBetweenClearings;
-  if (is_same && (is_young || unit.cleared_on == parts_.state.Current())) return;
-  const GangToPlan ask = MembersToPlan(unit, roster);
+  const bool is_same = unit.clearing.found_for == roster.waiting.size();
+  const bool is_young = now - unit.clearing.found_at < gangs::kBetweenClearings;
+  if (is_same && (is_young || unit.clearing.found_on == parts_.state.Current())) return;
+  const std::optional<GangToPlan> to_plan = MembersToPlan(unit, roster);
+  if (!to_plan) return;
+  const GangToPlan& ask = *to_plan;
   // Those for which others are evicted already, or that keep a place, stay where they are.
   GangToPlan as_begun = ask;
   for (const auto& pod : roster.waiting) {
     const std::string& uid = pod->id.uid;
-    if (!unit.nominated.contains(uid) && !unit.kept.contains(uid)) continue;
-    if (const auto* const node = unit.clearing.NodeOf(uid)) as_begun.fixed.emplace(uid, *node);
+    if (!unit.clearing.nominated.contains(uid) && !unit.clearing.kept.contains(uid)) continue;
+    if (const auto* const node = unit.clearing.nodes.NodeOf(uid))
+      as_begun.fixed.emplace(uid, *node);
   }
   GangClearing clearing = planning_.PlanAfterEvictions(engine, as_begun, limits);
   if (clearing.empty() && as_begun.fixed.size() > ask.fixed.size()) {
     StopClearing(unit);
     clearing = planning_.PlanAfterEvictions(engine, ask, limits);
   }
-  unit.clearing = std::move(clearing);
-  unit.cleared_on = parts_.state.Current();
-  unit.cleared_at = now;
-  unit.cleared_members = roster.waiting.size();
+  unit.clearing.nodes = std::move(clearing);
+  unit.clearing.found_on = parts_.state.Current();
+  unit.clearing.found_at = now;
+  unit.clearing.found_for = roster.waiting.size();
 }
 
 void GangTable::KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) {
   for (const auto& pod : roster.waiting) {
     const std::string& uid = pod->id.uid;
-    if (unit.kept.contains(uid)) continue;
-    const std::string* const node = unit.clearing.NodeOf(uid);
-    if (node != nullptr && planning_.Keep(engine, *pod, *node)) unit.kept.insert(uid);
+    if (unit.clearing.kept.contains(uid)) continue;
+    const std::string* const node = unit.clearing.nodes.NodeOf(uid);
+    if (node != nullptr && planning_.Keep(engine, *pod, *node)) unit.clearing.kept.insert(uid);
   }
 }
 
 bool GangTable::MayFinishClearing(const Unit& unit, const Roster& roster, Instant now) const {
-  if (roster.placed + std::ssize(roster.waiting) < *unit.says.minimum) return false;
+  if (roster.members() < *unit.roll.says.minimum) return false;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   bool ending = false;
   for (const auto& pod : roster.waiting) {
     const std::string& uid = pod->id.uid;
-    if (unit.kept.contains(uid)) continue;
-    const std::string* const node = unit.clearing.NodeOf(uid);
+    if (unit.clearing.kept.contains(uid)) continue;
+    const std::string* const node = unit.clearing.nodes.NodeOf(uid);
     if (node == nullptr) continue;
     if (!MayStillCome(*snapshot, *pod, *node)) return false;
-    ending = ending || (unit.nominated.contains(uid) && HasLeaving(*snapshot, *node));
+    ending = ending || (unit.clearing.nominated.contains(uid) && HasLeaving(*snapshot, *node));
   }
-  const Duration since = now - unit.nominated_at;
+  const Duration since = now - unit.clearing.nominated_at;
   return since < gangs::kBetweenNominations || (ending && since < gangs::kKeepsFor);
 }
 
 void GangTable::TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                              GangActions& actions) {
-  if (unit.nominated.empty()) return;
+  if (unit.clearing.nominated.empty()) return;
   if (!MayFinishClearing(unit, roster, now)) {
     StopClearing(unit);  // kube-scheduler asks again about those that are woken
-    for (const auto& [uid, id] : unit.asleep) actions.wakes.push_back(id);
+    for (const auto& [uid, id] : unit.wait.asleep) actions.wakes.push_back(id);
     return;
   }
   std::vector<std::string> gone;
-  std::erase_if(unit.kept, [&](const std::string& uid) {
+  std::erase_if(unit.clearing.kept, [&](const std::string& uid) {
     if (roster.uids.contains(uid)) return false;
     gone.push_back(uid);
     return true;
@@ -149,13 +153,13 @@ void GangTable::TendClearing(Engine& engine, Unit& unit, const Roster& roster, I
 }
 
 void GangTable::StopClearing(Unit& unit) {
-  const std::vector<std::string> uids(unit.kept.begin(), unit.kept.end());
+  const std::vector<std::string> uids(unit.clearing.kept.begin(), unit.clearing.kept.end());
   parts_.state.Unplan(uids);
-  unit.kept.clear();
-  unit.nominated.clear();
-  unit.clearing = {};
-  unit.nominated_at = {};
-  unit.cleared_members = 0;
+  unit.clearing.kept.clear();
+  unit.clearing.nominated.clear();
+  unit.clearing.nodes = {};
+  unit.clearing.nominated_at = {};
+  unit.clearing.found_for = 0;
 }
 
 }  // namespace berth

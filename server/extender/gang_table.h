@@ -29,11 +29,18 @@
 // What kube-scheduler is told does not change while nothing changes, so that it does not retry
 // without pause. A bind that has to fail is answered after a second for the same reason.
 //
+// A gang is known when the watch shows its pods, or kube-scheduler asks about one. On a full cluster
+// it does not ask: its own filters leave no node.
+//
 // It decides and does nothing: what follows from a call is returned as GangActions, which the
-// caller carries out without any lock. Any thread may call any function. Lock order: this one, then
-// those of WaitingPods, NodeDomains, the engine and ClusterState.
+// caller carries out without any lock. Any thread may call any function. Each gang has a lock of
+// its own, so that nobody waits for another gang; pods of no gang take none. A plan that takes long
+// (gangs::kWorkOfAFilter) is made by Look, on copied inputs and without the gang's lock, and what
+// it found is checked again as it is booked. Lock order: the gang's, then the table's, WaitingPods',
+// NodeDomains', the engine's and ClusterState's.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -102,6 +109,8 @@ class GangTable {
   struct Settings {
     std::vector<std::string> conventions;      // whose gangs start whole
     Duration hold = std::chrono::seconds(50);  // how long a bind is held at most
+    // So many binds are held at the same time at most: each holds a connection. 0: as many as come.
+    std::size_t most_held = 0;
     friend bool operator==(const Settings&, const Settings&) = default;
   };
   // So many gangs are remembered. Those without members are forgotten to make room for others, and
@@ -117,7 +126,7 @@ class GangTable {
     const PodGroups* groups = nullptr;  // nullptr: sizes are as the pods were read
   };
   // Until Use says so, no gang starts whole.
-  explicit GangTable(const Parts& parts) : parts_(parts), planning_(parts.state, parts.domains) {}
+  explicit GangTable(const Parts& parts);
 
   void Use(Settings settings) BERTH_EXCLUDES(mutex_);
 
@@ -165,118 +174,179 @@ class GangTable {
   struct Roster {
     std::shared_ptr<const Snapshot> snapshot;
     std::vector<std::shared_ptr<const PodRequest>> waiting;  // for a node, planned ones too
-    std::int64_t placed = 0;  // bound, being bound or in doubt, and not leaving
-    std::int64_t bound = 0;   // of these, those that are
-    bool gpus_bound = false;  // one of these has GPUs, and is bound
+    std::vector<PodId> unschedulable;  // of these, those for which kube-scheduler found no node
+    std::uint64_t change = 0;          // WaitingPods::ChangesOf before they were read
+    std::int64_t placed = 0;           // bound, being bound or in doubt, and not leaving
+    std::int64_t bound = 0;            // of these, those that are
+    bool gpus_bound = false;           // one of these has GPUs, and is bound
     std::unordered_set<std::string_view> uids = {};  // of `waiting`
+
+    [[nodiscard]] std::int64_t members() const { return placed + std::ssize(waiting); }
   };
 
-  // The size that other pods of the gang say, where this pod contradicts them.
-  [[nodiscard]] std::optional<int> OtherSize(const Unit& unit, const PodRequest& pod) const
-      BERTH_REQUIRES(mutex_);
+  [[nodiscard]] std::shared_ptr<const Settings> settings() const BERTH_EXCLUDES(mutex_);
   // Whether the pod is planned with others, by what it says and by the nodes that there are.
-  [[nodiscard]] bool Takes(const PodRequest& pod) const BERTH_REQUIRES(mutex_);
+  [[nodiscard]] bool Takes(const Settings& settings, const PodRequest& pod) const;
+
+  // --- the table (gang_table.cc)
   // nullptr: there are kMostGangs others.
-  Unit* UnitOf(const PodRequest& pod, Instant now) BERTH_REQUIRES(mutex_);
+  std::shared_ptr<Unit> UnitOf(const PodRequest& pod, Instant now) BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::shared_ptr<Unit> Find(const GangId& gang) const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::vector<std::shared_ptr<Unit>> Units() const BERTH_EXCLUDES(mutex_);
+  // Those that have no members, since so long.
+  void Forget(Instant now, Duration since) BERTH_EXCLUDES(mutex_);
+  void ForgetLocked(Instant now, Duration since) BERTH_REQUIRES(mutex_);
+
+  // --- who is there (gang_roster.cc)
   [[nodiscard]] Roster RosterOf(const Unit& unit,
                                 const std::shared_ptr<const PodRequest>& asker) const
-      BERTH_REQUIRES(mutex_);
-  void Note(Unit& unit, const Roster& roster, Instant now) BERTH_REQUIRES(mutex_);
+      BERTH_REQUIRES(unit.mutex);
+  void Note(Unit& unit, const Roster& roster, Instant now) BERTH_REQUIRES(unit.mutex);
   // Notes the members that there are, and forgets what was kept of others.
-  Roster Count(Unit& unit, Instant now) BERTH_REQUIRES(mutex_);
-  // How long binds of the gang are held.
-  [[nodiscard]] Duration HoldOf(const Unit& unit) const BERTH_REQUIRES(mutex_);
-
+  Roster Count(Unit& unit, Instant now) BERTH_REQUIRES(unit.mutex);
+  // The size that other pods of the gang say, where this pod contradicts them.
+  [[nodiscard]] std::optional<int> OtherSize(const Unit& unit, const PodRequest& pod) const
+      BERTH_REQUIRES(unit.mutex);
   [[nodiscard]] bool IsBeingBound(std::string_view uid) const;
+  // Whether the pod need not wait for others.
+  [[nodiscard]] static bool MayGo(const Unit& unit, const Roster& roster, const PodRequest& pod,
+                                  Instant now) BERTH_REQUIRES(unit.mutex);
+  // kube-scheduler asks about the pod.
+  static void HasCome(Unit& unit, const PodRequest& pod, Instant now) BERTH_REQUIRES(unit.mutex);
+
+  // --- filter (gang_filter.cc)
   // Sees to it that the pod is in a plan: kFits, and it is, or it goes alone; else why not.
   Reason FindPlace(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
-                   Instant now, GangActions& actions) BERTH_REQUIRES(mutex_);
+                   Instant now, GangActions& actions) BERTH_REQUIRES(unit.mutex);
   GangVerdict Judge(Engine& engine, Unit& unit, const std::shared_ptr<const Snapshot>& snapshot,
                     const std::shared_ptr<const PodRequest>& pod,
                     std::span<const NodeIndex> candidates, Instant now, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
-  GangVerdict NotNow(Unit& unit, const PodRequest& pod, Reason reason) BERTH_REQUIRES(mutex_);
+      BERTH_REQUIRES(unit.mutex);
+  static GangVerdict NotNow(Unit& unit, const PodRequest& pod, Reason reason)
+      BERTH_REQUIRES(unit.mutex);
+  // Why no plan is made for such a gang, whatever room there is; "" = one is.
+  [[nodiscard]] static std::string Objection(const Settings& settings, const Unit& unit)
+      BERTH_REQUIRES(unit.mutex);
+
+  // --- plans (gang_making.cc)
+  // Whether a plan of the gang is soon made.
+  [[nodiscard]] bool IsSmall(const Unit& unit) const BERTH_REQUIRES(unit.mutex);
   // Whether there is a plan now that has the pod, or would have it if there were room.
   bool PlanFor(Engine& engine, Unit& unit, const Roster& roster,
                const std::shared_ptr<const PodRequest>& pod, Instant now, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
+      BERTH_REQUIRES(unit.mutex);
   // Whether something is another since no plan was found.
   [[nodiscard]] bool IsWorthATry(const Unit& unit, const Roster& roster, Instant now) const
-      BERTH_REQUIRES(mutex_);
-  // What is to be planned for all that wait; those whose binds are held stay where they are.
-  [[nodiscard]] GangToPlan MembersToPlan(const Unit& unit, const Roster& roster) const
-      BERTH_REQUIRES(mutex_);
-  // Sees to it that unit.clearing is of this moment.
-  void PlanToClear(Engine& engine, Unit& unit, const Roster& roster, const EvictionLimits& limits,
-                   Instant now) BERTH_REQUIRES(mutex_);
-  void KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) BERTH_REQUIRES(mutex_);
-  // Whether all of its members may still come to their nodes, soon.
-  [[nodiscard]] bool MayFinishClearing(const Unit& unit, const Roster& roster, Instant now) const
-      BERTH_REQUIRES(mutex_);
-  // What time and the cluster bring while others are evicted for the gang.
-  void TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now,
-                    GangActions& actions) BERTH_REQUIRES(mutex_);
-  void StopClearing(Unit& unit) BERTH_REQUIRES(mutex_);
+      BERTH_REQUIRES(unit.mutex);
+  // Whether as many binds may be held as the gang's plan needs.
+  [[nodiscard]] bool MayHold(const Unit& unit) const BERTH_REQUIRES(unit.mutex);
+  // What is to be planned for all that wait; those whose binds are held stay where they are. None:
+  // there are too few of them.
+  [[nodiscard]] static std::optional<GangToPlan> MembersToPlan(const Unit& unit,
+                                                               const Roster& roster)
+      BERTH_REQUIRES(unit.mutex);
   // Plans all that wait anew; those whose binds are held stay where they are. False: none was
   // found, and the plan that was there is as it was.
   bool Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
-  void Refuse(Unit& unit, const NoGangPlan& none, std::size_t members, Instant now,
-              GangActions& actions) BERTH_REQUIRES(mutex_);
+      BERTH_REQUIRES(unit.mutex);
+  // The same without the gang's lock while it is planned.
+  void PlanOutside(Engine& engine, Unit& unit, const GangToPlan& ask, Instant now,
+                   GangActions& actions) BERTH_EXCLUDES(unit.mutex);
+  // The plan, or that there is none, is the gang's from now on.
+  bool Adopt(Unit& unit, const GangToPlan& ask, const tl::expected<NodesByUid, NoGangPlan>& nodes,
+             Instant now, GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  void Refuse(Unit& unit, const NoGangPlan& none, const GangToPlan& ask, Instant now,
+              GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  // So many binds of its plan may come to be held.
+  void Promise(Unit& unit) BERTH_REQUIRES(unit.mutex);
 
-  [[nodiscard]] bool MayGo(const Unit& unit, const Roster& roster, const PodRequest& pod,
-                           Instant now) const BERTH_REQUIRES(mutex_);
-  void DropMember(Unit& unit, const std::string& uid, const Error& why, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
+  // --- evictions (gang_preemption.cc)
+  // Sees to it that unit.clearing is of this moment.
+  void PlanToClear(Engine& engine, Unit& unit, const Roster& roster, const EvictionLimits& limits,
+                   Instant now) BERTH_REQUIRES(unit.mutex);
+  void KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) BERTH_REQUIRES(unit.mutex);
+  // Whether all of its members may still come to their nodes, soon.
+  [[nodiscard]] bool MayFinishClearing(const Unit& unit, const Roster& roster, Instant now) const
+      BERTH_REQUIRES(unit.mutex);
+  // What time and the cluster bring while others are evicted for the gang.
+  void TendClearing(Engine& engine, Unit& unit, const Roster& roster, Instant now,
+                    GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  void StopClearing(Unit& unit) BERTH_REQUIRES(unit.mutex);
+
+  // --- binds (gang_commit.cc)
+  // How long binds of the gang are held.
+  [[nodiscard]] static Duration HoldOf(const Settings& settings, const Unit& unit)
+      BERTH_REQUIRES(unit.mutex);
+  static void DropMember(Unit& unit, const std::string& uid, const Error& why, GangActions& actions)
+      BERTH_REQUIRES(unit.mutex);
   // The member's place is free again, and its bind, if one is held, is refused.
   void GiveUp(Unit& unit, const std::string& uid, const Error& why, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
+      BERTH_REQUIRES(unit.mutex);
+  // Whether the others are as they were when the turn of the first came.
+  static bool IsStillWhole(Unit& unit, const Roster& roster, GangActions& actions)
+      BERTH_REQUIRES(unit.mutex);
+  // Binds for whose answer nobody waits any more are held no longer.
+  static void DropUnawaited(Unit& unit, GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  // Whether binds are held, and enough members need nobody any more: bound, held, or
+  // kube-scheduler's own to bind.
+  [[nodiscard]] static bool IsReady(const Unit& unit, Instant now) BERTH_REQUIRES(unit.mutex);
+  void CommitIfWhole(Engine& engine, Unit& unit, const Roster& roster, Instant now,
+                     GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  static void SendFirst(Unit& unit, GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  // Has every bind that is held carried out.
+  static void Release(Unit& unit, GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  static void Begin(Unit& unit, const PodId& first, Instant now, GangActions& actions)
+      BERTH_REQUIRES(unit.mutex);
+  static void AnswerHeld(Unit& unit, const Error& why, GangActions& actions)
+      BERTH_REQUIRES(unit.mutex);
+  // Nothing is planned for the gang any more.
+  void DropPlan(Unit& unit, const Error& why, GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  void Abort(Unit& unit, const Error& why, std::string_view label, Instant now,
+             GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  // A bind that cannot be carried out: it fails after a moment.
+  void Fail(const BindsUnderWay::Entry& bind, std::string_view why, Instant now,
+            GangActions& actions) BERTH_EXCLUDES(mutex_);
+
+  // --- time (gang_look.cc)
   // Members of the plan that are gone, or whose client is; false: there is no plan any more.
   bool Tend(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
+      BERTH_REQUIRES(unit.mutex);
   // Whether nothing has changed since the plan was looked at.
-  [[nodiscard]] bool IsChecked(const Unit& unit) const BERTH_REQUIRES(mutex_);
+  [[nodiscard]] bool IsChecked(const Unit& unit) const BERTH_REQUIRES(unit.mutex);
   // What of the plan is not as it was: members that are gone, places that are lost, holds that end.
   struct Amiss {
     std::vector<std::string> gone, broken;
     bool is_over = false;
   };
   Amiss LookThrough(Unit& unit, const Roster& roster, Instant now, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
+      BERTH_REQUIRES(unit.mutex);
   // Nobody came for the plan for as long as binds are held.
   void TimeOut(Unit& unit, const Roster& roster, Instant now, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
-  // Whether the others are as they were when the turn of the first came.
-  static bool IsStillWhole(Unit& unit, const Roster& roster, GangActions& actions);
-  // Binds for whose answer nobody waits any more are held no longer.
-  static void DropUnawaited(Unit& unit, GangActions& actions);
-  // Whether binds are held, and enough members need nobody any more: bound, held, or
-  // kube-scheduler's own to bind.
-  [[nodiscard]] bool IsReady(const Unit& unit, Instant now) const BERTH_REQUIRES(mutex_);
-  void CommitIfWhole(Engine& engine, Unit& unit, const Roster& roster, Instant now,
-                     GangActions& actions) BERTH_REQUIRES(mutex_);
-  void SendFirst(Unit& unit, GangActions& actions) BERTH_REQUIRES(mutex_);
-  // Has every bind that is held carried out.
-  void Release(Unit& unit, GangActions& actions) BERTH_REQUIRES(mutex_);
-  void Begin(Unit& unit, const PodId& first, Instant now, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
-  static void AnswerHeld(Unit& unit, const Error& why, GangActions& actions);
-  // Nothing is planned for the gang any more.
-  void DropPlan(Unit& unit, const Error& why, GangActions& actions) BERTH_REQUIRES(mutex_);
-  void Abort(Unit& unit, const Error& why, std::string_view label, Instant now,
-             GangActions& actions) BERTH_REQUIRES(mutex_);
+      BERTH_REQUIRES(unit.mutex);
   void Nudge(Unit& unit, const Roster& roster, Instant now, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
-  void LookAtFirst(Unit& unit, Instant now, GangActions& actions) BERTH_REQUIRES(mutex_);
-  void LookAt(Engine& engine, Unit& unit, Instant now, int& plans, GangActions& actions)
-      BERTH_REQUIRES(mutex_);
-  [[nodiscard]] GangView ViewOf(const Unit& unit, Instant now) const BERTH_REQUIRES(mutex_);
+      BERTH_REQUIRES(unit.mutex);
+  void LookAtFirst(Unit& unit, Instant now, GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  // Its object has gone.
+  void LookAtUnsized(Unit& unit, Instant now, GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  // Whether a look would find what the last one found.
+  [[nodiscard]] bool IsQuiet(const Unit& unit, Instant now) const BERTH_REQUIRES(unit.mutex);
+  // What a plan is to be made for, without the lock.
+  std::optional<GangToPlan> LookAt(Engine& engine, Unit& unit, Instant now, bool may_plan,
+                                   GangActions& actions) BERTH_REQUIRES(unit.mutex);
+  // Gangs whose pods the watch has shown since the last call.
+  void Notice(Instant now) BERTH_EXCLUDES(mutex_);
+  // What is known of a gang is what the pod says, from now on.
+  static void Heed(Unit& unit, const PodRequest& pod) BERTH_REQUIRES(unit.mutex);
+
+  [[nodiscard]] static GangView ViewOf(const Unit& unit, Instant now) BERTH_REQUIRES(unit.mutex);
 
   const Parts parts_;
   GangPlanning planning_;
-  mutable Mutex mutex_;
-  Settings settings_ BERTH_GUARDED_BY(mutex_);
-  std::map<GangId, Unit> units_ BERTH_GUARDED_BY(mutex_);
+  std::atomic<bool> lets_go_ = false;
+  std::atomic<std::int64_t> promised_ = 0;  // binds that may come to be held, of all gangs
+  mutable Mutex mutex_;                     // for the table, never while a gang is looked at
+  std::shared_ptr<const Settings> settings_ BERTH_GUARDED_BY(mutex_);
+  std::map<GangId, std::shared_ptr<Unit>> units_ BERTH_GUARDED_BY(mutex_);
   // Binds that have to fail, and when they are answered.
   struct Failing {
     BindsUnderWay::Entry bind;
@@ -284,8 +354,9 @@ class GangTable {
     Instant at;
   };
   std::vector<Failing> failing_ BERTH_GUARDED_BY(mutex_);
-  bool lets_go_ BERTH_GUARDED_BY(mutex_) = false;
-  GangId last_looked_ BERTH_GUARDED_BY(mutex_);  // where the next Look goes on planning
+  // Of Look, which one thread calls:
+  std::size_t last_looked_ = 0;  // where the next one goes on planning
+  std::uint64_t noticed_ = 0;    // WaitingPods::changes
 };
 
 }  // namespace berth

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GangUnit: what is remembered of one gang between verbs. What it holds is not here: a plan is
-// planned pods of ClusterState.
+// GangUnit: what is remembered of one gang between verbs, in four records. What it holds is not
+// here: a plan is planned pods of ClusterState.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "cluster/gang.h"
 #include "cluster/pod_request.h"
 #include "cluster/snapshot.h"
@@ -23,78 +26,154 @@
 
 namespace berth {
 
-struct GangUnit {
+// Who is there, as it was counted last.
+struct GangRoll {
+  Gang says;
+  std::string scheduler;  // of the member that came last: only its members wait together
+  Instant since{};        // when it was heard of first
+  bool began = false;     // a member that has GPUs was bound, and some member is since then
+  bool ran = false;       // it had begun once
+
+  // Bound, being bound or in doubt; of these, bound; waiting for a node, planned ones too; ended
+  // with success.
+  std::int64_t placed = 0, bound = 0, waiting = 0, ended = 0;
+  std::size_t kinds = 0;      // in which the waiting ones differ, up to gangs::kMostKinds and one
+  std::uint64_t changed = 0;  // WaitingPods::ChangesOf, for `kinds`
+  Instant counted{};
+  bool is_stale = true;                      // the watch has shown another member since
+  Instant had_members{};                     // was counted with members last
+  Instant grew{};                            // when a member joined last, or all began anew
+  std::set<std::string, std::less<>> alone;  // let go like pods of no gang
+
+  [[nodiscard]] std::int64_t members() const { return placed + waiting; }
+};
+
+// The plan that it has, if any.
+//
+//   none --Make--> planned --SendFirst--> committing --FirstIsOver--> planned
+//    ^                |  ^--Make--'          |
+//    +---- Clear -----+---------------------+
+struct GangPlanned {
   enum class Phase {
-    kWaiting,     // there is no plan
+    kNone,        // there is none
     kPlanned,     // its members hold their places; binds of them are held
     kCommitting,  // the first Binding is under way
   };
-
   // One that has its place in the plan.
   struct Member {
     std::shared_ptr<const PodRequest> pod;
     std::string node;
     BindsUnderWay::Entry bind = nullptr;  // held; nullptr: nobody has asked for it
     Instant held{}, until{};              // since when, and when it is answered at the latest
+
+    [[nodiscard]] bool needs_bind() const { return bind == nullptr && pod->shape.wants_gpu(); }
   };
+  using Members = std::map<std::string, Member, std::less<>>;  // by UID
 
-  Gang says;
-  std::string scheduler;  // of the member that came last: only its members wait together
-  Instant since{};        // when it was heard of first
-  Phase phase = Phase::kWaiting;
-  bool began = false;  // a member that has GPUs was bound, and some member is since then
-  bool ran = false;    // it had begun once
-
-  std::map<std::string, Member, std::less<>> plan;        // by UID
-  std::map<std::string, std::set<std::string>> excluded;  // by UID: nodes not offered for it
-  std::map<std::string, PodId, std::less<>> asleep;       // refused when they came last
-  std::set<std::string, std::less<>> alone;               // let go like pods of no gang
+  Phase phase = Phase::kNone;
+  Members members;
   std::string first;                                      // the UID of the first Binding
-
-  Instant touched{};      // a member of the plan came last
-  Instant not_before{};   // no plan until then
-  Duration pause{};       // the last one after an abort
-  Instant grew{};         // when a member joined last, or all began anew
-  bool nudged = false;    // a bind was refused to wake the others, since there is this plan
-  Instant had_members{};  // was counted with members last
-
-  // Members as they were counted last: bound, being bound or in doubt; bound; waiting, planned too.
-  std::int64_t placed = 0, bound = 0, waiting = 0;
-  Instant counted{};
-
-  // The plan was found to hold then, with these members; or that there can be none.
+  std::map<std::string, std::set<std::string>> excluded;  // by UID: nodes not offered for it
+  Instant touched{};                                      // a member of the plan came last
+  bool nudged = false;  // a bind was refused to wake the others, since there is this plan
+  // It was found to hold then, with these members; or that there can be none.
   std::shared_ptr<const Snapshot> checked_on;
   std::uint64_t checked_members = 0;  // WaitingPods::ChangesOf
-  bool nothing_to_do = false;
+  bool in_the_making = false;         // without the gang's lock
+  std::int64_t promised = 0;          // of GangTable::promised_
+
+  // Returns whether there was none before.
+  bool Make(Members planned) {
+    const bool is_new = phase == Phase::kNone;
+    members = std::move(planned);
+    phase = members.empty() ? Phase::kNone : Phase::kPlanned;
+    if (is_new) nudged = false;
+    return is_new;
+  }
+  // The bind that goes first. Requires: it is held.
+  BindsUnderWay::Entry SendFirst(const std::string& uid) {
+    phase = Phase::kCommitting;
+    first = uid;
+    return std::exchange(members.at(uid).bind, nullptr);
+  }
+  // It is bound, or it is known that it is not.
+  void FirstIsOver() {
+    phase = members.empty() ? Phase::kNone : Phase::kPlanned;
+    first.clear();
+  }
+  void Clear() {
+    members.clear();
+    FirstIsOver();
+  }
+  // The place is no member's any more. Returns its bind, if one was held.
+  BindsUnderWay::Entry Drop(const std::string& uid) {
+    const auto member = members.find(uid);
+    if (member == members.end()) return nullptr;
+    BindsUnderWay::Entry bind = std::move(member->second.bind);
+    members.erase(member);
+    if (members.empty() && phase == Phase::kPlanned) phase = Phase::kNone;
+    return bind;
+  }
+  [[nodiscard]] std::size_t held() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(members, [](const auto& m) { return m.second.bind != nullptr; }));
+  }
+};
+
+// Why it has none, and until when.
+struct GangWait {
+  std::map<std::string, PodId, std::less<>> asleep;  // refused when they came last
+  // Members about which kube-scheduler has asked, or that were woken: of the others it may have
+  // said that no node will do without asking.
+  std::set<std::string, std::less<>> asked;
+  Instant not_before{};  // no plan until then
+  Duration pause{};      // the last one after an abort
+  // Whom kube-scheduler did not bring while their places were held, by UID, and how long the pause
+  // was for that. When all of them have come the pause is over.
+  std::map<std::string, std::string, std::less<>> absent;
+  Duration absent_pause{};
+  std::string objection;       // no plan is made, whatever room there is: why
+  Instant again{};             // then time alone may change the answer
+  bool nothing_to_do = false;  // as of plan.checked_on and plan.checked_members
 
   // No plan was found for so many members on that snapshot.
   std::shared_ptr<const Snapshot> refused_on;
   std::size_t refused_members = 0;
   Instant refused_at{};
   std::optional<GangShortage> shortage;
-  // Where its members would go if pods of lower priority went, as it was looked at then.
-  GangClearing clearing;
-  std::shared_ptr<const Snapshot> cleared_on;
-  std::size_t cleared_members = 0;
-  Instant cleared_at{};
+  std::string shortage_domain;  // its name; "" the cluster
+  std::string shortage_ask;     // what each member asks for, where all ask for the same
+  bool told = false;            // of the shortage, since there was a plan
+};
+
+// Where its members would go if pods of lower priority went, as it was looked at then.
+struct GangClearingUnderWay {
+  GangClearing nodes;
+  std::shared_ptr<const Snapshot> found_on;
+  std::size_t found_for = 0;  // members
+  Instant found_at{};
   // Those for which pods are evicted, by UID, and when the last of them was answered so. While
   // there are any, its members keep what is free on their nodes of that plan, each its own place
   // (planned in ClusterState): those of `kept`.
   std::set<std::string, std::less<>> nominated, kept;
   Instant nominated_at{};
-  bool told = false;            // of the shortage, since there was a plan
-  std::string shortage_domain;  // its name; "" the cluster
+};
+
+struct GangUnit {
+  mutable Mutex mutex;     // guards all that follows
+  bool forgotten = false;  // it is not in the table any more
+  GangRoll roll;
+  GangPlanned plan;
+  GangWait wait;
+  GangClearingUnderWay clearing;
 
   // It is over, or all that it had was counted and is gone.
   [[nodiscard]] bool has_no_members() const {
-    return placed + waiting == 0 && is_idle() && nominated.empty() && alone.empty();
+    return roll.members() == 0 && is_idle() && !plan.in_the_making && clearing.nominated.empty() &&
+           roll.alone.empty();
   }
   // Nobody waits for anything.
-  [[nodiscard]] bool is_idle() const { return plan.empty() && asleep.empty(); }
-  [[nodiscard]] std::size_t held() const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(plan, [](const auto& m) { return m.second.bind != nullptr; }));
-  }
+  [[nodiscard]] bool is_idle() const { return plan.members.empty() && wait.asleep.empty(); }
 };
 
 }  // namespace berth

@@ -2,60 +2,111 @@
 //
 // GangTable: what is known of each gang.
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <string>
 
 #include "server/extender/gang_limits.h"
 #include "server/extender/gang_table.h"
 
 namespace berth {
+namespace {
 
-GangView GangTable::ViewOf(const Unit& unit, Instant now) const {
-  GangView view{.id = unit.says.id,
-                .state = "gathering",
-                .minimum = unit.says.minimum.value_or(0),
-                .total = unit.says.total,
-                .placed = unit.placed,
-                .waiting = unit.waiting,
-                .planned = std::ssize(unit.plan) + std::ssize(unit.kept),
-                .held = static_cast<std::int64_t>(unit.held()),
-                .age = now - unit.since,
-                .why = {}};
+constexpr Duration kBringsWithin = std::chrono::seconds(5);  // what a busy kube-scheduler may take
+
+// "m1, m2 and 3 more".
+std::string NamesOf(const std::map<std::string, std::string, std::less<>>& by_uid) {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& [uid, name] : by_uid) {
+    if (named == kMost) break;
+    text += (named++ == 0 ? "" : ", ") + name;
+  }
+  const std::size_t left = by_uid.size() - named;
+  return left == 0 ? text : text + " and " + std::to_string(left) + " more";
+}
+
+std::string Seconds(Duration time) {
+  return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + " s";
+}
+
+// "needs room for 4 pods with 8 GPUs each, there is room for 1 in leaf l7".
+std::string ShortageOf(const GangWait& wait, std::int64_t missing) {
+  return "needs room for " + gangs::Count(missing, "pod") +
+         (wait.shortage_ask.empty() ? " together" : " with " + wait.shortage_ask + " each") +
+         ", there is room for " + std::to_string(wait.shortage->fits) +
+         (wait.shortage_domain.empty() ? "" : " in " + wait.shortage_domain) +
+         (wait.shortage->searched ? "" : " (not all ways were tried)");
+}
+
+// Of the plan's members, those that kube-scheduler has not brought for some time.
+std::map<std::string, std::string, std::less<>> NotBrought(const GangPlanned& plan, Instant now) {
+  std::map<std::string, std::string, std::less<>> names;
+  if (plan.held() == 0 || now - plan.touched < kBringsWithin) return names;
+  for (const auto& [uid, member] : plan.members) {
+    if (member.needs_bind()) names.emplace(uid, member.pod->id.name);
+  }
+  return names;
+}
+
+std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) {
+  const GangWait& wait = unit.wait;
   const std::int64_t members = view.placed + view.waiting;
-  if (!unit.says.minimum) {
+  if (members < view.minimum) {
+    return gangs::Count(members, "pod") + " of " + std::to_string(view.minimum) + " are there";
+  }
+  if (!wait.objection.empty()) return wait.objection;
+  if (!unit.clearing.nominated.empty()) return "pods of lower priority are evicted for it";
+  if (const auto missing = NotBrought(unit.plan, now); !missing.empty()) {
+    return "kube-scheduler has not brought " + NamesOf(missing) + " yet";
+  }
+  if (!unit.plan.members.empty()) return "";
+  if (!wait.absent.empty() && now < wait.not_before) {
+    return "kube-scheduler did not bring " + NamesOf(wait.absent) +
+           " while the places were held; they are held again when it does, or in " +
+           Seconds(wait.not_before - now);
+  }
+  if (wait.shortage) return ShortageOf(wait, view.minimum - view.placed);
+  return now < wait.not_before ? "it is tried again soon" : "";
+}
+
+}  // namespace
+
+GangView GangTable::ViewOf(const Unit& unit, Instant now) {
+  GangView view{.id = unit.roll.says.id,
+                .state = "gathering",
+                .minimum = unit.roll.says.minimum.value_or(0),
+                .total = unit.roll.says.total,
+                .placed = unit.roll.placed,
+                .waiting = unit.roll.waiting,
+                .planned = std::ssize(unit.plan.members) + std::ssize(unit.clearing.kept),
+                .held = static_cast<std::int64_t>(unit.plan.held()),
+                .age = now - unit.roll.since,
+                .why = {}};
+  if (!unit.roll.says.minimum) {
     view.why = "no object says how many pods it needs";
   } else if (view.placed >= view.minimum || (view.placed > 0 && view.waiting == 0)) {
     view.state = "whole";  // or what is left of it: its pods end one by one
-  } else if (unit.phase == Unit::Phase::kCommitting) {
+  } else if (unit.plan.phase == GangPlanned::Phase::kCommitting) {
     view.state = "committing";
-  } else if (unit.began && view.placed > 0) {
+  } else if (unit.roll.began && view.placed > 0) {
     view.state = "begun";
-  } else if (!unit.plan.empty()) {
+  } else if (!unit.plan.members.empty()) {
     view.state = "planned";
-  } else if (members >= view.minimum) {
+  } else if (unit.roll.members() >= view.minimum) {
     view.state = "waiting";
   }
-  if (!view.why.empty() || view.state == "whole") return view;
-  if (members < view.minimum) {
-    view.why = gangs::Count(members, "pod") + " of " + std::to_string(view.minimum) + " are there";
-  } else if (!unit.nominated.empty()) {
-    view.why = "pods of lower priority are evicted for it";
-  } else if (unit.shortage) {
-    view.why = std::to_string(view.placed + unit.shortage->fits) + " of " +
-               gangs::Count(view.minimum, "member") + " fit" +
-               (unit.shortage_domain.empty() ? "" : " in " + unit.shortage_domain) +
-               (unit.shortage->searched ? "" : " (not all ways were tried)");
-  } else if (now < unit.not_before) {
-    view.why = "it is tried again soon";
-  }
+  if (view.why.empty() && view.state != "whole") view.why = WhyItWaits(unit, view, now);
   return view;
 }
 
 std::vector<GangView> GangTable::Views(Instant now) const {
-  const MutexLock lock(mutex_);
   std::vector<GangView> views;
-  views.reserve(units_.size());
-  for (const auto& [id, unit] : units_) {
-    if (unit.placed + unit.waiting > 0 || !unit.is_idle()) views.push_back(ViewOf(unit, now));
+  for (const std::shared_ptr<Unit>& known : Units()) {
+    const Unit& unit = *known;
+    const MutexLock lock(unit.mutex);
+    if (unit.roll.members() > 0 || !unit.is_idle()) views.push_back(ViewOf(unit, now));
   }
   return views;
 }

@@ -79,6 +79,17 @@ class GangTableTest : public testing::Test {
   void Arrive(const std::vector<APod>& pods) {
     for (const APod& pod : pods) Arrive(pod);
   }
+  // And that kube-scheduler has found no node for it.
+  void ArriveUnschedulable(const std::vector<APod>& pods) {
+    for (const APod& pod : pods) {
+      waiting_.Put(
+          {.pod = std::make_shared<const PodRequest>(pod.Request()), .unschedulable = true});
+    }
+  }
+  void Use(const GangTable::Settings& gangs) {
+    extender_.Use(
+        {.engine = test::EngineOf("best-fit"), .reservation_time = seconds(30), .gangs = gangs});
+  }
   void Delete(const APod& pod) {
     Apply(PodGone{pod.Request().id.uid});
     waiting_.Remove(pod.Request().id.uid);
@@ -240,7 +251,7 @@ TEST_F(GangTableTest, AGangThatDoesNotFitHoldsNothing) {
   EXPECT_EQ(Free("n"), 2000);
   EXPECT_EQ(StateOf(), "waiting");
   ASSERT_EQ(sink_.texts.size(), 1U);
-  EXPECT_EQ(sink_.texts[0], "2 of 3 members fit");
+  EXPECT_EQ(sink_.texts[0], "needs room for 3 pods with 1 GPU each, there is room for 2");
   EXPECT_EQ(Filter(b_), kNoRoom);
   EXPECT_EQ(sink_.texts.size(), 1U) << "it is said once";
   EXPECT_EQ(Filter(APod("single").Whole(2)), "n");
@@ -418,7 +429,25 @@ TEST_F(GangTableTest, PodsWithoutGpusAreNotHeldForEachOther) {
   Add(ANode("n").Gpus(2));
   const APod worker = APod("worker").Cpu(1).Gang("berth:default/etl").GangSize(3);
   Arrive(worker);
+  EXPECT_EQ(Filter(worker), kIncomplete) << "its controller may make others with GPUs yet";
+  Pass(seconds(10));
+  EXPECT_EQ(waker_.names, Names{"worker"});
   EXPECT_EQ(Filter(worker), "n");
+}
+
+TEST_F(GangTableTest, ALauncherThatComesMomentsBeforeItsWorkersWaitsForThem) {
+  Add(ANode("n").Gpus(2));
+  const APod launcher = APod("launcher").Cpu(1).Gang("berth:default/train").GangSize(3);
+  Arrive(launcher);
+  EXPECT_EQ(Filter(launcher), kIncomplete);
+  Pass(seconds(1));
+  Arrive({a_, b_});
+  Place(a_);
+  Pass(seconds(20));
+  EXPECT_EQ(Filter(launcher), kNoRoom) << "the others are not there";
+  Place(b_);
+  EXPECT_EQ(bound_.size(), 2U);
+  EXPECT_EQ(Filter(launcher), "n");
 }
 
 TEST_F(GangTableTest, AMissingPodGroupKeepsOnlyPodsWithGpusFromTheirNodes) {
@@ -1030,6 +1059,137 @@ TEST_F(GangTableTest, TwoGangsOfWhichOneFitsDoNotHoldEachOtherUp) {
   Place(c_);
   EXPECT_EQ(bound_.size(), 3U);
   for (const APod& pod : {a_, b_, c_}) Delete(pod);
+  Pass(seconds(1));
+  for (const APod& pod : {x, y, z}) Place(pod);
+  EXPECT_EQ(bound_.size(), 6U);
+}
+
+// On a full cluster kube-scheduler's own filters leave no node, so that it asks about nobody.
+TEST_F(GangTableTest, AGangIsKnownWhenItsPodsAreSeen) {
+  Add(ANode("n").Gpus(3));
+  ShowBound(Member("x", "other"), "n", {0, 1});
+  ArriveUnschedulable({a_, b_, c_});
+  Pass(milliseconds(100));
+  ASSERT_EQ(StateOf(), "waiting");
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
+            "needs room for 3 pods with 1 GPU each, there is room for 1");
+  EXPECT_EQ(sink_.texts, Names{"needs room for 3 pods with 1 GPU each, there is room for 1"});
+  EXPECT_EQ(waker_.names, Names());
+  Delete(Member("x", "other"));
+  Pass(seconds(1));
+  EXPECT_EQ(StateOf(), "planned");
+  EXPECT_EQ(waker_.names, (Names{"a", "b", "c"})) << "nobody else tells them";
+  for (const APod& pod : {a_, b_, c_}) Place(pod);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, AGangWhosePodsAreSeenIsNotHurriedBeforeKubeSchedulerAsks) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_});
+  Pass(milliseconds(100));
+  EXPECT_EQ(StateOf(), "gathering");
+  Arrive(c_);
+  Pass(milliseconds(100));
+  EXPECT_EQ(StateOf(), "waiting");
+  EXPECT_EQ(Free("n"), 3000) << "it comes with them by itself";
+  EXPECT_EQ(waker_.names, Names());
+}
+
+TEST_F(GangTableTest, PodsThatAreSeenAreWokenOnceWhenTheyMayGoAlone) {
+  Add(ANode("n").Gpus(4));
+  for (const APod& pod : {a_, b_, c_}) ShowBound(pod, "n", {});
+  ArriveUnschedulable({d_});
+  for (int i = 0; i < 20; ++i) Pass(seconds(1));
+  EXPECT_EQ(waker_.names, Names{"d"});
+}
+
+TEST_F(GangTableTest, AMemberThatNeverComesKeepsItsGangsPlacesFromOthersLessAndLess) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  Duration held{}, free{};
+  bool bound = false;
+  for (int second = 0; second < 3600; ++second) {
+    for (const APod& pod : {a_, b_}) {
+      const std::string& name = pod.Request().id.name;
+      const bool is_held = answers_.contains(name) && AnswerTo(name).empty();
+      if (is_held || Filter(pod) != "n") continue;
+      answers_[name].clear();
+      Bind(pod, "n");
+    }
+    (Free("n") == 3000 ? free : held) += seconds(1);
+    Pass(seconds(1));
+    bound = bound || !bound_.empty();
+  }
+  EXPECT_FALSE(bound);
+  EXPECT_GT(held, seconds(100)) << "it may come";
+  EXPECT_GT(free, 5 * held) << "others use what is there";
+  if (StateOf() != "planned") {
+    EXPECT_EQ(gangs_.Views(clock_.Now()).front().why.substr(0, 33),
+              "kube-scheduler did not bring c wh");
+  }
+  EXPECT_EQ(Filter(c_), "n") << "its coming ends the pause";
+}
+
+TEST_F(GangTableTest, WhomKubeSchedulerDoesNotBringIsNamed) {
+  Add(ANode("n").Gpus(3));
+  Arrive({a_, b_, c_});
+  Place(a_);
+  Place(b_);
+  Pass(seconds(6));
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "kube-scheduler has not brought c yet");
+  Pass(seconds(45));
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
+            "kube-scheduler did not bring c while the places were held; they are held again when "
+            "it does, or in 50 s");
+}
+
+TEST_F(GangTableTest, PodsThatDifferInTooManyWaysAreRefused) {
+  Add(ANode("n").Gpus(8));
+  std::vector<APod> pods;
+  for (int i = 0; i < 65; ++i) {
+    pods.push_back(Member("m" + std::to_string(i), "mixed").GangSize(65).CpuMilli(i + 1));
+  }
+  Arrive(pods);
+  EXPECT_EQ(Filter(pods.front()),
+            "the pod's group default/mixed: want pods that ask for at most 64 different "
+            "things, got more");
+}
+
+TEST_F(GangTableTest, AGangOfManyKindsIsPlannedByLookAndNotByFilter) {
+  for (int i = 0; i < 2000; ++i) Add(ANode("n" + std::to_string(i)).Gpus(8));
+  std::vector<APod> pods;
+  for (int i = 0; i < 40; ++i) {
+    pods.push_back(Member("m" + std::to_string(i), "mixed").GangSize(40).CpuMilli(i + 1));
+  }
+  Arrive(pods);
+  EXPECT_EQ(Filter(pods.front()), kNoRoom);
+  EXPECT_EQ(StateOf("mixed"), "waiting");
+  Pass(milliseconds(100));
+  EXPECT_EQ(StateOf("mixed"), "planned");
+  EXPECT_EQ(waker_.names, Names{"m0"});
+  for (const APod& pod : pods) Place(pod);
+  EXPECT_EQ(bound_.size(), 40U);
+}
+
+TEST_F(GangTableTest, NoMoreBindsAreHeldThanThereMayBe) {
+  GangTable::Settings settings{{"berth"}, seconds(50)};
+  settings.most_held = 4;
+  Use(settings);
+  Add(ANode("n").Gpus(8));
+  std::vector<APod> large;
+  for (int i = 0; i < 5; ++i) large.push_back(Member("l" + std::to_string(i), "large").GangSize(5));
+  Arrive(large);
+  EXPECT_EQ(Filter(large.front()),
+            "the pod's group default/large: want at most 4 pods that start together, got 5: "
+            "each holds a connection of kube-scheduler until all are there");
+  const APod x = Member("x", "other"), y = Member("y", "other"), z = Member("z", "other");
+  Arrive({a_, b_, c_, x, y, z});
+  Place(a_);
+  EXPECT_EQ(Filter(x), kNoRoom) << "there are GPUs, but binds of six would be held";
+  Place(b_);
+  Place(c_);
+  EXPECT_EQ(bound_.size(), 3U);
+  for (const APod& pod : {a_, b_, c_}) ShowBound(pod, "n", {});
   Pass(seconds(1));
   for (const APod& pod : {x, y, z}) Place(pod);
   EXPECT_EQ(bound_.size(), 6U);

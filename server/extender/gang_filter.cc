@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GangTable: what filter says of a member.
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "server/extender/gang_limits.h"
+#include "server/extender/gang_table.h"
+
+namespace berth {
+
+GangVerdict GangTable::NotNow(Unit& unit, const PodRequest& pod, Reason reason) {
+  unit.wait.asleep.insert_or_assign(pod.id.uid, pod.id);
+  return {GangVerdict::Kind::kNotNow, kNoNode, reason};
+}
+
+std::string GangTable::Objection(const Settings& settings, const Unit& unit) {
+  const GangRoll& roll = unit.roll;
+  if (roll.kinds > gangs::kMostKinds) {
+    return "want pods that ask for at most " + std::to_string(gangs::kMostKinds) +
+           " different things, got more";
+  }
+  if (settings.most_held == 0 || roll.began || !roll.says.minimum) return "";
+  const std::int64_t needed = *roll.says.minimum - roll.bound;
+  if (std::cmp_less_equal(needed, settings.most_held)) return "";
+  return "want at most " + std::to_string(settings.most_held) + " pods that start together, got " +
+         std::to_string(needed) + ": each holds a connection of kube-scheduler until all are there";
+}
+
+Reason GangTable::FindPlace(Engine& engine, Unit& unit,
+                            const std::shared_ptr<const PodRequest>& pod, Instant now,
+                            GangActions& actions) {
+  const std::string& uid = pod->id.uid;
+  const Roster roster = RosterOf(unit, pod);
+  Note(unit, roster, now);
+  if (unit.plan.in_the_making) return Reason::kGangNoRoom;  // and it is woken if there is
+  const bool tends = IsSmall(unit) && Tend(engine, unit, roster, now, actions);
+  if (tends && unit.plan.members.contains(uid)) return Reason::kFits;
+  if (MayGo(unit, roster, *pod, now)) {
+    unit.wait.asleep.erase(uid);
+    unit.roll.alone.insert(uid);
+    return Reason::kFits;
+  }
+  if (roster.members() < *unit.roll.says.minimum) {
+    unit.wait.again = unit.roll.grew + gangs::kWaitsForGpuMembers;
+    return Reason::kGangIncomplete;
+  }
+  return PlanFor(engine, unit, roster, pod, now, actions) ? Reason::kFits : Reason::kGangNoRoom;
+}
+
+GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
+                             const std::shared_ptr<const Snapshot>& snapshot,
+                             const std::shared_ptr<const PodRequest>& pod,
+                             std::span<const NodeIndex> candidates, Instant now,
+                             GangActions& actions) {
+  if (!pod->gang.minimum) {  // what holds no GPU keeps none idle
+    return pod->shape.wants_gpu() ? NotNow(unit, *pod, Reason::kGangUnknown) : GangVerdict();
+  }
+  const std::string& uid = pod->id.uid;
+  if (IsBeingBound(uid)) return NotNow(unit, *pod, Reason::kGangNoRoom);  // or in doubt
+  constexpr std::size_t kMost = gangs::kExclusionsOfAFilter;
+  for (std::size_t tries = 0; tries <= kMost; ++tries) {
+    auto planned = unit.plan.members.find(uid);
+    // Of the others Look makes sure: there may be thousands, and this is asked about each of them.
+    if (planned == unit.plan.members.end() ||
+        !PlanHolds(*parts_.state.Current(), *pod, planned->second.node)) {
+      const Reason reason = FindPlace(engine, unit, pod, now, actions);
+      if (reason != Reason::kFits) return NotNow(unit, *pod, reason);
+      planned = unit.plan.members.find(uid);
+      if (planned == unit.plan.members.end()) return {};
+    }
+    unit.plan.touched = now;
+    if (!pod->shape.wants_gpu()) {  // kube-scheduler's own, once the others are there
+      if (!unit.roll.began) return NotNow(unit, *pod, Reason::kGangNoRoom);
+      unit.wait.asleep.erase(uid);
+      return {};
+    }
+    const NodeIndex node = snapshot->names().Find(planned->second.node);
+    if (node != kNoNode && std::ranges::find(candidates, node) != candidates.end()) {
+      unit.wait.asleep.erase(uid);
+      return {GangVerdict::Kind::kThere, node, Reason::kFits};
+    }
+    // kube-scheduler keeps the pod from that node for a reason of its own: planned around it.
+    unit.plan.excluded[uid].insert(planned->second.node);
+    if (IsSmall(unit) && Plan(engine, unit, RosterOf(unit, pod), now, actions)) continue;
+    if (!unit.roll.began && !IsSmall(unit) && unit.plan.excluded[uid].size() <= kMost) {
+      DropPlan(unit, gangs::Conflict(gangs::kPlanBroken), actions);  // Look makes another one
+      break;
+    }
+    if (unit.roll.began) {  // it only goes forward: the others keep their places
+      GiveUp(unit, uid, gangs::Conflict(gangs::kPlanBroken), actions);
+      unit.plan.excluded.erase(uid);  // what kept it from these may be over when it comes again
+    } else {
+      Abort(unit, gangs::Conflict(gangs::kPlanBroken), "no_room", now, actions);
+    }
+    break;
+  }
+  return NotNow(unit, *pod, Reason::kGangNoRoom);
+}
+
+}  // namespace berth

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GangTable: from members that wait to a plan.
+#include <algorithm>
+#include <utility>
+
+#include "scoring/gangs/gang_class.h"
+#include "server/extender/gang_limits.h"
+#include "server/extender/gang_table.h"
+
+namespace berth {
+namespace {
+
+// What each member asks for, in words; "" where they differ or ask for other things than GPUs.
+std::string AskOf(std::span<const std::shared_ptr<const PodRequest>> members) {
+  const int gpus = members.front()->shape.gpu_count();
+  const auto is_other = [gpus](const auto& member) {
+    return !std::holds_alternative<WholeGpus>(member->shape.gpus) ||
+           member->shape.gpu_count() != gpus;
+  };
+  if (std::ranges::any_of(members, is_other)) return "";
+  return gangs::Count(gpus, "GPU");
+}
+
+}  // namespace
+
+bool GangTable::IsSmall(const Unit& unit) const {
+  return unit.roll.kinds * parts_.state.Current()->size() <= gangs::kWorkOfAFilter;
+}
+
+bool GangTable::IsWorthATry(const Unit& unit, const Roster& roster, Instant now) const {
+  const GangWait& wait = unit.wait;
+  if (wait.refused_on == nullptr || wait.refused_members != roster.waiting.size()) return true;
+  return now - wait.refused_at >= gangs::kBetweenPlans && wait.refused_on != parts_.state.Current();
+}
+
+bool GangTable::MayHold(const Unit& unit) const {
+  const std::shared_ptr<const Settings> settings = this->settings();
+  if (!Objection(*settings, unit).empty()) return false;
+  if (settings->most_held == 0 || unit.roll.began) return true;
+  const std::int64_t needed = *unit.roll.says.minimum - unit.roll.bound;
+  return std::cmp_less_equal(promised_ - unit.plan.promised + needed, settings->most_held);
+}
+
+void GangTable::Promise(Unit& unit) {
+  std::int64_t binds = 0;
+  for (const auto& [uid, member] : unit.plan.members)
+    binds += member.pod->shape.wants_gpu() ? 1 : 0;
+  promised_ += binds - unit.plan.promised;
+  unit.plan.promised = binds;
+}
+
+bool GangTable::PlanFor(Engine& engine, Unit& unit, const Roster& roster,
+                        const std::shared_ptr<const PodRequest>& pod, Instant now,
+                        GangActions& actions) {
+  if (lets_go_ || unit.forgotten || unit.plan.phase == GangPlanned::Phase::kCommitting)
+    return false;
+  if (now < unit.wait.not_before || !IsWorthATry(unit, roster, now)) return false;
+  if (unit.plan.members.empty()) {
+    if (!IsSmall(unit) || !Plan(engine, unit, roster, now, actions)) return false;
+    if (unit.plan.members.contains(pod->id.uid)) return true;
+  }
+  // Beyond the plan: the others stay where they are.
+  const GangToPlan alone{.members = {pod}, .excluded = unit.plan.excluded};
+  const auto nodes = planning_.Plan(engine, alone);
+  if (nodes) {
+    if (nodes->empty()) return false;  // its bind has begun
+    unit.plan.members.emplace(pod->id.uid,
+                              GangPlanned::Member{.pod = pod, .node = nodes->begin()->second});
+    Promise(unit);
+    return true;
+  }
+  unit.wait.refused_on = nodes.error().snapshot;
+  unit.wait.refused_members = roster.waiting.size();
+  unit.wait.refused_at = now;
+  return false;
+}
+
+std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roster& roster) {
+  GangToPlan ask{.members = roster.waiting,
+                 .minimum = std::max<std::int64_t>(*unit.roll.says.minimum - roster.placed, 1),
+                 .excluded = unit.plan.excluded};
+  if (ask.members.empty() || std::ssize(ask.members) < ask.minimum) return std::nullopt;
+  for (const auto& [uid, member] : unit.plan.members) {
+    if (member.bind != nullptr) ask.fixed.emplace(uid, member.node);
+  }
+  return ask;
+}
+
+bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now,
+                     GangActions& actions) {
+  const std::optional<GangToPlan> ask = MembersToPlan(unit, roster);
+  if (!ask || !MayHold(unit)) return false;
+  return Adopt(unit, *ask, planning_.Plan(engine, *ask), now, actions);
+}
+
+void GangTable::PlanOutside(Engine& engine, Unit& unit, const GangToPlan& ask, Instant now,
+                            GangActions& actions) {
+  const auto nodes = planning_.Plan(engine, ask);
+  const MutexLock lock(unit.mutex);
+  unit.plan.in_the_making = false;
+  unit.wait.nothing_to_do = !Adopt(unit, ask, nodes, now, actions);
+}
+
+bool GangTable::Adopt(Unit& unit, const GangToPlan& ask,
+                      const tl::expected<NodesByUid, NoGangPlan>& nodes, Instant now,
+                      GangActions& actions) {
+  if (!nodes) {
+    Refuse(unit, nodes.error(), ask, now, actions);
+    return false;
+  }
+  if (unit.forgotten || lets_go_) {
+    std::vector<std::string> uids;
+    for (const auto& [uid, node] : *nodes) uids.push_back(uid);
+    parts_.state.Unplan(uids);
+    return false;
+  }
+  GangPlanned::Members plan;
+  for (const auto& pod : ask.members) {
+    const std::string& uid = pod->id.uid;
+    const auto node = nodes->find(uid);
+    if (node == nodes->end()) continue;
+    GangPlanned::Member member{.pod = pod, .node = node->second};
+    if (const auto before = unit.plan.members.find(uid); before != unit.plan.members.end()) {
+      member = std::exchange(before->second, {});
+      member.node = node->second;
+    }
+    plan.emplace(uid, std::move(member));
+    const bool may_come = pod->shape.wants_gpu() || unit.roll.began;
+    if (const auto asleep = unit.wait.asleep.find(uid);
+        may_come && asleep != unit.wait.asleep.end()) {
+      unit.wait.asked.insert(uid);
+      actions.wakes.push_back(asleep->second);
+    }
+  }
+  for (auto& [uid, left_out] : unit.plan.members) {  // it is gone, or was beyond the minimum
+    if (left_out.bind == nullptr) continue;
+    actions.answers.emplace_back(std::move(left_out.bind),
+                                 tl::unexpected(gangs::Conflict(gangs::kNoPlan)));
+  }
+  const bool is_new = unit.plan.Make(std::move(plan));
+  Promise(unit);
+  std::erase_if(unit.clearing.kept,
+                [&nodes](const std::string& uid) { return nodes->contains(uid); });
+  StopClearing(unit);
+  unit.plan.touched = now;
+  unit.wait.refused_on = nullptr;
+  unit.wait.shortage.reset();
+  unit.wait.told = false;
+  if (is_new) {
+    actions.news.push_back(
+        {.what = GangNews::What::kPlanned,
+         .gang = unit.roll.says.id,
+         .pod = ask.members.front()->id,
+         .text = gangs::Count(std::ssize(unit.plan.members), "member") + " planned"});
+  }
+  return true;
+}
+
+void GangTable::Refuse(Unit& unit, const NoGangPlan& none, const GangToPlan& ask, Instant now,
+                       GangActions& actions) {
+  GangWait& wait = unit.wait;
+  wait.refused_on = none.snapshot;
+  wait.refused_members = ask.members.size();
+  wait.refused_at = now;
+  wait.shortage = none.shortage;
+  wait.shortage_domain = none.domain;
+  wait.shortage_ask = AskOf(ask.members);
+  if (std::exchange(wait.told, true)) return;
+  actions.news.push_back({.what = GangNews::What::kNoRoom,
+                          .gang = unit.roll.says.id,
+                          .pod = wait.asleep.empty() ? PodId() : wait.asleep.begin()->second,
+                          .text = ViewOf(unit, now).why});
+}
+
+}  // namespace berth
