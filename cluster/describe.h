@@ -94,9 +94,22 @@ void Describe(Visit&& visit, const GangId& value) {
 }
 
 template <class Visit>
+void Describe(Visit&& visit, const GangRole& value) {
+  const auto& [name, minimum] = value;
+  visit(name, minimum);
+}
+
+template <class Visit>
+void Describe(Visit&& visit, const GangController& value) {
+  const auto& [kind, name, uid, asked] = value;
+  visit(kind, name, uid, asked);
+}
+
+template <class Visit>
 void Describe(Visit&& visit, const Gang& value) {
-  const auto& [id, minimum, total, object, hold, has_roles] = value;
-  visit(id, minimum, total, object, hold, has_roles);
+  const auto& [id, minimum, total, object, hold, has_roles, roles, controller, followers,
+               one_by_one] = value;
+  visit(id, minimum, total, object, hold, has_roles, roles, controller, followers, one_by_one);
 }
 
 template <class Visit>
@@ -121,10 +134,10 @@ template <class Visit>
 void Describe(Visit&& visit, const PodRequest& value) {
   const auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang,
                scheduler, domain, constraints, labels, init_container_count, belongs_on_any_node,
-               classes, device_class, checkpointed, own_to_scheduler] = value;
+               classes, device_class, checkpointed, own_to_scheduler, role, leads] = value;
   visit(id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
         domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
-        device_class, checkpointed, own_to_scheduler);
+        device_class, checkpointed, own_to_scheduler, role, leads);
 }
 
 template <class Visit>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/gang.h"
 
+#include <algorithm>
+
 #include "base/dns_name.h"
 
 namespace berth {
@@ -32,6 +34,49 @@ GangId GangId::Of(std::string_view text) {
 int Gang::size() const {
   if (total) return *total;
   return minimum && *minimum > 1 ? *minimum : 0;
+}
+
+std::string_view CureOf(OneByOne why) {
+  switch (why) {
+    case OneByOne::kNo:
+      return "";
+    case OneByOne::kStatefulSet:
+      return "a StatefulSet makes the next pod when the one before runs: set its "
+             "podManagementPolicy to Parallel";
+    case OneByOne::kInOrder:
+      return "its JobSet starts jobs with GPUs one after the other: leave out startupPolicy "
+             "InOrder "
+             "and dependsOn, or make each Job a gang with berth.dev/gang-by: "
+             "batch.kubernetes.io/controller-uid";
+    case OneByOne::kExclusiveTopology:
+      return "its annotation exclusive-topology lets the first pod start before the others are "
+             "made: use berth.dev/required-domain in its place";
+  }
+  return "";
+}
+
+std::vector<GangRole> MissingRoles(const Gang& gang, const RoleCounts& there) {
+  std::vector<GangRole> missing;
+  if (there.contains("")) return missing;
+  for (const GangRole& role : gang.roles) {
+    const auto found = there.find(role.name);
+    const std::int64_t pods = found == there.end() ? 0 : found->second;
+    if (pods < role.minimum) {
+      missing.push_back({role.name, static_cast<int>(role.minimum - pods)});
+    }
+  }
+  return missing;
+}
+
+bool NeedsAll(const Gang& gang, const RoleCounts& there) {
+  return gang.has_roles && (gang.roles.empty() || there.contains(""));
+}
+
+std::int64_t MissingPods(const Gang& gang, const RoleCounts& there) {
+  std::int64_t pods = 0, of_roles = 0;
+  for (const auto& [name, count] : there) pods += count;
+  for (const GangRole& role : MissingRoles(gang, there)) of_roles += role.minimum;
+  return std::max({*gang.minimum - pods, of_roles, std::int64_t{0}});
 }
 
 }  // namespace berth

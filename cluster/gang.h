@@ -5,9 +5,14 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -30,6 +35,33 @@ struct GangId {
 };
 
 constexpr int kMaxGangPods = 10'000;
+constexpr std::size_t kMaxGangRoles = 64;
+
+// The controller that makes the pods of a gang, where its object says how many they are to be.
+struct GangController {
+  std::string kind = {};  // of the object: "Job"; empty = no such object
+  std::string name = {};
+  std::string uid = {};  // empty = pods do not say it
+  // Its pods ask to start together. Otherwise only the configuration has it so.
+  bool asked = false;
+
+  [[nodiscard]] bool empty() const { return kind.empty(); }
+  friend bool operator==(const GangController&, const GangController&) = default;
+};
+
+// A kind of pods in a gang, of which so many have to start together.
+struct GangRole {
+  std::string name;
+  int minimum = 0;
+  friend bool operator==(const GangRole&, const GangRole&) = default;
+};
+
+// Whether the controller makes the next pod only when the pods before it have a node or run: such
+// pods cannot wait for each other.
+enum class OneByOne : std::uint8_t { kNo, kStatefulSet, kInOrder, kExclusiveTopology };
+
+// What to do about it, a sentence; "" = nothing is wrong.
+std::string_view CureOf(OneByOne why);
 
 struct Gang {
   // The object that has the minimum, where the convention keeps it in one.
@@ -48,9 +80,13 @@ struct Gang {
   Object object = Object::kNone;
   // For how long its first pods may wait for the others. Empty: nobody says.
   std::optional<Duration> hold = {};
-  // Kinds of its pods have minimums of their own, of which nothing more is known: only all of its
-  // pods together are sure to meet them.
+  // Several kinds of its pods have minimums of their own (NeedsAll).
   bool has_roles = false;
+  std::vector<GangRole> roles = {};  // by name, at most kMaxGangRoles; a minimum is 1 or more
+  GangController controller = {};
+  // So many pods come only when the leader runs (PodRequest::leads), each with the leader's ask.
+  int followers = 0;
+  OneByOne one_by_one = OneByOne::kNo;
 
   [[nodiscard]] bool empty() const { return id.empty(); }
   // How many pods it will have, as far as that is known; 0 = not known. A minimum of 1 says
@@ -59,5 +95,18 @@ struct Gang {
 
   friend bool operator==(const Gang&, const Gang&) = default;
 };
+
+// How many pods of each role there are; "" = of those that say none.
+using RoleCounts = std::map<std::string, std::int64_t, std::less<>>;
+
+// The minimums of its roles, less the pods that are there: what is still missing, by role. Roles of
+// which enough are there are left out; none where some pods do not say their role.
+std::vector<GangRole> MissingRoles(const Gang& gang, const RoleCounts& there);
+// Whether only all of its pods together are sure to meet its minimums: those of its roles are not
+// known, or some pods do not say their role.
+bool NeedsAll(const Gang& gang, const RoleCounts& there);
+// How many pods have to come before it can start: by its minimum, and by those of its roles where
+// that is more. Requires: it has a minimum.
+std::int64_t MissingPods(const Gang& gang, const RoleCounts& there);
 
 }  // namespace berth

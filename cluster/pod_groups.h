@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PodGroups: the objects in which other schedulers and controllers keep what their gangs need, as
-// last seen. A pod names its gang; the object has the gang's minimum.
+// last seen. A pod names its gang; the object has the gang's minimum. Objects of controllers that
+// make the pods, such as Jobs, are kept in the same way, a table for each kind.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +26,20 @@ struct PodGroup {
   std::string name;
   int min_members = 1;  // so many have to start together; 1 also where the object says nothing
   DomainAsk domain = {};
-  std::optional<Duration> hold = {};  // as in Gang, like has_roles
+  std::optional<Duration> hold = {};  // as in Gang, like has_roles and roles
   bool has_roles = false;
+  std::vector<GangRole> roles = {};
   // Why none of its pods can be placed: a number that makes no sense, a demand that nobody meets.
   // Empty = they can.
   std::string refusal = {};
+  // Of a controller's object (GangController):
+  std::string uid = {};
+  OneByOne one_by_one = OneByOne::kNo;
+  bool leader_differs = false;  // its leader asks for something else than its followers
   friend bool operator==(const PodGroup&, const PodGroup&) = default;
 };
 
-// The objects of one convention. Any thread may call any function.
+// The objects of one convention, or of one kind of controllers. Any thread may call any function.
 class PodGroupTable {
  public:
   using Object = PodGroup;
@@ -69,9 +75,11 @@ class PodGroups {
   // about beside those that are there.
   explicit PodGroups(const PodGroups* behind) : behind_(behind) {}
 
-  // That of the convention, which is made where there is none yet.
+  // That of the convention or kind, which is made where there is none yet.
   [[nodiscard]] PodGroupTable& Of(std::string_view convention) BERTH_EXCLUDES(mutex_);
-  [[nodiscard]] std::optional<PodGroup> Find(const GangId& gang) const;
+  // The object that has the gang's minimum: that of its controller, or of its name. None where its
+  // pods say everything.
+  [[nodiscard]] std::optional<PodGroup> Find(const Gang& gang) const;
   // Puts into the gang what its object says now, where its convention has objects: a pod that was
   // read earlier may not have heard of it.
   void Update(Gang& gang) const;
@@ -79,7 +87,9 @@ class PodGroups {
   [[nodiscard]] std::uint64_t changes() const BERTH_EXCLUDES(mutex_);
 
  private:
-  [[nodiscard]] const PodGroupTable* TableOf(const GangId& gang) const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] const PodGroupTable* TableOf(const Gang& gang) const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::optional<PodGroup> ObjectOf(const Gang& gang) const;
+  [[nodiscard]] bool IsServed(const Gang& gang) const;
 
   const PodGroups* const behind_ = nullptr;
   mutable Mutex mutex_;

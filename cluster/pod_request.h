@@ -222,6 +222,11 @@ struct PodRequest {
   // When it saved its work last, as it says itself (berth.dev/checkpointed-at); empty: it does not.
   std::optional<WallTime> checkpointed = std::nullopt;
   OwnToScheduler own_to_scheduler = {};
+  std::string role = {};  // in its gang (Gang::roles); empty = it says none
+  bool leads = false;     // it is the leader of its gang, if others follow (Gang::followers)
+
+  // So many pods that ask for what it asks come when it runs.
+  [[nodiscard]] int followers() const { return leads ? gang.followers : 0; }
 };
 
 }  // namespace berth

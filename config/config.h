@@ -128,7 +128,8 @@ struct MetricsConfig {
 // Groups of pods that start whole or not at all.
 struct GangsConfig {
   std::vector<std::string> conventions;  // in whose words; groups of others are kept near alone
-  int hold_seconds = 50;                 // how long a bind waits for the others
+  std::vector<std::string> controllers = {};  // whose pods are gangs without saying so
+  int hold_seconds = 50;                      // how long a bind waits for the others
   friend bool operator==(const GangsConfig&, const GangsConfig&) = default;
 };
 

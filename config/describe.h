@@ -252,6 +252,9 @@ template <class Visitor>
 void Describe(Visitor& v, GangsConfig& gangs) {
   v.Field("conventions", gangs.conventions, TextList{},
           "in whose words groups of pods are named that start whole; other groups are kept near");
+  v.Field("controllers", gangs.controllers, TextList{},
+          "`jobset`, `lws`, `job`: pods with GPUs that these controllers make start together "
+          "without any annotation");
   v.Field("holdSeconds", gangs.hold_seconds, Integers{5, 3600},
           "how long a bind waits for the other pods of its group; less than the `httpTimeout` of "
           "kube-scheduler's entry for bind");

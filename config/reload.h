@@ -12,8 +12,8 @@
 namespace berth {
 
 // `now` with the settings that a running service can take over from `wanted`: profile, profiles,
-// requestMix, expectedWaste, reservationSeconds, nodesToScore, gangs, gpuNodes.guard, logLevel, and
-// workloadClasses where the traits are the same.
+// requestMix, expectedWaste, reservationSeconds, nodesToScore, gangs without their controllers,
+// gpuNodes.guard, logLevel, and workloadClasses where the traits are the same.
 Config Reloaded(const Config& now, const Config& wanted);
 
 // The paths of the other settings in which `wanted` differs, as they are written ("server.threads",

@@ -119,13 +119,19 @@ void CheckLeaderElection(const LeaderElectionConfig& config, Problems& problems)
   }
 }
 
-void CheckGangs(const GangsConfig& config, Problems& problems) {
-  for (std::size_t i = 0; i < config.conventions.size(); ++i) {
-    const std::string& name = config.conventions[i];
-    if (std::ranges::find(kGangConventionWords, name) != kGangConventionWords.end()) continue;
-    problems.push_back("gangs." + Element("conventions", i) + ": want one of " +
-                       Join(kGangConventionWords, " ") + ", got " + InQuotes(name));
+template <class Words>
+void CheckWords(const std::vector<std::string>& names, const char* field, const Words& words,
+                Problems& problems) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::ranges::find(words, names[i]) != words.end()) continue;
+    problems.push_back("gangs." + Element(field, i) + ": want one of " + Join(words, " ") +
+                       ", got " + InQuotes(names[i]));
   }
+}
+
+void CheckGangs(const GangsConfig& config, Problems& problems) {
+  CheckWords(config.conventions, "conventions", kGangConventionWords, problems);
+  CheckWords(config.controllers, "controllers", kGangControllerWords, problems);
 }
 
 void CheckGpuNodes(const GpuNodesConfig& config, Problems& problems) {

@@ -23,6 +23,9 @@ inline constexpr std::array<std::string_view, 4> kLogLevelWords = {"debug", "inf
 inline constexpr std::array<std::string_view, 8> kGangConventionWords = {
     "berth", "coscheduling", "kubernetes", "volcano", "koordinator", "labels", "kueue", "kai"};
 
+// Whose pods are gangs where the configuration says so (docs/with-controllers.md).
+inline constexpr std::array<std::string_view, 3> kGangControllerWords = {"jobset", "lws", "job"};
+
 template <class Words, class Enum>
 constexpr std::string_view WordOf(const Words& words, Enum value) {
   return words[static_cast<std::size_t>(value)];

@@ -43,6 +43,21 @@ bool AskForTheSame(const PodRequest& a, const PodRequest& b) {
   return a.constraints != nullptr && b.constraints != nullptr && *a.constraints == *b.constraints;
 }
 
+std::vector<RoleNeed> NeedsOf(const GangAsk& ask, std::span<const GangClass> classes) {
+  std::vector<RoleNeed> needs;
+  for (const GangRole& role : ask.roles) {
+    RoleNeed need{.classes = {}, .members = role.minimum};
+    for (const GangMember& member : ask.members) {
+      if (member.fixed != kNoNode && member.pod.role == role.name) --need.members;
+    }
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      if (classes[c].pod->role == role.name) need.classes.push_back(c);
+    }
+    if (need.members > 0) needs.push_back(std::move(need));
+  }
+  return needs;
+}
+
 std::vector<std::size_t> ByRank(std::span<const GangMember> members) {
   std::vector<std::size_t> order(members.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -53,13 +68,15 @@ std::vector<std::size_t> ByRank(std::span<const GangMember> members) {
 }
 
 std::vector<GangClass> ClassesOf(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& room,
-                                 std::span<const GangMember> members,
-                                 std::span<const std::size_t> by_rank) {
+                                 const GangAsk& ask, std::span<const std::size_t> by_rank) {
+  const std::vector<GangMember>& members = ask.members;
   std::vector<GangClass> classes;
   for (const std::size_t i : by_rank) {
     if (members[i].fixed != kNoNode) continue;
     auto alike = std::ranges::find_if(classes, [&](const GangClass& other) {
-      return Alike(members[other.members.front()], members[i]);
+      const GangMember& first = members[other.members.front()];
+      return Alike(first, members[i]) &&
+             (ask.roles.empty() || first.pod.role == members[i].pod.role);
     });
     if (alike == classes.end()) {
       alike = classes.insert(classes.end(), GangClass{&members[i].pod, {}, {}, 0});

@@ -3,6 +3,7 @@
 // Members of a gang that are alike, and where such members fit. Pure but for the memo of room.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,7 +19,8 @@ namespace berth {
 // Whether the pods are equal in shape and constraints.
 bool AskForTheSame(const PodRequest& a, const PodRequest& b);
 
-// Equal in shape, constraints and excluded nodes: which of them goes where makes no difference.
+// Equal in shape, constraints and excluded nodes, and in their role where roles have minimums: which
+// of them goes where makes no difference.
 struct GangClass {
   const PodRequest* pod = nullptr;   // of the first member; it differs from the others in name
   std::vector<std::size_t> members;  // indices into the ask, by rank, then UID
@@ -29,13 +31,32 @@ struct GangClass {
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(members.size()); }
 };
 
+// So many members at least of those classes together.
+struct RoleNeed {
+  std::vector<std::size_t> classes;
+  std::int64_t members = 0;
+};
+
+// What the roles of the ask need of members that are fixed nowhere. Requires: the classes are
+// those of the ask.
+std::vector<RoleNeed> NeedsOf(const GangAsk& ask, std::span<const GangClass> classes);
+
+// Whether so many members per class are enough for every role.
+template <class Counts>
+bool MeetsRoles(std::span<const RoleNeed> needs, const Counts& counts) {
+  return std::ranges::all_of(needs, [&counts](const RoleNeed& need) {
+    std::int64_t members = 0;
+    for (const std::size_t c : need.classes) members += counts[c];
+    return members >= need.members;
+  });
+}
+
 // The indices of the members by rank, then UID.
 std::vector<std::size_t> ByRank(std::span<const GangMember> members);
 
 // Of the members that are fixed nowhere; those that are hardest to place first. Requires: `by_rank`
 // is ByRank.
 std::vector<GangClass> ClassesOf(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& room,
-                                 std::span<const GangMember> members,
-                                 std::span<const std::size_t> by_rank);
+                                 const GangAsk& ask, std::span<const std::size_t> by_rank);
 
 }  // namespace berth

@@ -94,7 +94,7 @@ class Search {
     }
   }
 
-  std::optional<std::vector<CountedPod>> Run(std::int64_t minimum) {
+  std::optional<std::vector<CountedPod>> Run(const SearchGoal& goal) {
     const auto states = static_cast<std::size_t>(numbering_.size());
     if (numbering_.size() > Numbering::kMost ||
         numbering_.size() * static_cast<std::int64_t>(nodes_.size()) > steps_.left) {
@@ -108,7 +108,7 @@ class Search {
       const Front* const front = FrontOf(nodes_[used]);
       if (front == nullptr || !Extend(*front, reached)) return std::nullopt;
     }
-    const std::int64_t best = Best(reached, minimum);
+    const std::int64_t best = Best(reached, goal);
     if (best < 0) return std::nullopt;
     return PodsOf(best, used);
   }
@@ -243,14 +243,14 @@ class Search {
     return true;
   }
 
-  // The state with the most pods, the first of them; -1: fewer than the minimum.
-  [[nodiscard]] std::int64_t Best(const std::vector<char>& reached, std::int64_t minimum) const {
-    std::int64_t best = -1, most = minimum - 1;
+  // The state with the most pods, the first of them; -1: none meets the goal.
+  [[nodiscard]] std::int64_t Best(const std::vector<char>& reached, const SearchGoal& goal) const {
+    std::int64_t best = -1, most = goal.minimum - 1;
     for (std::size_t state = 0; state < reached.size(); ++state) {
       if (reached[state] == 0) continue;
       const Counts counts = numbering_.CountsOf(static_cast<std::int64_t>(state));
       const std::int64_t pods = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-      if (pods <= most) continue;
+      if (pods <= most || !MeetsRoles(goal.roles, counts)) continue;
       most = pods;
       best = static_cast<std::int64_t>(state);
     }
@@ -294,8 +294,8 @@ class Search {
 std::optional<std::vector<CountedPod>> SearchCounts(const Snapshot& snapshot,
                                                     std::span<const GangClass> classes,
                                                     std::span<const NodeIndex> nodes,
-                                                    std::int64_t minimum, SearchSteps& steps) {
-  return Search(snapshot, classes, nodes, steps).Run(minimum);
+                                                    const SearchGoal& goal, SearchSteps& steps) {
+  return Search(snapshot, classes, nodes, steps).Run(goal);
 }
 
 }  // namespace berth

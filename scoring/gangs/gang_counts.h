@@ -37,12 +37,18 @@ struct SearchSteps {
   bool ran_out = false;
 };
 
+// So many members at least.
+struct SearchGoal {
+  std::int64_t minimum = 0;
+  std::span<const RoleNeed> roles = {};
+};
+
 // As many members on those nodes as can be, in the order in which they have to be put; empty: fewer
-// than the minimum, or the steps ran out (which `steps` says). Requires: snapshot is the one of the
+// than the goal, or the steps ran out (which `steps` says). Requires: snapshot is the one of the
 // classes' room.
 std::optional<std::vector<CountedPod>> SearchCounts(const Snapshot& snapshot,
                                                     std::span<const GangClass> classes,
                                                     std::span<const NodeIndex> nodes,
-                                                    std::int64_t minimum, SearchSteps& steps);
+                                                    const SearchGoal& goal, SearchSteps& steps);
 
 }  // namespace berth

@@ -160,15 +160,44 @@ std::vector<NodeIndex> GangFill::NodesIn(TopologyDomain domain) const {
   return nodes;
 }
 
-std::vector<ClassPlace> GangFill::Fill(TopologyDomain domain, bool flat) {
-  left_ = all_;
+bool GangFill::MayMeet(TopologyDomain domain, std::span<const RoleNeed> needs) const {
+  Counts fits(all_.size());
+  for (std::size_t c = 0; c < fits.size(); ++c) fits[c] = std::min(all_[c], room_[c][domain]);
+  return MeetsRoles(needs, fits);
+}
+
+GangFill::Counts GangFill::Needed(TopologyDomain domain, std::span<const RoleNeed> needs) const {
+  Counts counts(all_.size(), 0);
+  for (const RoleNeed& need : needs) {
+    std::int64_t missing = need.members;
+    for (const std::size_t c : need.classes) {
+      counts[c] = std::min({missing, all_[c], room_[c][domain]});
+      missing -= counts[c];
+    }
+  }
+  return counts;
+}
+
+std::vector<ClassPlace> GangFill::Fill(TopologyDomain domain, bool flat,
+                                       std::span<const RoleNeed> needs) {
   places_.clear();
+  put_.assign(all_.size(), 0);
+  if (!needs.empty()) {
+    left_ = Needed(domain, needs);
+    FillLeft(domain, flat);
+  }
+  left_ = all_;
+  for (std::size_t c = 0; c < all_.size(); ++c) left_[c] -= put_[c];
+  FillLeft(domain, flat);
+  return std::move(places_);
+}
+
+void GangFill::FillLeft(TopologyDomain domain, bool flat) {
   if (flat) {
     FillNodes(NodesIn(domain));
   } else {
     Spread(domain);
   }
-  return std::move(places_);
 }
 
 std::optional<TopologyDomain> GangFill::Next(std::span<const TopologyDomain> domains,
@@ -221,7 +250,7 @@ PlanTable& GangFill::TableOf(std::size_t c) {
 }
 
 bool GangFill::Put(std::size_t c, NodeIndex node, PlanTable& table) {
-  const auto position = static_cast<std::size_t>(all_[c] - left_[c]);
+  const std::int64_t position = put_[c];
   Placement placement = table.PlaceOn(node);
   PodRequest pod = *classes_[c].pod;
   // Which member it will be is decided in the end.
@@ -230,6 +259,7 @@ bool GangFill::Put(std::size_t c, NodeIndex node, PlanTable& table) {
   table.Follow(transaction_.now());
   places_.push_back({c, node, std::move(placement)});
   --left_[c];
+  ++put_[c];
   return true;
 }
 

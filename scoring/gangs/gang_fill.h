@@ -34,6 +34,8 @@ class GangFill {
 
   // How many members fit the domain, each class alone.
   [[nodiscard]] std::int64_t Fits(TopologyDomain domain) const;
+  // False where some role has fewer members that fit, each class alone.
+  [[nodiscard]] bool MayMeet(TopologyDomain domain, std::span<const RoleNeed> needs) const;
   // False where the whole gang is too much for what the domain has free of GPUs and CPU in all,
   // even if each class alone would fit.
   [[nodiscard]] bool MayHoldAll(TopologyDomain domain) const;
@@ -45,8 +47,10 @@ class GangFill {
   // In the order of the tree.
   [[nodiscard]] std::vector<NodeIndex> NodesIn(TopologyDomain domain) const;
 
-  // Puts as many members there as it can. flat: all nodes of the domain are alike.
-  std::vector<ClassPlace> Fill(TopologyDomain domain, bool flat);
+  // Puts as many members there as it can, before the others so many as the needs say. flat: all
+  // nodes of the domain are alike.
+  std::vector<ClassPlace> Fill(TopologyDomain domain, bool flat,
+                               std::span<const RoleNeed> needs = {});
 
  private:
   using Counts = std::vector<std::int64_t>;  // per class
@@ -73,6 +77,9 @@ class GangFill {
   [[nodiscard]] std::int64_t HeldBy(TopologyDomain domain, const Counts& counts) const;
   [[nodiscard]] std::optional<TopologyDomain> Next(std::span<const TopologyDomain> domains,
                                                    const std::vector<char>& used) const;
+  // Of each class so many as the needs call for.
+  [[nodiscard]] Counts Needed(TopologyDomain domain, std::span<const RoleNeed> needs) const;
+  void FillLeft(TopologyDomain domain, bool flat);
   void Spread(TopologyDomain domain);
   void FillNodes(std::span<const NodeIndex> nodes);
   void FillWith(std::size_t c, std::span<const NodeIndex> nodes);
@@ -92,7 +99,8 @@ class GangFill {
   std::vector<std::size_t> first_below_;          // [vertex], and one more: into below_
   std::vector<TopologyDomain> below_;             // children, in order
   std::vector<std::optional<PlanTable>> tables_;  // [class], once it is asked
-  Counts left_;
+  Counts left_;                                   // to be put
+  Counts put_;
   std::vector<ClassPlace> places_;
 };
 

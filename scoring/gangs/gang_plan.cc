@@ -28,7 +28,8 @@ class Planner {
 
   tl::expected<GangPlan, GangShortage> Plan() {
     if (!PutFixed()) return tl::unexpected(GangShortage{});
-    classes_ = ClassesOf(transaction_.now(), with_.room, ask_.members, by_rank_);
+    classes_ = ClassesOf(transaction_.now(), with_.room, ask_, by_rank_);
+    needs_ = NeedsOf(ask_, classes_);
     minimum_ = std::max<std::int64_t>(ask_.minimum - fixed(), 0);
     fill_.emplace(with_.engine, with_.snapshot, tree_, classes_, transaction_);
     MarkAround();
@@ -121,7 +122,7 @@ class Planner {
 
   // False only where it cannot.
   [[nodiscard]] bool MayHold(TopologyDomain domain, std::int64_t goal) const {
-    if (fill_->Fits(domain) < goal) return false;
+    if (fill_->Fits(domain) < goal || !fill_->MayMeet(domain, needs_)) return false;
     const bool is_all = goal == static_cast<std::int64_t>(ask_.members.size()) - fixed();
     return !is_all || fill_->MayHoldAll(domain);
   }
@@ -148,11 +149,22 @@ class Planner {
   bool Place(TopologyDomain domain, std::int64_t goal) {
     const Transaction::Mark before = transaction_.Here();
     places_ = fill_->Fill(domain, ask_.domain.unconstrained);
-    if (static_cast<std::int64_t>(places_.size()) >= goal) return true;
+    if (Meets(goal)) return true;
     transaction_.Return(before);
+    if (!needs_.empty()) {
+      places_ = fill_->Fill(domain, ask_.domain.unconstrained, needs_);
+      if (Meets(goal)) return true;
+      transaction_.Return(before);
+    }
     const auto pods =
-        SearchCounts(*transaction_.now(), classes_, fill_->NodesIn(domain), goal, steps_);
+        SearchCounts(*transaction_.now(), classes_, fill_->NodesIn(domain), {goal, needs_}, steps_);
     return pods && PutCounted(*pods, before);
+  }
+
+  [[nodiscard]] bool Meets(std::int64_t goal) const {
+    std::vector<std::int64_t> counts(classes_.size(), 0);
+    for (const ClassPlace& place : places_) ++counts[place.of_class];
+    return static_cast<std::int64_t>(places_.size()) >= goal && MeetsRoles(needs_, counts);
   }
 
   bool PutCounted(const std::vector<CountedPod>& pods, const Transaction::Mark& before) {
@@ -206,6 +218,7 @@ class Planner {
   Transaction transaction_;
   std::vector<GangPlan::Place> fixed_;
   std::vector<GangClass> classes_;
+  std::vector<RoleNeed> needs_;
   std::optional<GangFill> fill_;
   std::int64_t minimum_ = 0;  // of those that are not fixed
   std::vector<char> around_;  // [vertex] a member is in it

@@ -10,6 +10,8 @@
 //               within the narrowest domain each goes to the node that the profile likes best
 //   exactly     where that leaves a member over, a search over counts per kind of member and node
 //               (gang_counts.h)
+//   roles       the minimums of roles are met as well: their members are placed before the others
+//               where that is the only way
 //   extras      the minimum is what the gang cannot do without; members beyond it are placed where
 //               there is room in the same domain
 //   ranks       members of one kind are dealt to their nodes in the order of the tree, by rank
@@ -47,6 +49,8 @@ struct GangAsk {
   std::int64_t minimum = 0;         // how many of them at least
   GroupMembers present = {};        // where others are
   DomainAsk domain = {};
+  // How many of them at least of each role (PodRequest::role), names unique: a plan has as many.
+  std::vector<GangRole> roles = {};
 };
 
 // With what to plan. Requires: the tree is that of the snapshot.

@@ -35,7 +35,7 @@ std::shared_ptr<const wire::Dialects> AllDialects(const Config& config) {
   in_order.push_back(MakeIntel());
   in_order.push_back(MakeDevices());
   in_order.push_back(MakeNvidia());
-  in_order.push_back(MakeGroups());
+  in_order.push_back(MakeGroups(config.gangs.controllers));
   return std::make_shared<const wire::Dialects>(std::move(in_order));
 }
 
@@ -43,7 +43,7 @@ kube::MakeExtensions AllExtensions(const ExtensionParts& parts) {
   return [parts](const kube::ExtensionContext& context) {
     kube::ClusterExtensions all;
     all.push_back(WatchDra(context, parts.mig_offers, parts.device_classes));
-    all.push_back(WatchGroups(context, parts.groups, parts.pod_rules.levels()));
+    all.push_back(WatchGroups(context, parts.groups, parts.pod_rules));
     all.push_back(WatchInstaslice(context));
     all.push_back(WatchKoordinator(context, parts.links));
     all.push_back(std::make_unique<HamiBinds>(context.write, parts.pod_rules));

@@ -91,7 +91,7 @@ void RefusedPods::Refused(std::shared_ptr<const PodRequest> pod,
   entry.changed = false;
   entry.room.clear();
   if (groups_ != nullptr && !entry.pod->gang.empty()) {
-    entry.group = groups_->Find(entry.pod->gang.id);
+    entry.group = groups_->Find(entry.pod->gang);
     entry.outdated = entry.group && SaysMore(*entry.group, *entry.pod);
     entry.outdated_from = entry.woken_for_group + kForItsGroup;
   }
@@ -129,7 +129,7 @@ void RefusedPods::ClassesChanged() {
 
 bool RefusedPods::GroupChanged(Entry& entry) const {
   if (groups_ == nullptr || entry.pod->gang.empty()) return false;
-  std::optional<PodGroup> now = groups_->Find(entry.pod->gang.id);
+  std::optional<PodGroup> now = groups_->Find(entry.pod->gang);
   if (now == entry.group) return false;
   entry.group = std::move(now);
   return true;

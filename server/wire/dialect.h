@@ -170,8 +170,10 @@ using NodeReadings = std::vector<std::unique_ptr<NodeReading>>;  // in order of 
 
 // The group that a pod belongs to. Errors: kInvalidArgument naming the key.
 struct GroupAsk {
-  Gang gang;          // empty = it stands alone
-  Status sizes = {};  // of the gang
+  Gang gang;              // empty = it stands alone
+  Status sizes = {};      // of the gang
+  std::string role = {};  // as in PodRequest, like leads
+  bool leads = false;
   Result<DomainAsk> domain = DomainAsk{};
 };
 

@@ -150,6 +150,26 @@ class PlanReader {
     return ReadTemplate(job, path, "Job", pods);
   }
 
+  // The template as the Job's pods have it, which may name their gang after the Job.
+  static Json OfJob(const Json& pod, const std::string& name) {
+    Json of = pod;
+    Json& metadata = of["metadata"];
+    if (!metadata.is_object() && !metadata.is_null()) return of;
+    const std::string uid = "plan-" + name;
+    metadata["ownerReferences"] = Json::array({{{"apiVersion", "batch/v1"},
+                                                {"kind", "Job"},
+                                                {"name", name},
+                                                {"uid", uid},
+                                                {"controller", true}}});
+    Json& labels = metadata["labels"];
+    if (!labels.is_object() && !labels.is_null()) return of;
+    for (const char* key : {"batch.kubernetes.io/controller-uid", "controller-uid"}) {
+      labels[key] = uid;
+    }
+    for (const char* key : {"batch.kubernetes.io/job-name", "job-name"}) labels[key] = name;
+    return of;
+  }
+
   Status ReadTemplate(const Json& owner, const std::string& path, const std::string& kind,
                       std::int64_t count) {
     const std::string name = NameOf(owner);
@@ -159,8 +179,14 @@ class PlanReader {
     if (pod == nullptr || !pod->is_object()) {
       return Invalid(path + ".spec.template: want a template of pods, got none");
     }
-    BERTH_TRY(const ObservedPod decoded,
-              Decode(*pod, path + ".spec.template", NamespaceOf(owner), name + "-0"));
+    BERTH_TRY(ObservedPod decoded,
+              Decode(kind == "Job" ? OfJob(*pod, name) : *pod, path + ".spec.template",
+                     NamespaceOf(owner), name + "-0"));
+    Gang& gang = decoded.pod.gang;
+    if (!gang.controller.empty() && gang.object != Gang::Object::kNone) {
+      gang.minimum = static_cast<int>(std::clamp<std::int64_t>(count, 1, kMaxGangPods));
+      gang.object = Gang::Object::kFound;
+    }
     BERTH_TRY_STATUS(HasRoomFor(static_cast<std::size_t>(count), path));
     request_.sources.push_back({kind + " " + decoded.pod.id.namespace_name + "/" + name,
                                 request_.pods.size(), static_cast<std::size_t>(count)});

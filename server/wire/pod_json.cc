@@ -119,15 +119,20 @@ class PodReader {
   // At most one of them is the controller.
   void ReadOwners(array owners) {
     for (auto owner : owners) {
-      std::string_view uid, kind;
+      std::string_view uid, kind, api, name;
       bool controls = false;
       ForEachField(owner.get_object(), [&](std::string_view key, value content) {
         if (IsField(key, "uid")) uid = content.get_string();
         if (IsField(key, "kind")) kind = content.get_string();
+        if (IsField(key, "apiVersion")) api = content.get_string();
+        if (IsField(key, "name")) name = content.get_string();
         if (IsField(key, "controller")) controls = content.get_bool();
       });
       if (!controls) continue;
       parts_.controller = uid;
+      parts_.controller_kind = kind;
+      parts_.controller_api = api;
+      parts_.controller_name = name;
       parts_.of_daemon_set = kind == "DaemonSet";
     }
   }

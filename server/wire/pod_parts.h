@@ -105,6 +105,7 @@ struct PodParts {
   std::string scheduler;       // spec.schedulerName; empty = the default one
   std::string priority_class;  // spec.priorityClassName; empty = none
   std::string controller;      // the UID of its controller; empty = none
+  std::string controller_kind, controller_api, controller_name;  // "Job", "batch/v1"
   bool of_daemon_set = false;
   bool claims_devices = false;      // spec.resourceClaims
   OwnToScheduler own_to_scheduler;  // without the resources

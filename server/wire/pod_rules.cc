@@ -203,17 +203,21 @@ void PodRules::ReadGroup(const PodParts& parts, PodRequest& request) const {
   GroupAsk ask;
   for (const Dialect& dialect : *dialects_) dialect.ReadGroup(parts, levels_, ask);
   request.gang = std::move(ask.gang);
+  request.role = std::move(ask.role);
+  request.leads = ask.leads;
   if (ask.domain) request.domain = *ask.domain;
   std::optional<PodGroup> group;
   if (groups_ != nullptr && !request.gang.empty()) {
     groups_->Update(request.gang);
-    group = groups_->Find(request.gang.id);
+    group = groups_->Find(request.gang);
     if (group && request.domain == DomainAsk{}) request.domain = group->domain;
   }
   // A pod without GPUs is placed by kube-scheduler, whatever its group is to be.
   if (!request.refusal.empty() || !request.shape.wants_gpu()) return;
   if (group && !group->refusal.empty()) {
-    request.refusal = "PodGroup " + request.gang.id.name + ": " + group->refusal;
+    const bool is_group = request.gang.controller.empty();
+    request.refusal = (is_group ? "PodGroup" : request.gang.controller.kind) + " " + group->name +
+                      ": " + group->refusal;
   }
   if (!ask.sizes) request.refusal = ask.sizes.error().message;
   if (!ask.domain) request.refusal = ask.domain.error().message;

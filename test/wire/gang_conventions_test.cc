@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
@@ -151,22 +152,72 @@ TEST_F(GangConventionsTest, Volcano) {
                                  {"minResources", {{"cpu", "4"}}},
                                  {"minTaskMember", {{"worker", 4}}}}),
             "");
-  EXPECT_EQ(VolcanoPod().gang,
-            (Gang{.id = {"volcano", "ns", "g"}, .minimum = 4, .object = Gang::Object::kFound}));
+  EXPECT_EQ(VolcanoPod().gang, (Gang{.id = {"volcano", "ns", "g"},
+                                     .minimum = 4,
+                                     .object = Gang::Object::kFound,
+                                     .roles = {{"worker", 4}}}));
   EXPECT_EQ(Read({{"scheduling.volcano.sh/group-name", "g"}}).gang, VolcanoPod().gang);
   PutGroup("volcano", {{"minMember", 0}});
   EXPECT_EQ(VolcanoPod().gang.minimum, 1);
 }
 
 TEST_F(GangConventionsTest, MinimumsOfRolesAreTold) {
-  PutGroup("volcano", {{"minMember", 4}, {"minTaskMember", {{"master", 1}, {"worker", 3}}}});
+  using Roles = std::vector<GangRole>;
+  PutGroup("volcano", {{"minMember", 4}, {"minTaskMember", {{"worker", 3}, {"master", 1}}}});
   EXPECT_TRUE(VolcanoPod().gang.has_roles);
+  EXPECT_EQ(VolcanoPod().gang.roles, (Roles{{"master", 1}, {"worker", 3}}));
   PutGroup("volcano", {{"minMember", 3}, {"minTaskMember", {{"master", 1}, {"worker", 3}}}});
   EXPECT_FALSE(VolcanoPod().gang.has_roles) << "Volcano leaves them aside";
-  PutGroup("kai",
-           {{"minMember", 2},
-            {"subGroups", {{{"name", "a"}, {"minMember", 1}}, {{"name", "b"}, {"minMember", 1}}}}});
+  EXPECT_EQ(VolcanoPod().gang.roles, Roles{});
+  PutGroup("kai", {{"minMember", 2},
+                   {"subGroups",
+                    {{{"name", "all"}, {"minMember", 2}},
+                     {{"name", "a"}, {"minMember", 1}, {"parent", "all"}},
+                     {{"name", "b"}, {"minMember", 2}, {"parent", "all"}}}}});
   EXPECT_TRUE(KaiPod().gang.has_roles);
+  EXPECT_EQ(KaiPod().gang.roles, (Roles{{"a", 1}, {"b", 2}})) << "no pod is of all";
+}
+
+TEST_F(GangConventionsTest, PodsSayTheirRole) {
+  EXPECT_EQ(Read({{"scheduling.k8s.io/group-name", "g"}, {"volcano.sh/task-spec", "worker"}}).role,
+            "worker");
+  EXPECT_EQ(Read({{"pod-group-name", "g"}}, {{"kai.scheduler/subgroup-name", "a"}}).role, "a");
+  EXPECT_EQ(Read({{"pod-group-name", "g"}, {"volcano.sh/task-spec", "worker"}}).role, "");
+  const std::string long_name(254, 'x');
+  EXPECT_EQ(Read({{"scheduling.k8s.io/group-name", "g"}, {"volcano.sh/task-spec", long_name}}).role,
+            "");
+}
+
+TEST_F(GangConventionsTest, OfTooManyRolesTheMinimumsAreNotKept) {
+  for (const int count : {64, 65}) {
+    Json tasks = Json::object();
+    for (int i = 0; i < count; ++i) tasks["task" + std::to_string(i)] = 1;
+    PutGroup("volcano", {{"minMember", 100}, {"minTaskMember", tasks}});
+    EXPECT_TRUE(VolcanoPod().gang.has_roles) << "all of its pods have to start";
+    EXPECT_EQ(VolcanoPod().gang.roles.size(), count == 64 ? 64U : 0U);
+  }
+  PutGroup("volcano",
+           {{"minMember", 9}, {"minTaskMember", {{std::string(254, 'x'), 1}, {"b", 1}}}});
+  EXPECT_TRUE(VolcanoPod().gang.roles.empty());
+}
+
+// Volcano's controller names a PodGroup on every pod that it is told to look after.
+TEST_F(GangConventionsTest, AGroupThatSaysOneDoesNotHideOneThatSaysMore) {
+  Json labels = {{"kueue.x-k8s.io/pod-group-name", "k"}};
+  Json said = {{"kueue.x-k8s.io/pod-group-total-count", "4"},
+               {"scheduling.k8s.io/group-name", "podgroup-uid-u"}};
+  EXPECT_EQ(Read(said, labels).gang.id.text(), "kueue:ns/k");
+  said["scheduling.k8s.io/group-name"] = "g";
+  EXPECT_EQ(Read(said, labels).gang.id.text(), "kueue:ns/k");
+  // What may start before all of its pods are there goes after the others.
+  said["kueue.x-k8s.io/pod-group-fast-admission"] = "true";
+  EXPECT_EQ(Read(said, labels).gang.id.text(), "volcano:ns/g");
+  said.erase("scheduling.k8s.io/group-name");
+  EXPECT_EQ(Read(said, labels).gang.id.text(), "kueue:ns/k");
+  said = {{"gang.scheduling.koordinator.sh/name", "ko"},
+          {"gang.scheduling.koordinator.sh/min-available", "1"},
+          {"kueue.x-k8s.io/pod-group-total-count", "4"}};
+  EXPECT_EQ(Read(said, labels).gang.id.text(), "kueue:ns/k");
 }
 
 TEST_F(GangConventionsTest, VolcanosSubgroupsAreRefused) {

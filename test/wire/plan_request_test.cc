@@ -153,6 +153,18 @@ TEST(PlanRequests, GroupsOfEveryConventionAreReadByTheirApi) {
       << "a group of another convention is another group";
 }
 
+TEST(PlanRequests, PodsOfAJobThatNameTheirGangAfterItAreAsManyAsItMakes) {
+  for (const char* key : {"batch.kubernetes.io/controller-uid", "job-name", "owner"}) {
+    Json job = Owner("Job", {{"parallelism", 5}, {"completions", 3}});
+    job["spec"]["template"]["metadata"]["annotations"]["berth.dev/gang-by"] = key;
+    const PlanRequest plan = Read(job);
+    ASSERT_EQ(plan.pods.size(), 3u);
+    EXPECT_EQ(plan.pods[0].refusal, "") << key;
+    EXPECT_EQ(plan.pods[0].gang.minimum, 3) << key;
+    EXPECT_EQ(plan.pods[0].gang, plan.pods[2].gang) << key;
+  }
+}
+
 TEST(PlanRequests, AGroupOfTheRequestComesBeforeThatOfTheCluster) {
   PodGroups cluster;
   cluster.Of("coscheduling").Put({.namespace_name = "ns", .name = "g", .min_members = 2});

@@ -213,7 +213,7 @@ TEST_F(PodGroupsTest, AGangThatWasReadEarlierIsBroughtUpToDate) {
 }
 
 TEST(PodGroups, AreReplacedRemovedAndReset) {
-  const GangId kGang = GangId::Of("kai:ns/g");
+  const Gang kGang = {.id = GangId::Of("kai:ns/g"), .object = Gang::Object::kMissing};
   PodGroups groups;
   PodGroupTable& table = groups.Of(kKai);
   table.Put({"ns", "g", 4, {}});
@@ -224,7 +224,7 @@ TEST(PodGroups, AreReplacedRemovedAndReset) {
   EXPECT_FALSE(groups.Find(kGang));
   table.Put({"ns", "old", 4, {}});
   table.Reset({{"ns", "g", 2, {}}, {"ns", "g", 3, {}}});
-  EXPECT_FALSE(groups.Find({"kai", "ns", "old"}));
+  EXPECT_FALSE(groups.Find({.id = {"kai", "ns", "old"}, .object = Gang::Object::kMissing}));
   EXPECT_EQ(groups.Find(kGang)->min_members, 3);
 }
 

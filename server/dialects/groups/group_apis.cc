@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "server/dialects/groups/gang_by.h"
 #include "server/dialects/groups/pod_group.h"
 
 namespace berth::dialects {
@@ -13,6 +14,22 @@ std::span<const GroupApi> GroupApis() {
       {kKubernetes, "scheduling.k8s.io", {"v1", "v1beta1", "v1alpha3", "v1alpha2"}},
       {kVolcano, "scheduling.volcano.sh", {"v1beta1"}},
       {kKai, "scheduling.run.ai", {"v2alpha2"}}};
+  return apis;
+}
+
+std::span<const ControllerApi> ControllerApis() {
+  static const std::vector<ControllerApi> apis = {
+      {kJob, "batch", {"v1"}, "jobs", "waiting for an answer to the list of jobs"},
+      {kJobSet,
+       "jobset.x-k8s.io",
+       {"v1alpha2"},
+       "jobsets",
+       "waiting for an answer to the list of jobsets"},
+      {kLeaderWorkerSet,
+       "leaderworkerset.x-k8s.io",
+       {"v1"},
+       "leaderworkersets",
+       "waiting for an answer to the list of leaderworkersets"}};
   return apis;
 }
 

@@ -18,6 +18,17 @@ struct GroupApi {
 
 std::span<const GroupApi> GroupApis();
 
+// The APIs of controllers that make the pods of gangs (gang_by.h).
+struct ControllerApi {
+  std::string_view kind;
+  std::string group;
+  std::vector<std::string> versions;
+  std::string resource;
+  const char* why_not_ready;  // while its first list is not answered
+};
+
+std::span<const ControllerApi> ControllerApis();
+
 // The convention of an "apiVersion" as objects say it; "" = no such API or version is read.
 std::string_view ConventionOf(std::string_view api_version);
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/groups/group_dialect.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "server/dialects/groups/gang_by.h"
 #include "server/dialects/groups/group_apis.h"
 #include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
@@ -12,11 +15,16 @@ namespace {
 
 class GroupDialect final : public wire::Dialect {
  public:
+  explicit GroupDialect(std::vector<std::string> controllers)
+      : controllers_(std::move(controllers)) {}
+
   [[nodiscard]] std::string_view name() const override { return "groups"; }
   [[nodiscard]] wire::DialectKeys keys() const override { return {.of_pods = GroupAnnotations()}; }
   void ReadGroup(const wire::PodParts& parts, const TopologyLevels& levels,
                  wire::GroupAsk& ask) const override {
-    ask.sizes = ReadGang(parts, ask.gang);
+    ask.sizes = ReadGang(parts, ask.gang, controllers_);
+    ask.role = RoleOf(parts, ask.gang);
+    ask.leads = !ask.gang.empty() && LeadsGroup(parts);
     ask.domain = DomainAskOf(parts, levels);
   }
   [[nodiscard]] bool ReadsPodGroups(std::string_view api_version) const override {
@@ -30,10 +38,15 @@ class GroupDialect final : public wire::Dialect {
     groups.Of(convention).Put(std::move(group));
     return {};
   }
+
+ private:
+  const std::vector<std::string> controllers_;  // as in GangsConfig
 };
 
 }  // namespace
 
-std::unique_ptr<const wire::Dialect> MakeGroups() { return std::make_unique<GroupDialect>(); }
+std::unique_ptr<const wire::Dialect> MakeGroups(std::vector<std::string> controllers) {
+  return std::make_unique<GroupDialect>(std::move(controllers));
+}
 
 }  // namespace berth::dialects

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "server/wire/dialect.h"
 
 namespace berth::dialects {
 
-std::unique_ptr<const wire::Dialect> MakeGroups();
+// controllers: whose pods are gangs without saying so (GangsConfig).
+std::unique_ptr<const wire::Dialect> MakeGroups(std::vector<std::string> controllers);
 
 }  // namespace berth::dialects

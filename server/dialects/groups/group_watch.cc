@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "server/dialects/groups/controller_json.h"
 #include "server/dialects/groups/group_apis.h"
 #include "server/dialects/groups/pod_group_json.h"
 #include "server/kube/table_sink.h"
@@ -12,49 +14,74 @@
 namespace berth::dialects {
 namespace {
 
+// One collection: its sink, and where it is listed.
+class Watched {
+ public:
+  using Sink = kube::TableSink<PodGroupTable>;
+
+  Watched(const kube::ExtensionContext& context, PodGroupTable& table, Sink::Decode decode,
+          const std::string& resource, const std::string& group,
+          const std::vector<std::string>& versions)
+      : name_(resource + "." + group),
+        paths_(kube::ApiPaths(group, versions, resource)),
+        sink_(table, std::move(decode), name_, context.on_unreadable) {}
+
+  // why_not_ready: a constant.
+  kube::WatchSource Source(const char* why_not_ready) {
+    return {
+        .kind = {.name = name_, .paths = paths_, .optional = true, .why_not_ready = why_not_ready},
+        .sink = sink_,
+        .unreadable = [this] { return sink_.unreadable(); }};
+  }
+
+ private:
+  const std::string name_;
+  const std::vector<std::string> paths_;
+  Sink sink_;
+};
+
 class GroupWatch final : public kube::ClusterExtension {
  public:
   GroupWatch(const kube::ExtensionContext& context, PodGroups& groups,
-             const TopologyLevels& levels) {
+             const wire::PodRules& rules) {
     for (const GroupApi& row : GroupApis()) {
-      const auto decode = [convention = row.convention, &levels](const PaddedText& text,
-                                                                 std::string& problem) {
-        return DecodePodGroup(text, convention, levels, problem);
+      const auto decode = [convention = row.convention, &rules](const PaddedText& text,
+                                                                std::string& problem) {
+        return DecodePodGroup(text, convention, rules.levels(), problem);
       };
-      sinks_.push_back(std::make_unique<Sink>(groups.Of(row.convention), decode, NameOf(row),
-                                              context.on_unreadable));
+      groups_.push_back(std::make_unique<Watched>(context, groups.Of(row.convention), decode,
+                                                  "podgroups", row.group, row.versions));
+    }
+    for (const ControllerApi& row : ControllerApis()) {
+      const auto decode = [kind = row.kind, &rules](const PaddedText& text, std::string& problem) {
+        return DecodeController(text, kind, rules, problem);
+      };
+      controllers_.push_back(std::make_unique<Watched>(context, groups.Of(row.kind), decode,
+                                                       row.resource, row.group, row.versions));
     }
   }
 
   std::vector<kube::WatchSource> Sources() override {
     std::vector<kube::WatchSource> sources;
-    for (std::size_t i = 0; i < sinks_.size(); ++i) {
-      const GroupApi& row = GroupApis()[i];
-      Sink& sink = *sinks_[i];
-      sources.push_back(
-          {.kind = {.name = NameOf(row),
-                    .paths = kube::ApiPaths(row.group, row.versions, "podgroups"),
-                    .optional = true,
-                    .why_not_ready = "waiting for an answer to the list of podgroups"},
-           .sink = sink,
-           .unreadable = [&sink] { return sink.unreadable(); }});
+    for (const auto& of : groups_) {
+      sources.push_back(of->Source("waiting for an answer to the list of podgroups"));
+    }
+    for (std::size_t i = 0; i < controllers_.size(); ++i) {
+      sources.push_back(controllers_[i]->Source(ControllerApis()[i].why_not_ready));
     }
     return sources;
   }
 
  private:
-  using Sink = kube::TableSink<PodGroupTable>;
-  static std::string NameOf(const GroupApi& row) { return "podgroups." + row.group; }
-
-  std::vector<std::unique_ptr<Sink>> sinks_;  // by GroupApis()
+  std::vector<std::unique_ptr<Watched>> groups_, controllers_;
 };
 
 }  // namespace
 
 std::unique_ptr<kube::ClusterExtension> WatchGroups(const kube::ExtensionContext& context,
                                                     PodGroups& groups,
-                                                    const TopologyLevels& levels) {
-  return std::make_unique<GroupWatch>(context, groups, levels);
+                                                    const wire::PodRules& rules) {
+  return std::make_unique<GroupWatch>(context, groups, rules);
 }
 
 }  // namespace berth::dialects

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Groups of pods: the PodGroup objects of coscheduling, kube-scheduler, Volcano and KAI are
-// watched.
+// watched, and the controllers that say how many pods they make: Jobs, JobSets, LeaderWorkerSets.
 #pragma once
 
 #include <memory>
 
 #include "cluster/pod_groups.h"
 #include "server/kube/watch_source.h"
-#include "topology/domains/topology_levels.h"
+#include "server/wire/pod_rules.h"
 
 namespace berth::dialects {
 
 // References: they outlive the extension.
 std::unique_ptr<kube::ClusterExtension> WatchGroups(const kube::ExtensionContext& context,
-                                                    PodGroups& groups,
-                                                    const TopologyLevels& levels);
+                                                    PodGroups& groups, const wire::PodRules& rules);
 
 }  // namespace berth::dialects

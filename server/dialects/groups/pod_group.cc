@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/number.h"
+#include "server/dialects/groups/gang_by.h"
 
 namespace berth::dialects {
 namespace {
@@ -47,6 +48,8 @@ struct Convention {
   [[nodiscard]] bool has_object() const { return total.empty() && minimum.empty(); }
 };
 constexpr std::string_view kBerthTotal = "berth.dev/gang-size";
+constexpr std::string_view kTaskOfVolcano = "volcano.sh/task-spec";
+constexpr std::string_view kSubgroupOfKai = "kai.scheduler/subgroup-name";
 constexpr std::string_view kKueueFast = "kueue.x-k8s.io/pod-group-fast-admission";
 constexpr std::string_view kKoordinatorWait = "gang.scheduling.koordinator.sh/waiting-time";
 constexpr std::string_view kKoordinatorGroups = "gang.scheduling.koordinator.sh/groups";
@@ -58,8 +61,6 @@ constexpr std::array<Convention, 10> kConventions = {{
      "berth.dev/gang-min"},
     {kCoscheduling, Where::kLabel, "scheduling.x-k8s.io/pod-group"},
     {kKubernetes, Where::kField, ""},
-    {kVolcano, Where::kAnnotation, "scheduling.k8s.io/group-name"},
-    {kVolcano, Where::kAnnotation, "scheduling.volcano.sh/group-name"},
     {kKoordinator, Where::kAnnotation, "gang.scheduling.koordinator.sh/name", Where::kAnnotation,
      "gang.scheduling.koordinator.sh/total-number", "gang.scheduling.koordinator.sh/min-available"},
     {"labels", Where::kLabel, "pod-group.scheduling.sigs.k8s.io/name", Where::kLabel, "",
@@ -67,6 +68,9 @@ constexpr std::array<Convention, 10> kConventions = {{
     {kKueue, Where::kLabel, "kueue.x-k8s.io/pod-group-name", Where::kAnnotation, kKueueTotal},
     {kKueue, Where::kAnnotation, "kueue.x-k8s.io/pod-group-name", Where::kAnnotation, kKueueTotal},
     {kKai, Where::kAnnotation, "pod-group-name"},
+    // Its controller writes a name on every pod.
+    {kVolcano, Where::kAnnotation, "scheduling.k8s.io/group-name"},
+    {kVolcano, Where::kAnnotation, "scheduling.volcano.sh/group-name"},
 }};
 
 // The keys with which levels are asked for, by family.
@@ -86,15 +90,6 @@ const std::string* FindAnnotation(const PodParts& parts, std::string_view key) {
 const std::string* Find(const PodParts& parts, Where where, std::string_view key) {
   if (where == Where::kField) return parts.pod_group.empty() ? nullptr : &parts.pod_group;
   return where == Where::kLabel ? FindLabel(parts.labels, key) : FindAnnotation(parts, key);
-}
-
-// The convention that names the pod's group, and the name.
-std::pair<const Convention*, const std::string*> GroupIn(const PodParts& parts) {
-  for (const Convention& convention : kConventions) {
-    const std::string* const name = Find(parts, convention.where, convention.key);
-    if (name != nullptr) return {&convention, name};
-  }
-  return {nullptr, nullptr};
 }
 
 tl::unexpected<Error> Unreadable(Where where, std::string_view key, std::string_view wanted,
@@ -267,13 +262,122 @@ Result<DomainAsk> ReadVolcano(const PodParts& parts, const TopologyLevels& level
   return ask;
 }
 
+// How many pods the annotations or labels of a convention say. Error: as ReadPods.
+Status ReadSizes(const PodParts& parts, const Convention& convention, Gang& gang) {
+  std::optional<int> total, minimum;
+  BERTH_TRY_STATUS(ReadPods(parts, convention, convention.total, total));
+  BERTH_TRY_STATUS(ReadPods(parts, convention, convention.minimum, minimum));
+  if (total && minimum && *minimum > *total) {
+    return Unreadable(
+        convention.size_where, convention.minimum,
+        "at most the " + std::to_string(*total) + " of " + std::string(convention.total),
+        std::to_string(*minimum));
+  }
+  if (total) gang.total = total;
+  gang.minimum = minimum ? minimum : total;
+  return {};
+}
+
+tl::unexpected<Error> NoSize(std::string_view beside) {
+  return Invalid("annotation " + std::string(kBerthTotal) + ": want " + std::string(kPodsWanted) +
+                 " beside " + std::string(beside) + ", got none");
+}
+
+tl::unexpected<Error> TooLong(Where where, std::string_view key, const std::string& name) {
+  return Unreadable(where, key, "a name of at most " + std::to_string(kLongestName) + " bytes",
+                    name);
+}
+
+// The gang of that name in the words of the convention.
+Status ReadAs(const PodParts& parts, const Convention& convention, const std::string& name,
+              Gang& gang) {
+  if (name.size() > kLongestName) return TooLong(convention.where, convention.key, name);
+  gang.id = {std::string(convention.name), parts.id.namespace_name, name};
+  Gang said = gang;
+  if (convention.has_object()) gang.object = said.object = Gang::Object::kNotServed;
+  BERTH_TRY_STATUS(ReadSizes(parts, convention, said));
+  if (convention.name == kBerth && !said.minimum) return NoSize(convention.key);
+  if (convention.name == kKoordinator) BERTH_TRY_STATUS(ReadKoordinator(parts, said));
+  if (convention.name == kKueue) BERTH_TRY_STATUS(ReadKueueGroup(parts, said));
+  // Its controller writes a PodGroup of Volcano.
+  if (convention.name == kVolcano) {
+    BERTH_TRY(said.total, SizeOfGroup(parts));
+  }
+  gang = std::move(said);
+  return {};
+}
+
+// The gang that is named after the pod's controller.
+Status ReadNamed(const PodParts& parts, NamedGang named, Gang& gang) {
+  if (named.name.size() > kLongestName) {
+    return TooLong(Where::kAnnotation, kGangBy, named.name);
+  }
+  gang.id = {std::string(kBerth), parts.id.namespace_name, std::move(named.name)};
+  Gang said = gang;
+  said.total = named.total;
+  BERTH_TRY_STATUS(ReadSizes(parts, kConventions.front(), said));
+  if (!said.minimum) {
+    if (named.controller.empty()) return NoSize(kGangBy);
+    said.object = Gang::Object::kNotServed;
+    said.minimum = said.total;
+  }
+  said.controller = std::move(named.controller);
+  gang = std::move(said);
+  return {};
+}
+
+Status ReadGangBy(const PodParts& parts, const std::string& key, Gang& gang) {
+  const std::string* const name = FindAnnotation(parts, kConventions.front().key);
+  if (name != nullptr && !name->empty()) {
+    return Unreadable(Where::kAnnotation, kGangBy,
+                      "none beside " + std::string(kConventions.front().key), key);
+  }
+  BERTH_TRY(NamedGang named, NameBy(parts, key));
+  return ReadNamed(parts, std::move(named), gang);
+}
+
+// Whether another name of the pod's gang goes before it: each of its pods may start alone; or
+// Volcano's controller has made it for pods that nobody put into a gang.
+bool IsWeak(const PodParts& parts, const Gang& gang) {
+  if (gang.object == Gang::Object::kNone) return gang.minimum == 1;
+  const std::string& uid = parts.controller.empty() ? parts.id.uid : parts.controller;
+  return gang.id.convention == kVolcano && gang.id.name == "podgroup-" + uid;
+}
+
+// The first name that is not weak, else the first.
+Status ReadFirst(const PodParts& parts, std::span<const std::string> controllers, Gang& gang) {
+  Gang weak;
+  const auto is_found = [&](const Status& read) {
+    if (!read || (!gang.empty() && !IsWeak(parts, gang))) return true;
+    if (weak.empty()) weak = std::move(gang);
+    gang = {};
+    return false;
+  };
+  if (const std::string* const key = FindAnnotation(parts, kGangBy); key && !key->empty()) {
+    if (const Status read = ReadGangBy(parts, *key, gang); is_found(read)) return read;
+  }
+  for (const Convention& convention : kConventions) {
+    const std::string* const name = Find(parts, convention.where, convention.key);
+    if (name == nullptr || name->empty()) continue;
+    if (const Status read = ReadAs(parts, convention, *name, gang); is_found(read)) return read;
+  }
+  BERTH_TRY(std::optional<NamedGang> named, NameByController(parts, controllers));
+  if (named) {
+    if (const Status read = ReadNamed(parts, *std::move(named), gang); is_found(read)) return read;
+  }
+  gang = std::move(weak);
+  return {};
+}
+
 }  // namespace
 
 std::span<const std::string_view> GroupAnnotations() {
   static const std::vector<std::string_view> annotations = [] {
-    std::vector<std::string_view> keys = {kKueueUnconstrained, kKueueFast,       kVolcanoMode,
-                                          kVolcanoTier,        kKoordinatorWait, kKoordinatorGroups,
-                                          kKoordinatorTopology};
+    std::vector<std::string_view> keys = {
+        kKueueUnconstrained, kKueueFast,         kVolcanoMode,         kVolcanoTier,
+        kKoordinatorWait,    kKoordinatorGroups, kKoordinatorTopology, kTaskOfVolcano};
+    const auto of_controllers = ControllerAnnotations();
+    keys.insert(keys.end(), of_controllers.begin(), of_controllers.end());
     for (const Convention& convention : kConventions) {
       if (convention.where == Where::kAnnotation) keys.push_back(convention.key);
       if (convention.size_where != Where::kAnnotation) continue;
@@ -295,35 +399,17 @@ std::span<const std::string_view> PreferredLevelKeys() {
   return kKeys;
 }
 
-Status ReadGang(const PodParts& parts, Gang& gang) {
-  const auto [convention, name] = GroupIn(parts);
-  if (convention == nullptr || name->empty()) return {};
-  if (name->size() > kLongestName) {
-    return Unreadable(convention->where, convention->key,
-                      "a name of at most " + std::to_string(kLongestName) + " bytes", *name);
-  }
-  gang.id = {std::string(convention->name), parts.id.namespace_name, *name};
-  if (convention->has_object()) gang.object = Gang::Object::kNotServed;
-  std::optional<int> total, minimum;
-  BERTH_TRY_STATUS(ReadPods(parts, *convention, convention->total, total));
-  BERTH_TRY_STATUS(ReadPods(parts, *convention, convention->minimum, minimum));
-  if (total && minimum && *minimum > *total) {
-    return Unreadable(
-        convention->size_where, convention->minimum,
-        "at most the " + std::to_string(*total) + " of " + std::string(convention->total),
-        std::to_string(*minimum));
-  }
-  if (convention->name == kBerth && !total && !minimum) {
-    return Invalid("annotation " + std::string(kBerthTotal) + ": want " + std::string(kPodsWanted) +
-                   " beside " + std::string(convention->key) + ", got none");
-  }
-  Gang said = gang;
-  said.total = total;
-  said.minimum = minimum ? minimum : total;
-  if (convention->name == kKoordinator) BERTH_TRY_STATUS(ReadKoordinator(parts, said));
-  if (convention->name == kKueue) BERTH_TRY_STATUS(ReadKueueGroup(parts, said));
-  gang = std::move(said);
+Status ReadGang(const PodParts& parts, Gang& gang, std::span<const std::string> controllers) {
+  BERTH_TRY_STATUS(ReadFirst(parts, controllers, gang));
+  if (!gang.empty()) gang.one_by_one = MadeOneByOne(parts);
   return {};
+}
+
+std::string RoleOf(const PodParts& parts, const Gang& gang) {
+  const std::string* role = nullptr;
+  if (gang.id.convention == kVolcano) role = FindAnnotation(parts, kTaskOfVolcano);
+  if (gang.id.convention == kKai) role = FindLabel(parts.labels, kSubgroupOfKai);
+  return role == nullptr || role->size() > kLongestName ? "" : *role;
 }
 
 Result<DomainAsk> DomainAskOf(const PodParts& parts, const TopologyLevels& levels) {

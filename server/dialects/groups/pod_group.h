@@ -4,17 +4,23 @@
 // to be - in our own words and in those of other schedulers and controllers.
 //
 // Group (the first that is there), in whose words (GangId::convention), and its numbers:
+//   annotation berth.dev/gang-by                       berth         as of berth.dev/gang, else its
+//                                                                    controller's (gang_by.h)
 //   annotation berth.dev/gang                          berth         total: .../gang-size,
 //                                                                    minimum: .../gang-min
 //   label      scheduling.x-k8s.io/pod-group           coscheduling  its PodGroup has the minimum
 //   field      spec.schedulingGroup.podGroupName       kubernetes    likewise
-//   annotation scheduling.k8s.io/group-name,
-//              scheduling.volcano.sh/group-name        volcano       likewise
 //   annotation gang.scheduling.koordinator.sh/name     koordinator   .../total-number,
 //                                                                    .../min-available
 //   label      pod-group.scheduling.sigs.k8s.io/name   labels        label .../min-available
 //   label or annotation kueue.x-k8s.io/pod-group-name  kueue         .../pod-group-total-count
 //   annotation pod-group-name                          kai           its PodGroup has the minimum
+//   annotation scheduling.k8s.io/group-name,
+//              scheduling.volcano.sh/group-name        volcano       likewise
+//   the controllers of the configuration               berth         their object's (gang_by.h)
+// One that says a minimum of 1 comes after all others, and so does a PodGroup that Volcano's
+// controller makes for every pod. The order does not depend on objects, which may come later.
+//
 // A minimum that nobody says is the total; a pod group of Kueue that may be admitted before all of
 // its pods are there (.../pod-group-fast-admission) has the minimum 1. Koordinator's
 // .../waiting-time is the hold time. docs/gangs.md says what is ignored and what is refused.
@@ -64,9 +70,14 @@ inline constexpr std::int64_t kLongestHoldSeconds = 10'000'000;
 // The annotations above by which a level is preferred.
 std::span<const std::string_view> PreferredLevelKeys();
 
-// What the pod says of its gang. Error: kInvalidArgument naming the key of a number that makes no
-// sense, or of a demand that nobody here meets; the gang then has its name alone.
-Status ReadGang(const wire::PodParts& parts, Gang& gang);
+// What the pod says of its gang. controllers: whose pods are gangs without saying so (gang_by.h).
+// Error: kInvalidArgument naming the key of a number that makes no sense, or of a demand that
+// nobody here meets; the gang then has its name alone.
+Status ReadGang(const wire::PodParts& parts, Gang& gang,
+                std::span<const std::string> controllers = {});
+
+// The pod's role in that gang; "" = it says none.
+std::string RoleOf(const wire::PodParts& parts, const Gang& gang);
 
 // Error: kInvalidArgument naming the key: a level that is not configured, a value that cannot be
 // read, packs of pods (podset-slice-*) that nobody has placed.

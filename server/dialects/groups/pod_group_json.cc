@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "server/dialects/groups/pod_group.h"
 #include "server/wire/object_reader.h"
@@ -45,8 +47,7 @@ class PodGroupReader {
                                  std::to_string(members_));
       members_ = 1;
     }
-    // Volcano leaves minimums of tasks aside where they are more than that of the group.
-    group_.has_roles = roles_ > 1 && of_roles_ <= members_;
+    SayRoles();
     group_.min_members = std::max(static_cast<int>(members_), 1);
     return {};
   }
@@ -64,6 +65,29 @@ class PodGroupReader {
   // The first objection counts.
   void Refuse(const std::string& field, const std::string& why) {
     if (group_.refusal.empty()) group_.refusal = field + ": " + why;
+  }
+
+  void AddRole(std::string name, std::int64_t minimum) {
+    roles_.push_back({std::move(name),
+                      static_cast<int>(std::clamp<std::int64_t>(minimum, 0, kMaxGangPods + 1))});
+  }
+
+  void SayRoles() {
+    std::int64_t pods = 0;
+    for (const GangRole& role : roles_) pods += role.minimum;
+    // Volcano leaves minimums of tasks aside where they are more than that of the group.
+    if (convention_ == kVolcano && pods > members_) return;
+    group_.has_roles = roles_.size() > 1;
+    const bool too_long = std::ranges::any_of(
+        roles_, [](const GangRole& role) { return role.name.size() > wire::kMostNameBytes; });
+    if (roles_.size() > kMaxGangRoles || too_long) return;
+    // No pod is of a group of subgroups.
+    std::erase_if(roles_, [this](const GangRole& role) {
+      return role.name.empty() || role.minimum == 0 ||
+             std::ranges::find(parents_, role.name) != parents_.end();
+    });
+    std::ranges::sort(roles_, {}, &GangRole::name);
+    group_.roles = roles_;
   }
 
   void ReadMetadata(object metadata) {
@@ -109,9 +133,8 @@ class PodGroupReader {
   void ReadVolcano(std::string_view key, value content) {
     if (key == "networkTopology") ReadNetworkTopology(content.get_object());
     if (key == "minTaskMember") {
-      ForEachField(content.get_object(), [this](std::string_view, value count) {
-        ++roles_;
-        of_roles_ += std::clamp<std::int64_t>(count.get_int64(), 0, kMaxGangPods + 1);
+      ForEachField(content.get_object(), [this](std::string_view task, value count) {
+        AddRole(std::string(task), count.get_int64());
       });
     }
     if (key == "subGroupPolicy") {
@@ -123,8 +146,12 @@ class PodGroupReader {
 
   void ReadSubGroups(array groups) {
     for (auto item : groups) {
-      ++roles_;
-      ForEachField(item.get_object(), [this](std::string_view key, value content) {
+      std::string role;
+      std::int64_t minimum = 0;
+      ForEachField(item.get_object(), [&](std::string_view key, value content) {
+        if (key == "name") role = TextOf(content);
+        if (key == "minMember") minimum = content.get_int64();
+        if (key == "parent") parents_.push_back(TextOf(content));
         if (key != "topologyConstraint") return;
         ForEachField(content.get_object(), [this](std::string_view level, value name) {
           if (level != "requiredTopologyLevel") return;
@@ -135,6 +162,7 @@ class PodGroupReader {
                      "\"");
         });
       });
+      AddRole(std::move(role), minimum);
     }
   }
 
@@ -177,8 +205,8 @@ class PodGroupReader {
   PodParts parts_;
   PodGroup group_;
   std::int64_t members_ = 1;
-  std::size_t roles_ = 0;      // kinds of pods with a minimum of their own
-  std::int64_t of_roles_ = 0;  // these together
+  std::vector<GangRole> roles_;       // as the object has them
+  std::vector<std::string> parents_;  // that subgroups name
 };
 
 // How near its members have to be, where how near they should be cannot be read.

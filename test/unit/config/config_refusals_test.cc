@@ -120,6 +120,8 @@ constexpr Refusal kRanges[] = {
     {"GangConventionUnknown", "gangs:\n  conventions: [berth, slurm]",
      "berth.yaml:2: gangs.conventions[1]: want one of berth coscheduling kubernetes volcano "
      "koordinator labels kueue kai, got \"slurm\""},
+    {"GangControllerUnknown", "gangs:\n  controllers: [job, pytorchjob]",
+     "berth.yaml:2: gangs.controllers[1]: want one of jobset lws job, got \"pytorchjob\""},
     {"HoldTooShort", "gangs: {holdSeconds: 2}",
      "berth.yaml:1: gangs.holdSeconds: want an integer from 5 to 3600"},
     {"LeaseNameUpperCase", "leaderElection: {name: Berth}",

@@ -56,7 +56,7 @@ Json Claim(const std::string& name, const std::string& pool, const std::vector<s
   return claim;
 }
 
-const GangId kGroup = GangId::Of("coscheduling:ns/g");
+const Gang kGroup = {.id = GangId::Of("coscheduling:ns/g"), .object = Gang::Object::kMissing};
 
 Json PodGroupOf(const std::string& name, int members) {
   return {{"kind", "PodGroup"},
