@@ -2,7 +2,8 @@
 //
 // berth-gang-trials: gangs of several sizes on API servers of several speeds, each so many times.
 // Every trial is a `berth serve` of its own behind a small kube-scheduler, on a cluster with room
-// for the gang. The exit status is 1 where a gang did not get whole.
+// for the gang. The exit status is 1 where a gang did not get whole. `beside`, `differing` and
+// `large` measure what gangs cost those that ask (waiting_gangs.h).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -16,6 +17,7 @@
 
 #include "base/random.h"
 #include "bench/gang_trials/trial.h"
+#include "bench/gang_trials/waiting_gangs.h"
 #include "bench/replay/report.h"
 #include "bench/replay/server_process.h"
 
@@ -31,6 +33,7 @@ struct Options {
   int at_once = 1;
   int at_a_time = 32;
   int arrival_ms = 1000;
+  int cycle_ms = 0;
   std::uint64_t seed = 1;
   std::string json;
   std::string berth = replay::BerthBinaryBeside();
@@ -40,13 +43,12 @@ struct Cell {
   int members = 0;
   Duration binding{};
   std::vector<TrialResult> results;
-  std::vector<std::string> errors;
 };
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 Cell RunTrials(const Options& options, int members, Duration binding) {
-  Cell cell{members, binding, {}, {}};
+  Cell cell{members, binding, {}};
   std::mutex mutex;
   std::atomic<int> next = 0;
   const auto run = [&] {
@@ -54,19 +56,16 @@ Cell RunTrials(const Options& options, int members, Duration binding) {
       TrialOptions trial{.berth = options.berth,
                          .members = members,
                          .binding = binding,
+                         .cycle = milliseconds(options.cycle_ms),
                          .arrival = milliseconds(options.arrival_ms)};
       trial.seed = Mix64(options.seed + static_cast<std::uint64_t>(i));
-      auto result = TryGang(trial);
+      TrialResult result = TryGang(trial);
       const std::lock_guard lock(mutex);
-      if (!result) {
-        cell.errors.push_back(result.error().message);
-        continue;
+      if (!result.whole) {
+        std::fprintf(stderr, "%d members, %d bound: %s\n", members, result.bound,
+                     result.gangs.c_str());
       }
-      if (!result->whole) {
-        std::fprintf(stderr, "%d members, %d bound: %s\n", members, result->bound,
-                     result->gangs.c_str());
-      }
-      cell.results.push_back(*std::move(result));
+      cell.results.push_back(std::move(result));
     }
   };
   std::vector<std::jthread> threads;
@@ -104,7 +103,6 @@ nlohmann::ordered_json Report(const Options& options, const Cell& cell) {
               static_cast<unsigned long long>(failed), static_cast<unsigned long long>(unanswered),
               filter_ms, twice);
   std::fflush(stdout);
-  for (const std::string& error : cell.errors) std::fprintf(stderr, "%s\n", error.c_str());
   return {{"members", cell.members},        {"binding_ms", Seconds(cell.binding) * 1000},
           {"trials", options.trials},       {"whole", whole},
           {"in_part_s", Seconds(in_part)},  {"bindings_s", Seconds(ideal)},
@@ -113,30 +111,7 @@ nlohmann::ordered_json Report(const Options& options, const Cell& cell) {
           {"longest_filter_ms", filter_ms}, {"gpus_given_twice", twice}};
 }
 
-int Main(int argc, char** argv) {
-  Options options;
-  CLI::App app("Gangs on slow API servers", "berth-gang-trials");
-  app.add_option("--sizes", options.sizes, "Members of the gangs")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 10'000));
-  app.add_option("--delays", options.delays_ms, "Milliseconds of a Binding")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 10'000));
-  app.add_option("--trials", options.trials, "Trials of each")->check(CLI::Range(1, 1000));
-  app.add_option("--at-once", options.at_once, "Trials that run at the same time")
-      ->check(CLI::Range(1, 64));
-  app.add_option("--bind-threads", options.at_a_time, "Bindings that berth makes at a time")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--arrival", options.arrival_ms, "Milliseconds in which all members come")
-      ->check(CLI::Range(0, 600'000));
-  app.add_option("--seed", options.seed, "Of the times at which they come");
-  app.add_option("--json", options.json, "A file for the figures");
-  app.add_option("--berth", options.berth, "The program that is tried");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? 0 : 2;
-  }
+int RunAll(const Options& options) {
   std::printf(
       "members  Binding    whole   in part    of that   in part -  whole    binds   binds    "
       "longest  GPUs\n"
@@ -157,6 +132,47 @@ int Main(int argc, char** argv) {
     }
   }
   return good ? 0 : 1;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Gangs on slow API servers", "berth-gang-trials");
+  app.add_option("--sizes", options.sizes, "Members of the gangs")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 10'000));
+  app.add_option("--delays", options.delays_ms, "Milliseconds of a Binding")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 10'000));
+  app.add_option("--trials", options.trials, "Trials of each")->check(CLI::Range(1, 1000));
+  app.add_option("--at-once", options.at_once, "Trials that run at the same time")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--bind-threads", options.at_a_time, "Bindings that berth makes at a time")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--arrival", options.arrival_ms, "Milliseconds in which all members come")
+      ->check(CLI::Range(0, 600'000));
+  app.add_option("--cycle", options.cycle_ms, "Milliseconds that the scheduler takes for a pod")
+      ->check(CLI::Range(0, 1000));
+  app.add_option("--seed", options.seed, "Of the times at which they come");
+  app.add_option("--json", options.json, "A file for the figures");
+  app.add_option("--berth", options.berth, "The program that is tried");
+  CostOptions cost;
+  app.add_option("--nodes", cost.nodes, "Of `beside`, `differing` and `large`")
+      ->check(CLI::Range(1, 10'000));
+  const CLI::App* const beside = app.add_subcommand("beside", "Single pods beside gangs that wait");
+  const CLI::App* const differing = app.add_subcommand("differing", "Members that differ");
+  const CLI::App* const large = app.add_subcommand("large", "A gang of 8,000 on a busy cluster");
+  app.require_subcommand(0, 1);
+  app.fallthrough();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : 2;
+  }
+  cost.berth = options.berth;
+  if (beside->parsed()) MeasureBeside(cost);
+  if (differing->parsed()) MeasureDiffering(cost);
+  if (large->parsed()) MeasureLarge(cost);
+  return app.get_subcommands().empty() ? RunAll(options) : 0;
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ std::string_view Between(std::string_view text, std::string_view before, std::st
 
 }  // namespace
 
-SmallScheduler::SmallScheduler(const std::string& address, std::string names)
+SmallScheduler::SmallScheduler(const std::string& address, std::string names, Duration cycle)
     : names_(std::move(names)),
+      cycle_(cycle),
       client_(http::HttpClient::Connect(address).value()),
       binds_(address, kHttpTimeout),
       thread_([this] { Run(); }) {}
@@ -84,7 +85,9 @@ void SmallScheduler::Run() {
     moves_when_asked_ = moves_;
     const std::string& json = pod.json;  // written once, before anybody asks
     lock.unlock();
+    const Instant end = Now() + cycle_;
     Schedule(name, json);
+    std::this_thread::sleep_until(end);
     lock.lock();
   }
 }

@@ -30,8 +30,9 @@ class SmallScheduler {
     double longest_filter_ms = 0;
   };
 
-  // address: of Berth, HOST:PORT; names: of the nodes, as the elements of a JSON list.
-  SmallScheduler(const std::string& address, std::string names);
+  // address: of Berth, HOST:PORT; names: of the nodes, as the elements of a JSON list; cycle: so
+  // long it takes for a pod at least.
+  SmallScheduler(const std::string& address, std::string names, Duration cycle);
   ~SmallScheduler();
   SmallScheduler(const SmallScheduler&) = delete;
   SmallScheduler& operator=(const SmallScheduler&) = delete;
@@ -65,6 +66,7 @@ class SmallScheduler {
   void WakeAll();
 
   const std::string names_;
+  const Duration cycle_;
   http::HttpClient client_;  // the thread's alone
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -14,6 +14,14 @@ using kube::ApiResponse;
 
 const std::string kPods = "/api/v1/pods";
 
+// A watch of what does not change shows by one that it lives.
+constexpr int kBookmarkSeconds = 60;
+
+std::string Bookmark(std::int64_t version) {
+  const Json metadata = {{"resourceVersion", std::to_string(version)}};
+  return Json{{"type", "BOOKMARK"}, {"object", {{"metadata", metadata}}}}.dump() + "\n";
+}
+
 std::string Between(const std::string& text, const std::string& before, const std::string& after) {
   const std::size_t at = text.find(before);
   if (at == std::string::npos) return "";
@@ -338,12 +346,17 @@ Result<ApiResponse> FakeApiServer::Stream(const std::string& path, Duration,
   std::int64_t version = std::stoll(Between("&" + target.query, "&resourceVersion=", "&"));
   if (version < oldest_) return Refusal(410, "too old resource version");
   const int cuts = cuts_;
+  int quiet_seconds = 0;
   while (!stop.stop_requested()) {
     if (!up_ || cuts != cuts_) return Fail(Errc::kUnavailable, "connection reset");
     const std::vector<std::string> lines = ChangesSince(target.collection, version);
     if (lines.empty()) {
       changed_.wait_for(lock, stop, std::chrono::seconds(1),
                         [&] { return !up_ || cuts != cuts_ || version != version_; });
+      if (version != version_ || ++quiet_seconds % kBookmarkSeconds != 0) continue;
+      lock.unlock();
+      if (!sink(Bookmark(version))) return ApiResponse{200, "", {}};
+      lock.lock();
       continue;
     }
     lock.unlock();
