@@ -8,17 +8,26 @@
 namespace berth {
 namespace {
 
-constexpr int kTlsConnections = 1000;  // each holds some 80 KiB for its keys and buffers
+// Each holds some 30 KiB for its keys and a buffer, and up to 60 KiB during the handshake.
+constexpr int kTlsConnections = 2500;
 
 constexpr int kDebugConnections = 500;
 
+int MostConnections(const ServerConfig& config) {
+  const bool is_plain = config.tls.certificate_file.empty();
+  return is_plain ? http::HttpServerOptions().max_connections : kTlsConnections;
+}
+
 }  // namespace
+
+int MostHeldBinds(const ServerConfig& config) { return MostConnections(config) / 4 * 3; }
 
 http::HttpServerOptions ServiceOptions(const ServerConfig& config, Log& log) {
   http::HttpServerOptions options;
   options.listen = config.listen;
   options.threads = config.threads;
   options.max_body_bytes = static_cast<std::size_t>(config.max_body_bytes);
+  options.max_connections = MostConnections(config);
   if (!config.tls.certificate_file.empty()) {
     http::TlsOptions tls;
     tls.certificate_file = config.tls.certificate_file;
@@ -32,7 +41,6 @@ http::HttpServerOptions ServiceOptions(const ServerConfig& config, Log& log) {
       }
     };
     options.tls = std::move(tls);
-    options.max_connections = kTlsConnections;
   }
   return options;
 }

@@ -30,15 +30,26 @@ Result<std::string> MakeFolder() {
   return pattern;
 }
 
-Status WriteInputs(const std::string& folder, Config config, const std::vector<NodeSpec>& nodes) {
+Status WriteConfig(const std::string& folder, Config config) {
+  config.server.listen = "127.0.0.1:0";
+  config.log_level = "warn";
+  return WriteOutput(folder + "/config.yaml", PrintConfig(config));
+}
+
+Result<std::string> ClusterText(const std::vector<NodeSpec>& nodes) {
   ClusterState state;
   std::vector<ClusterEvent> events;
   for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
   BERTH_TRY_STATUS(state.Apply(events));
-  config.server.listen = "127.0.0.1:0";
-  config.log_level = "warn";
-  BERTH_TRY_STATUS(WriteOutput(folder + "/cluster.json", wire::EncodeCluster(state.Everything())));
-  return WriteOutput(folder + "/config.yaml", PrintConfig(config));
+  return wire::EncodeCluster(state.Everything());
+}
+
+std::string KubeconfigText(const std::string& api_url) {
+  return "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+         "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
+         "users: [{name: u, user: {}}]\n"
+         "clusters: [{name: c, cluster: {server: \"" +
+         api_url + "\"}}]\n";
 }
 
 // The first line of the child's output, or all its output if it has ended.
@@ -49,34 +60,53 @@ std::string ReadLine(int descriptor) {
   return line;
 }
 
-[[noreturn]] void RunChild(const std::string& binary, const std::string& folder, int output) {
+[[noreturn]] void RunChild(const std::string& binary, const std::string& folder, const char* option,
+                           const char* file, int output) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // a killed replay leaves no server behind
   dup2(output, STDOUT_FILENO);
-  const std::string cluster = folder + "/cluster.json", config = folder + "/config.yaml";
-  execl(binary.c_str(), binary.c_str(), "serve", "--cluster", cluster.c_str(), "--config",
-        config.c_str(), static_cast<char*>(nullptr));
+  close_range(STDERR_FILENO + 1, ~0U, 0);  // our sockets are not its own
+  const std::string input = folder + file, config = folder + "/config.yaml";
+  execl(binary.c_str(), binary.c_str(), "serve", option, input.c_str(), "--config", config.c_str(),
+        static_cast<char*>(nullptr));
   std::perror(binary.c_str());
   _exit(127);
 }
 
 }  // namespace
 
-Result<ServerProcess> ServerProcess::Start(const std::string& binary, const Config& config,
-                                           const std::vector<NodeSpec>& nodes) {
-  ServerProcess server;
-  BERTH_TRY(server.folder_, MakeFolder());
-  BERTH_TRY_STATUS(WriteInputs(server.folder_, config, nodes));
+Status ServerProcess::Run(const std::string& binary, const char* option, const char* file) {
   int ends[2];
   if (pipe(ends) != 0) return Fail(Errc::kUnavailable, "no pipe can be made");
-  server.pid_ = fork();
-  if (server.pid_ == 0) RunChild(binary, server.folder_, ends[1]);
+  pid_ = fork();
+  if (pid_ == 0) RunChild(binary, folder_, option, file, ends[1]);
   close(ends[1]);
   const std::string line = ReadLine(ends[0]);
   close(ends[0]);
   if (!line.starts_with(kAnnouncement)) {
     return Fail(Errc::kUnavailable, binary + " serve did not start: " + line);
   }
-  server.address_ = line.substr(kAnnouncement.size());
+  address_ = line.substr(kAnnouncement.size());
+  return {};
+}
+
+Result<ServerProcess> ServerProcess::Start(const std::string& binary, const Config& config,
+                                           const std::vector<NodeSpec>& nodes) {
+  ServerProcess server;
+  BERTH_TRY(server.folder_, MakeFolder());
+  BERTH_TRY_STATUS(WriteConfig(server.folder_, config));
+  BERTH_TRY(const std::string cluster, ClusterText(nodes));
+  BERTH_TRY_STATUS(WriteOutput(server.folder_ + "/cluster.json", cluster));
+  BERTH_TRY_STATUS(server.Run(binary, "--cluster", "/cluster.json"));
+  return server;
+}
+
+Result<ServerProcess> ServerProcess::StartBefore(const std::string& binary, const Config& config,
+                                                 const std::string& api_url) {
+  ServerProcess server;
+  BERTH_TRY(server.folder_, MakeFolder());
+  BERTH_TRY_STATUS(WriteConfig(server.folder_, config));
+  BERTH_TRY_STATUS(WriteOutput(server.folder_ + "/kubeconfig", KubeconfigText(api_url)));
+  BERTH_TRY_STATUS(server.Run(binary, "--kubeconfig", "/kubeconfig"));
   return server;
 }
 

@@ -195,9 +195,12 @@ void Connection::Answer() {
   }
 }
 
-// The connection reads nothing meanwhile and lives on in the Reply.
+// The connection reads nothing meanwhile and lives on in the Reply. Thousands may wait at a time:
+// they hold no memory to read into.
 void Connection::AnswerLater(const std::function<void(Reply)>& later) {
   Enter(State::kAnswering, options_.later_limit);
+  buffer_.ShrinkIfEmpty(0);
+  CountRequest(body_.capacity() + buffer_.capacity());
   if (client_closed_ == nullptr) client_closed_ = std::make_shared<std::atomic<bool>>(false);
   const auto send = [self = shared_from_this()](HttpResponse response) {
     asio::post(self->shard_.loop(), [self, response = std::move(response)]() mutable {

@@ -44,8 +44,10 @@ Status Configure(asio::ssl::context& context) {
   // Clients keep their connections; resumption would only bypass a renewed client CA.
   SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-  // Thousands of idle connections need no record buffers.
-  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
+  // Thousands of idle connections need no record buffers. A record that is tried again may lie
+  // elsewhere, and a write may end with it (transport.cc).
+  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   // Without this an encrypted key would make the process ask for its password on the terminal.
   context.set_password_callback(
       [](std::size_t, asio::ssl::context::password_purpose) { return std::string(); }, code);

@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/transport.h"
 
-#include <boost/asio/ssl/stream.hpp>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <exception>
+#include <new>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/error.hpp>
 
 namespace berth::http {
 namespace {
@@ -31,30 +42,154 @@ class PlainTransport final : public Transport {
   tcp::socket socket_;
 };
 
+// How OpenSSL reaches a socket. Its own BIO of a descriptor would go on with the number of one that
+// is closed and has become another client's, and raises SIGPIPE.
+class SocketBio {
+ public:
+  // Not null; throws bad_alloc. The socket outlives it.
+  static BIO* Make(tcp::socket& socket) {
+    static BIO_METHOD* const method = MakeMethod();
+    BIO* const bio = method == nullptr ? nullptr : BIO_new(method);
+    if (bio == nullptr) throw std::bad_alloc();
+    BIO_set_data(bio, &socket);
+    BIO_set_init(bio, 1);
+    return bio;
+  }
+
+ private:
+  static BIO_METHOD* MakeMethod() {
+    BIO_METHOD* const method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
+    if (method == nullptr) return nullptr;
+    BIO_meth_set_read(method, &Read);
+    BIO_meth_set_write(method, &Write);
+    BIO_meth_set_ctrl(method, [](BIO*, int command, long, void*) {
+      return command == BIO_CTRL_FLUSH || command == BIO_CTRL_DUP ? 1L : 0L;
+    });
+    return method;
+  }
+
+  static int DescriptorOf(BIO* bio) {
+    return static_cast<tcp::socket*>(BIO_get_data(bio))->native_handle();
+  }
+
+  static int Read(BIO* bio, char* bytes, int count) {
+    BIO_clear_retry_flags(bio);
+    const auto got = recv(DescriptorOf(bio), bytes, static_cast<std::size_t>(count), 0);
+    if (got < 0 && MayTryAgain()) BIO_set_retry_read(bio);
+    return static_cast<int>(got);
+  }
+
+  static int Write(BIO* bio, const char* bytes, int count) {
+    BIO_clear_retry_flags(bio);
+    const auto sent = send(DescriptorOf(bio), bytes, static_cast<std::size_t>(count), MSG_NOSIGNAL);
+    if (sent < 0 && MayTryAgain()) BIO_set_retry_write(bio);
+    return static_cast<int>(sent);
+  }
+
+  static bool MayTryAgain() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+};
+
+// OpenSSL on the socket itself, which is waited for when OpenSSL says so. Asio's own stream holds
+// 70 KiB for each connection, whether or not any bytes are on their way.
 class TlsTransport final : public Transport {
  public:
   TlsTransport(tcp::socket socket, std::shared_ptr<asio::ssl::context> context)
-      : context_(std::move(context)), stream_(std::move(socket), *context_) {}
+      : context_(std::move(context)),
+        socket_(std::move(socket)),
+        ssl_(SSL_new(context_->native_handle())) {
+    if (ssl_ == nullptr) throw std::bad_alloc();
+    BIO* const bio = SocketBio::Make(socket_);
+    SSL_set_bio(ssl_.get(), bio, bio);
+    SSL_set_accept_state(ssl_.get());
+    error_code ignored;  // a socket that cannot be set fails when it is used
+    socket_.non_blocking(true, ignored);
+  }
 
   void Handshake(Callback callback) override {
-    stream_.async_handshake(asio::ssl::stream_base::server, std::move(callback));
+    Do([](SSL* ssl, std::size_t&) { return SSL_do_handshake(ssl); }, std::move(callback));
   }
 
-  void SayGoodbye(Callback callback) override { stream_.async_shutdown(std::move(callback)); }
+  // The second call waits for the client's close_notify.
+  void SayGoodbye(Callback callback) override {
+    const auto shut_down = [](SSL* ssl, std::size_t&) {
+      const int result = SSL_shutdown(ssl);
+      return result == 0 ? SSL_shutdown(ssl) : result;
+    };
+    Do(shut_down, std::move(callback));
+  }
 
   void ReadSome(asio::mutable_buffer buffer, Callback callback) override {
-    stream_.async_read_some(buffer, std::move(callback));
+    const auto read = [buffer](SSL* ssl, std::size_t& count) {
+      return SSL_read_ex(ssl, buffer.data(), buffer.size(), &count);
+    };
+    Do(read, std::move(callback));
   }
 
+  // A short header and a short body go out in one record. What is tried again is the same bytes.
   void WriteSome(const WriteBuffers& buffers, Callback callback) override {
-    stream_.async_write_some(buffers, std::move(callback));
+    const auto write = [buffers](SSL* ssl, std::size_t& count) {
+      std::array<char, 8192> together;
+      asio::const_buffer bytes = buffers[0].size() > 0 ? buffers[0] : buffers[1];
+      if (buffers[0].size() > 0 && buffers[1].size() > 0) {
+        bytes = asio::buffer(together, asio::buffer_copy(asio::buffer(together), buffers));
+      }
+      return SSL_write_ex(ssl, bytes.data(), bytes.size(), &count);
+    };
+    Do(write, std::move(callback));
   }
 
-  tcp::socket& socket() override { return stream_.next_layer(); }
+  tcp::socket& socket() override { return socket_; }
 
  private:
+  struct SslFree {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+
+  // Tries until it need not wait. The outcome is posted: a callback that begins the next operation
+  // does not nest.
+  template <class Operation>
+  void Do(Operation operation, Callback callback) {
+    std::size_t count = 0;
+    ERR_clear_error();
+    errno = 0;
+    const int result = operation(ssl_.get(), count);
+    const int error = result > 0 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), result);
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
+      const auto what =
+          error == SSL_ERROR_WANT_READ ? tcp::socket::wait_read : tcp::socket::wait_write;
+      socket_.async_wait(
+          what, [this, operation, callback = std::move(callback)](const error_code& code) mutable {
+            if (code) return callback(code);
+            Again(operation, std::move(callback));
+          });
+      return;
+    }
+    asio::post(socket_.get_executor(), [callback = std::move(callback), code = CodeOf(error),
+                                        count] { callback(code, count); });
+  }
+
+  template <class Operation>
+  void Again(Operation operation, Callback callback) {
+    const Callback otherwise = callback;
+    try {
+      Do(operation, std::move(callback));
+    } catch (const std::exception&) {
+      otherwise(asio::error::no_memory);
+    }
+  }
+
+  static error_code CodeOf(int error) {
+    if (error == SSL_ERROR_NONE) return {};
+    if (error == SSL_ERROR_ZERO_RETURN) return asio::error::eof;
+    if (error == SSL_ERROR_SYSCALL && errno != 0) return {errno, boost::system::system_category()};
+    const unsigned long code = ERR_get_error();
+    if (code == 0) return asio::error::connection_reset;
+    return {static_cast<int>(code), asio::error::get_ssl_category()};
+  }
+
   std::shared_ptr<asio::ssl::context> context_;
-  asio::ssl::stream<tcp::socket> stream_;
+  tcp::socket socket_;
+  std::unique_ptr<SSL, SslFree> ssl_;
 };
 
 }  // namespace

@@ -14,6 +14,14 @@ using kube::ApiResponse;
 
 const std::string kPods = "/api/v1/pods";
 
+// A watch of what does not change shows by one that it lives.
+constexpr int kBookmarkSeconds = 60;
+
+std::string Bookmark(std::int64_t version) {
+  const Json metadata = {{"resourceVersion", std::to_string(version)}};
+  return Json{{"type", "BOOKMARK"}, {"object", {{"metadata", metadata}}}}.dump() + "\n";
+}
+
 std::string Between(const std::string& text, const std::string& before, const std::string& after) {
   const std::size_t at = text.find(before);
   if (at == std::string::npos) return "";
@@ -61,6 +69,24 @@ Target TargetOf(const std::string& path) {
   target.full_name = space + "/" + tail.substr(name + 1, sub - name - 1);
   if (sub != std::string::npos) target.subresource = tail.substr(sub + 1);
   return target;
+}
+
+// A strategic merge patch replaces conditions one by one, by their type. What is left of the patch
+// has none.
+void MergeConditions(Json& object, Json& patch) {
+  const Json changed = patch["status"].value("conditions", Json::array());
+  patch["status"].erase("conditions");
+  if (changed.empty()) return;
+  Json& conditions = object["status"]["conditions"];
+  for (const Json& one : changed) {
+    const auto same = std::ranges::find_if(
+        conditions, [&one](const Json& other) { return other["type"] == one["type"]; });
+    if (same == conditions.end()) {
+      conditions.push_back(one);
+    } else {
+      *same = one;
+    }
+  }
 }
 
 }  // namespace
@@ -121,7 +147,7 @@ ApiResponse FakeApiServer::Answer(const ApiRequest& request) {
   if (target.subresource == "binding") {
     return Bind(target.full_name, Json::parse(request.body));
   }
-  if (request.method == "PATCH") return MergePatch(target.collection, target.full_name, request);
+  if (request.method == "PATCH") return Patch(target.collection, target.full_name, request);
   if (request.method != "GET") return Write(target.collection, target.full_name, request);
   if (target.full_name.empty()) return List(target.collection, target.query);
   const Objects& objects = collections_[target.collection];
@@ -149,22 +175,28 @@ ApiResponse FakeApiServer::Write(const std::string& collection, const std::strin
   return {request.method == "POST" ? 201 : 200, collections_[collection][name].dump(), {}};
 }
 
-ApiResponse FakeApiServer::MergePatch(const std::string& collection, const std::string& full_name,
-                                      const ApiRequest& request) {
+ApiResponse FakeApiServer::Patch(const std::string& collection, const std::string& full_name,
+                                 const ApiRequest& request) {
   const Objects& objects = collections_[collection];
   const auto found = objects.find(full_name);
   if (found == objects.end()) return Refusal(404, full_name + " not found");
-  if (request.content_type != "application/merge-patch+json") {
+  const bool is_strategic = request.content_type == "application/strategic-merge-patch+json";
+  if (!is_strategic && request.content_type != "application/merge-patch+json") {
     return Refusal(415, "the body of the request was in an unknown format");
   }
-  const Json patch = Json::parse(request.body);
+  Json patch = Json::parse(request.body);
+  const Json& metadata = found->second["metadata"];
   const std::string version = patch["metadata"].value("resourceVersion", "");
-  if (!version.empty() && version != found->second["metadata"]["resourceVersion"]) {
+  if (!version.empty() && version != metadata["resourceVersion"]) {
     return Refusal(409, "the object has been modified");
   }
+  if (patch["metadata"].contains("uid") && patch["metadata"]["uid"] != metadata["uid"]) {
+    return Refusal(409, "Precondition failed: UID in precondition: ...");
+  }
   Json object = found->second;
+  if (is_strategic) MergeConditions(object, patch);
   object.merge_patch(patch);
-  Store(collection, full_name, object);
+  if (object != found->second) Store(collection, full_name, object);
   return {200, collections_[collection][full_name].dump(), {}};
 }
 
@@ -314,12 +346,17 @@ Result<ApiResponse> FakeApiServer::Stream(const std::string& path, Duration,
   std::int64_t version = std::stoll(Between("&" + target.query, "&resourceVersion=", "&"));
   if (version < oldest_) return Refusal(410, "too old resource version");
   const int cuts = cuts_;
+  int quiet_seconds = 0;
   while (!stop.stop_requested()) {
     if (!up_ || cuts != cuts_) return Fail(Errc::kUnavailable, "connection reset");
     const std::vector<std::string> lines = ChangesSince(target.collection, version);
     if (lines.empty()) {
       changed_.wait_for(lock, stop, std::chrono::seconds(1),
                         [&] { return !up_ || cuts != cuts_ || version != version_; });
+      if (version != version_ || ++quiet_seconds % kBookmarkSeconds != 0) continue;
+      lock.unlock();
+      if (!sink(Bookmark(version))) return ApiResponse{200, "", {}};
+      lock.lock();
       continue;
     }
     lock.unlock();

@@ -98,8 +98,9 @@ class FakeApiServer final : public kube::ApiClient {
   kube::ApiResponse List(const std::string& collection, const std::string& query);
   kube::ApiResponse Write(const std::string& collection, const std::string& full_name,
                           const kube::ApiRequest& request);
-  kube::ApiResponse MergePatch(const std::string& collection, const std::string& full_name,
-                               const kube::ApiRequest& request);
+  // A merge patch, or a strategic one of conditions.
+  kube::ApiResponse Patch(const std::string& collection, const std::string& full_name,
+                          const kube::ApiRequest& request);
   void Store(const std::string& collection, const std::string& full_name, Json object);
   std::vector<std::string> ChangesSince(const std::string& collection, std::int64_t& version) const;
 

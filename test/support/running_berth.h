@@ -42,13 +42,14 @@ class Running {
   Running(const std::string& cluster_file, const std::string& config_file)
       : process_("berth", {"serve", "--listen", "127.0.0.1:0", "--cluster", cluster_file,
                            "--config", config_file}) {
-    constexpr std::string_view kAnnounced = "berth: listening on http://127.0.0.1:";
-    if (!process_.AwaitOut(kAnnounced)) {
+    constexpr std::string_view kAddress = "://127.0.0.1:";
+    if (!process_.AwaitOut("berth: listening on http")) {
       process_.Wait();
       ADD_FAILURE() << "it does not listen: " << process_.err();
       return;
     }
-    port_ = static_cast<std::uint16_t>(std::stoi(process_.out().substr(kAnnounced.size())));
+    const std::size_t port = process_.out().find(kAddress) + kAddress.size();
+    port_ = static_cast<std::uint16_t>(std::stoi(process_.out().substr(port)));
   }
 
   [[nodiscard]] RawClient Connect() const { return RawClient("127.0.0.1", port_); }

@@ -51,8 +51,10 @@ TEST(StatedBounds, OfTheServer) {
   EXPECT_EQ(service.max_request_bytes, 256 * kMiB);
   EXPECT_EQ(service.max_answer_bytes, 128 * kMiB);
   EXPECT_EQ(service.max_connections, 10'000);
+  EXPECT_EQ(MostHeldBinds(config), 7'500);
   config.tls.certificate_file = "c";
-  EXPECT_EQ(ServiceOptions(config, log).max_connections, 1'000);
+  EXPECT_EQ(ServiceOptions(config, log).max_connections, 2'500);
+  EXPECT_EQ(MostHeldBinds(config), 1'875);
   const http::HttpServerOptions debug = DebugOptions(config);
   EXPECT_EQ(debug.max_request_bytes, 16 * kMiB);
   EXPECT_EQ(debug.max_answer_bytes, 8 * kMiB);
