@@ -24,6 +24,7 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
   const std::string& uid = pod->id.uid;
   const Instant asked = bind->request.asked.value_or(now);
   unit.asleep.erase(uid);
+  PlanAtLast(engine, unit, pod, now, actions);
   const auto planned = unit.plan.find(uid);
   const bool is_there = planned != unit.plan.end() && planned->second.node == bind->request.node;
   if (is_there && unit.phase == Unit::Phase::kPlanned && !unit.began) {
@@ -59,6 +60,16 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
     failing_.push_back({bind, gangs::Conflict(gangs::kNoPlan), now + gangs::kFailsAfter});
   }
   return true;
+}
+
+// kube-scheduler may hear before us that those have ended that were evicted, and takes what filter
+// said of the cluster without them for what it says now.
+void GangTable::PlanAtLast(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
+                           Instant now, GangActions& actions) {
+  if (unit.phase != Unit::Phase::kWaiting || lets_go_) return;
+  if (!unit.nominated.contains(pod->id.uid)) return;
+  if (unit.refused_on == parts_.state.Current()) return;
+  Plan(engine, unit, RosterOf(unit, pod), now, actions);
 }
 
 void GangTable::Ended(const PodRequest& pod, const Status& bound, Instant now,

@@ -9,6 +9,7 @@
 #include "scoring/gangs/gang_class.h"
 #include "scoring/reason.h"
 #include "scoring/registry.h"
+#include "scoring/taken_away.h"
 #include "server/extender/gang_limits.h"
 #include "server/extender/gang_table.h"
 
@@ -28,6 +29,14 @@ bool HasLeaving(const Snapshot& snapshot, const std::string& name) {
   const NodeIndex index = snapshot.names().Find(name);
   return index != kNoNode && std::ranges::any_of(snapshot.node(index).pods(),
                                                  [](const auto& held) { return held->leaving; });
+}
+
+// Whether the node of that name is one of the candidates.
+auto AmongThem(const Snapshot& snapshot, std::span<const NodeIndex> candidates) {
+  return [&snapshot, candidates](const std::string& name) {
+    const NodeIndex node = snapshot.names().Find(name);
+    return node != kNoNode && std::ranges::find(candidates, node) != candidates.end();
+  };
 }
 
 }  // namespace
@@ -53,32 +62,86 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   if (!is_enough || unit.phase != Unit::Phase::kWaiting || lets_go_) return nowhere;
   if (!unit.nominated.empty()) KeepWhatIsFree(engine, unit, roster);
   PlanToClear(engine, unit, roster, limits, now);
-  NodesByUid& nodes = unit.clearing.to_clear;
-  const auto is_asked = [&](const std::string& name) {
-    const NodeIndex node = snapshot->names().Find(name);
-    return node != kNoNode && std::ranges::find(candidates, node) != candidates.end();
-  };
+  const auto is_asked = AmongThem(*snapshot, candidates);
+  MoveToAsked(unit, roster, pod, is_asked);
+  const NodesByUid& nodes = unit.clearing.to_clear;
   const auto own = nodes.find(pod.id.uid);
   if (own == nodes.end() || unit.kept.contains(pod.id.uid)) return nowhere;
-  // kube-scheduler asks about some nodes of a large cluster. Pods that ask for the same may change
-  // places, until others are evicted for one of them: kube-scheduler counts it as nominated to its
-  // node then, and would evict for the second one beside it.
-  const auto may_move = [&unit](const std::string& uid) {
-    return !unit.kept.contains(uid) && !unit.nominated.contains(uid);
-  };
-  for (const auto& member : roster.waiting) {
-    if (is_asked(own->second) || !may_move(pod.id.uid)) break;
-    const auto other = nodes.find(member->id.uid);
-    if (other == nodes.end() || !may_move(member->id.uid)) continue;
-    if (is_asked(other->second) && AskForTheSame(*member, pod)) {
-      std::swap(own->second, other->second);
-    }
-  }
   if (!is_asked(own->second)) return nowhere;
   unit.nominated.insert(pod.id.uid);
   unit.nominated_at = now;
   KeepWhatIsFree(engine, unit, roster);
   return {GangVerdict::Kind::kThere, snapshot->names().Find(own->second), Reason::kFits};
+}
+
+// kube-scheduler asks about some nodes of a large cluster. Pods that ask for the same may change
+// places, until others are evicted for one of them: kube-scheduler counts it as nominated to its
+// node then, and would evict for the second one beside it.
+void GangTable::MoveToAsked(Unit& unit, const Roster& roster, const PodRequest& pod,
+                            const std::function<bool(const std::string& node)>& is_asked) const {
+  NodesByUid& nodes = unit.clearing.to_clear;
+  const auto may_move = [&unit](const std::string& uid) {
+    return !unit.kept.contains(uid) && !unit.nominated.contains(uid) &&
+           !unit.told_nodes.contains(uid);
+  };
+  const auto own = nodes.find(pod.id.uid);
+  if (own == nodes.end() || is_asked(own->second) || !may_move(pod.id.uid)) return;
+  for (const auto& member : roster.waiting) {
+    const auto other = nodes.find(member->id.uid);
+    if (other == nodes.end() || !may_move(member->id.uid)) continue;
+    if (!is_asked(other->second) || !AskForTheSame(*member, pod)) continue;
+    std::swap(own->second, other->second);
+    return;
+  }
+}
+
+bool GangTable::MayTell(const Unit& unit, const Roster& roster, const PodRequest& pod,
+                        const Node& node) const {
+  // Without those that need room they are too few, so that nothing is bound.
+  if (unit.clearing.beside.contains(pod.id.uid)) {
+    return roster.placed + std::ssize(unit.clearing.beside) < *unit.says.minimum;
+  }
+  std::int64_t given = 0;
+  for (const auto& member : roster.waiting) {
+    const std::string& uid = member->id.uid;
+    const std::string* const other = unit.clearing.NodeOf(uid);
+    if (unit.told_nodes.contains(uid) && other != nullptr && *other == node.spec().name) {
+      given += GpusCountedFor(node.spec(), member->shape);
+    }
+  }
+  return PodsAreTakenAway(node, pod, given) && AnyEvictionsWillDo(node, pod);
+}
+
+GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
+                                           const std::shared_ptr<const Snapshot>& snapshot,
+                                           const PodRequest& pod,
+                                           std::span<const NodeIndex> candidates,
+                                           const EvictionLimits& limits, Instant now) {
+  const MutexLock lock(mutex_);
+  const GangVerdict nowhere{GangVerdict::Kind::kNotNow, kNoNode, Reason::kGangNoRoom};
+  const auto entry = units_.find(pod.gang.id);
+  if (entry == units_.end() || !entry->second.says.minimum) return nowhere;
+  Unit& unit = entry->second;
+  const Roster roster = RosterOf(unit, std::make_shared<const PodRequest>(pod));
+  const std::int64_t needed = *unit.says.minimum - roster.placed;
+  if (std::ssize(roster.waiting) < needed) return nowhere;
+  if (unit.phase != Unit::Phase::kWaiting || lets_go_) return nowhere;
+  const std::string& uid = pod.id.uid;
+  if (unit.told_nodes.contains(uid)) unit.told_nodes.clear();  // it asks about all anew
+  PlanToClear(engine, unit, roster, limits, now);
+  const auto is_asked = AmongThem(*snapshot, candidates);
+  MoveToAsked(unit, roster, pod, is_asked);
+  const std::string* const own = unit.clearing.NodeOf(uid);
+  if (own == nullptr || !is_asked(*own)) return nowhere;
+  const NodeIndex node = snapshot->names().Find(*own);
+  if (!MayTell(unit, roster, pod, snapshot->node(node))) return nowhere;
+  unit.told_nodes.insert(uid);
+  if (std::ssize(unit.told_nodes) >= needed) {
+    unit.nominated.insert(unit.told_nodes.begin(), unit.told_nodes.end());
+    unit.nominated_at = now;
+    KeepWhatIsFree(engine, unit, roster);
+  }
+  return {GangVerdict::Kind::kThere, node, Reason::kFits};
 }
 
 void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
@@ -87,11 +150,12 @@ void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
   const bool is_young = now - unit.cleared_at < gangs::kBetweenClearings;
   if (is_same && (is_young || unit.cleared_on == parts_.state.Current())) return;
   const GangToPlan ask = MembersToPlan(unit, roster);
-  // Those for which others are evicted already, or that keep a place, stay where they are.
+  // Those for which others are evicted already, or are to be, or that keep a place, stay there.
   GangToPlan as_begun = ask;
   for (const auto& pod : roster.waiting) {
     const std::string& uid = pod->id.uid;
-    if (!unit.nominated.contains(uid) && !unit.kept.contains(uid)) continue;
+    const bool is_said = unit.nominated.contains(uid) || unit.told_nodes.contains(uid);
+    if (!is_said && !unit.kept.contains(uid)) continue;
     if (const auto* const node = unit.clearing.NodeOf(uid)) as_begun.fixed.emplace(uid, *node);
   }
   GangClearing clearing = planning_.PlanAfterEvictions(engine, as_begun, limits);
@@ -153,6 +217,7 @@ void GangTable::StopClearing(Unit& unit) {
   parts_.state.Unplan(uids);
   unit.kept.clear();
   unit.nominated.clear();
+  unit.told_nodes.clear();
   unit.clearing = {};
   unit.nominated_at = {};
   unit.cleared_members = 0;

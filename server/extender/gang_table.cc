@@ -258,12 +258,22 @@ GangToPlan GangTable::MembersToPlan(const Unit& unit, const Roster& roster) cons
   return ask;
 }
 
+// kube-scheduler counts those for which others were evicted on the nodes that it was told, and lets
+// no other member have their places.
+GangToPlan GangTable::WithNominated(const Unit& unit, GangToPlan ask) {
+  for (const std::string& uid : unit.nominated) {
+    if (const auto* const node = unit.clearing.NodeOf(uid)) ask.fixed.emplace(uid, *node);
+  }
+  return ask;
+}
+
 bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now,
                      GangActions& actions) {
   const GangToPlan ask = MembersToPlan(unit, roster);
   if (ask.members.empty() || static_cast<std::int64_t>(ask.members.size()) < ask.minimum)
     return false;
-  const auto nodes = planning_.Plan(engine, ask);
+  auto nodes = planning_.Plan(engine, WithNominated(unit, ask));
+  if (!nodes && !unit.nominated.empty()) nodes = planning_.Plan(engine, ask);
   if (!nodes) {
     Refuse(unit, nodes.error(), ask.members.size(), now, actions);
     return false;

@@ -135,6 +135,14 @@ class GangTable {
                       const PodRequest& pod, std::span<const NodeIndex> candidates,
                       const EvictionLimits& limits, Instant now) BERTH_EXCLUDES(mutex_);
 
+  // For a pod for which Filter found no room: its node of a plan for the whole gang, where
+  // kube-scheduler asks about a cluster without pods of lower priority (taken_away.h); else
+  // nowhere. Once it knows the nodes of as many members as have to start together it evicts for
+  // them, and does not ask Preempt. Requires: as for Filter.
+  GangVerdict FilterWithoutOthers(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                                  const PodRequest& pod, std::span<const NodeIndex> candidates,
+                                  const EvictionLimits& limits, Instant now) BERTH_EXCLUDES(mutex_);
+
   // A bind of the pod has come. True: it is held, and one of the actions of this call or of a later
   // one answers it or has it carried out. False: it may be carried out now.
   bool Hold(Engine& engine, const BindsUnderWay::Entry& bind,
@@ -206,9 +214,19 @@ class GangTable {
   // What is to be planned for all that wait; those whose binds are held stay where they are.
   [[nodiscard]] GangToPlan MembersToPlan(const Unit& unit, const Roster& roster) const
       BERTH_REQUIRES(mutex_);
+  // The same, those for which others were evicted on the nodes of that plan.
+  static GangToPlan WithNominated(const Unit& unit, GangToPlan ask);
   // Sees to it that unit.clearing is of this moment.
   void PlanToClear(Engine& engine, Unit& unit, const Roster& roster, const EvictionLimits& limits,
                    Instant now) BERTH_REQUIRES(mutex_);
+  // The pod changes places of that plan with one like it whose node is asked about, if its own is
+  // not, and both may move.
+  void MoveToAsked(Unit& unit, const Roster& roster, const PodRequest& pod,
+                   const std::function<bool(const std::string& node)>& is_asked) const
+      BERTH_REQUIRES(mutex_);
+  // Whether kube-scheduler may be told that the pod goes there once others are evicted.
+  [[nodiscard]] bool MayTell(const Unit& unit, const Roster& roster, const PodRequest& pod,
+                             const Node& node) const BERTH_REQUIRES(mutex_);
   void KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) BERTH_REQUIRES(mutex_);
   // Whether all of its members may still come to their nodes, soon.
   [[nodiscard]] bool MayFinishClearing(const Unit& unit, const Roster& roster, Instant now) const
@@ -221,6 +239,9 @@ class GangTable {
   // found, and the plan that was there is as it was.
   bool Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions)
       BERTH_REQUIRES(mutex_);
+  // Before a bind of the pod that others were evicted for, if there is no plan yet.
+  void PlanAtLast(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
+                  Instant now, GangActions& actions) BERTH_REQUIRES(mutex_);
   void Refuse(Unit& unit, const NoGangPlan& none, std::size_t members, Instant now,
               GangActions& actions) BERTH_REQUIRES(mutex_);
 

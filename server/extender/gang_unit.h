@@ -82,6 +82,9 @@ struct GangUnit {
   // (planned in ClusterState): those of `kept`.
   std::set<std::string, std::less<>> nominated, kept;
   Instant nominated_at{};
+  // Those that kube-scheduler was told their nodes of that plan, by UID, since it began to ask
+  // about a cluster without others (FilterWithoutOthers).
+  std::set<std::string, std::less<>> told_nodes;
   bool told = false;            // of the shortage, since there was a plan
   std::string shortage_domain;  // its name; "" the cluster
 
