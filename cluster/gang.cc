@@ -72,11 +72,4 @@ bool NeedsAll(const Gang& gang, const RoleCounts& there) {
   return gang.has_roles && (gang.roles.empty() || there.contains(""));
 }
 
-std::int64_t MissingPods(const Gang& gang, const RoleCounts& there) {
-  std::int64_t pods = 0, of_roles = 0;
-  for (const auto& [name, count] : there) pods += count;
-  for (const GangRole& role : MissingRoles(gang, there)) of_roles += role.minimum;
-  return std::max({*gang.minimum - pods, of_roles, std::int64_t{0}});
-}
-
 }  // namespace berth

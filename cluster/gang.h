@@ -105,8 +105,5 @@ std::vector<GangRole> MissingRoles(const Gang& gang, const RoleCounts& there);
 // Whether only all of its pods together are sure to meet its minimums: those of its roles are not
 // known, or some pods do not say their role.
 bool NeedsAll(const Gang& gang, const RoleCounts& there);
-// How many pods have to come before it can start: by its minimum, and by those of its roles where
-// that is more. Requires: it has a minimum.
-std::int64_t MissingPods(const Gang& gang, const RoleCounts& there);
 
 }  // namespace berth

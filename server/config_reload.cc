@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "config/policy.h"
 #include "config/reload.h"
+#include "server/http_options.h"
 
 namespace berth {
 
@@ -17,7 +18,8 @@ Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) 
   return {std::move(engine),
           std::chrono::seconds(config.reservation_seconds),
           static_cast<std::size_t>(config.nodes_to_score),
-          {config.gangs.conventions, std::chrono::seconds(config.gangs.hold_seconds)},
+          {config.gangs.conventions, std::chrono::seconds(config.gangs.hold_seconds),
+           static_cast<std::size_t>(MostHeldBinds(config.server))},
           config.gpu_nodes.guard};
 }
 

@@ -86,7 +86,8 @@ class Service {
                    .behind_scheduler = kube_ != nullptr,
                    .gangs = &gangs_,
                    .waiting = &waiting_,
-                   .waker = kube_ ? &kube_->pod_waker() : nullptr},
+                   .waker = kube_ ? &kube_->pod_waker() : nullptr,
+                   .history = kube_ ? &kube_->gang_history() : nullptr},
                   PolicyNow()),
         reload_(std::move(config_file), {extender_, log_, metrics_, mix_, InBackground(learning_),
                                          [this](const Config& changed) { UseClasses(changed); }}),
@@ -198,7 +199,10 @@ class Service {
     }
     if (kube_) kube_->Upkeep();
     const bool leads = readiness_.reason() == nullptr;
-    if (kube_ && leads) waiting_news_.Look();
+    if (kube_ && leads) {
+      waiting_news_.Look();
+      extender_.LearnOfGangs();
+    }
     if (advice_.IsDue(clock_.Now())) {
       advice_.Write(
           leads ? AdviseNodes(*state_.Current(), waiting_.Current()) : std::vector<NodeAdvice>(),

@@ -86,6 +86,7 @@ class Extender {
     GangTable* gangs = nullptr;      // nullptr: pods of a gang are pods like others
     WaitingPods* waiting = nullptr;  // hears of members that are asked about
     PodWaker* waker = nullptr;       // of members that sleep; nullptr: nobody wakes them
+    GangHistory* history = nullptr;  // nullptr: nothing is known of pods that have ended
   };
   // What can be exchanged while it runs.
   struct Policy {
@@ -201,6 +202,8 @@ class Extender {
   void LookAtGangs();
   void TakeOverGangs();
   void LetGoOfGangs(const Error& why);
+  // Asks the cluster for what gangs may lack because it has ended. Blocks.
+  void LearnOfGangs();
 
   // Asks the cluster about every doubt that is overdue, but for pods whose bind is under way, and
   // books what it says; binds of these pods wait meanwhile. Returns how many were settled; gives up

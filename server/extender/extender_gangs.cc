@@ -118,6 +118,15 @@ void Extender::TakeOverGangs() {
   Do(std::move(actions));
 }
 
+void Extender::LearnOfGangs() {
+  if (parts_.gangs == nullptr || parts_.history == nullptr) return;
+  for (const std::string& namespace_name : parts_.gangs->Unsure(parts_.clock.Now())) {
+    const auto pasts = parts_.history->In(namespace_name);
+    if (!pasts) return;  // later
+    parts_.gangs->Learn(namespace_name, *pasts, parts_.clock.Now());
+  }
+}
+
 void Extender::LetGoOfGangs(const Error& why) {
   if (parts_.gangs == nullptr) return;
   GangActions actions;

@@ -104,22 +104,25 @@ void GangTable::Ended(const PodRequest& pod, const Status& bound, Instant now,
 }
 
 bool GangTable::IsReady(const Unit& unit, Instant now) {
-  const auto ready = std::ranges::count_if(unit.plan.members, [now](const auto& entry) {
-    const GangPlanned::Member& member = entry.second;
+  GangCount ready{unit.roll.bound, unit.roll.bound_roles};
+  bool any_held = false;
+  for (const auto& [uid, member] : unit.plan.members) {
     const bool is_held = member.bind != nullptr && member.until - now > gangs::kMargin;
-    return is_held || !member.pod->shape.wants_gpu();
-  });
-  return unit.plan.held() > 0 && unit.roll.bound + ready >= *unit.roll.says.minimum;
+    any_held = any_held || member.bind != nullptr;
+    if (is_held || !member.pod->shape.wants_gpu()) ready.Add(unit.roll.says, *member.pod);
+  }
+  return any_held && unit.roll.Missing(ready) == 0;
 }
 
 bool GangTable::IsStillWhole(Unit& unit, const Roster& roster, GangActions& actions) {
   DropUnawaited(unit, actions);
-  std::int64_t ready = roster.bound + 1;
+  GangCount ready = roster.bound;
   for (const auto& [uid, member] : unit.plan.members) {
+    const bool is_first = uid == unit.plan.first;
     const bool is_ready = member.bind != nullptr || !member.pod->shape.wants_gpu();
-    if (uid != unit.plan.first && is_ready && roster.uids.contains(uid)) ++ready;
+    if (is_first || (is_ready && roster.uids.contains(uid))) ready.Add(unit.roll.says, *member.pod);
   }
-  return ready >= *unit.roll.says.minimum;
+  return unit.roll.Missing(ready) == 0;
 }
 
 void GangTable::DropUnawaited(Unit& unit, GangActions& actions) {

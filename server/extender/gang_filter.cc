@@ -22,7 +22,7 @@ std::string GangTable::Objection(const Settings& settings, const Unit& unit) {
            " different things, got more";
   }
   if (settings.most_held == 0 || roll.began || !roll.says.minimum) return "";
-  const std::int64_t needed = *roll.says.minimum - roll.bound;
+  const std::int64_t needed = roll.needs - roll.bound;
   if (std::cmp_less_equal(needed, settings.most_held)) return "";
   return "want at most " + std::to_string(settings.most_held) + " pods that start together, got " +
          std::to_string(needed) + ": each holds a connection of kube-scheduler until all are there";
@@ -42,7 +42,7 @@ Reason GangTable::FindPlace(Engine& engine, Unit& unit,
     unit.roll.alone.insert(uid);
     return Reason::kFits;
   }
-  if (roster.members() < *unit.roll.says.minimum) {
+  if (unit.roll.Missing(roster.all) > 0) {
     unit.wait.again = unit.roll.grew + gangs::kWaitsForGpuMembers;
     return Reason::kGangIncomplete;
   }

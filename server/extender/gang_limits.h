@@ -45,6 +45,10 @@ inline constexpr Duration kWaitsForGpuMembers = std::chrono::seconds(10);
 // Places that were held for members that kube-scheduler did not bring are held anew after a pause
 // as long as the hold, doubled each time, up to this: others use them meanwhile.
 inline constexpr Duration kLongestAbsentPause = std::chrono::minutes(10);
+// Of a gang that has not gathered within that time the cluster is asked whether some of its pods
+// have ended: they are not watched. Again when its pods have changed, at most so often.
+inline constexpr Duration kGathersWithin = std::chrono::seconds(2);
+inline constexpr Duration kBetweenQuestions = std::chrono::seconds(30);
 // A gang without members may be between two lives of its pods.
 inline constexpr Duration kForgottenAfter = std::chrono::minutes(10);
 // Gangs for which nothing can be done are counted anew so often.

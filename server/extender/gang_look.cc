@@ -34,6 +34,12 @@ bool GangTable::IsChecked(const Unit& unit) const {
          unit.plan.checked_members == parts_.waiting.ChangesOf(unit.roll.says.id);
 }
 
+// These and the members of the plan.
+GangCount GangTable::WithPlan(const Unit& unit, GangCount there) {
+  for (const auto& [uid, member] : unit.plan.members) there.Add(unit.roll.says, *member.pod);
+  return there;
+}
+
 GangTable::Amiss GangTable::LookThrough(Unit& unit, const Roster& roster, Instant now,
                                         GangActions& actions) {
   Amiss amiss;
@@ -64,7 +70,7 @@ GangTable::Amiss GangTable::LookThrough(Unit& unit, const Roster& roster, Instan
 void GangTable::TimeOut(Unit& unit, const Roster& roster, Instant now, GangActions& actions) {
   const Error why = gangs::Conflict(gangs::kHoldOver);
   if (unit.roll.began) {
-    if (roster.placed >= *unit.roll.says.minimum) return DropPlan(unit, why, actions);
+    if (unit.roll.Missing(roster.placed) == 0) return DropPlan(unit, why, actions);
     unit.plan.touched = now;  // it only goes forward: who is missing is woken again
     return Release(unit, actions);
   }
@@ -92,12 +98,11 @@ bool GangTable::Tend(Engine& engine, Unit& unit, const Roster& roster, Instant n
   for (const std::string& uid : amiss.gone)
     DropMember(unit, uid, gangs::Conflict(gangs::kMemberGone), actions);
   parts_.state.Unplan(amiss.gone);
-  const std::int64_t minimum = *unit.roll.says.minimum;
   const bool is_broken = !amiss.broken.empty();
   if (amiss.is_over) {
     TimeOut(unit, roster, now, actions);
-  } else if (roster.placed + std::ssize(plan.members) < minimum || is_broken) {
-    const bool enough = roster.members() >= minimum;
+  } else if (unit.roll.Missing(WithPlan(unit, roster.placed)) > 0 || is_broken) {
+    const bool enough = unit.roll.Missing(roster.all) == 0;
     const bool may_try = IsSmall(unit) && (!unit.roll.began || IsWorthATry(unit, roster, now));
     if (enough && may_try && Plan(engine, unit, roster, now, actions)) return !plan.members.empty();
     if (unit.roll.began) {  // it only goes forward: what holds stays
@@ -119,7 +124,7 @@ void GangTable::Nudge(Unit& unit, const Roster& roster, Instant now, GangActions
   GangPlanned& plan = unit.plan;
   if (unit.roll.began || plan.nudged || plan.phase != GangPlanned::Phase::kPlanned) return;
   if (now - plan.touched < gangs::kNudgeAfter) return;
-  std::int64_t missing = *unit.roll.says.minimum - roster.placed;
+  std::int64_t missing = unit.roll.needs - roster.placed.pods;
   bool sleeps = false;
   for (const auto& [uid, member] : plan.members) {
     if (!member.needs_bind()) --missing;
@@ -169,7 +174,7 @@ std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant 
   Gang& says = unit.roll.says;
   const std::optional<int> minimum = says.minimum;
   if (parts_.groups != nullptr) parts_.groups->Update(says);
-  if (minimum != says.minimum) unit.wait.nothing_to_do = false;
+  if (minimum != says.minimum) unit.roll.is_stale = true;
   if (!says.minimum) {
     LookAtUnsized(unit, now, actions);
     return std::nullopt;
@@ -198,7 +203,7 @@ std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant 
     asleep.clear();
     return std::nullopt;
   }
-  const bool enough = roster.members() >= *says.minimum;
+  const bool enough = unit.roll.Missing(roster.all) == 0;
   if (enough && !IsWorthATry(unit, roster, now)) return std::nullopt;
   unit.plan.checked_on = roster.snapshot;
   unit.plan.checked_members = roster.change;

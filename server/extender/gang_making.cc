@@ -38,7 +38,7 @@ bool GangTable::MayHold(const Unit& unit) const {
   const std::shared_ptr<const Settings> settings = this->settings();
   if (!Objection(*settings, unit).empty()) return false;
   if (settings->most_held == 0 || unit.roll.began) return true;
-  const std::int64_t needed = *unit.roll.says.minimum - unit.roll.bound;
+  const std::int64_t needed = unit.roll.needs - unit.roll.bound;
   return std::cmp_less_equal(promised_ - unit.plan.promised + needed, settings->most_held);
 }
 
@@ -78,7 +78,8 @@ bool GangTable::PlanFor(Engine& engine, Unit& unit, const Roster& roster,
 
 std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roster& roster) {
   GangToPlan ask{.members = roster.waiting,
-                 .minimum = std::max<std::int64_t>(*unit.roll.says.minimum - roster.placed, 1),
+                 .minimum = std::max<std::int64_t>(unit.roll.Missing(roster.placed), 1),
+                 .roles = MissingRoles(unit.roll.says, roster.placed.roles),
                  .excluded = unit.plan.excluded};
   if (ask.members.empty() || std::ssize(ask.members) < ask.minimum) return std::nullopt;
   for (const auto& [uid, member] : unit.plan.members) {

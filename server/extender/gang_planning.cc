@@ -44,6 +44,7 @@ GangAsk GangPlanning::AskOf(const Snapshot& snapshot, const GangToPlan& ask) con
     asked.members.push_back(std::move(member));
   }
   asked.minimum = ask.minimum;
+  asked.roles = ask.roles;
   asked.present = MembersOn(snapshot, first, state_.GangNodes(first.gang.id));
   asked.domain = first.domain;
   return asked;
@@ -61,6 +62,8 @@ GangPlanning::Left GangPlanning::LeftOf(const GangToPlan& ask) const {
     const bool has_begun = held != records.end() && held->second->state != PodState::kPlanned;
     if (has_begun) {
       --left.ask.minimum;
+      const auto role = std::ranges::find(left.ask.roles, pod->role, &GangRole::name);
+      if (role != left.ask.roles.end() && --role->minimum == 0) left.ask.roles.erase(role);
       continue;
     }
     left.ask.members.push_back(pod);

@@ -58,7 +58,7 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   if (MayGo(unit, roster, pod, now)) return {};
   // kube-scheduler found no room for it, perhaps without asking filter.
   unit.wait.asleep.insert_or_assign(pod.id.uid, pod.id);
-  const bool is_enough = roster.members() >= *unit.roll.says.minimum;
+  const bool is_enough = unit.roll.Missing(roster.all) == 0;
   if (!is_enough || !MayPlan(unit)) return nowhere;
   if (!unit.clearing.nominated.empty()) KeepWhatIsFree(engine, unit, roster);
   PlanToClear(engine, unit, roster, limits, now);
@@ -103,7 +103,7 @@ bool GangTable::MayTell(const Unit& unit, const Roster& roster, const PodRequest
                         const Node& node) {
   // Without those that need room they are too few, so that nothing is bound.
   if (unit.clearing.nodes.beside.contains(pod.id.uid)) {
-    return roster.placed + std::ssize(unit.clearing.nodes.beside) < *unit.roll.says.minimum;
+    return roster.placed.pods + std::ssize(unit.clearing.nodes.beside) < unit.roll.needs;
   }
   std::int64_t given = 0;
   for (const auto& member : roster.waiting) {
@@ -128,7 +128,7 @@ GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
   const MutexLock lock(unit.mutex);
   if (!unit.roll.says.minimum || !MayPlan(unit)) return nowhere;
   const Roster roster = RosterOf(unit, std::make_shared<const PodRequest>(pod));
-  const std::int64_t needed = *unit.roll.says.minimum - roster.placed;
+  const std::int64_t needed = unit.roll.Missing(roster.placed);
   if (std::ssize(roster.waiting) < needed) return nowhere;
   const std::string& uid = pod.id.uid;
   if (unit.clearing.told.contains(uid)) unit.clearing.told.clear();  // it asks about all anew
@@ -186,7 +186,7 @@ void GangTable::KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster)
 }
 
 bool GangTable::MayFinishClearing(const Unit& unit, const Roster& roster, Instant now) const {
-  if (roster.members() < *unit.roll.says.minimum) return false;
+  if (unit.roll.Missing(roster.all) > 0) return false;
   const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
   bool ending = false;
   for (const auto& pod : roster.waiting) {

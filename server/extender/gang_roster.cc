@@ -37,9 +37,9 @@ GangTable::Roster GangTable::RosterOf(const Unit& unit,
     if (record->state == PodState::kPlanned) continue;
     placed.insert(record->pod.id.uid);
     if (record->leaving) continue;
-    ++roster.placed;
+    roster.placed.Add(unit.roll.says, record->pod);
     if (record->state != PodState::kBound) continue;
-    ++roster.bound;
+    roster.bound.Add(unit.roll.says, record->pod);
     roster.gpus_bound = roster.gpus_bound || record->pod.shape.wants_gpu();
   }
   bool has_asker = asker == nullptr;
@@ -53,7 +53,11 @@ GangTable::Roster GangTable::RosterOf(const Unit& unit,
     roster.waiting.push_back(is_asker ? asker : std::move(waiting.pod));
   }
   if (!has_asker && !placed.contains(asker->id.uid)) roster.waiting.push_back(asker);
-  for (const auto& pod : roster.waiting) roster.uids.insert(pod->id.uid);
+  roster.all = roster.placed;
+  for (const auto& pod : roster.waiting) {
+    roster.uids.insert(pod->id.uid);
+    roster.all.Add(unit.roll.says, *pod);
+  }
   return roster;
 }
 
@@ -73,16 +77,17 @@ std::optional<int> GangTable::OtherSize(const Unit& unit, const PodRequest& pod)
 
 void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
   GangRoll& roll = unit.roll;
-  const std::int64_t members = roster.members();
+  const std::int64_t members = roster.all.pods;
   if (members > 0) roll.had_members = now;
   // Its controller may create all of it anew, under the same name: that is another beginning.
-  const bool began = roster.bound > 0 && (roll.began || roster.gpus_bound);
+  const bool began = roster.bound.pods > 0 && (roll.began || roster.gpus_bound);
   if (members > roll.members() || (roll.began && !began)) roll.grew = now;
   roll.began = began;
   roll.ran = roll.ran || began;
-  if (roster.bound == 0) roll.alone.clear();
-  roll.placed = roster.placed;
-  roll.bound = roster.bound;
+  if (roster.bound.pods == 0) roll.alone.clear();
+  roll.placed = roster.placed.pods;
+  roll.bound = roster.bound.pods;
+  roll.bound_roles = roster.bound.roles;
   roll.waiting = std::ssize(roster.waiting);
   roll.counted = now;
   roll.is_stale = false;
@@ -90,10 +95,14 @@ void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
     roll.kinds = KindsOf(roster.waiting);
     roll.changed = roster.change;
   }
-  // Minimums of kinds of pods are met for certain where all that there are start.
-  if (roll.says.has_roles && roll.says.minimum) {
-    roll.says.minimum = std::max(*roll.says.minimum, static_cast<int>(members));
+  roll.needs = roll.says.minimum.value_or(0);
+  // Minimums of roles that are not known are met for certain where all that there are start.
+  if (NeedsAll(roll.says, roster.all.roles)) roll.needs = std::max(roll.needs, members);
+  // A controller's object says how many are left.
+  if (roll.says.object == Gang::Object::kNone) {
+    roll.needs = std::max<std::int64_t>(roll.needs - roll.ended, 1);
   }
+  roll.gathers = roll.Missing(roster.all) > 0;
 }
 
 GangTable::Roster GangTable::Count(Unit& unit, Instant now) {
@@ -123,17 +132,50 @@ bool GangTable::IsBeingBound(std::string_view uid) const {
 
 bool GangTable::MayGo(const Unit& unit, const Roster& roster, const PodRequest& pod, Instant now) {
   const GangRoll& roll = unit.roll;
-  const std::int64_t minimum = *roll.says.minimum;
+  const bool gathers = roll.Missing(roster.all) > 0;
   // Pods without GPUs are held for the sake of others, and controllers may make them first.
   const auto wants = [](const auto& member) { return member->shape.wants_gpu(); };
   if (!pod.shape.wants_gpu()) {
     if (roll.began) return true;
-    const bool may_gather =
-        roster.members() < minimum && now - roll.grew < gangs::kWaitsForGpuMembers;
+    const bool may_gather = gathers && now - roll.grew < gangs::kWaitsForGpuMembers;
     if (!may_gather && std::ranges::none_of(roster.waiting, wants)) return true;
   }
-  if ((roll.began ? roster.placed : roster.bound) >= minimum) return true;
-  return roll.ran && roster.members() < minimum && now - roll.grew >= gangs::kRemnantAfter;
+  if (roll.Missing(roll.began ? roster.placed : roster.bound) == 0) return true;
+  return roll.ran && gathers && now - roll.grew >= gangs::kRemnantAfter;
+}
+
+std::set<std::string> GangTable::Unsure(Instant now) const {
+  std::set<std::string> namespaces;
+  for (const std::shared_ptr<Unit>& known : Units()) {
+    const Unit& unit = *known;
+    const MutexLock lock(unit.mutex);
+    const GangRoll& roll = unit.roll;
+    if (!roll.gathers || roll.waiting == 0 || now - roll.grew < gangs::kGathersWithin) continue;
+    const bool is_same = roll.past_members == roll.members() && roll.past_changed == roll.changed;
+    const bool is_asked = roll.past_members >= 0;
+    if (is_same || (is_asked && now - roll.past_asked < gangs::kBetweenQuestions)) continue;
+    namespaces.insert(roll.says.id.namespace_name);
+  }
+  return namespaces;
+}
+
+void GangTable::Learn(const std::string& namespace_name, std::span<const GangPast> pasts,
+                      Instant now) {
+  std::map<GangId, const GangPast*> by_gang;
+  for (const GangPast& past : pasts) by_gang.emplace(past.gang, &past);
+  for (const std::shared_ptr<Unit>& known : Units()) {
+    Unit& unit = *known;
+    const MutexLock lock(unit.mutex);
+    GangRoll& roll = unit.roll;
+    if (roll.says.id.namespace_name != namespace_name) continue;
+    roll.past_asked = now;
+    roll.past_members = roll.members();
+    roll.past_changed = roll.changed;
+    const auto past = by_gang.find(roll.says.id);
+    roll.ended = past == by_gang.end() ? 0 : past->second->succeeded;
+    roll.ran = roll.ran || (past != by_gang.end() && past->second->ran);
+    roll.is_stale = true;
+  }
 }
 
 void GangTable::HasCome(Unit& unit, const PodRequest& pod, Instant now) {

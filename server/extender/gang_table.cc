@@ -161,7 +161,7 @@ void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
     for (const auto& waiting : roster.waiting) {
       unit.wait.asleep.emplace(waiting->id.uid, waiting->id);
     }
-    const bool is_whole = roster.placed >= *unit.roll.says.minimum;
+    const bool is_whole = unit.roll.Missing(roster.placed) == 0;
     if (!unit.roll.began || is_whole || !unit.plan.members.empty()) continue;
     Plan(engine, unit, roster, now, actions);
   }

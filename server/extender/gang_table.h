@@ -47,6 +47,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -174,6 +175,11 @@ class GangTable {
   // and nothing is held until TakeOver.
   void LetGo(const Error& why, GangActions& actions) BERTH_EXCLUDES(mutex_);
 
+  // The namespaces of gangs that lack pods which may have ended: GangHistory knows / what it knows.
+  [[nodiscard]] std::set<std::string> Unsure(Instant now) const BERTH_EXCLUDES(mutex_);
+  void Learn(const std::string& namespace_name, std::span<const GangPast> pasts, Instant now)
+      BERTH_EXCLUDES(mutex_);
+
   [[nodiscard]] std::vector<GangView> Views(Instant now) const BERTH_EXCLUDES(mutex_);
 
  private:
@@ -184,12 +190,11 @@ class GangTable {
     std::vector<std::shared_ptr<const PodRequest>> waiting;  // for a node, planned ones too
     std::vector<PodId> unschedulable;  // of these, those for which kube-scheduler found no node
     std::uint64_t change = 0;          // WaitingPods::ChangesOf before they were read
-    std::int64_t placed = 0;           // bound, being bound or in doubt, and not leaving
-    std::int64_t bound = 0;            // of these, those that are
+    GangCount placed;                  // bound, being bound or in doubt, and not leaving
+    GangCount bound;                   // of these, those that are
+    GangCount all;                     // `placed` and `waiting`
     bool gpus_bound = false;           // one of these has GPUs, and is bound
     std::unordered_set<std::string_view> uids = {};  // of `waiting`
-
-    [[nodiscard]] std::int64_t members() const { return placed + std::ssize(waiting); }
   };
 
   [[nodiscard]] std::shared_ptr<const Settings> settings() const BERTH_EXCLUDES(mutex_);
@@ -342,6 +347,7 @@ class GangTable {
   };
   Amiss LookThrough(Unit& unit, const Roster& roster, Instant now, GangActions& actions)
       BERTH_REQUIRES(unit.mutex);
+  static GangCount WithPlan(const Unit& unit, GangCount there) BERTH_REQUIRES(unit.mutex);
   // Nobody came for the plan for as long as binds are held.
   void TimeOut(Unit& unit, const Roster& roster, Instant now, GangActions& actions)
       BERTH_REQUIRES(unit.mutex);

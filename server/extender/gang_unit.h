@@ -26,6 +26,17 @@
 
 namespace berth {
 
+// So many pods of a gang.
+struct GangCount {
+  std::int64_t pods = 0;
+  RoleCounts roles = {};  // of them; empty where its minimums are not of roles
+
+  void Add(const Gang& gang, const PodRequest& pod) {
+    ++pods;
+    if (!gang.roles.empty()) ++roles[pod.role];
+  }
+};
+
 // Who is there, as it was counted last.
 struct GangRoll {
   Gang says;
@@ -37,6 +48,8 @@ struct GangRoll {
   // Bound, being bound or in doubt; of these, bound; waiting for a node, planned ones too; ended
   // with success.
   std::int64_t placed = 0, bound = 0, waiting = 0, ended = 0;
+  std::int64_t needs = 0;     // so many have to start together, of those that have not ended
+  RoleCounts bound_roles;     // of `bound` (GangCount::roles)
   std::size_t kinds = 0;      // in which the waiting ones differ, up to gangs::kMostKinds and one
   std::uint64_t changed = 0;  // WaitingPods::ChangesOf, for `kinds`
   Instant counted{};
@@ -46,6 +59,18 @@ struct GangRoll {
   std::set<std::string, std::less<>> alone;  // let go like pods of no gang
 
   [[nodiscard]] std::int64_t members() const { return placed + waiting; }
+  // When the cluster was asked for members that have ended, and who was there then.
+  Instant past_asked{};
+  std::int64_t past_members = -1;
+  std::uint64_t past_changed = 0;
+  bool gathers = false;  // too few are there
+
+  // How many have to come beside these before it can start.
+  [[nodiscard]] std::int64_t Missing(const GangCount& there) const {
+    std::int64_t of_roles = 0;
+    for (const GangRole& role : MissingRoles(says, there.roles)) of_roles += role.minimum;
+    return std::max({needs - there.pods, of_roles, std::int64_t{0}});
+  }
 };
 
 // The plan that it has, if any.

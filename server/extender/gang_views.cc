@@ -53,8 +53,12 @@ std::map<std::string, std::string, std::less<>> NotBrought(const GangPlanned& pl
 std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) {
   const GangWait& wait = unit.wait;
   const std::int64_t members = view.placed + view.waiting;
-  if (members < view.minimum) {
-    return gangs::Count(members, "pod") + " of " + std::to_string(view.minimum) + " are there";
+  if (unit.roll.gathers) {
+    const std::string there =
+        gangs::Count(members, "pod") + " of " + std::to_string(view.minimum) + " are there";
+    const std::string_view cure = CureOf(unit.roll.says.one_by_one);
+    if (!cure.empty()) return there + "; " + std::string(cure);
+    return members < view.minimum ? there : there + ", and some of its roles are not";
   }
   if (!wait.objection.empty()) return wait.objection;
   if (!unit.clearing.nominated.empty()) return "pods of lower priority are evicted for it";
@@ -76,7 +80,7 @@ std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) 
 GangView GangTable::ViewOf(const Unit& unit, Instant now) {
   GangView view{.id = unit.roll.says.id,
                 .state = "gathering",
-                .minimum = unit.roll.says.minimum.value_or(0),
+                .minimum = unit.roll.needs,
                 .total = unit.roll.says.total,
                 .placed = unit.roll.placed,
                 .waiting = unit.roll.waiting,
@@ -86,7 +90,8 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) {
                 .why = {}};
   if (!unit.roll.says.minimum) {
     view.why = "no object says how many pods it needs";
-  } else if (view.placed >= view.minimum || (view.placed > 0 && view.waiting == 0)) {
+  } else if ((view.placed >= view.minimum && !unit.roll.gathers) ||
+             (view.placed > 0 && view.waiting == 0)) {
     view.state = "whole";  // or what is left of it: its pods end one by one
   } else if (unit.plan.phase == GangPlanned::Phase::kCommitting) {
     view.state = "committing";
@@ -94,7 +99,7 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) {
     view.state = "begun";
   } else if (!unit.plan.members.empty()) {
     view.state = "planned";
-  } else if (unit.roll.members() >= view.minimum) {
+  } else if (!unit.roll.gathers) {
     view.state = "waiting";
   }
   if (view.why.empty() && view.state != "whole") view.why = WhyItWaits(unit, view, now);

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -48,6 +50,23 @@ class PodBinder {
   virtual Status Bind(const BindOrder& order) = 0;
   // Error: kNotFound when there is no pod of that UID (any more), kUnavailable.
   virtual Result<PodTruth> Find(const PodId& id) = 0;
+};
+
+// What the cluster still has of a gang's pods that have ended.
+struct GangPast {
+  GangId gang;
+  std::int64_t succeeded = 0;  // so many, of those that belong to the pods that there are now
+  bool ran = false;            // one of them had GPUs on a node
+};
+
+// Any thread may call it; it blocks.
+class GangHistory {
+ public:
+  virtual ~GangHistory() = default;
+  // Of the gangs that have pods in the namespace. A gang is created anew under its name: pods count
+  // that one controller made with some that have not ended, or that were made at the same time.
+  // Error: kUnavailable.
+  virtual Result<std::vector<GangPast>> In(const std::string& namespace_name) = 0;
 };
 
 // Who allocates a pod's ResourceClaims before the pod has a node. Any thread may call it, several

@@ -35,6 +35,10 @@ Result<std::string> PodPath(std::string_view namespace_name, std::string_view na
   return WithName(std::move(path), "pod name", name);
 }
 
+Result<std::string> PodsPath(std::string_view namespace_name) {
+  return Namespaced("/api/v1", namespace_name, "pods");
+}
+
 Result<std::string> NodePath(std::string_view name) {
   return WithName("/api/v1/nodes", "node name", name);
 }

@@ -13,6 +13,7 @@ namespace berth::kube {
 
 // Error: kInvalidArgument "namespace: want a DNS-1123 label, got \"a/../b\"".
 Result<std::string> PodPath(std::string_view namespace_name, std::string_view name);
+Result<std::string> PodsPath(std::string_view namespace_name);
 Result<std::string> NodePath(std::string_view name);
 Result<std::string> ClaimPath(std::string_view namespace_name, std::string_view name);
 Result<std::string> EventsPath(std::string_view namespace_name);

@@ -42,6 +42,7 @@ KubeCluster::KubeCluster(const Parts& parts, Options options)
       waker_(
           parts.client, parts.clock, fence_,
           [this](const std::string& problem) { options_.on_log(true, "wake_refused", problem); }),
+      gang_history_(parts.client, parts.pod_rules),
       starts_({.state = parts.state,
                .clock = parts.clock,
                .why_not_admitted = [this](const PodId& pod) { return WhyNotAdmitted(pod); },

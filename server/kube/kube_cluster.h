@@ -35,6 +35,7 @@
 #include "server/kube/api_pod_waker.h"
 #include "server/kube/cluster_sync.h"
 #include "server/kube/event_recorder.h"
+#include "server/kube/gang_history.h"
 #include "server/kube/kubelet_refusals.h"
 #include "server/kube/leader_elector.h"
 #include "server/kube/leader_label.h"
@@ -110,6 +111,7 @@ class KubeCluster final {
   // Of the first extension that allocates claims; nullptr where none does.
   [[nodiscard]] ClaimAllocator* claim_allocator();
   [[nodiscard]] PodWaker& pod_waker() { return waker_; }
+  [[nodiscard]] GangHistory& gang_history() { return gang_history_; }
   // Which other process leads, by its identity; "" = none is known, or this one does. Any thread.
   [[nodiscard]] std::string leader() const { return elector_ ? elector_->leader() : ""; }
 
@@ -165,6 +167,7 @@ class KubeCluster final {
   ApiBinder binder_;
   EventRecorder events_;
   ApiPodWaker waker_;
+  ApiGangHistory gang_history_;
   KubeletRefusals starts_;
   const ClusterExtensions extensions_;
   NodeSink nodes_;

@@ -114,9 +114,11 @@ Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& ru
     asked.containers = fields.parts.containers;
     asked.overhead = fields.parts.overhead;
   }
+  observed.controller = fields.parts.controller;
   observed.pod = rules.ToRequest(std::move(fields.parts));
   observed.node = std::move(fields.node);
   observed.over = IsOver(fields);
+  observed.succeeded = fields.phase == "Succeeded";
   observed.running = fields.phase == "Running";
   observed.not_admitted = NotAdmitted(fields);
   observed.terminating = fields.terminating;

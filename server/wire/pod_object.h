@@ -27,6 +27,8 @@ struct ObservedPod {
   bool gated = false;          // scheduling gates keep it from every scheduler
   bool unschedulable = false;  // kube-scheduler has said that no node will do
   std::optional<WallTime> created;
+  bool succeeded = false;  // it is over, and all of its containers have ended well
+  std::string controller;  // the UID of who made it; empty = nobody
   std::string resource_version;
   // Once bound: its effective request, and the devices by the first dialect that has recorded them.
   // A GPU pod without grants was bound past Berth, or has a problem; its node counts it all the

@@ -53,6 +53,13 @@ class APod {
   APod& MigNeeding(int slices, std::int64_t memory_mib, int count = 1) {
     return Asks(MigWith(slices, memory_mib, count));
   }
+  // In its gang, whose roles have such minimums.
+  APod& Role(const std::string& name, std::vector<GangRole> roles) {
+    pod_.role = name;
+    pod_.gang.has_roles = true;
+    pod_.gang.roles = std::move(roles);
+    return *this;
+  }
   APod& Cpu(std::int64_t cores) { return CpuMilli(cores * 1000); }
   APod& CpuMilli(std::int64_t milli) {
     pod_.shape.cpu_milli = milli;

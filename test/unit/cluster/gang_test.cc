@@ -18,16 +18,9 @@ TEST(Gang, LacksWhatItsRolesLack) {
   gang.has_roles = true;
   gang.roles = {{"master", 1}, {"worker", 3}};
   EXPECT_EQ(MissingRoles(gang, {}), gang.roles);
-  EXPECT_EQ(MissingPods(gang, {}), 4);
   EXPECT_EQ(MissingRoles(gang, {{"worker", 2}}), (Roles{{"master", 1}, {"worker", 1}}));
   EXPECT_EQ(MissingRoles(gang, {{"worker", 5}}), (Roles{{"master", 1}}));
-  EXPECT_EQ(MissingPods(gang, {{"worker", 5}}), 1) << "more than the minimum, and no master";
-  EXPECT_EQ(MissingPods(gang, {{"master", 1}, {"worker", 3}}), 0);
-  EXPECT_EQ(MissingPods(gang, {{"master", 1}, {"other", 1}}), 3);
   EXPECT_EQ(MissingRoles(gang, {{"worker", 3}, {"", 1}}), Roles{}) << "it may be the master";
-  EXPECT_EQ(MissingPods(gang, {{"worker", 3}, {"", 1}}), 0);
-  gang.minimum = 6;
-  EXPECT_EQ(MissingPods(gang, {{"master", 1}, {"worker", 3}}), 2);
 }
 
 TEST(Gang, NeedsAllWhereRolesAreNotKnown) {

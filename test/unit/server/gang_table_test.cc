@@ -1195,6 +1195,107 @@ TEST_F(GangTableTest, NoMoreBindsAreHeldThanThereMayBe) {
   EXPECT_EQ(bound_.size(), 6U);
 }
 
+class SaidHistory final : public GangHistory {
+ public:
+  Result<std::vector<GangPast>> In(const std::string& namespace_name) override {
+    ++questions;
+    if (!reachable) return Fail(Errc::kUnavailable, "no answer");
+    return namespace_name == "default" ? pasts : std::vector<GangPast>();
+  }
+  std::vector<GangPast> pasts;
+  bool reachable = true;
+  int questions = 0;
+};
+
+// With what the cluster has of pods that have ended.
+class GangHistoryTest : public GangTableTest {
+ protected:
+  // One more second, in which the cluster may be asked.
+  void Tick() {
+    Pass(seconds(1));
+    reborn_.LearnOfGangs();
+  }
+  SaidHistory history_;
+  Extender reborn_{{.state = state_,
+                    .binder = binder_,
+                    .sink = sink_,
+                    .clock = clock_,
+                    .gangs = &gangs_,
+                    .waiting = &waiting_,
+                    .waker = &waker_,
+                    .history = &history_},
+                   *extender_.policy()};
+};
+
+TEST_F(GangHistoryTest, WhatIsLeftOfAGangThatRanIsPlacedAlsoByWhoeverLeadsNext) {
+  Add(ANode("n").Gpus(4));
+  Arrive(a_);
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  history_.pasts = {{.gang = a_.Request().gang.id, .succeeded = 0, .ran = true}};
+  for (int i = 0; i < 62; ++i) Tick();
+  EXPECT_EQ(history_.questions, 1) << "once";
+  EXPECT_EQ(Filter(a_), "n");
+}
+
+TEST_F(GangHistoryTest, MembersThatHaveEndedWellCountAsHavingBeenThere) {
+  Add(ANode("n").Gpus(4));
+  Arrive({a_, b_});
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  history_.pasts = {{.gang = a_.Request().gang.id, .succeeded = 1, .ran = false}};
+  history_.reachable = false;
+  for (int i = 0; i < 3; ++i) Tick();
+  EXPECT_EQ(Filter(a_), kIncomplete) << "nobody has said so yet";
+  history_.reachable = true;
+  Tick();
+  EXPECT_EQ(Filter(a_), "n");
+  Bind(a_, "n");
+  EXPECT_EQ(bound_.size(), 0U);
+  Place(b_);
+  EXPECT_EQ(bound_.size(), 2U) << "its launcher has ended before they came";
+}
+
+TEST_F(GangHistoryTest, AGangThatOnlyGathersSlowlyStaysWhole) {
+  Add(ANode("n").Gpus(4));
+  Arrive(a_);
+  for (int i = 0; i < 120; ++i) Tick();
+  EXPECT_EQ(history_.questions, 1);
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  Arrive(b_);
+  for (int i = 0; i < 3; ++i) Tick();
+  EXPECT_EQ(history_.questions, 2) << "another has come";
+  EXPECT_EQ(Filter(b_), kIncomplete);
+}
+
+TEST_F(GangTableTest, MinimumsOfRolesAreKept) {
+  Add(ANode("n").Gpus(8));
+  const auto member = [](const std::string& name, const std::string& role) {
+    APod pod = Member(name);
+    return pod.Role(role, {{"ps", 1}, {"worker", 2}});
+  };
+  const APod w1 = member("w1", "worker"), w2 = member("w2", "worker"), w3 = member("w3", "worker"),
+             ps = member("ps", "ps");
+  Arrive({w1, w2, w3});
+  EXPECT_EQ(Filter(w1), kIncomplete) << "three, and no ps";
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
+            "3 pods of 3 are there, and some of its roles are not");
+  Arrive(ps);
+  for (const APod& pod : {w1, w2, w3}) Place(pod);
+  EXPECT_EQ(bound_.size(), 0U);
+  Place(ps);
+  EXPECT_EQ(bound_.size(), 4U);
+}
+
+TEST_F(GangTableTest, AControllerThatMakesPodsOneByOneIsNamedWithTheCure) {
+  Add(ANode("n").Gpus(8));
+  PodRequest pod = a_.Request();
+  pod.gang.one_by_one = OneByOne::kStatefulSet;
+  waiting_.Put({.pod = std::make_shared<const PodRequest>(pod)});
+  Pass(seconds(1));
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
+            "1 pod of 3 are there; a StatefulSet makes the next pod when the one before runs: set "
+            "its podManagementPolicy to Parallel");
+}
+
 TEST_F(GangTableTest, GangsOfOtherConventionsArePodsLikeOthers) {
   Add(ANode("n").Gpus(4));
   EXPECT_EQ(Filter(APod("p").Whole(1).Gang("volcano:default/g").GangSize(3)), "n");
