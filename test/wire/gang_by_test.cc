@@ -231,6 +231,18 @@ TEST_F(GangByTest, AJobSetThatStartsJobsWithGpusInOrderIsKnown) {
   EXPECT_EQ(Read(sized).gang.one_by_one, OneByOne::kInOrder) << "also where the pod says the size";
 }
 
+TEST_F(GangByTest, JobsThatHaveEndedWhenTheOthersStartAreNotWaitedFor) {
+  Json workers = ReplicatedJob("workers", 1, 4, 8);
+  for (const auto& [status, pods] : {std::pair("Complete", 4), std::pair("Ready", 6)}) {
+    workers["dependsOn"] = Json::array({{{"name", "data"}, {"status", status}}});
+    PutJobSet({ReplicatedJob("data", 2, 1, 0), workers});
+    EXPECT_EQ(Read(OfJobSet("0", "workers", {{kGangBy, kOfJobSets}})).gang.minimum, pods);
+  }
+  workers["dependsOn"] = Json::array({{{"name", "nobody"}, {"status", "Complete"}}});
+  PutJobSet({ReplicatedJob("data", 2, 1, 0), workers});
+  EXPECT_EQ(Read(OfJobSet("0", "workers", {{kGangBy, kOfJobSets}})).gang.minimum, 6);
+}
+
 TEST_F(GangByTest, ControllersWithoutGpusMakeNoGangs) {
   Put(kJob, "train", {{"parallelism", 4}, {"template", Template(0)}});
   EXPECT_EQ(Read(OfJob("train", {{kGangBy, kOfJobs}}), 0).gang.minimum, 1);

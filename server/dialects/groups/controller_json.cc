@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -54,12 +55,18 @@ JobSpec ReadJobSpec(object spec, const wire::PodRules& rules) {
   return job;
 }
 
+// That another job has to run first, or to have ended.
+struct Dependency {
+  std::string name;
+  bool ended = false;
+};
+
 // One of the jobs of a JobSet.
 struct ReplicatedJob {
   std::string name;
   std::int64_t replicas = 1;
   JobSpec job;
-  std::vector<std::string> after;  // that have to be there first
+  std::vector<Dependency> after;
 };
 
 ReplicatedJob ReadReplicatedJob(object fields, const wire::PodRules& rules) {
@@ -74,8 +81,10 @@ ReplicatedJob ReadReplicatedJob(object fields, const wire::PodRules& rules) {
     }
     if (key != "dependsOn") return;
     for (auto item : content.get_array()) {
-      ForEachField(item.get_object(), [&](std::string_view name, value text) {
-        if (name == "name") of.after.push_back(TextOf(text));
+      Dependency& on = of.after.emplace_back();
+      ForEachField(item.get_object(), [&on](std::string_view name, value text) {
+        if (name == "name") on.name = TextOf(text);
+        if (name == "status") on.ended = TextOf(text) == "Complete";
       });
     }
   });
@@ -133,19 +142,24 @@ class ControllerReader {
   }
 
   void SayJobSet() {
-    std::int64_t pods = 0, with_gpus = 0;
-    std::map<std::string, bool, std::less<>> wants_gpus;
+    std::map<std::string, const ReplicatedJob*, std::less<>> by_name;
+    for (const ReplicatedJob& of : jobs_) by_name[of.name] = &of;
+    std::set<const ReplicatedJob*> ended;
     for (const ReplicatedJob& of : jobs_) {
-      pods = std::min(pods + of.replicas * of.job.pods(0), kTooMany);
-      with_gpus += of.job.wants_gpus ? 1 : 0;
-      wants_gpus[of.name] = of.job.wants_gpus;
+      for (const Dependency& on : of.after) {
+        const auto first = by_name.find(on.name);
+        if (first == by_name.end()) continue;
+        if (on.ended) ended.insert(first->second);
+        const bool both = of.job.wants_gpus && first->second->job.wants_gpus;
+        if (both) group_.one_by_one = OneByOne::kInOrder;
+      }
     }
-    const bool waits = std::ranges::any_of(jobs_, [&](const ReplicatedJob& of) {
-      return of.job.wants_gpus && std::ranges::any_of(of.after, [&](const std::string& name) {
-               return wants_gpus[name];
-             });
-    });
-    if (waits || (in_order_ && with_gpus > 1)) group_.one_by_one = OneByOne::kInOrder;
+    std::int64_t pods = 0, with_gpus = 0;
+    for (const ReplicatedJob& of : jobs_) {
+      with_gpus += of.job.wants_gpus ? 1 : 0;
+      if (!ended.contains(&of)) pods = std::min(pods + of.replicas * of.job.pods(0), kTooMany);
+    }
+    if (in_order_ && with_gpus > 1) group_.one_by_one = OneByOne::kInOrder;
     Say(with_gpus > 0 ? pods : 1);
   }
 

@@ -6,7 +6,8 @@
 //   batch Job        the smaller of spec.parallelism and spec.completions, of which those that have
 //                    succeeded need no pod any more
 //   JobSet           the pods of all replicated jobs together; their Jobs as above, but for what
-//                    has succeeded: its status may be that of the attempt before
+//                    has succeeded: its status may be that of the attempt before. Jobs that others
+//                    wait for to end (dependsOn, Complete) are left out
 //   LeaderWorkerSet  spec.leaderWorkerTemplate.size; 1 where spec.startupPolicy is LeaderReady: the
 //                    leader starts alone
 //
