@@ -31,7 +31,7 @@ struct Options {
   std::vector<int> delays_ms{0, 10, 100, 300};
   int trials = 30;
   int at_once = 1;
-  int at_a_time = 32;
+  int at_a_time = TrialOptions().at_a_time;
   int arrival_ms = 1000;
   int cycle_ms = 0;
   std::uint64_t seed = 1;
@@ -56,6 +56,7 @@ Cell RunTrials(const Options& options, int members, Duration binding) {
       TrialOptions trial{.berth = options.berth,
                          .members = members,
                          .binding = binding,
+                         .at_a_time = options.at_a_time,
                          .cycle = milliseconds(options.cycle_ms),
                          .arrival = milliseconds(options.arrival_ms)};
       trial.seed = Mix64(options.seed + static_cast<std::uint64_t>(i));
