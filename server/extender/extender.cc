@@ -74,6 +74,7 @@ FilterAnswer Extender::Filter(const Moment& now, const PodRequest& pod,
     answer.for_evicted = !looks_again && evictions_.Awaited(pod.id.uid, *snapshot, candidates);
   }
   answer.reasons = std::move(judged.reasons);
+  if (!answer.fits) LetPassWithoutOthers(*snapshot, pod, candidates, answer);
   return answer;
 }
 

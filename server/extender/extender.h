@@ -238,6 +238,9 @@ class Extender {
   // Filter for a pod whose gang decides; nothing: it is for the pod alone to decide.
   std::optional<FilterAnswer> FilterMember(const Moment& now, const PodRequest& pod,
                                            std::span<const NodeIndex> candidates);
+  // The same for a pod that is placed alone: the nodes that others are gone from (taken_away.h).
+  static void LetPassWithoutOthers(const Snapshot& snapshot, const PodRequest& pod,
+                                   std::span<const NodeIndex> candidates, FilterAnswer& answer);
   // For which of the nodes others may be evicted for such a pod (GangTable::Preempt).
   GangVerdict PreemptMember(const Moment& now, const PodRequest& pod,
                             std::span<const NodeVictims> nodes, const EvictionLimits& limits);

@@ -6,17 +6,20 @@
 #include <string>
 #include <utility>
 
+#include "scoring/taken_away.h"
 #include "server/extender/extender.h"
 
 namespace berth {
 namespace {
 
+// Whether kube-scheduler takes all members of the gang at once.
+bool IsOfItsOwn(const PodRequest& pod) { return pod.gang.id.convention == "kubernetes"; }
+
 // kube-scheduler asks about gangs of its own kind when it has seen their PodGroup and all of their
 // pods, and after a "no" not again for seconds, whatever happens: what is missing then has not been
 // heard of here yet.
 bool IsAheadOfUs(const PodRequest& pod, Reason reason) {
-  return pod.gang.id.convention == "kubernetes" &&
-         (reason == Reason::kGangIncomplete || reason == Reason::kGangUnknown);
+  return IsOfItsOwn(pod) && (reason == Reason::kGangIncomplete || reason == Reason::kGangUnknown);
 }
 
 }  // namespace
@@ -26,9 +29,14 @@ std::optional<FilterAnswer> Extender::FilterMember(const Moment& now, const PodR
   const auto& [snapshot, policy] = now;
   if (parts_.waiting != nullptr) parts_.waiting->Note(pod);
   GangActions actions;
-  const GangVerdict verdict =
+  GangVerdict verdict =
       parts_.gangs->Filter(*policy->engine, snapshot, pod, candidates, parts_.clock.Now(), actions);
   Do(std::move(actions));
+  if (verdict.reason == Reason::kGangNoRoom && IsOfItsOwn(pod) && pod.may_preempt) {
+    const auto [budgets, limits] = LimitsNow();
+    verdict = parts_.gangs->FilterWithoutOthers(*policy->engine, snapshot, pod, candidates, limits,
+                                                parts_.clock.Now());
+  }
   if (verdict.kind == GangVerdict::Kind::kAlone) return std::nullopt;
   if (verdict.kind == GangVerdict::Kind::kThere) return OnlyOn(verdict.node, pod, candidates);
   FilterAnswer answer;
@@ -48,6 +56,18 @@ std::optional<FilterAnswer> Extender::FilterMember(const Moment& now, const PodR
                       .candidates = candidates.size(),
                       .first_reason = verdict.reason});
   return answer;
+}
+
+void Extender::LetPassWithoutOthers(const Snapshot& snapshot, const PodRequest& pod,
+                                    std::span<const NodeIndex> candidates, FilterAnswer& answer) {
+  if (!IsOfItsOwn(pod) || !pod.may_preempt) return;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Node& node = snapshot.node(candidates[i]);
+    if (answer.reasons[i] != Reason::kGpusBusy || !PodsAreTakenAway(node, pod)) continue;
+    if (!AnyEvictionsWillDo(node, pod)) continue;
+    answer.reasons[i] = Reason::kFits;
+    answer.fits = true;
+  }
 }
 
 GangVerdict Extender::PreemptMember(const Moment& now, const PodRequest& pod,

@@ -41,6 +41,7 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
   const MutexLock lock(unit.mutex);
   const std::string& uid = pod->id.uid;
   unit.wait.asleep.erase(uid);
+  PlanAtLast(engine, unit, pod, now, actions);
   const auto planned = unit.plan.members.find(uid);
   const bool is_there =
       planned != unit.plan.members.end() && planned->second.node == bind->request.node;

@@ -84,6 +84,11 @@ std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roste
   for (const auto& [uid, member] : unit.plan.members) {
     if (member.bind != nullptr) ask.fixed.emplace(uid, member.node);
   }
+  // kube-scheduler counts those for which others were evicted on the nodes that it was told, and
+  // lets no other member have their places.
+  for (const std::string& uid : unit.clearing.nominated) {
+    if (const auto* const node = unit.clearing.nodes.NodeOf(uid)) ask.wished.emplace(uid, *node);
+  }
   return ask;
 }
 
@@ -92,6 +97,15 @@ bool GangTable::Plan(Engine& engine, Unit& unit, const Roster& roster, Instant n
   const std::optional<GangToPlan> ask = MembersToPlan(unit, roster);
   if (!ask || !MayHold(unit)) return false;
   return Adopt(unit, *ask, planning_.Plan(engine, *ask), now, actions);
+}
+
+// kube-scheduler may hear before us that those have ended that were evicted, and takes what filter
+// said of the cluster without them for what it says now.
+void GangTable::PlanAtLast(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
+                           Instant now, GangActions& actions) {
+  if (!MayPlan(unit) || !unit.clearing.nominated.contains(pod->id.uid)) return;
+  if (unit.wait.refused_on == parts_.state.Current()) return;
+  Plan(engine, unit, RosterOf(unit, pod), now, actions);
 }
 
 void GangTable::PlanOutside(Engine& engine, Unit& unit, const GangToPlan& ask, Instant now,

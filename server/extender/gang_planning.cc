@@ -102,6 +102,15 @@ bool GangPlanning::Keep(Engine& engine, const PodRequest& pod, const std::string
 }
 
 tl::expected<NodesByUid, NoGangPlan> GangPlanning::Plan(Engine& engine, const GangToPlan& ask) {
+  if (ask.wished.empty()) return PlanAsFixed(engine, ask);
+  GangToPlan wished = ask;
+  wished.fixed.insert(ask.wished.begin(), ask.wished.end());
+  auto nodes = PlanAsFixed(engine, wished);
+  return nodes ? std::move(nodes) : PlanAsFixed(engine, ask);
+}
+
+tl::expected<NodesByUid, NoGangPlan> GangPlanning::PlanAsFixed(Engine& engine,
+                                                               const GangToPlan& ask) {
   NoGangPlan none;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const Left left = LeftOf(ask);

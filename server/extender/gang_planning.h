@@ -25,6 +25,7 @@ struct GangToPlan {
   std::vector<std::shared_ptr<const PodRequest>> members;      // of one gang, UIDs unique
   std::int64_t minimum = 1;                                    // how many of them at least
   std::map<std::string, std::string> fixed = {};               // by UID: the node where it stays
+  std::map<std::string, std::string> wished = {};              // likewise, if there is a plan so
   std::map<std::string, std::set<std::string>> excluded = {};  // by UID: nodes that are not offered
 };
 
@@ -75,6 +76,7 @@ class GangPlanning {
   static constexpr int kAttempts = 3;
 
   [[nodiscard]] GangAsk AskOf(const Snapshot& snapshot, const GangToPlan& ask) const;
+  tl::expected<NodesByUid, NoGangPlan> PlanAsFixed(Engine& engine, const GangToPlan& ask);
   // What of an ask is to be planned at one moment: without the members whose bind has begun.
   struct Left {
     std::shared_ptr<const Snapshot> now;

@@ -9,6 +9,7 @@
 #include "scoring/gangs/gang_class.h"
 #include "scoring/reason.h"
 #include "scoring/registry.h"
+#include "scoring/taken_away.h"
 #include "server/extender/gang_limits.h"
 #include "server/extender/gang_table.h"
 
@@ -28,6 +29,14 @@ bool HasLeaving(const Snapshot& snapshot, const std::string& name) {
   const NodeIndex index = snapshot.names().Find(name);
   return index != kNoNode && std::ranges::any_of(snapshot.node(index).pods(),
                                                  [](const auto& held) { return held->leaving; });
+}
+
+// Whether the node of that name is one of the candidates.
+auto AmongThem(const Snapshot& snapshot, std::span<const NodeIndex> candidates) {
+  return [&snapshot, candidates](const std::string& name) {
+    const NodeIndex node = snapshot.names().Find(name);
+    return node != kNoNode && std::ranges::find(candidates, node) != candidates.end();
+  };
 }
 
 }  // namespace
@@ -50,36 +59,93 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   // kube-scheduler found no room for it, perhaps without asking filter.
   unit.wait.asleep.insert_or_assign(pod.id.uid, pod.id);
   const bool is_enough = roster.members() >= *unit.roll.says.minimum;
-  if (!is_enough || unit.plan.phase != GangPlanned::Phase::kNone || lets_go_ || unit.forgotten)
-    return nowhere;
+  if (!is_enough || !MayPlan(unit)) return nowhere;
   if (!unit.clearing.nominated.empty()) KeepWhatIsFree(engine, unit, roster);
   PlanToClear(engine, unit, roster, limits, now);
-  NodesByUid& nodes = unit.clearing.nodes.to_clear;
-  const auto is_asked = [&](const std::string& name) {
-    const NodeIndex node = snapshot->names().Find(name);
-    return node != kNoNode && std::ranges::find(candidates, node) != candidates.end();
-  };
+  const auto is_asked = AmongThem(*snapshot, candidates);
+  MoveToAsked(unit, roster, pod, is_asked);
+  const NodesByUid& nodes = unit.clearing.nodes.to_clear;
   const auto own = nodes.find(pod.id.uid);
   if (own == nodes.end() || unit.clearing.kept.contains(pod.id.uid)) return nowhere;
-  // kube-scheduler asks about some nodes of a large cluster. Pods that ask for the same may change
-  // places, until others are evicted for one of them: kube-scheduler counts it as nominated to its
-  // node then, and would evict for the second one beside it.
-  const auto may_move = [&unit](const std::string& uid) {
-    return !unit.clearing.kept.contains(uid) && !unit.clearing.nominated.contains(uid);
-  };
-  for (const auto& member : roster.waiting) {
-    if (is_asked(own->second) || !may_move(pod.id.uid)) break;
-    const auto other = nodes.find(member->id.uid);
-    if (other == nodes.end() || !may_move(member->id.uid)) continue;
-    if (is_asked(other->second) && AskForTheSame(*member, pod)) {
-      std::swap(own->second, other->second);
-    }
-  }
   if (!is_asked(own->second)) return nowhere;
   unit.clearing.nominated.insert(pod.id.uid);
   unit.clearing.nominated_at = now;
   KeepWhatIsFree(engine, unit, roster);
   return {GangVerdict::Kind::kThere, snapshot->names().Find(own->second), Reason::kFits};
+}
+
+// kube-scheduler asks about some nodes of a large cluster. Pods that ask for the same may change
+// places, until others are evicted for one of them: kube-scheduler counts it as nominated to its
+// node then, and would evict for the second one beside it.
+void GangTable::MoveToAsked(Unit& unit, const Roster& roster, const PodRequest& pod,
+                            const std::function<bool(const std::string& node)>& is_asked) {
+  NodesByUid& nodes = unit.clearing.nodes.to_clear;
+  const auto may_move = [&unit](const std::string& uid) {
+    return !unit.clearing.kept.contains(uid) && !unit.clearing.nominated.contains(uid) &&
+           !unit.clearing.told.contains(uid);
+  };
+  const auto own = nodes.find(pod.id.uid);
+  if (own == nodes.end() || is_asked(own->second) || !may_move(pod.id.uid)) return;
+  for (const auto& member : roster.waiting) {
+    const auto other = nodes.find(member->id.uid);
+    if (other == nodes.end() || !may_move(member->id.uid)) continue;
+    if (!is_asked(other->second) || !AskForTheSame(*member, pod)) continue;
+    std::swap(own->second, other->second);
+    return;
+  }
+}
+
+bool GangTable::MayPlan(const Unit& unit) const {
+  return unit.plan.phase == GangPlanned::Phase::kNone && !lets_go_ && !unit.forgotten;
+}
+
+bool GangTable::MayTell(const Unit& unit, const Roster& roster, const PodRequest& pod,
+                        const Node& node) {
+  // Without those that need room they are too few, so that nothing is bound.
+  if (unit.clearing.nodes.beside.contains(pod.id.uid)) {
+    return roster.placed + std::ssize(unit.clearing.nodes.beside) < *unit.roll.says.minimum;
+  }
+  std::int64_t given = 0;
+  for (const auto& member : roster.waiting) {
+    const std::string& uid = member->id.uid;
+    const std::string* const other = unit.clearing.nodes.NodeOf(uid);
+    if (unit.clearing.told.contains(uid) && other != nullptr && *other == node.spec().name) {
+      given += GpusCountedFor(node.spec(), member->shape);
+    }
+  }
+  return PodsAreTakenAway(node, pod, given) && AnyEvictionsWillDo(node, pod);
+}
+
+GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
+                                           const std::shared_ptr<const Snapshot>& snapshot,
+                                           const PodRequest& pod,
+                                           std::span<const NodeIndex> candidates,
+                                           const EvictionLimits& limits, Instant now) {
+  const GangVerdict nowhere{GangVerdict::Kind::kNotNow, kNoNode, Reason::kGangNoRoom};
+  const std::shared_ptr<Unit> known = Find(pod.gang.id);
+  if (known == nullptr) return nowhere;
+  Unit& unit = *known;
+  const MutexLock lock(unit.mutex);
+  if (!unit.roll.says.minimum || !MayPlan(unit)) return nowhere;
+  const Roster roster = RosterOf(unit, std::make_shared<const PodRequest>(pod));
+  const std::int64_t needed = *unit.roll.says.minimum - roster.placed;
+  if (std::ssize(roster.waiting) < needed) return nowhere;
+  const std::string& uid = pod.id.uid;
+  if (unit.clearing.told.contains(uid)) unit.clearing.told.clear();  // it asks about all anew
+  PlanToClear(engine, unit, roster, limits, now);
+  const auto is_asked = AmongThem(*snapshot, candidates);
+  MoveToAsked(unit, roster, pod, is_asked);
+  const std::string* const own = unit.clearing.nodes.NodeOf(uid);
+  if (own == nullptr || !is_asked(*own)) return nowhere;
+  const NodeIndex node = snapshot->names().Find(*own);
+  if (!MayTell(unit, roster, pod, snapshot->node(node))) return nowhere;
+  unit.clearing.told.insert(uid);
+  if (std::ssize(unit.clearing.told) >= needed) {
+    unit.clearing.nominated.insert(unit.clearing.told.begin(), unit.clearing.told.end());
+    unit.clearing.nominated_at = now;
+    KeepWhatIsFree(engine, unit, roster);
+  }
+  return {GangVerdict::Kind::kThere, node, Reason::kFits};
 }
 
 void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
@@ -90,11 +156,12 @@ void GangTable::PlanToClear(Engine& engine, Unit& unit, const Roster& roster,
   const std::optional<GangToPlan> to_plan = MembersToPlan(unit, roster);
   if (!to_plan) return;
   const GangToPlan& ask = *to_plan;
-  // Those for which others are evicted already, or that keep a place, stay where they are.
+  // Those for which others are evicted already, or are to be, or that keep a place, stay there.
   GangToPlan as_begun = ask;
   for (const auto& pod : roster.waiting) {
     const std::string& uid = pod->id.uid;
-    if (!unit.clearing.nominated.contains(uid) && !unit.clearing.kept.contains(uid)) continue;
+    const bool is_said = unit.clearing.nominated.contains(uid) || unit.clearing.told.contains(uid);
+    if (!is_said && !unit.clearing.kept.contains(uid)) continue;
     if (const auto* const node = unit.clearing.nodes.NodeOf(uid))
       as_begun.fixed.emplace(uid, *node);
   }
@@ -157,6 +224,7 @@ void GangTable::StopClearing(Unit& unit) {
   parts_.state.Unplan(uids);
   unit.clearing.kept.clear();
   unit.clearing.nominated.clear();
+  unit.clearing.told.clear();
   unit.clearing.nodes = {};
   unit.clearing.nominated_at = {};
   unit.clearing.found_for = 0;

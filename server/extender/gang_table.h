@@ -144,6 +144,14 @@ class GangTable {
                       const PodRequest& pod, std::span<const NodeIndex> candidates,
                       const EvictionLimits& limits, Instant now) BERTH_EXCLUDES(mutex_);
 
+  // For a pod for which Filter found no room: its node of a plan for the whole gang, where
+  // kube-scheduler asks about a cluster without pods of lower priority (taken_away.h); else
+  // nowhere. Once it knows the nodes of as many members as have to start together it evicts for
+  // them, and does not ask Preempt. Requires: as for Filter.
+  GangVerdict FilterWithoutOthers(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
+                                  const PodRequest& pod, std::span<const NodeIndex> candidates,
+                                  const EvictionLimits& limits, Instant now) BERTH_EXCLUDES(mutex_);
+
   // A bind of the pod has come. True: it is held, and one of the actions of this call or of a later
   // one answers it or has it carried out. False: it may be carried out now.
   bool Hold(Engine& engine, const BindsUnderWay::Entry& bind,
@@ -240,7 +248,8 @@ class GangTable {
       BERTH_REQUIRES(unit.mutex);
   // Whether as many binds may be held as the gang's plan needs.
   [[nodiscard]] bool MayHold(const Unit& unit) const BERTH_REQUIRES(unit.mutex);
-  // What is to be planned for all that wait; those whose binds are held stay where they are. None:
+  // What is to be planned for all that wait; those whose binds are held stay where they are, and if
+  // possible those for which others were evicted. None:
   // there are too few of them.
   [[nodiscard]] static std::optional<GangToPlan> MembersToPlan(const Unit& unit,
                                                                const Roster& roster)
@@ -249,6 +258,9 @@ class GangTable {
   // found, and the plan that was there is as it was.
   bool Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions)
       BERTH_REQUIRES(unit.mutex);
+  // Before a bind of the pod that others were evicted for, if there is no plan yet.
+  void PlanAtLast(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
+                  Instant now, GangActions& actions) BERTH_REQUIRES(unit.mutex);
   // The same without the gang's lock while it is planned.
   void PlanOutside(Engine& engine, Unit& unit, const GangToPlan& ask, Instant now,
                    GangActions& actions) BERTH_EXCLUDES(unit.mutex);
@@ -264,6 +276,16 @@ class GangTable {
   // Sees to it that unit.clearing is of this moment.
   void PlanToClear(Engine& engine, Unit& unit, const Roster& roster, const EvictionLimits& limits,
                    Instant now) BERTH_REQUIRES(unit.mutex);
+  // Whether room may be made for the gang: it has no plan, and may have one.
+  [[nodiscard]] bool MayPlan(const Unit& unit) const BERTH_REQUIRES(unit.mutex);
+  // The pod changes places of that plan with one like it whose node is asked about, if its own is
+  // not, and both may move.
+  static void MoveToAsked(Unit& unit, const Roster& roster, const PodRequest& pod,
+                          const std::function<bool(const std::string& node)>& is_asked)
+      BERTH_REQUIRES(unit.mutex);
+  // Whether kube-scheduler may be told that the pod goes there once others are evicted.
+  [[nodiscard]] static bool MayTell(const Unit& unit, const Roster& roster, const PodRequest& pod,
+                                    const Node& node) BERTH_REQUIRES(unit.mutex);
   void KeepWhatIsFree(Engine& engine, Unit& unit, const Roster& roster) BERTH_REQUIRES(unit.mutex);
   // Whether all of its members may still come to their nodes, soon.
   [[nodiscard]] bool MayFinishClearing(const Unit& unit, const Roster& roster, Instant now) const

@@ -157,6 +157,9 @@ struct GangClearingUnderWay {
   // (planned in ClusterState): those of `kept`.
   std::set<std::string, std::less<>> nominated, kept;
   Instant nominated_at{};
+  // Those that kube-scheduler was told their nodes of that plan, by UID, since it began to ask
+  // about a cluster without others (GangTable::FilterWithoutOthers).
+  std::set<std::string, std::less<>> told;
 };
 
 struct GangUnit {

@@ -36,14 +36,14 @@ func newNativePlane(t *testing.T, nodes int) *harness.Plane {
 }
 
 // createNative creates a gang all of whose pods have to start together.
-func createNative(t *testing.T, plane *harness.Plane, name string, size int, priorityClass string) {
+func createNative(t *testing.T, plane *harness.Plane, name string, size, gpus int, priorityClass string) {
 	t.Helper()
 	group := fmt.Sprintf(nativePodGroup, nativeAPI(t), name, size)
 	if priorityClass != "" {
 		group = strings.Replace(group, "spec: {", "spec: {priorityClassName: "+priorityClass+", ", 1)
 	}
 	apply(t, plane, group)
-	pods := aGang(name, size, 8, inKubernetesWords)
+	pods := aGang(name, size, gpus, inKubernetesWords)
 	for _, pod := range pods {
 		pod.Spec.PriorityClassName = priorityClass
 	}
@@ -58,10 +58,10 @@ func TestNativeGangsStartWholeOrNotAtAll(t *testing.T) {
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	watched := plane.WatchGangs(map[string]int{"fits": nodes, "large": nodes + 1}, 0)
 
-	createNative(t, plane, "large", nodes+1, "")
+	createNative(t, plane, "large", nodes+1, 8, "")
 	t.Logf("of the gang that does not fit: %s", plane.WaitPending("large-0000", 30*time.Second))
 	start := time.Now()
-	createNative(t, plane, "fits", nodes, "")
+	createNative(t, plane, "fits", nodes, 8, "")
 	watched.WaitWhole(1, time.Minute)
 	t.Logf("the gang that fits was whole after %s", time.Since(start))
 	plane.CheckGrants()
@@ -80,8 +80,9 @@ func TestNativeGangsStartWholeOrNotAtAll(t *testing.T) {
 	wantNonePartial(t, berth)
 }
 
-// What becomes of kube-scheduler's preemption for a whole gang: alone, and with Berth in front.
-func TestNativeGangsThatPreempt(t *testing.T) {
+// kube-scheduler evicts for a whole gang, or for none of it: alone, and with Berth in front. The first gang would fit on
+// no empty cluster of this size.
+func TestNativeGangsPreempt(t *testing.T) {
 	needNativeGangs(t)
 	for _, arm := range []string{"alone", "behind Berth"} {
 		t.Run(arm, func(t *testing.T) {
@@ -96,36 +97,60 @@ func TestNativeGangsThatPreempt(t *testing.T) {
 			}
 			plane.CreatePods(oneGPUEach("low", nodes*8)...)
 			plane.WaitBound(time.Minute)
-			watched := plane.WatchGangs(map[string]int{"high": nodes}, 0)
+			watched := plane.WatchGangs(map[string]int{"large": nodes + 1, "high": nodes}, 0)
+			createNative(t, plane, "large", nodes+1, 8, "high")
+			t.Logf("of the gang that does not fit: %s", plane.WaitPending("large-0000", 30*time.Second))
+			time.Sleep(3 * time.Second) // room for evictions that must not come
+			if left := countPods(t, plane, "low-"); left != nodes*8 {
+				t.Fatalf("%d pods were evicted for a gang that does not fit", nodes*8-left)
+			}
+			plane.Kubectl("delete", "pod", "--selector="+harness.GangLabel+"=large", "--wait=false")
+
 			start := time.Now()
-			createNative(t, plane, "high", nodes, "high")
-			why, whole := "", false
-			for !whole && time.Since(start) < 20*time.Second {
-				time.Sleep(200 * time.Millisecond)
-				whole = watched.Bound("high") == nodes
-				if text := harness.WhyPending(plane.Pod("high-0000")); text != "" {
-					why = text
-				}
+			createNative(t, plane, "high", nodes, 8, "high")
+			watched.WaitWhole(1, time.Minute)
+			t.Logf("whole after %s", time.Since(start))
+			if bound := watched.Bound("large"); bound > 0 {
+				t.Errorf("%d pods of a gang that does not fit were bound", bound)
 			}
-			took := time.Since(start)
-			pods, err := plane.ListPods("")
-			if err != nil {
-				t.Fatal(err)
-			}
-			low := 0
-			for _, pod := range pods {
-				if strings.HasPrefix(pod.Name, "low-") {
-					low++
-				}
-			}
-			t.Logf("%s: %d of %d bound after %s, %d of %d evicted; %s", arm, watched.Bound("high"), nodes, took, nodes*8-low,
-				nodes*8, why)
-			if bound := watched.Bound("high"); bound > 0 && !whole {
-				t.Errorf("%d of %d pods were bound", bound, nodes)
-			}
-			if low < nodes*8 && !whole {
-				t.Errorf("%d pods were evicted for a gang that does not run", nodes*8-low)
+			if arm != "alone" {
+				plane.CheckGrants()
 			}
 		})
 	}
+}
+
+// It needs 12 of the 16 GPUs of two nodes: one node gives it all, the other a half.
+func TestNativeGangsEvictNoMoreThanTheyNeed(t *testing.T) {
+	needNativeGangs(t)
+	plane := newNativePlane(t, 2)
+	plane.AddPriorityClass("high", 1000)
+	berth := plane.StartBerth("")
+	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
+	plane.CreatePods(oneGPUEach("low", 14)...)
+	plane.WaitBound(time.Minute)
+	watched := plane.WatchGangs(map[string]int{"high": 3}, 0)
+	createNative(t, plane, "high", 3, 4, "high")
+	watched.WaitWhole(1, time.Minute)
+	if left := countPods(t, plane, "low-"); left != 4 {
+		t.Errorf("want 4 of the 14 pods beside the gang, got %d", left)
+	}
+	plane.CheckGrants()
+	wantNonePartial(t, berth)
+}
+
+// countPods counts the pods whose name begins so.
+func countPods(t *testing.T, plane *harness.Plane, prefix string) int {
+	t.Helper()
+	pods, err := plane.ListPods("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, pod := range pods {
+		if strings.HasPrefix(pod.Name, prefix) {
+			count++
+		}
+	}
+	return count
 }

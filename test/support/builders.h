@@ -120,6 +120,10 @@ class APod {
     pod_.priority = priority;
     return *this;
   }
+  APod& NeverPreempts() {
+    pod_.may_preempt = false;
+    return *this;
+  }
   APod& Checkpointed(WallTime at) {
     pod_.checkpointed = at;
     return *this;

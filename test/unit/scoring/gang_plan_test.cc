@@ -77,6 +77,18 @@ class GangPlanTest : public testing::Test {
     return text;
   }
 
+  static std::vector<GangMember> Members(const APod& like, int count, const std::string& of,
+                                         const std::string& role) {
+    std::vector<GangMember> members = Members(like, count, of);
+    for (GangMember& member : members) member.pod.role = role;
+    return members;
+  }
+  static int InRole(const GangAsk& ask, const GangPlan& plan, const std::string& role) {
+    return static_cast<int>(std::ranges::count_if(plan.places, [&](const GangPlan::Place& place) {
+      return ask.members[place.member].pod.role == role;
+    }));
+  }
+
   std::shared_ptr<const Snapshot> snapshot_;
   std::optional<DomainTree> tree_;
   std::shared_ptr<Engine> engine_ =
@@ -310,6 +322,60 @@ TEST_F(GangPlanTest, PlanningLeavesTheEnginesOwnTablesAsTheyWere) {
   const auto before = engine_->Best(snapshot_, shape);
   ASSERT_TRUE(Plan(All(Members(APod("p").Whole(8), 2))));
   EXPECT_EQ(engine_->Best(snapshot_, shape), before);
+}
+
+// Workers are larger and come first: they would take all the room.
+TEST_F(GangPlanTest, APlanHasTheMinimumOfEachRole) {
+  On({In("a", "x", "r1"), In("b", "x", "r1")});
+  GangAsk ask = All(Members(APod("w").Whole(2), 8, "w", "worker"));
+  for (GangMember& master : Members(APod("p").Whole(1), 2, "p", "master")) {
+    ask.members.push_back(std::move(master));
+  }
+  ask.minimum = 5;
+  auto plan = Plan(ask);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(InRole(ask, *plan, "master"), 0);
+  ask.roles = {{"master", 1}, {"worker", 4}};
+  plan = Plan(ask);
+  ASSERT_TRUE(plan);
+  EXPECT_GE(InRole(ask, *plan, "master"), 1);
+  EXPECT_EQ(InRole(ask, *plan, "worker"), 7) << "as many as there is room for";
+  ask.roles = {{"worker", 8}, {"master", 1}};
+  EXPECT_FALSE(Plan(ask)) << "there is no room for both";
+  ask.roles = {{"master", 3}};
+  EXPECT_FALSE(Plan(ask)) << "there are no three";
+}
+
+TEST_F(GangPlanTest, MembersThatAreHeldCountForTheirRole) {
+  On({In("a", "x", "r1")});
+  GangAsk ask = All(Members(APod("w").Whole(2), 4, "w", "worker"));
+  ask.members.push_back(Members(APod("p").Whole(2), 1, "p", "master").front());
+  ask.minimum = 3;
+  ask.roles = {{"master", 1}, {"worker", 2}};
+  ask.members.front().fixed = 0;
+  const auto plan = Plan(ask);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(InRole(ask, *plan, "master"), 1);
+  EXPECT_EQ(InRole(ask, *plan, "worker"), 3);
+}
+
+// More combinations than are searched.
+TEST_F(GangPlanTest, TheMinimumsOfLargeRolesAreMetWithoutASearch) {
+  std::vector<ANode> nodes;
+  for (int i = 0; i < 30; ++i) nodes.push_back(In("n" + std::to_string(i), "x", "r1"));
+  On(nodes);
+  GangAsk ask;
+  for (const int gpus : {1, 2, 4}) {
+    const std::string role = "of" + std::to_string(gpus);
+    for (GangMember& member : Members(APod("p").Whole(gpus), 120, role, role)) {
+      ask.members.push_back(std::move(member));
+    }
+    ask.roles.push_back({role, 10});
+  }
+  ask.minimum = 30;
+  const auto plan = Plan(ask);
+  ASSERT_TRUE(plan);
+  for (const GangRole& role : ask.roles) EXPECT_GE(InRole(ask, *plan, role.name), 10);
 }
 
 }  // namespace

@@ -1201,5 +1201,112 @@ TEST_F(GangTableTest, GangsOfOtherConventionsArePodsLikeOthers) {
   EXPECT_EQ(Filter(APod("q").Whole(1).Gang("berth:default/g").GangSize(1)), "n");
 }
 
+// --- preemption of gangs that kube-scheduler takes at once
+
+APod Native(const std::string& name, int size = 3) {
+  return APod(name).Whole(1).Gang("kubernetes:default/native").GangSize(size).Priority(10);
+}
+
+TEST_F(GangTableTest, WhereKubeSchedulerHasTakenPodsAwayEachMemberGetsItsNode) {
+  const Names all = {"m", "n", "o"};
+  for (const std::string& name : all) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  const APod a = Native("a"), b = Native("b"), c = Native("c");
+  Arrive({a, b, c});
+  // It offers a node no more once it has given it to a member.
+  Names offered = all, nodes;
+  for (const APod& pod : {a, b, c}) {
+    nodes.push_back(Filter(pod, offered));
+    EXPECT_EQ(std::erase(offered, nodes.back()), 1U) << nodes.back();
+  }
+  Names again;
+  for (const APod& pod : {a, b, c}) again.push_back(Filter(pod, all));
+  EXPECT_EQ(again, nodes) << "where it was told once, and others are evicted";
+  for (const std::string& name : all) Delete(APod("low-" + name));
+  Pass(seconds(1));
+  for (std::size_t i = 0; i < 3; ++i) Bind(i == 0 ? a : i == 1 ? b : c, nodes[i]);
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, WhatIsFreeIsKeptOnlyOnceTheNodesOfEnoughMembersAreTold) {
+  Add(ANode("k").Gpus(1));
+  for (const std::string name : {"m", "n"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  const std::vector<APod> pods = {Native("a"), Native("b"), Native("c")};
+  Arrive(pods);
+  Names offered = {"k", "m", "n"};
+  for (const APod& pod : pods) {
+    EXPECT_EQ(Free("k"), 1000) << "it may not come to evictions";
+    std::erase(offered, Filter(pod, offered));
+  }
+  EXPECT_EQ(offered, Names());
+  EXPECT_EQ(Free("k"), 0);
+  Pass(std::chrono::minutes(6));
+  EXPECT_EQ(Free("k"), 1000) << "nobody was evicted";
+}
+
+TEST_F(GangTableTest, WhereNoPodsAreTakenAwayTooFewMembersGetNodes) {
+  Add(ANode("m").Gpus(2));
+  Add(ANode("n").Gpus(2));
+  ShowBound(APod("low").Whole(2), "n", {0, 1});
+  const APod a = Native("a"), b = Native("b"), c = Native("c");
+  Arrive({a, b, c});
+  int fitting = 0;
+  for (const APod& pod : {a, b, c}) fitting += Filter(pod, {"m"}) == "m" ? 1 : 0;
+  EXPECT_LT(fitting, 3);
+}
+
+TEST_F(GangTableTest, NobodyIsEvictedForAGangOfKubeSchedulersOwnThatWouldNotFitEvenSo) {
+  for (const std::string name : {"m", "n"}) {
+    Add(ANode(name).Gpus(1));
+    ShowBound(APod("low-" + name).Whole(1), name, {0});
+  }
+  Arrive({Native("a"), Native("b"), Native("c")});
+  EXPECT_EQ(Filter(Native("a"), {"m", "n"}), kNoRoom);
+}
+
+TEST_F(GangTableTest, AGangOfKubeSchedulersOwnThatMayNotPreemptWaits) {
+  Add(ANode("n").Gpus(3));
+  ShowBound(APod("low").Whole(3), "n", {0, 1, 2});
+  const APod first = Native("a").NeverPreempts();
+  Arrive({first, Native("b").NeverPreempts(), Native("c").NeverPreempts()});
+  EXPECT_EQ(Filter(first, {"n"}), kNoRoom);
+}
+
+TEST_F(GangTableTest, OtherGangsAreNotToldOfNodesWhoseGpusAreTaken) {
+  Add(ANode("n").Gpus(3));
+  ShowBound(APod("low").Whole(3), "n", {0, 1, 2});
+  const APod a = Member("a").Priority(10);
+  Arrive({a, Member("b").Priority(10), Member("c").Priority(10)});
+  EXPECT_EQ(Filter(a, {"n"}), kNoRoom);
+}
+
+TEST_F(GangTableTest, ABindMayComeBeforeWeHearThatTheEvictedHaveEnded) {
+  Add(ANode("n").Gpus(3));
+  ShowBound(APod("low").Whole(3), "n", {0, 1, 2});
+  const std::vector<APod> pods = {Native("a"), Native("b"), Native("c")};
+  Arrive(pods);
+  for (const APod& pod : pods) EXPECT_EQ(Filter(pod, {"n"}), "n");
+  Bind(pods[0], "n");
+  EXPECT_EQ(AnswerTo("a"), "") << "answered late: kube-scheduler tries again at once";
+  Pass(seconds(1));
+  EXPECT_EQ(AnswerTo("a"), "the pod's group has no plan at present");
+  Delete(APod("low"));
+  for (const APod& pod : pods) Bind(pod, "n");
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, PodsOfKubeSchedulersOwnGroupsThatMayStartAlonePreemptToo) {
+  Add(ANode("n").Gpus(2));
+  ShowBound(APod("low").Whole(2), "n", {0, 1});
+  EXPECT_EQ(Filter(Native("a", 1), {"n"}), "n");
+  EXPECT_EQ(Filter(Native("a", 1).NeverPreempts(), {"n"}), Text(Reason::kGpusHeld));
+  EXPECT_EQ(Filter(Native("a", 1).Priority(0), {"n"}), Text(Reason::kGpusHeld));
+}
+
 }  // namespace
 }  // namespace berth

@@ -836,6 +836,31 @@ TEST_F(KubeClusterTest, APodGroupTellsHowManyPodsTheGroupIsToHave) {
   EXPECT_TRUE(Eventually([&] { return !minimum(); }));
 }
 
+TEST_F(KubeClusterTest, AControllerTellsHowManyPodsItMakes) {
+  const std::pair<std::string, Json> objects[] = {
+      {"/apis/batch/v1/jobs", {{"kind", "Job"}, {"spec", {{"parallelism", 4}}}}},
+      {"/apis/jobset.x-k8s.io/v1alpha2/jobsets", {{"kind", "JobSet"}}},
+      {"/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets", {{"kind", "LeaderWorkerSet"}}}};
+  Process berth(api_, "");
+  ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
+  for (const auto& [path, of] : objects) {
+    Json object = of;
+    object["metadata"] = {{"name", "c"}, {"namespace", "ns"}, {"uid", "u"}};
+    api_.Put(path, object);
+    Gang gang;
+    gang.id = {"berth", "ns", "g"};
+    gang.controller = {of["kind"], "c", "u", true};
+    gang.object = Gang::Object::kMissing;
+    const auto is_known = [&] {
+      berth.groups.Update(gang);
+      return gang.object == Gang::Object::kFound;
+    };
+    EXPECT_TRUE(Eventually(is_known)) << path;
+    api_.Delete(path, "ns/c");
+    EXPECT_TRUE(Eventually([&] { return !is_known(); })) << path;
+  }
+}
+
 TEST_F(KubeClusterTest, OneOfTwoLeadsAndTheOtherTakesOver) {
   PutReleasedLease();
   api_.Put(kNodes, FakeNode("n1", 4));

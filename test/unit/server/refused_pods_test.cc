@@ -282,7 +282,7 @@ TEST_F(RefusedPodsTest, AGroupThatIsEditedAllTheTimeWakesItsPodsByTime) {
   const auto refuse = [&](const std::string& uid) {
     PodRequest pod = Pod(uid);
     pod.gang = {.id = id, .object = Gang::Object::kMissing};
-    if (const auto group = groups_.Find(id)) pod.gang.minimum = group->min_members;
+    if (const auto group = groups_.Find(pod.gang)) pod.gang.minimum = group->min_members;
     Refuse(pod);
   };
   for (std::size_t i = 0; i < kPods; ++i) refuse("p" + std::to_string(i));
