@@ -23,7 +23,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-binaries bench-e2e replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-binaries bench-gangs bench-e2e replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,13 @@ replay-e2e: build ## A trace through kube-scheduler, with Berth and alone (needs
 page: build ## Only the tests of the live page in a browser; pictures of it stay in build/page
 	@$(PAGE)/build.sh >/dev/null
 	@ctest --preset release -L '^page$$'
+
+bench-gangs: ## Gangs of 64 to 5,000 on slow API servers, and what they cost others (an hour); ARGS="--sizes 64 --trials 2 ..."
+	$(call install,$(PACKAGES))
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target berth-gang-trials
+	@$(BIN)/berth-gang-trials --json build/gang-trials.json $(ARGS)
+	@for cost in beside differing large; do $(BIN)/berth-gang-trials $$cost; done
 
 bench-page: build ## The live page of 5,000 nodes of 8 GPUs in a browser: bytes, first paint, refresh
 	@$(PAGE)/program.sh bench $(ARGS)

@@ -46,7 +46,7 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kMostClusterBytes = std::size_t{256} << 20;  // of a cluster file
-constexpr int kBindThreads = 32;  // each waits for the API server most of the time
+constexpr int kBindThreads = 128;  // each waits for the API server most of the time
 constexpr std::size_t kMaxWaitingBinds = 10'000;
 constexpr std::size_t kMaxWaitingTables = 1'000;
 

@@ -31,7 +31,7 @@ struct Options {
   std::vector<int> delays_ms{0, 10, 100, 300};
   int trials = 30;
   int at_once = 1;
-  int at_a_time = 32;
+  int at_a_time = TrialOptions().at_a_time;
   int arrival_ms = 1000;
   int cycle_ms = 0;
   std::uint64_t seed = 1;
@@ -56,6 +56,7 @@ Cell RunTrials(const Options& options, int members, Duration binding) {
       TrialOptions trial{.berth = options.berth,
                          .members = members,
                          .binding = binding,
+                         .at_a_time = options.at_a_time,
                          .cycle = milliseconds(options.cycle_ms),
                          .arrival = milliseconds(options.arrival_ms)};
       trial.seed = Mix64(options.seed + static_cast<std::uint64_t>(i));
@@ -87,6 +88,7 @@ nlohmann::ordered_json Report(const Options& options, const Cell& cell) {
   const Duration ideal = TimeOfBindings(cell.members, cell.binding, options.at_a_time);
   const Duration in_part = Most(cell, [](const TrialResult& one) { return one.in_part; });
   const Duration last = Most(cell, [](const TrialResult& one) { return one.until_whole; });
+  const Duration cpu = Most(cell, [](const TrialResult& one) { return one.cpu; });
   std::uint64_t failed = 0, unanswered = 0, filters = 0;
   int twice = 0;
   for (const TrialResult& one : cell.results) {
@@ -97,26 +99,27 @@ nlohmann::ordered_json Report(const Options& options, const Cell& cell) {
   }
   const double filter_ms =
       Most(cell, [](const TrialResult& one) { return one.scheduler.longest_filter_ms; });
-  std::printf("%7d %8d %6td/%-3d %9.2f %9.2f %11.2f %8.2f %7llu %7llu %10.1f %6d\n", cell.members,
-              static_cast<int>(Seconds(cell.binding) * 1000), whole, options.trials,
+  std::printf("%7d %8d %6td/%-3d %9.2f %9.2f %11.2f %8.2f %7llu %7llu %10.1f %6d %8.2f\n",
+              cell.members, static_cast<int>(Seconds(cell.binding) * 1000), whole, options.trials,
               Seconds(in_part), Seconds(ideal), Seconds(in_part - ideal), Seconds(last),
               static_cast<unsigned long long>(failed), static_cast<unsigned long long>(unanswered),
-              filter_ms, twice);
+              filter_ms, twice, Seconds(cpu));
   std::fflush(stdout);
   return {{"members", cell.members},        {"binding_ms", Seconds(cell.binding) * 1000},
           {"trials", options.trials},       {"whole", whole},
           {"in_part_s", Seconds(in_part)},  {"bindings_s", Seconds(ideal)},
           {"until_whole_s", Seconds(last)}, {"filters", filters},
           {"failed_binds", failed},         {"unanswered_binds", unanswered},
-          {"longest_filter_ms", filter_ms}, {"gpus_given_twice", twice}};
+          {"longest_filter_ms", filter_ms}, {"gpus_given_twice", twice},
+          {"cpu_s", Seconds(cpu)}};
 }
 
 int RunAll(const Options& options) {
   std::printf(
       "members  Binding    whole   in part    of that   in part -  whole    binds   binds    "
-      "longest  GPUs\n"
+      "longest  GPUs   CPU of\n"
       "             ms                  s  Bindings s  Bindings s  after s  failed  unansw.  "
-      "filter ms twice\n");
+      "filter ms twice  berth, s\n");
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   bool good = true;
   for (const int members : options.sizes) {

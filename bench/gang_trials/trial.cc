@@ -17,9 +17,6 @@
 namespace berth::gang_trials {
 namespace {
 
-// As many of them at a time as `berth serve` makes (server/serve.cc).
-constexpr int kBindThreads = 32;
-
 Instant Now() { return std::chrono::steady_clock::now(); }
 
 // Which members are bound, and when the first and the last of them was.
@@ -102,7 +99,7 @@ TrialResult TryGang(const TrialOptions& options) {
                           },
                       .woken = [&](const std::string& pod) { scheduler.Woken(pod); }});
     const Instant arrived = MakeMembers(options, world.api(), scheduler);
-    const Duration bindings = TimeOfBindings(options.members, options.binding, kBindThreads);
+    const Duration bindings = TimeOfBindings(options.members, options.binding, options.at_a_time);
     progress.Await(static_cast<std::size_t>(options.members),
                    arrived + options.cycle * options.members + bindings + options.patience);
     progress.Report(options, arrived, result);

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr char kPods[] = "/api/v1/pods";
-constexpr Duration kBetweenPods = milliseconds(5);
+constexpr Duration kBetweenPods = milliseconds(5), kBetweenAsks = milliseconds(10);
 
 // Asks about pods, one after the other, and keeps the times.
 class Asker {
@@ -118,9 +118,9 @@ void FillNodes(World& world, int first, int end) {
 }
 
 // Asks about one after the other, again and again, until it ends.
-class Members {
+class Asking {
  public:
-  Members(World& world, std::vector<Json> pods, Duration pause)
+  Asking(World& world, std::vector<Json> pods, Duration pause)
       : thread_([this, &world, pods = std::move(pods), pause](const std::stop_token& stop) {
           Asker asker(world);
           for (std::size_t i = 0; !stop.stop_requested(); ++i) {
@@ -152,8 +152,11 @@ void MeasureBeside(const CostOptions& options) {
   Asker singles(world);
   PlaceSingles(world, singles, "warm-", options.time / 4);
   singles.Forget();
+  // Beside others that fit nowhere, as the members later.
+  Asking others(world, {APod("large", kGpusPerNode, 1'000'000)}, kBetweenAsks);
   PlaceSingles(world, singles, "alone-", options.time);
-  const double alone = Print("single pods alone", singles.ms()).p99;
+  Print("a pod that fits nowhere", others.End());
+  const double alone = Print("single pods beside it", singles.ms()).p99;
   std::vector<Json> members;
   for (int i = 0; i < kMembers * kGangs; ++i) {
     const std::string gang = "g" + std::to_string(i % kGangs);
@@ -161,7 +164,7 @@ void MeasureBeside(const CostOptions& options) {
     world.api().objects().Put(kPods, members.back());
   }
   AwaitSeen(world);
-  Members asked(world, members, milliseconds(10));
+  Asking asked(world, members, kBetweenAsks);
   singles.Forget();
   const Duration cpu = world.cpu();
   PlaceSingles(world, singles, "beside-", options.time);
@@ -175,23 +178,26 @@ void MeasureBeside(const CostOptions& options) {
 void MeasureDiffering(const CostOptions& options) {
   constexpr int kMembers = 2000, kAsked = 50;
   World world(options.berth, options.nodes > 0 ? options.nodes : 4000, {});
+  AwaitSeen(world);
+  const Duration before = world.cpu();
   std::vector<Json> members;
   for (int i = 0; i < kMembers; ++i) {
     members.push_back(AMember("g", i, kMembers, 1, 1000 + i));
     world.api().objects().Put(kPods, members.back());
   }
   AwaitSeen(world);
+  const Duration seen = world.cpu() - before;
   Asker asker(world);
   std::vector<double> cpu_ms;
   for (int i = 0; i < kAsked; ++i) {
-    const Duration before = world.cpu();
+    const Duration asked = world.cpu();
     asker.Filter(members[static_cast<std::size_t>(i)]);
-    cpu_ms.push_back(Milliseconds(world.cpu() - before));
+    cpu_ms.push_back(Milliseconds(world.cpu() - asked));
   }
   Print("members of a gang of 2,000 that differ", asker.ms());
   const auto cpu = replay::Summarize(cpu_ms);
-  std::printf("CPU of a filter: the first %.1f ms, p50 %.1f, max %.1f\n", cpu_ms.front(), cpu.p50,
-              cpu.max);
+  std::printf("CPU of a filter: the first %.1f ms, p50 %.1f, max %.1f; until they were seen %.0f\n",
+              cpu_ms.front(), cpu.p50, cpu.max, Milliseconds(seen));
 }
 
 void MeasureLarge(const CostOptions& options) {
@@ -209,7 +215,7 @@ void MeasureLarge(const CostOptions& options) {
     world.api().objects().Put(kPods, members.back());
   }
   AwaitSeen(world);
-  Members asked(world, members, milliseconds(10));
+  Asking asked(world, members, kBetweenAsks);
   singles.Forget();
   PlaceSingles(world, singles, "beside-", options.time);
   Print("members of a gang of 8,000", asked.End());
