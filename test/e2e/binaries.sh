@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds, or finds, what the end-to-end tests run: etcd, kube-apiserver, kube-scheduler and kubectl, the compiled
-# tests and the programs beside them. The last line of stdout is the folder of the four; all else goes to stderr.
+# Builds, or finds, what the end-to-end tests run: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
+# kubectl, the compiled tests and the programs beside them. The last line of stdout is the folder of the control plane;
+# all else goes to stderr.
 #
 #   binaries.sh                 build what is missing (Kubernetes from source: some minutes, once per go.sum)
 #   binaries.sh --find          build nothing; fail where something is missing
@@ -9,9 +10,9 @@
 # K8S=VERSION in the environment takes the Kubernetes of k8s-VERSION/go.mod instead of that of go.mod; the tests are the
 # same.
 #
-# In the cache folder, outside the work tree, FOLDER/{etcd,kube-apiserver,kube-scheduler,kubectl} depend on go.sum
-# alone, and FOLDER/tests-HASH/{e2e.test,stub,bench,demo,replay} on our sources too, so that work trees share the one and
-# not the other. Each folder is built under another name and renamed: what has its name is complete.
+# In the cache folder, outside the work tree, FOLDER/{etcd,kube-*,kubectl} depend on go.sum alone, and
+# FOLDER/tests-HASH/{e2e.test,stub,bench,demo,replay} on our sources too, so that work trees share the one and not the
+# other. Each folder is built under another name and renamed: what has its name is complete.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -46,9 +47,9 @@ build_plane() (
   IFS=. read -r major minor _ <<<"${version#v}"
   # As Kubernetes' own build sets them; without, the API server says that it is v0.0.0.
   local set="-X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
-  say "building kube-apiserver, kube-scheduler and kubectl $version (some minutes)"
+  say "building kube-apiserver, kube-controller-manager, kube-scheduler and kubectl $version (some minutes)"
   run_go build -ldflags "-s -w $set" -o "$1/" \
-    k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-scheduler k8s.io/kubernetes/cmd/kubectl
+    k8s.io/kubernetes/cmd/kube-{apiserver,controller-manager,scheduler} k8s.io/kubernetes/cmd/kubectl
   say "building etcd"
   run_go build -ldflags '-s -w' -o "$1/etcd" go.etcd.io/etcd/server/v3
   # The repository has other main packages of similar names.
