@@ -195,7 +195,7 @@ func TestTheRestOfAGangThatRanIsPlacedByABerthThatStartsLater(t *testing.T) {
 	c.waitRunning(t, ofJob, "tail", size, 30*time.Second)
 	pods := c.podsOf(t, ofJob, "tail")
 	for _, pod := range pods[1:] {
-		c.kubelets.EndWell(pod.UID)
+		c.kubelets.End(pod.UID, 0)
 	}
 	c.waitRunning(t, ofJob, "tail", 1, 30*time.Second)
 	c.Kubectl("delete", "pod", pods[0].Name, "--wait=false")

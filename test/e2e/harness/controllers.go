@@ -110,7 +110,26 @@ func (p *Plane) applyWebhooks(name string, objects []unstructured.Unstructured, 
 	file := p.file(name + "-objects.yaml")
 	writeFile(p.T, file, text)
 	p.Kubectl("apply", "--server-side", "--filename="+file)
-	p.Kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+	for _, object := range objects {
+		if object.GetKind() == "CustomResourceDefinition" {
+			p.waitServed(object)
+		}
+	}
+}
+
+// waitServed waits until the API server serves the versions of a definition.
+func (p *Plane) waitServed(definition unstructured.Unstructured) {
+	p.T.Helper()
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, version := range versions {
+		fields, _ := version.(map[string]any)
+		path := fmt.Sprintf("/apis/%s/%s/%s", group, fields["name"], plural)
+		if fields["served"] == true {
+			Eventually(p.T, path+" to be served", 30*time.Second, func() error { return p.get(path) })
+		}
+	}
 }
 
 // leadTo makes each clientConfig in value, which names a Service, one that names url.

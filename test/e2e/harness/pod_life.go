@@ -26,8 +26,8 @@ type podLife struct {
 	gpus int64
 	// Told to end, within this time.
 	end chan time.Duration
-	// Its containers end by themselves, with 0.
-	done  chan struct{}
+	// Its containers end by themselves, with this.
+	exit  chan int32
 	there context.Context
 	gone  context.CancelFunc
 }
@@ -43,7 +43,7 @@ func (k *Kubelets) see(pod *v1.Pod) {
 	defer k.mutex.Unlock()
 	life := k.pods[pod.UID]
 	if life == nil {
-		life = &podLife{node: pod.Spec.NodeName, end: make(chan time.Duration, 1), done: make(chan struct{}, 1)}
+		life = &podLife{node: pod.Spec.NodeName, end: make(chan time.Duration, 1), exit: make(chan int32, 1)}
 		life.there, life.gone = context.WithCancel(k.ctx)
 		k.pods[pod.UID] = life
 		if !Ended(pod) {
@@ -58,13 +58,13 @@ func (k *Kubelets) see(pod *v1.Pod) {
 	}
 }
 
-// EndWell has the containers of a pod end with 0.
-func (k *Kubelets) EndWell(uid types.UID) {
+// End has the containers of a pod end by themselves with this exit code.
+func (k *Kubelets) End(uid types.UID, exitCode int32) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if life := k.pods[uid]; life != nil {
 		select {
-		case life.done <- struct{}{}:
+		case life.exit <- exitCode:
 		default: // it has been told
 		}
 	}
@@ -79,19 +79,20 @@ func (k *Kubelets) live(pod *v1.Pod, life *podLife) {
 		return
 	}
 	k.report(pod, life, statusOf(pod, v1.PodRunning, 0))
-	phase, exitCode, told := v1.PodSucceeded, int32(0), false
-	ends, fails := endOf(pod)
-	if fails {
-		phase, exitCode = v1.PodFailed, 1
-	}
+	told := false
+	ends, exitCode := endOf(pod)
 	select {
 	case <-ends:
-	case <-life.done:
+	case exitCode = <-life.exit:
 	case grace := <-life.end:
-		told, phase, exitCode = true, v1.PodFailed, 143
+		told, exitCode = true, 143
 		time.Sleep(min(grace, time.Second)) // containers end within a second when they are told to
 	case <-life.there.Done():
 		return
+	}
+	phase := v1.PodSucceeded
+	if exitCode != 0 {
+		phase = v1.PodFailed
 	}
 	k.waitWhileSilent(life)
 	k.release(life)
@@ -101,16 +102,18 @@ func (k *Kubelets) live(pod *v1.Pod, life *podLife) {
 	}
 }
 
-// endOf is when the pod ends by itself, and whether it fails then.
-func endOf(pod *v1.Pod) (ends <-chan time.Time, fails bool) {
+// endOf is when the pod ends by itself, and with which exit code.
+func endOf(pod *v1.Pod) (ends <-chan time.Time, exitCode int32) {
 	text, fails := pod.Annotations[FailsAnnotation]
-	if !fails {
+	if fails {
+		exitCode = 1
+	} else {
 		text = pod.Annotations[RunsAnnotation]
 	}
 	if after, err := time.ParseDuration(text); err == nil {
 		ends = time.After(after)
 	}
-	return ends, fails
+	return ends, exitCode
 }
 
 func (k *Kubelets) waitWhileSilent(life *podLife) {
