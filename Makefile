@@ -23,7 +23,7 @@ E2E_LOG := build/e2e-binaries.log
 PAGE := test/page
 PAGE_LOG := build/page-tests.log
 
-.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-binaries bench-gangs bench-e2e replay-e2e e2e-demo e2e-demo-stop page bench-page
+.PHONY: help build demo test release sanitize fuzz soak bench lint tidy clean e2e e2e-controllers e2e-binaries bench-gangs bench-e2e replay-e2e e2e-demo e2e-demo-stop page bench-page
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,10 +71,14 @@ test: ## Every test
 	if [[ -n $${BERTH_PAGE_REASON:-} ]]; then echo "The tests of the live page were skipped: $$BERTH_PAGE_REASON"; fi; \
 	exit $$failed
 
-e2e: build e2e-binaries ## Only the end-to-end tests, in front of Kubernetes 1.36.3; K8S=1.37.2 takes that (first builds it)
+e2e: build e2e-binaries ## Only the end-to-end tests, in front of Kubernetes 1.37.2; K8S=1.36.3 takes that (first builds it)
 	@ctest --preset release -L '^e2e$$'
 
-e2e-binaries: ## Build or find etcd, kube-apiserver, kube-scheduler, kubectl; the last line is their folder
+e2e-controllers: build ## End-to-end tests behind JobSet, LWS and Kueue of the versions in test/e2e/controllers (first builds them)
+	@$(E2E)/binaries.sh --controllers
+	@ctest --preset release -L '^e2e-controllers$$'
+
+e2e-binaries: ## Build or find etcd, the programs of Kubernetes and kubectl; the last line is their folder
 	@$(E2E)/binaries.sh
 
 bench-e2e: build ## kube-scheduler's throughput alone, with a stub and with Berth; ARGS="-rounds 5 -berth=false ..."

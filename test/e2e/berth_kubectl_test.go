@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd/api"
 
@@ -118,10 +119,20 @@ func addDebugService(t *testing.T, plane *harness.Plane) {
 		t.Fatal(err)
 	}
 	reference := &v1.ObjectReference{Kind: "Pod", Namespace: "berth-system", Name: "berth-0"}
-	//lint:ignore SA1019 what the API server's proxy reads
+	//lint:ignore SA1019 what the API server's proxy reads before 1.37, which reads slices
 	endpoints := &v1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "berth"}, Subsets: []v1.EndpointSubset{{
 		Addresses: []v1.EndpointAddress{{IP: podAddress, TargetRef: reference}}, Ports: []v1.EndpointPort{{Name: "debug", Port: 8889}}}}}
 	if _, err := services.Endpoints("berth-system").Create(t.Context(), endpoints, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	name, port := "debug", int32(8889)
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "berth-0", Labels: map[string]string{discoveryv1.LabelServiceName: "berth"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{podAddress}, TargetRef: reference}},
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}}}
+	slices := plane.Client.DiscoveryV1().EndpointSlices("berth-system")
+	if _, err := slices.Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

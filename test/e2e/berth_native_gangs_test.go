@@ -22,7 +22,7 @@ func needNativeGangs(t *testing.T) {
 	t.Helper()
 	needBerth(t)
 	if version := harness.KubernetesVersion(t); strings.HasPrefix(version, "1.36.") {
-		t.Skipf("Kubernetes' own gangs are tested on 1.37 and later, this is %s: make e2e K8S=1.37.2", version)
+		t.Skipf("Kubernetes' own gangs are tested on 1.37 and later, this is %s", version)
 	}
 }
 

@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Builds, or finds, what the end-to-end tests run: etcd, kube-apiserver, kube-scheduler and kubectl, the compiled
-# tests and the programs beside them. The last line of stdout is the folder of the four; all else goes to stderr.
+# Builds, or finds, what the end-to-end tests run: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
+# kubectl, the compiled tests and the programs beside them. The last line of stdout is the folder of the control plane;
+# all else goes to stderr.
 #
 #   binaries.sh                 build what is missing (Kubernetes from source: some minutes, once per go.sum)
 #   binaries.sh --find          build nothing; fail where something is missing
 #   binaries.sh --find-tests    the same, and print the folder of the tests instead
+#   binaries.sh --controllers   build JobSet, LWS and Kueue too, and print their folder instead; --find-controllers
 #
 # K8S=VERSION in the environment takes the Kubernetes of k8s-VERSION/go.mod instead of that of go.mod; the tests are the
 # same.
 #
-# In the cache folder, outside the work tree, FOLDER/{etcd,kube-apiserver,kube-scheduler,kubectl} depend on go.sum
-# alone, and FOLDER/tests-HASH/{e2e.test,stub,bench,demo,replay} on our sources too, so that work trees share the one and
-# not the other. Each folder is built under another name and renamed: what has its name is complete.
+# In the cache folder, outside the work tree, FOLDER/{etcd,kube-*,kubectl} depend on go.sum alone, and
+# FOLDER/tests-HASH/{e2e.test,stub,bench,demo,replay} on our sources too, so that work trees share the one and not the
+# other. CONTROLLERS/{jobset,lws,kueue}, with what they have applied to a cluster in config, depend on the go.sum of
+# controllers/ alone. Each folder is built under another name and renamed: what has its name is complete.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -36,6 +39,7 @@ if [[ ${K8S:-$(kubernetes_of go.mod)} != "$(kubernetes_of go.mod)" ]]; then
   fi
 fi
 plane=$cache/$(hash_of <"$module/go.sum")
+controllers=$cache/controllers-$(cat controllers/*/go.sum | hash_of)
 tests=$plane/tests-$(find . -name '*.go' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | hash_of)
 
 # In a shell of its own, for the folder.
@@ -46,9 +50,9 @@ build_plane() (
   IFS=. read -r major minor _ <<<"${version#v}"
   # As Kubernetes' own build sets them; without, the API server says that it is v0.0.0.
   local set="-X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
-  say "building kube-apiserver, kube-scheduler and kubectl $version (some minutes)"
+  say "building kube-apiserver, kube-controller-manager, kube-scheduler and kubectl $version (some minutes)"
   run_go build -ldflags "-s -w $set" -o "$1/" \
-    k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-scheduler k8s.io/kubernetes/cmd/kubectl
+    k8s.io/kubernetes/cmd/kube-{apiserver,controller-manager,scheduler} k8s.io/kubernetes/cmd/kubectl
   say "building etcd"
   run_go build -ldflags '-s -w' -o "$1/etcd" go.etcd.io/etcd/server/v3
   # The repository has other main packages of similar names.
@@ -62,6 +66,22 @@ build_tests() {
   run_go build -ldflags '-s -w' -o "$1/" ./stub ./bench ./demo ./replay
   # Those of sources long gone.
   find "$plane" -mindepth 1 -maxdepth 1 -name 'tests-*' -mtime +14 -exec rm -rf {} +
+}
+
+# build_controller FOLDER NAME PACKAGE: a go.mod of its own names the one version; the packages of two do not go together.
+build_controller() (
+  cd "controllers/$2"
+  say "building $3 (some minutes)"
+  mkdir "$1/$2"
+  run_go build -ldflags '-s -w' -o "$1/$2/$2" "$3"
+  cp -r "$(GOTOOLCHAIN=local GOFLAGS='' "$go" list -m -f '{{.Dir}}' "${3%%/cmd*}")/config" "$1/$2/"
+  chmod -R u+w "$1/$2/config"
+)
+
+build_controllers() {
+  build_controller "$1" jobset sigs.k8s.io/jobset
+  build_controller "$1" lws sigs.k8s.io/lws/cmd
+  build_controller "$1" kueue sigs.k8s.io/kueue/cmd/kueue
 }
 
 # provide FOLDER FUNCTION: FOLDER is there, made by FUNCTION where it was not.
@@ -80,12 +100,18 @@ provide() {
 
 find_only=
 case ${1:-} in
-  --find | --find-tests) find_only=yes ;;
-  '') mkdir -p "$cache"
+  --find | --find-tests | --find-controllers) find_only=yes ;;
+  '' | --controllers) mkdir -p "$cache"
       exec 9>"$lock"
       flock -n 9 || { say "another run is building: waiting for it"; flock 9; } ;;
-  *) echo "usage: binaries.sh [--find | --find-tests]" >&2; exit 2 ;;
+  *) echo "usage: binaries.sh [--find | --find-tests | --controllers | --find-controllers]" >&2; exit 2 ;;
 esac
 provide "$plane" build_plane
 provide "$tests" build_tests
-if [[ ${1:-} == --find-tests ]]; then echo "$tests"; else echo "$plane"; fi
+case ${1:-} in
+  --find-tests) echo "$tests" ;;
+  --controllers | --find-controllers)
+    provide "$controllers" build_controllers
+    echo "$controllers" ;;
+  *) echo "$plane" ;;
+esac

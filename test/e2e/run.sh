@@ -16,6 +16,11 @@ skip() {
 if [[ -n ${BERTH_E2E_REASON:-} ]]; then skip "$BERTH_E2E_REASON"; fi
 tests=$(./binaries.sh --find-tests 2>&1) || skip "${tests##*$'\n'}"
 export BERTH_E2E_BINARIES=${BERTH_E2E_BINARIES:-$(dirname "$tests")}
+# Only tests behind controllers of others need those; they say so where there are none.
+if [[ $1 == TestBehind* ]]; then
+  BERTH_E2E_CONTROLLERS=$(./binaries.sh --find-controllers 2>/dev/null) || BERTH_E2E_CONTROLLERS=
+  export BERTH_E2E_CONTROLLERS
+fi
 
 cd ../..
 scratch=$(mktemp -d)

@@ -4,6 +4,7 @@ package harness
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ const GangLabel = "e2e.berth.dev/gang"
 // next one has room.
 type Gangs struct {
 	plane *Plane
+	of    func(*v1.Pod) (gang string, minimum int)
 	runs  time.Duration // 0: for ever
 
 	mutex   sync.Mutex
@@ -29,25 +31,40 @@ type Gangs struct {
 // WatchGangs records from now on; minimum has the number of pods that each gang needs.
 func (p *Plane) WatchGangs(minimum map[string]int, runs time.Duration) *Gangs {
 	p.T.Helper()
-	g := &Gangs{plane: p, runs: runs, minimum: minimum,
-		bound: map[string]map[string]time.Time{}, whole: map[string]time.Time{}}
-	p.followPods("spec.nodeName!=", func(pod *v1.Pod) { g.see(pod.Labels[GangLabel], pod.Name) })
+	g := &Gangs{runs: runs, minimum: maps.Clone(minimum), of: func(pod *v1.Pod) (string, int) {
+		gang := pod.Labels[GangLabel]
+		return gang, minimum[gang]
+	}}
+	return p.watch(g)
+}
+
+// WatchGangsBy records from now on; of tells a pod's gang, "" for none, and the number of pods that it needs.
+func (p *Plane) WatchGangsBy(of func(*v1.Pod) (gang string, minimum int)) *Gangs {
+	p.T.Helper()
+	return p.watch(&Gangs{minimum: map[string]int{}, of: of})
+}
+
+func (p *Plane) watch(g *Gangs) *Gangs {
+	g.plane = p
+	g.bound, g.whole = map[string]map[string]time.Time{}, map[string]time.Time{}
+	p.followPods("spec.nodeName!=", g.see)
 	return g
 }
 
-func (g *Gangs) see(gang, pod string) {
+func (g *Gangs) see(pod *v1.Pod) {
+	gang, minimum := g.of(pod)
 	if gang == "" {
 		return
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.bound[gang] == nil {
-		g.bound[gang] = map[string]time.Time{}
+		g.bound[gang], g.minimum[gang] = map[string]time.Time{}, minimum
 	}
-	if _, known := g.bound[gang][pod]; known {
+	if _, known := g.bound[gang][pod.Name]; known {
 		return
 	}
-	g.bound[gang][pod] = time.Now()
+	g.bound[gang][pod.Name] = time.Now()
 	if _, is := g.whole[gang]; is || len(g.bound[gang]) < g.minimum[gang] {
 		return
 	}
@@ -77,8 +94,28 @@ func (g *Gangs) WaitWhole(count int, limit time.Duration) {
 				return fmt.Errorf("%d are; %s has %d of %d", len(g.whole), gang, len(g.bound[gang]), minimum)
 			}
 		}
-		return nil
+		return fmt.Errorf("%d are", len(g.whole))
 	})
+}
+
+// InPart are the gangs of which some pods have got a node, but fewer than they need.
+func (g *Gangs) InPart() []string {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	var gangs []string
+	for gang, pods := range g.bound {
+		if len(pods) < g.minimum[gang] {
+			gangs = append(gangs, fmt.Sprintf("%s: %d of %d", gang, len(pods), g.minimum[gang]))
+		}
+	}
+	return gangs
+}
+
+// Whole is how many gangs have had as many pods with a node as they need.
+func (g *Gangs) Whole() int {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return len(g.whole)
 }
 
 // Bound is how many pods of the gang have got a node.

@@ -101,6 +101,9 @@ func GrantErrors(nodes []v1.Node, pods []v1.Pod) error {
 		}
 		gpus, err := gpusOf(&pod)
 		errs = append(errs, err, sharesAreVisible(&pod, gpus, uuids[pod.Spec.NodeName]))
+		if Ended(&pod) {
+			continue // its GPUs are free
+		}
 		for _, gpu := range gpus {
 			id := gpuID{pod.Spec.NodeName, gpu.Index}
 			sum := used[id]

@@ -49,7 +49,7 @@ func Binary(t T, name string) string {
 	return ""
 }
 
-// KubernetesVersion is that of the control plane, as in "1.36.3".
+// KubernetesVersion is that of the control plane, as in "1.37.2".
 func KubernetesVersion(t T) string {
 	t.Helper()
 	out, err := exec.Command(Binary(t, "kube-apiserver"), "--version").Output()
@@ -98,8 +98,8 @@ func (p *Plane) startEtcd() {
 var admissionOff = strings.Join([]string{
 	"CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "DefaultIngressClass",
 	"DefaultStorageClass", "DefaultTolerationSeconds", "LimitRanger", "MutatingAdmissionPolicy",
-	"MutatingAdmissionWebhook", "PersistentVolumeClaimResize", "PodSecurity", "ResourceQuota", "RuntimeClass",
-	"ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition", "ValidatingAdmissionWebhook",
+	"PersistentVolumeClaimResize", "PodSecurity", "ResourceQuota", "RuntimeClass", "ServiceAccount",
+	"StorageObjectInUseProtection", "TaintNodesByCondition",
 }, ",")
 
 // StartAPIServer starts kube-apiserver, also again after StopAPIServer: same port, same data.
