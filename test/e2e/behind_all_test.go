@@ -34,14 +34,17 @@ func TestBehindAllTwentyGangsRunThroughKills(t *testing.T) {
 	c := startBehind(t, gangs*gangNodes/2, jobSet, lwsGang, kueue)
 	apply(t, c.Plane, fmt.Sprintf(kueueQueue, 8*gangs*gangNodes))
 	watched := c.WatchGangsBy(byAnyController)
-	for i := range jobSets {
-		apply(t, c.Plane, driverAndWorkers(fmt.Sprintf("set%d", i), gangNodes, harness.RunsAnnotation+": 15s", harness.RunsAnnotation+": 15s"))
-	}
-	for i := range kueueGroups {
-		c.CreatePods(kueueGroup(fmt.Sprintf("group%d", i), gangNodes, "15s")...)
-	}
-	for i := range lwsGroups {
-		apply(t, c.Plane, leaderWorkerSet(fmt.Sprintf("serve%d", i), "LeaderCreated", 1, gangNodes))
+	const runs = harness.RunsAnnotation + ": 25s"
+	for i := range max(jobSets, lwsGroups, kueueGroups) { // the last ones come to a full cluster
+		if i < lwsGroups {
+			apply(t, c.Plane, leaderWorkerSet(fmt.Sprintf("serve%d", i), "LeaderCreated", 1, gangNodes))
+		}
+		if i < kueueGroups {
+			c.CreatePods(kueueGroup(fmt.Sprintf("group%d", i), gangNodes, "25s")...)
+		}
+		if i < jobSets {
+			apply(t, c.Plane, driverAndWorkers(fmt.Sprintf("set%d", i), gangNodes, runs, runs))
+		}
 	}
 
 	restarts, start := 0, time.Now()
