@@ -218,6 +218,7 @@ void GangTable::DropPlan(Unit& unit, const Error& why, GangActions& actions) {
   for (const auto& [uid, member] : unit.plan.members) uids.push_back(uid);
   parts_.state.Unplan(uids);
   unit.plan.Clear();
+  DropFollowers(unit);
   Promise(unit);
   StopClearing(unit);
 }

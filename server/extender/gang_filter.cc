@@ -29,7 +29,8 @@ std::string GangTable::Objection(const Settings& settings, const Unit& unit) {
 }
 
 Reason GangTable::FindPlace(Engine& engine, Unit& unit,
-                            const std::shared_ptr<const PodRequest>& pod, Instant now,
+                            const std::shared_ptr<const PodRequest>& pod,
+                            std::span<const NodeIndex> candidates, Instant now,
                             GangActions& actions) {
   const std::string& uid = pod->id.uid;
   const Roster roster = RosterOf(unit, pod);
@@ -37,6 +38,7 @@ Reason GangTable::FindPlace(Engine& engine, Unit& unit,
   if (unit.plan.in_the_making) return Reason::kGangNoRoom;  // and it is woken if there is
   const bool tends = IsSmall(unit) && Tend(engine, unit, roster, now, actions);
   if (tends && unit.plan.members.contains(uid)) return Reason::kFits;
+  if (unit.roll.began && TakeKeptPlace(engine, unit, pod, candidates)) return Reason::kFits;
   if (MayGo(unit, roster, *pod, now)) {
     unit.wait.asleep.erase(uid);
     unit.roll.alone.insert(uid);
@@ -65,7 +67,7 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
     // Of the others Look makes sure: there may be thousands, and this is asked about each of them.
     if (planned == unit.plan.members.end() ||
         !PlanHolds(*parts_.state.Current(), *pod, planned->second.node)) {
-      const Reason reason = FindPlace(engine, unit, pod, now, actions);
+      const Reason reason = FindPlace(engine, unit, pod, candidates, now, actions);
       if (reason != Reason::kFits) return NotNow(unit, *pod, reason);
       planned = unit.plan.members.find(uid);
       if (planned == unit.plan.members.end()) return {};

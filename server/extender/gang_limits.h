@@ -49,6 +49,8 @@ inline constexpr Duration kLongestAbsentPause = std::chrono::minutes(10);
 // have ended: they are not watched. Again when its pods have changed, at most so often.
 inline constexpr Duration kGathersWithin = std::chrono::seconds(2);
 inline constexpr Duration kBetweenQuestions = std::chrono::seconds(30);
+// Room for pods that come when their leader runs is kept so long.
+inline constexpr Duration kKeepsForFollowers = std::chrono::minutes(10);
 // A gang without members may be between two lives of its pods.
 inline constexpr Duration kForgottenAfter = std::chrono::minutes(10);
 // Gangs for which nothing can be done are counted anew so often.

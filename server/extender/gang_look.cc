@@ -165,7 +165,7 @@ void GangTable::LookAtUnsized(Unit& unit, Instant now, GangActions& actions) {
 bool GangTable::IsQuiet(const Unit& unit, Instant now) const {
   if (unit.roll.is_stale || now - unit.roll.counted >= gangs::kCountEvery) return false;
   if (unit.wait.again <= now && unit.roll.counted < unit.wait.again) return false;
-  return unit.is_idle() ||
+  return (unit.is_idle() && unit.followers.places.empty()) ||
          (unit.plan.members.empty() && unit.wait.nothing_to_do && IsChecked(unit));
 }
 
@@ -191,6 +191,7 @@ std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant 
     Nudge(unit, roster, now, actions);
     return std::nullopt;
   }
+  TendFollowers(unit, now);
   TendClearing(engine, unit, roster, now, actions);
   auto& asleep = unit.wait.asleep;
   if (!may_plan || asleep.empty() || lets_go_ || now < unit.wait.not_before) return std::nullopt;

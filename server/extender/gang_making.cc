@@ -65,8 +65,7 @@ bool GangTable::PlanFor(Engine& engine, Unit& unit, const Roster& roster,
   const auto nodes = planning_.Plan(engine, alone);
   if (nodes) {
     if (nodes->empty()) return false;  // its bind has begun
-    unit.plan.members.emplace(pod->id.uid,
-                              GangPlanned::Member{.pod = pod, .node = nodes->begin()->second});
+    unit.plan.Add(pod, nodes->begin()->second);
     Promise(unit);
     return true;
   }
@@ -81,6 +80,7 @@ std::optional<GangToPlan> GangTable::MembersToPlan(const Unit& unit, const Roste
                  .minimum = std::max<std::int64_t>(unit.roll.Missing(roster.placed), 1),
                  .roles = MissingRoles(unit.roll.says, roster.placed.roles),
                  .excluded = unit.plan.excluded};
+  AddFollowers(unit, roster, ask);
   if (ask.members.empty() || std::ssize(ask.members) < ask.minimum) return std::nullopt;
   for (const auto& [uid, member] : unit.plan.members) {
     if (member.bind != nullptr) ask.fixed.emplace(uid, member.node);
@@ -131,7 +131,8 @@ bool GangTable::Adopt(Unit& unit, const GangToPlan& ask,
     return false;
   }
   GangPlanned::Members plan;
-  for (const auto& pod : ask.members) {
+  AdoptFollowers(unit, ask, *nodes, now);
+  for (const auto& pod : std::span(ask.members).first(ask.members.size() - ask.followers)) {
     const std::string& uid = pod->id.uid;
     const auto node = nodes->find(uid);
     if (node == nodes->end()) continue;

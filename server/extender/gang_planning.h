@@ -22,9 +22,11 @@
 namespace berth {
 
 struct GangToPlan {
-  std::vector<std::shared_ptr<const PodRequest>> members;      // of one gang, UIDs unique
-  std::int64_t minimum = 1;                                    // how many of them at least
-  std::vector<GangRole> roles = {};                            // and of these roles
+  std::vector<std::shared_ptr<const PodRequest>> members;  // of one gang, UIDs unique
+  std::int64_t minimum = 1;                                // how many of them at least
+  std::vector<GangRole> roles = {};                        // and of these roles
+  // So many of the last members are room for pods that have not come.
+  std::size_t followers = 0;
   std::map<std::string, std::string> fixed = {};               // by UID: the node where it stays
   std::map<std::string, std::string> wished = {};              // likewise, if there is a plan so
   std::map<std::string, std::set<std::string>> excluded = {};  // by UID: nodes that are not offered

@@ -32,7 +32,7 @@ std::shared_ptr<const GangTable::Settings> GangTable::settings() const {
 bool GangTable::Concerns(const Settings& settings, const PodRequest& pod) {
   if (pod.gang.empty() || !pod.refusal.empty()) return false;
   if (!pod.gang.minimum && pod.gang.object != Gang::Object::kMissing) return false;
-  if (pod.gang.minimum && *pod.gang.minimum <= 1) return false;
+  if (pod.gang.minimum && *pod.gang.minimum <= 1 && pod.gang.followers == 0) return false;
   return std::ranges::find(settings.conventions, pod.gang.id.convention) !=
          settings.conventions.end();
 }

@@ -230,7 +230,8 @@ class GangTable {
   // --- filter (gang_filter.cc)
   // Sees to it that the pod is in a plan: kFits, and it is, or it goes alone; else why not.
   Reason FindPlace(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
-                   Instant now, GangActions& actions) BERTH_REQUIRES(unit.mutex);
+                   std::span<const NodeIndex> candidates, Instant now, GangActions& actions)
+      BERTH_REQUIRES(unit.mutex);
   GangVerdict Judge(Engine& engine, Unit& unit, const std::shared_ptr<const Snapshot>& snapshot,
                     const std::shared_ptr<const PodRequest>& pod,
                     std::span<const NodeIndex> candidates, Instant now, GangActions& actions)
@@ -259,6 +260,18 @@ class GangTable {
   [[nodiscard]] static std::optional<GangToPlan> MembersToPlan(const Unit& unit,
                                                                const Roster& roster)
       BERTH_REQUIRES(unit.mutex);
+  // --- a leader whose followers come when it runs (gang_followers.cc)
+  static void AddFollowers(const Unit& unit, const Roster& roster, GangToPlan& ask)
+      BERTH_REQUIRES(unit.mutex);
+  static void AdoptFollowers(Unit& unit, const GangToPlan& ask, const NodesByUid& nodes,
+                             Instant now) BERTH_REQUIRES(unit.mutex);
+  // A follower has come: it gets one of the places that are kept. False: there is none for it.
+  bool TakeKeptPlace(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
+                     std::span<const NodeIndex> candidates) BERTH_REQUIRES(unit.mutex);
+  // Nobody needs the places any more, or not within time.
+  void TendFollowers(Unit& unit, Instant now) BERTH_REQUIRES(unit.mutex);
+  void DropFollowers(Unit& unit) BERTH_REQUIRES(unit.mutex);
+
   // Plans all that wait anew; those whose binds are held stay where they are. False: none was
   // found, and the plan that was there is as it was.
   bool Plan(Engine& engine, Unit& unit, const Roster& roster, Instant now, GangActions& actions)

@@ -115,6 +115,10 @@ struct GangPlanned {
     if (is_new) nudged = false;
     return is_new;
   }
+  void Add(const std::shared_ptr<const PodRequest>& pod, const std::string& node) {
+    members.insert_or_assign(pod->id.uid, Member{.pod = pod, .node = node});
+    if (phase == Phase::kNone) phase = Phase::kPlanned;
+  }
   // The bind that goes first. Requires: it is held.
   BindsUnderWay::Entry SendFirst(const std::string& uid) {
     phase = Phase::kCommitting;
@@ -187,6 +191,13 @@ struct GangClearingUnderWay {
   std::set<std::string, std::less<>> told;
 };
 
+// Room for pods that come when the leader of the gang runs (Gang::followers): planned in
+// ClusterState under UIDs that no pod has, by the node's name.
+struct GangFollowers {
+  std::map<std::string, std::string, std::less<>> places;
+  Instant kept_until{};
+};
+
 struct GangUnit {
   mutable Mutex mutex;     // guards all that follows
   bool forgotten = false;  // it is not in the table any more
@@ -194,11 +205,12 @@ struct GangUnit {
   GangPlanned plan;
   GangWait wait;
   GangClearingUnderWay clearing;
+  GangFollowers followers;
 
   // It is over, or all that it had was counted and is gone.
   [[nodiscard]] bool has_no_members() const {
     return roll.members() == 0 && is_idle() && !plan.in_the_making && clearing.nominated.empty() &&
-           roll.alone.empty();
+           roll.alone.empty() && followers.places.empty();
   }
   // Nobody waits for anything.
   [[nodiscard]] bool is_idle() const { return plan.members.empty() && wait.asleep.empty(); }

@@ -60,6 +60,12 @@ class APod {
     pod_.gang.roles = std::move(roles);
     return *this;
   }
+  // So many pods come when the leader of its gang runs.
+  APod& Followers(int count, bool leads) {
+    pod_.gang.followers = count;
+    pod_.leads = leads;
+    return *this;
+  }
   APod& Cpu(std::int64_t cores) { return CpuMilli(cores * 1000); }
   APod& CpuMilli(std::int64_t milli) {
     pod_.shape.cpu_milli = milli;

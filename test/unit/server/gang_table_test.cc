@@ -1285,6 +1285,66 @@ TEST_F(GangTableTest, MinimumsOfRolesAreKept) {
   EXPECT_EQ(bound_.size(), 4U);
 }
 
+class LedGangTest : public GangTableTest {
+ protected:
+  static APod Led(const std::string& name, bool leads) {
+    APod pod = Member(name, "llm");
+    return pod.GangSize(1).Followers(2, leads);
+  }
+  const APod leader_ = Led("leader", true), w1_ = Led("w1", false), w2_ = Led("w2", false);
+};
+
+// LeaderWorkerSet with startupPolicy LeaderReady.
+TEST_F(LedGangTest, ALeaderGoesOnlyWhereThereIsRoomForAllThatFollowIt) {
+  Add(ANode("n").Gpus(2));
+  Arrive(leader_);
+  EXPECT_EQ(Filter(leader_), kNoRoom) << "one of its two followers would find none";
+  EXPECT_EQ(Free("n"), 2000);
+  Add(ANode("m").Gpus(1));
+  Pass(seconds(1));
+  Place(leader_);
+  EXPECT_EQ(AnswerTo("leader"), "bound");
+  waiting_.Remove("uid-leader");
+  EXPECT_EQ(Filter(APod("other").Whole(1)), Text(Reason::kGpusBusy)) << "the room is kept";
+  Pass(seconds(60));
+  Arrive({w1_, w2_});
+  Place(w1_);
+  Place(w2_);
+  EXPECT_EQ(bound_, (Names{"leader", "w1", "w2"}));
+  EXPECT_EQ(Free("n") + Free("m"), 0);
+}
+
+TEST_F(LedGangTest, RoomForFollowersThatDoNotComeIsGivenBack) {
+  Add(ANode("n").Gpus(3));
+  Arrive(leader_);
+  Place(leader_);
+  ShowBound(leader_, "n", {0});
+  EXPECT_EQ(Free("n"), 0);
+  for (int i = 0; i < 62; ++i) Pass(seconds(10));
+  EXPECT_EQ(Free("n"), 2000);
+  Arrive(w1_);
+  EXPECT_EQ(Filter(w1_), "n") << "as any pod";
+}
+
+TEST_F(LedGangTest, RoomForFollowersGoesWithTheirLeader) {
+  Add(ANode("n").Gpus(3));
+  Arrive(leader_);
+  Place(leader_);
+  ShowBound(leader_, "n", {0});
+  Delete(leader_);
+  Pass(seconds(6));
+  EXPECT_EQ(Free("n"), 3000);
+}
+
+TEST_F(LedGangTest, ALeaderThatIsNeverBoundKeepsNothing) {
+  Add(ANode("n").Gpus(3));
+  Arrive(leader_);
+  EXPECT_EQ(Filter(leader_), "n");
+  EXPECT_EQ(Free("n"), 0);
+  Pass(seconds(51));
+  EXPECT_EQ(Free("n"), 3000);
+}
+
 TEST_F(GangTableTest, AControllerThatMakesPodsOneByOneIsNamedWithTheCure) {
   Add(ANode("n").Gpus(8));
   PodRequest pod = a_.Request();
