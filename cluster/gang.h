@@ -89,6 +89,9 @@ struct Gang {
   OneByOne one_by_one = OneByOne::kNo;
 
   [[nodiscard]] bool empty() const { return id.empty(); }
+  // kube-scheduler takes all of its pods at once: it wants to know a node for each of them, also
+  // for those without GPUs, before it binds the first.
+  [[nodiscard]] bool comes_at_once() const { return id.convention == "kubernetes"; }
   // How many pods it will have, as far as that is known; 0 = not known. A minimum of 1 says
   // nothing: every group has one pod.
   [[nodiscard]] int size() const;

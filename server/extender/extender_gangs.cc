@@ -12,14 +12,12 @@
 namespace berth {
 namespace {
 
-// Whether kube-scheduler takes all members of the gang at once.
-bool IsOfItsOwn(const PodRequest& pod) { return pod.gang.id.convention == "kubernetes"; }
-
 // kube-scheduler asks about gangs of its own kind when it has seen their PodGroup and all of their
 // pods, and after a "no" not again for seconds, whatever happens: what is missing then has not been
 // heard of here yet.
 bool IsAheadOfUs(const PodRequest& pod, Reason reason) {
-  return IsOfItsOwn(pod) && (reason == Reason::kGangIncomplete || reason == Reason::kGangUnknown);
+  return pod.gang.comes_at_once() &&
+         (reason == Reason::kGangIncomplete || reason == Reason::kGangUnknown);
 }
 
 }  // namespace
@@ -32,7 +30,7 @@ std::optional<FilterAnswer> Extender::FilterMember(const Moment& now, const PodR
   GangVerdict verdict =
       parts_.gangs->Filter(*policy->engine, snapshot, pod, candidates, parts_.clock.Now(), actions);
   Do(std::move(actions));
-  if (verdict.reason == Reason::kGangNoRoom && IsOfItsOwn(pod) && pod.may_preempt) {
+  if (verdict.reason == Reason::kGangNoRoom && pod.gang.comes_at_once() && pod.may_preempt) {
     const auto [budgets, limits] = LimitsNow();
     verdict = parts_.gangs->FilterWithoutOthers(*policy->engine, snapshot, pod, candidates, limits,
                                                 parts_.clock.Now());
@@ -60,7 +58,7 @@ std::optional<FilterAnswer> Extender::FilterMember(const Moment& now, const PodR
 
 void Extender::LetPassWithoutOthers(const Snapshot& snapshot, const PodRequest& pod,
                                     std::span<const NodeIndex> candidates, FilterAnswer& answer) {
-  if (!IsOfItsOwn(pod) || !pod.may_preempt) return;
+  if (!pod.gang.comes_at_once() || !pod.may_preempt) return;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Node& node = snapshot.node(candidates[i]);
     if (answer.reasons[i] != Reason::kGpusBusy || !PodsAreTakenAway(node, pod)) continue;

@@ -43,8 +43,9 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
   unit.wait.asleep.erase(uid);
   PlanAtLast(engine, unit, pod, now, actions);
   const auto planned = unit.plan.members.find(uid);
-  const bool is_there =
-      planned != unit.plan.members.end() && planned->second.node == bind->request.node;
+  // One without GPUs goes where kube-scheduler puts it.
+  const bool is_there = planned != unit.plan.members.end() &&
+                        (planned->second.node == bind->request.node || !pod->shape.wants_gpu());
   const auto hold = [&] {
     planned->second.bind = bind;
     planned->second.held = now;

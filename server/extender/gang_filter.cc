@@ -74,7 +74,8 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
     }
     unit.plan.touched = now;
     if (!pod->shape.wants_gpu()) {  // kube-scheduler's own, once the others are there
-      if (!unit.roll.began) return NotNow(unit, *pod, Reason::kGangNoRoom);
+      if (!unit.roll.began && !pod->gang.comes_at_once())
+        return NotNow(unit, *pod, Reason::kGangNoRoom);
       unit.wait.asleep.erase(uid);
       return {};
     }

@@ -35,15 +35,19 @@ func newNativePlane(t *testing.T, nodes int) *harness.Plane {
 	return plane
 }
 
+// nativeGang is the pods of a gang with so many GPUs each.
+func nativeGang(name string, size, gpus int) []*v1.Pod {
+	return aGang(name, size, gpus, inKubernetesWords)
+}
+
 // createNative creates a gang all of whose pods have to start together.
-func createNative(t *testing.T, plane *harness.Plane, name string, size, gpus int, priorityClass string) {
+func createNative(t *testing.T, plane *harness.Plane, name string, pods []*v1.Pod, priorityClass string) {
 	t.Helper()
-	group := fmt.Sprintf(nativePodGroup, nativeAPI(t), name, size)
+	group := fmt.Sprintf(nativePodGroup, nativeAPI(t), name, len(pods))
 	if priorityClass != "" {
 		group = strings.Replace(group, "spec: {", "spec: {priorityClassName: "+priorityClass+", ", 1)
 	}
 	apply(t, plane, group)
-	pods := aGang(name, size, gpus, inKubernetesWords)
 	for _, pod := range pods {
 		pod.Spec.PriorityClassName = priorityClass
 	}
@@ -58,10 +62,10 @@ func TestNativeGangsStartWholeOrNotAtAll(t *testing.T) {
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	watched := plane.WatchGangs(map[string]int{"fits": nodes, "large": nodes + 1}, 0)
 
-	createNative(t, plane, "large", nodes+1, 8, "")
+	createNative(t, plane, "large", nativeGang("large", nodes+1, 8), "")
 	t.Logf("of the gang that does not fit: %s", plane.WaitPending("large-0000", 30*time.Second))
 	start := time.Now()
-	createNative(t, plane, "fits", nodes, 8, "")
+	createNative(t, plane, "fits", nativeGang("fits", nodes, 8), "")
 	watched.WaitWhole(1, time.Minute)
 	t.Logf("the gang that fits was whole after %s", time.Since(start))
 	plane.CheckGrants()
@@ -98,7 +102,7 @@ func TestNativeGangsPreempt(t *testing.T) {
 			plane.CreatePods(oneGPUEach("low", nodes*8)...)
 			plane.WaitBound(time.Minute)
 			watched := plane.WatchGangs(map[string]int{"large": nodes + 1, "high": nodes}, 0)
-			createNative(t, plane, "large", nodes+1, 8, "high")
+			createNative(t, plane, "large", nativeGang("large", nodes+1, 8), "high")
 			t.Logf("of the gang that does not fit: %s", plane.WaitPending("large-0000", 30*time.Second))
 			time.Sleep(3 * time.Second) // room for evictions that must not come
 			if left := countPods(t, plane, "low-"); left != nodes*8 {
@@ -107,7 +111,7 @@ func TestNativeGangsPreempt(t *testing.T) {
 			plane.Kubectl("delete", "pod", "--selector="+harness.GangLabel+"=large", "--wait=false")
 
 			start := time.Now()
-			createNative(t, plane, "high", nodes, 8, "high")
+			createNative(t, plane, "high", nativeGang("high", nodes, 8), "high")
 			watched.WaitWhole(1, time.Minute)
 			t.Logf("whole after %s", time.Since(start))
 			if bound := watched.Bound("large"); bound > 0 {
@@ -120,7 +124,7 @@ func TestNativeGangsPreempt(t *testing.T) {
 	}
 }
 
-// It needs 12 of the 16 GPUs of two nodes: one node gives it all, the other a half.
+// The gang needs 12 of the 16 GPUs of two nodes, and its driver none.
 func TestNativeGangsEvictNoMoreThanTheyNeed(t *testing.T) {
 	needNativeGangs(t)
 	plane := newNativePlane(t, 2)
@@ -129,8 +133,10 @@ func TestNativeGangsEvictNoMoreThanTheyNeed(t *testing.T) {
 	plane.StartScheduler(harness.ShippedExtenders(t, berth.URL)...)
 	plane.CreatePods(oneGPUEach("low", 14)...)
 	plane.WaitBound(time.Minute)
-	watched := plane.WatchGangs(map[string]int{"high": 3}, 0)
-	createNative(t, plane, "high", 3, 4, "high")
+	watched := plane.WatchGangs(map[string]int{"high": 4}, 0)
+	pods := nativeGang("high", 4, 4)
+	delete(pods[0].Spec.Containers[0].Resources.Limits, harness.GPUResource)
+	createNative(t, plane, "high", pods, "high")
 	watched.WaitWhole(1, time.Minute)
 	if left := countPods(t, plane, "low-"); left != 4 {
 		t.Errorf("want 4 of the 14 pods beside the gang, got %d", left)

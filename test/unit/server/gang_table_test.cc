@@ -425,6 +425,17 @@ TEST_F(GangTableTest, AMemberWithoutGpusIsReleasedWhenTheOthersHaveBegun) {
   EXPECT_EQ(Filter(launcher), "n");
 }
 
+TEST_F(GangTableTest, AMemberWithoutGpusGoesWhereKubeSchedulerPutsIt) {
+  for (const std::string name : {"m", "n", "o"}) Add(ANode(name).Gpus(name == "n" ? 2 : 0));
+  const APod launcher = APod("launcher").Cpu(1).Gang("berth:default/train").GangSize(3);
+  Arrive({a_, b_, launcher});
+  for (const APod& pod : {a_, b_}) Place(pod);
+  EXPECT_EQ(Filter(launcher), "m n o");
+  const std::string planned = state_.FindPod("uid-launcher")->placement.node;
+  Bind(launcher, planned == "m" ? "o" : "m");
+  EXPECT_EQ(AnswerTo("launcher"), "bound");
+}
+
 TEST_F(GangTableTest, PodsWithoutGpusAreNotHeldForEachOther) {
   Add(ANode("n").Gpus(2));
   const APod worker = APod("worker").Cpu(1).Gang("berth:default/etl").GangSize(3);
@@ -1458,6 +1469,18 @@ TEST_F(GangTableTest, ABindMayComeBeforeWeHearThatTheEvictedHaveEnded) {
   EXPECT_EQ(AnswerTo("a"), "the pod's group has no plan at present");
   Delete(APod("low"));
   for (const APod& pod : pods) Bind(pod, "n");
+  EXPECT_EQ(bound_.size(), 3U);
+}
+
+TEST_F(GangTableTest, AMemberWithoutGpusComesWithTheOthersWhereKubeSchedulerTakesAllAtOnce) {
+  Add(ANode("n").Gpus(2));
+  const APod a = Native("a"), b = Native("b");
+  const APod driver = APod("driver").Cpu(1).Gang("kubernetes:default/native").GangSize(3);
+  Arrive({a, b, driver});
+  for (const APod& pod : {driver, a, b}) EXPECT_EQ(Filter(pod), "n");
+  Bind(driver, "n");
+  EXPECT_EQ(bound_, Names()) << "it is no use without the others";
+  for (const APod& pod : {a, b}) Bind(pod, "n");
   EXPECT_EQ(bound_.size(), 3U);
 }
 
