@@ -34,6 +34,7 @@ struct Options {
   int at_a_time = TrialOptions().at_a_time;
   int arrival_ms = 1000;
   int cycle_ms = 0;
+  int hold_s = 50;
   std::uint64_t seed = 1;
   std::string json;
   std::string berth = replay::BerthBinaryBeside();
@@ -58,6 +59,7 @@ Cell RunTrials(const Options& options, int members, Duration binding) {
                          .binding = binding,
                          .at_a_time = options.at_a_time,
                          .cycle = milliseconds(options.cycle_ms),
+                         .hold = std::chrono::seconds(options.hold_s),
                          .arrival = milliseconds(options.arrival_ms)};
       trial.seed = Mix64(options.seed + static_cast<std::uint64_t>(i));
       TrialResult result = TryGang(trial);
@@ -155,6 +157,8 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0, 600'000));
   app.add_option("--cycle", options.cycle_ms, "Milliseconds that the scheduler takes for a pod")
       ->check(CLI::Range(0, 1000));
+  app.add_option("--hold", options.hold_s, "gangs.holdSeconds; httpTimeout is 10 s more")
+      ->check(CLI::Range(5, 3600));
   app.add_option("--seed", options.seed, "Of the times at which they come");
   app.add_option("--json", options.json, "A file for the figures");
   app.add_option("--berth", options.berth, "The program that is tried");

@@ -12,7 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kHttpTimeout = seconds(60);  // of bind, as in manifests/
 constexpr Duration kFirstBackoff = seconds(1);
 constexpr Duration kLongestBackoff = seconds(10);
 
@@ -28,11 +27,12 @@ std::string_view Between(std::string_view text, std::string_view before, std::st
 
 }  // namespace
 
-SmallScheduler::SmallScheduler(const std::string& address, std::string names, Duration cycle)
+SmallScheduler::SmallScheduler(const std::string& address, std::string names, Duration cycle,
+                               Duration timeout)
     : names_(std::move(names)),
       cycle_(cycle),
       client_(http::HttpClient::Connect(address).value()),
-      binds_(address, kHttpTimeout),
+      binds_(address, timeout),
       thread_([this] { Run(); }) {}
 
 SmallScheduler::~SmallScheduler() {

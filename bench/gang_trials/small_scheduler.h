@@ -31,8 +31,8 @@ class SmallScheduler {
   };
 
   // address: of Berth, HOST:PORT; names: of the nodes, as the elements of a JSON list; cycle: so
-  // long it takes for a pod at least.
-  SmallScheduler(const std::string& address, std::string names, Duration cycle);
+  // long it takes for a pod at least; timeout: of a bind (httpTimeout).
+  SmallScheduler(const std::string& address, std::string names, Duration cycle, Duration timeout);
   ~SmallScheduler();
   SmallScheduler(const SmallScheduler&) = delete;
   SmallScheduler& operator=(const SmallScheduler&) = delete;

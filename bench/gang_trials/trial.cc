@@ -17,6 +17,9 @@
 namespace berth::gang_trials {
 namespace {
 
+// For so much longer than a hold kube-scheduler waits for the answer to a bind, as in manifests/.
+constexpr Duration kBeyondHold = std::chrono::seconds(10);
+
 Instant Now() { return std::chrono::steady_clock::now(); }
 
 // Which members are bound, and when the first and the last of them was.
@@ -87,11 +90,12 @@ Duration TimeOfBindings(int members, Duration binding, int at_a_time) {
 TrialResult TryGang(const TrialOptions& options) {
   // Room for all members and a few more.
   World world(options.berth, options.members / kGpusPerNode + options.members / 64 + 2,
-              options.binding);
+              options.binding, options.hold);
   TrialResult result;
   Progress progress;
   {
-    SmallScheduler scheduler(world.address(), world.names(), options.cycle);
+    SmallScheduler scheduler(world.address(), world.names(), options.cycle,
+                             options.hold + kBeyondHold);
     world.api().Tell({.bound =
                           [&](const std::string& pod) {
                             progress.Bound(pod);

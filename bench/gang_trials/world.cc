@@ -23,10 +23,12 @@ std::string MakeNodes(test::FakeApiServer& objects, int nodes) {
   return names;
 }
 
-replay::ServerProcess StartBerth(const std::string& program, const std::string& api_url) {
+replay::ServerProcess StartBerth(const std::string& program, const std::string& api_url,
+                                 std::chrono::seconds hold) {
   Config config = DefaultConfig();
   config.leader_election.enabled = false;
   config.server.drain_seconds = 1;
+  config.gangs.hold_seconds = static_cast<int>(hold.count());
   auto berth = replay::ServerProcess::StartBefore(program, config, api_url);
   if (!berth) {
     std::fprintf(stderr, "%s\n", berth.error().message.c_str());
@@ -47,10 +49,10 @@ void AwaitReady(const std::string& address) {
 
 }  // namespace
 
-World::World(const std::string& berth, int nodes, Duration binding)
+World::World(const std::string& berth, int nodes, Duration binding, std::chrono::seconds hold)
     : api_(binding),
       names_(MakeNodes(api_.objects(), nodes)),
-      berth_(StartBerth(berth, api_.url())) {
+      berth_(StartBerth(berth, api_.url(), hold)) {
   AwaitReady(address());
 }
 

@@ -3,6 +3,7 @@
 // A cluster with idle nodes of 8 GPUs behind a SlowApi, and a `berth serve` that is ready.
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -17,8 +18,9 @@ inline constexpr int kGpusPerNode = 8;
 
 class World {
  public:
-  // Ends the program with a message if berth does not come up.
-  World(const std::string& berth, int nodes, Duration binding);
+  // hold: gangs.holdSeconds. Ends the program with a message if berth does not come up.
+  World(const std::string& berth, int nodes, Duration binding,
+        std::chrono::seconds hold = std::chrono::seconds(50));
 
   [[nodiscard]] SlowApi& api() { return api_; }
   [[nodiscard]] const std::string& address() const { return berth_.address(); }  // of berth
