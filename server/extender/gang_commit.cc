@@ -64,14 +64,17 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
     CommitIfWhole(engine, unit, roster, now, actions);
     return true;
   }
+  const bool is_first =
+      unit.plan.phase == GangPlanned::Phase::kCommitting && unit.plan.first == uid;
+  if (is_there && unit.roll.began && !is_first) return false;  // thousands are released at a time
   const Roster roster = RosterOf(unit, pod);
   Note(unit, roster, now);
-  if (unit.plan.phase == GangPlanned::Phase::kCommitting && unit.plan.first == uid) {
+  if (is_first) {
     if (IsStillWhole(unit, roster, actions) && !lets_go_) return false;
     unit.plan.FirstIsOver();
   }
-  if (is_there && unit.roll.began) return false;
   if (is_there) {
+    if (unit.roll.began) return false;
     hold();
     return true;
   }

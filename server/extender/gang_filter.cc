@@ -56,8 +56,13 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
                              const std::shared_ptr<const PodRequest>& pod,
                              std::span<const NodeIndex> candidates, Instant now,
                              GangActions& actions) {
-  if (!pod->gang.minimum) {  // what holds no GPU keeps none idle
-    return pod->shape.wants_gpu() ? NotNow(unit, *pod, Reason::kGangUnknown) : GangVerdict();
+  if (!pod->gang.minimum) {
+    if (!pod->shape.wants_gpu()) return {};  // what holds no GPU keeps none idle
+    GangVerdict verdict = NotNow(unit, *pod, Reason::kGangUnknown);
+    if (!pod->gang.controller.empty()) {
+      verdict.text = "the pod's " + gangs::UnseenController(pod->gang);
+    }
+    return verdict;
   }
   const std::string& uid = pod->id.uid;
   if (IsBeingBound(uid)) return NotNow(unit, *pod, Reason::kGangNoRoom);  // or in doubt

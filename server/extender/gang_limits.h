@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "cluster/gang.h"
 
 namespace berth::gangs {
 
@@ -83,6 +84,12 @@ inline Error Conflict(std::string_view text) { return {Errc::kConflict, std::str
 // "1 pod", "3 pods".
 inline std::string Count(std::int64_t number, std::string_view one) {
   return std::to_string(number) + " " + std::string(one) + (number == 1 ? "" : "s");
+}
+
+// "Job train, which says how many pods start together, is not seen (yet)".
+inline std::string UnseenController(const Gang& gang) {
+  return gang.controller.kind + " " + gang.controller.name +
+         ", which says how many pods start together, is not seen (yet)";
 }
 
 }  // namespace berth::gangs

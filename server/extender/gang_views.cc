@@ -89,7 +89,8 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) {
                 .age = now - unit.roll.since,
                 .why = {}};
   if (!unit.roll.says.minimum) {
-    view.why = "no object says how many pods it needs";
+    view.why = unit.roll.says.controller.empty() ? "no object says how many pods it needs"
+                                                 : gangs::UnseenController(unit.roll.says);
   } else if ((view.placed >= view.minimum && !unit.roll.gathers) ||
              (view.placed > 0 && view.waiting == 0)) {
     view.state = "whole";  // or what is left of it: its pods end one by one

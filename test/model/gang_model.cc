@@ -114,7 +114,8 @@ class Model final : public PodWaker {
                         .behind_scheduler = true,
                         .gangs = &berth_->gangs,
                         .waiting = &berth_->waiting,
-                        .waker = this},
+                        .waker = this,
+                        .history = &api_},
         Extender::Policy{
             .engine = engine_, .reservation_time = seconds(30), .gangs = {{"berth"}, kHold}});
     berth_->extender->BindOn([this, number = leader_](std::function<void()> job) {
@@ -167,6 +168,7 @@ class Model final : public PodWaker {
   void Pass(Duration time) {
     world_.clock.Advance(time);
     berth_->extender->SettleOverdue();
+    berth_->extender->LearnOfGangs();
     calls_.GiveUpLate();
   }
 
@@ -189,9 +191,10 @@ class Model final : public PodWaker {
     if (what < 480) return RunJob();
     if (what < 760) return Schedule();
     if (what < 860) return Look();
-    if (what < 948) return Pass(milliseconds(Below(400)));
-    if (what < 950) return Rest();
-    if (what < 975) return CreateSome();
+    if (what < 941) return Pass(milliseconds(Below(400)));
+    if (what < 943) return Rest();
+    if (what < 968) return CreateSome();
+    if (what < 975) return SucceedSome();
     if (what < 990) return DeleteSome();
     if (what < 993) return RestartGang();
     if (what < 996) return ToggleNode();
@@ -219,7 +222,7 @@ class Model final : public PodWaker {
     const SimGang gang = api_.gangs().at(name);
     for (int rank = 0; rank < gang.total && most > 0; ++rank) {
       const std::string member = name + "-" + std::to_string(rank);
-      if (names.contains(member)) continue;
+      if (names.contains(member) || gang.ended.contains(member)) continue;
       Create(member, name, gang.gpus);
       --most;
     }
@@ -257,6 +260,26 @@ class Model final : public PodWaker {
     if (gang.empty() || world_.dice.Chance(20)) return Delete(std::string(pod->first));
     for (const std::string& uid : api_.MembersOf(gang)) Delete(uid);
   }
+  // A pod of a gang that is whole ends with success; another one may be lost, and is made anew.
+  void SucceedSome() {
+    const std::string name = current_[Below(kModelGangs)];
+    if (name.empty() || !api_.gangs().at(name).ran) return;
+    int bound = 0;
+    const std::vector<std::string> members = api_.MembersOf(name);
+    for (const std::string& uid : members) bound += api_.pods().at(uid).node.empty() ? 0 : 1;
+    if (bound < api_.gangs().at(name).minimum) return;
+    for (const std::string& uid : members) {
+      const bool runs = !api_.pods().at(uid).node.empty() && !api_.pods().at(uid).leaving;
+      if (!runs || world_.dice.Chance(30)) continue;
+      api_.Succeed(uid);
+      scheduler_.Deleted(uid);
+    }
+    const auto left = api_.MembersOf(name);
+    if (left.empty()) return;
+    Delete(left.front());
+    CreateMembers(name, 1);
+    if (world_.dice.Chance(30)) KillBerth();  // it knew that they had run
+  }
   // Its controller deletes all of it and creates it anew, under the same names.
   void RestartGang() {
     const std::string name = current_[Below(kModelGangs)];
@@ -266,6 +289,7 @@ class Model final : public PodWaker {
     for (const std::string& uid : members) Delete(uid);
     SimGang& gang = api_.gangs().at(name);
     gang.ran_before = gang.ran_before || std::exchange(gang.ran, false);
+    gang.ended.clear();
     CreateMembers(name, world_.dice.Chance(50) ? kModelNodes * kModelGpus : 2);
   }
   void ToggleNode() {

@@ -34,7 +34,7 @@ std::string EndOf(std::uint64_t seed, std::uint64_t steps) {
 }
 
 TEST(GangModel, NothingGoesWrongWhateverHappens) {
-  int whole = 0, restarts = 0, handovers = 0, evictions = 0;
+  int whole = 0, restarts = 0, handovers = 0, evictions = 0, ended = 0;
   for (std::uint64_t seed = 1, steps = 0; steps < Steps(); ++seed) {
     const std::uint64_t length = seed % 2 == 0 ? kLongRun : kShortRun;
     const ModelReport report = RunGangModel(seed, length, Planted::kNothing);
@@ -44,11 +44,13 @@ TEST(GangModel, NothingGoesWrongWhateverHappens) {
     restarts += report.restarts;
     handovers += report.handovers;
     evictions += report.evictions;
+    ended += report.ended;
   }
   EXPECT_GT(whole, 20) << "the runs have to get somewhere";
   EXPECT_GT(restarts, 20);
   EXPECT_GT(handovers, 10);
   EXPECT_GT(evictions, 20);
+  EXPECT_GT(ended, 20);
 }
 
 TEST(GangModel, TheSameSeedTakesTheSameStepsAndMakesTheSameDecisions) {
@@ -91,6 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Lie{"AListWithoutBoundPods", Planted::kForgetsBoundPods, ""},
                     Lie{"AListWithoutGangs", Planted::kForgetsGangs, "live"},
                     Lie{"ASchedulerThatOffersOneNode", Planted::kOffersOneNode, "live"},
+                    Lie{"EndedPodsThatAreForgotten", Planted::kForgetsEndedPods, "live"},
                     Lie{"TextsThatCount", Planted::kCountsInTexts, "quiet"},
                     Lie{"DevicesThatAreGivenTwice", Planted::kBindsTwice, "once"}),
     [](const testing::TestParamInfo<Lie>& lie) { return std::string(lie.param.name); });

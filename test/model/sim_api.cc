@@ -66,6 +66,17 @@ Result<PodTruth> SimApi::Find(const PodId& id) {
   return truth;
 }
 
+Result<std::vector<GangPast>> SimApi::In(const std::string& /*namespace_name*/) {
+  if (world_.disturbed && world_.dice.Chance(5)) return Fail(Errc::kUnavailable, "no answer");
+  std::vector<GangPast> pasts;
+  if (world_.planted == Planted::kForgetsEndedPods) return pasts;
+  for (const auto& [name, gang] : gangs_) {
+    const auto ended = static_cast<std::int64_t>(gang.ended.size());
+    if (ended > 0) pasts.push_back({GangId::Of("berth:default/" + name), ended, true});
+  }
+  return pasts;
+}
+
 void SimApi::Take(SimPod& pod, const Placement& placement) {
   const std::string& uid = pod.pod.Request().id.uid;
   if (!calls_.Asked(uid, placement.node)) {
@@ -164,8 +175,8 @@ void SimApi::Apply(ClusterState& state, const ClusterEvent& event) {
 SimApi::Told SimApi::Shown(const SimPod& pod, bool with_gang) {
   if (pod.node.empty()) {
     auto request = std::make_shared<PodRequest>(pod.pod.Request());
-    return [this, request](ClusterState&, WaitingPods& waiting) {
-      waiting.Put({.pod = request});
+    return [this, request, unschedulable = pod.unschedulable](ClusterState&, WaitingPods& waiting) {
+      waiting.Put({.pod = request, .unschedulable = unschedulable});
       const auto found = pods_.find(request->id.uid);
       if (found != pods_.end()) found->second.heard = true;
     };
@@ -225,6 +236,18 @@ void SimApi::Delete(const std::string& uid) {
     --gangs_.at(gang).dying;
     gangs_.at(gang).heard = world_.report.steps;
   });
+}
+
+void SimApi::Succeed(const std::string& uid) {
+  const SimPod& pod = pods_.at(uid);
+  gangs_.at(pod.gang).ended.insert(pod.pod.Request().id.name);
+  ++world_.report.ended;
+  Delete(uid);
+}
+
+void SimApi::ShowUnschedulable(const std::string& uid) {
+  SimPod& pod = pods_.at(uid);
+  if (!std::exchange(pod.unschedulable, true)) Tell(Shown(pod));
 }
 
 void SimApi::Evict(const std::string& uid, const std::string& preemptor) {
@@ -342,9 +365,13 @@ void SimApi::CheckGang(const std::string& name, const SimGang& gang) {
   const std::string text = name + " of " + std::to_string(gang.minimum) + " to " +
                            std::to_string(gang.total) + " has " + std::to_string(bound) + " of " +
                            std::to_string(there) + " bound and room for " + std::to_string(room);
-  const int needed = std::min(gang.minimum, there);
+  const int ended = static_cast<int>(gang.ended.size());
+  const int needed = std::min(std::max(gang.minimum - ended, 1), there);
+  if (ended > 0 && bound == 0 && there > 0 && room >= needed) {
+    world_.Violation("live: " + text + ", " + std::to_string(ended) + " have ended");
+  }
   if (bound > 0 && bound < needed && room >= needed - bound) world_.Violation("live: " + text);
-  if (bound == 0 && there >= gang.minimum && room >= gang.minimum) {
+  if (bound == 0 && ended == 0 && there >= gang.minimum && room >= gang.minimum) {
     world_.Violation("live: " + text);
   }
   if (bound > 0 && bound >= gang.minimum && bound < there && room > 0) {

@@ -36,7 +36,8 @@ struct SimPod {
   std::string node;  // "" = not bound
   std::vector<int> devices;
   int priority = 0;
-  bool heard = false;    // by the watch
+  bool heard = false;  // by the watch
+  bool unschedulable = false;
   bool leaving = false;  // it was evicted, and ends soon
   Instant ends{};
 };
@@ -48,11 +49,13 @@ struct SimGang {
   bool one_rack = false;    // all of it in one
   bool ran = false;         // a pod of it was bound
   bool ran_before = false;  // it was created anew
+  // The names of its pods that have ended with success since it was created, and are not made anew.
+  std::set<std::string> ended;
   int dying = 0;            // pods of it are gone, and Berth has not heard of it
   std::uint64_t heard = 0;  // in which step it last heard of one
 };
 
-class SimApi {
+class SimApi final : public GangHistory {
  public:
   // References: they outlive the object.
   SimApi(SimWorld& world, SimCalls& calls);
@@ -60,6 +63,7 @@ class SimApi {
   // What Berth asks. leads: whether it is the one that may write.
   Status Bind(const BindOrder& order, bool leads);
   Result<PodTruth> Find(const PodId& id);
+  Result<std::vector<GangPast>> In(const std::string& namespace_name) override;
 
   // What Berth has not heard of yet, in order.
   bool Deliver(ClusterState& state, WaitingPods& waiting);  // false: it has heard of everything
@@ -69,6 +73,10 @@ class SimApi {
   // Its UID. The priority is that of the gang, if it is in one.
   std::string Create(const std::string& name, const std::string& gang, int gpus, int priority);
   void Delete(const std::string& uid);
+  // It has ended with success: the watch shows it no more, and the books still have it.
+  void Succeed(const std::string& uid);
+  // kube-scheduler has found no node for it.
+  void ShowUnschedulable(const std::string& uid);
   // The pod ends in some seconds, for the other one.
   void Evict(const std::string& uid, const std::string& preemptor);
   // Pods that were evicted and whose time has come.

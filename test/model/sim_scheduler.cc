@@ -101,6 +101,11 @@ void SimScheduler::Schedule(Extender& berth, int number_of_berth) {
   const Extender::Moment now = berth.Now();
   const std::shared_ptr<const Snapshot>& snapshot = now.snapshot;
   const std::vector<NodeIndex> offered = Offered(*snapshot, pod);
+  if (offered.empty()) {  // its own filters leave no node, so that nobody is asked
+    api_.ShowUnschedulable(uid);
+    Preempt(berth, uid, {});
+    return Refused(uid, "none of the nodes has as many GPUs");
+  }
   const FilterAnswer answer = berth.Filter(now, pod.pod.Request(), offered);
   std::string node;
   for (std::size_t i = 0; i < offered.size(); ++i) {
@@ -114,7 +119,9 @@ void SimScheduler::Schedule(Extender& berth, int number_of_berth) {
       never.emplace(snapshot->names().name(offered[i]));
     }
     Preempt(berth, uid, never);
-    return Refused(uid, answer);
+    std::string text = answer.nowhere;
+    for (const Reason reason : answer.reasons) text += "; " + std::string(TextOf(reason));
+    return Refused(uid, std::move(text));
   }
   world_.Log("bind of", uid, "to", node, "asked for");
   pending_.erase(uid);
@@ -129,9 +136,7 @@ void SimScheduler::Schedule(Extender& berth, int number_of_berth) {
   if (!taken) Answered(number, Fail(Errc::kUnavailable, "too many"));
 }
 
-void SimScheduler::Refused(const std::string& uid, const FilterAnswer& answer) {
-  std::string text = answer.nowhere;
-  for (const Reason reason : answer.reasons) text += "; " + std::string(TextOf(reason));
+void SimScheduler::Refused(const std::string& uid, std::string text) {
   if (world_.planted == Planted::kCountsInTexts) text += " " + std::to_string(++refusals_);
   pending_[uid] = world_.clock.Now() + milliseconds(1000 + world_.dice.Below(1000));
   world_.Log("refused", uid, text);

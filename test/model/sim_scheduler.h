@@ -46,7 +46,7 @@ class SimScheduler {
   [[nodiscard]] std::vector<NodeIndex> Offered(const Snapshot& snapshot, const SimPod& pod);
   // GPUs for that pod: others that are nominated there keep theirs.
   [[nodiscard]] int FreeGpus(const std::string& node, const std::string& uid) const;
-  void Refused(const std::string& uid, const FilterAnswer& answer);
+  void Refused(const std::string& uid, std::string text);
   // Asks Berth where others may be evicted for the pod, on the nodes that are not named, and evicts
   // them on one of these.
   void Preempt(Extender& berth, const std::string& uid, const std::set<std::string>& never);

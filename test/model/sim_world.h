@@ -29,6 +29,7 @@ enum class Planted {
   kForgetsGangs,       // a list at a restart shows bound pods without their gang
   kOffersOneNode,      // kube-scheduler offers one node at random
   kCountsInTexts,      // what Berth says of a pod ends in a number that grows
+  kForgetsEndedPods,   // nobody knows of pods that have ended
   kBindsTwice,         // a Binding is carried out with other devices than it says
 };
 
@@ -40,6 +41,7 @@ struct ModelReport {
   int restarts = 0;   // of Berth or kube-scheduler
   int handovers = 0;  // from one Berth to another
   int evictions = 0;
+  int ended = 0;  // pods that ended with success
 };
 
 class Dice {
