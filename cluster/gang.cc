@@ -41,8 +41,8 @@ std::string_view CureOf(OneByOne why) {
     case OneByOne::kNo:
       return "";
     case OneByOne::kStatefulSet:
-      return "a StatefulSet makes the next pod when the one before runs: set its "
-             "podManagementPolicy to Parallel";
+      return "a StatefulSet makes the next pod when the one before runs: set "
+             "podManagementPolicy: Parallel";
     case OneByOne::kInOrder:
       return "its JobSet starts jobs with GPUs one after the other: leave out startupPolicy "
              "InOrder "

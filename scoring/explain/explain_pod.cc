@@ -213,7 +213,9 @@ class Explaining {
     if (told_.scheduler.any == nodes) {
       text += "; kube-scheduler's own filters keep it from all of them";
     }
-    if (!told_.nearest.empty()) {
+    // What helps one pod does not help its group.
+    const bool starts_alone = pod_.gang.minimum.value_or(1) <= 1;
+    if (!told_.nearest.empty() && starts_alone) {
       const bool one_reason = told_.counts.size() == 1;
       const std::string near = TextOf(*snapshot_, told_.nearest[0].near, one_reason);
       if (!near.empty()) text += "; nearest: " + near;

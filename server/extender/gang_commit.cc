@@ -40,16 +40,18 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
   Unit& unit = *known;
   const MutexLock lock(unit.mutex);
   const std::string& uid = pod->id.uid;
+  HasCome(unit, *pod, now);
   unit.wait.asleep.erase(uid);
   PlanAtLast(engine, unit, pod, now, actions);
   const auto planned = unit.plan.members.find(uid);
   // One without GPUs goes where kube-scheduler puts it.
   const bool is_there = planned != unit.plan.members.end() &&
                         (planned->second.node == bind->request.node || !pod->shape.wants_gpu());
+  const Instant until = bind->request.asked.value_or(now) + HoldOf(*settings, unit);
   const auto hold = [&] {
     planned->second.bind = bind;
     planned->second.held = now;
-    planned->second.until = bind->request.asked.value_or(now) + HoldOf(*settings, unit);
+    planned->second.until = until;
     unit.plan.touched = now;
   };
   if (is_there && unit.plan.phase == GangPlanned::Phase::kPlanned && !unit.roll.began) {

@@ -57,7 +57,11 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
                              std::span<const NodeIndex> candidates, Instant now,
                              GangActions& actions) {
   if (!pod->gang.minimum) {
-    if (!pod->shape.wants_gpu()) return {};  // what holds no GPU keeps none idle
+    // What holds no GPU keeps none idle. But the object may be seen a moment after its pods.
+    const bool may_come =
+        !pod->gang.controller.empty() && now - unit.roll.since < gangs::kWaitsForGpuMembers;
+    if (!pod->shape.wants_gpu() && !may_come) return {};
+    unit.wait.again = unit.roll.since + gangs::kWaitsForGpuMembers;
     GangVerdict verdict = NotNow(unit, *pod, Reason::kGangUnknown);
     if (!pod->gang.controller.empty()) {
       verdict.text = "the pod's " + gangs::UnseenController(pod->gang);

@@ -13,11 +13,13 @@
 namespace berth {
 
 void GangTable::AddFollowers(const Unit& unit, const Roster& roster, GangToPlan& ask) {
-  if (unit.roll.began || roster.waiting.empty()) return;
-  const auto leads = [](const auto& pod) { return pod->followers() > 0; };
+  // Of the gang as it is now: a pod may have been read before its object was there.
+  const int followers = unit.roll.says.followers;
+  if (unit.roll.began || followers == 0) return;
+  const auto leads = [](const auto& pod) { return pod->leads; };
   const auto leader = std::ranges::find_if(roster.waiting, leads);
   if (leader == roster.waiting.end()) return;
-  const std::int64_t missing = (*leader)->followers() + 1 - roster.all.pods;
+  const std::int64_t missing = followers + 1 - roster.all.pods;
   for (std::int64_t i = 1; i <= missing; ++i) {
     PodRequest follower = **leader;
     follower.id.uid += "/" + std::to_string(i);  // no pod has such a UID

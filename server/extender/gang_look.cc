@@ -159,7 +159,10 @@ void GangTable::LookAtUnsized(Unit& unit, Instant now, GangActions& actions) {
     unit.roll.began ? DropPlan(unit, why, actions) : Abort(unit, why, "no_size", now, actions);
   }
   StopClearing(unit);
-  if (now - unit.roll.counted >= gangs::kCountEvery) Count(unit, now);
+  const bool is_due = unit.wait.again <= now && unit.roll.counted < unit.wait.again;
+  if (is_due || now - unit.roll.counted >= gangs::kCountEvery) Count(unit, now);
+  if (!is_due) return;
+  for (const auto& [uid, id] : unit.wait.asleep) actions.wakes.push_back(id);  // those without GPUs
 }
 
 bool GangTable::IsQuiet(const Unit& unit, Instant now) const {
@@ -242,6 +245,8 @@ void GangTable::Look(Engine& engine, Instant now, GangActions& actions) {
       const MutexLock lock(unit.mutex);
       ask = LookAt(engine, unit, now, plans > 0, actions);
       Promise(unit);
+      unit.over_since = unit.has_no_members() ? unit.roll.had_members.time_since_epoch().count()
+                                              : GangUnit::kNotOver;
     }
     if (!ask) continue;
     PlanOutside(engine, unit, *ask, now, actions);

@@ -179,6 +179,7 @@ void GangTable::Learn(const std::string& namespace_name, std::span<const GangPas
 }
 
 void GangTable::HasCome(Unit& unit, const PodRequest& pod, Instant now) {
+  unit.over_since = GangUnit::kNotOver;
   GangWait& wait = unit.wait;
   wait.asked.insert(pod.id.uid);
   if (wait.absent.erase(pod.id.uid) == 0 || !wait.absent.empty()) return;

@@ -49,13 +49,10 @@ std::shared_ptr<GangUnit> GangTable::UnitOf(const PodRequest& pod, Instant now) 
     ForgetLocked(now, {});
     if (units_.size() >= kMostGangs) return nullptr;
   }
-  auto unit = std::make_shared<Unit>();
-  {
-    const MutexLock unshared(unit->mutex);
-    unit->roll.since = unit->roll.grew = unit->roll.had_members = now;
-    unit->roll.says = pod.gang;
-    unit->roll.scheduler = pod.scheduler;
-  }
+  auto unit = std::make_shared<Unit>();  // nobody else has it yet
+  unit->roll.since = unit->roll.grew = unit->roll.had_members = now;
+  unit->roll.says = pod.gang;
+  unit->roll.scheduler = pod.scheduler;
   units_.emplace(pod.gang.id, unit);
   return unit;
 }
@@ -79,13 +76,12 @@ void GangTable::Forget(Instant now, Duration since) {
   ForgetLocked(now, since);
 }
 
-// One that somebody else has in hand is left: where nobody has, nobody waits for its lock.
+// One that somebody else has in hand is left. Its own lock is not taken: the table's comes after it.
 void GangTable::ForgetLocked(Instant now, Duration since) {
   std::erase_if(units_, [now, since](const auto& entry) {
-    if (entry.second.use_count() > 1) return false;
-    const Unit& unit = *entry.second;
-    const MutexLock lock(unit.mutex);
-    return unit.has_no_members() && now - unit.roll.had_members >= since;
+    const std::int64_t over = entry.second->over_since;
+    const bool is_over = over != GangUnit::kNotOver && entry.second.use_count() == 1;
+    return is_over && now.time_since_epoch().count() - over >= since.count();
   });
 }
 
@@ -139,6 +135,7 @@ void GangTable::Notice(Instant now) {
     if (known == nullptr) return;
     Unit& unit = *known;
     const MutexLock lock(unit.mutex);
+    unit.over_since = GangUnit::kNotOver;
     unit.roll.is_stale = true;
   }
   noticed_ = changes;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -199,6 +200,10 @@ struct GangFollowers {
 };
 
 struct GangUnit {
+  static constexpr std::int64_t kNotOver = -1;
+  // When it had members last, in the units of Instant: as Look found it, and nobody has come since.
+  std::atomic<std::int64_t> over_since = kNotOver;
+
   mutable Mutex mutex;     // guards all that follows
   bool forgotten = false;  // it is not in the table any more
   GangRoll roll;

@@ -62,7 +62,7 @@ Result<std::vector<GangPast>> ApiGangHistory::In(const std::string& namespace_na
   int seen = 0;
   ApiResponse refusal;
   const auto take = [&](const PaddedText& text) {
-    if (++seen > kMostPods) {
+    if (++seen > most_pods_) {
       stop.request_stop();
       return;
     }

@@ -19,13 +19,15 @@ class ApiGangHistory final : public GangHistory {
   static constexpr int kMostPods = 20'000;
 
   // References: they outlive the object.
-  ApiGangHistory(ApiClient& client, const wire::PodRules& rules) : client_(client), rules_(rules) {}
+  ApiGangHistory(ApiClient& client, const wire::PodRules& rules, int most_pods = kMostPods)
+      : client_(client), rules_(rules), most_pods_(most_pods) {}
 
   Result<std::vector<GangPast>> In(const std::string& namespace_name) override;
 
  private:
   ApiClient& client_;
   const wire::PodRules& rules_;
+  const int most_pods_;
 };
 
 }  // namespace berth::kube

@@ -107,7 +107,7 @@ func (c controlled) fill(t *testing.T, nodes int) {
 func (c controlled) empty(t *testing.T, nodes int) {
 	t.Helper()
 	for i := range nodes {
-		c.Kubectl("delete", "pod", fmt.Sprintf("filler-%04d", i), "--wait=false")
+		c.Kubectl("delete", "pod", fmt.Sprintf("filler-%04d", i), "--wait=false", "--ignore-not-found")
 	}
 }
 

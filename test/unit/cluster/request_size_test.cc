@@ -162,9 +162,9 @@ TEST(BoundRequest, LabelsBeyondTheirBoundAreLeftOutAndThePodIsPlacedAllTheSame) 
 
 TEST(BoundRequest, SaysWhatWasWantedAndWhatCame) {
   PodRequest pod = SmallPod();
-  pod.shape.models = {std::string(4 << 20, 'x')};
+  pod.shape.models = {std::string((4 << 20) + 512, 'x')};
   BoundRequest(pod);
-  EXPECT_EQ(pod.refusal, "conditions and annotations: want at most 2048 KiB, got 4096");
+  EXPECT_EQ(pod.refusal, "conditions and annotations: want at most 2048 KiB, got 4097");
 }
 
 }  // namespace

@@ -32,12 +32,12 @@ class GangHistoryOfApi : public testing::Test {
                     R"("containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":")" +
                     gpus + R"("}}}]},"status":{"phase":")" + phase + R"("}})");
   }
-  std::vector<GangPast> Ask() {
+  std::vector<GangPast> Ask(int most = ApiGangHistory::kMostPods) {
     std::string items;
     for (const std::string& pod : pods_) items += (items.empty() ? "" : ",") + pod;
     ScriptedApiClient client(
         {{.pieces = {R"({"metadata":{"resourceVersion":"1"},"items":[)" + items + "]}"}}});
-    const auto pasts = ApiGangHistory(client, rules_).In("ns");
+    const auto pasts = ApiGangHistory(client, rules_, most).In("ns");
     EXPECT_EQ(client.AwaitCalls(1),
               std::vector<std::string>{"/api/v1/namespaces/ns/pods?limit=500"});
     return pasts ? *pasts : std::vector<GangPast>();
@@ -72,6 +72,14 @@ TEST_F(GangHistoryOfApi, PodsOfAnEarlierRunDoNotCount) {
   Add("a", "Succeeded", "01:00:00", "job-1");
   Add("b", "Pending", "01:01:00", "job-2");
   EXPECT_TRUE(Ask().empty());
+}
+
+TEST_F(GangHistoryOfApi, OfTooManyPodsTheFirstOnesCount) {
+  Add("a", "Succeeded", "01:00:00", "job-1");
+  Add("b", "Pending", "01:00:00", "job-1");
+  Add("c", "Succeeded", "01:00:00", "job-1");
+  EXPECT_EQ(Ask(2).at(0).succeeded, 1);
+  EXPECT_EQ(Ask().at(0).succeeded, 2);
 }
 
 TEST_F(GangHistoryOfApi, ANameThatIsNoNamespaceIsNotAskedFor) {

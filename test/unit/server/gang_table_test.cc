@@ -1364,7 +1364,7 @@ TEST_F(GangTableTest, AControllerThatMakesPodsOneByOneIsNamedWithTheCure) {
   Pass(seconds(1));
   EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
             "1 pod of 3 are there; a StatefulSet makes the next pod when the one before runs: set "
-            "its podManagementPolicy to Parallel");
+            "podManagementPolicy: Parallel");
 }
 
 TEST_F(GangTableTest, GangsOfOtherConventionsArePodsLikeOthers) {

@@ -22,6 +22,7 @@
 #include "server/http/http_server.h"
 #include "server/http_options.h"
 #include "server/kube/api_pod_waker.h"
+#include "server/kube/gang_history.h"
 #include "server/kube/kubelet_refusals.h"
 #include "server/kube/paged_list.h"
 #include "server/kube/reflector.h"
@@ -71,6 +72,7 @@ TEST(StatedBounds, OfWhatIsKept) {
   EXPECT_EQ(RefusedPods::kMostPods, 4'096u);
   EXPECT_EQ(Log::kMostHeldBytes, kMiB);
   EXPECT_EQ(GangTable::kMostGangs, 16'384u);
+  EXPECT_EQ(kube::ApiGangHistory::kMostPods, 20'000);
   EXPECT_EQ(Extender::kMostOwedWakes, 65'536u);
   EXPECT_EQ(kube::ApiPodWaker::kMostWaiting, 1'024u);
   EXPECT_EQ(kube::KubeletRefusals::kMostWaiting, 200u);
