@@ -141,14 +141,15 @@ std::string SchedulerText(const SchedulerCounts& counts) {
          " in all:\n" + TableOf(rows);
 }
 
-std::string NearestText(const std::vector<NearNodeFacts>& nearest) {
+std::string NearestText(const std::vector<NearNodeFacts>& nearest, bool by_itself) {
   std::string text;
   for (const NearNodeFacts& at : nearest) {
     text += "  " + at.facts.name + ": " + at.near.lack + "\n";
     for (const WayIn& way : at.near.ways) text += "    fits " + way.text + "\n";
     text += GpusLines(at.facts, "    ");
   }
-  return text.empty() ? "" : "Nearest nodes:\n" + text;
+  if (text.empty()) return "";
+  return "Nearest nodes" + std::string(by_itself ? ", for this pod alone" : "") + ":\n" + text;
 }
 
 std::string BestText(const PodExplanation& told) {
@@ -194,7 +195,7 @@ std::string TextOf(const PodReport& report) {
   text += ClassLine(told.classes);
   if (told.placed) return text + BestText(told);
   text += ReasonsText(told) + SchedulerText(told.scheduler) + BestText(told);
-  text += NearestText(told.nearest);
+  text += NearestText(told.nearest, report.gang.has_value());
   if (told.preemption) text += "Preemption: " + told.preemption->text + "\n";
   for (const NodeAdvice& at : told.recuts) {
     text += "Recut: idle node " + at.node + " to " + at.advice.config + "\n";

@@ -130,9 +130,11 @@ func TestAJobsGangOnAFullClusterIsKnownAndStarts(t *testing.T) {
 	pod := c.podsOf(t, ofJob, "train")[0].Name
 	text := c.ask("explain", "pod", "default/"+pod)
 	wantParts(t, text, "its group default/train starts whole")
-	if strings.Contains(text, "fits when default/filler") {
+	sentence, rest, _ := strings.Cut(text, "\n")
+	if strings.Contains(sentence, "fits when default/filler") {
 		t.Errorf("one pod that ends is not enough for the gang:\n%s", text)
 	}
+	wantParts(t, rest, "Nearest nodes, for this pod alone:")
 	if waiting := metricOf(t, c.berth, `berth_gangs{state="waiting"}`); waiting != 1 {
 		t.Errorf("want one gang that waits in the metrics, got %v", waiting)
 	}

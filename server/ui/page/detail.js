@@ -106,7 +106,7 @@ function podPanel(told) {
     ]),
     told.reasons.length > 0 && !placed ? make("h3", {}, "Nodes by the first reason against each") : "",
     placed ? "" : smallTable("Reasons", ["Reason", "Nodes"], told.reasons.map(one => [one.text, one.nodes.toLocaleString("en")])),
-    nearest.length > 0 ? [make("h3", {}, "Nearest nodes"), make("ul", {}, nearest)] : "",
+    nearest.length > 0 ? [make("h3", {}, told.gang ? "Nearest nodes, for this pod alone" : "Nearest nodes"), make("ul", {}, nearest)] : "",
     told.preemption ? [make("h3", {}, "Preemption"), make("p", {}, told.preemption.text)] : "",
     best.length > 0 ? make("h3", {}, placed ? "Why this node: scores, judged now and without the pod" : "Best nodes, by score") : "",
     smallTable("Scores", ["Node", ...scorers, ""], best),

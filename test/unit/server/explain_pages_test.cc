@@ -228,7 +228,8 @@ TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
   EXPECT_EQ(told["version"], 1);
   EXPECT_EQ(told["state"], "waiting");
   EXPECT_EQ(told["sentence"],
-            "waiting: 3 of 3 pods that have to start together are there; needs room for 3 pods with 4 GPUs each, there is room for 1");
+            "waiting: 3 of 3 pods that have to start together are there; needs room for 3 pods "
+            "with 4 GPUs each, there is room for 1");
   ASSERT_EQ(told["members"].size(), 3u);
   EXPECT_EQ(told["members"][2]["pod"], "default/c");
   EXPECT_EQ(told["members"][2]["state"], "waiting");
