@@ -18,8 +18,8 @@ constexpr std::size_t kDebugAnswerBytes = std::size_t{8} << 20;
 // The server that kube-scheduler calls. The log outlives it.
 http::HttpServerOptions ServiceOptions(const ServerConfig& config, Log& log);
 
-// So many binds may be held at a time: each holds a connection, and what is left is for the filters,
-// binds and probes of others.
+// So many binds may be held at a time: each holds a connection, and what is left is for the
+// filters, binds and probes of others.
 int MostHeldBinds(const ServerConfig& config);
 
 // The server of /debug and the live page, where they have an address of their own.

@@ -95,6 +95,12 @@ void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
     roll.kinds = KindsOf(roster.waiting);
     roll.changed = roster.change;
   }
+  // Of those that come later it is not known whether they were made with those that have ended.
+  const auto is_new = [&roll](const auto& pod) { return !roll.past_of.contains(pod->id.uid); };
+  if (roll.ended > 0 && std::ranges::any_of(roster.waiting, is_new)) {
+    roll.ended = 0;
+    roll.past_members = -1;
+  }
   roll.needs = roll.says.minimum.value_or(0);
   // Minimums of roles that are not known are met for certain where all that there are start.
   if (NeedsAll(roll.says, roster.all.roles)) roll.needs = std::max(roll.needs, members);
@@ -152,7 +158,7 @@ std::set<std::string> GangTable::Unsure(Instant now) const {
     const GangRoll& roll = unit.roll;
     if (!roll.gathers || roll.waiting == 0 || now - roll.grew < gangs::kGathersWithin) continue;
     const bool is_same = roll.past_members == roll.members() && roll.past_changed == roll.changed;
-    const bool is_asked = roll.past_members >= 0;
+    const bool is_asked = roll.past_asked != Instant();
     if (is_same || (is_asked && now - roll.past_asked < gangs::kBetweenQuestions)) continue;
     namespaces.insert(roll.says.id.namespace_name);
   }
@@ -169,6 +175,9 @@ void GangTable::Learn(const std::string& namespace_name, std::span<const GangPas
     GangRoll& roll = unit.roll;
     if (roll.says.id.namespace_name != namespace_name) continue;
     roll.past_asked = now;
+    const Roster roster = RosterOf(unit, nullptr);
+    roll.past_of.clear();
+    for (const auto& pod : roster.waiting) roll.past_of.insert(pod->id.uid);
     roll.past_members = roll.members();
     roll.past_changed = roll.changed;
     const auto past = by_gang.find(roll.says.id);

@@ -76,7 +76,7 @@ void GangTable::Forget(Instant now, Duration since) {
   ForgetLocked(now, since);
 }
 
-// One that somebody else has in hand is left. Its own lock is not taken: the table's comes after it.
+// One that somebody else has in hand is left. Its own lock is not taken: the table's comes later.
 void GangTable::ForgetLocked(Instant now, Duration since) {
   std::erase_if(units_, [now, since](const auto& entry) {
     const std::int64_t over = entry.second->over_since;

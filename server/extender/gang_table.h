@@ -29,15 +29,15 @@
 // What kube-scheduler is told does not change while nothing changes, so that it does not retry
 // without pause. A bind that has to fail is answered after a second for the same reason.
 //
-// A gang is known when the watch shows its pods, or kube-scheduler asks about one. On a full cluster
-// it does not ask: its own filters leave no node.
+// A gang is known when the watch shows its pods, or kube-scheduler asks about one. On a full
+// cluster it does not ask: its own filters leave no node.
 //
 // It decides and does nothing: what follows from a call is returned as GangActions, which the
 // caller carries out without any lock. Any thread may call any function. Each gang has a lock of
 // its own, so that nobody waits for another gang; pods of no gang take none. A plan that takes long
 // (gangs::kWorkOfAFilter) is made by Look, on copied inputs and without the gang's lock, and what
-// it found is checked again as it is booked. Lock order: the gang's, then the table's, WaitingPods',
-// NodeDomains', the engine's and ClusterState's.
+// it found is checked again as it is booked. Lock order: the gang's, then the table's, then those
+// of WaitingPods, NodeDomains, the engine and ClusterState.
 #pragma once
 
 #include <atomic>

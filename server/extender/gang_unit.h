@@ -64,7 +64,8 @@ struct GangRoll {
   Instant past_asked{};
   std::int64_t past_members = -1;
   std::uint64_t past_changed = 0;
-  bool gathers = false;  // too few are there
+  std::set<std::string, std::less<>> past_of;  // by UID: `ended` were made with these
+  bool gathers = false;                        // too few are there
 
   // How many have to come beside these before it can start.
   [[nodiscard]] std::int64_t Missing(const GangCount& there) const {

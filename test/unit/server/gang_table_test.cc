@@ -1265,6 +1265,22 @@ TEST_F(GangHistoryTest, MembersThatHaveEndedWellCountAsHavingBeenThere) {
   EXPECT_EQ(bound_.size(), 2U) << "its launcher has ended before they came";
 }
 
+// They were made anew, under the names that the others had.
+TEST_F(GangHistoryTest, WhatHasEndedDoesNotCountForPodsThatComeLater) {
+  Add(ANode("n").Gpus(4));
+  Arrive(a_);
+  EXPECT_EQ(Filter(a_), kIncomplete);
+  history_.pasts = {{.gang = a_.Request().gang.id, .succeeded = 2, .ran = true}};
+  for (int i = 0; i < 3; ++i) Tick();
+  Delete(a_);
+  history_.pasts.clear();
+  Arrive(b_);
+  EXPECT_EQ(Filter(b_), kIncomplete);
+  for (int i = 0; i < 40; ++i) Tick();
+  EXPECT_EQ(history_.questions, 2);
+  EXPECT_EQ(Filter(b_), kIncomplete);
+}
+
 TEST_F(GangHistoryTest, AGangThatOnlyGathersSlowlyStaysWhole) {
   Add(ANode("n").Gpus(4));
   Arrive(a_);
