@@ -127,12 +127,15 @@ GangVerdict GangTable::Filter(Engine& engine, const std::shared_ptr<const Snapsh
 void GangTable::Notice(Instant now) {
   const std::shared_ptr<const Settings> settings = this->settings();
   const std::uint64_t changes = parts_.waiting.changes();
-  if (changes == noticed_) return;
+  if (changes == noticed_ || now < notice_again_) return;
   for (const GangId& gang : parts_.waiting.GangsSince(noticed_)) {
     const std::shared_ptr<const PodRequest> pod = parts_.waiting.AnyMember(gang);
     if (pod == nullptr || !Takes(*settings, *pod)) continue;
     const std::shared_ptr<Unit> known = UnitOf(*pod, now);
-    if (known == nullptr) return;
+    if (known == nullptr) {  // the others wait for room
+      notice_again_ = now + gangs::kCountEvery;
+      return;
+    }
     Unit& unit = *known;
     const MutexLock lock(unit.mutex);
     unit.over_since = GangUnit::kNotOver;

@@ -398,6 +398,7 @@ class GangTable {
   // Of Look, which one thread calls:
   std::size_t last_looked_ = 0;  // where the next one goes on planning
   std::uint64_t noticed_ = 0;    // WaitingPods::changes
+  Instant notice_again_{};       // there was no room for them
 };
 
 }  // namespace berth

@@ -188,3 +188,15 @@ func TestAMemberWithoutGPUsStartsWithTheOthers(t *testing.T) {
 	watched.WaitWhole(1, 30*time.Second)
 	plane.CheckGrants()
 }
+
+// A gang of a thousand pods comes together though kube-scheduler brings its pods one by one for seconds.
+func TestAGangOfAThousandIsWhole(t *testing.T) {
+	const nodes, members = 130, 1000
+	plane := startCluster(t, nodes)
+	watched := plane.WatchGangs(map[string]int{"large": members}, 0)
+	plane.CreatePods(aGang("large", members, 1, inBerthsWords)...)
+	last := time.Now()
+	watched.WaitWhole(1, 2*time.Minute)
+	t.Logf("whole %s after its last pod was created", time.Since(last))
+	plane.CheckGrants()
+}

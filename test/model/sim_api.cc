@@ -278,7 +278,7 @@ void SimApi::CheckIsOfUse(const SimPod& preemptor) {
     placed += pods_.at(uid).node.empty() || pods_.at(uid).leaving ? 0 : 1;
   }
   const int room = RoomFor(preemptor.gang, gang, gang.priority);
-  if (room >= gang.minimum - placed) return;
+  if (room >= gang.minimum - placed - static_cast<int>(gang.ended.size())) return;
   world_.Violation("evictions: in vain for " + preemptor.gang + ", which has " +
                    std::to_string(placed) + " of " + std::to_string(gang.minimum) +
                    " and room for " + std::to_string(room));
