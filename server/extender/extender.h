@@ -202,7 +202,8 @@ class Extender {
   void LookAtGangs();
   void TakeOverGangs();
   void LetGoOfGangs(const Error& why);
-  // Asks the cluster for what gangs may lack because it has ended. Blocks.
+  // Asks the cluster for what gangs may lack because it has ended: one question a call, so that
+  // what else its thread does waits for no more. Blocks.
   void LearnOfGangs();
 
   // Asks the cluster about every doubt that is overdue, but for pods whose bind is under way, and

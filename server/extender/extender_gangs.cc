@@ -118,11 +118,10 @@ void Extender::TakeOverGangs() {
 
 void Extender::LearnOfGangs() {
   if (parts_.gangs == nullptr || parts_.history == nullptr) return;
-  for (const std::string& namespace_name : parts_.gangs->Unsure(parts_.clock.Now())) {
-    const auto pasts = parts_.history->In(namespace_name);
-    if (!pasts) return;  // later
-    parts_.gangs->Learn(namespace_name, *pasts, parts_.clock.Now());
-  }
+  const auto namespace_name = parts_.gangs->Unsure(parts_.clock.Now());
+  if (!namespace_name) return;
+  const auto pasts = parts_.history->In(*namespace_name);
+  if (pasts) parts_.gangs->Learn(*namespace_name, *pasts, parts_.clock.Now());
 }
 
 void Extender::LetGoOfGangs(const Error& why) {

@@ -10,6 +10,12 @@
 
 namespace berth {
 
+NodeIndex GangTable::Offered::Find(const std::string& name) const {
+  const NodeIndex node = snapshot.names().Find(name);
+  const bool is_there = node != kNoNode && std::ranges::find(candidates, node) != candidates.end();
+  return is_there ? node : kNoNode;
+}
+
 GangVerdict GangTable::NotNow(Unit& unit, const PodRequest& pod, Reason reason) {
   unit.wait.asleep.insert_or_assign(pod.id.uid, pod.id);
   return {GangVerdict::Kind::kNotNow, kNoNode, reason};
@@ -29,16 +35,15 @@ std::string GangTable::Objection(const Settings& settings, const Unit& unit) {
 }
 
 Reason GangTable::FindPlace(Engine& engine, Unit& unit,
-                            const std::shared_ptr<const PodRequest>& pod,
-                            std::span<const NodeIndex> candidates, Instant now,
-                            GangActions& actions) {
+                            const std::shared_ptr<const PodRequest>& pod, const Offered& offered,
+                            Instant now, GangActions& actions) {
   const std::string& uid = pod->id.uid;
   const Roster roster = RosterOf(unit, pod);
   Note(unit, roster, now);
   if (unit.plan.in_the_making) return Reason::kGangNoRoom;  // and it is woken if there is
   const bool tends = IsSmall(unit) && Tend(engine, unit, roster, now, actions);
   if (tends && unit.plan.members.contains(uid)) return Reason::kFits;
-  if (unit.roll.began && TakeKeptPlace(engine, unit, pod, candidates)) return Reason::kFits;
+  if (unit.roll.began && TakeKeptPlace(engine, unit, pod, offered)) return Reason::kFits;
   if (MayGo(unit, roster, *pod, now)) {
     unit.wait.asleep.erase(uid);
     unit.roll.alone.insert(uid);
@@ -51,10 +56,8 @@ Reason GangTable::FindPlace(Engine& engine, Unit& unit,
   return PlanFor(engine, unit, roster, pod, now, actions) ? Reason::kFits : Reason::kGangNoRoom;
 }
 
-GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
-                             const std::shared_ptr<const Snapshot>& snapshot,
-                             const std::shared_ptr<const PodRequest>& pod,
-                             std::span<const NodeIndex> candidates, Instant now,
+GangVerdict GangTable::Judge(Engine& engine, Unit& unit, const Offered& offered,
+                             const std::shared_ptr<const PodRequest>& pod, Instant now,
                              GangActions& actions) {
   if (!pod->gang.minimum) {
     // What holds no GPU keeps none idle. But the object may be seen a moment after its pods.
@@ -64,7 +67,7 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
     unit.wait.again = unit.roll.since + gangs::kWaitsForGpuMembers;
     GangVerdict verdict = NotNow(unit, *pod, Reason::kGangUnknown);
     if (!pod->gang.controller.empty()) {
-      verdict.text = "the pod's " + gangs::UnseenController(pod->gang);
+      verdict.text = gangs::UnseenController(pod->gang);
     }
     return verdict;
   }
@@ -76,7 +79,7 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
     // Of the others Look makes sure: there may be thousands, and this is asked about each of them.
     if (planned == unit.plan.members.end() ||
         !PlanHolds(*parts_.state.Current(), *pod, planned->second.node)) {
-      const Reason reason = FindPlace(engine, unit, pod, candidates, now, actions);
+      const Reason reason = FindPlace(engine, unit, pod, offered, now, actions);
       if (reason != Reason::kFits) return NotNow(unit, *pod, reason);
       planned = unit.plan.members.find(uid);
       if (planned == unit.plan.members.end()) return {};
@@ -88,8 +91,8 @@ GangVerdict GangTable::Judge(Engine& engine, Unit& unit,
       unit.wait.asleep.erase(uid);
       return {};
     }
-    const NodeIndex node = snapshot->names().Find(planned->second.node);
-    if (node != kNoNode && std::ranges::find(candidates, node) != candidates.end()) {
+    const NodeIndex node = offered.Find(planned->second.node);
+    if (node != kNoNode) {
       unit.wait.asleep.erase(uid);
       return {GangVerdict::Kind::kThere, node, Reason::kFits};
     }

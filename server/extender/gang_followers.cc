@@ -19,6 +19,7 @@ void GangTable::AddFollowers(const Unit& unit, const Roster& roster, GangToPlan&
   const auto leads = [](const auto& pod) { return pod->leads; };
   const auto leader = std::ranges::find_if(roster.waiting, leads);
   if (leader == roster.waiting.end()) return;
+  if (followers > gangs::kMostFollowers) return;
   const std::int64_t missing = followers + 1 - roster.all.pods;
   for (std::int64_t i = 1; i <= missing; ++i) {
     PodRequest follower = **leader;
@@ -41,14 +42,10 @@ void GangTable::AdoptFollowers(Unit& unit, const GangToPlan& ask, const NodesByU
 
 bool GangTable::TakeKeptPlace(Engine& engine, Unit& unit,
                               const std::shared_ptr<const PodRequest>& pod,
-                              std::span<const NodeIndex> candidates) {
+                              const Offered& offered) {
   auto& places = unit.followers.places;
-  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
-  const auto is_offered = [&](const auto& place) {
-    const NodeIndex node = snapshot->names().Find(place.second);
-    return node != kNoNode && std::ranges::find(candidates, node) != candidates.end();
-  };
-  const auto place = std::ranges::find_if(places, is_offered);
+  const auto place = std::ranges::find_if(
+      places, [&offered](const auto& kept) { return offered.Find(kept.second) != kNoNode; });
   if (place == places.end()) return false;
   const auto [uid, node] = *place;
   places.erase(place);

@@ -50,8 +50,9 @@ inline constexpr Duration kLongestAbsentPause = std::chrono::minutes(10);
 // have ended: they are not watched. Again when its pods have changed, at most so often.
 inline constexpr Duration kGathersWithin = std::chrono::seconds(2);
 inline constexpr Duration kBetweenQuestions = std::chrono::seconds(30);
-// Room for pods that come when their leader runs is kept so long.
+// Room for pods that come when their leader runs is kept so long, for so many: one pod has it kept.
 inline constexpr Duration kKeepsForFollowers = std::chrono::minutes(10);
+inline constexpr int kMostFollowers = 255;
 // A gang without members may be between two lives of its pods.
 inline constexpr Duration kForgottenAfter = std::chrono::minutes(10);
 // Gangs for which nothing can be done are counted anew so often.
@@ -86,10 +87,10 @@ inline std::string Count(std::int64_t number, std::string_view one) {
   return std::to_string(number) + " " + std::string(one) + (number == 1 ? "" : "s");
 }
 
-// "Job train, which says how many pods start together, is not seen (yet)".
+// "Berth has not seen Job train yet, which says how many pods have to start together".
 inline std::string UnseenController(const Gang& gang) {
-  return gang.controller.kind + " " + gang.controller.name +
-         ", which says how many pods start together, is not seen (yet)";
+  return "Berth has not seen " + gang.controller.kind + " " + gang.controller.name +
+         " yet, which says how many pods have to start together";
 }
 
 }  // namespace berth::gangs

@@ -211,7 +211,6 @@ std::optional<GangToPlan> GangTable::LookAt(Engine& engine, Unit& unit, Instant 
   if (enough && !IsWorthATry(unit, roster, now)) return std::nullopt;
   unit.plan.checked_on = roster.snapshot;
   unit.plan.checked_members = roster.change;
-  unit.wait.objection = Objection(*settings(), unit);
   auto ask = MembersToPlan(unit, roster);
   unit.plan.in_the_making = ask.has_value() && MayHold(unit);
   unit.wait.nothing_to_do = !unit.plan.in_the_making;

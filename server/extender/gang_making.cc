@@ -35,11 +35,11 @@ bool GangTable::IsWorthATry(const Unit& unit, const Roster& roster, Instant now)
 }
 
 bool GangTable::MayHold(const Unit& unit) const {
-  const std::shared_ptr<const Settings> settings = this->settings();
-  if (!Objection(*settings, unit).empty()) return false;
-  if (settings->most_held == 0 || unit.roll.began) return true;
+  if (!unit.wait.objection.empty()) return false;
+  const std::size_t most_held = settings()->most_held;
+  if (most_held == 0 || unit.roll.began) return true;
   const std::int64_t needed = unit.roll.needs - unit.roll.bound;
-  return std::cmp_less_equal(promised_ - unit.plan.promised + needed, settings->most_held);
+  return std::cmp_less_equal(promised_ - unit.plan.promised + needed, most_held);
 }
 
 void GangTable::Promise(Unit& unit) {

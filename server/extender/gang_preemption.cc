@@ -31,14 +31,6 @@ bool HasLeaving(const Snapshot& snapshot, const std::string& name) {
                                                  [](const auto& held) { return held->leaving; });
 }
 
-// Whether the node of that name is one of the candidates.
-auto AmongThem(const Snapshot& snapshot, std::span<const NodeIndex> candidates) {
-  return [&snapshot, candidates](const std::string& name) {
-    const NodeIndex node = snapshot.names().Find(name);
-    return node != kNoNode && std::ranges::find(candidates, node) != candidates.end();
-  };
-}
-
 }  // namespace
 
 GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
@@ -62,34 +54,36 @@ GangVerdict GangTable::Preempt(Engine& engine, const std::shared_ptr<const Snaps
   if (!is_enough || !MayPlan(unit)) return nowhere;
   if (!unit.clearing.nominated.empty()) KeepWhatIsFree(engine, unit, roster);
   PlanToClear(engine, unit, roster, limits, now);
-  const auto is_asked = AmongThem(*snapshot, candidates);
-  MoveToAsked(unit, roster, pod, is_asked);
+  const Offered offered{*snapshot, candidates};
+  MoveToAsked(unit, roster, pod, offered);
   const NodesByUid& nodes = unit.clearing.nodes.to_clear;
   const auto own = nodes.find(pod.id.uid);
   if (own == nodes.end() || unit.clearing.kept.contains(pod.id.uid)) return nowhere;
-  if (!is_asked(own->second)) return nowhere;
+  const NodeIndex node = offered.Find(own->second);
+  if (node == kNoNode) return nowhere;
   unit.clearing.nominated.insert(pod.id.uid);
   unit.clearing.nominated_at = now;
   KeepWhatIsFree(engine, unit, roster);
-  return {GangVerdict::Kind::kThere, snapshot->names().Find(own->second), Reason::kFits};
+  return {GangVerdict::Kind::kThere, node, Reason::kFits};
 }
 
 // kube-scheduler asks about some nodes of a large cluster. Pods that ask for the same may change
 // places, until others are evicted for one of them: kube-scheduler counts it as nominated to its
 // node then, and would evict for the second one beside it.
 void GangTable::MoveToAsked(Unit& unit, const Roster& roster, const PodRequest& pod,
-                            const std::function<bool(const std::string& node)>& is_asked) {
+                            const Offered& offered) {
   NodesByUid& nodes = unit.clearing.nodes.to_clear;
   const auto may_move = [&unit](const std::string& uid) {
     return !unit.clearing.kept.contains(uid) && !unit.clearing.nominated.contains(uid) &&
            !unit.clearing.told.contains(uid);
   };
   const auto own = nodes.find(pod.id.uid);
-  if (own == nodes.end() || is_asked(own->second) || !may_move(pod.id.uid)) return;
+  if (own == nodes.end() || !may_move(pod.id.uid)) return;
+  if (offered.Find(own->second) != kNoNode) return;
   for (const auto& member : roster.waiting) {
     const auto other = nodes.find(member->id.uid);
     if (other == nodes.end() || !may_move(member->id.uid)) continue;
-    if (!is_asked(other->second) || !AskForTheSame(*member, pod)) continue;
+    if (offered.Find(other->second) == kNoNode || !AskForTheSame(*member, pod)) continue;
     std::swap(own->second, other->second);
     return;
   }
@@ -133,11 +127,11 @@ GangVerdict GangTable::FilterWithoutOthers(Engine& engine,
   const std::string& uid = pod.id.uid;
   if (unit.clearing.told.contains(uid)) unit.clearing.told.clear();  // it asks about all anew
   PlanToClear(engine, unit, roster, limits, now);
-  const auto is_asked = AmongThem(*snapshot, candidates);
-  MoveToAsked(unit, roster, pod, is_asked);
+  const Offered offered{*snapshot, candidates};
+  MoveToAsked(unit, roster, pod, offered);
   const std::string* const own = unit.clearing.nodes.NodeOf(uid);
-  if (own == nullptr || !is_asked(*own)) return nowhere;
-  const NodeIndex node = snapshot->names().Find(*own);
+  const NodeIndex node = own == nullptr ? kNoNode : offered.Find(*own);
+  if (node == kNoNode) return nowhere;
   if (!MayTell(unit, roster, pod, snapshot->node(node))) return nowhere;
   unit.clearing.told.insert(uid);
   if (std::ssize(unit.clearing.told) >= needed) {

@@ -109,6 +109,7 @@ void GangTable::Note(Unit& unit, const Roster& roster, Instant now) {
     roll.needs = std::max<std::int64_t>(roll.needs - roll.ended, 1);
   }
   roll.gathers = roll.Missing(roster.all) > 0;
+  unit.wait.objection = Objection(*settings(), unit);
 }
 
 GangTable::Roster GangTable::Count(Unit& unit, Instant now) {
@@ -150,8 +151,9 @@ bool GangTable::MayGo(const Unit& unit, const Roster& roster, const PodRequest& 
   return roll.ran && gathers && now - roll.grew >= gangs::kRemnantAfter;
 }
 
-std::set<std::string> GangTable::Unsure(Instant now) const {
-  std::set<std::string> namespaces;
+std::optional<std::string> GangTable::Unsure(Instant now) const {
+  std::optional<std::string> longest;
+  Instant asked = now;
   for (const std::shared_ptr<Unit>& known : Units()) {
     const Unit& unit = *known;
     const MutexLock lock(unit.mutex);
@@ -160,9 +162,11 @@ std::set<std::string> GangTable::Unsure(Instant now) const {
     const bool is_same = roll.past_members == roll.members() && roll.past_changed == roll.changed;
     const bool is_asked = roll.past_asked != Instant();
     if (is_same || (is_asked && now - roll.past_asked < gangs::kBetweenQuestions)) continue;
-    namespaces.insert(roll.says.id.namespace_name);
+    if (roll.past_asked >= asked) continue;
+    asked = roll.past_asked;
+    longest = roll.says.id.namespace_name;
   }
-  return namespaces;
+  return longest;
 }
 
 void GangTable::Learn(const std::string& namespace_name, std::span<const GangPast> pasts,

@@ -113,14 +113,11 @@ GangVerdict GangTable::Filter(Engine& engine, const std::shared_ptr<const Snapsh
                 std::to_string(*other)};
   }
   Heed(unit, pod);
-  GangVerdict verdict = Judge(engine, unit, snapshot, std::make_shared<const PodRequest>(pod),
-                              candidates, now, actions);
-  if (verdict.reason != Reason::kGangNoRoom) return verdict;
-  unit.wait.objection = Objection(*settings, unit);
-  if (!unit.wait.objection.empty()) {
-    verdict.reason = Reason::kPodRefused;
-    verdict.text = "the pod's group " + pod.gang.id.full_name() + ": " + unit.wait.objection;
-  }
+  GangVerdict verdict = Judge(engine, unit, {*snapshot, candidates},
+                              std::make_shared<const PodRequest>(pod), now, actions);
+  if (verdict.reason != Reason::kGangNoRoom || unit.wait.objection.empty()) return verdict;
+  verdict.reason = Reason::kPodRefused;
+  verdict.text = "the pod's group " + pod.gang.id.full_name() + ": " + unit.wait.objection;
   return verdict;
 }
 

@@ -175,8 +175,9 @@ class GangTable {
   // and nothing is held until TakeOver.
   void LetGo(const Error& why, GangActions& actions) BERTH_EXCLUDES(mutex_);
 
-  // The namespaces of gangs that lack pods which may have ended: GangHistory knows / what it knows.
-  [[nodiscard]] std::set<std::string> Unsure(Instant now) const BERTH_EXCLUDES(mutex_);
+  // A namespace whose gangs lack pods which may have ended, of several the one that was not asked
+  // about for longest: GangHistory knows / what it knows.
+  [[nodiscard]] std::optional<std::string> Unsure(Instant now) const BERTH_EXCLUDES(mutex_);
   void Learn(const std::string& namespace_name, std::span<const GangPast> pasts, Instant now)
       BERTH_EXCLUDES(mutex_);
 
@@ -195,6 +196,14 @@ class GangTable {
     GangCount all;                     // `placed` and `waiting`
     bool gpus_bound = false;           // one of these has GPUs, and is bound
     std::unordered_set<std::string_view> uids = {};  // of `waiting`
+  };
+
+  // The nodes that a question offers. References: they outlive it.
+  struct Offered {
+    const Snapshot& snapshot;
+    std::span<const NodeIndex> candidates;
+    // kNoNode: the node of that name is none of them.
+    [[nodiscard]] NodeIndex Find(const std::string& name) const;
   };
 
   [[nodiscard]] std::shared_ptr<const Settings> settings() const BERTH_EXCLUDES(mutex_);
@@ -230,11 +239,10 @@ class GangTable {
   // --- filter (gang_filter.cc)
   // Sees to it that the pod is in a plan: kFits, and it is, or it goes alone; else why not.
   Reason FindPlace(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
-                   std::span<const NodeIndex> candidates, Instant now, GangActions& actions)
+                   const Offered& offered, Instant now, GangActions& actions)
       BERTH_REQUIRES(unit.mutex);
-  GangVerdict Judge(Engine& engine, Unit& unit, const std::shared_ptr<const Snapshot>& snapshot,
-                    const std::shared_ptr<const PodRequest>& pod,
-                    std::span<const NodeIndex> candidates, Instant now, GangActions& actions)
+  GangVerdict Judge(Engine& engine, Unit& unit, const Offered& offered,
+                    const std::shared_ptr<const PodRequest>& pod, Instant now, GangActions& actions)
       BERTH_REQUIRES(unit.mutex);
   static GangVerdict NotNow(Unit& unit, const PodRequest& pod, Reason reason)
       BERTH_REQUIRES(unit.mutex);
@@ -267,7 +275,7 @@ class GangTable {
                              Instant now) BERTH_REQUIRES(unit.mutex);
   // A follower has come: it gets one of the places that are kept. False: there is none for it.
   bool TakeKeptPlace(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
-                     std::span<const NodeIndex> candidates) BERTH_REQUIRES(unit.mutex);
+                     const Offered& offered) BERTH_REQUIRES(unit.mutex);
   // Nobody needs the places any more, or not within time.
   void TendFollowers(Unit& unit, Instant now) BERTH_REQUIRES(unit.mutex);
   void DropFollowers(Unit& unit) BERTH_REQUIRES(unit.mutex);
@@ -299,8 +307,7 @@ class GangTable {
   // The pod changes places of that plan with one like it whose node is asked about, if its own is
   // not, and both may move.
   static void MoveToAsked(Unit& unit, const Roster& roster, const PodRequest& pod,
-                          const std::function<bool(const std::string& node)>& is_asked)
-      BERTH_REQUIRES(unit.mutex);
+                          const Offered& offered) BERTH_REQUIRES(unit.mutex);
   // Whether kube-scheduler may be told that the pod goes there once others are evicted.
   [[nodiscard]] static bool MayTell(const Unit& unit, const Roster& roster, const PodRequest& pod,
                                     const Node& node) BERTH_REQUIRES(unit.mutex);

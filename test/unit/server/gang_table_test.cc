@@ -1210,12 +1210,14 @@ class SaidHistory final : public GangHistory {
  public:
   Result<std::vector<GangPast>> In(const std::string& namespace_name) override {
     ++questions;
+    asked.push_back(namespace_name);
     if (!reachable) return Fail(Errc::kUnavailable, "no answer");
     return namespace_name == "default" ? pasts : std::vector<GangPast>();
   }
   std::vector<GangPast> pasts;
   bool reachable = true;
   int questions = 0;
+  Names asked;
 };
 
 // With what the cluster has of pods that have ended.
@@ -1279,6 +1281,38 @@ TEST_F(GangHistoryTest, WhatHasEndedDoesNotCountForPodsThatComeLater) {
   for (int i = 0; i < 40; ++i) Tick();
   EXPECT_EQ(history_.questions, 2);
   EXPECT_EQ(Filter(b_), kIncomplete);
+}
+
+// A tenant may have gangs in any number of namespaces: what else goes on waits for one question.
+TEST_F(GangHistoryTest, OneNamespaceIsAskedAboutAtATimeAndEachInItsTurn) {
+  for (int i = 0; i < 5; ++i) {
+    PodRequest pod = Member("p" + std::to_string(i)).Request();
+    pod.gang.id.namespace_name = pod.id.namespace_name = "ns" + std::to_string(i);
+    waiting_.Put({.pod = std::make_shared<const PodRequest>(pod)});
+  }
+  Pass(milliseconds(100));
+  Pass(seconds(2));
+  for (int i = 1; i <= 8; ++i) {
+    Tick();
+    EXPECT_EQ(history_.questions, std::min(i, 5));
+  }
+  EXPECT_EQ(std::set<std::string>(history_.asked.begin(), history_.asked.end()).size(), 5U);
+}
+
+// The watches of pods and of their controllers are two.
+TEST_F(GangTableTest, ALauncherWaitsForTheObjectThatSaysHowManyTheyAre) {
+  Add(ANode("n").Gpus(2));
+  PodRequest launcher = APod("launcher").Cpu(1).Gang("berth:default/mpi.uid").Request();
+  launcher.gang.minimum.reset();
+  launcher.gang.object = Gang::Object::kMissing;
+  launcher.gang.controller = {.kind = "JobSet", .name = "mpi", .uid = "uid", .asked = true};
+  const std::vector<NodeIndex> candidates = {0};
+  const auto filter = [&] { return extender_.Filter(extender_.Now(), launcher, candidates); };
+  EXPECT_EQ(filter().nowhere,
+            "Berth has not seen JobSet mpi yet, which says how many pods have to start together");
+  Pass(seconds(10));
+  EXPECT_EQ(waker_.names, Names{"launcher"});
+  EXPECT_TRUE(filter().fits) << "it keeps no GPU idle";
 }
 
 TEST_F(GangHistoryTest, AGangThatOnlyGathersSlowlyStaysWhole) {
@@ -1351,6 +1385,21 @@ TEST_F(LedGangTest, RoomForFollowersThatDoNotComeIsGivenBack) {
   EXPECT_EQ(Free("n"), 2000);
   Arrive(w1_);
   EXPECT_EQ(Filter(w1_), "n") << "as any pod";
+}
+
+// One pod with an annotation would else keep all that is idle.
+TEST_F(LedGangTest, NoRoomIsKeptForMoreFollowersThanThereMayBe) {
+  for (int i = 0; i < 40; ++i) Add(ANode("n" + std::to_string(i)).Gpus(8));
+  APod leader = Member("leader", "llm").GangSize(1).Followers(256, true);
+  Arrive(leader);
+  Place(leader);
+  EXPECT_EQ(AnswerTo("leader"), "bound");
+  EXPECT_EQ(state_.Everything().pods.size(), 1U);
+  leader = Member("leader", "other").GangSize(1).Followers(255, true);
+  leader.Uid("uid-other");
+  Arrive(leader);
+  Place(leader);
+  EXPECT_EQ(state_.Everything().pods.size(), 1U + 256U);
 }
 
 TEST_F(LedGangTest, RoomForFollowersGoesWithTheirLeader) {
