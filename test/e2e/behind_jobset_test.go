@@ -56,14 +56,7 @@ spec:
 }
 
 // byAttempt tells the attempts of JobSets of so many pods apart.
-func byAttempt(size int) func(*v1.Pod) (string, int) {
-	return func(pod *v1.Pod) (string, int) {
-		if pod.Labels[ofJobSet] == "" {
-			return "", 0
-		}
-		return pod.Labels[ofJobSet] + ", attempt " + pod.Labels[ofAttempt], size
-	}
-}
+func byAttempt(size int) func(*v1.Pod) (string, int) { return byLabels(size, ofJobSet, ofAttempt) }
 
 // A driver holds no GPU and is made some milliseconds before its workers.
 func TestBehindJobSetADriverWaitsForItsWorkers(t *testing.T) {

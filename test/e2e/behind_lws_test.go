@@ -35,14 +35,7 @@ spec:
 `, name, groups, startup, size)
 }
 
-func byLWSGroup(size int) func(*v1.Pod) (string, int) {
-	return func(pod *v1.Pod) (string, int) {
-		if pod.Labels[ofLWS] == "" {
-			return "", 0
-		}
-		return pod.Labels[ofLWS] + "/" + pod.Labels[ofLWSGroup], size
-	}
-}
+func byLWSGroup(size int) func(*v1.Pod) (string, int) { return byLabels(size, ofLWS, ofLWSGroup) }
 
 // There is room for one group and a half: one starts, and the other holds nothing of the rest, whoever makes its pods
 // when.

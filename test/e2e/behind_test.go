@@ -5,6 +5,8 @@ package e2e
 import (
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
+
 	"berth.dev/e2e/harness"
 )
 
@@ -41,6 +43,16 @@ func startBehind(t *testing.T, nodes int, controllers ...harness.Controller) con
 		c.StartController(controller)
 	}
 	return c
+}
+
+// byLabels tells gangs of so many pods apart by two labels; a pod without the first is of none.
+func byLabels(size int, first, second string) func(*v1.Pod) (string, int) {
+	return func(pod *v1.Pod) (string, int) {
+		if pod.Labels[first] == "" {
+			return "", 0
+		}
+		return pod.Labels[first] + "/" + pod.Labels[second], size
+	}
 }
 
 // Volcano's PodGroup, as far as its users write it.
