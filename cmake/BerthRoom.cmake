@@ -1,6 +1,7 @@
-# berth_room(NAME name SOURCES ... HEADERS ... [PUBLIC ...] [PRIVATE ...])
+# berth_room(NAME name [GENERATED source ...] [PUBLIC ...] [PRIVATE ...])
 #
-# One room of the house: a static library berth_<name> with the alias berth::<name>. Headers without a source file
+# One room of the house: a static library berth_<name> with the alias berth::<name>, of all sources of this folder and
+# of its sub-folders, and of those that the build writes (GENERATED). Headers without a source file
 # form the header set `alone`: the target all_verify_interface_header_sets compiles each by itself. Every other header
 # is the first include of its source file (test/arch checks it), which proves the same.
 
@@ -55,10 +56,23 @@ function(berth_combine target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
+# berth_sources(VARIABLE folder ...)
+#
+# Every C++ source of the folders and of their sub-folders, in a fixed order, but for main.cc: a file that is added, moved
+# or removed needs no line anywhere.
+function(berth_sources variable)
+  list(TRANSFORM ARGN APPEND "/*.cc" OUTPUT_VARIABLE patterns)
+  file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
+  list(FILTER sources EXCLUDE REGEX "(^|/)main\\.cc$")
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
 function(berth_room)
-  cmake_parse_arguments(ROOM "" "NAME" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ROOM "" "NAME" "GENERATED;PUBLIC;PRIVATE" ${ARGN})
+  berth_sources(ROOM_SOURCES .)
+  file(GLOB_RECURSE ROOM_HEADERS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.h)
   set(target berth_${ROOM_NAME})
-  add_library(${target} STATIC ${ROOM_SOURCES})
+  add_library(${target} STATIC ${ROOM_SOURCES} ${ROOM_GENERATED})
   add_library(berth::${ROOM_NAME} ALIAS ${target})
   berth_combine(${target})
   set(with_source ${ROOM_HEADERS})

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "config/config.h"
-#include "scoring/engine.h"
+#include "scoring/engine/engine.h"
 #include "scoring/waste/learned_mix.h"
 
 namespace berth {

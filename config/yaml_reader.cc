@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
-#include "cluster/quantity.h"
+#include "cluster/values/quantity.h"
 
 namespace berth {
 

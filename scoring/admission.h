@@ -7,9 +7,9 @@
 // check.
 #pragma once
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/node/node.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/reason.h"
 
 namespace berth {

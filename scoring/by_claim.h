@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // By claim: GPUs that kube-scheduler gives a pod by a ResourceClaim (DRA), because a DeviceClass
-// has the name of the resource that the pod asks for (cluster/device_classes.h). It does so on
+// has the name of the resource that the pod asks for (cluster/claims/device_classes.h). It does so on
 // nodes that have none of that resource in their allocatable. It has looked at their devices before
 // it asks Berth, which does not know them: Berth refuses no such node for its GPUs, reserves none
 // there, and ranks it behind those that it can judge.
@@ -10,9 +10,9 @@
 // those whose group requires a topology domain.
 #pragma once
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/node/node.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/reason.h"
 
 namespace berth {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "cluster/node.h"
+#include "cluster/node/node.h"
 #include "scoring/waste/gpu_state.h"
 
 namespace berth {

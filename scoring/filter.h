@@ -3,8 +3,8 @@
 // Filter: can this node take a pod of this shape?
 #pragma once
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/reason.h"
 
 namespace berth {

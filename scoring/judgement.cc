@@ -8,8 +8,8 @@
 
 #include "scoring/admission.h"
 #include "scoring/by_claim.h"
+#include "scoring/devices/link_report.h"
 #include "scoring/groups/group_rails.h"
-#include "scoring/link_report.h"
 #include "scoring/registry.h"
 
 namespace berth {

@@ -25,10 +25,10 @@
 #include <string>
 #include <vector>
 
-#include "cluster/placement.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
-#include "scoring/engine.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/engine/engine.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/lighter_victims.h"
 #include "scoring/node_guard.h"

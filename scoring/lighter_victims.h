@@ -26,8 +26,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/victims.h"
 
 namespace berth {

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/node/node.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth {
 

@@ -15,8 +15,8 @@
 
 #include <optional>
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/scorer.h"
 
 namespace berth {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/scorer.h"
 #include "scoring/waste/fleet.h"
 #include "scoring/waste/request_mix.h"

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth {
 

@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cluster/disruption_budgets.h"
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/groups/disruption_budgets.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/reason.h"
 
 namespace berth {

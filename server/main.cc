@@ -14,11 +14,11 @@
 #include "scoring/explain/node_edits.h"
 #include "scoring/explain/pool_growth.h"
 #include "server/cli/command_line.h"
-#include "server/config_command.h"
-#include "server/explain_command.h"
-#include "server/plan_command.h"
-#include "server/serve.h"
-#include "server/topology_command.h"
+#include "server/commands/config_command.h"
+#include "server/commands/explain_command.h"
+#include "server/commands/plan_command.h"
+#include "server/commands/topology_command.h"
+#include "server/service/serve.h"
 
 namespace berth {
 namespace {

@@ -16,9 +16,9 @@ struct TrialOptions {
   std::string berth;  // the program
   int members = 64;   // of one GPU each
   Duration binding = std::chrono::milliseconds(10);
-  int at_a_time = 128;                            // Bindings that berth makes (server/serve.cc)
-  Duration cycle{};                               // of the scheduler, see SmallScheduler
-  std::chrono::seconds hold{50};                  // gangs.holdSeconds
+  int at_a_time = 128;            // Bindings that berth makes (server/service/serve.cc)
+  Duration cycle{};               // of the scheduler, see SmallScheduler
+  std::chrono::seconds hold{50};  // gangs.holdSeconds
   Duration arrival = std::chrono::seconds(1);     // of all members, one after the other
   Duration patience = std::chrono::seconds(150);  // after what the Bindings have to take
   std::uint64_t seed = 1;

@@ -12,14 +12,14 @@
 #include "base/clock.h"
 #include "bench/kube/fake_api_server.h"
 #include "bench/kube/measuring_sink.h"
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "config/config.h"
 #include "server/dialects/registry.h"
-#include "server/kube/cluster_sync.h"
-#include "server/kube/http_api_client.h"
-#include "server/kube/reflector.h"
-#include "server/wire/node_json.h"
-#include "server/wire/pod_rules.h"
+#include "server/kube/client/http_api_client.h"
+#include "server/kube/watch/cluster_sync.h"
+#include "server/kube/watch/reflector.h"
+#include "server/wire/node/node_json.h"
+#include "server/wire/pod/pod_rules.h"
 
 namespace berth::kube_bench {
 namespace {

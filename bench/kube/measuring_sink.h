@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/padded_text.h"
-#include "server/kube/reflector.h"
+#include "server/kube/watch/reflector.h"
 
 namespace berth::kube_bench {
 

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "bench/replay/text.h"
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "config/config.h"
 #include "config/policy.h"
 #include "scoring/waste/learned_mix.h"
@@ -16,7 +16,7 @@
 #include "server/extender/embedded_cluster.h"
 #include "server/extender/extender.h"
 #include "server/http/http_server.h"
-#include "server/routes.h"
+#include "server/service/routes.h"
 #include "server/telemetry/decision_recorder.h"
 
 namespace berth::load {

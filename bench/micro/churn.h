@@ -18,8 +18,8 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "cluster/cluster_state.h"
-#include "scoring/engine.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/engine/engine.h"
 #include "scoring/registry.h"
 
 namespace berth::micro {

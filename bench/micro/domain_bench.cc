@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/node_domains.h"
+#include "cluster/state/node_domains.h"
 #include "scoring/groups/group_domains.h"
 #include "scoring/groups/pod_room.h"
 #include "topology/domains/domain_choice.h"

@@ -13,8 +13,8 @@
 #include "bench/replay/oracle_mix.h"
 #include "bench/replay/replay.h"
 #include "bench/replay/workload.h"
-#include "cluster/cluster_state.h"
-#include "scoring/engine.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/engine/engine.h"
 #include "scoring/registry.h"
 
 namespace berth {

@@ -10,9 +10,9 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "cluster/cluster_state.h"
-#include "cluster/link_library.h"
-#include "cluster/node_domains.h"
+#include "cluster/node/link_library.h"
+#include "cluster/state/cluster_state.h"
+#include "cluster/state/node_domains.h"
 #include "scoring/explain/explain_pod.h"
 #include "scoring/registry.h"
 #include "topology/links/topo_text.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/node_domains.h"
-#include "cluster/transaction.h"
+#include "cluster/state/node_domains.h"
+#include "cluster/state/transaction.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/registry.h"
 

@@ -14,9 +14,9 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "cluster/cluster_state.h"
-#include "cluster/link_library.h"
-#include "scoring/engine.h"
+#include "cluster/node/link_library.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/engine/engine.h"
 #include "scoring/registry.h"
 
 namespace berth {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "scoring/victims.h"
 
 namespace berth {

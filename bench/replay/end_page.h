@@ -11,8 +11,8 @@
 #include "bench/replay/pod_table.h"
 #include "bench/replay/time/stream.h"
 #include "bench/replay/trace.h"
-#include "cluster/snapshot.h"
-#include "server/wire/live_json.h"
+#include "cluster/state/snapshot.h"
+#include "server/why/live_json.h"
 
 namespace berth::replay {
 

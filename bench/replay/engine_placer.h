@@ -15,9 +15,9 @@
 #include "base/random.h"
 #include "bench/replay/policy.h"
 #include "bench/replay/replay.h"
-#include "cluster/cluster_state.h"
-#include "cluster/node_domains.h"
-#include "scoring/engine.h"
+#include "cluster/state/cluster_state.h"
+#include "cluster/state/node_domains.h"
+#include "scoring/engine/engine.h"
 #include "scoring/judgement.h"
 
 namespace berth::replay {

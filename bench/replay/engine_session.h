@@ -14,7 +14,7 @@
 #include "bench/replay/engine_placer.h"
 #include "bench/replay/policy.h"
 #include "bench/replay/workload.h"
-#include "scoring/engine.h"
+#include "scoring/engine/engine.h"
 #include "scoring/profile.h"
 
 namespace berth::replay {

@@ -20,7 +20,7 @@
 #include "bench/replay/arrivals.h"
 #include "bench/replay/time/stream.h"
 #include "bench/replay/trace.h"
-#include "cluster/placement.h"
+#include "cluster/values/placement.h"
 
 namespace berth::replay {
 

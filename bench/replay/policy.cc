@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "config/load.h"
 #include "scoring/registry.h"
-#include "server/wire/pod_class.h"
+#include "server/wire/pod/pod_class.h"
 
 namespace berth::replay {
 

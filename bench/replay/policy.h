@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/node_wishes.h"
+#include "cluster/values/node_wishes.h"
 #include "config/config.h"
 #include "scoring/profile.h"
 #include "scoring/waste/learned_mix.h"

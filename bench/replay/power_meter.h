@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 
 namespace berth::replay {
 

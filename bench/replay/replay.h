@@ -17,10 +17,10 @@
 #include "bench/replay/pod_table.h"
 #include "bench/replay/trace.h"
 #include "bench/replay/workload.h"
-#include "cluster/cluster_event.h"
-#include "cluster/placement.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/cluster_event.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth::replay {
 

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "bench/replay/report.h"
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "config/print.h"
-#include "server/wire/cluster_file.h"
+#include "server/wire/file/cluster_file.h"
 
 namespace berth::replay {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/node.h"
+#include "cluster/node/node.h"
 #include "config/config.h"
 
 namespace berth::replay {

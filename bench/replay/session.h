@@ -18,7 +18,7 @@
 #include "bench/replay/time/simulation.h"
 #include "bench/replay/time/stream.h"
 #include "bench/replay/workload.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 
 namespace berth::replay {
 

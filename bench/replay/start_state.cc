@@ -8,10 +8,10 @@
 
 #include "base/text.h"
 #include "bench/replay/csv.h"
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "config/config.h"
 #include "server/dialects/registry.h"
-#include "server/wire/cluster_file.h"
+#include "server/wire/file/cluster_file.h"
 
 namespace berth::replay {
 namespace {

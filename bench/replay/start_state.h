@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // StartState: a cluster as it is, with the pods that are on it, for a trace to arrive on: a file
-// that `berth serve --cluster` takes (server/wire/cluster_file.h).
+// that `berth serve --cluster` takes (server/wire/file/cluster_file.h).
 //
 // The pods that are there stay to the end. So what is free at the start is what the replay is
 // about: it is the capacity of which loads, arrivals and results are parts. Nodes that are not
@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "bench/replay/trace.h"
-#include "cluster/cluster_event.h"
+#include "cluster/state/cluster_event.h"
 
 namespace berth::replay {
 

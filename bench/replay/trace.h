@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth::replay {
 

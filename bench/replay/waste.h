@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "bench/replay/trace.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 
 namespace berth::replay {
 

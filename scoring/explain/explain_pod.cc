@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cluster/mig_use.h"
+#include "cluster/node/mig_use.h"
 #include "scoring/admission.h"
 #include "scoring/by_claim.h"
 

@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "cluster/pod_record.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
-#include "scoring/engine.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_record.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/engine/engine.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/near_nodes.h"
 #include "scoring/explain/node_report.h"

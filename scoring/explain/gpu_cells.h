@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cluster/node.h"
+#include "cluster/node/node.h"
 
 namespace berth {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/explain/gpu_cells.h"
 #include "scoring/groups/pod_room.h"
 

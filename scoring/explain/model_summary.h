@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/snapshot.h"
-#include "cluster/version_needs.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/version_needs.h"
 
 namespace berth {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "scoring/admission.h"
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/explain/needs.h"
 #include "scoring/explain/node_report.h"
 #include "scoring/registry.h"

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/judgement.h"
 #include "scoring/reason.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 
 namespace berth {
 

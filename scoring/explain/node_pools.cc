@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "cluster/labels.h"
+#include "cluster/values/labels.h"
 #include "topology/machine_types.h"
 
 namespace berth {

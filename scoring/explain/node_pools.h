@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 
 namespace berth {
 

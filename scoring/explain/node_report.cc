@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "cluster/mig_use.h"
-#include "scoring/device_picker.h"
-#include "scoring/link_report.h"
+#include "cluster/node/mig_use.h"
+#include "scoring/devices/device_picker.h"
+#include "scoring/devices/link_report.h"
 
 namespace berth {
 namespace {

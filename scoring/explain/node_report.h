@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/reason.h"
 
 namespace berth {

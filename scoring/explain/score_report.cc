@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "scoring/behind.h"
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
+#include "scoring/engine/behind.h"
 
 namespace berth {
 namespace {

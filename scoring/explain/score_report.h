@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cluster/placement.h"
-#include "cluster/snapshot.h"
-#include "scoring/engine.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/placement.h"
+#include "scoring/engine/engine.h"
 
 namespace berth {
 

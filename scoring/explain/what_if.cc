@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "cluster/node_domains.h"
-#include "cluster/transaction.h"
+#include "cluster/state/node_domains.h"
+#include "cluster/state/transaction.h"
 #include "scoring/gangs/gang_class.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_ranks.h"

@@ -26,10 +26,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/placement.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
-#include "scoring/engine.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/engine/engine.h"
 #include "scoring/explain/explain_pod.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/node_edits.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/mig/mig_plan.h"
 #include "topology/gpu_vendor.h"
 

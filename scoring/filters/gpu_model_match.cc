@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 
 namespace berth {
 

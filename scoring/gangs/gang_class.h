@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_room.h"
 

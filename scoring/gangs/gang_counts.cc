@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
 
 namespace berth {

@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/gangs/gang_class.h"
 #include "scoring/scorer.h"
 

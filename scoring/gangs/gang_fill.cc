@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/scorers/workload_fit.h"
 
 namespace berth {

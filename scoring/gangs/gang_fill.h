@@ -16,11 +16,11 @@
 #include <span>
 #include <vector>
 
-#include "cluster/transaction.h"
-#include "scoring/engine.h"
+#include "cluster/state/transaction.h"
+#include "scoring/engine/engine.h"
+#include "scoring/engine/plan_table.h"
 #include "scoring/gangs/gang_class.h"
 #include "scoring/gangs/gang_ranks.h"
-#include "scoring/plan_table.h"
 #include "topology/domains/domain_tree.h"
 
 namespace berth {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "cluster/transaction.h"
+#include "cluster/state/transaction.h"
 #include "scoring/admission.h"
 #include "scoring/gangs/gang_class.h"
 #include "scoring/gangs/gang_counts.h"

@@ -27,10 +27,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/placement.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
-#include "scoring/engine.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/engine/engine.h"
 #include "scoring/gangs/gang_room.h"
 #include "scoring/groups/group_domains.h"
 #include "topology/domains/domain_tree.h"

@@ -13,8 +13,8 @@
 #include <utility>
 #include <variant>
 
-#include "cluster/labels.h"
-#include "scoring/device_picker.h"
+#include "cluster/values/labels.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/groups/group_rails.h"
 #include "topology/links/rail_alignment.h"
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/gangs/gang_class.h"
 #include "scoring/gangs/gang_plan.h"
 #include "topology/domains/domain_tree.h"

@@ -21,9 +21,9 @@
 #include <string>
 #include <vector>
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/node/node.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/reason.h"
 #include "topology/domains/domain_tree.h"
 

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "scoring/device_picker.h"
-#include "scoring/neighbours.h"
+#include "scoring/devices/device_picker.h"
+#include "scoring/devices/neighbours.h"
 #include "topology/links/rail_alignment.h"
 
 namespace berth {

@@ -8,10 +8,10 @@
 // Pure functions.
 #pragma once
 
-#include "cluster/node.h"
-#include "cluster/placement.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/node/node.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/groups/group_domains.h"
 #include "topology/domains/domain_tree.h"
 #include "topology/gpu_mask.h"

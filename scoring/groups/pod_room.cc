@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/mig/mig_plan.h"
 #include "scoring/registry.h"
 

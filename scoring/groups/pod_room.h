@@ -3,8 +3,8 @@
 // How many pods of one shape fit a node. Pure function.
 #pragma once
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth {
 

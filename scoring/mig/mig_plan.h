@@ -22,8 +22,8 @@
 #include <optional>
 #include <vector>
 
-#include "cluster/mig_use.h"
-#include "cluster/node.h"
+#include "cluster/node/mig_use.h"
+#include "cluster/node/node.h"
 #include "scoring/reason.h"
 
 namespace berth {

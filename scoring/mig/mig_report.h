@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "cluster/mig_offers.h"
-#include "cluster/snapshot.h"
+#include "cluster/claims/mig_offers.h"
+#include "cluster/state/snapshot.h"
 
 namespace berth {
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/mig/repartition_advice.h"
 
 namespace berth {

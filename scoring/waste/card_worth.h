@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "cluster/pod_request.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/waste/gpu_state.h"
 
 namespace berth {

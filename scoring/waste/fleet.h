@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/waste/card_worth.h"
 #include "scoring/waste/gpu_state.h"
 

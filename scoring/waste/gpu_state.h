@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "cluster/node.h"
+#include "cluster/node/node.h"
 #include "scoring/scorer.h"
 
 namespace berth {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/waste/request_mix.h"
 
 namespace berth {

@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/scorer.h"
 
 namespace berth {

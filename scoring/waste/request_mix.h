@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "cluster/pod_request.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth {
 

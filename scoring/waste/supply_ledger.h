@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/waste/market.h"
 
 namespace berth {

@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/waste/learned_mix.h"
 #include "scoring/waste/waste_potential.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/cleanup.h"
-#include "server/kube/api_path.h"
+#include "server/kube/client/api_path.h"
 
 namespace berth::dialects {
 namespace {

@@ -20,9 +20,9 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "server/kube/retry.h"
-#include "server/kube/watch_source.h"
-#include "server/wire/strict_json.h"
+#include "server/kube/watch/watch_source.h"
+#include "server/kube/write/retry.h"
+#include "server/wire/json/strict_json.h"
 
 namespace berth::dialects {
 

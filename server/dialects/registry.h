@@ -6,14 +6,14 @@
 
 #include <memory>
 
-#include "cluster/device_classes.h"
-#include "cluster/link_library.h"
-#include "cluster/mig_offers.h"
-#include "cluster/pod_groups.h"
+#include "cluster/claims/device_classes.h"
+#include "cluster/claims/mig_offers.h"
+#include "cluster/groups/pod_groups.h"
+#include "cluster/node/link_library.h"
 #include "config/config.h"
-#include "server/kube/watch_source.h"
-#include "server/wire/dialect.h"
-#include "server/wire/pod_rules.h"
+#include "server/kube/watch/watch_source.h"
+#include "server/wire/pod/dialect.h"
+#include "server/wire/pod/pod_rules.h"
 
 namespace berth::dialects {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 #include "server/extender/node_victims.h"
 
 namespace berth {

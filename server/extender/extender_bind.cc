@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "scoring/by_claim.h"
-#include "scoring/link_report.h"
+#include "scoring/devices/link_report.h"
 #include "server/extender/extender.h"
 
 namespace berth {

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "cluster/gang.h"
+#include "cluster/values/gang.h"
 
 namespace berth::gangs {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cluster/transaction.h"
+#include "cluster/state/transaction.h"
 #include "scoring/admission.h"
 #include "scoring/gangs/gang_evictions.h"
 #include "scoring/gangs/gang_ranks.h"

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/cluster_state.h"
-#include "cluster/node_domains.h"
-#include "cluster/pod_request.h"
-#include "scoring/engine.h"
+#include "cluster/state/cluster_state.h"
+#include "cluster/state/node_domains.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/engine/engine.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_room.h"
 #include "scoring/victims.h"

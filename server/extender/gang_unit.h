@@ -18,9 +18,9 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "cluster/gang.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/gang.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/gangs/gang_plan.h"
 #include "server/extender/binds_under_way.h"
 #include "server/extender/gang_planning.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/extender/pending_pods.h"
 
-#include "cluster/held_bytes.h"
+#include "cluster/values/held_bytes.h"
 
 namespace berth {
 namespace {

@@ -15,7 +15,7 @@
 #include <unordered_map>
 
 #include "base/mutex.h"
-#include "cluster/pod_request.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth {
 

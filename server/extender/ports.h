@@ -14,10 +14,10 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "cluster/gang.h"
-#include "cluster/node.h"
-#include "cluster/placement.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/gang.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
 #include "scoring/reason.h"
 
 namespace berth {

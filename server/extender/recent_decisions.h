@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
-#include "scoring/engine.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/engine/engine.h"
 
 namespace berth {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cluster/held_bytes.h"
+#include "cluster/values/held_bytes.h"
 #include "scoring/admission.h"
 #include "scoring/registry.h"
 

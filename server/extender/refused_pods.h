@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cluster/pod_groups.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/groups/pod_groups.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth {
 

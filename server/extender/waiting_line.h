@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <vector>
 
-#include "cluster/pod_groups.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
-#include "cluster/waiting_pods.h"
+#include "cluster/groups/pod_groups.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/state/waiting_pods.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth {
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/keep_going.h"
-#include "server/kube/api_audit.h"
-#include "server/kube/api_path.h"
-#include "server/wire/budget_json.h"
-#include "server/wire/pod_object.h"
+#include "server/kube/check/api_audit.h"
+#include "server/kube/client/api_path.h"
+#include "server/wire/api/budget_json.h"
+#include "server/wire/pod/pod_object.h"
 
 namespace berth::kube {
 namespace {

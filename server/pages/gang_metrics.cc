@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string_view>
 
-#include "server/pages/metrics_text.h"
+#include "server/telemetry/metrics_text.h"
 
 namespace berth {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "server/pages/metrics_text.h"
+#include "server/telemetry/metrics_text.h"
 
 namespace berth {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "server/kube/http_api_client.h"
+#include "server/kube/client/http_api_client.h"
 #include "server/kube/kube_cluster.h"
 
 namespace berth {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/still_waiting.h"
+#include "cluster/state/still_waiting.h"
 #include "scoring/mig/repartition_report.h"
-#include "server/pages/explain_pages.h"
-#include "server/pages/waiting_whys.h"
+#include "server/why/explain_pages.h"
+#include "server/why/waiting_whys.h"
 
 namespace berth {
 namespace {

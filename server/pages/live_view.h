@@ -9,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/cluster_state.h"
-#include "cluster/node_domains.h"
-#include "cluster/waiting_pods.h"
+#include "cluster/state/cluster_state.h"
+#include "cluster/state/node_domains.h"
+#include "cluster/state/waiting_pods.h"
 #include "server/extender/extender.h"
 #include "server/extender/gang_table.h"
 #include "server/pages/page_writer.h"
-#include "server/wire/live_json.h"
+#include "server/why/live_json.h"
 
 namespace berth {
 

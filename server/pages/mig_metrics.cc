@@ -2,7 +2,7 @@
 #include "server/pages/mig_metrics.h"
 
 #include "scoring/mig/repartition_advice.h"
-#include "server/pages/metrics_text.h"
+#include "server/telemetry/metrics_text.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "server/extender/waiting_line.h"
-#include "server/wire/growth_json.h"
-#include "server/wire/json_text.h"
-#include "server/wire/plan_json.h"
+#include "server/why/growth_json.h"
+#include "server/why/plan_json.h"
+#include "server/wire/json/json_text.h"
 
 namespace berth {
 namespace {

@@ -13,13 +13,13 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "cluster/waiting_pods.h"
+#include "cluster/state/waiting_pods.h"
 #include "server/extender/extender.h"
 #include "server/http/http_message.h"
-#include "server/pages/explain_pages.h"
 #include "server/pages/page_writer.h"
-#include "server/wire/node_json.h"
-#include "server/wire/pod_rules.h"
+#include "server/why/explain_pages.h"
+#include "server/wire/node/node_json.h"
+#include "server/wire/pod/pod_rules.h"
 
 namespace berth {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "server/pages/metrics_text.h"
+#include "server/telemetry/metrics_text.h"
 
 namespace berth {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/pages/topology_metrics.h"
 
-#include "server/pages/metrics_text.h"
+#include "server/telemetry/metrics_text.h"
 
 namespace berth {
 

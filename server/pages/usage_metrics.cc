@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "server/pages/metrics_text.h"
+#include "server/telemetry/metrics_text.h"
 #include "topology/mig/mig_profile.h"
 
 namespace berth {

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "cluster/snapshot.h"
-#include "cluster/waiting_pods.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/state/waiting_pods.h"
 #include "config/config.h"
 
 namespace berth {

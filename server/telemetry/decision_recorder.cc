@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cluster/mig_use.h"
+#include "cluster/node/mig_use.h"
 
 namespace berth {
 namespace {

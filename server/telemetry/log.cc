@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "config/words.h"
 #include "server/telemetry/line_writer.h"
-#include "server/wire/json_text.h"
+#include "server/wire/json/json_text.h"
 
 namespace berth {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 #include "server/extender/ports.h"
 
 namespace berth {

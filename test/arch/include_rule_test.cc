@@ -4,7 +4,8 @@
 // headers may be used, who may name an ecosystem, and how every file begins.
 //
 //   base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire
-//        <- server/{http,kube,telemetry,ui} <- server/{dialects,pages} <- server
+//        <- server/{cli,http,kube,telemetry,ui} <- server/{dialects,reload,why} <- server/pages
+//        <- server/{commands,service} <- server
 //   (X <- Y: Y may include X)
 //
 // A room may include itself and everything left of it; http may include base alone. bench and test
@@ -29,14 +30,15 @@ namespace {
 constexpr std::string_view kFirstLine = "// SPDX-License-Identifier: Apache-2.0";
 constexpr std::string_view kLine =
     "base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire <- "
-    "server/{cli,http,kube,telemetry,ui} <- server/{dialects,pages} <- server";
+    "server/{cli,http,kube,telemetry,ui} <- server/{dialects,reload,why} <- server/pages <- "
+    "server/{commands,service} <- server";
 
 struct Room {
   std::string_view path;
   int rank;  // may include what ranks lower
 };
 constexpr int kOutside = 100;  // bench, test
-constexpr std::array<Room, 17> kRooms = {{{"base", 0},
+constexpr std::array<Room, 21> kRooms = {{{"base", 0},
                                           {"topology", 1},
                                           {"cluster", 2},
                                           {"scoring", 3},
@@ -49,8 +51,12 @@ constexpr std::array<Room, 17> kRooms = {{{"base", 0},
                                           {"server/telemetry", 7},
                                           {"server/ui", 7},
                                           {"server/dialects", 8},
-                                          {"server/pages", 8},
-                                          {"server", 9},
+                                          {"server/reload", 8},
+                                          {"server/why", 8},
+                                          {"server/pages", 9},
+                                          {"server/commands", 10},
+                                          {"server/service", 10},
+                                          {"server", 11},
                                           {"bench", kOutside},
                                           {"test", kOutside}}};
 
@@ -63,12 +69,12 @@ struct Home {
 const std::vector<Home> kHomes = {
     {"yaml-cpp/", {"config/"}},
     {"simdjson", {"server/wire/", "server/dialects/"}},
-    {"nlohmann/", {"server/wire/", "server/dialects/", "bench/", "test/"}},
+    {"nlohmann/", {"server/wire/", "server/dialects/", "server/why/", "bench/", "test/"}},
     {"boost/graph/", {"topology/"}},
     {"pugixml", {"topology/"}},
     {"boost/", {"server/http/", "server/kube/", "bench/", "test/"}},
     {"asio", {"server/http/", "server/kube/", "bench/", "test/"}},
-    {"openssl/", {"server/http/", "server/kube/", "server/sha256.cc", "bench/", "test/"}},
+    {"openssl/", {"server/http/", "server/kube/", "server/reload/sha256.cc", "bench/", "test/"}},
     {"cpprest/", {"server/kube/"}},
     {"prometheus/", {"server/telemetry/"}},
     {"spdlog/", {"server/telemetry/", "server/main.cc"}},
@@ -77,9 +83,9 @@ const std::vector<Home> kHomes = {
     {"gmock/", {"test/"}},
     {"benchmark/", {"bench/"}},
     // Readers that throw.
-    {"server/wire/object_reader.h", {"server/wire/", "server/dialects/"}},
-    {"server/wire/pod_json.h", {"server/wire/", "server/dialects/"}},
-    {"server/wire/selector_json.h", {"server/wire/"}}};
+    {"server/wire/json/object_reader.h", {"server/wire/", "server/dialects/"}},
+    {"server/wire/pod/pod_json.h", {"server/wire/", "server/dialects/"}},
+    {"server/wire/json/selector_json.h", {"server/wire/"}}};
 
 // The room that a file is in: "server/http/listener.cc" -> server/http, "server/main.cc" -> server.
 const Room* RoomOf(std::string_view path) {
@@ -250,9 +256,9 @@ constexpr std::array<std::string_view, 8> kForAllAlike = {
 // Where they are named all the same, and why.
 const std::set<std::string>& NamedAllTheSame() {
   static const std::set<std::string> named = {
-      "server/pages/explain_pages.cc: names dra",  // who decides, in the field's word
-      "server/pages/mig_metrics.cc: names dra",    // a label of a metric, which stays
-      "server/telemetry/metrics.cc: names mps"};   // in a help text, beside time slicing
+      "server/why/explain_pages.cc: names dra",   // who decides, in the field's word
+      "server/pages/mig_metrics.cc: names dra",   // a label of a metric, which stays
+      "server/telemetry/metrics.cc: names mps"};  // in a help text, beside time slicing
   return named;
 }
 
@@ -310,11 +316,11 @@ void ExpectRules(const std::vector<RuleCase>& cases) {
 
 TEST(IncludeRule, LetsARoomIncludeItselfAndWhatIsLeftOfIt) {
   ExpectRules(
-      {{"itself", "scoring/engine.cc", "#include \"scoring/engine.h\"", ""},
+      {{"itself", "scoring/engine/engine.cc", "#include \"scoring/engine/engine.h\"", ""},
        {"below itself", "scoring/registry.cc", "#include \"scoring/filters/device_fit.h\"", ""},
-       {"the left neighbour", "scoring/engine.cc", "#include \"cluster/node.h\"", ""},
+       {"the left neighbour", "scoring/engine/engine.cc", "#include \"cluster/node/node.h\"", ""},
        {"the leftmost", "server/main.cc", "#include \"base/result.h\"", ""},
-       {"an adapter the wire", "server/kube/a.cc", "#include \"server/wire/pod_object.h\"", ""},
+       {"an adapter the wire", "server/kube/a.cc", "#include \"server/wire/pod/pod_object.h\"", ""},
        {"http the base", "server/http/a.cc", "#include \"base/mutex.h\"", ""},
        {"main an adapter", "server/main.cc", "#include \"server/http/router.h\"", ""},
        {"a test a test header", "test/unit/a_test.cc", "#include \"test/support/b.h\"", ""},
@@ -335,17 +341,17 @@ TEST(IncludeRule, FlagsWhatPointsToTheRight) {
         "server/wire may not include server/http"},
        {"a sibling", "server/ui/a.cc", "#include \"server/telemetry/b.h\"",
         "server/ui may not include server/telemetry"},
-       {"an adapter the top", "server/kube/a.cc", "#include \"server/routes.h\"",
+       {"an adapter the top", "server/kube/a.cc", "#include \"server/service/routes.h\"",
         "server/kube may not include server ("},
        {"http the wire", "server/http/a.cc", "#include \"server/wire/b.h\"",
         "server/http may include base alone"},
-       {"http the cluster", "server/http/a.cc", "#include \"cluster/node.h\"",
+       {"http the cluster", "server/http/a.cc", "#include \"cluster/node/node.h\"",
         "server/http may include base alone"},
        {"a room a test", "scoring/a.cc", "#include \"test/support/b.h\"",
         "scoring may not include test"},
        {"main the bench", "server/main.cc", "#include \"bench/replay/csv.h\"",
         "server may not include bench"},
-       {"a blank or two", "base/a.cc", "  # include  \"cluster/node.h\"",
+       {"a blank or two", "base/a.cc", "  # include  \"cluster/node/node.h\"",
         "base may not include cluster"},
        {"a bare name", "scoring/a.cc", "#include \"engine.h\"", "is not a path from the root"},
        {"a relative path", "scoring/a.cc", "#include \"../cluster/node.h\"",
@@ -365,9 +371,9 @@ TEST(IncludeRule, KeepsThirdPartyHeadersAtHome) {
        {"JSON in an adapter", "server/kube/a.cc", "#include <nlohmann/json.hpp>",
         "only in server/wire/"},
        {"a reader that throws", "server/dialects/hami/a.cc",
-        "#include \"server/wire/object_reader.h\"", ""},
+        "#include \"server/wire/json/object_reader.h\"", ""},
        {"a reader that throws, in an adapter", "server/kube/a.cc",
-        "#include \"server/wire/object_reader.h\"", "only in server/wire/, server/dialects/"},
+        "#include \"server/wire/json/object_reader.h\"", "only in server/wire/, server/dialects/"},
        {"the graph", "topology/a.cc", "#include <boost/graph/adjacency_list.hpp>", ""},
        {"the graph elsewhere", "server/http/a.cc", "#include <boost/graph/adjacency_list.hpp>",
         "only in topology/"},
@@ -378,7 +384,7 @@ TEST(IncludeRule, KeepsThirdPartyHeadersAtHome) {
        {"metrics elsewhere", "server/http/a.cc", "#include <prometheus/counter.h>",
         "only in server/telemetry/"},
        {"the log in main", "server/main.cc", "#include <spdlog/spdlog.h>", ""},
-       {"the log elsewhere", "server/routes.cc", "#include <spdlog/spdlog.h>",
+       {"the log elsewhere", "server/service/routes.cc", "#include <spdlog/spdlog.h>",
         "only in server/telemetry/, server/main.cc"},
        {"the command line in a main", "bench/replay/main.cc", "#include <CLI/CLI.hpp>", ""},
        {"the command line in a command", "bench/replay/commands/run.cc", "#include <CLI/CLI.hpp>",
@@ -392,7 +398,8 @@ TEST(IncludeRule, LooksAtTheFirstLineAndAtThePragma) {
   checker.Check("base/a.h", "#pragma once\n");
   checker.Check("base/b.h", std::string(kFirstLine) + "\n");
   checker.Check("base/c.cc", "");
-  checker.Check("base/d.cc", std::string(kFirstLine) + "\n// #include \"scoring/engine.h\"\n");
+  checker.Check("base/d.cc",
+                std::string(kFirstLine) + "\n// #include \"scoring/engine/engine.h\"\n");
   checker.Check("server/new/e.cc", std::string(kFirstLine) + "\n");
   const std::string first = "want \"" + std::string(kFirstLine) + "\" as the first line";
   EXPECT_EQ(

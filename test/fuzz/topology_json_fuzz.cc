@@ -2,7 +2,7 @@
 //
 // A file of any form; what was read of the GPUs, written as the annotation and read again, is the
 // same. (Links between NICs are not in the annotation.)
-#include "server/wire/topology_json.h"
+#include "server/wire/node/topology_json.h"
 
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/http_api_client.h"
+#include "server/kube/client/http_api_client.h"
 
 #include <atomic>
 #include <chrono>

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/kube/http_api_client.h"
+#include "server/kube/client/http_api_client.h"
 #include "test/support/api_client_fixture.h"
 #include "test/support/http_fixture.h"
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/node_domains.h"
+#include "cluster/state/node_domains.h"
 #include "test/model/sim_api.h"
 #include "test/model/sim_calls.h"
 #include "test/model/sim_scheduler.h"

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/cluster_state.h"
-#include "cluster/waiting_pods.h"
+#include "cluster/state/cluster_state.h"
+#include "cluster/state/waiting_pods.h"
 #include "server/extender/ports.h"
 #include "test/model/sim_calls.h"
 #include "test/model/sim_world.h"

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "scoring/waste/learned_mix.h"
-#include "server/wire/cluster_file.h"
+#include "server/wire/file/cluster_file.h"
 #include "test/support/dialects.h"
 #include "test/support/random_world.h"
 

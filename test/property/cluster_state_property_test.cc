@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/cluster_state.h"
-#include "scoring/engine.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/engine/engine.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/random_world.h"
 

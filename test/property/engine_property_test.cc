@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engine's promises over random clusters, profiles and requests.
-#include "scoring/engine.h"
+#include "scoring/engine/engine.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "scoring/priority.h"
 #include "scoring/registry.h"
 #include "test/support/random_world.h"

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "cluster/node_domains.h"
-#include "cluster/transaction.h"
+#include "cluster/state/node_domains.h"
+#include "cluster/state/transaction.h"
 #include "scoring/admission.h"
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/gangs/gang_plan.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/random_world.h"

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "server/kube/leader_elector.h"
+#include "server/kube/lead/leader_elector.h"
 #include "test/support/fake_api_server.h"
 
 namespace berth::kube {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "scoring/engine.h"
+#include "scoring/engine/engine.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 #include "test/support/link_oracle.h"

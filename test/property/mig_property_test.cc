@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cluster/audit.h"
-#include "cluster/cluster_state.h"
-#include "scoring/engine.h"
+#include "cluster/state/audit.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/engine/engine.h"
 #include "scoring/registry.h"
 #include "scoring/victims.h"
 #include "test/support/builders.h"

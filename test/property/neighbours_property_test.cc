@@ -2,7 +2,7 @@
 //
 // The GPUs of pods to which their neighbours matter, against all sets that there are: random
 // machines, random pods on them, and the rules of neighbours.h written down a second time.
-#include "scoring/neighbours.h"
+#include "scoring/devices/neighbours.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <map>
 
-#include "server/wire/pod_object.h"
+#include "server/wire/pod/pod_object.h"
 
 namespace berth::test {
 namespace {

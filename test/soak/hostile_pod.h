@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "server/wire/pod_rules.h"
+#include "server/wire/pod/pod_rules.h"
 #include "test/soak/soak_api.h"
 
 namespace berth::test {

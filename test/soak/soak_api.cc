@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "server/wire/json_text.h"
+#include "server/wire/json/json_text.h"
 
 namespace berth::test {
 namespace {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/kube/api_client.h"
+#include "server/kube/client/api_client.h"
 #include "test/support/fake_api_server.h"
 
 namespace berth::test {

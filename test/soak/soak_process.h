@@ -14,8 +14,8 @@
 #include "config/config.h"
 #include "scoring/registry.h"
 #include "server/extender/extender.h"
-#include "server/kube/api_binder.h"
-#include "server/kube/cluster_sync.h"
+#include "server/kube/watch/cluster_sync.h"
+#include "server/kube/write/api_binder.h"
 #include "test/soak/soak_api.h"
 #include "test/support/dialects.h"
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <numeric>
 
-#include "cluster/audit.h"
-#include "server/wire/cluster_file.h"
+#include "cluster/state/audit.h"
+#include "server/wire/file/cluster_file.h"
 #include "test/soak/hostile_pod.h"
 #include "test/support/bind_now.h"
 

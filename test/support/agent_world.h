@@ -12,8 +12,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/cluster_state.h"
-#include "scoring/device_picker.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/filters/device_fit.h"
 #include "scoring/filters/gpu_model_match.h"
 #include "server/dialects/dra/device_claims.h"
@@ -21,8 +21,8 @@
 #include "server/dialects/koordinator/koordinator_json.h"
 #include "server/dialects/koordinator/koordinator_links.h"
 #include "server/dialects/registry.h"
-#include "server/wire/node_json.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/node/node_json.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::test {

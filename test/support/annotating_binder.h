@@ -8,7 +8,7 @@
 #include <string>
 
 #include "server/extender/ports.h"
-#include "server/wire/devices_annotation.h"
+#include "server/wire/pod/devices_annotation.h"
 
 namespace berth::test {
 

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/kube/http_api_client.h"
+#include "server/kube/client/http_api_client.h"
 #include "test/support/stream_server.h"
 #include "test/support/test_certificates.h"
 

@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/node.h"
-#include "cluster/placement.h"
-#include "cluster/pod_record.h"
-#include "cluster/pod_request.h"
-#include "cluster/snapshot.h"
+#include "cluster/node/node.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_record.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth::test {
 

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
-#include "server/wire/node_json.h"
+#include "server/wire/node/node_json.h"
 #include "test/support/data_dir.h"
 #include "test/support/dialects.h"
 

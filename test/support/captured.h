@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/node.h"
+#include "cluster/node/node.h"
 
 namespace berth::test {
 

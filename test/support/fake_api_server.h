@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/kube/api_client.h"
+#include "server/kube/client/api_client.h"
 
 namespace berth::test {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/mig_library.h"
-#include "cluster/mig_spec.h"
-#include "cluster/placement.h"
+#include "cluster/node/mig_library.h"
+#include "cluster/node/mig_spec.h"
+#include "cluster/values/placement.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::test {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "scoring/profile.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"

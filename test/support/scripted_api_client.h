@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/kube/api_client.h"
+#include "server/kube/client/api_client.h"
 
 namespace berth::test {
 

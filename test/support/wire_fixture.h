@@ -23,11 +23,11 @@
 #include "server/extender/embedded_cluster.h"
 #include "server/extender/extender.h"
 #include "server/http/router.h"
-#include "server/routes.h"
+#include "server/service/routes.h"
+#include "server/service/verbs.h"
 #include "server/telemetry/metrics.h"
-#include "server/verbs.h"
-#include "server/wire/extender_v1.h"
-#include "server/wire/strict_json.h"
+#include "server/wire/extender/extender_v1.h"
+#include "server/wire/json/strict_json.h"
 #include "test/support/dialects.h"
 
 namespace berth::test {

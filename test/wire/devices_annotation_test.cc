@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/devices_annotation.h"
+#include "server/wire/pod/devices_annotation.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 
 #include "server/dialects/groups/controller_json.h"
 #include "server/dialects/registry.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 

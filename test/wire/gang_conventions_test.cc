@@ -14,7 +14,7 @@
 
 #include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 

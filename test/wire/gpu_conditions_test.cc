@@ -2,7 +2,7 @@
 //
 // Conditions of nodes that say which GPUs are out of order: what messages name, what is closed for
 // it, what pods then get and what people are told.
-#include "server/wire/gpu_conditions.h"
+#include "server/wire/node/gpu_conditions.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 #include "scoring/explain/node_report.h"
 #include "scoring/filters/node_health.h"
-#include "server/wire/explain_json.h"
+#include "server/why/explain_json.h"
 #include "test/support/agent_world.h"
 
 namespace berth {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/growth_json.h"
+#include "server/why/growth_json.h"
 
 #include <string>
 #include <utility>
@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "server/wire/strict_json.h"
-#include "server/wire/template_node.h"
+#include "server/wire/json/strict_json.h"
+#include "server/wire/node/template_node.h"
 #include "test/support/builders.h"
 
 namespace berth::wire {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/wire/pod_object.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "server/dialects/hami/hami_mig.h"
-#include "server/wire/binding_json.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/api/binding_json.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"

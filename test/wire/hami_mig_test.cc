@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "cluster/node.h"
+#include "cluster/node/node.h"
 #include "scoring/mig/mig_plan.h"
 #include "scoring/mig/mig_tables.h"
-#include "server/wire/mig_grant_json.h"
-#include "server/wire/mig_json.h"
-#include "server/wire/node_json.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/node/mig_json.h"
+#include "server/wire/node/node_json.h"
+#include "server/wire/pod/mig_grant_json.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/held_bytes.h"
+#include "cluster/values/held_bytes.h"
 #include "test/support/agent_world.h"
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/node.h"
-#include "server/wire/pod_object.h"
+#include "cluster/node/node.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::wire {

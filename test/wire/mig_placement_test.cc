@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "server/wire/node_json.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/node/node_json.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/annotating_binder.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "scoring/registry.h"
-#include "server/wire/node_json.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/node/node_json.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/wire/node_json.h"
+#include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 

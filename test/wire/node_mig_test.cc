@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "server/wire/extender_v1.h"
-#include "server/wire/mig_json.h"
-#include "server/wire/node_json.h"
+#include "server/wire/extender/extender_v1.h"
+#include "server/wire/node/mig_json.h"
+#include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 #include "topology/mig/mig_layout.h"

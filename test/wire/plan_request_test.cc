@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/plan_request.h"
+#include "server/why/plan_request.h"
 
 #include <string>
 #include <vector>

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "server/dialects/groups/pod_group.h"
-#include "server/wire/pod_rules.h"
+#include "server/wire/pod/pod_rules.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 

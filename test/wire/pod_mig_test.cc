@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What pods ask for in MIG devices, and what they are told that they have.
-#include "server/wire/pod_mig.h"
+#include "server/wire/pod/pod_mig.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <string>
 
 #include "base/random.h"
-#include "server/wire/cluster_file.h"
-#include "server/wire/devices_annotation.h"
-#include "server/wire/extender_v1.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/extender/extender_v1.h"
+#include "server/wire/file/cluster_file.h"
+#include "server/wire/pod/devices_annotation.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a pod asks for, from the asks of its parts.
-#include "server/wire/pod_rules.h"
+#include "server/wire/pod/pod_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/worker_pool.h"
+#include "server/service/worker_pool.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "server/dialects/registry.h"
-#include "server/wire/binding_json.h"
-#include "server/wire/node_json.h"
+#include "server/wire/api/binding_json.h"
+#include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/template_node.h"
+#include "server/wire/node/template_node.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "server/wire/plan_request.h"
+#include "server/why/plan_request.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 

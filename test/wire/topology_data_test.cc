@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "server/wire/topology_json.h"
+#include "server/wire/node/topology_json.h"
 #include "test/support/data_dir.h"
 #include "topology/links/choice_policy.h"
 #include "topology/links/wiring_tables.h"

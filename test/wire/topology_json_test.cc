@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/topology_json.h"
+#include "server/wire/node/topology_json.h"
 
 #include <gtest/gtest.h>
 

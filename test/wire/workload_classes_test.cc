@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "config/load.h"
-#include "server/wire/node_json.h"
-#include "server/wire/node_traits.h"
+#include "server/wire/node/node_json.h"
+#include "server/wire/node/node_traits.h"
 #include "test/support/build_paths.h"
 #include "test/support/dialects.h"
 #include "test/support/read_text.h"

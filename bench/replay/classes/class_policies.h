@@ -25,7 +25,7 @@
 #include "base/result.h"
 #include "bench/replay/classes/class_workload.h"
 #include "bench/replay/policy.h"
-#include "cluster/node_wishes.h"
+#include "cluster/values/node_wishes.h"
 
 namespace berth::replay {
 

@@ -12,7 +12,7 @@
 #include "bench/replay/commands/command.h"
 #include "bench/replay/report.h"
 #include "bench/topology/topology_replay.h"
-#include "server/wire/topology_json.h"
+#include "server/wire/node/topology_json.h"
 #include "topology/links/choice_policy.h"
 
 namespace berth::replay {

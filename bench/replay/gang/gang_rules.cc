@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "bench/replay/waves/kube_choice.h"
-#include "cluster/transaction.h"
-#include "scoring/device_picker.h"
+#include "cluster/state/transaction.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/groups/pod_room.h"
 #include "scoring/registry.h"

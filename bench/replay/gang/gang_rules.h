@@ -27,8 +27,8 @@
 
 #include "base/result.h"
 #include "bench/replay/gang/gang_workload.h"
-#include "cluster/placement.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/placement.h"
 #include "topology/domains/domain_tree.h"
 
 namespace berth::replay {

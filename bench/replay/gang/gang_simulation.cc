@@ -12,8 +12,8 @@
 
 #include "base/check.h"
 #include "bench/replay/latency.h"
-#include "cluster/cluster_state.h"
-#include "cluster/node_domains.h"
+#include "cluster/state/cluster_state.h"
+#include "cluster/state/node_domains.h"
 
 namespace berth::replay {
 namespace {

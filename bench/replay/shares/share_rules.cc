@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
 
 namespace berth::replay {

@@ -39,8 +39,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/placement.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
+#include "cluster/values/placement.h"
 
 namespace berth::replay {
 

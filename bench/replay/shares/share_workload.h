@@ -21,8 +21,8 @@
 
 #include "base/result.h"
 #include "bench/replay/time/stream.h"
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth::replay {
 

@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "cluster/node_name_table.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/node_name_table.h"
+#include "cluster/state/snapshot.h"
 #include "scoring/registry.h"
 
 namespace berth::replay {

@@ -15,7 +15,7 @@
 #include <span>
 
 #include "base/random.h"
-#include "cluster/snapshot.h"
+#include "cluster/state/snapshot.h"
 
 namespace berth::replay {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "cluster/mig_library.h"
+#include "cluster/node/mig_library.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::replay {

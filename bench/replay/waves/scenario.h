@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/node.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth::replay {
 

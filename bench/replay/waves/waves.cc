@@ -7,8 +7,8 @@
 
 #include "bench/replay/engine_session.h"
 #include "bench/replay/waves/kube_choice.h"
-#include "cluster/cluster_state.h"
-#include "scoring/engine.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/engine/engine.h"
 #include "scoring/judgement.h"
 
 namespace berth::replay {

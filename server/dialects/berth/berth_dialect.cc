@@ -9,16 +9,16 @@
 
 #include "base/number.h"
 #include "base/text.h"
-#include "server/wire/devices_annotation.h"
-#include "server/wire/mig_json.h"
-#include "server/wire/pod_class.h"
-#include "server/wire/pod_mig.h"
-#include "server/wire/pod_needs.h"
-#include "server/wire/pod_neighbours.h"
-#include "server/wire/pod_object.h"
-#include "server/wire/pod_spread.h"
-#include "server/wire/pod_versions.h"
-#include "server/wire/topology_json.h"
+#include "server/wire/node/mig_json.h"
+#include "server/wire/node/topology_json.h"
+#include "server/wire/pod/devices_annotation.h"
+#include "server/wire/pod/pod_class.h"
+#include "server/wire/pod/pod_mig.h"
+#include "server/wire/pod/pod_needs.h"
+#include "server/wire/pod/pod_neighbours.h"
+#include "server/wire/pod/pod_object.h"
+#include "server/wire/pod/pod_spread.h"
+#include "server/wire/pod/pod_versions.h"
 
 namespace berth::dialects {
 namespace {
@@ -197,7 +197,7 @@ class BerthNode final : public wire::NodeReading {
   const wire::NodeFacts facts_;
 };
 
-// What the request leaves open follows on the node (cluster/named_grants.h), whatever is written.
+// What the request leaves open follows on the node (cluster/node/named_grants.h), whatever is written.
 void TakeAmounts(const GpuShare& share, std::vector<DeviceGrant>& gpus) {
   const bool says_memory = share.memory_mib > 0 || share.memory_milli > 0;
   for (DeviceGrant& grant : gpus) {

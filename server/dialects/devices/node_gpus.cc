@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/number.h"
-#include "server/wire/gpu_words.h"
-#include "server/wire/node_gpu_facts.h"
+#include "server/wire/node/node_gpu_facts.h"
+#include "server/wire/pod/gpu_words.h"
 #include "topology/gpu_vendor.h"
 
 namespace berth::dialects {

@@ -26,7 +26,7 @@
 // wire::CountedOf, and it is told that the others do not count.
 #pragma once
 
-#include "server/wire/dialect.h"
+#include "server/wire/pod/dialect.h"
 
 namespace berth::dialects {
 

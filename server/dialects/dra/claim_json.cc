@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "server/dialects/dra/dra_json.h"
-#include "server/wire/lease_json.h"
-#include "server/wire/object_reader.h"
-#include "server/wire/strict_json.h"
+#include "server/wire/api/lease_json.h"
+#include "server/wire/json/object_reader.h"
+#include "server/wire/json/strict_json.h"
 
 namespace berth::dialects {
 namespace {

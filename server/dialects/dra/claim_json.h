@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/pod_request.h"
+#include "cluster/values/pod_request.h"
 #include "topology/mig/mig_profile.h"
 
 namespace berth::dialects {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "scoring/mig/offer_choice.h"
-#include "server/kube/api_path.h"
+#include "server/kube/client/api_path.h"
 
 namespace berth::dialects {
 namespace {

@@ -35,12 +35,12 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "cluster/mig_offers.h"
+#include "cluster/claims/mig_offers.h"
 #include "server/dialects/dra/claim_json.h"
 #include "server/dialects/dra/device_claims.h"
 #include "server/extender/ports.h"
-#include "server/kube/api_client.h"
-#include "server/kube/write_context.h"
+#include "server/kube/client/api_client.h"
+#include "server/kube/write/write_context.h"
 
 namespace berth::dialects {
 

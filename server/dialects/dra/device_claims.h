@@ -25,11 +25,11 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/cluster_state.h"
-#include "cluster/device_classes.h"
-#include "cluster/mig_offers.h"
+#include "cluster/claims/device_classes.h"
+#include "cluster/claims/mig_offers.h"
+#include "cluster/state/cluster_state.h"
 #include "server/dialects/dra/dra_json.h"
-#include "server/kube/table_sink.h"
+#include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/dialects/dra/claim_json.h"
-#include "server/wire/object_reader.h"
+#include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {
 namespace {

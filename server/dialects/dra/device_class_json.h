@@ -8,7 +8,7 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/device_classes.h"
+#include "cluster/claims/device_classes.h"
 
 namespace berth::dialects {
 

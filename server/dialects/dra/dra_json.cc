@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/number.h"
-#include "cluster/node.h"
-#include "server/wire/object_reader.h"
+#include "cluster/node/node.h"
+#include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {
 namespace {

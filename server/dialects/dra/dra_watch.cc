@@ -8,7 +8,7 @@
 #include "server/dialects/dra/device_claims.h"
 #include "server/dialects/dra/device_class_json.h"
 #include "server/dialects/dra/dra_json.h"
-#include "server/kube/table_sink.h"
+#include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <memory>
 
-#include "cluster/device_classes.h"
-#include "cluster/mig_offers.h"
-#include "server/kube/watch_source.h"
+#include "cluster/claims/device_classes.h"
+#include "cluster/claims/mig_offers.h"
+#include "server/kube/watch/watch_source.h"
 
 namespace berth::dialects {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/mig_library.h"
+#include "cluster/node/mig_library.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::dialects {

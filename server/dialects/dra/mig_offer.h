@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "cluster/mig_offers.h"
+#include "cluster/claims/mig_offers.h"
 #include "server/dialects/dra/dra_json.h"
 
 namespace berth::dialects {

@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 #include "config/words.h"
-#include "server/wire/recorded_devices.h"
+#include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {
 namespace {

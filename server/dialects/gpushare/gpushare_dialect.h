@@ -26,7 +26,7 @@
 
 #include "config/config.h"
 #include "server/dialects/one_at_a_time.h"
-#include "server/wire/dialect.h"
+#include "server/wire/pod/dialect.h"
 
 namespace berth::dialects {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "server/dialects/groups/gang_by.h"
-#include "server/wire/object_reader.h"
-#include "server/wire/pod_json.h"
+#include "server/wire/json/object_reader.h"
+#include "server/wire/pod/pod_json.h"
 
 namespace berth::dialects {
 namespace {

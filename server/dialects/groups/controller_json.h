@@ -22,8 +22,8 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/pod_groups.h"
-#include "server/wire/pod_rules.h"
+#include "cluster/groups/pod_groups.h"
+#include "server/wire/pod/pod_rules.h"
 
 namespace berth::dialects {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/number.h"
-#include "cluster/labels.h"
+#include "cluster/values/labels.h"
 
 namespace berth::dialects {
 namespace {

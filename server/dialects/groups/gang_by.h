@@ -21,8 +21,8 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "cluster/gang.h"
-#include "server/wire/pod_parts.h"
+#include "cluster/values/gang.h"
+#include "server/wire/pod/pod_parts.h"
 
 namespace berth::dialects {
 

@@ -9,7 +9,7 @@
 #include "server/dialects/groups/controller_json.h"
 #include "server/dialects/groups/group_apis.h"
 #include "server/dialects/groups/pod_group_json.h"
-#include "server/kube/table_sink.h"
+#include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {
 namespace {

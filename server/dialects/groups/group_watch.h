@@ -6,9 +6,9 @@
 
 #include <memory>
 
-#include "cluster/pod_groups.h"
-#include "server/kube/watch_source.h"
-#include "server/wire/pod_rules.h"
+#include "cluster/groups/pod_groups.h"
+#include "server/kube/watch/watch_source.h"
+#include "server/wire/pod/pod_rules.h"
 
 namespace berth::dialects {
 

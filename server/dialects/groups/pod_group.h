@@ -44,8 +44,8 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "cluster/pod_request.h"
-#include "server/wire/pod_parts.h"
+#include "cluster/values/pod_request.h"
+#include "server/wire/pod/pod_parts.h"
 #include "topology/domains/topology_levels.h"
 
 namespace berth::dialects {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "server/dialects/groups/pod_group.h"
-#include "server/wire/object_reader.h"
+#include "server/wire/json/object_reader.h"
 
 namespace berth::dialects {
 namespace {

@@ -21,7 +21,7 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/pod_groups.h"
+#include "cluster/groups/pod_groups.h"
 #include "topology/domains/topology_levels.h"
 
 namespace berth::dialects {

@@ -19,7 +19,7 @@
 //   annotation nvidia.com/use-gpuuuid: GPU-a,GPU-b and nouse-gpuuuid: GPU-c
 //              certain GPUs; those that are refused are refused too where they are accepted
 //   annotation hami.io/gpu-scheduler-policy: spread, or hami.io/node-scheduler-policy: spread
-//              as berth.dev/spread: card or node by the controller (wire/pod_spread.h), where the
+//              as berth.dev/spread: card or node by the controller (wire/pod/pod_spread.h), where the
 //              pod does not say that itself. HAMi takes the least used card or node for it, whoever
 //              uses the others; other policies choose nothing here
 //
@@ -35,7 +35,7 @@
 
 #include "base/result.h"
 #include "server/dialects/vgpu/vgpu_ask.h"
-#include "server/wire/pod_parts.h"
+#include "server/wire/pod/pod_parts.h"
 
 namespace berth::dialects {
 

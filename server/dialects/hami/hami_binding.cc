@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cluster/mig_use.h"
+#include "cluster/node/mig_use.h"
 #include "server/dialects/hami/hami_mig.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
-#include "server/wire/strict_json.h"
+#include "server/wire/json/strict_json.h"
 
 namespace berth::dialects {
 namespace {

@@ -22,10 +22,10 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "cluster/node.h"
-#include "cluster/placement.h"
-#include "cluster/pod_request.h"
-#include "server/wire/dialect.h"
+#include "cluster/node/node.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
+#include "server/wire/pod/dialect.h"
 
 namespace berth::dialects {
 

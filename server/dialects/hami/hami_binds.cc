@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "server/dialects/hami/hami_binding.h"
-#include "server/kube/api_binder.h"
+#include "server/kube/write/api_binder.h"
 
 namespace berth::dialects {
 

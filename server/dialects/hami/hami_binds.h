@@ -12,8 +12,8 @@
 
 #include "base/mutex.h"
 #include "server/dialects/hami/hami_node_lock.h"
-#include "server/kube/watch_source.h"
-#include "server/wire/pod_rules.h"
+#include "server/kube/watch/watch_source.h"
+#include "server/wire/pod/pod_rules.h"
 
 namespace berth::dialects {
 

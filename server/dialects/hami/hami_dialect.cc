@@ -10,7 +10,7 @@
 #include "server/dialects/hami/hami_links.h"
 #include "server/dialects/hami/hami_mig.h"
 #include "server/dialects/vgpu/vgpu_devices.h"
-#include "server/wire/recorded_devices.h"
+#include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "server/wire/strict_json.h"
+#include "server/wire/json/strict_json.h"
 #include "topology/links/link_matrix.h"
 
 namespace berth::dialects {

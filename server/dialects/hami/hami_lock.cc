@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/hami/hami_lock.h"
 
-#include "server/wire/lease_json.h"
-#include "server/wire/object_reader.h"
-#include "server/wire/strict_json.h"
-#include "server/wire/wall_time.h"
+#include "server/wire/api/lease_json.h"
+#include "server/wire/json/object_reader.h"
+#include "server/wire/json/strict_json.h"
+#include "server/wire/json/wall_time.h"
 
 namespace berth::dialects {
 namespace {

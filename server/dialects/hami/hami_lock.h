@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/pod_request.h"
+#include "cluster/values/pod_request.h"
 
 namespace berth::dialects {
 

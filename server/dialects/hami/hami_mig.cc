@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "server/wire/mig_grant_json.h"
+#include "server/wire/pod/mig_grant_json.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::dialects {

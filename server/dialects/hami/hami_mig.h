@@ -29,10 +29,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/placement.h"
-#include "server/wire/dialect.h"
-#include "server/wire/mig_announcement.h"
-#include "server/wire/strict_json.h"
+#include "cluster/values/placement.h"
+#include "server/wire/json/strict_json.h"
+#include "server/wire/node/mig_announcement.h"
+#include "server/wire/pod/dialect.h"
 
 namespace berth::dialects {
 

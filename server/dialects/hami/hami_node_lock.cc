@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "server/dialects/hami/hami_lock.h"
-#include "server/kube/api_path.h"
-#include "server/wire/pod_object.h"
-#include "server/wire/strict_json.h"
+#include "server/kube/client/api_path.h"
+#include "server/wire/json/strict_json.h"
+#include "server/wire/pod/pod_object.h"
 
 namespace berth::dialects {
 namespace {

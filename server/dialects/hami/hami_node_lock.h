@@ -18,11 +18,11 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "cluster/pod_request.h"
-#include "server/kube/api_client.h"
-#include "server/kube/retry.h"
-#include "server/kube/write_context.h"
-#include "server/wire/pod_rules.h"
+#include "cluster/values/pod_request.h"
+#include "server/kube/client/api_client.h"
+#include "server/kube/write/retry.h"
+#include "server/kube/write/write_context.h"
+#include "server/wire/pod/pod_rules.h"
 
 namespace berth::dialects {
 

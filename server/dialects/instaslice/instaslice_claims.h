@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "server/dialects/instaslice/instaslice_json.h"
 
 namespace berth::dialects {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/dialects/instaslice/instaslice_json.h"
 
-#include "server/wire/strict_json.h"
+#include "server/wire/json/strict_json.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth::dialects {

@@ -17,7 +17,7 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "cluster/claimed_gpu.h"
+#include "cluster/node/claimed_gpu.h"
 
 namespace berth::dialects {
 

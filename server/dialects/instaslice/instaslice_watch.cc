@@ -3,7 +3,7 @@
 
 #include "server/dialects/instaslice/instaslice_claims.h"
 #include "server/dialects/instaslice/instaslice_json.h"
-#include "server/kube/table_sink.h"
+#include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "server/kube/watch_source.h"
+#include "server/kube/watch/watch_source.h"
 
 namespace berth::dialects {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "server/wire/recorded_devices.h"
+#include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {
 namespace {

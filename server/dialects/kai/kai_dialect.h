@@ -13,7 +13,7 @@
 
 #include <memory>
 
-#include "server/wire/dialect.h"
+#include "server/wire/pod/dialect.h"
 
 namespace berth::dialects {
 

@@ -24,8 +24,8 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "server/wire/pod_parts.h"
-#include "server/wire/recorded_devices.h"
+#include "server/wire/pod/pod_parts.h"
+#include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {
 

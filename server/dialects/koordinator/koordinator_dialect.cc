@@ -9,8 +9,8 @@
 
 #include "server/dialects/koordinator/koordinator_ask.h"
 #include "server/dialects/koordinator/koordinator_json.h"
-#include "server/wire/recorded_devices.h"
-#include "server/wire/strict_json.h"
+#include "server/wire/json/strict_json.h"
+#include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {
 namespace {

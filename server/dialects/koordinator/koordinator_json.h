@@ -22,7 +22,7 @@
 
 #include "base/padded_text.h"
 #include "base/result.h"
-#include "server/wire/strict_json.h"
+#include "server/wire/json/strict_json.h"
 #include "topology/links/link_matrix.h"
 
 namespace berth::dialects {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/dialects/koordinator/koordinator_ask.h"
-#include "server/wire/node_links.h"
+#include "server/wire/node/node_links.h"
 
 namespace berth::dialects {
 namespace {

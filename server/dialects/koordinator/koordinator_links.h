@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // KoordinatorLinks: puts nodes and Koordinator's Devices together. A Device overrides the links
-// that the product catalogue has for the node of its name (server/wire/node_links.h has the
+// that the product catalogue has for the node of its name (server/wire/node/node_links.h has the
 // precedence), and names the UUIDs of the GPUs where the node does not. Node and Device may come
 // in either order; when the Device is deleted, the catalogue's links return.
 //
@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "cluster/cluster_state.h"
-#include "cluster/link_library.h"
+#include "cluster/node/link_library.h"
+#include "cluster/state/cluster_state.h"
 #include "server/dialects/koordinator/koordinator_json.h"
-#include "server/kube/unreadable_objects.h"
-#include "server/kube/watch_source.h"
+#include "server/kube/watch/unreadable_objects.h"
+#include "server/kube/watch/watch_source.h"
 
 namespace berth::dialects {
 

@@ -5,7 +5,7 @@
 
 #include "server/dialects/koordinator/koordinator_json.h"
 #include "server/dialects/koordinator/koordinator_links.h"
-#include "server/kube/table_sink.h"
+#include "server/kube/watch/table_sink.h"
 
 namespace berth::dialects {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "cluster/link_library.h"
-#include "server/kube/watch_source.h"
+#include "cluster/node/link_library.h"
+#include "server/kube/watch/watch_source.h"
 
 namespace berth::dialects {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/number.h"
-#include "cluster/node.h"
-#include "server/wire/mig_announcement.h"
+#include "cluster/node/node.h"
+#include "server/wire/node/mig_announcement.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth::dialects {

@@ -20,7 +20,7 @@
 // it cuts the GPUs.
 #pragma once
 
-#include "server/wire/dialect.h"
+#include "server/wire/pod/dialect.h"
 
 namespace berth::dialects {
 

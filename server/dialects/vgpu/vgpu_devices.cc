@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
-#include "server/wire/recorded_devices.h"
+#include "server/wire/pod/recorded_devices.h"
 
 namespace berth::dialects {
 namespace {

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/node.h"
-#include "cluster/placement.h"
-#include "cluster/pod_request.h"
+#include "cluster/node/node.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
 #include "server/dialects/vgpu/vgpu_ask.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/pod/pod_object.h"
 
 namespace berth::dialects {
 
@@ -39,7 +39,7 @@ std::vector<VgpuDevice> VgpuDevicesOf(const PodRequest& pod, const Placement& pl
 // The devices of one container, "" without any.
 std::string VgpuSegment(const std::vector<VgpuDevice>& devices, int container);
 
-// Reads the text into the placement, as named grants (cluster/named_grants.h): the GPUs of each
+// Reads the text into the placement, as named grants (cluster/node/named_grants.h): the GPUs of each
 // container's segment, with what that container asks for in these words (recorded_devices.h). A
 // text with a segment for each main container alone has none for init containers. Error:
 // kInvalidArgument with the device or the container.

@@ -27,7 +27,7 @@
 #include <string_view>
 
 #include "server/dialects/one_at_a_time.h"
-#include "server/wire/dialect.h"
+#include "server/wire/pod/dialect.h"
 
 namespace berth::dialects {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/audit.h"
+#include "cluster/state/audit.h"
 
 #include <chrono>
 #include <numeric>

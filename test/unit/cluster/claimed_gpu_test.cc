@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ResourceClaims hold: which GPUs those are, and that nobody else gets them.
-#include "cluster/claimed_gpu.h"
+#include "cluster/node/claimed_gpu.h"
 
 #include <chrono>
 #include <span>
 
 #include <gtest/gtest.h>
 
-#include "cluster/audit.h"
-#include "cluster/cluster_state.h"
+#include "cluster/state/audit.h"
+#include "cluster/state/cluster_state.h"
 #include "test/support/builders.h"
 
 namespace berth {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which devices the books believe when a pod's annotation names them.
-#include "cluster/device_disputes.h"
+#include "cluster/state/device_disputes.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/disruption_budgets.h"
+#include "cluster/groups/disruption_budgets.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a gang lacks before it can start, by its minimum and by those of its roles.
-#include "cluster/gang.h"
+#include "cluster/values/gang.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 //
 // What DRA offers to cut, and what is held of it for claims that do not have it yet. (What claims
 // have: device_claims_test.cc.)
-#include "cluster/mig_offers.h"
+#include "cluster/claims/mig_offers.h"
 
 #include <chrono>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/mig_use.h"
+#include "cluster/node/mig_use.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "cluster/audit.h"
-#include "cluster/cluster_state.h"
+#include "cluster/state/audit.h"
+#include "cluster/state/cluster_state.h"
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 

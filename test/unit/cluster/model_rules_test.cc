@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/model_rules.h"
+#include "cluster/values/model_rules.h"
 
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "cluster/pod_request.h"
+#include "cluster/values/pod_request.h"
 #include "test/support/builders.h"
 
 namespace berth {

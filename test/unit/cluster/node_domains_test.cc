@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/node_domains.h"
+#include "cluster/state/node_domains.h"
 
 #include <memory>
 #include <span>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "test/support/builders.h"
 
 namespace berth {

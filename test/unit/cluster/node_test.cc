@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/node.h"
+#include "cluster/node/node.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/placement.h"
+#include "cluster/values/placement.h"
 
 #include <gtest/gtest.h>
 

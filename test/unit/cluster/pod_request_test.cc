@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/pod_request.h"
+#include "cluster/values/pod_request.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/request_size.h"
+#include "cluster/values/request_size.h"
 
 #include <functional>
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/held_bytes.h"
+#include "cluster/values/held_bytes.h"
 
 namespace berth {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/transaction.h"
+#include "cluster/state/transaction.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/version_needs.h"
+#include "cluster/values/version_needs.h"
 
 #include <gtest/gtest.h>
 

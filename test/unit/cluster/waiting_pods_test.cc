@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/waiting_pods.h"
+#include "cluster/state/waiting_pods.h"
 
 #include <gtest/gtest.h>
 

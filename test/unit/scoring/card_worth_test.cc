@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scoring/profile_tables.h"
+#include "scoring/engine/profile_tables.h"
 #include "scoring/registry.h"
 #include "scoring/scorers/fragmentation_gradient.h"
 #include "scoring/waste/fleet_mix.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/crowding.h"
+#include "scoring/devices/crowding.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "scoring/device_picker.h"
-#include "scoring/engine.h"
+#include "scoring/devices/device_picker.h"
+#include "scoring/engine/engine.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 

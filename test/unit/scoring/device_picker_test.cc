@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 
 #include <gtest/gtest.h>
 

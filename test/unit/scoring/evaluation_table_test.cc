@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/evaluation_table.h"
+#include "scoring/engine/evaluation_table.h"
 
 #include <gtest/gtest.h>
 

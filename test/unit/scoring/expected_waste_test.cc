@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "scoring/device_picker.h"
-#include "scoring/evaluation_table.h"
-#include "scoring/profile_tables.h"
+#include "scoring/devices/device_picker.h"
+#include "scoring/engine/evaluation_table.h"
+#include "scoring/engine/profile_tables.h"
 #include "scoring/registry.h"
 #include "scoring/waste/cpu_price.h"
 #include "test/support/builders.h"

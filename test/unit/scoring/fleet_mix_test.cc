@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/cluster_state.h"
-#include "scoring/engine.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/engine/engine.h"
 #include "scoring/registry.h"
 #include "scoring/waste/market.h"
 #include "test/support/builders.h"

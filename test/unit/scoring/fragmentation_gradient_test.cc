@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "test/support/builders.h"
 
 namespace berth {

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/node_domains.h"
-#include "scoring/device_picker.h"
+#include "cluster/state/node_domains.h"
+#include "scoring/devices/device_picker.h"
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 

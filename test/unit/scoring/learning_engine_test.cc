@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/cluster_state.h"
-#include "scoring/engine.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/engine/engine.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "scoring/device_picker.h"
-#include "scoring/link_report.h"
+#include "scoring/devices/device_picker.h"
+#include "scoring/devices/link_report.h"
 #include "scoring/registry.h"
 #include "scoring/scorers/link_locality.h"
 #include "scoring/victims.h"

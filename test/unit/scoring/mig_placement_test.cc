@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "scoring/engine.h"
+#include "scoring/engine/engine.h"
 #include "scoring/groups/pod_room.h"
 #include "scoring/mig/mig_plan.h"
 #include "scoring/mig/mig_policy.h"

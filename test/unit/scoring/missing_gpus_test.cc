@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/cluster_state.h"
-#include "cluster/node.h"
-#include "scoring/device_picker.h"
+#include "cluster/node/node.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
 #include "scoring/victims.h"
 #include "test/support/builders.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/neighbours.h"
+#include "scoring/devices/neighbours.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "scoring/device_picker.h"
-#include "scoring/engine.h"
+#include "scoring/devices/device_picker.h"
+#include "scoring/engine/engine.h"
 #include "scoring/explain/score_report.h"
 #include "scoring/groups/group_rails.h"
 #include "scoring/registry.h"

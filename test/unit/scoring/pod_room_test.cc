@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/registry.h"
 #include "test/support/random_world.h"
 

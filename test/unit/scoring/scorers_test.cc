@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "scoring/device_picker.h"
+#include "scoring/devices/device_picker.h"
 #include "scoring/scorers/best_fit.h"
 #include "scoring/scorers/dot_product.h"
 #include "scoring/scorers/gpu_clustering.h"

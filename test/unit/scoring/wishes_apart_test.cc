@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cluster/cluster_state.h"
-#include "scoring/evaluation_table.h"
-#include "scoring/profile_tables.h"
+#include "cluster/state/cluster_state.h"
+#include "scoring/engine/evaluation_table.h"
+#include "scoring/engine/profile_tables.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 

@@ -12,9 +12,9 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/device_classes.h"
+#include "cluster/claims/device_classes.h"
 #include "server/extender/extender.h"
-#include "server/wire/pod_object.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What lists of pods and binds that overlap make of the books, step by step.
-#include "server/kube/cluster_sync.h"
+#include "server/kube/watch/cluster_sync.h"
 
 #include <chrono>
 #include <optional>
@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/held_bytes.h"
-#include "cluster/request_size.h"
+#include "cluster/values/held_bytes.h"
+#include "cluster/values/request_size.h"
 #include "config/config.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"

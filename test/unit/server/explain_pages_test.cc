@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/explain_pages.h"
+#include "server/why/explain_pages.h"
 
 #include <chrono>
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/node_domains.h"
+#include "cluster/state/node_domains.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 

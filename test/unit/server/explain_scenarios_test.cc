@@ -8,14 +8,14 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/node_domains.h"
+#include "cluster/state/node_domains.h"
 #include "config/policy.h"
 #include "config/yaml_json.h"
-#include "server/config_reload.h"
 #include "server/extender/embedded_cluster.h"
-#include "server/pages/explain_pages.h"
-#include "server/wire/cluster_file.h"
-#include "server/wire/pod_object.h"
+#include "server/reload/config_reload.h"
+#include "server/why/explain_pages.h"
+#include "server/wire/file/cluster_file.h"
+#include "server/wire/pod/pod_object.h"
 #include "test/support/build_paths.h"
 #include "test/support/dialects.h"
 #include "test/support/read_text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/gang_history.h"
+#include "server/kube/watch/gang_history.h"
 
 #include <string>
 #include <vector>

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "server/pages/gang_metrics.h"
-#include "server/wire/gangs_json.h"
+#include "server/why/gangs_json.h"
 
 namespace berth {
 namespace {

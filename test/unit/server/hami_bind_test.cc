@@ -9,7 +9,7 @@
 
 #include "config/config.h"
 #include "server/dialects/hami/hami_binds.h"
-#include "server/kube/api_binder.h"
+#include "server/kube/write/api_binder.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"

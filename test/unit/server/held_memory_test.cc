@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/held_memory.h"
+#include "server/service/held_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@
 #include "scoring/waste/learned_mix.h"
 #include "server/dialects/koordinator/koordinator_links.h"
 #include "server/dialects/registry.h"
-#include "server/wire/node_links.h"
+#include "server/wire/node/node_links.h"
 #include "test/support/dialects.h"
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/kubelet_refusals.h"
+#include "server/kube/watch/kubelet_refusals.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "scoring/judgement.h"
-#include "server/kube/cluster_sync.h"
+#include "server/kube/watch/cluster_sync.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/leader_label.h"
+#include "server/kube/lead/leader_label.h"
 
 #include <optional>
 #include <string>

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/advice_log.h"
+#include "server/service/advice_log.h"
 #include "server/telemetry/decision_recorder.h"
 
 namespace berth {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/mig_library.h"
+#include "cluster/node/mig_library.h"
 #include "topology/mig/mig_catalog.h"
 
 #include "test/support/builders.h"

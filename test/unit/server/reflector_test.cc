@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/reflector.h"
+#include "server/kube/watch/reflector.h"
 
 #include <chrono>
 #include <deque>
@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/mutex.h"
-#include "server/kube/line_splitter.h"
+#include "server/kube/client/line_splitter.h"
 #include "test/support/scripted_api_client.h"
 
 namespace berth::kube {

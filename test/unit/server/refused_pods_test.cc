@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/cluster_state.h"
+#include "cluster/state/cluster_state.h"
 #include "test/support/builders.h"
 
 namespace berth {

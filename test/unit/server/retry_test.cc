@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/retry.h"
+#include "server/kube/write/retry.h"
 
 #include <chrono>
 #include <vector>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/routes.h"
+#include "server/service/routes.h"
 
 #include <gtest/gtest.h>
 
 #include "server/kube/kube_cluster.h"
 #include "server/ui/page_files.h"
-#include "server/wire/cluster_file.h"
-#include "server/wire/plan_json.h"
+#include "server/why/plan_json.h"
+#include "server/wire/file/cluster_file.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"

@@ -2,7 +2,7 @@
 //
 // Filters that find no node, on a service without sockets: how long their answers are held back,
 // and who is woken.
-#include "server/second_look.h"
+#include "server/service/second_look.h"
 
 #include <future>
 #include <memory>

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/still_waiting.h"
+#include "cluster/state/still_waiting.h"
 #include "test/support/builders.h"
 
 namespace berth {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/waiting_news.h"
+#include "server/why/waiting_news.h"
 
 #include <memory>
 #include <set>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/pages/explain_pages.h"
+#include "server/why/explain_pages.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/waiting_whys.h"
+#include "server/why/waiting_whys.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/kube/work_queue.h"
+#include "server/kube/write/work_queue.h"
 
 #include <atomic>
 #include <chrono>

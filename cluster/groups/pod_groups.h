@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PodGroups: the objects in which other schedulers and controllers keep what their gangs need, as
+// last seen. A pod names its gang; the object has the gang's minimum. Objects of controllers that
+// make the pods, such as Jobs, are kept in the same way, a table for each kind.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "cluster/values/gang.h"
+#include "cluster/values/pod_request.h"
+
+namespace berth {
+
+struct PodGroup {
+  std::string namespace_name;
+  std::string name;
+  int min_members = 1;  // so many have to start together; 1 also where the object says nothing
+  DomainAsk domain = {};
+  std::optional<Duration> hold = {};  // as in Gang, like has_roles and roles
+  bool has_roles = false;
+  std::vector<GangRole> roles = {};
+  // Why none of its pods can be placed: a number that makes no sense, a demand that nobody meets.
+  // Empty = they can.
+  std::string refusal = {};
+  // Of a controller's object (GangController):
+  std::string uid = {};
+  OneByOne one_by_one = OneByOne::kNo;
+  bool leader_differs = false;  // its leader asks for something else than its followers
+  friend bool operator==(const PodGroup&, const PodGroup&) = default;
+};
+
+// The objects of one convention, or of one kind of controllers. Any thread may call any function.
+class PodGroupTable {
+ public:
+  using Object = PodGroup;
+
+  // full_name: "namespace/name".
+  [[nodiscard]] std::optional<PodGroup> Find(const std::string& full_name) const
+      BERTH_EXCLUDES(mutex_);
+  // Whether the API server has them: a name that is not here is the name of no object.
+  [[nodiscard]] bool served() const BERTH_EXCLUDES(mutex_);
+  // Grows with every change.
+  [[nodiscard]] std::uint64_t changes() const BERTH_EXCLUDES(mutex_);
+
+  // Adds it, or replaces the one of that name.
+  void Put(PodGroup group) BERTH_EXCLUDES(mutex_);
+  void Remove(std::string_view namespace_name, std::string_view name) BERTH_EXCLUDES(mutex_);
+  // Replaces all of them by those of a list; of two with one name the last counts.
+  void Reset(std::vector<PodGroup> groups) BERTH_EXCLUDES(mutex_);
+  // The API server has no such objects.
+  void NotServed() BERTH_EXCLUDES(mutex_);
+
+ private:
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, PodGroup> by_name_ BERTH_GUARDED_BY(mutex_);
+  bool served_ BERTH_GUARDED_BY(mutex_) = false;
+  std::uint64_t changes_ BERTH_GUARDED_BY(mutex_) = 0;
+};
+
+// The tables live as long as the object. Any thread may call any function.
+class PodGroups {
+ public:
+  PodGroups() = default;
+  // What is not here is looked for in `behind`, which outlives the object: groups that are asked
+  // about beside those that are there.
+  explicit PodGroups(const PodGroups* behind) : behind_(behind) {}
+
+  // That of the convention or kind, which is made where there is none yet.
+  [[nodiscard]] PodGroupTable& Of(std::string_view convention) BERTH_EXCLUDES(mutex_);
+  // The object that has the gang's minimum: that of its controller, or of its name. None where its
+  // pods say everything.
+  [[nodiscard]] std::optional<PodGroup> Find(const Gang& gang) const;
+  // Puts into the gang what its object says now, where its convention has objects: a pod that was
+  // read earlier may not have heard of it.
+  void Update(Gang& gang) const;
+  // Grows with every change of any object: look at gangs anew when it has grown.
+  [[nodiscard]] std::uint64_t changes() const BERTH_EXCLUDES(mutex_);
+
+ private:
+  [[nodiscard]] const PodGroupTable* TableOf(const Gang& gang) const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::optional<PodGroup> ObjectOf(const Gang& gang) const;
+  [[nodiscard]] bool IsServed(const Gang& gang) const;
+
+  const PodGroups* const behind_ = nullptr;
+  mutable Mutex mutex_;
+  std::map<std::string, PodGroupTable, std::less<>> tables_ BERTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace berth

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/node/mig_spec.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "topology/mig/mig_layout.h"
+
+namespace berth {
+
+std::string_view MigTroubleName(MigTrouble trouble) {
+  constexpr std::array<std::string_view, 5> kNames = {"", "changing", "failed", "invalid", "stale"};
+  return kNames[static_cast<std::size_t>(trouble)];
+}
+
+std::optional<std::size_t> MigSpec::PositionOf(int index) const {
+  const auto gpu = std::ranges::find(gpus, index, &MigGpu::index);
+  if (gpu == gpus.end()) return std::nullopt;
+  return static_cast<std::size_t>(gpu - gpus.begin());
+}
+
+Status Validate(const MigSpec& spec) {
+  if (!spec.gpus.empty() && spec.product == nullptr) {
+    return Invalid(".mig.product: want that of the GPUs, got none");
+  }
+  for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
+    const std::string place = ".mig.gpus[" + std::to_string(i) + "]";
+    const int least = i == 0 || spec.by_claims() ? 0 : spec.gpus[i - 1].index + 1;
+    if (spec.gpus[i].index < least || spec.PositionOf(spec.gpus[i].index) != i) {
+      return Invalid(place + ".index: want each GPU once and in ascending order, got " +
+                     std::to_string(spec.gpus[i].index));
+    }
+    if (!spec.agent.empty() && spec.gpus[i].uuid.empty()) {
+      return Invalid(place + ".uuid: want one, by which the agent of " + spec.agent +
+                     " knows the GPU, got none");
+    }
+    if (auto layout = MigLayout::Of(*spec.product, spec.gpus[i].instances); !layout) {
+      return tl::unexpected(std::move(layout).error().Within(place + ".instances"));
+    }
+  }
+  for (std::size_t i = 0; i < spec.shared.size(); ++i) {
+    if (spec.shared[i].count >= 0) continue;
+    return Invalid(".mig.shared[" + std::to_string(i) + "].count: want 0 or more, got " +
+                   std::to_string(spec.shared[i].count));
+  }
+  return {};
+}
+
+}  // namespace berth

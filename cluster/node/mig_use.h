@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MigUse: the MIG devices that the pods of a node have; or the claims, if pods get the devices by
+// claims (MigSpec::by_claims). A function of the pods, independent of the order in which they came.
+// First come the known devices of pods and claims (claimed_gpu.h); then, in the order of the UIDs,
+// grants whose GPU and start are unknown or no longer exist in the spec. For those the device is
+// assumed that the node's allocator would pick; a pod for which none is left holds nothing.
+#pragma once
+
+#include <compare>
+#include <memory>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/node/claimed_gpu.h"
+#include "cluster/node/mig_spec.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_record.h"
+
+namespace berth {
+
+// A device: a placement of the product on a GPU, by its position in MigSpec::gpus.
+struct MigSlot {
+  std::size_t gpu = 0;
+  int placement = 0;
+  friend auto operator<=>(const MigSlot&, const MigSlot&) = default;
+};
+
+// The device of an exact grant, if the spec has it.
+std::optional<MigSlot> SlotOf(const MigSpec& spec, const MigGrant& grant);
+
+// The devices of the spec that claims hold, if the claims identify them.
+std::vector<MigSlot> SlotsOfClaims(const MigSpec& spec, std::span<const ClaimedGpu> claims);
+
+// The plain rows of the product that satisfy the want, the smallest first; or the one row that it
+// names. Empty: the product has no such profile.
+std::vector<int> RowsFor(const MigProduct& product, const MigWant& want);
+
+// The order in which several devices are picked, lesser first: the largest device, then the one
+// with the fewest starts.
+using MigRank = std::tuple<int, int, int>;
+MigRank RankOf(const MigProduct& product, int row);
+
+// Whether a device of that size satisfies a want without a name.
+bool IsEnough(const MigWant& want, int slices, std::int64_t memory_mib);
+
+class MigUse {
+ public:
+  MigUse() = default;
+  // Nothing taken.
+  explicit MigUse(const MigSpec& spec)
+      : taken_(spec.gpus.size()), shared_taken_(spec.shared.size()) {}
+  MigUse(const MigSpec& spec, const PodRecords& pods, std::span<const ClaimedGpu> claims = {});
+
+  // The taken placements, by GPU. Pods bound past Berth may make them incompatible.
+  [[nodiscard]] std::span<const MigSet> taken() const { return taken_; }
+  // How many users there are, by position in MigSpec::shared.
+  [[nodiscard]] std::span<const int> shared_taken() const { return shared_taken_; }
+
+  // The device that the node's allocator picks next for that row; nullopt if none is free.
+  // Requires: a row of the spec's product.
+  [[nodiscard]] std::optional<MigSlot> NextSlot(const MigSpec& spec, int row) const;
+  // The position in MigSpec::shared of a stock of that name that has a place for another user.
+  [[nodiscard]] std::optional<std::size_t> NextShared(const MigSpec& spec,
+                                                      const MigWant& want) const;
+
+  void Take(const MigSlot& slot) { taken_[slot.gpu] |= MigSet{1} << slot.placement; }
+  void Release(const MigSlot& slot) { taken_[slot.gpu] &= ~(MigSet{1} << slot.placement); }
+  void TakeShared(std::size_t stock) { ++shared_taken_[stock]; }
+
+  // Takes the granted devices. Error: kConflict naming the device; part of the grants is taken
+  // then.
+  Status TakeAll(const MigSpec& spec, std::span<const MigGrant> grants);
+
+  friend bool operator==(const MigUse&, const MigUse&) = default;
+
+ private:
+  std::vector<MigSet> taken_;
+  std::vector<int> shared_taken_;
+};
+
+// The devices that each of the pods has, known or assumed: one list per pod.
+std::vector<std::vector<MigSlot>> SlotsByPod(const MigSpec& spec, const PodRecords& pods,
+                                             std::span<const ClaimedGpu> claims = {});
+
+// "1g.5gb at 4 of GPU 2", "1g.5gb"; for errors.
+std::string NameOf(const MigGrant& grant);
+
+}  // namespace berth

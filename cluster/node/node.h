@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Node: one machine - what it has (NodeSpec, shared and immutable) and what is free on it.
+//
+// Free amounts are the amounts of the spec minus those that the pods on the node take, so the order
+// in which pods came and went leaves no trace. They can be negative: pods may be bound past Berth.
+// If the GPUs of such a pod are unknown, some are assumed (assumed_grants.h): after the known
+// grants, in the order of the UIDs, until each GPU is overfull: nothing fits there then, and any
+// tenant may name the node in thousands of pods. MIG devices are counted apart (mig_use.h). A GPU
+// of which a ResourceClaim holds anything has nothing free. A grant of a GPU that the spec does not
+// have (any more) is assumed to be one of those that it has.
+//
+// Some GPUs are closed: nothing more of them is given, and what is held stays held. These are the
+// unhealthy ones. If the node has `missing` GPUs and their identity is unknown, the freest GPUs are
+// closed too: as many as have, between them, the compute and memory of the missing ones free, or
+// all. So pods never get more of the node than its allocatable GPUs have, whichever of them is out
+// of order.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/node/claimed_gpu.h"
+#include "cluster/node/gpu_places.h"
+#include "cluster/node/mig_spec.h"
+#include "cluster/node/mig_use.h"
+#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_record.h"
+#include "cluster/values/pod_request.h"
+#include "cluster/values/refused_ask.h"
+#include "topology/gpu_mask.h"
+#include "topology/links/gpu_links.h"
+
+namespace berth {
+
+constexpr int kMaxGpusPerNode = 64;  // device sets are 64-bit masks
+
+struct GpuSpec {
+  std::string uuid;             // empty = not known
+  std::int64_t memory_mib = 0;  // 0 = not known: memory of this GPU is then not tracked
+  bool healthy = true;
+  int most_users = 0;  // pods that its agent serves on it at a time; 0 = any number
+  friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
+};
+
+struct NodeSpec {
+  std::string name;       // DNS-1123
+  std::string gpu_model;  // as the node publishes it; empty without GPUs
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  bool ready = true;  // able to run new pods
+  std::vector<GpuSpec> gpus;
+  // Disk for the ephemeral storage of pods. Empty: the node does not say, it is not tracked, and no
+  // pod is refused for it here (kube-scheduler takes it for 0).
+  std::optional<std::int64_t> ephemeral_bytes = {};
+  Labels labels = {};
+  std::vector<Taint> taints = {};       // that exclude pods
+  std::vector<Taint> soft_taints = {};  // PreferNoSchedule
+  GpuLinks links = {};                  // of `gpus`, by index; unknown: all GPUs count as alike
+  NodeMig mig = {};                     // partitioned GPUs, beside `gpus`; unknown: none
+  GpuPlaces places = {};                // instead of `gpus`
+  // So many of `gpus`, or of the places, are out of order; which ones is unknown.
+  int missing = 0;
+  // The resource by which pods ask for `gpus` or places ("nvidia.com/gpu"); empty: any.
+  std::string gpu_resource = {};
+  // `gpus` are fixed parts of GPUs that the vendor's agent counts as GPUs (AMD's partitions).
+  bool gpus_are_parts = false;
+  // The agent that hands out `gpus`, in parts too, to pods that ask in its words; empty: one that
+  // knows no parts.
+  std::string share_agent = {};
+  // The agents that the node shows, whether they hand out its GPUs or not. What their records on
+  // pods say of devices counts there, and on no other node (named_grants.h).
+  std::vector<std::string> agents = {};
+  // It serves whoever is bound there: pods that ask for shares in Berth's words, too.
+  bool agent_serves_all = false;
+  // What keeps the users of one GPU apart there: kNone, or kMemory.
+  Isolation share_isolation = Isolation::kNone;
+  // No shares are given of `gpus` while the UUID of one is unknown: nobody could carry them out.
+  bool shares_need_uuids = false;
+  // Its kubelet refused the pods with GPUs that were bound there last: it gets none for a while
+  // (GpuPodsRefused).
+  bool refuses_gpu_pods = false;
+  // What its kubelet's Topology Manager refused last: pods that ask for it get no place there for a
+  // while (GpuPodsRefused).
+  RefusedAsks refused_asks = nullptr;
+  // When its Ready condition changed last, in seconds since 1970 by the clock of whoever wrote it;
+  // 0: it does not say. A kubelet that starts anew changes it.
+  std::int64_t ready_since = 0;
+  // The condition of the node by which somebody says that its GPUs are out of order ("XIDErrors");
+  // empty: nobody does. It gets no pods with GPUs.
+  std::string gpu_condition = {};
+  // The one that says which GPUs they are: these are not healthy, or among the missing. The node
+  // gives the others.
+  std::string named_gpus_condition = {};
+  // Nobody on it offers GPUs, and its labels say that the machine has some.
+  bool gpus_to_come = false;
+  // What sort of node it is, by name: sorted, unique (server/wire/node/node_traits.h).
+  std::vector<std::string> traits = {};
+  double gpu_price = 0;  // of one of its GPUs in an hour, in any currency; 0 = not known
+  friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
+
+  // The GPU of that index; nullptr: the node has none of it. Grants outlive what the node said when
+  // they were given, so the index of a grant is looked up here and used nowhere else (test/arch).
+  [[nodiscard]] const GpuSpec* FindGpu(int index) const {
+    const bool has = index >= 0 && static_cast<std::size_t>(index) < gpus.size();
+    return has ? &gpus[static_cast<std::size_t>(index)] : nullptr;
+  }
+  // Its UUID; "" where the node has none of it, or does not say.
+  [[nodiscard]] const std::string& UuidOf(int index) const;
+  // Whether it offers GPUs of any kind, given out or not.
+  [[nodiscard]] bool has_gpus() const { return !gpus.empty() || places.count > 0 || mig.known(); }
+  // Whether who asks for a GPU gets a part of one: a place, or a partition or MIG device that
+  // counts as a GPU.
+  [[nodiscard]] bool gives_parts() const {
+    return places.count > 0 || gpus_are_parts || (mig.known() && mig->single);
+  }
+};
+
+// Error: kInvalidArgument naming the field: no name, a negative capacity, more than kMaxGpusPerNode
+// GPUs, GPUs beside places, more missing GPUs than there are, links of another number of GPUs,
+// invalid MIG devices.
+Status Validate(const NodeSpec& spec);
+
+// Whether the node has every device that the placement names. Error: kInternal naming the first
+// that it does not have.
+Status CheckDevices(const Placement& placement, const NodeSpec& node);
+
+// What a share takes of GPU `gpu`: both amounts filled in, the open one in proportion. Empty if the
+// GPU can never hold it: too small, or asked by memory that is unknown. Of several GPUs it is one
+// of the shares. Inline: the innermost step of every evaluation.
+inline std::optional<DeviceGrant> GrantOfShare(const GpuSpec& spec, int gpu,
+                                               const GpuShare& share) {
+  DeviceGrant grant{gpu, share.milli, share.memory_mib};
+  if (share.memory_milli > 0) {
+    if (spec.memory_mib == 0) return std::nullopt;
+    grant.memory_mib = spec.memory_mib * share.memory_milli / kMilliPerGpu;
+    if (share.milli == 0) grant.milli = share.memory_milli;
+  } else if (share.memory_mib > 0) {
+    if (share.memory_mib > spec.memory_mib) return std::nullopt;  // also where it is not known (0)
+    if (share.milli == 0) {
+      const std::int64_t up = share.memory_mib * kMilliPerGpu + spec.memory_mib - 1;
+      grant.milli = static_cast<int>(up / spec.memory_mib);
+    }
+  } else {
+    grant.memory_mib = spec.memory_mib * share.milli / kMilliPerGpu;
+  }
+  return grant;
+}
+
+// What is free on one GPU.
+struct GpuFree {
+  int milli = kMilliPerGpu;
+  int users = 0;  // where GpuSpec::most_users bounds them
+  std::int64_t memory_mib = 0;
+  [[nodiscard]] bool idle() const { return milli == kMilliPerGpu; }
+  friend bool operator==(const GpuFree&, const GpuFree&) = default;
+};
+
+// Whether its agent serves one more pod on the GPU.
+inline bool HasPlace(const GpuSpec& spec, const GpuFree& free) {
+  return spec.most_users == 0 || free.users < spec.most_users;
+}
+
+// How many pods on the node ask for the same number of GPUs; gpus = 0 stands for a share. Pods with
+// MIG devices are not among them.
+struct Tenants {
+  int gpus = 0;
+  int pods = 0;
+  friend bool operator==(const Tenants&, const Tenants&) = default;
+};
+
+class Node {
+ public:
+  // No bound pod has a priority as high as this.
+  static constexpr int kNoPriority = std::numeric_limits<int>::max();
+
+  // More than any pod asks for.
+  static constexpr std::int64_t kNotTracked = std::numeric_limits<std::int64_t>::max();
+
+  // What claims hold on one node; nullptr = nothing.
+  using Claims = std::shared_ptr<const std::vector<ClaimedGpu>>;
+
+  // Requires: pods sorted by UID, each once.
+  explicit Node(std::shared_ptr<const NodeSpec> spec, PodRecords pods = {}, Claims claims = {});
+
+  [[nodiscard]] const NodeSpec& spec() const { return *spec_; }
+  [[nodiscard]] std::int64_t free_cpu_milli() const { return free_cpu_milli_; }
+  [[nodiscard]] std::int64_t free_memory_bytes() const { return free_memory_bytes_; }
+  // kNotTracked where the node does not say how much it has.
+  [[nodiscard]] std::int64_t free_ephemeral_bytes() const { return free_ephemeral_bytes_; }
+  // One entry per GPU, by index.
+  [[nodiscard]] std::span<const GpuFree> gpus() const { return gpus_; }
+  // GPU pods on the node, by ascending number of GPUs.
+  [[nodiscard]] std::span<const Tenants> tenants() const { return tenants_; }
+  // The closed GPUs: unhealthy, or closed for the missing ones.
+  [[nodiscard]] GpuMask closed() const { return closed_; }
+  [[nodiscard]] bool IsOpen(int gpu) const { return (closed_ & GpuBit(gpu)) == 0; }
+  // How many GPUs the node offers, held or not.
+  [[nodiscard]] int healthy_gpus() const { return healthy_gpus_; }
+  // Free places; negative with pods bound past Berth.
+  [[nodiscard]] int free_places() const {
+    return spec_->places.count - spec_->missing - places_taken_;
+  }
+  [[nodiscard]] int places_taken() const { return places_taken_; }
+  // The taken MIG devices; empty without any.
+  [[nodiscard]] const MigUse& mig() const { return mig_; }
+  // Sum of free GPU compute, thousandths.
+  [[nodiscard]] std::int64_t free_gpu_milli() const;
+
+  // The pods on the node, by UID.
+  [[nodiscard]] std::span<const std::shared_ptr<const PodRecord>> pods() const { return pods_; }
+  [[nodiscard]] const PodRecord* FindPod(std::string_view uid) const;  // nullptr = not here
+  [[nodiscard]] const Claims& claims() const { return claims_; }
+  // The GPUs that they hold.
+  [[nodiscard]] GpuMask claimed() const;
+  // How many of the pods have only assumed GPUs.
+  [[nodiscard]] int unattributed() const { return unattributed_; }
+  // The lowest priority of its bound pods (a reservation is not evicted); kNoPriority without any.
+  [[nodiscard]] int lowest_priority() const { return lowest_priority_; }
+
+  // Whether the placement fits what is free now. Error: kConflict naming the resource.
+  [[nodiscard]] Status CanTake(const Placement& placement) const;
+
+  // Adds a pod, in place of the one with its UID if there is one / removes the pod with that UID.
+  void Put(std::shared_ptr<const PodRecord> pod);
+  void Remove(std::string_view uid);
+
+  // This node without the pods for which `leaves` holds.
+  template <class Leaves>
+  [[nodiscard]] Node Without(Leaves leaves) const {
+    PodRecords stay;
+    stay.reserve(pods_.size());
+    for (const auto& pod : pods_) {
+      if (!leaves(*pod)) stay.push_back(pod);
+    }
+    return Node(spec_, std::move(stay), claims_);
+  }
+
+  // Equal spec and equal free amounts.
+  friend bool operator==(const Node& a, const Node& b);
+
+ private:
+  void CountAll();
+  void CountMig();
+  void FindLowestPriority();
+  void Count(const PodRecord& pod, int sign);
+  void Take(std::span<const DeviceGrant> grants, int sign);
+  [[nodiscard]] bool Has(int gpu) const { return spec_->FindGpu(gpu) != nullptr; }
+  [[nodiscard]] bool IsAssumed(const PodRecord& pod) const;
+  void Assume(const PodRecord& pod);
+  // More is held of each of its GPUs than it has.
+  [[nodiscard]] bool IsOverfull() const;
+  void FindClosed();
+
+  // What an evaluation reads comes first.
+  std::shared_ptr<const NodeSpec> spec_;
+  std::int64_t free_cpu_milli_ = 0;
+  std::int64_t free_memory_bytes_ = 0;
+  std::int64_t free_ephemeral_bytes_ = kNotTracked;
+  std::vector<GpuFree> gpus_;
+  GpuMask closed_ = 0;
+  int healthy_gpus_ = 0;
+  int places_taken_ = 0;
+  std::vector<Tenants> tenants_;
+  PodRecords pods_;
+  Claims claims_;
+  int unattributed_ = 0;
+  int lowest_priority_ = kNoPriority;
+  MigUse mig_;
+};
+
+}  // namespace berth

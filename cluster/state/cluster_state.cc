@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/state/cluster_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "cluster/node/named_grants.h"
+
+namespace berth {
+namespace {
+
+std::shared_ptr<const PodRecord> RecordOf(const PodRequest& pod, const Placement& placement,
+                                          PodState state, Instant settle_after,
+                                          bool annotated = false, bool leaving = false,
+                                          std::shared_ptr<const Placement> said = nullptr) {
+  auto record = std::make_shared<PodRecord>(
+      PodRecord{pod, placement, state, settle_after, annotated, leaving, std::move(said)});
+  record->pod.constraints = nullptr;  // it has its node: nobody asks again where it may go
+  return record;
+}
+
+// What of the record to keep beside the placement that is believed. `read`: what it means now.
+std::shared_ptr<const Placement> SaidToKeep(const Placement& said, const Placement& read,
+                                            const Placement& believed, const PodRecord* held) {
+  if (held != nullptr && held->said != nullptr && *held->said == said) return held->said;
+  if (believed == read && HasNamedGrants(said)) return std::make_shared<const Placement>(said);
+  const bool stays = held != nullptr && believed.grants == held->placement.grants;
+  return stays ? held->said : nullptr;
+}
+
+bool SameLabels(const std::shared_ptr<const Labels>& a, const std::shared_ptr<const Labels>& b) {
+  return a == b || (a != nullptr && b != nullptr && *a == *b);
+}
+
+// Whether the one has all that the other one had.
+bool HasDevicesOf(const PodRecord& now, const PodRecord& before) {
+  return now.placement.grants == before.placement.grants &&
+         now.placement.mig == before.placement.mig;
+}
+
+// Whether the event changes anything: most changes of a pod concern its status.
+bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& placement,
+            const std::shared_ptr<const Placement>& said) {
+  const PodRequest& a = held.pod;
+  const PodRequest& b = bound.pod;
+  const bool same = held.state == PodState::kBound && held.placement == placement &&
+                    held.said == said && held.leaving == bound.leaving && a.id == b.id &&
+                    a.shape == b.shape && a.containers == b.containers && a.refusal == b.refusal &&
+                    a.priority == b.priority && a.may_preempt == b.may_preempt &&
+                    a.gang.id == b.gang.id && a.checkpointed == b.checkpointed &&
+                    a.classes == b.classes && SameLabels(a.labels, b.labels);
+  return !same;
+}
+
+}  // namespace
+
+ClusterState::ClusterState() : current_(std::make_shared<const Snapshot>()) {}
+
+std::shared_ptr<const Snapshot> ClusterState::Current() const {
+  const MutexLock lock(mutex_);
+  return current_;
+}
+
+void ClusterState::OnPublish(std::function<void()> on_publish) {
+  const MutexLock lock(mutex_);
+  on_publish_ = std::move(on_publish);
+}
+
+Status ClusterState::Apply(std::span<const ClusterEvent> events) {
+  for (const ClusterEvent& event : events) {
+    if (const auto* upserted = std::get_if<NodeUpserted>(&event)) {
+      if (Status valid = Validate(upserted->spec); !valid) {
+        return tl::unexpected(std::move(valid).error().Within("node"));
+      }
+    }
+    if (const auto* offered = std::get_if<GpusOffered>(&event); offered && offered->mig.known()) {
+      if (Status valid = Validate(*offered->mig); !valid) {
+        return tl::unexpected(std::move(valid).error().Within("node " + offered->node));
+      }
+    }
+  }
+  const MutexLock lock(mutex_);
+  for (const ClusterEvent& event : events) {
+    ApplyOne(event);
+    ReconsiderFreed();
+  }
+  Publish();
+  return {};
+}
+
+void ClusterState::ApplyOne(const ClusterEvent& event) {
+  if (const auto* upserted = std::get_if<NodeUpserted>(&event)) {
+    UpsertNode(upserted->spec);
+  } else if (const auto* removed = std::get_if<NodeRemoved>(&event)) {
+    RemoveNode(removed->name);
+  } else if (const auto* bound = std::get_if<PodBound>(&event)) {
+    Show(*bound);
+  } else if (const auto* missed = std::get_if<PodMissed>(&event)) {
+    Miss(missed->uid);
+  } else if (const auto* claimed = std::get_if<GpusClaimed>(&event)) {
+    Claim(*claimed);
+  } else if (const auto* offered = std::get_if<GpusOffered>(&event)) {
+    Offer(*offered);
+  } else if (const auto* refused = std::get_if<GpuPodsRefused>(&event)) {
+    Refuse(*refused);
+  } else {
+    Leave(std::get<PodGone>(event).uid);
+  }
+}
+
+void ClusterState::Show(const PodBound& bound) {
+  const std::string& uid = bound.pod.id.uid;
+  if (unshown_.erase(uid) > 0) deadlines_.erase({Instant(), uid});
+  Book(bound);
+}
+
+void ClusterState::Book(const PodBound& bound) {
+  const std::string& node = bound.placement.node;
+  const NodeSpec* const spec = SpecOf(node);
+  const std::shared_ptr<const PodRecord> held = Find(bound.pod.id.uid);
+  const Placement read = WithIndices(bound.placement, spec);
+  const Placement placement =
+      bound.devices_annotated ? disputes_.Believe(bound, held.get(), held_.On(node), spec) : read;
+  const auto said = SaidToKeep(bound.placement, read, placement, held.get());
+  if (held != nullptr && !IsNews(*held, bound, placement, said)) return;
+  Keep(RecordOf(bound.pod, placement, PodState::kBound, {}, bound.devices_annotated, bound.leaving,
+                said));
+}
+
+void ClusterState::Reconsider(const std::string& uid) {
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr) return;
+  const std::string& node = held->placement.node;
+  const Placement said = disputes_.SaidOf(uid);
+  if (auto placement = disputes_.Reconsider(uid, *held, held_.On(node), SpecOf(node))) {
+    const auto kept = SaidToKeep(said, *placement, *placement, held.get());
+    Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, true, held->leaving, kept));
+  }
+}
+
+// One of them may leave devices in its turn, for another one; each changes twice at most.
+void ClusterState::ReconsiderFreed() {
+  while (!freed_.empty()) {
+    const std::shared_ptr<const PodRecord> freed = std::move(freed_.back());
+    freed_.pop_back();
+    const Placement& left = freed->placement;
+    std::string uid;
+    while (!disputes_.IsHeldAgain(left, held_.On(left.node))) {
+      const auto next = disputes_.NextBeside(left, uid);
+      if (!next) break;
+      uid = *next;
+      Reconsider(uid);
+    }
+  }
+}
+
+void ClusterState::FindNamedGpus(const NodeSpec& spec) {
+  for (const auto& held : PodRecords(PodsOn(spec.name))) {
+    if (held->said != nullptr) Book({held->pod, *held->said, held->annotated, held->leaving});
+  }
+}
+
+void ClusterState::DisputeUnknownDevices(const NodeSpec& spec) {
+  for (const auto& held : PodRecords(PodsOn(spec.name))) {
+    if (const auto placement = disputes_.DisputeUnknown(*held, spec)) {
+      Keep(RecordOf(held->pod, *placement, PodState::kBound, {}, false, held->leaving));
+    }
+  }
+}
+
+DeviceDisputes::SpecOf ClusterState::Specs() const {
+  return [specs = &specs_](std::string_view node) -> const NodeSpec* {
+    const auto spec = specs->find(node);
+    return spec == specs->end() ? nullptr : spec->second.get();
+  };
+}
+
+std::vector<DeviceDispute> ClusterState::Disputes() const {
+  const MutexLock lock(mutex_);
+  return disputes_.List(Specs());
+}
+
+std::size_t ClusterState::DisputeCount() const {
+  const MutexLock lock(mutex_);
+  return disputes_.Count(Specs());
+}
+
+std::vector<DisputeChange> ClusterState::TakeDisputeChanges() {
+  const MutexLock lock(mutex_);
+  return disputes_.TakeChanges(Specs());
+}
+
+std::uint64_t ClusterState::DisputeChecks() const {
+  const MutexLock lock(mutex_);
+  return disputes_.checks();
+}
+
+void ClusterState::Leave(std::string_view uid) {
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held != nullptr && held->state == PodState::kBound && !held->placement.grants.empty()) {
+    ++departed_;
+  }
+  Erase(uid);
+  disputes_.Forget(uid);
+}
+
+// A reservation belongs to its bind, which finds out its outcome: the doubt is for later.
+void ClusterState::Miss(const std::string& uid) {
+  const auto unshown = unshown_.find(uid);
+  if (unshown == unshown_.end()) return;
+  unshown->second = {++doubts_, true};
+  if (Find(uid)->state == PodState::kBound) deadlines_.emplace(Instant(), uid);
+}
+
+void ClusterState::Offer(const GpusOffered& offered) {
+  const NodeSpec* const spec = SpecOf(offered.node);
+  if (claims_.Put(offered) && spec != nullptr) UpsertNode(NodeSpec(*spec));
+}
+
+void ClusterState::Refuse(const GpuPodsRefused& refused) {
+  const NodeSpec* const spec = SpecOf(refused.node);
+  if (spec == nullptr) return;
+  if (refused.refused || refused.asks != nullptr) {
+    refusing_.insert_or_assign(refused.node, refused);
+  } else {
+    refusing_.erase(refused.node);
+  }
+  UpsertNode(NodeSpec(*spec));
+}
+
+void ClusterState::UpsertNode(const NodeSpec& said) {
+  NodeSpec spec = claims_.WithOffers(said);
+  const auto refusing = refusing_.find(spec.name);
+  spec.refuses_gpu_pods = refusing != refusing_.end() && refusing->second.refused;
+  spec.refused_asks = refusing == refusing_.end() ? nullptr : refusing->second.asks;
+  const auto known = specs_.find(spec.name);
+  if (known != specs_.end() && *known->second == spec) return;  // a heartbeat
+  auto shared = std::make_shared<const NodeSpec>(std::move(spec));
+  const bool is_new = known == specs_.end();
+  specs_.insert_or_assign(shared->name, shared);
+  held_.Recount(shared->name, PodsOn(shared->name), shared.get());
+  disputes_.NodeChanges(shared->name);
+  if (is_new || node_set_changed_) {
+    node_set_changed_ = true;  // the snapshot is rebuilt whole when it is published
+  } else {
+    ReplaceNode(shared);
+  }
+  FindNamedGpus(*shared);
+  if (is_new) DisputeUnknownDevices(*shared);
+  for (const std::string& uid : disputes_.OpenOn(shared->name)) Reconsider(uid);
+}
+
+void ClusterState::RemoveNode(const std::string& name) {
+  refusing_.erase(name);  // another machine may come under its name
+  if (specs_.erase(name) == 0) return;
+  node_set_changed_ = true;
+  held_.Recount(name, PodsOn(name), nullptr);
+  disputes_.NodeChanges(name);
+}
+
+void ClusterState::Claim(const GpusClaimed& claimed) {
+  if (!claims_.Put(claimed)) return;
+  const auto node = specs_.find(claimed.node);
+  if (node != specs_.end() && !node_set_changed_) ReplaceNode(node->second);
+}
+
+void ClusterState::ReplaceNode(const std::shared_ptr<const NodeSpec>& spec) {
+  const NodeIndex index = next_.names().Find(spec->name);
+  BERTH_CHECK(index != kNoNode);
+  next_ = next_.With(index, BuildNode(spec));
+}
+
+std::shared_ptr<const Node> ClusterState::BuildNode(
+    const std::shared_ptr<const NodeSpec>& spec) const {
+  return std::make_shared<const Node>(spec, PodsOn(spec->name), claims_.HeldOn(spec->name));
+}
+
+Result<std::shared_ptr<const Node>> ClusterState::Reserve(const PodRequest& pod,
+                                                          const Placement& placement,
+                                                          Instant settle_after) {
+  const MutexLock lock(mutex_);
+  const NodeIndex index = next_.names().Find(placement.node);
+  if (index == kNoNode) {
+    return Fail(Errc::kNotFound, "node " + placement.node + " is not known");
+  }
+  const std::shared_ptr<const PodRecord> held = Find(pod.id.uid);
+  if (held != nullptr && held->state == PodState::kBound) {
+    return Fail(Errc::kConflict, "pod is bound to node " + held->placement.node + " already");
+  }
+  std::shared_ptr<const Node> node = next_.shared(index);
+  if (held != nullptr && held->placement.node == placement.node) {
+    node = std::make_shared<const Node>(
+        node->Without([&held](const PodRecord& other) { return &other == held.get(); }));
+  }
+  if (Status fits = node->CanTake(placement); !fits) {
+    return tl::unexpected(std::move(fits).error().Within("node " + placement.node));
+  }
+  Keep(RecordOf(pod, placement, PodState::kReserved, settle_after));
+  unshown_[pod.id.uid] = {++doubts_, false};
+  Publish();
+  return node;
+}
+
+Status ClusterState::Plan(std::span<const PodPlacement> pods) {
+  const MutexLock lock(mutex_);
+  Transaction checked(std::make_shared<const Snapshot>(next_));
+  for (const PodPlacement& planned : pods) {
+    const std::shared_ptr<const PodRecord> held = Find(planned.pod.id.uid);
+    if (held == nullptr) continue;
+    if (held->state != PodState::kPlanned) {
+      return Fail(Errc::kConflict, "pod " + planned.pod.id.full_name() +
+                                       " is being bound to node " + held->placement.node +
+                                       " already");
+    }
+    const NodeIndex index = next_.names().Find(held->placement.node);
+    if (index != kNoNode) checked.Take(planned.pod.id.uid, index);
+  }
+  for (const PodPlacement& planned : pods) {
+    BERTH_TRY_STATUS(checked.Put(planned.pod, planned.placement));
+  }
+  for (const PodPlacement& planned : pods) {
+    Keep(RecordOf(planned.pod, planned.placement, PodState::kPlanned, {}));
+  }
+  Publish();
+  return {};
+}
+
+std::size_t ClusterState::Unplan(std::span<const std::string> uids) {
+  const MutexLock lock(mutex_);
+  std::size_t dropped = 0;
+  for (const std::string& uid : uids) {
+    const std::shared_ptr<const PodRecord> held = Find(uid);
+    if (held == nullptr || held->state != PodState::kPlanned) continue;
+    Erase(uid);
+    ++dropped;
+  }
+  if (dropped > 0) Publish();
+  return dropped;
+}
+
+Status ClusterState::Confirm(std::string_view uid) {
+  const MutexLock lock(mutex_);
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr || held->state == PodState::kPlanned) {
+    return Fail(Errc::kNotFound, "no reservation for pod " + std::string(uid));
+  }
+  if (held->state == PodState::kBound) return {};
+  Keep(RecordOf(held->pod, held->placement, PodState::kBound, {}));
+  if (unshown_[held->pod.id.uid].missed) deadlines_.emplace(Instant(), held->pod.id.uid);
+  Publish();
+  return {};
+}
+
+bool ClusterState::Forget(std::string_view uid) {
+  const MutexLock lock(mutex_);
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr || held->state != PodState::kReserved) return false;
+  Erase(uid);
+  Publish();
+  return true;
+}
+
+std::vector<ClusterState::Doubt> ClusterState::Overdue(Instant now) const {
+  const MutexLock lock(mutex_);
+  std::vector<Doubt> overdue;
+  for (const auto& [deadline, uid] : deadlines_) {
+    if (deadline > now) break;
+    overdue.push_back({pods_.find(uid)->second->pod.id, unshown_.find(uid)->second.number});
+  }
+  return overdue;
+}
+
+std::optional<ClusterState::Doubt> ClusterState::DoubtAbout(std::string_view uid) const {
+  const MutexLock lock(mutex_);
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr) return std::nullopt;
+  const auto unshown = unshown_.find(held->pod.id.uid);
+  if (unshown == unshown_.end()) return std::nullopt;
+  if (held->state == PodState::kBound && !unshown->second.missed) return std::nullopt;
+  return Doubt{held->pod.id, unshown->second.number};
+}
+
+bool ClusterState::Settle(const Doubt& doubt, const std::optional<PodBound>& truth) {
+  const MutexLock lock(mutex_);
+  const std::string& uid = doubt.pod.uid;
+  const auto unshown = unshown_.find(uid);
+  if (unshown == unshown_.end() || unshown->second.number != doubt.number) return false;
+  if (truth) {
+    Show(*truth);
+    unshown_[uid] = {++doubts_, false};  // by an answer, and not by a list or a watch
+  } else {
+    Leave(uid);
+  }
+  Publish();
+  return true;
+}
+
+std::optional<PodRecord> ClusterState::FindPod(std::string_view uid) const {
+  const MutexLock lock(mutex_);
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr) return std::nullopt;
+  return *held;
+}
+
+bool ClusterState::IsBoundFromHere(std::string_view uid, std::string_view node) const {
+  const MutexLock lock(mutex_);
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  return held != nullptr && held->placement.node == node && unshown_.contains(held->pod.id.uid);
+}
+
+std::size_t ClusterState::GangSize(const GangId& gang) const {
+  const MutexLock lock(mutex_);
+  return gangs_.Count(gang);
+}
+
+ClusterState::GangContents ClusterState::GangPods(const GangId& gang) const {
+  const MutexLock lock(mutex_);
+  GangContents contents{current_, {}};
+  for (const std::string& node : gangs_.NodesOf(gang)) {
+    for (const auto& pod : PodsOn(node)) {
+      if (pod->pod.gang.id == gang) contents.pods.push_back(pod);
+    }
+  }
+  return contents;
+}
+
+std::vector<std::string> ClusterState::GangNodes(const GangId& gang) const {
+  const MutexLock lock(mutex_);
+  return gangs_.NodesOf(gang);
+}
+
+std::vector<std::string> ClusterState::BoundUids() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> uids;
+  uids.reserve(pods_.size());
+  for (const auto& [uid, record] : pods_) {
+    if (record->state == PodState::kBound) uids.emplace_back(uid);
+  }
+  return uids;
+}
+
+std::vector<std::string> ClusterState::UnshownUids() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> uids;
+  for (const auto& [uid, unshown] : unshown_) uids.push_back(uid);
+  return uids;
+}
+
+ClusterState::Contents ClusterState::Everything() const {
+  Contents contents;
+  PodRecords records;
+  {
+    // Only pointers are copied: decisions wait for this lock.
+    const MutexLock lock(mutex_);
+    contents.snapshot = current_;
+    records.reserve(pods_.size());
+    for (const auto& [uid, record] : pods_) records.push_back(record);
+  }
+  std::ranges::sort(records, {}, [](const std::shared_ptr<const PodRecord>& record) {
+    return std::string_view(record->pod.id.uid);
+  });
+  contents.pods.reserve(records.size());
+  for (const auto& record : records) contents.pods.push_back(*record);
+  return contents;
+}
+
+std::shared_ptr<const PodRecord> ClusterState::Find(std::string_view uid) const {
+  const auto held = pods_.find(uid);
+  return held == pods_.end() ? nullptr : held->second;
+}
+
+const PodRecords& ClusterState::PodsOn(const std::string& node) const {
+  const auto pods = pods_by_node_.find(node);
+  return pods == pods_by_node_.end() ? no_pods_ : pods->second;
+}
+
+const NodeSpec* ClusterState::SpecOf(std::string_view node) const {
+  const auto spec = specs_.find(node);
+  return spec == specs_.end() ? nullptr : spec->second.get();
+}
+
+void ClusterState::Keep(std::shared_ptr<const PodRecord> record) {
+  const std::string& uid = record->pod.id.uid;
+  const std::string& node = record->placement.node;
+  // On its present node it is replaced in one step.
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held != nullptr && held->placement.node != node) {
+    Erase(uid);
+  } else if (held != nullptr) {
+    Unlist(*held);
+    if (!HasDevicesOf(*record, *held)) freed_.push_back(held);
+  }
+  if (record->state == PodState::kReserved) deadlines_.emplace(record->settle_after, uid);
+  gangs_.Add(record->pod.gang.id, node);
+  PodRecords& pods = pods_by_node_[node];
+  pods.insert(PositionOf(pods, uid), record);
+  pods_.emplace(uid, record);
+  held_.Add(*record, SpecOf(node));
+  ChangeNode(node, [&record](Node& changed) { changed.Put(record); });
+}
+
+void ClusterState::Unlist(const PodRecord& record) {
+  const std::string& uid = record.pod.id.uid;
+  if (record.state == PodState::kReserved) deadlines_.erase({record.settle_after, uid});
+  if (record.state == PodState::kBound) deadlines_.erase({Instant(), uid});
+  gangs_.Remove(record.pod.gang.id, record.placement.node);
+  const auto pods = pods_by_node_.find(record.placement.node);
+  pods->second.erase(PositionOf(pods->second, uid));
+  if (pods->second.empty()) pods_by_node_.erase(pods);
+  held_.Remove(record, SpecOf(record.placement.node));
+  pods_.erase(uid);
+}
+
+void ClusterState::Erase(std::string_view uid) {
+  const std::shared_ptr<const PodRecord> held = Find(uid);
+  if (held == nullptr) return;
+  Unlist(*held);
+  unshown_.erase(held->pod.id.uid);
+  ChangeNode(held->placement.node, [&held](Node& changed) { changed.Remove(held->pod.id.uid); });
+  freed_.push_back(held);
+}
+
+template <class Change>
+void ClusterState::ChangeNode(const std::string& name, Change change) {
+  if (node_set_changed_) return;  // everything is rebuilt when published
+  const NodeIndex index = next_.names().Find(name);
+  if (index == kNoNode || ++changes_[name] > 1) return;
+  auto node = std::make_shared<Node>(next_.node(index));
+  change(*node);
+  next_ = next_.With(index, std::move(node));
+}
+
+void ClusterState::RebuildSnapshot() {
+  std::vector<std::shared_ptr<const Node>> nodes;
+  nodes.reserve(specs_.size());
+  for (const auto& [name, spec] : specs_) nodes.push_back(BuildNode(spec));
+  next_ = Snapshot(nodes);
+  node_set_changed_ = false;
+}
+
+void ClusterState::Publish() {
+  ReconsiderFreed();
+  for (const auto& [name, changes] : changes_) {
+    const auto spec = specs_.find(name);
+    if (changes > 1 && spec != specs_.end() && !node_set_changed_) ReplaceNode(spec->second);
+  }
+  changes_.clear();
+  if (node_set_changed_) RebuildSnapshot();
+  if (next_.IsSame(*current_)) return;
+  current_ = std::make_shared<const Snapshot>(next_, departed_);
+  if (on_publish_) on_publish_();
+}
+
+}  // namespace berth

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HeldDevices: what pods are known to hold of each GPU and each MIG device of each node, as sums.
+// So one question about a GPU costs the same whether three pods name it or three thousand: any
+// tenant may create pods that name a node and a GPU.
+//
+// Assumed devices (assumed_grants.h) are left out. Nodes need not be known; MIG devices are counted
+// on known nodes alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "cluster/node/mig_use.h"
+#include "cluster/node/node.h"
+#include "cluster/values/pod_record.h"
+
+namespace berth {
+
+// What one pod holds of a GPU, or that it holds a MIG device (1000, 0).
+struct HeldPart {
+  int milli = 0;
+  std::int64_t memory_mib = 0;
+  const PodRecord* pod = nullptr;
+  // The largest first; equal ones by the pod's UID.
+  friend bool operator<(const HeldPart& a, const HeldPart& b);
+};
+
+struct HeldGpu {
+  std::int64_t milli = 0;
+  std::int64_t memory_mib = 0;
+  std::multiset<HeldPart> parts = {};
+};
+
+struct HeldOnNode {
+  std::map<int, HeldGpu> gpus = {};                       // by index
+  std::map<MigSlot, std::multiset<HeldPart>> slots = {};  // devices of one user
+  [[nodiscard]] bool empty() const { return gpus.empty() && slots.empty(); }
+};
+
+// ClusterState guards it. Records are those of its books: they stay where they are until they are
+// removed here.
+class HeldDevices {
+ public:
+  // node: as the books have it when the record is added; nullptr: not known.
+  void Add(const PodRecord& record, const NodeSpec* node);
+  // Requires: added, with the same node.
+  void Remove(const PodRecord& record, const NodeSpec* node);
+  // The node has changed, or is not known any more (nullptr). pods: all that are on it.
+  void Recount(const std::string& name, const PodRecords& pods, const NodeSpec* node);
+  // Valid until the next change.
+  [[nodiscard]] const HeldOnNode& On(const std::string& node) const;
+
+ private:
+  std::unordered_map<std::string, HeldOnNode> by_node_;
+};
+
+}  // namespace berth

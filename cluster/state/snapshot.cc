@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/state/snapshot.h"
+
+#include <utility>
+
+namespace berth {
+namespace {
+
+std::size_t Choosy(const Node& node) {
+  const NodeSpec& spec = node.spec();
+  return spec.taints.empty() && spec.refused_asks == nullptr ? 0U : 1U;
+}
+std::size_t SoftTainted(const Node& node) { return node.spec().soft_taints.empty() ? 0U : 1U; }
+
+}  // namespace
+
+Snapshot::Snapshot() : Snapshot(std::vector<std::shared_ptr<const Node>>{}) {}
+
+Snapshot::Snapshot(const std::vector<std::shared_ptr<const Node>>& nodes) {
+  std::vector<std::string> names;
+  names.reserve(nodes.size());
+  for (const auto& node : nodes) {
+    names.push_back(node->spec().name);
+    choosy_nodes_ += Choosy(*node);
+    soft_tainted_nodes_ += SoftTainted(*node);
+  }
+  names_ = std::make_shared<const NodeNameTable>(names);
+  for (std::size_t from = 0; from < nodes.size(); from += kChunkNodes) {
+    auto chunk = std::make_shared<Chunk>();
+    for (std::size_t i = from; i < nodes.size() && i < from + kChunkNodes; ++i) {
+      (*chunk)[i - from] = nodes[i];
+    }
+    chunks_.push_back(std::move(chunk));
+  }
+}
+
+std::size_t Snapshot::CountUnattributed() const {
+  std::size_t count = 0;
+  for (NodeIndex i = 0; i < size(); ++i) count += static_cast<std::size_t>(node(i).unattributed());
+  return count;
+}
+
+std::size_t Snapshot::CountReserved() const {
+  std::size_t count = 0;
+  for (NodeIndex i = 0; i < size(); ++i) {
+    for (const auto& pod : node(i).pods()) count += pod->state == PodState::kReserved ? 1U : 0U;
+  }
+  return count;
+}
+
+Snapshot Snapshot::With(NodeIndex index, std::shared_ptr<const Node> node) const {
+  Snapshot copy = *this;
+  copy.choosy_nodes_ -= Choosy(this->node(index));
+  copy.choosy_nodes_ += Choosy(*node);
+  copy.soft_tainted_nodes_ -= SoftTainted(this->node(index));
+  copy.soft_tainted_nodes_ += SoftTainted(*node);
+  auto chunk = std::make_shared<Chunk>(*chunks_[index / kChunkNodes]);
+  (*chunk)[index % kChunkNodes] = std::move(node);
+  copy.chunks_[index / kChunkNodes] = std::move(chunk);
+  return copy;
+}
+
+bool operator==(const Snapshot& a, const Snapshot& b) {
+  if (a.size() != b.size()) return false;
+  for (NodeIndex i = 0; i < a.size(); ++i) {
+    if (!(a.node(i) == b.node(i))) return false;
+  }
+  return true;
+}
+
+}  // namespace berth

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Snapshot: every node at one moment. Immutable: any number of threads read it without locks.
+//
+// Nodes are sorted by name and held in chunks, each shared with the previous snapshot as long as
+// none of its nodes changed. So two snapshots compare in O(chunks + changed nodes): same pointer,
+// same node.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cluster/node/node.h"
+#include "cluster/state/node_name_table.h"
+
+namespace berth {
+
+class Snapshot {
+ public:
+  static constexpr std::size_t kChunkNodes = 64;
+  using Chunk = std::array<std::shared_ptr<const Node>, kChunkNodes>;
+
+  Snapshot();  // no nodes
+  // Requires: nodes sorted by name, names unique.
+  explicit Snapshot(const std::vector<std::shared_ptr<const Node>>& nodes);
+  // The same nodes, after so many departures.
+  Snapshot(const Snapshot& nodes, std::uint64_t departed) : Snapshot(nodes) {
+    departed_ = departed;
+  }
+
+  [[nodiscard]] std::size_t size() const { return names_->size(); }
+  [[nodiscard]] const Node& node(NodeIndex index) const {
+    return *(*chunks_[index / kChunkNodes])[index % kChunkNodes];
+  }
+  [[nodiscard]] const std::shared_ptr<const Node>& shared(NodeIndex index) const {
+    return (*chunks_[index / kChunkNodes])[index % kChunkNodes];
+  }
+  [[nodiscard]] const NodeNameTable& names() const { return *names_; }
+
+  // How many nodes have taints, or asks that their kubelet refused (NodeSpec::refused_asks).
+  [[nodiscard]] std::size_t choosy_nodes() const { return choosy_nodes_; }
+  [[nodiscard]] std::size_t soft_tainted_nodes() const { return soft_tainted_nodes_; }
+  // How many pods have only assumed GPUs (node.h). Visits every node.
+  [[nodiscard]] std::size_t CountUnattributed() const;
+  // How many pods are reserved, not bound. Visits every pod.
+  [[nodiscard]] std::size_t CountReserved() const;
+
+  // How many pods that held GPUs have left since ClusterState was created.
+  [[nodiscard]] std::uint64_t departed() const { return departed_; }
+
+  // A copy in which one node is replaced by another one of the same name.
+  [[nodiscard]] Snapshot With(NodeIndex index, std::shared_ptr<const Node> node) const;
+
+  // Calls visit(index) for every node that is not the same object in both. Requires:
+  // SameNodes(other).
+  template <class Visit>
+  void ForEachDifference(const Snapshot& other, Visit visit) const;
+
+  // Whether both have the same node names, by identity: true for descendants through With().
+  [[nodiscard]] bool SameNodes(const Snapshot& other) const { return names_ == other.names_; }
+
+  // Whether both are of the same objects throughout.
+  [[nodiscard]] bool IsSame(const Snapshot& other) const {
+    return SameNodes(other) && chunks_ == other.chunks_;
+  }
+
+  // Equal in value: same names, same free amounts.
+  friend bool operator==(const Snapshot& a, const Snapshot& b);
+
+ private:
+  std::shared_ptr<const NodeNameTable> names_;
+  std::vector<std::shared_ptr<const Chunk>> chunks_;
+  std::size_t choosy_nodes_ = 0;
+  std::size_t soft_tainted_nodes_ = 0;
+  std::uint64_t departed_ = 0;
+};
+
+template <class Visit>
+void Snapshot::ForEachDifference(const Snapshot& other, Visit visit) const {
+  for (std::size_t c = 0; c < chunks_.size(); ++c) {
+    if (chunks_[c] == other.chunks_[c]) continue;
+    for (std::size_t i = 0; i < kChunkNodes; ++i) {
+      if ((*chunks_[c])[i] != (*other.chunks_[c])[i]) {
+        visit(static_cast<NodeIndex>(c * kChunkNodes + i));
+      }
+    }
+  }
+}
+
+}  // namespace berth

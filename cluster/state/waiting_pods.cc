@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/state/waiting_pods.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "cluster/values/held_bytes.h"
+#include "cluster/values/request_size.h"
+
+namespace berth {
+namespace {
+
+constexpr std::size_t kPerEntry = 256;  // what keeping a pod takes beside its request
+constexpr std::string_view kOutlined =
+    "the pod is one of the largest that wait, and these are too large to be kept in memory";
+
+std::size_t BytesOf(const PodRequest& pod) {
+  return kPerEntry + pod.id.uid.size() + HeldBytes(pod);
+}
+
+std::shared_ptr<const PodRequest> Outlined(const PodRequest& pod) {
+  return std::make_shared<const PodRequest>(
+      OutlineOf(pod, pod.refusal.empty() ? kOutlined : std::string_view(pod.refusal)));
+}
+
+// What is at fault with a pod may be what it asks for.
+bool IsKept(const PodRequest& pod) {
+  return pod.shape.wants_gpu() || !pod.gang.empty() || !pod.refusal.empty();
+}
+
+// Most changes of a pod that waits are why it still does: they are no news to its gang.
+bool SayTheSame(const WaitingPod& a, const WaitingPod& b) {
+  if (a.gated != b.gated || (a.pod == nullptr) != (b.pod == nullptr)) return false;
+  if (a.pod == nullptr) return true;
+  const PodRequest& x = *a.pod;
+  const PodRequest& y = *b.pod;
+  return x.shape == y.shape && x.gang == y.gang && x.scheduler == y.scheduler &&
+         x.refusal == y.refusal && x.domain == y.domain && x.priority == y.priority;
+}
+
+}  // namespace
+
+void WaitingPods::SetPod(const std::string& uid, Entry& entry, WaitingPod pod, std::size_t bytes) {
+  Uncount(uid, entry);
+  entry.pod = std::move(pod);
+  entry.bytes = bytes;
+  bytes_ += entry.bytes;
+  if (!entry.outlined && entry.bytes > kSmallBytes) large_.emplace(entry.bytes, uid);
+}
+
+void WaitingPods::Uncount(std::string_view uid, const Entry& entry) {
+  bytes_ -= entry.bytes;
+  large_.erase({entry.bytes, uid});
+}
+
+void WaitingPods::OutlineLargest() {
+  while (bytes_ > most_bytes_ && !large_.empty()) {
+    const auto found = by_uid_.find(std::string(large_.rbegin()->second));
+    Entry& entry = found->second;
+    entry.outlined = true;
+    WaitingPod pod = entry.pod;
+    pod.pod = Outlined(*pod.pod);
+    const std::size_t bytes = BytesOf(*pod.pod);
+    SetPod(found->first, entry, std::move(pod), bytes);
+    const auto unit = by_gang_.find(entry.pod.pod->gang.id);
+    if (unit != by_gang_.end()) unit->second.changed = ++changes_;
+  }
+}
+
+void WaitingPods::Insert(const std::string& uid, Entry entry, std::size_t bytes) {
+  if (!entry.shown) ++asked_;
+  const auto at = by_uid_.emplace(uid, std::move(entry)).first;
+  SetPod(at->first, at->second, std::move(at->second.pod), bytes);
+  const PodRequest* const pod = at->second.pod.pod.get();
+  if (pod == nullptr || pod->gang.empty()) return;
+  Unit& unit = by_gang_[pod->gang.id];
+  unit.members.insert_or_assign(uid, &at->second);
+  unit.changed = ++changes_;
+}
+
+void WaitingPods::Erase(const std::string& uid) {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end()) return;
+  Uncount(found->first, found->second);
+  const Entry entry = std::move(found->second);
+  by_uid_.erase(found);
+  if (!entry.shown) --asked_;
+  if (entry.pod.pod == nullptr || entry.pod.pod->gang.empty()) return;
+  const auto unit = by_gang_.find(entry.pod.pod->gang.id);
+  unit->second.members.erase(uid);
+  unit->second.changed = ++changes_;
+  if (unit->second.members.empty()) by_gang_.erase(unit);
+}
+
+void WaitingPods::EraseForGood(const std::string& uid) {
+  const auto found = by_uid_.find(uid);
+  const bool was_shown = found != by_uid_.end() && found->second.shown;
+  Erase(uid);
+  if (!was_shown || !dead_.insert(uid).second) return;
+  graves_.push_back(uid);
+  if (graves_.size() <= kGraves) return;
+  dead_.erase(graves_.front());
+  graves_.pop_front();
+}
+
+void WaitingPods::Put(WaitingPod pod) {
+  const std::string uid = pod.pod->id.uid;
+  const bool is_kept = IsKept(*pod.pod);
+  const std::size_t whole = BytesOf(*pod.pod);
+  Pods arrived;
+  {
+    const MutexLock lock(mutex_);
+    const auto known = by_uid_.find(uid);
+    if (known == by_uid_.end() || !known->second.shown) {
+      if (tells_) {
+        arrived.push_back(pod.pod);
+      } else if (held_back_.size() < kMostHeldBack && whole <= kSmallBytes) {
+        held_back_.push_back(pod.pod);
+      }
+    }
+    if (!is_kept) pod.pod = nullptr;
+    dead_.erase(uid);
+    // Else it would be made whole and outlined again with each change of its status.
+    const bool outlined = known != by_uid_.end() && known->second.outlined && pod.pod != nullptr &&
+                          bytes_ + whole > most_bytes_;
+    if (outlined) pod.pod = Outlined(*pod.pod);
+    const std::size_t bytes = !is_kept    ? kPerEntry + uid.size()
+                              : !outlined ? whole
+                                          : BytesOf(*pod.pod);
+    if (known != by_uid_.end() && SayTheSame(known->second.pod, pod)) {
+      if (!std::exchange(known->second.shown, true)) --asked_;
+      SetPod(known->first, known->second, std::move(pod), bytes);
+    } else {
+      const std::uint64_t added = known == by_uid_.end() ? ++added_ : known->second.added;
+      Erase(uid);
+      Insert(uid, {.pod = std::move(pod), .shown = true, .added = added, .outlined = outlined},
+             bytes);
+    }
+    OutlineLargest();
+  }
+  if (on_arrival_ && !arrived.empty()) on_arrival_(arrived);
+}
+
+void WaitingPods::Note(const PodRequest& pod) {
+  if (!IsKept(pod)) return;
+  const std::string& uid = pod.id.uid;
+  const std::size_t bytes = BytesOf(pod);
+  const MutexLock lock(mutex_);
+  if (by_uid_.contains(uid) || dead_.contains(uid)) return;
+  if (asked_ >= kMostAsked) return;
+  Insert(uid, {.pod = {.pod = std::make_shared<const PodRequest>(pod)}, .added = ++added_}, bytes);
+  OutlineLargest();
+}
+
+std::size_t WaitingPods::bytes() const {
+  const MutexLock lock(mutex_);
+  return bytes_;
+}
+
+void WaitingPods::Remove(std::string_view uid) {
+  const std::string name(uid);
+  const MutexLock lock(mutex_);
+  EraseForGood(name);
+}
+
+WaitingPods::Mark WaitingPods::Here() const {
+  const MutexLock lock(mutex_);
+  return added_;
+}
+
+void WaitingPods::RemoveUnless(const std::function<bool(const std::string& uid)>& is_there,
+                               Mark mark) {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> gone;
+  for (const auto& [uid, entry] : by_uid_) {
+    if (entry.added <= mark && !is_there(uid)) gone.push_back(uid);
+  }
+  for (const std::string& uid : gone) EraseForGood(uid);
+}
+
+void WaitingPods::TellArrivals() {
+  Pods arrived;
+  {
+    const MutexLock lock(mutex_);
+    tells_ = true;
+    arrived.swap(held_back_);
+  }
+  if (on_arrival_ && !arrived.empty()) on_arrival_(arrived);
+}
+
+void WaitingPods::HoldArrivalsBack() {
+  const MutexLock lock(mutex_);
+  tells_ = false;
+}
+
+WaitingPods::Pods WaitingPods::Current() const {
+  Pods pods;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [uid, entry] : by_uid_) {
+      const WaitingPod& waiting = entry.pod;
+      if (!waiting.unschedulable || waiting.pod == nullptr) continue;
+      if (waiting.pod->shape.mig() != nullptr) pods.push_back(waiting.pod);
+    }
+  }
+  std::ranges::sort(pods, {}, [](const auto& pod) {
+    return std::tie(pod->id.namespace_name, pod->id.name, pod->id.uid);
+  });
+  return pods;
+}
+
+std::vector<WaitingPod> WaitingPods::Everybody() const {
+  std::vector<WaitingPod> pods;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [uid, entry] : by_uid_) {
+      if (entry.pod.pod != nullptr) pods.push_back(entry.pod);
+    }
+  }
+  std::ranges::sort(pods, {}, [](const WaitingPod& waiting) {
+    const PodId& id = waiting.pod->id;
+    return std::tie(id.namespace_name, id.name, id.uid);
+  });
+  return pods;
+}
+
+std::optional<WaitingPod> WaitingPods::Find(const std::string& uid) const {
+  const MutexLock lock(mutex_);
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end() || found->second.pod.pod == nullptr) return std::nullopt;
+  return found->second.pod;
+}
+
+std::optional<WaitingPod> WaitingPods::FindNamed(std::string_view namespace_name,
+                                                 std::string_view name) const {
+  const MutexLock lock(mutex_);
+  const Entry* newest = nullptr;
+  for (const auto& [uid, entry] : by_uid_) {
+    if (entry.pod.pod == nullptr) continue;
+    const PodId& id = entry.pod.pod->id;
+    if (id.name != name || id.namespace_name != namespace_name) continue;
+    if (newest == nullptr || entry.added > newest->added) newest = &entry;
+  }
+  return newest == nullptr ? std::nullopt : std::optional(newest->pod);
+}
+
+std::vector<WaitingPod> WaitingPods::WaitingMembers(const GangId& gang,
+                                                    std::string_view scheduler) const {
+  std::vector<WaitingPod> members;
+  const MutexLock lock(mutex_);
+  const auto unit = by_gang_.find(gang);
+  if (unit == by_gang_.end()) return members;
+  for (const auto& [uid, entry] : unit->second.members) {
+    if (!entry->pod.gated && entry->pod.pod->scheduler == scheduler) members.push_back(entry->pod);
+  }
+  return members;
+}
+
+std::shared_ptr<const PodRequest> WaitingPods::AnyMember(const GangId& gang) const {
+  const MutexLock lock(mutex_);
+  const auto unit = by_gang_.find(gang);
+  if (unit == by_gang_.end()) return nullptr;
+  for (const auto& [uid, entry] : unit->second.members) {
+    if (!entry->pod.gated) return entry->pod.pod;
+  }
+  return nullptr;
+}
+
+std::vector<GangId> WaitingPods::GangsSince(std::uint64_t change) const {
+  std::vector<GangId> gangs;
+  const MutexLock lock(mutex_);
+  for (const auto& [gang, unit] : by_gang_) {
+    if (unit.changed > change) gangs.push_back(gang);
+  }
+  return gangs;
+}
+
+std::uint64_t WaitingPods::changes() const {
+  const MutexLock lock(mutex_);
+  return changes_;
+}
+
+std::uint64_t WaitingPods::ChangesOf(const GangId& gang) const {
+  const MutexLock lock(mutex_);
+  const auto unit = by_gang_.find(gang);
+  return unit == by_gang_.end() ? 0 : unit->second.changed;
+}
+
+}  // namespace berth

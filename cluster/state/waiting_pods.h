@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WaitingPods: the pods without a node, as the API server has them: which ones have arrived, which
+// are the members of a gang that wait, and which ask for MIG devices and found no node. The
+// extender does not learn of all of them: if kube-scheduler's own filters leave no node, it is not
+// called. And it may be asked about pods that do not exist, by programs that simulate scheduling.
+//
+// Pods that neither ask for GPUs nor name a gang, nor are refused, are known by their UIDs alone.
+// A pod leaves when it has a node, is told to end, or is gone. One that gets its node is bound in
+// ClusterState first: for a moment it is in both, never in neither.
+//
+// Memory is bounded: beyond it the largest are kept in outline (request_size.h). Explanations of
+// these have that as the reason, and their gangs wait. A change of such a pod that comes when there
+// is room again makes it whole. Filter judges the whole pod, which kube-scheduler sends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "cluster/values/gang.h"
+#include "cluster/values/pod_request.h"
+
+namespace berth {
+
+struct WaitingPod {
+  std::shared_ptr<const PodRequest> pod;
+  bool gated = false;          // scheduling gates keep it from every scheduler
+  bool unschedulable = false;  // kube-scheduler has said that no node will do
+  std::optional<WallTime> created = {};
+};
+
+// Any thread may call any function.
+class WaitingPods {
+ public:
+  using Pods = std::vector<std::shared_ptr<const PodRequest>>;
+
+  // Called once for every pod shown for the first time, on the thread that shows it; several
+  // together where they were held back.
+  using OnArrival = std::function<void(const Pods& arrived)>;
+
+  // About what the pods take; those of up to kSmallBytes are kept whole beyond it too.
+  static constexpr std::size_t kMostBytes = std::size_t{128} << 20;
+  static constexpr std::size_t kSmallBytes = std::size_t{4} << 10;
+  static constexpr std::size_t kMostHeldBack = 65'536;  // arrivals; later ones are not reported
+
+  explicit WaitingPods(OnArrival on_arrival = {}, std::size_t most_bytes = kMostBytes)
+      : on_arrival_(std::move(on_arrival)), most_bytes_(most_bytes) {}
+
+  // The API server shows the pod: adds it, or replaces the one of that UID.
+  void Put(WaitingPod pod) BERTH_EXCLUDES(mutex_);
+  // The pod was asked about: adds it, unless it is known, or was shown and then removed. What is
+  // shown later counts. Of pods that nobody has shown at most kMostAsked are kept.
+  void Note(const PodRequest& pod) BERTH_EXCLUDES(mutex_);
+  void Remove(std::string_view uid) BERTH_EXCLUDES(mutex_);
+  // Removes those that were here before `mark` and that the function says are not there.
+  using Mark = std::uint64_t;
+  [[nodiscard]] Mark Here() const BERTH_EXCLUDES(mutex_);
+  void RemoveUnless(const std::function<bool(const std::string& uid)>& is_there, Mark mark)
+      BERTH_EXCLUDES(mutex_);
+
+  // Arrivals are told from now on, those of the meantime at once / are held back.
+  void TellArrivals() BERTH_EXCLUDES(mutex_);
+  void HoldArrivalsBack() BERTH_EXCLUDES(mutex_);
+
+  // The pods that ask for MIG devices and that kube-scheduler found no node for, sorted by name.
+  [[nodiscard]] Pods Current() const BERTH_EXCLUDES(mutex_);
+  // All that are kept whole: that ask for GPUs, name a gang or are refused. Sorted by name.
+  [[nodiscard]] std::vector<WaitingPod> Everybody() const BERTH_EXCLUDES(mutex_);
+  // One of them by its UID.
+  [[nodiscard]] std::optional<WaitingPod> Find(const std::string& uid) const BERTH_EXCLUDES(mutex_);
+  // One of them by its name, for people: it visits all of them; of several, one that was deleted
+  // and its successor, the last added.
+  [[nodiscard]] std::optional<WaitingPod> FindNamed(std::string_view namespace_name,
+                                                    std::string_view name) const
+      BERTH_EXCLUDES(mutex_);
+  // The members of the gang that this scheduler will place: its own ones, without gates. Sorted by
+  // UID. A gang is read with its pod: PodGroups::Update tells what its object says now.
+  [[nodiscard]] std::vector<WaitingPod> WaitingMembers(const GangId& gang,
+                                                       std::string_view scheduler) const
+      BERTH_EXCLUDES(mutex_);
+  // Any of them, of whichever scheduler; nullptr: it has none without gates.
+  [[nodiscard]] std::shared_ptr<const PodRequest> AnyMember(const GangId& gang) const
+      BERTH_EXCLUDES(mutex_);
+  // The gangs that have pods here, gated ones and those of any scheduler too.
+  [[nodiscard]] std::vector<GangId> Gangs() const { return GangsSince(0); }
+  // Of these, those whose pods have changed after that change.
+  [[nodiscard]] std::vector<GangId> GangsSince(std::uint64_t change) const BERTH_EXCLUDES(mutex_);
+  // The number of the last change of any gang's pods / of that gang's: it grows, and no two changes
+  // have one number. 0 while the gang has none.
+  [[nodiscard]] std::uint64_t changes() const BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::uint64_t ChangesOf(const GangId& gang) const BERTH_EXCLUDES(mutex_);
+
+  [[nodiscard]] std::size_t bytes() const BERTH_EXCLUDES(mutex_);
+
+  static constexpr std::size_t kMostAsked = 65'536;
+
+ private:
+  static constexpr std::size_t kGraves = 4096;
+
+  struct Entry {
+    WaitingPod pod;  // pod.pod is nullptr where it is known by its UID alone
+    bool shown = false;
+    std::uint64_t added = 0;  // in the order of additions
+    std::size_t bytes = 0;
+    bool outlined = false;
+  };
+  struct Unit {
+    std::map<std::string, const Entry*> members;  // by UID
+    std::uint64_t changed = 0;
+  };
+
+  void Insert(const std::string& uid, Entry entry, std::size_t bytes) BERTH_REQUIRES(mutex_);
+  // Takes it out of its gang too.
+  void Erase(const std::string& uid) BERTH_REQUIRES(mutex_);
+  // The entry's pod from now on; it takes so many bytes.
+  void SetPod(const std::string& uid, Entry& entry, WaitingPod pod, std::size_t bytes)
+      BERTH_REQUIRES(mutex_);
+  void Uncount(std::string_view uid, const Entry& entry) BERTH_REQUIRES(mutex_);
+  // Until the bound is kept.
+  void OutlineLargest() BERTH_REQUIRES(mutex_);
+  // The same; who asks about it later is behind the API server.
+  void EraseForGood(const std::string& uid) BERTH_REQUIRES(mutex_);
+
+  const OnArrival on_arrival_;
+  const std::size_t most_bytes_;
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, Entry> by_uid_ BERTH_GUARDED_BY(mutex_);
+  std::map<GangId, Unit> by_gang_ BERTH_GUARDED_BY(mutex_);
+  std::size_t bytes_ BERTH_GUARDED_BY(mutex_) = 0;
+  // Those that can be made smaller, by their size; the UIDs are keys of by_uid_.
+  std::set<std::pair<std::size_t, std::string_view>> large_ BERTH_GUARDED_BY(mutex_);
+  std::size_t asked_ BERTH_GUARDED_BY(mutex_) = 0;  // that nobody has shown
+  std::uint64_t added_ BERTH_GUARDED_BY(mutex_) = 0;
+  std::uint64_t changes_ BERTH_GUARDED_BY(mutex_) = 0;
+  std::unordered_set<std::string> dead_ BERTH_GUARDED_BY(mutex_);  // the last that were removed...
+  std::deque<std::string> graves_ BERTH_GUARDED_BY(mutex_);        // ...in that order
+  bool tells_ BERTH_GUARDED_BY(mutex_) = true;
+  Pods held_back_ BERTH_GUARDED_BY(mutex_);
+};
+
+}  // namespace berth

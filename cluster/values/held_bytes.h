@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HeldBytes: about what a value takes in memory, itself and all that it owns: what each store that
+// keeps such values counts. What is shared counts in full wherever it is held.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cluster/values/describe.h"
+
+namespace berth {
+
+// What the allocator takes beside the bytes that it was asked for.
+inline constexpr std::size_t kPerBlock = 16;
+
+// Counts what the members own, each by itself.
+class OwnedBytes {
+ public:
+  template <class... Members>
+  void operator()(const Members&... members) {
+    (Add(members), ...);
+  }
+  [[nodiscard]] std::size_t sum() const { return sum_; }
+
+ private:
+  template <class T>
+  void Add(const T& value) {
+    if constexpr (!std::is_trivially_copyable_v<T>) Describe(*this, value);
+  }
+  void Add(const std::string& text) {
+    // A short text is inside of the string.
+    if (text.capacity() > std::string().capacity()) sum_ += kPerBlock + text.capacity() + 1;
+  }
+  template <class T>
+  void Add(const std::vector<T>& list) {
+    if (list.capacity() > 0) sum_ += kPerBlock + list.capacity() * sizeof(T);
+    for (const T& item : list) Add(item);
+  }
+  template <class T>
+  void Add(const std::span<const T>& list) {  // of a value that shows no list of its own
+    if (!list.empty()) sum_ += kPerBlock + list.size_bytes();
+    for (const T& item : list) Add(item);
+  }
+  template <class T, std::size_t n>
+  void Add(const std::array<T, n>& list) {
+    for (const T& item : list) Add(item);
+  }
+  template <class A, class B>
+  void Add(const std::pair<A, B>& both) {
+    Add(both.first);
+    Add(both.second);
+  }
+  template <class T>
+  void Add(const std::optional<T>& value) {
+    if (value) Add(*value);
+  }
+  template <class... Kinds>
+  void Add(const std::variant<Kinds...>& value) {
+    std::visit([&](const auto& kind) { Add(kind); }, value);
+  }
+  template <class T>
+  void Add(const std::shared_ptr<T>& value) {
+    constexpr std::size_t kCounts = 16;
+    if (value == nullptr) return;
+    sum_ += kPerBlock + kCounts + sizeof(T);
+    Add(*value);
+  }
+
+  std::size_t sum_ = 0;
+};
+
+template <class T>
+std::size_t HeldBytes(const T& value) {
+  OwnedBytes owned;
+  owned(value);
+  return sizeof(T) + owned.sum();
+}
+
+}  // namespace berth

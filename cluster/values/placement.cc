@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/values/placement.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace berth {
+namespace {
+
+// A container's part of `amount` if it asks for `part` of `whole` and the containers before it
+// asked for `before`: rounded so that consecutive parts add up to the whole.
+std::int64_t Cut(std::int64_t amount, std::int64_t whole, std::int64_t before, std::int64_t part) {
+  return amount * (before + part) / whole - amount * before / whole;
+}
+
+// A container's part of the pod's share of a GPU; an amount that it left open follows the share in
+// proportion.
+DeviceGrant PartOfShare(const GpuShare& part, const GpuShare& whole, const GpuShare& before,
+                        DeviceGrant grant) {
+  const bool has_compute = whole.milli > 0 && part.milli > 0;
+  const auto by_memory = [&](std::int64_t amount) {
+    return whole.memory_mib > 0
+               ? Cut(amount, whole.memory_mib, before.memory_mib, part.memory_mib)
+               : Cut(amount, whole.memory_milli, before.memory_milli, part.memory_milli);
+  };
+  const bool says_memory = whole.memory_mib > 0 || whole.memory_milli > 0;
+  if (!has_compute && !says_memory) return grant;
+  const int milli = has_compute ? part.milli : static_cast<int>(by_memory(grant.milli));
+  if (whole.memory_mib > 0) {
+    grant.memory_mib = part.memory_mib;
+  } else if (says_memory) {
+    grant.memory_mib = by_memory(grant.memory_mib);
+  } else {
+    grant.memory_mib = Cut(grant.memory_mib, whole.milli, before.milli, part.milli);
+  }
+  grant.milli = milli;
+  return grant;
+}
+
+}  // namespace
+
+GpuMask GpusAmong(std::span<const DeviceGrant> grants, std::size_t gpus) {
+  GpuMask among = 0;
+  for (const DeviceGrant& grant : grants) {
+    const bool is_there = grant.gpu >= 0 && static_cast<std::size_t>(grant.gpu) < gpus;
+    if (is_there) among |= GpuBit(grant.gpu);
+  }
+  return among;
+}
+
+Placement WithoutDevices(std::string node, const RequestShape& shape) {
+  Placement placement{std::move(node), shape.cpu_milli, shape.memory_bytes, {}};
+  placement.ephemeral_bytes = shape.ephemeral_bytes;
+  return placement;
+}
+
+std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
+    const PodRequest& pod, const Placement& placement) {
+  std::vector<std::pair<std::string, std::vector<DeviceGrant>>> result;
+  std::size_t next = 0;
+  GpuShare before;
+  for (const ContainerAsk& container : pod.containers) {
+    std::vector<DeviceGrant> grants;
+    const auto* whole = std::get_if<WholeGpus>(&container.gpus);
+    const auto* mig = std::get_if<MigSlices>(&container.gpus);
+    if (whole != nullptr || mig != nullptr) {
+      // GPUs for a pod that asks for MIG devices: those of a node that counts each as a GPU.
+      const int count = whole != nullptr ? whole->count : mig->count();
+      const std::size_t to =
+          std::min(next + static_cast<std::size_t>(count), placement.grants.size());
+      for (std::size_t i = next; i < to; ++i) grants.push_back(placement.grants[i]);
+      if (!container.ends_first) next = to;
+    } else if (const auto* part = std::get_if<GpuShare>(&container.gpus)) {
+      const auto* share = std::get_if<GpuShare>(&pod.shape.gpus);
+      for (const DeviceGrant& grant : placement.grants) {
+        if (share != nullptr) grants.push_back(PartOfShare(*part, *share, before, grant));
+      }
+      if (!container.ends_first) {
+        before.milli += part->milli;
+        before.memory_mib += part->memory_mib;
+        before.memory_milli += part->memory_milli;
+      }
+    }
+    if (!grants.empty()) result.emplace_back(container.name, std::move(grants));
+  }
+  return result;
+}
+
+std::vector<std::pair<std::string, std::vector<MigGrant>>> MigByContainer(
+    const PodRequest& pod, const Placement& placement) {
+  std::vector<std::pair<std::string, std::vector<MigGrant>>> result;
+  std::vector<MigGrant> left = placement.mig;
+  for (const ContainerAsk& container : pod.containers) {
+    const auto* mig = std::get_if<MigSlices>(&container.gpus);
+    if (mig == nullptr) continue;
+    std::vector<MigGrant> grants;
+    for (const MigWant& want : mig->wants) {
+      int more = want.count;
+      for (const MigGrant& grant : left) {
+        if (more > 0 && (!want.profile || grant.profile == *want.profile)) {
+          grants.push_back(grant);
+          --more;
+        }
+      }
+    }
+    std::ranges::sort(grants);
+    if (!container.ends_first) {
+      for (const MigGrant& grant : grants) left.erase(std::ranges::find(left, grant));
+    }
+    if (!grants.empty()) result.emplace_back(container.name, std::move(grants));
+  }
+  return result;
+}
+
+}  // namespace berth

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PodRecord: one pod on one node, as ClusterState keeps it and as the nodes of a snapshot show it.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
+
+namespace berth {
+
+enum class PodState {
+  kPlanned,   // its gang has a plan in which it goes there; no bind of it has begun
+  kReserved,  // its bind is under way, or in doubt
+  kBound,
+};
+
+// What ClusterState holds for one pod.
+struct PodRecord {
+  PodRequest pod;
+  Placement placement;
+  PodState state = PodState::kReserved;
+  Instant settle_after{};  // while reserved: when to ask the cluster about the pod
+
+  bool annotated = false;  // its devices come from its annotation (device_disputes.h)
+  bool leaving = false;    // it was told to end: it holds its devices and is no member of its gang
+  // What its record says, if the placement is what that means on the node as it is now
+  // (named_grants.h); nullptr: the placement says it all.
+  std::shared_ptr<const Placement> said = nullptr;
+
+  // It has GPUs, and they are unknown: it was bound past Berth.
+  [[nodiscard]] bool unattributed() const {
+    return pod.shape.wants_gpu() && placement.grants.empty() && placement.mig.empty();
+  }
+};
+
+// Pods of one node: sorted by UID, each UID once. Shared by snapshots; never changed.
+using PodRecords = std::vector<std::shared_ptr<const PodRecord>>;
+
+// The position at which the pod with that UID is, or would be inserted.
+inline PodRecords::const_iterator PositionOf(const PodRecords& pods, std::string_view uid) {
+  return std::ranges::lower_bound(
+      pods, uid, {}, [](const auto& pod) -> std::string_view { return pod->pod.id.uid; });
+}
+
+}  // namespace berth

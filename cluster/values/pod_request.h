@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PodRequest: what one pod asks for, in Berth's own terms. A value.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/dns_name.h"
+#include "cluster/values/gang.h"
+#include "cluster/values/labels.h"
+#include "cluster/values/model_rules.h"
+#include "cluster/values/node_constraints.h"
+#include "cluster/values/node_wishes.h"
+#include "topology/links/link_ask.h"
+#include "topology/mig/mig_profile.h"
+
+namespace berth {
+
+// A pod asks for whole GPUs, or for shares of GPUs, or for MIG devices, or for none.
+struct NoGpu {
+  friend auto operator<=>(const NoGpu&, const NoGpu&) = default;
+};
+struct WholeGpus {
+  int count = 1;  // 1..64, all on one node
+  friend auto operator<=>(const WholeGpus&, const WholeGpus&) = default;
+};
+// A share of a GPU, or an equal one of each of several GPUs: compute in thousandths, memory in MiB
+// or in thousandths of the chosen GPU's. Without compute, or without memory, the one follows the
+// other in proportion to the chosen GPU. At least one amount is set, and of memory at most one.
+struct GpuShare {
+  int milli = 0;                // 0..1000
+  std::int64_t memory_mib = 0;  // >= 0
+  int memory_milli = 0;         // 0..1000
+  int count = 1;                // 1..64 GPUs, all on one node
+  friend auto operator<=>(const GpuShare&, const GpuShare&) = default;
+};
+// MIG devices: `count` of one profile, by name; or, without a name, of any plain profile that has
+// at least the given slices and memory.
+struct MigWant {
+  std::optional<MigProfile> profile;
+  bool shared = false;              // by name: those that time slicing renames (.shared)
+  int min_slices = 0;               // of compute
+  std::int64_t min_memory_mib = 0;  // usable
+  int count = 1;                    // 1..kMaxMigDevicesPerPod, all wants of a pod together
+  friend auto operator<=>(const MigWant&, const MigWant&) = default;
+};
+struct MigSlices {
+  std::vector<MigWant> wants;  // sorted; either one without a name, or names, each once
+  friend auto operator<=>(const MigSlices&, const MigSlices&) = default;
+
+  [[nodiscard]] bool by_name() const { return !wants.empty() && wants.front().profile; }
+  [[nodiscard]] int count() const;  // devices in all
+};
+constexpr int kMaxMigDevicesPerPod = 64;
+
+using GpuAsk = std::variant<NoGpu, WholeGpus, GpuShare, MigSlices>;
+
+constexpr int kMilliPerGpu = 1000;
+
+// What has to keep the pod apart from others on the same GPU, the weakest first.
+enum class Isolation : std::uint8_t {
+  kUnsaid,    // nothing; a whole GPU is better than a part of one
+  kNone,      // nothing
+  kMemory,    // something that keeps everybody to their part of the memory
+  kHardware,  // it has the GPU, or the MIG device, for itself
+};
+
+// What pods of one workload keep off each other for reliability, where they can.
+enum class Spread : std::uint8_t {
+  kNone,
+  kCard,  // the GPUs that others of it have a part of
+  kNode,  // the nodes of the others
+};
+
+// A GPU by its UUID: accepted, or not.
+struct GpuRule {
+  bool refused = false;
+  std::string uuid;  // not empty
+  friend auto operator<=>(const GpuRule&, const GpuRule&) = default;
+};
+
+// Pods of the namespace beside whose GPUs those of a pod are to be, or are not to be, by their
+// labels. It is a preference: how far it goes is in scoring/devices/neighbours.h.
+struct Neighbours {
+  std::string namespace_name;  // the pod's own; empty if it says nothing of them
+  LabelSelector near, far;     // empty: it does not say
+
+  [[nodiscard]] bool empty() const { return near.empty() && far.empty(); }
+  friend auto operator<=>(const Neighbours&, const Neighbours&) = default;
+};
+
+// Everything that decides where a pod fits and how well. Pods of one shape are interchangeable for
+// the engine, which evaluates nodes once per shape.
+struct RequestShape {
+  // The effective requests of the pod (Kubernetes' rule); CPU in thousandths of a core.
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  GpuAsk gpus;
+  std::vector<std::string> models;   // accepted GPU models, sorted, unique; empty = any
+  std::int64_t ephemeral_bytes = 0;  // local ephemeral storage, by the same rule
+  LinkAsk links = {};                // the default for fewer than two GPUs
+  // The resource by which whole GPUs are asked for, if pods can use several ("amd.com/gpu"); empty:
+  // any.
+  std::string gpu_resource = {};
+  Isolation isolation = Isolation::kUnsaid;
+  // Of whole GPUs: memory that each has at least, or each part that stands for one; 0 = not said.
+  std::int64_t min_gpu_memory_mib = 0;
+  // Who has to hand out the share of a GPU, or the GPUs, by the words in which they are asked for
+  // (NodeSpec::share_agent); empty: whoever reads what Berth writes.
+  std::string share_agent = {};
+  // It asks for several whole GPUs, and none of its containers for more than one.
+  bool one_per_container = false;
+  ModelRules model_rules = {};
+  // Sorted, unique. GPUs are those that are accepted, if there are such, and none of the refused.
+  std::vector<GpuRule> gpu_rules = {};
+  Spread spread = Spread::kNone;
+  std::string workload = {};  // equal for all pods of it; empty unless they spread
+  NodeWishes nodes = {};      // of a pod with GPUs
+  Neighbours neighbours = {};
+  bool beside_nic = false;  // it asks for RDMA devices: its GPUs are to be next to NICs
+
+  friend bool operator==(const RequestShape&, const RequestShape&) = default;
+  friend auto operator<=>(const RequestShape&, const RequestShape&) = default;
+
+  [[nodiscard]] bool wants_gpu() const { return !std::holds_alternative<NoGpu>(gpus); }
+  [[nodiscard]] bool is_share() const { return std::holds_alternative<GpuShare>(gpus); }
+  // nullptr where it does not ask for MIG devices.
+  [[nodiscard]] const MigSlices* mig() const { return std::get_if<MigSlices>(&gpus); }
+  // How many GPUs it uses, wholly or in part, that are not partitioned.
+  [[nodiscard]] int gpu_count() const;
+  // Compute asked of each of these, in thousandths; 0 for a share by memory alone (it depends on
+  // the GPU) and where there are none.
+  [[nodiscard]] int milli_per_gpu() const;
+  // Whether it asks for whole GPUs and does not say what it needs of them.
+  [[nodiscard]] bool is_plain() const {
+    return std::holds_alternative<WholeGpus>(gpus) && isolation == Isolation::kUnsaid &&
+           min_gpu_memory_mib == 0;
+  }
+  // Whether the GPU model is accepted, by `models` and by the rules.
+  [[nodiscard]] bool Admits(std::string_view model) const;
+  // Whether the GPU with that UUID is accepted. One whose UUID is not known ("") may be any: it is
+  // none of the accepted ones, and may be a refused one.
+  [[nodiscard]] bool AdmitsGpu(std::string_view uuid) const;
+};
+
+std::size_t HashValue(const RequestShape& shape);
+
+// Which part of the pod's devices goes to which container, in the pod's order.
+struct ContainerAsk {
+  std::string name;
+  GpuAsk gpus;
+  // An init container that ends before the others start: its devices are part of the pod's set and
+  // are reused by the containers after it.
+  bool ends_first = false;
+  int index = 0;  // among all containers of the pod, init containers first
+  friend bool operator==(const ContainerAsk&, const ContainerAsk&) = default;
+};
+
+struct PodId {
+  std::string uid;  // from the API server; "namespace/name" where a client sent none
+  std::string namespace_name;
+  std::string name;
+  [[nodiscard]] std::string full_name() const { return FullName(namespace_name, name); }
+  friend bool operator==(const PodId&, const PodId&) = default;
+};
+
+// How close to each other the members of a pod's group must or should be: levels of the configured
+// topology by index, 0 the widest. A pod without a group is a group of one.
+struct DomainAsk {
+  std::optional<std::size_t> required;   // all in one domain of this level, or they wait
+  std::optional<std::size_t> preferred;  // in one of this level if possible; empty: as close
+                                         // as possible
+  bool unconstrained = false;            // it does not matter
+  friend bool operator==(const DomainAsk&, const DomainAsk&) = default;
+};
+
+// What kube-scheduler alone judges of a pod, as far as it depends on the other pods of a node.
+struct OwnToScheduler {
+  bool host_ports = false;
+  bool volumes = false;       // that a node attaches so many of, or one pod at a time has
+  bool resources = false;     // such that Berth does not read, huge pages, claims
+  bool keeps_apart = false;   // required anti-affinity
+  bool minds_others = false;  // required affinity, or spreading that is required
+};
+
+struct PodRequest {
+  PodId id;
+  RequestShape shape;
+  std::vector<ContainerAsk> containers;  // those that ask for GPUs
+  int container_count = 0;               // of all, init containers too
+  // Why no node can take this pod (an unreadable annotation, a request beyond any GPU); empty = it
+  // can be placed.
+  std::string refusal;
+
+  // Preemption. None of this decides where the pod fits, so none of it is in the shape.
+  int priority = 0;         // a pod may only be evicted for one of higher priority
+  bool may_preempt = true;  // preemptionPolicy is not Never
+  Gang gang = {};           // empty = it is in none
+  // spec.schedulerName; empty = the default one. Members of a gang wait together only if one
+  // scheduler places them all.
+  std::string scheduler = {};
+  DomainAsk domain = {};
+  std::shared_ptr<const NodeConstraints> constraints = nullptr;  // nullptr = none
+  std::shared_ptr<const Labels> labels = nullptr;                // nullptr = none
+  int init_container_count = 0;                                  // of container_count, sidecars too
+  // Without GPUs it may still have business on a node of any kind: it is of a DaemonSet or of the
+  // system, or asks for other devices (ResourceClaims, resources that we do not know).
+  bool belongs_on_any_node = false;
+  // The workload classes that it matches, by name and in their order; the first is its own.
+  std::vector<std::string> classes = {};
+  // The DeviceClass by which kube-scheduler gives it the GPUs that it asks for, on nodes that do
+  // not offer that resource themselves (DRA); empty: there is none.
+  std::string device_class = {};
+  // When it saved its work last, as it says itself (berth.dev/checkpointed-at); empty: it does not.
+  std::optional<WallTime> checkpointed = std::nullopt;
+  OwnToScheduler own_to_scheduler = {};
+  std::string role = {};  // in its gang (Gang::roles); empty = it says none
+  bool leads = false;     // it is the leader of its gang, if others follow (Gang::followers)
+
+  // So many pods that ask for what it asks come when it runs.
+  [[nodiscard]] int followers() const { return leads ? gang.followers : 0; }
+};
+
+}  // namespace berth

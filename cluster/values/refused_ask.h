@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RefusedAsk: what pods asked for that the Topology Manager of a node refused. The node goes on
+// taking pods that ask for something else, so it is remembered beside the node, not for all of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cluster/values/pod_request.h"
+
+namespace berth {
+
+struct RefusedAsk {
+  // Pods with more containers that ask for GPUs are not remembered.
+  static constexpr std::size_t kMostContainers = 16;
+
+  GpuAsk gpus;                     // of the whole pod
+  std::vector<GpuAsk> containers;  // of each container that asks for GPUs, in the pod's order
+  // The Topology Manager aligns CPUs and memory too: pods that ask for less may be admitted.
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  friend bool operator==(const RefusedAsk&, const RefusedAsk&) = default;
+
+  // Whether the pod asks for the same GPUs, container by container / and for no less CPU and
+  // memory.
+  [[nodiscard]] bool HasGpusOf(const PodRequest& pod) const;
+  [[nodiscard]] bool Covers(const PodRequest& pod) const;
+};
+
+// What the pod asks for; nullopt: no GPUs, or too many containers.
+std::optional<RefusedAsk> RefusedAskOf(const PodRequest& pod);
+
+// Those of one node, at most kMostRefusedAsks; nullptr: none.
+using RefusedAsks = std::shared_ptr<const std::vector<RefusedAsk>>;
+constexpr std::size_t kMostRefusedAsks = 8;
+
+}  // namespace berth

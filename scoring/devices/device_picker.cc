@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/devices/device_picker.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "scoring/devices/neighbours.h"
+#include "scoring/devices/share_choices.h"
+#include "scoring/mig/mig_plan.h"
+
+namespace berth {
+namespace {
+
+int GpuCount(const Node& node) { return static_cast<int>(node.gpus().size()); }
+
+const GpuFree& FreeOf(const Node& node, int gpu) {
+  return node.gpus()[static_cast<std::size_t>(gpu)];
+}
+
+// Free GPUs of a node whose links are known.
+std::vector<DeviceChoice> LinkedChoice(const Node& node, const RequestShape& shape) {
+  const GpuMask idle = IdleGpus(node);
+  const GpuMask free = idle & AcceptedGpus(node.spec(), shape);
+  DeviceChoice choice{ChooseSuiting(node, free, shape, HoldersOf(node, idle)), kMilliPerGpu, 0};
+  if (choice.gpus == 0) return {};
+  const auto last = static_cast<std::size_t>(63 - __builtin_clzll(choice.gpus));
+  choice.memory_mib = node.spec().gpus[last].memory_mib;
+  return {choice};
+}
+
+// The first `count` free GPUs.
+std::vector<DeviceChoice> FirstChoice(const Node& node, int count, const RequestShape& shape) {
+  DeviceChoice choice{0, kMilliPerGpu, 0};
+  for (GpuMask free = FreeGpus(node, shape); free != 0 && count > 0; free &= free - 1, --count) {
+    choice.gpus |= LowestBit(free);
+    choice.memory_mib =
+        node.spec().gpus[static_cast<std::size_t>(std::countr_zero(free))].memory_mib;
+  }
+  if (count > 0) return {};
+  return {choice};
+}
+
+}  // namespace
+
+std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const RequestShape& shape) {
+  const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
+  if (!spec.healthy || (!shape.gpu_rules.empty() && !shape.AdmitsGpu(spec.uuid)))
+    return std::nullopt;
+  const std::optional<DeviceGrant> grant =
+      GrantOfShare(spec, gpu, *std::get_if<GpuShare>(&shape.gpus));
+  if (!grant) return std::nullopt;
+  return DeviceChoice{GpuBit(gpu), grant->milli, grant->memory_mib};
+}
+
+bool IsIdle(const Node& node, int gpu) {
+  const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
+  const GpuFree& free = FreeOf(node, gpu);
+  return node.IsOpen(gpu) && free.idle() && free.memory_mib >= spec.memory_mib;
+}
+
+GpuMask IdleGpus(const Node& node) {
+  GpuMask idle = 0;
+  for (int gpu = 0; gpu < GpuCount(node); ++gpu) idle |= IsIdle(node, gpu) ? GpuBit(gpu) : 0;
+  return idle;
+}
+
+GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape) {
+  const GpuMask all = AllGpus(static_cast<int>(spec.gpus.size()));
+  if (shape.gpu_rules.empty()) return all;
+  if (spec.gives_parts()) return 0;
+  GpuMask accepted = 0;
+  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+    if (shape.AdmitsGpu(spec.gpus[gpu].uuid)) accepted |= GpuBit(static_cast<int>(gpu));
+  }
+  const bool gives_the_very_gpu = shape.is_share() || !spec.share_agent.empty();
+  return gives_the_very_gpu || accepted == all ? accepted : 0;
+}
+
+GpuMask FreeGpus(const Node& node, const RequestShape& shape) {
+  if (!shape.is_share()) return IdleGpus(node) & AcceptedGpus(node.spec(), shape);
+  GpuMask free = 0;
+  for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
+    const std::optional<DeviceChoice> choice = ShareOn(node, gpu, shape);
+    if (choice && HasFree(node, gpu, *choice)) free |= GpuBit(gpu);
+  }
+  return free;
+}
+
+std::vector<GpuMask> HoldersOf(const Node& node, GpuMask idle) {
+  std::vector<GpuMask> holders;
+  for (const auto& pod : node.pods()) {
+    GpuMask held = 0;
+    for (const DeviceGrant& grant : pod->placement.grants) {
+      const GpuSpec* const gpu = node.spec().FindGpu(grant.gpu);
+      if (gpu != nullptr && gpu->healthy) held |= GpuBit(grant.gpu) & ~idle;
+    }
+    if (held == 0) continue;
+    std::erase_if(holders, [&held](GpuMask other) {
+      const bool together = (other & held) != 0;
+      if (together) held |= other;
+      return together;
+    });
+    holders.push_back(held);
+  }
+  return holders;
+}
+
+bool HasFree(const Node& node, int gpu, const DeviceChoice& choice) {
+  const GpuFree& free = FreeOf(node, gpu);
+  return node.IsOpen(gpu) && choice.milli <= free.milli &&
+         HasPlace(node.spec().gpus[static_cast<std::size_t>(gpu)], free) &&
+         (choice.memory_mib == 0 || choice.memory_mib <= free.memory_mib);
+}
+
+int GpusInsteadOfMig(const Node& node, const RequestShape& shape) {
+  const MigSlices* const ask = shape.mig();
+  if (ask == nullptr || ask->by_name() || !node.spec().mig.known()) return 0;
+  const MigSpec& spec = *node.spec().mig;
+  if (!spec.single || node.spec().places.count > 0) return 0;
+  const MigWant& want = ask->wants.front();
+  return IsEnough(want, spec.single->compute_slices, spec.single_memory_mib) ? want.count : 0;
+}
+
+std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
+                                        DeviceRule rule) {
+  if (const auto* whole = std::get_if<WholeGpus>(&shape.gpus)) {
+    if (node.spec().places.count > 0) {
+      if (whole->count > node.free_places()) return {};
+      return {DeviceChoice{}};
+    }
+    return node.spec().links.known() ? LinkedChoice(node, shape)
+                                     : FirstChoice(node, whole->count, shape);
+  }
+  if (shape.is_share()) return ShareChoices(node, shape, rule);
+  if (const MigSlices* const ask = shape.mig()) {
+    if (const int devices = GpusInsteadOfMig(node, shape); devices > 0) {
+      return FirstChoice(node, devices, shape);
+    }
+    if (!node.spec().mig.known() || !PlanMig(*node.spec().mig, node.mig(), *ask)) return {};
+  }
+  return {DeviceChoice{}};
+}
+
+int WholeChoicesInTurn(const Node& node, int count, const RequestShape& shape) {
+  GpuMask free = FreeGpus(node, shape);
+  const GpuLinks& links = node.spec().links;
+  if (!links.known() || !shape.links.limits()) return std::popcount(free) / count;
+  std::vector<GpuMask> holders = HoldersOf(node, IdleGpus(node));
+  int found = 0;
+  while (const GpuMask gpus = links.Choose(free, count, shape.links, holders)) {
+    free &= ~gpus;
+    holders.push_back(gpus);
+    ++found;
+  }
+  return found;
+}
+
+Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice) {
+  Placement placement = WithoutDevices(node.spec().name, shape);
+  for (int gpu = 0; gpu < GpuCount(node); ++gpu) {
+    if ((choice.gpus & GpuBit(gpu)) == 0) continue;
+    // GPUs of one node may differ in memory: a whole grant takes all of its own GPU, and a share
+    // may take other amounts of each.
+    const GpuSpec& spec = node.spec().gpus[static_cast<std::size_t>(gpu)];
+    DeviceGrant grant{gpu, choice.milli, choice.memory_mib};
+    if (choice.milli == kMilliPerGpu && !shape.is_share()) grant.memory_mib = spec.memory_mib;
+    if (shape.gpu_count() > 1 && shape.is_share()) {
+      grant = GrantOfShare(spec, gpu, std::get<GpuShare>(shape.gpus)).value_or(grant);
+    }
+    placement.grants.push_back(grant);
+  }
+  if (node.spec().places.count > 0) placement.places = shape.gpu_count();
+  if (shape.mig() != nullptr && choice.gpus == 0 && node.spec().mig.known()) {
+    // A function of the node and the ask: the same plan on which the choice was based.
+    auto plan = PlanMig(*node.spec().mig, node.mig(), *shape.mig());
+    if (plan) placement.mig = std::move(plan->grants);
+  }
+  return placement;
+}
+
+}  // namespace berth

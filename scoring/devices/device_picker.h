@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DevicePicker: the devices of one node that a pod could get. Filter, prioritize and bind all use
+// it, so that the scored devices are the bound ones. Pure functions.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cluster/node/node.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/scorer.h"
+#include "topology/gpu_mask.h"
+
+namespace berth {
+
+// How the GPU of a share is chosen, or the GPUs of several (share_choices.h). Whole GPUs are always
+// the idle ones that GpuLinks::Choose takes, given who holds the others; the lowest indices if the
+// node's links are unknown.
+//
+// "First": if the links are known, the GPU that other pods miss least: one in use rather than an
+// idle one; among idle ones the one that leaves the rest worth most, else the one with the least
+// bandwidth to the idle ones. Then, and if the links are unknown, the lowest index.
+enum class DeviceRule {
+  kFirst,      // the lowest index that fits, whatever the links
+  kTightest,   // the least free that fits; the first among equals
+  kBestScore,  // every GPU that fits is offered to the scorers; the first among equals
+  kRandom,     // any that fits, drawn by a hash of the node and its free amounts
+};
+
+// What a share takes of GPU `gpu` of this node: both amounts filled in, the open one in
+// proportion. Empty if the GPU can never hold it: unhealthy, too small, asked by memory that is
+// unknown, or not accepted by its UUID. Requires: shape.is_share().
+std::optional<DeviceChoice> ShareOn(const Node& node, int gpu, const RequestShape& shape);
+
+// Whether GPU `gpu` can be given whole now: it is open, and no pod has any of its compute or
+// memory.
+bool IsIdle(const Node& node, int gpu);
+
+// The GPUs that are idle.
+GpuMask IdleGpus(const Node& node);
+
+// The GPUs that the pod accepts by their UUIDs (RequestShape::gpu_rules) and that Berth can give
+// it: none where pods get parts of GPUs, which have other UUIDs, and none where the device plugin
+// picks whole GPUs and may pick another one.
+GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape);
+
+// The GPUs of which the pod could get one now, wholly or a share of it.
+GpuMask FreeGpus(const Node& node, const RequestShape& shape);
+
+// The holders of the GPUs that are not in `idle`. Pods that share GPUs count as one holder, which
+// leaves with the last of them.
+std::vector<GpuMask> HoldersOf(const Node& node, GpuMask idle);
+
+// Whether GPU `gpu` has that much free now.
+bool HasFree(const Node& node, int gpu, const DeviceChoice& choice);
+
+// The number of the node's GPUs for a pod that asks for MIG devices without naming a profile, on a
+// node on which each device counts as a GPU (MigSpec::single) and is large enough; else 0.
+int GpusInsteadOfMig(const Node& node, const RequestShape& shape);
+
+// The choices worth scoring; of shares they are those of share_choices.h. Empty if the pod does not
+// fit. One empty choice for a pod without GPU, for one with MIG devices (mig/mig_plan.h decides
+// which it gets), and for one that gets a place on GPUs with several users.
+std::vector<DeviceChoice> DeviceChoices(const Node& node, const RequestShape& shape,
+                                        DeviceRule rule);
+
+// How many pods of the shape fit by their GPUs, `count` whole ones each, one after the other.
+// Requires: count > 0.
+int WholeChoicesInTurn(const Node& node, int count, const RequestShape& shape);
+
+// The placement of a choice.
+Placement PlacementFor(const Node& node, const RequestShape& shape, const DeviceChoice& choice);
+
+}  // namespace berth

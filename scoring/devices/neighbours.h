@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Neighbours: how well GPUs of a node suit a pod to which it matters what is beside them
+// (RequestShape::neighbours, beside_nic). By precedence:
+//
+//   far    what a GPU shares with those of pods that the selector selects: nothing, the NUMA group,
+//          the PCIe root, the GPU itself (it gets a part). Least is best.
+//   near   what it shares with the nearest of them: the GPU or a fabric link, the PCIe root, the
+//          NUMA group, the node. Most is best.
+//   NIC    the best relation to one: under one PCIe root, in one NUMA group, another one.
+//
+// Nothing of this is a condition: a pod that cannot have the best gets the next best. `far` and
+// `near` choose the node too (behind.h), a NIC the GPUs of a node alone: which nodes
+// have RDMA is a trait. Where the links of a node are unknown all its GPUs are as near to each
+// other as can be, for `far`, and share the node alone, for `near`. Pods that were told to end are
+// nobody's neighbours. Where it is not Berth that chooses the GPUs (places, MIG devices), or where
+// those of a neighbour are unknown, its neighbours may be on any.
+//
+// Why: two pods that load data into GPUs under one PCIe root halve each other's throughput
+// (ai-dynamo/dynamo issue 10171). Pure functions.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cluster/node/node.h"
+#include "cluster/values/pod_request.h"
+#include "topology/gpu_mask.h"
+
+namespace berth {
+
+// Whether it matters to the pod which of the GPUs that it could have it gets.
+inline bool MindsNeighbours(const RequestShape& shape) {
+  return shape.beside_nic || !shape.neighbours.empty();
+}
+
+// `free`, in sets of which each has the one before it and the GPUs that suit the pod next best; the
+// last is `free`.
+std::vector<GpuMask> BySuitability(const Node& node, GpuMask free, const RequestShape& shape);
+
+// GpuLinks::Choose, of the GPUs that suit the pod best. Requires: the links are known.
+GpuMask ChooseSuiting(const Node& node, GpuMask free, const RequestShape& shape,
+                      std::span<const GpuMask> tenants = {});
+
+// How far from the best what the pod would get on the node is, by `far` and `near` alone:
+// 0..kMostPenalty. Requires: the pod fits.
+inline constexpr int kMostPenalty = 31;
+int NeighbourPenalty(const Node& node, const RequestShape& shape);
+// For people: "shares a PCIe root with pods that it is to be far from". Empty for 0.
+std::string TextOfPenalty(int penalty);
+
+}  // namespace berth

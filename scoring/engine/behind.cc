@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scoring/engine/behind.h"
+
+#include <vector>
+
+#include "base/text.h"
+#include "scoring/devices/crowding.h"
+#include "scoring/devices/neighbours.h"
+
+namespace berth {
+
+int Behind::rank() const {
+  constexpr int kPods = 1 << 20;  // more than of a workload on a node
+  return ((gives_parts ? kPods : 0) + crowd) * (kMostPenalty + 1) + penalty;
+}
+
+std::string Behind::text() const {
+  std::vector<std::string> texts;
+  if (gives_parts) {
+    texts.emplace_back("gives parts of GPUs, and the pod does not say what it needs");
+  }
+  if (crowd > 0) {
+    texts.push_back("has " + std::to_string(crowd) + " of the pods from which it spreads");
+  }
+  if (penalty > 0) texts.push_back(TextOfPenalty(penalty));
+  return Join(texts, ", ");
+}
+
+bool MayPutBehind(const RequestShape& shape) {
+  return shape.is_plain() || shape.spread != Spread::kNone || !shape.neighbours.empty();
+}
+
+Behind BehindOn(const Node& node, const RequestShape& shape) {
+  return {shape.is_plain() && node.spec().gives_parts(), CrowdOn(node, shape),
+          NeighbourPenalty(node, shape)};
+}
+
+}  // namespace berth

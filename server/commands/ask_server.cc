@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/commands/ask_server.h"
+
+#include <string_view>
+#include <utility>
+
+#include "server/http/http_client.h"
+#include "server/wire/json/strict_json.h"
+
+namespace berth {
+namespace {
+
+// HOST:PORT of the address.
+Result<std::string> AddressOf(const std::string& server) {
+  std::string_view address = server;
+  constexpr std::string_view kHttp = "http://";
+  if (address.starts_with(kHttp)) address.remove_prefix(kHttp.size());
+  while (address.ends_with('/')) address.remove_suffix(1);
+  if (address.find('/') != std::string_view::npos || address.rfind(':') == std::string_view::npos) {
+    return Invalid("--server: want http://HOST:PORT, got \"" + server +
+                   "\"; behind mutual TLS, server.debugListen has an address without it");
+  }
+  return std::string(address);
+}
+
+// What a server says of an error: {"error":"TEXT"}, or a Status of the API server before it.
+std::string ErrorIn(const http::HttpClient::Answer& answer) {
+  const wire::Json json = wire::Json::parse(answer.body, nullptr, false);
+  if (json.is_object() && json.contains("error") && json["error"].is_string()) {
+    return json["error"].get<std::string>();
+  }
+  if (json.is_object() && json.contains("message") && json["message"].is_string()) {
+    return json["message"].get<std::string>();
+  }
+  return "status " + std::to_string(answer.status);
+}
+
+Errc CodeOf(int status) {
+  if (status == 404) return Errc::kNotFound;
+  return status == 400 || status == 413 ? Errc::kInvalidArgument : Errc::kUnavailable;
+}
+
+Result<std::string> Ask(const std::string& address, const std::string& who, const char* method,
+                        const std::string& path, const std::string& body) {
+  BERTH_TRY(http::HttpClient client, http::HttpClient::Connect(address));
+  BERTH_TRY(http::HttpClient::Answer answer, client.Ask(method, path, body));
+  if (answer.status == 200) return std::move(answer.body);
+  return Fail(CodeOf(answer.status), who + ": " + ErrorIn(answer));
+}
+
+}  // namespace
+
+Result<std::string> AskServer(const ServerAddress& at, const char* method, const std::string& path,
+                              const std::string& body) {
+  if (!at.cluster) {
+    BERTH_TRY(const std::string address, AddressOf(at.url));
+    return Ask(address, at.url, method, path, body);
+  }
+  BERTH_TRY(const KubectlTunnel tunnel, KubectlTunnel::Open(*at.cluster));
+  return Ask(tunnel.address(), at.cluster->service, method, tunnel.prefix() + path, body);
+}
+
+}  // namespace berth

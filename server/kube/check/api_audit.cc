@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/check/api_audit.h"
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/kube/client/paged_list.h"
+#include "server/kube/watch/cluster_sync.h"
+#include "server/wire/pod/pod_object.h"
+
+namespace berth::kube {
+namespace {
+
+constexpr std::size_t kMostSuspects = 100;
+constexpr std::size_t kMostFindings = 20;
+constexpr int kMostRepairs = 3;  // of one pod
+constexpr const char* kBoundPods =
+    "fieldSelector=spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
+
+// A bound pod.
+struct Bound {
+  PodId id;
+  Placement placement;
+};
+using Placements = std::map<std::string, Bound>;  // by UID
+
+Result<Placements> ListPlacements(ApiClient& client, const wire::PodRules& rules,
+                                  const std::stop_token& stop) {
+  Placements placements;
+  const auto take = [&](const PaddedText& object) {
+    auto pod = wire::DecodeObservedPod(object, rules);
+    if (!pod || pod->node.empty() || pod->over) return;
+    placements.emplace(pod->pod.id.uid, Bound{pod->pod.id, std::move(pod->placement)});
+  };
+  ApiResponse refusal;
+  auto listed =
+      ListPages(client, {.path = "/api/v1/pods", .query = kBoundPods}, stop, take, refusal);
+  if (stop.stop_requested()) return Fail(Errc::kUnavailable, "list of pods: stopped");
+  if (!listed) return tl::unexpected(std::move(listed).error().Within("list of pods"));
+  return placements;
+}
+
+// Compares one pod at a time, and repairs the books.
+class Comparison {
+ public:
+  Comparison(PodBinder& binder, ClusterState& state, OnDifference then)
+      : binder_(binder), state_(state), then_(then) {}
+
+  // there: nullptr = bound nowhere.
+  [[nodiscard]] bool Agree(const PodId& id, const Placement* there) const {
+    const std::optional<PodRecord> here = BoundHere(id);
+    if (there == nullptr || !here) return there == nullptr && !here;
+    return here->placement == *there || (here->said != nullptr && *here->said == *there);
+  }
+
+  // Asks about a pod; a difference goes to the audit.
+  Status Check(const PodId& id, ApiAudit& audit) {
+    BERTH_TRY(std::optional<PodTruth> truth, Ask(id));
+    if (Agree(id, PlacementIn(truth))) return {};
+    ++audit.differences;
+    std::string text = Describe(id, PlacementIn(truth));
+    const bool repairs =
+        then_ == OnDifference::kRepair && !IsAboutDevicesAlone(id, PlacementIn(truth));
+    if (repairs) BERTH_TRY_STATUS(Repair(id, std::move(truth)));
+    if (audit.findings.size() < kMostFindings) {
+      audit.findings.push_back(text + (repairs ? "; repaired" : "; left as it is"));
+    }
+    return {};
+  }
+
+ private:
+  static const Placement* PlacementIn(const std::optional<PodTruth>& truth) {
+    return truth && truth->placement ? &*truth->placement : nullptr;
+  }
+  [[nodiscard]] std::optional<PodRecord> BoundHere(const PodId& id) const {
+    std::optional<PodRecord> here = state_.FindPod(id.uid);
+    if (here && here->state != PodState::kBound) here.reset();
+    return here;
+  }
+  // Nothing: the pod is gone.
+  Result<std::optional<PodTruth>> Ask(const PodId& id) {
+    Result<PodTruth> truth = binder_.Find(id);
+    if (!truth && truth.error().code != Errc::kNotFound) return tl::unexpected(truth.error());
+    return truth ? std::optional(*std::move(truth)) : std::optional<PodTruth>();
+  }
+  [[nodiscard]] bool IsAboutDevicesAlone(const PodId& id, const Placement* there) const {
+    const std::optional<PodRecord> here = BoundHere(id);
+    return here && there != nullptr && here->placement.node == there->node &&
+           (here->placement.grants != there->grants || here->placement.mig != there->mig);
+  }
+  // A watch may have shown something newer than the answer before that was booked: asked again
+  // afterwards, the API server knows; what happens from then on, the watch shows.
+  Status Repair(const PodId& id, std::optional<PodTruth> truth) {
+    for (int attempt = 0; attempt < kMostRepairs; ++attempt) {
+      ClusterEvent event = PodGone{id.uid};
+      if (truth && truth->placement) {
+        event = PodBound{truth->pod, *truth->placement, true, truth->leaving, truth->lacks_devices};
+      }
+      BERTH_TRY_STATUS(state_.Apply(std::span(&event, 1)));
+      BERTH_TRY(truth, Ask(id));
+      if (Agree(id, PlacementIn(truth))) break;
+    }
+    return {};
+  }
+  [[nodiscard]] std::string Describe(const PodId& id, const Placement* there) const {
+    const std::optional<PodRecord> here = BoundHere(id);
+    const auto place = [](const Placement* placement) {
+      return placement == nullptr ? std::string("nowhere") : "on node " + placement->node;
+    };
+    if (IsAboutDevicesAlone(id, there)) {
+      return "pod " + id.namespace_name + "/" + id.name + " " + place(there) +
+             ": its annotations say other devices than it was given";
+    }
+    return "pod " + id.namespace_name + "/" + id.name + ": the API server has it " + place(there) +
+           ", the books " + place(here ? &here->placement : nullptr);
+  }
+
+  PodBinder& binder_;
+  ClusterState& state_;
+  const OnDifference then_;
+};
+
+}  // namespace
+
+Result<ApiAudit> AuditApi(ApiClient& client, PodBinder& binder, ClusterState& state,
+                          const wire::PodRules& rules, OnDifference then,
+                          const std::stop_token& stop) {
+  BERTH_TRY(Placements there, ListPlacements(client, rules, stop));
+  Comparison compare(binder, state, then);
+  std::vector<PodId> suspects;
+  for (const PodRecord& record : state.Everything().pods) {
+    const auto found = there.find(record.pod.id.uid);
+    if (!compare.Agree(record.pod.id, found == there.end() ? nullptr : &found->second.placement)) {
+      suspects.push_back(record.pod.id);
+    }
+    if (found != there.end()) there.erase(found);
+  }
+  for (const auto& [uid, bound] : there) suspects.push_back(bound.id);  // not known here
+  ApiAudit audit;
+  if (suspects.size() > kMostSuspects) {
+    audit.differences = suspects.size();
+    audit.findings.push_back("too many to ask about each: delete the pod of the leader");
+    return audit;
+  }
+  for (const PodId& id : suspects) {
+    if (stop.stop_requested()) return Fail(Errc::kUnavailable, "stopped");
+    BERTH_TRY_STATUS(compare.Check(id, audit));
+  }
+  return audit;
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LeaderElector: of several processes one leads, by a Lease on the API server.
+//
+// It leads for `lease` from the moment it sent the last write that the API server took, less a
+// margin; others take the lease over after they have seen it unchanged for that long. A process
+// that comes back under the same identity leads on at once.
+//
+// A Lease that another process holds, that is deleted, or that somebody else has written since it
+// was read, ends leading at once. A Lease that is missing may have been deleted under a leader that
+// does not know it yet: it is created without a holder, and nobody takes it before `lease` is over.
+// Only a Lease that its holder has released is taken at once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "server/kube/client/api_client.h"
+#include "server/kube/lead/write_fence.h"
+#include "server/wire/api/lease_json.h"
+
+namespace berth::kube {
+
+// Step and Release from one thread at a time; the rest from any.
+class LeaderElector final : public WriteFence {
+ public:
+  struct Options {
+    std::string namespace_name;
+    std::string name;
+    std::string identity;                       // of this process, unique in the cluster
+    Duration lease = std::chrono::seconds(15);  // at least 5 s
+  };
+
+  // References: they outlive the elector.
+  LeaderElector(ApiClient& client, const Clock& clock, Options options);
+
+  // Takes the lease when it is free, renews it when it is ours. Blocks for two requests, in rare
+  // cases for four; call it every RetryPeriod(). Error: why this process does not lead, or could
+  // not renew.
+  Status Step() BERTH_EXCLUDES(mutex_);
+  // Ends leading, and gives the lease up, so that the next process need not wait. Error: why the
+  // lease is left to run out: a write is on its way, or may be.
+  Status Release() BERTH_EXCLUDES(mutex_);
+
+  [[nodiscard]] Duration RetryPeriod() const { return options_.lease / 8; }
+  [[nodiscard]] bool leading() const { return clock_.Now() < WritableUntil(); }
+  // Whether the newest Step found another process that holds the lease, and may be at work.
+  [[nodiscard]] bool another_leads() const BERTH_EXCLUDES(mutex_);
+  // Who that is, by its identity; "" = nobody is known.
+  [[nodiscard]] std::string leader() const BERTH_EXCLUDES(mutex_);
+  // How often this process has taken the lease: another process may have led between two terms.
+  [[nodiscard]] std::uint64_t term() const BERTH_EXCLUDES(mutex_);
+
+  [[nodiscard]] Instant WritableUntil() const override BERTH_EXCLUDES(mutex_);
+  void WriteBegins() override BERTH_EXCLUDES(mutex_);
+  void WriteEnds(bool answered) override BERTH_EXCLUDES(mutex_);
+
+ private:
+  Status TakeOrRenew();
+  Result<std::optional<wire::Lease>> Read();
+  Status CreateUnheld();
+  // The lease as it is to be written. Error: another process holds it.
+  Result<wire::Lease> Claim(wire::Lease lease);
+  Result<ApiResponse> Write(wire::Lease lease);
+  void Observe(const std::string& version);
+  void EndLeading() BERTH_EXCLUDES(mutex_);
+  void Lead(Instant until, bool is_new_term) BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::string Collection() const;
+  [[nodiscard]] int LeaseSeconds() const;
+
+  ApiClient& client_;
+  const Clock& clock_;
+  const Options options_;
+  std::string observed_version_;  // of the lease, when it was last seen to change...
+  Instant observed_at_{};         // ... which was then
+  std::string found_another_;     // in this Step: who holds the lease; "" = nobody
+  mutable Mutex mutex_;
+  std::string leader_ BERTH_GUARDED_BY(mutex_);  // found_another_ of the newest Step
+  Instant writable_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();
+  std::uint64_t term_ BERTH_GUARDED_BY(mutex_) = 0;
+  int writes_ BERTH_GUARDED_BY(mutex_) = 0;  // on their way
+  // A write without an answer may be carried out until then.
+  Instant in_doubt_until_ BERTH_GUARDED_BY(mutex_) = Instant::min();
+};
+
+}  // namespace berth::kube

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/kube/watch/kubelet_refusals.h"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "scoring/explain/node_report.h"
+
+namespace berth::kube {
+namespace {
+
+constexpr const char* kNoRoom = "more is bound there than the node has";
+constexpr const char* kNodeChanged = "the node's GPUs or its readiness changed meanwhile";
+constexpr const char* kTogether = "the pod was bound before the last refusal was known";
+
+// Devices that pods ask for and that the node has no more of, for MIG devices.
+bool LacksMig(const Node& node) {
+  const NodeMig& mig = node.spec().mig;
+  if (!mig.known() || mig->by_claims()) return false;
+  int asked = 0, taken = 0;
+  for (const auto& pod : node.pods()) {
+    if (const MigSlices* const slices = pod->pod.shape.mig()) asked += slices->count();
+  }
+  for (const auto set : node.mig().taken()) taken += std::popcount(set);
+  for (const int users : node.mig().shared_taken()) taken += users;
+  return asked > taken;
+}
+
+// Whether the pods of the node were given more than it has. Then its kubelet refuses some rightly.
+bool IsOverfull(const Node& node) {
+  if (std::min({node.free_cpu_milli(), node.free_memory_bytes(), node.free_ephemeral_bytes()}) < 0)
+    return true;
+  if (node.spec().places.count > 0 && node.free_places() < 0) return true;
+  std::int64_t held = 0;
+  for (std::size_t i = 0; i < node.gpus().size(); ++i) {
+    const GpuFree& free = node.gpus()[i];
+    const bool has_memory = node.spec().gpus[i].memory_mib == 0 || free.memory_mib >= 0;
+    if (free.milli < 0 || !has_memory) return true;
+    held += kMilliPerGpu - free.milli;
+  }
+  return held > std::int64_t{kMilliPerGpu} * node.healthy_gpus() || LacksMig(node);
+}
+
+KubeletRefusals::Facts FactsAbout(const Node& node) {
+  const NodeSpec& spec = node.spec();
+  return {node.gpus().size(), node.healthy_gpus(), spec.places.count - spec.missing, spec.ready,
+          spec.ready_since};
+}
+
+// nullptr: not known.
+const Node* FindNode(const Snapshot& snapshot, const std::string& name) {
+  const NodeIndex index = snapshot.names().Find(name);
+  return index == kNoNode ? nullptr : &snapshot.node(index);
+}
+
+int PodsWithGpus(const Node& node) {
+  return static_cast<int>(std::ranges::count_if(
+      node.pods(), [](const auto& pod) { return pod->pod.shape.wants_gpu(); }));
+}
+
+std::string MinutesText(Duration time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::minutes>(time).count()) +
+         " minutes";
+}
+
+}  // namespace
+
+std::optional<KubeletRefusals::Start> KubeletRefusals::Begins(const std::string& uid,
+                                                              const std::string& node) {
+  if (!parts_.state.IsBoundFromHere(uid, node)) return std::nullopt;
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const Node* const found = FindNode(*snapshot, node);
+  if (found == nullptr) return std::nullopt;
+  const MutexLock lock(mutex_);
+  return Start{node, FactsAbout(*found), !IsOverfull(*found), ++number_};
+}
+
+void KubeletRefusals::Vanished(const PodId& pod, Start start) {
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const Node* const node = FindNode(*snapshot, start.node);
+  if (node == nullptr) return;
+  Lost lost{.pod = pod, .start = std::move(start)};
+  if (!lost.start.had_room || IsOverfull(*node)) {
+    lost.why_not_counted = kNoRoom;
+  } else if (lost.start.facts != FactsAbout(*node)) {
+    lost.why_not_counted = kNodeChanged;
+  }
+  lost.others = PodsWithGpus(*node);
+  if (const PodRecord* const record = node->FindPod(pod.uid)) {
+    lost.ask = RefusedAskOf(record->pod);
+    --lost.others;
+  }
+  const MutexLock lock(mutex_);
+  lost.number = ++number_;
+  lost_.push_back(std::move(lost));
+  if (lost_.size() > kMostWaiting) lost_.pop_front();
+}
+
+void KubeletRefusals::Runs(const PodRequest& pod, const std::string& node) {
+  std::optional<RefusedAsk> ask = RefusedAskOf(pod);
+  const MutexLock lock(mutex_);
+  run_.push_back({node, std::move(ask)});
+  if (run_.size() > kMostRunning) run_.pop_front();
+}
+
+void KubeletRefusals::BeginAnew() {
+  const MutexLock lock(mutex_);
+  lost_.clear();
+  run_.clear();
+  begins_anew_ = true;
+}
+
+KubeletRefusals::Stats KubeletRefusals::stats() const {
+  const MutexLock lock(mutex_);
+  return stats_;
+}
+
+void KubeletRefusals::Look() {
+  std::vector<Lost> lost;
+  std::deque<Run> run;
+  bool begins_anew = false;
+  {
+    const MutexLock lock(mutex_);
+    begins_anew = std::exchange(begins_anew_, false);
+    run.swap(run_);
+    const auto some = static_cast<std::ptrdiff_t>(std::min(lost_.size(), kPerLook));
+    lost.assign(std::make_move_iterator(lost_.begin()),
+                std::make_move_iterator(lost_.begin() + some));
+    lost_.erase(lost_.begin(), lost_.begin() + some);
+  }
+  if (begins_anew) ForgetAll();
+  for (const Run& one : run) Recover(one);
+  const Instant now = parts_.clock.Now();
+  AskAbout(lost, now);
+  Reopen(now);
+  CountClosed();
+}
+
+// What runs there shows that the kubelet takes pods with GPUs, and pods that ask for the same.
+void KubeletRefusals::Recover(const Run& run) {
+  const auto found = trouble_.find(run.node);
+  if (found == trouble_.end()) return;
+  NodeTrouble& node = found->second;
+  if (node.all.closings > 0) {
+    parts_.log(false, "node_takes_pods", "node " + run.node + ": a pod with GPUs runs there again");
+  }
+  node.all = {};
+  std::erase_if(node.asks, [&](const AskTrouble& trouble) {
+    const bool is_over = run.ask && run.ask->gpus == trouble.ask.gpus &&
+                         run.ask->containers == trouble.ask.containers &&
+                         run.ask->cpu_milli >= trouble.ask.cpu_milli &&
+                         run.ask->memory_bytes >= trouble.ask.memory_bytes;
+    if (is_over && trouble.closings > 0) {
+      parts_.log(false, "node_takes_pods",
+                 "node " + run.node + ": a pod that asks for " + AskText(trouble.ask) +
+                     " runs there again");
+    }
+    return is_over;
+  });
+  Publish(run.node, node);
+  if (node.asks.empty()) trouble_.erase(found);
+}
+
+void KubeletRefusals::AskAbout(const std::vector<Lost>& lost, Instant now) {
+  for (auto one = lost.begin(); one != lost.end(); ++one) {
+    const std::optional<std::string> words = parts_.why_not_admitted(one->pod);
+    if (!words) {  // the others would wait as long, and what comes after this look with them
+      const MutexLock lock(mutex_);
+      lost_.insert(lost_.begin(), one, lost.end());
+      return;
+    }
+    if (!words->empty()) Refused(*one, *words, now);
+  }
+}
+
+std::optional<KubeletRefusals::Facts> KubeletRefusals::FactsOf(const std::string& node) const {
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const Node* const found = FindNode(*snapshot, node);
+  return found == nullptr ? std::nullopt : std::optional(FactsAbout(*found));
+}
+
+void KubeletRefusals::Refused(const Lost& lost, const std::string& words, Instant now) {
+  {
+    const MutexLock lock(mutex_);
+    ++stats_.refused;
+  }
+  const std::optional<Facts> facts = FactsOf(lost.start.node);
+  if (!facts) return;
+  const char* why_not = lost.why_not_counted;
+  if (why_not == nullptr && *facts != lost.start.facts) why_not = kNodeChanged;
+  const std::string follows = why_not != nullptr
+                                  ? std::string(", which does not count: ") + why_not
+                                  : Count(lost, words.starts_with("TopologyAffinityError"), now);
+  parts_.log(true, "pod_not_admitted",
+             "node " + lost.start.node + ": its kubelet refused pod " + lost.pod.full_name() +
+                 " (" + words + ")" + follows);
+}
+
+std::string KubeletRefusals::Count(const Lost& lost, bool by_topology, Instant now) {
+  if (by_topology && !lost.ask) return "";  // nothing that it could be remembered by
+  NodeTrouble& node = trouble_[lost.start.node];
+  node.facts = lost.start.facts;
+  AskTrouble* const of_ask = by_topology ? &TroubleOf(node, *lost.ask) : nullptr;
+  Trouble& trouble = by_topology ? *of_ask : node.all;
+  if (lost.start.number < trouble.counted) {
+    return std::string(", which does not count: ") + kTogether;
+  }
+  trouble.counted = lost.number;
+  trouble.last = now;
+  ++trouble.refusals;
+  if (of_ask != nullptr) of_ask->others = lost.others;
+  if (trouble.refusals < kToClose || trouble.closed_until) return "";
+  const Duration pause = kClosedFor[std::min(trouble.closings++, kClosedFor.size() - 1)];
+  trouble.closed_until = now + pause;
+  Publish(lost.start.node, node);
+  const std::string what = by_topology ? "that asks for " + AskText(of_ask->ask) : "with GPUs";
+  return ", " + std::to_string(trouble.refusals) + " in a row: no pod " + what +
+         " is bound there for " + MinutesText(pause);
+}
+
+KubeletRefusals::AskTrouble& KubeletRefusals::TroubleOf(NodeTrouble& node, const RefusedAsk& ask) {
+  for (AskTrouble& known : node.asks) {
+    if (known.ask.gpus != ask.gpus || known.ask.containers != ask.containers) continue;
+    const bool is_more =
+        ask.cpu_milli >= known.ask.cpu_milli && ask.memory_bytes >= known.ask.memory_bytes;
+    const bool is_less =
+        ask.cpu_milli <= known.ask.cpu_milli && ask.memory_bytes <= known.ask.memory_bytes;
+    if (!is_more && !is_less) continue;
+    if (is_less) known.ask = ask;
+    return known;
+  }
+  if (node.asks.size() == kMostRefusedAsks) {
+    node.asks.erase(std::ranges::min_element(node.asks, {}, &AskTrouble::last));
+  }
+  AskTrouble& added = node.asks.emplace_back();
+  added.ask = ask;
+  return added;
+}
+
+void KubeletRefusals::Reopen(Instant now) {
+  for (auto entry = trouble_.begin(); entry != trouble_.end();) {
+    auto& [name, node] = *entry;
+    const std::optional<Facts> facts = FactsOf(name);
+    // Closed here and open there: it went, and another one came under its name.
+    const bool is_another = facts != node.facts || !IsKnown(name, node);
+    Trouble& all = node.all;
+    bool opens = false;
+    if (all.closed_until && (is_another || now >= *all.closed_until)) {
+      parts_.log(false, "node_is_tried",
+                 "node " + name + ": pods with GPUs are bound there again" +
+                     (is_another ? ", it has changed" : ""));
+      all.closed_until.reset();
+      opens = true;
+    }
+    if (ReopenAsks(name, node, is_another, now)) opens = true;
+    if (opens) Publish(name, node);
+    if (!all.closed_until && now - all.last >= kForgotten) all = {};
+    const bool is_over = is_another || (all.refusals == 0 && node.asks.empty());
+    entry = is_over ? trouble_.erase(entry) : std::next(entry);
+  }
+}
+
+bool KubeletRefusals::ReopenAsks(const std::string& name, NodeTrouble& node, bool is_another,
+                                 Instant now) {
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const Node* const found = FindNode(*snapshot, name);
+  const int others = found == nullptr ? 0 : PodsWithGpus(*found);
+  bool opens = false;
+  for (AskTrouble& trouble : node.asks) {
+    if (!trouble.closed_until) continue;
+    const bool has_more = others < trouble.others;
+    if (!is_another && !has_more && now < *trouble.closed_until) continue;
+    parts_.log(false, "node_is_tried",
+               "node " + name + ": pods that ask for " + AskText(trouble.ask) +
+                   " are bound there again" +
+                   (is_another ? ", it has changed"
+                    : has_more ? ", a pod with GPUs has left"
+                               : ""));
+    trouble.closed_until.reset();
+    opens = true;
+  }
+  std::erase_if(node.asks, [now](const AskTrouble& trouble) {
+    return !trouble.closed_until && now - trouble.last >= kForgotten;
+  });
+  return opens;
+}
+
+void KubeletRefusals::ForgetAll() {
+  for (const auto& [name, node] : trouble_) Publish(name, {});
+  trouble_.clear();
+}
+
+void KubeletRefusals::CountClosed() {
+  std::size_t closed = 0, closed_asks = 0;
+  for (const auto& [name, node] : trouble_) {
+    closed += node.all.closed_until ? 1U : 0U;
+    for (const AskTrouble& trouble : node.asks) closed_asks += trouble.closed_until ? 1U : 0U;
+  }
+  const MutexLock lock(mutex_);
+  stats_.closed = closed;
+  stats_.closed_asks = closed_asks;
+}
+
+bool KubeletRefusals::IsKnown(const std::string& name, const NodeTrouble& node) const {
+  const std::shared_ptr<const Snapshot> snapshot = parts_.state.Current();
+  const Node* const found = FindNode(*snapshot, name);
+  const bool has_asks = std::ranges::any_of(
+      node.asks, [](const AskTrouble& trouble) { return trouble.closed_until.has_value(); });
+  return found != nullptr && found->spec().refuses_gpu_pods == node.all.closed_until.has_value() &&
+         (found->spec().refused_asks != nullptr) == has_asks;
+}
+
+void KubeletRefusals::Publish(const std::string& name, const NodeTrouble& node) {
+  std::vector<RefusedAsk> asks;
+  for (const AskTrouble& trouble : node.asks) {
+    if (trouble.closed_until) asks.push_back(trouble.ask);
+  }
+  const ClusterEvent event = GpuPodsRefused{
+      name, node.all.closed_until.has_value(),
+      asks.empty() ? nullptr : std::make_shared<const std::vector<RefusedAsk>>(std::move(asks))};
+  (void)parts_.state.Apply(std::span(&event, 1));  // has no spec: cannot fail
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an ecosystem adds to a cluster: the kinds of objects that are watched for it (WatchSource),
+// and what its agents need around a bind (ClusterExtension). KubeCluster knows the objects of
+// Kubernetes that every cluster has; server/dialects/registry.h lists the extensions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/state/cluster_state.h"
+#include "server/extender/ports.h"
+#include "server/kube/watch/reflector.h"
+#include "server/kube/watch/table_sink.h"
+#include "server/kube/watch/unreadable_objects.h"
+#include "server/kube/write/write_context.h"
+
+namespace berth::kube {
+
+// Until when a kind keeps verbs from being answered: not at all, until the first list was answered
+// somehow, until a list was complete.
+enum class Await { kNot, kAnswer, kList };
+
+// A collection of the API server.
+struct WatchedKind {
+  std::string name;                // in logs and metrics
+  std::vector<std::string> paths;  // one per version of the API that Berth reads, the best first
+  std::string query = {};
+  // Not every cluster serves it, and Berth may be forbidden to read it.
+  bool optional = false;
+  Await await = Await::kAnswer;
+  const char* why_not_ready = "";  // what /readyz says while it is awaited: a constant
+};
+
+// "/apis/GROUP/VERSION/RESOURCE" for each of the versions.
+std::vector<std::string> ApiPaths(std::string_view group, const std::vector<std::string>& versions,
+                                  std::string_view resource);
+
+// A kind, and where its objects go.
+struct WatchSource {
+  WatchedKind kind;
+  ObjectSink& sink;
+  std::function<std::size_t()> unreadable;  // how many objects cannot be read, or not used
+  // Await::kList: whether a list that fails is waited for now; nothing = always.
+  std::function<bool()> is_needed = {};
+};
+
+// A decoder, for a TableSink, of objects that are read whole or not at all.
+template <class Object>
+auto Whole(Result<Object> (*decode)(const PaddedText&)) {
+  return [decode](const PaddedText& text, std::string&) { return decode(text); };
+}
+
+// How node events reach the state.
+using PublishNodes = std::function<void(std::vector<ClusterEvent>)>;
+
+// What /metrics shows of the extensions, summed over all of them.
+struct ExtensionStats {
+  std::size_t overlapping_claims = 0;  // of MIG devices
+  // Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, lost to somebody who was
+  // first or to a write that failed.
+  std::uint64_t claims_allocated = 0, claims_left = 0, claims_lost = 0;
+};
+
+// One ecosystem. Any thread may call any function, several at a time, unless it says otherwise.
+class ClusterExtension {
+ public:
+  virtual ~ClusterExtension() = default;
+  // What is watched while this process leads. The sinks live as long as the extension.
+  virtual std::vector<WatchSource> Sources() { return {}; }
+  // What nodes pass through on their way to the state; called once, before anything is watched.
+  virtual PublishNodes DecorateNodes(PublishNodes next) { return next; }
+  // Binds the pod: calls bind at most once, with whatever has to be done before it and after it.
+  // May block until order.deadline.
+  virtual Status AroundBind(const BindOrder& /*order*/, const std::function<Status()>& bind) {
+    return bind();
+  }
+  // Called about once a second from one thread, and when the process stops. May block.
+  virtual void Upkeep() {}
+  // nullptr: it allocates no claims.
+  virtual ClaimAllocator* claim_allocator() { return nullptr; }
+  virtual void AddTo(ExtensionStats& /*stats*/) const {}
+};
+
+using ClusterExtensions = std::vector<std::unique_ptr<ClusterExtension>>;
+
+// What an extension gets of the cluster. References: they outlive it.
+struct ExtensionContext {
+  WriteContext write;
+  ClusterState& state;
+  OnUnreadable on_unreadable;
+  std::function<void(bool is_problem, std::string_view event, std::string_view text)> on_log;
+};
+
+using MakeExtensions = std::function<ClusterExtensions(const ExtensionContext&)>;
+
+}  // namespace berth::kube

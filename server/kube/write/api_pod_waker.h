@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ApiPodWaker: makes kube-scheduler ask again about pods, by a condition on their status
+// (wire/api/wake_json.h), with a thread of its own.
+//
+// The condition is the only thing that Berth writes to a pod that is not bound. If Berth has no
+// right to write it, that is reported once, and kube-scheduler asks again about a pod after the
+// next event of the cluster, or after some minutes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/clock.h"
+#include "server/extender/ports.h"
+#include "server/kube/client/api_client.h"
+#include "server/kube/lead/write_fence.h"
+#include "server/kube/write/work_queue.h"
+
+namespace berth::kube {
+
+// Any thread may call it.
+class ApiPodWaker final : public PodWaker {
+ public:
+  static constexpr std::size_t kMostWaiting = 1024;
+
+  // Called on the waker's thread when a pod cannot be woken, once for each reason.
+  using OnProblem = std::function<void(const std::string& problem)>;
+
+  // References: they outlive the waker.
+  ApiPodWaker(ApiClient& client, const Clock& clock, const WriteFence& fence, OnProblem on_problem);
+  // A pod that is gone or bound by then is left alone, and so are all while another process leads.
+  // False: as many wait to be woken as it keeps.
+  [[nodiscard]] bool Wake(const PodId& pod) override;
+
+  struct Stats {
+    std::uint64_t woken = 0;
+    std::uint64_t failed = 0;
+  };
+  [[nodiscard]] Stats stats() const { return {woken_.load(), failed_.load()}; }
+
+ private:
+  static constexpr int kAttempts = 3;
+
+  void Post(const PodId& pod);
+
+  ApiClient& client_;
+  const Clock& clock_;
+  const WriteFence& fence_;
+  const OnProblem on_problem_;
+  std::atomic<std::uint64_t> woken_{0}, failed_{0};
+  std::string problem_;  // the kind of the last one that was reported; of the thread alone
+  WorkQueue<PodId> queue_;
+};
+
+}  // namespace berth::kube

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/reload/config_reload.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "config/policy.h"
+#include "config/reload.h"
+#include "server/service/http_options.h"
+
+namespace berth {
+
+Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) {
+  return {std::move(engine),
+          std::chrono::seconds(config.reservation_seconds),
+          static_cast<std::size_t>(config.nodes_to_score),
+          {config.gangs.conventions, std::chrono::seconds(config.gangs.hold_seconds),
+           static_cast<std::size_t>(MostHeldBinds(config.server))},
+          config.gpu_nodes.guard};
+}
+
+ConfigReload::ConfigReload(ConfigFile file, const Parts& parts)
+    : file_(std::move(file)), parts_(parts), now_(file_.config()) {
+  parts_.metrics.ShowConfig(file_.hash(), false);
+}
+
+void ConfigReload::Look() {
+  const std::optional<ConfigReading> reading = file_.Look();
+  if (!reading) return;
+  if (!reading->config) {
+    Refuse(*reading);
+  } else {
+    Apply(reading->hash, *reading->config);
+  }
+}
+
+void ConfigReload::Refuse(const ConfigReading& reading) {
+  parts_.metrics.CountReload(ReloadResult::kRefused, true);
+  if (!reading.is_new) return;  // the log has it
+  parts_.log.Write(LogLevel::kError, "config_refused",
+                   {{"hash", reading.hash}, {"error", reading.config.error().message}});
+}
+
+void ConfigReload::Apply(const std::string& hash, const Config& wanted) {
+  const Config next = Reloaded(now_, wanted);
+  const bool changes = next != now_;
+  if (!SamePolicy(now_, next)) {
+    ApplyPolicy(next);
+  } else {
+    parts_.extender.Use(PolicyOf(next, parts_.extender.policy()->engine));
+  }
+  // After the policy: a class may name a profile that is new.
+  if (parts_.on_classes && next.workload_classes != now_.workload_classes) parts_.on_classes(next);
+  parts_.log.SetLevel(LevelNamed(next.log_level));
+  now_ = next;
+  const std::vector<std::string> waiting = NeedsRestart(now_, wanted);
+  parts_.metrics.ShowConfig(hash, !waiting.empty());
+  parts_.metrics.CountReload(changes ? ReloadResult::kApplied : ReloadResult::kUnchanged, false);
+  parts_.log.Write(LogLevel::kInfo, changes ? "config_applied" : "config_unchanged",
+                   {{"hash", hash}, {"profile", now_.profile}});
+  if (!waiting.empty()) {
+    parts_.log.Write(LogLevel::kWarn, "config_needs_restart",
+                     {{"hash", hash}, {"settings", Join(waiting, ", ")}});
+  }
+}
+
+void ConfigReload::ApplyPolicy(const Config& next) {
+  // Neither of these answers requests: without a background they are complete at once.
+  const std::shared_ptr<const Snapshot> snapshot = parts_.extender.Current();
+  const std::shared_ptr<Engine> before = EngineFor(now_, parts_.mix, *snapshot),
+                                after = EngineFor(next, parts_.mix, *snapshot);
+  const DecisionChanges changes =
+      CompareDecisions(parts_.extender.recent_decisions().All(), *before, *after);
+  parts_.extender.Use(PolicyOf(next, EngineFor(next, parts_.mix, *snapshot, parts_.background)));
+  parts_.metrics.ShowDecisionsChanged(changes.ratio());
+  parts_.log.Write(LogLevel::kInfo, "policy_changed",
+                   {{"from", now_.profile},
+                    {"to", next.profile},
+                    {"decisions_compared", changes.compared},
+                    {"decisions_changed", changes.changed}});
+}
+
+}  // namespace berth

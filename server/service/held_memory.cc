@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/service/held_memory.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+
+#include "server/telemetry/metrics_text.h"
+
+namespace berth {
+namespace {
+
+// Walking through the heap takes a while, so it has to be worth it.
+constexpr std::size_t kMuch = std::size_t{32} << 20;
+
+}  // namespace
+
+std::string HeldMemoryText(std::span<const HeldStore> stores) {
+  MetricsText text;
+  text.Family("berth_held_bytes", "gauge", "Memory that clients make Berth hold, by what for");
+  for (const HeldStore& store : stores) text.Sample(store.bytes, {{"store", store.name}});
+  text.Family("berth_held_bytes_limit", "gauge", "The bound of berth_held_bytes");
+  for (const HeldStore& store : stores) text.Sample(store.limit, {{"store", store.name}});
+  return text.Take();
+}
+
+void BoundAllocator() {
+  constexpr int kMiB = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, kMiB);  // else it grows up to 32 MiB with what is freed
+  mallopt(M_TRIM_THRESHOLD, 16 * kMiB);
+  mallopt(M_ARENA_MAX, 4);
+}
+
+bool MemoryTrim::Look(std::size_t held_bytes) {
+  peak_ = std::max(peak_, held_bytes);
+  if (peak_ < kMuch || held_bytes > peak_ / 4) return false;
+  malloc_trim(0);
+  peak_ = held_bytes;
+  return true;
+}
+
+}  // namespace berth

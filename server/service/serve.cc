@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/service/serve.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "config/kubeconfig.h"
+#include "config/policy.h"
+#include "scoring/mig/repartition_report.h"
+#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/waste_report.h"
+#include "server/dialects/registry.h"
+#include "server/extender/embedded_cluster.h"
+#include "server/http/http_server.h"
+#include "server/kube/client/http_api_client.h"
+#include "server/kube/kube_cluster.h"
+#include "server/pages/kube_metrics.h"
+#include "server/pages/plan_page.h"
+#include "server/reload/config_reload.h"
+#include "server/service/advice_log.h"
+#include "server/service/held_memory.h"
+#include "server/service/http_options.h"
+#include "server/service/routes.h"
+#include "server/service/signals.h"
+#include "server/telemetry/both_sinks.h"
+#include "server/telemetry/decision_recorder.h"
+#include "server/telemetry/line_writer.h"
+#include "server/telemetry/log.h"
+#include "server/telemetry/metrics_text.h"
+#include "server/why/explain_pages.h"
+#include "server/why/recent_binds.h"
+#include "server/why/waiting_news.h"
+#include "server/wire/file/cluster_file.h"
+
+namespace berth {
+namespace {
+
+constexpr std::size_t kMostClusterBytes = std::size_t{256} << 20;  // of a cluster file
+constexpr int kBindThreads = 128;  // each waits for the API server most of the time
+constexpr std::size_t kMaxWaitingBinds = 10'000;
+constexpr std::size_t kMaxWaitingTables = 1'000;
+
+// Unique in the cluster, and the same again when the process is restarted where it was: the name of
+// the host (of the pod, that is) and the port.
+std::string Identity(const std::string& listen) {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  const std::string port = listen.substr(listen.rfind(':') + 1);
+  return std::string(host) + ":" + (port == "0" ? "pid-" + std::to_string(getpid()) : port);
+}
+
+// Everything that lives as long as the service, in the order in which it is built.
+class Service {
+ public:
+  // Without access the cluster is an embedded one.
+  Service(const Config& config, ConfigFile config_file, std::unique_ptr<kube::HttpApiClient> client,
+          const std::string& pod_namespace)
+      : config_(config),
+        log_(LevelNamed(config.log_level)),
+        recorder_(log_, metrics_),
+        dialects_(dialects::AllDialects(config)),
+        pod_rules_(dialects_, config, &groups_, &device_classes_),
+        node_rules_(config, dialects_),
+        client_(std::move(client)),
+        kube_(client_ ? ConnectTo(*client_, pod_namespace) : nullptr),
+        sinks_(recorder_, kube_ ? &kube_->events() : nullptr),
+        all_sinks_(sinks_, &recent_binds_),
+        extender_({.state = state_,
+                   .binder = kube_ ? kube_->binder() : embedded_,
+                   .sink = all_sinks_,
+                   .clock = clock_,
+                   .budgets = &budgets_,
+                   .mix = mix_.get(),
+                   .domains = &domains_,
+                   .watches_arrivals = kube_ != nullptr,
+                   .behind_scheduler = kube_ != nullptr,
+                   .gangs = &gangs_,
+                   .waiting = &waiting_,
+                   .waker = kube_ ? &kube_->pod_waker() : nullptr,
+                   .history = kube_ ? &kube_->gang_history() : nullptr},
+                  PolicyNow()),
+        reload_(std::move(config_file), {extender_, log_, metrics_, mix_, InBackground(learning_),
+                                         [this](const Config& changed) { UseClasses(changed); }}),
+        verbs_(extender_, pod_rules_, metrics_) {}
+
+  Status Load(const std::string& cluster_file) {
+    BERTH_TRY(std::string text, ReadFile(cluster_file, kMostClusterBytes));
+    auto cluster = wire::DecodeCluster(std::move(text), node_rules_, &pod_rules_, &groups_);
+    if (!cluster) return tl::unexpected(std::move(cluster).error().Within(cluster_file));
+    BERTH_TRY_STATUS(state_.Apply(cluster->events));
+    for (const std::string& problem : cluster->problems) {
+      log_.Write(LogLevel::kWarn, "unreadable_object", {{"text", problem}});
+    }
+    if (cluster->learned) mix_->Restore(*cluster->learned);
+    extender_.Use(PolicyNow());
+    for (const ClusterEvent& event : cluster->events) {
+      const auto* bound = std::get_if<PodBound>(&event);
+      if (bound == nullptr || bound->pod.id.name.empty()) continue;
+      BERTH_TRY_STATUS(embedded_.Assign(bound->pod, bound->placement));
+    }
+    log_.Write(LogLevel::kInfo, "cluster_loaded",
+               {{"file", cluster_file}, {"nodes", state_.Current()->size()}});
+    readiness_.Set(nullptr);
+    return {};
+  }
+
+  Status Listen() {
+    pages_ = std::make_unique<PageWriter>();
+    plans_ = std::make_unique<PageWriter>(kMostWaitingPlans);
+    if (kube_) {
+      bind_pool_ = std::make_unique<WorkerPool>(kBindThreads, kMaxWaitingBinds);
+      extender_.BindOn(InBackground(*bind_pool_));
+    }
+    ClaimAllocator* const allocator = kube_ ? kube_->claim_allocator() : nullptr;
+    if (allocator != nullptr && config_.dra.choose_devices) {
+      verbs_.AllocateClaims(*allocator, *bind_pool_);
+    }
+    if (kube_) {
+      const auto fits = [this](const std::shared_ptr<const Snapshot>& snapshot,
+                               const PodRequest& pod) {
+        return extender_.WouldFit({snapshot, extender_.policy()}, pod);
+      };
+      second_look_ = std::make_unique<SecondLook>(
+          SecondLook::Parts{state_, kube_->pod_waker(), &groups_, fits});
+      verbs_.LookTwice(*second_look_);
+    }
+    const RouteParts parts{.verbs = verbs_,
+                           .state = state_,
+                           .metrics = metrics_,
+                           .readiness = readiness_,
+                           .leader = [this] { return kube_ ? kube_->leader() : ""; },
+                           .http_stats = HttpStats(),
+                           .more_metrics = MoreMetrics(),
+                           .mix = mix_.get(),
+                           .waste = &waste_,
+                           .domains = &domains_,
+                           .mig_offers = &mig_offers_,
+                           .waiting = &waiting_,
+                           .gangs = &gangs_,
+                           .pages = pages_.get(),
+                           .extender = &extender_,
+                           .pod_rules = &pod_rules_,
+                           .node_rules = &node_rules_,
+                           .many_metrics = config_.metrics,
+                           .plans = plans_.get(),
+                           .bound = [this] { return recent_binds_.All(); }};
+    http::Router routes, debug_routes;
+    AddServiceRoutes(routes, parts);
+    if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
+    AddHealthRoutes(debug_routes, parts);
+    AddDebugRoutes(debug_routes, parts);
+    BERTH_TRY(server_, http::HttpServer::Start(ServiceOptions(config_.server, log_), routes));
+    serving_ = server_.get();
+    if (!config_.server.debug_listen.empty() && config_.server.debug_listen != "off") {
+      BERTH_TRY(debug_server_, http::HttpServer::Start(DebugOptions(config_.server), debug_routes));
+      debugging_ = debug_server_.get();
+    }
+    return {};
+  }
+
+  // Joins the real cluster, if there is one.
+  void Join() {
+    if (kube_) kube_->Start();
+  }
+
+  void Announce() {
+    const bool tls = !config_.server.tls.certificate_file.empty();
+    const std::string text = std::string("berth: listening on ") + (tls ? "https" : "http") +
+                             "://" + server_->address() + "\n";
+    log_.Write(LogLevel::kInfo, "listening",
+               {{"address", server_->address()}, {"profile", config_.profile}});
+    // Last: who waits for it asks at once.
+    WriteWithin(STDOUT_FILENO, text, std::chrono::seconds(1));
+  }
+
+  // The next look at the configuration is due at once.
+  void LookSoon() {
+    log_.Write(LogLevel::kInfo, "hangup", {{"text", "looks at the configuration"}});
+    look_soon_ = true;
+  }
+  bool IsToLook() { return look_soon_.exchange(false); }
+
+  void LookAtGangs() { extender_.LookAtGangs(); }
+
+  void Tick() {
+    reload_.Look();
+    if (const std::size_t settled = extender_.SettleOverdue(); settled > 0) {
+      log_.Write(LogLevel::kWarn, "overdue_binds_settled", {{"count", settled}});
+    }
+    if (kube_) kube_->Upkeep();
+    const bool leads = readiness_.reason() == nullptr;
+    if (kube_ && leads) {
+      waiting_news_.Look();
+      extender_.LearnOfGangs();
+    }
+    if (advice_.IsDue(clock_.Now())) {
+      advice_.Write(
+          leads ? AdviseNodes(*state_.Current(), waiting_.Current()) : std::vector<NodeAdvice>(),
+          clock_.Now());
+    }
+    if (second_look_) refused_bytes_ = second_look_->refused_bytes();
+    const std::vector<HeldStore> stores = Stores();
+    trim_.Look(stores[0].bytes + stores[1].bytes);  // what comes and goes: requests, answers
+  }
+
+  // Requests under way are answered first; then the lease goes to the next process.
+  void Drain() {
+    log_.Write(LogLevel::kInfo, "draining", {});
+    readiness_.BeginDrain();
+    extender_.LetGoOfGangs({Errc::kUnavailable, "berth is stopping"});
+    server_->Drain(std::chrono::seconds(config_.server.drain_seconds));
+    if (kube_) kube_->Stop();
+    log_.Write(LogLevel::kInfo, "stopped", {});
+  }
+
+ private:
+  void UseClasses(const Config& config) {
+    pod_rules_.Use(wire::WorkloadClasses(config));
+    if (second_look_) second_look_->ClassesChanged();
+  }
+
+  // Whoever leads for the first time takes the pods that are bound for those that have come so far;
+  // whoever led before goes on with what it knows.
+  void BeginToLearn() {
+    const std::shared_ptr<const Snapshot> snapshot = state_.Current();
+    if (mix_->Current().pods == 0) {
+      mix_->Restore(BoundPods(*snapshot, config_.learning.half_life_pods));
+    }
+    extender_.Arrived({});
+  }
+
+  // nullptr: verbs are answered. What gangs that have begun lack is planned before anybody asks.
+  void BeReady(const char* why_not) {
+    const bool was_ready = readiness_.reason() == nullptr;
+    if (why_not == nullptr && !was_ready) extender_.TakeOverGangs();
+    readiness_.Set(why_not);
+    if (why_not != nullptr && was_ready) extender_.LetGoOfGangs({Errc::kUnavailable, why_not});
+  }
+
+  WaitingNews::Parts NewsParts() {
+    const ExplainParts explain{.extender = extender_,
+                               .state = state_,
+                               .waiting = &waiting_,
+                               .gangs = &gangs_,
+                               .not_ready = {}};
+    return {.waiting = waiting_,
+            .askers = [this] { return extender_.Askers(); },
+            .report = [explain](const WaitingPod& pod) { return ReportOn(explain, pod); },
+            .sink = sinks_,
+            .clock = clock_};
+  }
+
+  [[nodiscard]] Extender::Policy PolicyNow() {
+    return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current(), InBackground(learning_)));
+  }
+
+  std::unique_ptr<kube::KubeCluster> ConnectTo(kube::ApiClient& client,
+                                               const std::string& pod_namespace) {
+    const LeaderElectionConfig& election = config_.leader_election;
+    const std::string& own = election.namespace_name;
+    kube::KubeCluster::Options options;
+    options.instance = Identity(config_.server.listen);
+    if (election.enabled) {
+      options.election = {own.empty() ? pod_namespace : own, election.name, options.instance,
+                          std::chrono::seconds(election.lease_seconds)};
+    }
+    options.on_listed = [this] { BeginToLearn(); };
+    options.on_readiness = [this](const char* why_not) { BeReady(why_not); };
+    options.on_unreachable = [this](const char* why) { readiness_.SetUnreachable(why); };
+    if (const char* const pod = std::getenv("BERTH_POD_NAME"); pod != nullptr && *pod != '\0') {
+      options.label.emplace();
+      options.label->namespace_name = pod_namespace;
+      options.label->pod = pod;
+    }
+    options.on_log = [this](bool is_problem, std::string_view event, std::string_view text) {
+      log_.Write(is_problem ? LogLevel::kWarn : LogLevel::kInfo, event, {{"text", text}});
+    };
+    const dialects::ExtensionParts extended{.groups = groups_,
+                                            .mig_offers = mig_offers_,
+                                            .device_classes = device_classes_,
+                                            .pod_rules = pod_rules_,
+                                            .links = *node_rules_.links};
+    return std::make_unique<kube::KubeCluster>(
+        kube::KubeCluster::Parts{.client = client,
+                                 .state = state_,
+                                 .budgets = budgets_,
+                                 .pod_rules = pod_rules_,
+                                 .node_rules = node_rules_,
+                                 .clock = clock_,
+                                 .waiting = &waiting_,
+                                 .extensions = dialects::AllExtensions(extended)},
+        std::move(options));
+  }
+
+  HttpStatsSource HttpStats() {
+    return [this] {
+      const http::HttpServer* const server = serving_.load();
+      return server == nullptr ? http::HttpServerStats{} : server->stats();
+    };
+  }
+
+  [[nodiscard]] std::vector<HeldStore> Stores() const {
+    http::HttpServerStats http, debug;
+    const http::HttpServerOptions limits;
+    if (const http::HttpServer* const server = serving_.load()) http = server->stats();
+    if (const http::HttpServer* const server = debugging_.load()) debug = server->stats();
+    return {{"requests", http.request_bytes + debug.request_bytes,
+             limits.max_request_bytes + kDebugRequestBytes},
+            {"answers", http.answer_bytes + debug.answer_bytes,
+             limits.max_answer_bytes + kDebugAnswerBytes},
+            {"pages", pages_->held_bytes(), PageWriter::kMostSentBytes},
+            {"pending_pods", extender_.pending_bytes(), PendingPods::kMostBytes},
+            {"waiting_pods", waiting_.bytes(), WaitingPods::kMostBytes},
+            {"refused_pods", refused_bytes_.load(), RefusedPods::kMostBytes},
+            {"log", log_.held_bytes(), Log::kMostHeldBytes}};
+  }
+
+  std::function<std::string()> MoreMetrics() {
+    return [this] {
+      MetricsText own;
+      own.Family("berth_log_lines_dropped_total", "counter",
+                 "Lines of the log that nobody read in time")
+          .Sample(log_.dropped_lines());
+      std::string text = own.Take();
+      text += HeldMemoryText(Stores());
+      if (kube_) text += KubeMetricsText(kube_->stats(), client_->stats(), clock_.Now());
+      return text;
+    };
+  }
+
+  const Config& config_;
+  Log log_;
+  Metrics metrics_;
+  DecisionRecorder recorder_;
+  PodGroups groups_;
+  MigOffers mig_offers_;
+  DeviceClasses device_classes_;
+  WaitingPods waiting_{[this](const WaitingPods::Pods& pods) { extender_.Arrived(pods); }};
+  const std::shared_ptr<const wire::Dialects> dialects_;
+  wire::PodRules pod_rules_;
+  const wire::NodeRules node_rules_;
+  SystemClock clock_;
+  ClusterState state_;
+  DisruptionBudgets budgets_;
+  Readiness readiness_{"the cluster is not loaded yet"};
+  const std::unique_ptr<kube::HttpApiClient> client_;
+  EmbeddedCluster embedded_;
+  const std::unique_ptr<kube::KubeCluster> kube_;  // none: embedded_ it is
+  BothSinks sinks_;
+  RecentBinds recent_binds_{clock_};
+  BothSinks all_sinks_;
+  const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);
+  WasteReport waste_{config_.expected_waste};
+  NodeDomains domains_{config_.topology_levels};
+  WorkerPool learning_{1, kMaxWaitingTables};  // makes what engines need next
+  GangTable gangs_{{state_, waiting_, domains_, &groups_}};
+  Extender extender_;
+  ConfigReload reload_;
+  Verbs verbs_;
+  std::atomic<bool> look_soon_{false};
+  std::atomic<std::size_t> refused_bytes_{0};  // as Tick saw it
+  MemoryTrim trim_;                            // the upkeep's thread alone, as what follows
+  AdviceLog advice_{log_};                     // how nodes had better be partitioned
+  WaitingNews waiting_news_{NewsParts()};
+  // server_ and debug_server_, once they are there.
+  std::atomic<const http::HttpServer*> serving_{nullptr}, debugging_{nullptr};
+  std::unique_ptr<http::HttpServer> server_;
+  std::unique_ptr<http::HttpServer> debug_server_;
+  std::unique_ptr<PageWriter> pages_;        // ends before the servers, to which it answers
+  std::unique_ptr<PageWriter> plans_;        // likewise
+  std::unique_ptr<WorkerPool> bind_pool_;    // ends before the server, to which its jobs answer
+  std::unique_ptr<SecondLook> second_look_;  // and so does this, before the pool that it uses
+};
+
+Result<ClusterAccess> AccessTo(const ServeTarget& target) {
+  if (!target.kubeconfig.empty()) return LoadKubeconfig(target.kubeconfig);
+  const char* const host = std::getenv("KUBERNETES_SERVICE_HOST");
+  const char* const port = std::getenv("KUBERNETES_SERVICE_PORT");
+  if (host == nullptr || port == nullptr) {
+    return Invalid(
+        "serve: want --kubeconfig FILE or --cluster FILE outside of a pod "
+        "(KUBERNETES_SERVICE_HOST is not set)");
+  }
+  return InClusterAccess(host, port);
+}
+
+// What pods that start together wait for: not beside anything that may wait for the API server.
+void LookAtGangs(Service& service, const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    try {
+      service.LookAtGangs();
+    } catch (const std::exception&) {  // out of memory: the next look is soon
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+// What goes on beside the requests.
+void Upkeep(Service& service, const std::stop_token& stop) {
+  constexpr auto kLook = std::chrono::milliseconds(100);
+  for (int looks = 1; !stop.stop_requested(); ++looks) {
+    if (service.IsToLook() || looks % 10 == 0) {
+      try {
+        service.Tick();
+      } catch (const std::exception&) {  // out of memory: the next tick is soon
+      }
+    }
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+}  // namespace
+
+Status Serve(ConfigFile config_file, const ServeTarget& target) {
+  const Signals signals;
+  BoundAllocator();
+  const Config config = config_file.config();
+  std::unique_ptr<kube::HttpApiClient> client;
+  std::string pod_namespace;
+  if (target.cluster_file.empty()) {
+    BERTH_TRY(const ClusterAccess access, AccessTo(target));
+    pod_namespace = access.default_namespace;
+    BERTH_TRY(client, kube::HttpApiClient::Create(access));
+  }
+  Service service(config, std::move(config_file), std::move(client), pod_namespace);
+  if (!target.cluster_file.empty()) BERTH_TRY_STATUS(service.Load(target.cluster_file));
+  BERTH_TRY_STATUS(service.Listen());
+  service.Announce();
+  service.Join();
+  {
+    const std::jthread upkeep([&service](const std::stop_token& stop) { Upkeep(service, stop); });
+    const std::jthread gangs(
+        [&service](const std::stop_token& stop) { LookAtGangs(service, stop); });
+    signals.AwaitStop([&service] { service.LookSoon(); });
+  }
+  service.Drain();
+  return {};
+}
+
+}  // namespace berth

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/why/explain_json.h"
+
+#include <chrono>
+#include <string_view>
+
+#include "server/why/explain_parts.h"
+#include "server/wire/json/strict_json.h"
+#include "server/wire/node/mig_json.h"
+#include "server/wire/pod/mig_grant_json.h"
+
+namespace berth::wire {
+namespace {
+
+constexpr int kVersion = 1;
+
+Json SecondsJson(const std::optional<Duration>& age) {
+  if (!age) return nullptr;
+  return std::chrono::duration_cast<std::chrono::seconds>(*age).count();
+}
+
+const char* StateOf(PodState state) {
+  if (state == PodState::kBound) return "bound";
+  return state == PodState::kPlanned ? "planned" : "reserved";
+}
+
+Json AsksJson(const RequestShape& shape) {
+  Json json = {{"text", AskText(shape.gpus)},
+               {"cpu_milli", shape.cpu_milli},
+               {"memory_bytes", shape.memory_bytes},
+               {"ephemeral_bytes", shape.ephemeral_bytes}};
+  if (const auto* const whole = std::get_if<WholeGpus>(&shape.gpus)) {
+    json["gpus"] = whole->count;
+  } else if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
+    json["milli"] = share->milli;
+    json["memory_mib"] = share->memory_mib;
+    if (share->memory_milli > 0) json["memory_milli"] = share->memory_milli;
+    if (share->count > 1) json["shares"] = share->count;
+  } else if (const MigSlices* const mig = shape.mig()) {
+    json["mig"] = MigWantsJson(*mig);
+  }
+  if (!shape.models.empty()) json["models"] = shape.models;
+  return json;
+}
+
+Json GrantJson(const DeviceGrant& grant) {
+  Json json = {{"index", grant.gpu}, {"milli", grant.milli}, {"memory_mib", grant.memory_mib}};
+  if (!grant.uuid.empty()) json["uuid"] = grant.uuid;
+  if (grant.gpu < 0) json["index"] = nullptr;
+  return json;
+}
+
+}  // namespace
+
+Json DevicesJson(const Placement& placement) {
+  Json gpus = Json::array();
+  for (const DeviceGrant& grant : placement.grants) {
+    gpus.push_back(GrantJson(grant));
+  }
+  Json json = {{"gpus", std::move(gpus)}};
+  for (const MigGrant& grant : placement.mig) json["mig"].push_back(MigGrantJson(grant));
+  if (placement.places > 0) json["places"] = placement.places;
+  return json;
+}
+
+namespace {
+
+Json TenantJson(const NodeTenant& tenant) {
+  Json gpus = Json::array();
+  for (const DeviceGrant& grant : tenant.grants) {
+    gpus.push_back(GrantJson(grant));
+  }
+  Json json = {{"pod", tenant.pod},
+               {"priority", tenant.priority},
+               {"state", StateOf(tenant.state)},
+               {"gpus", std::move(gpus)}};
+  if (!tenant.mig.empty()) json["mig"] = tenant.mig;
+  if (tenant.places > 0) json["places"] = tenant.places;
+  if (tenant.gpus_unknown) json["gpus_unknown"] = true;
+  return json;
+}
+
+Json FactsJson(const NodeReport& facts) {
+  Json json = {{"node", facts.name},
+               {"model", facts.gpu_model},
+               {"ready", facts.ready},
+               {"refuses_gpu_pods", facts.refuses_gpu_pods},
+               {"refused_asks", facts.refused_asks},
+               {"gpu_condition", facts.gpu_condition},
+               {"named_gpus_condition", facts.named_gpus_condition},
+               {"traits", facts.traits},
+               {"cpu_milli", facts.cpu_milli},
+               {"free_cpu_milli", facts.free_cpu_milli},
+               {"memory_bytes", facts.memory_bytes},
+               {"free_memory_bytes", facts.free_memory_bytes},
+               {"taints", facts.taints},
+               {"idle_gpus", facts.idle_gpus}};
+  if (facts.ephemeral_bytes) {
+    json["ephemeral_bytes"] = *facts.ephemeral_bytes;
+    json["free_ephemeral_bytes"] = *facts.free_ephemeral_bytes;
+  }
+  if (facts.gpu_price > 0) json["gpu_price"] = facts.gpu_price;
+  json["gpus"] = Json::array();
+  for (const GpuFacts& gpu : facts.gpus) {
+    json["gpus"].push_back({{"index", gpu.index},
+                            {"uuid", gpu.uuid},
+                            {"free_milli", gpu.free.milli},
+                            {"free_memory_mib", gpu.free.memory_mib},
+                            {"memory_mib", gpu.memory_mib},
+                            {"open", gpu.open},
+                            {"held_by", gpu.held_by}});
+  }
+  if (facts.places > 0) json["places"] = {{"count", facts.places}, {"free", facts.free_places}};
+  if (facts.mig_gpus > 0) {
+    json["mig"] = {{"gpus", facts.mig_gpus}, {"cut_at_will", facts.mig_cut_at_will}};
+    Json& free = json["mig"]["free"] = Json::object();
+    for (const MigFree& profile : facts.mig) free[profile.profile] = profile.free;
+  }
+  json["pods"] = Json::array();
+  for (const NodeTenant& tenant : facts.tenants) json["pods"].push_back(TenantJson(tenant));
+  return json;
+}
+
+}  // namespace
+
+Json CountsJson(const std::vector<ReasonCount>& counts) {
+  Json json = Json::array();
+  for (const ReasonCount& count : counts) {
+    json.push_back({{"reason", CodeOf(count.reason)},
+                    {"text", TextOf(count.reason)},
+                    {"nodes", count.nodes},
+                    {"preemption_can_help", VerdictOf(count.reason) == Verdict::kUnschedulable}});
+  }
+  return json;
+}
+
+Json NearJson(const NearNodeFacts& at) {
+  Json ways = Json::array();
+  for (const WayIn& way : at.near.ways) {
+    ways.push_back({{"change", way.code}, {"text", way.text}});
+    if (!way.pods.empty()) ways.back()["pods"] = way.pods;
+  }
+  return {{"node", at.facts.name},
+          {"reason", CodeOf(at.near.reason)},
+          {"lack", at.near.lack},
+          {"fits", std::move(ways)}};
+}
+
+namespace {
+
+Json ModelJson(const ModelSummary& model) {
+  Json fit = Json::object();
+  for (std::size_t i = 0; i < model.fit.size(); ++i) {
+    fit[std::to_string(ModelSummary::kSizes[i])] = model.fit[i];
+  }
+  Json drivers = Json::array();
+  for (const auto& [driver, nodes] : model.drivers) {
+    drivers.push_back({{"driver", TextOf(driver)}, {"nodes", nodes}});
+  }
+  return {{"model", model.model},
+          {"nodes", model.nodes},
+          {"gpus", model.gpus},
+          {"out_of_order", model.out_of_order},
+          {"allocated_milli", model.allocated_milli},
+          {"idle", model.idle},
+          {"largest_hole", model.largest_hole},
+          {"hole_node", model.hole_node},
+          {"pods_that_fit", std::move(fit)},
+          {"places", model.places},
+          {"free_places", model.free_places},
+          {"mig_gpus", model.mig_gpus},
+          {"drivers", std::move(drivers)}};
+}
+
+}  // namespace
+
+Json ModelsJson(const std::vector<ModelSummary>& models) {
+  Json json = Json::array();
+  for (const ModelSummary& model : models) json.push_back(ModelJson(model));
+  return json;
+}
+
+namespace {
+
+Json BestJson(const ScoredNode& scored) {
+  Json scores = Json::array();
+  for (const ScorePart& part : scored.parts) {
+    scores.push_back({{"scorer", part.scorer}, {"weight", part.weight}, {"score", part.score}});
+  }
+  Json json = {{"node", scored.placement.node},
+               {"place", scored.place},
+               {"devices", DevicesJson(scored.placement)},
+               {"scores", std::move(scores)}};
+  if (!scored.behind.empty()) json["behind"] = scored.behind;
+  return json;
+}
+
+Json GangJson(const GangView& gang) {
+  Json json = {{"gang", gang.id.text()},  {"state", gang.state},   {"minimum", gang.minimum},
+               {"total", nullptr},        {"placed", gang.placed}, {"waiting", gang.waiting},
+               {"planned", gang.planned}, {"held", gang.held},     {"why", gang.why}};
+  if (gang.total) json["total"] = *gang.total;
+  return json;
+}
+
+Json ReportJson(const PodReport& report) {
+  const PodExplanation& told = report.told;
+  Json json = {{"version", kVersion},
+               {"pod", told.pod.full_name()},
+               {"uid", told.pod.uid},
+               {"workload_classes", told.classes},
+               {"state", told.placed ? StateOf(told.placed->state) : "waiting"},
+               {"sentence", report.sentence},
+               {"asks", AsksJson(told.shape)},
+               {"priority", told.priority},
+               {"age_seconds", SecondsJson(report.age)},
+               {"gated", report.gated},
+               {"scheduler", report.scheduler}};
+  if (told.placed) {
+    json["node"] = told.placed->placement.node;
+    json["devices"] = DevicesJson(told.placed->placement);
+    json["devices_known"] = !told.placed->unattributed() || told.placed->placement.places > 0;
+  }
+  if (report.gang) json["gang"] = GangJson(*report.gang);
+  json["nodes"] = told.nodes;
+  json["fitting"] = told.fitting;
+  if (told.by_claim > 0) json["by_dra"] = told.by_claim;
+  json["reasons"] = CountsJson(told.counts);
+  json["kube_scheduler"] = {
+      {"nodes", told.scheduler.any},       {"not_ready", told.scheduler.not_ready},
+      {"tainted", told.scheduler.tainted}, {"not_selected", told.scheduler.not_selected},
+      {"cpu", told.scheduler.cpu},         {"memory", told.scheduler.memory},
+      {"disk", told.scheduler.disk}};
+  json["best"] = Json::array();
+  for (const ScoredNode& scored : told.best) json["best"].push_back(BestJson(scored));
+  json["nearest"] = Json::array();
+  for (const NearNodeFacts& near : told.nearest) {
+    json["nearest"].push_back(NearJson(near));
+    json["nearest"].back()["has"] = FactsJson(near.facts);
+  }
+  if (told.preemption) {
+    json["preemption"] = {{"helps", told.preemption->helps},
+                          {"node", told.preemption->node},
+                          {"victims", told.preemption->victims},
+                          {"text", told.preemption->text}};
+  }
+  json["recuts"] = Json::array();
+  for (const NodeAdvice& at : told.recuts) {
+    json["recuts"].push_back(
+        {{"node", at.node}, {"product", at.product}, {"config", at.advice.config}});
+  }
+  json["models"] = ModelsJson(told.models);
+  return json;
+}
+
+// As nvidia-smi prints them, without the NICs.
+Json LinksJson(const GpuLinks& links) {
+  const LinkMatrix& matrix = links.matrix();
+  Json rows = Json::array();
+  for (int a = 0; a < matrix.gpu_count(); ++a) {
+    Json row = Json::array();
+    for (int b = 0; b < matrix.gpu_count(); ++b) {
+      row.push_back(a == b ? "X" : LinkText(matrix.link(a, b)));
+    }
+    rows.push_back(std::move(row));
+  }
+  return {{"source", links.origin().name}, {"matrix", std::move(rows)}};
+}
+
+// Indented by one space, a line per value.
+std::string TextOfJson(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string EncodeReport(const PodReport& report) { return TextOfJson(ReportJson(report)); }
+
+std::string EncodeReport(const NodeReport& node) {
+  Json json = {{"version", kVersion}};
+  json.update(FactsJson(node));
+  if (node.mig_spec.known() && node.mig_spec->product != nullptr) {
+    json["mig"]["devices"] = MigUseJson(*node.mig_spec, node.mig_use);
+  }
+  if (node.links.known()) json["links"] = LinksJson(node.links);
+  return TextOfJson(json);
+}
+
+std::string EncodeReport(const GangReport& report) {
+  Json json = {{"version", kVersion}};
+  json.update(GangJson(report.gang));
+  json["sentence"] = report.sentence;
+  json["members"] = Json::array();
+  for (const GangMemberReport& member : report.members) {
+    json["members"].push_back(
+        {{"pod", member.pod}, {"state", member.state}, {"node", member.node}});
+  }
+  json["waiting_member"] = report.waiting ? ReportJson(*report.waiting) : Json(nullptr);
+  return TextOfJson(json);
+}
+
+std::string EncodeReport(const TopReport& report) {
+  Json json = {{"version", kVersion}, {"models", ModelsJson(report.models)}};
+  json["waiting"] = Json::array();
+  for (const WaitingClass& kind : report.waiting) {
+    json["waiting"].push_back(
+        {{"asks", kind.asks}, {"pods", kind.pods}, {"oldest_seconds", SecondsJson(kind.oldest)}});
+  }
+  return TextOfJson(json);
+}
+
+}  // namespace berth::wire

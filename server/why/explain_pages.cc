@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/why/explain_pages.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cluster/state/still_waiting.h"
+#include "server/why/waiting_classes.h"
+
+namespace berth {
+namespace {
+
+using http::HttpResponse;
+
+// Of a pod that fits and waits.
+constexpr const char* kOthers =
+    "; kube-scheduler found none when it looked last: what Berth does not judge stands in the way "
+    "(volumes, ports, spread, affinity between pods), or it is about to look again";
+
+template <class Report>
+HttpResponse Answer(const Report& report, const std::string& query) {
+  HttpResponse response;
+  if (query == "text") {
+    response.content_type = "text/plain; charset=utf-8";
+    response.body = wire::TextOf(report);
+  } else {
+    response.body = wire::EncodeReport(report);
+  }
+  return response;
+}
+
+// What a path ends with: "NS/NAME" (parts: 2) or "NAME" (1), without the route before it.
+std::string_view NameIn(std::string_view path, int parts) {
+  std::size_t begin = path.size();
+  for (int i = 0; i < parts && begin != std::string_view::npos; ++i) {
+    begin = begin == 0 ? std::string_view::npos : path.rfind('/', begin - 1);
+  }
+  return begin == std::string_view::npos ? path : path.substr(begin + 1);
+}
+
+std::optional<HttpResponse> NotReady(const ExplainParts& parts) {
+  const char* const why = parts.not_ready ? parts.not_ready() : nullptr;
+  if (why == nullptr) return std::nullopt;
+  return NotReadyAnswer(why, parts.leader);
+}
+
+std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
+  if (!created) return std::nullopt;
+  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now() - *created);
+}
+
+std::optional<GangView> ViewOf(const ExplainParts& parts, const GangId& gang) {
+  if (parts.gangs == nullptr || gang.empty()) return std::nullopt;
+  for (GangView& view : parts.gangs->Views(std::chrono::steady_clock::now())) {
+    if (view.id == gang) return std::move(view);
+  }
+  return std::nullopt;
+}
+
+// A pod on a node that is known; nullptr: none has that name.
+std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::string_view space,
+                                             std::string_view name) {
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& pod : snapshot.node(i).pods()) {
+      if (pod->pod.id.name == name && pod->pod.id.namespace_name == space) return pod;
+    }
+  }
+  return nullptr;
+}
+
+// What keeps the pod apart from all that is said of nodes. askers: the schedulers that ask.
+std::string SentenceOf(const wire::PodReport& report, const std::set<std::string>& askers) {
+  const std::string& told = report.told.sentence;
+  if (report.told.placed && report.told.placed->state == PodState::kBound) return told;
+  if (!askers.empty() && !askers.contains(report.scheduler)) {
+    return "spec.schedulerName is \"" + report.scheduler +
+           "\", and that scheduler has asked this Berth about no pod; " + told;
+  }
+  if (report.gated) return "scheduling gates keep it from every scheduler; " + told;
+  if (!report.gang) {
+    const bool fits = report.told.fitting + report.told.by_claim > 0;
+    const bool others = report.unschedulable && fits && !report.told.placed;
+    return told + (others ? kOthers : "");
+  }
+  const GangView& gang = *report.gang;
+  if (!wire::Waits(gang)) return told;
+  std::string text =
+      "its group " + gang.id.full_name() + " starts whole and is " + std::string(gang.state);
+  if (!gang.why.empty()) text += " (" + gang.why + ")";
+  return text + "; by itself it " + told;
+}
+
+wire::PodReport ReportOn(const ExplainParts& parts, const Extender::Moment& now,
+                         const PodRequest& pod, const std::optional<WaitingPod>& waiting) {
+  wire::PodReport report{.told = parts.extender.Explain(now, pod), .sentence = {}};
+  report.scheduler = pod.scheduler;
+  report.gang = ViewOf(parts, pod.gang.id);
+  if (waiting) {
+    report.gated = waiting->gated;
+    report.unschedulable = waiting->unschedulable;
+    report.age = AgeOf(waiting->created);
+  }
+  report.sentence = SentenceOf(report, parts.extender.Askers());
+  return report;
+}
+
+const char* StateOf(PodState state) {
+  if (state == PodState::kBound) return "bound";
+  return state == PodState::kPlanned ? "planned" : "reserved";
+}
+
+// The pods of the gang that have a place; of nodes that the snapshot does not know, those of now.
+PodRecords PlacedMembers(const ExplainParts& parts, const Snapshot& snapshot, const GangId& gang) {
+  PodRecords placed;
+  for (NodeIndex i = 0; i < snapshot.size(); ++i) {
+    for (const auto& pod : snapshot.node(i).pods()) {
+      if (pod->pod.gang.id == gang) placed.push_back(pod);
+    }
+  }
+  for (const auto& pod : parts.state.GangPods(gang).pods) {
+    if (snapshot.names().Find(pod->placement.node) == kNoNode) placed.push_back(pod);
+  }
+  return placed;
+}
+
+// All members at that moment, and the first of those that wait. listed: before it.
+std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const PodRecords& placed,
+                                      const GangId& gang,
+                                      std::vector<wire::GangMemberReport>& members) {
+  std::map<std::string, wire::GangMemberReport> by_name;
+  for (const auto& pod : placed) {
+    const std::string name = pod->pod.id.full_name();
+    by_name[name] = {name, StateOf(pod->state), pod->placement.node};
+  }
+  std::optional<WaitingPod> first;
+  for (const WaitingPod& waiting : listed) {
+    if (waiting.pod->gang.id != gang) continue;
+    const std::string name = waiting.pod->id.full_name();
+    wire::GangMemberReport report = {name, waiting.gated ? "gated" : "waiting"};
+    const bool waits = by_name.try_emplace(name, std::move(report)).second;
+    if (waits && !waiting.gated && !first) first = waiting;
+  }
+  for (auto& [name, member] : by_name) members.push_back(std::move(member));
+  return first;
+}
+
+std::vector<WaitingPod> ListWaiting(const ExplainParts& parts) {
+  return parts.waiting == nullptr ? std::vector<WaitingPod>() : parts.waiting->Everybody();
+}
+
+}  // namespace
+
+http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader) {
+  std::string text = "not ready: " + std::string(why);
+  if (const std::string name = leader ? leader() : ""; !name.empty()) {
+    text += " (leader: " + name + ")";
+  }
+  return http::ErrorResponse(503, text);
+}
+
+wire::PodReport ReportOn(const ExplainParts& parts, const WaitingPod& waiting) {
+  return ReportOn(parts, parts.extender.Now(), *waiting.pod, waiting);
+}
+
+HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,
+                            const std::string& query) {
+  if (auto unready = NotReady(parts)) return *std::move(unready);
+  const std::string_view full = NameIn(path, 2);
+  const std::size_t slash = full.find('/');
+  if (slash == std::string_view::npos) return http::ErrorResponse(404, "want NAMESPACE/NAME");
+  const std::string_view space = full.substr(0, slash), name = full.substr(slash + 1);
+  const auto waiting =
+      parts.waiting == nullptr ? std::nullopt : parts.waiting->FindNamed(space, name);
+  const Extender::Moment now = parts.extender.Now();  // after the list (still_waiting.h)
+  if (const auto placed = FindOnNodes(*now.snapshot, space, name)) {
+    return Answer(ReportOn(parts, now, placed->pod, std::nullopt), query);
+  }
+  if (waiting) return Answer(ReportOn(parts, now, *waiting->pod, waiting), query);
+  if (const auto asked = parts.extender.RememberedNamed(space, name)) {
+    return Answer(ReportOn(parts, now, *asked, std::nullopt), query);
+  }
+  return http::ErrorResponse(404, "pod " + std::string(full) +
+                                      " is not known: it does not exist, has ended, or waits "
+                                      "and asks for no GPU");
+}
+
+HttpResponse ExplainNodePage(const ExplainParts& parts, const std::string& path,
+                             const std::string& query) {
+  if (auto unready = NotReady(parts)) return *std::move(unready);
+  const std::string_view name = NameIn(path, 1);
+  const auto snapshot = parts.extender.Current();
+  const NodeIndex node = snapshot->names().Find(name);
+  if (node == kNoNode) {
+    return http::ErrorResponse(404, "node " + std::string(name) + " is not known");
+  }
+  return Answer(ReportOf(snapshot->node(node)), query);
+}
+
+HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string& path,
+                             const std::string& query) {
+  if (auto unready = NotReady(parts)) return *std::move(unready);
+  const std::string_view full = NameIn(path, 2);
+  const auto views = parts.gangs == nullptr ? std::vector<GangView>()
+                                            : parts.gangs->Views(std::chrono::steady_clock::now());
+  const auto found =
+      std::ranges::find(views, full, [](const GangView& view) { return view.id.full_name(); });
+  if (found == views.end()) {
+    return http::ErrorResponse(404,
+                               "no group " + std::string(full) + " that starts whole is known");
+  }
+  wire::GangReport report{.gang = *found, .members = {}, .sentence = {}};
+  const std::vector<WaitingPod> listed = ListWaiting(parts);
+  const Extender::Moment now = parts.extender.Now();  // after the list (still_waiting.h)
+  const PodRecords placed = PlacedMembers(parts, *now.snapshot, found->id);
+  const auto first = ListMembers(listed, placed, found->id, report.members);
+  const std::int64_t there = found->placed + found->waiting;
+  report.sentence = std::string(found->state) + ": " + std::to_string(there) + " of " +
+                    CountText(found->minimum, "pod") + " that have to start together are there";
+  if (!found->why.empty() && found->state != "gathering") report.sentence += "; " + found->why;
+  if (first) report.waiting = ReportOn(parts, now, *first->pod, first);
+  return Answer(report, query);
+}
+
+wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const Extender::Moment& now,
+                            const WaitingPod& waiting) {
+  const PodRequest& pod = *waiting.pod;
+  if (!pod.refusal.empty()) return {pod.refusal, {}};
+  if (waiting.gated) return {"scheduling gates keep it from every scheduler", {}};
+  if (const auto gang = ViewOf(parts, pod.gang.id); gang && !gang->why.empty()) {
+    return {"its group is " + std::string(gang->state) + ": " + gang->why, {}};
+  }
+  const PodExplanation told = parts.extender.Explain(now, pod);
+  const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
+  if (told.fitting > 0)
+    return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
+  if (told.by_claim > 0) {
+    return {"kube-scheduler decides by DRA on " + std::to_string(told.by_claim) + " of " + nodes,
+            {}};
+  }
+  wire::WaitingWhy why{"fits none of " + nodes, {}};
+  constexpr std::size_t kTold = 2;
+  for (std::size_t i = 0; i < std::min(kTold, told.counts.size()); ++i) {
+    why.text += (i == 0 ? ": " : ", ") + std::string(TextOf(told.counts[i].reason)) + " (" +
+                std::to_string(told.counts[i].nodes) + ")";
+  }
+  if (told.nearest.empty() || told.nearest[0].near.ways.empty()) return why;
+  const NearNodeFacts& nearest = told.nearest[0];
+  why.fits = "on " + nearest.facts.name;
+  for (std::size_t i = 0; i < std::min(kTold, nearest.near.ways.size()); ++i) {
+    why.fits += (i == 0 ? " " : ", or ") + nearest.near.ways[i].text;
+  }
+  return why;
+}
+
+HttpResponse TopPage(const ExplainParts& parts, const std::string&, const std::string& query) {
+  if (auto unready = NotReady(parts)) return *std::move(unready);
+  std::vector<WaitingPod> listed = ListWaiting(parts);
+  const auto snapshot = parts.extender.Current();  // after the list (still_waiting.h)
+  const wire::TopReport report{.models = SummarizeModels(*snapshot),
+                               .waiting = WaitingClasses(StillWaiting(std::move(listed), *snapshot),
+                                                         std::chrono::system_clock::now())};
+  return Answer(report, query);
+}
+
+}  // namespace berth

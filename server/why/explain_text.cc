@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reports of explain_json.h as text.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "server/why/explain_json.h"
+
+namespace berth::wire {
+namespace {
+
+using Row = std::vector<std::string>;
+
+// Columns are as wide as their longest cell, two spaces between them.
+std::string TableOf(const std::vector<Row>& rows, std::string_view indent = "  ") {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line(indent);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      line.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+// "3d4h", "5m12s", "8s".
+std::string AgeText(Duration age) {
+  const std::int64_t seconds =
+      std::max<std::int64_t>(std::chrono::duration_cast<std::chrono::seconds>(age).count(), 0);
+  constexpr std::array<std::pair<std::int64_t, char>, 4> kUnits = {
+      {{86'400, 'd'}, {3'600, 'h'}, {60, 'm'}, {1, 's'}}};
+  for (std::size_t i = 0; i + 1 < kUnits.size(); ++i) {
+    const auto [size, unit] = kUnits[i];
+    const auto [next_size, next_unit] = kUnits[i + 1];
+    if (seconds < size) continue;
+    return std::to_string(seconds / size) + unit + std::to_string(seconds % size / next_size) +
+           next_unit;
+  }
+  return std::to_string(seconds) + "s";
+}
+
+std::string AgeText(const std::optional<Duration>& age) { return age ? AgeText(*age) : "-"; }
+
+// 5250 -> "5.25".
+std::string GpusText(std::int64_t milli) { return CpuText(milli); }
+
+std::string ModelsTable(const std::vector<ModelSummary>& models) {
+  std::vector<Row> rows = {{"MODEL", "NODES", "GPUS", "ALLOCATED", "IDLE", "LARGEST HOLE", "FIT 1",
+                            "FIT 2", "FIT 4", "FIT 8", "OUT OF ORDER", "MIG GPUS"}};
+  for (const ModelSummary& model : models) {
+    const std::string hole = model.largest_hole == 0
+                                 ? "0"
+                                 : std::to_string(model.largest_hole) + " on " + model.hole_node;
+    Row row = {model.model.empty() ? "(unknown)" : model.model,
+               std::to_string(model.nodes),
+               std::to_string(model.gpus),
+               GpusText(model.allocated_milli),
+               std::to_string(model.idle),
+               hole};
+    for (const std::int64_t fit : model.fit) row.push_back(std::to_string(fit));
+    row.push_back(std::to_string(model.out_of_order));
+    row.push_back(std::to_string(model.mig_gpus));
+    rows.push_back(std::move(row));
+  }
+  return TableOf(rows);
+}
+
+// "0 1 3: idle; 2: held by ns/a": GPUs of one state on one line.
+std::string GpusLines(const NodeReport& facts, std::string_view indent) {
+  std::vector<std::pair<std::string, std::string>> lines;  // what they are -> which
+  for (const GpuFacts& gpu : facts.gpus) {
+    std::string is = gpu.open ? "" : "out of order";
+    if (gpu.open && gpu.held_by.empty()) {
+      is = gpu.free.idle() ? "idle" : "taken by a pod whose GPUs are not known";
+    }
+    for (std::size_t i = 0; i < gpu.held_by.size(); ++i) {
+      is += (i > 0 ? ", " : is.empty() ? "held by " : "; held by ") + gpu.held_by[i];
+    }
+    if (gpu.open && !gpu.free.idle() && gpu.free.milli > 0) {
+      is += "; " + std::to_string(gpu.free.milli) + " thousandths free";
+    }
+    const auto same = std::ranges::find(lines, is, &std::pair<std::string, std::string>::first);
+    if (same == lines.end()) {
+      lines.emplace_back(is, std::to_string(gpu.index));
+    } else {
+      same->second += "," + std::to_string(gpu.index);
+    }
+  }
+  std::string text;
+  for (const auto& [is, which] : lines) {
+    text += std::string(indent) + "GPU " + which + ": " + is + "\n";
+  }
+  if (facts.places > 0) {
+    text += std::string(indent) + std::to_string(facts.free_places) + " of " +
+            CountText(facts.places, "place") + " on shared GPUs free\n";
+  }
+  for (const MigFree& free : facts.mig) {
+    text += std::string(indent) + "MIG " + free.profile + ": " + std::to_string(free.free) +
+            (facts.mig_cut_at_will ? " could be cut" : " free") + "\n";
+  }
+  return text;
+}
+
+std::string ReasonsText(const PodExplanation& told) {
+  std::vector<Row> rows;
+  for (const ReasonCount& count : told.counts) {
+    const std::string text(TextOf(count.reason));
+    rows.push_back(
+        {std::to_string(count.nodes), text.empty() ? "the pod itself is refused" : text});
+  }
+  if (rows.empty()) return "";
+  return "Nodes by the first reason against them:\n" + TableOf(rows);
+}
+
+std::string SchedulerText(const SchedulerCounts& counts) {
+  std::vector<Row> rows;
+  const auto add = [&rows](std::int64_t nodes, const char* what) {
+    if (nodes > 0) rows.push_back({std::to_string(nodes), what});
+  };
+  add(counts.not_ready, "not ready");
+  add(counts.tainted, "taint not tolerated");
+  add(counts.not_selected, "node selector or required affinity");
+  add(counts.cpu, "CPU");
+  add(counts.memory, "memory");
+  add(counts.disk, "ephemeral storage");
+  if (rows.empty()) return "";
+  return "Nodes that kube-scheduler's own filters refuse, " + std::to_string(counts.any) +
+         " in all:\n" + TableOf(rows);
+}
+
+std::string NearestText(const std::vector<NearNodeFacts>& nearest, bool by_itself) {
+  std::string text;
+  for (const NearNodeFacts& at : nearest) {
+    text += "  " + at.facts.name + ": " + at.near.lack + "\n";
+    for (const WayIn& way : at.near.ways) text += "    fits " + way.text + "\n";
+    text += GpusLines(at.facts, "    ");
+  }
+  if (text.empty()) return "";
+  return "Nearest nodes" + std::string(by_itself ? ", for this pod alone" : "") + ":\n" + text;
+}
+
+std::string BestText(const PodExplanation& told) {
+  if (told.best.empty()) return "";
+  std::vector<Row> rows;
+  for (const ScoredNode& scored : told.best) {
+    Row row = {std::to_string(scored.place), scored.placement.node};
+    for (const ScorePart& part : scored.parts) {
+      row.push_back(part.scorer + " " + std::to_string(part.score) +
+                    (part.weight == 1 ? "" : " x" + std::to_string(part.weight)));
+    }
+    if (!scored.behind.empty()) row.push_back("behind: " + scored.behind);
+    rows.push_back(std::move(row));
+  }
+  return "Nodes that fit now, best first (" + std::to_string(told.fitting) + "):\n" + TableOf(rows);
+}
+
+std::string GangLine(const GangView& gang) {
+  std::string text = "Group " + gang.id.text() + ": " + std::string(gang.state) + ", " +
+                     std::to_string(gang.placed) + " placed, " + std::to_string(gang.waiting) +
+                     " waiting, " + std::to_string(gang.minimum) + " have to start together";
+  if (!gang.why.empty()) text += "; " + gang.why;
+  return text + "\n";
+}
+
+std::string ClassLine(const std::vector<std::string>& classes) {
+  if (classes.empty()) return "";
+  std::string text = "Workload class: " + classes.front();
+  for (std::size_t i = 1; i < classes.size(); ++i) {
+    text += (i == 1 ? "; it comes before " : ", ") + classes[i] +
+            (i + 1 == classes.size() ? ", which the pod matches too" : "");
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string TextOf(const PodReport& report) {
+  const PodExplanation& told = report.told;
+  std::string text = told.pod.full_name() + ": " + report.sentence + "\n";
+  if (report.age) text += "Age: " + AgeText(*report.age) + "\n";
+  if (report.gang) text += GangLine(*report.gang);
+  text += ClassLine(told.classes);
+  if (told.placed) return text + BestText(told);
+  text += ReasonsText(told) + SchedulerText(told.scheduler) + BestText(told);
+  text += NearestText(told.nearest, report.gang.has_value());
+  if (told.preemption) text += "Preemption: " + told.preemption->text + "\n";
+  for (const NodeAdvice& at : told.recuts) {
+    text += "Recut: idle node " + at.node + " to " + at.advice.config + "\n";
+  }
+  if (!told.models.empty()) text += "GPU models:\n" + ModelsTable(told.models);
+  return text;
+}
+
+std::string TextOf(const NodeReport& node) {
+  std::string text =
+      node.name + ": " + (node.gpu_model.empty() ? "no GPU model" : node.gpu_model) +
+      (node.ready ? "" : ", not ready") +
+      (node.gpu_condition.empty() ? "" : ", condition " + node.gpu_condition) +
+      (node.named_gpus_condition.empty()
+           ? ""
+           : ", GPUs out of order by condition " + node.named_gpus_condition) +
+      (node.refuses_gpu_pods ? ", its kubelet refused the last pods with GPUs" : "") + "\n";
+  for (const std::string& ask : node.refused_asks) {
+    text += "  its Topology Manager refused the last pods that ask for " + ask + "\n";
+  }
+  text += "  CPU " + CpuText(node.free_cpu_milli) + " of " + CpuText(node.cpu_milli) +
+          " free, memory " + MemoryText(node.free_memory_bytes) + " of " +
+          MemoryText(node.memory_bytes) + " free";
+  if (node.ephemeral_bytes) {
+    text += ", ephemeral storage " + MemoryText(*node.free_ephemeral_bytes) + " of " +
+            MemoryText(*node.ephemeral_bytes) + " free";
+  }
+  text += "\n";
+  for (const std::string& taint : node.taints) text += "  taint " + taint + "\n";
+  if (!node.traits.empty()) text += "  traits " + Join(node.traits, ", ") + "\n";
+  text += GpusLines(node, "  ");
+  std::vector<Row> rows;
+  for (const NodeTenant& tenant : node.tenants) {
+    std::string devices;
+    for (const DeviceGrant& grant : tenant.grants) {
+      devices += (devices.empty() ? "" : ", ") + TextOf(grant);
+    }
+    for (const std::string& mig : tenant.mig) devices += (devices.empty() ? "" : ", ") + mig;
+    if (tenant.places > 0) devices = CountText(tenant.places, "place");
+    if (tenant.gpus_unknown) devices = "not known";
+    const char* const state = tenant.state == PodState::kBound      ? "bound"
+                              : tenant.state == PodState::kReserved ? "being bound"
+                                                                    : "planned";
+    rows.push_back({tenant.pod, devices, "priority " + std::to_string(tenant.priority), state});
+  }
+  return rows.empty() ? text : text + "Pods with GPUs:\n" + TableOf(rows);
+}
+
+std::string TextOf(const GangReport& report) {
+  std::string text = report.gang.id.text() + ": " + report.sentence + "\n";
+  text += GangLine(report.gang);
+  std::vector<Row> rows;
+  for (const GangMemberReport& member : report.members) {
+    rows.push_back({member.pod, member.state, member.node});
+  }
+  if (!rows.empty()) text += "Members:\n" + TableOf(rows);
+  if (report.waiting) text += "One that waits, by itself:\n" + TextOf(*report.waiting);
+  return text;
+}
+
+std::string TextOf(const TopReport& report) {
+  std::string text = ModelsTable(report.models);
+  std::vector<Row> rows = {{"WAITING", "PODS", "OLDEST"}};
+  for (const WaitingClass& kind : report.waiting) {
+    rows.push_back({kind.asks, std::to_string(kind.pods), AgeText(kind.oldest)});
+  }
+  return text + "\n" + (report.waiting.empty() ? "  no pod waits\n" : TableOf(rows));
+}
+
+}  // namespace berth::wire

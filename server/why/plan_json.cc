@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/why/plan_json.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/why/edited_nodes.h"
+#include "server/why/explain_parts.h"
+#include "server/wire/json/strict_json.h"
+
+namespace berth::wire {
+namespace {
+
+constexpr int kPlanVersion = 1;
+
+std::int64_t IdleOf(const std::vector<ModelSummary>& models) {
+  std::int64_t idle = 0;
+  for (const ModelSummary& model : models) idle += model.idle;
+  return idle;
+}
+
+std::string PlanSentence(const WhatIfAnswer& answer) {
+  return std::to_string(answer.fitting) + " of " + CountText(std::ssize(answer.pods), "pod") +
+         " fit; idle GPUs: " + std::to_string(IdleOf(answer.before)) + " before, " +
+         std::to_string(IdleOf(answer.after)) + " after";
+}
+
+Json WhyJson(const WhyNot& why) {
+  Json json = {{"text", why.text}, {"pods", why.pods}};
+  json["reasons"] = why.told ? CountsJson(why.told->counts) : Json::array();
+  json["nearest"] = Json::array();
+  if (!why.told) return json;
+  for (const NearNodeFacts& near : why.told->nearest) json["nearest"].push_back(NearJson(near));
+  return json;
+}
+
+// "on n1 with GPU 0, GPU 1".
+std::string PlaceText(const Placement& placement) {
+  std::string devices;
+  const auto add = [&devices](const std::string& device) {
+    devices += (devices.empty() ? " with " : ", ") + device;
+  };
+  for (const DeviceGrant& grant : placement.grants) add(berth::TextOf(grant));
+  for (const MigGrant& grant : placement.mig) add(berth::NameOf(grant));
+  if (placement.places > 0) add(CountText(placement.places, "place"));
+  return "on " + placement.node + devices;
+}
+
+// "2 on n1, 1 on n2", in the order in which they come first.
+std::string NodesText(const PlanRequest::Source& source, const WhatIfAnswer& answer) {
+  constexpr std::size_t kTold = 8;
+  std::vector<std::pair<std::string, int>> nodes;
+  for (std::size_t i = source.first; i < source.first + source.count; ++i) {
+    if (!answer.pods[i].placement) continue;
+    const std::string& name = answer.pods[i].placement->node;
+    const auto known = std::ranges::find(nodes, name, &std::pair<std::string, int>::first);
+    if (known == nodes.end()) {
+      nodes.emplace_back(name, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kTold, nodes.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(nodes[i].second) + " on " + nodes[i].first;
+  }
+  if (nodes.size() > kTold) {
+    text += " and " + CountText(static_cast<std::int64_t>(nodes.size() - kTold), "more node");
+  }
+  return text;
+}
+
+std::string SourceText(const PlanRequest::Source& source, const WhatIfAnswer& answer) {
+  std::int64_t fit = 0;
+  std::vector<std::pair<std::size_t, std::int64_t>> whys;  // which -> of how many pods
+  for (std::size_t i = source.first; i < source.first + source.count; ++i) {
+    const WhatIfPod& pod = answer.pods[i];
+    if (pod.placement) {
+      ++fit;
+    } else if (!whys.empty() && whys.back().first == pod.why) {
+      ++whys.back().second;
+    } else {
+      whys.emplace_back(pod.why, 1);
+    }
+  }
+  std::string text = source.what + ": ";
+  if (source.count == 1) {
+    const WhatIfPod& pod = answer.pods[source.first];
+    return text +
+           (pod.placement ? "fits " + PlaceText(*pod.placement)
+                          : "does not fit: " + answer.whys[pod.why].text) +
+           "\n";
+  }
+  text += std::to_string(fit) + " of " + CountText(static_cast<std::int64_t>(source.count), "pod") +
+          " fit";
+  if (fit > 0) text += ": " + NodesText(source, answer);
+  text += "\n";
+  for (const auto& [why, pods] : whys) {
+    text += "  " + std::to_string(pods) + (pods == 1 ? " does not: " : " do not: ") +
+            answer.whys[why].text + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {
+  Json json = {{"version", kPlanVersion},
+               {"sentence", PlanSentence(answer)},
+               {"asked", answer.pods.size()},
+               {"fitting", answer.fitting}};
+  json["pods"] = Json::array();
+  for (const PlanRequest::Source& source : request.sources) {
+    for (std::size_t i = source.first; i < source.first + source.count; ++i) {
+      const WhatIfPod& planned = answer.pods[i];
+      Json pod = {{"pod", request.pods[i].id.full_name()},
+                  {"of", source.what},
+                  {"fits", planned.placement.has_value()}};
+      if (planned.placement) {
+        pod["node"] = planned.placement->node;
+        pod["devices"] = DevicesJson(*planned.placement);
+      } else {
+        pod["why"] = planned.why;
+      }
+      json["pods"].push_back(std::move(pod));
+    }
+  }
+  json["whys"] = Json::array();
+  for (const WhyNot& why : answer.whys) json["whys"].push_back(WhyJson(why));
+  json["nodes"] = EditedNodesJson(answer.nodes);
+  json["before"] = ModelsJson(answer.before);
+  json["after"] = ModelsJson(answer.after);
+  json["left_out"] = request.left_out;
+  return JsonText(json) + "\n";
+}
+
+std::string TextOf(const PlanRequest& request, const WhatIfAnswer& answer) {
+  std::string text;
+  for (const PlanRequest::Source& source : request.sources) text += SourceText(source, answer);
+  text += TextOf(answer.nodes);
+  for (const std::string& what : request.left_out) text += "Left out: " + what + "\n";
+  return text + PlanSentence(answer) + "\n";
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What POST /plan is asked (docs/plan.md has every field).
+//
+//   {"pods": [Pod, Job, Deployment, List, ...],
+//    "add": [{"like": "n1", "count": 3}, {"like": {"status": {...}}}], "remove": ["n2"]}
+//
+// With "grow": 3 it is asked what the next three nodes of each pool would take of these pods, or,
+// where there are no "pods", of those that wait (scoring/explain/pool_growth.h). With
+// "machine_types": ["Standard_ND96isr_H100_v5"] beside it also what those of a pool of that type
+// would take that has none yet (template_node.h).
+//
+// Nodes that come are like one of the cluster, by its name, or like a Node (node_shape.h).
+//
+// Of a Deployment, ReplicaSet, ReplicationController or StatefulSet its replicas are pods, of a Job
+// as many as run side by side. They are named as the owner with a number, and a Pod without a name
+// by its number. A PodGroup says what its pods need, wherever among them it is, and comes before
+// one of that name in the cluster. What has no pods that are known here is named and left out, and
+// so are pods that have a node or have ended.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/values/pod_request.h"
+#include "scoring/explain/node_edits.h"
+#include "server/wire/node/node_json.h"
+#include "server/wire/pod/pod_rules.h"
+
+namespace berth::wire {
+
+inline constexpr std::size_t kMostPlanBytes = std::size_t{4} << 20;
+inline constexpr std::size_t kMostPlannedPods = 10'000;
+inline constexpr std::size_t kMostMachineTypes = 100;
+
+struct PlanRequest {
+  // Pods of one object, in a row.
+  struct Source {
+    std::string what;  // "Job team-a/train"
+    std::size_t first = 0, count = 0;
+  };
+  std::vector<PodRequest> pods;
+  bool has_pods = false;              // said, if only that there are none
+  int grow = 0;                       // so many nodes of each pool at most; 0: that is not asked
+  std::vector<NodeSpec> at_zero;      // templates of pools that have no node yet; with `grow`
+  std::vector<Source> sources;        // of all of them
+  std::vector<std::string> left_out;  // "Service team-a/web: no pods of this kind are known"
+  NodeEdits nodes;
+};
+
+// Error: kInvalidArgument with the path of the field, also for a text beyond kMostPlanBytes and for
+// more pods than kMostPlannedPods.
+Result<PlanRequest> DecodePlan(std::string_view text, const PodRules& rules,
+                               const NodeRules& nodes);
+
+}  // namespace berth::wire

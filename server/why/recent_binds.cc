@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/why/recent_binds.h"
+
+#include <chrono>
+
+namespace berth {
+
+void RecentBinds::Record(const Decision& decision) {
+  if (decision.verb == Verb::kFilter) {
+    const MutexLock lock(mutex_);
+    if (asked_.size() >= kMostAsked) asked_.clear();  // of most nobody will hear again
+    asked_[decision.pod->uid] = {decision.candidates, decision.fitting};
+    return;
+  }
+  if (decision.verb != Verb::kBind || decision.placement == nullptr) return;
+  const Placement& placement = *decision.placement;
+  const auto now = clock_.Wall().time_since_epoch();
+  wire::BoundRow row{.pod = decision.pod->full_name(),
+                     .node = placement.node,
+                     .devices = wire::DevicesText(placement),
+                     .at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
+  const MutexLock lock(mutex_);
+  if (const auto asked = asked_.find(decision.pod->uid); asked != asked_.end()) {
+    row.candidates = asked->second.candidates;
+    row.fitting = asked->second.fitting;
+    asked_.erase(asked);
+  }
+  rows_.push_front(std::move(row));
+  if (rows_.size() > kCapacity) rows_.pop_back();
+}
+
+std::vector<wire::BoundRow> RecentBinds::All() const {
+  const MutexLock lock(mutex_);
+  return {rows_.begin(), rows_.end()};
+}
+
+}  // namespace berth

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/why/waiting_whys.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth {
+namespace {
+
+template <class Value>
+bool SameBehind(const std::shared_ptr<const Value>& a, const std::shared_ptr<const Value>& b) {
+  return a == b || (a != nullptr && b != nullptr && *a == *b);
+}
+
+// Whether what is said of the one holds for the other.
+bool Alike(const WaitingPod& a, const WaitingPod& b) {
+  const PodRequest& one = *a.pod;
+  const PodRequest& other = *b.pod;
+  return a.gated == b.gated && one.shape == other.shape && one.gang.id == other.gang.id &&
+         one.refusal == other.refusal && one.priority == other.priority &&
+         one.may_preempt == other.may_preempt && one.domain == other.domain &&
+         one.scheduler == other.scheduler && SameBehind(one.constraints, other.constraints);
+}
+
+bool SameMoment(const Extender::Moment& a, const Extender::Moment& b) {
+  return a.policy == b.policy && a.snapshot->IsSame(*b.snapshot);
+}
+
+constexpr std::size_t kNoKind = WaitingWhys::kMostKinds;
+
+}  // namespace
+
+void WaitingWhys::Forget(std::span<const WaitingPod> pods) {
+  std::erase_if(kinds_, [pods](const Kind& kind) {
+    return std::ranges::none_of(pods,
+                                [&kind](const WaitingPod& pod) { return Alike(kind.like, pod); });
+  });
+}
+
+std::size_t WaitingWhys::KindOf(const WaitingPod& pod) {
+  const auto found =
+      std::ranges::find_if(kinds_, [&pod](const Kind& kind) { return Alike(kind.like, pod); });
+  if (found != kinds_.end()) {
+    found->like = pod;
+    return static_cast<std::size_t>(found - kinds_.begin());
+  }
+  if (kinds_.size() >= kMostKinds) return kNoKind;
+  kinds_.push_back({.like = pod});
+  return kinds_.size() - 1;
+}
+
+bool WaitingWhys::Work(const Extender::Moment& now) {
+  const Instant began = now_();
+  const auto is_due = [&](const Kind& kind, bool unexplained) {
+    if (kind.moment.snapshot == nullptr) return unexplained;
+    return !unexplained && !SameMoment(kind.moment, now) && began - kind.found >= kFresh;
+  };
+  bool has_worked = false;
+  for (const bool unexplained : {true, false}) {
+    for (Kind& kind : kinds_) {
+      if (!is_due(kind, unexplained)) continue;
+      if (has_worked && now_() - began >= kBudget) return true;
+      kind.why = explain_(now, kind.like);
+      kind.moment = now;
+      kind.found = now_();
+      has_worked = true;
+    }
+  }
+  return false;
+}
+
+WaitingWhys::Told WaitingWhys::Of(std::span<const WaitingPod> pods, const Extender::Moment& now) {
+  const MutexLock lock(mutex_);
+  Forget(pods);
+  std::vector<std::size_t> kinds;
+  for (const WaitingPod& pod : pods) kinds.push_back(KindOf(pod));
+  Told told;
+  told.more = Work(now);
+  for (const std::size_t kind : kinds) {
+    told.whys.push_back(kind == kNoKind ? wire::WaitingWhy() : kinds_[kind].why);
+  }
+  return told;
+}
+
+}  // namespace berth

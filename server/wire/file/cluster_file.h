@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cluster as a file: what /debug/snapshot answers and `berth serve --cluster` loads.
+//
+//   {"version": 1, "observed": true,
+//    "nodes": [{"name": "n1", "gpu_model": "T4", "cpu_milli": 96000, "memory_bytes": 412316860416,
+//               "ready": true, "gpus": [{"uuid": "", "memory_mib": 15109, "healthy": true}, ...]}],
+//    "pods": [{"uid": "..", "namespace": "..", "name": "..", "state": "bound",
+//              "node": "n1", "cpu_milli": 8000, "memory_bytes": 1073741824,
+//              "ask": {"gpus": 2} | {"milli": 300, "memory_mib": 0} | {}, "models": [],
+//              "containers": [{"name": "main", "ask": {"gpus": 2}, "ends_first": false}],
+//              "grants": [{"gpu": 0, "milli": 1000, "memory_mib": 15109}, ...]}]}
+//
+// "learned_mix" is what the pods that have arrived asked for (scoring/waste/learned_mix.h):
+//
+//    {"pods": 1234, "classes": [{"pods": 17.5, "cpu_milli": 8000, "memory_bytes": 1073741824,
+//                                "ask": {"gpus": 2}, "models": []}, ...]}
+//
+// Nodes whose GPUs have several users have "places": {"count": 16, "foreign": false} in the place
+// of "gpus", and their pods "places": 1 ("foreign" is of "gpus" too). Beside the count, where they
+// are known: "gpus": 4 that they are on, "memory_mib" of each place, "sharing": "time-slicing" or
+// "mps". "missing" says how many of either are out of order. Where pods can ask for GPUs by several
+// resources, nodes, pods and classes have "gpu_resource"; a node whose GPUs are fixed parts of some
+// has "gpus_are_parts": true.
+//
+// Nodes may have "mig" (mig_json.h); pods that have MIG devices {"mig": [want, ..]} as their ask
+// and "mig" beside the grants (mig_grant_json.h).
+//
+// Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}], "claims": [{"claim": ..,
+// "device": .., "index": 0, ..}] (cluster/node/claimed_gpu.h) and the links of their GPUs as "topology",
+// in either form of JSON that topology_json.h reads, with "topology_source"; pods "priority",
+// "gang" ("convention:namespace/name"), "labels" and "spread": {"over": "card" or "node",
+// "workload": ".."}. What a snapshot was *observed* to be is the truth and is taken as it is: GPUs
+// granted twice, pods on nodes that are not there. Without that mark the file is what somebody
+// wants, and has to fit.
+//
+// Nodes that say how much disk pods can have, and pods that ask for some, have "ephemeral_bytes"; a
+// node without it refuses no pod for it.
+//
+// Written by hand, "gpus" of a node may also be their number (with "gpu_memory_mib" beside it), and
+// all but the name may be left out. A Kubernetes NodeList (kubectl get nodes -o json) is taken as
+// well, and a List of nodes, pods and PodGroups (kubectl get nodes,pods,podgroups -A -o json): pods
+// that have ended are passed over.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/groups/pod_groups.h"
+#include "cluster/state/cluster_event.h"
+#include "cluster/state/cluster_state.h"
+#include "cluster/state/waiting_pods.h"
+#include "scoring/waste/learned_mix.h"
+#include "server/wire/node/node_json.h"
+#include "server/wire/pod/pod_rules.h"
+
+namespace berth::wire {
+
+std::string EncodeCluster(const ClusterState::Contents& contents,
+                          const std::optional<LearnedMix::Memory>& learned = {});
+
+struct ClusterFile {
+  std::vector<ClusterEvent> events;           // that build the cluster
+  std::vector<WaitingPod> waiting;            // of a List: the pods without a node, in its order
+  std::optional<LearnedMix::Memory> learned;  // where the file has it
+  // What the nodes of a NodeList do without (node_json.h), pods whose devices cannot be read, and
+  // what cannot be read of PodGroups.
+  std::vector<std::string> problems;
+};
+
+// Reservations are left out, as a restart leaves them out.
+// Error: kInvalidArgument with the path of the field: an unknown key, a wrong type, a node that is
+// there twice, a negative capacity; unless it was observed so, a pod on a node that is not there or
+// a GPU granted beyond what it has.
+// pods: how those of a List are read; nullptr: it has nodes alone. groups: where PodGroups go,
+// which the pods are read with (PodRules::groups); nullptr: they are passed over.
+Result<ClusterFile> DecodeCluster(std::string text, const NodeRules& rules,
+                                  const PodRules* pods = nullptr, PodGroups* groups = nullptr);
+
+}  // namespace berth::wire

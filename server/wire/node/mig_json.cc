@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/node/mig_json.h"
+
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "cluster/node/node.h"
+#include "server/wire/node/mig_announcement.h"
+#include "topology/mig/mig_catalog.h"
+
+namespace berth::wire {
+namespace {
+
+constexpr int kMostCount = 1'000'000;
+constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 30;
+constexpr std::string_view kOwnAgent = "berth", kOtherAgent = "hami";
+
+std::string_view KnowledgeName(MigKnowledge knowledge) {
+  constexpr std::array<std::string_view, 3> kNames = {"counts", "per-gpu", "exact"};
+  return kNames[static_cast<std::size_t>(knowledge)];
+}
+
+std::string_view AllocatorName(MigAllocator allocator) {
+  constexpr std::array<std::string_view, 5> kNames = {"berth", "first-fit", "driver", "hami",
+                                                      "kube-scheduler"};
+  return kNames[static_cast<std::size_t>(allocator)];
+}
+
+// One of a few words; nothing where the text is empty.
+template <class Enum>
+Status ReadWord(const std::string& text, const std::string& path,
+                std::initializer_list<Enum> values, std::string_view (*name)(Enum), Enum& value) {
+  if (text.empty()) return {};
+  std::string wanted;
+  for (const Enum known : values) {
+    if (name(known) == text) {
+      value = known;
+      return {};
+    }
+    wanted.append(wanted.empty() ? "" : ", ").append(name(known));
+  }
+  return Invalid(path + ": want one of " + wanted + ", got \"" + text + "\"");
+}
+
+Status ReadRow(const Json& json, const std::string& path, MigRow& row) {
+  Fields fields(json, path);
+  fields.Profile("profile", row.profile);
+  fields.Int("size", 1, kMaxMigUnits, row.memory_units);
+  fields.Int("max", 1, kMaxMigUnits, row.max_instances);
+  fields.Int("memory_mib", 0, kMostMemoryMib, row.memory_mib);
+  fields.List("starts", [&row](const Json& start, const std::string& place) -> Status {
+    if (!start.is_number_integer() || start < 0 || start >= kMaxMigUnits) {
+      return Invalid(place + ": want a memory unit from 0 to " + std::to_string(kMaxMigUnits - 1) +
+                     ", got " + start.dump());
+    }
+    row.starts |= static_cast<MigUnits>(1U << start.get<unsigned>());
+    return {};
+  });
+  BERTH_TRY_STATUS(fields.Finish());
+  CompleteRow(row);
+  return {};
+}
+
+Status ReadInstance(const Json& json, const std::string& path,
+                    std::vector<MigInstance>& instances) {
+  Fields fields(json, path);
+  MigInstance instance;
+  fields.Profile("profile", instance.profile);
+  fields.Int("start", 0, kMaxMigUnits - 1, instance.start);
+  fields.Int("count", 1, kMaxMigUnits, instance.count);
+  BERTH_TRY_STATUS(fields.Finish());
+  if (instance.start >= 0 && instance.count > 1) {
+    return Invalid(path + ": want start or count, got both");
+  }
+  instances.push_back(instance);
+  return {};
+}
+
+Status ReadGpu(const Json& json, const std::string& path, std::vector<AnnouncedMigGpu>& gpus) {
+  Fields fields(json, path);
+  AnnouncedMigGpu& gpu = gpus.emplace_back();
+  gpu.path = path;
+  fields.Int("index", 0, kMostMigGpuIndex, gpu.index);
+  fields.Text("uuid", gpu.uuid);
+  fields.List("instances", [&gpu](const Json& instance, const std::string& place) {
+    return ReadInstance(instance, place, gpu.instances);
+  });
+  if (fields.Peek("offered") != nullptr) gpu.offered.emplace();
+  fields.List("offered", [&gpu](const Json& instance, const std::string& place) {
+    return ReadInstance(instance, place, *gpu.offered);
+  });
+  BERTH_TRY_STATUS(fields.Finish());
+  if (gpu.index < 0) return Invalid(path + ".index: want the index of a GPU, got none");
+  return {};
+}
+
+Status ReadShared(const Json& json, const std::string& path, MigSpec& spec) {
+  Fields fields(json, path);
+  MigStock stock;
+  fields.Profile("profile", stock.resource.profile);
+  fields.Bool("renamed", stock.resource.shared);
+  fields.Int("count", 0, kMostCount, stock.count);
+  BERTH_TRY_STATUS(fields.Finish());
+  spec.shared.push_back(stock);
+  return {};
+}
+
+Json InstancesJson(const MigProduct& product, MigSet instances) {
+  Json json = Json::array();
+  for (; instances != 0; instances &= instances - 1) {
+    const MigPlacement& place =
+        product.placements()[static_cast<std::size_t>(std::countr_zero(instances))];
+    const MigRow& row = product.rows()[static_cast<std::size_t>(place.row)];
+    json.push_back({{"profile", MigProfileName(row.profile)}, {"start", place.start}});
+  }
+  return json;
+}
+
+// With the memory units that each takes.
+Json SizedJson(const MigProduct& product, MigSet instances) {
+  Json json = InstancesJson(product, instances);
+  for (Json& instance : json) {
+    const MigSet lowest = instances & (~instances + 1);
+    instance["size"] = std::popcount(product.UnitsOf(lowest));
+    instances &= ~lowest;
+  }
+  return json;
+}
+
+Json RowsJson(const MigProduct& product) {
+  Json json = Json::array();
+  for (const MigRow& row : product.rows()) {
+    Json starts = Json::array();
+    for (int start = 0; start < kMaxMigUnits; ++start) {
+      if ((row.starts >> start & 1) != 0) starts.push_back(start);
+    }
+    json.push_back({{"profile", MigProfileName(row.profile)},
+                    {"size", row.memory_units},
+                    {"starts", std::move(starts)},
+                    {"max", row.max_instances},
+                    {"memory_mib", row.memory_mib}});
+  }
+  return json;
+}
+
+void AddProduct(const MigProduct& product, Json& json) {
+  const MigProduct* const known = FindMigProduct(product.name());
+  json["product"] = product.name();
+  if (known != nullptr && *known == product) return;
+  if (known == nullptr) {
+    json["memory_units"] = product.memory_units();
+    json["compute_slices"] = product.compute_slices();
+  }
+  json["profiles"] = RowsJson(product);
+}
+
+Status ReadAllocator(const std::string& name, const std::string& path, MigSpec& spec) {
+  using enum MigAllocator;
+  spec.allocator = spec.dynamic ? kBerth : kFirstFit;
+  if (name == AllocatorName(kKubeScheduler)) {
+    spec.allocator = kKubeScheduler;  // not for people to say
+    return {};
+  }
+  return ReadWord(name, path, {kBerth, kFirstFit, kDriver, kHighOrLow}, AllocatorName,
+                  spec.allocator);
+}
+
+Status ReadAgent(const std::string& name, const std::string& path, std::string& agent) {
+  if (name.empty() || name == kOwnAgent) return {};
+  if (name != kOtherAgent) {
+    return Invalid(path + ": want one of " + std::string(kOwnAgent) + ", " +
+                   std::string(kOtherAgent) + ", got \"" + name + "\"");
+  }
+  agent = name;
+  return {};
+}
+
+Status ReadWords(const std::string& knowledge, const std::string& trouble, const std::string& dot,
+                 MigAnnouncement& announced) {
+  if (!knowledge.empty()) {
+    BERTH_TRY_STATUS(ReadWord(knowledge, dot + "knowledge",
+                              {MigKnowledge::kCounts, MigKnowledge::kPerGpu, MigKnowledge::kExact},
+                              KnowledgeName, announced.knowledge.emplace()));
+  }
+  return ReadWord(
+      trouble, dot + "trouble",
+      {MigTrouble::kChanging, MigTrouble::kFailed, MigTrouble::kInvalid, MigTrouble::kStale},
+      MigTroubleName, announced.rest.trouble);
+}
+
+}  // namespace
+
+Result<MigSpec> ReadMig(const Json& json, const std::string& path, std::string_view label,
+                        MigLibrary& library) {
+  Fields fields(json, path);
+  MigAnnouncement announced;
+  MigSpec& rest = announced.rest;
+  std::string partitioning = "static", allocator, dialect, knowledge, trouble;
+  int version = 1;
+  fields.Int("version", 1, 1, version);
+  fields.Text("product", announced.product);
+  fields.Int("memory_units", 1, kMaxMigUnits, announced.own.memory_units);
+  fields.Int("compute_slices", 1, kMaxMigUnits, announced.own.compute_slices);
+  fields.List("profiles", [&announced](const Json& row, const std::string& place) {
+    return ReadRow(row, place, announced.own.rows.emplace_back());
+  });
+  fields.Text("partitioning", partitioning);
+  fields.Text("allocator", allocator);
+  fields.Bool("foreign", rest.foreign);
+  fields.Bool("fixed", rest.fixed);
+  fields.Text("dialect", dialect);
+  fields.Text("knowledge", knowledge);
+  fields.List("gpus", [&announced](const Json& gpu, const std::string& place) {
+    return ReadGpu(gpu, place, announced.gpus);
+  });
+  fields.List("shared", [&rest](const Json& stock, const std::string& place) {
+    return ReadShared(stock, place, rest);
+  });
+  fields.Profile("single", rest.single);
+  fields.Integer("single_memory_mib", 0, kMostMemoryMib, rest.single_memory_mib);
+  fields.Text("trouble", trouble);
+  BERTH_TRY_STATUS(fields.Finish());
+  const std::string dot = path.empty() ? "" : path + ".";
+  if (partitioning != "static" && partitioning != "dynamic") {
+    return Invalid(dot + "partitioning: want static or dynamic, got \"" + partitioning + "\"");
+  }
+  rest.dynamic = partitioning == "dynamic";
+  BERTH_TRY_STATUS(ReadAllocator(allocator, dot + "allocator", rest));
+  BERTH_TRY_STATUS(ReadAgent(dialect, dot + "dialect", rest.agent));
+  BERTH_TRY_STATUS(ReadWords(knowledge, trouble, dot, announced));
+  return BuildMig(std::move(announced), path, label, library);
+}
+
+Json MigJson(const MigSpec& spec) {
+  Json json = {{"partitioning", spec.dynamic ? "dynamic" : "static"},
+               {"allocator", AllocatorName(spec.allocator)},
+               {"knowledge", KnowledgeName(spec.knowledge)}};
+  if (spec.foreign) json["foreign"] = true;
+  if (spec.fixed) json["fixed"] = true;
+  if (spec.product != nullptr) AddProduct(*spec.product, json);
+  if (!spec.agent.empty()) json["dialect"] = spec.agent;
+  Json gpus = Json::array();
+  for (const MigGpu& gpu : spec.gpus) {
+    Json entry = {{"index", gpu.index}, {"uuid", gpu.uuid}};
+    if (!spec.dynamic) entry["instances"] = InstancesJson(*spec.product, gpu.instances);
+    if (~gpu.offered != 0) entry["offered"] = InstancesJson(*spec.product, gpu.offered);
+    gpus.push_back(std::move(entry));
+  }
+  json["gpus"] = std::move(gpus);
+  Json shared = Json::array();
+  for (const MigStock& stock : spec.shared) {
+    shared.push_back({{"profile", MigProfileName(stock.resource.profile)},
+                      {"renamed", stock.resource.shared},
+                      {"count", stock.count}});
+  }
+  if (!shared.empty()) json["shared"] = std::move(shared);
+  if (spec.single) {
+    json["single"] = MigProfileName(*spec.single);
+    json["single_memory_mib"] = spec.single_memory_mib;
+  }
+  if (spec.trouble != MigTrouble::kNone) json["trouble"] = MigTroubleName(spec.trouble);
+  return json;
+}
+
+Json MigUseJson(const MigSpec& spec, const MigUse& use) {
+  Json json = Json::array();
+  for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
+    const MigSet taken = use.taken()[gpu];
+    json.push_back({{"gpu", spec.gpus[gpu].index},
+                    {"units", spec.product->memory_units()},
+                    {"taken", SizedJson(*spec.product, taken)},
+                    {"free", SizedJson(*spec.product, spec.gpus[gpu].instances & ~taken)}});
+  }
+  return json;
+}
+
+}  // namespace berth::wire

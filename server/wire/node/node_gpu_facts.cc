@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/node/node_gpu_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/number.h"
+#include "topology/gpu_model.h"
+
+namespace berth::wire {
+namespace {
+
+struct FoundLabel {
+  std::string_view key;
+  const std::string* value = nullptr;
+};
+
+FoundLabel FirstOf(const Labels& labels, std::span<const std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (const std::string* const value = FindLabel(labels, key)) return {key, value};
+  }
+  return {};
+}
+
+// NVIDIA's labels, which stand in the configuration unless others do, say nothing of the GPUs of
+// another vendor.
+const std::string* ConfiguredLabel(const Labels& labels, const std::string& key,
+                                   std::string_view nvidias, const GpuVendor* vendor) {
+  const bool of_other = vendor != nullptr && vendor->name != kNvidiaVendor && key == nvidias;
+  return of_other ? nullptr : FindLabel(labels, key);
+}
+
+std::string_view LabelOf(const Labels& labels, std::string_view key) {
+  const std::string* const value = key.empty() ? nullptr : FindLabel(labels, key);
+  return value == nullptr ? std::string_view() : *value;
+}
+
+// As the vendor's label says it of a whole GPU; 0 where there is none.
+std::int64_t LabelledMib(const Labels& labels, const GpuVendor& vendor, std::string& problem) {
+  const auto [key, value] = FirstOf(labels, vendor.memory_labels);
+  if (value == nullptr || value->empty()) return 0;
+  const auto refuse = [&, key = key, value = value] {
+    problem = "label " + std::string(key) + ": want an amount of memory such as 64G, got \"" +
+              value->substr(0, 40) + "\"";
+    return 0;
+  };
+  if (vendor.memory_unit == MemoryLabelUnit::kMib) {
+    const std::int64_t mib = MemoryLabelMib(*value);
+    return mib > 0 ? mib : refuse();
+  }
+  const auto bytes = ParseInt(*value, 1, std::int64_t{1} << 60);
+  if (!bytes) return refuse();
+  const int gpus = LabelledGpus(labels, vendor);
+  return gpus > 0 ? *bytes / gpus >> 20 : 0;
+}
+
+// Where the memory of a partition is not said it is its part of the GPU's: of the label if that is
+// about the whole GPU, which the catalogue shows.
+std::int64_t PartitionMib(std::int64_t labelled, std::int64_t catalogued, int parts) {
+  if (parts == 0 || catalogued == 0) return 0;
+  const bool of_part = labelled > 0 && labelled < catalogued / 2;
+  return of_part ? labelled : (labelled > 0 ? labelled : catalogued) / parts;
+}
+
+// What is not said yet: the model if it is empty, the memory if memory_said is false.
+void AddVendorsFacts(const Labels& labels, const GpuVendor& vendor, const std::string& resource,
+                     bool memory_said, NodeGpuFacts& facts) {
+  if (facts.model.empty()) {
+    const FoundLabel model = FirstOf(labels, vendor.model_labels);
+    facts.model = model.value != nullptr ? *model.value : ChipOf(vendor, resource);
+  }
+  const GpuResource* const row = FindGpuResource(resource);
+  facts.parts = row != nullptr && IsPart(*row, resource);
+  std::string_view partitioning = PartitioningOf(resource);
+  if (partitioning.empty()) partitioning = LabelOf(labels, vendor.partitioning_label);
+  const int parts = PartsPerGpu(partitioning, facts.model);
+  facts.parts = facts.parts || parts != 1;
+  if (memory_said) return;
+  const std::int64_t labelled = LabelledMib(labels, vendor, facts.problem);
+  const std::int64_t catalogued = CataloguedMemoryMib(facts.model);
+  if (!facts.parts) {
+    facts.memory_mib = labelled > 0 ? labelled : catalogued;
+  } else if (const std::int64_t named = PartMemoryMib(resource); named > 0) {
+    facts.memory_mib = named;
+  } else if (!partitioning.empty()) {
+    facts.memory_mib = PartitionMib(labelled, catalogued, parts);
+  }
+}
+
+// What the node's machine type has, or what was attached to it.
+struct MachineGpus {
+  std::string_view model;
+  std::int64_t memory_mib = 0;
+  int gpus = 0;
+};
+
+MachineGpus GpusOfMachine(const Labels& labels, const MachineTypes& types) {
+  const MachineType* const type = types.Find(LabelOf(labels, kInstanceTypeLabel));
+  if (type != nullptr) return {type->gpu_model, GpuMemoryMibOf(*type), type->gpus};
+  const GkeAccelerator* const attached =
+      FindGkeAccelerator(LabelOf(labels, "cloud.google.com/gke-accelerator"));
+  const auto count =
+      ParseInt(LabelOf(labels, "cloud.google.com/gke-accelerator-count"), 1, kMaxGpusPerNode);
+  if (attached == nullptr || !count) return {};
+  return {attached->gpu_model, attached->gpu_memory_mib, static_cast<int>(*count)};
+}
+
+void AddMachinesFacts(const Labels& labels, const MachineTypes& types, const DeviceCount& counted,
+                      NodeGpuFacts& facts) {
+  if (facts.parts || !facts.model.empty()) return;
+  const MachineGpus machine = GpusOfMachine(labels, types);
+  if (machine.gpus == 0 || machine.gpus != std::max(counted.capacity, counted.allocatable)) return;
+  facts.model = machine.model;
+  if (facts.memory_mib > 0) return;
+  facts.memory_mib =
+      machine.memory_mib > 0 ? machine.memory_mib : CataloguedMemoryMib(machine.model);
+}
+
+}  // namespace
+
+int LabelledGpus(const Labels& labels, const GpuVendor& vendor) {
+  const auto count = ParseInt(LabelOf(labels, vendor.count_label), 0, kMaxGpuPlaces);
+  if (count && *count > 0) return static_cast<int>(*count);
+  return CountOfNumbers(LabelOf(labels, vendor.numbers_label));
+}
+
+bool IsGpuMachine(const Labels& labels, const MachineTypes& types) {
+  // Of clouds, and of what the GPU operators of NVIDIA and AMD look for.
+  constexpr std::array<std::string_view, 8> kKeys = {
+      "cloud.google.com/gke-accelerator",
+      "kubernetes.azure.com/accelerator",
+      "karpenter.k8s.aws/instance-gpu-count",
+      "nvidia.com/gpu.present",
+      "feature.node.kubernetes.io/pci-10de.present",
+      "feature.node.kubernetes.io/pci-0300_10de.present",
+      "feature.node.kubernetes.io/pci-0302_10de.present",
+      "feature.node.kubernetes.io/amd-gpu"};
+  const auto says_so = [&labels](std::string_view key) {
+    const std::string_view value = LabelOf(labels, key);
+    return !value.empty() && value != "false" && value != "0";
+  };
+  return std::ranges::any_of(kKeys, says_so) ||
+         types.Find(LabelOf(labels, kInstanceTypeLabel)) != nullptr;
+}
+
+Result<NodeGpuFacts> ReadNodeGpuFacts(const Labels& labels, const NodeLabelKeys& keys,
+                                      const MachineTypes& types, const DeviceCount* counted) {
+  const NodeLabelKeys nvidias;
+  const GpuVendor* const vendor = counted == nullptr ? nullptr : FindGpuVendor(counted->resource);
+  NodeGpuFacts facts;
+  if (const auto* model = ConfiguredLabel(labels, keys.gpu_model, nvidias.gpu_model, vendor)) {
+    facts.model = *model;
+  }
+  const auto* const memory =
+      ConfiguredLabel(labels, keys.gpu_memory_mib, nvidias.gpu_memory_mib, vendor);
+  const bool memory_said = memory != nullptr && !memory->empty();
+  if (memory_said) {
+    auto mib = ParseInt(*memory, 0, std::int64_t{1} << 40);
+    if (!mib) {
+      return tl::unexpected(
+          std::move(mib).error().Within(".metadata.labels[" + keys.gpu_memory_mib + "]"));
+    }
+    facts.memory_mib = *mib;
+  }
+  if (vendor != nullptr) {
+    AddVendorsFacts(labels, *vendor, counted->resource, memory_said, facts);
+    AddMachinesFacts(labels, types, *counted, facts);
+  } else if (!memory_said) {
+    facts.memory_mib = CataloguedMemoryMib(facts.model);
+  }
+  return facts;
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/node/node_json.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "cluster/values/quantity.h"
+#include "server/wire/json/object_reader.h"
+#include "server/wire/json/selector_json.h"
+#include "server/wire/json/wall_time.h"
+#include "server/wire/node/gpu_conditions.h"
+#include "server/wire/node/mig_json.h"
+#include "server/wire/node/node_gpu_facts.h"
+#include "server/wire/node/node_links.h"
+
+namespace berth::wire {
+namespace {
+
+using simdjson::ondemand::array;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+// Since 1970; 0: no time.
+std::int64_t SecondsOf(std::string_view time) {
+  const std::optional<WallTime> read = ParseTime(time);
+  if (!read) return 0;
+  return std::chrono::duration_cast<std::chrono::seconds>(read->time_since_epoch()).count();
+}
+
+class NodeReader {
+ public:
+  explicit NodeReader(const NodeRules& rules) : rules_(rules), conditions_(rules.gpu_conditions) {}
+
+  Result<DecodedNode> Read(object node) {
+    for (auto field : node) {
+      const std::string_view key = field.unescaped_key();
+      value content = field.value();
+      if (content.is_null()) continue;
+      if (IsField(key, "kind")) {
+        const std::string_view kind = content.get_string();
+        if (kind != "Node") return Invalid(".kind: want Node, got \"" + std::string(kind) + "\"");
+      }
+      if (IsField(key, "metadata")) ReadMetadata(content.get_object());
+      if (IsField(key, "spec")) ReadSpec(content.get_object());
+      if (IsField(key, "status")) ReadStatus(content.get_object());
+    }
+    AddCordon();
+    if (!problem_.empty()) return Invalid(problem_);
+    BERTH_TRY(gpus_, ReadNodeGpuFacts(spec_.labels, rules_.labels, *rules_.machine_types,
+                                      CountedOf(devices_)));
+    spec_.gpu_model = std::move(gpus_.model);
+    const NodeFacts facts{spec_.labels, spec_.gpu_model, annotations_, *rules_.mig, others_};
+    for (const Dialect& dialect : *rules_.dialects) {
+      auto reading = dialect.ReadNode(facts);
+      if (reading == nullptr) continue;
+      readings_.push_back(std::move(reading));
+      if (dialect.keys().grants_of_own_nodes) spec_.agents.emplace_back(dialect.name());
+    }
+    AddGpus();
+    std::string passed_over = AddLinks();
+    AddMig(passed_over);
+    conditions_.CloseIn(spec_, as_chosen_);
+    spec_.gpus_to_come = !spec_.has_gpus() && IsGpuMachine(spec_.labels, *rules_.machine_types);
+    AddProblem(rules_.traits.AddTo(spec_, of_traits_), passed_over);
+    BERTH_TRY_STATUS(Validate(spec_));
+    return DecodedNode{std::move(spec_), std::move(passed_over)};
+  }
+
+  [[nodiscard]] const std::string& name() const { return spec_.name; }
+
+ private:
+  void ReadMetadata(object metadata) {
+    ForEachField(metadata, [this](std::string_view key, value content) {
+      if (IsField(key, "name")) spec_.name = std::string_view(content.get_string());
+      if (IsField(key, "labels")) spec_.labels = ReadLabels(content.get_object());
+      if (IsField(key, "annotations")) ReadAnnotations(content.get_object());
+    });
+  }
+
+  void ReadAnnotations(object annotations) {
+    ForEachField(annotations, [this](std::string_view key, value content) {
+      if (!rules_.dialects->ReadsNode(key)) return;
+      annotations_.insert_or_assign(std::string(key), std::string_view(content.get_string()));
+    });
+  }
+
+  void ReadSpec(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      if (IsField(key, "taints")) TakeTaints(ReadTaints(content.get_array()));
+      if (IsField(key, "unschedulable")) cordoned_ = content.get_bool();
+    });
+  }
+
+  void TakeTaints(std::vector<Taint> taints) {
+    for (Taint& taint : taints) {
+      const bool soft = taint.effect == TaintEffect::kPreferNoSchedule;
+      (soft ? spec_.soft_taints : spec_.taints).push_back(std::move(taint));
+    }
+  }
+
+  // Kubernetes treats the field as this taint, and its controller adds it as well, if later.
+  void AddCordon() {
+    const Taint cordon{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
+    if (cordoned_ && std::ranges::find(spec_.taints, cordon) == spec_.taints.end()) {
+      spec_.taints.push_back(cordon);
+    }
+  }
+
+  void ReadStatus(object status) {
+    ForEachField(status, [this](std::string_view key, value content) {
+      if (IsField(key, "allocatable")) ReadAllocatable(content.get_object());
+      if (IsField(key, "capacity")) ReadCapacity(content.get_object());
+      if (IsField(key, "conditions")) ReadConditions(content.get_array());
+    });
+  }
+
+  void ReadAllocatable(object allocatable) {
+    for (auto field : allocatable) {
+      const std::string_view name = field.unescaped_key();
+      const auto gpus = GpusBy(name);
+      const bool mig = name.starts_with(kMigResourcePrefix);
+      const bool other = !gpus && rules_.dialects->ReadsNodeResource(name);
+      const bool of_trait = rules_.traits.Reads(name);
+      const bool native = name == "cpu" || name == "memory" || name == "ephemeral-storage";
+      if (!gpus && !mig && !other && !of_trait && !native) continue;
+      const auto quantity = ReadAmount("allocatable", name, field.value(), gpus.has_value());
+      if (!quantity) continue;
+      if (name == "cpu") spec_.cpu_milli = quantity->MilliValue();
+      if (name == "memory") spec_.memory_bytes = quantity->Value();
+      if (name == "ephemeral-storage") spec_.ephemeral_bytes = quantity->Value();
+      if (gpus) Raise(Devices(*gpus, name).allocatable, quantity->Value());
+      if (mig) AddMigDevices(name, quantity->Value());
+      if (other) Other(name).allocatable = quantity->Value();
+      if (of_trait && quantity->Value() > 0) of_traits_.emplace_back(name);
+    }
+  }
+
+  // Nothing where it does not count whole GPUs.
+  [[nodiscard]] std::optional<GpuWord> GpusBy(std::string_view name) const {
+    const auto word = rules_.words.Find(name);
+    return word && word->meaning == ResourceMeaning::kWholeGpus ? word : std::nullopt;
+  }
+
+  DeviceCount& Devices(const GpuWord& word, std::string_view name) {
+    const std::string_view resource = word.CountedAs(name);
+    const auto known = std::ranges::find(devices_, resource, &DeviceCount::resource);
+    if (known != devices_.end()) return *known;
+    DeviceCount& added = devices_.emplace_back(DeviceCount{std::string(resource)});
+    added.rank = word.rank;
+    return added;
+  }
+
+  // The same devices may be there by several names.
+  static void Raise(std::int64_t& count, std::int64_t found) { count = std::max(count, found); }
+
+  DeviceCount& Other(std::string_view resource) {
+    const auto known = std::ranges::find(others_, resource, &DeviceCount::resource);
+    return known != others_.end() ? *known
+                                  : others_.emplace_back(DeviceCount{std::string(resource)});
+  }
+
+  // Of the GPUs alone: what is not healthy is not allocatable, and there all the same.
+  void ReadCapacity(object capacity) {
+    for (auto field : capacity) {
+      const std::string_view name = field.unescaped_key();
+      const auto gpus = GpusBy(name);
+      const bool other = !gpus && rules_.dialects->ReadsNodeResource(name);
+      if (!gpus && !other) continue;
+      const auto quantity = ReadAmount("capacity", name, field.value(), gpus.has_value());
+      if (!quantity) continue;
+      DeviceCount& count = gpus ? Devices(*gpus, name) : Other(name);
+      Raise(count.capacity, quantity->Value());
+    }
+  }
+
+  std::optional<Quantity> ReadAmount(std::string_view list, std::string_view name, value content,
+                                     bool gpus) {
+    const std::string_view text = content.get_string();
+    const auto quantity = Quantity::Parse(text);
+    if (quantity && (!gpus || quantity->Value() >= 0)) return *quantity;
+    problem_ = ".status." + std::string(list) + "." + std::string(name) + ": " +
+               (quantity ? "want 0 or more, got " + std::string(text) : quantity.error().message);
+    return std::nullopt;
+  }
+
+  // A name that is none is passed over: the node has the rest.
+  void AddMigDevices(std::string_view name, std::int64_t count) {
+    const auto resource = ParseMigResource(name);
+    if (resource && count >= 0 && count <= kMostMigDevices) {
+      mig_devices_.push_back({*resource, static_cast<int>(count)});
+      return;
+    }
+    if (!mig_problem_.empty()) return;
+    mig_problem_ =
+        ".status.allocatable." + std::string(name) + ": " +
+        (resource ? "want 0.." + std::to_string(kMostMigDevices) + ", got " + std::to_string(count)
+                  : resource.error().message);
+  }
+
+  // A node without a Ready condition is taken as it is.
+  void ReadConditions(array conditions) {
+    for (auto element : conditions) {
+      std::string_view type, status, message, changed;
+      ForEachField(element.get_object(), [&](std::string_view key, value content) {
+        if (IsField(key, "type")) type = content.get_string();
+        if (IsField(key, "status")) status = content.get_string();
+        // The node does not fail for a text that is for people.
+        if (IsField(key, "message") && content.get_string().get(message)) message = {};
+        if (IsField(key, "lastTransitionTime") && content.get_string().get(changed)) changed = {};
+      });
+      if (type == "Ready") {
+        spec_.ready = status == "True";
+        spec_.ready_since = SecondsOf(changed);
+      }
+      if (status == "True" && SaysThatItLeaves(type)) spec_.traits.emplace_back(kTraitLeaving);
+      conditions_.Read(type, status, message);
+    }
+  }
+
+  void AddGpus() {
+    GpuDraft found;
+    found.devices = std::move(devices_);
+    found.gpu_memory_mib = gpus_.memory_mib;
+    found.parts = gpus_.parts;
+    if (!gpus_.problem.empty()) found.AddProblem(gpus_.problem);
+    for (const auto& reading : readings_) reading->CountGpus(found);
+    gpu_problem_ = std::move(found.problem);
+    if (found.shared) return AddShared(*std::move(found.shared));
+    spec_.places = found.places;
+    spec_.missing = found.missing;
+    spec_.gpu_resource = std::move(found.resource);
+    const GpuSpec gpu{.uuid = "", .memory_mib = gpus_.memory_mib};
+    spec_.gpus.assign(static_cast<std::size_t>(found.gpus), gpu);
+    spec_.gpus_are_parts = gpus_.parts && found.gpus > 0;
+    spec_.shares_need_uuids = rules_.shares_need_uuids;
+    if (!spec_.gpus.empty() && !found.places.foreign) {
+      spec_.share_agent = std::move(found.agent_beside);
+      spec_.agent_serves_all = !spec_.share_agent.empty();
+    }
+    if (found.uuids && !spec_.gpus.empty()) AddUuids(*found.uuids);
+  }
+
+  void AddShared(SharedGpus said) {
+    as_chosen_ = true;
+    spec_.gpus = std::move(said.gpus);
+    spec_.missing = said.missing;
+    spec_.gpu_resource = std::move(said.resource);
+    spec_.share_agent = std::move(said.agent);
+    spec_.agent_serves_all = said.serves_all;
+    spec_.share_isolation = said.isolation;
+  }
+
+  void AddUuids(AnnouncedUuids& said) {
+    const std::size_t gpus = spec_.gpus.size();
+    std::string wrong = said.by_gpu ? "" : said.by_gpu.error().message;
+    if (said.by_gpu && said.by_gpu->size() != gpus) {
+      wrong = "want those of the node's " + std::to_string(gpus) + " GPUs, got " +
+              std::to_string(said.by_gpu->size());
+    }
+    if (!wrong.empty()) {
+      if (!gpu_problem_.empty()) gpu_problem_ += "; ";
+      gpu_problem_ += "annotation " + std::string(said.annotation) + ": " + wrong;
+      return;
+    }
+    for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
+      spec_.gpus[gpu].uuid = std::move((*said.by_gpu)[gpu]);
+    }
+  }
+
+  // Returns what could not be read.
+  std::string AddLinks() {
+    // Parts of one GPU are linked otherwise than the GPUs that the catalogue knows.
+    const std::string_view product = spec_.gpus_are_parts ? "" : std::string_view(spec_.gpu_model);
+    NodeLinks found =
+        ReadNodeLinks(readings_, product, static_cast<int>(spec_.gpus.size()), *rules_.links);
+    spec_.links = std::move(found.links);
+    for (std::size_t gpu = 0; gpu < found.uuids.size(); ++gpu) {
+      spec_.gpus[gpu].uuid = std::move(found.uuids[gpu]);
+    }
+    return std::move(found.problem);
+  }
+
+  void AddMig(std::string& problem) {
+    MigDraft found;
+    found.gpus = std::ssize(spec_.gpus);
+    found.places = spec_.places.count;
+    found.gpu_memory_mib = spec_.gpus.empty() ? 0 : spec_.gpus.front().memory_mib;
+    found.allocatable = std::move(mig_devices_);
+    for (const auto& reading : readings_) reading->AddMig(found);
+    if (found.spec) spec_.mig = NodeMig(*std::move(found.spec));
+    for (const std::string& passed_over : {gpu_problem_, mig_problem_, found.problem}) {
+      AddProblem(passed_over, problem);
+    }
+  }
+
+  static void AddProblem(const std::string& added, std::string& problem) {
+    if (!problem.empty() && !added.empty()) problem += "; ";
+    problem += added;
+  }
+
+  static constexpr std::int64_t kMostMigDevices = 10'000;  // with their users, of one name
+
+  const NodeRules& rules_;
+  NodeSpec spec_;
+  std::map<std::string, std::string, std::less<>> annotations_;  // that some dialect reads
+  NodeReadings readings_;
+  std::vector<MigStock> mig_devices_;
+  std::vector<DeviceCount> devices_;    // by GPU resource that the node has
+  std::vector<DeviceCount> others_;     // that some dialect reads
+  std::vector<std::string> of_traits_;  // resources that it has some of, and a trait depends on
+  NodeGpuFacts gpus_;
+  GpuConditions conditions_;
+  bool as_chosen_ = false;  // its agent hands out the GPUs that Berth chose
+  std::string gpu_problem_;
+  std::string mig_problem_;
+  bool cordoned_ = false;
+  std::string problem_;
+};
+
+}  // namespace
+
+NodeRules::NodeRules(const Config& config, std::shared_ptr<const Dialects> all)
+    : words(config.resources),
+      labels(config.node_labels),
+      shares_need_uuids(config.shares.unenforced == UnenforcedShares::kRefuse),
+      machine_types(std::make_shared<const MachineTypes>(config.machine_types)),
+      traits(config, machine_types),
+      dialects(std::move(all)) {
+  for (const std::string& condition : config.gpu_nodes.conditions) {
+    auto rule = ParseConditionRule(condition);
+    BERTH_CHECK(rule.has_value());  // the configuration was validated
+    gpu_conditions.push_back(*std::move(rule));
+  }
+}
+
+Result<std::vector<DecodedNode>> DecodeNodeList(const PaddedText& text, const NodeRules& rules) {
+  std::vector<DecodedNode> nodes;
+  std::string place = "list";
+  try {
+    simdjson::ondemand::parser parser;
+    simdjson::ondemand::document document = parser.iterate(ViewOf(text));
+    for (auto field : document.get_object()) {
+      if (!IsField(field.unescaped_key(), "items")) continue;
+      value items = field.value();
+      if (items.is_null()) continue;
+      for (auto element : items.get_array()) {
+        place = "items[" + std::to_string(nodes.size()) + "]";
+        auto node = NodeReader(rules).Read(element.get_object());
+        if (!node) return tl::unexpected(std::move(node).error().Within(place));
+        nodes.push_back(*std::move(node));
+      }
+    }
+  } catch (const simdjson::simdjson_error& problem) {
+    return Invalid(place + ": " + problem.what());
+  }
+  return nodes;
+}
+
+Result<DecodedNode> DecodeNode(const PaddedText& text, const NodeRules& rules) {
+  NodeReader reader(rules);
+  Result<DecodedNode> node;
+  const Status read = ReadObject(text, [&](object fields) -> Status {
+    node = reader.Read(fields);
+    return {};
+  });
+  const std::string place = "node " + reader.name();
+  if (!read) return tl::unexpected(Error(read.error()).Within(place));
+  if (!node) {
+    const std::string& problem = node.error().message;
+    return Invalid(place + ": " + problem.substr(problem.starts_with('.') ? 1 : 0));
+  }
+  return node;
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/node/node_traits.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "topology/machine_types.h"
+
+namespace berth::wire {
+namespace {
+
+constexpr std::string_view kEfa = "vpc.amazonaws.com/efa";
+constexpr std::string_view kRdmaPrefix = "rdma/";
+
+struct LabelValue {
+  std::string_view key;
+  std::string_view value;
+};
+
+// Node Feature Discovery's rules of both names, old and new.
+constexpr std::array<LabelValue, 4> kRdmaLabels = {{
+    {"feature.node.kubernetes.io/custom-rdma.available", "true"},
+    {"feature.node.kubernetes.io/custom-rdma.capable", "true"},
+    {"feature.node.kubernetes.io/rdma.available", "true"},
+    {"feature.node.kubernetes.io/rdma.capable", "true"},
+}};
+
+// docs.cloud.google.com, About Local SSD for GKE.
+constexpr std::array<LabelValue, 2> kNvmeLabels = {{
+    {"cloud.google.com/gke-ephemeral-storage-local-ssd", "true"},
+    {"cloud.google.com/gke-local-nvme-ssd", "true"},
+}};
+// Its value is the size in GiB (karpenter.sh/docs, Well-Known Labels).
+constexpr std::string_view kKarpenterNvme = "karpenter.k8s.aws/instance-local-nvme";
+
+template <class Rows>
+bool HasAny(const Labels& labels, const Rows& rows) {
+  return std::ranges::any_of(rows, [&](const auto& row) {
+    const std::string* const value = FindLabel(labels, row.key);
+    return value != nullptr && *value == row.value;
+  });
+}
+
+// learn.microsoft.com/azure/aks/node-auto-drain; aws/aws-node-termination-handler,
+// pkg/node/node.go; GoogleCloudPlatform/k8s-node-termination-handler, README.
+constexpr std::array<std::string_view, 6> kLeavingTaints = {
+    "aws-node-termination-handler/asg-lifecycle-termination",
+    "aws-node-termination-handler/rebalance-recommendation",
+    "aws-node-termination-handler/scheduled-maintenance",
+    "aws-node-termination-handler/spot-itn",
+    "cloud.google.com/impending-node-termination",
+    "remediator.kubernetes.azure.com/unschedulable"};
+
+bool SaysSo(const std::vector<Taint>& taints) {
+  return std::ranges::any_of(taints, [](const Taint& taint) {
+    return std::ranges::find(kLeavingTaints, taint.key) != kLeavingTaints.end();
+  });
+}
+
+bool IsNvlink(const Link& link) { return link.fabric == LinkType::kNvlink; }
+
+bool HasNvlink(const GpuLinks& links) {
+  const LinkMatrix& matrix = links.matrix();
+  for (int a = 0; a < matrix.gpu_count(); ++a) {
+    for (int b = 0; b < a; ++b) {
+      if (IsNvlink(matrix.link(a, b))) return true;
+    }
+  }
+  return false;
+}
+
+bool HasNvswitch(const GpuLinks& links) {
+  const LinkMatrix& matrix = links.matrix();
+  for (int a = 0; a < matrix.gpu_count(); ++a) {
+    int to_others = 0;
+    for (int b = 0; b < matrix.gpu_count(); ++b) {
+      if (a == b) continue;
+      if (!IsNvlink(matrix.link(a, b))) return false;
+      to_others += matrix.link(a, b).fabric_links;
+    }
+    if (to_others <= kMaxNvlinks) return false;
+  }
+  return matrix.gpu_count() > 0;
+}
+
+int GpusOf(const NodeSpec& spec) {
+  if (spec.places.count > 0) return spec.places.gpus;
+  const std::size_t partitioned = spec.mig.known() ? spec.mig->gpus.size() : 0;
+  return static_cast<int>(spec.gpus.size() + partitioned);
+}
+
+std::optional<double> ReadPrice(const std::string& text) {
+  double price = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), price);
+  const bool is_number = code == std::errc() && end == text.data() + text.size();
+  return is_number && price > 0 && price < 1e6 ? std::optional(price) : std::nullopt;
+}
+
+}  // namespace
+
+bool IsRdma(std::string_view resource) {
+  return resource == kEfa || resource.starts_with(kRdmaPrefix);
+}
+
+// learn.microsoft.com/azure/aks/node-problem-detector.
+bool SaysThatItLeaves(std::string_view condition) { return condition == "VMEventScheduled"; }
+
+std::string_view MachineFamily(std::string_view type) {
+  constexpr std::string_view kAzure = "Standard_";
+  if (type.starts_with(kAzure)) {
+    type.remove_prefix(kAzure.size());
+    return type.substr(0, type.find_first_of("0123456789"));
+  }
+  if (type.starts_with("BM.") || type.starts_with("VM.")) return type.substr(0, type.rfind('.'));
+  return type.substr(0, type.find_first_of(".-"));
+}
+
+NodeTraits::NodeTraits(const Config& config, std::shared_ptr<const MachineTypes> types)
+    : price_label_(config.node_labels.price_per_hour), types_(std::move(types)) {
+  for (const TraitConfig& trait : config.traits) {
+    auto labels = ParseSelector(trait.labels);
+    BERTH_CHECK(labels.has_value());  // the configuration was validated
+    own_.push_back({trait.name, *std::move(labels), trait.resource});
+  }
+}
+
+bool NodeTraits::Reads(std::string_view resource) const {
+  return IsRdma(resource) || std::ranges::find(own_, resource, &OwnTrait::resource) != own_.end();
+}
+
+std::string NodeTraits::AddTo(NodeSpec& spec, std::span<const std::string> resources) const {
+  const auto add = [&spec](std::string_view trait, bool has) {
+    if (has) spec.traits.emplace_back(trait);
+  };
+  const std::string* const type_name = FindLabel(spec.labels, kInstanceTypeLabel);
+  const MachineType* const type = type_name == nullptr ? nullptr : types_->Find(*type_name);
+  add(kTraitRdma, std::ranges::any_of(resources, IsRdma) || HasAny(spec.labels, kRdmaLabels) ||
+                      (type != nullptr && type->rdma));
+  add(kTraitNvlink, spec.links.known() && HasNvlink(spec.links));
+  add(kTraitNvswitch, spec.links.known() && HasNvswitch(spec.links));
+  add(kTraitNvme, HasAny(spec.labels, kNvmeLabels) ||
+                      FindLabel(spec.labels, kKarpenterNvme) != nullptr ||
+                      (type != nullptr && type->nvme_gib > 0));
+  add(kTraitSpot, HasAny(spec.labels, SpotLabels()));
+  add(kTraitLeaving, SaysSo(spec.taints) || SaysSo(spec.soft_taints));
+  add(kTraitMig, spec.mig.known());
+  add(kTraitShared, spec.places.count > spec.places.gpus || !spec.share_agent.empty());
+  if (type_name != nullptr && !type_name->empty()) {
+    add(std::string(kFamilyPrefix).append(MachineFamily(*type_name)), true);
+  }
+  for (const OwnTrait& own : own_) {
+    const bool offers =
+        own.resource.empty() || std::ranges::find(resources, own.resource) != resources.end();
+    add(own.name, offers && Selects(own.labels, spec.labels));
+  }
+  std::ranges::sort(spec.traits);
+  spec.traits.erase(std::unique(spec.traits.begin(), spec.traits.end()), spec.traits.end());
+
+  const int gpus = GpusOf(spec);
+  if (gpus == 0) return "";
+  if (type != nullptr) spec.gpu_price = type->price_per_hour / gpus;
+  const std::string* const said = FindLabel(spec.labels, price_label_);
+  if (said == nullptr) return "";
+  const std::optional<double> price = ReadPrice(*said);
+  if (!price) {
+    return "label " + price_label_ + ": want a price above 0 such as 12.5, got \"" +
+           said->substr(0, 40) + "\"";
+  }
+  spec.gpu_price = *price / gpus;
+  return "";
+}
+
+}  // namespace berth::wire

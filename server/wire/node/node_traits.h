@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What sort of node a node is: its traits (NodeSpec::traits), by name, and what a GPU of it costs.
+//
+//   rdma       it offers RDMA devices (rdma/..., vpc.amazonaws.com/efa), Node Feature Discovery
+//              says that it is capable of RDMA, or its machine type has NICs for its GPUs
+//   nvlink     two of its GPUs are linked by NVLink
+//   nvswitch   each of its GPUs is, with every other one, by more links than a GPU has
+//   nvme       local NVMe, by its machine type or a label of the cloud
+//   spot       the cloud may take it away at any time (SpotLabels)
+//   leaving    the cloud has announced that it takes the node away, moves or restarts it: AKS' node
+//              condition VMEventScheduled, taints of GKE, of AKS' node auto-drain and of the AWS
+//              node termination handler
+//   mig        some of its GPUs are partitioned
+//   shared     its GPUs have several users each, or an agent gives parts of them
+//   family=F   of its machine type: family=ND, family=p5, family=a3, family=BM.GPU.H100
+//
+// And those of the configuration (traits). The price is that of the label nodeLabels.pricePerHour,
+// else that of its machine type, by the number of its GPUs.
+//
+// Immutable: any thread may ask.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/node/node.h"
+#include "cluster/values/labels.h"
+#include "config/config.h"
+#include "topology/known_machine_types.h"
+
+namespace berth::wire {
+
+// Whether the devices of the resource are RDMA devices.
+[[nodiscard]] bool IsRdma(std::string_view resource);
+
+class NodeTraits {
+ public:
+  // Requires: Validate(config). types: those of the configuration.
+  NodeTraits(const Config& config, std::shared_ptr<const MachineTypes> types);
+
+  // Whether a trait depends on a node's having some of the resource.
+  [[nodiscard]] bool Reads(std::string_view resource) const;
+
+  // Sets traits and price of a node that has been read otherwise; traits that it has stay.
+  // resources: those of Reads of which it has some. Returns what could not be read; empty: nothing.
+  std::string AddTo(NodeSpec& spec, std::span<const std::string> resources) const;
+
+ private:
+  struct OwnTrait {
+    std::string name;
+    LabelSelector labels;
+    std::string resource;  // empty: whatever it offers
+  };
+
+  std::vector<OwnTrait> own_;
+  std::string price_label_;
+  std::shared_ptr<const MachineTypes> types_;
+};
+
+// Whether a condition of the node, which is True, makes it kTraitLeaving.
+bool SaysThatItLeaves(std::string_view condition);
+
+// "ND" of "Standard_ND96isr_H100_v5", "p5" of "p5.48xlarge", "a3" of "a3-highgpu-8g", "BM.GPU.H100"
+// of "BM.GPU.H100.8"; of a name without such parts the whole name.
+std::string_view MachineFamily(std::string_view type);
+
+}  // namespace berth::wire

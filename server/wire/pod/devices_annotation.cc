@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/pod/devices_annotation.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cluster/node/mig_use.h"
+#include "server/wire/json/strict_json.h"
+#include "server/wire/pod/mig_grant_json.h"
+
+namespace berth::wire {
+namespace {
+
+using ByContainer = std::map<std::string, std::vector<DeviceGrant>>;
+using MigOfContainer = std::map<std::string, std::vector<MigGrant>>;
+
+struct Containers {
+  ByContainer gpus;
+  MigOfContainer mig;
+};
+
+// As in GrantsByContainer: consecutive containers add up, and an init container that ends first
+// only counts as far as it needs more.
+struct ShareSum {
+  int milli = 0;
+  std::int64_t memory_mib = 0;
+};
+
+Json GpuJson(const DeviceGrant& grant, const NodeSpec& node) {
+  Json json = {{"index", grant.gpu}};
+  const std::string& uuid = node.UuidOf(grant.gpu);
+  if (!uuid.empty()) json["uuid"] = uuid;
+  json["milli"] = grant.milli;
+  json["memory_mib"] = grant.memory_mib;
+  return json;
+}
+
+Json MigDeviceJson(const MigGrant& grant, const NodeSpec& node) {
+  const auto gpu = node.mig.known() ? node.mig->PositionOf(grant.gpu) : std::nullopt;
+  return MigGrantJson(grant, gpu ? node.mig->gpus[*gpu].uuid : "");
+}
+
+Status ReadGpu(const Json& json, const std::string& path, std::vector<DeviceGrant>& grants) {
+  constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
+  Fields fields(json, path);
+  DeviceGrant grant{-1, 0, 0};
+  std::string uuid;
+  fields.Int("index", 0, kMaxGpusPerNode - 1, grant.gpu);
+  fields.Text("uuid", uuid);
+  fields.Int("milli", 0, kMilliPerGpu, grant.milli);
+  fields.Integer("memory_mib", 0, kMostMemoryMib, grant.memory_mib);
+  BERTH_TRY_STATUS(fields.Finish());
+  if (grant.gpu < 0) return Invalid(path + ".index: want the index of a GPU, got none");
+  if (std::ranges::find(grants, grant.gpu, &DeviceGrant::gpu) != grants.end()) {
+    return Invalid(path + ".index: GPU " + std::to_string(grant.gpu) + " is there twice");
+  }
+  grants.push_back(grant);
+  return {};
+}
+
+Result<Containers> ReadContainers(std::string_view text, std::string_view node) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return Invalid("want JSON, got something else");
+  if (!json.is_object()) return Invalid(std::string("want an object, got ") + json.type_name());
+  Containers containers;
+  int version = 0;
+  std::string named;
+  Fields fields(json, "");
+  fields.Int("version", 1, 1, version);
+  fields.Text("node", named);
+  fields.Object("containers", [&](const Json& list, const std::string& path) -> Status {
+    for (const auto& [name, devices] : list.items()) {
+      Fields of_container(devices, path + "." + name);
+      std::vector<DeviceGrant>& gpus = containers.gpus[name];
+      std::vector<MigGrant>& mig = containers.mig[name];
+      of_container.List("gpus", [&gpus](const Json& gpu, const std::string& place) {
+        return ReadGpu(gpu, place, gpus);
+      });
+      of_container.List("mig", [&mig](const Json& device, const std::string& place) {
+        return ReadMigGrant(device, place, mig);
+      });
+      BERTH_TRY_STATUS(of_container.Finish());
+    }
+    return {};
+  });
+  BERTH_TRY_STATUS(fields.Finish());
+  if (version == 0) return Invalid("version: want 1, got none");
+  if (named != node) {
+    return Invalid("node: want \"" + std::string(node) + "\", got \"" + named + "\"");
+  }
+  return containers;
+}
+
+std::vector<DeviceGrant> MergeWhole(const ByContainer& containers) {
+  std::map<int, DeviceGrant> by_gpu;
+  for (const auto& [name, grants] : containers) {
+    for (const DeviceGrant& grant : grants) by_gpu.emplace(grant.gpu, grant);
+  }
+  std::vector<DeviceGrant> merged;
+  for (const auto& [gpu, grant] : by_gpu) merged.push_back(grant);
+  return merged;
+}
+
+std::vector<DeviceGrant> MergeShare(const PodRequest& pod, const GpuShare& share,
+                                    const ByContainer& containers) {
+  std::map<int, ShareSum> most, running;  // by GPU
+  for (const ContainerAsk& container : pod.containers) {
+    const auto entry = containers.find(container.name);
+    if (entry == containers.end()) continue;
+    for (const DeviceGrant& part : entry->second) {
+      ShareSum& sum = most[part.gpu];
+      ShareSum& before = running[part.gpu];
+      sum.milli = std::max(sum.milli, before.milli + part.milli);
+      sum.memory_mib = std::max(sum.memory_mib, before.memory_mib + part.memory_mib);
+      if (container.ends_first) continue;
+      before.milli += part.milli;
+      before.memory_mib += part.memory_mib;
+    }
+  }
+  std::vector<DeviceGrant> merged;
+  for (const auto& [gpu, sum] : most) {
+    merged.push_back({gpu, share.milli > 0 ? share.milli : sum.milli,
+                      share.memory_mib > 0 ? share.memory_mib : sum.memory_mib});
+  }
+  return merged;
+}
+
+// A device that an init container used goes on to a container after it.
+std::vector<MigGrant> MergeMig(const PodRequest& pod, const MigOfContainer& containers) {
+  std::vector<MigGrant> merged, left;  // left: of merged, what may go on
+  for (const ContainerAsk& container : pod.containers) {
+    const auto entry = containers.find(container.name);
+    if (entry == containers.end()) continue;
+    std::vector<MigGrant> passed_on = left;
+    for (const MigGrant& grant : entry->second) {
+      if (const auto used = std::ranges::find(passed_on, grant); used != passed_on.end()) {
+        passed_on.erase(used);
+        if (!container.ends_first) left.erase(std::ranges::find(left, grant));
+        continue;
+      }
+      merged.push_back(grant);
+      if (container.ends_first) left.push_back(grant);
+    }
+  }
+  std::ranges::sort(merged);
+  return merged;
+}
+
+std::string TextOf(const std::vector<MigGrant>& grants) {
+  std::string text;
+  for (const MigGrant& grant : grants) text += (text.empty() ? "" : ", ") + NameOf(grant);
+  return text.empty() ? "no MIG device" : text;
+}
+
+std::string TextOf(const std::vector<DeviceGrant>& grants) {
+  std::string text;
+  for (const DeviceGrant& grant : grants) {
+    text += (text.empty() ? "GPU " : ", GPU ") + std::to_string(grant.gpu) + ": " +
+            std::to_string(grant.milli) + " milli, " + std::to_string(grant.memory_mib) + " MiB";
+  }
+  return text.empty() ? "no GPU" : text;
+}
+
+// Error: the first container that has something else than it would have been given.
+template <class Given, class Found>
+Status CheckSame(const Given& given, Found found) {
+  Found expected;
+  for (const auto& [name, grants] : given) expected[name] = grants;
+  std::erase_if(found, [](const auto& entry) { return entry.second.empty(); });
+  for (const auto* side : {&expected, &found}) {
+    for (const auto& [name, grants] : Found(*side)) {
+      const auto want = expected[name], got = found[name];
+      if (want == got) continue;
+      return Invalid("containers." + name + ": want " + TextOf(want) + ", got " + TextOf(got));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string EncodeDevices(const PodRequest& pod, const Placement& placement, const NodeSpec& node) {
+  Json containers = Json::object();
+  for (const auto& [name, grants] : GrantsByContainer(pod, placement)) {
+    for (const DeviceGrant& grant : grants)
+      containers[name]["gpus"].push_back(GpuJson(grant, node));
+  }
+  for (const auto& [name, grants] : MigByContainer(pod, placement)) {
+    for (const MigGrant& grant : grants)
+      containers[name]["mig"].push_back(MigDeviceJson(grant, node));
+  }
+  return JsonText(
+      {{"version", 1}, {"node", placement.node}, {"containers", std::move(containers)}});
+}
+
+std::string VisibleDevices(const PodRequest& pod, const Placement& placement,
+                           const NodeSpec& node) {
+  if (!pod.shape.is_share()) return "";
+  std::string uuids;
+  for (const DeviceGrant& grant : placement.grants) {
+    const std::string& uuid = node.UuidOf(grant.gpu);
+    if (uuid.empty()) return "";
+    uuids += (uuids.empty() ? "" : ",") + uuid;
+  }
+  return uuids;
+}
+
+Result<GrantedDevices> DecodeDevices(std::string_view text, const PodRequest& pod,
+                                     std::string_view node) {
+  BERTH_TRY(Containers containers, ReadContainers(text, node));
+  const auto* share = std::get_if<GpuShare>(&pod.shape.gpus);
+  Placement placement;
+  placement.grants =
+      share != nullptr ? MergeShare(pod, *share, containers.gpus) : MergeWhole(containers.gpus);
+  placement.mig = MergeMig(pod, containers.mig);
+  // Only what comes apart the same way again has been put together right.
+  BERTH_TRY_STATUS(CheckSame(GrantsByContainer(pod, placement), std::move(containers.gpus)));
+  BERTH_TRY_STATUS(CheckSame(MigByContainer(pod, placement), std::move(containers.mig)));
+  const MigSlices* const mig = pod.shape.mig();
+  const int wanted = mig != nullptr ? mig->count() : pod.shape.gpu_count();
+  const auto got = static_cast<int>(placement.grants.size() + placement.mig.size());
+  if (got != wanted) {
+    return Invalid("containers: want " + std::to_string(wanted) +
+                   (mig != nullptr ? " MIG devices, got " : " GPUs, got ") + std::to_string(got));
+  }
+  return GrantedDevices{std::move(placement.grants), std::move(placement.mig)};
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/pod/pod_json.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "server/wire/json/object_meta.h"
+#include "server/wire/json/selector_json.h"
+#include "server/wire/json/wall_time.h"
+
+namespace berth::wire {
+namespace {
+
+using simdjson::ondemand::array;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// A quantity is a text; a bare number means the same.
+std::string_view QuantityText(value content) {
+  if (content.type() == simdjson::ondemand::json_type::string) return content.get_string();
+  std::string_view token = content.raw_json_token();
+  while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' ||
+                            token.back() == '\t')) {
+    token.remove_suffix(1);
+  }
+  return token;
+}
+
+// One entry of a resource list, as written.
+struct Amount {
+  std::string_view resource;
+  std::string_view quantity;
+};
+
+constexpr std::string_view kDefaultScheduler = "default-scheduler";
+
+// Of selector, affinity (each alternative counts too) and tolerations together.
+constexpr std::size_t kMostConditions = 500;
+
+class PodReader {
+ public:
+  explicit PodReader(const PodRules& rules) : rules_(rules) {}
+
+  PodFields Read(object pod) {
+    ForEachField(pod, [this](std::string_view key, value content) {
+      if (IsField(key, "kind")) Take(fields_.kind, content);
+      if (IsField(key, "metadata")) ReadMetadata(content.get_object());
+      if (IsField(key, "spec")) ReadSpec(content.get_object());
+      if (IsField(key, "status")) ReadStatus(content.get_object());
+    });
+    CheckConstraints();
+    if (parts_.scheduler == kDefaultScheduler) parts_.scheduler.clear();
+    // Init containers first, wherever the text has them.
+    parts_.containers = std::move(init_);
+    for (ContainerSpec& container : main_) parts_.containers.push_back(std::move(container));
+    return std::move(fields_);
+  }
+
+ private:
+  static int Int32(value content) {
+    constexpr std::int64_t kLow = std::numeric_limits<std::int32_t>::min();
+    constexpr std::int64_t kHigh = std::numeric_limits<std::int32_t>::max();
+    return static_cast<int>(std::clamp(std::int64_t{content.get_int64()}, kLow, kHigh));
+  }
+  static void Take(std::string& target, value content) {
+    target = std::string_view(content.get_string());
+  }
+
+  // Every node is compared with every condition.
+  void CheckConstraints() {
+    NodeConstraints& constraints = parts_.constraints;
+    std::size_t count = constraints.selector.size() + constraints.tolerations.size();
+    if (constraints.either) {
+      for (const NodeSelectorTerm& term : *constraints.either) {
+        count += 1 + term.labels.size() + term.fields.size();
+      }
+    }
+    if (count <= kMostConditions) return;
+    constraints = {};
+    if (!parts_.problem.empty()) return;
+    parts_.problem = "node selector, node affinity and tolerations: want at most " +
+                     std::to_string(kMostConditions) + " conditions, got " + std::to_string(count);
+  }
+
+  void ReadMetadata(object metadata) {
+    ForEachField(metadata, [this](std::string_view key, value content) {
+      if (IsField(key, "name")) Take(parts_.id.name, content);
+      if (IsField(key, "namespace")) Take(parts_.id.namespace_name, content);
+      if (IsField(key, "uid")) Take(parts_.id.uid, content);
+      if (IsField(key, "resourceVersion")) Take(fields_.resource_version, content);
+      if (IsField(key, "deletionTimestamp")) fields_.terminating = true;
+      if (IsField(key, "creationTimestamp")) fields_.created = ParseTime(content.get_string());
+      if (IsField(key, "labels")) parts_.labels = ReadLabels(content.get_object());
+      if (IsField(key, "ownerReferences")) ReadOwners(content.get_array());
+      if (IsField(key, "annotations")) {
+        ForEachField(content.get_object(), [this](std::string_view name, value text) {
+          if (rules_.dialects().ReadsPod(name)) AddAnnotation(name, text.get_string());
+        });
+      }
+    });
+  }
+
+  void AddAnnotation(std::string_view name, std::string_view value) {
+    constexpr std::size_t kBeginning = 80;
+    if (value.size() > kMostAnnotationBytes && !rules_.dialects().IsRecord(name)) {
+      if (parts_.too_long.first.empty()) parts_.too_long = {std::string(name), value.size()};
+      value = value.substr(0, kBeginning);
+    }
+    parts_.annotations.emplace(name, value);
+  }
+
+  // At most one of them is the controller.
+  void ReadOwners(array owners) {
+    for (auto owner : owners) {
+      std::string_view uid, kind, api, name;
+      bool controls = false;
+      ForEachField(owner.get_object(), [&](std::string_view key, value content) {
+        if (IsField(key, "uid")) uid = content.get_string();
+        if (IsField(key, "kind")) kind = content.get_string();
+        if (IsField(key, "apiVersion")) api = content.get_string();
+        if (IsField(key, "name")) name = content.get_string();
+        if (IsField(key, "controller")) controls = content.get_bool();
+      });
+      if (!controls) continue;
+      parts_.controller = uid;
+      parts_.controller_kind = kind;
+      parts_.controller_api = api;
+      parts_.controller_name = name;
+      parts_.of_daemon_set = kind == "DaemonSet";
+    }
+  }
+
+  void ReadSpec(object spec) {
+    ForEachField(spec, [this](std::string_view key, value content) {
+      if (IsField(key, "containers")) ReadContainers(content.get_array(), main_, "containers");
+      if (IsField(key, "initContainers")) {
+        ReadContainers(content.get_array(), init_, "initContainers");
+      }
+      if (IsField(key, "overhead")) {
+        AddAll(parts_.overhead, ReadAmounts(content.get_object()), "overhead");
+      }
+      if (IsField(key, "resources")) ReadPodResources(content.get_object());
+      if (IsField(key, "resourceClaims")) {
+        parts_.claims_devices = true;
+        ReadClaimNames(content.get_array());
+      }
+      if (IsField(key, "schedulingGates")) {
+        array gates = content.get_array();
+        fields_.gated = !gates.is_empty();
+      }
+      ReadPlace(key, content);
+      ReadOwnToScheduler(key, content);
+    });
+  }
+
+  void ReadOwnToScheduler(std::string_view key, value content) {
+    if (IsField(key, "volumes")) {
+      for (auto volume : content.get_array()) ReadVolume(volume.get_object());
+    }
+    if (IsField(key, "topologySpreadConstraints")) {
+      for (auto constraint : content.get_array()) {
+        ForEachField(constraint.get_object(), [this](std::string_view name, value text) {
+          if (!IsField(name, "whenUnsatisfiable")) return;
+          parts_.own_to_scheduler.minds_others |=
+              std::string_view(text.get_string()) != "ScheduleAnyway";
+        });
+      }
+    }
+  }
+
+  // Those of these kinds any number of pods of a node can have.
+  void ReadVolume(object volume) {
+    ForEachField(volume, [this](std::string_view key, value) {
+      constexpr std::array kFree = {"name",      "configMap",   "secret",  "emptyDir",
+                                    "projected", "downwardAPI", "hostPath"};
+      const bool is_free =
+          std::ranges::any_of(kFree, [key](const char* kind) { return IsField(key, kind); });
+      parts_.own_to_scheduler.volumes |= !is_free;
+    });
+  }
+
+  // The fields of the spec that say where the pod may go and before whom.
+  void ReadPlace(std::string_view key, value content) {
+    NodeConstraints& constraints = parts_.constraints;
+    if (IsField(key, "nodeName")) Take(fields_.node, content);
+    if (IsField(key, "priority")) parts_.priority = Int32(content);
+    if (IsField(key, "preemptionPolicy")) {
+      parts_.may_preempt = std::string_view(content.get_string()) != "Never";
+    }
+    if (IsField(key, "nodeSelector")) {
+      constraints.selector = ReadNodeSelector(content.get_object());
+    }
+    if (IsField(key, "tolerations")) constraints.tolerations = ReadTolerations(content.get_array());
+    if (IsField(key, "affinity")) {
+      const Status read = ReadAffinity(content.get_object(), constraints, parts_.own_to_scheduler);
+      if (!read && parts_.problem.empty()) {
+        parts_.problem = "affinity.nodeAffinity" + read.error().message;
+      }
+    }
+    if (IsField(key, "schedulerName")) Take(parts_.scheduler, content);
+    if (IsField(key, "priorityClassName")) Take(parts_.priority_class, content);
+    if (IsField(key, "schedulingGroup")) {
+      ForEachField(content.get_object(), [this](std::string_view name, value text) {
+        if (IsField(name, "podGroupName")) Take(parts_.pod_group, text);
+      });
+    }
+  }
+
+  void ReadStatus(object status) {
+    ForEachField(status, [this](std::string_view key, value content) {
+      if (IsField(key, "phase")) Take(fields_.phase, content);
+      if (IsField(key, "reason")) Take(fields_.reason, content);
+      if (IsField(key, "message")) Take(fields_.message, content);
+      if (IsField(key, "resourceClaimStatuses")) ReadClaimNames(content.get_array());
+      if (IsField(key, "conditions")) ReadConditions(content.get_array());
+    });
+  }
+
+  // Of claims by name in the spec, of those by template in the status.
+  void ReadClaimNames(array list) {
+    for (auto item : list) {
+      ForEachField(item.get_object(), [this](std::string_view key, value name) {
+        if (IsField(key, "resourceClaimName")) {
+          fields_.claims.emplace_back(std::string_view(name.get_string()));
+        }
+      });
+    }
+  }
+
+  // A pod that a gate holds back has another reason.
+  void ReadConditions(array conditions) {
+    for (auto condition : conditions) {
+      std::string_view type, reason;
+      ForEachField(condition.get_object(), [&](std::string_view key, value content) {
+        if (IsField(key, "type")) type = content.get_string();
+        if (IsField(key, "reason")) reason = content.get_string();
+      });
+      if (type == "PodScheduled") fields_.unschedulable = reason == "Unschedulable";
+    }
+  }
+
+  void ReadContainers(array list, std::vector<ContainerSpec>& containers, std::string_view field) {
+    for (auto item : list) {
+      ContainerSpec container;
+      container.kind = &containers == &init_ ? ContainerKind::kInit : ContainerKind::kMain;
+      const std::string place =
+          std::string(field) + "[" + std::to_string(containers.size()) + "].resources";
+      ForEachField(item.get_object(), [&](std::string_view key, value content) {
+        if (IsField(key, "name")) container.name = std::string_view(content.get_string());
+        if (IsField(key, "resources")) container.ask = ReadResources(content.get_object(), place);
+        if (IsField(key, "ports")) ReadPorts(content.get_array());
+        if (IsField(key, "restartPolicy") && container.kind == ContainerKind::kInit &&
+            std::string_view(content.get_string()) == "Always") {
+          container.kind = ContainerKind::kSidecar;
+        }
+      });
+      containers.push_back(std::move(container));
+    }
+  }
+
+  void ReadPorts(array ports) {
+    for (auto port : ports) {
+      ForEachField(port.get_object(), [this](std::string_view key, value number) {
+        if (IsField(key, "hostPort")) parts_.own_to_scheduler.host_ports |= Int32(number) > 0;
+      });
+    }
+  }
+
+  // Requests; a limit stands in where a container has no request of that resource (the API server
+  // does the same).
+  ResourceAsk ReadResources(object resources, const std::string& place) {
+    std::vector<Amount> requests, limits;
+    ForEachField(resources, [&](std::string_view key, value content) {
+      if (IsField(key, "requests")) requests = ReadAmounts(content.get_object());
+      if (IsField(key, "limits")) limits = ReadAmounts(content.get_object());
+    });
+    std::unordered_set<std::string_view> requested;
+    for (const Amount& request : requests) requested.insert(request.resource);
+    std::erase_if(limits, [&](const Amount& limit) { return requested.contains(limit.resource); });
+    ResourceAsk ask;
+    AddAll(ask, requests, place + ".requests");
+    AddAll(ask, limits, place + ".limits");
+    return ask;
+  }
+
+  static std::vector<Amount> ReadAmounts(object list) {
+    std::vector<Amount> amounts;
+    ForEachField(list, [&](std::string_view key, value content) {
+      amounts.push_back({key, QuantityText(content)});
+    });
+    return amounts;
+  }
+
+  void ReadPodResources(object resources) {
+    ForEachField(resources, [this](std::string_view key, value content) {
+      if (!IsField(key, "requests")) return;
+      ForEachField(content.get_object(), [this](std::string_view name, value quantity) {
+        const bool cpu = name == "cpu";
+        if (!cpu && name != "memory") return;
+        ResourceAsk ask;
+        AddTo(ask, cpu ? "cpu" : "memory", QuantityText(quantity), "resources.requests");
+        if (cpu) {
+          parts_.pod_cpu_milli = ask.cpu_milli;
+        } else {
+          parts_.pod_memory_bytes = ask.memory_bytes;
+        }
+      });
+    });
+  }
+
+  void AddAll(ResourceAsk& ask, const std::vector<Amount>& amounts, const std::string& place) {
+    for (const Amount& amount : amounts) AddTo(ask, amount.resource, amount.quantity, place);
+  }
+
+  void AddTo(ResourceAsk& ask, std::string_view resource, std::string_view quantity,
+             std::string_view place) {
+    Status added = rules_.Add(resource, quantity, ask);
+    if (!added && parts_.problem.empty()) {
+      parts_.problem = std::string(place) + "." + added.error().message;
+    }
+  }
+
+  const PodRules& rules_;
+  PodFields fields_;
+  PodParts& parts_ = fields_.parts;
+  std::vector<ContainerSpec> init_;
+  std::vector<ContainerSpec> main_;
+};
+
+}  // namespace
+
+bool IsField(std::string_view key, std::string_view field) {
+  if (key.size() != field.size()) return false;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    if (key[i] != field[i] && Lower(key[i]) != Lower(field[i])) return false;
+  }
+  return true;
+}
+
+PodRequest DecodePod(object pod, const PodRules& rules) {
+  return rules.ToRequest(ReadPod(pod, rules).parts);
+}
+
+PodFields ReadPod(object pod, const PodRules& rules) { return PodReader(rules).Read(pod); }
+
+std::string DecodePodUid(object pod) {
+  const ObjectMeta meta = ReadObjectMeta(pod);
+  return meta.uid.empty() ? meta.namespace_name + "/" + meta.name : meta.uid;
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON of a Kubernetes Pod -> PodRequest. One pass, in any order of fields, any case of field
+// names; fields that do not matter are skipped unread.
+#pragma once
+
+#include <simdjson.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "cluster/values/pod_request.h"
+#include "server/wire/json/object_reader.h"
+#include "server/wire/pod/pod_rules.h"
+
+namespace berth::wire {
+
+// Throws simdjson::simdjson_error where the text is not JSON or a field has another type than
+// Kubernetes gives it; callers stop it at the room's door. What is JSON but makes no sense (a bad
+// quantity) comes back as the request's refusal.
+PodRequest DecodePod(simdjson::ondemand::object pod, const PodRules& rules);
+
+// The same pass, with what only the API server's pods have (see pod_object.h).
+struct PodFields {
+  PodParts parts;
+  std::string kind;              // empty = not said, as in lists
+  std::string resource_version;  // metadata
+  bool terminating = false;      // metadata.deletionTimestamp is set
+  std::string node;              // spec.nodeName
+  std::string phase;             // status
+  std::string reason, message;   // status: why the kubelet refused it, where it did
+  // The names of its ResourceClaims: those of the spec, and those that were made from the spec's
+  // templates (status).
+  std::vector<std::string> claims = {};
+  bool unschedulable = false;            // status: kube-scheduler has said that no node will do
+  bool gated = false;                    // spec.schedulingGates has some
+  std::optional<WallTime> created = {};  // metadata.creationTimestamp
+};
+PodFields ReadPod(simdjson::ondemand::object pod, const PodRules& rules);
+
+// Only metadata.uid (or "namespace/name" without one).
+std::string DecodePodUid(simdjson::ondemand::object pod);
+
+}  // namespace berth::wire

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/pod/pod_needs.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/number.h"
+
+namespace berth::wire {
+namespace {
+
+constexpr std::string_view kIsolationKey = "berth.dev/isolation";
+constexpr std::string_view kMemoryKey = "berth.dev/min-gpu-memory-gib";
+constexpr std::int64_t kMostGib = 100'000;  // beyond any GPU
+constexpr std::int64_t kMibPerGib = 1024;
+
+constexpr std::array<std::pair<std::string_view, Isolation>, 3> kIsolationWords = {
+    {{"hardware", Isolation::kHardware},
+     {"memory", Isolation::kMemory},
+     {"none", Isolation::kNone}}};
+
+}  // namespace
+
+bool IsGpuNeedKey(std::string_view key) { return key == kIsolationKey || key == kMemoryKey; }
+
+Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& shape) {
+  if (key == kMemoryKey) {
+    BERTH_TRY(const std::int64_t gib, ParseInt(value, 1, kMostGib));
+    shape.min_gpu_memory_mib = gib * kMibPerGib;
+    return {};
+  }
+  const auto word =
+      std::ranges::find(kIsolationWords, value, [](const auto& entry) { return entry.first; });
+  if (word == kIsolationWords.end()) {
+    return Invalid("want one of hardware, memory, none, got \"" + std::string(value.substr(0, 40)) +
+                   "\"");
+  }
+  shape.isolation = word->second;
+  return {};
+}
+
+Status CheckGpuNeeds(const RequestShape& shape) {
+  if (shape.min_gpu_memory_mib > 0 && !std::holds_alternative<WholeGpus>(shape.gpus)) {
+    return Invalid("annotation " + std::string(kMemoryKey) +
+                   ": want a pod that asks for whole GPUs beside it (nvidia.com/gpu); a share says "
+                   "its memory itself, a MIG device has that of its profile");
+  }
+  if (shape.isolation == Isolation::kHardware && shape.is_share()) {
+    return Invalid("annotation " + std::string(kIsolationKey) +
+                   ": want memory or none for a share of a GPU, got \"hardware\"");
+  }
+  return {};
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/pod/pod_object.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "base/text.h"
+#include "server/wire/json/object_meta.h"
+#include "server/wire/json/object_reader.h"
+#include "server/wire/pod/devices_annotation.h"
+#include "server/wire/pod/pod_json.h"
+#include "server/wire/pod/recorded_devices.h"
+
+namespace berth::wire {
+namespace {
+
+using Annotation = std::map<std::string, std::string, std::less<>>::node_type;
+
+// Takes the annotation out by which the pod has its devices, of the first dialect that has one.
+std::pair<const Dialect*, Annotation> TakeGrants(const Dialects& dialects, PodParts& parts) {
+  for (const Dialect& dialect : dialects) {
+    for (const std::string_view key : dialect.keys().grants) {
+      Annotation taken = parts.annotations.extract(std::string(key));
+      if (!taken.empty()) return {&dialect, std::move(taken)};
+    }
+  }
+  return {nullptr, Annotation()};
+}
+
+// Whether it asks for GPUs, or parts of them, in anybody's words.
+bool AsksForGpus(const PodParts& parts) {
+  return std::ranges::any_of(parts.containers, [](const ContainerSpec& container) {
+    return container.ask.wants_gpu() || !container.ask.part_resource.empty();
+  });
+}
+
+Status ReadGrants(const Dialect& dialect, const Annotation& grants, const PodParts& asked,
+                  ObservedPod& observed) {
+  if (AsksForGpus(asked)) return dialect.ReadGrants(grants.key(), grants.mapped(), asked, observed);
+  // Who may write a pod may write its annotations: they give nothing that it does not ask for. That
+  // it has other devices than GPUs is all right.
+  ObservedPod as_if = observed;
+  const bool none = dialect.ReadGrants(grants.key(), grants.mapped(), asked, as_if) &&
+                    as_if.placement.grants.empty() && as_if.placement.mig.empty();
+  return none ? Status() : Invalid("want a pod that asks for GPUs beside it");
+}
+
+// Where the pod is and what it holds there. asked: its containers, as they ask.
+void Place(ObservedPod& observed, const Dialect* dialect, const Annotation& grants,
+           const PodParts& asked) {
+  PodRequest& pod = observed.pod;
+  // The node gives it what it asks for, whether Berth would have or not.
+  if (!pod.refusal.empty() && !pod.shape.wants_gpu() && AsksForGpus(asked)) {
+    pod.shape.gpus = RefusedAsk(asked);
+  }
+  observed.placement = WithoutDevices(observed.node, pod.shape);
+  if (dialect == nullptr) return;
+  const Status placed = ReadGrants(*dialect, grants, asked, observed);
+  if (placed) {
+    const bool has = !observed.placement.grants.empty() || !observed.placement.mig.empty();
+    if (has && dialect->keys().grants_of_own_nodes) observed.placement.agent = dialect->name();
+    return;
+  }
+  const PodId& id = pod.id;
+  observed.problem = "pod " + id.namespace_name + "/" + id.name + ": annotation " + grants.key() +
+                     ": " + placed.error().message.substr(0, 1024);
+}
+
+// The fields of a Pod that has a name and a UID.
+Result<PodFields> ReadWholePod(const PaddedText& text, const PodRules& rules) {
+  PodFields fields;
+  const Status read = ReadObject(text, [&](simdjson::ondemand::object object) -> Status {
+    fields = ReadPod(object, rules);
+    return {};
+  });
+  if (!read) return tl::unexpected(Error(read.error()).Within("pod"));
+  if (!fields.kind.empty() && fields.kind != "Pod") {
+    return Invalid("kind: want Pod, got \"" + Shortened(fields.kind, 64) + "\"");
+  }
+  const PodId& id = fields.parts.id;
+  if (id.name.empty() || id.uid.empty()) {
+    return Invalid("metadata: want a name and a uid, got \"" + Shortened(id.name, 64) +
+                   "\" and \"" + Shortened(id.uid, 64) + "\"");
+  }
+  BERTH_TRY_STATUS(CheckNames(id, "metadata"));
+  return fields;
+}
+
+// The kubelet's words where it had no devices, CPU or memory for the pod, or none that its Topology
+// Manager accepts together (k8s.io/kubernetes pkg/kubelet/lifecycle: AdmissionFailureHandlers,
+// UnexpectedAdmissionError, OutOfcpu, ...; cm/topologymanager: TopologyAffinityError).
+std::string NotAdmitted(const PodFields& fields) {
+  const bool refused = fields.phase == "Failed" && (fields.reason == "UnexpectedAdmissionError" ||
+                                                    fields.reason == "TopologyAffinityError" ||
+                                                    fields.reason.starts_with("OutOf"));
+  return refused ? fields.reason + ": " + fields.message.substr(0, 300) : "";
+}
+
+bool IsOver(const PodFields& fields) {
+  return fields.phase == "Succeeded" || fields.phase == "Failed";
+}
+
+}  // namespace
+
+Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules) {
+  BERTH_TRY(PodFields fields, ReadWholePod(text, rules));
+  ObservedPod observed;
+  const bool decided = fields.parts.annotations.contains(kDecisionKey);
+  const auto [dialect, grants] = TakeGrants(rules.dialects(), fields.parts);
+  PodParts asked;
+  if (!fields.node.empty()) {
+    asked.containers = fields.parts.containers;
+    asked.overhead = fields.parts.overhead;
+  }
+  observed.controller = fields.parts.controller;
+  observed.pod = rules.ToRequest(std::move(fields.parts));
+  observed.node = std::move(fields.node);
+  observed.over = IsOver(fields);
+  observed.succeeded = fields.phase == "Succeeded";
+  observed.running = fields.phase == "Running";
+  observed.not_admitted = NotAdmitted(fields);
+  observed.terminating = fields.terminating;
+  observed.gated = fields.gated;
+  observed.unschedulable = fields.unschedulable;
+  observed.created = fields.created;
+  observed.resource_version = std::move(fields.resource_version);
+  observed.lacks_devices = decided && AsksForGpus(asked) && observed.pod.shape.wants_gpu() &&
+                           !observed.node.empty() && (!grants || grants.key() != kDevicesKey);
+  const Dialect* const believed = observed.lacks_devices ? nullptr : dialect;
+  if (!observed.node.empty()) Place(observed, believed, grants, asked);
+  return observed;
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Pod as the API server lists and watches it -> ObservedPod: what it asks for, and where it is.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/padded_text.h"
+#include "base/result.h"
+#include "cluster/values/placement.h"
+#include "cluster/values/pod_request.h"
+#include "server/wire/pod/pod_rules.h"
+
+namespace berth::wire {
+
+struct ObservedPod {
+  PodRequest pod;
+  std::string node;      // spec.nodeName; empty = not bound
+  bool over = false;     // it has ended and holds nothing any more
+  bool running = false;  // its containers have been started
+  // It never ran, because the kubelet did not admit it: "UnexpectedAdmissionError: ...". Empty: no.
+  std::string not_admitted;
+  bool terminating = false;  // it was told to end, and still holds what it has
+  // Of a pod without a node:
+  bool gated = false;          // scheduling gates keep it from every scheduler
+  bool unschedulable = false;  // kube-scheduler has said that no node will do
+  std::optional<WallTime> created;
+  bool succeeded = false;  // it is over, and all of its containers have ended well
+  std::string controller;  // the UID of who made it; empty = nobody
+  std::string resource_version;
+  // Once bound: its effective request, and the devices by the first dialect that has recorded them.
+  // A GPU pod without grants was bound past Berth, or has a problem; its node counts it all the
+  // same.
+  Placement placement;
+  // It asks for GPUs and has the id of a decision of Berth's, and not the devices that Berth writes
+  // beside it: somebody took them away, or its node gave places. Records of other schedulers are
+  // not read then: they would be inventions.
+  bool lacks_devices = false;
+  // What is wrong with the annotation: pod, key, what was wanted and found. Empty = nothing.
+  std::string problem;
+};
+
+// Error: kInvalidArgument for what is not JSON, not a Pod, or a Pod without a name or UID.
+Result<ObservedPod> DecodeObservedPod(const PaddedText& text, const PodRules& rules);
+
+}  // namespace berth::wire

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/pod/pod_parts.h"
+
+namespace berth::wire {
+
+ResourceAsk& ResourceAsk::operator+=(const ResourceAsk& other) {
+  AddWords(other);
+  cpu_milli = Capped(cpu_milli + other.cpu_milli);
+  memory_bytes = Capped(memory_bytes + other.memory_bytes);
+  ephemeral_bytes = Capped(ephemeral_bytes + other.ephemeral_bytes);
+  gpus = Capped(gpus + other.gpus);
+  share_milli = Capped(share_milli + other.share_milli);
+  share_bytes = Capped(share_bytes + other.share_bytes);
+  share_memory_milli = Capped(share_memory_milli + other.share_memory_milli);
+  for (std::size_t i = 0; i < agent_amounts.size(); ++i) {
+    agent_amounts[i] = Capped(agent_amounts[i] + other.agent_amounts[i]);
+  }
+  mig += other.mig;
+  return *this;
+}
+
+void ResourceAsk::Raise(const ResourceAsk& other) {
+  AddWords(other);
+  cpu_milli = std::max(cpu_milli, other.cpu_milli);
+  memory_bytes = std::max(memory_bytes, other.memory_bytes);
+  ephemeral_bytes = std::max(ephemeral_bytes, other.ephemeral_bytes);
+  gpus = std::max(gpus, other.gpus);
+  share_milli = std::max(share_milli, other.share_milli);
+  share_bytes = std::max(share_bytes, other.share_bytes);
+  share_memory_milli = std::max(share_memory_milli, other.share_memory_milli);
+  for (std::size_t i = 0; i < agent_amounts.size(); ++i) {
+    agent_amounts[i] = std::max(agent_amounts[i], other.agent_amounts[i]);
+  }
+  mig.Raise(other.mig);
+}
+
+void ResourceAsk::AddWords(const ResourceAsk& other) {
+  gpu_memory_mib_each = std::max(gpu_memory_mib_each, other.gpu_memory_mib_each);
+  gpu_memory_percent = std::max(gpu_memory_percent, other.gpu_memory_percent);
+  gpu_cores_percent = std::max(gpu_cores_percent, other.gpu_cores_percent);
+  several_share_agents = several_share_agents || other.several_share_agents ||
+                         (wants_share() && other.wants_share() && share_agent != other.share_agent);
+  share_gpus = std::max(share_gpus, other.share_gpus);
+  other_devices = other_devices || other.other_devices;
+  rdma_devices = rdma_devices || other.rdma_devices;
+  unread = unread || other.unread;
+  if (share_agent.empty()) share_agent = other.share_agent;
+  if (part_resource.empty()) part_resource = other.part_resource;
+  if (gpu_resource.empty()) gpu_resource = other.gpu_resource;
+  for (const std::string* const resource : {&other.gpu_resource, &other.other_gpu_resource}) {
+    if (other_gpu_resource.empty() && *resource != gpu_resource) other_gpu_resource = *resource;
+  }
+}
+
+ResourceAsk EffectiveAsk(const PodParts& parts) {
+  ResourceAsk together, sidecars, highest_init;
+  for (const ContainerSpec& container : parts.containers) {
+    switch (container.kind) {
+      case ContainerKind::kMain:
+        together += container.ask;
+        break;
+      case ContainerKind::kSidecar:
+        sidecars += container.ask;
+        highest_init.Raise(sidecars);
+        break;
+      case ContainerKind::kInit: {
+        ResourceAsk with_sidecars = sidecars;
+        with_sidecars += container.ask;
+        highest_init.Raise(with_sidecars);
+        break;
+      }
+    }
+  }
+  together += sidecars;
+  together.Raise(highest_init);
+  if (parts.pod_cpu_milli) together.cpu_milli = *parts.pod_cpu_milli;
+  if (parts.pod_memory_bytes) together.memory_bytes = *parts.pod_memory_bytes;
+  together += parts.overhead;
+  return together;
+}
+
+}  // namespace berth::wire

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PodParts: the parts of a Pod that matter here, as decoded, before rules and dialects make a
+// PodRequest of them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cluster/values/labels.h"
+#include "cluster/values/node_constraints.h"
+#include "cluster/values/pod_request.h"
+#include "server/wire/pod/pod_mig.h"
+
+namespace berth::wire {
+
+// Sums and products of asks stop at a bound that no node reaches (4 PiB, where it is bytes), and of
+// which thousands of pods on one node make no sum that overflows.
+inline constexpr std::int64_t kMostAsked = std::int64_t{1} << 52;
+inline std::int64_t Capped(std::int64_t amount) { return std::min(amount, kMostAsked); }
+
+// What an annotation of a pod may have: pods are written by tenants, and thousands of them are
+// kept. Records of devices (DialectKeys::grants) are read and not kept, and may be as long as they
+// are.
+inline constexpr std::size_t kMostAnnotationBytes = 8192;
+inline constexpr std::size_t kMostListed = 64;  // words, models or UUIDs of one list
+
+// What one container (or the overhead, or the pod as a whole) asks for.
+struct ResourceAsk {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t ephemeral_bytes = 0;
+  std::int64_t gpus = 0;
+  std::int64_t share_milli = 0;
+  std::int64_t share_bytes = 0;
+  std::int64_t share_memory_milli = 0;  // in place of bytes: of the memory of whichever GPU
+  // The share is one of each of so many GPUs; 0 = of one. Dialects see to it that all containers
+  // with shares say the same.
+  std::int64_t share_gpus = 0;
+  MigCounts mig = {};
+  std::int64_t gpu_memory_mib_each = 0;  // of each of the GPUs at least; 0 = not said
+  std::int64_t gpu_memory_percent = 0;   // likewise, of its memory
+  std::int64_t gpu_cores_percent = 0;    // likewise, of its compute
+  // The resource by which a part of a GPU is asked for, as long as no dialect has made a share of
+  // it (Dialect::FindShares); empty = none.
+  std::string_view part_resource = {};
+  // In whose words GPUs, or the share of one, are asked for (RequestShape::share_agent); empty:
+  // Berth's.
+  std::string_view share_agent = {};
+  bool several_share_agents = false;
+  // How much of a dialect's own resources, which it alone reads (Dialect::FindShares).
+  std::array<std::int64_t, 5> agent_amounts = {};
+  // By which resource of the rules the GPUs are asked for, and another one; empty = none.
+  std::string gpu_resource = {};
+  std::string other_gpu_resource = {};
+  bool other_devices = false;  // of resources that nobody here reads
+  bool rdma_devices = false;   // among these
+  bool unread = false;         // such resources, and those of Kubernetes that only it reads
+
+  ResourceAsk& operator+=(const ResourceAsk& other);
+  // The larger of each.
+  void Raise(const ResourceAsk& other);
+  [[nodiscard]] bool wants_gpu() const { return gpus > 0 || wants_share() || !mig.empty(); }
+  [[nodiscard]] bool wants_share() const {
+    return share_milli > 0 || share_bytes > 0 || share_memory_milli > 0;
+  }
+
+ private:
+  void AddWords(const ResourceAsk& other);
+};
+
+enum class ContainerKind { kInit, kSidecar, kMain };
+
+struct ContainerSpec {
+  std::string name;
+  ContainerKind kind = ContainerKind::kMain;
+  ResourceAsk ask;
+};
+
+// The parts of a pod that matter here, as decoded.
+struct PodParts {
+  PodId id;
+  // Init containers first, each kind in the order of the spec.
+  std::vector<ContainerSpec> containers;
+  ResourceAsk overhead;
+  std::optional<std::int64_t> pod_cpu_milli;  // spec.resources.requests
+  std::optional<std::int64_t> pod_memory_bytes;
+  // Those that some dialect reads (dialect.h).
+  std::map<std::string, std::string, std::less<>> annotations;
+  // The first of them that is longer than kMostAnnotationBytes, of which only the beginning is
+  // kept, and how long it is.
+  std::pair<std::string, std::size_t> too_long = {};
+  std::string problem;  // the first thing that could not be read; empty = none
+  int priority = 0;
+  bool may_preempt = true;
+  std::string pod_group;       // spec.schedulingGroup.podGroupName
+  std::string scheduler;       // spec.schedulerName; empty = the default one
+  std::string priority_class;  // spec.priorityClassName; empty = none
+  std::string controller;      // the UID of its controller; empty = none
+  std::string controller_kind, controller_api, controller_name;  // "Job", "batch/v1"
+  bool of_daemon_set = false;
+  bool claims_devices = false;      // spec.resourceClaims
+  OwnToScheduler own_to_scheduler;  // without the resources
+  Labels labels;
+  NodeConstraints constraints;
+};
+
+// What the containers ask for together, by the rule of Kubernetes (pod_rules.h).
+ResourceAsk EffectiveAsk(const PodParts& parts);
+
+}  // namespace berth::wire
