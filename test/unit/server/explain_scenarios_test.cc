@@ -12,7 +12,7 @@
 #include "config/policy.h"
 #include "config/yaml_json.h"
 #include "server/extender/embedded_cluster.h"
-#include "server/reload/config_reload.h"
+#include "server/settings/config_reload.h"
 #include "server/why/explain_pages.h"
 #include "server/wire/file/cluster_file.h"
 #include "server/wire/pod/pod_object.h"
