@@ -10,7 +10,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::node_fitness_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -113,4 +113,4 @@ TEST(MinVersions, OfAPodWithoutGpusMeanNothing) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_fitness_test

@@ -15,7 +15,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::node_gpus_test {
 namespace {
 
 using test::Json;
@@ -355,4 +355,4 @@ TEST(AksPool, GotItsProfileWhenItWasMadeAndKeepsIt) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::node_gpus_test

@@ -10,7 +10,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::protocol_filter_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -392,4 +392,4 @@ TEST(ExtenderProtocol, Case27_OtherMethodsOnAVerbAre405) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::protocol_filter_test

@@ -8,7 +8,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::protocol_json_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -175,4 +175,4 @@ TEST(ExtenderProtocol, Case71_WhatIsNoQuantityRefusesThePodAndNamesThePlace) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::protocol_json_test

@@ -11,7 +11,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::share_carriers_test {
 namespace {
 
 using test::Json;
@@ -101,4 +101,4 @@ TEST(UnenforcedSharesSetting, KeepsSharesOffNodesWhereNobodyCarriesThemOut) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::share_carriers_test

@@ -19,7 +19,7 @@
 #include "test/support/wire_fixture.h"
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::extender_test {
 namespace {
 
 using test::MachineWith;
@@ -777,4 +777,4 @@ TEST_F(ExtenderTest, WhatFilterFoundNodesForIsRemembered) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::extender_test
