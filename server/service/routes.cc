@@ -46,7 +46,7 @@ HttpResponse Answer(std::string content_type, std::string body) {
 // While not ready a verb is answered 503 without a body: an empty 200 would mean "no node fits".
 // The connection ends with it: behind a Service a client reaches the leader with its next one only.
 http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandler handler) {
-  return [&readiness = parts.readiness, &metrics = parts.metrics, verb,
+  return [&readiness = parts.live.readiness, &metrics = parts.metrics, verb,
           handler = std::move(handler)](HttpRequest& request) {
     if (readiness.reason() == nullptr) return handler(request);
     metrics.CountUnavailable(verb);
@@ -58,16 +58,11 @@ http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandle
 }
 
 // Only the leader watches the cluster, so only it can advise.
-std::vector<NodeAdvice> AdviceOf(const RouteParts& parts) {
-  if (parts.waiting == nullptr || parts.readiness.reason() != nullptr) return {};
-  WaitingPods::Pods listed = parts.waiting->Current();
-  const auto snapshot = parts.state.Current();  // after the list (still_waiting.h)
+std::vector<NodeAdvice> AdviceOf(const Live& live) {
+  if (live.readiness.reason() != nullptr) return {};
+  WaitingPods::Pods listed = live.waiting.Current();
+  const auto snapshot = live.state.Current();  // after the list (still_waiting.h)
   return AdviseNodes(*snapshot, StillWaiting(std::move(listed), *snapshot));
-}
-
-std::vector<GangView> GangsOf(const RouteParts& parts) {
-  if (parts.gangs == nullptr) return {};
-  return parts.gangs->Views(std::chrono::steady_clock::now());
 }
 
 http::HttpHandler PageHandler(const RouteParts& parts, Page page) {
@@ -80,28 +75,27 @@ void AddPage(http::Router& router, const RouteParts& parts, std::string_view pat
 }
 
 std::string MetricsOf(const RouteParts& parts) {
-  const bool ready = parts.readiness.reason() == nullptr;
+  const Live& live = parts.live;
   // A process without the lease no longer watches the cluster: only the leader shows the gauges.
-  const bool shows_waiting = ready && parts.waiting != nullptr;
-  auto waiting = shows_waiting ? parts.waiting->Everybody() : std::vector<WaitingPod>();
-  const auto snapshot = ready ? parts.state.Current() : std::make_shared<const Snapshot>();
+  const bool ready = live.readiness.reason() == nullptr;
+  auto waiting = ready ? live.waiting.Everybody() : std::vector<WaitingPod>();
+  const auto snapshot = ready ? live.state.Current() : std::make_shared<const Snapshot>();
   waiting = StillWaiting(std::move(waiting), *snapshot);
   std::string text = parts.metrics.Text(*snapshot);
-  if (parts.mix != nullptr && parts.waste != nullptr) {
-    text += WasteMetricsText(parts.waste->Of(snapshot, parts.mix->Current()));
+  if (live.mix != nullptr && live.waste != nullptr) {
+    text += WasteMetricsText(live.waste->Of(snapshot, live.mix->Current()));
   }
-  if (parts.domains != nullptr) {
-    text += TopologyMetricsText(parts.domains->levels(), *parts.domains->Of(snapshot));
-  }
-  const auto offers = ready && parts.mig_offers != nullptr
-                          ? parts.mig_offers->Current()
+  text += TopologyMetricsText(live.domains.levels(), *live.domains.Of(snapshot));
+  const auto offers = ready && live.mig_offers != nullptr
+                          ? live.mig_offers->Current()
                           : std::make_shared<const MigOffers::ByNode>();
-  text += MigMetricsText(ReportMig(*snapshot, *offers), AdviceOf(parts));
+  text += MigMetricsText(ReportMig(*snapshot, *offers), AdviceOf(live));
   text += WaitingMetricsText(waiting, std::chrono::system_clock::now());
   text += UsageMetricsText(*snapshot, waiting, parts.many_metrics);
-  text += GangMetricsText(ready ? GangsOf(parts) : std::vector<GangView>());
+  text += GangMetricsText(ready ? live.gangs.Views(std::chrono::steady_clock::now())
+                                : std::vector<GangView>());
   text += MetricsText()
-              .Family("berth_ready", "gauge", "1 while verbs are answered")
+              .Family("berth_ready", "gauge", "1 while Berth answers kube-scheduler's calls")
               .Sample(ready ? 1 : 0)
               .Take();
   if (parts.http_stats) text += HttpMetricsText(parts.http_stats());
@@ -119,36 +113,10 @@ http::HttpHandler OwnHandler(PageWriter* writer, OwnAnswer answer) {
   };
 }
 
-void AddPlanRoute(http::Router& router, const RouteParts& parts) {
-  if (parts.extender == nullptr || parts.pod_rules == nullptr || parts.node_rules == nullptr) {
-    return;
-  }
-  const PlanParts plan{.extender = *parts.extender,
-                       .pods = *parts.pod_rules,
-                       .nodes = *parts.node_rules,
-                       .waiting = parts.waiting,
-                       .not_ready =
-                           [&readiness = parts.readiness] {
-                             return readiness.draining() ? "draining" : readiness.reason();
-                           },
-                       .leader = parts.leader};
-  router.Add("POST", "/plan", OwnHandler(parts.plans, [plan](OwnRequest& request) {
-               return PlanPage(plan, request);
-             }));
-}
-
 void AddExplainRoutes(http::Router& router, const RouteParts& parts) {
-  if (parts.extender == nullptr) return;
-  const ExplainParts explain{
-      .extender = *parts.extender,
-      .state = parts.state,
-      .waiting = parts.waiting,
-      .gangs = parts.gangs,
-      .not_ready = [&readiness = parts.readiness] { return readiness.reason(); },
-      .leader = parts.leader};
   const auto handler = [&](auto page) {
-    return OwnHandler(parts.pages, [explain, page](const OwnRequest& request) {
-      return page(explain, request.path, request.query);
+    return OwnHandler(parts.pages, [&live = parts.live, page](const OwnRequest& request) {
+      return page(live, request.path, request.query);
     });
   };
   router.AddUnder("GET", "/debug/pods", handler(ExplainPodPage));
@@ -168,15 +136,7 @@ void AddLivePage(http::Router& router, const RouteParts& parts) {
              },
              std::string(kPagePolicy)});
   }
-  const LivePages live =
-      MakeLivePages({.state = parts.state,
-                     .berth = BERTH_VERSION,
-                     .extender = parts.extender,
-                     .waiting = parts.waiting,
-                     .gangs = parts.gangs,
-                     .domains = parts.domains,
-                     .bound = parts.bound,
-                     .not_ready = [&readiness = parts.readiness] { return readiness.reason(); }});
+  const LivePages live = MakeLivePages(parts.live, BERTH_VERSION);
   router.Add("GET", "/debug/live",
              [whole = PageHandler(parts, live.whole), brief = PageHandler(parts, live.brief),
               has_set = live.has_set](HttpRequest& request) {
@@ -199,17 +159,15 @@ std::string VersionOf(const ClusterState::Contents& contents,
          std::to_string(learned ? learned->pods : 0);
 }
 
-PageDraft DraftSnapshot(const RouteParts& parts) {
-  auto contents = std::make_shared<const ClusterState::Contents>(parts.state.Everything());
+PageDraft DraftSnapshot(const Live& live) {
+  auto contents = std::make_shared<const ClusterState::Contents>(live.state.Everything());
   std::optional<LearnedMix::Memory> learned;
-  if (parts.mix != nullptr) learned = parts.mix->Remember();
+  if (live.mix != nullptr) learned = live.mix->Remember();
   return {VersionOf(*contents, learned), contents->snapshot,
           [contents, learned] { return wire::EncodeCluster(*contents, learned); }};
 }
 
 }  // namespace
-
-bool Readiness::is_standby() const { return reason_.load() == kube::kStandby; }
 
 void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
   const auto add_verb = [&](Verb verb, HttpResponse (Verbs::*answer)(HttpRequest&)) {
@@ -227,7 +185,7 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
 
 void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
   router.Add("GET", "/healthz", [](HttpRequest&) { return Answer("text/plain", "ok\n"); });
-  router.Add("GET", "/readyz", [&readiness = parts.readiness](HttpRequest&) {
+  router.Add("GET", "/readyz", [&readiness = parts.live.readiness](HttpRequest&) {
     const char* const fine = readiness.is_standby() ? kube::kStandby : "ok";
     const char* reason = readiness.is_standby() ? nullptr : readiness.reason();
     if (reason == nullptr) reason = readiness.unreachable();
@@ -246,18 +204,22 @@ void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
 }
 
 void AddDebugRoutes(http::Router& router, const RouteParts& parts) {
+  const auto add = [&](std::string_view path, std::function<std::string(const Live&)> text) {
+    AddPage(router, parts, path, {"application/json", [&live = parts.live, text = std::move(text)] {
+                                    return PageDraft{{}, {}, [&live, text] { return text(live); }};
+                                  }});
+  };
   AddPage(router, parts, "/debug/snapshot",
-          {"application/json", [parts] { return DraftSnapshot(parts); }});
-  AddPage(router, parts, "/debug/repartition",
-          {"application/json", [parts] {
-             return PageDraft{{}, {}, [parts] { return wire::EncodeRepartition(AdviceOf(parts)); }};
-           }});
-  AddPage(router, parts, "/debug/gangs",
-          {"application/json", [parts] {
-             return PageDraft{{}, {}, [parts] { return wire::EncodeGangs(GangsOf(parts)); }};
-           }});
+          {"application/json", [&live = parts.live] { return DraftSnapshot(live); }});
+  add("/debug/repartition",
+      [](const Live& live) { return wire::EncodeRepartition(AdviceOf(live)); });
+  add("/debug/gangs", [](const Live& live) {
+    return wire::EncodeGangs(live.gangs.Views(std::chrono::steady_clock::now()));
+  });
   AddExplainRoutes(router, parts);
-  AddPlanRoute(router, parts);
+  router.Add("POST", "/plan", OwnHandler(parts.plans, [&live = parts.live](OwnRequest& request) {
+               return PlanPage(live, request);
+             }));
   AddLivePage(router, parts);
 }
 

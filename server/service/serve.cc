@@ -26,18 +26,19 @@
 #include "server/kube/kube_cluster.h"
 #include "server/pages/kube_metrics.h"
 #include "server/pages/plan_page.h"
-#include "server/reload/config_reload.h"
 #include "server/service/advice_log.h"
 #include "server/service/held_memory.h"
-#include "server/service/http_options.h"
 #include "server/service/routes.h"
 #include "server/service/signals.h"
+#include "server/settings/config_reload.h"
+#include "server/settings/http_options.h"
 #include "server/telemetry/both_sinks.h"
 #include "server/telemetry/decision_recorder.h"
 #include "server/telemetry/line_writer.h"
 #include "server/telemetry/log.h"
 #include "server/telemetry/metrics_text.h"
 #include "server/why/explain_pages.h"
+#include "server/why/live.h"
 #include "server/why/recent_binds.h"
 #include "server/why/waiting_news.h"
 #include "server/wire/file/cluster_file.h"
@@ -135,25 +136,13 @@ class Service {
       verbs_.LookTwice(*second_look_);
     }
     const RouteParts parts{.verbs = verbs_,
-                           .state = state_,
+                           .live = live_,
                            .metrics = metrics_,
-                           .readiness = readiness_,
-                           .leader = [this] { return kube_ ? kube_->leader() : ""; },
                            .http_stats = HttpStats(),
                            .more_metrics = MoreMetrics(),
-                           .mix = mix_.get(),
-                           .waste = &waste_,
-                           .domains = &domains_,
-                           .mig_offers = &mig_offers_,
-                           .waiting = &waiting_,
-                           .gangs = &gangs_,
-                           .pages = pages_.get(),
-                           .extender = &extender_,
-                           .pod_rules = &pod_rules_,
-                           .node_rules = &node_rules_,
                            .many_metrics = config_.metrics,
-                           .plans = plans_.get(),
-                           .bound = [this] { return recent_binds_.All(); }};
+                           .pages = pages_.get(),
+                           .plans = plans_.get()};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
@@ -248,14 +237,9 @@ class Service {
   }
 
   WaitingNews::Parts NewsParts() {
-    const ExplainParts explain{.extender = extender_,
-                               .state = state_,
-                               .waiting = &waiting_,
-                               .gangs = &gangs_,
-                               .not_ready = {}};
     return {.waiting = waiting_,
             .askers = [this] { return extender_.Askers(); },
-            .report = [explain](const WaitingPod& pod) { return ReportOn(explain, pod); },
+            .report = [this](const WaitingPod& pod) { return ReportOn(live_, pod); },
             .sink = sinks_,
             .clock = clock_};
   }
@@ -329,7 +313,7 @@ class Service {
     return [this] {
       MetricsText own;
       own.Family("berth_log_lines_dropped_total", "counter",
-                 "Lines of the log that nobody read in time")
+                 "Log lines dropped because nobody read them in time")
           .Sample(log_.dropped_lines());
       std::string text = own.Take();
       text += HeldMemoryText(Stores());
@@ -365,6 +349,19 @@ class Service {
   WorkerPool learning_{1, kMaxWaitingTables};  // makes what engines need next
   GangTable gangs_{{state_, waiting_, domains_, &groups_}};
   Extender extender_;
+  const Live live_{.extender = extender_,
+                   .state = state_,
+                   .waiting = waiting_,
+                   .gangs = gangs_,
+                   .domains = domains_,
+                   .pod_rules = pod_rules_,
+                   .node_rules = node_rules_,
+                   .readiness = readiness_,
+                   .leader = [this] { return kube_ ? kube_->leader() : ""; },
+                   .binds = &recent_binds_,
+                   .mix = mix_.get(),
+                   .waste = &waste_,
+                   .mig_offers = &mig_offers_};
   ConfigReload reload_;
   Verbs verbs_;
   std::atomic<bool> look_soon_{false};

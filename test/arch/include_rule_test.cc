@@ -4,7 +4,7 @@
 // headers may be used, who may name an ecosystem, and how every file begins.
 //
 //   base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire
-//        <- server/{cli,http,kube,telemetry,ui} <- server/{dialects,reload,why} <- server/pages
+//        <- server/{cli,http,kube,telemetry,ui} <- server/{dialects,why} <- server/{pages,settings}
 //        <- server/{commands,service} <- server
 //   (X <- Y: Y may include X)
 //
@@ -30,7 +30,7 @@ namespace {
 constexpr std::string_view kFirstLine = "// SPDX-License-Identifier: Apache-2.0";
 constexpr std::string_view kLine =
     "base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire <- "
-    "server/{cli,http,kube,telemetry,ui} <- server/{dialects,reload,why} <- server/pages <- "
+    "server/{cli,http,kube,telemetry,ui} <- server/{dialects,why} <- server/{pages,settings} <- "
     "server/{commands,service} <- server";
 
 struct Room {
@@ -51,7 +51,7 @@ constexpr std::array<Room, 21> kRooms = {{{"base", 0},
                                           {"server/telemetry", 7},
                                           {"server/ui", 7},
                                           {"server/dialects", 8},
-                                          {"server/reload", 8},
+                                          {"server/settings", 9},
                                           {"server/why", 8},
                                           {"server/pages", 9},
                                           {"server/commands", 10},
@@ -74,7 +74,7 @@ const std::vector<Home> kHomes = {
     {"pugixml", {"topology/"}},
     {"boost/", {"server/http/", "server/kube/", "bench/", "test/"}},
     {"asio", {"server/http/", "server/kube/", "bench/", "test/"}},
-    {"openssl/", {"server/http/", "server/kube/", "server/reload/sha256.cc", "bench/", "test/"}},
+    {"openssl/", {"server/http/", "server/kube/", "server/settings/sha256.cc", "bench/", "test/"}},
     {"cpprest/", {"server/kube/"}},
     {"prometheus/", {"server/telemetry/"}},
     {"spdlog/", {"server/telemetry/", "server/main.cc"}},

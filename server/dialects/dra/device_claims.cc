@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dns_name.h"
 #include "scoring/mig/mig_tables.h"
 #include "server/dialects/dra/mig_offer.h"
 

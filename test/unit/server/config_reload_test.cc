@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A changed configuration file becomes the policy in use, or is refused and changes nothing.
-#include "server/reload/config_reload.h"
+#include "server/settings/config_reload.h"
 
 #include <memory>
 #include <sstream>
@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "config/load.h"
-#include "server/reload/sha256.h"
+#include "server/settings/sha256.h"
 #include "test/support/config_places.h"
 #include "test/support/wire_fixture.h"
 

@@ -232,10 +232,7 @@ TEST(Routes, TheSetOfNodesIsLeftOutForWhoHasIt) {
 
 TEST(Routes, DebugRoutesCanBeLeftOut) {
   TestService service({MachineWith("n1", 2)});
-  Metrics metrics;
-  Verbs verbs(service.extender(), service.rules(), metrics);
-  const Readiness readiness(nullptr);
-  const RouteParts parts{verbs, service.state(), metrics, readiness};
+  const RouteParts parts{service.verbs(), service.live(), service.metrics()};
   http::Router only_service, only_debug;
   AddServiceRoutes(only_service, parts);
   AddDebugRoutes(only_debug, parts);
@@ -255,21 +252,10 @@ TEST(Routes, DebugRoutesCanBeLeftOut) {
 
 TEST(Routes, TheAdviceToCutNodesOtherwiseIsThatOfThisMoment) {
   TestService service({test::ANode("n1").Mig(test::StaticMig(2, test::kSevenSmall)).Spec()});
-  WaitingPods waiting;
+  WaitingPods& waiting = service.waiting();
   const test::APod pod = test::APod("p").Mig("3g.20gb");
   waiting.Put({.pod = std::make_shared<const PodRequest>(pod.Request()), .unschedulable = true});
-  Metrics metrics;
-  Verbs verbs(service.extender(), service.rules(), metrics);
-  Readiness readiness(nullptr);
-  RouteParts parts{verbs, service.state(), metrics, readiness};
-  parts.waiting = &waiting;
-  http::Router routes;
-  AddHealthRoutes(routes, parts);
-  AddDebugRoutes(routes, parts);
-  const auto get = [&routes](std::string_view path) {
-    http::HttpRequest request{"GET", path, "", {}};
-    return routes(request).body;
-  };
+  const auto get = [&service](std::string_view path) { return service.Call("GET", path).body; };
   const std::string line =
       "berth_mig_repartition_pods{product=\"A100-40GB\",config=\"all-3g.20gb\"} ";
   EXPECT_EQ(Json::parse(get("/debug/repartition")),
@@ -277,9 +263,9 @@ TEST(Routes, TheAdviceToCutNodesOtherwiseIsThatOfThisMoment) {
                              "config": "all-3g.20gb", "fits": 1, "fits_now": 0,
                              "fits_cut_at_will": 1}])"));
   EXPECT_NE(get("/metrics").find(line + "1\n"), std::string::npos);
-  readiness.Set("another process leads");
+  service.readiness().Set("another process leads");
   EXPECT_EQ(get("/debug/repartition"), "[]");
-  readiness.Set(nullptr);
+  service.readiness().Set(nullptr);
   waiting.Remove(pod.Request().id.uid);
   EXPECT_EQ(get("/debug/repartition"), "[]");
   EXPECT_NE(get("/metrics").find(line + "0\n"), std::string::npos);
