@@ -24,7 +24,7 @@
 #include "test/support/ecosystems.h"
 #include "test/support/read_text.h"
 
-namespace berth {
+namespace berth::include_rule_test {
 namespace {
 
 constexpr std::string_view kFirstLine = "// SPDX-License-Identifier: Apache-2.0";
@@ -413,4 +413,4 @@ TEST(IncludeRule, LooksAtTheFirstLineAndAtThePragma) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::include_rule_test
