@@ -21,10 +21,9 @@ std::string GangMetricsText(std::span<const GangView> gangs) {
   const auto in = [gangs](std::string_view state) {
     return std::ranges::count(gangs, state, &GangView::state);
   };
-  text.Family("berth_gangs", "gauge", "Pod groups that start whole, by how far they are");
+  text.Family("berth_gangs", "gauge", "All-or-nothing pod groups, by state");
   for (const std::string_view state : kStates) text.Sample(in(state), {{"state", state}});
-  text.Family("berth_gang_oldest_seconds", "gauge",
-              "Age of the oldest pod group that is as far as that, since Berth heard of it");
+  text.Family("berth_gang_oldest_seconds", "gauge", "Age of the oldest pod group in this state");
   for (const std::string_view state : kStates) {
     Duration oldest{};
     for (const GangView& gang : gangs) {
@@ -33,7 +32,7 @@ std::string GangMetricsText(std::span<const GangView> gangs) {
     text.Sample(std::chrono::duration<double>(oldest).count(), {{"state", state}});
   }
   text.Family("berth_gangs_partial", "gauge",
-              "Pod groups of which some pods hold GPUs, and fewer than have to start together");
+              "Pod groups that run with fewer pods than their minimum");
   text.Sample(in("begun"));
   text.Family("berth_binds_held", "gauge", "Binds that wait for other pods of their group");
   std::int64_t held = 0;

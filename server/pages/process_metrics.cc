@@ -81,13 +81,13 @@ std::string ProcessMetricsText() {
   static const std::optional<double> kStarted = StartTime(stat);  // /proc/stat is long
   text.Family("process_cpu_seconds_total", "counter", "CPU time, user and system")
       .Sample(CpuSeconds());
-  gauge("process_start_time_seconds", "When the process started, since 1970", kStarted);
+  gauge("process_start_time_seconds", "Start of the process, Unix time", kStarted);
   gauge("process_virtual_memory_bytes", "Virtual memory", FieldOf(stat, 23));
   auto resident = FieldOf(stat, 24);  // pages
   if (resident) *resident *= sysconf(_SC_PAGESIZE);
   gauge("process_resident_memory_bytes", "Resident memory", resident);
   gauge("process_open_fds", "Open file descriptors", OpenFiles());
-  gauge("process_max_fds", "Limit of open file descriptors", std::optional(MostFiles()));
+  gauge("process_max_fds", "Maximum number of open file descriptors", std::optional(MostFiles()));
   return text.Take();
 }
 

@@ -7,11 +7,11 @@ namespace berth {
 
 std::string TopologyMetricsText(const TopologyLevels& levels, const DomainTree& tree) {
   MetricsText text;
-  text.Family("berth_topology_domains", "gauge", "Domains of the topology, by level");
+  text.Family("berth_topology_domains", "gauge", "Topology domains, by level");
   for (std::size_t level = 0; level < levels.size(); ++level) {
     text.Sample(tree.CountNamed(level), {{"level", levels[level].name}});
   }
-  text.Family("berth_topology_nodes", "gauge", "Nodes that have a label of the level");
+  text.Family("berth_topology_nodes", "gauge", "Nodes with a label of the level");
   for (std::size_t level = 0; level < levels.size(); ++level) {
     std::size_t nodes = 0;
     for (std::size_t node = 0; node < tree.nodes(); ++node) {

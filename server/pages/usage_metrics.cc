@@ -59,20 +59,20 @@ std::string ByNamespace(const Snapshot& snapshot, std::span<const WaitingPod> wa
   }
   MetricsText text;
   text.Family("berth_namespace_gpus", "gauge",
-              "GPUs that pods of the namespace hold, shares and places as parts of one");
+              "GPUs held by pods of the namespace; shares and slots count as fractions");
   for (const auto& [name, use] : by_namespace) {
     for (const auto& [model, gpus] : use.gpus) {
       text.Sample(gpus, {{"pod_namespace", name}, {"model", model}});
     }
   }
-  text.Family("berth_namespace_mig_devices", "gauge", "MIG devices that pods of it hold");
+  text.Family("berth_namespace_mig_devices", "gauge", "MIG devices held by pods of the namespace");
   for (const auto& [name, use] : by_namespace) {
     for (const auto& [profile, devices] : use.mig) {
       text.Sample(devices, {{"pod_namespace", name}, {"profile", profile}});
     }
   }
   text.Family("berth_namespace_waiting_gpu_pods", "gauge",
-              "Pods of the namespace that ask for GPUs and wait, without gated ones");
+              "Waiting GPU pods of the namespace, without gated ones");
   for (const auto& [name, pods] : waits) text.Sample(pods, {{"pod_namespace", name}});
   return text.Take();
 }
@@ -108,17 +108,17 @@ std::string ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waitin
   if (by_class.empty()) return "";
   MetricsText text;
   text.Family("berth_workload_class_gpus", "gauge",
-              "GPUs that pods of the workload class hold, shares and places as parts of one");
+              "GPUs held by pods of the workload class; shares and slots count as fractions");
   for (const auto& [name, use] : by_class) {
     for (const auto& [model, gpus] : use.gpus) {
       text.Sample(gpus, {{"workload_class", name}, {"model", model}});
     }
   }
   text.Family("berth_workload_class_avoided_gpus", "gauge",
-              "Of these, GPUs of nodes with a trait that the class avoids");
+              "GPUs that the workload class holds on nodes with a trait that it avoids");
   for (const auto& [name, use] : by_class) text.Sample(use.avoided, {{"workload_class", name}});
   text.Family("berth_workload_class_waiting_pods", "gauge",
-              "Pods of the workload class that wait, without gated ones");
+              "Waiting pods of the workload class, without gated ones");
   for (const auto& [name, use] : by_class) text.Sample(use.waiting, {{"workload_class", name}});
   return text.Take();
 }
@@ -126,7 +126,7 @@ std::string ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waitin
 std::string ByGpu(const Snapshot& snapshot) {
   MetricsText text;
   text.Family("berth_gpu_allocated_ratio", "gauge",
-              "How much of the GPU pods and claims hold, 0 to 1");
+              "Fraction of the GPU that pods and claims hold, 0 to 1");
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {

@@ -8,12 +8,12 @@ namespace berth {
 std::string WasteMetricsText(const std::map<std::string, Waste>& by_model) {
   MetricsText text;
   text.Family("berth_expected_waste_gpus", "gauge",
-              "Free GPUs that will stay idle once pods like those that arrive fill the nodes");
+              "Free GPUs expected to stay idle once pods like recent ones fill the nodes");
   for (const auto& [model, waste] : by_model) {
     text.Sample(waste.expected_milli / kMilliPerGpu, {{"model", model}});
   }
   text.Family("berth_fragmentation_gpus", "gauge",
-              "Free GPUs that a pod like those that arrive cannot use in the mean, by cause");
+              "Free GPUs that an average recent pod cannot use, by cause");
   for (const auto& [model, waste] : by_model) {
     for (std::size_t cause = 0; cause < kFragmentCauses; ++cause) {
       text.Sample(waste.fragment_milli[cause] / kMilliPerGpu,

@@ -17,9 +17,9 @@ constexpr std::size_t kMuch = std::size_t{32} << 20;
 
 std::string HeldMemoryText(std::span<const HeldStore> stores) {
   MetricsText text;
-  text.Family("berth_held_bytes", "gauge", "Memory that clients make Berth hold, by what for");
+  text.Family("berth_held_bytes", "gauge", "Bytes held on behalf of clients, by store");
   for (const HeldStore& store : stores) text.Sample(store.bytes, {{"store", store.name}});
-  text.Family("berth_held_bytes_limit", "gauge", "The bound of berth_held_bytes");
+  text.Family("berth_held_bytes_limit", "gauge", "Upper bound of berth_held_bytes, by store");
   for (const HeldStore& store : stores) text.Sample(store.limit, {{"store", store.name}});
   return text.Take();
 }

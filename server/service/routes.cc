@@ -95,7 +95,7 @@ std::string MetricsOf(const RouteParts& parts) {
   text += GangMetricsText(ready ? live.gangs.Views(std::chrono::steady_clock::now())
                                 : std::vector<GangView>());
   text += MetricsText()
-              .Family("berth_ready", "gauge", "1 while verbs are answered")
+              .Family("berth_ready", "gauge", "1 while Berth answers kube-scheduler's calls")
               .Sample(ready ? 1 : 0)
               .Take();
   if (parts.http_stats) text += HttpMetricsText(parts.http_stats());

@@ -313,7 +313,7 @@ class Service {
     return [this] {
       MetricsText own;
       own.Family("berth_log_lines_dropped_total", "counter",
-                 "Lines of the log that nobody read in time")
+                 "Log lines dropped because nobody read them in time")
           .Sample(log_.dropped_lines());
       std::string text = own.Take();
       text += HeldMemoryText(Stores());

@@ -170,7 +170,7 @@ class Metrics::Impl {
   Impl()
       : calls_(prometheus::BuildCounter()
                    .Name("berth_calls_total")
-                   .Help("Extender calls by verb and how they ended")
+                   .Help("Extender calls by verb and result")
                    .Register(registry_)),
         refusals_(prometheus::BuildCounter()
                       .Name("berth_refusals_total")
@@ -178,24 +178,25 @@ class Metrics::Impl {
                       .Register(registry_)),
         gpus_(prometheus::BuildGauge()
                   .Name("berth_gpus")
-                  .Help("GPUs by model and state; shares count as parts, unhealthy GPUs whole")
+                  .Help("GPUs by model and state; a share counts as a fraction, an unhealthy GPU "
+                        "as one")
                   .Register(registry_)),
         idle_(prometheus::BuildGauge()
                   .Name("berth_gpus_idle")
-                  .Help("Healthy GPUs with nothing on them, by model")
+                  .Help("Healthy GPUs without any allocation, by model")
                   .Register(registry_)),
         claimed_(prometheus::BuildGauge()
                      .Name("berth_gpus_claimed")
-                     .Help("GPUs of which ResourceClaims hold something, by model; they count as "
+                     .Help("GPUs that ResourceClaims hold wholly or in part, by model; counted as "
                            "allocated")
                      .Register(registry_)),
         places_(prometheus::BuildGauge()
                     .Name("berth_gpu_places")
-                    .Help("Users of GPUs that have several (time slicing, MPS), by model and state")
+                    .Help("Slots of shared GPUs (time-slicing or MPS replicas), by model and state")
                     .Register(registry_)),
         place_memory_(prometheus::BuildGauge()
                           .Name("berth_gpu_place_memory_bytes")
-                          .Help("Memory of GPUs that have several users: each place has its part")
+                          .Help("Memory of the slots of shared GPUs, by model and state")
                           .Register(registry_)),
         vendor_gpus_(prometheus::BuildGauge()
                          .Name("berth_vendor_gpus")
@@ -203,7 +204,7 @@ class Metrics::Impl {
                          .Register(registry_)),
         vendor_places_(prometheus::BuildGauge()
                            .Name("berth_vendor_gpu_places")
-                           .Help("Users of GPUs as in berth_gpu_places, by vendor and state")
+                           .Help("Slots as in berth_gpu_places, by vendor and state")
                            .Register(registry_)),
         nodes_(prometheus::BuildGauge()
                    .Name("berth_nodes")
@@ -212,68 +213,68 @@ class Metrics::Impl {
                    .Add({})),
         reservations_(prometheus::BuildGauge()
                           .Name("berth_reservations")
-                          .Help("Pods that hold devices and are not known to be bound yet")
+                          .Help("Pods that hold devices and whose bind is not confirmed yet")
                           .Register(registry_)
                           .Add({})),
-        without_devices_(prometheus::BuildGauge()
-                             .Name("berth_pods_without_devices")
-                             .Help("GPU pods bound past Berth, whose GPUs are only assumed")
-                             .Register(registry_)
-                             .Add({})),
+        without_devices_(
+            prometheus::BuildGauge()
+                .Name("berth_pods_without_devices")
+                .Help("GPU pods bound without Berth; Berth assumes which GPUs they use")
+                .Register(registry_)
+                .Add({})),
         unguarded_(prometheus::BuildGauge()
                        .Name("berth_unguarded_gpu_nodes")
-                       .Help("GPU nodes without a taint that keeps pods without GPUs off them")
+                       .Help("GPU nodes without a taint that keeps other pods away")
                        .Register(registry_)
                        .Add({})),
         conditions_(prometheus::BuildGauge()
                         .Name("berth_nodes_with_gpu_condition")
-                        .Help("Nodes that get no pods with GPUs for a condition of theirs")
+                        .Help("Nodes closed to GPU pods by a node condition, by condition")
                         .Register(registry_)),
         watts_(prometheus::BuildGauge()
                    .Name("berth_gpu_power_estimate_watts")
-                   .Help("What the nodes of each GPU model whose power is known are estimated to "
-                         "draw: GPUs in use at their power limit, the others idle")
+                   .Help("Estimated power draw of nodes by GPU model: GPUs in use at their power "
+                         "limit, others idle")
                    .Register(registry_)),
         config_(prometheus::BuildGauge()
                     .Name("berth_config_info")
-                    .Help("1 for the configuration in use, by the start of its SHA-256")
+                    .Help("1 for the configuration in use; hash is the start of its SHA-256")
                     .Register(registry_)),
-        reload_failed_(prometheus::BuildGauge()
-                           .Name("berth_config_reload_failed")
-                           .Help("1 while the configuration is refused and an older one in use")
-                           .Register(registry_)
-                           .Add({})),
+        reload_failed_(
+            prometheus::BuildGauge()
+                .Name("berth_config_reload_failed")
+                .Help("1 while the configuration file is refused and the previous one stays in use")
+                .Register(registry_)
+                .Add({})),
         needs_restart_(prometheus::BuildGauge()
                            .Name("berth_config_needs_restart")
-                           .Help("1 while settings of the configuration wait for a restart")
+                           .Help("1 while changed settings wait for a restart")
                            .Register(registry_)
                            .Add({})),
         decisions_changed_(prometheus::BuildGauge()
                                .Name("berth_config_decisions_changed_ratio")
-                               .Help("Share of the last decisions before the last change of "
-                                     "policy whose best node it changed")
+                               .Help("Fraction of recent decisions whose best node differs since "
+                                     "the last policy change")
                                .Register(registry_)
                                .Add({})),
         gang_aborts_(prometheus::BuildCounter()
                          .Name("berth_gang_aborts_total")
-                         .Help("Plans of pod groups that were given up before a pod was bound")
+                         .Help("Plans of pod groups given up before any pod was bound, by reason")
                          .Register(registry_)),
         gang_hold_(prometheus::BuildHistogram()
                        .Name("berth_gang_hold_seconds")
-                       .Help("For how long the first bind of a pod group waited for the others")
+                       .Help("How long the first bind of a pod group waited for the others")
                        .Register(registry_)
                        .Add({}, HoldBuckets())) {
     prometheus::BuildGauge()
         .Name("berth_build_info")
-        .Help("1 for the version of the program")
+        .Help("1 for the version of Berth that runs")
         .Register(registry_)
         .Add({{"version", BERTH_VERSION}})
         .Set(1);
     auto& reloads = prometheus::BuildCounter()
                         .Name("berth_config_reloads_total")
-                        .Help(
-                            "Times the configuration file was found changed, by what became "
-                            "of it")
+                        .Help("Changes of the configuration file, by result")
                         .Register(registry_);
     for (std::size_t r = 0; r < kReloadResults.size(); ++r) {
       reloads_[r] = &reloads.Add({{"result", std::string(kReloadResults[r])}});
@@ -283,15 +284,14 @@ class Metrics::Impl {
             .Name("berth_call_duration_seconds")
             .Help("Time from the first byte of the request to the encoded answer, by verb")
             .Register(registry_);
-    auto& arrival = prometheus::BuildHistogram()
-                        .Name("berth_call_arrival_seconds")
-                        .Help(
-                            "Time from the first byte of the request to its handler, by verb: what "
-                            "the network and other requests take of it")
-                        .Register(registry_);
+    auto& arrival =
+        prometheus::BuildHistogram()
+            .Name("berth_call_arrival_seconds")
+            .Help("Time from the first byte of the request until its handler starts, by verb")
+            .Register(registry_);
     auto& waits = prometheus::BuildHistogram()
                       .Name("berth_pod_wait_seconds")
-                      .Help("How long bound pods had waited since they were created, by their GPUs")
+                      .Help("Time from the creation of a pod to its bind, by the GPUs that it got")
                       .Register(registry_);
     for (std::size_t a = 0; a < kAsks.size(); ++a) {
       waits_[a] = &waits.Add({{"size", std::string(kAsks[a])}}, WaitBuckets());
@@ -308,15 +308,15 @@ class Metrics::Impl {
     auto& link_quality = prometheus::BuildHistogram()
                              .Name("berth_link_quality_ratio")
                              .Help(
-                                 "Link quality of the GPUs of a bound pod, relative to the best "
-                                 "that were idle, by the number of its GPUs")
+                                 "Link quality of a bound pod's GPUs relative to the best idle "
+                                 "set, by number of GPUs")
                              .Register(registry_);
     for (std::size_t s = 0; s < kSizes.size(); ++s) {
       link_quality_[s] = &link_quality.Add({{"size", std::string(kSizes[s])}}, RatioBuckets());
     }
     auto& plans = prometheus::BuildCounter()
                       .Name("berth_gang_plans_total")
-                      .Help("Plans for pod groups that start whole, by whether there was room")
+                      .Help("Plans for all-or-nothing pod groups, by whether room was found")
                       .Register(registry_);
     gang_planned_ = &plans.Add({{"result", "found"}});
     gang_without_room_ = &plans.Add({{"result", "none"}});
