@@ -12,16 +12,9 @@
 
 #include "cluster/state/still_waiting.h"
 #include "server/kube/kube_cluster.h"
-#include "server/pages/gang_metrics.h"
-#include "server/pages/http_metrics.h"
 #include "server/pages/live_view.h"
-#include "server/pages/mig_metrics.h"
+#include "server/pages/metrics_parts.h"
 #include "server/pages/plan_page.h"
-#include "server/pages/process_metrics.h"
-#include "server/pages/topology_metrics.h"
-#include "server/pages/usage_metrics.h"
-#include "server/pages/waste_metrics.h"
-#include "server/telemetry/metrics_text.h"
 #include "server/ui/page_files.h"
 #include "server/why/explain_pages.h"
 #include "server/why/gangs_json.h"
@@ -81,27 +74,26 @@ std::string MetricsOf(const RouteParts& parts) {
   auto waiting = ready ? live.waiting.Everybody() : std::vector<WaitingPod>();
   const auto snapshot = ready ? live.state.Current() : std::make_shared<const Snapshot>();
   waiting = StillWaiting(std::move(waiting), *snapshot);
-  std::string text = parts.metrics.Text(*snapshot);
+  MetricsText text;
+  parts.metrics.AddTo(text);
+  AddClusterMetrics(*snapshot, text);
   if (live.mix != nullptr && live.waste != nullptr) {
-    text += WasteMetricsText(live.waste->Of(snapshot, live.mix->Current()));
+    AddWasteMetrics(live.waste->Of(snapshot, live.mix->Current()), text);
   }
-  text += TopologyMetricsText(live.domains.levels(), *live.domains.Of(snapshot));
+  AddTopologyMetrics(live.domains.levels(), *live.domains.Of(snapshot), text);
   const auto offers = ready && live.mig_offers != nullptr
                           ? live.mig_offers->Current()
                           : std::make_shared<const MigOffers::ByNode>();
-  text += MigMetricsText(ReportMig(*snapshot, *offers), AdviceOf(live));
-  text += WaitingMetricsText(waiting, std::chrono::system_clock::now());
-  text += UsageMetricsText(*snapshot, waiting, parts.many_metrics);
-  text += GangMetricsText(ready ? live.gangs.Views(std::chrono::steady_clock::now())
-                                : std::vector<GangView>());
-  text += MetricsText()
-              .Family("berth_ready", "gauge", "1 while Berth answers kube-scheduler's calls")
-              .Sample(ready ? 1 : 0)
-              .Take();
-  if (parts.http_stats) text += HttpMetricsText(parts.http_stats());
-  if (parts.more_metrics) text += parts.more_metrics();
-  text += ProcessMetricsText();
-  return text;
+  AddMigMetrics(ReportMig(*snapshot, *offers), AdviceOf(live), text);
+  AddWaitingMetrics(waiting, std::chrono::system_clock::now(), text);
+  AddUsageMetrics(*snapshot, waiting, parts.many_metrics, text);
+  AddGangMetrics(
+      ready ? live.gangs.Views(std::chrono::steady_clock::now()) : std::vector<GangView>(), text);
+  text.Family("berth_ready", "gauge", "1 while Berth answers kube-scheduler's calls")
+      .Sample(ready ? 1 : 0);
+  if (parts.more_metrics) parts.more_metrics(text);
+  AddProcessMetrics(text);
+  return text.Take();
 }
 
 // writer: nullptr: the I/O thread of the request writes the answer.

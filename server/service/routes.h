@@ -4,10 +4,8 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
 #include "config/config.h"
-#include "server/http/http_server.h"
 #include "server/http/router.h"
 #include "server/pages/page_writer.h"
 #include "server/service/verbs.h"
@@ -16,16 +14,12 @@
 
 namespace berth {
 
-// The server's numbers, once there is a server.
-using HttpStatsSource = std::function<http::HttpServerStats()>;
-
 // References: they outlive the routers made from them.
 struct RouteParts {
   Verbs& verbs;
   const Live& live;
   Metrics& metrics;
-  HttpStatsSource http_stats = {};                 // empty: /metrics leaves them out
-  std::function<std::string()> more_metrics = {};  // in Prometheus' text format
+  std::function<void(MetricsText&)> more_metrics = {};  // of the service itself
   MetricsConfig many_metrics = {};
   // Writes /metrics and the pages under /debug; nullptr: the I/O thread of the request does.
   PageWriter* pages = nullptr;
