@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routes: path -> what answers it.
+// Routes: path -> what answers it. One table in routes.cc has all; GET /debug lists it for people.
 #pragma once
 
 #include <functional>
@@ -32,8 +32,7 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts);
 // GET /healthz /readyz /metrics /version.
 void AddHealthRoutes(http::Router& router, const RouteParts& parts);
 
-// GET /debug/snapshot, /debug/repartition, /debug/gangs, /debug/live, those of explain_pages.h, the
-// files of the live page (GET / and others), and POST /plan.
+// Those under GET /debug, the files of the live page (GET / and others), and POST /plan.
 void AddDebugRoutes(http::Router& router, const RouteParts& parts);
 
 }  // namespace berth
