@@ -46,7 +46,7 @@ Status Check(const PlanFlags& flags) {
     return Invalid("plan: want a file of pods, -f FILE, or --grow COUNT");
   }
   if (!flags.machine_types.empty() && flags.grow == 0) {
-    return Invalid("plan: want --grow COUNT beside --machine-type");
+    return Invalid("plan: want --grow COUNT with --machine-type");
   }
   if (flags.add_nodes.size() != flags.like.size()) {
     return Invalid("plan: want one --like for each --add-nodes, got " +
@@ -54,7 +54,7 @@ Status Check(const PlanFlags& flags) {
                    std::to_string(flags.add_nodes.size()));
   }
   if (std::ranges::count(flags.files, "-") + std::ranges::count(flags.like, "-") > 1) {
-    return Invalid("plan: want standard input (-) once");
+    return Invalid("plan: want standard input (-) only once");
   }
   return {};
 }

@@ -65,7 +65,7 @@ TEST_F(ExplainCommands, WhatTheServerDoesNotKnowIsAFailureInOneLine) {
 TEST_F(ExplainCommands, ANameOrAddressThatIsNoneIsNotAsked) {
   const Outcome name = Ask({"explain", "pod", "pod-2"});
   EXPECT_EQ(name.code, 1);
-  EXPECT_EQ(name.err, "berth: want NAMESPACE/NAME, or --namespace beside NAME, got \"pod-2\"\n");
+  EXPECT_EQ(name.err, "berth: want NAMESPACE/NAME, or NAME with --namespace, got \"pod-2\"\n");
   const Outcome address = RunProgram("berth", {"top", "--server", "https://berth"});
   EXPECT_EQ(address.code, 1);
   EXPECT_NE(address.err.find("want http://HOST:PORT"), std::string::npos) << address.err;

@@ -124,7 +124,7 @@ TEST_F(PlanCommands, AShapeThatIsNoneIsNamedAsItWasGiven) {
   EXPECT_EQ(Ask({"--add-nodes", "1", "--like", text}).err,
             "berth: --like " + text + ": want a Node\n");
   EXPECT_EQ(RunPlan({"-f", "-", "--add-nodes", "1", "--like", "-"}).err,
-            "berth: plan: want standard input (-) once\n");
+            "berth: plan: want standard input (-) only once\n");
 }
 
 TEST_F(PlanCommands, AFileIsPlannedOnWithoutAServer) {

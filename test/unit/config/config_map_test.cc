@@ -51,7 +51,7 @@ TEST(ConfigInside, OfSeveralKeysTheUsualOneIsRead) {
 }
 
 TEST(ConfigInside, AManifestWithoutAConfigurationIsRefused) {
-  constexpr char kWant[] = ": data: want one configuration, or one called berth.yaml, got ";
+  constexpr char kWant[] = ": data: want one configuration, or one named berth.yaml, got ";
   EXPECT_EQ(FirstProblem("kind: ConfigMap\ndata: {}"), "cm:1" + std::string(kWant) + "none");
   EXPECT_EQ(FirstProblem("kind: ConfigMap"), "cm:1" + std::string(kWant) + "none");
   EXPECT_EQ(FirstProblem("kind: ConfigMap\ndata:\n  a: x\n  b: y\n"),

@@ -174,7 +174,7 @@ TEST(ConfigFile, AConfigMapThatBecomesACommaIsRefused) {
   MountedConfig config(kFirst);
   ConfigFile file = Open(config.path());
   config.Publish(",");
-  EXPECT_EQ(RefusalOf(file), config.path() + ":1: not YAML: no value begins here");
+  EXPECT_EQ(RefusalOf(file), config.path() + ":1: not YAML: want a value here, got none");
 }
 
 TEST(ConfigFile, WhatIsNoRegularFileIsRefusedWithoutWaiting) {

@@ -73,7 +73,7 @@ TEST_F(KubectlTest, WhatDoesNotServeIsAnError) {
   Script("exit 1");
   const auto tunnel = KubectlTunnel::Open({});
   ASSERT_FALSE(tunnel);
-  EXPECT_EQ(tunnel.error().message, "kubectl proxy does not serve");
+  EXPECT_EQ(tunnel.error().message, "kubectl proxy did not start");
   EXPECT_EQ(KubectlTunnel::Open({.service = "berth"}).error().message,
             "--service: want NAMESPACE/NAME, got \"berth\"");
 }
