@@ -261,7 +261,7 @@ const std::set<std::string>& NamedAllTheSame() {
       "server/why/explain_json.cc: names nvidia",     // a value of a field, which stays
       "server/why/repartition_json.h: names nvidia",  // the label that its reader sets
       "server/pages/mig_metrics.cc: names dra",       // a label of a metric, which stays
-      "server/telemetry/metrics.cc: names mps"};      // in a help text, beside time slicing
+      "server/pages/cluster_metrics.cc: names mps"};  // in a help text, beside time slicing
   return named;
 }
 
