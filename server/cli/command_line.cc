@@ -36,11 +36,11 @@ std::vector<std::string> WordsLike(const CLI::App& command, const std::string& w
 CommandLine::CommandLine(CLI::App& app, std::string version)
     : app_(app),
       version_(std::move(version)),
-      completion_(app.add_subcommand("completion", "Print the script by which a shell completes")),
+      completion_(app.add_subcommand("completion", "Print the completion script of a shell")),
       man_(app.add_subcommand("man", "Print the manual page (man -l -)")) {
   app.require_subcommand(0, 1);  // at least one: see below
   app.set_version_flag("--version", app.get_name() + " " + version_, "Print the version");
-  completion_->add_option("SHELL", shell_, "bash, zsh or fish")->required();
+  completion_->add_option("SHELL", shell_, "Shell: bash, zsh or fish")->required();
 }
 
 std::optional<int> CommandLine::Parse(int argc, char** argv) {

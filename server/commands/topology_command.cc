@@ -110,7 +110,7 @@ std::string BestSetsText(const WiringSets& sets, int gpus) {
     }
     AppendLine(out, line + "NUMA groups " + std::to_string(sets.span(set)));
   }
-  if (gpus > kMaxTableGpus) out += "  (found by a bounded search: not proven to be best)\n";
+  if (gpus > kMaxTableGpus) out += "  (bounded search: may not be the best)\n";
   return out;
 }
 

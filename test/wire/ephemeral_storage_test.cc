@@ -7,11 +7,12 @@
 
 #include <gtest/gtest.h>
 
+#include "scoring/reason.h"
 #include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::ephemeral_storage_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -55,13 +56,12 @@ class EphemeralStorage : public testing::Test {
 TEST_F(EphemeralStorage, IsMeasuredWhereTheNodeSaysHowMuchItHas) {
   const Json fresh = Filter(Scratch("p", "200Gi"));
   EXPECT_EQ(fresh["NodeNames"], Json::array({"large", "silent"}));
-  EXPECT_EQ(fresh["FailedAndUnresolvableNodes"]["small"],
-            "node has less ephemeral storage than the pod asks for");
+  EXPECT_EQ(fresh["FailedAndUnresolvableNodes"]["small"], TextOf(Reason::kTooLittleDisk));
   ASSERT_EQ(service_.Place(Scratch("a", "200Gi"), "large"), "");
   ASSERT_EQ(service_.Place(Scratch("b", "200Gi"), "large"), "");
   const Json full = Filter(Scratch("p", "200Gi"));
   EXPECT_EQ(full["NodeNames"], Json::array({"silent"}));
-  EXPECT_EQ(full["FailedAndUnresolvableNodes"]["large"], "not enough free ephemeral storage")
+  EXPECT_EQ(full["FailedAndUnresolvableNodes"]["large"], TextOf(Reason::kDiskShort))
       << "nobody there may be evicted for it";
   EXPECT_EQ(Filter(Scratch("p", "100Gi"))["NodeNames"], Json::array({"large", "silent"}));
 }
@@ -105,4 +105,4 @@ TEST_F(EphemeralStorage, IsSetFreeByTheVictimsToo) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::ephemeral_storage_test

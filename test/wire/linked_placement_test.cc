@@ -11,11 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "scoring/reason.h"
 #include "test/support/annotating_binder.h"
 #include "test/support/wire_fixture.h"
 #include "test/support/wirings.h"
 
-namespace berth::test {
+namespace berth::test::linked_placement_test {
 namespace {
 
 NodeSpec Machine(const std::string& name, const LinkMatrix& matrix) {
@@ -131,11 +132,10 @@ TEST_F(LinkedPlacement, GivesLinkedGpusOrSaysWhyNot) {
   const Json refused = service.Ask("filter", ArgsWithNames(linked("d", 2), both));
   EXPECT_EQ(refused["NodeNames"], Json::array());
   // All pods have the same priority: no eviction helps.
-  EXPECT_EQ(refused["FailedAndUnresolvableNodes"]["n1"], "no idle GPUs linked as the pod asks");
-  EXPECT_EQ(refused["FailedAndUnresolvableNodes"]["n2"],
-            "node does not publish the GPU links or NUMA groups that the pod asks for");
+  EXPECT_EQ(refused["FailedAndUnresolvableNodes"]["n1"], TextOf(Reason::kLinkedBusy));
+  EXPECT_EQ(refused["FailedAndUnresolvableNodes"]["n2"], TextOf(Reason::kLinksUnknown));
   const Json never = service.Ask("filter", ArgsWithNames(linked("e", 3), both));
-  EXPECT_EQ(never["FailedAndUnresolvableNodes"]["n1"], "node has no GPUs linked as the pod asks");
+  EXPECT_EQ(never["FailedAndUnresolvableNodes"]["n1"], TextOf(Reason::kNeverLinked));
 }
 
 TEST_F(LinkedPlacement, PutsWhatThePodAsksOfNumaAndBandwidthBeforeTheRest) {
@@ -154,4 +154,4 @@ TEST_F(LinkedPlacement, PutsWhatThePodAsksOfNumaAndBandwidthBeforeTheRest) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::linked_placement_test

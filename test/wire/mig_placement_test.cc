@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "scoring/reason.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/annotating_binder.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::test {
+namespace berth::test::mig_placement_test {
 namespace {
 
 NodeSpec NodeWith(const std::string& name, const Json& allocatable, const std::string& annotation,
@@ -97,8 +98,7 @@ TEST_F(MigPlacement, SaysTheExactDeviceOnADynamicNodeAndFillsIt) {
             std::string::npos)
       << binder_.devices["c"];
   const Json answer = service.Ask("filter", ArgsWithNames(PodWithMig("d", "1g.5gb"), nodes));
-  EXPECT_EQ(answer["FailedAndUnresolvableNodes"]["n1"],
-            "no free MIG device of a profile that the pod asks for");
+  EXPECT_EQ(answer["FailedAndUnresolvableNodes"]["n1"], TextOf(Reason::kMigBusy));
 }
 
 TEST_F(MigPlacement, IsRebuiltExactlyFromWhatThePodsSay) {
@@ -129,9 +129,9 @@ TEST_F(MigPlacement, TellsWhyANodeIsKeptOut) {
   const Json answer = service.Ask(
       "filter", ArgsWithNames(PodWithMig("a", "1g.5gb"), {"changing", "failed", "stale"}));
   const Json& failed = answer["FailedAndUnresolvableNodes"];
-  EXPECT_EQ(failed["changing"], "MIG configuration of the node is being changed");
-  EXPECT_EQ(failed["failed"], "MIG configuration of the node has failed");
-  EXPECT_EQ(failed["stale"], "MIG labels and devices of the node contradict each other");
+  EXPECT_EQ(failed["changing"], TextOf(Reason::kMigChanging));
+  EXPECT_EQ(failed["failed"], TextOf(Reason::kMigFailed));
+  EXPECT_EQ(failed["stale"], TextOf(Reason::kMigStale));
 }
 
 TEST_F(MigPlacement, EvictsTheFewestPodsOfOneGpu) {
@@ -150,4 +150,4 @@ TEST_F(MigPlacement, EvictsTheFewestPodsOfOneGpu) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::mig_placement_test

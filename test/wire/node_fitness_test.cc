@@ -6,11 +6,12 @@
 
 #include <string>
 
+#include "scoring/reason.h"
 #include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::node_fitness_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -59,8 +60,7 @@ TEST(GpuConditions, CloseANodeToPodsWithGpus) {
       << "not every pod uses InfiniBand";
 
   const TestService service({Read(WithCondition("XIDErrors", "True"))}, nullptr, "best-fit", true);
-  EXPECT_EQ(WhyNot(service, PodWithGpus("p", 1)),
-            "a condition of the node says that its GPUs are out of order");
+  EXPECT_EQ(WhyNot(service, PodWithGpus("p", 1)), TextOf(Reason::kGpuCondition));
   EXPECT_EQ(WhyNot(service, PodAsking("c", {{"cpu", "1"}})), "");
 }
 
@@ -89,14 +89,10 @@ TEST(MinVersions, ArePartOfWhatAPodNeeds) {
     return WhyNot(service, pod);
   };
   EXPECT_EQ(asked("berth.dev/min-driver", "550.54.14"), "");
-  EXPECT_EQ(asked("berth.dev/min-driver", "560"),
-            "driver of the node is older than the pod needs, or its version is not known");
+  EXPECT_EQ(asked("berth.dev/min-driver", "560"), TextOf(Reason::kDriverTooOld));
   EXPECT_EQ(asked("berth.dev/min-cuda", "12.4"), "");
-  EXPECT_EQ(asked("berth.dev/min-cuda", "12.10"),
-            "driver of the node runs no CUDA as new as the pod needs, or does not say which");
-  EXPECT_EQ(asked("berth.dev/min-compute-capability", "9.0"),
-            "GPUs of the node have a lower compute capability than the pod needs, or do not say "
-            "which");
+  EXPECT_EQ(asked("berth.dev/min-cuda", "12.10"), TextOf(Reason::kCudaTooOld));
+  EXPECT_EQ(asked("berth.dev/min-compute-capability", "9.0"), TextOf(Reason::kCapabilityTooLow));
   Json odd = PodWithGpus("p", 1);
   odd["metadata"]["annotations"]["berth.dev/min-cuda"] = "newest";
   const std::string told = service.Ask("filter", ArgsWithNames(odd, {"n"})).dump();
@@ -113,4 +109,4 @@ TEST(MinVersions, OfAPodWithoutGpusMeanNothing) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_fitness_test

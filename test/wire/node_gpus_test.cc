@@ -3,6 +3,7 @@
 // Nodes as the kubelet, NVIDIA's device plugin and GPU Feature Discovery write them, and what pods
 // are told about them.
 #include "server/dialects/devices/node_gpus.h"
+#include "scoring/reason.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::node_gpus_test {
 namespace {
 
 using test::Json;
@@ -78,6 +79,8 @@ std::string Refusal(TestService& service, const Json& pod, const std::string& no
   return "";
 }
 
+std::string Never(Reason reason) { return "never: " + std::string(TextOf(reason)); }
+
 std::string MetricOf(TestService& service, const std::string& series) {
   const std::string text = service.Call("GET", "/metrics").body;
   const std::size_t at = text.find("\n" + series + " ");
@@ -104,13 +107,12 @@ TEST(SickGpu, OfAPlainNodeIsCountedAndTheOtherSevenGoOn) {
   EXPECT_EQ(snapshot->node(0).spec().links.matrix().gpu_count(), 8);
 
   ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{PodGone{"pair-3"}}));
-  EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "a100"), "never: not enough idle GPUs");
-  EXPECT_EQ(Refusal(service, PodWithGpus("eight", 8), "a100"),
-            "never: node has fewer healthy GPUs than the pod asks for");
+  EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "a100"), Never(Reason::kGpusBusy));
+  EXPECT_EQ(Refusal(service, PodWithGpus("eight", 8), "a100"), Never(Reason::kTooFewGpus));
   EXPECT_EQ(service.Place(PodWithGpus("one", 1), "a100"), "");
-  EXPECT_EQ(Refusal(service, PodWithGpus("another", 1), "a100"), "never: not enough idle GPUs");
+  EXPECT_EQ(Refusal(service, PodWithGpus("another", 1), "a100"), Never(Reason::kGpusBusy));
   EXPECT_EQ(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "1"}}), "a100"),
-            "never: no GPU with enough free share");
+            Never(Reason::kShareBusy));
 
   Becomes(service, EightA100(8));
   EXPECT_EQ(service.Place(PodWithGpus("another", 1), "a100"), "");
@@ -121,31 +123,27 @@ TEST(SickGpu, MakesNoRoomForAShareOnTheLastOne) {
   ASSERT_EQ(service.Place(PodWithGpus("all", 8), "a100"), "");
   Becomes(service, EightA100(7));
   EXPECT_EQ(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "100"}}), "a100"),
-            "never: no GPU with enough free share");
+            Never(Reason::kShareBusy));
 }
 
 TEST(SickGpu, AllOfThemAreADevicePluginThatOffersNoneAndComesBack) {
   TestService service({Decode(EightA100(8)).spec});
   ASSERT_EQ(service.Place(PodWithGpus("six", 6), "a100"), "");
   Becomes(service, EightA100(0));
-  EXPECT_EQ(Refusal(service, PodWithGpus("p", 1), "a100"),
-            "never: the device plugin of the node offers no GPU");
+  EXPECT_EQ(Refusal(service, PodWithGpus("p", 1), "a100"), Never(Reason::kNoGpuOffered));
   EXPECT_EQ(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "1"}}), "a100"),
-            "never: the device plugin of the node offers no GPU");
+            Never(Reason::kNoGpuOffered));
   Becomes(service, EightA100(8));
-  EXPECT_EQ(Refusal(service, PodWithGpus("p", 3), "a100"), "never: not enough idle GPUs");
+  EXPECT_EQ(Refusal(service, PodWithGpus("p", 3), "a100"), Never(Reason::kGpusBusy));
   EXPECT_EQ(Refusal(service, PodWithGpus("p", 2), "a100"), "");
 }
 
 TEST(SharedGpus, GiveOnePlaceToAPodAndSayWhyNotMore) {
   TestService service({Decode(FourSharedT4()).spec});
-  const std::string several =
-      "never: GPUs of the node have several users: of several places the device plugin gives no "
-      "more than of one, or fails the pod";
+  const std::string several = Never(Reason::kOnePlaceEach);
   EXPECT_EQ(Refusal(service, PodWithGpus("sixteen", 16), "t4"), several);
   EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "t4"), several);
-  const std::string no_shares =
-      "never: GPUs of the node have several users with a place each, and are not shared otherwise";
+  const std::string no_shares = Never(Reason::kPlacesOnly);
   EXPECT_EQ(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "100"}}), "t4"),
             no_shares);
   EXPECT_EQ(Refusal(service, PodAsking("mem", {{"berth.dev/gpu-memory-mib", "100"}}), "t4"),
@@ -153,7 +151,7 @@ TEST(SharedGpus, GiveOnePlaceToAPodAndSayWhyNotMore) {
   for (int pod = 0; pod < 16; ++pod) {
     ASSERT_EQ(service.Place(PodWithGpus(std::to_string(pod), 1), "t4"), "") << pod;
   }
-  EXPECT_EQ(Refusal(service, PodWithGpus("17", 1), "t4"), "never: not enough idle GPUs");
+  EXPECT_EQ(Refusal(service, PodWithGpus("17", 1), "t4"), Never(Reason::kGpusBusy));
   EXPECT_EQ(MetricOf(service, R"(berth_gpu_places{model="Tesla-T4-SHARED",state="taken"})"), "16");
   EXPECT_EQ(MetricOf(service, "berth_pods_without_devices"), "0");
   ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{PodGone{"3"}}));
@@ -250,8 +248,7 @@ TEST(HamiCore, GpusAreLeftToHamisScheduler) {
   }
   for (const std::string& text : {registered.dump(), older, std::string("[{]")}) {
     TestService service({Decode(HamiCoreNode(text)).spec});
-    EXPECT_EQ(Refusal(service, PodWithGpus("p", 1), "hami"),
-              "never: GPUs of the node are given out by another scheduler");
+    EXPECT_EQ(Refusal(service, PodWithGpus("p", 1), "hami"), Never(Reason::kGpusForeign));
     EXPECT_EQ(Refusal(service, PodAsking("cpu", {{"cpu", "1"}}), "hami"), "");
     // A pod that HAMi's scheduler has placed counts there, by what it takes of nvidia.com/gpu.
     Json theirs = PodAsking("theirs", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "3000"}});
@@ -355,4 +352,4 @@ TEST(AksPool, GotItsProfileWhenItWasMadeAndKeepsIt) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::node_gpus_test

@@ -6,11 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include "scoring/reason.h"
 #include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::node_guard_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -19,8 +20,6 @@ using test::MachineWith;
 using test::PodAsking;
 using test::PodWithGpus;
 using test::TestService;
-
-constexpr const char* kKept = "node has GPUs, and is kept for pods that ask for some";
 
 // The score of each node for the pod.
 Json ScoresOf(const TestService& service, const Json& pod, const Json& names) {
@@ -84,7 +83,8 @@ TEST_F(NodeGuardTest, ByRefusalPodsWithoutGpusWait) {
   Guard(NodeGuard::kRefuse);
   EXPECT_EQ(Fitting(Plain("a")), Json{"cpu-a"});
   const Json answer = service_.Ask("filter", ArgsWithNames(Plain("b"), {"gpu", "joining"}));
-  EXPECT_EQ(answer["FailedAndUnresolvableNodes"], (Json{{"gpu", kKept}})) << "no eviction helps";
+  EXPECT_EQ(answer["FailedAndUnresolvableNodes"], (Json{{"gpu", TextOf(Reason::kKeptForGpuPods)}}))
+      << "no eviction helps";
   EXPECT_EQ(answer["NodeNames"], Json{"joining"}) << "nobody knows yet what it has";
 }
 
@@ -178,4 +178,4 @@ TEST(SoftTaints, PutANodeBehindTheOthersOfPodsThatDoNotTolerateThem) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_guard_test

@@ -12,10 +12,11 @@
 
 #include <gtest/gtest.h>
 
+#include "scoring/reason.h"
 #include "server/service/worker_pool.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::protocol_bind_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -305,7 +306,8 @@ TEST(ExtenderProtocol, Case64_BindToANodeThatIsFullByThenIsAnErrorWithTheReason)
   TestService service(TwoMachines());
   service.Ask("filter", ArgsWithNames(PodWithGpus("late", 2), {"n1"}));
   ASSERT_EQ(service.Place(PodWithGpus("early", 1), "n1"), "");
-  EXPECT_EQ(BindError(service, "late", "n1"), "pod does not fit node n1: not enough idle GPUs");
+  EXPECT_EQ(BindError(service, "late", "n1"),
+            "pod does not fit node n1: " + std::string(TextOf(Reason::kGpusBusy)));
   EXPECT_EQ(service.FreeGpuMilli("n1"), 1000);
 }
 
@@ -345,4 +347,4 @@ TEST(ExtenderProtocol, Case72_AReservationEndsByTheSteadyClockAlone) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::protocol_bind_test

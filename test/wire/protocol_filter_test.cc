@@ -8,9 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include "scoring/reason.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::protocol_filter_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -219,7 +220,7 @@ TEST(ExtenderProtocol, Case16_AnUnknownNodeFailsWithAReasonThatPreemptionMayOutl
   const TestService service(ThreeMachines());
   const Json answer = service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"ghost", "n1"}));
   EXPECT_EQ(answer["NodeNames"], Json({"n1"}));
-  EXPECT_EQ(answer["FailedNodes"], Json({{"ghost", "node not known to berth yet"}}));
+  EXPECT_EQ(answer["FailedNodes"], Json({{"ghost", TextOf(Reason::kNodeUnknown)}}));
 }
 
 TEST(ExtenderProtocol, Case17_NoNodeIsReturnedThatWasNotSent) {
@@ -257,7 +258,7 @@ TEST(ExtenderProtocol, Case20_NodesThatAreBusyWithPodsOfLowerPriorityAreInFailed
   const Json answer = service.Ask("filter", ArgsWithNames(pod, {"n1", "n2"}));
   EXPECT_EQ(answer["NodeNames"], Json::array());
   EXPECT_EQ(answer["FailedNodes"],
-            Json({{"n1", "not enough idle GPUs"}, {"n2", "not enough idle GPUs"}}));
+            Json({{"n1", TextOf(Reason::kGpusBusy)}, {"n2", TextOf(Reason::kGpusBusy)}}));
   EXPECT_EQ(answer["Error"], "");
 }
 
@@ -265,7 +266,7 @@ TEST(ExtenderProtocol, Case20_NodesThatAreBusyWithPodsThatItMayNotEvictAreUnreso
   TestService service(ThreeMachines());
   ASSERT_EQ(service.Place(PodWithGpus("a", 2), "n1"), "");
   ASSERT_EQ(service.Place(PodWithGpus("b", 1), "n2"), "");
-  const Json busy = {{"n1", "not enough idle GPUs"}, {"n2", "not enough idle GPUs"}};
+  const Json busy = {{"n1", TextOf(Reason::kGpusBusy)}, {"n2", TextOf(Reason::kGpusBusy)}};
   Json humble = PodWithGpus("1", 2);
   humble["spec"]["priority"] = 1;
   humble["spec"]["preemptionPolicy"] = "Never";
@@ -285,9 +286,9 @@ TEST(ExtenderProtocol, ANodeThatThePodMayNotGoToIsUnresolvable) {
   const TestService service(nodes);
   Json pod = PodWithGpus("1", 1);
   pod["spec"]["nodeSelector"] = {{"zone", "a"}};
-  EXPECT_EQ(service.Ask("filter", ArgsWithNames(pod, {"n1", "n2"}))["FailedAndUnresolvableNodes"],
-            Json({{"n1", "node has a taint that the pod does not tolerate"},
-                  {"n2", "node is not one that the pod's node selector or affinity takes"}}));
+  EXPECT_EQ(
+      service.Ask("filter", ArgsWithNames(pod, {"n1", "n2"}))["FailedAndUnresolvableNodes"],
+      Json({{"n1", TextOf(Reason::kTaintNotTolerated)}, {"n2", TextOf(Reason::kNodeNotSelected)}}));
   pod["spec"]["nodeSelector"] = {{"zone", "b"}};
   pod["spec"]["tolerations"] = Json::array({{{"operator", "Exists"}}});
   const Json answer = service.Ask("filter", ArgsWithNames(pod, {"n1", "n2"}));
@@ -392,4 +393,4 @@ TEST(ExtenderProtocol, Case27_OtherMethodsOnAVerbAre405) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::protocol_filter_test

@@ -6,9 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include "scoring/reason.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::protocol_json_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -49,7 +50,7 @@ TEST(ExtenderProtocol, Case68_KeysInAnyCaseMeanTheSame) {
       R"({"requests":{"nvidia.com\u002fgpu":"5"}}}]}},"NodeNam\u0065s":["\u006e1"]})"};
   for (const char* body : bodies) {
     EXPECT_EQ(service.Ask("filter", body)["FailedAndUnresolvableNodes"],
-              Json({{"n1", "node has fewer healthy GPUs than the pod asks for"}}))
+              Json({{"n1", TextOf(Reason::kTooFewGpus)}}))
         << body;
   }
 }
@@ -175,4 +176,4 @@ TEST(ExtenderProtocol, Case71_WhatIsNoQuantityRefusesThePodAndNamesThePlace) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::protocol_json_test

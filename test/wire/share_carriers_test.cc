@@ -5,13 +5,14 @@
 
 #include <string>
 
+#include "scoring/reason.h"
 #include "server/dialects/registry.h"
 #include "server/wire/api/binding_json.h"
 #include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::share_carriers_test {
 namespace {
 
 using test::Json;
@@ -92,7 +93,7 @@ TEST(UnenforcedSharesSetting, KeepsSharesOffNodesWhereNobodyCarriesThemOut) {
   const auto told = [&](const std::string& uuids, UnenforcedShares unenforced, const Json& pod) {
     return Refusal(TestService({Decode(TwoT4(uuids), unenforced).spec}), pod);
   };
-  const std::string nobody = "nobody on the node carries out shares of a GPU";
+  const std::string nobody(TextOf(Reason::kSharesNotCarriedOut));
   EXPECT_EQ(told("", UnenforcedShares::kAllow, share), "");
   EXPECT_EQ(told("", UnenforcedShares::kRefuse, share), nobody);
   EXPECT_EQ(told("", DefaultConfig().shares.unenforced, share), nobody);
@@ -101,4 +102,4 @@ TEST(UnenforcedSharesSetting, KeepsSharesOffNodesWhereNobodyCarriesThemOut) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::share_carriers_test

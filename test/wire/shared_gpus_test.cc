@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "scoring/reason.h"
 #include "scoring/registry.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::shared_gpus_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -216,7 +217,7 @@ TEST(RenamedGpus, AreAskedForByTheirOwnName) {
   EXPECT_EQ(spec.places, (GpuPlaces{16, false, 4, 3840, GpuSharing::kTimeSlicing}));
   EXPECT_EQ(spec.gpu_resource, "nvidia.com/gpu.shared");
   const Json shared = PodAsking("shared", {{"nvidia.com/gpu.shared", "1"}});
-  const std::string other = "node has no GPUs of the resource that the pod asks for";
+  const std::string other(TextOf(Reason::kOtherResource));
   EXPECT_EQ(Refusal(service, PodWithGpus("plain", 1), "renamed"), other);
   EXPECT_EQ(Refusal(service, shared, "whole"), other);
   EXPECT_EQ(service.Place(PodWithGpus("plain", 1), "whole"), "");
@@ -239,17 +240,14 @@ TEST(SharedGpus, GiveAPlaceToEachContainerOfAPod) {
     return pod;
   };
   TestService service(Specs({SlicedT4("t4")}));
-  const std::string each =
-      "GPUs of the node have several users: of several places the device plugin gives no more than "
-      "of one, or fails the pod";
+  const std::string each(TextOf(Reason::kOnePlaceEach));
   EXPECT_EQ(Refusal(service, pod_of("of-two", 2, "2"), "t4"), each);
-  EXPECT_EQ(Refusal(service, pod_of("many", 17), "t4"),
-            "node has fewer healthy GPUs than the pod asks for");
+  EXPECT_EQ(Refusal(service, pod_of("many", 17), "t4"), TextOf(Reason::kTooFewGpus));
   EXPECT_EQ(Refusal(service, Annotated(pod_of("linked", 2), "berth.dev/link", "required"), "t4"),
-            "node has no GPUs linked as the pod asks");
+            TextOf(Reason::kNeverLinked));
   ASSERT_EQ(service.Place(pod_of("fourteen", 14), "t4"), "");
   EXPECT_EQ(FreePlaces(service), 2);
-  EXPECT_EQ(Refusal(service, pod_of("three", 3), "t4"), "not enough idle GPUs");
+  EXPECT_EQ(Refusal(service, pod_of("three", 3), "t4"), TextOf(Reason::kGpusBusy));
   EXPECT_EQ(service.Place(pod_of("two", 2), "t4"), "");
   EXPECT_EQ(FreePlaces(service), 0);
 }
@@ -276,30 +274,33 @@ TEST(SharedGpus, KeepWhatIsHeldWhenTheyBecomeSharedAndBack) {
   ABoundPod(service, PodWithGpus("one", 1), "n");
   ASSERT_TRUE(service.state().Apply(
       std::vector<ClusterEvent>{NodeUpserted{Decode(WholeA100("n", 4)).spec}}));
-  EXPECT_EQ(Refusal(service, PodWithGpus("next", 1), "n"), "not enough idle GPUs");
+  EXPECT_EQ(Refusal(service, PodWithGpus("next", 1), "n"), TextOf(Reason::kGpusBusy));
 }
 
 // --- What pods need
 
-constexpr const char* kTimeSliced =
-    "the node shares its GPUs by time slicing; the pod needs memory protection";
-constexpr const char* kSomehow =
-    "the node does not say how it shares its GPUs; the pod needs memory protection";
-constexpr const char* kNotItsOwn =
-    "the node shares its GPUs; the pod needs a GPU or MIG device of its own";
-
 TEST(Isolation, IsWhatTheNodeHasOrThePodIsToldWhatItLacks) {
   const TestService service(Specs(
       {SomehowA40("a40"), MpsL4("l4"), SlicesOfA100("mig"), SlicedT4("t4"), WholeA100("whole")}));
-  const std::map<std::string, std::map<std::string, std::string>> wanted = {
-      {"none", {{"a40", ""}, {"l4", ""}, {"mig", ""}, {"t4", ""}, {"whole", ""}}},
-      {"memory", {{"a40", kSomehow}, {"l4", ""}, {"mig", ""}, {"t4", kTimeSliced}, {"whole", ""}}},
+  using enum Reason;
+  const std::map<std::string, std::map<std::string, Reason>> wanted = {
+      {"none", {{"a40", kFits}, {"l4", kFits}, {"mig", kFits}, {"t4", kFits}, {"whole", kFits}}},
+      {"memory",
+       {{"a40", kSharedSomehow},
+        {"l4", kFits},
+        {"mig", kFits},
+        {"t4", kTimeSliced},
+        {"whole", kFits}}},
       {"hardware",
-       {{"a40", kNotItsOwn}, {"l4", kNotItsOwn}, {"mig", ""}, {"t4", kNotItsOwn}, {"whole", ""}}}};
+       {{"a40", kNotItsOwn},
+        {"l4", kNotItsOwn},
+        {"mig", kFits},
+        {"t4", kNotItsOwn},
+        {"whole", kFits}}}};
   for (const auto& [isolation, nodes] : wanted) {
     const Json pod = Annotated(PodWithGpus("p", 1), "berth.dev/isolation", isolation);
     for (const auto& [node, reason] : nodes) {
-      EXPECT_EQ(Refusal(service, pod, node), reason) << isolation << " on " << node;
+      EXPECT_EQ(Refusal(service, pod, node), TextOf(reason)) << isolation << " on " << node;
     }
   }
 }
@@ -321,7 +322,7 @@ TEST(Isolation, OfAShareIsNobodysOnAPlainNode) {
   const Json share = PodAsking("p", {{"berth.dev/gpu-milli", "500"}});
   EXPECT_EQ(Refusal(service, Annotated(share, "berth.dev/isolation", "none"), "whole"), "");
   EXPECT_EQ(Refusal(service, Annotated(share, "berth.dev/isolation", "memory"), "whole"),
-            "nothing on the node enforces shares of a GPU; the pod needs memory protection");
+            TextOf(Reason::kSharesUnguarded));
   EXPECT_EQ(Refusal(service, Annotated(share, "berth.dev/isolation", "hardware"), "whole"),
             "annotation berth.dev/isolation: want memory or none for a share of a GPU, got "
             "\"hardware\"");
@@ -346,9 +347,9 @@ TEST(Isolation, OfAMigDeviceIsGoneWhereItHasSeveralUsers) {
   EXPECT_EQ(Refusal(service, Annotated(device, "berth.dev/isolation", "hardware"), "plain"), "");
   EXPECT_EQ(Refusal(service, user, "shared"), "");
   EXPECT_EQ(Refusal(service, Annotated(user, "berth.dev/isolation", "memory"), "shared"),
-            kTimeSliced);
+            TextOf(Reason::kTimeSliced));
   EXPECT_EQ(Refusal(service, Annotated(user, "berth.dev/isolation", "hardware"), "shared"),
-            kNotItsOwn);
+            TextOf(Reason::kNotItsOwn));
 }
 
 TEST(MinGpuMemory, CountsForWholeGpusSlicesAndPlacesAlike) {
@@ -358,8 +359,7 @@ TEST(MinGpuMemory, CountsForWholeGpusSlicesAndPlacesAlike) {
     return Refusal(service, Annotated(PodWithGpus("p", 1), "berth.dev/min-gpu-memory-gib", gib),
                    node);
   };
-  const std::string small =
-      "GPUs of the node, or the parts of them that it gives, have less memory than the pod needs";
+  const std::string small(TextOf(Reason::kGpuTooSmall));
   EXPECT_EQ(at_least("80", "whole"), "");
   EXPECT_EQ(at_least("81", "whole"), small);
   EXPECT_EQ(at_least("4", "mig"), "") << "4864 MiB";
@@ -368,7 +368,7 @@ TEST(MinGpuMemory, CountsForWholeGpusSlicesAndPlacesAlike) {
   EXPECT_EQ(at_least("4", "t4"), small);
   EXPECT_EQ(at_least("3", "l4"), "") << "an eighth of 24 GiB";
   EXPECT_EQ(at_least("4", "l4"), small);
-  EXPECT_EQ(at_least("1", "z"), "node does not publish its GPU memory");
+  EXPECT_EQ(at_least("1", "z"), TextOf(Reason::kGpuMemoryUnknown));
 }
 
 TEST(GpuNeeds, ThatCannotBeReadRefuseThePodAndSayWhatIsWanted) {
@@ -456,4 +456,4 @@ TEST(PodsThatSayWhatTheyNeed, AreLeftToThePolicy) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::shared_gpus_test

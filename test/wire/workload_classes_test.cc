@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "config/load.h"
+#include "scoring/reason.h"
 #include "server/wire/node/node_json.h"
 #include "server/wire/node/node_traits.h"
 #include "test/support/build_paths.h"
@@ -16,7 +17,7 @@
 #include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::workload_classes_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -297,12 +298,10 @@ TEST(WorkloadClasses, RequireAndForbidAreConditions) {
   };
   const Json training = answer("training");
   EXPECT_EQ(training["NodeNames"], Json{"nd"});
-  EXPECT_EQ(training["FailedAndUnresolvableNodes"]["nc"],
-            "node lacks a trait that the workload class of the pod requires");
+  EXPECT_EQ(training["FailedAndUnresolvableNodes"]["nc"], TextOf(Reason::kTraitMissing));
   const Json batch = answer("batch");
   EXPECT_EQ(batch["NodeNames"], Json{"nc"});
-  EXPECT_EQ(batch["FailedAndUnresolvableNodes"]["nd"],
-            "node has a trait that the workload class of the pod forbids");
+  EXPECT_EQ(batch["FailedAndUnresolvableNodes"]["nd"], TextOf(Reason::kTraitForbidden));
 }
 
 // The example of the documentation, on the fleet of a cloud that publishes nothing but machine
@@ -370,4 +369,4 @@ TEST_F(ExampleTest, ExplainNamesTheTraits) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::workload_classes_test

@@ -163,39 +163,39 @@ Status RunClasses(ClassFlags flags, const MadeWith& made_with) {
 Command AddClasses(CLI::App& app) {
   const auto flags = std::make_shared<ClassFlags>();
   for (const std::string_view name : ClassPolicyNames()) flags->policies.emplace_back(name);
-  CLI::App* const classes = app.add_subcommand(
-      "classes", "Training, inference and batch: workload classes and the rules of others");
-  classes->add_option("--policies,--policy", flags->policies, "Separated by commas")
+  CLI::App* const classes = app.add_subcommand("classes",
+                                               "Compare workload classes with other schedulers' "
+                                               "rules on training, inference and batch pods");
+  classes->add_option("--policies,--policy", flags->policies, "Policies, separated by commas")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();
   classes
-      ->add_option(
-          "--config", flags->config,
-          "A BerthConfiguration: its profile, and its workload classes training, inference "
-          "and batch, instead of the default and the documented example")
+      ->add_option("--config", flags->config,
+                   "BerthConfiguration with a profile and the workload classes training, inference "
+                   "and batch; default: the documented example")
       ->type_name("FILE");
   classes
       ->add_option("--parts", flags->parts,
-                   "Of the GPUs asked for: training, inference, batch, in any unit")
+                   "Weights of training, inference and batch in the requested GPUs, in any unit")
       ->delimiter(',')
       ->expected(static_cast<int>(kWorkClasses))
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("T,I,B")
       ->capture_default_str();
-  classes->add_option("--load", flags->options.load, "Mean demand for GPUs over their number")
+  classes->add_option("--load", flags->options.load, "Mean GPU demand over GPU capacity")
       ->check(CLI::Range(0.01, 10.0))
       ->capture_default_str();
-  classes->add_option("--hours", flags->options.hours, "Of virtual time")
+  classes->add_option("--hours", flags->options.hours, "Length of the simulation, in virtual time")
       ->check(CLI::Range(0.01, 10'000.0))
       ->capture_default_str();
   classes
       ->add_option("--reclaims-per-day", flags->options.reclaims_per_day,
-                   "How often the cloud takes each spot node")
+                   "How often the cloud reclaims each spot node")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   classes->add_option("--seed", flags->options.seed, "The first seed")->capture_default_str();
-  classes->add_option("--seeds", flags->seeds, "How many seeds")
+  classes->add_option("--seeds", flags->seeds, "Number of seeds")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   classes->add_option("--json", flags->json, "Write every run as JSON; - is stdout")

@@ -135,26 +135,27 @@ Command AddGang(CLI::App& app) {
   const auto flags = std::make_shared<GangFlags>();
   for (const std::string_view name : GangWorkloadNames()) flags->workloads.emplace_back(name);
   CLI::App* const gang = app.add_subcommand(
-      "gang", "Jobs of several pods: Berth's plan and the rules of others on the same arrivals");
-  gang->add_option("--workloads", flags->workloads, "Separated by commas")
+      "gang", "Compare Berth's gang plans with other schedulers' rules on jobs of several pods");
+  gang->add_option("--workloads", flags->workloads, "Workloads, separated by commas")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();
-  gang->add_option("--rules", flags->rules, "Separated by commas; there is also berth-packing")
+  gang->add_option("--rules", flags->rules, "Rules, separated by commas; also: berth-packing")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();
   gang->add_option("--load", flags->options.load, "Mean GPU demand over GPU capacity")
       ->check(CLI::Range(0.01, 10.0))
       ->capture_default_str();
-  gang->add_option("--hours", flags->options.hours, "Of virtual time")
+  gang->add_option("--hours", flags->options.hours, "Length of the simulation, in virtual time")
       ->check(CLI::Range(0.01, 10'000.0))
       ->capture_default_str();
-  gang->add_option("--mean-lifetime", flags->options.mean_lifetime_s, "Of a job, in seconds")
+  gang->add_option("--mean-lifetime", flags->options.mean_lifetime_s,
+                   "Mean duration of a job, in seconds")
       ->check(CLI::Range(1.0, 1e7))
       ->capture_default_str();
   gang->add_option("--seed", flags->options.seed, "First seed of arrivals")->capture_default_str();
-  gang->add_option("--seeds", flags->seeds, "How many seeds")
+  gang->add_option("--seeds", flags->seeds, "Number of seeds")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   gang->add_option("--json", flags->json, "Write the result as JSON; - is stdout")

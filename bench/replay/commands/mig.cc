@@ -115,28 +115,28 @@ Status Replay(MigFlags flags, const MadeWith& made_with) {
 
 void AddWorkload(CLI::App& mig, MigFlags& flags) {
   MigReplayOptions& options = flags.options;
-  mig.add_option("--product", flags.product, "A product of the catalogue, or its label")
+  mig.add_option("--product", flags.product, "GPU product of the catalogue, or its node label")
       ->capture_default_str();
-  mig.add_option("--gpus", options.gpus, "GPUs of the fleet")
+  mig.add_option("--gpus", options.gpus, "Number of GPUs of the fleet")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  mig.add_option("--gpus-per-node", options.gpus_per_node, "GPUs of a node")
+  mig.add_option("--gpus-per-node", options.gpus_per_node, "Number of GPUs of a node")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  mig.add_option("--mix", flags.mix, "Which profiles are asked for, and how often")
+  mig.add_option("--mix", flags.mix, "Requested profiles and their frequencies")
       ->type_name("uniform|skew-small|skew-big|bimodal|FILE")
       ->capture_default_str();
-  mig.add_option("--load", options.load, "Memory asked for, in units of the fleet's memory")
+  mig.add_option("--load", options.load, "Mean requested memory over the fleet's memory")
       ->check(CLI::Range(0.01, 10.0))
       ->capture_default_str();
-  mig.add_option("--lifetimes", flags.lifetimes, "How long pods last")
+  mig.add_option("--lifetimes", flags.lifetimes, "Distribution of the pods' lifetimes")
       ->type_name("exponential|heavy-tailed")
       ->capture_default_str();
-  mig.add_option("--arrivals", options.arrivals, "Pods per seed; the first third is not counted")
+  mig.add_option("--arrivals", options.arrivals, "Pods per seed; the first third is not measured")
       ->check(CLI::Range(3, 100'000'000))
       ->capture_default_str();
   mig.add_option("--first-seed", options.first_seed, "The first seed")->capture_default_str();
-  mig.add_option("--seeds", options.seeds, "How many seeds")
+  mig.add_option("--seeds", options.seeds, "Number of seeds")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
 }
@@ -145,16 +145,16 @@ void AddWorkload(CLI::App& mig, MigFlags& flags) {
 
 Command AddMig(CLI::App& app) {
   const auto flags = std::make_shared<MigFlags>();
-  CLI::App* const mig = app.add_subcommand(
-      "mig", "Offer pods with MIG devices to a fleet and compare how much policies accept");
+  CLI::App* const mig =
+      app.add_subcommand("mig", "Compare how many MIG pods each policy accepts on a fleet");
   AddWorkload(*mig, *flags);
   mig->add_option("--policies", flags->policies,
                   "Of " + Join(MigPolicies(), ", ", &MigPolicyName::name))
       ->delimiter(',')
       ->capture_default_str();
   mig->add_option("--choose", flags->choose,
-                  "device: GPU and start; node-only: the node, whose own allocator takes the first "
-                  "fit")
+                  "What a policy chooses. device: GPU and start; node-only: the node (its "
+                  "allocator takes the first fit)")
       ->check(CLI::IsMember({"device", "node-only"}))
       ->capture_default_str();
   mig->add_option("--json", flags->json, "Write the scores as JSON; - is stdout")

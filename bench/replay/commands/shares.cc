@@ -154,31 +154,35 @@ Command AddShares(CLI::App& app) {
   for (const std::string_view name : ShareMixNames()) flags->mixes.emplace_back(name);
   for (const std::string_view name : SharePolicyNames()) flags->policies.emplace_back(name);
   CLI::App* const shares = app.add_subcommand(
-      "shares", "Parts of cards in compute and memory: Berth and the rules of others");
-  shares->add_option("--mixes", flags->mixes, "Separated by commas")
+      "shares", "Compare Berth with other schedulers' rules on GPU shares in compute and memory");
+  shares->add_option("--mixes", flags->mixes, "Mixes of pods, separated by commas")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();
-  shares->add_option("--policies,--policy", flags->policies, "Separated by commas")
+  shares->add_option("--policies,--policy", flags->policies, "Policies, separated by commas")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();
-  shares->add_option("--fleet", flags->fleet, "Nodes x cards x MiB of a card, separated by commas")
+  shares
+      ->add_option("--fleet", flags->fleet,
+                   "Fleets as NODES x GPUS x MIB of a GPU, separated by commas")
       ->type_name("NxCxM,...")
       ->capture_default_str();
   shares
       ->add_option("--load", flags->options.load,
-                   "Mean demand over capacity, of the dimension of which more is asked")
+                   "Mean demand over capacity, in the scarcer of compute and memory")
       ->check(CLI::Range(0.01, 10.0))
       ->capture_default_str();
-  shares->add_option("--hours", flags->options.hours, "Of virtual time")
+  shares->add_option("--hours", flags->options.hours, "Length of the simulation, in virtual time")
       ->check(CLI::Range(0.01, 10'000.0))
       ->capture_default_str();
-  shares->add_option("--mean-lifetime", flags->options.mean_lifetime_s, "Of a pod, in seconds")
+  shares
+      ->add_option("--mean-lifetime", flags->options.mean_lifetime_s,
+                   "Mean duration of a pod, in seconds")
       ->check(CLI::Range(1.0, 1e7))
       ->capture_default_str();
   shares->add_option("--seed", flags->options.seed, "The first seed")->capture_default_str();
-  shares->add_option("--seeds", flags->seeds, "How many seeds")
+  shares->add_option("--seeds", flags->seeds, "Number of seeds")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   shares->add_option("--json", flags->json, "Write every run as JSON; - is stdout")

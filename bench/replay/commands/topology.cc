@@ -32,7 +32,7 @@ std::string NameOf(ChoicePolicy policy) {
   return "";
 }
 
-std::string Json(const TopologyFlags& flags, const MadeWith& made_with,
+std::string JsonOf(const TopologyFlags& flags, const MadeWith& made_with,
                  const std::vector<TopologyScore>& scores) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const TopologyScore& score : scores) {
@@ -77,7 +77,7 @@ Status Replay(TopologyFlags flags, const MadeWith& made_with) {
   BERTH_TRY(const std::vector<TopologyScore> scores,
             ReplayTopology(*matrix, WiringOf(*matrix, speeds), flags.options));
   if (flags.json != "-") Print(scores);
-  return flags.json.empty() ? Status() : WriteOutput(flags.json, Json(flags, made_with, scores));
+  return flags.json.empty() ? Status() : WriteOutput(flags.json, JsonOf(flags, made_with, scores));
 }
 
 }  // namespace
@@ -86,34 +86,34 @@ Command AddTopology(CLI::App& app) {
   const auto flags = std::make_shared<TopologyFlags>();
   TopologyReplayOptions& options = flags->options;
   CLI::App* const topology = app.add_subcommand(
-      "topology", "Offer jobs to one machine and compare which GPUs policies choose");
-  topology->add_option("--matrix", flags->matrix, "As for `berth topology show`")
+      "topology", "Compare the GPUs that policies choose for jobs on one machine");
+  topology->add_option("--matrix", flags->matrix, "Topology file, as for `berth topology show`")
       ->required()
       ->type_name("FILE");
-  topology->add_option("--mix", flags->mix, "Sizes of the jobs and how often")
+  topology->add_option("--mix", flags->mix, "Sizes of the jobs and their frequencies")
       ->capture_default_str()
       ->type_name("SIZE:SHARE,...");
-  topology->add_option("--policies", flags->policies, "As for `berth topology choose`")
+  topology->add_option("--policies", flags->policies, "Policies, as for `berth topology choose`")
       ->delimiter(',')
       ->capture_default_str();
-  topology->add_option("--load", options.load, "Offered share of the machine's GPU time")
+  topology->add_option("--load", options.load, "Offered fraction of the machine's GPU time")
       ->check(CLI::Range(0.01, 10.0))
       ->capture_default_str();
   topology->add_option("--jobs", options.jobs, "Jobs per seed")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
   topology->add_option("--first-seed", options.first_seed, "The first seed")->capture_default_str();
-  topology->add_option("--seeds", options.seeds, "How many seeds")
+  topology->add_option("--seeds", options.seeds, "Number of seeds")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   topology
       ->add_option("--nvlink-gbps", flags->nvlink_gigabytes,
-                   "GB/s of one NVLink in one direction; 50 for Blackwell")
+                   "Bandwidth of one NVLink in one direction, in GB/s; 50 for Blackwell")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   topology
       ->add_option("--pcie-generation", flags->pcie_generation,
-                   "3, 4 or 5; default: inferred from the NVLinks")
+                   "PCIe generation: 3, 4 or 5; default: inferred from the NVLinks")
       ->check(CLI::Range(3, 5));
   topology->add_option("--json", flags->json, "Write the scores as JSON; - is stdout")
       ->type_name("FILE|-");

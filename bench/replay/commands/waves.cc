@@ -76,14 +76,14 @@ Status Run(const WavesFlags& flags, const MadeWith& made_with) {
 Command AddWaves(CLI::App& app) {
   const auto flags = std::make_shared<WavesFlags>();
   CLI::App* const waves = app.add_subcommand(
-      "waves", "Waves of equal pods on small fleets: whole nodes lost, as kube-scheduler chooses");
+      "waves",
+      "Count whole nodes lost to waves of equal pods on small fleets, as kube-scheduler chooses");
   waves->add_option("--policies", flags->policies, "Built-in profiles, separated by commas")
       ->delimiter(',')
       ->type_name("NAME,...");
-  waves
-      ->add_option("--seed", flags->options.seed, "First seed of waves and of choices among equals")
+  waves->add_option("--seed", flags->options.seed, "First seed of waves and of tie-breaks")
       ->capture_default_str();
-  waves->add_option("--seeds", flags->seeds, "How many seeds")
+  waves->add_option("--seeds", flags->seeds, "Number of seeds")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   waves

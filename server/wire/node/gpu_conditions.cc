@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kUuidStart = "GPU-";
 constexpr std::string_view kUuidForm = "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 
-bool IsHex(char c) {
+bool IsUuidDigit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
@@ -22,15 +22,15 @@ bool IsOfWord(char c) {
 }
 
 bool IsUuid(std::string_view word) {
-  return std::ranges::equal(word, kUuidForm,
-                            [](char c, char form) { return form == 'x' ? IsHex(c) : c == form; });
+  return std::ranges::equal(
+      word, kUuidForm, [](char c, char form) { return form == 'x' ? IsUuidDigit(c) : c == form; });
 }
 
 // What a UUID that was cut off looks like, or an index behind "GPU-".
 bool BeginsLikeUuid(std::string_view word) {
   return word.starts_with(kUuidStart) &&
          std::ranges::all_of(word.substr(kUuidStart.size()),
-                             [](char c) { return IsHex(c) || c == '-'; });
+                             [](char c) { return IsUuidDigit(c) || c == '-'; });
 }
 
 // Adds the UUIDs of one statement. Returns whether these are all that it speaks of.

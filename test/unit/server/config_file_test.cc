@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every way in which a configuration file changes is seen, and nothing else is taken for a change.
-#include "server/reload/config_file.h"
+#include "server/settings/config_file.h"
 
 #include <sys/stat.h>
 
@@ -13,10 +13,10 @@
 
 #include "config/load.h"
 #include "config/print.h"
-#include "server/reload/sha256.h"
+#include "server/settings/sha256.h"
 #include "test/support/config_places.h"
 
-namespace berth {
+namespace berth::config_file_test {
 namespace {
 
 using test::MountedConfig;
@@ -174,7 +174,7 @@ TEST(ConfigFile, AConfigMapThatBecomesACommaIsRefused) {
   MountedConfig config(kFirst);
   ConfigFile file = Open(config.path());
   config.Publish(",");
-  EXPECT_EQ(RefusalOf(file), config.path() + ":1: not YAML: no value begins here");
+  EXPECT_EQ(RefusalOf(file), config.path() + ":1: not YAML: want a value here, got none");
 }
 
 TEST(ConfigFile, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
@@ -199,4 +199,4 @@ TEST(ConfigFile, TheListenFlagHoldsForEveryReading) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::config_file_test

@@ -9,12 +9,13 @@
 
 #include <gtest/gtest.h>
 
+#include "scoring/reason.h"
 #include "server/extender/extender.h"
 #include "test/support/bind_now.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::extender_domains_test {
 namespace {
 
 using enum Reason;
@@ -172,7 +173,7 @@ TEST_F(ExtenderDomains, AMemberIsNotBoundOutsideOfWhereTheOthersAreByThen) {
   const Status bound = Bind(two, "a1");  // passed when nobody was placed
   ASSERT_FALSE(bound);
   EXPECT_EQ(bound.error().code, Errc::kConflict);
-  EXPECT_EQ(bound.error().message, "node is outside the topology domain of the pod's group");
+  EXPECT_EQ(bound.error().message, TextOf(Reason::kOutsideDomain));
   EXPECT_FALSE(state_.FindPod("uid-2").has_value());  // and nothing stays reserved
   EXPECT_TRUE(Bind(two, "b2"));
 }
@@ -220,4 +221,4 @@ TEST_F(ExtenderDomains, NobodyIsEvictedForAGroupThatWouldNotFitEvenSo) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::extender_domains_test

@@ -2,6 +2,7 @@
 //
 // The four verbs in domain terms: what filter, prioritize and bind say of one pod agrees.
 #include "server/extender/extender.h"
+#include "scoring/reason.h"
 
 #include <algorithm>
 #include <atomic>
@@ -19,7 +20,7 @@
 #include "test/support/wire_fixture.h"
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::extender_test {
 namespace {
 
 using test::MachineWith;
@@ -617,7 +618,7 @@ TEST_F(ExtenderTest, EveryAnswerIsRecorded) {
   EXPECT_EQ(entries[1].verb, Verb::kPrioritize);
   EXPECT_EQ(entries[2].verb, Verb::kPreempt);
   EXPECT_EQ(entries[2].fitting, 1u);
-  EXPECT_EQ(entries[3].error, "pod does not fit node n2: node has no GPU");
+  EXPECT_EQ(entries[3].error, "pod does not fit node n2: " + std::string(TextOf(Reason::kNoGpu)));
   EXPECT_EQ(entries[4].node, "n1");
 }
 
@@ -777,4 +778,4 @@ TEST_F(ExtenderTest, WhatFilterFoundNodesForIsRemembered) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::extender_test

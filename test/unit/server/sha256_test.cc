@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/reload/sha256.h"
+#include "server/settings/sha256.h"
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::sha256_test {
 namespace {
 
 TEST(Sha256, EqualsThePublishedVectors) {  // FIPS 180-4
@@ -12,4 +12,4 @@ TEST(Sha256, EqualsThePublishedVectors) {  // FIPS 180-4
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::sha256_test

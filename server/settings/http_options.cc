@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/service/http_options.h"
+#include "server/settings/http_options.h"
 
 #include <utility>
 

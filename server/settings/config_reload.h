@@ -12,7 +12,7 @@
 
 #include "config/config.h"
 #include "server/extender/extender.h"
-#include "server/reload/config_file.h"
+#include "server/settings/config_file.h"
 #include "server/telemetry/log.h"
 #include "server/telemetry/metrics.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/reload/config_reload.h"
+#include "server/settings/config_reload.h"
 
 #include <chrono>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "config/policy.h"
 #include "config/reload.h"
-#include "server/service/http_options.h"
+#include "server/settings/http_options.h"
 
 namespace berth {
 

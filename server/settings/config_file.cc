@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/reload/config_file.h"
+#include "server/settings/config_file.h"
 
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "config/load.h"
 #include "config/print.h"
-#include "server/reload/sha256.h"
+#include "server/settings/sha256.h"
 
 namespace berth {
 namespace {
