@@ -10,7 +10,6 @@
 #include "cluster/values/quantity.h"
 #include "cluster/values/request_size.h"
 #include "server/wire/json/wall_time.h"
-#include "server/wire/node/node_traits.h"
 #include "server/wire/pod/pod_needs.h"
 #include "server/wire/pod/pod_versions.h"
 
