@@ -104,6 +104,17 @@ Status ReadCheckpoint(const PodParts& parts, PodRequest& request) {
                  "\"");
 }
 
+// As for ReadCheckpoint, whatever is wrong with it.
+Status ReadKeep(const PodParts& parts, PodRequest& request) {
+  constexpr std::string_view kKey = "berth.dev/keep";
+  const auto said = parts.annotations.find(kKey);
+  if (said == parts.annotations.end()) return {};
+  request.keep = said->second == "true";
+  if (request.keep || said->second == "false") return {};
+  return Invalid("annotation " + std::string(kKey) + ": want one of true, false, got \"" +
+                 said->second.substr(0, 40) + "\"");
+}
+
 }  // namespace
 
 PodRules::PodRules(std::shared_ptr<const Dialects> dialects,
@@ -266,6 +277,9 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     request.refusal = read.error().message;
   }
   if (const Status read = ReadCheckpoint(parts, request); !read && request.refusal.empty()) {
+    request.refusal = read.error().message;
+  }
+  if (const Status read = ReadKeep(parts, request); !read && request.refusal.empty()) {
     request.refusal = read.error().message;
   }
   if (!request.shape.wants_gpu()) parts.constraints.versions = {};

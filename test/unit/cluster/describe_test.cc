@@ -47,6 +47,7 @@ std::vector<Change> Changes() {
       {"role", kGroup, [](PodRequest& pod) { pod.role = "worker"; }},
       {"leads", kGroup, [](PodRequest& pod) { pod.leads = true; }},
       {"checkpointed", kLoss, [](PodRequest& pod) { pod.checkpointed = WallTime(); }},
+      {"keep", kLoss, [](PodRequest& pod) { pod.keep = true; }},
       {"labels", kShown,
        [](PodRequest& pod) {
          pod.labels = std::make_shared<const Labels>(Labels{{"a", "c"}});
