@@ -22,7 +22,7 @@ class ShapeHash {
     if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
       AddNumber(static_cast<std::uint64_t>(value));
     } else {
-      ForEachMember(value, [this](const auto& member) { Add(member.value); });
+      ForEachMember(value, [&](const auto& member) { Add(member.value); });
     }
   }
   [[nodiscard]] std::uint64_t sum() const { return sum_; }
@@ -51,7 +51,7 @@ class ShapeHash {
   template <class... Kinds>
   void Add(const std::variant<Kinds...>& value) {
     AddNumber(value.index());
-    std::visit([this](const auto& kind) { Add(kind); }, value);
+    std::visit([&](const auto& kind) { Add(kind); }, value);
   }
 
   std::uint64_t sum_ = kOdd;
