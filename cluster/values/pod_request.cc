@@ -30,7 +30,10 @@ class ShapeHash {
  private:
   static constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // as in Mix64
 
-  void AddNumber(std::uint64_t number) { sum_ = (std::rotl(sum_, 5) ^ number) * kOdd; }
+  void AddNumber(std::uint64_t number) {
+    sum_ = std::rotl(sum_, 5);
+    if (number != 0) sum_ = (sum_ ^ number) * kOdd;  // most members are not set
+  }
   void Add(const std::string& text) {
     AddNumber(text.empty() ? 0 : std::hash<std::string>{}(text));
   }
