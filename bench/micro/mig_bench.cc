@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "scoring/mig/mig_fleet.h"
-#include "scoring/mig/mig_policy.h"
+#include "bench/rules/mig_fleet.h"
+#include "bench/rules/mig_policy.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth {

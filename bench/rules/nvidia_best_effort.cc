@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/nvidia_best_effort.h"
+#include "bench/rules/nvidia_best_effort.h"
 
 #include <bit>
 #include <cstdint>
 #include <limits>
 
-namespace berth {
+namespace berth::replay {
 namespace {
 
 // Positions 0..f-1 are the free GPUs in order, f.. the pads; sets are masks of positions.
@@ -134,4 +134,4 @@ GpuMask NvidiaBestEffort(const std::vector<int>& scores, int gpus, const ChoiceR
   return Search(scores, gpus, request).Run();
 }
 
-}  // namespace berth
+}  // namespace berth::replay

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/mig/mig_policy.h"
+#include "bench/rules/mig_policy.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "scoring/mig/mig_potential.h"
 #include "topology/mig/mig_start_rule.h"
 
-namespace berth {
+namespace berth::replay {
 namespace {
 
 constexpr std::array<MigPolicyName, 10> kPolicies = {{{"berth", MigPolicy::kBerth},
@@ -231,4 +231,4 @@ MigChooser::Cost MigChooser::NodeCost(const MigFleet& fleet, int node,
   return CostOf(fleet.state(taken.gpu), taken.placement);
 }
 
-}  // namespace berth
+}  // namespace berth::replay
