@@ -13,7 +13,7 @@
 namespace berth::replay {
 namespace {
 
-constexpr std::array<ChoicePolicyName, 8> kPolicies = {{
+constexpr std::array<ChoicePolicyName, 8> kChoicePolicies = {{
     {"berth", ChoicePolicy::kBerth},
     {"first-fit", ChoicePolicy::kFirstFit},
     {"nvidia-best-effort", ChoicePolicy::kNvidiaBestEffort},
@@ -146,11 +146,11 @@ std::string WhyImpossible(const ChoiceRequest& request) {
 
 }  // namespace
 
-std::span<const ChoicePolicyName> ChoicePolicies() { return kPolicies; }
+std::span<const ChoicePolicyName> ChoicePolicies() { return kChoicePolicies; }
 
 Result<ChoicePolicy> ParseChoicePolicy(std::string_view name) {
   std::string wanted;
-  for (const ChoicePolicyName& policy : kPolicies) {
+  for (const ChoicePolicyName& policy : kChoicePolicies) {
     if (policy.name == name) return policy.policy;
     wanted += std::string(policy.name) + ", ";
   }

@@ -16,7 +16,7 @@
 #include "test/support/data_dir.h"
 #include "topology/links/wiring_tables.h"
 
-namespace berth::test {
+namespace berth::test::topology_data_test {
 namespace {
 
 using replay::ChoicePolicy;
@@ -131,4 +131,4 @@ TEST_F(AllocatorCases, SequencesAreThoseOfGoGpuallocator) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::topology_data_test

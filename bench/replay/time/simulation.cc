@@ -10,7 +10,7 @@
 namespace berth::replay {
 namespace {
 
-constexpr double kMsPerHour = 3'600'000.0;
+constexpr double kHourMs = 3'600'000.0;
 
 // The shapes of all tasks, each once, and which one each task has.
 struct Shapes {
@@ -26,10 +26,10 @@ struct Shapes {
   std::vector<std::size_t> of_task;
 };
 
-class Simulation final : public EventLoop {
+class TimeSimulation final : public EventLoop {
  public:
-  Simulation(const Workload& workload, const Stream& stream, EnginePlacer& placer, Shapes shapes,
-             PodStarts* starts, const Progress& progress)
+  TimeSimulation(const Workload& workload, const Stream& stream, EnginePlacer& placer,
+                 Shapes shapes, PodStarts* starts, const Progress& progress)
       : EventLoop(stream.arrivals.size(), shapes.all.size()),
         tasks_(workload.tasks),
         stream_(stream),
@@ -91,9 +91,9 @@ class Simulation final : public EventLoop {
   SimulationResult result_;
 };
 
-void Simulation::TakeSample(Millis at) {
+void TimeSimulation::TakeSample(Millis at) {
   Sample sample;
-  sample.at_hours = static_cast<double>(at.count()) / kMsPerHour;
+  sample.at_hours = static_cast<double>(at.count()) / kHourMs;
   sample.allocated_gpus = static_cast<double>(allocated_milli_) / kMilliPerGpu;
   sample.waiting_gpus = static_cast<double>(waiting_milli_) / kMilliPerGpu;
   sample.idle = waste_.Measure(*placer_.Cluster());
@@ -101,7 +101,7 @@ void Simulation::TakeSample(Millis at) {
   result_.samples.push_back(sample);
 }
 
-void Simulation::Advancing(Instant to) {
+void TimeSimulation::Advancing(Instant to) {
   const Millis until = SinceStart(to);
   while (result_.samples.size() < kSamples) {
     const auto number = static_cast<std::int64_t>(result_.samples.size()) + 1;
@@ -118,13 +118,13 @@ void Simulation::Advancing(Instant to) {
   if (progress_ && arrived() > 0) progress_(arrived(), stream_.arrivals.size());
 }
 
-int Simulation::Arrive(std::size_t n) {
+int TimeSimulation::Arrive(std::size_t n) {
   placer_.Hear(Pod(n));
   waiting_milli_ += GpuDemandMilli(TaskOf(n));
   return TaskOf(n).priority;
 }
 
-void Simulation::Started(std::size_t n) {
+void TimeSimulation::Started(std::size_t n) {
   const std::int64_t milli = GpuDemandMilli(TaskOf(n));
   allocated_milli_ += milli;
   waiting_milli_ -= milli;
@@ -132,25 +132,25 @@ void Simulation::Started(std::size_t n) {
   if (starts_ != nullptr) (*starts_)[n] = StartOf(*placer_.last(), SinceStart(now()));
 }
 
-void Simulation::Ended(std::size_t n, bool) {
+void TimeSimulation::Ended(std::size_t n, bool) {
   placer_.Remove(Pod(n).id.uid);
   allocated_milli_ -= GpuDemandMilli(TaskOf(n));
 }
 
-SimulationResult Simulation::Finish() {
+SimulationResult TimeSimulation::Finish() {
   for (std::size_t n = 0; n < runs().size(); ++n) {
     if (runs()[n].starts == 0) service_.NeverStarted(n, TaskOf(n));
   }
-  result_.horizon_hours = static_cast<double>(stream_.horizon.count()) / kMsPerHour;
+  result_.horizon_hours = static_cast<double>(stream_.horizon.count()) / kHourMs;
   result_.gpus_total = capacity_milli_ / kMilliPerGpu;
   result_.arrivals = static_cast<std::int64_t>(stream_.arrivals.size());
   result_.attempts = attempts();
   result_.service = service_.Summary();
-  result_.kwh = static_cast<double>(watt_ms_) / kMsPerHour / 1000;
+  result_.kwh = static_cast<double>(watt_ms_) / kHourMs / 1000;
   result_.gpus_without_watts = GpusWithoutWatts(*placer_.Cluster());
-  result_.waiting_hours = static_cast<double>(waiting_ms_) / kMsPerHour;
+  result_.waiting_hours = static_cast<double>(waiting_ms_) / kHourMs;
   result_.idle_gpu_hours_waiting =
-      static_cast<double>(idle_waiting_milli_ms_) / kMilliPerGpu / kMsPerHour;
+      static_cast<double>(idle_waiting_milli_ms_) / kMilliPerGpu / kHourMs;
   return std::move(result_);
 }
 
@@ -163,7 +163,7 @@ Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream
     return Invalid("nodes: want at least one GPU, got none");
   }
   if (starts != nullptr) starts->assign(stream.arrivals.size(), {});
-  Simulation simulation(workload, stream, placer, Shapes(workload.tasks), starts, progress);
+  TimeSimulation simulation(workload, stream, placer, Shapes(workload.tasks), starts, progress);
   BERTH_TRY_STATUS(simulation.Run(Instant(stream.horizon)));
   if (progress) progress(stream.arrivals.size(), stream.arrivals.size());
   return simulation.Finish();

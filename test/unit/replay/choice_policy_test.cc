@@ -10,7 +10,7 @@
 #include "test/support/wirings.h"
 #include "topology/links/wiring_tables.h"
 
-namespace berth::replay {
+namespace berth::replay::choice_policy_test {
 namespace {
 
 using test::Dgx1V;
@@ -78,4 +78,4 @@ TEST(ChoicePolicy, EnumeratingPoliciesRefuseLargeMachines) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::choice_policy_test

@@ -19,7 +19,7 @@
 #include "test/support/mig_nodes.h"
 #include "topology/mig/mig_layout.h"
 
-namespace berth {
+namespace berth::mig_placement_test {
 namespace {
 
 using test::AGrant;
@@ -374,4 +374,4 @@ TEST(MigAmongOthers, OtherPodsAreScoredAsIfThereWereNoMig) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_placement_test
