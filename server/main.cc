@@ -168,7 +168,7 @@ CLI::App* AddExplain(CLI::App& app, ExplainFlags& flags, ServerFlags& server) {
   add("node", "Show what a node has, what is free, and which pods hold the rest",
       "Name of the node");
   add_namespaced("gang", "Explain what a gang (pods that start together) waits for",
-                 "NAMESPACE/NAME of the group");
+                 "NAMESPACE/NAME of the gang");
   return explain;
 }
 

@@ -59,7 +59,7 @@ std::string ByNamespace(const Snapshot& snapshot, std::span<const WaitingPod> wa
   }
   MetricsText text;
   text.Family("berth_namespace_gpus", "gauge",
-              "GPUs held by pods of the namespace; shares and slots count as fractions");
+              "GPUs held by pods of the namespace; shares and GPU replicas count as fractions");
   for (const auto& [name, use] : by_namespace) {
     for (const auto& [model, gpus] : use.gpus) {
       text.Sample(gpus, {{"pod_namespace", name}, {"model", model}});
@@ -107,8 +107,9 @@ std::string ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waitin
   }
   if (by_class.empty()) return "";
   MetricsText text;
-  text.Family("berth_workload_class_gpus", "gauge",
-              "GPUs held by pods of the workload class; shares and slots count as fractions");
+  text.Family(
+      "berth_workload_class_gpus", "gauge",
+      "GPUs held by pods of the workload class; shares and GPU replicas count as fractions");
   for (const auto& [name, use] : by_class) {
     for (const auto& [model, gpus] : use.gpus) {
       text.Sample(gpus, {{"workload_class", name}, {"model", model}});

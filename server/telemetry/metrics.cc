@@ -192,11 +192,11 @@ class Metrics::Impl {
                      .Register(registry_)),
         places_(prometheus::BuildGauge()
                     .Name("berth_gpu_places")
-                    .Help("Slots of shared GPUs (time-slicing or MPS replicas), by model and state")
+                    .Help("GPU replicas (time-slicing or MPS), by model and state")
                     .Register(registry_)),
         place_memory_(prometheus::BuildGauge()
                           .Name("berth_gpu_place_memory_bytes")
-                          .Help("Memory of the slots of shared GPUs, by model and state")
+                          .Help("Memory of the GPU replicas, by model and state")
                           .Register(registry_)),
         vendor_gpus_(prometheus::BuildGauge()
                          .Name("berth_vendor_gpus")
@@ -204,7 +204,7 @@ class Metrics::Impl {
                          .Register(registry_)),
         vendor_places_(prometheus::BuildGauge()
                            .Name("berth_vendor_gpu_places")
-                           .Help("Slots as in berth_gpu_places, by vendor and state")
+                           .Help("GPU replicas as in berth_gpu_places, by vendor and state")
                            .Register(registry_)),
         nodes_(prometheus::BuildGauge()
                    .Name("berth_nodes")
@@ -259,11 +259,11 @@ class Metrics::Impl {
                                .Add({})),
         gang_aborts_(prometheus::BuildCounter()
                          .Name("berth_gang_aborts_total")
-                         .Help("Plans of pod groups given up before any pod was bound, by reason")
+                         .Help("Plans of gangs given up before any pod was bound, by reason")
                          .Register(registry_)),
         gang_hold_(prometheus::BuildHistogram()
                        .Name("berth_gang_hold_seconds")
-                       .Help("How long the first bind of a pod group waited for the others")
+                       .Help("How long the first bind of a gang waited for the others")
                        .Register(registry_)
                        .Add({}, HoldBuckets())) {
     prometheus::BuildGauge()
@@ -316,7 +316,7 @@ class Metrics::Impl {
     }
     auto& plans = prometheus::BuildCounter()
                       .Name("berth_gang_plans_total")
-                      .Help("Plans for all-or-nothing pod groups, by whether room was found")
+                      .Help("Plans for gangs, by whether room was found")
                       .Register(registry_);
     gang_planned_ = &plans.Add({{"result", "found"}});
     gang_without_room_ = &plans.Add({{"result", "none"}});
