@@ -135,7 +135,7 @@ void AddServer(CLI::App& command, ServerFlags& flags) {
       ->capture_default_str();
 }
 
-// After parsing. The plugin of kubectl asks in a cluster unless it is told otherwise.
+// Call it after parsing. The kubectl plugin asks in a cluster unless --server is given.
 ServerAddress AddressOf(const ServerFlags& flags, bool is_plugin) {
   const auto given = [](const CLI::Option* option) { return option->count() > 0; };
   ServerAddress at = flags.at;

@@ -20,7 +20,7 @@ function openTables() {
 
 const wanted = () => byId("query").value.trim().toLowerCase();
 
-// Rows of which one of the texts has every word that is looked for.
+// Rows with every word of the query in their texts.
 function matching(rows, texts) {
   const words = wanted().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;
