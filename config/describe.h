@@ -313,7 +313,7 @@ void Describe(Visitor& v, Config& config) {
          "custom machine types and overrides; omitted fields keep the catalogue's value");
   TopologyConfig topology{config.topology_levels};
   v.Group("topology", topology, "which nodes are close to each other");
-  v.Group("gangs", config.gangs, "groups of pods that start together or not at all");
+  v.Group("gangs", config.gangs, "gangs: groups of pods that start together or not at all");
   v.Group("dra", config.dra, "Dynamic Resource Allocation");
   v.Group("hami", config.hami, "HAMi");
   v.Group("gpushare", config.gpushare, "gpushare");

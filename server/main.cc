@@ -133,7 +133,7 @@ void AddServer(CLI::App& command, ServerFlags& flags) {
       ->capture_default_str();
 }
 
-// After parsing. The plugin of kubectl asks in a cluster unless it is told otherwise.
+// Call it after parsing. The kubectl plugin asks in a cluster unless --server is given.
 ServerAddress AddressOf(const ServerFlags& flags, bool is_plugin) {
   const auto given = [](const CLI::Option* option) { return option->count() > 0; };
   ServerAddress at = flags.at;
@@ -166,7 +166,7 @@ CLI::App* AddExplain(CLI::App& app, ExplainFlags& flags, ServerFlags& server) {
   add("node", "Show what a node has, what is free, and which pods hold the rest",
       "Name of the node");
   add_namespaced("gang", "Explain what a gang (pods that start together) waits for",
-                 "NAMESPACE/NAME of the group");
+                 "NAMESPACE/NAME of the gang");
   return explain;
 }
 
