@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "scoring/mig/mig_tables.h"
-#include "server/dialects/dra/mig_offer.h"
+#include "server/dialects/dra/pool_offers.h"
 
 namespace berth::dialects {
 namespace {
