@@ -15,7 +15,7 @@
 #include "test/support/ecosystems.h"
 #include "test/support/read_text.h"
 
-namespace berth {
+namespace berth::dialect_words_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -152,4 +152,4 @@ TEST(DialectWords, AreFoundInAnyCase) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::dialect_words_test

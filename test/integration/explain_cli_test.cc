@@ -9,7 +9,7 @@
 #include "test/support/child_process.h"
 #include "test/support/running_berth.h"
 
-namespace berth::test {
+namespace berth::test::explain_cli_test {
 namespace {
 
 class ExplainCommands : public testing::Test {
@@ -73,4 +73,4 @@ TEST_F(ExplainCommands, ANameOrAddressThatIsNoneIsNotAsked) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::explain_cli_test

@@ -9,7 +9,7 @@
 #include "test/support/child_process.h"
 #include "test/support/running_berth.h"
 
-namespace berth::test {
+namespace berth::test::plan_cli_test {
 namespace {
 
 Outcome RunPlan(std::vector<std::string> arguments) {
@@ -319,4 +319,4 @@ TEST_F(PlanCommands, ManyPlansLeaveStateAndCountersAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::plan_cli_test

@@ -9,7 +9,7 @@
 #include "test/support/child_process.h"
 #include "test/support/test_certificates.h"
 
-namespace berth::test {
+namespace berth::test::topology_cli_test {
 namespace {
 
 Outcome Topology(std::vector<std::string> arguments) {
@@ -77,4 +77,4 @@ TEST_F(TopologyCommand, ErrorsNameFileOrFlag) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::topology_cli_test

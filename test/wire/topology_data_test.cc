@@ -16,7 +16,7 @@
 #include "topology/links/choice_policy.h"
 #include "topology/links/wiring_tables.h"
 
-namespace berth::test {
+namespace berth::test::topology_data_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -129,4 +129,4 @@ TEST_F(AllocatorCases, SequencesAreThoseOfGoGpuallocator) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::topology_data_test

@@ -32,7 +32,7 @@ std::string NameOf(ChoicePolicy policy) {
   return "";
 }
 
-std::string Json(const TopologyFlags& flags, const MadeWith& made_with,
+std::string JsonOf(const TopologyFlags& flags, const MadeWith& made_with,
                  const std::vector<TopologyScore>& scores) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const TopologyScore& score : scores) {
@@ -77,7 +77,7 @@ Status Replay(TopologyFlags flags, const MadeWith& made_with) {
   BERTH_TRY(const std::vector<TopologyScore> scores,
             ReplayTopology(*matrix, WiringOf(*matrix, speeds), flags.options));
   if (flags.json != "-") Print(scores);
-  return flags.json.empty() ? Status() : WriteOutput(flags.json, Json(flags, made_with, scores));
+  return flags.json.empty() ? Status() : WriteOutput(flags.json, JsonOf(flags, made_with, scores));
 }
 
 }  // namespace

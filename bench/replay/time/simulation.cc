@@ -15,7 +15,7 @@
 namespace berth::replay {
 namespace {
 
-constexpr double kMsPerHour = 3'600'000.0;
+constexpr double kHourMs = 3'600'000.0;
 
 // The shapes of all tasks, each once, and which one each task has.
 struct Shapes {
@@ -31,10 +31,10 @@ struct Shapes {
   std::vector<std::size_t> of_task;
 };
 
-class Simulation {
+class TimeSimulation {
  public:
-  Simulation(const Workload& workload, const Stream& stream, EnginePlacer& placer,
-             PodStarts* starts)
+  TimeSimulation(const Workload& workload, const Stream& stream, EnginePlacer& placer,
+                 PodStarts* starts)
       : tasks_(workload.tasks),
         stream_(stream),
         placer_(placer),
@@ -95,7 +95,7 @@ class Simulation {
   SimulationResult result_;
 };
 
-std::optional<Instant> Simulation::NextMoment() const {
+std::optional<Instant> TimeSimulation::NextMoment() const {
   std::optional<Instant> next = queue_.NextTick();
   const auto or_at = [&next](Instant at) { next = next ? std::min(*next, at) : at; };
   if (next_arrival_ < stream_.arrivals.size()) {
@@ -105,9 +105,9 @@ std::optional<Instant> Simulation::NextMoment() const {
   return next;
 }
 
-void Simulation::TakeSample(Millis at) {
+void TimeSimulation::TakeSample(Millis at) {
   Sample sample;
-  sample.at_hours = static_cast<double>(at.count()) / kMsPerHour;
+  sample.at_hours = static_cast<double>(at.count()) / kHourMs;
   sample.allocated_gpus = static_cast<double>(allocated_milli_) / kMilliPerGpu;
   sample.waiting_gpus = static_cast<double>(waiting_milli_) / kMilliPerGpu;
   sample.idle = waste_.Measure(*placer_.Cluster());
@@ -115,7 +115,7 @@ void Simulation::TakeSample(Millis at) {
   result_.samples.push_back(sample);
 }
 
-void Simulation::AdvanceTo(Instant moment) {
+void TimeSimulation::AdvanceTo(Instant moment) {
   const Millis until = std::chrono::duration_cast<Millis>(moment.time_since_epoch());
   while (result_.samples.size() < kSamples) {
     const auto number = static_cast<std::int64_t>(result_.samples.size()) + 1;
@@ -132,7 +132,7 @@ void Simulation::AdvanceTo(Instant moment) {
   clock_.Advance(moment - clock_.Now());
 }
 
-void Simulation::EndPods() {
+void TimeSimulation::EndPods() {
   while (!leaving_.empty() && leaving_.top().first <= clock_.Now()) {
     const std::size_t n = leaving_.top().second;
     leaving_.pop();
@@ -143,7 +143,7 @@ void Simulation::EndPods() {
   }
 }
 
-void Simulation::AddPods() {
+void TimeSimulation::AddPods() {
   for (; next_arrival_ < stream_.arrivals.size(); ++next_arrival_) {
     if (stream_.arrivals[next_arrival_].at > Now()) return;
     const TraceTask& task = TaskOf(next_arrival_);
@@ -153,7 +153,7 @@ void Simulation::AddPods() {
   }
 }
 
-Result<bool> Simulation::Try(std::size_t n) {
+Result<bool> TimeSimulation::Try(std::size_t n) {
   ++result_.attempts;
   const std::size_t shape = shapes_.of_task[stream_.arrivals[n].task];
   if (!room_.MayFit(shape, shapes_.all[shape], *placer_.state().Current())) return false;
@@ -166,7 +166,7 @@ Result<bool> Simulation::Try(std::size_t n) {
   return true;
 }
 
-Status Simulation::TryPods() {
+Status TimeSimulation::TryPods() {
   while (const auto turn = queue_.Next()) {
     const std::size_t n = turn->pod;
     BERTH_TRY(const bool placed, Try(n));
@@ -185,23 +185,23 @@ Status Simulation::TryPods() {
   return {};
 }
 
-SimulationResult Simulation::Finish() {
+SimulationResult TimeSimulation::Finish() {
   for (std::size_t n = 0; n < stream_.arrivals.size(); ++n) {
     if (node_of_[n] == kNoNode) service_.NeverStarted(n, TaskOf(n));
   }
-  result_.horizon_hours = static_cast<double>(stream_.horizon.count()) / kMsPerHour;
+  result_.horizon_hours = static_cast<double>(stream_.horizon.count()) / kHourMs;
   result_.gpus_total = capacity_milli_ / kMilliPerGpu;
   result_.arrivals = static_cast<std::int64_t>(stream_.arrivals.size());
   result_.service = service_.Summary();
-  result_.kwh = static_cast<double>(watt_ms_) / kMsPerHour / 1000;
+  result_.kwh = static_cast<double>(watt_ms_) / kHourMs / 1000;
   result_.gpus_without_watts = GpusWithoutWatts(*placer_.Cluster());
-  result_.waiting_hours = static_cast<double>(waiting_ms_) / kMsPerHour;
+  result_.waiting_hours = static_cast<double>(waiting_ms_) / kHourMs;
   result_.idle_gpu_hours_waiting =
-      static_cast<double>(idle_waiting_milli_ms_) / kMilliPerGpu / kMsPerHour;
+      static_cast<double>(idle_waiting_milli_ms_) / kMilliPerGpu / kHourMs;
   return std::move(result_);
 }
 
-Result<SimulationResult> Simulation::Run(const Progress& progress) {
+Result<SimulationResult> TimeSimulation::Run(const Progress& progress) {
   const Instant horizon(stream_.horizon);
   while (const auto moment = NextMoment()) {
     if (*moment >= horizon) break;
@@ -228,7 +228,7 @@ Result<SimulationResult> Simulate(const Workload& workload, const Stream& stream
     return Invalid("nodes: want at least one GPU, got none");
   }
   if (starts != nullptr) starts->assign(stream.arrivals.size(), {});
-  return Simulation(workload, stream, placer, starts).Run(progress);
+  return TimeSimulation(workload, stream, placer, starts).Run(progress);
 }
 
 }  // namespace berth::replay

@@ -10,7 +10,7 @@
 #include "config/load.h"
 #include "config/print.h"
 
-namespace berth {
+namespace berth::check_classes_test {
 namespace {
 
 using testing::ElementsAre;
@@ -155,4 +155,4 @@ TEST(GpuConditionSettings, AreTypesWithAStatus) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::check_classes_test

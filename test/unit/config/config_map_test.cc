@@ -7,7 +7,7 @@
 
 #include "config/load.h"
 
-namespace berth {
+namespace berth::config_map_test {
 namespace {
 
 constexpr char kManifest[] = R"(apiVersion: v1
@@ -71,4 +71,4 @@ TEST(ConfigInside, WhatIsNoConfigMapStaysAsItIs) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::config_map_test

@@ -8,7 +8,7 @@
 
 #include "config/load.h"
 
-namespace berth {
+namespace berth::config_refusals_test {
 namespace {
 
 struct Refusal {
@@ -290,4 +290,4 @@ TEST(ConfigRefusals, BytesThatAreNoTextAreRefusedOrReadButNeverACrash) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::config_refusals_test

@@ -8,7 +8,7 @@
 #include "config/kubeconfig.h"
 #include "config/load.h"
 
-namespace berth {
+namespace berth::parse_yaml_test {
 namespace {
 
 std::string Repeated(std::string_view part, std::size_t times) {
@@ -80,4 +80,4 @@ TEST(ParseYaml, DeepNestingIsRefused) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::parse_yaml_test

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "test/support/build_paths.h"
 
-namespace berth {
+namespace berth::reference_test {
 namespace {
 
 TEST(SettingsTable, TheDocumentationHasTheTableOfTheCode) {
@@ -47,4 +47,4 @@ TEST(SettingsTable, EveryRowHasFourColumns) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::reference_test

@@ -11,7 +11,7 @@
 
 #include "config/load.h"
 
-namespace berth {
+namespace berth::validate_test {
 namespace {
 
 using testing::ElementsAre;
@@ -120,4 +120,4 @@ profiles:
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::validate_test

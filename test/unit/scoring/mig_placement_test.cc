@@ -16,7 +16,7 @@
 #include "test/support/mig_nodes.h"
 #include "topology/mig/mig_layout.h"
 
-namespace berth {
+namespace berth::mig_placement_test {
 namespace {
 
 using test::AGrant;
@@ -366,4 +366,4 @@ TEST(MigAmongOthers, OtherPodsAreScoredAsIfThereWereNoMig) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_placement_test

@@ -16,7 +16,7 @@
 #include "server/settings/sha256.h"
 #include "test/support/config_places.h"
 
-namespace berth {
+namespace berth::config_file_test {
 namespace {
 
 using test::MountedConfig;
@@ -199,4 +199,4 @@ TEST(ConfigFile, TheListenFlagHoldsForEveryReading) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::config_file_test

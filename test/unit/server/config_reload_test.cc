@@ -16,7 +16,7 @@
 #include "test/support/config_places.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::config_reload_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -310,4 +310,4 @@ TEST(ConfigReload, TheShareOfDecisionsThatChangeIsShown) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::config_reload_test

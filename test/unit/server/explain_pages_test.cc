@@ -12,7 +12,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::explain_pages_test {
 namespace {
 
 using test::APod;
@@ -234,4 +234,4 @@ TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::explain_pages_test

@@ -21,7 +21,7 @@
 #include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::explain_scenarios_test {
 namespace {
 
 using test::Json;
@@ -121,4 +121,4 @@ TEST(ExplainScenarios, EveryAnswerIsTheOneThatSomebodyHasReadAndFoundTrue) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::explain_scenarios_test

@@ -10,7 +10,7 @@
 #include "server/pages/gang_metrics.h"
 #include "server/why/gangs_json.h"
 
-namespace berth {
+namespace berth::gang_pages_test {
 namespace {
 
 std::vector<GangView> TwoGangs() {
@@ -76,4 +76,4 @@ TEST(GangMetrics, CountGangsByStateAndTheBindsThatWait) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gang_pages_test

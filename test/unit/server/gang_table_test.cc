@@ -19,7 +19,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::gang_table_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -1558,4 +1558,4 @@ TEST_F(GangTableTest, PodsOfKubeSchedulersOwnGroupsThatMayStartAlonePreemptToo) 
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gang_table_test

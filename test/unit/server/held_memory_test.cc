@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::held_memory_test {
 namespace {
 
 TEST(HeldMemory, EveryStoreIsShownWithItsBound) {
@@ -30,4 +30,4 @@ TEST(MemoryTrim, GivesMemoryBackOnceWhenMuchWasHeldAndIsNoMore) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::held_memory_test

@@ -15,7 +15,7 @@
 #include "test/support/read_text.h"
 #include "test/support/test_certificates.h"
 
-namespace berth {
+namespace berth::kubectl_test {
 namespace {
 
 class KubectlTest : public testing::Test {
@@ -97,4 +97,4 @@ TEST_F(KubectlTest, TheNamespaceIsThatOfTheContext) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::kubectl_test

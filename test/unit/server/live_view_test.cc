@@ -11,7 +11,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::live_view_test {
 namespace {
 
 using test::APod;
@@ -195,4 +195,4 @@ TEST(DevicesText, WholeGpusAreRanges) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::live_view_test

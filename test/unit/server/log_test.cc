@@ -16,7 +16,7 @@
 #include "server/service/advice_log.h"
 #include "server/telemetry/decision_recorder.h"
 
-namespace berth {
+namespace berth::log_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -197,4 +197,4 @@ TEST(AdviceLog, SaysHowToPartitionANodeWhenThatChangesAndNotWhenMorePodsWait) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::log_test

@@ -10,7 +10,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::metrics_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -264,4 +264,4 @@ TEST(Metrics, AModelThatIsGoneIsShownNoLonger) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::metrics_test

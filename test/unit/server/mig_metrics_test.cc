@@ -9,7 +9,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::mig_metrics_test {
 namespace {
 
 using test::ANode;
@@ -87,4 +87,4 @@ TEST(MigMetrics, ShowsWhatAnotherLayoutWouldTake) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_metrics_test

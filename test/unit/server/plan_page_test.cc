@@ -10,7 +10,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::test {
+namespace berth::test::plan_page_test {
 namespace {
 
 class PlanPageTest : public testing::Test {
@@ -64,4 +64,4 @@ TEST_F(PlanPageTest, APlanEndsWhenItsClientHasGone) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::plan_page_test

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::process_metrics_test {
 namespace {
 
 double Sample(const std::string& text, const std::string& name) {
@@ -42,4 +42,4 @@ TEST(ProcessMetrics, FollowWhatTheProcessUses) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::process_metrics_test

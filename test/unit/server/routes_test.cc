@@ -12,7 +12,7 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::routes_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -290,4 +290,4 @@ TEST(Routes, ASchedulingCycleWorksThroughTheRouter) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::routes_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::topology_metrics_test {
 namespace {
 
 TEST(TopologyMetrics, TellsDomainsAndNodesByLevel) {
@@ -21,4 +21,4 @@ TEST(TopologyMetrics, TellsDomainsAndNodesByLevel) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::topology_metrics_test

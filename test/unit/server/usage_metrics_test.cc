@@ -10,7 +10,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::usage_metrics_test {
 namespace {
 
 using test::ANode;
@@ -98,4 +98,4 @@ TEST(UsageMetrics, SayHowMuchOfEachGpuIsAllocatedWhoseUuidIsKnown) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::usage_metrics_test

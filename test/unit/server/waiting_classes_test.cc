@@ -11,7 +11,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::waiting_classes_test {
 namespace {
 
 using test::APod;
@@ -70,4 +70,4 @@ TEST(WaitingMetrics, AreThereWhereNoPodWaits) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::waiting_classes_test

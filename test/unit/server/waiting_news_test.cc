@@ -13,7 +13,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::waiting_news_test {
 namespace {
 
 using std::chrono::minutes;
@@ -138,4 +138,4 @@ TEST_F(WaitingNewsTest, APodThatHasGoneIsNotTold) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::waiting_news_test

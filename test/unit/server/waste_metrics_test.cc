@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::waste_metrics_test {
 namespace {
 
 TEST(WasteMetrics, TellsGpusByModelAndCause) {
@@ -21,4 +21,4 @@ TEST(WasteMetrics, TellsGpusByModelAndCause) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::waste_metrics_test

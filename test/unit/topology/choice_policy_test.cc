@@ -10,7 +10,7 @@
 #include "test/support/wirings.h"
 #include "topology/links/wiring_tables.h"
 
-namespace berth::test {
+namespace berth::test::choice_policy_test {
 namespace {
 
 Choice Chosen(const char* policy, GpuMask free, int size, GpuMask required = 0) {
@@ -76,4 +76,4 @@ TEST(ChoicePolicy, EnumeratingPoliciesRefuseLargeMachines) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::choice_policy_test

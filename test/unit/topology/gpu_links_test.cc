@@ -14,7 +14,7 @@
 #include "topology/links/choice_policy.h"
 #include "topology/links/product_links.h"
 
-namespace berth::test {
+namespace berth::test::gpu_links_test {
 namespace {
 
 constexpr LinkAsk kLinked = {.link = LinkWish::kRequired};
@@ -197,4 +197,4 @@ TEST(NvidiaPairScores, AreReadBackToTheLink) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::gpu_links_test
