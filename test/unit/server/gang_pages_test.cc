@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "server/pages/gang_metrics.h"
-#include "server/why/gangs_json.h"
+#include "server/why/explain_json.h"
 
 namespace berth::gang_pages_test {
 namespace {
