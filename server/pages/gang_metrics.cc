@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/gang_metrics.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <string_view>
 
-#include "server/telemetry/metrics_text.h"
+#include "server/pages/metrics_parts.h"
 
 namespace berth {
 namespace {
@@ -16,8 +14,7 @@ constexpr std::array<std::string_view, 6> kStates = {"gathering",  "waiting", "p
 
 }  // namespace
 
-std::string GangMetricsText(std::span<const GangView> gangs) {
-  MetricsText text;
+void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text) {
   const auto in = [gangs](std::string_view state) {
     return std::ranges::count(gangs, state, &GangView::state);
   };
@@ -38,7 +35,6 @@ std::string GangMetricsText(std::span<const GangView> gangs) {
   std::int64_t held = 0;
   for (const GangView& gang : gangs) held += gang.held;
   text.Sample(held);
-  return text.Take();
 }
 
 }  // namespace berth

@@ -256,11 +256,11 @@ constexpr std::array<std::string_view, 9> kForAllAlike = {
 // Where they are named all the same, and why.
 const std::set<std::string>& NamedAllTheSame() {
   static const std::set<std::string> named = {
-      "server/why/explain_pages.cc: names dra",    // who decides, in the field's word
-      "server/why/explain_json.cc: names dra",     // a field of the answer, which stays
-      "server/why/explain_json.cc: names nvidia",  // a value of a field, which stays
-      "server/pages/mig_metrics.cc: names dra",    // a label of a metric, which stays
-      "server/telemetry/metrics.cc: names mps"};   // in a help text, beside time slicing
+      "server/why/explain_pages.cc: names dra",       // who decides, in the field's word
+      "server/why/explain_json.cc: names dra",        // a field of the answer, which stays
+      "server/why/explain_json.cc: names nvidia",     // a value of a field, which stays
+      "server/pages/mig_metrics.cc: names dra",       // a label of a metric, which stays
+      "server/pages/cluster_metrics.cc: names mps"};  // in a help text, beside time slicing
   return named;
 }
 
