@@ -225,7 +225,7 @@ void Plan(std::string_view input) {
 void Configuration(std::string_view input) {
   const auto config = LoadConfig(std::string(input), "f");
   if (!config) return;
-  const auto again = LoadConfig(PrintConfig(*config), "f");
+  const auto again = LoadConfig(PrintWithConstants(*config), "f");
   BERTH_CHECK(again && *again == *config);
 }
 
