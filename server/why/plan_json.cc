@@ -45,7 +45,7 @@ std::string PlaceText(const Placement& placement) {
   };
   for (const DeviceGrant& grant : placement.grants) add(berth::TextOf(grant));
   for (const MigGrant& grant : placement.mig) add(berth::NameOf(grant));
-  if (placement.places > 0) add(CountText(placement.places, "place"));
+  if (placement.places > 0) add(CountText(placement.places, "GPU replica"));
   return "on " + placement.node + devices;
 }
 
