@@ -52,7 +52,7 @@ std::set<std::string> CheckTraits(const Config& config, Problems& problems) {
   return names;
 }
 
-// What one class says of traits, each of which it may name once.
+// The traits that one class names. It may name each trait once.
 class ClassTraits {
  public:
   ClassTraits(const std::set<std::string>& known, std::string place, Problems& problems)
@@ -128,8 +128,8 @@ std::vector<std::string> ProblemsOfClasses(const Config& config) {
         std::find_if(config.workload_classes.begin(), end,
                      [&](const WorkloadClass& other) { return TakesAllOf(other, workload); });
     if (earlier != end) {
-      problems.push_back(place + ": no pod can be of it but by annotation, for \"" + earlier->name +
-                         "\" before it takes all of them");
+      problems.push_back(place + ": only pods with the annotation get this class: \"" +
+                         earlier->name + "\" matches all other pods first");
     }
   }
   return problems;
@@ -144,9 +144,8 @@ std::vector<std::string> NotesOnClasses(const Config& config) {
     const bool counts = std::ranges::find(profile.scorers, kWorkloadClassScorer,
                                           &ScorerSpec::name) != profile.scorers.end();
     if (counts || (workload.prefer.empty() && workload.avoid.empty())) continue;
-    notes.push_back(At("workloadClasses", i) +
-                    ": prefer and avoid count for nothing, for the profile \"" + profile.name +
-                    "\" has no scorer " + std::string(kWorkloadClassScorer));
+    notes.push_back(At("workloadClasses", i) + ": prefer and avoid have no effect: the profile \"" +
+                    profile.name + "\" has no scorer " + std::string(kWorkloadClassScorer));
   }
   return notes;
 }

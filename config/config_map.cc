@@ -31,7 +31,7 @@ Result<ConfigText> ConfigInside(std::string text, std::string_view origin) {
 
   const auto refuse = [&](const YAML::Node& where, const std::string& got) {
     return Invalid(std::string(origin) + ":" + std::to_string(where.Mark().line + 1) +
-                   ": data: want one configuration, or one called " + kUsualKey + ", got " + got);
+                   ": data: want one configuration, or one named " + kUsualKey + ", got " + got);
   };
   const YAML::Node data = document["data"];
   if (!data.IsDefined() || !data.IsMap() || data.size() == 0) return refuse(document, "none");

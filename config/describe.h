@@ -47,66 +47,69 @@ struct Words {  // of an enumerator or, where the value is a text, of itself
 
 template <class Visitor>
 void Describe(Visitor& v, ScorerSpec& scorer) {
-  v.Field("name", scorer.name, AnyText{}, "a scorer, or `domain-locality`");
+  v.Field("name", scorer.name, AnyText{}, "name of a scorer, or `domain-locality`");
   v.Field("weight", scorer.weight, Integers{1, kMaxScorerWeight},
-          "how much its score counts beside the others");
+          "weight of its score relative to the others");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, ProfileSpec& profile) {
-  v.Field("name", profile.name, AnyText{}, "may be that of a built-in profile, which it overrides");
-  v.List("scorers", profile.scorers, "without any, every node scores the same");
+  v.Field("name", profile.name, AnyText{},
+          "name of the profile; the name of a built-in profile overrides that one");
+  v.List("scorers", profile.scorers, "weighted scorers; with none, all nodes score the same");
   v.Field("devices", profile.devices, Words{kDeviceRuleWords},
-          "which GPU of a node a share of a GPU gets");
+          "rule that picks the GPU of a node for a GPU share");
   v.Field("ties", profile.ties, Words{kTieRuleWords},
-          "which of several nodes with the best score wins");
+          "rule that picks among nodes with the same best score");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, MixEntry& entry) {
-  v.Field("cpu", entry.cpu_milli, MilliQuantities{}, "CPU that such a pod requests");
-  v.Field("gpus", entry.gpus, Integers{0, kMaxGpusPerNode, true}, "whole GPUs that it requests");
+  v.Field("cpu", entry.cpu_milli, MilliQuantities{}, "CPU request of such a pod");
+  v.Field("gpus", entry.gpus, Integers{0, kMaxGpusPerNode, true},
+          "number of whole GPUs that it requests");
   v.Field("gpuMilli", entry.gpu_milli, Integers{0, kMilliPerGpu, true},
-          "or a share of one GPU, in thousandths");
+          "or the share of one GPU that it requests, in thousandths");
   v.Field("models", entry.models, TextList{true}, "GPU models that it accepts; empty: every model");
   v.Field("weight", entry.weight, NumbersAboveZero{},
-          "how frequent such pods are; the scale does not matter");
+          "relative frequency of such pods, on any scale");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, LearningParameters& learning) {
   v.Field("halfLifePods", learning.half_life_pods, Integers{1, 1'000'000'000},
-          "after so many pods an observed pod counts half");
+          "number of later pods after which an observed pod counts half");
   v.Field("longestEpochPods", learning.longest_epoch_pods, Integers{1, 1'000'000'000},
-          "the scorers are rebuilt at the latest after so many pods");
+          "maximum number of pods between two rebuilds of the scorers");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, WasteParameters& waste) {
   v.Field("fills", waste.fills, Integers{1, 256},
-          "simulated fillings of a node whose mean is its score; time grows with the number");
+          "number of simulated fillings of a node; their mean is its score, and each takes time");
   v.Field("patience", waste.patience, Integers{1, 400},
-          "a filling ends after so many GPU pods in a row that do not fit");
+          "number of GPU pods in a row that do not fit before a filling ends");
   v.Field("settledPatience", waste.settled_patience, Integers{1, 400},
-          "`patience` in a cluster in which pods leave as fast as they arrive");
-  v.Field("optimismGpus", waste.optimism, Numbers{0, 100},
-          "a filling that wastes so many GPUs less counts e times as much; 0: all count the same");
+          "`patience` in a cluster where pods end as fast as they arrive");
+  v.Field(
+      "optimismGpus", waste.optimism, Numbers{0, 100},
+      "a filling that wastes this many GPUs less counts e times as much; 0: all count the same");
   v.Field("coverage", waste.coverage, Numbers{0.01, 1},
-          "the most frequent kinds of pods that make up this share of the mix are simulated");
+          "fraction of the mix to simulate, most frequent kinds of pods first");
   v.Field("fragmentation", waste.fragmentation, Numbers{0, 100},
-          "weight of a GPU that the next pod cannot use, beside one that stays idle for good");
+          "weight of a GPU that the next pod cannot use, relative to one that stays idle for good");
   v.Field("settledFragmentation", waste.settled_fragmentation, Numbers{0, 100},
-          "`fragmentation` in a cluster in which pods leave as fast as they arrive");
+          "`fragmentation` in a cluster where pods end as fast as they arrive");
   v.Field("scarcityExponent", waste.scarcity_exponent, Numbers{0.1, 20},
-          "how steeply the price of room for several GPUs on one node rises");
+          "steepness of the price of room for several GPUs on one node");
   v.Field("scarcityLimitGpus", waste.scarcity_limit, Numbers{0, 100},
-          "the highest price of one GPU of such room");
+          "maximum price of one GPU of such room");
   v.Field("sharePriceGpus", waste.share_price, Numbers{0, 100},
           "price of room for a large share of a GPU when demand equals supply");
   v.Field("modelPriceGpus", waste.model_price, Numbers{0, 100},
-          "price of a GPU of a model when the demand for the model equals what is free");
+          "price of a GPU of a model when demand for the model equals its free GPUs");
   v.Field("bestFitGpus", waste.best_fit, Numbers{0, 100},
-          "what an empty largest node costs more than a full one");
+          "extra cost of an empty node of the largest kind, compared with a full one");
 }
 
 template <class Visitor>
@@ -124,32 +127,36 @@ void Describe(Visitor& v, NodeLabelKeys& keys) {
   v.Field("gpuMemoryMib", keys.gpu_memory_mib, AnyText{},
           "node label with the memory of one GPU in MiB");
   v.Field("pricePerHour", keys.price_per_hour, AnyText{},
-          "node label with the price of the node in an hour, in any currency");
+          "node label with the node's price per hour, in any currency");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, MachineTypeSpec& type) {
-  v.Field("name", type.name, AnyText{}, "as nodes have it in `node.kubernetes.io/instance-type`");
+  v.Field("name", type.name, AnyText{},
+          "machine type, as in the node label `node.kubernetes.io/instance-type`");
   v.Field("gpus", type.gpus, Optional<Integers>{{1, kMaxGpusPerNode}},
-          "of the whole machine; needed unless the catalogue knows the type");
+          "number of GPUs of the machine; required unless the catalogue knows the type");
   v.Field("model", type.gpu_model, Optional<AnyText>{},
-          "of its GPUs, as their vendor's agent publishes it");
+          "model of its GPUs, as the vendor's agent publishes it");
   v.Field("memoryMib", type.gpu_memory_mib, Optional<Integers>{{1, std::int64_t{1} << 40}},
-          "memory of each GPU, or of the part, as its driver reports it");
+          "memory of each GPU (or part of a card), as the driver reports it");
   v.Field("parts", type.gpu_parts, Optional<Integers>{{1, 64}},
-          "n: one GPU of the machine is an n-th of a card");
-  v.Field("rdma", type.rdma, Optional<TrueOrFalse>{}, "whether it has NICs for GPUs");
+          "n if each GPU of the machine is one n-th of a physical card");
+  v.Field("rdma", type.rdma, Optional<TrueOrFalse>{},
+          "whether the machine has RDMA NICs for its GPUs");
   v.Field("nvmeGib", type.nvme_gib, Optional<Integers>{{0, std::int64_t{1} << 40}},
-          "local NVMe that it always has");
+          "size of the local NVMe disks that every such machine has");
   v.Field("pricePerHour", type.price_per_hour, Optional<Numbers>{{0, 1e9}},
-          "of the whole machine, in any currency; 0: not known");
+          "price of the machine per hour, in any currency; 0: unknown");
 }
 
 // As printed. The reader accepts more forms (ReadTopologyLevel in load.cc).
 template <class Visitor>
 void Describe(Visitor& v, TopologyLevel& level) {
-  v.Field("name", level.name, AnyText{}, "by which pods name the level; default: its first label");
-  v.Field("labels", level.labels, TextList{}, "node labels; the first that a node has is used");
+  v.Field("name", level.name, AnyText{},
+          "name that pods use for the level; default: its first label");
+  v.Field("labels", level.labels, TextList{},
+          "node labels of the level; the first one that a node has is used");
 }
 
 // The mapping `topology`.
@@ -160,121 +167,120 @@ struct TopologyConfig {
 template <class Visitor>
 void Describe(Visitor& v, TopologyConfig& topology) {
   v.List("levels", topology.levels,
-         "from wide to narrow. An entry has `labels`, or one `nodeLabel`, or a `preset`, which "
-         "stands for several levels");
+         "levels, widest first; an entry has `labels`, one `nodeLabel`, or a `preset` of several "
+         "levels");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, DraConfig& dra) {
   v.Field("chooseDevices", dra.choose_devices, TrueOrFalse{},
-          "Berth chooses the MIG device of a ResourceClaim and allocates it");
+          "whether Berth chooses and allocates the MIG device of a ResourceClaim");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, HamiConfig& hami) {
   v.Field("giveDevices", hami.give_devices, TrueOrFalse{},
-          "Berth assigns the devices of HAMi's agent, in place of HAMi's scheduler");
+          "whether Berth assigns the devices of HAMi's agent instead of HAMi's scheduler");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, GpushareConfig& gpushare) {
   v.Field("memoryUnit", gpushare.memory_unit, Words{kMemoryUnitWords},
-          "of `aliyun.com/gpu-mem`, as the device plugin's `--memory-unit` says");
+          "unit of `aliyun.com/gpu-mem`: the device plugin's `--memory-unit`");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, SharesConfig& shares) {
   v.Field("unenforced", shares.unenforced, Words{kUnenforcedWords},
-          "what becomes of shares on nodes where nobody carries them out");
+          "whether GPU shares may go to nodes where no agent enforces them");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, GpuNodesConfig& nodes) {
   v.Field("guard", nodes.guard, Words{kNodeGuardWords},
-          "what keeps pods that ask for no GPU off nodes that have some: nothing, the score, or a "
-          "refusal, but for DaemonSets and pods of the system");
-  v.Field(
-      "conditions", nodes.conditions, TextList{},
-      "conditions by which a node gets no pods with GPUs, or none on the GPUs that they name by "
-      "UUID: `TYPE` (its status is True) or `TYPE=STATUS`");
+          "how to keep pods without GPU requests off GPU nodes: not at all, by score, or by "
+          "refusal (except DaemonSets and system pods)");
+  v.Field("conditions", nodes.conditions, TextList{},
+          "node conditions that close a node, or the GPUs they name by UUID, to GPU pods: `TYPE` "
+          "(status True) or `TYPE=STATUS`");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, TraitConfig& trait) {
-  v.Field("name", trait.name, AnyText{}, "by which classes name it");
+  v.Field("name", trait.name, AnyText{}, "name that workload classes use for the trait");
   v.Field("labels", trait.labels, TextList{true},
-          "labels that nodes with the trait have, all of them: `KEY=VALUE`, `KEY!=VALUE`, `KEY` or "
-          "`!KEY`");
-  v.Field("resource", trait.resource, AnyText{}, "a resource of which they offer some");
+          "node labels that must all match: `KEY=VALUE`, `KEY!=VALUE`, `KEY` or `!KEY`");
+  v.Field("resource", trait.resource, AnyText{}, "resource that the node must offer");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, WishConfig& wish) {
   v.Field("trait", wish.trait, AnyText{},
-          "rdma, nvlink, nvswitch, nvme, spot, leaving, mig, shared, `family=F`, one of `traits`; "
-          "to prefer: "
-          "price");
-  v.Field(
-      "weight", wish.weight, Integers{1, kMaxWishWeight},
-      "percent of the GPUs that a pod takes: so much of them may rather stay idle; of price: for "
-      "every unit of money that a GPU costs in an hour");
+          "rdma, nvlink, nvswitch, nvme, spot, leaving, mig, shared, `family=F` or one of "
+          "`traits`; in `prefer` also price");
+  v.Field("weight", wish.weight, Integers{1, kMaxWishWeight},
+          "how much idle GPU capacity the preference may cost, in % of the pod's GPUs; for price: "
+          "per unit of money and GPU-hour");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, WorkloadClass& workload) {
   v.Field("name", workload.name, AnyText{},
-          "by which pods may name it in the annotation `berth.dev/workload-class`");
-  v.Field("namespaces", workload.namespaces, TextList{true}, "of its pods: any of these");
-  v.Field("labels", workload.labels, TextList{true}, "of its pods: all of these, as for traits");
+          "name of the class; pods can select it with the annotation `berth.dev/workload-class`");
+  v.Field("namespaces", workload.namespaces, TextList{true}, "namespaces of its pods");
+  v.Field("labels", workload.labels, TextList{true},
+          "labels of its pods, which must all match; same form as the labels of `traits`");
   v.Field("priorityClasses", workload.priority_classes, TextList{true},
-          "of its pods: any of these");
-  v.List("prefer", workload.prefer, "traits of nodes that it rather has");
-  v.List("avoid", workload.avoid, "traits of nodes that it rather has not");
-  v.Field("require", workload.require, TextList{true},
-          "traits without which a node is none for it");
-  v.Field("forbid", workload.forbid, TextList{true}, "traits with which a node is none for it");
+          "PriorityClasses of its pods");
+  v.List("prefer", workload.prefer, "traits of nodes to prefer");
+  v.List("avoid", workload.avoid, "traits of nodes to avoid if possible");
+  v.Field("require", workload.require, TextList{true}, "traits that a node must have");
+  v.Field("forbid", workload.forbid, TextList{true}, "traits that a node must not have");
   v.Field("spread", workload.spread, Words{kSpreadWords},
-          "what its pods of one controller keep off each other, unless they say so themselves");
-  v.Field(
-      "profile", workload.profile, AnyText{},
-      "by which nodes are compared for its pods, built in or one of `profiles`; empty: `profile`");
+          "what pods of one controller must not share: nothing, a card or a node; a pod's "
+          "annotation overrides it");
+  v.Field("profile", workload.profile, AnyText{},
+          "profile for its pods: a built-in one or one of `profiles`; empty: `profile`");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, MetricsConfig& metrics) {
   v.Field("byNamespace", metrics.by_namespace, TrueOrFalse{},
-          "GPUs held and pods waiting, a series for each namespace and model");
+          "GPUs held and pods waiting; one series per namespace and model");
   v.Field("byGpu", metrics.by_gpu, TrueOrFalse{},
-          "how much of each GPU is allocated, a series for each whose UUID is known");
+          "allocated fraction of each GPU; one series per GPU with a known UUID");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, GangsConfig& gangs) {
   v.Field("conventions", gangs.conventions, TextList{},
-          "in whose words groups of pods are named that start whole; other groups are kept near");
-  v.Field("controllers", gangs.controllers, TextList{},
-          "`jobset`, `lws`, `job`: pods with GPUs that these controllers make start together "
-          "without any annotation");
+          "gang conventions to schedule all-or-nothing; pods of other groups are only placed close "
+          "together");
+  v.Field(
+      "controllers", gangs.controllers, TextList{},
+      "controllers whose GPU pods start together without any annotation: `jobset`, `lws`, `job`");
   v.Field("holdSeconds", gangs.hold_seconds, Integers{5, 3600},
-          "how long a bind waits for the other pods of its group; less than the `httpTimeout` of "
-          "kube-scheduler's entry for bind");
+          "how long a bind waits for the other pods of its group; must be below kube-scheduler's "
+          "`httpTimeout` for bind");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, TlsConfig& tls) {
-  v.Field("certificateFile", tls.certificate_file, AnyText{}, "PEM; empty: plain HTTP");
-  v.Field("keyFile", tls.key_file, AnyText{}, "PEM");
-  v.Field("clientCaFile", tls.client_ca_file, AnyText{}, "PEM; empty: clients need no certificate");
+  v.Field("certificateFile", tls.certificate_file, AnyText{},
+          "PEM file with the server certificate; empty: plain HTTP");
+  v.Field("keyFile", tls.key_file, AnyText{}, "PEM file with the private key");
+  v.Field("clientCaFile", tls.client_ca_file, AnyText{},
+          "PEM file with the CA of client certificates; empty: clients need no certificate");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, ServerConfig& server) {
   v.Field("listen", server.listen, AnyText{}, "HOST:PORT of the extender");
   v.Field("debugListen", server.debug_listen, AnyText{},
-          "HOST:PORT of `/debug` and the live page; empty: as `listen`; `off`: nowhere");
+          "HOST:PORT of `/debug` and the live page; empty: same as `listen`; `off`: disabled");
   v.Field("threads", server.threads, Integers{1, 64}, "threads that serve connections");
   v.Field("maxBodyBytes", server.max_body_bytes, Integers{1 << 10, std::int64_t{4} << 30},
-          "a larger request is answered with 413");
+          "maximum size of a request body; larger requests get status 413");
   v.Field("drainSeconds", server.drain_seconds, Integers{0, 3600},
           "how long idle connections are kept after SIGTERM");
   v.Group("tls", server.tls, "");
@@ -282,48 +288,50 @@ void Describe(Visitor& v, ServerConfig& server) {
 
 template <class Visitor>
 void Describe(Visitor& v, LeaderElectionConfig& election) {
-  v.Field("enabled", election.enabled, TrueOrFalse{}, "only the holder of a Lease binds");
+  v.Field("enabled", election.enabled, TrueOrFalse{},
+          "whether only the leader (holder of a Lease) binds pods");
   v.Field("namespace", election.namespace_name, AnyText{},
-          "of the Lease; empty: that of Berth's pod, outside of a pod `default`");
-  v.Field("name", election.name, AnyText{}, "of the Lease");
+          "namespace of the Lease; empty: that of Berth's pod, or `default` outside a pod");
+  v.Field("name", election.name, AnyText{}, "name of the Lease");
   v.Field("leaseSeconds", election.lease_seconds, Integers{5, 300},
-          "after so long without a renewal another replica takes over");
+          "time without a renewal after which another replica becomes the leader");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, Config& config) {
   v.Field("profile", config.profile, AnyText{},
-          "the policy that decides: a built-in one or one of `profiles`");
-  v.List("profiles", config.profiles, "policies of your own");
+          "profile that scores nodes: a built-in one or one of `profiles`");
+  v.List("profiles", config.profiles, "custom profiles");
   v.List("requestMix", config.request_mix,
-         "the kinds of pods to expect; empty: learned from the pods that arrive");
-  v.Group("learning", config.learning, "how the mix is learned");
-  v.Group("expectedWaste", config.expected_waste, "of the scorer `expected-waste`");
+         "kinds of pods to expect; empty: learned from arriving pods");
+  v.Group("learning", config.learning, "how the request mix is learned");
+  v.Group("expectedWaste", config.expected_waste, "parameters of the scorer `expected-waste`");
   v.List("resources", config.resources,
-         "resource names by which pods request GPUs, besides those of the known vendors");
-  v.Group("nodeLabels", config.node_labels, "where nodes publish facts about their GPUs");
+         "GPU resource names of pods, in addition to those of the known vendors");
+  v.Group("nodeLabels", config.node_labels, "node labels with facts about the node's GPUs");
   v.List("machineTypes", config.machine_types,
-         "machine types of your own, and what is otherwise of those of the catalogue; what is not "
-         "said of them stays");
+         "custom machine types and overrides; omitted fields keep the catalogue's value");
   TopologyConfig topology{config.topology_levels};
-  v.Group("topology", topology, "which nodes are near each other");
-  v.Group("gangs", config.gangs, "groups of pods that start whole or not at all");
+  v.Group("topology", topology, "which nodes are close to each other");
+  v.Group("gangs", config.gangs, "gangs: groups of pods that start together or not at all");
   v.Group("dra", config.dra, "Dynamic Resource Allocation");
   v.Group("hami", config.hami, "HAMi");
   v.Group("gpushare", config.gpushare, "gpushare");
-  v.Group("shares", config.shares, "shares of GPUs");
-  v.Group("gpuNodes", config.gpu_nodes, "nodes that have GPUs");
-  v.List("traits", config.traits, "sorts of nodes of your own, beside those that Berth knows");
-  v.List("workloadClasses", config.workload_classes,
-         "sorts of pods and the nodes that they want; a pod is of the first that it matches");
-  v.Group("metrics", config.metrics, "metrics of which there are many");
+  v.Group("shares", config.shares, "GPU shares");
+  v.Group("gpuNodes", config.gpu_nodes, "nodes with GPUs");
+  v.List("traits", config.traits,
+         "custom traits (features) of nodes, in addition to the built-in ones");
+  v.List(
+      "workloadClasses", config.workload_classes,
+      "kinds of pods and the nodes that they need; a pod belongs to the first class that matches");
+  v.Group("metrics", config.metrics, "high-cardinality metrics (off by default)");
   v.Group("server", config.server, "");
   v.Group("leaderElection", config.leader_election, "");
   v.Field("reservationSeconds", config.reservation_seconds, Integers{1, 3600},
           "how long a bind may take before Berth asks the API server for its outcome");
   v.Field("nodesToScore", config.nodes_to_score, Integers{0, 1'000'000},
-          "how many of the nodes that fit a GPU pod go on to kube-scheduler's scoring; 0: all");
-  v.Field("logLevel", config.log_level, Words{kLogLevelWords}, "the least severe level logged");
+          "maximum number of fitting nodes that kube-scheduler scores for a GPU pod; 0: all");
+  v.Field("logLevel", config.log_level, Words{kLogLevelWords}, "least severe level that is logged");
 }
 
 }  // namespace berth

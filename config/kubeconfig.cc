@@ -201,7 +201,7 @@ Result<ClusterAccess> InClusterAccess(const std::string& host, const std::string
                                       const std::string& folder) {
   if (host.empty() || port.empty()) {
     return Invalid("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: want both, got " +
-                   Quoted(host) + " and " + Quoted(port) + " (not inside of a pod?)");
+                   Quoted(host) + " and " + Quoted(port) + " (not inside a pod?)");
   }
   ClusterAccess access;
   const bool ipv6 = host.find(':') != std::string::npos;

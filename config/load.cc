@@ -153,8 +153,8 @@ void SortByLine(std::vector<YamlProblem>& problems) {
   std::ranges::stable_sort(problems, {}, &YamlProblem::line);
 }
 
-// Of a field that could not be read the default stands in the configuration. What goes wrong with
-// that is left out, as far as it is on the same line.
+// A field that could not be read has its default in the configuration. Problems of the default on
+// the same line are left out.
 void AddProblemsOf(const Config& config, const YAML::Node& document,
                    std::vector<YamlProblem>& problems) {
   std::vector<YamlProblem> more;

@@ -40,7 +40,7 @@ class YamlSurvey final : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     // A token that begins no node is not consumed, and the next document begins with it.
-    if (begun_at_ == mark.pos) Refuse(mark, "not YAML: no value begins here");
+    if (begun_at_ == mark.pos) Refuse(mark, "not YAML: want a value here, got none");
     begun_at_ = mark.pos;
     ++documents_;
   }
@@ -50,7 +50,8 @@ class YamlSurvey final : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) return Refuse(mark, "an alias stands inside of its own anchor");
+    if (found == anchors_.end())
+      return Refuse(mark, "an alias refers to the anchor that contains it");
     Add(mark, YAML::NullAnchor, found->second);
   }
   void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,

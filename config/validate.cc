@@ -103,8 +103,8 @@ void CheckMachineTypes(const Config& config, Problems& problems) {
     } else if (!names.insert(type.name).second) {
       problems.push_back(place + ".name: " + InQuotes(type.name) + " is there twice");
     } else if (!type.gpus && FindMachineType(type.name) == nullptr) {
-      problems.push_back(place + ".gpus: want how many GPUs " + InQuotes(type.name) +
-                         " has, which the catalogue does not know, got none");
+      problems.push_back(place + ".gpus: want the number of GPUs of " + InQuotes(type.name) +
+                         ", which the catalogue does not know, got none");
     }
   }
 }
@@ -147,7 +147,7 @@ void CheckTls(const TlsConfig& tls, Problems& problems) {
   if (tls.certificate_file.empty() != tls.key_file.empty()) {
     problems.emplace_back("server.tls: want certificateFile and keyFile, got only one of them");
   } else if (tls.certificate_file.empty() && !tls.client_ca_file.empty()) {
-    problems.emplace_back("server.tls.clientCaFile: want a certificateFile beside it, got none");
+    problems.emplace_back("server.tls.clientCaFile: want certificateFile with it, got none");
   }
 }
 
@@ -200,17 +200,16 @@ std::vector<std::string> NotesOn(const Config& config) {
     const ProfileSpec& spec = config.profiles[i];
     const std::string place = Element("profiles", i);
     if (FindBuiltinProfile(spec.name) != nullptr) {
-      notes.push_back(place + ".name: takes the place of the built-in profile " +
-                      InQuotes(spec.name));
+      notes.push_back(place + ".name: overrides the built-in profile " + InQuotes(spec.name));
     }
     if (spec.scorers.empty() && spec.ties == TieRule::kEqual) {
-      notes.push_back(place + ".scorers: there is none, so every node scores the same");
+      notes.push_back(place + ".scorers: empty, so all nodes score the same");
     }
     const bool is_of_class =
         std::ranges::find(config.workload_classes, spec.name, &WorkloadClass::profile) !=
         config.workload_classes.end();
     if (spec.name != config.profile && !is_of_class) {
-      notes.push_back(place + ": is not used, profile is " + InQuotes(config.profile));
+      notes.push_back(place + ": not used; profile is " + InQuotes(config.profile));
     }
   }
   std::ranges::move(NotesOnClasses(config), std::back_inserter(notes));

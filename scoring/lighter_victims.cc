@@ -66,7 +66,7 @@ bool FitsWithout(const Node& node, const RequestShape& shape, Pods gone) {
   std::ranges::sort(gone);
   const Node left = node.Without(
       [&gone](const PodRecord& held) { return std::ranges::binary_search(gone, &held); });
-  return FirstObjection(left, shape) == Reason::kFits;
+  return Fits(left, shape);
 }
 
 // How many of the pods kube-scheduler would say exceed a budget, the most important first.
@@ -102,9 +102,9 @@ bool MayStay(const PodRecord& held, const PodRequest& pod) {
          !(his.volumes && asks.volumes) && !(his.resources && asks.resources);
 }
 
-class Search {
+class LighterSearch {
  public:
-  Search(const Node& node, const PodRequest& pod, const EvictionLimits& limits)
+  LighterSearch(const Node& node, const PodRequest& pod, const EvictionLimits& limits)
       : node_(node), pod_(pod), limits_(limits) {}
 
   std::optional<VictimSet> Instead(const VictimSet& proposed) {
@@ -246,7 +246,7 @@ class Search {
 
 std::optional<VictimSet> LighterVictims(const Node& node, const PodRequest& pod,
                                         const VictimSet& proposed, const EvictionLimits& limits) {
-  return Search(node, pod, limits).Instead(proposed);
+  return LighterSearch(node, pod, limits).Instead(proposed);
 }
 
 }  // namespace berth

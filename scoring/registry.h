@@ -23,6 +23,10 @@ std::span<const Filter* const> BuiltinFilters();
 // The reason of the first filter that refuses; kFits if none does.
 Reason FirstObjection(const Node& node, const RequestShape& shape);
 
+inline bool Fits(const Node& node, const RequestShape& shape) {
+  return FirstObjection(node, shape) == Reason::kFits;
+}
+
 // The scorers of one node: all but kDomainLocality.
 std::vector<std::string_view> ScorerNames();
 // Error: kInvalidArgument naming the scorers there are, kDomainLocality as well.

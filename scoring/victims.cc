@@ -23,10 +23,6 @@ using Mask = std::uint64_t;  // of units
 
 constexpr Mask Bit(std::size_t i) { return Mask{1} << i; }
 
-bool Fits(const Node& node, const RequestShape& shape) {
-  return FirstObjection(node, shape) == Reason::kFits;
-}
-
 bool MayBeEvictedFor(const PodRecord& held, const PodRequest& pod) {
   return held.state == PodState::kBound && held.pod.priority < pod.priority;
 }

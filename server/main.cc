@@ -37,18 +37,20 @@ struct ServeFlags {
 
 void AddServe(CLI::App& app, ServeFlags& flags) {
   CLI::App* const serve = app.add_subcommand("serve", "Answer kube-scheduler's extender calls");
-  serve->add_option("--config", flags.config, "BerthConfiguration (YAML); default: built in")
+  serve
+      ->add_option("--config", flags.config,
+                   "BerthConfiguration (YAML); default: the built-in configuration")
       ->type_name("FILE");
   serve
       ->add_option("--kubeconfig", flags.target.kubeconfig,
-                   "How to reach the API server; default: as the pod that this is")
+                   "Kubeconfig of the API server; default: the pod's service account")
       ->type_name("FILE");
   serve
       ->add_option("--cluster", flags.target.cluster_file,
-                   "Serve an embedded cluster from this file (a /debug/snapshot, or the JSON of "
-                   "`kubectl get nodes,pods -A -o json`) instead of one behind an API server")
+                   "Serve a cluster in memory, read from this file (a /debug/snapshot, or the JSON "
+                   "of `kubectl get nodes,pods -A -o json`)")
       ->type_name("FILE");
-  serve->add_option("--listen", flags.listen, "Where to listen; overrides the configuration")
+  serve->add_option("--listen", flags.listen, "Address to listen on; overrides the configuration")
       ->type_name("HOST:PORT");
 }
 
@@ -70,33 +72,34 @@ int PrintOr(const Result<std::string>& text) {
 }
 
 CLI::App* AddTopology(CLI::App& app, TopologyFlags& flags) {
-  CLI::App* const topology = app.add_subcommand("topology", "How the GPUs of a machine are linked");
+  CLI::App* const topology =
+      app.add_subcommand("topology", "Show how the GPUs of a machine are linked");
   topology->require_subcommand(0, 1);
   const auto add = [topology, &flags](const char* name, const char* what) {
     CLI::App* const command = topology->add_subcommand(name, what);
     command
-        ->add_option("FILE", flags.file,
-                     "nvidia-smi topo -m, NCCL topology XML or JSON; - is standard input")
+        ->add_option(
+            "FILE", flags.file,
+            "Output of `nvidia-smi topo -m`, NCCL topology XML or JSON; - is standard input")
         ->required();
     return command;
   };
   add("show", "Print the matrix, islands, NUMA groups, best sets per size and Graphviz")
       ->add_flag("--json", flags.json, "Print the matrix as JSON");
   add("annotate", "Print the node annotation berth.dev/topology");
-  CLI::App* const choose = add("choose", "Print which GPUs a policy takes");
-  choose->add_option("--policy", flags.policy, "berth, first-fit, nvidia-..., hami-topology")
-      ->capture_default_str();
-  choose->add_option("--free", flags.free, "The free GPUs, as 0,3,5")->required();
-  choose->add_option("--required", flags.required, "GPUs that have to be among the chosen");
-  choose->add_option("--size", flags.size, "How many GPUs")->required();
-  choose->add_flag("--json", flags.json, "Print JSON");
+  // For one release, so that scripts learn where it went.
+  topology->add_subcommand("choose", "Moved to berth-replay topology choose")
+      ->group("")
+      ->allow_extras();
   return topology;
 }
 
 int RunTopology(const CLI::App& topology, const TopologyFlags& flags) {
-  return PrintOr(topology.got_subcommand("show")       ? ShowTopology(flags)
-                 : topology.got_subcommand("annotate") ? AnnotateTopology(flags)
-                                                       : ChooseOnTopology(flags));
+  if (topology.got_subcommand("choose")) {
+    std::fputs("berth: use `berth-replay topology choose`: same options, same output\n", stderr);
+    return CommandLine::kUsage;
+  }
+  return PrintOr(topology.got_subcommand("show") ? ShowTopology(flags) : AnnotateTopology(flags));
 }
 
 // Which Berth is asked: one with an address, or one in a cluster that kubectl knows.
@@ -109,7 +112,7 @@ struct ServerFlags {
 
 void AddServer(CLI::App& command, ServerFlags& flags) {
   CLI::Option* const url =
-      command.add_option("--server", flags.at.url, "The Berth to ask, or its debugListen");
+      command.add_option("--server", flags.at.url, "Address of Berth, or of its debugListen");
   url->type_name("URL")->capture_default_str();
   flags.urls.push_back(url);
   const auto add = [&](const char* name, std::string& value, const char* type, const char* what) {
@@ -118,16 +121,19 @@ void AddServer(CLI::App& command, ServerFlags& flags) {
     flags.of_cluster.push_back(option);
     return option;
   };
-  add("--context", flags.target.context, "NAME", "Ask Berth in the cluster of kubectl's context");
-  add("--kubeconfig", flags.target.kubeconfig, "FILE", "Ask Berth in the cluster of this file");
-  add("--service", flags.target.service, "NAMESPACE/NAME", "The Service of Berth in the cluster")
+  add("--context", flags.target.context, "NAME",
+      "Ask Berth in the cluster of this kubectl context");
+  add("--kubeconfig", flags.target.kubeconfig, "FILE",
+      "Ask Berth in the cluster of this kubeconfig");
+  add("--service", flags.target.service, "NAMESPACE/NAME", "Service of Berth in the cluster")
       ->capture_default_str();
-  add("--via", flags.via, "WAY", "How to reach it there: proxy (of Services) or port-forward")
+  add("--via", flags.via, "WAY",
+      "How to reach the Service: proxy (of the API server) or port-forward")
       ->check(CLI::IsMember({"proxy", "port-forward"}))
       ->capture_default_str();
 }
 
-// After parsing. The plugin of kubectl asks in a cluster unless it is told otherwise.
+// Call it after parsing. The kubectl plugin asks in a cluster unless --server is given.
 ServerAddress AddressOf(const ServerFlags& flags, bool is_plugin) {
   const auto given = [](const CLI::Option* option) { return option->count() > 0; };
   ServerAddress at = flags.at;
@@ -140,8 +146,8 @@ ServerAddress AddressOf(const ServerFlags& flags, bool is_plugin) {
 }
 
 CLI::App* AddExplain(CLI::App& app, ExplainFlags& flags, ServerFlags& server) {
-  CLI::App* const explain =
-      app.add_subcommand("explain", "Why a pod is where it is, or why it waits");
+  CLI::App* const explain = app.add_subcommand(
+      "explain", "Explain where a pod is or why it waits, what a node has, or what a gang lacks");
   explain->require_subcommand(0, 1);
   const auto add = [explain, &flags, &server](const char* name, const char* what, const char* of) {
     CLI::App* const command = explain->add_subcommand(name, what);
@@ -152,13 +158,15 @@ CLI::App* AddExplain(CLI::App& app, ExplainFlags& flags, ServerFlags& server) {
   };
   const auto add_namespaced = [&](const char* name, const char* what, const char* of) {
     add(name, what, of)
-        ->add_option("-n,--namespace", flags.namespace_name, "Where NAME has none")
+        ->add_option("-n,--namespace", flags.namespace_name, "Namespace of NAME if NAME has none")
         ->type_name("NAMESPACE");
   };
-  add_namespaced("pod", "Where a pod is and why, or why it waits and what would change that",
+  add_namespaced("pod", "Explain where a pod is and why, or why it waits and what helps",
                  "NAMESPACE/NAME of the pod");
-  add("node", "What a node has, what is free of it, and who holds the rest", "Name of the node");
-  add_namespaced("gang", "What pods that start together wait for", "NAMESPACE/NAME of the group");
+  add("node", "Show what a node has, what is free, and which pods hold the rest",
+      "Name of the node");
+  add_namespaced("gang", "Explain what a gang (pods that start together) waits for",
+                 "NAMESPACE/NAME of the gang");
   return explain;
 }
 
@@ -170,20 +178,19 @@ int RunExplain(const CLI::App& explain, const ExplainFlags& flags) {
 
 void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
   CLI::App* const plan = app.add_subcommand(
-      "plan", "Where pods would go that do not exist yet, and what new nodes would take");
+      "plan", "Show where new pods would be placed, and how many pods new nodes would take");
   plan->add_option("-f,--file", flags.files,
                    "Manifests with pods, Jobs, Deployments, StatefulSets (YAML or JSON); - is "
                    "standard input")
       ->type_name("FILE");
-  CLI::Option* const grow =
-      plan->add_option("--grow", flags.grow,
-                       "What the next 1, ..., COUNT nodes of each pool would take of the pods that "
-                       "wait, or of those of -f")
-          ->type_name("COUNT")
-          ->check(CLI::Range(1, kMostGrowth));
+  CLI::Option* const grow = plan->add_option("--grow", flags.grow,
+                                             "For each pool, how many waiting pods (or pods of -f) "
+                                             "1..COUNT more nodes would place")
+                                ->type_name("COUNT")
+                                ->check(CLI::Range(1, kMostGrowth));
   plan->add_option("--machine-type", flags.machine_types,
-                   "With --grow: also what nodes of this type would take, of a pool that has none "
-                   "yet; several with commas, or given several times")
+                   "With --grow: also a new pool of this machine type; separate several by commas, "
+                   "or repeat the option")
       ->type_name("TYPE")
       ->allow_extra_args(false)
       ->delimiter(',')
@@ -194,24 +201,24 @@ void AddPlan(CLI::App& app, PlanFlags& flags, ServerFlags& server) {
   AddServer(*plan, server);
   CLI::Option* const cluster =
       plan->add_option("--cluster", flags.cluster,
-                       "Plan on this file instead (a /debug/snapshot, or the JSON of `kubectl get "
-                       "nodes,pods -A -o json`)")
+                       "Plan on the cluster of this file (a /debug/snapshot, or the JSON of "
+                       "`kubectl get nodes,pods -A -o json`)")
           ->type_name("FILE")
           ->excludes("--server");
   plan->add_option("--config", flags.config, "With --cluster: BerthConfiguration (YAML)")
       ->type_name("FILE")
       ->needs(cluster);
   plan->add_option("--add-nodes", flags.add_nodes,
-                   "So many nodes come, as the one of --like; both may be given several times")
+                   "Add COUNT nodes like the node of --like; both options may be repeated")
       ->type_name("COUNT")
       ->allow_extra_args(false)
       ->check(CLI::Range(1, kMostAddedNodes));
   plan->add_option("--like", flags.like,
-                   "The node of which they are copies: its name, or a file with a Node (YAML or "
-                   "JSON, as `kubectl get node -o yaml` writes it; - is standard input)")
+                   "Node to copy: its name, or a file with a Node (YAML or JSON, as of `kubectl "
+                   "get node -o yaml`; - is standard input)")
       ->type_name("NODE|FILE")
       ->allow_extra_args(false);
-  plan->add_option("--remove", flags.remove, "This node goes; may be given several times")
+  plan->add_option("--remove", flags.remove, "Remove this node; may be repeated")
       ->type_name("NODE");
   plan->add_flag("--json", flags.json, "Print JSON");
 }
@@ -246,20 +253,20 @@ int Main(int argc, char** argv) {
   CLI::App* const config = app.add_subcommand("config", "Check, print or describe a configuration");
   config->require_subcommand(0, 1);
   std::string check_file, print_file;
-  config->add_subcommand("check", "Name everything that is wrong with a configuration")
+  config->add_subcommand("check", "Report every error of a configuration")
       ->add_option("FILE", check_file,
                    "BerthConfiguration (YAML), or a ConfigMap with one; - is standard input")
       ->required();
   config->add_subcommand("print", "Print a configuration with every default filled in")
-      ->add_option("FILE", print_file, "as for check; default: built in");
+      ->add_option("FILE", print_file,
+                   "Configuration, as for check; default: the built-in configuration");
   config->add_subcommand("schema", "Print the JSON Schema of a configuration, for editors");
   TopologyFlags topology_flags;
   CLI::App* const topology = AddTopology(app, topology_flags);
   ServerFlags server;
   ExplainFlags explain_flags;
   CLI::App* const explain = AddExplain(app, explain_flags, server);
-  CLI::App* const top =
-      app.add_subcommand("top", "What the cluster has per GPU model, and what waits");
+  CLI::App* const top = app.add_subcommand("top", "Show GPUs by model, and the pods that wait");
   top->add_flag("--json", explain_flags.json, "Print JSON");
   AddServer(*top, server);
   PlanFlags plan_flags;

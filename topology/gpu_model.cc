@@ -20,7 +20,7 @@ constexpr std::string_view kAscendSize =
     "vGPU chart at 00160eb, device-configmap.yaml, memoryCapacity";
 constexpr std::string_view kNeuronSize = "awsdocs-neuron.readthedocs-hosted.com, Neuron hardware";
 
-constexpr std::array<GpuModel, 31> kCatalogue = {{
+constexpr std::array<GpuModel, 31> kGpuModels = {{
     {"1080", 11178, kOpenb},
     {"2080", 11019, kOpenb},
     {"3090", 24268, kOpenb},
@@ -65,11 +65,11 @@ std::string_view BareProduct(std::string_view name) {
 
 }  // namespace
 
-std::span<const GpuModel> GpuModelCatalogue() { return kCatalogue; }
+std::span<const GpuModel> GpuModelCatalogue() { return kGpuModels; }
 
 const GpuModel* FindGpuModel(std::string_view name) {
-  const auto row = std::ranges::lower_bound(kCatalogue, name, {}, &GpuModel::name);
-  return row != kCatalogue.end() && row->name == name ? &*row : nullptr;
+  const auto row = std::ranges::lower_bound(kGpuModels, name, {}, &GpuModel::name);
+  return row != kGpuModels.end() && row->name == name ? &*row : nullptr;
 }
 
 std::int64_t CataloguedMemoryMib(std::string_view name) {

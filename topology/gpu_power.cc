@@ -23,28 +23,29 @@ constexpr std::string_view kTakenForA100 = "undisclosed; taken for an A100 (PWR)
 
 // The draw of GPUs that nobody used, and their power limit, in listings of nvidia-smi and rocm-smi
 // that people keep in public repositories.
-constexpr std::string_view kH100 =
+constexpr std::string_view kH100Draw =
     "nvidia-smi: 74 W of 700 W, Zymrael/vortex; 68 to 75 W in nine other public repositories";
-constexpr std::string_view kA100Pcie =
+constexpr std::string_view kA100PcieDraw =
     "nvidia-smi: 43 to 65 W of 300 W, in nine public repositories";
-constexpr std::string_view kL40S = "nvidia-smi: 20 to 35 W of 350 W, in nine public repositories";
-constexpr std::string_view kL4 = "nvidia-smi: 16 W of 72 W, speaches-ai/speaches#438";
-constexpr std::string_view kA10G = "nvidia-smi: 8 to 15 W of 300 W, in three listings";
-constexpr std::string_view kA30 = "nvidia-smi: 32 to 43 W of 165 W, in three listings";
-constexpr std::string_view kA40 = "nvidia-smi: 21 W of 300 W, in one listing";
-constexpr std::string_view kB200 = "nvidia-smi: 136 to 145 W of 1000 W, in four listings";
-constexpr std::string_view kB300 = "nvidia-smi: 135 and 181 W of 1100 W, in two listings";
-constexpr std::string_view kGB200 = "nvidia-smi: 162 to 181 W of 1200 W, in five listings";
-constexpr std::string_view kGB300 = "nvidia-smi: 234 W of 1400 W, in one listing";
-constexpr std::string_view kH100Nvl = "nvidia-smi: 60 to 63 W of 400 W, in two listings";
-constexpr std::string_view kH100Pcie = "nvidia-smi: 46 to 54 W of 350 W, in two listings";
-constexpr std::string_view kH20 = "nvidia-smi: 72 to 74 W of 500 W, in three listings";
-constexpr std::string_view kH200 =
+constexpr std::string_view kL40SDraw =
+    "nvidia-smi: 20 to 35 W of 350 W, in nine public repositories";
+constexpr std::string_view kL4Draw = "nvidia-smi: 16 W of 72 W, speaches-ai/speaches#438";
+constexpr std::string_view kA10GDraw = "nvidia-smi: 8 to 15 W of 300 W, in three listings";
+constexpr std::string_view kA30Draw = "nvidia-smi: 32 to 43 W of 165 W, in three listings";
+constexpr std::string_view kA40Draw = "nvidia-smi: 21 W of 300 W, in one listing";
+constexpr std::string_view kB200Draw = "nvidia-smi: 136 to 145 W of 1000 W, in four listings";
+constexpr std::string_view kB300Draw = "nvidia-smi: 135 and 181 W of 1100 W, in two listings";
+constexpr std::string_view kGB200Draw = "nvidia-smi: 162 to 181 W of 1200 W, in five listings";
+constexpr std::string_view kGB300Draw = "nvidia-smi: 234 W of 1400 W, in one listing";
+constexpr std::string_view kH100NvlDraw = "nvidia-smi: 60 to 63 W of 400 W, in two listings";
+constexpr std::string_view kH100PcieDraw = "nvidia-smi: 46 to 54 W of 350 W, in two listings";
+constexpr std::string_view kH20Draw = "nvidia-smi: 72 to 74 W of 500 W, in three listings";
+constexpr std::string_view kH200Draw =
     "nvidia-smi: 73 to 78 W of 700 W, in five listings; 120 to 127 W in two others";
-constexpr std::string_view kH200Nvl = "nvidia-smi: 69 to 73 W of 600 W, in two listings";
-constexpr std::string_view kL40 = "nvidia-smi: 35 W of 300 W, in one listing";
-constexpr std::string_view kMi300X = "rocm-smi: 140 to 180 W of 750 W, in four listings";
-constexpr std::string_view kRtxPro6000 =
+constexpr std::string_view kH200NvlDraw = "nvidia-smi: 69 to 73 W of 600 W, in two listings";
+constexpr std::string_view kL40Draw = "nvidia-smi: 35 W of 300 W, in one listing";
+constexpr std::string_view kMi300XDraw = "rocm-smi: 140 to 180 W of 750 W, in four listings";
+constexpr std::string_view kRtxPro6000Draw =
     "nvidia-smi: 28 to 35 W of 600 W, in five listings; 46 and 81 W in two others, in state P0";
 
 constexpr CpuPower kXeonE5 = {"Xeon E5-2682 v4", 15, 120, 16, kPwrCpu};
@@ -56,31 +57,31 @@ constexpr CpuPower kXeon8369B = {"Xeon 8369B", 20, 270, 32, kPwrCpu};
 constexpr std::array<GpuPower, 35> kGpuPower = {{
     {"A10", 30, 150, &kXeon8369B, kPwr},
     {"A100", 50, 400, &kXeon8369B, kPwr},
-    {"AMD_Instinct_MI300X_OAM", 160, 750, nullptr, kMi300X},
-    {"AMD_Instinct_MI300X_VF", 160, 750, nullptr, kMi300X},
+    {"AMD_Instinct_MI300X_OAM", 160, 750, nullptr, kMi300XDraw},
+    {"AMD_Instinct_MI300X_VF", 160, 750, nullptr, kMi300XDraw},
     {"G2", 30, 150, &kXeon8369B, kTakenForA10},
     {"G3", 50, 400, &kXeon8369B, kTakenForA100},
     {"NVIDIA-A10", 30, 150, nullptr, kPwr},
-    {"NVIDIA-A100-80GB-PCIe", 50, 300, nullptr, kA100Pcie},
+    {"NVIDIA-A100-80GB-PCIe", 50, 300, nullptr, kA100PcieDraw},
     {"NVIDIA-A100-SXM4-40GB", 50, 400, nullptr, kPwr},
     {"NVIDIA-A100-SXM4-80GB", 50, 400, nullptr, kPwr},
-    {"NVIDIA-A10G", 10, 300, nullptr, kA10G},
-    {"NVIDIA-A30", 35, 165, nullptr, kA30},
-    {"NVIDIA-A40", 20, 300, nullptr, kA40},
-    {"NVIDIA-B200", 140, 1000, nullptr, kB200},
-    {"NVIDIA-B300-SXM6-AC", 155, 1100, nullptr, kB300},
-    {"NVIDIA-GB200", 165, 1200, nullptr, kGB200},
-    {"NVIDIA-GB300", 230, 1400, nullptr, kGB300},
-    {"NVIDIA-H100-80GB-HBM3", 70, 700, nullptr, kH100},
-    {"NVIDIA-H100-NVL", 60, 400, nullptr, kH100Nvl},
-    {"NVIDIA-H100-PCIe", 50, 350, nullptr, kH100Pcie},
-    {"NVIDIA-H20", 72, 500, nullptr, kH20},
-    {"NVIDIA-H200", 75, 700, nullptr, kH200},
-    {"NVIDIA-H200-NVL", 70, 600, nullptr, kH200Nvl},
-    {"NVIDIA-L4", 16, 72, nullptr, kL4},
-    {"NVIDIA-L40", 35, 300, nullptr, kL40},
-    {"NVIDIA-L40S", 35, 350, nullptr, kL40S},
-    {"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 30, 600, nullptr, kRtxPro6000},
+    {"NVIDIA-A10G", 10, 300, nullptr, kA10GDraw},
+    {"NVIDIA-A30", 35, 165, nullptr, kA30Draw},
+    {"NVIDIA-A40", 20, 300, nullptr, kA40Draw},
+    {"NVIDIA-B200", 140, 1000, nullptr, kB200Draw},
+    {"NVIDIA-B300-SXM6-AC", 155, 1100, nullptr, kB300Draw},
+    {"NVIDIA-GB200", 165, 1200, nullptr, kGB200Draw},
+    {"NVIDIA-GB300", 230, 1400, nullptr, kGB300Draw},
+    {"NVIDIA-H100-80GB-HBM3", 70, 700, nullptr, kH100Draw},
+    {"NVIDIA-H100-NVL", 60, 400, nullptr, kH100NvlDraw},
+    {"NVIDIA-H100-PCIe", 50, 350, nullptr, kH100PcieDraw},
+    {"NVIDIA-H20", 72, 500, nullptr, kH20Draw},
+    {"NVIDIA-H200", 75, 700, nullptr, kH200Draw},
+    {"NVIDIA-H200-NVL", 70, 600, nullptr, kH200NvlDraw},
+    {"NVIDIA-L4", 16, 72, nullptr, kL4Draw},
+    {"NVIDIA-L40", 35, 300, nullptr, kL40Draw},
+    {"NVIDIA-L40S", 35, 350, nullptr, kL40SDraw},
+    {"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 30, 600, nullptr, kRtxPro6000Draw},
     {"P100", 25, 250, &kXeonE5, kPwr},
     {"T4", 10, 70, &kXeon8163, kPwr},
     {"Tesla-P100-PCIE-16GB", 25, 250, nullptr, kPwr},

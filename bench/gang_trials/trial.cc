@@ -20,15 +20,15 @@ namespace {
 // For so much longer than a hold kube-scheduler waits for the answer to a bind, as in manifests/.
 constexpr Duration kBeyondHold = std::chrono::seconds(10);
 
-Instant Now() { return std::chrono::steady_clock::now(); }
+Instant SteadyNow() { return std::chrono::steady_clock::now(); }
 
 // Which members are bound, and when the first and the last of them was.
 class Progress {
  public:
   void Bound(const std::string& name) {
     const std::lock_guard lock(mutex_);
-    if (bound_.empty()) first_ = Now();
-    last_ = Now();
+    if (bound_.empty()) first_ = SteadyNow();
+    last_ = SteadyNow();
     bound_.insert(name);
     changed_.notify_all();
   }
@@ -44,7 +44,7 @@ class Progress {
     result.bound = static_cast<int>(bound_.size());
     result.whole = result.bound == options.members;
     if (bound_.empty()) return;
-    const Instant end = result.whole ? last_ : Now();
+    const Instant end = result.whole ? last_ : SteadyNow();
     result.in_part = end - first_;
     result.until_whole = end - arrived;
   }
@@ -58,7 +58,7 @@ class Progress {
 
 // Returns when the last of them has come.
 Instant MakeMembers(const TrialOptions& options, SlowApi& api, SmallScheduler& scheduler) {
-  const Instant began = Now();
+  const Instant began = SteadyNow();
   Random random(options.seed);
   std::vector<Duration> times;
   for (int i = 0; i < options.members; ++i) {
@@ -71,7 +71,7 @@ Instant MakeMembers(const TrialOptions& options, SlowApi& api, SmallScheduler& s
     api.objects().Put("/api/v1/pods", pod);
     scheduler.Arrived(pod["metadata"]["name"], pod.dump());
   }
-  return Now();
+  return SteadyNow();
 }
 
 std::string GangsOf(const std::string& address) {

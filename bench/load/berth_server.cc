@@ -43,9 +43,7 @@ class BerthServer::Impl {
     extender_.Use({EngineFor(config_, mix_, *state_.Current(), InBackground(background_)),
                    std::chrono::seconds(30)});
     http::Router router;
-    RouteParts parts{verbs_, state_, metrics_, readiness_};
-    parts.mix = mix_.get();
-    parts.waste = &waste_;
+    RouteParts parts{verbs_, live_, metrics_};
     parts.pages = &pages_;
     AddServiceRoutes(router, parts);
     AddDebugRoutes(router, parts);
@@ -61,6 +59,7 @@ class BerthServer::Impl {
  private:
   const Config config_ = DefaultConfig();
   const wire::PodRules rules_{dialects::AllDialects(config_), config_.resources};
+  const wire::NodeRules node_rules_{config_, dialects::AllDialects(config_)};
   Log log_{LogLevel::kError};
   Metrics metrics_;
   DecisionRecorder recorder_{log_, metrics_};
@@ -73,6 +72,19 @@ class BerthServer::Impl {
   Extender extender_;
   Verbs verbs_;
   Readiness readiness_{nullptr};
+  WaitingPods waiting_;
+  NodeDomains domains_{{}};
+  GangTable gangs_{{state_, waiting_, domains_}};
+  const Live live_{.extender = extender_,
+                   .state = state_,
+                   .waiting = waiting_,
+                   .gangs = gangs_,
+                   .domains = domains_,
+                   .pod_rules = rules_,
+                   .node_rules = node_rules_,
+                   .readiness = readiness_,
+                   .mix = mix_.get(),
+                   .waste = &waste_};
   std::unique_ptr<http::HttpServer> server_;
   PageWriter pages_;
 };

@@ -18,7 +18,7 @@ namespace {
 
 using http::HttpClient;
 
-constexpr char kOneGpu[] = R"("cpu":"8","memory":"32Gi","nvidia.com/gpu":"1")";
+constexpr char kPlainGpu[] = R"("cpu":"8","memory":"32Gi","nvidia.com/gpu":"1")";
 
 std::string Joined(std::size_t count, std::string_view between,
                    const std::function<std::string(std::size_t)>& item) {
@@ -114,7 +114,7 @@ class Hostile {
   [[nodiscard]] const std::string& names() const { return names_; }
 
  private:
-  std::string Plain() { return FilterBody(PodJson(Uid(), kOneGpu), names_); }
+  std::string Plain() { return FilterBody(PodJson(Uid(), kPlainGpu), names_); }
   double Milliseconds(const std::string& body) {
     return Of([&] { return client_.Post("/extender/filter", body).has_value(); });
   }
@@ -140,7 +140,7 @@ void MeasureHostile(std::size_t nodes) {
   };
   std::printf("%zu nodes of %d GPUs; the time of the request itself, and of what comes after it\n",
               nodes, kGpusPerNode);
-  one("a plain pod", PodJson(hostile.Uid(), kOneGpu));
+  one("a plain pod", PodJson(hostile.Uid(), kPlainGpu));
   one("30,000 limits beside 30,000 requests", WithAmounts(hostile.Uid(), 30'000));
   one("1,000 affinity terms x 10 x NotIn of 100", WithAffinity(hostile.Uid(), 1'000, 10, 100));
   one("1 affinity term x 1 x NotIn of 100,000", WithAffinity(hostile.Uid(), 1, 1, 100'000));
@@ -148,7 +148,7 @@ void MeasureHostile(std::size_t nodes) {
   one("30,000 containers", WithContainers(hostile.Uid(), 30'000));
   hostile.Try(
       "8,000,000 unknown names",
-      {FilterBody(PodJson(hostile.Uid(), kOneGpu),
+      {FilterBody(PodJson(hostile.Uid(), kPlainGpu),
                   Joined(8'000'000, ",", [](std::size_t i) { return "\"n" + Word(i) + "\""; }))});
   std::vector<std::string> pods;
   for (std::size_t i = 0; i < 400; ++i) {

@@ -14,7 +14,7 @@ namespace berth::replay {
 namespace {
 
 int Main(int argc, char** argv) {
-  CLI::App app("replays GPU workloads on the engine of Berth", "berth-replay");
+  CLI::App app("Replays GPU workloads with Berth's engine", "berth-replay");
   const MadeWith made_with = MadeWithCommand(argc, argv);
   CommandLine line(app, made_with.version);
   const std::array<std::pair<const char*, Command>, 13> commands = {{

@@ -24,28 +24,28 @@ bool SameLabels(const Snapshot& a, const Snapshot& b) {
 }
 
 // A label key of a level; rank: which of its level's.
-struct Key {
+struct LevelKey {
   std::string_view key;
   std::size_t level, rank;
 };
 
-std::vector<Key> SortedKeys(const TopologyLevels& levels) {
-  std::vector<Key> keys;
+std::vector<LevelKey> SortedKeys(const TopologyLevels& levels) {
+  std::vector<LevelKey> keys;
   for (std::size_t level = 0; level < levels.size(); ++level) {
     for (std::size_t rank = 0; rank < levels[level].labels.size(); ++rank) {
       keys.push_back({levels[level].labels[rank], level, rank});
     }
   }
-  std::ranges::sort(keys, {}, &Key::key);
+  std::ranges::sort(keys, {}, &LevelKey::key);
   return keys;
 }
 
 // Labels are many and sorted as well: one walk along both. ranks: scratch.
-void ReadValues(const std::vector<Key>& keys, const Labels& labels,
+void ReadValues(const std::vector<LevelKey>& keys, const Labels& labels,
                 std::span<std::string_view> values, std::vector<std::size_t>& ranks) {
   ranks.assign(values.size(), keys.size());
   auto label = labels.begin();
-  for (const Key& key : keys) {
+  for (const LevelKey& key : keys) {
     while (label != labels.end() && label->first < key.key) ++label;
     if (label == labels.end()) return;
     if (label->first != key.key || label->second.empty() || ranks[key.level] < key.rank) continue;
@@ -67,7 +67,7 @@ std::shared_ptr<const DomainTree> NodeDomains::Of(const std::shared_ptr<const Sn
 }
 
 DomainTree DomainsOf(const Snapshot& snapshot, const TopologyLevels& levels) {
-  const std::vector<Key> keys = SortedKeys(levels);
+  const std::vector<LevelKey> keys = SortedKeys(levels);
   std::vector<std::string_view> values(snapshot.size() * levels.size());
   std::vector<std::size_t> ranks;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {

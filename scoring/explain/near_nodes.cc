@@ -97,9 +97,9 @@ bool TakesAlone(const Node& node, const PodRequest& pod) {
          Admits(node.spec(), pod) == Reason::kFits;
 }
 
-class Search {
+class NearSearch {
  public:
-  Search(const Snapshot& snapshot, const Question& question, std::span<const Reason> reasons)
+  NearSearch(const Snapshot& snapshot, const Question& question, std::span<const Reason> reasons)
       : snapshot_(snapshot), question_(question), reasons_(reasons), without_(reasons.size(), 0) {
     for (const Need need : kNeeds) {
       if (Has(question.pod, need)) TryWithout(need);
@@ -295,7 +295,7 @@ class Search {
 
 std::vector<NearNode> NearNodes(const Snapshot& snapshot, const Question& question,
                                 std::span<const Reason> reasons, std::size_t most) {
-  return Search(snapshot, question, reasons).Nearest(most);
+  return NearSearch(snapshot, question, reasons).Nearest(most);
 }
 
 std::string TextOf(const Snapshot& snapshot, const NearNode& near, bool told) {

@@ -17,10 +17,6 @@ NodeConstraints ConstraintsOf(const PodRequest& pod) {
   return pod.constraints == nullptr ? NodeConstraints() : *pod.constraints;
 }
 
-bool Fits(const Node& node, const RequestShape& shape) {
-  return FirstObjection(node, shape) == Reason::kFits;
-}
-
 // The largest of low..high that fits; low - 1: none does. fits: once it does not, nothing larger
 // does.
 template <class Fits>

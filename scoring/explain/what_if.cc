@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "cluster/state/node_domains.h"
 #include "cluster/state/transaction.h"
-#include "scoring/gangs/gang_class.h"
+#include "cluster/values/alike.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/judgement.h"
@@ -20,8 +20,7 @@ namespace {
 
 // Of both the same is said, if nothing but pods came to the nodes in between: what is free shrinks.
 bool AreAlike(const PodRequest& a, const PodRequest& b) {
-  return AskForTheSame(a, b) && a.refusal == b.refusal && a.priority == b.priority &&
-         a.may_preempt == b.may_preempt && !NeedsGroup(a) && !NeedsGroup(b);
+  return SameIn<Role::kKind, Role::kTurn>(a, b) && !NeedsGroup(a) && !NeedsGroup(b);
 }
 
 class WhatIfPlanner {

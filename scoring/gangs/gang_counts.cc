@@ -82,10 +82,10 @@ bool Interchangeable(const Node& a, const Node& b) {
          a.mig() == b.mig();
 }
 
-class Search {
+class CountSearch {
  public:
-  Search(const Snapshot& snapshot, std::span<const GangClass> classes,
-         std::span<const NodeIndex> nodes, SearchSteps& steps)
+  CountSearch(const Snapshot& snapshot, std::span<const GangClass> classes,
+              std::span<const NodeIndex> nodes, SearchSteps& steps)
       : snapshot_(snapshot), classes_(classes), numbering_(classes), steps_(steps) {
     for (const NodeIndex node : nodes) {
       const bool takes_some =
@@ -295,7 +295,7 @@ std::optional<std::vector<CountedPod>> SearchCounts(const Snapshot& snapshot,
                                                     std::span<const GangClass> classes,
                                                     std::span<const NodeIndex> nodes,
                                                     const SearchGoal& goal, SearchSteps& steps) {
-  return Search(snapshot, classes, nodes, steps).Run(goal);
+  return CountSearch(snapshot, classes, nodes, steps).Run(goal);
 }
 
 }  // namespace berth

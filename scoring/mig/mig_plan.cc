@@ -18,15 +18,15 @@ struct Device {
   std::optional<MigProfile> name;  // as the pod has it: a row may have several
 };
 
-struct Candidate {
+struct MigStart {
   MigSlot slot;
   double loss_gpus = 0;
   int free_units = 0;  // of the GPU
 };
 
-class Planner {
+class MigPlanner {
  public:
-  Planner(const MigSpec& spec, const MigUse& use) : spec_(spec), use_(use) {
+  MigPlanner(const MigSpec& spec, const MigUse& use) : spec_(spec), use_(use) {
     if (spec.dynamic && spec.product != nullptr) tables_ = MigTablesOf(spec.product);
   }
 
@@ -78,7 +78,7 @@ class Planner {
     // takes.
     const bool any_will_do = devices_.back().rows == devices_[device].rows;
     for (const int row : devices_[device].rows) {
-      for (const Candidate& candidate : CandidatesFor(row)) {
+      for (const MigStart& candidate : CandidatesFor(row)) {
         if (++steps_ > kMostSteps) return false;
         use_.Take(candidate.slot);
         if (Place(device + 1)) {
@@ -92,7 +92,7 @@ class Planner {
     return false;
   }
 
-  void Keep(const Candidate& candidate, const Device& device) {
+  void Keep(const MigStart& candidate, const Device& device) {
     const MigSlot& slot = candidate.slot;
     plan_.slots.push_back(slot);
     plan_.loss_gpus += candidate.loss_gpus;
@@ -106,13 +106,13 @@ class Planner {
   }
 
   // The best first.
-  [[nodiscard]] std::vector<Candidate> CandidatesFor(int row) const {
+  [[nodiscard]] std::vector<MigStart> CandidatesFor(int row) const {
     if (spec_.by_claims()) return InTurn(row);
     if (spec_.allocator != MigAllocator::kBerth) {
       const auto slot = use_.NextSlot(spec_, row);
-      return slot ? std::vector{CandidateAt(*slot)} : std::vector<Candidate>();
+      return slot ? std::vector{CandidateAt(*slot)} : std::vector<MigStart>();
     }
-    std::vector<Candidate> candidates;
+    std::vector<MigStart> candidates;
     for (std::size_t gpu = 0; gpu < spec_.gpus.size(); ++gpu) {
       if (IsLikeAnEarlierOne(gpu)) continue;
       MigSet free = spec_.Free(gpu, use_.taken()[gpu]) & spec_.product->PlacementsOf(row);
@@ -120,15 +120,15 @@ class Planner {
         candidates.push_back(CandidateAt({gpu, std::countr_zero(free)}));
       }
     }
-    std::ranges::stable_sort(candidates, {}, [](const Candidate& candidate) {
+    std::ranges::stable_sort(candidates, {}, [](const MigStart& candidate) {
       return std::pair(candidate.loss_gpus, candidate.free_units);
     });
     return candidates;
   }
 
   // As kube-scheduler's allocator tries them, which also goes back where the rest does not fit.
-  [[nodiscard]] std::vector<Candidate> InTurn(int row) const {
-    std::vector<Candidate> candidates;
+  [[nodiscard]] std::vector<MigStart> InTurn(int row) const {
+    std::vector<MigStart> candidates;
     for (std::size_t gpu = 0; gpu < spec_.gpus.size(); ++gpu) {
       MigSet free = spec_.Free(gpu, use_.taken()[gpu]) & spec_.product->PlacementsOf(row);
       for (; free != 0; free &= free - 1) {
@@ -149,7 +149,7 @@ class Planner {
     return false;
   }
 
-  [[nodiscard]] Candidate CandidateAt(const MigSlot& slot) const {
+  [[nodiscard]] MigStart CandidateAt(const MigSlot& slot) const {
     const MigSet taken = use_.taken()[slot.gpu];
     const int units = spec_.product->memory_units() - std::popcount(spec_.product->UnitsOf(taken));
     return {slot, tables_ == nullptr ? 0 : tables_->LossGpus(taken, slot.placement), units};
@@ -180,7 +180,7 @@ bool HasProfile(const MigSpec& spec, const MigWant& want) {
 
 std::optional<MigPlan> PlanMig(const MigSpec& spec, const MigUse& use, const MigSlices& ask) {
   if (spec.foreign) return std::nullopt;
-  return Planner(spec, use).Plan(ask);
+  return MigPlanner(spec, use).Plan(ask);
 }
 
 Reason ReasonOf(MigTrouble trouble) {

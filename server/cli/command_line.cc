@@ -36,11 +36,11 @@ std::vector<std::string> WordsLike(const CLI::App& command, const std::string& w
 CommandLine::CommandLine(CLI::App& app, std::string version)
     : app_(app),
       version_(std::move(version)),
-      completion_(app.add_subcommand("completion", "Print the script by which a shell completes")),
+      completion_(app.add_subcommand("completion", "Print the completion script of a shell")),
       man_(app.add_subcommand("man", "Print the manual page (man -l -)")) {
   app.require_subcommand(0, 1);  // at least one: see below
   app.set_version_flag("--version", app.get_name() + " " + version_, "Print the version");
-  completion_->add_option("SHELL", shell_, "bash, zsh or fish")->required();
+  completion_->add_option("SHELL", shell_, "Shell: bash, zsh or fish")->required();
 }
 
 std::optional<int> CommandLine::Parse(int argc, char** argv) {
@@ -52,9 +52,10 @@ std::optional<int> CommandLine::Parse(int argc, char** argv) {
   try {
     app_.parse(argc, argv);
     // Asked for here, because CLI11 would miss a subcommand before it names a word it does not
-    // know.
+    // know. A command with options of its own does something without one.
     const CLI::App& last = LastParsed(app_);
-    if (!CommandsOf(last).empty()) throw CLI::RequiredError("A subcommand");
+    if (!CommandsOf(last).empty() && (&last == &app_ || OptionsOf(last).empty()))
+      throw CLI::RequiredError("A subcommand");
   } catch (const CLI::ParseError& problem) {
     return Refuse(problem);
   }

@@ -127,7 +127,7 @@ Result<KubectlTunnel> KubectlTunnel::Open(const KubectlTarget& target) {
   if (tunnel.address_.empty()) {
     return Fail(Errc::kUnavailable, std::string("kubectl ") +
                                         (target.port_forward ? "port-forward" : "proxy") +
-                                        " does not serve" + (text.empty() ? "" : ": " + text));
+                                        " did not start" + (text.empty() ? "" : ": " + text));
   }
   return tunnel;
 }
@@ -151,7 +151,7 @@ Result<std::string> CurrentNamespace(const KubectlTarget& target) {
   int status = 0;
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) continue;
   close(child.out);
-  if (status != 0) return Fail(Errc::kUnavailable, "kubectl knows no current context");
+  if (status != 0) return Fail(Errc::kUnavailable, "kubectl has no current context");
   return text.empty() ? "default" : text;
 }
 

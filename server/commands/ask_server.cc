@@ -18,7 +18,7 @@ Result<std::string> AddressOf(const std::string& server) {
   while (address.ends_with('/')) address.remove_suffix(1);
   if (address.find('/') != std::string_view::npos || address.rfind(':') == std::string_view::npos) {
     return Invalid("--server: want http://HOST:PORT, got \"" + server +
-                   "\"; behind mutual TLS, server.debugListen has an address without it");
+                   "\"; with mutual TLS, use the address of server.debugListen");
   }
   return std::string(address);
 }

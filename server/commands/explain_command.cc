@@ -26,7 +26,7 @@ Result<std::string> FullName(const ExplainFlags& flags) {
       IsDnsSubdomain(name.substr(slash + 1))) {
     return name;
   }
-  return Invalid("want NAMESPACE/NAME, or --namespace beside NAME, got \"" + flags.name + "\"");
+  return Invalid("want NAMESPACE/NAME, or NAME with --namespace, got \"" + flags.name + "\"");
 }
 
 }  // namespace

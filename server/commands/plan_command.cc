@@ -46,7 +46,7 @@ Status Check(const PlanFlags& flags) {
     return Invalid("plan: want a file of pods, -f FILE, or --grow COUNT");
   }
   if (!flags.machine_types.empty() && flags.grow == 0) {
-    return Invalid("plan: want --grow COUNT beside --machine-type");
+    return Invalid("plan: want --grow COUNT with --machine-type");
   }
   if (flags.add_nodes.size() != flags.like.size()) {
     return Invalid("plan: want one --like for each --add-nodes, got " +
@@ -54,7 +54,7 @@ Status Check(const PlanFlags& flags) {
                    std::to_string(flags.add_nodes.size()));
   }
   if (std::ranges::count(flags.files, "-") + std::ranges::count(flags.like, "-") > 1) {
-    return Invalid("plan: want standard input (-) once");
+    return Invalid("plan: want standard input (-) only once");
   }
   return {};
 }
@@ -137,7 +137,7 @@ class NoSink final : public DecisionSink {
   void Record(const Decision&) override {}
 };
 
-// What a Berth would be that served the file, as far as plans need it.
+// The parts of a Berth that serves the file which plans need.
 class ClusterOfFile {
  public:
   explicit ClusterOfFile(const Config& config) : config_(config) {}
@@ -165,13 +165,9 @@ class ClusterOfFile {
   }
 
   // Requires: Load.
-  Result<std::string> Plan(const std::string& request, bool json) const {
-    const PlanParts parts{.extender = *extender_,
-                          .pods = rules_,
-                          .nodes = nodes_,
-                          .waiting = &waiting_,
-                          .not_ready = {}};
-    return MakePlan(parts, request, !json);
+  Result<std::string> Plan(const std::string& request, bool json) {
+    const Live live{*extender_, state_, waiting_, gangs_, domains_, rules_, nodes_, readiness_};
+    return MakePlan(live, request, !json);
   }
 
  private:
@@ -189,6 +185,7 @@ class ClusterOfFile {
   GangTable gangs_{{state_, waiting_, domains_, &groups_}};
   const std::shared_ptr<LearnedMix> mix_ = std::make_shared<LearnedMix>(config_.learning);
   std::unique_ptr<Extender> extender_;
+  const Readiness readiness_{nullptr};
 };
 
 Result<std::string> Ask(const PlanFlags& flags, const std::string& request) {

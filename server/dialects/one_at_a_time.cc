@@ -12,9 +12,9 @@ namespace {
 
 using wire::Json;
 
-constexpr Duration kMostPerRequest = std::chrono::seconds(3);
-constexpr Duration kFirstWait = std::chrono::milliseconds(50);
-constexpr Duration kMostWait = std::chrono::milliseconds(500);
+constexpr Duration kListTimeout = std::chrono::seconds(3);
+constexpr Duration kFirstPause = std::chrono::milliseconds(50);
+constexpr Duration kMostPause = std::chrono::milliseconds(500);
 
 // {} where it is not there.
 const Json& FieldOf(const Json& object, const char* field) {
@@ -55,8 +55,8 @@ std::string TextIn(const Json& object, const char* field) {
 Result<std::string> OneAtATime::WaitingOn(const std::string& node, const PodId& but,
                                           Duration timeout) {
   const std::string query = kube::EscapeForQuery("spec.nodeName=" + node);
-  auto response = write_.client.Send({.path = "/api/v1/pods?fieldSelector=" + query,
-                                      .timeout = std::min(timeout, kMostPerRequest)});
+  auto response = write_.client.Send(
+      {.path = "/api/v1/pods?fieldSelector=" + query, .timeout = std::min(timeout, kListTimeout)});
   if (!response) return Fail(Errc::kDeadline, std::move(response).error().message);
   if (!response->ok()) {
     const bool for_now = kube::IsTransient(response->status);
@@ -133,7 +133,7 @@ Status OneAtATime::Await(const BindOrder& order, bool& entered) {
   const Cleanup leave([&] {
     if (waits) --waiting_;
   });
-  return kube::FencedRetry(write_, order.deadline, {kFirstWait, kMostWait, seed},
+  return kube::FencedRetry(write_, order.deadline, {kFirstPause, kMostPause, seed},
                            [&](Duration left) {
                              kube::Attempt attempt = LookAt(order, left, entered);
                              if (!attempt.final && !waits) {

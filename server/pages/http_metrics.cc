@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/http_metrics.h"
-
-#include "server/telemetry/metrics_text.h"
+#include "server/pages/metrics_parts.h"
 
 namespace berth {
 
-std::string HttpMetricsText(const http::HttpServerStats& stats) {
-  MetricsText text;
+void AddHttpMetrics(const http::HttpServerStats& stats, MetricsText& text) {
   text.Family("berth_http_connections", "gauge", "Connections open now")
       .Sample(stats.open_connections);
   text.Family("berth_http_connections_total", "counter", "Connections accepted")
@@ -15,23 +12,22 @@ std::string HttpMetricsText(const http::HttpServerStats& stats) {
               "Connections closed at once: too many, or out of file descriptors")
       .Sample(stats.refused_connections);
   text.Family("berth_http_requests_refused_total", "counter",
-              "Requests answered before any handler: malformed, too large, too slow")
+              "Requests rejected before any handler: malformed, too large or too slow")
       .Sample(stats.refused_requests);
   text.Family("berth_http_timeouts_total", "counter", "Connections whose client was too slow")
       .Sample(stats.timeouts);
   text.Family("berth_http_tls_failures_total", "counter", "TLS handshakes that failed")
       .Sample(stats.tls_handshake_failures);
   text.Family("berth_tls_certificate_expiry_timestamp_seconds", "gauge",
-              "When the server's certificate in use ends, since 1970; 0 with plain HTTP")
+              "Expiry of the server certificate in use, Unix time; 0 with plain HTTP")
       .Sample(stats.certificate_expires);
   text.Family("berth_unexpected_exceptions_total", "counter",
-              "Handlers that threw: always a bug of Berth")
+              "Handlers that threw an exception: always a bug of Berth")
       .Sample(stats.handler_exceptions);
-  text.Family("berth_http_responses_total", "counter", "Responses by class of status");
+  text.Family("berth_http_responses_total", "counter", "Responses by status class");
   for (std::size_t i = 2; i < stats.responses_by_class.size(); ++i) {
     text.Sample(stats.responses_by_class[i], {{"class", std::to_string(i) + "xx"}});
   }
-  return text.Take();
 }
 
 }  // namespace berth

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/kube_metrics.h"
-
 #include <chrono>
 
-#include "server/telemetry/metrics_text.h"
+#include "server/kube/client/http_api_client.h"
+#include "server/kube/kube_cluster.h"
+#include "server/pages/metrics_parts.h"
 
 namespace berth {
 namespace {
@@ -16,17 +16,18 @@ void AddWatches(const kube::KubeClusterStats& cluster, Instant now, MetricsText&
     }
   };
   text.Family("berth_watch_synced", "gauge",
-              "1 once the resource was listed completely, or is not served");
+              "1 once the resource is listed completely, or the API server does not serve it");
   each([](const Resource& r) { return r.watch.synced ? 1 : 0; });
-  text.Family("berth_watch_served", "gauge", "0 while the API server does not serve the resource");
+  text.Family("berth_watch_served", "gauge", "1 while the API server serves the resource");
   each([](const Resource& r) { return r.watch.absent ? 0 : 1; });
-  text.Family("berth_watch_relists_total", "counter", "Complete lists");
+  text.Family("berth_watch_relists_total", "counter", "Complete lists of the resource");
   each([](const Resource& r) { return r.watch.lists; });
-  text.Family("berth_watch_reconnects_total", "counter", "Watches that ended, whatever for");
+  text.Family("berth_watch_reconnects_total", "counter",
+              "Watch connections closed, for any reason");
   each([](const Resource& r) { return r.watch.reconnects; });
   text.Family("berth_watch_failures_total", "counter", "Lists and watches that failed");
   each([](const Resource& r) { return r.watch.problems; });
-  text.Family("berth_watch_events_total", "counter", "Events received, bookmarks left out");
+  text.Family("berth_watch_events_total", "counter", "Watch events received, without bookmarks");
   each([](const Resource& r) { return r.watch.events; });
   text.Family("berth_watch_last_contact_seconds", "gauge",
               "Time since the API server last sent something about the resource");
@@ -40,40 +41,40 @@ void AddWatches(const kube::KubeClusterStats& cluster, Instant now, MetricsText&
 
 void AddAllocations(const kube::ExtensionStats& stats, MetricsText& text) {
   text.Family("berth_claim_allocations_total", "counter",
-              "Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, or lost to "
-              "somebody who was first, or to a write that failed")
+              "Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, or lost to a "
+              "conflict or failed write")
       .Sample(stats.claims_allocated, {{"result", "allocated"}})
       .Sample(stats.claims_left, {{"result", "left"}})
       .Sample(stats.claims_lost, {{"result", "lost"}});
 }
 
 void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
-  text.Family("berth_audit_runs_total", "counter", "Audits").Sample(cluster.audits);
+  text.Family("berth_audit_runs_total", "counter", "Audits of Berth's state")
+      .Sample(cluster.audits);
   text.Family("berth_audit_double_grants", "gauge",
-              "GPUs granted beyond what they have, or to more users than their agent serves, and "
-              "overlapping claims of MIG devices")
+              "Over-allocated GPUs, and overlapping MIG claims")
       .Sample(cluster.audit.double_grants + cluster.extensions.overlapping_claims);
   text.Family("berth_audit_overfull_nodes", "gauge",
-              "Nodes whose pods, some of them bound past Berth, hold more GPUs than the node has")
+              "Nodes whose pods, some bound without Berth, hold more GPUs than the node has")
       .Sample(cluster.audit.overfull_nodes);
   text.Family("berth_pods_disputed", "gauge",
-              "Pods whose annotation berth.dev/devices is gone, or names devices that they are not "
-              "known to have or cannot have")
+              "Pods whose annotation berth.dev/devices was removed or names wrong devices")
       .Sample(cluster.disputed_pods);
-  text.Family("berth_audit_unknown_devices", "gauge", "Grants of GPUs that the node does not have")
+  text.Family("berth_audit_unknown_devices", "gauge",
+              "Allocations of GPUs that the node does not have")
       .Sample(cluster.audit.unknown_devices);
   text.Family("berth_audit_orphaned_reservations", "gauge",
-              "Reservations that nobody settled in time")
+              "Reservations whose bind outcome stayed unknown too long")
       .Sample(cluster.audit.orphaned_reservations);
   text.Family("berth_audit_differences", "gauge",
-              "Nodes whose free amounts are not what their pods leave, and pods that the API "
-              "server has elsewhere")
+              "Nodes whose free amounts do not match their pods, and pods that the API server has "
+              "elsewhere")
       .Sample(cluster.audit.differences + cluster.differences_to_api);
 }
 
 void AddRequests(const kube::ApiClientStats& client, MetricsText& text) {
   text.Family("berth_kube_requests_total", "counter",
-              "Requests to the API server by method and class of the answer");
+              "Requests to the API server by method and status class");
   for (std::size_t m = 0; m < client.kMethods.size(); ++m) {
     for (std::size_t c = 1; c < client.answers[m].size(); ++c) {
       if (client.answers[m][c] == 0) continue;
@@ -88,42 +89,39 @@ void AddRequests(const kube::ApiClientStats& client, MetricsText& text) {
 
 }  // namespace
 
-std::string KubeMetricsText(const kube::KubeClusterStats& cluster,
-                            const kube::ApiClientStats& client, Instant now) {
-  MetricsText text;
-  text.Family("berth_leader", "gauge", "1 while this process leads")
+void AddKubeMetrics(const kube::KubeClusterStats& cluster, const kube::ApiClientStats& client,
+                    Instant now, MetricsText& text) {
+  text.Family("berth_leader", "gauge", "1 while this process is the leader")
       .Sample(cluster.leading ? 1 : 0);
   if (cluster.labelled) {
     text.Family("berth_leader_labelled", "gauge",
-                "1 while the pod has the label berth.dev/leader, by which the Service finds it")
+                "1 while the pod has the label berth.dev/leader, which the Service selects")
         .Sample(*cluster.labelled ? 1 : 0);
   }
   AddWatches(cluster, now, text);
   AddRequests(client, text);
-  text.Family("berth_bind_retries_total", "counter", "Bindings that were sent again")
+  text.Family("berth_bind_retries_total", "counter", "Bindings sent again")
       .Sample(cluster.binds.retries);
   text.Family("berth_bind_outcomes_unknown_total", "counter",
-              "Binds that ended without knowing whether the pod is bound")
+              "Binds with an unknown outcome: the pod may or may not be bound")
       .Sample(cluster.binds.in_doubt);
-  text.Family("berth_events_dropped_total", "counter", "Events about pods that were not posted")
+  text.Family("berth_events_dropped_total", "counter", "Events about pods that Berth dropped")
       .Sample(cluster.events_dropped);
   text.Family("berth_pods_woken_total", "counter",
-              "Pods that had been refused and that kube-scheduler was made to ask about again")
+              "Refused pods that Berth made kube-scheduler retry, by result")
       .Sample(cluster.wakes.woken, {{"result", "woken"}})
       .Sample(cluster.wakes.failed, {{"result", "failed"}});
-  text.Family("berth_kubelet_refusals_total", "counter",
-              "Pods with GPUs that the kubelet of their node did not admit")
+  text.Family("berth_kubelet_refusals_total", "counter", "GPU pods that the kubelet did not admit")
       .Sample(cluster.refusals.refused);
   text.Family("berth_nodes_refusing_gpu_pods", "gauge",
-              "Nodes that get no pods with GPUs because their kubelet refused the last ones")
+              "Nodes closed to GPU pods because their kubelet refused the last ones")
       .Sample(cluster.refusals.closed);
-  text.Family("berth_asks_refused_by_nodes", "gauge",
-              "Pairs of a node and what pods ask for that its Topology Manager refused last: such "
-              "pods are not bound there")
+  text.Family(
+          "berth_asks_refused_by_nodes", "gauge",
+          "Requests that a node's Topology Manager refused; Berth places no such pods on that node")
       .Sample(cluster.refusals.closed_asks);
   AddAllocations(cluster.extensions, text);
   AddAudit(cluster, text);
-  return text.Take();
 }
 
 }  // namespace berth

@@ -17,24 +17,26 @@
 namespace berth {
 namespace {
 
-// Those without a time, of which only their name is known, come last.
+// Pods without a time of creation (only their name is known) come last.
 bool HasWaitedLonger(const WaitingPod& a, const WaitingPod& b) {
   return a.created.value_or(WallTime::max()) < b.created.value_or(WallTime::max());
 }
 
 class LiveView {
  public:
-  explicit LiveView(LiveParts parts)
-      : parts_(std::move(parts)), whys_([this](const Extender::Moment& now, const WaitingPod& pod) {
-          return WhyWaiting(explain(), now, pod);
+  LiveView(const Live& live, std::string version)
+      : live_(live),
+        version_(std::move(version)),
+        whys_([&live](const Extender::Moment& now, const WaitingPod& pod) {
+          return WhyWaiting(live, now, pod);
         }) {}
 
   PageDraft Draft(bool whole) {
-    const char* const not_ready = parts_.not_ready ? parts_.not_ready() : nullptr;
+    const char* const not_ready = live_.readiness.reason();
     const Listed listed = not_ready == nullptr ? List() : Listed{.now = {nothing_, nullptr}};
     const std::shared_ptr<const Snapshot> snapshot = listed.now.snapshot;
     wire::LiveNews news;
-    news.berth = parts_.berth;
+    news.berth = version_;
     if (not_ready != nullptr) {
       news.not_ready = not_ready;
     } else {
@@ -59,48 +61,31 @@ class LiveView {
  private:
   // All that a text is of.
   struct Listed {
-    Extender::Moment now;  // without a policy where nothing explains pods
+    Extender::Moment now;
     std::vector<WaitingPod> waiting = {};
     WaitingPods::Pods for_mig = {};  // of these, those that MIG devices could be cut for
   };
   [[nodiscard]] Listed List() const {
     Listed listed;
-    if (parts_.waiting != nullptr) {
-      listed.waiting = parts_.waiting->Everybody();
-      listed.for_mig = parts_.waiting->Current();
-    }
-    if (parts_.extender != nullptr) {  // after the lists (still_waiting.h)
-      listed.now = parts_.extender->Now();
-    } else {
-      listed.now.snapshot = parts_.state.Current();
-    }
+    listed.waiting = live_.waiting.Everybody();
+    listed.for_mig = live_.waiting.Current();
+    listed.now = live_.extender.Now();  // after the lists (still_waiting.h)
     listed.waiting = StillWaiting(std::move(listed.waiting), *listed.now.snapshot);
     listed.for_mig = StillWaiting(std::move(listed.for_mig), *listed.now.snapshot);
     return listed;
   }
 
-  [[nodiscard]] ExplainParts explain() const {
-    return {.extender = *parts_.extender,
-            .state = parts_.state,
-            .waiting = parts_.waiting,
-            .gangs = parts_.gangs,
-            .not_ready = parts_.not_ready};
-  }
-
   void Fill(wire::LiveNews& news, const Listed& listed) {
     const Instant now = std::chrono::steady_clock::now();
     news.now = std::chrono::system_clock::now();
-    if (parts_.gangs != nullptr) news.gangs = parts_.gangs->Views(now);
-    if (parts_.bound) news.bound = parts_.bound();
-    if (parts_.waiting == nullptr) return;
+    news.gangs = live_.gangs.Views(now);
+    if (live_.binds != nullptr) news.bound = live_.binds->All();
     news.recuts = AdviseNodes(*listed.now.snapshot, listed.for_mig);
     std::vector<WaitingPod> pods = listed.waiting;
     news.waiting_in_all = pods.size();
     std::ranges::stable_sort(pods, HasWaitedLonger);
     if (pods.size() > wire::kMostWaitingRows) pods.resize(wire::kMostWaitingRows);
-    WaitingWhys::Told told;
-    if (parts_.extender != nullptr) told = whys_.Of(pods, listed.now);
-    told.whys.resize(pods.size());
+    WaitingWhys::Told told = whys_.Of(pods, listed.now);
     news.explains_more = told.more;
     for (std::size_t i = 0; i < pods.size(); ++i) {
       news.waiting.push_back({std::move(pods[i]), std::move(told.whys[i])});
@@ -108,19 +93,15 @@ class LiveView {
   }
 
   wire::NodeSet SetOf(const std::shared_ptr<const Snapshot>& snapshot) {
-    wire::NodeSet set;
-    if (parts_.domains == nullptr) {
-      set = wire::EncodeNodeSet(*snapshot, {}, nullptr);
-    } else {
-      const auto tree = parts_.domains->Of(snapshot);
-      set = wire::EncodeNodeSet(*snapshot, parts_.domains->levels(), tree.get());
-    }
+    const auto tree = live_.domains.Of(snapshot);
+    wire::NodeSet set = wire::EncodeNodeSet(*snapshot, live_.domains.levels(), tree.get());
     const MutexLock lock(mutex_);
     tag_ = set.tag;
     return set;
   }
 
-  const LiveParts parts_;
+  const Live& live_;
+  const std::string version_;
   const std::shared_ptr<const Snapshot> nothing_ = std::make_shared<const Snapshot>();
   WaitingWhys whys_;
   mutable Mutex mutex_;
@@ -129,8 +110,8 @@ class LiveView {
 
 }  // namespace
 
-LivePages MakeLivePages(LiveParts parts) {
-  auto view = std::make_shared<LiveView>(std::move(parts));
+LivePages MakeLivePages(const Live& live, std::string version) {
+  auto view = std::make_shared<LiveView>(live, std::move(version));
   const auto page = [&view](bool whole) {
     return Page{.content_type = "application/json",
                 .draft = [view, whole] { return view->Draft(whole); }};

@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/mig_metrics.h"
-
 #include "scoring/mig/repartition_advice.h"
-#include "server/telemetry/metrics_text.h"
+#include "server/pages/metrics_parts.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth {
 
-std::string MigMetricsText(const MigReport& report, std::span<const NodeAdvice> advices) {
-  MetricsText text;
-  text.Family("berth_mig_gpus", "gauge", "GPUs that are cut into MIG devices");
+void AddMigMetrics(const MigReport& report, std::span<const NodeAdvice> advices,
+                   MetricsText& text) {
+  text.Family("berth_mig_gpus", "gauge", "MIG-partitioned GPUs");
   for (const auto& [product, count] : report.products) {
     text.Sample(count.static_gpus, {{"product", product}, {"partitioning", "static"}});
     text.Sample(count.dynamic_gpus, {{"product", product}, {"partitioning", "dynamic"}});
     text.Sample(count.dra_gpus, {{"product", product}, {"partitioning", "dra"}});
   }
-  text.Family(
-      "berth_mig_memory_units", "gauge",
-      "Memory units of the GPUs that are cut, by whether a device of a pod or a claim takes them");
+  text.Family("berth_mig_memory_units", "gauge", "Memory slices of MIG-partitioned GPUs, by state");
   for (const auto& [product, count] : report.products) {
     text.Sample(count.taken_units, {{"product", product}, {"state", "taken"}});
     text.Sample(count.units - count.taken_units, {{"product", product}, {"state", "free"}});
   }
-  text.Family(
-      "berth_mig_devices", "gauge",
-      "MIG devices that pods and claims have, and how many more of that profile alone would fit");
+  text.Family("berth_mig_devices", "gauge",
+              "MIG devices in use, and how many more of that profile alone would fit");
   for (const auto& [product, count] : report.products) {
     for (const auto& [profile, devices] : count.profiles) {
       text.Sample(devices.taken, {{"product", product}, {"profile", profile}, {"state", "taken"}});
@@ -32,12 +27,12 @@ std::string MigMetricsText(const MigReport& report, std::span<const NodeAdvice> 
     }
   }
   text.Family("berth_mig_troubled_nodes", "gauge",
-              "Nodes that take no pods with GPUs because of their MIG configuration");
+              "Nodes closed to GPU pods because of their MIG configuration");
   for (const auto& [trouble, nodes] : report.troubled_nodes) {
     text.Sample(nodes, {{"trouble", trouble}});
   }
   text.Family("berth_mig_repartition_pods", "gauge",
-              "Waiting pods that idle nodes would take if they were cut as the config says");
+              "Waiting pods that idle nodes would take if repartitioned to the MIG config");
   for (const auto& [product, count] : report.products) {
     const MigProduct* const known = count.static_gpus > 0 ? FindMigProduct(product) : nullptr;
     if (known == nullptr) continue;
@@ -49,7 +44,6 @@ std::string MigMetricsText(const MigReport& report, std::span<const NodeAdvice> 
       text.Sample(pods, {{"product", product}, {"config", config.name}});
     }
   }
-  return text.Take();
 }
 
 }  // namespace berth

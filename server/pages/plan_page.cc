@@ -14,7 +14,7 @@
 namespace berth {
 namespace {
 
-// With its quotes, of which http::ErrorResponse knows nothing.
+// With quotes in `why`, which http::ErrorResponse does not escape.
 http::HttpResponse Refusal(int status, std::string_view why) {
   http::HttpResponse response;
   response.status = status;
@@ -27,43 +27,45 @@ int StatusOf(Errc code) {
   return code == Errc::kNotFound ? 404 : 400;
 }
 
-Result<std::string> MakeGrowth(const PlanParts& parts, const wire::PlanRequest& plan,
-                               bool as_text) {
-  const bool of_waiting = !plan.has_pods && parts.waiting != nullptr;
-  auto listed = of_waiting ? parts.waiting->Everybody() : std::vector<WaitingPod>();
-  const Extender::Moment now = parts.extender.Now();  // after the list (still_waiting.h)
+const char* WhyNoPlan(const Readiness& readiness) {
+  return readiness.draining() ? "draining" : readiness.reason();
+}
+
+Result<std::string> MakeGrowth(const Live& live, const wire::PlanRequest& plan, bool as_text,
+                               const StopsPlan& stops) {
+  auto listed = plan.has_pods ? std::vector<WaitingPod>() : live.waiting.Everybody();
+  const Extender::Moment now = live.extender.Now();  // after the list (still_waiting.h)
   const WaitingLine line =
-      LineOf(std::move(listed), *now.snapshot, parts.pods.groups(), wire::kMostPlannedPods);
+      LineOf(std::move(listed), *now.snapshot, live.pod_rules.groups(), wire::kMostPlannedPods);
   wire::GrowthReport report{.request = plan, .pods = plan.has_pods ? plan.pods : line.pods};
   report.gated = line.gated;
   report.beyond = line.beyond;
-  BERTH_TRY(report.told, parts.extender.WouldTake(now, report.pods, plan.nodes, plan.grow,
-                                                  plan.at_zero, parts.not_ready));
+  BERTH_TRY(report.told,
+            live.extender.WouldTake(now, report.pods, plan.nodes, plan.grow, plan.at_zero, stops));
   return as_text ? wire::TextOf(report) : wire::EncodeGrowth(report);
 }
 
 }  // namespace
 
-Result<std::string> MakePlan(const PlanParts& parts, std::string_view request, bool as_text) {
-  BERTH_TRY(const wire::PlanRequest plan, wire::DecodePlan(request, parts.pods, parts.nodes));
-  if (plan.grow > 0) return MakeGrowth(parts, plan, as_text);
-  BERTH_TRY(const WhatIfAnswer answer, parts.extender.WouldPlace(parts.extender.Now(), plan.pods,
-                                                                 plan.nodes, parts.not_ready));
+Result<std::string> MakePlan(const Live& live, std::string_view request, bool as_text,
+                             const StopsPlan& stops) {
+  BERTH_TRY(const wire::PlanRequest plan,
+            wire::DecodePlan(request, live.pod_rules, live.node_rules));
+  if (plan.grow > 0) return MakeGrowth(live, plan, as_text, stops);
+  BERTH_TRY(const WhatIfAnswer answer,
+            live.extender.WouldPlace(live.extender.Now(), plan.pods, plan.nodes, stops));
   return as_text ? wire::TextOf(plan, answer) : wire::EncodePlan(plan, answer);
 }
 
-http::HttpResponse PlanPage(const PlanParts& parts, OwnRequest& request) {
-  if (const char* const why = parts.not_ready ? parts.not_ready() : nullptr) {
-    return NotReadyAnswer(why, parts.leader);
-  }
-  PlanParts awaited = parts;  // between pods it is asked whether to go on
-  awaited.not_ready = [&parts, &request]() -> const char* {
+http::HttpResponse PlanPage(const Live& live, OwnRequest& request) {
+  if (const char* const why = WhyNoPlan(live.readiness)) return NotReadyAnswer(why, live.leader);
+  const StopsPlan stops = [&live, &request]() -> const char* {
     if (request.waits && !request.waits()) return "the client of this plan has gone";
-    return parts.not_ready ? parts.not_ready() : nullptr;
+    return WhyNoPlan(live.readiness);
   };
   const bool is_large = request.body.size() > wire::kMostPlanBytes;
   const bool as_text = request.query == "text";
-  auto answer = MakePlan(awaited, request.body, as_text);
+  auto answer = MakePlan(live, request.body, as_text, stops);
   if (!answer) {
     return Refusal(is_large ? 413 : StatusOf(answer.error().code), answer.error().message);
   }

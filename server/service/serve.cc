@@ -24,7 +24,7 @@
 #include "server/http/http_server.h"
 #include "server/kube/client/http_api_client.h"
 #include "server/kube/kube_cluster.h"
-#include "server/pages/kube_metrics.h"
+#include "server/pages/metrics_parts.h"
 #include "server/pages/plan_page.h"
 #include "server/service/advice_log.h"
 #include "server/service/held_memory.h"
@@ -36,8 +36,8 @@
 #include "server/telemetry/decision_recorder.h"
 #include "server/telemetry/line_writer.h"
 #include "server/telemetry/log.h"
-#include "server/telemetry/metrics_text.h"
 #include "server/why/explain_pages.h"
+#include "server/why/live.h"
 #include "server/why/recent_binds.h"
 #include "server/why/waiting_news.h"
 #include "server/wire/file/cluster_file.h"
@@ -135,25 +135,12 @@ class Service {
       verbs_.LookTwice(*second_look_);
     }
     const RouteParts parts{.verbs = verbs_,
-                           .state = state_,
+                           .live = live_,
                            .metrics = metrics_,
-                           .readiness = readiness_,
-                           .leader = [this] { return kube_ ? kube_->leader() : ""; },
-                           .http_stats = HttpStats(),
-                           .more_metrics = MoreMetrics(),
-                           .mix = mix_.get(),
-                           .waste = &waste_,
-                           .domains = &domains_,
-                           .mig_offers = &mig_offers_,
-                           .waiting = &waiting_,
-                           .gangs = &gangs_,
-                           .pages = pages_.get(),
-                           .extender = &extender_,
-                           .pod_rules = &pod_rules_,
-                           .node_rules = &node_rules_,
+                           .more_metrics = [this](MetricsText& text) { AddOwnMetrics(text); },
                            .many_metrics = config_.metrics,
-                           .plans = plans_.get(),
-                           .bound = [this] { return recent_binds_.All(); }};
+                           .pages = pages_.get(),
+                           .plans = plans_.get()};
     http::Router routes, debug_routes;
     AddServiceRoutes(routes, parts);
     if (config_.server.debug_listen.empty()) AddDebugRoutes(routes, parts);
@@ -248,14 +235,9 @@ class Service {
   }
 
   WaitingNews::Parts NewsParts() {
-    const ExplainParts explain{.extender = extender_,
-                               .state = state_,
-                               .waiting = &waiting_,
-                               .gangs = &gangs_,
-                               .not_ready = {}};
     return {.waiting = waiting_,
             .askers = [this] { return extender_.Askers(); },
-            .report = [explain](const WaitingPod& pod) { return ReportOn(explain, pod); },
+            .report = [this](const WaitingPod& pod) { return ReportOn(live_, pod); },
             .sink = sinks_,
             .clock = clock_};
   }
@@ -302,18 +284,15 @@ class Service {
         std::move(options));
   }
 
-  HttpStatsSource HttpStats() {
-    return [this] {
-      const http::HttpServer* const server = serving_.load();
-      return server == nullptr ? http::HttpServerStats{} : server->stats();
-    };
+  using Server = std::atomic<const http::HttpServer*>;  // nullptr: not there yet
+  static http::HttpServerStats StatsOf(const Server& known) {
+    const http::HttpServer* const server = known.load();
+    return server == nullptr ? http::HttpServerStats{} : server->stats();
   }
 
   [[nodiscard]] std::vector<HeldStore> Stores() const {
-    http::HttpServerStats http, debug;
+    const http::HttpServerStats http = StatsOf(serving_), debug = StatsOf(debugging_);
     const http::HttpServerOptions limits;
-    if (const http::HttpServer* const server = serving_.load()) http = server->stats();
-    if (const http::HttpServer* const server = debugging_.load()) debug = server->stats();
     return {{"requests", http.request_bytes + debug.request_bytes,
              limits.max_request_bytes + kDebugRequestBytes},
             {"answers", http.answer_bytes + debug.answer_bytes,
@@ -325,17 +304,13 @@ class Service {
             {"log", log_.held_bytes(), Log::kMostHeldBytes}};
   }
 
-  std::function<std::string()> MoreMetrics() {
-    return [this] {
-      MetricsText own;
-      own.Family("berth_log_lines_dropped_total", "counter",
-                 "Lines of the log that nobody read in time")
-          .Sample(log_.dropped_lines());
-      std::string text = own.Take();
-      text += HeldMemoryText(Stores());
-      if (kube_) text += KubeMetricsText(kube_->stats(), client_->stats(), clock_.Now());
-      return text;
-    };
+  void AddOwnMetrics(MetricsText& text) const {
+    AddHttpMetrics(StatsOf(serving_), text);
+    text.Family("berth_log_lines_dropped_total", "counter",
+                "Log lines dropped because nobody read them in time")
+        .Sample(log_.dropped_lines());
+    AddHeldMemory(Stores(), text);
+    if (kube_) AddKubeMetrics(kube_->stats(), client_->stats(), clock_.Now(), text);
   }
 
   const Config& config_;
@@ -365,6 +340,19 @@ class Service {
   WorkerPool learning_{1, kMaxWaitingTables};  // makes what engines need next
   GangTable gangs_{{state_, waiting_, domains_, &groups_}};
   Extender extender_;
+  const Live live_{.extender = extender_,
+                   .state = state_,
+                   .waiting = waiting_,
+                   .gangs = gangs_,
+                   .domains = domains_,
+                   .pod_rules = pod_rules_,
+                   .node_rules = node_rules_,
+                   .readiness = readiness_,
+                   .leader = [this] { return kube_ ? kube_->leader() : ""; },
+                   .binds = &recent_binds_,
+                   .mix = mix_.get(),
+                   .waste = &waste_,
+                   .mig_offers = &mig_offers_};
   ConfigReload reload_;
   Verbs verbs_;
   std::atomic<bool> look_soon_{false};
@@ -373,7 +361,7 @@ class Service {
   AdviceLog advice_{log_};                     // how nodes had better be partitioned
   WaitingNews waiting_news_{NewsParts()};
   // server_ and debug_server_, once they are there.
-  std::atomic<const http::HttpServer*> serving_{nullptr}, debugging_{nullptr};
+  Server serving_{nullptr}, debugging_{nullptr};
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<http::HttpServer> debug_server_;
   std::unique_ptr<PageWriter> pages_;        // ends before the servers, to which it answers

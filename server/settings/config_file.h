@@ -34,7 +34,7 @@ class ConfigFile {
 
   // Of the first reading.
   [[nodiscard]] const Config& config() const { return config_; }
-  // Likewise; of the defaults, the hash of what `berth config print` prints.
+  // The SHA-256 of the first reading; of the defaults, that of what `berth config print` prints.
   [[nodiscard]] const std::string& hash() const { return hash_; }
 
   // Call it about once a second. Returns a value if the file has changed and was read.

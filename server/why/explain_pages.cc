@@ -37,7 +37,7 @@ HttpResponse Answer(const Report& report, const std::string& query) {
   return response;
 }
 
-// What a path ends with: "NS/NAME" (parts: 2) or "NAME" (1), without the route before it.
+// What a path ends with: "NS/NAME" (live: 2) or "NAME" (1), without the route before it.
 std::string_view NameIn(std::string_view path, int parts) {
   std::size_t begin = path.size();
   for (int i = 0; i < parts && begin != std::string_view::npos; ++i) {
@@ -46,10 +46,10 @@ std::string_view NameIn(std::string_view path, int parts) {
   return begin == std::string_view::npos ? path : path.substr(begin + 1);
 }
 
-std::optional<HttpResponse> NotReady(const ExplainParts& parts) {
-  const char* const why = parts.not_ready ? parts.not_ready() : nullptr;
+std::optional<HttpResponse> NotReady(const Live& live) {
+  const char* const why = live.readiness.reason();
   if (why == nullptr) return std::nullopt;
-  return NotReadyAnswer(why, parts.leader);
+  return NotReadyAnswer(why, live.leader);
 }
 
 std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
@@ -57,9 +57,9 @@ std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now() - *created);
 }
 
-std::optional<GangView> ViewOf(const ExplainParts& parts, const GangId& gang) {
-  if (parts.gangs == nullptr || gang.empty()) return std::nullopt;
-  for (GangView& view : parts.gangs->Views(std::chrono::steady_clock::now())) {
+std::optional<GangView> ViewOf(const Live& live, const GangId& gang) {
+  if (gang.empty()) return std::nullopt;
+  for (GangView& view : live.gangs.Views(std::chrono::steady_clock::now())) {
     if (view.id == gang) return std::move(view);
   }
   return std::nullopt;
@@ -97,17 +97,17 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
   return text + "; alone, it " + told;
 }
 
-wire::PodReport ReportOn(const ExplainParts& parts, const Extender::Moment& now,
-                         const PodRequest& pod, const std::optional<WaitingPod>& waiting) {
-  wire::PodReport report{.told = parts.extender.Explain(now, pod), .sentence = {}};
+wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const PodRequest& pod,
+                         const std::optional<WaitingPod>& waiting) {
+  wire::PodReport report{.told = live.extender.Explain(now, pod), .sentence = {}};
   report.scheduler = pod.scheduler;
-  report.gang = ViewOf(parts, pod.gang.id);
+  report.gang = ViewOf(live, pod.gang.id);
   if (waiting) {
     report.gated = waiting->gated;
     report.unschedulable = waiting->unschedulable;
     report.age = AgeOf(waiting->created);
   }
-  report.sentence = SentenceOf(report, parts.extender.Askers());
+  report.sentence = SentenceOf(report, live.extender.Askers());
   return report;
 }
 
@@ -117,14 +117,14 @@ const char* StateOf(PodState state) {
 }
 
 // The pods of the gang that have a place; of nodes that the snapshot does not know, those of now.
-PodRecords PlacedMembers(const ExplainParts& parts, const Snapshot& snapshot, const GangId& gang) {
+PodRecords PlacedMembers(const Live& live, const Snapshot& snapshot, const GangId& gang) {
   PodRecords placed;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     for (const auto& pod : snapshot.node(i).pods()) {
       if (pod->pod.gang.id == gang) placed.push_back(pod);
     }
   }
-  for (const auto& pod : parts.state.GangPods(gang).pods) {
+  for (const auto& pod : live.state.GangPods(gang).pods) {
     if (snapshot.names().Find(pod->placement.node) == kNoNode) placed.push_back(pod);
   }
   return placed;
@@ -151,51 +151,36 @@ std::optional<WaitingPod> ListMembers(std::span<const WaitingPod> listed, const 
   return first;
 }
 
-std::vector<WaitingPod> ListWaiting(const ExplainParts& parts) {
-  return parts.waiting == nullptr ? std::vector<WaitingPod>() : parts.waiting->Everybody();
-}
-
 }  // namespace
 
-http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader) {
-  std::string text = "not ready: " + std::string(why);
-  if (const std::string name = leader ? leader() : ""; !name.empty()) {
-    text += " (leader: " + name + ")";
-  }
-  return http::ErrorResponse(503, text);
+wire::PodReport ReportOn(const Live& live, const WaitingPod& waiting) {
+  return ReportOn(live, live.extender.Now(), *waiting.pod, waiting);
 }
 
-wire::PodReport ReportOn(const ExplainParts& parts, const WaitingPod& waiting) {
-  return ReportOn(parts, parts.extender.Now(), *waiting.pod, waiting);
-}
-
-HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,
-                            const std::string& query) {
-  if (auto unready = NotReady(parts)) return *std::move(unready);
+HttpResponse ExplainPodPage(const Live& live, const std::string& path, const std::string& query) {
+  if (auto unready = NotReady(live)) return *std::move(unready);
   const std::string_view full = NameIn(path, 2);
   const std::size_t slash = full.find('/');
   if (slash == std::string_view::npos) return http::ErrorResponse(404, "want NAMESPACE/NAME");
   const std::string_view space = full.substr(0, slash), name = full.substr(slash + 1);
-  const auto waiting =
-      parts.waiting == nullptr ? std::nullopt : parts.waiting->FindNamed(space, name);
-  const Extender::Moment now = parts.extender.Now();  // after the list (still_waiting.h)
+  const auto waiting = live.waiting.FindNamed(space, name);
+  const Extender::Moment now = live.extender.Now();  // after the list (still_waiting.h)
   if (const auto placed = FindOnNodes(*now.snapshot, space, name)) {
-    return Answer(ReportOn(parts, now, placed->pod, std::nullopt), query);
+    return Answer(ReportOn(live, now, placed->pod, std::nullopt), query);
   }
-  if (waiting) return Answer(ReportOn(parts, now, *waiting->pod, waiting), query);
-  if (const auto asked = parts.extender.RememberedNamed(space, name)) {
-    return Answer(ReportOn(parts, now, *asked, std::nullopt), query);
+  if (waiting) return Answer(ReportOn(live, now, *waiting->pod, waiting), query);
+  if (const auto asked = live.extender.RememberedNamed(space, name)) {
+    return Answer(ReportOn(live, now, *asked, std::nullopt), query);
   }
   return http::ErrorResponse(404, "pod " + std::string(full) +
                                       " is not known: it does not exist, has ended, or waits "
                                       "and asks for no GPU");
 }
 
-HttpResponse ExplainNodePage(const ExplainParts& parts, const std::string& path,
-                             const std::string& query) {
-  if (auto unready = NotReady(parts)) return *std::move(unready);
+HttpResponse ExplainNodePage(const Live& live, const std::string& path, const std::string& query) {
+  if (auto unready = NotReady(live)) return *std::move(unready);
   const std::string_view name = NameIn(path, 1);
-  const auto snapshot = parts.extender.Current();
+  const auto snapshot = live.extender.Current();
   const NodeIndex node = snapshot->names().Find(name);
   if (node == kNoNode) {
     return http::ErrorResponse(404, "node " + std::string(name) + " is not known");
@@ -203,39 +188,37 @@ HttpResponse ExplainNodePage(const ExplainParts& parts, const std::string& path,
   return Answer(ReportOf(snapshot->node(node)), query);
 }
 
-HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string& path,
-                             const std::string& query) {
-  if (auto unready = NotReady(parts)) return *std::move(unready);
+HttpResponse ExplainGangPage(const Live& live, const std::string& path, const std::string& query) {
+  if (auto unready = NotReady(live)) return *std::move(unready);
   const std::string_view full = NameIn(path, 2);
-  const auto views = parts.gangs == nullptr ? std::vector<GangView>()
-                                            : parts.gangs->Views(std::chrono::steady_clock::now());
+  const auto views = live.gangs.Views(std::chrono::steady_clock::now());
   const auto found =
       std::ranges::find(views, full, [](const GangView& view) { return view.id.full_name(); });
   if (found == views.end()) {
     return http::ErrorResponse(404, "gang " + std::string(full) + " is not known");
   }
   wire::GangReport report{.gang = *found, .members = {}, .sentence = {}};
-  const std::vector<WaitingPod> listed = ListWaiting(parts);
-  const Extender::Moment now = parts.extender.Now();  // after the list (still_waiting.h)
-  const PodRecords placed = PlacedMembers(parts, *now.snapshot, found->id);
+  const std::vector<WaitingPod> listed = live.waiting.Everybody();
+  const Extender::Moment now = live.extender.Now();  // after the list (still_waiting.h)
+  const PodRecords placed = PlacedMembers(live, *now.snapshot, found->id);
   const auto first = ListMembers(listed, placed, found->id, report.members);
   const std::int64_t there = found->placed + found->waiting;
   report.sentence = std::string(found->state) + ": " + std::to_string(there) + " of " +
                     CountText(found->minimum, "pod") + " that must start together exist";
   if (!found->why.empty() && found->state != "gathering") report.sentence += "; " + found->why;
-  if (first) report.waiting = ReportOn(parts, now, *first->pod, first);
+  if (first) report.waiting = ReportOn(live, now, *first->pod, first);
   return Answer(report, query);
 }
 
-wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const Extender::Moment& now,
+wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
                             const WaitingPod& waiting) {
   const PodRequest& pod = *waiting.pod;
   if (!pod.refusal.empty()) return {pod.refusal, {}};
   if (waiting.gated) return {"scheduling gates hold it back", {}};
-  if (const auto gang = ViewOf(parts, pod.gang.id); gang && !gang->why.empty()) {
+  if (const auto gang = ViewOf(live, pod.gang.id); gang && !gang->why.empty()) {
     return {"its gang is " + std::string(gang->state) + ": " + gang->why, {}};
   }
-  const PodExplanation told = parts.extender.Explain(now, pod);
+  const PodExplanation told = live.extender.Explain(now, pod);
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
   if (told.fitting > 0)
     return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
@@ -257,10 +240,10 @@ wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const Extender::Moment& n
   return why;
 }
 
-HttpResponse TopPage(const ExplainParts& parts, const std::string&, const std::string& query) {
-  if (auto unready = NotReady(parts)) return *std::move(unready);
-  std::vector<WaitingPod> listed = ListWaiting(parts);
-  const auto snapshot = parts.extender.Current();  // after the list (still_waiting.h)
+HttpResponse TopPage(const Live& live, const std::string&, const std::string& query) {
+  if (auto unready = NotReady(live)) return *std::move(unready);
+  std::vector<WaitingPod> listed = live.waiting.Everybody();
+  const auto snapshot = live.extender.Current();  // after the list (still_waiting.h)
   const wire::TopReport report{.models = SummarizeModels(*snapshot),
                                .waiting = WaitingClasses(StillWaiting(std::move(listed), *snapshot),
                                                          std::chrono::system_clock::now())};

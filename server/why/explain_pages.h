@@ -8,53 +8,32 @@
 // the one that should.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 
-#include "cluster/state/cluster_state.h"
 #include "cluster/state/waiting_pods.h"
 #include "server/extender/extender.h"
-#include "server/extender/gang_table.h"
 #include "server/http/http_message.h"
 #include "server/why/explain_json.h"
+#include "server/why/live.h"
 #include "server/why/live_json.h"
 
 namespace berth {
 
-// Who leads instead, by its identity; "" = nobody is known. Empty function: nobody is asked.
-using LeaderName = std::function<std::string()>;
-
-// 503 "not ready: another process leads (leader: IDENTITY)".
-http::HttpResponse NotReadyAnswer(std::string_view why, const LeaderName& leader);
-
-// References: they outlive the pages.
-struct ExplainParts {
-  const Extender& extender;
-  const ClusterState& state;
-  const WaitingPods* waiting = nullptr;  // nullptr: those that were asked about are known
-  const GangTable* gangs = nullptr;      // nullptr: no gang starts whole
-  // Why there is nothing to explain at present; nullptr when there is.
-  std::function<const char*()> not_ready;
-  LeaderName leader = {};
-};
-
 // What ExplainPodPage tells of a pod that was listed as waiting.
-wire::PodReport ReportOn(const ExplainParts& parts, const WaitingPod& waiting);
+wire::PodReport ReportOn(const Live& live, const WaitingPod& waiting);
 
 // 404 with the reason where nothing of that name is known; 503 while not ready.
-http::HttpResponse ExplainPodPage(const ExplainParts& parts, const std::string& path,
+http::HttpResponse ExplainPodPage(const Live& live, const std::string& path,
                                   const std::string& query);
-http::HttpResponse ExplainNodePage(const ExplainParts& parts, const std::string& path,
+http::HttpResponse ExplainNodePage(const Live& live, const std::string& path,
                                    const std::string& query);
-http::HttpResponse ExplainGangPage(const ExplainParts& parts, const std::string& path,
+http::HttpResponse ExplainGangPage(const Live& live, const std::string& path,
                                    const std::string& query);
-http::HttpResponse TopPage(const ExplainParts& parts, const std::string& path,
-                           const std::string& query);
+http::HttpResponse TopPage(const Live& live, const std::string& path, const std::string& query);
 
 // Why a pod waits at that moment, in short: what decides and on how many nodes, and the nearest
 // miss.
-wire::WaitingWhy WhyWaiting(const ExplainParts& parts, const Extender::Moment& now,
+wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
                             const WaitingPod& waiting);
 
 }  // namespace berth

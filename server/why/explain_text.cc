@@ -122,7 +122,7 @@ std::string ReasonsText(const PodExplanation& told) {
         {std::to_string(count.nodes), text.empty() ? "not tried: the pod must be changed" : text});
   }
   if (rows.empty()) return "";
-  return "Nodes by the first reason to reject them:\n" + TableOf(rows);
+  return "Nodes by first reason:\n" + TableOf(rows);
 }
 
 std::string SchedulerText(const SchedulerCounts& counts) {

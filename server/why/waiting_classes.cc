@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "cluster/values/pod_request.h"
-#include "server/telemetry/metrics_text.h"
 
 namespace berth {
 namespace {
@@ -68,13 +67,12 @@ std::vector<wire::WaitingClass> WaitingClasses(std::span<const WaitingPod> pods,
   return told;
 }
 
-std::string WaitingMetricsText(std::span<const WaitingPod> pods, WallTime now) {
+void AddWaitingMetrics(std::span<const WaitingPod> pods, WallTime now, MetricsText& text) {
   std::map<Key, Waiting> classes = Classify(pods, now);
   for (const int gpus : {1, 2, 4, 8}) classes[{gpus, AskText(WholeGpus{gpus})}];
   classes[{kShare, "share"}];
-  MetricsText text;
   text.Family("berth_waiting_gpu_pods", "gauge",
-              "Pods without a node that ask for GPUs, without gated ones, by age");
+              "Waiting GPU pods by request and age, without gated ones");
   for (const auto& [key, waiting] : classes) {
     for (std::size_t i = 0; i <= kAges.size(); ++i) {
       const std::string_view age = i < kAges.size() ? kAges[i].first : kOlder;
@@ -82,12 +80,11 @@ std::string WaitingMetricsText(std::span<const WaitingPod> pods, WallTime now) {
     }
   }
   text.Family("berth_waiting_gpu_pod_oldest_seconds", "gauge",
-              "Age of the oldest of them; 0 where none waits");
+              "Age of the oldest waiting GPU pod, by request; 0 if none waits");
   for (const auto& [key, waiting] : classes) {
     const Duration oldest = waiting.oldest.value_or(Duration::zero());
     text.Sample(std::chrono::duration<double>(oldest).count(), {{"asks", key.second}});
   }
-  return text.Take();
 }
 
 }  // namespace berth

@@ -16,7 +16,7 @@
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 
-namespace berth {
+namespace berth::docs_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -304,4 +304,4 @@ TEST(Documents, SayWhereToLookForEveryAlert) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::docs_test

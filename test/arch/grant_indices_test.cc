@@ -14,7 +14,7 @@
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 
-namespace berth {
+namespace berth::grant_indices_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -53,4 +53,4 @@ TEST(GrantIndices, AreFound) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::grant_indices_test

@@ -14,7 +14,7 @@
 #include "test/support/read_text.h"
 #include "topology/gpu_vendor.h"
 
-namespace berth {
+namespace berth::managed_resources_test {
 namespace {
 
 constexpr std::string_view kManaged = "managedResources:";
@@ -89,4 +89,4 @@ TEST(VendorsPage, HasEveryResourceAndLabelOfTheCatalogue) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::managed_resources_test

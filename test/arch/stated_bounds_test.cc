@@ -14,7 +14,7 @@
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 
-namespace berth {
+namespace berth::stated_bounds_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,4 +101,4 @@ TEST(StatedNumbers, AreListedWithTestsThatThereAre) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::stated_bounds_test

@@ -26,7 +26,7 @@
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
-#include "server/dialects/hami/hami_lock.h"
+#include "server/dialects/hami/hami_lock_annotation.h"
 #include "server/dialects/instaslice/instaslice_json.h"
 #include "server/dialects/koordinator/koordinator_json.h"
 #include "server/extender/extender.h"

@@ -15,7 +15,7 @@
 #include "test/support/http_fixture.h"
 #include "test/support/test_certificates.h"
 
-namespace berth::test {
+namespace berth::test::cli_test {
 namespace {
 
 Outcome Berth(const std::vector<std::string>& arguments) { return RunProgram("berth", arguments); }
@@ -244,4 +244,4 @@ TEST_F(CommandLine, TlsFilesThatDoNotLoadAreNamed) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::cli_test

@@ -9,7 +9,7 @@
 #include "test/support/child_process.h"
 #include "test/support/running_berth.h"
 
-namespace berth::test {
+namespace berth::test::explain_cli_test {
 namespace {
 
 class ExplainCommands : public testing::Test {
@@ -65,7 +65,7 @@ TEST_F(ExplainCommands, WhatTheServerDoesNotKnowIsAFailureInOneLine) {
 TEST_F(ExplainCommands, ANameOrAddressThatIsNoneIsNotAsked) {
   const Outcome name = Ask({"explain", "pod", "pod-2"});
   EXPECT_EQ(name.code, 1);
-  EXPECT_EQ(name.err, "berth: want NAMESPACE/NAME, or --namespace beside NAME, got \"pod-2\"\n");
+  EXPECT_EQ(name.err, "berth: want NAMESPACE/NAME, or NAME with --namespace, got \"pod-2\"\n");
   const Outcome address = RunProgram("berth", {"top", "--server", "https://berth"});
   EXPECT_EQ(address.code, 1);
   EXPECT_NE(address.err.find("want http://HOST:PORT"), std::string::npos) << address.err;
@@ -73,4 +73,4 @@ TEST_F(ExplainCommands, ANameOrAddressThatIsNoneIsNotAsked) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::explain_cli_test

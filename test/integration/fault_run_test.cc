@@ -26,7 +26,7 @@
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
 
-namespace berth {
+namespace berth::fault_run_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -256,4 +256,4 @@ TEST_F(FaultRun, NothingIsGrantedTwiceNothingIsClaimedAndNothingStaysReserved) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::fault_run_test

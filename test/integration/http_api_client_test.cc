@@ -14,7 +14,7 @@
 #include "test/support/api_client_fixture.h"
 #include "test/support/http_fixture.h"
 
-namespace berth::kube {
+namespace berth::kube::http_api_client_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -294,4 +294,4 @@ TEST_F(HttpApiClientTest, ServesManyThreadsAtATime) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::http_api_client_test

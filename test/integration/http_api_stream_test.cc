@@ -13,7 +13,7 @@
 #include "test/support/api_client_fixture.h"
 #include "test/support/http_fixture.h"
 
-namespace berth::kube {
+namespace berth::kube::http_api_stream_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -197,4 +197,4 @@ TEST_F(HttpApiStream, SlowsTheServerDownToTheSpeedOfTheSink) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::http_api_stream_test

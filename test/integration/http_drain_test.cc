@@ -12,7 +12,7 @@
 #include "server/http/http_server.h"
 #include "test/support/http_fixture.h"
 
-namespace berth::http {
+namespace berth::http::http_drain_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -180,4 +180,4 @@ TEST(HttpServer, StopsWithClientsInEveryState) {
 }
 
 }  // namespace
-}  // namespace berth::http
+}  // namespace berth::http::http_drain_test

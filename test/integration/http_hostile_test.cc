@@ -27,7 +27,7 @@
 #endif
 #endif
 
-namespace berth::http {
+namespace berth::http::http_hostile_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -554,4 +554,4 @@ TEST(HttpServer, GoesOnServingWithoutFileDescriptors) {
 }
 
 }  // namespace
-}  // namespace berth::http
+}  // namespace berth::http::http_hostile_test

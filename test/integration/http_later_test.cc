@@ -11,7 +11,7 @@
 #include "server/http/http_server.h"
 #include "test/support/http_fixture.h"
 
-namespace berth::http {
+namespace berth::http::http_later_test {
 namespace {
 
 using test::ConnectTo;
@@ -158,4 +158,4 @@ TEST_F(HttpLater, ADrainWaitsForAnswersThatAreStillToCome) {
 }
 
 }  // namespace
-}  // namespace berth::http
+}  // namespace berth::http::http_later_test

@@ -6,7 +6,7 @@
 #include "server/http/request_target.h"
 #include "test/support/http_fixture.h"
 
-namespace berth::http {
+namespace berth::http::http_router_test {
 namespace {
 
 using test::ConnectTo;
@@ -159,4 +159,4 @@ TEST(HttpServer, AnswersOptionsWithTheAllowedMethods) {
 }
 
 }  // namespace
-}  // namespace berth::http
+}  // namespace berth::http::http_router_test

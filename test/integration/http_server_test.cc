@@ -13,7 +13,7 @@
 
 #include "test/support/http_fixture.h"
 
-namespace berth::http {
+namespace berth::http::http_server_test {
 namespace {
 
 using test::ConnectTo;
@@ -369,4 +369,4 @@ TEST(ExtenderProtocol, Case44_ExceptionOfAHandlerIsAnInternalError) {
 }
 
 }  // namespace
-}  // namespace berth::http
+}  // namespace berth::http::http_server_test

@@ -13,7 +13,7 @@
 #include "test/support/test_certificates.h"
 #include "test/support/tls_client.h"
 
-namespace berth::http {
+namespace berth::http::http_tls_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -229,4 +229,4 @@ TEST_F(HttpTls, DrainsLikePlainHttp) {
 }
 
 }  // namespace
-}  // namespace berth::http
+}  // namespace berth::http::http_tls_test

@@ -9,7 +9,7 @@
 
 #include "test/support/child_process.h"
 
-namespace berth::test {
+namespace berth::test::mig_cli_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -100,4 +100,4 @@ TEST(MigCommand, ErrorsNameTheFlag) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::mig_cli_test

@@ -9,7 +9,7 @@
 #include "test/support/child_process.h"
 #include "test/support/running_berth.h"
 
-namespace berth::test {
+namespace berth::test::plan_cli_test {
 namespace {
 
 Outcome RunPlan(std::vector<std::string> arguments) {
@@ -124,7 +124,7 @@ TEST_F(PlanCommands, AShapeThatIsNoneIsNamedAsItWasGiven) {
   EXPECT_EQ(Ask({"--add-nodes", "1", "--like", text}).err,
             "berth: --like " + text + ": want a Node\n");
   EXPECT_EQ(RunPlan({"-f", "-", "--add-nodes", "1", "--like", "-"}).err,
-            "berth: plan: want standard input (-) once\n");
+            "berth: plan: want standard input (-) only once\n");
 }
 
 TEST_F(PlanCommands, AFileIsPlannedOnWithoutAServer) {
@@ -318,4 +318,4 @@ TEST_F(PlanCommands, ManyPlansLeaveStateAndCountersAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::plan_cli_test

@@ -14,7 +14,7 @@
 #include "test/support/child_process.h"
 #include "test/support/test_certificates.h"
 
-namespace berth::test {
+namespace berth::test::replay_cli_test {
 namespace {
 
 // Takes the power out of a result. Only the engine knows it: a server does not say which GPUs.
@@ -432,4 +432,4 @@ TEST(BerthReplayWaves, WritesWhatEachPolicyLosesInEachScenario) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::replay_cli_test

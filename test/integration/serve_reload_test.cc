@@ -14,7 +14,7 @@
 #include "test/support/eventually.h"
 #include "test/support/running_berth.h"
 
-namespace berth::test {
+namespace berth::test::serve_reload_test {
 namespace {
 
 constexpr char kTwoNodes[] = R"({"version":1,"nodes":[
@@ -139,4 +139,4 @@ TEST(ServeReload, NoRequestFailsWhileConfigurationsChange) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::serve_reload_test

@@ -14,7 +14,7 @@
 #include "test/support/eventually.h"
 #include "test/support/running_berth.h"
 
-namespace berth::test {
+namespace berth::test::serve_test {
 namespace {
 
 TEST(Serve, AnnouncesItsAddressAndNothingElseOnStdout) {
@@ -217,4 +217,4 @@ TEST(Serve, WhileItDrainsOpenConnectionsAreAnsweredAndToldToClose) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::serve_test

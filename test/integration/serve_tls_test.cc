@@ -13,7 +13,7 @@
 #include "test/support/running_berth.h"
 #include "test/support/tls_client.h"
 
-namespace berth::test {
+namespace berth::test::serve_tls_test {
 namespace {
 
 constexpr int kMembers = 401;
@@ -147,4 +147,4 @@ TEST_F(ServeTls, AHeldBindTakesLessThan40KiB) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::serve_tls_test

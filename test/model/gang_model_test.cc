@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::test {
+namespace berth::test::gang_model_test {
 namespace {
 
 // Some runs are long, and some have hardly begun when the dust settles.
@@ -99,4 +99,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<Lie>& lie) { return std::string(lie.param.name); });
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::gang_model_test

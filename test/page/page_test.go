@@ -102,7 +102,7 @@ func TestThePageShowsEverythingThatThereIs(t *testing.T) {
 	w.sees(t, "#waiting-table", "team-a/too-big", "16 GPUs", "26 h", "on l4-2 with 1 GPU instead of 16",
 		"its gang is gathering: 3 of 6 pods exist", "team-b/sweep", "scheduling gates",
 		`annotation berth.dev/link: want one of required, preferred, none, got "sideways"`, "when team-b/train-01-2 ends")
-	w.sees(t, "#sums", "11", "idle and usable", "out of order")
+	w.sees(t, "#sums", "11", "idle and usable", "unhealthy")
 	w.sees(t, "#models-table", "NVIDIA-H100-80GB-HBM3", "34 of 48")
 	w.sees(t, "#map", "NVIDIA-H100-80GB-HBM3 · zone eu-1a / leaf leaf-1", "16 partitioned GPUs")
 	w.sees(t, "#groups-table", "team-b/sweep", "gathering")
@@ -140,7 +140,7 @@ func TestSearchNarrowsEverythingDown(t *testing.T) {
 	eval[any](t, w.Tab, `(byId("query").value = "", 0)`) // the driver types the key all the same
 	must(t, w.Press("leaf-2 h100"))
 	w.await(t, `byId("nodes-sum").textContent === "6 of 43 nodes"`)
-	w.sees(t, "#waiting-table", "No pod that waits matches.")
+	w.sees(t, "#waiting-table", "No waiting pod matches.")
 	w.await(t, `map.matches.size === 6`)
 	eval[any](t, w.Tab, `(byId("query").value = "", byId("query").oninput(), 0)`)
 	w.await(t, `byId("found").hidden && map.matches === null`)
@@ -180,7 +180,7 @@ func TestAddressesLeadToNodesPodsAndGroups(t *testing.T) {
 	eval[any](t, w.Tab, `(location.hash = "#node=mig-0", 0)`)
 	w.await(t, `byId("detail").innerText.includes("3g.20gb at 4")`)
 	eval[any](t, w.Tab, `(location.hash = "#pod=team-a/big-3", 0)`)
-	w.await(t, `byId("detail").innerText.includes("Nodes by the first reason")`)
+	w.await(t, `byId("detail").innerText.includes("Nodes by first reason")`)
 	w.sees(t, "#detail", "too few idle GPUs", "Nearest nodes", "h100-01")
 	eval[any](t, w.Tab, `(location.hash = "#pod=team-b/train-01-2", 0)`)
 	w.await(t, `byId("detail").innerText.includes("Why this node")`)
@@ -264,8 +264,8 @@ func TestAServerThatIsGoneLeavesItsLastPicture(t *testing.T) {
 	w.open(t, "")
 	w.berth.Stop()
 	w.await(t, `byId("status").className.includes("off") && !byId("trouble").hidden`)
-	w.sees(t, "#trouble", "No answer from Berth", "This is the last picture, of ")
-	w.sees(t, "#status", "picture of")
+	w.sees(t, "#trouble", "Berth does not answer", "The page shows the state of ")
+	w.sees(t, "#status", "last update")
 	w.sees(t, "#map", "64 of 64 GPUs idle")
 }
 
@@ -282,8 +282,8 @@ func TestAStandbySaysThatItIsOne(t *testing.T) {
 	w := newWorld(t, EightPlainNodes(), "") // the lease is somebody else's
 	must(t, w.Go(w.berth.URL))
 	w.await(t, `!byId("trouble").hidden`)
-	w.sees(t, "#trouble", "This process has nothing to show: another process leads")
-	w.sees(t, "#status", "not leading")
+	w.sees(t, "#trouble", "This replica has nothing to show: another process leads")
+	w.sees(t, "#status", "not the leader")
 	w.await(t, `byId("main").hidden`) // and does not look like an empty cluster
 	must(t, w.Picture(kept(t, "page-standby.png"), false))
 }

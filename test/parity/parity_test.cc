@@ -24,7 +24,7 @@
 #include "scoring/registry.h"
 #include "test/support/data_dir.h"
 
-namespace berth::replay {
+namespace berth::replay::parity_test {
 namespace {
 
 constexpr std::array<std::string_view, 11> kTraces = {
@@ -154,4 +154,4 @@ TEST_F(Parity, FivePublishedPoliciesReplayTheirCurvesOnElevenTraces) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::parity_test

@@ -17,7 +17,7 @@
 #include "test/support/dialects.h"
 #include "test/support/random_world.h"
 
-namespace berth::wire {
+namespace berth::wire::cluster_file_property_test {
 namespace {
 
 using test::RandomWorld;
@@ -109,4 +109,4 @@ TEST(ClusterFileProperty, AFileOf200000ModelsIsRefusedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::cluster_file_property_test

@@ -15,7 +15,7 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/random_world.h"
 
-namespace berth {
+namespace berth::cluster_state_property_test {
 namespace {
 
 using std::chrono::seconds;
@@ -456,4 +456,4 @@ TEST(ClusterStateProperty, GivesTheSameSnapshotForTheSameEventsInAnyLegalOrder) 
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::cluster_state_property_test

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "topology/domains/domain_choice.h"
 
-namespace berth {
+namespace berth::domain_choice_property_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 2000;
@@ -168,4 +168,4 @@ TEST(DomainChoiceProperty, EveryLevelUsesTheFewestDomainsWithinThoseAbove) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::domain_choice_property_test

@@ -16,7 +16,7 @@
 #include "scoring/registry.h"
 #include "test/support/random_world.h"
 
-namespace berth {
+namespace berth::engine_property_test {
 namespace {
 
 using test::RandomWorld;
@@ -331,4 +331,4 @@ TEST(PriorityProperty, KeepsOrderAndTheSetOfTheBest) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::engine_property_test

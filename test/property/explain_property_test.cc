@@ -16,7 +16,7 @@
 #include "scoring/registry.h"
 #include "test/support/random_world.h"
 
-namespace berth {
+namespace berth::explain_property_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 1500;
@@ -114,4 +114,4 @@ TEST(ExplainProperty, WhateverIsSaidToLetAPodInDoesSo) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::explain_property_test

@@ -21,7 +21,7 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/random_world.h"
 
-namespace berth {
+namespace berth::gang_planner_property_test {
 namespace {
 
 using test::ANode;
@@ -367,4 +367,4 @@ TEST_F(GangPlannerPropertyTest, TheOrderOfMembersMakesNoDifferenceAndTheSameQues
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gang_planner_property_test

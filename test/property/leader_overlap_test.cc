@@ -15,7 +15,7 @@
 #include "server/kube/lead/leader_elector.h"
 #include "test/support/fake_api_server.h"
 
-namespace berth::kube {
+namespace berth::kube::leader_overlap_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -207,4 +207,4 @@ TEST(LeaderOverlap, NorWhenTheLeaseIsDeletedNowAndThen) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::leader_overlap_test

@@ -15,7 +15,7 @@
 #include "test/support/link_oracle.h"
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::links_property_test {
 namespace {
 
 using test::ANode;
@@ -89,4 +89,4 @@ TEST(LinksProperty, EveryChoiceOfWholeGpusIsThatOfAnExhaustiveSearch) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::links_property_test

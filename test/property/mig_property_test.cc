@@ -18,7 +18,7 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/mig_sets.h"
 
-namespace berth {
+namespace berth::mig_property_test {
 namespace {
 
 using test::ANode;
@@ -248,4 +248,4 @@ TEST(MigProperty, VictimsMakeRoomAndNoneOfThemIsSpared) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_property_test

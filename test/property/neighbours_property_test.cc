@@ -16,7 +16,7 @@
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::neighbours_property_test {
 namespace {
 
 using test::ANode;
@@ -164,4 +164,4 @@ TEST(NeighboursProperty, NoOtherSetOfFreeGpusSuitsThePodBetter) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::neighbours_property_test

@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "test/support/agent_world.h"
 
-namespace berth {
+namespace berth::share_agents_property_test {
 namespace {
 
 using test::AgentWorld;
@@ -497,4 +497,4 @@ TEST(ShareAgents, ArePromisedNoMoreOfAGpuThanItHas) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::share_agents_property_test

@@ -13,7 +13,7 @@
 #include "scoring/victims.h"
 #include "test/support/random_world.h"
 
-namespace berth {
+namespace berth::victims_property_test {
 namespace {
 
 using test::ANode;
@@ -256,4 +256,4 @@ TEST(VictimsProperty, InPlaceOfThoseOfKubeSchedulerLoseLeastOfAllThatAreNoWorse)
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::victims_property_test

@@ -13,7 +13,7 @@
 #include "scoring/registry.h"
 #include "test/support/random_world.h"
 
-namespace berth {
+namespace berth::what_if_property_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 400;
@@ -58,4 +58,4 @@ TEST(WhatIfProperty, EveryPodGoesWhereTheEngineWouldPlaceIt) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::what_if_property_test

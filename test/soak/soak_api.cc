@@ -8,7 +8,7 @@
 namespace berth::test {
 namespace {
 
-using Json = nlohmann::json;
+using ApiJson = nlohmann::json;
 using kube::ApiRequest;
 using kube::ApiResponse;
 
@@ -49,9 +49,9 @@ ApiResponse Refusal(int status, const std::string& message) {
 
 std::vector<std::pair<int, int>> GrantsIn(const std::string& devices, int& wrong) {
   std::vector<std::pair<int, int>> grants;
-  const Json json = Json::parse(devices);
+  const ApiJson json = ApiJson::parse(devices);
   for (const auto& [container, has] : json.at("containers").items()) {
-    for (const Json& gpu : has.at("gpus")) {
+    for (const ApiJson& gpu : has.at("gpus")) {
       const int index = gpu.at("index");
       const bool right = index < kSoakGpusPerNode && gpu.at("uuid") == "g" + std::to_string(index);
       if (right) {
@@ -119,7 +119,7 @@ ApiResponse SoakApi::Answer(const ApiRequest& request) {
 
 ApiResponse SoakApi::Bind(SoakPod& pod, const std::string& body) {
   if (!pod.node.empty()) return Refusal(409, "pod is already assigned to node " + pod.node);
-  const Json binding = Json::parse(body);
+  const ApiJson binding = ApiJson::parse(body);
   pod.node = binding["target"]["name"].get<std::string>();
   pod.devices = binding["metadata"]["annotations"].value("berth.dev/devices", "");
   pod.bound_devices = pod.devices;

@@ -11,7 +11,7 @@
 
 #include "test/soak/soak_run.h"
 
-namespace berth::test {
+namespace berth::test::soak_test {
 namespace {
 
 std::uint64_t Asked(const char* variable, std::uint64_t otherwise) {
@@ -79,4 +79,4 @@ TEST(Soak, NothingIsGivenTwiceNothingIsForgottenAndNobodyWaitsBesideAPlace) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::soak_test

@@ -15,7 +15,7 @@
 namespace berth::test {
 namespace {
 
-constexpr int kPatienceMs = 10'000;
+constexpr int kReadPatienceMs = 10'000;
 
 int Connect(const std::string& host, std::uint16_t port) {
   addrinfo hints{};
@@ -40,7 +40,7 @@ int Connect(const std::string& host, std::uint16_t port) {
 
 bool WaitFor(int socket, short events) {
   pollfd poller{socket, events, 0};
-  return poll(&poller, 1, kPatienceMs) > 0;
+  return poll(&poller, 1, kReadPatienceMs) > 0;
 }
 
 }  // namespace

@@ -14,29 +14,29 @@
 namespace berth::test {
 namespace {
 
-void Require(bool success, const char* what) {
+void RequireOpenSsl(bool success, const char* what) {
   if (!success) {
     throw std::runtime_error(std::string("test certificates: ") + what);
   }
 }
 
 void SetName(X509_NAME* name, const std::string& text) {
-  Require(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8,
-                                     reinterpret_cast<const unsigned char*>(text.c_str()), -1, -1,
-                                     0) == 1,
-          "name");
+  RequireOpenSsl(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8,
+                                            reinterpret_cast<const unsigned char*>(text.c_str()),
+                                            -1, -1, 0) == 1,
+                 "name");
 }
 
 void AddExtension(X509* certificate, int id, const char* value) {
   X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, id, value);
-  Require(extension != nullptr && X509_add_ext(certificate, extension, -1) == 1, value);
+  RequireOpenSsl(extension != nullptr && X509_add_ext(certificate, extension, -1) == 1, value);
   X509_EXTENSION_free(extension);
 }
 
 template <class Write>
 std::string TextOf(Write write) {
   BIO* const bio = BIO_new(BIO_s_mem());
-  Require(write(bio) == 1, "write");
+  RequireOpenSsl(write(bio) == 1, "write");
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(bio, &bytes);
   std::string text(bytes, static_cast<std::size_t>(size));
@@ -47,10 +47,10 @@ std::string TextOf(Write write) {
 template <class Write>
 std::string WriteFile(const std::filesystem::path& path, Write write) {
   std::FILE* file = std::fopen(path.c_str(), "w");
-  Require(file != nullptr, "open");
+  RequireOpenSsl(file != nullptr, "open");
   const bool written = write(file) == 1;
   std::fclose(file);
-  Require(written, "write");
+  RequireOpenSsl(written, "write");
   return path;
 }
 
@@ -62,7 +62,7 @@ Identity MakeIdentity(const std::string& name, const Identity* issuer,
   identity.key.reset(EVP_EC_gen("P-256"));
   identity.certificate.reset(X509_new());
   X509* certificate = identity.certificate.get();
-  Require(identity.key != nullptr && certificate != nullptr, "allocation");
+  RequireOpenSsl(identity.key != nullptr && certificate != nullptr, "allocation");
   X509_set_version(certificate, 2);
   ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), std::random_device()());
   X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
@@ -77,7 +77,7 @@ Identity MakeIdentity(const std::string& name, const Identity* issuer,
   }
   const Identity& signer = issuer == nullptr ? identity : *issuer;
   X509_set_issuer_name(certificate, X509_get_subject_name(signer.certificate.get()));
-  Require(X509_sign(certificate, signer.key.get(), EVP_sha256()) > 0, "sign");
+  RequireOpenSsl(X509_sign(certificate, signer.key.get(), EVP_sha256()) > 0, "sign");
   return identity;
 }
 
@@ -93,7 +93,7 @@ std::string KeyText(const Identity& identity) {
 
 TemporaryFolder::TemporaryFolder() {
   std::string name = std::filesystem::temp_directory_path() / "berth-test-XXXXXX";
-  Require(mkdtemp(name.data()) != nullptr, "temporary folder");
+  RequireOpenSsl(mkdtemp(name.data()) != nullptr, "temporary folder");
   path_ = name;
 }
 

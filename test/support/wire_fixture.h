@@ -129,10 +129,7 @@ class TestService {
     std::vector<ClusterEvent> events;
     for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
     EXPECT_TRUE(state_.Apply(events));
-    RouteParts parts{verbs_, state_, metrics_, readiness_};
-    parts.extender = &extender_;
-    parts.pod_rules = &rules_;
-    parts.node_rules = &node_rules_;
+    const RouteParts parts{verbs_, live_, metrics_};
     AddServiceRoutes(router_, parts);
     AddDebugRoutes(router_, parts);
   }
@@ -187,6 +184,9 @@ class TestService {
   Metrics& metrics() { return metrics_; }
   Readiness& readiness() { return readiness_; }
   SimClock& clock() { return clock_; }
+  WaitingPods& waiting() { return waiting_; }
+  GangTable& gangs() { return gangs_; }
+  [[nodiscard]] const Live& live() const { return live_; }
   [[nodiscard]] const wire::PodRules& rules() const { return rules_; }
 
  private:
@@ -200,6 +200,10 @@ class TestService {
   Extender extender_;
   Verbs verbs_;
   Readiness readiness_{nullptr};
+  WaitingPods waiting_;
+  NodeDomains domains_{{}};
+  GangTable gangs_{{state_, waiting_, domains_}};
+  const Live live_{extender_, state_, waiting_, gangs_, domains_, rules_, node_rules_, readiness_};
   http::Router router_;
 };
 

@@ -5,7 +5,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::budget_json_test {
 namespace {
 
 using test::Json;
@@ -56,4 +56,4 @@ TEST(BudgetJson, WhatIsNoBudgetIsAnError) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::budget_json_test

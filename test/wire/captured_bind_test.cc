@@ -11,7 +11,7 @@
 #include "test/support/data_dir.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::captured_bind_test {
 namespace {
 
 using test::Captures;
@@ -126,4 +126,4 @@ INSTANTIATE_TEST_SUITE_P(OfEverySchedulerVersion, CapturedCalls,
                          });
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::captured_bind_test

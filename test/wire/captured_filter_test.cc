@@ -12,7 +12,7 @@
 #include "test/support/data_dir.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::captured_filter_test {
 namespace {
 
 using test::Captures;
@@ -194,4 +194,4 @@ INSTANTIATE_TEST_SUITE_P(OfEverySchedulerVersion, CapturedBodies,
                          });
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::captured_filter_test

@@ -3,7 +3,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::claim_json_test {
 namespace {
 
 using dialects::DecodeOpenClaim;
@@ -159,4 +159,4 @@ TEST(ClaimJson, PatchesNameTheVersionThatTheyAreOf) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::claim_json_test

@@ -11,7 +11,7 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::cluster_file_test {
 namespace {
 
 using test::Json;
@@ -570,4 +570,4 @@ TEST(ClusterFile, AKubernetesObjectThatIsNoListIsRefused) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::cluster_file_test

@@ -3,7 +3,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::device_class_json_test {
 namespace {
 
 using dialects::DecodeDeviceClass;
@@ -95,4 +95,4 @@ TEST(DeviceClassJson, WhatIsNoDeviceClassIsAnError) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::device_class_json_test

@@ -6,7 +6,7 @@
 #include "test/support/builders.h"
 #include "test/support/random_world.h"
 
-namespace berth::wire {
+namespace berth::wire::devices_annotation_test {
 namespace {
 
 using test::ANode;
@@ -138,4 +138,4 @@ TEST(DevicesAnnotation, ErrorsNameThePath) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::devices_annotation_test

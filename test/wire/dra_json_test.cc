@@ -8,7 +8,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::dra_json_test {
 namespace {
 
 using dialects::ClaimedDevice;
@@ -290,4 +290,4 @@ TEST(DraJson, WhatIsNoClaimIsAnError) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::dra_json_test

@@ -12,7 +12,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::ephemeral_storage_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -105,4 +105,4 @@ TEST_F(EphemeralStorage, IsSetFreeByTheVictimsToo) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::ephemeral_storage_test

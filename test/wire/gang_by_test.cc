@@ -16,7 +16,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::gang_by_test {
 namespace {
 
 using dialects::kJob;
@@ -438,4 +438,4 @@ TEST_F(OfJobsTest, AJobOfAJobSetIsAGangWhereJobSetsAreNone) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::gang_by_test

@@ -18,7 +18,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::gang_conventions_test {
 namespace {
 
 using test::Json;
@@ -364,4 +364,4 @@ TEST_F(GangConventionsTest, APodWithoutGpusIsNotRefused) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::gang_conventions_test

@@ -9,7 +9,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::golden_test {
 namespace {
 
 using test::Json;
@@ -145,4 +145,4 @@ TEST(GoldenMessages, AnEmptyPreemptionResultIsAMapAndNotNull) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::golden_test

@@ -16,7 +16,7 @@
 #include "server/why/explain_json.h"
 #include "test/support/agent_world.h"
 
-namespace berth {
+namespace berth::gpu_conditions_test {
 namespace {
 
 using test::AgentWorld;
@@ -338,4 +338,4 @@ TEST(GpuConditionsOfKoordinator, AreBesideWhatTheDeviceSays) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gpu_conditions_test

@@ -11,7 +11,7 @@
 #include "server/wire/node/template_node.h"
 #include "test/support/builders.h"
 
-namespace berth::wire {
+namespace berth::wire::growth_json_test {
 namespace {
 
 using test::APod;
@@ -124,4 +124,4 @@ TEST_F(GrowthJsonTest, WithoutGpusThereIsNothingToGrow) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::growth_json_test

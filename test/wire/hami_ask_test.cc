@@ -10,7 +10,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::hami_ask_test {
 namespace {
 
 using test::Json;
@@ -202,4 +202,4 @@ TEST(HamiAsk, WhatIsNotUnderstoodIsRefused) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::hami_ask_test

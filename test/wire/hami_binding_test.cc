@@ -16,7 +16,7 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::hami_binding_test {
 namespace {
 
 using dialects::HamiAnnotations;
@@ -141,4 +141,4 @@ TEST(HamiBinding, IsNoPartOfABindingOnOtherNodes) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::hami_binding_test

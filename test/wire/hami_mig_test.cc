@@ -22,7 +22,7 @@
 #include "test/support/wire_fixture.h"
 #include "topology/mig/mig_layout.h"
 
-namespace berth::wire {
+namespace berth::wire::hami_mig_test {
 namespace {
 
 using dialects::ParseHamiMigAllocations;
@@ -379,4 +379,4 @@ TEST(NodeMigTables, AreThereBeforeTheFirstDecision) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::hami_mig_test

@@ -19,7 +19,7 @@
 #include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::hostile_pods_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -375,4 +375,4 @@ TEST_F(HostilePods, ANodeThatIsNamedTwiceForPreemptionIsSearchedOnce) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::hostile_pods_test

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace berth::wire {
+namespace berth::wire::instaslice_json_test {
 namespace {
 
 using dialects::AllocationClaim;
@@ -81,4 +81,4 @@ TEST(AllocationClaim, WhatIsNoClaimIsAnError) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::instaslice_json_test

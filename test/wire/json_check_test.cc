@@ -9,7 +9,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::json_check_test {
 namespace {
 
 using test::Json;
@@ -129,4 +129,4 @@ TEST(CheckJson, IsAskedAboutWholeRequests) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::json_check_test

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace berth::wire {
+namespace berth::wire::json_text_test {
 namespace {
 
 std::string Quoted(std::string_view text) {
@@ -86,4 +86,4 @@ TEST(JsonText, ObjectOfEscapesKeyAndText) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::json_text_test

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace berth::wire {
+namespace berth::wire::koordinator_json_test {
 namespace {
 
 using dialects::DecodeKoordinatorDevice;
@@ -106,4 +106,4 @@ TEST(KoordinatorDevice, WhatCannotBeReadIsAnErrorWithItsPlace) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::koordinator_json_test

@@ -12,7 +12,7 @@
 #include "server/wire/pod/pod_object.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::koordinator_pods_test {
 namespace {
 
 using test::Json;
@@ -164,4 +164,4 @@ TEST_F(KoordinatorPods, ThatCannotBeReadAreToldAndHoldSomeGpu) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::koordinator_pods_test

@@ -12,7 +12,7 @@
 #include "server/dialects/koordinator/koordinator_ask.h"
 #include "test/support/agent_world.h"
 
-namespace berth {
+namespace berth::koordinator_shares_test {
 namespace {
 
 using test::AgentWorld;
@@ -467,4 +467,4 @@ TEST_F(KoordinatorShares, ThatMeetOnAGpuAreTold) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::koordinator_shares_test

@@ -16,7 +16,7 @@
 #include "test/support/wire_fixture.h"
 #include "test/support/wirings.h"
 
-namespace berth::test {
+namespace berth::test::linked_placement_test {
 namespace {
 
 NodeSpec Machine(const std::string& name, const LinkMatrix& matrix) {
@@ -154,4 +154,4 @@ TEST_F(LinkedPlacement, PutsWhatThePodAsksOfNumaAndBandwidthBeforeTheRest) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::linked_placement_test

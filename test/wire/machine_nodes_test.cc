@@ -11,7 +11,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::machine_nodes_test {
 namespace {
 
 using test::Json;
@@ -117,4 +117,4 @@ TEST(MachineNodes, OfAnotherVendorHaveItsModel) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::machine_nodes_test

@@ -15,7 +15,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::test {
+namespace berth::test::mig_placement_test {
 namespace {
 
 NodeSpec NodeWith(const std::string& name, const Json& allocatable, const std::string& annotation,
@@ -150,4 +150,4 @@ TEST_F(MigPlacement, EvictsTheFewestPodsOfOneGpu) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::mig_placement_test

@@ -11,7 +11,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::node_fitness_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -109,4 +109,4 @@ TEST(MinVersions, OfAPodWithoutGpusMeanNothing) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_fitness_test

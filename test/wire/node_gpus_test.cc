@@ -16,7 +16,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::node_gpus_test {
 namespace {
 
 using test::Json;
@@ -352,4 +352,4 @@ TEST(AksPool, GotItsProfileWhenItWasMadeAndKeepsIt) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::node_gpus_test

@@ -11,7 +11,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::node_guard_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -178,4 +178,4 @@ TEST(SoftTaints, PutANodeBehindTheOthersOfPodsThatDoNotTolerateThem) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_guard_test

@@ -6,7 +6,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::node_json_test {
 namespace {
 
 using test::Json;
@@ -230,4 +230,4 @@ TEST(NodeJson, WhatIsNotJsonIsAnError) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::node_json_test

@@ -15,7 +15,7 @@
 #include "test/support/wire_fixture.h"
 #include "test/support/wirings.h"
 
-namespace berth::wire {
+namespace berth::wire::node_links_test {
 namespace {
 
 using dialects::kHamiRegisterAnnotation;
@@ -236,4 +236,4 @@ TEST(NodeLinks, ThatANodeListDoesWithoutAreTold) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::node_links_test

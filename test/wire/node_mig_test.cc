@@ -16,7 +16,7 @@
 #include "test/support/mig_nodes.h"
 #include "topology/mig/mig_layout.h"
 
-namespace berth::wire {
+namespace berth::wire::node_mig_test {
 namespace {
 
 using Object = nlohmann::json;
@@ -332,4 +332,4 @@ TEST(MigJson, ReadsBackWhatItWrites) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::node_mig_test

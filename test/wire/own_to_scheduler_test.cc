@@ -5,7 +5,7 @@
 
 #include "test/support/agent_world.h"
 
-namespace berth {
+namespace berth::own_to_scheduler_test {
 namespace {
 
 using test::Json;
@@ -71,4 +71,4 @@ TEST_F(OwnToSchedulerTest, AreTheOtherPodsThatAreRequired) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::own_to_scheduler_test

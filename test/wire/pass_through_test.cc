@@ -7,7 +7,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::pass_through_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -158,4 +158,4 @@ TEST(PassThrough, ABindOfAPodThatIsBoundAlreadyIsAnsweredByWhereItIs) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::pass_through_test

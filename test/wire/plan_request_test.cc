@@ -9,7 +9,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::plan_request_test {
 namespace {
 
 using test::Json;
@@ -312,4 +312,4 @@ TEST(PlanRequests, AnUnreadableAnnotationIsTheAnswerAndNoError) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::plan_request_test

@@ -10,7 +10,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::pod_group_json_test {
 namespace {
 
 using dialects::DecodePodGroup;
@@ -229,4 +229,4 @@ TEST(PodGroups, AreReplacedRemovedAndReset) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::pod_group_json_test

@@ -10,7 +10,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::pod_group_test {
 namespace {
 
 using test::Json;
@@ -250,4 +250,4 @@ TEST(PodGroup, WithoutLevelsNoPodCanAskForOne) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::pod_group_test

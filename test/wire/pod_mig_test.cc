@@ -17,7 +17,7 @@
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::wire {
+namespace berth::wire::pod_mig_test {
 namespace {
 
 using Object = nlohmann::json;
@@ -226,4 +226,4 @@ TEST(ClusterFile, HasNodesAndPodsWithMigDevices) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::pod_mig_test

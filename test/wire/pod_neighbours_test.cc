@@ -7,7 +7,7 @@
 
 #include "test/support/agent_world.h"
 
-namespace berth {
+namespace berth::pod_neighbours_test {
 namespace {
 
 using test::Json;
@@ -70,4 +70,4 @@ TEST_F(PodNeighbours, AreNicsForWhoAsksForRdmaDevices) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::pod_neighbours_test

@@ -6,7 +6,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::pod_object_test {
 namespace {
 
 using test::Json;
@@ -232,4 +232,4 @@ TEST(PodObject, WhatIsNoPodIsAnError) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::pod_object_test

@@ -8,7 +8,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::pod_rules_test {
 namespace {
 
 using test::Json;
@@ -315,4 +315,4 @@ TEST(PodRules, ShareMemoryIsRoundedUpToMebibytes) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::pod_rules_test

@@ -7,7 +7,7 @@
 
 #include "test/support/agent_world.h"
 
-namespace berth {
+namespace berth::pod_spread_test {
 namespace {
 
 using test::Json;
@@ -92,4 +92,4 @@ TEST_F(PodSpread, ThatCannotBeReadIsRefusedWithTheKey) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::pod_spread_test

@@ -16,7 +16,7 @@
 #include "server/service/worker_pool.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::protocol_bind_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -347,4 +347,4 @@ TEST(ExtenderProtocol, Case72_AReservationEndsByTheSteadyClockAlone) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::protocol_bind_test

@@ -11,7 +11,7 @@
 #include "scoring/reason.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::protocol_filter_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -393,4 +393,4 @@ TEST(ExtenderProtocol, Case27_OtherMethodsOnAVerbAre405) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::protocol_filter_test

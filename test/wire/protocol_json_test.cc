@@ -9,7 +9,7 @@
 #include "scoring/reason.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::protocol_json_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -176,4 +176,4 @@ TEST(ExtenderProtocol, Case71_WhatIsNoQuantityRefusesThePodAndNamesThePlace) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::protocol_json_test

@@ -9,7 +9,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::protocol_prioritize_preempt_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -190,4 +190,4 @@ TEST_F(ExtenderProtocolPreempt, AMalformedVictimMapIs400) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::protocol_prioritize_preempt_test

@@ -9,7 +9,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::protocol_victims_test {
 namespace {
 
 using test::Json;
@@ -145,4 +145,4 @@ TEST_F(ExtenderPreemption, AGangIsEvictedWholeOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::protocol_victims_test

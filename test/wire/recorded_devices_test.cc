@@ -12,7 +12,7 @@
 
 #include "test/support/agent_world.h"
 
-namespace berth {
+namespace berth::recorded_devices_test {
 namespace {
 
 using test::AgentWorld;
@@ -410,4 +410,4 @@ TEST(RefusedPods, HoldWhatTheyAskForOnceTheyAreBound) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::recorded_devices_test

@@ -10,7 +10,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::scheduler_form_test {
 namespace {
 
 using test::Json;
@@ -240,4 +240,4 @@ TEST(SchedulerForm, AnyByteMayBeWrongWithoutHarm) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::scheduler_form_test

@@ -11,7 +11,7 @@
 #include "scoring/registry.h"
 #include "test/support/agent_world.h"
 
-namespace berth {
+namespace berth::share_agents_test {
 namespace {
 
 using test::AgentWorld;
@@ -554,4 +554,4 @@ TEST(Grants, OfAPodThatAsksForNoGpuAreNotBelieved) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::share_agents_test

@@ -12,7 +12,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::share_carriers_test {
 namespace {
 
 using test::Json;
@@ -102,4 +102,4 @@ TEST(UnenforcedSharesSetting, KeepsSharesOffNodesWhereNobodyCarriesThemOut) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::share_carriers_test

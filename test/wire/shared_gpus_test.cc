@@ -16,7 +16,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::shared_gpus_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -456,4 +456,4 @@ TEST(PodsThatSayWhatTheyNeed, AreLeftToThePolicy) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::shared_gpus_test

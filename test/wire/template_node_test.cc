@@ -9,7 +9,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::template_node_test {
 namespace {
 
 NodeSpec Template(const char* type, const Config& config = DefaultConfig()) {
@@ -133,4 +133,4 @@ TEST(TemplateNodes, GpusThatTheConfigurationIgnoresAreNone) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::template_node_test

@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace berth::wire {
+namespace berth::wire::topology_json_test {
 namespace {
 
 constexpr const char* kText =
@@ -146,4 +146,4 @@ TEST(TopologyJson, WithstandsWhateverIsDoneToItsInput) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::topology_json_test

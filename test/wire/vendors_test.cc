@@ -18,7 +18,7 @@
 #include "test/support/wire_fixture.h"
 #include "topology/gpu_vendor.h"
 
-namespace berth::wire {
+namespace berth::wire::vendors_test {
 namespace {
 
 using test::Json;
@@ -621,4 +621,4 @@ TEST(AscendLinks, AreReadAndWrittenByTheirName) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::vendors_test

@@ -13,7 +13,7 @@
 #include "test/support/bind_now.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::verb_moment_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -152,4 +152,4 @@ TEST_F(VerbMomentTest, ABindEndsWithTheTimeThatItBeganWith) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::verb_moment_test

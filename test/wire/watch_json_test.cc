@@ -9,7 +9,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::wire {
+namespace berth::wire::watch_json_test {
 namespace {
 
 using test::Padded;
@@ -153,4 +153,4 @@ TEST(DecodeStatus, KeepsTheBeginningOfWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace berth::wire
+}  // namespace berth::wire::watch_json_test

@@ -17,7 +17,7 @@
 #include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::workload_classes_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -369,4 +369,4 @@ TEST_F(ExampleTest, ExplainNamesTheTraits) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::workload_classes_test

@@ -22,7 +22,7 @@ constexpr std::string_view kMi300x =
 constexpr std::string_view kAsMi300x = "MI300X: a platform of the same links";
 constexpr LinkType kXgmi = LinkType::kXgmi, kHccs = LinkType::kHccs;
 
-constexpr std::array<ProductLinks, 30> kCatalogue = {{
+constexpr std::array<ProductLinks, 30> kProductLinks = {{
     {"A100-SXM4-40GB", 8, 12, false, "topo -m of an AWS p4d.24xlarge"},
     {"A100-SXM4-40GB", 4, 4, true, "HGX A100 4-GPU; four of an 8-GPU board have NV12"},
     {"A100-SXM4-80GB", 8, 12, false, "topo -m of a DGX A100, NVIDIA/nccl issue 1505"},
@@ -70,7 +70,7 @@ constexpr std::array<ProductSpeed, 8> kSpeeds = {{{"A40", 14'062},
                                                   {"RTX-A6000", 14'062},
                                                   {"Tesla-P100", 20'000}}};
 
-std::string_view WithoutVendor(std::string_view product) {
+std::string_view WithoutAnyVendor(std::string_view product) {
   for (const std::string_view vendor : {"NVIDIA-", "AMD_Instinct_", "Ascend"}) {
     if (product.starts_with(vendor)) return product.substr(vendor.size());
   }
@@ -85,13 +85,13 @@ bool IsOf(const ProductLinks& row, std::string_view product) {
 
 }  // namespace
 
-std::span<const ProductLinks> ProductLinksCatalogue() { return kCatalogue; }
+std::span<const ProductLinks> ProductLinksCatalogue() { return kProductLinks; }
 
 std::optional<LinkMatrix> LinksOfProduct(std::string_view product, int gpus) {
-  const auto row = std::ranges::find_if(kCatalogue, [&](const ProductLinks& links) {
-    return links.gpus == gpus && IsOf(links, WithoutVendor(product));
+  const auto row = std::ranges::find_if(kProductLinks, [&](const ProductLinks& links) {
+    return links.gpus == gpus && IsOf(links, WithoutAnyVendor(product));
   });
-  if (row == kCatalogue.end()) return std::nullopt;
+  if (row == kProductLinks.end()) return std::nullopt;
   std::vector<std::string> names;
   for (int gpu = 0; gpu < gpus; ++gpu) names.push_back("GPU" + std::to_string(gpu));
   auto matrix = MakeLinkMatrix(std::move(names), {});
@@ -108,7 +108,7 @@ std::optional<LinkMatrix> LinksOfProduct(std::string_view product, int gpus) {
 LinkSpeeds SpeedsFor(const LinkMatrix& matrix, std::string_view product) {
   LinkSpeeds speeds = SpeedsFor(matrix);
   const auto known = std::ranges::find_if(kSpeeds, [&](const ProductSpeed& speed) {
-    return WithoutVendor(product).starts_with(speed.prefix);
+    return WithoutAnyVendor(product).starts_with(speed.prefix);
   });
   if (known != kSpeeds.end()) speeds.nvlink = known->nvlink;
   return speeds;

@@ -12,7 +12,7 @@ namespace berth {
 namespace {
 
 // A row of the grid of 8 units, by what it takes.
-enum Shape : std::size_t { kOne, kDouble, kTwo, kThree, kFour, kSeven, kShapes };
+enum SliceShape : std::size_t { kOne, kDouble, kTwo, kThree, kFour, kSeven, kShapes };
 struct GridShape {
   int memory_units;
   MigUnits starts;
@@ -24,10 +24,10 @@ constexpr std::array<GridShape, kShapes> kGrid = {{{1, 0b01111111},
                                                    {4, 0b00000001},
                                                    {8, 0b00000001}}};
 
-std::optional<Shape> ShapeOf(const MigRow& row) {
+std::optional<SliceShape> ShapeOf(const MigRow& row) {
   for (std::size_t shape = 0; shape < kShapes; ++shape) {
     if (kGrid[shape].memory_units == row.memory_units && kGrid[shape].starts == row.starts) {
-      return static_cast<Shape>(shape);
+      return static_cast<SliceShape>(shape);
     }
   }
   return std::nullopt;

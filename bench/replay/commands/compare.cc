@@ -59,26 +59,30 @@ std::string ShardProblem(const std::string& text) {
 Command AddCompare(CLI::App& app) {
   const auto flags = std::make_shared<CompareFlags>();
   CLI::App* const compare = app.add_subcommand(
-      "compare", "Policies side by side: tables and a page with curves, on traces and seeds");
+      "compare", "Compare policies on traces and seeds: tables, and a page with curves");
   AddPolicyOptions(*compare, "--policies", flags->policies);
   AddTraceOptions(*compare, flags->source, flags->plan.first_seed, flags->plan.seeds);
   compare
       ->add_option("--orders", flags->plan.orders_folder,
-                   "Folder of arrival orders, NAME.txt.gz per trace, instead of drawing them")
+                   "Folder with an arrival order per trace (NAME.txt.gz); default: drawn by seed")
       ->type_name("DIR");
-  compare->add_option("--inflate", flags->plan.inflate, "GPU demand to reach, as in run")
+  compare
+      ->add_option("--inflate", flags->plan.inflate,
+                   "GPU demand to reach, as a multiple of the capacity")
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
   AddDepartureOptions(*compare, flags->plan.departures);
-  compare->add_option("--report", flags->report, "Where report.{txt,csv,json,html} go")
+  compare->add_option("--report", flags->report, "Folder for report.{txt,csv,json,html}")
       ->required()
       ->type_name("DIR");
-  compare->add_option("--json", flags->json, "Where the JSON goes as well; - is stdout")
+  compare->add_option("--json", flags->json, "Write the JSON to this file too; - is stdout")
       ->type_name("FILE|-");
-  compare->add_option("--shard", flags->shard, "Run part I of N and write its part file, for merge")
+  compare
+      ->add_option("--shard", flags->shard,
+                   "Run only part I of N and write a part file for `merge`")
       ->check(CLI::Validator(ShardProblem, "I/N"))
       ->type_name("");
-  compare->add_option("--threads", flags->threads, "Runs at a time; default: every core")
+  compare->add_option("--threads", flags->threads, "Number of parallel runs; default: one per core")
       ->check(CLI::Range(1, 1024));
   return [flags](const MadeWith& made_with) { return Compare(*flags, made_with); };
 }
@@ -90,14 +94,14 @@ Command AddMerge(CLI::App& app) {
   };
   const auto flags = std::make_shared<Flags>();
   CLI::App* const merge =
-      app.add_subcommand("merge", "Join the parts of one compare into the report of the whole");
-  merge->add_option("parts", flags->parts, "All part files, in any order")
+      app.add_subcommand("merge", "Merge the part files of one compare into its report");
+  merge->add_option("parts", flags->parts, "All part files of the compare, in any order")
       ->required()
       ->type_name("PART...");
-  merge->add_option("--report", flags->report, "Where report.{txt,csv,json,html} go")
+  merge->add_option("--report", flags->report, "Folder for report.{txt,csv,json,html}")
       ->required()
       ->type_name("DIR");
-  merge->add_option("--json", flags->json, "Where the JSON goes as well; - is stdout")
+  merge->add_option("--json", flags->json, "Write the JSON to this file too; - is stdout")
       ->type_name("FILE|-");
   return [flags](const MadeWith&) -> Status {
     BERTH_TRY(const Runs runs, JoinParts(flags->parts));

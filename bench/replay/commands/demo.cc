@@ -22,7 +22,7 @@ Command AddDemo(CLI::App& app) {
   demo->add_option("--trace", options->trace_folder,
                    "Folder with the openb CSV files; default: a generated workload")
       ->type_name("DIR");
-  demo->add_option("--policies", options->policies, "Which policies, separated by commas")
+  demo->add_option("--policies", options->policies, "Policies, separated by commas")
       ->delimiter(',')
       ->type_name("NAME,...");
   demo->add_option("--seed", options->seed, "Seed of the workload and of the order")

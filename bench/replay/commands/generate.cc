@@ -17,9 +17,11 @@ Command AddGenerate(CLI::App& app) {
   };
   const auto flags = std::make_shared<Flags>();
   CLI::App* const generate =
-      app.add_subcommand("generate", "Write the demo's workload as CSV files that `run` reads");
-  generate->add_option("--nodes", flags->nodes, "Where the nodes go")->capture_default_str();
-  generate->add_option("--tasks", flags->tasks, "Where the tasks go")->capture_default_str();
+      app.add_subcommand("generate", "Write the demo's workload as CSV files for `run`");
+  generate->add_option("--nodes", flags->nodes, "Write the nodes to this file")
+      ->capture_default_str();
+  generate->add_option("--tasks", flags->tasks, "Write the tasks to this file")
+      ->capture_default_str();
   generate->add_option("--seed", flags->seed, "Seed of the tasks")->capture_default_str();
   return [flags](const MadeWith&) {
     return WriteWorkload(GenerateWorkload(flags->seed), flags->nodes, flags->tasks);

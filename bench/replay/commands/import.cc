@@ -35,13 +35,13 @@ Status Import(const ImportFlags& flags) {
   std::printf("jobs: %lld, tasks: %zu, nodes: %zu\n", static_cast<long long>(imported.jobs),
               imported.tasks.size(), imported.nodes.size());
   for (const auto& [why, jobs] : imported.passed_over) {
-    std::printf("jobs passed over: %lld: %s\n", static_cast<long long>(jobs), why.c_str());
+    std::printf("jobs skipped: %lld: %s\n", static_cast<long long>(jobs), why.c_str());
   }
   return {};
 }
 
 std::string FilesText() {
-  std::string text = "Formats, and the files that they are read from:\n";
+  std::string text = "Formats and their input files:\n";
   for (const TraceFormat& format : TraceFormats()) {
     text += "  " + std::string(format.name) + ": " + std::string(format.jobs);
     if (!format.nodes.empty()) text += "; nodes: " + std::string(format.nodes);
@@ -55,15 +55,18 @@ std::string FilesText() {
 Command AddImport(CLI::App& app) {
   const auto flags = std::make_shared<ImportFlags>();
   CLI::App* const import =
-      app.add_subcommand("import", "Write a public trace as CSV files that `run` reads");
+      app.add_subcommand("import", "Convert a public trace to CSV files for `run`");
   import->footer(FilesText());
-  import->add_option("--from", flags->format, "The format of the trace")
+  import->add_option("--from", flags->format, "Format of the trace")
       ->type_name("FORMAT")
       ->required();
-  import->add_option("JOBS", flags->jobs, "Its file of jobs, gzipped or not")->required();
-  import->add_option("--node-table", flags->node_table, "Its file of nodes")->type_name("FILE");
-  import->add_option("--tasks", flags->tasks, "Where the tasks go")->capture_default_str();
-  import->add_option("--nodes", flags->nodes, "Where the nodes go")->capture_default_str();
+  import->add_option("JOBS", flags->jobs, "File with the trace's jobs; may be gzipped")->required();
+  import->add_option("--node-table", flags->node_table, "File with the trace's nodes")
+      ->type_name("FILE");
+  import->add_option("--tasks", flags->tasks, "Write the tasks to this file")
+      ->capture_default_str();
+  import->add_option("--nodes", flags->nodes, "Write the nodes to this file")
+      ->capture_default_str();
   return [flags](const MadeWith&) { return Import(*flags); };
 }
 

@@ -160,9 +160,9 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
       ->type_name("CSV");
   AddPolicyOptions(run, "--policy", flags.policies);
   run.add_option("--order", flags.order,
-                 "Arrival orders by seed, instead of drawing one here; may be gzipped")
+                 "File of arrival orders by seed; may be gzipped; default: drawn by seed")
       ->type_name("FILE");
-  run.add_option("--seed", flags.seed, "Seed of the order, the stream and of random draws")
+  run.add_option("--seed", flags.seed, "Seed of the arrival order, the stream and all random draws")
       ->capture_default_str();
   run.add_option("--inflate", flags.inflate, "GPU demand to reach, as a multiple of the capacity")
       ->check(CLI::Range(0.01, 100.0))
@@ -170,20 +170,20 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
   const std::map<std::string, Through> kThrough = {{"engine", Through::kEngine},
                                                    {"http", Through::kHttp}};
   run.add_option("--through", flags.through,
-                 "Decide with the engine in this process, or ask a `berth serve` over HTTP")
+                 "Decide with the engine in this process, or by a `berth serve` over HTTP")
       ->transform(CLI::CheckedTransformer(kThrough))
       ->type_name("engine|http");
   run.add_option("--nodes-to-score", flags.nodes_to_score,
-                 "Nodes that go on to be scored, as the server's nodesToScore; 0: all. Left out: "
-                 "all with the engine, the server's default over HTTP")
+                 "Nodes passed to scoring (nodesToScore); 0: all. Default: all (engine), the "
+                 "server's default (http)")
       ->check(CLI::Range(0, 1'000'000))
       ->type_name("N");
   run.add_option("--json", flags.json, "Write the result as JSON; - is stdout")
       ->type_name("FILE|-");
-  run.add_option("--pods", flags.pods, "Write a row for every pod: where, when, how it ended")
+  run.add_option("--pods", flags.pods, "Write a row per pod: node, times and result")
       ->type_name("CSV");
   run.add_option("--page", flags.page,
-                 "Write the cluster at the end as a page to look at in a browser")
+                 "Write the final state of the cluster as a page for the browser")
       ->type_name("FILE");
   AddDepartureOptions(run, flags.departures);
 }
@@ -192,7 +192,7 @@ void AddOptions(CLI::App& run, RunFlags& flags) {
 
 Command AddRun(CLI::App& app) {
   CLI::App* const run = app.add_subcommand(
-      "run", "Offer the tasks of a trace to one policy, or let them come and go");
+      "run", "Replay a trace with one policy: pods only arrive, or also end (--with-departures)");
   const auto flags = std::make_shared<RunFlags>();
   AddOptions(*run, *flags);
   return [flags](const MadeWith& made_with) -> Status {

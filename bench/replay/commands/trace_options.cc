@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/commands/trace_options.h"
 
-#include <CLI/CLI.hpp>
+#include "bench/replay/commands/experiment.h"
 
 namespace berth::replay {
 
@@ -10,7 +10,7 @@ void AddTraceOptions(CLI::App& command, TraceSource& source, std::uint64_t& firs
   source.data_folder = DefaultDataFolder();
   command
       .add_option("--traces", source.traces,
-                  "Files, folders, names of traces in the data folder, or generated")
+                  "Trace files, folders or names in the data folder; or `generated`")
       ->required()
       ->delimiter(',')
       ->type_name("TRACE,...");
@@ -19,13 +19,10 @@ void AddTraceOptions(CLI::App& command, TraceSource& source, std::uint64_t& firs
       ->type_name("DIR");
   command
       .add_option("--nodes", source.nodes,
-                  "The cluster: nodes, or a cluster with its pods as for run; default: "
+                  "Nodes, or a cluster with its pods (as for run); default: "
                   "openb_node_list_gpu_node.csv of the data folder")
       ->type_name("CSV|JSON");
-  command.add_option("--first-seed", first_seed, "The first seed")->capture_default_str();
-  command.add_option("--seeds", seeds, "How many seeds")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
+  AddSeeds(command, "--first-seed", first_seed, seeds);
 }
 
 }  // namespace berth::replay

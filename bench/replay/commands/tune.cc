@@ -113,31 +113,36 @@ Command AddTune(CLI::App& app) {
   TuningOptions& options = flags->options;
   options.threads = AllCores();
   CLI::App* const tune = app.add_subcommand(
-      "tune", "Search a policy's weights and parameters, and write what `berth serve` takes");
+      "tune",
+      "Search a policy's weights and parameters, and write a configuration for `berth serve`");
   AddTraceOptions(*tune, flags->source, options.first_seed, options.seeds);
-  tune->add_option("--scorers", flags->scorers, "Scorers whose weights are searched, by commas")
+  tune->add_option("--scorers", flags->scorers,
+                   "Scorers whose weights are searched, separated by commas")
       ->delimiter(',')
       ->type_name("NAME,...");
-  tune->add_option("--config", flags->config, "Or the configuration whose profile is the start")
+  tune->add_option("--config", flags->config, "Or: start from this configuration's profile")
       ->type_name("FILE");
-  tune->add_option("--budget", options.budget, "Replays to spend; at least two per trace and seed")
+  tune->add_option("--budget", options.budget, "Number of replays; at least two per trace and seed")
       ->required()
       ->check(CLI::Range(1, 1'000'000));
   tune->add_option("--first-holdout-seed", options.first_holdout_seed, "The first held-out seed")
       ->capture_default_str();
-  tune->add_option("--holdout-seeds", options.holdout_seeds, "How many seeds are held out")
+  tune->add_option("--holdout-seeds", options.holdout_seeds, "Number of held-out seeds")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  tune->add_option("--inflate", options.inflate, "GPU demand to reach, as in run")
+  tune->add_option("--inflate", options.inflate,
+                   "GPU demand to reach, as a multiple of the capacity")
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
   AddDepartureOptions(*tune, options.departures);
-  tune->add_option("--threads", options.threads, "Replays at a time; default: every core")
+  tune->add_option("--threads", options.threads,
+                   "Number of parallel replays; default: one per core")
       ->check(CLI::Range(1, 1024));
-  tune->add_option("--out", flags->out, "Where the BerthConfiguration goes; - is stdout")
+  tune->add_option("--out", flags->out, "Write the BerthConfiguration to this file; - is stdout")
       ->required()
       ->type_name("FILE|-");
-  tune->add_option("--json", flags->json, "Write the result as JSON instead of text; - is stdout")
+  tune->add_option("--json", flags->json,
+                   "Write the result as JSON to this file instead of text; - is stdout")
       ->type_name("FILE|-");
   return [flags](const MadeWith& made_with) { return RunTune(*flags, made_with); };
 }

@@ -78,7 +78,7 @@ std::size_t RunsOf(const Json& plan) {
          plan.at("seeds").get<std::size_t>();
 }
 
-Result<Runs> Join(const std::map<std::size_t, const Part*>& parts, const Part& first) {
+Result<Runs> JoinParts(const std::map<std::size_t, const Part*>& parts, const Part& first) {
   for (std::size_t index = 1; index <= first.shard.count; ++index) {
     if (parts.contains(index)) continue;
     return Invalid("part " + Written({index, first.shard.count}) + " is missing");
@@ -131,7 +131,7 @@ Result<Runs> JoinParts(const std::vector<std::string>& paths) {
                    there->second->path);
   }
   try {
-    return Join(by_index, parts.front());
+    return JoinParts(by_index, parts.front());
   } catch (const Json::exception& problem) {
     return Invalid(parts.front().path +
                    ": want parts of `berth-replay compare`, got: " + problem.what());

@@ -27,9 +27,9 @@ std::size_t SizeOf(int members) {
   return members <= 32 ? 2 : 3;
 }
 
-class Simulation {
+class GangSimulation {
  public:
-  Simulation(const GangWorkload& workload, GangRule& rule)
+  GangSimulation(const GangWorkload& workload, GangRule& rule)
       : workload_(workload), rule_(rule), domains_(GangLevels()) {
     std::vector<ClusterEvent> events;
     for (const NodeSpec& node : workload.nodes) events.emplace_back(NodeUpserted{node});
@@ -265,7 +265,7 @@ class Simulation {
 }  // namespace
 
 Result<GangResult> SimulateGangs(const GangWorkload& workload, GangRule& rule) {
-  return Simulation(workload, rule).Run();
+  return GangSimulation(workload, rule).Run();
 }
 
 void Add(const GangResult& run, GangResult& sum) {

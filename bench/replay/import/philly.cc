@@ -14,21 +14,21 @@
 namespace berth::replay {
 namespace {
 
-using Json = nlohmann::json;
+using JobLog = nlohmann::json;
 
 // A field that is a text; "" for what is none, as for "None".
-std::string TextIn(const Json& object, const char* key) {
+std::string TextIn(const JobLog& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return "";
   return found->get<std::string>();
 }
 
 // How many GPUs on each server, as the log has it; empty where it does not say.
-std::vector<std::int64_t> GpusOf(const Json& attempt) {
+std::vector<std::int64_t> GpusOfAttempt(const JobLog& attempt) {
   std::vector<std::int64_t> gpus;
   const auto detail = attempt.find("detail");
   if (detail == attempt.end() || !detail->is_array()) return gpus;
-  for (const Json& server : *detail) {
+  for (const JobLog& server : *detail) {
     const auto found = server.is_object() ? server.find("gpus") : server.end();
     if (!server.is_object() || found == server.end() || !found->is_array()) continue;
     gpus.push_back(static_cast<std::int64_t>(found->size()));
@@ -38,19 +38,19 @@ std::vector<std::int64_t> GpusOf(const Json& attempt) {
 
 // The job asked for the same GPUs each time that it was tried, and ran for as long as all attempts
 // together. Pods on servers with other numbers of GPUs are jobs of their own here.
-void AddJob(const Json& log, JobImporter& importer) {
+void AddPhillyJob(const JobLog& log, JobImporter& importer) {
   const auto submitted = SecondsOf(TextIn(log, "submitted_time"));
   if (!submitted) return importer.PassOver("when it was submitted is not there");
   std::vector<std::int64_t> gpus;
   std::int64_t ran = 0;
   const auto attempts = log.find("attempts");
   if (attempts != log.end() && attempts->is_array()) {
-    for (const Json& attempt : *attempts) {
+    for (const JobLog& attempt : *attempts) {
       if (!attempt.is_object()) continue;
       const auto start = SecondsOf(TextIn(attempt, "start_time"));
       const auto end = SecondsOf(TextIn(attempt, "end_time"));
       if (start && end && *end > *start) ran += *end - *start;
-      if (auto given = GpusOf(attempt); !given.empty()) gpus = std::move(given);
+      if (auto given = GpusOfAttempt(attempt); !given.empty()) gpus = std::move(given);
     }
   }
   if (gpus.empty()) return importer.PassOver("no attempt says which GPUs it had");
@@ -93,12 +93,12 @@ Result<Imported> ImportPhilly(const std::string& jobs, const std::string& nodes)
   BERTH_TRY(const std::string text, ReadTextFile(jobs));
   JobImporter importer;
   // One job at a time: the log as a document would take gigabytes.
-  const auto take = [&importer](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth != 1 || event != Json::parse_event_t::object_end) return true;
-    AddJob(parsed, importer);
+  const auto take = [&importer](int depth, JobLog::parse_event_t event, JobLog& parsed) {
+    if (depth != 1 || event != JobLog::parse_event_t::object_end) return true;
+    AddPhillyJob(parsed, importer);
     return false;
   };
-  const Json rest = Json::parse(text, take, false);
+  const JobLog rest = JobLog::parse(text, take, false);
   if (rest.is_discarded() || !rest.is_array()) {
     return Invalid(jobs + ": want a list of jobs in JSON, got something else");
   }

@@ -9,7 +9,7 @@
 namespace berth::replay {
 namespace {
 
-constexpr double kMilliMsPerGpuHour = 1000.0 * 3'600'000.0;
+constexpr double kMilliMsPerHourOfGpu = 1000.0 * 3'600'000.0;
 
 double Seconds(Millis time) { return static_cast<double>(time.count()) / 1000; }
 
@@ -61,8 +61,8 @@ Service ServiceMeter::Summary() const {
     const Sums& sums = sums_[c];
     figures.arrived = static_cast<std::int64_t>(sums.waits_s.size());
     figures.never = sums.never;
-    figures.served_gpu_hours = static_cast<double>(sums.served) / kMilliMsPerGpuHour;
-    figures.demand_gpu_hours = static_cast<double>(sums.demand) / kMilliMsPerGpuHour;
+    figures.served_gpu_hours = static_cast<double>(sums.served) / kMilliMsPerHourOfGpu;
+    figures.demand_gpu_hours = static_cast<double>(sums.demand) / kMilliMsPerHourOfGpu;
     if (sums.waits_s.empty()) continue;
     const LatencySummary waits = Summarize(sums.waits_s);
     figures.wait_mean_s = waits.mean;

@@ -107,7 +107,7 @@ Status CheckSeeds(const TuningOptions& options) {
                  std::to_string(options.first_holdout_seed));
 }
 
-double Rounded(double value) { return std::round(value * 1e4) / 1e4; }
+double RoundedValue(double value) { return std::round(value * 1e4) / 1e4; }
 
 }  // namespace
 
@@ -164,11 +164,11 @@ Json TuningJson(const TuningResult& result, const TunedPolicy& start) {
           {"evaluations", result.evaluations},
           {"knobs", std::move(knobs)},
           {"training",
-           {{"start", Rounded(result.training.start)}, {"best", Rounded(result.training.best)}}},
+           {{"start", RoundedValue(result.training.start)}, {"best", RoundedValue(result.training.best)}}},
           {"holdout",
-           {{"start", Rounded(result.holdout.start)},
-            {"best", Rounded(result.holdout.best)},
-            {"fragmentation-gradient", Rounded(result.holdout_baseline)}}}};
+           {{"start", RoundedValue(result.holdout.start)},
+            {"best", RoundedValue(result.holdout.best)},
+            {"fragmentation-gradient", RoundedValue(result.holdout_baseline)}}}};
 }
 
 std::string TuningText(const TuningResult& result, const TunedPolicy& start) {

@@ -14,7 +14,7 @@
 namespace berth::replay {
 namespace {
 
-constexpr std::int64_t kGib = std::int64_t{1} << 30;
+constexpr std::int64_t kGibBytes = std::int64_t{1} << 30;
 constexpr const char* kMigProduct = "A100-40GB";
 
 NodeSpec ANode(std::size_t number, const std::string& model, int gpus) {
@@ -22,7 +22,7 @@ NodeSpec ANode(std::size_t number, const std::string& model, int gpus) {
   node.name = "node-" + std::to_string(number);
   node.gpu_model = model;
   node.cpu_milli = std::int64_t{12'000} * gpus;
-  node.memory_bytes = 64 * kGib * gpus;
+  node.memory_bytes = 64 * kGibBytes * gpus;
   node.gpus.resize(static_cast<std::size_t>(gpus));
   return node;
 }
@@ -83,7 +83,7 @@ RequestShape APod(GpuAsk ask, double gpus, double cores_per_gpu) {
   RequestShape shape;
   shape.cpu_milli = static_cast<std::int64_t>(1000 * gpus * cores_per_gpu);
   shape.memory_bytes =
-      static_cast<std::int64_t>(static_cast<double>(4 * kGib) * gpus * cores_per_gpu);
+      static_cast<std::int64_t>(static_cast<double>(4 * kGibBytes) * gpus * cores_per_gpu);
   shape.gpus = std::move(ask);
   return shape;
 }
@@ -129,7 +129,7 @@ std::vector<Wave> Whole(Random& random) {
           OfWhole(7, 1, random),  OfWhole(16, 2, random), OfWhole(2, 8, random)};
 }
 
-std::vector<Wave> Shares(Random& random) {
+std::vector<Wave> ShareWaves(Random& random) {
   return {OfShares(40, 250, random), OfShares(24, 500, random), OfShares(30, 300, random),
           OfShares(20, 700, random), OfMixedShares(40, random), OfMixedShares(70, random)};
 }
@@ -218,9 +218,9 @@ std::vector<Scenario> DrawScenarios(std::uint64_t seed) {
     const std::vector<NodeSpec> nodes = mixed ? Mixed() : Homogeneous();
     const std::string fleet = mixed ? ", mixed fleet" : "";
     scenarios.push_back(Make("whole GPUs" + fleet, nodes, Whole(random), false, random));
-    scenarios.push_back(Make("shares" + fleet, nodes, Shares(random), false, random));
+    scenarios.push_back(Make("shares" + fleet, nodes, ShareWaves(random), false, random));
     std::vector<Wave> all = Whole(random);
-    for (Wave& wave : Shares(random)) all.push_back(std::move(wave));
+    for (Wave& wave : ShareWaves(random)) all.push_back(std::move(wave));
     scenarios.push_back(
         Make("whole GPUs and shares" + fleet, nodes, std::move(all), false, random));
     scenarios.push_back(Make("whole GPUs that stay" + fleet, nodes,

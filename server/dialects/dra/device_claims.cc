@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dns_name.h"
 #include "scoring/mig/mig_tables.h"
-#include "server/dialects/dra/mig_offer.h"
+#include "server/dialects/dra/pool_offers.h"
 
 namespace berth::dialects {
 namespace {
-
-std::string FullName(const ResourceClaim& claim) { return claim.namespace_name + "/" + claim.name; }
 
 // The device as the newest slice that has it describes it; nullptr: none has.
 const GpuDevice* FindDevice(const std::map<std::string, ResourceSlice>& slices,
@@ -84,7 +83,7 @@ void DeviceClaims::PutClaims(std::vector<ResourceClaim> claims, bool replace) {
   }
   std::vector<std::string> allocated;
   for (ResourceClaim& claim : claims) {
-    const std::string name = FullName(claim);
+    const std::string name = FullName(claim.namespace_name, claim.name);
     seen_.insert_or_assign(name, claim.allocated ? Seen::kAllocated : Seen::kOpen);
     if (claim.allocated) allocated.push_back(name);
     DropClaim(name, changed);

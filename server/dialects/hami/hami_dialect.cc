@@ -21,15 +21,15 @@ constexpr std::string_view kHamiAmdRegister = "hami.io/node-amd-register";
 constexpr std::string_view kHamiDcuRegister = "hami.io/node-dcu-register";
 constexpr std::string_view kHamiMluRegister = "hami.io/node-mlu-register";
 
-constexpr std::array kNodeKeys = {
+constexpr std::array kHamiNodeKeys = {
     kHamiRegisterAnnotation, kHamiCordonAnnotation, kHamiScoreAnnotation, kHamiOtherRegisters,
     kHamiAmdRegister,        kHamiDcuRegister,      kHamiMluRegister};
-constexpr std::array kPodKeys = [] {
+constexpr std::array kHamiPodKeys = [] {
   std::array<std::string_view, kHamiAskKeys.size() + kHamiPolicyKeys.size()> keys;
   std::ranges::copy(kHamiPolicyKeys, std::ranges::copy(kHamiAskKeys, keys.begin()).out);
   return keys;
 }();
-constexpr std::array kGrants = {kHamiMigAnnotation, kHamiDevicesAnnotation};
+constexpr std::array kHamiGrants = {kHamiMigAnnotation, kHamiDevicesAnnotation};
 
 // One node of HAMi's. The register is parsed once, for MIG devices and for links.
 class HamiNode final : public wire::NodeReading {
@@ -136,10 +136,10 @@ class HamiDialect final : public wire::Dialect {
 
   [[nodiscard]] std::string_view name() const override { return kHamiAgent; }
   [[nodiscard]] wire::DialectKeys keys() const override {
-    return {.of_nodes = kNodeKeys,
-            .of_pods = kPodKeys,
+    return {.of_nodes = kHamiNodeKeys,
+            .of_pods = kHamiPodKeys,
             .resources = kHamiResources,
-            .grants = kGrants,
+            .grants = kHamiGrants,
             .grants_of_own_nodes = true};
   }
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/dialects/hami/hami_mig.h"
-#include "topology/links/choice_policy.h"
+#include "topology/links/nvidia_pair_score.h"
 
 namespace berth::dialects {
 namespace {
@@ -25,7 +25,7 @@ Status CheckList(const Json& json) {
   return {};
 }
 
-std::optional<std::string> TextIn(const Json& object, const char* key) {
+std::optional<std::string> TextOf(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return std::nullopt;
   return found->get<std::string>();
@@ -53,7 +53,7 @@ Result<Registered> ReadRegister(const Json& list) {
   gpus.numa.resize(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string place = "[" + std::to_string(i) + "]";
-    const auto uuid = TextIn(list[i], "id");
+    const auto uuid = TextOf(list[i], "id");
     if (!uuid || uuid->empty()) return Invalid(place + ".id: want a UUID");
     const auto index = NumberIn(list[i], "index", static_cast<int>(list.size()) - 1);
     if (!index || !gpus.uuids[static_cast<std::size_t>(*index)].empty()) {
@@ -104,7 +104,7 @@ Result<HamiLinks> ReadMatrix(std::string_view text, Registered gpus) {
   std::vector<bool> seen(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string place = "[" + std::to_string(i) + "]";
-    const auto known = gpus.index.find(TextIn(list[i], "uuid").value_or(""));
+    const auto known = gpus.index.find(TextOf(list[i], "uuid").value_or(""));
     if (known == gpus.index.end() || seen[static_cast<std::size_t>(known->second)]) {
       return Invalid(place + ".uuid: want each of the GPUs of " +
                      std::string(kHamiRegisterAnnotation) + " once");

@@ -140,7 +140,7 @@ Status ReadAllocation(const Json& json, const std::string& path, MigGrant& grant
 }
 
 // "NVIDIA-NVIDIA H100 80GB HBM3", as the label has it.
-std::string LabelOf(std::string type) {
+std::string LabelOfType(std::string type) {
   constexpr std::string_view kVendor = "NVIDIA-";
   if (type.starts_with(kVendor)) type.erase(0, kVendor.size());
   std::ranges::replace(type, ' ', '-');
@@ -207,7 +207,7 @@ wire::MigAnnouncement Announce(const Register& all, const HamiFacts& facts) {
     rest.allocator = MigAllocator::kHighOrLow;
     rest.foreign = true;
   }
-  const std::string own_label = LabelOf(all.gpus.front().type);
+  const std::string own_label = LabelOfType(all.gpus.front().type);
   const MigProduct* const known =
       MigProductOfLabel(MigProductOfLabel(facts.label) != nullptr ? facts.label : own_label);
   int units = 0, slices = 0;

@@ -21,12 +21,12 @@ using wire::Json;
 constexpr std::string_view kAllocatedKey = "scheduling.koordinator.sh/device-allocated";
 constexpr const char* kMinorsKey = "scheduling.koordinator.sh/gpu-minors";
 constexpr const char* kBoundKey = "scheduling.koordinator.sh/bind-timestamp";
-constexpr std::array kGrants = {kAllocatedKey};
+constexpr std::array kKoordinatorGrants = {kAllocatedKey};
 constexpr std::array kNodeAmounts = {kKoordinatorCore, kKoordinatorMemory};
 constexpr std::string_view kVendorLabel = "node.koordinator.sh/gpu-vendor";
 
-constexpr int kPercentPerGpu = 100;
-constexpr int kMilliPerPercent = kMilliPerGpu / kPercentPerGpu;
+constexpr int kCorePerGpu = 100;
+constexpr int kMilliPerCorePercent = kMilliPerGpu / kCorePerGpu;
 
 // What is not there was not asked for, or follows the rest.
 Result<wire::GpuPart> ReadPart(const Json& resources, const std::string& path) {
@@ -36,12 +36,12 @@ Result<wire::GpuPart> ReadPart(const Json& resources, const std::string& path) {
   const std::int64_t mib = bytes >> 20;
   const std::int64_t percent = std::max(core, ratio);
   const int least = mib > 0 ? 0 : 1;  // of little memory it is below one percent
-  if (percent < least || percent > kPercentPerGpu) {
+  if (percent < least || percent > kCorePerGpu) {
     return Invalid(path + ": want 1 to 100 percent of a GPU in " + std::string(kKoordinatorCore) +
                    " or " + std::string(kKoordinatorRatio) + ", got " + std::to_string(percent));
   }
-  return wire::GpuPart{static_cast<int>(core) * kMilliPerPercent, mib,
-                       static_cast<int>(ratio) * kMilliPerPercent};
+  return wire::GpuPart{static_cast<int>(core) * kMilliPerCorePercent, mib,
+                       static_cast<int>(ratio) * kMilliPerCorePercent};
 }
 
 Status ReadGpu(const Json& json, const std::string& path, std::vector<wire::RecordedGpu>& gpus) {
@@ -93,8 +93,8 @@ class KoordinatorNode final : public wire::NodeReading {
     draft.shared = wire::SharedGpus{.agent = std::string(kKoordinatorAgent),
                                     .resource = std::string(kKoordinatorCore),
                                     .serves_all = true};
-    const std::int64_t gpus = core_ / kPercentPerGpu;
-    if (core_ % kPercentPerGpu != 0 || gpus > kMaxGpusPerNode) {
+    const std::int64_t gpus = core_ / kCorePerGpu;
+    if (core_ % kCorePerGpu != 0 || gpus > kMaxGpusPerNode) {
       draft.AddProblem(std::string(kKoordinatorCore) + ": want 100 for each of 1.." +
                        std::to_string(kMaxGpusPerNode) + " GPUs, got " + std::to_string(core_));
       return;
@@ -110,19 +110,20 @@ class KoordinatorNode final : public wire::NodeReading {
 
 // As its scheduler rounds: down, and nothing is no part.
 std::int64_t RatioOf(const DeviceGrant& grant, std::int64_t gpu_mib, const GpuShare* share) {
-  std::int64_t ratio = grant.milli / kMilliPerPercent;
-  if (share != nullptr && share->memory_milli > 0) ratio = share->memory_milli / kMilliPerPercent;
+  std::int64_t ratio = grant.milli / kMilliPerCorePercent;
+  if (share != nullptr && share->memory_milli > 0)
+    ratio = share->memory_milli / kMilliPerCorePercent;
   if (share != nullptr && share->memory_mib > 0 && gpu_mib > 0) {
-    ratio = grant.memory_mib * kPercentPerGpu / gpu_mib;
+    ratio = grant.memory_mib * kCorePerGpu / gpu_mib;
   }
-  return std::clamp<std::int64_t>(ratio, 1, kPercentPerGpu);
+  return std::clamp<std::int64_t>(ratio, 1, kCorePerGpu);
 }
 
 Json GrantJson(const DeviceGrant& grant, const GpuSpec& gpu, const GpuShare* share) {
   const bool asks_compute = share == nullptr || share->milli > 0;
   Json resources = Json::object();
   if (asks_compute) {
-    const int core = (grant.milli + kMilliPerPercent - 1) / kMilliPerPercent;
+    const int core = (grant.milli + kMilliPerCorePercent - 1) / kMilliPerCorePercent;
     resources[std::string(kKoordinatorCore)] = std::to_string(core);
   }
   if (grant.memory_mib > 0) {
@@ -141,13 +142,13 @@ class KoordinatorDialect final : public wire::Dialect {
     return {.of_pods = kKoordinatorChoices,
             .resources = kKoordinatorResources,
             .node_resources = kNodeAmounts,
-            .grants = kGrants,
+            .grants = kKoordinatorGrants,
             .grants_of_own_nodes = true};
   }
 
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
       const wire::NodeFacts& facts) const override {
-    if (facts.Resource(kKoordinatorCore).allocatable < kPercentPerGpu) return nullptr;
+    if (facts.Resource(kKoordinatorCore).allocatable < kCorePerGpu) return nullptr;
     const std::string* const vendor = FindLabel(facts.labels, kVendorLabel);
     if (vendor != nullptr && *vendor != "nvidia") return nullptr;
     return std::make_unique<KoordinatorNode>(facts);

@@ -10,18 +10,18 @@
 namespace berth::dialects {
 namespace {
 
-constexpr const char* kResource = "devices";
+constexpr const char* kDevices = "devices";
 
 class KoordinatorWatch final : public kube::ClusterExtension {
  public:
   KoordinatorWatch(const kube::ExtensionContext& context, LinkLibrary& library)
       : links_(context.state, library, context.on_unreadable),
-        sink_(links_, kube::Whole(DecodeKoordinatorDevice), kResource, context.on_unreadable) {}
+        sink_(links_, kube::Whole(DecodeKoordinatorDevice), kDevices, context.on_unreadable) {}
 
   std::vector<kube::WatchSource> Sources() override {
     return {
-        {.kind = {.name = kResource,
-                  .paths = kube::ApiPaths("scheduling.koordinator.sh", {"v1alpha1"}, kResource),
+        {.kind = {.name = kDevices,
+                  .paths = kube::ApiPaths("scheduling.koordinator.sh", {"v1alpha1"}, kDevices),
                   .optional = true,
                   .why_not_ready = "waiting for an answer to the list of Koordinator's devices"},
          .sink = sink_,

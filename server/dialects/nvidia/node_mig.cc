@@ -30,13 +30,13 @@ struct MigFacts {
 constexpr std::string_view kSingleMark = "-MIG-";
 constexpr std::string_view kSharedMark = "-SHARED";
 
-std::string_view LabelOf(const Labels& labels, std::string_view key) {
+std::string_view TextOfLabel(const Labels& labels, std::string_view key) {
   const std::string* const value = FindLabel(labels, key);
   return value == nullptr ? std::string_view() : *value;
 }
 
-std::optional<std::int64_t> NumberOf(const Labels& labels, std::string_view key) {
-  const auto number = ParseInt(LabelOf(labels, key), 0, 1'000'000);
+std::optional<std::int64_t> NumberOfLabel(const Labels& labels, std::string_view key) {
+  const auto number = ParseInt(TextOfLabel(labels, key), 0, 1'000'000);
   return number ? std::optional(*number) : std::nullopt;
 }
 
@@ -46,7 +46,8 @@ std::string LabelKey(const MigProfile& profile, std::string_view what) {
 
 // How many users a device of that profile has.
 std::int64_t ReplicasOf(const Labels& labels, const MigProfile& profile) {
-  return std::max<std::int64_t>(NumberOf(labels, LabelKey(profile, ".replicas")).value_or(1), 1);
+  return std::max<std::int64_t>(NumberOfLabel(labels, LabelKey(profile, ".replicas")).value_or(1),
+                                1);
 }
 
 // What the product label says behind -MIG-; empty where it does not.
@@ -79,14 +80,14 @@ bool HasCountLabels(const Labels& labels) {
 bool IsStale(const MigFacts& facts) {
   const Labels& labels = facts.labels;
   if (SingleOf(facts.product)) {
-    const auto count = NumberOf(labels, "nvidia.com/gpu.count");
-    const auto replicas = NumberOf(labels, "nvidia.com/gpu.replicas").value_or(1);
+    const auto count = NumberOfLabel(labels, "nvidia.com/gpu.count");
+    const auto replicas = NumberOfLabel(labels, "nvidia.com/gpu.replicas").value_or(1);
     return count && facts.gpus + facts.places > *count * std::max<std::int64_t>(replicas, 1);
   }
   if (!HasCountLabels(labels)) return false;
   return std::ranges::any_of(facts.allocatable, [&labels](const MigStock& stock) {
     const MigProfile& profile = stock.resource.profile;
-    const auto count = NumberOf(labels, LabelKey(profile, ".count")).value_or(0);
+    const auto count = NumberOfLabel(labels, LabelKey(profile, ".count")).value_or(0);
     return stock.count > count * ReplicasOf(labels, profile);
   });
 }
@@ -97,7 +98,7 @@ bool IsPoolOfAks(const Labels& labels) {
 }
 
 MigTrouble TroubleOf(const MigFacts& facts) {
-  const std::string_view state = LabelOf(facts.labels, "nvidia.com/mig.config.state");
+  const std::string_view state = TextOfLabel(facts.labels, "nvidia.com/mig.config.state");
   if (state == "pending" || state == "rebooting") return MigTrouble::kChanging;
   if (state == "failed") return MigTrouble::kFailed;
   if (SingleText(facts.product) == "INVALID") return MigTrouble::kInvalid;
@@ -106,7 +107,7 @@ MigTrouble TroubleOf(const MigFacts& facts) {
 
 // How many of the GPUs are not cut.
 std::int64_t WholeGpusOf(const MigFacts& facts) {
-  const auto replicas = NumberOf(facts.labels, "nvidia.com/gpu.replicas").value_or(1);
+  const auto replicas = NumberOfLabel(facts.labels, "nvidia.com/gpu.replicas").value_or(1);
   return facts.gpus + facts.places / std::max<std::int64_t>(replicas, 1);
 }
 
@@ -189,7 +190,7 @@ void AssumeLayout(const MigFacts& facts, const std::vector<MigStock>& devices, M
   if (const MigProduct* product = MigProductOfLabel(facts.product)) {
     const std::vector<int> rows = RowsOf(*product, devices);
     const auto labelled =
-        NumberOf(facts.labels, "nvidia.com/gpu.count").value_or(0) - WholeGpusOf(facts);
+        NumberOfLabel(facts.labels, "nvidia.com/gpu.count").value_or(0) - WholeGpusOf(facts);
     const auto layouts = rows.empty() ? std::vector<MigSet>() : LayOut(*product, rows, labelled);
     if (!layouts.empty()) spec.product = MigLibrary::Catalogued(*product);
     for (const MigSet instances : layouts) {

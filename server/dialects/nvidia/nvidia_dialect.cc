@@ -9,7 +9,7 @@
 namespace berth::dialects {
 namespace {
 
-constexpr std::array kResources = {kMigResourcePrefix};
+constexpr std::array kMigResources = {kMigResourcePrefix};
 
 class NvidiaNode final : public wire::NodeReading {
  public:
@@ -23,7 +23,7 @@ class NvidiaNode final : public wire::NodeReading {
 class NvidiaDialect final : public wire::Dialect {
  public:
   [[nodiscard]] std::string_view name() const override { return "nvidia"; }
-  [[nodiscard]] wire::DialectKeys keys() const override { return {.resources = kResources}; }
+  [[nodiscard]] wire::DialectKeys keys() const override { return {.resources = kMigResources}; }
   [[nodiscard]] std::unique_ptr<wire::NodeReading> ReadNode(
       const wire::NodeFacts& facts) const override {
     return std::make_unique<NvidiaNode>(facts);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMilliPerCore = kMilliPerGpu / 100;
 constexpr std::int64_t kMostMib = std::int64_t{1} << 40;
-constexpr std::size_t kLongestUuid = 64;
+constexpr std::size_t kLongestDeviceId = 64;
 constexpr std::size_t kMostDevices = 1000;  // of all containers
 
 // Percent of the compute that the container asks for itself.
@@ -38,7 +38,7 @@ Result<wire::RecordedGpu> ReadDevice(std::string_view text) {
   for (std::string_view& field : fields) field = Trimmed(Next(rest, ','));
   const auto memory = ParseInt(fields[2], 0, kMostMib);
   const auto cores = ParseInt(fields[3], 0, 100);
-  const bool is_uuid = !fields[0].empty() && fields[0].size() <= kLongestUuid &&
+  const bool is_uuid = !fields[0].empty() && fields[0].size() <= kLongestDeviceId &&
                        fields[0].find('[') == std::string_view::npos;  // a MIG device of old
   if (is_uuid && memory && cores && rest.empty() && (*memory > 0 || *cores > 0)) {
     return wire::RecordedGpu{.uuid = std::string(fields[0]),

@@ -36,7 +36,7 @@ constexpr std::array kVolcanoChoices = {kVolcanoMode, kVolcanoUse, kVolcanoNoUse
 constexpr std::array kVolcanoNodeKeys = {kVolcanoRegister};
 constexpr std::array kVolcanoGrants = {kVolcanoIds};
 
-constexpr std::int64_t kMostMib = std::int64_t{1} << 40;
+constexpr std::int64_t kMostGpuMib = std::int64_t{1} << 40;
 constexpr std::string_view kSharedMode = "hami-core";
 
 struct VolcanoGpus {
@@ -53,7 +53,7 @@ Status ReadRegistered(std::string_view text, VolcanoGpus& read) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   const auto users = ParseInt(fields[1], 0, kMaxGpuPlaces);
-  const auto memory = ParseInt(fields[2], 0, kMostMib);
+  const auto memory = ParseInt(fields[2], 0, kMostGpuMib);
   if (fields[0].empty() || !users || !memory) {
     return Invalid("[" + std::to_string(read.gpus.size()) +
                    "]: want UUID,COUNT,MIB,TYPE,HEALTHY,MODE, got \"" +

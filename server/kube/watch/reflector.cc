@@ -17,7 +17,7 @@ namespace {
 
 using wire::WatchEventType;
 
-constexpr std::size_t kKeptObjectBytes = std::size_t{1} << 20;  // of a rare huge one no more
+constexpr std::size_t kKeptEventBytes = std::size_t{1} << 20;  // of a rare huge one no more
 constexpr int kNotFound = 404, kUnauthorized = 401, kForbidden = 403;
 constexpr int kTooManyRequests = 429;
 constexpr std::string_view kNoServer =
@@ -205,7 +205,7 @@ Reflector::After Reflector::TakeLine(const PaddedText& line) {
   version_ = event->resource_version;
   Progress();
   if (event->type == WatchEventType::kBookmark) return After::kGoOn;
-  object_.Clear(kKeptObjectBytes);
+  object_.Clear(kKeptEventBytes);
   object_.Assign(event->object);
   if (event->type == WatchEventType::kDeleted) {
     sink_.Deleted(object_);

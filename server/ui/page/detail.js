@@ -3,7 +3,7 @@
 
 const detail = {open: null, from: null, fromMap: null, seen: 0};
 
-const kTitles = {node: "Node", pod: "Pod", group: "Group"};
+const kTitles = {node: "Node", pod: "Pod", group: "Gang"};
 const pathOf = ({key, value}) => "debug/" + {node: "nodes/", pod: "pods/", group: "gangs/"}[key] + value.split("/").map(encodeURIComponent).join("/");
 
 function rowsOf(pairs) {
@@ -23,7 +23,7 @@ const gib = bytes => short(bytes / 2 ** 30) + " GiB";
 function devicesText(devices) {
   const parts = (devices.gpus || []).map(gpu => "GPU " + (gpu.index ?? gpu.uuid) + (gpu.milli < 1000 ? ` (${gpu.milli / 10} %)` : ""));
   for (const mig of devices.mig || []) parts.push(typeof mig === "string" ? mig : mig.profile + (mig.start === undefined ? "" : " at " + mig.start) + (mig.gpu === undefined ? "" : " of GPU " + mig.gpu));
-  if (devices.places) parts.push(count(devices.places, "place"));
+  if (devices.places) parts.push(count(devices.places, "GPU replica"));
   return parts.join(", ");
 }
 
@@ -36,7 +36,7 @@ function nodeFromPicture(node) {
   const gpus = gpusOf(node.cells).map((gpu, i) => gpuText(gpu, i).split(": "));
   return [
     make("p", {class: "say"}, nodeText(node)),
-    rowsOf([["Model", node.model], ["Place", node.place], ["State", node.state]]),
+    rowsOf([["Model", node.model], ["Location", node.place], ["State", node.state]]),
     make("h3", {}, "GPUs"), smallTable("GPUs", ["GPU", "Use"], gpus),
   ];
 }
@@ -49,19 +49,19 @@ function nodePanel(told, node) {
   }
   const gpus = told.gpus.map(gpu => [
     "GPU " + gpu.index,
-    !gpu.open ? "out of order" : gpu.free_milli === 1000 ? "idle" : gpu.free_milli <= 0 ? "held" : `${gpu.free_milli / 10} % free`,
+    !gpu.open ? "unhealthy" : gpu.free_milli === 1000 ? "idle" : gpu.free_milli <= 0 ? "held" : `${gpu.free_milli / 10} % free`,
     gpu.held_by.flatMap((holder, i) => i === 0 ? [holderLink(holder)] : [", ", holderLink(holder)]),
   ]);
-  const pods = told.pods.map(pod => [linkTo("pod", pod.pod), pod.gpus_unknown ? "devices not known" : devicesText(pod), pod.state === "bound" ? "" : pod.state]);
+  const pods = told.pods.map(pod => [linkTo("pod", pod.pod), pod.gpus_unknown ? "devices unknown" : devicesText(pod), pod.state === "bound" ? "" : pod.state]);
   return [
     node ? make("p", {class: "say"}, nodeText(node)) : "",
     rowsOf([
-      ["Model", told.model], ["Place", node?.place], ["State", told.ready ? node?.state : "not ready"],
+      ["Model", told.model], ["Location", node?.place], ["State", told.ready ? node?.state : "not ready"],
       ["CPU free", `${short(told.free_cpu_milli / 1000)} of ${short(told.cpu_milli / 1000)}`],
       ["Memory free", `${gib(told.free_memory_bytes)} of ${gib(told.memory_bytes)}`],
       ["Ephemeral storage free", told.ephemeral_bytes === undefined ? "" : `${gib(told.free_ephemeral_bytes)} of ${gib(told.ephemeral_bytes)}`],
       ["Taints", told.taints.join(", ")],
-      ["Places free", told.places ? `${told.places.free} of ${told.places.count}` : ""],
+      ["Free GPU replicas", told.places ? `${told.places.free} of ${told.places.count}` : ""],
       ["Namespaces", [...spaces].map(([space, pods]) => `${space} (${pods})`).join(", ")],
       ["MIG free", told.mig ? Object.entries(told.mig.free).map(([profile, free]) => `${free} ${profile}`).join(", ") || "none" : ""],
     ]),
@@ -74,7 +74,7 @@ function nodePanel(told, node) {
 function slicesOf(told) {
   if (!told.mig?.devices) return [];
   const texts = list => list.map(one => `${one.profile} at ${one.start}`).join(", ") || "none";
-  return [make("h3", {}, "MIG devices, by the unit at which they begin"),
+  return [make("h3", {}, "MIG devices, by their first memory slice"),
     smallTable("MIG devices", ["GPU", "Held", "Free"], told.mig.devices.map(gpu => ["GPU " + gpu.gpu, texts(gpu.taken), texts(gpu.free)]))];
 }
 
@@ -98,17 +98,17 @@ function podPanel(told) {
     make("p", {class: "say"}, told.sentence),
     rowsOf([
       ["State", told.state], ["Node", placed ? linkTo("node", told.node) : ""], ["Devices", placed ? devicesText(told.devices) : ""],
-      ["Asks for", told.asks.text], ["CPU, memory", `${short(told.asks.cpu_milli / 1000)}, ${gib(told.asks.memory_bytes)}`],
+      ["Requests", told.asks.text], ["CPU, memory", `${short(told.asks.cpu_milli / 1000)}, ${gib(told.asks.memory_bytes)}`],
       ["Ephemeral storage", told.asks.ephemeral_bytes ? gib(told.asks.ephemeral_bytes) : ""],
       ["Models", (told.asks.models || []).join(" or ")], ["Priority", String(told.priority)], ["Scheduler", told.scheduler],
-      ["Group", told.gang ? linkTo("group", told.gang.gang.replace(/^[^:/]*:/, "")) : ""],
-      ["Waits", !placed && told.age_seconds !== null ? age(told.age_seconds) : ""],
+      ["Gang", told.gang ? linkTo("group", told.gang.gang.replace(/^[^:/]*:/, "")) : ""],
+      ["Age", !placed && told.age_seconds !== null ? age(told.age_seconds) : ""],
     ]),
-    told.reasons.length > 0 && !placed ? make("h3", {}, "Nodes by the first reason against each") : "",
+    told.reasons.length > 0 && !placed ? make("h3", {}, "Nodes by first reason for refusal") : "",
     placed ? "" : smallTable("Reasons", ["Reason", "Nodes"], told.reasons.map(one => [one.text, one.nodes.toLocaleString("en")])),
     nearest.length > 0 ? [make("h3", {}, told.gang ? "Nearest nodes, for this pod alone" : "Nearest nodes"), make("ul", {}, nearest)] : "",
     told.preemption ? [make("h3", {}, "Preemption"), make("p", {}, told.preemption.text)] : "",
-    best.length > 0 ? make("h3", {}, placed ? "Why this node: scores, judged now and without the pod" : "Best nodes, by score") : "",
+    best.length > 0 ? make("h3", {}, placed ? "Why this node: scores as of now, without the pod" : "Best nodes, by score") : "",
     smallTable("Scores", ["Node", ...scorers, ""], best),
   ].flat();
 }
@@ -119,7 +119,7 @@ function groupPanel(told) {
     rowsOf([["State", told.state], ["Needs", String(told.minimum)], ["Placed", String(told.placed)], ["Waiting", String(told.waiting)]]),
     make("h3", {}, "Members"),
     smallTable("Members", ["Pod", "State", "Node"], told.members.map(one => [linkTo("pod", one.pod), one.state, one.node ? linkTo("node", one.node) : ""])),
-    told.waiting_member ? [make("h3", {}, "One that waits"), make("p", {}, told.waiting_member.sentence)] : "",
+    told.waiting_member ? [make("h3", {}, "A member that waits"), make("p", {}, told.waiting_member.sentence)] : "",
   ].flat();
 }
 
@@ -153,7 +153,7 @@ async function showDetail(picture, isLive) {
   const node = wanted.key === "node" ? picture?.byName.get(wanted.value) : null;
   if (!same) {
     panel.scrollTop = 0;
-    fillPanel(node ? nodeFromPicture(node) : [make("p", {class: "soft"}, isLive ? "asking" : "This file has no more about it.")]);
+    fillPanel(node ? nodeFromPicture(node) : [make("p", {class: "soft"}, isLive ? "loading" : "This file has no more details.")]);
     panel.focus({preventScroll: true});
   }
   if (!isLive) return;

@@ -87,7 +87,7 @@ function spriteOf(gpu, width, size, scale) {
   return sprite;
 }
 
-// What a node's places on shared GPUs look like: so many tenths of each.
+// The replicas of a node's shared GPUs as cells: tenths that are taken.
 function drawnGpus(node) {
   const gpus = gpusOf(node.cells);
   if (!node.shared) return gpus;
@@ -117,9 +117,9 @@ function arrange(gpus, cell) {
 
 function groupKey(node, by) {
   if (by === "none") return "all nodes";
-  const model = node.model || "model not known", place = node.place || "";
+  const model = node.model || "unknown model", place = node.place || "";
   if (by === "model") return model;
-  if (by === "place") return place || "no place known";
+  if (by === "place") return place || "unknown location";
   return place ? model + " \u00b7 " + place : model;
 }
 
@@ -353,9 +353,9 @@ function repaintMap() {
 }
 
 const kLegend = [
-  ["#", "held by a pod"], ["g", "held by a pod of a group"], ["h", "held for a group that has not begun"], ["5", "shared, filled as far as it is held"],
-  [".", "idle"], ["u", "idle, of no use: it takes no pods, or has no CPU or memory left"], ["x", "out of order"],
-  ["[TtttFf..]", "partitioned: devices held and free, from unit 0 on the left"],
+  ["#", "held by a pod"], ["g", "held by a pod of a gang"], ["h", "reserved for a gang that has not started"], ["5", "shared; the fill shows how much is held"],
+  [".", "idle"], ["u", "idle but unusable: its node takes no pods, or has no CPU or memory left"], ["x", "unhealthy"],
+  ["[TtttFf..]", "MIG-partitioned: devices held and free, from memory slice 0 on the left"],
 ];
 
 function drawLegend() {

@@ -13,14 +13,14 @@ function openTables() {
   make("waiting", waitingColumns, {key: row => row.pod, name: "Waiting pods", empty: "No pod waits for a GPU.", cards: true, most: 25, isOpen: isOpen("pod")});
   make("models", modelColumns, {key: row => row.model, name: "GPUs by model", empty: "No node with GPUs is known.", most: 100});
   make("nodes", nodeColumns, {key: row => row.name, name: "Nodes", empty: "No node with GPUs is known.", cards: true, most: 25, isOpen: isOpen("node")});
-  make("groups", groupColumns, {key: row => row.gang, name: "Groups", empty: "No group.", cards: true, isOpen: isOpen("group")});
+  make("groups", groupColumns, {key: row => row.gang, name: "Gangs", empty: "No gang.", cards: true, isOpen: isOpen("group")});
   make("bound", boundColumns, {key: row => row.pod + row.since, name: "Last decisions", empty: "No decision yet.", cards: true, most: 12, isOpen: isOpen("pod")});
-  make("recuts", recutColumns, {key: row => row.node, name: "Recuts", empty: "None."});
+  make("recuts", recutColumns, {key: row => row.node, name: "Repartitioning", empty: "None."});
 }
 
 const wanted = () => byId("query").value.trim().toLowerCase();
 
-// Rows of which one of the texts has every word that is looked for.
+// Rows with every word of the query in their texts.
 function matching(rows, texts) {
   const words = wanted().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;
@@ -40,8 +40,8 @@ function drawSums(picture) {
     card(picture.waiting_in_all.toLocaleString("en"), (picture.waiting_in_all === 1 ? "pod waits" : "pods wait") + (asked > 0 ? `, for ${count(Math.round(asked * 10) / 10, "GPU")}` : "") + (isFinite(oldest) ? `; the oldest ${since(oldest)}` : "")),
     card(percent(held, sum.gpus), `${short(held)} of ${count(sum.gpus, "GPU")} held`),
     card(sum.idle.toLocaleString("en"), "idle and usable"),
-    card(sum.useless.toLocaleString("en"), "idle, of no use now"),
-    card(sum.sick.toLocaleString("en"), "out of order"),
+    card(sum.useless.toLocaleString("en"), "idle but unusable now"),
+    card(sum.sick.toLocaleString("en"), "unhealthy"),
   ];
   if (sum.mig > 0) cards.push(card(percent(sum.unitsHeld, sum.units), `of ${count(sum.mig, "partitioned GPU")} held`));
   const split = [["held", sum.held], ["gang", sum.gang], ["part", sum.part], ["plan", sum.planned], ["idle", sum.idle], ["useless", sum.useless], ["sick", sum.sick]];
@@ -77,7 +77,7 @@ function drawLists() {
   const groups = matching(picture.gangs, row => [row.gang, row.state]);
   const bound = matching(picture.bound, row => [row.pod, row.node]);
   const looks = wanted() !== "";
-  tables.waiting.show(waiting, looks && picture.waiting.length > 0 ? "No pod that waits matches." : "No pod waits for a GPU.");
+  tables.waiting.show(waiting, looks && picture.waiting.length > 0 ? "No waiting pod matches." : "No pod waits for a GPU.");
   tables.models.show(matching(picture.top, row => [row.model]), looks ? "No model matches." : undefined);
   tables.nodes.show(nodes, looks ? "No node matches." : undefined);
   tables.groups.show(groups);
@@ -86,7 +86,7 @@ function drawLists() {
   byId("groups-section").hidden = groups.length === 0;
   byId("bound-section").hidden = bound.length === 0;
   byId("recuts-section").hidden = picture.recuts.length === 0;
-  const listed = picture.waiting.length < picture.waiting_in_all ? `the ${picture.waiting.length.toLocaleString("en")} that have waited longest of ${picture.waiting_in_all.toLocaleString("en")}` : "";
+  const listed = picture.waiting.length < picture.waiting_in_all ? `the ${picture.waiting.length.toLocaleString("en")} that have waited longest, of ${picture.waiting_in_all.toLocaleString("en")}` : "";
   setText(byId("waiting-sum"), listed);
   setText(byId("nodes-sum"), looks ? `${nodes.length.toLocaleString("en")} of ${count(picture.nodes.length, "node")}` : "");
   highlight(looks && nodes.length > 0 ? new Set(nodes.map(node => node.name)) : null);
@@ -122,20 +122,20 @@ function sayStatus() {
   const picture = page.picture;
   if (!isLive) {
     status.className = "status still";
-    return setText(status, picture.title || "one picture");
+    return setText(status, picture.title || "snapshot");
   }
   const seconds = page.at === null ? 0 : (Date.now() - page.at) / 1000;
   const lost = page.failures > 0;
   status.className = lost || picture?.not_ready ? "status off" : "status";
   if (lost) {
-    setText(status, page.at === null ? "no answer" : `picture of ${age(seconds)} ago`);
-    setText(trouble, `No answer from Berth (${page.problem}). ` +
-      (page.at === null ? "Trying again." : `This is the last picture, of ${clockText(page.at)}. Trying again.`));
+    setText(status, page.at === null ? "no answer" : `last update ${age(seconds)} ago`);
+    setText(trouble, `Berth does not answer (${page.problem}). ` +
+      (page.at === null ? "Retrying." : `The page shows the state of ${clockText(page.at)} and retries.`));
   } else if (picture?.not_ready) {
-    setText(status, "not leading");
-    setText(trouble, `This process has nothing to show: ${picture.not_ready}. The leader has the label berth.dev/leader, and the page of it shows the cluster.`);
+    setText(status, "not the leader");
+    setText(trouble, `This replica has nothing to show: ${picture.not_ready}. Open the page of the leader: the pod with the label berth.dev/leader.`);
   } else {
-    setText(status, page.at === null ? "asking" : "live");
+    setText(status, page.at === null ? "loading" : "live");
   }
   trouble.hidden = !lost && !picture?.not_ready;
 }
@@ -163,7 +163,7 @@ async function ask() {
   if (page.asking || document.hidden) return;
   page.asking = true;
   const patience = new AbortController();
-  const bell = setTimeout(() => patience.abort(new Error("it takes too long")), kPatience);
+  const bell = setTimeout(() => patience.abort(new Error("timeout")), kPatience);
   let pause = kEvery;
   try {
     await look(patience.signal);

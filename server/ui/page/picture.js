@@ -41,7 +41,7 @@ function countCells(cells) {
   return counts;
 }
 
-const stateNames = {".": "", n: "not ready", r: "refuses pods", d: "GPUs out of order", c: "cordoned", f: "another scheduler's"};
+const stateNames = {".": "", n: "not ready", r: "kubelet refuses GPU pods", d: "GPUs unhealthy", c: "cordoned", f: "managed by another scheduler"};
 
 // {nodes: [{name, model, place, state, cells, counts, shared}], waiting, gangs, bound, recuts, top, ...}
 function readPicture(live) {
@@ -78,13 +78,13 @@ function nodeText(node) {
   const held = counts.held + counts.gang + counts.part;
   if (counts.gpus > 0) {
     parts.push(`${short(held)} of ${count(counts.gpus, "GPU")} held`);
-    if (counts.planned > 0) parts.push(`${counts.planned} held for a group`);
+    if (counts.planned > 0) parts.push(`${counts.planned} reserved for a gang`);
     if (counts.idle > 0) parts.push(`${counts.idle} idle`);
     if (counts.useless > 0) parts.push(`${counts.useless} idle but unusable`);
-    if (counts.sick > 0) parts.push(`${counts.sick} out of order`);
+    if (counts.sick > 0) parts.push(`${counts.sick} unhealthy`);
   }
-  if (counts.mig > 0) parts.push(`${counts.unitsHeld} of ${counts.units} units of ${count(counts.mig, "partitioned GPU")} held`);
-  if (shared) parts.push(`${shared.taken} of ${count(shared.places, "place")} taken` + (shared.gpus ? ` on ${count(shared.gpus, "GPU")}` : ""));
+  if (counts.mig > 0) parts.push(`${counts.unitsHeld} of ${counts.units} memory slices of ${count(counts.mig, "partitioned GPU")} held`);
+  if (shared) parts.push(`${shared.taken} of ${count(shared.places, "GPU replica")} taken` + (shared.gpus ? ` on ${count(shared.gpus, "GPU")}` : ""));
   if (node.state) parts.push(node.state);
   return parts.join(", ");
 }
@@ -94,13 +94,13 @@ function gpuText(gpu, index) {
   if (gpu[0] === "[") {
     const devices = [...gpu.slice(1, -1).matchAll(/Tt*|Ff*/g)].map(found => {
       const size = found[0].length;
-      return `${found[0][0] === "T" ? "held" : "free"} device of ${count(size, "unit")} at ${found.index}`;
+      return `${found[0][0] === "T" ? "held" : "free"} device of ${count(size, "memory slice")} at ${found.index}`;
     });
-    return head + "partitioned, " + (devices.join("; ") || "nothing is cut");
+    return head + "partitioned, " + (devices.join("; ") || "no MIG devices");
   }
   const texts = {
-    ".": "idle", u: "idle but unusable", x: "out of order", "#": "held", g: "held by a pod of a group",
-    h: "held for a group that has not begun", a: "wholly shared out",
+    ".": "idle", u: "idle but unusable", x: "unhealthy", "#": "held", g: "held by a pod of a gang",
+    h: "reserved for a gang that has not started", a: "shared, 100 % held",
   };
   return head + (texts[gpu] || `shared, about ${gpu}0 % held`);
 }

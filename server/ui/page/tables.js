@@ -111,10 +111,10 @@ function meter(part, whole, text) {
 
 const waitingColumns = [
   {label: "Pod", kind: "name", cell: row => linkTo("pod", row.pod), sort: row => row.pod},
-  {label: "Asks for", kind: "one", cell: row => row.asks + (row.models ? " of " + row.models.join(" or ") : ""), sort: row => row.gpus || 0},
-  {label: "Waits", kind: "n one", cell: row => row.since ? since(row.since) : "", sort: row => row.since ? -row.since : 0},
+  {label: "Requests", kind: "one", cell: row => row.asks + (row.models ? " of " + row.models.join(" or ") : ""), sort: row => row.gpus || 0},
+  {label: "Age", kind: "n one", cell: row => row.since ? since(row.since) : "", sort: row => row.since ? -row.since : 0},
   {label: "Priority", kind: "n", spare: true, cell: row => row.priority ? String(row.priority) : "", sort: row => row.priority || 0},
-  {label: "Group", kind: "name", spare: true, cell: row => row.gang ? linkTo("group", row.gang) : "", sort: row => row.gang || ""},
+  {label: "Gang", kind: "name", spare: true, cell: row => row.gang ? linkTo("group", row.gang) : "", sort: row => row.gang || ""},
   {label: "Why", kind: "words", cell: row => row.why || (row.gated ? "gated" : "open it to see why"), sort: row => row.why || ""},
   {label: "Fits if", kind: "words", spare: true, cell: row => row.fits || ""},
 ];
@@ -123,7 +123,7 @@ const waitingColumns = [
 const driversOf = row => row.drivers || [];
 
 const modelColumns = [
-  {label: "Model", kind: "one", cell: row => row.model || "not known", sort: row => row.model},
+  {label: "Model", kind: "one", cell: row => row.model || "unknown", sort: row => row.model},
   {label: "Nodes", kind: "n", cell: row => row.nodes.toLocaleString("en"), sort: row => row.nodes},
   {label: "GPUs", kind: "n", cell: row => row.gpus.toLocaleString("en"), sort: row => row.gpus},
   {label: "Allocated", kind: "one", sort: row => row.gpus ? row.allocated_milli / row.gpus : 0,
@@ -135,17 +135,17 @@ const modelColumns = [
     label: "Pods of " + size, kind: "n", sort: row => row.pods_that_fit[size] || 0,
     cell: row => row.gpus ? (row.pods_that_fit[size] || 0).toLocaleString("en") : "",
   })),
-  {label: "Out of order", kind: "n", spare: true, cell: row => row.out_of_order ? String(row.out_of_order) : "", sort: row => row.out_of_order},
+  {label: "Unhealthy", kind: "n", spare: true, cell: row => row.out_of_order ? String(row.out_of_order) : "", sort: row => row.out_of_order},
   {label: "Partitioned", kind: "n", spare: true, cell: row => row.mig_gpus ? String(row.mig_gpus) : "", sort: row => row.mig_gpus},
   {label: "Driver", kind: "words", spare: true, sort: row => driversOf(row).length ? driversOf(row)[0].driver : "",
     cell: row => driversOf(row).map((found, i, all) => all.length > 1 ? found.driver + " on " + found.nodes : found.driver).join(", ")},
-  {label: "Places free", kind: "n one", spare: true, cell: row => row.places ? row.free_places + " of " + row.places : "", sort: row => row.free_places},
+  {label: "Free GPU replicas", kind: "n one", spare: true, cell: row => row.places ? row.free_places + " of " + row.places : "", sort: row => row.free_places},
 ];
 
 const nodeColumns = [
   {label: "Node", kind: "name", cell: row => linkTo("node", row.name), sort: row => row.name},
   {label: "Model", kind: "name", cell: row => row.model, sort: row => row.model},
-  {label: "Place", kind: "name", spare: true, cell: row => row.place, sort: row => row.place},
+  {label: "Location", kind: "name", spare: true, cell: row => row.place, sort: row => row.place},
   {label: "GPUs", kind: "n", cell: row => String(row.counts.gpus + row.counts.mig), sort: row => row.counts.gpus + row.counts.mig},
   {label: "Idle", kind: "n", cell: row => row.counts.gpus ? String(row.counts.idle) : "", sort: row => row.counts.idle},
   {label: "Use", kind: "words", cell: row => nodeText(row), sort: row => row.counts.held + row.counts.gang + row.counts.part},
@@ -153,7 +153,7 @@ const nodeColumns = [
 ];
 
 const groupColumns = [
-  {label: "Group", kind: "name", cell: row => linkTo("group", row.gang), sort: row => row.gang},
+  {label: "Gang", kind: "name", cell: row => linkTo("group", row.gang), sort: row => row.gang},
   {label: "State", kind: "one", cell: row => row.state, sort: row => row.state},
   {label: "Needs", kind: "n", cell: row => String(row.minimum), sort: row => row.minimum},
   {label: "Placed", kind: "n", cell: row => String(row.placed), sort: row => row.placed},
@@ -168,8 +168,8 @@ const boundColumns = [
   {label: "Node", kind: "name", cell: row => linkTo("node", row.node), sort: row => row.node},
   {label: "Devices", kind: "words", cell: row => row.devices},
   {label: "Ago", kind: "n one", cell: row => since(row.since), sort: row => -row.since},
-  {label: "Chosen from", kind: "one", sort: row => row.fitting || 0,
-    cell: row => row.candidates ? `${row.fitting.toLocaleString("en")} of ${count(row.candidates, "node")} that fit` : ""},
+  {label: "Fitting nodes", kind: "one", sort: row => row.fitting || 0,
+    cell: row => row.candidates ? `${row.fitting.toLocaleString("en")} of ${row.candidates.toLocaleString("en")}` : ""},
 ];
 
 const recutColumns = [

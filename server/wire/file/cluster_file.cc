@@ -25,8 +25,10 @@ namespace {
 
 // What is read is at most this, so that sums stay in range, and so is what is written: an ask of a
 // pod, a mean of asks, or what a node says may be more.
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;
-std::int64_t AtMost(std::int64_t amount) { return std::clamp<std::int64_t>(amount, 0, kMost); }
+constexpr std::int64_t kMostAmount = std::numeric_limits<std::int64_t>::max() / 4;
+std::int64_t AtMost(std::int64_t amount) {
+  return std::clamp<std::int64_t>(amount, 0, kMostAmount);
+}
 
 constexpr std::size_t kMostModels = 1000;  // of the nodes of a file: metrics are told by model
 
@@ -221,7 +223,7 @@ Status ReadGpus(const Json& json, const std::string& path, NodeSpec& spec) {
   Fields fields(json, path);
   GpuSpec gpu;
   fields.Text("uuid", gpu.uuid);
-  fields.Integer("memory_mib", 0, kMost, gpu.memory_mib);
+  fields.Integer("memory_mib", 0, kMostAmount, gpu.memory_mib);
   fields.Bool("healthy", gpu.healthy);
   fields.Int("most_users", 0, kMaxGpuPlaces, gpu.most_users);
   spec.gpus.push_back(std::move(gpu));
@@ -235,7 +237,7 @@ Status ReadPlaces(const Json& json, const std::string& path, GpuPlaces& places) 
   fields.Bool("foreign", places.foreign);
   fields.Int("taken", std::numeric_limits<int>::min(), std::numeric_limits<int>::max(), taken);
   fields.Int("gpus", 0, kMaxGpuPlaces, places.gpus);
-  fields.Integer("memory_mib", 0, kMost, places.memory_mib);
+  fields.Integer("memory_mib", 0, kMostAmount, places.memory_mib);
   std::string sharing;
   fields.Text("sharing", sharing);
   BERTH_TRY_STATUS(fields.Finish());
@@ -326,8 +328,8 @@ Status ReadRefusedAsk(const Json& json, const std::string& path, std::vector<Ref
   fields.List("containers", [&added](const Json& ask, const std::string& place) {
     return ReadAsk(ask, place, added.containers.emplace_back());
   });
-  fields.Integer("cpu_milli", 0, kMost, added.cpu_milli);
-  fields.Integer("memory_bytes", 0, kMost, added.memory_bytes);
+  fields.Integer("cpu_milli", 0, kMostAmount, added.cpu_milli);
+  fields.Integer("memory_bytes", 0, kMostAmount, added.memory_bytes);
   return fields.Finish();
 }
 
@@ -339,10 +341,10 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
   std::string source = "cluster file";
   fields.Text("name", spec.name);
   fields.Text("gpu_model", spec.gpu_model);
-  fields.Integer("cpu_milli", 0, kMost, spec.cpu_milli);
-  fields.Integer("memory_bytes", 0, kMost, spec.memory_bytes);
+  fields.Integer("cpu_milli", 0, kMostAmount, spec.cpu_milli);
+  fields.Integer("memory_bytes", 0, kMostAmount, spec.memory_bytes);
   std::int64_t ephemeral = -1;  // not said
-  fields.Integer("ephemeral_bytes", 0, kMost, ephemeral);
+  fields.Integer("ephemeral_bytes", 0, kMostAmount, ephemeral);
   if (ephemeral >= 0) spec.ephemeral_bytes = ephemeral;
   fields.Bool("ready", spec.ready);
   fields.Bool("refuses_gpu_pods", spec.refuses_gpu_pods);
@@ -379,7 +381,7 @@ Result<NodeSpec> ReadNode(const Json& json, const std::string& path, const NodeR
     return ReadClaim(claim, place, claims);
   });
   GpuSpec each{"", CataloguedMemoryMib(spec.gpu_model), true};
-  fields.Integer("gpu_memory_mib", 0, kMost, each.memory_mib);
+  fields.Integer("gpu_memory_mib", 0, kMostAmount, each.memory_mib);
   if (const Json* gpus = fields.Peek("gpus"); gpus != nullptr && gpus->is_number()) {
     std::int64_t count = 0;
     fields.Integer("gpus", 0, kMaxGpusPerNode, count);
@@ -420,7 +422,7 @@ Status ReadAsk(const Json& json, const std::string& path, GpuAsk& ask) {
   GpuShare share;
   fields.Int("gpus", 0, kMaxGpusPerNode, gpus);
   fields.Int("milli", 0, kMilliPerGpu, share.milli);
-  fields.Integer("memory_mib", 0, kMost, share.memory_mib);
+  fields.Integer("memory_mib", 0, kMostAmount, share.memory_mib);
   fields.Int("memory_milli", 0, kMilliPerGpu, share.memory_milli);
   fields.Int("shares", 1, kMaxGpusPerNode, share.count);
   MigSlices mig;
@@ -454,7 +456,7 @@ Status ReadGrant(const Json& json, const std::string& path, Placement& placement
   DeviceGrant grant;
   fields.Int("gpu", 0, kMaxGpusPerNode - 1, grant.gpu);
   fields.Int("milli", 0, kMilliPerGpu, grant.milli);
-  fields.Integer("memory_mib", 0, kMost, grant.memory_mib);
+  fields.Integer("memory_mib", 0, kMostAmount, grant.memory_mib);
   fields.Text("uuid", grant.uuid);
   BERTH_TRY_STATUS(fields.Finish());
   if (!grant.uuid.empty()) {
@@ -483,9 +485,9 @@ Result<FilePod> ReadPod(const Json& json, const std::string& path) {
   fields.Text("name", request.id.name);
   fields.Text("state", state);
   fields.Text("node", placement.node);
-  fields.Integer("cpu_milli", 0, kMost, placement.cpu_milli);
-  fields.Integer("memory_bytes", 0, kMost, placement.memory_bytes);
-  fields.Integer("ephemeral_bytes", 0, kMost, placement.ephemeral_bytes);
+  fields.Integer("cpu_milli", 0, kMostAmount, placement.cpu_milli);
+  fields.Integer("memory_bytes", 0, kMostAmount, placement.memory_bytes);
+  fields.Integer("ephemeral_bytes", 0, kMostAmount, placement.ephemeral_bytes);
   fields.Object("ask", [&](const Json& ask, const std::string& place) {
     return ReadAsk(ask, place, request.shape.gpus);
   });
@@ -533,8 +535,8 @@ Result<RequestClass> ReadClass(const Json& json, const std::string& path) {
   Fields fields(json, path);
   RequestClass entry;
   fields.Number("pods", 0, std::numeric_limits<double>::max(), entry.weight);
-  fields.Integer("cpu_milli", 0, kMost, entry.shape.cpu_milli);
-  fields.Integer("memory_bytes", 0, kMost, entry.shape.memory_bytes);
+  fields.Integer("cpu_milli", 0, kMostAmount, entry.shape.cpu_milli);
+  fields.Integer("memory_bytes", 0, kMostAmount, entry.shape.memory_bytes);
   fields.Object("ask", [&](const Json& ask, const std::string& place) {
     return ReadAsk(ask, place, entry.shape.gpus);
   });
@@ -548,7 +550,7 @@ Result<RequestClass> ReadClass(const Json& json, const std::string& path) {
 
 Status ReadLearned(const Json& json, const std::string& path, LearnedMix::Memory& learned) {
   Fields fields(json, path);
-  fields.Integer("pods", 0, kMost, learned.pods);
+  fields.Integer("pods", 0, kMostAmount, learned.pods);
   fields.List("classes", [&](const Json& item, const std::string& place) -> Status {
     BERTH_TRY(RequestClass entry, ReadClass(item, place));
     learned.classes.push_back(std::move(entry));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostGpuIndex = 4095;  // as in mig_json.cc
 constexpr int kMostSlices = 100'000;
-constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
+constexpr std::int64_t kMostWantedMib = std::int64_t{1} << 40;
 
 }  // namespace
 
@@ -81,7 +81,7 @@ Status ReadMigWant(const Json& json, const std::string& path, MigSlices& ask) {
   fields.Profile("profile", want.profile);
   fields.Bool("shared", want.shared);
   fields.Int("min_slices", 0, kMostSlices, want.min_slices);
-  fields.Integer("min_memory_mib", 0, kMostMemoryMib, want.min_memory_mib);
+  fields.Integer("min_memory_mib", 0, kMostWantedMib, want.min_memory_mib);
   fields.Int("count", 1, kMaxMigDevicesPerPod, want.count);
   BERTH_TRY_STATUS(fields.Finish());
   ask.wants.insert(std::ranges::upper_bound(ask.wants, want), want);

@@ -15,7 +15,8 @@ constexpr std::string_view kMemoryKey = "berth.dev/mig-min-memory-gib";
 constexpr int kMostNeeded = 100'000;  // beyond any GPU
 constexpr std::int64_t kMibPerGib = 1024;
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;  // as in pod_rules
+constexpr std::int64_t kMostDevices =
+    std::numeric_limits<std::int64_t>::max() / 4;  // as in pod_rules
 
 auto KeyOf(const MigResource& resource) { return std::tuple(resource.profile, resource.shared); }
 
@@ -39,7 +40,7 @@ void MigCounts::Add(const MigResource& resource, std::int64_t count) {
   // Of more names than a pod may have devices it is known that they are too many.
   if (count == 0 || counts_.size() > kMaxMigDevicesPerPod) return;
   MigCount& sum = Of(resource);
-  sum.count = std::min(sum.count + count, kMost);
+  sum.count = std::min(sum.count + count, kMostDevices);
 }
 
 MigCounts& MigCounts::operator+=(const MigCounts& other) {
@@ -57,7 +58,7 @@ void MigCounts::Raise(const MigCounts& other) {
 
 std::int64_t MigCounts::total() const {
   std::int64_t sum = 0;
-  for (const MigCount& count : counts_) sum = std::min(sum + count.count, kMost);
+  for (const MigCount& count : counts_) sum = std::min(sum + count.count, kMostDevices);
   return sum;
 }
 

@@ -12,9 +12,9 @@ namespace berth::wire {
 namespace {
 
 constexpr std::string_view kIsolationKey = "berth.dev/isolation";
-constexpr std::string_view kMemoryKey = "berth.dev/min-gpu-memory-gib";
+constexpr std::string_view kMinMemoryKey = "berth.dev/min-gpu-memory-gib";
 constexpr std::int64_t kMostGib = 100'000;  // beyond any GPU
-constexpr std::int64_t kMibPerGib = 1024;
+constexpr std::int64_t kGpuMibPerGib = 1024;
 
 constexpr std::array<std::pair<std::string_view, Isolation>, 3> kIsolationWords = {
     {{"hardware", Isolation::kHardware},
@@ -23,12 +23,12 @@ constexpr std::array<std::pair<std::string_view, Isolation>, 3> kIsolationWords 
 
 }  // namespace
 
-bool IsGpuNeedKey(std::string_view key) { return key == kIsolationKey || key == kMemoryKey; }
+bool IsGpuNeedKey(std::string_view key) { return key == kIsolationKey || key == kMinMemoryKey; }
 
 Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& shape) {
-  if (key == kMemoryKey) {
+  if (key == kMinMemoryKey) {
     BERTH_TRY(const std::int64_t gib, ParseInt(value, 1, kMostGib));
-    shape.min_gpu_memory_mib = gib * kMibPerGib;
+    shape.min_gpu_memory_mib = gib * kGpuMibPerGib;
     return {};
   }
   const auto word =
@@ -43,7 +43,7 @@ Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& s
 
 Status CheckGpuNeeds(const RequestShape& shape) {
   if (shape.min_gpu_memory_mib > 0 && !std::holds_alternative<WholeGpus>(shape.gpus)) {
-    return Invalid("annotation " + std::string(kMemoryKey) +
+    return Invalid("annotation " + std::string(kMinMemoryKey) +
                    ": want a pod that asks for whole GPUs beside it (nvidia.com/gpu); a share says "
                    "its memory itself, a MIG device has that of its profile");
   }

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::cleanup_test {
 namespace {
 
 TEST(Cleanup, ItRunsOnceWhenTheScopeEndsHoweverItEnds) {
@@ -24,4 +24,4 @@ TEST(Cleanup, ItRunsOnceWhenTheScopeEndsHoweverItEnds) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::cleanup_test

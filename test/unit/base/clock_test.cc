@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::clock_test {
 namespace {
 
 using std::chrono::seconds;
@@ -36,4 +36,4 @@ TEST(SystemClock, NeverGoesBack) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::clock_test

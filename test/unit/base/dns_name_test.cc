@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::dns_name_test {
 namespace {
 
 TEST(DnsName, ALabelIsOfSmallLettersDigitsAndInnerDashes) {
@@ -36,4 +36,4 @@ TEST(DnsName, ASubdomainIsOfLabelsAndDots) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::dns_name_test

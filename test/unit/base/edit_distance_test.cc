@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::edit_distance_test {
 namespace {
 
 TEST(EditDistance, CountsInsertionsDeletionsAndReplacements) {
@@ -19,4 +19,4 @@ TEST(EditDistance, CountsInsertionsDeletionsAndReplacements) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::edit_distance_test

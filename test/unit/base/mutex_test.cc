@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-namespace berth {
+namespace berth::mutex_test {
 namespace {
 
 class Turnstile {
@@ -70,4 +70,4 @@ TEST(CheckDeathTest, EndsTheProcessWithFileAndCondition) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mutex_test

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace berth {
+namespace berth::number_test {
 namespace {
 
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
@@ -47,4 +47,4 @@ TEST(ParseInt, SaysWhatItWantedAndWhatItGot) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::number_test

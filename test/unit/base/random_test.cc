@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-namespace berth {
+namespace berth::random_test {
 namespace {
 
 // The values were computed apart from this code, from the published definition of splitmix64.
@@ -62,4 +62,4 @@ TEST(Random, StaysBelowItsBoundAndReachesEveryValue) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::random_test

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace berth {
+namespace berth::result_test {
 namespace {
 
 TEST(ErrcName, IsDistinctForEveryCode) {
@@ -80,4 +80,4 @@ TEST(Try, WorksInFunctionsThatReturnAStatus) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::result_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::text_test {
 namespace {
 
 TEST(Join, TheSeparatorStandsBetweenEveryTwoAndNowhereElse) {
@@ -36,4 +36,4 @@ TEST(Trimmed, BlanksGoAtTheEndsAndStayInside) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::text_test

@@ -7,7 +7,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::assumed_grants_test {
 namespace {
 
 using test::ANode;
@@ -105,4 +105,4 @@ TEST(NodePods, AreListedByUidWithTheLowestPriorityOfThoseThatAreBound) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::assumed_grants_test

@@ -10,7 +10,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::audit_test {
 namespace {
 
 using std::chrono::seconds;
@@ -133,4 +133,4 @@ TEST_F(AuditTest, LeavesPodsOfUnknownNodesOut) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::audit_test

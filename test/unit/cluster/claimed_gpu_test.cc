@@ -12,7 +12,7 @@
 #include "cluster/state/cluster_state.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::claimed_gpu_test {
 namespace {
 
 using test::ANode;
@@ -157,4 +157,4 @@ TEST_F(ClaimsInTheState, APodBoundPastBerthIsNotAssumedThere) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::claimed_gpu_test

@@ -9,7 +9,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::cluster_state_test {
 namespace {
 
 using std::chrono::seconds;
@@ -482,4 +482,4 @@ TEST_F(ClusterStateTest, ListsEverythingByUid) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::cluster_state_test

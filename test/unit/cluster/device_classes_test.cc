@@ -5,7 +5,7 @@
 
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::device_classes_test {
 namespace {
 
 using test::ProfileOf;
@@ -62,4 +62,4 @@ TEST(DeviceClasses, TheProfilesAreThoseOfAllClassesOnce) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::device_classes_test

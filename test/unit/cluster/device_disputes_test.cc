@@ -13,7 +13,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::device_disputes_test {
 namespace {
 
 using test::ANode;
@@ -407,4 +407,4 @@ TEST_F(DeviceDisputesTest, AMigDeviceOfWhichTheProfileWasKnownMaySayWhichItIs) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::device_disputes_test

@@ -5,7 +5,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::disruption_budgets_test {
 namespace {
 
 using test::APod;
@@ -45,4 +45,4 @@ TEST(DisruptionBudgets, KeepTheLastOfEachName) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::disruption_budgets_test

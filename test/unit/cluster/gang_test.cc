@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace berth {
+namespace berth::gang_test {
 namespace {
 
 using Roles = std::vector<GangRole>;
@@ -42,4 +42,4 @@ TEST(Gang, SaysWhatToDoAboutPodsThatAreMadeOneByOne) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gang_test

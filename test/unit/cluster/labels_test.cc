@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::labels_test {
 namespace {
 
 using enum LabelOperator;
@@ -78,4 +78,4 @@ TEST(ParseSelector, RefusesOtherFormsByTheirPlace) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::labels_test

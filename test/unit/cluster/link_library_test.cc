@@ -9,7 +9,7 @@
 
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::link_library_test {
 namespace {
 
 LinkOrigin From(std::string name) { return {LinkSource::kNode, std::move(name)}; }
@@ -60,4 +60,4 @@ TEST(LinkLibrary, IsAskedByManyThreads) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::link_library_test

@@ -10,7 +10,7 @@
 
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::mig_offers_test {
 namespace {
 
 using std::chrono::seconds;
@@ -144,4 +144,4 @@ TEST(MigByExtendedResources, GpusOfAnotherProductAndTheSameOnesTwiceAreLeftOut) 
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_offers_test

@@ -11,7 +11,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::mig_use_test {
 namespace {
 
 using test::AGrant;
@@ -272,4 +272,4 @@ TEST(MigByContainer, GivesEachContainerWhatItAsksFor) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_use_test

@@ -9,7 +9,7 @@
 #include "cluster/values/pod_request.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::model_rules_test {
 namespace {
 
 TEST(ModelRules, AcceptModelsWithAPartAndWithoutTheOthers) {
@@ -53,4 +53,4 @@ TEST(ModelRules, RememberABoundedNumberOfModels) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::model_rules_test

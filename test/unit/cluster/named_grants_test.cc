@@ -9,7 +9,7 @@
 
 #include "cluster/state/cluster_state.h"
 
-namespace berth {
+namespace berth::named_grants_test {
 namespace {
 
 NodeSpec TwoGpus(const std::string& first, const std::string& second) {
@@ -161,4 +161,4 @@ TEST_F(NamedGpus, ThatTheNodeDoesNotHaveAreDisputedAndCountAsSomeOfIts) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::named_grants_test

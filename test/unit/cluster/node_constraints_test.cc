@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::node_constraints_test {
 namespace {
 
 using enum TolerationOperator;
@@ -63,4 +63,4 @@ TEST(NodeConstraints, TakeANodeThatSelectorAndOneTermOfTheAffinityTake) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_constraints_test

@@ -10,7 +10,7 @@
 #include "cluster/state/cluster_state.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::node_domains_test {
 namespace {
 
 using test::ANode;
@@ -67,4 +67,4 @@ TEST_F(NodeDomainsTest, TheTreeStaysUntilLabelsOrNodesChange) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_domains_test

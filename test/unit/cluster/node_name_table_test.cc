@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace berth {
+namespace berth::node_name_table_test {
 namespace {
 
 std::vector<std::string> ManyNames(int count) {
@@ -62,4 +62,4 @@ TEST(NodeNameTable, GuessesNameOrderUntilItIsToldBetter) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_name_table_test

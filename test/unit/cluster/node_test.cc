@@ -7,7 +7,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::node_test {
 namespace {
 
 using test::ANode;
@@ -250,4 +250,4 @@ TEST(Node, EqualsAnotherOnlyWhereSpecAndFreeAmountsAndTenantsDo) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_test

@@ -9,7 +9,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::placement_test {
 namespace {
 
 using test::APod;
@@ -128,4 +128,4 @@ TEST(GrantsByContainer, GivesEveryContainerOfASharePartsOfTheSameGpu) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::placement_test

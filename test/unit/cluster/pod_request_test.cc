@@ -9,7 +9,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::pod_request_test {
 namespace {
 
 using test::APod;
@@ -75,4 +75,4 @@ TEST(RequestShape, HashesEqualShapesAlike) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::pod_request_test

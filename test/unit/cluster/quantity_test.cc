@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace berth {
+namespace berth::quantity_test {
 namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
@@ -235,4 +235,4 @@ TEST(Quantity, ComparesByValueWhateverTheSpelling) {
 TEST(Quantity, IsZeroByDefault) { EXPECT_EQ(Quantity(), Quantity::Parse("0").value()); }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::quantity_test

@@ -11,7 +11,7 @@
 
 #include "cluster/values/held_bytes.h"
 
-namespace berth {
+namespace berth::request_size_test {
 namespace {
 
 constexpr std::size_t kLong = 3'000'000;
@@ -168,4 +168,4 @@ TEST(BoundRequest, SaysWhatWasWantedAndWhatCame) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::request_size_test

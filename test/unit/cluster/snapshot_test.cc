@@ -9,7 +9,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::snapshot_test {
 namespace {
 
 using test::ANode;
@@ -95,4 +95,4 @@ TEST(Snapshot, EqualsByValueAndSameNodesOnlyByDescent) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::snapshot_test

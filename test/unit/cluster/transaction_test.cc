@@ -5,7 +5,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::transaction_test {
 namespace {
 
 using test::ANode;
@@ -82,4 +82,4 @@ TEST(TransactionTest, TakingAPodThatIsNotThereLeavesTheSnapshot) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::transaction_test

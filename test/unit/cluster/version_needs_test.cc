@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace berth {
+namespace berth::version_needs_test {
 namespace {
 
 TEST(Versions, AreReadWithOneToThreeParts) {
@@ -70,4 +70,4 @@ TEST(VersionNeeds, AreMetByAsMuchOrMore) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::version_needs_test

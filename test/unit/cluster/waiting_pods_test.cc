@@ -9,7 +9,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::waiting_pods_test {
 namespace {
 
 using test::APod;
@@ -294,4 +294,4 @@ TEST(WaitingPodsMemory, ArrivalsThatAreHeldBackAreSmallAndFew) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::waiting_pods_test

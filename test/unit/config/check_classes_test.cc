@@ -10,7 +10,7 @@
 #include "config/load.h"
 #include "config/print.h"
 
-namespace berth {
+namespace berth::check_classes_test {
 namespace {
 
 using testing::ElementsAre;
@@ -94,7 +94,7 @@ std::string Problem(const std::string& classes) {
 }
 
 TEST(WorkloadClassSettings, AClassThatNoPodCanBeOfIsRefused) {
-  constexpr const char* kTaken = "no pod can be of it but by annotation, for \"a\" before it";
+  constexpr const char* kTaken = "only pods with the annotation get this class: \"a\" matches";
   EXPECT_THAT(Problem("- {name: a}\n- {name: b, labels: [x]}\n"), HasSubstr(kTaken));
   EXPECT_THAT(Problem("- {name: a, labels: [x]}\n- {name: b, labels: [x]}\n"),
               HasSubstr("f:3: workloadClasses[1]: "));
@@ -111,8 +111,8 @@ TEST(WorkloadClassSettings, WishesThatCountForNothingAreNoted) {
   constexpr const char* kWishes = "workloadClasses: [{name: a, prefer: [{trait: spot}]}]\n";
   EXPECT_THAT(CheckConfig(kWishes, "f").notes, IsEmpty());
   EXPECT_THAT(CheckConfig(std::string(kWishes) + "profile: best-fit\n", "f").notes,
-              ElementsAre("f:1: workloadClasses[0]: prefer and avoid count for nothing, for the "
-                          "profile \"best-fit\" has no scorer workload-class"));
+              ElementsAre("f:1: workloadClasses[0]: prefer and avoid have no effect: the profile "
+                          "\"best-fit\" has no scorer workload-class"));
   EXPECT_THAT(
       CheckConfig("workloadClasses: [{name: a, require: [spot]}]\nprofile: best-fit\n", "f").notes,
       IsEmpty());
@@ -133,7 +133,7 @@ TEST(WorkloadClassSettings, TheProfileOfAClassIsBuiltInOrAmongTheProfiles) {
   for (const ProfileSpec& profile : ClassProfiles(*config)) names.push_back(profile.name);
   EXPECT_THAT(names, ElementsAre("mine", "spreading")) << "each once, without the chosen one";
   EXPECT_THAT(CheckConfig(kText, "f").notes,
-              ElementsAre(HasSubstr("workloadClasses[1]: prefer and avoid count for nothing, for "
+              ElementsAre(HasSubstr("workloadClasses[1]: prefer and avoid have no effect: "
                                     "the profile \"spreading\"")))
       << "the profile \"mine\" is used";
 }
@@ -155,4 +155,4 @@ TEST(GpuConditionSettings, AreTypesWithAStatus) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::check_classes_test

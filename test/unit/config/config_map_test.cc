@@ -7,7 +7,7 @@
 
 #include "config/load.h"
 
-namespace berth {
+namespace berth::config_map_test {
 namespace {
 
 constexpr char kManifest[] = R"(apiVersion: v1
@@ -51,7 +51,7 @@ TEST(ConfigInside, OfSeveralKeysTheUsualOneIsRead) {
 }
 
 TEST(ConfigInside, AManifestWithoutAConfigurationIsRefused) {
-  constexpr char kWant[] = ": data: want one configuration, or one called berth.yaml, got ";
+  constexpr char kWant[] = ": data: want one configuration, or one named berth.yaml, got ";
   EXPECT_EQ(FirstProblem("kind: ConfigMap\ndata: {}"), "cm:1" + std::string(kWant) + "none");
   EXPECT_EQ(FirstProblem("kind: ConfigMap"), "cm:1" + std::string(kWant) + "none");
   EXPECT_EQ(FirstProblem("kind: ConfigMap\ndata:\n  a: x\n  b: y\n"),
@@ -71,4 +71,4 @@ TEST(ConfigInside, WhatIsNoConfigMapStaysAsItIs) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::config_map_test

@@ -8,7 +8,7 @@
 
 #include "config/load.h"
 
-namespace berth {
+namespace berth::config_refusals_test {
 namespace {
 
 struct Refusal {
@@ -206,7 +206,7 @@ constexpr Refusal kTogether[] = {
     {"MachineTypeTwice", "machineTypes:\n- {name: x, gpus: 1}\n- {name: x, gpus: 2}",
      "berth.yaml:3: machineTypes[1].name: \"x\" is there twice"},
     {"MachineTypeWithoutGpus", "machineTypes:\n- name: p5.48xlarg\n  pricePerHour: 9",
-     "berth.yaml:2: machineTypes[0].gpus: want how many GPUs \"p5.48xlarg\" has, which the "
+     "berth.yaml:2: machineTypes[0].gpus: want the number of GPUs of \"p5.48xlarg\", which the "
      "catalogue does not know, got none"},
     {"UnitOfWhatIsIgnored", "resources:\n- name: x\n  meaning: ignored\n  unit: MiB",
      "berth.yaml:4: resources[0].unit"},
@@ -231,7 +231,7 @@ constexpr Refusal kTogether[] = {
     {"KeyWithoutCertificate", "server:\n  tls: {keyFile: a}",
      "berth.yaml:2: server.tls: want cert"},
     {"ClientCaAlone", "server:\n  tls:\n    clientCaFile: a",
-     "berth.yaml:3: server.tls.clientCaFile: want a certificateFile beside it"},
+     "berth.yaml:3: server.tls.clientCaFile: want certificateFile with it"},
     {"TwoDocuments", "logLevel: info\n---\nlogLevel: debug", "berth.yaml:3: want one document"},
 };
 INSTANTIATE_TEST_SUITE_P(OfWhatDoesNotGoTogether, ConfigRefusal, testing::ValuesIn(kTogether),
@@ -290,4 +290,4 @@ TEST(ConfigRefusals, BytesThatAreNoTextAreRefusedOrReadButNeverACrash) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::config_refusals_test

@@ -11,7 +11,7 @@
 
 #include "config/base64.h"
 
-namespace berth {
+namespace berth::kubeconfig_test {
 namespace {
 
 constexpr const char* kWhole = R"(apiVersion: v1
@@ -250,4 +250,4 @@ TEST(Base64, TakesTheStandardFormOnly) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::kubeconfig_test

@@ -7,7 +7,7 @@
 
 #include "config/print.h"
 
-namespace berth {
+namespace berth::load_config_test {
 namespace {
 
 constexpr char kFull[] = R"(# every field
@@ -214,4 +214,4 @@ TEST(LoadConfig, AFolderIsNotAFile) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::load_config_test

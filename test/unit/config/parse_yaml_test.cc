@@ -8,7 +8,7 @@
 #include "config/kubeconfig.h"
 #include "config/load.h"
 
-namespace berth {
+namespace berth::parse_yaml_test {
 namespace {
 
 std::string Repeated(std::string_view part, std::size_t times) {
@@ -24,17 +24,18 @@ std::string RefusalOf(const std::string& text) {
 
 // yaml-cpp 0.7.0 does not get past such a comma, and makes documents of it until memory ends.
 TEST(ParseYaml, ACommaWhereAValueShouldBeginIsRefused) {
-  EXPECT_EQ(RefusalOf(","), "f:1: not YAML: no value begins here");
-  EXPECT_EQ(RefusalOf("{a: b},"), "f:1: not YAML: no value begins here");
-  EXPECT_EQ(RefusalOf("[a]\n,"), "f:2: not YAML: no value begins here");
-  EXPECT_EQ(RefusalOf("---\n,"), "f:2: not YAML: no value begins here");
-  EXPECT_EQ(RefusalOf("# of apples\n\n, b"), "f:3: not YAML: no value begins here");
+  EXPECT_EQ(RefusalOf(","), "f:1: not YAML: want a value here, got none");
+  EXPECT_EQ(RefusalOf("{a: b},"), "f:1: not YAML: want a value here, got none");
+  EXPECT_EQ(RefusalOf("[a]\n,"), "f:2: not YAML: want a value here, got none");
+  EXPECT_EQ(RefusalOf("---\n,"), "f:2: not YAML: want a value here, got none");
+  EXPECT_EQ(RefusalOf("# of apples\n\n, b"), "f:3: not YAML: want a value here, got none");
 }
 
 TEST(ParseYaml, EveryFileOfAUserIsReadThroughTheSameGuard) {
   EXPECT_EQ(LoadConfig("{profile: best-fit},", "f").error().message,
-            "f:1: not YAML: no value begins here");
-  EXPECT_EQ(ParseKubeconfig(",", "f", "").error().message, "f:1: not YAML: no value begins here");
+            "f:1: not YAML: want a value here, got none");
+  EXPECT_EQ(ParseKubeconfig(",", "f", "").error().message,
+            "f:1: not YAML: want a value here, got none");
 }
 
 TEST(ParseYaml, TakesOneDocumentAndNothingAfterIt) {
@@ -61,7 +62,7 @@ TEST(ParseYaml, CountsAnAliasAsOftenAsItIsUsed) {
 }
 
 TEST(ParseYaml, AnAliasOfWhatItStandsInIsRefused) {
-  EXPECT_EQ(RefusalOf("&a [b, *a]"), "f:1: an alias stands inside of its own anchor");
+  EXPECT_EQ(RefusalOf("&a [b, *a]"), "f:1: an alias refers to the anchor that contains it");
 }
 
 TEST(ParseYaml, StatesItsLimits) {
@@ -79,4 +80,4 @@ TEST(ParseYaml, DeepNestingIsRefused) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::parse_yaml_test

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "test/support/build_paths.h"
 
-namespace berth {
+namespace berth::reference_test {
 namespace {
 
 TEST(SettingsTable, TheDocumentationHasTheTableOfTheCode) {
@@ -25,7 +25,7 @@ TEST(SettingsTable, ASettingHasItsPathFormDefaultAndMeaning) {
   const std::string table = SettingsTable();
   for (const char* row : {
            "\n| `server.threads` | 1 to 64 | `2` | threads that serve connections |\n",
-           "\n| `server.tls.keyFile` | text | | PEM |\n",
+           "\n| `server.tls.keyFile` | text | | PEM file with the private key |\n",
            "\n| `expectedWaste.coverage` | number, 0.01 to 1 | `0.99` | ",
            "\n| `profiles[].scorers[].weight` | 1 to 1000 | `1` | ",
            "\n| `resources` | list | `4 entries` | ",
@@ -47,4 +47,4 @@ TEST(SettingsTable, EveryRowHasFourColumns) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::reference_test

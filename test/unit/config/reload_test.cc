@@ -11,7 +11,7 @@
 #include "config/load.h"
 #include "config/print.h"
 
-namespace berth {
+namespace berth::reload_test {
 namespace {
 
 Config Load(const std::string& text) {
@@ -132,4 +132,4 @@ TEST(Reload, AProfileThatAClassStillNamesMayGo) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::reload_test

@@ -16,7 +16,7 @@
 #include "config/print.h"
 #include "test/support/build_paths.h"
 
-namespace berth {
+namespace berth::schema_test {
 namespace {
 
 using nlohmann::json;
@@ -169,4 +169,4 @@ TEST(ConfigSchema, AFaultyValueIsRefusedAtItsPathAsTheReaderDoes) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::schema_test

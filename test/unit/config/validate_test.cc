@@ -11,7 +11,7 @@
 
 #include "config/load.h"
 
-namespace berth {
+namespace berth::validate_test {
 namespace {
 
 using testing::ElementsAre;
@@ -112,13 +112,12 @@ profiles:
 )",
                                            "f");
   EXPECT_THAT(found.problems, IsEmpty());
-  EXPECT_THAT(
-      found.notes,
-      ElementsAre("f:3: profiles[0].scorers: there is none, so every node scores the same",
-                  "f:4: profiles[1].name: takes the place of the built-in profile \"best-fit\"",
-                  "f:4: profiles[1]: is not used, profile is \"mine\""));
+  EXPECT_THAT(found.notes,
+              ElementsAre("f:3: profiles[0].scorers: empty, so all nodes score the same",
+                          "f:4: profiles[1].name: overrides the built-in profile \"best-fit\"",
+                          "f:4: profiles[1]: not used; profile is \"mine\""));
   EXPECT_THAT(CheckConfig("profile: best-fit", "f").notes, IsEmpty());
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::validate_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::yaml_json_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -63,4 +63,4 @@ TEST(YamlJson, WhatIsNoYamlIsRefusedWithItsLine) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::yaml_json_test

@@ -10,7 +10,7 @@
 
 #include "test/support/temp_file.h"
 
-namespace berth::replay {
+namespace berth::replay::arrivals_test {
 namespace {
 
 using test::TempFile;
@@ -145,4 +145,4 @@ TEST(ReadArrivals, NamesFileAndLineOfWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::arrivals_test

@@ -12,7 +12,7 @@
 #include "test/support/builders.h"
 #include "test/support/read_text.h"
 
-namespace berth::replay {
+namespace berth::replay::classes_test {
 namespace {
 
 using std::chrono::hours;
@@ -180,4 +180,4 @@ TEST(ClassWorkload, RefusesWhatItCannotDraw) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::classes_test

@@ -16,7 +16,7 @@
 #include "bench/replay/compare/tables.h"
 #include "test/support/temp_file.h"
 
-namespace berth::replay {
+namespace berth::replay::compare_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -246,4 +246,4 @@ TEST(ReportPage, NeedsNothingFromElsewhere) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::compare_test

@@ -11,7 +11,7 @@
 
 #include "test/support/temp_file.h"
 
-namespace berth::replay {
+namespace berth::replay::csv_test {
 namespace {
 
 using test::TempFile;
@@ -216,4 +216,4 @@ TEST(CsvTable, NamesTheColumnOfANumberThatIsNone) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::csv_test

@@ -8,7 +8,7 @@
 #include "bench/replay/session.h"
 #include "scoring/registry.h"
 
-namespace berth::replay {
+namespace berth::replay::end_page_test {
 namespace {
 
 TEST(EndPage, ShowsTheClusterAsTheReplayLeavesItAndWhatFoundNoPlace) {
@@ -45,4 +45,4 @@ TEST(EndPage, ShowsTheClusterAsTheReplayLeavesItAndWhatFoundNoPlace) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::end_page_test

@@ -12,7 +12,7 @@
 #include "cluster/state/node_domains.h"
 #include "test/support/builders.h"
 
-namespace berth::replay {
+namespace berth::replay::gang_rules_test {
 namespace {
 
 using std::chrono::hours;
@@ -185,4 +185,4 @@ TEST_F(GangRulesTest, TheSameSeedIsTheSameWorkloadAndSharesAreThePublishedOnes) 
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::gang_rules_test

@@ -10,7 +10,7 @@
 #include "bench/replay/trace.h"
 #include "test/support/test_certificates.h"
 
-namespace berth::replay {
+namespace berth::replay::import_test {
 namespace {
 
 class ImportTest : public testing::Test {
@@ -222,4 +222,4 @@ TEST(JobImporter, PassesOverWhatIsNoPodOfOurs) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::import_test

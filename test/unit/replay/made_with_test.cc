@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace berth::replay {
+namespace berth::replay::made_with_test {
 namespace {
 
 std::string CommandOf(std::vector<const char*> arguments) {
@@ -31,4 +31,4 @@ TEST(MadeWith, NamesAVersion) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::made_with_test

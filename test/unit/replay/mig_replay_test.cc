@@ -10,7 +10,7 @@
 #include "test/support/temp_file.h"
 #include "topology/mig/mig_catalog.h"
 
-namespace berth::replay {
+namespace berth::replay::mig_replay_test {
 namespace {
 
 const MigProduct& A100() { return *FindMigProduct("A100-40GB"); }
@@ -123,4 +123,4 @@ TEST(EstimateOf, IsMeanAndStudentsInterval) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::mig_replay_test

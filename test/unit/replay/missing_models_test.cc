@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace berth::replay {
+namespace berth::replay::missing_models_test {
 namespace {
 
 TraceTask NamedTask(const std::string& name, int gpus, const std::string& spec) {
@@ -34,4 +34,4 @@ TEST(MissingModels, AreNoneWhereEveryModelIsThere) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::missing_models_test

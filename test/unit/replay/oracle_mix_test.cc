@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace berth::replay {
+namespace berth::replay::oracle_mix_test {
 namespace {
 
 TraceTask Task(std::int64_t cpu, int gpus, int milli, const std::string& spec = "",
@@ -79,4 +79,4 @@ TEST(OracleMix, KeepsTheShortestPrefixThatCoversEnoughAndScalesItToOne) {
 TEST(OracleMix, IsEmptyWithoutTasks) { EXPECT_TRUE(OracleMix({}).empty()); }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::oracle_mix_test

@@ -8,7 +8,7 @@
 
 #include "bench/replay/session.h"
 
-namespace berth::replay {
+namespace berth::replay::pod_table_test {
 namespace {
 
 using std::chrono::hours;
@@ -53,4 +53,4 @@ TEST(PodRows, TellWhatBecameOfEveryPodAtTheHorizon) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::pod_table_test

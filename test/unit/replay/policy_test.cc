@@ -9,7 +9,7 @@
 
 #include "test/support/temp_file.h"
 
-namespace berth::replay {
+namespace berth::replay::policy_test {
 namespace {
 
 using test::TempFile;
@@ -72,4 +72,4 @@ TEST(Policies, NameTheFileAndLineThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::policy_test

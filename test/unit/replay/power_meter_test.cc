@@ -11,7 +11,7 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::replay {
+namespace berth::replay::power_meter_test {
 namespace {
 
 using test::ANode;
@@ -80,4 +80,4 @@ TEST(Simulate, AddsUpTheEnergyOfAllNodes) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::power_meter_test

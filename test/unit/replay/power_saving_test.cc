@@ -11,7 +11,7 @@
 #include "bench/replay/policy.h"
 #include "bench/replay/session.h"
 
-namespace berth::replay {
+namespace berth::replay::power_saving_test {
 namespace {
 
 // Four nodes with four T4 each, 60 W more when in use, and four with four A100, 350 W more.
@@ -82,4 +82,4 @@ TEST(PowerSaving, WithoutFiguresItPlacesAsTheDefaultProfileDoes) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::power_saving_test

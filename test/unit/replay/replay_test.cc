@@ -12,7 +12,7 @@
 #include "bench/replay/engine_session.h"
 #include "scoring/registry.h"
 
-namespace berth::replay {
+namespace berth::replay::replay_test {
 namespace {
 
 // Answers what it is told to, in order.
@@ -165,4 +165,4 @@ TEST(EnginePlacer, HoldsWhatItPlacedAndRefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::replay_test

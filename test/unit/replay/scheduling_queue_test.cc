@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace berth::replay {
+namespace berth::replay::scheduling_queue_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -109,4 +109,4 @@ TEST(SchedulingQueue, CountsTheFailuresOfAPod) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::scheduling_queue_test

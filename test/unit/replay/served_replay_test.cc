@@ -19,7 +19,7 @@
 #include "server/extender/extender.h"
 #include "test/support/random_world.h"
 
-namespace berth::replay {
+namespace berth::replay::served_replay_test {
 namespace {
 
 using test::RandomWorld;
@@ -137,4 +137,4 @@ TEST(ServedReplay, AnswersAsTheExtenderDoes) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::served_replay_test

@@ -9,7 +9,7 @@
 #include "bench/replay/shares/share_simulation.h"
 #include "test/support/builders.h"
 
-namespace berth::replay {
+namespace berth::replay::shares_test {
 namespace {
 
 using std::chrono::seconds;
@@ -167,4 +167,4 @@ TEST(ShareWorkload, RefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::shares_test

@@ -14,7 +14,7 @@
 #include "bench/replay/time/service_report.h"
 #include "scoring/registry.h"
 
-namespace berth::replay {
+namespace berth::replay::simulation_test {
 namespace {
 
 using std::chrono::hours;
@@ -208,4 +208,4 @@ TEST(RoomMemo, SparesOnlyAttemptsThatTheEngineWouldRefuse) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::simulation_test

@@ -12,7 +12,7 @@
 #include "scoring/registry.h"
 #include "test/support/test_certificates.h"
 
-namespace berth::replay {
+namespace berth::replay::start_state_test {
 namespace {
 
 // Two nodes of four GPUs, of which pods have three, and one that takes no task.
@@ -127,4 +127,4 @@ TEST_F(StartStateTest, AServerIsNotAskedAboutIt) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::start_state_test

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-namespace berth::replay {
+namespace berth::replay::stream_test {
 namespace {
 
 using std::chrono::hours;
@@ -136,4 +136,4 @@ TEST(StreamOfTrace, TakesTheTimesOfTheTrace) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::stream_test

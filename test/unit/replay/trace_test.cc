@@ -8,7 +8,7 @@
 
 #include "test/support/temp_file.h"
 
-namespace berth::replay {
+namespace berth::replay::trace_test {
 namespace {
 
 using test::TempFile;
@@ -217,4 +217,4 @@ TEST(ToShape, TellsSharesFromWholeGpus) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::trace_test

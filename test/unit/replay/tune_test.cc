@@ -12,7 +12,7 @@
 #include "bench/replay/tune/search.h"
 #include "bench/replay/tune/tuning.h"
 
-namespace berth::replay {
+namespace berth::replay::tune_test {
 namespace {
 
 Point Unchanged(const Point& point) { return point; }
@@ -191,4 +191,4 @@ TEST(Tune, WithDeparturesTheValueIsWhatWasServed) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::tune_test

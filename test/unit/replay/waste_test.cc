@@ -8,7 +8,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth::replay {
+namespace berth::replay::waste_test {
 namespace {
 
 using test::ANode;
@@ -58,4 +58,4 @@ TEST(WasteMeter, PutsIdleGpuUnderTheFirstCause) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::waste_test

@@ -7,7 +7,7 @@
 #include "bench/replay/waves/kube_choice.h"
 #include "test/support/builders.h"
 
-namespace berth::replay {
+namespace berth::replay::waves_test {
 namespace {
 
 using test::ANode;
@@ -74,4 +74,4 @@ TEST(Waves, TiesLeftToKubeSchedulerScatterThePods) {
 }
 
 }  // namespace
-}  // namespace berth::replay
+}  // namespace berth::replay::waves_test

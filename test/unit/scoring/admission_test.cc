@@ -5,7 +5,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::admission_test {
 namespace {
 
 using test::ANode;
@@ -45,4 +45,4 @@ TEST(AdmissionMatters, OnlyWhereATaintOrASelectorIs) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::admission_test

@@ -13,7 +13,7 @@
 #include "scoring/waste/waste_potential.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::card_worth_test {
 namespace {
 
 using test::ANode;
@@ -133,4 +133,4 @@ TEST(ExpectedWaste, PutsMemoryBesideComputeAndComputeBesideMemory) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::card_worth_test

@@ -15,7 +15,7 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::crowding_test {
 namespace {
 
 using test::ANode;
@@ -109,4 +109,4 @@ TEST(Crowding, SpreadsADeploymentOverCardsOrNodesAndPacksItOtherwise) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::crowding_test

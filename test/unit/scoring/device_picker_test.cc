@@ -9,7 +9,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::device_picker_test {
 namespace {
 
 using test::ANode;
@@ -321,4 +321,4 @@ TEST(SharesOfSeveral, KeepOffTheGpusOfOtherReplicas) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::device_picker_test

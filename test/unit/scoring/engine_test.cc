@@ -12,7 +12,7 @@
 #include "test/support/builders.h"
 #include "test/support/fake_scorers.h"
 
-namespace berth {
+namespace berth::engine_test {
 namespace {
 
 using test::ANode;
@@ -180,4 +180,4 @@ TEST(Engine, AnswersThreadsAsItAnswersOne) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::engine_test

@@ -10,7 +10,7 @@
 #include "test/support/builders.h"
 #include "test/support/fake_scorers.h"
 
-namespace berth {
+namespace berth::evaluation_table_test {
 namespace {
 
 using test::ANode;
@@ -245,4 +245,4 @@ TEST(EvaluationTableDeathTest, DoesNotAcceptAScoreOutOfRange) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::evaluation_table_test

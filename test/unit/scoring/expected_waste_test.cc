@@ -10,7 +10,7 @@
 #include "scoring/waste/cpu_price.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::expected_waste_test {
 namespace {
 
 using test::ANode;
@@ -173,4 +173,4 @@ TEST(ExpectedWaste, PodsWithoutGpuStayEqualOnNodesThatAreEmptyOrNot) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::expected_waste_test

@@ -16,7 +16,7 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::explain_pod_test {
 namespace {
 
 using test::ANode;
@@ -500,4 +500,4 @@ TEST_F(ExplainPodTest, TheEngineAnswersAsBefore) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::explain_pod_test

@@ -13,7 +13,7 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::filters_test {
 namespace {
 
 using test::ANode;
@@ -248,4 +248,4 @@ TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::filters_test

@@ -14,7 +14,7 @@
 #include "scoring/waste/market.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::fleet_mix_test {
 namespace {
 
 using test::ANode;
@@ -124,4 +124,4 @@ TEST(FleetMix, AModelThatJoinsIsToldApartAtOnce) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::fleet_mix_test

@@ -12,7 +12,7 @@
 #include "scoring/devices/device_picker.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::fragmentation_gradient_test {
 namespace {
 
 using test::ANode;
@@ -142,4 +142,4 @@ TEST(FragmentationGradient, IsIndifferentWithoutAMix) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::fragmentation_gradient_test

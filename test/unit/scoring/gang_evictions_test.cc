@@ -13,7 +13,7 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::gang_evictions_test {
 namespace {
 
 using test::ANode;
@@ -115,4 +115,4 @@ TEST(PlanAfterEvictions, EmptiesNoMoreThanIsNeededOfManyNodes) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gang_evictions_test

@@ -13,7 +13,7 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::gang_plan_test {
 namespace {
 
 using test::ANode;
@@ -379,4 +379,4 @@ TEST_F(GangPlanTest, TheMinimumsOfLargeRolesAreMetWithoutASearch) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gang_plan_test

@@ -6,7 +6,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::gpu_cells_test {
 namespace {
 
 using test::ANode;
@@ -100,4 +100,4 @@ TEST(GpuCells, PartitionedGpusShowTheirDevicesFromTheUnitAtWhichTheyBegin) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gpu_cells_test

@@ -12,7 +12,7 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::group_domains_test {
 namespace {
 
 using enum Reason;
@@ -190,4 +190,4 @@ TEST(Pull, BeforeTheFirstMemberItIsTheDomainThatBestFitsTheGroup) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::group_domains_test

@@ -12,7 +12,7 @@
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::group_rails_test {
 namespace {
 
 using test::ANode;
@@ -103,4 +103,4 @@ TEST(OnRails, TheGrantsAreThoseOfTheRails) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::group_rails_test

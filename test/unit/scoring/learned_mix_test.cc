@@ -7,7 +7,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::learned_mix_test {
 namespace {
 
 using test::ANode;
@@ -180,4 +180,4 @@ TEST(BoundPods, CountAsIfTheyHadJustComeAndNeverForTooMuch) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::learned_mix_test

@@ -18,7 +18,7 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::learning_engine_test {
 namespace {
 
 using test::ANode;
@@ -316,4 +316,4 @@ TEST_F(EngineWithABackground, AJobThatOutlivesTheEngineDoesNothing) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::learning_engine_test

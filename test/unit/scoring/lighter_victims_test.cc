@@ -10,7 +10,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::lighter_victims_test {
 namespace {
 
 using test::ANode;
@@ -153,4 +153,4 @@ TEST(LighterVictims, AreOnlyLookedForWhereGpusAreCountedOneByOne) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::lighter_victims_test

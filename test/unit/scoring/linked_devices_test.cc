@@ -15,7 +15,7 @@
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::linked_devices_test {
 namespace {
 
 using test::ANode;
@@ -210,4 +210,4 @@ TEST(NumaLocality, IsTheLeastSpanOverTheSpan) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::linked_devices_test

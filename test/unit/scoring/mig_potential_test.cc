@@ -9,7 +9,7 @@
 
 #include "topology/mig/mig_catalog.h"
 
-namespace berth {
+namespace berth::mig_potential_test {
 namespace {
 
 const MigProduct& A100() { return *FindMigProduct("A100-40GB"); }
@@ -104,4 +104,4 @@ TEST(MigPotential, EveryProductHasWeightsForEveryRow) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_potential_test

@@ -9,7 +9,7 @@
 
 #include "topology/mig/mig_catalog.h"
 
-namespace berth {
+namespace berth::mig_tables_test {
 namespace {
 
 using Product = std::shared_ptr<const MigProduct>;
@@ -56,4 +56,4 @@ TEST(MigTables, TellTheWholeGpuAsTheGreatestLoss) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_tables_test

@@ -17,7 +17,7 @@
 #include "scoring/victims.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::missing_gpus_test {
 namespace {
 
 using test::ANode;
@@ -228,4 +228,4 @@ TEST(GpuResource, OfThePodHasToBeThatOfTheNodeWhereBothSayOne) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::missing_gpus_test

@@ -6,7 +6,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::model_summary_test {
 namespace {
 
 using test::ANode;
@@ -64,4 +64,4 @@ TEST(ModelSummary, PartitionedGpusAreCountedApart) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::model_summary_test

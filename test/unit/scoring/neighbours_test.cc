@@ -16,7 +16,7 @@
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::neighbours_test {
 namespace {
 
 using test::ANode;
@@ -235,4 +235,4 @@ TEST(Neighbours, WithoutLinksFarIsAnotherNodeAsLongAsThereIsOne) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::neighbours_test

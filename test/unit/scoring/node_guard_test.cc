@@ -7,7 +7,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::node_guard_test {
 namespace {
 
 using test::ANode;
@@ -36,4 +36,4 @@ TEST(NodeGuard, LeavesNodesWithoutGpusToKubeSchedulerAndGpuNodesToThePolicy) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_guard_test

@@ -13,7 +13,7 @@
 #include "scoring/scorers/power.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::node_watts_test {
 namespace {
 
 using test::ANode;
@@ -126,4 +126,4 @@ TEST(Pwr, CountsTheBestChoiceOfTheNodeWhicheverIsTaken) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::node_watts_test

@@ -5,7 +5,7 @@
 
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::offer_choice_test {
 namespace {
 
 using test::ProfileAt;
@@ -69,4 +69,4 @@ TEST(OfferChoice, TakesNothingThatIsTakenOrNotOffered) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::offer_choice_test

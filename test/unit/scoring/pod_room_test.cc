@@ -10,7 +10,7 @@
 #include "scoring/registry.h"
 #include "test/support/random_world.h"
 
-namespace berth {
+namespace berth::pod_room_test {
 namespace {
 
 using test::ANode;
@@ -63,4 +63,4 @@ TEST(PodRoom, IsHowManyCanBePlacedOneAfterTheOther) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::pod_room_test

@@ -14,7 +14,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::pool_growth_test {
 namespace {
 
 using test::ANode;
@@ -264,4 +264,4 @@ TEST_F(PoolGrowthTest, AnAnswerThatNobodyNeedsAnyMoreIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::pool_growth_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace berth {
+namespace berth::priority_test {
 namespace {
 
 using Priorities = std::vector<std::uint8_t>;
@@ -57,4 +57,4 @@ TEST(ToPriorities, TellsTheFullestOfEqualsApart) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::priority_test

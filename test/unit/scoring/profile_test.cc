@@ -10,7 +10,7 @@
 
 #include "scoring/registry.h"
 
-namespace berth {
+namespace berth::profile_test {
 namespace {
 
 std::string WantedScorers() {
@@ -116,4 +116,4 @@ TEST(Registry, FindsNoProfileByAnotherName) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::profile_test

@@ -11,7 +11,7 @@
 #include "topology/mig/mig_packability.h"
 #include "topology/mig/mig_states.h"
 
-namespace berth {
+namespace berth::repartition_advice_test {
 namespace {
 
 using Ints = std::vector<int>;
@@ -84,4 +84,4 @@ TEST(RepartitionAdvice, LeavesOpenWhatNoClosedFormAnswers) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::repartition_advice_test

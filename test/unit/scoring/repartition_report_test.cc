@@ -9,7 +9,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth {
+namespace berth::repartition_report_test {
 namespace {
 
 using test::AGrantOf;
@@ -108,4 +108,4 @@ TEST(RepartitionReport, SaysItInOneLine) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::repartition_report_test

@@ -7,7 +7,7 @@
 #include "scoring/waste/supply_ledger.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::scarcity_market_test {
 namespace {
 
 using test::ANode;
@@ -177,4 +177,4 @@ TEST(SupplyLedger, FollowsSnapshotsAsIfItCountedAnew) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::scarcity_market_test

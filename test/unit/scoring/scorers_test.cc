@@ -15,7 +15,7 @@
 #include "scoring/scorers/workload_fit.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::scorers_test {
 namespace {
 
 using test::ANode;
@@ -189,4 +189,4 @@ TEST(WorkloadFit, CountsWishesInGpusThatThePodTakes) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::scorers_test

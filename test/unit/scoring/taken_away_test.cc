@@ -5,7 +5,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::taken_away_test {
 namespace {
 
 using test::ANode;
@@ -60,4 +60,4 @@ TEST(AnyEvictionsWillDo, NotBesideThoseThatKubeSchedulerDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::taken_away_test

@@ -5,7 +5,7 @@
 
 #include "scoring/waste/waste_parameters.h"
 
-namespace berth {
+namespace berth::turnover_test {
 namespace {
 
 TEST(Turnover, IsTheShareOfArrivalsThatReplaceDepartures) {
@@ -56,4 +56,4 @@ TEST(AtTurnover, AClusterWithRoomForAllThatComesWaitsForWhatSuitsIt) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::turnover_test

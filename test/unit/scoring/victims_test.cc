@@ -8,7 +8,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::victims_test {
 namespace {
 
 using test::ANode;
@@ -284,4 +284,4 @@ TEST(AfterEvictions, CountsOnReservationsToStay) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::victims_test

@@ -5,7 +5,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::waste_potential_test {
 namespace {
 
 using test::ANode;
@@ -153,4 +153,4 @@ TEST(PodDraws, CalibrationAlsoLooksAtTheNodesAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::waste_potential_test

@@ -8,7 +8,7 @@
 #include "scoring/scorers/fragmentation_gradient.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::waste_report_test {
 namespace {
 
 using test::ANode;
@@ -77,4 +77,4 @@ TEST(WasteReport, EveryCauseHasAName) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::waste_report_test

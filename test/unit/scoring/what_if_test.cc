@@ -11,7 +11,7 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::what_if_test {
 namespace {
 
 using test::ANode;
@@ -290,4 +290,4 @@ TEST_F(WhatIfTest, ANodeThatIsNotThereCanNeitherGoNorBeCopied) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::what_if_test

@@ -18,7 +18,7 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::wishes_apart_test {
 namespace {
 
 using test::ANode;
@@ -152,4 +152,4 @@ TEST(WishesApart, FollowNodesThatChange) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::wishes_apart_test

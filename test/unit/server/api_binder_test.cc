@@ -11,7 +11,7 @@
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
 
-namespace berth::kube {
+namespace berth::kube::api_binder_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -234,4 +234,4 @@ TEST_F(ApiBinderTest, FindTellsOfAPodThatIsNotBoundWhatItAsksFor) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::api_binder_test

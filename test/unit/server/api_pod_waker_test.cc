@@ -12,7 +12,7 @@
 
 #include "test/support/eventually.h"
 
-namespace berth {
+namespace berth::api_pod_waker_test {
 namespace {
 
 using kube::ApiPodWaker;
@@ -145,4 +145,4 @@ TEST_F(ApiPodWakerTest, WhoDoesNotLeadWritesNothing) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::api_pod_waker_test

@@ -13,7 +13,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::bind_wait_test {
 namespace {
 
 using std::chrono::seconds;
@@ -88,4 +88,4 @@ TEST_F(BindWait, IsNotGuessed) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::bind_wait_test

@@ -20,7 +20,7 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::by_claim_test {
 namespace {
 
 using std::chrono::seconds;
@@ -228,4 +228,4 @@ TEST(ByClaimPods, APodHasTheDeviceClassOfTheResourceByWhichItAsksForWholeGpus) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::by_claim_test

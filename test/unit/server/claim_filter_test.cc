@@ -6,7 +6,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::claim_filter_test {
 namespace {
 
 using test::Json;
@@ -124,4 +124,4 @@ TEST(ClaimFilterWithoutThat, NobodyIsAsked) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::claim_filter_test

@@ -18,7 +18,7 @@
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
 
-namespace berth::kube {
+namespace berth::kube::cluster_sync_test {
 namespace {
 
 using test::ANode;
@@ -388,4 +388,4 @@ TEST_F(LargePodsTest, AndOfOneThatIsBound) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::cluster_sync_test

@@ -10,7 +10,7 @@
 #include "server/cli/man_page.h"
 #include "server/cli/typo.h"
 
-namespace berth {
+namespace berth::command_line_test {
 namespace {
 
 class CommandLineTest : public testing::Test {
@@ -123,4 +123,4 @@ TEST(NearestWord, CountsCharactersThatDiffer) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::command_line_test

@@ -16,7 +16,7 @@
 #include "server/settings/sha256.h"
 #include "test/support/config_places.h"
 
-namespace berth {
+namespace berth::config_file_test {
 namespace {
 
 using test::MountedConfig;
@@ -174,7 +174,7 @@ TEST(ConfigFile, AConfigMapThatBecomesACommaIsRefused) {
   MountedConfig config(kFirst);
   ConfigFile file = Open(config.path());
   config.Publish(",");
-  EXPECT_EQ(RefusalOf(file), config.path() + ":1: not YAML: no value begins here");
+  EXPECT_EQ(RefusalOf(file), config.path() + ":1: not YAML: want a value here, got none");
 }
 
 TEST(ConfigFile, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
@@ -199,4 +199,4 @@ TEST(ConfigFile, TheListenFlagHoldsForEveryReading) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::config_file_test

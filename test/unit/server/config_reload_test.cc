@@ -14,9 +14,10 @@
 #include "config/load.h"
 #include "server/settings/sha256.h"
 #include "test/support/config_places.h"
+#include "test/support/metrics_lines.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::config_reload_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -62,11 +63,9 @@ class Following {
 
   // The value of the series in /metrics, as it is written.
   std::string Metric(const std::string& series) {
-    const std::string text = "\n" + service_.metrics().Text(*service_.state().Current());
-    const std::size_t at = text.find("\n" + series + " ");
-    if (at == std::string::npos) return "none";
-    const std::size_t start = at + series.size() + 2;
-    return text.substr(start, text.find('\n', start) - start);
+    MetricsText text;
+    service_.metrics().AddTo(text);
+    return test::ValueOf(text.Take(), series);
   }
   // applied, refused, unchanged; failed.
   std::string Counts() {
@@ -310,4 +309,4 @@ TEST(ConfigReload, TheShareOfDecisionsThatChangeIsShown) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::config_reload_test

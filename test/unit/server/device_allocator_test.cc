@@ -12,7 +12,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::dialects {
+namespace berth::dialects::device_allocator_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -405,4 +405,4 @@ TEST_F(DeviceAllocatorTest, WhereNoDeviceIsLeftKubeSchedulerSays) {
 }
 
 }  // namespace
-}  // namespace berth::dialects
+}  // namespace berth::dialects::device_allocator_test

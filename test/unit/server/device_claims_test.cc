@@ -8,7 +8,7 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::dialects {
+namespace berth::dialects::device_claims_test {
 namespace {
 
 using dialects::GpuDevice;
@@ -295,4 +295,4 @@ TEST_F(DeviceClaimsTest, TheClaimThatIsMadeForAPodHoldsItsDevicesOnce) {
 }
 
 }  // namespace
-}  // namespace berth::dialects
+}  // namespace berth::dialects::device_claims_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::embedded_cluster_test {
 namespace {
 
 PodRequest Pod(const std::string& name, const std::string& uid) {
@@ -65,4 +65,4 @@ TEST(EmbeddedCluster, OfManyBindsToDifferentNodesOneWins) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::embedded_cluster_test

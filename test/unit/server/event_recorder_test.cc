@@ -11,7 +11,7 @@
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
 
-namespace berth {
+namespace berth::event_recorder_test {
 namespace {
 
 using kube::EventRecorder;
@@ -67,4 +67,4 @@ TEST_F(EventRecorderTest, TellsOnceWhyTheApiServerTakesNone) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::event_recorder_test

@@ -8,7 +8,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::evictions_test {
 namespace {
 
 using test::ANode;
@@ -38,4 +38,4 @@ TEST(Evictions, OfMoreThan1024PodsTheOldestIsForgotten) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::evictions_test

@@ -9,11 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/state/node_domains.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::explain_pages_test {
 namespace {
 
 using test::APod;
@@ -26,7 +25,7 @@ using test::TestService;
 class ExplainPages : public testing::Test {
  protected:
   Json Pod(const std::string& name, const std::string& query = "") {
-    const http::HttpResponse response = ExplainPodPage(parts_, "/debug/pods/" + name, query);
+    const http::HttpResponse response = ExplainPodPage(live_, "/debug/pods/" + name, query);
     EXPECT_EQ(response.status, 200) << response.body;
     return Json::parse(response.body, nullptr, false);
   }
@@ -43,10 +42,8 @@ class ExplainPages : public testing::Test {
   }
 
   TestService service_{{MachineWith("n1", 2), MachineWith("n2", 4)}};
-  WaitingPods waiting_;
-  const char* not_ready_ = nullptr;
-  const ExplainParts parts_{service_.extender(), service_.state(), &waiting_, nullptr,
-                            [this] { return not_ready_; }};
+  WaitingPods& waiting_ = service_.waiting();
+  const Live& live_ = service_.live();
 };
 
 TEST_F(ExplainPages, APodThatWaitsIsToldWhatItLacks) {
@@ -89,8 +86,8 @@ TEST_F(ExplainPages, APodThatWasBoundJustNowIsNotToldAsOneThatWaits) {
   Waits(pod);
   ASSERT_EQ(service_.Place(PodWithGpus("1", 2), "n1"), "");
   EXPECT_EQ(Pod("ns/pod-1")["state"], "bound");
-  EXPECT_EQ(ReportOn(parts_, *waiting_.FindNamed("ns", "pod-1")).told.placed->placement.node, "n1");
-  const Json top = Json::parse(TopPage(parts_, "/debug/top", "").body);
+  EXPECT_EQ(ReportOn(live_, *waiting_.FindNamed("ns", "pod-1")).told.placed->placement.node, "n1");
+  const Json top = Json::parse(TopPage(live_, "/debug/top", "").body);
   EXPECT_TRUE(top["waiting"].empty()) << top;
 }
 
@@ -105,7 +102,7 @@ TEST_F(ExplainPages, AnExplanationIsOfItsMomentWhateverComesAfter) {
   EXPECT_FALSE(then.placed);
   EXPECT_EQ(then.fitting, 2u);
   const wire::WaitingWhy why =
-      WhyWaiting(parts_, before, {.pod = std::make_shared<const PodRequest>(pod)});
+      WhyWaiting(live_, before, {.pod = std::make_shared<const PodRequest>(pod)});
   EXPECT_EQ(why.text, "fits 2 of 2 nodes now");
   EXPECT_TRUE(service_.extender().Explain(service_.extender().Now(), pod).placed);
 }
@@ -127,33 +124,33 @@ TEST_F(ExplainPages, APodThatIsRefusedIsToldItsFault) {
   const Json told = Pod("default/p");
   EXPECT_EQ(told["sentence"], "the pod must be changed: " + pod.refusal);
   EXPECT_EQ(told["reasons"][0]["reason"], "pod_refused");
-  const std::string text = ExplainPodPage(parts_, "/debug/pods/default/p", "text").body;
+  const std::string text = ExplainPodPage(live_, "/debug/pods/default/p", "text").body;
   EXPECT_NE(text.find("2  not tried: the pod must be changed\n"), std::string::npos) << text;
 }
 
 TEST_F(ExplainPages, WhatIsNotKnownIs404WithTheReason) {
-  const http::HttpResponse pod = ExplainPodPage(parts_, "/debug/pods/ns/none", "");
+  const http::HttpResponse pod = ExplainPodPage(live_, "/debug/pods/ns/none", "");
   EXPECT_EQ(pod.status, 404);
   EXPECT_NE(Json::parse(pod.body)["error"].get<std::string>().find("pod ns/none is not known"),
             std::string::npos);
-  EXPECT_EQ(ExplainPodPage(parts_, "/debug/pods/ns", "").status, 404);
-  EXPECT_EQ(ExplainNodePage(parts_, "/debug/nodes/none", "").status, 404);
-  EXPECT_EQ(ExplainGangPage(parts_, "/debug/gangs/ns/none", "").status, 404);
+  EXPECT_EQ(ExplainPodPage(live_, "/debug/pods/ns", "").status, 404);
+  EXPECT_EQ(ExplainNodePage(live_, "/debug/nodes/none", "").status, 404);
+  EXPECT_EQ(ExplainGangPage(live_, "/debug/gangs/ns/none", "").status, 404);
 }
 
 TEST_F(ExplainPages, NothingIsExplainedByAProcessThatDoesNotLead) {
-  not_ready_ = "another process leads";
-  EXPECT_EQ(ExplainPodPage(parts_, "/debug/pods/ns/p", "").status, 503);
-  EXPECT_EQ(TopPage(parts_, "/debug/top", "").status, 503);
+  service_.readiness().Set("another process leads");
+  EXPECT_EQ(ExplainPodPage(live_, "/debug/pods/ns/p", "").status, 503);
+  EXPECT_EQ(TopPage(live_, "/debug/top", "").status, 503);
 }
 
 TEST_F(ExplainPages, ANodeIsToldWithItsPods) {
   ASSERT_EQ(service_.Place(PodWithGpus("1", 1), "n1"), "");
-  const Json told = Json::parse(ExplainNodePage(parts_, "/debug/nodes/n1", "").body);
+  const Json told = Json::parse(ExplainNodePage(live_, "/debug/nodes/n1", "").body);
   EXPECT_EQ(told["version"], 1);
   EXPECT_EQ(told["idle_gpus"], 1);
   EXPECT_EQ(told["pods"][0]["pod"], "ns/pod-1");
-  const std::string text = ExplainNodePage(parts_, "/debug/nodes/n1", "text").body;
+  const std::string text = ExplainNodePage(live_, "/debug/nodes/n1", "text").body;
   EXPECT_NE(text.find("GPU 0: held by ns/pod-1\n"), std::string::npos) << text;
   EXPECT_NE(text.find("GPU 1: idle\n"), std::string::npos) << text;
 }
@@ -164,7 +161,7 @@ TEST_F(ExplainPages, TopTellsModelsAndWhatWaits) {
   Waits(APod("b").Whole(8), std::chrono::seconds(100));
   Waits(APod("c").Share(100));
   Waits(APod("d").Gang("ns/g"));  // asks for no GPU
-  const Json told = Json::parse(TopPage(parts_, "/debug/top", "").body);
+  const Json told = Json::parse(TopPage(live_, "/debug/top", "").body);
   EXPECT_EQ(told["models"][0]["model"], "A100");
   EXPECT_EQ(told["models"][0]["idle"], 5);
   EXPECT_EQ(told["models"][0]["pods_that_fit"], Json::parse(R"({"1":5,"2":2,"4":1,"8":0})"));
@@ -177,7 +174,7 @@ TEST_F(ExplainPages, TopTellsModelsAndWhatWaits) {
 
 TEST_F(ExplainPages, TheTextBeginsWithTheSentence) {
   Waits(APod("p").Whole(8));
-  const http::HttpResponse response = ExplainPodPage(parts_, "/debug/pods/default/p", "text");
+  const http::HttpResponse response = ExplainPodPage(live_, "/debug/pods/default/p", "text");
   EXPECT_EQ(response.content_type, "text/plain; charset=utf-8");
   EXPECT_TRUE(response.body.starts_with("default/p: asks for 8 GPUs; fits none of 2 nodes ("))
       << response.body;
@@ -203,16 +200,14 @@ class ExplainGangs : public ExplainPages {
                   nodes, std::chrono::steady_clock::now(), actions);
   }
 
-  NodeDomains domains_{{}};
-  GangTable table_{{service_.state(), waiting_, domains_}};
-  const ExplainParts gangs_{service_.extender(), service_.state(), &waiting_, &table_, {}};
+  GangTable& table_ = service_.gangs();
 };
 
 TEST_F(ExplainGangs, AMemberIsToldHowManyAreThere) {
   Waits(Member("a"));
   Waits(Member("b"));
   Ask(Member("a"));
-  const Json told = Json::parse(ExplainPodPage(gangs_, "/debug/pods/default/a", "").body);
+  const Json told = Json::parse(ExplainPodPage(live_, "/debug/pods/default/a", "").body);
   EXPECT_EQ(told["gang"]["waiting"], 2);
   EXPECT_EQ(told["gang"]["minimum"], 3);
   EXPECT_TRUE(told["sentence"].get<std::string>().starts_with(
@@ -224,7 +219,7 @@ TEST_F(ExplainGangs, AMemberIsToldHowManyAreThere) {
 TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
   for (const char* name : {"a", "b", "c"}) Waits(Member(name));
   Ask(Member("a"));
-  const Json told = Json::parse(ExplainGangPage(gangs_, "/debug/gangs/default/train", "").body);
+  const Json told = Json::parse(ExplainGangPage(live_, "/debug/gangs/default/train", "").body);
   EXPECT_EQ(told["version"], 1);
   EXPECT_EQ(told["state"], "waiting");
   EXPECT_EQ(told["sentence"],
@@ -234,9 +229,9 @@ TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
   EXPECT_EQ(told["members"][2]["pod"], "default/c");
   EXPECT_EQ(told["members"][2]["state"], "waiting");
   EXPECT_EQ(told["waiting_member"]["pod"], "default/a");
-  const std::string text = ExplainGangPage(gangs_, "/debug/gangs/default/train", "text").body;
+  const std::string text = ExplainGangPage(live_, "/debug/gangs/default/train", "text").body;
   EXPECT_TRUE(text.starts_with("berth:default/train: waiting: ")) << text;
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::explain_pages_test

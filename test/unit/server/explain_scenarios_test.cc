@@ -21,7 +21,7 @@
 #include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::explain_scenarios_test {
 namespace {
 
 using test::Json;
@@ -69,7 +69,7 @@ class ScenarioWorld {
     const auto page = what == "pod"    ? ExplainPodPage
                       : what == "gang" ? ExplainGangPage
                                        : ExplainNodePage;
-    const std::string text = page(parts_, "/debug/" + what + "s/" + name, "text").body;
+    const std::string text = page(live_, "/debug/" + what + "s/" + name, "text").body;
     return text.substr(0, text.find('\n'));
   }
 
@@ -93,7 +93,9 @@ class ScenarioWorld {
                       .gangs = &gangs_,
                       .waiting = &waiting_},
                      PolicyOf(config_, EngineFor(config_, nullptr, *state_.Current()))};
-  const ExplainParts parts_{extender_, state_, &waiting_, &gangs_, {}};
+  const wire::NodeRules node_rules_{config_, test::AllDialects()};
+  const Readiness readiness_{nullptr};
+  const Live live_{extender_, state_, waiting_, gangs_, domains_, rules_, node_rules_, readiness_};
 };
 
 std::vector<Json> Scenarios() {
@@ -119,4 +121,4 @@ TEST(ExplainScenarios, EveryAnswerIsTheOneThatSomebodyHasReadAndFoundTrue) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::explain_scenarios_test

@@ -15,7 +15,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::extender_domains_test {
 namespace {
 
 using enum Reason;
@@ -222,4 +222,4 @@ TEST_F(ExtenderDomains, NobodyIsEvictedForAGroupThatWouldNotFitEvenSo) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::extender_domains_test

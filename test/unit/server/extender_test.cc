@@ -20,7 +20,7 @@
 #include "test/support/wire_fixture.h"
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::extender_test {
 namespace {
 
 using test::MachineWith;
@@ -778,4 +778,4 @@ TEST_F(ExtenderTest, WhatFilterFoundNodesForIsRemembered) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::extender_test

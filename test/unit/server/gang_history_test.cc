@@ -10,7 +10,7 @@
 #include "test/support/dialects.h"
 #include "test/support/scripted_api_client.h"
 
-namespace berth::kube {
+namespace berth::kube::gang_history_test {
 namespace {
 
 using test::ScriptedApiClient;
@@ -90,4 +90,4 @@ TEST_F(GangHistoryOfApi, ANameThatIsNoNamespaceIsNotAskedFor) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::gang_history_test

@@ -19,7 +19,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::gang_table_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -719,7 +719,7 @@ TEST_F(GangTableTest, TheGangBeyondTheBoundWaitsAndIsLookedAtLater) {
     ASSERT_EQ(Filter(others.back()), kIncomplete);
   }
   Arrive({a_, b_, c_});
-  EXPECT_NE(Filter(a_).find("too many pod groups wait"), std::string::npos);
+  EXPECT_NE(Filter(a_).find("too many gangs wait"), std::string::npos);
   Delete(others.front());
   Pass(seconds(6));
   EXPECT_EQ(Filter(a_), "n");
@@ -1557,4 +1557,4 @@ TEST_F(GangTableTest, PodsOfKubeSchedulersOwnGroupsThatMayStartAlonePreemptToo) 
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gang_table_test

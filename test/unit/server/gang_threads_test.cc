@@ -19,7 +19,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::gang_threads_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -116,4 +116,4 @@ TEST(GangThreads, AGangIsWholeHoweverSlowlyItsBindingsGo) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gang_threads_test

@@ -15,7 +15,7 @@
 #include "test/support/fake_api_server.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::kube {
+namespace berth::kube::hami_bind_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -341,4 +341,4 @@ TEST_F(HamiBindTest, ANodeThatIsGoneIsSaidSo) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::hami_bind_test

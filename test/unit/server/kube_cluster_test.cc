@@ -22,7 +22,7 @@
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
 
-namespace berth::kube {
+namespace berth::kube::kube_cluster_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -1052,4 +1052,4 @@ TEST_F(KubeClusterTest, PodsThatHoldOneGpuAreNamed) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::kube_cluster_test

@@ -15,7 +15,7 @@
 #include "test/support/read_text.h"
 #include "test/support/test_certificates.h"
 
-namespace berth {
+namespace berth::kubectl_test {
 namespace {
 
 class KubectlTest : public testing::Test {
@@ -73,7 +73,7 @@ TEST_F(KubectlTest, WhatDoesNotServeIsAnError) {
   Script("exit 1");
   const auto tunnel = KubectlTunnel::Open({});
   ASSERT_FALSE(tunnel);
-  EXPECT_EQ(tunnel.error().message, "kubectl proxy does not serve");
+  EXPECT_EQ(tunnel.error().message, "kubectl proxy did not start");
   EXPECT_EQ(KubectlTunnel::Open({.service = "berth"}).error().message,
             "--service: want NAMESPACE/NAME, got \"berth\"");
 }
@@ -97,4 +97,4 @@ TEST_F(KubectlTest, TheNamespaceIsThatOfTheContext) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::kubectl_test

@@ -14,7 +14,7 @@
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 
-namespace berth::kube {
+namespace berth::kube::kubelet_refusals_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -521,4 +521,4 @@ TEST_F(KubeletRefusalsTest, AnotherMachineOfThatNameTakesThemAll) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::kubelet_refusals_test

@@ -8,7 +8,7 @@
 
 #include "test/support/fake_api_server.h"
 
-namespace berth::kube {
+namespace berth::kube::leader_elector_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -232,4 +232,4 @@ TEST_F(LeaderElectorTest, AWriteWhoseAnswerWasLostDoesNotCountButIsFoundAgain) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::leader_elector_test

@@ -9,7 +9,7 @@
 
 #include "test/support/fake_api_server.h"
 
-namespace berth::kube {
+namespace berth::kube::leader_label_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -106,4 +106,4 @@ TEST_F(LeaderLabelTest, ANameThatLeadsElsewhereIsNoPod) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::leader_label_test

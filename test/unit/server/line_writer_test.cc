@@ -12,7 +12,7 @@
 
 #include "test/support/http_fixture.h"
 
-namespace berth {
+namespace berth::line_writer_test {
 namespace {
 
 class LineWriterTest : public testing::Test {
@@ -103,4 +103,4 @@ TEST_F(LineWriterTest, ATextIsWrittenWithinItsTimeOrGivenUp) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::line_writer_test

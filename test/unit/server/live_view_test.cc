@@ -11,7 +11,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::live_view_test {
 namespace {
 
 using test::APod;
@@ -41,17 +41,20 @@ class LiveViewTest : public testing::Test {
   static constexpr WallTime kBegin{std::chrono::seconds(1'800'000'000)};
   TestService service_{{InRack("a1", "z1", "r1"), InRack("a2", "z1", "r1"),
                         InRack("b1", "z2", "r1"), InRack("b2", "z2", "r1"), MachineWith("cpu", 0)}};
-  WaitingPods waiting_;
+  WaitingPods& waiting_ = service_.waiting();
   NodeDomains domains_{{{"zone", {"zone"}}, {"leaf", {"rack"}}}};
-  const char* not_ready_ = nullptr;
-  std::vector<wire::BoundRow> bound_;
-  LivePages pages_ = MakeLivePages({.state = service_.state(),
-                                    .berth = "1.2.3",
-                                    .extender = &service_.extender(),
-                                    .waiting = &waiting_,
-                                    .domains = &domains_,
-                                    .bound = [this] { return bound_; },
-                                    .not_ready = [this] { return not_ready_; }});
+  SimClock clock_;
+  RecentBinds binds_{clock_};
+  const Live live_{.extender = service_.extender(),
+                   .state = service_.state(),
+                   .waiting = waiting_,
+                   .gangs = service_.gangs(),
+                   .domains = domains_,
+                   .pod_rules = service_.rules(),
+                   .node_rules = service_.live().node_rules,
+                   .readiness = service_.readiness(),
+                   .binds = &binds_};
+  LivePages pages_ = MakeLivePages(live_, "1.2.3");
 };
 
 TEST_F(LiveViewTest, AllNodesWithGpusAreThereWithTheirPlaces) {
@@ -159,7 +162,7 @@ TEST_F(LiveViewTest, TheTextIsWrittenAnewOnlyWhenSomethingHasChanged) {
 
 TEST_F(LiveViewTest, WhoDoesNotLeadShowsWhyAndNothingElse) {
   Waits("p", 1, std::chrono::seconds(5));
-  not_ready_ = "standby: another process leads";
+  service_.readiness().Set("standby: another process leads");
   const Json live = Shown();
   EXPECT_EQ(live["not_ready"], "standby: another process leads");
   EXPECT_TRUE(live["names"].empty());
@@ -168,10 +171,15 @@ TEST_F(LiveViewTest, WhoDoesNotLeadShowsWhyAndNothingElse) {
 }
 
 TEST_F(LiveViewTest, TheLastDecisionsAreThere) {
-  bound_ = {
-      {.pod = "ns/p", .node = "a1", .devices = "GPU 0", .at = 7, .candidates = 9, .fitting = 3}};
-  EXPECT_EQ(Shown()["bound"], Json::parse(R"([{"pod":"ns/p","node":"a1","devices":"GPU 0",
-                                               "since":7,"candidates":9,"fitting":3}])"));
+  const PodId pod{"u", "ns", "p"};
+  const Placement placement{.node = "a1", .grants = {{0}}};
+  binds_.Record(Decision{.verb = Verb::kFilter, .pod = &pod, .candidates = 9, .fitting = 3});
+  binds_.Record(Decision{.verb = Verb::kBind, .pod = &pod, .placement = &placement});
+  Json bound = Shown()["bound"];
+  EXPECT_EQ(bound[0]["since"], clock_.Wall().time_since_epoch() / std::chrono::seconds(1));
+  bound[0].erase("since");
+  EXPECT_EQ(bound, Json::parse(R"([{"pod":"ns/p","node":"a1","devices":"GPU 0",
+                                    "candidates":9,"fitting":3}])"));
 }
 
 TEST(DevicesText, WholeGpusAreRanges) {
@@ -183,8 +191,8 @@ TEST(DevicesText, WholeGpusAreRanges) {
   EXPECT_EQ(wire::DevicesText(placement), "GPU 3 (300 thousandths)");
   placement.grants = {};
   placement.places = 1;
-  EXPECT_EQ(wire::DevicesText(placement), "1 place");
+  EXPECT_EQ(wire::DevicesText(placement), "1 GPU replica");
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::live_view_test

@@ -13,7 +13,7 @@
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
 
-namespace berth::kube {
+namespace berth::kube::one_at_a_time_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -181,4 +181,4 @@ TEST_F(OneAtATimeTest, AsksNothingOnOtherNodes) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::one_at_a_time_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace berth {
+namespace berth::page_files_test {
 namespace {
 
 TEST(PageFiles, TheDocumentNamesTheOthersAndHasNoScriptOrStyleInside) {
@@ -39,4 +39,4 @@ TEST(PageFiles, APageWithAPictureNeedsNoServerAndNothingEndsTheDataButItsEnd) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::page_files_test

@@ -15,7 +15,7 @@
 
 #include "test/support/http_fixture.h"
 
-namespace berth {
+namespace berth::page_writer_test {
 namespace {
 
 using http::HttpRequest;
@@ -304,4 +304,4 @@ TEST(PageWriter, RequestsBeyondThoseThatMayWaitGet503AndTheOthersAreAnsweredWhen
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::page_writer_test

@@ -12,7 +12,7 @@
 
 #include "test/support/scripted_api_client.h"
 
-namespace berth::kube {
+namespace berth::kube::paged_list_test {
 namespace {
 
 using test::ScriptedApiClient;
@@ -181,4 +181,4 @@ TEST_F(LargeObjectsTest, APageThatExpiredInTheMiddleIsARefusal) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::paged_list_test

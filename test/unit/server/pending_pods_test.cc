@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::pending_pods_test {
 namespace {
 
 PodRequest Pod(const std::string& uid, int gpus = 1) {
@@ -128,4 +128,4 @@ TEST(PendingPods, LongNamesOfSchedulersAreNotKept) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::pending_pods_test

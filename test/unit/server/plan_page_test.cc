@@ -10,25 +10,19 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::test {
+namespace berth::test::plan_page_test {
 namespace {
 
 class PlanPageTest : public testing::Test {
  protected:
   Json Ask(const std::string& request) {
-    const auto answer = MakePlan({.extender = service_.extender(),
-                                  .pods = service_.rules(),
-                                  .nodes = nodes_,
-                                  .waiting = &waiting_,
-                                  .not_ready = {}},
-                                 request, false);
+    const auto answer = MakePlan(service_.live(), request, false);
     EXPECT_TRUE(answer) << answer.error().message;
     return answer ? Json::parse(*answer) : Json();
   }
 
   TestService service_{{MachineWith("n1", 2)}};
-  const wire::NodeRules nodes_{DefaultConfig(), AllDialects()};
-  WaitingPods waiting_;
+  WaitingPods& waiting_ = service_.waiting();
 };
 
 TEST_F(PlanPageTest, WhatPoolsWouldTakeIsAskedOfThePodsThatWait) {
@@ -61,18 +55,13 @@ TEST_F(PlanPageTest, APlanEndsWhenItsClientHasGone) {
   for (int i = 0; i < 200; ++i) asked["pods"].push_back(PodWithGpus(std::to_string(i), 1));
   int looks = 0;
   OwnRequest request{"/plan", "", PaddedText(asked.dump()), [&looks] { return ++looks < 3; }};
-  const PlanParts parts{.extender = service_.extender(),
-                        .pods = service_.rules(),
-                        .nodes = nodes_,
-                        .waiting = &waiting_,
-                        .not_ready = {}};
-  const http::HttpResponse answer = PlanPage(parts, request);
+  const http::HttpResponse answer = PlanPage(service_.live(), request);
   EXPECT_EQ(answer.status, 503);
   EXPECT_NE(answer.body.find("has gone"), std::string::npos) << answer.body;
   EXPECT_LT(looks, 10);
   request.waits = [] { return true; };
-  EXPECT_EQ(PlanPage(parts, request).status, 200);
+  EXPECT_EQ(PlanPage(service_.live(), request).status, 200);
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::plan_page_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace berth {
+namespace berth::recent_binds_test {
 namespace {
 
 class RecentBindsTest : public testing::Test {
@@ -63,4 +63,4 @@ TEST_F(RecentBindsTest, PodsThatAreOnlyAskedAboutTakeBoundedMemory) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::recent_binds_test

@@ -10,7 +10,7 @@
 #include "test/support/builders.h"
 #include "test/support/fake_scorers.h"
 
-namespace berth {
+namespace berth::recent_decisions_test {
 namespace {
 
 using test::ANode;
@@ -142,4 +142,4 @@ TEST_F(Comparing, IsTheSameHoweverOftenItIsDone) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::recent_decisions_test

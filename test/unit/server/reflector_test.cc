@@ -14,7 +14,7 @@
 #include "server/kube/client/line_splitter.h"
 #include "test/support/scripted_api_client.h"
 
-namespace berth::kube {
+namespace berth::kube::reflector_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -420,4 +420,4 @@ TEST(LineSplitter, StopsWhenToldToAndAtTheLimit) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::reflector_test

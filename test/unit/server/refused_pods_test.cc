@@ -11,7 +11,7 @@
 #include "cluster/state/cluster_state.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::refused_pods_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -316,4 +316,4 @@ TEST_F(RefusedPodsTest, AGroupThatIsEditedAllTheTimeWakesItsPodsByTime) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::refused_pods_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::kube {
+namespace berth::kube::retry_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -119,4 +119,4 @@ TEST_F(FencedRetryTest, TriesNothingOnceTheFenceIsClosed) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::retry_test

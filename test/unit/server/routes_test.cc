@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/service/routes.h"
 
+#include <filesystem>
+#include <sstream>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "server/kube/kube_cluster.h"
 #include "server/ui/page_files.h"
 #include "server/why/plan_json.h"
 #include "server/wire/file/cluster_file.h"
+#include "test/support/build_paths.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
+#include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::routes_test {
 namespace {
 
 using test::ArgsWithNames;
@@ -96,6 +102,27 @@ TEST(Routes, WhileItDrainsReadyzSaysNoAndVerbsAreAnswered) {
   EXPECT_EQ(service.Call("GET", "/readyz").status, 503);
   EXPECT_EQ(service.Call("GET", "/readyz").body, "draining\n");
   EXPECT_EQ(service.Place(PodWithGpus("1", 1), "n1"), "");
+}
+
+// "METHOD PATH: HELP" for each; the docs say more behind it.
+TEST(Routes, AreListedForPeopleAndInTheDocs) {
+  const TestService service({});
+  const std::string docs =
+      test::ReadText(std::filesystem::path(test::SourceDir()) / "docs/commands.md");
+  std::istringstream routes(service.Call("GET", "/debug").body);
+  std::string line;
+  for (std::istringstream rows(docs); std::getline(rows, line);) {
+    if (!line.starts_with("| `GET /") && !line.starts_with("| `POST /")) continue;
+    std::string route;
+    std::getline(routes, route);
+    const std::size_t path = route.find('/'), help = route.find(": ");
+    ASSERT_NE(help, std::string::npos) << "there is no " << line;
+    EXPECT_TRUE(line.starts_with("| `" + route.substr(0, help) + "` | " + route.substr(help + 2)))
+        << route << "\n"
+        << line;
+    EXPECT_EQ(service.Call("TRACE", route.substr(path, help - path)).status, 405) << "answered";
+  }
+  EXPECT_FALSE(std::getline(routes, line)) << "the docs lack " << line;
 }
 
 TEST(Routes, VersionIsJson) {
@@ -232,10 +259,7 @@ TEST(Routes, TheSetOfNodesIsLeftOutForWhoHasIt) {
 
 TEST(Routes, DebugRoutesCanBeLeftOut) {
   TestService service({MachineWith("n1", 2)});
-  Metrics metrics;
-  Verbs verbs(service.extender(), service.rules(), metrics);
-  const Readiness readiness(nullptr);
-  const RouteParts parts{verbs, service.state(), metrics, readiness};
+  const RouteParts parts{service.verbs(), service.live(), service.metrics()};
   http::Router only_service, only_debug;
   AddServiceRoutes(only_service, parts);
   AddDebugRoutes(only_debug, parts);
@@ -255,21 +279,10 @@ TEST(Routes, DebugRoutesCanBeLeftOut) {
 
 TEST(Routes, TheAdviceToCutNodesOtherwiseIsThatOfThisMoment) {
   TestService service({test::ANode("n1").Mig(test::StaticMig(2, test::kSevenSmall)).Spec()});
-  WaitingPods waiting;
+  WaitingPods& waiting = service.waiting();
   const test::APod pod = test::APod("p").Mig("3g.20gb");
   waiting.Put({.pod = std::make_shared<const PodRequest>(pod.Request()), .unschedulable = true});
-  Metrics metrics;
-  Verbs verbs(service.extender(), service.rules(), metrics);
-  Readiness readiness(nullptr);
-  RouteParts parts{verbs, service.state(), metrics, readiness};
-  parts.waiting = &waiting;
-  http::Router routes;
-  AddHealthRoutes(routes, parts);
-  AddDebugRoutes(routes, parts);
-  const auto get = [&routes](std::string_view path) {
-    http::HttpRequest request{"GET", path, "", {}};
-    return routes(request).body;
-  };
+  const auto get = [&service](std::string_view path) { return service.Call("GET", path).body; };
   const std::string line =
       "berth_mig_repartition_pods{product=\"A100-40GB\",config=\"all-3g.20gb\"} ";
   EXPECT_EQ(Json::parse(get("/debug/repartition")),
@@ -277,9 +290,9 @@ TEST(Routes, TheAdviceToCutNodesOtherwiseIsThatOfThisMoment) {
                              "config": "all-3g.20gb", "fits": 1, "fits_now": 0,
                              "fits_cut_at_will": 1}])"));
   EXPECT_NE(get("/metrics").find(line + "1\n"), std::string::npos);
-  readiness.Set("another process leads");
+  service.readiness().Set("another process leads");
   EXPECT_EQ(get("/debug/repartition"), "[]");
-  readiness.Set(nullptr);
+  service.readiness().Set(nullptr);
   waiting.Remove(pod.Request().id.uid);
   EXPECT_EQ(get("/debug/repartition"), "[]");
   EXPECT_NE(get("/metrics").find(line + "0\n"), std::string::npos);
@@ -304,4 +317,4 @@ TEST(Routes, ASchedulingCycleWorksThroughTheRouter) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::routes_test

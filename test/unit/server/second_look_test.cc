@@ -15,7 +15,7 @@
 #include "test/support/eventually.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::second_look_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -172,4 +172,4 @@ TEST_F(SecondLookTest, NobodyIsLeftWithoutAnAnswerAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::second_look_test

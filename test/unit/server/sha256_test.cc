@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::sha256_test {
 namespace {
 
 TEST(Sha256, EqualsThePublishedVectors) {  // FIPS 180-4
@@ -12,4 +12,4 @@ TEST(Sha256, EqualsThePublishedVectors) {  // FIPS 180-4
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::sha256_test

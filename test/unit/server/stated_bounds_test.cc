@@ -37,7 +37,7 @@
 #include "test/support/fake_scorers.h"
 #include "test/support/read_text.h"
 
-namespace berth {
+namespace berth::stated_bounds_test {
 namespace {
 
 constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20;
@@ -146,4 +146,4 @@ TEST(StatedBounds, OfTimeAndOfTheDeployment) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::stated_bounds_test

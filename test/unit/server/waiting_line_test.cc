@@ -11,7 +11,7 @@
 #include "cluster/state/still_waiting.h"
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::waiting_line_test {
 namespace {
 
 using test::ANode;
@@ -83,4 +83,4 @@ TEST(WaitingLine, KnowsWhatAGangNeedsNow) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::waiting_line_test

@@ -13,7 +13,7 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::waiting_news_test {
 namespace {
 
 using std::chrono::minutes;
@@ -51,17 +51,17 @@ class WaitingNewsTest : public testing::Test {
   }
 
   TestService service_{{MachineWith("n1", 2), MachineWith("n2", 4)}};
-  WaitingPods waiting_;
+  WaitingPods& waiting_ = service_.waiting();
   SimClock clock_;
   TellingSink sink_;
   std::string scheduler_ = "default-scheduler";
   std::set<std::string> askers_ = {"default-scheduler"};
-  const ExplainParts explain_{service_.extender(), service_.state(), &waiting_, nullptr, {}};
-  WaitingNews news_{{.waiting = waiting_,
-                     .askers = [this] { return askers_; },
-                     .report = [this](const WaitingPod& pod) { return ReportOn(explain_, pod); },
-                     .sink = sink_,
-                     .clock = clock_}};
+  WaitingNews news_{
+      {.waiting = waiting_,
+       .askers = [this] { return askers_; },
+       .report = [this](const WaitingPod& pod) { return ReportOn(service_.live(), pod); },
+       .sink = sink_,
+       .clock = clock_}};
 };
 
 TEST_F(WaitingNewsTest, APodThatKeepsWaitingIsToldWhyOnce) {
@@ -89,7 +89,7 @@ TEST_F(WaitingNewsTest, AnotherCauseIsToldToo) {
   }
   const auto told = After(minutes(6));
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_NE(told.front().find("node is not ready"), std::string::npos) << told.front();
+  EXPECT_NE(told.front().find("2 nodes not ready"), std::string::npos) << told.front();
 }
 
 TEST_F(WaitingNewsTest, APodThatFitsIsGivenTheTimeToBePlaced) {
@@ -102,7 +102,7 @@ TEST_F(WaitingNewsTest, APodThatFitsIsGivenTheTimeToBePlaced) {
 
 TEST_F(WaitingNewsTest, AMemberOfAGroupThatWaitsIsToldThoughItWouldFitAlone) {
   const auto report = [this](const WaitingPod& pod) {
-    wire::PodReport told = ReportOn(explain_, pod);
+    wire::PodReport told = ReportOn(service_.live(), pod);
     told.gang = GangView{.id = pod.pod->gang.id, .state = "waiting", .total = {}, .why = "no room"};
     return told;
   };
@@ -138,4 +138,4 @@ TEST_F(WaitingNewsTest, APodThatHasGoneIsNotTold) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::waiting_news_test

@@ -9,7 +9,7 @@
 
 #include "test/support/builders.h"
 
-namespace berth {
+namespace berth::waiting_whys_test {
 namespace {
 
 using test::APod;
@@ -125,4 +125,4 @@ TEST_F(WaitingWhysTest, KindsBeyondTheLimitAreLeftOutAndMakeRoomAgain) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::waiting_whys_test

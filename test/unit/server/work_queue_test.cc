@@ -10,7 +10,7 @@
 
 #include "test/support/eventually.h"
 
-namespace berth::kube {
+namespace berth::kube::work_queue_test {
 namespace {
 
 using test::Eventually;
@@ -68,4 +68,4 @@ TEST_F(WorkQueueTest, EndsInTheMiddleOfAPause) {
 }  // the destructor would wait for ever
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::kube::work_queue_test

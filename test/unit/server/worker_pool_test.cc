@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::worker_pool_test {
 namespace {
 
 TEST(WorkerPool, RunsAsManyJobsAtOnceAsItHasThreads) {
@@ -48,4 +48,4 @@ TEST(WorkerPool, RefusesMoreThanMayWait) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::worker_pool_test

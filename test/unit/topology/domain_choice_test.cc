@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::domain_choice_test {
 namespace {
 
 using Pods = std::vector<std::int64_t>;
@@ -114,4 +114,4 @@ TEST(DomainChoice, NoRoomIsNoChoice) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::domain_choice_test

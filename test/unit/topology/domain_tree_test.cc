@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::domain_tree_test {
 namespace {
 
 using Values = std::vector<std::string_view>;
@@ -70,4 +70,4 @@ TEST(DomainTree, WithoutLevelsOrNodesThereIsTheClusterAlone) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::domain_tree_test

@@ -11,10 +11,10 @@
 
 #include "test/support/link_oracle.h"
 #include "test/support/wirings.h"
-#include "topology/links/choice_policy.h"
+#include "topology/links/nvidia_pair_score.h"
 #include "topology/links/product_links.h"
 
-namespace berth::test {
+namespace berth::test::gpu_links_test {
 namespace {
 
 constexpr LinkAsk kLinked = {.link = LinkWish::kRequired};
@@ -197,4 +197,4 @@ TEST(NvidiaPairScores, AreReadBackToTheLink) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::gpu_links_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-namespace berth {
+namespace berth::gpu_model_test {
 namespace {
 
 TEST(GpuModelCatalogue, IsSortedByNameAndNamesAreUnique) {
@@ -58,4 +58,4 @@ TEST(FindGpuModel, MatchesTheWholeNameOnly) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gpu_model_test

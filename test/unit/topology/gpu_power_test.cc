@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace berth {
+namespace berth::gpu_power_test {
 namespace {
 
 TEST(GpuPowerCatalogue, IsSortedByNameAndNamesAreUnique) {
@@ -44,4 +44,4 @@ TEST(FindGpuPower, FindsEveryRowByItsWholeName) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gpu_power_test

@@ -9,7 +9,7 @@
 #include "topology/gpu_model.h"
 #include "topology/links/product_links.h"
 
-namespace berth {
+namespace berth::gpu_vendor_test {
 namespace {
 
 TEST(GpuVendors, HaveRowsWithSourcesAndEachNameOnce) {
@@ -117,4 +117,4 @@ TEST(ProductsOfOtherVendors, AreKnownWithAndWithoutTheVendor) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::gpu_vendor_test

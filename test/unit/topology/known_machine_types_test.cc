@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::known_machine_types_test {
 namespace {
 
 using Names = std::vector<std::string_view>;
@@ -114,4 +114,4 @@ TEST(MachineTypes, TheirGpusAreCountedByTheResourceOfTheirVendor) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::known_machine_types_test

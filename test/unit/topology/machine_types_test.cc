@@ -13,7 +13,7 @@
 #include "topology/gpu_model.h"
 #include "topology/links/product_links.h"
 
-namespace berth {
+namespace berth::machine_types_test {
 namespace {
 
 std::int64_t MachineGpuMemory(std::string_view model, std::int64_t row_mib) {
@@ -265,4 +265,4 @@ TEST(SpotLabels, AreSortedHaveSourcesAndCoverTheClouds) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::machine_types_test

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "test/support/data_dir.h"
 
-namespace berth::test {
+namespace berth::test::mig_catalog_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -127,4 +127,4 @@ TEST(MigCatalogueData, EqualsTheDataFileRowForRow) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::mig_catalog_test

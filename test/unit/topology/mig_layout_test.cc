@@ -12,7 +12,7 @@
 #include "test/support/mig_sets.h"
 #include "topology/mig/mig_catalog.h"
 
-namespace berth::test {
+namespace berth::test::mig_layout_test {
 namespace {
 
 const MigProduct& A100() { return *FindMigProduct("A100-40GB"); }
@@ -119,4 +119,4 @@ TEST(MigLayout, OffersExactlyWhatGoesTogetherOnEveryProduct) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::mig_layout_test

@@ -13,7 +13,7 @@
 #include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_states.h"
 
-namespace berth {
+namespace berth::mig_packability_test {
 namespace {
 
 using Counts = std::vector<int>;
@@ -140,4 +140,4 @@ TEST(MigPackability, RoomIsWhatStillFits) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_packability_test

@@ -10,7 +10,7 @@
 
 #include "topology/mig/mig_catalog.h"
 
-namespace berth {
+namespace berth::mig_product_test {
 namespace {
 
 MigProfile P(std::string_view name) { return *ParseMigProfile(name); }
@@ -110,4 +110,4 @@ TEST(MigProduct, KnowsProfilesByTheirOtherNames) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_product_test

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace berth {
+namespace berth::mig_profile_test {
 namespace {
 
 using std::string_literals::operator""s;
@@ -128,4 +128,4 @@ TEST(MigProfile, SurvivesMutatedNames) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_profile_test

@@ -8,7 +8,7 @@
 
 #include "topology/mig/mig_catalog.h"
 
-namespace berth {
+namespace berth::mig_start_rule_test {
 namespace {
 
 const MigProduct& A100() { return *FindMigProduct("A100-40GB"); }
@@ -52,4 +52,4 @@ TEST(MigStartRule, LowestAndHami) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::mig_start_rule_test

@@ -17,7 +17,7 @@
 #include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_layout.h"
 
-namespace berth::test {
+namespace berth::test::mig_states_test {
 namespace {
 
 // Rows without extension; of those of one compute slice only the smallest, unless doubles are in.
@@ -205,4 +205,4 @@ TEST(MigStates, RefuseATableWithTooManyLayouts) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::mig_states_test

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace berth {
+namespace berth::nccl_xml_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -84,4 +84,4 @@ TEST(NcclXml, RefusesWithAReason) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::nccl_xml_test

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-namespace berth {
+namespace berth::rail_alignment_test {
 namespace {
 
 using Masks = std::vector<std::uint64_t>;
@@ -72,4 +72,4 @@ TEST(RailAlignment, NoOtherSetServesMoreNodes) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::rail_alignment_test

@@ -11,7 +11,7 @@
 #include "test/support/wirings.h"
 #include "topology/links/wiring_tables.h"
 
-namespace berth::test {
+namespace berth::test::set_outlook_test {
 namespace {
 
 // The formulas of the header, taken word by word.
@@ -131,4 +131,4 @@ TEST(SetOutlook, TakesTheGpuWhosePartnerStaysLongest) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::set_outlook_test

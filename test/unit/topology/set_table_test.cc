@@ -11,7 +11,7 @@
 #include "test/support/wirings.h"
 #include "topology/links/set_search.h"
 
-namespace berth::test {
+namespace berth::test::set_table_test {
 namespace {
 
 std::vector<int> Members(GpuMask set) {
@@ -186,4 +186,4 @@ TEST(SearchSet, FindsIslandsInMachinesThatAreTooLargeForATable) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::set_table_test

@@ -7,7 +7,7 @@
 
 #include "test/support/wirings.h"
 
-namespace berth {
+namespace berth::surroundings_test {
 namespace {
 
 TEST(Surroundings, OfPcieCardsAreWhatTheMatrixSays) {
@@ -54,4 +54,4 @@ TEST(Surroundings, AcrossAHostBridgeIsAnotherRoot) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::surroundings_test

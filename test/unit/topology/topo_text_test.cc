@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace berth {
+namespace berth::topo_text_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -137,4 +137,4 @@ TEST(NumaNodeOf, IsTheNodeOfTheCpusWhereOneIsNamed) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::topo_text_test

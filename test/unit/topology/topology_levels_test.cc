@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::topology_levels_test {
 namespace {
 
 std::string Problem(const TopologyLevels& levels) {
@@ -65,4 +65,4 @@ TEST(TopologyLevels, WhatCannotBeToldApartIsRefused) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::topology_levels_test

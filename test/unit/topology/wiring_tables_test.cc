@@ -10,7 +10,7 @@
 #include "test/support/wirings.h"
 #include "topology/links/gpu_graph.h"
 
-namespace berth::test {
+namespace berth::test::wiring_tables_test {
 namespace {
 
 TEST(WiringTables, KnowAWiringUnderAnotherNumbering) {
@@ -129,4 +129,4 @@ TEST(Wiring, GroupsByNumaThenByCpusThenByRelation) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::test::wiring_tables_test

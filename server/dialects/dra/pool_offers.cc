@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/dra/mig_offer.h"
+#include "server/dialects/dra/pool_offers.h"
 
 #include <algorithm>
 #include <optional>
@@ -43,7 +43,7 @@ std::optional<int> PlacementOf(const GpuDevice& device, const MigProduct& produc
 }
 
 // As GPU Feature Discovery writes the name into a label.
-std::string LabelOf(std::string name) {
+std::string LabelOfProduct(std::string name) {
   std::ranges::replace(name, ' ', '-');
   return name;
 }
@@ -54,7 +54,7 @@ const MigProduct* ProductOf(const Devices& devices) {
       return PlacementOf(*device, product).has_value();
     });
   };
-  const MigProduct* const named = MigProductOfLabel(LabelOf(devices.front()->product));
+  const MigProduct* const named = MigProductOfLabel(LabelOfProduct(devices.front()->product));
   if (named != nullptr && fits(*named)) return named;
   const auto found = std::ranges::find_if(MigCatalogue(), fits);
   return found == MigCatalogue().end() ? nullptr : &*found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/hami/hami_lock.h"
+#include "server/dialects/hami/hami_lock_annotation.h"
 
 #include <chrono>
 
@@ -7,7 +7,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::dialects {
+namespace berth::dialects::hami_lock_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -71,4 +71,4 @@ TEST(HamiLock, IsFoundInTheNode) {
 }
 
 }  // namespace
-}  // namespace berth::dialects
+}  // namespace berth::dialects::hami_lock_test

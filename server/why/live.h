@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Live: the objects that live as long as the service, for whoever explains and shows them.
+#pragma once
+
+#include "cluster/claims/mig_offers.h"
+#include "cluster/state/cluster_state.h"
+#include "cluster/state/node_domains.h"
+#include "cluster/state/waiting_pods.h"
+#include "scoring/waste/learned_mix.h"
+#include "scoring/waste/waste_report.h"
+#include "server/extender/extender.h"
+#include "server/extender/gang_table.h"
+#include "server/why/readiness.h"
+#include "server/why/recent_binds.h"
+#include "server/wire/node/node_json.h"
+#include "server/wire/pod/pod_rules.h"
+
+namespace berth {
+
+// References and pointers: they outlive what is made from it. Any thread may use all of it.
+struct Live {
+  const Extender& extender;
+  const ClusterState& state;
+  const WaitingPods& waiting;
+  const GangTable& gangs;
+  NodeDomains& domains;
+  const wire::PodRules& pod_rules;
+  const wire::NodeRules& node_rules;
+  const Readiness& readiness;
+  LeaderName leader = {};                 // while this process does not
+  const RecentBinds* binds = nullptr;     // nullptr: the last binds are not kept
+  const LearnedMix* mix = nullptr;        // what arriving pods ask for; nullptr: not learned
+  WasteReport* waste = nullptr;           // of that mix
+  const MigOffers* mig_offers = nullptr;  // nullptr: nothing is offered
+};
+
+}  // namespace berth
