@@ -30,9 +30,8 @@ struct Totals {
 };
 using TotalsByName = std::map<std::string, Totals>;
 
-// A GPU that is out of order counts whole as unhealthy, also where it is unknown which one it is
-// and whatever pod holds it. What pods hold of the other GPUs, as far as known, counts as
-// allocated.
+// An unhealthy GPU counts as one unhealthy GPU, even if it is unknown which one it is or a pod holds
+// it. What pods are known to hold of the other GPUs counts as allocated.
 void AddGpusOf(const Node& node, Totals& totals) {
   totals.claimed += std::popcount(node.claimed());
   double free = 0;
@@ -121,13 +120,13 @@ void AddGpuMetrics(const AllTotals& all, MetricsText& text) {
 
 void AddPlaceMetrics(AllTotals all, MetricsText& text) {
   text.Family("berth_gpu_places", "gauge",
-              "Slots of shared GPUs (time-slicing or MPS replicas), by model and state");
+              "GPU replicas (time-slicing or MPS), by model and state");
   AddStates(all.places, "model", kPlaceStates, text);
   text.Family("berth_vendor_gpu_places", "gauge",
-              "Slots as in berth_gpu_places, by vendor and state");
+              "GPU replicas as in berth_gpu_places, by vendor and state");
   AddStates(all.vendors, "vendor", kPlaceStates, text);
   text.Family("berth_gpu_place_memory_bytes", "gauge",
-              "Memory of the slots of shared GPUs, by model and state");
+              "Memory of the GPU replicas, by model and state");
   std::erase_if(all.places, [](const auto& named) {
     return named.second.taken_bytes + named.second.open_bytes == 0;  // not known
   });

@@ -56,7 +56,7 @@ void ByNamespace(const Snapshot& snapshot, std::span<const WaitingPod> waiting, 
     if (!pod.gated && pod.pod->shape.wants_gpu()) ++waits[pod.pod->id.namespace_name];
   }
   text.Family("berth_namespace_gpus", "gauge",
-              "GPUs held by pods of the namespace; shares and slots count as fractions");
+              "GPUs held by pods of the namespace; shares and GPU replicas count as fractions");
   for (const auto& [name, use] : by_namespace) {
     for (const auto& [model, gpus] : use.gpus) {
       text.Sample(gpus, {{"pod_namespace", name}, {"model", model}});
@@ -102,8 +102,9 @@ void ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waiting, Metr
     if (!pod.gated && !pod.pod->classes.empty()) ++by_class[pod.pod->classes.front()].waiting;
   }
   if (by_class.empty()) return;
-  text.Family("berth_workload_class_gpus", "gauge",
-              "GPUs held by pods of the workload class; shares and slots count as fractions");
+  text.Family(
+      "berth_workload_class_gpus", "gauge",
+      "GPUs held by pods of the workload class; shares and GPU replicas count as fractions");
   for (const auto& [name, use] : by_class) {
     for (const auto& [model, gpus] : use.gpus) {
       text.Sample(gpus, {{"workload_class", name}, {"model", model}});

@@ -16,9 +16,8 @@
 #include "server/pages/metrics_parts.h"
 #include "server/pages/plan_page.h"
 #include "server/ui/page_files.h"
+#include "server/why/explain_json.h"
 #include "server/why/explain_pages.h"
-#include "server/why/gangs_json.h"
-#include "server/why/repartition_json.h"
 #include "server/why/waiting_classes.h"
 #include "server/wire/file/cluster_file.h"
 #include "server/wire/json/json_text.h"
@@ -236,23 +235,21 @@ constexpr Row kRows[] = {
     {kDebug, "GET", "/debug", "this list", AtOnce<Help>},
     {kDebug, "GET", "/debug/snapshot", "the whole state, a line per node and pod",
      Shared<SnapshotPage>},
-    {kDebug, "GET", "/debug/pods/NAMESPACE/NAME", "why this pod is where it is, or why it waits",
+    {kDebug, "GET", "/debug/pods/NAMESPACE/NAME", "why this pod is on its node, or why it waits",
      Explained<ExplainPodPage>},
     {kDebug, "GET", "/debug/nodes/NAME", "one node: its GPUs and the pods on them",
      Explained<ExplainNodePage>},
-    {kDebug, "GET", "/debug/gangs/NAMESPACE/NAME", "one pod group: its pods, and why it waits",
+    {kDebug, "GET", "/debug/gangs/NAMESPACE/NAME", "one gang: its pods, and why it waits",
      Explained<ExplainGangPage>},
-    {kDebug, "GET", "/debug/gangs", "all-or-nothing pod groups: their state, and why one waits",
-     Shared<GangsPage>},
-    {kDebug, "GET", "/debug/top", "GPUs of each model, and the pods that wait for them",
+    {kDebug, "GET", "/debug/gangs", "all gangs: their state, and why one waits", Shared<GangsPage>},
+    {kDebug, "GET", "/debug/top", "GPUs of each model, and the waiting GPU pods",
      Explained<TopPage>},
     {kDebug, "GET", "/debug/repartition",
-     "idle nodes that would take waiting pods if they were partitioned differently",
-     Shared<RepartitionPage>},
+     "idle nodes that could run waiting pods after repartitioning", Shared<RepartitionPage>},
     {kDebug, "POST", "/plan", "where new pods would be placed, and what new nodes would take",
      Planned},
     {kDebug, "GET", "/debug/live", "what the live page shows, as JSON", SharedLive},
-    {kDebug, "GET", "/", "the live page: every GPU, and every pod that waits", Shared<FilePage<0>>},
+    {kDebug, "GET", "/", "the live page: every GPU, and every waiting pod", Shared<FilePage<0>>},
     {kDebug, "GET", "/page.css", "the style of the live page", Shared<FilePage<1>>},
     {kDebug, "GET", "/page.js", "the script of the live page", Shared<FilePage<2>>},
 };

@@ -157,15 +157,15 @@ struct Metrics::Impl {
        {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1}}};
   Counters gang_plans{registry,
                       {"berth_gang_plans_total",
-                       "Plans for all-or-nothing pod groups, by whether room was found",
+                       "Plans for gangs, by whether room was found",
                        {{"result", kPlanResults}}}};
   Counters gang_aborts{registry,
                        {"berth_gang_aborts_total",
-                        "Plans of pod groups given up before any pod was bound, by reason",
+                        "Plans of gangs given up before any pod was bound, by reason",
                         {{"reason", kGangAborts}}}};
   Histograms gang_hold{registry,
                        {"berth_gang_hold_seconds",
-                        "How long the first bind of a pod group waited for the others",
+                        "How long the first bind of a gang waited for the others",
                         {},
                         {0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 50}}};
   Counters reloads{registry,
