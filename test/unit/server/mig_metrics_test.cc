@@ -9,19 +9,16 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::mig_metrics_test {
+namespace berth::test::mig_metrics_test {
 namespace {
 
-using test::ANode;
-using test::APod;
-
 TEST(MigMetrics, CountsWhatIsTakenAndWhatStillFits) {
-  ANode dynamic = ANode("a").Mig(test::DynamicMig(1));
-  dynamic.HoldingMig(APod("x").Mig("3g.20gb"), {test::AGrant(0, "3g.20gb", 4)});
-  MigSpec stale = test::StaticMig(2, test::kBalanced);
+  ANode dynamic = ANode("a").Mig(DynamicMig(1));
+  dynamic.HoldingMig(APod("x").Mig("3g.20gb"), {AGrant(0, "3g.20gb", 4)});
+  MigSpec stale = StaticMig(2, kBalanced);
   stale.trouble = MigTrouble::kStale;
-  const std::string text = MigMetricsText(
-      ReportMig(*test::SnapshotOf({dynamic, ANode("b").Mig(stale), ANode("c").Gpus(8)})));
+  const std::string text =
+      MigMetricsText(ReportMig(*SnapshotOf({dynamic, ANode("b").Mig(stale), ANode("c").Gpus(8)})));
   for (const char* line :
        {"berth_mig_gpus{product=\"A100-40GB\",partitioning=\"dynamic\"} 1\n",
         "berth_mig_gpus{product=\"A100-40GB\",partitioning=\"static\"} 2\n",
@@ -45,7 +42,7 @@ TEST(MigMetrics, CountWhatClaimsHaveOfTheGpusThatDraCuts) {
   whole.whole = true;
   const MigOffers::ByNode offers = {
       {"n", std::make_shared<const OfferedGpus>(OfferedGpus{cut, whole})}};
-  const std::string text = MigMetricsText(ReportMig(*test::SnapshotOf({ANode("n")}), offers));
+  const std::string text = MigMetricsText(ReportMig(*SnapshotOf({ANode("n")}), offers));
   for (const char* line :
        {"berth_mig_gpus{product=\"A100-40GB\",partitioning=\"dra\"} 2\n",
         "berth_mig_memory_units{product=\"A100-40GB\",state=\"taken\"} 12\n",
@@ -63,7 +60,7 @@ TEST(MigMetrics, CountGpusThatDraCutsOnceAlsoWhereResourcesStandForThem) {
       .pool = "n", .index = 0, .product = product, .offered = product->AllPlacements()};
   const MigOffers::ByNode offers = {{"n", std::make_shared<const OfferedGpus>(OfferedGpus{gpu})}};
   const std::string text =
-      MigMetricsText(ReportMig(*test::SnapshotOf({ANode("n").Mig(test::MigByClaims(1))}), offers));
+      MigMetricsText(ReportMig(*SnapshotOf({ANode("n").Mig(MigByClaims(1))}), offers));
   for (const char* line : {"berth_mig_gpus{product=\"A100-40GB\",partitioning=\"dra\"} 1\n",
                            "berth_mig_memory_units{product=\"A100-40GB\",state=\"free\"} 8\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
@@ -71,9 +68,8 @@ TEST(MigMetrics, CountGpusThatDraCutsOnceAlsoWhereResourcesStandForThem) {
 }
 
 TEST(MigMetrics, ShowsWhatAnotherLayoutWouldTake) {
-  const MigReport report =
-      ReportMig(*test::SnapshotOf({ANode("a").Mig(test::StaticMig(2, test::kBalanced)),
-                                   ANode("b").Mig(test::DynamicMig(1, "A100-80GB"))}));
+  const MigReport report = ReportMig(*SnapshotOf(
+      {ANode("a").Mig(StaticMig(2, kBalanced)), ANode("b").Mig(DynamicMig(1, "A100-80GB"))}));
   const std::vector<NodeAdvice> advices = {{"a", "A100-40GB", 2, {"all-3g.20gb", 4, 2, {}}},
                                            {"c", "A100-40GB", 2, {"all-3g.20gb", 3, 2, {}}}};
   const std::string text = MigMetricsText(report, advices);
@@ -87,4 +83,4 @@ TEST(MigMetrics, ShowsWhatAnotherLayoutWouldTake) {
 }
 
 }  // namespace
-}  // namespace berth::mig_metrics_test
+}  // namespace berth::test::mig_metrics_test

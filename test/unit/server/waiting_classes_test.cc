@@ -11,10 +11,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::waiting_classes_test {
+namespace berth::test::waiting_classes_test {
 namespace {
-
-using test::APod;
 
 constexpr WallTime kNow{std::chrono::hours(500'000)};
 
@@ -70,4 +68,4 @@ TEST(WaitingMetrics, AreThereWhereNoPodWaits) {
 }
 
 }  // namespace
-}  // namespace berth::waiting_classes_test
+}  // namespace berth::test::waiting_classes_test
