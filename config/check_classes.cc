@@ -52,7 +52,7 @@ std::set<std::string> CheckTraits(const Config& config, Problems& problems) {
   return names;
 }
 
-// What one class says of traits, each of which it may name once.
+// The traits that one class names. It may name each trait once.
 class ClassTraits {
  public:
   ClassTraits(const std::set<std::string>& known, std::string place, Problems& problems)

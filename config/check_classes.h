@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with workload classes and traits: part of validate.h, and likewise.
+// Errors of workload classes and traits: a part of ProblemsOf and NotesOn (validate.h).
 #pragma once
 
 #include <string>

@@ -118,7 +118,7 @@ struct GpuNodesConfig {
   friend bool operator==(const GpuNodesConfig&, const GpuNodesConfig&) = default;
 };
 
-// Metrics of which there are many: none of them unless somebody wants them.
+// High-cardinality metrics, off by default.
 struct MetricsConfig {
   bool by_namespace = false;
   bool by_gpu = false;
@@ -137,7 +137,7 @@ struct GangsConfig {
 struct TraitConfig {
   std::string name;
   std::vector<std::string> labels;  // that its nodes have (ParseSelector), all of them
-  std::string resource;             // of which they offer some; empty: whatever they offer
+  std::string resource;             // that they offer; empty: any
   friend bool operator==(const TraitConfig&, const TraitConfig&) = default;
 };
 

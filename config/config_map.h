@@ -12,7 +12,7 @@ namespace berth {
 
 struct ConfigText {
   std::string text;    // for LoadConfig and CheckConfig
-  std::string origin;  // likewise
+  std::string origin;  // names the file, and the key of a ConfigMap, in errors
 };
 
 // The manifest's one key in `data`, of several `berth.yaml`. Of a block (`|`) lines are counted in

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "config/describe.h"
+#include "config/model_constants.h"
 #include "config/parse_yaml.h"
 #include "config/validate.h"
 #include "config/yaml_reader.h"
@@ -90,6 +91,11 @@ class SettingsReader {
     Field(key, *value, form.form, meaning);
   }
 
+  template <class T, class Form>
+  void Field(const char* key, T& value, Constant<Form, T> constant, const char* meaning) {
+    Field(key, value, constant.form, meaning);
+  }
+
   template <class T>
   void Group(const char* key, T& settings, const char*) {
     yaml_.Mapping(key, [&settings](YamlReader& yaml) { Read(yaml, settings); });
@@ -153,8 +159,8 @@ void SortByLine(std::vector<YamlProblem>& problems) {
   std::ranges::stable_sort(problems, {}, &YamlProblem::line);
 }
 
-// Of a field that could not be read the default stands in the configuration. What goes wrong with
-// that is left out, as far as it is on the same line.
+// A field that could not be read has its default in the configuration. Problems of the default on
+// the same line are left out.
 void AddProblemsOf(const Config& config, const YAML::Node& document,
                    std::vector<YamlProblem>& problems) {
   std::vector<YamlProblem> more;
@@ -213,7 +219,12 @@ ConfigFindings CheckConfig(const std::string& text, std::string_view origin) {
     findings.problems.push_back(AtLine(origin, problem));
   }
   if (!reading.problems.empty()) return findings;
-  for (std::string& note : NotesOn(reading.config)) {
+  std::vector<std::string> notes = NotesOn(reading.config);
+  Config config = reading.config;
+  for (const std::string& path : ResetModelConstants(config)) {
+    notes.push_back(path + ": is ignored: a constant of the model, which only berth-replay reads");
+  }
+  for (std::string& note : notes) {
     findings.notes.push_back(AtLine(origin, Located(std::move(note), *document)));
   }
   return findings;

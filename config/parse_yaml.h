@@ -8,7 +8,7 @@
 //
 //   text         kMostYamlBytes, as much as a ConfigMap holds
 //   nodes        kMostYamlNodes, where an alias counts as often as it is used
-//   their texts  kMostYamlText bytes, counted likewise
+//   their texts  kMostYamlText bytes, with the texts of aliases
 #pragma once
 
 #include <yaml-cpp/yaml.h>

@@ -14,8 +14,8 @@ namespace berth {
 // Each begins with the path of its field: "profiles[1].name: want a name, got \"\"".
 std::vector<std::string> ProblemsOf(const Config& config);
 
-// What is allowed and may yet be a mistake, likewise: a profile that no node can win by, one that
-// takes the place of a built-in one, one that is not used.
+// Settings that are allowed and may be a mistake, in the same form: a profile without scorers, one
+// that overrides a built-in profile, one that is not used.
 std::vector<std::string> NotesOn(const Config& config);
 
 }  // namespace berth

@@ -2,8 +2,8 @@
 //
 // YamlReader: takes typed fields out of one YAML mapping and refuses what is left over.
 //
-// Problems are kept and reading goes on, so that a mapping reads as a list of fields and a faulty
-// file is told all of its faults at once:
+// It collects problems and reads on, so that a mapping reads as a list of fields and one pass
+// reports every fault of a file:
 //
 //   YamlReader reader(node, origin, "server");
 //   reader.Text("listen", server.listen);

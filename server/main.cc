@@ -87,21 +87,19 @@ CLI::App* AddTopology(CLI::App& app, TopologyFlags& flags) {
   add("show", "Print the matrix, islands, NUMA groups, best sets per size and Graphviz")
       ->add_flag("--json", flags.json, "Print the matrix as JSON");
   add("annotate", "Print the node annotation berth.dev/topology");
-  CLI::App* const choose = add("choose", "Print which GPUs a policy chooses");
-  choose
-      ->add_option("--policy", flags.policy, "Policy: berth, first-fit, nvidia-..., hami-topology")
-      ->capture_default_str();
-  choose->add_option("--free", flags.free, "Free GPUs, such as 0,3,5")->required();
-  choose->add_option("--required", flags.required, "GPUs that must be chosen, such as 3");
-  choose->add_option("--size", flags.size, "Number of GPUs to choose")->required();
-  choose->add_flag("--json", flags.json, "Print JSON");
+  // For one release, so that scripts learn where it went.
+  topology->add_subcommand("choose", "Moved to berth-replay topology choose")
+      ->group("")
+      ->allow_extras();
   return topology;
 }
 
 int RunTopology(const CLI::App& topology, const TopologyFlags& flags) {
-  return PrintOr(topology.got_subcommand("show")       ? ShowTopology(flags)
-                 : topology.got_subcommand("annotate") ? AnnotateTopology(flags)
-                                                       : ChooseOnTopology(flags));
+  if (topology.got_subcommand("choose")) {
+    std::fputs("berth: use `berth-replay topology choose`: same options, same output\n", stderr);
+    return CommandLine::kUsage;
+  }
+  return PrintOr(topology.got_subcommand("show") ? ShowTopology(flags) : AnnotateTopology(flags));
 }
 
 // Which Berth is asked: one with an address, or one in a cluster that kubectl knows.
@@ -135,7 +133,7 @@ void AddServer(CLI::App& command, ServerFlags& flags) {
       ->capture_default_str();
 }
 
-// After parsing. The plugin of kubectl asks in a cluster unless it is told otherwise.
+// Call it after parsing. The kubectl plugin asks in a cluster unless --server is given.
 ServerAddress AddressOf(const ServerFlags& flags, bool is_plugin) {
   const auto given = [](const CLI::Option* option) { return option->count() > 0; };
   ServerAddress at = flags.at;
@@ -168,7 +166,7 @@ CLI::App* AddExplain(CLI::App& app, ExplainFlags& flags, ServerFlags& server) {
   add("node", "Show what a node has, what is free, and which pods hold the rest",
       "Name of the node");
   add_namespaced("gang", "Explain what a gang (pods that start together) waits for",
-                 "NAMESPACE/NAME of the group");
+                 "NAMESPACE/NAME of the gang");
   return explain;
 }
 

@@ -16,7 +16,7 @@ namespace berth {
 // The command by which the scripts ask.
 inline constexpr std::string_view kCompleteCommand = "__complete";
 
-// What may follow. words: those after the program's name, the last one as far as it is typed. Lines
+// What may follow. words: those after the program's name; the last one may be incomplete. Lines
 // "WORD\tWHAT IT IS", then ":4", or ":0" where files may follow as well: what kubectl expects of
 // kubectl_complete-NAME (k8s.io/kubectl, plugin_completion.go), and cobra prints.
 std::string Complete(const CLI::App& app, std::span<const std::string> words);

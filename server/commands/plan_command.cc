@@ -137,7 +137,7 @@ class NoSink final : public DecisionSink {
   void Record(const Decision&) override {}
 };
 
-// What a Berth would be that served the file, as far as plans need it.
+// The parts of a Berth that serves the file which plans need.
 class ClusterOfFile {
  public:
   explicit ClusterOfFile(const Config& config) : config_(config) {}

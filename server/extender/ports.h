@@ -3,6 +3,7 @@
 // Ports: what the Extender needs from outside. serve.cc chooses the adapters, tests bring fakes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -98,6 +99,9 @@ class PodWaker {
 using Jobs = std::function<bool(std::function<void()> job)>;
 
 enum class Verb { kFilter, kPrioritize, kPreempt, kBind };
+inline constexpr std::array<std::string_view, 4> kVerbNames = {"filter", "prioritize", "preempt",
+                                                               "bind"};
+constexpr std::string_view NameOf(Verb verb) { return kVerbNames[static_cast<std::size_t>(verb)]; }
 
 // One answer that was given. Views: valid during the call only.
 struct Decision {

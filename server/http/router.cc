@@ -20,7 +20,7 @@ void Router::AddTo(Routes& routes, std::string_view method, std::string_view pat
   BERTH_CHECK(MayBeAdded(method));
   BERTH_CHECK(!path.empty() && path.front() == '/' && (path.size() == 1 || path.back() != '/'));
   Route& route = routes[std::string(path)];
-  route.methods.insert_or_assign(std::string(method), std::move(handler));
+  BERTH_CHECK(route.methods.emplace(method, std::move(handler)).second);
   route.allow.clear();
   for (const auto& [name, unused] : route.methods) {
     route.allow += route.allow.empty() ? "" : ", ";

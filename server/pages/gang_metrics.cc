@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/gang_metrics.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <string_view>
 
-#include "server/telemetry/metrics_text.h"
+#include "server/pages/metrics_parts.h"
 
 namespace berth {
 namespace {
@@ -16,14 +14,13 @@ constexpr std::array<std::string_view, 6> kStates = {"gathering",  "waiting", "p
 
 }  // namespace
 
-std::string GangMetricsText(std::span<const GangView> gangs) {
-  MetricsText text;
+void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text) {
   const auto in = [gangs](std::string_view state) {
     return std::ranges::count(gangs, state, &GangView::state);
   };
-  text.Family("berth_gangs", "gauge", "All-or-nothing pod groups, by state");
+  text.Family("berth_gangs", "gauge", "Gangs (pods that start together or not at all), by state");
   for (const std::string_view state : kStates) text.Sample(in(state), {{"state", state}});
-  text.Family("berth_gang_oldest_seconds", "gauge", "Age of the oldest pod group in this state");
+  text.Family("berth_gang_oldest_seconds", "gauge", "Age of the oldest gang in this state");
   for (const std::string_view state : kStates) {
     Duration oldest{};
     for (const GangView& gang : gangs) {
@@ -31,14 +28,12 @@ std::string GangMetricsText(std::span<const GangView> gangs) {
     }
     text.Sample(std::chrono::duration<double>(oldest).count(), {{"state", state}});
   }
-  text.Family("berth_gangs_partial", "gauge",
-              "Pod groups that run with fewer pods than their minimum");
+  text.Family("berth_gangs_partial", "gauge", "Gangs that run with fewer pods than their minimum");
   text.Sample(in("begun"));
-  text.Family("berth_binds_held", "gauge", "Binds that wait for other pods of their group");
+  text.Family("berth_binds_held", "gauge", "Binds that wait for other pods of their gang");
   std::int64_t held = 0;
   for (const GangView& gang : gangs) held += gang.held;
   text.Sample(held);
-  return text.Take();
 }
 
 }  // namespace berth

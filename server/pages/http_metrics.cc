@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/http_metrics.h"
-
-#include "server/telemetry/metrics_text.h"
+#include "server/pages/metrics_parts.h"
 
 namespace berth {
 
-std::string HttpMetricsText(const http::HttpServerStats& stats) {
-  MetricsText text;
+void AddHttpMetrics(const http::HttpServerStats& stats, MetricsText& text) {
   text.Family("berth_http_connections", "gauge", "Connections open now")
       .Sample(stats.open_connections);
   text.Family("berth_http_connections_total", "counter", "Connections accepted")
@@ -31,7 +28,6 @@ std::string HttpMetricsText(const http::HttpServerStats& stats) {
   for (std::size_t i = 2; i < stats.responses_by_class.size(); ++i) {
     text.Sample(stats.responses_by_class[i], {{"class", std::to_string(i) + "xx"}});
   }
-  return text.Take();
 }
 
 }  // namespace berth

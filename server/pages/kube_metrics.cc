@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/kube_metrics.h"
-
 #include <chrono>
 
-#include "server/telemetry/metrics_text.h"
+#include "server/kube/client/http_api_client.h"
+#include "server/kube/kube_cluster.h"
+#include "server/pages/metrics_parts.h"
 
 namespace berth {
 namespace {
@@ -89,9 +89,8 @@ void AddRequests(const kube::ApiClientStats& client, MetricsText& text) {
 
 }  // namespace
 
-std::string KubeMetricsText(const kube::KubeClusterStats& cluster,
-                            const kube::ApiClientStats& client, Instant now) {
-  MetricsText text;
+void AddKubeMetrics(const kube::KubeClusterStats& cluster, const kube::ApiClientStats& client,
+                    Instant now, MetricsText& text) {
   text.Family("berth_leader", "gauge", "1 while this process is the leader")
       .Sample(cluster.leading ? 1 : 0);
   if (cluster.labelled) {
@@ -123,7 +122,6 @@ std::string KubeMetricsText(const kube::KubeClusterStats& cluster,
       .Sample(cluster.refusals.closed_asks);
   AddAllocations(cluster.extensions, text);
   AddAudit(cluster, text);
-  return text.Take();
 }
 
 }  // namespace berth

@@ -17,7 +17,7 @@
 namespace berth {
 namespace {
 
-// Those without a time, of which only their name is known, come last.
+// Pods without a time of creation (only their name is known) come last.
 bool HasWaitedLonger(const WaitingPod& a, const WaitingPod& b) {
   return a.created.value_or(WallTime::max()) < b.created.value_or(WallTime::max());
 }

@@ -16,8 +16,7 @@ namespace berth {
 struct LivePages {
   Page whole;
   Page brief;  // without the set of nodes (live_json.h)
-  // Whether a request with that query has the set of nodes that `brief` will be about, as far as is
-  // known: "set=TAG".
+  // Whether the client of that query ("set=TAG") already has the set of nodes of `brief`.
   std::function<bool(std::string_view query)> has_set;
 };
 // version: of the program.

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/mig_metrics.h"
-
 #include "scoring/mig/repartition_advice.h"
-#include "server/telemetry/metrics_text.h"
+#include "server/pages/metrics_parts.h"
 #include "topology/mig/mig_catalog.h"
 
 namespace berth {
 
-std::string MigMetricsText(const MigReport& report, std::span<const NodeAdvice> advices) {
-  MetricsText text;
+void AddMigMetrics(const MigReport& report, std::span<const NodeAdvice> advices,
+                   MetricsText& text) {
   text.Family("berth_mig_gpus", "gauge", "MIG-partitioned GPUs");
   for (const auto& [product, count] : report.products) {
     text.Sample(count.static_gpus, {{"product", product}, {"partitioning", "static"}});
@@ -46,7 +44,6 @@ std::string MigMetricsText(const MigReport& report, std::span<const NodeAdvice> 
       text.Sample(pods, {{"product", product}, {"config", config.name}});
     }
   }
-  return text.Take();
 }
 
 }  // namespace berth

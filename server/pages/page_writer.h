@@ -76,7 +76,7 @@ class PageWriter {
   // The handler that answers with the page; the writer outlives its calls.
   http::HttpHandler Handler(Page page) BERTH_EXCLUDES(mutex_);
 
-  // Likewise, for requests that get an answer of their own.
+  // A handler for requests that each get an answer of their own.
   http::HttpHandler Handler(OwnAnswer answer) BERTH_EXCLUDES(mutex_);
 
   // Bytes of the texts that are kept: the current ones, and those on their way to clients.

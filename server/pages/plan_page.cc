@@ -14,7 +14,7 @@
 namespace berth {
 namespace {
 
-// With its quotes, of which http::ErrorResponse knows nothing.
+// With quotes in `why`, which http::ErrorResponse does not escape.
 http::HttpResponse Refusal(int status, std::string_view why) {
   http::HttpResponse response;
   response.status = status;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/process_metrics.h"
-
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,7 +10,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "server/telemetry/metrics_text.h"
+#include "server/pages/metrics_parts.h"
 
 namespace berth {
 namespace {
@@ -72,8 +70,7 @@ std::int64_t MostFiles() {
 
 }  // namespace
 
-std::string ProcessMetricsText() {
-  MetricsText text;
+void AddProcessMetrics(MetricsText& text) {
   const auto gauge = [&text](const char* name, const char* help, auto value) {
     if (value) text.Family(name, "gauge", help).Sample(*value);
   };
@@ -88,7 +85,6 @@ std::string ProcessMetricsText() {
   gauge("process_resident_memory_bytes", "Resident memory", resident);
   gauge("process_open_fds", "Open file descriptors", OpenFiles());
   gauge("process_max_fds", "Maximum number of open file descriptors", std::optional(MostFiles()));
-  return text.Take();
 }
 
 }  // namespace berth

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/usage_metrics.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
 #include <utility>
 
-#include "server/telemetry/metrics_text.h"
+#include "server/pages/metrics_parts.h"
 #include "topology/mig/mig_profile.h"
 
 namespace berth {
@@ -50,16 +48,15 @@ void AddNode(const Node& node, std::map<std::string, NamespaceUse>& by_namespace
   }
 }
 
-std::string ByNamespace(const Snapshot& snapshot, std::span<const WaitingPod> waiting) {
+void ByNamespace(const Snapshot& snapshot, std::span<const WaitingPod> waiting, MetricsText& text) {
   std::map<std::string, NamespaceUse> by_namespace;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) AddNode(snapshot.node(i), by_namespace);
   std::map<std::string, std::int64_t> waits;
   for (const WaitingPod& pod : waiting) {
     if (!pod.gated && pod.pod->shape.wants_gpu()) ++waits[pod.pod->id.namespace_name];
   }
-  MetricsText text;
   text.Family("berth_namespace_gpus", "gauge",
-              "GPUs held by pods of the namespace; shares and slots count as fractions");
+              "GPUs held by pods of the namespace; shares and GPU replicas count as fractions");
   for (const auto& [name, use] : by_namespace) {
     for (const auto& [model, gpus] : use.gpus) {
       text.Sample(gpus, {{"pod_namespace", name}, {"model", model}});
@@ -74,7 +71,6 @@ std::string ByNamespace(const Snapshot& snapshot, std::span<const WaitingPod> wa
   text.Family("berth_namespace_waiting_gpu_pods", "gauge",
               "Waiting GPU pods of the namespace, without gated ones");
   for (const auto& [name, pods] : waits) text.Sample(pods, {{"pod_namespace", name}});
-  return text.Take();
 }
 
 struct ClassUse {
@@ -90,7 +86,7 @@ bool Avoids(const NodeWishes& wishes, const NodeSpec& spec) {
 }
 
 // Whether anybody is of a class is for the configuration to say: there is no switch.
-std::string ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waiting) {
+void ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waiting, MetricsText& text) {
   std::map<std::string, ClassUse> by_class;
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
@@ -105,10 +101,10 @@ std::string ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waitin
   for (const WaitingPod& pod : waiting) {
     if (!pod.gated && !pod.pod->classes.empty()) ++by_class[pod.pod->classes.front()].waiting;
   }
-  if (by_class.empty()) return "";
-  MetricsText text;
-  text.Family("berth_workload_class_gpus", "gauge",
-              "GPUs held by pods of the workload class; shares and slots count as fractions");
+  if (by_class.empty()) return;
+  text.Family(
+      "berth_workload_class_gpus", "gauge",
+      "GPUs held by pods of the workload class; shares and GPU replicas count as fractions");
   for (const auto& [name, use] : by_class) {
     for (const auto& [model, gpus] : use.gpus) {
       text.Sample(gpus, {{"workload_class", name}, {"model", model}});
@@ -120,11 +116,9 @@ std::string ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waitin
   text.Family("berth_workload_class_waiting_pods", "gauge",
               "Waiting pods of the workload class, without gated ones");
   for (const auto& [name, use] : by_class) text.Sample(use.waiting, {{"workload_class", name}});
-  return text.Take();
 }
 
-std::string ByGpu(const Snapshot& snapshot) {
-  MetricsText text;
+void ByGpu(const Snapshot& snapshot, MetricsText& text) {
   text.Family("berth_gpu_allocated_ratio", "gauge",
               "Fraction of the GPU that pods and claims hold, 0 to 1");
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
@@ -136,17 +130,15 @@ std::string ByGpu(const Snapshot& snapshot) {
                   {{"node", node.spec().name}, {"gpu", std::to_string(gpu)}, {"uuid", uuid}});
     }
   }
-  return text.Take();
 }
 
 }  // namespace
 
-std::string UsageMetricsText(const Snapshot& snapshot, std::span<const WaitingPod> waiting,
-                             const MetricsConfig& wanted) {
-  std::string text = ByClass(snapshot, waiting);
-  if (wanted.by_namespace) text += ByNamespace(snapshot, waiting);
-  if (wanted.by_gpu) text += ByGpu(snapshot);
-  return text;
+void AddUsageMetrics(const Snapshot& snapshot, std::span<const WaitingPod> waiting,
+                     const MetricsConfig& wanted, MetricsText& text) {
+  ByClass(snapshot, waiting, text);
+  if (wanted.by_namespace) ByNamespace(snapshot, waiting, text);
+  if (wanted.by_gpu) ByGpu(snapshot, text);
 }
 
 }  // namespace berth

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "server/telemetry/metrics_text.h"
-
 namespace berth {
 namespace {
 
@@ -15,13 +13,11 @@ constexpr std::size_t kMuch = std::size_t{32} << 20;
 
 }  // namespace
 
-std::string HeldMemoryText(std::span<const HeldStore> stores) {
-  MetricsText text;
+void AddHeldMemory(std::span<const HeldStore> stores, MetricsText& text) {
   text.Family("berth_held_bytes", "gauge", "Bytes held on behalf of clients, by store");
   for (const HeldStore& store : stores) text.Sample(store.bytes, {{"store", store.name}});
   text.Family("berth_held_bytes_limit", "gauge", "Upper bound of berth_held_bytes, by store");
   for (const HeldStore& store : stores) text.Sample(store.limit, {{"store", store.name}});
-  return text.Take();
 }
 
 void BoundAllocator() {

@@ -5,8 +5,9 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
 #include <string_view>
+
+#include "server/telemetry/metrics_text.h"
 
 namespace berth {
 
@@ -16,8 +17,7 @@ struct HeldStore {
   std::size_t limit = 0;
 };
 
-// Gauges in Prometheus' text format.
-std::string HeldMemoryText(std::span<const HeldStore> stores);
+void AddHeldMemory(std::span<const HeldStore> stores, MetricsText& text);
 
 // Makes the allocator return large blocks to the system when they are freed, and keep fewer heaps
 // than threads. Call it before other threads exist.

@@ -12,20 +12,12 @@
 
 #include "cluster/state/still_waiting.h"
 #include "server/kube/kube_cluster.h"
-#include "server/pages/gang_metrics.h"
-#include "server/pages/http_metrics.h"
 #include "server/pages/live_view.h"
-#include "server/pages/mig_metrics.h"
+#include "server/pages/metrics_parts.h"
 #include "server/pages/plan_page.h"
-#include "server/pages/process_metrics.h"
-#include "server/pages/topology_metrics.h"
-#include "server/pages/usage_metrics.h"
-#include "server/pages/waste_metrics.h"
-#include "server/telemetry/metrics_text.h"
 #include "server/ui/page_files.h"
+#include "server/why/explain_json.h"
 #include "server/why/explain_pages.h"
-#include "server/why/gangs_json.h"
-#include "server/why/repartition_json.h"
 #include "server/why/waiting_classes.h"
 #include "server/wire/file/cluster_file.h"
 #include "server/wire/json/json_text.h"
@@ -36,6 +28,8 @@ namespace {
 using http::HttpRequest;
 using http::HttpResponse;
 
+constexpr const char* kJson = "application/json";
+
 HttpResponse Answer(std::string content_type, std::string body) {
   HttpResponse response;
   response.content_type = std::move(content_type);
@@ -45,17 +39,34 @@ HttpResponse Answer(std::string content_type, std::string body) {
 
 // While not ready a verb is answered 503 without a body: an empty 200 would mean "no node fits".
 // The connection ends with it: behind a Service a client reaches the leader with its next one only.
-http::HttpHandler WhenReady(const RouteParts& parts, Verb verb, http::HttpHandler handler) {
-  return [&readiness = parts.live.readiness, &metrics = parts.metrics, verb,
-          handler = std::move(handler)](HttpRequest& request) {
-    if (readiness.reason() == nullptr) return handler(request);
-    metrics.CountUnavailable(verb);
-    HttpResponse response;
-    response.status = 503;
-    response.ends_connection = true;
-    return response;
-  };
+template <Verb verb, HttpResponse (Verbs::*answer)(HttpRequest&)>
+HttpResponse AnswerVerb(const RouteParts& parts, HttpRequest& request) {
+  if (parts.live.readiness.reason() == nullptr) return (parts.verbs.*answer)(request);
+  parts.metrics.CountUnavailable(verb);
+  HttpResponse response;
+  response.status = 503;
+  response.ends_connection = true;
+  return response;
 }
+
+HttpResponse Healthz(const RouteParts&, HttpRequest&) { return Answer("text/plain", "ok\n"); }
+
+HttpResponse Readyz(const RouteParts& parts, HttpRequest&) {
+  const Readiness& readiness = parts.live.readiness;
+  const char* const fine = readiness.is_standby() ? kube::kStandby : "ok";
+  const char* reason = readiness.is_standby() ? nullptr : readiness.reason();
+  if (reason == nullptr) reason = readiness.unreachable();
+  if (readiness.draining()) reason = "draining";
+  HttpResponse response = Answer("text/plain", std::string(reason ? reason : fine) + "\n");
+  response.status = reason == nullptr ? 200 : 503;
+  return response;
+}
+
+HttpResponse Version(const RouteParts&, HttpRequest&) {
+  return Answer(kJson, wire::ObjectOf("version", BERTH_VERSION));
+}
+
+HttpResponse Help(const RouteParts&, HttpRequest&);
 
 // Only the leader watches the cluster, so only it can advise.
 std::vector<NodeAdvice> AdviceOf(const Live& live) {
@@ -65,15 +76,6 @@ std::vector<NodeAdvice> AdviceOf(const Live& live) {
   return AdviseNodes(*snapshot, StillWaiting(std::move(listed), *snapshot));
 }
 
-http::HttpHandler PageHandler(const RouteParts& parts, Page page) {
-  if (parts.pages != nullptr) return parts.pages->Handler(std::move(page));
-  return [page = std::move(page)](HttpRequest&) { return WritePage(page); };
-}
-
-void AddPage(http::Router& router, const RouteParts& parts, std::string_view path, Page page) {
-  router.Add("GET", path, PageHandler(parts, std::move(page)));
-}
-
 std::string MetricsOf(const RouteParts& parts) {
   const Live& live = parts.live;
   // A process without the lease no longer watches the cluster: only the leader shows the gauges.
@@ -81,67 +83,26 @@ std::string MetricsOf(const RouteParts& parts) {
   auto waiting = ready ? live.waiting.Everybody() : std::vector<WaitingPod>();
   const auto snapshot = ready ? live.state.Current() : std::make_shared<const Snapshot>();
   waiting = StillWaiting(std::move(waiting), *snapshot);
-  std::string text = parts.metrics.Text(*snapshot);
+  MetricsText text;
+  parts.metrics.AddTo(text);
+  AddClusterMetrics(*snapshot, text);
   if (live.mix != nullptr && live.waste != nullptr) {
-    text += WasteMetricsText(live.waste->Of(snapshot, live.mix->Current()));
+    AddWasteMetrics(live.waste->Of(snapshot, live.mix->Current()), text);
   }
-  text += TopologyMetricsText(live.domains.levels(), *live.domains.Of(snapshot));
+  AddTopologyMetrics(live.domains.levels(), *live.domains.Of(snapshot), text);
   const auto offers = ready && live.mig_offers != nullptr
                           ? live.mig_offers->Current()
                           : std::make_shared<const MigOffers::ByNode>();
-  text += MigMetricsText(ReportMig(*snapshot, *offers), AdviceOf(live));
-  text += WaitingMetricsText(waiting, std::chrono::system_clock::now());
-  text += UsageMetricsText(*snapshot, waiting, parts.many_metrics);
-  text += GangMetricsText(ready ? live.gangs.Views(std::chrono::steady_clock::now())
-                                : std::vector<GangView>());
-  text += MetricsText()
-              .Family("berth_ready", "gauge", "1 while Berth answers kube-scheduler's calls")
-              .Sample(ready ? 1 : 0)
-              .Take();
-  if (parts.http_stats) text += HttpMetricsText(parts.http_stats());
-  if (parts.more_metrics) text += parts.more_metrics();
-  text += ProcessMetricsText();
-  return text;
-}
-
-// writer: nullptr: the I/O thread of the request writes the answer.
-http::HttpHandler OwnHandler(PageWriter* writer, OwnAnswer answer) {
-  if (writer != nullptr) return writer->Handler(std::move(answer));
-  return [answer = std::move(answer)](HttpRequest& request) {
-    OwnRequest own{std::string(request.path), std::string(request.query), std::move(request.body)};
-    return answer(own);
-  };
-}
-
-void AddExplainRoutes(http::Router& router, const RouteParts& parts) {
-  const auto handler = [&](auto page) {
-    return OwnHandler(parts.pages, [&live = parts.live, page](const OwnRequest& request) {
-      return page(live, request.path, request.query);
-    });
-  };
-  router.AddUnder("GET", "/debug/pods", handler(ExplainPodPage));
-  router.AddUnder("GET", "/debug/nodes", handler(ExplainNodePage));
-  router.AddUnder("GET", "/debug/gangs", handler(ExplainGangPage));
-  router.Add("GET", "/debug/top", handler(TopPage));
-}
-
-// The live page: its files, which never change while the program runs, and what they show.
-void AddLivePage(http::Router& router, const RouteParts& parts) {
-  for (const PageFile& file : PageFiles()) {
-    const auto text = std::make_shared<const std::string>(file.text);
-    AddPage(router, parts, file.path,
-            {file.content_type,
-             [text] {
-               return PageDraft{BERTH_VERSION, text, [text] { return *text; }};
-             },
-             std::string(kPagePolicy)});
-  }
-  const LivePages live = MakeLivePages(parts.live, BERTH_VERSION);
-  router.Add("GET", "/debug/live",
-             [whole = PageHandler(parts, live.whole), brief = PageHandler(parts, live.brief),
-              has_set = live.has_set](HttpRequest& request) {
-               return has_set(request.query) ? brief(request) : whole(request);
-             });
+  AddMigMetrics(ReportMig(*snapshot, *offers), AdviceOf(live), text);
+  AddWaitingMetrics(waiting, std::chrono::system_clock::now(), text);
+  AddUsageMetrics(*snapshot, waiting, parts.many_metrics, text);
+  AddGangMetrics(
+      ready ? live.gangs.Views(std::chrono::steady_clock::now()) : std::vector<GangView>(), text);
+  text.Family("berth_ready", "gauge", "1 while Berth answers kube-scheduler's calls")
+      .Sample(ready ? 1 : 0);
+  if (parts.more_metrics) parts.more_metrics(text);
+  AddProcessMetrics(text);
+  return text.Take();
 }
 
 // The snapshot says what is on its nodes; what it does not have are pods on nodes that are not
@@ -159,68 +120,173 @@ std::string VersionOf(const ClusterState::Contents& contents,
          std::to_string(learned ? learned->pods : 0);
 }
 
-PageDraft DraftSnapshot(const Live& live) {
-  auto contents = std::make_shared<const ClusterState::Contents>(live.state.Everything());
-  std::optional<LearnedMix::Memory> learned;
-  if (live.mix != nullptr) learned = live.mix->Remember();
-  return {VersionOf(*contents, learned), contents->snapshot,
-          [contents, learned] { return wire::EncodeCluster(*contents, learned); }};
+// One text for all who ask, written anew whenever somebody does.
+Page Fresh(const char* content_type, std::function<std::string()> write) {
+  return {content_type, [write = std::move(write)] { return PageDraft{{}, {}, write}; }};
+}
+
+Page MetricsPage(const RouteParts& parts) {
+  return Fresh("text/plain; version=0.0.4; charset=utf-8", [parts] { return MetricsOf(parts); });
+}
+
+Page RepartitionPage(const RouteParts& parts) {
+  return Fresh(kJson, [&live = parts.live] { return wire::EncodeRepartition(AdviceOf(live)); });
+}
+
+Page GangsPage(const RouteParts& parts) {
+  return Fresh(kJson, [&gangs = parts.live.gangs] {
+    return wire::EncodeGangs(gangs.Views(std::chrono::steady_clock::now()));
+  });
+}
+
+Page SnapshotPage(const RouteParts& parts) {
+  return {kJson, [&live = parts.live] {
+            auto contents = std::make_shared<const ClusterState::Contents>(live.state.Everything());
+            std::optional<LearnedMix::Memory> learned;
+            if (live.mix != nullptr) learned = live.mix->Remember();
+            return PageDraft{
+                VersionOf(*contents, learned), contents->snapshot,
+                [contents, learned] { return wire::EncodeCluster(*contents, learned); }};
+          }};
+}
+
+// Of PageFiles; they never change while the program runs.
+template <std::size_t number>
+Page FilePage(const RouteParts&) {
+  const PageFile file = PageFiles()[number];
+  const auto text = std::make_shared<const std::string>(file.text);
+  const auto draft = [text] { return PageDraft{BERTH_VERSION, text, [text] { return *text; }}; };
+  return {file.content_type, draft, std::string(kPagePolicy)};
+}
+
+http::HttpHandler PageHandler(const RouteParts& parts, Page page) {
+  if (parts.pages != nullptr) return parts.pages->Handler(std::move(page));
+  return [page = std::move(page)](HttpRequest&) { return WritePage(page); };
+}
+
+http::HttpHandler OwnHandler(PageWriter* writer, OwnAnswer answer) {
+  if (writer != nullptr) return writer->Handler(std::move(answer));
+  return [answer = std::move(answer)](HttpRequest& request) {
+    OwnRequest own{std::string(request.path), std::string(request.query), std::move(request.body)};
+    return answer(own);
+  };
+}
+
+// Where an answer is made. At once, on the I/O thread of the request:
+template <HttpResponse (*answer)(const RouteParts&, HttpRequest&)>
+http::HttpHandler AtOnce(const RouteParts& parts) {
+  return [parts](HttpRequest& request) { return answer(parts, request); };
+}
+
+// By `pages`, one text for all who ask:
+template <Page (*page)(const RouteParts&)>
+http::HttpHandler Shared(const RouteParts& parts) {
+  return PageHandler(parts, page(parts));
+}
+
+http::HttpHandler SharedLive(const RouteParts& parts) {
+  const LivePages live = MakeLivePages(parts.live, BERTH_VERSION);
+  return [whole = PageHandler(parts, live.whole), brief = PageHandler(parts, live.brief),
+          has_set = live.has_set](HttpRequest& request) {
+    return has_set(request.query) ? brief(request) : whole(request);
+  };
+}
+
+// By `pages`, another text for each request:
+template <HttpResponse (*page)(const Live&, const std::string& path, const std::string& query)>
+http::HttpHandler Explained(const RouteParts& parts) {
+  return OwnHandler(parts.pages, [&live = parts.live](const OwnRequest& request) {
+    return page(live, request.path, request.query);
+  });
+}
+
+// By `plans`:
+http::HttpHandler Planned(const RouteParts& parts) {
+  return OwnHandler(parts.plans,
+                    [&live = parts.live](OwnRequest& request) { return PlanPage(live, request); });
+}
+
+enum class Group { kVerbs, kHealth, kDebug };
+using enum Group;
+
+struct Row {
+  Group group;
+  std::string_view method;
+  std::string_view path;  // words in capitals are any names
+  std::string_view help;
+  http::HttpHandler (*handler)(const RouteParts& parts);
+};
+
+// docs/commands.md has them, too.
+constexpr Row kRows[] = {
+    {kVerbs, "POST", "/extender/filter", "kube-scheduler asks which nodes can take a pod",
+     AtOnce<AnswerVerb<Verb::kFilter, &Verbs::Filter>>},
+    {kVerbs, "POST", "/extender/prioritize", "kube-scheduler asks how good each node is, 0 to 10",
+     AtOnce<AnswerVerb<Verb::kPrioritize, &Verbs::Prioritize>>},
+    {kVerbs, "POST", "/extender/preempt", "kube-scheduler asks which pods to evict",
+     AtOnce<AnswerVerb<Verb::kPreempt, &Verbs::Preempt>>},
+    {kVerbs, "POST", "/extender/bind", "kube-scheduler asks to bind a pod to a node",
+     AtOnce<AnswerVerb<Verb::kBind, &Verbs::Bind>>},
+    {kHealth, "GET", "/healthz", "200 while the process is alive", AtOnce<Healthz>},
+    {kHealth, "GET", "/readyz",
+     "200 while Berth can decide or is a standby, else 503 with the reason", AtOnce<Readyz>},
+    {kHealth, "GET", "/metrics", "metrics in Prometheus' text format", Shared<MetricsPage>},
+    {kHealth, "GET", "/version", "the version, as JSON", AtOnce<Version>},
+    {kDebug, "GET", "/debug", "this list", AtOnce<Help>},
+    {kDebug, "GET", "/debug/snapshot", "the whole state, a line per node and pod",
+     Shared<SnapshotPage>},
+    {kDebug, "GET", "/debug/pods/NAMESPACE/NAME", "why this pod is on its node, or why it waits",
+     Explained<ExplainPodPage>},
+    {kDebug, "GET", "/debug/nodes/NAME", "one node: its GPUs and the pods on them",
+     Explained<ExplainNodePage>},
+    {kDebug, "GET", "/debug/gangs/NAMESPACE/NAME", "one gang: its pods, and why it waits",
+     Explained<ExplainGangPage>},
+    {kDebug, "GET", "/debug/gangs", "all gangs: their state, and why one waits", Shared<GangsPage>},
+    {kDebug, "GET", "/debug/top", "GPUs of each model, and the waiting GPU pods",
+     Explained<TopPage>},
+    {kDebug, "GET", "/debug/repartition",
+     "idle nodes that could run waiting pods after repartitioning", Shared<RepartitionPage>},
+    {kDebug, "POST", "/plan", "where new pods would be placed, and what new nodes would take",
+     Planned},
+    {kDebug, "GET", "/debug/live", "what the live page shows, as JSON", SharedLive},
+    {kDebug, "GET", "/", "the live page: every GPU, and every waiting pod", Shared<FilePage<0>>},
+    {kDebug, "GET", "/page.css", "the style of the live page", Shared<FilePage<1>>},
+    {kDebug, "GET", "/page.js", "the script of the live page", Shared<FilePage<2>>},
+};
+
+HttpResponse Help(const RouteParts&, HttpRequest&) {
+  std::string text;
+  for (const Row& row : kRows) {
+    text.append(row.method).append(" ").append(row.path).append(": ").append(row.help) += '\n';
+  }
+  return Answer("text/plain; charset=utf-8", std::move(text));
+}
+
+void AddRoutes(http::Router& router, const RouteParts& parts, Group group) {
+  for (const Row& row : kRows) {
+    if (row.group != group) continue;
+    const std::size_t name = row.path.find("/NAME");
+    if (name == std::string_view::npos) {
+      router.Add(row.method, row.path, row.handler(parts));
+    } else {
+      router.AddUnder(row.method, row.path.substr(0, name), row.handler(parts));
+    }
+  }
 }
 
 }  // namespace
 
 void AddServiceRoutes(http::Router& router, const RouteParts& parts) {
-  const auto add_verb = [&](Verb verb, HttpResponse (Verbs::*answer)(HttpRequest&)) {
-    const http::HttpHandler handler = [&verbs = parts.verbs, answer](HttpRequest& request) {
-      return (verbs.*answer)(request);
-    };
-    router.Add("POST", "/extender/" + std::string(NameOf(verb)), WhenReady(parts, verb, handler));
-  };
-  add_verb(Verb::kFilter, &Verbs::Filter);
-  add_verb(Verb::kPrioritize, &Verbs::Prioritize);
-  add_verb(Verb::kPreempt, &Verbs::Preempt);
-  add_verb(Verb::kBind, &Verbs::Bind);
-  AddHealthRoutes(router, parts);
+  AddRoutes(router, parts, kVerbs);
+  AddRoutes(router, parts, kHealth);
 }
 
 void AddHealthRoutes(http::Router& router, const RouteParts& parts) {
-  router.Add("GET", "/healthz", [](HttpRequest&) { return Answer("text/plain", "ok\n"); });
-  router.Add("GET", "/readyz", [&readiness = parts.live.readiness](HttpRequest&) {
-    const char* const fine = readiness.is_standby() ? kube::kStandby : "ok";
-    const char* reason = readiness.is_standby() ? nullptr : readiness.reason();
-    if (reason == nullptr) reason = readiness.unreachable();
-    if (readiness.draining()) reason = "draining";
-    HttpResponse response = Answer("text/plain", std::string(reason ? reason : fine) + "\n");
-    response.status = reason == nullptr ? 200 : 503;
-    return response;
-  });
-  AddPage(router, parts, "/metrics",
-          {"text/plain; version=0.0.4; charset=utf-8", [parts] {
-             return PageDraft{{}, {}, [parts] { return MetricsOf(parts); }};
-           }});
-  router.Add("GET", "/version", [](HttpRequest&) {
-    return Answer("application/json", wire::ObjectOf("version", BERTH_VERSION));
-  });
+  AddRoutes(router, parts, kHealth);
 }
 
 void AddDebugRoutes(http::Router& router, const RouteParts& parts) {
-  const auto add = [&](std::string_view path, std::function<std::string(const Live&)> text) {
-    AddPage(router, parts, path, {"application/json", [&live = parts.live, text = std::move(text)] {
-                                    return PageDraft{{}, {}, [&live, text] { return text(live); }};
-                                  }});
-  };
-  AddPage(router, parts, "/debug/snapshot",
-          {"application/json", [&live = parts.live] { return DraftSnapshot(live); }});
-  add("/debug/repartition",
-      [](const Live& live) { return wire::EncodeRepartition(AdviceOf(live)); });
-  add("/debug/gangs", [](const Live& live) {
-    return wire::EncodeGangs(live.gangs.Views(std::chrono::steady_clock::now()));
-  });
-  AddExplainRoutes(router, parts);
-  router.Add("POST", "/plan", OwnHandler(parts.plans, [&live = parts.live](OwnRequest& request) {
-               return PlanPage(live, request);
-             }));
-  AddLivePage(router, parts);
+  AddRoutes(router, parts, kDebug);
 }
 
 }  // namespace berth

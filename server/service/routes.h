@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routes: path -> what answers it.
+// Routes: path -> what answers it. One table in routes.cc has all; GET /debug lists it for people.
 #pragma once
 
 #include <functional>
-#include <string>
 
 #include "config/config.h"
-#include "server/http/http_server.h"
 #include "server/http/router.h"
 #include "server/pages/page_writer.h"
 #include "server/service/verbs.h"
@@ -16,16 +14,12 @@
 
 namespace berth {
 
-// The server's numbers, once there is a server.
-using HttpStatsSource = std::function<http::HttpServerStats()>;
-
 // References: they outlive the routers made from them.
 struct RouteParts {
   Verbs& verbs;
   const Live& live;
   Metrics& metrics;
-  HttpStatsSource http_stats = {};                 // empty: /metrics leaves them out
-  std::function<std::string()> more_metrics = {};  // in Prometheus' text format
+  std::function<void(MetricsText&)> more_metrics = {};  // of the service itself
   MetricsConfig many_metrics = {};
   // Writes /metrics and the pages under /debug; nullptr: the I/O thread of the request does.
   PageWriter* pages = nullptr;
@@ -38,8 +32,7 @@ void AddServiceRoutes(http::Router& router, const RouteParts& parts);
 // GET /healthz /readyz /metrics /version.
 void AddHealthRoutes(http::Router& router, const RouteParts& parts);
 
-// GET /debug/snapshot, /debug/repartition, /debug/gangs, /debug/live, those of explain_pages.h, the
-// files of the live page (GET / and others), and POST /plan.
+// Those under GET /debug, the files of the live page (GET / and others), and POST /plan.
 void AddDebugRoutes(http::Router& router, const RouteParts& parts);
 
 }  // namespace berth

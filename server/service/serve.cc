@@ -24,7 +24,7 @@
 #include "server/http/http_server.h"
 #include "server/kube/client/http_api_client.h"
 #include "server/kube/kube_cluster.h"
-#include "server/pages/kube_metrics.h"
+#include "server/pages/metrics_parts.h"
 #include "server/pages/plan_page.h"
 #include "server/service/advice_log.h"
 #include "server/service/held_memory.h"
@@ -36,7 +36,6 @@
 #include "server/telemetry/decision_recorder.h"
 #include "server/telemetry/line_writer.h"
 #include "server/telemetry/log.h"
-#include "server/telemetry/metrics_text.h"
 #include "server/why/explain_pages.h"
 #include "server/why/live.h"
 #include "server/why/recent_binds.h"
@@ -138,8 +137,7 @@ class Service {
     const RouteParts parts{.verbs = verbs_,
                            .live = live_,
                            .metrics = metrics_,
-                           .http_stats = HttpStats(),
-                           .more_metrics = MoreMetrics(),
+                           .more_metrics = [this](MetricsText& text) { AddOwnMetrics(text); },
                            .many_metrics = config_.metrics,
                            .pages = pages_.get(),
                            .plans = plans_.get()};
@@ -236,14 +234,6 @@ class Service {
     if (why_not != nullptr && was_ready) extender_.LetGoOfGangs({Errc::kUnavailable, why_not});
   }
 
-  WaitingNews::Parts NewsParts() {
-    return {.waiting = waiting_,
-            .askers = [this] { return extender_.Askers(); },
-            .report = [this](const WaitingPod& pod) { return ReportOn(live_, pod); },
-            .sink = sinks_,
-            .clock = clock_};
-  }
-
   [[nodiscard]] Extender::Policy PolicyNow() {
     return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current(), InBackground(learning_)));
   }
@@ -286,18 +276,15 @@ class Service {
         std::move(options));
   }
 
-  HttpStatsSource HttpStats() {
-    return [this] {
-      const http::HttpServer* const server = serving_.load();
-      return server == nullptr ? http::HttpServerStats{} : server->stats();
-    };
+  using Server = std::atomic<const http::HttpServer*>;  // nullptr: not there yet
+  static http::HttpServerStats StatsOf(const Server& known) {
+    const http::HttpServer* const server = known.load();
+    return server == nullptr ? http::HttpServerStats{} : server->stats();
   }
 
   [[nodiscard]] std::vector<HeldStore> Stores() const {
-    http::HttpServerStats http, debug;
+    const http::HttpServerStats http = StatsOf(serving_), debug = StatsOf(debugging_);
     const http::HttpServerOptions limits;
-    if (const http::HttpServer* const server = serving_.load()) http = server->stats();
-    if (const http::HttpServer* const server = debugging_.load()) debug = server->stats();
     return {{"requests", http.request_bytes + debug.request_bytes,
              limits.max_request_bytes + kDebugRequestBytes},
             {"answers", http.answer_bytes + debug.answer_bytes,
@@ -309,17 +296,13 @@ class Service {
             {"log", log_.held_bytes(), Log::kMostHeldBytes}};
   }
 
-  std::function<std::string()> MoreMetrics() {
-    return [this] {
-      MetricsText own;
-      own.Family("berth_log_lines_dropped_total", "counter",
-                 "Log lines dropped because nobody read them in time")
-          .Sample(log_.dropped_lines());
-      std::string text = own.Take();
-      text += HeldMemoryText(Stores());
-      if (kube_) text += KubeMetricsText(kube_->stats(), client_->stats(), clock_.Now());
-      return text;
-    };
+  void AddOwnMetrics(MetricsText& text) const {
+    AddHttpMetrics(StatsOf(serving_), text);
+    text.Family("berth_log_lines_dropped_total", "counter",
+                "Log lines dropped because nobody read them in time")
+        .Sample(log_.dropped_lines());
+    AddHeldMemory(Stores(), text);
+    if (kube_) AddKubeMetrics(kube_->stats(), client_->stats(), clock_.Now(), text);
   }
 
   const Config& config_;
@@ -368,9 +351,9 @@ class Service {
   std::atomic<std::size_t> refused_bytes_{0};  // as Tick saw it
   MemoryTrim trim_;                            // the upkeep's thread alone, as what follows
   AdviceLog advice_{log_};                     // how nodes had better be partitioned
-  WaitingNews waiting_news_{NewsParts()};
+  WaitingNews waiting_news_{live_, sinks_, clock_};
   // server_ and debug_server_, once they are there.
-  std::atomic<const http::HttpServer*> serving_{nullptr}, debugging_{nullptr};
+  Server serving_{nullptr}, debugging_{nullptr};
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<http::HttpServer> debug_server_;
   std::unique_ptr<PageWriter> pages_;        // ends before the servers, to which it answers

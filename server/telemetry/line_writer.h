@@ -22,7 +22,7 @@ class LineWriter {
  public:
   // Holds at most so many bytes. Throws what std::thread throws.
   LineWriter(int descriptor, std::size_t most_bytes);
-  // Writes the lines that it holds, as far as the descriptor takes them within kFarewell.
+  // Writes the lines that it holds, for at most kFarewell.
   ~LineWriter();
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
@@ -54,7 +54,7 @@ class LineWriter {
   std::thread thread_;
 };
 
-// Writes the text as far as the descriptor takes it within that time; true if that was all of it.
+// Writes the text for at most that time. True if all of it was written.
 bool WriteWithin(int descriptor, std::string_view text, Duration limit);
 
 }  // namespace berth

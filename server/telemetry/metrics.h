@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Metrics: what /metrics shows. Labels are bounded (verb, result, reason code, GPU model).
+// Metrics: what is counted where it happens. The gauges of /metrics that are read from other objects
+// are in server/pages/metrics_parts.h.
 #pragma once
 
 #include <chrono>
@@ -8,13 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/state/snapshot.h"
 #include "server/extender/ports.h"
+#include "server/telemetry/metrics_text.h"
 
 namespace berth {
-
-// "filter", "prioritize", ...
-std::string_view NameOf(Verb verb);
 
 // How an HTTP request for a verb ended.
 enum class CallResult {
@@ -64,11 +62,10 @@ class Metrics {
   // The share of the recent decisions that a change of the policy would have made differently.
   void ShowDecisionsChanged(double ratio);
 
-  // Prometheus text format; the cluster's gauges are of the snapshot.
-  [[nodiscard]] std::string Text(const Snapshot& snapshot);
+  void AddTo(MetricsText& text) const;
 
  private:
-  class Impl;
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/telemetry/metrics_text.h"
 
+#include <array>
+#include <charconv>
+
 namespace berth {
 namespace {
 
@@ -24,6 +27,14 @@ MetricsText& MetricsText::Family(std::string_view name, std::string_view type,
   text_.append("# HELP ").append(name).append(" ").append(help);
   text_.append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
   return *this;
+}
+
+MetricsText& MetricsText::Sample(double value, Labels labels) {
+  std::array<char, 400> digits{};  // of the largest double, too
+  const char* const end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed)
+          .ptr;
+  return Add({digits.data(), end}, labels);
 }
 
 MetricsText& MetricsText::Add(std::string_view value, Labels labels) {

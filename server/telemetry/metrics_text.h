@@ -22,9 +22,9 @@ class MetricsText {
   MetricsText& Sample(std::integral auto value, Labels labels = {}) {
     return Add(std::to_string(value), labels);
   }
-  MetricsText& Sample(double value, Labels labels = {}) {
-    return Add(std::to_string(value), labels);
-  }
+  MetricsText& Sample(double value, Labels labels = {});
+  // Whole metrics, as text.
+  void Append(std::string_view metrics) { text_ += metrics; }
 
   [[nodiscard]] std::string Take() { return std::move(text_); }
 

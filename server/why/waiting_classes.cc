@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "cluster/values/pod_request.h"
-#include "server/telemetry/metrics_text.h"
 
 namespace berth {
 namespace {
@@ -68,11 +67,10 @@ std::vector<wire::WaitingClass> WaitingClasses(std::span<const WaitingPod> pods,
   return told;
 }
 
-std::string WaitingMetricsText(std::span<const WaitingPod> pods, WallTime now) {
+void AddWaitingMetrics(std::span<const WaitingPod> pods, WallTime now, MetricsText& text) {
   std::map<Key, Waiting> classes = Classify(pods, now);
   for (const int gpus : {1, 2, 4, 8}) classes[{gpus, AskText(WholeGpus{gpus})}];
   classes[{kShare, "share"}];
-  MetricsText text;
   text.Family("berth_waiting_gpu_pods", "gauge",
               "Waiting GPU pods by request and age, without gated ones");
   for (const auto& [key, waiting] : classes) {
@@ -87,7 +85,6 @@ std::string WaitingMetricsText(std::span<const WaitingPod> pods, WallTime now) {
     const Duration oldest = waiting.oldest.value_or(Duration::zero());
     text.Sample(std::chrono::duration<double>(oldest).count(), {{"asks", key.second}});
   }
-  return text.Take();
 }
 
 }  // namespace berth

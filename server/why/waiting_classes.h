@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cluster/state/waiting_pods.h"
+#include "server/telemetry/metrics_text.h"
 #include "server/why/explain_json.h"
 
 namespace berth {
@@ -19,6 +20,6 @@ namespace berth {
 std::vector<wire::WaitingClass> WaitingClasses(std::span<const WaitingPod> pods, WallTime now);
 
 // The classes that clusters are watched for are there without pods too.
-std::string WaitingMetricsText(std::span<const WaitingPod> pods, WallTime now);
+void AddWaitingMetrics(std::span<const WaitingPod> pods, WallTime now, MetricsText& text);
 
 }  // namespace berth

@@ -310,7 +310,7 @@ TEST(IncludeRule, FlagsWhatPointsToTheRight) {
        {"a sibling", "server/ui/a.cc", "#include \"server/telemetry/b.h\"",
         "server/ui may not include server/telemetry"},
        {"an adapter the top", "server/kube/a.cc", "#include \"server/service/routes.h\"",
-        "server/kube may not include server ("},
+        "server/kube may not include server/service ("},
        {"http the wire", "server/http/a.cc", "#include \"server/wire/b.h\"",
         "server/http may include base alone"},
        {"http the cluster", "server/http/a.cc", "#include \"cluster/node/node.h\"",

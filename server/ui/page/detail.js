@@ -3,7 +3,7 @@
 
 const detail = {open: null, from: null, fromMap: null, seen: 0};
 
-const kTitles = {node: "Node", pod: "Pod", group: "Group"};
+const kTitles = {node: "Node", pod: "Pod", group: "Gang"};
 const pathOf = ({key, value}) => "debug/" + {node: "nodes/", pod: "pods/", group: "gangs/"}[key] + value.split("/").map(encodeURIComponent).join("/");
 
 function rowsOf(pairs) {
@@ -23,7 +23,7 @@ const gib = bytes => short(bytes / 2 ** 30) + " GiB";
 function devicesText(devices) {
   const parts = (devices.gpus || []).map(gpu => "GPU " + (gpu.index ?? gpu.uuid) + (gpu.milli < 1000 ? ` (${gpu.milli / 10} %)` : ""));
   for (const mig of devices.mig || []) parts.push(typeof mig === "string" ? mig : mig.profile + (mig.start === undefined ? "" : " at " + mig.start) + (mig.gpu === undefined ? "" : " of GPU " + mig.gpu));
-  if (devices.places) parts.push(count(devices.places, "slot"));
+  if (devices.places) parts.push(count(devices.places, "GPU replica"));
   return parts.join(", ");
 }
 
@@ -61,7 +61,7 @@ function nodePanel(told, node) {
       ["Memory free", `${gib(told.free_memory_bytes)} of ${gib(told.memory_bytes)}`],
       ["Ephemeral storage free", told.ephemeral_bytes === undefined ? "" : `${gib(told.free_ephemeral_bytes)} of ${gib(told.ephemeral_bytes)}`],
       ["Taints", told.taints.join(", ")],
-      ["Free slots", told.places ? `${told.places.free} of ${told.places.count}` : ""],
+      ["Free GPU replicas", told.places ? `${told.places.free} of ${told.places.count}` : ""],
       ["Namespaces", [...spaces].map(([space, pods]) => `${space} (${pods})`).join(", ")],
       ["MIG free", told.mig ? Object.entries(told.mig.free).map(([profile, free]) => `${free} ${profile}`).join(", ") || "none" : ""],
     ]),
@@ -101,7 +101,7 @@ function podPanel(told) {
       ["Requests", told.asks.text], ["CPU, memory", `${short(told.asks.cpu_milli / 1000)}, ${gib(told.asks.memory_bytes)}`],
       ["Ephemeral storage", told.asks.ephemeral_bytes ? gib(told.asks.ephemeral_bytes) : ""],
       ["Models", (told.asks.models || []).join(" or ")], ["Priority", String(told.priority)], ["Scheduler", told.scheduler],
-      ["Group", told.gang ? linkTo("group", told.gang.gang.replace(/^[^:/]*:/, "")) : ""],
+      ["Gang", told.gang ? linkTo("group", told.gang.gang.replace(/^[^:/]*:/, "")) : ""],
       ["Age", !placed && told.age_seconds !== null ? age(told.age_seconds) : ""],
     ]),
     told.reasons.length > 0 && !placed ? make("h3", {}, "Nodes by first reason for refusal") : "",

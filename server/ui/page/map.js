@@ -87,7 +87,7 @@ function spriteOf(gpu, width, size, scale) {
   return sprite;
 }
 
-// The slots of a node's shared GPUs as cells: tenths that are taken.
+// The replicas of a node's shared GPUs as cells: tenths that are taken.
 function drawnGpus(node) {
   const gpus = gpusOf(node.cells);
   if (!node.shared) return gpus;
@@ -353,7 +353,7 @@ function repaintMap() {
 }
 
 const kLegend = [
-  ["#", "held by a pod"], ["g", "held by a pod of a group"], ["h", "reserved for a group that has not started"], ["5", "shared; the fill shows how much is held"],
+  ["#", "held by a pod"], ["g", "held by a pod of a gang"], ["h", "reserved for a gang that has not started"], ["5", "shared; the fill shows how much is held"],
   [".", "idle"], ["u", "idle but unusable: its node takes no pods, or has no CPU or memory left"], ["x", "unhealthy"],
   ["[TtttFf..]", "MIG-partitioned: devices held and free, from memory slice 0 on the left"],
 ];

@@ -13,14 +13,14 @@ function openTables() {
   make("waiting", waitingColumns, {key: row => row.pod, name: "Waiting pods", empty: "No pod waits for a GPU.", cards: true, most: 25, isOpen: isOpen("pod")});
   make("models", modelColumns, {key: row => row.model, name: "GPUs by model", empty: "No node with GPUs is known.", most: 100});
   make("nodes", nodeColumns, {key: row => row.name, name: "Nodes", empty: "No node with GPUs is known.", cards: true, most: 25, isOpen: isOpen("node")});
-  make("groups", groupColumns, {key: row => row.gang, name: "Groups", empty: "No group.", cards: true, isOpen: isOpen("group")});
+  make("groups", groupColumns, {key: row => row.gang, name: "Gangs", empty: "No gang.", cards: true, isOpen: isOpen("group")});
   make("bound", boundColumns, {key: row => row.pod + row.since, name: "Last decisions", empty: "No decision yet.", cards: true, most: 12, isOpen: isOpen("pod")});
   make("recuts", recutColumns, {key: row => row.node, name: "Repartitioning", empty: "None."});
 }
 
 const wanted = () => byId("query").value.trim().toLowerCase();
 
-// Rows of which one of the texts has every word that is looked for.
+// Rows with every word of the query in their texts.
 function matching(rows, texts) {
   const words = wanted().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;

@@ -78,13 +78,13 @@ function nodeText(node) {
   const held = counts.held + counts.gang + counts.part;
   if (counts.gpus > 0) {
     parts.push(`${short(held)} of ${count(counts.gpus, "GPU")} held`);
-    if (counts.planned > 0) parts.push(`${counts.planned} reserved for a group`);
+    if (counts.planned > 0) parts.push(`${counts.planned} reserved for a gang`);
     if (counts.idle > 0) parts.push(`${counts.idle} idle`);
     if (counts.useless > 0) parts.push(`${counts.useless} idle but unusable`);
     if (counts.sick > 0) parts.push(`${counts.sick} unhealthy`);
   }
   if (counts.mig > 0) parts.push(`${counts.unitsHeld} of ${counts.units} memory slices of ${count(counts.mig, "partitioned GPU")} held`);
-  if (shared) parts.push(`${shared.taken} of ${count(shared.places, "slot")} taken` + (shared.gpus ? ` on ${count(shared.gpus, "GPU")}` : ""));
+  if (shared) parts.push(`${shared.taken} of ${count(shared.places, "GPU replica")} taken` + (shared.gpus ? ` on ${count(shared.gpus, "GPU")}` : ""));
   if (node.state) parts.push(node.state);
   return parts.join(", ");
 }
@@ -99,8 +99,8 @@ function gpuText(gpu, index) {
     return head + "partitioned, " + (devices.join("; ") || "no MIG devices");
   }
   const texts = {
-    ".": "idle", u: "idle but unusable", x: "unhealthy", "#": "held", g: "held by a pod of a group",
-    h: "reserved for a group that has not started", a: "shared, 100 % held",
+    ".": "idle", u: "idle but unusable", x: "unhealthy", "#": "held", g: "held by a pod of a gang",
+    h: "reserved for a gang that has not started", a: "shared, 100 % held",
   };
   return head + (texts[gpu] || `shared, about ${gpu}0 % held`);
 }

@@ -114,7 +114,7 @@ const waitingColumns = [
   {label: "Requests", kind: "one", cell: row => row.asks + (row.models ? " of " + row.models.join(" or ") : ""), sort: row => row.gpus || 0},
   {label: "Age", kind: "n one", cell: row => row.since ? since(row.since) : "", sort: row => row.since ? -row.since : 0},
   {label: "Priority", kind: "n", spare: true, cell: row => row.priority ? String(row.priority) : "", sort: row => row.priority || 0},
-  {label: "Group", kind: "name", spare: true, cell: row => row.gang ? linkTo("group", row.gang) : "", sort: row => row.gang || ""},
+  {label: "Gang", kind: "name", spare: true, cell: row => row.gang ? linkTo("group", row.gang) : "", sort: row => row.gang || ""},
   {label: "Why", kind: "words", cell: row => row.why || (row.gated ? "gated" : "open it to see why"), sort: row => row.why || ""},
   {label: "Fits if", kind: "words", spare: true, cell: row => row.fits || ""},
 ];
@@ -139,7 +139,7 @@ const modelColumns = [
   {label: "Partitioned", kind: "n", spare: true, cell: row => row.mig_gpus ? String(row.mig_gpus) : "", sort: row => row.mig_gpus},
   {label: "Driver", kind: "words", spare: true, sort: row => driversOf(row).length ? driversOf(row)[0].driver : "",
     cell: row => driversOf(row).map((found, i, all) => all.length > 1 ? found.driver + " on " + found.nodes : found.driver).join(", ")},
-  {label: "Free slots", kind: "n one", spare: true, cell: row => row.places ? row.free_places + " of " + row.places : "", sort: row => row.free_places},
+  {label: "Free GPU replicas", kind: "n one", spare: true, cell: row => row.places ? row.free_places + " of " + row.places : "", sort: row => row.free_places},
 ];
 
 const nodeColumns = [
@@ -153,7 +153,7 @@ const nodeColumns = [
 ];
 
 const groupColumns = [
-  {label: "Group", kind: "name", cell: row => linkTo("group", row.gang), sort: row => row.gang},
+  {label: "Gang", kind: "name", cell: row => linkTo("group", row.gang), sort: row => row.gang},
   {label: "State", kind: "one", cell: row => row.state, sort: row => row.state},
   {label: "Needs", kind: "n", cell: row => String(row.minimum), sort: row => row.minimum},
   {label: "Placed", kind: "n", cell: row => String(row.placed), sort: row => row.placed},

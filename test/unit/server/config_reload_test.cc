@@ -14,6 +14,7 @@
 #include "config/load.h"
 #include "server/settings/sha256.h"
 #include "test/support/config_places.h"
+#include "test/support/metrics_lines.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::test::config_reload_test {
@@ -55,11 +56,9 @@ class Following {
 
   // The value of the series in /metrics, as it is written.
   std::string Metric(const std::string& series) {
-    const std::string text = "\n" + service_.metrics().Text(*service_.state().Current());
-    const std::size_t at = text.find("\n" + series + " ");
-    if (at == std::string::npos) return "none";
-    const std::size_t start = at + series.size() + 2;
-    return text.substr(start, text.find('\n', start) - start);
+    MetricsText text;
+    service_.metrics().AddTo(text);
+    return ValueOf(text.Take(), series);
   }
   // applied, refused, unchanged; failed.
   std::string Counts() {
@@ -107,6 +106,18 @@ TEST(ConfigReload, NothingHappensWhileTheFileStaysAsItIs) {
   EXPECT_EQ(berth.Counts(), "0 0 0 0");
   EXPECT_TRUE(berth.Shows(kStart));
   EXPECT_EQ(EventsOf(berth.Lines()), Events());
+}
+
+TEST(ConfigReload, AConstantOfTheModelIsIgnoredAndNamed) {
+  MountedConfig config(kStart);
+  Following berth(config.path());
+  config.Publish(
+      "profile: best-fit\nlearning: {halfLifePods: 7}\nexpectedWaste: {bestFitGpus: 1}\n");
+  berth.Look();
+  EXPECT_EQ(berth.Counts(), "0 0 1 0");
+  const auto lines = berth.Lines();
+  ASSERT_EQ(EventsOf(lines), (Events{"config_unchanged", "config_ignored"}));
+  EXPECT_EQ(lines[1]["settings"], "learning.halfLifePods, expectedWaste.bestFitGpus");
 }
 
 TEST(ConfigReload, ASwappedMountIsAppliedAndShown) {

@@ -7,10 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include "server/pages/gang_metrics.h"
-#include "server/why/gangs_json.h"
+#include "server/pages/metrics_parts.h"
+#include "server/why/explain_json.h"
+#include "test/support/metrics_lines.h"
 
-namespace berth::gang_pages_test {
+namespace berth::test::gang_pages_test {
 namespace {
 
 std::vector<GangView> TwoGangs() {
@@ -66,14 +67,12 @@ TEST(GangsJson, HasAnEntryPerGang) {
 }
 
 TEST(GangMetrics, CountGangsByStateAndTheBindsThatWait) {
-  const std::string text = GangMetricsText(TwoGangs());
-  for (const char* line : {"berth_gangs{state=\"waiting\"} 1\n", "berth_gangs{state=\"begun\"} 1\n",
-                           "berth_gangs{state=\"whole\"} 0\n",
-                           "berth_gang_oldest_seconds{state=\"waiting\"} 12.500000\n",
-                           "berth_gangs_partial 1\n", "berth_binds_held 7\n"}) {
-    EXPECT_NE(text.find(line), std::string::npos) << line << text;
-  }
+  const std::string text = Written(AddGangMetrics, TwoGangs());
+  ExpectLines(
+      text, {"berth_gangs{state=\"waiting\"} 1", "berth_gangs{state=\"begun\"} 1",
+             "berth_gangs{state=\"whole\"} 0", "berth_gang_oldest_seconds{state=\"waiting\"} 12.5",
+             "berth_gangs_partial 1", "berth_binds_held 7"});
 }
 
 }  // namespace
-}  // namespace berth::gang_pages_test
+}  // namespace berth::test::gang_pages_test

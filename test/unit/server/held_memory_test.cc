@@ -3,18 +3,17 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::held_memory_test {
+#include "test/support/metrics_lines.h"
+
+namespace berth::test::held_memory_test {
 namespace {
 
 TEST(HeldMemory, EveryStoreIsShownWithItsBound) {
-  const HeldStore stores[] = {{"requests", 5, 10}, {"log", 0, 20}};
-  const std::string text = HeldMemoryText(stores);
-  for (const char* line :
-       {"berth_held_bytes{store=\"requests\"} 5\n", "berth_held_bytes{store=\"log\"} 0\n",
-        "berth_held_bytes_limit{store=\"requests\"} 10\n",
-        "berth_held_bytes_limit{store=\"log\"} 20\n"}) {
-    EXPECT_NE(text.find(line), std::string::npos) << line;
-  }
+  const std::vector<HeldStore> stores = {{"requests", 5, 10}, {"log", 0, 20}};
+  const std::string text = Written(AddHeldMemory, stores);
+  ExpectLines(text, {"berth_held_bytes{store=\"requests\"} 5", "berth_held_bytes{store=\"log\"} 0",
+                     "berth_held_bytes_limit{store=\"requests\"} 10",
+                     "berth_held_bytes_limit{store=\"log\"} 20"});
 }
 
 TEST(MemoryTrim, GivesMemoryBackOnceWhenMuchWasHeldAndIsNoMore) {
@@ -30,4 +29,4 @@ TEST(MemoryTrim, GivesMemoryBackOnceWhenMuchWasHeldAndIsNoMore) {
 }
 
 }  // namespace
-}  // namespace berth::held_memory_test
+}  // namespace berth::test::held_memory_test

@@ -15,8 +15,9 @@
 
 #include "server/service/advice_log.h"
 #include "server/telemetry/decision_recorder.h"
+#include "test/support/metrics_lines.h"
 
-namespace berth::log_test {
+namespace berth::test::log_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -172,8 +173,9 @@ TEST(DecisionRecorder, OtherDecisionsAreLoggedForDebuggingAndCounted) {
   EXPECT_EQ(lines[0]["candidates"], 3);
   EXPECT_EQ(lines[0]["fitting"], 1);
   EXPECT_EQ(lines[0]["first_reason"], "gpus_busy");
-  EXPECT_NE(metrics.Text(Snapshot()).find("berth_refusals_total{reason=\"gpus_busy\"} 1\n"),
-            std::string::npos);
+  MetricsText text;
+  metrics.AddTo(text);
+  ExpectLines(text.Take(), {"berth_refusals_total{reason=\"gpus_busy\"} 1"});
 }
 
 TEST(AdviceLog, SaysHowToPartitionANodeWhenThatChangesAndNotWhenMorePodsWait) {
@@ -197,4 +199,4 @@ TEST(AdviceLog, SaysHowToPartitionANodeWhenThatChangesAndNotWhenMorePodsWait) {
 }
 
 }  // namespace
-}  // namespace berth::log_test
+}  // namespace berth::test::log_test

@@ -8,21 +8,16 @@
 #include <gtest/gtest.h>
 
 #include "test/support/builders.h"
+#include "test/support/metrics_lines.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::test::metrics_test {
 namespace {
 
 std::string Text(TestService& service) {
-  return service.metrics().Text(*service.state().Current());
-}
-
-// The value of the series, as it is written; "" if there is none.
-std::string ValueOf(const std::string& text, const std::string& series) {
-  const std::size_t at = ("\n" + text).find("\n" + series + " ");
-  if (at == std::string::npos) return "";
-  const std::size_t start = at + series.size() + 1;
-  return text.substr(start, text.find('\n', start) - start);
+  MetricsText text;
+  service.metrics().AddTo(text);
+  return text.Take();
 }
 
 std::string CallsOf(TestService& service, const std::string& verb, const std::string& result) {
@@ -40,9 +35,9 @@ TEST(Metrics, EverySeriesIsThereFromTheStartWithHelpAndType) {
   service.metrics().ShowConfig("0123456789ab", false);
   const std::string text = Text(service);
   for (const char* name :
-       {"berth_build_info", "berth_calls_total", "berth_refusals_total", "berth_gpus",
-        "berth_gpus_idle", "berth_nodes", "berth_call_duration_seconds", "berth_config_info",
-        "berth_config_reload_failed", "berth_config_needs_restart", "berth_config_reloads_total",
+       {"berth_build_info", "berth_calls_total", "berth_refusals_total",
+        "berth_call_duration_seconds", "berth_config_info", "berth_config_reload_failed",
+        "berth_config_needs_restart", "berth_config_reloads_total",
         "berth_config_decisions_changed_ratio", "berth_link_quality_ratio"}) {
     EXPECT_NE(text.find("# HELP " + std::string(name) + " "), std::string::npos) << name;
     EXPECT_NE(text.find("# TYPE " + std::string(name) + " "), std::string::npos) << name;
@@ -173,87 +168,6 @@ TEST(Metrics, OneConfigurationIsShownAndHowItsReloadsEnded) {
   EXPECT_EQ(ValueOf(text, "berth_config_reloads_total{result=\"refused\"}"), "1");
   EXPECT_EQ(ValueOf(text, "berth_config_reloads_total{result=\"unchanged\"}"), "1");
   EXPECT_EQ(ValueOf(text, "berth_config_decisions_changed_ratio"), "0.5");
-}
-
-TEST(Metrics, GaugesShowTheSnapshot) {
-  NodeSpec broken = MachineWith("n2", 4, "T4");
-  broken.gpus[0].healthy = false;
-  TestService service({MachineWith("n1", 2), broken, MachineWith("cpu-only", 0, "")});
-  ASSERT_EQ(service.Place(PodAsking("share", {{"berth.dev/gpu-milli", "250"}}), "n1"), "");
-  ASSERT_EQ(service.Place(PodWithGpus("whole", 2), "n2"), "");
-  const std::string text = Text(service);
-  EXPECT_EQ(ValueOf(text, "berth_nodes"), "3");
-  const auto gpus = [&text](const std::string& model, const std::string& state) {
-    return ValueOf(text, "berth_gpus{model=\"" + model + "\",state=\"" + state + "\"}");
-  };
-  EXPECT_EQ(gpus("A100", "allocated"), "0.25");
-  EXPECT_EQ(gpus("A100", "free"), "1.75");
-  EXPECT_EQ(gpus("A100", "unhealthy"), "0");
-  EXPECT_EQ(gpus("T4", "allocated"), "2");
-  EXPECT_EQ(gpus("T4", "free"), "1");
-  EXPECT_EQ(gpus("T4", "unhealthy"), "1");
-  EXPECT_EQ(gpus("", "free"), "");  // nodes without GPUs are no model
-  EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"A100\"}"), "1");
-  EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"T4\"}"), "1");
-}
-
-TEST(Metrics, GpusAndPlacesAreShownByVendor) {
-  NodeSpec amd = MachineWith("n2", 8, ""), gaudi = MachineWith("n3", 4, "");
-  amd.gpu_resource = "amd.com/gpu";
-  gaudi.gpu_resource = "habana.ai/gaudi";
-  gaudi.missing = 1;
-  NodeSpec intel = MachineWith("n4", 0, "Flex_170"), other = MachineWith("n5", 1, "X");
-  intel.gpu_resource = "gpu.intel.com/i915";
-  intel.places = {.count = 10, .gpus = 1};
-  other.gpu_resource = "vendor.com/thing";
-  TestService service({MachineWith("n1", 2), amd, gaudi, intel, other});
-  ASSERT_EQ(service.Place(PodAsking("train", {{"amd.com/gpu", "2"}}), "n2"), "");
-  ASSERT_EQ(service.Place(PodAsking("infer", {{"gpu.intel.com/i915", "1"}}), "n4"), "");
-  const std::string text = Text(service);
-  const auto value = [&text](const char* what, const std::string& vendor, const char* state) {
-    return ValueOf(text, std::string(what) + "{state=\"" + state + "\",vendor=\"" + vendor + "\"}");
-  };
-  EXPECT_EQ(value("berth_vendor_gpus", "amd", "allocated"), "2");
-  EXPECT_EQ(value("berth_vendor_gpus", "amd", "free"), "6");
-  EXPECT_EQ(value("berth_vendor_gpus", "habana", "unhealthy"), "1");
-  EXPECT_EQ(value("berth_vendor_gpus", "habana", "free"), "3");
-  EXPECT_EQ(value("berth_vendor_gpus", "vendor.com", "free"), "1");
-  EXPECT_EQ(value("berth_vendor_gpus", "", "free"), "2") << "of a file that does not say";
-  EXPECT_EQ(value("berth_vendor_gpu_places", "intel", "taken"), "1");
-  EXPECT_EQ(value("berth_vendor_gpu_places", "intel", "free"), "9");
-  EXPECT_EQ(value("berth_vendor_gpu_places", "amd", "free"), "0");
-  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{NodeRemoved{"n5"}}));
-  EXPECT_EQ(Text(service).find("vendor.com"), std::string::npos);
-}
-
-TEST(Metrics, GpusThatClaimsHoldCountAsAllocated) {
-  TestService service({MachineWith("n1", 4)});
-  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{
-      GpusClaimed{"n1", {{"ns/c", "gpu-1", "", 1, "", -1}, {"ns/d", "gpu-1", "", 1, "", -1}}}}));
-  const std::string text = Text(service);
-  EXPECT_EQ(ValueOf(text, "berth_gpus_claimed{model=\"A100\"}"), "1");
-  EXPECT_EQ(ValueOf(text, "berth_gpus{model=\"A100\",state=\"allocated\"}"), "1");
-  EXPECT_EQ(ValueOf(text, "berth_gpus_idle{model=\"A100\"}"), "3");
-}
-
-// A H200 draws 75 W idle and 700 W in use (topology/gpu_power.cc).
-TEST(Metrics, ThePowerOfTheNodesOfEachModelIsEstimated) {
-  TestService service({MachineWith("n1", 2, "NVIDIA-H200"), MachineWith("n2", 1, "NVIDIA-H200"),
-                       MachineWith("n3", 2, "GTX-9")});
-  const auto watts = [&service](const std::string& model) {
-    return ValueOf(Text(service), "berth_gpu_power_estimate_watts{model=\"" + model + "\"}");
-  };
-  EXPECT_EQ(watts("NVIDIA-H200"), "225");
-  ASSERT_EQ(service.Place(PodAsking("share", {{"berth.dev/gpu-milli", "250"}}), "n1"), "");
-  EXPECT_EQ(watts("NVIDIA-H200"), "850");
-  EXPECT_EQ(watts("GTX-9"), "") << "nobody knows";
-}
-
-TEST(Metrics, AModelThatIsGoneIsShownNoLonger) {
-  TestService service({MachineWith("n1", 2), MachineWith("n2", 4, "T4")});
-  EXPECT_NE(Text(service).find("model=\"T4\""), std::string::npos);
-  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{NodeRemoved{"n2"}}));
-  EXPECT_EQ(Text(service).find("model=\"T4\""), std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/process_metrics.h"
+#include "server/pages/metrics_parts.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -9,7 +9,9 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::process_metrics_test {
+#include "test/support/metrics_lines.h"
+
+namespace berth::test::process_metrics_test {
 namespace {
 
 double Sample(const std::string& text, const std::string& name) {
@@ -21,16 +23,16 @@ double Sample(const std::string& text, const std::string& name) {
 TEST(ProcessMetrics, StartTimeIsNotLongAgoAndNotInTheFuture) {
   const double now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const double started = Sample(ProcessMetricsText(), "process_start_time_seconds");
+  const double started = Sample(Written(AddProcessMetrics), "process_start_time_seconds");
   EXPECT_LE(started, now + 2) << "the kernel's clock ticks may run ahead a little";
   EXPECT_GE(started, now - 3600);
 }
 
 TEST(ProcessMetrics, FollowWhatTheProcessUses) {
-  const std::string before = ProcessMetricsText();
+  const std::string before = Written(AddProcessMetrics);
   const std::ifstream one("/proc/self/stat"), two("/proc/self/stat");
   std::vector<char> memory(std::size_t{64} << 20, 'x');
-  const std::string after = ProcessMetricsText();
+  const std::string after = Written(AddProcessMetrics);
   EXPECT_EQ(Sample(after, "process_open_fds"), Sample(before, "process_open_fds") + 2);
   EXPECT_GE(Sample(after, "process_resident_memory_bytes"),
             Sample(before, "process_resident_memory_bytes") + 32e6 + memory.back() - 'x');
@@ -42,4 +44,4 @@ TEST(ProcessMetrics, FollowWhatTheProcessUses) {
 }
 
 }  // namespace
-}  // namespace berth::process_metrics_test
+}  // namespace berth::test::process_metrics_test

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/service/routes.h"
 
+#include <filesystem>
+#include <sstream>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "server/kube/kube_cluster.h"
 #include "server/ui/page_files.h"
 #include "server/why/plan_json.h"
 #include "server/wire/file/cluster_file.h"
+#include "test/support/build_paths.h"
 #include "test/support/builders.h"
 #include "test/support/dialects.h"
 #include "test/support/mig_nodes.h"
+#include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::test::routes_test {
@@ -89,6 +95,26 @@ TEST(Routes, WhileItDrainsReadyzSaysNoAndVerbsAreAnswered) {
   EXPECT_EQ(service.Call("GET", "/readyz").status, 503);
   EXPECT_EQ(service.Call("GET", "/readyz").body, "draining\n");
   EXPECT_EQ(service.Place(PodWithGpus("1", 1), "n1"), "");
+}
+
+// "METHOD PATH: HELP" for each; the docs say more behind it.
+TEST(Routes, AreListedForPeopleAndInTheDocs) {
+  const TestService service({});
+  const std::string docs = ReadText(std::filesystem::path(SourceDir()) / "docs/commands.md");
+  std::istringstream routes(service.Call("GET", "/debug").body);
+  std::string line;
+  for (std::istringstream rows(docs); std::getline(rows, line);) {
+    if (!line.starts_with("| `GET /") && !line.starts_with("| `POST /")) continue;
+    std::string route;
+    std::getline(routes, route);
+    const std::size_t path = route.find('/'), help = route.find(": ");
+    ASSERT_NE(help, std::string::npos) << "there is no " << line;
+    EXPECT_TRUE(line.starts_with("| `" + route.substr(0, help) + "` | " + route.substr(help + 2)))
+        << route << "\n"
+        << line;
+    EXPECT_EQ(service.Call("TRACE", route.substr(path, help - path)).status, 405) << "answered";
+  }
+  EXPECT_FALSE(std::getline(routes, line)) << "the docs lack " << line;
 }
 
 TEST(Routes, VersionIsJson) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/usage_metrics.h"
+#include "server/pages/metrics_parts.h"
 
 #include <memory>
 #include <string>
@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "test/support/builders.h"
+#include "test/support/metrics_lines.h"
 #include "test/support/mig_nodes.h"
 
 namespace berth::test::usage_metrics_test {
@@ -23,15 +24,14 @@ std::shared_ptr<const Snapshot> Cluster() {
        ANode("n2").Gpus(2).Model("T4").Holding(APod("c").Whole(1).Namespace("ml"), {0})});
 }
 
-void ExpectLines(const std::string& text, const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) {
-    EXPECT_NE(text.find(line + "\n"), std::string::npos) << line << " in\n" << text;
-  }
+std::string UsageText(const Snapshot& snapshot, const std::vector<WaitingPod>& waiting,
+                      const MetricsConfig& wanted) {
+  return Written(AddUsageMetrics, snapshot, waiting, wanted);
 }
 
 TEST(UsageMetrics, AreThereWhereTheyAreWanted) {
-  EXPECT_EQ(UsageMetricsText(*Cluster(), {}, {}), "");
-  const std::string text = UsageMetricsText(*Cluster(), {}, {.by_namespace = true});
+  EXPECT_EQ(UsageText(*Cluster(), {}, {}), "");
+  const std::string text = UsageText(*Cluster(), {}, {.by_namespace = true});
   EXPECT_EQ(text.find("berth_gpu_allocated_ratio"), std::string::npos);
 }
 
@@ -40,10 +40,10 @@ TEST(UsageMetrics, CountWhatPodsOfANamespaceHold) {
       {.pod = std::make_shared<PodRequest>(APod("w").Whole(8).Namespace("ml").Request())},
       {.pod = std::make_shared<PodRequest>(APod("g").Whole(8).Namespace("ml").Request()),
        .gated = true}};
-  ExpectLines(UsageMetricsText(*Cluster(), waiting, {.by_namespace = true}),
-              {"berth_namespace_gpus{pod_namespace=\"ml\",model=\"A100\"} 2.000000",
-               "berth_namespace_gpus{pod_namespace=\"ml\",model=\"T4\"} 1.000000",
-               "berth_namespace_gpus{pod_namespace=\"web\",model=\"A100\"} 0.250000",
+  ExpectLines(UsageText(*Cluster(), waiting, {.by_namespace = true}),
+              {"berth_namespace_gpus{pod_namespace=\"ml\",model=\"A100\"} 2",
+               "berth_namespace_gpus{pod_namespace=\"ml\",model=\"T4\"} 1",
+               "berth_namespace_gpus{pod_namespace=\"web\",model=\"A100\"} 0.25",
                "berth_namespace_waiting_gpu_pods{pod_namespace=\"ml\"} 1"});
 }
 
@@ -66,10 +66,10 @@ TEST(UsageMetrics, CountClassesWhereThereAreSome) {
   const std::vector<WaitingPod> waiting = {
       {.pod = std::make_shared<PodRequest>(of_class("w", 8)->pod)},
       {.pod = std::make_shared<PodRequest>(APod("x").Whole(1).Request())}};
-  ExpectLines(UsageMetricsText(Snapshot(nodes), waiting, {}),
-              {"berth_workload_class_gpus{workload_class=\"training\",model=\"T4\"} 2.000000",
-               "berth_workload_class_gpus{workload_class=\"training\",model=\"\"} 5.000000",
-               "berth_workload_class_avoided_gpus{workload_class=\"training\"} 2.000000",
+  ExpectLines(UsageText(Snapshot(nodes), waiting, {}),
+              {"berth_workload_class_gpus{workload_class=\"training\",model=\"T4\"} 2",
+               "berth_workload_class_gpus{workload_class=\"training\",model=\"\"} 5",
+               "berth_workload_class_avoided_gpus{workload_class=\"training\"} 2",
                "berth_workload_class_waiting_pods{workload_class=\"training\"} 1"});
 }
 
@@ -77,7 +77,7 @@ TEST(UsageMetrics, CountMigDevicesByThemselves) {
   const auto node = ANode("n1")
                         .Mig(StaticMig(1, kSevenSmall))
                         .HoldingMig(APod("a").Mig("1g.5gb").Namespace("ml"), {AGrantOf("1g.5gb")});
-  const std::string text = UsageMetricsText(*SnapshotOf({node}), {}, {.by_namespace = true});
+  const std::string text = UsageText(*SnapshotOf({node}), {}, {.by_namespace = true});
   ExpectLines(text, {"berth_namespace_mig_devices{pod_namespace=\"ml\",profile=\"1g.5gb\"} 1"});
   EXPECT_EQ(text.find("berth_namespace_gpus{"), std::string::npos) << text;
 }
@@ -88,8 +88,8 @@ TEST(UsageMetrics, SayHowMuchOfEachGpuIsAllocatedWhoseUuidIsKnown) {
   const auto node = std::make_shared<const Node>(
       std::make_shared<const NodeSpec>(spec), PodRecords{APod("a").Share(250).BoundOn("n1", {1})});
   const std::vector<std::shared_ptr<const Node>> nodes = {node};
-  const std::string text = UsageMetricsText(Snapshot(nodes), {}, {.by_gpu = true});
-  ExpectLines(text, {"berth_gpu_allocated_ratio{node=\"n1\",gpu=\"1\",uuid=\"GPU-b\"} 0.250000"});
+  const std::string text = UsageText(Snapshot(nodes), {}, {.by_gpu = true});
+  ExpectLines(text, {"berth_gpu_allocated_ratio{node=\"n1\",gpu=\"1\",uuid=\"GPU-b\"} 0.25"});
   EXPECT_EQ(text.find("gpu=\"0\""), std::string::npos) << text;
 }
 

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "test/support/builders.h"
+#include "test/support/metrics_lines.h"
 
 namespace berth::test::waiting_classes_test {
 namespace {
@@ -47,22 +48,20 @@ TEST(WaitingClasses, AreOrderedBySizeAndLeaveOutPodsThatAreGatedOrAskForNoGpu) {
 }
 
 TEST(WaitingMetrics, CountPodsByWhatTheyAskForAndByAge) {
-  const std::string text = WaitingMetricsText(AFewPods(), kNow);
-  for (const char* line : {"berth_waiting_gpu_pods{asks=\"8 GPUs\",age=\"under 1m\"} 1\n",
-                           "berth_waiting_gpu_pods{asks=\"8 GPUs\",age=\"under 10m\"} 0\n",
-                           "berth_waiting_gpu_pods{asks=\"8 GPUs\",age=\"1h or more\"} 1\n",
-                           "berth_waiting_gpu_pods{asks=\"3 GPUs\",age=\"under 10m\"} 1\n",
-                           "berth_waiting_gpu_pods{asks=\"share\",age=\"under 1m\"} 1\n",
-                           "berth_waiting_gpu_pods{asks=\"MIG\",age=\"under 1h\"} 1\n",
-                           "berth_waiting_gpu_pods{asks=\"1 GPU\",age=\"under 1m\"} 0\n",
-                           "berth_waiting_gpu_pod_oldest_seconds{asks=\"8 GPUs\"} 10800.000000\n",
-                           "berth_waiting_gpu_pod_oldest_seconds{asks=\"1 GPU\"} 0.000000\n"}) {
-    EXPECT_NE(text.find(line), std::string::npos) << line << text;
-  }
+  const std::string text = Written(AddWaitingMetrics, AFewPods(), kNow);
+  ExpectLines(text, {"berth_waiting_gpu_pods{asks=\"8 GPUs\",age=\"under 1m\"} 1",
+                     "berth_waiting_gpu_pods{asks=\"8 GPUs\",age=\"under 10m\"} 0",
+                     "berth_waiting_gpu_pods{asks=\"8 GPUs\",age=\"1h or more\"} 1",
+                     "berth_waiting_gpu_pods{asks=\"3 GPUs\",age=\"under 10m\"} 1",
+                     "berth_waiting_gpu_pods{asks=\"share\",age=\"under 1m\"} 1",
+                     "berth_waiting_gpu_pods{asks=\"MIG\",age=\"under 1h\"} 1",
+                     "berth_waiting_gpu_pods{asks=\"1 GPU\",age=\"under 1m\"} 0",
+                     "berth_waiting_gpu_pod_oldest_seconds{asks=\"8 GPUs\"} 10800",
+                     "berth_waiting_gpu_pod_oldest_seconds{asks=\"1 GPU\"} 0"});
 }
 
 TEST(WaitingMetrics, AreThereWhereNoPodWaits) {
-  const std::string text = WaitingMetricsText({}, kNow);
+  const std::string text = Written(AddWaitingMetrics, std::vector<WaitingPod>(), kNow);
   EXPECT_NE(text.find("berth_waiting_gpu_pods{asks=\"4 GPUs\",age=\"1h or more\"} 0\n"),
             std::string::npos);
 }
