@@ -13,12 +13,8 @@
 #include "scoring/victims.h"
 #include "test/support/random_world.h"
 
-namespace berth::victims_property_test {
+namespace berth::test::victims_property_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::RandomWorld;
 
 constexpr std::uint64_t kSeeds = 3000;
 constexpr int kPreemptor = 3;  // its priority
@@ -256,4 +252,4 @@ TEST(VictimsProperty, InPlaceOfThoseOfKubeSchedulerLoseLeastOfAllThatAreNoWorse)
 }
 
 }  // namespace
-}  // namespace berth::victims_property_test
+}  // namespace berth::test::victims_property_test

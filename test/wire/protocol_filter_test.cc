@@ -11,15 +11,8 @@
 #include "scoring/reason.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::protocol_filter_test {
+namespace berth::test::protocol_filter_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
 
 constexpr const char* kVerbs[] = {"filter", "prioritize", "preempt", "bind"};
 
@@ -393,4 +386,4 @@ TEST(ExtenderProtocol, Case27_OtherMethodsOnAVerbAre405) {
 }
 
 }  // namespace
-}  // namespace berth::protocol_filter_test
+}  // namespace berth::test::protocol_filter_test

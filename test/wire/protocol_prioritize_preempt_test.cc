@@ -9,15 +9,8 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::protocol_prioritize_preempt_test {
+namespace berth::test::protocol_prioritize_preempt_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
 
 Json MetaVictims(const std::vector<std::string>& uids, int violations = 0) {
   Json pods = Json::array();
@@ -190,4 +183,4 @@ TEST_F(ExtenderProtocolPreempt, AMalformedVictimMapIs400) {
 }
 
 }  // namespace
-}  // namespace berth::protocol_prioritize_preempt_test
+}  // namespace berth::test::protocol_prioritize_preempt_test

@@ -13,11 +13,9 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::device_disputes_test {
+namespace berth::test::device_disputes_test {
 namespace {
 
-using test::ANode;
-using test::APod;
 using Gpus = std::vector<int>;
 
 const Instant kLater = Instant() + std::chrono::hours(1);
@@ -102,7 +100,7 @@ TEST_F(DeviceDisputesTest, AShareOnANodeThatIsNotKnownYetKeepsItsGpuWhateverItsA
     EXPECT_EQ(GpusOf(share), Gpus{2});
   }
   for (const int gpus : {4, 0, 4}) {  // the device plugin is restarted
-    Apply(NodeUpserted{test::ANode("late").Gpus(gpus).Spec()});
+    Apply(NodeUpserted{ANode("late").Gpus(gpus).Spec()});
     EXPECT_EQ(GpusOf(share), Gpus{2}) << gpus;
   }
 }
@@ -354,16 +352,16 @@ TEST_F(DeviceDisputesTest, APodThatNamesADeviceInVainIsReportedOnceItsNodeIsKnow
 
 TEST_F(DeviceDisputesTest, AMigDeviceThatAnotherPodHasIsNotBelievedUntilItLeaves) {
   NodeSpec node = ANode("n").Spec();
-  node.mig = NodeMig(test::DynamicMig(1));
+  node.mig = NodeMig(DynamicMig(1));
   const auto says = [this](const APod& pod, const MigGrant& grant) {
     Placement said = pod.On("n");
     said.mig = {grant};
     Apply(PodBound{pod.Request(), said, true});
   };
   const APod first = APod("first").Mig("3g.20gb"), second = APod("second").Mig("1g.5gb");
-  says(first, test::AGrant(0, "3g.20gb", 4));
+  says(first, AGrant(0, "3g.20gb", 4));
   Apply(NodeUpserted{node});
-  says(second, test::AGrant(0, "1g.5gb", 5));
+  says(second, AGrant(0, "1g.5gb", 5));
   EXPECT_EQ(Problems(), (Texts{"second says 1g.5gb at 5 of GPU 0 on node n, but 1g.5gb at 5 of "
                                "GPU 0 is held by pod default/first"}));
   const std::uint64_t before = state_.DisputeChecks();
@@ -407,4 +405,4 @@ TEST_F(DeviceDisputesTest, AMigDeviceOfWhichTheProfileWasKnownMaySayWhichItIs) {
 }
 
 }  // namespace
-}  // namespace berth::device_disputes_test
+}  // namespace berth::test::device_disputes_test

@@ -9,10 +9,9 @@
 
 #include "test/support/builders.h"
 
-namespace berth::placement_test {
+namespace berth::test::placement_test {
 namespace {
 
-using test::APod;
 using ByContainer = std::vector<std::pair<std::string, std::vector<DeviceGrant>>>;
 
 DeviceGrant WholeGpu(int gpu) { return {gpu, kMilliPerGpu, 0}; }
@@ -128,4 +127,4 @@ TEST(GrantsByContainer, GivesEveryContainerOfASharePartsOfTheSameGpu) {
 }
 
 }  // namespace
-}  // namespace berth::placement_test
+}  // namespace berth::test::placement_test

@@ -9,10 +9,9 @@
 
 #include "test/support/builders.h"
 
-namespace berth::waiting_pods_test {
+namespace berth::test::waiting_pods_test {
 namespace {
 
-using test::APod;
 using Names = std::vector<std::string>;
 
 WaitingPod Waiting(const APod& pod, bool unschedulable = true) {
@@ -294,4 +293,4 @@ TEST(WaitingPodsMemory, ArrivalsThatAreHeldBackAreSmallAndFew) {
 }
 
 }  // namespace
-}  // namespace berth::waiting_pods_test
+}  // namespace berth::test::waiting_pods_test

@@ -14,12 +14,8 @@
 #include "scoring/waste/market.h"
 #include "test/support/builders.h"
 
-namespace berth::fleet_mix_test {
+namespace berth::test::fleet_mix_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 RequestClass Class(std::vector<std::string> models, double weight, int gpus = 1) {
   RequestClass entry{APod("p").Whole(gpus).Shape(), weight};
@@ -124,4 +120,4 @@ TEST(FleetMix, AModelThatJoinsIsToldApartAtOnce) {
 }
 
 }  // namespace
-}  // namespace berth::fleet_mix_test
+}  // namespace berth::test::fleet_mix_test

@@ -12,12 +12,10 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::group_domains_test {
+namespace berth::test::group_domains_test {
 namespace {
 
 using enum Reason;
-using test::ANode;
-using test::APod;
 using Reasons = std::vector<Reason>;
 
 constexpr std::size_t kZone = 0, kRack = 1;
@@ -35,7 +33,7 @@ APod Member(const std::string& name) { return APod(name).Whole(1).Gang("ns/g"); 
 // A snapshot and what decides in it.
 struct World {
   explicit World(const std::vector<ANode>& nodes)
-      : snapshot(test::SnapshotOf(nodes)), tree(DomainsOf(*snapshot, kLevels)) {}
+      : snapshot(SnapshotOf(nodes)), tree(DomainsOf(*snapshot, kLevels)) {}
 
   [[nodiscard]] GroupMembers MembersOf(const PodRequest& pod) const {
     std::vector<std::string> names;
@@ -190,4 +188,4 @@ TEST(Pull, BeforeTheFirstMemberItIsTheDomainThatBestFitsTheGroup) {
 }
 
 }  // namespace
-}  // namespace berth::group_domains_test
+}  // namespace berth::test::group_domains_test

@@ -15,16 +15,13 @@
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 
-namespace berth::linked_devices_test {
+namespace berth::test::linked_devices_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 constexpr LinkAsk kLinked = {.link = LinkWish::kRequired};
 
 // Bridges join 0-1, 2-3 and 6-7; 4 and 5 have none.
-ANode Cards() { return ANode("n").Gpus(8).Linked(test::LinksOf(test::BridgedCards())); }
+ANode Cards() { return ANode("n").Gpus(8).Linked(LinksOf(BridgedCards())); }
 
 GpuMask WholeOn(const ANode& node, const APod& pod) {
   const auto choices = DeviceChoices(node.Build(), pod.Shape(), DeviceRule::kTightest);
@@ -210,4 +207,4 @@ TEST(NumaLocality, IsTheLeastSpanOverTheSpan) {
 }
 
 }  // namespace
-}  // namespace berth::linked_devices_test
+}  // namespace berth::test::linked_devices_test

@@ -7,11 +7,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::node_guard_test {
+namespace berth::test::node_guard_test {
 namespace {
-
-using test::ANode;
-using test::SnapshotOf;
 
 int UnguardedOf(const ANode& node) { return UnguardedGpuNodes(*SnapshotOf({node})); }
 
@@ -36,4 +33,4 @@ TEST(NodeGuard, LeavesNodesWithoutGpusToKubeSchedulerAndGpuNodesToThePolicy) {
 }
 
 }  // namespace
-}  // namespace berth::node_guard_test
+}  // namespace berth::test::node_guard_test

@@ -15,11 +15,8 @@
 #include "scoring/scorers/workload_fit.h"
 #include "test/support/builders.h"
 
-namespace berth::scorers_test {
+namespace berth::test::scorers_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 struct Case {
   std::string description;
@@ -189,4 +186,4 @@ TEST(WorkloadFit, CountsWishesInGpusThatThePodTakes) {
 }
 
 }  // namespace
-}  // namespace berth::scorers_test
+}  // namespace berth::test::scorers_test

@@ -11,12 +11,8 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::what_if_test {
+namespace berth::test::what_if_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 class WhatIfTest : public testing::Test {
  protected:
@@ -290,4 +286,4 @@ TEST_F(WhatIfTest, ANodeThatIsNotThereCanNeitherGoNorBeCopied) {
 }
 
 }  // namespace
-}  // namespace berth::what_if_test
+}  // namespace berth::test::what_if_test

@@ -20,12 +20,10 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::by_claim_test {
+namespace berth::test::by_claim_test {
 namespace {
 
 using std::chrono::seconds;
-using test::ANode;
-using test::APod;
 
 // "dra" and "far" have GPUs of DRA alone, "plugin" has 4 of a device plugin.
 class ByClaim : public testing::Test {
@@ -52,7 +50,7 @@ class ByClaim : public testing::Test {
     return extender_.Filter(extender_.Now(), pod, All()).reasons;
   }
   Status Bind(const PodRequest& pod, const std::string& node) {
-    return test::BindNow(extender_, {pod.id.namespace_name, pod.id.name, pod.id.uid, node});
+    return BindNow(extender_, {pod.id.namespace_name, pod.id.name, pod.id.uid, node});
   }
 
   static constexpr Reason kFits = Reason::kFits;
@@ -60,11 +58,11 @@ class ByClaim : public testing::Test {
   ClusterState state_;
   WaitingPods waiting_;
   std::vector<Placement> bound_;
-  test::ScriptedBinder binder_{[this](const PodRequest&, const Placement& placement) {
+  ScriptedBinder binder_{[this](const PodRequest&, const Placement& placement) {
     bound_.push_back(placement);
     return Status();
   }};
-  test::SilentSink sink_;
+  SilentSink sink_;
   NodeDomains domains_{{{"rack", {"rack"}}}};
   GangTable gangs_{{state_, waiting_, domains_}};
   Extender extender_{{.state = state_,
@@ -75,7 +73,7 @@ class ByClaim : public testing::Test {
                       .behind_scheduler = true,
                       .gangs = &gangs_,
                       .waiting = &waiting_},
-                     {.engine = test::EngineOf("best-fit"),
+                     {.engine = EngineOf("best-fit"),
                       .reservation_time = seconds(30),
                       .gangs = {.conventions = {"berth"}}}};
 };
@@ -210,9 +208,9 @@ TEST_F(ByClaim, ExplainSaysWhoDecides) {
 
 TEST(ByClaimPods, APodHasTheDeviceClassOfTheResourceByWhichItAsksForWholeGpus) {
   DeviceClasses classes;
-  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources, {}, nullptr, &classes);
-  const auto class_of = [&rules](const test::Json& requests) {
-    const PaddedText text(test::PodAsking("p", requests).dump());
+  const wire::PodRules rules(AllDialects(), DefaultConfig().resources, {}, nullptr, &classes);
+  const auto class_of = [&rules](const Json& requests) {
+    const PaddedText text(PodAsking("p", requests).dump());
     const auto observed = wire::DecodeObservedPod(text, rules);
     EXPECT_TRUE(observed);
     return observed ? observed->pod.device_class : "";
@@ -228,4 +226,4 @@ TEST(ByClaimPods, APodHasTheDeviceClassOfTheResourceByWhichItAsksForWholeGpus) {
 }
 
 }  // namespace
-}  // namespace berth::by_claim_test
+}  // namespace berth::test::by_claim_test

@@ -19,13 +19,11 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::gang_table_test {
+namespace berth::test::gang_table_test {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::ANode;
-using test::APod;
 using Names = std::vector<std::string>;
 
 class Woken final : public PodWaker {
@@ -88,7 +86,7 @@ class GangTableTest : public testing::Test {
   }
   void Use(const GangTable::Settings& gangs) {
     extender_.Use(
-        {.engine = test::EngineOf("best-fit"), .reservation_time = seconds(30), .gangs = gangs});
+        {.engine = EngineOf("best-fit"), .reservation_time = seconds(30), .gangs = gangs});
   }
   void Delete(const APod& pod) {
     Apply(PodGone{pod.Request().id.uid});
@@ -188,7 +186,7 @@ class GangTableTest : public testing::Test {
   std::set<std::string> gone_;          // whose client does not wait any more
   Names bound_;                         // Bindings in their order
   std::map<std::string, Errc> refuse_;  // Bindings, by the pod's name
-  test::ScriptedBinder binder_{[this](const PodRequest& pod, const Placement&) -> Status {
+  ScriptedBinder binder_{[this](const PodRequest& pod, const Placement&) -> Status {
     if (const auto refused = refuse_.find(pod.id.name); refused != refuse_.end()) {
       return Fail(refused->second, "refused by the API server");
     }
@@ -208,7 +206,7 @@ class GangTableTest : public testing::Test {
                       .gangs = &gangs_,
                       .waiting = &waiting_,
                       .waker = &waker_},
-                     {.engine = test::EngineOf("best-fit"),
+                     {.engine = EngineOf("best-fit"),
                       .reservation_time = seconds(30),
                       .gangs = {{"berth", "kubernetes"}, seconds(50)}}};
   const APod a_ = Member("a"), b_ = Member("b"), c_ = Member("c"), d_ = Member("d");
@@ -1557,4 +1555,4 @@ TEST_F(GangTableTest, PodsOfKubeSchedulersOwnGroupsThatMayStartAlonePreemptToo) 
 }
 
 }  // namespace
-}  // namespace berth::gang_table_test
+}  // namespace berth::test::gang_table_test

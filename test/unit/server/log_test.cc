@@ -17,7 +17,7 @@
 #include "server/telemetry/decision_recorder.h"
 #include "test/support/metrics_lines.h"
 
-namespace berth::log_test {
+namespace berth::test::log_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -175,7 +175,7 @@ TEST(DecisionRecorder, OtherDecisionsAreLoggedForDebuggingAndCounted) {
   EXPECT_EQ(lines[0]["first_reason"], "gpus_busy");
   MetricsText text;
   metrics.AddTo(text);
-  test::ExpectLines(text.Take(), {"berth_refusals_total{reason=\"gpus_busy\"} 1"});
+  ExpectLines(text.Take(), {"berth_refusals_total{reason=\"gpus_busy\"} 1"});
 }
 
 TEST(AdviceLog, SaysHowToPartitionANodeWhenThatChangesAndNotWhenMorePodsWait) {
@@ -199,4 +199,4 @@ TEST(AdviceLog, SaysHowToPartitionANodeWhenThatChangesAndNotWhenMorePodsWait) {
 }
 
 }  // namespace
-}  // namespace berth::log_test
+}  // namespace berth::test::log_test

@@ -12,12 +12,8 @@
 #include "test/support/builders.h"
 #include "test/support/metrics_lines.h"
 
-namespace berth::waiting_classes_test {
+namespace berth::test::waiting_classes_test {
 namespace {
-
-using test::APod;
-using test::ExpectLines;
-using test::Written;
 
 constexpr WallTime kNow{std::chrono::hours(500'000)};
 
@@ -71,4 +67,4 @@ TEST(WaitingMetrics, AreThereWhereNoPodWaits) {
 }
 
 }  // namespace
-}  // namespace berth::waiting_classes_test
+}  // namespace berth::test::waiting_classes_test

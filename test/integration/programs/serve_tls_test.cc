@@ -113,7 +113,7 @@ class ServeTls : public testing::Test {
     return line == std::string::npos ? -1 : std::stod(text.substr(line + name.size() + 2));
   }
 
-  test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   const Identity ca_ = MakeIdentity("test-ca");
   const Identity server_ = MakeIdentity("berth", &ca_, "IP:127.0.0.1");
   const Identity client_ = MakeIdentity("kube-scheduler", &ca_);

@@ -15,11 +15,10 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/random_world.h"
 
-namespace berth::cluster_state_property_test {
+namespace berth::test::cluster_state_property_test {
 namespace {
 
 using std::chrono::seconds;
-using test::RandomWorld;
 
 constexpr std::uint64_t kSeeds = 1000;
 constexpr int kNodes = 6, kPods = 25, kGangs = 4, kOperations = 80;
@@ -113,7 +112,7 @@ void ExpectSameGangs(const ClusterState& state, const Model& model) {
 
 // Two draws, one after the other: in one expression their order would be the compiler's.
 Profile AProfile(RandomWorld& world) {
-  const ProfileSpec spec = world.AProfile(test::kEveryDeviceRule);
+  const ProfileSpec spec = world.AProfile(kEveryDeviceRule);
   return BuildProfile(spec, world.AMix()).value();
 }
 
@@ -403,8 +402,7 @@ std::vector<Sequence> RandomSequences(RandomWorld& world) {
     Sequence offers;
     for (int told = world.Between(0, 2); told > 0; --told) {
       const int gpus = world.Between(0, 2);
-      offers.emplace_back(
-          GpusOffered{name, gpus == 0 ? NodeMig() : NodeMig(test::MigByClaims(gpus))});
+      offers.emplace_back(GpusOffered{name, gpus == 0 ? NodeMig() : NodeMig(MigByClaims(gpus))});
     }
     sequences.push_back(std::move(offers));
   }
@@ -456,4 +454,4 @@ TEST(ClusterStateProperty, GivesTheSameSnapshotForTheSameEventsInAnyLegalOrder) 
 }
 
 }  // namespace
-}  // namespace berth::cluster_state_property_test
+}  // namespace berth::test::cluster_state_property_test

@@ -13,12 +13,8 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::gang_plan_test {
+namespace berth::test::gang_plan_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 const TopologyLevels kLevels = {{"block", {"block"}}, {"rack", {"rack"}}};
 
@@ -177,7 +173,7 @@ TEST_F(GangPlanTest, NoNodeGetsMoreMembersThanItsDiskHolds) {
   const auto plan = Plan(ask);
   EXPECT_EQ(NodesOf(ask, plan), "n1 n1 n3 n3 n5 n5 n7 n7");
   for (const GangPlan::Place& place : plan->places) {
-    EXPECT_EQ(place.placement.ephemeral_bytes, 200 * test::kGib);
+    EXPECT_EQ(place.placement.ephemeral_bytes, 200 * kGib);
   }
   const auto more = Plan(All(Members(APod("p").Whole(1).DiskGib(200), 9)));
   ASSERT_FALSE(more);
@@ -379,4 +375,4 @@ TEST_F(GangPlanTest, TheMinimumsOfLargeRolesAreMetWithoutASearch) {
 }
 
 }  // namespace
-}  // namespace berth::gang_plan_test
+}  // namespace berth::test::gang_plan_test

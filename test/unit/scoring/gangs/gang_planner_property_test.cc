@@ -21,13 +21,8 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/random_world.h"
 
-namespace berth::gang_planner_property_test {
+namespace berth::test::gang_planner_property_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::kEveryDeviceRule;
-using test::RandomWorld;
 
 const TopologyLevels kLevels = {{"zone", {"zone"}}, {"rack", {"rack"}}};
 
@@ -52,7 +47,7 @@ class CaseMaker {
     std::vector<ANode> nodes;
     const int count = world_.Between(1, 6);
     for (int i = 0; i < count; ++i) nodes.push_back(SomeNode("n" + std::to_string(i)));
-    made.snapshot = test::SnapshotOf(nodes);
+    made.snapshot = SnapshotOf(nodes);
     const bool plain = world_.Chance(25);  // equal members with whole GPUs
     const int kinds = plain ? 1 : world_.Between(1, 3);
     int left = world_.Between(1, 6);
@@ -97,8 +92,8 @@ class CaseMaker {
     labels.emplace_back("zone", "z" + std::to_string(world_.Between(0, 1)));
     node.Labelled(labels).Cpu(world_.Between(2, 16)).Model(world_.Chance(50) ? "A100" : "T4");
     if (world_.Chance(15)) {
-      node.Mig(world_.Chance(50) ? test::DynamicMig(world_.Between(1, 2))
-                                 : test::StaticMig(world_.Between(1, 2), test::kBalanced));
+      node.Mig(world_.Chance(50) ? DynamicMig(world_.Between(1, 2))
+                                 : StaticMig(world_.Between(1, 2), kBalanced));
     } else {
       const int gpus = world_.OneOf<int>({1, 2, 2, 4, 4, 8});
       node.Gpus(gpus);
@@ -367,4 +362,4 @@ TEST_F(GangPlannerPropertyTest, TheOrderOfMembersMakesNoDifferenceAndTheSameQues
 }
 
 }  // namespace
-}  // namespace berth::gang_planner_property_test
+}  // namespace berth::test::gang_planner_property_test

@@ -9,15 +9,8 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::repartition_report_test {
+namespace berth::test::repartition_report_test {
 namespace {
-
-using test::AGrantOf;
-using test::ANode;
-using test::APod;
-using test::kBalanced;
-using test::kSevenSmall;
-using test::StaticMig;
 
 struct Waiting {
   APod pod;
@@ -32,7 +25,7 @@ std::string Advised(const std::vector<ANode>& nodes, const std::vector<Waiting>&
     pods.insert(pods.end(), static_cast<std::size_t>(kind.count), pod);
   }
   std::string text;
-  for (const NodeAdvice& at : AdviseNodes(*test::SnapshotOf(nodes), pods)) {
+  for (const NodeAdvice& at : AdviseNodes(*SnapshotOf(nodes), pods)) {
     text += at.node + " " + at.advice.config + " " + std::to_string(at.advice.fits) + "/" +
             std::to_string(at.advice.fits_now) + "\n";
   }
@@ -81,9 +74,9 @@ TEST(RepartitionReport, LeavesNodesAloneThatAreInUseOrNotToBeCut) {
   spec.foreign = true;
   EXPECT_EQ(Advised({ANode("n").Mig(spec)}, waiting), "");
   spec = StaticMig(2, kSevenSmall);
-  spec.shared = {{{test::ProfileOf("1g.5gb"), true}, 4}};
+  spec.shared = {{{ProfileOf("1g.5gb"), true}, 4}};
   EXPECT_EQ(Advised({ANode("n").Mig(spec)}, waiting), "");
-  EXPECT_EQ(Advised({ANode("n").Mig(test::DynamicMig(2))}, waiting), "");
+  EXPECT_EQ(Advised({ANode("n").Mig(DynamicMig(2))}, waiting), "");
   EXPECT_EQ(Advised({SmallOnly("n").NotReady()}, waiting), "");
 }
 
@@ -108,4 +101,4 @@ TEST(RepartitionReport, SaysItInOneLine) {
 }
 
 }  // namespace
-}  // namespace berth::repartition_report_test
+}  // namespace berth::test::repartition_report_test

@@ -20,13 +20,8 @@
 #include "base/random.h"
 #include "test/support/agent_world.h"
 
-namespace berth::share_agents_property_test {
+namespace berth::test::share_agents_property_test {
 namespace {
-
-using test::AgentWorld;
-using test::Json;
-using test::NodeWith;
-using test::Texts;
 
 constexpr int kGpusEach = 4;
 constexpr std::int64_t kGpuMib = 40 * 1024;
@@ -185,37 +180,37 @@ class AgentRun {
     const std::string gpus = std::to_string(each);
     switch (words) {
       case kGpushare:
-        return test::PodAsking(uid, {{"aliyun.com/gpu-mem", std::to_string(memory_mib / 1024)}});
+        return PodAsking(uid, {{"aliyun.com/gpu-mem", std::to_string(memory_mib / 1024)}});
       case kHami:
-        if (whole) return test::PodAsking(uid, {{"nvidia.com/gpu", "2"}});
+        if (whole) return PodAsking(uid, {{"nvidia.com/gpu", "2"}});
         if (random_.Below(4) == 0) {
-          return test::PodAsking(uid, {{"nvidia.com/gpu", gpus},
-                                       {"nvidia.com/gpumem-percentage", PercentOf(memory_mib)},
-                                       {"nvidia.com/gpucores", percent}});
+          return PodAsking(uid, {{"nvidia.com/gpu", gpus},
+                                 {"nvidia.com/gpumem-percentage", PercentOf(memory_mib)},
+                                 {"nvidia.com/gpucores", percent}});
         }
-        return test::PodAsking(uid, {{"nvidia.com/gpu", gpus},
-                                     {"nvidia.com/gpumem", memory},
-                                     {"nvidia.com/gpucores", percent}});
+        return PodAsking(uid, {{"nvidia.com/gpu", gpus},
+                               {"nvidia.com/gpumem", memory},
+                               {"nvidia.com/gpucores", percent}});
       case kVolcano:
-        if (whole) return test::PodAsking(uid, {{"volcano.sh/vgpu-number", "1"}});
-        return test::PodAsking(uid, {{"volcano.sh/vgpu-number", gpus},
-                                     {"volcano.sh/vgpu-memory", memory},
-                                     {"volcano.sh/vgpu-cores", percent}});
+        if (whole) return PodAsking(uid, {{"volcano.sh/vgpu-number", "1"}});
+        return PodAsking(uid, {{"volcano.sh/vgpu-number", gpus},
+                               {"volcano.sh/vgpu-memory", memory},
+                               {"volcano.sh/vgpu-cores", percent}});
       case kKoordinator:
-        if (whole) return test::PodAsking(uid, {{"koordinator.sh/gpu", "200"}});
+        if (whole) return PodAsking(uid, {{"koordinator.sh/gpu", "200"}});
         if (random_.Below(2) == 0) {
-          return test::PodAsking(uid, {{"koordinator.sh/gpu", std::to_string(cores + 10)}});
+          return PodAsking(uid, {{"koordinator.sh/gpu", std::to_string(cores + 10)}});
         }
         if (random_.Below(4) == 0) {
-          return test::PodAsking(uid, {{"koordinator.sh/gpu-memory-ratio", PercentOf(memory_mib)},
-                                       {"koordinator.sh/gpu-core", percent}});
+          return PodAsking(uid, {{"koordinator.sh/gpu-memory-ratio", PercentOf(memory_mib)},
+                                 {"koordinator.sh/gpu-core", percent}});
         }
-        return test::PodAsking(
-            uid, {{"koordinator.sh/gpu.shared", gpus},
-                  {"koordinator.sh/gpu-memory", std::to_string(each * memory_mib) + "Mi"},
-                  {"koordinator.sh/gpu-core", std::to_string(each * cores)}});
+        return PodAsking(uid,
+                         {{"koordinator.sh/gpu.shared", gpus},
+                          {"koordinator.sh/gpu-memory", std::to_string(each * memory_mib) + "Mi"},
+                          {"koordinator.sh/gpu-core", std::to_string(each * cores)}});
       default:
-        return test::PodAsking(uid, {{"berth.dev/gpu-memory-mib", memory}});
+        return PodAsking(uid, {{"berth.dev/gpu-memory-mib", memory}});
     }
   }
 
@@ -315,7 +310,7 @@ class AgentRun {
     coming_.emplace_back(uid, Pod{agent,
                                   {{gpu, kGpuMib, 100}},
                                   {{"run.ai/reserve_for_gpu_index", UuidOf(gpu)}},
-                                  test::PodAsking(uid, {{"nvidia.com/gpu", "1"}}),
+                                  PodAsking(uid, {{"nvidia.com/gpu", "1"}}),
                                   Kind::kReservation});
   }
 
@@ -365,19 +360,18 @@ class AgentRun {
     const std::string cores = std::to_string(promise.cores);
     switch (agent) {
       case kGpushare:
-        return test::PodAsking(uid,
-                               {{"aliyun.com/gpu-mem", std::to_string(promise.memory_mib / 1024)}});
+        return PodAsking(uid, {{"aliyun.com/gpu-mem", std::to_string(promise.memory_mib / 1024)}});
       case kHami:
-        return test::PodAsking(uid, {{"nvidia.com/gpu", "1"},
-                                     {"nvidia.com/gpumem", memory},
-                                     {"nvidia.com/gpucores", cores}});
+        return PodAsking(uid, {{"nvidia.com/gpu", "1"},
+                               {"nvidia.com/gpumem", memory},
+                               {"nvidia.com/gpucores", cores}});
       case kVolcano:
-        return test::PodAsking(uid, {{"volcano.sh/vgpu-number", "1"},
-                                     {"volcano.sh/vgpu-memory", memory},
-                                     {"volcano.sh/vgpu-cores", cores}});
+        return PodAsking(uid, {{"volcano.sh/vgpu-number", "1"},
+                               {"volcano.sh/vgpu-memory", memory},
+                               {"volcano.sh/vgpu-cores", cores}});
       default:
-        return test::PodAsking(uid, {{"koordinator.sh/gpu-memory", memory + "Mi"},
-                                     {"koordinator.sh/gpu-core", cores}});
+        return PodAsking(uid, {{"koordinator.sh/gpu-memory", memory + "Mi"},
+                               {"koordinator.sh/gpu-core", cores}});
     }
   }
 
@@ -497,4 +491,4 @@ TEST(ShareAgents, ArePromisedNoMoreOfAGpuThanItHas) {
 }
 
 }  // namespace
-}  // namespace berth::share_agents_property_test
+}  // namespace berth::test::share_agents_property_test

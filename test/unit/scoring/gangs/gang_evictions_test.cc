@@ -13,12 +13,8 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::gang_evictions_test {
+namespace berth::test::gang_evictions_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 const TopologyLevels kRacks = {{"rack", {"rack"}}};
 
@@ -115,4 +111,4 @@ TEST(PlanAfterEvictions, EmptiesNoMoreThanIsNeededOfManyNodes) {
 }
 
 }  // namespace
-}  // namespace berth::gang_evictions_test
+}  // namespace berth::test::gang_evictions_test

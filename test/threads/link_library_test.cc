@@ -9,36 +9,35 @@
 
 #include "test/support/wirings.h"
 
-namespace berth::link_library_test {
+namespace berth::test::link_library_test {
 namespace {
 
 LinkOrigin From(std::string name) { return {LinkSource::kNode, std::move(name)}; }
 
 TEST(LinkLibrary, SharesWhatNodesOfOneWiringKnow) {
   LinkLibrary library;
-  const GpuLinks first = library.LinksOf(test::Dgx1V(), "", From("a"));
-  const GpuLinks second = library.LinksOf(test::Dgx1V(), "", From("a"));
+  const GpuLinks first = library.LinksOf(Dgx1V(), "", From("a"));
+  const GpuLinks second = library.LinksOf(Dgx1V(), "", From("a"));
   EXPECT_EQ(&first.matrix(), &second.matrix());
   EXPECT_EQ(first, second);
-  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "", From("b")).origin().name, "b");
-  EXPECT_NE(library.LinksOf(test::BridgedCards(), "", From("a")), first);
+  EXPECT_EQ(library.LinksOf(Dgx1V(), "", From("b")).origin().name, "b");
+  EXPECT_NE(library.LinksOf(BridgedCards(), "", From("a")), first);
 }
 
 TEST(LinkLibrary, KnowsTheSpeedOfTheProduct) {
   LinkLibrary library;
-  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "", From("a")).Between(0, 3), 50'000);
-  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "Tesla-P100-SXM2-16GB", From("a")).Between(0, 3),
-            40'000);
+  EXPECT_EQ(library.LinksOf(Dgx1V(), "", From("a")).Between(0, 3), 50'000);
+  EXPECT_EQ(library.LinksOf(Dgx1V(), "Tesla-P100-SXM2-16GB", From("a")).Between(0, 3), 40'000);
 }
 
 TEST(LinkLibrary, ForgetsInsteadOfGrowingWithoutEnd) {
   LinkLibrary library;
-  const GpuLinks kept = library.LinksOf(test::Dgx1V(), "", From("a"));
+  const GpuLinks kept = library.LinksOf(Dgx1V(), "", From("a"));
   for (std::size_t i = 0; i <= LinkLibrary::kMostWirings; ++i) {
-    (void)library.LinksOf(test::BridgedCards(), "", From(std::to_string(i)));
+    (void)library.LinksOf(BridgedCards(), "", From(std::to_string(i)));
   }
   EXPECT_EQ(kept.Ring(0b1001), 50'000) << "lives on in who has it";
-  EXPECT_EQ(library.LinksOf(test::Dgx1V(), "", From("a")), kept);
+  EXPECT_EQ(library.LinksOf(Dgx1V(), "", From("a")), kept);
 }
 
 TEST(LinkLibrary, IsAskedByManyThreads) {
@@ -49,8 +48,8 @@ TEST(LinkLibrary, IsAskedByManyThreads) {
     threads.emplace_back([&library, &chosen, t] {
       Random random(t);
       for (int i = 0; i < 50; ++i) {
-        (void)library.LinksOf(test::RandomMatrix(random, 6), "", From("x"));
-        const GpuLinks links = library.LinksOf(test::Dgx1V(), "", From("a"));
+        (void)library.LinksOf(RandomMatrix(random, 6), "", From("x"));
+        const GpuLinks links = library.LinksOf(Dgx1V(), "", From("a"));
         chosen[t] = links.Choose(0xff, 2, {.pattern = LinkPattern::kPairs});
       }
     });
@@ -60,4 +59,4 @@ TEST(LinkLibrary, IsAskedByManyThreads) {
 }
 
 }  // namespace
-}  // namespace berth::link_library_test
+}  // namespace berth::test::link_library_test

@@ -7,7 +7,7 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::dialects::hami_lock_test {
+namespace berth::dialects::hami_lock_annotation_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -71,4 +71,4 @@ TEST(HamiLock, IsFoundInTheNode) {
 }
 
 }  // namespace
-}  // namespace berth::dialects::hami_lock_test
+}  // namespace berth::dialects::hami_lock_annotation_test

@@ -12,14 +12,9 @@
 #include "test/support/builders.h"
 #include "test/support/fake_scorers.h"
 
-namespace berth::engine_test {
+namespace berth::test::engine_test {
 namespace {
 
-using test::ANode;
-using test::APod;
-using test::CoresOf;
-using test::ProfileOf;
-using test::SnapshotOf;
 using Priorities = std::vector<std::uint8_t>;
 using Indices = std::vector<NodeIndex>;
 
@@ -83,7 +78,7 @@ TEST(Engine, PlacesWhereItFilteredOrSaysWhyNot) {
   const APod pod = APod("p").Whole(2).Cpu(4).MemoryGib(1);
   const auto placed = engine.PlaceOn(FiveNodes(), pod.Shape(), 1);
   ASSERT_TRUE(placed.has_value());
-  EXPECT_EQ(*placed, (Placement{"b", 4000, test::kGib, {{0, 1000, 16'000}, {1, 1000, 16'000}}}));
+  EXPECT_EQ(*placed, (Placement{"b", 4000, kGib, {{0, 1000, 16'000}, {1, 1000, 16'000}}}));
   EXPECT_EQ(engine.PlaceOn(FiveNodes(), pod.Shape(), 3).error(), Reason::kNoGpu);
   EXPECT_EQ(engine.PlaceOn(FiveNodes(), pod.Shape(), 4).error(), Reason::kNodeNotReady);
 }
@@ -180,4 +175,4 @@ TEST(Engine, AnswersThreadsAsItAnswersOne) {
 }
 
 }  // namespace
-}  // namespace berth::engine_test
+}  // namespace berth::test::engine_test

@@ -19,18 +19,9 @@
 #include "test/support/mig_nodes.h"
 #include "topology/mig/mig_layout.h"
 
-namespace berth::mig_placement_test {
+namespace berth::test::mig_placement_test {
 namespace {
 
-using test::AGrant;
-using test::AGrantOf;
-using test::ANode;
-using test::APod;
-using test::DynamicMig;
-using test::kBalanced;
-using test::kSevenSmall;
-using test::MigByClaims;
-using test::StaticMig;
 using Grants = std::vector<MigGrant>;
 
 RequestMix SomeMix() {
@@ -42,7 +33,7 @@ RequestMix SomeMix() {
 class Decider {
  public:
   explicit Decider(std::vector<ANode> nodes, const std::string& profile = "expected-waste")
-      : snapshot_(test::SnapshotOf(nodes)),
+      : snapshot_(SnapshotOf(nodes)),
         engine_(BuildProfile(*FindBuiltinProfile(profile), SomeMix()).value()) {}
 
   // The best nodes, by name.
@@ -102,12 +93,12 @@ TEST(MigFilter, GivesOnlyWhatTheAgentMakesAndNothingOfAClosedGpu) {
   MigSpec spec = DynamicMig(2);
   const MigProduct& product = *spec.product;
   spec.gpus[0].offered = 0;
-  spec.gpus[1].offered = product.PlacementsOf(*product.RowOf(test::ProfileOf("1g.5gb")));
+  spec.gpus[1].offered = product.PlacementsOf(*product.RowOf(ProfileOf("1g.5gb")));
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.5gb", 7)), Reason::kFits);
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.5gb", 8)), Reason::kTooFewMig);
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").Mig("1g.10gb")), Reason::kNoMigProfile);
   EXPECT_EQ(Says(ANode("n").Mig(spec), APod("p").MigNeeding(2, 0)), Reason::kNoMigProfile);
-  const auto plan = PlanMig(spec, MigUse(spec), test::MigWith(1));
+  const auto plan = PlanMig(spec, MigUse(spec), MigWith(1));
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->grants.front().gpu, 1);
 }
@@ -155,7 +146,7 @@ TEST(MigFilter, KeepsPodsWithGpusOffANodeInTroubleEachWithItsReason) {
 // 56 devices of 8 A100-40GB under strategy single: each counts as a GPU.
 ANode SingleNode(const std::string& name) {
   MigSpec spec;
-  spec.single = test::ProfileOf("1g.5gb");
+  spec.single = ProfileOf("1g.5gb");
   spec.single_memory_mib = 4864;
   return ANode(name).Gpus(56, 4864).Model("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb").Mig(spec);
 }
@@ -176,7 +167,7 @@ TEST(MigFilter, UnderStrategySingleEachDeviceCountsAsAGpu) {
 
 TEST(MigFilter, CountsUsersOfSharedDevices) {
   MigSpec spec;
-  spec.shared = {{{test::ProfileOf("1g.5gb"), true}, 2}};
+  spec.shared = {{{ProfileOf("1g.5gb"), true}, 2}};
   const ANode node = ANode("n").Mig(spec);
   EXPECT_EQ(Says(node, APod("p").Mig("1g.5gb", 2, true)), Reason::kFits);
   EXPECT_EQ(Says(node, APod("p").Mig("1g.5gb", 3, true)), Reason::kTooFewMig);
@@ -190,7 +181,7 @@ TEST(MigPlan, CutsWhereLeastIsLost) {
   const MigStates states = MigStates::Of(product).value();
   const MigPotential potential(states, BerthWeights(product));
   for (const char* profile : {"1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"}) {
-    const int row = *product.RowOf(test::ProfileOf(profile));
+    const int row = *product.RowOf(ProfileOf(profile));
     std::map<std::int64_t, int> placements;  // by loss; of equal ones the first
     for (MigSet left = product.PlacementsOf(row); left != 0; left &= left - 1) {
       const int placement = std::countr_zero(left);
@@ -363,7 +354,7 @@ TEST(MigAmongOthers, OtherPodsAreScoredAsIfThereWereNoMig) {
   ASSERT_LT(without.scorers.size(), FindBuiltinProfile("expected-waste")->scorers.size());
   Engine with_mig(BuildProfile(*FindBuiltinProfile("expected-waste"), SomeMix()).value());
   Engine plain(BuildProfile(without, SomeMix()).value());
-  const auto snapshot = test::SnapshotOf(nodes);
+  const auto snapshot = SnapshotOf(nodes);
   const std::vector<NodeIndex> all = {0, 1, 2};
   const std::vector<int> pull = {0, 30, 100};
   for (const APod& pod : {APod("p").Whole(1).Cpu(8), APod("p").Share(250), APod("p").Cpu(4)}) {
@@ -374,4 +365,4 @@ TEST(MigAmongOthers, OtherPodsAreScoredAsIfThereWereNoMig) {
 }
 
 }  // namespace
-}  // namespace berth::mig_placement_test
+}  // namespace berth::test::mig_placement_test

@@ -5,12 +5,8 @@
 
 #include "test/support/mig_nodes.h"
 
-namespace berth::offer_choice_test {
+namespace berth::test::offer_choice_test {
 namespace {
-
-using test::ProfileAt;
-using test::ProfileOf;
-using test::SetOf;
 
 // Its devices are called PROFILE@START.
 OfferedGpu AGpu(const std::vector<ProfileAt>& taken = {}, const std::string& name = "A100-40GB") {
@@ -69,4 +65,4 @@ TEST(OfferChoice, TakesNothingThatIsTakenOrNotOffered) {
 }
 
 }  // namespace
-}  // namespace berth::offer_choice_test
+}  // namespace berth::test::offer_choice_test

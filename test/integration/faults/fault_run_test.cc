@@ -26,16 +26,11 @@
 #include "test/support/dialects.h"
 #include "test/support/fake_api_server.h"
 
-namespace berth::fault_run_test {
+namespace berth::test::fault_run_test {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::BindNow;
-using test::FakeApiServer;
-using test::FakeNode;
-using test::FakePod;
-using test::Fault;
 using Json = nlohmann::json;
 
 constexpr int kNodeCount = 100;
@@ -198,8 +193,8 @@ class FaultRun : public testing::Test {
   AlwaysWritable fence_;
   SilentSink sink_;
   ClusterState state_;
-  const wire::PodRules pod_rules_{test::AllDialects(), DefaultConfig().resources};
-  const wire::NodeRules node_rules_{DefaultConfig(), test::AllDialects()};
+  const wire::PodRules pod_rules_{AllDialects(), DefaultConfig().resources};
+  const wire::NodeRules node_rules_{DefaultConfig(), AllDialects()};
   kube::NodeSink node_sink_{kube::PublishTo(state_), node_rules_, [](auto, auto, auto&) {}};
   kube::PodSink pod_sink_{state_, pod_rules_, [](auto, auto, auto&) {}};
   kube::ApiBinder binder_{
@@ -256,4 +251,4 @@ TEST_F(FaultRun, NothingIsGrantedTwiceNothingIsClaimedAndNothingStaysReserved) {
 }
 
 }  // namespace
-}  // namespace berth::fault_run_test
+}  // namespace berth::test::fault_run_test

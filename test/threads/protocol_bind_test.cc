@@ -16,17 +16,8 @@
 #include "server/service/worker_pool.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::protocol_bind_test {
+namespace berth::test::protocol_bind_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::BindingArgs;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::ScriptedBinder;
-using test::TestService;
 
 std::vector<NodeSpec> TwoMachines() { return {MachineWith("n1", 2), MachineWith("n2", 2)}; }
 
@@ -79,7 +70,7 @@ TEST(ExtenderProtocol, ABindThatWaitedUntilItIsGivenUpIsRefusedAndTheNextOneIsNo
   TestService service(TwoMachines());
   service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"}));
   const auto bind = [&service](Duration waited) {
-    http::HttpRequest request{"POST", "/extender/bind", "", test::Padded(BindingArgs("1", "n1"))};
+    http::HttpRequest request{"POST", "/extender/bind", "", Padded(BindingArgs("1", "n1"))};
     request.began = service.clock().Now() - waited;
     std::string body;
     service.verbs().Bind(request).later(
@@ -196,8 +187,7 @@ TEST(ExtenderProtocol, AThousandBindsWaitOnTwoThreadsAndEachIsAnsweredOnce) {
     WorkerPool pool(2, 10);
     service.extender().BindOn(InBackground(pool));
     for (std::atomic<int>& answered : answers) {
-      http::HttpRequest request{"POST", "/extender/bind", "",
-                                test::Padded(BindingArgs("slow", "n1"))};
+      http::HttpRequest request{"POST", "/extender/bind", "", Padded(BindingArgs("slow", "n1"))};
       request.began = service.clock().Now();
       service.verbs().Bind(request).later(
           http::Reply([&answered, &succeeded](const http::HttpResponse& response) {
@@ -240,7 +230,7 @@ TEST(ExtenderProtocol, ABindWhoseBinderThrowsIs500AndTheOneBehindItIsCarriedOut)
   std::thread first([&] { EXPECT_EQ(service.Answer("bind", BindingArgs("1", "n1")).status, 500); });
   gate.AwaitVisitor();
   int second = 0;  // stands in line: its answer comes on the thread of the first
-  http::HttpRequest request{"POST", "/extender/bind", "", test::Padded(BindingArgs("1", "n1"))};
+  http::HttpRequest request{"POST", "/extender/bind", "", Padded(BindingArgs("1", "n1"))};
   request.began = service.clock().Now();
   service.verbs().Bind(request).later(
       http::Reply([&second](const http::HttpResponse& response) { second = response.status; }));
@@ -347,4 +337,4 @@ TEST(ExtenderProtocol, Case72_AReservationEndsByTheSteadyClockAlone) {
 }
 
 }  // namespace
-}  // namespace berth::protocol_bind_test
+}  // namespace berth::test::protocol_bind_test
