@@ -226,6 +226,15 @@ TEST(PodRules, OwnAnnotationsAndThoseOfOthersAreAccepted) {
   }
 }
 
+TEST(PodRules, APodMaySayThatItIsNotToBeMoved) {
+  EXPECT_FALSE(Read(Annotated("x", "true")).keep);
+  EXPECT_TRUE(Read(Annotated("berth.dev/keep", "true")).keep);
+  EXPECT_FALSE(Read(Annotated("berth.dev/keep", "false")).keep);
+  EXPECT_EQ(Read(Annotated("berth.dev/keep", "false")).refusal, "");
+  EXPECT_EQ(Read(Annotated("berth.dev/keep", "yes")).refusal,
+            "annotation berth.dev/keep: want one of true, false, got \"yes\"");
+}
+
 TEST(PodRules, TheGpuModelsOfAPodAreAListSortedAndEachOnce) {
   struct Case {
     const char* text;
