@@ -281,7 +281,7 @@ Result<std::shared_ptr<const Node>> ClusterState::Reserve(const PodRequest& pod,
   }
   const std::shared_ptr<const PodRecord> held = Find(pod.id.uid);
   if (held != nullptr && held->state == PodState::kBound) {
-    return Fail(Errc::kConflict, "pod is bound to node " + held->placement.node + " already");
+    return Fail(Errc::kConflict, "pod is already bound to node " + held->placement.node);
   }
   std::shared_ptr<const Node> node = next_.shared(index);
   if (held != nullptr && held->placement.node == placement.node) {

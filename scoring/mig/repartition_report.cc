@@ -144,7 +144,7 @@ std::vector<NodeAdvice> AdviseNodes(const Snapshot& snapshot,
 std::string TextOf(const NodeAdvice& advice) {
   return "node " + advice.node + " to " + advice.advice.config + ": " +
          std::to_string(advice.advice.fits) + " waiting pods fit, " +
-         std::to_string(advice.advice.fits_now) + " with what it has";
+         std::to_string(advice.advice.fits_now) + " with its present partitioning";
 }
 
 }  // namespace berth

@@ -44,7 +44,7 @@ std::string PlaceText(const Placement& placement) {
   };
   for (const DeviceGrant& grant : placement.grants) add(berth::TextOf(grant));
   for (const MigGrant& grant : placement.mig) add(berth::NameOf(grant));
-  if (placement.places > 0) add(CountText(placement.places, "place"));
+  if (placement.places > 0) add(CountText(placement.places, "GPU replica"));
   return "on " + placement.node + devices;
 }
 
@@ -123,7 +123,7 @@ std::string TextOf(const EditedNodes& nodes) {
   }
   if (nodes.removed.empty()) return text;
   text += CountText(std::ssize(nodes.removed), "node") + " removed: ";
-  if (nodes.pods_lost == 0) return text + "no pod is there\n";
+  if (nodes.pods_lost == 0) return text + "no pod ran there\n";
   text += CountText(nodes.pods_lost, "pod") + " lost with it, " +
           std::to_string(nodes.gpu_pods_lost.size()) + " with GPUs";
   for (std::size_t i = 0; i < std::min(kTold, nodes.gpu_pods_lost.size()); ++i) {
@@ -131,7 +131,7 @@ std::string TextOf(const EditedNodes& nodes) {
   }
   if (nodes.gpu_pods_lost.size() > kTold) text += ", ...";
   if (!nodes.gpu_pods_lost.empty()) text += ")";
-  return text + "; they are not placed again here\n";
+  return text + "; this plan does not place them again\n";
 }
 
 std::string EncodePlan(const PlanRequest& request, const WhatIfAnswer& answer) {

@@ -78,7 +78,7 @@ TEST_F(WaitingNewsTest, APodThatKeepsWaitingIsToldWhyOnce) {
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(
       told.front(),
-      "default/p: asks for 8 GPUs; fits none of 2 nodes (2 node has fewer healthy GPUs than the "
+      "default/p: asks for 8 GPUs; fits none of 2 nodes (2 nodes had fewer healthy GPUs than the "
       "pod asks for); nearest: n2: 4 of 4 GPUs idle, needs 8; fits with 4 GPUs instead of 8");
   EXPECT_TRUE(After(minutes(50)).empty()) << "the numbers alone are no other cause";
   EXPECT_EQ(After(minutes(15)).size(), 1U) << "the API server has forgotten the first";
@@ -96,7 +96,7 @@ TEST_F(WaitingNewsTest, AnotherCauseIsToldToo) {
   }
   const auto told = After(minutes(6));
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_NE(told.front().find("node is not ready"), std::string::npos) << told.front();
+  EXPECT_NE(told.front().find("2 nodes not ready"), std::string::npos) << told.front();
 }
 
 TEST_F(WaitingNewsTest, APodThatFitsIsGivenTheTimeToBePlaced) {
