@@ -25,7 +25,8 @@ struct ConfigFindings {
   // At most kMostFindings; LoadConfig's is the first. What is written wrongly comes before what
   // does not go together, each by line. Empty: the text is a configuration.
   std::vector<std::string> problems;
-  std::vector<std::string> notes;  // NotesOn (validate.h); none beside problems
+  // NotesOn (validate.h), and the constants (model_constants.h) that are set. None beside problems.
+  std::vector<std::string> notes;
 };
 inline constexpr std::size_t kMostFindings = 100;
 

@@ -107,14 +107,23 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) {
   return view;
 }
 
+std::optional<GangView> GangTable::Shown(const Unit& unit, Instant now) {
+  const MutexLock lock(unit.mutex);
+  if (unit.roll.members() == 0 && unit.is_idle()) return std::nullopt;
+  return ViewOf(unit, now);
+}
+
 std::vector<GangView> GangTable::Views(Instant now) const {
   std::vector<GangView> views;
-  for (const std::shared_ptr<Unit>& known : Units()) {
-    const Unit& unit = *known;
-    const MutexLock lock(unit.mutex);
-    if (unit.roll.members() > 0 || !unit.is_idle()) views.push_back(ViewOf(unit, now));
+  for (const std::shared_ptr<Unit>& unit : Units()) {
+    if (auto view = Shown(*unit, now)) views.push_back(*std::move(view));
   }
   return views;
+}
+
+std::optional<GangView> GangTable::View(const GangId& gang, Instant now) const {
+  const std::shared_ptr<Unit> unit = Find(gang);
+  return unit == nullptr ? std::nullopt : Shown(*unit, now);
 }
 
 }  // namespace berth

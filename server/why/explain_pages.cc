@@ -57,14 +57,6 @@ std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now() - *created);
 }
 
-std::optional<GangView> ViewOf(const Live& live, const GangId& gang) {
-  if (gang.empty()) return std::nullopt;
-  for (GangView& view : live.gangs.Views(std::chrono::steady_clock::now())) {
-    if (view.id == gang) return std::move(view);
-  }
-  return std::nullopt;
-}
-
 // A pod on a node that is known; nullptr: none has that name.
 std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::string_view space,
                                              std::string_view name) {
@@ -101,7 +93,7 @@ wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const Po
                          const std::optional<WaitingPod>& waiting) {
   wire::PodReport report{.told = live.extender.Explain(now, pod), .sentence = {}};
   report.scheduler = pod.scheduler;
-  report.gang = ViewOf(live, pod.gang.id);
+  report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
   if (waiting) {
     report.gated = waiting->gated;
     report.unschedulable = waiting->unschedulable;
@@ -215,7 +207,8 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
   const PodRequest& pod = *waiting.pod;
   if (!pod.refusal.empty()) return {pod.refusal, {}};
   if (waiting.gated) return {"scheduling gates hold it back", {}};
-  if (const auto gang = ViewOf(live, pod.gang.id); gang && !gang->why.empty()) {
+  if (const auto gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
+      gang && !gang->why.empty()) {
     return {"its gang is " + std::string(gang->state) + ": " + gang->why, {}};
   }
   const PodExplanation told = live.extender.Explain(now, pod);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "scoring/explain/node_report.h"
-#include "server/why/edited_nodes.h"
+#include "server/why/explain_parts.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/template_node.h"
 

@@ -55,7 +55,6 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
         "server/wire/pod/pod_mig.h",
         "server/wire/pod/pod_needs.cc",
         "server/wire/pod/pod_needs.h",
-        "server/why/repartition_json.h",
         "server/wire/node/template_node.cc",
         "server/wire/node/topology_json.cc",
         "server/wire/node/topology_json.h",
