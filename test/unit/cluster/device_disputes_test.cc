@@ -70,7 +70,7 @@ TEST_F(DeviceDisputesTest, APodThatWasBoundHereKeepsItsGpuWhateverItsAnnotationS
     EXPECT_EQ(Free(), (Gpus{0, 1000, 1000, 1000}));
     EXPECT_EQ(Problems().size(), 1U);
   }
-  EXPECT_EQ(Problems(), (Texts{"a says no device on node n, but it is known to have GPU 0"}));
+  EXPECT_EQ(Problems(), (Texts{"a says no device on node n, but Berth knows it to have GPU 0"}));
   Says(a_, {0});
   EXPECT_EQ(Problems(), Texts()) << "it was mended";
 }
@@ -81,7 +81,7 @@ TEST_F(DeviceDisputesTest, WhatWasSaidFirstIsKept) {
   EXPECT_EQ(GpusOf(a_), Gpus{2});
   Says(a_, {1});
   EXPECT_EQ(GpusOf(a_), Gpus{2});
-  EXPECT_EQ(Problems(), (Texts{"a says GPU 1 on node n, but it is known to have GPU 2"}));
+  EXPECT_EQ(Problems(), (Texts{"a says GPU 1 on node n, but Berth knows it to have GPU 2"}));
   Apply(PodGone{"uid-a"});
   EXPECT_EQ(Problems(), Texts());
   EXPECT_EQ(Free(), (Gpus{1000, 1000, 1000, 1000}));
@@ -260,8 +260,8 @@ TEST_F(DeviceDisputesTest, APodThatDoesNotSayAnyMoreWhichDevicesBerthChoseIsDisp
   lacks(a_);
   EXPECT_EQ(Problems(), Texts()) << "its node is not known";
   Up(ANode("n").Gpus(2));
-  EXPECT_EQ(Problems(), (Texts{"a is not there any more, though Berth chose the pod's devices "
-                               "(berth.dev/decision)"}));
+  EXPECT_EQ(Problems(),
+            (Texts{"a is missing, although Berth chose the pod's devices (berth.dev/decision)"}));
   EXPECT_EQ(Free(), (Gpus{1000, 0})) << "it has one, and nobody knows which";
   Says(a_, {0});
   EXPECT_EQ(Problems(), Texts()) << "it was mended";

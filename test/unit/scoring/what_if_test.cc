@@ -135,11 +135,11 @@ TEST_F(WhatIfTest, AnAnswerThatNobodyNeedsAnyMoreIsGivenUp) {
   const std::vector<PodRequest> pods(3, APod("p").Whole(1).Request());
   int asked = 0;
   const auto told = WhatIf(engine_, {.snapshot = snapshot_, .pods = pods, .stops = [&asked] {
-                                       return ++asked == 2 ? "the server stops" : nullptr;
+                                       return ++asked == 2 ? "the server is stopping" : nullptr;
                                      }});
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, Errc::kUnavailable);
-  EXPECT_EQ(told.error().message, "the server stops");
+  EXPECT_EQ(told.error().message, "the server is stopping");
   EXPECT_EQ(asked, 2);
 }
 

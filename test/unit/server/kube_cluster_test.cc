@@ -891,7 +891,7 @@ TEST_F(KubeClusterTest, AnAnnotationThatChangesIsReportedAndNotBelieved) {
   EXPECT_EQ(event["reason"], "DevicesDisputed");
   EXPECT_EQ(event["type"], "Warning");
   EXPECT_EQ(event["message"],
-            "annotation berth.dev/devices says GPU 3 on node n1, but it is known to have GPU 0");
+            "annotation berth.dev/devices says GPU 3 on node n1, but Berth knows it to have GPU 0");
   api_.Put(kPods, BoundPod("a", "n1", {0}));
   EXPECT_TRUE(Eventually([&] { return berth.kube.stats().disputed_pods == 0; }));
 }
@@ -1014,9 +1014,8 @@ TEST_F(KubeClusterTest, TheAuditFindsAPodThatTheWatchHasMissedAndRepairsTheBooks
   ASSERT_TRUE(berth.state.Apply(std::span(&elsewhere, 1)));
   EXPECT_TRUE(Eventually([&] {
     return berth.WasTold(
-               "pod ns/phantom: the API server has it nowhere, the books on node n1; repaired") &&
-           berth.WasTold(
-               "pod ns/a: the API server has it on node n1, the books on node n2; repaired");
+               "pod ns/phantom: the API server has it nowhere, Berth on node n1; repaired") &&
+           berth.WasTold("pod ns/a: the API server has it on node n1, Berth on node n2; repaired");
   }));
   EXPECT_TRUE(Eventually([&] { return berth.kube.stats().differences_to_api == 0; }));
   EXPECT_FALSE(berth.state.FindPod("uid-x"));

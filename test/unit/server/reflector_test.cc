@@ -282,8 +282,8 @@ TEST_F(ReflectorTest, AResourceOfEveryApiServerIsNeverAbsentAndA404EmptiesNothin
   EXPECT_EQ(notes(), Lines()) << "nobody is told that pods are not served";
   EXPECT_EQ(stats_.problems, 3U);
   EXPECT_EQ(problems().back(),
-            "list /api/v1/pods: 404 Why: because (every API server serves it: want the address of "
-            "an API server, or a proxy to one)");
+            "list /api/v1/pods: 404 Why: because (want the address of an API server or of a proxy "
+            "to one: every API server serves this)");
 }
 
 TEST_F(ReflectorTest, AResourceOfEveryApiServerThatIsNotFoundIsNotSynced) {
@@ -317,7 +317,7 @@ TEST_F(ReflectorTest, DoesNotTrustALineWithoutEnd) {
   Play({List(10, {}), {.pieces = {Event("ADDED", "a", 11) + cut}}});
   EXPECT_EQ(sink_.notes(), (Lines{"begin", "end", "+a"}));
   EXPECT_EQ(Call(2), "watch 11");
-  EXPECT_EQ(problems(), (Lines{"watch /api/v1/pods: ended in the middle of a line"}));
+  EXPECT_EQ(problems(), (Lines{"watch /api/v1/pods: ended within a line"}));
 }
 
 TEST_F(ReflectorTest, ReconnectsAfterALineThatIsNoEventThenListsAgain) {
