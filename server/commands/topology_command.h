@@ -17,7 +17,7 @@ struct TopologyFlags {
   int size = 0;
 };
 
-// What each prints on standard output. Error: what cannot be read, with file and place.
+// The text to print. Error: malformed input, with file and place.
 Result<std::string> ShowTopology(const TopologyFlags& flags);
 Result<std::string> AnnotateTopology(const TopologyFlags& flags);
 Result<std::string> ChooseOnTopology(const TopologyFlags& flags);
