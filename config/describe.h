@@ -45,6 +45,15 @@ struct Words {  // names of enumerators, or the allowed texts
   std::span<const std::string_view> words;
 };
 
+// Of a constant of the model: berth-replay alone reads and searches it. The service takes the value
+// that is found here, whatever is written (model_constants.h).
+template <class Form, class T>
+struct Constant {
+  Constant(Form of, T value) : form(of), fixed(value) {}
+  Form form;
+  T fixed;
+};
+
 template <class Visitor>
 void Describe(Visitor& v, ScorerSpec& scorer) {
   v.Field("name", scorer.name, AnyText{}, "name of a scorer, or `domain-locality`");
@@ -77,38 +86,46 @@ void Describe(Visitor& v, MixEntry& entry) {
 
 template <class Visitor>
 void Describe(Visitor& v, LearningParameters& learning) {
-  v.Field("halfLifePods", learning.half_life_pods, Integers{1, 1'000'000'000},
+  constexpr LearningParameters kFixed;
+  v.Field("halfLifePods", learning.half_life_pods,
+          Constant(Integers{1, 1'000'000'000}, kFixed.half_life_pods),
           "number of later pods after which an observed pod counts half");
-  v.Field("longestEpochPods", learning.longest_epoch_pods, Integers{1, 1'000'000'000},
+  v.Field("longestEpochPods", learning.longest_epoch_pods,
+          Constant(Integers{1, 1'000'000'000}, kFixed.longest_epoch_pods),
           "maximum number of pods between two rebuilds of the scorers");
 }
 
 template <class Visitor>
 void Describe(Visitor& v, WasteParameters& waste) {
+  constexpr WasteParameters kFixed;
   v.Field("fills", waste.fills, Integers{1, 256},
           "number of simulated fillings of a node; their mean is its score, and each takes time");
   v.Field("patience", waste.patience, Integers{1, 400},
           "number of GPU pods in a row that do not fit before a filling ends");
-  v.Field("settledPatience", waste.settled_patience, Integers{1, 400},
+  v.Field("settledPatience", waste.settled_patience,
+          Constant(Integers{1, 400}, kFixed.settled_patience),
           "`patience` in a cluster where pods end as fast as they arrive");
   v.Field(
-      "optimismGpus", waste.optimism, Numbers{0, 100},
+      "optimismGpus", waste.optimism, Constant(Numbers{0, 100}, kFixed.optimism),
       "a filling that wastes this many GPUs less counts e times as much; 0: all count the same");
   v.Field("coverage", waste.coverage, Numbers{0.01, 1},
           "fraction of the mix to simulate, most frequent kinds of pods first");
   v.Field("fragmentation", waste.fragmentation, Numbers{0, 100},
           "weight of a GPU that the next pod cannot use, relative to one that stays idle for good");
-  v.Field("settledFragmentation", waste.settled_fragmentation, Numbers{0, 100},
+  v.Field("settledFragmentation", waste.settled_fragmentation,
+          Constant(Numbers{0, 100}, kFixed.settled_fragmentation),
           "`fragmentation` in a cluster where pods end as fast as they arrive");
-  v.Field("scarcityExponent", waste.scarcity_exponent, Numbers{0.1, 20},
+  v.Field("scarcityExponent", waste.scarcity_exponent,
+          Constant(Numbers{0.1, 20}, kFixed.scarcity_exponent),
           "steepness of the price of room for several GPUs on one node");
-  v.Field("scarcityLimitGpus", waste.scarcity_limit, Numbers{0, 100},
+  v.Field("scarcityLimitGpus", waste.scarcity_limit,
+          Constant(Numbers{0, 100}, kFixed.scarcity_limit),
           "maximum price of one GPU of such room");
-  v.Field("sharePriceGpus", waste.share_price, Numbers{0, 100},
+  v.Field("sharePriceGpus", waste.share_price, Constant(Numbers{0, 100}, kFixed.share_price),
           "price of room for a large share of a GPU when demand equals supply");
-  v.Field("modelPriceGpus", waste.model_price, Numbers{0, 100},
+  v.Field("modelPriceGpus", waste.model_price, Constant(Numbers{0, 100}, kFixed.model_price),
           "price of a GPU of a model when demand for the model equals its free GPUs");
-  v.Field("bestFitGpus", waste.best_fit, Numbers{0, 100},
+  v.Field("bestFitGpus", waste.best_fit, Constant(Numbers{0, 100}, kFixed.best_fit),
           "extra cost of an empty node of the largest kind, compared with a full one");
 }
 
@@ -304,7 +321,7 @@ void Describe(Visitor& v, Config& config) {
   v.List("profiles", config.profiles, "custom profiles");
   v.List("requestMix", config.request_mix,
          "kinds of pods to expect; empty: learned from arriving pods");
-  v.Group("learning", config.learning, "how the request mix is learned");
+  v.Group("learning", config.learning, "");
   v.Group("expectedWaste", config.expected_waste, "parameters of the scorer `expected-waste`");
   v.List("resources", config.resources,
          "GPU resource names of pods, in addition to those of the known vendors");

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "config/describe.h"
+#include "config/model_constants.h"
 #include "config/parse_yaml.h"
 #include "config/validate.h"
 #include "config/yaml_reader.h"
@@ -88,6 +89,11 @@ class SettingsReader {
     if (!yaml_.Has(key)) return;
     value.emplace();
     Field(key, *value, form.form, meaning);
+  }
+
+  template <class T, class Form>
+  void Field(const char* key, T& value, Constant<Form, T> constant, const char* meaning) {
+    Field(key, value, constant.form, meaning);
   }
 
   template <class T>
@@ -213,7 +219,12 @@ ConfigFindings CheckConfig(const std::string& text, std::string_view origin) {
     findings.problems.push_back(AtLine(origin, problem));
   }
   if (!reading.problems.empty()) return findings;
-  for (std::string& note : NotesOn(reading.config)) {
+  std::vector<std::string> notes = NotesOn(reading.config);
+  Config config = reading.config;
+  for (const std::string& path : ResetModelConstants(config)) {
+    notes.push_back(path + ": is ignored: a constant of the model, which only berth-replay reads");
+  }
+  for (std::string& note : notes) {
     findings.notes.push_back(AtLine(origin, Located(std::move(note), *document)));
   }
   return findings;

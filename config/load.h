@@ -25,7 +25,9 @@ struct ConfigFindings {
   // At most kMostFindings; LoadConfig's error is the first. Malformed settings come before
   // contradictory ones, each by line. Empty: the text is a valid configuration.
   std::vector<std::string> problems;
-  std::vector<std::string> notes;  // NotesOn (validate.h); empty if there are problems
+  // NotesOn (validate.h), and the ignored constants that are set (model_constants.h). Empty if
+  // there are problems.
+  std::vector<std::string> notes;
 };
 inline constexpr std::size_t kMostFindings = 100;
 

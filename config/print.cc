@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <type_traits>
 
 #include "config/describe.h"
 
@@ -22,7 +23,7 @@ std::string Shortest(double number) {
 // The visitor of Describe that prints.
 class Printer {
  public:
-  explicit Printer(YAML::Emitter& out) : out_(out) {}
+  Printer(YAML::Emitter& out, bool constants) : out_(out), constants_(constants) {}
 
   template <class T>
   void Field(const char* key, const T& value) {
@@ -57,8 +58,14 @@ class Printer {
     if (value) Field(key, *value, form.form, meaning);
   }
 
+  template <class T, class Form>
+  void Field(const char* key, const T& value, Constant<Form, T> constant, const char* meaning) {
+    if (constants_) Field(key, value, constant.form, meaning);
+  }
+
   template <class T>
   void Group(const char* key, T& settings, const char*) {
+    if (std::is_same_v<T, LearningParameters> && !constants_) return;  // it has nothing else
     out_ << YAML::Key << key << YAML::Value << YAML::BeginMap;
     Describe(*this, settings);
     out_ << YAML::EndMap;
@@ -77,20 +84,24 @@ class Printer {
 
  private:
   YAML::Emitter& out_;
+  const bool constants_;
 };
 
-}  // namespace
-
-std::string PrintConfig(const Config& config) {
+std::string Print(Config config, bool constants) {
   YAML::Emitter out;
   out << YAML::BeginMap;
-  Printer printer(out);
+  Printer printer(out, constants);
   printer.Field("apiVersion", "berth.dev/v1alpha1");
   printer.Field("kind", "BerthConfiguration");
-  Config copy = config;
-  Describe(printer, copy);
+  Describe(printer, config);
   out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }
+
+}  // namespace
+
+std::string PrintConfig(const Config& config) { return Print(config, false); }
+
+std::string PrintWithConstants(const Config& config) { return Print(config, true); }
 
 }  // namespace berth

@@ -51,6 +51,9 @@ class TableWriter {
     has_default_ = true;
   }
 
+  template <class T, class Form>
+  void Field(const char*, const T&, Constant<Form, T>, const char*) {}  // docs/replay.md has them
+
   template <class T>
   void Group(const char* key, T& settings, const char* meaning) {
     if (*meaning != '\0') Row(key, "mapping", "", meaning);

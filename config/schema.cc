@@ -73,6 +73,12 @@ class SchemaWriter {
     has_default_ = true;
   }
 
+  template <class T, class Form>
+  void Field(const char* key, const T& value, Constant<Form, T> constant, const char* meaning) {
+    Field(key, value, constant.form,
+          (std::string("only berth-replay reads it: ") + meaning).c_str());
+  }
+
   template <class T>
   void Group(const char* key, T& settings, const char* meaning) {
     SchemaWriter inner(indent_ + "  ");

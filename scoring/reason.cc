@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/reason.h"
 
+#include <algorithm>
+
 namespace berth {
 namespace {
+
+constexpr std::string_view kNodes = "node(s) ";  // kube-scheduler writes the number before it
 
 struct Row {
   Verdict verdict;
@@ -20,80 +24,79 @@ constexpr auto kRows = [] {
   constexpr Verdict kNow = Verdict::kUnschedulable;
   constexpr Verdict kNever = Verdict::kUnresolvable;
   set(kFits, Verdict::kFits, "fits", "");
-  set(kNodeUnknown, kNow, "node_unknown", "node not known to berth yet");
-  set(kNodeNotReady, kNever, "node_not_ready", "node is not ready");
+  set(kNodeUnknown, kNow, "node_unknown", "node(s) not known to Berth yet");
+  set(kNodeNotReady, kNever, "node_not_ready", "node(s) not ready");
   set(kRefusesGpuPods, kNever, "refuses_gpu_pods",
-      "the kubelet of the node refused the pods with GPUs that were bound there last");
+      "node(s) had a kubelet that rejected the last GPU pods");
   set(kAskRefused, kNever, "ask_refused",
-      "the Topology Manager of the node refused the last pods that ask for the same GPUs");
-  set(kGpuCondition, kNever, "gpu_condition",
-      "a condition of the node says that its GPUs are out of order");
-  set(kNoGpu, kNever, "no_gpu", "node has no GPU");
-  set(kNoGpuOffered, kNever, "no_gpu_offered", "the device plugin of the node offers no GPU");
+      "node(s) had a Topology Manager that rejected the last pods asking for the same GPUs");
+  set(kGpuCondition, kNever, "gpu_condition", "node(s) had a condition that reports broken GPUs");
+  set(kNoGpu, kNever, "no_gpu", "node(s) had no GPUs");
+  set(kNoGpuOffered, kNever, "no_gpu_offered",
+      "node(s) had GPUs, but the device plugin offered none");
   set(kOtherResource, kNever, "other_resource",
-      "node has no GPUs of the resource that the pod asks for");
-  set(kGpusForeign, kNever, "gpus_foreign", "GPUs of the node are given out by another scheduler");
+      "node(s) had no GPUs of the resource that the pod asks for");
+  set(kGpusForeign, kNever, "gpus_foreign", "node(s) had GPUs managed by another scheduler");
   set(kOnePlaceEach, kNever, "one_place_each",
-      "GPUs of the node have several users: of several places the device plugin gives no more than "
-      "of one, or fails the pod");
+      "node(s) had shared GPUs, and the device plugin rejects requests for more than one replica");
   set(kPlacesOnly, kNever, "places_only",
-      "GPUs of the node have several users with a place each, and are not shared otherwise");
+      "node(s) had GPU replicas only (time-slicing or MPS); the pod asks for a GPU share");
   set(kTimeSliced, kNever, "time_sliced",
-      "the node shares its GPUs by time slicing; the pod needs memory protection");
+      "node(s) had time-sliced GPUs; the pod requires memory isolation");
   set(kSharedSomehow, kNever, "shared_somehow",
-      "the node does not say how it shares its GPUs; the pod needs memory protection");
+      "node(s) had shared GPUs of unknown sharing strategy; the pod requires memory isolation");
   set(kSharesUnguarded, kNever, "shares_unguarded",
-      "nothing on the node enforces shares of a GPU; the pod needs memory protection");
+      "node(s) had no agent that enforces GPU shares; the pod requires memory isolation");
   set(kSharesNotCarriedOut, kNever, "shares_not_carried_out",
-      "nobody on the node carries out shares of a GPU");
+      "node(s) had no agent that assigns or enforces GPU shares");
   set(kShareOfOtherAgent, kNever, "share_of_other_agent",
-      "nobody on the node carries out a share of a GPU that is asked for by that resource");
+      "node(s) had no agent for GPU shares of the resource that the pod asks for");
   set(kNotItsOwn, kNever, "not_its_own",
-      "the node shares its GPUs; the pod needs a GPU or MIG device of its own");
+      "node(s) had shared GPUs; the pod requires a GPU or MIG device of its own");
   set(kGpuTooSmall, kNever, "gpu_too_small",
-      "GPUs of the node, or the parts of them that it gives, have less memory than the pod needs");
-  set(kModelMismatch, kNever, "model_mismatch", "GPU model is not one the pod accepts");
+      "node(s) had GPUs or GPU replicas with less memory than the pod requires");
+  set(kModelMismatch, kNever, "model_mismatch", "node(s) had no GPU model that the pod accepts");
   set(kTraitMissing, kNever, "trait_missing",
-      "node lacks a trait that the workload class of the pod requires");
+      "node(s) lacked a trait that the pod's workload class requires");
   set(kTraitForbidden, kNever, "trait_forbidden",
-      "node has a trait that the workload class of the pod forbids");
+      "node(s) had a trait that the pod's workload class forbids");
   set(kGpuMismatch, kNever, "gpu_mismatch",
-      "node cannot give as many of the GPUs that the pod accepts by UUID");
-  set(kTooFewGpus, kNever, "too_few_gpus", "node has fewer healthy GPUs than the pod asks for");
-  set(kShareNeverFits, kNever, "share_never_fits",
-      "no GPU of the node is large enough for the share");
-  set(kGpuMemoryUnknown, kNever, "gpu_memory_unknown", "node does not publish its GPU memory");
-  set(kTooFewCpus, kNever, "too_few_cpus", "node has less CPU than the pod asks for");
-  set(kTooLittleMemory, kNever, "too_little_memory", "node has less memory than the pod asks for");
+      "node(s) had too few GPUs with UUIDs that the pod accepts");
+  set(kTooFewGpus, kNever, "too_few_gpus", "node(s) had fewer healthy GPUs than the pod asks for");
+  set(kShareNeverFits, kNever, "share_never_fits", "node(s) had no GPU large enough for the share");
+  set(kGpuMemoryUnknown, kNever, "gpu_memory_unknown", "node(s) did not publish GPU memory");
+  set(kTooFewCpus, kNever, "too_few_cpus", "node(s) had less CPU in total than the pod asks for");
+  set(kTooLittleMemory, kNever, "too_little_memory",
+      "node(s) had less memory in total than the pod asks for");
   set(kTooLittleDisk, kNever, "too_little_disk",
-      "node has less ephemeral storage than the pod asks for");
+      "node(s) had less ephemeral storage in total than the pod asks for");
   set(kLinksUnknown, kNever, "links_unknown",
-      "node does not publish the GPU links or NUMA groups that the pod asks for");
-  set(kNeverLinked, kNever, "never_linked", "node has no GPUs linked as the pod asks");
-  set(kNoMig, kNever, "no_mig", "node has no MIG devices");
+      "node(s) did not publish the GPU links or NUMA nodes that the pod requires");
+  set(kNeverLinked, kNever, "never_linked", "node(s) had no GPUs linked as the pod requires");
+  set(kNoMig, kNever, "no_mig", "node(s) had no MIG devices");
   set(kNoMigProfile, kNever, "no_mig_profile",
-      "node has no MIG device of a profile that the pod asks for");
-  set(kTooFewMig, kNever, "too_few_mig", "node has fewer MIG devices than the pod asks for");
+      "node(s) had no MIG device of a profile that the pod asks for");
+  set(kTooFewMig, kNever, "too_few_mig", "node(s) had fewer MIG devices than the pod asks for");
   set(kMigByNameOnly, kNever, "mig_by_name_only",
-      "node hands out MIG devices only by the name of their profile");
+      "node(s) offered MIG devices only by profile name");
   set(kMigByNeedOnly, kNever, "mig_by_need_only",
-      "node hands out MIG devices only by what the pod needs, not by the name of a profile");
-  set(kMigForeign, kNever, "mig_foreign",
-      "MIG devices of the node are given out by another scheduler");
+      "node(s) offered MIG devices only by required size, not by profile name");
+  set(kMigForeign, kNever, "mig_foreign", "node(s) had MIG devices managed by another scheduler");
   set(kMigNotShared, kNever, "mig_not_shared",
-      "GPUs of the node are MIG devices, of which there are no shares");
-  set(kMigChanging, kNever, "mig_changing", "MIG configuration of the node is being changed");
-  set(kMigFailed, kNever, "mig_failed", "MIG configuration of the node has failed");
+      "node(s) had MIG-partitioned GPUs; MIG devices cannot be shared");
+  set(kMigChanging, kNever, "mig_changing", "node(s) had a MIG configuration change in progress");
+  set(kMigFailed, kNever, "mig_failed", "node(s) had a failed MIG configuration");
   set(kMigInvalid, kNever, "mig_invalid",
-      "MIG devices of the node are not all alike, as its strategy wants them");
-  set(kMigStale, kNever, "mig_stale", "MIG labels and devices of the node contradict each other");
-  set(kCpuShort, kNow, "cpu_short", "not enough free CPU");
-  set(kMemoryShort, kNow, "memory_short", "not enough free memory");
-  set(kDiskShort, kNow, "disk_short", "not enough free ephemeral storage");
-  set(kGpusBusy, kNow, "gpus_busy", "not enough idle GPUs");
-  set(kShareBusy, kNow, "share_busy", "no GPU with enough free share");
-  set(kLinkedBusy, kNow, "linked_busy", "no idle GPUs linked as the pod asks");
-  set(kMigBusy, kNow, "mig_busy", "no free MIG device of a profile that the pod asks for");
+      "node(s) had unequal MIG devices, which the MIG strategy single does not allow");
+  set(kMigStale, kNever, "mig_stale", "node(s) had MIG labels that contradict the MIG devices");
+  set(kCpuShort, kNow, "cpu_short", "node(s) had too little free CPU");
+  set(kMemoryShort, kNow, "memory_short", "node(s) had too little free memory");
+  set(kDiskShort, kNow, "disk_short", "node(s) had too little free ephemeral storage");
+  set(kGpusBusy, kNow, "gpus_busy", "node(s) had too few idle GPUs");
+  set(kShareBusy, kNow, "share_busy", "node(s) had no GPU with enough free share");
+  set(kLinkedBusy, kNow, "linked_busy", "node(s) had no idle GPUs linked as the pod requires");
+  set(kMigBusy, kNow, "mig_busy",
+      "node(s) had no free MIG device of a profile that the pod asks for");
   const auto held = [&](Reason reason, std::string_view code, Reason short_now) {
     set(reason, kNever, code, rows[static_cast<std::size_t>(short_now)].text);
   };
@@ -105,30 +108,31 @@ constexpr auto kRows = [] {
   held(kLinkedHeld, "linked_held", kLinkedBusy);
   held(kMigHeld, "mig_held", kMigBusy);
   set(kTaintNotTolerated, kNever, "taint_not_tolerated",
-      "node has a taint that the pod does not tolerate");
+      "node(s) had a taint that the pod does not tolerate");
   set(kDriverTooOld, kNever, "driver_too_old",
-      "driver of the node is older than the pod needs, or its version is not known");
+      "node(s) had a GPU driver that is too old for the pod, or of unknown version");
   set(kCudaTooOld, kNever, "cuda_too_old",
-      "driver of the node runs no CUDA as new as the pod needs, or does not say which");
+      "node(s) had a driver whose CUDA version is too old for the pod, or unknown");
   set(kCapabilityTooLow, kNever, "capability_too_low",
-      "GPUs of the node have a lower compute capability than the pod needs, or do not say which");
+      "node(s) had GPUs whose compute capability is too low for the pod, or unknown");
   set(kKeptForGpuPods, kNever, "kept_for_gpu_pods",
-      "node has GPUs, and is kept for pods that ask for some");
+      "node(s) had GPUs, and the guard keeps them for pods that ask for GPUs");
   set(kNodeNotSelected, kNever, "node_not_selected",
-      "node is not one that the pod's node selector or affinity takes");
+      "node(s) did not match the pod's node selector or affinity");
   set(kNoTopologyDomain, kNever, "no_topology_domain",
-      "node has no label of the topology level that the pod requires");
+      "node(s) had no label of the topology level that the pod requires");
   set(kOutsideDomain, kNever, "outside_domain",
-      "node is outside the topology domain of the pod's group");
+      "node(s) lay outside the topology domain of the pod's group");
   set(kNoDomainHasRoom, kNow, "no_domain_has_room",
-      "no topology domain of the required level has room for the pod's group");
-  set(kGangUnknown, kNever, "gang_unknown", "no PodGroup of the name of the pod's group is known");
+      "node(s) had no topology domain with room for the pod's group");
+  set(kGangUnknown, kNever, "gang_unknown",
+      "node(s) not offered: the pod's PodGroup was not found");
   set(kGangIncomplete, kNever, "gang_incomplete",
-      "the pod's group has fewer pods than have to start together");
+      "node(s) not offered: the pod's gang has fewer pods than must start together");
   set(kGangNoRoom, kNever, "gang_no_room",
-      "no room for as many pods of the pod's group as have to start together");
+      "node(s) not offered: no room for all pods of the gang that must start together");
   set(kBetterElsewhere, Verdict::kPassedOver, "better_elsewhere",
-      "enough other nodes are better for the pod");
+      "node(s) fit, but enough other nodes fit better");
   set(kPodRefused, kNever, "pod_refused", "");
   return rows;
 }();
@@ -166,6 +170,17 @@ bool IsAboutLinks(Reason reason) {
 }
 
 std::string_view TextOf(Reason reason) { return RowOf(reason).text; }
+
+std::string TextOf(Reason reason, std::int64_t nodes) {
+  return std::to_string(nodes) + (nodes == 1 ? " node " : " nodes ") +
+         std::string(PredicateOf(reason));
+}
+
+std::string_view PredicateOf(Reason reason) {
+  const std::string_view text = TextOf(reason);
+  return text.substr(std::min(kNodes.size(), text.size()));
+}
+
 std::string_view CodeOf(Reason reason) { return RowOf(reason).code; }
 
 }  // namespace berth

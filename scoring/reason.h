@@ -2,12 +2,13 @@
 //
 // Reason: why a node does or does not take a pod, and the Verdict that follows from it.
 //
-// The texts are constants without counters or names: kube-scheduler aggregates them into the pod's
-// condition, and a text that changes between attempts makes it retry without pause.
+// The texts are constants without counters or names: kube-scheduler counts the nodes of each text in
+// the pod's condition ("3 node(s) had too few idle GPUs"), and retries without pause if it changes.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace berth {
@@ -98,8 +99,12 @@ Verdict VerdictOf(Reason reason);
 Reason HeldForGood(Reason reason);
 // Whether it is the links between GPUs, not their number, that the node lacks.
 bool IsAboutLinks(Reason reason);
-// For FailedNodes and the like. "" for kFits and kPodRefused.
+// "node(s) had no GPUs", for FailedNodes and the like. "" for kFits and kPodRefused.
 std::string_view TextOf(Reason reason);
+// The same for so many nodes: "1 node had no GPUs", "3 nodes had no GPUs".
+std::string TextOf(Reason reason, std::int64_t nodes);
+// The same after the name of a node: "had no GPUs".
+std::string_view PredicateOf(Reason reason);
 // "gpus_busy": for metric labels and logs.
 std::string_view CodeOf(Reason reason);
 

@@ -87,21 +87,19 @@ CLI::App* AddTopology(CLI::App& app, TopologyFlags& flags) {
   add("show", "Print the matrix, islands, NUMA groups, best sets per size and Graphviz")
       ->add_flag("--json", flags.json, "Print the matrix as JSON");
   add("annotate", "Print the node annotation berth.dev/topology");
-  CLI::App* const choose = add("choose", "Print which GPUs a policy chooses");
-  choose
-      ->add_option("--policy", flags.policy, "Policy: berth, first-fit, nvidia-..., hami-topology")
-      ->capture_default_str();
-  choose->add_option("--free", flags.free, "Free GPUs, such as 0,3,5")->required();
-  choose->add_option("--required", flags.required, "GPUs that must be chosen, such as 3");
-  choose->add_option("--size", flags.size, "Number of GPUs to choose")->required();
-  choose->add_flag("--json", flags.json, "Print JSON");
+  // For one release, so that scripts learn where it went.
+  topology->add_subcommand("choose", "Moved to berth-replay topology choose")
+      ->group("")
+      ->allow_extras();
   return topology;
 }
 
 int RunTopology(const CLI::App& topology, const TopologyFlags& flags) {
-  return PrintOr(topology.got_subcommand("show")       ? ShowTopology(flags)
-                 : topology.got_subcommand("annotate") ? AnnotateTopology(flags)
-                                                       : ChooseOnTopology(flags));
+  if (topology.got_subcommand("choose")) {
+    std::fputs("berth: use `berth-replay topology choose`: same options, same output\n", stderr);
+    return CommandLine::kUsage;
+  }
+  return PrintOr(topology.got_subcommand("show") ? ShowTopology(flags) : AnnotateTopology(flags));
 }
 
 // Which Berth is asked: one with an address, or one in a cluster that kubectl knows.

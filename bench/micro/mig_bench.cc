@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/random.h"
-#include "scoring/mig/mig_fleet.h"
-#include "scoring/mig/mig_policy.h"
+#include "bench/rules/mig_fleet.h"
+#include "bench/rules/mig_policy.h"
 #include "topology/mig/mig_catalog.h"
 
-namespace berth {
+namespace berth::replay {
 namespace {
 
 const std::vector<int> kRows = {0, 2, 3, 4, 5, 6};  // the six profiles without +me
@@ -56,4 +56,4 @@ void BM_ChooseAndPlaceMig(benchmark::State& state) {
 BENCHMARK(BM_ChooseAndPlaceMig)->Arg(100)->Arg(40'000);
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::replay

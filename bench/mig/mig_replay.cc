@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "scoring/mig/mig_fleet.h"
+#include "bench/rules/mig_fleet.h"
 #include "topology/mig/mig_states.h"
 
 namespace berth::replay {

@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "bench/mig/mig_workload.h"
 #include "bench/replay/latency.h"
-#include "scoring/mig/mig_policy.h"
+#include "bench/rules/mig_policy.h"
 #include "topology/mig/mig_product.h"
 
 namespace berth::replay {

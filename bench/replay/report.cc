@@ -86,6 +86,8 @@ std::string ResultText(const RunLabels& labels, const ReplayResult& result) {
   return line;
 }
 
+double Thousandths(double value) { return std::round(value * 1000) / 1000; }
+
 Status WriteOutput(const std::string& path, const std::string& text) {
   if (path == "-") {
     std::fputs(text.c_str(), stdout);
@@ -96,6 +98,11 @@ Status WriteOutput(const std::string& path, const std::string& text) {
   file.close();
   if (!file) return Fail(Errc::kUnavailable, path + ": cannot be written");
   return {};
+}
+
+Status WriteTableAndJson(const std::string& table, const std::string& json_path, const Json& json) {
+  if (json_path != "-") BERTH_TRY_STATUS(WriteOutput("-", table));
+  return json_path.empty() ? Status() : WriteOutput(json_path, json.dump() + "\n");
 }
 
 }  // namespace berth::replay

@@ -25,7 +25,13 @@ nlohmann::ordered_json ResultJson(const RunLabels& labels, const ReplayResult& r
 
 std::string ResultText(const RunLabels& labels, const ReplayResult& result);
 
+// What reports give of a figure.
+double Thousandths(double value);
+
 // To the file, or to stdout where the path is "-". Error: kUnavailable naming the file.
 Status WriteOutput(const std::string& path, const std::string& text);
+// The table on stdout, unless the JSON goes there; and the JSON, if there is a path for it.
+Status WriteTableAndJson(const std::string& table, const std::string& json_path,
+                         const nlohmann::ordered_json& json);
 
 }  // namespace berth::replay

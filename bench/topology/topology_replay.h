@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "topology/links/choice_policy.h"
+#include "bench/rules/choice_policy.h"
 #include "topology/links/set_table.h"
 
 namespace berth::replay {

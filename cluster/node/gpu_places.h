@@ -27,6 +27,5 @@ struct GpuPlaces {
   GpuSharing sharing = GpuSharing::kUnknown;
   friend bool operator==(const GpuPlaces&, const GpuPlaces&) = default;
 };
-constexpr int kMaxGpuPlaces = 1'000'000;
 
 }  // namespace berth

@@ -43,8 +43,6 @@
 
 namespace berth {
 
-constexpr int kMaxGpusPerNode = 64;  // device sets are 64-bit masks
-
 struct GpuSpec {
   std::string uuid;             // empty = not known
   std::int64_t memory_mib = 0;  // 0 = not known: memory of this GPU is then not tracked

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "cluster/node/named_grants.h"
+#include "cluster/values/alike.h"
 
 namespace berth {
 namespace {
@@ -29,27 +30,21 @@ std::shared_ptr<const Placement> SaidToKeep(const Placement& said, const Placeme
   return stays ? held->said : nullptr;
 }
 
-bool SameLabels(const std::shared_ptr<const Labels>& a, const std::shared_ptr<const Labels>& b) {
-  return a == b || (a != nullptr && b != nullptr && *a == *b);
-}
-
 // Whether the one has all that the other one had.
 bool HasDevicesOf(const PodRecord& now, const PodRecord& before) {
   return now.placement.grants == before.placement.grants &&
          now.placement.mig == before.placement.mig;
 }
 
-// Whether the event changes anything: most changes of a pod concern its status.
+// Whether the event changes anything: most changes of a pod concern its status. Of its gang the
+// name counts: what else is known of it is its PodGroup's news.
 bool IsNews(const PodRecord& held, const PodBound& bound, const Placement& placement,
             const std::shared_ptr<const Placement>& said) {
-  const PodRequest& a = held.pod;
-  const PodRequest& b = bound.pod;
+  using enum Role;
   const bool same = held.state == PodState::kBound && held.placement == placement &&
-                    held.said == said && held.leaving == bound.leaving && a.id == b.id &&
-                    a.shape == b.shape && a.containers == b.containers && a.refusal == b.refusal &&
-                    a.priority == b.priority && a.may_preempt == b.may_preempt &&
-                    a.gang.id == b.gang.id && a.checkpointed == b.checkpointed &&
-                    a.classes == b.classes && SameLabels(a.labels, b.labels);
+                    held.said == said && held.leaving == bound.leaving &&
+                    held.pod.gang.id == bound.pod.gang.id &&
+                    SameIn<kKind, kTurn, kLoss, kIdentity, kShown>(held.pod, bound.pod);
   return !same;
 }
 
@@ -286,7 +281,7 @@ Result<std::shared_ptr<const Node>> ClusterState::Reserve(const PodRequest& pod,
   }
   const std::shared_ptr<const PodRecord> held = Find(pod.id.uid);
   if (held != nullptr && held->state == PodState::kBound) {
-    return Fail(Errc::kConflict, "pod is bound to node " + held->placement.node + " already");
+    return Fail(Errc::kConflict, "pod is already bound to node " + held->placement.node);
   }
   std::shared_ptr<const Node> node = next_.shared(index);
   if (held != nullptr && held->placement.node == placement.node) {

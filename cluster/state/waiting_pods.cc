@@ -97,11 +97,7 @@ void WaitingPods::EraseForGood(const std::string& uid) {
   const auto found = by_uid_.find(uid);
   const bool was_shown = found != by_uid_.end() && found->second.shown;
   Erase(uid);
-  if (!was_shown || !dead_.insert(uid).second) return;
-  graves_.push_back(uid);
-  if (graves_.size() <= kGraves) return;
-  dead_.erase(graves_.front());
-  graves_.pop_front();
+  if (was_shown) dead_.Put(uid);
 }
 
 void WaitingPods::Put(WaitingPod pod) {
@@ -120,7 +116,7 @@ void WaitingPods::Put(WaitingPod pod) {
       }
     }
     if (!is_kept) pod.pod = nullptr;
-    dead_.erase(uid);
+    dead_.Erase(uid);
     // Else it would be made whole and outlined again with each change of its status.
     const bool outlined = known != by_uid_.end() && known->second.outlined && pod.pod != nullptr &&
                           bytes_ + whole > most_bytes_;

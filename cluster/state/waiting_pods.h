@@ -16,7 +16,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,12 +24,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/recent.h"
 #include "cluster/values/gang.h"
 #include "cluster/values/pod_request.h"
 
@@ -146,8 +146,8 @@ class WaitingPods {
   std::size_t asked_ BERTH_GUARDED_BY(mutex_) = 0;  // that nobody has shown
   std::uint64_t added_ BERTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t changes_ BERTH_GUARDED_BY(mutex_) = 0;
-  std::unordered_set<std::string> dead_ BERTH_GUARDED_BY(mutex_);  // the last that were removed...
-  std::deque<std::string> graves_ BERTH_GUARDED_BY(mutex_);        // ...in that order
+  Recent<std::string, std::monostate> dead_ BERTH_GUARDED_BY(mutex_){
+      kGraves};  // the last that were removed
   bool tells_ BERTH_GUARDED_BY(mutex_) = true;
   Pods held_back_ BERTH_GUARDED_BY(mutex_);
 };

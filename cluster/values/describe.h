@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describe: the members of values that are kept for long. What has to look at all of a value, such
-// as how many bytes it holds (held_bytes.h), uses this, so that no member is overlooked: each
-// description takes its value apart into all members, and does not compile when there is another.
+// MembersOf: the members of a value, each once, with what they are for and how they are called in a
+// file. Whatever has to look at all of a value goes through this list: its size (held_bytes.h), its
+// hash (pod_request.cc), likeness (alike.h), bounds (request_size.cc), JSON
+// (server/wire/file/value_json.h). A list takes its value apart and does not compile when the value
+// has another member; test/unit/cluster/describe_test.cc finds one that is left out of a list.
 //
-// visit is called once, with every member in order. Values without anything on the heap (trivially
-// copyable ones) need no description.
+// The lists are in the order of the file. Those of nodes are in cluster/node/describe_node.h.
 #pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 
 #include "cluster/values/gang.h"
 #include "cluster/values/labels.h"
@@ -14,148 +22,307 @@
 #include "cluster/values/node_wishes.h"
 #include "cluster/values/placement.h"
 #include "cluster/values/pod_request.h"
+#include "cluster/values/refused_ask.h"
 
 namespace berth {
 
-template <class Visit>
-void Describe(Visit&& visit, const MigSlices& value) {
-  const auto& [wants] = value;
-  visit(wants);
+enum class Role : std::uint8_t {
+  kKind,      // where it fits, and how well
+  kTurn,      // which pods it goes before, and which it may evict
+  kGroup,     // the pods with which it is placed
+  kLoss,      // what is lost when it is evicted
+  kIdentity,  // which one it is
+  kShown,     // what others see of it: selectors, records, people
+};
+
+// Whether and where a member stands in the file.
+enum class Written : std::uint8_t {
+  kNever,
+  kFirst,   // always, before the rest
+  kAlways,  // among the rest
+  kIfSet,   // among the rest, unless it is as in a new value
+};
+
+inline constexpr std::int64_t kMostAmount = std::numeric_limits<std::int64_t>::max() / 4;
+
+// The range is of numbers. One below it is not known, and is not written.
+template <Written written>
+struct FileKey {
+  const char* name = "";
+  std::int64_t low = 0;
+  std::int64_t high = kMostAmount;
+};
+constexpr FileKey<Written::kFirst> AtFront(const char* name, std::int64_t high = kMostAmount) {
+  return {name, 0, high};
+}
+constexpr FileKey<Written::kAlways> InAll(const char* name, std::int64_t high = kMostAmount) {
+  return {name, 0, high};
+}
+constexpr FileKey<Written::kIfSet> WhenSet(const char* name, std::int64_t high = kMostAmount,
+                                           std::int64_t low = 0) {
+  return {name, low, high};
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const ModelRule& value) {
-  const auto& [refused, part] = value;
-  visit(refused, part);
+// T: a reference, or a view of what a class keeps.
+template <Role as, Written in_file, class T>
+struct Member {
+  static constexpr Role role = as;
+  static constexpr Written written = in_file;
+  T value;
+  FileKey<in_file> key;
+};
+
+template <Role role, class T, Written written = Written::kNever>
+constexpr Member<role, written, T> OfRole(T&& value, FileKey<written> key = {}) {
+  return {std::forward<T>(value), key};
+}
+template <class T, Written written = Written::kNever>
+constexpr Member<Role::kKind, written, T> OfKind(T&& value, FileKey<written> key = {}) {
+  return {std::forward<T>(value), key};
+}
+
+// A value of that type, to be read or to be written.
+template <class V, class T>
+concept IsValue = std::same_as<std::remove_const_t<V>, T>;
+
+template <IsValue<NoGpu> V>
+constexpr auto MembersOf(V&) {
+  return std::tuple();
+}
+
+template <IsValue<WholeGpus> V>
+constexpr auto MembersOf(V& value) {
+  auto& [count] = value;
+  return std::tuple(OfKind(count, AtFront("gpus", kMaxGpusPerNode)));
+}
+
+template <IsValue<GpuShare> V>
+constexpr auto MembersOf(V& value) {
+  auto& [milli, memory_mib, memory_milli, count] = value;
+  return std::tuple(OfKind(milli, AtFront("milli", kMilliPerGpu)),
+                    OfKind(memory_mib, AtFront("memory_mib")),
+                    OfKind(memory_milli, WhenSet("memory_milli", kMilliPerGpu)),
+                    OfKind(count, WhenSet("shares", kMaxGpusPerNode, 1)));
+}
+
+template <IsValue<MigProfile> V>
+constexpr auto MembersOf(V& value) {
+  auto& [compute_slices, memory_gb, extension, instance_slices] = value;
+  return std::tuple(OfKind(compute_slices), OfKind(memory_gb), OfKind(extension),
+                    OfKind(instance_slices));
+}
+
+template <IsValue<MigWant> V>
+constexpr auto MembersOf(V& value) {
+  auto& [profile, shared, min_slices, min_memory_mib, count] = value;
+  return std::tuple(OfKind(profile), OfKind(shared), OfKind(min_slices), OfKind(min_memory_mib),
+                    OfKind(count));
+}
+
+template <IsValue<MigSlices> V>
+constexpr auto MembersOf(V& value) {
+  auto& [wants] = value;
+  return std::tuple(OfKind(wants));
+}
+
+template <IsValue<LinkAsk> V>
+constexpr auto MembersOf(V& value) {
+  auto& [link, numa, pattern, min_megabytes_per_s] = value;
+  return std::tuple(OfKind(link), OfKind(numa), OfKind(pattern), OfKind(min_megabytes_per_s));
+}
+
+template <IsValue<ModelRule> V>
+constexpr auto MembersOf(V& value) {
+  auto& [refused, part] = value;
+  return std::tuple(OfKind(refused), OfKind(part));
 }
 
 // Not the verdicts that it remembers: they come and go while it is kept.
-template <class Visit>
-void Describe(Visit&& visit, const ModelRules& value) {
-  visit(value.rules());
+inline auto MembersOf(const ModelRules& value) { return std::tuple(OfKind(value.rules())); }
+
+template <IsValue<GpuRule> V>
+constexpr auto MembersOf(V& value) {
+  auto& [refused, uuid] = value;
+  return std::tuple(OfKind(refused), OfKind(uuid));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const GpuRule& value) {
-  const auto& [refused, uuid] = value;
-  visit(refused, uuid);
+template <IsValue<LabelRequirement> V>
+constexpr auto MembersOf(V& value) {
+  auto& [key, op, values] = value;
+  return std::tuple(OfKind(key), OfKind(op), OfKind(values));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const LabelRequirement& value) {
-  const auto& [key, op, values] = value;
-  visit(key, op, values);
+template <IsValue<Neighbours> V>
+constexpr auto MembersOf(V& value) {
+  auto& [namespace_name, near, far] = value;
+  return std::tuple(OfKind(namespace_name), OfKind(near), OfKind(far));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const Neighbours& value) {
-  const auto& [namespace_name, near, far] = value;
-  visit(namespace_name, near, far);
+template <IsValue<TraitWish> V>
+constexpr auto MembersOf(V& value) {
+  auto& [trait, weight] = value;
+  return std::tuple(OfKind(trait), OfKind(weight));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const TraitWish& value) {
-  const auto& [trait, weight] = value;
-  visit(trait, weight);
+template <IsValue<NodeWishes> V>
+constexpr auto MembersOf(V& value) {
+  auto& [required, forbidden, wishes, profile] = value;
+  return std::tuple(OfKind(required), OfKind(forbidden), OfKind(wishes), OfKind(profile));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const NodeWishes& value) {
-  const auto& [required, forbidden, wishes, profile] = value;
-  visit(required, forbidden, wishes, profile);
+template <IsValue<RequestShape> V>
+constexpr auto MembersOf(V& value) {
+  auto& [cpu_milli, memory_bytes, gpus, models, ephemeral_bytes, links, gpu_resource, isolation,
+         min_gpu_memory_mib, share_agent, one_per_container, model_rules, gpu_rules, spread,
+         workload, nodes, neighbours, beside_nic] = value;
+  return std::tuple(
+      OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
+      OfKind(gpus, AtFront("ask")), OfKind(models, AtFront("models")),
+      OfKind(ephemeral_bytes, WhenSet("ephemeral_bytes")),
+      OfKind(gpu_resource, WhenSet("gpu_resource")), OfKind(share_agent, WhenSet("share_agent")),
+      OfKind(links), OfKind(isolation), OfKind(min_gpu_memory_mib), OfKind(one_per_container),
+      OfKind(model_rules), OfKind(gpu_rules), OfKind(spread), OfKind(workload), OfKind(nodes),
+      OfKind(neighbours), OfKind(beside_nic));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const RequestShape& value) {
-  const auto& [cpu_milli, memory_bytes, gpus, models, ephemeral_bytes, links, gpu_resource,
-               isolation, min_gpu_memory_mib, share_agent, one_per_container, model_rules,
-               gpu_rules, spread, workload, nodes, neighbours, beside_nic] = value;
-  visit(cpu_milli, memory_bytes, gpus, models, ephemeral_bytes, links, gpu_resource, isolation,
-        min_gpu_memory_mib, share_agent, one_per_container, model_rules, gpu_rules, spread,
-        workload, nodes, neighbours, beside_nic);
+template <IsValue<ContainerAsk> V>
+constexpr auto MembersOf(V& value) {
+  auto& [name, gpus, ends_first, index] = value;
+  return std::tuple(OfRole<Role::kIdentity>(name, AtFront("name")), OfKind(gpus, AtFront("ask")),
+                    OfKind(ends_first, AtFront("ends_first")), OfRole<Role::kIdentity>(index));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const ContainerAsk& value) {
-  const auto& [name, gpus, ends_first, index] = value;
-  visit(name, gpus, ends_first, index);
+template <IsValue<PodId> V>
+constexpr auto MembersOf(V& value) {
+  auto& [uid, namespace_name, name] = value;
+  return std::tuple(OfRole<Role::kIdentity>(uid, AtFront("uid")),
+                    OfRole<Role::kIdentity>(namespace_name, AtFront("namespace")),
+                    OfRole<Role::kIdentity>(name, AtFront("name")));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const PodId& value) {
-  const auto& [uid, namespace_name, name] = value;
-  visit(uid, namespace_name, name);
+template <IsValue<GangId> V>
+constexpr auto MembersOf(V& value) {
+  auto& [convention, namespace_name, name] = value;
+  return std::tuple(OfKind(convention), OfKind(namespace_name), OfKind(name));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const GangId& value) {
-  const auto& [convention, namespace_name, name] = value;
-  visit(convention, namespace_name, name);
+template <IsValue<GangRole> V>
+constexpr auto MembersOf(V& value) {
+  auto& [name, minimum] = value;
+  return std::tuple(OfKind(name), OfKind(minimum));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const GangRole& value) {
-  const auto& [name, minimum] = value;
-  visit(name, minimum);
+template <IsValue<GangController> V>
+constexpr auto MembersOf(V& value) {
+  auto& [kind, name, uid, asked] = value;
+  return std::tuple(OfKind(kind), OfKind(name), OfKind(uid), OfKind(asked));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const GangController& value) {
-  const auto& [kind, name, uid, asked] = value;
-  visit(kind, name, uid, asked);
+template <IsValue<Gang> V>
+constexpr auto MembersOf(V& value) {
+  auto& [id, minimum, total, object, hold, has_roles, roles, controller, followers, one_by_one] =
+      value;
+  return std::tuple(OfKind(id), OfKind(minimum), OfKind(total), OfKind(object), OfKind(hold),
+                    OfKind(has_roles), OfKind(roles), OfKind(controller), OfKind(followers),
+                    OfKind(one_by_one));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const Gang& value) {
-  const auto& [id, minimum, total, object, hold, has_roles, roles, controller, followers,
-               one_by_one] = value;
-  visit(id, minimum, total, object, hold, has_roles, roles, controller, followers, one_by_one);
+template <IsValue<Taint> V>
+constexpr auto MembersOf(V& value) {
+  auto& [key, text, effect] = value;
+  return std::tuple(OfKind(key, AtFront("key")), OfKind(text, AtFront("value")),
+                    OfKind(effect, AtFront("effect")));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const Toleration& value) {
-  const auto& [key, op, text, effect] = value;
-  visit(key, op, text, effect);
+template <IsValue<Toleration> V>
+constexpr auto MembersOf(V& value) {
+  auto& [key, op, text, effect] = value;
+  return std::tuple(OfKind(key), OfKind(op), OfKind(text), OfKind(effect));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const NodeSelectorTerm& value) {
-  const auto& [labels, fields] = value;
-  visit(labels, fields);
+template <IsValue<NodeSelectorTerm> V>
+constexpr auto MembersOf(V& value) {
+  auto& [labels, fields] = value;
+  return std::tuple(OfKind(labels), OfKind(fields));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const NodeConstraints& value) {
-  const auto& [selector, either, tolerations, versions] = value;
-  visit(selector, either, tolerations, versions);
+template <IsValue<NodeConstraints> V>
+constexpr auto MembersOf(V& value) {
+  auto& [selector, either, tolerations, versions] = value;
+  return std::tuple(OfKind(selector), OfKind(either), OfKind(tolerations), OfKind(versions));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const PodRequest& value) {
-  const auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang,
-               scheduler, domain, constraints, labels, init_container_count, belongs_on_any_node,
-               classes, device_class, checkpointed, own_to_scheduler, role, leads] = value;
-  visit(id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
-        domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
-        device_class, checkpointed, own_to_scheduler, role, leads);
+inline constexpr std::int64_t kMostPriority = std::numeric_limits<int>::max();
+
+template <IsValue<PodRequest> V>
+constexpr auto MembersOf(V& value) {
+  auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
+         domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
+         device_class, checkpointed, own_to_scheduler, role, leads] = value;
+  return std::tuple(
+      OfRole<Role::kIdentity>(id), OfKind(shape), OfKind(containers, AtFront("containers")),
+      OfKind(refusal), OfKind(constraints), OfKind(belongs_on_any_node), OfKind(device_class),
+      OfRole<Role::kTurn>(priority, WhenSet("priority", kMostPriority, -kMostPriority - 1)),
+      OfRole<Role::kTurn>(may_preempt), OfRole<Role::kTurn>(own_to_scheduler),
+      OfRole<Role::kGroup>(gang, WhenSet("gang")), OfRole<Role::kGroup>(scheduler),
+      OfRole<Role::kGroup>(domain), OfRole<Role::kGroup>(role), OfRole<Role::kGroup>(leads),
+      OfRole<Role::kLoss>(checkpointed), OfRole<Role::kShown>(labels, WhenSet("labels")),
+      OfRole<Role::kShown>(classes), OfRole<Role::kShown>(container_count),
+      OfRole<Role::kShown>(init_container_count));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const DeviceGrant& value) {
-  const auto& [gpu, milli, memory_mib, uuid, memory_milli] = value;
-  visit(gpu, milli, memory_mib, uuid, memory_milli);
+template <IsValue<DeviceGrant> V>
+constexpr auto MembersOf(V& value) {
+  auto& [gpu, milli, memory_mib, uuid, memory_milli] = value;
+  return std::tuple(OfKind(milli, AtFront("milli", kMilliPerGpu)),
+                    OfKind(memory_mib, AtFront("memory_mib")),
+                    OfKind(gpu, InAll("gpu", kMaxGpusPerNode - 1)), OfKind(uuid, WhenSet("uuid")),
+                    OfKind(memory_milli));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const MigGrant& value) {
-  const auto& [gpu, start, profile, shared, uuid] = value;
-  visit(gpu, start, profile, shared, uuid);
+template <IsValue<MigGrant> V>
+constexpr auto MembersOf(V& value) {
+  auto& [gpu, start, profile, shared, uuid] = value;
+  return std::tuple(OfKind(gpu), OfKind(start), OfKind(profile), OfKind(shared), OfKind(uuid));
 }
 
-template <class Visit>
-void Describe(Visit&& visit, const Placement& value) {
-  const auto& [node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes, agent] = value;
-  visit(node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes, agent);
+template <IsValue<Placement> V>
+constexpr auto MembersOf(V& value) {
+  auto& [node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes, agent] = value;
+  return std::tuple(OfKind(node, AtFront("node")), OfKind(cpu_milli, AtFront("cpu_milli")),
+                    OfKind(memory_bytes, AtFront("memory_bytes")), OfKind(grants, InAll("grants")),
+                    OfKind(ephemeral_bytes, WhenSet("ephemeral_bytes")),
+                    OfKind(mig, WhenSet("mig")), OfKind(places, WhenSet("places", kMaxGpuPlaces)),
+                    OfKind(agent));
+}
+
+template <IsValue<RefusedAsk> V>
+constexpr auto MembersOf(V& value) {
+  auto& [gpus, containers, cpu_milli, memory_bytes] = value;
+  return std::tuple(OfKind(gpus, AtFront("ask")), OfKind(containers, AtFront("containers")),
+                    OfKind(cpu_milli, AtFront("cpu_milli")),
+                    OfKind(memory_bytes, AtFront("memory_bytes")));
+}
+
+template <class T>
+concept Described = requires(T& value) {
+  MembersOf(value);
+};
+
+// visit: called with each member.
+template <class V, class Visit>
+constexpr void ForEachMember(V& value, Visit visit) {
+  std::apply([&visit](const auto&... member) { (visit(member), ...); }, MembersOf(value));
+}
+
+// visit: called with each member of the one and the same one of the other.
+template <class A, class B, class Visit>
+constexpr void ForEachMemberOf(A& one, B& other, Visit visit) {
+  std::apply(
+      [&](const auto&... a) {
+        std::apply([&](const auto&... b) { (visit(a, b), ...); }, MembersOf(other));
+      },
+      MembersOf(one));
 }
 
 }  // namespace berth

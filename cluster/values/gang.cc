@@ -41,16 +41,13 @@ std::string_view CureOf(OneByOne why) {
     case OneByOne::kNo:
       return "";
     case OneByOne::kStatefulSet:
-      return "a StatefulSet makes the next pod when the one before runs: set "
-             "podManagementPolicy: Parallel";
+      return "a StatefulSet creates its pods one by one: set podManagementPolicy: Parallel";
     case OneByOne::kInOrder:
-      return "its JobSet starts jobs with GPUs one after the other: leave out startupPolicy "
-             "InOrder "
-             "and dependsOn, or make each Job a gang with berth.dev/gang-by: "
-             "batch.kubernetes.io/controller-uid";
+      return "its JobSet starts its jobs one by one: remove startupPolicy InOrder and dependsOn, "
+             "or make each Job a gang (berth.dev/gang-by: batch.kubernetes.io/controller-uid)";
     case OneByOne::kExclusiveTopology:
-      return "its annotation exclusive-topology lets the first pod start before the others are "
-             "made: use berth.dev/required-domain in its place";
+      return "its annotation exclusive-topology starts the first pod before the others exist: "
+             "use berth.dev/required-domain instead";
   }
   return "";
 }

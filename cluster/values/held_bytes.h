@@ -22,19 +22,16 @@ namespace berth {
 // What the allocator takes beside the bytes that it was asked for.
 inline constexpr std::size_t kPerBlock = 16;
 
-// Counts what the members own, each by itself.
+// Counts what a value owns, member by member.
 class OwnedBytes {
  public:
-  template <class... Members>
-  void operator()(const Members&... members) {
-    (Add(members), ...);
-  }
   [[nodiscard]] std::size_t sum() const { return sum_; }
 
- private:
   template <class T>
   void Add(const T& value) {
-    if constexpr (!std::is_trivially_copyable_v<T>) Describe(*this, value);
+    if constexpr (!std::is_trivially_copyable_v<T>) {
+      ForEachMember(value, [this](const auto& member) { Add(member.value); });
+    }
   }
   void Add(const std::string& text) {
     // A short text is inside of the string.
@@ -75,13 +72,14 @@ class OwnedBytes {
     Add(*value);
   }
 
+ private:
   std::size_t sum_ = 0;
 };
 
 template <class T>
 std::size_t HeldBytes(const T& value) {
   OwnedBytes owned;
-  owned(value);
+  owned.Add(value);
   return sizeof(T) + owned.sum();
 }
 

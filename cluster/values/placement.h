@@ -44,6 +44,8 @@ struct MigGrant {
   friend auto operator<=>(const MigGrant&, const MigGrant&) = default;
 };
 
+constexpr int kMaxGpuPlaces = 1'000'000;
+
 struct Placement {
   std::string node;
   std::int64_t cpu_milli = 0;

@@ -2,12 +2,62 @@
 #include "cluster/values/pod_request.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include "base/random.h"
+#include "cluster/values/describe.h"
 
 namespace berth {
+namespace {
+
+// Every member counts, by its description.
+class ShapeHash {
+ public:
+  template <class T>
+  void Add(const T& value) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+      AddNumber(static_cast<std::uint64_t>(value));
+    } else {
+      ForEachMember(value, [this](const auto& member) { Add(member.value); });
+    }
+  }
+  [[nodiscard]] std::uint64_t sum() const { return sum_; }
+
+ private:
+  static constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // as in Mix64
+
+  void AddNumber(std::uint64_t number) { sum_ = (std::rotl(sum_, 5) ^ number) * kOdd; }
+  void Add(const std::string& text) {
+    AddNumber(text.empty() ? 0 : std::hash<std::string>{}(text));
+  }
+  template <class T>
+  void Add(const std::vector<T>& list) {
+    Add(std::span<const T>(list));
+  }
+  template <class T>
+  void Add(const std::span<const T>& list) {
+    AddNumber(list.size());
+    for (const T& item : list) Add(item);
+  }
+  template <class T>
+  void Add(const std::optional<T>& value) {
+    AddNumber(value ? 1 : 0);
+    if (value) Add(*value);
+  }
+  template <class... Kinds>
+  void Add(const std::variant<Kinds...>& value) {
+    AddNumber(value.index());
+    std::visit([this](const auto& kind) { Add(kind); }, value);
+  }
+
+  std::uint64_t sum_ = kOdd;
+};
+
+}  // namespace
 
 int MigSlices::count() const {
   int sum = 0;
@@ -48,63 +98,9 @@ bool RequestShape::AdmitsGpu(std::string_view uuid) const {
 }
 
 std::size_t HashValue(const RequestShape& shape) {
-  std::uint64_t hash = Mix64(static_cast<std::uint64_t>(shape.cpu_milli));
-  const auto add = [&hash](std::uint64_t value) { hash = Mix64(hash ^ value); };
-  add(static_cast<std::uint64_t>(shape.memory_bytes));
-  if (shape.ephemeral_bytes > 0) add(static_cast<std::uint64_t>(shape.ephemeral_bytes));
-  add(shape.gpus.index());
-  add(static_cast<std::uint64_t>(shape.gpu_count()));
-  add(static_cast<std::uint64_t>(shape.milli_per_gpu()));
-  if (const auto* share = std::get_if<GpuShare>(&shape.gpus)) {
-    add(static_cast<std::uint64_t>(share->memory_mib));
-    if (share->memory_milli > 0) add(static_cast<std::uint64_t>(share->memory_milli));
-  }
-  if (const MigSlices* mig = shape.mig()) {
-    for (const MigWant& want : mig->wants) {
-      const MigProfile profile = want.profile.value_or(MigProfile{});
-      add(static_cast<std::uint64_t>(profile.compute_slices) << 32 |
-          static_cast<std::uint64_t>(profile.memory_gb) << 8 |
-          static_cast<std::uint64_t>(profile.extension));
-      add(static_cast<std::uint64_t>(want.count) << 8 |
-          static_cast<std::uint64_t>(want.min_slices) << 1 | (want.shared ? 1U : 0U));
-      add(static_cast<std::uint64_t>(want.min_memory_mib));
-    }
-  }
-  for (const std::string& model : shape.models) add(std::hash<std::string>{}(model));
-  for (const ModelRule& rule : shape.model_rules.rules()) {
-    add(std::hash<std::string>{}(rule.part) + (rule.refused ? 1U : 0U));
-  }
-  for (const GpuRule& rule : shape.gpu_rules) {
-    add(std::hash<std::string>{}(rule.uuid) + (rule.refused ? 1U : 0U));
-  }
-  if (!shape.gpu_resource.empty()) add(std::hash<std::string>{}(shape.gpu_resource));
-  if (!shape.share_agent.empty()) add(std::hash<std::string>{}(shape.share_agent));
-  if (shape.isolation != Isolation::kUnsaid) add(static_cast<std::uint64_t>(shape.isolation));
-  if (shape.min_gpu_memory_mib > 0) add(static_cast<std::uint64_t>(shape.min_gpu_memory_mib));
-  if (shape.one_per_container) add(1);
-  if (shape.spread != Spread::kNone) {
-    add(static_cast<std::uint64_t>(shape.spread));
-    add(std::hash<std::string>{}(shape.workload));
-  }
-  for (const TraitWish& wish : shape.nodes.wishes) {
-    add(std::hash<std::string>{}(wish.trait) + static_cast<std::uint64_t>(wish.weight));
-  }
-  for (const std::string& trait : shape.nodes.required) add(std::hash<std::string>{}(trait));
-  for (const std::string& trait : shape.nodes.forbidden) add(std::hash<std::string>{}(trait) + 1);
-  if (!shape.nodes.profile.empty()) add(std::hash<std::string>{}(shape.nodes.profile));
-  if (shape.beside_nic) add(1);
-  for (const LabelSelector* const selector : {&shape.neighbours.near, &shape.neighbours.far}) {
-    for (const LabelRequirement& requirement : *selector) {
-      add(std::hash<std::string>{}(requirement.key));
-      for (const std::string& value : requirement.values) add(std::hash<std::string>{}(value));
-    }
-  }
-  if (const LinkAsk& links = shape.links; links != LinkAsk{}) {
-    add(static_cast<std::uint64_t>(links.link) << 16 | static_cast<std::uint64_t>(links.numa) << 8 |
-        static_cast<std::uint64_t>(links.pattern));
-    add(static_cast<std::uint64_t>(links.min_megabytes_per_s));
-  }
-  return static_cast<std::size_t>(hash);
+  ShapeHash hash;
+  hash.Add(shape);
+  return static_cast<std::size_t>(Mix64(hash.sum()));
 }
 
 }  // namespace berth

@@ -64,6 +64,7 @@ constexpr int kMaxMigDevicesPerPod = 64;
 using GpuAsk = std::variant<NoGpu, WholeGpus, GpuShare, MigSlices>;
 
 constexpr int kMilliPerGpu = 1000;
+constexpr int kMaxGpusPerNode = 64;  // device sets are 64-bit masks
 
 // What has to keep the pod apart from others on the same GPU, the weakest first.
 enum class Isolation : std::uint8_t {
@@ -189,6 +190,7 @@ struct OwnToScheduler {
   bool resources = false;     // such that Berth does not read, huge pages, claims
   bool keeps_apart = false;   // required anti-affinity
   bool minds_others = false;  // required affinity, or spreading that is required
+  friend bool operator==(const OwnToScheduler&, const OwnToScheduler&) = default;
 };
 
 struct PodRequest {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/values/request_size.h"
 
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "cluster/values/held_bytes.h"
@@ -18,35 +21,37 @@ std::string TooLarge(std::size_t bytes) {
          " KiB, got " + std::to_string(bytes >> 10);
 }
 
+// Copies a value without what may be long in it: so what is copied is bounded, whatever members a
+// value may get.
+void CopyOutline(const std::string& from, std::string& to) {
+  if (from.size() <= kMostWordBytes) to = from;
+}
+template <class T>
+void CopyOutline(const std::vector<T>&, std::vector<T>&) {}
+template <class T>
+void CopyOutline(const std::shared_ptr<T>&, std::shared_ptr<T>&) {}
+void CopyOutline(const ModelRules&, ModelRules&) {}
+// Their names are bounded where they are read; devices are few (kMaxMigDevicesPerPod).
+void CopyOutline(const PodId& from, PodId& to) { to = from; }
+void CopyOutline(const Gang& from, Gang& to) { to = from; }
+void CopyOutline(const GpuAsk& from, GpuAsk& to) { to = from; }
+template <class T>
+void CopyOutline(const T& from, T& to) {
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    to = from;
+  } else {
+    ForEachMemberOf(
+        from, to, [](const auto& one, const auto& other) { CopyOutline(one.value, other.value); });
+  }
+}
+
 }  // namespace
 
 PodRequest OutlineOf(const PodRequest& pod, std::string_view why) {
   PodRequest outline;
-  outline.id = pod.id;
-  RequestShape& shape = outline.shape;
-  shape = pod.shape;
-  shape.models.clear();
-  shape.model_rules.clear();
-  shape.gpu_rules.clear();
-  shape.spread = Spread::kNone;
-  shape.workload.clear();
-  shape.nodes = {};
-  shape.neighbours = {};
-  for (std::string* const word : {&shape.gpu_resource, &shape.share_agent}) {
-    if (word->size() > kMostWordBytes) word->clear();
-  }
+  CopyOutline(pod, outline);
   outline.refusal = why;
-  outline.priority = pod.priority;
-  outline.may_preempt = pod.may_preempt;
-  outline.gang = pod.gang;
-  if (pod.scheduler.size() <= kMostWordBytes) outline.scheduler = pod.scheduler;
-  outline.container_count = pod.container_count;
-  outline.init_container_count = pod.init_container_count;
-  outline.belongs_on_any_node = pod.belongs_on_any_node;
-  outline.checkpointed = pod.checkpointed;
-  outline.own_to_scheduler = pod.own_to_scheduler;
-  if (pod.device_class.size() <= kMostWordBytes) outline.device_class = pod.device_class;
-  return PodRequest(std::as_const(outline));  // a copy is as large as it has to be
+  return outline;
 }
 
 void BoundRequest(PodRequest& pod) {

@@ -77,24 +77,13 @@ std::shared_ptr<ProfileTables::Entry> ProfileTables::EntryOf(const RequestShape&
   constexpr std::size_t kCopies = 3;  // of the entry, of its table, of the index
   const std::size_t bytes = kCopies * HeldBytes(shape);
   const MutexLock lock(mutex_);
-  if (const auto found = by_shape_.find(shape); found != by_shape_.end()) {
-    recent_.splice(recent_.begin(), recent_, found->second);
-    return recent_.front();
-  }
-  recent_.push_front(std::make_shared<Entry>(PolicyOf(shape), shape, bytes));
-  by_shape_.emplace(shape, recent_.begin());
-  bytes_ += bytes;
-  while (recent_.size() > kMaxShapes || (bytes_ > kMostShapeBytes && recent_.size() > 1)) {
-    bytes_ -= recent_.back()->bytes;
-    by_shape_.erase(recent_.back()->shape);
-    recent_.pop_back();
-  }
-  return recent_.front();
+  if (const std::shared_ptr<Entry>* const known = recent_.Touch(shape)) return *known;
+  return recent_.Put(shape, std::make_shared<Entry>(PolicyOf(shape), shape), bytes);
 }
 
 std::size_t ProfileTables::shape_bytes() {
   const MutexLock lock(mutex_);
-  return bytes_;
+  return recent_.bytes();
 }
 
 void ProfileTables::Prepare(const std::shared_ptr<const Snapshot>& snapshot, ProfileTables& others,
@@ -102,9 +91,9 @@ void ProfileTables::Prepare(const std::shared_ptr<const Snapshot>& snapshot, Pro
   std::vector<RequestShape> shapes;
   {
     const MutexLock lock(others.mutex_);
-    for (const std::shared_ptr<Entry>& entry : others.recent_) {
+    for (const auto& entry : others.recent_) {
       if (shapes.size() == most) break;
-      shapes.push_back(entry->shape);
+      shapes.push_back(*entry.key);
     }
   }
   for (const auto& policy : policies_) (void)policy->PricesIn(snapshot);

@@ -9,15 +9,14 @@
 
 #include <atomic>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/recent.h"
 #include "cluster/state/snapshot.h"
 #include "cluster/values/placement.h"
 #include "scoring/engine/evaluation_table.h"
@@ -89,8 +88,8 @@ class ProfileTables {
     std::optional<SupplyLedger> ledger BERTH_GUARDED_BY(mutex);
   };
   struct Entry {
-    Entry(Policy& of, const RequestShape& wanted, std::size_t held)
-        : policy(of), shape(wanted), bytes(held), table(of.profile, wanted) {}
+    Entry(Policy& of, const RequestShape& wanted)
+        : policy(of), shape(wanted), table(of.profile, wanted) {}
     // What the table does not know of a pod of which it is the entry.
     [[nodiscard]] std::span<const TraitWish> WishesOf(const RequestShape& of_pod) const {
       return shape.nodes.wishes.empty() ? std::span<const TraitWish>(of_pod.nodes.wishes)
@@ -98,7 +97,6 @@ class ProfileTables {
     }
     Policy& policy;
     const RequestShape shape;
-    const std::size_t bytes;    // of the shape, wherever it is kept
     std::atomic<int> asked{0};  // decisions that are under way; whoever completes lets them pass
     Mutex mutex;
     EvaluationTable table BERTH_GUARDED_BY(mutex);
@@ -115,10 +113,6 @@ class ProfileTables {
    private:
     Entry& entry_;
   };
-  struct ShapeHash {
-    std::size_t operator()(const RequestShape& shape) const { return HashValue(shape); }
-  };
-  using Recent = std::list<std::shared_ptr<Entry>>;  // most recently used first
 
   // That decides about pods of that shape; several shapes have one (EvaluationTable::SharesWishes).
   [[nodiscard]] std::shared_ptr<Entry> EntryFor(const RequestShape& shape) BERTH_EXCLUDES(mutex_);
@@ -130,9 +124,9 @@ class ProfileTables {
   const std::vector<std::unique_ptr<Policy>> policies_;  // the chosen one first
   const RefreshEffort effort_;
   Mutex mutex_;
-  Recent recent_ BERTH_GUARDED_BY(mutex_);
-  std::size_t bytes_ BERTH_GUARDED_BY(mutex_) = 0;
-  std::unordered_map<RequestShape, Recent::iterator, ShapeHash> by_shape_ BERTH_GUARDED_BY(mutex_);
+  // bytes: of the shapes, wherever they are kept
+  Recent<RequestShape, std::shared_ptr<Entry>> recent_ BERTH_GUARDED_BY(mutex_){kMaxShapes,
+                                                                                kMostShapeBytes};
 };
 
 }  // namespace berth

@@ -16,7 +16,7 @@
 namespace berth {
 namespace {
 
-constexpr std::string_view kSchedulers = "where it goes is kube-scheduler's alone to decide";
+constexpr std::string_view kSchedulers = "kube-scheduler alone chooses its node";
 constexpr std::size_t kEvictionTries = 24;  // nodes on which victims are searched for
 
 std::vector<NodeIndex> AllNodes(const Snapshot& snapshot) {
@@ -128,7 +128,7 @@ class Explaining {
     }
     told_.preemption = Outlook(reasons);
     // A group that starts whole has room made for it as a whole (gang_evictions.h).
-    if (!pod_.gang.empty()) told_.preemption->text.insert(0, "for the pod by itself: ");
+    if (!pod_.gang.empty()) told_.preemption->text.insert(0, "for this pod alone: ");
     const auto alone = std::make_shared<const PodRequest>(pod_);
     told_.recuts = AdviseNodes(*snapshot_, std::span(&alone, 1));
   }
@@ -150,12 +150,12 @@ class Explaining {
     if (tries > 0) {
       return {.helps = false,
               .text =
-                  "pods of lower priority hold what it lacks, and gangs, disruption budgets or "
-                  "binds under way stand in the way of evicting them"};
+                  "pods of lower priority hold what it lacks, but gangs, PodDisruptionBudgets or "
+                  "running binds prevent their eviction"};
     }
     return {.helps = false,
-            .text = "no pods of a priority below " + std::to_string(pod_.priority) +
-                    " hold what it lacks"};
+            .text = "no pod with a priority below " + std::to_string(pod_.priority) +
+                    " holds what it lacks"};
   }
 
   PreemptionOutlook OutlookOn(NodeIndex index, std::span<const std::string> uids) {
@@ -167,37 +167,36 @@ class Explaining {
         outlook.victims.push_back(pod->pod.id.full_name());
       }
     }
-    outlook.text = "by its priority " + std::to_string(pod_.priority) +
-                   " it may have others evicted, for example on " + outlook.node + ":";
+    outlook.text = "its priority " + std::to_string(pod_.priority) +
+                   " lets it preempt pods, for example on " + outlook.node + ":";
     for (const std::string& victim : outlook.victims) outlook.text += " " + victim;
     return outlook;
   }
 
-  // "9 not enough idle GPUs, 3 node is not ready": by the texts that kube-scheduler shows.
+  // "9 nodes had too few idle GPUs, 3 nodes not ready": by the texts that kube-scheduler shows.
   [[nodiscard]] std::string CountsText() const {
     constexpr std::size_t kTold = 4;
-    std::vector<std::pair<std::string_view, std::int64_t>> texts;
+    std::vector<ReasonCount> texts;
     for (const ReasonCount& count : told_.counts) {
-      const std::string_view text = TextOf(count.reason);
-      const auto same = std::ranges::find(texts, text, [](const auto& pair) { return pair.first; });
+      const auto same = std::ranges::find(
+          texts, TextOf(count.reason), [](const ReasonCount& one) { return TextOf(one.reason); });
       if (same == texts.end()) {
-        texts.emplace_back(text, count.nodes);
+        texts.push_back(count);
       } else {
-        same->second += count.nodes;
+        same->nodes += count.nodes;
       }
     }
-    std::ranges::stable_sort(texts, std::greater<>(), [](const auto& pair) { return pair.second; });
+    std::ranges::stable_sort(texts, std::greater<>(), &ReasonCount::nodes);
     std::string all;
     for (std::size_t i = 0; i < std::min(kTold, texts.size()); ++i) {
-      all += (i == 0 ? "" : ", ") + std::to_string(texts[i].second) + " ";
-      all += texts[i].first;
+      all += (i == 0 ? "" : ", ") + TextOf(texts[i].reason, texts[i].nodes);
     }
     return all + (texts.size() > kTold ? ", ..." : "");
   }
 
   [[nodiscard]] std::string SentenceOfWaiting() const {
     const std::string asks = "asks for " + AskText(pod_.shape.gpus) + "; ";
-    if (!pod_.refusal.empty()) return "no node can take the pod as it is: " + pod_.refusal;
+    if (!pod_.refusal.empty()) return "the pod must be changed: " + pod_.refusal;
     if (told_.nodes == 0) return asks + "no node is known";
     if (is_schedulers_) return "asks for no GPU: " + std::string(kSchedulers);
     const auto nodes = static_cast<std::int64_t>(told_.nodes);
@@ -207,11 +206,11 @@ class Explaining {
       return asks + "fits " + std::to_string(told_.fitting) + " of " + CountText(nodes, "node") +
              " now" + best + ByClaimText();
     }
-    if (told_.by_claim > 0) return asks + "fits none of those that Berth judges" + ByClaimText();
+    if (told_.by_claim > 0) return asks + "fits no node that Berth judges" + ByClaimText();
     std::string text =
         asks + "fits none of " + CountText(nodes, "node") + " (" + CountsText() + ")";
     if (told_.scheduler.any == nodes) {
-      text += "; kube-scheduler's own filters keep it from all of them";
+      text += "; kube-scheduler's own filters reject all of them";
     }
     // What helps one pod does not help its group.
     const bool starts_alone = pod_.gang.minimum.value_or(1) <= 1;
@@ -222,7 +221,7 @@ class Explaining {
     }
     if (told_.preemption && told_.preemption->helps) text += "; " + told_.preemption->text;
     if (!told_.recuts.empty()) {
-      text += "; idle node " + told_.recuts[0].node + " would take it if cut to " +
+      text += "; idle node " + told_.recuts[0].node + " would take it if repartitioned to " +
               told_.recuts[0].advice.config;
     }
     return text;
@@ -242,7 +241,7 @@ class Explaining {
       devices.push_back(TextOf(grant));
     }
     for (const MigGrant& grant : placement.mig) devices.push_back(NameOf(grant));
-    if (placement.places > 0) devices.push_back(CountText(placement.places, "place"));
+    if (placement.places > 0) devices.push_back(CountText(placement.places, "GPU replica"));
     std::string text;
     for (const std::string& device : devices) text += (text.empty() ? "" : ", ") + device;
     return text.empty() ? AskText(NoGpu{}) : text;
@@ -256,17 +255,17 @@ class Explaining {
                                                                  : "is planned for ";
     std::string text = is + node + " with ";
     text += record.unattributed() && record.placement.places == 0
-                ? AskText(pod_.shape.gpus) + ", which of them is not known"
+                ? AskText(pod_.shape.gpus) + ", devices unknown"
                 : DevicesText(record.placement);
     if (is_schedulers_) return text + ": " + std::string(kSchedulers);
     if (GetsClaimOn(snapshot_->node(on_), pod_)) {
       return text + ": kube-scheduler gave them by DRA (DeviceClass " + pod_.device_class + ")";
     }
-    if (told_.fitting == 0) return text + "; now it would fit nowhere";
+    if (told_.fitting == 0) return text + "; it would fit no node now";
     const auto own = std::ranges::find(told_.best, on_, &ScoredNode::node);
     if (own == told_.best.end()) return text;
-    text += "; judged now, the node is number " + std::to_string(own->place) + " of " +
-            std::to_string(told_.fitting) + " that fit";
+    text += "; scored now, it ranks " + std::to_string(own->place) + " of " +
+            CountText(static_cast<std::int64_t>(told_.fitting), "fitting node");
     const auto other = std::ranges::find_if(
         told_.best, [this](const ScoredNode& scored) { return scored.node != on_; });
     if (other == told_.best.end()) return text;

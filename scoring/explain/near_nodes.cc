@@ -263,17 +263,17 @@ class NearSearch {
     }
     if (!spec.gpu_condition.empty()) {
       const std::string condition = std::exchange(spec.gpu_condition, "");
-      return fits_as(spec) ? WayIn{"node_ready", "once its condition " + condition + " ends"}
+      return fits_as(spec) ? WayIn{"node_ready", "once its condition " + condition + " clears"}
                            : WayIn{};
     }
     if (spec.refuses_gpu_pods) {
       spec.refuses_gpu_pods = false;
-      return fits_as(spec) ? WayIn{"node_ready", "once its kubelet takes pods with GPUs again"}
+      return fits_as(spec) ? WayIn{"node_ready", "once its kubelet admits GPU pods again"}
                            : WayIn{};
     }
     if (spec.refused_asks != nullptr) {
       spec.refused_asks = nullptr;
-      return fits_as(spec) ? WayIn{"node_ready", "once its Topology Manager takes such pods again"}
+      return fits_as(spec) ? WayIn{"node_ready", "once its Topology Manager admits such pods again"}
                            : WayIn{};
     }
     int sick = spec.missing;
@@ -281,7 +281,7 @@ class NearSearch {
     spec.missing = 0;
     if (sick == 0 || !fits_as(spec)) return {};
     return {"gpus_well", "once " + CountText(sick, "GPU") + " of it " + (sick == 1 ? "is" : "are") +
-                             " in order again"};
+                             " healthy again"};
   }
 
   const Snapshot& snapshot_;
@@ -300,7 +300,7 @@ std::vector<NearNode> NearNodes(const Snapshot& snapshot, const Question& questi
 
 std::string TextOf(const Snapshot& snapshot, const NearNode& near, bool told) {
   constexpr std::size_t kTold = 2;
-  const bool says_more = !told || near.lack != TextOf(near.reason);
+  const bool says_more = !told || near.lack != PredicateOf(near.reason);
   if (!says_more && near.ways.empty()) return "";
   std::string text = snapshot.node(near.node).spec().name + ": ";
   if (says_more) text += near.lack + (near.ways.empty() ? "" : "; ");

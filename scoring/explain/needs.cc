@@ -268,7 +268,7 @@ std::string Instead(const PodRequest& pod, Need need, const Node& node) {
     case Need::kBandwidth:
       return "without berth.dev/min-bandwidth-gbps";
     case Need::kLinks:
-      return "without requirements on links and NUMA groups";
+      return "without requirements on links and NUMA nodes";
     case Need::kDomain:
       return "with a preferred topology domain instead of a required one";
     case Need::kIsolation:
@@ -281,11 +281,11 @@ std::string Instead(const PodRequest& pod, Need need, const Node& node) {
       return SelectionOf(pod, node.spec());
     case Need::kModel:
       if (node.spec().gpu_model.empty()) return "without berth.dev/gpu-model";
-      return "if it takes GPU model " + node.spec().gpu_model;
+      return "if it accepts GPU model " + node.spec().gpu_model;
     case Need::kTraits:
       return "in another workload class";
     case Need::kGpuUuids:
-      return "if it takes any GPU of the node";
+      return "if it accepts any GPU of the node";
     case Need::kResource:
       return "if it asks for " + node.spec().gpu_resource;
     case Need::kCpu:

@@ -84,7 +84,7 @@ std::string IdleText(const Node& node, const RequestShape& shape) {
   std::string text = std::to_string(std::popcount(IdleGpus(node))) + " of " +
                      CountText(static_cast<std::int64_t>(gpus), "GPU") + " idle";
   const int closed = static_cast<int>(gpus) - node.healthy_gpus();
-  if (closed > 0) text += " (" + std::to_string(closed) + " out of order)";
+  if (closed > 0) text += " (" + std::to_string(closed) + " unhealthy)";
   if (shape.gpu_rules.empty()) return text;
   return text + ", " + std::to_string(std::popcount(FreeGpus(node, shape))) +
          " of them accepted by UUID";
@@ -143,7 +143,7 @@ std::string ShareText(const Node& node, const RequestShape& shape) {
 
 std::string MigText(const Node& node, const MigSlices& ask) {
   const NodeMig& mig = node.spec().mig;
-  if (!mig.known()) return std::string(TextOf(Reason::kNoMig));
+  if (!mig.known()) return std::string(PredicateOf(Reason::kNoMig));
   std::string text;
   if (mig->product != nullptr) {
     for (const MigFree& free : MigFreeOf(*mig, node.mig())) {
@@ -170,7 +170,7 @@ std::string VersionText(const char* name, Versioned what, const NodeSpec& spec,
                         const PodRequest& pod) {
   const auto has = VersionOf(spec.labels, what);
   const Version least = *pod.constraints->versions.least[static_cast<std::size_t>(what)];
-  return std::string(name) + " " + (has ? TextOf(*has) : "not known") + ", needs " + TextOf(least);
+  return std::string(name) + " " + (has ? TextOf(*has) : "unknown") + ", needs " + TextOf(least);
 }
 
 // What the pod's workload class wants otherwise.
@@ -186,7 +186,7 @@ std::string TraitsText(const NodeSpec& spec, const PodRequest& pod) {
     if (HasTrait(spec.traits, trait)) add(trait, "has ");
   }
   const std::string name = pod.classes.empty() ? "its workload" : pod.classes.front();
-  return text + ", against class " + name;
+  return text + ", required by class " + name;
 }
 
 std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
@@ -201,7 +201,7 @@ std::string ModelText(const NodeSpec& spec, const RequestShape& shape) {
               rule.part + "\"" + (rule.refused ? " in its name" : "");
   }
   return "has " + (spec.gpu_model.empty() ? "GPUs of unknown model" : spec.gpu_model) +
-         ", the pod takes " + wanted;
+         ", the pod accepts " + wanted;
 }
 
 // How many GPUs the pod accepts by their UUIDs, and why not more.
@@ -211,8 +211,8 @@ std::string UuidText(const NodeSpec& spec, const RequestShape& shape) {
   const auto unknown = std::ranges::count(spec.gpus, "", &GpuSpec::uuid);
   std::string text = std::to_string(accepted) + " of " + CountText(std::ssize(spec.gpus), "GPU") +
                      " accepted by UUID, needs " + std::to_string(shape.gpu_count());
-  if (unknown > 0) return text + " (" + CountText(unknown, "UUID") + " not known)";
-  if (accepted >= shape.gpu_count()) text += " (the device plugin picks one of all)";
+  if (unknown > 0) return text + " (" + CountText(unknown, "UUID") + " unknown)";
+  if (accepted >= shape.gpu_count()) text += " (the device plugin picks the GPU itself)";
   return text;
 }
 
@@ -228,7 +228,7 @@ std::string LabelText(const LabelRequirement& wanted, const Labels& labels) {
     values += (i == 0 ? "" : " or ") + wanted.values[i];
   }
   if (wanted.values.size() > kMost) values += " or others";
-  return has + ", the pod takes " + values;
+  return has + ", the pod accepts " + values;
 }
 
 // Of the first label that is in the way of a node selector, or of an affinity with one alternative.
@@ -245,15 +245,15 @@ std::string SelectionText(const NodeSpec& spec, const PodRequest& pod) {
       if (other != labels.end()) return LabelText(*other, spec.labels);
     }
   }
-  return std::string(TextOf(Reason::kNodeNotSelected));
+  return std::string(PredicateOf(Reason::kNodeNotSelected));
 }
 
 // What the largest of its GPUs, or a place on one, has.
 std::string GpuMemoryText(const NodeSpec& spec, const RequestShape& shape) {
   std::int64_t most_mib = spec.places.memory_mib;
   for (const GpuSpec& gpu : spec.gpus) most_mib = std::max(most_mib, gpu.memory_mib);
-  if (most_mib <= 0) return std::string(TextOf(Reason::kGpuTooSmall));
-  return (spec.places.count > 0 ? "a place on a GPU has " : "GPUs have ") +
+  if (most_mib <= 0) return std::string(PredicateOf(Reason::kGpuTooSmall));
+  return (spec.places.count > 0 ? "a GPU replica has " : "GPUs have ") +
          MemoryText(most_mib * kMib) + ", needs " + MemoryText(shape.min_gpu_memory_mib * kMib);
 }
 
@@ -263,7 +263,7 @@ std::string DevicesText(const Node& node, const RequestShape& shape) {
   const std::string needs = ", needs " + std::to_string(shape.gpu_count());
   if (node.spec().places.count > 0) {
     return std::to_string(std::max(node.free_places(), 0)) + " of " +
-           CountText(node.spec().places.count, "place") + " on shared GPUs free" + needs;
+           CountText(node.spec().places.count, "GPU replica") + " free" + needs;
   }
   return IdleText(node, shape) + needs;
 }
@@ -446,7 +446,7 @@ std::string LackText(const Node& node, const PodRequest& pod, Reason reason) {
     case Reason::kGpuTooSmall:
       return GpuMemoryText(spec, shape);
     default:
-      return std::string(TextOf(reason));
+      return std::string(PredicateOf(reason));
   }
 }
 

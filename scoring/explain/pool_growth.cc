@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "scoring/gangs/gang_class.h"
+#include "cluster/values/alike.h"
 
 namespace berth {
 namespace {
@@ -148,7 +148,7 @@ class Grower {
   // Pods of a gang are one kind.
   static bool IsOf(const Kind& kind, const PodRequest& pod) {
     if (!pod.gang.empty() || !kind.pod->gang.empty()) return pod.gang.id == kind.pod->gang.id;
-    return AskForTheSame(*kind.pod, pod) && kind.pod->refusal == pod.refusal;
+    return SamePodKind(*kind.pod, pod);
   }
 
   Result<bool> FitsAlone(const SnapshotPtr& open, const PodRequest& pod) {

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "cluster/state/node_domains.h"
 #include "cluster/state/transaction.h"
-#include "scoring/gangs/gang_class.h"
+#include "cluster/values/alike.h"
 #include "scoring/gangs/gang_plan.h"
 #include "scoring/gangs/gang_ranks.h"
 #include "scoring/judgement.h"
@@ -20,8 +20,7 @@ namespace {
 
 // Of both the same is said, if nothing but pods came to the nodes in between: what is free shrinks.
 bool AreAlike(const PodRequest& a, const PodRequest& b) {
-  return AskForTheSame(a, b) && a.refusal == b.refusal && a.priority == b.priority &&
-         a.may_preempt == b.may_preempt && !NeedsGroup(a) && !NeedsGroup(b);
+  return SameIn<Role::kKind, Role::kTurn>(a, b) && !NeedsGroup(a) && !NeedsGroup(b);
 }
 
 class WhatIfPlanner {
@@ -141,7 +140,7 @@ class WhatIfPlanner {
   std::size_t NewWhy(WhyNot why) {
     if (told_.whys.size() == kMostWhys) {
       told_.whys.push_back({"not explained: more than " + std::to_string(kMostWhys) +
-                                " kinds of pods and groups fit nowhere",
+                                " kinds of pods and gangs fit no node",
                             std::nullopt});
     } else if (told_.whys.size() < kMostWhys) {
       told_.whys.push_back(std::move(why));
@@ -184,10 +183,9 @@ class WhatIfPlanner {
       return;
     }
     if (given < ask.minimum) {
-      const std::string text = "its group " + id.full_name() + " starts with " +
-                               std::to_string(minimum) + " pods; " + std::to_string(given) +
-                               " are asked about and " + std::to_string(ask.present.placed) +
-                               " are on nodes";
+      const std::string text = "its gang " + id.full_name() + " needs " + CountText(minimum, "pod") +
+                               ": the plan has " + std::to_string(given) + ", and " +
+                               std::to_string(ask.present.placed) + " have a node";
       return RefuseAll(members, NewWhy({text, std::nullopt}));
     }
     for (const std::size_t i : members) {
@@ -224,16 +222,16 @@ class WhatIfPlanner {
     }
     transaction_.Return(before);
     gang_nodes_ = nodes_before;
-    std::string text = "its group " + first.gang.id.full_name() + " starts with " +
+    std::string text = "its gang " + first.gang.id.full_name() + " needs " +
                        std::to_string(ask.minimum) + " of these " +
-                       CountText(std::ssize(members), "pod") + " or not at all, and ";
+                       CountText(std::ssize(members), "pod") + " at once; ";
     if (fit < ask.minimum) {
-      text += std::to_string(fit) + " would fit one by one";
+      text += std::to_string(fit) + (fit == 1 ? " fits" : " fit") + " one by one";
       if (next) text += "; the next one " + next->sentence;
     } else {
-      text += "they would fit one by one, not together as near to each other as they ask";
+      text += "they fit one by one, but not as close together as they ask";
     }
-    if (!shortage.searched) text += " (not all ways were tried)";
+    if (!shortage.searched) text += " (search incomplete)";
     return NewWhy({std::move(text), std::move(next)});
   }
 

@@ -4,14 +4,11 @@
 #include <algorithm>
 #include <tuple>
 
+#include "cluster/values/alike.h"
 #include "scoring/admission.h"
 
 namespace berth {
 namespace {
-
-bool Alike(const GangMember& a, const GangMember& b) {
-  return AskForTheSame(a.pod, b.pod) && a.excluded == b.excluded;
-}
 
 std::int64_t MilliOf(const RequestShape& shape) {
   // A device is less than a GPU; how much less is not worth knowing here.
@@ -36,12 +33,6 @@ void FindRoom(const std::shared_ptr<const Snapshot>& snapshot, GangRoom& memo,
 }
 
 }  // namespace
-
-bool AskForTheSame(const PodRequest& a, const PodRequest& b) {
-  if (a.shape != b.shape) return false;
-  if (a.constraints == b.constraints) return true;
-  return a.constraints != nullptr && b.constraints != nullptr && *a.constraints == *b.constraints;
-}
 
 std::vector<RoleNeed> NeedsOf(const GangAsk& ask, std::span<const GangClass> classes) {
   std::vector<RoleNeed> needs;
@@ -75,7 +66,7 @@ std::vector<GangClass> ClassesOf(const std::shared_ptr<const Snapshot>& snapshot
     if (members[i].fixed != kNoNode) continue;
     auto alike = std::ranges::find_if(classes, [&](const GangClass& other) {
       const GangMember& first = members[other.members.front()];
-      return Alike(first, members[i]) &&
+      return SamePodKind(first.pod, members[i].pod) && first.excluded == members[i].excluded &&
              (ask.roles.empty() || first.pod.role == members[i].pod.role);
     });
     if (alike == classes.end()) {

@@ -16,11 +16,8 @@
 
 namespace berth {
 
-// Whether the pods are equal in shape and constraints.
-bool AskForTheSame(const PodRequest& a, const PodRequest& b);
-
-// Equal in shape, constraints and excluded nodes, and in role where roles have minimums: which of
-// them goes where makes no difference.
+// Of one kind (SamePodKind), with the same excluded nodes, and in one role where roles have
+// minimums: which of them goes where makes no difference.
 struct GangClass {
   const PodRequest* pod = nullptr;   // of the first member; it differs from the others in name
   std::vector<std::size_t> members;  // indices into the ask, by rank, then UID

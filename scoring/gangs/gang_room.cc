@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scoring/gangs/gang_room.h"
 
-#include <algorithm>
-
 #include "scoring/groups/pod_room.h"
 
 namespace berth {
@@ -10,21 +8,17 @@ namespace berth {
 std::vector<int> GangRoom::Of(const std::shared_ptr<const Snapshot>& snapshot,
                               const RequestShape& shape) {
   const MutexLock lock(mutex_);
-  auto entry = std::ranges::find(entries_, shape, &Entry::shape);
-  if (entry == entries_.end()) {
-    if (entries_.size() == kMaxShapes) entries_.pop_back();
-    entry = entries_.insert(entries_.begin(), Entry{shape, nullptr, {}});
-  }
-  entries_.splice(entries_.begin(), entries_, entry);
-  const auto look_at = [&](NodeIndex i) { entry->room[i] = PodsThatFit(snapshot->node(i), shape); };
-  if (entry->snapshot != nullptr && snapshot->SameNodes(*entry->snapshot)) {
-    snapshot->ForEachDifference(*entry->snapshot, look_at);
+  Room* const known = rooms_.Touch(shape);
+  Room& room = known != nullptr ? *known : rooms_.Put(shape, {});
+  const auto look_at = [&](NodeIndex i) { room.pods[i] = PodsThatFit(snapshot->node(i), shape); };
+  if (room.snapshot != nullptr && snapshot->SameNodes(*room.snapshot)) {
+    snapshot->ForEachDifference(*room.snapshot, look_at);
   } else {
-    entry->room.resize(snapshot->size());
+    room.pods.resize(snapshot->size());
     for (NodeIndex i = 0; i < snapshot->size(); ++i) look_at(i);
   }
-  entry->snapshot = snapshot;
-  return entry->room;
+  room.snapshot = snapshot;
+  return room.pods;
 }
 
 }  // namespace berth

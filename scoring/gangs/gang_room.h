@@ -6,11 +6,11 @@
 // same objects are looked at. Any thread may call it.
 #pragma once
 
-#include <list>
 #include <memory>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/recent.h"
 #include "cluster/state/snapshot.h"
 
 namespace berth {
@@ -25,13 +25,12 @@ class GangRoom {
                                     const RequestShape& shape) BERTH_EXCLUDES(mutex_);
 
  private:
-  struct Entry {
-    RequestShape shape;
+  struct Room {
     std::shared_ptr<const Snapshot> snapshot;
-    std::vector<int> room;
+    std::vector<int> pods;  // per node
   };
   Mutex mutex_;
-  std::list<Entry> entries_ BERTH_GUARDED_BY(mutex_);  // asked for last first
+  Recent<RequestShape, Room> rooms_ BERTH_GUARDED_BY(mutex_){kMaxShapes};
 };
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "cluster/values/alike.h"
 #include "scoring/admission.h"
 #include "topology/mig/mig_catalog.h"
 
@@ -18,20 +19,14 @@ struct Kind {
   int waiting = 0;
 };
 
-bool IsAlike(const PodRequest& a, const PodRequest& b) {
-  if (a.shape != b.shape) return false;
-  if (a.constraints == nullptr || b.constraints == nullptr) return a.constraints == b.constraints;
-  return *a.constraints == *b.constraints;
-}
-
 std::vector<Kind> KindsOf(std::span<const std::shared_ptr<const PodRequest>> waiting) {
   std::vector<Kind> kinds;
   for (const auto& pod : waiting) {
     const MigSlices* const ask = pod->shape.mig();
     if (!pod->refusal.empty() || ask == nullptr || !ask->by_name() || ask->count() != 1) continue;
     if (ask->wants.front().shared) continue;
-    const auto known =
-        std::ranges::find_if(kinds, [&pod](const Kind& kind) { return IsAlike(*kind.pod, *pod); });
+    const auto known = std::ranges::find_if(
+        kinds, [&pod](const Kind& kind) { return SamePodKind(*kind.pod, *pod); });
     if (known != kinds.end()) {
       ++known->waiting;
     } else if (kinds.size() < kMostWaitingKinds) {
@@ -149,7 +144,7 @@ std::vector<NodeAdvice> AdviseNodes(const Snapshot& snapshot,
 std::string TextOf(const NodeAdvice& advice) {
   return "node " + advice.node + " to " + advice.advice.config + ": " +
          std::to_string(advice.advice.fits) + " waiting pods fit, " +
-         std::to_string(advice.advice.fits_now) + " with what it has";
+         std::to_string(advice.advice.fits_now) + " with its present partitioning";
 }
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "config/config_map.h"
+#include "config/model_constants.h"
 
 namespace berth {
 namespace {
@@ -28,7 +29,9 @@ Result<ConfigFindings> CheckConfigFile(const std::string& file) {
 
 Result<Config> ConfigForPrint(const std::string& file) {
   BERTH_TRY(const ConfigText config, ConfigIn(file));
-  return LoadConfig(config.text, config.origin);
+  BERTH_TRY(Config read, LoadConfig(config.text, config.origin));
+  (void)ResetModelConstants(read);
+  return read;
 }
 
 }  // namespace berth

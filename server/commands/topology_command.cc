@@ -4,14 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <string_view>
 #include <vector>
 
 #include "base/file.h"
-#include "base/number.h"
-#include "server/wire/json/json_text.h"
 #include "server/wire/node/topology_json.h"
-#include "topology/links/choice_policy.h"
 #include "topology/links/gpu_graph.h"
 #include "topology/links/wiring_tables.h"
 
@@ -30,33 +26,13 @@ Result<LinkMatrix> Load(const std::string& file) {
   return matrix;
 }
 
-Result<GpuMask> ParseGpus(const char* flag, std::string_view text, int gpus) {
-  GpuMask set = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    const auto gpu = ParseInt(text.substr(0, end), 0, gpus - 1);
-    if (!gpu) return tl::unexpected(Error(gpu.error()).Within(flag));
-    set |= GpuBit(static_cast<int>(*gpu));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return set;
-}
-
-std::string ListOf(GpuMask set, const char* separator = ",") {
+std::string ListOf(GpuMask set) {
   std::string list;
   for (; set != 0; set &= set - 1) {
-    if (!list.empty()) list += separator;
+    if (!list.empty()) list += ",";
     list += std::to_string(std::countr_zero(set));
   }
   return list;
-}
-
-// 1000 thousandths -> "1", 870 -> "0.87".
-std::string Decimal(int thousandths) {
-  if (thousandths >= kPerfect) return "1";
-  std::string text = std::to_string(thousandths);
-  text.insert(0, "0." + std::string(3 - text.size(), '0'));
-  return thousandths == 0 ? "0" : text.substr(0, text.find_last_not_of('0') + 1);
 }
 
 std::string Padded(std::string text, std::size_t width) {
@@ -150,29 +126,6 @@ Result<std::string> AnnotateTopology(const TopologyFlags& flags) {
   auto annotation = wire::TopologyAnnotation(matrix);
   if (!annotation) return tl::unexpected(std::move(annotation).error().Within(flags.file));
   return *annotation + "\n";
-}
-
-Result<std::string> ChooseOnTopology(const TopologyFlags& flags) {
-  BERTH_TRY(const LinkMatrix matrix, Load(flags.file));
-  auto policy = ParseChoicePolicy(flags.policy);
-  if (!policy) return tl::unexpected(std::move(policy).error().Within("--policy"));
-  const int gpus = matrix.gpu_count();
-  ChoiceRequest request;
-  request.size = flags.size;
-  BERTH_TRY(request.free, ParseGpus("--free", flags.free, gpus));
-  BERTH_TRY(request.required, ParseGpus("--required", flags.required, gpus));
-  WiringTables tables;
-  const WiringSets sets = tables.SetsOf(WiringOf(matrix));
-  const Choice choice = ChooseGpus(matrix, sets, *policy, request);
-  if (choice.gpus == 0) {
-    if (!flags.json) return "none: " + choice.reason + "\n";
-    std::string out = "{\"gpus\":[],\"reason\":";
-    wire::AppendString(out, choice.reason);
-    return out + "}\n";
-  }
-  const std::string quality = Decimal(sets.quality(choice.gpus));
-  if (flags.json) return "{\"gpus\":[" + ListOf(choice.gpus) + "],\"quality\":" + quality + "}\n";
-  return ListOf(choice.gpus, " ") + "  quality " + quality + "\n";
 }
 
 }  // namespace berth

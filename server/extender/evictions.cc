@@ -5,46 +5,24 @@
 #include <utility>
 
 namespace berth {
-namespace {
-
-// UIDs of victims that are remembered, of all pods together: some 10 MB.
-constexpr std::size_t kMostUids = 100'000;
-
-std::size_t UidsOf(const std::vector<NodeVictims>& nodes) {
-  std::size_t count = 0;
-  for (const NodeVictims& victims : nodes) count += victims.uids.size();
-  return count;
-}
-
-}  // namespace
-
 void Evictions::Agree(const std::string& pod_uid, std::vector<NodeVictims> nodes) {
-  const MutexLock lock(mutex_);
-  const auto [agreed, is_new] = by_pod_.insert_or_assign(pod_uid, Agreed{std::move(nodes), 0});
-  (void)agreed;
-  if (is_new) order_.push_back(pod_uid);
   std::size_t uids = 0;
-  for (const auto& [pod, victims] : by_pod_) uids += UidsOf(victims.nodes);
-  while (order_.size() > kMostPods || (uids > kMostUids && order_.size() > 1)) {
-    const auto oldest = by_pod_.find(order_.front());
-    uids -= UidsOf(oldest->second.nodes);
-    by_pod_.erase(oldest);
-    order_.pop_front();
-  }
+  for (const NodeVictims& victims : nodes) uids += victims.uids.size();
+  const MutexLock lock(mutex_);
+  by_pod_.Put(pod_uid, {std::move(nodes), 0}, uids);
 }
 
 Evictions::Agreed* Evictions::StillThere(const std::string& pod_uid, const Snapshot& snapshot) {
-  const auto found = by_pod_.find(pod_uid);
-  if (found == by_pod_.end() || found->second.times >= kMostTimes) return nullptr;
-  const bool all = std::ranges::all_of(found->second.nodes, [&](const NodeVictims& victims) {
+  Agreed* const agreed = by_pod_.Find(pod_uid);
+  if (agreed == nullptr || agreed->times >= kMostTimes) return nullptr;
+  const bool all = std::ranges::all_of(agreed->nodes, [&](const NodeVictims& victims) {
     const NodeIndex index = snapshot.names().Find(victims.node);
     return index != kNoNode && std::ranges::any_of(victims.uids, [&](const std::string& uid) {
              return snapshot.node(index).FindPod(uid) != nullptr;
            });
   });
-  if (all) return &found->second;
-  by_pod_.erase(found);
-  std::erase(order_, pod_uid);
+  if (all) return agreed;
+  by_pod_.Erase(pod_uid);
   return nullptr;
 }
 
@@ -74,15 +52,15 @@ bool Evictions::AwaitedElsewhere(const std::string& pod_uid, const Snapshot& sna
 
 NodeVictims Evictions::AgreedOn(const std::string& pod_uid, const std::string& node) {
   const MutexLock lock(mutex_);
-  const auto found = by_pod_.find(pod_uid);
-  if (found == by_pod_.end()) return {node, {}};
-  const auto agreed = std::ranges::find(found->second.nodes, node, &NodeVictims::node);
-  return agreed == found->second.nodes.end() ? NodeVictims{node, {}} : *agreed;
+  const Agreed* const agreed = by_pod_.Find(pod_uid);
+  if (agreed == nullptr) return {node, {}};
+  const auto victims = std::ranges::find(agreed->nodes, node, &NodeVictims::node);
+  return victims == agreed->nodes.end() ? NodeVictims{node, {}} : *victims;
 }
 
 void Evictions::Forget(const std::string& pod_uid) {
   const MutexLock lock(mutex_);
-  if (by_pod_.erase(pod_uid) > 0) std::erase(order_, pod_uid);
+  by_pod_.Erase(pod_uid);
 }
 
 }  // namespace berth

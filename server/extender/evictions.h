@@ -6,13 +6,13 @@
 // that it made room for. Nobody else may be evicted for it then: the room is as good as there.
 #pragma once
 
-#include <deque>
+#include <cstddef>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/recent.h"
 #include "cluster/state/snapshot.h"
 #include "server/extender/node_victims.h"
 
@@ -41,7 +41,9 @@ class Evictions {
 
  private:
   static constexpr std::size_t kMostPods = 1024;  // the oldest is forgotten first
-  static constexpr int kMostTimes = 8;            // a scheduling cycle asks up to twice
+  // UIDs of victims, of all pods together: some 10 MB.
+  static constexpr std::size_t kMostUids = 100'000;
+  static constexpr int kMostTimes = 8;  // a scheduling cycle asks up to twice
 
   struct Agreed {
     std::vector<NodeVictims> nodes;
@@ -51,8 +53,7 @@ class Evictions {
   Agreed* StillThere(const std::string& pod_uid, const Snapshot& snapshot) BERTH_REQUIRES(mutex_);
 
   Mutex mutex_;
-  std::unordered_map<std::string, Agreed> by_pod_ BERTH_GUARDED_BY(mutex_);
-  std::deque<std::string> order_ BERTH_GUARDED_BY(mutex_);
+  Recent<std::string, Agreed> by_pod_ BERTH_GUARDED_BY(mutex_){kMostPods, kMostUids};
 };
 
 }  // namespace berth

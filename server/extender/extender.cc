@@ -57,8 +57,8 @@ FilterAnswer Extender::Filter(const Moment& now, const PodRequest& pod,
                       .fitting = judged.fitting.size(),
                       .first_reason = judged.first_reason,
                       .shortage = judged.shortage});
-  FilterAnswer answer;
-  answer.fits = !judged.fitting.empty() || (some_unknown && ReasonOfUnknown(pod) == Reason::kFits);
+  FilterAnswer answer{.unknown = ReasonOfUnknown(pod)};
+  answer.fits = !judged.fitting.empty() || (some_unknown && answer.unknown == Reason::kFits);
   if (!judged.fitting.empty()) {
     const auto is_judged = [&pod, &nodes = *now.snapshot](NodeIndex node) {
       return !GetsClaimOn(nodes.node(node), pod);
@@ -92,8 +92,7 @@ std::optional<FilterAnswer> Extender::FilterInDoubt(const std::shared_ptr<const 
 
 FilterAnswer Extender::OnlyOn(NodeIndex node, const PodRequest& pod,
                               std::span<const NodeIndex> candidates) const {
-  FilterAnswer answer;
-  answer.fits = true;
+  FilterAnswer answer{.unknown = ReasonOfUnknown(pod), .fits = true};
   answer.reasons.assign(candidates.size(), Reason::kBetterElsewhere);
   const auto there = std::ranges::find(candidates, node);
   answer.reasons[static_cast<std::size_t>(there - candidates.begin())] = Reason::kFits;

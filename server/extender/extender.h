@@ -51,8 +51,9 @@ namespace berth {
 
 // What filter says of a pod.
 struct FilterAnswer {
-  std::vector<Reason> reasons;  // one per candidate
-  bool fits = false;            // some node takes the pod, one that we do not know perhaps
+  std::vector<Reason> reasons = {};  // one per candidate
+  Reason unknown = Reason::kFits;    // of nodes asked about that the snapshot does not have
+  bool fits = false;                 // some node takes the pod, one that we do not know perhaps
   // No node does, and...
   bool may_change = false;   // ...a newer state may say otherwise within moments
   bool for_evicted = false;  // ...room is being made for the pod (evictions.h)

@@ -21,7 +21,7 @@ namespace {
 Status WaitedTooLong(Duration time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
   return Fail(Errc::kDeadline, "bind waited for " + std::to_string(seconds) +
-                                   " s: whoever asked for it gives it up by now");
+                                   " s, and its client has given up by now");
 }
 
 // Where memory ends the answer is lost, and whoever asked for it learns that by `done` being gone.
@@ -120,7 +120,7 @@ std::optional<Status> Extender::BindOnce(const BindsUnderWay::Entry& bind, Turn 
     Do(std::move(actions));
     if (is_held) return std::nullopt;
   }
-  Status bound = Fail(Errc::kInternal, "the bind did not end");
+  Status bound = Fail(Errc::kInternal, "the bind gave no result");
   const std::shared_ptr<const PodRequest> member = is_member ? known->pod : nullptr;
   const Cleanup ended([&] {  // also where the binder throws
     if (member == nullptr) return;
@@ -191,7 +191,7 @@ Result<Extender::Granted> Extender::Commit(const Policy& policy, Known known,
                                            const std::string& node, std::string_view decision) {
   if (known.bound) {
     if (known.bound->node == node) return Granted{*std::move(known.bound)};
-    return Fail(Errc::kConflict, "pod is bound to node " + known.bound->node + " already");
+    return Fail(Errc::kConflict, "pod is already bound to node " + known.bound->node);
   }
   const PodRequest& pod = *known.pod;
   if (!pod.refusal.empty()) return Invalid(pod.refusal);
@@ -323,8 +323,8 @@ Result<Extender::Granted> Extender::ReserveOn(const Policy& policy, const PodReq
     const GroupPlaces group = GroupOf(snapshot, pod);
     const auto placement = PlaceInGroup(*policy.engine, snapshot, pod, group, index);
     if (!placement) {
-      return Fail(Errc::kConflict,
-                  "pod does not fit node " + node + ": " + std::string(TextOf(placement.error())));
+      return Fail(Errc::kConflict, "pod does not fit: node " + node + " " +
+                                       std::string(PredicateOf(placement.error())));
     }
     const Instant deadline = parts_.clock.Now() + policy.reservation_time;
     auto reserved = parts_.state.Reserve(pod, *placement, deadline);
@@ -334,7 +334,8 @@ Result<Extender::Granted> Extender::ReserveOn(const Policy& policy, const PodReq
       const Reason domain = DomainAllows(pod, node);
       if (domain != Reason::kFits) {
         parts_.state.Forget(pod.id.uid);
-        return Fail(Errc::kConflict, std::string(TextOf(domain)));
+        return Fail(Errc::kConflict,
+                    "pod does not fit: node " + node + " " + std::string(PredicateOf(domain)));
       }
       return Granted{*placement, LinkQualityRatio(**reserved, *placement), *std::move(reserved)};
     }

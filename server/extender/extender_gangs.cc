@@ -37,8 +37,7 @@ std::optional<FilterAnswer> Extender::FilterMember(const Moment& now, const PodR
   }
   if (verdict.kind == GangVerdict::Kind::kAlone) return std::nullopt;
   if (verdict.kind == GangVerdict::Kind::kThere) return OnlyOn(verdict.node, pod, candidates);
-  FilterAnswer answer;
-  answer.fits = false;
+  FilterAnswer answer{.unknown = verdict.reason};
   answer.reasons.assign(candidates.size(), verdict.reason);
   if (verdict.reason == Reason::kGangNoRoom && pod.may_preempt) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {

@@ -24,14 +24,15 @@ GangVerdict GangTable::NotNow(Unit& unit, const PodRequest& pod, Reason reason) 
 std::string GangTable::Objection(const Settings& settings, const Unit& unit) {
   const GangRoll& roll = unit.roll;
   if (roll.kinds > gangs::kMostKinds) {
-    return "want pods that ask for at most " + std::to_string(gangs::kMostKinds) +
-           " different things, got more";
+    return "want at most " + std::to_string(gangs::kMostKinds) +
+           " different kinds of pods, got more";
   }
   if (settings.most_held == 0 || roll.began || !roll.says.minimum) return "";
   const std::int64_t needed = roll.needs - roll.bound;
   if (std::cmp_less_equal(needed, settings.most_held)) return "";
   return "want at most " + std::to_string(settings.most_held) + " pods that start together, got " +
-         std::to_string(needed) + ": each holds a connection of kube-scheduler until all are there";
+         std::to_string(needed) +
+         "; each one holds a connection of kube-scheduler until all have come";
 }
 
 Reason GangTable::FindPlace(Engine& engine, Unit& unit,

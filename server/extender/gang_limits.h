@@ -68,17 +68,17 @@ inline constexpr std::size_t kMostKinds = 64;
 inline constexpr std::size_t kWorkOfAFilter = 40'000;
 
 // Constants: kube-scheduler retries at once what fails with another text each time.
-inline constexpr std::string_view kNoPlan = "the pod's group has no plan at present";
-inline constexpr std::string_view kMemberGone = "the pod has left its group";
-inline constexpr std::string_view kClientGone = "whoever asked for this bind has gone";
-inline constexpr std::string_view kHoldOver = "the pod's group did not come together in time";
+inline constexpr std::string_view kNoPlan = "the pod's gang has no placement plan now";
+inline constexpr std::string_view kMemberGone = "the pod has left its gang";
+inline constexpr std::string_view kClientGone = "the client of this bind has disconnected";
+inline constexpr std::string_view kHoldOver = "not all pods of the gang came to bind in time";
 inline constexpr std::string_view kPlanBroken =
-    "the pod's group lost its place and there is no other";
-inline constexpr std::string_view kFirstRefused = "the first bind of the pod's group was refused";
-inline constexpr std::string_view kNoSize = "nothing says any more how large the pod's group is";
+    "the pod's gang lost its planned nodes, and no others fit";
+inline constexpr std::string_view kFirstRefused = "the first bind of the pod's gang failed";
+inline constexpr std::string_view kNoSize = "the PodGroup that set the gang's size was deleted";
 inline constexpr std::string_view kTooManyGangs =
-    "too many pod groups wait (16384); Berth looks at this one when another has ended";
-inline constexpr std::string_view kWaking = "the others of the pod's group are being woken";
+    "too many gangs wait (16384); Berth takes this one when another ends";
+inline constexpr std::string_view kWaking = "Berth is waking the gang's other pods";
 
 inline Error Conflict(std::string_view text) { return {Errc::kConflict, std::string(text)}; }
 
@@ -87,10 +87,10 @@ inline std::string Count(std::int64_t number, std::string_view one) {
   return std::to_string(number) + " " + std::string(one) + (number == 1 ? "" : "s");
 }
 
-// "Berth has not seen Job train yet, which says how many pods have to start together".
+// "Berth has not seen Job train yet, which sets how many pods must start together".
 inline std::string UnseenController(const Gang& gang) {
   return "Berth has not seen " + gang.controller.kind + " " + gang.controller.name +
-         " yet, which says how many pods have to start together";
+         " yet, which sets how many pods must start together";
 }
 
 }  // namespace berth::gangs

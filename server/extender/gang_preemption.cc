@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "scoring/gangs/gang_class.h"
+#include "cluster/values/alike.h"
 #include "scoring/reason.h"
 #include "scoring/registry.h"
 #include "scoring/taken_away.h"
@@ -83,7 +83,7 @@ void GangTable::MoveToAsked(Unit& unit, const Roster& roster, const PodRequest& 
   for (const auto& member : roster.waiting) {
     const auto other = nodes.find(member->id.uid);
     if (other == nodes.end() || !may_move(member->id.uid)) continue;
-    if (offered.Find(other->second) == kNoNode || !AskForTheSame(*member, pod)) continue;
+    if (offered.Find(other->second) == kNoNode || !SamePodKind(*member, pod)) continue;
     std::swap(own->second, other->second);
     return;
   }

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "scoring/gangs/gang_class.h"
+#include "cluster/values/alike.h"
 #include "server/extender/gang_limits.h"
 #include "server/extender/gang_table.h"
 
@@ -16,7 +16,7 @@ namespace {
 std::size_t KindsOf(std::span<const std::shared_ptr<const PodRequest>> pods) {
   std::vector<const PodRequest*> kinds;
   for (const auto& pod : pods) {
-    const auto is_like = [&pod](const PodRequest* kind) { return AskForTheSame(*kind, *pod); };
+    const auto is_like = [&pod](const PodRequest* kind) { return SamePodKind(*kind, *pod); };
     if (std::ranges::any_of(kinds, is_like)) continue;
     kinds.push_back(pod.get());
     if (kinds.size() > gangs::kMostKinds) break;

@@ -108,16 +108,16 @@ GangVerdict GangTable::Filter(Engine& engine, const std::shared_ptr<const Snapsh
   if (unit.forgotten) return NotNow(unit, pod, Reason::kGangNoRoom);
   if (const auto other = OtherSize(unit, pod)) {
     return {GangVerdict::Kind::kNotNow, kNoNode, Reason::kPodRefused,
-            "the pod's group " + pod.gang.id.full_name() + ": want one size, got " +
-                std::to_string(*pod.gang.minimum) + " and, of other pods, " +
-                std::to_string(*other)};
+            "the pod's gang " + pod.gang.id.full_name() + ": want one size, got " +
+                std::to_string(*pod.gang.minimum) + " here and " + std::to_string(*other) +
+                " on other pods"};
   }
   Heed(unit, pod);
   GangVerdict verdict = Judge(engine, unit, {*snapshot, candidates},
                               std::make_shared<const PodRequest>(pod), now, actions);
   if (verdict.reason != Reason::kGangNoRoom || unit.wait.objection.empty()) return verdict;
   verdict.reason = Reason::kPodRefused;
-  verdict.text = "the pod's group " + pod.gang.id.full_name() + ": " + unit.wait.objection;
+  verdict.text = "the pod's gang " + pod.gang.id.full_name() + ": " + unit.wait.objection;
   return verdict;
 }
 

@@ -182,6 +182,9 @@ class GangTable {
       BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] std::vector<GangView> Views(Instant now) const BERTH_EXCLUDES(mutex_);
+  // That one of them; nullopt: it is none of them.
+  [[nodiscard]] std::optional<GangView> View(const GangId& gang, Instant now) const
+      BERTH_EXCLUDES(mutex_);
 
  private:
   using Unit = GangUnit;
@@ -387,6 +390,9 @@ class GangTable {
   static void Heed(Unit& unit, const PodRequest& pod) BERTH_REQUIRES(unit.mutex);
 
   [[nodiscard]] static GangView ViewOf(const Unit& unit, Instant now) BERTH_REQUIRES(unit.mutex);
+  // nullopt: nothing is kept of it.
+  [[nodiscard]] static std::optional<GangView> Shown(const Unit& unit, Instant now)
+      BERTH_EXCLUDES(unit.mutex);
 
   const Parts parts_;
   GangPlanning planning_;

@@ -31,13 +31,13 @@ std::string Seconds(Duration time) {
   return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + " s";
 }
 
-// "needs room for 4 pods with 8 GPUs each, there is room for 1 in leaf l7".
+// "needs room for 4 pods with 8 GPUs each, has room for 1 in leaf l7".
 std::string ShortageOf(const GangWait& wait, std::int64_t missing) {
   return "needs room for " + gangs::Count(missing, "pod") +
          (wait.shortage_ask.empty() ? " together" : " with " + wait.shortage_ask + " each") +
-         ", there is room for " + std::to_string(wait.shortage->fits) +
+         ", has room for " + std::to_string(wait.shortage->fits) +
          (wait.shortage_domain.empty() ? "" : " in " + wait.shortage_domain) +
-         (wait.shortage->searched ? "" : " (not all ways were tried)");
+         (wait.shortage->searched ? "" : " (search incomplete)");
 }
 
 // Of the plan's members, those that kube-scheduler has not brought for some time.
@@ -55,24 +55,24 @@ std::string WhyItWaits(const GangUnit& unit, const GangView& view, Instant now) 
   const std::int64_t members = view.placed + view.waiting;
   if (unit.roll.gathers) {
     const std::string there =
-        gangs::Count(members, "pod") + " of " + std::to_string(view.minimum) + " are there";
+        std::to_string(members) + " of " + gangs::Count(view.minimum, "pod") + " exist";
     const std::string_view cure = CureOf(unit.roll.says.one_by_one);
     if (!cure.empty()) return there + "; " + std::string(cure);
-    return members < view.minimum ? there : there + ", and some of its roles are not";
+    return members < view.minimum ? there : there + ", but some roles lack pods";
   }
   if (!wait.objection.empty()) return wait.objection;
-  if (!unit.clearing.nominated.empty()) return "pods of lower priority are evicted for it";
+  if (!unit.clearing.nominated.empty()) return "lower-priority pods are being evicted for it";
   if (const auto missing = NotBrought(unit.plan, now); !missing.empty()) {
-    return "kube-scheduler has not brought " + NamesOf(missing) + " yet";
+    return "kube-scheduler has not yet retried " + NamesOf(missing);
   }
   if (!unit.plan.members.empty()) return "";
   if (!wait.absent.empty() && now < wait.not_before) {
-    return "kube-scheduler did not bring " + NamesOf(wait.absent) +
-           " while the places were held; they are held again when it does, or in " +
+    return "kube-scheduler did not retry " + NamesOf(wait.absent) +
+           " while their nodes were reserved; Berth reserves again when it does, or in " +
            Seconds(wait.not_before - now);
   }
   if (wait.shortage) return ShortageOf(wait, view.minimum - view.placed);
-  return now < wait.not_before ? "it is tried again soon" : "";
+  return now < wait.not_before ? "Berth retries it soon" : "";
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) {
                 .age = now - unit.roll.since,
                 .why = {}};
   if (!unit.roll.says.minimum) {
-    view.why = unit.roll.says.controller.empty() ? "no object says how many pods it needs"
+    view.why = unit.roll.says.controller.empty() ? "its PodGroup was not found"
                                                  : gangs::UnseenController(unit.roll.says);
   } else if ((view.placed >= view.minimum && !unit.roll.gathers) ||
              (view.placed > 0 && view.waiting == 0)) {
@@ -107,14 +107,23 @@ GangView GangTable::ViewOf(const Unit& unit, Instant now) {
   return view;
 }
 
+std::optional<GangView> GangTable::Shown(const Unit& unit, Instant now) {
+  const MutexLock lock(unit.mutex);
+  if (unit.roll.members() == 0 && unit.is_idle()) return std::nullopt;
+  return ViewOf(unit, now);
+}
+
 std::vector<GangView> GangTable::Views(Instant now) const {
   std::vector<GangView> views;
-  for (const std::shared_ptr<Unit>& known : Units()) {
-    const Unit& unit = *known;
-    const MutexLock lock(unit.mutex);
-    if (unit.roll.members() > 0 || !unit.is_idle()) views.push_back(ViewOf(unit, now));
+  for (const std::shared_ptr<Unit>& unit : Units()) {
+    if (auto view = Shown(*unit, now)) views.push_back(*std::move(view));
   }
   return views;
+}
+
+std::optional<GangView> GangTable::View(const GangId& gang, Instant now) const {
+  const std::shared_ptr<Unit> unit = Find(gang);
+  return unit == nullptr ? std::nullopt : Shown(*unit, now);
 }
 
 }  // namespace berth

@@ -1,63 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/extender/pending_pods.h"
 
+#include <utility>
+
 #include "cluster/values/held_bytes.h"
 
 namespace berth {
 namespace {
 
-constexpr std::size_t kPerEntry = 128;  // what keeping a pod takes beside it
+constexpr std::size_t kPerEntry = 256;  // what keeping a pod takes beside it and its UID
 constexpr std::size_t kMostSchedulerBytes = 253;
 
 }  // namespace
 
-void PendingPods::Erase(Recent::iterator entry) {
-  bytes_ -= entry->bytes;
-  by_uid_.erase(entry->pod->id.uid);  // first: its key lives in the entry
-  recent_.erase(entry);
-}
-
 bool PendingPods::Remember(const PodRequest& pod) {
-  Entry entry{std::make_shared<const PodRequest>(pod), 0};
-  entry.bytes = kPerEntry + HeldBytes(*entry.pod);
+  auto kept = std::make_shared<const PodRequest>(pod);
+  const std::string& uid = kept->id.uid;
+  const std::size_t bytes = kPerEntry + uid.size() + HeldBytes(*kept);
   const MutexLock lock(mutex_);
   if (schedulers_.size() < kMostSchedulers && pod.scheduler.size() <= kMostSchedulerBytes) {
     schedulers_.insert(pod.scheduler);
   }
-  const auto known = by_uid_.find(pod.id.uid);
-  const bool is_new = known == by_uid_.end();
-  if (!is_new) Erase(known->second);
-  bytes_ += entry.bytes;
-  recent_.push_front(std::move(entry));
-  by_uid_.emplace(recent_.front().pod->id.uid, recent_.begin());
-  while (recent_.size() > 1 && (recent_.size() > capacity_ || bytes_ > most_bytes_)) {
-    Erase(std::prev(recent_.end()));
-  }
+  const bool is_new = !recent_.contains(uid);
+  recent_.Put(uid, std::move(kept), bytes);
   return is_new;
 }
 
-std::shared_ptr<const PodRequest> PendingPods::Find(std::string_view uid) {
+std::shared_ptr<const PodRequest> PendingPods::Find(const std::string& uid) {
   const MutexLock lock(mutex_);
-  const auto known = by_uid_.find(uid);
-  if (known == by_uid_.end()) return nullptr;
-  recent_.splice(recent_.begin(), recent_, known->second);
-  return recent_.front().pod;
+  const auto* const known = recent_.Touch(uid);
+  return known == nullptr ? nullptr : *known;
 }
 
 std::shared_ptr<const PodRequest> PendingPods::FindNamed(std::string_view namespace_name,
                                                          std::string_view name) const {
   const MutexLock lock(mutex_);
-  for (const Entry& entry : recent_) {
-    const PodId& id = entry.pod->id;
-    if (id.name == name && id.namespace_name == namespace_name) return entry.pod;
+  for (const auto& entry : recent_) {
+    const PodId& id = entry.value->id;
+    if (id.name == name && id.namespace_name == namespace_name) return entry.value;
   }
   return nullptr;
 }
 
-void PendingPods::Forget(std::string_view uid) {
+void PendingPods::Forget(const std::string& uid) {
   const MutexLock lock(mutex_);
-  const auto known = by_uid_.find(uid);
-  if (known != by_uid_.end()) Erase(known->second);
+  recent_.Erase(uid);
 }
 
 std::set<std::string> PendingPods::Schedulers() const {
@@ -72,7 +59,7 @@ std::size_t PendingPods::size() const {
 
 std::size_t PendingPods::bytes() const {
   const MutexLock lock(mutex_);
-  return bytes_;
+  return recent_.bytes();
 }
 
 }  // namespace berth

@@ -7,14 +7,14 @@
 // Any thread may call it.
 #pragma once
 
-#include <list>
+#include <cstddef>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "base/mutex.h"
+#include "base/recent.h"
 #include "cluster/values/pod_request.h"
 
 namespace berth {
@@ -26,17 +26,18 @@ class PendingPods {
   static constexpr std::size_t kMostSchedulers = 64;
 
   explicit PendingPods(std::size_t capacity, std::size_t most_bytes = kMostBytes)
-      : capacity_(capacity), most_bytes_(most_bytes) {}
+      : recent_(capacity, most_bytes) {}
 
   // Returns whether it was not known.
   bool Remember(const PodRequest& pod) BERTH_EXCLUDES(mutex_);
   // nullptr when it is not known.
-  [[nodiscard]] std::shared_ptr<const PodRequest> Find(std::string_view uid) BERTH_EXCLUDES(mutex_);
+  [[nodiscard]] std::shared_ptr<const PodRequest> Find(const std::string& uid)
+      BERTH_EXCLUDES(mutex_);
   // By its name; of several the one touched last. Counts as no touch.
   [[nodiscard]] std::shared_ptr<const PodRequest> FindNamed(std::string_view namespace_name,
                                                             std::string_view name) const
       BERTH_EXCLUDES(mutex_);
-  void Forget(std::string_view uid) BERTH_EXCLUDES(mutex_);
+  void Forget(const std::string& uid) BERTH_EXCLUDES(mutex_);
   // The spec.schedulerName of all pods that it was ever told to remember; kMostSchedulers at most,
   // of at most 253 bytes.
   [[nodiscard]] std::set<std::string> Schedulers() const BERTH_EXCLUDES(mutex_);
@@ -45,21 +46,9 @@ class PendingPods {
   [[nodiscard]] std::size_t bytes() const BERTH_EXCLUDES(mutex_);
 
  private:
-  struct Entry {
-    std::shared_ptr<const PodRequest> pod;
-    std::size_t bytes = 0;
-  };
-  using Recent = std::list<Entry>;  // most recently touched first
-
-  void Erase(Recent::iterator entry) BERTH_REQUIRES(mutex_);
-
-  const std::size_t capacity_;
-  const std::size_t most_bytes_;
   mutable Mutex mutex_;
-  std::size_t bytes_ BERTH_GUARDED_BY(mutex_) = 0;
-  Recent recent_ BERTH_GUARDED_BY(mutex_);
-  // The keys are the UIDs inside the list's pods.
-  std::unordered_map<std::string_view, Recent::iterator> by_uid_ BERTH_GUARDED_BY(mutex_);
+  Recent<std::string, std::shared_ptr<const PodRequest>> recent_
+      BERTH_GUARDED_BY(mutex_);  // by UID
   std::set<std::string> schedulers_ BERTH_GUARDED_BY(mutex_);
 };
 

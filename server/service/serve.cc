@@ -234,14 +234,6 @@ class Service {
     if (why_not != nullptr && was_ready) extender_.LetGoOfGangs({Errc::kUnavailable, why_not});
   }
 
-  WaitingNews::Parts NewsParts() {
-    return {.waiting = waiting_,
-            .askers = [this] { return extender_.Askers(); },
-            .report = [this](const WaitingPod& pod) { return ReportOn(live_, pod); },
-            .sink = sinks_,
-            .clock = clock_};
-  }
-
   [[nodiscard]] Extender::Policy PolicyNow() {
     return PolicyOf(config_, EngineFor(config_, mix_, *state_.Current(), InBackground(learning_)));
   }
@@ -359,7 +351,7 @@ class Service {
   std::atomic<std::size_t> refused_bytes_{0};  // as Tick saw it
   MemoryTrim trim_;                            // the upkeep's thread alone, as what follows
   AdviceLog advice_{log_};                     // how nodes had better be partitioned
-  WaitingNews waiting_news_{NewsParts()};
+  WaitingNews waiting_news_{live_, sinks_, clock_};
   // server_ and debug_server_, once they are there.
   Server serving_{nullptr}, debugging_{nullptr};
   std::unique_ptr<http::HttpServer> server_;

@@ -128,10 +128,7 @@ Verbs::Look Verbs::LookOnce(PaddedText& body, Instant began, bool is_first) {
   }
   const FilterAnswer filtered =
       extender_.Filter(now, *args->pod, args->known, !args->unknown.empty(), !is_first);
-  std::string answer =
-      filtered.nowhere.empty()
-          ? wire::EncodeFilterResult(*args, snapshot->names(), filtered.reasons)
-          : wire::EncodeFilterNowhere(*args, snapshot->names(), filtered.nowhere, filtered.reasons);
+  std::string answer = wire::EncodeFilterResult(*args, snapshot->names(), filtered);
   Look look{.answer = {},
             .may_change = filtered.may_change,
             .for_evicted = filtered.for_evicted,

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "config/load.h"
+#include "config/model_constants.h"
 #include "config/print.h"
 #include "server/settings/sha256.h"
 
@@ -50,8 +51,9 @@ Result<ConfigFile> ConfigFile::Open(std::string path, std::string listen) {
   return file;
 }
 
-Result<Config> ConfigFile::Load(const std::string& text) const {
+Result<Config> ConfigFile::Load(const std::string& text) {
   BERTH_TRY(Config config, LoadConfig(text, path_));
+  ignored_ = ResetModelConstants(config);
   if (!listen_.empty()) config.server.listen = listen_;
   return config;
 }

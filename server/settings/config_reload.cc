@@ -26,6 +26,14 @@ Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine) 
 ConfigReload::ConfigReload(ConfigFile file, const Parts& parts)
     : file_(std::move(file)), parts_(parts), now_(file_.config()) {
   parts_.metrics.ShowConfig(file_.hash(), false);
+  TellIgnored();
+}
+
+void ConfigReload::TellIgnored() const {
+  if (file_.ignored().empty()) return;
+  parts_.log.Write(LogLevel::kWarn, "config_ignored",
+                   {{"settings", Join(file_.ignored(), ", ")},
+                    {"text", "only berth-replay reads these constants of the model"}});
 }
 
 void ConfigReload::Look() {
@@ -35,6 +43,7 @@ void ConfigReload::Look() {
     Refuse(*reading);
   } else {
     Apply(reading->hash, *reading->config);
+    TellIgnored();
   }
 }
 

@@ -40,6 +40,7 @@ class ConfigReload {
   void Look();
 
  private:
+  void TellIgnored() const;
   void Refuse(const ConfigReading& reading);
   void Apply(const std::string& hash, const Config& wanted);
   void ApplyPolicy(const Config& next);

@@ -309,4 +309,39 @@ std::string EncodeReport(const TopReport& report) {
   return TextOfJson(json);
 }
 
+std::string EncodeGangs(std::span<const GangView> gangs) {
+  Json list = Json::array();
+  for (const GangView& gang : gangs) {
+    Json json = {{"gang", gang.id.text()},
+                 {"state", gang.state},
+                 {"minimum", gang.minimum},
+                 {"total", nullptr},
+                 {"placed", gang.placed},
+                 {"waiting", gang.waiting},
+                 {"planned", gang.planned},
+                 {"held", gang.held},
+                 {"age_seconds", std::chrono::duration<double>(gang.age).count()},
+                 {"why", gang.why}};
+    if (gang.total) json["total"] = *gang.total;
+    list.push_back(std::move(json));
+  }
+  return list.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string EncodeRepartition(std::span<const NodeAdvice> advices) {
+  Json list = Json::array();
+  for (const NodeAdvice& at : advices) {
+    Json json = {{"node", at.node},
+                 {"product", at.product},
+                 {"gpus", at.gpus},
+                 {"config", at.advice.config},
+                 {"fits", at.advice.fits},
+                 {"fits_now", at.advice.fits_now},
+                 {"fits_cut_at_will", nullptr}};
+    if (at.advice.fits_cut_at_will) json["fits_cut_at_will"] = *at.advice.fits_cut_at_will;
+    list.push_back(std::move(json));
+  }
+  return list.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace berth::wire

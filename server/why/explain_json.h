@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "scoring/explain/explain_pod.h"
 #include "scoring/explain/model_summary.h"
 #include "scoring/explain/node_report.h"
+#include "scoring/mig/repartition_report.h"
 #include "server/extender/gang_table.h"
 
 namespace berth::wire {
@@ -61,6 +63,24 @@ std::string EncodeReport(const PodReport& report);
 std::string EncodeReport(const NodeReport& node);
 std::string EncodeReport(const GangReport& report);
 std::string EncodeReport(const TopReport& report);
+
+// What /debug/gangs answers:
+//
+//   [{"gang": "berth:ml/train", "state": "waiting", "minimum": 4, "total": 4, "placed": 0,
+//     "waiting": 4, "planned": 0, "held": 0, "age_seconds": 12.5,
+//     "why": "3 of 4 members fit in zone a"}]
+//
+// `gang` is the convention and the name of the group; `total` is null where nobody says it.
+std::string EncodeGangs(std::span<const GangView> gangs);
+
+// What /debug/repartition answers:
+//
+//   [{"node": "n1", "product": "A100-40GB", "gpus": 8, "config": "all-balanced", "fits": 12,
+//     "fits_now": 0, "fits_cut_at_will": 14}]
+//
+// `config` is a value of the label by which the node is partitioned; `fits_cut_at_will` is null
+// where it is not known (scoring/mig/repartition_advice.h).
+std::string EncodeRepartition(std::span<const NodeAdvice> advices);
 
 // Several lines, the last of which ends with a newline.
 std::string TextOf(const PodReport& report);

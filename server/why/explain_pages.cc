@@ -22,8 +22,8 @@ using http::HttpResponse;
 
 // Of a pod that fits and waits.
 constexpr const char* kOthers =
-    "; kube-scheduler found none when it looked last: what Berth does not judge stands in the way "
-    "(volumes, ports, spread, affinity between pods), or it is about to look again";
+    "; a check outside Berth blocks it (volumes, ports, spread, pod affinity), or kube-scheduler "
+    "has not retried yet";
 
 template <class Report>
 HttpResponse Answer(const Report& report, const std::string& query) {
@@ -57,14 +57,6 @@ std::optional<Duration> AgeOf(const std::optional<WallTime>& created) {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now() - *created);
 }
 
-std::optional<GangView> ViewOf(const Live& live, const GangId& gang) {
-  if (gang.empty()) return std::nullopt;
-  for (GangView& view : live.gangs.Views(std::chrono::steady_clock::now())) {
-    if (view.id == gang) return std::move(view);
-  }
-  return std::nullopt;
-}
-
 // A pod on a node that is known; nullptr: none has that name.
 std::shared_ptr<const PodRecord> FindOnNodes(const Snapshot& snapshot, std::string_view space,
                                              std::string_view name) {
@@ -82,9 +74,9 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
   if (report.told.placed && report.told.placed->state == PodState::kBound) return told;
   if (!askers.empty() && !askers.contains(report.scheduler)) {
     return "spec.schedulerName is \"" + report.scheduler +
-           "\", and that scheduler has asked this Berth about no pod; " + told;
+           "\", and that scheduler has not asked this Berth about any pod; " + told;
   }
-  if (report.gated) return "scheduling gates keep it from every scheduler; " + told;
+  if (report.gated) return "scheduling gates hold it back; " + told;
   if (!report.gang) {
     const bool fits = report.told.fitting + report.told.by_claim > 0;
     const bool others = report.unschedulable && fits && !report.told.placed;
@@ -92,17 +84,16 @@ std::string SentenceOf(const wire::PodReport& report, const std::set<std::string
   }
   const GangView& gang = *report.gang;
   if (!wire::Waits(gang)) return told;
-  std::string text =
-      "its group " + gang.id.full_name() + " starts whole and is " + std::string(gang.state);
+  std::string text = "its gang " + gang.id.full_name() + " is " + std::string(gang.state);
   if (!gang.why.empty()) text += " (" + gang.why + ")";
-  return text + "; by itself it " + told;
+  return text + "; alone, it " + told;
 }
 
 wire::PodReport ReportOn(const Live& live, const Extender::Moment& now, const PodRequest& pod,
                          const std::optional<WaitingPod>& waiting) {
   wire::PodReport report{.told = live.extender.Explain(now, pod), .sentence = {}};
   report.scheduler = pod.scheduler;
-  report.gang = ViewOf(live, pod.gang.id);
+  report.gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
   if (waiting) {
     report.gated = waiting->gated;
     report.unschedulable = waiting->unschedulable;
@@ -196,8 +187,7 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   const auto found =
       std::ranges::find(views, full, [](const GangView& view) { return view.id.full_name(); });
   if (found == views.end()) {
-    return http::ErrorResponse(404,
-                               "no group " + std::string(full) + " that starts whole is known");
+    return http::ErrorResponse(404, "gang " + std::string(full) + " is not known");
   }
   wire::GangReport report{.gang = *found, .members = {}, .sentence = {}};
   const std::vector<WaitingPod> listed = live.waiting.Everybody();
@@ -206,7 +196,7 @@ HttpResponse ExplainGangPage(const Live& live, const std::string& path, const st
   const auto first = ListMembers(listed, placed, found->id, report.members);
   const std::int64_t there = found->placed + found->waiting;
   report.sentence = std::string(found->state) + ": " + std::to_string(there) + " of " +
-                    CountText(found->minimum, "pod") + " that have to start together are there";
+                    CountText(found->minimum, "pod") + " that must start together exist";
   if (!found->why.empty() && found->state != "gathering") report.sentence += "; " + found->why;
   if (first) report.waiting = ReportOn(live, now, *first->pod, first);
   return Answer(report, query);
@@ -216,9 +206,10 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
                             const WaitingPod& waiting) {
   const PodRequest& pod = *waiting.pod;
   if (!pod.refusal.empty()) return {pod.refusal, {}};
-  if (waiting.gated) return {"scheduling gates keep it from every scheduler", {}};
-  if (const auto gang = ViewOf(live, pod.gang.id); gang && !gang->why.empty()) {
-    return {"its group is " + std::string(gang->state) + ": " + gang->why, {}};
+  if (waiting.gated) return {"scheduling gates hold it back", {}};
+  if (const auto gang = live.gangs.View(pod.gang.id, std::chrono::steady_clock::now());
+      gang && !gang->why.empty()) {
+    return {"its gang is " + std::string(gang->state) + ": " + gang->why, {}};
   }
   const PodExplanation told = live.extender.Explain(now, pod);
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
@@ -231,8 +222,7 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
   wire::WaitingWhy why{"fits none of " + nodes, {}};
   constexpr std::size_t kTold = 2;
   for (std::size_t i = 0; i < std::min(kTold, told.counts.size()); ++i) {
-    why.text += (i == 0 ? ": " : ", ") + std::string(TextOf(told.counts[i].reason)) + " (" +
-                std::to_string(told.counts[i].nodes) + ")";
+    why.text += (i == 0 ? ": " : ", ") + TextOf(told.counts[i].reason, told.counts[i].nodes);
   }
   if (told.nearest.empty() || told.nearest[0].near.ways.empty()) return why;
   const NearNodeFacts& nearest = told.nearest[0];

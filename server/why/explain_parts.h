@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of the answers of explain_json.h that other answers have too. docs/explain.md has their
-// fields.
+// Parts that several answers have. docs/explain.md and docs/plan.md have their fields.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cluster/values/placement.h"
 #include "scoring/explain/explain_pod.h"
 #include "scoring/explain/model_summary.h"
+#include "scoring/explain/node_edits.h"
 #include "server/wire/json/strict_json.h"
 
 namespace berth::wire {
@@ -17,5 +18,9 @@ Json DevicesJson(const Placement& placement);
 Json CountsJson(const std::vector<ReasonCount>& counts);
 Json NearJson(const NearNodeFacts& at);  // without what the node has
 Json ModelsJson(const std::vector<ModelSummary>& models);
+
+// Nodes that are thought to come and go; as text a line for each sort, "" without any.
+Json EditedNodesJson(const EditedNodes& nodes);
+std::string TextOf(const EditedNodes& nodes);
 
 }  // namespace berth::wire

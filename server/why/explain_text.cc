@@ -59,7 +59,7 @@ std::string GpusText(std::int64_t milli) { return CpuText(milli); }
 
 std::string ModelsTable(const std::vector<ModelSummary>& models) {
   std::vector<Row> rows = {{"MODEL", "NODES", "GPUS", "ALLOCATED", "IDLE", "LARGEST HOLE", "FIT 1",
-                            "FIT 2", "FIT 4", "FIT 8", "OUT OF ORDER", "MIG GPUS"}};
+                            "FIT 2", "FIT 4", "FIT 8", "UNHEALTHY", "MIG GPUS"}};
   for (const ModelSummary& model : models) {
     const std::string hole = model.largest_hole == 0
                                  ? "0"
@@ -82,9 +82,9 @@ std::string ModelsTable(const std::vector<ModelSummary>& models) {
 std::string GpusLines(const NodeReport& facts, std::string_view indent) {
   std::vector<std::pair<std::string, std::string>> lines;  // what they are -> which
   for (const GpuFacts& gpu : facts.gpus) {
-    std::string is = gpu.open ? "" : "out of order";
+    std::string is = gpu.open ? "" : "unhealthy";
     if (gpu.open && gpu.held_by.empty()) {
-      is = gpu.free.idle() ? "idle" : "taken by a pod whose GPUs are not known";
+      is = gpu.free.idle() ? "idle" : "used by a pod whose GPUs are unknown";
     }
     for (std::size_t i = 0; i < gpu.held_by.size(); ++i) {
       is += (i > 0 ? ", " : is.empty() ? "held by " : "; held by ") + gpu.held_by[i];
@@ -105,11 +105,11 @@ std::string GpusLines(const NodeReport& facts, std::string_view indent) {
   }
   if (facts.places > 0) {
     text += std::string(indent) + std::to_string(facts.free_places) + " of " +
-            CountText(facts.places, "place") + " on shared GPUs free\n";
+            CountText(facts.places, "GPU replica") + " free\n";
   }
   for (const MigFree& free : facts.mig) {
     text += std::string(indent) + "MIG " + free.profile + ": " + std::to_string(free.free) +
-            (facts.mig_cut_at_will ? " could be cut" : " free") + "\n";
+            (facts.mig_cut_at_will ? " can be created" : " free") + "\n";
   }
   return text;
 }
@@ -117,12 +117,12 @@ std::string GpusLines(const NodeReport& facts, std::string_view indent) {
 std::string ReasonsText(const PodExplanation& told) {
   std::vector<Row> rows;
   for (const ReasonCount& count : told.counts) {
-    const std::string text(TextOf(count.reason));
+    const std::string text(PredicateOf(count.reason));
     rows.push_back(
-        {std::to_string(count.nodes), text.empty() ? "the pod itself is refused" : text});
+        {std::to_string(count.nodes), text.empty() ? "not tried: the pod must be changed" : text});
   }
   if (rows.empty()) return "";
-  return "Nodes by the first reason against them:\n" + TableOf(rows);
+  return "Nodes by first reason:\n" + TableOf(rows);
 }
 
 std::string SchedulerText(const SchedulerCounts& counts) {
@@ -137,8 +137,8 @@ std::string SchedulerText(const SchedulerCounts& counts) {
   add(counts.memory, "memory");
   add(counts.disk, "ephemeral storage");
   if (rows.empty()) return "";
-  return "Nodes that kube-scheduler's own filters refuse, " + std::to_string(counts.any) +
-         " in all:\n" + TableOf(rows);
+  return "Nodes that kube-scheduler's own filters reject, " + std::to_string(counts.any) +
+         " in total:\n" + TableOf(rows);
 }
 
 std::string NearestText(const std::vector<NearNodeFacts>& nearest, bool by_itself) {
@@ -168,9 +168,9 @@ std::string BestText(const PodExplanation& told) {
 }
 
 std::string GangLine(const GangView& gang) {
-  std::string text = "Group " + gang.id.text() + ": " + std::string(gang.state) + ", " +
+  std::string text = "Gang " + gang.id.text() + ": " + std::string(gang.state) + ", " +
                      std::to_string(gang.placed) + " placed, " + std::to_string(gang.waiting) +
-                     " waiting, " + std::to_string(gang.minimum) + " have to start together";
+                     " waiting, " + std::to_string(gang.minimum) + " must start together";
   if (!gang.why.empty()) text += "; " + gang.why;
   return text + "\n";
 }
@@ -179,8 +179,8 @@ std::string ClassLine(const std::vector<std::string>& classes) {
   if (classes.empty()) return "";
   std::string text = "Workload class: " + classes.front();
   for (std::size_t i = 1; i < classes.size(); ++i) {
-    text += (i == 1 ? "; it comes before " : ", ") + classes[i] +
-            (i + 1 == classes.size() ? ", which the pod matches too" : "");
+    text += (i == 1 ? "; it takes precedence over " : ", ") + classes[i] +
+            (i + 1 == classes.size() ? ", which also match the pod" : "");
   }
   return text + "\n";
 }
@@ -198,23 +198,23 @@ std::string TextOf(const PodReport& report) {
   text += NearestText(told.nearest, report.gang.has_value());
   if (told.preemption) text += "Preemption: " + told.preemption->text + "\n";
   for (const NodeAdvice& at : told.recuts) {
-    text += "Recut: idle node " + at.node + " to " + at.advice.config + "\n";
+    text += "Repartition: idle node " + at.node + " to " + at.advice.config + "\n";
   }
   if (!told.models.empty()) text += "GPU models:\n" + ModelsTable(told.models);
   return text;
 }
 
 std::string TextOf(const NodeReport& node) {
-  std::string text =
-      node.name + ": " + (node.gpu_model.empty() ? "no GPU model" : node.gpu_model) +
-      (node.ready ? "" : ", not ready") +
-      (node.gpu_condition.empty() ? "" : ", condition " + node.gpu_condition) +
-      (node.named_gpus_condition.empty()
-           ? ""
-           : ", GPUs out of order by condition " + node.named_gpus_condition) +
-      (node.refuses_gpu_pods ? ", its kubelet refused the last pods with GPUs" : "") + "\n";
+  std::string text = node.name + ": " + (node.gpu_model.empty() ? "no GPU model" : node.gpu_model) +
+                     (node.ready ? "" : ", not ready") +
+                     (node.gpu_condition.empty() ? "" : ", condition " + node.gpu_condition) +
+                     (node.named_gpus_condition.empty()
+                          ? ""
+                          : ", unhealthy GPUs by condition " + node.named_gpus_condition) +
+                     (node.refuses_gpu_pods ? ", its kubelet rejected the last GPU pods" : "") +
+                     "\n";
   for (const std::string& ask : node.refused_asks) {
-    text += "  its Topology Manager refused the last pods that ask for " + ask + "\n";
+    text += "  its Topology Manager rejected the last pods that ask for " + ask + "\n";
   }
   text += "  CPU " + CpuText(node.free_cpu_milli) + " of " + CpuText(node.cpu_milli) +
           " free, memory " + MemoryText(node.free_memory_bytes) + " of " +
@@ -234,8 +234,8 @@ std::string TextOf(const NodeReport& node) {
       devices += (devices.empty() ? "" : ", ") + TextOf(grant);
     }
     for (const std::string& mig : tenant.mig) devices += (devices.empty() ? "" : ", ") + mig;
-    if (tenant.places > 0) devices = CountText(tenant.places, "place");
-    if (tenant.gpus_unknown) devices = "not known";
+    if (tenant.places > 0) devices = CountText(tenant.places, "GPU replica");
+    if (tenant.gpus_unknown) devices = "unknown";
     const char* const state = tenant.state == PodState::kBound      ? "bound"
                               : tenant.state == PodState::kReserved ? "being bound"
                                                                     : "planned";
@@ -252,7 +252,7 @@ std::string TextOf(const GangReport& report) {
     rows.push_back({member.pod, member.state, member.node});
   }
   if (!rows.empty()) text += "Members:\n" + TableOf(rows);
-  if (report.waiting) text += "One that waits, by itself:\n" + TextOf(*report.waiting);
+  if (report.waiting) text += "One waiting pod, alone:\n" + TextOf(*report.waiting);
   return text;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "scoring/explain/node_report.h"
-#include "server/why/edited_nodes.h"
+#include "server/why/explain_parts.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/node/template_node.h"
 
@@ -33,7 +33,7 @@ std::string SentenceOf(const GrowthReport& report) {
   if (told.asked.pods == 0) return waits ? "no pod waits" : "no pod is asked about";
   if (told.now.pods > 0) {
     text += "; " + std::to_string(told.now.pods) + (told.now.pods == 1 ? " fits" : " fit") +
-            " as the cluster is";
+            " on the present nodes";
   }
   return text;
 }
@@ -144,14 +144,14 @@ std::string TextOf(const GrowthReport& report) {
             " with scheduling gates";
   }
   if (report.beyond > 0)
-    text += "; " + std::to_string(report.beyond) + " further back are not tried";
+    text += "; the last " + std::to_string(report.beyond) + " in the queue are not tried";
   text += "\n";
   if (report.told.asked.pods == 0) return text;
   for (const PoolGrowth& growth : report.told.pools) text += PoolText(growth);
   if (!report.request.at_zero.empty()) {
     text += "  assumed of a machine type: " + std::string(kTemplateAssumes) + "\n";
   }
-  if (report.told.pools.empty()) text += "no node has GPUs: there is no pool to grow\n";
+  if (report.told.pools.empty()) text += "no node has GPUs, so no pool can grow\n";
   return text + NowhereText(report);
 }
 

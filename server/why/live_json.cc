@@ -232,7 +232,7 @@ std::string DevicesText(const Placement& placement) {
   }
   for (const MigGrant& grant : placement.mig) text += (text.empty() ? "" : ", ") + NameOf(grant);
   if (placement.places > 0) {
-    text += (text.empty() ? "" : ", ") + CountText(placement.places, "place");
+    text += (text.empty() ? "" : ", ") + CountText(placement.places, "GPU replica");
   }
   if (whole.empty()) return text;
   return (whole.size() == 1 ? "GPU " : "GPUs ") + Ranges(whole) + (text.empty() ? "" : ", ") + text;

@@ -8,8 +8,7 @@ namespace berth {
 void RecentBinds::Record(const Decision& decision) {
   if (decision.verb == Verb::kFilter) {
     const MutexLock lock(mutex_);
-    if (asked_.size() >= kMostAsked) asked_.clear();  // of most nobody will hear again
-    asked_[decision.pod->uid] = {decision.candidates, decision.fitting};
+    asked_.Put(decision.pod->uid, {decision.candidates, decision.fitting});
     return;
   }
   if (decision.verb != Verb::kBind || decision.placement == nullptr) return;
@@ -20,10 +19,10 @@ void RecentBinds::Record(const Decision& decision) {
                      .devices = wire::DevicesText(placement),
                      .at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
   const MutexLock lock(mutex_);
-  if (const auto asked = asked_.find(decision.pod->uid); asked != asked_.end()) {
-    row.candidates = asked->second.candidates;
-    row.fitting = asked->second.fitting;
-    asked_.erase(asked);
+  if (const Asked* const asked = asked_.Find(decision.pod->uid)) {
+    row.candidates = asked->candidates;
+    row.fitting = asked->fitting;
+    asked_.Erase(decision.pod->uid);
   }
   rows_.push_front(std::move(row));
   if (rows_.size() > kCapacity) rows_.pop_back();

@@ -9,12 +9,12 @@
 #include <cstddef>
 #include <deque>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/recent.h"
 #include "server/extender/ports.h"
 #include "server/why/live_json.h"
 
@@ -40,7 +40,7 @@ class RecentBinds final : public DecisionSink {
   const Clock& clock_;
   mutable Mutex mutex_;
   std::deque<wire::BoundRow> rows_ BERTH_GUARDED_BY(mutex_);
-  std::unordered_map<std::string, Asked> asked_ BERTH_GUARDED_BY(mutex_);  // by UID
+  Recent<std::string, Asked> asked_ BERTH_GUARDED_BY(mutex_){kMostAsked};  // by UID
 };
 
 }  // namespace berth

@@ -2,8 +2,11 @@
 #include "server/why/waiting_news.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
+
+#include "server/why/explain_pages.h"
 
 namespace berth {
 namespace {
@@ -24,7 +27,7 @@ std::string CauseOf(const wire::PodReport& report) {
 }  // namespace
 
 void WaitingNews::Look() {
-  const Instant now = parts_.clock.Now();
+  const Instant now = clock_.Now();
   if (queue_.empty() && now >= refill_) Refill(now);
   for (int i = 0; i < kPerLook && !queue_.empty(); ++i) {
     const WaitingPod pod = std::move(queue_.front());
@@ -37,14 +40,14 @@ void WaitingNews::Refill(Instant now) {
   refill_ = now + kRefill;
   std::map<std::string, Told> kept;
   std::vector<WaitingPod> due;
-  const std::set<std::string> askers = parts_.askers();
-  for (WaitingPod& pod : parts_.waiting.Everybody()) {
+  const std::set<std::string> askers = live_.extender.Askers();
+  for (WaitingPod& pod : live_.waiting.Everybody()) {
     const std::string& uid = pod.pod->id.uid;
     const auto known = told_.find(uid);
     const bool is_due = known == told_.end() || now >= known->second.next;
     if (known != told_.end()) kept.insert(told_.extract(known));
     const bool waits = askers.contains(pod.pod->scheduler) && pod.unschedulable && !pod.gated &&
-                       pod.created && parts_.clock.Wall() - *pod.created >= kPatience;
+                       pod.created && clock_.Wall() - *pod.created >= kPatience;
     if (waits && is_due) due.push_back(std::move(pod));
   }
   told_ = std::move(kept);
@@ -57,8 +60,8 @@ void WaitingNews::Refill(Instant now) {
 }
 
 void WaitingNews::LookAt(const WaitingPod& pod, Instant now) {
-  if (!parts_.waiting.Find(pod.pod->id.uid)) return;
-  const wire::PodReport report = parts_.report(pod);
+  if (!live_.waiting.Find(pod.pod->id.uid)) return;
+  const wire::PodReport report = ReportOn(live_, pod);
   const std::string cause = CauseOf(report);
   Told& told = told_[pod.pod->id.uid];
   const std::string before = std::exchange(told.last, cause);
@@ -68,7 +71,7 @@ void WaitingNews::LookAt(const WaitingPod& pod, Instant now) {
   const auto [said, is_new] = told.causes.emplace(cause, now);
   if (!is_new && now - said->second < kAgain) return;
   said->second = now;
-  parts_.sink.Record(PodWaits{pod.pod->id, report.sentence});
+  sink_.Record(PodWaits{pod.pod->id, report.sentence});
 }
 
 }  // namespace berth

@@ -11,15 +11,13 @@
 
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <map>
-#include <set>
 #include <string>
 
 #include "base/clock.h"
 #include "cluster/state/waiting_pods.h"
 #include "server/extender/ports.h"
-#include "server/why/explain_json.h"
+#include "server/why/live.h"
 
 namespace berth {
 
@@ -36,15 +34,9 @@ class WaitingNews {
   static constexpr Duration kAgain = std::chrono::minutes(55);   // an API server keeps Events for
       // an hour unless it is told otherwise
 
-  // References and what the functions refer to outlive the object.
-  struct Parts {
-    const WaitingPods& waiting;
-    std::function<std::set<std::string>()> askers;  // the schedulers that ask
-    std::function<wire::PodReport(const WaitingPod& pod)> report;
-    DecisionSink& sink;
-    const Clock& clock;
-  };
-  explicit WaitingNews(Parts parts) : parts_(std::move(parts)) {}
+  // References: they outlive the object.
+  WaitingNews(const Live& live, DecisionSink& sink, const Clock& clock)
+      : live_(live), sink_(sink), clock_(clock) {}
 
   // Call it about once a second where this process leads.
   void Look();
@@ -59,7 +51,9 @@ class WaitingNews {
   void Refill(Instant now);
   void LookAt(const WaitingPod& pod, Instant now);
 
-  const Parts parts_;
+  const Live& live_;
+  DecisionSink& sink_;
+  const Clock& clock_;
   Instant refill_{};
   std::map<std::string, Told> told_;  // by UID
   std::deque<WaitingPod> queue_;

@@ -4,22 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/values/alike.h"
+
 namespace berth {
 namespace {
 
-template <class Value>
-bool SameBehind(const std::shared_ptr<const Value>& a, const std::shared_ptr<const Value>& b) {
-  return a == b || (a != nullptr && b != nullptr && *a == *b);
-}
-
 // Whether what is said of the one holds for the other.
 bool Alike(const WaitingPod& a, const WaitingPod& b) {
-  const PodRequest& one = *a.pod;
-  const PodRequest& other = *b.pod;
-  return a.gated == b.gated && one.shape == other.shape && one.gang.id == other.gang.id &&
-         one.refusal == other.refusal && one.priority == other.priority &&
-         one.may_preempt == other.may_preempt && one.domain == other.domain &&
-         one.scheduler == other.scheduler && SameBehind(one.constraints, other.constraints);
+  return a.gated == b.gated && SameIn<Role::kKind, Role::kTurn, Role::kGroup>(*a.pod, *b.pod);
 }
 
 bool SameMoment(const Extender::Moment& a, const Extender::Moment& b) {

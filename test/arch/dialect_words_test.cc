@@ -29,14 +29,12 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
   static const std::map<std::string, std::set<std::string>> files = {
       // A rule that Berth follows or compares itself with, or the words of a format.
       {"hami",
-       {"scoring/mig/mig_policy.cc", "scoring/mig/mig_policy.h", "server/main.cc",
-        "server/wire/node/mig_json.cc", "topology/links/choice_policy.cc",
-        "topology/links/choice_policy.h", "topology/mig/mig_start_rule.h"}},
+       {"server/wire/node/mig_json.cc", "topology/links/nvidia_pair_score.h",
+        "topology/mig/mig_start_rule.h"}},
       // A rule that Berth follows or compares itself with, or the words of a format.
       {"kueue", {"topology/domains/domain_choice.h", "topology/domains/domain_tree.h"}},
       // A rule that Berth follows or compares itself with, or the words of a format.
-      {"instaslice",
-       {"scoring/mig/mig_policy.cc", "scoring/mig/mig_policy.h", "topology/mig/mig_start_rule.h"}},
+      {"instaslice", {"topology/mig/mig_start_rule.h"}},
       // A vendor: its catalogues, resources and labels, the formats of its tools, its versions.
       {"nvidia",
        {"cluster/node/mig_spec.h",
@@ -57,7 +55,6 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
         "server/wire/pod/pod_mig.h",
         "server/wire/pod/pod_needs.cc",
         "server/wire/pod/pod_needs.h",
-        "server/why/repartition_json.h",
         "server/wire/node/template_node.cc",
         "server/wire/node/topology_json.cc",
         "server/wire/node/topology_json.h",
@@ -66,11 +63,9 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
         "topology/gpu_power.cc",
         "topology/gpu_vendor.cc",
         "topology/gpu_vendor.h",
-        "topology/links/choice_policy.cc",
-        "topology/links/choice_policy.h",
         "topology/links/link_matrix.h",
-        "topology/links/nvidia_best_effort.cc",
-        "topology/links/nvidia_best_effort.h",
+        "topology/links/nvidia_pair_score.cc",
+        "topology/links/nvidia_pair_score.h",
         "topology/links/product_links.cc",
         "topology/links/product_links.h",
         "topology/links/topo_text.h",
@@ -89,8 +84,7 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
       // An API of Kubernetes: ResourceClaims hold GPUs, whoever's driver it is.
       {"dra",
        {"cluster/claims/mig_offers.h", "cluster/values/pod_request.h", "scoring/by_claim.h",
-        "scoring/explain/explain_pod.cc", "scoring/mig/mig_policy.cc", "scoring/mig/mig_policy.h",
-        "scoring/mig/mig_report.cc", "scoring/mig/mig_report.h", "scoring/mig/offer_choice.h",
+        "scoring/explain/explain_pod.cc", "scoring/mig/mig_report.cc", "scoring/mig/mig_report.h", "scoring/mig/offer_choice.h",
         "server/why/explain_pages.cc", "server/pages/mig_metrics.cc", "server/service/serve.cc",
         "server/why/explain_json.cc", "server/wire/pod/pod_rules.cc", "server/wire/pod/pod_rules.h",
         "topology/machine_types.cc", "topology/mig/mig_catalog.cc",

@@ -259,7 +259,6 @@ const std::set<std::string>& NamedAllTheSame() {
       "server/why/explain_pages.cc: names dra",       // who decides, in the field's word
       "server/why/explain_json.cc: names dra",        // a field of the answer, which stays
       "server/why/explain_json.cc: names nvidia",     // a value of a field, which stays
-      "server/why/repartition_json.h: names nvidia",  // the label that its reader sets
       "server/pages/mig_metrics.cc: names dra",       // a label of a metric, which stays
       "server/pages/cluster_metrics.cc: names mps"};  // in a help text, beside time slicing
   return named;

@@ -129,7 +129,7 @@ func TestAJobsGangOnAFullClusterIsKnownAndStarts(t *testing.T) {
 	wantParts(t, c.ask("explain", "gang", "default/train"), "waiting", "4")
 	pod := c.podsOf(t, ofJob, "train")[0].Name
 	text := c.ask("explain", "pod", "default/"+pod)
-	wantParts(t, text, "its group default/train starts whole")
+	wantParts(t, text, "its gang default/train is ")
 	sentence, rest, _ := strings.Cut(text, "\n")
 	if strings.Contains(sentence, "fits when default/filler") {
 		t.Errorf("one pod that ends is not enough for the gang:\n%s", text)

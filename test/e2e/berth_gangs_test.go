@@ -147,7 +147,7 @@ func TestAGangThatDoesNotFitHoldsNothingAndStartsWhenItDoes(t *testing.T) {
 	watched := plane.WatchGangs(map[string]int{"pair": 2}, 0)
 	plane.CreatePods(aGang("pair", 2, 8, inBerthsWords)...)
 	harness.Eventually(t, "the reason", 30*time.Second, func() error {
-		return contains(harness.WhyPending(plane.Pod("pair-0000")), "no room for as many pods of the pod's group")
+		return contains(harness.WhyPending(plane.Pod("pair-0000")), "no room for all pods of the gang")
 	})
 	single := harness.Pod("single", harness.Ask{harness.GPUResource: "8"})
 	plane.CreatePods(single)
@@ -178,7 +178,7 @@ func TestAMemberWithoutGPUsStartsWithTheOthers(t *testing.T) {
 	for _, pod := range []*v1.Pod{workers[0], launcher} {
 		plane.CreatePods(pod)
 		harness.Eventually(t, "the reason", 30*time.Second, func() error {
-			return contains(harness.WhyPending(plane.Pod(pod.Name)), "the pod's group")
+			return contains(harness.WhyPending(plane.Pod(pod.Name)), "the pod's gang")
 		})
 	}
 	if bound := watched.Bound("mpi"); bound > 0 {

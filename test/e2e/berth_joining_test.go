@@ -45,7 +45,7 @@ func TestANodeThatJoinsGetsThePodsThatMakeItReady(t *testing.T) {
 
 	// A pod with GPUs waits until the node is ready.
 	plane.CreatePods(daemon("gpu", "joining", harness.Ask{harness.GPUResource: "1"}))
-	if why := plane.WaitPending("gpu", 10*time.Second); contains(why, "node is not ready") != nil {
+	if why := plane.WaitPending("gpu", 10*time.Second); contains(why, "node(s) not ready") != nil {
 		t.Errorf("want the node's state as the reason, got %q", why)
 	}
 	nodes := plane.Client.CoreV1().Nodes()

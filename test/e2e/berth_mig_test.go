@@ -124,7 +124,7 @@ func TestPodsGetMIGDevicesOfTheDevicePlugin(t *testing.T) {
 	// What is left is on the node that is being changed.
 	plane.CreatePods(harness.Pod("waits", harness.Ask{mig3g: "1"}))
 	why := plane.WaitPending("waits", 30*time.Second)
-	if err := contains(why, "1 MIG configuration of the node is being changed"); err != nil {
+	if err := contains(why, "1 node(s) had a MIG configuration change in progress"); err != nil {
 		t.Error(err)
 	}
 	harness.Eventually(t, "the reason to be in the pod's event", 10*time.Second, func() error {

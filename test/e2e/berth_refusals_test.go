@@ -63,7 +63,7 @@ func TestANodeThatRefusesItsPodsGetsNoMore(t *testing.T) {
 	if nodes := c.berth.Metric("berth_nodes_refusing_gpu_pods"); nodes != 1 {
 		t.Errorf("%g nodes are closed, want 1", nodes)
 	}
-	wantParts(t, c.ask("explain", "node", "node-0000"), "its kubelet refused the last pods with GPUs")
+	wantParts(t, c.ask("explain", "node", "node-0000"), "its kubelet rejected the last GPU pods")
 
 	// The device plugin finds the dead GPU: what is left is used at once.
 	node, err := c.Client.CoreV1().Nodes().Get(t.Context(), "node-0000", metav1.GetOptions{})
@@ -104,13 +104,13 @@ func TestANodeThatRefusesPodsOfOneSizeGoesOnTakingOthers(t *testing.T) {
 	}
 	c.CreatePods(harness.Pod("six-4", harness.Ask{harness.GPUResource: "6"}))
 	why := c.WaitPending("six-4", 30*time.Second)
-	if err := contains(why, "the Topology Manager of the node refused the last pods that ask for the same GPUs"); err != nil {
+	if err := contains(why, "node(s) had a Topology Manager that rejected the last pods asking for the same GPUs"); err != nil {
 		t.Error(err)
 	}
 	if got := c.berth.Metric("berth_asks_refused_by_nodes"); got != 2 {
 		t.Errorf("%g asks are refused, want 2", got)
 	}
-	wantParts(t, c.ask("explain", "node", "node-0000"), "its Topology Manager refused the last pods that ask for 6 GPUs")
+	wantParts(t, c.ask("explain", "node", "node-0000"), "its Topology Manager rejected the last pods that ask for 6 GPUs")
 	if nodes := c.berth.Metric("berth_nodes_refusing_gpu_pods"); nodes != 0 {
 		t.Errorf("%g nodes are closed, want none", nodes)
 	}

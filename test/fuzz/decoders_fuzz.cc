@@ -26,7 +26,7 @@
 #include "server/dialects/dra/dra_json.h"
 #include "server/dialects/groups/pod_group.h"
 #include "server/dialects/groups/pod_group_json.h"
-#include "server/dialects/hami/hami_lock.h"
+#include "server/dialects/hami/hami_lock_annotation.h"
 #include "server/dialects/instaslice/instaslice_json.h"
 #include "server/dialects/koordinator/koordinator_json.h"
 #include "server/extender/extender.h"
@@ -112,8 +112,9 @@ void Filter(std::string_view input) {
   PaddedText text(input);
   const auto args = wire::DecodeExtenderArgs(text, Rules(), snapshot->names());
   if (!args || !args->pod) return;
-  const auto reasons = service.extender().Filter(now, *args->pod, args->known).reasons;
-  (void)wire::EncodeFilterResult(*args, snapshot->names(), reasons);
+  const FilterAnswer answer = service.extender().Filter(now, *args->pod, args->known);
+  const std::vector<Reason>& reasons = answer.reasons;
+  (void)wire::EncodeFilterResult(*args, snapshot->names(), answer);
   const auto scores = service.extender().Prioritize(now, *args->pod, args->known);
   (void)wire::EncodeHostPriorityList(*args, snapshot->names(), scores);
   for (std::size_t i = 0; i < reasons.size(); ++i) {
@@ -224,7 +225,7 @@ void Plan(std::string_view input) {
 void Configuration(std::string_view input) {
   const auto config = LoadConfig(std::string(input), "f");
   if (!config) return;
-  const auto again = LoadConfig(PrintConfig(*config), "f");
+  const auto again = LoadConfig(PrintWithConstants(*config), "f");
   BERTH_CHECK(again && *again == *config);
 }
 

@@ -62,8 +62,8 @@ TEST_F(PlanCommands, WhatFitsWhereIsPrintedALinePerObject) {
   EXPECT_TRUE(
       text.out.starts_with("Pod team/train: fits on n2 with GPU 0, GPU 1, GPU 2, GPU 3\n"
                            "Deployment team/web: 2 of 3 pods fit: 2 on n1\n"
-                           "  1 does not: asks for 1 GPU; fits none of 2 nodes (2 not enough idle "
-                           "GPUs); nearest: n1: 0 of 2 GPUs idle, needs 1"))
+                           "  1 does not: asks for 1 GPU; fits none of 2 nodes (2 nodes had too "
+                           "few idle GPUs); nearest: n1: 0 of 2 GPUs idle, needs 1"))
       << text.out;
   EXPECT_TRUE(
       text.out.ends_with("Left out: Service team/web: no pods of this kind are known\n"
@@ -219,7 +219,7 @@ TEST_F(PlanCommands, WhatAPoolWithoutNodesWouldTakeIsToldByItsMachineType) {
   const Outcome told = grow("Standard_ND96isr_H200_v5,HQ_L40S");
   EXPECT_EQ(
       told.out,
-      "4 pods wait, for 15 GPUs; 1 fits as the cluster is\n"
+      "4 pods wait, for 15 GPUs; 1 fits on the present nodes\n"
       "pool HQ_L40S (1 node of 4 GPUs, NVIDIA-L40S): 2 more nodes take none of them\n"
       "pool h100, Standard_ND96isr_H100_v5 (1 node of 8 GPUs, NVIDIA-H100-80GB-HBM3): 2 more "
       "nodes take none of them\n"
@@ -240,7 +240,7 @@ TEST_F(PlanCommands, WhatPoolsWouldTakeOfThePodsOfAFile) {
   const Outcome told = Ask({"--grow", "1"});
   EXPECT_EQ(told.out,
             "Left out: Service team/web: no pods of this kind are known\n"
-            "4 pods asked about, for 7 GPUs; 3 fit as the cluster is\n"
+            "4 pods asked about, for 7 GPUs; 3 fit on the present nodes\n"
             "pool A100 x2 (1 node of 2 GPUs, A100): 1 more node takes 1 pod (1 GPU)\n"
             "pool A100 x4 (1 node of 4 GPUs, A100): 1 more node takes 1 pod (1 GPU)\n")
       << told.err;
@@ -273,8 +273,7 @@ TEST_F(PlanCommands, AGangStartsWithTheMinimumOfItsPodGroup) {
   const Outcome told = RunPlan({"-f", gang, "--server", server});
   EXPECT_TRUE(told.out.starts_with("Job team/train: 3 of 4 pods fit: ")) << told.out << told.err;
   const Outcome less = RunPlan({"-f", gang, "--server", server, "--remove", "n1"});
-  EXPECT_NE(less.out.find("its group team/g starts with 3 of these 4 pods or not at all, and 2 "
-                          "would fit one by one"),
+  EXPECT_NE(less.out.find("its gang team/g needs 3 of these 4 pods at once; 2 fit one by one"),
             std::string::npos)
       << less.out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// berth topology: what scripts read, exit codes, and errors that name file and cell.
+// berth topology and berth-replay topology choose: what scripts read, exit codes, and errors that
+// name file and cell.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,6 +16,11 @@ namespace {
 Outcome Topology(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "topology");
   return RunProgram("berth", arguments);
+}
+
+Outcome Choose(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"topology", "choose"});
+  return RunProgram("berth-replay", arguments);
 }
 
 class TopologyCommand : public testing::Test {
@@ -43,16 +49,34 @@ TEST_F(TopologyCommand, AnnotateAndChooseAnswerInOneLine) {
   EXPECT_EQ(Topology({"annotate", file_}).out,
             R"({"version":1,"gpus":3,"cells":["SYS","NV4"],"links":"01/0","numa":["0","1","0"]})"
             "\n");
-  EXPECT_EQ(Topology({"choose", file_, "--free", "0,1,2", "--size", "2", "--json"}).out,
+  EXPECT_EQ(Choose({file_, "--free", "0,1,2", "--size", "2", "--json"}).out,
             "{\"gpus\":[0,2],\"quality\":1}\n");
-  EXPECT_EQ(Topology({"choose", file_, "--free", "0,1,2", "--size", "1"}).out, "1  quality 1\n");
-  EXPECT_EQ(Topology({"choose", file_, "--policy", "first-fit", "--free", "0,1,2", "--required",
-                      "1", "--size", "2", "--json"})
+  EXPECT_EQ(Choose({file_, "--free", "0,1,2", "--size", "1"}).out, "1  quality 1\n");
+  EXPECT_EQ(Choose({file_, "--policy", "first-fit", "--free", "0,1,2", "--required", "1", "--size",
+                    "2", "--json"})
                 .out,
             "{\"gpus\":[0,1],\"quality\":0.16}\n");
-  const Outcome impossible = Topology({"choose", file_, "--free", "0", "--size", "2", "--json"});
+  const Outcome impossible = Choose({file_, "--free", "0", "--size", "2", "--json"});
   EXPECT_EQ(impossible.code, 0);
   EXPECT_EQ(impossible.out, "{\"gpus\":[],\"reason\":\"needs 2 GPUs; 1 free\"}\n");
+}
+
+TEST_F(TopologyCommand, ErrorsOfAChoiceNameTheFlag) {
+  const Outcome gpu = Choose({file_, "--free", "3", "--size", "1"});
+  EXPECT_EQ(gpu.code, 1);
+  EXPECT_EQ(gpu.err, "berth-replay: --free: want an integer from 0 to 2, got \"3\"\n");
+  const Outcome policy = Choose({file_, "--free", "0", "--size", "1", "--policy", "best"});
+  EXPECT_EQ(policy.code, 1);
+  EXPECT_TRUE(policy.err.starts_with("berth-replay: --policy: want one of berth, ")) << policy.err;
+  EXPECT_EQ(RunProgram("berth-replay", {"topology"}).code, 2) << "neither --matrix nor choose";
+}
+
+TEST_F(TopologyCommand, ChooseOfBerthSaysWhereItWent) {
+  const Outcome moved =
+      Topology({"choose", file_, "--policy", "berth", "--free", "0", "--size", "1"});
+  EXPECT_EQ(moved.code, 2);
+  EXPECT_EQ(moved.out, "");
+  EXPECT_EQ(moved.err, "berth: use `berth-replay topology choose`: same options, same output\n");
 }
 
 TEST_F(TopologyCommand, ErrorsNameFileOrFlag) {
@@ -60,10 +84,7 @@ TEST_F(TopologyCommand, ErrorsNameFileOrFlag) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"show", bad}, "berth: " + bad + ": line 2, GPU0 to GPU1: want X, NV#, "},
       {{"annotate", bad + "x"}, "berth: " + bad + "x: cannot be read"},
-      {{"choose", file_, "--free", "3", "--size", "1"},
-       "berth: --free: want an integer from 0 to 2, got \"3\""},
-      {{"choose", file_, "--free", "0", "--size", "1", "--policy", "best"},
-       "berth: --policy: want one of berth, "}};
+  };
   for (const auto& [arguments, line] : cases) {
     const Outcome outcome = Topology(arguments);
     EXPECT_EQ(outcome.code, 1);
@@ -72,8 +93,8 @@ TEST_F(TopologyCommand, ErrorsNameFileOrFlag) {
   }
   EXPECT_EQ(Topology({}).code, 2);
   EXPECT_EQ(Topology({"show"}).code, 2);
-  EXPECT_EQ(Topology({"choose", file_, "--size", "x", "--free", "0"}).code, 2);
-  EXPECT_EQ(Topology({"choose", "--help"}).code, 0);
+  EXPECT_EQ(Choose({file_, "--size", "x", "--free", "0"}).code, 2);
+  EXPECT_EQ(Choose({"--help"}).code, 0);
 }
 
 }  // namespace

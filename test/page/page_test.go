@@ -100,7 +100,7 @@ func TestThePageShowsEverythingThatThereIs(t *testing.T) {
 	w := newWorld(t, SomeOfEverything(), alone)
 	w.open(t, "")
 	w.sees(t, "#waiting-table", "team-a/too-big", "16 GPUs", "26 h", "on l4-2 with 1 GPU instead of 16",
-		"its group is gathering: 3 pods of 6 are there", "team-b/sweep", "scheduling gates",
+		"its gang is gathering: 3 of 6 pods exist", "team-b/sweep", "scheduling gates",
 		`annotation berth.dev/link: want one of required, preferred, none, got "sideways"`, "when team-b/train-01-2 ends")
 	w.sees(t, "#sums", "11", "idle and usable", "unhealthy")
 	w.sees(t, "#models-table", "NVIDIA-H100-80GB-HBM3", "34 of 48")
@@ -181,7 +181,7 @@ func TestAddressesLeadToNodesPodsAndGroups(t *testing.T) {
 	w.await(t, `byId("detail").innerText.includes("3g.20gb at 4")`)
 	eval[any](t, w.Tab, `(location.hash = "#pod=team-a/big-3", 0)`)
 	w.await(t, `byId("detail").innerText.includes("Nodes by first reason")`)
-	w.sees(t, "#detail", "not enough idle GPUs", "Nearest nodes", "h100-01")
+	w.sees(t, "#detail", "too few idle GPUs", "Nearest nodes", "h100-01")
 	eval[any](t, w.Tab, `(location.hash = "#pod=team-b/train-01-2", 0)`)
 	w.await(t, `byId("detail").innerText.includes("Why this node")`)
 	w.sees(t, "#detail", "expected-waste", "its node")

@@ -74,9 +74,9 @@ TEST_P(GoldenMessages, ExtenderArgsByNamesGivesAnExtenderFilterResult) {
       R"({"Pod":)" + std::string(kPod) + R"(,"Nodes":null,"NodeNames":["n3","n1","n9","n2"]})";
   EXPECT_EQ(
       Answer("filter", request.c_str()),
-      R"({"Nodes":null,"NodeNames":["n1"],"FailedNodes":{"n9":"node not known to berth yet"},)"
-      R"("FailedAndUnresolvableNodes":{"n3":"node has no GPU",)"
-      R"("n2":"node has fewer healthy GPUs than the pod asks for"},"Error":""})");
+      R"({"Nodes":null,"NodeNames":["n1"],"FailedNodes":{"n9":"node(s) not known to Berth yet"},)"
+      R"("FailedAndUnresolvableNodes":{"n3":"node(s) had no GPUs",)"
+      R"("n2":"node(s) had fewer healthy GPUs than the pod asks for"},"Error":""})");
 }
 
 TEST_P(GoldenMessages, ExtenderArgsByNodesGivesAnExtenderFilterResult) {
@@ -88,7 +88,7 @@ TEST_P(GoldenMessages, ExtenderArgsByNodesGivesAnExtenderFilterResult) {
   EXPECT_EQ(Answer("filter", request.c_str()),
             R"({"Nodes":{"metadata":{},"items":[)" + kept +
                 R"(]},"NodeNames":null,"FailedNodes":{},"FailedAndUnresolvableNodes":)"
-                R"({"n2":"node has fewer healthy GPUs than the pod asks for"},"Error":""})");
+                R"({"n2":"node(s) had fewer healthy GPUs than the pod asks for"},"Error":""})");
 }
 
 TEST_P(GoldenMessages, ExtenderArgsGivesAHostPriorityList) {
@@ -126,7 +126,7 @@ TEST_P(GoldenMessages, ExtenderBindingArgsGivesAnExtenderBindingResult) {
   constexpr char kBind[] = R"({"PodName":"p","PodNamespace":"ns","PodUID":"u1","Node":"n1"})";
   EXPECT_EQ(Answer("bind", kBind), R"({"Error":""})");
   constexpr char kElsewhere[] = R"({"PodName":"p","PodNamespace":"ns","PodUID":"u1","Node":"n2"})";
-  EXPECT_EQ(Answer("bind", kElsewhere), R"({"Error":"pod is bound to node n1 already"})");
+  EXPECT_EQ(Answer("bind", kElsewhere), R"({"Error":"pod is already bound to node n1"})");
 }
 
 INSTANTIATE_TEST_SUITE_P(InEveryCasing, GoldenMessages,

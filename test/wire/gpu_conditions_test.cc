@@ -161,8 +161,8 @@ TEST_F(GpuConditionsTest, OneSickGpuOfEightIsClosedAndNoPodGetsIt) {
     EXPECT_EQ(spec().gpus[static_cast<std::size_t>(gpu)].healthy, gpu != 3) << gpu;
   }
   const std::string told = wire::TextOf(ReportOf(world_.node()));
-  EXPECT_NE(told.find("GPUs out of order by condition XIDErrors=True"), std::string::npos) << told;
-  EXPECT_NE(told.find("GPU 3: out of order\n"), std::string::npos) << told;
+  EXPECT_NE(told.find("unhealthy GPUs by condition XIDErrors=True"), std::string::npos) << told;
+  EXPECT_NE(told.find("GPU 3: unhealthy\n"), std::string::npos) << told;
 
   std::string given;
   for (int pod = 0; pod < 7; ++pod) {

@@ -53,7 +53,7 @@ TEST_F(GrowthJsonTest, PeopleReadALinePerPool) {
   told_.now = {1, 500};
   told_.nowhere = {1};
   EXPECT_EQ(TextOf(Report()),
-            "3 pods wait, for 16.5 GPUs; 1 fits as the cluster is\n"
+            "3 pods wait, for 16.5 GPUs; 1 fits on the present nodes\n"
             "pool big, a3-highgpu-8g (12 nodes of 8 GPUs, H100): 1 more node takes 1 pod (0.5 "
             "GPUs), 2 to 3 take 2 pods (8.5 GPUs)\n"
             "pool mig (1 node of 1 GPU): 3 more nodes take none of them\n"
@@ -120,7 +120,7 @@ TEST_F(GrowthJsonTest, WithoutGpusThereIsNothingToGrow) {
   told_.pools.clear();
   told_.nowhere = {0, 1, 2};
   EXPECT_EQ(TextOf(Report()),
-            "3 pods wait, for 16.5 GPUs\nno node has GPUs: there is no pool to grow\n");
+            "3 pods wait, for 16.5 GPUs\nno node has GPUs, so no pool can grow\n");
 }
 
 }  // namespace

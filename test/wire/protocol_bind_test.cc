@@ -148,7 +148,7 @@ TEST(ExtenderProtocol, Case59_BindAgainToTheSameNodeSucceedsAndTakesNothingMore)
 TEST(ExtenderProtocol, Case60_BindElsewhereNamesTheNodeThatHasThePod) {
   TestService service(TwoMachines());
   ASSERT_EQ(service.Place(PodWithGpus("1", 1), "n1"), "");
-  EXPECT_EQ(BindError(service, "1", "n2"), "pod is bound to node n1 already");
+  EXPECT_EQ(BindError(service, "1", "n2"), "pod is already bound to node n1");
   EXPECT_EQ(service.FreeGpuMilli("n2"), 2000);
 }
 
@@ -307,7 +307,7 @@ TEST(ExtenderProtocol, Case64_BindToANodeThatIsFullByThenIsAnErrorWithTheReason)
   service.Ask("filter", ArgsWithNames(PodWithGpus("late", 2), {"n1"}));
   ASSERT_EQ(service.Place(PodWithGpus("early", 1), "n1"), "");
   EXPECT_EQ(BindError(service, "late", "n1"),
-            "pod does not fit node n1: " + std::string(TextOf(Reason::kGpusBusy)));
+            "pod does not fit: node n1 " + std::string(PredicateOf(Reason::kGpusBusy)));
   EXPECT_EQ(service.FreeGpuMilli("n1"), 1000);
 }
 

@@ -11,14 +11,16 @@
 #include <vector>
 
 #include "base/file.h"
+#include "bench/rules/choice_policy.h"
 #include "server/wire/node/topology_json.h"
 #include "test/support/data_dir.h"
-#include "topology/links/choice_policy.h"
 #include "topology/links/wiring_tables.h"
 
 namespace berth::test::topology_data_test {
 namespace {
 
+using replay::ChoicePolicy;
+using replay::ChoiceRequest;
 using Json = nlohmann::json;
 
 std::filesystem::path Folder() { return DataDir() / "topologies"; }
@@ -33,7 +35,7 @@ GpuMask MaskOf(const Json& gpus) {
 // nvidia-best-effort of "best_effort", and so on.
 ChoicePolicy PolicyOf(std::string name) {
   for (char& c : name) c = c == '_' ? '-' : c;
-  return *ParseChoicePolicy("nvidia-" + name);
+  return *replay::ParseChoicePolicy("nvidia-" + name);
 }
 
 TEST(TopologyData, EveryMatrixReadsAsItsIndexSays) {

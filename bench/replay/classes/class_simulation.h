@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training, inference and batch under one policy, on a virtual clock.
-//
-// Pods wait as in kube-scheduler (time/scheduling_queue.h): one that found no place is tried again
-// after something has left or was placed. A pod whose node is reclaimed waits anew, for what is
-// left of its work (KeptAfter). Nobody is preempted.
+// Training, inference and batch under one policy (time/event_loop.h). A pod whose node is reclaimed
+// waits anew, for what is left of its work (KeptAfter).
 #pragma once
 
 #include <array>

@@ -2,7 +2,6 @@
 //
 // berth-replay gang: see bench/replay/gang/gang_simulation.h.
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "bench/replay/commands/command.h"
+#include "bench/replay/commands/experiment.h"
 #include "bench/replay/gang/gang_simulation.h"
 #include "bench/replay/report.h"
 #include "bench/replay/time/service_report.h"
@@ -25,9 +25,9 @@ struct GangFlags {
   std::string json;
 };
 
-struct GangRow {
+struct GangRow : SeededRuns<GangResult> {
   std::string workload, rule;
-  GangResult result;
+  GangResult result = {};  // of all seeds
 };
 
 double CrossPct(const GangResult& result) {
@@ -65,8 +65,6 @@ std::string Text(const std::vector<GangRow>& rows) {
   return text;
 }
 
-double Rounded(double value) { return std::round(value * 1000) / 1000; }
-
 std::string JsonText(const GangFlags& flags, const MadeWith& made_with,
                      const std::vector<GangRow>& rows) {
   using Json = nlohmann::ordered_json;
@@ -77,14 +75,14 @@ std::string JsonText(const GangFlags& flags, const MadeWith& made_with,
       const GangSizeResult& size = row.result.sizes[s];
       sizes[std::string(kGangSizeNames[s])] = {{"arrived", size.arrived},
                                                {"placed", size.placed},
-                                               {"wait_mean_s", Rounded(size.wait_mean_s)},
-                                               {"wait_p50_s", Rounded(size.wait_p50_s)},
-                                               {"wait_p99_s", Rounded(size.wait_p99_s)}};
+                                               {"wait_mean_s", Thousandths(size.wait_mean_s)},
+                                               {"wait_p50_s", Thousandths(size.wait_p50_s)},
+                                               {"wait_p99_s", Thousandths(size.wait_p99_s)}};
     }
     results.push_back({{"workload", row.workload},
                        {"rule", row.rule},
-                       {"served_gpu_hours", Rounded(row.result.served_gpu_hours)},
-                       {"held_gpu_hours", Rounded(row.result.held_gpu_hours)},
+                       {"served_gpu_hours", Thousandths(row.result.served_gpu_hours)},
+                       {"held_gpu_hours", Thousandths(row.result.held_gpu_hours)},
                        {"pairs", row.result.pairs},
                        {"cross_domain_pairs", row.result.cross_pairs},
                        {"sizes", sizes}});
@@ -99,31 +97,26 @@ std::string JsonText(const GangFlags& flags, const MadeWith& made_with,
   return json.dump() + "\n";
 }
 
-Result<GangRow> RunRow(const std::string& name, const std::string& rule_name,
-                       const GangFlags& flags) {
-  GangRow row{name, rule_name, {}};
-  GangOptions options = flags.options;
-  for (int seed = 0; seed < flags.seeds; ++seed, ++options.seed) {
-    BERTH_TRY(const GangWorkload workload, DrawGangWorkload(name, options));
+Status Run(const GangFlags& flags, const MadeWith& made_with) {
+  std::vector<GangRow> rows;
+  for (const std::string& workload : flags.workloads) {
+    for (const std::string& rule : flags.rules) rows.push_back({{}, workload, rule});
+  }
+  const auto simulate = [&flags](const GangRow& row, std::size_t s) -> Result<GangResult> {
+    GangOptions options = flags.options;
+    options.seed += s;
+    BERTH_TRY(const GangWorkload workload, DrawGangWorkload(row.workload, options));
     std::vector<std::shared_ptr<const Node>> nodes;
     for (const NodeSpec& node : workload.nodes) {
       nodes.push_back(std::make_shared<const Node>(std::make_shared<const NodeSpec>(node)));
     }
-    BERTH_TRY(const auto rule, MakeGangRule(rule_name, Snapshot(nodes)));
-    BERTH_TRY(const GangResult run, SimulateGangs(workload, *rule));
-    Add(run, row.result);
-  }
-  Summarize(row.result);
-  return row;
-}
-
-Status Run(const GangFlags& flags, const MadeWith& made_with) {
-  std::vector<GangRow> rows;
-  for (const std::string& workload : flags.workloads) {
-    for (const std::string& rule : flags.rules) {
-      BERTH_TRY(GangRow row, RunRow(workload, rule, flags));
-      rows.push_back(std::move(row));
-    }
+    BERTH_TRY(const auto rule, MakeGangRule(row.rule, Snapshot(nodes)));
+    return SimulateGangs(workload, *rule);
+  };
+  BERTH_TRY_STATUS(RunSeeds(rows, flags.seeds, simulate));
+  for (GangRow& row : rows) {
+    for (const GangResult& run : row.runs) Add(run, row.result);
+    Summarize(row.result);
   }
   if (flags.json.empty()) return WriteOutput("-", Text(rows));
   return WriteOutput(flags.json, JsonText(flags, made_with, rows));
@@ -136,30 +129,15 @@ Command AddGang(CLI::App& app) {
   for (const std::string_view name : GangWorkloadNames()) flags->workloads.emplace_back(name);
   CLI::App* const gang = app.add_subcommand(
       "gang", "Compare Berth's gang plans with other schedulers' rules on jobs of several pods");
-  gang->add_option("--workloads", flags->workloads, "Workloads, separated by commas")
-      ->delimiter(',')
-      ->type_name("NAME,...")
-      ->capture_default_str();
-  gang->add_option("--rules", flags->rules, "Rules, separated by commas; also: berth-packing")
-      ->delimiter(',')
-      ->type_name("NAME,...")
-      ->capture_default_str();
-  gang->add_option("--load", flags->options.load, "Mean GPU demand over GPU capacity")
-      ->check(CLI::Range(0.01, 10.0))
-      ->capture_default_str();
-  gang->add_option("--hours", flags->options.hours, "Length of the simulation, in virtual time")
-      ->check(CLI::Range(0.01, 10'000.0))
-      ->capture_default_str();
-  gang->add_option("--mean-lifetime", flags->options.mean_lifetime_s,
-                   "Mean duration of a job, in seconds")
-      ->check(CLI::Range(1.0, 1e7))
-      ->capture_default_str();
-  gang->add_option("--seed", flags->options.seed, "First seed of arrivals")->capture_default_str();
-  gang->add_option("--seeds", flags->seeds, "Number of seeds")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
-  gang->add_option("--json", flags->json, "Write the result as JSON; - is stdout")
-      ->type_name("FILE|-");
+  AddNames(*gang, "--workloads", flags->workloads, "Workloads");
+  AddNames(*gang, "--rules", flags->rules, "Rules (also: berth-packing)");
+  GangOptions& options = flags->options;
+  AddRange(*gang, "--load", options.load, 0.01, 10.0, "Mean GPU demand over GPU capacity");
+  AddHours(*gang, options.hours);
+  AddRange(*gang, "--mean-lifetime", options.mean_lifetime_s, 1.0, 1e7,
+           "Mean duration of a job, in seconds");
+  AddSeeds(*gang, "--seed", options.seed, flags->seeds);
+  AddJson(*gang, flags->json);
   return [flags](const MadeWith& made_with) { return Run(*flags, made_with); };
 }
 

@@ -2,7 +2,6 @@
 //
 // berth-replay mig: policies side by side on a fleet of GPUs that are partitioned as pods arrive.
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "base/text.h"
 #include "bench/mig/mig_replay.h"
 #include "bench/replay/commands/command.h"
+#include "bench/replay/commands/experiment.h"
 #include "bench/replay/progress.h"
 #include "bench/replay/report.h"
 #include "topology/mig/mig_catalog.h"
@@ -29,15 +29,13 @@ struct MigFlags {
 
 using Json = nlohmann::ordered_json;
 
-double Thousandths(double value) { return std::round(value * 1000) / 1000; }
-
 Json EstimateJson(const std::vector<double>& values) {
   const MigEstimate estimate = EstimateOf(values);
   return {{"mean", Thousandths(estimate.mean)}, {"half_width", Thousandths(estimate.half_width)}};
 }
 
-std::string ScoresJson(const MigFlags& flags, const MadeWith& made_with,
-                       const std::vector<MigScore>& scores) {
+Json ScoresJson(const MigFlags& flags, const MadeWith& made_with,
+                const std::vector<MigScore>& scores) {
   Json rows = Json::array();
   for (const MigScore& score : scores) {
     Json rejected = Json::object();
@@ -56,17 +54,18 @@ std::string ScoresJson(const MigFlags& flags, const MadeWith& made_with,
          {"rejected_by_profile", rejected},
          {"decision_us", {{"mean", us.mean}, {"p50", us.p50}, {"p99", us.p99}, {"max", us.max}}}});
   }
-  const Json json = {{"made_with", MadeWithJson(made_with)},
-                     {"first_seed", flags.options.first_seed},
-                     {"seeds", flags.options.seeds},
-                     {"results", rows}};
-  return json.dump() + "\n";
+  return {{"made_with", MadeWithJson(made_with)},
+          {"first_seed", flags.options.first_seed},
+          {"seeds", flags.options.seeds},
+          {"results", rows}};
 }
 
 // Of accepted memory, with the paired difference to the first policy.
-void Print(const std::vector<MigScore>& scores) {
-  std::printf("%-16s %16s %16s %16s %12s\n", "policy", "memory %", "- first", "pods %",
-              "us/decision");
+std::string ScoresText(const std::vector<MigScore>& scores) {
+  char line[160];
+  std::snprintf(line, sizeof line, "%-16s %16s %16s %16s %12s\n", "policy", "memory %", "- first",
+                "pods %", "us/decision");
+  std::string text = line;
   for (const MigScore& score : scores) {
     const MigEstimate memory = EstimateOf(score.memory_pct), pods = EstimateOf(score.pods_pct);
     std::vector<double> differences;
@@ -74,10 +73,13 @@ void Print(const std::vector<MigScore>& scores) {
       differences.push_back(score.memory_pct[i] - scores[0].memory_pct[i]);
     }
     const MigEstimate paired = EstimateOf(differences);
-    std::printf("%-16s %8.2f +- %4.2f %+8.2f +- %4.2f %8.2f +- %4.2f %12.3f\n",
-                std::string(MigPolicyNameOf(score.policy)).c_str(), memory.mean, memory.half_width,
-                paired.mean, paired.half_width, pods.mean, pods.half_width, score.decision_us.mean);
+    std::snprintf(line, sizeof line, "%-16s %8.2f +- %4.2f %+8.2f +- %4.2f %8.2f +- %4.2f %12.3f\n",
+                  std::string(MigPolicyNameOf(score.policy)).c_str(), memory.mean,
+                  memory.half_width, paired.mean, paired.half_width, pods.mean, pods.half_width,
+                  score.decision_us.mean);
+    text += line;
   }
+  return text;
 }
 
 Status Within(std::string_view place, Error error) {
@@ -108,37 +110,26 @@ Status Replay(MigFlags flags, const MadeWith& made_with) {
   }
   BERTH_TRY(const std::vector<MigScore> scores,
             ReplayMig(options, TerminalProgress("mig " + flags.mix)));
-  if (flags.json != "-") Print(scores);
-  return flags.json.empty() ? Status()
-                            : WriteOutput(flags.json, ScoresJson(flags, made_with, scores));
+  return WriteTableAndJson(ScoresText(scores), flags.json, ScoresJson(flags, made_with, scores));
 }
 
 void AddWorkload(CLI::App& mig, MigFlags& flags) {
   MigReplayOptions& options = flags.options;
   mig.add_option("--product", flags.product, "GPU product of the catalogue, or its node label")
       ->capture_default_str();
-  mig.add_option("--gpus", options.gpus, "Number of GPUs of the fleet")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  mig.add_option("--gpus-per-node", options.gpus_per_node, "Number of GPUs of a node")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+  AddRange(mig, "--gpus", options.gpus, 1, 1'000'000, "Number of GPUs of the fleet");
+  AddRange(mig, "--gpus-per-node", options.gpus_per_node, 1, 64, "Number of GPUs of a node");
   mig.add_option("--mix", flags.mix, "Requested profiles and their frequencies")
       ->type_name("uniform|skew-small|skew-big|bimodal|FILE")
       ->capture_default_str();
-  mig.add_option("--load", options.load, "Mean requested memory over the fleet's memory")
-      ->check(CLI::Range(0.01, 10.0))
-      ->capture_default_str();
+  AddRange(mig, "--load", options.load, 0.01, 10.0,
+           "Mean requested memory over the fleet's memory");
   mig.add_option("--lifetimes", flags.lifetimes, "Distribution of the pods' lifetimes")
       ->type_name("exponential|heavy-tailed")
       ->capture_default_str();
-  mig.add_option("--arrivals", options.arrivals, "Pods per seed; the first third is not measured")
-      ->check(CLI::Range(3, 100'000'000))
-      ->capture_default_str();
-  mig.add_option("--first-seed", options.first_seed, "The first seed")->capture_default_str();
-  mig.add_option("--seeds", options.seeds, "Number of seeds")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
+  AddRange(mig, "--arrivals", options.arrivals, 3, 100'000'000,
+           "Pods per seed; the first third is not measured");
+  AddSeeds(mig, "--first-seed", options.first_seed, options.seeds);
 }
 
 }  // namespace
@@ -148,17 +139,14 @@ Command AddMig(CLI::App& app) {
   CLI::App* const mig =
       app.add_subcommand("mig", "Compare how many MIG pods each policy accepts on a fleet");
   AddWorkload(*mig, *flags);
-  mig->add_option("--policies", flags->policies,
-                  "Of " + Join(MigPolicies(), ", ", &MigPolicyName::name))
-      ->delimiter(',')
-      ->capture_default_str();
+  AddNames(*mig, "--policies", flags->policies,
+           "Of " + Join(MigPolicies(), ", ", &MigPolicyName::name));
   mig->add_option("--choose", flags->choose,
                   "What a policy chooses. device: GPU and start; node-only: the node (its "
                   "allocator takes the first fit)")
       ->check(CLI::IsMember({"device", "node-only"}))
       ->capture_default_str();
-  mig->add_option("--json", flags->json, "Write the scores as JSON; - is stdout")
-      ->type_name("FILE|-");
+  AddJson(*mig, flags->json);
   return [flags](const MadeWith& made_with) { return Replay(*flags, made_with); };
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/commands/trace_options.h"
 
-#include <CLI/CLI.hpp>
+#include "bench/replay/commands/experiment.h"
 
 namespace berth::replay {
 
@@ -22,10 +22,7 @@ void AddTraceOptions(CLI::App& command, TraceSource& source, std::uint64_t& firs
                   "Nodes, or a cluster with its pods (as for run); default: "
                   "openb_node_list_gpu_node.csv of the data folder")
       ->type_name("CSV|JSON");
-  command.add_option("--first-seed", first_seed, "The first seed")->capture_default_str();
-  command.add_option("--seeds", seeds, "Number of seeds")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
+  AddSeeds(command, "--first-seed", first_seed, seeds);
 }
 
 }  // namespace berth::replay

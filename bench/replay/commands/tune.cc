@@ -73,7 +73,7 @@ std::string ConfigText(Config config, const TuningResult& result) {
                 "# (before: %.3f; fragmentation-gradient: %.3f).\n",
                 result.evaluations, result.value.c_str(), result.holdout.best, result.holdout.start,
                 result.holdout_baseline);
-  std::string text = head + PrintConfig(config);
+  std::string text = head + PrintWithConstants(config);
   if (!text.ends_with('\n')) text += '\n';
   return text;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/replay/commands/command.h"
+#include "bench/replay/commands/experiment.h"
 #include "bench/replay/engine_session.h"
 #include "bench/replay/report.h"
 
@@ -78,21 +79,11 @@ Command AddWaves(CLI::App& app) {
   CLI::App* const waves = app.add_subcommand(
       "waves",
       "Count whole nodes lost to waves of equal pods on small fleets, as kube-scheduler chooses");
-  waves->add_option("--policies", flags->policies, "Built-in profiles, separated by commas")
-      ->delimiter(',')
-      ->type_name("NAME,...");
-  waves->add_option("--seed", flags->options.seed, "First seed of waves and of tie-breaks")
-      ->capture_default_str();
-  waves->add_option("--seeds", flags->seeds, "Number of seeds")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
-  waves
-      ->add_option("--weight", flags->options.extender_weight,
-                   "Weight of the extender in kube-scheduler's configuration")
-      ->check(CLI::Range(1, 1'000))
-      ->capture_default_str();
-  waves->add_option("--json", flags->json, "Write the result as JSON; - is stdout")
-      ->type_name("FILE|-");
+  AddNames(*waves, "--policies", flags->policies, "Built-in profiles");
+  AddSeeds(*waves, "--seed", flags->options.seed, flags->seeds);
+  AddRange(*waves, "--weight", flags->options.extender_weight, 1, 1'000,
+           "Weight of the extender in kube-scheduler's configuration");
+  AddJson(*waves, flags->json);
   return [flags](const MadeWith& made_with) { return Run(*flags, made_with); };
 }
 

@@ -2,10 +2,8 @@
 #include "bench/replay/shares/share_simulation.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
-#include <queue>
 #include <utility>
 
 #include "base/check.h"
@@ -13,8 +11,7 @@
 #include "bench/replay/engine_session.h"
 #include "bench/replay/latency.h"
 #include "bench/replay/shares/share_rules.h"
-#include "bench/replay/time/room_memo.h"
-#include "bench/replay/time/scheduling_queue.h"
+#include "bench/replay/time/event_loop.h"
 
 namespace berth::replay {
 namespace {
@@ -147,13 +144,12 @@ Result<std::unique_ptr<SharePlacer>> MakePlacer(const std::vector<NodeSpec>& nod
   return RuleSharePlacer::Create(nodes, policy);
 }
 
-class ShareSimulation {
+class ShareSimulation final : public EventLoop {
  public:
   ShareSimulation(const ShareWorkload& workload, SharePlacer& placer)
-      : workload_(workload),
-        placer_(placer),
-        room_(workload.kinds.size()),
-        node_of_(workload.pods.size(), kNoNode) {
+      : EventLoop(workload.pods.size(), workload.kinds.size()),
+        workload_(workload),
+        placer_(placer) {
     for (const NodeSpec& node : workload.nodes) {
       for (const GpuSpec& gpu : node.gpus) {
         cards_ += 1;
@@ -162,109 +158,86 @@ class ShareSimulation {
     }
   }
 
-  Result<ShareResult> Run() {
-    const Instant horizon(workload_.horizon);
-    while (const auto moment = NextMoment()) {
-      if (*moment >= horizon) break;
-      AdvanceTo(*moment);
-      EndPods();
-      AddPods();
-      queue_.Tick(clock_.Now());
-      BERTH_TRY_STATUS(TryPods());
+  ShareResult Finish() {
+    for (std::size_t n = 0; n < workload_.pods.size(); ++n) {
+      result_.demand_gpu_hours += GpuHours(n, ArrivalOf(n));
+      if (runs()[n].starts > 0) continue;
+      CountWait(n, now());
+      if (n < workload_.primed) continue;
+      ++result_.waits[ClassOf(n)].never;
+      ++result_.waits.back().never;
     }
-    AdvanceTo(horizon);
-    return Finish();
+    for (std::size_t c = 0; c < kShareClasses; ++c) {
+      const LatencySummary waits = Summarize(waits_s_[c]);
+      ShareWaits& sum = result_.waits[c];
+      sum.arrived = static_cast<std::int64_t>(waits_s_[c].size());
+      sum.mean_s = waits.mean;
+      sum.p50_s = waits.p50;
+      sum.p99_s = waits.p99;
+    }
+    const auto horizon_ms = static_cast<double>(workload_.horizon.count());
+    result_.used_compute /= horizon_ms;
+    result_.used_memory /= horizon_ms;
+    if (result_.waiting_hours > 0) {
+      result_.idle_compute_waiting /= result_.waiting_hours * kMsPerHour;
+      result_.idle_memory_waiting /= result_.waiting_hours * kMsPerHour;
+    }
+    return result_;
   }
 
  private:
-  using Leaving = std::pair<Instant, SchedulingQueue::Pod>;
   struct Amounts {
     double compute = 0, memory_mib = 0;  // GPUs; MiB
   };
 
-  [[nodiscard]] PodRequest Pod(std::size_t n) const {
-    PodRequest pod;
-    pod.id.namespace_name = "replay";
-    pod.id.name = "pod-" + std::to_string(n);
-    pod.id.uid = pod.id.name;
-    pod.shape = workload_.kinds[workload_.pods[n].kind];
-    return pod;
-  }
+  [[nodiscard]] PodRequest Pod(std::size_t n) const { return PodNumbered(n, KindOf(n).shape); }
 
   [[nodiscard]] Amounts AmountsOf(std::size_t n) const {
-    const RequestShape& shape = workload_.kinds[workload_.pods[n].kind];
+    const RequestShape& shape = KindOf(n).shape;
     if (const auto* const share = std::get_if<GpuShare>(&shape.gpus)) {
       return {static_cast<double>(share->milli) / kMilliPerGpu,
               static_cast<double>(share->memory_mib)};
     }
-    const NodeSpec& node = workload_.nodes[node_of_[n]];
+    const NodeSpec& node = workload_.nodes[runs()[n].node];
     const double memory_mib = static_cast<double>(node.gpus.front().memory_mib);
     return {double(shape.gpu_count()), shape.gpu_count() * memory_mib};
   }
 
-  [[nodiscard]] std::optional<Instant> NextMoment() const {
-    std::optional<Instant> next = queue_.NextTick();
-    const auto or_at = [&next](Instant at) { next = next ? std::min(*next, at) : at; };
-    if (next_pod_ < workload_.pods.size()) or_at(Instant(workload_.pods[next_pod_].at));
-    if (!leaving_.empty()) or_at(leaving_.top().first);
-    return next;
+  [[nodiscard]] Instant ArrivalOf(std::size_t n) const override {
+    return Instant(workload_.pods[n].at);
   }
+  [[nodiscard]] Duration TimeLeft(std::size_t n) const override { return workload_.pods[n].runs; }
+  [[nodiscard]] Kind KindOf(std::size_t n) const override {
+    const std::size_t kind = workload_.pods[n].kind;
+    return {kind, workload_.kinds[kind]};
+  }
+  [[nodiscard]] std::shared_ptr<const Snapshot> Cluster() const override { return placer_.Now(); }
 
-  void AdvanceTo(Instant moment) {
-    const double ms =
-        static_cast<double>(std::chrono::duration_cast<Millis>(moment - clock_.Now()).count());
+  int Arrive(std::size_t n) override {
+    placer_.Hear(Pod(n));
+    ++waiting_;
+    return 0;
+  }
+  Result<std::optional<NodeIndex>> Put(std::size_t n) override { return placer_.Put(Pod(n)); }
+  void Started(std::size_t n) override {
+    --waiting_;
+    Use(n, 1);
+    CountWait(n, now());
+    result_.served_gpu_hours += GpuHours(n, now());
+  }
+  void Ended(std::size_t n, bool) override {
+    placer_.Remove(Pod(n).id.uid);
+    Use(n, -1);
+  }
+  void Advancing(Instant to) override {
+    const double ms = static_cast<double>(std::chrono::duration_cast<Millis>(to - now()).count());
     const double compute = used_.compute / cards_, memory = used_.memory_mib / memory_mib_;
     result_.used_compute += ms * compute;
     result_.used_memory += ms * memory;
-    if (waiting_ > 0) {
-      result_.waiting_hours += ms / kMsPerHour;
-      result_.idle_compute_waiting += ms * (1 - compute);
-      result_.idle_memory_waiting += ms * (1 - memory);
-    }
-    clock_.Advance(moment - clock_.Now());
-  }
-
-  void EndPods() {
-    while (!leaving_.empty() && leaving_.top().first <= clock_.Now()) {
-      const std::size_t n = leaving_.top().second;
-      leaving_.pop();
-      placer_.Remove(Pod(n).id.uid);
-      room_.Freed(node_of_[n]);
-      Use(n, -1);
-      queue_.Event(clock_.Now());
-    }
-  }
-
-  void AddPods() {
-    for (; next_pod_ < workload_.pods.size(); ++next_pod_) {
-      if (Instant(workload_.pods[next_pod_].at) > clock_.Now()) return;
-      placer_.Hear(Pod(next_pod_));
-      queue_.Add(static_cast<SchedulingQueue::Pod>(next_pod_), 0, clock_.Now());
-      ++waiting_;
-    }
-  }
-
-  Status TryPods() {
-    while (const auto turn = queue_.Next()) {
-      const std::size_t n = turn->pod, kind = workload_.pods[n].kind;
-      std::optional<NodeIndex> node;
-      if (room_.MayFit(kind, workload_.kinds[kind], *placer_.Now())) {
-        BERTH_TRY(node, placer_.Put(Pod(n)));
-        if (!node) room_.Failed(kind);
-      }
-      if (!node) {
-        queue_.Failed(*turn, clock_.Now());
-        continue;
-      }
-      node_of_[n] = *node;
-      --waiting_;
-      Use(n, 1);
-      leaving_.emplace(clock_.Now() + workload_.pods[n].runs, turn->pod);
-      CountWait(n, clock_.Now());
-      result_.served_gpu_hours += GpuHours(n, clock_.Now());
-      queue_.Event(clock_.Now());
-    }
-    return {};
+    if (waiting_ == 0) return;
+    result_.waiting_hours += ms / kMsPerHour;
+    result_.idle_compute_waiting += ms * (1 - compute);
+    result_.idle_memory_waiting += ms * (1 - memory);
   }
 
   void Use(std::size_t n, double sign) {
@@ -293,42 +266,10 @@ class ShareSimulation {
     return workload_.kinds[workload_.pods[n].kind].is_share() ? 0 : 1;
   }
 
-  ShareResult Finish() {
-    for (std::size_t n = 0; n < workload_.pods.size(); ++n) {
-      result_.demand_gpu_hours += GpuHours(n, Instant(workload_.pods[n].at));
-      if (node_of_[n] != kNoNode) continue;
-      CountWait(n, clock_.Now());
-      if (n < workload_.primed) continue;
-      ++result_.waits[ClassOf(n)].never;
-      ++result_.waits.back().never;
-    }
-    for (std::size_t c = 0; c < kShareClasses; ++c) {
-      const LatencySummary waits = Summarize(waits_s_[c]);
-      ShareWaits& sum = result_.waits[c];
-      sum.arrived = static_cast<std::int64_t>(waits_s_[c].size());
-      sum.mean_s = waits.mean;
-      sum.p50_s = waits.p50;
-      sum.p99_s = waits.p99;
-    }
-    const auto horizon_ms = static_cast<double>(workload_.horizon.count());
-    result_.used_compute /= horizon_ms;
-    result_.used_memory /= horizon_ms;
-    if (result_.waiting_hours > 0) {
-      result_.idle_compute_waiting /= result_.waiting_hours * kMsPerHour;
-      result_.idle_memory_waiting /= result_.waiting_hours * kMsPerHour;
-    }
-    return result_;
-  }
-
   const ShareWorkload& workload_;
   SharePlacer& placer_;
   double cards_ = 0, memory_mib_ = 0;
-  SimClock clock_;
-  SchedulingQueue queue_;
-  RoomMemo room_;
-  std::priority_queue<Leaving, std::vector<Leaving>, std::greater<>> leaving_;
-  std::vector<NodeIndex> node_of_;  // kNoNode: not started
-  std::size_t next_pod_ = 0, waiting_ = 0;
+  std::size_t waiting_ = 0;
   Amounts used_;
   std::array<std::vector<double>, kShareClasses> waits_s_;
   ShareResult result_;
@@ -346,7 +287,9 @@ std::vector<std::string_view> SharePolicyNames() {
 Result<ShareResult> SimulateShares(const ShareWorkload& workload, const std::string& policy,
                                    std::uint64_t seed) {
   BERTH_TRY(const std::unique_ptr<SharePlacer> placer, MakePlacer(workload.nodes, policy, seed));
-  return ShareSimulation(workload, *placer).Run();
+  ShareSimulation simulation(workload, *placer);
+  BERTH_TRY_STATUS(simulation.Run(Instant(workload.horizon)));
+  return simulation.Finish();
 }
 
 }  // namespace berth::replay

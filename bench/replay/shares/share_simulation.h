@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream of shares under one policy, on a virtual clock.
-//
-// Pods wait as in kube-scheduler (time/scheduling_queue.h): one that found no place is tried again
-// after something has left or was placed. It takes its part of a card at once, and returns it when
-// it has run.
+// A stream of shares under one policy (time/event_loop.h). A pod takes its part of a card at once,
+// and returns it when it has run.
 #pragma once
 
 #include <array>

@@ -7,12 +7,12 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "bench/replay/report.h"
+
 namespace berth::replay {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double Thousandths(double value) { return std::round(value * 1000) / 1000; }
 
 Json ClassJson(const ClassService& figures) {
   Json longer = Json::array();

@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Simulation: a stream of pods under one policy, with departures, on a virtual clock.
-//
-// A pod joins the SchedulingQueue when it arrives and is offered to the policy when its turn has
-// come. It takes its devices at once (decisions and binds take no virtual time, nobody is evicted)
-// and returns them when it has run, as an event of the watch. At one moment the order is: pods that
-// end, pods that arrive, the queue's own ticks, attempts until no pod is active.
-//
-//   t = 0  pod A comes, is placed (runs 60 s); pod B comes, does not fit: unschedulable
-//   t = 60 A ends: B's backoff of 1 s is long over, so it is active, and is placed
+// Simulation: a stream of pods of a trace under one policy (event_loop.h).
 #pragma once
 
 #include <cstdint>

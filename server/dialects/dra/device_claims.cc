@@ -6,7 +6,7 @@
 
 #include "base/dns_name.h"
 #include "scoring/mig/mig_tables.h"
-#include "server/dialects/dra/mig_offer.h"
+#include "server/dialects/dra/pool_offers.h"
 
 namespace berth::dialects {
 namespace {

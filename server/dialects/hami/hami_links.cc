@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/dialects/hami/hami_mig.h"
-#include "topology/links/choice_policy.h"
+#include "topology/links/nvidia_pair_score.h"
 
 namespace berth::dialects {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/dialects/hami/hami_lock.h"
+#include "server/dialects/hami/hami_lock_annotation.h"
 #include "server/kube/client/api_path.h"
 #include "server/wire/json/strict_json.h"
 #include "server/wire/pod/pod_object.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HamiNodeLock: HAMi's lock on a node (wire/hami_lock.h). A scheduler that binds a pod there takes
-// it, and HAMi's agent removes it when it has served the pod.
+// HamiNodeLock: HAMi's lock on a node (hami_lock_annotation.h). A scheduler that binds a pod there
+// takes it, and HAMi's agent removes it when it has served the pod.
 //
 // A lock of the same pod is taken again. A stale lock is taken over: one that is older than
 // kExpires, or for a pod that is gone, over, or on another node. So is one that Berth has left

@@ -164,7 +164,7 @@ void PodSink::Take(const PaddedText& object, bool listed) {
   if (!observed) return unreadable_.Add(NameIn(object), observed.error().message);
   const PodId& id = observed->pod.id;
   if (listed) {
-    dead_.erase(id.uid);
+    dead_.Erase(id.uid);
   } else if (dead_.contains(id.uid)) {
     return;
   }
@@ -220,12 +220,7 @@ void PodSink::Place(wire::ObservedPod observed) {
 void PodSink::Bury(const std::string& uid) {
   batch_.emplace_back(PodGone{uid});
   off_.push_back(uid);
-  if (!dead_.insert(uid).second) return;
-  graves_.push_back(uid);
-  if (graves_.size() > kGraves) {
-    dead_.erase(graves_.front());
-    graves_.pop_front();
-  }
+  dead_.Put(uid);
 }
 
 void PodSink::ReportDisputes() {

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -19,9 +18,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
+#include <variant>
 #include <vector>
 
+#include "base/recent.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/waiting_pods.h"
 #include "server/kube/watch/kubelet_refusals.h"
@@ -121,8 +121,7 @@ class PodSink final : public ObjectSink {
   std::vector<std::string> bound_before_;       // UIDs bound in the state when the list began
   WaitingPods::Mark waiting_before_ = 0;        // likewise
   std::unordered_map<std::string, Seen> seen_;  // by UID: pods that exist
-  std::unordered_set<std::string> dead_;        // the last UIDs that were deleted...
-  std::deque<std::string> graves_;              // ...in that order
+  Recent<std::string, std::monostate> dead_{kGraves};  // the last UIDs that were deleted
   std::vector<ClusterEvent> batch_;
   std::vector<std::string> off_;  // UIDs that wait no longer once the batch is applied
 };

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
-#include "scoring/judgement.h"
+#include "scoring/reason.h"
 #include "server/wire/json/json_check.h"
 #include "server/wire/json/json_text.h"
 #include "server/wire/json/object_meta.h"
@@ -277,21 +277,22 @@ std::optional<ExtenderArgs> DecodeSchedulerForm(PaddedText& text, const PodRules
 // Calls visit(name, reason) for every node asked about.
 template <class Visit>
 void ForEachVerdict(const ExtenderArgs& args, const NodeNameTable& names,
-                    std::span<const Reason> reasons, Visit visit) {
-  for (std::size_t i = 0; i < reasons.size(); ++i) visit(names.name(args.known[i]), reasons[i]);
-  const Reason unknown = ReasonOfUnknown(*args.pod);
-  for (const std::string& name : args.unknown) visit(std::string_view(name), unknown);
+                    const FilterAnswer& answer, Visit visit) {
+  for (std::size_t i = 0; i < answer.reasons.size(); ++i) {
+    visit(names.name(args.known[i]), answer.reasons[i]);
+  }
+  for (const std::string& name : args.unknown) visit(std::string_view(name), answer.unknown);
 }
 
 // Node names are DNS names where the table has them; others come from the request and are escaped.
 void AppendNames(std::string& out, const ExtenderArgs& args, const NodeNameTable& names,
-                 std::span<const Reason> reasons) {
+                 const FilterAnswer& answer) {
   out += '[';
-  for (std::size_t i = 0; i < reasons.size(); ++i) {
-    if (reasons[i] != Reason::kFits) continue;
+  for (std::size_t i = 0; i < answer.reasons.size(); ++i) {
+    if (answer.reasons[i] != Reason::kFits) continue;
     out.append("\"").append(names.name(args.known[i])).append("\",");
   }
-  if (ReasonOfUnknown(*args.pod) == Reason::kFits) {
+  if (answer.unknown == Reason::kFits) {
     for (const std::string& name : args.unknown) {
       AppendString(out, name);
       out += ',';
@@ -302,9 +303,9 @@ void AppendNames(std::string& out, const ExtenderArgs& args, const NodeNameTable
 }
 
 void AppendItems(std::string& out, const ExtenderArgs& args, const NodeNameTable& names,
-                 std::span<const Reason> reasons) {
+                 const FilterAnswer& answer) {
   std::unordered_set<std::string_view> fitting;
-  ForEachVerdict(args, names, reasons, [&](std::string_view name, Reason reason) {
+  ForEachVerdict(args, names, answer, [&](std::string_view name, Reason reason) {
     if (reason == Reason::kFits) fitting.insert(name);
   });
   out += "{\"metadata\":{},\"items\":[";
@@ -318,11 +319,11 @@ void AppendItems(std::string& out, const ExtenderArgs& args, const NodeNameTable
 }
 
 void AppendFailures(std::string& out, const ExtenderArgs& args, const NodeNameTable& names,
-                    std::span<const Reason> reasons, Verdict verdict) {
+                    const FilterAnswer& answer, Verdict verdict) {
   std::string refusal;  // said once for each node: written down once, and not at any length
   AppendString(refusal, Shortened(args.pod->refusal, kMostReasonBytes));
   out += '{';
-  ForEachVerdict(args, names, reasons, [&](std::string_view name, Reason reason) {
+  ForEachVerdict(args, names, answer, [&](std::string_view name, Reason reason) {
     if (VerdictOf(reason) != verdict) return;
     AppendString(out, name);
     out += ':';
@@ -337,57 +338,10 @@ void AppendFailures(std::string& out, const ExtenderArgs& args, const NodeNameTa
   out += '}';
 }
 
-}  // namespace
-
-void ReleaseDecoder() {
-  constexpr std::size_t kKeep = 8 << 20;
-  if (Parser().capacity() > kKeep) Parser() = simdjson::ondemand::parser();
-}
-
-Result<ExtenderArgs> DecodeExtenderArgs(PaddedText& text, const PodRules& rules,
-                                        const NodeNameTable& names, const LeavesNodes& leaves) {
-  if (auto args = DecodeSchedulerForm(text, rules, names, leaves)) return *std::move(args);
-  return DecodeAnyOrder(text, rules, names, leaves);
-}
-
-std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& names,
-                               std::span<const Reason> reasons) {
-  const bool items = args.has_items || !args.has_names;
-  std::string out;
-  std::size_t raw_bytes = 0;
-  for (const NodeItem& item : args.items) raw_bytes += item.raw.size() + 1;
-  out.reserve(reasons.size() * 48 + raw_bytes + 256);
-  out += "{\"Nodes\":";
-  if (items) {
-    AppendItems(out, args, names, reasons);
-  } else {
-    out += "null";
-  }
-  out += ",\"NodeNames\":";
-  if (args.has_names || !args.has_items) {
-    AppendNames(out, args, names, reasons);
-  } else {
-    out += "null";
-  }
-  out += ",\"FailedNodes\":";
-  AppendFailures(out, args, names, reasons, Verdict::kUnschedulable);
-  out += ",\"FailedAndUnresolvableNodes\":";
-  AppendFailures(out, args, names, reasons, Verdict::kUnresolvable);
-  out += ",\"Error\":\"\"}";
-  return out;
-}
-
-std::string EncodeFilterAll(const ExtenderArgs& args) {
-  const auto sent = [](std::string_view text) { return text.empty() ? "null" : text; };
-  std::string out;
-  out.reserve(args.names_text.size() + args.items_text.size() + 128);
-  out.append("{\"Nodes\":").append(sent(args.items_text));
-  out.append(",\"NodeNames\":").append(sent(args.names_text));
-  return out += ",\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}";
-}
-
-std::string EncodeFilterNowhere(const ExtenderArgs& args, const NodeNameTable& names,
-                                std::string_view why, std::span<const Reason> reasons) {
+// Every node fails for one cause; evictions may help on those of args.known whose reason is
+// kUnschedulable.
+std::string EncodeNowhere(const ExtenderArgs& args, const NodeNameTable& names,
+                          std::string_view why, std::span<const Reason> reasons) {
   std::string failed, unresolvable;
   const auto add = [why](std::string& to, std::string_view name) {
     if (!to.empty()) to += ',';
@@ -404,6 +358,61 @@ std::string EncodeFilterNowhere(const ExtenderArgs& args, const NodeNameTable& n
   out += args.has_items ? "{\"metadata\":{},\"items\":[]}" : "null";
   out += ",\"NodeNames\":[],\"FailedNodes\":{" + failed;
   return out + "},\"FailedAndUnresolvableNodes\":{" + unresolvable + "},\"Error\":\"\"}";
+}
+
+}  // namespace
+
+void ReleaseDecoder() {
+  constexpr std::size_t kKeep = 8 << 20;
+  if (Parser().capacity() > kKeep) Parser() = simdjson::ondemand::parser();
+}
+
+Result<ExtenderArgs> DecodeExtenderArgs(PaddedText& text, const PodRules& rules,
+                                        const NodeNameTable& names, const LeavesNodes& leaves) {
+  if (auto args = DecodeSchedulerForm(text, rules, names, leaves)) return *std::move(args);
+  return DecodeAnyOrder(text, rules, names, leaves);
+}
+
+std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& names,
+                               const FilterAnswer& answer) {
+  if (!answer.nowhere.empty()) return EncodeNowhere(args, names, answer.nowhere, answer.reasons);
+  const bool items = args.has_items || !args.has_names;
+  std::string out;
+  std::size_t raw_bytes = 0;
+  for (const NodeItem& item : args.items) raw_bytes += item.raw.size() + 1;
+  out.reserve(answer.reasons.size() * 48 + raw_bytes + 256);
+  out += "{\"Nodes\":";
+  if (items) {
+    AppendItems(out, args, names, answer);
+  } else {
+    out += "null";
+  }
+  out += ",\"NodeNames\":";
+  if (args.has_names || !args.has_items) {
+    AppendNames(out, args, names, answer);
+  } else {
+    out += "null";
+  }
+  out += ",\"FailedNodes\":";
+  AppendFailures(out, args, names, answer, Verdict::kUnschedulable);
+  out += ",\"FailedAndUnresolvableNodes\":";
+  AppendFailures(out, args, names, answer, Verdict::kUnresolvable);
+  out += ",\"Error\":\"\"}";
+  return out;
+}
+
+std::string EncodeFilterAll(const ExtenderArgs& args) {
+  const auto sent = [](std::string_view text) { return text.empty() ? "null" : text; };
+  std::string out;
+  out.reserve(args.names_text.size() + args.items_text.size() + 128);
+  out.append("{\"Nodes\":").append(sent(args.items_text));
+  out.append(",\"NodeNames\":").append(sent(args.names_text));
+  return out += ",\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}";
+}
+
+std::string EncodeFilterNowhere(const ExtenderArgs& args, const NodeNameTable& names,
+                                std::string_view why) {
+  return EncodeNowhere(args, names, why, {});
 }
 
 std::string EncodeFilterError(std::string_view error) {

@@ -27,7 +27,6 @@
 #include "base/padded_text.h"
 #include "base/result.h"
 #include "cluster/state/node_name_table.h"
-#include "scoring/reason.h"
 #include "server/extender/extender.h"
 #include "server/wire/pod/pod_rules.h"
 
@@ -70,15 +69,15 @@ void ReleaseDecoder();
 // Of what is wrong with a pod, which is said for every node, an answer has so much.
 inline constexpr std::size_t kMostReasonBytes = 256;
 
-// Requires: reasons.size() == args.known.size(), args.pod.
+// Requires: an answer about args.known, args.pod. Where the pod fits nowhere, evictions help on
+// nodes whose reason is kUnschedulable.
 std::string EncodeFilterResult(const ExtenderArgs& args, const NodeNameTable& names,
-                               std::span<const Reason> reasons);
+                               const FilterAnswer& answer);
 // Every node fits. Requires: args.nodes_unread.
 std::string EncodeFilterAll(const ExtenderArgs& args);
-// An answer by which the pod fits nowhere this time, for one cause. Evictions help on those of
-// args.known whose reason is kUnschedulable; without reasons, nowhere.
+// The pod fits nowhere this time, for one cause, and evictions help nowhere.
 std::string EncodeFilterNowhere(const ExtenderArgs& args, const NodeNameTable& names,
-                                std::string_view why, std::span<const Reason> reasons = {});
+                                std::string_view why);
 // A filter answer that fails the whole call.
 std::string EncodeFilterError(std::string_view error);
 

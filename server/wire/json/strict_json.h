@@ -10,6 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,21 @@ class Fields {
   }
   void Bool(const char* key, bool& value) {
     if (const Json* found = Take(key, &Json::is_boolean, "true or false")) value = *found;
+  }
+  // One of the words, as an enumerator; a field that is absent counts as "".
+  template <class Enum>
+  void Word(const char* key, std::span<const std::string_view> words, Enum& value) {
+    std::string text, wanted;
+    Text(key, text);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i] == text) {
+        value = static_cast<Enum>(i);
+        return;
+      }
+      if (!wanted.empty()) wanted += i + 1 == words.size() ? " or " : ", ";
+      wanted += words[i];
+    }
+    Refuse(key, wanted + ", got \"" + text + "\"");
   }
   void Integer(const char* key, std::int64_t low, std::int64_t high, std::int64_t& value) {
     const Json* found = Take(key, &Json::is_number_integer, "an integer");

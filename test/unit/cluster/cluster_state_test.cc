@@ -304,7 +304,7 @@ TEST_F(ClusterStateTest, RefusesToReserveForABoundPod) {
   const auto refused = state_.Reserve(one_.Request(), one_.On("n", {1}), kLater);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, Errc::kConflict);
-  EXPECT_EQ(refused.error().message, "pod is bound to node n already");
+  EXPECT_EQ(refused.error().message, "pod is already bound to node n");
   EXPECT_EQ(Free("n", 1), 1000);
 }
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "config/model_constants.h"
 #include "config/print.h"
 
 namespace berth::load_config_test {
@@ -117,8 +118,24 @@ TEST(LoadConfig, EveryFieldIsRead) {
 TEST(LoadConfig, APrintedConfigurationReadsBackToAnEqualOne) {
   EXPECT_EQ(Load(PrintConfig(DefaultConfig())), DefaultConfig());
   const Config full = Load(kFull);
-  EXPECT_EQ(Load(PrintConfig(full)), full);
+  EXPECT_EQ(Load(PrintWithConstants(full)), full);
   EXPECT_EQ(PrintConfig(Load(PrintConfig(full))), PrintConfig(full));
+}
+
+TEST(ModelConstants, AreResetAndNamed) {
+  Config full = Load(kFull);
+  EXPECT_EQ(ResetModelConstants(full),
+            (std::vector<std::string>{
+                "learning.halfLifePods", "learning.longestEpochPods",
+                "expectedWaste.settledPatience", "expectedWaste.optimismGpus",
+                "expectedWaste.settledFragmentation", "expectedWaste.scarcityExponent",
+                "expectedWaste.scarcityLimitGpus", "expectedWaste.sharePriceGpus",
+                "expectedWaste.modelPriceGpus", "expectedWaste.bestFitGpus"}));
+  EXPECT_EQ(full.learning, LearningParameters());
+  EXPECT_EQ(full.expected_waste.optimism, WasteParameters().optimism);
+  EXPECT_EQ(full.expected_waste.patience, 20) << "a setting of the service";
+  EXPECT_EQ(Load(PrintConfig(full)), full) << "they are not printed";
+  EXPECT_TRUE(ResetModelConstants(full).empty());
 }
 
 TEST(LoadConfig, WhatIsNotSaidOfAMachineTypeIsNotPrintedEither) {

@@ -64,10 +64,7 @@ TEST(Reload, EverySettingIsTakenOverOrNamed) {
 profile: mine
 profiles: [{name: mine}]
 requestMix: [{gpus: 1}]
-learning: {halfLifePods: 1, longestEpochPods: 1}
-expectedWaste: {fills: 1, patience: 1, settledPatience: 1, optimismGpus: 1, coverage: 1,
-                fragmentation: 1, settledFragmentation: 1, scarcityExponent: 1, scarcityLimitGpus: 1, sharePriceGpus: 1,
-                modelPriceGpus: 1, bestFitGpus: 1}
+expectedWaste: {fills: 1, patience: 1, coverage: 1, fragmentation: 1}
 resources: []
 nodeLabels: {gpuModel: a, gpuMemoryMib: b}
 machineTypes: [{name: x, gpus: 1}]
@@ -82,7 +79,7 @@ nodesToScore: 1
 logLevel: debug
 )");
   const Paths waiting = NeedsRestart(DefaultConfig(), wanted);
-  EXPECT_EQ(waiting.size(), 2u + 1u + 2u + 1u + 1u + 1u + 1u + 8u + 4u);
+  EXPECT_EQ(waiting.size(), 1u + 2u + 1u + 1u + 1u + 1u + 8u + 4u);
   EXPECT_EQ(NeedsRestart(wanted, DefaultConfig()), waiting);
   EXPECT_EQ(NeedsRestart(wanted, wanted), Paths());
 }

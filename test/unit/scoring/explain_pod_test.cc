@@ -68,15 +68,15 @@ TEST_F(ExplainPodTest, GpusThatThePodNamesAreCountedApart) {
   const ANode node = ANode("n1").Gpus(2).Named().Holding(APod("a").Whole(1), {0});
   EXPECT_EQ(Nearest({node}, APod("p").Whole(1).OnGpus({"GPU-0"})),
             "n1: 1 of 2 GPUs idle, 0 of them accepted by UUID, needs 1; fits when default/a ends, "
-            "or if it takes any GPU of the node");
+            "or if it accepts any GPU of the node");
   EXPECT_EQ(Nearest({node}, APod("p").Share(100).OnGpus({"GPU-x"})),
-            "n1: 0 of 2 GPUs accepted by UUID, needs 1; fits if it takes any GPU of the node");
+            "n1: 0 of 2 GPUs accepted by UUID, needs 1; fits if it accepts any GPU of the node");
   EXPECT_EQ(Nearest({ANode("n1").Gpus(2)}, APod("p").Whole(1).NotOnGpus({"GPU-0"})),
-            "n1: 0 of 2 GPUs accepted by UUID, needs 1 (2 UUIDs not known); fits if it takes any "
+            "n1: 0 of 2 GPUs accepted by UUID, needs 1 (2 UUIDs unknown); fits if it accepts any "
             "GPU of the node");
   EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Named("")}, APod("p").Whole(1).NotOnGpus({"GPU-0"})),
             "n1: 1 of 2 GPUs accepted by UUID, needs 1 (the device plugin picks one of all); fits "
-            "if it takes any GPU of the node");
+            "if it accepts any GPU of the node");
 }
 
 TEST_F(ExplainPodTest, SharesOfSeveralGpusAreToldWithTheirNumber) {
@@ -139,14 +139,14 @@ TEST_F(ExplainPodTest, ANodeThatIsTooSmallCouldTakeLess) {
 
 TEST_F(ExplainPodTest, AGpuThatIsOutOfOrderIsSaid) {
   EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Unhealthy(1)}, APod("p").Whole(2)),
-            "n1: 1 of 2 GPUs idle (1 out of order), needs 2; fits once 1 GPU of it is in order "
-            "again, or with 1 GPU instead of 2");
+            "n1: 1 of 2 GPUs idle (1 unhealthy), needs 2; fits once 1 GPU of it is healthy again, "
+            "or with 1 GPU instead of 2");
 }
 
 TEST_F(ExplainPodTest, AGpuThatIsMissingIsSaid) {
-  EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Missing(2)}, APod("p").Whole(1)),
-            "n1: the device plugin of the node offers no GPU; fits once 2 GPUs of it are in order "
-            "again");
+  EXPECT_EQ(
+      Nearest({ANode("n1").Gpus(2).Missing(2)}, APod("p").Whole(1)),
+      "n1: had GPUs, but the device plugin offered none; fits once 2 GPUs of it are healthy again");
 }
 
 // --- Links and NUMA groups
@@ -182,13 +182,13 @@ TEST_F(ExplainPodTest, WhereTwoRequirementsAreTooMuchBothAreNamedTogether) {
       APod("p").Whole(3).Links({.link = LinkWish::kRequired, .numa = NumaWish::kRequired});
   const PodExplanation told = Explain({node}, pod);
   EXPECT_EQ(told.nearest.at(0).near.ways.at(0).text,
-            "without requirements on links and NUMA groups");
+            "without requirements on links and NUMA nodes");
 }
 
 TEST_F(ExplainPodTest, LinksThatNobodyKnowsAreSaid) {
   EXPECT_EQ(Nearest({ANode("n1").Gpus(4)}, APod("p").Whole(2).Links({.link = LinkWish::kRequired})),
-            "n1: node does not publish the GPU links or NUMA groups that the pod asks for; fits "
-            "with berth.dev/link: preferred, or with 1 GPU instead of 2");
+            "n1: did not publish the GPU links or NUMA nodes that the pod requires; fits with "
+            "berth.dev/link: preferred, or with 1 GPU instead of 2");
 }
 
 // --- Shares
@@ -241,7 +241,7 @@ TEST_F(ExplainPodTest, AnIdleNodeThatIsCutOtherwiseIsAdvisedToBeCutAnew) {
   ASSERT_EQ(told.recuts.size(), 1u);
   EXPECT_EQ(told.recuts[0].node, "n1");
   EXPECT_EQ(told.recuts[0].advice.config, "all-3g.20gb");
-  EXPECT_NE(told.sentence.find("idle node n1 would take it if cut to all-3g.20gb"),
+  EXPECT_NE(told.sentence.find("idle node n1 would take it if repartitioned to all-3g.20gb"),
             std::string::npos)
       << told.sentence;
 }
@@ -258,9 +258,9 @@ TEST_F(ExplainPodTest, ATaintIsNamedWithTheTolerationThatIsMissing) {
       Explain({ANode("n1").Gpus(1).Tainted("nvidia.com/gpu", "present")}, APod("p").Whole(1));
   EXPECT_EQ(told.scheduler.tainted, 1);
   EXPECT_EQ(told.sentence,
-            "asks for 1 GPU; fits none of 1 node (1 node has a taint that the pod does not "
-            "tolerate); kube-scheduler's own filters keep it from all of them; nearest: n1: has "
-            "taint nvidia.com/gpu=present:NoSchedule; fits with a toleration of "
+            "asks for 1 GPU; fits none of 1 node (1 node had a taint that the pod does not "
+            "tolerate); kube-scheduler's own filters reject all of them; nearest: n1: has taint "
+            "nvidia.com/gpu=present:NoSchedule; fits with a toleration of "
             "nvidia.com/gpu=present:NoSchedule");
 }
 
@@ -308,7 +308,7 @@ TEST_F(ExplainPodTest, AModelThatTheClusterDoesNotHaveIsToldWithThoseThatItHas) 
   const PodExplanation told =
       Explain({ANode("n1").Gpus(2).Model("T4")}, APod("p").Whole(1).Models({"A100", "H100"}));
   EXPECT_EQ(TextOf(*snapshot_, told.nearest.at(0).near),
-            "n1: has T4, the pod takes A100 or H100; fits if it takes GPU model T4");
+            "n1: has T4, the pod accepts A100 or H100; fits if it accepts GPU model T4");
   ASSERT_EQ(told.models.size(), 1u);
   EXPECT_EQ(told.models[0].model, "T4");
 }
@@ -327,7 +327,7 @@ TEST_F(ExplainPodTest, APodThatIsAtFaultIsToldItsFault) {
   PodRequest pod = APod("p").Whole(1).Request();
   pod.refusal = "annotation berth.dev/link: want required, preferred or none, got \"yes\"";
   const PodExplanation told = Explain({ANode("n1").Gpus(1)}, pod);
-  EXPECT_EQ(told.sentence, "no node can take the pod as it is: " + pod.refusal);
+  EXPECT_EQ(told.sentence, "the pod must be changed: " + pod.refusal);
   EXPECT_TRUE(told.nearest.empty());
 }
 
@@ -350,7 +350,7 @@ TEST_F(ExplainPodTest, ThatNobodyOfLowerPriorityIsThereIsSaid) {
   const ANode node = ANode("n1").Gpus(1).Holding(APod("same").Whole(1).Priority(5), {0});
   const PodExplanation told = Explain({node}, APod("p").Whole(1).Priority(5));
   EXPECT_FALSE(told.preemption->helps);
-  EXPECT_EQ(told.preemption->text, "no pods of a priority below 5 hold what it lacks");
+  EXPECT_EQ(told.preemption->text, "no pod with a priority below 5 holds what it lacks");
   PodRequest meek = APod("p").Whole(1).Priority(9).Request();
   meek.may_preempt = false;
   EXPECT_EQ(Explain({node}, meek).preemption->text, "the pod's preemptionPolicy is Never");
@@ -393,8 +393,7 @@ TEST_F(ExplainPodTest, APodWhoseNodeIsNotTheBestAnyMoreIsToldWhichIs) {
 TEST_F(ExplainPodTest, APodThatWasBoundPastBerthHasGpusThatNobodyKnows) {
   const APod pod = APod("p").Whole(1);
   const PodExplanation told = Explain({ANode("n1").Gpus(2).Holding(pod)}, pod);
-  EXPECT_TRUE(told.sentence.starts_with("is on n1 with 1 GPU, which of them is not known"))
-      << told.sentence;
+  EXPECT_TRUE(told.sentence.starts_with("is on n1 with 1 GPU, devices unknown")) << told.sentence;
 }
 
 // --- Every other class of reason: its code, and the change that is told first

@@ -4,13 +4,16 @@
 // nodes that are cut, shared and whole.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "scoring/engine/engine.h"
 #include "scoring/groups/pod_room.h"
 #include "scoring/mig/mig_plan.h"
-#include "scoring/mig/mig_policy.h"
+#include "scoring/mig/mig_potential.h"
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
@@ -185,12 +188,17 @@ TEST(MigPlan, CutsWhereLeastIsLost) {
   Decider decider({ANode("n").Mig(DynamicMig(2))});
   const MigProduct& product = *FindMigProduct("A100-40GB");
   const MigStates states = MigStates::Of(product).value();
-  const MigChooser berth(MigPolicy::kBerth, states);
+  const MigPotential potential(states, BerthWeights(product));
   for (const char* profile : {"1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"}) {
     const int row = *product.RowOf(test::ProfileOf(profile));
-    const auto placement = static_cast<std::size_t>(berth.PlacementIn(0, row));
+    std::map<std::int64_t, int> placements;  // by loss; of equal ones the first
+    for (MigSet left = product.PlacementsOf(row); left != 0; left &= left - 1) {
+      const int placement = std::countr_zero(left);
+      placements.emplace(potential.Loss(0, placement), placement);
+    }
+    const MigPlacement& best = product.placement(placements.begin()->second);
     EXPECT_EQ(decider.On(APod("p").Mig(profile), "n").mig,
-              (Grants{AGrant(0, profile, product.placements()[placement].start)}));
+              (Grants{AGrant(0, profile, best.start)}));
   }
   EXPECT_EQ(decider.On(APod("p").Mig("3g.20gb"), "n").mig, (Grants{AGrant(0, "3g.20gb", 4)}));
   EXPECT_EQ(decider.On(APod("p").Mig("4g.20gb").Mig("3g.20gb"), "n").mig,

@@ -91,7 +91,7 @@ TEST_F(WhatIfTest, PodsOfAPlanShareTheDiskOfANode) {
                                   APod("c").Whole(1).DiskGib(200)};
   const WhatIfAnswer told = Tell(pods);
   EXPECT_EQ(NodesOf(told), "n1 - n1");
-  EXPECT_NE(WhyOf(told, 1).find("not enough free ephemeral storage"), std::string::npos)
+  EXPECT_NE(WhyOf(told, 1).find("had too little free ephemeral storage"), std::string::npos)
       << WhyOf(told, 1);
   EXPECT_EQ(NodesOf(Tell(pods, {{{"n1", 1}}, {}})), "n1 n1-new-1 n1");
 }
@@ -114,8 +114,8 @@ TEST_F(WhatIfTest, WhatDoesNotFitIsExplainedAtItsTurnOnceForAllThatAreAlike) {
   ASSERT_EQ(told.whys.size(), 1u);
   EXPECT_EQ(told.whys[0].pods, 3);
   EXPECT_EQ(told.whys[0].text,
-            "asks for 4 GPUs; fits none of 1 node (1 not enough idle GPUs); nearest: n1: 3 of 4 "
-            "GPUs idle, needs 4; fits when default/a ends, or with 3 GPUs instead of 4");
+            "asks for 4 GPUs; fits none of 1 node (1 node had too few idle GPUs); nearest: n1: 3 "
+            "of 4 GPUs idle, needs 4; fits when default/a ends, or with 3 GPUs instead of 4");
 }
 
 TEST_F(WhatIfTest, APodOfThePlanIsNoneThatCouldEnd) {
@@ -131,7 +131,7 @@ TEST_F(WhatIfTest, APodThatNoNodeCanTakeSaysWhy) {
   pods[0].refusal = "berth.dev/link: want required, got \"yes\"";
   const auto told = WhatIf(engine_, {.snapshot = snapshot_, .pods = pods});
   ASSERT_TRUE(told);
-  EXPECT_EQ(WhyOf(*told, 0), "no node can take the pod as it is: " + pods[0].refusal);
+  EXPECT_EQ(WhyOf(*told, 0), "the pod must be changed: " + pods[0].refusal);
 }
 
 TEST_F(WhatIfTest, AnAnswerThatNobodyNeedsAnyMoreIsGivenUp) {
@@ -168,9 +168,9 @@ TEST_F(WhatIfTest, AGangHasAPlaceForAllOrForNone) {
   pods.push_back(APod("p").Whole(4));
   const WhatIfAnswer told = Tell(pods);
   EXPECT_EQ(NodesOf(told), "- - - - n1") << "a gang without a place holds nothing";
-  EXPECT_TRUE(WhyOf(told, 0).starts_with(
-      "its group default/g starts with 4 of these 4 pods or not at all, and 3 would fit one by "
-      "one; the next one asks for 2 GPUs; fits none of 2 nodes ("))
+  EXPECT_TRUE(
+      WhyOf(told, 0).starts_with("its gang default/g needs 4 of these 4 pods at once; 3 fit one by "
+                                 "one; the next one asks for 2 GPUs; fits none of 2 nodes ("))
       << WhyOf(told, 0);
 }
 
@@ -191,8 +191,7 @@ TEST_F(WhatIfTest, AGangThatIsNotAllThereHasNoPlace) {
   On({ANode("n1").Gpus(8)});
   const WhatIfAnswer told = Tell(Gang(2, 1, 4));
   EXPECT_EQ(NodesOf(told), "- -");
-  EXPECT_EQ(WhyOf(told, 0),
-            "its group default/g starts with 4 pods; 2 are asked about and 0 are on nodes");
+  EXPECT_EQ(WhyOf(told, 0), "its gang default/g needs 4 pods: the plan has 2, and 0 have a node");
 }
 
 TEST_F(WhatIfTest, MembersThatAreOnNodesCount) {

@@ -193,7 +193,7 @@ TEST_F(ByClaim, ExplainSaysWhoDecides) {
   EXPECT_EQ(alone.fitting, 0U);
   EXPECT_EQ(alone.by_claim, 2U);
   EXPECT_EQ(alone.sentence,
-            "asks for 2 GPUs; fits none of those that Berth judges; kube-scheduler decides by DRA "
+            "asks for 2 GPUs; fits no node that Berth judges; kube-scheduler decides by DRA "
             "(DeviceClass gpu.nvidia.com) on 2 nodes without nvidia.com/gpu");
   Add(ANode("plugin").Gpus(4));
   const PodExplanation both = extender_.Explain(extender_.Now(), Pod(APod("p").Whole(2)));
@@ -204,8 +204,8 @@ TEST_F(ByClaim, ExplainSaysWhoDecides) {
   const PodRequest pod = Pod(APod("there").Whole(2));
   Apply(PodBound{pod, {"dra", 0, 0, {}}});
   EXPECT_EQ(extender_.Explain(extender_.Now(), pod).sentence,
-            "is on dra with 2 GPUs, which of them is not known: kube-scheduler gave them by DRA "
-            "(DeviceClass gpu.nvidia.com)");
+            "is on dra with 2 GPUs, devices unknown: kube-scheduler gave them by DRA (DeviceClass "
+            "gpu.nvidia.com)");
 }
 
 TEST(ByClaimPods, APodHasTheDeviceClassOfTheResourceByWhichItAsksForWholeGpus) {

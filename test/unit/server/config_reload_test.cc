@@ -115,6 +115,18 @@ TEST(ConfigReload, NothingHappensWhileTheFileStaysAsItIs) {
   EXPECT_EQ(EventsOf(berth.Lines()), Events());
 }
 
+TEST(ConfigReload, AConstantOfTheModelIsIgnoredAndNamed) {
+  MountedConfig config(kStart);
+  Following berth(config.path());
+  config.Publish(
+      "profile: best-fit\nlearning: {halfLifePods: 7}\nexpectedWaste: {bestFitGpus: 1}\n");
+  berth.Look();
+  EXPECT_EQ(berth.Counts(), "0 0 1 0");
+  const auto lines = berth.Lines();
+  ASSERT_EQ(EventsOf(lines), (Events{"config_unchanged", "config_ignored"}));
+  EXPECT_EQ(lines[1]["settings"], "learning.halfLifePods, expectedWaste.bestFitGpus");
+}
+
 TEST(ConfigReload, ASwappedMountIsAppliedAndShown) {
   MountedConfig config(kStart);
   Following berth(config.path());

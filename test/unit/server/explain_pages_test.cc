@@ -122,10 +122,10 @@ TEST_F(ExplainPages, APodThatIsRefusedIsToldItsFault) {
   pod.refusal = "annotation berth.dev/link: want required, preferred or none, got \"yes\"";
   Waits(pod);
   const Json told = Pod("default/p");
-  EXPECT_EQ(told["sentence"], "no node can take the pod as it is: " + pod.refusal);
+  EXPECT_EQ(told["sentence"], "the pod must be changed: " + pod.refusal);
   EXPECT_EQ(told["reasons"][0]["reason"], "pod_refused");
   const std::string text = ExplainPodPage(live_, "/debug/pods/default/p", "text").body;
-  EXPECT_NE(text.find("2  the pod itself is refused\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("2  not tried: the pod must be changed\n"), std::string::npos) << text;
 }
 
 TEST_F(ExplainPages, WhatIsNotKnownIs404WithTheReason) {
@@ -211,8 +211,8 @@ TEST_F(ExplainGangs, AMemberIsToldHowManyAreThere) {
   EXPECT_EQ(told["gang"]["waiting"], 2);
   EXPECT_EQ(told["gang"]["minimum"], 3);
   EXPECT_TRUE(told["sentence"].get<std::string>().starts_with(
-      "its group default/train starts whole and is gathering (2 pods of 3 are there); by itself it "
-      "asks for 4 GPUs; fits 1 of 2 nodes now"))
+      "its gang default/train is gathering (2 of 3 pods exist); alone, it asks for 4 GPUs; fits 1 "
+      "of 2 nodes now"))
       << told["sentence"];
 }
 
@@ -223,8 +223,8 @@ TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
   EXPECT_EQ(told["version"], 1);
   EXPECT_EQ(told["state"], "waiting");
   EXPECT_EQ(told["sentence"],
-            "waiting: 3 of 3 pods that have to start together are there; needs room for 3 pods "
-            "with 4 GPUs each, there is room for 1");
+            "waiting: 3 of 3 pods that must start together exist; needs room for 3 pods with 4 "
+            "GPUs each, has room for 1");
   ASSERT_EQ(told["members"].size(), 3u);
   EXPECT_EQ(told["members"][2]["pod"], "default/c");
   EXPECT_EQ(told["members"][2]["state"], "waiting");

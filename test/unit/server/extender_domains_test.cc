@@ -173,7 +173,8 @@ TEST_F(ExtenderDomains, AMemberIsNotBoundOutsideOfWhereTheOthersAreByThen) {
   const Status bound = Bind(two, "a1");  // passed when nobody was placed
   ASSERT_FALSE(bound);
   EXPECT_EQ(bound.error().code, Errc::kConflict);
-  EXPECT_EQ(bound.error().message, TextOf(Reason::kOutsideDomain));
+  EXPECT_EQ(bound.error().message,
+            "pod does not fit: node a1 " + std::string(PredicateOf(Reason::kOutsideDomain)));
   EXPECT_FALSE(state_.FindPod("uid-2").has_value());  // and nothing stays reserved
   EXPECT_TRUE(Bind(two, "b2"));
 }

@@ -293,7 +293,7 @@ TEST_F(ExtenderTest, ASecondBindAfterOneInDoubtAsksTheClusterFirst) {
   EXPECT_EQ(FreeMilli("n1"), 1000) << "still in doubt";
   binder_->unreachable = false;
   binder_->truths["1"] = {pod, Placement{"n1", 100, 0, {{1, 1000, 0}}}};
-  EXPECT_EQ(Bind("1", "n2").error().message, "pod is bound to node n1 already");
+  EXPECT_EQ(Bind("1", "n2").error().message, "pod is already bound to node n1");
   EXPECT_TRUE(Bind("1", "n1"));
   EXPECT_EQ(state_.FindPod("1")->placement.grants.at(0).gpu, 1) << "the cluster's word counts";
   EXPECT_EQ(FreeMilli("n2"), 2000);
@@ -340,7 +340,7 @@ TEST_F(ExtenderTest, APodThatNoFilterCallHasNamedIsReadFromTheCluster) {
   EXPECT_EQ(FreeMilli("n1"), 0);
   EXPECT_TRUE(Bind("2", "n1"));
   EXPECT_EQ(binder_->calls(), 1) << "it is bound already";
-  EXPECT_EQ(Bind("2", "n2").error().message, "pod is bound to node n1 already");
+  EXPECT_EQ(Bind("2", "n2").error().message, "pod is already bound to node n1");
   EXPECT_EQ(Bind("3", "n1").error().message, "no");
   EXPECT_EQ(Bind("4", "n1").error().message, "pod is gone");
 }
@@ -618,7 +618,7 @@ TEST_F(ExtenderTest, EveryAnswerIsRecorded) {
   EXPECT_EQ(entries[1].verb, Verb::kPrioritize);
   EXPECT_EQ(entries[2].verb, Verb::kPreempt);
   EXPECT_EQ(entries[2].fitting, 1u);
-  EXPECT_EQ(entries[3].error, "pod does not fit node n2: " + std::string(TextOf(Reason::kNoGpu)));
+  EXPECT_EQ(entries[3].error, "pod does not fit: node n2 " + std::string(PredicateOf(Reason::kNoGpu)));
   EXPECT_EQ(entries[4].node, "n1");
 }
 

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "server/pages/metrics_parts.h"
-#include "server/why/gangs_json.h"
+#include "server/why/explain_json.h"
 #include "test/support/metrics_lines.h"
 
 namespace berth::gang_pages_test {

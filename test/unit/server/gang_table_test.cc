@@ -251,7 +251,7 @@ TEST_F(GangTableTest, AGangThatDoesNotFitHoldsNothing) {
   EXPECT_EQ(Free("n"), 2000);
   EXPECT_EQ(StateOf(), "waiting");
   ASSERT_EQ(sink_.texts.size(), 1U);
-  EXPECT_EQ(sink_.texts[0], "needs room for 3 pods with 1 GPU each, there is room for 2");
+  EXPECT_EQ(sink_.texts[0], "needs room for 3 pods with 1 GPU each, has room for 2");
   EXPECT_EQ(Filter(b_), kNoRoom);
   EXPECT_EQ(sink_.texts.size(), 1U) << "it is said once";
   EXPECT_EQ(Filter(APod("single").Whole(2)), "n");
@@ -719,7 +719,7 @@ TEST_F(GangTableTest, TheGangBeyondTheBoundWaitsAndIsLookedAtLater) {
     ASSERT_EQ(Filter(others.back()), kIncomplete);
   }
   Arrive({a_, b_, c_});
-  EXPECT_NE(Filter(a_).find("too many pod groups wait"), std::string::npos);
+  EXPECT_NE(Filter(a_).find("too many gangs wait"), std::string::npos);
   Delete(others.front());
   Pass(seconds(6));
   EXPECT_EQ(Filter(a_), "n");
@@ -998,7 +998,7 @@ TEST_F(GangTableTest, MembersMaySayOneSizeOnly) {
   const APod other = Member("c").GangSize(2);
   Arrive(other);
   EXPECT_EQ(Filter(other),
-            "the pod's group default/train: want one size, got 2 and, of other pods, 3");
+            "the pod's gang default/train: want one size, got 2 here and 3 on other pods");
   EXPECT_EQ(Free("n"), 4000);
 }
 
@@ -1083,8 +1083,8 @@ TEST_F(GangTableTest, AGangIsKnownWhenItsPodsAreSeen) {
   Pass(milliseconds(100));
   ASSERT_EQ(StateOf(), "waiting");
   EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
-            "needs room for 3 pods with 1 GPU each, there is room for 1");
-  EXPECT_EQ(sink_.texts, Names{"needs room for 3 pods with 1 GPU each, there is room for 1"});
+            "needs room for 3 pods with 1 GPU each, has room for 1");
+  EXPECT_EQ(sink_.texts, Names{"needs room for 3 pods with 1 GPU each, has room for 1"});
   EXPECT_EQ(waker_.names, Names());
   Delete(Member("x", "other"));
   Pass(seconds(1));
@@ -1136,7 +1136,7 @@ TEST_F(GangTableTest, AMemberThatNeverComesKeepsItsGangsPlacesFromOthersLessAndL
   EXPECT_GT(free, 5 * held) << "others use what is there";
   if (StateOf() != "planned") {
     EXPECT_EQ(gangs_.Views(clock_.Now()).front().why.substr(0, 33),
-              "kube-scheduler did not bring c wh");
+              "kube-scheduler did not retry c wh");
   }
   EXPECT_EQ(Filter(c_), "n") << "its coming ends the pause";
 }
@@ -1147,11 +1147,11 @@ TEST_F(GangTableTest, WhomKubeSchedulerDoesNotBringIsNamed) {
   Place(a_);
   Place(b_);
   Pass(seconds(6));
-  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "kube-scheduler has not brought c yet");
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "kube-scheduler has not yet retried c");
   Pass(seconds(45));
   EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
-            "kube-scheduler did not bring c while the places were held; they are held again when "
-            "it does, or in 50 s");
+            "kube-scheduler did not retry c while their nodes were reserved; Berth reserves again "
+            "when it does, or in 50 s");
 }
 
 TEST_F(GangTableTest, PodsThatDifferInTooManyWaysAreRefused) {
@@ -1162,8 +1162,7 @@ TEST_F(GangTableTest, PodsThatDifferInTooManyWaysAreRefused) {
   }
   Arrive(pods);
   EXPECT_EQ(Filter(pods.front()),
-            "the pod's group default/mixed: want pods that ask for at most 64 different "
-            "things, got more");
+            "the pod's gang default/mixed: want at most 64 different kinds of pods, got more");
 }
 
 TEST_F(GangTableTest, AGangOfManyKindsIsPlannedByLookAndNotByFilter) {
@@ -1191,8 +1190,8 @@ TEST_F(GangTableTest, NoMoreBindsAreHeldThanThereMayBe) {
   for (int i = 0; i < 5; ++i) large.push_back(Member("l" + std::to_string(i), "large").GangSize(5));
   Arrive(large);
   EXPECT_EQ(Filter(large.front()),
-            "the pod's group default/large: want at most 4 pods that start together, got 5: "
-            "each holds a connection of kube-scheduler until all are there");
+            "the pod's gang default/large: want at most 4 pods that start together, got 5; "
+            "each one holds a connection of kube-scheduler until all have come");
   const APod x = Member("x", "other"), y = Member("y", "other"), z = Member("z", "other");
   Arrive({a_, b_, c_, x, y, z});
   Place(a_);
@@ -1309,7 +1308,7 @@ TEST_F(GangTableTest, ALauncherWaitsForTheObjectThatSaysHowManyTheyAre) {
   const std::vector<NodeIndex> candidates = {0};
   const auto filter = [&] { return extender_.Filter(extender_.Now(), launcher, candidates); };
   EXPECT_EQ(filter().nowhere,
-            "Berth has not seen JobSet mpi yet, which says how many pods have to start together");
+            "Berth has not seen JobSet mpi yet, which sets how many pods must start together");
   Pass(seconds(10));
   EXPECT_EQ(waker_.names, Names{"launcher"});
   EXPECT_TRUE(filter().fits) << "it keeps no GPU idle";
@@ -1338,7 +1337,7 @@ TEST_F(GangTableTest, MinimumsOfRolesAreKept) {
   Arrive({w1, w2, w3});
   EXPECT_EQ(Filter(w1), kIncomplete) << "three, and no ps";
   EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
-            "3 pods of 3 are there, and some of its roles are not");
+            "3 of 3 pods exist, but some roles lack pods");
   Arrive(ps);
   for (const APod& pod : {w1, w2, w3}) Place(pod);
   EXPECT_EQ(bound_.size(), 0U);
@@ -1428,7 +1427,7 @@ TEST_F(GangTableTest, AControllerThatMakesPodsOneByOneIsNamedWithTheCure) {
   waiting_.Put({.pod = std::make_shared<const PodRequest>(pod)});
   Pass(seconds(1));
   EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
-            "1 pod of 3 are there; a StatefulSet makes the next pod when the one before runs: set "
+            "1 of 3 pods exist; a StatefulSet creates its pods one by one: set "
             "podManagementPolicy: Parallel");
 }
 
@@ -1531,7 +1530,7 @@ TEST_F(GangTableTest, ABindMayComeBeforeWeHearThatTheEvictedHaveEnded) {
   Bind(pods[0], "n");
   EXPECT_EQ(AnswerTo("a"), "") << "answered late: kube-scheduler tries again at once";
   Pass(seconds(1));
-  EXPECT_EQ(AnswerTo("a"), "the pod's group has no plan at present");
+  EXPECT_EQ(AnswerTo("a"), "the pod's gang has no placement plan now");
   Delete(APod("low"));
   for (const APod& pod : pods) Bind(pod, "n");
   EXPECT_EQ(bound_.size(), 3U);

@@ -191,7 +191,7 @@ TEST(DevicesText, WholeGpusAreRanges) {
   EXPECT_EQ(wire::DevicesText(placement), "GPU 3 (300 thousandths)");
   placement.grants = {};
   placement.places = 1;
-  EXPECT_EQ(wire::DevicesText(placement), "1 place");
+  EXPECT_EQ(wire::DevicesText(placement), "1 GPU replica");
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "server/why/explain_pages.h"
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
@@ -34,6 +33,8 @@ class TellingSink final : public DecisionSink {
 
 class WaitingNewsTest : public testing::Test {
  protected:
+  WaitingNewsTest() { Asks("default-scheduler"); }
+
   void Waits(const APod& pod, bool unschedulable = true, bool gated = false) {
     auto request = std::make_shared<PodRequest>(pod.Request());
     if (request->scheduler.empty()) request->scheduler = scheduler_;
@@ -50,18 +51,24 @@ class WaitingNewsTest : public testing::Test {
     return sink_.texts;
   }
 
+  // That scheduler asks about some pod.
+  void Asks(const std::string& scheduler, PodRequest pod = APod("asked").Whole(1).Request()) {
+    pod.scheduler = scheduler;
+    const std::vector<NodeIndex> nodes = {0, 1};
+    GangActions actions;
+    const Extender::Moment now = service_.extender().Now();
+    (void)service_.extender().Filter(now, pod, nodes);
+    if (pod.gang.empty()) return;
+    (void)service_.gangs().Filter(*now.policy->engine, now.snapshot, pod, nodes,
+                                  std::chrono::steady_clock::now(), actions);
+  }
+
   TestService service_{{MachineWith("n1", 2), MachineWith("n2", 4)}};
   WaitingPods& waiting_ = service_.waiting();
   SimClock clock_;
   TellingSink sink_;
   std::string scheduler_ = "default-scheduler";
-  std::set<std::string> askers_ = {"default-scheduler"};
-  WaitingNews news_{
-      {.waiting = waiting_,
-       .askers = [this] { return askers_; },
-       .report = [this](const WaitingPod& pod) { return ReportOn(service_.live(), pod); },
-       .sink = sink_,
-       .clock = clock_}};
+  WaitingNews news_{service_.live(), sink_, clock_};
 };
 
 TEST_F(WaitingNewsTest, APodThatKeepsWaitingIsToldWhyOnce) {
@@ -71,7 +78,7 @@ TEST_F(WaitingNewsTest, APodThatKeepsWaitingIsToldWhyOnce) {
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(
       told.front(),
-      "default/p: asks for 8 GPUs; fits none of 2 nodes (2 node has fewer healthy GPUs than the "
+      "default/p: asks for 8 GPUs; fits none of 2 nodes (2 nodes had fewer healthy GPUs than the "
       "pod asks for); nearest: n2: 4 of 4 GPUs idle, needs 8; fits with 4 GPUs instead of 8");
   EXPECT_TRUE(After(minutes(50)).empty()) << "the numbers alone are no other cause";
   EXPECT_EQ(After(minutes(15)).size(), 1U) << "the API server has forgotten the first";
@@ -89,7 +96,7 @@ TEST_F(WaitingNewsTest, AnotherCauseIsToldToo) {
   }
   const auto told = After(minutes(6));
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_NE(told.front().find("node is not ready"), std::string::npos) << told.front();
+  EXPECT_NE(told.front().find("2 nodes not ready"), std::string::npos) << told.front();
 }
 
 TEST_F(WaitingNewsTest, APodThatFitsIsGivenTheTimeToBePlaced) {
@@ -101,18 +108,11 @@ TEST_F(WaitingNewsTest, APodThatFitsIsGivenTheTimeToBePlaced) {
 }
 
 TEST_F(WaitingNewsTest, AMemberOfAGroupThatWaitsIsToldThoughItWouldFitAlone) {
-  const auto report = [this](const WaitingPod& pod) {
-    wire::PodReport told = ReportOn(service_.live(), pod);
-    told.gang = GangView{.id = pod.pod->gang.id, .state = "waiting", .total = {}, .why = "no room"};
-    return told;
-  };
-  WaitingNews news({waiting_, [this] { return askers_; }, report, sink_, clock_});
-  Waits(APod("a").Whole(1).Gang("berth:default/g").GangSize(4));
-  for (int second = 0; second < 60; ++second) {
-    clock_.Advance(seconds(1));
-    news.Look();
-  }
-  EXPECT_EQ(sink_.texts.size(), 1U);
+  service_.gangs().Use({.conventions = {"berth"}});
+  const APod pod = APod("a").Whole(1).Gang("berth:default/g").GangSize(4);
+  Waits(pod);
+  Asks(scheduler_, pod.Request());
+  EXPECT_EQ(After(minutes(1)).size(), 1U);
 }
 
 TEST_F(WaitingNewsTest, OthersArePassedOver) {
@@ -122,10 +122,10 @@ TEST_F(WaitingNewsTest, OthersArePassedOver) {
 }
 
 TEST_F(WaitingNewsTest, PodsOfASchedulerThatNeverAsksAreNotOurs) {
-  askers_ = {"another-scheduler"};
+  scheduler_ = "another-scheduler";
   Waits(APod("p").Whole(8));
   EXPECT_TRUE(After(minutes(1)).empty());
-  askers_.insert("default-scheduler");
+  Asks(scheduler_);
   EXPECT_EQ(After(minutes(1)).size(), 1U);
 }
 

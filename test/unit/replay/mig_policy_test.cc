@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/mig/mig_policy.h"
+#include "bench/rules/mig_policy.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "topology/mig/mig_catalog.h"
 #include "topology/mig/mig_layout.h"
 
-namespace berth::mig_policy_test {
+namespace berth::replay::mig_policy_test {
 namespace {
 
 class MigPolicyTest : public testing::Test {
@@ -183,4 +183,4 @@ TEST(MigFleet, CountsNodesAndStates) {
 }
 
 }  // namespace
-}  // namespace berth::mig_policy_test
+}  // namespace berth::replay::mig_policy_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/dra/mig_offer.h"
+#include "server/dialects/dra/pool_offers.h"
 
 #include <algorithm>
 #include <optional>

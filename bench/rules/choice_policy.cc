@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/choice_policy.h"
+#include "bench/rules/choice_policy.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <vector>
 
-#include "topology/links/nvidia_best_effort.h"
+#include "bench/rules/nvidia_best_effort.h"
+#include "topology/links/nvidia_pair_score.h"
 #include "topology/links/wiring_tables.h"
 
-namespace berth {
+namespace berth::replay {
 namespace {
 
-constexpr std::array<ChoicePolicyName, 8> kPolicies = {{
+constexpr std::array<ChoicePolicyName, 8> kChoicePolicies = {{
     {"berth", ChoicePolicy::kBerth},
     {"first-fit", ChoicePolicy::kFirstFit},
     {"nvidia-best-effort", ChoicePolicy::kNvidiaBestEffort},
@@ -22,9 +23,6 @@ constexpr std::array<ChoicePolicyName, 8> kPolicies = {{
     {"nvidia-static-dgx2-volta", ChoicePolicy::kNvidiaStaticDgx2Volta},
     {"hami-topology", ChoicePolicy::kHamiTopology},
 }};
-
-constexpr int kMostScoredNvlinks = 18, kNvlinkScore = 100;
-constexpr std::array<int, 7> kRelationScores = {0, 10, 20, 30, 40, 50, 60};  // by LinkType
 
 GpuMask LowestOf(const ChoiceRequest& request) {
   GpuMask set = request.required;
@@ -148,33 +146,15 @@ std::string WhyImpossible(const ChoiceRequest& request) {
 
 }  // namespace
 
-std::span<const ChoicePolicyName> ChoicePolicies() { return kPolicies; }
+std::span<const ChoicePolicyName> ChoicePolicies() { return kChoicePolicies; }
 
 Result<ChoicePolicy> ParseChoicePolicy(std::string_view name) {
   std::string wanted;
-  for (const ChoicePolicyName& policy : kPolicies) {
+  for (const ChoicePolicyName& policy : kChoicePolicies) {
     if (policy.name == name) return policy.policy;
     wanted += std::string(policy.name) + ", ";
   }
   return Invalid("want one of " + wanted + "got \"" + std::string(name) + "\"");
-}
-
-int NvidiaPairScore(const Link& link) {
-  const int links = std::min(int{link.fabric_links}, kMostScoredNvlinks);
-  return kRelationScores[static_cast<std::size_t>(link.pcie)] + kNvlinkScore * links;
-}
-
-std::optional<Link> LinkOfNvidiaScore(std::int64_t score) {
-  const std::int64_t links = score / kNvlinkScore, relation = score % kNvlinkScore;
-  const auto found = std::ranges::find(kRelationScores, relation);
-  if (score < 0 || links > kMostScoredNvlinks || found == kRelationScores.end()) {
-    return std::nullopt;
-  }
-  Link link;
-  link.pcie = static_cast<LinkType>(found - kRelationScores.begin());
-  if (links > 0) link.fabric = LinkType::kNvlink;
-  link.fabric_links = static_cast<std::uint8_t>(links);
-  return link;
 }
 
 Choice ChooseGpus(const LinkMatrix& matrix, const WiringSets& sets, ChoicePolicy policy,
@@ -203,4 +183,4 @@ Choice ChooseGpus(const LinkMatrix& matrix, const WiringSets& sets, ChoicePolicy
   }
 }
 
-}  // namespace berth
+}  // namespace berth::replay

@@ -13,12 +13,10 @@
 //   hami-topology       HAMi at 4707fb0: one GPU: the lowest score to the other free ones; several:
 //                       the highest score; refused above kMaxPartitionGpus free GPUs
 //
-// Pair score of NVIDIA and HAMi: SYS 10, NODE 20, PHB 30, PXB 40, PIX 50, PSB 60, plus 100 for each
-// NVLink, at most 18; 0 for what is not known. The first best wins a tie.
+// NVIDIA and HAMi score pairs (topology/links/nvidia_pair_score.h). The first best wins a tie.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +27,10 @@
 #include "topology/links/wiring.h"
 
 namespace berth {
+class WiringSets;
+}
+
+namespace berth::replay {
 
 enum class ChoicePolicy {
   kBerth,
@@ -64,15 +66,9 @@ struct Choice {
   std::string reason;  // why none
 };
 
-class WiringSets;
-
 // `sets` are those of the matrix's wiring; only kBerth uses them, and the tenants. Requires: free
 // and required are sets of the matrix's GPUs.
 Choice ChooseGpus(const LinkMatrix& matrix, const WiringSets& sets, ChoicePolicy policy,
                   const ChoiceRequest& request);
 
-// NVIDIA's score of a pair, as above; and the link with that score, nullopt if no link has it.
-int NvidiaPairScore(const Link& link);
-std::optional<Link> LinkOfNvidiaScore(std::int64_t score);
-
-}  // namespace berth
+}  // namespace berth::replay

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/mig/mig_policy.h"
+#include "bench/rules/mig_policy.h"
 
 #include <algorithm>
 #include <array>
@@ -9,19 +9,20 @@
 #include "scoring/mig/mig_potential.h"
 #include "topology/mig/mig_start_rule.h"
 
-namespace berth {
+namespace berth::replay {
 namespace {
 
-constexpr std::array<MigPolicyName, 10> kPolicies = {{{"berth", MigPolicy::kBerth},
-                                                      {"src-drain", MigPolicy::kSrcDrain},
-                                                      {"first-fit", MigPolicy::kFirstFit},
-                                                      {"best-fit", MigPolicy::kBestFit},
-                                                      {"load-balancing", MigPolicy::kLoadBalancing},
-                                                      {"hami", MigPolicy::kHami},
-                                                      {"dra", MigPolicy::kDra},
-                                                      {"instaslice", MigPolicy::kInstaslice},
-                                                      {"mfi", MigPolicy::kMfi},
-                                                      {"mfi-partial", MigPolicy::kMfiPartial}}};
+constexpr std::array<MigPolicyName, 10> kMigPolicies = {
+    {{"berth", MigPolicy::kBerth},
+     {"src-drain", MigPolicy::kSrcDrain},
+     {"first-fit", MigPolicy::kFirstFit},
+     {"best-fit", MigPolicy::kBestFit},
+     {"load-balancing", MigPolicy::kLoadBalancing},
+     {"hami", MigPolicy::kHami},
+     {"dra", MigPolicy::kDra},
+     {"instaslice", MigPolicy::kInstaslice},
+     {"mfi", MigPolicy::kMfi},
+     {"mfi-partial", MigPolicy::kMfiPartial}}};
 
 // Sizes of the blocked starts of every profile that is no larger than what is free.
 std::int64_t Fragmentation(const MigStates& states, int state, bool partial) {
@@ -41,17 +42,17 @@ std::int64_t Fragmentation(const MigStates& states, int state, bool partial) {
 
 }  // namespace
 
-std::span<const MigPolicyName> MigPolicies() { return kPolicies; }
+std::span<const MigPolicyName> MigPolicies() { return kMigPolicies; }
 
 std::string_view MigPolicyNameOf(MigPolicy policy) {
-  return std::ranges::find(kPolicies, policy, &MigPolicyName::policy)->name;
+  return std::ranges::find(kMigPolicies, policy, &MigPolicyName::policy)->name;
 }
 
 Result<MigPolicy> ParseMigPolicy(std::string_view name) {
-  const auto row = std::ranges::find(kPolicies, name, &MigPolicyName::name);
-  if (row != kPolicies.end()) return row->policy;
+  const auto row = std::ranges::find(kMigPolicies, name, &MigPolicyName::name);
+  if (row != kMigPolicies.end()) return row->policy;
   std::string wanted;
-  for (const MigPolicyName& known : kPolicies) wanted += std::string(known.name) + ", ";
+  for (const MigPolicyName& known : kMigPolicies) wanted += std::string(known.name) + ", ";
   return Invalid("want " + wanted + "got \"" + std::string(name) + "\"");
 }
 
@@ -231,4 +232,4 @@ MigChooser::Cost MigChooser::NodeCost(const MigFleet& fleet, int node,
   return CostOf(fleet.state(taken.gpu), taken.placement);
 }
 
-}  // namespace berth
+}  // namespace berth::replay

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The comparison policies, by hand-made cases; topology_data_test.cc has go-gpuallocator's own.
-#include "topology/links/choice_policy.h"
+#include "bench/rules/choice_policy.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,10 @@
 #include "test/support/wirings.h"
 #include "topology/links/wiring_tables.h"
 
-namespace berth::test::choice_policy_test {
+namespace berth::replay::choice_policy_test {
 namespace {
+
+using test::Dgx1V;
 
 Choice Chosen(const char* policy, GpuMask free, int size, GpuMask required = 0) {
   const LinkMatrix matrix = Dgx1V();
@@ -76,4 +78,4 @@ TEST(ChoicePolicy, EnumeratingPoliciesRefuseLargeMachines) {
 }
 
 }  // namespace
-}  // namespace berth::test::choice_policy_test
+}  // namespace berth::replay::choice_policy_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/dialects/hami/hami_lock.h"
+#include "server/dialects/hami/hami_lock_annotation.h"
 
 #include "server/wire/api/lease_json.h"
 #include "server/wire/json/object_reader.h"

@@ -29,10 +29,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "scoring/mig/mig_fleet.h"
+#include "bench/rules/mig_fleet.h"
 #include "topology/mig/mig_states.h"
 
-namespace berth {
+namespace berth::replay {
 
 enum class MigPolicy : std::uint8_t {
   kBerth,
@@ -112,4 +112,4 @@ class MigChooser {
   std::vector<std::int16_t> first_;  // [state][row], the lowest start
 };
 
-}  // namespace berth
+}  // namespace berth::replay

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scoring/mig/mig_fleet.h"
+#include "bench/rules/mig_fleet.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace berth {
+namespace berth::replay {
 
 MigFleet::MigFleet(const MigStates& states, int gpus, int gpus_per_node)
     : states_(&states),
@@ -57,4 +57,4 @@ void MigFleet::Move(int gpu, int to) {
   if (left.empty()) present_.erase(std::ranges::lower_bound(present_, from));
 }
 
-}  // namespace berth
+}  // namespace berth::replay

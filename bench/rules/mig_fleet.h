@@ -12,7 +12,7 @@
 
 #include "topology/mig/mig_states.h"
 
-namespace berth {
+namespace berth::replay {
 
 class MigFleet {
  public:
@@ -52,4 +52,4 @@ class MigFleet {
   std::vector<int> instances_, free_;  // by node
 };
 
-}  // namespace berth
+}  // namespace berth::replay

@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "topology/links/choice_policy.h"
+#include "bench/rules/choice_policy.h"
 
-namespace berth {
+namespace berth::replay {
 
 // scores: gpus x gpus. Returns 0 where no partition has a set with all required GPUs.
 //
@@ -18,4 +18,4 @@ namespace berth {
 // Requires: 1 <= size <= popcount(free) <= kMaxPartitionGpus, required within free.
 GpuMask NvidiaBestEffort(const std::vector<int>& scores, int gpus, const ChoiceRequest& request);
 
-}  // namespace berth
+}  // namespace berth::replay

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/links/nvidia_best_effort.h"
+#include "bench/rules/nvidia_best_effort.h"
 
 #include <bit>
 #include <cstdint>
 #include <limits>
 
-namespace berth {
+namespace berth::replay {
 namespace {
 
 // Positions 0..f-1 are the free GPUs in order, f.. the pads; sets are masks of positions.
 using Set = std::uint32_t;
 constexpr int kImpossible = std::numeric_limits<int>::min() / 2;
 
-class Search {
+class PartitionSearch {
  public:
-  Search(const std::vector<int>& scores, int gpus, const ChoiceRequest& request)
+  PartitionSearch(const std::vector<int>& scores, int gpus, const ChoiceRequest& request)
       : size_(request.size) {
     std::vector<int> members;
     for (GpuMask rest = request.free; rest != 0; rest &= rest - 1) {
@@ -131,7 +131,7 @@ class Search {
 }  // namespace
 
 GpuMask NvidiaBestEffort(const std::vector<int>& scores, int gpus, const ChoiceRequest& request) {
-  return Search(scores, gpus, request).Run();
+  return PartitionSearch(scores, gpus, request).Run();
 }
 
-}  // namespace berth
+}  // namespace berth::replay

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MembersOf (cluster/values/describe.h) of nodes. Their roles: of which node it is, what decides
+// which pods fit there, and what else is shown of it.
+#pragma once
+
+#include "cluster/node/node.h"
+#include "cluster/values/describe.h"
+
+namespace berth {
+
+inline constexpr std::int64_t kMostGpuPrice = 1'000'000;  // in an hour, in any currency
+
+template <IsValue<GpuSpec> V>
+constexpr auto MembersOf(V& value) {
+  auto& [uuid, memory_mib, healthy, most_users] = value;
+  return std::tuple(OfRole<Role::kIdentity>(uuid, AtFront("uuid")),
+                    OfKind(memory_mib, AtFront("memory_mib")), OfKind(healthy, AtFront("healthy")),
+                    OfKind(most_users, WhenSet("most_users", kMaxGpuPlaces)));
+}
+
+template <IsValue<GpuPlaces> V>
+constexpr auto MembersOf(V& value) {
+  auto& [count, foreign, gpus, memory_mib, sharing] = value;
+  return std::tuple(OfKind(count, AtFront("count", kMaxGpuPlaces)),
+                    OfKind(foreign, AtFront("foreign")),
+                    OfKind(gpus, WhenSet("gpus", kMaxGpuPlaces)),
+                    OfKind(memory_mib, WhenSet("memory_mib")), OfKind(sharing, WhenSet("sharing")));
+}
+
+template <IsValue<ClaimedGpu> V>
+constexpr auto MembersOf(V& value) {
+  auto& [claim, device, uuid, index, profile, start] = value;
+  return std::tuple(
+      OfKind(claim, AtFront("claim")), OfKind(device, AtFront("device")),
+      OfKind(uuid, WhenSet("uuid")), OfKind(index, WhenSet("index", kMaxGpusPerNode - 1)),
+      OfKind(profile, WhenSet("profile")), OfKind(start, WhenSet("start", kMaxGpusPerNode - 1)));
+}
+
+template <IsValue<NodeSpec> V>
+constexpr auto MembersOf(V& value) {
+  auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, ephemeral_bytes, labels, taints,
+         soft_taints, links, mig, places, missing, gpu_resource, gpus_are_parts, share_agent,
+         agents, agent_serves_all, share_isolation, shares_need_uuids, refuses_gpu_pods,
+         refused_asks, ready_since, gpu_condition, named_gpus_condition, gpus_to_come, traits,
+         gpu_price] = value;
+  return std::tuple(
+      OfRole<Role::kIdentity>(name, AtFront("name")), OfKind(gpu_model, AtFront("gpu_model")),
+      OfKind(cpu_milli, AtFront("cpu_milli")), OfKind(memory_bytes, AtFront("memory_bytes")),
+      OfKind(ready, AtFront("ready")), OfKind(gpus, AtFront("gpus")),
+      OfKind(ephemeral_bytes, WhenSet("ephemeral_bytes")), OfKind(places, WhenSet("places")),
+      OfKind(missing, WhenSet("missing", kMaxGpuPlaces)),
+      OfKind(gpu_resource, WhenSet("gpu_resource")),
+      OfKind(gpus_are_parts, WhenSet("gpus_are_parts")),
+      OfKind(share_agent, WhenSet("share_agent")),
+      OfKind(agent_serves_all, WhenSet("agent_serves_all")),
+      OfKind(refuses_gpu_pods, WhenSet("refuses_gpu_pods")),
+      OfKind(refused_asks, WhenSet("refused_asks")),
+      OfKind(gpu_condition, WhenSet("gpu_condition")),
+      OfKind(named_gpus_condition, WhenSet("named_gpus_condition")),
+      OfKind(gpus_to_come, WhenSet("gpus_to_come")), OfKind(traits, WhenSet("traits")),
+      OfKind(gpu_price, WhenSet("gpu_price", kMostGpuPrice)),
+      OfKind(share_isolation, WhenSet("shares_keep_memory")), OfKind(labels, WhenSet("labels")),
+      OfKind(taints), OfKind(soft_taints), OfKind(links), OfKind(mig), OfKind(agents),
+      OfKind(shares_need_uuids), OfRole<Role::kShown>(ready_since));
+}
+
+}  // namespace berth
