@@ -38,7 +38,7 @@ TEST(Soak, TheSameSeedTakesTheSameStepsAndMakesTheSameDecisions) {
 
 // All nodes are taken, and a long queue waits: its pods are listed, watched and asked about beside
 // everything else.
-TEST(Soak, ThousandsThatWaitAreAllKnownAndChangeNothingForTheOthers) {
+TEST(Soak, ThousandsOfWaitingPodsAreKnownAndDelayNobody) {
   const bool is_long = std::getenv("BERTH_SOAK_STEPS") != nullptr;
   const std::uint64_t seed = Asked("BERTH_SOAK_SEED", 1);
   SoakRun run(seed, is_long ? 10'000 : 1'000);
@@ -49,7 +49,7 @@ TEST(Soak, ThousandsThatWaitAreAllKnownAndChangeNothingForTheOthers) {
   EXPECT_GT(run.counts().at("bound"), 0U);
 }
 
-TEST(Soak, NothingIsGivenTwiceNothingIsForgottenAndNobodyWaitsBesideAPlace) {
+TEST(Soak, NoGpuIsGrantedTwiceOrLostAndNoPodWaitsBesideRoom) {
   constexpr std::uint64_t kStepsPerWorld = 10'000;
   const std::uint64_t steps = Asked("BERTH_SOAK_STEPS", 10'000);
   std::uint64_t seed = Asked("BERTH_SOAK_SEED", 1), taken = 0;

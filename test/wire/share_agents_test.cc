@@ -239,7 +239,7 @@ TEST(HamiShares, ThatCannotBeReadCountAsWholeGpusAndAreTold) {
   EXPECT_EQ(world.Disputes().size(), 1U) << "the node has no such GPU";
 }
 
-TEST(HamiShares, AreLeftToHamisSchedulerUnlessTheConfigurationSaysOtherwise) {
+TEST(HamiShares, AreLeftToHamisSchedulerByDefault) {
   AgentWorld world(HamiNodeJson());
   EXPECT_TRUE(world.node().spec().places.foreign);
   EXPECT_NE(world.Decode(HamiPod("a", "3000")).refusal, "");

@@ -102,7 +102,7 @@ TEST_F(WhatIfTest, TheSnapshotStaysAsItWas) {
   EXPECT_TRUE(before->IsSame(*snapshot_));
 }
 
-TEST_F(WhatIfTest, WhatDoesNotFitIsExplainedAtItsTurnOnceForAllThatAreAlike) {
+TEST_F(WhatIfTest, ExplainsEachKindOfPodThatDoesNotFitOnce) {
   On({ANode("n1").Gpus(4).Holding(APod("a").Whole(1), {0})});
   const WhatIfAnswer told =
       Tell({APod("p").Whole(4), APod("q").Whole(4), APod("r").Whole(3), APod("s").Whole(4)});

@@ -222,7 +222,7 @@ TEST(Routes, APlanThatCannotBeMadeSaysWhy) {
   EXPECT_EQ(status(R"({"pods":[]})"), 503);
 }
 
-TEST(Routes, TheLivePageIsADocumentAStyleAndAScriptThatLoadNothingElse) {
+TEST(Routes, TheLivePageLoadsNothingFromElsewhere) {
   const TestService service({});
   const http::HttpResponse page = service.Call("GET", "/");
   EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
