@@ -248,19 +248,19 @@ void Metrics::AddTo(MetricsText& text) const {
   std::ostringstream counted;
   prometheus::TextSerializer().Serialize(counted, impl_->registry.Collect());
   text.Append(counted.str());
-  text.Family("berth_build_info", "gauge", "1 for the version of Berth that runs")
+  text.Gauge("berth_build_info", "1 for the version of Berth that runs")
       .Sample(1, {{"version", BERTH_VERSION}});
   const MutexLock lock(impl_->mutex);
-  text.Family("berth_config_info", "gauge",
-              "1 for the configuration in use; hash is the start of its SHA-256");
+  text.Gauge("berth_config_info",
+             "1 for the configuration in use; hash is the start of its SHA-256");
   if (!impl_->config_hash.empty()) text.Sample(1, {{"hash", impl_->config_hash}});
-  text.Family("berth_config_reload_failed", "gauge",
-              "1 while the configuration file is refused and the previous one stays in use")
+  text.Gauge("berth_config_reload_failed",
+             "1 while the configuration file is refused and the previous one stays in use")
       .Sample(impl_->reload_failed ? 1 : 0);
-  text.Family("berth_config_needs_restart", "gauge", "1 while changed settings wait for a restart")
+  text.Gauge("berth_config_needs_restart", "1 while changed settings wait for a restart")
       .Sample(impl_->needs_restart ? 1 : 0);
-  text.Family("berth_config_decisions_changed_ratio", "gauge",
-              "Fraction of recent decisions whose best node differs since the last policy change")
+  text.Gauge("berth_config_decisions_changed_ratio",
+             "Fraction of recent decisions whose best node differs since the last policy change")
       .Sample(impl_->decisions_changed);
 }
 
