@@ -77,7 +77,7 @@ TEST(EngineProperty, PlacesExactlyWhereItFilteredAndTheNodeCanTakeIt) {
 }
 
 // A node that says "never" stays full of no's when it is emptied; one that says "not now" fits.
-TEST(EngineProperty, SaysNeverExactlyWhereTheEmptyNodeWouldNotTakeThePodEither) {
+TEST(EngineProperty, IsUnresolvableExactlyWhereTheEmptyNodeRefusesToo) {
   for (std::uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(SeedIs(seed));
     Setting setting(seed);

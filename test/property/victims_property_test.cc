@@ -105,7 +105,7 @@ struct World {
   std::vector<PodDisruptionBudget> budgets;
 };
 
-TEST(VictimsProperty, AreAllowedAndSufficeAndAreTheBestSetWhereOnlyGpusAreShort) {
+TEST(VictimsProperty, AreAllowedSufficientAndBestWhereOnlyGpusAreShort) {
   int chosen = 0, vetoed = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -219,7 +219,7 @@ std::int64_t LeastLost(const World& world, const Set& proposed) {
   return least;
 }
 
-TEST(VictimsProperty, InPlaceOfThoseOfKubeSchedulerLoseLeastOfAllThatAreNoWorse) {
+TEST(VictimsProperty, ReplacementVictimsLoseTheLeastWork) {
   int lighter = 0, kept = 0;
   for (std::uint64_t seed = 1; seed <= 10 * kSeeds; ++seed) {  // in most nobody is proposed
     SCOPED_TRACE("seed " + std::to_string(seed));

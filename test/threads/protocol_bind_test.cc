@@ -66,7 +66,7 @@ TEST(ExtenderProtocol, Case42_WhileNotReadyEveryVerbIs503WithoutABody) {
   EXPECT_EQ(service.StatusOf("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"})), 200);
 }
 
-TEST(ExtenderProtocol, ABindThatWaitedUntilItIsGivenUpIsRefusedAndTheNextOneIsNot) {
+TEST(ExtenderProtocol, ABindThatTimedOutInTheQueueIsRefused) {
   TestService service(TwoMachines());
   service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"}));
   const auto bind = [&service](Duration waited) {
@@ -206,7 +206,7 @@ TEST(ExtenderProtocol, AThousandBindsWaitOnTwoThreadsAndEachIsAnsweredOnce) {
   EXPECT_EQ(service.FreeGpuMilli("n1"), 0);
 }
 
-TEST(ExtenderProtocol, WhereThereIsNoRoomForABindItIs503AndThePodCanBeBoundLater) {
+TEST(ExtenderProtocol, ABindBeyondTheQueueGets503AndCanBeRetried) {
   TestService service(TwoMachines());
   service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"n1"}));
   service.extender().BindOn([](const std::function<void()>&) { return false; });
@@ -217,7 +217,7 @@ TEST(ExtenderProtocol, WhereThereIsNoRoomForABindItIs503AndThePodCanBeBoundLater
   EXPECT_EQ(BindError(service, "1", "n1"), "");
 }
 
-TEST(ExtenderProtocol, ABindWhoseBinderThrowsIs500AndTheOneBehindItIsCarriedOut) {
+TEST(ExtenderProtocol, ABinderThatThrowsGives500AndTheNextBindRuns) {
   Gate gate;
   std::atomic<bool> throws{true};
   ScriptedBinder binder([&](const PodRequest&, const Placement&) -> Status {
@@ -272,7 +272,7 @@ TEST(ExtenderProtocol, Case61_BindsOfOtherPodsDoNotWait) {
   EXPECT_EQ(service.FreeGpuMilli("n1"), 0);
 }
 
-TEST(ExtenderProtocol, Case62_WhatTheBinderObjectsIsTheErrorAndNothingStaysHeld) {
+TEST(ExtenderProtocol, Case62_ABinderErrorIsReturnedAndReleasesTheReservation) {
   ScriptedBinder binder([](const PodRequest&, const Placement&) {
     return Fail(Errc::kConflict, "pod is being deleted, cannot be assigned to a host");
   });
@@ -292,7 +292,7 @@ TEST(ExtenderProtocol, Case64_BindGoesToTheNodeItNamesWhateverWasScoredBest) {
   EXPECT_EQ(service.state().FindPod("1")->placement.node, worse);
 }
 
-TEST(ExtenderProtocol, Case64_BindToANodeThatIsFullByThenIsAnErrorWithTheReason) {
+TEST(ExtenderProtocol, Case64_BindToAFullNodeIsAnErrorWithTheReason) {
   TestService service(TwoMachines());
   service.Ask("filter", ArgsWithNames(PodWithGpus("late", 2), {"n1"}));
   ASSERT_EQ(service.Place(PodWithGpus("early", 1), "n1"), "");

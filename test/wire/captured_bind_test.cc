@@ -74,7 +74,7 @@ TEST_P(CapturedCalls, BindSucceedsAfterTheFilterOfThatPodAndAgain) {
   }
 }
 
-TEST_P(CapturedCalls, PreemptEchoesOnlyNodesWhereThePodFitsOnceTheVictimsAreGone) {
+TEST_P(CapturedCalls, PreemptKeepsOnlyNodesWhereThePodFitsWithoutTheVictims) {
   for (const auto& file : Captures(GetParam(), "preempt")) {
     SCOPED_TRACE(file);
     service_ = std::make_unique<TestService>(CapturedNodes(GetParam(), false));

@@ -61,7 +61,7 @@ TEST_F(EphemeralStorage, IsMeasuredWhereTheNodeSaysHowMuchItHas) {
   EXPECT_EQ(Filter(Scratch("p", "100Gi"))["NodeNames"], Json::array({"large", "silent"}));
 }
 
-TEST_F(EphemeralStorage, ThatIsMeasuredOnlyOnceAKubeletSaysItCountsThePodsThatAreThere) {
+TEST_F(EphemeralStorage, CountsBoundPodsOnceTheKubeletReportsIt) {
   ASSERT_EQ(service_.Place(Scratch("a", "200Gi"), "silent"), "");
   Upsert(NodeWithDisk("silent", "300Gi"));
   EXPECT_EQ(Filter(Scratch("p", "200Gi"))["NodeNames"], Json::array({"large"}));
@@ -69,7 +69,7 @@ TEST_F(EphemeralStorage, ThatIsMeasuredOnlyOnceAKubeletSaysItCountsThePodsThatAr
 }
 
 // The kubelet's reservations were raised, or a disk was taken away, while pods run.
-TEST_F(EphemeralStorage, ThatShrinksBelowWhatIsUsedKeepsOnlyThoseAwayThatAskForSome) {
+TEST_F(EphemeralStorage, AllocatableBelowUsedRefusesOnlyPodsThatAskForIt) {
   ASSERT_EQ(service_.Place(Scratch("a", "200Gi"), "large"), "");
   Upsert(NodeWithDisk("large", "150Gi"));
   EXPECT_EQ(Filter(Scratch("p", "1Gi"))["NodeNames"], Json::array({"silent", "small"}));

@@ -235,7 +235,7 @@ TEST_F(GpuConditionsTest, WordsThatNameNoGpuCloseTheNode) {
   EXPECT_EQ(world_.node().healthy_gpus(), 8) << "it does not hold";
 }
 
-TEST_F(GpuConditionsTest, WhereTheKubeletPicksTheDevicePluginHasToWithdrawAsMany) {
+TEST_F(GpuConditionsTest, CountsUnhealthyGpusThatThePluginHasNotWithdrawn) {
   Put(Saying(PlainNode(0), Fault(3)));
   ExpectNodeClosed();  // a pod could get the sick one
   Put(Saying(PlainNode(1), Fault(3)));

@@ -112,7 +112,7 @@ TEST(PassThrough, PreemptionForAPodWithoutGpuIsLeftAsItIs) {
   EXPECT_EQ(answer["NodeNameToMetaVictims"], victims);
 }
 
-TEST(PassThrough, ABindOfAPodWithoutGpuNeedsNeitherAReadyNodeNorAKnownOne) {
+TEST(PassThrough, BindsAPodWithoutGpusToAnyNode) {
   ScriptedBinder binder;
   TestService service = BehindScheduler(&binder);
   for (const std::string node : {"joining", "never-seen", "small"}) {

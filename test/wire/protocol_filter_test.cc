@@ -96,7 +96,7 @@ TEST(ExtenderProtocol, Case06_APodWithoutUidIsKeyedByNamespaceAndName) {
   EXPECT_TRUE(service.state().FindPod("ns/pod-1"));
 }
 
-TEST(ExtenderProtocol, Case07_NodesAndNodeNamesTogetherAreAnsweredInBothFormsByTheNames) {
+TEST(ExtenderProtocol, Case07_NodesAndNodeNamesTogetherAreAnsweredInBothForms) {
   const TestService service(ThreeMachines());
   const Json body = {{"Pod", PodWithGpus("1", 2)},
                      {"Nodes", {{"items", {FullNode("n1"), FullNode("n2"), FullNode("cpu-only")}}}},
@@ -209,7 +209,7 @@ TEST(ExtenderProtocol, Case15_NamesSentTwiceAreAnsweredOnce) {
   EXPECT_EQ(service.Ask("filter", body.dump())["Nodes"]["items"].size(), 2u);
 }
 
-TEST(ExtenderProtocol, Case16_AnUnknownNodeFailsWithAReasonThatPreemptionMayOutlive) {
+TEST(ExtenderProtocol, Case16_AnUnknownNodeFailsWithAResolvableReason) {
   const TestService service(ThreeMachines());
   const Json answer = service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"ghost", "n1"}));
   EXPECT_EQ(answer["NodeNames"], Json({"n1"}));
@@ -242,7 +242,7 @@ TEST(ExtenderProtocol, Case19_APodWithoutGpuPassesNodesThatAreNotKnown) {
   EXPECT_EQ(answer["FailedNodes"], Json::object());
 }
 
-TEST(ExtenderProtocol, Case20_NodesThatAreBusyWithPodsOfLowerPriorityAreInFailedNodes) {
+TEST(ExtenderProtocol, Case20_NodesBusyWithPodsOfLowerPriorityAreInFailedNodes) {
   TestService service(ThreeMachines());
   ASSERT_EQ(service.Place(PodWithGpus("a", 2), "n1"), "");
   ASSERT_EQ(service.Place(PodWithGpus("b", 1), "n2"), "");
@@ -255,7 +255,7 @@ TEST(ExtenderProtocol, Case20_NodesThatAreBusyWithPodsOfLowerPriorityAreInFailed
   EXPECT_EQ(answer["Error"], "");
 }
 
-TEST(ExtenderProtocol, Case20_NodesThatAreBusyWithPodsThatItMayNotEvictAreUnresolvable) {
+TEST(ExtenderProtocol, Case20_NodesBusyWithPodsThatMayNotBeEvictedAreUnresolvable) {
   TestService service(ThreeMachines());
   ASSERT_EQ(service.Place(PodWithGpus("a", 2), "n1"), "");
   ASSERT_EQ(service.Place(PodWithGpus("b", 1), "n2"), "");
@@ -339,7 +339,7 @@ TEST(ExtenderProtocol, Case24_NoReasonIsLongerThan200Bytes) {
   }
 }
 
-TEST(ExtenderProtocol, Case25_ControlCharactersOfARequestAreEscapedInTheAnswer) {
+TEST(ExtenderProtocol, Case25_ControlCharactersAreEscapedInTheAnswer) {
   const TestService service(ThreeMachines());
   const std::string name = "ghost\n\x01\"\\\xe2\x82\xac";
   const Json answer = service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {name}));

@@ -97,7 +97,7 @@ TEST(ExtenderProtocol, Case48_PrioritizeWithFullNodesHasTheSameForm) {
             service.Ask("prioritize", ArgsWithNames(pod, {"n2", "n1"})));
 }
 
-TEST_F(ExtenderProtocolPreempt, Case49_ANodeWithoutVictimsIsEchoedOnlyIfThePodFitsAsItIs) {
+TEST_F(ExtenderProtocolPreempt, Case49_ANodeWithoutVictimsIsKeptOnlyIfThePodFitsNow) {
   ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{PodGone{"v1"}}));
   const Json placeholder = MetaVictims({});
   EXPECT_EQ(Preempt(2, {{"n1", placeholder}, {"n2", placeholder}}), Json({{"n1", placeholder}}));
@@ -131,7 +131,7 @@ TEST_F(ExtenderProtocolPreempt, Case51_NoVictimsAndNoPodInTheAnswerIsNull) {
   }
 }
 
-TEST_F(ExtenderProtocolPreempt, Case52_AVictimOfAnotherNodeFreesNothingAndTheNodeIsDropped) {
+TEST_F(ExtenderProtocolPreempt, Case52_AVictimOnAnotherNodeDropsTheNode) {
   EXPECT_EQ(Preempt(2, {{"n2", MetaVictims({"v1"})}}), Json::object());
   EXPECT_EQ(Preempt(2, {{"n2", MetaVictims({"nobody"})}}), Json::object());
   EXPECT_EQ(Preempt(1, {{"ghost", MetaVictims({"v1"})}}), Json::object());

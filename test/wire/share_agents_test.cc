@@ -193,7 +193,7 @@ TEST(HamiShares, ThatCannotBeMeantAreRefusedWithTheWord) {
       Container("b", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "3000"}}));
   EXPECT_EQ(world.Decode(counts).refusal,
             "container b: nvidia.com/gpu: want as many as in the containers before it (1), since "
-            "all have parts of the same GPUs, got 2");
+            "all share the same GPUs, got 2");
   Json mixed = HamiPod("a", "3000");
   mixed["spec"]["containers"].push_back(
       Container("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "30"}}));
@@ -201,8 +201,7 @@ TEST(HamiShares, ThatCannotBeMeantAreRefusedWithTheWord) {
             std::string::npos);
   Json words = HamiPod("a", "3000");
   words["spec"]["containers"].push_back(Container("b", {{"berth.dev/gpu-milli", "300"}}));
-  EXPECT_EQ(world.Decode(words).refusal,
-            "pod asks for shares of a GPU in the words of several agents");
+  EXPECT_EQ(world.Decode(words).refusal, "pod asks for GPU shares through several agents");
   Json mode = HamiPod("a", "3000");
   mode["metadata"]["annotations"]["nvidia.com/vgpu-mode"] = "mps";
   EXPECT_NE(world.Decode(mode).refusal, "");
@@ -240,7 +239,7 @@ TEST(HamiShares, ThatCannotBeReadCountAsWholeGpusAndAreTold) {
   EXPECT_EQ(world.Disputes().size(), 1U) << "the node has no such GPU";
 }
 
-TEST(HamiShares, AreLeftToHamisSchedulerUnlessTheConfigurationSaysOtherwise) {
+TEST(HamiShares, AreLeftToHamisSchedulerByDefault) {
   AgentWorld world(HamiNodeJson());
   EXPECT_TRUE(world.node().spec().places.foreign);
   EXPECT_NE(world.Decode(HamiPod("a", "3000")).refusal, "");
@@ -354,8 +353,8 @@ TEST(VolcanoShares, ThatThePluginWouldNotServeAreRefused) {
   Json chosen = VolcanoPod("a", "3000");
   chosen["metadata"]["annotations"]["volcano.sh/vgpu-mode"] = "mig";
   EXPECT_EQ(world.Decode(chosen).refusal,
-            "annotation volcano.sh/vgpu-mode: want hami-core, got \"mig\", which Volcano's "
-            "scheduler gives");
+            "annotation volcano.sh/vgpu-mode: want hami-core, got \"mig\", which only Volcano's "
+            "scheduler assigns");
   AgentWorld mig(VolcanoNodeJson("mig"));
   EXPECT_NE(mig.problem.find("GPUs of mode \"mig\""), std::string::npos);
   EXPECT_EQ(mig.Check(VolcanoPod("a", "3000")), Reason::kNoGpuOffered);
@@ -478,7 +477,7 @@ TEST(MpsShares, AreOfNodesThatSpeakOfThemAlone) {
   AgentWorld mps(MpsNodeJson());
   EXPECT_EQ(mps.Check(MpsPod("a", {{"berth.dev/gpu-milli", "300"}})), Reason::kShareOfOtherAgent);
   EXPECT_EQ(mps.Decode(MpsPod("a", {{"nvidia.com/mps-core", "101"}})).refusal,
-            "pod asks for a share above one GPU");
+            "pod asks for a GPU share larger than one GPU");
 }
 
 TEST(MpsShares, StopAtTheClientsOfMpsAndAtGpusThatAreLost) {

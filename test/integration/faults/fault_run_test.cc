@@ -213,7 +213,7 @@ class FaultRun : public testing::Test {
   std::atomic<int> held_across_lists_{0};
 };
 
-TEST_F(FaultRun, NothingIsGrantedTwiceNothingIsClaimedAndNothingStaysReserved) {
+TEST_F(FaultRun, NoGpuIsGrantedTwiceOrStaysReserved) {
   const int pods = PodCount();
   std::atomic<bool> done{false};
   std::thread cutter([&] {

@@ -50,7 +50,7 @@ TEST(Router, FindsTheHandlerOfPathAndMethod) {
   EXPECT_EQ(Call(router, "POST", "/config").allow, "GET, HEAD, PUT");
 }
 
-TEST(Router, APathThatWasAddedItselfComesBeforeThePrefixesAboveItTheLongestFirst) {
+TEST(Router, AnExactPathWinsAndThenTheLongestPrefix) {
   const auto answer = [](const char* body) {
     return [body](HttpRequest&) { return HttpResponse{200, "", "", body}; };
   };

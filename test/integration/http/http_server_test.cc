@@ -55,7 +55,7 @@ TEST(HttpServer, TellsHandlersWhetherAClientTakesGzipAndWhichTextItHas) {
   }
 }
 
-TEST(HttpServer, ARequestBeganWhenItCameAndNotWhenTheThreadHadTimeForIt) {
+TEST(HttpServer, ARequestBeginsWhenItArrives) {
   HttpServerOptions options = LocalOptions();
   options.threads = 1;
   std::latch busy(1), go_on(1);

@@ -365,7 +365,7 @@ TEST_F(BerthReplayCompare, SaysWhatIsWrongAndWhere) {
       "--load requires --with-departures");
 }
 
-TEST_F(BerthReplay, OfOneMachinesLinksIsRepeatableAndNamesTheMatrixThatIsWrong) {
+TEST_F(BerthReplay, TopologyReplayIsRepeatableAndNamesABadMatrix) {
   const std::string matrix = folder_.WriteText(
       "machine.json", R"({"gpus":4,"nvlinks":[[0,4,0,0],[4,0,0,0],[0,0,0,4],[0,0,4,0]]})");
   const auto run = [&matrix] {
@@ -391,7 +391,7 @@ TEST_F(BerthReplay, OfOneMachinesLinksIsRepeatableAndNamesTheMatrixThatIsWrong) 
   ExpectFailure({"topology", "--matrix", matrix, "--policies", "best"}, 1, "--policies: want one");
 }
 
-TEST(BerthReplayGang, GivesTheSameBytesForTheSameSeedAndTheSameArrivalsToEveryRule) {
+TEST(BerthReplayGang, TheSameSeedGivesTheSameBytesAndTheSameArrivalsToEachRule) {
   const std::vector<std::string> arguments = {"gang",        "--hours", "1",      "--seeds", "1",
                                               "--workloads", "racks",   "--json", "-"};
   ChildProcess first("berth-replay", arguments), second("berth-replay", arguments);

@@ -80,7 +80,7 @@ TEST(ServeReload, AMountedConfigMapChangesWhatIsDecided) {
   EXPECT_TRUE(berth.process().AwaitErr("\"event\":\"config_applied\""));
 }
 
-TEST(ServeReload, ARefusedConfigurationLeavesTheLastGoodOneInUseUntilItIsFixed) {
+TEST(ServeReload, ARefusedConfigurationKeepsTheLastGoodOne) {
   const OrdinaryConfig config(kBestFit);
   Watched berth(config.path());
   const std::string hash = berth.Hash();

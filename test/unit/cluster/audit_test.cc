@@ -89,8 +89,8 @@ TEST_F(AuditTest, FindsPlacesThatWereGivenPastBerth) {
   Bound(APod("a").Whole(2), {});
   EXPECT_EQ(Run(), AuditReport());
   Bound(APod("b").Whole(1), {});
-  EXPECT_EQ(Run().overfull,
-            std::vector<std::string>{"node n has 2 places on GPUs; on it: default/a, default/b"});
+  EXPECT_EQ(Run().overfull, std::vector<std::string>{
+                                "node n has 2 GPU replicas; pods on it: default/a, default/b"});
 }
 
 TEST_F(AuditTest, FindsAGpuWithMoreUsersThanItsAgentServes) {

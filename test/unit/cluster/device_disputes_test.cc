@@ -59,7 +59,7 @@ class DeviceDisputesTest : public testing::Test {
   const APod b_ = APod("b").Whole(1);
 };
 
-TEST_F(DeviceDisputesTest, APodThatWasBoundHereKeepsItsGpuWhateverItsAnnotationSays) {
+TEST_F(DeviceDisputesTest, APodBoundByBerthKeepsItsGpuDespiteItsAnnotation) {
   Up(ANode("n").Gpus(4));
   BindHere(a_, {0});
   Says(a_, {0});
@@ -70,7 +70,7 @@ TEST_F(DeviceDisputesTest, APodThatWasBoundHereKeepsItsGpuWhateverItsAnnotationS
     EXPECT_EQ(Free(), (Gpus{0, 1000, 1000, 1000}));
     EXPECT_EQ(Problems().size(), 1U);
   }
-  EXPECT_EQ(Problems(), (Texts{"a says no device on node n, but it is known to have GPU 0"}));
+  EXPECT_EQ(Problems(), (Texts{"a says no device on node n, but Berth knows it to have GPU 0"}));
   Says(a_, {0});
   EXPECT_EQ(Problems(), Texts()) << "it was mended";
 }
@@ -81,14 +81,14 @@ TEST_F(DeviceDisputesTest, WhatWasSaidFirstIsKept) {
   EXPECT_EQ(GpusOf(a_), Gpus{2});
   Says(a_, {1});
   EXPECT_EQ(GpusOf(a_), Gpus{2});
-  EXPECT_EQ(Problems(), (Texts{"a says GPU 1 on node n, but it is known to have GPU 2"}));
+  EXPECT_EQ(Problems(), (Texts{"a says GPU 1 on node n, but Berth knows it to have GPU 2"}));
   Apply(PodGone{"uid-a"});
   EXPECT_EQ(Problems(), Texts());
   EXPECT_EQ(Free(), (Gpus{1000, 1000, 1000, 1000}));
 }
 
 // A share by compute takes as much of the GPU's memory; how much that is, its node says.
-TEST_F(DeviceDisputesTest, AShareOnANodeThatIsNotKnownYetKeepsItsGpuWhateverItsAnnotationSays) {
+TEST_F(DeviceDisputesTest, AShareOnAnUnknownNodeKeepsItsGpuDespiteItsAnnotation) {
   const APod share = APod("share").Share(800);
   Placement said = share.On("late", {});
   said.grants = {{.gpu = 2, .milli = 800, .memory_mib = 0, .memory_milli = 800}};
@@ -114,7 +114,7 @@ TEST_F(DeviceDisputesTest, WhatElseChangesOfAPodIsTakenAlsoWhenItsDevicesAreNot)
   EXPECT_EQ(GpusOf(pod), Gpus{0});
 }
 
-TEST_F(DeviceDisputesTest, AGpuThatAnotherPodHoldsIsNotBelievedAndTheBooksStayCautious) {
+TEST_F(DeviceDisputesTest, ADisputedGpuStaysWithItsHolder) {
   Up(ANode("n").Gpus(4));
   BindHere(a_, {0});
   Says(b_, {0});
@@ -163,7 +163,7 @@ TEST_F(DeviceDisputesTest, WhatWasNotBelievedIsOnceTheOtherPodHasLeft) {
   EXPECT_EQ(Problems(), Texts());
 }
 
-TEST_F(DeviceDisputesTest, WhatWasSaidFirstIsBelievedLaterAlsoIfItWasOverwrittenMeanwhile) {
+TEST_F(DeviceDisputesTest, TheFirstAnnotationIsBelievedEvenAfterItWasOverwritten) {
   Up(ANode("n").Gpus(4));
   Says(a_, {0});
   Says(b_, {0});
@@ -250,7 +250,7 @@ TEST(DevicesText, NamesTheFirstDevicesAndCountsTheOthers) {
 }
 
 // It was bound by Berth, and somebody took the annotation away before this process began.
-TEST_F(DeviceDisputesTest, APodThatDoesNotSayAnyMoreWhichDevicesBerthChoseIsDisputed) {
+TEST_F(DeviceDisputesTest, APodWhoseDevicesAnnotationIsGoneIsDisputed) {
   const auto lacks = [this](const APod& pod) {
     Apply(PodBound{.pod = pod.Request(),
                    .placement = pod.On("n", {}),
@@ -260,8 +260,8 @@ TEST_F(DeviceDisputesTest, APodThatDoesNotSayAnyMoreWhichDevicesBerthChoseIsDisp
   lacks(a_);
   EXPECT_EQ(Problems(), Texts()) << "its node is not known";
   Up(ANode("n").Gpus(2));
-  EXPECT_EQ(Problems(), (Texts{"a is not there any more, though Berth chose the pod's devices "
-                               "(berth.dev/decision)"}));
+  EXPECT_EQ(Problems(),
+            (Texts{"a is missing, although Berth chose the pod's devices (berth.dev/decision)"}));
   EXPECT_EQ(Free(), (Gpus{1000, 0})) << "it has one, and nobody knows which";
   Says(a_, {0});
   EXPECT_EQ(Problems(), Texts()) << "it was mended";

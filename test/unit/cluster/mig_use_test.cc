@@ -77,7 +77,7 @@ TEST(MigUse, TakesWhatClaimsHold) {
   EXPECT_EQ(SlotsByPod(spec, pods, claims), (std::vector<std::vector<MigSlot>>{{other}}));
 }
 
-TEST(MigUse, AssumesWhatTheAllocatorPicksWhereOnlyTheProfileIsKnown) {
+TEST(MigUse, AssumesTheAllocatorsPickForAKnownProfile) {
   MigSpec spec = DynamicMig(1);
   const auto taken_by = [&spec](MigAllocator allocator) {
     spec.allocator = allocator;
@@ -96,7 +96,7 @@ TEST(MigUse, CountsAPodThatWasBoundPastBerth) {
   EXPECT_EQ(TakenOf(node, 0), SetOf(*node.spec().mig->product, {{"1g.5gb", 2}, {"1g.5gb", 3}}));
 }
 
-TEST(MigUse, MissesTheDevicesOfAPodBoundPastBerthWhereBerthShouldHaveChosenThem) {
+TEST(MigUse, ReportsUnknownDevicesOfAPodThatBerthDidNotBind) {
   Node node = ANode("n").Mig(DynamicMig(1)).HoldingMig(APod("a").Mig("1g.5gb")).Build();
   EXPECT_EQ(node.unattributed(), 1);
   EXPECT_EQ(TakenOf(node, 0), SetOf(*node.spec().mig->product, {{"1g.5gb", 6}}));
@@ -186,7 +186,7 @@ TEST(MigUse, FindsTheSmallestProfilesThatAreEnough) {
   EXPECT_EQ(NamesOf(product, {ProfileOf("2g.20gb"), false, 0, 0, 1}), (Names{}));
 }
 
-TEST(MigUse, TheAuditSeesDevicesThatAreGivenTwiceAndThoseThatAreNot) {
+TEST(MigUse, TheAuditFindsDevicesGrantedTwice) {
   ClusterState state;
   const auto bound = [](const APod& pod, std::vector<MigGrant> mig) {
     Placement placement = pod.On("n");

@@ -42,7 +42,7 @@ TEST(GrantsByContainer, PassesTheGpusOfAnInitContainerOn) {
                          {"b", {WholeGpu(2)}}}));
 }
 
-TEST(GrantsByContainer, LetsASidecarKeepItsGpuWhileInitContainersAfterItUseTheRest) {
+TEST(GrantsByContainer, ASidecarKeepsItsGpuWhileLaterInitContainersUseTheRest) {
   const APod pod = APod("p")
                        .Whole(3)
                        .Container("sidecar", WholeGpus{1})

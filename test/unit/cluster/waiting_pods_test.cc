@@ -147,7 +147,7 @@ TEST_F(WaitingPodsTest, ChangesOfAGangAreCountedAndNothingElse) {
   EXPECT_GT(waiting_.ChangesOf(kGang), last) << "no number comes twice";
 }
 
-TEST_F(WaitingPodsTest, WhatAListDoesNotShowIsGoneUnlessItCameWhileTheListWasMade) {
+TEST_F(WaitingPodsTest, AListRemovesPodsItDoesNotShowUnlessTheyCameMeanwhile) {
   waiting_.Put(Waiting(Member("old")));
   waiting_.Note(Member("asked").Request());
   waiting_.Put(Waiting(Member("stays")));
@@ -191,7 +191,7 @@ TEST_F(WaitingPodsTest, PodsThatNobodyHasShownAreBounded) {
   EXPECT_EQ(Members().size(), WaitingPods::kMostAsked + 2);
 }
 
-TEST_F(WaitingPodsTest, PodsArriveOnceEachWhateverTheyAskForAndHoweverOftenTheyAreShown) {
+TEST_F(WaitingPodsTest, EachPodArrivesOnce) {
   waiting_.Put(Waiting(APod("a").Mig("1g.5gb"), false));
   waiting_.Put(Waiting(APod("b").Whole(1)));
   EXPECT_EQ(arrived_, (Names{"uid-a", "uid-b"}));

@@ -299,7 +299,7 @@ TEST_F(ExplainPodTest, MemoryThatIsTakenIsTold) {
 
 // --- Models, groups, the pod itself
 
-TEST_F(ExplainPodTest, AModelThatTheClusterDoesNotHaveIsToldWithThoseThatItHas) {
+TEST_F(ExplainPodTest, AnAbsentModelIsNamedWithTheAvailableOnes) {
   const PodExplanation told =
       Explain({ANode("n1").Gpus(2).Model("T4")}, APod("p").Whole(1).Models({"A100", "H100"}));
   EXPECT_EQ(TextOf(*snapshot_, told.nearest.at(0).near),
@@ -467,7 +467,7 @@ std::vector<Situation> Situations() {
   };
 }
 
-TEST_F(ExplainPodTest, EveryClassOfReasonIsCountedAndToldWithTheChangeThatHelps) {
+TEST_F(ExplainPodTest, EachClassOfReasonIsCountedWithItsCure) {
   for (const Situation& situation : Situations()) {
     SCOPED_TRACE(situation.name);
     const std::vector<std::shared_ptr<const Node>> nodes = {

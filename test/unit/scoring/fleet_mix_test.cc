@@ -68,7 +68,7 @@ TEST(FleetMix, AFleetHasTheModelsOfMostNodes) {
   EXPECT_TRUE(models.contains("m7"));
 }
 
-TEST(FleetMix, NodesThatAllDifferAreAFleetOfFewKindsWithEveryModelAndNode) {
+TEST(FleetMix, ManyDifferentNodesBecomeAFewKinds) {
   const auto snapshot = NodesOf(10, 300);
   const Fleet fleet = FleetOf(*snapshot);
   EXPECT_LE(fleet.size(), kMostKinds);

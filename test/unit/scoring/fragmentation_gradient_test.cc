@@ -53,7 +53,7 @@ TEST(FragmentationGradient, CountsWhatEachClassCannotUse) {
   }
 }
 
-TEST(FragmentationGradient, CountsAllAsWasteForAClassWithoutGpuAndForAModelThatItDoesNotAdmit) {
+TEST(FragmentationGradient, CountsAllAsWasteForClassesThatCannotUseTheNode) {
   const RequestMix mix = {{APod("cpu").Cpu(1).Shape(), 0.1},
                           {APod("a100").Whole(1).Models({"A100"}).Shape(), 0.2},
                           {APod("either").Whole(1).Models({"A100", "T4"}).Shape(), 0.3},

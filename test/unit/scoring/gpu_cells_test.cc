@@ -84,7 +84,7 @@ TEST(GpuCells, IdleGpusWithoutCpuOrMemoryAreOfNoUse) {
   EXPECT_EQ(CellsWith(spec), "uuuu");
 }
 
-TEST(GpuCells, PartitionedGpusShowTheirDevicesFromTheUnitAtWhichTheyBegin) {
+TEST(GpuCells, PartitionedGpusShowDevicesAtTheirFirstSlice) {
   const NodeSpec spec = ANode("n1").Mig(StaticMig(1, kBalanced)).Spec();
   EXPECT_EQ(CellsWith(spec), "[FfFFFfff]");
   PodRecord record;

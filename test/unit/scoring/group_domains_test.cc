@@ -79,7 +79,7 @@ TEST(RequireDomain, TheFirstMemberOpensTheDomainThatBestFitsTheGroup) {
   EXPECT_EQ(world.Filter(APod("p").Whole(1).Requires(kRack)), in_a);
 }
 
-TEST(RequireDomain, AMemberFindsTheSameDomainWhenNodesThatOthersFillAreLeftOut) {
+TEST(RequireDomain, AMemberFindsTheSameDomainWithoutTheFullNodes) {
   const World world({In("n1", "z", "a", 1), In("n2", "z", "a", 3), In("n3", "z", "b", 5)});
   const APod pod = Member("p").GangSize(4).Requires(kRack);
   EXPECT_EQ(world.Filter(pod, {1, 2}), (Reasons{kFits, kOutsideDomain}));
@@ -154,7 +154,7 @@ TEST(MayJoin, AsksOnlyForTheMembersThatArePlaced) {
   EXPECT_EQ(MayJoin(world.tree, second, {}, 2), kNoTopologyDomain);
 }
 
-TEST(HoldsRestOfGroup, CountsTheNodeAsItWouldBeAndTheOthersOfItsDomainAsTheyAre) {
+TEST(HoldsRestOfGroup, CountsTheNodeAfterPlacementAndTheRestOfItsDomainAsItIs) {
   const World world({In("n1", "z", "a", 2).Holding(APod("x").Whole(2), {0, 1}),
                      In("n2", "z", "a", 1), In("n3", "z", "b", 8)});
   const Node emptied = In("n1", "z", "a", 2).Build();

@@ -123,7 +123,7 @@ TEST(LearnedMix, TakesUpWhereAnotherOneWas) {
   EXPECT_EQ(after.Current().mix->size(), a.classes.size()) << "usable at once";
 }
 
-TEST(LearnedMix, AShareByMemoryTakesTheComputeOfTheFirstGpuThatCouldHoldIt) {
+TEST(LearnedMix, AShareByMemoryCountsTheComputeOfTheFirstFittingGpu) {
   const auto snapshot = SnapshotOf(
       {ANode("a").Gpus(1, 10'000).Model("small"), ANode("b").Gpus(1, 40'000).Model("large")});
   const auto compute = [&](const APod& pod) {

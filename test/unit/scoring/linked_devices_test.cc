@@ -56,7 +56,7 @@ TEST(LinkedDevices, AnUnhealthyGpuIsNoPartner) {
   EXPECT_EQ(WholeOn(node, APod("p").Whole(2).Links(kLinked)), 0b1100u);
 }
 
-TEST(LinkedDevices, OfGpusThatScoreTheSameAShareGetsTheOneThatOthersMissLeast) {
+TEST(LinkedDevices, BreaksTiesOfSharesByTheOutlookOfLinks) {
   const auto first = [](const ANode& node, DeviceRule rule) {
     return DeviceChoices(node.Build(), APod("p").Share(300).Shape(), rule).front().gpus;
   };

@@ -181,10 +181,10 @@ TEST(Neighbours, ExplainSaysWhatPutsANodeBehind) {
   ASSERT_EQ(far.size(), 2u);
   EXPECT_EQ(far[0].placement.node, "n1");
   EXPECT_EQ(far[0].behind, "");
-  EXPECT_EQ(far[1].behind, "shares a PCIe root with pods that it is to be far from");
+  EXPECT_EQ(far[1].behind, "shares a PCIe root with pods that it should be far from");
   const auto near = report(APod("p").Whole(1).Near("role", "prefill"));
   EXPECT_EQ(near[0].placement.node, "n2");
-  EXPECT_EQ(near[1].behind, "none of the pods that it is to be near is there");
+  EXPECT_EQ(near[1].behind, "has none of the pods that it should be near");
 }
 
 // The case of ai-dynamo/dynamo issue 10171: prefill workers that share a PCIe root halve each

@@ -22,7 +22,7 @@ TEST(NodeGuard, CountsGpuNodesThatNoTaintKeepsPodsOff) {
       << "that ends with the cordon";
 }
 
-TEST(NodeGuard, LeavesNodesWithoutGpusToKubeSchedulerAndGpuNodesToThePolicy) {
+TEST(NodeGuard, ScoresOnlyGpuNodesByThePolicy) {
   const auto snapshot = SnapshotOf({ANode("a").Gpus(2), ANode("b"), ANode("c")});
   EXPECT_EQ(GuardedPriorities(*snapshot, std::vector<NodeIndex>{0, 1, 2}),
             (std::vector<std::uint8_t>{0, 10, 10}));

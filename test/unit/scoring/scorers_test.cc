@@ -7,11 +7,7 @@
 #include <vector>
 
 #include "scoring/devices/device_picker.h"
-#include "scoring/scorers/best_fit.h"
-#include "scoring/scorers/dot_product.h"
-#include "scoring/scorers/gpu_clustering.h"
-#include "scoring/scorers/gpu_packing.h"
-#include "scoring/scorers/spreading.h"
+#include "scoring/scorers/baselines.h"
 #include "scoring/scorers/workload_fit.h"
 #include "test/support/builders.h"
 

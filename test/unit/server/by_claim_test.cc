@@ -78,7 +78,7 @@ class ByClaim : public testing::Test {
                       .gangs = {.conventions = {"berth"}}}};
 };
 
-TEST_F(ByClaim, NodesThatOfferNothingOfTheResourceAreLeftToKubeScheduler) {
+TEST_F(ByClaim, NodesWithoutTheResourceAreLeftToKubeScheduler) {
   AddAll();
   EXPECT_EQ(Filter(Pod(APod("p").Whole(2))), (std::vector{kFits, kFits, kFits}));
   EXPECT_EQ(Filter(Pod(APod("large").Whole(8))), (std::vector{kFits, kFits, Reason::kTooFewGpus}));
@@ -88,7 +88,7 @@ TEST_F(ByClaim, NodesThatOfferNothingOfTheResourceAreLeftToKubeScheduler) {
             (std::vector{Reason::kTooFewCpus, Reason::kTooFewCpus, Reason::kTooFewCpus}));
 }
 
-TEST_F(ByClaim, ANodeWithGpusOfAnotherResourceOrWithNoneInOrderOffersNothing) {
+TEST_F(ByClaim, ANodeWithoutHealthyGpusOfTheResourceOffersNothing) {
   NodeSpec other = ANode("amd").Gpus(4).Spec();
   other.gpu_resource = "amd.com/gpu";
   Apply(NodeUpserted{other});
@@ -206,7 +206,7 @@ TEST_F(ByClaim, ExplainSaysWhoDecides) {
             "gpu.nvidia.com)");
 }
 
-TEST(ByClaimPods, APodHasTheDeviceClassOfTheResourceByWhichItAsksForWholeGpus) {
+TEST(ByClaimPods, APodGetsTheDeviceClassOfItsGpuResource) {
   DeviceClasses classes;
   const wire::PodRules rules(AllDialects(), DefaultConfig().resources, {}, nullptr, &classes);
   const auto class_of = [&rules](const Json& requests) {

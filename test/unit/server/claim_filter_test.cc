@@ -104,7 +104,7 @@ TEST_F(ClaimFilter, NobodyIsAskedAboutAPodWithoutClaimsOrThatFitsNowhere) {
   EXPECT_FALSE(Post(pod).later);
 }
 
-TEST_F(ClaimFilter, WhereTooMuchIsUnderWayThePodGoesOnAndTheAllocatorIsTold) {
+TEST_F(ClaimFilter, ABusyAllocatorLetsThePodGoOn) {
   WorkerPool takes_nothing(1, 0);
   service_.verbs().AllocateClaims(allocator_, takes_nothing);
   const Json answer =

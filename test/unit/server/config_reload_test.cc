@@ -183,7 +183,7 @@ TEST(ConfigReload, AFileThatVanishesLeavesTheLastGoodOneInUse) {
   EXPECT_EQ(EventsOf(berth.Lines()), (Events{"config_refused", "config_unchanged"}));
 }
 
-TEST(ConfigReload, ARefusedOneIsLoggedOnceWithLineAndPathAndTheFixedOneIsApplied) {
+TEST(ConfigReload, ARefusedConfigurationIsLoggedOnceAndTheFixedOneApplied) {
   MountedConfig config(kStart);
   Following berth(config.path());
   const auto engine = berth.engine();
@@ -245,7 +245,7 @@ TEST(ConfigReload, CutOffAtAnyByteItKeepsTheLastGoodOne) {
   EXPECT_EQ(berth.profile(), "mine");
 }
 
-TEST(ConfigReload, CutOffAtAnyByteItIsAppliedOnlyIfWhatIsLeftIsAConfiguration) {
+TEST(ConfigReload, ACutOffFileIsAppliedOnlyIfItIsAConfiguration) {
   const OrdinaryConfig config(kStart);
   Following berth(config.path());
   const std::string text =

@@ -137,7 +137,7 @@ TEST_F(ExtenderTest, WhatPassedTheFilterCanBeBoundAndWhatDidNotCannot) {
   }
 }
 
-TEST_F(ExtenderTest, LinksThatANodeLacksAndLinksThatAPodGotAreRecordedInNumbers) {
+TEST_F(ExtenderTest, RecordsMissingLinksAndTheQualityOfGrantedOnes) {
   NodeSpec node = MachineWith("n1", 8);
   node.links = LinksOf(BridgedCards());
   Start({node, MachineWith("n2", 8)});
@@ -221,7 +221,7 @@ TEST_F(ExtenderTest, APodThatIsRefusedFitsNowhereAndIsNotRemembered) {
   EXPECT_EQ(journal_.entries.at(0).first_reason, Reason::kPodRefused);
 }
 
-TEST_F(ExtenderTest, ABindThatIsRefusedLeavesNoReservationAndThePodCanBeBoundLater) {
+TEST_F(ExtenderTest, ARefusedBindLeavesNoReservation) {
   bool works = false;
   Start({MachineWith("n1", 2)}, [&works](const PodRequest&, const Placement&) -> Status {
     if (!works) return Fail(Errc::kConflict, "the pod is gated");
@@ -239,7 +239,7 @@ TEST_F(ExtenderTest, ABindThatIsRefusedLeavesNoReservationAndThePodCanBeBoundLat
   EXPECT_EQ(FreeMilli("n1"), 0);
 }
 
-TEST_F(ExtenderTest, ABindInDoubtKeepsItsDevicesUntilTheClusterTellsWhereThePodIs) {
+TEST_F(ExtenderTest, ABindWithUnknownOutcomeKeepsItsDevicesUntilThePodIsSeen) {
   Start({MachineWith("n1", 2), MachineWith("n2", 2)},
         [](const PodRequest&, const Placement&) -> Status {
           return Fail(Errc::kUnavailable, "no answer");
@@ -433,7 +433,7 @@ TEST_F(ExtenderTest, AnAnswerThatIsOlderThanADeletionBringsNoPodBack) {
   EXPECT_EQ(FreeMilli("n1"), 2000);
 }
 
-TEST_F(ExtenderTest, AnAnswerDoesNotEndAReservationThatWasMadeAfterTheQuestion) {
+TEST_F(ExtenderTest, AnOldAnswerDoesNotEndANewerReservation) {
   Start({MachineWith("n1", 2)}, [](const PodRequest&, const Placement&) -> Status {
     return Fail(Errc::kUnavailable, "no answer");
   });
@@ -553,7 +553,7 @@ TEST_F(ExtenderTest, WhoeverMadeRoomWaitsUntilTheVictimsAreSeenGone) {
 }
 
 // Berth hears later than kube-scheduler that the first ones have ended.
-TEST_F(ExtenderTest, NobodyElseIsEvictedWhenKubeSchedulerAsksForTheRestOfItsVictims) {
+TEST_F(ExtenderTest, ASecondPreemptCallEvictsNobodyElse) {
   Start({MachineWith("n1", 6)});
   for (int gpu = 0; gpu < 6; ++gpu) {
     const PodRequest low = Pod("low-" + std::to_string(gpu), WholeGpus{1});
@@ -615,7 +615,8 @@ TEST_F(ExtenderTest, EveryAnswerIsRecorded) {
   EXPECT_EQ(entries[1].verb, Verb::kPrioritize);
   EXPECT_EQ(entries[2].verb, Verb::kPreempt);
   EXPECT_EQ(entries[2].fitting, 1u);
-  EXPECT_EQ(entries[3].error, "pod does not fit: node n2 " + std::string(PredicateOf(Reason::kNoGpu)));
+  EXPECT_EQ(entries[3].error,
+            "pod does not fit: node n2 " + std::string(PredicateOf(Reason::kNoGpu)));
   EXPECT_EQ(entries[4].node, "n1");
 }
 

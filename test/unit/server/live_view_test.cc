@@ -156,9 +156,9 @@ TEST_F(LiveViewTest, TheTextIsWrittenAnewOnlyWhenSomethingHasChanged) {
 
 TEST_F(LiveViewTest, WhoDoesNotLeadShowsWhyAndNothingElse) {
   Waits("p", 1, std::chrono::seconds(5));
-  service_.readiness().Set("standby: another process leads");
+  service_.readiness().Set("standby: another replica is the leader");
   const Json live = Shown();
-  EXPECT_EQ(live["not_ready"], "standby: another process leads");
+  EXPECT_EQ(live["not_ready"], "standby: another replica is the leader");
   EXPECT_TRUE(live["names"].empty());
   EXPECT_TRUE(live["waiting"].empty());
   EXPECT_EQ(live["cells"], "");

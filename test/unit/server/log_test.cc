@@ -178,7 +178,7 @@ TEST(DecisionRecorder, OtherDecisionsAreLoggedForDebuggingAndCounted) {
   ExpectLines(text.Take(), {"berth_refusals_total{reason=\"gpus_busy\"} 1"});
 }
 
-TEST(AdviceLog, SaysHowToPartitionANodeWhenThatChangesAndNotWhenMorePodsWait) {
+TEST(AdviceLog, LogsANodesRecommendedPartitionOnlyWhenItChanges) {
   const auto lines = LinesOf(LogLevel::kInfo, [](Log& log) {
     const auto advice = [](const std::string& config, int fits) {
       return std::vector<NodeAdvice>{{"n1", "A100-40GB", 2, {config, fits, 0, std::nullopt}}};

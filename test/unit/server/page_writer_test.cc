@@ -50,7 +50,7 @@ struct CountedPage {
   }
 };
 
-TEST(PageWriter, EverybodyWhoAsksWhileAPageIsWrittenGetsTheNextTextTogether) {
+TEST(PageWriter, RequestsDuringAWriteShareTheNextText) {
   std::latch begun(1), go_on(1);
   CountedPage page;
   page.text = [&](int v) {
@@ -272,7 +272,7 @@ TEST(PageWriter, AnAnswerThatFindsNoMemoryIs503) {
   EXPECT_EQ(AskFor(handler, "/a").status, 503);
 }
 
-TEST(PageWriter, RequestsBeyondThoseThatMayWaitGet503AndTheOthersAreAnsweredWhenItEnds) {
+TEST(PageWriter, RequestsBeyondTheQueueGet503) {
   std::latch begun(1), go_on(1);
   std::vector<std::future<HttpResponse>> answers;
   {

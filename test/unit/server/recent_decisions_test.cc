@@ -122,7 +122,7 @@ TEST_F(Comparing, OnlyTheCandidatesCount) {
   EXPECT_EQ(Compare(most_cores_, fewest_cores_).changed, 1u);
 }
 
-TEST_F(Comparing, TheSameProfileChangesNothingAndNothingRememberedIsNoRatio) {
+TEST_F(Comparing, ComparingAProfileWithItselfIsNeutral) {
   EXPECT_EQ(Compare(most_cores_, fewest_cores_).ratio(), 0);
   Remember(APod("p"), {0, 1, 2});
   Engine same(ProfileOf(CoresOf));

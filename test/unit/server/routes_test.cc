@@ -52,8 +52,9 @@ TEST(Routes, AVerbThatCannotBeAnsweredEndsItsConnection) {
 }
 
 TEST(Routes, ARefusalSaysWhoLeads) {
-  EXPECT_EQ(NotReadyAnswer("standby: another process leads", [] { return "berth-1_ab"; }).body,
-            R"x({"error":"not ready: standby: another process leads (leader: berth-1_ab)"})x");
+  EXPECT_EQ(
+      NotReadyAnswer("standby: another replica is the leader", [] { return "berth-1_ab"; }).body,
+      R"x({"error":"not ready: standby: another replica is the leader (leader: berth-1_ab)"})x");
   EXPECT_EQ(NotReadyAnswer("caches are cold", [] { return ""; }).body,
             R"({"error":"not ready: caches are cold"})");
   TestService service({MachineWith("n1", 2)});
@@ -68,7 +69,7 @@ TEST(Routes, AStandbyIsReadyAndAnswersNoVerb) {
   TestService service({MachineWith("n1", 2)});
   service.readiness().Set(kube::kStandby);
   EXPECT_EQ(service.Call("GET", "/readyz").status, 200);
-  EXPECT_EQ(service.Call("GET", "/readyz").body, "standby: another process leads\n");
+  EXPECT_EQ(service.Call("GET", "/readyz").body, "standby: another replica is the leader\n");
   EXPECT_EQ(service.Call("POST", "/extender/filter", "{}").status, 503);
   EXPECT_NE(service.Call("GET", "/metrics").body.find("berth_ready 0\n"), std::string::npos);
   service.readiness().BeginDrain();
@@ -221,7 +222,7 @@ TEST(Routes, APlanThatCannotBeMadeSaysWhy) {
   EXPECT_EQ(status(R"({"pods":[]})"), 503);
 }
 
-TEST(Routes, TheLivePageIsADocumentAStyleAndAScriptThatLoadNothingElse) {
+TEST(Routes, TheLivePageLoadsNothingFromElsewhere) {
   const TestService service({});
   const http::HttpResponse page = service.Call("GET", "/");
   EXPECT_EQ(page.content_type, "text/html; charset=utf-8");

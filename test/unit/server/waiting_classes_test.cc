@@ -33,7 +33,7 @@ std::vector<WaitingPod> AFewPods() {
           Waiting(APod("g"), std::chrono::hours(1))};
 }
 
-TEST(WaitingClasses, AreOrderedBySizeAndLeaveOutPodsThatAreGatedOrAskForNoGpu) {
+TEST(WaitingClasses, AreOrderedBySizeWithoutGatedOrGpulessPods) {
   const auto classes = WaitingClasses(AFewPods(), kNow);
   std::vector<std::string> told;
   for (const wire::WaitingClass& kind : classes) {

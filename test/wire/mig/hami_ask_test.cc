@@ -62,9 +62,9 @@ TEST(HamiAsk, ForAShareIsRefusedWithTheReasonAndCountsWhereItRuns) {
     return Read(pod);
   };
   EXPECT_EQ(read(kTen).refusal,
-            "container main: nvidia.com/gpumem asks for a share of a GPU, which HAMi's scheduler "
-            "gives; want the annotation nvidia.com/vgpu-mode: mig, or berth.dev/gpu-milli or "
-            "berth.dev/gpu-memory-mib in place of nvidia.com/gpu");
+            "container main: nvidia.com/gpumem asks for a GPU share that only HAMi's scheduler "
+            "assigns; want the annotation nvidia.com/vgpu-mode: mig, or berth.dev/gpu-milli or "
+            "berth.dev/gpu-memory-mib instead of nvidia.com/gpu");
   EXPECT_EQ(read(kTen).shape.gpus, GpuAsk(WholeGpus{1}));
   for (const char* resource : {"nvidia.com/gpumem-percentage", "nvidia.com/gpucores"}) {
     const PodRequest half = read({{"nvidia.com/gpu", "1"}, {resource, "50"}});
@@ -83,8 +83,8 @@ TEST(HamiAsk, OfAnotherModeOrForAProfileIsRefused) {
   };
   const Json whole = {{"nvidia.com/gpu", "1"}};
   EXPECT_EQ(refusal("nvidia.com/vgpu-mode", "hami-core", whole),
-            "annotation nvidia.com/vgpu-mode: want mig, got \"hami-core\", which HAMi's scheduler "
-            "gives");
+            "annotation nvidia.com/vgpu-mode: want mig, got \"hami-core\", which only HAMi's "
+            "scheduler assigns");
   EXPECT_EQ(refusal("nvidia.com/vgpu-mode", "", whole), "");
   EXPECT_EQ(refusal("nvidia.com/mig-profile-preference", "1g.10gb", whole),
             "annotation nvidia.com/mig-profile-preference: not understood; want a resource with "
@@ -183,7 +183,7 @@ TEST(HamiAsk, WhatIsNotUnderstoodIsRefused) {
   percent["nvidia.com/gpumem-percentage"] = "50";
   EXPECT_EQ(refusal(Json::array({Container("main", percent)})),
             "container main: want nvidia.com/gpumem with vgpu-mode mig, got "
-            "nvidia.com/gpumem-percentage, of which it depends on the GPU how much that is");
+            "nvidia.com/gpumem-percentage, which depends on the size of the GPU");
   Json more = kTen;
   more["nvidia.com/gpumem"] = "20000";
   EXPECT_EQ(refusal(Json::array({Container("a", kTen), Container("b", more)})),

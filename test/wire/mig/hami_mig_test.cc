@@ -110,7 +110,7 @@ TEST(HamiMig, GpusOfOtherModesAreHamisToGive) {
   EXPECT_EQ(Decode(node).problem, "");
 }
 
-TEST(HamiMig, ProfilesOfAProductThatIsNotKnownAreTakenFromTheRegister) {
+TEST(HamiMig, ReadsProfilesOfAnUnknownProductFromTheRegister) {
   Json gpu = CutGpu("GPU-a", 0);
   gpu["type"] = "NVIDIA-NVIDIA X999";
   Json node = NodeObject(Json::array({gpu}), 7);

@@ -254,7 +254,7 @@ TEST(NodeMig, TellsWhatItPassesOver) {
   }
 }
 
-TEST(NodeMig, TheAgentThatMakesTheDevicesIsOneOfAnotherDialectOnlyIfItIsNamed) {
+TEST(NodeMig, AnotherAgentMakesTheDevicesOnlyIfItIsNamed) {
   ANodeObject node = Mixed({{"nvidia.com/mig-1g.5gb", "56"}});
   const auto spec_with = [&node](const std::string& dialect) {
     node.annotation = R"({"partitioning":"dynamic","gpus":[{"index":0,"uuid":"GPU-a"}])" +

@@ -123,7 +123,7 @@ TEST(PodMig, RefusesWhatMakesNoSense) {
   EXPECT_EQ(refusal({{"nvidia.com/mig-1g.5gb", "65"}}),
             "pod asks for more MIG devices than any node has");
   EXPECT_EQ(refusal({{"nvidia.com/mig-1g.5gb", "1"}}, {{"berth.dev/mig-min-slices", "1"}}),
-            "annotation berth.dev/mig-min-slices: want a pod that asks for whole GPUs beside it "
+            "annotation berth.dev/mig-min-slices: want a pod that also asks for whole GPUs "
             "(nvidia.com/gpu)");
   EXPECT_EQ(refusal({{"nvidia.com/gpu", "1"}}, {{"berth.dev/mig-min-memory-gib", "10Gi"}}),
             "annotation berth.dev/mig-min-memory-gib: want an integer from 1 to 100000, got "

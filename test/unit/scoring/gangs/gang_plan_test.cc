@@ -236,7 +236,7 @@ TEST_F(GangPlanTest, CountsAreSearchedWhereTheBestNodeForEachLeavesOneOver) {
   EXPECT_EQ(NodesOf(ask, Plan(ask)), "a a b b");
 }
 
-TEST_F(GangPlanTest, DomainsThatAreTooSmallForAllClassesTogetherCostNoSearch) {
+TEST_F(GangPlanTest, DomainsThatAreTooSmallAreNotSearched) {
   // Each of the 40 racks holds either kind; only the block holds both.
   std::vector<ANode> nodes;
   for (int i = 0; i < 80; ++i) {

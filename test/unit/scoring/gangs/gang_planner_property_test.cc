@@ -320,7 +320,7 @@ class GangPlannerPropertyTest : public testing::Test {
   }
 };
 
-TEST_F(GangPlannerPropertyTest, FindsWhatExhaustiveSearchFindsAndNothingThatIsNotThere) {
+TEST_F(GangPlannerPropertyTest, MatchesExhaustiveSearch) {
   const Found found = Compare([](CaseMaker& maker) { return maker.Make(); });
   EXPECT_GT(found.possible, 1000);
   // Without the search over counts it is 998 of 1,000.
@@ -339,7 +339,7 @@ TEST_F(GangPlannerPropertyTest, MeetsTheMinimumsOfRolesWhereExhaustiveSearchDoes
   EXPECT_GE(found.found * 1000, found.possible * 999) << "seeds" << found.missed;
 }
 
-TEST_F(GangPlannerPropertyTest, TheOrderOfMembersMakesNoDifferenceAndTheSameQuestionHasOneAnswer) {
+TEST_F(GangPlannerPropertyTest, ThePlanDoesNotDependOnTheOrderOfMembers) {
   for (std::uint64_t seed = 1; seed <= kCases / 10; ++seed) {
     CaseMaker maker(seed);
     const Case made = maker.Make();

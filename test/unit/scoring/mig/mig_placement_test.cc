@@ -215,7 +215,7 @@ TEST(MigPlan, SaysNoMoreThanTheProfileWhereTheNodePicks) {
   EXPECT_EQ(MigPlacementName(*spec.product, plan->slots.front().placement), "1g.5gb at 0");
 }
 
-TEST(MigPlan, FindsAPlaceForSeveralProfilesWhereOneAfterTheOtherFails) {
+TEST(MigPlan, PlansSeveralProfilesTogether) {
   // 2g wants what leaves most, and 1g.10gb may begin at 6 where 2g may not.
   ANode node = ANode("n").Mig(DynamicMig(1));
   node.HoldingMig(APod("a").Mig("4g.20gb"), {AGrant(0, "4g.20gb", 0)});
@@ -231,7 +231,7 @@ TEST(MigPacking, TakesAnInstanceThatIsThereBeforeItCutsAGpu) {
   EXPECT_EQ(decider.Best(APod("p").Mig("3g.20gb")), "dynamic");
 }
 
-TEST(MigPacking, FillsTheFullestOfNodesWithTheInstancesSoThatOthersCanBeEmptied) {
+TEST(MigPacking, PrefersTheFullestNodeSoThatOthersEmpty) {
   ANode used = ANode("b").Mig(StaticMig(8, kSevenSmall));
   used.HoldingMig(APod("x").Mig("1g.5gb"), {AGrantOf("1g.5gb")});
   Decider decider(

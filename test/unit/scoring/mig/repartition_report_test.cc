@@ -80,7 +80,7 @@ TEST(RepartitionReport, LeavesNodesAloneThatAreInUseOrNotToBeCut) {
   EXPECT_EQ(Advised({SmallOnly("n").NotReady()}, waiting), "");
 }
 
-TEST(RepartitionReport, CountsOnlyPodsThatMayGoThereAndHaveTheRestOfWhatTheyAskFor) {
+TEST(RepartitionReport, CountsOnlyPodsThatFitTheNodeOtherwise) {
   EXPECT_EQ(Advised({SmallOnly("n").Tainted("keep", "out")}, {{Wants("3g.20gb")}}), "");
   EXPECT_EQ(Advised({SmallOnly("n").Cpu(10)}, {{Wants("3g.20gb").Cpu(4), 3}}),
             "n all-3g.20gb 2/0\n");
