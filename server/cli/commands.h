@@ -9,7 +9,7 @@
 
 namespace berth {
 
-// Those right below it.
+// Those right below it, but for hidden ones (without a group).
 std::vector<const CLI::App*> CommandsOf(const CLI::App& command);
 
 // Its own and those of its groups; positionals too.
