@@ -69,8 +69,8 @@ class ClassSimulation final : public EventLoop {
   [[nodiscard]] Duration TimeLeft(std::size_t n) const override {
     return workload_.pods[n].runs - done_[n];
   }
-  // A class may be kept from nodes that have room, so each has numbers of its own; a node without
-  // room for the shape has none whatever the class wishes for.
+  // A class may be kept from nodes with room, so each class has its own numbers. A node without
+  // room for the shape has none for any class.
   [[nodiscard]] Kind KindOf(std::size_t n) const override {
     const ClassPod& of = workload_.pods[n];
     return {of.kind * kWorkClasses + of.work, workload_.kinds[of.kind]};

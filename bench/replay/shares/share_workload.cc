@@ -110,7 +110,7 @@ class Draws {
     return entry->second;
   }
 
-  // What a pod asks for in the mean, of the dimension of which more is asked.
+  // The mean request of a pod, in the scarcer of compute and memory.
   [[nodiscard]] double MeanAsk() const {
     const auto mean = [](const std::vector<int>& values) {
       double sum = 0;
