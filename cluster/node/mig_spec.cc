@@ -32,7 +32,7 @@ Status Validate(const MigSpec& spec) {
                      std::to_string(spec.gpus[i].index));
     }
     if (!spec.agent.empty() && spec.gpus[i].uuid.empty()) {
-      return Invalid(place + ".uuid: want one, by which the agent of " + spec.agent +
+      return Invalid(place + ".uuid: want the UUID by which the agent of " + spec.agent +
                      " knows the GPU, got none");
     }
     if (auto layout = MigLayout::Of(*spec.product, spec.gpus[i].instances); !layout) {

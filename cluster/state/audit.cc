@@ -76,7 +76,7 @@ void CountOverfull(const Node& node, const PodRecords& pods, AuditReport& report
   std::string text =
       "node " + node.spec().name + " has " +
       std::to_string(places ? node.spec().places.count : static_cast<int>(node.gpus().size())) +
-      (places ? " places on GPUs; on it: " : " GPUs; bound past Berth: ");
+      (places ? " GPU replicas; pods on it: " : " GPUs; bound past Berth: ");
   std::size_t named = 0;
   for (const auto& pod : pods) {
     if (!(places ? pod->pod.shape.wants_gpu() : pod->unattributed())) continue;

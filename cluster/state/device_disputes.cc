@@ -199,7 +199,7 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
                        Specifies(held->placement, said);
   std::string why_not;
   if (known && !Specifies(held->placement, said)) {
-    why_not = "it is known to have " + DevicesText(held->placement);
+    why_not = "Berth knows it to have " + DevicesText(held->placement);
   } else if (!known && !is_ours && HasDevices(said)) {
     why_not = Check(said, uid, own, there, node);
   } else if (waits && !is_ours) {
@@ -225,7 +225,7 @@ Placement DeviceDisputes::Believe(const PodBound& bound, const PodRecord* held,
 Placement DeviceDisputes::DisputeLack(const PodBound& bound, const PodRecord* held) {
   Placement believed = held == nullptr ? bound.placement : Kept(bound.placement, held->placement);
   const char* const problem =
-      "is not there any more, though Berth chose the pod's devices (berth.dev/decision)";
+      "is missing, although Berth chose the pod's devices (berth.dev/decision)";
   Begin({.dispute = {bound.pod.id, problem},
          .said = bound.placement,
          .lacks = bound.pod.shape.mig() == nullptr ? Lack::kGpus : Lack::kMigDevices},

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kPerEntry = 256;  // what keeping a pod takes beside its request
 constexpr std::string_view kOutlined =
-    "the pod is one of the largest that wait, and these are too large to be kept in memory";
+    "the pod is among the largest waiting pods, and Berth has no memory left for these";
 
 std::size_t BytesOf(const PodRequest& pod) {
   return kPerEntry + pod.id.uid.size() + HeldBytes(pod);

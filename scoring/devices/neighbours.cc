@@ -158,11 +158,11 @@ std::string TextOfPenalty(int penalty) {
   const auto far = static_cast<std::size_t>(penalty / kSteps);
   const auto near = static_cast<std::size_t>(penalty % kSteps);
   std::string text;
-  if (far > 0) text = "shares " + std::string(kFar[far]) + " with pods that it is to be far from";
+  if (far > 0) text = "shares " + std::string(kFar[far]) + " with pods that it should be far from";
   if (near == 0) return text;
   if (far > 0) text += ", ";
-  if (near + 1 == kNear.size()) return text + "none of the pods that it is to be near is there";
-  return text + "shares " + std::string(kNear[near]) + " with pods that it is to be near";
+  if (near + 1 == kNear.size()) return text + "has none of the pods that it should be near";
+  return text + "shares " + std::string(kNear[near]) + " with pods that it should be near";
 }
 
 }  // namespace berth

@@ -17,10 +17,11 @@ int Behind::rank() const {
 std::string Behind::text() const {
   std::vector<std::string> texts;
   if (gives_parts) {
-    texts.emplace_back("gives parts of GPUs, and the pod does not say what it needs");
+    texts.emplace_back("hands out GPU shares, and the pod does not say which isolation it needs");
   }
   if (crowd > 0) {
-    texts.push_back("has " + std::to_string(crowd) + " of the pods from which it spreads");
+    texts.push_back("has " + std::to_string(crowd) + (crowd == 1 ? " pod" : " pods") +
+                    std::string(" that it should be spread from"));
   }
   if (penalty > 0) texts.push_back(TextOfPenalty(penalty));
   return Join(texts, ", ");

@@ -14,9 +14,9 @@ namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(100);
 
-constexpr const char* kNotLeading = "another process leads, or the lease cannot be had";
+constexpr const char* kNotLeading = "not the leader (lease held elsewhere or unavailable)";
 constexpr const char* kLabelUnknown =
-    "the label berth.dev/leader of its own pod cannot be written (the log says why)";
+    "cannot write label berth.dev/leader on its own pod (the log says why)";
 // A reservation that nobody has settled for this long after its deadline is an orphan.
 constexpr Duration kOrphanGrace = std::chrono::minutes(2);
 
@@ -242,7 +242,7 @@ std::vector<WatchSource> KubeCluster::Sources() {
        .unreadable = [this] { return pods_.unreadable(); }},
       {.kind = {.name = "poddisruptionbudgets",
                 .paths = {"/apis/policy/v1/poddisruptionbudgets"},
-                .why_not_ready = "waiting for an answer to the list of poddisruptionbudgets"},
+                .why_not_ready = "waiting for the list of poddisruptionbudgets"},
        .sink = budgets_,
        .unreadable = [this] { return budgets_.unreadable(); }}};
   for (const auto& extension : extensions_) {
@@ -374,9 +374,10 @@ void KubeCluster::LogAudit(const AuditReport& report) {
   options_.on_log(true, "audit_failed",
                   "double grants " + std::to_string(report.double_grants) + ", unknown devices " +
                       std::to_string(report.unknown_devices) + ", orphaned reservations " +
-                      std::to_string(report.orphaned_reservations) + ", overfull nodes " +
-                      std::to_string(report.overfull_nodes) + ", nodes that differ " +
-                      std::to_string(report.differences) + ", pods that differ " +
+                      std::to_string(report.orphaned_reservations) + ", overcommitted nodes " +
+                      std::to_string(report.overfull_nodes) + ", nodes with wrong free amounts " +
+                      std::to_string(report.differences) +
+                      ", pods that differ from the API server " +
                       std::to_string(differences_to_api_));
 }
 

@@ -46,7 +46,7 @@
 namespace berth::kube {
 
 // The text by which Options::on_readiness says that nothing is wrong: another process leads.
-inline constexpr char kStandby[] = "standby: another process leads";
+inline constexpr char kStandby[] = "standby: another replica is the leader";
 
 // What /metrics shows of it.
 struct KubeClusterStats {

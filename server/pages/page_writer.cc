@@ -95,9 +95,10 @@ PageWriter::~PageWriter() {
   thread_.join();
   const MutexLock lock(mutex_);
   for (const auto& shelf : shelves_) {
-    for (const Request& request : shelf->waiting) request.reply(Unavailable("the server stops"));
+    for (const Request& request : shelf->waiting)
+      request.reply(Unavailable("the server is stopping"));
   }
-  for (const Errand& errand : errands_) errand.reply(Unavailable("the server stops"));
+  for (const Errand& errand : errands_) errand.reply(Unavailable("the server is stopping"));
 }
 
 http::HttpHandler PageWriter::Handler(Page page) {
@@ -150,7 +151,7 @@ bool PageWriter::ErrandIsDue(Instant now, Instant& next) const {
 
 void PageWriter::Serve(const Errand& errand) {
   try {
-    if (!errand.reply.waits()) return errand.reply(Unavailable("the client has gone"));
+    if (!errand.reply.waits()) return errand.reply(Unavailable("the client has disconnected"));
     errand.reply(errand.answer());
   } catch (const std::exception&) {  // out of memory: it costs the answer, not the process
     errand.reply(Unavailable("out of memory"));

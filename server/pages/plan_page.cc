@@ -60,7 +60,7 @@ Result<std::string> MakePlan(const Live& live, std::string_view request, bool as
 http::HttpResponse PlanPage(const Live& live, OwnRequest& request) {
   if (const char* const why = WhyNoPlan(live.readiness)) return NotReadyAnswer(why, live.leader);
   const StopsPlan stops = [&live, &request]() -> const char* {
-    if (request.waits && !request.waits()) return "the client of this plan has gone";
+    if (request.waits && !request.waits()) return "the client of this plan has disconnected";
     return WhyNoPlan(live.readiness);
   };
   const bool is_large = request.body.size() > wire::kMostPlanBytes;

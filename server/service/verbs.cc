@@ -18,7 +18,7 @@ http::HttpResponse Json(std::string body) {
 constexpr std::string_view kNoPod = "Pod: want a pod, got none";
 constexpr std::size_t kMostHeldBytes = 1 << 20;  // of a request whose answer is held back
 constexpr std::string_view kAllocated =
-    "a device was allocated to the pod's claim, which decides the node";
+    "a device was allocated to the pod's claim, which fixes the node";
 
 }  // namespace
 

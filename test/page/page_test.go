@@ -180,7 +180,7 @@ func TestAddressesLeadToNodesPodsAndGroups(t *testing.T) {
 	eval[any](t, w.Tab, `(location.hash = "#node=mig-0", 0)`)
 	w.await(t, `byId("detail").innerText.includes("3g.20gb at 4")`)
 	eval[any](t, w.Tab, `(location.hash = "#pod=team-a/big-3", 0)`)
-	w.await(t, `byId("detail").innerText.includes("Nodes by first reason")`)
+	w.await(t, `byId("detail").innerText.includes("Nodes by the first reason")`)
 	w.sees(t, "#detail", "too few idle GPUs", "Nearest nodes", "h100-01")
 	eval[any](t, w.Tab, `(location.hash = "#pod=team-b/train-01-2", 0)`)
 	w.await(t, `byId("detail").innerText.includes("Why this node")`)
@@ -282,7 +282,7 @@ func TestAStandbySaysThatItIsOne(t *testing.T) {
 	w := newWorld(t, EightPlainNodes(), "") // the lease is somebody else's
 	must(t, w.Go(w.berth.URL))
 	w.await(t, `!byId("trouble").hidden`)
-	w.sees(t, "#trouble", "This replica has nothing to show: another process leads")
+	w.sees(t, "#trouble", "This replica has nothing to show: another replica is the leader")
 	w.sees(t, "#status", "not the leader")
 	w.await(t, `byId("main").hidden`) // and does not look like an empty cluster
 	must(t, w.Picture(kept(t, "page-standby.png"), false))

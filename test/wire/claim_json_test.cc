@@ -61,7 +61,7 @@ TEST(ClaimJson, AnythingMoreIsAnObstacle) {
   const std::string not_one_device = "its request is not for exactly one device";
   const std::string more =
       "it asks for more than a device: constraints, configuration, tolerations, capacity";
-  const std::string no_profile = "its selectors are not one that names the MIG profile";
+  const std::string no_profile = "its selectors are not exactly one that names the MIG profile";
   Json claim = Claim();
   Exactly(claim)["count"] = 2;
   EXPECT_EQ(ObstacleOf(claim), not_one_device);
@@ -74,7 +74,7 @@ TEST(ClaimJson, AnythingMoreIsAnObstacle) {
   EXPECT_EQ(ObstacleOf(claim), not_one_device);
   claim = Claim();
   claim["spec"]["devices"]["requests"].push_back(claim["spec"]["devices"]["requests"][0]);
-  EXPECT_EQ(ObstacleOf(claim), "it has not one request");
+  EXPECT_EQ(ObstacleOf(claim), "it does not have exactly one request");
   claim = Claim();
   Exactly(claim)["deviceClassName"] = "gpu.nvidia.com";
   EXPECT_EQ(ObstacleOf(claim), "its request is not of the class mig.nvidia.com");

@@ -142,8 +142,8 @@ TEST_F(GangConventionsTest, NativeGroups) {
                                     {"parentCompositePodGroupName", "all"}}),
             "");
   EXPECT_EQ(NativePod().refusal,
-            "PodGroup g: spec.parentCompositePodGroupName: want none, since berth starts no groups "
-            "of groups, got \"all\"");
+            "PodGroup g: spec.parentCompositePodGroupName: want none, since Berth does not support "
+            "groups of groups, got \"all\"");
 }
 
 TEST_F(GangConventionsTest, Volcano) {
@@ -225,14 +225,14 @@ TEST_F(GangConventionsTest, VolcanosSubgroupsAreRefused) {
                                  {"subGroupPolicy", {{{"name", "a"}, {"subGroupSize", 2}}}}}),
             "");
   EXPECT_EQ(VolcanoPod().refusal,
-            "PodGroup g: spec.subGroupPolicy: want none, since berth places a group as one");
+            "PodGroup g: spec.subGroupPolicy: want none, since Berth places a group as one");
   PutGroup("volcano", {{"minMember", 4}, {"subGroupPolicy", Json::array()}});
   EXPECT_EQ(VolcanoPod().refusal, "");
   PutGroup("volcano",
            {{"minMember", 4}, {"networkTopology", {{"mode", "hard"}, {"highestTierName", "s"}}}});
   EXPECT_EQ(VolcanoPod().refusal,
             "PodGroup g: spec.networkTopology.highestTierName: want highestTierAllowed, since "
-            "berth knows tiers by their number");
+            "Berth knows tiers by their number");
 }
 
 TEST_F(GangConventionsTest, Kai) {
@@ -250,7 +250,7 @@ TEST_F(GangConventionsTest, Kai) {
                       {"topologyConstraint", {{"requiredTopologyLevel", "rack"}}}}}}});
   EXPECT_EQ(KaiPod().refusal,
             "PodGroup g: spec.subGroups.topologyConstraint.requiredTopologyLevel: want none, since "
-            "berth places a group as one, got \"rack\"");
+            "Berth places a group as one, got \"rack\"");
 }
 
 TEST_F(GangConventionsTest, Koordinator) {
@@ -270,8 +270,8 @@ TEST_F(GangConventionsTest, Koordinator) {
   Json wrong = said;
   wrong[prefix + "groups"] = R"(["ns/g", "ns/h"])";
   EXPECT_EQ(Refusal(wrong),
-            "annotation gang.scheduling.koordinator.sh/groups: want [\"ns/g\"], since berth starts "
-            "no groups of gangs, got \"[\"ns/g\", \"ns/h\"]\"");
+            "annotation gang.scheduling.koordinator.sh/groups: want [\"ns/g\"], since Berth does "
+            "not support groups of gangs, got \"[\"ns/g\", \"ns/h\"]\"");
   wrong = said;
   wrong[prefix + "min-available"] = "6";
   EXPECT_EQ(Refusal(wrong),
@@ -337,7 +337,7 @@ TEST_F(GangConventionsTest, APodGroupWhoseNumberMakesNoSenseRefusesItsPods) {
   EXPECT_EQ(CoschedulingPod().gang.minimum, 10'000);
 }
 
-TEST_F(GangConventionsTest, ALevelThatAPodGroupRequiresAndNobodyKnowsRefusesItsPods) {
+TEST_F(GangConventionsTest, AnUnknownTopologyLevelRefusesThePodGroupsPods) {
   const std::string problem =
       PutGroup("coscheduling", {{"minMember", 4}}, {{"berth.dev/required-domain", "row"}});
   EXPECT_NE(problem, "");

@@ -212,8 +212,7 @@ TEST(SharedGpus, BeyondWhatAMaskHoldsAreANodeThatIsThere) {
     node["status"][list]["nvidia.com/gpu"] = "80";
   }
   TestService service({Decode(node).spec});
-  EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "a100").find("never: GPUs of the node have"),
-            0U);
+  EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "a100"), Never(Reason::kOnePlaceEach));
   EXPECT_EQ(service.Place(PodWithGpus("one", 1), "a100"), "");
   EXPECT_EQ(service.Place(PodAsking("cpu", {{"cpu", "1"}}), "a100"), "");
 }

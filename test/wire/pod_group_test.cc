@@ -190,7 +190,7 @@ TEST(PodGroup, WhatCannotBeReadIsRefusedWithItsKey) {
       {{{"kueue.x-k8s.io/podset-slice-required-topology", "r"},
         {"kueue.x-k8s.io/podset-slice-size", "2"}},
        "annotation kueue.x-k8s.io/podset-slice-required-topology: want a node selector from Kueue "
-       "beside it, got none; berth places no slices"},
+       "beside it, got none; Berth places no slices"},
   };
   for (const auto& [annotations, refusal] : cases) EXPECT_EQ(Refusal(annotations), refusal);
 }
@@ -209,7 +209,7 @@ TEST(PodGroup, WhereKueueHasPlacedThePodItsWishesAreFulfilled) {
   EXPECT_NE(Read(pod).refusal, "");
 }
 
-TEST(PodGroup, WhereKueueHasPlacedASliceByALabelThatIsNoLevelHereItIsFulfilledToo) {
+TEST(PodGroup, HonoursKueuesPlacementByAnUnknownLabel) {
   for (const auto& [key, value] :
        {std::pair("kueue.x-k8s.io/podset-slice-required-topology", "cloud/unheard-of"),
         std::pair("kueue.x-k8s.io/podset-slice-required-topology-constraints",

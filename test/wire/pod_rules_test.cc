@@ -70,7 +70,7 @@ TEST(PodRules, AnInitContainerCountsOnlyAsFarAsItNeedsMore) {
   EXPECT_EQ(two.shape.cpu_milli, 4000);  // they run one after the other
 }
 
-TEST(PodRules, SidecarsRunBesideTheContainersAndBesideLaterInitContainers) {
+TEST(PodRules, SidecarsAddToContainersAndToLaterInitContainers) {
   const Json mains = Json::array({Container("m", {{"cpu", "1"}})});
   EXPECT_EQ(Read(Spec(Json::array({Container("s", {{"cpu", "2"}}, true)}), mains)).shape.cpu_milli,
             3000);
@@ -108,7 +108,7 @@ TEST(PodRules, InitContainersCountWhereverTheTextHasThem) {
   EXPECT_EQ(read.containers[2].gpus, GpuAsk(WholeGpus{1}));
 }
 
-TEST(PodRules, OverheadIsAddedAndThePodsOwnResourcesReplaceTheSumOfCpuAndMemory) {
+TEST(PodRules, PodOverheadAddsAndPodResourcesReplaceTheSum) {
   Json pod = Spec(Json::array(), Json::array({Container("m", {{"cpu", "1"}, {"memory", "4Gi"}})}));
   pod["spec"]["overhead"] = {{"cpu", "100m"}, {"memory", "1Mi"}};
   EXPECT_EQ(Read(pod).shape.cpu_milli, 1100);
@@ -172,14 +172,14 @@ TEST(PodRules, WhatNoNodeCanGiveIsRefused) {
     Json requests;
     std::string refusal;
   };
-  const std::string both = "pod asks for whole GPUs and for a share of one: want one of the two";
+  const std::string both = "pod asks for whole GPUs and for a GPU share: want one of the two";
   const Case cases[] = {
       {"whole and share", {{"nvidia.com/gpu", "1"}, {"berth.dev/gpu-milli", "1"}}, both},
       {"whole and memory", {{"nvidia.com/gpu", "1"}, {"berth.dev/gpu-memory-mib", "1"}}, both},
       {"65 GPUs", {{"nvidia.com/gpu", "65"}}, "pod asks for more GPUs than any node has"},
       {"too large a share",
        {{"berth.dev/gpu-milli", "1001"}},
-       "pod asks for a share above one GPU"}};
+       "pod asks for a GPU share larger than one GPU"}};
   for (const Case& c : cases) {
     EXPECT_EQ(Read(Spec(Json::array(), Json::array({Container("m", c.requests)}))).refusal,
               c.refusal)

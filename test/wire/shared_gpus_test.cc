@@ -178,10 +178,9 @@ TEST(SharedGpus, OfMpsHaveNoMorePlacesThanAGpuHasClients) {
   EXPECT_EQ(Decode(MpsL4("l4", 48)).spec.places, (GpuPlaces{96, false, 2, 512, GpuSharing::kMps}));
   const DecodedNode more = Decode(MpsL4("l4", 64));
   EXPECT_EQ(more.spec.places, (GpuPlaces{96, false, 2, 384, GpuSharing::kMps}));
-  EXPECT_EQ(
-      more.problem,
-      "nvidia.com/gpu.replicas: want at most 48 clients of MPS on a GPU, got 64, of which the "
-      "others do not count");
+  EXPECT_EQ(more.problem,
+            "nvidia.com/gpu.replicas: want at most 48 clients of MPS on a GPU, got 64; Berth "
+            "ignores the others");
   EXPECT_EQ(Decode(MpsL4("l4", 64, "610")).spec.places.count, 120);
   EXPECT_EQ(Decode(MpsL4("l4", 60, "610")).problem, "");
   Json sick = MpsL4("l4", 64);
@@ -390,8 +389,8 @@ TEST(GpuNeeds, ThatCannotBeReadRefuseThePodAndSayWhatIsWanted) {
         << bad << ": " << told(gpu, memory, bad);
   }
   const std::string beside =
-      "annotation berth.dev/min-gpu-memory-gib: want a pod that asks for whole GPUs beside it "
-      "(nvidia.com/gpu); a share says its memory itself, a MIG device has that of its profile";
+      "annotation berth.dev/min-gpu-memory-gib: want a pod that also asks for whole GPUs "
+      "(nvidia.com/gpu); shares and MIG profiles state their memory themselves";
   EXPECT_EQ(told(PodAsking("s", {{"berth.dev/gpu-milli", "100"}}), memory, "8"), beside);
   EXPECT_EQ(told(PodAsking("m", {{"nvidia.com/mig-1g.10gb", "1"}}), memory, "8"), beside);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Training, inference and batch under one policy (time/event_loop.h). A pod whose node is reclaimed
-// waits anew, for what is left of its work (KeptAfter).
+// waits again, for the rest of its work (KeptAfter).
 #pragma once
 
 #include <array>
@@ -37,7 +37,9 @@ struct WorkService {
 };
 
 // The last is all of them.
-using ClassResult = std::array<WorkService, kWorkClasses + 1>;
+struct ClassResult : std::array<WorkService, kWorkClasses + 1> {
+  std::uint64_t trace = 0;  // EventTrace
+};
 
 Result<ClassResult> SimulateClasses(const ClassWorkload& workload, const ClassPolicy& policy,
                                     std::uint64_t seed);

@@ -86,7 +86,7 @@ void SpreadPlaces(const NodeFacts& facts, GpuDraft& draft) {
   places.count = within(places.count);
   draft.AddProblem("nvidia.com/gpu.replicas: want at most " + std::to_string(most) +
                    " clients of MPS on a GPU, got " + std::to_string(each) +
-                   ", of which the others do not count");
+                   "; Berth ignores the others");
 }
 
 }  // namespace

@@ -24,10 +24,11 @@ using simdjson::ondemand::value;
 
 constexpr std::string_view kFinalizer = "resource.kubernetes.io/delete-protection";
 
-constexpr std::string_view kNotOneRequest = "it has not one request";
+constexpr std::string_view kNotOneRequest = "it does not have exactly one request";
 constexpr std::string_view kNotOneDevice = "its request is not for exactly one device";
 constexpr std::string_view kOtherClass = "its request is not of the class mig.nvidia.com";
-constexpr std::string_view kNoProfile = "its selectors are not one that names the MIG profile";
+constexpr std::string_view kNoProfile =
+    "its selectors are not exactly one that names the MIG profile";
 constexpr std::string_view kMore =
     "it asks for more than a device: constraints, configuration, "
     "tolerations, capacity";

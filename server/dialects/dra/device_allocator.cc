@@ -137,7 +137,8 @@ DeviceAllocator::Outcome DeviceAllocator::Write(const std::string& path, const O
 
 Result<OpenClaim> DeviceAllocator::Send(kube::ApiRequest request, Instant end) const {
   const Instant now = parts_.write.clock.Now();
-  if (end <= now) return Fail(Errc::kDeadline, "no time is left, or this process does not lead");
+  if (end <= now)
+    return Fail(Errc::kDeadline, "no time is left, or this process is not the leader");
   request.timeout = end - now;
   BERTH_TRY(kube::ApiResponse response, parts_.write.client.Send(request));
   if (response.status == 409) return Fail(Errc::kConflict, kube::RefusalText(response));

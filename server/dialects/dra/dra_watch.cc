@@ -58,7 +58,7 @@ class DraWatch final : public kube::ClusterExtension {
             {.kind = {.name = kClasses,
                       .paths = Paths(kClasses, {"v1"}),
                       .optional = true,
-                      .why_not_ready = "waiting for an answer to the list of deviceclasses"},
+                      .why_not_ready = "waiting for the list of deviceclasses"},
              .sink = classes_,
              .unreadable = [this] { return classes_.unreadable(); }}};
   }

@@ -121,7 +121,7 @@ class GpushareDialect final : public wire::Dialect {
                                   wire::ObservedPod& observed) const override {
     BERTH_TRY(const std::int64_t gpu, ParseInt(text, 0, kMaxGpusPerNode - 1));
     if (wire::EffectiveAsk(asked).share_agent != kGpushareAgent) {
-      return Invalid("want a pod that asks for aliyun.com/gpu-mem beside it");
+      return Invalid("want a pod that also asks for aliyun.com/gpu-mem");
     }
     wire::RecordedAsk share = wire::PlainAsk(asked);
     share.gpus = {{.gpu = static_cast<int>(gpu)}};

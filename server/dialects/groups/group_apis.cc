@@ -19,17 +19,13 @@ std::span<const GroupApi> GroupApis() {
 
 std::span<const ControllerApi> ControllerApis() {
   static const std::vector<ControllerApi> apis = {
-      {kJob, "batch", {"v1"}, "jobs", "waiting for an answer to the list of jobs"},
-      {kJobSet,
-       "jobset.x-k8s.io",
-       {"v1alpha2"},
-       "jobsets",
-       "waiting for an answer to the list of jobsets"},
+      {kJob, "batch", {"v1"}, "jobs", "waiting for the list of jobs"},
+      {kJobSet, "jobset.x-k8s.io", {"v1alpha2"}, "jobsets", "waiting for the list of jobsets"},
       {kLeaderWorkerSet,
        "leaderworkerset.x-k8s.io",
        {"v1"},
        "leaderworkersets",
-       "waiting for an answer to the list of leaderworkersets"}};
+       "waiting for the list of leaderworkersets"}};
   return apis;
 }
 

@@ -64,7 +64,7 @@ class GroupWatch final : public kube::ClusterExtension {
   std::vector<kube::WatchSource> Sources() override {
     std::vector<kube::WatchSource> sources;
     for (const auto& of : groups_) {
-      sources.push_back(of->Source("waiting for an answer to the list of podgroups"));
+      sources.push_back(of->Source("waiting for the list of podgroups"));
     }
     for (std::size_t i = 0; i < controllers_.size(); ++i) {
       sources.push_back(controllers_[i]->Source(ControllerApis()[i].why_not_ready));

@@ -144,7 +144,7 @@ Status ReadKoordinator(const PodParts& parts, Gang& gang) {
     const std::string alone = "[\"" + gang.id.full_name() + "\"]";
     if (!names.empty() && names != "[]" && names != alone) {
       return Unreadable(Where::kAnnotation, kKoordinatorGroups,
-                        alone + ", since berth starts no groups of gangs", *groups);
+                        alone + ", since Berth does not support groups of gangs", *groups);
     }
   }
   const std::string* const topology = FindAnnotation(parts, kKoordinatorTopology);
@@ -229,7 +229,7 @@ Result<DomainAsk> ReadKueue(const PodParts& parts, const TopologyLevels& levels)
   for (const std::string_view key : kKueueSlices) {
     if (FindAnnotation(parts, key) == nullptr) continue;
     return Invalid("annotation " + std::string(key) +
-                   ": want a node selector from Kueue beside it, got none; berth places no slices");
+                   ": want a node selector from Kueue beside it, got none; Berth places no slices");
   }
   BERTH_TRY(DomainAsk ask, ReadLevels(parts, kKueueLevels, levels));
   if (const std::string* const value = FindAnnotation(parts, kKueueUnconstrained)) {

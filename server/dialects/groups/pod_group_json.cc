@@ -125,9 +125,9 @@ class PodGroupReader {
 
   void RefuseParent(std::string_view parent) {
     if (parent.empty()) return;
-    Refuse(
-        "spec.parentCompositePodGroupName",
-        "want none, since berth starts no groups of groups, got \"" + std::string(parent) + "\"");
+    Refuse("spec.parentCompositePodGroupName",
+           "want none, since Berth does not support groups of groups, got \"" +
+               std::string(parent) + "\"");
   }
 
   void ReadVolcano(std::string_view key, value content) {
@@ -140,7 +140,7 @@ class PodGroupReader {
     if (key == "subGroupPolicy") {
       array policies = content.get_array();
       if (policies.is_empty()) return;
-      Refuse("spec.subGroupPolicy", "want none, since berth places a group as one");
+      Refuse("spec.subGroupPolicy", "want none, since Berth places a group as one");
     }
   }
 
@@ -158,7 +158,7 @@ class PodGroupReader {
           const std::string_view required = name.get_string();
           if (required.empty()) return;
           Refuse("spec.subGroups.topologyConstraint.requiredTopologyLevel",
-                 "want none, since berth places a group as one, got \"" + std::string(required) +
+                 "want none, since Berth places a group as one, got \"" + std::string(required) +
                      "\"");
         });
       });
@@ -183,7 +183,7 @@ class PodGroupReader {
       }
       if (key == "highestTierName" && !std::string_view(content.get_string()).empty()) {
         Refuse("spec.networkTopology.highestTierName",
-               "want highestTierAllowed, since berth knows tiers by their number");
+               "want highestTierAllowed, since Berth knows tiers by their number");
       }
     });
   }

@@ -47,7 +47,7 @@ Status WantsMemory(const ContainerSpec& container) {
   if (container.ask.gpu_memory_percent > 0) {
     return Invalid("container " + container.name + ": want " + std::string(kHamiMemoryResource) +
                    " with vgpu-mode mig, got " + std::string(kHamiMemoryPercentResource) +
-                   ", of which it depends on the GPU how much that is");
+                   ", which depends on the size of the GPU");
   }
   if (container.ask.gpu_memory_mib_each > 0) return {};
   return Invalid("container " + container.name + ": want " + std::string(kHamiMemoryResource) +
@@ -64,9 +64,9 @@ Status RefuseOthers(const PodParts& parts, bool gives_devices) {
       continue;
     }
     return Invalid("container " + container.name + ": " + std::string(container.ask.part_resource) +
-                   " asks for a share of a GPU, which HAMi's scheduler gives; want the annotation "
+                   " asks for a GPU share that only HAMi's scheduler assigns; want the annotation "
                    "nvidia.com/vgpu-mode: mig, or berth.dev/gpu-milli or berth.dev/gpu-memory-mib "
-                   "in place of nvidia.com/gpu");
+                   "instead of nvidia.com/gpu");
   }
   if (!wants_gpus) return {};
   const auto mode = parts.annotations.find(kModeKey);
@@ -75,7 +75,7 @@ Status RefuseOthers(const PodParts& parts, bool gives_devices) {
   if (!any_mode) {
     return Invalid("annotation " + std::string(kModeKey) + ": want " +
                    (gives_devices ? "mig or hami-core" : "mig") + ", got \"" +
-                   mode->second.substr(0, 40) + "\", which HAMi's scheduler gives");
+                   mode->second.substr(0, 40) + "\", which only HAMi's scheduler assigns");
   }
   if (!parts.annotations.contains(kProfileKey)) return {};
   return Invalid("annotation " + std::string(kProfileKey) +

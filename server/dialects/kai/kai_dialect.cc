@@ -27,8 +27,8 @@ class KaiDialect final : public wire::Dialect {
                                  MigWant&) const override {
     if (pod.shape.wants_gpu() || !parts.annotations.contains(kFractionKey)) return {};
     return Invalid("annotation " + std::string(kFractionKey) +
-                   ": asks for a part of a GPU, which KAI's scheduler gives; want its scheduler in "
-                   "spec.schedulerName, or the resource berth.dev/gpu-milli");
+                   ": asks for a GPU fraction that only KAI's scheduler assigns; want its "
+                   "scheduler in spec.schedulerName, or the resource berth.dev/gpu-milli");
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,
@@ -39,7 +39,7 @@ class KaiDialect final : public wire::Dialect {
       return Invalid("want the UUID of a GPU, got \"" + text.substr(0, kLongest) + "\"");
     }
     if (wire::EffectiveAsk(asked).gpus == 0) {
-      return Invalid("want a pod that asks for a whole GPU beside it");
+      return Invalid("want a pod that also asks for a whole GPU");
     }
     wire::RecordedAsk whole = wire::PlainAsk(asked);
     whole.gpus = {{.uuid = text, .says = wire::kWholeGpu}};

@@ -44,7 +44,7 @@ Status CheckTogether(const ResourceAsk& all) {
   const Amounts& asked = all.agent_amounts;
   const Word first = FirstOf(asked);
   if (all.gpus > 0 || all.wants_share() || !all.mig.empty()) {
-    return Invalid(Name(first) + ": want GPUs in the words of one agent, got others beside it");
+    return Invalid(Name(first) + ": want GPU resources of one agent, got another agent's too");
   }
   for (const Word other : {kCore, kMemory, kRatio, kShared}) {
     if (asked[kGpu] == 0 || asked[other] == 0) continue;

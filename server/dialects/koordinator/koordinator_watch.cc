@@ -19,13 +19,12 @@ class KoordinatorWatch final : public kube::ClusterExtension {
         sink_(links_, kube::Whole(DecodeKoordinatorDevice), kDevices, context.on_unreadable) {}
 
   std::vector<kube::WatchSource> Sources() override {
-    return {
-        {.kind = {.name = kDevices,
-                  .paths = kube::ApiPaths("scheduling.koordinator.sh", {"v1alpha1"}, kDevices),
-                  .optional = true,
-                  .why_not_ready = "waiting for an answer to the list of Koordinator's devices"},
-         .sink = sink_,
-         .unreadable = [this] { return sink_.unreadable() + links_.unfit(); }}};
+    return {{.kind = {.name = kDevices,
+                      .paths = kube::ApiPaths("scheduling.koordinator.sh", {"v1alpha1"}, kDevices),
+                      .optional = true,
+                      .why_not_ready = "waiting for the list of Koordinator's devices"},
+             .sink = sink_,
+             .unreadable = [this] { return sink_.unreadable() + links_.unfit(); }}};
   }
 
   kube::PublishNodes DecorateNodes(kube::PublishNodes next) override {

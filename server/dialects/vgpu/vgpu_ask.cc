@@ -121,7 +121,7 @@ Status FindVgpuShares(const VgpuWords& words, wire::PodParts& parts) {
     if (gpus > 0 && ask.gpus != gpus) {
       return Invalid("container " + container.name + ": " + std::string(words.number) +
                      ": want as many as in the containers before it (" + std::to_string(gpus) +
-                     "), since all have parts of the same GPUs, got " + std::to_string(ask.gpus));
+                     "), since all share the same GPUs, got " + std::to_string(ask.gpus));
     }
     gpus = ask.gpus;
   }

@@ -98,7 +98,7 @@ class VolcanoNode final : public wire::NodeReading {
     draft.shared->gpus = std::move(read_->gpus);
     if (!read_->other_mode.empty()) {
       draft.AddProblem(place + "GPUs of mode \"" + read_->other_mode.substr(0, 40) +
-                       "\" are Volcano's scheduler's to give");
+                       "\" are assigned only by Volcano's scheduler");
     }
     if (offered_ > 0) return;
     for (GpuSpec& gpu : draft.shared->gpus) gpu.healthy = false;  // nobody serves them now
@@ -167,7 +167,7 @@ class VolcanoDialect final : public wire::Dialect {
     if (mode == parts.annotations.end() || mode->second == kSharedMode) return {};
     return Invalid("annotation " + std::string(kVolcanoMode) + ": want " +
                    std::string(kSharedMode) + ", got \"" + mode->second.substr(0, 40) +
-                   "\", which Volcano's scheduler gives");
+                   "\", which only Volcano's scheduler assigns");
   }
 
   [[nodiscard]] Status ReadGrants(std::string_view, const std::string& text,

@@ -68,7 +68,7 @@ class Comparison {
         then_ == OnDifference::kRepair && !IsAboutDevicesAlone(id, PlacementIn(truth));
     if (repairs) BERTH_TRY_STATUS(Repair(id, std::move(truth)));
     if (audit.findings.size() < kMostFindings) {
-      audit.findings.push_back(text + (repairs ? "; repaired" : "; left as it is"));
+      audit.findings.push_back(text + (repairs ? "; repaired" : "; not repaired"));
     }
     return {};
   }
@@ -114,10 +114,10 @@ class Comparison {
     };
     if (IsAboutDevicesAlone(id, there)) {
       return "pod " + id.namespace_name + "/" + id.name + " " + place(there) +
-             ": its annotations say other devices than it was given";
+             ": its annotations name other devices than Berth assigned";
     }
     return "pod " + id.namespace_name + "/" + id.name + ": the API server has it " + place(there) +
-           ", the books " + place(here ? &here->placement : nullptr);
+           ", Berth " + place(here ? &here->placement : nullptr);
   }
 
   PodBinder& binder_;
@@ -144,7 +144,7 @@ Result<ApiAudit> AuditApi(ApiClient& client, PodBinder& binder, ClusterState& st
   ApiAudit audit;
   if (suspects.size() > kMostSuspects) {
     audit.differences = suspects.size();
-    audit.findings.push_back("too many to ask about each: delete the pod of the leader");
+    audit.findings.push_back("too many differences to repair each: delete the leader's pod");
     return audit;
   }
   for (const PodId& id : suspects) {

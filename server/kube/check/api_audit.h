@@ -20,7 +20,7 @@ namespace berth::kube {
 struct ApiAudit {
   // Pods that the API server has elsewhere, with other devices, or not at all.
   std::size_t differences = 0;
-  // The first of them: "pod ns/a: the API server has it on node n2, the books on node n1;
+  // The first of them: "pod ns/a: the API server has it on node n2, Berth on node n1;
   // repaired".
   std::vector<std::string> findings;
 };

@@ -115,7 +115,7 @@ Result<wire::Lease> LeaderElector::Claim(wire::Lease lease) {
       found_another_ = Shortened(lease.holder, kMostHolderBytes);
       return Fail(Errc::kConflict,
                   "lease " + options_.name +
-                      (lease.holder.empty() ? " is new, a leader of before may still write"
+                      (lease.holder.empty() ? " is new: a former leader may still write"
                                             : " is held by " + lease.holder));
     }
     ++lease.transitions;
@@ -138,8 +138,8 @@ Status LeaderElector::CreateUnheld() {
   }
   if (const auto created = wire::DecodeLease(response.body)) Observe(created->resource_version);
   return Fail(Errc::kConflict, "lease " + options_.name +
-                                   " was not there: it is taken once one that was deleted would "
-                                   "have run out");
+                                   " was missing: Berth takes it after the time that a deleted one "
+                                   "would still have run");
 }
 
 Result<std::optional<wire::Lease>> LeaderElector::Read() {
@@ -173,8 +173,8 @@ Status LeaderElector::Release() {
     writable_until_ = Instant::min();
     if (writes_ > 0 || clock_.Now() < in_doubt_until_) {
       return Fail(Errc::kConflict, "lease " + options_.name +
-                                       " is left to run out: a write to the API server is on its "
-                                       "way, or may be");
+                                       " is left to expire: a write to the API server may still be "
+                                       "running");
     }
   }
   BERTH_TRY(std::optional<wire::Lease> held, Read());

@@ -12,9 +12,9 @@
 namespace berth::kube {
 namespace {
 
-constexpr const char* kNoRoom = "more is bound there than the node has";
-constexpr const char* kNodeChanged = "the node's GPUs or its readiness changed meanwhile";
-constexpr const char* kTogether = "the pod was bound before the last refusal was known";
+constexpr const char* kNoRoom = "pods on the node ask for more than it has";
+constexpr const char* kNodeChanged = "the node's GPUs or readiness changed in the meantime";
+constexpr const char* kTogether = "the pod was bound before the last rejection was known";
 
 // Devices that pods ask for and that the node has no more of, for MIG devices.
 bool LacksMig(const Node& node) {
@@ -145,7 +145,7 @@ void KubeletRefusals::Recover(const Run& run) {
   if (found == trouble_.end()) return;
   NodeTrouble& node = found->second;
   if (node.all.closings > 0) {
-    parts_.log(false, "node_takes_pods", "node " + run.node + ": a pod with GPUs runs there again");
+    parts_.log(false, "node_takes_pods", "node " + run.node + ": it runs a GPU pod again");
   }
   node.all = {};
   std::erase_if(node.asks, [&](const AskTrouble& trouble) {
@@ -155,8 +155,7 @@ void KubeletRefusals::Recover(const Run& run) {
                          run.ask->memory_bytes >= trouble.ask.memory_bytes;
     if (is_over && trouble.closings > 0) {
       parts_.log(false, "node_takes_pods",
-                 "node " + run.node + ": a pod that asks for " + AskText(trouble.ask) +
-                     " runs there again");
+                 "node " + run.node + ": it runs a pod with " + AskText(trouble.ask) + " again");
     }
     return is_over;
   });
@@ -195,7 +194,7 @@ void KubeletRefusals::Refused(const Lost& lost, const std::string& words, Instan
                                   ? std::string(", which does not count: ") + why_not
                                   : Count(lost, words.starts_with("TopologyAffinityError"), now);
   parts_.log(true, "pod_not_admitted",
-             "node " + lost.start.node + ": its kubelet refused pod " + lost.pod.full_name() +
+             "node " + lost.start.node + ": its kubelet rejected pod " + lost.pod.full_name() +
                  " (" + words + ")" + follows);
 }
 
@@ -216,9 +215,9 @@ std::string KubeletRefusals::Count(const Lost& lost, bool by_topology, Instant n
   const Duration pause = kClosedFor[std::min(trouble.closings++, kClosedFor.size() - 1)];
   trouble.closed_until = now + pause;
   Publish(lost.start.node, node);
-  const std::string what = by_topology ? "that asks for " + AskText(of_ask->ask) : "with GPUs";
-  return ", " + std::to_string(trouble.refusals) + " in a row: no pod " + what +
-         " is bound there for " + MinutesText(pause);
+  const std::string what = by_topology ? "pods with " + AskText(of_ask->ask) : "GPU pods";
+  return ", " + std::to_string(trouble.refusals) + " in a row: Berth binds no " + what +
+         " there for " + MinutesText(pause);
 }
 
 KubeletRefusals::AskTrouble& KubeletRefusals::TroubleOf(NodeTrouble& node, const RefusedAsk& ask) {
@@ -250,8 +249,8 @@ void KubeletRefusals::Reopen(Instant now) {
     bool opens = false;
     if (all.closed_until && (is_another || now >= *all.closed_until)) {
       parts_.log(false, "node_is_tried",
-                 "node " + name + ": pods with GPUs are bound there again" +
-                     (is_another ? ", it has changed" : ""));
+                 "node " + name + ": Berth binds GPU pods there again" +
+                     (is_another ? ", the node has changed" : ""));
       all.closed_until.reset();
       opens = true;
     }
@@ -274,10 +273,9 @@ bool KubeletRefusals::ReopenAsks(const std::string& name, NodeTrouble& node, boo
     const bool has_more = others < trouble.others;
     if (!is_another && !has_more && now < *trouble.closed_until) continue;
     parts_.log(false, "node_is_tried",
-               "node " + name + ": pods that ask for " + AskText(trouble.ask) +
-                   " are bound there again" +
-                   (is_another ? ", it has changed"
-                    : has_more ? ", a pod with GPUs has left"
+               "node " + name + ": Berth binds pods with " + AskText(trouble.ask) + " there again" +
+                   (is_another ? ", the node has changed"
+                    : has_more ? ", a GPU pod has left"
                                : ""));
     trouble.closed_until.reset();
     opens = true;

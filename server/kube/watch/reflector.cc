@@ -21,7 +21,7 @@ constexpr std::size_t kKeptEventBytes = std::size_t{1} << 20;  // of a rare huge
 constexpr int kNotFound = 404, kUnauthorized = 401, kForbidden = 403;
 constexpr int kTooManyRequests = 429;
 constexpr std::string_view kNoServer =
-    " (every API server serves it: want the address of an API server, or a proxy to one)";
+    " (want the address of an API server or of a proxy to one: every API server serves this)";
 
 // The versions after the one we know are still there: the same watch may be asked for again.
 bool KeepsItsPlace(int code) {
@@ -185,7 +185,7 @@ Duration Reflector::Watch(const std::stop_token& stop) {
     if (after == After::kRelist) version_.clear();
     return Failed(place + line_problem_);
   }
-  if (lines.mid_line()) return Failed(place + "ended in the middle of a line");
+  if (lines.mid_line()) return Failed(place + "ended within a line");
   if (progress_) return Duration::zero();
   if (clock_.Now() - begin >= options_.short_watch) {
     backoff_.Reset();

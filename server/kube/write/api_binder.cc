@@ -87,11 +87,12 @@ Result<PodTruth> ApiBinder::Find(const PodId& id) {
 Result<PodTruth> FindPod(ApiClient& client, const wire::PodRules& rules, const PodId& id) {
   BERTH_TRY(std::string path, PodPath(id.namespace_name, id.name));
   BERTH_TRY(ApiResponse response, client.Send({.path = std::move(path)}));
-  if (response.status == 404) return Fail(Errc::kNotFound, "pod is gone");
+  if (response.status == 404) return Fail(Errc::kNotFound, "the pod was deleted");
   if (!response.ok()) return Fail(Errc::kUnavailable, RefusalText(response));
   auto pod = wire::DecodeObservedPod(PaddedText(std::move(response.body)), rules);
   if (!pod) return Fail(Errc::kUnavailable, std::move(pod).error().message);
-  if (pod->pod.id.uid != id.uid) return Fail(Errc::kNotFound, "pod was replaced by another one");
+  if (pod->pod.id.uid != id.uid)
+    return Fail(Errc::kNotFound, "the pod was replaced by another one of the same name");
   PodTruth truth{std::move(pod->pod), std::nullopt, pod->terminating, pod->lacks_devices};
   if (!pod->node.empty() && !pod->over) truth.placement = std::move(pod->placement);
   return truth;

@@ -20,7 +20,7 @@ Duration Backoff::Next(std::optional<Duration> at_least) {
 
 Status FencedRetry(const WriteContext& write, Instant deadline, Backoff backoff,
                    const std::function<Attempt(Duration left)>& attempt) {
-  Attempt last{Fail(Errc::kDeadline, "this process does not lead any more")};
+  Attempt last{Fail(Errc::kDeadline, "this process is no longer the leader")};
   Duration wait{};
   while (true) {
     const Instant end = std::min(deadline, write.fence.WritableUntil());

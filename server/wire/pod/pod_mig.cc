@@ -84,7 +84,7 @@ Status ReadMigNeed(std::string_view key, std::string_view value, MigWant& need) 
 Status ApplyMigNeed(const MigWant& need, PodRequest& pod) {
   if (!std::holds_alternative<WholeGpus>(pod.shape.gpus)) {
     return Invalid("annotation " + std::string(need.min_slices > 0 ? kSlicesKey : kMemoryKey) +
-                   ": want a pod that asks for whole GPUs beside it (nvidia.com/gpu)");
+                   ": want a pod that also asks for whole GPUs (nvidia.com/gpu)");
   }
   pod.shape.gpus = WithNeed(pod.shape.gpus, need);
   for (ContainerAsk& container : pod.containers) container.gpus = WithNeed(container.gpus, need);

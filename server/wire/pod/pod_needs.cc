@@ -44,8 +44,8 @@ Status ReadGpuNeed(std::string_view key, std::string_view value, RequestShape& s
 Status CheckGpuNeeds(const RequestShape& shape) {
   if (shape.min_gpu_memory_mib > 0 && !std::holds_alternative<WholeGpus>(shape.gpus)) {
     return Invalid("annotation " + std::string(kMinMemoryKey) +
-                   ": want a pod that asks for whole GPUs beside it (nvidia.com/gpu); a share says "
-                   "its memory itself, a MIG device has that of its profile");
+                   ": want a pod that also asks for whole GPUs (nvidia.com/gpu); shares and MIG "
+                   "profiles state their memory themselves");
   }
   if (shape.isolation == Isolation::kHardware && shape.is_share()) {
     return Invalid("annotation " + std::string(kIsolationKey) +

@@ -44,7 +44,7 @@ Status ReadGrants(const Dialect& dialect, const Annotation& grants, const PodPar
   ObservedPod as_if = observed;
   const bool none = dialect.ReadGrants(grants.key(), grants.mapped(), asked, as_if) &&
                     as_if.placement.grants.empty() && as_if.placement.mig.empty();
-  return none ? Status() : Invalid("want a pod that asks for GPUs beside it");
+  return none ? Status() : Invalid("want a pod that also asks for GPUs");
 }
 
 // Where the pod is and what it holds there. asked: its containers, as they ask.

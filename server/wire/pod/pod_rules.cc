@@ -63,14 +63,13 @@ std::string Objection(const ResourceAsk& ask) {
   if (ask.mig.total() > kMaxMigDevicesPerPod)
     return "pod asks for more MIG devices than any node has";
   if (ask.gpus > 0 && ask.wants_share()) {
-    return "pod asks for whole GPUs and for a share of one: want one of the two";
+    return "pod asks for whole GPUs and for a GPU share: want one of the two";
   }
   if (std::max(ask.gpus, ask.share_gpus) > kMaxGpusPerNode)
     return "pod asks for more GPUs than any node has";
-  if (ask.several_share_agents)
-    return "pod asks for shares of a GPU in the words of several agents";
+  if (ask.several_share_agents) return "pod asks for GPU shares through several agents";
   if (std::max(ask.share_milli, ask.share_memory_milli) > kMilliPerGpu)
-    return "pod asks for a share above one GPU";
+    return "pod asks for a GPU share larger than one GPU";
   return "";
 }
 

@@ -10,12 +10,10 @@
 
 #include "test/support/builders.h"
 
-namespace berth::audit_test {
+namespace berth::test::audit_test {
 namespace {
 
 using std::chrono::seconds;
-using test::ANode;
-using test::APod;
 
 class AuditTest : public testing::Test {
  protected:
@@ -91,8 +89,8 @@ TEST_F(AuditTest, FindsPlacesThatWereGivenPastBerth) {
   Bound(APod("a").Whole(2), {});
   EXPECT_EQ(Run(), AuditReport());
   Bound(APod("b").Whole(1), {});
-  EXPECT_EQ(Run().overfull,
-            std::vector<std::string>{"node n has 2 places on GPUs; on it: default/a, default/b"});
+  EXPECT_EQ(Run().overfull, std::vector<std::string>{
+                                "node n has 2 GPU replicas; pods on it: default/a, default/b"});
 }
 
 TEST_F(AuditTest, FindsAGpuWithMoreUsersThanItsAgentServes) {
@@ -133,4 +131,4 @@ TEST_F(AuditTest, LeavesPodsOfUnknownNodesOut) {
 }
 
 }  // namespace
-}  // namespace berth::audit_test
+}  // namespace berth::test::audit_test

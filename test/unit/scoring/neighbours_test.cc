@@ -16,17 +16,13 @@
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 
-namespace berth::neighbours_test {
+namespace berth::test::neighbours_test {
 namespace {
 
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
-
 ANode SwitchedNode(const std::string& name) {
-  return ANode(name).Gpus(8).Linked(test::LinksOf(test::SwitchedPairs()));
+  return ANode(name).Gpus(8).Linked(LinksOf(SwitchedPairs()));
 }
-ANode NicCards() { return ANode("n").Gpus(4).Linked(test::LinksOf(test::CardsWithOneNic())); }
+ANode NicCards() { return ANode("n").Gpus(4).Linked(LinksOf(CardsWithOneNic())); }
 APod RoleOf(const std::string& role, const std::string& name) {
   return APod(name).Labelled({{"role", role}}).Whole(1);
 }
@@ -132,7 +128,7 @@ TEST(Neighbours, GpusBesideNicsAreForWhoAsksForRdma) {
 }
 
 TEST(Neighbours, RequiredLinksGoBeforeThem) {
-  const ANode node = ANode("n").Gpus(8).Linked(test::LinksOf(test::BridgedCards()));
+  const ANode node = ANode("n").Gpus(8).Linked(LinksOf(BridgedCards()));
   const ANode used =
       ANode(node).Holding(RoleOf("prefill", "a"), {7}).Holding(APod("b").Whole(2), {0, 1});
   const APod next = APod("p").Whole(2).Links({.link = LinkWish::kRequired}).Near("role", "prefill");
@@ -185,10 +181,10 @@ TEST(Neighbours, ExplainSaysWhatPutsANodeBehind) {
   ASSERT_EQ(far.size(), 2u);
   EXPECT_EQ(far[0].placement.node, "n1");
   EXPECT_EQ(far[0].behind, "");
-  EXPECT_EQ(far[1].behind, "shares a PCIe root with pods that it is to be far from");
+  EXPECT_EQ(far[1].behind, "shares a PCIe root with pods that it should be far from");
   const auto near = report(APod("p").Whole(1).Near("role", "prefill"));
   EXPECT_EQ(near[0].placement.node, "n2");
-  EXPECT_EQ(near[1].behind, "none of the pods that it is to be near is there");
+  EXPECT_EQ(near[1].behind, "has none of the pods that it should be near");
 }
 
 // The case of ai-dynamo/dynamo issue 10171: prefill workers that share a PCIe root halve each
@@ -235,4 +231,4 @@ TEST(Neighbours, WithoutLinksFarIsAnotherNodeAsLongAsThereIsOne) {
 }
 
 }  // namespace
-}  // namespace berth::neighbours_test
+}  // namespace berth::test::neighbours_test

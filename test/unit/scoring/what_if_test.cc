@@ -11,12 +11,8 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::what_if_test {
+namespace berth::test::what_if_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 class WhatIfTest : public testing::Test {
  protected:
@@ -106,7 +102,7 @@ TEST_F(WhatIfTest, TheSnapshotStaysAsItWas) {
   EXPECT_TRUE(before->IsSame(*snapshot_));
 }
 
-TEST_F(WhatIfTest, WhatDoesNotFitIsExplainedAtItsTurnOnceForAllThatAreAlike) {
+TEST_F(WhatIfTest, ExplainsEachKindOfPodThatDoesNotFitOnce) {
   On({ANode("n1").Gpus(4).Holding(APod("a").Whole(1), {0})});
   const WhatIfAnswer told =
       Tell({APod("p").Whole(4), APod("q").Whole(4), APod("r").Whole(3), APod("s").Whole(4)});
@@ -139,11 +135,11 @@ TEST_F(WhatIfTest, AnAnswerThatNobodyNeedsAnyMoreIsGivenUp) {
   const std::vector<PodRequest> pods(3, APod("p").Whole(1).Request());
   int asked = 0;
   const auto told = WhatIf(engine_, {.snapshot = snapshot_, .pods = pods, .stops = [&asked] {
-                                       return ++asked == 2 ? "the server stops" : nullptr;
+                                       return ++asked == 2 ? "the server is stopping" : nullptr;
                                      }});
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, Errc::kUnavailable);
-  EXPECT_EQ(told.error().message, "the server stops");
+  EXPECT_EQ(told.error().message, "the server is stopping");
   EXPECT_EQ(asked, 2);
 }
 
@@ -290,4 +286,4 @@ TEST_F(WhatIfTest, ANodeThatIsNotThereCanNeitherGoNorBeCopied) {
 }
 
 }  // namespace
-}  // namespace berth::what_if_test
+}  // namespace berth::test::what_if_test

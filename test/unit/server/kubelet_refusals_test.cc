@@ -168,9 +168,9 @@ TEST_F(KubeletRefusalsTest, AfterTwoInARowTheNodeGetsNoPodsWithGpus) {
   EXPECT_EQ(refusals_.stats().closed, 1U);
   ASSERT_EQ(log_.size(), 2U);
   EXPECT_EQ(log_[1],
-            "pod_not_admitted node dead: its kubelet refused pod ns/b (UnexpectedAdmissionError: "
-            "Allocate failed due to no healthy devices), 2 in a row: no pod with GPUs is bound "
-            "there for 10 minutes");
+            "pod_not_admitted node dead: its kubelet rejected pod ns/b (UnexpectedAdmissionError: "
+            "Allocate failed due to no healthy devices), 2 in a row: Berth binds no GPU pods there "
+            "for 10 minutes");
 }
 
 // pytorch/ci-infra pull request 1058: "rejected 554 pods over 1h46m". A job that packs sends its
@@ -259,7 +259,7 @@ TEST_F(KubeletRefusalsTest, AnotherMachineThatComesBetweenTwoLooksBeginsAnewToo)
 }
 
 // A control plane that is upgraded: each question would wait for its deadline.
-TEST_F(KubeletRefusalsTest, WhereTheApiServerDoesNotAnswerOneQuestionIsAskedInALook) {
+TEST_F(KubeletRefusalsTest, AsksASilentApiServerOnceALook) {
   answers_ = false;
   for (const char* name : {"a", "b", "c"}) Place(name, "dead");
   EXPECT_EQ(asked_, 3) << "three looks";
@@ -338,7 +338,8 @@ TEST_F(KubeletRefusalsTest, WhereMoreIsBoundThanTheNodeHasARefusalDoesNotCount) 
   EXPECT_EQ(ReasonOf("well"), Reason::kFits);
   EXPECT_EQ(refusals_.stats().refused, 3U) << "it is counted and logged all the same";
   ASSERT_EQ(log_.size(), 3U);
-  EXPECT_TRUE(log_[0].ends_with(", which does not count: more is bound there than the node has"))
+  EXPECT_TRUE(
+      log_[0].ends_with(", which does not count: pods on the node ask for more than it has"))
       << log_[0];
 }
 
@@ -402,7 +403,7 @@ TEST_F(KubeletRefusalsTest, AKubeletThatStartsAnewBeginsAnew) {
 
 // --- by what was asked for
 
-TEST_F(KubeletRefusalsTest, ANodeWhoseTopologyManagerRefusesSixGpusGoesOnTakingFour) {
+TEST_F(KubeletRefusalsTest, ANodeThatRefusesSixGpusStillTakesFour) {
   ask_ = {.gpus = 6, .cpu = 4};
   int lost = 0;
   for (int i = 0; i < 8; ++i) {
@@ -423,9 +424,9 @@ TEST_F(KubeletRefusalsTest, ANodeWhoseTopologyManagerRefusesSixGpusGoesOnTakingF
   EXPECT_EQ(refusals_.stats().closed_asks, 1U);
   ASSERT_EQ(log_.size(), 2U);
   EXPECT_EQ(log_[1],
-            "pod_not_admitted node numa: its kubelet refused pod ns/six-1 (TopologyAffinityError: "
-            "Allocate failed due to no healthy devices), 2 in a row: no pod that asks for 6 GPUs, "
-            "CPU 4 and memory 0 MiB or more is bound there for 10 minutes");
+            "pod_not_admitted node numa: its kubelet rejected pod ns/six-1 (TopologyAffinityError: "
+            "Allocate failed due to no healthy devices), 2 in a row: Berth binds no pods with 6 "
+            "GPUs, CPU 4 and memory 0 MiB or more there for 10 minutes");
 }
 
 TEST_F(KubeletRefusalsTest, ItIsTriedAgainAndThenForLonger) {

@@ -51,14 +51,15 @@ TEST_F(LeaderElectorTest, LeadsOnceItHasTakenTheLease) {
   EXPECT_EQ(lease["renewTime"].get<std::string>().size(), 27u);
 }
 
-TEST_F(LeaderElectorTest, AMissingLeaseIsTakenOnceOneThatWasDeletedWouldHaveRunOut) {
+TEST_F(LeaderElectorTest, AMissingLeaseIsTakenAfterALeaseDuration) {
   DeleteLease();
   LeaderElector a = Candidate("a");
   EXPECT_EQ(a.Step().error().message,
-            "lease berth was not there: it is taken once one that was deleted would have run out");
+            "lease berth was missing: Berth takes it after the time that a deleted one would still "
+            "have run");
   EXPECT_EQ(Holder(), "");
   clock_.Advance(milliseconds(14'900));
-  EXPECT_EQ(a.Step().error().message, "lease berth is new, a leader of before may still write");
+  EXPECT_EQ(a.Step().error().message, "lease berth is new: a former leader may still write");
   clock_.Advance(milliseconds(100));
   EXPECT_TRUE(a.Step());
   EXPECT_TRUE(a.leading());

@@ -275,15 +275,15 @@ TEST_F(ReflectorTest, AListThatStaysForbiddenIsToldOnceAndEmptiesNothing) {
   EXPECT_EQ(sink_.notes(), (Lines{"begin", "=a", "end", "begin"}));
 }
 
-TEST_F(ReflectorTest, AResourceOfEveryApiServerIsNeverAbsentAndA404EmptiesNothing) {
+TEST_F(ReflectorTest, A404OnACoreResourceEmptiesNothing) {
   Play({List(10, {"a"}), Refusal(404), Refusal(404), Refusal(404), List(20, {"a"})});
   EXPECT_EQ(Calls(), (Lines{"list", "watch 10", "list", "list", "list", "watch 20"}));
   EXPECT_EQ(sink_.notes(), (Lines{"begin", "=a", "end", "begin", "=a", "end"}));
   EXPECT_EQ(notes(), Lines()) << "nobody is told that pods are not served";
   EXPECT_EQ(stats_.problems, 3U);
   EXPECT_EQ(problems().back(),
-            "list /api/v1/pods: 404 Why: because (every API server serves it: want the address of "
-            "an API server, or a proxy to one)");
+            "list /api/v1/pods: 404 Why: because (want the address of an API server or of a proxy "
+            "to one: every API server serves this)");
 }
 
 TEST_F(ReflectorTest, AResourceOfEveryApiServerThatIsNotFoundIsNotSynced) {
@@ -317,7 +317,7 @@ TEST_F(ReflectorTest, DoesNotTrustALineWithoutEnd) {
   Play({List(10, {}), {.pieces = {Event("ADDED", "a", 11) + cut}}});
   EXPECT_EQ(sink_.notes(), (Lines{"begin", "end", "+a"}));
   EXPECT_EQ(Call(2), "watch 11");
-  EXPECT_EQ(problems(), (Lines{"watch /api/v1/pods: ended in the middle of a line"}));
+  EXPECT_EQ(problems(), (Lines{"watch /api/v1/pods: ended within a line"}));
 }
 
 TEST_F(ReflectorTest, ReconnectsAfterALineThatIsNoEventThenListsAgain) {
