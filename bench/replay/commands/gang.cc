@@ -18,6 +18,8 @@
 namespace berth::replay {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct GangFlags {
   std::vector<std::string> workloads;
   std::vector<std::string> rules = {"berth", "greedy", "volcano-like", "kueue-tas-like"};
@@ -68,7 +70,6 @@ std::string Text(const std::vector<GangRow>& rows) {
 
 std::string JsonText(const GangFlags& flags, const MadeWith& made_with,
                      const std::vector<GangRow>& rows) {
-  using Json = nlohmann::ordered_json;
   Json results = Json::array();
   for (const GangRow& row : rows) {
     Json sizes = Json::object();

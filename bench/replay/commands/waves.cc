@@ -19,6 +19,8 @@
 namespace berth::replay {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct WavesFlags {
   std::vector<std::string> policies = {"expected-waste", "best-fit", "fragmentation-gradient"};
   int seeds = 10;
@@ -42,7 +44,6 @@ std::string Text(const std::vector<WavesTotal>& totals) {
 
 std::string JsonText(const WavesFlags& flags, const MadeWith& made_with,
                      const std::vector<WavesTotal>& totals) {
-  using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const WavesTotal& total : totals) {
     rows.push_back({{"scenario", total.scenario},
