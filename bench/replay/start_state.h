@@ -4,7 +4,7 @@
 // that `berth serve --cluster` takes (server/wire/file/cluster_file.h).
 //
 // The pods that are there stay to the end. So what is free at the start is what the replay is
-// about: it is the capacity of which loads, arrivals and results are parts. Nodes that are not
+// about: it is the capacity that loads, arrivals and results refer to. Nodes that are not
 // ready or have taints take no task; their capacity is 0.
 #pragma once
 

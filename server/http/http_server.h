@@ -26,7 +26,7 @@ namespace berth::http {
 struct TlsOptions {
   std::string certificate_file;  // the certificate and, if any, its intermediates
   std::string key_file;          // unencrypted
-  // Whoever signed the client certificates; empty: clients need none. Not empty: no valid
+  // The CA of the client certificates; empty: clients need none. Not empty: no valid
   // certificate, no connection.
   std::string client_ca_file;
   // How often the files are looked at. When their content changed, new connections use it; what

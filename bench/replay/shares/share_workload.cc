@@ -110,7 +110,7 @@ class Draws {
     return entry->second;
   }
 
-  // What a pod asks for in the mean, of the dimension of which more is asked.
+  // What a pod asks for in the mean, of the dimension with the higher demand.
   [[nodiscard]] double MeanAsk() const {
     const auto mean = [](const std::vector<int>& values) {
       double sum = 0;

@@ -35,11 +35,11 @@ using Evaluate = std::function<Result<std::vector<double>>(const Evaluations&)>;
 struct SearchResult {
   Point best;
   double best_value = 0;   // mean over all cases
-  double start_value = 0;  // likewise, of the start
+  double start_value = 0;  // the same of the start
   std::size_t evaluations = 0;
 };
 
-// Points of which no two share a slice of any axis.
+// Points that never share a slice of an axis.
 std::vector<Point> LatinHypercube(std::size_t dimensions, std::size_t points, std::uint64_t seed);
 
 // `same` maps a point to the one that stands for all that mean the same (values of whole numbers

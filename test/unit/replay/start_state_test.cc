@@ -15,7 +15,7 @@
 namespace berth::replay::start_state_test {
 namespace {
 
-// Two nodes of four GPUs, of which pods have three, and one that takes no task.
+// Two nodes of four GPUs, three of them taken by pods, and one that takes no task.
 constexpr char kSnapshot[] = R"({"version":1,"nodes":[
   {"name":"b","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":4},
   {"name":"a","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":4},

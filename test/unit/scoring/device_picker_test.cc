@@ -269,7 +269,7 @@ TEST(GpusByUuid, AreNoneWhereTheDevicePluginMayPickOthers) {
       << "whichever it picks";
   EXPECT_EQ(AcceptedGpus(plain, APod("p").Whole(1).NotOnGpus({"GPU-7"}).Shape()), 0b11U);
   EXPECT_EQ(AcceptedGpus(plain, APod("p").Share(100).OnGpus({"GPU-1"}).Shape()), 0b10U)
-      << "a share's container is told";
+      << "a share's container learns it";
 }
 
 TEST(GpusByUuid, AreNoneOfThoseWhoseUuidIsNotKnown) {

@@ -396,7 +396,7 @@ TEST_F(ExplainPodTest, APodThatWasBoundPastBerthHasGpusThatNobodyKnows) {
   EXPECT_TRUE(told.sentence.starts_with("is on n1 with 1 GPU, devices unknown")) << told.sentence;
 }
 
-// --- Every other class of reason: its code, and the change that is told first
+// --- Every other class of reason: its code, and the change that is named first
 
 struct Situation {
   const char* name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node of which fewer GPUs are allocatable than it has, and nobody says which are out of order;
+// A node with fewer allocatable GPUs than it has, and nobody says which are unhealthy;
 // and one whose GPUs have several users.
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ TEST(MissingGpus, AllOfThemAreADevicePluginThatOffersNone) {
   EXPECT_EQ(ReasonFor(none, APod("p").Cpu(1)), Reason::kFits);
 }
 
-// Random pods on a node of which GPUs fall out and come back: what is given never makes the sum
+// Random pods on a node whose GPUs fall out and come back: what is given never makes the sum
 // larger than what is allocatable, and what is held is never forgotten.
 TEST(MissingGpus, NothingIsEverGivenBeyondWhatIsAllocatable) {
   constexpr std::int64_t kMemory = 16'000;

@@ -551,7 +551,7 @@ TEST_F(ExtenderTest, WhoeverMadeRoomWaitsUntilTheVictimsAreSeenGone) {
   const ClusterEvent gone = PodGone{"low-n1"};
   ASSERT_TRUE(state_.Apply(std::span(&gone, 1)));
   EXPECT_FALSE(awaits({0, 1}));
-  // Whoever has taken the room since, now others may have to go.
+  // Another pod has taken the room since: now others may have to go.
   EXPECT_FALSE(extender_->Preempt(extender_->Now(), high, {{{"n2", {"low-n2"}}}}).empty());
 }
 
@@ -618,7 +618,8 @@ TEST_F(ExtenderTest, EveryAnswerIsRecorded) {
   EXPECT_EQ(entries[1].verb, Verb::kPrioritize);
   EXPECT_EQ(entries[2].verb, Verb::kPreempt);
   EXPECT_EQ(entries[2].fitting, 1u);
-  EXPECT_EQ(entries[3].error, "pod does not fit: node n2 " + std::string(PredicateOf(Reason::kNoGpu)));
+  EXPECT_EQ(entries[3].error,
+            "pod does not fit: node n2 " + std::string(PredicateOf(Reason::kNoGpu)));
   EXPECT_EQ(entries[4].node, "n1");
 }
 
