@@ -15,9 +15,10 @@ target_compile_options(berth_warnings INTERFACE
 # berth_combine(TARGET)
 #
 # Where BERTH_COMBINE is a number, up to so many sources of the target are compiled as one: most of the time of a small
-# source goes into the same headers. A source that defines a name (in an anonymous namespace, or with `using`) which
-# another one of its target defines too has SKIP_UNITY_BUILD_INCLUSION, as in CMake's own unity builds. Those include by
-# absolute paths, which a compiler cache does not find again in another work tree; these do not.
+# source goes into the same headers. No two files of a target give one name to two things, in anonymous namespaces or by
+# `using`: a test file has a namespace of its own. What is generated, and what has definitions of its own, is compiled
+# alone. CMake's own unity builds include by absolute paths, which a compiler cache does not find again in another work
+# tree; these do not.
 function(berth_combine target)
   if(NOT BERTH_COMBINE)
     return()
@@ -26,10 +27,10 @@ function(berth_combine target)
   set(alone "")
   set(together "")
   foreach(source IN LISTS sources)
-    get_source_file_property(skip ${source} SKIP_UNITY_BUILD_INCLUSION)
+    get_source_file_property(defined ${source} COMPILE_DEFINITIONS)
     cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path NORMALIZE)
     cmake_path(IS_PREFIX PROJECT_BINARY_DIR "${path}" generated)
-    if(skip OR generated)
+    if(defined OR generated)
       list(APPEND alone ${source})
     else()
       cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${PROJECT_SOURCE_DIR})

@@ -10,11 +10,11 @@
 
 namespace berth {
 
-// No name, or one that is there twice; labels that are none; a trait that nobody knows, or that a
-// class wants in two ways; a class that no pod can be of, for an earlier one takes all its pods.
+// Errors: a missing or duplicate name, invalid labels, an unknown trait, a trait that a class names
+// twice, a class whose pods an earlier class matches.
 std::vector<std::string> ProblemsOfClasses(const Config& config);
 
-// Classes whose wishes count for nothing, as the profile has no scorer for them.
+// Notes: classes whose preferences have no effect, because the profile lacks the scorer.
 std::vector<std::string> NotesOnClasses(const Config& config);
 
 }  // namespace berth

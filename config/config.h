@@ -25,7 +25,7 @@ enum class ResourceMeaning {
   kWholeGpus,     // number of GPUs
   kShareCompute,  // part of one GPU's compute
   kShareMemory,   // part of one GPU's memory
-  kIgnored,       // nothing: who asks for it is none of Berth's, whatever is known of the name
+  kIgnored,       // not managed by Berth, even if the catalogue knows the name
 };
 
 struct ResourceRule {
@@ -54,7 +54,7 @@ struct TlsConfig {
 
 struct ServerConfig {
   std::string listen = "0.0.0.0:8888";
-  // The address of /debug and the live page: "" = as `listen`, "off", or HOST:PORT of their own.
+  // The address of /debug and the live page: "" = same as `listen`, "off", or HOST:PORT.
   std::string debug_listen;
   int threads = 2;
   std::int64_t max_body_bytes = 128 << 20;  // a larger request gets 413
@@ -66,13 +66,13 @@ struct ServerConfig {
 // Which of several replicas binds: the holder of the Lease of this name.
 struct LeaderElectionConfig {
   bool enabled = true;
-  std::string namespace_name;  // of the Lease; empty = the pod's own, outside of a pod "default"
+  std::string namespace_name;  // of the Lease; empty = the pod's, or "default" outside a pod
   std::string name = "berth";  // of the Lease
-  int lease_seconds = 15;      // after so long without a renewal another replica takes over
+  int lease_seconds = 15;      // without a renewal, until another replica becomes the leader
   friend bool operator==(const LeaderElectionConfig&, const LeaderElectionConfig&) = default;
 };
 
-// Berth's part for pods that get GPUs by ResourceClaims.
+// Pods that get GPUs by ResourceClaims.
 struct DraConfig {
   // Whether Berth chooses the MIG device of a claim and allocates it (docs/dra-choose.md). Needs
   // rights beyond those of the base manifests.
@@ -80,10 +80,10 @@ struct DraConfig {
   friend bool operator==(const DraConfig&, const DraConfig&) = default;
 };
 
-// Berth's part on nodes whose GPUs HAMi's device plugin partitions.
+// Nodes whose GPUs HAMi's device plugin shares or partitions.
 struct HamiConfig {
-  // Whether Berth assigns these devices to pods, in place of HAMi's scheduler (docs/hami.md).
-  // Needs rights beyond those of the base manifests.
+  // Whether Berth assigns these devices to pods instead of HAMi's scheduler (docs/hami.md). Needs
+  // rights beyond those of the base manifests.
   bool give_devices = false;
   friend bool operator==(const HamiConfig&, const HamiConfig&) = default;
 };
@@ -95,7 +95,7 @@ struct GpushareConfig {
   friend bool operator==(const GpushareConfig&, const GpushareConfig&) = default;
 };
 
-// Shares of GPUs (docs/share-a-gpu.md) on nodes where nobody carries them out.
+// GPU shares (docs/share-a-gpu.md) on nodes without an agent that enforces them.
 enum class UnenforcedShares { kAllow, kRefuse };
 struct SharesConfig {
   UnenforcedShares unenforced = UnenforcedShares::kRefuse;
@@ -110,10 +110,10 @@ struct ConditionRule {
 // "TYPE" (True) or "TYPE=STATUS". Error: kInvalidArgument with what was wanted.
 Result<ConditionRule> ParseConditionRule(std::string_view text);
 
-// Nodes that have GPUs.
+// Nodes with GPUs.
 struct GpuNodesConfig {
-  NodeGuard guard = NodeGuard::kScore;  // against pods that ask for no GPU
-  // Conditions of a node by which it gets no pods with GPUs (ParseConditionRule).
+  NodeGuard guard = NodeGuard::kScore;  // against pods without GPU requests
+  // Node conditions that close a node to GPU pods (ParseConditionRule).
   std::vector<std::string> conditions;
   friend bool operator==(const GpuNodesConfig&, const GpuNodesConfig&) = default;
 };
@@ -125,15 +125,15 @@ struct MetricsConfig {
   friend bool operator==(const MetricsConfig&, const MetricsConfig&) = default;
 };
 
-// Groups of pods that start whole or not at all.
+// Gangs: groups of pods that start together or not at all.
 struct GangsConfig {
-  std::vector<std::string> conventions;  // in whose words; groups of others are kept near alone
-  std::vector<std::string> controllers = {};  // whose pods are gangs without saying so
+  std::vector<std::string> conventions;       // whose groups are gangs; others are only kept close
+  std::vector<std::string> controllers = {};  // whose pods are gangs without an annotation
   int hold_seconds = 50;                      // how long a bind waits for the others
   friend bool operator==(const GangsConfig&, const GangsConfig&) = default;
 };
 
-// A sort of nodes (NodeSpec::traits), beside those that Berth knows.
+// A custom feature of nodes (NodeSpec::traits), in addition to the built-in ones.
 struct TraitConfig {
   std::string name;
   std::vector<std::string> labels;  // that its nodes have (ParseSelector), all of them
@@ -141,8 +141,8 @@ struct TraitConfig {
   friend bool operator==(const TraitConfig&, const TraitConfig&) = default;
 };
 
-// A trait, or kPriceWish, and how much it matters: percent of the GPUs that a pod takes
-// (TraitWish).
+// A preference for a trait or for kPriceWish. The weight is the idle GPU capacity that it may cost,
+// in percent of the pod's GPUs (TraitWish).
 struct WishConfig {
   std::string trait;
   int weight = 100;  // 1..kMaxWishWeight
@@ -150,9 +150,9 @@ struct WishConfig {
 };
 constexpr int kMaxWishWeight = 1000;
 
-// Pods with GPUs that do the same sort of work, and the nodes that they want for it. Those of any
-// of the namespaces, with all of the labels, of any of the PriorityClasses; where a list is empty
-// it says nothing. A pod may also name its class by annotation.
+// A kind of GPU pods and the nodes that they need. A pod matches if it is in one of the namespaces,
+// has all of the labels and one of the PriorityClasses; an empty list matches every pod. A pod may
+// also name its class by annotation.
 struct WorkloadClass {
   std::string name;
   std::vector<std::string> namespaces;
@@ -162,13 +162,12 @@ struct WorkloadClass {
   std::vector<WishConfig> avoid;
   std::vector<std::string> require;
   std::vector<std::string> forbid;
-  Spread spread = Spread::kNone;  // of pods that do not say it themselves
-  std::string profile;            // by which nodes are compared for them; empty: that of all
+  Spread spread = Spread::kNone;  // of pods without the annotation
+  std::string profile;            // profile for its pods; empty: Config::profile
   friend bool operator==(const WorkloadClass&, const WorkloadClass&) = default;
 };
 
-// A class of the request mix as written: a share of a GPU or whole GPUs, with a weight of any
-// scale.
+// One kind of pod of the request mix: a GPU share or whole GPUs, with a weight on any scale.
 struct MixEntry {
   std::int64_t cpu_milli = 0;
   int gpus = 0;                          // whole GPUs, or
@@ -184,12 +183,12 @@ struct Config {
   std::vector<MixEntry> request_mix;       // empty: learned from the pods that arrive
   LearningParameters learning;             // how the mix is learned
   WasteParameters expected_waste;          // of the scorer of that name
-  // In addition to what is known of the vendors' (topology/gpu_vendor.h) and Berth's own; of the
-  // same name these count.
+  // In addition to the known vendors' names (topology/gpu_vendor.h) and Berth's own. An entry of
+  // the same name overrides these.
   std::vector<ResourceRule> resources;
   NodeLabelKeys node_labels;
-  std::vector<MachineTypeSpec> machine_types;  // besides the catalogue, and instead of parts of it
-  TopologyLevels topology_levels;  // which nodes are near each other; none: distance is ignored
+  std::vector<MachineTypeSpec> machine_types;  // override fields of the catalogue's types
+  TopologyLevels topology_levels;  // which nodes are close to each other; empty: ignored
   GangsConfig gangs;
   DraConfig dra;
   HamiConfig hami;
@@ -197,13 +196,13 @@ struct Config {
   SharesConfig shares;
   GpuNodesConfig gpu_nodes;
   std::vector<TraitConfig> traits;
-  std::vector<WorkloadClass> workload_classes;  // a pod is of the first that it matches
+  std::vector<WorkloadClass> workload_classes;  // a pod belongs to the first that it matches
   MetricsConfig metrics;
   ServerConfig server;
   LeaderElectionConfig leader_election;
   // How long a bind may take before Berth asks the API server for its outcome.
   int reservation_seconds = 30;
-  // How many of the nodes that fit a GPU pod go on to kube-scheduler's scoring; 0: all of them.
+  // Maximum number of fitting nodes that kube-scheduler scores for a GPU pod; 0: all.
   int nodes_to_score = 100;
   std::string log_level = "info";  // debug, info, warn, error
   friend bool operator==(const Config&, const Config&) = default;
@@ -211,18 +210,18 @@ struct Config {
 
 Config DefaultConfig();
 
-// Those by which pods ask for shares in Berth's words.
+// The resource names berth.dev/... for GPU shares.
 std::vector<ResourceRule> BerthsOwnResources();
 
 // Checks across fields: names that must exist, pairs that belong together. Error: kInvalidArgument
 // with the path of the field.
 Status Validate(const Config& config);
 
-// One of `profiles`, else a built-in one; nullptr: there is none of that name.
+// One of `profiles`, else a built-in one; nullptr if no profile has that name.
 const ProfileSpec* FindProfile(const Config& config, std::string_view name);
 
-// The other profiles that classes name, each once. One that does not exist is left out: classes
-// stay as they are while profiles are reloaded.
+// The other profiles that classes name, each once. A profile that does not exist is left out,
+// because a reload may remove a profile before the classes change.
 std::vector<ProfileSpec> ClassProfiles(const Config& config);
 
 // The profile that the configuration chooses. Requires: Validate(config).
@@ -231,8 +230,8 @@ const ProfileSpec& ChosenProfile(const Config& config);
 // The mix with its weights scaled to a sum of 1; a typical mix if none is configured.
 RequestMix MixOf(const Config& config);
 
-// The size of one unit of the rule's resource in GPUs, thousandths, or bytes of GPU memory; 0 for a
-// unit that does not belong to the meaning.
+// The size of one unit of the rule's resource, in GPUs, thousandths of a GPU or bytes of GPU
+// memory. 0 for a unit that does not belong to the meaning.
 std::int64_t UnitFactor(const ResourceRule& rule);
 
 }  // namespace berth

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A configuration as it is kept in a cluster: the text inside of the manifest of a ConfigMap.
+// A configuration as a cluster stores it: the text inside the manifest of a ConfigMap.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct ConfigText {
   std::string origin;  // names the file, and the key of a ConfigMap, in errors
 };
 
-// The manifest's one key in `data`, of several `berth.yaml`. Of a block (`|`) lines are counted in
-// the manifest; of any other form in the value, and the origin is then "ORIGIN data.KEY". A text
-// that is not of kind ConfigMap is handed back as it is. Error: kInvalidArgument "ORIGIN:LINE:
-// data: want ..., got ...".
+// The value of the manifest's only key in `data`; of several keys, `berth.yaml`. Line numbers count
+// in the manifest if the value is a block (`|`), else in the value, with the origin "ORIGIN
+// data.KEY". A text of another kind than ConfigMap is returned unchanged. Error: kInvalidArgument
+// "ORIGIN:LINE: data: want ..., got ...".
 Result<ConfigText> ConfigInside(std::string text, std::string_view origin);
 
 }  // namespace berth

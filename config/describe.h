@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describe(visitor, settings): every setting of the configuration, once - its key, where its value
-// is, what the value may be, and its meaning - in the order in which settings are printed. The
+// Describe(visitor, settings) names each setting of the configuration once, in the order of
+// printing: its key, its value, the allowed values and the meaning. The
 // reader (load.cc), the printer (print.cc) and the table of docs/configuration.md (reference.cc)
 // are visitors. A new setting needs a member in config.h and a line here.
 //
@@ -38,10 +38,10 @@ struct Numbers {
 struct NumbersAboveZero {};
 struct MilliQuantities {};  // Kubernetes quantities, held in thousandths
 template <class Form>
-struct Optional {  // of a std::optional: no default, not printed unless it is said
+struct Optional {  // a std::optional: no default, printed only if set
   Form form;
 };
-struct Words {  // of an enumerator or, where the value is a text, of itself
+struct Words {  // names of enumerators, or the allowed texts
   std::span<const std::string_view> words;
 };
 

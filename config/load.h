@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a BerthConfiguration. A setting that is not written keeps its default. Unknown keys, wrong
-// types and values out of range are refused with line and path.
+// Reads a BerthConfiguration. Omitted settings keep their defaults. Unknown keys, wrong types and
+// values out of range are errors with line and path.
 #pragma once
 
 #include <string>
@@ -20,12 +20,13 @@ Result<Config> LoadConfig(const std::string& text, std::string_view origin);
 // Error: kNotFound when the file cannot be read; else as LoadConfig.
 Result<Config> LoadConfigFile(const std::string& path);
 
-// Everything that is to be said of a text, each as the error of LoadConfig is written.
+// All findings about a text, each in the form of LoadConfig's errors.
 struct ConfigFindings {
-  // At most kMostFindings; LoadConfig's is the first. What is written wrongly comes before what
-  // does not go together, each by line. Empty: the text is a configuration.
+  // At most kMostFindings; LoadConfig's error is the first. Malformed settings come before
+  // contradictory ones, each by line. Empty: the text is a valid configuration.
   std::vector<std::string> problems;
-  // NotesOn (validate.h), and the constants (model_constants.h) that are set. None beside problems.
+  // NotesOn (validate.h), and the ignored constants that are set (model_constants.h). Empty if
+  // there are problems.
   std::vector<std::string> notes;
 };
 inline constexpr std::size_t kMostFindings = 100;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine that a configuration asks for.
+// Builds the engine of a configuration.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace berth {
 
-// The chosen profile, and those of workload classes, under the mix of the configuration or, if it
-// has none, under the learned one (nullptr: under a typical mix). snapshot: the nodes of the
+// An engine with the chosen profile and those of the workload classes. Its request mix is that of
+// the configuration, else the learned one, else (nullptr) a typical one. snapshot: the nodes of the
 // cluster. Requires: Validate(config).
 std::shared_ptr<Engine> EngineFor(const Config& config, std::shared_ptr<const LearnedMix> mix,
                                   const Snapshot& snapshot, Background background = {});

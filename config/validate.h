@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with settings that are each well formed: names that must exist, pairs that belong
-// together, addresses. Validate (config.h) is the first of the problems.
+// Checks across settings that are each well formed: names that must exist, pairs that belong
+// together, addresses. Validate (config.h) returns the first problem.
 #pragma once
 
 #include <string>

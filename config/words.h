@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words that stand for enumerators in the configuration, by enumerator.
+// The names of enumerators in the configuration, in the order of the enumerators.
 #pragma once
 
 #include <array>
@@ -19,11 +19,11 @@ inline constexpr std::array<std::string_view, 3> kSpreadWords = {"none", "card",
 inline constexpr std::array<std::string_view, 2> kMemoryUnitWords = {"GiB", "MiB"};
 inline constexpr std::array<std::string_view, 4> kLogLevelWords = {"debug", "info", "warn",
                                                                    "error"};
-// In whose words pods name their group (docs/gangs.md).
+// Conventions by which pods name their group (docs/gangs.md).
 inline constexpr std::array<std::string_view, 8> kGangConventionWords = {
     "berth", "coscheduling", "kubernetes", "volcano", "koordinator", "labels", "kueue", "kai"};
 
-// Whose pods are gangs where the configuration says so (docs/with-controllers.md).
+// Controllers whose pods can be gangs without an annotation (docs/with-controllers.md).
 inline constexpr std::array<std::string_view, 3> kGangControllerWords = {"jobset", "lws", "job"};
 
 template <class Words, class Enum>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The documents of a YAML text as JSON, as kubectl reads manifests: a plain null, true, false or
-// number is that, everything else and all that is quoted is a text; keys are texts.
+// The documents of a YAML text as JSON, as kubectl reads manifests. An unquoted null, true, false
+// or number keeps its type; all other values and all keys are texts.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace berth {
 
 // One JSON text per document; documents without content are left out. A text that begins with '{'
-// and a quoted key is taken for JSON and handed back as it is. Each document is within the limits
+// and a quoted key is JSON and returned unchanged. Each document is within the limits
 // of ParseYaml. Error: kInvalidArgument "ORIGIN:LINE: ..." or, of a later document, "ORIGIN
 // document 2:LINE: ..." where lines are counted from the beginning of the document.
 Result<std::vector<std::string>> JsonDocuments(const std::string& text, std::string_view origin);

@@ -36,7 +36,7 @@ class YamlReader {
   // A null node reads as an empty mapping.
   YamlReader(const YAML::Node& node, std::string path);
 
-  bool Has(const char* key);  // whether a value is written; the key is read by that
+  bool Has(const char* key);  // whether the key has a value; marks the key as read
   void Text(const char* key, std::string& value);
   void TextList(const char* key, std::vector<std::string>& values);
   void Flag(const char* key, bool& value);  // true or false
@@ -58,15 +58,14 @@ class YamlReader {
   // empty).
   bool List(const char* key, const std::function<void(YamlReader&)>& read);
 
-  // Reports a problem of the mapping as a whole, after every key of it has been read; `problem`
-  // follows its path. Of other problems of this mapping it would be a consequence: then it is left
-  // out.
+  // Reports a problem of the whole mapping; `problem` follows its path. Call it after every key has
+  // been read. It is left out if the mapping has other problems, whose consequence it would be.
   void Refuse(const std::string& problem);
 
-  // Reports unknown keys, once; to be called after every key has been read.
+  // Reports unknown keys, once. Call it after every key has been read.
   void Finish();
 
-  // In the order in which they were met: the fields as they were read, then the unknown keys.
+  // In the order of discovery: fields in reading order, then unknown keys.
   [[nodiscard]] const std::vector<YamlProblem>& problems() const { return problems_; }
 
  private:

@@ -8,16 +8,12 @@
 #include "scoring/filters/gpu_model_match.h"
 #include "scoring/filters/node_health.h"
 #include "scoring/filters/node_traits_match.h"
-#include "scoring/scorers/best_fit.h"
-#include "scoring/scorers/dot_product.h"
+#include "scoring/scorers/baselines.h"
 #include "scoring/scorers/expected_waste.h"
 #include "scoring/scorers/fragmentation_gradient.h"
-#include "scoring/scorers/gpu_clustering.h"
-#include "scoring/scorers/gpu_packing.h"
 #include "scoring/scorers/link_locality.h"
 #include "scoring/scorers/mig_packing.h"
 #include "scoring/scorers/power.h"
-#include "scoring/scorers/spreading.h"
 #include "scoring/scorers/workload_fit.h"
 
 namespace berth {

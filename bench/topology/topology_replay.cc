@@ -55,8 +55,8 @@ class Machine {
     const GpuMask all = AllGpus(matrix_.gpu_count());
     GpuMask free = all;
     std::vector<GpuMask> tenants;
-    using Ending = std::pair<double, GpuMask>;
-    std::priority_queue<Ending, std::vector<Ending>, std::greater<>> running;
+    using JobEnd = std::pair<double, GpuMask>;
+    std::priority_queue<JobEnd, std::vector<JobEnd>, std::greater<>> running;
     double now = 0;
     for (const Job& job : jobs) {
       now = std::max(now, job.arrives);

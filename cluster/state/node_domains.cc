@@ -57,13 +57,20 @@ void ReadValues(const std::vector<LevelKey>& keys, const Labels& labels,
 }  // namespace
 
 std::shared_ptr<const DomainTree> NodeDomains::Of(const std::shared_ptr<const Snapshot>& snapshot) {
-  const MutexLock lock(mutex_);
-  if (snapshot == snapshot_) return tree_;
-  if (tree_ == nullptr || !SameLabels(*snapshot, *snapshot_)) {
-    tree_ = std::make_shared<const DomainTree>(DomainsOf(*snapshot, levels_));
+  std::shared_ptr<const Snapshot> before;
+  std::shared_ptr<const DomainTree> tree;
+  {
+    const MutexLock lock(mutex_);
+    if (snapshot == snapshot_) return tree_;
+    before = snapshot_;
+    tree = tree_;
   }
+  if (tree == nullptr || !SameLabels(*snapshot, *before)) {  // without the lock: it may take long
+    tree = std::make_shared<const DomainTree>(DomainsOf(*snapshot, levels_));
+  }
+  const MutexLock lock(mutex_);
   snapshot_ = snapshot;
-  return tree_;
+  return tree_ = tree;
 }
 
 DomainTree DomainsOf(const Snapshot& snapshot, const TopologyLevels& levels) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "cluster/values/describe.h"
@@ -21,7 +22,8 @@ class RoleComparison {
   static bool Same(const T& a, const T& b) {
     bool same = true;
     ForEachMemberOf(a, b, [&same](const auto& one, const auto& other) {
-      if constexpr (((one.role == roles) || ...)) same = same && Equal(one.value, other.value);
+      constexpr Role role = std::remove_cvref_t<decltype(one)>::role;
+      if constexpr (((role == roles) || ...)) same = same && Equal(one.value, other.value);
     });
     return same;
   }

@@ -258,7 +258,7 @@ template <IsValue<PodRequest> V>
 constexpr auto MembersOf(V& value) {
   auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
          domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
-         device_class, checkpointed, own_to_scheduler, role, leads] = value;
+         device_class, checkpointed, keep, own_to_scheduler, role, leads] = value;
   return std::tuple(
       OfRole<Role::kIdentity>(id), OfKind(shape), OfKind(containers, AtFront("containers")),
       OfKind(refusal), OfKind(constraints), OfKind(belongs_on_any_node), OfKind(device_class),
@@ -266,9 +266,9 @@ constexpr auto MembersOf(V& value) {
       OfRole<Role::kTurn>(may_preempt), OfRole<Role::kTurn>(own_to_scheduler),
       OfRole<Role::kGroup>(gang, WhenSet("gang")), OfRole<Role::kGroup>(scheduler),
       OfRole<Role::kGroup>(domain), OfRole<Role::kGroup>(role), OfRole<Role::kGroup>(leads),
-      OfRole<Role::kLoss>(checkpointed), OfRole<Role::kShown>(labels, WhenSet("labels")),
-      OfRole<Role::kShown>(classes), OfRole<Role::kShown>(container_count),
-      OfRole<Role::kShown>(init_container_count));
+      OfRole<Role::kLoss>(checkpointed), OfRole<Role::kLoss>(keep, WhenSet("keep")),
+      OfRole<Role::kShown>(labels, WhenSet("labels")), OfRole<Role::kShown>(classes),
+      OfRole<Role::kShown>(container_count), OfRole<Role::kShown>(init_container_count));
 }
 
 template <IsValue<DeviceGrant> V>

@@ -30,7 +30,7 @@ class OwnedBytes {
   template <class T>
   void Add(const T& value) {
     if constexpr (!std::is_trivially_copyable_v<T>) {
-      ForEachMember(value, [this](const auto& member) { Add(member.value); });
+      ForEachMember(value, [&](const auto& member) { Add(member.value); });
     }
   }
   void Add(const std::string& text) {

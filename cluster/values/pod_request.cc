@@ -22,7 +22,7 @@ class ShapeHash {
     if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
       AddNumber(static_cast<std::uint64_t>(value));
     } else {
-      ForEachMember(value, [this](const auto& member) { Add(member.value); });
+      ForEachMember(value, [&](const auto& member) { Add(member.value); });
     }
   }
   [[nodiscard]] std::uint64_t sum() const { return sum_; }
@@ -30,7 +30,10 @@ class ShapeHash {
  private:
   static constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // as in Mix64
 
-  void AddNumber(std::uint64_t number) { sum_ = (std::rotl(sum_, 5) ^ number) * kOdd; }
+  void AddNumber(std::uint64_t number) {
+    sum_ = std::rotl(sum_, 5);
+    if (number != 0) sum_ = (sum_ ^ number) * kOdd;  // most members are not set
+  }
   void Add(const std::string& text) {
     AddNumber(text.empty() ? 0 : std::hash<std::string>{}(text));
   }
@@ -51,7 +54,7 @@ class ShapeHash {
   template <class... Kinds>
   void Add(const std::variant<Kinds...>& value) {
     AddNumber(value.index());
-    std::visit([this](const auto& kind) { Add(kind); }, value);
+    std::visit([&](const auto& kind) { Add(kind); }, value);
   }
 
   std::uint64_t sum_ = kOdd;

@@ -223,6 +223,8 @@ struct PodRequest {
   std::string device_class = {};
   // When it saved its work last, as it says itself (berth.dev/checkpointed-at); empty: it does not.
   std::optional<WallTime> checkpointed = std::nullopt;
+  // It is not to be moved to another node, as it says itself (berth.dev/keep).
+  bool keep = false;
   OwnToScheduler own_to_scheduler = {};
   std::string role = {};  // in its gang (Gang::roles); empty = it says none
   bool leads = false;     // it is the leader of its gang, if others follow (Gang::followers)

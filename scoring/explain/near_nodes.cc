@@ -102,7 +102,7 @@ class NearSearch {
   NearSearch(const Snapshot& snapshot, const Question& question, std::span<const Reason> reasons)
       : snapshot_(snapshot), question_(question), reasons_(reasons), without_(reasons.size(), 0) {
     for (const Need need : kNeeds) {
-      if (Has(question.pod, need)) TryWithout(need);
+      if (const auto pod = Without(question.pod, need)) TryWithout(need, *pod);
     }
   }
 
@@ -124,8 +124,8 @@ class NearSearch {
   }
 
  private:
-  void TryWithout(Need need) {
-    const PodRequest pod = Without(question_.pod, need);
+  // pod: without the need.
+  void TryWithout(Need need, const PodRequest& pod) {
     for (std::size_t i = 0; i < reasons_.size(); ++i) {
       if (MayDecide(need, reasons_[i]) && TakesAlone(NodeOf(i), pod)) without_[i] |= BitOf(need);
     }
@@ -166,7 +166,7 @@ class NearSearch {
       if ((without_[at] & BitOf(need)) == 0) continue;
       if (need == Need::kLinks && (without_[at] & (BitOf(Need::kLinks) - 1)) != 0) continue;
       std::string text = Instead(pod, need, node);
-      if (text.empty() || !FitsOn(near.node, node, Without(pod, need))) continue;
+      if (text.empty() || !FitsOn(near.node, node, *Without(pod, need))) continue;
       ways.emplace_back((kWishes & BitOf(need)) != 0 ? 0
                         : need < Need::kCpu          ? 2
                                                      : 3,

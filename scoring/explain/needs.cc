@@ -2,6 +2,7 @@
 #include "scoring/explain/needs.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "scoring/explain/node_report.h"
@@ -139,122 +140,92 @@ std::string LessGpuMemory(const Node& node) {
   return "with berth.dev/min-gpu-memory-gib: " + std::to_string(least / 1024);
 }
 
-}  // namespace
+// Takes the need from the pod; whether it had it.
+using GiveUp = bool (*)(PodRequest& pod);
 
-std::string_view CodeOf(Need need) {
-  constexpr std::array<std::string_view, kNeeds.size()> kCodes = {
-      "link",       "numa",   "min_bandwidth", "links", "required_domain", "isolation",
-      "gpu_memory", "taints", "selection",     "model", "traits",          "gpu_uuids",
-      "resource",   "cpu",    "memory",        "disk"};
-  return kCodes[static_cast<std::size_t>(need)];
+template <class T>
+bool Reset(T& value) {
+  const bool had = value != T{};
+  value = T{};
+  return had;
 }
 
-bool Has(const PodRequest& pod, Need need) {
-  const RequestShape& shape = pod.shape;
-  const LinkAsk& links = shape.links;
+template <class T>
+bool Replace(T& value, const T& old, const T& by) {
+  const bool had = value == old;
+  if (had) value = by;
+  return had;
+}
+
+bool GiveUpLinks(PodRequest& pod) {
+  const LinkAsk links = std::exchange(pod.shape.links, {});
   const int limits = (links.link == LinkWish::kRequired ? 1 : 0) +
                      (links.numa == NumaWish::kRequired ? 1 : 0) +
                      (links.min_megabytes_per_s > 0 ? 1 : 0);
-  switch (need) {
-    case Need::kLink:
-      return links.link == LinkWish::kRequired;
-    case Need::kNuma:
-      return links.numa == NumaWish::kRequired;
-    case Need::kBandwidth:
-      return links.min_megabytes_per_s > 0;
-    case Need::kLinks:
-      return limits > 1;
-    case Need::kDomain:
-      return pod.domain.required.has_value();
-    case Need::kIsolation:
-      return shape.isolation != Isolation::kUnsaid;
-    case Need::kGpuMemory:
-      return shape.min_gpu_memory_mib > 0;
-    case Need::kTaints:
-      return true;
-    case Need::kSelection:
-      return pod.constraints != nullptr && pod.constraints->selects();
-    case Need::kModel:
-      return !shape.models.empty() || !shape.model_rules.empty();
-    case Need::kTraits:
-      return !shape.nodes.required.empty() || !shape.nodes.forbidden.empty();
-    case Need::kGpuUuids:
-      return !shape.gpu_rules.empty();
-    case Need::kResource:
-      return !shape.gpu_resource.empty();
-    case Need::kCpu:
-      return shape.cpu_milli > 0;
-    case Need::kMemory:
-      return shape.memory_bytes > 0;
-    case Need::kDisk:
-      return shape.ephemeral_bytes > 0;
-    case Need::kCount:
-      break;
-  }
-  return false;
+  return limits > 1;
 }
 
-PodRequest Without(const PodRequest& pod, Need need) {
-  PodRequest other = pod;
-  RequestShape& shape = other.shape;
+bool GiveUpTaints(PodRequest& pod) {
   NodeConstraints constraints = ConstraintsOf(pod);
-  switch (need) {
-    case Need::kLink:
-      shape.links.link = LinkWish::kPreferred;
-      break;
-    case Need::kNuma:
-      shape.links.numa = NumaWish::kPreferred;
-      break;
-    case Need::kBandwidth:
-      shape.links.min_megabytes_per_s = 0;
-      break;
-    case Need::kLinks:
-      shape.links = {};
-      break;
-    case Need::kDomain:
-      other.domain.required.reset();
-      break;
-    case Need::kIsolation:
-      shape.isolation = Isolation::kUnsaid;
-      break;
-    case Need::kGpuMemory:
-      shape.min_gpu_memory_mib = 0;
-      break;
-    case Need::kTaints:
-      constraints.tolerations = {{"", TolerationOperator::kExists, "", std::nullopt}};
-      other.constraints = std::make_shared<const NodeConstraints>(std::move(constraints));
-      break;
-    case Need::kSelection:
-      constraints.selector.clear();
-      constraints.either.reset();
-      other.constraints = std::make_shared<const NodeConstraints>(std::move(constraints));
-      break;
-    case Need::kModel:
-      shape.models.clear();
-      shape.model_rules.clear();
-      break;
-    case Need::kTraits:
-      shape.nodes.required.clear();
-      shape.nodes.forbidden.clear();
-      break;
-    case Need::kGpuUuids:
-      shape.gpu_rules.clear();
-      break;
-    case Need::kResource:
-      shape.gpu_resource.clear();
-      break;
-    case Need::kCpu:
-      shape.cpu_milli = 0;
-      break;
-    case Need::kMemory:
-      shape.memory_bytes = 0;
-      break;
-    case Need::kDisk:
-      shape.ephemeral_bytes = 0;
-      break;
-    case Need::kCount:
-      break;
-  }
+  constraints.tolerations = {{"", TolerationOperator::kExists, "", std::nullopt}};
+  pod.constraints = std::make_shared<const NodeConstraints>(std::move(constraints));
+  return true;
+}
+
+bool GiveUpSelection(PodRequest& pod) {
+  NodeConstraints constraints = ConstraintsOf(pod);
+  const bool had = constraints.selects();
+  constraints.selector.clear();
+  constraints.either.reset();
+  pod.constraints = std::make_shared<const NodeConstraints>(std::move(constraints));
+  return had;
+}
+
+// By Need.
+struct NeedRow {
+  std::string_view code;
+  GiveUp give_up;
+};
+constexpr std::array<NeedRow, kNeeds.size()> kRows = {{
+    {"link",
+     [](PodRequest& pod) {
+       return Replace(pod.shape.links.link, LinkWish::kRequired, LinkWish::kPreferred);
+     }},
+    {"numa",
+     [](PodRequest& pod) {
+       return Replace(pod.shape.links.numa, NumaWish::kRequired, NumaWish::kPreferred);
+     }},
+    {"min_bandwidth", [](PodRequest& pod) { return Reset(pod.shape.links.min_megabytes_per_s); }},
+    {"links", GiveUpLinks},
+    {"required_domain", [](PodRequest& pod) { return Reset(pod.domain.required); }},
+    {"isolation", [](PodRequest& pod) { return Reset(pod.shape.isolation); }},
+    {"gpu_memory", [](PodRequest& pod) { return Reset(pod.shape.min_gpu_memory_mib); }},
+    {"taints", GiveUpTaints},
+    {"selection", GiveUpSelection},
+    {"model",
+     [](PodRequest& pod) {
+       const bool named = Reset(pod.shape.models);
+       return Reset(pod.shape.model_rules) || named;
+     }},
+    {"traits",
+     [](PodRequest& pod) {
+       const bool required = Reset(pod.shape.nodes.required);
+       return Reset(pod.shape.nodes.forbidden) || required;
+     }},
+    {"gpu_uuids", [](PodRequest& pod) { return Reset(pod.shape.gpu_rules); }},
+    {"resource", [](PodRequest& pod) { return Reset(pod.shape.gpu_resource); }},
+    {"cpu", [](PodRequest& pod) { return Reset(pod.shape.cpu_milli); }},
+    {"memory", [](PodRequest& pod) { return Reset(pod.shape.memory_bytes); }},
+    {"disk", [](PodRequest& pod) { return Reset(pod.shape.ephemeral_bytes); }},
+}};
+
+}  // namespace
+
+std::string_view CodeOf(Need need) { return kRows[static_cast<std::size_t>(need)].code; }
+
+std::optional<PodRequest> Without(const PodRequest& pod, Need need) {
+  std::optional<PodRequest> other = pod;
+  if (!kRows[static_cast<std::size_t>(need)].give_up(*other)) return std::nullopt;
   return other;
 }
 

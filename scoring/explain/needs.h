@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -43,9 +44,8 @@ inline constexpr auto kNeeds = [] {
 // "link", "min_bandwidth": for programs.
 std::string_view CodeOf(Need need);
 
-// Whether the pod has that need, so that Without is another pod.
-bool Has(const PodRequest& pod, Need need);
-PodRequest Without(const PodRequest& pod, Need need);
+// The pod without that need; nullopt: it does not have it.
+std::optional<PodRequest> Without(const PodRequest& pod, Need need);
 
 // What to change so that the pod fits that node, with the node's numbers: "with berth.dev/link:
 // preferred", "with 2 GPUs instead of 4". "" where nothing sensible is left of the need. Requires:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every program of this house has on its command line: --version, completion, a manual page,
-// and a word on what may have been meant.
+// The command line that all programs of Berth share: --version, completion, a manual page, and the
+// nearest word for a typo.
 //
 //   CLI::App app("...", "berth");
 //   CommandLine line(app, "1.2.3");
@@ -24,12 +24,12 @@ class CommandLine {
   // Adds commands and options. The app outlives the object.
   CommandLine(CLI::App& app, std::string version);
 
-  // The exit code where all is said: help, version, wrong usage (with what was wrong, on stderr),
-  // completion, manual page. Else a command was given, with its options.
+  // The exit code if Parse handled everything: help, version, completion, manual page, or wrong
+  // usage (explained on stderr). Otherwise nullopt: a command was given, with its options.
   std::optional<int> Parse(int argc, char** argv);
 
  private:
-  // With the nearest of the words that would have been understood.
+  // Reports the problem, with the nearest known word.
   int Refuse(const CLI::ParseError& problem) const;
 
   CLI::App& app_;

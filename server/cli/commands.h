@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands and options that a parser knows, as people see them: CLI11 keeps a group of options
-// as a command without a name.
+// The commands and options of a parser as users see them. CLI11 stores a group of options as a
+// command without a name; these functions hide it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,10 +9,10 @@
 
 namespace berth {
 
-// Those right below it.
+// The direct subcommands.
 std::vector<const CLI::App*> CommandsOf(const CLI::App& command);
 
-// Its own and those of its groups; positionals too.
+// Its options and those of its groups, including positionals.
 std::vector<const CLI::Option*> OptionsOf(const CLI::App& command);
 
 }  // namespace berth

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Completion of a command line in bash, zsh, fish and kubectl: each shell's script asks the program
-// itself, so that it knows every command and option.
+// Completion of a command line in bash, zsh, fish and kubectl. Each shell's script asks the program
+// itself, which knows every command and option.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@
 
 namespace berth {
 
-// The command by which the scripts ask.
+// The hidden command that the scripts call.
 inline constexpr std::string_view kCompleteCommand = "__complete";
 
 // What may follow. words: those after the program's name; the last one may be incomplete. Lines

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The manual page of a program, from the commands and options that its parser knows.
+// The manual page of a program, made from the commands and options of its parser.
 #pragma once
 
 #include <CLI/CLI.hpp>

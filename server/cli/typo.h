@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What somebody may have meant who wrote something else.
+// Suggests the word that a typo may stand for.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace berth {
 
-// The candidate at the least EditDistance (base/edit_distance.h), of several the first; empty: none
-// is within a third of the word's length.
+// The candidate with the least EditDistance (base/edit_distance.h); the first of several. Empty if
+// none is within a third of the word's length.
 std::string NearestWord(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace berth

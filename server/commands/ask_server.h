@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A running Berth, as the command line asks it.
+// Asks a running Berth, for the command line.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace berth {
 
-// Where it is.
+// The address of a Berth.
 struct ServerAddress {
   // http://HOST:PORT of a Berth, or of its debugListen; HOST:PORT alone means the same.
   std::string url = "http://127.0.0.1:8888";
-  std::optional<KubectlTarget> cluster = {};  // in the place of the URL
+  std::optional<KubectlTarget> cluster = {};  // if set, used instead of the URL
 };
 
-// The body of the answer. Error: kInvalidArgument for an address that is none or a request that the
-// server refuses, kNotFound where it says so, kUnavailable.
+// The body of the answer. Error: kInvalidArgument for a malformed address or a request that the
+// server refuses, kNotFound for status 404, kUnavailable otherwise.
 Result<std::string> AskServer(const ServerAddress& at, const char* method, const std::string& path,
                               const std::string& body = "");
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `berth config check|print`: a configuration from a file, from standard input, or inside of the
+// `berth config check|print`: a configuration from a file, from standard input, or from the
 // manifest of a ConfigMap.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace berth {
 
-// `file` "-" is standard input. Error: what cannot be read, or a ConfigMap without configuration.
+// `file` "-" is standard input. Error: an unreadable file, or a ConfigMap without configuration.
 Result<ConfigFindings> CheckConfigFile(const std::string& file);
 
 // Error: as CheckConfigFile, or the first problem.

@@ -13,13 +13,13 @@ namespace berth {
 
 struct ExplainFlags {
   ServerAddress at;
-  std::string name;            // [NAMESPACE/]NAME of a pod or group, NAME of a node
-  std::string namespace_name;  // of a pod or group without; empty: that of kubectl's context
+  std::string name;            // [NAMESPACE/]NAME of a pod or gang, NAME of a node
+  std::string namespace_name;  // if `name` has none; empty: that of kubectl's context
   bool json = false;           // else text
 };
 
-// What is to be printed. Error: kInvalidArgument for a name or an address that is none, kNotFound
-// where the server knows nothing of that name, kUnavailable.
+// The text to print. Error: kInvalidArgument for a malformed name or address, kNotFound if the
+// server does not know the name, kUnavailable.
 Result<std::string> ExplainPodCommand(const ExplainFlags& flags);
 Result<std::string> ExplainNodeCommand(const ExplainFlags& flags);
 Result<std::string> ExplainGangCommand(const ExplainFlags& flags);

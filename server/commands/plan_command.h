@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `berth plan`: where the pods of some manifests would go, on the cluster of a running Berth or on
-// one that is read from a file (docs/plan.md).
+// `berth plan`: where the pods of manifests would be placed, on the cluster of a running Berth or
+// of a file (docs/plan.md).
 #pragma once
 
 #include <string>
@@ -13,25 +13,25 @@
 namespace berth {
 
 struct PlanFlags {
-  std::vector<std::string> files;  // YAML or JSON; "-" is standard input; none: pods that wait
-  int grow = 0;  // so many nodes of each pool, one after the other; 0: that is not asked
-  std::vector<std::string> machine_types;  // with grow: of pools that have no node yet
+  std::vector<std::string> files;  // YAML or JSON; "-" is standard input; empty: waiting pods
+  int grow = 0;                    // try 1 to this many more nodes of each pool; 0: not requested
+  std::vector<std::string> machine_types;  // with grow: machine types of new pools
   ServerAddress at;
-  std::string cluster;  // a file in the place of the server; empty: the server is asked
-  std::string config;   // BerthConfiguration for it; empty: built in
-  // Pairs: so many nodes come, like that one of the cluster, or like the Node of that file.
+  std::string cluster;  // a file used instead of the server; empty: ask the server
+  std::string config;   // BerthConfiguration for `cluster`; empty: built in
+  // Pairs: the number of nodes to add, and the node of the cluster or the file with a Node to copy.
   std::vector<int> add_nodes;
   std::vector<std::string> like;
   std::vector<std::string> remove;
   bool json = false;  // else text
 };
 
-// Whether an argument of --like names a file and not a node of the cluster: "-", what ends in
-// .yaml, .yml or .json, what has a '/', and what is the name of a file that is there.
+// Whether an argument of --like names a file and not a node of the cluster: "-", a name that ends
+// in .yaml, .yml or .json or has a '/', or the name of an existing file.
 bool IsShapeFile(const std::string& like);
 
-// What is to be printed. Error: kInvalidArgument for what is wrong with flags, files or manifests,
-// kNotFound for a file or a node that is not there, kUnavailable.
+// The text to print. Error: kInvalidArgument for wrong flags, files or manifests, kNotFound for a
+// missing file or node, kUnavailable.
 Result<std::string> PlanCommand(const PlanFlags& flags);
 
 }  // namespace berth

@@ -14,7 +14,7 @@ struct TopologyFlags {
   bool json = false;
 };
 
-// What each prints on standard output. Error: what cannot be read, with file and place.
+// The text to print. Error: malformed input, with file and place.
 Result<std::string> ShowTopology(const TopologyFlags& flags);
 Result<std::string> AnnotateTopology(const TopologyFlags& flags);
 

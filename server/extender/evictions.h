@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,11 +19,13 @@
 
 namespace berth {
 
-// Any thread may call it.
+// Any thread may call it; nothing is looked for under its lock.
 class Evictions {
  public:
+  using Nodes = std::vector<NodeVictims>;
+
   // kube-scheduler may evict the victims of one of the nodes for the pod. Requires: each has some.
-  void Agree(const std::string& pod_uid, std::vector<NodeVictims> nodes) BERTH_EXCLUDES(mutex_);
+  void Agree(const std::string& pod_uid, Nodes nodes) BERTH_EXCLUDES(mutex_);
 
   // Whether victims that were agreed on for the pod are still to be seen gone, on one of the
   // candidates. No more once those of one node are gone, which is the one that kube-scheduler
@@ -46,11 +49,16 @@ class Evictions {
   static constexpr int kMostTimes = 8;  // a scheduling cycle asks up to twice
 
   struct Agreed {
-    std::vector<NodeVictims> nodes;
-    int times = 0;
+    std::shared_ptr<const Nodes> nodes;
+    int times = 0;  // that somebody was told to wait
   };
+  // Without nodes where nothing was agreed on.
+  Agreed Find(const std::string& pod_uid) BERTH_EXCLUDES(mutex_);
   // nullptr: there is nothing to wait for.
-  Agreed* StillThere(const std::string& pod_uid, const Snapshot& snapshot) BERTH_REQUIRES(mutex_);
+  std::shared_ptr<const Nodes> StillThere(const std::string& pod_uid, const Snapshot& snapshot)
+      BERTH_EXCLUDES(mutex_);
+  // What it is given; true counts as one of the times.
+  bool Counted(const std::string& pod_uid, bool is_awaited) BERTH_EXCLUDES(mutex_);
 
   Mutex mutex_;
   Recent<std::string, Agreed> by_pod_ BERTH_GUARDED_BY(mutex_){kMostPods, kMostUids};

@@ -8,7 +8,7 @@
 namespace berth {
 namespace {
 
-constexpr std::size_t kPerEntry = 256;  // what keeping a pod takes beside it and its UID
+constexpr std::size_t kPerEntry = 192;  // what keeping a pod takes beside it and its UID
 constexpr std::size_t kMostSchedulerBytes = 253;
 
 }  // namespace

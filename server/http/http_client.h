@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HttpClient: one keep-alive connection that asks and waits, as kube-scheduler's scheduling loop
-// does. Without TLS and without deadlines: for the command line and for measurements, which end
-// with their process. The API server is asked by server/kube/api_client.
+// HttpClient: one keep-alive connection with blocking requests, as in kube-scheduler's scheduling
+// loop. It has no TLS and no deadlines, so it is for the command line and for measurements only.
+// server/kube/client/api_client talks to the API server.
 #pragma once
 
 #include <cstdint>

@@ -40,23 +40,23 @@ struct HttpResponse {
   std::shared_ptr<const std::string> shared_body = {};
   bool gzip = false;      // the body is compressed
   std::string etag = {};  // empty: no ETag
-  // What a browser may load and run for a document (Content-Security-Policy); empty: not said.
+  // The header Content-Security-Policy; empty: none.
   std::string policy = {};
   bool ends_connection = false;
-  // If set, the answer comes later: this function is called at once, on the I/O thread, with the
-  // Reply that will take the answer. An exception of it is answered with 500.
+  // If set, the answer comes later: the server calls this function at once, on the I/O thread, with
+  // the Reply for the answer. If it throws, the client gets 500.
   std::function<void(Reply)> later = {};
 };
 
-// The answer to one request, given from any thread. The first call counts; when the last copy goes
-// without a call the client gets 500. Every copy is dropped before the server is destroyed.
+// The answer to one request, given from any thread. The first call counts. If the last copy goes
+// without a call, the client gets 500. All copies must be gone before the server is destroyed.
 class Reply {
  public:
   explicit Reply(std::function<void(HttpResponse)> send, std::function<bool()> waits = {});
   void operator()(HttpResponse response) const;
 
-  // False once the client is known to have closed its side, which is looked at once a second. It is
-  // answered all the same: some close their side and read on.
+  // False once the client is known to have closed its side, which is checked once a second. Answer
+  // it nevertheless: some clients close their side and still read.
   [[nodiscard]] bool waits() const;
 
  private:
@@ -64,10 +64,10 @@ class Reply {
   std::shared_ptr<Once> once_;
 };
 
-// Called synchronously on an I/O thread, from several of them at once: it must be thread-safe, and
-// while it runs the other connections of that thread wait: what blocks is answered `later`. An
-// exception that escapes it is answered with 500 and counted. For a HEAD request the server sends
-// the length of the body and no body.
+// The server calls it synchronously, on several I/O threads at once, so it must be thread-safe.
+// While it runs, the other connections of that thread wait: a handler that blocks must answer
+// `later`. If it throws, the client gets 500, and the exception is counted. For a HEAD request the
+// server sends the length of the body and no body.
 using HttpHandler = std::function<HttpResponse(HttpRequest&)>;
 
 inline const std::string& BodyOf(const HttpResponse& response) {

@@ -26,11 +26,11 @@ namespace berth::http {
 struct TlsOptions {
   std::string certificate_file;  // the certificate and, if any, its intermediates
   std::string key_file;          // unencrypted
-  // The CA of the client certificates; empty: clients need none. Not empty: no valid
-  // certificate, no connection.
+  // CAs of client certificates; empty: clients need none. If set, a connection needs a valid
+  // certificate.
   std::string client_ca_file;
-  // How often the files are looked at. When their content changed, new connections use it; what
-  // does not load is reported and the last good content stays in use.
+  // How often the files are checked. New connections use changed content; content that does not
+  // load is reported, and the last good content stays in use.
   Duration reload_interval = std::chrono::seconds(10);
   // Called on the accepting thread after each change of the files: the outcome of loading them.
   // Must not throw.
@@ -43,11 +43,11 @@ struct HttpServerOptions {
   int threads = 2;
   std::size_t max_body_bytes = std::size_t{128} << 20;   // more: 413
   std::size_t max_header_bytes = std::size_t{64} << 10;  // more: 431
-  // What all connections hold of requests together, those that are being handled too; more: 503.
-  // Bodies above 1 MiB may have half of it, so that few clients cannot take all. Without it a few
-  // hundred could fill the memory, each within max_body_bytes.
+  // Limit of all requests that all connections hold, including those being handled; more: 503.
+  // Bodies above 1 MiB may use half of it, so that few clients cannot take all. Without it a few
+  // hundred clients could fill the memory, each within max_body_bytes.
   std::size_t max_request_bytes = std::size_t{256} << 20;
-  // What all connections hold of answers that are not taken yet; more: 503 instead of the answer.
+  // Limit of all answers that clients have not read yet; more: 503 instead of the answer.
   std::size_t max_answer_bytes = std::size_t{128} << 20;
   int max_connections = 10'000;  // more: closed right after accept
 
@@ -56,21 +56,20 @@ struct HttpServerOptions {
   // Between requests, and before the first one. Longer than the 90 s of Go's client, which cannot
   // retry a POST that met a closing connection.
   Duration idle_timeout = std::chrono::seconds(120);
-  // A body of n bytes has to be here body_grace + n / min_bytes_per_second after its header. A
-  // chunked body, which does not tell its size, is held to the same rate by the bytes that came so
-  // far.
+  // A body of n bytes must arrive within body_grace + n / min_bytes_per_second after its header.
+  // For a chunked body, n is the number of bytes received so far.
   Duration body_grace = std::chrono::seconds(10);
-  // An answer of n bytes has to be taken within write_grace + n / min_bytes_per_second.
+  // The client must read an answer of n bytes within write_grace + n / min_bytes_per_second.
   Duration write_grace = std::chrono::seconds(10);
   std::size_t min_bytes_per_second = std::size_t{1} << 20;
-  // For an answer that comes later (HttpResponse::later); then the connection is closed.
+  // Limit for an answer that comes later (HttpResponse::later); then the connection is closed.
   Duration later_limit = std::chrono::minutes(10);
 
   std::optional<TlsOptions> tls;
 };
 
-// Totals since Start, except for open_connections, request_bytes and answer_bytes. Not one
-// consistent cut: each number is read alone.
+// Totals since Start, except for open_connections, request_bytes and answer_bytes. Each
+// number is read alone: they need not be of the same moment.
 struct HttpServerStats {
   std::uint64_t open_connections = 0;
   std::uint64_t request_bytes = 0;  // now, see max_request_bytes
@@ -99,14 +98,14 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Where it really listens: "127.0.0.1:8080", "[::]:8080".
+  // The actual address: "127.0.0.1:8080", "[::]:8080".
   [[nodiscard]] const std::string& address() const;
   [[nodiscard]] std::uint16_t port() const;
 
   // Any thread.
   [[nodiscard]] HttpServerStats stats() const;
 
-  // Shuts down without cutting anybody off: no new connection is accepted, every answer says
+  // Shuts down without cutting off clients: no new connection is accepted, every answer says
   // "Connection: close", idle connections stay for `grace` (a request may be on its way to them),
   // then busy ones have `grace` more before they are cut. Returns as soon as no connection is left.
   // Call it once, from a thread that is not the server's (never in a handler).

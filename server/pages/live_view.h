@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the live page shows (/debug/live): one text for all who look, written again only when
-// something in it has changed.
+// The data of the live page (/debug/live): one text for all viewers, written again only after a
+// change.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What /metrics shows beside what is counted where it happens (server/telemetry/metrics.h). Each
-// function writes the metrics of one subject, from values of one moment; it keeps nothing.
+// The metrics that are read from other objects; server/telemetry/metrics.h counts the rest. Each
+// function writes the metrics of one subject, from values of one moment, and keeps no state.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ struct ApiClientStats;
 struct KubeClusterStats;
 }  // namespace kube
 
-// Nodes; GPUs and places on shared ones, by model and by vendor; their power.
+// Nodes; GPUs and GPU replicas, by model and by vendor; their power.
 void AddClusterMetrics(const Snapshot& snapshot, MetricsText& text);
 // Of a WasteReport.
 void AddWasteMetrics(const std::map<std::string, Waste>& by_model, MetricsText& text);
@@ -36,19 +36,19 @@ void AddWasteMetrics(const std::map<std::string, Waste>& by_model, MetricsText& 
 // requires the level. Requires: the tree is of these levels.
 void AddTopologyMetrics(const TopologyLevels& levels, const DomainTree& tree, MetricsText& text);
 void AddMigMetrics(const MigReport& report, std::span<const NodeAdvice> advices, MetricsText& text);
-// Who has the GPUs: by workload class, where there are some; by namespace, and by GPU, where these
-// are switched on. Places and shares count as their part of a GPU.
+// Who holds the GPUs: by workload class, if any is configured; by namespace and by GPU, if turned
+// on. Replicas and shares count as fractions of a GPU.
 void AddUsageMetrics(const Snapshot& snapshot, std::span<const WaitingPod> waiting,
                      const MetricsConfig& wanted, MetricsText& text);
 void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text);
 
 void AddHttpMetrics(const http::HttpServerStats& stats, MetricsText& text);
-// Of the client of the Kubernetes API.
+// The client of the Kubernetes API: leadership, watches, requests, binds, audit.
 void AddKubeMetrics(const kube::KubeClusterStats& cluster, const kube::ApiClientStats& client,
                     Instant now, MetricsText& text);
 // The process itself, by the names that Prometheus' client libraries agree on: CPU, memory, open
-// files, and when it started (https://prometheus.io/docs/instrumenting/writing_clientlibs). What
-// /proc does not say is left out.
+// files, and its start (https://prometheus.io/docs/instrumenting/writing_clientlibs). Values that
+// /proc does not have are left out.
 void AddProcessMetrics(MetricsText& text);
 
 }  // namespace berth

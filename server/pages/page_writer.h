@@ -8,8 +8,8 @@
 // Between two versions of a page the writer pauses four times as long as the last one took, at most
 // three seconds: a page costs at most a fifth of a core, whatever the number of viewers.
 //
-// Answers that are another one for every request (about one pod, say) are written in the order of
-// the requests, between the pages and with the same pauses, as if they were one page.
+// Answers that differ for every request (about one pod, say) are written in the order of the
+// requests, between the pages and with the same pauses, like one page.
 //
 // Memory: the last text of each page (and its compressed form) is kept, and up to kMostSentBytes of
 // older texts may still be on their way to slow clients; beyond that requests get 503.
@@ -31,9 +31,9 @@
 
 namespace berth {
 
-// What a page shows at one moment.
+// The content of a page at one moment.
 struct PageDraft {
-  // If equal to that of the draft before, so is the text, which is not written again. Empty: always
+  // If it equals the previous draft's version, the text is not written again. Empty: always
   // written.
   std::string version;
   // Kept as long as the text, so that a version may consist of addresses.
@@ -43,14 +43,14 @@ struct PageDraft {
 
 struct Page {
   std::string content_type;
-  std::function<PageDraft()> draft;  // takes little time
+  std::function<PageDraft()> draft;  // must be quick
   std::string policy = {};           // as HttpResponse::policy
 };
 
 // The answer to one request for the page, written on the calling thread.
 http::HttpResponse WritePage(const Page& page);
 
-// What an answer of its own may depend on.
+// The request for an answer of its own.
 struct OwnRequest {
   std::string path, query;
   PaddedText body = {};
@@ -62,8 +62,7 @@ using OwnAnswer = std::function<http::HttpResponse(OwnRequest& request)>;
 class PageWriter {
  public:
   static constexpr std::size_t kMostSentBytes = std::size_t{64} << 20;
-  // So many requests for answers of their own, bodies and all, wait at most unless it is said
-  // otherwise; beyond that they get 503.
+  // Default maximum number of waiting requests for answers of their own; more get 503.
   static constexpr std::size_t kMostWaiting = 64;
 
   // Throws what std::thread throws.
@@ -95,8 +94,8 @@ class PageWriter {
   class Shelf;  // a page, the requests that wait for it, and its last text
 
   void Run() BERTH_EXCLUDES(mutex_);
-  // A page with waiting requests whose pause is over; nullptr if there is none: then *next is when
-  // to check again.
+  // A page with waiting requests whose pause is over. nullptr if there is none; then *next is the
+  // time to check again.
   Shelf* NextDue(Instant now, Instant& next) BERTH_REQUIRES(mutex_);
   // Whether the first of the errands is due; if not, *next is brought forward to when it is.
   [[nodiscard]] bool ErrandIsDue(Instant now, Instant& next) const BERTH_REQUIRES(mutex_);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// POST /plan: where pods would go that do not exist yet (scoring/explain/what_if.h), and what the
-// next nodes of each pool would take (pool_growth.h), as JSON, or as text where the query is
-// "text". It changes nothing.
+// POST /plan: where new pods would be placed (scoring/explain/what_if.h), and what more nodes of
+// each pool would take (pool_growth.h). The answer is JSON, or text if the query is "text". It
+// changes nothing.
 //
-// Any thread may ask. It takes seconds for thousands of pods on thousands of nodes: a PageWriter of
-// its own is the one that should, so that /metrics does not wait.
+// Any thread may call it. It takes seconds for thousands of pods on thousands of nodes, so use a
+// separate PageWriter; otherwise /metrics waits.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +20,19 @@
 
 namespace berth {
 
-// So many plans wait at most, beside the one that is being made.
+// Maximum number of waiting plans, in addition to the running one.
 inline constexpr std::size_t kMostWaitingPlans = 4;
 
-// Why a plan had better end; nullptr when it goes on. Asked between pods.
+// The reason to stop a plan; nullptr to continue. Called between pods.
 using StopsPlan = std::function<const char*()>;
 
-// The answer to a request of plan_request.h. Error: as there, kNotFound for a node that is not
-// known, kUnavailable where `stops` says why.
+// The answer to a request of plan_request.h. Error: as there, kNotFound for an unknown node,
+// kUnavailable with the reason of `stops`.
 Result<std::string> MakePlan(const Live& live, std::string_view request, bool as_text,
                              const StopsPlan& stops = {});
 
-// 400 for a body that is wrong, 404 where a node is not known, 413 beyond the limits of
-// plan_request.h; 503 while not ready or draining, and once the client has gone, in the middle of a
-// plan too.
+// Status 400 for a wrong body, 404 for an unknown node, 413 beyond the limits of plan_request.h.
+// 503 while not ready or draining, and if the client disconnects during the plan.
 http::HttpResponse PlanPage(const Live& live, OwnRequest& request);
 
 }  // namespace berth

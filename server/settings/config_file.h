@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConfigFile: the configuration file of a running service, which may change under it: a mounted
-// ConfigMap whose symbolic link moves on, a file that is replaced, a file that is edited in place.
+// ConfigFile: the configuration file of a running service. The file may change at any time: a
+// mounted ConfigMap whose symbolic link moves, a replaced file, a file edited in place.
 //
-// Changes are found by polling: one stat of the file behind all links (device, inode, size, times).
-// If it differs, the file is read at the first poll that finds it as the poll before did, so that a
-// file that is being written is not read as long as it grows.
+// It finds changes by polling: one stat of the file behind all links (device, inode, size, times).
+// It reads a changed file once two polls in a row see the same state, so never while the file
+// grows.
 #pragma once
 
 #include <array>
@@ -21,27 +21,27 @@ namespace berth {
 
 // The result of reading the file.
 struct ConfigReading {
-  std::string hash;       // the first 12 digits of the SHA-256 of its bytes; empty: not read
-  bool is_new = true;     // other bytes, or another failure, than at the reading before
+  std::string hash;       // the first 12 digits of the SHA-256 of its bytes; empty: unreadable
+  bool is_new = true;     // other bytes, or another failure, than the previous reading
   Result<Config> config;  // Error: as LoadConfigFile, also for a file without content
 };
 
 // Not thread-safe.
 class ConfigFile {
  public:
-  // Reads it for the first time. `listen` replaces server.listen in every reading unless it is
-  // empty. An empty path stands for the defaults, which never change. Error: as LoadConfigFile.
+  // Reads the file for the first time. A non-empty `listen` replaces server.listen in every
+  // reading. An empty path means the defaults, which never change. Error: as LoadConfigFile.
   static Result<ConfigFile> Open(std::string path, std::string listen);
 
-  // Of the first reading.
+  // The configuration of the first reading.
   [[nodiscard]] const Config& config() const { return config_; }
   // The SHA-256 of the first reading; of the defaults, that of what `berth config print` prints.
   [[nodiscard]] const std::string& hash() const { return hash_; }
 
-  // The paths of what is written and not read (config/model_constants.h), of the last reading.
+  // The paths of settings that the last reading ignored (config/model_constants.h).
   [[nodiscard]] const std::vector<std::string>& ignored() const { return ignored_; }
 
-  // Call it about once a second. Returns a value if the file has changed and was read.
+  // Call it about once a second. Returns a value if the file changed and was read.
   std::optional<ConfigReading> Look();
 
  private:

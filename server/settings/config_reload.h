@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConfigReload: a changed configuration file becomes the policy of the running service.
+// ConfigReload: applies a changed configuration file to the running service.
 //
-// A configuration that is refused changes nothing: the last good one stays in use. What a running
-// service cannot take over (config/reload.h) is named in the log and waits for a restart.
+// A refused configuration changes nothing: the last good one stays in use. The log names the
+// settings that need a restart (config/reload.h).
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@
 
 namespace berth {
 
-// The policy of the configuration, with that engine.
+// The policy of the configuration with the given engine.
 Extender::Policy PolicyOf(const Config& config, std::shared_ptr<Engine> engine);
 
-// Not thread-safe: one thread checks the file, and it answers no requests.
+// Not thread-safe: one thread checks the file, and that thread answers no requests.
 class ConfigReload {
  public:
   // References: they outlive the object. Requires: the service runs with file.config().
@@ -29,14 +29,14 @@ class ConfigReload {
     Extender& extender;
     Log& log;
     Metrics& metrics;
-    std::shared_ptr<const LearnedMix> mix = nullptr;  // none: nothing is learned
-    Background background = {};                       // of the engines that it makes
-    // Called with the configuration in use when its workload classes have changed.
+    std::shared_ptr<const LearnedMix> mix = nullptr;  // nullptr: nothing is learned
+    Background background = {};                       // of the new engines
+    // Called with the new configuration if its workload classes changed.
     std::function<void(const Config& config)> on_classes = {};
   };
   ConfigReload(ConfigFile file, const Parts& parts);
 
-  // Checks the file and applies what has changed.
+  // Checks the file and applies changes.
   void Look();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LineWriter: writes lines to a file descriptor on a thread of its own, so that a pipe that nobody
-// reads blocks no other thread. Lines that do not fit into its memory are dropped and counted.
+// LineWriter: writes lines to a file descriptor on its own thread, so that a full pipe blocks no
+// other thread. Lines that do not fit into its memory are dropped and counted.
 //
 // Any thread may call it.
 #pragma once
@@ -20,7 +20,7 @@ namespace berth {
 
 class LineWriter {
  public:
-  // Holds at most so many bytes. Throws what std::thread throws.
+  // Holds at most `most_bytes`. Throws what std::thread throws.
   LineWriter(int descriptor, std::size_t most_bytes);
   // Writes the lines that it holds, for at most kFarewell.
   ~LineWriter();
@@ -30,8 +30,8 @@ class LineWriter {
   // Never blocks. The line ends with its line feed.
   void Write(std::string line) BERTH_EXCLUDES(mutex_);
 
-  // How many lines were dropped since the last call; 0 as long as the memory is more than half
-  // full, so that a line about it is not dropped in turn.
+  // The number of lines dropped since the last call; 0 while the memory is more than half full, so
+  // that a line about it is not dropped too.
   std::uint64_t TakeLost() BERTH_EXCLUDES(mutex_);
 
   [[nodiscard]] std::uint64_t dropped() const BERTH_EXCLUDES(mutex_);  // in total
@@ -54,7 +54,7 @@ class LineWriter {
   std::thread thread_;
 };
 
-// Writes the text for at most that time. True if all of it was written.
+// Writes for at most `limit`. True if all of the text was written.
 bool WriteWithin(int descriptor, std::string_view text, Duration limit);
 
 }  // namespace berth

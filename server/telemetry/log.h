@@ -43,7 +43,7 @@ class Log {
   static constexpr std::size_t kMostHeldBytes = std::size_t{1} << 20;
 
   explicit Log(LogLevel least);
-  // Takes at most a second if nobody reads the remaining lines.
+  // Waits at most a second for the reader to take the remaining lines.
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;

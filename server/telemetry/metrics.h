@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Metrics: what is counted where it happens. The gauges of /metrics that are read from other objects
-// are in server/pages/metrics_parts.h.
+// Metrics: counters and histograms that the code updates where something happens. Gauges that are
+// read from other objects are in server/pages/metrics_parts.h.
 #pragma once
 
 #include <chrono>
@@ -40,26 +40,25 @@ class Metrics {
   void CountCall(Verb verb, CallResult result, std::chrono::duration<double> taken);
   // A call that was answered 503 without being decoded.
   void CountUnavailable(Verb verb);
-  // Candidates that were refused for that reason, first reason per call only.
+  // Counts the first reason of a filter call that refused a node.
   void CountRefusal(Reason reason);
 
-  // What became of a gang.
+  // Counts a gang's plan, abort or start.
   void Count(const GangNews& news);
 
-  // How good the links of a pod's GPUs are, relative to the best that were idle (link_report.h).
+  // Link quality of a pod's GPUs relative to the best idle set, 0 to 1 (link_report.h).
   void ObserveLinkQuality(std::size_t gpus, double ratio);
 
-  // How long a pod that was bound had waited for it.
+  // Time from the creation of a bound pod to its bind.
   void ObserveWait(const Placement& placement, std::chrono::duration<double> waited);
-  // From the first byte of a call to its handler.
+  // Time from the first byte of a call to the start of its handler.
   void ObserveArrival(Verb verb, std::chrono::duration<double> taken);
 
-  // The hash of the configuration that is in use from now on, and whether some of it waits for a
-  // restart.
+  // The hash of the configuration now in use, and whether some settings wait for a restart.
   void ShowConfig(std::string_view hash, bool needs_restart);
-  // `failed`: whether the current file was refused, so that an older configuration is in use.
+  // `failed`: whether the current file was refused and the previous configuration stays in use.
   void CountReload(ReloadResult result, bool failed);
-  // The share of the recent decisions that a change of the policy would have made differently.
+  // The fraction of recent decisions that the last change of policy decides differently, 0 to 1.
   void ShowDecisionsChanged(double ratio);
 
   void AddTo(MetricsText& text) const;

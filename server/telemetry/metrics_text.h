@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MetricsText: writes numbers that other objects keep in Prometheus' text format. What is counted
-// where it happens goes through Metrics (server/telemetry).
+// MetricsText: writes metrics in Prometheus' text format.
 #pragma once
 
 #include <concepts>
@@ -16,7 +15,7 @@ class MetricsText {
  public:
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-  // The samples that follow are of this metric. type: "counter" or "gauge".
+  // Begins a metric; the next samples belong to it. type: "counter" or "gauge".
   MetricsText& Family(std::string_view name, std::string_view type, std::string_view help);
   // Label values may be any text.
   MetricsText& Sample(std::integral auto value, Labels labels = {}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The live page: a document, a style and a script, which are files of their own to work on
-// (server/ui/page) and part of the program. The script asks for /debug/live every few seconds.
+// The live page: a document, a style and a script. The files of server/ui/page are compiled into
+// the program. The script asks for /debug/live every few seconds.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct PageFile {
   std::string text;
 };
 
-// All of it. The first is the document, at "/".
+// All files. The first is the document, at "/".
 std::vector<PageFile> PageFiles();
 
 // What a browser may load and run for the document: the files above, and answers of this server.
@@ -25,8 +25,8 @@ inline constexpr std::string_view kPagePolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-// One document with all of it inside, which shows that picture and asks nobody. live: what
-// /debug/live answers.
+// One document with all files inside, which shows the given state and sends no requests. live: an
+// answer of /debug/live.
 std::string PageWith(std::string_view live);
 
 }  // namespace berth

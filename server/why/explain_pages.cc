@@ -37,7 +37,7 @@ HttpResponse Answer(const Report& report, const std::string& query) {
   return response;
 }
 
-// What a path ends with: "NS/NAME" (live: 2) or "NAME" (1), without the route before it.
+// What a path ends with: "NS/NAME" (parts: 2) or "NAME" (1), without the route before it.
 std::string_view NameIn(std::string_view path, int parts) {
   std::size_t begin = path.size();
   for (int i = 0; i < parts && begin != std::string_view::npos; ++i) {

@@ -16,7 +16,7 @@
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 
-namespace berth::docs_test {
+namespace berth::test::docs_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,7 +92,7 @@ std::string WrongWith(const std::string& link, const fs::path& file) {
   if (!exists(target)) return "there is no " + name;
   if (link.find('#') == std::string::npos) return "";
   const std::string anchor = link.substr(link.find('#') + 1);
-  return HasAnchor(test::ReadText(target), anchor) ? "" : "no heading there is #" + anchor;
+  return HasAnchor(ReadText(target), anchor) ? "" : "no heading there is #" + anchor;
 }
 
 // The first cells of all table rows in the sections whose heading begins so, heads and rulers left
@@ -114,8 +114,8 @@ std::vector<std::string> FirstCells(const std::string& text, std::string_view he
 
 TEST(Documents, HaveLinksThatLeadSomewhere) {
   int links = 0;
-  for (const fs::path& file : FilesOf(test::SourceDir(), {".md"})) {
-    for (const std::string& link : LinksIn(test::ReadText(file))) {
+  for (const fs::path& file : FilesOf(SourceDir(), {".md"})) {
+    for (const std::string& link : LinksIn(ReadText(file))) {
       const std::string wrong = WrongWith(link, file);
       EXPECT_TRUE(wrong.empty()) << file << ": (" << link << "): " << wrong;
       ++links;
@@ -141,11 +141,11 @@ std::vector<std::string> DocumentsIn(const std::string& text) {
 
 TEST(Documents, AreThereWhereOtherFilesNameThem) {
   int mentions = 0;
-  const fs::path root = test::SourceDir();
+  const fs::path root = SourceDir();
   for (const fs::path& file : FilesOf(root, {".h", ".cc", ".go", ".yaml", ".sh", ".txt"})) {
     // The one has examples, the other sources in documents of another project.
     if (file.filename() == "docs_test.cc" || file.filename() == "topology_levels.cc") continue;
-    for (const std::string& name : DocumentsIn(test::ReadText(file))) {
+    for (const std::string& name : DocumentsIn(ReadText(file))) {
       EXPECT_TRUE(exists(root / name)) << file << " names " << name;
       ++mentions;
     }
@@ -154,7 +154,7 @@ TEST(Documents, AreThereWhereOtherFilesNameThem) {
 }
 
 TEST(Documents, FindALinkThatLeadsNowhere) {
-  const fs::path readme = fs::path(test::SourceDir()) / "README.md";
+  const fs::path readme = fs::path(SourceDir()) / "README.md";
   EXPECT_EQ(WrongWith("docs/no-such-page.md", readme), "there is no docs/no-such-page.md");
   EXPECT_EQ(WrongWith("docs/README.md#no-such-heading", readme),
             "no heading there is #no-such-heading");
@@ -182,18 +182,18 @@ std::set<std::string> WordsIn(const std::string& text, std::string_view beginnin
 }
 
 TEST(Documents, NameAnnotationsAndMetricsThatAreThere) {
-  const fs::path root = test::SourceDir();
+  const fs::path root = SourceDir();
   std::string sources;
   for (const char* room : {"cluster", "config", "manifests", "scoring", "server"}) {
     for (const fs::path& file : FilesOf(root / room, {".h", ".cc", ".yaml"})) {
-      sources += test::ReadText(file);
+      sources += ReadText(file);
     }
   }
   for (const std::string_view beginning : {"berth.dev/", "berth_"}) {
     const std::set<std::string> known = WordsIn(sources, beginning);
     std::size_t named = 0;
     for (const fs::path& file : FilesOf(root / "docs", {".md"})) {
-      for (const std::string& word : WordsIn(test::ReadText(file), beginning)) {
+      for (const std::string& word : WordsIn(ReadText(file), beginning)) {
         EXPECT_TRUE(known.contains(word)) << file << " names " << word;
         ++named;
       }
@@ -241,12 +241,12 @@ std::vector<NamedPath> PathsIn(const std::string& text, const std::set<std::stri
 }
 
 bool IsThere(const NamedPath& path) {
-  const fs::path base = fs::path(test::SourceDir()) / path.folder / path.name;
+  const fs::path base = fs::path(SourceDir()) / path.folder / path.name;
   return exists(base) || fs::exists(base.string() + ".h") || fs::exists(base.string() + ".cc");
 }
 
 TEST(Documents, NameFilesThatAreThere) {
-  const fs::path root = test::SourceDir();
+  const fs::path root = SourceDir();
   std::set<std::string> rooms;
   for (const auto& entry : fs::directory_iterator(root)) {
     if (entry.is_directory()) rooms.insert(entry.path().filename().string());
@@ -254,7 +254,7 @@ TEST(Documents, NameFilesThatAreThere) {
   rooms.erase("build");
   std::size_t named = 0;
   for (const char* document : {"ARCHITECTURE.md", "docs/internals.md"}) {
-    for (const NamedPath& path : PathsIn(test::ReadText(root / document), rooms)) {
+    for (const NamedPath& path : PathsIn(ReadText(root / document), rooms)) {
       EXPECT_TRUE(path.name.find(' ') != std::string::npos || IsThere(path))
           << document << " names " << path.name << " in \"" << path.folder << "\"";
       ++named;
@@ -267,7 +267,7 @@ TEST(Documents, NameFilesThatAreThere) {
 // Every text that a pod's condition may have is where a reader of docs/my-pod-waits.md looks for
 // it: under "Not now" if waiting or a preemption can help, else under "Never".
 TEST(Documents, ExplainEveryReason) {
-  const std::string page = test::ReadText(fs::path(test::SourceDir()) / "docs/my-pod-waits.md");
+  const std::string page = ReadText(fs::path(SourceDir()) / "docs/my-pod-waits.md");
   const auto rows = [&page](std::string_view heading) {
     const std::vector<std::string> cells = FirstCells(page, heading);
     return std::set<std::string>(cells.begin(), cells.end());
@@ -287,15 +287,13 @@ TEST(Documents, ExplainEveryReason) {
 }
 
 TEST(Documents, SayWhereToLookForEveryAlert) {
-  const fs::path root = test::SourceDir();
+  const fs::path root = SourceDir();
   std::set<std::string> alerts, rows;
-  for (const std::string& line :
-       LinesOf(test::ReadText(root / "manifests/monitoring/alerts.yaml"))) {
+  for (const std::string& line : LinesOf(ReadText(root / "manifests/monitoring/alerts.yaml"))) {
     const std::size_t at = line.find("- alert: ");
     if (at != std::string::npos) alerts.insert(line.substr(at + 9));
   }
-  for (const std::string& cell :
-       FirstCells(test::ReadText(root / "docs/monitoring.md"), "## Alerts")) {
+  for (const std::string& cell : FirstCells(ReadText(root / "docs/monitoring.md"), "## Alerts")) {
     std::istringstream names(cell);
     for (std::string name; std::getline(names >> std::ws, name, ',');) rows.insert(name);
   }
@@ -304,4 +302,4 @@ TEST(Documents, SayWhereToLookForEveryAlert) {
 }
 
 }  // namespace
-}  // namespace berth::docs_test
+}  // namespace berth::test::docs_test

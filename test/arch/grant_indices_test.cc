@@ -14,7 +14,7 @@
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 
-namespace berth::grant_indices_test {
+namespace berth::test::grant_indices_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,15 +32,14 @@ std::string UnboundedIn(const std::string& text) {
 }
 
 TEST(GrantIndices, AreLookedUpAndNeverTakenForAPositionInAList) {
-  const fs::path root = test::SourceDir();
+  const fs::path root = SourceDir();
   std::size_t looked_at = 0;
   for (const std::string_view room : kSearched) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
       const fs::path& path = entry.path();
       if (path.extension() != ".h" && path.extension() != ".cc") continue;
       ++looked_at;
-      EXPECT_EQ(UnboundedIn(test::ReadText(path)), "")
-          << path << ": use NodeSpec::FindGpu or GpusAmong";
+      EXPECT_EQ(UnboundedIn(ReadText(path)), "") << path << ": use NodeSpec::FindGpu or GpusAmong";
     }
   }
   EXPECT_GT(looked_at, 100U);
@@ -53,4 +52,4 @@ TEST(GrantIndices, AreFound) {
 }
 
 }  // namespace
-}  // namespace berth::grant_indices_test
+}  // namespace berth::test::grant_indices_test

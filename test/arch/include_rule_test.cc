@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The house rules that a compiler does not check: which room may include which, where third-party
-// headers may be used, who may name an ecosystem, and how every file begins.
+// headers may be used, and how every file begins.
 //
 //   base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire
 //        <- server/{cli,http,kube,telemetry,ui} <- server/{dialects,why} <- server/{pages,settings}
@@ -21,10 +21,9 @@
 #include <vector>
 
 #include "test/support/build_paths.h"
-#include "test/support/ecosystems.h"
 #include "test/support/read_text.h"
 
-namespace berth::include_rule_test {
+namespace berth::test::include_rule_test {
 namespace {
 
 constexpr std::string_view kFirstLine = "// SPDX-License-Identifier: Apache-2.0";
@@ -234,12 +233,12 @@ std::vector<std::string> SourceFiles(const std::filesystem::path& root) {
 }
 
 TEST(IncludeRule, HoldsInEveryFile) {
-  const std::filesystem::path root = test::SourceDir();
+  const std::filesystem::path root = SourceDir();
   const std::vector<std::string> files = SourceFiles(root);
   std::set<std::string_view> rooms;
   Checker checker;
   for (const std::string& file : files) {
-    checker.Check(file, test::ReadText(root / file));
+    checker.Check(file, ReadText(root / file));
     if (const Room* room = RoomOf(file)) rooms.insert(room->path);
   }
   for (const std::string& violation : checker.violations()) ADD_FAILURE() << violation;
@@ -248,48 +247,15 @@ TEST(IncludeRule, HoldsInEveryFile) {
   }
 }
 
-// Rooms that work for all ecosystems alike: a new one does not touch them.
-constexpr std::array<std::string_view, 9> kForAllAlike = {
-    "base/",         "server/cli/",       "server/extender/", "server/http/", "server/kube/",
-    "server/pages/", "server/telemetry/", "server/ui/",       "server/why/"};
-
-// Where they are named all the same, and why.
-const std::set<std::string>& NamedAllTheSame() {
-  static const std::set<std::string> named = {
-      "server/why/explain_pages.cc: names dra",       // who decides, in the field's word
-      "server/why/explain_json.cc: names dra",        // a field of the answer, which stays
-      "server/why/explain_json.cc: names nvidia",     // a value of a field, which stays
-      "server/pages/mig_metrics.cc: names dra",       // a label of a metric, which stays
-      "server/pages/cluster_metrics.cc: names mps"};  // in a help text, beside time slicing
-  return named;
-}
-
-// "FILE: names hami" for each ecosystem that a file of those rooms names.
-std::vector<std::string> EcosystemsNamedIn(const std::string& path, std::string_view text) {
-  std::vector<std::string> found;
-  const auto holds = [&path](std::string_view room) { return path.starts_with(room); };
-  if (std::ranges::none_of(kForAllAlike, holds)) return found;
-  for (const std::string& name : test::EcosystemsIn(text))
-    found.push_back(path + ": names " + name);
-  return found;
-}
-
-TEST(Ecosystems, AreNamedInNoRoomThatWorksForAllAlike) {
-  const std::filesystem::path root = test::SourceDir();
-  std::set<std::string> listed;
+// So that any of them can be compiled as one, whatever names they give (cmake/BerthRoom.cmake).
+TEST(TestFiles, HaveANamespaceOfTheirOwn) {
+  const std::filesystem::path root = SourceDir();
   for (const std::string& file : SourceFiles(root)) {
-    for (const std::string& named : EcosystemsNamedIn(file, test::ReadText(root / file))) {
-      if (NamedAllTheSame().contains(named)) {
-        listed.insert(named);
-      } else {
-        ADD_FAILURE() << named;
-      }
-    }
+    if (!file.ends_with("_test.cc")) continue;
+    const std::string own = "::" + std::filesystem::path(file).stem().string() + " {\n";
+    EXPECT_NE(ReadText(root / file).find(own), std::string::npos)
+        << file << ": want namespace berth" << own;
   }
-  EXPECT_EQ(listed, NamedAllTheSame()) << "the list may only become shorter";
-  EXPECT_EQ(EcosystemsNamedIn("server/kube/a.cc", "// HAMi's lock\n"),
-            std::vector<std::string>{"server/kube/a.cc: names hami"});
-  EXPECT_TRUE(EcosystemsNamedIn("server/dialects/hami/a.cc", "// HAMi's lock\n").empty());
 }
 
 TEST(IncludeRule, WantsTheOwnHeaderFirst) {
@@ -412,4 +378,4 @@ TEST(IncludeRule, LooksAtTheFirstLineAndAtThePragma) {
 }
 
 }  // namespace
-}  // namespace berth::include_rule_test
+}  // namespace berth::test::include_rule_test

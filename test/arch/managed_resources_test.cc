@@ -14,7 +14,7 @@
 #include "test/support/read_text.h"
 #include "topology/gpu_vendor.h"
 
-namespace berth::managed_resources_test {
+namespace berth::test::managed_resources_test {
 namespace {
 
 constexpr std::string_view kManaged = "managedResources:";
@@ -23,7 +23,7 @@ constexpr std::string_view kNameKey = "- name: ";
 // "nvidia.com/gpu false" per row of each list that the file has, one list after the other.
 std::vector<std::vector<std::string>> ManagedLists(const std::string& file) {
   std::vector<std::vector<std::string>> lists;
-  const std::string text = test::ReadText(test::SourceDir() + "/" + file);
+  const std::string text = ReadText(SourceDir() + "/" + file);
   std::size_t begin = 0;
   for (std::size_t end = 0; begin < text.size(); begin = end + 1) {
     end = std::min(text.find('\n', begin), text.size());
@@ -68,7 +68,7 @@ TEST(ManagedResources, AreWhatTheCatalogueNamesInFull) {
 }
 
 TEST(VendorsPage, HasEveryResourceAndLabelOfTheCatalogue) {
-  const std::string page = test::ReadText(test::SourceDir() + "/docs/vendors.md");
+  const std::string page = ReadText(SourceDir() + "/docs/vendors.md");
   const auto has = [&page](std::string_view text) { return page.find(text) != std::string::npos; };
   for (const GpuVendor& vendor : GpuVendors()) {
     EXPECT_TRUE(has("| `" + std::string(vendor.name) + "` |")) << vendor.name;
@@ -89,4 +89,4 @@ TEST(VendorsPage, HasEveryResourceAndLabelOfTheCatalogue) {
 }
 
 }  // namespace
-}  // namespace berth::managed_resources_test
+}  // namespace berth::test::managed_resources_test

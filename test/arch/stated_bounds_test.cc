@@ -14,7 +14,7 @@
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 
-namespace berth::stated_bounds_test {
+namespace berth::test::stated_bounds_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -43,7 +43,7 @@ struct Listed {
 
 std::vector<Listed> ListedBounds() {
   std::vector<Listed> bounds;
-  std::istringstream text(test::ReadText(test::SourceDir() + "/test/arch/stated_bounds.txt"));
+  std::istringstream text(ReadText(SourceDir() + "/test/arch/stated_bounds.txt"));
   for (std::string line; std::getline(text, line);) {
     if (line.starts_with('#')) continue;
     const std::size_t first = line.find(" | "), last = line.rfind(" | ");
@@ -60,9 +60,9 @@ std::vector<Listed> ListedBounds() {
 std::set<std::string> TestNames() {
   static const std::regex kTest(R"(\nTEST(?:_F|_P)?\((\w+),\s+(\w+)\))");
   std::set<std::string> names;
-  for (const auto& entry : fs::recursive_directory_iterator(test::SourceDir() + "/test")) {
+  for (const auto& entry : fs::recursive_directory_iterator(SourceDir() + "/test")) {
     if (entry.path().extension() != ".cc") continue;
-    const std::string text = test::ReadText(entry.path());
+    const std::string text = ReadText(entry.path());
     for (auto found = std::sregex_iterator(text.begin(), text.end(), kTest);
          found != std::sregex_iterator(); ++found) {
       names.insert((*found)[1].str() + "." + (*found)[2].str());
@@ -80,7 +80,7 @@ TEST(StatedNumbers, AreFoundInAText) {
 
 // A number is there as often as it is stated: each time it is of something else.
 TEST(StatedNumbers, OfSecurityAreListedWithTheirTests) {
-  const Counts stated = NumbersIn(test::ReadText(test::SourceDir() + "/SECURITY.md"));
+  const Counts stated = NumbersIn(ReadText(SourceDir() + "/SECURITY.md"));
   EXPECT_GT(stated.size(), 20U);
   Counts listed;
   for (const Listed& bound : ListedBounds()) ++listed[bound.number];
@@ -101,4 +101,4 @@ TEST(StatedNumbers, AreListedWithTestsThatThereAre) {
 }
 
 }  // namespace
-}  // namespace berth::stated_bounds_test
+}  // namespace berth::test::stated_bounds_test

@@ -32,6 +32,8 @@ var annotated = []struct {
 	{map[string]string{"berth.dev/isolation": "memory"}, ""},
 	{map[string]string{"berth.dev/spread": "card"}, ""},
 	{map[string]string{"berth.dev/workload-class": "training"}, ""},
+	{map[string]string{"berth.dev/keep": "true"}, ""},
+	{map[string]string{"berth.dev/keep": "yes"}, "berth.dev/keep: want one of true, false"},
 	{map[string]string{"berth.dev/near": "role=prefill", "berth.dev/far": "role=decode, !canary"}, ""},
 	{map[string]string{"berth.dev/min-driver": "550.54.15", "berth.dev/min-cuda": "12.4", "berth.dev/min-compute-capability": "8"}, ""},
 	{map[string]string{"berth.dev/min-cuda": "12.x"}, "berth.dev/min-cuda: want a version such as 550, 12.4 or 550.54.15"},

@@ -79,6 +79,8 @@ class Model final : public PodWaker {
     }
     if (report.violation.empty()) Settle();
     if (report.violation.empty()) EndAll();
+    report.next_random = world_.dice.Below(1 << 30);
+    report.end = world_.clock.Now();
     return report;
   }
 

@@ -42,6 +42,9 @@ struct ModelReport {
   int handovers = 0;  // from one Berth to another
   int evictions = 0;
   int ended = 0;  // pods that ended with success
+  // What would come next, and when: equal where two runs did the same.
+  int next_random = 0;
+  Instant end;
 };
 
 class Dice {

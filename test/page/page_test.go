@@ -180,7 +180,7 @@ func TestAddressesLeadToNodesPodsAndGroups(t *testing.T) {
 	eval[any](t, w.Tab, `(location.hash = "#node=mig-0", 0)`)
 	w.await(t, `byId("detail").innerText.includes("3g.20gb at 4")`)
 	eval[any](t, w.Tab, `(location.hash = "#pod=team-a/big-3", 0)`)
-	w.await(t, `byId("detail").innerText.includes("Nodes by first reason")`)
+	w.await(t, `byId("detail").innerText.includes("Nodes by the first reason")`)
 	w.sees(t, "#detail", "too few idle GPUs", "Nearest nodes", "h100-01")
 	eval[any](t, w.Tab, `(location.hash = "#pod=team-b/train-01-2", 0)`)
 	w.await(t, `byId("detail").innerText.includes("Why this node")`)

@@ -121,7 +121,7 @@ TEST(DomainChoiceProperty, RequiredFitsExactlyWhereSomeDomainOfTheLevelHasRoom) 
   }
 }
 
-TEST(DomainChoiceProperty, PreferredAndUnconstrainedFitExactlyWhereTheClusterHasRoom) {
+TEST(DomainChoiceProperty, PreferredAndUnconstrainedGroupsFitWhereverThereIsRoom) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);

@@ -16,10 +16,8 @@
 #include "scoring/registry.h"
 #include "test/support/random_world.h"
 
-namespace berth::engine_property_test {
+namespace berth::test::engine_property_test {
 namespace {
-
-using test::RandomWorld;
 
 constexpr std::uint64_t kSeeds = 1000;
 constexpr int kNodes = 8, kPods = 16, kShapes = 8;
@@ -34,8 +32,7 @@ std::vector<NodeIndex> AllOf(const Snapshot& snapshot) {
 
 // A populated cluster and an engine with a random profile.
 struct Setting {
-  explicit Setting(std::uint64_t seed,
-                   const std::vector<DeviceRule>& rules = test::kEveryDeviceRule)
+  explicit Setting(std::uint64_t seed, const std::vector<DeviceRule>& rules = kEveryDeviceRule)
       : world(seed), spec(world.AProfile(rules)), mix(world.AMix()) {
     world.Populate(state, kNodes, kPods);
   }
@@ -80,7 +77,7 @@ TEST(EngineProperty, PlacesExactlyWhereItFilteredAndTheNodeCanTakeIt) {
 }
 
 // A node that says "never" stays full of no's when it is emptied; one that says "not now" fits.
-TEST(EngineProperty, SaysNeverExactlyWhereTheEmptyNodeWouldNotTakeThePodEither) {
+TEST(EngineProperty, IsUnresolvableExactlyWhereTheEmptyNodeRefusesToo) {
   for (std::uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(SeedIs(seed));
     Setting setting(seed);
@@ -331,4 +328,4 @@ TEST(PriorityProperty, KeepsOrderAndTheSetOfTheBest) {
 }
 
 }  // namespace
-}  // namespace berth::engine_property_test
+}  // namespace berth::test::engine_property_test

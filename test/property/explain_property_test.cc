@@ -16,7 +16,7 @@
 #include "scoring/registry.h"
 #include "test/support/random_world.h"
 
-namespace berth::explain_property_test {
+namespace berth::test::explain_property_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 1500;
@@ -85,7 +85,7 @@ TEST(ExplainProperty, WhateverIsSaidToLetAPodInDoesSo) {
   int ways = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    test::RandomWorld random(seed);
+    RandomWorld random(seed);
     ClusterState state;
     random.Populate(state, 4, 12);
     Engine engine(BuildProfile(*FindBuiltinProfile("best-fit"), {}).value());
@@ -114,4 +114,4 @@ TEST(ExplainProperty, WhateverIsSaidToLetAPodInDoesSo) {
 }
 
 }  // namespace
-}  // namespace berth::explain_property_test
+}  // namespace berth::test::explain_property_test

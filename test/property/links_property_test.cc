@@ -15,18 +15,14 @@
 #include "test/support/link_oracle.h"
 #include "test/support/wirings.h"
 
-namespace berth::links_property_test {
+namespace berth::test::links_property_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::Draw;
 
 // A node with some GPUs given away, each to a pod of its own, or broken; `idle` gets the
 // others.
 ANode SomeBusy(Random& random, const LinkMatrix& matrix, GpuMask& idle,
                std::vector<GpuMask>& tenants) {
-  ANode node = ANode("n").Gpus(matrix.gpu_count()).Linked(test::LinksOf(matrix));
+  ANode node = ANode("n").Gpus(matrix.gpu_count()).Linked(LinksOf(matrix));
   for (int gpu = 0; gpu < matrix.gpu_count(); ++gpu) {
     const int what = Draw(random, 10);
     if (what == 0) node.Unhealthy(static_cast<std::size_t>(gpu));
@@ -55,13 +51,13 @@ TEST(LinksProperty, EveryChoiceOfWholeGpusIsThatOfAnExhaustiveSearch) {
   for (std::uint64_t seed = 1; seed <= 150 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
-    const LinkMatrix matrix = test::RandomMatrix(random, 4 + Draw(random, 5));
-    const test::LinkOracle oracle(matrix);
+    const LinkMatrix matrix = RandomMatrix(random, 4 + Draw(random, 5));
+    const LinkOracle oracle(matrix);
     WiringTables tables;
     const WiringSets sets = tables.SetsOf(WiringOf(matrix));
     GpuMask idle = 0;
     std::vector<GpuMask> tenants;
-    const auto snapshot = test::SnapshotOf({SomeBusy(random, matrix, idle, tenants)});
+    const auto snapshot = SnapshotOf({SomeBusy(random, matrix, idle, tenants)});
     const auto& profiles = BuiltinProfiles();
     Engine engine(
         *BuildProfile(profiles[random.Below(profiles.size())], {{APod("m").Whole(1).Shape(), 1}}));
@@ -89,4 +85,4 @@ TEST(LinksProperty, EveryChoiceOfWholeGpusIsThatOfAnExhaustiveSearch) {
 }
 
 }  // namespace
-}  // namespace berth::links_property_test
+}  // namespace berth::test::links_property_test

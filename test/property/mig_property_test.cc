@@ -18,12 +18,8 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/mig_sets.h"
 
-namespace berth::mig_property_test {
+namespace berth::test::mig_property_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::RowAndStart;
 
 constexpr std::uint64_t kSeeds = 300;
 constexpr int kOperations = 80, kPods = 40;
@@ -33,7 +29,7 @@ const std::vector<std::string> kProducts = {"A100-40GB", "A30-24GB", "RTX-PRO-60
 using Layout = std::vector<RowAndStart>;
 
 Layout LayoutOf(const MigProduct& product, MigSet set) {
-  const std::vector<RowAndStart> all = test::PlacementsByHand(product);
+  const std::vector<RowAndStart> all = PlacementsByHand(product);
   Layout layout;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if ((set >> i & 1) != 0) layout.push_back(all[i]);
@@ -45,7 +41,7 @@ Layout LayoutOf(const MigProduct& product, MigSet set) {
 bool FitsByHand(const MigSpec& spec, std::vector<Layout> taken, const std::vector<int>& rows) {
   if (rows.empty()) return true;
   const std::vector<int> rest(rows.begin() + 1, rows.end());
-  const std::vector<RowAndStart> all = test::PlacementsByHand(*spec.product);
+  const std::vector<RowAndStart> all = PlacementsByHand(*spec.product);
   for (std::size_t gpu = 0; gpu < taken.size(); ++gpu) {
     const Layout instances = LayoutOf(*spec.product, spec.gpus[gpu].instances);
     for (const RowAndStart& placement : spec.dynamic ? all : instances) {
@@ -53,7 +49,7 @@ bool FitsByHand(const MigSpec& spec, std::vector<Layout> taken, const std::vecto
       std::vector<Layout> after = taken;
       const bool is_taken = std::ranges::find(after[gpu], placement) != after[gpu].end();
       after[gpu].push_back(placement);
-      if (is_taken || !test::GoTogetherByHand(*spec.product, after[gpu])) continue;
+      if (is_taken || !GoTogetherByHand(*spec.product, after[gpu])) continue;
       if (FitsByHand(spec, after, rest)) return true;
     }
   }
@@ -88,7 +84,7 @@ class MigRun {
       const MigSpec& spec = *node.spec().mig;
       for (std::size_t gpu = 0; gpu < spec.gpus.size(); ++gpu) {
         const MigSet taken = node.mig().taken()[gpu];
-        ASSERT_TRUE(test::GoTogetherByHand(*spec.product, LayoutOf(*spec.product, taken)));
+        ASSERT_TRUE(GoTogetherByHand(*spec.product, LayoutOf(*spec.product, taken)));
         if (!spec.dynamic) {
           ASSERT_EQ(taken & ~spec.gpus[gpu].instances, 0U);
         }
@@ -106,7 +102,7 @@ class MigRun {
  private:
   MigSpec ASpec() {
     const std::string& product = kProducts[random_.Below(kProducts.size())];
-    MigSpec spec = test::DynamicMig(1 + static_cast<int>(random_.Below(2)), product);
+    MigSpec spec = DynamicMig(1 + static_cast<int>(random_.Below(2)), product);
     spec.dynamic = random_.Below(3) > 0;
     if (!spec.dynamic) {
       for (MigGpu& gpu : spec.gpus) gpu.instances = SomeInstances(*spec.product);
@@ -208,8 +204,7 @@ TEST(MigProperty, VictimsMakeRoomAndNoneOfThemIsSpared) {
   for (std::uint64_t seed = 1; seed <= 300 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
-    const MigSpec spec =
-        random.Below(2) == 0 ? test::DynamicMig(2) : test::StaticMig(2, test::kBalanced);
+    const MigSpec spec = random.Below(2) == 0 ? DynamicMig(2) : StaticMig(2, kBalanced);
     Node node = ANode("n").Mig(spec).Build();
     Engine engine(BuildProfile(*FindBuiltinProfile("mig-packing"), {}).value());
     const std::vector<std::string> profiles = {"1g.5gb", "2g.10gb", "3g.20gb"};
@@ -248,4 +243,4 @@ TEST(MigProperty, VictimsMakeRoomAndNoneOfThemIsSpared) {
 }
 
 }  // namespace
-}  // namespace berth::mig_property_test
+}  // namespace berth::test::mig_property_test

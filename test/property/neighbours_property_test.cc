@@ -16,12 +16,8 @@
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 
-namespace berth::neighbours_property_test {
+namespace berth::test::neighbours_property_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::Draw;
 
 constexpr int kGpus = 6;
 
@@ -51,10 +47,10 @@ LinkMatrix WithNics(Random& random, const LinkMatrix& gpus) {
 
 Machine AMachine(Random& random) {
   Machine machine;
-  machine.matrix = WithNics(random, test::RandomMatrix(random, kGpus));
+  machine.matrix = WithNics(random, RandomMatrix(random, kGpus));
   machine.known = Draw(random, 4) > 0;
   machine.node.Gpus(kGpus);
-  if (machine.known) machine.node.Linked(test::LinksOf(machine.matrix));
+  if (machine.known) machine.node.Linked(LinksOf(machine.matrix));
   for (int i = 0; i < 4; ++i) {
     const int gpu = Draw(random, kGpus), role = Draw(random, 2);
     const bool counts = Draw(random, 4) > 0;
@@ -164,4 +160,4 @@ TEST(NeighboursProperty, NoOtherSetOfFreeGpusSuitsThePodBetter) {
 }
 
 }  // namespace
-}  // namespace berth::neighbours_property_test
+}  // namespace berth::test::neighbours_property_test

@@ -13,12 +13,8 @@
 #include "scoring/victims.h"
 #include "test/support/random_world.h"
 
-namespace berth::victims_property_test {
+namespace berth::test::victims_property_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::RandomWorld;
 
 constexpr std::uint64_t kSeeds = 3000;
 constexpr int kPreemptor = 3;  // its priority
@@ -109,7 +105,7 @@ struct World {
   std::vector<PodDisruptionBudget> budgets;
 };
 
-TEST(VictimsProperty, AreAllowedAndSufficeAndAreTheBestSetWhereOnlyGpusAreShort) {
+TEST(VictimsProperty, AreAllowedSufficientAndBestWhereOnlyGpusAreShort) {
   int chosen = 0, vetoed = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -223,7 +219,7 @@ std::int64_t LeastLost(const World& world, const Set& proposed) {
   return least;
 }
 
-TEST(VictimsProperty, InPlaceOfThoseOfKubeSchedulerLoseLeastOfAllThatAreNoWorse) {
+TEST(VictimsProperty, ReplacementVictimsLoseTheLeastWork) {
   int lighter = 0, kept = 0;
   for (std::uint64_t seed = 1; seed <= 10 * kSeeds; ++seed) {  // in most nobody is proposed
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -256,4 +252,4 @@ TEST(VictimsProperty, InPlaceOfThoseOfKubeSchedulerLoseLeastOfAllThatAreNoWorse)
 }
 
 }  // namespace
-}  // namespace berth::victims_property_test
+}  // namespace berth::test::victims_property_test

@@ -13,7 +13,7 @@
 #include "scoring/registry.h"
 #include "test/support/random_world.h"
 
-namespace berth::what_if_property_test {
+namespace berth::test::what_if_property_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 400;
@@ -22,7 +22,7 @@ TEST(WhatIfProperty, EveryPodGoesWhereTheEngineWouldPlaceIt) {
   std::int64_t placed = 0, refused = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    test::RandomWorld random(seed);
+    RandomWorld random(seed);
     ClusterState state;
     random.Populate(state, 6, 8);
     const std::string profile = random.OneOf<std::string>(
@@ -58,4 +58,4 @@ TEST(WhatIfProperty, EveryPodGoesWhereTheEngineWouldPlaceIt) {
 }
 
 }  // namespace
-}  // namespace berth::what_if_property_test
+}  // namespace berth::test::what_if_property_test

@@ -50,6 +50,9 @@ class SoakRun {
   [[nodiscard]] std::string History() const;
   // All events of the API server, all answers and all Bindings so far, as one number.
   [[nodiscard]] std::uint64_t trace() const { return trace_; }
+  // What would come next, and when: equal where two runs did the same.
+  [[nodiscard]] std::uint64_t NextRandom() { return random_.Next(); }
+  [[nodiscard]] Instant now() const { return clock_.Now(); }
   // Whether hostile records claim more or less than their pods ask for.
   [[nodiscard]] bool lies() const { return lies_; }
   // What happened how often, to see that a run was not idle.

@@ -11,19 +11,14 @@
 #include "test/support/data_dir.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::captured_bind_test {
+namespace berth::test::captured_bind_test {
 namespace {
-
-using test::Captures;
-using test::Json;
-using test::ReadCapture;
-using test::TestService;
 
 class CapturedCalls : public testing::TestWithParam<std::string_view> {
  protected:
   void SetUp() override {
-    BERTH_NEEDS_DATA(test::CaptureDir());
-    service_ = std::make_unique<TestService>(test::CapturedNodes(GetParam(), false));
+    BERTH_NEEDS_DATA(CaptureDir());
+    service_ = std::make_unique<TestService>(CapturedNodes(GetParam(), false));
   }
 
   // The body of the filter call for that pod, "" if none was captured.
@@ -45,11 +40,11 @@ class CapturedCalls : public testing::TestWithParam<std::string_view> {
     ASSERT_NE(index, kNoNode) << node;
     const int gpus = static_cast<int>(snapshot->node(index).gpus().size());
     ASSERT_GE(gpus, 4) << node;
-    Json holder = test::PodWithGpus(victim, 4);
+    Json holder = PodWithGpus(victim, 4);
     holder["spec"]["priority"] = priority;
     ASSERT_EQ(service_->Place(holder, node), "");
     if (gpus > 4) {
-      Json keeps = test::PodWithGpus("keeps-" + node, gpus - 4);
+      Json keeps = PodWithGpus("keeps-" + node, gpus - 4);
       keeps["spec"]["priority"] = kHighest;
       ASSERT_EQ(service_->Place(keeps, node), "");
     }
@@ -60,7 +55,7 @@ class CapturedCalls : public testing::TestWithParam<std::string_view> {
 
 TEST_P(CapturedCalls, BindSucceedsAfterTheFilterOfThatPodAndAgain) {
   for (const auto& file : Captures(GetParam(), "bind")) {
-    service_ = std::make_unique<TestService>(test::CapturedNodes(GetParam(), false));
+    service_ = std::make_unique<TestService>(CapturedNodes(GetParam(), false));
     const std::string text = ReadCapture(file);
     const Json body = Json::parse(text);
     std::string filter = FilterOf(body["PodUID"]);
@@ -79,10 +74,10 @@ TEST_P(CapturedCalls, BindSucceedsAfterTheFilterOfThatPodAndAgain) {
   }
 }
 
-TEST_P(CapturedCalls, PreemptEchoesOnlyNodesWhereThePodFitsOnceTheVictimsAreGone) {
+TEST_P(CapturedCalls, PreemptKeepsOnlyNodesWhereThePodFitsWithoutTheVictims) {
   for (const auto& file : Captures(GetParam(), "preempt")) {
     SCOPED_TRACE(file);
-    service_ = std::make_unique<TestService>(test::CapturedNodes(GetParam(), false));
+    service_ = std::make_unique<TestService>(CapturedNodes(GetParam(), false));
     const std::string text = ReadCapture(file);
     const Json body = Json::parse(text);
     const bool full = body["NodeNameToMetaVictims"].is_null();
@@ -118,12 +113,12 @@ TEST_P(CapturedCalls, PreemptChangesNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfEverySchedulerVersion, CapturedCalls,
-                         testing::ValuesIn(test::kSchedulers), [](const auto& tested) {
+INSTANTIATE_TEST_SUITE_P(OfEverySchedulerVersion, CapturedCalls, testing::ValuesIn(kSchedulers),
+                         [](const auto& tested) {
                            std::string name(tested.param);
                            std::ranges::replace(name, '.', '_');
                            return name;
                          });
 
 }  // namespace
-}  // namespace berth::captured_bind_test
+}  // namespace berth::test::captured_bind_test

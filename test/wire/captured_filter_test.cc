@@ -12,13 +12,8 @@
 #include "test/support/data_dir.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::captured_filter_test {
+namespace berth::test::captured_filter_test {
 namespace {
-
-using test::Captures;
-using test::Json;
-using test::ReadCapture;
-using test::TestService;
 
 // A reading of quantities of its own: enough for what the captures hold.
 double AmountOf(const std::string& text) {
@@ -51,7 +46,7 @@ double Effective(const Json& spec, const std::string& resource) {
 // A request or an answer: the items of its Nodes as bytes, and the rest of it as a document. (To
 // parse thousands of nodes would take most of these tests' time.)
 struct Message {
-  explicit Message(std::string_view text) : items(test::RawItems(text)) {
+  explicit Message(std::string_view text) : items(RawItems(text)) {
     std::string shorter(text);
     if (!items.empty()) {
       const auto start = static_cast<std::size_t>(items.front().data() - text.data());
@@ -61,7 +56,7 @@ struct Message {
     }
     rest = Json::parse(shorter);
     if (!rest["NodeNames"].is_null()) names = rest["NodeNames"];
-    for (const std::string_view item : items) names.push_back(test::NameOfItem(item));
+    for (const std::string_view item : items) names.push_back(NameOfItem(item));
   }
 
   std::vector<std::string_view> items;
@@ -72,8 +67,8 @@ struct Message {
 class CapturedBodies : public testing::TestWithParam<std::string_view> {
  protected:
   void SetUp() override {
-    BERTH_NEEDS_DATA(test::CaptureDir());
-    service_ = std::make_unique<TestService>(test::CapturedNodes(GetParam(), true));
+    BERTH_NEEDS_DATA(CaptureDir());
+    service_ = std::make_unique<TestService>(CapturedNodes(GetParam(), true));
   }
 
   std::unique_ptr<TestService> service_;
@@ -143,7 +138,7 @@ TEST_P(CapturedBodies, FilterPassesExactlyTheNodesThatAreLargeEnough) {
         const double wanted = Effective(sent.rest["Pod"]["spec"], resource);
         fits = fits && wanted <= (has.contains(resource) ? AmountOf(has[resource]) : 0.0);
       }
-      if (fits) enough.push_back(test::NameOfItem(item));
+      if (fits) enough.push_back(NameOfItem(item));
     }
     const http::HttpResponse response = service_->Call("POST", "/extender/filter", text);
     EXPECT_EQ(Message(response.body).names, enough) << file;
@@ -153,10 +148,10 @@ TEST_P(CapturedBodies, FilterPassesExactlyTheNodesThatAreLargeEnough) {
 TEST_P(CapturedBodies, FilterGivesFullNodesBackByteForByte) {
   for (const auto& file : Captures(GetParam(), "filter")) {
     const std::string text = ReadCapture(file);
-    const std::vector<std::string_view> sent = test::RawItems(text);
+    const std::vector<std::string_view> sent = RawItems(text);
     if (sent.empty()) continue;
     const http::HttpResponse response = service_->Call("POST", "/extender/filter", text);
-    const std::vector<std::string_view> returned = test::RawItems(response.body);
+    const std::vector<std::string_view> returned = RawItems(response.body);
     ASSERT_FALSE(returned.empty()) << file;
     auto next = sent.begin();
     for (const std::string_view item : returned) {
@@ -186,12 +181,12 @@ TEST_P(CapturedBodies, PrioritizeGivesOneIntegerFrom0To10PerNode) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfEverySchedulerVersion, CapturedBodies,
-                         testing::ValuesIn(test::kSchedulers), [](const auto& tested) {
+INSTANTIATE_TEST_SUITE_P(OfEverySchedulerVersion, CapturedBodies, testing::ValuesIn(kSchedulers),
+                         [](const auto& tested) {
                            std::string name(tested.param);
                            std::ranges::replace(name, '.', '_');
                            return name;
                          });
 
 }  // namespace
-}  // namespace berth::captured_filter_test
+}  // namespace berth::test::captured_filter_test

@@ -222,6 +222,7 @@ TEST(ClusterFile, WhatPreemptionNeedsIsReadBack) {
   pod.id = {"u", "ns", "p"};
   pod.shape.gpus = WholeGpus{1};
   pod.priority = -5;
+  pod.keep = true;
   pod.gang.id = GangId::Of("labels:ns/g");
   pod.labels = std::make_shared<const Labels>(Labels{{"app", "web"}});
   ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{
@@ -231,6 +232,7 @@ TEST(ClusterFile, WhatPreemptionNeedsIsReadBack) {
   EXPECT_EQ(*copy.Current(), *state.Current());
   const auto read = copy.FindPod("u");
   EXPECT_EQ(read->pod.priority, -5);
+  EXPECT_TRUE(read->pod.keep);
   EXPECT_EQ(read->pod.gang.id, pod.gang.id);
   EXPECT_EQ(*read->pod.labels, *pod.labels);
   EXPECT_EQ(EncodeCluster(copy.Everything()), text);

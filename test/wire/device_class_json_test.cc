@@ -60,7 +60,7 @@ TEST(DeviceClassJson, WhatIsTrueOfEveryMigDeviceMayBeThereToo) {
   EXPECT_EQ(Decode(Class({kSmall, kSmall})), (Read{"1g.5gb", ""}));
 }
 
-TEST(DeviceClassJson, AnythingElseGivesNoProfileAndIsToldWhereAMigResourceStandsForIt) {
+TEST(DeviceClassJson, OtherSelectorsGiveNoProfileAndAreReportedForMigResources) {
   const std::string name = "nvidia.com/mig-1g.5gb";
   const std::string want = "spec.selectors: want what Berth reads as the MIG profile of " + name;
   const std::string left = "; kube-scheduler alone places pods that ask for it";

@@ -90,7 +90,7 @@ TEST(DraJson, ASliceSaysWhichGpuADeviceIs) {
   ExpectDevice(slice->devices[2], "gpu-11", 11, "", -1);
 }
 
-TEST(DraJson, ADeviceSaysItsMemorySlicesItsProductAndWhetherItIsTainted) {
+TEST(DraJson, ReadsMemorySlicesProductAndTaintsOfADevice) {
   Json device = Instance("gpu-0-mig-3g20gb-9-4", "3g.20gb", 4, 4);
   device["attributes"]["productName"] = Text("NVIDIA A100-SXM4-40GB");
   auto read = Decode(Slice(Json::array({device})))->devices.at(0);

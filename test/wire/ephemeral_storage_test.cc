@@ -12,21 +12,16 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::ephemeral_storage_test {
+namespace berth::test::ephemeral_storage_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::PodAsking;
-using test::TestService;
 
 // A node of four GPUs, as its kubelet writes it; without a disk: as one whose kubelet does not.
 NodeSpec NodeWithDisk(const std::string& name, const std::optional<std::string>& disk) {
   Json node = {{"metadata", {{"name", name}}}};
   node["status"]["allocatable"] = {{"cpu", "64"}, {"memory", "256Gi"}, {"nvidia.com/gpu", "4"}};
   if (disk) node["status"]["allocatable"]["ephemeral-storage"] = *disk;
-  const auto decoded = wire::DecodeNode(test::Padded(node.dump()),
-                                        wire::NodeRules(DefaultConfig(), test::AllDialects()));
+  const auto decoded =
+      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(DefaultConfig(), AllDialects()));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded ? decoded->spec : NodeSpec();
 }
@@ -66,7 +61,7 @@ TEST_F(EphemeralStorage, IsMeasuredWhereTheNodeSaysHowMuchItHas) {
   EXPECT_EQ(Filter(Scratch("p", "100Gi"))["NodeNames"], Json::array({"large", "silent"}));
 }
 
-TEST_F(EphemeralStorage, ThatIsMeasuredOnlyOnceAKubeletSaysItCountsThePodsThatAreThere) {
+TEST_F(EphemeralStorage, CountsBoundPodsOnceTheKubeletReportsIt) {
   ASSERT_EQ(service_.Place(Scratch("a", "200Gi"), "silent"), "");
   Upsert(NodeWithDisk("silent", "300Gi"));
   EXPECT_EQ(Filter(Scratch("p", "200Gi"))["NodeNames"], Json::array({"large"}));
@@ -74,12 +69,11 @@ TEST_F(EphemeralStorage, ThatIsMeasuredOnlyOnceAKubeletSaysItCountsThePodsThatAr
 }
 
 // The kubelet's reservations were raised, or a disk was taken away, while pods run.
-TEST_F(EphemeralStorage, ThatShrinksBelowWhatIsUsedKeepsOnlyThoseAwayThatAskForSome) {
+TEST_F(EphemeralStorage, AllocatableBelowUsedRefusesOnlyPodsThatAskForIt) {
   ASSERT_EQ(service_.Place(Scratch("a", "200Gi"), "large"), "");
   Upsert(NodeWithDisk("large", "150Gi"));
   EXPECT_EQ(Filter(Scratch("p", "1Gi"))["NodeNames"], Json::array({"silent", "small"}));
-  EXPECT_EQ(Filter(test::PodWithGpus("q", 3))["NodeNames"],
-            Json::array({"large", "silent", "small"}));
+  EXPECT_EQ(Filter(PodWithGpus("q", 3))["NodeNames"], Json::array({"large", "silent", "small"}));
   ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{PodGone{"a"}}));
   EXPECT_EQ(Filter(Scratch("p", "150Gi"))["NodeNames"], Json::array({"large", "silent"}));
 }
@@ -105,4 +99,4 @@ TEST_F(EphemeralStorage, IsSetFreeByTheVictimsToo) {
 }
 
 }  // namespace
-}  // namespace berth::ephemeral_storage_test
+}  // namespace berth::test::ephemeral_storage_test

@@ -337,7 +337,7 @@ TEST_F(GangConventionsTest, APodGroupWhoseNumberMakesNoSenseRefusesItsPods) {
   EXPECT_EQ(CoschedulingPod().gang.minimum, 10'000);
 }
 
-TEST_F(GangConventionsTest, ALevelThatAPodGroupRequiresAndNobodyKnowsRefusesItsPods) {
+TEST_F(GangConventionsTest, AnUnknownTopologyLevelRefusesThePodGroupsPods) {
   const std::string problem =
       PutGroup("coscheduling", {{"minMember", 4}}, {{"berth.dev/required-domain", "row"}});
   EXPECT_NE(problem, "");

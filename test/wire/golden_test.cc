@@ -9,12 +9,8 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::golden_test {
+namespace berth::test::golden_test {
 namespace {
-
-using test::Json;
-using test::MachineWith;
-using test::TestService;
 
 using KeyCase = std::string (*)(std::string key);
 
@@ -145,4 +141,4 @@ TEST(GoldenMessages, AnEmptyPreemptionResultIsAMapAndNotNull) {
 }
 
 }  // namespace
-}  // namespace berth::golden_test
+}  // namespace berth::test::golden_test

@@ -16,15 +16,8 @@
 #include "server/why/explain_json.h"
 #include "test/support/agent_world.h"
 
-namespace berth::gpu_conditions_test {
+namespace berth::test::gpu_conditions_test {
 namespace {
-
-using test::AgentWorld;
-using test::Json;
-using test::NodeWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::Texts;
 
 std::string Uuid(int gpu) {
   return "GPU-" + std::to_string(gpu) + "55d8f70-2051-db6c-0430-ffc457bff834";
@@ -232,8 +225,7 @@ TEST_F(GpuConditionsTest, WordsThatNameNoGpuCloseTheNode) {
   }
   std::string text = Saying(HamiNode(), "half a character: ?").dump();
   text.replace(text.find('?'), 1, "\\ud800");
-  const auto decoded =
-      wire::DecodeNode(test::Padded(text), wire::NodeRules(GivingHami(), test::AllDialects()));
+  const auto decoded = wire::DecodeNode(Padded(text), wire::NodeRules(GivingHami(), AllDialects()));
   ASSERT_TRUE(decoded) << decoded.error().message;
   EXPECT_EQ(decoded->spec.gpu_condition, "XIDErrors=True");
   bare["status"]["conditions"][0] = {
@@ -243,7 +235,7 @@ TEST_F(GpuConditionsTest, WordsThatNameNoGpuCloseTheNode) {
   EXPECT_EQ(world_.node().healthy_gpus(), 8) << "it does not hold";
 }
 
-TEST_F(GpuConditionsTest, WhereTheKubeletPicksTheDevicePluginHasToWithdrawAsMany) {
+TEST_F(GpuConditionsTest, CountsUnhealthyGpusThatThePluginHasNotWithdrawn) {
   Put(Saying(PlainNode(0), Fault(3)));
   ExpectNodeClosed();  // a pod could get the sick one
   Put(Saying(PlainNode(1), Fault(3)));
@@ -338,4 +330,4 @@ TEST(GpuConditionsOfKoordinator, AreBesideWhatTheDeviceSays) {
 }
 
 }  // namespace
-}  // namespace berth::gpu_conditions_test
+}  // namespace berth::test::gpu_conditions_test

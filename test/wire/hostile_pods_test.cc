@@ -19,14 +19,8 @@
 #include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::hostile_pods_test {
+namespace berth::test::hostile_pods_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodWithGpus;
-using test::TestService;
 
 class HostilePods : public testing::Test {
  protected:
@@ -145,7 +139,7 @@ TEST_F(HostilePods, NameAtMost64WordsInAList) {
   }
   EXPECT_EQ(RefusalOf(Annotated("berth.dev/prefer", ManyWords(65))),
             "annotation berth.dev/prefer: want at most 64 traits, got 65");
-  Json volcano = test::PodAsking("u", {{"volcano.sh/vgpu-number", "1"}});
+  Json volcano = PodAsking("u", {{"volcano.sh/vgpu-number", "1"}});
   volcano["metadata"]["annotations"]["volcano.sh/vgpu-nouse-gpuuuid"] = ManyWords(65);
   EXPECT_EQ(RefusalOf(volcano),
             "annotation volcano.sh/vgpu-nouse-gpuuuid: want at most 64 entries, got 65");
@@ -181,10 +175,10 @@ std::set<std::string> KeysOfPods(const wire::Dialects& dialects) {
   static const std::regex literal("\"([A-Za-z0-9][A-Za-z0-9_./-]{2,80})\"");
   std::set<std::string> keys;
   for (const char* room : {"server/wire", "server/dialects"}) {
-    const auto root = std::filesystem::path(test::SourceDir()) / room;
+    const auto root = std::filesystem::path(SourceDir()) / room;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
       if (!entry.is_regular_file()) continue;
-      const std::string text = test::ReadText(entry.path());
+      const std::string text = ReadText(entry.path());
       for (auto at = std::sregex_iterator(text.begin(), text.end(), literal);
            at != std::sregex_iterator(); ++at) {
         if (dialects.ReadsPod(at->str(1))) keys.insert(at->str(1));
@@ -195,12 +189,12 @@ std::set<std::string> KeysOfPods(const wire::Dialects& dialects) {
 }
 
 TEST(HostileAnnotations, OfMigDevicesHaveUuidsOfAtMost64Characters) {
-  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
+  const wire::PodRules rules(AllDialects(), DefaultConfig().resources);
   const auto read = [&rules](const std::string& key, const Json& value, const char* resource) {
-    Json pod = test::PodAsking("u", {{resource, "1"}});
+    Json pod = PodAsking("u", {{resource, "1"}});
     pod["metadata"]["annotations"][key] = value.dump();
     pod["spec"]["nodeName"] = "n1";
-    auto observed = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
+    auto observed = wire::DecodeObservedPod(Padded(pod.dump()), rules);
     EXPECT_TRUE(observed);
     EXPECT_LE(HeldBytes(observed->placement), 1024U) << key;
     return observed->problem;
@@ -226,7 +220,7 @@ TEST(HostileAnnotations, OfMigDevicesHaveUuidsOfAtMost64Characters) {
 
 TEST(HostileAnnotations, OfAnyKeyLeaveASmallRequest) {
   constexpr std::size_t kLarge = 250'000, kMostKept = 16'384;
-  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
+  const wire::PodRules rules(AllDialects(), DefaultConfig().resources);
   const std::set<std::string> keys = KeysOfPods(rules.dialects());
   for (const char* known : {"nvidia.com/use-gputype", "volcano.sh/vgpu-use-gpuuuid",
                             "berth.dev/near", "berth.dev/prefer", "berth.dev/devices",
@@ -241,7 +235,7 @@ TEST(HostileAnnotations, OfAnyKeyLeaveASmallRequest) {
         Json(std::vector<std::string>(32'000, "GPU-a")).dump(), std::string(kLarge, 'x')}) {
     ASSERT_GE(value.size(), kLarge);
     for (const char* resource : {"nvidia.com/gpu", "volcano.sh/vgpu-number"}) {
-      Json pod = test::PodAsking("u", {{resource, "1"}});
+      Json pod = PodAsking("u", {{resource, "1"}});
       pod["metadata"]["annotations"] = {{"@", value}, {"hami.io/gpu-scheduler-policy", "spread"}};
       for (const char* node : {"", "n1"}) {
         pod["spec"]["nodeName"] = node;
@@ -266,11 +260,11 @@ TEST(HostileAnnotations, OfAnyKeyLeaveASmallRequest) {
 TEST(HostileAnnotations, OfALabelSetThatSpreadsAreKeptShort) {
   Json pod = Annotated("berth.dev/spread", "node");
   for (int i = 0; i < 20'000; ++i) pod["metadata"]["labels"]["l" + std::to_string(i)] = "x";
-  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
-  const auto one = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
+  const wire::PodRules rules(AllDialects(), DefaultConfig().resources);
+  const auto one = wire::DecodeObservedPod(Padded(pod.dump()), rules);
   EXPECT_LE(HeldBytes(one->pod), 8192U);
   pod["metadata"]["labels"]["l19999"] = "y";
-  const auto other = wire::DecodeObservedPod(test::Padded(pod.dump()), rules);
+  const auto other = wire::DecodeObservedPod(Padded(pod.dump()), rules);
   EXPECT_NE(one->pod.shape.workload, other->pod.shape.workload);
 }
 
@@ -332,15 +326,14 @@ TEST_F(HostilePods, AreKeptInAtMost2MiB) {
 
 // A pod may name its node itself: nobody asks whether it fits, and it may ask for anything.
 TEST(HostilePodsOnANode, MakeNoSumThatOverflows) {
-  test::AgentWorld world(
-      test::NodeWith({{"nvidia.com/gpu", "2"}, {"ephemeral-storage", "900Gi"}}, {}));
+  AgentWorld world(NodeWith({{"nvidia.com/gpu", "2"}, {"ephemeral-storage", "900Gi"}}, {}));
   const Json most = {{"cpu", "9223372036854775807"},
                      {"memory", "9223372036854775807"},
                      {"ephemeral-storage", "9223372036854775807"}};
   Node node = world.node();
   for (int i = 0; i < 1'000; ++i) {
     PodRecord record{
-        world.Decode(test::PodAsking("p" + std::to_string(i), most)), {}, PodState::kBound, {}};
+        world.Decode(PodAsking("p" + std::to_string(i), most)), {}, PodState::kBound, {}};
     record.placement = PlacementFor(node, record.pod.shape, {});
     node.Put(std::make_shared<const PodRecord>(std::move(record)));
     ASSERT_LT(node.free_cpu_milli(), 0) << i;
@@ -375,4 +368,4 @@ TEST_F(HostilePods, ANodeThatIsNamedTwiceForPreemptionIsSearchedOnce) {
 }
 
 }  // namespace
-}  // namespace berth::hostile_pods_test
+}  // namespace berth::test::hostile_pods_test

@@ -12,14 +12,8 @@
 #include "server/dialects/koordinator/koordinator_ask.h"
 #include "test/support/agent_world.h"
 
-namespace berth::koordinator_shares_test {
+namespace berth::test::koordinator_shares_test {
 namespace {
-
-using test::AgentWorld;
-using test::Json;
-using test::NodeWith;
-using test::PodAsking;
-using test::Texts;
 
 constexpr std::int64_t kCardMib = 81'920;
 
@@ -339,7 +333,7 @@ TEST_F(KoordinatorShares, ThatBerthDoesNotGiveAreRefusedWithTheWord) {
     Json pod = Percent("a", 50);
     pod["metadata"]["annotations"][std::string(key)] = "{}";
     EXPECT_NE(world_.Decode(pod).refusal.find("annotation " + std::string(key)), std::string::npos);
-    pod = test::PodWithGpus("b", 1);
+    pod = PodWithGpus("b", 1);
     pod["metadata"]["annotations"][std::string(key)] = "{}";
     EXPECT_EQ(world_.Decode(pod).refusal, "") << "for another agent's pod it means nothing";
   }
@@ -467,4 +461,4 @@ TEST_F(KoordinatorShares, ThatMeetOnAGpuAreTold) {
 }
 
 }  // namespace
-}  // namespace berth::koordinator_shares_test
+}  // namespace berth::test::koordinator_shares_test

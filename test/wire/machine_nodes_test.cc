@@ -11,10 +11,8 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::machine_nodes_test {
+namespace berth::test::machine_nodes_test {
 namespace {
-
-using test::Json;
 
 NodeSpec Read(const Json& labels, const std::string& resource, const char* count,
               const Config& config = DefaultConfig()) {
@@ -23,7 +21,7 @@ NodeSpec Read(const Json& labels, const std::string& resource, const char* count
     node["status"][list] = {{"cpu", "96"}, {"memory", "900Gi"}, {resource, count}};
   }
   const auto decoded =
-      wire::DecodeNode(test::Padded(node.dump()), wire::NodeRules(config, test::AllDialects()));
+      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(config, AllDialects()));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded ? decoded->spec : NodeSpec();
 }
@@ -117,4 +115,4 @@ TEST(MachineNodes, OfAnotherVendorHaveItsModel) {
 }
 
 }  // namespace
-}  // namespace berth::machine_nodes_test
+}  // namespace berth::test::machine_nodes_test

@@ -27,7 +27,7 @@ NodeSpec NodeWith(const std::string& name, const Json& allocatable, const std::s
   node["status"]["allocatable"].update(allocatable);
   if (!annotation.empty()) node["metadata"]["annotations"] = {{"berth.dev/mig", annotation}};
   auto decoded =
-      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(DefaultConfig(), test::AllDialects()));
+      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(DefaultConfig(), AllDialects()));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded->spec;
 }
@@ -65,7 +65,7 @@ class MigPlacement : public testing::Test {
 
   // What a list of the API server would tell of the bound pods.
   [[nodiscard]] std::vector<ClusterEvent> PodsAsListed() const {
-    const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources);
+    const wire::PodRules rules(AllDialects(), DefaultConfig().resources);
     std::vector<ClusterEvent> events;
     for (const auto& [uid, pod] : pods_) {
       Json listed = pod;

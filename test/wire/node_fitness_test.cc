@@ -11,14 +11,8 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::node_fitness_test {
+namespace berth::test::node_fitness_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
 
 Json GpuNodeJson(const std::string& name) {
   Json node = {{"metadata", {{"name", name}, {"labels", Json::object()}}}};
@@ -37,7 +31,7 @@ Json WithCondition(const std::string& type, const char* status) {
 
 NodeSpec Read(const Json& node, const Config& config = DefaultConfig()) {
   const auto decoded =
-      wire::DecodeNode(test::Padded(node.dump()), wire::NodeRules(config, test::AllDialects()));
+      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(config, AllDialects()));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded ? decoded->spec : NodeSpec();
 }
@@ -109,4 +103,4 @@ TEST(MinVersions, OfAPodWithoutGpusMeanNothing) {
 }
 
 }  // namespace
-}  // namespace berth::node_fitness_test
+}  // namespace berth::test::node_fitness_test

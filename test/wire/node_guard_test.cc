@@ -11,15 +11,8 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::node_guard_test {
+namespace berth::test::node_guard_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
 
 // The score of each node for the pod.
 Json ScoresOf(const TestService& service, const Json& pod, const Json& names) {
@@ -31,8 +24,8 @@ Json ScoresOf(const TestService& service, const Json& pod, const Json& names) {
 }
 
 NodeSpec Decoded(const Json& node) {
-  const auto decoded = wire::DecodeNode(test::Padded(node.dump()),
-                                        wire::NodeRules(DefaultConfig(), test::AllDialects()));
+  const auto decoded =
+      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(DefaultConfig(), AllDialects()));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded ? decoded->spec : NodeSpec();
 }
@@ -178,4 +171,4 @@ TEST(SoftTaints, PutANodeBehindTheOthersOfPodsThatDoNotTolerateThem) {
 }
 
 }  // namespace
-}  // namespace berth::node_guard_test
+}  // namespace berth::test::node_guard_test

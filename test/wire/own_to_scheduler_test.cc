@@ -5,28 +5,26 @@
 
 #include "test/support/agent_world.h"
 
-namespace berth::own_to_scheduler_test {
+namespace berth::test::own_to_scheduler_test {
 namespace {
-
-using test::Json;
 
 class OwnToSchedulerTest : public ::testing::Test {
  protected:
   // Of a pod with that field of its spec.
   OwnToScheduler Of(const char* field, const Json& value) {
-    Json pod = test::PodWithGpus("a", 1);
+    Json pod = PodWithGpus("a", 1);
     pod["spec"][field] = value;
     const PodRequest request = world_.Decode(pod);
     EXPECT_EQ(request.refusal, "");
     return request.own_to_scheduler;
   }
   OwnToScheduler OfContainer(const char* field, const Json& value) {
-    Json containers = test::PodWithGpus("a", 1)["spec"]["containers"];
+    Json containers = PodWithGpus("a", 1)["spec"]["containers"];
     containers[0][field] = value;
     return Of("containers", containers);
   }
 
-  test::AgentWorld world_{test::NodeWith({{"nvidia.com/gpu", "2"}}, {})};
+  AgentWorld world_{NodeWith({{"nvidia.com/gpu", "2"}}, {})};
 };
 
 TEST_F(OwnToSchedulerTest, ArePortsOfTheHost) {
@@ -71,4 +69,4 @@ TEST_F(OwnToSchedulerTest, AreTheOtherPodsThatAreRequired) {
 }
 
 }  // namespace
-}  // namespace berth::own_to_scheduler_test
+}  // namespace berth::test::own_to_scheduler_test

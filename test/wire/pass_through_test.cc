@@ -7,17 +7,8 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::pass_through_test {
+namespace berth::test::pass_through_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::BindingArgs;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::ScriptedBinder;
-using test::TestService;
 
 // One node as it should be, one that joins, one without room by our books.
 std::vector<NodeSpec> Machines() {
@@ -121,7 +112,7 @@ TEST(PassThrough, PreemptionForAPodWithoutGpuIsLeftAsItIs) {
   EXPECT_EQ(answer["NodeNameToMetaVictims"], victims);
 }
 
-TEST(PassThrough, ABindOfAPodWithoutGpuNeedsNeitherAReadyNodeNorAKnownOne) {
+TEST(PassThrough, BindsAPodWithoutGpusToAnyNode) {
   ScriptedBinder binder;
   TestService service = BehindScheduler(&binder);
   for (const std::string node : {"joining", "never-seen", "small"}) {
@@ -158,4 +149,4 @@ TEST(PassThrough, ABindOfAPodThatIsBoundAlreadyIsAnsweredByWhereItIs) {
 }
 
 }  // namespace
-}  // namespace berth::pass_through_test
+}  // namespace berth::test::pass_through_test

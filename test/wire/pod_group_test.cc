@@ -209,7 +209,7 @@ TEST(PodGroup, WhereKueueHasPlacedThePodItsWishesAreFulfilled) {
   EXPECT_NE(Read(pod).refusal, "");
 }
 
-TEST(PodGroup, WhereKueueHasPlacedASliceByALabelThatIsNoLevelHereItIsFulfilledToo) {
+TEST(PodGroup, HonoursKueuesPlacementByAnUnknownLabel) {
   for (const auto& [key, value] :
        {std::pair("kueue.x-k8s.io/podset-slice-required-topology", "cloud/unheard-of"),
         std::pair("kueue.x-k8s.io/podset-slice-required-topology-constraints",

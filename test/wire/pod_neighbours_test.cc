@@ -7,22 +7,20 @@
 
 #include "test/support/agent_world.h"
 
-namespace berth::pod_neighbours_test {
+namespace berth::test::pod_neighbours_test {
 namespace {
-
-using test::Json;
 
 class PodNeighbours : public ::testing::Test {
  protected:
   static Json Pod(const std::string& key, const std::string& value) {
-    Json pod = test::PodWithGpus("p", 1);
+    Json pod = PodWithGpus("p", 1);
     pod["metadata"]["namespace"] = "serving";
     pod["metadata"]["annotations"][key] = value;
     return pod;
   }
   PodRequest Read(const Json& pod) { return world_.Decode(pod); }
 
-  test::AgentWorld world_{test::NodeWith({{"nvidia.com/gpu", "2"}}, {})};
+  AgentWorld world_{NodeWith({{"nvidia.com/gpu", "2"}}, {})};
 };
 
 TEST_F(PodNeighbours, AreThoseOfItsNamespaceWithTheseLabels) {
@@ -41,7 +39,7 @@ TEST_F(PodNeighbours, AreThoseOfItsNamespaceWithTheseLabels) {
 }
 
 TEST_F(PodNeighbours, OfPodsWithoutGpusSayNothing) {
-  Json pod = test::PodAsking("p", {{"cpu", "1"}});
+  Json pod = PodAsking("p", {{"cpu", "1"}});
   pod["metadata"]["annotations"]["berth.dev/near"] = "role=prefill";
   EXPECT_TRUE(Read(pod).shape.neighbours.empty());
   EXPECT_EQ(Read(pod).refusal, "");
@@ -61,7 +59,7 @@ TEST_F(PodNeighbours, ThatCannotBeReadAreToldWhatIsWanted) {
 
 TEST_F(PodNeighbours, AreNicsForWhoAsksForRdmaDevices) {
   const auto beside_nic = [this](const Json& resources) {
-    return Read(test::PodAsking("p", resources)).shape.beside_nic;
+    return Read(PodAsking("p", resources)).shape.beside_nic;
   };
   EXPECT_TRUE(beside_nic({{"nvidia.com/gpu", "1"}, {"rdma/hca_shared_devices_a", "1"}}));
   EXPECT_TRUE(beside_nic({{"berth.dev/gpu-milli", "300"}, {"rdma/hca", "1"}}));
@@ -70,4 +68,4 @@ TEST_F(PodNeighbours, AreNicsForWhoAsksForRdmaDevices) {
 }
 
 }  // namespace
-}  // namespace berth::pod_neighbours_test
+}  // namespace berth::test::pod_neighbours_test

@@ -70,7 +70,7 @@ TEST(PodRules, AnInitContainerCountsOnlyAsFarAsItNeedsMore) {
   EXPECT_EQ(two.shape.cpu_milli, 4000);  // they run one after the other
 }
 
-TEST(PodRules, SidecarsRunBesideTheContainersAndBesideLaterInitContainers) {
+TEST(PodRules, SidecarsAddToContainersAndToLaterInitContainers) {
   const Json mains = Json::array({Container("m", {{"cpu", "1"}})});
   EXPECT_EQ(Read(Spec(Json::array({Container("s", {{"cpu", "2"}}, true)}), mains)).shape.cpu_milli,
             3000);
@@ -108,7 +108,7 @@ TEST(PodRules, InitContainersCountWhereverTheTextHasThem) {
   EXPECT_EQ(read.containers[2].gpus, GpuAsk(WholeGpus{1}));
 }
 
-TEST(PodRules, OverheadIsAddedAndThePodsOwnResourcesReplaceTheSumOfCpuAndMemory) {
+TEST(PodRules, PodOverheadAddsAndPodResourcesReplaceTheSum) {
   Json pod = Spec(Json::array(), Json::array({Container("m", {{"cpu", "1"}, {"memory", "4Gi"}})}));
   pod["spec"]["overhead"] = {{"cpu", "100m"}, {"memory", "1Mi"}};
   EXPECT_EQ(Read(pod).shape.cpu_milli, 1100);
@@ -224,6 +224,15 @@ TEST(PodRules, OwnAnnotationsAndThoseOfOthersAreAccepted) {
   for (const char* key : {"berth.dev/devices", "berth.dev/decision", "berth.device/x", "x"}) {
     EXPECT_EQ(Read(Annotated(key, "{}")).refusal, "") << key;
   }
+}
+
+TEST(PodRules, APodMaySayThatItIsNotToBeMoved) {
+  EXPECT_FALSE(Read(Annotated("x", "true")).keep);
+  EXPECT_TRUE(Read(Annotated("berth.dev/keep", "true")).keep);
+  EXPECT_FALSE(Read(Annotated("berth.dev/keep", "false")).keep);
+  EXPECT_EQ(Read(Annotated("berth.dev/keep", "false")).refusal, "");
+  EXPECT_EQ(Read(Annotated("berth.dev/keep", "yes")).refusal,
+            "annotation berth.dev/keep: want one of true, false, got \"yes\"");
 }
 
 TEST(PodRules, TheGpuModelsOfAPodAreAListSortedAndEachOnce) {

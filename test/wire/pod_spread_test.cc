@@ -7,15 +7,13 @@
 
 #include "test/support/agent_world.h"
 
-namespace berth::pod_spread_test {
+namespace berth::test::pod_spread_test {
 namespace {
-
-using test::Json;
 
 class PodSpread : public ::testing::Test {
  protected:
   static Json Pod(const std::string& uid, const std::string& key, const std::string& value) {
-    Json pod = test::PodAsking(uid, {{"berth.dev/gpu-milli", "300"}});
+    Json pod = PodAsking(uid, {{"berth.dev/gpu-milli", "300"}});
     pod["metadata"]["annotations"][key] = value;
     pod["metadata"]["labels"] = {{"app", "web"}};
     return pod;
@@ -32,7 +30,7 @@ class PodSpread : public ::testing::Test {
     return request.shape;
   }
 
-  test::AgentWorld world_{test::NodeWith({{"nvidia.com/gpu", "2"}}, {})};
+  AgentWorld world_{NodeWith({{"nvidia.com/gpu", "2"}}, {})};
 };
 
 TEST_F(PodSpread, IsReadWithTheWorkloadOfTheController) {
@@ -87,9 +85,9 @@ TEST_F(PodSpread, ThatCannotBeReadIsRefusedWithTheKey) {
   unlabelled["metadata"]["annotations"]["berth.dev/spread-by"] = "tier";
   EXPECT_EQ(world_.Decode(unlabelled).refusal,
             "annotation berth.dev/spread-by: want a label that the pod has, got \"tier\"");
-  const Json without = test::PodAsking("c", {{"cpu", "1"}});
+  const Json without = PodAsking("c", {{"cpu", "1"}});
   EXPECT_EQ(Read(without).spread, Spread::kNone);
 }
 
 }  // namespace
-}  // namespace berth::pod_spread_test
+}  // namespace berth::test::pod_spread_test

@@ -11,15 +11,8 @@
 #include "scoring/reason.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::protocol_filter_test {
+namespace berth::test::protocol_filter_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
 
 constexpr const char* kVerbs[] = {"filter", "prioritize", "preempt", "bind"};
 
@@ -103,7 +96,7 @@ TEST(ExtenderProtocol, Case06_APodWithoutUidIsKeyedByNamespaceAndName) {
   EXPECT_TRUE(service.state().FindPod("ns/pod-1"));
 }
 
-TEST(ExtenderProtocol, Case07_NodesAndNodeNamesTogetherAreAnsweredInBothFormsByTheNames) {
+TEST(ExtenderProtocol, Case07_NodesAndNodeNamesTogetherAreAnsweredInBothForms) {
   const TestService service(ThreeMachines());
   const Json body = {{"Pod", PodWithGpus("1", 2)},
                      {"Nodes", {{"items", {FullNode("n1"), FullNode("n2"), FullNode("cpu-only")}}}},
@@ -216,7 +209,7 @@ TEST(ExtenderProtocol, Case15_NamesSentTwiceAreAnsweredOnce) {
   EXPECT_EQ(service.Ask("filter", body.dump())["Nodes"]["items"].size(), 2u);
 }
 
-TEST(ExtenderProtocol, Case16_AnUnknownNodeFailsWithAReasonThatPreemptionMayOutlive) {
+TEST(ExtenderProtocol, Case16_AnUnknownNodeFailsWithAResolvableReason) {
   const TestService service(ThreeMachines());
   const Json answer = service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {"ghost", "n1"}));
   EXPECT_EQ(answer["NodeNames"], Json({"n1"}));
@@ -249,7 +242,7 @@ TEST(ExtenderProtocol, Case19_APodWithoutGpuPassesNodesThatAreNotKnown) {
   EXPECT_EQ(answer["FailedNodes"], Json::object());
 }
 
-TEST(ExtenderProtocol, Case20_NodesThatAreBusyWithPodsOfLowerPriorityAreInFailedNodes) {
+TEST(ExtenderProtocol, Case20_NodesBusyWithPodsOfLowerPriorityAreInFailedNodes) {
   TestService service(ThreeMachines());
   ASSERT_EQ(service.Place(PodWithGpus("a", 2), "n1"), "");
   ASSERT_EQ(service.Place(PodWithGpus("b", 1), "n2"), "");
@@ -262,7 +255,7 @@ TEST(ExtenderProtocol, Case20_NodesThatAreBusyWithPodsOfLowerPriorityAreInFailed
   EXPECT_EQ(answer["Error"], "");
 }
 
-TEST(ExtenderProtocol, Case20_NodesThatAreBusyWithPodsThatItMayNotEvictAreUnresolvable) {
+TEST(ExtenderProtocol, Case20_NodesBusyWithPodsThatMayNotBeEvictedAreUnresolvable) {
   TestService service(ThreeMachines());
   ASSERT_EQ(service.Place(PodWithGpus("a", 2), "n1"), "");
   ASSERT_EQ(service.Place(PodWithGpus("b", 1), "n2"), "");
@@ -346,7 +339,7 @@ TEST(ExtenderProtocol, Case24_NoReasonIsLongerThan200Bytes) {
   }
 }
 
-TEST(ExtenderProtocol, Case25_ControlCharactersOfARequestAreEscapedInTheAnswer) {
+TEST(ExtenderProtocol, Case25_ControlCharactersAreEscapedInTheAnswer) {
   const TestService service(ThreeMachines());
   const std::string name = "ghost\n\x01\"\\\xe2\x82\xac";
   const Json answer = service.Ask("filter", ArgsWithNames(PodWithGpus("1", 1), {name}));
@@ -393,4 +386,4 @@ TEST(ExtenderProtocol, Case27_OtherMethodsOnAVerbAre405) {
 }
 
 }  // namespace
-}  // namespace berth::protocol_filter_test
+}  // namespace berth::test::protocol_filter_test

@@ -9,15 +9,8 @@
 #include "scoring/reason.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::protocol_json_test {
+namespace berth::test::protocol_json_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
 
 std::vector<NodeSpec> OneMachine() { return {MachineWith("n1", 4)}; }
 
@@ -28,8 +21,7 @@ bool FitsOnN1(const TestService& service, const Json& pod) {
 // What a container with that quantity of the resource asks for.
 RequestShape ShapeAsking(const TestService& service, const std::string& resource,
                          const Json& quantity) {
-  PaddedText text =
-      test::Padded(ArgsWithNames(PodAsking("1", {{resource, quantity}}), Json::array()));
+  PaddedText text = Padded(ArgsWithNames(PodAsking("1", {{resource, quantity}}), Json::array()));
   const auto args =
       wire::DecodeExtenderArgs(text, service.rules(), NodeNameTable(std::vector<std::string>()));
   EXPECT_TRUE(args && args->pod) << quantity;
@@ -176,4 +168,4 @@ TEST(ExtenderProtocol, Case71_WhatIsNoQuantityRefusesThePodAndNamesThePlace) {
 }
 
 }  // namespace
-}  // namespace berth::protocol_json_test
+}  // namespace berth::test::protocol_json_test

@@ -9,15 +9,8 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::protocol_prioritize_preempt_test {
+namespace berth::test::protocol_prioritize_preempt_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
 
 Json MetaVictims(const std::vector<std::string>& uids, int violations = 0) {
   Json pods = Json::array();
@@ -104,7 +97,7 @@ TEST(ExtenderProtocol, Case48_PrioritizeWithFullNodesHasTheSameForm) {
             service.Ask("prioritize", ArgsWithNames(pod, {"n2", "n1"})));
 }
 
-TEST_F(ExtenderProtocolPreempt, Case49_ANodeWithoutVictimsIsEchoedOnlyIfThePodFitsAsItIs) {
+TEST_F(ExtenderProtocolPreempt, Case49_ANodeWithoutVictimsIsKeptOnlyIfThePodFitsNow) {
   ASSERT_TRUE(service_.state().Apply(std::vector<ClusterEvent>{PodGone{"v1"}}));
   const Json placeholder = MetaVictims({});
   EXPECT_EQ(Preempt(2, {{"n1", placeholder}, {"n2", placeholder}}), Json({{"n1", placeholder}}));
@@ -138,7 +131,7 @@ TEST_F(ExtenderProtocolPreempt, Case51_NoVictimsAndNoPodInTheAnswerIsNull) {
   }
 }
 
-TEST_F(ExtenderProtocolPreempt, Case52_AVictimOfAnotherNodeFreesNothingAndTheNodeIsDropped) {
+TEST_F(ExtenderProtocolPreempt, Case52_AVictimOnAnotherNodeDropsTheNode) {
   EXPECT_EQ(Preempt(2, {{"n2", MetaVictims({"v1"})}}), Json::object());
   EXPECT_EQ(Preempt(2, {{"n2", MetaVictims({"nobody"})}}), Json::object());
   EXPECT_EQ(Preempt(1, {{"ghost", MetaVictims({"v1"})}}), Json::object());
@@ -190,4 +183,4 @@ TEST_F(ExtenderProtocolPreempt, AMalformedVictimMapIs400) {
 }
 
 }  // namespace
-}  // namespace berth::protocol_prioritize_preempt_test
+}  // namespace berth::test::protocol_prioritize_preempt_test

@@ -9,14 +9,8 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::protocol_victims_test {
+namespace berth::test::protocol_victims_test {
 namespace {
-
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
 
 Json Meta(const std::vector<std::string>& uids, int violations = 0) {
   Json pods = Json::array();
@@ -145,4 +139,4 @@ TEST_F(ExtenderPreemption, AGangIsEvictedWholeOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace berth::protocol_victims_test
+}  // namespace berth::test::protocol_victims_test

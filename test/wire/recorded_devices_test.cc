@@ -12,15 +12,8 @@
 
 #include "test/support/agent_world.h"
 
-namespace berth::recorded_devices_test {
+namespace berth::test::recorded_devices_test {
 namespace {
-
-using test::AgentWorld;
-using test::Json;
-using test::NodeWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::Texts;
 
 constexpr int kGpus = 8;
 constexpr std::int64_t kMib = 80'000;
@@ -410,4 +403,4 @@ TEST(RefusedPods, HoldWhatTheyAskForOnceTheyAreBound) {
 }
 
 }  // namespace
-}  // namespace berth::recorded_devices_test
+}  // namespace berth::test::recorded_devices_test

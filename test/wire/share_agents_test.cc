@@ -11,13 +11,8 @@
 #include "scoring/registry.h"
 #include "test/support/agent_world.h"
 
-namespace berth::share_agents_test {
+namespace berth::test::share_agents_test {
 namespace {
-
-using test::AgentWorld;
-using test::Json;
-using test::NodeWith;
-using test::Texts;
 
 Json Container(const std::string& name, const Json& limits) {
   return {{"name", name}, {"resources", {{"limits", limits}}}};
@@ -50,7 +45,7 @@ Config GivingHami() {
 }
 
 Json HamiPod(const std::string& uid, const char* memory, const char* cores = "0") {
-  return test::PodAsking(
+  return PodAsking(
       uid,
       {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", memory}, {"nvidia.com/gpucores", cores}});
 }
@@ -82,7 +77,7 @@ TEST(HamiShares, AreWrittenAsHamisPluginReadsThem) {
       << "compute of its own was not asked for";
   EXPECT_EQ(world.Check(HamiPod("c", "30000")), Reason::kShareBusy);
   const Json percent =
-      test::PodAsking("d", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}});
+      PodAsking("d", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}});
   EXPECT_EQ(world.Bind(percent)["hami.io/vgpu-devices-allocated"], "GPU-b,NVIDIA,20480,0:;");
 }
 
@@ -101,7 +96,7 @@ TEST(HamiShares, HaveASegmentForEachContainerInitContainersFirst) {
 TEST(HamiShares, OfSeveralGpusAreOfAsManyCards) {
   AgentWorld world(HamiNodeJson(), GivingHami());
   ASSERT_FALSE(world.Bind(HamiPod("a", "10000", "50")).empty());
-  Json two = test::PodAsking(
+  Json two = PodAsking(
       "b", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "8000"}, {"nvidia.com/gpucores", "20"}});
   two["spec"]["containers"].push_back(
       Container("b", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "4000"}}));
@@ -120,18 +115,17 @@ TEST(HamiShares, OfSeveralGpusAreOfAsManyCards) {
   EXPECT_EQ(observed.problem, "");
   EXPECT_EQ(observed.placement.grants,
             (std::vector<DeviceGrant>{{0, 200, 12'000}, {1, 200, 12'000}}));
-  const Json three = test::PodAsking("c", {{"nvidia.com/gpu", "3"}, {"nvidia.com/gpumem", "1"}});
+  const Json three = PodAsking("c", {{"nvidia.com/gpu", "3"}, {"nvidia.com/gpumem", "1"}});
   EXPECT_EQ(world.Check(three), Reason::kTooFewGpus);
-  const Json large =
-      test::PodAsking("d", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "19000"}});
+  const Json large = PodAsking("d", {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "19000"}});
   EXPECT_EQ(world.Check(large), Reason::kShareBusy);
 }
 
 TEST(HamiShares, MayHaveOtherPercentOfComputeThanOfMemory) {
   AgentWorld world(HamiNodeJson(), GivingHami());
-  Json pod = test::PodAsking("a", {{"nvidia.com/gpu", "1"},
-                                   {"nvidia.com/gpumem-percentage", "50"},
-                                   {"nvidia.com/gpucores", "30"}});
+  Json pod = PodAsking("a", {{"nvidia.com/gpu", "1"},
+                             {"nvidia.com/gpumem-percentage", "50"},
+                             {"nvidia.com/gpucores", "30"}});
   pod["spec"]["containers"].push_back(
       Container("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "25"}}));
   EXPECT_EQ(world.Decode(pod).shape.gpus, GpuAsk(GpuShare{.milli = 300, .memory_milli = 750}));
@@ -155,9 +149,9 @@ TEST(HamiShares, OfGpusThatArePickedByUuidAreOfThese) {
             "GPU-b,NVIDIA,30000,0:;");
   EXPECT_EQ(check(on(use, "GPU-b", HamiPod("b", "30000"))), Reason::kShareBusy);
   EXPECT_EQ(check(on(use, "gpu-a", HamiPod("b", "1"))), Reason::kGpuMismatch) << "as it is written";
-  const Json whole = test::PodAsking("c", {{"nvidia.com/gpu", "1"}});
+  const Json whole = PodAsking("c", {{"nvidia.com/gpu", "1"}});
   EXPECT_EQ(check(on("nvidia.com/nouse-gpuuuid", "GPU-a", whole)), Reason::kGpusBusy);
-  EXPECT_EQ(check(on(use, "GPU-b", test::PodAsking("d", {{"nvidia.com/gpu", "2"}}))),
+  EXPECT_EQ(check(on(use, "GPU-b", PodAsking("d", {{"nvidia.com/gpu", "2"}}))),
             Reason::kGpuMismatch);
   EXPECT_EQ(world.Bind(on(use, "GPU-a", whole)).at("hami.io/vgpu-devices-allocated"),
             "GPU-a,NVIDIA,40960,100:;");
@@ -175,18 +169,16 @@ TEST(HamiShares, StopAtTheUsersThatThePluginServesOfAGpu) {
 
 TEST(HamiShares, WithoutAPartAreWholeGpus) {
   AgentWorld world(HamiNodeJson(), GivingHami());
-  const Json two = test::PodAsking("a", {{"nvidia.com/gpu", "2"}});
+  const Json two = PodAsking("a", {{"nvidia.com/gpu", "2"}});
   EXPECT_EQ(world.Bind(two)["hami.io/vgpu-devices-allocated"],
             "GPU-a,NVIDIA,40960,100:GPU-b,NVIDIA,40960,100:;");
-  const Json cores = test::PodAsking("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpucores", "40"}});
+  const Json cores = PodAsking("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpucores", "40"}});
   EXPECT_EQ(world.Decode(cores).shape.gpus, GpuAsk(WholeGpus{1})) << "all of the memory";
 }
 
 TEST(HamiShares, ThatCannotBeMeantAreRefusedWithTheWord) {
   AgentWorld world(HamiNodeJson(), GivingHami());
-  const auto refusal = [&](const Json& asks) {
-    return world.Decode(test::PodAsking("a", asks)).refusal;
-  };
+  const auto refusal = [&](const Json& asks) { return world.Decode(PodAsking("a", asks)).refusal; };
   EXPECT_EQ(refusal({{"nvidia.com/gpumem", "3000"}}),
             "container main: nvidia.com/gpumem: want nvidia.com/gpu beside it, got none");
   EXPECT_EQ(refusal({{"nvidia.com/gpu", "1"},
@@ -223,7 +215,7 @@ TEST(HamiShares, ThatItsSchedulerGaveCountOnTheGpuOfTheUuid) {
   EXPECT_EQ(world.Show(HamiPod("a", "10240", "60"), key, "GPU-b,NVIDIA,10240,60:;"), "");
   EXPECT_EQ(world.node().gpus()[1], (GpuFree{.milli = 400, .users = 1, .memory_mib = 30'720}));
   // Without cores the compute goes with the memory; several containers and GPUs add up.
-  Json three = test::PodAsking("b", {{"cpu", "1"}});
+  Json three = PodAsking("b", {{"cpu", "1"}});
   for (const char* gpus : {"2", "1"}) {
     three["spec"]["containers"].push_back(
         Container(gpus, {{"nvidia.com/gpu", gpus}, {"nvidia.com/gpumem", "4096"}}));
@@ -247,7 +239,7 @@ TEST(HamiShares, ThatCannotBeReadCountAsWholeGpusAndAreTold) {
   EXPECT_EQ(world.Disputes().size(), 1U) << "the node has no such GPU";
 }
 
-TEST(HamiShares, AreLeftToHamisSchedulerUnlessTheConfigurationSaysOtherwise) {
+TEST(HamiShares, AreLeftToHamisSchedulerByDefault) {
   AgentWorld world(HamiNodeJson());
   EXPECT_TRUE(world.node().spec().places.foreign);
   EXPECT_NE(world.Decode(HamiPod("a", "3000")).refusal, "");
@@ -260,10 +252,9 @@ TEST(HamiShares, AreLeftToHamisSchedulerUnlessTheConfigurationSaysOtherwise) {
 
 TEST(HamiShares, OfOtherWordsStayAway) {
   AgentWorld world(HamiNodeJson(), GivingHami());
-  EXPECT_EQ(world.Check(test::PodAsking("a", {{"berth.dev/gpu-milli", "300"}})),
+  EXPECT_EQ(world.Check(PodAsking("a", {{"berth.dev/gpu-milli", "300"}})),
             Reason::kShareOfOtherAgent);
-  EXPECT_EQ(world.Check(test::PodAsking("a", {{"aliyun.com/gpu-mem", "3"}})),
-            Reason::kShareOfOtherAgent);
+  EXPECT_EQ(world.Check(PodAsking("a", {{"aliyun.com/gpu-mem", "3"}})), Reason::kShareOfOtherAgent);
   AgentWorld plain(NodeWith({{"nvidia.com/gpu", "2"}}, {{"berth.dev/gpu-uuids", "GPU-a,GPU-b"}}),
                    GivingHami());
   EXPECT_EQ(plain.Check(HamiPod("a", "3000")), Reason::kShareOfOtherAgent);
@@ -296,9 +287,9 @@ Json VolcanoNodeJson(const std::string& mode = "hami-core") {
 }
 
 Json VolcanoPod(const std::string& uid, const char* memory) {
-  return test::PodAsking(uid, {{"volcano.sh/vgpu-number", "1"},
-                               {"volcano.sh/vgpu-memory", memory},
-                               {"volcano.sh/vgpu-cores", "30"}});
+  return PodAsking(uid, {{"volcano.sh/vgpu-number", "1"},
+                         {"volcano.sh/vgpu-memory", memory},
+                         {"volcano.sh/vgpu-cores", "30"}});
 }
 
 TEST(VolcanoShares, AreWrittenAsVolcanosPluginReadsThem) {
@@ -321,8 +312,8 @@ TEST(VolcanoShares, AreWrittenAsVolcanosPluginReadsThem) {
 
 TEST(VolcanoShares, AndWholeGpusAreOfNodesOfVolcanoAlone) {
   AgentWorld world(VolcanoNodeJson());
-  EXPECT_EQ(world.Check(test::PodAsking("a", {{"nvidia.com/gpu", "1"}})), Reason::kOtherResource);
-  const Json whole = test::PodAsking("a", {{"volcano.sh/vgpu-number", "1"}});
+  EXPECT_EQ(world.Check(PodAsking("a", {{"nvidia.com/gpu", "1"}})), Reason::kOtherResource);
+  const Json whole = PodAsking("a", {{"volcano.sh/vgpu-number", "1"}});
   EXPECT_EQ(world.Bind(whole)["volcano.sh/vgpu-ids-new"], "GPU-a,NVIDIA,81920,100:");
   AgentWorld plain(NodeWith({{"nvidia.com/gpu", "2"}}, {}));
   EXPECT_EQ(plain.Check(whole), Reason::kOtherResource);
@@ -341,9 +332,9 @@ TEST(VolcanoShares, OfSeveralGpusAndOfCertainOnes) {
                             {{"volcano.sh/node-vgpu-register",
                               "GPU-a,10,81920,NVIDIA-A100,true,hami-core:GPU-b,10,81920,"
                               "NVIDIA-A100,true,hami-core:GPU-c,10,81920,NVIDIA-A100,true,:"}}));
-  Json two = test::PodAsking("a", {{"volcano.sh/vgpu-number", "2"},
-                                   {"volcano.sh/vgpu-memory-percentage", "25"},
-                                   {"volcano.sh/vgpu-cores", "10"}});
+  Json two = PodAsking("a", {{"volcano.sh/vgpu-number", "2"},
+                             {"volcano.sh/vgpu-memory-percentage", "25"},
+                             {"volcano.sh/vgpu-cores", "10"}});
   two["metadata"]["annotations"]["volcano.sh/vgpu-nouse-gpuuuid"] = "GPU-b";
   EXPECT_EQ(world.Bind(two)["volcano.sh/vgpu-ids-new"],
             "GPU-a,NVIDIA,20480,10:GPU-c,NVIDIA,20480,10:");
@@ -380,7 +371,7 @@ Json GpushareNodeJson(const char* units, const char* count = "2") {
 }
 
 Json GpusharePod(const std::string& uid, const char* units) {
-  return test::PodAsking(uid, {{"aliyun.com/gpu-mem", units}});
+  return PodAsking(uid, {{"aliyun.com/gpu-mem", units}});
 }
 
 TEST(GpushareShares, AreWrittenAsItsPluginReadsThem) {
@@ -436,13 +427,13 @@ TEST(GpushareShares, OfSeveralContainersAreRefused) {
 TEST(GpushareShares, OfSeveralGpusAreRefused) {
   AgentWorld world(GpushareNodeJson("30"));
   const auto with_count = [](const char* count) {
-    return test::PodAsking("a", {{"aliyun.com/gpu-mem", "3"}, {"aliyun.com/gpu-count", count}});
+    return PodAsking("a", {{"aliyun.com/gpu-mem", "3"}, {"aliyun.com/gpu-count", count}});
   };
   EXPECT_EQ(world.Decode(with_count("2")).refusal,
             "container main: aliyun.com/gpu-count: want 1 beside aliyun.com/gpu-mem, since "
             "gpushare's device plugin gives a part of one GPU, got more");
   EXPECT_EQ(world.Decode(with_count("1")).refusal, "");
-  const PodRequest alone = world.Decode(test::PodAsking("b", {{"aliyun.com/gpu-count", "2"}}));
+  const PodRequest alone = world.Decode(PodAsking("b", {{"aliyun.com/gpu-count", "2"}}));
   EXPECT_EQ(alone.refusal, "") << "another scheduler's word";
   EXPECT_TRUE(alone.belongs_on_any_node);
 }
@@ -460,7 +451,7 @@ Json MpsNodeJson(const char* core = "200", const char* memory = "48") {
   return NodeWith({{"nvidia.com/mps-core", core}, {"nvidia.com/mps-memory", memory}}, {});
 }
 
-Json MpsPod(const std::string& uid, const Json& limits) { return test::PodAsking(uid, limits); }
+Json MpsPod(const std::string& uid, const Json& limits) { return PodAsking(uid, limits); }
 
 TEST(MpsShares, AreBookedByPercentAndGibOfOneGpu) {
   AgentWorld world(MpsNodeJson());
@@ -508,17 +499,17 @@ TEST(MpsShares, StopAtTheClientsOfMpsAndAtGpusThatAreLost) {
 
 TEST(KaiFractions, AreHeldByThePodThatReservesTheirGpu) {
   AgentWorld world(NodeWith({{"nvidia.com/gpu", "2"}}, {{"berth.dev/gpu-uuids", "GPU-a,GPU-b"}}));
-  const Json reservation = test::PodAsking("r", {{"nvidia.com/gpu", "1"}});
+  const Json reservation = PodAsking("r", {{"nvidia.com/gpu", "1"}});
   EXPECT_EQ(world.Show(reservation, "run.ai/reserve_for_gpu_index", "GPU-a"), "");
   EXPECT_EQ(world.node().gpus()[0].milli, 0);
   EXPECT_TRUE(world.node().gpus()[1].idle());
-  EXPECT_EQ(world.Show(test::PodAsking("f", {{"cpu", "1"}}), "gpu-fraction", "0.5"), "");
+  EXPECT_EQ(world.Show(PodAsking("f", {{"cpu", "1"}}), "gpu-fraction", "0.5"), "");
   EXPECT_TRUE(world.node().gpus()[1].idle()) << "of the reserved GPU";
 }
 
 TEST(KaiFractions, CountOnAnyGpuUntilItIsKnownWhich) {
   AgentWorld world(NodeWith({{"nvidia.com/gpu", "2"}}, {}));
-  const Json reservation = test::PodAsking("r", {{"nvidia.com/gpu", "1"}});
+  const Json reservation = PodAsking("r", {{"nvidia.com/gpu", "1"}});
   EXPECT_EQ(world.Show(reservation, "run.ai/reserve_for_gpu_index", "-1"), "");
   EXPECT_EQ(world.Show(reservation, "run.ai/reserve_for_gpu_index", "GPU-b"), "");
   EXPECT_EQ(world.node().unattributed(), 1) << "the node does not say its UUIDs";
@@ -528,7 +519,7 @@ TEST(KaiFractions, CountOnAnyGpuUntilItIsKnownWhich) {
 
 TEST(KaiFractions, ThatKaiDoesNotPlaceAreRefused) {
   AgentWorld world(NodeWith({{"nvidia.com/gpu", "2"}}, {}));
-  Json pod = test::PodAsking("f", {{"cpu", "1"}});
+  Json pod = PodAsking("f", {{"cpu", "1"}});
   pod["metadata"]["annotations"]["gpu-fraction"] = "0.5";
   EXPECT_NE(world.Decode(pod).refusal.find("annotation gpu-fraction"), std::string::npos);
 }
@@ -537,7 +528,7 @@ TEST(KaiFractions, ThatKaiDoesNotPlaceAreRefused) {
 
 TEST(Grants, OfAPodThatAsksForNoGpuAreNotBelieved) {
   AgentWorld world(NodeWith({{"nvidia.com/gpu", "2"}}, {{"berth.dev/gpu-uuids", "GPU-a,GPU-b"}}));
-  const Json none = test::PodAsking("forged", {{"cpu", "1"}});
+  const Json none = PodAsking("forged", {{"cpu", "1"}});
   const std::vector<std::pair<const char*, const char*>> forged = {
       {"hami.io/vgpu-devices-allocated", "GPU-a,NVIDIA,3000,0:;"},
       {"volcano.sh/vgpu-ids-new", "GPU-a,NVIDIA,3000,0:"},
@@ -553,4 +544,4 @@ TEST(Grants, OfAPodThatAsksForNoGpuAreNotBelieved) {
 }
 
 }  // namespace
-}  // namespace berth::share_agents_test
+}  // namespace berth::test::share_agents_test

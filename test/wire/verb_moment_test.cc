@@ -13,14 +13,8 @@
 #include "test/support/bind_now.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::verb_moment_test {
+namespace berth::test::verb_moment_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
 
 // Changes the configuration while the pod of a request is read.
 class Meddler final : public wire::Dialect {
@@ -77,7 +71,7 @@ class VerbMomentTest : public testing::Test {
   }
 
   static Extender::Policy With(NodeGuard guard) {
-    return {.engine = test::EngineOf("best-fit"),
+    return {.engine = EngineOf("best-fit"),
             .reservation_time = std::chrono::seconds(30),
             .guard = guard};
   }
@@ -86,7 +80,7 @@ class VerbMomentTest : public testing::Test {
                          http::HttpResponse (Verbs::*verb)(http::HttpRequest&),
                          const std::string& body) {
     meddle_ = [this, then = std::move(then)] { extender_.Use(then); };
-    http::HttpRequest request{"POST", "/", "", test::Padded(body)};
+    http::HttpRequest request{"POST", "/", "", Padded(body)};
     const http::HttpResponse response = (verbs_.*verb)(request);
     meddle_ = nullptr;
     return Json::parse(response.body);
@@ -96,7 +90,7 @@ class VerbMomentTest : public testing::Test {
   const MeddlingClock clock_{meddle_};
   ClusterState state_;
   PatientBinder binder_;
-  test::SilentSink sink_;
+  SilentSink sink_;
   const wire::PodRules rules_{Only(std::make_unique<Meddler>(meddle_)), DefaultConfig()};
   Metrics metrics_;
   Extender extender_{{.state = state_,
@@ -147,9 +141,9 @@ TEST_F(VerbMomentTest, ABindEndsWithTheTimeThatItBeganWith) {
   meddle_ = [this, patient] { extender_.Use(patient); };
   BindRequest request{"ns", "pod-a", "a", "gpu"};
   request.asked = Instant();  // so that it looks at the time at once
-  EXPECT_TRUE(test::BindNow(extender_, request));
+  EXPECT_TRUE(BindNow(extender_, request));
   EXPECT_EQ(binder_.deadline, Instant() + std::chrono::seconds(24));
 }
 
 }  // namespace
-}  // namespace berth::verb_moment_test
+}  // namespace berth::test::verb_moment_test

@@ -17,14 +17,9 @@
 #include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::workload_classes_test {
+namespace berth::test::workload_classes_test {
 namespace {
 
-using test::ArgsWithNames;
-using test::Json;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -57,8 +52,7 @@ Json NodeOf(const std::string& name, const Sort& sort) {
 }
 
 wire::DecodedNode Decoded(const Json& node, const Config& config = DefaultConfig()) {
-  auto decoded =
-      wire::DecodeNode(test::Padded(node.dump()), wire::NodeRules(config, test::AllDialects()));
+  auto decoded = wire::DecodeNode(Padded(node.dump()), wire::NodeRules(config, AllDialects()));
   EXPECT_TRUE(decoded) << decoded.error().message;
   return decoded ? *decoded : wire::DecodedNode();
 }
@@ -182,8 +176,8 @@ const Config& Classes() {
 
 // As filter reads it.
 PodRequest RequestOf(const Json& pod, const Config& config) {
-  const wire::PodRules rules(test::AllDialects(), config);
-  PaddedText text = test::Padded(ArgsWithNames(pod, Json::array()));
+  const wire::PodRules rules(AllDialects(), config);
+  PaddedText text = Padded(ArgsWithNames(pod, Json::array()));
   auto args = wire::DecodeExtenderArgs(text, rules, NodeNameTable(std::vector<std::string>()));
   EXPECT_TRUE(args && args->pod) << pod;
   return *args->pod;
@@ -310,7 +304,7 @@ class ExampleTest : public ::testing::Test {
  protected:
   // The indented block under the first heading.
   static Config Example() {
-    const std::string text = test::ReadText(test::SourceDir() + "/docs/workload-classes.md");
+    const std::string text = ReadText(SourceDir() + "/docs/workload-classes.md");
     const std::size_t begin = text.find("    workloadClasses:");
     EXPECT_NE(begin, std::string::npos);
     return Load(text.substr(begin, text.find("\nA pod with", begin) - begin));
@@ -369,4 +363,4 @@ TEST_F(ExampleTest, ExplainNamesTheTraits) {
 }
 
 }  // namespace
-}  // namespace berth::workload_classes_test
+}  // namespace berth::test::workload_classes_test

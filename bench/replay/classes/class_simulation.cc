@@ -47,6 +47,7 @@ class ClassSimulation final : public EventLoop {
       result_[c].mean_wait_s = waits.mean;
       result_[c].p99_wait_s = waits.p99;
     }
+    result_.trace = trace();
     return result_;
   }
 
@@ -150,7 +151,7 @@ class ClassSimulation final : public EventLoop {
   std::vector<Millis> done_;  // of a pod's work, before it started last
   std::size_t next_reclaim_ = 0;
   std::array<std::vector<double>, kWorkClasses + 1> waits_s_;
-  ClassResult result_;
+  ClassResult result_ = {};
 };
 
 }  // namespace

@@ -37,7 +37,9 @@ struct WorkService {
 };
 
 // The last is all of them.
-using ClassResult = std::array<WorkService, kWorkClasses + 1>;
+struct ClassResult : std::array<WorkService, kWorkClasses + 1> {
+  std::uint64_t trace = 0;  // EventTrace
+};
 
 Result<ClassResult> SimulateClasses(const ClassWorkload& workload, const ClassPolicy& policy,
                                     std::uint64_t seed);

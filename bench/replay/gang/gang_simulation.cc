@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "bench/replay/latency.h"
+#include "bench/replay/time/event_trace.h"
 #include "cluster/state/cluster_state.h"
 #include "cluster/state/node_domains.h"
 
@@ -51,6 +52,7 @@ class GangSimulation {
     result_.served_gpu_hours = static_cast<double>(served_) / kMilliMsPerGpuHour;
     result_.held_gpu_hours = static_cast<double>(held_) / kMilliMsPerGpuHour;
     Summarize(result_);
+    result_.trace = trace_.value();
     return std::move(result_);
   }
 
@@ -111,6 +113,7 @@ class GangSimulation {
 
   Status EndJobs() {
     while (!running_.empty() && running_.top().ends <= now_) {
+      trace_.Add('e', Instant(now_), running_.top().number, 0);
       BERTH_TRY_STATUS(Remove(running_.top().uids));
       running_.pop();
     }
@@ -209,12 +212,15 @@ class GangSimulation {
     BERTH_TRY_STATUS(state_.Reserve(pod, place.placement, Instant::max()));
     BERTH_TRY_STATUS(state_.Confirm(pod.id.uid));
     waiting.has_node[place.member] = 1;
+    trace_.Add('p', Instant(now_), place.member,
+               state_.Current()->names().Find(place.placement.node));
     waiting.placements[place.member] = std::move(place.placement);
     return {};
   }
 
   void Start(const Waiting& waiting) {
     const GangJob& job = *waiting.job;
+    trace_.Add('s', Instant(now_ + job.runs), started_, job.kind);
     Running running{now_ + job.runs, started_++, {}};
     for (const PodRequest& pod : waiting.pods) running.uids.push_back(pod.id.uid);
     running_.push(std::move(running));
@@ -259,6 +265,7 @@ class GangSimulation {
   std::uint64_t departures_ = 0;
   std::map<std::size_t, std::uint64_t> failed_at_;  // by kind of job
   std::int64_t served_ = 0, held_ = 0;              // GPU compute in thousandths * ms
+  EventTrace trace_;
   GangResult result_;
 };
 

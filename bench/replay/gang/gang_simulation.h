@@ -38,6 +38,7 @@ struct GangResult {
   // Pairs of members of one gang, of those placed: all, and those in two racks.
   std::int64_t pairs = 0, cross_pairs = 0;
   std::int64_t attempts = 0;
+  std::uint64_t trace = 0;  // EventTrace of one run
 
   // Of several runs, before Summarize.
   std::array<std::vector<double>, kGangSizes> waits_s;

@@ -182,6 +182,7 @@ class ShareSimulation final : public EventLoop {
       result_.idle_compute_waiting /= result_.waiting_hours * kMsPerHour;
       result_.idle_memory_waiting /= result_.waiting_hours * kMsPerHour;
     }
+    result_.trace = trace();
     return result_;
   }
 

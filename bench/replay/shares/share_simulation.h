@@ -36,6 +36,7 @@ struct ShareResult {
   double idle_compute_waiting = 0, idle_memory_waiting = 0;
   double waiting_hours = 0;
   std::array<ShareWaits, kShareClasses> waits;
+  std::uint64_t trace = 0;  // EventTrace
   [[nodiscard]] double served_pct() const {
     return demand_gpu_hours > 0 ? 100 * served_gpu_hours / demand_gpu_hours : 0;
   }

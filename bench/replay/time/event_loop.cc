@@ -59,6 +59,7 @@ void EventLoop::EndPods() {
 }
 
 void EventLoop::End(std::size_t n, bool finished) {
+  trace_.Add(finished ? 'e' : 'i', now(), n, runs_[n].node);
   Ended(n, finished);
   room_.Freed(runs_[n].node);
   runs_[n].node = kNoNode;
@@ -67,6 +68,7 @@ void EventLoop::End(std::size_t n, bool finished) {
 
 void EventLoop::AddPods() {
   for (; arrived_ < runs_.size() && ArrivalOf(arrived_) <= now(); ++arrived_) {
+    trace_.Add('a', now(), arrived_, KindOf(arrived_).number);
     queue_.Add(static_cast<SchedulingQueue::Pod>(arrived_), Arrive(arrived_), now());
   }
 }
@@ -81,6 +83,7 @@ Status EventLoop::TryPods() {
     }
     PodRun& run = runs_[n];
     run = {*node, now(), run.starts + 1};
+    trace_.Add('s', now() + TimeLeft(n), n, *node);
     Started(n);
     leaving_.push({now() + TimeLeft(n), turn->pod, run.starts});
     queue_.Event(now());
@@ -93,6 +96,7 @@ Result<std::optional<NodeIndex>> EventLoop::Try(std::size_t n) {
   const Kind kind = KindOf(n);
   if (!room_.MayFit(kind.number, kind.shape, *Cluster())) return std::nullopt;
   BERTH_TRY(const std::optional<NodeIndex> node, Put(n));
+  trace_.Add('t', now(), n, node.value_or(kNoNode));
   if (!node) room_.Failed(kind.number);
   return node;
 }

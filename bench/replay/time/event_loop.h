@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "bench/replay/time/event_trace.h"
 #include "bench/replay/time/room_memo.h"
 #include "bench/replay/time/scheduling_queue.h"
 #include "cluster/state/snapshot.h"
@@ -57,6 +58,7 @@ class EventLoop {
   [[nodiscard]] Instant now() const { return clock_.Now(); }
   [[nodiscard]] std::size_t arrived() const { return arrived_; }
   [[nodiscard]] std::int64_t attempts() const { return attempts_; }  // to place a pod
+  [[nodiscard]] std::uint64_t trace() const { return trace_.value(); }
   [[nodiscard]] const std::vector<PodRun>& runs() const { return runs_; }
 
   // What the simulation says of a pod.
@@ -104,6 +106,7 @@ class EventLoop {
   std::vector<PodRun> runs_;
   std::size_t arrived_ = 0;
   std::int64_t attempts_ = 0;
+  EventTrace trace_;
 };
 
 }  // namespace berth::replay

@@ -145,6 +145,7 @@ SimulationResult TimeSimulation::Finish() {
   result_.gpus_total = capacity_milli_ / kMilliPerGpu;
   result_.arrivals = static_cast<std::int64_t>(stream_.arrivals.size());
   result_.attempts = attempts();
+  result_.trace = trace();
   result_.service = service_.Summary();
   result_.kwh = static_cast<double>(watt_ms_) / kHourMs / 1000;
   result_.gpus_without_watts = GpusWithoutWatts(*placer_.Cluster());

@@ -38,6 +38,7 @@ struct SimulationResult {
   double kwh = 0;
   std::int64_t gpus_without_watts = 0;
   std::vector<Sample> samples;
+  std::uint64_t trace = 0;  // EventTrace
 };
 
 // The placer has the workload's nodes and no pod yet. `progress` counts arrivals; `starts` gets

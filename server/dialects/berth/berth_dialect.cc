@@ -29,11 +29,17 @@ constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
-constexpr std::array<std::string_view, 10> kOtherKeys = {
-    wire::kDevicesKey,           wire::kVisibleDevicesKey,     wire::kDecisionKey,
-    "berth.dev/required-domain", "berth.dev/preferred-domain", "berth.dev/gang",
-    "berth.dev/gang-by",         "berth.dev/gang-size",        "berth.dev/gang-min",
-    "berth.dev/checkpointed-at"};
+constexpr std::array<std::string_view, 11> kOtherKeys = {wire::kDevicesKey,
+                                                         wire::kVisibleDevicesKey,
+                                                         wire::kDecisionKey,
+                                                         "berth.dev/required-domain",
+                                                         "berth.dev/preferred-domain",
+                                                         "berth.dev/gang",
+                                                         "berth.dev/gang-by",
+                                                         "berth.dev/gang-size",
+                                                         "berth.dev/gang-min",
+                                                         "berth.dev/checkpointed-at",
+                                                         "berth.dev/keep"};
 
 constexpr std::string_view kUuidsKey = "berth.dev/gpu-uuids";
 constexpr std::size_t kLongestUuid = 64;

@@ -104,7 +104,7 @@ function podPanel(told) {
       ["Gang", told.gang ? linkTo("group", told.gang.gang.replace(/^[^:/]*:/, "")) : ""],
       ["Age", !placed && told.age_seconds !== null ? age(told.age_seconds) : ""],
     ]),
-    told.reasons.length > 0 && !placed ? make("h3", {}, "Nodes by first reason for refusal") : "",
+    told.reasons.length > 0 && !placed ? make("h3", {}, "Nodes by the first reason to reject them") : "",
     placed ? "" : smallTable("Reasons", ["Reason", "Nodes"], told.reasons.map(one => [one.text, one.nodes.toLocaleString("en")])),
     nearest.length > 0 ? [make("h3", {}, told.gang ? "Nearest nodes, for this pod alone" : "Nearest nodes"), make("ul", {}, nearest)] : "",
     told.preemption ? [make("h3", {}, "Preemption"), make("p", {}, told.preemption.text)] : "",

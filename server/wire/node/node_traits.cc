@@ -8,13 +8,11 @@
 #include <utility>
 
 #include "base/check.h"
+#include "server/wire/pod/gpu_words.h"
 #include "topology/machine_types.h"
 
 namespace berth::wire {
 namespace {
-
-constexpr std::string_view kEfa = "vpc.amazonaws.com/efa";
-constexpr std::string_view kRdmaPrefix = "rdma/";
 
 struct LabelValue {
   std::string_view key;
@@ -101,10 +99,6 @@ std::optional<double> ReadPrice(const std::string& text) {
 }
 
 }  // namespace
-
-bool IsRdma(std::string_view resource) {
-  return resource == kEfa || resource.starts_with(kRdmaPrefix);
-}
 
 // learn.microsoft.com/azure/aks/node-problem-detector.
 bool SaysThatItLeaves(std::string_view condition) { return condition == "VMEventScheduled"; }

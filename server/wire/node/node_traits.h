@@ -34,9 +34,6 @@
 
 namespace berth::wire {
 
-// Whether the devices of the resource are RDMA devices.
-[[nodiscard]] bool IsRdma(std::string_view resource);
-
 class NodeTraits {
  public:
   // Requires: Validate(config). types: those of the configuration.

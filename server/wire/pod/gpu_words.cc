@@ -56,4 +56,8 @@ const DeviceCount* CountedOf(const std::vector<DeviceCount>& devices) {
   return counted;
 }
 
+bool IsRdma(std::string_view resource) {
+  return resource == "vpc.amazonaws.com/efa" || resource.starts_with("rdma/");
+}
+
 }  // namespace berth::wire

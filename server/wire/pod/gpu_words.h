@@ -59,4 +59,7 @@ class GpuWords {
 // then by rank, then that with the most healthy GPUs, then the first by name. nullptr without any.
 const DeviceCount* CountedOf(const std::vector<DeviceCount>& devices);
 
+// Whether the devices of the resource are RDMA devices, beside which GPUs are wanted.
+bool IsRdma(std::string_view resource);
+
 }  // namespace berth::wire

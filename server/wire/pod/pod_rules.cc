@@ -10,7 +10,6 @@
 #include "cluster/values/quantity.h"
 #include "cluster/values/request_size.h"
 #include "server/wire/json/wall_time.h"
-#include "server/wire/node/node_traits.h"
 #include "server/wire/pod/pod_needs.h"
 #include "server/wire/pod/pod_versions.h"
 
@@ -102,6 +101,17 @@ Status ReadCheckpoint(const PodParts& parts, PodRequest& request) {
   return Invalid("annotation " + std::string(kKey) +
                  ": want a time such as 2026-11-23T00:15:00Z, got \"" + said->second.substr(0, 40) +
                  "\"");
+}
+
+// As for ReadCheckpoint, whatever is wrong with it.
+Status ReadKeep(const PodParts& parts, PodRequest& request) {
+  constexpr std::string_view kKey = "berth.dev/keep";
+  const auto said = parts.annotations.find(kKey);
+  if (said == parts.annotations.end()) return {};
+  request.keep = said->second == "true";
+  if (request.keep || said->second == "false") return {};
+  return Invalid("annotation " + std::string(kKey) + ": want one of true, false, got \"" +
+                 said->second.substr(0, 40) + "\"");
 }
 
 }  // namespace
@@ -266,6 +276,9 @@ PodRequest PodRules::ToRequest(PodParts parts) const {
     request.refusal = read.error().message;
   }
   if (const Status read = ReadCheckpoint(parts, request); !read && request.refusal.empty()) {
+    request.refusal = read.error().message;
+  }
+  if (const Status read = ReadKeep(parts, request); !read && request.refusal.empty()) {
     request.refusal = read.error().message;
   }
   if (!request.shape.wants_gpu()) parts.constraints.versions = {};

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::recent_test {
 namespace {
 
 // The keys, newest first.
@@ -69,4 +69,4 @@ TEST(Recent, AValueStaysWhereItIsUntilItIsForgotten) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::recent_test

@@ -7,11 +7,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::assumed_grants_test {
+namespace berth::test::assumed_grants_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 std::vector<int> FreeMilli(const Node& node) {
   std::vector<int> free;
@@ -105,4 +102,4 @@ TEST(NodePods, AreListedByUidWithTheLowestPriorityOfThoseThatAreBound) {
 }
 
 }  // namespace
-}  // namespace berth::assumed_grants_test
+}  // namespace berth::test::assumed_grants_test

@@ -10,12 +10,10 @@
 
 #include "test/support/builders.h"
 
-namespace berth::audit_test {
+namespace berth::test::audit_test {
 namespace {
 
 using std::chrono::seconds;
-using test::ANode;
-using test::APod;
 
 class AuditTest : public testing::Test {
  protected:
@@ -133,4 +131,4 @@ TEST_F(AuditTest, LeavesPodsOfUnknownNodesOut) {
 }
 
 }  // namespace
-}  // namespace berth::audit_test
+}  // namespace berth::test::audit_test

@@ -12,11 +12,9 @@
 #include "cluster/state/cluster_state.h"
 #include "test/support/builders.h"
 
-namespace berth::claimed_gpu_test {
+namespace berth::test::claimed_gpu_test {
 namespace {
 
-using test::ANode;
-using test::APod;
 using Claimed = std::vector<ClaimedGpu>;
 
 ClaimedGpu ByIndex(int index, const std::string& claim = "ns/c") {
@@ -157,4 +155,4 @@ TEST_F(ClaimsInTheState, APodBoundPastBerthIsNotAssumedThere) {
 }
 
 }  // namespace
-}  // namespace berth::claimed_gpu_test
+}  // namespace berth::test::claimed_gpu_test

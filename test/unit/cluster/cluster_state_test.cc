@@ -9,12 +9,10 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::cluster_state_test {
+namespace berth::test::cluster_state_test {
 namespace {
 
 using std::chrono::seconds;
-using test::ANode;
-using test::APod;
 
 constexpr Instant kStart{};
 constexpr Instant kLater = kStart + seconds(30);
@@ -389,7 +387,7 @@ TEST_F(ClusterStateTest, CountsTheSamePodsAgainstAChangedSpec) {
 }
 
 TEST_F(ClusterStateTest, WhatIsOfferedOnANodeIsItsWhicheverComesFirst) {
-  const NodeMig offered(test::MigByClaims(2)), other(test::MigByClaims(1));
+  const NodeMig offered(MigByClaims(2)), other(MigByClaims(1));
   const auto mig = [this](const std::string& node) {
     const auto snapshot = state_.Current();
     return snapshot->node(snapshot->names().Find(node)).spec().mig;
@@ -410,9 +408,8 @@ TEST_F(ClusterStateTest, WhatIsOfferedOnANodeIsItsWhicheverComesFirst) {
 }
 
 TEST_F(ClusterStateTest, TheMigDevicesOfANodesOwnGoBeforeWhatIsOffered) {
-  const MigSpec own = test::StaticMig(1, test::kBalanced);
-  Apply(
-      {NodeUpserted{ANode("n").Mig(own).Spec()}, GpusOffered{"n", NodeMig(test::MigByClaims(2))}});
+  const MigSpec own = StaticMig(1, kBalanced);
+  Apply({NodeUpserted{ANode("n").Mig(own).Spec()}, GpusOffered{"n", NodeMig(MigByClaims(2))}});
   const auto mig = [this] { return *state_.Current()->node(0).spec().mig; };
   EXPECT_EQ(mig(), own);
   Up(ANode("n"));
@@ -422,7 +419,7 @@ TEST_F(ClusterStateTest, TheMigDevicesOfANodesOwnGoBeforeWhatIsOffered) {
 }
 
 TEST_F(ClusterStateTest, AppliesNothingOfABatchWithInvalidOffers) {
-  MigSpec twice = test::MigByClaims(2);
+  MigSpec twice = MigByClaims(2);
   twice.gpus[1].index = 0;
   const std::vector<ClusterEvent> events = {NodeUpserted{ANode("n").Spec()},
                                             GpusOffered{"n", NodeMig(twice)}};
@@ -482,4 +479,4 @@ TEST_F(ClusterStateTest, ListsEverythingByUid) {
 }
 
 }  // namespace
-}  // namespace berth::cluster_state_test
+}  // namespace berth::test::cluster_state_test

@@ -5,10 +5,8 @@
 
 #include "test/support/mig_nodes.h"
 
-namespace berth::device_classes_test {
+namespace berth::test::device_classes_test {
 namespace {
-
-using test::ProfileOf;
 
 DeviceClass Class(const std::string& name, const std::string& resource, const std::string& created,
                   std::optional<MigProfile> profile = {}) {
@@ -62,4 +60,4 @@ TEST(DeviceClasses, TheProfilesAreThoseOfAllClassesOnce) {
 }
 
 }  // namespace
-}  // namespace berth::device_classes_test
+}  // namespace berth::test::device_classes_test

@@ -13,11 +13,9 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::device_disputes_test {
+namespace berth::test::device_disputes_test {
 namespace {
 
-using test::ANode;
-using test::APod;
 using Gpus = std::vector<int>;
 
 const Instant kLater = Instant() + std::chrono::hours(1);
@@ -61,7 +59,7 @@ class DeviceDisputesTest : public testing::Test {
   const APod b_ = APod("b").Whole(1);
 };
 
-TEST_F(DeviceDisputesTest, APodThatWasBoundHereKeepsItsGpuWhateverItsAnnotationSays) {
+TEST_F(DeviceDisputesTest, APodBoundByBerthKeepsItsGpuDespiteItsAnnotation) {
   Up(ANode("n").Gpus(4));
   BindHere(a_, {0});
   Says(a_, {0});
@@ -90,7 +88,7 @@ TEST_F(DeviceDisputesTest, WhatWasSaidFirstIsKept) {
 }
 
 // A share by compute takes as much of the GPU's memory; how much that is, its node says.
-TEST_F(DeviceDisputesTest, AShareOnANodeThatIsNotKnownYetKeepsItsGpuWhateverItsAnnotationSays) {
+TEST_F(DeviceDisputesTest, AShareOnAnUnknownNodeKeepsItsGpuDespiteItsAnnotation) {
   const APod share = APod("share").Share(800);
   Placement said = share.On("late", {});
   said.grants = {{.gpu = 2, .milli = 800, .memory_mib = 0, .memory_milli = 800}};
@@ -102,7 +100,7 @@ TEST_F(DeviceDisputesTest, AShareOnANodeThatIsNotKnownYetKeepsItsGpuWhateverItsA
     EXPECT_EQ(GpusOf(share), Gpus{2});
   }
   for (const int gpus : {4, 0, 4}) {  // the device plugin is restarted
-    Apply(NodeUpserted{test::ANode("late").Gpus(gpus).Spec()});
+    Apply(NodeUpserted{ANode("late").Gpus(gpus).Spec()});
     EXPECT_EQ(GpusOf(share), Gpus{2}) << gpus;
   }
 }
@@ -116,7 +114,7 @@ TEST_F(DeviceDisputesTest, WhatElseChangesOfAPodIsTakenAlsoWhenItsDevicesAreNot)
   EXPECT_EQ(GpusOf(pod), Gpus{0});
 }
 
-TEST_F(DeviceDisputesTest, AGpuThatAnotherPodHoldsIsNotBelievedAndTheBooksStayCautious) {
+TEST_F(DeviceDisputesTest, ADisputedGpuStaysWithItsHolder) {
   Up(ANode("n").Gpus(4));
   BindHere(a_, {0});
   Says(b_, {0});
@@ -165,7 +163,7 @@ TEST_F(DeviceDisputesTest, WhatWasNotBelievedIsOnceTheOtherPodHasLeft) {
   EXPECT_EQ(Problems(), Texts());
 }
 
-TEST_F(DeviceDisputesTest, WhatWasSaidFirstIsBelievedLaterAlsoIfItWasOverwrittenMeanwhile) {
+TEST_F(DeviceDisputesTest, TheFirstAnnotationIsBelievedEvenAfterItWasOverwritten) {
   Up(ANode("n").Gpus(4));
   Says(a_, {0});
   Says(b_, {0});
@@ -252,7 +250,7 @@ TEST(DevicesText, NamesTheFirstDevicesAndCountsTheOthers) {
 }
 
 // It was bound by Berth, and somebody took the annotation away before this process began.
-TEST_F(DeviceDisputesTest, APodThatDoesNotSayAnyMoreWhichDevicesBerthChoseIsDisputed) {
+TEST_F(DeviceDisputesTest, APodWhoseDevicesAnnotationIsGoneIsDisputed) {
   const auto lacks = [this](const APod& pod) {
     Apply(PodBound{.pod = pod.Request(),
                    .placement = pod.On("n", {}),
@@ -354,16 +352,16 @@ TEST_F(DeviceDisputesTest, APodThatNamesADeviceInVainIsReportedOnceItsNodeIsKnow
 
 TEST_F(DeviceDisputesTest, AMigDeviceThatAnotherPodHasIsNotBelievedUntilItLeaves) {
   NodeSpec node = ANode("n").Spec();
-  node.mig = NodeMig(test::DynamicMig(1));
+  node.mig = NodeMig(DynamicMig(1));
   const auto says = [this](const APod& pod, const MigGrant& grant) {
     Placement said = pod.On("n");
     said.mig = {grant};
     Apply(PodBound{pod.Request(), said, true});
   };
   const APod first = APod("first").Mig("3g.20gb"), second = APod("second").Mig("1g.5gb");
-  says(first, test::AGrant(0, "3g.20gb", 4));
+  says(first, AGrant(0, "3g.20gb", 4));
   Apply(NodeUpserted{node});
-  says(second, test::AGrant(0, "1g.5gb", 5));
+  says(second, AGrant(0, "1g.5gb", 5));
   EXPECT_EQ(Problems(), (Texts{"second says 1g.5gb at 5 of GPU 0 on node n, but 1g.5gb at 5 of "
                                "GPU 0 is held by pod default/first"}));
   const std::uint64_t before = state_.DisputeChecks();
@@ -407,4 +405,4 @@ TEST_F(DeviceDisputesTest, AMigDeviceOfWhichTheProfileWasKnownMaySayWhichItIs) {
 }
 
 }  // namespace
-}  // namespace berth::device_disputes_test
+}  // namespace berth::test::device_disputes_test

@@ -5,10 +5,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::disruption_budgets_test {
+namespace berth::test::disruption_budgets_test {
 namespace {
-
-using test::APod;
 
 PodDisruptionBudget Budget(const std::string& name, int allowed = 0) {
   return {"default", name, LabelSelector{{"app", LabelOperator::kIn, {"web"}}}, allowed};
@@ -45,4 +43,4 @@ TEST(DisruptionBudgets, KeepTheLastOfEachName) {
 }
 
 }  // namespace
-}  // namespace berth::disruption_budgets_test
+}  // namespace berth::test::disruption_budgets_test

@@ -10,7 +10,7 @@
 
 #include "test/support/mig_nodes.h"
 
-namespace berth::mig_offers_test {
+namespace berth::test::mig_offers_test {
 namespace {
 
 using std::chrono::seconds;
@@ -103,14 +103,14 @@ TEST(MigByExtendedResources, PodsGetTheProfilesThatResourcesStandFor) {
   OfferedGpu tainted = AGpu(1), whole = AGpu(4);
   const auto placement = [](const std::string& profile, int start) {
     const MigProduct& product = *FindMigProduct("A100-40GB");
-    return test::SetOf(product, {{profile, start}});
+    return SetOf(product, {{profile, start}});
   };
   tainted.offered &= ~placement("3g.20gb", 4);
   whole.whole = true;
   // In the order in which kube-scheduler looks at them.
   const std::vector<OfferedGpu> gpus = {AGpu(3), tainted, whole};
-  const NodeMig mig = MigByExtendedResources(
-      gpus, std::vector{test::ProfileOf("3g.20gb"), test::ProfileOf("9g.99gb")});
+  const NodeMig mig =
+      MigByExtendedResources(gpus, std::vector{ProfileOf("3g.20gb"), ProfileOf("9g.99gb")});
   ASSERT_TRUE(mig.known());
   EXPECT_TRUE(Validate(*mig));
   EXPECT_TRUE(mig->by_claims());
@@ -128,15 +128,15 @@ TEST(MigByExtendedResources, PodsGetTheProfilesThatResourcesStandFor) {
 TEST(MigByExtendedResources, NothingIsKnownWhereNoResourceStandsForWhatIsOffered) {
   const std::vector<OfferedGpu> gpus = {AGpu(0)};
   EXPECT_FALSE(MigByExtendedResources(gpus, {}).known());
-  EXPECT_FALSE(MigByExtendedResources(gpus, std::vector{test::ProfileOf("9g.99gb")}).known());
-  EXPECT_FALSE(MigByExtendedResources({}, std::vector{test::ProfileOf("1g.5gb")}).known());
+  EXPECT_FALSE(MigByExtendedResources(gpus, std::vector{ProfileOf("9g.99gb")}).known());
+  EXPECT_FALSE(MigByExtendedResources({}, std::vector{ProfileOf("1g.5gb")}).known());
 }
 
 TEST(MigByExtendedResources, GpusOfAnotherProductAndTheSameOnesTwiceAreLeftOut) {
   OfferedGpu other = AGpu(1), nameless = AGpu(-1);
   other.product = MigLibrary::Catalogued(*FindMigProduct("A100-80GB"));
   const std::vector<OfferedGpu> gpus = {AGpu(0), other, AGpu(0), nameless, AGpu(2)};
-  const NodeMig mig = MigByExtendedResources(gpus, std::vector{test::ProfileOf("1g.5gb")});
+  const NodeMig mig = MigByExtendedResources(gpus, std::vector{ProfileOf("1g.5gb")});
   ASSERT_TRUE(mig.known());
   EXPECT_TRUE(Validate(*mig));
   ASSERT_EQ(mig->gpus.size(), 2u);
@@ -144,4 +144,4 @@ TEST(MigByExtendedResources, GpusOfAnotherProductAndTheSameOnesTwiceAreLeftOut) 
 }
 
 }  // namespace
-}  // namespace berth::mig_offers_test
+}  // namespace berth::test::mig_offers_test

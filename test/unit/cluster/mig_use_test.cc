@@ -11,17 +11,8 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::mig_use_test {
+namespace berth::test::mig_use_test {
 namespace {
-
-using test::AGrant;
-using test::AGrantOf;
-using test::ANode;
-using test::APod;
-using test::DynamicMig;
-using test::kBalanced;
-using test::SetOf;
-using test::StaticMig;
 
 MigSet TakenOf(const Node& node, std::size_t gpu) { return node.mig().taken()[gpu]; }
 
@@ -81,12 +72,12 @@ TEST(MigUse, TakesWhatClaimsHold) {
   spec.allocator = MigAllocator::kDriver;
   const PodRecords pods = {std::make_shared<const PodRecord>(
       PodRecord{APod("a").Mig("1g.5gb").Request(), APod("a").On("n"), PodState::kBound, {}})};
-  const MigSlot other = {
-      0, *spec.product->PlacementAt(*spec.product->RowOf(test::ProfileOf("1g.5gb")), 4)};
+  const MigSlot other = {0,
+                         *spec.product->PlacementAt(*spec.product->RowOf(ProfileOf("1g.5gb")), 4)};
   EXPECT_EQ(SlotsByPod(spec, pods, claims), (std::vector<std::vector<MigSlot>>{{other}}));
 }
 
-TEST(MigUse, AssumesWhatTheAllocatorPicksWhereOnlyTheProfileIsKnown) {
+TEST(MigUse, AssumesTheAllocatorsPickForAKnownProfile) {
   MigSpec spec = DynamicMig(1);
   const auto taken_by = [&spec](MigAllocator allocator) {
     spec.allocator = allocator;
@@ -105,7 +96,7 @@ TEST(MigUse, CountsAPodThatWasBoundPastBerth) {
   EXPECT_EQ(TakenOf(node, 0), SetOf(*node.spec().mig->product, {{"1g.5gb", 2}, {"1g.5gb", 3}}));
 }
 
-TEST(MigUse, MissesTheDevicesOfAPodBoundPastBerthWhereBerthShouldHaveChosenThem) {
+TEST(MigUse, ReportsUnknownDevicesOfAPodThatBerthDidNotBind) {
   Node node = ANode("n").Mig(DynamicMig(1)).HoldingMig(APod("a").Mig("1g.5gb")).Build();
   EXPECT_EQ(node.unattributed(), 1);
   EXPECT_EQ(TakenOf(node, 0), SetOf(*node.spec().mig->product, {{"1g.5gb", 6}}));
@@ -170,8 +161,8 @@ TEST(MigUse, ANodeTakesWhatIsFreeAndNothingElse) {
 
 TEST(MigUse, CountsTheUsersOfSharedDevicesApart) {
   MigSpec spec = StaticMig(1, kBalanced);
-  spec.shared = {{{test::ProfileOf("1g.5gb"), true}, 2}};
-  const MigGrant shared{.profile = test::ProfileOf("1g.5gb"), .shared = true};
+  spec.shared = {{{ProfileOf("1g.5gb"), true}, 2}};
+  const MigGrant shared{.profile = ProfileOf("1g.5gb"), .shared = true};
   const Node one =
       ANode("n").Mig(spec).HoldingMig(APod("a").Mig("1g.5gb", 1, true), {shared}).Build();
   EXPECT_EQ(one.mig().shared_taken()[0], 1);
@@ -191,11 +182,11 @@ TEST(MigUse, FindsTheSmallestProfilesThatAreEnough) {
   EXPECT_EQ(need(1, 9 * 1024), (Names{"1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"}));
   EXPECT_EQ(need(5, 0), (Names{"7g.40gb"}));
   EXPECT_EQ(need(8, 0), (Names{}));
-  EXPECT_EQ(NamesOf(product, {test::ProfileOf("2g.10gb"), false, 0, 0, 1}), (Names{"2g.10gb"}));
-  EXPECT_EQ(NamesOf(product, {test::ProfileOf("2g.20gb"), false, 0, 0, 1}), (Names{}));
+  EXPECT_EQ(NamesOf(product, {ProfileOf("2g.10gb"), false, 0, 0, 1}), (Names{"2g.10gb"}));
+  EXPECT_EQ(NamesOf(product, {ProfileOf("2g.20gb"), false, 0, 0, 1}), (Names{}));
 }
 
-TEST(MigUse, TheAuditSeesDevicesThatAreGivenTwiceAndThoseThatAreNot) {
+TEST(MigUse, TheAuditFindsDevicesGrantedTwice) {
   ClusterState state;
   const auto bound = [](const APod& pod, std::vector<MigGrant> mig) {
     Placement placement = pod.On("n");
@@ -255,7 +246,7 @@ TEST(MigSpec, RefusesWhatMakesNoSense) {
 TEST(MigByContainer, GivesEachContainerWhatItAsksFor) {
   APod pod("p");
   const auto want = [](const std::string& profile, int count) {
-    return MigSlices{{{test::ProfileOf(profile), false, 0, 0, count}}};
+    return MigSlices{{{ProfileOf(profile), false, 0, 0, count}}};
   };
   pod.Mig("1g.5gb", 2).Mig("2g.10gb");
   pod.InitContainer("init", want("1g.5gb", 2)).Container("a", want("1g.5gb", 1));
@@ -272,4 +263,4 @@ TEST(MigByContainer, GivesEachContainerWhatItAsksFor) {
 }
 
 }  // namespace
-}  // namespace berth::mig_use_test
+}  // namespace berth::test::mig_use_test

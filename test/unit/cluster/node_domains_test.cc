@@ -10,20 +10,17 @@
 #include "cluster/state/cluster_state.h"
 #include "test/support/builders.h"
 
-namespace berth::node_domains_test {
+namespace berth::test::node_domains_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 const TopologyLevels kZoneAndRack = {{"zone", {"zone"}}, {"rack", {"new/rack", "old/rack"}}};
 
 TEST(NodeDomains, TheFirstOfALevelsLabelsWithAValueCounts) {
-  const auto snapshot = test::SnapshotOf(
-      {ANode("n1").Labelled({{"new/rack", "r1"}, {"old/rack", "x"}, {"zone", "z"}}),
-       ANode("n2").Labelled({{"old/rack", "r1"}, {"zone", "z"}}),
-       ANode("n3").Labelled({{"new/rack", ""}, {"old/rack", "r1"}, {"zone", "z"}}),
-       ANode("n4").Labelled({{"zone", "z"}}), ANode("n5")});
+  const auto snapshot =
+      SnapshotOf({ANode("n1").Labelled({{"new/rack", "r1"}, {"old/rack", "x"}, {"zone", "z"}}),
+                  ANode("n2").Labelled({{"old/rack", "r1"}, {"zone", "z"}}),
+                  ANode("n3").Labelled({{"new/rack", ""}, {"old/rack", "r1"}, {"zone", "z"}}),
+                  ANode("n4").Labelled({{"zone", "z"}}), ANode("n5")});
   const DomainTree tree = DomainsOf(*snapshot, kZoneAndRack);
   EXPECT_EQ(tree.DomainOf(0, 1), tree.DomainOf(1, 1));
   EXPECT_EQ(tree.DomainOf(0, 1), tree.DomainOf(2, 1));
@@ -67,4 +64,4 @@ TEST_F(NodeDomainsTest, TheTreeStaysUntilLabelsOrNodesChange) {
 }
 
 }  // namespace
-}  // namespace berth::node_domains_test
+}  // namespace berth::test::node_domains_test

@@ -7,12 +7,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::node_test {
+namespace berth::test::node_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::kGib;
 
 TEST(ValidateNode, TakesNodesFromEmptyToFull) {
   EXPECT_TRUE(Validate(ANode("n").Spec()).has_value());
@@ -250,4 +246,4 @@ TEST(Node, EqualsAnotherOnlyWhereSpecAndFreeAmountsAndTenantsDo) {
 }
 
 }  // namespace
-}  // namespace berth::node_test
+}  // namespace berth::test::node_test

@@ -9,10 +9,9 @@
 
 #include "test/support/builders.h"
 
-namespace berth::placement_test {
+namespace berth::test::placement_test {
 namespace {
 
-using test::APod;
 using ByContainer = std::vector<std::pair<std::string, std::vector<DeviceGrant>>>;
 
 DeviceGrant WholeGpu(int gpu) { return {gpu, kMilliPerGpu, 0}; }
@@ -43,7 +42,7 @@ TEST(GrantsByContainer, PassesTheGpusOfAnInitContainerOn) {
                          {"b", {WholeGpu(2)}}}));
 }
 
-TEST(GrantsByContainer, LetsASidecarKeepItsGpuWhileInitContainersAfterItUseTheRest) {
+TEST(GrantsByContainer, ASidecarKeepsItsGpuWhileLaterInitContainersUseTheRest) {
   const APod pod = APod("p")
                        .Whole(3)
                        .Container("sidecar", WholeGpus{1})
@@ -128,4 +127,4 @@ TEST(GrantsByContainer, GivesEveryContainerOfASharePartsOfTheSameGpu) {
 }
 
 }  // namespace
-}  // namespace berth::placement_test
+}  // namespace berth::test::placement_test

@@ -9,10 +9,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::pod_request_test {
+namespace berth::test::pod_request_test {
 namespace {
-
-using test::APod;
 
 TEST(RequestShape, KnowsWhatItAsksOfGpus) {
   struct Case {
@@ -75,4 +73,4 @@ TEST(RequestShape, HashesEqualShapesAlike) {
 }
 
 }  // namespace
-}  // namespace berth::pod_request_test
+}  // namespace berth::test::pod_request_test

@@ -114,7 +114,7 @@ TEST(HeldBytes, EveryTextOfARequestCounts) {
   }
 }
 
-TEST(BoundRequest, WhateverIsLongTheRequestIsSmallAfterwardsAndRefusedIfItWantsGpus) {
+TEST(BoundRequest, ALongRequestIsCutAndRefusedIfItAsksForGpus) {
   for (const LongMember& member : LongMembers()) {
     PodRequest pod = SmallPod();
     member.make_long(pod);
@@ -152,7 +152,7 @@ TEST(BoundRequest, WhatKubernetesAdmitsInReasonStaysWhole) {
   EXPECT_NE(pod.labels, nullptr);
 }
 
-TEST(BoundRequest, LabelsBeyondTheirBoundAreLeftOutAndThePodIsPlacedAllTheSame) {
+TEST(BoundRequest, LabelsBeyondTheirBoundAreDroppedAndThePodIsPlaced) {
   PodRequest pod = SmallPod();
   pod.labels = std::make_shared<const Labels>(Labels{{"k", std::string(64 << 10, 'x')}});
   BoundRequest(pod);

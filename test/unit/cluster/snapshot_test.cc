@@ -9,12 +9,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::snapshot_test {
+namespace berth::test::snapshot_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 // "n000", "n001", ...
 std::string NameOf(std::size_t i) {
@@ -95,4 +91,4 @@ TEST(Snapshot, EqualsByValueAndSameNodesOnlyByDescent) {
 }
 
 }  // namespace
-}  // namespace berth::snapshot_test
+}  // namespace berth::test::snapshot_test

@@ -5,12 +5,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::transaction_test {
+namespace berth::test::transaction_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 std::shared_ptr<const Snapshot> TwoNodes() {
   return SnapshotOf({ANode("a").Gpus(4).Holding(APod("old").Whole(1), {0}), ANode("b").Gpus(4)});
@@ -82,4 +78,4 @@ TEST(TransactionTest, TakingAPodThatIsNotThereLeavesTheSnapshot) {
 }
 
 }  // namespace
-}  // namespace berth::transaction_test
+}  // namespace berth::test::transaction_test

@@ -9,10 +9,9 @@
 
 #include "test/support/builders.h"
 
-namespace berth::waiting_pods_test {
+namespace berth::test::waiting_pods_test {
 namespace {
 
-using test::APod;
 using Names = std::vector<std::string>;
 
 WaitingPod Waiting(const APod& pod, bool unschedulable = true) {
@@ -148,7 +147,7 @@ TEST_F(WaitingPodsTest, ChangesOfAGangAreCountedAndNothingElse) {
   EXPECT_GT(waiting_.ChangesOf(kGang), last) << "no number comes twice";
 }
 
-TEST_F(WaitingPodsTest, WhatAListDoesNotShowIsGoneUnlessItCameWhileTheListWasMade) {
+TEST_F(WaitingPodsTest, AListRemovesPodsItDoesNotShowUnlessTheyCameMeanwhile) {
   waiting_.Put(Waiting(Member("old")));
   waiting_.Note(Member("asked").Request());
   waiting_.Put(Waiting(Member("stays")));
@@ -192,7 +191,7 @@ TEST_F(WaitingPodsTest, PodsThatNobodyHasShownAreBounded) {
   EXPECT_EQ(Members().size(), WaitingPods::kMostAsked + 2);
 }
 
-TEST_F(WaitingPodsTest, PodsArriveOnceEachWhateverTheyAskForAndHoweverOftenTheyAreShown) {
+TEST_F(WaitingPodsTest, EachPodArrivesOnce) {
   waiting_.Put(Waiting(APod("a").Mig("1g.5gb"), false));
   waiting_.Put(Waiting(APod("b").Whole(1)));
   EXPECT_EQ(arrived_, (Names{"uid-a", "uid-b"}));
@@ -294,4 +293,4 @@ TEST(WaitingPodsMemory, ArrivalsThatAreHeldBackAreSmallAndFew) {
 }
 
 }  // namespace
-}  // namespace berth::waiting_pods_test
+}  // namespace berth::test::waiting_pods_test

@@ -10,11 +10,11 @@
 #include "base/file.h"
 #include "test/support/build_paths.h"
 
-namespace berth::reference_test {
+namespace berth::test::reference_test {
 namespace {
 
 TEST(SettingsTable, TheDocumentationHasTheTableOfTheCode) {
-  const auto page = ReadFile(test::SourceDir() + "/docs/configuration.md");
+  const auto page = ReadFile(SourceDir() + "/docs/configuration.md");
   ASSERT_TRUE(page) << page.error().message;
   const std::size_t begin = page->find("| Setting |");
   ASSERT_NE(begin, page->npos);
@@ -47,4 +47,4 @@ TEST(SettingsTable, EveryRowHasFourColumns) {
 }
 
 }  // namespace
-}  // namespace berth::reference_test
+}  // namespace berth::test::reference_test

@@ -16,7 +16,7 @@
 #include "config/print.h"
 #include "test/support/build_paths.h"
 
-namespace berth::schema_test {
+namespace berth::test::schema_test {
 namespace {
 
 using nlohmann::json;
@@ -107,7 +107,7 @@ std::string RefusedText(const std::string& yaml) {
 }
 
 TEST(ConfigSchema, TheDocumentationHasTheSchemaOfTheCode) {
-  const auto file = ReadFile(test::SourceDir() + "/docs/berth-configuration.schema.json");
+  const auto file = ReadFile(SourceDir() + "/docs/berth-configuration.schema.json");
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(*file, ConfigSchema()) << "write it anew: berth config schema";
 }
@@ -116,7 +116,7 @@ TEST(ConfigSchema, WhatShipsIsValid) {
   for (const char* file :
        {"manifests/base/config/berth.yaml", "manifests/components/mtls/config/berth.yaml",
         "test/fuzz/seeds/configuration/all.yaml"}) {
-    const auto text = ReadFile(test::SourceDir() + "/" + file);
+    const auto text = ReadFile(SourceDir() + "/" + file);
     ASSERT_TRUE(text) << text.error().message;
     ASSERT_TRUE(LoadConfig(*text, file));
     EXPECT_EQ(RefusedText(*text), "") << file;
@@ -169,4 +169,4 @@ TEST(ConfigSchema, AFaultyValueIsRefusedAtItsPathAsTheReaderDoes) {
 }
 
 }  // namespace
-}  // namespace berth::schema_test
+}  // namespace berth::test::schema_test

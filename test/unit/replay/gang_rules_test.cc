@@ -99,7 +99,7 @@ TEST_F(GangRulesTest, OnlyGreedyHoldsAndOnlyWhereATenthIsMissing) {
   }
 }
 
-TEST_F(GangRulesTest, GreedyOpensTheRackOfTheEmptiestNodeAndBerthTheTightestRack) {
+TEST_F(GangRulesTest, GreedyTakesTheEmptiestRackAndBerthTheTightest) {
   On({In("a", "r1"), In("b", "r1"), In("c", "r1"), In("d", "r2").Cpu(32), In("e", "r2").Cpu(32)});
   GangJob job = AJob({Of(APod("w").Whole(8).Cpu(1), 2)});
   job.domain.required = 1;
@@ -160,7 +160,7 @@ TEST_F(GangRulesTest, PairsInTwoRacksAreCounted) {
   EXPECT_EQ(result.cross_pairs, 1);
 }
 
-TEST_F(GangRulesTest, TheSameSeedIsTheSameWorkloadAndSharesAreThePublishedOnes) {
+TEST_F(GangRulesTest, TheSameSeedGivesTheSameWorkloadWithThePublishedShares) {
   GangOptions options;
   options.hours = 400;
   const GangWorkload one = DrawGangWorkload("published", options).value();

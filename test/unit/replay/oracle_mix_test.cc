@@ -62,7 +62,7 @@ TEST(OracleMix, TellsModelSetsApartAsTheyAreWritten) {
   EXPECT_EQ(OracleMix({Task(1, 1, 1000, "A|B"), Task(1, 1, 1000, "B|A")}, 1.0).size(), 2U);
 }
 
-TEST(OracleMix, KeepsTheShortestPrefixThatCoversEnoughAndScalesItToOne) {
+TEST(OracleMix, KeepsTheShortestSufficientPrefixScaledToOne) {
   // 60 %, 30 %, 10 %.
   const auto tasks = Joined(
       {Times(6, Task(1000, 1, 500)), Times(3, Task(2000, 1, 500)), Times(1, Task(3000, 1, 500))});

@@ -5,11 +5,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::admission_test {
+namespace berth::test::admission_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 const NodeConstraints kInZoneA = {{{"zone", LabelOperator::kIn, {"a"}}}, {}, {}};
 
@@ -35,8 +32,8 @@ TEST(Admits, OnlyPodsThatSelectTheNode) {
 }
 
 TEST(AdmissionMatters, OnlyWhereATaintOrASelectorIs) {
-  const auto plain = test::SnapshotOf({ANode("a"), ANode("b")});
-  const auto tainted = test::SnapshotOf({ANode("a"), ANode("b").Tainted("gpu")});
+  const auto plain = SnapshotOf({ANode("a"), ANode("b")});
+  const auto tainted = SnapshotOf({ANode("a"), ANode("b").Tainted("gpu")});
   EXPECT_FALSE(AdmissionMatters(*plain, APod("p").Request()));
   EXPECT_TRUE(AdmissionMatters(*plain, APod("p").Constrained(kInZoneA).Request()));
   EXPECT_TRUE(AdmissionMatters(*tainted, APod("p").Request()));
@@ -45,4 +42,4 @@ TEST(AdmissionMatters, OnlyWhereATaintOrASelectorIs) {
 }
 
 }  // namespace
-}  // namespace berth::admission_test
+}  // namespace berth::test::admission_test

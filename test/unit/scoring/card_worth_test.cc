@@ -13,12 +13,8 @@
 #include "scoring/waste/waste_potential.h"
 #include "test/support/builders.h"
 
-namespace berth::card_worth_test {
+namespace berth::test::card_worth_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 Fleet FleetWith(const std::vector<ANode>& nodes) { return FleetOf(*SnapshotOf(nodes)); }
 RequestMix Only(const APod& pod) { return {{pod.Shape(), 1}}; }
@@ -133,4 +129,4 @@ TEST(ExpectedWaste, PutsMemoryBesideComputeAndComputeBesideMemory) {
 }
 
 }  // namespace
-}  // namespace berth::card_worth_test
+}  // namespace berth::test::card_worth_test

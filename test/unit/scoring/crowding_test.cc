@@ -15,12 +15,8 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::crowding_test {
+namespace berth::test::crowding_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 APod Replica(const std::string& name, Spread spread = Spread::kCard) {
   return APod(name).Share(250).CpuMilli(100).Spreads(spread, "web");
@@ -109,4 +105,4 @@ TEST(Crowding, SpreadsADeploymentOverCardsOrNodesAndPacksItOtherwise) {
 }
 
 }  // namespace
-}  // namespace berth::crowding_test
+}  // namespace berth::test::crowding_test

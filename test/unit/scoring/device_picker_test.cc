@@ -9,11 +9,9 @@
 
 #include "test/support/builders.h"
 
-namespace berth::device_picker_test {
+namespace berth::test::device_picker_test {
 namespace {
 
-using test::ANode;
-using test::APod;
 using Choices = std::vector<DeviceChoice>;
 
 constexpr DeviceRule kEveryRule[] = {DeviceRule::kFirst, DeviceRule::kTightest,
@@ -214,7 +212,7 @@ TEST(PlacementFor, SpellsAChoiceOut) {
   const Node node = ANode("n").Gpus(4, 16'000).Build();
   const APod pod = APod("p").Share(250).Cpu(2).MemoryGib(3);
   EXPECT_EQ(PlacementFor(node, pod.Shape(), {0b0100, 250, 4000}),
-            (Placement{"n", 2000, 3 * test::kGib, {{2, 250, 4000}}}));
+            (Placement{"n", 2000, 3 * kGib, {{2, 250, 4000}}}));
   EXPECT_EQ(PlacementFor(node, APod("q").Cpu(1).Shape(), {}), (Placement{"n", 1000, 0, {}}));
 }
 
@@ -321,4 +319,4 @@ TEST(SharesOfSeveral, KeepOffTheGpusOfOtherReplicas) {
 }
 
 }  // namespace
-}  // namespace berth::device_picker_test
+}  // namespace berth::test::device_picker_test

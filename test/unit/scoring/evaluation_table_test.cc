@@ -10,15 +10,8 @@
 #include "test/support/builders.h"
 #include "test/support/fake_scorers.h"
 
-namespace berth::evaluation_table_test {
+namespace berth::test::evaluation_table_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::CoresOf;
-using test::ProfileOf;
-using test::SnapshotOf;
-using test::Weighted;
 
 std::vector<Profile::Weighted> Scorers(Profile::Weighted a, Profile::Weighted b) {
   std::vector<Profile::Weighted> scorers;
@@ -245,4 +238,4 @@ TEST(EvaluationTableDeathTest, DoesNotAcceptAScoreOutOfRange) {
 }
 
 }  // namespace
-}  // namespace berth::evaluation_table_test
+}  // namespace berth::test::evaluation_table_test

@@ -10,12 +10,8 @@
 #include "scoring/waste/cpu_price.h"
 #include "test/support/builders.h"
 
-namespace berth::expected_waste_test {
+namespace berth::test::expected_waste_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 int ScoreOf(const ANode& node, const APod& pod, const RequestMix& mix) {
   const Node built = node.Build();
@@ -173,4 +169,4 @@ TEST(ExpectedWaste, PodsWithoutGpuStayEqualOnNodesThatAreEmptyOrNot) {
 }
 
 }  // namespace
-}  // namespace berth::expected_waste_test
+}  // namespace berth::test::expected_waste_test

@@ -16,21 +16,16 @@
 #include "test/support/mig_nodes.h"
 #include "test/support/wirings.h"
 
-namespace berth::explain_pod_test {
+namespace berth::test::explain_pod_test {
 namespace {
 
-using test::ANode;
-using test::APod;
-
 // BridgedCards: bridges join 0-1, 2-3 and 6-7; 0 to 3 are of one NUMA group, 4 to 7 of the other.
-ANode Cards(const std::string& name) {
-  return ANode(name).Gpus(8).Linked(test::LinksOf(test::BridgedCards()));
-}
+ANode Cards(const std::string& name) { return ANode(name).Gpus(8).Linked(LinksOf(BridgedCards())); }
 
 class ExplainPodTest : public testing::Test {
  protected:
   PodExplanation Explain(const std::vector<ANode>& nodes, const PodRequest& pod) {
-    return ExplainOn(test::SnapshotOf(nodes), pod);
+    return ExplainOn(SnapshotOf(nodes), pod);
   }
   PodExplanation ExplainOn(std::shared_ptr<const Snapshot> snapshot, const PodRequest& pod) {
     snapshot_ = std::move(snapshot);
@@ -227,8 +222,8 @@ TEST_F(ExplainPodTest, MemoryThatNoGpuHasIsSaidWithWhatThereIs) {
 
 TEST_F(ExplainPodTest, AProfileThatIsTakenIsToldWithWhatIsFree) {
   const ANode node = ANode("n1")
-                         .Mig(test::StaticMig(1, test::kBalanced))
-                         .HoldingMig(APod("a").Mig("3g.20gb"), {test::AGrantOf("3g.20gb")});
+                         .Mig(StaticMig(1, kBalanced))
+                         .HoldingMig(APod("a").Mig("3g.20gb"), {AGrantOf("3g.20gb")});
   EXPECT_EQ(
       Nearest({node}, APod("p").Mig("3g.20gb")),
       "n1: 2 1g.5gb, 1 2g.10gb free on 1 partitioned GPU, needs 1 MIG device 3g.20gb; fits when "
@@ -237,7 +232,7 @@ TEST_F(ExplainPodTest, AProfileThatIsTakenIsToldWithWhatIsFree) {
 
 TEST_F(ExplainPodTest, AnIdleNodeThatIsCutOtherwiseIsAdvisedToBeCutAnew) {
   const PodExplanation told =
-      Explain({ANode("n1").Mig(test::StaticMig(2, test::kSevenSmall))}, APod("p").Mig("3g.20gb"));
+      Explain({ANode("n1").Mig(StaticMig(2, kSevenSmall))}, APod("p").Mig("3g.20gb"));
   ASSERT_EQ(told.recuts.size(), 1u);
   EXPECT_EQ(told.recuts[0].node, "n1");
   EXPECT_EQ(told.recuts[0].advice.config, "all-3g.20gb");
@@ -304,7 +299,7 @@ TEST_F(ExplainPodTest, MemoryThatIsTakenIsTold) {
 
 // --- Models, groups, the pod itself
 
-TEST_F(ExplainPodTest, AModelThatTheClusterDoesNotHaveIsToldWithThoseThatItHas) {
+TEST_F(ExplainPodTest, AnAbsentModelIsNamedWithTheAvailableOnes) {
   const PodExplanation told =
       Explain({ANode("n1").Gpus(2).Model("T4")}, APod("p").Whole(1).Models({"A100", "H100"}));
   EXPECT_EQ(TextOf(*snapshot_, told.nearest.at(0).near),
@@ -421,7 +416,7 @@ Node OfVendor(const std::string& resource, bool shares_need_uuids = false) {
 }
 
 Node Cut(MigTrouble trouble = MigTrouble::kNone, bool foreign = false) {
-  MigSpec spec = test::StaticMig(1, test::kSevenSmall);
+  MigSpec spec = StaticMig(1, kSevenSmall);
   spec.trouble = trouble;
   spec.foreign = foreign;
   return ANode("n1").Mig(std::move(spec)).Build();
@@ -472,7 +467,7 @@ std::vector<Situation> Situations() {
   };
 }
 
-TEST_F(ExplainPodTest, EveryClassOfReasonIsCountedAndToldWithTheChangeThatHelps) {
+TEST_F(ExplainPodTest, EachClassOfReasonIsCountedWithItsCure) {
   for (const Situation& situation : Situations()) {
     SCOPED_TRACE(situation.name);
     const std::vector<std::shared_ptr<const Node>> nodes = {
@@ -491,7 +486,7 @@ TEST_F(ExplainPodTest, EveryClassOfReasonIsCountedAndToldWithTheChangeThatHelps)
 
 TEST_F(ExplainPodTest, TheEngineAnswersAsBefore) {
   const std::vector<ANode> nodes = {ANode("n1").Gpus(2), ANode("n2").Gpus(4)};
-  const auto snapshot = test::SnapshotOf(nodes);
+  const auto snapshot = SnapshotOf(nodes);
   const RequestShape shape = APod("x").Whole(1).Shape();
   const auto before = engine_.Best(snapshot, shape);
   Explain(nodes, APod("p").Whole(8));
@@ -500,4 +495,4 @@ TEST_F(ExplainPodTest, TheEngineAnswersAsBefore) {
 }
 
 }  // namespace
-}  // namespace berth::explain_pod_test
+}  // namespace berth::test::explain_pod_test

@@ -13,11 +13,8 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::filters_test {
+namespace berth::test::filters_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 struct Case {
   std::string description;
@@ -248,4 +245,4 @@ TEST(Reason, CallsOnlyThoseUnschedulableThatTimeCanHelp) {
 }
 
 }  // namespace
-}  // namespace berth::filters_test
+}  // namespace berth::test::filters_test

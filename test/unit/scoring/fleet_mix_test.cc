@@ -14,12 +14,8 @@
 #include "scoring/waste/market.h"
 #include "test/support/builders.h"
 
-namespace berth::fleet_mix_test {
+namespace berth::test::fleet_mix_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 RequestClass Class(std::vector<std::string> models, double weight, int gpus = 1) {
   RequestClass entry{APod("p").Whole(gpus).Shape(), weight};
@@ -72,7 +68,7 @@ TEST(FleetMix, AFleetHasTheModelsOfMostNodes) {
   EXPECT_TRUE(models.contains("m7"));
 }
 
-TEST(FleetMix, NodesThatAllDifferAreAFleetOfFewKindsWithEveryModelAndNode) {
+TEST(FleetMix, ManyDifferentNodesBecomeAFewKinds) {
   const auto snapshot = NodesOf(10, 300);
   const Fleet fleet = FleetOf(*snapshot);
   EXPECT_LE(fleet.size(), kMostKinds);
@@ -124,4 +120,4 @@ TEST(FleetMix, AModelThatJoinsIsToldApartAtOnce) {
 }
 
 }  // namespace
-}  // namespace berth::fleet_mix_test
+}  // namespace berth::test::fleet_mix_test

@@ -12,11 +12,8 @@
 #include "scoring/devices/device_picker.h"
 #include "test/support/builders.h"
 
-namespace berth::fragmentation_gradient_test {
+namespace berth::test::fragmentation_gradient_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 // Class A: half a GPU and 4 cores, 60 %. Class B: two whole GPUs and 8 cores, 40 %.
 RequestMix TwoClasses() {
@@ -56,7 +53,7 @@ TEST(FragmentationGradient, CountsWhatEachClassCannotUse) {
   }
 }
 
-TEST(FragmentationGradient, CountsAllAsWasteForAClassWithoutGpuAndForAModelThatItDoesNotAdmit) {
+TEST(FragmentationGradient, CountsAllAsWasteForClassesThatCannotUseTheNode) {
   const RequestMix mix = {{APod("cpu").Cpu(1).Shape(), 0.1},
                           {APod("a100").Whole(1).Models({"A100"}).Shape(), 0.2},
                           {APod("either").Whole(1).Models({"A100", "T4"}).Shape(), 0.3},
@@ -142,4 +139,4 @@ TEST(FragmentationGradient, IsIndifferentWithoutAMix) {
 }
 
 }  // namespace
-}  // namespace berth::fragmentation_gradient_test
+}  // namespace berth::test::fragmentation_gradient_test

@@ -6,10 +6,8 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::gpu_cells_test {
+namespace berth::test::gpu_cells_test {
 namespace {
-
-using test::ANode;
 
 NodeSpec FourGpus() {
   NodeSpec spec;
@@ -86,8 +84,8 @@ TEST(GpuCells, IdleGpusWithoutCpuOrMemoryAreOfNoUse) {
   EXPECT_EQ(CellsWith(spec), "uuuu");
 }
 
-TEST(GpuCells, PartitionedGpusShowTheirDevicesFromTheUnitAtWhichTheyBegin) {
-  const NodeSpec spec = ANode("n1").Mig(test::StaticMig(1, test::kBalanced)).Spec();
+TEST(GpuCells, PartitionedGpusShowDevicesAtTheirFirstSlice) {
+  const NodeSpec spec = ANode("n1").Mig(StaticMig(1, kBalanced)).Spec();
   EXPECT_EQ(CellsWith(spec), "[FfFFFfff]");
   PodRecord record;
   record.pod.id = {"a", "ns", "a"};
@@ -100,4 +98,4 @@ TEST(GpuCells, PartitionedGpusShowTheirDevicesFromTheUnitAtWhichTheyBegin) {
 }
 
 }  // namespace
-}  // namespace berth::gpu_cells_test
+}  // namespace berth::test::gpu_cells_test

@@ -12,12 +12,10 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::group_domains_test {
+namespace berth::test::group_domains_test {
 namespace {
 
 using enum Reason;
-using test::ANode;
-using test::APod;
 using Reasons = std::vector<Reason>;
 
 constexpr std::size_t kZone = 0, kRack = 1;
@@ -35,7 +33,7 @@ APod Member(const std::string& name) { return APod(name).Whole(1).Gang("ns/g"); 
 // A snapshot and what decides in it.
 struct World {
   explicit World(const std::vector<ANode>& nodes)
-      : snapshot(test::SnapshotOf(nodes)), tree(DomainsOf(*snapshot, kLevels)) {}
+      : snapshot(SnapshotOf(nodes)), tree(DomainsOf(*snapshot, kLevels)) {}
 
   [[nodiscard]] GroupMembers MembersOf(const PodRequest& pod) const {
     std::vector<std::string> names;
@@ -81,7 +79,7 @@ TEST(RequireDomain, TheFirstMemberOpensTheDomainThatBestFitsTheGroup) {
   EXPECT_EQ(world.Filter(APod("p").Whole(1).Requires(kRack)), in_a);
 }
 
-TEST(RequireDomain, AMemberFindsTheSameDomainWhenNodesThatOthersFillAreLeftOut) {
+TEST(RequireDomain, AMemberFindsTheSameDomainWithoutTheFullNodes) {
   const World world({In("n1", "z", "a", 1), In("n2", "z", "a", 3), In("n3", "z", "b", 5)});
   const APod pod = Member("p").GangSize(4).Requires(kRack);
   EXPECT_EQ(world.Filter(pod, {1, 2}), (Reasons{kFits, kOutsideDomain}));
@@ -156,7 +154,7 @@ TEST(MayJoin, AsksOnlyForTheMembersThatArePlaced) {
   EXPECT_EQ(MayJoin(world.tree, second, {}, 2), kNoTopologyDomain);
 }
 
-TEST(HoldsRestOfGroup, CountsTheNodeAsItWouldBeAndTheOthersOfItsDomainAsTheyAre) {
+TEST(HoldsRestOfGroup, CountsTheNodeAfterPlacementAndTheRestOfItsDomainAsItIs) {
   const World world({In("n1", "z", "a", 2).Holding(APod("x").Whole(2), {0, 1}),
                      In("n2", "z", "a", 1), In("n3", "z", "b", 8)});
   const Node emptied = In("n1", "z", "a", 2).Build();
@@ -190,4 +188,4 @@ TEST(Pull, BeforeTheFirstMemberItIsTheDomainThatBestFitsTheGroup) {
 }
 
 }  // namespace
-}  // namespace berth::group_domains_test
+}  // namespace berth::test::group_domains_test

@@ -12,11 +12,8 @@
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 
-namespace berth::group_rails_test {
+namespace berth::test::group_rails_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 const TopologyLevels kLevels = {{"rack", {"rack"}}};
 
@@ -27,7 +24,7 @@ ANode InRack(const std::string& name, const std::string& rack) {
 APod Member(const std::string& name) { return APod(name).Whole(2).Gang("ns/g").GangSize(4); }
 
 GpuMask RailsOn(const std::vector<ANode>& nodes, const APod& pod, NodeIndex node) {
-  const auto snapshot = test::SnapshotOf(nodes);
+  const auto snapshot = SnapshotOf(nodes);
   const DomainTree tree = DomainsOf(*snapshot, kLevels);
   std::vector<std::string> names;
   for (NodeIndex i = 0; i < snapshot->size(); ++i) names.emplace_back(snapshot->names().name(i));
@@ -70,7 +67,7 @@ TEST(AlignedWith, WhereNothingIsKnownOfLinksTheRailsAreTaken) {
 
 // Of these cards 0-1, 2-3 and 6-7 are pairs with a bridge, 4 and 5 are without.
 TEST(AlignedWith, NoLinkIsGivenUpForARail) {
-  const GpuLinks cards = test::LinksOf(test::BridgedCards());
+  const GpuLinks cards = LinksOf(BridgedCards());
   EXPECT_EQ(AlignedWith(cards, 0b1100'0000, 0xff, 0b0011, {}), 0b1100'0000U);
   EXPECT_EQ(AlignedWith(cards, 0b0001'1000, 0xff, 0b0011, {}), 0b0000'1100U);  // 3 is a rail
   EXPECT_EQ(AlignedWith(cards, 0b0001'1000, 0b1111'1011, 0b0011, {}), 0b0011U);
@@ -78,19 +75,19 @@ TEST(AlignedWith, NoLinkIsGivenUpForARail) {
 }
 
 TEST(AlignedWith, NoPairIsBrokenForARail) {
-  const GpuLinks cards = test::LinksOf(test::BridgedCards());
+  const GpuLinks cards = LinksOf(BridgedCards());
   EXPECT_EQ(AlignedWith(cards, 0b0000'0100, 0b0011'1100, 0b0001'0000, {}), 0b0001'0000U);
   EXPECT_EQ(AlignedWith(cards, 0b0010'0000, 0b0011'1100, 0b0001'0000, {}), 0b0010'0000U);
 }
 
 TEST(AlignedWith, APatternStaysAsItWasChosen) {
-  const GpuLinks cards = test::LinksOf(test::BridgedCards());
+  const GpuLinks cards = LinksOf(BridgedCards());
   const LinkAsk ring = {.pattern = LinkPattern::kRing};
   EXPECT_EQ(AlignedWith(cards, 0b1100'0000, 0xff, 0b0011, ring), 0b0011U);
 }
 
 TEST(OnRails, TheGrantsAreThoseOfTheRails) {
-  const auto snapshot = test::SnapshotOf({ANode("n1").Gpus(4).GpuMemory(3, 24'000)});
+  const auto snapshot = SnapshotOf({ANode("n1").Gpus(4).GpuMemory(3, 24'000)});
   const Node& node = snapshot->node(0);
   const RequestShape shape = Member("1").Request().shape;
   const Placement usual = PlacementFor(node, shape, {0b0011, kMilliPerGpu, 0});
@@ -103,4 +100,4 @@ TEST(OnRails, TheGrantsAreThoseOfTheRails) {
 }
 
 }  // namespace
-}  // namespace berth::group_rails_test
+}  // namespace berth::test::group_rails_test

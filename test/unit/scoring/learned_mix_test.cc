@@ -7,12 +7,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::learned_mix_test {
+namespace berth::test::learned_mix_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 RequestShape Whole(int gpus) { return APod("p").Whole(gpus).Shape(); }
 RequestShape Share(int milli) { return APod("p").Share(milli).Shape(); }
@@ -48,8 +44,7 @@ TEST(LearnedMix, IsOneClassWhateverTheMemoryAndKeepsTheMean) {
   mix.Observe(APod("a").Whole(1).MemoryGib(1).Shape());
   mix.Observe(APod("b").Whole(1).MemoryGib(3).Shape());
   ASSERT_EQ(mix.Current().mix->size(), 1u);
-  EXPECT_NEAR(static_cast<double>(mix.Current().mix->front().shape.memory_bytes), 2.0 * test::kGib,
-              1e4);
+  EXPECT_NEAR(static_cast<double>(mix.Current().mix->front().shape.memory_bytes), 2.0 * kGib, 1e4);
 }
 
 TEST(LearnedMix, IsOneClassWhateverThePodsSayThatTheyNeed) {
@@ -128,7 +123,7 @@ TEST(LearnedMix, TakesUpWhereAnotherOneWas) {
   EXPECT_EQ(after.Current().mix->size(), a.classes.size()) << "usable at once";
 }
 
-TEST(LearnedMix, AShareByMemoryTakesTheComputeOfTheFirstGpuThatCouldHoldIt) {
+TEST(LearnedMix, AShareByMemoryCountsTheComputeOfTheFirstFittingGpu) {
   const auto snapshot = SnapshotOf(
       {ANode("a").Gpus(1, 10'000).Model("small"), ANode("b").Gpus(1, 40'000).Model("large")});
   const auto compute = [&](const APod& pod) {
@@ -180,4 +175,4 @@ TEST(BoundPods, CountAsIfTheyHadJustComeAndNeverForTooMuch) {
 }
 
 }  // namespace
-}  // namespace berth::learned_mix_test
+}  // namespace berth::test::learned_mix_test

@@ -18,12 +18,8 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::learning_engine_test {
+namespace berth::test::learning_engine_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 // A cluster that is filled by an engine that learns.
 class Learner {
@@ -316,4 +312,4 @@ TEST_F(EngineWithABackground, AJobThatOutlivesTheEngineDoesNothing) {
 }
 
 }  // namespace
-}  // namespace berth::learning_engine_test
+}  // namespace berth::test::learning_engine_test

@@ -10,11 +10,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::lighter_victims_test {
+namespace berth::test::lighter_victims_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 using Uids = std::vector<std::string>;
 
@@ -153,4 +150,4 @@ TEST(LighterVictims, AreOnlyLookedForWhereGpusAreCountedOneByOne) {
 }
 
 }  // namespace
-}  // namespace berth::lighter_victims_test
+}  // namespace berth::test::lighter_victims_test

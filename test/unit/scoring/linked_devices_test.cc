@@ -15,16 +15,13 @@
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 
-namespace berth::linked_devices_test {
+namespace berth::test::linked_devices_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 constexpr LinkAsk kLinked = {.link = LinkWish::kRequired};
 
 // Bridges join 0-1, 2-3 and 6-7; 4 and 5 have none.
-ANode Cards() { return ANode("n").Gpus(8).Linked(test::LinksOf(test::BridgedCards())); }
+ANode Cards() { return ANode("n").Gpus(8).Linked(LinksOf(BridgedCards())); }
 
 GpuMask WholeOn(const ANode& node, const APod& pod) {
   const auto choices = DeviceChoices(node.Build(), pod.Shape(), DeviceRule::kTightest);
@@ -59,7 +56,7 @@ TEST(LinkedDevices, AnUnhealthyGpuIsNoPartner) {
   EXPECT_EQ(WholeOn(node, APod("p").Whole(2).Links(kLinked)), 0b1100u);
 }
 
-TEST(LinkedDevices, OfGpusThatScoreTheSameAShareGetsTheOneThatOthersMissLeast) {
+TEST(LinkedDevices, BreaksTiesOfSharesByTheOutlookOfLinks) {
   const auto first = [](const ANode& node, DeviceRule rule) {
     return DeviceChoices(node.Build(), APod("p").Share(300).Shape(), rule).front().gpus;
   };
@@ -210,4 +207,4 @@ TEST(NumaLocality, IsTheLeastSpanOverTheSpan) {
 }
 
 }  // namespace
-}  // namespace berth::linked_devices_test
+}  // namespace berth::test::linked_devices_test

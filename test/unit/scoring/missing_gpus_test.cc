@@ -17,11 +17,8 @@
 #include "scoring/victims.h"
 #include "test/support/builders.h"
 
-namespace berth::missing_gpus_test {
+namespace berth::test::missing_gpus_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 NodeSpec EightGpus(int missing) { return ANode("n").Gpus(8).Missing(missing).Spec(); }
 
@@ -228,4 +225,4 @@ TEST(GpuResource, OfThePodHasToBeThatOfTheNodeWhereBothSayOne) {
 }
 
 }  // namespace
-}  // namespace berth::missing_gpus_test
+}  // namespace berth::test::missing_gpus_test

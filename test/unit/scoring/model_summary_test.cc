@@ -6,14 +6,11 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::model_summary_test {
+namespace berth::test::model_summary_test {
 namespace {
 
-using test::ANode;
-using test::APod;
-
 TEST(ModelSummary, CountsWhatIsAllocatedIdleAndInOnePiece) {
-  const auto models = SummarizeModels(*test::SnapshotOf(
+  const auto models = SummarizeModels(*SnapshotOf(
       {ANode("n1").Gpus(8).Model("A100").Holding(APod("a").Whole(5), {0, 1, 2, 3, 4}),
        ANode("n2").Gpus(8).Model("A100").Holding(APod("b").Share(250), {0}).Unhealthy(7),
        ANode("n3").Gpus(4).Model("T4"), ANode("n4")}));
@@ -36,15 +33,15 @@ TEST(ModelSummary, CountsTheDriversOfItsNodes) {
     return ANode(name).Gpus(1).Labelled({{"nvidia.com/cuda.driver-version.major", major},
                                          {"nvidia.com/cuda.driver-version.minor", "54"}});
   };
-  const auto models = SummarizeModels(*test::SnapshotOf(
-      {node("n1", "535"), node("n2", "550"), node("n3", "535"), ANode("n4").Gpus(1)}));
+  const auto models = SummarizeModels(
+      *SnapshotOf({node("n1", "535"), node("n2", "550"), node("n3", "535"), ANode("n4").Gpus(1)}));
   ASSERT_EQ(models.size(), 1u);
   const std::vector<std::pair<Version, int>> newest_first = {{{550, 54, 0}, 1}, {{535, 54, 0}, 2}};
   EXPECT_EQ(models[0].drivers, newest_first);
 }
 
 TEST(ModelSummary, GpusOfNodesThatTakeNoPodAreThereAndNotIdle) {
-  const auto models = SummarizeModels(*test::SnapshotOf(
+  const auto models = SummarizeModels(*SnapshotOf(
       {ANode("n1").Gpus(2).NotReady(),
        ANode("n2").Gpus(2).Tainted("node.kubernetes.io/unschedulable"), ANode("n3").Places(4)}));
   ASSERT_EQ(models.size(), 1u);
@@ -56,12 +53,11 @@ TEST(ModelSummary, GpusOfNodesThatTakeNoPodAreThereAndNotIdle) {
 }
 
 TEST(ModelSummary, PartitionedGpusAreCountedApart) {
-  const auto models =
-      SummarizeModels(*test::SnapshotOf({ANode("n1").Mig(test::StaticMig(2, test::kSevenSmall))}));
+  const auto models = SummarizeModels(*SnapshotOf({ANode("n1").Mig(StaticMig(2, kSevenSmall))}));
   ASSERT_EQ(models.size(), 1u);
   EXPECT_EQ(models[0].gpus, 0);
   EXPECT_EQ(models[0].mig_gpus, 2);
 }
 
 }  // namespace
-}  // namespace berth::model_summary_test
+}  // namespace berth::test::model_summary_test

@@ -16,17 +16,13 @@
 #include "test/support/builders.h"
 #include "test/support/wirings.h"
 
-namespace berth::neighbours_test {
+namespace berth::test::neighbours_test {
 namespace {
 
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
-
 ANode SwitchedNode(const std::string& name) {
-  return ANode(name).Gpus(8).Linked(test::LinksOf(test::SwitchedPairs()));
+  return ANode(name).Gpus(8).Linked(LinksOf(SwitchedPairs()));
 }
-ANode NicCards() { return ANode("n").Gpus(4).Linked(test::LinksOf(test::CardsWithOneNic())); }
+ANode NicCards() { return ANode("n").Gpus(4).Linked(LinksOf(CardsWithOneNic())); }
 APod RoleOf(const std::string& role, const std::string& name) {
   return APod(name).Labelled({{"role", role}}).Whole(1);
 }
@@ -132,7 +128,7 @@ TEST(Neighbours, GpusBesideNicsAreForWhoAsksForRdma) {
 }
 
 TEST(Neighbours, RequiredLinksGoBeforeThem) {
-  const ANode node = ANode("n").Gpus(8).Linked(test::LinksOf(test::BridgedCards()));
+  const ANode node = ANode("n").Gpus(8).Linked(LinksOf(BridgedCards()));
   const ANode used =
       ANode(node).Holding(RoleOf("prefill", "a"), {7}).Holding(APod("b").Whole(2), {0, 1});
   const APod next = APod("p").Whole(2).Links({.link = LinkWish::kRequired}).Near("role", "prefill");
@@ -235,4 +231,4 @@ TEST(Neighbours, WithoutLinksFarIsAnotherNodeAsLongAsThereIsOne) {
 }
 
 }  // namespace
-}  // namespace berth::neighbours_test
+}  // namespace berth::test::neighbours_test

@@ -7,11 +7,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::node_guard_test {
+namespace berth::test::node_guard_test {
 namespace {
-
-using test::ANode;
-using test::SnapshotOf;
 
 int UnguardedOf(const ANode& node) { return UnguardedGpuNodes(*SnapshotOf({node})); }
 
@@ -25,7 +22,7 @@ TEST(NodeGuard, CountsGpuNodesThatNoTaintKeepsPodsOff) {
       << "that ends with the cordon";
 }
 
-TEST(NodeGuard, LeavesNodesWithoutGpusToKubeSchedulerAndGpuNodesToThePolicy) {
+TEST(NodeGuard, ScoresOnlyGpuNodesByThePolicy) {
   const auto snapshot = SnapshotOf({ANode("a").Gpus(2), ANode("b"), ANode("c")});
   EXPECT_EQ(GuardedPriorities(*snapshot, std::vector<NodeIndex>{0, 1, 2}),
             (std::vector<std::uint8_t>{0, 10, 10}));
@@ -36,4 +33,4 @@ TEST(NodeGuard, LeavesNodesWithoutGpusToKubeSchedulerAndGpuNodesToThePolicy) {
 }
 
 }  // namespace
-}  // namespace berth::node_guard_test
+}  // namespace berth::test::node_guard_test

@@ -13,11 +13,8 @@
 #include "scoring/scorers/power.h"
 #include "test/support/builders.h"
 
-namespace berth::node_watts_test {
+namespace berth::test::node_watts_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 DeviceChoice On(std::uint64_t gpus, int milli = kMilliPerGpu) { return {gpus, milli, 0}; }
 
@@ -126,4 +123,4 @@ TEST(Pwr, CountsTheBestChoiceOfTheNodeWhicheverIsTaken) {
 }
 
 }  // namespace
-}  // namespace berth::node_watts_test
+}  // namespace berth::test::node_watts_test

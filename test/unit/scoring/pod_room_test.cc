@@ -10,11 +10,8 @@
 #include "scoring/registry.h"
 #include "test/support/random_world.h"
 
-namespace berth::pod_room_test {
+namespace berth::test::pod_room_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 TEST(PodRoom, TheScarcestDecides) {
   const Node node = ANode("n").Gpus(8).Cpu(10).MemoryGib(64).Build();
@@ -39,7 +36,7 @@ TEST(PodRoom, IsHowManyCanBePlacedOneAfterTheOther) {
   constexpr int kEnough = 200;  // for pods that ask for next to nothing
   int several = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    test::RandomWorld world(seed);
+    RandomWorld world(seed);
     Node node(std::make_shared<const NodeSpec>(world.ANodeNamed("n")));
     for (int i = 0; i < 3; ++i) {
       const PodRequest other = world.APodNumbered(1000 + i);
@@ -63,4 +60,4 @@ TEST(PodRoom, IsHowManyCanBePlacedOneAfterTheOther) {
 }
 
 }  // namespace
-}  // namespace berth::pod_room_test
+}  // namespace berth::test::pod_room_test

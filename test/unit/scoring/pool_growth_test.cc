@@ -14,12 +14,8 @@
 #include "test/support/builders.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::pool_growth_test {
+namespace berth::test::pool_growth_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 // --- pools
 
@@ -75,7 +71,7 @@ TEST(NodePools, ANewNodeIsLikeOneThatIsReady) {
 }
 
 TEST(NodePools, ThoseOfAksWithMigAreNotAutoscaled) {
-  const MigSpec mig = test::DynamicMig(1);
+  const MigSpec mig = DynamicMig(1);
   for (const char* label : {"kubernetes.azure.com/agentpool", "agentpool"}) {
     const auto pools = PoolsOf(*SnapshotOf({ANode("a").Mig(mig).Labelled(Of(label, "mig")),
                                             ANode("b").Gpus(4).Labelled(Of(label, "whole"))}));
@@ -264,4 +260,4 @@ TEST_F(PoolGrowthTest, AnAnswerThatNobodyNeedsAnyMoreIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace berth::pool_growth_test
+}  // namespace berth::test::pool_growth_test

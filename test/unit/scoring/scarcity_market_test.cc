@@ -7,12 +7,9 @@
 #include "scoring/waste/supply_ledger.h"
 #include "test/support/builders.h"
 
-namespace berth::scarcity_market_test {
+namespace berth::test::scarcity_market_test {
 namespace {
 
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 using Amounts = std::vector<int>;
 
 // Half of the pods ask for one GPU, half for four with 40 cores: 2.5 GPUs in the mean.
@@ -177,4 +174,4 @@ TEST(SupplyLedger, FollowsSnapshotsAsIfItCountedAnew) {
 }
 
 }  // namespace
-}  // namespace berth::scarcity_market_test
+}  // namespace berth::test::scarcity_market_test

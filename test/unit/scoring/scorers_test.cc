@@ -7,19 +7,12 @@
 #include <vector>
 
 #include "scoring/devices/device_picker.h"
-#include "scoring/scorers/best_fit.h"
-#include "scoring/scorers/dot_product.h"
-#include "scoring/scorers/gpu_clustering.h"
-#include "scoring/scorers/gpu_packing.h"
-#include "scoring/scorers/spreading.h"
+#include "scoring/scorers/baselines.h"
 #include "scoring/scorers/workload_fit.h"
 #include "test/support/builders.h"
 
-namespace berth::scorers_test {
+namespace berth::test::scorers_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 struct Case {
   std::string description;
@@ -189,4 +182,4 @@ TEST(WorkloadFit, CountsWishesInGpusThatThePodTakes) {
 }
 
 }  // namespace
-}  // namespace berth::scorers_test
+}  // namespace berth::test::scorers_test

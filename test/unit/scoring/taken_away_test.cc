@@ -5,11 +5,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::taken_away_test {
+namespace berth::test::taken_away_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 APod Preemptor(int gpus) { return APod("p").Whole(gpus).Priority(10); }
 
@@ -60,4 +57,4 @@ TEST(AnyEvictionsWillDo, NotBesideThoseThatKubeSchedulerDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace berth::taken_away_test
+}  // namespace berth::test::taken_away_test

@@ -8,11 +8,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::victims_test {
+namespace berth::test::victims_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 using Uids = std::vector<std::string>;
 
@@ -284,4 +281,4 @@ TEST(AfterEvictions, CountsOnReservationsToStay) {
 }
 
 }  // namespace
-}  // namespace berth::victims_test
+}  // namespace berth::test::victims_test

@@ -5,12 +5,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::waste_potential_test {
+namespace berth::test::waste_potential_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 double WasteOf(ANode node, const RequestMix& mix, const Fleet& fleet = {}) {
   WasteParameters parameters;
@@ -153,4 +149,4 @@ TEST(PodDraws, CalibrationAlsoLooksAtTheNodesAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace berth::waste_potential_test
+}  // namespace berth::test::waste_potential_test

@@ -8,12 +8,9 @@
 #include "scoring/scorers/fragmentation_gradient.h"
 #include "test/support/builders.h"
 
-namespace berth::waste_report_test {
+namespace berth::test::waste_report_test {
 namespace {
 
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 using Causes = std::array<double, kFragmentCauses>;
 
 Causes CausesOf(const ANode& node, const APod& pod) {
@@ -77,4 +74,4 @@ TEST(WasteReport, EveryCauseHasAName) {
 }
 
 }  // namespace
-}  // namespace berth::waste_report_test
+}  // namespace berth::test::waste_report_test

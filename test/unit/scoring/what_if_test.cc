@@ -11,12 +11,8 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::what_if_test {
+namespace berth::test::what_if_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 class WhatIfTest : public testing::Test {
  protected:
@@ -106,7 +102,7 @@ TEST_F(WhatIfTest, TheSnapshotStaysAsItWas) {
   EXPECT_TRUE(before->IsSame(*snapshot_));
 }
 
-TEST_F(WhatIfTest, WhatDoesNotFitIsExplainedAtItsTurnOnceForAllThatAreAlike) {
+TEST_F(WhatIfTest, ExplainsEachKindOfPodThatDoesNotFitOnce) {
   On({ANode("n1").Gpus(4).Holding(APod("a").Whole(1), {0})});
   const WhatIfAnswer told =
       Tell({APod("p").Whole(4), APod("q").Whole(4), APod("r").Whole(3), APod("s").Whole(4)});
@@ -290,4 +286,4 @@ TEST_F(WhatIfTest, ANodeThatIsNotThereCanNeitherGoNorBeCopied) {
 }
 
 }  // namespace
-}  // namespace berth::what_if_test
+}  // namespace berth::test::what_if_test

@@ -18,11 +18,8 @@
 #include "scoring/registry.h"
 #include "test/support/builders.h"
 
-namespace berth::wishes_apart_test {
+namespace berth::test::wishes_apart_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 const std::vector<std::string> kTraitNames = {"nvme", "rdma", "spot"};
 
@@ -152,4 +149,4 @@ TEST(WishesApart, FollowNodesThatChange) {
 }
 
 }  // namespace
-}  // namespace berth::wishes_apart_test
+}  // namespace berth::test::wishes_apart_test

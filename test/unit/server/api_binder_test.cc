@@ -130,7 +130,7 @@ TEST_F(ApiBinderTest, ADeviceThatTheNodeDoesNotHaveIsWrittenNowhere) {
 }
 
 // A request that waits at the API server must not be carried out when another process leads.
-TEST_F(ApiBinderTest, TheApiServerGivesABindingUpWhenThisProcessMayNotWriteAnyMore) {
+TEST_F(ApiBinderTest, ABindingTimesOutWhenTheLeaseEnds) {
   std::vector<std::string> paths;
   api_.fault = [&](const ApiRequest& request) {
     paths.push_back(request.path);

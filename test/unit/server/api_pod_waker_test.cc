@@ -12,12 +12,11 @@
 
 #include "test/support/eventually.h"
 
-namespace berth::api_pod_waker_test {
+namespace berth::test::api_pod_waker_test {
 namespace {
 
 using kube::ApiPodWaker;
 using std::chrono::seconds;
-using test::Eventually;
 
 // Answers with these statuses, the last one again and again.
 class PatchedServer final : public kube::ApiClient {
@@ -145,4 +144,4 @@ TEST_F(ApiPodWakerTest, WhoDoesNotLeadWritesNothing) {
 }
 
 }  // namespace
-}  // namespace berth::api_pod_waker_test
+}  // namespace berth::test::api_pod_waker_test

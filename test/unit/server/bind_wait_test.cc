@@ -13,12 +13,10 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::bind_wait_test {
+namespace berth::test::bind_wait_test {
 namespace {
 
 using std::chrono::seconds;
-using test::ANode;
-using test::APod;
 
 class WaitSink final : public DecisionSink {
  public:
@@ -38,21 +36,21 @@ class BindWait : public testing::Test {
     const std::vector<NodeIndex> nodes = {0};
     EXPECT_TRUE(extender_.Filter(extender_.Now(), pod.Request(), nodes).fits);
     const PodId& id = pod.Request().id;
-    return test::BindNow(extender_, {id.namespace_name, id.name, id.uid, "n"});
+    return BindNow(extender_, {id.namespace_name, id.name, id.uid, "n"});
   }
 
   SimClock clock_;
   ClusterState state_;
   WaitingPods waiting_;
   // The watch shows the pod on its node before the bind is answered.
-  test::ScriptedBinder binder_{[this](const PodRequest& pod, const Placement&) {
+  ScriptedBinder binder_{[this](const PodRequest& pod, const Placement&) {
     waiting_.Remove(pod.id.uid);
     return Status();
   }};
   WaitSink sink_;
   Extender extender_{
       {.state = state_, .binder = binder_, .sink = sink_, .clock = clock_, .waiting = &waiting_},
-      {test::EngineOf("best-fit"), seconds(30)}};
+      {EngineOf("best-fit"), seconds(30)}};
 };
 
 TEST_F(BindWait, IsSinceThePodWasCreated) {
@@ -88,4 +86,4 @@ TEST_F(BindWait, IsNotGuessed) {
 }
 
 }  // namespace
-}  // namespace berth::bind_wait_test
+}  // namespace berth::test::bind_wait_test

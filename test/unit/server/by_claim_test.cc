@@ -20,12 +20,10 @@
 #include "test/support/dialects.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::by_claim_test {
+namespace berth::test::by_claim_test {
 namespace {
 
 using std::chrono::seconds;
-using test::ANode;
-using test::APod;
 
 // "dra" and "far" have GPUs of DRA alone, "plugin" has 4 of a device plugin.
 class ByClaim : public testing::Test {
@@ -52,7 +50,7 @@ class ByClaim : public testing::Test {
     return extender_.Filter(extender_.Now(), pod, All()).reasons;
   }
   Status Bind(const PodRequest& pod, const std::string& node) {
-    return test::BindNow(extender_, {pod.id.namespace_name, pod.id.name, pod.id.uid, node});
+    return BindNow(extender_, {pod.id.namespace_name, pod.id.name, pod.id.uid, node});
   }
 
   static constexpr Reason kFits = Reason::kFits;
@@ -60,11 +58,11 @@ class ByClaim : public testing::Test {
   ClusterState state_;
   WaitingPods waiting_;
   std::vector<Placement> bound_;
-  test::ScriptedBinder binder_{[this](const PodRequest&, const Placement& placement) {
+  ScriptedBinder binder_{[this](const PodRequest&, const Placement& placement) {
     bound_.push_back(placement);
     return Status();
   }};
-  test::SilentSink sink_;
+  SilentSink sink_;
   NodeDomains domains_{{{"rack", {"rack"}}}};
   GangTable gangs_{{state_, waiting_, domains_}};
   Extender extender_{{.state = state_,
@@ -75,12 +73,12 @@ class ByClaim : public testing::Test {
                       .behind_scheduler = true,
                       .gangs = &gangs_,
                       .waiting = &waiting_},
-                     {.engine = test::EngineOf("best-fit"),
+                     {.engine = EngineOf("best-fit"),
                       .reservation_time = seconds(30),
                       .gangs = {.conventions = {"berth"}}}};
 };
 
-TEST_F(ByClaim, NodesThatOfferNothingOfTheResourceAreLeftToKubeScheduler) {
+TEST_F(ByClaim, NodesWithoutTheResourceAreLeftToKubeScheduler) {
   AddAll();
   EXPECT_EQ(Filter(Pod(APod("p").Whole(2))), (std::vector{kFits, kFits, kFits}));
   EXPECT_EQ(Filter(Pod(APod("large").Whole(8))), (std::vector{kFits, kFits, Reason::kTooFewGpus}));
@@ -90,7 +88,7 @@ TEST_F(ByClaim, NodesThatOfferNothingOfTheResourceAreLeftToKubeScheduler) {
             (std::vector{Reason::kTooFewCpus, Reason::kTooFewCpus, Reason::kTooFewCpus}));
 }
 
-TEST_F(ByClaim, ANodeWithGpusOfAnotherResourceOrWithNoneInOrderOffersNothing) {
+TEST_F(ByClaim, ANodeWithoutHealthyGpusOfTheResourceOffersNothing) {
   NodeSpec other = ANode("amd").Gpus(4).Spec();
   other.gpu_resource = "amd.com/gpu";
   Apply(NodeUpserted{other});
@@ -208,11 +206,11 @@ TEST_F(ByClaim, ExplainSaysWhoDecides) {
             "gpu.nvidia.com)");
 }
 
-TEST(ByClaimPods, APodHasTheDeviceClassOfTheResourceByWhichItAsksForWholeGpus) {
+TEST(ByClaimPods, APodGetsTheDeviceClassOfItsGpuResource) {
   DeviceClasses classes;
-  const wire::PodRules rules(test::AllDialects(), DefaultConfig().resources, {}, nullptr, &classes);
-  const auto class_of = [&rules](const test::Json& requests) {
-    const PaddedText text(test::PodAsking("p", requests).dump());
+  const wire::PodRules rules(AllDialects(), DefaultConfig().resources, {}, nullptr, &classes);
+  const auto class_of = [&rules](const Json& requests) {
+    const PaddedText text(PodAsking("p", requests).dump());
     const auto observed = wire::DecodeObservedPod(text, rules);
     EXPECT_TRUE(observed);
     return observed ? observed->pod.device_class : "";
@@ -228,4 +226,4 @@ TEST(ByClaimPods, APodHasTheDeviceClassOfTheResourceByWhichItAsksForWholeGpus) {
 }
 
 }  // namespace
-}  // namespace berth::by_claim_test
+}  // namespace berth::test::by_claim_test

@@ -6,10 +6,9 @@
 
 #include "test/support/wire_fixture.h"
 
-namespace berth::claim_filter_test {
+namespace berth::test::claim_filter_test {
 namespace {
 
-using test::Json;
 using Names = std::vector<std::string>;
 
 class ScriptedAllocator final : public ClaimAllocator {
@@ -36,21 +35,21 @@ class ScriptedAllocator final : public ClaimAllocator {
 class ClaimFilter : public testing::Test {
  protected:
   ClaimFilter() {
-    NodeSpec full = test::MachineWith("full", 0);
+    NodeSpec full = MachineWith("full", 0);
     full.cpu_milli = 1;
     const ClusterEvent event = NodeUpserted{full};
     EXPECT_TRUE(service_.state().Apply(std::span(&event, 1)));
     service_.verbs().AllocateClaims(allocator_, pool_);
   }
   static Json PodClaiming(const Json& claims, const Json& statuses = nullptr) {
-    Json pod = test::PodAsking("1", {{"cpu", "1"}});
+    Json pod = PodAsking("1", {{"cpu", "1"}});
     pod["spec"]["resourceClaims"] = claims;
     pod["status"]["resourceClaimStatuses"] = statuses;
     return pod;
   }
   http::HttpResponse Post(const Json& pod) const {
     return service_.Call("POST", "/extender/filter",
-                         test::ArgsWithNames(pod, Json::array({"full", "n1", "n2"})));
+                         ArgsWithNames(pod, Json::array({"full", "n1", "n2"})));
   }
   // Also where it comes later.
   Json Filter(const Json& pod) const {
@@ -64,7 +63,7 @@ class ClaimFilter : public testing::Test {
     return Json::parse(response.body);
   }
 
-  test::TestService service_{{test::MachineWith("n1", 0), test::MachineWith("n2", 0)}};
+  TestService service_{{MachineWith("n1", 0), MachineWith("n2", 0)}};
   ScriptedAllocator allocator_;
   WorkerPool pool_{1, 10};
 };
@@ -99,13 +98,13 @@ TEST_F(ClaimFilter, ClaimsThatWereMadeFromTemplatesCount) {
 }
 
 TEST_F(ClaimFilter, NobodyIsAskedAboutAPodWithoutClaimsOrThatFitsNowhere) {
-  EXPECT_FALSE(Post(test::PodAsking("1", {{"cpu", "1"}})).later);
+  EXPECT_FALSE(Post(PodAsking("1", {{"cpu", "1"}})).later);
   Json pod = PodClaiming(Json::array({{{"name", "gpu"}, {"resourceClaimName", "c"}}}));
   pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100";
   EXPECT_FALSE(Post(pod).later);
 }
 
-TEST_F(ClaimFilter, WhereTooMuchIsUnderWayThePodGoesOnAndTheAllocatorIsTold) {
+TEST_F(ClaimFilter, ABusyAllocatorLetsThePodGoOn) {
   WorkerPool takes_nothing(1, 0);
   service_.verbs().AllocateClaims(allocator_, takes_nothing);
   const Json answer =
@@ -116,12 +115,12 @@ TEST_F(ClaimFilter, WhereTooMuchIsUnderWayThePodGoesOnAndTheAllocatorIsTold) {
 }
 
 TEST(ClaimFilterWithoutThat, NobodyIsAsked) {
-  const test::TestService service({test::MachineWith("n1", 0)});
-  Json pod = test::PodAsking("1", {{"cpu", "1"}});
+  const TestService service({MachineWith("n1", 0)});
+  Json pod = PodAsking("1", {{"cpu", "1"}});
   pod["spec"]["resourceClaims"] = Json::array({{{"name", "gpu"}, {"resourceClaimName", "c"}}});
-  EXPECT_EQ(service.Ask("filter", test::ArgsWithNames(pod, Json::array({"n1"})))["NodeNames"],
+  EXPECT_EQ(service.Ask("filter", ArgsWithNames(pod, Json::array({"n1"})))["NodeNames"],
             Json::array({"n1"}));
 }
 
 }  // namespace
-}  // namespace berth::claim_filter_test
+}  // namespace berth::test::claim_filter_test

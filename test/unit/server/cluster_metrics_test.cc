@@ -11,16 +11,8 @@
 #include "test/support/metrics_lines.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth {
+namespace berth::test::cluster_metrics_test {
 namespace {
-
-using test::ExpectLines;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
-using test::ValueOf;
-using test::Written;
 
 std::string ClusterText(TestService& service) {
   return Written(AddClusterMetrics, *service.state().Current());
@@ -130,4 +122,4 @@ TEST(TopologyMetrics, TellsDomainsAndNodesByLevel) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::test::cluster_metrics_test

@@ -146,7 +146,7 @@ TEST_F(PodSinkTest, APodThatIsBoundWhileTheListIsOnTheWireIsKept) {
   EXPECT_EQ(Overdue(), 0U) << "the watch shows it";
 }
 
-TEST_F(PodSinkTest, APodThatIsReservedAndBoundWhileTheListIsOnTheWireIsKept) {
+TEST_F(PodSinkTest, AListKeepsAPodBoundWhileItWasRead) {
   sink_.ListBegins();
   Reserve(BoundPod("a", 0, 1), 0);
   EXPECT_TRUE(state_.Confirm("uid-a"));

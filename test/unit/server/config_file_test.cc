@@ -16,11 +16,8 @@
 #include "server/settings/sha256.h"
 #include "test/support/config_places.h"
 
-namespace berth::config_file_test {
+namespace berth::test::config_file_test {
 namespace {
-
-using test::MountedConfig;
-using test::OrdinaryConfig;
 
 constexpr char kFirst[] = "profile: best-fit\n";
 constexpr char kSecond[] = "profile: first-fit\n";
@@ -199,4 +196,4 @@ TEST(ConfigFile, TheListenFlagHoldsForEveryReading) {
 }
 
 }  // namespace
-}  // namespace berth::config_file_test
+}  // namespace berth::test::config_file_test

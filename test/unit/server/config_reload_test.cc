@@ -17,15 +17,8 @@
 #include "test/support/metrics_lines.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::config_reload_test {
+namespace berth::test::config_reload_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::MountedConfig;
-using test::OrdinaryConfig;
-using test::PodWithGpus;
 
 constexpr char kStart[] = "profile: best-fit\n";
 
@@ -55,7 +48,7 @@ class Following {
     for (int i = 0; i < 4; ++i) reload_.Look();
   }
 
-  test::TestService& service() { return service_; }
+  TestService& service() { return service_; }
   Log& log() { return log_; }
   std::shared_ptr<Engine> engine() { return service_.extender().policy()->engine; }
   std::string profile() { return engine()->profile()->name; }
@@ -65,7 +58,7 @@ class Following {
   std::string Metric(const std::string& series) {
     MetricsText text;
     service_.metrics().AddTo(text);
-    return test::ValueOf(text.Take(), series);
+    return ValueOf(text.Take(), series);
   }
   // applied, refused, unchanged; failed.
   std::string Counts() {
@@ -91,7 +84,7 @@ class Following {
 
  private:
   Log log_{LogLevel::kInfo};
-  test::TestService service_;
+  TestService service_;
   ConfigReload reload_;
   bool log_taken_ = false;
 };
@@ -190,7 +183,7 @@ TEST(ConfigReload, AFileThatVanishesLeavesTheLastGoodOneInUse) {
   EXPECT_EQ(EventsOf(berth.Lines()), (Events{"config_refused", "config_unchanged"}));
 }
 
-TEST(ConfigReload, ARefusedOneIsLoggedOnceWithLineAndPathAndTheFixedOneIsApplied) {
+TEST(ConfigReload, ARefusedConfigurationIsLoggedOnceAndTheFixedOneApplied) {
   MountedConfig config(kStart);
   Following berth(config.path());
   const auto engine = berth.engine();
@@ -252,7 +245,7 @@ TEST(ConfigReload, CutOffAtAnyByteItKeepsTheLastGoodOne) {
   EXPECT_EQ(berth.profile(), "mine");
 }
 
-TEST(ConfigReload, CutOffAtAnyByteItIsAppliedOnlyIfWhatIsLeftIsAConfiguration) {
+TEST(ConfigReload, ACutOffFileIsAppliedOnlyIfItIsAConfiguration) {
   const OrdinaryConfig config(kStart);
   Following berth(config.path());
   const std::string text =
@@ -321,4 +314,4 @@ TEST(ConfigReload, TheShareOfDecisionsThatChangeIsShown) {
 }
 
 }  // namespace
-}  // namespace berth::config_reload_test
+}  // namespace berth::test::config_reload_test

@@ -154,7 +154,7 @@ class DeviceAllocatorTest : public testing::Test, private WriteFence {
   [[nodiscard]] Instant WritableUntil() const override { return writable_until_; }
 };
 
-TEST_F(DeviceAllocatorTest, AllocatesTheDeviceThatCostsLeastWithItsFinalizerAndForThePod) {
+TEST_F(DeviceAllocatorTest, AllocatesTheCheapestDeviceForThePodWithAFinalizer) {
   Add("a");
   EXPECT_TRUE(Allocate("a"));
   EXPECT_EQ(DeviceOf("a"), "n1/gpu-0-mig-1g5gb-19-4");
@@ -331,7 +331,7 @@ TEST_F(DeviceAllocatorTest, OneThatIsNeverAllocatedIsForgottenInTheEnd) {
   EXPECT_TRUE(Allocate("a"));
 }
 
-TEST_F(DeviceAllocatorTest, AClaimThatWaitedInAQueueUntilItsFilterWasGivenUpIsLeftAlone) {
+TEST_F(DeviceAllocatorTest, AClaimWhoseFilterTimedOutIsLeftAlone) {
   Add("a");
   Add("b");
   allocator_.Ask({"uid-a", "ns", "pod-a"}, Names{"a"});
@@ -364,7 +364,7 @@ TEST_F(DeviceAllocatorTest, AClaimThatWasAllocatedBeforeIsUnderWayNoLonger) {
   EXPECT_TRUE(Allocate("b"));
 }
 
-TEST_F(DeviceAllocatorTest, WhatIsRememberedAsLeftIsBoundedAndWhatIsBeyondIsNotForgotten) {
+TEST_F(DeviceAllocatorTest, RememberedLeftoversAreBoundedAndTheRestIsFoundAgain) {
   for (std::size_t i = 0; i <= DeviceAllocator::kMostUnderWay; ++i) {
     allocator_.Leave({"u", "ns", "p"}, Names{"left-" + std::to_string(i)});
   }

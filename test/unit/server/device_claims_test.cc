@@ -156,7 +156,7 @@ std::vector<GpuDevice> Instances(int gpu, const std::string& uuid = "") {
           Instance(gpu, "3g.20gb", 0, 4, uuid), Instance(gpu, "3g.20gb", 4, 4, uuid)};
 }
 
-TEST_F(DeviceClaimsTest, WhatSlicesOfferToCutIsKnownAndExactlyWhatClaimsHaveOfIt) {
+TEST_F(DeviceClaimsTest, KnowsWhatSlicesOfferAndWhatClaimsHold) {
   slices().Put(Slice("s", "n1", "n1", Instances(2, "GPU-x")));
   EXPECT_EQ(Offered("n1").product->name(), "A100-40GB");
   EXPECT_EQ(std::popcount(Offered("n1").Free()), 4);
@@ -171,7 +171,7 @@ TEST_F(DeviceClaimsTest, WhatSlicesOfferToCutIsKnownAndExactlyWhatClaimsHaveOfIt
   EXPECT_TRUE(offers_.Current()->empty());
 }
 
-TEST_F(DeviceClaimsTest, OfAGpuThatIsHeldWholeOrByWhatNobodyDescribesNothingIsFree) {
+TEST_F(DeviceClaimsTest, NothingIsFreeOnAGpuHeldWholeOrByAnUnknownDevice) {
   slices().Put(Slice("s", "n1", "n1", Instances(0)));
   for (const char* device : {"gpu-0", "gpu-0-mig-of-an-older-slice"}) {
     claims().Put(Claim("a", {{"n1", device}}));

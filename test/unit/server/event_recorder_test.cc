@@ -11,13 +11,11 @@
 #include "test/support/eventually.h"
 #include "test/support/fake_api_server.h"
 
-namespace berth::event_recorder_test {
+namespace berth::test::event_recorder_test {
 namespace {
 
 using kube::EventRecorder;
 using std::chrono::seconds;
-using test::Eventually;
-using test::Fault;
 
 constexpr const char* kEvents = "/api/v1/events";
 
@@ -33,7 +31,7 @@ class EventRecorderTest : public testing::Test {
     return problems_;
   }
 
-  test::FakeApiServer api_;
+  FakeApiServer api_;
   SystemClock clock_;
   PodId id_;
   Placement placement_;
@@ -67,4 +65,4 @@ TEST_F(EventRecorderTest, TellsOnceWhyTheApiServerTakesNone) {
 }
 
 }  // namespace
-}  // namespace berth::event_recorder_test
+}  // namespace berth::test::event_recorder_test

@@ -8,12 +8,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::evictions_test {
+namespace berth::test::evictions_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 TEST(Evictions, OfTooManyVictimsTheOldestAreForgotten) {
   const auto snapshot = SnapshotOf({ANode("n").Gpus(1).Holding(APod("held").Whole(1), {0})});
@@ -38,4 +34,4 @@ TEST(Evictions, OfMoreThan1024PodsTheOldestIsForgotten) {
 }
 
 }  // namespace
-}  // namespace berth::evictions_test
+}  // namespace berth::test::evictions_test

@@ -12,15 +12,8 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::explain_pages_test {
+namespace berth::test::explain_pages_test {
 namespace {
-
-using test::APod;
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodWithGpus;
-using test::TestService;
 
 class ExplainPages : public testing::Test {
  protected:
@@ -234,4 +227,4 @@ TEST_F(ExplainGangs, TheGroupIsToldWithItsMembersAndWhatTheWholeLacks) {
 }
 
 }  // namespace
-}  // namespace berth::explain_pages_test
+}  // namespace berth::test::explain_pages_test

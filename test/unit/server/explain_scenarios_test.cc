@@ -21,17 +21,15 @@
 #include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::explain_scenarios_test {
+namespace berth::test::explain_scenarios_test {
 namespace {
-
-using test::Json;
 
 // Berth behind a kube-scheduler, with its default configuration, without sockets.
 class ScenarioWorld {
  public:
   explicit ScenarioWorld(Json cluster) {
     if (!cluster.contains("kind")) cluster["version"] = 1;
-    const wire::NodeRules nodes(config_, test::AllDialects());
+    const wire::NodeRules nodes(config_, AllDialects());
     auto file = wire::DecodeCluster(cluster.dump(), nodes, &rules_);
     EXPECT_TRUE(file) << (file ? "" : file.error().message);
     if (file) {
@@ -75,14 +73,14 @@ class ScenarioWorld {
 
  private:
   const Config config_ = DefaultConfig();
-  const wire::PodRules rules_{test::AllDialects(), config_.resources};
+  const wire::PodRules rules_{AllDialects(), config_.resources};
   ClusterState state_;
   WaitingPods waiting_;
   PodGroups groups_;
   NodeDomains domains_{config_.topology_levels};
   GangTable gangs_{{state_, waiting_, domains_, &groups_}};
   EmbeddedCluster embedded_;
-  test::SilentSink sink_;
+  SilentSink sink_;
   SystemClock clock_;
   Extender extender_{{.state = state_,
                       .binder = embedded_,
@@ -93,14 +91,14 @@ class ScenarioWorld {
                       .gangs = &gangs_,
                       .waiting = &waiting_},
                      PolicyOf(config_, EngineFor(config_, nullptr, *state_.Current()))};
-  const wire::NodeRules node_rules_{config_, test::AllDialects()};
+  const wire::NodeRules node_rules_{config_, AllDialects()};
   const Readiness readiness_{nullptr};
   const Live live_{extender_, state_, waiting_, gangs_, domains_, rules_, node_rules_, readiness_};
 };
 
 std::vector<Json> Scenarios() {
   const auto documents =
-      JsonDocuments(test::ReadText(test::SourceDir() + "/test/scenarios/explain.yaml"), "explain");
+      JsonDocuments(ReadText(SourceDir() + "/test/scenarios/explain.yaml"), "explain");
   EXPECT_TRUE(documents) << documents.error().message;
   std::vector<Json> scenarios;
   for (const std::string& document : *documents) scenarios.push_back(Json::parse(document));
@@ -121,4 +119,4 @@ TEST(ExplainScenarios, EveryAnswerIsTheOneThatSomebodyHasReadAndFoundTrue) {
 }
 
 }  // namespace
-}  // namespace berth::explain_scenarios_test
+}  // namespace berth::test::explain_scenarios_test

@@ -15,12 +15,10 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::extender_domains_test {
+namespace berth::test::extender_domains_test {
 namespace {
 
 using enum Reason;
-using test::ANode;
-using test::APod;
 using Names = std::vector<std::string>;
 
 constexpr std::size_t kRack = 1;
@@ -80,7 +78,7 @@ class ExtenderDomains : public testing::Test {
   }
   Status Bind(const APod& pod, const std::string& node) {
     const PodId& id = pod.Request().id;
-    return test::BindNow(extender_, {id.namespace_name, id.name, id.uid, node});
+    return BindNow(extender_, {id.namespace_name, id.name, id.uid, node});
   }
   static std::vector<NodeIndex> Everybody(const Snapshot& snapshot) {
     std::vector<NodeIndex> all(snapshot.size());
@@ -90,11 +88,11 @@ class ExtenderDomains : public testing::Test {
 
   SimClock clock_;
   ClusterState state_;
-  test::ScriptedBinder binder_;
-  test::SilentSink sink_;
+  ScriptedBinder binder_;
+  SilentSink sink_;
   NodeDomains domains_{{{"zone", {"zone"}}, {"rack", {"rack"}}}};
   Extender extender_{{state_, binder_, sink_, clock_, nullptr, nullptr, &domains_},
-                     {test::EngineOf("expected-waste"), std::chrono::seconds(30)}};
+                     {EngineOf("expected-waste"), std::chrono::seconds(30)}};
 };
 
 TEST_F(ExtenderDomains, AGroupThatRequiresARackGetsTheOneThatHoldsAllOfIt) {
@@ -222,4 +220,4 @@ TEST_F(ExtenderDomains, NobodyIsEvictedForAGroupThatWouldNotFitEvenSo) {
 }
 
 }  // namespace
-}  // namespace berth::extender_domains_test
+}  // namespace berth::test::extender_domains_test

@@ -20,11 +20,8 @@
 #include "test/support/wire_fixture.h"
 #include "test/support/wirings.h"
 
-namespace berth::extender_test {
+namespace berth::test::extender_test {
 namespace {
-
-using test::MachineWith;
-using test::ScriptedBinder;
 
 // Keeps what was recorded, as values.
 class Journal final : public DecisionSink {
@@ -71,9 +68,9 @@ class ExtenderTest : public testing::Test {
     std::vector<ClusterEvent> events;
     for (const NodeSpec& node : nodes) events.emplace_back(NodeUpserted{node});
     ASSERT_TRUE(state_.Apply(events));
-    extender_ = std::make_unique<Extender>(
-        Extender::Parts{state_, *binder_, journal_, clock_},
-        Extender::Policy{test::EngineOf(profile), std::chrono::seconds(30)});
+    extender_ =
+        std::make_unique<Extender>(Extender::Parts{state_, *binder_, journal_, clock_},
+                                   Extender::Policy{EngineOf(profile), std::chrono::seconds(30)});
   }
 
   static PodRequest Pod(const std::string& uid, GpuAsk gpus) {
@@ -93,7 +90,7 @@ class ExtenderTest : public testing::Test {
     return extender_->Prioritize(now, pod, Everybody(*now.snapshot));
   }
   Status Bind(const std::string& uid, const std::string& node) {
-    return test::BindNow(*extender_, {"ns", "pod-" + uid, uid, node});
+    return BindNow(*extender_, {"ns", "pod-" + uid, uid, node});
   }
   static std::vector<NodeIndex> Everybody(const Snapshot& snapshot) {
     std::vector<NodeIndex> all;
@@ -140,9 +137,9 @@ TEST_F(ExtenderTest, WhatPassedTheFilterCanBeBoundAndWhatDidNotCannot) {
   }
 }
 
-TEST_F(ExtenderTest, LinksThatANodeLacksAndLinksThatAPodGotAreRecordedInNumbers) {
+TEST_F(ExtenderTest, RecordsMissingLinksAndTheQualityOfGrantedOnes) {
   NodeSpec node = MachineWith("n1", 8);
-  node.links = test::LinksOf(test::BridgedCards());
+  node.links = LinksOf(BridgedCards());
   Start({node, MachineWith("n2", 8)});
   PodRequest linked = Pod("linked", WholeGpus{3});
   linked.shape.links.link = LinkWish::kRequired;
@@ -160,9 +157,9 @@ TEST_F(ExtenderTest, LinksThatANodeLacksAndLinksThatAPodGotAreRecordedInNumbers)
 TEST_F(ExtenderTest, TheMixHearsOfEveryPodOnce) {
   LearnedMix mix(LearningParameters{});
   Start({MachineWith("n1", 4)}, {}, "best-fit");
-  extender_ = std::make_unique<Extender>(
-      Extender::Parts{state_, *binder_, journal_, clock_, nullptr, &mix},
-      Extender::Policy{test::EngineOf("best-fit"), std::chrono::seconds(30)});
+  extender_ =
+      std::make_unique<Extender>(Extender::Parts{state_, *binder_, journal_, clock_, nullptr, &mix},
+                                 Extender::Policy{EngineOf("best-fit"), std::chrono::seconds(30)});
   for (int tries = 0; tries < 3; ++tries) Filter(Pod("a", WholeGpus{8}));
   Filter(Pod("b", GpuShare{0, 1000}));
   Prioritize(Pod("c", WholeGpus{1}));
@@ -179,7 +176,7 @@ TEST_F(ExtenderTest, WherePodsAreWatchedAskingAboutOneTeachesTheMixNothing) {
   Extender::Parts parts{state_, *binder_, journal_, clock_, nullptr, &mix};
   parts.watches_arrivals = true;
   extender_ = std::make_unique<Extender>(
-      parts, Extender::Policy{test::EngineOf("best-fit"), std::chrono::seconds(30)});
+      parts, Extender::Policy{EngineOf("best-fit"), std::chrono::seconds(30)});
   Filter(Pod("imagined", WholeGpus{4}));
   EXPECT_EQ(mix.Current().pods, 0);
   PodRequest refused = Pod("refused", WholeGpus{1});
@@ -224,7 +221,7 @@ TEST_F(ExtenderTest, APodThatIsRefusedFitsNowhereAndIsNotRemembered) {
   EXPECT_EQ(journal_.entries.at(0).first_reason, Reason::kPodRefused);
 }
 
-TEST_F(ExtenderTest, ABindThatIsRefusedLeavesNoReservationAndThePodCanBeBoundLater) {
+TEST_F(ExtenderTest, ARefusedBindLeavesNoReservation) {
   bool works = false;
   Start({MachineWith("n1", 2)}, [&works](const PodRequest&, const Placement&) -> Status {
     if (!works) return Fail(Errc::kConflict, "the pod is gated");
@@ -242,7 +239,7 @@ TEST_F(ExtenderTest, ABindThatIsRefusedLeavesNoReservationAndThePodCanBeBoundLat
   EXPECT_EQ(FreeMilli("n1"), 0);
 }
 
-TEST_F(ExtenderTest, ABindInDoubtKeepsItsDevicesUntilTheClusterTellsWhereThePodIs) {
+TEST_F(ExtenderTest, ABindWithUnknownOutcomeKeepsItsDevicesUntilThePodIsSeen) {
   Start({MachineWith("n1", 2), MachineWith("n2", 2)},
         [](const PodRequest&, const Placement&) -> Status {
           return Fail(Errc::kUnavailable, "no answer");
@@ -373,7 +370,7 @@ TEST_F(ExtenderTest, APodIsBoundByTheNodeForWhichItsDevicesWereFound) {
   Start({MachineWith("n1", 8)});
   CheckingBinder binder;
   Extender extender({state_, binder, journal_, clock_},
-                    {test::EngineOf("best-fit"), std::chrono::seconds(30)});
+                    {EngineOf("best-fit"), std::chrono::seconds(30)});
   std::atomic<bool> ends = false;
   std::thread flapping([&] {
     for (int gpus = 0; !ends; gpus = 8 - gpus) {
@@ -385,7 +382,7 @@ TEST_F(ExtenderTest, APodIsBoundByTheNodeForWhichItsDevicesWereFound) {
   for (int i = 0; binder.told < 1'000 && i < 20'000; ++i) {
     const Extender::Moment now = extender.Now();
     (void)extender.Filter(now, pod, Everybody(*now.snapshot));
-    (void)test::BindNow(extender, {"ns", "pod-p", "p", "n1"});
+    (void)BindNow(extender, {"ns", "pod-p", "p", "n1"});
   }
   ends = true;
   flapping.join();
@@ -436,7 +433,7 @@ TEST_F(ExtenderTest, AnAnswerThatIsOlderThanADeletionBringsNoPodBack) {
   EXPECT_EQ(FreeMilli("n1"), 2000);
 }
 
-TEST_F(ExtenderTest, AnAnswerDoesNotEndAReservationThatWasMadeAfterTheQuestion) {
+TEST_F(ExtenderTest, AnOldAnswerDoesNotEndANewerReservation) {
   Start({MachineWith("n1", 2)}, [](const PodRequest&, const Placement&) -> Status {
     return Fail(Errc::kUnavailable, "no answer");
   });
@@ -556,7 +553,7 @@ TEST_F(ExtenderTest, WhoeverMadeRoomWaitsUntilTheVictimsAreSeenGone) {
 }
 
 // Berth hears later than kube-scheduler that the first ones have ended.
-TEST_F(ExtenderTest, NobodyElseIsEvictedWhenKubeSchedulerAsksForTheRestOfItsVictims) {
+TEST_F(ExtenderTest, ASecondPreemptCallEvictsNobodyElse) {
   Start({MachineWith("n1", 6)});
   for (int gpu = 0; gpu < 6; ++gpu) {
     const PodRequest low = Pod("low-" + std::to_string(gpu), WholeGpus{1});
@@ -637,7 +634,7 @@ TEST_F(ExtenderTest, AnotherEngineDecidesFromTheNextVerbOn) {
   Start({MachineWith("n1", 4), MachineWith("n2", 2)});  // best-fit
   const PodRequest pod = Pod("1", WholeGpus{1});
   EXPECT_EQ(Prioritize(pod), (std::vector<std::uint8_t>{9, 10}));
-  extender_->Use({test::EngineOf("first-fit"), std::chrono::seconds(30)});
+  extender_->Use({EngineOf("first-fit"), std::chrono::seconds(30)});
   EXPECT_EQ(Prioritize(pod), (std::vector<std::uint8_t>{10, 9}));
 }
 
@@ -645,7 +642,7 @@ TEST_F(ExtenderTest, ABindEndsWithThePolicyThatItBeganWith) {
   std::vector<Instant> deadlines;
   Start({MachineWith("n1", 4)}, [&](const PodRequest& pod, const Placement&) {
     deadlines.push_back(state_.FindPod(pod.id.uid)->settle_after);
-    extender_->Use({test::EngineOf("first-fit"), std::chrono::seconds(7)});
+    extender_->Use({EngineOf("first-fit"), std::chrono::seconds(7)});
     return Status();
   });
   for (const char* uid : {"1", "2"}) {
@@ -669,7 +666,7 @@ class DeadlineBinder final : public PodBinder {
 
 TEST_F(ExtenderTest, AVerbEndsWithThePolicyItBeganWith) {
   Start({MachineWith("n1", 4), MachineWith("n2", 4), MachineWith("n3", 2)});  // best-fit
-  const Extender::Policy other{test::EngineOf("first-fit"), std::chrono::seconds(10), 1};
+  const Extender::Policy other{EngineOf("first-fit"), std::chrono::seconds(10), 1};
   journal_.on_record = [&] { extender_->Use(other); };
   // The policy changes between the judgement and what would be the short list.
   EXPECT_EQ(Filter(Pod("1", WholeGpus{1})), std::vector<Reason>(3, Reason::kFits));
@@ -677,9 +674,9 @@ TEST_F(ExtenderTest, AVerbEndsWithThePolicyItBeganWith) {
   journal_.on_record = {};
 
   DeadlineBinder binder;
-  extender_ = std::make_unique<Extender>(
-      Extender::Parts{state_, binder, journal_, clock_},
-      Extender::Policy{test::EngineOf("best-fit"), std::chrono::seconds(30)});
+  extender_ =
+      std::make_unique<Extender>(Extender::Parts{state_, binder, journal_, clock_},
+                                 Extender::Policy{EngineOf("best-fit"), std::chrono::seconds(30)});
   for (const char* uid : {"3", "4"}) Filter(Pod(uid, WholeGpus{1}));
   // The policy changes while the pod is being reserved.
   clock_.on_now = [&] { extender_->Use(other); };
@@ -693,8 +690,7 @@ TEST_F(ExtenderTest, VerbsGoOnWhileEnginesChange) {
   std::atomic<bool> stop{false};
   std::thread changing([&] {
     for (int i = 0; !stop; ++i) {
-      extender_->Use(
-          {test::EngineOf(i % 2 == 0 ? "first-fit" : "best-fit"), std::chrono::seconds(30)});
+      extender_->Use({EngineOf(i % 2 == 0 ? "first-fit" : "best-fit"), std::chrono::seconds(30)});
     }
   });
   for (int i = 0; i < 300; ++i) {
@@ -727,7 +723,7 @@ TEST_F(ExtenderTest, OnlyTheBestNodesGoOnToBeScored) {
   nodes[5] = MachineWith("n5", 2);
   nodes[6] = MachineWith("n6", 0);
   Start(nodes);
-  extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 3});
+  extender_->Use({EngineOf("best-fit"), std::chrono::seconds(30), 3});
   const std::vector<Reason> reasons = Filter(Pod("1", WholeGpus{1}));
   EXPECT_EQ(Passing(reasons), (std::vector<NodeIndex>{0, 1, 5}));  // of equal ones the first
   EXPECT_EQ(reasons[6], Reason::kNoGpu);
@@ -741,7 +737,7 @@ TEST_F(ExtenderTest, OnlyTheBestNodesGoOnToBeScored) {
 
 TEST_F(ExtenderTest, AmongEqualsTheFirstByNameGoOnInWhateverOrderTheyCome) {
   Start(Machines(8, 8));
-  extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 2});
+  extender_->Use({EngineOf("best-fit"), std::chrono::seconds(30), 2});
   const std::vector<NodeIndex> turned = {5, 6, 7, 0, 1, 2, 3, 4};
   const auto reasons = extender_->Filter(extender_->Now(), Pod("1", WholeGpus{1}), turned).reasons;
   EXPECT_EQ(Passing(reasons), (std::vector<NodeIndex>{3, 4}));  // the positions of 0 and 1
@@ -749,7 +745,7 @@ TEST_F(ExtenderTest, AmongEqualsTheFirstByNameGoOnInWhateverOrderTheyCome) {
 
 TEST_F(ExtenderTest, APodThatComesAgainGetsEveryNodeThatFits) {
   Start(Machines(8, 8));
-  extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 3});
+  extender_->Use({EngineOf("best-fit"), std::chrono::seconds(30), 3});
   const PodRequest pod = Pod("1", WholeGpus{1});
   EXPECT_EQ(Passing(Filter(pod)).size(), 3u);
   EXPECT_EQ(Passing(Filter(pod)).size(), 8u);
@@ -759,9 +755,9 @@ TEST_F(ExtenderTest, APodThatComesAgainGetsEveryNodeThatFits) {
 
 TEST_F(ExtenderTest, AsManyAsMayPassAllPass) {
   Start(Machines(8, 8));
-  extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 8});
+  extender_->Use({EngineOf("best-fit"), std::chrono::seconds(30), 8});
   EXPECT_EQ(Passing(Filter(Pod("1", WholeGpus{1}))).size(), 8u);
-  extender_->Use({test::EngineOf("best-fit"), std::chrono::seconds(30), 0});
+  extender_->Use({EngineOf("best-fit"), std::chrono::seconds(30), 0});
   EXPECT_EQ(Passing(Filter(Pod("2", WholeGpus{1}))).size(), 8u);
 }
 
@@ -779,4 +775,4 @@ TEST_F(ExtenderTest, WhatFilterFoundNodesForIsRemembered) {
 }
 
 }  // namespace
-}  // namespace berth::extender_test
+}  // namespace berth::test::extender_test

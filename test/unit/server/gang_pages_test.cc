@@ -11,11 +11,8 @@
 #include "server/why/explain_json.h"
 #include "test/support/metrics_lines.h"
 
-namespace berth::gang_pages_test {
+namespace berth::test::gang_pages_test {
 namespace {
-
-using test::ExpectLines;
-using test::Written;
 
 std::vector<GangView> TwoGangs() {
   return {{.id = GangId::Of("berth:ml/train"),
@@ -78,4 +75,4 @@ TEST(GangMetrics, CountGangsByStateAndTheBindsThatWait) {
 }
 
 }  // namespace
-}  // namespace berth::gang_pages_test
+}  // namespace berth::test::gang_pages_test

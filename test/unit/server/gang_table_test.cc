@@ -19,13 +19,11 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::gang_table_test {
+namespace berth::test::gang_table_test {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::ANode;
-using test::APod;
 using Names = std::vector<std::string>;
 
 class Woken final : public PodWaker {
@@ -88,7 +86,7 @@ class GangTableTest : public testing::Test {
   }
   void Use(const GangTable::Settings& gangs) {
     extender_.Use(
-        {.engine = test::EngineOf("best-fit"), .reservation_time = seconds(30), .gangs = gangs});
+        {.engine = EngineOf("best-fit"), .reservation_time = seconds(30), .gangs = gangs});
   }
   void Delete(const APod& pod) {
     Apply(PodGone{pod.Request().id.uid});
@@ -188,7 +186,7 @@ class GangTableTest : public testing::Test {
   std::set<std::string> gone_;          // whose client does not wait any more
   Names bound_;                         // Bindings in their order
   std::map<std::string, Errc> refuse_;  // Bindings, by the pod's name
-  test::ScriptedBinder binder_{[this](const PodRequest& pod, const Placement&) -> Status {
+  ScriptedBinder binder_{[this](const PodRequest& pod, const Placement&) -> Status {
     if (const auto refused = refuse_.find(pod.id.name); refused != refuse_.end()) {
       return Fail(refused->second, "refused by the API server");
     }
@@ -208,7 +206,7 @@ class GangTableTest : public testing::Test {
                       .gangs = &gangs_,
                       .waiting = &waiting_,
                       .waker = &waker_},
-                     {.engine = test::EngineOf("best-fit"),
+                     {.engine = EngineOf("best-fit"),
                       .reservation_time = seconds(30),
                       .gangs = {{"berth", "kubernetes"}, seconds(50)}}};
   const APod a_ = Member("a"), b_ = Member("b"), c_ = Member("c"), d_ = Member("d");
@@ -303,7 +301,7 @@ TEST_F(GangTableTest, WhereTheFirstBindingIsRefusedAllAreAndNothingStays) {
   EXPECT_EQ(bound_.size(), 3U);
 }
 
-TEST_F(GangTableTest, AMemberWhosePodIsGoneAtTheFirstBindingIsReplacedByTheNext) {
+TEST_F(GangTableTest, AMemberDeletedAtTheFirstBindingIsReplaced) {
   Add(ANode("n").Gpus(4));
   Arrive({a_, b_, c_, d_});
   refuse_["a"] = Errc::kNotFound;
@@ -333,7 +331,7 @@ TEST_F(GangTableTest, AllThatIsHeldIsAnsweredTogetherWhenTheOthersDoNotCome) {
   EXPECT_EQ(bound_, Names());
 }
 
-TEST_F(GangTableTest, AHeldMemberThatIsDeletedGivesItsPlaceUpAndTheGangWaits) {
+TEST_F(GangTableTest, ADeletedHeldMemberReleasesItsPlace) {
   Add(ANode("n").Gpus(3));
   Arrive({a_, b_, c_});
   Place(a_);
@@ -363,7 +361,7 @@ TEST_F(GangTableTest, AnotherMemberTakesThePlaceOfOneThatIsDeleted) {
   EXPECT_EQ(bound_.size(), 3U);
 }
 
-TEST_F(GangTableTest, WhatAGangThatHasBegunLacksIsPlannedTogetherAndBoundAsItComes) {
+TEST_F(GangTableTest, MissingMembersOfARunningGangArePlannedTogetherAndBoundOneByOne) {
   Add(ANode("n").Gpus(3));
   ShowBound(a_, "n", {0});
   Arrive({b_, c_});
@@ -490,7 +488,7 @@ TEST_F(GangTableTest, APlanIsMadeAnewWhereANodeIsLostBeforeTheFirstBinding) {
   EXPECT_EQ(bound_.size(), 3U);
 }
 
-TEST_F(GangTableTest, AHeldMemberThatLosesItsNodeIsPlannedElsewhereAndTheOthersAreHeldOn) {
+TEST_F(GangTableTest, AHeldMemberThatLosesItsNodeMovesAndTheOthersStayHeld) {
   Add(ANode("n").Gpus(2));
   Add(ANode("m").Gpus(1));
   Arrive({a_, b_, c_});
@@ -525,7 +523,7 @@ TEST_F(GangTableTest, ABindWhoseClientHasGoneDoesNotCount) {
   EXPECT_EQ(bound_.size(), 3U);
 }
 
-TEST_F(GangTableTest, ABindWhoseClientHasGoneSinceTheLastLookDoesNotCountForACommit) {
+TEST_F(GangTableTest, ABindWhoseClientHasGoneDoesNotCountForACommit) {
   Add(ANode("n").Gpus(4));
   Arrive({a_, b_, c_});
   Place(a_);
@@ -539,7 +537,7 @@ TEST_F(GangTableTest, ABindWhoseClientHasGoneSinceTheLastLookDoesNotCountForACom
   EXPECT_EQ(bound_.size(), 3U);
 }
 
-TEST_F(GangTableTest, AFirstBindingThatIsTriedAgainGoesOnlyWhileTheOthersAreHeld) {
+TEST_F(GangTableTest, ARetriedFirstBindingNeedsTheOthersHeld) {
   Add(ANode("n").Gpus(4));
   Arrive({a_, b_, c_});
   refuse_["a"] = Errc::kUnavailable;
@@ -583,7 +581,7 @@ TEST_F(GangTableTest, AGangThatIsCreatedAnewUnderItsNameBeginsAnew) {
   EXPECT_EQ(Filter(anew), "n");
 }
 
-TEST_F(GangTableTest, AHeldMemberThatIsGoneIsAnsweredAlsoWhereThePlanIsMadeAnew) {
+TEST_F(GangTableTest, ADeletedHeldMemberIsAnsweredDuringReplanning) {
   Add(ANode("m").Gpus(8));
   Add(ANode("n").Gpus(8));
   Arrive({a_, b_, c_, d_});
@@ -694,7 +692,7 @@ TEST_F(GangTableTest, WhatIsPlannedForAGangWhosePodGroupIsDeletedIsFree) {
   EXPECT_EQ(Free("n"), 2000);
 }
 
-TEST_F(GangTableTest, GangsThatHaveGoneMakeRoomAndThoseThatWaitAreNotForgotten) {
+TEST_F(GangTableTest, AFullTableForgetsEndedGangsAndKeepsWaitingOnes) {
   Arrive({a_, b_, c_});
   EXPECT_EQ(Filter(a_), kNoRoom);
   for (std::size_t i = 0; i < GangTable::kMostGangs + 100; ++i) {
@@ -750,7 +748,7 @@ TEST_F(GangTableTest, WhoLeadsNoMoreAnswersWhatItHoldsAndHoldsNothing) {
   EXPECT_NE(AnswerTo("b"), "") << "and at once: nobody looks any more";
 }
 
-TEST_F(GangTableTest, WhoLeadsFromNowOnPlansWhatGangsLackBeforeOthersArePlaced) {
+TEST_F(GangTableTest, ANewLeaderPlansMissingMembersFirst) {
   Add(ANode("n").Gpus(3));
   ShowBound(a_, "n", {0});
   Arrive({b_, c_});
@@ -774,7 +772,7 @@ TEST_F(GangTableTest, AFirstBindingInDoubtIsWaitedFor) {
   EXPECT_EQ(AnswerTo("c"), "bound");
 }
 
-TEST_F(GangTableTest, AMemberWhoseBindIsInDoubtGoesToItsNodeAgainAndIsNotForgotten) {
+TEST_F(GangTableTest, AMemberWithAnUnknownBindOutcomeIsOfferedItsNodeAgain) {
   Add(ANode("n").Gpus(3));
   Arrive({a_, b_, c_});
   refuse_["a"] = Errc::kUnavailable;
@@ -791,7 +789,7 @@ TEST_F(GangTableTest, AMemberWhoseBindIsInDoubtGoesToItsNodeAgainAndIsNotForgott
   EXPECT_EQ(bound_, Names());
 }
 
-TEST_F(GangTableTest, WhoLeadsFromNowOnWakesMembersThatAnotherProcessRefused) {
+TEST_F(GangTableTest, ANewLeaderWakesMembersRefusedByAnother) {
   Add(ANode("n").Gpus(3));
   const APod single = APod("single").Whole(1);
   ShowBound(single, "n", {0});
@@ -830,7 +828,7 @@ TEST_F(GangTableTest, NobodyIsEvictedForAGangThatWouldNotFitEvenSo) {
   EXPECT_EQ(Preempt(APod("single").Whole(1).Priority(10), {"m"}), "m: low-m");
 }
 
-TEST_F(GangTableTest, EachMemberMakesRoomOnItsNodeOfThePlanAndIdleNodesComeFirst) {
+TEST_F(GangTableTest, EachMemberPreemptsOnItsPlannedNodeAfterIdleNodes) {
   Add(ANode("k").Gpus(1));
   for (const std::string name : {"l", "m", "n"}) {
     Add(ANode(name).Gpus(1));
@@ -874,7 +872,7 @@ TEST_F(GangTableTest, WhatIsFreedForAGangIsKeptForIt) {
   EXPECT_EQ(bound_.size(), 3U);
 }
 
-TEST_F(GangTableTest, WhatIsKeptForAGangIsGivenBackWhenItTakesTooLongOrTheGangGoes) {
+TEST_F(GangTableTest, KeptGpusAreReleasedAfterTheDeadlineOrWithTheGang) {
   Add(ANode("k").Gpus(1));
   Add(ANode("m").Gpus(2));
   ShowBound(APod("low-m").Whole(2), "m", {0, 1});
@@ -947,7 +945,7 @@ TEST_F(GangTableTest, AMemberDoesNotTakeTheNodeWhereRoomIsMadeForAnother) {
   EXPECT_EQ(Preempt(c, {not_its_own}), "") << "more would go than have to";
 }
 
-TEST_F(GangTableTest, AMemberThatMakesRoomWithoutHavingAskedFilterIsWokenToo) {
+TEST_F(GangTableTest, AMemberThatPreemptsWithoutFilterIsWoken) {
   Add(ANode("n").Gpus(3));
   ShowBound(APod("low").Whole(3), "n", {0, 1, 2});
   const APod a = Member("a").Priority(10), b = Member("b").Priority(10),
@@ -980,7 +978,7 @@ TEST_F(GangTableTest, AMemberBeyondTheMinimumMakesRoomForItselfAlone) {
   EXPECT_EQ(Preempt(d, {"n"}), "n: low");
 }
 
-TEST_F(GangTableTest, MembersMayShareGpusThatANodeSharesWhereThereArePlacesForAll) {
+TEST_F(GangTableTest, MembersShareTimeSlicedGpusWithEnoughReplicas) {
   Add(ANode("n").Places(2));
   Arrive({a_, b_, c_});
   for (const APod& pod : {a_, b_, c_}) EXPECT_EQ(Filter(pod), kNoRoom);
@@ -1094,7 +1092,7 @@ TEST_F(GangTableTest, AGangIsKnownWhenItsPodsAreSeen) {
   EXPECT_EQ(bound_.size(), 3U);
 }
 
-TEST_F(GangTableTest, AGangWhosePodsAreSeenIsNotHurriedBeforeKubeSchedulerAsks) {
+TEST_F(GangTableTest, AGangIsNotPlannedBeforeKubeSchedulerAsks) {
   Add(ANode("n").Gpus(3));
   Arrive({a_, b_});
   Pass(milliseconds(100));
@@ -1114,7 +1112,7 @@ TEST_F(GangTableTest, PodsThatAreSeenAreWokenOnceWhenTheyMayGoAlone) {
   EXPECT_EQ(waker_.names, Names{"d"});
 }
 
-TEST_F(GangTableTest, AMemberThatNeverComesKeepsItsGangsPlacesFromOthersLessAndLess) {
+TEST_F(GangTableTest, AMissingMemberKeepsItsGangsRoomForShorterEachTime) {
   Add(ANode("n").Gpus(3));
   Arrive({a_, b_, c_});
   Duration held{}, free{};
@@ -1239,7 +1237,7 @@ class GangHistoryTest : public GangTableTest {
                    *extender_.policy()};
 };
 
-TEST_F(GangHistoryTest, WhatIsLeftOfAGangThatRanIsPlacedAlsoByWhoeverLeadsNext) {
+TEST_F(GangHistoryTest, ANewLeaderPlacesTheRestOfARunningGang) {
   Add(ANode("n").Gpus(4));
   Arrive(a_);
   EXPECT_EQ(Filter(a_), kIncomplete);
@@ -1336,8 +1334,7 @@ TEST_F(GangTableTest, MinimumsOfRolesAreKept) {
              ps = member("ps", "ps");
   Arrive({w1, w2, w3});
   EXPECT_EQ(Filter(w1), kIncomplete) << "three, and no ps";
-  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why,
-            "3 of 3 pods exist, but some roles lack pods");
+  EXPECT_EQ(gangs_.Views(clock_.Now()).front().why, "3 of 3 pods exist, but some roles lack pods");
   Arrive(ps);
   for (const APod& pod : {w1, w2, w3}) Place(pod);
   EXPECT_EQ(bound_.size(), 0U);
@@ -1443,7 +1440,7 @@ APod Native(const std::string& name, int size = 3) {
   return APod(name).Whole(1).Gang("kubernetes:default/native").GangSize(size).Priority(10);
 }
 
-TEST_F(GangTableTest, WhereKubeSchedulerHasTakenPodsAwayEachMemberGetsItsNode) {
+TEST_F(GangTableTest, AfterPreemptionEachMemberGetsItsPlannedNode) {
   const Names all = {"m", "n", "o"};
   for (const std::string& name : all) {
     Add(ANode(name).Gpus(1));
@@ -1466,7 +1463,7 @@ TEST_F(GangTableTest, WhereKubeSchedulerHasTakenPodsAwayEachMemberGetsItsNode) {
   EXPECT_EQ(bound_.size(), 3U);
 }
 
-TEST_F(GangTableTest, WhatIsFreeIsKeptOnlyOnceTheNodesOfEnoughMembersAreTold) {
+TEST_F(GangTableTest, FreeGpusAreKeptOnceEnoughNodesAreKnown) {
   Add(ANode("k").Gpus(1));
   for (const std::string name : {"m", "n"}) {
     Add(ANode(name).Gpus(1));
@@ -1496,7 +1493,7 @@ TEST_F(GangTableTest, WhereNoPodsAreTakenAwayTooFewMembersGetNodes) {
   EXPECT_LT(fitting, 3);
 }
 
-TEST_F(GangTableTest, NobodyIsEvictedForAGangOfKubeSchedulersOwnThatWouldNotFitEvenSo) {
+TEST_F(GangTableTest, NobodyIsEvictedForANativeGangThatStillWouldNotFit) {
   for (const std::string name : {"m", "n"}) {
     Add(ANode(name).Gpus(1));
     ShowBound(APod("low-" + name).Whole(1), name, {0});
@@ -1536,7 +1533,7 @@ TEST_F(GangTableTest, ABindMayComeBeforeWeHearThatTheEvictedHaveEnded) {
   EXPECT_EQ(bound_.size(), 3U);
 }
 
-TEST_F(GangTableTest, AMemberWithoutGpusComesWithTheOthersWhereKubeSchedulerTakesAllAtOnce) {
+TEST_F(GangTableTest, AMemberWithoutGpusIsPlannedWithANativeGang) {
   Add(ANode("n").Gpus(2));
   const APod a = Native("a"), b = Native("b");
   const APod driver = APod("driver").Cpu(1).Gang("kubernetes:default/native").GangSize(3);
@@ -1548,7 +1545,7 @@ TEST_F(GangTableTest, AMemberWithoutGpusComesWithTheOthersWhereKubeSchedulerTake
   EXPECT_EQ(bound_.size(), 3U);
 }
 
-TEST_F(GangTableTest, PodsOfKubeSchedulersOwnGroupsThatMayStartAlonePreemptToo) {
+TEST_F(GangTableTest, PodsOfNativeGroupsThatMayStartAlonePreempt) {
   Add(ANode("n").Gpus(2));
   ShowBound(APod("low").Whole(2), "n", {0, 1});
   EXPECT_EQ(Filter(Native("a", 1), {"n"}), "n");
@@ -1557,4 +1554,4 @@ TEST_F(GangTableTest, PodsOfKubeSchedulersOwnGroupsThatMayStartAlonePreemptToo) 
 }
 
 }  // namespace
-}  // namespace berth::gang_table_test
+}  // namespace berth::test::gang_table_test

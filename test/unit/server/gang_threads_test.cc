@@ -19,13 +19,11 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::gang_threads_test {
+namespace berth::test::gang_threads_test {
 namespace {
 
 using std::chrono::microseconds;
 using std::chrono::seconds;
-using test::ANode;
-using test::APod;
 
 constexpr int kMembers = 200, kGpusOfANode = 8, kThreads = 8;
 
@@ -42,7 +40,7 @@ TEST(GangThreads, AGangIsWholeHoweverSlowlyItsBindingsGo) {
   SystemClock clock;
   ClusterState state;
   WaitingPods waiting;
-  test::ScriptedBinder binder{[](const PodRequest& pod, const Placement&) -> Status {
+  ScriptedBinder binder{[](const PodRequest& pod, const Placement&) -> Status {
     std::this_thread::sleep_for(microseconds(200 + pod.id.name.back() * 20));
     return {};
   }};
@@ -57,7 +55,7 @@ TEST(GangThreads, AGangIsWholeHoweverSlowlyItsBindingsGo) {
                      .behind_scheduler = true,
                      .gangs = &gangs,
                      .waiting = &waiting},
-                    {.engine = test::EngineOf("best-fit"),
+                    {.engine = EngineOf("best-fit"),
                      .reservation_time = seconds(30),
                      .gangs = {{"berth"}, seconds(50)}}};
   std::vector<ClusterEvent> nodes;
@@ -116,4 +114,4 @@ TEST(GangThreads, AGangIsWholeHoweverSlowlyItsBindingsGo) {
 }
 
 }  // namespace
-}  // namespace berth::gang_threads_test
+}  // namespace berth::test::gang_threads_test

@@ -5,11 +5,8 @@
 
 #include "test/support/metrics_lines.h"
 
-namespace berth::held_memory_test {
+namespace berth::test::held_memory_test {
 namespace {
-
-using test::ExpectLines;
-using test::Written;
 
 TEST(HeldMemory, EveryStoreIsShownWithItsBound) {
   const std::vector<HeldStore> stores = {{"requests", 5, 10}, {"log", 0, 20}};
@@ -32,4 +29,4 @@ TEST(MemoryTrim, GivesMemoryBackOnceWhenMuchWasHeldAndIsNoMore) {
 }
 
 }  // namespace
-}  // namespace berth::held_memory_test
+}  // namespace berth::test::held_memory_test

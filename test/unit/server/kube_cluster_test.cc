@@ -278,7 +278,7 @@ TEST_F(KubeClusterTest, ANodeWhoseLinksCannotBeReadIsToldAndUsedWithoutThem) {
   EXPECT_TRUE(Eventually([&] { return berth.state.Current()->node(0).spec().links.known(); }));
 }
 
-TEST_F(KubeClusterTest, AnEcosystemIsWatchedAwaitedAndSurroundsBindsWithoutBeingNamedHere) {
+TEST_F(KubeClusterTest, AnEcosystemIsWatchedAndWrapsBindsThroughItsPorts) {
   const std::string widgets = "/apis/example.com/v1/widgets";
   api_.Put(kNodes, FakeNode("n1", 4));
   api_.Put(kPods, FakePod("p", {{"nvidia.com/gpu", "1"}}));
@@ -485,7 +485,7 @@ TEST_F(KubeClusterTest, AnObjectThatCannotBeReadAffectsNothingElse) {
   EXPECT_TRUE(Eventually([&] { return berth.Free("n2") == 4000 && berth.Unreadable(0) == 0; }));
 }
 
-TEST_F(KubeClusterTest, AnUnreadableObjectThatGoesWhileTheWatchIsDownIsNoLongerCounted) {
+TEST_F(KubeClusterTest, AnUnreadableObjectDeletedWhileTheWatchIsDownIsNotCounted) {
   Json nonsense = FakeNode("n1", 4);
   nonsense["status"]["allocatable"]["cpu"] = "many";
   api_.Put(kNodes, nonsense);
@@ -518,7 +518,7 @@ TEST_F(KubeClusterTest, GpusThatClaimsHoldAreNotFree) {
   EXPECT_EQ(berth.kube.stats().audit, AuditReport());
 }
 
-TEST_F(KubeClusterTest, MigDevicesThatAResourceStandsForAreTheNodesAndClaimsHoldThem) {
+TEST_F(KubeClusterTest, MigDevicesOfADeviceClassBelongToTheNodeAndClaimsHoldThem) {
   const Json device = {
       {"name", "gpu-0-mig-1g5gb-19-6"},
       {"attributes", {{"type", {{"string", "mig"}}}, {"profile", {{"string", "1g.5gb"}}}}},
@@ -695,7 +695,7 @@ TEST_F(KubeClusterTest, WhatWasReleasedWhileTheWatchWasDownIsFree) {
   EXPECT_TRUE(Eventually([&] { return berth.Free("n1") == 4000; }));
 }
 
-TEST_F(KubeClusterTest, ApisThatAreNotServedKeepNobodyWaitingAndAreFoundWhenTheyCome) {
+TEST_F(KubeClusterTest, AbsentApisDelayNoPodAndAreWatchedOnceServed) {
   api_.SetStatus(kClaims, 404);
   api_.SetStatus("/apis/resource.k8s.io/v1beta2/resourceclaims", 404);
   api_.SetStatus("/apis/resource.k8s.io/v1beta1/resourceclaims", 404);
@@ -749,7 +749,7 @@ TEST_F(KubeClusterTest, WhatBerthMayNotReadKeepsNobodyWaitingUnlessItMustKnow) {
   EXPECT_FALSE(other.ready);
 }
 
-TEST_F(KubeClusterTest, AnApiThatHoldsNoDevicesAndAnswersWithErrorsKeepsNobodyWaiting) {
+TEST_F(KubeClusterTest, AnOptionalApiThatAnswersWithErrorsDelaysNoPod) {
   for (const std::string& path : {kPodGroups, kDevices, kDeviceClasses, kBudgets, kAllocations}) {
     api_.SetStatus(path, 500);  // a CRD that was left, whose webhook is gone
   }
@@ -973,7 +973,7 @@ TEST_F(KubeClusterTest, ALeaseThatIsDeletedMakesItUnreadyAndItComesBack) {
   EXPECT_TRUE(Eventually([&] { return berth.ready.load(); }));
 }
 
-TEST_F(KubeClusterTest, AnAuditThatHangsKeepsNeitherTheLeaseNorReadinessWaiting) {
+TEST_F(KubeClusterTest, AHangingAuditDelaysNeitherLeaseNorReadiness) {
   PutReleasedLease();
   SlowLists slow(api_);
   Process berth(slow, "only");
@@ -1001,7 +1001,7 @@ TEST_F(KubeClusterTest, WhatHasJustBeenListedIsNotAuditedAgainstTheApiServer) {
   EXPECT_EQ(api.lists, 2);
 }
 
-TEST_F(KubeClusterTest, TheAuditFindsAPodThatTheWatchHasMissedAndRepairsTheBooks) {
+TEST_F(KubeClusterTest, TheAuditAddsAPodThatTheWatchMissed) {
   api_.Put(kNodes, FakeNode("n1", 4));
   api_.Put(kPods, BoundPod("a", "n1", {0}));
   Process berth(api_, "");
@@ -1023,7 +1023,7 @@ TEST_F(KubeClusterTest, TheAuditFindsAPodThatTheWatchHasMissedAndRepairsTheBooks
   EXPECT_EQ(berth.Free("n1"), 3000);
 }
 
-TEST_F(KubeClusterTest, AGpuThatIsGrantedTwiceInTheBooksAloneIsRepairedAtTheNextAudit) {
+TEST_F(KubeClusterTest, TheAuditRepairsAGpuGrantedTwiceInMemoryAlone) {
   api_.Put(kNodes, FakeNode("n1", 4));
   api_.Put(kPods, BoundPod("a", "n1", {0}));
   Process berth(api_, "", [](KubeCluster::Options& options) { options.api_audit_every = 1 << 20; });

@@ -15,7 +15,7 @@
 #include "test/support/read_text.h"
 #include "test/support/test_certificates.h"
 
-namespace berth::kubectl_test {
+namespace berth::test::kubectl_test {
 namespace {
 
 class KubectlTest : public testing::Test {
@@ -36,12 +36,10 @@ class KubectlTest : public testing::Test {
     std::filesystem::permissions(folder_.WriteText("kubectl", text),
                                  std::filesystem::perms::owner_all);
   }
-  [[nodiscard]] std::string Called() const { return test::ReadText(Folder() + "/called"); }
-  [[nodiscard]] bool Lives() const {
-    return kill(std::stoi(test::ReadText(Folder() + "/pid")), 0) == 0;
-  }
+  [[nodiscard]] std::string Called() const { return ReadText(Folder() + "/called"); }
+  [[nodiscard]] bool Lives() const { return kill(std::stoi(ReadText(Folder() + "/pid")), 0) == 0; }
 
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   std::string path_;
 };
 
@@ -97,4 +95,4 @@ TEST_F(KubectlTest, TheNamespaceIsThatOfTheContext) {
 }
 
 }  // namespace
-}  // namespace berth::kubectl_test
+}  // namespace berth::test::kubectl_test

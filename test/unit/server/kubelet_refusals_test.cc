@@ -259,7 +259,7 @@ TEST_F(KubeletRefusalsTest, AnotherMachineThatComesBetweenTwoLooksBeginsAnewToo)
 }
 
 // A control plane that is upgraded: each question would wait for its deadline.
-TEST_F(KubeletRefusalsTest, WhereTheApiServerDoesNotAnswerOneQuestionIsAskedInALook) {
+TEST_F(KubeletRefusalsTest, AsksASilentApiServerOnceALook) {
   answers_ = false;
   for (const char* name : {"a", "b", "c"}) Place(name, "dead");
   EXPECT_EQ(asked_, 3) << "three looks";
@@ -403,7 +403,7 @@ TEST_F(KubeletRefusalsTest, AKubeletThatStartsAnewBeginsAnew) {
 
 // --- by what was asked for
 
-TEST_F(KubeletRefusalsTest, ANodeWhoseTopologyManagerRefusesSixGpusGoesOnTakingFour) {
+TEST_F(KubeletRefusalsTest, ANodeThatRefusesSixGpusStillTakesFour) {
   ask_ = {.gpus = 6, .cpu = 4};
   int lost = 0;
   for (int i = 0; i < 8; ++i) {

@@ -51,7 +51,7 @@ TEST_F(LeaderElectorTest, LeadsOnceItHasTakenTheLease) {
   EXPECT_EQ(lease["renewTime"].get<std::string>().size(), 27u);
 }
 
-TEST_F(LeaderElectorTest, AMissingLeaseIsTakenOnceOneThatWasDeletedWouldHaveRunOut) {
+TEST_F(LeaderElectorTest, AMissingLeaseIsTakenAfterALeaseDuration) {
   DeleteLease();
   LeaderElector a = Candidate("a");
   EXPECT_EQ(a.Step().error().message,

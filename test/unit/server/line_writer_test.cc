@@ -12,7 +12,7 @@
 
 #include "test/support/http_fixture.h"
 
-namespace berth::line_writer_test {
+namespace berth::test::line_writer_test {
 namespace {
 
 class LineWriterTest : public testing::Test {
@@ -68,7 +68,7 @@ TEST_F(LineWriterTest, DropsAndCountsWhatDoesNotFitWhereNobodyReads) {
   EXPECT_EQ(writer.held_bytes(), 1000u);
   EXPECT_EQ(writer.TakeLost(), 0u) << "there is no room to tell it";
   ReadAll();
-  EXPECT_TRUE(test::Eventually([&] { return writer.held_bytes() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return writer.held_bytes() == 0; }));
   EXPECT_EQ(writer.TakeLost(), 15u);
   EXPECT_EQ(writer.TakeLost(), 0u);
   EXPECT_EQ(writer.dropped(), 15u);
@@ -89,7 +89,7 @@ TEST_F(LineWriterTest, GoesOnWhereTheReaderHasGone) {
   LineWriter writer(ends_[1], 1000);
   for (int i = 0; i < 100; ++i) {
     writer.Write("nobody\n");
-    EXPECT_TRUE(test::Eventually([&] { return writer.held_bytes() == 0; }));
+    EXPECT_TRUE(Eventually([&] { return writer.held_bytes() == 0; }));
   }
   EXPECT_EQ(writer.dropped(), 0u);
   ends_[0] = dup(ends_[1]);  // for the destructor
@@ -103,4 +103,4 @@ TEST_F(LineWriterTest, ATextIsWrittenWithinItsTimeOrGivenUp) {
 }
 
 }  // namespace
-}  // namespace berth::line_writer_test
+}  // namespace berth::test::line_writer_test

@@ -11,14 +11,8 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::live_view_test {
+namespace berth::test::live_view_test {
 namespace {
-
-using test::APod;
-using test::Json;
-using test::MachineWith;
-using test::PodWithGpus;
-using test::TestService;
 
 NodeSpec InRack(const std::string& name, const std::string& zone, const std::string& rack) {
   NodeSpec spec = MachineWith(name, 2);
@@ -106,7 +100,7 @@ TEST_F(LiveViewTest, APodThatWasBoundJustNowIsThereOnce) {
   Waits("pod-2", 1, std::chrono::seconds(5));
   Json pod = PodWithGpus("1", 1);
   pod["metadata"]["uid"] = "pod-1";
-  ASSERT_EQ(service_.Ask("filter", test::ArgsWithNames(pod, Json::array({"a2"})))["NodeNames"],
+  ASSERT_EQ(service_.Ask("filter", ArgsWithNames(pod, Json::array({"a2"})))["NodeNames"],
             Json::array({"a2"}));
   ASSERT_EQ(
       service_.Ask(
@@ -195,4 +189,4 @@ TEST(DevicesText, WholeGpusAreRanges) {
 }
 
 }  // namespace
-}  // namespace berth::live_view_test
+}  // namespace berth::test::live_view_test

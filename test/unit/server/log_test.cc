@@ -17,7 +17,7 @@
 #include "server/telemetry/decision_recorder.h"
 #include "test/support/metrics_lines.h"
 
-namespace berth::log_test {
+namespace berth::test::log_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -175,10 +175,10 @@ TEST(DecisionRecorder, OtherDecisionsAreLoggedForDebuggingAndCounted) {
   EXPECT_EQ(lines[0]["first_reason"], "gpus_busy");
   MetricsText text;
   metrics.AddTo(text);
-  test::ExpectLines(text.Take(), {"berth_refusals_total{reason=\"gpus_busy\"} 1"});
+  ExpectLines(text.Take(), {"berth_refusals_total{reason=\"gpus_busy\"} 1"});
 }
 
-TEST(AdviceLog, SaysHowToPartitionANodeWhenThatChangesAndNotWhenMorePodsWait) {
+TEST(AdviceLog, LogsANodesRecommendedPartitionOnlyWhenItChanges) {
   const auto lines = LinesOf(LogLevel::kInfo, [](Log& log) {
     const auto advice = [](const std::string& config, int fits) {
       return std::vector<NodeAdvice>{{"n1", "A100-40GB", 2, {config, fits, 0, std::nullopt}}};
@@ -199,4 +199,4 @@ TEST(AdviceLog, SaysHowToPartitionANodeWhenThatChangesAndNotWhenMorePodsWait) {
 }
 
 }  // namespace
-}  // namespace berth::log_test
+}  // namespace berth::test::log_test

@@ -11,16 +11,8 @@
 #include "test/support/metrics_lines.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::metrics_test {
+namespace berth::test::metrics_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
-using test::ValueOf;
 
 std::string Text(TestService& service) {
   MetricsText text;
@@ -87,7 +79,7 @@ TEST(Metrics, CallsAreCountedByVerbAndHowTheyEnded) {
   ASSERT_EQ(service.Place(PodWithGpus("1", 1), "n1"), "");
   service.Ask("filter", ArgsWithNames(PodWithGpus("2", 2), {"n1"}));
   service.Ask("prioritize", ArgsWithNames(PodWithGpus("2", 1), {"n1"}));
-  service.Ask("bind", test::BindingArgs("stranger", "n1"));
+  service.Ask("bind", BindingArgs("stranger", "n1"));
   EXPECT_EQ(service.StatusOf("preempt", "{"), 400);
   EXPECT_EQ(CallsOf(service, "filter", "ok"), "1");
   EXPECT_EQ(CallsOf(service, "filter", "refused"), "1");
@@ -140,11 +132,11 @@ TEST(Metrics, WaitsAreCountedByWhatThePodHasBeenGiven) {
   const auto wait = [&](const Placement& placement, int seconds) {
     service.metrics().ObserveWait(placement, std::chrono::seconds(seconds));
   };
-  wait(test::APod("a").Share(300).On("n", {0}), 2);
-  wait(test::APod("b").Whole(1).On("n", {0}), 20);
-  wait(test::APod("c").Whole(8).On("n", {0, 1, 2, 3, 4, 5, 6, 7}), 2000);
+  wait(APod("a").Share(300).On("n", {0}), 2);
+  wait(APod("b").Whole(1).On("n", {0}), 20);
+  wait(APod("c").Whole(8).On("n", {0, 1, 2, 3, 4, 5, 6, 7}), 2000);
   wait({.node = "n", .grants = {}, .places = 2}, -3);  // clocks differ
-  wait(test::APod("d").On("n"), 1);
+  wait(APod("d").On("n"), 1);
   const std::string text = Text(service);
   const auto count = [&](const std::string& labels) {
     return ValueOf(text, "berth_pod_wait_seconds_" + labels);
@@ -179,4 +171,4 @@ TEST(Metrics, OneConfigurationIsShownAndHowItsReloadsEnded) {
 }
 
 }  // namespace
-}  // namespace berth::metrics_test
+}  // namespace berth::test::metrics_test

@@ -10,25 +10,19 @@
 #include "test/support/metrics_lines.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::mig_metrics_test {
+namespace berth::test::mig_metrics_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::ExpectLines;
-using test::Written;
 
 const std::vector<NodeAdvice> kNoAdvice;
 
 TEST(MigMetrics, CountsWhatIsTakenAndWhatStillFits) {
-  ANode dynamic = ANode("a").Mig(test::DynamicMig(1));
-  dynamic.HoldingMig(APod("x").Mig("3g.20gb"), {test::AGrant(0, "3g.20gb", 4)});
-  MigSpec stale = test::StaticMig(2, test::kBalanced);
+  ANode dynamic = ANode("a").Mig(DynamicMig(1));
+  dynamic.HoldingMig(APod("x").Mig("3g.20gb"), {AGrant(0, "3g.20gb", 4)});
+  MigSpec stale = StaticMig(2, kBalanced);
   stale.trouble = MigTrouble::kStale;
-  const std::string text =
-      Written(AddMigMetrics,
-              ReportMig(*test::SnapshotOf({dynamic, ANode("b").Mig(stale), ANode("c").Gpus(8)})),
-              kNoAdvice);
+  const std::string text = Written(
+      AddMigMetrics, ReportMig(*SnapshotOf({dynamic, ANode("b").Mig(stale), ANode("c").Gpus(8)})),
+      kNoAdvice);
   ExpectLines(text,
               {"berth_mig_gpus{product=\"A100-40GB\",partitioning=\"dynamic\"} 1",
                "berth_mig_gpus{product=\"A100-40GB\",partitioning=\"static\"} 2",
@@ -51,7 +45,7 @@ TEST(MigMetrics, CountWhatClaimsHaveOfTheGpusThatDraCuts) {
   const MigOffers::ByNode offers = {
       {"n", std::make_shared<const OfferedGpus>(OfferedGpus{cut, whole})}};
   const std::string text =
-      Written(AddMigMetrics, ReportMig(*test::SnapshotOf({ANode("n")}), offers), kNoAdvice);
+      Written(AddMigMetrics, ReportMig(*SnapshotOf({ANode("n")}), offers), kNoAdvice);
   ExpectLines(text,
               {"berth_mig_gpus{product=\"A100-40GB\",partitioning=\"dra\"} 2",
                "berth_mig_memory_units{product=\"A100-40GB\",state=\"taken\"} 12",
@@ -67,16 +61,14 @@ TEST(MigMetrics, CountGpusThatDraCutsOnceAlsoWhereResourcesStandForThem) {
       .pool = "n", .index = 0, .product = product, .offered = product->AllPlacements()};
   const MigOffers::ByNode offers = {{"n", std::make_shared<const OfferedGpus>(OfferedGpus{gpu})}};
   const std::string text = Written(
-      AddMigMetrics, ReportMig(*test::SnapshotOf({ANode("n").Mig(test::MigByClaims(1))}), offers),
-      kNoAdvice);
+      AddMigMetrics, ReportMig(*SnapshotOf({ANode("n").Mig(MigByClaims(1))}), offers), kNoAdvice);
   ExpectLines(text, {"berth_mig_gpus{product=\"A100-40GB\",partitioning=\"dra\"} 1",
                      "berth_mig_memory_units{product=\"A100-40GB\",state=\"free\"} 8"});
 }
 
 TEST(MigMetrics, ShowsWhatAnotherLayoutWouldTake) {
-  const MigReport report =
-      ReportMig(*test::SnapshotOf({ANode("a").Mig(test::StaticMig(2, test::kBalanced)),
-                                   ANode("b").Mig(test::DynamicMig(1, "A100-80GB"))}));
+  const MigReport report = ReportMig(*SnapshotOf(
+      {ANode("a").Mig(StaticMig(2, kBalanced)), ANode("b").Mig(DynamicMig(1, "A100-80GB"))}));
   const std::vector<NodeAdvice> advices = {{"a", "A100-40GB", 2, {"all-3g.20gb", 4, 2, {}}},
                                            {"c", "A100-40GB", 2, {"all-3g.20gb", 3, 2, {}}}};
   const std::string text = Written(AddMigMetrics, report, advices);
@@ -88,4 +80,4 @@ TEST(MigMetrics, ShowsWhatAnotherLayoutWouldTake) {
 }
 
 }  // namespace
-}  // namespace berth::mig_metrics_test
+}  // namespace berth::test::mig_metrics_test

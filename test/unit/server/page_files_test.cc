@@ -28,7 +28,7 @@ TEST(PageFiles, TheScriptMakesNoMarkupOfTexts) {
   }
 }
 
-TEST(PageFiles, APageWithAPictureNeedsNoServerAndNothingEndsTheDataButItsEnd) {
+TEST(PageFiles, APageWithDataNeedsNoServerAndEscapesTheData) {
   const std::string page = PageWith(R"({"title":"</script><script>alert(1)</script>"})");
   EXPECT_EQ(page.find("page.css"), std::string::npos);
   EXPECT_EQ(page.find("src=\"page.js\""), std::string::npos);

@@ -15,7 +15,7 @@
 
 #include "test/support/http_fixture.h"
 
-namespace berth::page_writer_test {
+namespace berth::test::page_writer_test {
 namespace {
 
 using http::HttpRequest;
@@ -50,7 +50,7 @@ struct CountedPage {
   }
 };
 
-TEST(PageWriter, EverybodyWhoAsksWhileAPageIsWrittenGetsTheNextTextTogether) {
+TEST(PageWriter, RequestsDuringAWriteShareTheNextText) {
   std::latch begun(1), go_on(1);
   CountedPage page;
   page.text = [&](int v) {
@@ -184,26 +184,26 @@ TEST(PageWriter, NobodyElseWaitsForAPageOnTheOneThreadOfAServer) {
     go_on.wait();
     return std::string("page");
   };
-  http::Router router = test::EchoRoutes();
-  http::HttpServerOptions options = test::LocalOptions();
+  http::Router router = EchoRoutes();
+  http::HttpServerOptions options = LocalOptions();
   options.threads = 1;
   std::unique_ptr<http::HttpServer> server;
   PageWriter writer;
   router.Add("GET", "/page", writer.Handler(page.AsPage()));
-  server = test::StartServer(options, router);
-  test::RawClient viewer = test::ConnectTo(*server), probe = test::ConnectTo(*server);
-  viewer.Send(test::Request("GET", "/page", "Accept-Encoding: br, gzip\r\n"));
-  EXPECT_TRUE(test::Eventually([&] { return server->stats().requests >= 1; }));
-  probe.Send(test::Request("GET", "/healthz"));
+  server = StartServer(options, router);
+  RawClient viewer = ConnectTo(*server), probe = ConnectTo(*server);
+  viewer.Send(Request("GET", "/page", "Accept-Encoding: br, gzip\r\n"));
+  EXPECT_TRUE(Eventually([&] { return server->stats().requests >= 1; }));
+  probe.Send(Request("GET", "/healthz"));
   EXPECT_EQ(probe.Read().body, "ok");
   go_on.count_down();
-  const test::RawResponse answer = viewer.Read();
+  const RawResponse answer = viewer.Read();
   EXPECT_EQ(answer.Field("Content-Encoding"), "gzip");
-  viewer.Send(test::Request("GET", "/page", "If-None-Match: " + answer.Field("ETag") + "\r\n"));
-  const test::RawResponse again = viewer.Read();
+  viewer.Send(Request("GET", "/page", "If-None-Match: " + answer.Field("ETag") + "\r\n"));
+  const RawResponse again = viewer.Read();
   EXPECT_EQ(again.status, 304);
   EXPECT_FALSE(again.Has("Content-Length"));
-  viewer.Send(test::Request("GET", "/page"));
+  viewer.Send(Request("GET", "/page"));
   EXPECT_EQ(viewer.Read().body, "page") << "the connection goes on after a 304";
 }
 
@@ -272,7 +272,7 @@ TEST(PageWriter, AnAnswerThatFindsNoMemoryIs503) {
   EXPECT_EQ(AskFor(handler, "/a").status, 503);
 }
 
-TEST(PageWriter, RequestsBeyondThoseThatMayWaitGet503AndTheOthersAreAnsweredWhenItEnds) {
+TEST(PageWriter, RequestsBeyondTheQueueGet503) {
   std::latch begun(1), go_on(1);
   std::vector<std::future<HttpResponse>> answers;
   {
@@ -304,4 +304,4 @@ TEST(PageWriter, RequestsBeyondThoseThatMayWaitGet503AndTheOthersAreAnsweredWhen
 }
 
 }  // namespace
-}  // namespace berth::page_writer_test
+}  // namespace berth::test::page_writer_test

@@ -11,10 +11,8 @@
 
 #include "test/support/metrics_lines.h"
 
-namespace berth::process_metrics_test {
+namespace berth::test::process_metrics_test {
 namespace {
-
-using test::Written;
 
 double Sample(const std::string& text, const std::string& name) {
   const std::size_t at = text.find("\n" + name + " ");
@@ -46,4 +44,4 @@ TEST(ProcessMetrics, FollowWhatTheProcessUses) {
 }
 
 }  // namespace
-}  // namespace berth::process_metrics_test
+}  // namespace berth::test::process_metrics_test

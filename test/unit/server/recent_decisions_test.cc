@@ -10,12 +10,8 @@
 #include "test/support/builders.h"
 #include "test/support/fake_scorers.h"
 
-namespace berth::recent_decisions_test {
+namespace berth::test::recent_decisions_test {
 namespace {
-
-using test::ANode;
-using test::APod;
-using test::SnapshotOf;
 
 constexpr std::size_t kCapacity = RecentDecisions::kCapacity;
 
@@ -97,9 +93,9 @@ class Comparing : public testing::Test {
   const std::shared_ptr<const Snapshot> snapshot_ =
       SnapshotOf({ANode("a").Cpu(8).Gpus(1), ANode("b").Cpu(64), ANode("c").Cpu(8)});
   RecentDecisions recent_;
-  Engine most_cores_{test::ProfileOf(test::CoresOf)};
-  Engine fewest_cores_{test::ProfileOf(
-      [](const Node& node, const DeviceChoice& c) { return 100 - test::CoresOf(node, c); })};
+  Engine most_cores_{ProfileOf(CoresOf)};
+  Engine fewest_cores_{
+      ProfileOf([](const Node& node, const DeviceChoice& c) { return 100 - CoresOf(node, c); })};
 };
 
 TEST_F(Comparing, CountsTheDecisionsWhoseBestNodeIsAnotherOne) {
@@ -116,7 +112,7 @@ TEST_F(Comparing, CountsTheDecisionsWhoseBestNodeIsAnotherOne) {
 TEST_F(Comparing, AmongEqualsTheFirstByNameIsTheBest) {
   Remember(APod("p"), {0, 2});
   Remember(APod("p"), {2, 0});
-  Engine first_by_name(test::ProfileOf(test::CoresOf, DeviceRule::kTightest, TieRule::kFirst));
+  Engine first_by_name(ProfileOf(CoresOf, DeviceRule::kTightest, TieRule::kFirst));
   EXPECT_EQ(Compare(most_cores_, first_by_name).changed, 0u);
 }
 
@@ -126,10 +122,10 @@ TEST_F(Comparing, OnlyTheCandidatesCount) {
   EXPECT_EQ(Compare(most_cores_, fewest_cores_).changed, 1u);
 }
 
-TEST_F(Comparing, TheSameProfileChangesNothingAndNothingRememberedIsNoRatio) {
+TEST_F(Comparing, ComparingAProfileWithItselfIsNeutral) {
   EXPECT_EQ(Compare(most_cores_, fewest_cores_).ratio(), 0);
   Remember(APod("p"), {0, 1, 2});
-  Engine same(test::ProfileOf(test::CoresOf));
+  Engine same(ProfileOf(CoresOf));
   EXPECT_EQ(Compare(most_cores_, same).changed, 0u);
 }
 
@@ -142,4 +138,4 @@ TEST_F(Comparing, IsTheSameHoweverOftenItIsDone) {
 }
 
 }  // namespace
-}  // namespace berth::recent_decisions_test
+}  // namespace berth::test::recent_decisions_test

@@ -275,7 +275,7 @@ TEST_F(ReflectorTest, AListThatStaysForbiddenIsToldOnceAndEmptiesNothing) {
   EXPECT_EQ(sink_.notes(), (Lines{"begin", "=a", "end", "begin"}));
 }
 
-TEST_F(ReflectorTest, AResourceOfEveryApiServerIsNeverAbsentAndA404EmptiesNothing) {
+TEST_F(ReflectorTest, A404OnACoreResourceEmptiesNothing) {
   Play({List(10, {"a"}), Refusal(404), Refusal(404), Refusal(404), List(20, {"a"})});
   EXPECT_EQ(Calls(), (Lines{"list", "watch 10", "list", "list", "list", "watch 20"}));
   EXPECT_EQ(sink_.notes(), (Lines{"begin", "=a", "end", "begin", "=a", "end"}));

@@ -81,7 +81,7 @@ TEST_F(RefusedPodsTest, APodIsNamedOnceWhenThereIsRoom) {
 }
 
 // kube-scheduler saw the same pod go, and asks: nothing needs to be written.
-TEST_F(RefusedPodsTest, APodThatHasWaitedForLongIsWokenOnlyIfNobodyAsksAboutIt) {
+TEST_F(RefusedPodsTest, ALongWaitingPodIsWokenOnlyIfKubeSchedulerStopsAsking) {
   Refuse(Pod("asked"));
   Refuse(Pod("forgotten"));
   now_ += minutes(1);
@@ -143,7 +143,7 @@ TEST_F(RefusedPodsTest, APodThatWasWokenInVainIsLeftAloneForLonger) {
   }
 }
 
-TEST_F(RefusedPodsTest, NotAllAreWokenForTheRoomOfOneAndThoseOfHigherPriorityFirst) {
+TEST_F(RefusedPodsTest, WakesAsManyPodsAsFitHighestPriorityFirst) {
   constexpr int kPods = 30;
   for (int i = 0; i < kPods; ++i) {
     PodRequest pod = Pod("p" + std::to_string(i));
@@ -172,7 +172,7 @@ TEST_F(RefusedPodsTest, APodForWhichANodeWasFoundIsForgotten) {
   EXPECT_EQ(refused_.size(), 0u);
 }
 
-TEST_F(RefusedPodsTest, APodThatWaitedUnderAConditionOfItsClassIsReadAnewWhenClassesChange) {
+TEST_F(RefusedPodsTest, ChangedClassesReadWaitingPodsAgain) {
   PodRequest bound = Pod("a");
   bound.shape.nodes.required = {"rdma"};
   PodRequest wishes = Pod("b");
@@ -194,7 +194,7 @@ TEST_F(RefusedPodsTest, WhatItRemembersIsBounded) {
   EXPECT_EQ(Wakeable().front(), "p1") << "the first was forgotten";
 }
 
-TEST_F(RefusedPodsTest, APodOfAGroupThatNeedsADomainIsLookedAtWholeAfterAnyChange) {
+TEST_F(RefusedPodsTest, APodOfAGroupWithADomainIsEvaluatedAfterEachChange) {
   PodRequest pod = Pod("a");
   pod.gang.id = GangId::Of("ns/g");
   pod.gang.total = 2;
@@ -222,7 +222,7 @@ TEST_F(RefusedPodsTest, APodIsNamedWhenItsGroupSaysSomethingElse) {
   EXPECT_EQ(Wakeable(), Names{"a"});
 }
 
-TEST_F(RefusedPodsTest, BeyondItsBytesTheLargestAreForgottenAndTheOthersStillNamed) {
+TEST_F(RefusedPodsTest, BeyondItsBytesItForgetsTheLargestPods) {
   Refuse(Pod("small"));
   for (int i = 0; i < 400; ++i) {
     PodRequest large = Pod("large-" + std::to_string(i));

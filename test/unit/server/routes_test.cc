@@ -18,15 +18,8 @@
 #include "test/support/read_text.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::routes_test {
+namespace berth::test::routes_test {
 namespace {
-
-using test::ArgsWithNames;
-using test::Json;
-using test::MachineWith;
-using test::PodAsking;
-using test::PodWithGpus;
-using test::TestService;
 
 TEST(Routes, HealthzIsFineEvenWhileNotReady) {
   TestService service({});
@@ -108,8 +101,7 @@ TEST(Routes, WhileItDrainsReadyzSaysNoAndVerbsAreAnswered) {
 // "METHOD PATH: HELP" for each; the docs say more behind it.
 TEST(Routes, AreListedForPeopleAndInTheDocs) {
   const TestService service({});
-  const std::string docs =
-      test::ReadText(std::filesystem::path(test::SourceDir()) / "docs/commands.md");
+  const std::string docs = ReadText(std::filesystem::path(SourceDir()) / "docs/commands.md");
   std::istringstream routes(service.Call("GET", "/debug").body);
   std::string line;
   for (std::istringstream rows(docs); std::getline(rows, line);) {
@@ -149,7 +141,7 @@ TEST(Routes, TheSnapshotLoadsAgain) {
   const http::HttpResponse response = service.Call("GET", "/debug/snapshot");
   EXPECT_EQ(response.content_type, "application/json");
   const auto file =
-      wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig(), test::AllDialects()));
+      wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig(), AllDialects()));
   ASSERT_TRUE(file) << file.error().message;
   ClusterState copy;
   ASSERT_TRUE(copy.Apply(file->events));
@@ -159,8 +151,8 @@ TEST(Routes, TheSnapshotLoadsAgain) {
 
 TEST(Routes, TheSnapshotSaysForPeopleWhatIsTakenOfGpusThatAreCut) {
   NodeSpec cut = MachineWith("n1", 0), dynamic = MachineWith("n2", 0);
-  cut.mig = NodeMig(test::StaticMig(1, test::kBalanced));
-  dynamic.mig = NodeMig(test::DynamicMig(1));
+  cut.mig = NodeMig(StaticMig(1, kBalanced));
+  dynamic.mig = NodeMig(DynamicMig(1));
   TestService service({cut, dynamic});
   ASSERT_EQ(service.Place(PodAsking("1", {{"nvidia.com/mig-2g.10gb", "1"}}), "n1"), "");
   ASSERT_EQ(service.Place(PodAsking("2", {{"nvidia.com/mig-3g.20gb", "1"}}), "n2"), "");
@@ -178,8 +170,7 @@ TEST(Routes, TheSnapshotSaysForPeopleWhatIsTakenOfGpusThatAreCut) {
             Json::array({device("1g.5gb", 2, 1), device("1g.5gb", 3, 1), device("3g.20gb", 4, 4)}));
   EXPECT_EQ(nodes[1]["mig_use"][0]["taken"], Json::array({device("3g.20gb", 4, 4)}));
   EXPECT_EQ(nodes[1]["mig_use"][0]["free"], Json::array()) << "cut when a pod comes";
-  EXPECT_TRUE(
-      wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig(), test::AllDialects())));
+  EXPECT_TRUE(wire::DecodeCluster(response.body, wire::NodeRules(DefaultConfig(), AllDialects())));
   EXPECT_EQ(Json::parse(service.Call("GET", "/debug/live").body)["cells"], "[TtFFFfff] [....Tttt]");
 }
 
@@ -231,7 +222,7 @@ TEST(Routes, APlanThatCannotBeMadeSaysWhy) {
   EXPECT_EQ(status(R"({"pods":[]})"), 503);
 }
 
-TEST(Routes, TheLivePageIsADocumentAStyleAndAScriptThatLoadNothingElse) {
+TEST(Routes, TheLivePageLoadsNothingFromElsewhere) {
   const TestService service({});
   const http::HttpResponse page = service.Call("GET", "/");
   EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
@@ -279,9 +270,9 @@ TEST(Routes, DebugRoutesCanBeLeftOut) {
 }
 
 TEST(Routes, TheAdviceToCutNodesOtherwiseIsThatOfThisMoment) {
-  TestService service({test::ANode("n1").Mig(test::StaticMig(2, test::kSevenSmall)).Spec()});
+  TestService service({ANode("n1").Mig(StaticMig(2, kSevenSmall)).Spec()});
   WaitingPods& waiting = service.waiting();
-  const test::APod pod = test::APod("p").Mig("3g.20gb");
+  const APod pod = APod("p").Mig("3g.20gb");
   waiting.Put({.pod = std::make_shared<const PodRequest>(pod.Request()), .unschedulable = true});
   const auto get = [&service](std::string_view path) { return service.Call("GET", path).body; };
   const std::string line =
@@ -311,11 +302,11 @@ TEST(Routes, ASchedulingCycleWorksThroughTheRouter) {
     for (const Json& score : scores) {
       if (score["Score"] > best["Score"]) best = score;
     }
-    EXPECT_EQ(service.Ask("bind", test::BindingArgs(std::to_string(i), best["Host"]))["Error"], "");
+    EXPECT_EQ(service.Ask("bind", BindingArgs(std::to_string(i), best["Host"]))["Error"], "");
   }
   EXPECT_EQ(service.Ask("filter", ArgsWithNames(PodWithGpus("6", 1), names))["NodeNames"],
             Json::array());
 }
 
 }  // namespace
-}  // namespace berth::routes_test
+}  // namespace berth::test::routes_test

@@ -15,17 +15,12 @@
 #include "test/support/eventually.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::second_look_test {
+namespace berth::test::second_look_test {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-using test::ArgsWithNames;
-using test::Eventually;
-using test::Json;
-using test::MachineWith;
-using test::PodWithGpus;
 
 class WakeList final : public PodWaker {
  public:
@@ -92,7 +87,7 @@ class SecondLookTest : public testing::Test {
   static constexpr SecondLook::Waits kNone{milliseconds(1), milliseconds(1), milliseconds(0), 0};
 
   WakeList waker_;
-  test::TestService service_{
+  TestService service_{
       {MachineWith("n1", 1), MachineWith("cpu-only", 0)}, nullptr, "best-fit", true};
   bool was_held_ = false;
   std::optional<SecondLook> second_look_;
@@ -122,7 +117,7 @@ TEST_F(SecondLookTest, WhatNoFreedGpuCanChangeIsAnsweredAtOnce) {
   Start(kLong);
   auto no_gpu = Filter(PodWithGpus("a", 1), {"cpu-only"});
   EXPECT_FALSE(was_held_);
-  auto fits = Filter(test::PodAsking("b", {{"cpu", "1"}}), {"n1", "cpu-only"});
+  auto fits = Filter(PodAsking("b", {{"cpu", "1"}}), {"n1", "cpu-only"});
   EXPECT_FALSE(was_held_);
   EXPECT_EQ(NodesIn(no_gpu), Json::array());
   EXPECT_EQ(NodesIn(fits), (Json{"n1", "cpu-only"}));
@@ -172,4 +167,4 @@ TEST_F(SecondLookTest, NobodyIsLeftWithoutAnAnswerAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace berth::second_look_test
+}  // namespace berth::test::second_look_test

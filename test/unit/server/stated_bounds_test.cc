@@ -37,7 +37,7 @@
 #include "test/support/fake_scorers.h"
 #include "test/support/read_text.h"
 
-namespace berth::stated_bounds_test {
+namespace berth::test::stated_bounds_test {
 namespace {
 
 constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20;
@@ -97,11 +97,9 @@ TEST(StatedBounds, OfPlansAndLists) {
 
 // All tables go when there are as many as may be.
 TEST(StatedBounds, OfTheTablesOfAPlan) {
-  const Engine engine(test::ProfileOf(test::CoresOf));
+  const Engine engine(ProfileOf(CoresOf));
   EngineApart apart(engine);
-  const auto asked = [&apart](int i) {
-    return &apart.For(test::APod("p").Whole(1).CpuMilli(i).Shape());
-  };
+  const auto asked = [&apart](int i) { return &apart.For(APod("p").Whole(1).CpuMilli(i).Shape()); };
   const Engine* const first = asked(0);
   for (int i = 1; i < 128; ++i) EXPECT_EQ(asked(i), first) << i;
   EXPECT_EQ(asked(0), first);
@@ -109,7 +107,7 @@ TEST(StatedBounds, OfTheTablesOfAPlan) {
 }
 
 RequestShape LargeShape(int i, std::size_t bytes) {
-  RequestShape shape = test::APod("p").Whole(1).CpuMilli(i).Shape();
+  RequestShape shape = APod("p").Whole(1).CpuMilli(i).Shape();
   shape.model_rules = ModelRules({{true, std::string(bytes, 'x')}});
   return shape;
 }
@@ -117,8 +115,8 @@ RequestShape LargeShape(int i, std::size_t bytes) {
 TEST(StatedBounds, OfTheShapesOfTables) {
   EXPECT_EQ(ProfileTables::kMaxShapes, 512u);
   EXPECT_EQ(ProfileTables::kMostShapeBytes, 16 * kMiB);
-  ProfileTables tables(test::ProfileOf(test::CoresOf));
-  const auto snapshot = test::SnapshotOf({test::ANode("n").Gpus(1)});
+  ProfileTables tables(ProfileOf(CoresOf));
+  const auto snapshot = SnapshotOf({ANode("n").Gpus(1)});
   const std::vector<NodeIndex> nodes = {0};
   for (int i = 0; i < 200; ++i) {
     EXPECT_EQ(tables.Filter(snapshot, LargeShape(i, 200'000), nodes).size(), 1u);
@@ -130,7 +128,7 @@ TEST(StatedBounds, OfTheShapesOfTables) {
 TEST(StatedBounds, OfTheShapesOfRecentDecisions) {
   EXPECT_EQ(RecentDecisions::kCapacity, 64u);
   RecentDecisions decisions;
-  const auto snapshot = test::SnapshotOf({test::ANode("n").Gpus(1)});
+  const auto snapshot = SnapshotOf({ANode("n").Gpus(1)});
   const std::vector<NodeIndex> nodes = {0};
   decisions.Remember(snapshot, LargeShape(1, 64 * kKiB), nodes);
   EXPECT_TRUE(decisions.All().empty());
@@ -140,10 +138,9 @@ TEST(StatedBounds, OfTheShapesOfRecentDecisions) {
 
 TEST(StatedBounds, OfTimeAndOfTheDeployment) {
   EXPECT_EQ(DefaultConfig().reservation_seconds, 30);
-  const std::string deployment =
-      test::ReadText(test::SourceDir() + "/manifests/base/deployment.yaml");
+  const std::string deployment = ReadText(SourceDir() + "/manifests/base/deployment.yaml");
   EXPECT_NE(deployment.find("memory: 1Gi"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace berth::stated_bounds_test
+}  // namespace berth::test::stated_bounds_test

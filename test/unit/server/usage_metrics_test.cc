@@ -11,16 +11,11 @@
 #include "test/support/metrics_lines.h"
 #include "test/support/mig_nodes.h"
 
-namespace berth::usage_metrics_test {
+namespace berth::test::usage_metrics_test {
 namespace {
 
-using test::ANode;
-using test::APod;
-using test::ExpectLines;
-using test::Written;
-
 std::shared_ptr<const Snapshot> Cluster() {
-  return test::SnapshotOf(
+  return SnapshotOf(
       {ANode("n1")
            .Gpus(4)
            .Model("A100")
@@ -79,11 +74,10 @@ TEST(UsageMetrics, CountClassesWhereThereAreSome) {
 }
 
 TEST(UsageMetrics, CountMigDevicesByThemselves) {
-  const auto node =
-      ANode("n1")
-          .Mig(test::StaticMig(1, test::kSevenSmall))
-          .HoldingMig(APod("a").Mig("1g.5gb").Namespace("ml"), {test::AGrantOf("1g.5gb")});
-  const std::string text = UsageText(*test::SnapshotOf({node}), {}, {.by_namespace = true});
+  const auto node = ANode("n1")
+                        .Mig(StaticMig(1, kSevenSmall))
+                        .HoldingMig(APod("a").Mig("1g.5gb").Namespace("ml"), {AGrantOf("1g.5gb")});
+  const std::string text = UsageText(*SnapshotOf({node}), {}, {.by_namespace = true});
   ExpectLines(text, {"berth_namespace_mig_devices{pod_namespace=\"ml\",profile=\"1g.5gb\"} 1"});
   EXPECT_EQ(text.find("berth_namespace_gpus{"), std::string::npos) << text;
 }
@@ -100,4 +94,4 @@ TEST(UsageMetrics, SayHowMuchOfEachGpuIsAllocatedWhoseUuidIsKnown) {
 }
 
 }  // namespace
-}  // namespace berth::usage_metrics_test
+}  // namespace berth::test::usage_metrics_test

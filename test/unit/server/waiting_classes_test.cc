@@ -12,12 +12,8 @@
 #include "test/support/builders.h"
 #include "test/support/metrics_lines.h"
 
-namespace berth::waiting_classes_test {
+namespace berth::test::waiting_classes_test {
 namespace {
-
-using test::APod;
-using test::ExpectLines;
-using test::Written;
 
 constexpr WallTime kNow{std::chrono::hours(500'000)};
 
@@ -37,7 +33,7 @@ std::vector<WaitingPod> AFewPods() {
           Waiting(APod("g"), std::chrono::hours(1))};
 }
 
-TEST(WaitingClasses, AreOrderedBySizeAndLeaveOutPodsThatAreGatedOrAskForNoGpu) {
+TEST(WaitingClasses, AreOrderedBySizeWithoutGatedOrGpulessPods) {
   const auto classes = WaitingClasses(AFewPods(), kNow);
   std::vector<std::string> told;
   for (const wire::WaitingClass& kind : classes) {
@@ -71,4 +67,4 @@ TEST(WaitingMetrics, AreThereWhereNoPodWaits) {
 }
 
 }  // namespace
-}  // namespace berth::waiting_classes_test
+}  // namespace berth::test::waiting_classes_test

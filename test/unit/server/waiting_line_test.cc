@@ -11,11 +11,8 @@
 #include "cluster/state/still_waiting.h"
 #include "test/support/builders.h"
 
-namespace berth::waiting_line_test {
+namespace berth::test::waiting_line_test {
 namespace {
-
-using test::ANode;
-using test::APod;
 
 WaitingPod Since(const APod& pod, int second) {
   return {.pod = std::make_shared<const PodRequest>(pod.Request()),
@@ -44,8 +41,7 @@ TEST(WaitingLine, HasNeitherGatedPodsNorThoseWithAPlace) {
   waiting.Put(gated);
   waiting.Put(Since(APod("b").Whole(1), 1));
   waiting.Put(Since(APod("c").Whole(1), 1));
-  const auto snapshot =
-      test::SnapshotOf({ANode("n1").Gpus(2).HoldingReserved(APod("b").Whole(1), {0})});
+  const auto snapshot = SnapshotOf({ANode("n1").Gpus(2).HoldingReserved(APod("b").Whole(1), {0})});
   const WaitingLine line = LineOf(waiting.Everybody(), *snapshot, nullptr, 100);
   EXPECT_EQ(NamesOf(line), "c");
   EXPECT_EQ(line.gated, 1u);
@@ -56,8 +52,8 @@ TEST(WaitingLine, HasAPodThatIsBoundMeanwhileNeitherTwiceNorNowhere) {
   waiting.Put(Since(APod("a").Whole(1), 1));
   const std::vector<WaitingPod> listed = waiting.Everybody();
   waiting.Remove("uid-a");
-  const auto before = test::SnapshotOf({ANode("n1").Gpus(1)});
-  const auto after = test::SnapshotOf({ANode("n1").Gpus(1).Holding(APod("a").Whole(1), {0})});
+  const auto before = SnapshotOf({ANode("n1").Gpus(1)});
+  const auto after = SnapshotOf({ANode("n1").Gpus(1).Holding(APod("a").Whole(1), {0})});
   EXPECT_EQ(NamesOf(LineOf(listed, *before, nullptr, 100)), "a");
   EXPECT_EQ(NamesOf(LineOf(listed, *after, nullptr, 100)), "");
   EXPECT_EQ(StillWaiting(listed, *before).size(), 1u);
@@ -83,4 +79,4 @@ TEST(WaitingLine, KnowsWhatAGangNeedsNow) {
 }
 
 }  // namespace
-}  // namespace berth::waiting_line_test
+}  // namespace berth::test::waiting_line_test

@@ -12,15 +12,11 @@
 #include "test/support/builders.h"
 #include "test/support/wire_fixture.h"
 
-namespace berth::waiting_news_test {
+namespace berth::test::waiting_news_test {
 namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
-using test::APod;
-using test::MachineWith;
-using test::PodWithGpus;
-using test::TestService;
 
 class TellingSink final : public DecisionSink {
  public:
@@ -138,4 +134,4 @@ TEST_F(WaitingNewsTest, APodThatHasGoneIsNotTold) {
 }
 
 }  // namespace
-}  // namespace berth::waiting_news_test
+}  // namespace berth::test::waiting_news_test

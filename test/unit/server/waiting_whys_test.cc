@@ -9,10 +9,8 @@
 
 #include "test/support/builders.h"
 
-namespace berth::waiting_whys_test {
+namespace berth::test::waiting_whys_test {
 namespace {
-
-using test::APod;
 
 class WaitingWhysTest : public testing::Test {
  protected:
@@ -125,4 +123,4 @@ TEST_F(WaitingWhysTest, KindsBeyondTheLimitAreLeftOutAndMakeRoomAgain) {
 }
 
 }  // namespace
-}  // namespace berth::waiting_whys_test
+}  // namespace berth::test::waiting_whys_test

@@ -38,7 +38,7 @@ TEST(DomainTree, ANodeWithoutAValueIsInNoDomainOfThatLevelOnly) {
   EXPECT_EQ(tree.CountNamed(2), 3U);
 }
 
-TEST(DomainTree, DomainsAreInTheOrderOfTheirValuesWhateverTheOrderOfTheNodes) {
+TEST(DomainTree, DomainsAreSortedByValue) {
   const DomainTree tree(4, 2, Values{"b", "2", "a", "9", "b", "1", "a", "9"});
   EXPECT_LT(tree.DomainOf(1, 0), tree.DomainOf(0, 0));
   EXPECT_LT(tree.DomainOf(1, 1), tree.DomainOf(2, 1));

@@ -52,7 +52,7 @@ TEST(MachineTypeCatalogue, HasPlausibleRows) {
   }
 }
 
-TEST(MachineTypeCatalogue, KnowsTheMemoryOfEveryModelItselfOrByTheCatalogueOfModels) {
+TEST(MachineTypeCatalogue, KnowsTheMemoryOfEveryModel) {
   for (const MachineType& row : MachineTypeCatalogue()) {
     EXPECT_GT(MachineGpuMemory(row.gpu_model, row.gpu_memory_mib), 1024) << row.name;
     EXPECT_LT(MachineGpuMemory(row.gpu_model, row.gpu_memory_mib), 512 * 1024) << row.name;

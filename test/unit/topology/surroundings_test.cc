@@ -7,11 +7,11 @@
 
 #include "test/support/wirings.h"
 
-namespace berth::surroundings_test {
+namespace berth::test::surroundings_test {
 namespace {
 
 TEST(Surroundings, OfPcieCardsAreWhatTheMatrixSays) {
-  const std::vector<Surroundings> around = SurroundingsOf(test::CardsWithOneNic());
+  const std::vector<Surroundings> around = SurroundingsOf(CardsWithOneNic());
   ASSERT_EQ(around.size(), 4u);
   EXPECT_EQ(around[0].root, 0b0011u);
   EXPECT_EQ(around[0].numa, 0b0011u);
@@ -23,7 +23,7 @@ TEST(Surroundings, OfPcieCardsAreWhatTheMatrixSays) {
 }
 
 TEST(Surroundings, ANicTellsThePcieRootsThatToolsHideBehindNvlinks) {
-  const std::vector<Surroundings> around = SurroundingsOf(test::SwitchedPairs());
+  const std::vector<Surroundings> around = SurroundingsOf(SwitchedPairs());
   EXPECT_EQ(around[0].root, 0b00000011u);
   EXPECT_EQ(around[5].root, 0b00110000u);
   EXPECT_EQ(around[5].numa, 0b11110000u);
@@ -54,4 +54,4 @@ TEST(Surroundings, AcrossAHostBridgeIsAnotherRoot) {
 }
 
 }  // namespace
-}  // namespace berth::surroundings_test
+}  // namespace berth::test::surroundings_test
