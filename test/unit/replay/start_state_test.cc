@@ -63,7 +63,7 @@ class StartStateTest : public testing::Test {
   const test::TemporaryFolder folder_;
 };
 
-TEST_F(StartStateTest, WhatIsFreeAtTheStartIsTheCapacity) {
+TEST_F(StartStateTest, TheCapacityIsWhatIsFreeAtTheStart) {
   const Workload workload = Read(kSnapshot);
   ASSERT_NE(workload.start, nullptr);
   EXPECT_EQ(workload.start->pods(), 2u);

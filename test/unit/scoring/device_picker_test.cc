@@ -87,7 +87,7 @@ TEST(HasFree, NeedsComputeAndMemoryToTheLastBit) {
   EXPECT_TRUE(HasFree(node, 0, {1, 600, 0})) << "memory not asked for";
 }
 
-TEST(IsIdle, NeedsAHealthyGpuOfWhichNobodyHasAnything) {
+TEST(IsIdle, NeedsAHealthyAndUnusedGpu) {
   const Node node = ANode("n")
                         .Gpus(5, 1000)
                         .Unhealthy(1)

@@ -192,7 +192,7 @@ TEST_F(GangPlanTest, MembersThatDifferShareTheDiskOfANode) {
   EXPECT_FALSE(Plan(All(members)));
 }
 
-TEST_F(GangPlanTest, MembersBeyondTheMinimumArePlacedAsFarAsTheyFit) {
+TEST_F(GangPlanTest, MembersBeyondTheMinimumArePlacedWhereTheyFit) {
   On({In("a", "x", "r1"), In("b", "x", "r1")});
   GangAsk ask = All(Members(APod("p").Whole(8), 4));
   ask.minimum = 2;
