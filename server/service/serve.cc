@@ -298,8 +298,8 @@ class Service {
 
   void AddOwnMetrics(MetricsText& text) const {
     AddHttpMetrics(StatsOf(serving_), text);
-    text.Family("berth_log_lines_dropped_total", "counter",
-                "Log lines dropped because nobody read them in time")
+    text.Counter("berth_log_lines_dropped_total",
+                 "Log lines dropped because nobody read them in time")
         .Sample(log_.dropped_lines());
     AddHeldMemory(Stores(), text);
     if (kube_) AddKubeMetrics(kube_->stats(), client_->stats(), clock_.Now(), text);

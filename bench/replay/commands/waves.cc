@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/replay/commands/command.h"
-#include "bench/replay/commands/experiment.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/engine_session.h"
 #include "bench/replay/report.h"
 

@@ -33,7 +33,7 @@ struct ShareNodes {
 };
 
 struct ShareOptions {
-  // 1: the demand for the scarcer dimension equals what the fleet has; > 0.
+  // Mean demand over the fleet's capacity, in the scarcer of compute and memory; > 0.
   double load = 1.0;
   double hours = 12;
   double mean_lifetime_s = 3600;
