@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MembersOf (cluster/values/describe.h) of nodes. Their roles: of which node it is, what decides
+// MembersOf (cluster/values/describe.h) of nodes. Their roles: which node it is, what decides
 // which pods fit there, and what else is shown of it.
 #pragma once
 

@@ -28,7 +28,7 @@ namespace berth {
 
 enum class Role : std::uint8_t {
   kKind,      // where it fits, and how well
-  kTurn,      // which pods it goes before, and which it may evict
+  kTurn,      // which pods it precedes, and which it may evict
   kGroup,     // the pods with which it is placed
   kLoss,      // what is lost when it is evicted
   kIdentity,  // which one it is

@@ -33,7 +33,7 @@ constexpr std::string_view kOlder = "1h or more";
 
 struct Waiting {
   std::array<std::int64_t, kAges.size() + 1> by_age{};
-  std::optional<Duration> oldest;  // of the pods of which it is known
+  std::optional<Duration> oldest;  // of the pods of known age
 
   void Add(std::optional<Duration> age) {
     std::size_t bucket = 0;

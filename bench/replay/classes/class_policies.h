@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ClassPolicy: how training, inference and batch are told which nodes to take.
+// ClassPolicy: how training, inference and batch learn which nodes to take.
 //
 //   classes         Berth with workload classes of these names
 //   none            Berth without: every node is as good as its waste
