@@ -71,8 +71,9 @@ Result<TraceTask> TaskOf(const CsvTable& table, std::size_t row, const OptionalC
   }
   if (columns.gpu_spec != CsvTable::npos) task.gpu_spec = table.at(row, columns.gpu_spec);
   if (columns.priority != CsvTable::npos) {
-    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-    BERTH_TRY(const std::int64_t priority, table.Integer(row, columns.priority, -kMost, kMost));
+    constexpr std::int64_t kLargest = std::numeric_limits<int>::max();
+    BERTH_TRY(const std::int64_t priority,
+              table.Integer(row, columns.priority, -kLargest, kLargest));
     task.priority = static_cast<int>(priority);
   }
   if (columns.workload_class != CsvTable::npos) {

@@ -186,7 +186,7 @@ struct NeedRow {
   std::string_view code;
   GiveUp give_up;
 };
-constexpr std::array<NeedRow, kNeeds.size()> kRows = {{
+constexpr std::array<NeedRow, kNeeds.size()> kNeedRows = {{
     {"link",
      [](PodRequest& pod) {
        return Replace(pod.shape.links.link, LinkWish::kRequired, LinkWish::kPreferred);
@@ -221,11 +221,11 @@ constexpr std::array<NeedRow, kNeeds.size()> kRows = {{
 
 }  // namespace
 
-std::string_view CodeOf(Need need) { return kRows[static_cast<std::size_t>(need)].code; }
+std::string_view CodeOf(Need need) { return kNeedRows[static_cast<std::size_t>(need)].code; }
 
 std::optional<PodRequest> Without(const PodRequest& pod, Need need) {
   std::optional<PodRequest> other = pod;
-  if (!kRows[static_cast<std::size_t>(need)].give_up(*other)) return std::nullopt;
+  if (!kNeedRows[static_cast<std::size_t>(need)].give_up(*other)) return std::nullopt;
   return other;
 }
 

@@ -11,7 +11,7 @@
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 
-namespace berth::described_members_test {
+namespace berth::test::described_members_test {
 namespace {
 
 int CountOf(const std::string& text, const std::regex& pattern) {
@@ -25,7 +25,7 @@ TEST(DescribedMembers, EachIsListedOnce) {
   const std::regex name(R"(\w+)"), quoted("\"[^\"]*\"");
   int values = 0;
   for (const char* file : {"cluster/values/describe.h", "cluster/node/describe_node.h"}) {
-    const std::string text = test::ReadText(test::SourceDir() + "/" + file);
+    const std::string text = ReadText(SourceDir() + "/" + file);
     for (std::sregex_iterator found(text.begin(), text.end(), description), end; found != end;
          ++found, ++values) {
       const std::string members = (*found)[2];
@@ -43,4 +43,4 @@ TEST(DescribedMembers, EachIsListedOnce) {
 }
 
 }  // namespace
-}  // namespace berth::described_members_test
+}  // namespace berth::test::described_members_test

@@ -27,18 +27,18 @@ struct MigFlags {
                                        "hami",      "dra",       "mfi",      "berth"};
 };
 
-using Json = nlohmann::ordered_json;
+using MigJson = nlohmann::ordered_json;
 
-Json EstimateJson(const std::vector<double>& values) {
+MigJson EstimateJson(const std::vector<double>& values) {
   const MigEstimate estimate = EstimateOf(values);
   return {{"mean", Thousandths(estimate.mean)}, {"half_width", Thousandths(estimate.half_width)}};
 }
 
-Json ScoresJson(const MigFlags& flags, const MadeWith& made_with,
-                const std::vector<MigScore>& scores) {
-  Json rows = Json::array();
+MigJson ScoresJson(const MigFlags& flags, const MadeWith& made_with,
+                   const std::vector<MigScore>& scores) {
+  MigJson rows = MigJson::array();
   for (const MigScore& score : scores) {
-    Json rejected = Json::object();
+    MigJson rejected = MigJson::object();
     for (const auto& [row, share] : flags.options.mix) {
       const auto r = static_cast<std::size_t>(row);
       rejected[MigProfileName(flags.options.product->rows()[r].profile)] =

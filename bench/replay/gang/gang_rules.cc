@@ -21,7 +21,6 @@ namespace berth::replay {
 namespace {
 
 using Snapshots = std::shared_ptr<const Snapshot>;
-using std::chrono::seconds;
 
 class Berth final : public GangRule {
  public:
@@ -112,7 +111,8 @@ class Greedy final : public GangRule {
                   int attempts) override {
     Transaction transaction(snapshot);
     GangAttempt attempt;
-    attempt.back_off = std::min(seconds(1) * (1 << std::min(attempts, 4)), seconds(10));
+    attempt.back_off =
+        std::min(std::chrono::seconds(1) * (1 << std::min(attempts, 4)), std::chrono::seconds(10));
     std::optional<NodeIndex> first = NodeOfHeld(*snapshot, pods, has_node);
     std::size_t placed = static_cast<std::size_t>(std::ranges::count(has_node, 1));
     for (std::size_t i = 0; i < pods.size(); ++i) {
@@ -124,7 +124,7 @@ class Greedy final : public GangRule {
       ++placed;
     }
     const std::size_t missing = pods.size() - placed;
-    if (missing * 10 <= pods.size()) attempt.hold = seconds(60);
+    if (missing * 10 <= pods.size()) attempt.hold = std::chrono::seconds(60);
     return attempt;
   }
 
@@ -216,8 +216,8 @@ class KueueTasLike final : public GangRule {
 
  private:
   static void Hold(GangAttempt& attempt, int attempts) {
-    attempt.hold = seconds(300);
-    attempt.back_off = seconds(60) * (1 << std::min(attempts, 5));
+    attempt.hold = std::chrono::seconds(300);
+    attempt.back_off = std::chrono::seconds(60) * (1 << std::min(attempts, 5));
   }
 
   static DomainWish WishOf(const GangJob& job, const GangRole& role) {

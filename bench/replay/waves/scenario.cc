@@ -89,8 +89,8 @@ RequestShape APod(GpuAsk ask, double gpus, double cores_per_gpu) {
 }
 
 double DrawCores(Random& random) {
-  static constexpr std::array<double, 4> kCoresPerGpu = {0.5, 2, 5, 10};
-  return kCoresPerGpu[random.Below(kCoresPerGpu.size())];
+  static constexpr std::array<double, 4> kCoreRatios = {0.5, 2, 5, 10};
+  return kCoreRatios[random.Below(kCoreRatios.size())];
 }
 
 Wave Equal(int count, const GpuAsk& ask, double gpus, const std::string& what, Random& random) {

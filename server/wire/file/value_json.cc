@@ -70,7 +70,7 @@ class MemberWriter {
   const std::int64_t most_;
 };
 
-Status ReadLabels(const Json& json, const std::string& path, Labels& labels) {
+Status ReadLabelsOf(const Json& json, const std::string& path, Labels& labels) {
   for (const auto& [key, value] : json.items()) {
     if (!value.is_string()) return Invalid(path + "." + key + ": want a text");
     labels.emplace_back(key, value);
@@ -143,7 +143,7 @@ class MemberReader {
     gang.id = GangId::Of(text);
   }
   void Read(GpuAsk& ask) { Object(ask, ReadAsk); }
-  void Read(Labels& labels) { Object(labels, ReadLabels); }
+  void Read(Labels& labels) { Object(labels, ReadLabelsOf); }
   void Read(std::shared_ptr<const Labels>& labels) {
     if (fields_.Peek(name_) == nullptr) return;
     auto read = std::make_shared<Labels>();

@@ -42,14 +42,14 @@ Json MigDeviceJson(const MigGrant& grant, const NodeSpec& node) {
 }
 
 Status ReadGpu(const Json& json, const std::string& path, std::vector<DeviceGrant>& grants) {
-  constexpr std::int64_t kMostMemoryMib = std::int64_t{1} << 40;
+  constexpr std::int64_t kMostGrantedMib = std::int64_t{1} << 40;
   Fields fields(json, path);
   DeviceGrant grant{-1, 0, 0};
   std::string uuid;
   fields.Int("index", 0, kMaxGpusPerNode - 1, grant.gpu);
   fields.Text("uuid", uuid);
   fields.Int("milli", 0, kMilliPerGpu, grant.milli);
-  fields.Integer("memory_mib", 0, kMostMemoryMib, grant.memory_mib);
+  fields.Integer("memory_mib", 0, kMostGrantedMib, grant.memory_mib);
   BERTH_TRY_STATUS(fields.Finish());
   if (grant.gpu < 0) return Invalid(path + ".index: want the index of a GPU, got none");
   if (std::ranges::find(grants, grant.gpu, &DeviceGrant::gpu) != grants.end()) {
