@@ -40,7 +40,7 @@ constexpr auto kRows = [] {
   set(kOnePlaceEach, kNever, "one_place_each",
       "node(s) had shared GPUs, and the device plugin rejects requests for more than one replica");
   set(kPlacesOnly, kNever, "places_only",
-      "node(s) had GPU replicas only (time-slicing or MPS); the pod asks for a GPU share");
+      "node(s) had GPU replicas only; the pod asks for a GPU share");
   set(kTimeSliced, kNever, "time_sliced",
       "node(s) had time-sliced GPUs; the pod requires memory isolation");
   set(kSharedSomehow, kNever, "shared_somehow",
