@@ -236,7 +236,7 @@ TEST(WaitingPodsMemory, TheLargestAreKeptInOutlineAndTheOthersWhole) {
     EXPECT_TRUE(!is_small || pod.pod->labels != nullptr) << pod.pod->id.name;
     if (pod.pod->labels != nullptr) continue;
     ++outlined;
-    EXPECT_TRUE(pod.pod->refusal.starts_with("the pod is one of the largest")) << pod.pod->refusal;
+    EXPECT_TRUE(pod.pod->refusal.starts_with("the pod is among the largest")) << pod.pod->refusal;
   }
   EXPECT_GE(outlined, 96);
   EXPECT_LT(outlined, 100);

@@ -69,9 +69,10 @@ TEST_F(ExplainPodTest, GpusThatThePodNamesAreCountedApart) {
   EXPECT_EQ(Nearest({ANode("n1").Gpus(2)}, APod("p").Whole(1).NotOnGpus({"GPU-0"})),
             "n1: 0 of 2 GPUs accepted by UUID, needs 1 (2 UUIDs unknown); fits if it accepts any "
             "GPU of the node");
-  EXPECT_EQ(Nearest({ANode("n1").Gpus(2).Named("")}, APod("p").Whole(1).NotOnGpus({"GPU-0"})),
-            "n1: 1 of 2 GPUs accepted by UUID, needs 1 (the device plugin picks one of all); fits "
-            "if it accepts any GPU of the node");
+  EXPECT_EQ(
+      Nearest({ANode("n1").Gpus(2).Named("")}, APod("p").Whole(1).NotOnGpus({"GPU-0"})),
+      "n1: 1 of 2 GPUs accepted by UUID, needs 1 (the device plugin picks the GPU itself); fits "
+      "if it accepts any GPU of the node");
 }
 
 TEST_F(ExplainPodTest, SharesOfSeveralGpusAreToldWithTheirNumber) {
@@ -372,8 +373,8 @@ TEST_F(ExplainPodTest, APodThatIsBoundIsJudgedAgainWithoutItself) {
   EXPECT_EQ(told.placed->placement.node, "n2");
   EXPECT_EQ(told.fitting, 2u);
   EXPECT_TRUE(
-      told.sentence.starts_with("is on n2 with GPU 0, GPU 1; judged now, the node is number "
-                                "1 of 2 that fit, before n1 (best-fit "))
+      told.sentence.starts_with("is on n2 with GPU 0, GPU 1; scored now, it ranks "
+                                "1 of 2 fitting nodes, before n1 (best-fit "))
       << told.sentence;
 }
 
@@ -381,7 +382,7 @@ TEST_F(ExplainPodTest, NamesTheBestNodeOfAPlacedPod) {
   const APod pod = APod("p").Whole(2);
   const PodExplanation told =
       Explain({ANode("n1").Gpus(8).Holding(pod, {0, 1}), ANode("n2").Gpus(2)}, pod);
-  EXPECT_NE(told.sentence.find("the node is number 2 of 2 that fit, behind n2"), std::string::npos)
+  EXPECT_NE(told.sentence.find("it ranks 2 of 2 fitting nodes, behind n2"), std::string::npos)
       << told.sentence;
 }
 
