@@ -57,7 +57,7 @@ TEST_F(PlanPageTest, APlanEndsWhenItsClientHasGone) {
   OwnRequest request{"/plan", "", PaddedText(asked.dump()), [&looks] { return ++looks < 3; }};
   const http::HttpResponse answer = PlanPage(service_.live(), request);
   EXPECT_EQ(answer.status, 503);
-  EXPECT_NE(answer.body.find("has gone"), std::string::npos) << answer.body;
+  EXPECT_NE(answer.body.find("has disconnected"), std::string::npos) << answer.body;
   EXPECT_LT(looks, 10);
   request.waits = [] { return true; };
   EXPECT_EQ(PlanPage(service_.live(), request).status, 200);
