@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nodes and pods of every vendor that the catalogue knows, as their device plugins and labellers
-// write them, read with the configuration that stands where there is none.
+// write them (test/scenarios/vendors.yaml), read with the default configuration.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -15,6 +15,7 @@
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/dialects.h"
+#include "test/support/scenarios.h"
 #include "test/support/wire_fixture.h"
 #include "topology/gpu_vendor.h"
 
@@ -55,260 +56,47 @@ Reason Verdict(const Json& node, const Json& requests, const Config& config = De
   return pod.refusal.empty() ? FirstObjection(there, pod.shape) : Reason::kPodRefused;
 }
 
-struct GoldenNode {
-  const char* situation;
-  Json devices;
-  Json labels;
-  // What is read.
-  const char* vendor;
-  const char* resource;
-  const char* model;
-  std::int64_t memory_mib;
-  int gpus;
-  bool parts = false;
-};
-
-// Of their device plugins' and labellers' documents; where is said in topology/gpu_vendor.cc.
-std::vector<GoldenNode> GoldenNodes() {
-  const Json none = Json::object();
-  return {
-      {"NVIDIA, GPU Feature Discovery",
-       {{"nvidia.com/gpu", 8}},
-       {{"nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"}, {"nvidia.com/gpu.memory", "81559"}},
-       "nvidia",
-       "nvidia.com/gpu",
-       "NVIDIA-H100-80GB-HBM3",
-       81559,
-       8},
-      {"AMD, node labeller",
-       {{"amd.com/gpu", 8}},
-       {{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"}, {"amd.com/gpu.vram", "192G"}},
-       "amd",
-       "amd.com/gpu",
-       "AMD_Instinct_MI300X_OAM",
-       196608,
-       8},
-      {"AMD without its labeller", {{"amd.com/gpu", 4}}, none, "amd", "amd.com/gpu", "", 0, 4},
-      {"AMD, partitioned, strategy single",
-       {{"amd.com/gpu", 64}},
-       {{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"},
-        {"amd.com/gpu.vram", "192G"},
-        {"amd.com/compute-memory-partition", "cpx_nps4"}},
-       "amd",
-       "amd.com/gpu",
-       "AMD_Instinct_MI300X_OAM",
-       24576,
-       64,
-       true},
-      {"AMD, partitioned, strategy mixed",
-       {{"amd.com/cpx_nps4", 64}, {"amd.com/gpu", 0}},
-       {{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"}, {"amd.com/gpu.vram", "192G"}},
-       "amd",
-       "amd.com/cpx_nps4",
-       "AMD_Instinct_MI300X_OAM",
-       24576,
-       64,
-       true},
-      {"AMD, whole, strategy mixed",
-       {{"amd.com/spx_nps1", 8}},
-       {{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"}, {"amd.com/gpu.vram", "192G"}},
-       "amd",
-       "amd.com/spx_nps1",
-       "AMD_Instinct_MI300X_OAM",
-       196608,
-       8},
-      {"Intel, labels of NFD and of the plugin",
-       {{"gpu.intel.com/i915", 2}, {"gpu.intel.com/i915_monitoring", 1}},
-       {{"gpu.intel.com/device.count", "2"},
-        {"gpu.intel.com/product", "Max_1550"},
-        {"gpu.intel.com/memory.max", "274877906944"}},
-       "intel",
-       "gpu.intel.com/i915",
-       "Max_1550",
-       131072,
-       2},
-      {"Intel, the other driver",
-       {{"gpu.intel.com/xe", 1}},
-       none,
-       "intel",
-       "gpu.intel.com/xe",
-       "",
-       0,
-       1},
-      {"Huawei's own plugin",
-       {{"huawei.com/Ascend910", 8}},
-       {{"node.kubernetes.io/npu.chip.name", "910B3"}, {"accelerator-type", "module-910b-8"}},
-       "huawei",
-       "huawei.com/Ascend910",
-       "910B3",
-       65536,
-       8},
-      {"Huawei's inference cards",
-       {{"huawei.com/Ascend310P", 4}},
-       none,
-       "huawei",
-       "huawei.com/Ascend310P",
-       "Ascend310P",
-       21527,
-       4},
-      {"Ascend, resources by chip",
-       {{"huawei.com/Ascend910B4-1", 8}},
-       none,
-       "huawei",
-       "huawei.com/Ascend910B4-1",
-       "Ascend910B4-1",
-       65536,
-       8},
-      {"Ascend in Huawei's cloud",
-       {{"huawei.com/ascend-1980", 8}},
-       none,
-       "huawei",
-       "huawei.com/ascend-1980",
-       "",
-       0,
-       8},
-      {"virtual NPUs of a 910A",
-       {{"huawei.com/Ascend910-2c", 15}},
-       none,
-       "huawei",
-       "huawei.com/Ascend910-2c",
-       "",
-       2184,
-       15,
-       true},
-      {"virtual NPUs of a 310P",
-       {{"huawei.com/Ascend310P-4c", 2}},
-       none,
-       "huawei",
-       "huawei.com/Ascend310P-4c",
-       "",
-       12288,
-       2,
-       true},
-      {"virtual NPUs with their memory",
-       {{"huawei.com/Ascend910-10c.3cpu.16g", 16}},
-       none,
-       "huawei",
-       "huawei.com/Ascend910-10c.3cpu.16g",
-       "",
-       16384,
-       16,
-       true},
-      {"Gaudi", {{"habana.ai/gaudi", 8}}, none, "habana", "habana.ai/gaudi", "", 0, 8},
-      {"Iluvatar", {{"iluvatar.com/gpu", 16}}, none, "iluvatar", "iluvatar.com/gpu", "", 0, 16},
-      {"Iluvatar, older", {{"iluvatar.ai/gpu", 4}}, none, "iluvatar", "iluvatar.ai/gpu", "", 0, 4},
-      {"Cambricon", {{"cambricon.com/mlu", 8}}, none, "cambricon", "cambricon.com/mlu", "", 0, 8},
-      {"Cambricon by type",
-       {{"cambricon.com/mlu370", 8}},
-       none,
-       "cambricon",
-       "cambricon.com/mlu370",
-       "",
-       0,
-       8},
-      {"Cambricon's partitions",
-       {{"cambricon.com/mlu370.mim-2m.8gb", 6}},
-       none,
-       "cambricon",
-       "cambricon.com/mlu370.mim-2m.8gb",
-       "",
-       8192,
-       6,
-       true},
-      {"Hygon",
-       {{"hygon.com/dcu", 8}, {"hygon.com/dcunum", 0}},
-       {{"hygon.com/dcu", "true"},
-        {"hygon.com/dcu.name", "K100_AI"},
-        {"hygon.com/dcu.vram", "64G"}},
-       "hygon",
-       "hygon.com/dcu",
-       "K100_AI",
-       65536,
-       8},
-      {"Hygon's virtual ones",
-       {{"hygon.com/dcu-share-36c-5g", 8}},
-       none,
-       "hygon",
-       "hygon.com/dcu-share-36c-5g",
-       "",
-       5120,
-       8,
-       true},
-      {"Hygon's MIG",
-       {{"hygon.com/dcu-mig-2g-15gb", 8}},
-       none,
-       "hygon",
-       "hygon.com/dcu-mig-2g-15gb",
-       "",
-       15360,
-       8,
-       true},
-      {"MetaX",
-       {{"metax-tech.com/gpu", 8}},
-       {{"metax-tech.com/gpu.product", "MXC500"}, {"metax-tech.com/gpu.memory", "64GB"}},
-       "metax",
-       "metax-tech.com/gpu",
-       "MXC500",
-       65536,
-       8},
-      {"Moore Threads", {{"mthreads.com/gpu", 8}}, none, "mthreads", "mthreads.com/gpu", "", 0, 8},
-      {"Enflame",
-       {{"enflame.com/gcu", 8}},
-       {{"enflame.com/gcu.count", "8"},
-        {"enflame.com/gcu.model", "T10"},
-        {"enflame.com/gcu.memory", "16384"}},
-       "enflame",
-       "enflame.com/gcu",
-       "T10",
-       16384,
-       8},
-      {"Kunlun", {{"kunlunxin.com/xpu", 8}}, none, "kunlun", "kunlunxin.com/xpu", "", 0, 8},
-      {"AWS, which counts its devices three times",
-       {{"aws.amazon.com/neuron", 16},
-        {"aws.amazon.com/neuroncore", 32},
-        {"aws.amazon.com/neurondevice", 16}},
-       {{"karpenter.k8s.aws/instance-accelerator-name", "trainium"}},
-       "aws",
-       "aws.amazon.com/neuron",
-       "trainium",
-       32768,
-       16},
-  };
+Json NodeOf(const Json& golden) {
+  return NodeHaving(golden["devices"], golden.value("labels", Json::object()));
 }
 
 TEST(Vendors, EveryNodeIsReadAsItsVendorsDocumentsSay) {
-  for (const GoldenNode& golden : GoldenNodes()) {
-    SCOPED_TRACE(golden.situation);
-    const DecodedNode node = ReadNodeOf(NodeHaving(golden.devices, golden.labels));
+  const std::vector<Json> nodes = test::Scenarios("vendors");
+  EXPECT_GE(nodes.size(), 29U);
+  for (const Json& golden : nodes) {
+    SCOPED_TRACE(golden["node"].get<std::string>());
+    const DecodedNode node = ReadNodeOf(NodeOf(golden));
+    const Json& read = golden["read"];
     EXPECT_EQ(node.problem, "");
-    EXPECT_EQ(VendorOf(node.spec.gpu_resource), golden.vendor);
-    EXPECT_EQ(node.spec.gpu_resource, golden.resource);
-    EXPECT_EQ(node.spec.gpu_model, golden.model);
-    ASSERT_EQ(node.spec.gpus.size(), static_cast<std::size_t>(golden.gpus));
-    EXPECT_EQ(node.spec.gpus.front().memory_mib, golden.memory_mib);
-    EXPECT_EQ(node.spec.gpus_are_parts, golden.parts);
-    EXPECT_EQ(node.spec.gives_parts(), golden.parts);
+    EXPECT_EQ(VendorOf(node.spec.gpu_resource), read["vendor"].get<std::string>());
+    EXPECT_EQ(node.spec.gpu_resource, read["resource"].get<std::string>());
+    EXPECT_EQ(node.spec.gpu_model, read.value("model", ""));
+    ASSERT_EQ(node.spec.gpus.size(), read["gpus"].get<std::size_t>());
+    EXPECT_EQ(node.spec.gpus.front().memory_mib, read.value("memory_mib", 0));
+    EXPECT_EQ(node.spec.gpus_are_parts, read.value("parts", false));
+    EXPECT_EQ(node.spec.gives_parts(), read.value("parts", false));
   }
 }
 
 TEST(Vendors, EveryOneOfTheCatalogueHasANodeHere) {
-  std::set<std::string_view> domains;
-  for (const GoldenNode& golden : GoldenNodes()) {
-    const std::string_view resource = golden.resource;
+  std::set<std::string> domains;
+  for (const Json& golden : test::Scenarios("vendors")) {
+    const auto resource = golden["read"]["resource"].get<std::string>();
     domains.insert(resource.substr(0, resource.find('/')));
   }
   for (const GpuVendor& vendor : GpuVendors()) {
-    EXPECT_TRUE(domains.contains(vendor.domain)) << vendor.domain;
+    EXPECT_TRUE(domains.contains(std::string(vendor.domain))) << vendor.domain;
   }
 }
 
 TEST(Vendors, APodGetsGpusOfTheResourceThatItAsksForAlone) {
-  for (const GoldenNode& golden : GoldenNodes()) {
-    SCOPED_TRACE(golden.situation);
-    const Json node = NodeHaving(golden.devices, golden.labels);
-    EXPECT_EQ(Verdict(node, {{golden.resource, "1"}}), Reason::kFits);
+  for (const Json& golden : test::Scenarios("vendors")) {
+    SCOPED_TRACE(golden["node"].get<std::string>());
+    const Json node = NodeOf(golden);
+    const auto resource = golden["read"]["resource"].get<std::string>();
+    EXPECT_EQ(Verdict(node, {{resource, "1"}}), Reason::kFits);
     for (const char* other : {"nvidia.com/gpu", "amd.com/gpu", "huawei.com/Ascend910B2"}) {
-      if (std::string_view(other) == golden.resource) continue;
+      if (other == resource) continue;
       EXPECT_EQ(Verdict(node, {{other, "1"}}), Reason::kOtherResource) << other;
     }
   }
