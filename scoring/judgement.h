@@ -71,12 +71,12 @@ struct Judgement {
 std::vector<Reason> ReasonsFor(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                                const Question& question);
 // The same, asked of the filters themselves: it leaves nothing in the engine's tables, which are
-// for the shapes that pods have. For questions of which no answer is awaited by a scheduler.
+// for the shapes that pods have. For questions that no scheduler waits for.
 std::vector<Reason> ReasonsAnew(const Snapshot& snapshot, const Question& question);
 Judgement Judge(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                 const Question& question);
 
-// Where more than `most` nodes fit, all but the best of them become kBetterElsewhere: whoever asks
+// Where more than `most` nodes fit, all but the best of them become kBetterElsewhere: the caller
 // would compare them for nothing. Of equal ones the first by name stay. 0: all of them go on.
 void Shortlist(Engine& engine, const std::shared_ptr<const Snapshot>& snapshot,
                const PodRequest& pod, std::size_t most, Judgement& judgement);

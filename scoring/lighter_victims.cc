@@ -11,7 +11,7 @@
 namespace berth {
 namespace {
 
-// Bounds of the search on one node, of which a request may name some hundreds.
+// Bounds of the search on one node; a request may name some hundreds.
 constexpr int kMostSteps = 1 << 14;  // sets that are looked at
 constexpr int kMostJudged = 256;     // of these, judged by the filters: some microseconds each
 

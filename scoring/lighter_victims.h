@@ -5,7 +5,7 @@
 // Of pods of equal priority kube-scheduler evicts those that started last, whatever they have
 // saved. A set takes the place of the proposed one if it
 //   1. loses less work (WorkLost), in fewer pods where several lose as little;
-//   2. has no more pods, of which the most important is no more important than theirs, nor the
+//   2. has no more pods: the most important is no more important than theirs, nor the
 //      second most important, and so on: the node is as good a choice as it was;
 //   3. exceeds disruption budgets with no more pods. They are counted as kube-scheduler counts
 //   them:

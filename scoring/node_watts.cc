@@ -28,7 +28,7 @@ int CpuWatts(const CpuPower& cpu, std::int64_t all_milli, std::int64_t free_mill
   return static_cast<int>(cpu.busy_watts * busy + cpu.idle_watts * (cpus - busy));
 }
 
-// How many GPUs the choice takes of which nobody has any.
+// How many GPUs the choice takes that nobody uses.
 int StartedGpus(const Node& node, const DeviceChoice& choice) {
   int started = 0;
   ForEachGpu(choice.gpus, [&](int gpu) {

@@ -2,7 +2,7 @@
 //
 // Watts of a node, estimated from what is given to pods on it.
 //
-//   GPUs   busy watts of each of which any compute is given + idle watts of each other one
+//   GPUs   busy watts of each with any compute given + idle watts of each other one
 //   CPUs   busy watts of ceil(cores given / cores of a CPU) CPUs + idle watts of the others, where
 //          two vCPUs are a core, cores given = all, rounded up, - free ones, rounded down
 //

@@ -50,7 +50,7 @@ std::vector<std::uint8_t> ByTotalThenPosition(std::span<const int> totals) {
   return priorities;
 }
 
-// The highest values that occur, each once, as far as they are told apart.
+// The highest values that occur, each once, where they are told apart.
 class HighestRanks {
  public:
   void Add(std::int64_t rank) {

@@ -19,6 +19,7 @@ namespace berth {
 
 constexpr int kMaxPriority = 10;
 constexpr int kMaxTotal = 10'000;  // totals are the weighted mean score in hundredths
+constexpr int kHundredths = kMaxTotal / kMaxScore;  // a point of a score, as a part of a total
 
 // One priority per total. Requires: 0 <= total <= kMaxTotal; under kFirst the totals are in name
 // order.

@@ -2,8 +2,8 @@
 //
 // Reason: why a node does or does not take a pod, and the Verdict that follows from it.
 //
-// The texts are constants without counters or names: kube-scheduler counts the nodes of each text in
-// the pod's condition ("3 node(s) had too few idle GPUs"), and retries without pause if it changes.
+// The texts are constants without counters or names: kube-scheduler counts the nodes of each text
+// in the pod's condition ("3 node(s) had too few idle GPUs"), and retries without pause if it changes.
 #pragma once
 
 #include <array>
@@ -32,12 +32,12 @@ enum class Reason : std::uint8_t {
   kOtherResource,        // its GPUs are of another resource than the pod asks for
   kGpusForeign,          // another scheduler gives its GPUs out
   kOnePlaceEach,         // its GPUs have several users, and the pod asks for more than one place
-  kPlacesOnly,           // likewise, and the pod asks for a share
+  kPlacesOnly,           // the same, and the pod asks for a share
   kTimeSliced,           // the pod needs memory protection, and its GPUs are shared by time slicing
-  kSharedSomehow,        // likewise, and nobody says how they are shared
-  kSharesUnguarded,      // likewise, and the pod asks for a share, which nobody enforces
+  kSharedSomehow,        // the same, and nobody says how they are shared
+  kSharesUnguarded,      // the same, and the pod asks for a share, which nobody enforces
   kSharesNotCarriedOut,  // the pod asks for a share, and nobody could give it that GPU
-  kShareOfOtherAgent,    // likewise, by words that the node's agent does not read
+  kShareOfOtherAgent,    // the same, by a resource that the node's agent does not read
   kNotItsOwn,            // the pod needs a GPU for itself, and these have several users
   kGpuTooSmall,          // the pod needs more memory than its GPUs have, or than their parts
   kModelMismatch,
@@ -79,7 +79,7 @@ enum class Reason : std::uint8_t {
   kMigHeld,
   kTaintNotTolerated,
   kKeptForGpuPods,  // the pod asks for no GPU, and the node's CPU is for those that do
-  kDriverTooOld,    // or not known; likewise the next two, in the order of Versioned
+  kDriverTooOld,    // or not known; so are the next two, in the order of Versioned
   kCudaTooOld,
   kCapabilityTooLow,
   kNodeNotSelected,   // by the pod's node selector or required affinity

@@ -53,7 +53,7 @@ constexpr CpuPower kXeon8163 = {"Xeon 8163", 20, 165, 24, kPwrCpu};
 constexpr CpuPower kXeon6326 = {"Xeon 6326", 20, 185, 16, kPwrCpu};
 constexpr CpuPower kXeon8369B = {"Xeon 8369B", 20, 270, 32, kPwrCpu};
 
-// The names of the openb trace, of which the CPUs are known, and those that real nodes publish.
+// The names of the openb trace, with known CPUs, and those that real nodes publish.
 constexpr std::array<GpuPower, 35> kGpuPower = {{
     {"A10", 30, 150, &kXeon8369B, kPwr},
     {"A100", 50, 400, &kXeon8369B, kPwr},

@@ -16,8 +16,8 @@ namespace berth {
 
 struct CpuPower {
   std::string_view name;
-  int idle_watts;  // of one CPU (a socket) of which no core is given to a pod
-  int busy_watts;  // of one of which any core is
+  int idle_watts;  // of one CPU (a socket) without a core given to a pod
+  int busy_watts;  // of one with any core given
   int cores;       // physical; two vCPUs each
   std::string_view source;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MachineTypes: the machine types that are known: those of the catalogue (machine_types.h), and
-// those of which an operator has said something.
+// those that an operator has configured.
 //
 // Immutable: any thread may ask.
 #pragma once

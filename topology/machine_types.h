@@ -3,7 +3,7 @@
 // MachineType: what the catalogue knows of a machine type of a cloud.
 //
 // A node of a cloud names its type in the label node.kubernetes.io/instance-type. That tells how
-// many GPUs of which model the node has as a whole before any agent on it has said so: while it is
+// many GPUs and which model the node has as a whole before any agent on it has said so: while it is
 // starting, and where no agent publishes labels. The catalogue only fills gaps: what a node
 // publishes itself takes precedence.
 //
@@ -37,7 +37,7 @@ struct MachineType {
   // (GpuMemoryMibOf).
   std::int64_t gpu_memory_mib;
 
-  // 1: whole GPUs. n: one GPU that is an n-th of a card, the rest of which other tenants have. The
+  // 1: whole GPUs. n: one GPU that is an n-th of a card; other tenants have the rest. The
   // memory alone does not tell: an eighth of an L4 has an eighth of its speed too.
   int gpu_parts;
 

@@ -21,7 +21,7 @@ struct CostOptions {
 // pods of 8 GPUs that wait, and whose members are asked about.
 void MeasureBeside(const CostOptions& options);
 
-// 4,000 idle nodes and a gang of 2,000 pods of which no two ask for the same CPU.
+// 4,000 idle nodes and a gang of 2,000 pods, each with another CPU request.
 void MeasureDiffering(const CostOptions& options);
 
 // 1,500 nodes, a gang of 8,000 pods that fits, and single pods that come and go.

@@ -20,7 +20,24 @@ Status CheckClasses(const WishesByClass& classes, const std::vector<TraceTask>& 
   return {};
 }
 
+Result<std::shared_ptr<Engine>> LearningEngine(const ReplayPolicy& policy,
+                                               const std::shared_ptr<LearnedMix>& mix) {
+  Engine::Learning learning{policy.profile, policy.waste, mix};
+  learning.others = policy.others;
+  BERTH_TRY(std::shared_ptr<Engine> engine, Engine::Create(std::move(learning)));
+  return engine;
+}
+
 }  // namespace
+
+Result<std::unique_ptr<EngineSession>> EngineSession::Learning(const ReplayPolicy& policy,
+                                                               const std::vector<NodeSpec>& nodes,
+                                                               std::uint64_t seed) {
+  auto mix = std::make_shared<LearnedMix>(policy.learning);
+  BERTH_TRY(std::shared_ptr<Engine> engine, LearningEngine(policy, mix));
+  return std::unique_ptr<EngineSession>(
+      new EngineSession(std::move(engine), std::move(mix), nodes, seed, EnginePlacer::Serving()));
+}
 
 Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ReplayPolicy& policy,
                                                              const Workload& workload,
@@ -32,15 +49,14 @@ Result<std::unique_ptr<EngineSession>> EngineSession::Create(const ReplayPolicy&
   std::shared_ptr<Engine> engine;
   if (Learns(policy.profile) || !policy.others.empty()) {
     mix = std::make_shared<LearnedMix>(policy.learning);
-    Engine::Learning learning{policy.profile, policy.waste, mix};
-    learning.others = policy.others;
-    BERTH_TRY(engine, Engine::Create(std::move(learning)));
+    BERTH_TRY(engine, LearningEngine(policy, mix));
   } else {
     BERTH_TRY(Profile profile, BuildProfile(policy.profile, OracleMix(workload.tasks)));
     engine = std::make_shared<Engine>(std::move(profile));
   }
-  return std::unique_ptr<EngineSession>(new EngineSession(
-      std::move(engine), std::move(mix), policy, workload, arrivals, seed, nodes_to_score));
+  return std::unique_ptr<EngineSession>(new EngineSession(std::move(engine), std::move(mix),
+                                                          OrderedCluster(workload, arrivals), seed,
+                                                          {nodes_to_score, {}, policy.classes}));
 }
 
 bool Learns(const ProfileSpec& spec) { return MixUseOf(spec) == MixUse::kDraws; }

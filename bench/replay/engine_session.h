@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "bench/replay/arrivals.h"
@@ -30,16 +32,20 @@ class EngineSession {
                                                        const Arrivals& arrivals, std::uint64_t seed,
                                                        std::size_t nodes_to_score = 0);
 
+  // On nodes without pods, with a mix that is learned and no short list. Error: as BuildProfile.
+  static Result<std::unique_ptr<EngineSession>> Learning(const ReplayPolicy& policy,
+                                                         const std::vector<NodeSpec>& nodes,
+                                                         std::uint64_t seed);
+
   [[nodiscard]] EnginePlacer& placer() { return placer_; }
 
  private:
+  template <class Cluster>
   EngineSession(std::shared_ptr<Engine> engine, std::shared_ptr<LearnedMix> mix,
-                const ReplayPolicy& policy, const Workload& workload, const Arrivals& arrivals,
-                std::uint64_t seed, std::size_t nodes_to_score)
+                const Cluster& cluster, std::uint64_t seed, EnginePlacer::Serving serving)
       : mix_(std::move(mix)),
         engine_(std::move(engine)),
-        placer_(*engine_, OrderedCluster(workload, arrivals), seed, mix_.get(),
-                {nodes_to_score, {}, policy.classes}) {}
+        placer_(*engine_, cluster, seed, mix_.get(), std::move(serving)) {}
 
   const std::shared_ptr<LearnedMix> mix_;  // nullptr: nothing is learned
   const std::shared_ptr<Engine> engine_;

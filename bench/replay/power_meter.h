@@ -15,8 +15,8 @@ namespace berth::replay {
 // Not thread-safe.
 class PowerMeter {
  public:
-  // Watts of all nodes of which they are known. Costs little where few nodes are new since the last
-  // call. Requires: a cluster of the same nodes as at the last call.
+  // Watts of all nodes of known power. Cheap if few nodes changed since the last call. Requires:
+  // the same nodes as at the last call.
   std::int64_t Watts(const std::shared_ptr<const Snapshot>& cluster);
 
  private:
@@ -25,7 +25,7 @@ class PowerMeter {
   std::int64_t sum_ = 0;
 };
 
-// How many GPUs are on nodes of which no watts are known.
+// Number of GPUs on nodes of unknown power.
 std::int64_t GpusWithoutWatts(const Snapshot& cluster);
 
 }  // namespace berth::replay

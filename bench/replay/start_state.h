@@ -3,9 +3,9 @@
 // StartState: a cluster as it is, with the pods that are on it, for a trace to arrive on: a file
 // that `berth serve --cluster` takes (server/wire/file/cluster_file.h).
 //
-// The pods that are there stay to the end. So what is free at the start is what the replay is
-// about: it is the capacity of which loads, arrivals and results are parts. Nodes that are not
-// ready or have taints take no task; their capacity is 0.
+// The existing pods stay to the end, so the capacity of the replay is what is free at the start.
+// Loads, arrivals and results are fractions of it. Nodes that are not ready or have taints take no
+// task; their capacity is 0.
 #pragma once
 
 #include <memory>

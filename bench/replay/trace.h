@@ -39,7 +39,7 @@ struct TraceTask {
   std::int64_t created_s = 0;
   std::int64_t deleted_s = 0;
   int priority = 0;                 // column `priority` where there is one; openb has none
-  std::string workload_class = {};  // column `class`, likewise; empty = none
+  std::string workload_class = {};  // column `class`; empty = none
 };
 
 // Columns: sn,cpu_milli,memory_mib,gpu,model, and traits (joined by '|') and price_per_hour where

@@ -15,7 +15,7 @@
 //   mfi             least growth of fragmentation (Zambianco et al., arXiv 2511.18906): the sum,
 //                   over profiles no larger than the free units of the GPU, of their size for each
 //                   start that is blocked. Read so: every start that cannot be taken is blocked.
-//   mfi-partial     the same, read so: only starts of which some units are free are blocked
+//   mfi-partial     the same, read so: only starts with some free units are blocked
 //
 // If the node's own allocator picks the device (MigPick::kNodeFirstFit), a policy chooses only the
 // node: mfi, src-drain and berth by the value of the device that will be taken, best-fit and hami

@@ -32,7 +32,7 @@ std::vector<DeviceGrant> AssumeWhole(std::span<const GpuSpec> gpus, std::span<co
   return grants;
 }
 
-// Of one of the GPUs that are not `taken`, of which there is one.
+// Of one of the GPUs that are not `taken`. Requires: there is one.
 DeviceGrant AssumeOnOne(std::span<const GpuSpec> gpus, std::span<const GpuFree> free,
                         const GpuShare& share, GpuMask taken) {
   std::optional<DeviceGrant> tightest;

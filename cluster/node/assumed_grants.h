@@ -16,7 +16,7 @@ struct GpuFree;
 struct GpuSpec;
 
 // Whole GPUs: the idle ones from the highest index down (Berth and the kubelet fill from the lowest
-// up), then the freest. MIG devices without a name likewise, each counted as a GPU. A share, and
+// up), then the freest. MIG devices without a name too, each counted as a GPU. A share, and
 // each of several: the fullest GPU that still fits it, else the freest. Ties go to the highest
 // index. Always as many GPUs as the pod asks for, if the node has them, so free amounts may become
 // negative.

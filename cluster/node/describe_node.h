@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MembersOf (cluster/values/describe.h) of nodes. Their roles: of which node it is, what decides
+// MembersOf (cluster/values/describe.h) of nodes. Their roles: which node it is, what decides
 // which pods fit there, and what else is shown of it.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace berth {
 
 inline constexpr std::int64_t kMostGpuPrice = 1'000'000;  // in an hour, in any currency
 
-template <IsValue<GpuSpec> V>
+template <OneOf<GpuSpec> V>
 constexpr auto MembersOf(V& value) {
   auto& [uuid, memory_mib, healthy, most_users] = value;
   return std::tuple(OfRole<Role::kIdentity>(uuid, AtFront("uuid")),
@@ -19,7 +19,7 @@ constexpr auto MembersOf(V& value) {
                     OfKind(most_users, WhenSet("most_users", kMaxGpuPlaces)));
 }
 
-template <IsValue<GpuPlaces> V>
+template <OneOf<GpuPlaces> V>
 constexpr auto MembersOf(V& value) {
   auto& [count, foreign, gpus, memory_mib, sharing] = value;
   return std::tuple(OfKind(count, AtFront("count", kMaxGpuPlaces)),
@@ -28,7 +28,7 @@ constexpr auto MembersOf(V& value) {
                     OfKind(memory_mib, WhenSet("memory_mib")), OfKind(sharing, WhenSet("sharing")));
 }
 
-template <IsValue<ClaimedGpu> V>
+template <OneOf<ClaimedGpu> V>
 constexpr auto MembersOf(V& value) {
   auto& [claim, device, uuid, index, profile, start] = value;
   return std::tuple(
@@ -37,7 +37,7 @@ constexpr auto MembersOf(V& value) {
       OfKind(profile, WhenSet("profile")), OfKind(start, WhenSet("start", kMaxGpusPerNode - 1)));
 }
 
-template <IsValue<NodeSpec> V>
+template <OneOf<NodeSpec> V>
 constexpr auto MembersOf(V& value) {
   auto& [name, gpu_model, cpu_milli, memory_bytes, ready, gpus, ephemeral_bytes, labels, taints,
          soft_taints, links, mig, places, missing, gpu_resource, gpus_are_parts, share_agent,

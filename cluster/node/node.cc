@@ -31,7 +31,7 @@ Status ShortOf(std::string_view what, std::int64_t wanted, std::int64_t free) {
                                    std::to_string(free));
 }
 
-// Whether the node has GPUs of which the pod could have some. Where it has none of its resource, a
+// Whether the node has GPUs that the pod could have. Where it has none of its resource, a
 // claim gives it others.
 bool HasGpusFor(const NodeSpec& spec, const PodRequest& pod) {
   if (pod.device_class.empty()) return true;

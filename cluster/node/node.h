@@ -7,7 +7,7 @@
 // If the GPUs of such a pod are unknown, some are assumed (assumed_grants.h): after the known
 // grants, in the order of the UIDs, until each GPU is overfull: nothing fits there then, and any
 // tenant may name the node in thousands of pods. MIG devices are counted apart (mig_use.h). A GPU
-// of which a ResourceClaim holds anything has nothing free. A grant of a GPU that the spec does not
+// that a ResourceClaim holds in part has nothing free. A grant of a GPU that the spec does not
 // have (any more) is assumed to be one of those that it has.
 //
 // Some GPUs are closed: nothing more of them is given, and what is held stays held. These are the
@@ -79,7 +79,7 @@ struct NodeSpec {
   // The agents that the node shows, whether they hand out its GPUs or not. What their records on
   // pods say of devices counts there, and on no other node (named_grants.h).
   std::vector<std::string> agents = {};
-  // It serves whoever is bound there: pods that ask for shares in Berth's words, too.
+  // It serves all pods that are bound there: pods that ask for shares in Berth's words, too.
   bool agent_serves_all = false;
   // What keeps the users of one GPU apart there: kNone, or kMemory.
   Isolation share_isolation = Isolation::kNone;
@@ -91,7 +91,7 @@ struct NodeSpec {
   // What its kubelet's Topology Manager refused last: pods that ask for it get no place there for a
   // while (GpuPodsRefused).
   RefusedAsks refused_asks = nullptr;
-  // When its Ready condition changed last, in seconds since 1970 by the clock of whoever wrote it;
+  // When its Ready condition changed last, in seconds since 1970 by the clock of its writer;
   // 0: it does not say. A kubelet that starts anew changes it.
   std::int64_t ready_since = 0;
   // The condition of the node by which somebody says that its GPUs are out of order ("XIDErrors");

@@ -27,7 +27,7 @@ struct NodeRemoved {
 struct PodBound {
   PodRequest pod;
   Placement placement;
-  // The devices come from an annotation of the pod. Whoever may write the pod may write the
+  // The devices come from an annotation of the pod. Anybody who may write the pod may write the
   // annotation, so it is believed only if it contradicts nothing that is known (device_disputes.h).
   bool devices_annotated = false;
   bool leaving = false;  // it was told to end, and holds its devices until it has
@@ -48,7 +48,7 @@ struct PodMissed {
 struct GpusClaimed {
   std::string node;
   std::vector<ClaimedGpu> gpus;
-  // The kind of the claims, each of which is reported by one watcher. Empty: ResourceClaims.
+  // The kind of the claims; one watcher reports each kind. Empty: ResourceClaims.
   std::string source = {};
 };
 // The part of the node's GPUs that pods can get now by the claims that kube-scheduler makes for

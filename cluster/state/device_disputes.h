@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceDisputes: whether the devices that a pod's annotation names are believed. Whoever may write
-// a pod may write its annotations, so an annotation is evidence and not the truth:
+// DeviceDisputes: whether the devices that a pod's annotation names are believed. Anybody who may
+// write a pod may write its annotations, so an annotation is evidence and not the truth:
 //
 // - A pod keeps the devices that it is known to have, because it was bound here or because its
 //   annotation named them when the pod was first seen. An annotation that names others is reported.

@@ -2,8 +2,8 @@
 //
 // StillWaiting: the pods that wait, at the moment of one snapshot.
 //
-// A pod that gets its node is bound in ClusterState before it leaves WaitingPods. So whoever takes
-// the list first and the snapshot second misses none, and may have some in both.
+// A pod that gets its node is bound in ClusterState before it leaves WaitingPods. So taking the
+// list first and the snapshot second misses none, and may have some in both.
 #pragma once
 
 #include <vector>

@@ -6,7 +6,7 @@
 // called. And it may be asked about pods that do not exist, by programs that simulate scheduling.
 //
 // Pods that neither ask for GPUs nor name a gang, nor are refused, are known by their UIDs alone.
-// A pod leaves when it has a node, is told to end, or is gone. One that gets its node is bound in
+// A pod leaves when it has a node, is deleted, or is gone. One that gets its node is bound in
 // ClusterState first: for a moment it is in both, never in neither.
 //
 // Memory is bounded: beyond it the largest are kept in outline (request_size.h). Explanations of
@@ -72,7 +72,7 @@ class WaitingPods {
   void RemoveUnless(const std::function<bool(const std::string& uid)>& is_there, Mark mark)
       BERTH_EXCLUDES(mutex_);
 
-  // Arrivals are told from now on, those of the meantime at once / are held back.
+  // Arrivals are reported from now on, those of the meantime at once / are held back.
   void TellArrivals() BERTH_EXCLUDES(mutex_);
   void HoldArrivalsBack() BERTH_EXCLUDES(mutex_);
 

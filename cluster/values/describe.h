@@ -28,7 +28,7 @@ namespace berth {
 
 enum class Role : std::uint8_t {
   kKind,      // where it fits, and how well
-  kTurn,      // which pods it goes before, and which it may evict
+  kTurn,      // which pods it precedes, and which it may evict
   kGroup,     // the pods with which it is placed
   kLoss,      // what is lost when it is evicted
   kIdentity,  // which one it is
@@ -81,22 +81,58 @@ constexpr Member<Role::kKind, written, T> OfKind(T&& value, FileKey<written> key
   return {std::forward<T>(value), key};
 }
 
-// A value of that type, to be read or to be written.
-template <class V, class T>
-concept IsValue = std::same_as<std::remove_const_t<V>, T>;
+// A value of one of these types, to be read or to be written.
+template <class V, class... T>
+concept OneOf = (std::same_as<std::remove_const_t<V>, T> || ...);
 
-template <IsValue<NoGpu> V>
+// Values all of whose members decide where a pod fits, and that are no objects of the file.
+template <class... T>
+constexpr auto AllOfKind(T&... members) {
+  return std::tuple(OfKind(members)...);
+}
+
+template <OneOf<MigSlices> V>
+constexpr auto MembersOf(V& value) {
+  auto& [a] = value;
+  return AllOfKind(a);
+}
+
+template <OneOf<ModelRule, GpuRule, TraitWish, NodeSelectorTerm, GangRole> V>
+constexpr auto MembersOf(V& value) {
+  auto& [a, b] = value;
+  return AllOfKind(a, b);
+}
+
+template <OneOf<LabelRequirement, Neighbours, GangId> V>
+constexpr auto MembersOf(V& value) {
+  auto& [a, b, c] = value;
+  return AllOfKind(a, b, c);
+}
+
+template <OneOf<MigProfile, LinkAsk, NodeWishes, NodeConstraints, Toleration, GangController> V>
+constexpr auto MembersOf(V& value) {
+  auto& [a, b, c, d] = value;
+  return AllOfKind(a, b, c, d);
+}
+
+template <OneOf<MigWant, MigGrant> V>
+constexpr auto MembersOf(V& value) {
+  auto& [a, b, c, d, e] = value;
+  return AllOfKind(a, b, c, d, e);
+}
+
+template <OneOf<NoGpu> V>
 constexpr auto MembersOf(V&) {
   return std::tuple();
 }
 
-template <IsValue<WholeGpus> V>
+template <OneOf<WholeGpus> V>
 constexpr auto MembersOf(V& value) {
   auto& [count] = value;
   return std::tuple(OfKind(count, AtFront("gpus", kMaxGpusPerNode)));
 }
 
-template <IsValue<GpuShare> V>
+template <OneOf<GpuShare> V>
 constexpr auto MembersOf(V& value) {
   auto& [milli, memory_mib, memory_milli, count] = value;
   return std::tuple(OfKind(milli, AtFront("milli", kMilliPerGpu)),
@@ -105,72 +141,10 @@ constexpr auto MembersOf(V& value) {
                     OfKind(count, WhenSet("shares", kMaxGpusPerNode, 1)));
 }
 
-template <IsValue<MigProfile> V>
-constexpr auto MembersOf(V& value) {
-  auto& [compute_slices, memory_gb, extension, instance_slices] = value;
-  return std::tuple(OfKind(compute_slices), OfKind(memory_gb), OfKind(extension),
-                    OfKind(instance_slices));
-}
-
-template <IsValue<MigWant> V>
-constexpr auto MembersOf(V& value) {
-  auto& [profile, shared, min_slices, min_memory_mib, count] = value;
-  return std::tuple(OfKind(profile), OfKind(shared), OfKind(min_slices), OfKind(min_memory_mib),
-                    OfKind(count));
-}
-
-template <IsValue<MigSlices> V>
-constexpr auto MembersOf(V& value) {
-  auto& [wants] = value;
-  return std::tuple(OfKind(wants));
-}
-
-template <IsValue<LinkAsk> V>
-constexpr auto MembersOf(V& value) {
-  auto& [link, numa, pattern, min_megabytes_per_s] = value;
-  return std::tuple(OfKind(link), OfKind(numa), OfKind(pattern), OfKind(min_megabytes_per_s));
-}
-
-template <IsValue<ModelRule> V>
-constexpr auto MembersOf(V& value) {
-  auto& [refused, part] = value;
-  return std::tuple(OfKind(refused), OfKind(part));
-}
-
 // Not the verdicts that it remembers: they come and go while it is kept.
 inline auto MembersOf(const ModelRules& value) { return std::tuple(OfKind(value.rules())); }
 
-template <IsValue<GpuRule> V>
-constexpr auto MembersOf(V& value) {
-  auto& [refused, uuid] = value;
-  return std::tuple(OfKind(refused), OfKind(uuid));
-}
-
-template <IsValue<LabelRequirement> V>
-constexpr auto MembersOf(V& value) {
-  auto& [key, op, values] = value;
-  return std::tuple(OfKind(key), OfKind(op), OfKind(values));
-}
-
-template <IsValue<Neighbours> V>
-constexpr auto MembersOf(V& value) {
-  auto& [namespace_name, near, far] = value;
-  return std::tuple(OfKind(namespace_name), OfKind(near), OfKind(far));
-}
-
-template <IsValue<TraitWish> V>
-constexpr auto MembersOf(V& value) {
-  auto& [trait, weight] = value;
-  return std::tuple(OfKind(trait), OfKind(weight));
-}
-
-template <IsValue<NodeWishes> V>
-constexpr auto MembersOf(V& value) {
-  auto& [required, forbidden, wishes, profile] = value;
-  return std::tuple(OfKind(required), OfKind(forbidden), OfKind(wishes), OfKind(profile));
-}
-
-template <IsValue<RequestShape> V>
+template <OneOf<RequestShape> V>
 constexpr auto MembersOf(V& value) {
   auto& [cpu_milli, memory_bytes, gpus, models, ephemeral_bytes, links, gpu_resource, isolation,
          min_gpu_memory_mib, share_agent, one_per_container, model_rules, gpu_rules, spread,
@@ -185,14 +159,14 @@ constexpr auto MembersOf(V& value) {
       OfKind(neighbours), OfKind(beside_nic));
 }
 
-template <IsValue<ContainerAsk> V>
+template <OneOf<ContainerAsk> V>
 constexpr auto MembersOf(V& value) {
   auto& [name, gpus, ends_first, index] = value;
   return std::tuple(OfRole<Role::kIdentity>(name, AtFront("name")), OfKind(gpus, AtFront("ask")),
                     OfKind(ends_first, AtFront("ends_first")), OfRole<Role::kIdentity>(index));
 }
 
-template <IsValue<PodId> V>
+template <OneOf<PodId> V>
 constexpr auto MembersOf(V& value) {
   auto& [uid, namespace_name, name] = value;
   return std::tuple(OfRole<Role::kIdentity>(uid, AtFront("uid")),
@@ -200,61 +174,22 @@ constexpr auto MembersOf(V& value) {
                     OfRole<Role::kIdentity>(name, AtFront("name")));
 }
 
-template <IsValue<GangId> V>
+template <OneOf<Gang> V>
 constexpr auto MembersOf(V& value) {
-  auto& [convention, namespace_name, name] = value;
-  return std::tuple(OfKind(convention), OfKind(namespace_name), OfKind(name));
+  auto& [id, minimum, total, object, hold, has_roles, roles, controller, followers, by] = value;
+  return AllOfKind(id, minimum, total, object, hold, has_roles, roles, controller, followers, by);
 }
 
-template <IsValue<GangRole> V>
-constexpr auto MembersOf(V& value) {
-  auto& [name, minimum] = value;
-  return std::tuple(OfKind(name), OfKind(minimum));
-}
-
-template <IsValue<GangController> V>
-constexpr auto MembersOf(V& value) {
-  auto& [kind, name, uid, asked] = value;
-  return std::tuple(OfKind(kind), OfKind(name), OfKind(uid), OfKind(asked));
-}
-
-template <IsValue<Gang> V>
-constexpr auto MembersOf(V& value) {
-  auto& [id, minimum, total, object, hold, has_roles, roles, controller, followers, one_by_one] =
-      value;
-  return std::tuple(OfKind(id), OfKind(minimum), OfKind(total), OfKind(object), OfKind(hold),
-                    OfKind(has_roles), OfKind(roles), OfKind(controller), OfKind(followers),
-                    OfKind(one_by_one));
-}
-
-template <IsValue<Taint> V>
+template <OneOf<Taint> V>
 constexpr auto MembersOf(V& value) {
   auto& [key, text, effect] = value;
   return std::tuple(OfKind(key, AtFront("key")), OfKind(text, AtFront("value")),
                     OfKind(effect, AtFront("effect")));
 }
 
-template <IsValue<Toleration> V>
-constexpr auto MembersOf(V& value) {
-  auto& [key, op, text, effect] = value;
-  return std::tuple(OfKind(key), OfKind(op), OfKind(text), OfKind(effect));
-}
-
-template <IsValue<NodeSelectorTerm> V>
-constexpr auto MembersOf(V& value) {
-  auto& [labels, fields] = value;
-  return std::tuple(OfKind(labels), OfKind(fields));
-}
-
-template <IsValue<NodeConstraints> V>
-constexpr auto MembersOf(V& value) {
-  auto& [selector, either, tolerations, versions] = value;
-  return std::tuple(OfKind(selector), OfKind(either), OfKind(tolerations), OfKind(versions));
-}
-
 inline constexpr std::int64_t kMostPriority = std::numeric_limits<int>::max();
 
-template <IsValue<PodRequest> V>
+template <OneOf<PodRequest> V>
 constexpr auto MembersOf(V& value) {
   auto& [id, shape, containers, container_count, refusal, priority, may_preempt, gang, scheduler,
          domain, constraints, labels, init_container_count, belongs_on_any_node, classes,
@@ -271,7 +206,7 @@ constexpr auto MembersOf(V& value) {
       OfRole<Role::kShown>(container_count), OfRole<Role::kShown>(init_container_count));
 }
 
-template <IsValue<DeviceGrant> V>
+template <OneOf<DeviceGrant> V>
 constexpr auto MembersOf(V& value) {
   auto& [gpu, milli, memory_mib, uuid, memory_milli] = value;
   return std::tuple(OfKind(milli, AtFront("milli", kMilliPerGpu)),
@@ -280,13 +215,7 @@ constexpr auto MembersOf(V& value) {
                     OfKind(memory_milli));
 }
 
-template <IsValue<MigGrant> V>
-constexpr auto MembersOf(V& value) {
-  auto& [gpu, start, profile, shared, uuid] = value;
-  return std::tuple(OfKind(gpu), OfKind(start), OfKind(profile), OfKind(shared), OfKind(uuid));
-}
-
-template <IsValue<Placement> V>
+template <OneOf<Placement> V>
 constexpr auto MembersOf(V& value) {
   auto& [node, cpu_milli, memory_bytes, grants, mig, places, ephemeral_bytes, agent] = value;
   return std::tuple(OfKind(node, AtFront("node")), OfKind(cpu_milli, AtFront("cpu_milli")),
@@ -296,7 +225,7 @@ constexpr auto MembersOf(V& value) {
                     OfKind(agent));
 }
 
-template <IsValue<RefusedAsk> V>
+template <OneOf<RefusedAsk> V>
 constexpr auto MembersOf(V& value) {
   auto& [gpus, containers, cpu_milli, memory_bytes] = value;
   return std::tuple(OfKind(gpus, AtFront("ask")), OfKind(containers, AtFront("containers")),

@@ -49,7 +49,7 @@ struct GangController {
   friend bool operator==(const GangController&, const GangController&) = default;
 };
 
-// A kind of pods in a gang, of which so many have to start together.
+// A kind of pods in a gang; so many of it must start together.
 struct GangRole {
   std::string name;
   int minimum = 0;
@@ -92,7 +92,7 @@ struct Gang {
   // kube-scheduler takes all of its pods at once: it wants to know a node for each of them, also
   // for those without GPUs, before it binds the first.
   [[nodiscard]] bool comes_at_once() const { return id.convention == "kubernetes"; }
-  // How many pods it will have, as far as that is known; 0 = not known. A minimum of 1 says
+  // How many pods it will have; 0 = not known. A minimum of 1 says
   // nothing: every group has one pod.
   [[nodiscard]] int size() const;
 

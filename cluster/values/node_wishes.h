@@ -41,8 +41,8 @@ struct TraitWish {
 };
 
 struct NodeWishes {
-  std::vector<std::string> required;   // sorted: nodes that lack one are none for it
-  std::vector<std::string> forbidden;  // sorted: nodes that have one likewise
+  std::vector<std::string> required;   // sorted: it takes no node that lacks one
+  std::vector<std::string> forbidden;  // sorted: it takes no node that has one
   std::vector<TraitWish> wishes;       // sorted, each trait once
   std::string profile = {};            // by which nodes are compared for it; empty: as for all pods
 

@@ -72,7 +72,7 @@ Placement WithoutDevices(std::string node, const RequestShape& shape);
 std::vector<std::pair<std::string, std::vector<DeviceGrant>>> GrantsByContainer(
     const PodRequest& pod, const Placement& placement);
 
-// Divides a pod's MIG devices likewise: each container gets the first remaining ones of the
+// Divides a pod's MIG devices the same way: each container gets the first remaining ones of the
 // profiles that it asks for. Containers that get none are left out.
 std::vector<std::pair<std::string, std::vector<MigGrant>>> MigByContainer(
     const PodRequest& pod, const Placement& placement);

@@ -115,7 +115,7 @@ struct RequestShape {
   // Of whole GPUs: memory that each has at least, or each part that stands for one; 0 = not said.
   std::int64_t min_gpu_memory_mib = 0;
   // Who has to hand out the share of a GPU, or the GPUs, by the words in which they are asked for
-  // (NodeSpec::share_agent); empty: whoever reads what Berth writes.
+  // (NodeSpec::share_agent); empty: any agent that reads what Berth writes.
   std::string share_agent = {};
   // It asks for several whole GPUs, and none of its containers for more than one.
   bool one_per_container = false;
@@ -183,7 +183,7 @@ struct DomainAsk {
   friend bool operator==(const DomainAsk&, const DomainAsk&) = default;
 };
 
-// What kube-scheduler alone judges of a pod, as far as it depends on the other pods of a node.
+// What kube-scheduler alone judges of a pod and depends on the other pods of a node.
 struct OwnToScheduler {
   bool host_ports = false;
   bool volumes = false;       // that a node attaches so many of, or one pod at a time has

@@ -46,7 +46,7 @@ GpuMask IdleGpus(const Node& node);
 // picks whole GPUs and may pick another one.
 GpuMask AcceptedGpus(const NodeSpec& spec, const RequestShape& shape);
 
-// The GPUs of which the pod could get one now, wholly or a share of it.
+// The GPUs that the pod could get now, wholly or a share of one.
 GpuMask FreeGpus(const Node& node, const RequestShape& shape);
 
 // The holders of the GPUs that are not in `idle`. Pods that share GPUs count as one holder, which

@@ -35,7 +35,7 @@ inline bool MindsNeighbours(const RequestShape& shape) {
   return shape.beside_nic || !shape.neighbours.empty();
 }
 
-// `free`, in sets of which each has the one before it and the GPUs that suit the pod next best; the
+// `free`, in growing sets: each has the one before it and the GPUs that suit the pod next best; the
 // last is `free`.
 std::vector<GpuMask> BySuitability(const Node& node, GpuMask free, const RequestShape& shape);
 

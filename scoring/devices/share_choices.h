@@ -5,7 +5,7 @@
 //
 // Of one GPU they are, at most, all that fit. Of several GPUs there are too many sets to score. So
 // every GPU that fits is taken once, with the fullest others: shares belong together, and idle GPUs
-// to whoever needs them whole. For policies that spread there are the freest GPUs beside these. As
+// to pods that need them whole. For policies that spread there are the freest GPUs beside these. As
 // "tightest" counts the set of the fullest, as "first" that of the lowest indices. Among equally
 // full GPUs those are taken that are linked best to the set. If the pod says what its links must
 // be, the set is the one that GpuLinks::Choose takes of all that fit.

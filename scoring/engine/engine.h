@@ -66,7 +66,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] std::shared_ptr<const Profile> profile(const RequestShape& shape = {}) const;
 
   // An engine that decides by these profiles for good, on tables of its own that leave no node
-  // waiting: for questions of which nothing is to stay in the tables here.
+  // waiting: for questions that must leave nothing in the tables here.
   [[nodiscard]] std::shared_ptr<Engine> Apart() const;
 
   // One reason per candidate: kFits or why not. Requires: candidates are nodes of the snapshot.

@@ -48,7 +48,6 @@ bool CountInSteps(const Scorers& scorers) {
   return std::ranges::all_of(scorers, counts) && std::ranges::any_of(scorers, has_market);
 }
 
-constexpr int kHundredths = kMaxTotal / kMaxScore;
 // Normalization::kBestFirst in hundredths.
 std::vector<int> BestFirst(std::vector<int> raw) {
   const int best = raw.empty() ? 0 : *std::ranges::max_element(raw);

@@ -24,10 +24,9 @@ const Market* MarketOf(const Profile& profile) {
 // weight: that of the pull; positions: those of the candidates in `pull`.
 void AddPull(int weights, std::int64_t weight, std::span<const std::size_t> positions,
              std::span<const int> pull, std::span<int> totals) {
-  constexpr int kScaled = kMaxTotal / kMaxScore;
   for (std::size_t i = 0; i < totals.size(); ++i) {
     const std::int64_t sum =
-        weights * std::int64_t{totals[i]} + weight * kScaled * pull[positions[i]];
+        weights * std::int64_t{totals[i]} + weight * kHundredths * pull[positions[i]];
     totals[i] = static_cast<int>(sum / (weights + weight));
   }
 }

@@ -90,14 +90,14 @@ class ProfileTables {
   struct Entry {
     Entry(Policy& of, const RequestShape& wanted)
         : policy(of), shape(wanted), table(of.profile, wanted) {}
-    // What the table does not know of a pod of which it is the entry.
+    // What the table does not know of the pod of its entry.
     [[nodiscard]] std::span<const TraitWish> WishesOf(const RequestShape& of_pod) const {
       return shape.nodes.wishes.empty() ? std::span<const TraitWish>(of_pod.nodes.wishes)
                                         : std::span<const TraitWish>();
     }
     Policy& policy;
     const RequestShape shape;
-    std::atomic<int> asked{0};  // decisions that are under way; whoever completes lets them pass
+    std::atomic<int> asked{0};  // decisions that are under way; a completing one lets them pass
     Mutex mutex;
     EvaluationTable table BERTH_GUARDED_BY(mutex);
     bool completes BERTH_GUARDED_BY(mutex) = false;  // somebody does, or is going to

@@ -38,7 +38,7 @@ struct PodToExplain {
   GroupPlaces group = {};
   EvictionLimits limits = {};
   bool behind_scheduler = false;      // as in Question
-  NodeGuard guard = NodeGuard::kOff;  // likewise
+  NodeGuard guard = NodeGuard::kOff;  // the same
 };
 
 struct ReasonCount {

@@ -24,7 +24,7 @@
 
 namespace berth {
 
-// A pod with a GPU asks for no less than this, as far as a picture is concerned.
+// For a picture: a pod with a GPU asks for no less than this.
 inline constexpr std::int64_t kLeastCpuMilli = 1000;
 inline constexpr std::int64_t kLeastMemoryBytes = std::int64_t{1} << 30;
 

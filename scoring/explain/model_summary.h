@@ -31,7 +31,7 @@ struct ModelSummary {
   std::array<std::int64_t, kSizes.size()> fit{};
   int places = 0, free_places = 0;  // on GPUs with several users
   int mig_gpus = 0;                 // partitioned GPUs
-  // How many of the nodes have which driver, as far as they say it: the newest first.
+  // How many of the nodes have which driver, where they say it: the newest first.
   std::vector<std::pair<Version, int>> drivers;
 };
 

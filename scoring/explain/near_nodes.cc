@@ -22,7 +22,7 @@ using NeedMask = std::uint32_t;
 
 NeedMask BitOf(Need need) { return NeedMask{1} << static_cast<unsigned>(need); }
 
-// Wishes, of which nobody but the pod's author knows how much they matter.
+// Wishes: only the pod's author knows how much they matter.
 constexpr NeedMask kWishes = (NeedMask{1} << static_cast<unsigned>(Need::kTaints)) - 1;
 
 bool IsShortNow(Reason reason) {
@@ -107,7 +107,7 @@ class NearSearch {
   }
 
   [[nodiscard]] std::vector<NearNode> Nearest(std::size_t most) const {
-    // A few more are looked at than are told: what a pod that ends frees is known only then.
+    // A few more are looked at than are reported: what a pod that ends frees is known only then.
     const std::vector<std::size_t> nearest = Positions(most * 2);
     std::vector<std::pair<std::size_t, NearNode>> ranked;
     for (const std::size_t at : nearest) {

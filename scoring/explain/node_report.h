@@ -48,8 +48,8 @@ struct NodeReport {
   std::string gpu_model;
   bool ready = true;
   bool refuses_gpu_pods = false;               // NodeSpec
-  std::vector<std::string> refused_asks = {};  // likewise, one text each
-  std::string gpu_condition = {};              // likewise
+  std::vector<std::string> refused_asks = {};  // the same, one text each
+  std::string gpu_condition = {};              // the same
   std::string named_gpus_condition = {};
   std::vector<std::string> traits = {};
   double gpu_price = 0;
@@ -63,7 +63,7 @@ struct NodeReport {
   int places = 0, free_places = 0;
   int mig_gpus = 0;  // partitioned ones, beside `gpus`
   bool mig_cut_at_will = false;
-  std::vector<MigFree> mig;         // profiles of which some are free
+  std::vector<MigFree> mig;         // profiles with free devices
   std::vector<NodeTenant> tenants;  // by name
   // As the node has them; what is not known is not known here either.
   GpuLinks links = {};

@@ -43,7 +43,7 @@ struct WhatIfAsk {
   std::span<const PodRequest> pods;  // UIDs unique, none of them in the snapshot
   NodeEdits nodes = {};
   TopologyLevels levels = {};
-  // Whether the pod's gang starts whole; empty: no gang does. A gang of which no size is known has
+  // Whether the pod's gang starts whole; empty: no gang does. A gang of unknown size has
   // as many pods as are given.
   std::function<bool(const PodRequest& pod)> starts_whole = {};
   EvictionLimits limits = {};  // as VictimsOn takes them
@@ -75,7 +75,7 @@ struct WhatIfAnswer {
 // So many kinds of pods that fit nowhere are explained; the others are counted.
 inline constexpr std::size_t kMostWhys = 40;
 
-// An engine apart from the one that decides, for questions of which nothing stays there. What it
+// An engine apart from the one that decides, for questions that leave nothing there. What it
 // has evaluated for one question it knows for the next one on the same nodes.
 class EngineApart {
  public:
@@ -89,7 +89,7 @@ class EngineApart {
  private:
   const std::shared_ptr<Engine> base_;  // is never asked, so that it has no tables
   std::shared_ptr<Engine> engine_ = base_->Apart();
-  std::set<RequestShape> shapes_;  // of which it has tables
+  std::set<RequestShape> shapes_;  // that it has tables for
 };
 
 // Error: as Edit; kUnavailable with what stops it.

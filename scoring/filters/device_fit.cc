@@ -11,7 +11,7 @@
 namespace berth {
 namespace {
 
-// The GPUs of which the pod could get one if all were free.
+// The GPUs that the pod could get if all were free.
 GpuMask SuitingGpus(const Node& node, const RequestShape& shape) {
   GpuMask suiting = shape.is_share() ? AllGpus(static_cast<int>(node.gpus().size()))
                                      : AcceptedGpus(node.spec(), shape);
@@ -69,7 +69,7 @@ bool IsOfOtherAgent(const NodeSpec& spec, const RequestShape& shape) {
   return !shape.share_agent.empty() || (shape.is_share() && !spec.agent_serves_all);
 }
 
-// Whether somebody gives a container the GPU of which Berth has given it a share.
+// Whether an agent gives a container the GPU that Berth has given it a share of.
 Reason CheckCarrier(const NodeSpec& spec) {
   if (!spec.share_agent.empty() || !spec.shares_need_uuids) return Reason::kFits;
   // What tells a container its GPU is NVIDIA's; of a resource that is not known it may be.

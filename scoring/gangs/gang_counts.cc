@@ -286,7 +286,7 @@ class CountSearch {
   std::vector<NodeIndex> nodes_;
   std::vector<std::unique_ptr<Known>> fronts_;     // of distinct nodes
   std::vector<const Front*> front_of_;             // [position in nodes_]
-  std::vector<std::vector<std::int32_t>> before_;  // likewise: [state] the state without the node
+  std::vector<std::vector<std::int32_t>> before_;  // the same: [state] the state without the node
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 //
 // What the members' workload classes wish of nodes counts beside tightness, if their profile heeds
 // it (workload_fit.h): a wish of weight 100 as much as the difference between a domain that the
-// gang fills and one of which it takes next to nothing.
+// gang fills and one that it hardly uses.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace berth {
 
 class GangFill {
  public:
-  // from: that the transaction began with, of which the engine is asked: its tables follow no plan.
+  // from: that the transaction began with; the engine is asked about it: its tables follow no plan.
   // Requires: all of them outlive it; the classes' room is that of the transaction now.
   GangFill(Engine& engine, std::shared_ptr<const Snapshot> from, const DomainTree& tree,
            std::span<const GangClass> classes, Transaction& transaction);

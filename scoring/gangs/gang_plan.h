@@ -3,7 +3,7 @@
 // PlanGang: where the members of a gang go, all of them in one plan or none.
 //
 //   domains     required level: one domain of it, or nothing. Preferred (the narrowest, if none is
-//               named): the narrowest level of which one domain holds them all, then wider ones, at
+//               named): the narrowest level with a domain that holds them all, then wider ones, at
 //               last the cluster. Of several domains the tightest, so that whole ones are left
 //               whole, or the one that the members' classes wish for (gang_fill.h)
 //   within      the same rule level by level, so that members are as near to each other as can be;

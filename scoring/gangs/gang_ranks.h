@@ -32,7 +32,7 @@ struct ClassPlace {
 std::vector<GangPlan::Place> DealByRank(const DomainTree& tree, std::span<const GangClass> classes,
                                         std::vector<ClassPlace> places);
 
-// Moves whole GPUs of a plan to the same indices on every node, as far as OnRails goes
+// Moves whole GPUs of a plan to the same indices on every node, where OnRails allows it
 // (groups/group_rails.h). The rails are those of the members that are present, else those that are
 // free on most of the plan's nodes.
 void AlignOnRails(const Snapshot& snapshot, const GangAsk& ask, std::span<GangPlan::Place> places);

@@ -30,7 +30,7 @@ GpuMask RailsFor(const Snapshot& snapshot, const DomainTree& tree, const PodRequ
 GpuMask AlignedWith(const GpuLinks& links, GpuMask rails, GpuMask free, GpuMask chosen,
                     const LinkAsk& ask);
 
-// The choice for a pod with whole GPUs, moved to these rails as far as AlignedWith does.
+// The choice for a pod with whole GPUs, moved to these rails where AlignedWith allows it.
 Placement OnRails(const Node& node, const RequestShape& shape, Placement placement, GpuMask rails);
 
 }  // namespace berth

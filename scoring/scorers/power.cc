@@ -18,7 +18,7 @@ int MostThatAGpuAdds() {
   return most;
 }
 
-// For a pod on a node of which nothing is known.
+// For a pod on a node without known watts.
 int UnknownWatts(const RequestShape& shape) {
   static const int of_gpu = MostThatAGpuAdds();
   return shape.wants_gpu() ? of_gpu * std::max(shape.gpu_count(), 1) : 0;

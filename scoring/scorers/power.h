@@ -5,7 +5,7 @@
 //   raw score = - OwnAddedWatts of that choice of devices
 //
 // so beside another scorer of absolute steps a watt has one price, whatever nodes there are. A node
-// of which nothing is known counts as one with the GPUs of the catalogue that add most: lack of a
+// without known watts counts as one with the GPUs of the catalogue that add most: lack of a
 // figure draws no pod.
 #pragma once
 

@@ -43,7 +43,7 @@ struct CardWorth {
     }
     return sum;
   }
-  // The node as far as it is counted.
+  // What is counted of the node.
   [[nodiscard]] GpuState StateOf(const Node& node) const {
     return counts_memory ? GpuState::WithMemory(node) : GpuState(node);
   }

@@ -6,13 +6,13 @@
 // Goods and prices, in GPUs. With N = free GPU of the cluster / mean GPU ask of a pod, the number
 // of pods that are still to come before it is full:
 //
-//   a slot for K > 1 GPUs with the CPU that goes with them, for those classes of which the mix asks
+//   a slot for K > 1 GPUs with the CPU that goes with them, for those classes that the mix asks
 //   most for what the empty fleet has:
 //     price = K * min(limit, (N * demand / slots)^exponent)
 //     demand: slots that a pod of the mix needs in the mean; larger asks that do not need less CPU
 //     per GPU count as several
 //   room for a large share, of the size (above half a GPU, or a whole one) that pods with one GPU
-//   ask most of; where memory is counted (card_worth.h), likewise in memory, and both prices are
+//   ask most of; where memory is counted (card_worth.h), also in memory, and both prices are
 //   multiplied by what the one is worth:
 //     price = share_price * size * min(2, (N * demand / rooms)^8)
 //     demand: GPUs that a pod needs in the mean with as much free as that
@@ -38,7 +38,7 @@ namespace berth {
 
 class ScarcityMarket final : public Market {
  public:
-  // points_per_gpu: of the raw scores in which prices are told. Requires: groups outlives it and is
+  // points_per_gpu: of the raw scores that prices are given in. Requires: groups outlives it and is
   // of the same mix.
   ScarcityMarket(const RequestMix& mix, const ModelGroups& groups, const Fleet& fleet,
                  const WasteParameters& parameters, double points_per_gpu,

@@ -40,7 +40,7 @@ struct WasteParameters {
 // The parameters for a cluster in which `turnover` of the pods that come replace one that has left:
 // 0 where it fills up, 1 where it is in balance. What a node waits for is then worth less, because
 // the node will change before it comes: the patience goes from `patience` to `settled_patience`, in
-// equal ratios, `fragmentation` likewise in equal steps, and the optimism to 0. A quarter replaced
+// equal ratios, `fragmentation` also in equal steps, and the optimism to 0. A quarter replaced
 // is as much as all: long before a cluster is in balance most nodes change before they are full.
 //
 // used: how much of the cluster's GPU is in use. Where there is room for all that comes - up to

@@ -14,7 +14,7 @@
 //                      with less
 //     whole_gpu_slots  the same for whole GPUs
 //     cpu              the GPUs are there, the CPU is not: all of it
-//     memory           likewise the memory (the mean of the class): the only part that FGD's metric
+//     memory           the same for memory (the mean of the class): the only part that FGD's metric
 //                      does not have
 //
 // The result of a node is kept until the node or the epoch of the mix changes.

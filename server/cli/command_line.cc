@@ -52,10 +52,11 @@ std::optional<int> CommandLine::Parse(int argc, char** argv) {
   try {
     app_.parse(argc, argv);
     // Asked for here, because CLI11 would miss a subcommand before it names a word it does not
-    // know. A command with options of its own does something without one.
+    // know. A command that sets no most does something without one.
     const CLI::App& last = LastParsed(app_);
-    if (!CommandsOf(last).empty() && (&last == &app_ || OptionsOf(last).empty()))
+    if (!CommandsOf(last).empty() && last.get_require_subcommand_max() > 0) {
       throw CLI::RequiredError("A subcommand");
+    }
   } catch (const CLI::ParseError& problem) {
     return Refuse(problem);
   }

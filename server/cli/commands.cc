@@ -4,7 +4,8 @@
 namespace berth {
 
 std::vector<const CLI::App*> CommandsOf(const CLI::App& command) {
-  return command.get_subcommands([](const CLI::App* next) { return !next->get_name().empty(); });
+  return command.get_subcommands(
+      [](const CLI::App* next) { return !next->get_name().empty() && !next->get_group().empty(); });
 }
 
 std::vector<const CLI::Option*> OptionsOf(const CLI::App& command) {

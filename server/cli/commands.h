@@ -9,7 +9,7 @@
 
 namespace berth {
 
-// The direct subcommands.
+// The direct subcommands that are shown: those with a group.
 std::vector<const CLI::App*> CommandsOf(const CLI::App& command);
 
 // Its options and those of its groups, including positionals.

@@ -5,7 +5,7 @@
 // other's. So a pod is bound to a node of such an agent when no other pod there waits to be served.
 //
 // A pod that has waited for kExpires is passed over: the agent, or the kubelet, does not serve.
-// Whoever may write a pod may write its annotations, so that a pod waits only if it asks for what
+// Anybody who may write a pod may write its annotations: a pod waits only if it asks for what
 // the agent hands out, and once: from when this process first saw it wait, or from the time that it
 // says, whichever is earlier.
 #pragma once

@@ -26,7 +26,7 @@ struct ExtensionParts {
   LinkLibrary& links;
 };
 
-// What each of them says on Nodes and Pods, and what its agent is told.
+// What each of them says on Nodes and Pods, and what its agent hears.
 std::shared_ptr<const wire::Dialects> AllDialects(const Config& config);
 
 // What is watched for each of them, and what surrounds a bind.

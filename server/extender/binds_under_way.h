@@ -41,7 +41,7 @@ class BindsUnderWay {
   struct Bind {
     BindRequest request;  // with a UID
     BindDone done;
-    // Whether whoever asked still waits for the answer, as far as that is known; none: it does.
+    // Whether the client still waits for the answer, if known; none: it does.
     std::function<bool()> waits = {};
   };
   using Entry = std::shared_ptr<const Bind>;

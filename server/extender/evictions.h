@@ -32,7 +32,7 @@ class Evictions {
   // chose; and only so many times, since it may have evicted nobody.
   bool Awaited(const std::string& pod_uid, const Snapshot& snapshot,
                std::span<const NodeIndex> candidates) BERTH_EXCLUDES(mutex_);
-  // Likewise, on none of the nodes that it asks about now: these would be evicted in vain. One that
+  // The same, on none of the nodes that it asks about now: these would be evicted in vain. One that
   // it asks about again it has not made room on.
   bool AwaitedElsewhere(const std::string& pod_uid, const Snapshot& snapshot,
                         std::span<const NodeVictims> asked) BERTH_EXCLUDES(mutex_);

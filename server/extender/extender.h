@@ -98,7 +98,7 @@ class Extender {
     NodeGuard guard = NodeGuard::kOff;  // of GPU nodes
   };
 
-  // What a question is answered by. Whoever answers one takes it once, at the beginning, and hands
+  // What a question is answered by. An answer takes it once, at the beginning, and hands
   // it to all functions that the answer needs: what changes meanwhile is for the next question.
   struct Moment {
     std::shared_ptr<const Snapshot> snapshot;
@@ -142,8 +142,8 @@ class Extender {
                                     std::span<const NodeIndex> candidates,
                                     bool some_unknown = false, bool looks_again = false);
 
-  // Pods have arrived, each told once. Whoever asks about a pod need not have one: where pods are
-  // watched, Filter learns nothing from it. None: the nodes may have changed for the first time.
+  // Reports new pods, once each, so that Filter need not learn of them; it may still be called for
+  // others. An empty list says only that the nodes may have changed for the first time.
   void Arrived(std::span<const std::shared_ptr<const PodRequest>> pods);
 
   // Whether Filter would find a node for the pod among all that there are. Remembers nothing.
@@ -161,12 +161,12 @@ class Extender {
   // Where the pod is and why, or why it waits, at that moment. Changes nothing and remembers
   // nothing; some milliseconds per thousand nodes, so not for threads that answer kube-scheduler.
   [[nodiscard]] PodExplanation Explain(const Moment& now, const PodRequest& pod) const;
-  // Where these pods would go at that moment (what_if.h), likewise. Pods without GPUs are judged
+  // Where these pods would go at that moment (what_if.h), as above. Pods without GPUs are judged
   // too, by what Berth knows. stops, and errors: as WhatIf.
   [[nodiscard]] Result<WhatIfAnswer> WouldPlace(const Moment& now, std::span<const PodRequest> pods,
                                                 const NodeEdits& nodes,
                                                 std::function<const char*()> stops = {}) const;
-  // What the next nodes of each pool would take of these pods (pool_growth.h), likewise.
+  // What the next nodes of each pool would take of these pods (pool_growth.h), as above.
   [[nodiscard]] Result<Growth> WouldTake(const Moment& now, std::span<const PodRequest> pods,
                                          const NodeEdits& nodes, int most_nodes,
                                          std::span<const NodeSpec> at_zero = {},
@@ -192,7 +192,7 @@ class Extender {
   // UID; a second bind of a pod whose bind is under way waits for that one (binds_under_way.h). On
   // an Error nothing stays reserved, unless the pod may be bound all the same (kUnavailable): then
   // SettleOverdue finds out. False: too many binds wait, and `done` is not called.
-  // waits: whether whoever asked still waits for the answer; none: it does.
+  // waits: whether the client still waits for the answer; none: it does.
   [[nodiscard]] bool Bind(BindRequest request, BindDone done, std::function<bool()> waits = {});
 
   // Whether the pod may have to wait for others of its gang.
@@ -230,10 +230,10 @@ class Extender {
                                                const GroupPlaces& group, NodeIndex index,
                                                const NodeVictims& asked,
                                                const EvictionLimits& limits);
-  // Remembers that these may be evicted, as far as our books have them. Requires: known nodes.
+  // Remembers that these may be evicted, if our books have them. Requires: known nodes.
   void AgreeOn(const Snapshot& snapshot, const PodRequest& pod, std::vector<NodeVictims> nodes);
-  // Filter for a pod of which a bind is in doubt: another one to that node finds out, and what it
-  // holds there is its own. Nothing: there is no doubt, or that node is no candidate.
+  // If the outcome of a bind is unknown, offers only that node: a second bind settles it, and the
+  // pod's own reservation does not count. Nothing: it is known, or the node is no candidate.
   std::optional<FilterAnswer> FilterInDoubt(const std::shared_ptr<const Snapshot>& snapshot,
                                             const PodRequest& pod,
                                             std::span<const NodeIndex> candidates) const;

@@ -24,7 +24,7 @@ Status WaitedTooLong(Duration time) {
                                    " s, and its client has given up by now");
 }
 
-// Where memory ends the answer is lost, and whoever asked for it learns that by `done` being gone.
+// Where memory ends the answer is lost, and the client learns that by `done` being gone.
 void Tell(const BindsUnderWay::Bind& bind, Status bound) {
   try {
     bind.done(std::move(bound));
@@ -93,7 +93,7 @@ void Extender::CarryOut(BindsUnderWay::Entry bind, Turn turn) {
       if (!bound) return;  // held: it is still under way
     } catch (...) {        // the others in line are carried out
     }
-    // Before the answer: whoever has it may ask for the next bind of the pod at once.
+    // Before the answer: the client may ask for the next bind of the pod at once.
     BindsUnderWay::Entry next = under_way_.End(bind->request.uid);
     if (bound) Tell(*bind, *std::move(bound));
     bind = next != nullptr && Post(next) ? nullptr : std::move(next);

@@ -56,7 +56,7 @@ bool GangTable::Hold(Engine& engine, const BindsUnderWay::Entry& bind,
   };
   if (is_there && unit.plan.phase == GangPlanned::Phase::kPlanned && !unit.roll.began) {
     if (settings->most_held > 0 && unit.plan.held() >= settings->most_held) {
-      Fail(bind, gangs::kNoPlan, now, actions);  // the gang can do without it
+      Fail(bind, gangs::kNoPlan, now, actions);  // the gang does not need it
       return true;
     }
     hold();

@@ -28,7 +28,7 @@ struct GangToPlan {
   // So many of the last members are room for pods that have not come.
   std::size_t followers = 0;
   std::map<std::string, std::string> fixed = {};               // by UID: the node where it stays
-  std::map<std::string, std::string> wished = {};              // likewise, if there is a plan so
+  std::map<std::string, std::string> wished = {};              // the same, if a plan can do it
   std::map<std::string, std::set<std::string>> excluded = {};  // by UID: nodes that are not offered
 };
 

@@ -154,7 +154,7 @@ void GangTable::TakeOver(Engine& engine, Instant now, GangActions& actions) {
     Heed(unit, *pod);
     const Roster roster = RosterOf(unit, nullptr);
     Note(unit, roster, now);
-    // Whoever led before may have refused any of them.
+    // A former leader may have refused any of them.
     for (const auto& waiting : roster.waiting) {
       unit.wait.asleep.emplace(waiting->id.uid, waiting->id);
     }

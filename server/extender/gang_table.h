@@ -26,7 +26,7 @@
 // member without GPUs is bound by kube-scheduler alone: it is planned, fits no node until the gang
 // has begun, and counts as held.
 //
-// What kube-scheduler is told does not change while nothing changes, so that it does not retry
+// What kube-scheduler hears does not change while nothing changes, so that it does not retry
 // without pause. A bind that has to fail is answered after a second for the same reason.
 //
 // A gang is known when the watch shows its pods, or kube-scheduler asks about one. On a full
@@ -131,7 +131,7 @@ class GangTable {
 
   void Use(Settings settings) BERTH_EXCLUDES(mutex_);
 
-  // Whether the pod is of a gang that starts whole by these settings, as far as the pod says.
+  // Whether the pod is of an all-or-nothing gang by these settings and by what the pod says.
   [[nodiscard]] static bool Concerns(const Settings& settings, const PodRequest& pod);
 
   // Where the pod may go. Requires: candidates are nodes of the snapshot.
@@ -276,7 +276,7 @@ class GangTable {
       BERTH_REQUIRES(unit.mutex);
   static void AdoptFollowers(Unit& unit, const GangToPlan& ask, const NodesByUid& nodes,
                              Instant now) BERTH_REQUIRES(unit.mutex);
-  // A follower has come: it gets one of the places that are kept. False: there is none for it.
+  // A follower has come: it gets one of the places that are kept. False: no place is left.
   bool TakeKeptPlace(Engine& engine, Unit& unit, const std::shared_ptr<const PodRequest>& pod,
                      const Offered& offered) BERTH_REQUIRES(unit.mutex);
   // Nobody needs the places any more, or not within time.

@@ -40,7 +40,7 @@ struct PodTruth {
   bool lacks_devices = false;          // PodBound::lacks_devices
 };
 
-// The cluster, as far as one pod is concerned. Any thread may call it, several at a time; it may
+// The cluster, as one pod needs it. Any thread may call it, several at a time; it may
 // block.
 class PodBinder {
  public:
@@ -91,7 +91,7 @@ class ClaimAllocator {
 class PodWaker {
  public:
   virtual ~PodWaker() = default;
-  // False: it has no room for the pod now. Whoever calls keeps the pod and comes again.
+  // False: it has no room for the pod now. The caller keeps the pod and comes again.
   [[nodiscard]] virtual bool Wake(const PodId& pod) = 0;
 };
 

@@ -33,7 +33,7 @@ void RecentDecisions::Remember(const std::shared_ptr<const Snapshot>& snapshot,
   const MutexLock lock(mutex_);
   const RecentDecision* const newest = ring_[(next_ + kCapacity - 1) % kCapacity].get();
   if (newest != nullptr && !newest->snapshot->SameNodes(*snapshot)) ring_.swap(dropped);
-  ring_[next_].swap(decision);  // likewise the oldest one
+  ring_[next_].swap(decision);  // as is the oldest one
   next_ = (next_ + 1) % kCapacity;
 }
 

@@ -9,8 +9,8 @@
 // Room is what a node has now and did not have in the snapshot on which the pod was refused. A pod
 // is named once for each refusal, and the later the more often that was in vain.
 //
-// Whoever may edit a PodGroup can change it several times a second. So pods whose group or class
-// says something else are named by time: kMostAtOnce in each kBetweenLooks, and each pod for its
+// Anybody who may edit a PodGroup can change it several times a second. So pods whose group or
+// class says something else are named by time: kMostAtOnce in each kBetweenLooks, and each pod for its
 // group once in kForItsGroup.
 //
 // One thread at a time.

@@ -18,7 +18,7 @@ WaitingLine LineOf(std::vector<WaitingPod> all, const Snapshot& snapshot, const 
     for (const auto& record : snapshot.node(i).pods()) placed.insert(record->pod.id.uid);
   }
   std::erase_if(all, [&placed](const auto& p) { return placed.contains(p.pod->id.uid); });
-  // They are sorted by name. A pod of which the age is not known comes last.
+  // They are sorted by name. A pod of unknown age comes last.
   std::ranges::stable_sort(all, [](const WaitingPod& a, const WaitingPod& b) {
     const auto age = [](const WaitingPod& p) { return p.created.value_or(WallTime::max()); };
     return std::tuple(-std::int64_t{a.pod->priority}, age(a)) <

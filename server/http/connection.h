@@ -40,7 +40,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   void Serve();
 
-  // Closes it if it waits for a request of which no byte has come.
+  // Closes it if it waits for a request and no byte of it has arrived.
   void CloseIfIdle();
 
   // Closes it, whatever it is doing. A second call does nothing.

@@ -240,7 +240,7 @@ void Connection::OnChunksRead(const ErrorCode& code, std::size_t count) {
 }
 
 // Counts the bytes of the request that this connection holds against max_request_bytes. Capacity
-// that was reserved for a large body counts only as far as it is filled.
+// that was reserved for a large body counts only where it is filled.
 bool Connection::MayHoldRequest() {
   CountRequest(std::max(body_.size(), std::min(body_.capacity(), kKeptBodyBytes)) +
                buffer_.capacity());

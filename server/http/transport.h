@@ -18,7 +18,7 @@ namespace berth::http {
 
 class Connection;
 
-// Which member of which connection an operation calls back, with its outcome and the bytes it
+// The member of a connection that an operation calls back, with its outcome and the bytes it
 // moved; keeps the connection, and so the transport and its buffers, alive until then.
 struct Callback {
   std::shared_ptr<Connection> connection;

@@ -5,7 +5,7 @@
 //
 // Where it knows its pod (Options::label), the pod of the process that answers verbs has a label,
 // by which the Service leads to it, and the others are ready as standbys. Where it does not,
-// whoever does not lead is not ready.
+// a process that does not lead is not ready.
 //
 // Only the process that leads watches. It begins with full lists, so that a new leader decides on
 // the newest state and not on what it remembers. It is not ready until the lists are complete.
@@ -96,7 +96,7 @@ class KubeCluster final {
     std::function<void()> on_listed = {};
     // Called from threads of the object; must not block.
     std::function<void(const char* why_not)> on_readiness;  // nullptr = ready; constant texts
-    // Likewise: why the Service does not lead here although this process is ready or a standby.
+    // The same: why the Service does not lead here although this process is ready or a standby.
     std::function<void(const char* why_not)> on_unreachable = [](const char*) {};
     std::function<void(bool is_problem, std::string_view event, std::string_view text)> on_log;
   };

@@ -99,34 +99,30 @@ void AddStates(const TotalsByName& by_name, std::string_view label, std::span<co
 }
 
 void AddGpuMetrics(const AllTotals& all, MetricsText& text) {
-  text.Family("berth_gpus", "gauge",
-              "GPUs by model and state; a share counts as a fraction, an unhealthy GPU as one");
+  text.Gauge("berth_gpus",
+             "GPUs by model and state; a share counts as a fraction, an unhealthy GPU as one");
   AddStates(all.gpus, "model", kGpuStates, text);
-  text.Family("berth_gpus_idle", "gauge", "Healthy GPUs without any allocation, by model");
+  text.Gauge("berth_gpus_idle", "Healthy GPUs without any allocation, by model");
   for (const auto& [model, totals] : all.gpus) text.Sample(totals.idle, {{"model", model}});
-  text.Family("berth_gpus_claimed", "gauge",
-              "GPUs that ResourceClaims hold wholly or in part, by model; counted as allocated");
+  text.Gauge("berth_gpus_claimed",
+             "GPUs that ResourceClaims hold wholly or in part, by model; counted as allocated");
   for (const auto& [model, totals] : all.gpus) text.Sample(totals.claimed, {{"model", model}});
-  text.Family(
-      "berth_gpu_power_estimate_watts", "gauge",
-      "Estimated power draw of nodes by GPU model: GPUs in use at their power limit, others "
-      "idle");
+  text.Gauge("berth_gpu_power_estimate_watts",
+             "Estimated power draw of nodes by GPU model: GPUs in use at their power limit, others "
+             "idle");
   for (const auto& [model, totals] : all.gpus) {
     if (totals.watts) text.Sample(*totals.watts, {{"model", model}});
   }
-  text.Family("berth_vendor_gpus", "gauge", "GPUs as in berth_gpus, by vendor and state");
+  text.Gauge("berth_vendor_gpus", "GPUs as in berth_gpus, by vendor and state");
   AddStates(all.vendors, "vendor", kGpuStates, text);
 }
 
 void AddPlaceMetrics(AllTotals all, MetricsText& text) {
-  text.Family("berth_gpu_places", "gauge",
-              "GPU replicas (time-slicing or MPS), by model and state");
+  text.Gauge("berth_gpu_places", "GPU replicas (time-slicing or MPS), by model and state");
   AddStates(all.places, "model", kPlaceStates, text);
-  text.Family("berth_vendor_gpu_places", "gauge",
-              "GPU replicas as in berth_gpu_places, by vendor and state");
+  text.Gauge("berth_vendor_gpu_places", "GPU replicas as in berth_gpu_places, by vendor and state");
   AddStates(all.vendors, "vendor", kPlaceStates, text);
-  text.Family("berth_gpu_place_memory_bytes", "gauge",
-              "Memory of the GPU replicas, by model and state");
+  text.Gauge("berth_gpu_place_memory_bytes", "Memory of the GPU replicas, by model and state");
   std::erase_if(all.places, [](const auto& named) {
     return named.second.taken_bytes + named.second.open_bytes == 0;  // not known
   });
@@ -136,18 +132,16 @@ void AddPlaceMetrics(AllTotals all, MetricsText& text) {
 }  // namespace
 
 void AddClusterMetrics(const Snapshot& snapshot, MetricsText& text) {
-  text.Family("berth_nodes", "gauge", "Nodes in the snapshot").Sample(snapshot.size());
-  text.Family("berth_reservations", "gauge",
-              "Pods that hold devices and whose bind is not confirmed yet")
+  text.Gauge("berth_nodes", "Nodes in the snapshot").Sample(snapshot.size());
+  text.Gauge("berth_reservations", "Pods that hold devices and whose bind is not confirmed yet")
       .Sample(snapshot.CountReserved());
-  text.Family("berth_pods_without_devices", "gauge",
-              "GPU pods bound without Berth; Berth assumes which GPUs they use")
+  text.Gauge("berth_pods_without_devices",
+             "GPU pods bound without Berth; Berth assumes which GPUs they use")
       .Sample(snapshot.CountUnattributed());
-  text.Family("berth_unguarded_gpu_nodes", "gauge",
-              "GPU nodes without a taint that keeps other pods away")
+  text.Gauge("berth_unguarded_gpu_nodes", "GPU nodes without a taint that keeps other pods away")
       .Sample(UnguardedGpuNodes(snapshot));
-  text.Family("berth_nodes_with_gpu_condition", "gauge",
-              "Nodes closed to GPU pods by a node condition, by condition");
+  text.Gauge("berth_nodes_with_gpu_condition",
+             "Nodes closed to GPU pods by a node condition, by condition");
   std::map<std::string, int> by_condition;
   for (NodeIndex node = 0; node < snapshot.size(); ++node) {
     const std::string& condition = snapshot.node(node).spec().gpu_condition;
@@ -162,13 +156,13 @@ void AddClusterMetrics(const Snapshot& snapshot, MetricsText& text) {
 }
 
 void AddWasteMetrics(const std::map<std::string, Waste>& by_model, MetricsText& text) {
-  text.Family("berth_expected_waste_gpus", "gauge",
-              "Free GPUs expected to stay idle once pods like recent ones fill the nodes");
+  text.Gauge("berth_expected_waste_gpus",
+             "Free GPUs expected to stay idle once pods like recent ones fill the nodes");
   for (const auto& [model, waste] : by_model) {
     text.Sample(waste.expected_milli / kMilliPerGpu, {{"model", model}});
   }
-  text.Family("berth_fragmentation_gpus", "gauge",
-              "Free GPUs that an average recent pod cannot use, by cause");
+  text.Gauge("berth_fragmentation_gpus",
+             "Free GPUs that an average recent pod cannot use, by cause");
   for (const auto& [model, waste] : by_model) {
     for (std::size_t cause = 0; cause < kFragmentCauses; ++cause) {
       text.Sample(waste.fragment_milli[cause] / kMilliPerGpu,
@@ -178,11 +172,11 @@ void AddWasteMetrics(const std::map<std::string, Waste>& by_model, MetricsText& 
 }
 
 void AddTopologyMetrics(const TopologyLevels& levels, const DomainTree& tree, MetricsText& text) {
-  text.Family("berth_topology_domains", "gauge", "Topology domains, by level");
+  text.Gauge("berth_topology_domains", "Topology domains, by level");
   for (std::size_t level = 0; level < levels.size(); ++level) {
     text.Sample(tree.CountNamed(level), {{"level", levels[level].name}});
   }
-  text.Family("berth_topology_nodes", "gauge", "Nodes with a label of the level");
+  text.Gauge("berth_topology_nodes", "Nodes with a label of the level");
   for (std::size_t level = 0; level < levels.size(); ++level) {
     std::size_t nodes = 0;
     for (std::size_t node = 0; node < tree.nodes(); ++node) {

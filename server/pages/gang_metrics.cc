@@ -18,9 +18,9 @@ void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text) {
   const auto in = [gangs](std::string_view state) {
     return std::ranges::count(gangs, state, &GangView::state);
   };
-  text.Family("berth_gangs", "gauge", "Gangs (pods that start together or not at all), by state");
+  text.Gauge("berth_gangs", "Gangs (pods that start together or not at all), by state");
   for (const std::string_view state : kStates) text.Sample(in(state), {{"state", state}});
-  text.Family("berth_gang_oldest_seconds", "gauge", "Age of the oldest gang in this state");
+  text.Gauge("berth_gang_oldest_seconds", "Age of the oldest gang in this state");
   for (const std::string_view state : kStates) {
     Duration oldest{};
     for (const GangView& gang : gangs) {
@@ -28,9 +28,9 @@ void AddGangMetrics(std::span<const GangView> gangs, MetricsText& text) {
     }
     text.Sample(std::chrono::duration<double>(oldest).count(), {{"state", state}});
   }
-  text.Family("berth_gangs_partial", "gauge", "Gangs that run with fewer pods than their minimum");
+  text.Gauge("berth_gangs_partial", "Gangs that run with fewer pods than their minimum");
   text.Sample(in("begun"));
-  text.Family("berth_binds_held", "gauge", "Binds that wait for other pods of their gang");
+  text.Gauge("berth_binds_held", "Binds that wait for other pods of their gang");
   std::int64_t held = 0;
   for (const GangView& gang : gangs) held += gang.held;
   text.Sample(held);

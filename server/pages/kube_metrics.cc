@@ -15,66 +15,61 @@ void AddWatches(const kube::KubeClusterStats& cluster, Instant now, MetricsText&
       text.Sample(value(resource), {{"resource", resource.name}});
     }
   };
-  text.Family("berth_watch_synced", "gauge",
-              "1 once the resource is listed completely, or the API server does not serve it");
+  text.Gauge("berth_watch_synced",
+             "1 once the resource is listed completely, or the API server does not serve it");
   each([](const Resource& r) { return r.watch.synced ? 1 : 0; });
-  text.Family("berth_watch_served", "gauge", "1 while the API server serves the resource");
+  text.Gauge("berth_watch_served", "1 while the API server serves the resource");
   each([](const Resource& r) { return r.watch.absent ? 0 : 1; });
-  text.Family("berth_watch_relists_total", "counter", "Complete lists of the resource");
+  text.Counter("berth_watch_relists_total", "Complete lists of the resource");
   each([](const Resource& r) { return r.watch.lists; });
-  text.Family("berth_watch_reconnects_total", "counter",
-              "Watch connections closed, for any reason");
+  text.Counter("berth_watch_reconnects_total", "Watch connections closed, for any reason");
   each([](const Resource& r) { return r.watch.reconnects; });
-  text.Family("berth_watch_failures_total", "counter", "Lists and watches that failed");
+  text.Counter("berth_watch_failures_total", "Lists and watches that failed");
   each([](const Resource& r) { return r.watch.problems; });
-  text.Family("berth_watch_events_total", "counter", "Watch events received, without bookmarks");
+  text.Counter("berth_watch_events_total", "Watch events received, without bookmarks");
   each([](const Resource& r) { return r.watch.events; });
-  text.Family("berth_watch_last_contact_seconds", "gauge",
-              "Time since the API server last sent something about the resource");
+  text.Gauge("berth_watch_last_contact_seconds",
+             "Time since the API server last sent something about the resource");
   each([now](const Resource& r) {
     return std::chrono::duration<double>(now - r.watch.last_contact).count();
   });
-  text.Family("berth_unreadable_objects", "gauge",
-              "Objects that cannot be read; the log names each");
+  text.Gauge("berth_unreadable_objects", "Objects that cannot be read; the log names each");
   each([](const Resource& r) { return r.unreadable; });
 }
 
 void AddAllocations(const kube::ExtensionStats& stats, MetricsText& text) {
-  text.Family("berth_claim_allocations_total", "counter",
-              "Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, or lost to a "
-              "conflict or failed write")
+  text.Counter("berth_claim_allocations_total",
+               "Pods with ResourceClaims: allocated by Berth, left to kube-scheduler, or lost to a "
+               "conflict or failed write")
       .Sample(stats.claims_allocated, {{"result", "allocated"}})
       .Sample(stats.claims_left, {{"result", "left"}})
       .Sample(stats.claims_lost, {{"result", "lost"}});
 }
 
 void AddAudit(const kube::KubeClusterStats& cluster, MetricsText& text) {
-  text.Family("berth_audit_runs_total", "counter", "Audits of Berth's state")
-      .Sample(cluster.audits);
-  text.Family("berth_audit_double_grants", "gauge",
-              "Over-allocated GPUs, and overlapping MIG claims")
+  text.Counter("berth_audit_runs_total", "Audits of Berth's state").Sample(cluster.audits);
+  text.Gauge("berth_audit_double_grants", "Over-allocated GPUs, and overlapping MIG claims")
       .Sample(cluster.audit.double_grants + cluster.extensions.overlapping_claims);
-  text.Family("berth_audit_overfull_nodes", "gauge",
-              "Nodes whose pods, some bound without Berth, hold more GPUs than the node has")
+  text.Gauge("berth_audit_overfull_nodes",
+             "Nodes whose pods, some bound without Berth, hold more GPUs than the node has")
       .Sample(cluster.audit.overfull_nodes);
-  text.Family("berth_pods_disputed", "gauge",
-              "Pods whose annotation berth.dev/devices was removed or names wrong devices")
+  text.Gauge("berth_pods_disputed",
+             "Pods whose annotation berth.dev/devices was removed or names wrong devices")
       .Sample(cluster.disputed_pods);
-  text.Family("berth_audit_unknown_devices", "gauge",
-              "Allocations of GPUs that the node does not have")
+  text.Gauge("berth_audit_unknown_devices", "Allocations of GPUs that the node does not have")
       .Sample(cluster.audit.unknown_devices);
-  text.Family("berth_audit_orphaned_reservations", "gauge",
-              "Reservations whose bind outcome stayed unknown too long")
+  text.Gauge("berth_audit_orphaned_reservations",
+             "Reservations whose bind outcome stayed unknown too long")
       .Sample(cluster.audit.orphaned_reservations);
-  text.Family("berth_audit_differences", "gauge",
-              "Nodes whose free amounts do not match their pods, and pods that the API server has "
-              "elsewhere")
+  text.Gauge("berth_audit_differences",
+             "Nodes whose free amounts do not match their pods, and pods that the API server has "
+             "elsewhere")
       .Sample(cluster.audit.differences + cluster.differences_to_api);
 }
 
 void AddRequests(const kube::ApiClientStats& client, MetricsText& text) {
-  text.Family("berth_kube_requests_total", "counter",
-              "Requests to the API server by method and status class");
+  text.Counter("berth_kube_requests_total",
+               "Requests to the API server by method and status class");
   for (std::size_t m = 0; m < client.kMethods.size(); ++m) {
     for (std::size_t c = 1; c < client.answers[m].size(); ++c) {
       if (client.answers[m][c] == 0) continue;
@@ -82,8 +77,7 @@ void AddRequests(const kube::ApiClientStats& client, MetricsText& text) {
                   {{"method", client.kMethods[m]}, {"code", std::to_string(c) + "xx"}});
     }
   }
-  text.Family("berth_kube_request_failures_total", "counter",
-              "Requests to the API server without an answer")
+  text.Counter("berth_kube_request_failures_total", "Requests to the API server without an answer")
       .Sample(client.failures);
 }
 
@@ -91,33 +85,31 @@ void AddRequests(const kube::ApiClientStats& client, MetricsText& text) {
 
 void AddKubeMetrics(const kube::KubeClusterStats& cluster, const kube::ApiClientStats& client,
                     Instant now, MetricsText& text) {
-  text.Family("berth_leader", "gauge", "1 while this process is the leader")
-      .Sample(cluster.leading ? 1 : 0);
+  text.Gauge("berth_leader", "1 while this process is the leader").Sample(cluster.leading ? 1 : 0);
   if (cluster.labelled) {
-    text.Family("berth_leader_labelled", "gauge",
-                "1 while the pod has the label berth.dev/leader, which the Service selects")
+    text.Gauge("berth_leader_labelled",
+               "1 while the pod has the label berth.dev/leader, which the Service selects")
         .Sample(*cluster.labelled ? 1 : 0);
   }
   AddWatches(cluster, now, text);
   AddRequests(client, text);
-  text.Family("berth_bind_retries_total", "counter", "Bindings sent again")
-      .Sample(cluster.binds.retries);
-  text.Family("berth_bind_outcomes_unknown_total", "counter",
-              "Binds with an unknown outcome: the pod may or may not be bound")
+  text.Counter("berth_bind_retries_total", "Bindings sent again").Sample(cluster.binds.retries);
+  text.Counter("berth_bind_outcomes_unknown_total",
+               "Binds with an unknown outcome: the pod may or may not be bound")
       .Sample(cluster.binds.in_doubt);
-  text.Family("berth_events_dropped_total", "counter", "Events about pods that Berth dropped")
+  text.Counter("berth_events_dropped_total", "Events about pods that Berth dropped")
       .Sample(cluster.events_dropped);
-  text.Family("berth_pods_woken_total", "counter",
-              "Refused pods that Berth made kube-scheduler retry, by result")
+  text.Counter("berth_pods_woken_total",
+               "Refused pods that Berth made kube-scheduler retry, by result")
       .Sample(cluster.wakes.woken, {{"result", "woken"}})
       .Sample(cluster.wakes.failed, {{"result", "failed"}});
-  text.Family("berth_kubelet_refusals_total", "counter", "GPU pods that the kubelet did not admit")
+  text.Counter("berth_kubelet_refusals_total", "GPU pods that the kubelet did not admit")
       .Sample(cluster.refusals.refused);
-  text.Family("berth_nodes_refusing_gpu_pods", "gauge",
-              "Nodes closed to GPU pods because their kubelet refused the last ones")
+  text.Gauge("berth_nodes_refusing_gpu_pods",
+             "Nodes closed to GPU pods because their kubelet refused the last ones")
       .Sample(cluster.refusals.closed);
-  text.Family(
-          "berth_asks_refused_by_nodes", "gauge",
+  text.Gauge(
+          "berth_asks_refused_by_nodes",
           "Requests that a node's Topology Manager refused; Berth places no such pods on that node")
       .Sample(cluster.refusals.closed_asks);
   AddAllocations(cluster.extensions, text);

@@ -7,32 +7,32 @@ namespace berth {
 
 void AddMigMetrics(const MigReport& report, std::span<const NodeAdvice> advices,
                    MetricsText& text) {
-  text.Family("berth_mig_gpus", "gauge", "MIG-partitioned GPUs");
+  text.Gauge("berth_mig_gpus", "MIG-partitioned GPUs");
   for (const auto& [product, count] : report.products) {
     text.Sample(count.static_gpus, {{"product", product}, {"partitioning", "static"}});
     text.Sample(count.dynamic_gpus, {{"product", product}, {"partitioning", "dynamic"}});
     text.Sample(count.dra_gpus, {{"product", product}, {"partitioning", "dra"}});
   }
-  text.Family("berth_mig_memory_units", "gauge", "Memory slices of MIG-partitioned GPUs, by state");
+  text.Gauge("berth_mig_memory_units", "Memory slices of MIG-partitioned GPUs, by state");
   for (const auto& [product, count] : report.products) {
     text.Sample(count.taken_units, {{"product", product}, {"state", "taken"}});
     text.Sample(count.units - count.taken_units, {{"product", product}, {"state", "free"}});
   }
-  text.Family("berth_mig_devices", "gauge",
-              "MIG devices in use, and how many more of that profile alone would fit");
+  text.Gauge("berth_mig_devices",
+             "MIG devices in use, and how many more of that profile alone would fit");
   for (const auto& [product, count] : report.products) {
     for (const auto& [profile, devices] : count.profiles) {
       text.Sample(devices.taken, {{"product", product}, {"profile", profile}, {"state", "taken"}});
       text.Sample(devices.free, {{"product", product}, {"profile", profile}, {"state", "free"}});
     }
   }
-  text.Family("berth_mig_troubled_nodes", "gauge",
-              "Nodes closed to GPU pods because of their MIG configuration");
+  text.Gauge("berth_mig_troubled_nodes",
+             "Nodes closed to GPU pods because of their MIG configuration");
   for (const auto& [trouble, nodes] : report.troubled_nodes) {
     text.Sample(nodes, {{"trouble", trouble}});
   }
-  text.Family("berth_mig_repartition_pods", "gauge",
-              "Waiting pods that idle nodes would take if repartitioned to the MIG config");
+  text.Gauge("berth_mig_repartition_pods",
+             "Waiting pods that idle nodes would take if repartitioned to the MIG config");
   for (const auto& [product, count] : report.products) {
     const MigProduct* const known = count.static_gpus > 0 ? FindMigProduct(product) : nullptr;
     if (known == nullptr) continue;

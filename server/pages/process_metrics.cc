@@ -72,12 +72,11 @@ std::int64_t MostFiles() {
 
 void AddProcessMetrics(MetricsText& text) {
   const auto gauge = [&text](const char* name, const char* help, auto value) {
-    if (value) text.Family(name, "gauge", help).Sample(*value);
+    if (value) text.Gauge(name, help).Sample(*value);
   };
   const std::string stat = TextOf("/proc/self/stat");
   static const std::optional<double> kStarted = StartTime(stat);  // /proc/stat is long
-  text.Family("process_cpu_seconds_total", "counter", "CPU time, user and system")
-      .Sample(CpuSeconds());
+  text.Counter("process_cpu_seconds_total", "CPU time, user and system").Sample(CpuSeconds());
   gauge("process_start_time_seconds", "Start of the process, Unix time", kStarted);
   gauge("process_virtual_memory_bytes", "Virtual memory", FieldOf(stat, 23));
   auto resident = FieldOf(stat, 24);  // pages

@@ -55,21 +55,21 @@ void ByNamespace(const Snapshot& snapshot, std::span<const WaitingPod> waiting, 
   for (const WaitingPod& pod : waiting) {
     if (!pod.gated && pod.pod->shape.wants_gpu()) ++waits[pod.pod->id.namespace_name];
   }
-  text.Family("berth_namespace_gpus", "gauge",
-              "GPUs held by pods of the namespace; shares and GPU replicas count as fractions");
+  text.Gauge("berth_namespace_gpus",
+             "GPUs held by pods of the namespace; shares and GPU replicas count as fractions");
   for (const auto& [name, use] : by_namespace) {
     for (const auto& [model, gpus] : use.gpus) {
       text.Sample(gpus, {{"pod_namespace", name}, {"model", model}});
     }
   }
-  text.Family("berth_namespace_mig_devices", "gauge", "MIG devices held by pods of the namespace");
+  text.Gauge("berth_namespace_mig_devices", "MIG devices held by pods of the namespace");
   for (const auto& [name, use] : by_namespace) {
     for (const auto& [profile, devices] : use.mig) {
       text.Sample(devices, {{"pod_namespace", name}, {"profile", profile}});
     }
   }
-  text.Family("berth_namespace_waiting_gpu_pods", "gauge",
-              "Waiting GPU pods of the namespace, without gated ones");
+  text.Gauge("berth_namespace_waiting_gpu_pods",
+             "Waiting GPU pods of the namespace, without gated ones");
   for (const auto& [name, pods] : waits) text.Sample(pods, {{"pod_namespace", name}});
 }
 
@@ -102,25 +102,23 @@ void ByClass(const Snapshot& snapshot, std::span<const WaitingPod> waiting, Metr
     if (!pod.gated && !pod.pod->classes.empty()) ++by_class[pod.pod->classes.front()].waiting;
   }
   if (by_class.empty()) return;
-  text.Family(
-      "berth_workload_class_gpus", "gauge",
-      "GPUs held by pods of the workload class; shares and GPU replicas count as fractions");
+  text.Gauge("berth_workload_class_gpus",
+             "GPUs held by pods of the workload class; shares and GPU replicas count as fractions");
   for (const auto& [name, use] : by_class) {
     for (const auto& [model, gpus] : use.gpus) {
       text.Sample(gpus, {{"workload_class", name}, {"model", model}});
     }
   }
-  text.Family("berth_workload_class_avoided_gpus", "gauge",
-              "GPUs that the workload class holds on nodes with a trait that it avoids");
+  text.Gauge("berth_workload_class_avoided_gpus",
+             "GPUs that the workload class holds on nodes with a trait that it avoids");
   for (const auto& [name, use] : by_class) text.Sample(use.avoided, {{"workload_class", name}});
-  text.Family("berth_workload_class_waiting_pods", "gauge",
-              "Waiting pods of the workload class, without gated ones");
+  text.Gauge("berth_workload_class_waiting_pods",
+             "Waiting pods of the workload class, without gated ones");
   for (const auto& [name, use] : by_class) text.Sample(use.waiting, {{"workload_class", name}});
 }
 
 void ByGpu(const Snapshot& snapshot, MetricsText& text) {
-  text.Family("berth_gpu_allocated_ratio", "gauge",
-              "Fraction of the GPU that pods and claims hold, 0 to 1");
+  text.Gauge("berth_gpu_allocated_ratio", "Fraction of the GPU that pods and claims hold, 0 to 1");
   for (NodeIndex i = 0; i < snapshot.size(); ++i) {
     const Node& node = snapshot.node(i);
     for (std::size_t gpu = 0; gpu < node.gpus().size(); ++gpu) {

@@ -14,9 +14,9 @@ constexpr std::size_t kMuch = std::size_t{32} << 20;
 }  // namespace
 
 void AddHeldMemory(std::span<const HeldStore> stores, MetricsText& text) {
-  text.Family("berth_held_bytes", "gauge", "Bytes held on behalf of clients, by store");
+  text.Gauge("berth_held_bytes", "Bytes held on behalf of clients, by store");
   for (const HeldStore& store : stores) text.Sample(store.bytes, {{"store", store.name}});
-  text.Family("berth_held_bytes_limit", "gauge", "Upper bound of berth_held_bytes, by store");
+  text.Gauge("berth_held_bytes_limit", "Upper bound of berth_held_bytes, by store");
   for (const HeldStore& store : stores) text.Sample(store.limit, {{"store", store.name}});
 }
 

@@ -98,8 +98,7 @@ std::string MetricsOf(const RouteParts& parts) {
   AddUsageMetrics(*snapshot, waiting, parts.many_metrics, text);
   AddGangMetrics(
       ready ? live.gangs.Views(std::chrono::steady_clock::now()) : std::vector<GangView>(), text);
-  text.Family("berth_ready", "gauge", "1 while Berth answers kube-scheduler's calls")
-      .Sample(ready ? 1 : 0);
+  text.Gauge("berth_ready", "1 while Berth answers kube-scheduler's calls").Sample(ready ? 1 : 0);
   if (parts.more_metrics) parts.more_metrics(text);
   AddProcessMetrics(text);
   return text.Take();

@@ -216,8 +216,8 @@ class Service {
     if (second_look_) second_look_->ClassesChanged();
   }
 
-  // Whoever leads for the first time takes the pods that are bound for those that have come so far;
-  // whoever led before goes on with what it knows.
+  // A first leader takes the pods that are bound for those that have come so far;
+  // a former leader goes on with what it knows.
   void BeginToLearn() {
     const std::shared_ptr<const Snapshot> snapshot = state_.Current();
     if (mix_->Current().pods == 0) {
@@ -298,8 +298,8 @@ class Service {
 
   void AddOwnMetrics(MetricsText& text) const {
     AddHttpMetrics(StatsOf(serving_), text);
-    text.Family("berth_log_lines_dropped_total", "counter",
-                "Log lines dropped because nobody read them in time")
+    text.Counter("berth_log_lines_dropped_total",
+                 "Log lines dropped because nobody read them in time")
         .Sample(log_.dropped_lines());
     AddHeldMemory(Stores(), text);
     if (kube_) AddKubeMetrics(kube_->stats(), client_->stats(), clock_.Now(), text);
@@ -357,7 +357,7 @@ class Service {
   std::unique_ptr<http::HttpServer> server_;
   std::unique_ptr<http::HttpServer> debug_server_;
   std::unique_ptr<PageWriter> pages_;        // ends before the servers, to which it answers
-  std::unique_ptr<PageWriter> plans_;        // likewise
+  std::unique_ptr<PageWriter> plans_;        // the same
   std::unique_ptr<WorkerPool> bind_pool_;    // ends before the server, to which its jobs answer
   std::unique_ptr<SecondLook> second_look_;  // and so does this, before the pool that it uses
 };

@@ -60,7 +60,7 @@ class Verbs {
     bool may_change = false;        // "no", and a newer state may say something else
     bool for_evicted = false;       // it will: room is being made for the pod
     bool gang_wakes = false;        // FilterAnswer has it
-    std::optional<PodId> pod = {};  // empty: it is none of ours
+    std::optional<PodId> pod = {};  // empty: Berth does not place it
     std::shared_ptr<const Snapshot> snapshot = nullptr;
   };
   Answer AnswerFilter(http::HttpRequest& request);

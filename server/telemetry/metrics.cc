@@ -64,21 +64,18 @@ struct Label {
   std::span<const std::string_view> values;
 };
 
-struct Row {
-  const char* name;
-  const char* help;
-  std::vector<Label> labels = {};
-  prometheus::Histogram::BucketBoundaries buckets = {};  // a counter has none
-};
+using Buckets = prometheus::Histogram::BucketBoundaries;
 
 // One metric. All its series are there from the start: one for each combination of the values of
 // its labels, those of the last label one after the other.
 template <class Metric>
 class Series {
  public:
-  Series(prometheus::Registry& registry, const Row& row) : family_(Register(registry, row)) {
+  Series(prometheus::Registry& registry, const char* name, const char* help,
+         const std::vector<Label>& labels, const Buckets& buckets = {})
+      : family_(Begin().Name(name).Help(help).Register(registry)) {
     std::vector<prometheus::Labels> all = {{}};
-    for (const Label& label : row.labels) {
+    for (const Label& label : labels) {
       std::vector<prometheus::Labels> longer;
       for (const prometheus::Labels& known : all) {
         for (const std::string_view value : label.values) {
@@ -87,9 +84,9 @@ class Series {
       }
       all = std::move(longer);
     }
-    for (const prometheus::Labels& labels : all) {
-      if constexpr (kIsCounter) series_.push_back(&family_.Add(labels));
-      if constexpr (!kIsCounter) series_.push_back(&family_.Add(labels, row.buckets));
+    for (const prometheus::Labels& values : all) {
+      if constexpr (kIsCounter) series_.push_back(&family_.Add(values));
+      if constexpr (!kIsCounter) series_.push_back(&family_.Add(values, buckets));
     }
   }
 
@@ -100,12 +97,9 @@ class Series {
  private:
   static constexpr bool kIsCounter = std::is_same_v<Metric, prometheus::Counter>;
 
-  static prometheus::Family<Metric>& Register(prometheus::Registry& registry, const Row& row) {
-    if constexpr (kIsCounter) {
-      return prometheus::BuildCounter().Name(row.name).Help(row.help).Register(registry);
-    } else {
-      return prometheus::BuildHistogram().Name(row.name).Help(row.help).Register(registry);
-    }
+  static auto Begin() {
+    if constexpr (kIsCounter) return prometheus::BuildCounter();
+    if constexpr (!kIsCounter) return prometheus::BuildHistogram();
   }
 
   prometheus::Family<Metric>& family_;
@@ -115,10 +109,8 @@ class Series {
 using Counters = Series<prometheus::Counter>;
 using Histograms = Series<prometheus::Histogram>;
 
-const prometheus::Histogram::BucketBoundaries& LatencyBuckets() {
-  static const prometheus::Histogram::BucketBoundaries buckets = {
-      50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 200e-3, 1, 5, 30};
-  return buckets;
+Buckets LatencyBuckets() {
+  return {50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 200e-3, 1, 5, 30};
 }
 
 }  // namespace
@@ -127,51 +119,51 @@ const prometheus::Histogram::BucketBoundaries& LatencyBuckets() {
 struct Metrics::Impl {
   prometheus::Registry registry;
   Counters calls{registry,
-                 {"berth_calls_total",
-                  "Extender calls by verb and result",
-                  {{"verb", kVerbNames}, {"result", kResults}}}};
+                 "berth_calls_total",
+                 "Extender calls by verb and result",
+                 {{"verb", kVerbNames}, {"result", kResults}}};
   Histograms durations{registry,
-                       {"berth_call_duration_seconds",
-                        "Time from the first byte of the request to the encoded answer, by verb",
-                        {{"verb", kVerbNames}},
-                        LatencyBuckets()}};
-  Histograms arrivals{registry,
-                      {"berth_call_arrival_seconds",
-                       "Time from the first byte of the request until its handler starts, by verb",
+                       "berth_call_duration_seconds",
+                       "Time from the first byte of the request to the encoded answer, by verb",
                        {{"verb", kVerbNames}},
-                       LatencyBuckets()}};
+                       LatencyBuckets()};
+  Histograms arrivals{registry,
+                      "berth_call_arrival_seconds",
+                      "Time from the first byte of the request until its handler starts, by verb",
+                      {{"verb", kVerbNames}},
+                      LatencyBuckets()};
   Counters refusals{registry,
-                    {"berth_refusals_total",
-                     "Filter calls that refused a node, by the first reason",
-                     {{"reason", RefusalCodes()}}}};
+                    "berth_refusals_total",
+                    "Filter calls that refused a node, by the first reason",
+                    {{"reason", RefusalCodes()}}};
   Histograms waits{registry,
-                   {"berth_pod_wait_seconds",
-                    "Time from the creation of a pod to its bind, by the GPUs that it got",
-                    {{"size", kAsks}},
-                    {0.1, 0.5, 1, 5, 10, 30, 60, 300, 1800, 3600, 4 * 3600, 24 * 3600}}};
+                   "berth_pod_wait_seconds",
+                   "Time from the creation of a pod to its bind, by the GPUs that it got",
+                   {{"size", kAsks}},
+                   {0.1, 0.5, 1, 5, 10, 30, 60, 300, 1800, 3600, 4 * 3600, 24 * 3600}};
   Histograms link_quality{
       registry,
-      {"berth_link_quality_ratio",
-       "Link quality of a bound pod's GPUs relative to the best idle set, by number of GPUs",
-       {{"size", kSizes}},
-       {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1}}};
+      "berth_link_quality_ratio",
+      "Link quality of a bound pod's GPUs relative to the best idle set, by number of GPUs",
+      {{"size", kSizes}},
+      {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1}};
   Counters gang_plans{registry,
-                      {"berth_gang_plans_total",
-                       "Plans for gangs, by whether room was found",
-                       {{"result", kPlanResults}}}};
+                      "berth_gang_plans_total",
+                      "Plans for gangs, by whether room was found",
+                      {{"result", kPlanResults}}};
   Counters gang_aborts{registry,
-                       {"berth_gang_aborts_total",
-                        "Plans of gangs given up before any pod was bound, by reason",
-                        {{"reason", kGangAborts}}}};
+                       "berth_gang_aborts_total",
+                       "Plans of gangs given up before any pod was bound, by reason",
+                       {{"reason", kGangAborts}}};
   Histograms gang_hold{registry,
-                       {"berth_gang_hold_seconds",
-                        "How long the first bind of a gang waited for the others",
-                        {},
-                        {0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 50}}};
+                       "berth_gang_hold_seconds",
+                       "How long the first bind of a gang waited for the others",
+                       {},
+                       {0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 50}};
   Counters reloads{registry,
-                   {"berth_config_reloads_total",
-                    "Changes of the configuration file, by result",
-                    {{"result", kReloadResults}}}};
+                   "berth_config_reloads_total",
+                   "Changes of the configuration file, by result",
+                   {{"result", kReloadResults}}};
 
   prometheus::Counter& Calls(Verb verb, CallResult result) {
     return calls[Index(verb) * kResults.size() + Index(result)];
@@ -248,19 +240,19 @@ void Metrics::AddTo(MetricsText& text) const {
   std::ostringstream counted;
   prometheus::TextSerializer().Serialize(counted, impl_->registry.Collect());
   text.Append(counted.str());
-  text.Family("berth_build_info", "gauge", "1 for the version of Berth that runs")
+  text.Gauge("berth_build_info", "1 for the version of Berth that runs")
       .Sample(1, {{"version", BERTH_VERSION}});
   const MutexLock lock(impl_->mutex);
-  text.Family("berth_config_info", "gauge",
-              "1 for the configuration in use; hash is the start of its SHA-256");
+  text.Gauge("berth_config_info",
+             "1 for the configuration in use; hash is the start of its SHA-256");
   if (!impl_->config_hash.empty()) text.Sample(1, {{"hash", impl_->config_hash}});
-  text.Family("berth_config_reload_failed", "gauge",
-              "1 while the configuration file is refused and the previous one stays in use")
+  text.Gauge("berth_config_reload_failed",
+             "1 while the configuration file is refused and the previous one stays in use")
       .Sample(impl_->reload_failed ? 1 : 0);
-  text.Family("berth_config_needs_restart", "gauge", "1 while changed settings wait for a restart")
+  text.Gauge("berth_config_needs_restart", "1 while changed settings wait for a restart")
       .Sample(impl_->needs_restart ? 1 : 0);
-  text.Family("berth_config_decisions_changed_ratio", "gauge",
-              "Fraction of recent decisions whose best node differs since the last policy change")
+  text.Gauge("berth_config_decisions_changed_ratio",
+             "Fraction of recent decisions whose best node differs since the last policy change")
       .Sample(impl_->decisions_changed);
 }
 

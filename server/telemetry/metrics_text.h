@@ -15,8 +15,13 @@ class MetricsText {
  public:
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-  // Begins a metric; the next samples belong to it. type: "counter" or "gauge".
-  MetricsText& Family(std::string_view name, std::string_view type, std::string_view help);
+  // Begins a metric; the next samples belong to it.
+  MetricsText& Counter(std::string_view name, std::string_view help) {
+    return Family(name, "counter", help);
+  }
+  MetricsText& Gauge(std::string_view name, std::string_view help) {
+    return Family(name, "gauge", help);
+  }
   // Label values may be any text.
   MetricsText& Sample(std::integral auto value, Labels labels = {}) {
     return Add(std::to_string(value), labels);
@@ -28,6 +33,7 @@ class MetricsText {
   [[nodiscard]] std::string Take() { return std::move(text_); }
 
  private:
+  MetricsText& Family(std::string_view name, std::string_view type, std::string_view help);
   MetricsText& Add(std::string_view value, Labels labels);
 
   std::string text_;

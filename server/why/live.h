@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Live: the objects that live as long as the service, for whoever explains and shows them.
+// Live: the objects that live as long as the service, for the code that explains and shows them.
 #pragma once
 
 #include "cluster/claims/mig_offers.h"

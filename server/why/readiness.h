@@ -22,7 +22,7 @@ class Readiness {
   // Nothing is wrong with a standby (kube::kStandby): verbs are answered 503, and /readyz 200.
   [[nodiscard]] bool is_standby() const;
 
-  // Why nobody is led here all the same: /readyz answers 503; nullptr: nothing stands in the way.
+  // Why nobody is led here all the same: /readyz answers 503; nullptr: nothing prevents it.
   void SetUnreachable(const char* why) { unreachable_.store(why); }
   [[nodiscard]] const char* unreachable() const { return unreachable_.load(); }
 

@@ -33,7 +33,7 @@ constexpr std::string_view kOlder = "1h or more";
 
 struct Waiting {
   std::array<std::int64_t, kAges.size() + 1> by_age{};
-  std::optional<Duration> oldest;  // of the pods of which it is known
+  std::optional<Duration> oldest;  // of the pods of known age
 
   void Add(std::optional<Duration> age) {
     std::size_t bucket = 0;
@@ -71,16 +71,15 @@ void AddWaitingMetrics(std::span<const WaitingPod> pods, WallTime now, MetricsTe
   std::map<Key, Waiting> classes = Classify(pods, now);
   for (const int gpus : {1, 2, 4, 8}) classes[{gpus, AskText(WholeGpus{gpus})}];
   classes[{kShare, "share"}];
-  text.Family("berth_waiting_gpu_pods", "gauge",
-              "Waiting GPU pods by request and age, without gated ones");
+  text.Gauge("berth_waiting_gpu_pods", "Waiting GPU pods by request and age, without gated ones");
   for (const auto& [key, waiting] : classes) {
     for (std::size_t i = 0; i <= kAges.size(); ++i) {
       const std::string_view age = i < kAges.size() ? kAges[i].first : kOlder;
       text.Sample(waiting.by_age[i], {{"asks", key.second}, {"age", age}});
     }
   }
-  text.Family("berth_waiting_gpu_pod_oldest_seconds", "gauge",
-              "Age of the oldest waiting GPU pod, by request; 0 if none waits");
+  text.Gauge("berth_waiting_gpu_pod_oldest_seconds",
+             "Age of the oldest waiting GPU pod, by request; 0 if none waits");
   for (const auto& [key, waiting] : classes) {
     const Duration oldest = waiting.oldest.value_or(Duration::zero());
     text.Sample(std::chrono::duration<double>(oldest).count(), {{"asks", key.second}});

@@ -4,7 +4,7 @@
 // `kubectl describe pod` has the answer too: once for each pod and cause.
 //
 // A cause is what weighs most, not the numbers: these change with every pod that comes or goes.
-// What was told is told again after kAgain, when the API server has forgotten its Event.
+// A cause is reported again after kAgain, when the API server has forgotten its Event.
 //
 // The pods are those of the schedulers that ask this Berth; others are placed by somebody else.
 #pragma once
@@ -32,7 +32,7 @@ class WaitingNews {
   static constexpr Duration kRefill = std::chrono::seconds(5);
   static constexpr Duration kRecheck = std::chrono::minutes(5);  // whether the cause is another
   static constexpr Duration kAgain = std::chrono::minutes(55);   // an API server keeps Events for
-      // an hour unless it is told otherwise
+                                                                 // an hour unless it says otherwise
 
   // References: they outlive the object.
   WaitingNews(const Live& live, DecisionSink& sink, const Clock& clock)

@@ -47,11 +47,11 @@ class WaitingWhys {
   struct Kind {
     WaitingPod like;
     wire::WaitingWhy why = {};
-    Extender::Moment moment = {};  // of which it is; without a snapshot: not explained yet
+    Extender::Moment moment = {};  // that it is of; without a snapshot: not explained yet
     Instant found{};
   };
 
-  // Kinds of which no pod waits any more.
+  // Kinds without a waiting pod.
   void Forget(std::span<const WaitingPod> pods) BERTH_REQUIRES(mutex_);
   [[nodiscard]] std::size_t KindOf(const WaitingPod& pod) BERTH_REQUIRES(mutex_);
   // Explains kinds until the budget is spent, those without an explanation first.

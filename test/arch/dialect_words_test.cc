@@ -127,7 +127,7 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
         "topology/mig/mig_start_rule.h"}},
       // A vendor: its row in the catalogue.
       {"intel", {"topology/gpu_vendor.cc"}},
-      // An API of Kubernetes: ResourceClaims hold GPUs, whoever's driver it is.
+      // An API of Kubernetes: ResourceClaims hold GPUs of any driver.
       {"dra",
        {"cluster/claims/mig_offers.h", "cluster/values/pod_request.h", "scoring/by_claim.h",
         "scoring/explain/explain_pod.cc", "scoring/mig/mig_report.cc", "scoring/mig/mig_report.h", "scoring/mig/offer_choice.h",

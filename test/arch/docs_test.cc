@@ -165,7 +165,7 @@ TEST(Documents, FindALinkThatLeadsNowhere) {
   EXPECT_EQ(AnchorOf("## 5. Check that it works"), "5-check-that-it-works");
 }
 
-// The words of a text that begin so, as far as they go: "berth.dev/link", "berth_gpus".
+// The words of a text that begin so, to their end: "berth.dev/link", "berth_gpus".
 std::set<std::string> WordsIn(const std::string& text, std::string_view beginning) {
   std::set<std::string> words;
   const auto goes_on = [](char c) {

@@ -37,7 +37,7 @@ spec:
 
 func byLWSGroup(size int) func(*v1.Pod) (string, int) { return byLabels(size, ofLWS, ofLWSGroup) }
 
-// There is room for one group and a half: one starts, and the other holds nothing of the rest, whoever makes its pods
+// There is room for one group and a half: one starts, and the other holds nothing of the rest, whichever controller makes its pods
 // when.
 func TestBehindLWSGroupsStartWhole(t *testing.T) {
 	const nodes, groups, size = 5, 2, 3

@@ -55,7 +55,7 @@ func byLabels(size int, first, second string) func(*v1.Pod) (string, int) {
 	}
 }
 
-// Volcano's PodGroup, as far as its users write it.
+// Volcano's PodGroup, the part that its users write.
 const volcanoPodGroupDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -62,7 +62,7 @@ spec:
       containers: [{name: main, image: none, resources: {limits: {nvidia.com/gpu: 8}}}]
 `
 
-// Without a gang both orders run; as a gang only that which makes all pods at once, and the other is told how.
+// Without a gang both orders run; as a gang only that which makes all pods at once, and the other one gets an Event that says how.
 func TestStatefulSetsAsGangs(t *testing.T) {
 	c := startControlled(t, 3)
 	apply(t, c.Plane, fmt.Sprintf(statefulSet, "plain", "OrderedReady", ""))

@@ -39,7 +39,7 @@ func (c controlled) podsOf(t *testing.T, label, value string) []v1.Pod {
 	return pods.Items
 }
 
-// runningOf counts those that have a node and neither ended nor are told to.
+// runningOf counts those that have a node and neither ended nor are ending.
 func (c controlled) runningOf(t *testing.T, label, value string) int {
 	t.Helper()
 	count := 0

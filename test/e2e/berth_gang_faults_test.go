@@ -212,7 +212,7 @@ func leadingPair(t *testing.T, plane *harness.Plane) (leader, other *candidate, 
 	return pair[first], pair[1-first], harness.NewProxy(t, berths[first].Listen)
 }
 
-// Some pods of a gang are bound when whoever leads does so no longer: the next one finishes what has begun.
+// Some pods of a gang are bound when the leader loses its lease: the next one finishes what has begun.
 func wantWholeAcrossAHandOver(t *testing.T, fault func(leader *candidate)) {
 	needBerth(t)
 	const size, before = 12, 4

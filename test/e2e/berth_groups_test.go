@@ -18,7 +18,7 @@ import (
 	"berth.dev/e2e/harness"
 )
 
-// The coscheduling plugin's PodGroup, as far as this test needs it.
+// The coscheduling plugin's PodGroup, the part that this test needs.
 const podGroupDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -18,7 +18,7 @@ import (
 	"berth.dev/e2e/harness"
 )
 
-// Koordinator's Device, as far as this test needs it.
+// Koordinator's Device, the part that this test needs.
 const deviceDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -199,7 +199,7 @@ func TestThePodThatPreemptsGetsTheGPUOfItsVictim(t *testing.T) {
 	}
 	for i := range 4 {
 		if name := fmt.Sprintf("other-%04d", i); plane.Pod(name).Spec.NodeName != "" {
-			t.Errorf("%s has a GPU of which a victim was made for another pod", name)
+			t.Errorf("%s has a GPU that was freed by an eviction for another pod", name)
 		}
 	}
 	plane.CheckGrants()

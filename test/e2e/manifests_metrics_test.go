@@ -114,7 +114,7 @@ var onlyAfterAnEvent = map[string]string{
 	`berth_kube_requests_total{code="5xx"}`: "the API server answered 5xx",
 }
 
-// Labels that Prometheus adds, or whoever collects the series of several clusters; and DCGM's name of a GPU.
+// Labels that Prometheus adds, or a collector of the series of several clusters; and DCGM's name of a GPU.
 var ofTheScrape = []string{"instance", "job", "namespace", "cluster", "UUID"}
 
 // problems are what is wrong with a query, given what is on /metrics.

@@ -273,7 +273,7 @@ func schedulerAsOf(t *testing.T, folder string) *http.Client {
 	return tlsClient(t, folder, certificate(t, filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")))
 }
 
-// The steps of "a new CA" in docs/tls.md; in between, whoever was restarted as they say is answered.
+// The steps of "a new CA" in docs/tls.md; in between, each client that was restarted as they say is answered.
 func TestCertificatesAreRenewedAsTheGuideSays(t *testing.T) {
 	needBerth(t)
 	plane := harness.NewPlane(t)

@@ -29,7 +29,7 @@ import (
 	"berth.dev/e2e/harness"
 )
 
-// Where Berth is deployed: overlays, of which those that are added are found, and what they build on.
+// Where Berth is deployed: overlays; those that are added are found, and what they build on.
 func deployments(t *testing.T) []string {
 	t.Helper()
 	overlays, err := filepath.Glob("manifests/overlays/*")
@@ -132,7 +132,7 @@ func as[Type any](t *testing.T, objects rendered, name string) Type {
 	return typed
 }
 
-// withAndWithoutGPUs are pods of which only the first can be placed without Berth.
+// withAndWithoutGPUs are two pods; only the first can be placed without Berth.
 func withAndWithoutGPUs(prefix string) []*v1.Pod {
 	return []*v1.Pod{
 		harness.Pod(prefix+"-no-gpu", nil),
@@ -168,7 +168,7 @@ func portOf(t *testing.T, listen string) int32 {
 // The keys of the Secrets that make-certs.sh writes.
 var secretKeys = []string{"ca.crt", "tls.crt", "tls.key"}
 
-// wantMounted checks that a file that a program is told to read is there: a key of a ConfigMap or Secret, mounted as a
+// wantMounted checks that a file that a program has to read is there: a key of a ConfigMap or Secret, mounted as a
 // folder (a subPath would not follow changes).
 func wantMounted(t *testing.T, objects rendered, pod v1.PodSpec, file string) {
 	t.Helper()
@@ -299,7 +299,7 @@ func wantPorts(t *testing.T, objects rendered, container v1.Container, listen, d
 	wantPortsLead(t, objects, "Service/berth", map[string]int32{"http": service, "debug": debug}, named)
 	wantPortsLead(t, objects, "Service/berth-metrics", map[string]int32{"metrics": debug}, named)
 	if port := portNamed(as[v1.Service](t, objects, "Service/berth"), "http"); port != service {
-		t.Errorf("Service/berth: kube-scheduler is told port %d, got %d", service, port)
+		t.Errorf("Service/berth: kube-scheduler uses port %d, got %d", service, port)
 	}
 	wantLetIn(t, objects, service, debug)
 	if strings.Contains(debugListen+listen, "127.0.0.1") {

@@ -57,7 +57,7 @@ class SimCalls {
     }
     return false;
   }
-  // The pods of the gang of which a bind waited for its answer when that step began.
+  // The pods of the gang whose bind waited for its answer when that step began.
   [[nodiscard]] std::set<std::string> WaitedIn(std::uint64_t step, const std::string& gang) const {
     std::set<std::string> uids;
     for (const auto& [number, call] : calls_) {

@@ -78,7 +78,9 @@ void CheckWay(const Node& node, const PodRequest& pod, const WayIn& way) {
   const auto need =
       std::ranges::find_if(kNeeds, [&way](Need each) { return CodeOf(each) == way.code; });
   if (need == kNeeds.end()) return;
-  EXPECT_TRUE(FitsIn(node, Without(pod, *need).shape));
+  const auto without = Without(pod, *need);
+  ASSERT_TRUE(without.has_value()) << way.code;
+  EXPECT_TRUE(FitsIn(node, without->shape));
 }
 
 TEST(ExplainProperty, WhateverIsSaidToLetAPodInDoesSo) {

@@ -18,7 +18,7 @@
 namespace berth::test::links_property_test {
 namespace {
 
-// A node of which some GPUs are given away, each to a pod of its own, or broken; `idle` gets the
+// A node with some GPUs given away, each to a pod of its own, or broken; `idle` gets the
 // others.
 ANode SomeBusy(Random& random, const LinkMatrix& matrix, GpuMask& idle,
                std::vector<GpuMask>& tenants) {

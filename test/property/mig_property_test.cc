@@ -165,7 +165,7 @@ class MigRun {
     }
   }
 
-  // Somebody else's pod, of which nobody says what it has.
+  // Somebody else's pod: nobody says what it has.
   void BindPastBerth(const std::string& uid) {
     const auto snapshot = state_.Current();
     const Node& node = snapshot->node(static_cast<NodeIndex>(random_.Below(snapshot->size())));

@@ -237,7 +237,7 @@ class AgentRun {
     // nvidia.com/gpu alone is asked for in HAMi's words and in those of the device plugin.
     const bool plain = words == kHami && pod["spec"].dump().find("gpumem") == std::string::npos;
     const bool anyones =
-        agent == kKoordinator && words == kBerth;  // koordlet serves whoever is bound
+        agent == kKoordinator && words == kBerth;  // koordlet serves all bound pods
     ASSERT_TRUE(words == agent || anyones || (plain && (agent == kBerth || agent == kKoordinator)))
         << "words " << words << " on " << agent;
     if (words == kKoordinator) {
@@ -446,7 +446,7 @@ class AgentRun {
     return text;
   }
 
-  // Of a GPU of which Berth has just given a part.
+  // Of a GPU that Berth has just given a part of.
   void Check(Agent agent, int gpu) {
     const Promise sum = SumOf(agent, gpu);
     ASSERT_LE(sum.memory_mib, kGpuMib) << "agent " << agent << " GPU " << gpu << Story(agent, gpu);
@@ -467,7 +467,7 @@ class AgentRun {
   AgentWorld world_;
   std::map<std::string, Pod> shown_;                // what Berth has heard of
   std::deque<std::pair<std::string, Pod>> coming_;  // bound by others, not heard of yet
-  std::set<std::string> unnamed_;                   // reservations of which no GPU is said yet
+  std::set<std::string> unnamed_;                   // reservations without a named GPU yet
   int next_ = 0;
   bool served_ = true;  // by koordlet
   int sick_ = -1;       // the GPU that it has found out of order

@@ -461,7 +461,7 @@ void SoakRun::CheckNothingForgotten() {
     if (held->state != PodState::kBound) continue;
     if (pod.hostile && !HoldsItsRequest(*held, pod)) return Fail(HeldText(*held, pod));
     if (pod.hostile || HasWhatWasGranted(*held, pod)) continue;
-    // It cannot believe the GPU of an annotation while another pod may have that: one of which it
+    // It cannot believe the GPU of an annotation while another pod may have that: one that it
     // has not heard that it is gone, or one whose bind is in doubt.
     const bool may_differ =
         !leader().pods.caught_up() || (pod.devices == pod.bound_devices && IsDisputed(pod));

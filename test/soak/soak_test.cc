@@ -20,7 +20,7 @@ std::uint64_t Asked(const char* variable, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// Whoever replays a seed sees what happened: there is no thread, no clock and no address in it.
+// A replay of a seed shows what happened: there is no thread, no clock and no address in it.
 TEST(Soak, TheSameSeedTakesTheSameStepsAndMakesTheSameDecisions) {
   constexpr std::uint64_t kSteps = 800;
   using End = std::tuple<std::uint64_t, std::uint64_t, Instant>;

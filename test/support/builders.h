@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builders: nodes, pods and snapshots of which a test says only what matters to it.
+// Builders: nodes, pods and snapshots; a test says only what matters to it.
 //
 //   ANode("n1").Gpus(8).Cpu(96).Model("T4").Holding(APod("a").Share(300), {0})
 //   APod("p").Whole(2).Cpu(8).Models({"A100", "T4"})
@@ -243,7 +243,7 @@ class ANode {
     spec_.gpus[gpu].memory_mib = memory_mib;
     return *this;
   }
-  // Its GPUs are "GPU-0", "GPU-1", and so on. An agent hands them out to whoever is bound there;
+  // Its GPUs are "GPU-0", "GPU-1", and so on. An agent hands them out to all pods bound there;
   // "": the device plugin does.
   ANode& Named(const std::string& agent = "koordinator") {
     spec_.share_agent = agent;

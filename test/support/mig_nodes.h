@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MIG devices of nodes, of which a test says only what matters to it.
+// MIG devices of nodes; a test says only what matters to it.
 #pragma once
 
 #include <string>
@@ -44,7 +44,7 @@ inline MigSpec DynamicMig(int gpus, const std::string& product = "A100-40GB") {
   return spec;
 }
 
-// GPUs 0, 1, ... of which DRA gives devices for extended resources.
+// GPUs 0, 1, ...; DRA gives their devices for extended resources.
 inline MigSpec MigByClaims(int gpus, const std::string& product = "A100-40GB") {
   MigSpec spec = DynamicMig(gpus, product);
   spec.allocator = MigAllocator::kKubeScheduler;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the tests of the verbs share: a service without sockets around a few nodes, adapters that do
-// as they are told, and the pods and bodies that clients send.
+// as the tests ask, and the pods and bodies that clients send.
 #pragma once
 
 #include <algorithm>

@@ -44,7 +44,7 @@ inline LinkMatrix BridgedCards() {
       "GPU7  SYS   SYS   SYS   SYS   NODE  NODE  NV12   X    1\n");
 }
 
-// Eight GPUs behind NVSwitches, of which tools hide the PCIe relations; two each are under one PCIe
+// Eight GPUs behind NVSwitches; tools hide their PCIe relations; two each are under one PCIe
 // root with a NIC, four on each socket.
 inline LinkMatrix SwitchedPairs() {
   std::string text = "     ";

@@ -21,7 +21,7 @@ namespace {
 
 std::vector<NodeSpec> TwoMachines() { return {MachineWith("n1", 2), MachineWith("n2", 2)}; }
 
-// Opens once; whoever comes before waits.
+// Opens once; a thread that comes before waits.
 class Gate {
  public:
   void Pass() {

@@ -98,7 +98,7 @@ class GangByTest : public ::testing::Test {
             {"ownerReferences", Owner("apps/v1", "StatefulSet", "llm")}};
   }
 
-  // As the watch brings it. Returns what is told of it.
+  // As the watch brings it. Returns what Berth says of it.
   std::string Put(std::string_view kind, const std::string& name, const Json& spec,
                   const Json& status = Json::object()) {
     const Json object = {

@@ -46,7 +46,7 @@ class GangConventionsTest : public ::testing::Test {
     return Read(annotations, labels).refusal;
   }
 
-  // The PodGroup "g" of namespace "ns", as the watch brings it. Returns what is told of it.
+  // The PodGroup "g" of namespace "ns", as the watch brings it. Returns what Berth says of it.
   std::string PutGroup(std::string_view convention, const Json& spec,
                        const Json& annotations = Json::object()) {
     const Json group = {
@@ -201,7 +201,7 @@ TEST_F(GangConventionsTest, OfTooManyRolesTheMinimumsAreNotKept) {
   EXPECT_TRUE(VolcanoPod().gang.roles.empty());
 }
 
-// Volcano's controller names a PodGroup on every pod that it is told to look after.
+// Volcano's controller names a PodGroup on every pod that it looks after.
 TEST_F(GangConventionsTest, AGroupThatSaysOneDoesNotHideOneThatSaysMore) {
   Json labels = {{"kueue.x-k8s.io/pod-group-name", "k"}};
   Json said = {{"kueue.x-k8s.io/pod-group-total-count", "4"},

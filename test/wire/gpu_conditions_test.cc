@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Conditions of nodes that say which GPUs are out of order: what messages name, what is closed for
-// it, what pods then get and what people are told.
+// it, what pods then get and what people see.
 #include "server/wire/node/gpu_conditions.h"
 
 #include <gtest/gtest.h>

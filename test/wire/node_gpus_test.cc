@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nodes as the kubelet, NVIDIA's device plugin and GPU Feature Discovery write them, and what pods
-// are told about them.
+// learn about them.
 #include "server/dialects/devices/node_gpus.h"
 #include "scoring/reason.h"
 
@@ -24,7 +24,7 @@ using test::PodAsking;
 using test::PodWithGpus;
 using test::TestService;
 
-// A machine with 8 A100, of which that many are healthy.
+// A machine with 8 A100; that many are healthy.
 Json EightA100(int allocatable) {
   return {
       {"kind", "Node"},
@@ -66,7 +66,7 @@ DecodedNode Decode(const Json& node, const Config& config = DefaultConfig()) {
   return decoded ? *std::move(decoded) : DecodedNode();
 }
 
-// "" where the node passes the filter, else what the pod is told, with "never: " before it where no
+// "" where the node passes the filter, else what the pod sees, with "never: " before it where no
 // eviction helps, as among pods of one priority.
 std::string Refusal(TestService& service, const Json& pod, const std::string& node) {
   const Json answer = service.Ask("filter", test::ArgsWithNames(pod, Json::array({node})));
@@ -289,7 +289,7 @@ TEST(SeveralVendors, AreNotOnePot) {
   EXPECT_EQ(FirstObjection(amd_node, wants_nvidia.shape), Reason::kOtherResource);
   const PodRequest share = read({{"berth.dev/gpu-milli", "100"}});
   EXPECT_EQ(FirstObjection(amd_node, share.shape), Reason::kSharesNotCarriedOut)
-      << "a container is told its GPU in NVIDIA's words";
+      << "a container learns its GPU in NVIDIA's words";
   EXPECT_EQ(FirstObjection(nvidia_node, share.shape), Reason::kFits);
   const std::string refusal = read({{"nvidia.com/gpu", "1"}, {"amd.com/gpu", "1"}}).refusal;
   EXPECT_NE(refusal.find("amd.com/gpu"), std::string::npos) << refusal;

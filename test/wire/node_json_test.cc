@@ -63,7 +63,7 @@ TEST(NodeJson, DiskIsWhatIsAllocatableAndWithoutItNotTracked) {
   Json node = GpuKubeNode();
   EXPECT_EQ(DecodeOne(node).ephemeral_bytes, std::nullopt);
   node["status"]["capacity"] = {{"ephemeral-storage", "100Gi"}};
-  EXPECT_EQ(DecodeOne(node).ephemeral_bytes, std::nullopt) << "of which pods may have how much?";
+  EXPECT_EQ(DecodeOne(node).ephemeral_bytes, std::nullopt) << "how much of it may pods have?";
   node["status"]["allocatable"]["ephemeral-storage"] = "94477937300";  // the kubelet writes bytes
   EXPECT_EQ(DecodeOne(node).ephemeral_bytes, 94'477'937'300);
   node["status"]["allocatable"]["ephemeral-storage"] = "0";

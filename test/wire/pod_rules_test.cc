@@ -131,7 +131,7 @@ TEST(PodRules, EphemeralStorageAddsUpAsCpuDoes) {
   EXPECT_EQ(Read(pod).shape.ephemeral_bytes, gib(36));
   pod["spec"]["containers"][0]["resources"] = {{"limits", {{"ephemeral-storage", "30Gi"}}}};
   EXPECT_EQ(Read(pod).shape.ephemeral_bytes, gib(51)) << "a limit stands in for a request";
-  // There is none for the pod as a whole (KEP-2837): cpu, memory and hugepages alone.
+  // The pod as a whole has none (KEP-2837): cpu, memory and hugepages alone.
   pod["spec"]["resources"] = {{"requests", {{"cpu", "1"}}}};
   EXPECT_EQ(Read(pod).shape.ephemeral_bytes, gib(51));
 }

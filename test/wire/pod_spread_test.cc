@@ -40,7 +40,7 @@ TEST_F(PodSpread, IsReadWithTheWorkloadOfTheController) {
   EXPECT_NE(Read(Owned(Pod("c", "berth.dev/spread", "card"), "rs-2")).workload, card.workload);
   EXPECT_EQ(Read(Pod("d", "berth.dev/spread", "node")).spread, Spread::kNode);
   EXPECT_EQ(Read(Owned(Pod("e", "berth.dev/link", "none"), "rs-1")).workload, "")
-      << "pods that do not spread are of one shape, whoever owns them";
+      << "pods that do not spread are of one shape, whichever controller owns them";
 }
 
 TEST_F(PodSpread, OfPodsWithoutAControllerGoesByTheirLabelsAndNamespace) {

@@ -142,7 +142,7 @@ TEST(RecordedDevices, GiveAPodOfOneMilliNoWholeGpus) {
   for (const Agent& agent : Agents()) {
     for (const Json& node : {PlainNode(), agent.node}) {
       ExpectUnknown(BooksOf(node, milli, agent.record(kGpus, 100)), 1, agent.name);
-      // Not even one, of which it could have a thousandth.
+      // Not even one that it could have a thousandth of.
       EXPECT_EQ(BooksOf(node, milli, agent.record(1, 100)).held, 1) << agent.name;
     }
   }

@@ -93,7 +93,7 @@ Json SlicesOfA100(const std::string& name) {
                     {"mig.strategy", "single"}});
 }
 
-// A40 of which nobody says how they are shared.
+// A40, and nobody says how they are shared.
 Json SomehowA40(const std::string& name) {
   return ANodeWith(name, "nvidia.com/gpu", 8,
                    {{"gpu.count", "4"}, {"gpu.memory", "46068"}, {"gpu.product", "NVIDIA-A40"}});
@@ -117,7 +117,7 @@ Json Annotated(Json pod, const std::string& key, const std::string& value) {
   return pod;
 }
 
-// "" where the node passes the filter, else what the pod is told.
+// "" where the node passes the filter, else what the pod sees.
 std::string Refusal(const TestService& service, const Json& pod, const std::string& node) {
   const Json answer = service.Ask("filter", ArgsWithNames(pod, Json::array({node})));
   for (const char* map : {"FailedNodes", "FailedAndUnresolvableNodes"}) {

@@ -163,7 +163,7 @@ TEST(MachineFamily, IsThePartOfTheNameThatIsOfTheFamily) {
   EXPECT_EQ(wire::MachineFamily("rack7"), "rack7");
 }
 
-// --- Of which class a pod is
+// --- The class of a pod
 
 const Config& Classes() {
   static const Config config = Load(R"(workloadClasses:

@@ -157,7 +157,7 @@ class Chooser {
   const DomainWish& wish_;
   const std::size_t slice_level_;
   const std::vector<std::int64_t> pods_;  // per vertex: that fit
-  std::vector<std::int64_t> packs_;       // likewise, down to the level of the slices
+  std::vector<std::int64_t> packs_;       // the same, down to the level of the slices
 };
 
 }  // namespace

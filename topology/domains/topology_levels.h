@@ -5,7 +5,7 @@
 // level.
 //
 // Label keys differ between clouds and tools and change over the years, so they are settings with
-// presets and not constants. A level may have several keys, of which a node carries one; then the
+// presets and not constants. A level may have several keys; a node carries one of them; then the
 // same level name works in every cluster.
 #pragma once
 

@@ -16,7 +16,7 @@
 namespace berth {
 namespace {
 
-// Calls visit(set) for every set of `size` of the free GPUs, of which there are at most
+// Calls visit(set) for every set of `size` of the free GPUs; there are at most
 // kMaxTableGpus.
 template <class Visit>
 void ForEachSet(GpuMask free, int size, Visit visit) {

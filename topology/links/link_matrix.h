@@ -65,7 +65,7 @@ struct LinkMatrix {
   std::vector<std::string> nic_devices;  // of the NIC legend, one per NIC; empty without a legend
   std::vector<Link> cells;  // row-major, GPUs before NICs; symmetric; the diagonal is kUnknown
   std::vector<std::string> cpu_affinity;   // one per GPU, as printed: "0-19,40-59", "N/A", ""
-  std::vector<std::string> numa_affinity;  // likewise: "0", "0-7", "0,2-17"
+  std::vector<std::string> numa_affinity;  // the same: "0", "0-7", "0,2-17"
   std::vector<std::string> warnings;       // what was odd about the text
 
   [[nodiscard]] int gpu_count() const { return static_cast<int>(gpus.size()); }

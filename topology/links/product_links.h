@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The links of a machine of which only the GPU product and the number of GPUs are known.
+// The links of a machine when only its GPU product and its number of GPUs are known.
 //
 // Only boards on which every two GPUs have the same links, so that the GPU numbering does not
 // matter, or those of consecutive groups have: a V100 cube mesh comes in four numberings, and PCIe

@@ -21,7 +21,7 @@ struct WiringSets::Kind {
   const SizeMix mix;
   std::once_flag once;
   std::optional<SetTable> table;      // after `once`
-  std::optional<SetOutlook> outlook;  // likewise, unless there are too many GPUs
+  std::optional<SetOutlook> outlook;  // the same, unless there are too many GPUs
 };
 
 GpuMask WiringSets::Mapped(GpuMask set, const std::vector<int>& to) {

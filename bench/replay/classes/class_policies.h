@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ClassPolicy: how training, inference and batch are told which nodes to take.
+// ClassPolicy: how training, inference and batch learn which nodes to take.
 //
 //   classes         Berth with workload classes of these names
 //   none            Berth without: every node is as good as its waste
 //   affinity        Berth, with required node affinity as people write it: training on nodes with
 //                   RDMA, inference on those without, batch on spot nodes
 //   flavors         Kueue: the flavors of a ClusterQueue are tried in their order, and a workload
-//                   gets the first in which it fits, borrowing whatever is free; in it
+//                   gets the first in which it fits, borrowing all free quota; in it
 //                   kube-scheduler's own choice, the node with the most left (LeastAllocated).
 //                   Training: rdma, plain, spot; inference and batch: spot, plain, rdma.
 //                   kubernetes-sigs/kueue, site/content/en/docs/concepts/cluster_queue.md at

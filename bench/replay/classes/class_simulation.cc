@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/replay/engine_placer.h"
+#include "bench/replay/engine_session.h"
 #include "bench/replay/latency.h"
 #include "bench/replay/time/event_loop.h"
 
@@ -19,12 +19,11 @@ double HoursOf(Millis time) { return static_cast<double>(time.count()) / 3'600'0
 
 class ClassSimulation final : public EventLoop {
  public:
-  ClassSimulation(const ClassWorkload& workload, const ClassPolicy& policy, Engine& engine,
-                  LearnedMix& mix, std::uint64_t seed)
+  ClassSimulation(const ClassWorkload& workload, const ClassPolicy& policy, EnginePlacer& placer)
       : EventLoop(workload.pods.size(), workload.kinds.size() * kWorkClasses),
         workload_(workload),
         policy_(policy),
-        placer_(engine, workload.nodes, seed, &mix),
+        placer_(placer),
         done_(workload.pods.size()) {}
 
   ClassResult Finish() {
@@ -70,8 +69,8 @@ class ClassSimulation final : public EventLoop {
   [[nodiscard]] Duration TimeLeft(std::size_t n) const override {
     return workload_.pods[n].runs - done_[n];
   }
-  // A class may be kept from nodes that have room, so each has numbers of its own; a node without
-  // room for the shape has none whatever the class wishes for.
+  // A class may be kept from nodes with room, so each class has its own numbers. A node without
+  // room for the shape has none for any class.
   [[nodiscard]] Kind KindOf(std::size_t n) const override {
     const ClassPod& of = workload_.pods[n];
     return {of.kind * kWorkClasses + of.work, workload_.kinds[of.kind]};
@@ -147,7 +146,7 @@ class ClassSimulation final : public EventLoop {
 
   const ClassWorkload& workload_;
   const ClassPolicy& policy_;
-  EnginePlacer placer_;
+  EnginePlacer& placer_;
   std::vector<Millis> done_;  // of a pod's work, before it started last
   std::size_t next_reclaim_ = 0;
   std::array<std::vector<double>, kWorkClasses + 1> waits_s_;
@@ -162,11 +161,8 @@ double WorkService::held() const {
 
 Result<ClassResult> SimulateClasses(const ClassWorkload& workload, const ClassPolicy& policy,
                                     std::uint64_t seed) {
-  const auto mix = std::make_shared<LearnedMix>(policy.engine.learning);
-  Engine::Learning learning{policy.engine.profile, policy.engine.waste, mix};
-  learning.others = policy.engine.others;
-  BERTH_TRY(const std::shared_ptr<Engine> engine, Engine::Create(std::move(learning)));
-  ClassSimulation simulation(workload, policy, *engine, *mix, seed);
+  BERTH_TRY(const auto session, EngineSession::Learning(policy.engine, workload.nodes, seed));
+  ClassSimulation simulation(workload, policy, session->placer());
   BERTH_TRY_STATUS(simulation.Run(Instant(workload.horizon)));
   return simulation.Finish();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Training, inference and batch under one policy (time/event_loop.h). A pod whose node is reclaimed
-// waits anew, for what is left of its work (KeptAfter).
+// waits again, for the rest of its work (KeptAfter).
 #pragma once
 
 #include <array>

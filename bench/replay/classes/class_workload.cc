@@ -116,12 +116,8 @@ class ClassStream {
   }
   void AddArrivals() {
     if (per_ms_ <= 0) return;
-    for (double at = 0;;) {
-      at += -std::log(AboveNought(random_)) / per_ms_;
-      const Millis arrives(std::max<std::int64_t>(1, std::llround(at)));
-      if (arrives >= workload_.horizon) return;
-      AddJob(arrives, law_.Draw(random_));
-    }
+    PoissonTimes times(per_ms_, workload_.horizon);
+    while (const auto at = times.Next(random_)) AddJob(*at, law_.Draw(random_));
   }
 
  private:

@@ -19,8 +19,8 @@
 //
 // Replicas come together and run equally long. Arrivals of each class are Poisson, independent of
 // the other classes, running times log-normal (time/stream.h), and at the start as many pods come
-// as if the stream had always run. The cloud reclaims each spot node at Poisson times: whatever
-// runs there ends, and an empty node takes its place at once. CPUs and memory are there for all.
+// as if the stream had always run. The cloud reclaims each spot node at Poisson times: its
+// pods end, and an empty node replaces it at once. CPU and memory are never scarce.
 #pragma once
 
 #include <array>

@@ -13,6 +13,7 @@
 #include "bench/replay/classes/class_simulation.h"
 #include "bench/replay/commands/command.h"
 #include "bench/replay/commands/experiment.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/report.h"
 #include "bench/replay/time/service_report.h"
 

@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "bench/replay/commands/command.h"
-#include "bench/replay/commands/departure_options.h"
-#include "bench/replay/commands/policy_options.h"
-#include "bench/replay/commands/trace_options.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/compare/part.h"
 #include "bench/replay/compare/plan.h"
 #include "bench/replay/compare/report_folder.h"

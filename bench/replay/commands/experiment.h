@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the commands share that compare policies on drawn workloads: their options, and the runs of
-// every policy on the same seeds, on all cores.
+// What the commands share that compare policies on drawn workloads: the runs of every policy on the
+// same seeds, on all cores.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <cstdint>
+#include <cstddef>
 #include <functional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,23 +46,5 @@ Status RunSeeds(std::vector<Row>& rows, int seeds, const Simulate& simulate) {
   }
   return {};
 }
-
-// Options with their defaults in the help.
-template <class Number>
-void AddRange(CLI::App& command, const char* option, Number& value, Number low, Number high,
-              const std::string& meaning) {
-  command.add_option(option, value, meaning)->check(CLI::Range(low, high))->capture_default_str();
-}
-// Names by commas; `options` such as "--policies,--policy".
-void AddNames(CLI::App& command, const char* options, std::vector<std::string>& names,
-              const std::string& meaning);
-void AddHours(CLI::App& command, double& hours);
-// `first_option` is "--seed" or "--first-seed".
-template <class Count>
-void AddSeeds(CLI::App& command, const char* first_option, std::uint64_t& first, Count& seeds) {
-  command.add_option(first_option, first, "The first seed")->capture_default_str();
-  AddRange(command, "--seeds", seeds, Count{1}, Count{10'000}, "Number of seeds");
-}
-void AddJson(CLI::App& command, std::string& path);
 
 }  // namespace berth::replay

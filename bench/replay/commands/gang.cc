@@ -10,12 +10,15 @@
 
 #include "bench/replay/commands/command.h"
 #include "bench/replay/commands/experiment.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/gang/gang_simulation.h"
 #include "bench/replay/report.h"
 #include "bench/replay/time/service_report.h"
 
 namespace berth::replay {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct GangFlags {
   std::vector<std::string> workloads;
@@ -67,7 +70,6 @@ std::string Text(const std::vector<GangRow>& rows) {
 
 std::string JsonText(const GangFlags& flags, const MadeWith& made_with,
                      const std::vector<GangRow>& rows) {
-  using Json = nlohmann::ordered_json;
   Json results = Json::array();
   for (const GangRow& row : rows) {
     Json sizes = Json::object();

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "bench/mig/mig_replay.h"
 #include "bench/replay/commands/command.h"
-#include "bench/replay/commands/experiment.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/progress.h"
 #include "bench/replay/report.h"
 #include "topology/mig/mig_catalog.h"

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "bench/replay/commands/command.h"
-#include "bench/replay/commands/departure_options.h"
-#include "bench/replay/commands/policy_options.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/end_page.h"
 #include "bench/replay/engine_session.h"
 #include "bench/replay/missing_models.h"

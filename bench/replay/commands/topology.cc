@@ -15,7 +15,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "bench/replay/commands/command.h"
-#include "bench/replay/commands/experiment.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/report.h"
 #include "bench/rules/choice_policy.h"
 #include "bench/topology/topology_replay.h"

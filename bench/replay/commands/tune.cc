@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "bench/replay/commands/command.h"
-#include "bench/replay/commands/departure_options.h"
-#include "bench/replay/commands/trace_options.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/engine_session.h"
 #include "bench/replay/missing_models.h"
 #include "bench/replay/parallel.h"

@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "bench/replay/commands/command.h"
-#include "bench/replay/commands/experiment.h"
+#include "bench/replay/commands/options.h"
 #include "bench/replay/engine_session.h"
 #include "bench/replay/report.h"
 
 namespace berth::replay {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct WavesFlags {
   std::vector<std::string> policies = {"expected-waste", "best-fit", "fragmentation-gradient"};
@@ -42,7 +44,6 @@ std::string Text(const std::vector<WavesTotal>& totals) {
 
 std::string JsonText(const WavesFlags& flags, const MadeWith& made_with,
                      const std::vector<WavesTotal>& totals) {
-  using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const WavesTotal& total : totals) {
     rows.push_back({{"scenario", total.scenario},

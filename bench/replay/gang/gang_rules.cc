@@ -279,7 +279,7 @@ class KueueTasLike final : public GangRule {
     return attempt;
   }
 
-  // Amounts of a node are sums: what is free of which GPU is not known.
+  // Amounts of a node are sums: the rule does not know what is free of each GPU.
   static int RoomBySums(const Node& node, const RequestShape& shape) {
     if (!shape.is_share()) return PodsThatFit(node, shape);
     const std::int64_t gpu = node.free_gpu_milli() / std::max(shape.milli_per_gpu(), 1);

@@ -28,8 +28,8 @@ std::optional<std::int64_t> OffsetOf(std::string_view text) {
   const auto hours = Digits(text, 1, 2), minutes = Digits(text, 4, 2);
   if (text.size() != 6 || text[3] != ':' || !hours || !minutes) return std::nullopt;
   if (text[0] != '+' && text[0] != '-') return std::nullopt;
-  const std::int64_t seconds = 3600 * *hours + 60 * *minutes;
-  return text[0] == '+' ? seconds : -seconds;
+  const std::int64_t offset_s = 3600 * *hours + 60 * *minutes;
+  return text[0] == '+' ? offset_s : -offset_s;
 }
 
 }  // namespace

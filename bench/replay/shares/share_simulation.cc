@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "bench/replay/engine_placer.h"
 #include "bench/replay/engine_session.h"
 #include "bench/replay/latency.h"
 #include "bench/replay/shares/share_rules.h"
@@ -34,29 +33,22 @@ class BerthSharePlacer final : public SharePlacer {
  public:
   static Result<std::unique_ptr<SharePlacer>> Create(const std::vector<NodeSpec>& nodes,
                                                      std::uint64_t seed) {
-    auto mix = std::make_shared<LearnedMix>(LearningParameters{});
-    BERTH_TRY(const ProfileSpec profile, ProfileNamed("expected-waste"));
-    BERTH_TRY(std::shared_ptr<Engine> engine, Engine::Create({profile, {}, mix}));
-    return std::unique_ptr<SharePlacer>(
-        new BerthSharePlacer(std::move(engine), std::move(mix), nodes, seed));
+    BERTH_TRY(const ReplayPolicy policy, PolicyNamed("expected-waste"));
+    auto placer = std::make_unique<BerthSharePlacer>();
+    BERTH_TRY(placer->session_, EngineSession::Learning(policy, nodes, seed));
+    return std::unique_ptr<SharePlacer>(std::move(placer));
   }
-  void Hear(const PodRequest& pod) override { placer_.Hear(pod); }
-  Result<std::optional<NodeIndex>> Put(const PodRequest& pod) override { return placer_.Put(pod); }
-  void Remove(const std::string& uid) override { placer_.Remove(uid); }
+  void Hear(const PodRequest& pod) override { session_->placer().Hear(pod); }
+  Result<std::optional<NodeIndex>> Put(const PodRequest& pod) override {
+    return session_->placer().Put(pod);
+  }
+  void Remove(const std::string& uid) override { session_->placer().Remove(uid); }
   [[nodiscard]] std::shared_ptr<const Snapshot> Now() const override {
-    return placer_.state().Current();
+    return session_->placer().Cluster();
   }
 
  private:
-  BerthSharePlacer(std::shared_ptr<Engine> engine, std::shared_ptr<LearnedMix> mix,
-                   const std::vector<NodeSpec>& nodes, std::uint64_t seed)
-      : mix_(std::move(mix)),
-        engine_(std::move(engine)),
-        placer_(*engine_, nodes, seed, mix_.get()) {}
-
-  const std::shared_ptr<LearnedMix> mix_;
-  const std::shared_ptr<Engine> engine_;
-  EnginePlacer placer_;
+  std::unique_ptr<EngineSession> session_;
 };
 
 class RuleSharePlacer final : public SharePlacer {

@@ -110,7 +110,7 @@ class Draws {
     return entry->second;
   }
 
-  // What a pod asks for in the mean, of the dimension of which more is asked.
+  // The mean request of a pod, in the scarcer of compute and memory.
   [[nodiscard]] double MeanAsk() const {
     const auto mean = [](const std::vector<int>& values) {
       double sum = 0;
@@ -133,8 +133,6 @@ class Draws {
   double weights_ = 0;
   std::map<RequestShape, std::size_t> numbers_;
 };
-
-double AboveZero(Random& random) { return 1.0 - random.Unit(); }  // its logarithm is finite
 
 }  // namespace
 
@@ -206,13 +204,12 @@ Result<ShareWorkload> DrawShareWorkload(const std::string& mix, const ShareOptio
     const std::size_t kind = draws.Kind(random);
     workload.pods.push_back({kind, Millis(0), law.DrawResidual(random)});
   }
-  for (double at = 0;;) {
-    at += -std::log(AboveZero(random)) / per_ms;
-    const Millis arrives(std::max<std::int64_t>(1, std::llround(at)));
-    if (arrives >= workload.horizon) return workload;
+  PoissonTimes times(per_ms, workload.horizon);
+  while (const auto at = times.Next(random)) {
     const std::size_t kind = draws.Kind(random);
-    workload.pods.push_back({kind, arrives, law.Draw(random)});
+    workload.pods.push_back({kind, *at, law.Draw(random)});
   }
+  return workload;
 }
 
 }  // namespace berth::replay

@@ -33,7 +33,7 @@ struct ShareNodes {
 };
 
 struct ShareOptions {
-  // 1: of the dimension of which more is asked, as much is asked as the fleet has; > 0.
+  // Mean demand over the fleet's capacity, in the scarcer of compute and memory; > 0.
   double load = 1.0;
   double hours = 12;
   double mean_lifetime_s = 3600;

@@ -77,7 +77,7 @@ class EventLoop {
   // Events of the simulation's own.
   [[nodiscard]] virtual std::optional<Instant> NextOwnEvent() const { return std::nullopt; }
   virtual void HandleOwnEvents() {}
-  // The pod loses its node and waits anew. Requires: it runs.
+  // The pod loses its node and waits again. Requires: it runs.
   void Interrupt(std::size_t n);
 
  private:

@@ -11,11 +11,10 @@
 //                           |         Event           |
 //                           +-------------------------+   also, unasked, after five minutes
 //
-// Order: higher priority first, then who was put into the queue earlier (an attempt that fails puts
-// a pod into the queue anew), then the lower number. Backoff: 1 s after the first failure, doubled
-// by each, 10 s at most. An Event is whatever may have made room: a pod was deleted or bound; Berth
-// rejects as an extender, and after such a rejection kube-scheduler retries on every registered
-// event.
+// Order: higher priority first, then who was put into the queue earlier (a failed attempt puts the
+// pod into the queue again), then the lower number. Backoff: 1 s after the first failure, doubled
+// by each, 10 s at most. An Event may have made room: a pod was deleted or bound; Berth rejects as
+// an extender, and after such a rejection kube-scheduler retries on every registered event.
 //
 // Source: k8s.io/kubernetes 1.36 pkg/scheduler/backend/queue (scheduling_queue.go,
 // backoff_queue.go) and PrioritySort. As there, backoff ends are seen on whole seconds and the five

@@ -52,6 +52,12 @@ Millis LifetimeLaw::DrawResidual(Random& random) const {
   return ToMillis(whole * Positive(random));
 }
 
+std::optional<Millis> PoissonTimes::Next(Random& random) {
+  at_ += -std::log(Positive(random)) / per_ms_;
+  const Millis arrives = ToMillis(at_);
+  return arrives < horizon_ ? std::optional(arrives) : std::nullopt;
+}
+
 Result<Stream> DrawStream(const std::vector<TraceNode>& nodes, const std::vector<TraceTask>& tasks,
                           const StreamOptions& options, std::uint64_t seed) {
   double task_demand = 0;  // of all tasks, thousandths
@@ -76,13 +82,12 @@ Result<Stream> DrawStream(const std::vector<TraceNode>& nodes, const std::vector
     stream.arrivals.push_back({task, Millis(0), law.DrawResidual(random)});
   }
   stream.primed = stream.arrivals.size();
-  for (double at = 0;;) {
-    at += -std::log(Positive(random)) / per_ms;
-    const Millis arrives = ToMillis(at);
-    if (arrives >= stream.horizon) return stream;
+  PoissonTimes times(per_ms, stream.horizon);
+  while (const auto at = times.Next(random)) {
     const std::size_t task = random.Below(tasks.size());
-    stream.arrivals.push_back({task, arrives, law.Draw(random)});
+    stream.arrivals.push_back({task, *at, law.Draw(random)});
   }
+  return stream;
 }
 
 Stream StreamOfTrace(const std::vector<TraceTask>& tasks) {

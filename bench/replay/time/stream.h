@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -61,6 +62,19 @@ class LifetimeLaw {
 
   Lifetimes kind_;
   double scale_;  // log-normal: exp(mu); Pareto: the shortest
+};
+
+// The times of Poisson arrivals, on whole milliseconds from 1 on.
+class PoissonTimes {
+ public:
+  PoissonTimes(double per_ms, Millis horizon) : per_ms_(per_ms), horizon_(horizon) {}
+  // Empty: it would not be before the horizon.
+  std::optional<Millis> Next(Random& random);
+
+ private:
+  const double per_ms_;
+  const Millis horizon_;
+  double at_ = 0;
 };
 
 // Drawn to look as if it had always run: at 0 come pods with residual lifetimes whose GPU demand is

@@ -46,7 +46,7 @@ double ThreeDigits(double value) {
   return std::strtod(text, nullptr);
 }
 
-// Within what the configuration takes, as far as it can matter.
+// Within the configuration's ranges, limited to values that can matter.
 std::vector<Knob> WasteKnobs() {
   using Waste = WasteParameters;
   return {WasteKnob("patience", 1, 400, Scale::kLog, &Waste::patience),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Search: the best point of the unit cube by a function that is a mean over cases, each of which
+// Search: finds the best point of the unit cube for a function that is a mean over cases. Each case
 // costs one evaluation.
 //
 // First half of the budget, successive halving (Jamieson and Talwalkar, AISTATS 2016): the given
@@ -35,11 +35,11 @@ using Evaluate = std::function<Result<std::vector<double>>(const Evaluations&)>;
 struct SearchResult {
   Point best;
   double best_value = 0;   // mean over all cases
-  double start_value = 0;  // likewise, of the start
+  double start_value = 0;  // mean over all cases, of the start
   std::size_t evaluations = 0;
 };
 
-// Points of which no two share a slice of any axis.
+// A Latin hypercube: no two points share a slice of any axis.
 std::vector<Point> LatinHypercube(std::size_t dimensions, std::size_t points, std::uint64_t seed);
 
 // `same` maps a point to the one that stands for all that mean the same (values of whole numbers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the numbers of a node's GPU resources stand for, whoever made the GPUs.
+// What the numbers of a node's GPU resources stand for, whichever vendor made the GPUs.
 //
 // The kubelet says of each resource how many devices there are (status.capacity) and how many of
 // them are healthy (status.allocatable). A device is a GPU, or a fixed part of one that counts as
@@ -23,7 +23,7 @@
 //
 // What the agent of another scheduler serves is that one's to give, whether shared or not. (Labels
 // as GPU Feature Discovery 0.20 writes them.) A node has GPUs of one resource: of several, that of
-// wire::CountedOf, and it is told that the others do not count.
+// wire::CountedOf, and a problem says that the others do not count.
 #pragma once
 
 #include "server/wire/pod/dialect.h"

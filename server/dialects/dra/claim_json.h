@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A ResourceClaim (resource.k8s.io/v1) as whoever allocates it sees it, and the two patches by
+// A ResourceClaim (resource.k8s.io/v1) as its allocator sees it, and the two patches by
 // which it is allocated: kube-scheduler does the same in the same order (bindClaim in its plugin
 // DynamicResources).
 //

@@ -126,7 +126,7 @@ class DeviceClaims {
 
   void Publish(const Nodes& nodes) BERTH_REQUIRES(mutex_);
   // What claims have on the node. `once` gets the same without the second and later parts of a
-  // device of which several have some: these take nothing from each other.
+  // device that several share: these take nothing from each other.
   [[nodiscard]] std::vector<ClaimedGpu> ClaimedOn(const std::string& node,
                                                   std::vector<ClaimedGpu>& once)
       BERTH_REQUIRES(mutex_);

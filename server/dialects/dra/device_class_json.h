@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON of a resource.k8s.io DeviceClass (v1), as far as it tells which MIG devices an extended
+// The JSON of a resource.k8s.io DeviceClass (v1), the part that tells which MIG devices an extended
 // resource stands for.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON of resource.k8s.io ResourceSlices and ResourceClaims (v1, v1beta2, v1beta1), as far as
+// The JSON of resource.k8s.io ResourceSlices and ResourceClaims (v1, v1beta2, v1beta1), as
 // NVIDIA's DRA driver writes it: which GPU a device is, and which devices a claim holds.
 //
 // A slice of dynamic MIG has a device for every instance that could be cut. To which GPU it belongs

@@ -20,8 +20,8 @@ struct FoundOffers {
 
 // GPUs are told apart by UUID, else by index. Only devices that consume memory slices count: an
 // instance that is there for good has none. Where several products would do, the one that the
-// device names, else the first of the catalogue. A tainted device is not offered, and none of which
-// several claims may have parts: whoever allocates it says how much.
+// device names, else the first of the catalogue. A tainted device is not offered, nor one that
+// several claims may share: its allocator says how much.
 FoundOffers ReadMigOffers(const std::string& pool, std::span<const GpuDevice* const> devices);
 
 }  // namespace berth::dialects

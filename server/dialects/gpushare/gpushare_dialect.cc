@@ -55,7 +55,7 @@ class GpushareNode final : public wire::NodeReading {
     GpuSpec gpu;
     gpu.memory_mib = mib;
     draft.shared->gpus.assign(static_cast<std::size_t>(count_.capacity), gpu);
-    // What is not healthy is not allocatable; of which GPU it is, is not said.
+    // What is unhealthy is not allocatable; which GPU that is remains unknown.
     const std::int64_t lost = std::max<std::int64_t>(units_.capacity - units_.allocatable, 0);
     draft.shared->missing = static_cast<int>(std::min((lost + each - 1) / each, count_.capacity));
   }

@@ -3,7 +3,7 @@
 // The JSON of Jobs, JobSets and LeaderWorkerSets -> PodGroup: how many of their pods have to start
 // together.
 //
-//   batch Job        the smaller of spec.parallelism and spec.completions, of which those that have
+//   batch Job        the smaller of spec.parallelism and spec.completions; those that have
 //                    succeeded need no pod any more
 //   JobSet           the pods of all replicated jobs together; their Jobs as above, but for what
 //                    has succeeded: its status may be that of the attempt before. Jobs that others

@@ -57,7 +57,7 @@ Result<std::optional<NamedGang>> NameByController(const wire::PodParts& parts,
 Result<std::optional<int>> SizeOfGroup(const wire::PodParts& parts);
 bool LeadsGroup(const wire::PodParts& parts);
 
-// As far as the pod tells.
+// What the pod tells.
 OneByOne MadeOneByOne(const wire::PodParts& parts);
 
 }  // namespace berth::dialects

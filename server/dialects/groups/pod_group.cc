@@ -215,7 +215,7 @@ bool IsLevelOfKueue(const PodParts& parts, std::string_view label) {
 }
 
 // Whether the node selector says a place in the topology, as Kueue writes it once it has chosen:
-// maybe by a label of which Berth knows no level.
+// maybe by a label without a level that Berth knows.
 bool IsPlaced(const PodParts& parts, const TopologyLevels& levels) {
   return std::ranges::any_of(parts.constraints.selector, [&](const LabelRequirement& requirement) {
     return requirement.key == "kubernetes.io/hostname" || IsLevelOfKueue(parts, requirement.key) ||
@@ -336,7 +336,7 @@ Status ReadGangBy(const PodParts& parts, const std::string& key, Gang& gang) {
   return ReadNamed(parts, std::move(named), gang);
 }
 
-// Whether another name of the pod's gang goes before it: each of its pods may start alone; or
+// Whether another name of the pod's gang takes precedence: each of its pods may start alone; or
 // Volcano's controller has made it for pods that nobody put into a gang.
 bool IsWeak(const PodParts& parts, const Gang& gang) {
   if (gang.object == Gang::Object::kNone) return gang.minimum == 1;

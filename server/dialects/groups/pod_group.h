@@ -9,14 +9,14 @@
 //   annotation berth.dev/gang                          berth         total: .../gang-size,
 //                                                                    minimum: .../gang-min
 //   label      scheduling.x-k8s.io/pod-group           coscheduling  its PodGroup has the minimum
-//   field      spec.schedulingGroup.podGroupName       kubernetes    likewise
+//   field      spec.schedulingGroup.podGroupName       kubernetes    the same
 //   annotation gang.scheduling.koordinator.sh/name     koordinator   .../total-number,
 //                                                                    .../min-available
 //   label      pod-group.scheduling.sigs.k8s.io/name   labels        label .../min-available
 //   label or annotation kueue.x-k8s.io/pod-group-name  kueue         .../pod-group-total-count
 //   annotation pod-group-name                          kai           its PodGroup has the minimum
 //   annotation scheduling.k8s.io/group-name,
-//              scheduling.volcano.sh/group-name        volcano       likewise
+//              scheduling.volcano.sh/group-name        volcano       the same
 //   the controllers of the configuration               berth         their object's (gang_by.h)
 // One that says a minimum of 1 comes after all others, and so does a PodGroup that Volcano's
 // controller makes for every pod. The order does not depend on objects, which may come later.
@@ -25,7 +25,7 @@
 // its pods are there (.../pod-group-fast-admission) has the minimum 1. Koordinator's
 // .../waiting-time is the hold time. docs/gangs.md says what is ignored and what is refused.
 //
-// Levels of the topology, by name or by label key; the first family of which a key is there:
+// Levels of the topology, by name or by label key; the first family with a key that is there:
 //   berth.dev/required-domain, berth.dev/preferred-domain
 //   kueue.x-k8s.io/podset-required-topology, -preferred-topology, -unconstrained-topology
 //   kai.scheduler/topology-required-placement, -preferred-placement

@@ -42,7 +42,7 @@ std::optional<int> NumberIn(const Json& object, const char* key, int most) {
 
 struct Registered {
   std::vector<std::string> uuids;  // by index
-  std::vector<std::string> numa;   // likewise
+  std::vector<std::string> numa;   // the same
   std::map<std::string, int> index;
 };
 

@@ -9,7 +9,7 @@
 //         An index and a count of 0, and a health of false, are left out. GPUs of another mode are
 //         not cut: each is announced as `count` devices, for as many pods. The older form, which is
 //         no JSON, does not say where MIG devices can begin: nothing more is read of it.
-//   node  hami.io/device-cordon: GPU-a,GPU-b, of which nothing more is given
+//   node  hami.io/device-cordon: GPU-a,GPU-b: nothing more of these is given
 //   pod   hami.io/vgpu-mig-allocations, written before the pod is bound and kept
 //         [{"containerIndex":0,"deviceIndex":0,"gpuUUID":"GPU-a","profile":"1g.10gb",
 //           "placement":{"start":0,"size":1}}, ...]
@@ -62,7 +62,7 @@ struct HamiMig {
   // HAMi's agent serves GPUs that it does not cut, too: to pods that HAMi's scheduler has placed,
   // and to no others (Allocate of its plugin fails without HAMi's annotations on the pod).
   bool serves_others = false;
-  bool shares_others = false;        // among several users each, as far as is known
+  bool shares_others = false;        // among several users each, by what is known
   std::vector<GpuSpec> others = {};  // those GPUs, by index, that its register has
 };
 

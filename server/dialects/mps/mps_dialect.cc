@@ -39,7 +39,7 @@ class MpsNode final : public wire::NodeReading {
         std::clamp<std::int64_t>(memory_.capacity, 0, kMostMpsGib) * kMpsMibPerGib / gpus;
     gpu.most_users = kMpsClients;
     draft.shared->gpus.assign(static_cast<std::size_t>(gpus), gpu);
-    // What is not healthy is not allocatable; of which GPU it is, is not said.
+    // What is unhealthy is not allocatable; which GPU that is remains unknown.
     const std::int64_t lost = std::max<std::int64_t>(core_.capacity - core_.allocatable, 0);
     draft.shared->missing =
         static_cast<int>(std::min((lost + kPercentPerGpu - 1) / kPercentPerGpu, gpus));

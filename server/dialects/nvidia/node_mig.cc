@@ -201,7 +201,7 @@ void AssumeLayout(const MigFacts& facts, const std::vector<MigStock>& devices, M
   if (spec.gpus.empty()) EachOnItsOwn(facts, devices, spec, library);
 }
 
-// Takes away the instances, from the last GPU on, of which fewer are allocatable: some are not
+// Takes away the instances, from the last GPU on, where fewer are allocatable: some are not
 // healthy, and the kubelet does not say which.
 void KeepAllocatable(const std::vector<MigStock>& devices, MigSpec& spec) {
   if (spec.dynamic || spec.allocator == MigAllocator::kBerth) return;

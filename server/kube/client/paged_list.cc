@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kKeptObjectBytes = std::size_t{1} << 20;
 constexpr std::size_t kKeptPageBytes = std::size_t{64} << 20;
 
-// The page to ask for. The token says where it begins and of which version: how many items a page
+// The page to ask for. The token says where it begins and in which version: how many items a page
 // has may change from one to the next.
 struct Page {
   std::string token = {};  // "" = the first page

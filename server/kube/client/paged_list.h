@@ -21,7 +21,7 @@ struct ListRequest {
   int page_items = 500;
   Duration idle_timeout = std::chrono::seconds(30);
   // A page of more is asked for again with half of the items. A single object may be larger: the
-  // API server admits one of 1.5 MiB as it is stored, of which JSON can make six times as much.
+  // API server admits one of 1.5 MiB as it is stored; as JSON it can be six times as large.
   std::size_t max_page_bytes = std::size_t{32} << 20;
   std::size_t max_object_bytes = std::size_t{64} << 20;  // a page of one item
 };

@@ -5,7 +5,7 @@
 //
 // A container that starts anew finds the labels of the one before, so the label is taken off first.
 // Both ways it is written again now and then: somebody may have changed it by hand, and of two
-// requests of which the first had no answer the first may come last.
+// requests, the first without an answer, the first may come last.
 #pragma once
 
 #include <atomic>

@@ -20,7 +20,7 @@ class WriteFence {
   virtual void WriteEnds(bool /*answered*/) {}
 };
 
-// One write, retries included. It begins before WritableUntil is asked, so that whoever closes the
+// One write, retries included. It begins before WritableUntil is asked, so that closing the
 // fence either sees the write or keeps it from being sent.
 class FencedWrite {
  public:

@@ -35,7 +35,7 @@ void NodeSink::Listed(const PaddedText& object) {
   batch_.emplace_back(NodeUpserted{std::move(node->spec)});
 }
 
-// A part that could not be read is reported, and the node does without it.
+// A part that could not be read is reported, and the node has none of it.
 void NodeSink::Note(const wire::DecodedNode& node) {
   if (node.problem.empty()) {
     unreadable_.Remove(node.spec.name);

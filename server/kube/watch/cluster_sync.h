@@ -119,7 +119,7 @@ class PodSink final : public ObjectSink {
   std::map<std::string, std::string> disputed_;  // what was reported, by UID
   std::uint64_t list_ = 0;
   std::vector<std::string> bound_before_;       // UIDs bound in the state when the list began
-  WaitingPods::Mark waiting_before_ = 0;        // likewise
+  WaitingPods::Mark waiting_before_ = 0;        // the same
   std::unordered_map<std::string, Seen> seen_;  // by UID: pods that exist
   Recent<std::string, std::monostate> dead_{kGraves};  // the last UIDs that were deleted
   std::vector<ClusterEvent> batch_;

@@ -29,7 +29,7 @@ struct Pod {
 // The pods of one gang.
 struct Pods {
   std::set<std::string> controllers;  // of those that have not ended
-  std::set<WallTime> created;         // likewise
+  std::set<WallTime> created;         // the same
   std::vector<Pod> ended;
 
   [[nodiscard]] bool AreMadeWith(const Pod& pod) const {

@@ -12,8 +12,8 @@
 // node that publishes other GPUs, or was not ready. Where a Topology Manager refused, another try
 // is made too once a pod with GPUs has left the node.
 //
-// What counts. Whoever may create pods can name a node in them (spec.nodeName) and have its kubelet
-// refuse them rightly. So only pods count that this process bound, which it knows from its own
+// What counts. Anybody who may create pods can name a node in them (spec.nodeName) and have its
+// kubelet refuse them rightly. So only pods count that this process bound, which it knows from its own
 // books and not from the pod, and only where the books gave the node's pods no more than it has.
 // Refusals right after a start of the kubelet, which may know pods that have ended for a moment,
 // are few by three rules: pods count that came after the refusal before was seen, not those that
@@ -52,7 +52,7 @@ class KubeletRefusals {
   // Pods that are asked about: in one look, and that wait for it; of more the oldest are forgotten.
   static constexpr std::size_t kPerLook = 20;
   static constexpr std::size_t kMostWaiting = 200;
-  // Pods that have begun to run since the last look; likewise.
+  // Pods that have begun to run since the last look; the same.
   static constexpr std::size_t kMostRunning = 4096;
 
   struct Stats {
@@ -99,7 +99,7 @@ class KubeletRefusals {
   void Runs(const PodRequest& pod, const std::string& node) BERTH_EXCLUDES(mutex_);
 
   // Any thread: what was learned is forgotten with the next Look, and its nodes are open again. For
-  // the end of a term: whoever leads next learns anew, and this process may not lead for long.
+  // the end of a term: the next leader learns anew, and this process may not lead for long.
   void BeginAnew() BERTH_EXCLUDES(mutex_);
 
   // Call it about once a second, from one thread. Blocks while the API server is asked.

@@ -78,7 +78,7 @@ struct ReflectorStats {
   bool absent = false;
   bool forbidden = false;        // the last list was answered 403
   std::uint64_t lists = 0;       // complete ones
-  std::uint64_t reconnects = 0;  // watches that ended, whatever for
+  std::uint64_t reconnects = 0;  // watches that ended, for any reason
   std::uint64_t events = 0;      // but bookmarks
   std::uint64_t problems = 0;
   Instant last_contact{};  // when the server last sent something useful

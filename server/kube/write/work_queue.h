@@ -46,7 +46,7 @@ class WorkQueue {
     changed_.NotifyOne();
     return true;
   }
-  // Goes before all others. False: the queue was full, and its last item was dropped.
+  // Comes first. False: the queue was full, and its last item was dropped.
   bool PushFront(Item item) BERTH_EXCLUDES(mutex_) {
     bool had_room = true;
     {

@@ -11,7 +11,7 @@
 
 namespace berth::kube {
 
-// References: they outlive whoever has it.
+// References: they outlive its owner.
 struct WriteContext {
   ApiClient& client;
   const Clock& clock;

@@ -23,7 +23,7 @@
 namespace berth::wire {
 namespace {
 
-constexpr std::size_t kMostModels = 1000;  // of the nodes of a file: metrics are told by model
+constexpr std::size_t kMostModels = 1000;  // of the nodes of a file: metrics have them as labels
 
 void AddTaints(const std::vector<Taint>& taints, Json& json) {
   for (const Taint& taint : taints) json["taints"].push_back(ObjectOf(taint));
@@ -64,7 +64,7 @@ const char* StateText(PodState state) {
   return state == PodState::kPlanned ? "planned" : "reserved";
 }
 
-// What the pod has of the node is what it asks for, as far as the file says.
+// What the pod has of the node is what it asks for, where the file says it.
 Json PodJson(const PodRecord& record) {
   const Placement& placement = record.placement;
   RequestShape shape = record.pod.shape;

@@ -44,7 +44,7 @@ class Fields {
     Text(key, text);
     ParseProfile(key, text, value);
   }
-  // Likewise, but nothing where the field is absent or "".
+  // The same, but nothing where the field is absent or "".
   void Profile(const char* key, std::optional<MigProfile>& value) {
     std::string text;
     Text(key, text);

@@ -49,7 +49,7 @@ inline constexpr int kMostMigGpuIndex = 4095;
 // otherwise, and which profiles exist once per GPU.
 void CompleteRow(MigRow& row);
 
-// `label`: the node's product label. Builds the tables of a product of which GPUs are cut when a
+// `label`: the node's product label. Builds the tables of a product whose GPUs are cut when a
 // pod comes (scoring/mig/mig_tables.h), so that no decision has to. Error: kInvalidArgument with
 // the field, behind `path` where that is not empty.
 Result<MigSpec> BuildMig(MigAnnouncement announced, const std::string& path, std::string_view label,

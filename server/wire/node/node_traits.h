@@ -43,7 +43,7 @@ class NodeTraits {
   [[nodiscard]] bool Reads(std::string_view resource) const;
 
   // Sets traits and price of a node that has been read otherwise; traits that it has stay.
-  // resources: those of Reads of which it has some. Returns what could not be read; empty: nothing.
+  // resources: those of Reads that it has. Returns what could not be read; empty: nothing.
   std::string AddTo(NodeSpec& spec, std::span<const std::string> resources) const;
 
  private:

@@ -21,7 +21,7 @@ struct Containers {
 };
 
 // As in GrantsByContainer: consecutive containers add up, and an init container that ends first
-// only counts as far as it needs more.
+// only counts where it needs more.
 struct ShareSum {
   int milli = 0;
   std::int64_t memory_mib = 0;

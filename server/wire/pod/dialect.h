@@ -46,9 +46,9 @@ using Annotations = std::vector<std::pair<std::string, std::string>>;
 // The keys that a dialect reads. One that ends in '/' or '-' stands for all that begin with it.
 struct DialectKeys {
   std::span<const std::string_view> of_nodes = {};  // annotations
-  std::span<const std::string_view> of_pods = {};   // likewise
+  std::span<const std::string_view> of_pods = {};   // the same
   std::span<const std::string_view> resources = {};
-  std::span<const std::string_view> node_resources = {};  // of which nodes say how much they have
+  std::span<const std::string_view> node_resources = {};  // nodes say how much they have
   // The annotations by which a bound pod has its devices, the most exact first.
   std::span<const std::string_view> grants = {};
   // These count on nodes that say something in this dialect, and on no others.
@@ -121,7 +121,7 @@ struct GpuDraft {
   bool shared_by_other = false;  // to several users each
   std::optional<SharedGpus> shared = std::nullopt;  // of the first agent that has some
   // Where the numbers stand for whole GPUs: the agent that hands them out too, in parts as well, to
-  // whoever is bound there.
+  // all pods that are bound there.
   std::string agent_beside;
   // The outcome.
   int gpus = 0;  // whole ones

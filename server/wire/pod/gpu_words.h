@@ -37,7 +37,7 @@ class GpuWords {
 
   // Nothing for a name that has nothing to do with GPUs, or is to be ignored.
   [[nodiscard]] std::optional<GpuWord> Find(std::string_view resource) const;
-  // Whether the configuration says to ignore it, whoever else reads it.
+  // Whether the configuration says to ignore it, even if others read it.
   [[nodiscard]] bool IsIgnored(std::string_view resource) const {
     const auto found = configured_.find(resource);
     return found != configured_.end() && found->second.meaning == ResourceMeaning::kIgnored;
@@ -55,7 +55,7 @@ class GpuWords {
   Rows configured_, known_;
 };
 
-// Which of a node's resources counts: one of which some GPU is healthy before one of which none is,
+// Picks the resource of a node to count: resources with a healthy GPU first,
 // then by rank, then that with the most healthy GPUs, then the first by name. nullptr without any.
 const DeviceCount* CountedOf(const std::vector<DeviceCount>& devices);
 

@@ -3,7 +3,7 @@
 // Beside which pods of its namespace a pod's GPUs are to be (RequestShape::neighbours):
 //
 //   berth.dev/near: KEY=VALUE, KEY!=VALUE, KEY, !KEY     all of these hold for their labels
-//   berth.dev/far: likewise
+//   berth.dev/far: the same
 #pragma once
 
 #include <string_view>

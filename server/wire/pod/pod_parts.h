@@ -47,8 +47,8 @@ struct ResourceAsk {
   std::int64_t share_gpus = 0;
   MigCounts mig = {};
   std::int64_t gpu_memory_mib_each = 0;  // of each of the GPUs at least; 0 = not said
-  std::int64_t gpu_memory_percent = 0;   // likewise, of its memory
-  std::int64_t gpu_cores_percent = 0;    // likewise, of its compute
+  std::int64_t gpu_memory_percent = 0;   // the same of its memory
+  std::int64_t gpu_cores_percent = 0;    // the same of its compute
   // The resource by which a part of a GPU is asked for, as long as no dialect has made a share of
   // it (Dialect::FindShares); empty = none.
   std::string_view part_resource = {};
@@ -95,7 +95,7 @@ struct PodParts {
   std::optional<std::int64_t> pod_memory_bytes;
   // Those that some dialect reads (dialect.h).
   std::map<std::string, std::string, std::less<>> annotations;
-  // The first of them that is longer than kMostAnnotationBytes, of which only the beginning is
+  // The first of them that is longer than kMostAnnotationBytes; only its beginning is
   // kept, and how long it is.
   std::pair<std::string, std::size_t> too_long = {};
   std::string problem;  // the first thing that could not be read; empty = none

@@ -58,7 +58,7 @@ class PodRules {
   void Use(WorkloadClasses workloads) { workloads_->Use(std::move(workloads)); }
 
   // Adds the quantity of that resource to the ask; names without a meaning are ignored, and those
-  // of DeviceClasses of which the profile cannot be said: kube-scheduler alone places them. Error:
+  // of DeviceClasses without a readable profile: kube-scheduler alone places them. Error:
   // kInvalidArgument when the text is not a quantity or is negative, and where a dialect refuses
   // the resource.
   Status Add(std::string_view resource, std::string_view quantity, ResourceAsk& ask) const;

@@ -3,7 +3,7 @@
 // Recorded devices: what the record of another scheduler says that a bound pod has, against what
 // the pod asks for in the words of that scheduler.
 //
-// A record is an annotation, and whoever may write a pod may write its annotations. So a record
+// A record is an annotation, and anybody who may write a pod may write its annotations. So a record
 // says which devices a pod has, and never how much: the amounts are those of the request. A record
 // that says other amounts than the request, or another number of devices, counts for nothing, and
 // the pod holds what it asks for, of GPUs that are unknown (cluster/node/assumed_grants.h).
@@ -50,7 +50,7 @@ struct RecordedAsk {
 // it was then.
 Status TakeRecordedGpus(const std::vector<RecordedAsk>& asks, ObservedPod& observed);
 
-// The same for MIG devices, of which a pod gets one for each GPU that it asks for.
+// The same for MIG devices: a pod gets one for each GPU that it asks for.
 Status TakeRecordedMig(const PodParts& asked, std::vector<MigGrant> devices, ObservedPod& observed);
 
 // What the pod as a whole asks for, in no agent's words: whole GPUs, or a share.

@@ -15,7 +15,7 @@ import (
 	"berth.dev/e2e/harness"
 )
 
-// arm is what stands in front of the scheduler; start gives the process and how the scheduler is told of it.
+// arm is what stands in front of the scheduler; start gives the process and how the scheduler learns of it.
 type arm struct {
 	name  string
 	start func() (*harness.Process, []configv1.Extender)

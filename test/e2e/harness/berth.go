@@ -185,7 +185,7 @@ func (b *Berth) Planned() map[string]string {
 	return planned
 }
 
-// shippedConfig is what users are told to give kube-scheduler; run.sh and program.sh run everything at the top of the tree.
+// shippedConfig is what the documentation has users give kube-scheduler; run.sh and program.sh run everything at the top of the tree.
 const shippedConfig = "manifests/scheduler/kube-scheduler-config.yaml"
 
 // ShippedExtenders are the stanzas of manifests/scheduler, pointed at url.

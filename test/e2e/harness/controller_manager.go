@@ -9,7 +9,7 @@ import (
 
 // StartControllerManager starts kube-controller-manager with all its controllers: those of Jobs, CronJobs, StatefulSets,
 // Deployments, ResourceClaims and nodes, the garbage collectors of objects and of pods. A node whose kubelet is silent
-// (see Kubelets) is not ready after 8 s instead of Kubernetes' 50, and its pods are told to end at once.
+// (see Kubelets) is not ready after 8 s instead of Kubernetes' 50, and its pods are deleted at once.
 func (p *Plane) StartControllerManager() *Process {
 	p.T.Helper()
 	kubeconfig := p.Kubeconfig("controller-manager", p.Certificate("system:kube-controller-manager", "system:masters"))

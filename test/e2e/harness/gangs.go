@@ -98,7 +98,7 @@ func (g *Gangs) WaitWhole(count int, limit time.Duration) {
 	})
 }
 
-// InPart are the gangs of which some pods have got a node, but fewer than they need.
+// InPart are the gangs with some pods on nodes, but fewer than they need.
 func (g *Gangs) InPart() []string {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

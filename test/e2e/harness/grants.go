@@ -16,7 +16,7 @@ import (
 // DevicesAnnotation is where Berth writes which GPUs a pod got.
 const DevicesAnnotation = "berth.dev/devices"
 
-// VisibleDevicesAnnotation is where Berth writes the UUID of the GPU of which a pod got a share, for the runtime.
+// VisibleDevicesAnnotation is where Berth writes the UUID of the GPU that a pod got a share of, for the runtime.
 const VisibleDevicesAnnotation = "berth.dev/visible-devices"
 
 // Devices is the value of DevicesAnnotation.

@@ -37,7 +37,7 @@ func Ended(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// see takes note of a pod with a node: one that comes is started, one that is told to end ends.
+// see takes note of a pod with a node: one that comes is started, one that is deleted ends.
 func (k *Kubelets) see(pod *v1.Pod) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -86,7 +86,7 @@ func (k *Kubelets) live(pod *v1.Pod, life *podLife) {
 	case exitCode = <-life.exit:
 	case grace := <-life.end:
 		told, exitCode = true, 143
-		time.Sleep(min(grace, time.Second)) // containers end within a second when they are told to
+		time.Sleep(min(grace, time.Second)) // containers end within a second when they are asked to
 	case <-life.there.Done():
 		return
 	}
@@ -185,7 +185,7 @@ func statusOf(pod *v1.Pod, phase v1.PodPhase, exitCode int32) v1.PodStatus {
 	return status
 }
 
-// report writes the pod's status, however long the API server is away, and says whether the pod is told to end.
+// report writes the pod's status, however long the API server is away, and says whether the pod is being deleted.
 func (k *Kubelets) report(pod *v1.Pod, life *podLife, status v1.PodStatus) (told bool) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server goes away: whoever has sent a request still gets an answer.
+// The server goes away: a client that has sent a request still gets an answer.
 #include <atomic>
 #include <future>
 #include <latch>

@@ -30,7 +30,7 @@ using test::StreamServer;
 
 using HttpApiClientTest = test::ApiClientTest;
 
-TEST_F(HttpApiClientTest, SendsWhatItIsToldTo) {
+TEST_F(HttpApiClientTest, SendsTheRequestAsGiven) {
   Serve(Echo);
   access_.token = "secret";
   const auto client = Client();

@@ -47,7 +47,7 @@ TEST_F(ExplainCommands, APodThatIsBoundIsExplained) {
       << text.out;
 }
 
-TEST_F(ExplainCommands, NodesAndModelsAreTold) {
+TEST_F(ExplainCommands, PrintNodesAndModels) {
   EXPECT_NE(Ask({"explain", "node", "n2"}).out.find("GPU 0,1,2,3: held by ns/pod-1"),
             std::string::npos);
   EXPECT_EQ(Json::parse(Ask({"top", "--json"}).out)["models"][0]["idle"], 2);
@@ -62,7 +62,7 @@ TEST_F(ExplainCommands, WhatTheServerDoesNotKnowIsAFailureInOneLine) {
   EXPECT_EQ(Ask({"explain", "gang", "ns/none"}).code, 1);
 }
 
-TEST_F(ExplainCommands, ANameOrAddressThatIsNoneIsNotAsked) {
+TEST_F(ExplainCommands, RefuseAnInvalidNameOrAddressWithoutAsking) {
   const Outcome name = Ask({"explain", "pod", "pod-2"});
   EXPECT_EQ(name.code, 1);
   EXPECT_EQ(name.err, "berth: want NAMESPACE/NAME, or NAME with --namespace, got \"pod-2\"\n");

@@ -106,7 +106,7 @@ TEST_F(PlanCommands, NodesMayComeThatAreDescribedInAFile) {
   EXPECT_EQ(Json::parse(on_file.out)["nodes"]["added"], Json::array({"node-new-1"}));
 }
 
-TEST_F(PlanCommands, AShapeThatIsNoneIsNamedAsItWasGiven) {
+TEST_F(PlanCommands, QuoteAnInvalidShapeAsItWasGiven) {
   const std::string pod = folder_.WriteText("pod.json", R"({"kind":"Pod"})");
   EXPECT_NE(Ask({"--add-nodes", "1", "--like", pod})
                 .err.find("--like " + pod + ": kind: want Node, got \"Pod\""),
@@ -207,7 +207,7 @@ constexpr char kAks[] = R"({"kind":"List","items":[
              "containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"1"}}}]},
      "status":{"phase":"Pending"}}]})";
 
-TEST_F(PlanCommands, WhatAPoolWithoutNodesWouldTakeIsToldByItsMachineType) {
+TEST_F(PlanCommands, EstimateAPoolWithoutNodesByItsMachineType) {
   const std::string cluster = folder_.WriteText("aks.json", kAks);
   const std::string config = folder_.WriteText(
       "types.yaml",

@@ -111,7 +111,7 @@ class BerthReplayShortlist : public BerthReplay {
   }
 };
 
-TEST_F(BerthReplayShortlist, ReplaysAsManyNodesAsTheServerIsToldToScore) {
+TEST_F(BerthReplayShortlist, HonoursNodesToScore) {
   // A scheduler that is given no scores draws one of the nodes that go on.
   const std::vector<std::string> few = {"--nodes-to-score", "5"}, all = {"--nodes-to-score", "0"};
   const nlohmann::json of_few = Run("random", "engine", few), of_all = Run("random", "engine", all);

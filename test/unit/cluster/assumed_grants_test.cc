@@ -16,7 +16,7 @@ std::vector<int> FreeMilli(const Node& node) {
   return free;
 }
 
-TEST(AssumedGrants, OfWholeGpusAreTheIdleOnesFromTheHighestIndexDown) {
+TEST(AssumedGrants, TakeIdleWholeGpusFromTheHighestIndexDown) {
   const Node node = ANode("n")
                         .Gpus(4)
                         .Holding(APod("known").Share(300), {3})
@@ -26,7 +26,7 @@ TEST(AssumedGrants, OfWholeGpusAreTheIdleOnesFromTheHighestIndexDown) {
   EXPECT_EQ(node.unattributed(), 1);
 }
 
-TEST(AssumedGrants, OfWholeGpusGoOnToTheFreestWhereNoneIsIdle) {
+TEST(AssumedGrants, TakeTheFreestGpusWhenNoneIsIdle) {
   const Node node = ANode("n")
                         .Gpus(3)
                         .Holding(APod("a").Share(300), {0})
@@ -38,7 +38,7 @@ TEST(AssumedGrants, OfWholeGpusGoOnToTheFreestWhereNoneIsIdle) {
             std::vector<int>{0});
 }
 
-TEST(AssumedGrants, OfAShareAreTheFullestGpuThatFitsElseTheFreest) {
+TEST(AssumedGrants, PutAShareOnTheFullestGpuThatFitsElseTheFreest) {
   ANode node =
       ANode("n").Gpus(3).Holding(APod("a").Share(300), {0}).Holding(APod("b").Share(600), {1});
   EXPECT_EQ(FreeMilli(ANode(node).Holding(APod("x").Share(400)).Build()),
@@ -50,7 +50,7 @@ TEST(AssumedGrants, OfAShareAreTheFullestGpuThatFitsElseTheFreest) {
             (std::vector<int>{-100, 400, 100}));
 }
 
-TEST(AssumedGrants, OfAShareByMemoryThatNoGpuCanHoldAreAWholeGpu) {
+TEST(AssumedGrants, TakeAWholeGpuForAShareThatNoGpuCanHold) {
   EXPECT_EQ(FreeMilli(ANode("n").Gpus(2, 0).Holding(APod("x").ShareByMemory(100)).Build()),
             (std::vector<int>{1000, 0}));
 }
@@ -72,7 +72,7 @@ TEST(AssumedGrants, AreMadeInTheOrderOfTheUidsAfterAllKnownOnes) {
   EXPECT_EQ(one.unattributed(), 0);
 }
 
-TEST(AssumedGrants, OnANodeWithoutGpusAreNone) {
+TEST(AssumedGrants, AreEmptyOnANodeWithoutGpus) {
   const Node node = ANode("n").Holding(APod("past").Whole(2)).Build();
   EXPECT_TRUE(node.gpus().empty());
   EXPECT_EQ(node.unattributed(), 1);

@@ -79,7 +79,7 @@ TEST_F(ClaimsInTheState, AGpuThatIsHeldHasNothingFree) {
   EXPECT_EQ(Report(), AuditReport());
 }
 
-TEST_F(ClaimsInTheState, WhatIsSaidLastHolds) {
+TEST_F(ClaimsInTheState, TheLastReportWins) {
   Up(4);
   Claim({ByIndex(0, "ns/a"), ByIndex(0, "ns/b"), ByIndex(1, "ns/b")});
   EXPECT_EQ(Now().free_gpu_milli(), 2000) << "once, however many claims have a part of it";

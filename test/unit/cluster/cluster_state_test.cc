@@ -386,7 +386,7 @@ TEST_F(ClusterStateTest, CountsTheSamePodsAgainstAChangedSpec) {
   EXPECT_EQ(Free("n", 1), 500);
 }
 
-TEST_F(ClusterStateTest, WhatIsOfferedOnANodeIsItsWhicheverComesFirst) {
+TEST_F(ClusterStateTest, MigOffersJoinTheirNodeInAnyOrder) {
   const NodeMig offered(MigByClaims(2)), other(MigByClaims(1));
   const auto mig = [this](const std::string& node) {
     const auto snapshot = state_.Current();

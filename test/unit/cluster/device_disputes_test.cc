@@ -125,7 +125,7 @@ TEST_F(DeviceDisputesTest, ADisputedGpuStaysWithItsHolder) {
             (Texts{"b says GPU 0 on node n, but pod default/a holds 1000 milli of GPU 0"}));
 }
 
-TEST_F(DeviceDisputesTest, WhatIsSaidAndNotHeldByOthersIsHeldAllTheSame) {
+TEST_F(DeviceDisputesTest, ADisputedAnnotationStillHoldsFreeDevices) {
   Up(ANode("n").Gpus(4));
   BindHere(a_, {1});
   Says(APod("pair").Whole(2), {1, 2});
@@ -384,7 +384,7 @@ TEST_F(DeviceDisputesTest, APodThatIsShownWithWhatWasReservedForItIsBelieved) {
   EXPECT_EQ(GpusOf(ours), Gpus{0}) << "it is known";
 }
 
-TEST_F(DeviceDisputesTest, AMigDeviceOfWhichTheProfileWasKnownMaySayWhichItIs) {
+TEST_F(DeviceDisputesTest, AMigDeviceOfKnownProfileMayNameItsDevice) {
   Up(ANode("n"));
   const APod pod = APod("m").Mig("1g.5gb");
   Placement known = pod.On("n"), said = known, other = known;

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// An A100-40GB of which everything is offered; devices are called PROFILE@START.
+// An A100-40GB that is offered wholly; devices are called PROFILE@START.
 OfferedGpu AGpu(int index) {
   OfferedGpu gpu{
       .pool = "p", .index = index, .product = MigLibrary::Catalogued(*FindMigProduct("A100-40GB"))};

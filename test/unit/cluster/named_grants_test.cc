@@ -138,7 +138,7 @@ TEST_F(NamedGpus, ThatWereDisputedAreReadAgainToo) {
   EXPECT_EQ(node().gpus()[1], (GpuFree{.milli = 750, .memory_mib = 60'000}));
 }
 
-TEST_F(NamedGpus, OfARecordThatChangesAreNotBelieved) {
+TEST_F(NamedGpus, AreIgnoredWhenTheRecordChanges) {
   Apply(NodeUpserted{TwoGpus("a", "b")});
   Apply(Bound("p", Named("b", 0, 20'000)));
   for (int status = 0; status < 2; ++status) {

@@ -56,7 +56,7 @@ TEST_F(NodeDomainsTest, TheTreeStaysUntilLabelsOrNodesChange) {
   const auto second = domains_.Of(state_.Current());
   EXPECT_NE(second, first);
   EXPECT_NE(second->DomainOf(0, 1), second->DomainOf(1, 1));
-  EXPECT_EQ(first->DomainOf(0, 1), first->DomainOf(1, 1));  // whoever has the old one keeps it
+  EXPECT_EQ(first->DomainOf(0, 1), first->DomainOf(1, 1));  // its owner keeps the old one
   Upsert("n0", "r2");
   const auto third = domains_.Of(state_.Current());
   ASSERT_EQ(third->nodes(), 3U);

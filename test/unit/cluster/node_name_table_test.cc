@@ -48,7 +48,7 @@ TEST(NodeNameTable, KeepsNamesApartThatShareTheirText) {
   EXPECT_EQ(table.Find("aaab"), kNoNode);
 }
 
-TEST(NodeNameTable, GuessesNameOrderUntilItIsToldBetter) {
+TEST(NodeNameTable, GuessesNameOrderUntilTheOrderIsKnown) {
   const NodeNameTable table({"a", "b", "c"});
   EXPECT_EQ(table.GuessAfter(kNoNode), 0U);
   EXPECT_EQ(table.GuessAfter(0), 1U);

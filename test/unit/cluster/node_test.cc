@@ -18,7 +18,7 @@ TEST(ValidateNode, TakesNodesFromEmptyToFull) {
 }
 
 // Anybody may create thousands of pods with spec.nodeName.
-TEST(Node, OfAnOverfullNodeNoMoreIsAssumedThanNothingFits) {
+TEST(Node, AnOverfullNodeTakesNothingMore) {
   ANode few = ANode("n").Gpus(2), many = ANode("n").Gpus(2);
   for (int i = 0; i < 4; ++i) few.Holding(APod("p" + std::to_string(i)).Whole(1), {});
   for (int i = 0; i < 1'000; ++i) many.Holding(APod("p" + std::to_string(i)).Whole(1), {});

@@ -17,7 +17,7 @@ TEST(Versions, AreReadWithOneToThreeParts) {
   EXPECT_EQ(TextOf(Version{12, 4, 0}), "12.4");
 }
 
-TEST(Versions, ThatAreNoneAreRefused) {
+TEST(Versions, RefuseInvalidTexts) {
   for (const char* bad :
        {"", ".", "12.", ".4", "12.x", "550.54.15.1", "-1", "12 .4", "v12", "1234567"}) {
     const auto read = ParseVersion(bad);
@@ -27,7 +27,7 @@ TEST(Versions, ThatAreNoneAreRefused) {
   }
 }
 
-TEST(Versions, OfNodesAreInTheLabelsOfNowAndOfBefore) {
+TEST(Versions, AreReadFromNewAndOldNodeLabels) {
   const Labels now = {{"nvidia.com/cuda.driver-version.major", "550"},
                       {"nvidia.com/cuda.driver-version.minor", "107"},
                       {"nvidia.com/cuda.driver-version.revision", "02"},

@@ -50,7 +50,7 @@ TEST(WorkloadClassSettings, ReadWhatIsWrittenAndPrintIt) {
   EXPECT_EQ(*again, *config);
 }
 
-TEST(WorkloadClassSettings, WhatIsWrongIsToldAtItsLine) {
+TEST(WorkloadClassSettings, ReportErrorsWithTheirLine) {
   const ConfigFindings found = CheckConfig(R"text(traits:
 - {name: Fast, labels: [a=b]}
 - {name: spot, labels: [a=b]}

@@ -46,7 +46,7 @@ TEST(ConfigInside, AnyOtherFormCountsLinesInTheValue) {
       << FirstProblem(json);
 }
 
-TEST(ConfigInside, OfSeveralKeysTheUsualOneIsRead) {
+TEST(ConfigInside, ReadsTheUsualKeyOfSeveral) {
   EXPECT_EQ(FirstProblem("kind: ConfigMap\ndata: {a: x, berth.yaml: 'profile: best-fit'}"), "");
 }
 
@@ -60,7 +60,7 @@ TEST(ConfigInside, AManifestWithoutAConfigurationIsRefused) {
             "cm:3" + std::string(kWant) + "no text");
 }
 
-TEST(ConfigInside, WhatIsNoConfigMapStaysAsItIs) {
+TEST(ConfigInside, LeavesOtherTextsUnchanged) {
   for (const char* text :
        {"", "profile: x", "- a", "a: [", "kind: [ConfigMap]", "a: b\n---\nc: d", "kind: Pod"}) {
     const auto inside = ConfigInside(text, "f");

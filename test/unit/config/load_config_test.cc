@@ -138,7 +138,7 @@ TEST(ModelConstants, AreResetAndNamed) {
   EXPECT_TRUE(ResetModelConstants(full).empty());
 }
 
-TEST(LoadConfig, WhatIsNotSaidOfAMachineTypeIsNotPrintedEither) {
+TEST(LoadConfig, PrintsOnlyTheGivenFieldsOfAMachineType) {
   const std::string text = PrintConfig(Load("machineTypes: [{name: p5.48xlarge, rdma: false}]"));
   EXPECT_NE(text.find("machineTypes:\n  - name: p5.48xlarge\n    rdma: false\ntopology:"),
             std::string::npos)

@@ -61,7 +61,7 @@ TEST(ParseYaml, CountsAnAliasAsOftenAsItIsUsed) {
   EXPECT_EQ(ParseYaml("- &a " + text + "\n" + Repeated("- *a\n", 40), "f").value().size(), 41U);
 }
 
-TEST(ParseYaml, AnAliasOfWhatItStandsInIsRefused) {
+TEST(ParseYaml, RefusesAnAliasOfItsOwnParent) {
   EXPECT_EQ(RefusalOf("&a [b, *a]"), "f:1: an alias refers to the anchor that contains it");
 }
 

@@ -123,7 +123,7 @@ TEST(ConfigSchema, WhatShipsIsValid) {
   }
 }
 
-TEST(ConfigSchema, WhatIsPrintedIsValid) {
+TEST(ConfigSchema, AcceptsThePrintedConfiguration) {
   Config config = DefaultConfig();
   EXPECT_EQ(RefusedText(PrintConfig(config)), "");
   config.profiles = {{"mine", {{"best-fit", 3}}, DeviceRule::kBestScore, TieRule::kFirst}};

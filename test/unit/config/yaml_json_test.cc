@@ -56,7 +56,7 @@ TEST(YamlJson, AMappingOnOneLineIsYaml) {
   EXPECT_EQ(Read("{kind: Pod}\n"), (Texts{R"({"kind":"Pod"})"}));
 }
 
-TEST(YamlJson, WhatIsNoYamlIsRefusedWithItsLine) {
+TEST(YamlJson, RefusesInvalidYamlWithItsLine) {
   EXPECT_TRUE(ErrorOf("a: [\n").starts_with("pods.yaml:")) << ErrorOf("a: [\n");
   const std::string second = ErrorOf("a: 1\n---\nb:\n  c: [\n");
   EXPECT_TRUE(second.starts_with("pods.yaml document 2:")) << second;

@@ -206,7 +206,7 @@ TEST(CsvTable, NamesFileAndLineOfWhatIsWrong) {
   }
 }
 
-TEST(CsvTable, NamesTheColumnOfANumberThatIsNone) {
+TEST(CsvTable, NamesTheColumnOfAnInvalidNumber) {
   const TempFile file("name,size\nx,1\ny,-2\n");
   const CsvTable table = CsvTable::Read(file.path(), kColumns).value();
   EXPECT_EQ(table.Integer(1, 1, 0, 9).error().message,

@@ -139,7 +139,7 @@ TEST_F(GangRulesTest, AJobThatWaitsStartsWhenTheOneBeforeItEnds) {
   }
 }
 
-TEST_F(GangRulesTest, WhatIsHeldInVainIsLostAndGivenBack) {
+TEST_F(GangRulesTest, AVainHoldIsCountedAndReleased) {
   On({In("a", "r1")});
   // 16 of 17 fit: they hold all GPUs for a minute, then the single finds them.
   const GangResult result = Simulate("greedy", {AJob({Of(APod("w").Share(500), 17)}, 0, 100),

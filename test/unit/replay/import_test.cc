@@ -173,7 +173,7 @@ TEST_F(ImportTest, JobsOfTheSpotTraceHaveWorkersModelsAndPriorities) {
   EXPECT_EQ(NodesCsv(told), "sn,cpu_milli,memory_mib,gpu,model\n0,192000,0,4,GPU-series-1\n");
 }
 
-TEST_F(ImportTest, WhatIsWrittenIsReadByTheReplay) {
+TEST_F(ImportTest, TheReplayReadsTheWrittenTrace) {
   const Imported told = Import("helios", kHelios);
   const auto tasks =
       ReadTasks(folder_.WriteText("tasks.csv", TasksCsv(told)), TaskTimes::kRequired);
@@ -181,7 +181,7 @@ TEST_F(ImportTest, WhatIsWrittenIsReadByTheReplay) {
   EXPECT_EQ(tasks->size(), told.tasks.size());
 }
 
-TEST_F(ImportTest, WhatIsNoneOfThemIsRefusedWithItsPlace) {
+TEST_F(ImportTest, AnUnknownFormatIsRefusedWithItsPlace) {
   const std::string jobs = folder_.WriteText("jobs", "");
   EXPECT_EQ(ErrorOf("borg", ""),
             "--from: want philly, helios, acme, pai-2020, dlrm-2025, spot-gpu-2026, got \"borg\"");

@@ -28,7 +28,7 @@ TEST(MissingModels, CountsTasksThatNameThemAndTasksThatFitNowhere) {
             R"([{"model":"A10","tasks":2,"stuck":1},{"model":"t4","tasks":1,"stuck":1}])");
 }
 
-TEST(MissingModels, AreNoneWhereEveryModelIsThere) {
+TEST(MissingModels, AreEmptyWhenEveryModelIsThere) {
   EXPECT_TRUE(MissingModels({"w", {{"a", 1, 1, 1, "T4"}}, {NamedTask("1", 1, "T4|T4")}}).empty());
   EXPECT_EQ(MissingModelsJson({"w", {}, {}}).dump(), "[]");
 }

@@ -19,7 +19,7 @@ const std::string kConfig =
     "profiles:\n- name: mine\n  scorers:\n  - {name: expected-waste, weight: 3}\n"
     "expectedWaste: {patience: 7}\nlearning: {halfLifePods: 9}\n";
 
-TEST(Policies, RefuseNamesThatAreNoneAndTwiceTheSame) {
+TEST(Policies, RefuseUnknownAndRepeatedNames) {
   EXPECT_TRUE(Policies({"best-fit", "best"}, {})
                   .error()
                   .message.starts_with("policy: want one of best-fit"));

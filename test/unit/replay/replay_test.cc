@@ -15,7 +15,7 @@
 namespace berth::replay::replay_test {
 namespace {
 
-// Answers what it is told to, in order.
+// Answers what the test gives it, in order.
 class ScriptedPlacer final : public Placer {
  public:
   explicit ScriptedPlacer(std::vector<Result<bool>> answers) : answers_(std::move(answers)) {}

@@ -15,7 +15,7 @@
 namespace berth::replay::start_state_test {
 namespace {
 
-// Two nodes of four GPUs, of which pods have three, and one that takes no task.
+// Two nodes of four GPUs, three of them taken by pods, and one that takes no task.
 constexpr char kSnapshot[] = R"({"version":1,"nodes":[
   {"name":"b","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":4},
   {"name":"a","gpu_model":"A100","cpu_milli":64000,"memory_bytes":1099511627776,"gpus":4},
@@ -63,7 +63,7 @@ class StartStateTest : public testing::Test {
   const test::TemporaryFolder folder_;
 };
 
-TEST_F(StartStateTest, WhatIsFreeAtTheStartIsTheCapacity) {
+TEST_F(StartStateTest, TheCapacityIsWhatIsFreeAtTheStart) {
   const Workload workload = Read(kSnapshot);
   ASSERT_NE(workload.start, nullptr);
   EXPECT_EQ(workload.start->pods(), 2u);

@@ -19,7 +19,7 @@ namespace {
 Fleet FleetWith(const std::vector<ANode>& nodes) { return FleetOf(*SnapshotOf(nodes)); }
 RequestMix Only(const APod& pod) { return {{pod.Shape(), 1}}; }
 
-TEST(CardWorth, IsOfComputeAloneWhereNobodySaysHowMuchMemory) {
+TEST(CardWorth, CountsComputeAloneWithoutMemorySizes) {
   const Fleet fleet = FleetWith({ANode("n").Gpus(2)});
   const RequestMix mix = {{APod("a").Share(300).Shape(), 0.5}, {APod("b").Whole(2).Shape(), 0.5}};
   EXPECT_FALSE(WorthOf(mix, fleet).counts_memory);
@@ -55,7 +55,7 @@ TEST(CardWorth, CountsACardWithoutMemoryAsWaste) {
   EXPECT_NEAR(FragmentationGradient(mix).FragmentMilli(node), 0, 1e-9) << "as it was published";
 }
 
-TEST(CardWorth, OfANodeIsTheSameInWhateverOrderItsCardsAre) {
+TEST(CardWorth, DoesNotDependOnTheOrderOfCards) {
   const ANode one = OneFullOfMemory();
   const ANode other = ANode("m").Gpus(2, 16'000).Holding(APod("x").Share(100, 12'000), {1});
   const CardWorth worth = WorthOf(Only(kHalf), FleetWith({one}));

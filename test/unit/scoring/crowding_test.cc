@@ -39,7 +39,7 @@ TEST(Crowding, CountsThePodsOfTheWorkloadOnAGpuAndOnTheNode) {
   EXPECT_EQ(CrowdOn(node, whole), 0) << "a whole GPU has no other user";
 }
 
-TEST(Crowding, OfPlacesIsThatOfTheNodeSinceTheKubeletChoosesTheGpu) {
+TEST(Crowding, OfReplicasIsThatOfTheNode) {
   const APod bound = APod("a").Whole(1).Spreads(Spread::kCard, "web");
   const auto snapshot = SnapshotOf({ANode("n").Places(4).Holding(bound, {})});
   const RequestShape next = APod("b").Whole(1).Spreads(Spread::kCard, "web").Shape();

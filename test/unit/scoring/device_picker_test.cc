@@ -87,7 +87,7 @@ TEST(HasFree, NeedsComputeAndMemoryToTheLastBit) {
   EXPECT_TRUE(HasFree(node, 0, {1, 600, 0})) << "memory not asked for";
 }
 
-TEST(IsIdle, NeedsAHealthyGpuOfWhichNobodyHasAnything) {
+TEST(IsIdle, NeedsAHealthyAndUnusedGpu) {
   const Node node = ANode("n")
                         .Gpus(5, 1000)
                         .Unhealthy(1)
@@ -267,7 +267,7 @@ TEST(GpusByUuid, AreNoneWhereTheDevicePluginMayPickOthers) {
       << "whichever it picks";
   EXPECT_EQ(AcceptedGpus(plain, APod("p").Whole(1).NotOnGpus({"GPU-7"}).Shape()), 0b11U);
   EXPECT_EQ(AcceptedGpus(plain, APod("p").Share(100).OnGpus({"GPU-1"}).Shape()), 0b10U)
-      << "a share's container is told";
+      << "a share's container learns it";
 }
 
 TEST(GpusByUuid, AreNoneOfThoseWhoseUuidIsNotKnown) {

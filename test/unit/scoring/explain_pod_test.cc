@@ -86,7 +86,7 @@ TEST_F(ExplainPodTest, SharesOfSeveralGpusAreToldWithTheirNumber) {
             "a share of 500 thousandths and 250 thousandths of the memory of a GPU");
 }
 
-TEST_F(ExplainPodTest, OfPodsEachOfWhichWouldDoTheSmallestIsNamed) {
+TEST_F(ExplainPodTest, NamesTheSmallestPodThatWouldFreeEnough) {
   const ANode node = ANode("n1")
                          .Gpus(4)
                          .Holding(APod("big").Whole(3), {0, 1, 2})
@@ -180,7 +180,7 @@ TEST_F(ExplainPodTest, WhereTwoRequirementsAreTooMuchBothAreNamedTogether) {
             "without requirements on links and NUMA nodes");
 }
 
-TEST_F(ExplainPodTest, LinksThatNobodyKnowsAreSaid) {
+TEST_F(ExplainPodTest, SaysThatTheLinksAreUnknown) {
   EXPECT_EQ(Nearest({ANode("n1").Gpus(4)}, APod("p").Whole(2).Links({.link = LinkWish::kRequired})),
             "n1: did not publish the GPU links or NUMA nodes that the pod requires; fits with "
             "berth.dev/link: preferred, or with 1 GPU instead of 2");
@@ -290,7 +290,7 @@ TEST_F(ExplainPodTest, CpuThatIsTakenIsToldBesideTheIdleGpu) {
       "n1: 4 of 64 CPUs free, needs 8; fits when default/a ends, or with 4 CPUs instead of 8");
 }
 
-TEST_F(ExplainPodTest, MemoryThatIsTakenIsTold) {
+TEST_F(ExplainPodTest, SaysHowMuchMemoryIsFree) {
   const ANode node = ANode("n1").Gpus(2).MemoryGib(256).Holding(APod("a").MemoryGib(200));
   EXPECT_EQ(Nearest({node}, APod("p").Whole(1).MemoryGib(64)),
             "n1: 56 GiB of 256 GiB of memory free, needs 64 GiB; fits when default/a ends, or with "
@@ -318,7 +318,7 @@ TEST_F(ExplainPodTest, ADomainThatIsTooSmallForTheGroupIsTold) {
             "with a preferred topology domain instead of a required one");
 }
 
-TEST_F(ExplainPodTest, APodThatIsAtFaultIsToldItsFault) {
+TEST_F(ExplainPodTest, SaysWhatIsWrongWithThePod) {
   PodRequest pod = APod("p").Whole(1).Request();
   pod.refusal = "annotation berth.dev/link: want required, preferred or none, got \"yes\"";
   const PodExplanation told = Explain({ANode("n1").Gpus(1)}, pod);
@@ -341,7 +341,7 @@ TEST_F(ExplainPodTest, WhoCouldBeEvictedIsNamed) {
   EXPECT_EQ(told.preemption->victims, std::vector<std::string>{"default/low"});
 }
 
-TEST_F(ExplainPodTest, ThatNobodyOfLowerPriorityIsThereIsSaid) {
+TEST_F(ExplainPodTest, SaysThatNoPodHasALowerPriority) {
   const ANode node = ANode("n1").Gpus(1).Holding(APod("same").Whole(1).Priority(5), {0});
   const PodExplanation told = Explain({node}, APod("p").Whole(1).Priority(5));
   EXPECT_FALSE(told.preemption->helps);
@@ -353,7 +353,7 @@ TEST_F(ExplainPodTest, ThatNobodyOfLowerPriorityIsThereIsSaid) {
 
 // --- Pods that are somewhere, or could be
 
-TEST_F(ExplainPodTest, APodThatFitsIsToldTheBestNodes) {
+TEST_F(ExplainPodTest, NamesTheBestNodesOfAPodThatFits) {
   const PodExplanation told =
       Explain({ANode("n1").Gpus(8), ANode("n2").Gpus(2)}, APod("p").Whole(2));
   EXPECT_EQ(told.sentence, "asks for 2 GPUs; fits 2 of 2 nodes now; best: n2");
@@ -377,7 +377,7 @@ TEST_F(ExplainPodTest, APodThatIsBoundIsJudgedAgainWithoutItself) {
       << told.sentence;
 }
 
-TEST_F(ExplainPodTest, APodWhoseNodeIsNotTheBestAnyMoreIsToldWhichIs) {
+TEST_F(ExplainPodTest, NamesTheBestNodeOfAPlacedPod) {
   const APod pod = APod("p").Whole(2);
   const PodExplanation told =
       Explain({ANode("n1").Gpus(8).Holding(pod, {0, 1}), ANode("n2").Gpus(2)}, pod);
@@ -385,13 +385,13 @@ TEST_F(ExplainPodTest, APodWhoseNodeIsNotTheBestAnyMoreIsToldWhichIs) {
       << told.sentence;
 }
 
-TEST_F(ExplainPodTest, APodThatWasBoundPastBerthHasGpusThatNobodyKnows) {
+TEST_F(ExplainPodTest, GpusOfAPodBoundPastBerthAreUnknown) {
   const APod pod = APod("p").Whole(1);
   const PodExplanation told = Explain({ANode("n1").Gpus(2).Holding(pod)}, pod);
   EXPECT_TRUE(told.sentence.starts_with("is on n1 with 1 GPU, devices unknown")) << told.sentence;
 }
 
-// --- Every other class of reason: its code, and the change that is told first
+// --- Every other class of reason: its code, and the change that is named first
 
 struct Situation {
   const char* name;

@@ -217,7 +217,7 @@ TEST(Reason, HasACodeAndAVerdictAndATextOfItsOwn) {
   }
 }
 
-TEST(Reason, ThatIsHeldForGoodReadsAsItDidAndIsUnresolvable) {
+TEST(Reason, HeldForGoodKeepsItsTextAndIsUnresolvable) {
   int held = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Reason::kCount); ++i) {
     const auto reason = static_cast<Reason>(i);

@@ -176,7 +176,7 @@ TEST(LearningEngine, WhatPrioritizePrefersIsWhatBestNames) {
   }
 }
 
-// A background that does its jobs when it is told to.
+// A background that does its jobs when the test says so.
 class Jobs {
  public:
   [[nodiscard]] Background port() {

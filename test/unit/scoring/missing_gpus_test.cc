@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node of which fewer GPUs are allocatable than it has, and nobody says which are out of order;
+// A node with fewer allocatable GPUs than it has, and nobody says which are unhealthy;
 // and one whose GPUs have several users.
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST(MissingGpus, WhereAllAreHeldOneThatGetsFreeMakesNoRoom) {
   EXPECT_EQ(ReasonFor(ANode("n").Gpus(2).Missing(1).Build(), APod("p").Whole(1)), Reason::kFits);
 }
 
-TEST(MissingGpus, OfSharedGpusAsMuchIsClosedAsIsMissing) {
+TEST(MissingGpus, CloseAsManyReplicasAsAreMissing) {
   ANode node = ANode("n").Gpus(3).Missing(1);
   node.Holding(APod("a").Share(500), {0}).Holding(APod("b").Share(600), {1});
   node.Holding(APod("c").Share(700), {2});
@@ -86,7 +86,7 @@ TEST(MissingGpus, AllOfThemAreADevicePluginThatOffersNone) {
   EXPECT_EQ(ReasonFor(none, APod("p").Cpu(1)), Reason::kFits);
 }
 
-// Random pods on a node of which GPUs fall out and come back: what is given never makes the sum
+// Random pods on a node whose GPUs fall out and come back: what is given never makes the sum
 // larger than what is allocatable, and what is held is never forgotten.
 TEST(MissingGpus, NothingIsEverGivenBeyondWhatIsAllocatable) {
   constexpr std::int64_t kMemory = 16'000;
@@ -196,7 +196,7 @@ TEST(MissingGpus, AreMadeUpForByEvictingOnePodMore) {
             std::nullopt);
 }
 
-TEST(GpuPlaces, OfWhichSomeAreOutOfOrderAreFewer) {
+TEST(GpuPlaces, AreFewerWhenSomeGpusAreUnhealthy) {
   EXPECT_EQ(ReasonFor(ANode("n").Places(4).Missing(3).Holding(APod("a").Whole(1)).Build(),
                       APod("p").Whole(1)),
             Reason::kGpusBusy);
@@ -204,14 +204,14 @@ TEST(GpuPlaces, OfWhichSomeAreOutOfOrderAreFewer) {
             Reason::kNoGpuOffered);
 }
 
-TEST(GpuPlaces, OfAnotherSchedulerAreGivenToNobody) {
+TEST(GpuPlaces, OfAnotherSchedulerAreNotAssigned) {
   const Node node = ANode("n").Places(80, true).Build();
   EXPECT_EQ(ReasonFor(node, APod("p").Whole(1)), Reason::kGpusForeign);
   EXPECT_EQ(ReasonFor(node, APod("p").Share(1)), Reason::kGpusForeign);
   EXPECT_EQ(ReasonFor(node, APod("p").Cpu(1)), Reason::kFits);
 }
 
-TEST(GpuResource, OfThePodHasToBeThatOfTheNodeWhereBothSayOne) {
+TEST(GpuResource, MustBeTheSameOnPodAndNodeWhenBothNameOne) {
   NodeSpec amd = ANode("n").Gpus(2).Spec();
   amd.gpu_resource = "amd.com/gpu";
   const Node node(std::make_shared<const NodeSpec>(amd));

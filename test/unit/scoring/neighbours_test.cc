@@ -65,7 +65,7 @@ TEST(Neighbours, OfSeveralGpusAllAreFarOrNear) {
   EXPECT_EQ(ChosenOn(cards, APod("p").Shares(2, 300).Far("role", "prefill")), 0b1100u);
 }
 
-TEST(Neighbours, FarGoesBeforeNear) {
+TEST(Neighbours, FarTakesPrecedenceOverNear) {
   const ANode node =
       SwitchedNode("n").Holding(RoleOf("prefill", "a"), {0}).Holding(RoleOf("store", "b"), {1});
   const APod next = RoleOf("prefill", "p").Far("role", "prefill").Near("role", "store");

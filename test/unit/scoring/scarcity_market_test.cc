@@ -116,7 +116,7 @@ TEST(ScarcityMarket, RoomForTheShareThatIsAskedMostCostsALittle) {
       priced.Supply(
           ANode("n").Gpus(3).Holding(APod("x").Share(300), {0}).Holding(APod("y").Share(150), {1})),
       (Amounts{2550, 2}));
-  // 66 free GPUs are 100 pods to come, 60 of which need 800 or more.
+  // 66 free GPUs are 100 pods to come, 60 of them need 800 or more.
   const std::vector<std::int64_t> scarce = {66'000, 60}, plenty = {66'000, 600};
   EXPECT_NEAR(priced.market.Prices(scarce)[1], 0.02 * 0.8, 1e-9);
   EXPECT_LT(priced.market.Prices(plenty)[1], 1e-9);
@@ -148,7 +148,7 @@ TEST(SlotPrior, IsDearWherePodsComeAndGoAndThereIsRoomForThem) {
   EXPECT_EQ(SlotPriorPrice(1, filling), kLeastSlotPrice);
 }
 
-// 8 GPUs of which half are free: the free part is of the whole fleet.
+// 8 GPUs, half of them free: the free part is of the whole fleet.
 TEST(SlotPrior, TakesThePriceOfThePartOfTheFleetThatIsFree) {
   const RequestMix mix = OnesAndFours();
   const ModelGroups groups(mix);

@@ -114,7 +114,7 @@ TEST_F(WhatIfTest, ExplainsEachKindOfPodThatDoesNotFitOnce) {
             "of 4 GPUs idle, needs 4; fits when default/a ends, or with 3 GPUs instead of 4");
 }
 
-TEST_F(WhatIfTest, APodOfThePlanIsNoneThatCouldEnd) {
+TEST_F(WhatIfTest, PodsOfThePlanAreNotNamedAsPodsThatEnd) {
   On({ANode("n1").Gpus(2)});
   const WhatIfAnswer told = Tell({APod("p").Whole(2), APod("q").Whole(1)});
   EXPECT_EQ(NodesOf(told), "n1 -");

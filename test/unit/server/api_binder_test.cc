@@ -67,7 +67,7 @@ class ApiBinderTest : public testing::Test, protected WriteFence {
                      .rules = rules_}};
 };
 
-TEST_F(ApiBinderTest, ANameThatIsNoneNeverBecomesPartOfAPath) {
+TEST_F(ApiBinderTest, AnInvalidNameNeverBecomesPartOfAPath) {
   int requests = 0;
   api_.fault = [&](const ApiRequest&) {
     ++requests;

@@ -548,7 +548,7 @@ TEST_F(ExtenderTest, WhoeverMadeRoomWaitsUntilTheVictimsAreSeenGone) {
   const ClusterEvent gone = PodGone{"low-n1"};
   ASSERT_TRUE(state_.Apply(std::span(&gone, 1)));
   EXPECT_FALSE(awaits({0, 1}));
-  // Whoever has taken the room since, now others may have to go.
+  // Another pod has taken the room since: now others may have to go.
   EXPECT_FALSE(extender_->Preempt(extender_->Now(), high, {{{"n2", {"low-n2"}}}}).empty());
 }
 

@@ -216,7 +216,7 @@ class RecordingExtension final : public ClusterExtension {
   Sink sink_;
 };
 
-// An API server of which lists of pods may hang, and are counted.
+// An API server whose lists of pods may hang, and are counted.
 class SlowLists final : public ApiClient {
  public:
   explicit SlowLists(FakeApiServer& api) : api_(api) {}
@@ -707,7 +707,7 @@ TEST_F(KubeClusterTest, AbsentApisDelayNoPodAndAreWatchedOnceServed) {
   ASSERT_TRUE(Eventually([&] { return berth.ready.load(); }));
   EXPECT_EQ(berth.Free("n1"), 4000);
   std::this_thread::sleep_for(milliseconds(200));
-  EXPECT_EQ(berth.not_served, 2) << "each is told once";
+  EXPECT_EQ(berth.not_served, 2) << "each is logged once";
   EXPECT_EQ(berth.problems, 0);
   api_.SetStatus(kClaims, 200);
   EXPECT_TRUE(Eventually([&] { return berth.Free("n1") == 3000; }));

@@ -84,7 +84,7 @@ class KubeletRefusalsTest : public testing::Test {
     ASSERT_TRUE(state_.Reserve(pod->pod, placement, Instant::max()));
     ASSERT_TRUE(state_.Confirm(pod->pod.id.uid));
   }
-  // The pod is shown on its node, whoever bound it.
+  // The pod is shown on its node, whichever scheduler bound it.
   void ShowOn(const std::string& name, const std::string& node) {
     sink_.Changed(Text(PodOn(name, node, "Pending", ++version_)));
   }
@@ -270,7 +270,7 @@ TEST_F(KubeletRefusalsTest, AsksASilentApiServerOnceALook) {
   EXPECT_EQ(ReasonOf("dead"), Reason::kRefusesGpuPods);
 }
 
-// A leader that is deposed is told nothing more of these nodes: an alert would stay for hours.
+// A leader that is deposed hears nothing more of these nodes: an alert would stay for hours.
 TEST_F(KubeletRefusalsTest, WithATermEndsWhatWasLearnedInIt) {
   Place("a", "dead");
   Place("b", "dead");
@@ -305,8 +305,8 @@ TEST_F(KubeletRefusalsTest, AHeartbeatOfTheNodeDoesNotOpenIt) {
 
 // --- what counts
 
-// Whoever may create pods can name the node in them, and have its kubelet refuse them rightly. What
-// they say of themselves in annotations is theirs to write.
+// Anybody who may create pods can name the node in them, and have its kubelet refuse them rightly.
+// What they say of themselves in annotations is theirs to write.
 TEST_F(KubeletRefusalsTest, PodsThatThisProcessDidNotBindCloseNoNode) {
   for (int i = 0; i < 7; ++i) Place("full-" + std::to_string(i), "well");
   asked_ = 0;

@@ -25,7 +25,7 @@ const std::string kLeases = "/apis/coordination.k8s.io/v1/leases";
 constexpr Duration kTick = milliseconds(50);
 constexpr Duration kLease = seconds(15);
 
-// What happens, when it does: time passes in one place, and whoever waits lets the others go on.
+// What happens, when it does: time passes in one place, and who waits lets the others go on.
 class World {
  public:
   explicit World(std::uint64_t seed) : random(seed) {}

@@ -120,7 +120,7 @@ TEST_F(OneAtATimeTest, PassesOverPodsThatAreOverOrWereNotServedForLong) {
   EXPECT_TRUE(Bind());
 }
 
-// Whoever may write a pod may write its annotations, at any time of its life.
+// Anybody who may write a pod may write its annotations, at any time of its life.
 TEST_F(OneAtATimeTest, WaitsForNoPodThatAsksForNothingOfTheAgent) {
   asks_ = {{"cpu", "1"}};
   PutWaiting(1s);

@@ -22,7 +22,7 @@ using test::ScriptedApiClient;
 using Step = ScriptedApiClient::Step;
 using Lines = std::vector<std::string>;
 
-// Writes down what it is told: "begin", "=a" listed, "end", "+a" changed, "-a" deleted.
+// Writes down what it hears: "begin", "=a" listed, "end", "+a" changed, "-a" deleted.
 class RecordingSink final : public ObjectSink {
  public:
   void ListBegins() override {
@@ -279,7 +279,7 @@ TEST_F(ReflectorTest, A404OnACoreResourceEmptiesNothing) {
   Play({List(10, {"a"}), Refusal(404), Refusal(404), Refusal(404), List(20, {"a"})});
   EXPECT_EQ(Calls(), (Lines{"list", "watch 10", "list", "list", "list", "watch 20"}));
   EXPECT_EQ(sink_.notes(), (Lines{"begin", "=a", "end", "begin", "=a", "end"}));
-  EXPECT_EQ(notes(), Lines()) << "nobody is told that pods are not served";
+  EXPECT_EQ(notes(), Lines()) << "no note says that pods are not served";
   EXPECT_EQ(stats_.problems, 3U);
   EXPECT_EQ(problems().back(),
             "list /api/v1/pods: 404 Why: because (want the address of an API server or of a proxy "

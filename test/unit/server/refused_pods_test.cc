@@ -154,7 +154,7 @@ TEST_F(RefusedPodsTest, WakesAsManyPodsAsFitHighestPriorityFirst) {
   const Names first = Wakeable();
   ASSERT_EQ(first.size(), RefusedPods::kMostAtOnce);
   EXPECT_EQ(first[0], "p20");
-  EXPECT_EQ(first[1], "p0") << "then whoever waits longest";
+  EXPECT_EQ(first[1], "p0") << "then the pod that waits longest";
   // The room is still there: the next ones, a little later.
   EXPECT_GT(refused_.next(), now_);
   now_ = refused_.next();
@@ -275,7 +275,7 @@ TEST_F(RefusedPodsTest, APodOfADomainThatTheWakerHasNoRoomForIsNamedLaterToo) {
   EXPECT_EQ(Wakeable(), Names{"a"});
 }
 
-// Whoever may edit a PodGroup may do so all the time.
+// Anybody who may edit a PodGroup may do so all the time.
 TEST_F(RefusedPodsTest, AGroupThatIsEditedAllTheTimeWakesItsPodsByTime) {
   constexpr std::size_t kPods = 40;
   const GangId id = GangId::Of("kubernetes:ns/g");

@@ -38,7 +38,7 @@ TEST(Surroundings, WithoutNicsAndNumaNothingIsTakenForNear) {
       "GPU1  NV4    X\n");
   const std::vector<Surroundings> around = SurroundingsOf(matrix);
   EXPECT_EQ(around[0].root, 0b01u);
-  EXPECT_EQ(around[0].numa, 0b11u) << "one group, as far as is known";
+  EXPECT_EQ(around[0].numa, 0b11u) << "one group, by what is known";
   EXPECT_EQ(around[0].fabric, 0b11u);
   EXPECT_EQ(around[0].nic, LinkType::kUnknown);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pods ask for in MIG devices, and what they are told that they have.
+// What pods ask for in MIG devices, and what they learn that they have.
 #include "server/wire/pod/pod_mig.h"
 
 #include <gtest/gtest.h>

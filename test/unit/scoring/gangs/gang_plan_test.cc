@@ -22,7 +22,7 @@ ANode In(const std::string& name, const std::string& block, const std::string& r
   return ANode(name).Gpus(8).Labelled({{"block", block}, {"rack", rack}});
 }
 
-// A node of which the first GPUs are taken.
+// A node whose first GPUs are taken.
 ANode Busy(ANode node, int taken) {
   for (int gpu = 0; gpu < taken; ++gpu) {
     node.Holding(APod(node.Spec().name + "-" + std::to_string(gpu)).Whole(1), {gpu});
@@ -192,7 +192,7 @@ TEST_F(GangPlanTest, MembersThatDifferShareTheDiskOfANode) {
   EXPECT_FALSE(Plan(All(members)));
 }
 
-TEST_F(GangPlanTest, MembersBeyondTheMinimumArePlacedAsFarAsTheyFit) {
+TEST_F(GangPlanTest, MembersBeyondTheMinimumArePlacedWhereTheyFit) {
   On({In("a", "x", "r1"), In("b", "x", "r1")});
   GangAsk ask = All(Members(APod("p").Whole(8), 4));
   ask.minimum = 2;

@@ -280,7 +280,7 @@ TEST(MigByClaims, SeveralDevicesFitWhereverTheyCanGoTogether) {
             Reason::kFits);
   EXPECT_EQ(Says(ANode("n").Mig(MigByClaims(1)), APod("p").Mig("1g.5gb", 3).Mig("4g.20gb")),
             Reason::kFits)
-      << "whoever takes the lowest starts first has to go back";
+      << "a search that takes the lowest starts first has to go back";
   EXPECT_EQ(Says(ANode("n").Mig(MigByClaims(1)), APod("p").Mig("1g.5gb", 4).Mig("4g.20gb")),
             Reason::kTooFewMig);
   EXPECT_EQ(PodsThatFit(ANode("n").Mig(MigByClaims(2)).Build(), APod("p").Mig("3g.20gb").Shape()),

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options that several commands have.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/replay/compare/trace_set.h"
+#include "bench/replay/policy.h"
+#include "bench/replay/time/departures.h"
+
+namespace berth::replay {
+
+// A number with its default in the help.
+template <class Number>
+void AddRange(CLI::App& command, const char* option, Number& value, Number low, Number high,
+              const std::string& meaning) {
+  command.add_option(option, value, meaning)->check(CLI::Range(low, high))->capture_default_str();
+}
+// Names by commas; `options` such as "--policies,--policy".
+void AddNames(CLI::App& command, const char* options, std::vector<std::string>& names,
+              const std::string& meaning);
+void AddHours(CLI::App& command, double& hours);
+// `first_option` is "--seed" or "--first-seed".
+template <class Count>
+void AddSeeds(CLI::App& command, const char* first_option, std::uint64_t& first, Count& seeds) {
+  command.add_option(first_option, first, "The first seed")->capture_default_str();
+  AddRange(command, "--seeds", seeds, Count{1}, Count{10'000}, "Number of seeds");
+}
+void AddJson(CLI::App& command, std::string& path);
+
+// Built-in profiles, configurations, or both; at least one. `option` is what the names are given
+// with, such as "--policies".
+struct PolicyFlags {
+  std::vector<std::string> names, files;
+  [[nodiscard]] Result<std::vector<ReplayPolicy>> Read() const { return Policies(names, files); }
+};
+void AddPolicyOptions(CLI::App& command, const std::string& option, PolicyFlags& flags);
+
+// Traces and seeds.
+void AddTraceOptions(CLI::App& command, TraceSource& source, std::uint64_t& first_seed,
+                     std::uint64_t& seeds);
+
+// What there is with --with-departures.
+void AddDepartureOptions(CLI::App& command, DepartureOptions& options);
+
+}  // namespace berth::replay
