@@ -24,6 +24,7 @@ namespace {
 
 using test::Json;
 using test::PodAsking;
+using test::ReadNode;
 
 Json NodeHaving(const Json& devices, const Json& labels = Json::object()) {
   Json node = {{"kind", "Node"}, {"metadata", {{"name", "n"}}}};
@@ -36,13 +37,6 @@ Json NodeHaving(const Json& devices, const Json& labels = Json::object()) {
   return node;
 }
 
-DecodedNode ReadNodeOf(const Json& node, const Config& config = DefaultConfig()) {
-  auto decoded =
-      DecodeNode(test::Padded(node.dump()), NodeRules(config, dialects::AllDialects(config)));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded ? *std::move(decoded) : DecodedNode();
-}
-
 PodRequest ReadPodOf(const Json& requests, const Config& config = DefaultConfig()) {
   const PodRules rules(dialects::AllDialects(config), config.resources);
   auto pod = DecodeObservedPod(test::Padded(PodAsking("p", requests).dump()), rules);
@@ -51,7 +45,7 @@ PodRequest ReadPodOf(const Json& requests, const Config& config = DefaultConfig(
 }
 
 Reason Verdict(const Json& node, const Json& requests, const Config& config = DefaultConfig()) {
-  const Node there(std::make_shared<const NodeSpec>(ReadNodeOf(node, config).spec));
+  const Node there(std::make_shared<const NodeSpec>(ReadNode(node, config).spec));
   const PodRequest pod = ReadPodOf(requests, config);
   return pod.refusal.empty() ? FirstObjection(there, pod.shape) : Reason::kPodRefused;
 }
@@ -65,7 +59,7 @@ TEST(Vendors, EveryNodeIsReadAsItsVendorsDocumentsSay) {
   EXPECT_GE(nodes.size(), 29U);
   for (const Json& golden : nodes) {
     SCOPED_TRACE(golden["node"].get<std::string>());
-    const DecodedNode node = ReadNodeOf(NodeOf(golden));
+    const DecodedNode node = ReadNode(NodeOf(golden));
     const Json& read = golden["read"];
     EXPECT_EQ(node.problem, "");
     EXPECT_EQ(VendorOf(node.spec.gpu_resource), read["vendor"].get<std::string>());
@@ -119,7 +113,7 @@ TEST(Vendors, ThreeNamesOfOneDeviceAreOneResource) {
   EXPECT_FALSE(ReadPodOf({{"aws.amazon.com/neuroncore", "2"}}).shape.wants_gpu());
   Config config = DefaultConfig();
   config.resources.push_back({"aws.amazon.com/neuroncore", ResourceMeaning::kWholeGpus, "gpu"});
-  const DecodedNode by_core = ReadNodeOf(node, config);
+  const DecodedNode by_core = ReadNode(node, config);
   EXPECT_EQ(by_core.spec.gpu_resource, "aws.amazon.com/neuroncore");
   EXPECT_EQ(by_core.spec.gpus.size(), 2U);
   EXPECT_EQ(by_core.problem,
@@ -162,7 +156,7 @@ TEST(Vendors, OneThatIsNotKnownIsOneLine) {
   const Json node = NodeHaving({{"vendor.com/thing", 8}});
   EXPECT_EQ(Verdict(node, {{"vendor.com/thing", "8"}}, config), Reason::kFits);
   EXPECT_EQ(Verdict(node, {{"vendor.com/thing", "9"}}, config), Reason::kTooFewGpus);
-  EXPECT_EQ(VendorOf(ReadNodeOf(node, config).spec.gpu_resource), "vendor.com");
+  EXPECT_EQ(VendorOf(ReadNode(node, config).spec.gpu_resource), "vendor.com");
   // What is known counts besides.
   EXPECT_EQ(Verdict(NodeHaving({{"amd.com/gpu", 2}}), {{"amd.com/gpu", "2"}}, config),
             Reason::kFits);
@@ -174,7 +168,7 @@ TEST(Vendors, AConfiguredResourceReplacesWhatIsKnownOfTheName) {
   Config config = DefaultConfig();
   config.resources.push_back({"amd.com/gpu", ResourceMeaning::kIgnored, "gpu"});
   const Json node = NodeHaving({{"amd.com/gpu", 8}});
-  EXPECT_EQ(ReadNodeOf(node, config).spec.gpus.size(), 0U);
+  EXPECT_EQ(ReadNode(node, config).spec.gpus.size(), 0U);
   const PodRequest pod = ReadPodOf({{"amd.com/gpu", "1"}}, config);
   EXPECT_FALSE(pod.shape.wants_gpu());
   EXPECT_EQ(pod.refusal, "");
@@ -202,7 +196,7 @@ TEST(Vendors, WhatDraGivesOutByAKnownNameStaysKubeSchedulers) {
 
 TEST(Vendors, OfSeveralOnANodeTheWholeGpusCountAndTheOthersAreTold) {
   const DecodedNode node =
-      ReadNodeOf(NodeHaving({{"amd.com/cpx_nps1", 24}, {"amd.com/spx_nps1", 5}}));
+      ReadNode(NodeHaving({{"amd.com/cpx_nps1", 24}, {"amd.com/spx_nps1", 5}}));
   EXPECT_EQ(node.spec.gpu_resource, "amd.com/spx_nps1");
   EXPECT_EQ(node.spec.gpus.size(), 5U);
   EXPECT_EQ(node.problem,
@@ -211,14 +205,14 @@ TEST(Vendors, OfSeveralOnANodeTheWholeGpusCountAndTheOthersAreTold) {
   // What no healthy device is left of gives way.
   Json changed = NodeHaving({{"amd.com/cpx_nps1", 64}, {"amd.com/gpu", 8}});
   changed["status"]["allocatable"]["amd.com/gpu"] = "0";
-  EXPECT_EQ(ReadNodeOf(changed).spec.gpu_resource, "amd.com/cpx_nps1");
+  EXPECT_EQ(ReadNode(changed).spec.gpu_resource, "amd.com/cpx_nps1");
 }
 
 TEST(Vendors, SeveralUsersOfACardAreSeen) {
   const Json labels = {{"gpu.intel.com/device.count", "2"},
                        {"gpu.intel.com/product", "Flex_170"},
                        {"gpu.intel.com/memory.max", "34359738368"}};
-  const NodeSpec intel = ReadNodeOf(NodeHaving({{"gpu.intel.com/i915", 20}}, labels)).spec;
+  const NodeSpec intel = ReadNode(NodeHaving({{"gpu.intel.com/i915", 20}}, labels)).spec;
   EXPECT_EQ(intel.places.count, 20);
   EXPECT_EQ(intel.places.gpus, 2);
   EXPECT_EQ(intel.places.memory_mib, 1638);
@@ -226,15 +220,15 @@ TEST(Vendors, SeveralUsersOfACardAreSeen) {
   EXPECT_TRUE(intel.gpus.empty());
   // The plugin's label, where the rules of NFD are not installed.
   const Json numbers = {{"gpu.intel.com/gpu-numbers", "0.1"}};
-  EXPECT_EQ(ReadNodeOf(NodeHaving({{"gpu.intel.com/xe", 20}}, numbers)).spec.places.gpus, 2);
+  EXPECT_EQ(ReadNode(NodeHaving({{"gpu.intel.com/xe", 20}}, numbers)).spec.places.gpus, 2);
   // More devices than any node has GPUs.
-  const NodeSpec amd = ReadNodeOf(NodeHaving({{"amd.com/gpu", 80}})).spec;
+  const NodeSpec amd = ReadNode(NodeHaving({{"amd.com/gpu", 80}})).spec;
   EXPECT_EQ(amd.places.count, 80);
   // NVIDIA's labels on the node say nothing about GPUs of others.
   const NodeSpec mixed =
-      ReadNodeOf(NodeHaving({{"amd.com/gpu", 8}}, {{"nvidia.com/gpu.product", "Tesla-T4-SHARED"},
-                                                   {"nvidia.com/gpu.memory", "15360"},
-                                                   {"nvidia.com/gpu.replicas", "4"}}))
+      ReadNode(NodeHaving({{"amd.com/gpu", 8}}, {{"nvidia.com/gpu.product", "Tesla-T4-SHARED"},
+                                                 {"nvidia.com/gpu.memory", "15360"},
+                                                 {"nvidia.com/gpu.replicas", "4"}}))
           .spec;
   EXPECT_EQ(mixed.gpus.size(), 8U);
   EXPECT_EQ(mixed.gpu_model, "");
@@ -245,7 +239,7 @@ TEST(Vendors, AConfiguredLabelComesFirst) {
   Config config = DefaultConfig();
   config.node_labels = {"example.com/model", "example.com/mib"};
   const NodeSpec spec =
-      ReadNodeOf(
+      ReadNode(
           NodeHaving({{"amd.com/gpu", 8}}, {{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"},
                                             {"amd.com/gpu.vram", "192G"},
                                             {"example.com/model", "big"},
@@ -255,12 +249,11 @@ TEST(Vendors, AConfiguredLabelComesFirst) {
   EXPECT_EQ(spec.gpu_model, "big");
   EXPECT_EQ(spec.gpus.front().memory_mib, 1000);
   // Where a node does not have it, its vendor's.
-  const NodeSpec nvidia =
-      ReadNodeOf(
-          NodeHaving({{"nvidia.com/gpu", 8}}, {{"nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
+  const NodeSpec nvidia = ReadNode(NodeHaving({{"nvidia.com/gpu", 8}},
+                                              {{"nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
                                                {"nvidia.com/gpu.memory", "81559"}}),
-          config)
-          .spec;
+                                   config)
+                              .spec;
   EXPECT_EQ(nvidia.gpu_model, "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(nvidia.gpus.front().memory_mib, 81559);
 }
@@ -268,7 +261,7 @@ TEST(Vendors, AConfiguredLabelComesFirst) {
 TEST(Vendors, ALabelThatCannotBeReadIsToldAndPassedOver) {
   for (const char* value : {"much", "-1G", "64 G", "64K", "99999999999999999999G"}) {
     const DecodedNode node =
-        ReadNodeOf(NodeHaving({{"amd.com/gpu", 8}}, {{"amd.com/gpu.vram", value}}));
+        ReadNode(NodeHaving({{"amd.com/gpu", 8}}, {{"amd.com/gpu.vram", value}}));
     EXPECT_EQ(node.spec.gpus.size(), 8U);
     EXPECT_EQ(node.problem, std::string("label amd.com/gpu.vram: want an amount of memory such as "
                                         "64G, got \"") +
@@ -279,7 +272,7 @@ TEST(Vendors, ALabelThatCannotBeReadIsToldAndPassedOver) {
 TEST(Vendors, AShareOfAGpuIsCarriedOutByNobodyWhereItIsNotNvidias) {
   Json node = NodeHaving({{"amd.com/gpu", 2}});
   node["metadata"]["annotations"] = {{"berth.dev/gpu-uuids", "g0,g1"}};
-  EXPECT_EQ(ReadNodeOf(node).spec.gpus.front().uuid, "g0");
+  EXPECT_EQ(ReadNode(node).spec.gpus.front().uuid, "g0");
   EXPECT_EQ(Verdict(node, {{"berth.dev/gpu-milli", "300"}}), Reason::kSharesNotCarriedOut);
   Config config = DefaultConfig();
   config.shares.unenforced = UnenforcedShares::kAllow;
@@ -320,7 +313,7 @@ TEST(Vendors, WhatAnotherAgentHandsOutInPartsIsItsOwn) {
 }
 
 TEST(Vendors, PartsSurviveAFile) {
-  const NodeSpec spec = ReadNodeOf(NodeHaving({{"amd.com/cpx_nps4", 64}})).spec;
+  const NodeSpec spec = ReadNode(NodeHaving({{"amd.com/cpx_nps4", 64}})).spec;
   ClusterState state;
   ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{NodeUpserted{spec}}));
   const auto file = DecodeCluster(EncodeCluster(state.Everything()),
@@ -340,7 +333,7 @@ GpuMask MaskOf(std::initializer_list<int> gpus) {
 }
 
 GpuLinks LinksOfNode(const Json& devices, const std::string& chip) {
-  return ReadNodeOf(NodeHaving(devices, {{"node.kubernetes.io/npu.chip.name", chip}})).spec.links;
+  return ReadNode(NodeHaving(devices, {{"node.kubernetes.io/npu.chip.name", chip}})).spec.links;
 }
 
 TEST(AscendLinks, TwoAndFourOfEightGoIntoOneRing) {
@@ -371,7 +364,7 @@ TEST(AscendLinks, SixteenAreTwoGroupsOfEight) {
 
 TEST(AscendLinks, AreAsTheMachineTypeSaysWhereTheChipIsNotSaid) {
   const auto links = [](const char* type, int gpus) {
-    return ReadNodeOf(NodeHaving({{"huawei.com/Ascend910", gpus}}, {{"accelerator-type", type}}))
+    return ReadNode(NodeHaving({{"huawei.com/Ascend910", gpus}}, {{"accelerator-type", type}}))
         .spec.links;
   };
   EXPECT_FALSE(LinksOfNode({{"huawei.com/Ascend910", 8}}, "910X").known());
@@ -383,9 +376,9 @@ TEST(AscendLinks, AreAsTheMachineTypeSaysWhereTheChipIsNotSaid) {
 
 TEST(AmdLinks, EightOnAPlatformReachEachOther) {
   const auto links = [](const char* product, int gpus, const char* partitioning) {
-    return ReadNodeOf(NodeHaving({{"amd.com/gpu", gpus}},
-                                 {{"amd.com/gpu.product-name", product},
-                                  {"amd.com/compute-memory-partition", partitioning}}))
+    return ReadNode(NodeHaving({{"amd.com/gpu", gpus}},
+                               {{"amd.com/gpu.product-name", product},
+                                {"amd.com/compute-memory-partition", partitioning}}))
         .spec.links;
   };
   for (const char* product : {"AMD_Instinct_MI300X_OAM", "AMD_Instinct_MI300X_VF",
@@ -403,7 +396,7 @@ TEST(AscendLinks, AreReadAndWrittenByTheirName) {
   Json node = NodeHaving({{"huawei.com/Ascend910", 2}});
   node["metadata"]["annotations"] = {
       {"berth.dev/topology", R"({"version":1,"gpus":2,"cells":["SYS+HCCS"],"links":"0"})"}};
-  const DecodedNode read = ReadNodeOf(node);
+  const DecodedNode read = ReadNode(node);
   if (!read.spec.links.known()) GTEST_FAIL() << read.problem;
   EXPECT_EQ(LinkText(read.spec.links.matrix().link(0, 1)), "HCCS");
 }
