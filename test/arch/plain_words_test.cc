@@ -16,7 +16,7 @@
 #include "test/support/build_paths.h"
 #include "test/support/read_text.h"
 
-namespace berth::plain_words_test {
+namespace berth::test::plain_words_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,7 +80,7 @@ const Phrase* RefusedIn(std::string line) {
 
 int LinesLookedAt(const fs::path& file) {
   int lines = 0;
-  std::istringstream text(test::ReadText(file));
+  std::istringstream text(ReadText(file));
   for (std::string line; std::getline(text, line);) {
     ++lines;
     const Phrase* const phrase = RefusedIn(line);
@@ -93,7 +93,7 @@ int LinesLookedAt(const fs::path& file) {
 
 TEST(PlainWords, ArePhrasesThatAreReadOnce) {
   const std::set<std::string> kinds = {".h", ".cc", ".go", ".js", ".md", ".yaml"};
-  const fs::path root = test::SourceDir();
+  const fs::path root = SourceDir();
   int lines = 0;
   auto entries = fs::recursive_directory_iterator(root);
   for (auto entry = begin(entries); entry != end(entries); ++entry) {
@@ -118,4 +118,4 @@ TEST(PlainWords, AreFoundInAnyCaseAndOnlyAsWholeWords) {
 }
 
 }  // namespace
-}  // namespace berth::plain_words_test
+}  // namespace berth::test::plain_words_test

@@ -282,7 +282,7 @@ func TestAStandbySaysThatItIsOne(t *testing.T) {
 	w := newWorld(t, EightPlainNodes(), "") // the lease is somebody else's
 	must(t, w.Go(w.berth.URL))
 	w.await(t, `!byId("trouble").hidden`)
-	w.sees(t, "#trouble", "This replica has nothing to show: another replica is the leader")
+	w.sees(t, "#trouble", "This replica has nothing to show: not the leader (lease held elsewhere")
 	w.sees(t, "#status", "not the leader")
 	w.await(t, `byId("main").hidden`) // and does not look like an empty cluster
 	must(t, w.Picture(kept(t, "page-standby.png"), false))

@@ -28,6 +28,7 @@
 #include "server/telemetry/metrics.h"
 #include "server/wire/extender/extender_v1.h"
 #include "server/wire/json/strict_json.h"
+#include "server/wire/node/node_json.h"
 #include "test/support/dialects.h"
 
 namespace berth::test {
@@ -35,6 +36,14 @@ namespace berth::test {
 using Json = wire::Json;
 
 inline PaddedText Padded(std::string_view text) { return PaddedText(text); }
+
+// The node as the service reads it; a failure where it cannot.
+inline wire::DecodedNode ReadNode(const Json& node, const Config& config = DefaultConfig()) {
+  auto decoded =
+      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(config, dialects::AllDialects(config)));
+  EXPECT_TRUE(decoded) << decoded.error().message;
+  return decoded ? *std::move(decoded) : wire::DecodedNode();
+}
 
 inline NodeSpec MachineWith(std::string name, int gpus, std::string model = "A100") {
   NodeSpec spec;
@@ -164,6 +173,18 @@ class TestService {
   }
   [[nodiscard]] int StatusOf(std::string_view verb, std::string_view body) const {
     return Answer(verb, body).status;
+  }
+
+  // Of these nodes the one with the highest score; of equal ones the first.
+  [[nodiscard]] std::string BestOf(const Json& pod, const Json& nodes) const {
+    std::string best;
+    int highest = -1;
+    for (const Json& score : Ask("prioritize", ArgsWithNames(pod, nodes))) {
+      if (score["Score"] <= highest) continue;
+      highest = score["Score"];
+      best = score["Host"];
+    }
+    return best;
   }
 
   // Filters the pod on that node, then binds it there; returns the error text, "" for success.

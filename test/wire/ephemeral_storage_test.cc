@@ -20,10 +20,7 @@ NodeSpec NodeWithDisk(const std::string& name, const std::optional<std::string>&
   Json node = {{"metadata", {{"name", name}}}};
   node["status"]["allocatable"] = {{"cpu", "64"}, {"memory", "256Gi"}, {"nvidia.com/gpu", "4"}};
   if (disk) node["status"]["allocatable"]["ephemeral-storage"] = *disk;
-  const auto decoded =
-      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(DefaultConfig(), AllDialects()));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded ? decoded->spec : NodeSpec();
+  return ReadNode(node).spec;
 }
 
 Json Scratch(const std::string& uid, const std::string& disk, int priority = 0) {

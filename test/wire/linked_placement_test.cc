@@ -37,13 +37,7 @@ class LinkedPlacement : public testing::Test {
     const std::string args = ArgsWithNames(pod, nodes);
     const Json passed = service.Ask("filter", args)["NodeNames"];
     EXPECT_FALSE(passed.empty());
-    std::string best;
-    int highest = -1;
-    for (const Json& priority : service.Ask("prioritize", ArgsWithNames(pod, passed))) {
-      if (priority["Score"] <= highest) continue;
-      highest = priority["Score"];
-      best = priority["Host"];
-    }
+    const std::string best = service.BestOf(pod, passed);
     const std::string uid = pod["metadata"]["uid"];
     EXPECT_EQ(service.Ask("bind", BindingArgs(uid, best))["Error"], "");
     if (where != nullptr) *where = best;

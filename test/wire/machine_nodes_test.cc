@@ -20,10 +20,7 @@ NodeSpec Read(const Json& labels, const std::string& resource, const char* count
   for (const char* list : {"capacity", "allocatable"}) {
     node["status"][list] = {{"cpu", "96"}, {"memory", "900Gi"}, {resource, count}};
   }
-  const auto decoded =
-      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(config, AllDialects()));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded ? decoded->spec : NodeSpec();
+  return ReadNode(node, config).spec;
 }
 
 Json OfType(const char* type) { return {{"node.kubernetes.io/instance-type", type}}; }

@@ -26,10 +26,7 @@ NodeSpec NodeWith(const std::string& name, const Json& allocatable, const std::s
                {"status", {{"allocatable", {{"cpu", "96"}, {"memory", "900Gi"}}}}}};
   node["status"]["allocatable"].update(allocatable);
   if (!annotation.empty()) node["metadata"]["annotations"] = {{"berth.dev/mig", annotation}};
-  auto decoded =
-      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(DefaultConfig(), AllDialects()));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded->spec;
+  return ReadNode(node).spec;
 }
 
 NodeSpec DynamicNode(const std::string& name) {
@@ -49,13 +46,7 @@ class MigPlacement : public testing::Test {
   bool Place(TestService& service, const Json& pod, const Json& nodes) {
     const Json passed = service.Ask("filter", ArgsWithNames(pod, nodes))["NodeNames"];
     if (passed.empty()) return false;
-    std::string best;
-    int highest = -1;
-    for (const Json& priority : service.Ask("prioritize", ArgsWithNames(pod, passed))) {
-      if (priority["Score"] <= highest) continue;
-      highest = priority["Score"];
-      best = priority["Host"];
-    }
+    const std::string best = service.BestOf(pod, passed);
     const std::string uid = pod["metadata"]["uid"];
     EXPECT_EQ(service.Ask("bind", BindingArgs(uid, best))["Error"], "");
     node_of_[uid] = best;

@@ -30,10 +30,7 @@ Json WithCondition(const std::string& type, const char* status) {
 }
 
 NodeSpec Read(const Json& node, const Config& config = DefaultConfig()) {
-  const auto decoded =
-      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(config, AllDialects()));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded ? decoded->spec : NodeSpec();
+  return ReadNode(node, config).spec;
 }
 
 std::string WhyNot(const TestService& service, const Json& pod) {

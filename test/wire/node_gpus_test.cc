@@ -22,6 +22,7 @@ namespace {
 using test::Json;
 using test::PodAsking;
 using test::PodWithGpus;
+using test::ReadNode;
 using test::TestService;
 
 // A machine with 8 A100; that many are healthy.
@@ -59,13 +60,6 @@ Json FourSharedT4() {
             {"allocatable", {{"cpu", "32"}, {"memory", "128Gi"}, {"nvidia.com/gpu", "16"}}}}}};
 }
 
-DecodedNode Decode(const Json& node, const Config& config = DefaultConfig()) {
-  auto decoded =
-      DecodeNode(test::Padded(node.dump()), NodeRules(config, dialects::AllDialects(config)));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded ? *std::move(decoded) : DecodedNode();
-}
-
 // "" where the node passes the filter, else what the pod sees, with "never: " before it where no
 // eviction helps, as among pods of one priority.
 std::string Refusal(TestService& service, const Json& pod, const std::string& node) {
@@ -90,11 +84,11 @@ std::string MetricOf(TestService& service, const std::string& series) {
 }
 
 void Becomes(TestService& service, const Json& node) {
-  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{NodeUpserted{Decode(node).spec}}));
+  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{NodeUpserted{ReadNode(node).spec}}));
 }
 
 TEST(SickGpu, OfAPlainNodeIsCountedAndTheOtherSevenGoOn) {
-  TestService service({Decode(EightA100(8)).spec});
+  TestService service({ReadNode(EightA100(8)).spec});
   for (int pod = 0; pod < 4; ++pod) {
     ASSERT_EQ(service.Place(PodWithGpus("pair-" + std::to_string(pod), 2), "a100"), "");
   }
@@ -119,7 +113,7 @@ TEST(SickGpu, OfAPlainNodeIsCountedAndTheOtherSevenGoOn) {
 }
 
 TEST(SickGpu, MakesNoRoomForAShareOnTheLastOne) {
-  TestService service({Decode(EightA100(8)).spec});
+  TestService service({ReadNode(EightA100(8)).spec});
   ASSERT_EQ(service.Place(PodWithGpus("all", 8), "a100"), "");
   Becomes(service, EightA100(7));
   EXPECT_EQ(Refusal(service, PodAsking("share", {{"berth.dev/gpu-milli", "100"}}), "a100"),
@@ -127,7 +121,7 @@ TEST(SickGpu, MakesNoRoomForAShareOnTheLastOne) {
 }
 
 TEST(SickGpu, AllOfThemAreADevicePluginThatOffersNoneAndComesBack) {
-  TestService service({Decode(EightA100(8)).spec});
+  TestService service({ReadNode(EightA100(8)).spec});
   ASSERT_EQ(service.Place(PodWithGpus("six", 6), "a100"), "");
   Becomes(service, EightA100(0));
   EXPECT_EQ(Refusal(service, PodWithGpus("p", 1), "a100"), Never(Reason::kNoGpuOffered));
@@ -139,7 +133,7 @@ TEST(SickGpu, AllOfThemAreADevicePluginThatOffersNoneAndComesBack) {
 }
 
 TEST(SharedGpus, GiveOnePlaceToAPodAndSayWhyNotMore) {
-  TestService service({Decode(FourSharedT4()).spec});
+  TestService service({ReadNode(FourSharedT4()).spec});
   const std::string several = Never(Reason::kOnePlaceEach);
   EXPECT_EQ(Refusal(service, PodWithGpus("sixteen", 16), "t4"), several);
   EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "t4"), several);
@@ -161,7 +155,7 @@ TEST(SharedGpus, GiveOnePlaceToAPodAndSayWhyNotMore) {
 
 TEST(SharedGpus, ArePlacedUnderEveryPolicy) {
   for (const ProfileSpec& profile : BuiltinProfiles()) {
-    TestService service({Decode(FourSharedT4()).spec, Decode(EightA100(8)).spec}, nullptr,
+    TestService service({ReadNode(FourSharedT4()).spec, ReadNode(EightA100(8)).spec}, nullptr,
                         profile.name);
     EXPECT_EQ(service.Place(PodWithGpus("p", 1), "t4"), "") << profile.name;
     const Json scores = service.Ask(
@@ -177,7 +171,7 @@ TEST(SharedGpus, AreToldByAnyOfTheirLabelsOrByTheirNumber) {
     node["metadata"]["labels"] = labels;
     node["status"]["capacity"]["nvidia.com/gpu"] = std::to_string(capacity);
     node["status"]["allocatable"]["nvidia.com/gpu"] = std::to_string(capacity);
-    const NodeSpec spec = Decode(node).spec;
+    const NodeSpec spec = ReadNode(node).spec;
     EXPECT_EQ(spec.gpus.empty(), spec.places.count > 0);
     EXPECT_EQ(static_cast<int>(spec.gpus.size()) + spec.places.count, capacity);
     return spec.places.count;
@@ -211,7 +205,7 @@ TEST(SharedGpus, BeyondWhatAMaskHoldsAreANodeThatIsThere) {
   for (const char* list : {"capacity", "allocatable"}) {
     node["status"][list]["nvidia.com/gpu"] = "80";
   }
-  TestService service({Decode(node).spec});
+  TestService service({ReadNode(node).spec});
   EXPECT_EQ(Refusal(service, PodWithGpus("two", 2), "a100"), Never(Reason::kOnePlaceEach));
   EXPECT_EQ(service.Place(PodWithGpus("one", 1), "a100"), "");
   EXPECT_EQ(service.Place(PodAsking("cpu", {{"cpu", "1"}}), "a100"), "");
@@ -246,7 +240,7 @@ TEST(HamiCore, GpusAreLeftToHamisScheduler) {
     older += "GPU-" + std::to_string(gpu) + ",10,81920,100,NVIDIA-NVIDIA A100-SXM4-80GB,0,true:";
   }
   for (const std::string& text : {registered.dump(), older, std::string("[{]")}) {
-    TestService service({Decode(HamiCoreNode(text)).spec});
+    TestService service({ReadNode(HamiCoreNode(text)).spec});
     EXPECT_EQ(Refusal(service, PodWithGpus("p", 1), "hami"), Never(Reason::kGpusForeign));
     EXPECT_EQ(Refusal(service, PodAsking("cpu", {{"cpu", "1"}}), "hami"), "");
     // A pod that HAMi's scheduler has placed counts there, by what it takes of nvidia.com/gpu.
@@ -271,8 +265,8 @@ TEST(SeveralVendors, AreNotOnePot) {
     amd["status"][list].erase("nvidia.com/gpu");
     amd["status"][list]["amd.com/gpu"] = "8";
   }
-  const Node nvidia_node(std::make_shared<const NodeSpec>(Decode(EightA100(8), config).spec));
-  const Node amd_node(std::make_shared<const NodeSpec>(Decode(amd, config).spec));
+  const Node nvidia_node(std::make_shared<const NodeSpec>(ReadNode(EightA100(8), config).spec));
+  const Node amd_node(std::make_shared<const NodeSpec>(ReadNode(amd, config).spec));
   EXPECT_EQ(amd_node.spec().gpus.size(), 8U);
   const PodRules rules(test::AllDialects(), config.resources);
   const auto read = [&rules](const Json& requests) {
@@ -305,14 +299,14 @@ TEST(SeveralVendors, OnOneNodeAreToldAndTheLargerCounts) {
   config.resources.push_back({"amd.com/gpu", ResourceMeaning::kWholeGpus, "gpu"});
   Json node = EightA100(8);
   node["status"]["allocatable"]["amd.com/gpu"] = "2";
-  const DecodedNode decoded = Decode(node, config);
+  const DecodedNode decoded = ReadNode(node, config);
   EXPECT_EQ(decoded.spec.gpus.size(), 8U);
   EXPECT_EQ(decoded.spec.gpu_resource, "nvidia.com/gpu");
   EXPECT_EQ(decoded.problem,
             "allocatable amd.com/gpu: want GPUs of one resource on a node, those of nvidia.com/gpu "
             "count alone");
   config.resources = {{"nvidia.com/gpu", ResourceMeaning::kWholeGpus, "gpu"}};
-  EXPECT_EQ(Decode(EightA100(8), config).spec.gpu_resource, "nvidia.com/gpu")
+  EXPECT_EQ(ReadNode(EightA100(8), config).spec.gpu_resource, "nvidia.com/gpu")
       << "GPUs of other agents have other resources";
 }
 
@@ -322,7 +316,7 @@ TEST(AksOverlay, ItsModelLabelIsRecognised) {
   Json node = EightA100(8);
   node["metadata"]["labels"] = {{"gpu-model", "A100-SXM4-40GB"},
                                 {"kubernetes.azure.com/agentpool", "gpua100"}};
-  const NodeSpec whole = Decode(node, config).spec;
+  const NodeSpec whole = ReadNode(node, config).spec;
   EXPECT_EQ(whole.gpu_model, "A100-SXM4-40GB");
   ASSERT_EQ(whole.gpus.size(), 8U);
   EXPECT_EQ(whole.gpus[0].memory_mib, 40'192);
@@ -332,7 +326,7 @@ TEST(AksOverlay, ItsModelLabelIsRecognised) {
     node["status"][list]["nvidia.com/gpu"] = "0";
     node["status"][list]["nvidia.com/mig-1g.5gb"] = "56";
   }
-  const NodeSpec cut = Decode(node, config).spec;
+  const NodeSpec cut = ReadNode(node, config).spec;
   ASSERT_TRUE(cut.mig.known());
   EXPECT_EQ(cut.mig->product->name(), "A100-40GB");
   EXPECT_EQ(cut.mig->gpus.size(), 8U);
@@ -343,11 +337,11 @@ TEST(AksPool, GotItsProfileWhenItWasMadeAndKeepsIt) {
   node["status"]["capacity"]["nvidia.com/gpu"] = "0";
   node["status"]["allocatable"]["nvidia.com/mig-1g.10gb"] = "56";
   Json& labels = node["metadata"]["labels"];
-  EXPECT_FALSE(Decode(node).spec.mig->fixed);
+  EXPECT_FALSE(ReadNode(node).spec.mig->fixed);
   labels["kubernetes.azure.com/agentpool"] = "gpua100";
-  EXPECT_TRUE(Decode(node).spec.mig->fixed);
+  EXPECT_TRUE(ReadNode(node).spec.mig->fixed);
   labels["nvidia.com/mig.config.state"] = "success";
-  EXPECT_FALSE(Decode(node).spec.mig->fixed) << "NVIDIA's MIG manager cuts these";
+  EXPECT_FALSE(ReadNode(node).spec.mig->fixed) << "NVIDIA's MIG manager cuts these";
 }
 
 }  // namespace

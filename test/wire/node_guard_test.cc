@@ -23,13 +23,6 @@ Json ScoresOf(const TestService& service, const Json& pod, const Json& names) {
   return scores;
 }
 
-NodeSpec Decoded(const Json& node) {
-  const auto decoded =
-      wire::DecodeNode(Padded(node.dump()), wire::NodeRules(DefaultConfig(), AllDialects()));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded ? decoded->spec : NodeSpec();
-}
-
 NodeSpec PlacesOf(const std::string& name) {
   NodeSpec node = MachineWith(name, 0);
   node.places.count = 4;
@@ -122,7 +115,7 @@ TEST(JoiningGpuNodes, AreKeptForGpuPodsBeforeTheyOfferAny) {
   for (const auto& [key, value] : labels) {
     Json node = {{"metadata", {{"name", "joining"}, {"labels", {{key, value}}}}}};
     node["status"]["allocatable"] = {{"cpu", "64"}, {"memory", "256Gi"}};
-    const NodeSpec joining = Decoded(node);
+    const NodeSpec joining = ReadNode(node).spec;
     EXPECT_TRUE(joining.gpus_to_come) << key;
     TestService service({joining, MachineWith("cpu", 0)}, nullptr, "expected-waste", true);
     Extender::Policy policy = *service.extender().policy();
@@ -132,7 +125,7 @@ TEST(JoiningGpuNodes, AreKeptForGpuPodsBeforeTheyOfferAny) {
               (Json{{"cpu", 10}, {"joining", 0}}))
         << key;
     node["status"]["allocatable"]["nvidia.com/gpu"] = "1";
-    EXPECT_FALSE(Decoded(node).gpus_to_come) << "they have come";
+    EXPECT_FALSE(ReadNode(node).spec.gpus_to_come) << "they have come";
   }
   Json plain = {{"metadata",
                  {{"name", "cpu"},
@@ -140,7 +133,7 @@ TEST(JoiningGpuNodes, AreKeptForGpuPodsBeforeTheyOfferAny) {
                    {{"node.kubernetes.io/instance-type", "Standard_D4s_v5"},
                     {"feature.node.kubernetes.io/pci-10de.present", "false"}}}}}};
   plain["status"]["allocatable"] = {{"cpu", "64"}, {"memory", "256Gi"}};
-  EXPECT_FALSE(Decoded(plain).gpus_to_come);
+  EXPECT_FALSE(ReadNode(plain).spec.gpus_to_come);
 }
 
 // --- Taints of effect PreferNoSchedule
@@ -151,7 +144,7 @@ NodeSpec WithTaint(const std::string& name, const char* effect) {
   for (const char* list : {"capacity", "allocatable"}) {
     node["status"][list] = {{"cpu", "64"}, {"memory", "256Gi"}, {"nvidia.com/gpu", "4"}};
   }
-  return Decoded(node);
+  return ReadNode(node).spec;
 }
 
 TEST(SoftTaints, PutANodeBehindTheOthersOfPodsThatDoNotTolerateThem) {

@@ -22,6 +22,7 @@ using dialects::kHamiRegisterAnnotation;
 using dialects::kHamiScoreAnnotation;
 using dialects::ParseHamiLinks;
 using test::Json;
+using test::ReadNode;
 
 constexpr std::string_view kScores = kHamiScoreAnnotation, kRegister = kHamiRegisterAnnotation;
 
@@ -69,13 +70,6 @@ Json KubeNode(const Json& annotations, const std::string& product, int gpus) {
             {"labels", {{"nvidia.com/gpu.product", product}}},
             {"annotations", annotations}}},
           {"status", {{"allocatable", {{"nvidia.com/gpu", std::to_string(gpus)}}}}}};
-}
-
-DecodedNode Decode(const Json& node) {
-  const auto decoded =
-      DecodeNode(test::Padded(node.dump()), NodeRules(DefaultConfig(), test::AllDialects()));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded.value_or(DecodedNode());
 }
 
 TEST(NodeLinks, OurAnnotationComesFirst) {
@@ -166,13 +160,13 @@ TEST(NodeLinks, ErrorsOfHamisAnnotationsNameThePlace) {
 }
 
 TEST(NodeLinks, ComeWithTheNodeObject) {
-  const DecodedNode ours =
-      Decode(KubeNode({{"berth.dev/topology", DgxAnnotation()}, {"other", "x"}}, "Tesla-V100", 8));
+  const DecodedNode ours = ReadNode(
+      KubeNode({{"berth.dev/topology", DgxAnnotation()}, {"other", "x"}}, "Tesla-V100", 8));
   EXPECT_EQ(ours.problem, "");
   ASSERT_TRUE(ours.spec.links.known());
   EXPECT_EQ(ours.spec.links.Ring(0b1001), 50'000);
 
-  const DecodedNode hami = Decode(
+  const DecodedNode hami = ReadNode(
       KubeNode({{std::string(kScores), kHamiScores}, {std::string(kRegister), kHamiRegister}},
                "NVIDIA-H100-PCIe", 4));
   ASSERT_TRUE(hami.spec.links.known());
@@ -180,12 +174,12 @@ TEST(NodeLinks, ComeWithTheNodeObject) {
   EXPECT_TRUE(hami.spec.places.foreign) << "HAMi's scheduler gives them";
 
   const DecodedNode broken =
-      Decode(KubeNode({{"berth.dev/topology", "NV12 NV12"}}, "NVIDIA-H100-PCIe", 4));
+      ReadNode(KubeNode({{"berth.dev/topology", "NV12 NV12"}}, "NVIDIA-H100-PCIe", 4));
   EXPECT_EQ(broken.problem, "annotation berth.dev/topology: want JSON, got something else");
   EXPECT_EQ(broken.spec.gpus.size(), 4u) << "the node stays usable";
   EXPECT_FALSE(broken.spec.links.known());
 
-  EXPECT_TRUE(Decode(KubeNode(Json::object(), "NVIDIA-H200", 8)).spec.links.known());
+  EXPECT_TRUE(ReadNode(KubeNode(Json::object(), "NVIDIA-H200", 8)).spec.links.known());
 }
 
 TEST(NodeLinks, OfOneWiringAreSharedByItsNodes) {

@@ -32,9 +32,7 @@ Json TwoT4(const std::string& uuids) {
 DecodedNode Decode(const Json& node, UnenforcedShares unenforced = UnenforcedShares::kAllow) {
   Config config = DefaultConfig();
   config.shares.unenforced = unenforced;
-  auto decoded = DecodeNode(test::Padded(node.dump()), NodeRules(config, test::AllDialects()));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded ? *std::move(decoded) : DecodedNode();
+  return test::ReadNode(node, config);
 }
 
 std::string Refusal(const TestService& service, const Json& pod) {

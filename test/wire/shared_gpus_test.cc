@@ -23,6 +23,7 @@ using test::ArgsWithNames;
 using test::Json;
 using test::PodAsking;
 using test::PodWithGpus;
+using test::ReadNode;
 using test::TestService;
 
 // A node with so many devices of the resource, and labels nvidia.com/KEY.
@@ -99,16 +100,9 @@ Json SomehowA40(const std::string& name) {
                    {{"gpu.count", "4"}, {"gpu.memory", "46068"}, {"gpu.product", "NVIDIA-A40"}});
 }
 
-DecodedNode Decode(const Json& node) {
-  const Config config = DefaultConfig();
-  auto decoded = DecodeNode(test::Padded(node.dump()), NodeRules(config, test::AllDialects()));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded ? *std::move(decoded) : DecodedNode();
-}
-
 std::vector<NodeSpec> Specs(const std::vector<Json>& nodes) {
   std::vector<NodeSpec> specs;
-  for (const Json& node : nodes) specs.push_back(Decode(node).spec);
+  for (const Json& node : nodes) specs.push_back(ReadNode(node).spec);
   return specs;
 }
 
@@ -145,14 +139,14 @@ std::string MetricOf(const TestService& service, const std::string& series) {
 }
 
 TEST(SharedGpus, FourT4WithFourUsersAreFourGpusWithFourPlacesEach) {
-  const DecodedNode node = Decode(SlicedT4("t4"));
+  const DecodedNode node = ReadNode(SlicedT4("t4"));
   EXPECT_EQ(node.problem, "");
   EXPECT_TRUE(node.spec.gpus.empty());
   EXPECT_EQ(node.spec.places, (GpuPlaces{16, false, 4, 3840, GpuSharing::kTimeSlicing}));
 }
 
 TEST(SharedGpus, APlaceCostsItsPartOfTheMemory) {
-  TestService service({Decode(SlicedT4("t4")).spec});
+  TestService service({ReadNode(SlicedT4("t4")).spec});
   for (int pod = 0; pod < 3; ++pod) {
     ASSERT_EQ(service.Place(PodWithGpus(std::to_string(pod), 1), "t4"), "");
   }
@@ -169,33 +163,35 @@ TEST(SharedGpus, APlaceCostsItsPartOfTheMemory) {
 }
 
 TEST(SharedGpus, TimeSlicingHasNoLimitOfPlaces) {
-  const NodeSpec spec = Decode(SlicedT4("t4", 100)).spec;
+  const NodeSpec spec = ReadNode(SlicedT4("t4", 100)).spec;
   EXPECT_EQ(spec.places, (GpuPlaces{400, false, 4, 153, GpuSharing::kTimeSlicing}));
 }
 
 TEST(SharedGpus, OfMpsHaveNoMorePlacesThanAGpuHasClients) {
-  EXPECT_EQ(Decode(MpsL4("l4", 8)).spec.places, (GpuPlaces{16, false, 2, 3072, GpuSharing::kMps}));
-  EXPECT_EQ(Decode(MpsL4("l4", 48)).spec.places, (GpuPlaces{96, false, 2, 512, GpuSharing::kMps}));
-  const DecodedNode more = Decode(MpsL4("l4", 64));
+  EXPECT_EQ(ReadNode(MpsL4("l4", 8)).spec.places,
+            (GpuPlaces{16, false, 2, 3072, GpuSharing::kMps}));
+  EXPECT_EQ(ReadNode(MpsL4("l4", 48)).spec.places,
+            (GpuPlaces{96, false, 2, 512, GpuSharing::kMps}));
+  const DecodedNode more = ReadNode(MpsL4("l4", 64));
   EXPECT_EQ(more.spec.places, (GpuPlaces{96, false, 2, 384, GpuSharing::kMps}));
   EXPECT_EQ(more.problem,
             "nvidia.com/gpu.replicas: want at most 48 clients of MPS on a GPU, got 64; Berth "
             "ignores the others");
-  EXPECT_EQ(Decode(MpsL4("l4", 64, "610")).spec.places.count, 120);
-  EXPECT_EQ(Decode(MpsL4("l4", 60, "610")).problem, "");
+  EXPECT_EQ(ReadNode(MpsL4("l4", 64, "610")).spec.places.count, 120);
+  EXPECT_EQ(ReadNode(MpsL4("l4", 60, "610")).problem, "");
   Json sick = MpsL4("l4", 64);
   sick["status"]["allocatable"]["nvidia.com/gpu"] = "64";
-  EXPECT_EQ(Decode(sick).spec.missing, 48) << "one of the two";
+  EXPECT_EQ(ReadNode(sick).spec.missing, 48) << "one of the two";
 }
 
 TEST(SharedGpus, SayHowByOneLabelOrTheOther) {
   Json older = MpsL4("l4");
   older["metadata"]["labels"].erase("nvidia.com/gpu.sharing-strategy");
-  EXPECT_EQ(Decode(older).spec.places.sharing, GpuSharing::kMps);
-  EXPECT_EQ(Decode(SomehowA40("a40")).spec.places,
+  EXPECT_EQ(ReadNode(older).spec.places.sharing, GpuSharing::kMps);
+  EXPECT_EQ(ReadNode(SomehowA40("a40")).spec.places,
             (GpuPlaces{8, false, 4, 23'034, GpuSharing::kUnknown}));
   Json bare = ANodeWith("n", "nvidia.com/gpu", 80, {});
-  EXPECT_EQ(Decode(bare).spec.places, (GpuPlaces{80, false})) << "nobody says of how many GPUs";
+  EXPECT_EQ(ReadNode(bare).spec.places, (GpuPlaces{80, false})) << "nobody says of how many GPUs";
 }
 
 TEST(SharedGpus, OfMigDevicesAreOnTheseDevices) {
@@ -207,7 +203,8 @@ TEST(SharedGpus, OfMigDevicesAreOnTheseDevices) {
   for (const char* list : {"capacity", "allocatable"}) {
     node["status"][list]["nvidia.com/gpu"] = "112";
   }
-  EXPECT_EQ(Decode(node).spec.places, (GpuPlaces{112, false, 56, 2432, GpuSharing::kTimeSlicing}));
+  EXPECT_EQ(ReadNode(node).spec.places,
+            (GpuPlaces{112, false, 56, 2432, GpuSharing::kTimeSlicing}));
 }
 
 TEST(RenamedGpus, AreAskedForByTheirOwnName) {
@@ -268,11 +265,12 @@ TEST(SharedGpus, KeepWhatIsHeldWhenTheyBecomeSharedAndBack) {
   TestService service(Specs({WholeA100("n", 4)}));
   ASSERT_EQ(service.Place(PodWithGpus("three", 3), "n"), "");
   Json shared = SlicedT4("n");
-  ASSERT_TRUE(service.state().Apply(std::vector<ClusterEvent>{NodeUpserted{Decode(shared).spec}}));
+  ASSERT_TRUE(
+      service.state().Apply(std::vector<ClusterEvent>{NodeUpserted{ReadNode(shared).spec}}));
   EXPECT_EQ(FreePlaces(service), 13);
   ABoundPod(service, PodWithGpus("one", 1), "n");
   ASSERT_TRUE(service.state().Apply(
-      std::vector<ClusterEvent>{NodeUpserted{Decode(WholeA100("n", 4)).spec}}));
+      std::vector<ClusterEvent>{NodeUpserted{ReadNode(WholeA100("n", 4)).spec}}));
   EXPECT_EQ(Refusal(service, PodWithGpus("next", 1), "n"), TextOf(Reason::kGpusBusy));
 }
 

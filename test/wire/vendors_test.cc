@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nodes and pods of every vendor that the catalogue knows, as their device plugins and labellers
-// write them, read with the configuration that stands where there is none.
+// write them (test/scenarios/vendors.yaml), read with the default configuration.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -15,6 +15,7 @@
 #include "server/wire/node/node_json.h"
 #include "server/wire/pod/pod_object.h"
 #include "test/support/dialects.h"
+#include "test/support/scenarios.h"
 #include "test/support/wire_fixture.h"
 #include "topology/gpu_vendor.h"
 
@@ -23,6 +24,7 @@ namespace {
 
 using test::Json;
 using test::PodAsking;
+using test::ReadNode;
 
 Json NodeHaving(const Json& devices, const Json& labels = Json::object()) {
   Json node = {{"kind", "Node"}, {"metadata", {{"name", "n"}}}};
@@ -35,13 +37,6 @@ Json NodeHaving(const Json& devices, const Json& labels = Json::object()) {
   return node;
 }
 
-DecodedNode ReadNodeOf(const Json& node, const Config& config = DefaultConfig()) {
-  auto decoded =
-      DecodeNode(test::Padded(node.dump()), NodeRules(config, dialects::AllDialects(config)));
-  EXPECT_TRUE(decoded) << decoded.error().message;
-  return decoded ? *std::move(decoded) : DecodedNode();
-}
-
 PodRequest ReadPodOf(const Json& requests, const Config& config = DefaultConfig()) {
   const PodRules rules(dialects::AllDialects(config), config.resources);
   auto pod = DecodeObservedPod(test::Padded(PodAsking("p", requests).dump()), rules);
@@ -50,265 +45,52 @@ PodRequest ReadPodOf(const Json& requests, const Config& config = DefaultConfig(
 }
 
 Reason Verdict(const Json& node, const Json& requests, const Config& config = DefaultConfig()) {
-  const Node there(std::make_shared<const NodeSpec>(ReadNodeOf(node, config).spec));
+  const Node there(std::make_shared<const NodeSpec>(ReadNode(node, config).spec));
   const PodRequest pod = ReadPodOf(requests, config);
   return pod.refusal.empty() ? FirstObjection(there, pod.shape) : Reason::kPodRefused;
 }
 
-struct GoldenNode {
-  const char* situation;
-  Json devices;
-  Json labels;
-  // What is read.
-  const char* vendor;
-  const char* resource;
-  const char* model;
-  std::int64_t memory_mib;
-  int gpus;
-  bool parts = false;
-};
-
-// Of their device plugins' and labellers' documents; where is said in topology/gpu_vendor.cc.
-std::vector<GoldenNode> GoldenNodes() {
-  const Json none = Json::object();
-  return {
-      {"NVIDIA, GPU Feature Discovery",
-       {{"nvidia.com/gpu", 8}},
-       {{"nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"}, {"nvidia.com/gpu.memory", "81559"}},
-       "nvidia",
-       "nvidia.com/gpu",
-       "NVIDIA-H100-80GB-HBM3",
-       81559,
-       8},
-      {"AMD, node labeller",
-       {{"amd.com/gpu", 8}},
-       {{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"}, {"amd.com/gpu.vram", "192G"}},
-       "amd",
-       "amd.com/gpu",
-       "AMD_Instinct_MI300X_OAM",
-       196608,
-       8},
-      {"AMD without its labeller", {{"amd.com/gpu", 4}}, none, "amd", "amd.com/gpu", "", 0, 4},
-      {"AMD, partitioned, strategy single",
-       {{"amd.com/gpu", 64}},
-       {{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"},
-        {"amd.com/gpu.vram", "192G"},
-        {"amd.com/compute-memory-partition", "cpx_nps4"}},
-       "amd",
-       "amd.com/gpu",
-       "AMD_Instinct_MI300X_OAM",
-       24576,
-       64,
-       true},
-      {"AMD, partitioned, strategy mixed",
-       {{"amd.com/cpx_nps4", 64}, {"amd.com/gpu", 0}},
-       {{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"}, {"amd.com/gpu.vram", "192G"}},
-       "amd",
-       "amd.com/cpx_nps4",
-       "AMD_Instinct_MI300X_OAM",
-       24576,
-       64,
-       true},
-      {"AMD, whole, strategy mixed",
-       {{"amd.com/spx_nps1", 8}},
-       {{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"}, {"amd.com/gpu.vram", "192G"}},
-       "amd",
-       "amd.com/spx_nps1",
-       "AMD_Instinct_MI300X_OAM",
-       196608,
-       8},
-      {"Intel, labels of NFD and of the plugin",
-       {{"gpu.intel.com/i915", 2}, {"gpu.intel.com/i915_monitoring", 1}},
-       {{"gpu.intel.com/device.count", "2"},
-        {"gpu.intel.com/product", "Max_1550"},
-        {"gpu.intel.com/memory.max", "274877906944"}},
-       "intel",
-       "gpu.intel.com/i915",
-       "Max_1550",
-       131072,
-       2},
-      {"Intel, the other driver",
-       {{"gpu.intel.com/xe", 1}},
-       none,
-       "intel",
-       "gpu.intel.com/xe",
-       "",
-       0,
-       1},
-      {"Huawei's own plugin",
-       {{"huawei.com/Ascend910", 8}},
-       {{"node.kubernetes.io/npu.chip.name", "910B3"}, {"accelerator-type", "module-910b-8"}},
-       "huawei",
-       "huawei.com/Ascend910",
-       "910B3",
-       65536,
-       8},
-      {"Huawei's inference cards",
-       {{"huawei.com/Ascend310P", 4}},
-       none,
-       "huawei",
-       "huawei.com/Ascend310P",
-       "Ascend310P",
-       21527,
-       4},
-      {"Ascend, resources by chip",
-       {{"huawei.com/Ascend910B4-1", 8}},
-       none,
-       "huawei",
-       "huawei.com/Ascend910B4-1",
-       "Ascend910B4-1",
-       65536,
-       8},
-      {"Ascend in Huawei's cloud",
-       {{"huawei.com/ascend-1980", 8}},
-       none,
-       "huawei",
-       "huawei.com/ascend-1980",
-       "",
-       0,
-       8},
-      {"virtual NPUs of a 910A",
-       {{"huawei.com/Ascend910-2c", 15}},
-       none,
-       "huawei",
-       "huawei.com/Ascend910-2c",
-       "",
-       2184,
-       15,
-       true},
-      {"virtual NPUs of a 310P",
-       {{"huawei.com/Ascend310P-4c", 2}},
-       none,
-       "huawei",
-       "huawei.com/Ascend310P-4c",
-       "",
-       12288,
-       2,
-       true},
-      {"virtual NPUs with their memory",
-       {{"huawei.com/Ascend910-10c.3cpu.16g", 16}},
-       none,
-       "huawei",
-       "huawei.com/Ascend910-10c.3cpu.16g",
-       "",
-       16384,
-       16,
-       true},
-      {"Gaudi", {{"habana.ai/gaudi", 8}}, none, "habana", "habana.ai/gaudi", "", 0, 8},
-      {"Iluvatar", {{"iluvatar.com/gpu", 16}}, none, "iluvatar", "iluvatar.com/gpu", "", 0, 16},
-      {"Iluvatar, older", {{"iluvatar.ai/gpu", 4}}, none, "iluvatar", "iluvatar.ai/gpu", "", 0, 4},
-      {"Cambricon", {{"cambricon.com/mlu", 8}}, none, "cambricon", "cambricon.com/mlu", "", 0, 8},
-      {"Cambricon by type",
-       {{"cambricon.com/mlu370", 8}},
-       none,
-       "cambricon",
-       "cambricon.com/mlu370",
-       "",
-       0,
-       8},
-      {"Cambricon's partitions",
-       {{"cambricon.com/mlu370.mim-2m.8gb", 6}},
-       none,
-       "cambricon",
-       "cambricon.com/mlu370.mim-2m.8gb",
-       "",
-       8192,
-       6,
-       true},
-      {"Hygon",
-       {{"hygon.com/dcu", 8}, {"hygon.com/dcunum", 0}},
-       {{"hygon.com/dcu", "true"},
-        {"hygon.com/dcu.name", "K100_AI"},
-        {"hygon.com/dcu.vram", "64G"}},
-       "hygon",
-       "hygon.com/dcu",
-       "K100_AI",
-       65536,
-       8},
-      {"Hygon's virtual ones",
-       {{"hygon.com/dcu-share-36c-5g", 8}},
-       none,
-       "hygon",
-       "hygon.com/dcu-share-36c-5g",
-       "",
-       5120,
-       8,
-       true},
-      {"Hygon's MIG",
-       {{"hygon.com/dcu-mig-2g-15gb", 8}},
-       none,
-       "hygon",
-       "hygon.com/dcu-mig-2g-15gb",
-       "",
-       15360,
-       8,
-       true},
-      {"MetaX",
-       {{"metax-tech.com/gpu", 8}},
-       {{"metax-tech.com/gpu.product", "MXC500"}, {"metax-tech.com/gpu.memory", "64GB"}},
-       "metax",
-       "metax-tech.com/gpu",
-       "MXC500",
-       65536,
-       8},
-      {"Moore Threads", {{"mthreads.com/gpu", 8}}, none, "mthreads", "mthreads.com/gpu", "", 0, 8},
-      {"Enflame",
-       {{"enflame.com/gcu", 8}},
-       {{"enflame.com/gcu.count", "8"},
-        {"enflame.com/gcu.model", "T10"},
-        {"enflame.com/gcu.memory", "16384"}},
-       "enflame",
-       "enflame.com/gcu",
-       "T10",
-       16384,
-       8},
-      {"Kunlun", {{"kunlunxin.com/xpu", 8}}, none, "kunlun", "kunlunxin.com/xpu", "", 0, 8},
-      {"AWS, which counts its devices three times",
-       {{"aws.amazon.com/neuron", 16},
-        {"aws.amazon.com/neuroncore", 32},
-        {"aws.amazon.com/neurondevice", 16}},
-       {{"karpenter.k8s.aws/instance-accelerator-name", "trainium"}},
-       "aws",
-       "aws.amazon.com/neuron",
-       "trainium",
-       32768,
-       16},
-  };
+Json NodeOf(const Json& golden) {
+  return NodeHaving(golden["devices"], golden.value("labels", Json::object()));
 }
 
 TEST(Vendors, EveryNodeIsReadAsItsVendorsDocumentsSay) {
-  for (const GoldenNode& golden : GoldenNodes()) {
-    SCOPED_TRACE(golden.situation);
-    const DecodedNode node = ReadNodeOf(NodeHaving(golden.devices, golden.labels));
+  const std::vector<Json> nodes = test::Scenarios("vendors");
+  EXPECT_GE(nodes.size(), 29U);
+  for (const Json& golden : nodes) {
+    SCOPED_TRACE(golden["node"].get<std::string>());
+    const DecodedNode node = ReadNode(NodeOf(golden));
+    const Json& read = golden["read"];
     EXPECT_EQ(node.problem, "");
-    EXPECT_EQ(VendorOf(node.spec.gpu_resource), golden.vendor);
-    EXPECT_EQ(node.spec.gpu_resource, golden.resource);
-    EXPECT_EQ(node.spec.gpu_model, golden.model);
-    ASSERT_EQ(node.spec.gpus.size(), static_cast<std::size_t>(golden.gpus));
-    EXPECT_EQ(node.spec.gpus.front().memory_mib, golden.memory_mib);
-    EXPECT_EQ(node.spec.gpus_are_parts, golden.parts);
-    EXPECT_EQ(node.spec.gives_parts(), golden.parts);
+    EXPECT_EQ(VendorOf(node.spec.gpu_resource), read["vendor"].get<std::string>());
+    EXPECT_EQ(node.spec.gpu_resource, read["resource"].get<std::string>());
+    EXPECT_EQ(node.spec.gpu_model, read.value("model", ""));
+    ASSERT_EQ(node.spec.gpus.size(), read["gpus"].get<std::size_t>());
+    EXPECT_EQ(node.spec.gpus.front().memory_mib, read.value("memory_mib", 0));
+    EXPECT_EQ(node.spec.gpus_are_parts, read.value("parts", false));
+    EXPECT_EQ(node.spec.gives_parts(), read.value("parts", false));
   }
 }
 
 TEST(Vendors, EveryOneOfTheCatalogueHasANodeHere) {
-  std::set<std::string_view> domains;
-  for (const GoldenNode& golden : GoldenNodes()) {
-    const std::string_view resource = golden.resource;
+  std::set<std::string> domains;
+  for (const Json& golden : test::Scenarios("vendors")) {
+    const auto resource = golden["read"]["resource"].get<std::string>();
     domains.insert(resource.substr(0, resource.find('/')));
   }
   for (const GpuVendor& vendor : GpuVendors()) {
-    EXPECT_TRUE(domains.contains(vendor.domain)) << vendor.domain;
+    EXPECT_TRUE(domains.contains(std::string(vendor.domain))) << vendor.domain;
   }
 }
 
 TEST(Vendors, APodGetsGpusOfTheResourceThatItAsksForAlone) {
-  for (const GoldenNode& golden : GoldenNodes()) {
-    SCOPED_TRACE(golden.situation);
-    const Json node = NodeHaving(golden.devices, golden.labels);
-    EXPECT_EQ(Verdict(node, {{golden.resource, "1"}}), Reason::kFits);
+  for (const Json& golden : test::Scenarios("vendors")) {
+    SCOPED_TRACE(golden["node"].get<std::string>());
+    const Json node = NodeOf(golden);
+    const auto resource = golden["read"]["resource"].get<std::string>();
+    EXPECT_EQ(Verdict(node, {{resource, "1"}}), Reason::kFits);
     for (const char* other : {"nvidia.com/gpu", "amd.com/gpu", "huawei.com/Ascend910B2"}) {
-      if (std::string_view(other) == golden.resource) continue;
+      if (other == resource) continue;
       EXPECT_EQ(Verdict(node, {{other, "1"}}), Reason::kOtherResource) << other;
     }
   }
@@ -331,7 +113,7 @@ TEST(Vendors, ThreeNamesOfOneDeviceAreOneResource) {
   EXPECT_FALSE(ReadPodOf({{"aws.amazon.com/neuroncore", "2"}}).shape.wants_gpu());
   Config config = DefaultConfig();
   config.resources.push_back({"aws.amazon.com/neuroncore", ResourceMeaning::kWholeGpus, "gpu"});
-  const DecodedNode by_core = ReadNodeOf(node, config);
+  const DecodedNode by_core = ReadNode(node, config);
   EXPECT_EQ(by_core.spec.gpu_resource, "aws.amazon.com/neuroncore");
   EXPECT_EQ(by_core.spec.gpus.size(), 2U);
   EXPECT_EQ(by_core.problem,
@@ -374,7 +156,7 @@ TEST(Vendors, OneThatIsNotKnownIsOneLine) {
   const Json node = NodeHaving({{"vendor.com/thing", 8}});
   EXPECT_EQ(Verdict(node, {{"vendor.com/thing", "8"}}, config), Reason::kFits);
   EXPECT_EQ(Verdict(node, {{"vendor.com/thing", "9"}}, config), Reason::kTooFewGpus);
-  EXPECT_EQ(VendorOf(ReadNodeOf(node, config).spec.gpu_resource), "vendor.com");
+  EXPECT_EQ(VendorOf(ReadNode(node, config).spec.gpu_resource), "vendor.com");
   // What is known counts besides.
   EXPECT_EQ(Verdict(NodeHaving({{"amd.com/gpu", 2}}), {{"amd.com/gpu", "2"}}, config),
             Reason::kFits);
@@ -386,7 +168,7 @@ TEST(Vendors, AConfiguredResourceReplacesWhatIsKnownOfTheName) {
   Config config = DefaultConfig();
   config.resources.push_back({"amd.com/gpu", ResourceMeaning::kIgnored, "gpu"});
   const Json node = NodeHaving({{"amd.com/gpu", 8}});
-  EXPECT_EQ(ReadNodeOf(node, config).spec.gpus.size(), 0U);
+  EXPECT_EQ(ReadNode(node, config).spec.gpus.size(), 0U);
   const PodRequest pod = ReadPodOf({{"amd.com/gpu", "1"}}, config);
   EXPECT_FALSE(pod.shape.wants_gpu());
   EXPECT_EQ(pod.refusal, "");
@@ -414,7 +196,7 @@ TEST(Vendors, WhatDraGivesOutByAKnownNameStaysKubeSchedulers) {
 
 TEST(Vendors, OfSeveralOnANodeTheWholeGpusCountAndTheOthersAreTold) {
   const DecodedNode node =
-      ReadNodeOf(NodeHaving({{"amd.com/cpx_nps1", 24}, {"amd.com/spx_nps1", 5}}));
+      ReadNode(NodeHaving({{"amd.com/cpx_nps1", 24}, {"amd.com/spx_nps1", 5}}));
   EXPECT_EQ(node.spec.gpu_resource, "amd.com/spx_nps1");
   EXPECT_EQ(node.spec.gpus.size(), 5U);
   EXPECT_EQ(node.problem,
@@ -423,14 +205,14 @@ TEST(Vendors, OfSeveralOnANodeTheWholeGpusCountAndTheOthersAreTold) {
   // What no healthy device is left of gives way.
   Json changed = NodeHaving({{"amd.com/cpx_nps1", 64}, {"amd.com/gpu", 8}});
   changed["status"]["allocatable"]["amd.com/gpu"] = "0";
-  EXPECT_EQ(ReadNodeOf(changed).spec.gpu_resource, "amd.com/cpx_nps1");
+  EXPECT_EQ(ReadNode(changed).spec.gpu_resource, "amd.com/cpx_nps1");
 }
 
 TEST(Vendors, SeveralUsersOfACardAreSeen) {
   const Json labels = {{"gpu.intel.com/device.count", "2"},
                        {"gpu.intel.com/product", "Flex_170"},
                        {"gpu.intel.com/memory.max", "34359738368"}};
-  const NodeSpec intel = ReadNodeOf(NodeHaving({{"gpu.intel.com/i915", 20}}, labels)).spec;
+  const NodeSpec intel = ReadNode(NodeHaving({{"gpu.intel.com/i915", 20}}, labels)).spec;
   EXPECT_EQ(intel.places.count, 20);
   EXPECT_EQ(intel.places.gpus, 2);
   EXPECT_EQ(intel.places.memory_mib, 1638);
@@ -438,15 +220,15 @@ TEST(Vendors, SeveralUsersOfACardAreSeen) {
   EXPECT_TRUE(intel.gpus.empty());
   // The plugin's label, where the rules of NFD are not installed.
   const Json numbers = {{"gpu.intel.com/gpu-numbers", "0.1"}};
-  EXPECT_EQ(ReadNodeOf(NodeHaving({{"gpu.intel.com/xe", 20}}, numbers)).spec.places.gpus, 2);
+  EXPECT_EQ(ReadNode(NodeHaving({{"gpu.intel.com/xe", 20}}, numbers)).spec.places.gpus, 2);
   // More devices than any node has GPUs.
-  const NodeSpec amd = ReadNodeOf(NodeHaving({{"amd.com/gpu", 80}})).spec;
+  const NodeSpec amd = ReadNode(NodeHaving({{"amd.com/gpu", 80}})).spec;
   EXPECT_EQ(amd.places.count, 80);
   // NVIDIA's labels on the node say nothing about GPUs of others.
   const NodeSpec mixed =
-      ReadNodeOf(NodeHaving({{"amd.com/gpu", 8}}, {{"nvidia.com/gpu.product", "Tesla-T4-SHARED"},
-                                                   {"nvidia.com/gpu.memory", "15360"},
-                                                   {"nvidia.com/gpu.replicas", "4"}}))
+      ReadNode(NodeHaving({{"amd.com/gpu", 8}}, {{"nvidia.com/gpu.product", "Tesla-T4-SHARED"},
+                                                 {"nvidia.com/gpu.memory", "15360"},
+                                                 {"nvidia.com/gpu.replicas", "4"}}))
           .spec;
   EXPECT_EQ(mixed.gpus.size(), 8U);
   EXPECT_EQ(mixed.gpu_model, "");
@@ -457,7 +239,7 @@ TEST(Vendors, AConfiguredLabelComesFirst) {
   Config config = DefaultConfig();
   config.node_labels = {"example.com/model", "example.com/mib"};
   const NodeSpec spec =
-      ReadNodeOf(
+      ReadNode(
           NodeHaving({{"amd.com/gpu", 8}}, {{"amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"},
                                             {"amd.com/gpu.vram", "192G"},
                                             {"example.com/model", "big"},
@@ -467,12 +249,11 @@ TEST(Vendors, AConfiguredLabelComesFirst) {
   EXPECT_EQ(spec.gpu_model, "big");
   EXPECT_EQ(spec.gpus.front().memory_mib, 1000);
   // Where a node does not have it, its vendor's.
-  const NodeSpec nvidia =
-      ReadNodeOf(
-          NodeHaving({{"nvidia.com/gpu", 8}}, {{"nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
+  const NodeSpec nvidia = ReadNode(NodeHaving({{"nvidia.com/gpu", 8}},
+                                              {{"nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"},
                                                {"nvidia.com/gpu.memory", "81559"}}),
-          config)
-          .spec;
+                                   config)
+                              .spec;
   EXPECT_EQ(nvidia.gpu_model, "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(nvidia.gpus.front().memory_mib, 81559);
 }
@@ -480,7 +261,7 @@ TEST(Vendors, AConfiguredLabelComesFirst) {
 TEST(Vendors, ALabelThatCannotBeReadIsToldAndPassedOver) {
   for (const char* value : {"much", "-1G", "64 G", "64K", "99999999999999999999G"}) {
     const DecodedNode node =
-        ReadNodeOf(NodeHaving({{"amd.com/gpu", 8}}, {{"amd.com/gpu.vram", value}}));
+        ReadNode(NodeHaving({{"amd.com/gpu", 8}}, {{"amd.com/gpu.vram", value}}));
     EXPECT_EQ(node.spec.gpus.size(), 8U);
     EXPECT_EQ(node.problem, std::string("label amd.com/gpu.vram: want an amount of memory such as "
                                         "64G, got \"") +
@@ -491,7 +272,7 @@ TEST(Vendors, ALabelThatCannotBeReadIsToldAndPassedOver) {
 TEST(Vendors, AShareOfAGpuIsCarriedOutByNobodyWhereItIsNotNvidias) {
   Json node = NodeHaving({{"amd.com/gpu", 2}});
   node["metadata"]["annotations"] = {{"berth.dev/gpu-uuids", "g0,g1"}};
-  EXPECT_EQ(ReadNodeOf(node).spec.gpus.front().uuid, "g0");
+  EXPECT_EQ(ReadNode(node).spec.gpus.front().uuid, "g0");
   EXPECT_EQ(Verdict(node, {{"berth.dev/gpu-milli", "300"}}), Reason::kSharesNotCarriedOut);
   Config config = DefaultConfig();
   config.shares.unenforced = UnenforcedShares::kAllow;
@@ -532,7 +313,7 @@ TEST(Vendors, WhatAnotherAgentHandsOutInPartsIsItsOwn) {
 }
 
 TEST(Vendors, PartsSurviveAFile) {
-  const NodeSpec spec = ReadNodeOf(NodeHaving({{"amd.com/cpx_nps4", 64}})).spec;
+  const NodeSpec spec = ReadNode(NodeHaving({{"amd.com/cpx_nps4", 64}})).spec;
   ClusterState state;
   ASSERT_TRUE(state.Apply(std::vector<ClusterEvent>{NodeUpserted{spec}}));
   const auto file = DecodeCluster(EncodeCluster(state.Everything()),
@@ -552,7 +333,7 @@ GpuMask MaskOf(std::initializer_list<int> gpus) {
 }
 
 GpuLinks LinksOfNode(const Json& devices, const std::string& chip) {
-  return ReadNodeOf(NodeHaving(devices, {{"node.kubernetes.io/npu.chip.name", chip}})).spec.links;
+  return ReadNode(NodeHaving(devices, {{"node.kubernetes.io/npu.chip.name", chip}})).spec.links;
 }
 
 TEST(AscendLinks, TwoAndFourOfEightGoIntoOneRing) {
@@ -583,7 +364,7 @@ TEST(AscendLinks, SixteenAreTwoGroupsOfEight) {
 
 TEST(AscendLinks, AreAsTheMachineTypeSaysWhereTheChipIsNotSaid) {
   const auto links = [](const char* type, int gpus) {
-    return ReadNodeOf(NodeHaving({{"huawei.com/Ascend910", gpus}}, {{"accelerator-type", type}}))
+    return ReadNode(NodeHaving({{"huawei.com/Ascend910", gpus}}, {{"accelerator-type", type}}))
         .spec.links;
   };
   EXPECT_FALSE(LinksOfNode({{"huawei.com/Ascend910", 8}}, "910X").known());
@@ -595,9 +376,9 @@ TEST(AscendLinks, AreAsTheMachineTypeSaysWhereTheChipIsNotSaid) {
 
 TEST(AmdLinks, EightOnAPlatformReachEachOther) {
   const auto links = [](const char* product, int gpus, const char* partitioning) {
-    return ReadNodeOf(NodeHaving({{"amd.com/gpu", gpus}},
-                                 {{"amd.com/gpu.product-name", product},
-                                  {"amd.com/compute-memory-partition", partitioning}}))
+    return ReadNode(NodeHaving({{"amd.com/gpu", gpus}},
+                               {{"amd.com/gpu.product-name", product},
+                                {"amd.com/compute-memory-partition", partitioning}}))
         .spec.links;
   };
   for (const char* product : {"AMD_Instinct_MI300X_OAM", "AMD_Instinct_MI300X_VF",
@@ -615,7 +396,7 @@ TEST(AscendLinks, AreReadAndWrittenByTheirName) {
   Json node = NodeHaving({{"huawei.com/Ascend910", 2}});
   node["metadata"]["annotations"] = {
       {"berth.dev/topology", R"({"version":1,"gpus":2,"cells":["SYS+HCCS"],"links":"0"})"}};
-  const DecodedNode read = ReadNodeOf(node);
+  const DecodedNode read = ReadNode(node);
   if (!read.spec.links.known()) GTEST_FAIL() << read.problem;
   EXPECT_EQ(LinkText(read.spec.links.matrix().link(0, 1)), "HCCS");
 }

@@ -314,15 +314,7 @@ class ExampleTest : public ::testing::Test {
     return labels;
   }
   std::string Best(const Json& pod) {
-    int best = -1;
-    std::string name;
-    for (const Json& score : service_.Ask(
-             "prioritize", ArgsWithNames(pod, {"train-a", "train-b", "t4", "t4-spot", "a100"}))) {
-      if (score["Score"] <= best) continue;
-      best = score["Score"];
-      name = score["Host"];
-    }
-    return name;
+    return service_.BestOf(pod, {"train-a", "train-b", "t4", "t4-spot", "a100"});
   }
 
   const Config config_ = Example();

@@ -10,15 +10,13 @@
 
 #include "cluster/state/node_domains.h"
 #include "config/policy.h"
-#include "config/yaml_json.h"
 #include "server/extender/embedded_cluster.h"
 #include "server/settings/config_reload.h"
 #include "server/why/explain_pages.h"
 #include "server/wire/file/cluster_file.h"
 #include "server/wire/pod/pod_object.h"
-#include "test/support/build_paths.h"
 #include "test/support/dialects.h"
-#include "test/support/read_text.h"
+#include "test/support/scenarios.h"
 #include "test/support/wire_fixture.h"
 
 namespace berth::test::explain_scenarios_test {
@@ -96,17 +94,8 @@ class ScenarioWorld {
   const Live live_{extender_, state_, waiting_, gangs_, domains_, rules_, node_rules_, readiness_};
 };
 
-std::vector<Json> Scenarios() {
-  const auto documents =
-      JsonDocuments(ReadText(SourceDir() + "/test/scenarios/explain.yaml"), "explain");
-  EXPECT_TRUE(documents) << documents.error().message;
-  std::vector<Json> scenarios;
-  for (const std::string& document : *documents) scenarios.push_back(Json::parse(document));
-  return scenarios;
-}
-
 TEST(ExplainScenarios, EveryAnswerIsTheOneThatSomebodyHasReadAndFoundTrue) {
-  const std::vector<Json> scenarios = Scenarios();
+  const std::vector<Json> scenarios = Scenarios("explain");
   EXPECT_GE(scenarios.size(), 30U);
   for (const Json& scenario : scenarios) {
     SCOPED_TRACE(scenario["situation"].get<std::string>());
