@@ -315,7 +315,7 @@ TEST_F(KoordinatorShares, ThatItsSchedulerRefusesAreRefusedWithTheWord) {
   EXPECT_NE(
       RefusalOf({{"koordinator.sh/gpu.shared", "1"}, {"koordinator.sh/gpu-memory-ratio", "200"}}),
       "");
-  const std::string two_words = "want GPUs in the words of one agent, got others beside it";
+  const std::string two_words = "want GPU resources of one agent, got another agent's too";
   EXPECT_EQ(RefusalOf({{"koordinator.sh/gpu", "50"}, {"nvidia.com/gpu", "1"}}),
             "koordinator.sh/gpu: " + two_words);
   EXPECT_EQ(RefusalOf({{"koordinator.sh/gpu", "100"}, {"berth.dev/gpu-milli", "100"}}),
@@ -443,7 +443,7 @@ TEST_F(KoordinatorShares, OfPodsThatAskForOtherDevicesAloneAreNoProblem) {
   EXPECT_EQ(world_.Show(rdma, key, R"({"rdma":[{"minor":0,"resources":{}}]})"), "");
   const std::string forged =
       R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"50"}}]})";
-  EXPECT_NE(world_.Show(rdma, key, forged).find("want a pod that asks for GPUs"),
+  EXPECT_NE(world_.Show(rdma, key, forged).find("want a pod that also asks for GPUs"),
             std::string::npos);
   EXPECT_EQ(world_.node().free_gpu_milli(), 4000);
 }

@@ -147,7 +147,7 @@ TEST(RecordedDevices, GiveAPodOfOneMilliNoWholeGpus) {
     }
   }
   const Books kai = BooksOf(PlainNode(), milli, KaiRecord(1, 100));
-  EXPECT_NE(kai.problem.find("want a pod that asks for a whole GPU"), std::string::npos);
+  EXPECT_NE(kai.problem.find("want a pod that also asks for a whole GPU"), std::string::npos);
   EXPECT_EQ(kai.held, 1);
 }
 

@@ -537,7 +537,8 @@ TEST(Grants, OfAPodThatAsksForNoGpuAreNotBelieved) {
       {"scheduling.koordinator.sh/device-allocated",
        R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100"}}]})"}};
   for (const auto& [key, value] : forged) {
-    EXPECT_NE(world.Show(none, key, value).find("want a pod that asks for GPUs"), std::string::npos)
+    EXPECT_NE(world.Show(none, key, value).find("want a pod that also asks for GPUs"),
+              std::string::npos)
         << key;
     EXPECT_EQ(world.node().free_gpu_milli(), 2000) << key;
   }
