@@ -175,6 +175,7 @@ Command AddTopology(CLI::App& app) {
   CLI::App* const topology = app.add_subcommand(
       "topology", "Compare the GPUs that policies choose for jobs on one machine");
   const CLI::App* const choose = AddChoose(*topology, *choice);
+  topology->require_subcommand(0, 0);  // it compares policies without one
   topology
       ->add_option("--matrix", flags->matrix,
                    "Topology file, as for `berth topology show`; required but for choose")
