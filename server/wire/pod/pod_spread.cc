@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kSpreadKey = "berth.dev/spread";
 constexpr std::string_view kSpreadByKey = "berth.dev/spread-by";
 
-// It is kept with every pod: what is longer is told apart by its hash.
+// Every pod keeps it: a longer text is replaced by its hash.
 std::string Shortened(std::string text) {
   constexpr std::size_t kMostBytes = 1024;
   if (text.size() <= kMostBytes) return text;
