@@ -137,7 +137,7 @@ const std::map<std::string, std::set<std::string>>& Remaining() {
         "topology/mig/mig_start_rule.h"}},
       // A way to share GPUs, beside time slicing, which plugins of several make use of.
       {"mps",
-       {"cluster/node/gpu_places.h", "scoring/filters/device_fit.cc", "scoring/reason.cc",
+       {"cluster/node/gpu_places.h", "scoring/filters/device_fit.cc",
         "server/pages/cluster_metrics.cc", "server/wire/file/cluster_file.h",
         "server/wire/file/value_json.cc"}},
   };
