@@ -77,7 +77,7 @@ TEST(ExtenderProtocol, ABindThatTimedOutInTheQueueIsRefused) {
         http::Reply([&body](const http::HttpResponse& response) { body = response.body; }));
     return Json::parse(body)["Error"].get<std::string>();
   };
-  EXPECT_TRUE(bind(std::chrono::hours(1)).starts_with("bind waited for 3600 s: "));
+  EXPECT_TRUE(bind(std::chrono::hours(1)).starts_with("bind waited for 3600 s, "));
   EXPECT_EQ(service.state().Current()->node(0).free_gpu_milli(), 2000);
   EXPECT_EQ(bind(Duration::zero()), "");
 }

@@ -77,7 +77,8 @@ TEST_F(PlanCommands, NodesMayComeAndGo) {
   const Json told = Json::parse(more.out);
   EXPECT_EQ(told["fitting"], 4);
   EXPECT_EQ(told["nodes"]["added"], Json::array({"n1-new-1"}));
-  EXPECT_NE(Ask({"--remove", "n2"}).out.find("1 node removed: no pod is there"), std::string::npos);
+  EXPECT_NE(Ask({"--remove", "n2"}).out.find("1 node removed: no pod ran there"),
+            std::string::npos);
   const Outcome unknown = Ask({"--remove", "n9"});
   EXPECT_EQ(unknown.code, 1);
   EXPECT_NE(unknown.err.find("remove[0]: want the name of a node, got \"n9\""), std::string::npos)

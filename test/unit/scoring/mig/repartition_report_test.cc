@@ -97,7 +97,7 @@ TEST(RepartitionReport, LeavesOutPodsThatNoDeviceOfOneProfileServes) {
 
 TEST(RepartitionReport, SaysItInOneLine) {
   EXPECT_EQ(TextOf({"n1", "A100-40GB", 8, {"all-balanced", 12, 3, 14}}),
-            "node n1 to all-balanced: 12 waiting pods fit, 3 with what it has");
+            "node n1 to all-balanced: 12 waiting pods fit, 3 with its present partitioning");
 }
 
 }  // namespace
