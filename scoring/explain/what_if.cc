@@ -183,9 +183,9 @@ class WhatIfPlanner {
       return;
     }
     if (given < ask.minimum) {
-      const std::string text = "its gang " + id.full_name() + " needs " + CountText(minimum, "pod") +
-                               ": the plan has " + std::to_string(given) + ", and " +
-                               std::to_string(ask.present.placed) + " have a node";
+      const std::string text =
+          "its gang " + id.full_name() + " needs " + CountText(minimum, "pod") + ": the plan has " +
+          std::to_string(given) + ", and " + std::to_string(ask.present.placed) + " have a node";
       return RefuseAll(members, NewWhy({text, std::nullopt}));
     }
     for (const std::size_t i : members) {
