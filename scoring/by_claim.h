@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // By claim: GPUs that kube-scheduler gives a pod by a ResourceClaim (DRA), because a DeviceClass
-// has the name of the resource that the pod asks for (cluster/claims/device_classes.h). It does so on
-// nodes that have none of that resource in their allocatable. It has looked at their devices before
-// it asks Berth, which does not know them: Berth refuses no such node for its GPUs, reserves none
-// there, and ranks it behind those that it can judge.
+// has the name of the resource that the pod asks for (cluster/claims/device_classes.h). It does so
+// on nodes that have none of that resource in their allocatable. It has looked at their devices
+// before it asks Berth, which does not know them: Berth refuses no such node for its GPUs, reserves
+// none there, and ranks it behind those that it can judge.
 //
 // Pods that say more of their GPUs than how many are left to nodes that Berth can judge, and so are
 // those whose group requires a topology domain.

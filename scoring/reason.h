@@ -3,7 +3,8 @@
 // Reason: why a node does or does not take a pod, and the Verdict that follows from it.
 //
 // The texts are constants without counters or names: kube-scheduler counts the nodes of each text
-// in the pod's condition ("3 node(s) had too few idle GPUs"), and retries without pause if it changes.
+// in the pod's condition ("3 node(s) had too few idle GPUs"), and retries without pause if it
+// changes.
 #pragma once
 
 #include <array>

@@ -14,7 +14,8 @@
 
 namespace berth {
 
-// Of nodes as Berth finds them (server/wire/node/node_traits.h says by what); others are configured.
+// Of nodes as Berth finds them (server/wire/node/node_traits.h says by what); others are
+// configured.
 inline constexpr std::string_view kTraitRdma = "rdma", kTraitNvlink = "nvlink",
                                   kTraitNvswitch = "nvswitch", kTraitNvme = "nvme",
                                   kTraitSpot = "spot", kTraitLeaving = "leaving", kTraitMig = "mig",

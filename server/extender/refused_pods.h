@@ -10,8 +10,8 @@
 // is named once for each refusal, and the later the more often that was in vain.
 //
 // Anybody who may edit a PodGroup can change it several times a second. So pods whose group or
-// class says something else are named by time: kMostAtOnce in each kBetweenLooks, and each pod for its
-// group once in kForItsGroup.
+// class says something else are named by time: kMostAtOnce in each kBetweenLooks, and each pod for
+// its group once in kForItsGroup.
 //
 // One thread at a time.
 #pragma once

@@ -23,9 +23,9 @@ namespace berth::http {
 // Add everything first, then let any number of threads call it.
 class Router {
  public:
-  // Answers METHOD PATH with the handler. Requires: the first handler of this pair; a path in normal
-  // form ("/filter": leading slash, no trailing one), and GET, POST, PUT, PATCH or DELETE (HEAD and
-  // OPTIONS come for free).
+  // Answers METHOD PATH with the handler. Requires: the first handler of this pair; a path in
+  // normal form ("/filter": leading slash, no trailing one), and GET, POST, PUT, PATCH or DELETE
+  // (HEAD and OPTIONS come for free).
   void Add(std::string_view method, std::string_view path, HttpHandler handler);
 
   // The same for all paths below one: of "/pods" the handler answers "/pods/a/b" and not "/pods". A

@@ -30,8 +30,8 @@ struct Totals {
 };
 using TotalsByName = std::map<std::string, Totals>;
 
-// An unhealthy GPU counts as one unhealthy GPU, even if it is unknown which one it is or a pod holds
-// it. What pods are known to hold of the other GPUs counts as allocated.
+// An unhealthy GPU counts as one unhealthy GPU, even if it is unknown which one it is or a pod
+// holds it. What pods are known to hold of the other GPUs counts as allocated.
 void AddGpusOf(const Node& node, Totals& totals) {
   totals.claimed += std::popcount(node.claimed());
   double free = 0;

@@ -10,9 +10,9 @@
 // becomes overdue, a second passes. Then nothing may be reserved, and no pod may wait beside a
 // place that fits it.
 //
-// Hostile pods may make the books cautious and honest pods wait; they leave before a calm is judged.
-// While they are there: no GPU is promised beyond what it has, everybody is held who is there, and
-// nobody holds more or less than it asks for.
+// Hostile pods may make the books cautious and honest pods wait; they leave before a calm is
+// judged. While they are there: no GPU is promised beyond what it has, everybody is held who is
+// there, and nobody holds more or less than it asks for.
 //
 // The same seed takes the same steps, which trace() shows.
 #pragma once

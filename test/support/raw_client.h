@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RawClient: a TCP client for tests that sends exactly the bytes that a test gives it, valid or not,
-// and takes answers apart just far enough to count them. Every wait ends after 10 s at the latest.
+// RawClient: a TCP client for tests that sends exactly the bytes that a test gives it, valid or
+// not, and takes answers apart just far enough to count them. Every wait ends after 10 s at the
+// latest.
 #pragma once
 
 #include <cstddef>

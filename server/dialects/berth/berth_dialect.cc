@@ -203,7 +203,8 @@ class BerthNode final : public wire::NodeReading {
   const wire::NodeFacts facts_;
 };
 
-// What the request leaves open follows on the node (cluster/node/named_grants.h), whatever is written.
+// What the request leaves open follows on the node (cluster/node/named_grants.h), whatever is
+// written.
 void TakeAmounts(const GpuShare& share, std::vector<DeviceGrant>& gpus) {
   const bool says_memory = share.memory_mib > 0 || share.memory_milli > 0;
   for (DeviceGrant& grant : gpus) {

@@ -39,9 +39,9 @@ std::vector<VgpuDevice> VgpuDevicesOf(const PodRequest& pod, const Placement& pl
 // The devices of one container, "" without any.
 std::string VgpuSegment(const std::vector<VgpuDevice>& devices, int container);
 
-// Reads the text into the placement, as named grants (cluster/node/named_grants.h): the GPUs of each
-// container's segment, with what that container asks for in these words (recorded_devices.h). A
-// text with a segment for each main container alone has none for init containers. Error:
+// Reads the text into the placement, as named grants (cluster/node/named_grants.h): the GPUs of
+// each container's segment, with what that container asks for in these words (recorded_devices.h).
+// A text with a segment for each main container alone has none for init containers. Error:
 // kInvalidArgument with the device or the container.
 Status ReadVgpuDevices(const VgpuWords& words, std::string_view text, const wire::PodParts& asked,
                        wire::ObservedPod& observed);

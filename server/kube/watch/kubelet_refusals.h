@@ -13,11 +13,11 @@
 // is made too once a pod with GPUs has left the node.
 //
 // What counts. Anybody who may create pods can name a node in them (spec.nodeName) and have its
-// kubelet refuse them rightly. So only pods count that this process bound, which it knows from its own
-// books and not from the pod, and only where the books gave the node's pods no more than it has.
-// Refusals right after a start of the kubelet, which may know pods that have ended for a moment,
-// are few by three rules: pods count that came after the refusal before was seen, not those that
-// were refused with it; the node is to be the same from the bind to the refusal; and where it
+// kubelet refuse them rightly. So only pods count that this process bound, which it knows from its
+// own books and not from the pod, and only where the books gave the node's pods no more than it
+// has. Refusals right after a start of the kubelet, which may know pods that have ended for a
+// moment, are few by three rules: pods count that came after the refusal before was seen, not those
+// that were refused with it; the node is to be the same from the bind to the refusal; and where it
 // changes afterwards, all is forgotten.
 //
 // A pod that fails leaves the watch as it was before it failed. So of those that leave before they

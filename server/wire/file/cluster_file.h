@@ -27,12 +27,12 @@
 // and "mig" beside the grants (mig_grant_json.h).
 //
 // Nodes may have "labels": {..}, "taints": [{"key", "value", "effect"}], "claims": [{"claim": ..,
-// "device": .., "index": 0, ..}] (cluster/node/claimed_gpu.h) and the links of their GPUs as "topology",
-// in either form of JSON that topology_json.h reads, with "topology_source"; pods "priority", "keep",
-// "gang" ("convention:namespace/name"), "labels" and "spread": {"over": "card" or "node",
-// "workload": ".."}. What a snapshot was *observed* to be is the truth and is taken as it is: GPUs
-// granted twice, pods on nodes that are not there. Without that mark the file is what somebody
-// wants, and has to fit.
+// "device": .., "index": 0, ..}] (cluster/node/claimed_gpu.h) and the links of their GPUs as
+// "topology", in either form of JSON that topology_json.h reads, with "topology_source"; pods
+// "priority", "keep", "gang" ("convention:namespace/name"), "labels" and "spread": {"over": "card"
+// or "node", "workload": ".."}. What a snapshot was *observed* to be is the truth and is taken as
+// it is: GPUs granted twice, pods on nodes that are not there. Without that mark the file is what
+// somebody wants, and has to fit.
 //
 // Nodes that say how much disk pods can have, and pods that ask for some, have "ephemeral_bytes"; a
 // node without it refuses no pod for it.

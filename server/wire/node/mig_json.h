@@ -13,8 +13,8 @@
 //   partitioning  "static": the instances are there. "dynamic": GPUs are cut when a pod comes, and
 //                 no instances are said.
 //   allocator     who picks the device: "berth" (as the annotation berth.dev/devices of the pod
-//                 says), "first-fit" or another one (cluster/node/mig_spec.h). Left out: berth where
-//                 dynamic, else first-fit. "kube-scheduler" is for the cluster file: what
+//                 says), "first-fit" or another one (cluster/node/mig_spec.h). Left out: berth
+//                 where dynamic, else first-fit. "kube-scheduler" is for the cluster file: what
 //                 ResourceClaims hold is counted there, and no pod.
 //   offered       of a GPU that is cut when a pod comes: the instances that may be made, each with
 //                 "start" or at every one. Left out: all of the product. []: nothing more is given.
