@@ -34,7 +34,7 @@ inline constexpr std::size_t kMostWaitingKinds = 256;
 std::vector<NodeAdvice> AdviseNodes(const Snapshot& snapshot,
                                     std::span<const std::shared_ptr<const PodRequest>> waiting);
 
-// "node n1 to all-balanced: 12 waiting pods fit, 0 with what it has".
+// "node n1 to all-balanced: 12 waiting pods fit, 0 with its present partitioning".
 std::string TextOf(const NodeAdvice& advice);
 
 }  // namespace berth

@@ -81,6 +81,8 @@ std::string MetricsOf(const RouteParts& parts) {
   // A process without the lease no longer watches the cluster: only the leader shows the gauges.
   const bool ready = live.readiness.reason() == nullptr;
   auto waiting = ready ? live.waiting.Everybody() : std::vector<WaitingPod>();
+  auto for_mig = ready ? live.waiting.Current() : WaitingPods::Pods();
+  // After the lists (still_waiting.h), and the one of all gauges.
   const auto snapshot = ready ? live.state.Current() : std::make_shared<const Snapshot>();
   waiting = StillWaiting(std::move(waiting), *snapshot);
   MetricsText text;
@@ -93,7 +95,8 @@ std::string MetricsOf(const RouteParts& parts) {
   const auto offers = ready && live.mig_offers != nullptr
                           ? live.mig_offers->Current()
                           : std::make_shared<const MigOffers::ByNode>();
-  AddMigMetrics(ReportMig(*snapshot, *offers), AdviceOf(live), text);
+  AddMigMetrics(ReportMig(*snapshot, *offers),
+                AdviseNodes(*snapshot, StillWaiting(std::move(for_mig), *snapshot)), text);
   AddWaitingMetrics(waiting, std::chrono::system_clock::now(), text);
   AddUsageMetrics(*snapshot, waiting, parts.many_metrics, text);
   AddGangMetrics(
