@@ -95,7 +95,7 @@ func TestPodsGoWhenTheirClassNoLongerForbidsTheNodes(t *testing.T) {
 	plane.CreatePods(pods...)
 	for _, pod := range pods {
 		why := plane.WaitPending(pod.Name, time.Minute)
-		if !strings.Contains(why, "lacks a trait") {
+		if !strings.Contains(why, "lacked a trait") {
 			t.Errorf("%s waits because %q", pod.Name, why)
 		}
 	}
