@@ -6,25 +6,12 @@
 #include <cstdio>
 #include <vector>
 
-#include "base/file.h"
 #include "server/wire/node/topology_json.h"
 #include "topology/links/gpu_graph.h"
 #include "topology/links/wiring_tables.h"
 
 namespace berth {
 namespace {
-
-Result<LinkMatrix> Load(const std::string& file) {
-  std::string text;
-  if (file == "-") {
-    text = ReadStandardInput(kMaxTopologyBytes);
-  } else {
-    BERTH_TRY(text, ReadFile(file));
-  }
-  auto matrix = wire::ParseTopologyFile(text);
-  if (!matrix) return tl::unexpected(std::move(matrix).error().Within(file));
-  return matrix;
-}
 
 std::string ListOf(GpuMask set) {
   std::string list;
@@ -103,7 +90,7 @@ std::string GroupsText(const char* title, const std::vector<std::vector<int>>& g
 }  // namespace
 
 Result<std::string> ShowTopology(const TopologyFlags& flags) {
-  BERTH_TRY(const LinkMatrix matrix, Load(flags.file));
+  BERTH_TRY(const LinkMatrix matrix, wire::ReadTopologyFile(flags.file));
   if (flags.json) return wire::TopologyJson(matrix) + "\n";
   const Wiring wiring = WiringOf(matrix);
   const GpuGraph graph(matrix);
@@ -122,7 +109,7 @@ Result<std::string> ShowTopology(const TopologyFlags& flags) {
 }
 
 Result<std::string> AnnotateTopology(const TopologyFlags& flags) {
-  BERTH_TRY(const LinkMatrix matrix, Load(flags.file));
+  BERTH_TRY(const LinkMatrix matrix, wire::ReadTopologyFile(flags.file));
   auto annotation = wire::TopologyAnnotation(matrix);
   if (!annotation) return tl::unexpected(std::move(annotation).error().Within(flags.file));
   return *annotation + "\n";

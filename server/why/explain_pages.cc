@@ -213,8 +213,9 @@ wire::WaitingWhy WhyWaiting(const Live& live, const Extender::Moment& now,
   }
   const PodExplanation told = live.extender.Explain(now, pod);
   const std::string nodes = CountText(static_cast<std::int64_t>(told.nodes), "node");
-  if (told.fitting > 0)
+  if (told.fitting > 0) {
     return {"fits " + std::to_string(told.fitting) + " of " + nodes + " now", {}};
+  }
   if (told.by_claim > 0) {
     return {"kube-scheduler decides by DRA on " + std::to_string(told.by_claim) + " of " + nodes,
             {}};

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "bench/replay/commands/command.h"
@@ -78,20 +77,8 @@ std::string ScoresText(const std::vector<TopologyScore>& scores) {
   return text;
 }
 
-Result<LinkMatrix> MatrixIn(const std::string& file) {
-  std::string text;
-  if (file == "-") {
-    text = ReadStandardInput(kMaxTopologyBytes);
-  } else {
-    BERTH_TRY(text, ReadFile(file));
-  }
-  auto matrix = wire::ParseTopologyFile(text);
-  if (!matrix) return tl::unexpected(std::move(matrix).error().Within(file));
-  return matrix;
-}
-
 Status Replay(TopologyFlags flags, const MadeWith& made_with) {
-  BERTH_TRY(const LinkMatrix matrix, MatrixIn(flags.matrix));
+  BERTH_TRY(const LinkMatrix matrix, wire::ReadTopologyFile(flags.matrix));
   auto mix = ParseSizeMix(flags.mix);
   if (!mix) return tl::unexpected(std::move(mix).error().Within("--mix"));
   flags.options.mix = *std::move(mix);
@@ -129,7 +116,7 @@ std::string Decimal(int thousandths) {
 }
 
 Result<std::string> Chosen(const ChooseFlags& flags) {
-  BERTH_TRY(const LinkMatrix matrix, MatrixIn(flags.file));
+  BERTH_TRY(const LinkMatrix matrix, wire::ReadTopologyFile(flags.file));
   auto policy = ParseChoicePolicy(flags.policy);
   if (!policy) return tl::unexpected(std::move(policy).error().Within("--policy"));
   ChoiceRequest request;

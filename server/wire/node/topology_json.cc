@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "server/wire/json/strict_json.h"
 #include "topology/links/nccl_xml.h"
@@ -247,6 +248,18 @@ Result<LinkMatrix> ParseTopologyFile(std::string_view text) {
   if (text[begin] != '{') return ParseTopoText(text);
   BERTH_TRY(const Json json, ParseJson(text));
   return ReadTopology(json);
+}
+
+Result<LinkMatrix> ReadTopologyFile(const std::string& file) {
+  std::string text;
+  if (file == "-") {
+    text = ReadStandardInput(kMaxTopologyBytes);
+  } else {
+    BERTH_TRY(text, ReadFile(file));
+  }
+  auto matrix = ParseTopologyFile(text);
+  if (!matrix) return tl::unexpected(std::move(matrix).error().Within(file));
+  return matrix;
 }
 
 Result<LinkMatrix> ReadTopology(const Json& json) {

@@ -25,6 +25,8 @@ inline constexpr std::string_view kTopologyAnnotation = "berth.dev/topology";
 // has a "version", or {"gpus": n, "pcie": [[..]], "nvlinks": [[..]]}), else `nvidia-smi topo -m`.
 // Error: kInvalidArgument, with line, element or path, and the cell.
 Result<LinkMatrix> ParseTopologyFile(std::string_view text);
+// The same of a file; "-" is standard input. The file stands first in an error.
+Result<LinkMatrix> ReadTopologyFile(const std::string& file);
 // Either form of JSON that such a file may have. Requires: an object.
 Result<LinkMatrix> ReadTopology(const Json& json);
 
