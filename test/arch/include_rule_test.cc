@@ -6,6 +6,7 @@
 //   base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire
 //        <- server/{cli,http,kube,telemetry,ui} <- server/{dialects,why} <- server/{pages,settings}
 //        <- server/{commands,service} <- server
+//   server/{kube,telemetry} <- node
 //   (X <- Y: Y may include X)
 //
 // A room may include itself and everything left of it; http may include base alone. bench and test
@@ -37,7 +38,7 @@ struct Room {
   int rank;  // may include what ranks lower
 };
 constexpr int kOutside = 100;  // bench, test
-constexpr std::array<Room, 21> kRooms = {{{"base", 0},
+constexpr std::array<Room, 22> kRooms = {{{"base", 0},
                                           {"topology", 1},
                                           {"cluster", 2},
                                           {"scoring", 3},
@@ -56,6 +57,7 @@ constexpr std::array<Room, 21> kRooms = {{{"base", 0},
                                           {"server/commands", 10},
                                           {"server/service", 10},
                                           {"server", 11},
+                                          {"node", 8},
                                           {"bench", kOutside},
                                           {"test", kOutside}}};
 
