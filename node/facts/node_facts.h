@@ -31,7 +31,9 @@ inline constexpr std::size_t kMostProblemBytes = 300;  // longer ones are cut
 inline constexpr std::size_t kMostIdBytes = 100;       // of a device
 
 struct GpuFact {
-  int index = 0;    // 0.. without gaps; MIG devices and annotations count GPUs by it
+  // Among the GPUs that are given whole, as Berth counts them; one whose id cannot be read is not
+  // listed and keeps its number.
+  int index = 0;
   std::string id;   // "GPU-...", of AMD's plugin the PCI address
   std::string pci;  // "0000:17:00.0"; "" = not known
   std::optional<int> numa;
@@ -39,7 +41,7 @@ struct GpuFact {
 };
 
 struct MigFact {
-  int gpu = 0;          // GpuFact::index
+  int gpu = 0;          // the number that the driver gives the GPU, as in berth.dev/mig
   std::string profile;  // "1g.10gb"
   int start = 0;        // the first memory slice
   std::string id;       // "MIG-..."
