@@ -5,8 +5,7 @@
 //
 //   base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire
 //        <- server/{cli,http,kube,telemetry,ui} <- server/{dialects,why} <- server/{pages,settings}
-//        <- server/{commands,service} <- server
-//   server/{kube,telemetry} <- node
+//        <- server/{commands,service} <- server;  server/{kube,telemetry} <- node
 //   (X <- Y: Y may include X)
 //
 // A room may include itself and everything left of it; http may include base alone. bench and test
@@ -31,7 +30,7 @@ constexpr std::string_view kFirstLine = "// SPDX-License-Identifier: Apache-2.0"
 constexpr std::string_view kLine =
     "base <- topology <- cluster <- scoring <- config <- server/extender <- server/wire <- "
     "server/{cli,http,kube,telemetry,ui} <- server/{dialects,why} <- server/{pages,settings} <- "
-    "server/{commands,service} <- server";
+    "server/{commands,service} <- server; server/{kube,telemetry} <- node";
 
 struct Room {
   std::string_view path;
@@ -70,7 +69,10 @@ struct Home {
 const std::vector<Home> kHomes = {
     {"yaml-cpp/", {"config/"}},
     {"simdjson", {"server/wire/", "server/dialects/"}},
-    {"nlohmann/", {"server/wire/", "server/dialects/", "server/why/", "bench/", "test/"}},
+    {"nlohmann/", {"server/wire/", "server/dialects/", "server/why/", "node/", "bench/", "test/"}},
+    {"grpc", {"node/", "test/support/node/", "test/integration/node/"}},
+    {"google/protobuf/", {"node/", "test/support/node/", "test/integration/node/"}},
+    {"node/proto/", {"node/", "test/support/node/", "test/integration/node/"}},
     {"boost/graph/", {"topology/"}},
     {"pugixml", {"topology/"}},
     {"boost/", {"server/http/", "server/kube/", "bench/", "test/"}},
