@@ -13,7 +13,8 @@ PACKAGES := g++ cmake ninja-build ccache pkg-config libboost-dev libssl-dev zlib
   nlohmann-json3-dev prometheus-cpp-dev libcivetweb-dev libcurl4-openssl-dev libyaml-cpp-dev libspdlog-dev \
   libcli11-dev libexpected-dev libcpprest-dev libpugixml-dev libgtest-dev libgmock-dev libbenchmark-dev
 CLANG_PACKAGES := clang-14 libclang-rt-14-dev
-E2E_PACKAGES := iproute2  # a network of its own for a test
+# A network of its own for a test; the nodes that run containers.
+E2E_PACKAGES := iproute2 containerd runc containernetworking-plugins
 LINT_PACKAGES := clang-format-14 shellcheck
 
 # The end-to-end tests run in front of a real control plane, which test/e2e/binaries.sh builds from source, once.
