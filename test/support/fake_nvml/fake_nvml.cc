@@ -47,7 +47,7 @@ struct Device {
   bool mig_mode = false;
   std::vector<Link> links;
   std::vector<Mig> mig;
-  int parent = -1;    // of a MIG device: its GPU
+  int parent = -1;     // of a MIG device: its GPU
   std::size_t at = 0;  // of a MIG device: its place in the GPU's list
 };
 
@@ -164,9 +164,9 @@ void FillPci(const std::string& bus, Pci* pci) {
 
 }  // namespace
 
-#define FAKE(name, ...)                                                         \
-  extern "C" __attribute__((visibility("default"))) int name(__VA_ARGS__);      \
-  extern "C" int name(__VA_ARGS__) {                                            \
+#define FAKE(name, ...)                                                    \
+  extern "C" __attribute__((visibility("default"))) int name(__VA_ARGS__); \
+  extern "C" int name(__VA_ARGS__) {                                       \
     if (const int trouble = Trouble(#name); trouble != kOk) return trouble;
 
 // clang-format off
