@@ -17,9 +17,7 @@ import (
 func startNodeWithNri(t *testing.T) (cluster, *harness.Machine, *harness.Inside) {
 	t.Helper()
 	needBerth(t)
-	if missing := harness.NodesMissing(); missing != "" {
-		t.Skip(missing)
-	}
+	needNodes(t)
 	c := cluster{Plane: harness.NewPlane(t)}
 	machine := c.StartNode(harness.MachineOptions{Name: "t4", GPUs: "2"})
 	machine.WriteCdi()
@@ -44,7 +42,7 @@ func wantSeen(t *testing.T, machine *harness.Machine, pod, container, want strin
 
 // The GPU that Berth chose for a share is in its container without a variable, a runtime class or a device plugin, and
 // in no container beside it.
-func TestTheGpuOfAShareReachesItsContainer(t *testing.T) {
+func TestNodeGivesAContainerTheGpuOfItsShare(t *testing.T) {
 	c, machine, _ := startNodeWithNri(t)
 	for name, milli := range map[string]string{"small": "300", "large": "800"} {
 		pod := harness.Work(name, harness.Ask{harness.MilliResource: milli})
@@ -70,7 +68,7 @@ func TestTheGpuOfAShareReachesItsContainer(t *testing.T) {
 
 // A container that the runtime creates while the plugin is away has no GPU. One that cannot work so and ends has it when
 // the kubelet creates it anew.
-func TestAContainerHasItsGpuWhenTheNriPluginIsBack(t *testing.T) {
+func TestNodeGivesAContainerItsGpuWhenTheNriPluginIsBack(t *testing.T) {
 	c, machine, plugin := startNodeWithNri(t)
 	plugin.Kill()
 	pod := harness.Work("early", harness.Ask{harness.MilliResource: "300"}, "1", "1")
@@ -80,4 +78,24 @@ func TestAContainerHasItsGpuWhenTheNriPluginIsBack(t *testing.T) {
 	wantSeen(t, machine, "early", "main", "")
 	machine.StartNri()
 	wantSeen(t, machine, "early", "main", machine.GPUID(0))
+}
+
+// Where the label names another vendor than the CDI specification, the container does not start, and the pod says why.
+func TestNodeNamesTheCdiDeviceThatItDoesNotHave(t *testing.T) {
+	c, _, _ := startNodeWithNri(t)
+	c.Kubectl("label", "--overwrite", "node", "t4", nriLabel+"=nvidia.com")
+	harness.Eventually(t, "Berth to name devices of that vendor", 30*time.Second, func() error {
+		c.CreatePods(harness.Work("wrong", harness.Ask{harness.MilliResource: "300"}))
+		c.WaitBound(30 * time.Second)
+		written := c.Pod("wrong").Annotations[nriOfMain]
+		if strings.HasPrefix(written, "nvidia.com/gpu=") {
+			return nil
+		}
+		c.Kubectl("delete", "pod", "wrong", "--force")
+		return fmt.Errorf("it wrote %q", written)
+	})
+	harness.Eventually(t, "the pod to say what is wrong", 30*time.Second, func() error {
+		events := c.Kubectl("get", "events", "--field-selector=involvedObject.name=wrong", "-o", "jsonpath={.items[*].message}")
+		return contains(events, "unresolvable CDI devices nvidia.com/gpu=GPU-t4-0")
+	})
 }
