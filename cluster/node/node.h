@@ -32,6 +32,7 @@
 #include "cluster/node/gpu_places.h"
 #include "cluster/node/mig_spec.h"
 #include "cluster/node/mig_use.h"
+#include "cluster/node/topology_manager.h"
 #include "cluster/values/labels.h"
 #include "cluster/values/node_constraints.h"
 #include "cluster/values/placement.h"
@@ -105,6 +106,11 @@ struct NodeSpec {
   // What sort of node it is, by name: sorted, unique (server/wire/node/node_traits.h).
   std::vector<std::string> traits = {};
   double gpu_price = 0;  // of one of its GPUs in an hour, in any currency; 0 = not known
+  // An agent gives containers those of `gpus` that Berth chose. Without one, and without a
+  // share_agent, the device plugin chooses, and what Berth chose is a plan.
+  bool carries_out = false;
+  // By which its kubelet limits the GPUs of a container or a pod.
+  TopologyManager topology_manager = {};
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 
   // The GPU of that index; nullptr: the node has none of it. Grants outlive what the node said when
