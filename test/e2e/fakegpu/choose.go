@@ -38,6 +38,9 @@ func (p *plugin) choose(request *api.ContainerPreferredAllocationRequest) []stri
 			return ids
 		}
 	}
+	if p.prefer == "last" {
+		slices.Reverse(free)
+	}
 	chosen := slices.Clone(request.MustIncludeDeviceIDs)
 	for _, id := range free {
 		if len(chosen) < size && !slices.Contains(chosen, id) {

@@ -26,7 +26,7 @@ func main() {
 	gpus := flag.String("gpus", "nvidia.com/gpu=8", "resources with their numbers of devices, comma separated; 8: nvidia.com/gpu=8")
 	replicas := flag.Int("replicas", 1, "places per GPU, named ID::0, ID::1, ...")
 	numa := flag.String("numa", "", "NUMA node of each GPU, comma separated; empty: the plugin says none")
-	prefer := flag.String("prefer", "first", "how GPUs are preferred: none (no answer), first, nvidia (as its plugin)")
+	prefer := flag.String("prefer", "first", "how GPUs are preferred: none (no answer), first, last, nvidia (as its plugin)")
 	links := flag.String("links", "", "islands of linked GPUs for -prefer nvidia, as 0-1,2-3")
 	sick := flag.String("sick", "", "file with the IDs of devices that are not well; read again when it changes")
 	calls := flag.String("calls", "", "append a JSON line per call to this file")

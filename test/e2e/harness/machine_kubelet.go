@@ -30,12 +30,21 @@ func (m *Machine) StartKubelet() {
 		"--kubeconfig="+m.plane.Admin, "--hostname-override="+m.Name, "--node-labels="+labels, "--v=2")
 }
 
-// RestartKubelet kills the kubelet, starts it and waits until it is healthy.
+// RestartKubelet kills the kubelet, starts it and waits until it is healthy and the plugin serves it.
 func (m *Machine) RestartKubelet() {
 	m.plane.T.Helper()
+	served := len(m.PluginCalls("ListAndWatch"))
 	m.Kubelet.Kill()
 	m.StartKubelet()
 	m.WaitHealthy()
+	if m.Plugin != nil && m.Plugin.Running() {
+		Eventually(m.plane.T, "the plugin of "+m.Name+" to serve the new kubelet", 30*time.Second, func() error {
+			if len(m.PluginCalls("ListAndWatch")) == served {
+				return fmt.Errorf("nobody has asked for its devices again")
+			}
+			return nil
+		})
+	}
 }
 
 // WaitHealthy waits until the kubelet says that it is.
@@ -127,6 +136,34 @@ func (m *Machine) uuids() string {
 		all = append(all, m.GPUID(i))
 	}
 	return strings.Join(all, ",")
+}
+
+// WriteLinks writes the links of the GPUs on the node: those of an island are linked, and are one NUMA node's.
+func (m *Machine) WriteLinks(islands ...[]int) {
+	m.plane.T.Helper()
+	m.Annotate("berth.dev/topology", TopologyOf(islands...))
+}
+
+// TopologyOf is the annotation berth.dev/topology of a machine with these islands of linked GPUs.
+func TopologyOf(islands ...[]int) string {
+	island := map[int]int{}
+	for i, gpus := range islands {
+		for _, gpu := range gpus {
+			island[gpu] = i
+		}
+	}
+	var rows, numa []string
+	for a := range len(island) {
+		row := ""
+		for b := a + 1; b < len(island); b++ {
+			row += map[bool]string{true: "0", false: "1"}[island[a] == island[b]]
+		}
+		rows = append(rows, row)
+		numa = append(numa, fmt.Sprint(island[a]))
+	}
+	text, _ := json.Marshal(map[string]any{"version": 1, "gpus": len(island), "cells": []string{"NV12", "SYS"},
+		"links": strings.Join(rows[:len(rows)-1], "/"), "numa": numa})
+	return string(text)
 }
 
 // Sick has the plugin say that these devices, and no others, are not well.

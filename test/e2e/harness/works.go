@@ -99,14 +99,21 @@ func (m *Machine) Planned(pod *v1.Pod) map[string][]string {
 	return planned
 }
 
-// AsPlanned is nil when every container of the pod has the GPUs that Berth planned for it.
-func (m *Machine) AsPlanned(pod *v1.Pod) error {
+// AsPlanned is nil when the containers that the kubelet gave GPUs have those that Berth planned for them. Which of a
+// pod's main containers gets which GPU of an init container is the kubelet's own choice: the pod's set counts.
+func (m *Machine) AsPlanned(pod *v1.Pod, given map[string][]string) error {
 	m.plane.T.Helper()
-	planned, given := m.Planned(pod), GivenTo(pod, GPUResource)
-	for name, ids := range planned {
-		if got := given[name]; !slices.Equal(got, ids) {
-			return fmt.Errorf("%s, container %s: planned %s, given %s", pod.Name, name, strings.Join(ids, " "), strings.Join(got, " "))
-		}
+	planned := m.Planned(pod)
+	var want, got []string
+	for name, ids := range given {
+		got = append(got, ids...)
+		want = append(want, planned[name]...)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	want, got = slices.Compact(want), slices.Compact(got)
+	if len(got) == 0 || !slices.Equal(want, got) {
+		return fmt.Errorf("%s: planned %s, given %s", pod.Name, strings.Join(want, " "), strings.Join(got, " "))
 	}
 	return nil
 }
