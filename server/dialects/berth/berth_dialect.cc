@@ -13,6 +13,7 @@
 #include "server/wire/node/mig_json.h"
 #include "server/wire/node/topology_json.h"
 #include "server/wire/pod/devices_annotation.h"
+#include "server/wire/pod/given_json.h"
 #include "server/wire/pod/pod_class.h"
 #include "server/wire/pod/pod_mig.h"
 #include "server/wire/pod/pod_needs.h"
@@ -30,17 +31,11 @@ constexpr std::string_view kMinBandwidthKey = "berth.dev/min-bandwidth-gbps";
 constexpr int kMostGigabytes = 100'000;  // per second: beyond any link
 
 // What is read elsewhere: what a binding has written; a group, and its topology levels.
-constexpr std::array<std::string_view, 11> kOtherKeys = {wire::kDevicesKey,
-                                                         wire::kVisibleDevicesKey,
-                                                         wire::kDecisionKey,
-                                                         "berth.dev/required-domain",
-                                                         "berth.dev/preferred-domain",
-                                                         "berth.dev/gang",
-                                                         "berth.dev/gang-by",
-                                                         "berth.dev/gang-size",
-                                                         "berth.dev/gang-min",
-                                                         "berth.dev/checkpointed-at",
-                                                         "berth.dev/keep"};
+constexpr std::array<std::string_view, 12> kOtherKeys = {
+    wire::kDevicesKey,    wire::kVisibleDevicesKey,    wire::kDecisionKey,
+    wire::kGivenKey,      "berth.dev/required-domain", "berth.dev/preferred-domain",
+    "berth.dev/gang",     "berth.dev/gang-by",         "berth.dev/gang-size",
+    "berth.dev/gang-min", "berth.dev/checkpointed-at", "berth.dev/keep"};
 
 constexpr std::string_view kUuidsKey = "berth.dev/gpu-uuids";
 constexpr std::size_t kLongestUuid = 64;

@@ -139,6 +139,11 @@ PodRules::PodRules(std::shared_ptr<const Dialects> dialects,
       classes_(classes),
       workloads_(std::make_shared<CurrentClasses>(std::move(workloads))) {}
 
+bool PodRules::CountsGpus(std::string_view resource) const {
+  const auto word = words_->Find(resource);
+  return word && word->meaning == ResourceMeaning::kWholeGpus;
+}
+
 Status PodRules::Add(std::string_view resource, std::string_view text, ResourceAsk& ask) const {
   const bool is_cpu = resource == "cpu";
   std::int64_t ResourceAsk::*const bytes = BytesOf(resource);
