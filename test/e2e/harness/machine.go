@@ -24,6 +24,8 @@ type MachineOptions struct {
 	PluginFlags []string
 	// Agent has the plugin register with berth-node, which StartAgent starts, instead of the kubelet.
 	Agent bool
+	// Labels are given to the node beside those of its GPUs: NAME=VALUE, comma separated.
+	Labels string
 	// Kubelet is appended to the KubeletConfiguration.
 	Kubelet string
 	// FakeNUMA has the machine show two NUMA nodes.
